@@ -1,0 +1,144 @@
+// Package apperr holds the one error type that crosses rooms: a kind, which decides the HTTP status,
+// and a stable public code. Everything else that reaches a door is an internal error.
+package apperr
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Kind is the coarse class of an error. The map from Kind to HTTP status stands in httpx.
+type Kind int
+
+// The kinds, named after what the caller did or met.
+const (
+	Internal Kind = iota
+	BadRequest
+	Unauthenticated
+	Forbidden
+	NotFound
+	MethodNotAllowed
+	Conflict
+	PreconditionFailed
+	TooLarge
+	Invalid
+	RateLimited
+	BadGateway
+	Unavailable
+	Timeout
+)
+
+// FieldError is one failed field: the dotted path as sent and a sentence that says what is allowed.
+type FieldError struct {
+	Field   string
+	Message string
+}
+
+// Error is a public error: Code is stable, Message is English for people.
+type Error struct {
+	Kind    Kind
+	Code    string
+	Message string
+	// Fields is filled on Invalid only, in the contract's property order.
+	Fields []FieldError
+	// RetryAfter, when above zero, becomes the Retry-After header, rounded up to seconds.
+	RetryAfter time.Duration
+	// Header holds further answer headers, such as Allow or WWW-Authenticate.
+	Header map[string]string
+
+	cause error
+}
+
+// New declares an error. Declared errors are values to compare with errors.Is and are never changed.
+func New(kind Kind, code, message string) *Error {
+	return &Error{Kind: kind, Code: code, Message: message}
+}
+
+// Field makes the 422 invalid_request of one field.
+func Field(field, format string, args ...any) *Error {
+	return Fields([]FieldError{{Field: field, Message: fmt.Sprintf(format, args...)}})
+}
+
+// Fields makes the 422 invalid_request of several fields; fields must not be empty.
+func Fields(fields []FieldError) *Error {
+	return &Error{Kind: Invalid, Code: "invalid_request", Message: fields[0].Message, Fields: fields}
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	if e.cause != nil {
+		return e.Code + ": " + e.Message + ": " + e.cause.Error()
+	}
+	return e.Code + ": " + e.Message
+}
+
+// Unwrap returns the cause, which is logged and never shown.
+func (e *Error) Unwrap() error { return e.cause }
+
+// Is reports whether target is an *Error of the same code.
+func (e *Error) Is(target error) bool {
+	var t *Error
+	return errors.As(target, &t) && t.Code == e.Code
+}
+
+// With returns a copy that carries a cause for the log.
+func (e *Error) With(cause error) *Error {
+	c := *e
+	c.cause = cause
+	return &c
+}
+
+// On returns a copy that names the offending field, for 422s that have a code of their own.
+func (e *Error) On(field string) *Error {
+	c := *e
+	c.Fields = []FieldError{{Field: field, Message: e.Message}}
+	return &c
+}
+
+// Saying returns a copy with another message.
+func (e *Error) Saying(format string, args ...any) *Error {
+	c := *e
+	c.Message = fmt.Sprintf(format, args...)
+	return &c
+}
+
+// After returns a copy with a Retry-After.
+func (e *Error) After(d time.Duration) *Error {
+	c := *e
+	c.RetryAfter = d
+	return &c
+}
+
+// WithHeader returns a copy with one more answer header.
+func (e *Error) WithHeader(key, value string) *Error {
+	c := *e
+	c.Header = map[string]string{key: value}
+	for k, v := range e.Header {
+		if k != key {
+			c.Header[k] = v
+		}
+	}
+	return &c
+}
+
+// As returns the *Error in err's chain; anything else comes back as internal_error with err as its cause.
+func As(err error) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return ErrInternal.With(err)
+}
+
+// Errors that more than one service answers.
+var (
+	ErrInternal    = New(Internal, "internal_error", "Something went wrong on our side. It is safe to retry with backoff.")
+	ErrUnavailable = New(Unavailable, "unavailable", "The service is temporarily unavailable. Retry shortly.").After(time.Second)
+	ErrTimeout     = New(Timeout, "upstream_timeout", "The service took too long to answer. Retry with the same Idempotency-Key.")
+	ErrMode        = New(Forbidden, "mode_mismatch", "The resource belongs to the other mode; use a key of that mode.")
+	ErrVersion     = New(PreconditionFailed, "version_mismatch", "The resource has changed since the version named in If-Match.")
+	ErrMismatch    = New(Invalid, "idempotency_mismatch", "This Idempotency-Key was already used with a different request.").On("Idempotency-Key")
+	ErrInProgress  = New(Conflict, "idempotency_in_progress", "A request with this Idempotency-Key is still running. Retry shortly.").After(time.Second)
+	ErrCursor      = New(BadRequest, "invalid_cursor", "The cursor is not valid for this list. Start again without it.")
+)

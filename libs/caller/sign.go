@@ -1,0 +1,139 @@
+package caller
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Header is the request header that carries the signed caller. Every door deletes an inbound one first.
+const Header = "X-Caller"
+
+const lifetime = 60 * time.Second
+
+// ErrInvalid says that a signed caller is missing, forged, stale, or meant for another call.
+var ErrInvalid = errors.New("invalid signed caller")
+
+type statement struct {
+	Caller
+	From   string `json:"iss"`
+	To     string `json:"aud"`
+	Method string `json:"m"`
+	Path   string `json:"p"`
+	Expiry int64  `json:"exp"`
+}
+
+// Key is one shared secret with the id under which it is announced.
+type Key struct {
+	ID     string
+	Secret []byte
+}
+
+// Keys maps a peer's name to its keys. The first signs, all verify, so that keys rotate without a gap.
+type Keys map[string][]Key
+
+// ParseKeys reads "<peer>=<kid>:<hex>[;<kid>:<hex>…][,<peer>=…]".
+func ParseKeys(s string) (Keys, error) {
+	keys := Keys{}
+	for entry := range strings.SplitSeq(s, ",") {
+		if entry == "" {
+			continue
+		}
+		peer, list, ok := strings.Cut(entry, "=")
+		if !ok {
+			return nil, fmt.Errorf("caller keys: %q: want <peer>=<kid>:<hex>", peer)
+		}
+		for one := range strings.SplitSeq(list, ";") {
+			kid, secret, ok := strings.Cut(one, ":")
+			raw, err := hex.DecodeString(secret)
+			if !ok || err != nil || len(raw) < 32 {
+				return nil, fmt.Errorf("caller keys: peer %q: want <kid>:<hex> of at least 32 bytes", peer)
+			}
+			keys[peer] = append(keys[peer], Key{ID: kid, Secret: raw})
+		}
+	}
+	return keys, nil
+}
+
+// Signer signs calls of the service From to the targets in Keys.
+type Signer struct {
+	From string
+	Keys Keys
+}
+
+// Sign returns the header value for one call to target; path is without the query.
+func (s *Signer) Sign(c Caller, target, method, path string, now time.Time) (string, error) {
+	keys := s.Keys[target]
+	if len(keys) == 0 {
+		return "", fmt.Errorf("no caller key for target %q", target)
+	}
+	payload, err := json.Marshal(statement{
+		Caller: c, From: s.From, To: target, Method: method, Path: path, Expiry: now.Add(lifetime).Unix(),
+	})
+	if err != nil {
+		return "", fmt.Errorf("encode caller: %w", err)
+	}
+	body := base64.RawURLEncoding.EncodeToString(payload)
+	signed := s.From + "." + keys[0].ID + "." + body
+	return signed + "." + base64.RawURLEncoding.EncodeToString(mac(keys[0].Secret, signed)), nil
+}
+
+// Verifier checks calls that reach the service Self; Keys holds each permitted caller's keys.
+type Verifier struct {
+	Self string
+	Keys Keys
+}
+
+// Verify returns the caller that a header value states, and the name of the calling service.
+func (v *Verifier) Verify(header, method, path string, now time.Time) (Caller, string, error) {
+	signed, sig, ok := cutLast(header)
+	parts := strings.Split(signed, ".")
+	if !ok || len(parts) != 3 {
+		return Caller{}, "", ErrInvalid
+	}
+	got, err := base64.RawURLEncoding.DecodeString(sig)
+	if err != nil || !v.known(parts[0], parts[1], signed, got) {
+		return Caller{}, "", ErrInvalid
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[2])
+	if err != nil {
+		return Caller{}, "", ErrInvalid
+	}
+	var st statement
+	if err := json.Unmarshal(payload, &st); err != nil {
+		return Caller{}, "", ErrInvalid
+	}
+	if st.From != parts[0] || st.To != v.Self || st.Method != method || st.Path != path || now.Unix() > st.Expiry {
+		return Caller{}, "", ErrInvalid
+	}
+	return st.Caller, st.From, nil
+}
+
+func (v *Verifier) known(peer, kid, signed string, got []byte) bool {
+	for _, k := range v.Keys[peer] {
+		if k.ID == kid && hmac.Equal(got, mac(k.Secret, signed)) {
+			return true
+		}
+	}
+	return false
+}
+
+func mac(secret []byte, text string) []byte {
+	h := hmac.New(sha256.New, secret)
+	h.Write([]byte(text))
+	return h.Sum(nil)
+}
+
+func cutLast(s string) (before, after string, ok bool) {
+	i := strings.LastIndexByte(s, '.')
+	if i < 0 {
+		return "", "", false
+	}
+	return s[:i], s[i+1:], true
+}

@@ -1,0 +1,289 @@
+package contract_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/contract"
+)
+
+func TestCheckJSON(t *testing.T) {
+	t.Parallel()
+	deep := func(n int) string { return strings.Repeat(`{"a":`, n-1) + "{}" + strings.Repeat("}", n-1) }
+	for body, ok := range map[string]bool{
+		`{}`: true, " \t\r\n{ }\n": true, `{"a":1,"a":2}`: true, `{"a":"\u0000"}`: true, deep(64): true,
+		`{"a":"[[[[\"{{{"}`: true, `{"a":1e999999999}`: true,
+		deep(65): false, "": false, " ": false, `[]`: false, `null`: false, `"a"`: false, `1`: false, `true`: false,
+		`{}{}`: false, `{} x`: false, `{`: false, `{"a":1,}`: false, `{'a':1}`: false, `{"a":01}`: false, `{"a":NaN}`: false,
+		"{\"a\":\"\xff\"}": false, "\ufeff{}": false, "{\"a\":\"\n\"}": false, "{\"a\":\"\x00\"}": false, `{"a":"\x"}`: false,
+	} {
+		err := contract.CheckJSON([]byte(body))
+		if (err == nil) != ok || (err != nil && !errors.Is(err, contract.ErrMalformed)) {
+			t.Errorf("%.60q: %v", body, err)
+		}
+	}
+}
+
+// said returns "field: message" lines.
+func said(err error) string {
+	if err == nil {
+		return ""
+	}
+	e := apperr.As(err)
+	if e.Kind != apperr.Invalid || e.Code != "invalid_request" {
+		return err.Error()
+	}
+	var lines []string
+	for _, f := range e.Fields {
+		lines = append(lines, f.Field+": "+f.Message)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestValidateBody(t *testing.T) {
+	t.Parallel()
+	op := load(t).Operation("createOrder")
+	with := func(field string) string { return `{"title":"t","buyer":"a@b.co",` + field + `}` }
+	for _, tc := range []struct{ body, want string }{
+		{`{"title":"t","buyer":"a@b.co"}`, ""},
+		{`{}`, "title: Is required.\nbuyer: Is required."},
+		// Unknown fields are ignored, whatever they hold, and names are exact.
+		{with(`"other":{"deep":[1.5,null]},"Note":7`), ""},
+		// Types.
+		{`{"title":1,"buyer":true}`, "title: Must be a string.\nbuyer: Must be a string."},
+		{`{"title":null,"buyer":"a@b.co"}`, "title: Must be a string."},
+		{with(`"note":null`), ""},
+		{with(`"note":5`), "note: Must be a string or null."},
+		{with(`"gift":"true"`), "gift: Must be true or false."},
+		{with(`"lines":{}`), "lines: Must be a list."},
+		{with(`"lines":["a"]`), "lines.0: Must be an object."},
+		// Bounds count characters, not bytes.
+		{`{"title":"` + strings.Repeat("é", 10) + `","buyer":"a@b.co"}`, ""},
+		{`{"title":"` + strings.Repeat("😀", 11) + `","buyer":"a@b.co"}`, "title: Must be at most 10 characters."},
+		{`{"title":"","buyer":"a@b.co"}`, "title: Must not be empty."},
+		{with(`"note":"x"`), "note: Must be at least 2 characters."},
+		{with(`"count":-1`), "count: Must be at least 0."},
+		{with(`"count":2147483648`), "count: Must be at most 2147483647."},
+		{with(`"lines":[]`), "lines: Must have at least 1 item."},
+		// Integers, to the letter.
+		{with(`"count":7`), ""},
+		{with(`"count":-0`), ""},
+		{with(`"count":null`), ""},
+		{with(`"count":10.0`), "count: Must be a whole number."},
+		{with(`"count":1e2`), "count: Must be a whole number."},
+		{with(`"count":1E2`), "count: Must be a whole number."},
+		{with(`"big":0.0`), "big: Must be a whole number."},
+		{with(`"big":1.5`), "big: Must be a whole number."},
+		{with(`"big":"10"`), "big: Must be a whole number."},
+		{with(`"big":true`), "big: Must be a whole number."},
+		{with(`"big":1e999999999`), "big: Must be a whole number."},
+		{with(`"big":` + strings.Repeat("9", 5000)), ""},
+		{with(`"count":-` + strings.Repeat("9", 5000)), "count: Must be at least 0."},
+		{with(`"count":1e-999999999`), "count: Must be a whole number."},
+		{with(`"ratio":1e2`), ""},
+		{with(`"ratio":10`), ""},
+		{with(`"lines":[{"description":"d","quantity":1.0}]`), "lines.0.quantity: Must be a whole number."},
+		// Lists of values and patterns.
+		{with(`"status":"shut"`), "status: Must be one of: open, closed."},
+		{with(`"time":"9:00"`), "time: Must match ^[0-9]{2}:[0-9]{2}$."},
+		{with(`"lines":[{"description":"d","quantity":1,"price":{"amount":1,"currency":"usd"}}]`), "lines.0.price.currency: Must be an ISO 4217 code, such as USD."},
+		// Order: the contract's, not the client's; inside the parent.
+		{
+			`{"lines":[{"quantity":0},{"price":{},"quantity":"x","description":""}],"gift":1,"title":""}`,
+			"title: Must not be empty.\nbuyer: Is required.\ngift: Must be true or false.\n" +
+				"lines.0.description: Is required.\nlines.0.quantity: Must be at least 1.\n" +
+				"lines.1.description: Must not be empty.\nlines.1.quantity: Must be a whole number.\n" +
+				"lines.1.price.amount: Is required.\nlines.1.price.currency: Is required.",
+		},
+		// Metadata.
+		{with(`"metadata":{"a":"1","b":""}`), ""},
+		{with(`"metadata":["a","b"]`), ""},
+		{with(`"metadata":[]`), ""},
+		{with(`"metadata":null`), ""},
+		{with(`"metadata":"x"`), "metadata: Must be an object, a list or null."},
+		{with(`"metadata":{"b":1,"a":"123456"}`), "metadata.b: Must be a string.\nmetadata.a: Must be at most 5 characters."},
+		{with(`"metadata":["a",1]`), "metadata.1: Must be a string."},
+		{with(`"metadata":["a","b","c","d"]`), "metadata: Must have at most 3 items."},
+		{with(`"metadata":{"a":"","b":"","c":"","d":""}`), "metadata: Must have at most 3 keys."},
+		{with(`"metadata":{"abcde":"x"}`), "metadata.abcde: The key: must be at most 4 characters."},
+		{with(`"metadata":{"":"x"}`), "metadata.: The key: must not be empty."},
+		{with(`"metadata":{"a":"x","":2}`), "metadata.: The key: must not be empty.\nmetadata.: Must be a string."},
+		// Keys given twice: the last counts, but metadata is kept whole, so all of it is checked.
+		{with(`"count":"x","count":1`), ""},
+		{with(`"count":1,"count":"x"`), "count: Must be a whole number or null."},
+		{with(`"metadata":{"a":"1","a":"2"}`), ""},
+		{with(`"metadata":{"a":1,"a":"2"}`), "metadata.a: Must be a string."},
+		{with(`"metadata":{"a":"1","a":2,"a":"3"}`), "metadata.a: Must be a string."},
+		{with(`"metadata":{"a":"1","a":"2","a":"3","a":"4"}`), "metadata: Must have at most 3 keys."},
+		// NUL and half a surrogate pair, anywhere.
+		{`{"title":"a\u0000","buyer":"a@b.co"}`, "title: Must not contain the NUL character."},
+		{with(`"other":["x",{"y":"\u0000"}]`), "other.1.y: Must not contain the NUL character."},
+		{with(`"o\u0000":1`), "o\x00: The key: must not contain the NUL character."},
+		{with(`"metadata":{"a":"\u0000","a":"x"}`), "metadata.a: Must not contain the NUL character."},
+		{with(`"note":"\\u0000"`), ""},
+		{with(`"note":"x\ud83d\ude00"`), ""},
+		{with(`"note":"x\ud83d"`), "note: Must not contain an unpaired surrogate."},
+		{with(`"note":"\ud83dx"`), "note: Must not contain an unpaired surrogate."},
+		{with(`"note":"x\ude00"`), "note: Must not contain an unpaired surrogate."},
+		{with(`"note":"\ud83d\ud83d"`), "note: Must not contain an unpaired surrogate."},
+		{with(`"note":"\\ud83d"`), ""},
+		{with(`"note":"\ufffd\u00e9"`), ""},
+	} {
+		if err := contract.CheckJSON([]byte(tc.body)); err != nil {
+			t.Errorf("%s: %v", tc.body, err)
+			continue
+		}
+		if got := said(op.ValidateBody([]byte(tc.body))); got != tc.want {
+			t.Errorf("%.200s\n got %q\nwant %q", tc.body, got, tc.want)
+		}
+	}
+}
+
+func TestFormats(t *testing.T) {
+	t.Parallel()
+	op := load(t).Operation("createOrder")
+	const instant, either, bare = "at", "day", "date"
+	for _, tc := range []struct {
+		field, value string
+		ok           bool
+	}{
+		{instant, "2026-05-10T15:04:05Z", true}, {instant, "2026-05-10T15:04:05.123456789+14:00", true},
+		{instant, "2026-05-10T15:04:05-12:00", true}, {instant, "1900-01-01T00:00:00Z", true}, {instant, "2199-12-31T23:59:59Z", true},
+		{instant, "2026-05-10T15:04:05", false}, {instant, "2026-05-10", false}, {instant, "2026-05-10 15:04:05Z", false},
+		{instant, "2026-02-30T00:00:00Z", false}, {instant, "2026-05-10T24:00:00Z", false}, {instant, "2026-05-10T15:04:60Z", false},
+		{instant, "2026-05-10T15:04Z", false}, {instant, "2026-05-10T15:04:05,5Z", false}, {instant, "2026-05-10T5:04:05Z", false},
+		{instant, "1899-12-31T23:59:59Z", false}, {instant, "2200-01-01T00:00:00Z", false}, {instant, "", false},
+		{instant, "0000-01-01T00:00:00Z", false}, {instant, "2026-05-10T15:04:05+24:00", false},
+		{either, "2026-05-10T15:04:05Z", true}, {either, "2026-05-10", true}, {either, "2026-05-10T15:04:05", false},
+		{either, "2026-02-29", false}, {either, "2026-5-10", false}, {either, "10.05.2026", false}, {either, "", false},
+		{bare, "2028-02-29", true}, {bare, "2026-02-29", false}, {bare, "2026-05-10T00:00:00Z", false}, {bare, "1899-12-31", false},
+		{"token", "0190a2b0-7c3e-7cc1-b1a5-1f2e3d4c5b6a", true}, {"token", "0190a2b0", false},
+		{"buyer", "a@b.co", true}, {"buyer", "o'brien+tag@sub.example.com", true}, {"buyer", "jürgen@münchen.de", true},
+		{"buyer", "a@localhost", true}, {"buyer", "a", false}, {"buyer", "@b.co", false}, {"buyer", "a@", false},
+		{"buyer", "a@b@c.co", false}, {"buyer", "a b@c.co", false}, {"buyer", "a@b..co", false}, {"buyer", "a@-b.co", false},
+		{"buyer", ".a@b.co", false}, {"buyer", "a..b@b.co", false}, {"buyer", "a@b.co\\n", false}, {"buyer", "<a@b.co>", false},
+		{"buyer", "a@b.co,c@d.co", false}, {"buyer", "a@b_c.co", false}, {"buyer", " a@b.co", false},
+		{"buyer", strings.Repeat("a", 65) + "@b.co", false}, {"buyer", "a@" + strings.Repeat("b", 64) + ".co", false},
+	} {
+		body := map[string]string{"title": "t", "buyer": "a@b.co"}
+		body[tc.field] = tc.value
+		raw, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := said(op.ValidateBody(raw))
+		if (got == "") != tc.ok || (got != "" && !strings.HasPrefix(got, tc.field+": Must be ")) {
+			t.Errorf("%s %q: %q", tc.field, tc.value, got)
+		}
+	}
+}
+
+func TestAnswersStayBounded(t *testing.T) {
+	t.Parallel()
+	op := load(t).Operation("createOrder")
+	var b strings.Builder
+	for i := range 50_000 {
+		fmt.Fprintf(&b, `"k%d":"\u0000",`, i)
+	}
+	err := op.ValidateBody([]byte(`{"title":"t","buyer":"a@b.co","metadata":{` + b.String() + `"` + strings.Repeat("k", 1000) + `":1}}`))
+	e := apperr.As(err)
+	if len(e.Fields) != 100 || e.Fields[0].Field != "metadata" {
+		t.Errorf("%d fields, first %q", len(e.Fields), e.Fields[0].Field)
+	}
+	err = op.ValidateBody([]byte(`{"title":"t","buyer":"a@b.co","metadata":{"` + strings.Repeat("é", 1000) + `":1}}`))
+	if f := apperr.As(err).Fields[0].Field; len(f) > 410 {
+		t.Errorf("a field name of %d bytes", len(f))
+	}
+}
+
+func TestDecode(t *testing.T) {
+	t.Parallel()
+	op := load(t).Operation("createOrder")
+	type order struct {
+		Title string `json:"title"`
+		Count *int32 `json:"count"`
+		Big   int64  `json:"big"`
+		Lines []struct {
+			Description string `json:"description"`
+			Price       *struct {
+				Amount   int64  `json:"amount"`
+				Currency string `json:"currency"`
+			} `json:"price"`
+		} `json:"lines"`
+		Metadata json.RawMessage `json:"metadata"`
+	}
+	var o order
+	body := `{"TITLE":"past the validator","title":"t","Title":"x","count":3,"count":null,` +
+		`"lines":[{"description":"a","price":{"amount":1,"currency":"EUR"}},{"description":"b","DESCRIPTION":"c","price":{"currency":"USD"},"price":{"amount":2}}],` +
+		`"metadata": {"b":"2" , "a":"1", "b":"3"}}`
+	if err := op.Decode([]byte(body), &o); err != nil {
+		t.Fatal(err)
+	}
+	if o.Title != "t" || o.Count != nil || string(o.Metadata) != `{"b":"2" , "a":"1", "b":"3"}` {
+		t.Errorf("%+v metadata %s", o, o.Metadata)
+	}
+	if o.Lines[1].Description != "b" || o.Lines[1].Price.Currency != "" || o.Lines[1].Price.Amount != 2 || o.Lines[0].Price.Currency != "EUR" {
+		t.Errorf("lines %+v", o.Lines)
+	}
+	if got := said(op.Decode([]byte(`{"big":99999999999999999999}`), &o)); got != "big: Is out of range." {
+		t.Error(got)
+	}
+}
+
+func BenchmarkValidateBody(b *testing.B) {
+	op := load(b).Operation("createOrder")
+	body := []byte(`{"title":"Wedding","buyer":"ada@example.com","note":"two","count":120,"status":"open",` +
+		`"at":"2026-05-10T15:04:05Z","lines":[{"description":"Hall","quantity":1,"price":{"amount":250000,"currency":"USD"}}],"metadata":{"a":"1","b":"2"}}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := contract.CheckJSON(body); err != nil {
+			b.Fatal(err)
+		}
+		if err := op.ValidateBody(body); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func FuzzBody(f *testing.F) {
+	op := load(f).Operation("createOrder")
+	for _, seed := range []string{
+		`{}`, `{"title":"t","buyer":"a@b.co"}`, `{"title":"\u0000","count":10.0}`, `{"count":1e999999999}`, `{"metadata":{"a":1,"a":"2"}}`,
+		`{"lines":[{"quantity":"x","price":{"amount":1}}]}`, `{"note":"\ud83d"}`, `[]`, `{"a":`, "{\"a\":\"\xff\"}", `{"metadata":["a",1]}`, `{"":{"":[]}}`,
+		`{"at":"2026-05-10T15:04:05Z","day":"2026-05-10","date":"2026-05-10"}`, `{"metadata":{"\ud800":"\\u0000"}}`, `{"big":-0,"ratio":-0.0e-0}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		if err := contract.CheckJSON(body); err != nil {
+			if json.Valid(body) && len(body) > 0 && body[0] == '{' && apperr.As(err).Kind != apperr.BadRequest {
+				t.Fatalf("%q: %v", body, err)
+			}
+			return
+		}
+		if !json.Valid(body) {
+			t.Fatalf("%q passed as JSON", body)
+		}
+		err := op.ValidateBody(body)
+		if err == nil {
+			var v map[string]any
+			if err := op.Decode(body, &v); err != nil {
+				t.Fatalf("%q passed and does not decode: %v", body, err)
+			}
+			return
+		}
+		e := apperr.As(err)
+		if e.Kind != apperr.Invalid || len(e.Fields) == 0 || len(e.Fields) > 100 {
+			t.Fatalf("%q: %v", body, err)
+		}
+		for _, field := range e.Fields {
+			if field.Field == "" || !strings.HasSuffix(field.Message, ".") {
+				t.Fatalf("%q: field %q says %q", body, field.Field, field.Message)
+			}
+		}
+	})
+}

@@ -1,0 +1,85 @@
+// Package contract reads the public OpenAPI 3.1 document once at start: routes, scopes and target services
+// for the gateway; validators for bodies and queries for the services. It follows JSON Schema 2020-12 and
+// is stricter than it in two points: an integer is a JSON integer to the letter (10.0 and 1e2 are refused),
+// and no text holds a NUL character. Fields that fail come back in the document's property order.
+package contract
+
+import (
+	"fmt"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// Contract is a compiled document. It is immutable and safe for concurrent use.
+type Contract struct {
+	operations []*Operation
+	byID       map[string]*Operation
+	routes     *route
+}
+
+// Operation is one method on one path of the contract.
+type Operation struct {
+	ID       string
+	Method   string   // upper case
+	Path     string   // relative to the base, with {id}
+	Service  string   // x-service: the process that answers
+	Scopes   []string // x-required-scopes: all are needed
+	Success  int      // the declared 2xx status
+	Statuses []int    // all declared statuses, in the document's order
+	// HasBody says that a body is declared, BodyRequired that it must be sent.
+	HasBody, BodyRequired bool
+	// Secret says that the answer holds a secret (x-secret-response): never cached outside the table, and
+	// encrypted in it.
+	Secret bool
+	// PathParams are the names in Path, from left to right.
+	PathParams []string
+
+	body   *jsonschema.Schema
+	shape  *shape
+	params []*parameter
+}
+
+// Load compiles an OpenAPI 3.1 document (YAML or JSON) and fails on whatever the services could not use:
+// a missing operationId or x-service, two operations of one name, a schema that does not compile.
+func Load(doc []byte) (*Contract, error) {
+	l, err := newLoader(doc)
+	if err != nil {
+		return nil, fmt.Errorf("contract: %w", err)
+	}
+	c := &Contract{byID: map[string]*Operation{}, routes: &route{}}
+	ops, err := l.operations()
+	if err != nil {
+		return nil, fmt.Errorf("contract: %w", err)
+	}
+	for _, op := range ops {
+		if c.byID[op.ID] != nil {
+			return nil, fmt.Errorf("contract: operationId %q is given twice", op.ID)
+		}
+		if err := c.routes.add(op); err != nil {
+			return nil, fmt.Errorf("contract: %w", err)
+		}
+		c.byID[op.ID] = op
+		c.operations = append(c.operations, op)
+	}
+	if len(c.operations) == 0 {
+		return nil, fmt.Errorf("contract: the document has no operations")
+	}
+	return c, nil
+}
+
+// Operations returns all operations in the document's order.
+func (c *Contract) Operations() []*Operation { return c.operations }
+
+// Operation returns the operation of an operationId, nil when there is none.
+func (c *Contract) Operation(id string) *Operation { return c.byID[id] }
+
+// For returns the operations whose x-service is service, in the document's order.
+func (c *Contract) For(service string) []*Operation {
+	var out []*Operation
+	for _, op := range c.operations {
+		if op.Service == service {
+			out = append(out, op)
+		}
+	}
+	return out
+}

@@ -1,0 +1,144 @@
+package contract_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"holdfast.dev/libs/contract"
+)
+
+func load(t testing.TB) *contract.Contract {
+	t.Helper()
+	doc, err := os.ReadFile("testdata/openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := contract.Load(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestOperations(t *testing.T) {
+	t.Parallel()
+	c := load(t)
+	op := c.Operation("createOrder")
+	if op.Method != "POST" || op.Path != "/orders" || op.Success != 201 || !slices.Equal(op.Statuses, []int{201, 422}) {
+		t.Errorf("createOrder: %+v", op)
+	}
+	if !op.HasBody || !op.BodyRequired || !op.Secret || !slices.Equal(op.Scopes, []string{"write:orders"}) {
+		t.Errorf("createOrder: %+v", op)
+	}
+	if op := c.Operation("closeLine"); !op.HasBody || op.BodyRequired || op.Secret || !slices.Equal(op.PathParams, []string{"id", "line"}) {
+		t.Errorf("closeLine: %+v", op)
+	}
+	if c.Operation("nothing") != nil {
+		t.Error("an unknown operation was found")
+	}
+	if n := len(c.Operations()); n != 6 {
+		t.Errorf("%d operations", n)
+	}
+	var ids []string
+	for _, op := range c.For("shop") {
+		ids = append(ids, op.ID)
+	}
+	if want := []string{"listOrders", "createOrder", "getLatestOrder", "getOrder", "deleteOrder"}; !slices.Equal(ids, want) {
+		t.Errorf("shop has %v", ids)
+	}
+}
+
+func TestMatch(t *testing.T) {
+	t.Parallel()
+	c := load(t)
+	for _, tc := range []struct{ method, path, id, params, allow string }{
+		{"GET", "/orders", "listOrders", "", "GET POST"},
+		{"POST", "/orders", "createOrder", "", "GET POST"},
+		{"GET", "/orders/or_1", "getOrder", "or_1", "DELETE GET"},
+		{"GET", "/orders/latest", "getLatestOrder", "", "GET"},
+		{"DELETE", "/orders/latest", "", "", "GET"},
+		{"POST", "/orders/or_1/lines/7/close", "closeLine", "or_1 7", "POST"},
+		{"GET", "/orders/latest/lines/7/close", "", "", "POST"},
+		{"HEAD", "/orders", "", "", "GET POST"},
+		{"OPTIONS", "/orders/or_1", "", "", "DELETE GET"},
+		{"get", "/orders", "", "", "GET POST"},
+		{"GET", "/orders/", "", "", ""},
+		{"GET", "/orders/or_1/", "", "", ""},
+		{"GET", "//orders", "", "", ""},
+		{"GET", "/orders//lines/7/close", "", "", ""},
+		{"GET", "/orders/a/b", "", "", ""},
+		{"GET", "/", "", "", ""},
+		{"GET", "", "", "", ""},
+		{"GET", "/Orders", "", "", ""},
+		{"GET", "/orders/a%2Fb", "getOrder", "a%2Fb", "DELETE GET"},
+	} {
+		op, params, allow := c.Match(tc.method, tc.path)
+		id, got := "", ""
+		if op != nil {
+			id = op.ID
+			got = strings.TrimSpace(params.Get("id") + " " + params.Get("line"))
+		}
+		if id != tc.id || got != tc.params || strings.Join(allow, " ") != tc.allow {
+			t.Errorf("%s %s: %q %q %v, want %q %q %q", tc.method, tc.path, id, got, allow, tc.id, tc.params, tc.allow)
+		}
+	}
+}
+
+func TestMatchIsCheap(t *testing.T) {
+	c := load(t)
+	n := testing.AllocsPerRun(100, func() { c.Match("POST", "/orders/or_1/lines/7/close") })
+	if n > 0 {
+		t.Errorf("a match allocates %v times", n)
+	}
+}
+
+func TestLoadRefuses(t *testing.T) {
+	t.Parallel()
+	const head = "openapi: 3.1.0\npaths:\n  /a:\n    get:\n"
+	const good = "      operationId: a\n      x-service: s\n      x-required-scopes: []\n      responses: {\"200\": {description: ok}}\n"
+	if _, err := contract.Load([]byte(head + good)); err != nil {
+		t.Fatal(err)
+	}
+	for name, doc := range map[string]string{
+		"no mapping":         "- a\n",
+		"no YAML":            "\t{",
+		"no operations":      "openapi: 3.1.0\n",
+		"no operationId":     head + strings.Replace(good, "operationId: a", "summary: a", 1),
+		"no service":         head + strings.Replace(good, "x-service: s", "summary: a", 1),
+		"no scopes":          head + strings.Replace(good, "x-required-scopes: []", "summary: a", 1),
+		"no success":         head + strings.Replace(good, "200", "404", 1),
+		"status class":       head + strings.Replace(good, "200", "2XX", 1),
+		"same id twice":      head + good + "  /b:\n    get:\n" + good,
+		"dangling reference": head + good + "      requestBody: {$ref: \"#/components/requestBodies/None\"}\n",
+		"circular reference": head + good + "      requestBody: {$ref: \"#/components/requestBodies/A\"}\ncomponents: {requestBodies: {A: {$ref: \"#/components/requestBodies/A\"}}}\n",
+		"bad schema":         head + good + "      requestBody: {content: {application/json: {schema: {type: strin}}}}\n",
+		"no JSON body":       head + good + "      requestBody: {content: {text/plain: {schema: {type: string}}}}\n",
+		"exploded list":      head + good + "      parameters: [{name: l, in: query, schema: {type: array, items: {type: string}}}]\n",
+		"flat object":        head + good + "      parameters: [{name: o, in: query, schema: {type: object}}]\n",
+		"alias":              head + good + "x-a: &a 1\nx-b: *a\n",
+	} {
+		if _, err := contract.Load([]byte(doc)); err == nil {
+			t.Errorf("%s: loaded", name)
+		}
+	}
+}
+
+// TestPublicContract loads the document that the services are started with.
+func TestPublicContract(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile("../../proto/openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := contract.Load(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, service := range []string{"identity", "customers", "bookings"} {
+		if len(c.For(service)) == 0 {
+			t.Errorf("%s has no operations", service)
+		}
+	}
+}

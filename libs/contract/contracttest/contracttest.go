@@ -1,0 +1,224 @@
+// Package contracttest checks the answers of API tests against the contract, strictly: a status, header or
+// property that is not declared fails the test. It also remembers which answers were never seen.
+package contracttest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/pb33f/libopenapi"
+	validator "github.com/pb33f/libopenapi-validator"
+	"github.com/pb33f/libopenapi-validator/config"
+	"github.com/pb33f/libopenapi-validator/errors"
+
+	"holdfast.dev/libs/contract"
+)
+
+// Checker checks answers; it is safe for parallel tests.
+type Checker struct {
+	service   bool // the answers come from a service, not from the gateway
+	contract  *contract.Contract
+	validator validator.Validator
+	mu        sync.Mutex
+	seen      map[string]map[int]int
+}
+
+// bases are the paths under which the API is served.
+var bases = []string{"/api/v1", "/v1"}
+
+// gatewayHeaders are added to every authenticated answer by the gateway; errors need not declare them.
+var gatewayHeaders = map[string]string{
+	"X-Service-Scope": "read:bookings", "RateLimit-Limit": "600", "RateLimit-Remaining": "599", "RateLimit-Reset": "60",
+	"RateLimit": `"default";r=599;t=60`, "RateLimit-Policy": `"default";q=600;w=60`,
+}
+
+// undeclared are headers that belong to HTTP or to the way between service and gateway, not to the contract.
+var undeclared = []string{
+	"allow", "strict-transport-security", "x-content-type-options", "x-internal-idem-expires", "x-internal-idem-cache",
+}
+
+// bags are properties whose keys clients choose; strict mode would want each of them declared.
+var bags = []string{"$.body.errors.**", "$.body.metadata.**", "$.body.**.metadata.**", "$.body.opening_hours.**", "$.body.**.opening_hours.**"}
+
+var (
+	mu       sync.Mutex
+	checkers = map[string]*Checker{}
+)
+
+// New returns the checker of answers as clients get them, through the gateway. The same document gives the
+// same checker within a test binary: reading one takes 0.2 s, and coverage is a sum over tests.
+func New(t testing.TB, doc []byte) *Checker {
+	t.Helper()
+	return open(t, doc, false)
+}
+
+// NewService is New for tests that call a service directly: the headers that only the gateway adds to a
+// success (X-Service-Scope, RateLimit…) are not demanded.
+func NewService(t testing.TB, doc []byte) *Checker {
+	t.Helper()
+	return open(t, doc, true)
+}
+
+func open(t testing.TB, doc []byte, service bool) *Checker {
+	t.Helper()
+	mu.Lock()
+	defer mu.Unlock()
+	key := fmt.Sprint(service, string(doc))
+	if c := checkers[key]; c != nil {
+		return c
+	}
+	c, err := contract.Load(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := libopenapi.NewDocument(doc)
+	if err != nil {
+		t.Fatalf("read contract: %v", err)
+	}
+	v, errs := validator.NewValidator(parsed,
+		config.WithStrictMode(), config.WithFormatAssertions(), config.WithStrictIgnorePaths(bags...),
+		config.WithStrictIgnoredHeadersExtra(append(slices.Collect(maps.Keys(gatewayHeaders)), undeclared...)...))
+	if len(errs) > 0 {
+		t.Fatalf("read contract: %v", errs)
+	}
+	checkers[key] = &Checker{service: service, contract: c, validator: v, seen: map[string]map[int]int{}}
+	return checkers[key]
+}
+
+// Check fails the test unless res, whose body has been read into body, is an answer that the contract
+// declares for req. Of a path or method that the contract does not know, only the error envelope is checked.
+func (c *Checker) Check(t testing.TB, req *http.Request, res *http.Response, body []byte) {
+	t.Helper()
+	for _, problem := range c.problems(req, res, body) {
+		t.Errorf("%s %s answered %d against the contract: %s\nbody: %s", req.Method, req.URL.Path, res.StatusCode, problem, body)
+	}
+}
+
+func (c *Checker) problems(req *http.Request, res *http.Response, body []byte) []string {
+	var out []string
+	if res.StatusCode >= http.StatusBadRequest {
+		out = envelope(res, body)
+	}
+	path := req.URL.EscapedPath()
+	for _, base := range bases {
+		if rest, ok := strings.CutPrefix(path, base+"/"); ok {
+			path = "/" + rest
+			break
+		}
+	}
+	op, _, allow := c.contract.Match(req.Method, path)
+	if op == nil {
+		return append(out, unknown(res, allow)...)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.seen[op.ID] == nil {
+		c.seen[op.ID] = map[int]int{}
+	}
+	c.seen[op.ID][res.StatusCode]++
+	if !slices.Contains(op.Statuses, res.StatusCode) {
+		return append(out, fmt.Sprintf("%s does not declare this status", op.ID))
+	}
+	_, errs := c.validator.ValidateHttpResponse(c.request(req, path), c.response(res, body))
+	for _, e := range errs {
+		out = append(out, describe(e))
+	}
+	if res.StatusCode == http.StatusNoContent && len(body) > 0 {
+		out = append(out, "204 with a body")
+	}
+	return out
+}
+
+// request is req under the first base, whatever host and base it was sent to.
+func (c *Checker) request(req *http.Request, path string) *http.Request {
+	u := *req.URL
+	u.Scheme, u.Host, u.Path, u.RawPath = "", "", bases[0]+path, ""
+	return &http.Request{Method: req.Method, URL: &u, Header: req.Header, Body: http.NoBody}
+}
+
+func (c *Checker) response(res *http.Response, body []byte) *http.Response {
+	h := res.Header.Clone()
+	if c.service && res.StatusCode < http.StatusBadRequest {
+		for k, v := range gatewayHeaders {
+			h.Set(k, v)
+		}
+	}
+	return &http.Response{StatusCode: res.StatusCode, Header: h, Body: io.NopCloser(bytes.NewReader(body))}
+}
+
+// unknown checks the answer to a route that does not exist.
+func unknown(res *http.Response, allow []string) []string {
+	switch {
+	case allow == nil && res.StatusCode < http.StatusBadRequest:
+		return []string{"the path is not in the contract"}
+	case allow != nil && res.StatusCode == http.StatusMethodNotAllowed && res.Header.Get("Allow") == "":
+		return []string{"405 without Allow"}
+	case allow != nil && res.StatusCode < http.StatusBadRequest:
+		return []string{"the method is not in the contract"}
+	}
+	return nil
+}
+
+// envelope checks what a schema cannot say of an error: that its parts agree with each other.
+func envelope(res *http.Response, body []byte) []string {
+	var e struct {
+		Message string              `json:"message"`
+		Errors  map[string][]string `json:"errors"`
+		Error   struct {
+			Type, Code, Message, Param string
+			RequestID                  string `json:"request_id"`
+		} `json:"error"`
+	}
+	if err := json.Unmarshal(body, &e); err != nil {
+		return []string{"the error has no envelope: " + err.Error()}
+	}
+	var out []string
+	if e.Error.Type == "" || e.Error.Code == "" || e.Error.Message == "" {
+		out = append(out, "error.type, error.code and error.message are needed")
+	}
+	if e.Error.RequestID != res.Header.Get("X-Request-Id") {
+		out = append(out, "error.request_id differs from X-Request-Id")
+	}
+	if res.StatusCode == http.StatusUnprocessableEntity && (e.Message == "" || len(e.Errors[e.Error.Param]) == 0) {
+		out = append(out, "a 422 needs message, and errors for error.param")
+	}
+	if res.StatusCode == http.StatusUnauthorized && res.Header.Get("WWW-Authenticate") == "" {
+		out = append(out, "401 without WWW-Authenticate")
+	}
+	return out
+}
+
+func describe(e *errors.ValidationError) string {
+	msg := e.Message + ": " + e.Reason
+	for _, s := range e.SchemaValidationErrors {
+		msg += "; " + s.FieldPath + " " + s.Reason
+	}
+	return msg
+}
+
+// Uncovered lists "operationId status" for each declared answer that no Check has seen, of the services
+// named, or of all.
+func (c *Checker) Uncovered(services ...string) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []string
+	for _, op := range c.contract.Operations() {
+		if len(services) > 0 && !slices.Contains(services, op.Service) {
+			continue
+		}
+		for _, status := range op.Statuses {
+			if c.seen[op.ID][status] == 0 {
+				out = append(out, fmt.Sprintf("%s %d", op.ID, status))
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,185 @@
+package contract
+
+import (
+	"encoding/json"
+	"errors"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"golang.org/x/text/message"
+)
+
+// Years outside which no date is taken.
+const minYear, maxYear = 1900, 2199
+
+var (
+	errForm  = errors.New("form")
+	errYears = errors.New("years")
+)
+
+// formats replace or extend the validator's own. Each takes only what Go's types can hold, so that a body
+// that passed is decoded without error.
+var formats = []*jsonschema.Format{
+	{Name: "date-time", Validate: onText(dateTime)},
+	{Name: "date", Validate: onText(date)},
+	{Name: "holdfast-datetime", Validate: onText(func(s string) error {
+		if len(s) == len(time.DateOnly) {
+			return date(s)
+		}
+		return dateTime(s)
+	})},
+	{Name: "email", Validate: onText(email)},
+}
+
+var formatMessages = map[string]string{
+	"date-time":         "Must be an RFC 3339 date and time with an offset, such as 2026-05-10T15:04:05Z.",
+	"date":              "Must be a date that exists, as YYYY-MM-DD.",
+	"holdfast-datetime": "Must be an RFC 3339 date and time with an offset, such as 2026-05-10T15:04:05Z, or a date as YYYY-MM-DD.",
+	"email":             "Must be an e-mail address.",
+	"uuid":              "Must be a UUID.",
+	"uri":               "Must be an absolute URL.",
+}
+
+func onText(f func(string) error) func(any) error {
+	return func(v any) error {
+		if s, ok := v.(string); ok {
+			return f(s)
+		}
+		return nil
+	}
+}
+
+// rfc3339 is the form alone: time.Parse also takes one-digit hours, decimal commas and any offset.
+var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
+
+// dateTime wants RFC 3339 with an offset; like Go it knows no leap second and no lower-case t or z.
+func dateTime(s string) error {
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil || !rfc3339.MatchString(s) {
+		return errForm
+	}
+	return years(t)
+}
+
+func date(s string) error {
+	t, err := time.Parse(time.DateOnly, s)
+	if err != nil {
+		return errForm
+	}
+	return years(t)
+}
+
+func years(t time.Time) error {
+	if t.Year() < minYear || t.Year() > maxYear {
+		return errYears
+	}
+	return nil
+}
+
+// email wants one address and nothing more: a dot-atom or any UTF-8 before the last @ (RFC 6531), a host
+// name behind it. Quoted local parts and address literals are refused.
+func email(s string) error {
+	at := strings.LastIndexByte(s, '@')
+	if at < 1 || at > 64 || strings.ContainsFunc(s, notInEmail) || strings.IndexByte(s, '@') != at {
+		return errForm
+	}
+	if local := s[:at]; local[0] == '.' || local[at-1] == '.' || strings.Contains(local, "..") {
+		return errForm
+	}
+	domain := s[at+1:]
+	if domain == "" || len(domain) > 253 {
+		return errForm
+	}
+	for label := range strings.SplitSeq(domain, ".") {
+		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' || strings.ContainsFunc(label, notInHost) {
+			return errForm
+		}
+	}
+	return nil
+}
+
+func notInEmail(r rune) bool {
+	return r <= ' ' || r == 0x7F || strings.ContainsRune(`"(),:;<>[\]`, r) || (r >= 0x80 && r < 0xA1) || r == 0x2028 || r == 0x2029 || r == 0x3000
+}
+
+func notInHost(r rune) bool {
+	return r < 0x80 && r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+}
+
+// strictness adds to each schema what JSON Schema leaves open: an integer is a JSON integer to the letter,
+// and a failed property name is reported where it stands (the validator loses its place).
+var strictness = &jsonschema.Vocabulary{URL: docURL + "/strictness", Compile: compileStrictness}
+
+type strict struct {
+	integer bool
+	names   *jsonschema.Schema
+}
+
+func compileStrictness(ctx *jsonschema.CompilerContext, obj map[string]any) (jsonschema.SchemaExt, error) {
+	s := &strict{integer: wantsInteger(obj["type"])}
+	if _, ok := obj["propertyNames"]; ok {
+		s.names = ctx.Enqueue([]string{"propertyNames"})
+	}
+	if !s.integer && s.names == nil {
+		return nil, nil //nolint:nilnil // the validator's way to say that nothing applies
+	}
+	return s, nil
+}
+
+func wantsInteger(t any) bool {
+	if list, ok := t.([]any); ok {
+		for _, one := range list {
+			if one == "integer" {
+				return true
+			}
+		}
+	}
+	return t == "integer"
+}
+
+// Validate implements jsonschema.SchemaExt.
+func (s *strict) Validate(ctx *jsonschema.ValidatorContext, v any) {
+	if num, ok := v.(json.Number); ok && s.integer && !isInteger(string(num)) {
+		ctx.AddError(&notInteger{})
+	}
+	m, ok := v.(map[string]any)
+	if !ok || s.names == nil {
+		return
+	}
+	for name := range m {
+		var failed *jsonschema.ValidationError
+		if err := s.names.Validate(name); errors.As(err, &failed) {
+			ctx.AddError(&badName{name: name, err: failed})
+		}
+	}
+}
+
+// isInteger reports whether s is a JSON integer: -?(0|[1-9][0-9]*).
+func isInteger(s string) bool {
+	s = strings.TrimPrefix(s, "-")
+	if s == "" || (s[0] == '0' && len(s) > 1) {
+		return false
+	}
+	return strings.Trim(s, "0123456789") == ""
+}
+
+type notInteger struct{}
+
+// KeywordPath implements jsonschema.ErrorKind.
+func (*notInteger) KeywordPath() []string { return []string{"type"} }
+
+// LocalizedString implements jsonschema.ErrorKind.
+func (*notInteger) LocalizedString(*message.Printer) string { return "not a JSON integer" }
+
+type badName struct {
+	name string
+	err  *jsonschema.ValidationError
+}
+
+// KeywordPath implements jsonschema.ErrorKind.
+func (*badName) KeywordPath() []string { return []string{"propertyNames"} }
+
+// LocalizedString implements jsonschema.ErrorKind.
+func (*badName) LocalizedString(*message.Printer) string { return "invalid property name" }

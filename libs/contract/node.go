@@ -1,0 +1,234 @@
+package contract
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+type nodeKind uint8
+
+const (
+	leaf nodeKind = iota
+	object
+	array
+)
+
+// node is a parsed JSON value that remembers what a map forgets: order, duplicates and the bytes.
+type node struct {
+	kind     nodeKind
+	key      string // inside an object
+	value    any    // of a leaf
+	raw      []byte
+	rawKey   []byte
+	children []*node
+	places   map[string]int // of the last child with a key, made on first use
+}
+
+// parse reads a body that CheckJSON accepted.
+func parse(body []byte) (*node, error) {
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.UseNumber()
+	p := parser{dec: dec, body: body}
+	return p.value()
+}
+
+type parser struct {
+	dec  *json.Decoder
+	body []byte
+}
+
+// token returns the next token with its bytes.
+func (p *parser) token() (json.Token, int, error) {
+	start := int(p.dec.InputOffset())
+	for start < len(p.body) && strings.IndexByte(" \t\r\n,:", p.body[start]) >= 0 {
+		start++
+	}
+	tok, err := p.dec.Token()
+	if err != nil {
+		return nil, 0, fmt.Errorf("read body: %w", err)
+	}
+	return tok, start, nil
+}
+
+func (p *parser) value() (*node, error) {
+	tok, start, err := p.token()
+	if err != nil {
+		return nil, err
+	}
+	n := &node{value: tok}
+	if d, ok := tok.(json.Delim); ok {
+		n.value = nil
+		n.kind = array
+		if d == '{' {
+			n.kind = object
+		}
+		if err := p.fill(n); err != nil {
+			return nil, err
+		}
+	}
+	n.raw = p.body[start:p.dec.InputOffset()]
+	return n, nil
+}
+
+func (p *parser) fill(n *node) error {
+	for p.dec.More() {
+		var key string
+		var rawKey []byte
+		if n.kind == object {
+			tok, start, err := p.token()
+			if err != nil {
+				return err
+			}
+			key, _ = tok.(string)
+			rawKey = p.body[start:p.dec.InputOffset()]
+		}
+		c, err := p.value()
+		if err != nil {
+			return err
+		}
+		c.key, c.rawKey = key, rawKey
+		n.children = append(n.children, c)
+	}
+	_, _, err := p.token() // the closing bracket
+	return err
+}
+
+// find returns the last child of a key with its place; a place behind all when there is none.
+func (n *node) find(key string) (int, *node) {
+	if n == nil {
+		return 0, nil
+	}
+	if n.places == nil {
+		n.places = make(map[string]int, len(n.children))
+		for i, c := range n.children {
+			n.places[c.key] = i
+		}
+	}
+	if i, ok := n.places[key]; ok {
+		return i, n.children[i]
+	}
+	return len(n.children), nil
+}
+
+func (n *node) index(i int) *node {
+	if n == nil || i < 0 || i >= len(n.children) {
+		return nil
+	}
+	return n.children[i]
+}
+
+// instance is the value as the validator takes it. Of a key given twice, the last counts where the contract
+// names the properties; elsewhere (metadata) all are kept under stand-in keys, since all will be stored.
+type instance struct{ standIns map[string]string }
+
+func (in *instance) of(n *node, s *shape) any {
+	switch n.kind {
+	case object:
+		m := make(map[string]any, len(n.children))
+		for _, c := range n.children {
+			key := c.key
+			if _, taken := m[key]; taken && !s.closed() {
+				key = in.standIn(key)
+			}
+			m[key] = in.of(c, s.member(c.key))
+		}
+		return m
+	case array:
+		list := make([]any, len(n.children))
+		for i, c := range n.children {
+			list[i] = in.of(c, s.item())
+		}
+		return list
+	default:
+		if num, ok := n.value.(json.Number); ok {
+			return tame(num)
+		}
+		return n.value
+	}
+}
+
+// standIn makes a key of the same length that no client sends: private-use characters of plane 15.
+func (in *instance) standIn(key string) string {
+	if key == "" {
+		return key
+	}
+	if in.standIns == nil {
+		in.standIns = map[string]string{}
+	}
+	_, size := utf8.DecodeRuneInString(key)
+	alias := string(rune(0xF0000+len(in.standIns)%0xFFFE)) + key[size:]
+	in.standIns[alias] = key
+	return alias
+}
+
+// tame keeps the validator from computing with numbers of a million digits; the stand-in has the same sign
+// and type and is out of every bound that a contract sets.
+func tame(n json.Number) json.Number {
+	const huge = "99999999999999999999999999999999999999999"
+	if len(n) <= len(huge) && !strings.ContainsAny(string(n), "eE") {
+		return n
+	}
+	if f, err := strconv.ParseFloat(string(n), 64); err == nil && f > -1e40 && f < 1e40 {
+		if strings.ContainsAny(string(n), ".eE") {
+			return json.Number(strconv.FormatFloat(f, 'e', -1, 64)) // keeps the mark of a non-integer
+		}
+		return n
+	}
+	sign := strings.TrimRight(string(n[:1]), "0123456789")
+	if strings.ContainsAny(string(n), ".eE") {
+		return json.Number(sign + huge + ".0")
+	}
+	return json.Number(sign + huge)
+}
+
+// forbidden returns what is wrong with a text whatever its schema says, "" when nothing is. raw is the
+// literal with its quotes.
+func forbidden(raw []byte, s string) string {
+	if strings.IndexByte(s, 0) >= 0 {
+		return "Must not contain the NUL character."
+	}
+	if bytes.Contains(raw, []byte(`\u`)) && strings.ContainsRune(s, utf8.RuneError) && loneSurrogate(raw) {
+		return "Must not contain an unpaired surrogate."
+	}
+	return ""
+}
+
+// loneSurrogate finds half a pair of \uD800–\uDFFF: JSON can spell it, UTF-8 and the database cannot.
+func loneSurrogate(raw []byte) bool {
+	for i := 0; i < len(raw); i++ {
+		if raw[i] != '\\' {
+			continue
+		}
+		i++
+		if raw[i] != 'u' {
+			continue
+		}
+		c := hex4(raw[i+1:])
+		i += 4
+		switch {
+		case c >= 0xDC00 && c <= 0xDFFF:
+			return true
+		case c < 0xD800 || c > 0xDBFF:
+			continue
+		case i+6 >= len(raw) || raw[i+1] != '\\' || raw[i+2] != 'u':
+			return true
+		}
+		if low := hex4(raw[i+3:]); low < 0xDC00 || low > 0xDFFF {
+			return true
+		}
+		i += 6
+	}
+	return false
+}
+
+func hex4(b []byte) uint64 {
+	n, err := strconv.ParseUint(string(b[:4]), 16, 32)
+	if err != nil {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,143 @@
+package contract
+
+import (
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// shape is what the validator forgets of a schema: the order of its properties. Alternatives (oneOf, anyOf,
+// allOf) are laid over each other.
+type shape struct {
+	names []string
+	props map[string]*prop
+	items *shape
+	extra *shape // additionalProperties
+	hint  string // x-message: said when pattern fails
+}
+
+type prop struct {
+	index int
+	shape *shape
+}
+
+func (l *loader) shape(n *yaml.Node) (*shape, error) {
+	n, _, err := l.follow(n, "")
+	if err != nil {
+		return nil, err
+	}
+	if s := l.shapes[n]; s != nil {
+		return s, nil
+	}
+	s := &shape{props: map[string]*prop{}}
+	l.shapes[n] = s // before the children: schemas may be recursive
+	return s, l.lay(s, n)
+}
+
+func (l *loader) lay(s *shape, n *yaml.Node) error {
+	if m := text(n, "x-message"); m != "" {
+		s.hint = m
+	}
+	for name, node := range pairs(child(n, "properties")) {
+		sub, err := l.shape(node)
+		if err != nil {
+			return err
+		}
+		if s.props[name] == nil {
+			s.props[name] = &prop{index: len(s.names), shape: sub}
+			s.names = append(s.names, name)
+		}
+	}
+	for key, to := range map[string]**shape{"items": &s.items, "additionalProperties": &s.extra} {
+		node := child(n, key)
+		if node == nil || node.Kind != yaml.MappingNode || *to != nil {
+			continue
+		}
+		sub, err := l.shape(node)
+		if err != nil {
+			return err
+		}
+		*to = sub
+	}
+	for _, key := range []string{"allOf", "oneOf", "anyOf"} {
+		alternatives := child(n, key)
+		if alternatives == nil {
+			continue
+		}
+		for _, alt := range alternatives.Content {
+			alt, _, err := l.follow(alt, "")
+			if err != nil {
+				return err
+			}
+			if err := l.lay(s, alt); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// closed reports whether the shape names its properties; others, such as metadata, are kept as sent.
+func (s *shape) closed() bool { return s != nil && len(s.names) > 0 }
+
+// member returns the shape of a property, nil when the contract does not know it.
+func (s *shape) member(name string) *shape {
+	if s == nil {
+		return nil
+	}
+	if p := s.props[name]; p != nil {
+		return p.shape
+	}
+	return s.extra
+}
+
+func (s *shape) item() *shape {
+	if s == nil {
+		return nil
+	}
+	return s.items
+}
+
+// at returns the shape of a path, nil when the contract does not know it.
+func (s *shape) at(path []string) *shape {
+	for _, seg := range path {
+		if s == nil {
+			return nil
+		}
+		if s.items != nil && isIndex(seg) && s.props[seg] == nil {
+			s = s.items
+			continue
+		}
+		s = s.member(seg)
+	}
+	return s
+}
+
+func isIndex(seg string) bool {
+	_, err := strconv.ParseUint(seg, 10, 31)
+	return err == nil
+}
+
+const unlisted = 1 << 20
+
+// rank orders a path: by the contract's property order, then by the order in which the client sent.
+func (s *shape) rank(sent *node, path []string) []int {
+	out := make([]int, 0, len(path))
+	for _, seg := range path {
+		switch {
+		case sent != nil && sent.kind == array:
+			i, _ := strconv.Atoi(seg)
+			out = append(out, i)
+			sent, s = sent.index(i), s.item()
+		case s != nil && s.props[seg] != nil:
+			out = append(out, s.props[seg].index)
+			_, sent = sent.find(seg)
+			s = s.member(seg)
+		default:
+			i, next := sent.find(seg)
+			out = append(out, unlisted+i)
+			sent, s = next, s.member(seg)
+		}
+	}
+	return out
+}

@@ -1,0 +1,82 @@
+// Package crypt seals small secrets for storage: AES-256-GCM by Tink, under named keys that rotate.
+package crypt
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tink-crypto/tink-go/v2/aead/subtle"
+)
+
+// ErrOpen says that a sealed text was changed, was made for other associated data, or names an unknown key.
+var ErrOpen = errors.New("sealed text cannot be opened")
+
+const (
+	version  = 1
+	keyBytes = 32
+	maxKeyID = 32
+)
+
+// Box seals with its first key and opens with any of them.
+type Box struct {
+	first string
+	keys  map[string]*subtle.AESGCM
+}
+
+// NewBox reads "<kid>:<hex of 32 bytes>[,<kid>:<hex>…]". To rotate, put the new key in front and drop the
+// old one when nothing sealed with it is left.
+func NewBox(keys string) (*Box, error) {
+	b := &Box{keys: map[string]*subtle.AESGCM{}}
+	for i, entry := range strings.Split(keys, ",") {
+		id, secret, _ := strings.Cut(entry, ":")
+		raw, err := hex.DecodeString(secret)
+		if err != nil || len(raw) != keyBytes || id == "" || len(id) > maxKeyID {
+			return nil, fmt.Errorf("encryption key %d: want <kid>:<hex of %d bytes>", i+1, keyBytes)
+		}
+		if _, twice := b.keys[id]; twice {
+			return nil, fmt.Errorf("encryption key %d: key id %q is used twice", i+1, id)
+		}
+		if b.keys[id], err = subtle.NewAESGCM(raw); err != nil {
+			return nil, fmt.Errorf("encryption key %d: %w", i+1, err)
+		}
+		if i == 0 {
+			b.first = id
+		}
+	}
+	return b, nil
+}
+
+// Seal encrypts plain and binds it to aad, which Open must be given again: name the row it belongs to.
+func (b *Box) Seal(plain, aad []byte) ([]byte, error) {
+	head := append([]byte{version, byte(len(b.first))}, b.first...)
+	sealed, err := b.keys[b.first].Encrypt(plain, bind(head, aad))
+	if err != nil {
+		return nil, fmt.Errorf("seal: %w", err)
+	}
+	return append(head, sealed...), nil
+}
+
+// Open decrypts what Seal made with the same aad; anything else is ErrOpen.
+func (b *Box) Open(sealed, aad []byte) ([]byte, error) {
+	if len(sealed) < 2 || sealed[0] != version || len(sealed) < 2+int(sealed[1]) {
+		return nil, ErrOpen
+	}
+	n := 2 + int(sealed[1])
+	key, ok := b.keys[string(sealed[2:n])]
+	if !ok {
+		return nil, fmt.Errorf("%w: unknown key %q", ErrOpen, sealed[2:n])
+	}
+	plain, err := key.Decrypt(sealed[n:], bind(sealed[:n], aad))
+	if err != nil {
+		return nil, ErrOpen
+	}
+	return plain, nil
+}
+
+// bind puts the head, which states its own length, in front of aad, so that a key id cannot be exchanged.
+func bind(head, aad []byte) []byte {
+	out := make([]byte, 0, len(head)+len(aad))
+	return append(append(out, head...), aad...)
+}

@@ -1,0 +1,163 @@
+// Package httpx is the door of an HTTP service: it checks each request against the contract in the one order
+// that all services share, runs the handler, and writes the answer. It holds the only writer of errors.
+package httpx
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+)
+
+// statuses is the one map from a kind of error to its HTTP status.
+var statuses = map[apperr.Kind]int{
+	apperr.Internal:           http.StatusInternalServerError,
+	apperr.BadRequest:         http.StatusBadRequest,
+	apperr.Unauthenticated:    http.StatusUnauthorized,
+	apperr.Forbidden:          http.StatusForbidden,
+	apperr.NotFound:           http.StatusNotFound,
+	apperr.MethodNotAllowed:   http.StatusMethodNotAllowed,
+	apperr.Conflict:           http.StatusConflict,
+	apperr.PreconditionFailed: http.StatusPreconditionFailed,
+	apperr.TooLarge:           http.StatusRequestEntityTooLarge,
+	apperr.Invalid:            http.StatusUnprocessableEntity,
+	apperr.RateLimited:        http.StatusTooManyRequests,
+	apperr.BadGateway:         http.StatusBadGateway,
+	apperr.Unavailable:        http.StatusServiceUnavailable,
+	apperr.Timeout:            http.StatusGatewayTimeout,
+}
+
+// StatusOf returns the HTTP status of a kind; an unknown kind is 500.
+func StatusOf(kind apperr.Kind) int {
+	if s, ok := statuses[kind]; ok {
+		return s
+	}
+	return http.StatusInternalServerError
+}
+
+func typeOf(status int) string {
+	switch {
+	case status == http.StatusUnprocessableEntity:
+		return "validation_error"
+	case status == http.StatusUnauthorized:
+		return "authentication_error"
+	case status == http.StatusForbidden:
+		return "permission_error"
+	case status == http.StatusTooManyRequests:
+		return "rate_limit_error"
+	case status >= http.StatusInternalServerError:
+		return "api_error"
+	default:
+		return "invalid_request_error"
+	}
+}
+
+type errorBody struct {
+	Type      string `json:"type"`
+	Code      string `json:"code"`
+	Message   string `json:"message"`
+	Param     string `json:"param,omitempty"`
+	RequestID string `json:"request_id"`
+}
+
+type envelope struct {
+	Message string     `json:"message,omitempty"`
+	Errors  *fieldList `json:"errors,omitempty"`
+	Error   errorBody  `json:"error"`
+}
+
+// fieldList writes fields as an object in their given order, which a map would lose.
+type fieldList []apperr.FieldError
+
+// MarshalJSON implements json.Marshaler: each field once, with the list of its messages.
+func (l fieldList) MarshalJSON() ([]byte, error) {
+	out := []byte{'{'}
+	done := map[string]bool{}
+	for _, f := range l {
+		if done[f.Field] {
+			continue
+		}
+		done[f.Field] = true
+		var messages []string
+		for _, g := range l {
+			if g.Field == f.Field {
+				messages = append(messages, g.Message)
+			}
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(out, encode(f.Field)...), ':')
+		out = append(out, encode(messages)...)
+	}
+	return append(out, '}'), nil
+}
+
+// encode is JSON without HTML escapes and without the final newline.
+func encode(v any) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil { // only strings and structs of strings come here
+		return []byte("null")
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
+}
+
+// WriteError answers err in the public envelope: an *apperr.Error as it says, anything else as
+// internal_error. It sets Content-Type, X-Request-Id and whatever headers the error asks for; the cause is
+// never shown. Every 422 has message, errors and param.
+func WriteError(w http.ResponseWriter, requestID string, err error) {
+	e := apperr.As(err)
+	status := StatusOf(e.Kind)
+	h := w.Header()
+	setHeaders(h, e, status)
+	h.Set("Content-Type", "application/json")
+	h.Set("X-Request-Id", requestID)
+	h.Set("Cache-Control", "no-store")
+	body := encode(envelopeOf(e, status, requestID))
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the client is gone when this fails
+}
+
+func setHeaders(h http.Header, e *apperr.Error, status int) {
+	for k, v := range e.Header {
+		h.Set(k, v)
+	}
+	if e.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.FormatInt(int64((e.RetryAfter+time.Second-1)/time.Second), 10))
+	}
+	if status == http.StatusUnauthorized && h.Get("WWW-Authenticate") == "" {
+		challenge := `Bearer realm="holdfast"`
+		if e.Code != "missing_credential" {
+			challenge += `, error="invalid_token"`
+		}
+		h.Set("WWW-Authenticate", challenge)
+	}
+}
+
+func envelopeOf(e *apperr.Error, status int, requestID string) envelope {
+	env := envelope{Error: errorBody{Type: typeOf(status), Code: e.Code, Message: e.Message, RequestID: requestID}}
+	if status != http.StatusUnprocessableEntity {
+		return env
+	}
+	fields := fieldList(e.Fields)
+	if len(fields) == 0 { // every 422 names a field
+		fields = fieldList{{Field: "body", Message: e.Message}}
+	}
+	env.Error.Param = fields[0].Field
+	env.Message = fields[0].Message
+	switch more := len(fields) - 1; {
+	case more == 1:
+		env.Message += " (and 1 more error)"
+	case more > 1:
+		env.Message += fmt.Sprintf(" (and %d more errors)", more)
+	}
+	env.Errors = &fields
+	return env
+}

@@ -1,0 +1,82 @@
+package httpx
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/idem"
+)
+
+// Headers from a service to the gateway, which removes them: when the idempotency record ends (Unix
+// seconds), and "no" for an answer that must not be cached.
+const (
+	HeaderIdemExpires = "X-Internal-Idem-Expires"
+	HeaderIdemCache   = "X-Internal-Idem-Cache"
+)
+
+func requestID(c *gin.Context) string { return caller.Must(c.Request.Context()).RequestID }
+
+// ETag is the entity tag of a version: the value for idem.Reply.ETag and for JSON.
+func ETag(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
+
+// Send answers a write with the bytes that were stored with its effect.
+func Send(c *gin.Context, r idem.Reply) error {
+	h := c.Writer.Header()
+	if r.Location != "" {
+		h.Set("Location", r.Location)
+	}
+	if r.Replayed {
+		h.Set("Idempotent-Replayed", "true")
+	}
+	if !r.ExpiresAt.IsZero() {
+		h.Set(HeaderIdemExpires, strconv.FormatInt(r.ExpiresAt.Unix(), 10))
+	}
+	if r.Secret {
+		h.Set(HeaderIdemCache, "no")
+	}
+	return JSON(c, r.Status, r.ETag, r.Body)
+}
+
+// JSON answers body as it is; etag, when not empty, is the header as sent (see ETag). A 204 has no body.
+func JSON(c *gin.Context, status int, etag string, body []byte) error {
+	h := c.Writer.Header()
+	if etag != "" {
+		h.Set("ETag", etag)
+	}
+	if id := requestID(c); id != "" {
+		h.Set("X-Request-Id", id)
+	}
+	h.Set("Cache-Control", "no-store")
+	if status == http.StatusNoContent || len(body) == 0 {
+		c.Writer.WriteHeader(status)
+		c.Writer.WriteHeaderNow()
+		return nil
+	}
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	c.Writer.WriteHeader(status)
+	_, _ = c.Writer.Write(body) // the client is gone when this fails
+	return nil
+}
+
+// ListBody is a list's body; next is ignored on the last page.
+func ListBody(data []json.RawMessage, hasMore bool, next string) []byte {
+	out := []byte(`{"data":[`)
+	for i, item := range data {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, item...)
+	}
+	out = append(out, `],"has_more":`...)
+	out = strconv.AppendBool(out, hasMore)
+	out = append(out, `,"next_cursor":`...)
+	if !hasMore {
+		return append(out, `null}`...)
+	}
+	return append(append(out, encode(next)...), '}')
+}

@@ -1,0 +1,133 @@
+package httpx
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/contract"
+)
+
+const (
+	maxBody = 1 << 20
+	maxKey  = 255
+	ctxKey  = "holdfast.request"
+)
+
+// request is what the door found out about one request.
+type request struct {
+	op      *contract.Operation
+	id      string // the first path parameter
+	body    []byte
+	query   contract.Query
+	ifMatch match
+}
+
+type match struct {
+	version      int64
+	any, present bool
+}
+
+func of(c *gin.Context) *request {
+	r, _ := c.Value(ctxKey).(*request)
+	if r == nil {
+		return &request{}
+	}
+	return r
+}
+
+// Body decodes the validated body into a generated type. An absent optional body gives the zero value.
+func Body[T any](c *gin.Context) (T, error) {
+	var v T
+	r := of(c)
+	if r.op == nil || len(r.body) == 0 {
+		return v, nil
+	}
+	return v, r.op.Decode(r.body, &v)
+}
+
+// Query returns the validated query.
+func Query(c *gin.Context) contract.Query { return of(c).query }
+
+// IfMatch returns the version that the change expects: any for *, present false without the header. An
+// entity tag that is none of ours gives version 0, which no resource has.
+func IfMatch(c *gin.Context) (version int64, any, present bool) { //nolint:predeclared // the word of the RFC
+	m := of(c).ifMatch
+	return m.version, m.any, m.present
+}
+
+// readBody returns at most 1 MiB; more, declared or sent, is ErrTooLarge, and a declared one is not read.
+func readBody(c *gin.Context) ([]byte, error) {
+	if c.Request.ContentLength > maxBody {
+		return nil, ErrTooLarge
+	}
+	if c.Request.Body == nil || c.Request.Body == http.NoBody {
+		return nil, nil
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return nil, ErrTooLarge
+	}
+	if err != nil {
+		return nil, contract.ErrMalformed.Saying("The body could not be read to its end.").With(err)
+	}
+	return body, nil
+}
+
+// checkBody is the 400 of a body: its type, then its form. Only an optional body may be absent.
+func checkBody(op *contract.Operation, contentType string, body []byte) error {
+	if len(body) == 0 && !op.BodyRequired {
+		return nil
+	}
+	if t, _, err := mime.ParseMediaType(contentType); err != nil || t != "application/json" {
+		return ErrMediaType
+	}
+	return contract.CheckJSON(body)
+}
+
+// idempotencyKey returns the key, "" when there is none; out of bounds it is a 422.
+func idempotencyKey(h http.Header) (string, error) {
+	const name = "Idempotency-Key"
+	values := h.Values(name)
+	if len(values) == 0 {
+		return "", nil
+	}
+	if len(values) > 1 {
+		return "", apperr.Field(name, "Must be given once.")
+	}
+	key := values[0]
+	if n := utf8.RuneCountInString(key); n < 1 || n > maxKey || !utf8.ValidString(key) {
+		return "", apperr.Field(name, "Must be 1 to %d characters.", maxKey)
+	}
+	return key, nil
+}
+
+// parseIfMatch reads * or one entity tag of RFC 9110; lists are not taken.
+func parseIfMatch(h http.Header) (match, error) {
+	values := h.Values("If-Match")
+	if len(values) == 0 {
+		return match{}, nil
+	}
+	v := strings.TrimSpace(values[0])
+	if v == "*" && len(values) == 1 {
+		return match{any: true, present: true}, nil
+	}
+	tag, weak := strings.CutPrefix(v, "W/")
+	if len(values) > 1 || len(tag) < 2 || tag[0] != '"' || strings.IndexByte(tag[1:], '"') != len(tag)-2 {
+		return match{}, apperr.Field("If-Match", `Must be one quoted version, such as "3", or *.`)
+	}
+	inner := tag[1 : len(tag)-1]
+	n, err := strconv.ParseInt(inner, 10, 64)
+	if weak || err != nil || n < 1 || strconv.FormatInt(n, 10) != inner {
+		n = 0 // well-formed, but no version of ours: it matches nothing
+	}
+	return match{version: n, present: true}, nil
+}

@@ -1,0 +1,179 @@
+package idem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/crypt"
+	"holdfast.dev/libs/pg"
+)
+
+// Store runs write verbs; the table idempotency_keys comes with pg.Migrate.
+type Store struct {
+	DB *pg.DB
+	// Box encrypts answers that hold a secret; it may be nil where no operation has one.
+	Box *crypt.Box
+	// Now is real time, also in test mode.
+	Now func() time.Time
+}
+
+// Run executes fn once per key: the record of the key, what fn writes and the stored answer commit together.
+// A request whose key is still in use waits for the first one, up to the lock time-out. fn may run twice
+// when the database reports a deadlock, so it must touch nothing but tx.
+func (s *Store) Run(ctx context.Context, fn func(ctx context.Context, tx pg.Tx) (Reply, error)) (Reply, error) {
+	req, keyed := RequestFrom(ctx)
+	var out Reply
+	err := s.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		if keyed {
+			prior, err := s.claim(ctx, tx, req)
+			if err != nil || prior != nil {
+				out = deref(prior)
+				return err
+			}
+		}
+		reply, err := fn(ctx, tx)
+		if err != nil {
+			return err
+		}
+		out = reply
+		if !keyed {
+			return nil
+		}
+		out.Secret = req.Secret
+		out.ExpiresAt = s.Now().Add(Lifetime)
+		return s.keep(ctx, tx, req, out)
+	})
+	return out, err
+}
+
+// Check answers a request that failed before its transaction: a finished record of the same key comes
+// first, as a replay or as a mismatch. Without one it returns nil, nil.
+func (s *Store) Check(ctx context.Context) (*Reply, error) {
+	req, ok := RequestFrom(ctx)
+	if !ok {
+		return nil, nil
+	}
+	rec, err := s.record(ctx, s.DB.Read(ctx), req)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.replay(ctx, req, rec)
+}
+
+// claim inserts the key's row, or takes over an expired one. A concurrent holder makes it wait.
+func (s *Store) claim(ctx context.Context, tx pg.Tx, req Request) (*Reply, error) {
+	c := caller.Must(ctx)
+	now := s.Now()
+	tag, err := tx.Exec(ctx, `
+		insert into idempotency_keys as k (tenant_id, livemode, credential_id, key, fingerprint, expires_at)
+		values ($1, $2, $3, $4, $5, $6)
+		on conflict (tenant_id, livemode, credential_id, key) do update
+		set fingerprint = excluded.fingerprint, expires_at = excluded.expires_at,
+		    status = null, body = null, location = '', etag = '', resource_id = '', secret = false
+		where k.expires_at <= $7`,
+		c.Tenant, c.Live(), c.Credential, req.Key, req.Fingerprint[:], now.Add(Lifetime), now)
+	if pg.Code(err) == "55P03" {
+		return nil, apperr.ErrInProgress.With(err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("claim idempotency key: %w", err)
+	}
+	if tag.RowsAffected() == 1 {
+		return nil, nil
+	}
+	rec, err := s.record(ctx, tx, req)
+	if err != nil {
+		return nil, fmt.Errorf("read idempotency key: %w", err)
+	}
+	return s.replay(ctx, req, rec)
+}
+
+type record struct {
+	Fingerprint []byte
+	Status      *int
+	Location    string
+	ETag        string `db:"etag"`
+	Secret      bool
+	Body        []byte
+	ExpiresAt   time.Time
+}
+
+func (s *Store) record(ctx context.Context, q pg.Q, req Request) (record, error) {
+	c := caller.Must(ctx)
+	rows, err := q.Query(ctx, `
+		select fingerprint, status, location, etag, secret, body, expires_at from idempotency_keys
+		where tenant_id = $1 and livemode = $2 and credential_id = $3 and key = $4 and expires_at > $5`,
+		c.Tenant, c.Live(), c.Credential, req.Key, s.Now())
+	if err != nil {
+		return record{}, err
+	}
+	return pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[record])
+}
+
+func (s *Store) replay(ctx context.Context, req Request, rec record) (*Reply, error) {
+	if [32]byte(rec.Fingerprint) != req.Fingerprint {
+		return nil, apperr.ErrMismatch
+	}
+	if rec.Status == nil { // only a claim that never stored its answer; its transaction cannot have committed
+		return nil, apperr.ErrInProgress
+	}
+	body := rec.Body
+	if rec.Secret {
+		plain, err := s.Box.Open(body, aad(ctx, req.Key))
+		if err != nil {
+			return nil, fmt.Errorf("open stored answer: %w", err)
+		}
+		body = plain
+	}
+	return &Reply{
+		Status: *rec.Status, Location: rec.Location, ETag: rec.ETag, Body: body,
+		Replayed: true, ExpiresAt: rec.ExpiresAt, Secret: rec.Secret,
+	}, nil
+}
+
+func (s *Store) keep(ctx context.Context, tx pg.Tx, req Request, r Reply) error {
+	body := r.Body
+	if r.Secret {
+		sealed, err := s.Box.Seal(body, aad(ctx, req.Key))
+		if err != nil {
+			return fmt.Errorf("seal answer: %w", err)
+		}
+		body = sealed
+	}
+	c := caller.Must(ctx)
+	_, err := tx.Exec(ctx, `
+		update idempotency_keys set status = $5, location = $6, etag = $7, resource_id = $8, body = $9, secret = $10
+		where tenant_id = $1 and livemode = $2 and credential_id = $3 and key = $4`,
+		c.Tenant, c.Live(), c.Credential, req.Key, r.Status, r.Location, r.ETag, r.Resource, body, r.Secret)
+	if err != nil {
+		return fmt.Errorf("keep answer: %w", err)
+	}
+	return nil
+}
+
+// aad binds a sealed answer to its row.
+func aad(ctx context.Context, key string) []byte {
+	c := caller.Must(ctx)
+	return fmt.Appendf(nil, "idempotency_keys\x00%s\x00%s\x00%s\x00%s", c.Tenant, c.Mode, c.Credential, key)
+}
+
+// Sweep deletes expired records in batches of 1,000 and returns how many went. db has the worker role.
+func Sweep(ctx context.Context, db *pg.DB) (int64, error) {
+	return pg.SweepExpired(ctx, db, "idempotency_keys")
+}
+
+func deref(r *Reply) Reply {
+	if r == nil {
+		return Reply{}
+	}
+	return *r
+}

@@ -1,0 +1,206 @@
+package idem_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/crypt"
+	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/pgtest"
+)
+
+func with(ctx context.Context, key, body string) context.Context {
+	return idem.WithRequest(ctx, idem.Request{Key: key, Fingerprint: idem.Fingerprint(http.MethodPost, "/api/v1/x", "", []byte(body))})
+}
+
+// effect counts how often the verb ran to its commit by leaving inbox rows behind.
+func effect(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
+	c := caller.Must(ctx)
+	id := ids.New[ids.EventPrefix]()
+	_, err := tx.Exec(ctx, `insert into inbox values ($1, $2, 'test', $3, now())`, c.Tenant, c.Live(), id)
+	return idem.Reply{Status: 201, Location: "/api/v1/x/" + id.String(), Body: []byte(`{"id":"` + id.String() + `"}`)}, err
+}
+
+func store(db *pgtest.DB) *idem.Store { return &idem.Store{DB: db.App, Now: time.Now} }
+
+func TestTwentyAtOnceHappenOnce(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, nil)
+	ctx := with(pgtest.Ctx(t, caller.Test), "k", `{"a":1}`)
+	var ran atomic.Int32
+	bodies := make([][]byte, 20)
+	var wg sync.WaitGroup
+	for i := range bodies {
+		wg.Go(func() {
+			r, err := store(db).Run(ctx, func(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
+				ran.Add(1)
+				return effect(ctx, tx)
+			})
+			if err != nil {
+				t.Errorf("request %d: %v", i, err)
+			}
+			bodies[i] = r.Body
+		})
+	}
+	wg.Wait()
+	if ran.Load() != 1 {
+		t.Errorf("the effect ran %d times", ran.Load())
+	}
+	for i, b := range bodies {
+		if !bytes.Equal(b, bodies[0]) {
+			t.Errorf("request %d got %s, the first %s", i, b, bodies[0])
+		}
+	}
+}
+
+func TestIdentityOfAKey(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, nil)
+	base := pgtest.Ctx(t, caller.Test)
+	first, err := store(db).Run(with(base, "k", `{"a":1,"b":2}`), effect)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := caller.Must(base)
+	other.Credential = "key_other"
+	live := pg.OtherMode(base)
+	for name, tc := range map[string]struct {
+		ctx    context.Context
+		replay bool
+		err    error
+	}{
+		"same body in another order and spacing": {with(base, "k", ` {"b":2, "a":1}`), true, nil},
+		"another body":                           {with(base, "k", `{"a":1,"b":3}`), false, apperr.ErrMismatch},
+		"another number lexeme":                  {with(base, "k", `{"a":1.0,"b":2}`), false, apperr.ErrMismatch},
+		"another key":                            {with(base, "k2", `{"a":1,"b":2}`), false, nil},
+		"another credential":                     {with(caller.With(base, other), "k", `{"a":1,"b":2}`), false, nil},
+		"the other mode":                         {with(live, "k", `{"a":1,"b":2}`), false, nil},
+		"another tenant":                         {with(pgtest.Ctx(t, caller.Test), "k", `{"a":1,"b":2}`), false, nil},
+	} {
+		got, err := store(db).Run(tc.ctx, effect)
+		if !errors.Is(err, tc.err) {
+			t.Errorf("%s: error %v, want %v", name, err, tc.err)
+		}
+		if tc.err == nil && (bytes.Equal(got.Body, first.Body) != tc.replay || got.Replayed != tc.replay) {
+			t.Errorf("%s: got %s (replayed %v), first %s", name, got.Body, got.Replayed, first.Body)
+		}
+	}
+}
+
+func TestAnErrorFreesTheKey(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, nil)
+	ctx := with(pgtest.Ctx(t, caller.Test), "k", `{}`)
+	boom := errors.New("boom")
+	if _, err := store(db).Run(ctx, func(context.Context, pg.Tx) (idem.Reply, error) { return idem.Reply{}, boom }); !errors.Is(err, boom) {
+		t.Fatal(err)
+	}
+	if r, err := store(db).Check(ctx); r != nil || err != nil {
+		t.Fatalf("a failed request left %v, %v", r, err)
+	}
+	if _, err := store(db).Run(with(ctx, "k", `{"other":1}`), effect); err != nil {
+		t.Fatalf("the key is not free after an error: %v", err)
+	}
+}
+
+func TestAKeyIsFreshAfterADay(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, nil)
+	ctx := with(pgtest.Ctx(t, caller.Test), "k", `{}`)
+	s := store(db)
+	first, err := s.Run(ctx, effect)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		after  time.Duration
+		replay bool
+	}{{idem.Lifetime - time.Minute, true}, {idem.Lifetime + time.Minute, false}} {
+		s.Now = func() time.Time { return time.Now().Add(tc.after) }
+		got, err := s.Run(ctx, effect)
+		if err != nil || bytes.Equal(got.Body, first.Body) != tc.replay {
+			t.Errorf("after %v: %s, %v; replay wanted: %v", tc.after, got.Body, err, tc.replay)
+		}
+	}
+}
+
+func TestTheSecondWaitsAndThenIsToldToRetry(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, nil)
+	impatient, err := pg.Open(t.Context(), db.AppURL, pg.Options{LockTimeout: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer impatient.Close()
+	ctx := with(pgtest.Ctx(t, caller.Test), "k", `{}`)
+	_, err = store(db).Run(ctx, func(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
+		second := idem.Store{DB: impatient, Now: time.Now}
+		if _, err := second.Run(ctx, effect); !errors.Is(err, apperr.ErrInProgress) {
+			t.Errorf("the second got %v while the first ran", err)
+		}
+		return effect(ctx, tx)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSecretAnswersAreSealedAtRest(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, nil)
+	box, err := crypt.NewBox("k1:" + strings.Repeat("ab", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := store(db)
+	s.Box = box
+	ctx := idem.WithRequest(pgtest.Ctx(t, caller.Test), idem.Request{Key: "k", Secret: true})
+	verb := func(context.Context, pg.Tx) (idem.Reply, error) {
+		return idem.Reply{Status: 201, Body: []byte(`{"secret":"whsec_visible"}`)}, nil
+	}
+	for i := range 2 {
+		got, err := s.Run(ctx, verb)
+		if err != nil || string(got.Body) != `{"secret":"whsec_visible"}` || got.Replayed != (i == 1) || !got.Secret {
+			t.Fatalf("run %d: %+v, %v", i, got, err)
+		}
+	}
+	err = db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		tag, err := tx.Exec(ctx, `select from idempotency_keys where position('whsec'::bytea in body) > 0`)
+		if tag.RowsAffected() != 0 {
+			t.Error("the secret stands in the table in the clear")
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSweepDeletesOnlyExpired(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, nil)
+	ctx := pgtest.Ctx(t, caller.Test)
+	s := store(db)
+	for i := range 3 {
+		if _, err := s.Run(with(ctx, fmt.Sprint(i), `{}`), effect); err != nil {
+			t.Fatal(err)
+		}
+		s.Now = func() time.Time { return time.Now().Add(-2 * idem.Lifetime) } // the rest is long past
+	}
+	n, err := idem.Sweep(t.Context(), db.Worker)
+	if err != nil || n != 2 {
+		t.Fatalf("swept %d, %v; want 2", n, err)
+	}
+}

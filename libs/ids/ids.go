@@ -1,0 +1,139 @@
+// Package ids makes and reads resource ids: a stable prefix, an underscore and a UUIDv7 in sortable
+// base32, as the TypeID specification 0.3 defines. Tables hold the bare uuid.
+package ids
+
+import (
+	"database/sql/driver"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
+	"go.jetify.com/typeid"
+)
+
+// Prefix names a kind of resource; implementations are empty structs.
+type Prefix interface{ Prefix() string }
+
+// ErrMalformed says that a string is no id of the wanted kind. At a door it is a 404 or a 422.
+var ErrMalformed = errors.New("malformed id")
+
+// ID is the id of one kind of resource. The zero value means "none" and is stored as NULL.
+type ID[P Prefix] struct{ uuid [16]byte }
+
+// New makes a fresh id that sorts by time.
+func New[P Prefix]() ID[P] {
+	var p P
+	tid, err := typeid.WithPrefix(p.Prefix())
+	if err != nil {
+		panic(fmt.Sprintf("ids: prefix %q: %v", p.Prefix(), err)) // a constant prefix that is no TypeID prefix
+	}
+	return ID[P]{uuid: [16]byte(tid.UUIDBytes())}
+}
+
+// FromUUID wraps a stored uuid.
+func FromUUID[P Prefix](u [16]byte) ID[P] { return ID[P]{uuid: u} }
+
+// Parse reads the public form; anything but the exact canonical form is ErrMalformed.
+func Parse[P Prefix](s string) (ID[P], error) {
+	var p P
+	tid, err := typeid.FromString(s)
+	if err != nil || tid.Prefix() != p.Prefix() || tid.String() != s {
+		return ID[P]{}, ErrMalformed
+	}
+	return ID[P]{uuid: [16]byte(tid.UUIDBytes())}, nil
+}
+
+// String is the public form, "" for the zero id.
+func (id ID[P]) String() string {
+	if id.IsZero() {
+		return ""
+	}
+	var p P
+	tid, err := typeid.FromUUIDBytesWithPrefix(p.Prefix(), id.uuid[:])
+	if err != nil {
+		return ""
+	}
+	return tid.String()
+}
+
+// IsZero reports whether the id is unset.
+func (id ID[P]) IsZero() bool { return id.uuid == [16]byte{} }
+
+// UUID returns the stored form.
+func (id ID[P]) UUID() [16]byte { return id.uuid }
+
+// Time is the millisecond at which the id was made, from its UUIDv7.
+func (id ID[P]) Time() time.Time {
+	ms := binary.BigEndian.Uint64(append([]byte{0, 0}, id.uuid[:6]...))
+	return time.UnixMilli(int64(ms)).UTC() //nolint:gosec // 48 bits fit
+}
+
+// MarshalText implements encoding.TextMarshaler with the public form.
+func (id ID[P]) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler; "" is the zero id.
+func (id *ID[P]) UnmarshalText(b []byte) error {
+	if len(b) == 0 {
+		*id = ID[P]{}
+		return nil
+	}
+	parsed, err := Parse[P](string(b))
+	if err != nil {
+		return err
+	}
+	*id = parsed
+	return nil
+}
+
+// ScanUUID implements pgtype.UUIDScanner; NULL becomes the zero id.
+func (id *ID[P]) ScanUUID(v pgtype.UUID) error {
+	if !v.Valid {
+		*id = ID[P]{}
+		return nil
+	}
+	id.uuid = v.Bytes
+	return nil
+}
+
+// UUIDValue implements pgtype.UUIDValuer; the zero id becomes NULL.
+func (id ID[P]) UUIDValue() (pgtype.UUID, error) {
+	return pgtype.UUID{Bytes: id.uuid, Valid: !id.IsZero()}, nil
+}
+
+// Value implements driver.Valuer for tools that use database/sql.
+func (id ID[P]) Value() (driver.Value, error) {
+	if id.IsZero() {
+		return nil, nil
+	}
+	return pgtype.UUID{Bytes: id.uuid, Valid: true}.Value()
+}
+
+// The prefixes that more than one service reads.
+type (
+	TenantPrefix   struct{}
+	EventPrefix    struct{}
+	RequestPrefix  struct{}
+	CustomerPrefix struct{}
+)
+
+// Prefix implements Prefix.
+func (TenantPrefix) Prefix() string { return "tn" }
+
+// Prefix implements Prefix.
+func (EventPrefix) Prefix() string { return "evt" }
+
+// Prefix implements Prefix.
+func (RequestPrefix) Prefix() string { return "req" }
+
+// Prefix implements Prefix.
+func (CustomerPrefix) Prefix() string { return "cu" }
+
+// Ids that travel between services.
+type (
+	Tenant   = ID[TenantPrefix]
+	Event    = ID[EventPrefix]
+	Request  = ID[RequestPrefix]
+	Customer = ID[CustomerPrefix]
+)

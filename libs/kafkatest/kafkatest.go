@@ -1,0 +1,52 @@
+// Package kafkatest gives tests real brokers: Apache Kafka, and the embedded broker for development.
+package kafkatest
+
+import (
+	"crypto/rand"
+	"os"
+	"strings"
+	"testing"
+)
+
+const hint = " is not set: run `make test`, or `bin/local with --kafka both -- go test ./...`"
+
+// Brokers returns the brokers of TEST_KAFKA_BROKERS.
+func Brokers(t testing.TB) []string {
+	t.Helper()
+	return brokers(t, "TEST_KAFKA_BROKERS")
+}
+
+// Each runs the test on Apache Kafka and on the embedded broker, side by side. A machine without a JDK has
+// only the latter and sets only TEST_KAFKA_BROKERS_EMBEDDED; one of the two must be there.
+func Each(t *testing.T, test func(t *testing.T, brokers []string)) {
+	t.Helper()
+	ran := false
+	for name, variable := range map[string]string{"apache": "TEST_KAFKA_BROKERS", "embedded": "TEST_KAFKA_BROKERS_EMBEDDED"} {
+		if os.Getenv(variable) == "" {
+			continue
+		}
+		ran = true
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, brokers(t, variable))
+		})
+	}
+	if !ran {
+		t.Fatal("TEST_KAFKA_BROKERS" + hint)
+	}
+}
+
+// Prefix returns a prefix of topics and groups that no other test uses.
+func Prefix(t testing.TB) string {
+	t.Helper()
+	return "test." + strings.ToLower(rand.Text()) + "."
+}
+
+func brokers(t testing.TB, variable string) []string {
+	t.Helper()
+	v := os.Getenv(variable)
+	if v == "" {
+		t.Fatal(variable + hint)
+	}
+	return strings.Split(v, ",")
+}

@@ -1,0 +1,188 @@
+package kafkax
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/segmentio/kafka-go"
+)
+
+// Handler does the effect of one message. nil commits it. An error that is ErrPoison sends it to the
+// dead-letter topic after a few tries; any other holds the partition and is tried again without end.
+// ctx ends when the partition moves to another process.
+type Handler func(ctx context.Context, m Message) error
+
+// Consumer handles the messages of Topics as a member of Group: those of one partition in order, partitions
+// side by side, so that a held partition holds no other.
+type Consumer struct {
+	Brokers    []string
+	Prefix     string
+	Group      string
+	Topics     []string
+	Handle     Handler
+	DeadLetter Producer // nil: a Writer of its own
+	Log        *slog.Logger
+	Metrics    prometheus.Registerer // nil: none
+
+	lag     *prometheus.GaugeVec
+	handled *prometheus.CounterVec
+	client  *kafka.Client
+}
+
+const (
+	commitEvery   = 100 * time.Millisecond
+	commitTimeout = 5 * time.Second
+	rejoinPause   = 200 * time.Millisecond // the library's default of 5 s delays a new group's first message
+	sessionLimit  = 10 * time.Second       // after which a killed member's partitions go to others
+)
+
+// Run consumes until ctx ends, and then returns nil once the last offsets are committed. Run it once.
+func (c *Consumer) Run(ctx context.Context) error {
+	if c.DeadLetter == nil {
+		w := NewWriter(c.Brokers, c.Prefix)
+		defer w.Close() //nolint:errcheck // each Produce has waited for its answer
+		c.DeadLetter = w
+	}
+	c.client = &kafka.Client{Addr: kafka.TCP(c.Brokers...), Timeout: commitTimeout}
+	if err := c.register(); err != nil {
+		return err
+	}
+	topics := make([]string, len(c.Topics))
+	for i, t := range c.Topics {
+		topics[i] = c.Prefix + t
+	}
+	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
+		ID: c.Prefix + c.Group, Brokers: c.Brokers, Topics: topics, StartOffset: kafka.FirstOffset,
+		HeartbeatInterval: sessionLimit / 5, SessionTimeout: sessionLimit, RebalanceTimeout: sessionLimit,
+		JoinGroupBackoff: rejoinPause, Timeout: commitTimeout,
+		WatchPartitionChanges: true, PartitionWatchInterval: 10 * time.Second,
+		ErrorLogger: kafka.LoggerFunc(func(f string, a ...any) { c.Log.Debug("kafka group: " + fmt.Sprintf(f, a...)) }),
+	})
+	if err != nil {
+		return fmt.Errorf("consumer group %s: %w", c.Group, err)
+	}
+	defer group.Close() //nolint:errcheck // always nil
+	for {
+		gen, err := group.Next(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			c.Log.Warn("cannot join consumer group, trying again", slog.String("group", c.Group), slog.Any("error", err))
+		default:
+			c.start(gen)
+		}
+	}
+}
+
+func (c *Consumer) register() error {
+	labels := prometheus.Labels{"group": c.Group}
+	c.lag = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "kafka_consumer_lag", Help: "Messages that wait behind the last handled one.", ConstLabels: labels,
+	}, []string{"topic", "partition"})
+	c.handled = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "kafka_consumer_messages_total", Help: "Attempts by result: ok, held or dead.", ConstLabels: labels,
+	}, []string{"topic", "result"})
+	if c.Metrics == nil {
+		return nil
+	}
+	if err := register(c.Metrics, &c.lag); err != nil {
+		return err
+	}
+	return register(c.Metrics, &c.handled)
+}
+
+// register registers *m, or takes the one that an earlier run of the same group has left.
+func register[M prometheus.Collector](reg prometheus.Registerer, m *M) error {
+	err := reg.Register(*m)
+	var there prometheus.AlreadyRegisteredError
+	if errors.As(err, &there) {
+		if old, ok := there.ExistingCollector.(M); ok {
+			*m = old
+			return nil
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("metrics of a consumer: %w", err)
+	}
+	return nil
+}
+
+// start runs one generation of the group: a reader per assigned partition, and one committer for all.
+func (c *Consumer) start(gen *kafka.Generation) {
+	c.lag.Reset()
+	done := &offsets{at: map[string]map[int]int64{}}
+	var readers sync.WaitGroup
+	for topic, assigned := range gen.Assignments {
+		for _, a := range assigned {
+			p := &partition{Consumer: c, topic: topic, id: a.ID, next: a.Offset, done: done}
+			readers.Add(1)
+			gen.Start(func(ctx context.Context) {
+				defer readers.Done()
+				p.run(ctx)
+			})
+		}
+	}
+	gen.Start(func(ctx context.Context) { c.commit(ctx, gen, done, &readers) })
+}
+
+// commit writes handled offsets a few times a second, and once more when the generation has ended.
+func (c *Consumer) commit(ctx context.Context, gen *kafka.Generation, done *offsets, readers *sync.WaitGroup) {
+	tick := time.NewTicker(commitEvery)
+	defer tick.Stop()
+	for {
+		ended := false
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			readers.Wait()
+			ended = true
+		}
+		if batch := done.take(); len(batch) > 0 {
+			if err := gen.CommitOffsets(batch); err != nil {
+				c.Log.Warn("commit of offsets failed, messages may come twice",
+					slog.String("group", c.Group), slog.Any("error", err))
+				done.giveBack(batch)
+			}
+		}
+		if ended {
+			return
+		}
+	}
+}
+
+// offsets are the next offsets to commit, by topic and partition.
+type offsets struct {
+	mu sync.Mutex
+	at map[string]map[int]int64
+}
+
+func (o *offsets) set(topic string, partition int, next int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.at[topic] == nil {
+		o.at[topic] = map[int]int64{}
+	}
+	o.at[topic][partition] = max(next, o.at[topic][partition])
+}
+
+func (o *offsets) take() map[string]map[int]int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	at := o.at
+	o.at = map[string]map[int]int64{}
+	return at
+}
+
+func (o *offsets) giveBack(batch map[string]map[int]int64) {
+	for topic, partitions := range batch {
+		for id, next := range partitions {
+			o.set(topic, id, next)
+		}
+	}
+}

@@ -1,0 +1,180 @@
+// Package kafkax writes to and consumes from Kafka such that nothing is lost: writes wait for all replicas,
+// offsets are committed after the effect, and what cannot be handled goes to a dead-letter topic. Duplicates
+// are certain; consumers recognise them by event id. Topic and group names here are without the prefix.
+package kafkax
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+)
+
+// Message is one record. Messages of one key keep their order.
+type Message struct {
+	Topic, Key string
+	Value      []byte
+	Headers    map[string]string
+}
+
+// Producer is what sends messages; it returns when all of them are stored, or with an error when any may not be.
+type Producer interface {
+	Produce(ctx context.Context, msgs ...Message) error
+}
+
+// ErrPoison marks a message that no repetition will make good: undecodable, or refused for good.
+var ErrPoison = errors.New("poison message")
+
+// Poison wraps err so that the message goes to the dead-letter topic.
+func Poison(err error) error { return fmt.Errorf("%w: %w", ErrPoison, err) }
+
+// Writer is a Producer.
+type Writer struct {
+	prefix    string
+	writer    *kafka.Writer
+	transport *kafka.Transport
+}
+
+// NewWriter makes a writer to topics of the prefix. It does not connect. Topics must exist before the first
+// write, because metadata is cached for 6 s.
+func NewWriter(brokers []string, prefix string) *Writer {
+	transport := &kafka.Transport{DialTimeout: 3 * time.Second, IdleTimeout: 30 * time.Second, ClientID: "holdfast"}
+	return &Writer{prefix: prefix, transport: transport, writer: &kafka.Writer{
+		Addr:         kafka.TCP(brokers...),
+		Transport:    transport,
+		Balancer:     kafka.Murmur2Balancer{Consistent: true}, // as other Kafka clients do: order per key
+		RequiredAcks: kafka.RequireAll,                        // the library's default is none
+		BatchTimeout: 5 * time.Millisecond,                    // the library's default waits a second
+		BatchSize:    500,
+		MaxAttempts:  3,
+		WriteTimeout: 10 * time.Second,
+		ReadTimeout:  10 * time.Second,
+	}}
+}
+
+// Produce implements Producer. On an error some messages may have been stored: produce all again.
+func (w *Writer) Produce(ctx context.Context, msgs ...Message) error {
+	out := make([]kafka.Message, len(msgs))
+	for i, m := range msgs {
+		out[i] = kafka.Message{Topic: w.prefix + m.Topic, Key: []byte(m.Key), Value: m.Value, Headers: toHeaders(m.Headers)}
+	}
+	if err := w.writer.WriteMessages(ctx, out...); err != nil {
+		return fmt.Errorf("write to kafka: %w", err)
+	}
+	return nil
+}
+
+// Close flushes and closes the connections.
+func (w *Writer) Close() error {
+	err := w.writer.Close()
+	w.transport.CloseIdleConnections()
+	if err != nil {
+		return fmt.Errorf("close kafka writer: %w", err)
+	}
+	return nil
+}
+
+func toHeaders(h map[string]string) []kafka.Header {
+	out := make([]kafka.Header, 0, len(h))
+	for k, v := range h {
+		out = append(out, kafka.Header{Key: k, Value: []byte(v)})
+	}
+	return out
+}
+
+func fromKafka(prefix string, m kafka.Message) Message {
+	h := make(map[string]string, len(m.Headers))
+	for _, one := range m.Headers {
+		h[one.Key] = string(one.Value)
+	}
+	return Message{Topic: m.Topic[len(prefix):], Key: string(m.Key), Value: m.Value, Headers: h}
+}
+
+// Topic describes a topic to create. Partitions never change afterwards: order per key depends on them.
+type Topic struct {
+	Name       string
+	Partitions int           // 1 when zero
+	Retention  time.Duration // 7 days when zero
+}
+
+const (
+	defaultRetention = 7 * 24 * time.Hour
+	topicTimeout     = 15 * time.Second
+)
+
+// DeadLetterTopic is the topic that holds what the group could not handle.
+func DeadLetterTopic(group string) string { return group + ".dlq" }
+
+// EnsureTopics creates the topics that do not exist and waits until all have leaders.
+func EnsureTopics(ctx context.Context, brokers []string, prefix string, topics []Topic) error {
+	ctx, cancel := context.WithTimeout(ctx, topicTimeout)
+	defer cancel()
+	client := &kafka.Client{Addr: kafka.TCP(brokers...), Timeout: topicTimeout}
+	names := make([]string, len(topics))
+	req := &kafka.CreateTopicsRequest{}
+	for i, t := range topics {
+		names[i] = prefix + t.Name
+		if t.Retention == 0 {
+			t.Retention = defaultRetention
+		}
+		req.Topics = append(req.Topics, kafka.TopicConfig{
+			Topic: names[i], NumPartitions: max(t.Partitions, 1), ReplicationFactor: -1, // the cluster's default
+			ConfigEntries: []kafka.ConfigEntry{
+				{ConfigName: "retention.ms", ConfigValue: fmt.Sprint(t.Retention.Milliseconds())},
+				{ConfigName: "cleanup.policy", ConfigValue: "delete"},
+			},
+		})
+	}
+	res, err := client.CreateTopics(ctx, req)
+	if err != nil {
+		return fmt.Errorf("create topics: %w", err)
+	}
+	for name, err := range res.Errors {
+		if err != nil && !errors.Is(err, kafka.TopicAlreadyExists) {
+			return fmt.Errorf("create topic %s: %w", name, err)
+		}
+	}
+	return waitForLeaders(ctx, client, names)
+}
+
+func waitForLeaders(ctx context.Context, client *kafka.Client, names []string) error {
+	for {
+		meta, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: names})
+		if err == nil {
+			err = led(meta.Topics)
+		}
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("topics are not ready: %w", err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+func led(topics []kafka.Topic) error {
+	for _, t := range topics {
+		if t.Error != nil {
+			return fmt.Errorf("topic %s: %w", t.Name, t.Error)
+		}
+		for _, p := range t.Partitions {
+			if p.Error != nil {
+				return fmt.Errorf("topic %s partition %d: %w", t.Name, p.ID, p.Error)
+			}
+		}
+	}
+	return nil
+}
+
+// Ping reports whether a broker answers, for readiness checks.
+func Ping(ctx context.Context, brokers []string) error {
+	client := &kafka.Client{Addr: kafka.TCP(brokers...), Timeout: 2 * time.Second}
+	if _, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{}}); err != nil {
+		return fmt.Errorf("kafka: %w", err)
+	}
+	return nil
+}

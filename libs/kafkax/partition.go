@@ -1,0 +1,208 @@
+package kafkax
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"go.opentelemetry.io/otel/trace"
+
+	"holdfast.dev/libs/obs"
+)
+
+const (
+	stalled       = 10 * time.Second // without a message, after which the reader is looked at
+	handleTimeout = 30 * time.Second // of one try
+	firstHold     = 100 * time.Millisecond
+	lastHold      = 10 * time.Second
+	maxErrorText  = 500
+)
+
+// poisonPauses are the waits between tries of a poison message: below 5 s in all.
+var poisonPauses = []time.Duration{100 * time.Millisecond, 400 * time.Millisecond, 1500 * time.Millisecond}
+
+// Headers of a dead letter; those of the original message stand beside them.
+const (
+	HeaderTopic     = "x-original-topic"
+	HeaderPartition = "x-original-partition"
+	HeaderOffset    = "x-original-offset"
+	HeaderError     = "x-error"
+)
+
+// partition reads one partition for one generation of the group.
+type partition struct {
+	*Consumer
+	topic string // with prefix
+	id    int
+	next  int64 // offset, or kafka.FirstOffset
+	done  *offsets
+}
+
+// run reads and handles until ctx ends. A reader can stall for good: one that gives nothing although there
+// is something is thrown away.
+func (p *partition) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := p.read(ctx); err != nil && ctx.Err() == nil {
+			p.Log.Warn("reading again", slog.String("topic", p.topic), slog.Int("partition", p.id), slog.Any("error", err))
+			pause(ctx, rejoinPause)
+		}
+	}
+}
+
+func (p *partition) read(ctx context.Context) error {
+	reader := kafka.NewReader(kafka.ReaderConfig{
+		Brokers: p.Brokers, Topic: p.topic, Partition: p.id,
+		MinBytes: 1, MaxBytes: 4 << 20, MaxWait: 500 * time.Millisecond, ReadBatchTimeout: stalled,
+		ReadBackoffMin: 50 * time.Millisecond, ReadBackoffMax: time.Second, ReadLagInterval: -1,
+		ErrorLogger: kafka.LoggerFunc(func(f string, a ...any) { p.Log.Debug("kafka reader: " + fmt.Sprintf(f, a...)) }),
+	})
+	defer reader.Close() //nolint:errcheck // always nil
+	if err := reader.SetOffset(p.next); err != nil {
+		return fmt.Errorf("set offset: %w", err)
+	}
+	for {
+		waiting, cancel := context.WithTimeout(ctx, stalled)
+		m, err := reader.FetchMessage(waiting)
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, context.DeadlineExceeded):
+			if err := p.check(ctx); err != nil {
+				return err
+			}
+			continue
+		case err != nil:
+			return fmt.Errorf("fetch: %w", err)
+		}
+		if !p.settle(ctx, m) {
+			return nil
+		}
+		p.next = m.Offset + 1
+		p.done.set(p.topic, p.id, p.next)
+		p.gauge(m.HighWaterMark - p.next)
+	}
+}
+
+var errStalled = errors.New("reader stalled: messages wait and none comes")
+
+// check measures the lag of a quiet partition.
+func (p *partition) check(ctx context.Context) error {
+	first, last, err := bounds(ctx, p.client, p.topic, p.id)
+	if err != nil {
+		return err
+	}
+	lag := last - max(p.next, first)
+	p.gauge(lag)
+	if lag > 0 {
+		return errStalled
+	}
+	return nil
+}
+
+func (p *partition) gauge(lag int64) {
+	p.lag.WithLabelValues(p.topic[len(p.Prefix):], strconv.Itoa(p.id)).Set(float64(max(lag, 0)))
+}
+
+// settle brings one message to its end: handled, or in the dead-letter topic. It returns false when ctx
+// ended before.
+func (p *partition) settle(ctx context.Context, raw kafka.Message) bool {
+	m := fromKafka(p.Prefix, raw)
+	hold, refused := firstHold, 0
+	for ctx.Err() == nil {
+		err := p.try(ctx, raw, m)
+		switch {
+		case err == nil:
+			p.handled.WithLabelValues(m.Topic, "ok").Inc()
+			return true
+		case ctx.Err() != nil:
+			return false
+		case errors.Is(err, ErrPoison) && refused < len(poisonPauses):
+			pause(ctx, poisonPauses[refused])
+			refused++
+			continue
+		case errors.Is(err, ErrPoison):
+			if err = p.bury(ctx, raw, m, err); err == nil {
+				p.handled.WithLabelValues(m.Topic, "dead").Inc()
+				return true
+			}
+		}
+		p.handled.WithLabelValues(m.Topic, "held").Inc()
+		pause(ctx, hold/2+rand.N(hold/2)) //nolint:gosec // jitter
+		hold = min(2*hold, lastHold)
+	}
+	return false
+}
+
+// try runs the handler once, inside the trace of whoever sent the message, and writes the wide line.
+func (p *partition) try(ctx context.Context, raw kafka.Message, m Message) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, handleTimeout)
+	defer cancel()
+	ctx, line := obs.WithLine(obs.WithTraceparent(ctx, m.Headers["traceparent"]))
+	ctx, end := obs.Span(ctx, p.Group+" "+m.Topic, trace.SpanKindConsumer)
+	start := time.Now()
+	defer func() {
+		if v := recover(); v != nil {
+			line.Add(slog.String("stack", string(debug.Stack())))
+			err = Poison(fmt.Errorf("panic: %v", v)) //nolint:err113 // a panic value
+		}
+		end(err)
+		attrs := []slog.Attr{
+			slog.String("group", p.Group), slog.String("topic", m.Topic), slog.Int("partition", p.id),
+			slog.Int64("offset", raw.Offset), slog.String("key", m.Key),
+			slog.Float64("duration_ms", float64(time.Since(start).Microseconds())/1000),
+			slog.Float64("age_ms", float64(time.Since(raw.Time).Milliseconds())),
+			slog.String("trace_id", trace.SpanContextFromContext(ctx).TraceID().String()),
+		}
+		level := slog.LevelInfo
+		if err != nil {
+			level = slog.LevelError
+			attrs = append(attrs, slog.Any("error", err))
+		}
+		p.Log.LogAttrs(ctx, level, "message", append(attrs, line.Attrs()...)...)
+	}()
+	return p.Handle(ctx, m)
+}
+
+// bury sends the message to the dead-letter topic with where it came from and why.
+func (p *partition) bury(ctx context.Context, raw kafka.Message, m Message, cause error) error {
+	headers := map[string]string{
+		HeaderTopic: m.Topic, HeaderPartition: strconv.Itoa(p.id), HeaderOffset: strconv.FormatInt(raw.Offset, 10),
+		HeaderError: cut(cause.Error()),
+	}
+	for k, v := range m.Headers {
+		if _, ours := headers[k]; !ours {
+			headers[k] = v
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, handleTimeout)
+	defer cancel()
+	err := p.DeadLetter.Produce(ctx, Message{Topic: DeadLetterTopic(p.Group), Key: m.Key, Value: m.Value, Headers: headers})
+	if err != nil {
+		p.Log.Error("dead letter could not be written, partition is held", slog.String("topic", m.Topic),
+			slog.Int64("offset", raw.Offset), slog.Any("error", err))
+	}
+	return err //nolint:wrapcheck // logged here
+}
+
+func cut(s string) string {
+	if len(s) > maxErrorText {
+		return s[:maxErrorText]
+	}
+	return s
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}

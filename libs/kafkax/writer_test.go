@@ -1,0 +1,79 @@
+package kafkax
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/segmentio/kafka-go"
+
+	"holdfast.dev/libs/kafkatest"
+)
+
+// The library's own settings acknowledge nothing, wait a second and spread a key over all partitions.
+func TestWriterLosesNothing(t *testing.T) {
+	t.Parallel()
+	w := NewWriter([]string{"127.0.0.1:1"}, "p.").writer
+	if w.RequiredAcks != kafka.RequireAll {
+		t.Errorf("acks %v", w.RequiredAcks)
+	}
+	if w.BatchTimeout > 10*time.Millisecond || w.BatchSize < 100 || w.Async || w.AllowAutoTopicCreation {
+		t.Errorf("%+v", w)
+	}
+	partitions := []int{0, 1, 2, 3, 4, 5}
+	first := w.Balancer.Balance(kafka.Message{Key: []byte("cu_1")}, partitions...)
+	for range 10 {
+		if got := w.Balancer.Balance(kafka.Message{Key: []byte("cu_1")}, partitions...); got != first {
+			t.Fatalf("one key on partitions %d and %d", first, got)
+		}
+	}
+}
+
+func TestWriterSaysWhenNobodyAnswers(t *testing.T) {
+	t.Parallel()
+	w := NewWriter([]string{"127.0.0.1:1"}, "p.")
+	defer w.Close() //nolint:errcheck // a test's writer
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	if err := w.Produce(ctx, Message{Topic: "things", Key: "a"}); err == nil {
+		t.Error("produced to nobody")
+	}
+}
+
+// A reader that stalls is told from a quiet partition by the offsets.
+func TestCheckFindsAStalledReader(t *testing.T) {
+	t.Parallel()
+	kafkatest.Each(t, func(t *testing.T, brokers []string) {
+		prefix := kafkatest.Prefix(t)
+		if err := EnsureTopics(t.Context(), brokers, prefix, []Topic{{Name: "things"}}); err != nil {
+			t.Fatal(err)
+		}
+		w := NewWriter(brokers, prefix)
+		defer w.Close() //nolint:errcheck // a test's writer
+		if err := w.Produce(t.Context(), Message{Topic: "things", Key: "a"}, Message{Topic: "things", Key: "a"}); err != nil {
+			t.Fatal(err)
+		}
+		c := &Consumer{Prefix: prefix, Group: "readers", client: &kafka.Client{Addr: kafka.TCP(brokers...)}}
+		if err := c.register(); err != nil {
+			t.Fatal(err)
+		}
+		for next, want := range map[int64]error{kafka.FirstOffset: errStalled, 0: errStalled, 1: errStalled, 2: nil} {
+			p := &partition{Consumer: c, topic: prefix + "things", next: next}
+			if err := p.check(t.Context()); !errors.Is(err, want) {
+				t.Errorf("at %d: %v, want %v", next, err, want)
+			}
+		}
+	})
+}
+
+func TestMetricsAreRegisteredOnceForAllRuns(t *testing.T) {
+	t.Parallel()
+	reg := prometheus.NewRegistry()
+	for range 2 {
+		if err := (&Consumer{Group: "readers", Metrics: reg}).register(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

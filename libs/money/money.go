@@ -1,0 +1,151 @@
+// Package money is an amount in the minor units of an ISO 4217 currency. No float ever touches it: products
+// are exact and rounded once, half away from zero.
+package money
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
+
+	"github.com/bojanz/currency"
+)
+
+// Whole is the number of basis points in one: 11500 means a factor of 1.15.
+const Whole = 10_000
+
+// Errors of arithmetic and parsing.
+var (
+	ErrOverflow = errors.New("amount out of range")
+	ErrCurrency = errors.New("currencies differ or are unknown")
+	ErrFormat   = errors.New("malformed amount")
+)
+
+// Amount is Minor units of Currency, an upper-case ISO 4217 code. The zero value has no currency.
+type Amount struct {
+	Minor    int64
+	Currency string
+}
+
+// Known reports whether code is an upper-case ISO 4217 currency.
+func Known(code string) bool { return currency.IsValid(code) }
+
+// Decimals returns how many decimal places ISO 4217 gives the currency: 0 for JPY, 2 for USD, 3 for KWD.
+func Decimals(code string) (int, error) {
+	d, ok := currency.GetDigits(code)
+	if !ok {
+		return 0, ErrCurrency
+	}
+	return int(d), nil
+}
+
+// IsZero reports whether the amount is nothing, in whatever currency.
+func (a Amount) IsZero() bool { return a.Minor == 0 }
+
+// Add returns a + b of one currency, or ErrCurrency or ErrOverflow.
+func (a Amount) Add(b Amount) (Amount, error) {
+	if a.Currency != b.Currency {
+		return Amount{}, ErrCurrency
+	}
+	sum := a.Minor + b.Minor
+	if (sum > a.Minor) != (b.Minor > 0) && b.Minor != 0 {
+		return Amount{}, ErrOverflow
+	}
+	return Amount{Minor: sum, Currency: a.Currency}, nil
+}
+
+// Sub returns a − b of one currency, or ErrCurrency or ErrOverflow.
+func (a Amount) Sub(b Amount) (Amount, error) {
+	if a.Currency != b.Currency {
+		return Amount{}, ErrCurrency
+	}
+	diff := a.Minor - b.Minor
+	if (diff < a.Minor) != (b.Minor > 0) && b.Minor != 0 {
+		return Amount{}, ErrOverflow
+	}
+	return Amount{Minor: diff, Currency: a.Currency}, nil
+}
+
+// MulBps multiplies by every factor, each in basis points, and rounds once at the end, half away from zero.
+func (a Amount) MulBps(factors ...int64) (Amount, error) {
+	num, den := big.NewInt(a.Minor), big.NewInt(1)
+	for _, f := range factors {
+		num.Mul(num, big.NewInt(f))
+		den.Mul(den, big.NewInt(Whole))
+	}
+	minor, err := divide(num, den)
+	if err != nil {
+		return Amount{}, err
+	}
+	return Amount{Minor: minor, Currency: a.Currency}, nil
+}
+
+// divide rounds num/den half away from zero; den is positive.
+func divide(num, den *big.Int) (int64, error) {
+	negative := num.Sign() < 0
+	twice := new(big.Int).Abs(num)
+	twice.Lsh(twice, 1).Add(twice, den)
+	twice.Quo(twice, new(big.Int).Lsh(den, 1))
+	if negative {
+		twice.Neg(twice)
+	}
+	if !twice.IsInt64() {
+		return 0, ErrOverflow
+	}
+	return twice.Int64(), nil
+}
+
+// Parse reads a plain decimal, such as "12.34" or "-5", as an amount of the currency. More decimals than
+// ISO 4217 gives the currency are ErrFormat, so nothing is ever rounded.
+func Parse(text, code string) (Amount, error) {
+	decimals, err := Decimals(code)
+	if err != nil {
+		return Amount{}, err
+	}
+	whole, fraction, dotted := strings.Cut(text, ".")
+	digits := strings.TrimPrefix(whole, "-")
+	if !isDigits(digits) || dotted && !isDigits(fraction) || len(fraction) > decimals {
+		return Amount{}, fmt.Errorf("%w: %q", ErrFormat, text)
+	}
+	minor, err := strconv.ParseInt(whole+fraction+strings.Repeat("0", decimals-len(fraction)), 10, 64)
+	if err != nil {
+		return Amount{}, fmt.Errorf("%w: %q", ErrOverflow, text)
+	}
+	return Amount{Minor: minor, Currency: code}, nil
+}
+
+func isDigits(s string) bool {
+	for _, r := range s {
+		if r < '0' || r > '9' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// String writes the amount as "12.34 USD", for logs and texts.
+func (a Amount) String() string {
+	decimals, err := Decimals(a.Currency)
+	if err != nil {
+		return fmt.Sprintf("%d %s", a.Minor, a.Currency)
+	}
+	return a.Decimal(decimals) + " " + a.Currency
+}
+
+// Decimal writes the number alone with the given decimals, as Parse reads it.
+func (a Amount) Decimal(decimals int) string {
+	digits := strconv.FormatInt(a.Minor, 10)
+	sign := ""
+	if a.Minor < 0 {
+		sign, digits = "-", digits[1:]
+	}
+	if decimals == 0 {
+		return sign + digits
+	}
+	if len(digits) <= decimals {
+		digits = strings.Repeat("0", decimals-len(digits)+1) + digits
+	}
+	cut := len(digits) - decimals
+	return sign + digits[:cut] + "." + digits[cut:]
+}

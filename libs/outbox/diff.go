@@ -1,0 +1,71 @@
+package outbox
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// bookkeeping changes with every write, so it is no part of what changed.
+var bookkeeping = map[string]bool{"version": true, "updated_at": true}
+
+type attribute struct {
+	name  string
+	value json.RawMessage
+}
+
+// Diff returns the previous_attributes of a change: the fields of before that have another value in after,
+// with their values before; a field that is new was null. Only the top level is compared, byte by byte after
+// white space: both are bodies that one view has rendered, or objects like them. No difference is {}.
+// version and updated_at are left out.
+func Diff(before, after json.RawMessage) json.RawMessage {
+	now := map[string]json.RawMessage{}
+	for _, a := range attributes(after) {
+		now[a.name] = a.value
+	}
+	out := []byte{'{'}
+	put := func(name string, value json.RawMessage) {
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		quoted, _ := json.Marshal(name) // a string cannot fail
+		out = append(append(append(out, quoted...), ':'), value...)
+	}
+	for _, a := range attributes(before) {
+		value, kept := now[a.name]
+		delete(now, a.name)
+		if !bookkeeping[a.name] && (!kept || !bytes.Equal(a.value, value)) {
+			put(a.name, a.value)
+		}
+	}
+	for _, a := range attributes(after) {
+		if _, added := now[a.name]; added && !bookkeeping[a.name] {
+			put(a.name, json.RawMessage("null"))
+		}
+	}
+	return append(out, '}')
+}
+
+// attributes are the fields of an object in their order, their values compact; none of what is no object.
+func attributes(object json.RawMessage) []attribute {
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, object); err != nil {
+		return nil
+	}
+	dec := json.NewDecoder(&compact)
+	if start, err := dec.Token(); err != nil || start != json.Delim('{') {
+		return nil
+	}
+	var out []attribute
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return nil
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return nil
+		}
+		out = append(out, attribute{name: name.(string), value: value}) //nolint:errcheck,forcetypeassert // a name is a string
+	}
+	return out
+}

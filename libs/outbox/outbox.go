@@ -1,0 +1,109 @@
+// Package outbox publishes what a transaction changed: the event is a row of the same transaction, and the
+// relay moves rows to Kafka. At least once, in order per object; never for a rolled-back write.
+package outbox
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/kafkax"
+	"holdfast.dev/libs/obs"
+	"holdfast.dev/libs/pg"
+	eventsv1 "holdfast.dev/proto/events/v1"
+)
+
+// partitions is how many relays may work side by side; each owns the objects whose hash falls to it.
+const partitions = 8
+
+// Event is one committed change.
+type Event struct {
+	// ID is made by Add when it is zero.
+	ID ids.Event
+	// Type is the dotted name of the catalogue, such as "customer.created".
+	Type string
+	// Topic is the topic's short name, such as "customers".
+	Topic string
+	// AggregateID is the public id of the changed object; it keys the message.
+	AggregateID string
+	// Version is the object's version after the change.
+	Version int64
+	// Object is the GET body after the change; Previous the changed public fields before it.
+	Object, Previous json.RawMessage
+	// Internal marks changes without a public type.
+	Internal bool
+}
+
+// Add writes the event into the caller's transaction. The object's row must be locked by it, which gives
+// the events of one object their order.
+func Add(ctx context.Context, tx pg.Tx, e Event) error {
+	c, err := caller.From(ctx)
+	if err != nil {
+		return err
+	}
+	if e.ID.IsZero() {
+		e.ID = ids.New[ids.EventPrefix]()
+	}
+	if e.Previous == nil {
+		e.Previous = json.RawMessage(`{}`)
+	}
+	req, _ := idem.RequestFrom(ctx)
+	message, err := proto.Marshal(&eventsv1.Event{
+		Id: e.ID.String(), Type: e.Type, TenantId: c.Tenant.String(), Livemode: c.Live(),
+		ObjectId: e.AggregateID, ResourceVersion: e.Version, CreatedAt: timestamppb.New(time.Now()),
+		RequestId: c.RequestID, IdempotencyKey: req.Key,
+		Object: e.Object, PreviousAttributes: e.Previous, Internal: e.Internal,
+	})
+	if err != nil {
+		return fmt.Errorf("encode event: %w", err)
+	}
+	_, err = tx.Exec(ctx, `
+		insert into outbox (tenant_id, livemode, id, topic, aggregate_id, hash, message, traceparent)
+		values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		c.Tenant, c.Live(), e.ID, e.Topic, e.AggregateID, partition(e.AggregateID), message, obs.Traceparent(ctx))
+	if err != nil {
+		return fmt.Errorf("outbox: %w", err)
+	}
+	return nil
+}
+
+// Decode reads a message that a relay produced; what cannot be read is poison.
+func Decode(value []byte) (*eventsv1.Event, error) {
+	var e eventsv1.Event
+	if err := proto.Unmarshal(value, &e); err != nil {
+		return nil, fmt.Errorf("%w: %w", kafkax.ErrPoison, err)
+	}
+	if _, err := ids.Parse[ids.EventPrefix](e.Id); err != nil {
+		return nil, fmt.Errorf("%w: event id %q", kafkax.ErrPoison, e.Id)
+	}
+	return &e, nil
+}
+
+// Caller is the service acting on the event's tenant and mode, for a consumer's transaction.
+func Caller(service string, e *eventsv1.Event) (caller.Caller, error) {
+	tenant, err := ids.Parse[ids.TenantPrefix](e.TenantId)
+	if err != nil {
+		return caller.Caller{}, fmt.Errorf("%w: tenant id %q", kafkax.ErrPoison, e.TenantId)
+	}
+	mode := caller.Test
+	if e.Livemode {
+		mode = caller.Live
+	}
+	c := caller.Service(service, tenant, mode)
+	c.RequestID = e.RequestId
+	return c, nil
+}
+
+func partition(aggregate string) int32 {
+	h := fnv.New32a()
+	h.Write([]byte(aggregate))
+	return int32(h.Sum32() % partitions) //nolint:gosec // below partitions
+}

@@ -1,0 +1,139 @@
+// Package page reads a list's position, order and limit, and makes cursors. A cursor is opaque and
+// authenticated: a MAC binds it to the operation, tenant, mode, sort and filters it was made for, so it
+// cannot be forged or carried to another list. Paging is by keyset: inserts and deletes between pages
+// neither repeat nor skip a row.
+package page
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
+)
+
+const (
+	version = 1
+	macSize = 16
+	// DefaultLimit is the page size when none is asked; the contract bounds it.
+	DefaultLimit = 25
+)
+
+// Position is the last row shown: its sort time, at full precision, and its id.
+type Position struct {
+	At time.Time
+	ID [16]byte
+}
+
+// Request is one page to read.
+type Request struct {
+	Limit int
+	// Updated is true for sort=updated_at, which runs upwards; else created_at, newest first.
+	Updated bool
+	// After is the position to go on from; nil on the first page.
+	After *Position
+
+	CreatedAfter, CreatedBefore, UpdatedAfter, UpdatedBefore *time.Time
+
+	binding []byte
+}
+
+// Codec signs cursors with its first key and verifies with all, so that keys rotate and replicas share them.
+type Codec struct{ keys []key }
+
+type key struct {
+	id     string
+	secret []byte
+}
+
+// NewCodec reads "<kid>:<hex>[,<kid>:<hex>…]"; a kid has 1 to 8 characters, a secret at least 32 bytes.
+func NewCodec(keys string) (*Codec, error) {
+	c := &Codec{}
+	for entry := range strings.SplitSeq(keys, ",") {
+		kid, secret, ok := strings.Cut(entry, ":")
+		raw, err := hex.DecodeString(secret)
+		if !ok || err != nil || len(raw) < 32 || kid == "" || len(kid) > 8 {
+			return nil, fmt.Errorf("cursor keys: %q: want <kid>:<hex> of at least 32 bytes", kid)
+		}
+		c.keys = append(c.keys, key{id: kid, secret: raw})
+	}
+	return c, nil
+}
+
+// Parse reads the paging parameters of a list operation. A cursor that is forged, or was made for another
+// list, is apperr.ErrCursor.
+func (c *Codec) Parse(ctx context.Context, q contract.Query, operation string) (Request, error) {
+	r := Request{Limit: q.Int("limit", DefaultLimit), Updated: q.String("sort") == "updated_at"}
+	for name, dst := range map[string]**time.Time{
+		"created_after": &r.CreatedAfter, "created_before": &r.CreatedBefore,
+		"updated_after": &r.UpdatedAfter, "updated_before": &r.UpdatedBefore,
+	} {
+		if at, ok := q.Time(name); ok {
+			*dst = &at
+		}
+	}
+	r.binding = binding(ctx, operation, q)
+	if !q.Has("cursor") {
+		return r, nil
+	}
+	after, err := c.open(q.String("cursor"), r.binding)
+	if err != nil {
+		return Request{}, err
+	}
+	r.After = after
+	return r, nil
+}
+
+// Next makes the cursor that goes on after last.
+func (c *Codec) Next(r Request, last Position) string {
+	k := c.keys[0]
+	out := make([]byte, 0, 2+len(k.id)+8+16+macSize)
+	out = append(out, version, byte(len(k.id)))
+	out = append(out, k.id...)
+	out = binary.BigEndian.AppendUint64(out, uint64(last.At.UnixMicro())) //nolint:gosec // read back as int64
+	out = append(out, last.ID[:]...)
+	return base64.RawURLEncoding.EncodeToString(append(out, mac(k.secret, out, r.binding)...))
+}
+
+func (c *Codec) open(cursor string, binding []byte) (*Position, error) {
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	if err != nil || len(raw) < 2 || raw[0] != version {
+		return nil, apperr.ErrCursor
+	}
+	kidLen := int(raw[1])
+	if len(raw) != 2+kidLen+8+16+macSize {
+		return nil, apperr.ErrCursor
+	}
+	signed, sum := raw[:len(raw)-macSize], raw[len(raw)-macSize:]
+	kid, body := string(signed[2:2+kidLen]), signed[2+kidLen:]
+	for _, k := range c.keys {
+		if k.id == kid && hmac.Equal(sum, mac(k.secret, signed, binding)) {
+			at := time.UnixMicro(int64(binary.BigEndian.Uint64(body))).UTC() //nolint:gosec // written from int64
+			return &Position{At: at, ID: [16]byte(body[8:])}, nil
+		}
+	}
+	return nil, apperr.ErrCursor
+}
+
+func mac(secret, signed, binding []byte) []byte {
+	h := hmac.New(sha256.New, secret)
+	h.Write(signed)
+	h.Write(binding)
+	return h.Sum(nil)[:macSize]
+}
+
+// binding is all that a cursor may not change: limit, expand, base and credential may.
+func binding(ctx context.Context, operation string, q contract.Query) []byte {
+	c := caller.Must(ctx)
+	return []byte(strings.Join([]string{
+		operation, c.Tenant.String(), string(c.Mode), q.Canonical("cursor", "limit", "expand"),
+	}, "\x00"))
+}

@@ -1,0 +1,131 @@
+package page_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/page"
+	"holdfast.dev/proto"
+)
+
+const (
+	keyA = "a:" + "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+	keyB = "b:" + "ffeeddccbbaa99887766554433221100ffeeddccbbaa99887766554433221100"
+)
+
+func codec(t testing.TB, keys string) *page.Codec {
+	t.Helper()
+	c, err := page.NewCodec(keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func customers(t testing.TB) *contract.Operation {
+	t.Helper()
+	c, err := contract.Load(proto.OpenAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Operation("listCustomers")
+}
+
+func parse(t testing.TB, op *contract.Operation, c *page.Codec, ctx context.Context, query, operation string) (page.Request, error) {
+	t.Helper()
+	q, err := op.ParseQuery(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Parse(ctx, q, operation)
+}
+
+func tenant(id ids.Tenant, mode caller.Mode) context.Context {
+	return caller.With(context.Background(), caller.Caller{Tenant: id, Mode: mode, Credential: "key_1"})
+}
+
+func TestCursorIsBoundToItsList(t *testing.T) {
+	t.Parallel()
+	op, c := customers(t), codec(t, keyA)
+	id := ids.New[ids.TenantPrefix]()
+	mine := tenant(id, caller.Test)
+	first, err := parse(t, op, c, mine, "phone=1&limit=2", "listCustomers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := page.Position{At: time.Date(2026, 7, 1, 12, 0, 0, 123456000, time.UTC), ID: id.UUID()}
+	cursor := c.Next(first, want)
+	for name, tc := range map[string]struct {
+		ctx              context.Context
+		query, operation string
+		codec            *page.Codec
+		ok               bool
+	}{
+		"the same list":     {mine, "phone=1", "listCustomers", c, true},
+		"another limit":     {mine, "phone=1&limit=50", "listCustomers", c, true},
+		"a rotated key":     {mine, "phone=1", "listCustomers", codec(t, keyB+","+keyA), true},
+		"a key not held":    {mine, "phone=1", "listCustomers", codec(t, keyB), false},
+		"another filter":    {mine, "phone=2", "listCustomers", c, false},
+		"a filter less":     {mine, "", "listCustomers", c, false},
+		"another sort":      {mine, "phone=1&sort=updated_at", "listCustomers", c, false},
+		"another operation": {mine, "phone=1", "listBookings", c, false},
+		"another tenant":    {tenant(ids.New[ids.TenantPrefix](), caller.Test), "phone=1", "listCustomers", c, false},
+		"the other mode":    {tenant(id, caller.Live), "phone=1", "listCustomers", c, false},
+	} {
+		query := strings.TrimPrefix(tc.query+"&cursor="+cursor, "&")
+		got, err := parse(t, op, tc.codec, tc.ctx, query, tc.operation)
+		if tc.ok && (err != nil || *got.After != want) {
+			t.Errorf("%s: %v, %v", name, got.After, err)
+		}
+		if !tc.ok && !errors.Is(err, apperr.ErrCursor) {
+			t.Errorf("%s: error %v, want invalid_cursor", name, err)
+		}
+	}
+}
+
+func TestEveryFlippedBitIsNoticed(t *testing.T) {
+	t.Parallel()
+	op, c := customers(t), codec(t, keyA)
+	ctx := tenant(ids.New[ids.TenantPrefix](), caller.Test)
+	first, err := parse(t, op, c, ctx, "", "listCustomers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(c.Next(first, page.Position{At: time.Now()}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range len(raw) * 8 {
+		bent := append([]byte{}, raw...)
+		bent[i/8] ^= 1 << (i % 8)
+		_, err := parse(t, op, c, ctx, "cursor="+base64.RawURLEncoding.EncodeToString(bent), "listCustomers")
+		if !errors.Is(err, apperr.ErrCursor) {
+			t.Fatalf("bit %d flipped: error %v", i, err)
+		}
+	}
+}
+
+func FuzzCursor(f *testing.F) {
+	op, c := customers(f), codec(f, keyA)
+	ctx := tenant(ids.New[ids.TenantPrefix](), caller.Test)
+	for _, seed := range []string{"", "AQ", "AQFh", "!!!!", strings.Repeat("A", 60), "AQFhAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, cursor string) {
+		q, err := op.ParseQuery("cursor=" + base64.RawURLEncoding.EncodeToString([]byte(cursor)))
+		if err != nil {
+			return // over the contract's length
+		}
+		if _, err := c.Parse(ctx, q, "listCustomers"); !errors.Is(err, apperr.ErrCursor) {
+			t.Fatalf("cursor %q: error %v", cursor, err)
+		}
+	})
+}

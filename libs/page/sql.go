@@ -1,0 +1,67 @@
+package page
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Where collects conditions and their arguments for one list statement.
+type Where struct {
+	conds []string
+	args  []any
+}
+
+// Add appends a condition; each "?" in it becomes the next argument's placeholder. A nil or empty value
+// does not make a condition by itself: callers add only the filters that were asked.
+func (w *Where) Add(cond string, args ...any) {
+	for _, a := range args {
+		w.args = append(w.args, a)
+		cond = strings.Replace(cond, "?", fmt.Sprintf("$%d", len(w.args)), 1)
+	}
+	w.conds = append(w.conds, cond)
+}
+
+// Page adds the request's time filters and position to w and returns the rest of the statement, from
+// "where" to "limit", with its arguments. alias is the table's alias; the table has created_at,
+// updated_at, id and xid. One row more than the limit is read, to know whether a page follows.
+func (w *Where) Page(r Request, alias string) (string, []any) {
+	for _, f := range []struct {
+		cond string
+		on   bool
+		at   any
+	}{
+		{"%s.created_at >= ?", r.CreatedAfter != nil, r.CreatedAfter},
+		{"%s.created_at < ?", r.CreatedBefore != nil, r.CreatedBefore},
+		{"%s.updated_at >= ?", r.UpdatedAfter != nil, r.UpdatedAfter},
+		{"%s.updated_at < ?", r.UpdatedBefore != nil, r.UpdatedBefore},
+	} {
+		if f.on {
+			w.Add(fmt.Sprintf(f.cond, alias), f.at)
+		}
+	}
+	column, compare, direction := "created_at", "<", "desc"
+	if r.Updated {
+		column, compare, direction = "updated_at", ">", "asc"
+		// A row of a write that is still running, or that began after one, may yet be overtaken by an
+		// earlier updated_at: it is shown once no older write runs.
+		w.Add(fmt.Sprintf("%s.xid < pg_snapshot_xmin(pg_current_snapshot())", alias))
+	}
+	if r.After != nil {
+		w.Add(fmt.Sprintf("(%[1]s.%[2]s, %[1]s.id) %[3]s (?, ?)", alias, column, compare), r.After.At, r.After.ID)
+	}
+	conds := ""
+	if len(w.conds) > 0 {
+		conds = "where " + strings.Join(w.conds, " and ")
+	}
+	w.args = append(w.args, r.Limit+1)
+	return fmt.Sprintf("%[1]s order by %[2]s.%[3]s %[4]s, %[2]s.id %[4]s limit $%[5]d",
+		conds, alias, column, direction, len(w.args)), w.args
+}
+
+// Cut takes the extra row off and reports whether it was there.
+func Cut[T any](rows []T, r Request) ([]T, bool) {
+	if len(rows) > r.Limit {
+		return rows[:r.Limit], true
+	}
+	return rows, false
+}

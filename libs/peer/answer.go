@@ -1,0 +1,85 @@
+package peer
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+)
+
+var kinds = map[int]apperr.Kind{
+	http.StatusBadRequest:            apperr.BadRequest,
+	http.StatusForbidden:             apperr.Forbidden,
+	http.StatusNotFound:              apperr.NotFound,
+	http.StatusMethodNotAllowed:      apperr.MethodNotAllowed,
+	http.StatusConflict:              apperr.Conflict,
+	http.StatusPreconditionFailed:    apperr.PreconditionFailed,
+	http.StatusRequestEntityTooLarge: apperr.TooLarge,
+	http.StatusUnprocessableEntity:   apperr.Invalid,
+	http.StatusTooManyRequests:       apperr.RateLimited,
+	http.StatusInternalServerError:   apperr.Internal,
+	http.StatusBadGateway:            apperr.BadGateway,
+	http.StatusServiceUnavailable:    apperr.Unavailable,
+	http.StatusGatewayTimeout:        apperr.Timeout,
+}
+
+type envelope struct {
+	Error struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+		Param   string `json:"param"`
+	} `json:"error"`
+	Errors map[string][]string `json:"errors"`
+}
+
+// refused reads the envelope of an answer outside 2xx. A refused signature is this service's own fault, so
+// that it comes out as an internal error, as does an answer that is no envelope; without one a 5xx is
+// ErrUnavailable: something in between has answered.
+func (c *Client) refused(a answer) error {
+	var e envelope
+	kind, known := kinds[a.status]
+	cause := fmt.Errorf("%s answered %d", c.Target, a.status) //nolint:err113 // for the log
+	if err := json.Unmarshal(a.body, &e); err != nil || e.Error.Code == "" || !known {
+		if a.status >= http.StatusInternalServerError {
+			return apperr.ErrUnavailable.With(cause)
+		}
+		return cause
+	}
+	out := apperr.New(kind, e.Error.Code, e.Error.Message)
+	out.Fields = fields(e)
+	if s, err := strconv.Atoi(a.retryAfter); err == nil {
+		out.RetryAfter = time.Duration(s) * time.Second
+	}
+	return out.With(cause)
+}
+
+// fields keeps param, the first that failed, in front; the others have lost their order on the way.
+func fields(e envelope) []apperr.FieldError {
+	names := make([]string, 0, len(e.Errors))
+	for name := range e.Errors {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		switch e.Error.Param {
+		case a:
+			return -1
+		case b:
+			return 1
+		}
+		if a < b {
+			return -1
+		}
+		return 1
+	})
+	var out []apperr.FieldError
+	for _, name := range names {
+		for _, m := range e.Errors[name] {
+			out = append(out, apperr.FieldError{Field: name, Message: m})
+		}
+	}
+	return out
+}

@@ -1,0 +1,225 @@
+// Package peer calls another service of the platform: signed on behalf of the caller in the context, with a
+// deadline, a circuit breaker, and retries of what is safe to repeat.
+package peer
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/failsafe-go/failsafe-go"
+	"github.com/failsafe-go/failsafe-go/circuitbreaker"
+	"github.com/failsafe-go/failsafe-go/retrypolicy"
+	"go.opentelemetry.io/otel/trace"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/obs"
+)
+
+const (
+	defaultTimeout = 3 * time.Second
+	maxAnswer      = 8 << 20
+)
+
+// Client calls the service Target at BaseURL. Make one per target and share it: it holds the breaker and
+// the connections. Timeout is of one Do with all its retries, 3 s when zero.
+type Client struct {
+	Target  string
+	BaseURL string // http://host:port
+	Signer  *caller.Signer
+	Timeout time.Duration
+	HTTP    *http.Client     // nil: one made for peers
+	Now     func() time.Time // nil: time.Now
+
+	once   sync.Once
+	client *http.Client
+	plain  failsafe.Executor[answer]
+	again  failsafe.Executor[answer]
+}
+
+type answer struct {
+	status     int
+	retryAfter string
+	body       []byte
+}
+
+// Option changes one request.
+type Option func(*http.Request)
+
+// IdempotencyKey makes a write safe to repeat by the one who calls Do; Do itself repeats reads only.
+func IdempotencyKey(key string) Option {
+	return func(r *http.Request) { r.Header.Set("Idempotency-Key", key) }
+}
+
+// Header sets one more header.
+func Header(name, value string) Option {
+	return func(r *http.Request) { r.Header.Set(name, value) }
+}
+
+// Do sends in as JSON (nil: no body) to path, which may hold a query, and decodes a 2xx answer into out
+// (nil: dropped). Another answer comes back as the *apperr.Error that it states; a peer that cannot be
+// reached, or whose breaker is open, is apperr.ErrUnavailable, one that is too slow apperr.ErrTimeout.
+func (c *Client) Do(ctx context.Context, method, path string, in, out any, options ...Option) error {
+	c.once.Do(c.prepare)
+	var body []byte
+	if in != nil {
+		var err error
+		if body, err = json.Marshal(in); err != nil {
+			return fmt.Errorf("encode request to %s: %w", c.Target, err)
+		}
+	}
+	defer obs.Since(ctx, "peer_ms", time.Now())
+	timeout := c.Timeout
+	if timeout == 0 {
+		timeout = defaultTimeout
+	}
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	executor := c.plain
+	if method == http.MethodGet {
+		executor = c.again
+	}
+	got, err := executor.WithContext(limited).Get(func() (answer, error) {
+		return c.send(limited, method, path, body, options)
+	})
+	if err != nil {
+		return c.failed(ctx, limited, err)
+	}
+	if got.status < 200 || got.status > 299 {
+		return c.refused(got)
+	}
+	if out == nil || len(got.body) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(got.body, out); err != nil {
+		return fmt.Errorf("decode answer of %s: %w", c.Target, err)
+	}
+	return nil
+}
+
+func (c *Client) prepare() {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.client = c.HTTP; c.client == nil {
+		c.client = &http.Client{
+			Transport: &http.Transport{
+				DialContext:         (&net.Dialer{Timeout: time.Second, KeepAlive: 15 * time.Second}).DialContext,
+				MaxIdleConnsPerHost: 64,
+				IdleConnTimeout:     60 * time.Second, // below the peers' own, so that no dying connection is taken
+			},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}
+	}
+	breaker := circuitbreaker.NewBuilder[answer]().
+		HandleIf(func(a answer, err error) bool {
+			return err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, errOwn) || a.status >= http.StatusInternalServerError
+		}).
+		WithFailureRateThreshold(0.5, 20, 10*time.Second).
+		WithSuccessThreshold(3).
+		WithDelay(2 * time.Second).
+		OnStateChanged(func(e circuitbreaker.StateChangedEvent) {
+			slog.Warn("circuit breaker", slog.String("peer", c.Target), slog.String("state", e.NewState.String()))
+		}).
+		Build()
+	retry := retrypolicy.NewBuilder[answer]().
+		HandleIf(func(a answer, err error) bool { return retryable(a, err) }).
+		WithMaxRetries(2).
+		WithBackoff(20*time.Millisecond, 200*time.Millisecond).
+		WithJitterFactor(0.3).
+		ReturnLastFailure().
+		Build()
+	c.plain = failsafe.With(breaker)
+	c.again = failsafe.With[answer](retry, breaker)
+}
+
+// retryable tells what another instance, or the same a moment later, may answer: not a deadline, which is
+// used up, and not an open breaker.
+func retryable(a answer, err error) bool {
+	if err == nil {
+		return a.status == http.StatusBadGateway || a.status == http.StatusServiceUnavailable
+	}
+	return !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) &&
+		!errors.Is(err, circuitbreaker.ErrOpen) && !errors.Is(err, errOwn)
+}
+
+// errOwn marks failures on this side of the wire.
+var errOwn = errors.New("request cannot be sent")
+
+func (c *Client) send(ctx context.Context, method, path string, body []byte, options []Option) (_ answer, err error) {
+	ctx, end := obs.Span(ctx, method+" "+c.Target, trace.SpanKindClient)
+	defer func() { end(err) }()
+	obs.Count(ctx, "peer_calls", 1)
+	req, err := c.request(ctx, method, path, body, options)
+	if err != nil {
+		return answer{}, fmt.Errorf("%w: %w", errOwn, err)
+	}
+	res, err := c.client.Do(req)
+	if err != nil {
+		return answer{}, fmt.Errorf("call %s: %w", c.Target, err)
+	}
+	defer res.Body.Close() //nolint:errcheck // only read
+	b, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	if err != nil {
+		return answer{}, fmt.Errorf("read answer of %s: %w", c.Target, err)
+	}
+	if len(b) > maxAnswer {
+		return answer{}, fmt.Errorf("%w: answer of %s is above %d bytes", errOwn, c.Target, maxAnswer)
+	}
+	return answer{status: res.StatusCode, retryAfter: res.Header.Get("Retry-After"), body: b}, nil
+}
+
+func (c *Client) request(ctx context.Context, method, path string, body []byte, options []Option) (*http.Request, error) {
+	who, err := caller.From(ctx)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // says it all
+	}
+	bare, _, _ := strings.Cut(path, "?")
+	signed, err := c.Signer.Sign(who, c.Target, method, bare, c.Now())
+	if err != nil {
+		return nil, err //nolint:wrapcheck // says it all
+	}
+	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.BaseURL, "/")+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("peer request: %w", err)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if tp := obs.Traceparent(ctx); tp != "" {
+		req.Header.Set("Traceparent", tp)
+	}
+	if who.RequestID != "" {
+		req.Header.Set("X-Request-Id", who.RequestID)
+	}
+	for _, o := range options {
+		o(req)
+	}
+	req.Header.Set(caller.Header, signed)
+	return req, nil
+}
+
+// failed maps what came instead of an answer. When the caller itself went away, its own error says so.
+func (c *Client) failed(ctx, limited context.Context, err error) error {
+	var timeout net.Error
+	switch {
+	case ctx.Err() != nil && errors.Is(ctx.Err(), context.Canceled):
+		return fmt.Errorf("call %s: %w", c.Target, ctx.Err())
+	case errors.Is(err, errOwn):
+		return err
+	case limited.Err() != nil, errors.As(err, &timeout) && timeout.Timeout():
+		return apperr.ErrTimeout.With(err)
+	default:
+		return apperr.ErrUnavailable.With(err)
+	}
+}

@@ -1,0 +1,215 @@
+package peer_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/obs"
+	"holdfast.dev/libs/peer"
+)
+
+const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+func keys(t *testing.T, peer string) caller.Keys {
+	t.Helper()
+	k, err := caller.ParseKeys(peer + "=k1:" + strings.Repeat("ab", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func client(t *testing.T, h http.HandlerFunc) *peer.Client {
+	t.Helper()
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	return &peer.Client{
+		Target: "bookings", BaseURL: srv.URL, Timeout: 500 * time.Millisecond,
+		Signer: &caller.Signer{From: "customers", Keys: keys(t, "bookings")},
+	}
+}
+
+func ctx() context.Context {
+	c := caller.Caller{Mode: caller.Test, Credential: "key_1", RequestID: "req_1"}
+	return obs.WithTraceparent(caller.With(context.Background(), c), traceparent)
+}
+
+func answers(status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+func TestDoSignsAndCarries(t *testing.T) {
+	t.Parallel()
+	verifier := &caller.Verifier{Self: "bookings", Keys: keys(t, "customers")}
+	c := client(t, func(w http.ResponseWriter, r *http.Request) {
+		who, from, err := verifier.Verify(r.Header.Get(caller.Header), r.Method, r.URL.Path, time.Now())
+		if err != nil || from != "customers" || who.Credential != "key_1" {
+			t.Errorf("caller %+v from %q: %v", who, from, err)
+		}
+		for name, want := range map[string]string{
+			"X-Request-Id": "req_1", "Traceparent": traceparent, "Idempotency-Key": "quote:1", "Content-Type": "application/json",
+		} {
+			if got := r.Header.Get(name); got != want {
+				t.Errorf("%s is %q, want %q", name, got, want)
+			}
+		}
+		if r.URL.RawQuery != "expand=a" {
+			t.Errorf("query %q", r.URL.RawQuery)
+		}
+		body, _ := io.ReadAll(r.Body)
+		_, _ = w.Write(body)
+	})
+	var out struct{ Name string }
+	err := c.Do(ctx(), http.MethodPost, "/api/v1/bookings?expand=a", map[string]string{"name": "Ann"}, &out, peer.IdempotencyKey("quote:1"))
+	if err != nil || out.Name != "Ann" {
+		t.Errorf("%+v, %v", out, err)
+	}
+}
+
+func TestAnswersBecomeErrors(t *testing.T) {
+	t.Parallel()
+	envelope := func(code string) string {
+		return `{"error":{"code":"` + code + `","message":"No."}}`
+	}
+	for status, want := range map[int]*apperr.Error{
+		400: apperr.New(apperr.BadRequest, "malformed_json", ""),
+		403: apperr.New(apperr.Forbidden, "mode_mismatch", ""),
+		404: apperr.New(apperr.NotFound, "booking_not_found", ""),
+		409: apperr.New(apperr.Conflict, "slot_unavailable", ""),
+		412: apperr.New(apperr.PreconditionFailed, "version_mismatch", ""),
+		429: apperr.New(apperr.RateLimited, "rate_limited", ""),
+		500: apperr.New(apperr.Internal, "internal_error", ""),
+		503: apperr.New(apperr.Unavailable, "unavailable", ""),
+		504: apperr.New(apperr.Timeout, "upstream_timeout", ""),
+	} {
+		err := client(t, answers(status, envelope(want.Code))).Do(ctx(), http.MethodPost, "/x", nil, nil)
+		var got *apperr.Error
+		if !errors.As(err, &got) || got.Kind != want.Kind || got.Code != want.Code || got.Message != "No." {
+			t.Errorf("%d: got %#v", status, err)
+		}
+	}
+	for status, want := range map[int]error{502: apperr.ErrUnavailable, 503: apperr.ErrUnavailable, 401: apperr.ErrInternal, 302: apperr.ErrInternal} {
+		err := client(t, answers(status, "<html>")).Do(ctx(), http.MethodPost, "/x", nil, nil)
+		if err == nil || !errors.Is(apperr.As(err), want) {
+			t.Errorf("%d without envelope: %v, want %v", status, err, want)
+		}
+	}
+	if err := client(t, answers(401, envelope("invalid_credential"))).Do(ctx(), http.MethodPost, "/x", nil, nil); !errors.Is(apperr.As(err), apperr.ErrInternal) {
+		t.Errorf("a refused signature is told to the client: %v", err)
+	}
+}
+
+func TestFieldsKeepTheFirst(t *testing.T) {
+	t.Parallel()
+	err := client(t, answers(422, `{"message":"m","errors":{"a":["A"],"b":["B1","B2"],"c":["C"]},
+		"error":{"code":"invalid_request","message":"B1","param":"b"}}`)).Do(ctx(), http.MethodPost, "/x", nil, nil)
+	var got []string
+	for _, f := range apperr.As(err).Fields {
+		got = append(got, f.Field+"="+f.Message)
+	}
+	if s := strings.Join(got, " "); s != "b=B1 b=B2 a=A c=C" {
+		t.Errorf("got %s", s)
+	}
+}
+
+func TestRetryAfterIsKept(t *testing.T) {
+	t.Parallel()
+	c := client(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "7")
+		answers(503, `{"error":{"code":"unavailable","message":"m"}}`)(w, nil)
+	})
+	if err := c.Do(ctx(), http.MethodPost, "/x", nil, nil); apperr.As(err).RetryAfter != 7*time.Second {
+		t.Errorf("got %v", apperr.As(err).RetryAfter)
+	}
+}
+
+func TestOnlyReadsAreRepeated(t *testing.T) {
+	t.Parallel()
+	for method, want := range map[string]int32{http.MethodGet: 3, http.MethodPost: 1} {
+		var calls atomic.Int32
+		c := client(t, func(w http.ResponseWriter, _ *http.Request) {
+			calls.Add(1)
+			w.WriteHeader(http.StatusServiceUnavailable)
+		})
+		if err := c.Do(ctx(), method, "/x", nil, nil); !errors.Is(err, apperr.ErrUnavailable) {
+			t.Errorf("%s: %v", method, err)
+		}
+		if calls.Load() != want {
+			t.Errorf("%s: %d calls, want %d", method, calls.Load(), want)
+		}
+	}
+	var calls atomic.Int32
+	var out json.RawMessage
+	c := client(t, func(w http.ResponseWriter, _ *http.Request) {
+		if calls.Add(1) == 1 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = io.WriteString(w, `{"ok":true}`)
+	})
+	if err := c.Do(ctx(), http.MethodGet, "/x", nil, &out); err != nil || string(out) != `{"ok":true}` {
+		t.Errorf("the second try: %s, %v", out, err)
+	}
+}
+
+func TestSlowDeadAndGone(t *testing.T) {
+	t.Parallel()
+	slow := client(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	slow.Timeout = 50 * time.Millisecond
+	start := time.Now()
+	if err := slow.Do(ctx(), http.MethodGet, "/x", nil, nil); !errors.Is(err, apperr.ErrTimeout) {
+		t.Errorf("slow: %v", err)
+	}
+	if d := time.Since(start); d > time.Second {
+		t.Errorf("slow: %v", d)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead := client(t, nil)
+	dead.BaseURL = "http://" + l.Addr().String()
+	_ = l.Close()
+	if err := dead.Do(ctx(), http.MethodGet, "/x", nil, nil); !errors.Is(err, apperr.ErrUnavailable) {
+		t.Errorf("dead: %v", err)
+	}
+	gone, cancel := context.WithCancel(ctx())
+	cancel()
+	if err := slow.Do(gone, http.MethodGet, "/x", nil, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("gone: %v", err)
+	}
+	if err := slow.Do(context.Background(), http.MethodGet, "/x", nil, nil); !errors.Is(err, caller.ErrNone) {
+		t.Errorf("no caller: %v", err)
+	}
+}
+
+func TestBreakerOpensAndRefusesAtOnce(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int32
+	c := client(t, func(w http.ResponseWriter, _ *http.Request) {
+		calls.Add(1)
+		w.WriteHeader(http.StatusInternalServerError)
+	})
+	for range 100 {
+		if err := c.Do(ctx(), http.MethodPost, "/x", nil, nil); !errors.Is(err, apperr.ErrUnavailable) {
+			t.Fatalf("got %v", err)
+		}
+	}
+	if n := calls.Load(); n < 20 || n > 30 {
+		t.Errorf("%d calls reached the peer", n)
+	}
+}

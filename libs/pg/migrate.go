@@ -1,0 +1,70 @@
+package pg
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"fmt"
+	"io/fs"
+	"os"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // the database/sql driver that goose runs on
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+)
+
+//go:embed migrations/*.sql
+var common embed.FS
+
+// Common is the set of migrations that each service's database has.
+func Common() fs.FS {
+	sub, err := fs.Sub(common, "migrations")
+	if err != nil {
+		panic(err) // the folder is embedded above
+	}
+	return sub
+}
+
+// Roles are the two roles that migrations grant to; in SQL they are ${APP_ROLE} and ${WORKER_ROLE}.
+type Roles struct{ App, Worker string }
+
+// Migrate brings a database to the newest schema: first the tables that each service has (outbox, inbox,
+// idempotency keys), then the service's own, nil for none. A session lock lets only one process migrate at a time.
+func Migrate(ctx context.Context, url string, service fs.FS, roles Roles) error {
+	for key, value := range map[string]string{"APP_ROLE": roles.App, "WORKER_ROLE": roles.Worker} {
+		if value == "" {
+			return fmt.Errorf("migrate: %s is not set", key)
+		}
+		if err := os.Setenv(key, value); err != nil { // goose substitutes from the environment
+			return fmt.Errorf("migrate: %w", err)
+		}
+	}
+	db, err := sql.Open("pgx", url)
+	if err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	defer func() { _ = db.Close() }()
+	if err := up(ctx, db, "schema_common", Common()); err != nil {
+		return err
+	}
+	if service == nil {
+		return nil
+	}
+	return up(ctx, db, "schema_service", service)
+}
+
+func up(ctx context.Context, db *sql.DB, table string, files fs.FS) error {
+	locker, err := lock.NewPostgresSessionLocker()
+	if err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	p, err := goose.NewProvider(goose.DialectPostgres, db, files,
+		goose.WithSessionLocker(locker), goose.WithTableName(table), goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	if _, err := p.Up(ctx); err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	return nil
+}

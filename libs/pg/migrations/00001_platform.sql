@@ -1,0 +1,80 @@
+-- +goose ENVSUB ON
+-- +goose Up
+create table idempotency_keys (
+    tenant_id     uuid        not null,
+    livemode      boolean     not null,
+    credential_id text        not null,
+    key           text        not null,
+    fingerprint   bytea       not null,
+    status        integer,
+    location      text        not null default '',
+    etag          text        not null default '',
+    resource_id   text        not null default '', -- erasure finds the answers about one resource by it
+    secret        boolean     not null default false,
+    body          bytea,
+    expires_at    timestamptz not null,
+    primary key (tenant_id, livemode, credential_id, key)
+);
+create index idempotency_keys_expiry on idempotency_keys (expires_at);
+create index idempotency_keys_resource on idempotency_keys (tenant_id, livemode, resource_id);
+
+-- Rows leave this table in the transaction that has published them.
+create table outbox (
+    tenant_id    uuid        not null,
+    livemode     boolean     not null,
+    seq          bigint      generated always as identity,
+    id           uuid        not null,
+    topic        text        not null,
+    aggregate_id text        not null,
+    hash         integer     not null,
+    message      bytea       not null,
+    traceparent  text        not null default '',
+    created_at   timestamptz not null default clock_timestamp(),
+    primary key (tenant_id, livemode, id)
+);
+create index outbox_order on outbox (hash, seq);
+
+create table inbox (
+    tenant_id  uuid        not null,
+    livemode   boolean     not null,
+    consumer   text        not null,
+    event_id   uuid        not null,
+    expires_at timestamptz not null,
+    primary key (tenant_id, livemode, consumer, event_id)
+);
+create index inbox_expiry on inbox (expires_at);
+
+create function app_role() returns text language sql immutable as 'select ''${APP_ROLE}''';
+create function worker_role() returns text language sql immutable as 'select ''${WORKER_ROLE}''';
+
+-- +goose ENVSUB OFF
+-- protect puts a table under row-level security: a caller sees the rows of its tenant and mode only.
+-- +goose StatementBegin
+create function protect(t regclass) returns void language plpgsql as $$
+begin
+    execute format('alter table %s enable row level security', t);
+    execute format('alter table %s force row level security', t);
+    execute format('create policy tenant on %s to %I using (
+            tenant_id = nullif(current_setting(''app.tenant_id'', true), '''')::uuid
+        and livemode = nullif(current_setting(''app.livemode'', true), '''')::boolean)', t, app_role());
+    execute format('grant select, insert, update, delete on %s to %I', t, app_role());
+end $$;
+-- +goose StatementEnd
+
+-- open_to_worker lets the worker role see all tenants in a table: for the relay, sweepers and expiry only.
+-- +goose StatementBegin
+create function open_to_worker(t regclass, verbs text) returns void language plpgsql as $$
+begin
+    execute format('create policy worker on %s to %I using (true)', t, worker_role());
+    execute format('grant %s on %s to %I', verbs, t, worker_role());
+end $$;
+-- +goose StatementEnd
+
+revoke execute on function protect, open_to_worker from public;
+
+select protect(t), open_to_worker(t, 'select, update, delete')
+from unnest(array['idempotency_keys', 'outbox', 'inbox']::regclass[]) t;
+
+-- +goose Down
+drop table inbox, outbox, idempotency_keys;
+drop function protect, open_to_worker, app_role, worker_role;

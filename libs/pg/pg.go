@@ -1,0 +1,169 @@
+// Package pg is the way to PostgreSQL: a transaction that knows its tenant and mode, a reader that spends
+// one round trip with row-level security included, and the migrations.
+//
+// Readers take a Q and writers take a Tx, so a write outside a transaction does not compile. Tenant and
+// mode come from the caller in the context and are set with set_config(…, true): they end with the
+// transaction, also behind a pooler.
+package pg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"holdfast.dev/libs/caller"
+)
+
+// Q reads. Rows are read with pgx.Collect… only, which cannot lose a late row error.
+type Q interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// Tx writes; it exists only inside DB.Tx and DB.Worker.
+type Tx interface {
+	Q
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	// SendBatch runs several statements in one round trip; the result must be closed.
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+	// Savepoint runs fn so that its failure undoes only what fn did.
+	Savepoint(ctx context.Context, fn func(Tx) error) error
+	// AfterCommit registers fn to run once the transaction is durable.
+	AfterCommit(fn func())
+}
+
+// Options sets up a pool. Zero values mean: 10 connections, 5 s lock time-out, no tracer.
+type Options struct {
+	MaxConns    int32
+	LockTimeout time.Duration
+	Tracer      pgx.QueryTracer
+}
+
+// DB is a pool of connections in one role.
+type DB struct{ pool *pgxpool.Pool }
+
+// Open makes a pool and pings the server.
+func Open(ctx context.Context, url string, opt Options) (*DB, error) {
+	cfg, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("database url: %w", err)
+	}
+	cfg.MaxConns = max(opt.MaxConns, 0)
+	if cfg.MaxConns == 0 {
+		cfg.MaxConns = 10
+	}
+	if opt.LockTimeout == 0 {
+		opt.LockTimeout = 5 * time.Second
+	}
+	params := cfg.ConnConfig.RuntimeParams
+	params["lock_timeout"] = fmt.Sprint(opt.LockTimeout.Milliseconds())
+	params["idle_in_transaction_session_timeout"] = "30000"
+	params["timezone"] = "UTC"
+	cfg.ConnConfig.Tracer = opt.Tracer
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("reach database: %w", err)
+	}
+	return &DB{pool: pool}, nil
+}
+
+// Close gives the connections back to the server.
+func (db *DB) Close() { db.pool.Close() }
+
+// Ping asks the server for a sign of life.
+func (db *DB) Ping(ctx context.Context) error { return db.pool.Ping(ctx) }
+
+const setScope = `select set_config('app.tenant_id', $1, true), set_config('app.livemode', $2, true)`
+
+// Tx runs fn in one transaction of the caller in ctx. A deadlock or serialisation failure is retried once;
+// fn must therefore have no effect outside tx.
+func (db *DB) Tx(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error {
+	c, err := caller.From(ctx)
+	if err != nil {
+		return err
+	}
+	return db.retry(ctx, scopeOf(c), fn)
+}
+
+// Worker runs fn in one transaction without a caller: for the worker role, which sees all tenants in the
+// few tables that grant it.
+func (db *DB) Worker(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error {
+	return db.retry(ctx, nil, fn)
+}
+
+func (db *DB) retry(ctx context.Context, scope []any, fn func(context.Context, Tx) error) error {
+	err := db.run(ctx, scope, fn)
+	if code := Code(err); code == "40P01" || code == "40001" {
+		err = db.run(ctx, scope, fn)
+	}
+	return err
+}
+
+func (db *DB) run(ctx context.Context, scope []any, fn func(context.Context, Tx) error) error {
+	conn, err := db.pool.Acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("acquire connection: %w", err)
+	}
+	defer conn.Release()
+	t := &tx{conn: conn.Conn(), scope: scope}
+	if err := fn(ctx, t); err != nil {
+		return errors.Join(err, t.rollback())
+	}
+	if err := t.commit(ctx); err != nil {
+		return err
+	}
+	for _, after := range t.after {
+		after()
+	}
+	return nil
+}
+
+// Read returns a reader for the caller in ctx. Each query is one round trip: the settings and the query
+// travel in one pipeline and one implicit transaction.
+func (db *DB) Read(ctx context.Context) Q { return reader{db: db, caller: caller.Must(ctx)} }
+
+// OtherMode returns ctx with the caller's mode turned round, to tell a wrong-mode 403 from a 404 on a miss.
+func OtherMode(ctx context.Context) context.Context {
+	c := caller.Must(ctx)
+	if c.Live() {
+		c.Mode = caller.Test
+	} else {
+		c.Mode = caller.Live
+	}
+	return caller.With(ctx, c)
+}
+
+func scopeOf(c caller.Caller) []any {
+	u := c.Tenant.UUID()
+	return []any{uuidText(u), fmt.Sprint(c.Live())}
+}
+
+func uuidText(u [16]byte) string {
+	return fmt.Sprintf("%x-%x-%x-%x-%x", u[0:4], u[4:6], u[6:8], u[8:10], u[10:16])
+}
+
+// Code returns the SQLSTATE in err's chain, or "".
+func Code(err error) string {
+	var e *pgconn.PgError
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}
+
+// ConstraintName returns the name of the violated constraint in err's chain, or "".
+func ConstraintName(err error) string {
+	var e *pgconn.PgError
+	if errors.As(err, &e) {
+		return e.ConstraintName
+	}
+	return ""
+}

@@ -1,0 +1,187 @@
+package pg_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/pgtest"
+)
+
+// notes is a table under the usual policy.
+var notes = fstest.MapFS{"00001_notes.sql": {Data: []byte(`-- +goose ENVSUB ON
+-- +goose Up
+create table notes (tenant_id uuid not null, livemode boolean not null, id int not null, body text not null, primary key (tenant_id, livemode, id));
+select protect('notes');
+`)}}
+
+func insert(ctx context.Context, tx pg.Tx, id int, body string) error {
+	c := caller.Must(ctx)
+	_, err := tx.Exec(ctx, `insert into notes values ($1, $2, $3, $4)`, c.Tenant, c.Live(), id, body)
+	return err
+}
+
+func bodies(t *testing.T, ctx context.Context, q pg.Q) []string {
+	t.Helper()
+	rows, err := q.Query(ctx, `select body from notes order by id`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func TestTxAndReadSeeOnlyTheCallersTenantAndMode(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, notes)
+	tenant := ids.New[ids.TenantPrefix]()
+	spaces := []context.Context{
+		pgtest.CtxOf(t, tenant, caller.Live), pgtest.CtxOf(t, tenant, caller.Test),
+		pgtest.Ctx(t, caller.Live), pgtest.Ctx(t, caller.Test),
+	}
+	for i, ctx := range spaces {
+		err := db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+			return insert(ctx, tx, 1, strings.Repeat("x", i+1))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, ctx := range spaces {
+		want := strings.Repeat("x", i+1)
+		if got := bodies(t, ctx, db.App.Read(ctx)); len(got) != 1 || got[0] != want {
+			t.Errorf("space %d reads %q, want only %q", i, got, want)
+		}
+	}
+	if err := db.App.Tx(context.Background(), func(context.Context, pg.Tx) error { return nil }); !errors.Is(err, caller.ErrNone) {
+		t.Errorf("a transaction without a caller gave %v", err)
+	}
+}
+
+func TestTheScopeEndsWithTheTransaction(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, notes)
+	ctx := pgtest.Ctx(t, caller.Live)
+	if err := db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return insert(ctx, tx, 1, "a") }); err != nil {
+		t.Fatal(err)
+	}
+	err := db.App.Worker(ctx, func(ctx context.Context, tx pg.Tx) error { // same pool, no settings
+		if got := bodies(t, ctx, tx); len(got) != 0 {
+			t.Errorf("rows %q are visible without a tenant", got)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTxRollsBackOnError(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, notes)
+	ctx := pgtest.Ctx(t, caller.Test)
+	boom := errors.New("boom")
+	committed := false
+	err := db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		tx.AfterCommit(func() { committed = true })
+		if err := insert(ctx, tx, 1, "a"); err != nil {
+			return err
+		}
+		return boom
+	})
+	if !errors.Is(err, boom) || committed {
+		t.Fatalf("err %v, AfterCommit ran: %v", err, committed)
+	}
+	if got := bodies(t, ctx, db.App.Read(ctx)); len(got) != 0 {
+		t.Fatalf("%q outlived the rollback", got)
+	}
+}
+
+func TestTxReportsASwallowedFailure(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, notes)
+	ctx := pgtest.Ctx(t, caller.Test)
+	err := db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		_ = insert(ctx, tx, 1, "a")
+		_ = insert(ctx, tx, 1, "again") // fails; the transaction is now aborted
+		return nil
+	})
+	if !errors.Is(err, pgx.ErrTxCommitRollback) {
+		t.Fatalf("a commit that rolled back gave %v", err)
+	}
+}
+
+func TestSavepointUndoesOnlyItsOwn(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, notes)
+	ctx := pgtest.Ctx(t, caller.Test)
+	err := db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		if err := insert(ctx, tx, 1, "kept"); err != nil {
+			return err
+		}
+		err := tx.Savepoint(ctx, func(tx pg.Tx) error { return insert(ctx, tx, 1, "clash") })
+		if pg.Code(err) != "23505" || pg.ConstraintName(err) != "notes_pkey" {
+			t.Errorf("clash gave %v", err)
+		}
+		return insert(ctx, tx, 2, "also kept")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := bodies(t, ctx, db.App.Read(ctx)); len(got) != 2 {
+		t.Fatalf("got %q", got)
+	}
+}
+
+func TestDeadlockIsRetriedOnce(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, notes)
+	ctx := pgtest.Ctx(t, caller.Test)
+	err := db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		return errors.Join(insert(ctx, tx, 1, ""), insert(ctx, tx, 2, ""))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	touch := func(ctx context.Context, tx pg.Tx, id int) error {
+		_, err := tx.Exec(ctx, `update notes set body = body || 'x' where id = $1`, id)
+		return err
+	}
+	var both sync.WaitGroup
+	var gate sync.WaitGroup
+	gate.Add(2)
+	for _, order := range [][2]int{{1, 2}, {2, 1}} {
+		first := true
+		both.Go(func() {
+			err := db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+				if err := touch(ctx, tx, order[0]); err != nil {
+					return err
+				}
+				if first {
+					first = false
+					gate.Done()
+					gate.Wait() // each holds its first row before it asks for the other's
+				}
+				return touch(ctx, tx, order[1])
+			})
+			if err != nil {
+				t.Errorf("order %v: %v", order, err)
+			}
+		})
+	}
+	both.Wait()
+	if got := bodies(t, ctx, db.App.Read(ctx)); got[0] != "xx" || got[1] != "xx" {
+		t.Errorf("got %q, want both updates on both rows", got)
+	}
+}

@@ -1,0 +1,190 @@
+package pg
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"holdfast.dev/libs/caller"
+)
+
+// tx begins lazily: "begin" and the tenant's settings travel with the first statement.
+type tx struct {
+	conn  *pgx.Conn
+	scope []any
+	begun bool
+	after []func()
+	depth int
+}
+
+func (t *tx) prelude(b *pgx.Batch) int {
+	if t.begun {
+		return 0
+	}
+	t.begun = true
+	b.Queue("begin")
+	if t.scope == nil {
+		return 1
+	}
+	b.Queue(setScope, t.scope...)
+	return 2
+}
+
+// SendBatch implements Tx.
+func (t *tx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
+	if t.begun {
+		return t.conn.SendBatch(ctx, b)
+	}
+	all := &pgx.Batch{}
+	skip := t.prelude(all)
+	all.QueuedQueries = append(all.QueuedQueries, b.QueuedQueries...)
+	res := t.conn.SendBatch(ctx, all)
+	for range skip {
+		if _, err := res.Exec(); err != nil {
+			return failedBatch{BatchResults: res, err: fmt.Errorf("begin: %w", err)}
+		}
+	}
+	return res
+}
+
+// Query implements Q.
+func (t *tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	if t.begun {
+		return t.conn.Query(ctx, sql, args...)
+	}
+	b := &pgx.Batch{}
+	b.Queue(sql, args...)
+	return batchRows(t.SendBatch(ctx, b), nil)
+}
+
+// Exec implements Tx.
+func (t *tx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	if t.begun {
+		return t.conn.Exec(ctx, sql, args...)
+	}
+	b := &pgx.Batch{}
+	b.Queue(sql, args...)
+	res := t.SendBatch(ctx, b)
+	tag, err := res.Exec()
+	if closeErr := res.Close(); err == nil {
+		err = closeErr
+	}
+	return tag, err
+}
+
+// Savepoint implements Tx.
+func (t *tx) Savepoint(ctx context.Context, fn func(Tx) error) error {
+	t.depth++
+	name := fmt.Sprintf("sp%d", t.depth)
+	if _, err := t.Exec(ctx, "savepoint "+name); err != nil {
+		return err
+	}
+	if err := fn(t); err != nil {
+		if _, undo := t.Exec(ctx, "rollback to savepoint "+name); undo != nil {
+			return fmt.Errorf("%w (and rolling back: %w)", err, undo)
+		}
+		return err
+	}
+	_, err := t.Exec(ctx, "release savepoint "+name)
+	return err
+}
+
+// AfterCommit implements Tx.
+func (t *tx) AfterCommit(fn func()) { t.after = append(t.after, fn) }
+
+func (t *tx) commit(ctx context.Context) error {
+	if !t.begun {
+		return nil
+	}
+	tag, err := t.conn.Exec(ctx, "commit")
+	if err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	if tag.String() != "COMMIT" { // an ignored error inside aborts; Postgres then answers ROLLBACK
+		return pgx.ErrTxCommitRollback
+	}
+	return nil
+}
+
+func (t *tx) rollback() error {
+	if !t.begun || t.conn.IsClosed() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if _, err := t.conn.Exec(ctx, "rollback"); err != nil {
+		return t.conn.Close(ctx) // the pool replaces a closed connection
+	}
+	return nil
+}
+
+type failedBatch struct {
+	pgx.BatchResults
+	err error
+}
+
+func (f failedBatch) Exec() (pgconn.CommandTag, error) { return pgconn.CommandTag{}, f.err }
+func (f failedBatch) Query() (pgx.Rows, error)         { return nil, f.err }
+
+// reader sends each query with its settings in one pipeline.
+type reader struct {
+	db     *DB
+	caller caller.Caller
+}
+
+// Query implements Q.
+func (r reader) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	conn, err := r.db.pool.Acquire(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("acquire connection: %w", err)
+	}
+	b := &pgx.Batch{}
+	b.Queue(setScope, scopeOf(r.caller)...)
+	b.Queue(sql, args...)
+	res := conn.SendBatch(ctx, b)
+	if _, err := res.Exec(); err != nil {
+		return nil, closeBatch(res, conn, fmt.Errorf("set tenant: %w", err))
+	}
+	return batchRows(res, conn)
+}
+
+// rows closes its batch, and gives its connection back, when it is closed.
+type rows struct {
+	pgx.Rows
+	res  pgx.BatchResults
+	conn *pgxpool.Conn
+	done bool
+}
+
+func batchRows(res pgx.BatchResults, conn *pgxpool.Conn) (pgx.Rows, error) {
+	inner, err := res.Query()
+	if err != nil {
+		return nil, closeBatch(res, conn, err)
+	}
+	return &rows{Rows: inner, res: res, conn: conn}, nil
+}
+
+// Close implements pgx.Rows. The error of the pipeline is the query's own, which Err has.
+func (r *rows) Close() {
+	r.Rows.Close()
+	if r.done {
+		return
+	}
+	r.done = true
+	_ = closeBatch(r.res, r.conn, nil)
+}
+
+func closeBatch(res pgx.BatchResults, conn *pgxpool.Conn, err error) error {
+	closeErr := res.Close()
+	if conn != nil {
+		conn.Release()
+	}
+	if err != nil {
+		return err
+	}
+	return closeErr
+}

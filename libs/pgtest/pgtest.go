@@ -1,0 +1,185 @@
+// Package pgtest gives each test a database of its own: a clone of a template that is migrated once per
+// process and set of migrations. It needs a real PostgreSQL, named by TEST_POSTGRES_URL.
+package pgtest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
+)
+
+const (
+	appRole    = "holdfast_test_app"
+	workerRole = "holdfast_test_worker"
+	ownerRole  = "holdfast_test_owner"
+	password   = "test"
+)
+
+// DB is one test's database in the three roles.
+type DB struct {
+	App, Worker                 *pg.DB
+	OwnerURL, AppURL, WorkerURL string
+}
+
+// New clones the template for migrations (nil: only the common tables) and drops the clone when the test ends.
+func New(t testing.TB, migrations fs.FS) *DB {
+	t.Helper()
+	admin := adminURL(t)
+	template := templateFor(t, admin, migrations)
+	name := "t_" + strings.TrimPrefix(ids.New[ids.RequestPrefix]().String(), "req_")
+	exec(t, admin, fmt.Sprintf(`create database %s template %s`, name, template))
+	t.Cleanup(func() { exec(t, admin, fmt.Sprintf(`drop database if exists %s with (force)`, name)) })
+	db := &DB{
+		OwnerURL: withRole(admin, ownerRole, name), AppURL: withRole(admin, appRole, name), WorkerURL: withRole(admin, workerRole, name),
+	}
+	db.App, db.Worker = open(t, db.AppURL), open(t, db.WorkerURL)
+	return db
+}
+
+// Ctx returns a context with a caller of a fresh tenant, all scopes not included.
+func Ctx(t testing.TB, mode caller.Mode) context.Context {
+	return CtxOf(t, ids.New[ids.TenantPrefix](), mode)
+}
+
+// CtxOf returns a context with a caller of the tenant: New York time, USD.
+func CtxOf(t testing.TB, tenant ids.Tenant, mode caller.Mode) context.Context {
+	return caller.With(t.Context(), caller.Caller{
+		Tenant: tenant, Mode: mode, Timezone: "America/New_York", Currency: "USD", PolicyVersion: 1,
+		Credential: "key_test", Kind: "api_key", RequestID: ids.New[ids.RequestPrefix]().String(),
+	})
+}
+
+func open(t testing.TB, url string) *pg.DB {
+	t.Helper()
+	db, err := pg.Open(context.Background(), url, pg.Options{MaxConns: 8})
+	if err != nil {
+		t.Fatalf("open test database: %v", err)
+	}
+	t.Cleanup(db.Close)
+	return db
+}
+
+func adminURL(t testing.TB) *url.URL {
+	t.Helper()
+	raw := os.Getenv("TEST_POSTGRES_URL")
+	if raw == "" {
+		t.Fatal("TEST_POSTGRES_URL is not set: run `make test`, or `bin/local with -- go test ./...`")
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		t.Fatalf("TEST_POSTGRES_URL: %v", err)
+	}
+	return u
+}
+
+func withRole(admin *url.URL, role, database string) string {
+	u := *admin
+	u.User = url.UserPassword(role, password)
+	u.Path = "/" + database
+	return u.String()
+}
+
+var (
+	mu        sync.Mutex
+	templates = map[string]string{}
+)
+
+// templateFor migrates a template once per process; processes of other packages wait on an advisory lock.
+func templateFor(t testing.TB, admin *url.URL, migrations fs.FS) string {
+	t.Helper()
+	mu.Lock()
+	defer mu.Unlock()
+	name := "tpl_" + digest(t, migrations)
+	if templates[name] != "" {
+		return name
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	conn := connect(t, admin)
+	defer func() { _ = conn.Close(context.Background()) }()
+	must(t, conn, `select pg_advisory_lock(hashtext('pgtest'))`)
+	for role, attr := range map[string]string{appRole: "", workerRole: "", ownerRole: "bypassrls createdb"} {
+		must(t, conn, fmt.Sprintf(`do $$ begin
+			if not exists (select from pg_roles where rolname = '%[1]s') then create role %[1]s login password '%[2]s' %[3]s; end if;
+		end $$`, role, password, attr))
+	}
+	var exists bool
+	if err := conn.QueryRow(ctx, `select exists (select from pg_database where datname = $1)`, name).Scan(&exists); err != nil {
+		t.Fatalf("look for template: %v", err)
+	}
+	if !exists {
+		building := name + "_new"
+		must(t, conn, `drop database if exists `+building+` with (force)`)
+		must(t, conn, fmt.Sprintf(`create database %s owner %s`, building, ownerRole))
+		u := *admin
+		u.Path = "/" + building
+		exec(t, &u, `create extension if not exists btree_gist`)
+		if err := pg.Migrate(ctx, withRole(admin, ownerRole, building), migrations, pg.Roles{App: appRole, Worker: workerRole}); err != nil {
+			t.Fatalf("migrate template: %v", err)
+		}
+		must(t, conn, fmt.Sprintf(`alter database %s rename to %s`, building, name))
+	}
+	templates[name] = name
+	return name
+}
+
+// digest names a set of migrations, the common ones included.
+func digest(t testing.TB, migrations fs.FS) string {
+	t.Helper()
+	h := sha256.New()
+	for _, files := range []fs.FS{pg.Common(), migrations} {
+		if files == nil {
+			continue
+		}
+		err := fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			b, err := fs.ReadFile(files, path)
+			h.Write([]byte(path))
+			h.Write(b)
+			return err
+		})
+		if err != nil {
+			t.Fatalf("read migrations: %v", err)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))[:16]
+}
+
+func connect(t testing.TB, u *url.URL) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(context.Background(), u.String())
+	if err != nil {
+		t.Fatalf("connect to TEST_POSTGRES_URL: %v", err)
+	}
+	return conn
+}
+
+func must(t testing.TB, conn *pgx.Conn, sql string) {
+	t.Helper()
+	if _, err := conn.Exec(context.Background(), sql); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+func exec(t testing.TB, u *url.URL, sql string) {
+	t.Helper()
+	conn := connect(t, u)
+	defer func() { _ = conn.Close(context.Background()) }()
+	must(t, conn, sql)
+}

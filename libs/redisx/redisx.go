@@ -1,0 +1,113 @@
+// Package redisx opens Redis as a thing that may die at any time: every command has a short deadline, is
+// never retried, and its time is added to the wide log line. A breaker belongs to the user.
+package redisx
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"holdfast.dev/libs/obs"
+)
+
+// Options are the limits; a zero field takes its default.
+type Options struct {
+	Timeout  time.Duration // of one command or pipeline, dialling included; 15 ms
+	PoolSize int           // connections per node; 32
+}
+
+// Open returns a client for redis://[user:password@]host:port/db or rediss://…; further nodes in
+// "?addr=host:port" make it a cluster client. It does not connect. Blocking commands are not possible.
+func Open(address string, options ...Options) (redis.UniversalClient, error) {
+	opt := Options{Timeout: 15 * time.Millisecond, PoolSize: 32}
+	for _, o := range options {
+		if o.Timeout > 0 {
+			opt.Timeout = o.Timeout
+		}
+		if o.PoolSize > 0 {
+			opt.PoolSize = o.PoolSize
+		}
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, fmt.Errorf("redis address: %w", redact(err))
+	}
+	var client redis.UniversalClient
+	if u.Query().Has("addr") {
+		client, err = cluster(address, opt)
+	} else {
+		client, err = single(address, opt)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("redis address %s: %w", u.Redacted(), err)
+	}
+	client.AddHook(deadline{opt.Timeout})
+	return client, nil
+}
+
+// redact drops the address, which may hold a password, from a parse error.
+func redact(err error) error {
+	if e, ok := err.(*url.Error); ok { //nolint:errorlint // url.Parse returns exactly this
+		return e.Err
+	}
+	return err
+}
+
+func single(address string, opt Options) (redis.UniversalClient, error) {
+	o, err := redis.ParseURL(address)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // Open adds the address
+	}
+	o.MaxRetries, o.ContextTimeoutEnabled = -1, true
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = opt.Timeout, opt.Timeout, opt.Timeout, opt.Timeout
+	o.DialerRetries = 1 // the default of 5 dials for half a second
+	o.PoolSize, o.MinIdleConns, o.ConnMaxIdleTime = opt.PoolSize, min(4, opt.PoolSize), 5*time.Minute
+	o.DisableIdentity = true
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	return redis.NewClient(o), nil
+}
+
+func cluster(address string, opt Options) (redis.UniversalClient, error) {
+	o, err := redis.ParseClusterURL(address)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // Open adds the address
+	}
+	o.MaxRetries, o.ContextTimeoutEnabled = -1, true
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = opt.Timeout, opt.Timeout, opt.Timeout, opt.Timeout
+	o.DialerRetries = 1
+	o.PoolSize, o.MinIdleConns, o.ConnMaxIdleTime = opt.PoolSize, min(4, opt.PoolSize), 5*time.Minute
+	o.DisableIdentity = true
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	return redis.NewClusterClient(o), nil
+}
+
+// deadline bounds the whole of a command: dialling, handshake, writing and reading each have their own
+// time-out, and a Redis that hangs in each of them would cost the sum.
+type deadline struct{ timeout time.Duration }
+
+func (d deadline) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
+}
+
+func (d deadline) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		defer obs.Since(ctx, "redis_ms", time.Now())
+		ctx, cancel := context.WithTimeout(ctx, d.timeout)
+		defer cancel()
+		return next(ctx, cmd)
+	}
+}
+
+func (d deadline) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		defer obs.Since(ctx, "redis_ms", time.Now())
+		ctx, cancel := context.WithTimeout(ctx, d.timeout)
+		defer cancel()
+		return next(ctx, cmds)
+	}
+}

@@ -1,0 +1,125 @@
+package service
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"os"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+)
+
+// Common are the settings that every process has.
+type Common struct {
+	HTTPAddr     string        `env:"HTTP_ADDR" envDefault:"127.0.0.1:8080"` // address of the service
+	MetricsAddr  string        `env:"METRICS_ADDR"`                          // address of /metrics and /debug/pprof; empty: off
+	LogLevel     string        `env:"LOG_LEVEL" envDefault:"info"`           // debug, info, warn, error
+	OTLPEndpoint string        `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`           // URL of an OTLP/HTTP collector; empty: no traces
+	HTTP         HTTPLimits    // bounds of the HTTP server
+	StopDelay    time.Duration `env:"STOP_DELAY" envDefault:"0s"`    // unready for so long before the stop begins
+	StopTimeout  time.Duration `env:"STOP_TIMEOUT" envDefault:"15s"` // for the whole graceful stop
+}
+
+// HTTPLimits bound what one client can hold.
+type HTTPLimits struct {
+	ReadHeaderTimeout time.Duration `env:"HTTP_READ_HEADER_TIMEOUT" envDefault:"5s"` // a request's header
+	ReadTimeout       time.Duration `env:"HTTP_READ_TIMEOUT" envDefault:"30s"`       // header and body
+	WriteTimeout      time.Duration `env:"HTTP_WRITE_TIMEOUT" envDefault:"60s"`      // header to end of answer
+	IdleTimeout       time.Duration `env:"HTTP_IDLE_TIMEOUT" envDefault:"75s"`       // above what clients keep idle connections for
+	MaxHeaderBytes    int           `env:"HTTP_MAX_HEADER_BYTES" envDefault:"32768"` // all headers of a request
+	MaxConnections    int           `env:"HTTP_MAX_CONNECTIONS" envDefault:"20000"`  // open at once; further ones wait
+}
+
+// Load fills dst, a pointer to a struct, from the environment by its env tags. Of KEY=value files, such as
+// .run/env, it takes what the environment does not set; a missing file is no error.
+func Load(dst any, files ...string) error {
+	vars := env.ToMap(os.Environ())
+	for _, name := range files {
+		if err := addFile(vars, name); err != nil {
+			return err
+		}
+	}
+	err := env.ParseWithOptions(dst, env.Options{Environment: vars})
+	if err == nil {
+		return nil
+	}
+	var all env.AggregateError
+	if !errors.As(err, &all) {
+		return fmt.Errorf("settings: %w", err)
+	}
+	lines := make([]string, len(all.Errors))
+	for i, e := range all.Errors {
+		lines[i] = strings.ReplaceAll(e.Error(), "\n", " ")
+	}
+	return fmt.Errorf("settings: %s", strings.Join(lines, "; "))
+}
+
+func addFile(vars map[string]string, name string) error {
+	f, err := os.Open(name) //nolint:gosec // a name from the program or its operator
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("settings file: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // only read
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		key, value, ok := strings.Cut(strings.TrimSpace(lines.Text()), "=")
+		if _, set := vars[key]; ok && !set && !strings.HasPrefix(key, "#") {
+			vars[key] = value
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("settings file: %w", err)
+	}
+	return nil
+}
+
+// Describe renders settings for the start line. Fields tagged `secret:"true"` and passwords in URLs are masked.
+func Describe(configs ...any) slog.Value {
+	var attrs []slog.Attr
+	for _, c := range configs {
+		if c != nil {
+			attrs = describe(attrs, reflect.Indirect(reflect.ValueOf(c)))
+		}
+	}
+	return slog.GroupValue(attrs...)
+}
+
+func describe(attrs []slog.Attr, v reflect.Value) []slog.Attr {
+	if v.Kind() != reflect.Struct {
+		return attrs
+	}
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("env"), ",")
+		switch {
+		case name != "" && field.IsExported():
+			attrs = append(attrs, slog.String(name, masked(field, v.Field(i))))
+		case field.IsExported():
+			attrs = describe(attrs, reflect.Indirect(v.Field(i)))
+		}
+	}
+	return attrs
+}
+
+func masked(field reflect.StructField, v reflect.Value) string {
+	text := fmt.Sprint(v.Interface())
+	if field.Tag.Get("secret") == "true" {
+		if v.IsZero() {
+			return ""
+		}
+		return "***"
+	}
+	if u, err := url.Parse(text); err == nil && u.User != nil {
+		return u.Redacted()
+	}
+	return text
+}

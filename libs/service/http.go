@@ -1,0 +1,150 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/net/netutil"
+
+	"holdfast.dev/libs/obs"
+)
+
+// checkTimeout is the deadline of all readiness checks together.
+const checkTimeout = 2 * time.Second
+
+type check struct {
+	name string
+	run  func(ctx context.Context) error
+}
+
+// Ready registers a check of GET /readyz, such as a ping of the database.
+func (rt *Runtime) Ready(name string, run func(ctx context.Context) error) {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	rt.checks = append(rt.checks, check{name, run})
+}
+
+// HTTP registers a server with the limits of Common.HTTP. It answers GET /healthz and /readyz itself and
+// hands all else to h inside obs.Handler, so that each request gets its line, trace and metrics.
+func (rt *Runtime) HTTP(addr string, h http.Handler) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", rt.ready)
+	seen := obs.Handler(rt.Log, rt.red, h)
+	// The mux cleans paths and redirects; only the two paths of health may pass through it.
+	rt.server("http "+addr, addr, rt.Common.HTTP, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && (r.URL.Path == "/healthz" || r.URL.Path == "/readyz") {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		seen.ServeHTTP(w, r)
+	}))
+}
+
+// Addr is where the server that was registered for addr listens, once it runs; it differs when addr has port 0.
+func (rt *Runtime) Addr(addr string) net.Addr {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	return rt.addrs[addr]
+}
+
+// serveMetrics registers the server of /metrics and profiles, on an address that clients do not reach.
+func (rt *Runtime) serveMetrics() {
+	if rt.Common.MetricsAddr == "" {
+		return
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(rt.Metrics, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	limits := rt.Common.HTTP
+	limits.WriteTimeout = 2 * time.Minute // a profile takes as long as it is asked for
+	limits.MaxConnections = 100
+	rt.server("metrics", rt.Common.MetricsAddr, limits, mux)
+}
+
+func (rt *Runtime) server(name, addr string, limits HTTPLimits, h http.Handler) {
+	srv := &http.Server{
+		Handler: h, ReadHeaderTimeout: limits.ReadHeaderTimeout, ReadTimeout: limits.ReadTimeout,
+		WriteTimeout: limits.WriteTimeout, IdleTimeout: limits.IdleTimeout, MaxHeaderBytes: limits.MaxHeaderBytes,
+		ErrorLog: slog.NewLogLogger(rt.Log.Handler(), slog.LevelDebug),
+	}
+	rt.parts = append(rt.parts, part{
+		name: name,
+		start: func() error {
+			l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", addr)
+			if err != nil {
+				return fmt.Errorf("listen: %w", err)
+			}
+			rt.mu.Lock()
+			rt.addrs[addr] = l.Addr()
+			rt.mu.Unlock()
+			go rt.accept(name, srv, netutil.LimitListener(l, limits.MaxConnections))
+			return nil
+		},
+		stop: func(ctx context.Context) error {
+			if err := srv.Shutdown(ctx); err != nil {
+				return errors.Join(err, srv.Close())
+			}
+			return nil
+		},
+	})
+}
+
+func (rt *Runtime) accept(name string, srv *http.Server, l net.Listener) {
+	rt.Log.Info("listening", slog.String("server", name), slog.String("addr", l.Addr().String()))
+	if err := srv.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		select {
+		case rt.failed <- fmt.Errorf("%s: %w", name, err):
+		default:
+		}
+	}
+}
+
+// ready answers 200 when every check passes within the deadline and no stop has begun, else 503 with the
+// name of what is missing. The cause goes to the log: the path is open to anybody.
+func (rt *Runtime) ready(w http.ResponseWriter, r *http.Request) {
+	if rt.stopping.Load() {
+		http.Error(w, "stopping", http.StatusServiceUnavailable)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
+	defer cancel()
+	rt.mu.Lock()
+	checks := rt.checks
+	rt.mu.Unlock()
+	results := make(chan error, len(checks))
+	for _, c := range checks {
+		go func() {
+			err := contained(ctx, c.run)
+			if err != nil {
+				rt.Log.Warn("not ready", slog.String("check", c.name), slog.Any("error", err))
+				err = fmt.Errorf("not ready: %s", c.name) //nolint:err113 // text of the answer
+			}
+			results <- err
+		}()
+	}
+	for range checks {
+		select {
+		case err := <-results:
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusServiceUnavailable)
+				return
+			}
+		case <-ctx.Done():
+			http.Error(w, "not ready: a check timed out", http.StatusServiceUnavailable)
+			return
+		}
+	}
+	fmt.Fprintln(w, "ok")
+}

@@ -1,0 +1,184 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"holdfast.dev/libs/obs"
+)
+
+const (
+	firstBackoff = 100 * time.Millisecond
+	lastBackoff  = 30 * time.Second
+	settled      = time.Minute // a worker that ran so long starts its back-off afresh
+)
+
+// Runtime is what Serve registers its parts with. Parts start in order of registration, once Serve has
+// returned, and stop in reverse order.
+type Runtime struct {
+	Name    string
+	Log     *slog.Logger
+	Metrics *prometheus.Registry
+	Common  Common
+
+	red      *obs.RED
+	restarts *prometheus.CounterVec
+	stopping atomic.Bool
+	parts    []part
+	mu       sync.Mutex // guards checks and addrs
+	checks   []check
+	addrs    map[string]net.Addr
+	failed   chan error
+}
+
+type part struct {
+	name  string
+	start func() error // nil: open already
+	stop  func(context.Context) error
+	runs  bool
+}
+
+func newRuntime(name string, log *slog.Logger, common Common) *Runtime {
+	rt := &Runtime{
+		Name: name, Log: log, Metrics: newRegistry(), Common: common,
+		addrs: map[string]net.Addr{}, failed: make(chan error, 1),
+	}
+	rt.red = obs.NewRED(rt.Metrics, name)
+	rt.restarts = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "worker_restarts_total", Help: "Times a background worker failed and was started again.",
+	}, []string{"worker"})
+	rt.Metrics.MustRegister(rt.restarts)
+	return rt
+}
+
+// OnStop registers a part that only needs stopping, such as a pool of connections.
+func (rt *Runtime) OnStop(name string, stop func(ctx context.Context) error) {
+	rt.parts = append(rt.parts, part{name: name, stop: stop, runs: true})
+}
+
+// Go registers a background worker. An error or a panic restarts it with back-off, without end; returning
+// nil ends it. Its context ends when it is its turn to stop.
+func (rt *Runtime) Go(name string, work func(ctx context.Context) error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	rt.parts = append(rt.parts, part{
+		name: name,
+		start: func() error {
+			go func() {
+				defer close(done)
+				rt.keep(ctx, name, work)
+			}()
+			return nil
+		},
+		stop: func(limit context.Context) error {
+			cancel()
+			select {
+			case <-done:
+				return nil
+			case <-limit.Done():
+				return errors.New("still running") //nolint:err113 // for the log
+			}
+		},
+	})
+}
+
+func (rt *Runtime) keep(ctx context.Context, name string, work func(ctx context.Context) error) {
+	wait := firstBackoff
+	for {
+		start := time.Now()
+		err := contained(ctx, work)
+		if ctx.Err() != nil || err == nil {
+			return
+		}
+		if time.Since(start) > settled {
+			wait = firstBackoff
+		}
+		rt.restarts.WithLabelValues(name).Inc()
+		rt.Log.Error("worker failed, starting it again", slog.String("worker", name),
+			slog.Duration("in", wait), slog.Any("error", err))
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait/2 + rand.N(wait/2)): //nolint:gosec // jitter
+		}
+		wait = min(2*wait, lastBackoff)
+	}
+}
+
+// contained turns a panic of work into an error.
+func contained(ctx context.Context, work func(ctx context.Context) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return work(ctx)
+}
+
+// run starts the parts, waits for the end of ctx or a failed server, and stops.
+func (rt *Runtime) run(ctx context.Context) error {
+	for i := range rt.parts {
+		p := &rt.parts[i]
+		if p.start == nil {
+			continue
+		}
+		if err := p.start(); err != nil {
+			return errors.Join(fmt.Errorf("start %s: %w", p.name, err), rt.stop())
+		}
+		p.runs = true
+	}
+	rt.Log.Info("ready to serve")
+	var failure error
+	select {
+	case <-ctx.Done():
+	case failure = <-rt.failed:
+	}
+	rt.stopping.Store(true)
+	rt.Log.Info("stopping")
+	if failure == nil && rt.Common.StopDelay > 0 {
+		time.Sleep(rt.Common.StopDelay) // the balancer sees /readyz and sends no more
+	}
+	return errors.Join(failure, rt.stop())
+}
+
+// stop stops the parts in reverse order; one that hangs costs what is left of the time, not the others' turn.
+func (rt *Runtime) stop() error {
+	ctx, cancel := context.WithTimeout(context.Background(), rt.Common.StopTimeout)
+	defer cancel()
+	var failures []error
+	for _, p := range slices.Backward(rt.parts) {
+		if !p.runs {
+			continue
+		}
+		if err := p.stop(ctx); err != nil {
+			failures = append(failures, fmt.Errorf("stop %s: %w", p.name, err))
+			continue
+		}
+		rt.Log.Debug("stopped", slog.String("part", p.name))
+	}
+	return errors.Join(failures...)
+}
+
+// trace starts the export of traces where an address is set.
+func (rt *Runtime) trace(ctx context.Context) error {
+	if rt.Common.OTLPEndpoint == "" {
+		return nil
+	}
+	stop, err := obs.StartTracing(ctx, rt.Name, rt.Common.OTLPEndpoint)
+	if err != nil {
+		return fmt.Errorf("start tracing: %w", err)
+	}
+	rt.OnStop("traces", stop)
+	return nil
+}

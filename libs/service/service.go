@@ -1,0 +1,121 @@
+// Package service is the shell of every process: commands, settings from the environment, JSON logs, metrics,
+// traces, health, background workers with restart, and a graceful stop in reverse order of registration.
+//
+//	func main() {
+//		var cfg Config // fields with `env:"NAME" envDefault:"…" secret:"true"`
+//		service.Main(service.App{
+//			Name:   "customers",
+//			Config: &cfg,
+//			Serve:  func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
+//			Commands: []*cobra.Command{migrateCommand()},
+//		})
+//	}
+//
+// wire opens what the process needs and registers it with rt, in order; nothing runs until it has returned.
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/spf13/cobra"
+
+	"holdfast.dev/libs/obs"
+)
+
+// App describes a process.
+type App struct {
+	Name string
+	// Config points to the process's own settings; they are loaded before Serve, and for Serve only:
+	// a command loads what it needs by Load.
+	Config any
+	// Serve builds the object graph and registers it; returning nil starts everything.
+	Serve func(ctx context.Context, rt *Runtime) error
+	// Commands stand beside serve, such as migrate. They get a context that ends with the first signal.
+	Commands []*cobra.Command
+}
+
+// Main runs the command that the arguments name, serve when they name none, and exits with 1 on an error.
+func Main(app App) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := Run(ctx, app, os.Args[1:], os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", app.Name, err)
+		os.Exit(1)
+	}
+}
+
+// Run is Main without signals and exit; it returns when ctx has ended and everything has stopped.
+func Run(ctx context.Context, app App, args []string, stdout io.Writer) error {
+	serve := func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), app, stdout) }
+	root := &cobra.Command{
+		Use: app.Name, Short: "Run " + app.Name + ".", Args: cobra.NoArgs, RunE: serve,
+		SilenceUsage: true, SilenceErrors: true,
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(&cobra.Command{Use: "serve", Short: "Serve until a signal (the default).", Args: cobra.NoArgs, RunE: serve})
+	root.AddCommand(app.Commands...)
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	return root.ExecuteContext(ctx) //nolint:wrapcheck // the command's own words
+}
+
+// Migrate makes the usual "migrate" command of a service with a database.
+func Migrate(run func(ctx context.Context) error) *cobra.Command {
+	return &cobra.Command{
+		Use: "migrate", Short: "Bring the database to this version's schema; safe to repeat.", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context()) },
+	}
+}
+
+func serve(ctx context.Context, app App, stdout io.Writer) (err error) {
+	var common Common
+	if err := errors.Join(Load(&common), loadOwn(app.Config)); err != nil {
+		return err
+	}
+	log, err := obs.NewLogger(stdout, app.Name, common.LogLevel)
+	if err != nil {
+		return err
+	}
+	limitMemory(log)
+	log.Info("start", slog.Any("config", Describe(&common, app.Config)))
+	rt := newRuntime(app.Name, log, common)
+	if err := rt.trace(ctx); err != nil {
+		return err
+	}
+	rt.serveMetrics()
+	if err := app.Serve(ctx, rt); err != nil {
+		return errors.Join(fmt.Errorf("start: %w", err), rt.stop())
+	}
+	return rt.run(ctx)
+}
+
+func loadOwn(config any) error {
+	if config == nil {
+		return nil
+	}
+	return Load(config)
+}
+
+// limitMemory sets the soft memory limit from the container's; without one nothing changes.
+func limitMemory(log *slog.Logger) {
+	if _, err := memlimit.Set(memlimit.WithLogger(slog.New(slog.DiscardHandler))); err != nil {
+		log.Debug("no memory limit taken from the container", slog.Any("error", err))
+	}
+}
+
+func newRegistry() *prometheus.Registry {
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return reg
+}

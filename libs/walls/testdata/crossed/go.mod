@@ -1,0 +1,3 @@
+module holdfast.dev/services/crossed
+
+go 1.26

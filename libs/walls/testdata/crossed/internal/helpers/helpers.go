@@ -1,0 +1,2 @@
+// Package helpers is no room.
+package helpers

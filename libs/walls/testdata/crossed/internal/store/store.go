@@ -1,0 +1,2 @@
+// Package store is in order.
+package store

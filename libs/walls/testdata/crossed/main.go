@@ -1,0 +1,11 @@
+// Package main crosses walls on purpose.
+package main
+
+import (
+	_ "database/sql"
+
+	_ "holdfast.dev/services/crossed/internal/api"
+	_ "holdfast.dev/services/crossed/internal/helpers"
+)
+
+func main() {}

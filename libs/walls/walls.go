@@ -1,0 +1,193 @@
+// Package walls is the test that keeps the house in order: which room imports what, and how long a file or a
+// function may grow. Each service runs Check in its root, every other module Sizes.
+package walls
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// rooms maps each room of a service to the rooms that it may import.
+var rooms = map[string][]string{
+	"domain":  {},
+	"view":    {"domain"},
+	"store":   {"domain"},
+	"peers":   {"domain"},
+	"app":     {"domain", "view", "store", "peers"},
+	"api":     {"domain", "view", "store", "app"},
+	"consume": {"domain", "app"},
+	"pages":   {"domain", "view", "app", "peers"},
+}
+
+// reserved maps a package, with all below it, to the only rooms that import it. wire.go and main.go are in no
+// room and may.
+var reserved = map[string][]string{
+	"github.com/jackc/pgx":          {"app", "store"},
+	"github.com/gin-gonic/gin":      {"api"},
+	"github.com/segmentio/kafka-go": {"consume"},
+	"github.com/stripe/stripe-go":   {"peers"},
+	"github.com/valyala/fasthttp":   {"peers"},
+	"github.com/redis/go-redis":     {"store"},
+	"database/sql":                  {},
+}
+
+// pure rooms have no I/O.
+var (
+	pure     = []string{"domain", "view"}
+	impurity = []string{"net", "net/http", "os", "os/exec", "io/fs", "log", "log/slog", "holdfast.dev/libs/pg", "holdfast.dev/libs/kafkax", "holdfast.dev/libs/redisx", "holdfast.dev/libs/peer"}
+)
+
+const services = "holdfast.dev/services/"
+
+// Check fails on each crossed wall and each size of the module that holds the test.
+func Check(t *testing.T) {
+	t.Helper()
+	report(t, Imports, Measure)
+}
+
+// Sizes is Check for a module without rooms.
+func Sizes(t *testing.T) {
+	t.Helper()
+	report(t, Measure)
+}
+
+func report(t *testing.T, checks ...func(dir string) ([]string, error)) {
+	t.Helper()
+	dir, err := moduleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, check := range checks {
+		problems, err := check(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range problems {
+			t.Error(p)
+		}
+	}
+}
+
+// moduleRoot is the nearest folder upwards with a go.mod.
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("walls: %w", err)
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errors.New("walls: no go.mod above the test") //nolint:err113 // ends the test
+		}
+	}
+}
+
+type listed struct {
+	ImportPath   string
+	Imports      []string
+	TestImports  []string
+	XTestImports []string
+	Module       struct{ Path string }
+}
+
+// Imports returns a line for each import of the module at dir that crosses a wall.
+func Imports(dir string) ([]string, error) {
+	pkgs, err := list(dir)
+	if err != nil {
+		return nil, err
+	}
+	var problems []string
+	for _, p := range pkgs {
+		room, known := roomOf(p)
+		if !known {
+			problems = append(problems, fmt.Sprintf("%s: there is no room %q", p.ImportPath, room))
+			continue
+		}
+		for _, imp := range p.Imports {
+			if why := crossed(p, room, imp); why != "" {
+				problems = append(problems, fmt.Sprintf("%s imports %s: %s", p.ImportPath, imp, why))
+			}
+		}
+		for _, imp := range slices.Concat(p.TestImports, p.XTestImports) {
+			if foreign(p, imp) {
+				problems = append(problems, fmt.Sprintf("%s imports %s in a test: no service imports another", p.ImportPath, imp))
+			}
+		}
+	}
+	return problems, nil
+}
+
+func list(dir string) ([]listed, error) {
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports,Module", "./...")
+	cmd.Dir = dir
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list in %s: %w: %s", dir, err, stderr.String())
+	}
+	var pkgs []listed
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return pkgs, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("go list: %w", err)
+		}
+		pkgs = append(pkgs, p)
+	}
+}
+
+// roomOf returns the room of a package, "" for the root and what stands beside internal.
+func roomOf(p listed) (room string, known bool) {
+	rest, inside := strings.CutPrefix(p.ImportPath, p.Module.Path+"/internal/")
+	if !inside {
+		return "", true
+	}
+	room, _, _ = strings.Cut(rest, "/")
+	_, known = rooms[room]
+	return room, known
+}
+
+func foreign(p listed, imp string) bool {
+	return strings.HasPrefix(imp, services) && !within(imp, p.Module.Path)
+}
+
+// crossed says which wall the import crosses, "" for none.
+func crossed(p listed, room, imp string) string {
+	if foreign(p, imp) {
+		return "no service imports another, and libs imports none"
+	}
+	if room == "" {
+		return ""
+	}
+	if other, ok := roomOf(listed{ImportPath: imp, Module: p.Module}); ok && other != "" && other != room &&
+		!slices.Contains(rooms[room], other) {
+		return fmt.Sprintf("%s may not import %s", room, other)
+	}
+	for pkg, allowed := range reserved {
+		if within(imp, pkg) && !slices.Contains(allowed, room) {
+			return fmt.Sprintf("only these rooms import it: %v", allowed)
+		}
+	}
+	if slices.Contains(pure, room) && slices.Contains(impurity, imp) {
+		return room + " is pure"
+	}
+	return ""
+}
+
+// within reports whether imp is pkg, a package below it, or one of its major versions.
+func within(imp, pkg string) bool {
+	return imp == pkg || strings.HasPrefix(imp, pkg+"/") || strings.HasPrefix(imp, pkg+"-")
+}

@@ -1,0 +1,62 @@
+package walls_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"holdfast.dev/libs/walls"
+)
+
+func TestThisModule(t *testing.T) {
+	walls.Sizes(t)
+	problems, err := walls.Imports("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Error(p)
+	}
+}
+
+func TestImportsNamesEachCrossedWall(t *testing.T) {
+	t.Setenv("GOWORK", "off")
+	got, err := walls.Imports(filepath.Join("testdata", "crossed"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"internal/app imports database/sql: only these rooms import it: []",
+		"internal/domain imports holdfast.dev/services/crossed/internal/store: domain may not import store",
+		"internal/domain imports net/http: domain is pure",
+		`internal/helpers: there is no room "helpers"`,
+	}
+	compare(t, got, want, "holdfast.dev/services/crossed/")
+}
+
+func TestMeasureNamesEachSize(t *testing.T) {
+	t.Parallel()
+	got, err := walls.Measure(filepath.Join("testdata", "crossed"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"internal/api/long.go: function long has 92 lines, at most 80",
+		"internal/domain/domain.go:12: reads the clock; take the time as an argument",
+		"internal/store/big.go: 652 lines, at most 600",
+		"internal/view: the package has no comment",
+	}
+	compare(t, got, want, "")
+}
+
+func compare(t *testing.T, got, want []string, prefix string) {
+	t.Helper()
+	for i := range got {
+		got[i] = strings.TrimPrefix(got[i], prefix)
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}

@@ -1,0 +1,8 @@
+module holdfast.dev/proto
+
+go 1.26
+
+require (
+	github.com/oapi-codegen/nullable v1.1.0 // indirect
+	google.golang.org/protobuf v1.36.12 // indirect
+)
