@@ -72,7 +72,7 @@ func (op *Operation) ValidateBody(body []byte) error {
 	}
 	root, err := parse(body)
 	if err != nil {
-		return ErrMalformed.With(err)
+		return err
 	}
 	found := badTexts(root, nil, nil)
 	in := &instance{}
@@ -152,12 +152,16 @@ func (s *shape) message() string {
 	return s.hint
 }
 
-// dotted joins a path; the body as a whole, which no schema here refuses, is called "body".
+// dotted joins a path. The body as a whole, which no schema here refuses, is called "body", and the empty
+// name "": an answer must name something.
 func dotted(path []string) string {
 	if len(path) == 0 {
 		return "body"
 	}
 	name := strings.Join(path, ".")
+	if name == "" {
+		return `""`
+	}
 	if utf8.RuneCountInString(name) > maxFieldName {
 		return string([]rune(name)[:maxFieldName]) + "…"
 	}
@@ -170,7 +174,7 @@ func dotted(path []string) string {
 func (op *Operation) Decode(body []byte, into any) error {
 	root, err := parse(body)
 	if err != nil {
-		return ErrMalformed.With(err)
+		return err
 	}
 	err = json.Unmarshal(prune(nil, root, op.shape), into)
 	var wrong *json.UnmarshalTypeError

@@ -3,8 +3,6 @@
 package httpx
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -97,15 +95,13 @@ func (l fieldList) MarshalJSON() ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// encode is JSON without HTML escapes and without the final newline.
+// encode is Encode for strings and structs of strings, which cannot fail.
 func encode(v any) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil { // only strings and structs of strings come here
+	b, err := Encode(v)
+	if err != nil {
 		return []byte("null")
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
+	return b
 }
 
 // WriteError answers err in the public envelope: an *apperr.Error as it says, anything else as

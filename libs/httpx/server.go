@@ -151,8 +151,8 @@ func (s *Server) read(c *gin.Context, r *request) error {
 	if err != nil || key == "" {
 		return err
 	}
-	print := idem.Fingerprint(req.Method, strings.TrimPrefix(req.URL.EscapedPath(), Base), req.URL.RawQuery, body)
-	c.Request = req.WithContext(idem.WithRequest(req.Context(), idem.Request{Key: key, Fingerprint: print, Secret: r.op.Secret}))
+	sum := idem.Fingerprint(req.Method, strings.TrimPrefix(req.URL.EscapedPath(), Base), req.URL.RawQuery, body)
+	c.Request = req.WithContext(idem.WithRequest(req.Context(), idem.Request{Key: key, Fingerprint: sum, Secret: r.op.Secret}))
 	return nil
 }
 

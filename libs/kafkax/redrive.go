@@ -21,8 +21,10 @@ func Redrive(ctx context.Context, brokers []string, prefix, group string, max in
 	client := &kafka.Client{Addr: kafka.TCP(brokers...), Timeout: commitTimeout}
 	writer := NewWriter(brokers, prefix)
 	defer writer.Close() //nolint:errcheck // each Produce has waited for its answer
-	r := redrive{client: client, writer: writer, brokers: brokers, prefix: prefix,
-		topic: prefix + DeadLetterTopic(group), group: prefix + group + ".redrive"}
+	r := redrive{
+		client: client, writer: writer, brokers: brokers, prefix: prefix,
+		topic: prefix + DeadLetterTopic(group), group: prefix + group + ".redrive",
+	}
 	meta, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{r.topic}})
 	if err != nil {
 		return 0, fmt.Errorf("redrive %s: %w", group, err)

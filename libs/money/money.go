@@ -24,8 +24,8 @@ var (
 
 // Amount is Minor units of Currency, an upper-case ISO 4217 code. The zero value has no currency.
 type Amount struct {
-	Minor    int64
-	Currency string
+	Minor    int64  `json:"minor"`
+	Currency string `json:"currency"`
 }
 
 // Known reports whether code is an upper-case ISO 4217 currency.

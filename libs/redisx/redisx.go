@@ -5,8 +5,10 @@ package redisx
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -24,6 +26,7 @@ type Options struct {
 // Open returns a client for redis://[user:password@]host:port/db or rediss://…; further nodes in
 // "?addr=host:port" make it a cluster client. It does not connect. Blocking commands are not possible.
 func Open(address string, options ...Options) (redis.UniversalClient, error) {
+	quiet()
 	opt := Options{Timeout: 15 * time.Millisecond, PoolSize: 32}
 	for _, o := range options {
 		if o.Timeout > 0 {
@@ -48,6 +51,16 @@ func Open(address string, options ...Options) (redis.UniversalClient, error) {
 	}
 	client.AddHook(deadline{opt.Timeout})
 	return client, nil
+}
+
+// quiet stops the library from writing a line of plain text to stderr for each failed dial: errors come back
+// to the caller, and a dead Redis would fill the log.
+var quiet = sync.OnceFunc(func() { redis.SetLogger(silent{}) })
+
+type silent struct{}
+
+func (silent) Printf(ctx context.Context, format string, v ...any) {
+	slog.DebugContext(ctx, fmt.Sprintf(format, v...))
 }
 
 // redact drops the address, which may hold a password, from a parse error.

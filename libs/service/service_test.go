@@ -208,6 +208,8 @@ func TestHealth(t *testing.T) {
 	if !strings.Contains(log.String(), "password is wrong") {
 		t.Error("the cause is not in the log")
 	}
+	broken.Store(false)
+	check("/readyz", http.StatusOK)
 	rt.stopping.Store(true)
 	check("/readyz", http.StatusServiceUnavailable)
 }
@@ -251,8 +253,12 @@ func TestATakenAddressStopsTheStart(t *testing.T) {
 		rt.HTTP(l.Addr().String(), http.NotFoundHandler())
 		rt.Go("never started", func(context.Context) error { return nil })
 	})
-	if err := stop(); err == nil || !strings.Contains(err.Error(), "address already in use") {
-		t.Errorf("got %v", err)
+	err = stop()
+	if err == nil || !strings.Contains(err.Error(), "address already in use") {
+		t.Fatalf("got %v", err)
+	}
+	if strings.Contains(err.Error(), "never started") {
+		t.Errorf("a part that has not started was waited for: %v", err)
 	}
 }
 

@@ -1,0 +1,64 @@
+# Holdfast. `make help` lists what there is.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+GO := go
+SERVICES := identity customers bookings gateway
+MODULES := libs proto $(addprefix services/,$(SERVICES)) services/local services/local/kafka
+PACKAGES := $(foreach m,$(MODULES),holdfast.dev/$(m)/...)
+TOOLS := $(HOME)/.cache/holdfast/bin
+GOLANGCI := $(TOOLS)/golangci-lint-2.15.0
+FUZZTIME ?= 30s
+
+help: ## this list
+	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+setup: build ## build, and install PostgreSQL and Redis where they are missing
+	@bin/local with --kafka none -- true
+
+build: ## build every process into bin/
+	@mkdir -p bin
+	@for s in $(SERVICES) local; do echo "build bin/$$s"; $(GO) build -p 2 -trimpath -o bin/$$s ./services/$$s || exit 1; done
+	@echo "build bin/local-kafka"; $(GO) build -p 2 -trimpath -o bin/local-kafka ./services/local/kafka
+
+up: build ## build and start the whole platform; Ctrl-C stops it
+	@bin/local up
+
+down: ## stop the platform of this checkout
+	@bin/local down
+
+test: build ## all tests on real PostgreSQL, Redis and Kafka
+	@bin/local with --kafka both -- .ci/gotest -p 2 $(PACKAGES)
+
+test-full: ## the same with many more rounds and rows
+	@TEST_SCALE=full $(MAKE) test
+
+lint: $(GOLANGCI) ## golangci-lint, gofumpt, the contract and the event definitions
+	@.ci/lint $(GOLANGCI) $(MODULES)
+
+$(GOLANGCI):
+	@echo "build golangci-lint (once)"; mkdir -p $(TOOLS)
+	@GOBIN=$(TOOLS)/new $(GO) install -p 2 github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+	@mv $(TOOLS)/new/golangci-lint $@
+
+gen: ## generate types from the contract and the event definitions
+	@cd proto && $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen.yaml openapi.yaml
+	@cd proto && npx --yes @bufbuild/buf@1.75.0 generate
+
+verify: gen ## fail when generated files or module files are stale
+	@for m in $(MODULES); do (cd $$m && GOWORK=off $(GO) mod tidy -diff) || { echo "run: make tidy"; exit 1; }; done
+	@git diff --exit-code --stat -- proto || { echo "generated files are stale: run make gen and commit"; exit 1; }
+
+tidy: ## tidy every module
+	@for m in $(MODULES); do (cd $$m && GOWORK=off $(GO) mod tidy) || exit 1; done
+
+fuzz: ## each fuzz target for FUZZTIME (30s)
+	@.ci/fuzz $(FUZZTIME) $(MODULES)
+
+bench: build ## gateway beside nginx, bookings beside pgbench, list pages; see loadtest/README.md
+	@bin/local with --kafka auto -- loadtest/bench
+
+clean: ## stop, and delete the platform's data and what was built
+	@[ ! -x bin/local ] || bin/local clean
+	@rm -rf bin
+
+.PHONY: help setup build up down test test-full lint gen verify tidy fuzz bench clean

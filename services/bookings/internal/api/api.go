@@ -1,0 +1,159 @@
+// Package api is the door for HTTP: handlers by operationId, which decode, call one thing and encode.
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/proto/api"
+
+	"holdfast.dev/services/bookings/internal/app"
+	"holdfast.dev/services/bookings/internal/domain"
+	"holdfast.dev/services/bookings/internal/store"
+	"holdfast.dev/services/bookings/internal/view"
+)
+
+// Directory gives the public bodies of customers for expand, all in one call.
+type Directory interface {
+	Expand(ctx context.Context, list []domain.CustomerID) (map[domain.CustomerID]api.Customer, error)
+}
+
+// API holds what the handlers need.
+type API struct {
+	DB        *pg.DB // for reads
+	Bookings  *app.Bookings
+	Directory Directory
+	Pages     *page.Codec
+	Server    *httpx.Server
+	Now       func() time.Time // real time
+}
+
+// Mount registers the contract's operations.
+func (a *API) Mount(e *gin.Engine) error {
+	return a.Server.Mount(e, map[string]httpx.Route{
+		"createBooking": {Handle: a.createBooking},
+		"listBookings":  {Handle: a.listBookings},
+		"getBooking":    {Handle: a.getBooking, Exists: exists(a.booking)},
+		"updateBooking": {Handle: a.updateBooking, Exists: exists(a.booking)},
+		"cancelBooking": {Handle: a.cancelBooking, Exists: exists(a.booking)},
+		"listServices":  {Handle: a.listServices},
+		"getService":    {Handle: a.getService, Exists: exists(a.service)},
+		"listUnits":     {Handle: a.listUnits},
+		"getUnit":       {Handle: a.getUnit, Exists: exists(a.unit)},
+		"listPackages":  {Handle: a.listPackages},
+		"getPackage":    {Handle: a.getPackage, Exists: exists(a.packaged)},
+	})
+}
+
+func exists[T any](read func(ctx context.Context, id string) (T, error)) func(context.Context, string) error {
+	return func(ctx context.Context, id string) error {
+		_, err := read(ctx, id)
+		return err
+	}
+}
+
+// found reads the row of an id in the path; a miss is missing, or a 403 when the id is of the other mode.
+func found[P ids.Prefix, T any](
+	ctx context.Context, db *pg.DB, param string, missing error,
+	read func(ctx context.Context, q pg.Q, id ids.ID[P]) (T, error),
+) (T, error) {
+	var none T
+	id, err := ids.Parse[P](param)
+	if err != nil {
+		return none, missing
+	}
+	v, err := read(ctx, db.Read(ctx), id)
+	if errors.Is(err, missing) {
+		err = store.Missing(ctx, db, func(ctx context.Context, q pg.Q) error {
+			_, err := read(ctx, q, id)
+			return err
+		})
+	}
+	return v, err
+}
+
+// filterID reads an id in a filter. One that is malformed is no row's: the list is empty.
+func filterID[P ids.Prefix](q contract.Query, name string) (id *ids.ID[P], none bool) {
+	if !q.Has(name) {
+		return nil, false
+	}
+	parsed, err := ids.Parse[P](q.String(name))
+	return &parsed, err != nil
+}
+
+func filterBool(q contract.Query, name string) *bool {
+	if !q.Has(name) {
+		return nil
+	}
+	v := q.String(name) == "true"
+	return &v
+}
+
+func filterText(q contract.Query, name string) *string {
+	if !q.Has(name) {
+		return nil
+	}
+	v := q.String(name)
+	return &v
+}
+
+// sendPage answers one page of rendered rows; last is the position of the last row shown.
+func (a *API) sendPage(c *gin.Context, req page.Request, data []json.RawMessage, more bool, last page.Position) error {
+	cursor := ""
+	if more {
+		cursor = a.Pages.Next(req, last)
+	}
+	return httpx.JSON(c, http.StatusOK, "", httpx.ListBody(data, more, cursor))
+}
+
+func position(r page.Request, id [16]byte, created, updated time.Time) page.Position {
+	if r.Updated {
+		return page.Position{At: updated, ID: id}
+	}
+	return page.Position{At: created, ID: id}
+}
+
+// sendOne answers one resource with its version.
+func sendOne(c *gin.Context, version int64, v any) error {
+	body, err := view.Render(v)
+	if err != nil {
+		return err
+	}
+	return httpx.JSON(c, http.StatusOK, view.ETag(version), body)
+}
+
+func renderAll[T, V any](rows []T, shape func(T) (V, error)) ([]json.RawMessage, error) {
+	out := make([]json.RawMessage, len(rows))
+	for i, row := range rows {
+		v, err := shape(row)
+		if err != nil {
+			return nil, err
+		}
+		if out[i], err = view.Render(v); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func mode(ctx context.Context) api.Mode { return api.Mode(caller.Must(ctx).Mode) }
+
+func match(c *gin.Context) app.Match {
+	version, anyVersion, present := httpx.IfMatch(c)
+	return app.Match{Version: version, Any: anyVersion, Present: present}
+}
+
+// fieldOf puts a failed value on its query parameter.
+func fieldOf(name string, err error) error { return apperr.Field(name, "%s", err) }

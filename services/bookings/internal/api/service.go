@@ -1,0 +1,50 @@
+package api
+
+import (
+	"context"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/page"
+	"holdfast.dev/proto/api"
+
+	"holdfast.dev/services/bookings/internal/domain"
+	"holdfast.dev/services/bookings/internal/store"
+	"holdfast.dev/services/bookings/internal/view"
+)
+
+func (a *API) getService(c *gin.Context) error {
+	ctx := c.Request.Context()
+	s, err := a.service(ctx, c.Param("id"))
+	if err != nil {
+		return err
+	}
+	return sendOne(c, s.Version, view.Service(s, mode(ctx)))
+}
+
+func (a *API) listServices(c *gin.Context) error {
+	ctx, q := c.Request.Context(), httpx.Query(c)
+	req, err := a.Pages.Parse(ctx, q, "listServices")
+	if err != nil {
+		return err
+	}
+	rows, err := store.Services(ctx, a.DB.Read(ctx), store.ServiceFilter{Active: filterBool(q, "active")}, req)
+	if err != nil {
+		return err
+	}
+	rows, more := page.Cut(rows, req)
+	var last page.Position
+	if n := len(rows); n > 0 {
+		last = position(req, rows[n-1].ID.UUID(), rows[n-1].CreatedAt, rows[n-1].UpdatedAt)
+	}
+	data, err := renderAll(rows, func(s domain.Service) (api.Service, error) { return view.Service(s, mode(ctx)), nil })
+	if err != nil {
+		return err
+	}
+	return a.sendPage(c, req, data, more, last)
+}
+
+func (a *API) service(ctx context.Context, id string) (domain.Service, error) {
+	return found(ctx, a.DB, id, domain.ErrServiceNotFound, store.Service)
+}

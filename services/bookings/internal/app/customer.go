@@ -1,0 +1,35 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/inbox"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/bookings/internal/domain"
+	"holdfast.dev/services/bookings/internal/store"
+)
+
+// consumer is this service's name in the inbox.
+const consumer = "bookings"
+
+// Customers keeps the projection of the customers service's rows.
+type Customers struct{ DB *pg.DB }
+
+// Learn takes one event about a customer, once however often it comes, and never an older state than is
+// known. The context carries the event's tenant and mode.
+func (a *Customers) Learn(ctx context.Context, event ids.Event, c domain.Customer) error {
+	err := a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		first, err := inbox.Once(ctx, tx, consumer, event)
+		if err != nil || !first {
+			return err
+		}
+		return store.PutCustomer(ctx, tx, c)
+	})
+	if err != nil {
+		return fmt.Errorf("learn customer: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,39 @@
+package app
+
+import (
+	"encoding/json"
+
+	"holdfast.dev/libs/outbox"
+
+	"holdfast.dev/services/bookings/internal/domain"
+)
+
+// Topic is where this service's events go, keyed by the booking's id.
+const Topic = "bookings"
+
+// All that this service emits.
+
+func bookingCreated(b domain.Booking, body json.RawMessage) outbox.Event {
+	return outbox.Event{Type: "booking.created", Topic: Topic, AggregateID: b.ID.String(), Version: b.Version, Object: body}
+}
+
+// bookingChanged is booking.cancelled for the change that cancels, else booking.updated; never both.
+func bookingChanged(b domain.Booking, body, previous json.RawMessage) outbox.Event {
+	e := outbox.Event{
+		Type: "booking.updated", Topic: Topic, AggregateID: b.ID.String(), Version: b.Version,
+		Object: body, Previous: previous,
+	}
+	if b.Status == domain.Cancelled && changed(previous, "status") {
+		e.Type = "booking.cancelled"
+	}
+	return e
+}
+
+func changed(previous json.RawMessage, name string) bool {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(previous, &fields); err != nil {
+		return false
+	}
+	_, ok := fields[name]
+	return ok
+}

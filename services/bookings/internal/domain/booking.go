@@ -1,0 +1,256 @@
+package domain
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+)
+
+// Booking is a unit, a time and a customer, held or confirmed. Absent ids are zero.
+type Booking struct {
+	Schedule
+	Amounts
+	ID            BookingID
+	Number        string
+	Status        Status
+	Version       int64
+	CustomerID    CustomerID
+	LeadID        LeadID
+	QuoteID       QuoteID
+	ServiceID     ServiceID
+	UnitID        UnitID
+	PackageID     PackageID
+	Snapshot      *Snapshot // nil: not priced
+	EventType     *string
+	Loc           *time.Location // the operator's when the booking was made; all its local times are read in it
+	GuestCount    *int
+	Notes         *string
+	HoldExpiresAt *time.Time
+	CancelReason  *string
+	Metadata      json.RawMessage // as sent; nil: empty
+	CreatedAt     time.Time
+	UpdatedAt     time.Time
+	ConfirmedAt   *time.Time
+	CancelledAt   *time.Time
+	CompletedAt   *time.Time
+}
+
+// Refs are the rows that a booking names, after a wish; nil: there is no such row for this caller.
+type Refs struct {
+	Customer *Customer
+	Service  *Service
+	Unit     *Unit
+	Package  *Package
+	Rules    []HolidayRule
+}
+
+// duration of a booking that names no end: the package's, else the service's.
+func (r Refs) duration() *int {
+	if r.Package != nil && r.Package.DurationMinutes != nil {
+		return r.Package.DurationMinutes
+	}
+	if r.Service != nil {
+		return r.Service.DurationMinutes
+	}
+	return nil
+}
+
+// New makes a booking from a wish. The price is a snapshot of the package on the event's day.
+func New(w Wish, when When, refs Refs, policy Policy, blank Booking, now time.Time) (Booking, error) {
+	b := blank
+	b.Version = 1
+	if err := b.link(w, refs); err != nil {
+		return Booking{}, err
+	}
+	if err := b.first(when, refs.duration(), b.Loc); err != nil {
+		return Booking{}, err
+	}
+	b.wholeDay(!b.UnitID.IsZero(), b.Loc)
+	if err := policy.Refuses(b.Schedule, now, b.Loc); err != nil {
+		return Booking{}, err
+	}
+	if err := b.reprice(refs); err != nil {
+		return Booking{}, err
+	}
+	b.write(w)
+	return b, b.open(w, policy, now)
+}
+
+// open gives a new booking its first state and, when pending, its hold.
+func (b *Booking) open(w Wish, policy Policy, now time.Time) error {
+	b.Status = Pending
+	if w.Status != nil {
+		b.Status = *w.Status
+	} else if policy.AutoConfirm {
+		b.Status = Confirmed
+	}
+	if b.Status == Confirmed {
+		if w.HoldMinutes != nil {
+			return field("hold_minutes", "Only a pending booking has a hold.")
+		}
+		b.ConfirmedAt = &now
+		return nil
+	}
+	minutes := w.HoldMinutes
+	if minutes == nil {
+		minutes = policy.HoldTTLMinutes
+	}
+	if minutes != nil {
+		until := now.Add(time.Duration(*minutes) * time.Minute)
+		b.HoldExpiresAt = &until
+	}
+	return nil
+}
+
+// Rewire applies what a wish says about time, links and guests to an existing booking. A changed package is
+// priced anew on the event's day; a changed day alone is not.
+func (b Booking) Rewire(w Wish, when When, refs Refs, policy Policy, now time.Time) (Booking, error) {
+	was := b
+	if err := b.link(w, refs); err != nil {
+		return Booking{}, err
+	}
+	rewired := b.PackageID != was.PackageID || b.ServiceID != was.ServiceID
+	if w.MovesTime() {
+		if err := b.move(when, refs.duration(), rewired, b.Loc); err != nil {
+			return Booking{}, err
+		}
+	}
+	b.wholeDay(!b.UnitID.IsZero(), b.Loc)
+	if w.MovesTime() {
+		if err := policy.Refuses(b.Schedule, now, b.Loc); err != nil {
+			return Booking{}, err
+		}
+	}
+	if b.PackageID == was.PackageID {
+		return b, nil
+	}
+	return b, b.reprice(refs)
+}
+
+// Settle applies the rest of a wish: texts, metadata and status. It refuses what the present state freezes.
+func (b Booking) Settle(w Wish, reason *string, now time.Time) (Booking, error) {
+	if b.Status.Final() {
+		if err := w.frozen(b.Status); err != nil {
+			return Booking{}, err
+		}
+	}
+	b.write(w)
+	if w.Status == nil {
+		return b, nil
+	}
+	err := b.become(*w.Status, reason, now)
+	return b, err
+}
+
+func (b *Booking) write(w Wish) {
+	if w.EventType.Given {
+		b.EventType = w.EventType.Value
+	}
+	if w.Notes.Given {
+		b.Notes = w.Notes.Value
+	}
+	if w.Metadata.Given {
+		b.Metadata = nil
+		if w.Metadata.Value != nil {
+			b.Metadata = *w.Metadata.Value
+		}
+	}
+}
+
+// become moves the booking to a state that a client named. The same state again changes nothing.
+func (b *Booking) become(to Status, reason *string, now time.Time) error {
+	if to == b.Status {
+		return nil
+	}
+	next, ok := b.Status.Next(towards[to])
+	if !ok {
+		return noTransition(b.Status, to)
+	}
+	if b.Status == Completed || b.Status == NoShow {
+		if now.After(b.over(b.Loc).Add(settle)) {
+			return ErrTransition.Saying("More than 7 days have passed since the booking's end.").On("status")
+		}
+	}
+	b.Status = next
+	b.HoldExpiresAt = nil
+	switch next {
+	case Confirmed:
+		b.ConfirmedAt = &now
+	case Cancelled:
+		b.CancelledAt, b.CancelReason = &now, reason
+	case Completed:
+		b.CompletedAt = &now
+	case NoShow:
+		b.CompletedAt = nil
+	case Pending, Expired: // no client reaches them
+	}
+	return nil
+}
+
+// Lapsed reports whether the hold of a pending booking has run out.
+func (b Booking) Lapsed(now time.Time) bool {
+	return b.Status == Pending && b.HoldExpiresAt != nil && !now.Before(*b.HoldExpiresAt)
+}
+
+// At is the booking as every reader and writer sees it: a lapsed hold is expired, one version on, whether
+// or not that has been written yet.
+func (b Booking) At(now time.Time) Booking {
+	if !b.Lapsed(now) {
+		return b
+	}
+	b.Status, _ = b.Status.Next(Expire)
+	b.Version++
+	return b
+}
+
+// Claim is the time for which the booking keeps its unit from others, buffers included; false when it keeps
+// none. A whole day has no buffers.
+func (b Booking) Claim(s *Service) (from, to time.Time, ok bool) {
+	if b.UnitID.IsZero() || !b.Status.Holds() || b.StartsAt == nil {
+		return time.Time{}, time.Time{}, false
+	}
+	from, to = *b.StartsAt, *b.EndsAt
+	if b.Timed() && s != nil {
+		from = from.Add(-time.Duration(s.BufferBeforeMinutes) * time.Minute)
+		to = to.Add(time.Duration(s.BufferAfterMinutes) * time.Minute)
+	}
+	return from, to, true
+}
+
+// MetadataPairs lists the pairs of metadata that is an object, each once; an array has none.
+func (b Booking) MetadataPairs() (keys, values []string) {
+	dec := json.NewDecoder(bytes.NewReader(b.Metadata))
+	if start, err := dec.Token(); err != nil || start != json.Delim('{') {
+		return nil, nil
+	}
+	seen := map[[2]string]bool{}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return nil, nil
+		}
+		var value string
+		if err := dec.Decode(&value); err != nil {
+			return nil, nil
+		}
+		pair := [2]string{key.(string), value} //nolint:errcheck,forcetypeassert // the name in an object is a string
+		if !seen[pair] {
+			seen[pair] = true
+			keys, values = append(keys, pair[0]), append(values, value)
+		}
+	}
+	return keys, values
+}
+
+// KeepsSlot reports whether unit, service and times are as they were, so that the claim stands.
+func (b Booking) KeepsSlot(was Booking) bool {
+	return b.UnitID == was.UnitID && b.ServiceID == was.ServiceID && b.Timed() == was.Timed() &&
+		sameTime(b.StartsAt, was.StartsAt) && sameTime(b.EndsAt, was.EndsAt)
+}
+
+func sameTime(a, b *time.Time) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Equal(*b)
+}

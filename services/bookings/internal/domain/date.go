@@ -1,0 +1,203 @@
+package domain
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Date is a day of the proleptic Gregorian calendar, without a place; it is ordered by Before.
+type Date struct {
+	Year  int
+	Month time.Month
+	Day   int
+}
+
+// Errors of dates and local times; the door puts them on a field.
+var (
+	ErrDateFormat = errors.New("Must be an RFC 3339 datetime with an offset, or a date YYYY-MM-DD.") //nolint:staticcheck,revive // shown as it stands
+	ErrDateRange  = errors.New("Must be between 1900-01-01 and 2199-12-31.")                          //nolint:staticcheck,revive // shown as it stands
+	ErrNoSuchDay  = errors.New("This date does not exist in the operator's timezone.")               //nolint:staticcheck,revive // shown as it stands
+	ErrNoSuchTime = errors.New("This time does not exist on that day in the operator's timezone.")   //nolint:staticcheck,revive // shown as it stands
+)
+
+const (
+	firstYear = 1900
+	lastYear  = 2199
+)
+
+// ParseDate reads YYYY-MM-DD within 1900–2199.
+func ParseDate(s string) (Date, error) {
+	t, err := time.Parse(time.DateOnly, s)
+	if err != nil {
+		return Date{}, ErrDateFormat
+	}
+	return inRange(DateOf(t))
+}
+
+// ParseDay reads an RFC 3339 datetime or a bare date as a day in loc; the day must exist there.
+func ParseDay(s string, loc *time.Location) (Date, error) {
+	d, err := ParseDate(s)
+	if errors.Is(err, ErrDateFormat) {
+		var t time.Time
+		if t, err = parseInstant(s); err == nil {
+			d, err = inRange(DateOf(t.In(loc)))
+		}
+	}
+	if err != nil {
+		return Date{}, err
+	}
+	if _, ok := d.Start(loc); !ok {
+		return Date{}, ErrNoSuchDay
+	}
+	return d, nil
+}
+
+// ParseInstant reads an RFC 3339 datetime, or a bare date as the first instant of that day in loc. The
+// result is in UTC, to the microsecond.
+func ParseInstant(s string, loc *time.Location) (time.Time, error) {
+	d, err := ParseDate(s)
+	if err == nil {
+		t, ok := d.Start(loc)
+		if !ok {
+			return time.Time{}, ErrNoSuchDay
+		}
+		return t, nil
+	}
+	if !errors.Is(err, ErrDateFormat) {
+		return time.Time{}, err
+	}
+	t, err := parseInstant(s)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if _, err := inRange(DateOf(t.In(loc))); err != nil {
+		return time.Time{}, err
+	}
+	return t, nil
+}
+
+// parseInstant takes the lower-case t and z that RFC 3339 allows too.
+func parseInstant(s string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339Nano, strings.ToUpper(s))
+	if err != nil || strings.Contains(s, ",") {
+		return time.Time{}, ErrDateFormat
+	}
+	return t.UTC().Truncate(time.Microsecond), nil
+}
+
+func inRange(d Date) (Date, error) {
+	if d.Year < firstYear || d.Year > lastYear {
+		return Date{}, ErrDateRange
+	}
+	return d, nil
+}
+
+// DateOf is the day that t shows in its own location.
+func DateOf(t time.Time) Date {
+	y, m, d := t.Date()
+	return Date{Year: y, Month: m, Day: d}
+}
+
+// String is YYYY-MM-DD.
+func (d Date) String() string { return fmt.Sprintf("%04d-%02d-%02d", d.Year, d.Month, d.Day) }
+
+// AddDays walks the calendar, never the clock.
+func (d Date) AddDays(n int) Date {
+	return DateOf(time.Date(d.Year, d.Month, d.Day+n, 0, 0, 0, 0, time.UTC))
+}
+
+// Before reports whether d is an earlier day than o.
+func (d Date) Before(o Date) bool { return d.UTC().Before(o.UTC()) }
+
+// DaysUntil counts the days from d to o.
+func (d Date) DaysUntil(o Date) int { return int(o.UTC().Sub(d.UTC()) / (24 * time.Hour)) }
+
+// UTC is the day's midnight in UTC: a label to count and to store with, no instant of the operator's.
+func (d Date) UTC() time.Time { return time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, time.UTC) }
+
+// Scan implements sql.Scanner for a date column; it is written as UTC.
+func (d *Date) Scan(src any) error {
+	t, ok := src.(time.Time)
+	if !ok {
+		return fmt.Errorf("scan date from %T", src) //nolint:err113 // a programming error
+	}
+	*d = DateOf(t.UTC())
+	return nil
+}
+
+// Start is the day's first instant in loc, in UTC; false when the day does not exist there. Where midnight
+// was skipped it is the instant after the gap, where midnight came twice it is the first one.
+func (d Date) Start(loc *time.Location) (time.Time, bool) {
+	midnight := d.UTC()
+	var first time.Time
+	found := false
+	for _, z := range zonesAround(midnight, loc) {
+		at := midnight.Add(-z.offset)
+		if at.Before(z.start) {
+			at = z.start
+		}
+		if !at.Before(z.end) || DateOf(at.In(loc)) != d {
+			continue
+		}
+		if !found || at.Before(first) {
+			first, found = at, true
+		}
+	}
+	return first, found
+}
+
+// End is the first instant of the next day that exists in loc, so that whole days meet without a gap.
+func (d Date) End(loc *time.Location) time.Time {
+	for next := d.AddDays(1); ; next = next.AddDays(1) {
+		if t, ok := next.Start(loc); ok {
+			return t
+		}
+	}
+}
+
+// At is the instant at which the clock of loc shows c on this day, the first when it does so twice; false
+// when it never does.
+func (d Date) At(c Clock, loc *time.Location) (time.Time, bool) {
+	wall := d.UTC().Add(time.Duration(c.Minutes()) * time.Minute)
+	var first time.Time
+	found := false
+	for _, z := range zonesAround(wall, loc) {
+		at := wall.Add(-z.offset)
+		if at.Before(z.start) || !at.Before(z.end) {
+			continue
+		}
+		if !found || at.Before(first) {
+			first, found = at, true
+		}
+	}
+	return first, found
+}
+
+// zone is a stretch of time in which loc keeps one offset from UTC.
+type zone struct {
+	start, end time.Time
+	offset     time.Duration
+}
+
+// reach is how far a wall clock has ever stood from UTC, with room for a skipped day.
+const reach = 40 * time.Hour
+
+// zonesAround lists the stretches that may show the wall time, given as if it were UTC. time.Date is not
+// asked: around a change it picks either side as it likes.
+func zonesAround(wall time.Time, loc *time.Location) []zone {
+	zones := make([]zone, 0, 3)
+	for at := wall.Add(-reach); !at.After(wall.Add(reach)); {
+		local := at.In(loc)
+		_, seconds := local.Zone()
+		start, end := local.ZoneBounds()
+		z := zone{start: start.UTC(), end: end.UTC(), offset: time.Duration(seconds) * time.Second}
+		if end.IsZero() {
+			z.end = wall.Add(10 * reach)
+		}
+		zones = append(zones, z)
+		at = z.end
+	}
+	return zones
+}

@@ -1,0 +1,24 @@
+package domain
+
+import "holdfast.dev/libs/apperr"
+
+// Errors that the API answers.
+var (
+	ErrBookingNotFound  = apperr.New(apperr.NotFound, "booking_not_found", "Booking not found.")
+	ErrServiceNotFound  = apperr.New(apperr.NotFound, "service_not_found", "Service not found.")
+	ErrUnitNotFound     = apperr.New(apperr.NotFound, "unit_not_found", "Unit not found.")
+	ErrPackageNotFound  = apperr.New(apperr.NotFound, "package_not_found", "Package not found.")
+	ErrCustomerNotFound = apperr.New(apperr.NotFound, "customer_not_found", "Customer not found.")
+	ErrSlotUnavailable  = apperr.New(apperr.Conflict, "slot_unavailable", "The unit is taken at that time.")
+	ErrTransition       = apperr.New(apperr.Invalid, "invalid_status_transition", "The booking's status does not allow this.").On("status")
+	ErrScope            = apperr.New(apperr.Forbidden, "insufficient_scope", "The credential lacks the scope read:customers.").
+				WithHeader("WWW-Authenticate", `Bearer error="insufficient_scope", scope="read:customers"`)
+	ErrPriceTooHigh = apperr.Field("package_id", "The price on that day exceeds the largest amount, %d.", int64(MaxAmount))
+)
+
+func field(name, format string, args ...any) *apperr.Error { return apperr.Field(name, format, args...) }
+
+// noTransition names both ends of a change that the table does not have.
+func noTransition(from, to Status) error {
+	return ErrTransition.Saying("A booking that is %s cannot become %s.", from, to).On("status")
+}

@@ -1,0 +1,52 @@
+// Package domain holds the nouns of bookings and their rules: prices, local times, states and schedules.
+// It is pure: no I/O and no clock; whoever calls says what time it is.
+package domain
+
+import "holdfast.dev/libs/ids"
+
+// The prefixes, for functions that are generic in the kind of id.
+type (
+	BookingPrefix struct{}
+	ServicePrefix struct{}
+	UnitPrefix    struct{}
+	PackagePrefix struct{}
+	HolidayPrefix struct{}
+	LeadPrefix    struct{}
+	QuotePrefix   struct{}
+)
+
+// Prefix is "bk".
+func (BookingPrefix) Prefix() string { return "bk" }
+
+// Prefix is "srv".
+func (ServicePrefix) Prefix() string { return "srv" }
+
+// Prefix is "un".
+func (UnitPrefix) Prefix() string { return "un" }
+
+// Prefix is "pkg".
+func (PackagePrefix) Prefix() string { return "pkg" }
+
+// Prefix is "hr".
+func (HolidayPrefix) Prefix() string { return "hr" }
+
+// Prefix is "ld".
+func (LeadPrefix) Prefix() string { return "ld" }
+
+// Prefix is "qt".
+func (QuotePrefix) Prefix() string { return "qt" }
+
+// The ids of this service's resources, and of those that a booking names.
+type (
+	BookingID  = ids.ID[BookingPrefix]
+	ServiceID  = ids.ID[ServicePrefix]
+	UnitID     = ids.ID[UnitPrefix]
+	PackageID  = ids.ID[PackagePrefix]
+	HolidayID  = ids.ID[HolidayPrefix]
+	LeadID     = ids.ID[LeadPrefix]
+	QuoteID    = ids.ID[QuotePrefix]
+	CustomerID = ids.Customer
+)
+
+// NewBookingID makes a fresh id.
+func NewBookingID() BookingID { return ids.New[BookingPrefix]() }

@@ -1,0 +1,91 @@
+package domain
+
+import (
+	"errors"
+
+	"holdfast.dev/libs/money"
+)
+
+// MaxAmount is the largest amount that the contract lets an answer hold, in minor units.
+const MaxAmount = 99_999_999_999
+
+// Price is what a booking costs, with the terms it followed from.
+type Price struct {
+	Total, Deposit money.Amount
+	Snapshot       Snapshot
+}
+
+// Snapshot keeps the package and the deciding holiday rule as they were when the booking was priced.
+type Snapshot struct {
+	Terms
+	PackageID PackageID        `json:"package_id"`
+	Holiday   *HolidaySnapshot `json:"holiday"` // nil: no rule applied
+}
+
+// HolidaySnapshot is the rule that decided; stacked rules show the first, with the combined factor.
+type HolidaySnapshot struct {
+	ID            HolidayID `json:"id"`
+	Name          string    `json:"name"`
+	MultiplierBps int64     `json:"multiplier_bps"`
+}
+
+// Quote prices the package on the operator-local day of the event. When every matching rule is stackable
+// their factors are multiplied and rounded once; else the deciding rule counts alone.
+func Quote(p Package, rules []HolidayRule, day Date) (Price, error) {
+	price := Price{Snapshot: Snapshot{Terms: p.Terms, PackageID: p.ID}}
+	factors, holiday, err := adjustment(Matching(rules, p, day))
+	if err != nil {
+		return Price{}, err
+	}
+	price.Snapshot.Holiday = holiday
+	if price.Total, err = p.BasePrice.MulBps(factors...); err != nil || price.Total.Minor > MaxAmount {
+		return Price{}, ErrPriceTooHigh
+	}
+	price.Deposit, err = deposit(p.Terms, price.Total)
+	return price, err
+}
+
+func adjustment(matching []HolidayRule) ([]int64, *HolidaySnapshot, error) {
+	if len(matching) == 0 {
+		return nil, nil, nil
+	}
+	first := matching[0]
+	factors := []int64{first.MultiplierBps}
+	if allStackable(matching) {
+		factors = factors[:0]
+		for _, r := range matching {
+			factors = append(factors, r.MultiplierBps)
+		}
+	}
+	combined, err := (money.Amount{Minor: money.Whole}).MulBps(factors...)
+	if err != nil {
+		return nil, nil, ErrPriceTooHigh
+	}
+	return factors, &HolidaySnapshot{ID: first.ID, Name: first.Name, MultiplierBps: combined.Minor}, nil
+}
+
+func allStackable(rules []HolidayRule) bool {
+	for _, r := range rules {
+		if !r.Stackable {
+			return false
+		}
+	}
+	return true
+}
+
+// deposit follows from the rounded total and lies between nothing and all of it.
+func deposit(t Terms, total money.Amount) (money.Amount, error) {
+	part := money.Amount{Currency: total.Currency}
+	switch t.DepositType {
+	case DepositNone:
+	case DepositFlat:
+		part.Minor = t.DepositValue
+	case DepositPercentage:
+		var err error
+		if part, err = total.MulBps(t.DepositValue); errors.Is(err, money.ErrOverflow) {
+			part = total
+		}
+	}
+	part.Minor = max(0, min(part.Minor, total.Minor))
+	return part, nil
+}

@@ -1,0 +1,136 @@
+package domain
+
+import "time"
+
+// Schedule is when a booking takes place. Start is nil for a whole day, End is nil where it follows from a
+// duration. StartsAt and EndsAt are nil only for a day without times and without a unit.
+type Schedule struct {
+	Day              Date
+	Start, End       *Clock
+	StartsAt, EndsAt *time.Time
+}
+
+// Timed reports whether the booking has a time of day.
+func (s Schedule) Timed() bool { return s.Start != nil }
+
+// first makes the schedule of a new booking.
+func (s *Schedule) first(w When, duration *int, loc *time.Location) error {
+	byClock := w.Day != nil || w.Start.Value != nil || w.End.Value != nil
+	switch {
+	case byClock && (w.From != nil || w.To != nil):
+		return field("starts_at", "Give either event_date with its times, or starts_at and ends_at.")
+	case w.From == nil && w.To != nil:
+		return field("starts_at", "Is required beside ends_at.")
+	case w.From != nil:
+		return s.span(*w.From, w.To, duration, loc)
+	case w.Day == nil:
+		return field("event_date", "Is required.")
+	}
+	s.Day, s.Start, s.End = *w.Day, w.Start.Value, w.End.Value
+	return s.resolve(duration, loc)
+}
+
+// span takes instants; a missing end follows from the duration.
+func (s *Schedule) span(from time.Time, to *time.Time, duration *int, loc *time.Location) error {
+	if to == nil {
+		if duration == nil {
+			return field("ends_at", "Is required: neither the package nor the service has a duration.")
+		}
+		end := from.Add(time.Duration(*duration) * time.Minute)
+		to = &end
+	} else {
+		last := ClockOf(to.In(loc))
+		s.End = &last
+	}
+	if !to.After(from) {
+		return field("ends_at", "Must be after starts_at.")
+	}
+	first := ClockOf(from.In(loc))
+	s.Day, s.Start = DateOf(from.In(loc)), &first
+	s.StartsAt, s.EndsAt = &from, to
+	return nil
+}
+
+// move applies a change of day or times. What is absent stays; an end that followed from a duration keeps
+// its distance from the start, unless the package or service has changed with its duration.
+func (s *Schedule) move(w When, duration *int, rewired bool, loc *time.Location) error {
+	if s.Timed() && s.End == nil && (duration == nil || !rewired) {
+		kept := int(s.EndsAt.Sub(*s.StartsAt) / time.Minute)
+		if !w.End.Given {
+			duration = &kept
+		}
+	}
+	if w.Day != nil {
+		s.Day = *w.Day
+	}
+	if w.Start.Given {
+		s.Start = w.Start.Value
+	}
+	if w.End.Given {
+		s.End = w.End.Value
+	}
+	return s.resolve(duration, loc)
+}
+
+// resolve turns day and wall-clock times into instants.
+func (s *Schedule) resolve(duration *int, loc *time.Location) error {
+	if s.Start == nil {
+		if s.End != nil {
+			return field("event_end_time", "Needs event_start_time beside it.")
+		}
+		s.StartsAt, s.EndsAt = nil, nil
+		return nil
+	}
+	from, ok := s.Day.At(*s.Start, loc)
+	if !ok {
+		return field("event_start_time", "%s", ErrNoSuchTime)
+	}
+	to, err := s.end(from, duration, loc)
+	if err != nil {
+		return err
+	}
+	s.StartsAt, s.EndsAt = &from, &to
+	return nil
+}
+
+func (s *Schedule) end(from time.Time, duration *int, loc *time.Location) (time.Time, error) {
+	if s.End == nil {
+		if duration == nil {
+			return time.Time{}, field("event_end_time", "Is required: neither the package nor the service has a duration.")
+		}
+		return from.Add(time.Duration(*duration) * time.Minute), nil
+	}
+	day := s.Day
+	if *s.End <= *s.Start {
+		day = day.AddDays(1)
+	}
+	to, ok := day.At(*s.End, loc)
+	if !ok {
+		return time.Time{}, field("event_end_time", "%s", ErrNoSuchTime)
+	}
+	if !to.After(from) {
+		return time.Time{}, field("event_end_time", "Must be after event_start_time.")
+	}
+	return to, nil
+}
+
+// wholeDay fills the instants of a booking without times: the operator-local day of its unit, nothing
+// without a unit.
+func (s *Schedule) wholeDay(hasUnit bool, loc *time.Location) {
+	if s.Timed() {
+		return
+	}
+	s.StartsAt, s.EndsAt = nil, nil
+	if from, ok := s.Day.Start(loc); ok && hasUnit {
+		to := s.Day.End(loc)
+		s.StartsAt, s.EndsAt = &from, &to
+	}
+}
+
+// over is when the event has ended: the end of the day where no times are known.
+func (s Schedule) over(loc *time.Location) time.Time {
+	if s.EndsAt != nil {
+		return *s.EndsAt
+	}
+	return s.Day.End(loc)
+}

@@ -1,0 +1,55 @@
+package domain
+
+import "time"
+
+// Status is the state of a booking.
+type Status string
+
+// The states of a booking; cancelled and expired are final.
+const (
+	Pending   Status = "pending"
+	Confirmed Status = "confirmed"
+	Expired   Status = "expired"
+	Cancelled Status = "cancelled"
+	Completed Status = "completed"
+	NoShow    Status = "no_show"
+)
+
+// Action is what moves a booking from one state to another.
+type Action string
+
+// The actions on a booking. Only time expires one.
+const (
+	Confirm  Action = "confirm"
+	Cancel   Action = "cancel"
+	Expire   Action = "expire"
+	Complete Action = "complete"
+	Miss     Action = "miss"
+)
+
+var transitions = map[Status]map[Action]Status{
+	Pending:   {Confirm: Confirmed, Expire: Expired, Cancel: Cancelled},
+	Confirmed: {Complete: Completed, Miss: NoShow, Cancel: Cancelled},
+	Completed: {Miss: NoShow},
+	NoShow:    {Complete: Completed},
+	Cancelled: {},
+	Expired:   {},
+}
+
+// Next returns the state after the action; false when the state does not allow it.
+func (s Status) Next(a Action) (Status, bool) {
+	to, ok := transitions[s][a]
+	return to, ok
+}
+
+// Final reports whether no action leads out of the state.
+func (s Status) Final() bool { return len(transitions[s]) == 0 }
+
+// Holds reports whether a booking in this state keeps its unit from others.
+func (s Status) Holds() bool { return s == Pending || s == Confirmed }
+
+// towards is the action by which a client reaches a state; expired and pending have none.
+var towards = map[Status]Action{Confirmed: Confirm, Cancelled: Cancel, Completed: Complete, NoShow: Miss}
+
+// settle is how long after its end a booking may still turn between completed and no_show.
+const settle = 7 * 24 * time.Hour

@@ -1,0 +1,48 @@
+// Package peers calls the other services: customers for whom the projection does not know yet and for
+// expand, identity for a tenant's booking policy.
+package peers
+
+import (
+	"context"
+	"net/http"
+
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/peer"
+	"holdfast.dev/proto/api"
+	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/bookings/internal/domain"
+)
+
+// Customers asks the customers service on behalf of the caller in the context.
+type Customers struct{ Client *peer.Client }
+
+// Customer looks one up; an unknown or erased one is the 404 of the customers service.
+func (p *Customers) Customer(ctx context.Context, id domain.CustomerID) (domain.Customer, error) {
+	var got api.Customer
+	if err := p.Client.Do(ctx, http.MethodGet, "/internal/v1/customers/"+id.String(), nil, &got); err != nil {
+		return domain.Customer{}, err
+	}
+	return domain.Customer{ID: id, Name: got.Name, Version: got.Version}, nil
+}
+
+// Expand looks up the public bodies of at most 100 customers in one call; unknown and erased ones are absent.
+func (p *Customers) Expand(ctx context.Context, list []domain.CustomerID) (map[domain.CustomerID]api.Customer, error) {
+	in := internalapi.CustomerBatch{IDs: make([]string, len(list))}
+	for i, id := range list {
+		in.IDs[i] = id.String()
+	}
+	var out struct {
+		Data []api.Customer `json:"data"`
+	}
+	if err := p.Client.Do(ctx, http.MethodPost, "/internal/v1/customers/batch", in, &out); err != nil {
+		return nil, err
+	}
+	found := make(map[domain.CustomerID]api.Customer, len(out.Data))
+	for _, c := range out.Data {
+		if id, err := ids.Parse[ids.CustomerPrefix](c.Id); err == nil {
+			found[id] = c
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,58 @@
+package peers
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/maypok86/otter/v2"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/peer"
+	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/bookings/internal/domain"
+)
+
+// maxPolicies bounds the cache of policies; a policy has some 100 bytes.
+const maxPolicies = 10_000
+
+// Tenants asks identity for booking policies. A policy is cached under its version, which each signed caller
+// states: a change is seen with the first request that comes after it, and nothing needs to expire.
+type Tenants struct {
+	client *peer.Client
+	cache  *otter.Cache[policyKey, domain.Policy]
+}
+
+type policyKey struct {
+	tenant  ids.Tenant
+	version int64
+}
+
+// NewTenants makes Tenants on a client of identity.
+func NewTenants(client *peer.Client) *Tenants {
+	return &Tenants{client: client, cache: otter.Must(&otter.Options[policyKey, domain.Policy]{MaximumSize: maxPolicies})}
+}
+
+// Policy returns the booking policy of the caller's tenant.
+func (t *Tenants) Policy(ctx context.Context) (domain.Policy, error) {
+	c := caller.Must(ctx)
+	key := policyKey{tenant: c.Tenant, version: c.PolicyVersion}
+	if p, ok := t.cache.GetIfPresent(key); ok {
+		return p, nil
+	}
+	var got internalapi.Tenant
+	if err := t.client.Do(ctx, http.MethodGet, "/internal/v1/tenants/"+c.Tenant.String(), nil, &got); err != nil {
+		return domain.Policy{}, err
+	}
+	policy := domain.Policy{
+		AutoConfirm:      got.BookingPolicy.AutoConfirm,
+		HoldTTLMinutes:   got.BookingPolicy.HoldTTLMinutes,
+		MinNoticeMinutes: got.BookingPolicy.MinNoticeMinutes,
+		MaxAdvanceDays:   got.BookingPolicy.MaxAdvanceDays,
+	}
+	if got.PolicyVersion >= c.PolicyVersion { // an older answer must not stand for the newer version
+		t.cache.Set(key, policy)
+	}
+	return policy, nil
+}

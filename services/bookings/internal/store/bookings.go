@@ -1,0 +1,142 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/bookings/internal/domain"
+)
+
+// BookingFilter narrows a list; nil and empty fields do not. Now decides which holds have run out.
+type BookingFilter struct {
+	Now           time.Time
+	Status        []domain.Status
+	PaymentStatus []domain.PaymentStatus
+	Customer      *domain.CustomerID
+	Service       *domain.ServiceID
+	Unit          *domain.UnitID
+	Package       *domain.PackageID
+	EventType     *string
+	From, To      *domain.Date // the event's day, inclusive
+	Metadata      map[string]string
+}
+
+// Bookings reads one page, with one row more than its limit when another page follows: see page.Cut.
+func Bookings(ctx context.Context, q pg.Q, f BookingFilter, r page.Request) ([]domain.Booking, error) {
+	sql, args := bookingsSQL(f, r)
+	return many(ctx, q, scanBooking, sql, args...)
+}
+
+// bookingsSQL joins one arm per state asked for, each with its own order and limit, so that each arm reads
+// its index from where the page starts and no further.
+func bookingsSQL(f BookingFilter, r page.Request) (string, []any) {
+	arms := stateArms(f)
+	if len(arms) == 1 {
+		return arm(f, r, arms[0], 0)
+	}
+	var all []string
+	var args []any
+	for _, a := range arms {
+		sql, more := arm(f, r, a, len(args))
+		all, args = append(all, "("+sql+")"), append(args, more...)
+	}
+	order := "created_at desc, id desc"
+	if r.Updated {
+		order = "updated_at, id"
+	}
+	return fmt.Sprintf(`select * from (%s) page order by %s limit %d`, strings.Join(all, " union all "), order, r.Limit+1), args
+}
+
+type condition struct {
+	sql  string
+	args []any
+}
+
+// stateArms are the conditions by state. A pending booking whose hold has run out counts as expired.
+func stateArms(f BookingFilter) []*condition {
+	if len(f.Status) == 0 {
+		return []*condition{nil}
+	}
+	var arms []*condition
+	seen := map[domain.Status]bool{}
+	for _, s := range f.Status {
+		if seen[s] {
+			continue
+		}
+		seen[s] = true
+		switch s {
+		case domain.Pending:
+			arms = append(arms, &condition{`b.status = 'pending' and (b.hold_expires_at is null or b.hold_expires_at > ?)`, []any{f.Now}})
+		case domain.Expired:
+			arms = append(arms, &condition{`b.status = 'expired'`, nil},
+				&condition{`b.status = 'pending' and b.hold_expires_at is not null and b.hold_expires_at <= ?`, []any{f.Now}})
+		case domain.Confirmed, domain.Cancelled, domain.Completed, domain.NoShow:
+			arms = append(arms, &condition{`b.status = ?`, []any{string(s)}})
+		}
+	}
+	return arms
+}
+
+// arm is one select whose placeholders begin after skip others.
+func arm(f BookingFilter, r page.Request, state *condition, skip int) (string, []any) {
+	w := &page.Where{}
+	if state != nil {
+		w.Add(state.sql, state.args...)
+	}
+	equal(w, `b.customer_id = ?`, f.Customer)
+	equal(w, `b.service_id = ?`, f.Service)
+	equal(w, `b.unit_id = ?`, f.Unit)
+	equal(w, `b.package_id = ?`, f.Package)
+	equal(w, `b.event_type = ?`, f.EventType)
+	if len(f.PaymentStatus) > 0 {
+		w.Add(`b.payment_status = any(?)`, f.PaymentStatus)
+	}
+	if f.From != nil {
+		w.Add(`b.event_day >= ?`, f.From.UTC())
+	}
+	if f.To != nil {
+		w.Add(`b.event_day <= ?`, f.To.UTC())
+	}
+	addPairs(w, f.Metadata)
+	tail, args := w.Page(r, "b")
+	if skip > 0 {
+		tail = shift(tail, len(args), skip)
+	}
+	return `select ` + bookingColumns + ` from bookings b ` + tail, args
+}
+
+func equal[T any](w *page.Where, cond string, v *T) {
+	if v != nil {
+		w.Add(cond, *v)
+	}
+}
+
+// addPairs collects the ids first, as an array: the planner then reads the pairs' index ranges and the
+// bookings by key, never all bookings of the tenant.
+func addPairs(w *page.Where, pairs map[string]string) {
+	var selects []string
+	var args []any
+	for _, key := range slices.Sorted(maps.Keys(pairs)) {
+		selects = append(selects, `select booking_id from booking_metadata where key = ? and value = ?`)
+		args = append(args, key, pairs[key])
+	}
+	if len(selects) > 0 {
+		w.Add(`b.id = any(array(`+strings.Join(selects, " intersect ")+`))`, args...)
+	}
+}
+
+// shift renumbers $1…$n upwards, the highest first so that none is taken twice.
+func shift(sql string, n, by int) string {
+	pairs := make([]string, 0, 2*n)
+	for i := n; i >= 1; i-- {
+		pairs = append(pairs, fmt.Sprintf("$%d", i), fmt.Sprintf("$%d", i+by))
+	}
+	return strings.NewReplacer(pairs...).Replace(sql)
+}

@@ -1,0 +1,59 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/bookings/internal/domain"
+)
+
+// Claim keeps a unit for a booking from From to To, buffers included, half open.
+type Claim struct {
+	Booking  domain.BookingID
+	Unit     domain.UnitID
+	From, To time.Time
+}
+
+// PutClaim makes or moves the booking's claim; domain.ErrSlotUnavailable when another booking has the unit
+// then. The unit, and the one it is moved from, must be locked.
+func PutClaim(ctx context.Context, tx pg.Tx, c Claim) error {
+	_, err := tx.Exec(ctx, putClaim, c.Booking, c.Unit, c.From, c.To)
+	return claimError(err)
+}
+
+const putClaim = `
+	insert into unit_claims (booking_id, unit_id, starts_at, ends_at) values ($1, $2, $3, $4)
+	on conflict (tenant_id, livemode, booking_id) do update
+	set unit_id = excluded.unit_id, starts_at = excluded.starts_at, ends_at = excluded.ends_at`
+
+// DeleteClaim gives the booking's unit free; without a claim it does nothing.
+func DeleteClaim(ctx context.Context, tx pg.Tx, id domain.BookingID) error {
+	if _, err := tx.Exec(ctx, `delete from unit_claims where booking_id = $1`, id); err != nil {
+		return fmt.Errorf("delete claim: %w", err)
+	}
+	return nil
+}
+
+func claimError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case pg.ConstraintName(err) == "unit_claims_no_overlap":
+		return domain.ErrSlotUnavailable.With(err)
+	default:
+		return fmt.Errorf("claim unit: %w", err)
+	}
+}
+
+// LapsedForUpdate reads and locks the bookings whose hold has run out by now and whose claim is in the way
+// of c.
+func LapsedForUpdate(ctx context.Context, tx pg.Tx, c Claim, now time.Time) ([]domain.Booking, error) {
+	return many(ctx, tx, scanBooking, `
+		select `+bookingColumns+` from bookings b
+		where b.unit_id = $1 and b.id <> $2 and b.status = 'pending' and b.hold_expires_at is not null and b.hold_expires_at <= $3
+		  and exists (select from unit_claims c where c.booking_id = b.id and c.starts_at < $5 and c.ends_at > $4)
+		order by b.id for update of b`, c.Unit, c.Booking, now, c.From, c.To)
+}

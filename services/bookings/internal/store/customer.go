@@ -1,0 +1,34 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/bookings/internal/domain"
+)
+
+const customerColumns = `c.id, c.name, c.version, c.erased`
+
+// Customer reads one row of the projection, or domain.ErrCustomerNotFound.
+func Customer(ctx context.Context, q pg.Q, id domain.CustomerID) (domain.Customer, error) {
+	return one(ctx, q, pgx.RowToStructByName[domain.Customer], domain.ErrCustomerNotFound,
+		`select `+customerColumns+` from customers c where c.id = $1`, id)
+}
+
+// PutCustomer writes what is known of a customer, unless something as new is known already: messages and
+// look-ups may come in any order. An erased customer stays erased.
+func PutCustomer(ctx context.Context, tx pg.Tx, c domain.Customer) error {
+	_, err := tx.Exec(ctx, `
+		insert into customers as c (id, name, version, erased) values ($1, $2, $3, $4)
+		on conflict (tenant_id, livemode, id) do update
+		set name = excluded.name, version = excluded.version, erased = excluded.erased
+		where c.version < excluded.version and not c.erased`, c.ID, c.Name, c.Version, c.Erased)
+	if err != nil {
+		return fmt.Errorf("put customer: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/bookings/internal/domain"
+)
+
+const packageColumns = `p.id, p.service_id, p.name, p.description, p.currency, p.base_price, p.deposit_type, p.deposit_value,
+	p.duration_minutes, p.visible, p.active, p.version, p.created_at, p.updated_at,
+	array(select pu.unit_id from package_units pu where pu.package_id = p.id order by pu.unit_id) as unit_ids`
+
+func scanPackage(row pgx.CollectableRow) (domain.Package, error) {
+	var p domain.Package
+	err := row.Scan(&p.ID, &p.ServiceID, &p.Name, &p.Description, &p.BasePrice.Currency, &p.BasePrice.Minor, &p.DepositType,
+		&p.DepositValue, &p.DurationMinutes, &p.Visible, &p.Active, &p.Version, &p.CreatedAt, &p.UpdatedAt, &p.UnitIDs)
+	if err != nil {
+		return domain.Package{}, fmt.Errorf("scan package: %w", err)
+	}
+	return p, nil
+}
+
+// PackageFilter narrows a list; nil fields do not.
+type PackageFilter struct {
+	Active  *bool
+	Service *domain.ServiceID
+}
+
+// Package reads one package, or domain.ErrPackageNotFound.
+func Package(ctx context.Context, q pg.Q, id domain.PackageID) (domain.Package, error) {
+	return one(ctx, q, scanPackage, domain.ErrPackageNotFound, `select `+packageColumns+` from packages p where p.id = $1`, id)
+}
+
+// Packages reads one page, with one row more than its limit when another page follows: see page.Cut.
+func Packages(ctx context.Context, q pg.Q, f PackageFilter, r page.Request) ([]domain.Package, error) {
+	w := &page.Where{}
+	if f.Active != nil {
+		w.Add(`p.active = ?`, *f.Active)
+	}
+	if f.Service != nil {
+		w.Add(`p.service_id = ?`, *f.Service)
+	}
+	tail, args := w.Page(r, "p")
+	return many(ctx, q, scanPackage, `select `+packageColumns+` from packages p `+tail, args...)
+}

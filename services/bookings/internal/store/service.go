@@ -1,0 +1,35 @@
+package store
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/bookings/internal/domain"
+)
+
+const serviceColumns = `s.id, s.name, s.description, s.duration_minutes, s.slot_step_minutes, s.buffer_before_minutes,
+	s.buffer_after_minutes, s.active, s.version, s.created_at, s.updated_at,
+	array(select us.unit_id from unit_services us where us.service_id = s.id order by us.unit_id) as unit_ids`
+
+// ServiceFilter narrows a list; nil fields do not.
+type ServiceFilter struct{ Active *bool }
+
+// Service reads one service, or domain.ErrServiceNotFound.
+func Service(ctx context.Context, q pg.Q, id domain.ServiceID) (domain.Service, error) {
+	return one(ctx, q, pgx.RowToStructByName[domain.Service], domain.ErrServiceNotFound,
+		`select `+serviceColumns+` from services s where s.id = $1`, id)
+}
+
+// Services reads one page, with one row more than its limit when another page follows: see page.Cut.
+func Services(ctx context.Context, q pg.Q, f ServiceFilter, r page.Request) ([]domain.Service, error) {
+	w := &page.Where{}
+	if f.Active != nil {
+		w.Add(`s.active = ?`, *f.Active)
+	}
+	tail, args := w.Page(r, "s")
+	return many(ctx, q, pgx.RowToStructByName[domain.Service], `select `+serviceColumns+` from services s `+tail, args...)
+}

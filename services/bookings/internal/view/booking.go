@@ -1,0 +1,92 @@
+package view
+
+import (
+	"time"
+
+	"github.com/oapi-codegen/nullable"
+
+	"holdfast.dev/proto/api"
+
+	"holdfast.dev/services/bookings/internal/domain"
+)
+
+// Booking is the public shape of a booking; the mode is the caller's.
+func Booking(b domain.Booking, mode api.Mode) api.Booking {
+	day, _ := b.Day.Start(b.Loc) // a stored day exists in its zone
+	return api.Booking{
+		Id:              b.ID.String(),
+		Object:          api.BookingObjectBooking,
+		Number:          b.Number,
+		Status:          api.BookingStatus(b.Status),
+		PaymentStatus:   api.PaymentStatus(b.Amounts.Status()),
+		Mode:            mode,
+		Version:         b.Version,
+		CustomerId:      idOrNull(b.CustomerID),
+		LeadId:          idOrNull(b.LeadID),
+		QuoteId:         idOrNull(b.QuoteID),
+		ServiceId:       idOrNull(b.ServiceID),
+		UnitId:          idOrNull(b.UnitID),
+		PackageId:       idOrNull(b.PackageID),
+		PackageSnapshot: snapshot(b.Snapshot),
+		EventType:       orNull(b.EventType),
+		EventDate:       day.UTC(),
+		EventStartTime:  clock(b, b.Start, b.StartsAt),
+		EventEndTime:    clock(b, b.End, b.EndsAt),
+		StartsAt:        timeOrNull(b.StartsAt),
+		EndsAt:          timeOrNull(b.EndsAt),
+		Timezone:        b.Loc.String(),
+		GuestCount:      orNull(b.GuestCount),
+		Notes:           orNull(b.Notes),
+		TotalAmount:     amount(b.Total),
+		DepositAmount:   amount(b.Deposit),
+		AmountPaid:      amount(b.Paid),
+		AmountRefunded:  amount(b.Refunded),
+		AmountDue:       amount(b.Due()),
+		HoldExpiresAt:   timeOrNull(b.HoldExpiresAt),
+		Cancellation:    cancellation(b),
+		Metadata:        orEmpty(b.Metadata),
+		CreatedAt:       b.CreatedAt.UTC(),
+		UpdatedAt:       b.UpdatedAt.UTC(),
+		ConfirmedAt:     timeOrNull(b.ConfirmedAt),
+		CancelledAt:     timeOrNull(b.CancelledAt),
+		CompletedAt:     timeOrNull(b.CompletedAt),
+	}
+}
+
+// clock is the time of day as given, else what the wall clock shows at the instant; null for a whole day.
+func clock(b domain.Booking, given *domain.Clock, at *time.Time) nullable.Nullable[string] {
+	switch {
+	case !b.Timed():
+		return nullable.NewNullNullable[string]()
+	case given != nil:
+		return nullable.NewNullableWithValue(string(*given))
+	default:
+		return nullable.NewNullableWithValue(string(domain.ClockOf(at.In(b.Loc))))
+	}
+}
+
+func cancellation(b domain.Booking) nullable.Nullable[api.Cancellation] {
+	if b.CancelledAt == nil {
+		return nullable.NewNullNullable[api.Cancellation]()
+	}
+	return nullable.NewNullableWithValue(api.Cancellation{Reason: orNull(b.CancelReason), CancelledAt: b.CancelledAt.UTC()})
+}
+
+func snapshot(s *domain.Snapshot) nullable.Nullable[api.PackageSnapshot] {
+	if s == nil {
+		return nullable.NewNullNullable[api.PackageSnapshot]()
+	}
+	holiday := nullable.NewNullNullable[api.HolidaySnapshot]()
+	if h := s.Holiday; h != nil {
+		holiday = nullable.NewNullableWithValue(api.HolidaySnapshot{Id: h.ID.String(), Name: h.Name, MultiplierBps: h.MultiplierBps})
+	}
+	return nullable.NewNullableWithValue(api.PackageSnapshot{
+		Id:              s.PackageID.String(),
+		Name:            s.Name,
+		BasePrice:       amount(s.BasePrice),
+		DepositType:     api.PackageSnapshotDepositType(s.DepositType),
+		DepositValue:    s.DepositValue,
+		DurationMinutes: orNull(s.DurationMinutes),
+		Holiday:         holiday,
+	})
+}

@@ -1,0 +1,27 @@
+package view
+
+import (
+	"holdfast.dev/proto/api"
+
+	"holdfast.dev/services/bookings/internal/domain"
+)
+
+// Service is the public shape of a service; the mode is the caller's.
+func Service(s domain.Service, mode api.Mode) api.Service {
+	return api.Service{
+		Id:                  s.ID.String(),
+		Object:              api.ServiceObjectService,
+		Name:                s.Name,
+		Description:         orNull(s.Description),
+		DurationMinutes:     orNull(s.DurationMinutes),
+		SlotStepMinutes:     orNull(s.SlotStepMinutes),
+		BufferBeforeMinutes: s.BufferBeforeMinutes,
+		BufferAfterMinutes:  s.BufferAfterMinutes,
+		Active:              s.Active,
+		UnitIds:             texts(s.UnitIDs),
+		Mode:                mode,
+		Version:             s.Version,
+		CreatedAt:           s.CreatedAt.UTC(),
+		UpdatedAt:           s.UpdatedAt.UTC(),
+	}
+}

@@ -1,0 +1,57 @@
+// Package view turns nouns into their public bodies. Answers, stored replies and events all come from here,
+// so they cannot differ.
+package view
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/oapi-codegen/nullable"
+
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
+	"holdfast.dev/proto/api"
+)
+
+// ETag is the entity tag of a version.
+func ETag(version int64) string { return fmt.Sprintf("%q", fmt.Sprint(version)) }
+
+func orNull[T any](v *T) nullable.Nullable[T] {
+	if v == nil {
+		return nullable.NewNullNullable[T]()
+	}
+	return nullable.NewNullableWithValue(*v)
+}
+
+func idOrNull[P ids.Prefix](id ids.ID[P]) nullable.Nullable[string] {
+	if id.IsZero() {
+		return nullable.NewNullNullable[string]()
+	}
+	return nullable.NewNullableWithValue(id.String())
+}
+
+func timeOrNull(t *time.Time) nullable.Nullable[time.Time] {
+	if t == nil {
+		return nullable.NewNullNullable[time.Time]()
+	}
+	return nullable.NewNullableWithValue(t.UTC())
+}
+
+func orEmpty(m json.RawMessage) json.RawMessage {
+	if len(m) == 0 {
+		return json.RawMessage(`{}`)
+	}
+	return m
+}
+
+func amount(a money.Amount) api.Money { return api.Money{Amount: a.Minor, Currency: a.Currency} }
+
+// texts is never nil, which would be null.
+func texts[P ids.Prefix](list []ids.ID[P]) []string {
+	out := make([]string, len(list))
+	for i, id := range list {
+		out[i] = id.String()
+	}
+	return out
+}

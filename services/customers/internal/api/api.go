@@ -1,0 +1,32 @@
+// Package api is the door for HTTP: handlers by operationId, which decode, call one thing and encode.
+package api
+
+import (
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/customers/internal/app"
+)
+
+// API holds what the handlers need.
+type API struct {
+	DB        *pg.DB // for reads
+	Customers *app.Customers
+	Pages     *page.Codec
+	Server    *httpx.Server
+}
+
+// Mount registers the contract's operations and the internal calls.
+func (a *API) Mount(e *gin.Engine) error {
+	a.mountInternal(e)
+	return a.Server.Mount(e, map[string]httpx.Route{
+		"createCustomer": {Handle: a.createCustomer},
+		"listCustomers":  {Handle: a.listCustomers},
+		"getCustomer":    {Handle: a.getCustomer, Exists: a.customerExists},
+		"updateCustomer": {Handle: a.updateCustomer, Exists: a.customerExists},
+		"deleteCustomer": {Handle: a.deleteCustomer, Exists: a.customerExists},
+	})
+}

@@ -1,0 +1,243 @@
+package api_test
+
+import (
+	"strings"
+	"testing"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/pgtest"
+)
+
+func TestCreate(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	a := w.do(ctx, "POST", "/customers", `{"first_name":" Ann ","last_name":"Lee","email":"Ann@Example.COM","phone":"+1 2",`+
+		`"company":"A <&> B","metadata":{ "b":"1", "a":"2", "b":"3" },"unknown":{"x":[1]}}`).is(201)
+	c := a.customer()
+	if got, want := a.Header.Get("Location"), "/api/v1/customers/"+c.ID; got != want {
+		t.Errorf("Location %q, want %q", got, want)
+	}
+	if a.Header.Get("ETag") != `"1"` || c.Version != 1 || c.Mode != "test" || !strings.HasPrefix(c.ID, "cu_") {
+		t.Errorf("ETag %s, %+v", a.Header.Get("ETag"), c)
+	}
+	if c.Name != "Ann  Lee" || c.FirstName != " Ann " || c.Email != "Ann@Example.COM" || deref(c.Company) != "A <&> B" {
+		t.Errorf("fields are kept as given: %+v", c)
+	}
+	if !strings.Contains(string(a.Body), `"metadata":{"b":"1","a":"2","b":"3"}`) {
+		t.Errorf("order and duplicates are kept: %s", a.Body)
+	}
+	got := w.do(ctx, "GET", "/customers/"+c.ID, "").is(200)
+	if string(got.Body) != string(a.Body) || got.Header.Get("ETag") != `"1"` {
+		t.Errorf("GET differs from POST:\n%s\n%s", got.Body, a.Body)
+	}
+	e := w.events()
+	if len(e) != 1 || e[0].Type != "customer.created" || string(e[0].Object) != string(a.Body) || string(e[0].PreviousAttributes) != "{}" ||
+		e[0].ObjectId != c.ID || e[0].ResourceVersion != 1 || e[0].Internal || e[0].Livemode {
+		t.Errorf("got %v", e)
+	}
+	if w.wakes.Load() != 1 {
+		t.Errorf("the relay was woken %d times", w.wakes.Load())
+	}
+}
+
+func TestCreateLeast(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Live)
+	a := w.do(ctx, "POST", "/customers", `{"first_name":"Ann","email":"a@b.co"}`).is(201)
+	for _, want := range []string{`"name":"Ann"`, `"last_name":null`, `"phone":null`, `"company":null`, `"metadata":{}`, `"mode":"live"`} {
+		if !strings.Contains(string(a.Body), want) {
+			t.Errorf("no %s in %s", want, a.Body)
+		}
+	}
+	w.do(ctx, "POST", "/customers", `{"first_name":"Ann","email":"a@b.co"}`).is(201) // an e-mail need not be unique
+}
+
+func TestUpdate(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	made := w.create(ctx, `"last_name":"Lee","phone":"1","company":"Acme","metadata":{"a":"1","b":"2"}`)
+	path := "/customers/" + made.ID
+
+	a := w.do(ctx, "PATCH", path, `{"last_name":null,"phone":"2","metadata":["x","x"]}`).is(200)
+	c := a.customer()
+	if c.LastName != nil || deref(c.Phone) != "2" || string(c.Metadata) != `["x","x"]` || deref(c.Company) != "Acme" || c.Name != "Ann" {
+		t.Errorf("got %s", a.Body)
+	}
+	if c.Version != 2 || a.Header.Get("ETag") != `"2"` || !c.CreatedAt.Equal(made.CreatedAt) || !c.UpdatedAt.After(made.UpdatedAt) {
+		t.Errorf("version and times: %s", a.Body)
+	}
+	if a.Header.Get("Location") != "" {
+		t.Error("a PATCH has no Location")
+	}
+	if got := w.do(ctx, "GET", path, "").is(200); string(got.Body) != string(a.Body) {
+		t.Errorf("GET differs from PATCH:\n%s\n%s", got.Body, a.Body)
+	}
+	e := w.events()
+	const previous = `{"last_name":"Lee","metadata":{"a":"1","b":"2"},"name":"Ann Lee","phone":"1"}`
+	if len(e) != 2 || e[1].Type != "customer.updated" || string(e[1].Object) != string(a.Body) ||
+		string(e[1].PreviousAttributes) != previous || e[1].ResourceVersion != 2 {
+		t.Errorf("got %v", e)
+	}
+	for _, empty := range []string{"null", "{}", "[]"} {
+		w.do(ctx, "PATCH", path, `{"metadata":["x"]}`).is(200)
+		if c := w.do(ctx, "PATCH", path, `{"metadata":`+empty+`}`).is(200).customer(); string(c.Metadata) != "{}" {
+			t.Errorf("%s reads back as %s", empty, c.Metadata)
+		}
+	}
+}
+
+func TestUpdateThatChangesNothing(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	made := w.do(ctx, "POST", "/customers", `{"first_name":"Ann","email":"a@b.co","phone":"1","metadata":{"a":"1","b":"2"}}`).is(201)
+	path := "/customers/" + made.customer().ID
+	for _, body := range []string{`{}`, `{"first_name":"Ann"}`, `{"phone":"1","last_name":null}`, `{"metadata":{ "a" : "1","b":"2"}}`, `{"nickname":"x"}`} {
+		a := w.do(ctx, "PATCH", path, body, "Idempotency-Key: "+header(body)).is(200)
+		if string(a.Body) != string(made.Body) || a.Header.Get("ETag") != `"1"` {
+			t.Errorf("%s changed something: %s", body, a.Body)
+		}
+	}
+	if got := w.types(); got != "created" {
+		t.Errorf("events: %s", got)
+	}
+	// The order of keys is part of a bag that is kept verbatim.
+	w.do(ctx, "PATCH", path, `{"metadata":{"b":"2","a":"1"}}`).is(200)
+	if got := w.types(); got != "created updated" {
+		t.Errorf("events: %s", got)
+	}
+}
+
+func TestIfMatch(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	path := "/customers/" + w.create(ctx, "").ID
+	w.do(ctx, "PATCH", path, `{"phone":"1"}`, `If-Match: "1"`).is(200)
+	w.do(ctx, "PATCH", path, `{"phone":"2"}`, `If-Match: "1"`).is(412, "version_mismatch")
+	w.do(ctx, "PATCH", path, `{"phone":"1"}`, `If-Match: "1"`).is(412) // also where nothing would change
+	w.do(ctx, "PATCH", path, `{"phone":"2"}`, `If-Match: W/"2"`).is(412)
+	w.do(ctx, "PATCH", path, `{"phone":"2"}`, `If-Match: 2`).is(422, "invalid_request", "If-Match")
+	w.do(ctx, "PATCH", path, `{"phone":"2"}`, `If-Match: *`).is(200)
+	w.do(ctx, "DELETE", path, "", `If-Match: "2"`).is(412, "version_mismatch")
+	w.do(ctx, "DELETE", path, "", `If-Match: x`).is(422, "invalid_request", "If-Match")
+	w.do(ctx, "DELETE", path, "", `If-Match: "3"`).is(204)
+	w.do(ctx, "DELETE", path, "", `If-Match: "3"`).is(404)
+	if got := w.types(); got != "created updated updated erased" {
+		t.Errorf("events: %s", got)
+	}
+}
+
+func TestErase(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	body := `{"first_name":"Secretus","last_name":"Personius","email":"secretus@personius.example","phone":"5551234","company":"Hiddenco","metadata":{"Confidential":"Privatus"}}`
+	c := w.do(ctx, "POST", "/customers", body, "Idempotency-Key: k1").is(201).customer()
+	path := "/customers/" + c.ID
+	w.do(ctx, "PATCH", path, `{"phone":"5559999"}`, "Idempotency-Key: k2").is(200)
+	other := w.do(ctx, "POST", "/customers", `{"first_name":"Bea","email":"b@b.co"}`, "Idempotency-Key: k3").is(201).customer()
+	w.exec(`delete from outbox`) // the relay has been here
+
+	w.do(ctx, "DELETE", path, "").is(204)
+	w.do(ctx, "DELETE", path, "").is(404, "customer_not_found")
+	w.do(ctx, "GET", path, "").is(404, "customer_not_found")
+	w.do(ctx, "PATCH", path, `{"phone":"1"}`).is(404, "customer_not_found")
+	w.do(pg.OtherMode(ctx), "GET", path, "").is(404, "customer_not_found")
+	for _, q := range []string{"?q=secretus", "?email=secretus@personius.example", "?phone=5559999", "?metadata[Confidential]=Privatus", "?email=", "?q=s"} {
+		if got := w.do(ctx, "GET", "/customers"+q, "").is(200).list(); len(got.Data) != 0 {
+			t.Errorf("%s finds %v", q, got.Data)
+		}
+	}
+	if got := w.do(ctx, "GET", "/customers", "").is(200).list(); len(got.Data) != 1 || got.Data[0].ID != other.ID {
+		t.Errorf("the list shows %v", got.Data)
+	}
+	for _, table := range []string{"customers", "customer_words", "customer_metadata", "outbox", "idempotency_keys"} {
+		for _, word := range []string{"secretus", "personius", "555", "hiddenco", "confidential", "privatus"} {
+			if n := w.count(`select count(*) from `+table+` t where lower(t::text) like '%' || $1 || '%'`, word); n != 0 {
+				t.Errorf("%s still holds %q", table, word)
+			}
+			if table == "outbox" || table == "idempotency_keys" {
+				column := map[string]string{"outbox": "message", "idempotency_keys": "body"}[table]
+				if n := w.count(`select count(*) from `+table+` where lower(encode(`+column+`, 'escape')) like '%' || $1 || '%'`, word); n != 0 {
+					t.Errorf("a %s of %s still holds %q", column, table, word)
+				}
+			}
+		}
+	}
+	if n := w.count(`select count(*) from idempotency_keys`); n != 1 {
+		t.Errorf("%d stored answers are left, want the other customer's", n)
+	}
+	e := w.events()
+	if len(e) != 1 || e[0].Type != "customer.erased" || !e[0].Internal || e[0].ResourceVersion != 3 || e[0].ObjectId != c.ID {
+		t.Errorf("got %v", e)
+	}
+	// The key of an erased answer is free again: there is nothing to replay.
+	w.do(ctx, "POST", "/customers", body, "Idempotency-Key: k1").is(201)
+}
+
+func TestWhoSeesACustomer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	tenant := ids.New[ids.TenantPrefix]()
+	own, mode, foreign := pgtest.CtxOf(t, tenant, caller.Test), pgtest.CtxOf(t, tenant, caller.Live), pgtest.Ctx(t, caller.Test)
+	c := w.create(own, "")
+	valid := "/customers/" + c.ID
+	other := ids.New[ids.EventPrefix]().String()
+	malformed := []string{
+		"x", "cu_", "cu_x", c.ID + "x", strings.ToUpper(c.ID), strings.TrimPrefix(c.ID, "cu_"), "bk_" + strings.TrimPrefix(c.ID, "cu_"),
+		other, "%00", "cu_%2F", "..", "cu_80000000000000000000000000",
+	}
+	for _, verb := range []struct{ method, body string }{
+		{"GET", ""}, {"PATCH", `{"phone":"1"}`}, {"PATCH", `{"email":"no e-mail"}`}, {"DELETE", ""},
+	} {
+		w.do(foreign, verb.method, valid, verb.body).is(404, "customer_not_found")
+		w.do(mode, verb.method, valid, verb.body).is(403, "mode_mismatch")
+		w.do(own, verb.method, "/customers/"+ids.New[ids.CustomerPrefix]().String(), verb.body).is(404, "customer_not_found")
+		for _, id := range malformed {
+			w.do(own, verb.method, "/customers/"+id, verb.body).is(404)
+		}
+	}
+	if got := w.do(own, "GET", valid, "").is(200).customer(); got.Version != 1 {
+		t.Errorf("somebody has changed it: %+v", got)
+	}
+	for name, q := range map[string]string{"all": "", "email": "?email=ann@example.com", "q": "?q=ann"} {
+		if got := w.do(mode, "GET", "/customers"+q, "").is(200).list(); len(got.Data) != 0 {
+			t.Errorf("%s: the other mode sees %v", name, got.Data)
+		}
+		if got := w.do(foreign, "GET", "/customers"+q, "").is(200).list(); len(got.Data) != 0 {
+			t.Errorf("%s: another tenant sees %v", name, got.Data)
+		}
+	}
+}
+
+func TestNobodyComesInUnsigned(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	path := "/customers/" + w.create(ctx, "").ID
+	for _, r := range []struct{ method, path, body string }{
+		{"POST", "/customers", `{"first_name":"Ann","email":"a@b.co"}`}, {"GET", "/customers", ""}, {"GET", path, ""},
+		{"PATCH", path, `{}`}, {"DELETE", path, ""},
+	} {
+		w.do(ctx, r.method, r.path, r.body, "X-Caller: ").is(401, "invalid_credential")
+		w.do(ctx, r.method, r.path, r.body, "X-Caller: gateway.k1.e30.AAAA").is(401, "invalid_credential")
+	}
+}
+
+func TestBrokenDatabaseIsAnInternalError(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	path := "/customers/" + w.create(ctx, "").ID
+	w.exec(`drop table customers`)
+	for _, r := range []struct{ method, path, body string }{
+		{"POST", "/customers", `{"first_name":"Ann","email":"a@b.co"}`}, {"GET", "/customers", ""}, {"GET", path, ""},
+		{"PATCH", path, `{}`}, {"DELETE", path, ""},
+	} {
+		a := w.do(ctx, r.method, r.path, r.body).is(500, "internal_error")
+		if strings.Contains(string(a.Body), "relation") {
+			t.Errorf("the cause is shown: %s", a.Body)
+		}
+	}
+	if got := w.types(); got != "created" {
+		t.Errorf("events of what was rolled back: %s", got)
+	}
+}

@@ -1,0 +1,101 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/obs"
+	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/customers/internal/domain"
+	"holdfast.dev/services/customers/internal/store"
+	"holdfast.dev/services/customers/internal/view"
+)
+
+// maxBatch is the bound of proto/internal/customers.yaml.
+const maxBatch = 100
+
+// mountInternal registers the calls of other services, which proto/internal/customers.yaml states.
+func (a *API) mountInternal(e *gin.Engine) {
+	e.GET("/internal/v1/customers/:id", a.internal(a.lookupCustomer))
+	e.POST("/internal/v1/customers/batch", a.internal(a.lookupCustomers))
+}
+
+// internal lets bookings in and nobody else; tenant and mode are those of the caller that bookings states.
+func (a *API) internal(h httpx.Handler) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		obs.SetRoute(c.Request.Context(), c.FullPath())
+		from, peer, err := a.Server.Verifier.Verify(c.GetHeader(caller.Header), c.Request.Method, c.Request.URL.EscapedPath(), time.Now())
+		if err == nil && peer != "bookings" {
+			err = fmt.Errorf("%w: %s may not ask", caller.ErrInvalid, peer)
+		}
+		if err != nil {
+			err = httpx.ErrCaller.With(err)
+		} else {
+			ctx := caller.With(c.Request.Context(), from)
+			obs.AddCaller(ctx, from)
+			c.Request = c.Request.WithContext(ctx)
+			err = h(c)
+		}
+		if err != nil {
+			obs.Add(c.Request.Context(), slog.String("error", err.Error()))
+			httpx.WriteError(c.Writer, from.RequestID, err)
+		}
+	}
+}
+
+func (a *API) lookupCustomer(c *gin.Context) error {
+	ctx := c.Request.Context()
+	id, err := domain.ParseCustomerID(c.Param("id"))
+	if err != nil {
+		return err
+	}
+	customer, err := store.Customer(ctx, a.DB.Read(ctx), id)
+	if err != nil {
+		return err
+	}
+	body, err := render(ctx, customer)
+	if err != nil {
+		return err
+	}
+	return httpx.JSON(c, http.StatusOK, view.ETag(customer.Version), body)
+}
+
+func (a *API) lookupCustomers(c *gin.Context) error {
+	ctx := c.Request.Context()
+	var in internalapi.CustomerBatch
+	if err := json.NewDecoder(http.MaxBytesReader(c.Writer, c.Request.Body, 1<<20)).Decode(&in); err != nil {
+		return contract.ErrMalformed.With(err)
+	}
+	if len(in.IDs) > maxBatch {
+		return apperr.Field("ids", "Must have at most %d items.", maxBatch)
+	}
+	ids := make([]domain.CustomerID, 0, len(in.IDs))
+	for _, s := range in.IDs {
+		if id, err := domain.ParseCustomerID(s); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	list, err := store.CustomersByID(ctx, a.DB.Read(ctx), ids)
+	if err != nil {
+		return err
+	}
+	data, err := renderAll(ctx, list)
+	if err != nil {
+		return err
+	}
+	body, err := view.Render(internalapi.CustomerBatchAnswer{Data: data})
+	if err != nil {
+		return err
+	}
+	return httpx.JSON(c, http.StatusOK, "", body)
+}

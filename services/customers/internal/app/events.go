@@ -1,0 +1,33 @@
+package app
+
+import (
+	"encoding/json"
+
+	"holdfast.dev/libs/outbox"
+
+	"holdfast.dev/services/customers/internal/domain"
+)
+
+// Topic is where this service's events go, keyed by the customer's id.
+const Topic = "customers"
+
+// All that this service emits.
+
+func customerCreated(c domain.Customer, body json.RawMessage) outbox.Event {
+	return outbox.Event{Type: "customer.created", Topic: Topic, AggregateID: c.ID.String(), Version: c.Version, Object: body}
+}
+
+func customerUpdated(c domain.Customer, body, previous json.RawMessage) outbox.Event {
+	return outbox.Event{
+		Type: "customer.updated", Topic: Topic, AggregateID: c.ID.String(), Version: c.Version,
+		Object: body, Previous: previous,
+	}
+}
+
+// customerErased tells the platform's own projections to forget; it holds nothing but the id.
+func customerErased(id domain.CustomerID, version int64, body json.RawMessage) outbox.Event {
+	return outbox.Event{
+		Type: "customer.erased", Topic: Topic, AggregateID: id.String(), Version: version,
+		Object: body, Internal: true,
+	}
+}

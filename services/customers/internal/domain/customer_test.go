@@ -1,0 +1,140 @@
+package domain_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"holdfast.dev/services/customers/internal/domain"
+)
+
+func TestName(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		first string
+		last  *string
+		want  string
+	}{
+		{"Ann", nil, "Ann"},
+		{"Ann", new("Lee"), "Ann Lee"},
+		{" Ann ", new(""), "Ann"},
+		{" ", nil, ""},
+		{"Ann", new(" Lee "), "Ann  Lee"},
+	} {
+		if got := (domain.Customer{FirstName: tc.first, LastName: tc.last}).Name(); got != tc.want {
+			t.Errorf("%q %v: got %q, want %q", tc.first, tc.last, got, tc.want)
+		}
+	}
+}
+
+func TestCompactMetadata(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		``: ``, `null`: ``, `{}`: ``, ` { } `: ``, `[]`: ``, "[\n]": ``,
+		`{ "b" : "1", "a" : "2", "b" : "3" }`: `{"b":"1","a":"2","b":"3"}`,
+		`["x", "x", " y"]`:                    `["x","x"," y"]`,
+		`{"k":"<&> é \u00e9"}`:                `{"k":"<&> é \u00e9"}`,
+	} {
+		if got := domain.CompactMetadata(json.RawMessage(in)); string(got) != want {
+			t.Errorf("%s: got %s, want %s", in, got, want)
+		}
+	}
+}
+
+func TestMetadataPairs(t *testing.T) {
+	t.Parallel()
+	got := domain.Customer{Metadata: json.RawMessage(`{"a":"1","b":"2","a":"3"}`)}.MetadataPairs()
+	if len(got) != 2 || got["a"] != "3" || got["b"] != "2" {
+		t.Errorf("got %v: the last of a repeated key counts", got)
+	}
+	if got := (domain.Customer{Metadata: json.RawMessage(`["a"]`)}).MetadataPairs(); len(got) != 0 {
+		t.Errorf("an array has no keys, got %v", got)
+	}
+	if got := (domain.Customer{}).MetadataPairs(); len(got) != 0 {
+		t.Errorf("nothing has no keys, got %v", got)
+	}
+}
+
+func TestWithChangesOnlyWhatIsGiven(t *testing.T) {
+	t.Parallel()
+	c := domain.Customer{FirstName: "Ann", LastName: new("Lee"), Email: "a@b.co", Phone: new("1"), Metadata: json.RawMessage(`{"a":"1"}`)}
+	got := c.With(domain.CustomerChange{
+		FirstName: domain.Maybe[string]{Given: true, To: "Bea"},
+		Phone:     domain.Maybe[*string]{Given: true},
+	})
+	if got.FirstName != "Bea" || got.Phone != nil || *got.LastName != "Lee" || got.Email != "a@b.co" || string(got.Metadata) != `{"a":"1"}` {
+		t.Errorf("got %+v", got)
+	}
+	if c.FirstName != "Ann" || c.Phone == nil {
+		t.Error("the customer itself has changed")
+	}
+}
+
+func TestFold(t *testing.T) {
+	t.Parallel()
+	for _, tc := range [][2]string{{"ANN@X.CO", "ann@x.co"}, {"ΟΔΥΣΣΕΥΣ", "οδυσσευς"}, {"ÉMILE", "émile"}, {"\u212A", "k"}} {
+		if domain.Fold(tc[0]) != domain.Fold(tc[1]) {
+			t.Errorf("%q and %q differ in case only", tc[0], tc[1])
+		}
+	}
+	if domain.Fold("a") == domain.Fold("b") || domain.Fold("Ann@x.CO") != "ann@x.co" {
+		t.Error("folding is lower case")
+	}
+}
+
+func TestWords(t *testing.T) {
+	t.Parallel()
+	c := domain.Customer{FirstName: "Anna Maria", LastName: new("O'Brien"), Email: "anna.smith@Example.com", Company: new("(Acme) 3M")}
+	want := []string{
+		"(acme)", "3m", "acme)", "anna", "anna.smith@example.com", "brien", "com", "example.com", "maria", "o'brien", "smith@example.com",
+	}
+	if got := slices.Sorted(slices.Values(c.Words())); !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+}
+
+// matches says what the range conditions of the store say.
+func matches(c domain.Customer, q string) bool {
+	for _, p := range domain.Prefixes(q) {
+		if !slices.ContainsFunc(c.Words(), func(w string) bool { return w >= p.From && w < p.Before }) {
+			return false
+		}
+	}
+	return true
+}
+
+func TestPrefixes(t *testing.T) {
+	t.Parallel()
+	c := domain.Customer{FirstName: "Zoë", LastName: new("O'Brien"), Email: "zoe@example.com", Company: new("Ünal \uD7FFx \U0010FFFF\U0010FFFF")}
+	for q, want := range map[string]bool{
+		"": true, "  ": true, "z": true, "ZOË": true, "zoë o'b": true, "brien EXAM": true, "zoe@ex": true, "com": true,
+		"ü": true, "\uD7FF": true, "\U0010FFFF": true, "\U0010FFFF\U0010FFFF": true,
+		"oë": false, "zoë y": false, "zoez": false, "\U0010FFFF\U0010FFFF\U0010FFFF": false,
+	} {
+		if got := matches(c, q); got != want {
+			t.Errorf("%q: got %v", q, got)
+		}
+	}
+}
+
+func TestPrefixRangeIsExactlyThePrefix(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		w := domain.Fold(rapid.StringN(1, 6, -1).Draw(t, "prefix"))
+		if len(strings.Fields(w)) != 1 {
+			t.Skip("several words, or none")
+		}
+		p := domain.Prefixes(w)[0]
+		other := rapid.OneOf(rapid.String(), rapid.Custom(func(t *rapid.T) string { return p.From + rapid.String().Draw(t, "rest") })).Draw(t, "other")
+		if utf8.RuneCountInString(other) > 255 {
+			t.Skip("longer than a field")
+		}
+		if in := other >= p.From && other < p.Before; in != strings.HasPrefix(other, p.From) {
+			t.Fatalf("%q in range of %q: %v", other, p.From, in)
+		}
+	})
+}

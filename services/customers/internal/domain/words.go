@@ -1,0 +1,83 @@
+package domain
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Fold makes texts that differ in case only equal, by Unicode's simple folding: it never changes how many
+// characters there are, and the three sigmas are one.
+func Fold(s string) string {
+	return strings.Map(func(r rune) rune {
+		least := r
+		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+			least = min(least, f)
+		}
+		return unicode.ToLower(least)
+	}, s)
+}
+
+// Words are what a search finds the customer by: each part of name, e-mail and company between spaces,
+// folded, and its rest from the start of each further run of letters and digits. So "anna.smith@example.com"
+// is found by the prefixes of itself, of "smith@example.com", of "example.com" and of "com".
+func (c Customer) Words() []string {
+	texts := []string{c.FirstName, c.Email}
+	for _, s := range []*string{c.LastName, c.Company} {
+		if s != nil {
+			texts = append(texts, *s)
+		}
+	}
+	seen := map[string]bool{}
+	var words []string
+	for _, text := range texts {
+		for token := range strings.FieldsSeq(Fold(text)) {
+			inside := true // the whole token is a word, whatever it begins with
+			for i, r := range token {
+				begins := i == 0 || !inside && isWordRune(r)
+				inside = isWordRune(r)
+				if begins && !seen[token[i:]] {
+					seen[token[i:]] = true
+					words = append(words, token[i:])
+				}
+			}
+		}
+	}
+	return words
+}
+
+func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
+
+// Prefix is the half-open range of words, in byte order, that begin with one text.
+type Prefix struct{ From, Before string }
+
+// Prefixes are the ranges of the words of a search text.
+func Prefixes(q string) []Prefix {
+	var out []Prefix
+	seen := map[string]bool{}
+	for w := range strings.FieldsSeq(Fold(q)) {
+		if !seen[w] {
+			seen[w] = true
+			out = append(out, Prefix{From: w, Before: after(w)})
+		}
+	}
+	return out
+}
+
+// longerThanAnyWord bounds a prefix that has no next text: fields have at most 255 characters.
+const longerThanAnyWord = 256
+
+// after is the least text above every text that begins with w: UTF-8 sorts by bytes as by code points.
+func after(w string) string {
+	for w != "" {
+		r, size := utf8.DecodeLastRuneInString(w)
+		w = w[:len(w)-size]
+		switch {
+		case r == 0xD7FF:
+			return w + "\uE000" // surrogates are no characters
+		case r < unicode.MaxRune:
+			return w + string(r+1)
+		}
+	}
+	return strings.Repeat(string(unicode.MaxRune), longerThanAnyWord)
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/inbox"
+	"holdfast.dev/libs/kafkax"
+	"holdfast.dev/libs/obs"
+	"holdfast.dev/libs/outbox"
+	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/service"
+	"holdfast.dev/proto"
+
+	"holdfast.dev/services/customers/internal/api"
+	"holdfast.dev/services/customers/internal/app"
+)
+
+const sweepEvery = time.Minute
+
+// wire builds everything, top to bottom, and registers it with rt; stopping runs upwards.
+func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
+	keys, err := caller.ParseKeys(cfg.VerifyKeys)
+	if err != nil {
+		return err
+	}
+	pages, err := page.NewCodec(cfg.CursorKeys)
+	if err != nil {
+		return err
+	}
+	spec, err := contract.Load(proto.OpenAPI)
+	if err != nil {
+		return err
+	}
+
+	db, err := open(ctx, rt, "postgres", cfg.DatabaseURL, cfg.DatabaseConns)
+	if err != nil {
+		return err
+	}
+	worker, err := open(ctx, rt, "postgres worker", cfg.WorkerDatabaseURL, 4)
+	if err != nil {
+		return err
+	}
+
+	topics := []kafkax.Topic{{Name: app.Topic, Partitions: cfg.KafkaPartitions}}
+	if err := kafkax.EnsureTopics(ctx, cfg.KafkaBrokers, cfg.KafkaPrefix, topics); err != nil {
+		return err
+	}
+	writer := kafkax.NewWriter(cfg.KafkaBrokers, cfg.KafkaPrefix)
+	rt.OnStop("kafka", func(context.Context) error { return writer.Close() })
+	relay := outbox.NewRelay(worker, writer, rt.Log, rt.Metrics)
+	rt.Go("relay", relay.Run)
+	rt.Go("idempotency sweeper", sweeper(worker, idem.Sweep))
+	rt.Go("inbox sweeper", sweeper(worker, inbox.Sweep))
+
+	answers := &idem.Store{DB: db, Now: time.Now}
+	door := &api.API{
+		DB:        db,
+		Customers: &app.Customers{DB: db, Idem: answers, Wake: relay.Wake},
+		Pages:     pages,
+		Server: &httpx.Server{
+			Service: "customers", Contract: spec, Idem: answers,
+			Verifier: &caller.Verifier{Self: "customers", Keys: keys},
+		},
+	}
+	engine := httpx.NewEngine()
+	if err := door.Mount(engine); err != nil {
+		return err
+	}
+	rt.HTTP(cfg.HTTPAddr, engine)
+	return nil
+}
+
+func open(ctx context.Context, rt *service.Runtime, name, url string, conns int32) (*pg.DB, error) {
+	db, err := pg.Open(ctx, url, pg.Options{MaxConns: conns, Tracer: obs.NewPostgres()})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	rt.OnStop(name, func(context.Context) error { db.Close(); return nil })
+	rt.Ready(name, db.Ping)
+	return db, nil
+}
+
+// sweeper deletes what has expired, once a minute.
+func sweeper(db *pg.DB, sweep func(context.Context, *pg.DB) (int64, error)) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for tick := time.NewTicker(sweepEvery); ; {
+			if _, err := sweep(ctx, db); err != nil {
+				return err
+			}
+			select {
+			case <-ctx.Done():
+				tick.Stop()
+				return nil
+			case <-tick.C:
+			}
+		}
+	}
+}

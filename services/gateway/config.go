@@ -1,0 +1,26 @@
+package main
+
+import "time"
+
+// Config are the gateway's own settings; those of every process stand in libs/service, the time-outs and
+// limits of its HTTP server among them.
+type Config struct {
+	RedisURL     string        `env:"REDIS_URL,required"`
+	RedisTimeout time.Duration `env:"REDIS_TIMEOUT" envDefault:"15ms"` // then a request goes on without Redis
+	RedisQueue   int           `env:"REDIS_QUEUE" envDefault:"4096"`   // requests that may wait for Redis
+
+	IdentityURL  string `env:"IDENTITY_URL,required"`
+	BookingsURL  string `env:"BOOKINGS_URL,required"`
+	CustomersURL string `env:"CUSTOMERS_URL,required"`
+	SignKeys     string `env:"CALLER_SIGN_KEYS,required" secret:"true"`
+	PublicURL    string `env:"PUBLIC_URL"` // where clients reach the gateway; for the start line
+
+	UpstreamTimeout  time.Duration `env:"UPSTREAM_TIMEOUT" envDefault:"10s"`   // of one call, then 504
+	UpstreamMaxConns int           `env:"UPSTREAM_MAX_CONNS" envDefault:"256"` // per service
+
+	RateLimit          int64         `env:"RATE_LIMIT_PER_MINUTE" envDefault:"600"`      // per credential
+	LookupFailures     int64         `env:"LOOKUP_FAILURES_PER_MINUTE" envDefault:"300"` // per client address
+	PrincipalCacheSize int           `env:"PRINCIPAL_CACHE_SIZE" envDefault:"50000"`
+	PrincipalCacheTTL  time.Duration `env:"PRINCIPAL_CACHE_TTL" envDefault:"30s"`
+	TrustedProxyHops   int           `env:"TRUSTED_PROXY_HOPS" envDefault:"0"` // proxies whose X-Forwarded-For is believed
+}

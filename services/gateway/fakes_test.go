@@ -1,0 +1,204 @@
+package main
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/apikey"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/proto/internalapi"
+)
+
+// fakeIdentity answers look-ups from memory, and counts them.
+type fakeIdentity struct {
+	url     string
+	mu      sync.Mutex
+	known   map[string]*internalapi.Principal // by hash
+	lookups int
+	down    bool
+}
+
+func newFakeIdentity(t testing.TB, secret string) *fakeIdentity {
+	f := &fakeIdentity{known: map[string]*internalapi.Principal{}}
+	keys, err := caller.ParseKeys("gateway=k1:" + secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verifier := &caller.Verifier{Self: "identity", Keys: keys}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		who, from, err := verifier.Verify(r.Header.Get(caller.Header), r.Method, r.URL.EscapedPath(), time.Now())
+		if err != nil || from != "gateway" || !who.Tenant.IsZero() || r.URL.Path != "/internal/v1/credentials/lookup" {
+			t.Errorf("identity was called by %q as %+v: %v", from, who, err)
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.lookups++
+		var in internalapi.Lookup
+		_ = json.NewDecoder(r.Body).Decode(&in)
+		p, ok := f.known[in.Hash]
+		switch {
+		case f.down:
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case !ok:
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, `{"error":{"code":"credential_not_found","message":"No."}}`)
+		default:
+			_ = json.NewEncoder(w).Encode(p)
+		}
+	}))
+	t.Cleanup(srv.Close)
+	f.url = srv.URL
+	return f
+}
+
+var allScopes = []string{
+	"read:bookings", "write:bookings", "read:customers", "write:customers", "read:services", "read:units",
+}
+
+// newKey makes a test key; without scopes it has all.
+func (f *fakeIdentity) newKey(scopes ...string) string {
+	if len(scopes) == 0 {
+		scopes = allScopes
+	}
+	key := apikey.New(caller.Test)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.known[hash(key)] = &internalapi.Principal{
+		ID:   strings.Replace(ids.New[ids.RequestPrefix]().String(), "req_", "key_", 1),
+		Kind: "api_key", Name: "test", Mode: "test", Scopes: scopes,
+		TenantID: ids.New[ids.TenantPrefix]().String(), Timezone: "UTC", Currency: "USD", PolicyVersion: 1, Version: 1,
+	}
+	return key
+}
+
+func hash(key string) string {
+	sum := apikey.Hash(key)
+	return hex.EncodeToString(sum[:])
+}
+
+// change edits the principal of a key.
+func (f *fakeIdentity) change(key string, edit func(*internalapi.Principal)) internalapi.Principal {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if p := f.known[hash(key)]; edit != nil {
+		edit(p)
+	}
+	return *f.known[hash(key)]
+}
+
+func (f *fakeIdentity) id(key string) string { return f.change(key, nil).ID }
+
+func (f *fakeIdentity) asked() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lookups
+}
+
+// fakeService stands for bookings and customers: it keeps customers and idempotency records.
+type fakeService struct {
+	url       string
+	mu        sync.Mutex
+	customers map[string]string // body by id
+	records   map[string]string // body by credential and key
+	made      int
+	handled   int
+	last      *http.Request
+	lastBody  string
+	caller    caller.Caller
+	delay     time.Duration
+	handle    func(w http.ResponseWriter, r *http.Request) bool // true: it has answered
+}
+
+func newFakeService(t testing.TB, secrets []string) *fakeService {
+	f := &fakeService{customers: map[string]string{}, records: map[string]string{}}
+	verifiers := map[string]*caller.Verifier{}
+	for i, self := range []string{"identity", "bookings", "customers"} {
+		keys, err := caller.ParseKeys("gateway=k1:" + secrets[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		verifiers[self] = &caller.Verifier{Self: self, Keys: keys}
+	}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		self := "bookings"
+		if strings.HasPrefix(r.URL.Path, "/api/v1/customers") {
+			self = "customers"
+		}
+		who, _, err := verifiers[self].Verify(r.Header.Get(caller.Header), r.Method, r.URL.EscapedPath(), time.Now())
+		if err != nil || who.Tenant.IsZero() {
+			t.Errorf("%s %s: %v", r.Method, r.URL, err)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		f.serve(w, r, who)
+	}))
+	t.Cleanup(srv.Close)
+	f.url = srv.URL
+	return f
+}
+
+func (f *fakeService) serve(w http.ResponseWriter, r *http.Request, who caller.Caller) {
+	body, _ := io.ReadAll(r.Body)
+	f.mu.Lock()
+	delay, handle := f.delay, f.handle
+	f.handled++
+	f.last, f.lastBody, f.caller = r, string(body), who
+	f.mu.Unlock()
+	time.Sleep(delay)
+	if handle != nil && handle(w, r) {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("X-Internal-Anything", "secret")
+	h.Set("Server", "fake")
+	if r.Method != http.MethodPost {
+		h.Set("ETag", `"1"`)
+		_, _ = io.WriteString(w, customerBody("cu_00000000000000000000000000"))
+		return
+	}
+	key := who.Credential + "/" + r.Header.Get("Idempotency-Key")
+	h.Set("X-Internal-Idem-Expires", fmt.Sprint(time.Now().Add(24*time.Hour).Unix()))
+	stored, again := f.records[key]
+	if again && r.Header.Get("Idempotency-Key") != "" {
+		h.Set("Idempotent-Replayed", "true")
+	} else {
+		f.made++
+		stored = fmt.Sprintf("cu_%026d", f.made)
+		f.customers[stored], f.records[key] = customerBody(stored), stored
+	}
+	h.Set("Location", "/api/v1/customers/"+stored)
+	h.Set("ETag", `"1"`)
+	w.WriteHeader(http.StatusCreated)
+	_, _ = io.WriteString(w, f.customers[stored])
+}
+
+// customerBody has white space and an order of its own: a replay must keep them.
+func customerBody(id string) string {
+	return `{ "object":"customer","id":"` + id + `","name":"Ada <&>","first_name":"Ada","last_name":null,"email":"a@example.com",` +
+		`"phone":null,"company":null,"metadata":{},"mode":"test","version":1,` +
+		`"created_at":"2026-05-10T00:00:00Z","updated_at":"2026-05-10T00:00:00Z"}`
+}
+
+func (f *fakeService) set(edit func(*fakeService)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	edit(f)
+}
+
+func (f *fakeService) calls() (handled, made int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.handled, f.made
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/redis/go-redis/v9"
+
+	"holdfast.dev/libs/contract/contracttest"
+	"holdfast.dev/libs/obs"
+	"holdfast.dev/proto"
+
+	"holdfast.dev/services/gateway/internal/api"
+)
+
+func testRedisURL(t testing.TB) string {
+	t.Helper()
+	u := os.Getenv("TEST_REDIS_URL")
+	if u == "" {
+		t.Fatal("TEST_REDIS_URL is not set: run `make test`, or `bin/local with -- go test ./...`")
+	}
+	return u
+}
+
+// world is everything around the gateways of one test.
+type world struct {
+	redis    *redis.Client
+	identity *fakeIdentity
+	service  *fakeService
+	cfg      Config
+	checker  *contracttest.Checker
+}
+
+var checker = sync.OnceValue(func() *contracttest.Checker { return contracttest.New(&testing.T{}, proto.OpenAPI) })
+
+// newWorld starts the peers. Keys of one test never meet those of another: each credential's id is new.
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	opt, err := redis.ParseURL(testRedisURL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{redis: redis.NewClient(opt), checker: checker()}
+	t.Cleanup(func() { _ = w.redis.Close() })
+	var sign, verify []string
+	for i, target := range []string{"identity", "bookings", "customers"} {
+		secret := strings.Repeat(fmt.Sprintf("%02x", i+1), 32)
+		sign = append(sign, target+"=k1:"+secret)
+		verify = append(verify, secret)
+	}
+	w.identity = newFakeIdentity(t, verify[0])
+	w.service = newFakeService(t, verify)
+	w.cfg = Config{
+		RedisURL: testRedisURL(t), RedisTimeout: 2 * time.Second, RedisQueue: 4096,
+		IdentityURL: w.identity.url, BookingsURL: w.service.url, CustomersURL: w.service.url,
+		SignKeys: strings.Join(sign, ","), UpstreamTimeout: 10 * time.Second, UpstreamMaxConns: 256,
+		RateLimit: 600, LookupFailures: 300, PrincipalCacheSize: 1000, PrincipalCacheTTL: 30 * time.Second,
+	}
+	return w
+}
+
+// gateway is one running gateway.
+type gateway struct {
+	*world
+	url  string
+	door *api.Door
+	log  *lines
+}
+
+// start runs a gateway; change edits its settings first.
+func (w *world) start(t testing.TB, change ...func(*Config)) *gateway {
+	t.Helper()
+	cfg := w.cfg
+	for _, c := range change {
+		c(&cfg)
+	}
+	log := &lines{}
+	logger := slog.New(slog.NewJSONHandler(log, nil))
+	door, store, err := build(cfg, logger, prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- store.Run(ctx) }()
+	srv := httptest.NewServer(obs.Handler(logger, nil, door))
+	t.Cleanup(func() {
+		srv.Close()
+		cancel()
+		<-ended
+		_ = store.Close()
+	})
+	return &gateway{world: w, url: srv.URL, door: door, log: log}
+}
+
+// lines collects log lines.
+type lines struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(b)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+// answer is what came back.
+type answer struct {
+	*http.Response
+	body string
+}
+
+func (a *answer) code() string {
+	var e struct {
+		Error struct{ Code string }
+	}
+	_ = json.Unmarshal([]byte(a.body), &e)
+	return e.Error.Code
+}
+
+type edit func(*http.Request)
+
+func header(name, value string) edit { return func(r *http.Request) { r.Header.Add(name, value) } }
+
+func bearer(key string) edit { return header("Authorization", "Bearer "+key) }
+
+// send makes one request; a body that is not empty goes as JSON.
+func (g *gateway) send(t testing.TB, method, path, body string, edits ...edit) *answer {
+	t.Helper()
+	a, err := g.try(method, path, body, edits...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.checker.Check(t, a.Request, a.Response, []byte(a.body))
+	if id := a.Header.Get("X-Request-Id"); !strings.HasPrefix(id, "req_") {
+		t.Errorf("%s %s: X-Request-Id %q", method, path, id)
+	}
+	return a
+}
+
+var client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256, MaxConnsPerHost: 256}}
+
+func (g *gateway) try(method, path, body string, edits ...edit) (*answer, error) {
+	req, err := http.NewRequest(method, g.url+path, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for _, e := range edits {
+		e(req)
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	return &answer{Response: res, body: string(b)}, err
+}
+
+func want(t testing.TB, a *answer, status int, code string) {
+	t.Helper()
+	if a.StatusCode != status || a.code() != code {
+		t.Errorf("%s %s: %d %q, want %d %q\n%s", a.Request.Method, a.Request.URL, a.StatusCode, a.code(), status, code, a.body)
+	}
+}
+
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within 10 s: %s", what)
+		}
+	}
+}
+
+func count(c prometheus.Collector) float64 { return testutil.ToFloat64(c) }

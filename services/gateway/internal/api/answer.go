@@ -1,0 +1,51 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+
+	"holdfast.dev/services/gateway/internal/app"
+	"holdfast.dev/services/gateway/internal/domain"
+)
+
+// announce sets the headers of every authenticated answer. The names are written as the drafts spell them,
+// which http.Header.Set would not.
+func announce(h http.Header, v *app.Verdict) {
+	limit, policy := v.Rate.Header()
+	values := [...]string{
+		v.Credential.Scopes, strconv.FormatInt(v.Rate.Limit, 10), strconv.FormatInt(v.Rate.Remaining, 10),
+		strconv.FormatInt(v.Rate.Reset, 10), limit, policy,
+	}
+	h["X-Service-Scope"] = values[0:1:1]
+	h["RateLimit-Limit"] = values[1:2:2]
+	h["RateLimit-Remaining"] = values[2:3:3]
+	h["RateLimit-Reset"] = values[3:4:4]
+	h["RateLimit"] = values[4:5:5]
+	h["RateLimit-Policy"] = values[5:6:6]
+}
+
+// write sends a service's answer. Location needs no change: it is under /api/v1 on every base.
+func write(w http.ResponseWriter, a *domain.Answer) {
+	h := w.Header()
+	set := func(name, value string) {
+		if value != "" {
+			h[name] = []string{value}
+		}
+	}
+	set("Content-Type", a.ContentType)
+	set("Location", a.Location)
+	set("Etag", a.ETag)
+	set("Cache-Control", a.CacheControl)
+	set("Www-Authenticate", a.WWWAuthenticate)
+	set("Retry-After", a.RetryAfter)
+	if a.Replayed {
+		set("Idempotent-Replayed", "true")
+	}
+	if a.Status != http.StatusNoContent && a.Status != http.StatusNotModified {
+		set("Content-Length", strconv.Itoa(len(a.Body)))
+	}
+	w.WriteHeader(a.Status)
+	if len(a.Body) > 0 {
+		_, _ = w.Write(a.Body) // the client is gone when this fails
+	}
+}

@@ -1,0 +1,74 @@
+package app
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+
+	"holdfast.dev/services/gateway/internal/domain"
+)
+
+// Counters are sliding windows of this process only, one per name. For a credential they follow what Redis
+// answers, so that when Redis goes away counting goes on from there, not from zero.
+type Counters struct {
+	windows *otter.Cache[string, *counter]
+	skew    atomic.Int64 // Redis's clock less ours, microseconds
+}
+
+type counter struct {
+	mu sync.Mutex
+	w  domain.Window
+}
+
+// NewCounters keeps the size windows that are used most.
+func NewCounters(size int) *Counters {
+	return &Counters{windows: otter.Must(&otter.Options[string, *counter]{
+		MaximumSize: size, ExpiryCalculator: otter.ExpiryAccessing[string, *counter](2 * time.Minute),
+	})}
+}
+
+func (c *Counters) of(name string) *counter {
+	if w, ok := c.windows.GetIfPresent(name); ok {
+		return w
+	}
+	w, _ := c.windows.ComputeIfAbsent(name, func() (*counter, bool) { return &counter{}, false })
+	return w
+}
+
+func (c *Counters) now() int64 { return time.Now().UnixMicro() + c.skew.Load() }
+
+// Adopt takes over the shared window as it stood at now on Redis's clock; an older one, of an answer that
+// was overtaken, changes nothing.
+func (c *Counters) Adopt(name string, w domain.Window, now int64) {
+	c.skew.Store(now - time.Now().UnixMicro())
+	one := c.of(name)
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	if w.Start > one.w.Start || w.Start == one.w.Start && w.Cur > one.w.Cur {
+		one.w = w
+	}
+}
+
+// Take counts one request, unless the limit is used up.
+func (c *Counters) Take(name string, l domain.Limit) (domain.Rate, bool) {
+	now := c.now()
+	one := c.of(name)
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	var ok bool
+	one.w, ok = l.Take(one.w, now)
+	return l.Rate(one.w, now), ok
+}
+
+// Peek reads without counting.
+func (c *Counters) Peek(name string, l domain.Limit) domain.Rate {
+	w, ok := c.windows.GetIfPresent(name)
+	if !ok {
+		return domain.Rate{Limit: l.Max, Remaining: l.Max}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return l.Rate(w.w, c.now())
+}

@@ -1,0 +1,127 @@
+// Package app holds the gateway's verdicts: whose credential it is, whether the request passes the limit,
+// whether its answer is known already, and else what the service answers.
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/obs"
+
+	"holdfast.dev/services/gateway/internal/domain"
+	"holdfast.dev/services/gateway/internal/store"
+)
+
+// Upstream sends a call to one service. Its errors are apperr's; an answer of any status is none.
+type Upstream interface {
+	Do(ctx context.Context, call *domain.Call) (domain.Answer, error)
+}
+
+// Gate decides about requests. All fields are needed.
+type Gate struct {
+	Principals *Principals
+	Redis      *store.Redis
+	Local      *Counters // stands in while Redis is away
+	Limit      domain.Limit
+	Upstreams  map[string]Upstream // by x-service
+	Metrics    *Metrics
+}
+
+// maxStale is the greatest age of a cached principal while nothing tells of revocations.
+const maxStale = time.Second
+
+// Verdict is what Admit found out. Credential may be newer than the one that was asked about.
+type Verdict struct {
+	Credential *Credential
+	Rate       domain.Rate
+	Passed     bool   // false: over the limit, and not counted
+	Answer     []byte // the finished answer of the key that was asked for
+}
+
+// Admit counts a request of c, in one round trip, and asks for the finished answer of key where key is not
+// empty. With Redis away it counts in this process. It fails when the credential turns out to be revoked,
+// or when that cannot be known.
+func (g *Gate) Admit(ctx context.Context, c *Credential, key string) (Verdict, error) {
+	start := time.Now()
+	reply, err := g.Redis.Ask(store.Question{Credential: c.Caller.Credential, Limit: g.Limit, Key: key})
+	obs.Since(ctx, "redis_ms", start)
+	if err != nil {
+		return g.alone(ctx, c, err)
+	}
+	g.Local.Adopt(c.Caller.Credential, reply.Window, reply.Now)
+	if reply.State == store.Revoked {
+		g.Principals.Revoke(c)
+		return Verdict{}, domain.ErrRevoked
+	}
+	if g.outdated(c, &reply) {
+		if c, err = g.Principals.Reread(ctx, c, reply.Marker, reply.State); err != nil {
+			return Verdict{}, err
+		}
+	}
+	return Verdict{
+		Credential: c, Rate: g.Limit.Rate(reply.Window, reply.Now), Passed: reply.Passed, Answer: reply.Answer,
+	}, nil
+}
+
+// outdated reports whether c must be read again: identity wrote a later version, or Redis has lost its
+// memory since c was read, and perhaps a revocation with it. A credential that was read again upon seeing
+// the same is not, so that one odd entry does not cost a look-up per request.
+func (g *Gate) outdated(c *Credential, r *store.Reply) bool {
+	if r.State != "" && r.State != c.state {
+		if v, err := strconv.ParseInt(r.State, 10, 64); err == nil && v > c.Version {
+			return true
+		}
+	}
+	return r.Marker != c.marker && g.Principals.age(c) > maxStale
+}
+
+// alone decides without Redis.
+func (g *Gate) alone(ctx context.Context, c *Credential, cause error) (Verdict, error) {
+	g.Metrics.Fallback.Inc()
+	obs.Add(ctx, slog.String("limiter", "local"))
+	if !errors.Is(cause, store.ErrAway) {
+		return Verdict{}, cause
+	}
+	if g.Principals.age(c) > maxStale {
+		var err error
+		if c, err = g.Principals.Reread(ctx, c, c.marker, c.state); err != nil {
+			return Verdict{}, err
+		}
+	}
+	rate, passed := g.Local.Take(c.Caller.Credential, g.Limit)
+	return Verdict{Credential: c, Rate: rate, Passed: passed}, nil
+}
+
+// Replay reads a finished answer: ErrMismatch when it answered another request, nil when it is none.
+func (g *Gate) Replay(raw []byte, fingerprint [32]byte) (*domain.Answer, error) {
+	if raw == nil {
+		return nil, nil
+	}
+	a, same, err := domain.DecodeAnswer(raw, fingerprint)
+	switch {
+	case err != nil:
+		return nil, nil //nolint:nilerr // the service knows better than a broken cache
+	case !same:
+		return nil, apperr.ErrMismatch
+	default:
+		return &a, nil
+	}
+}
+
+// Forward sends a call to service, and caches the answer to a write with a key where that is allowed.
+func (g *Gate) Forward(ctx context.Context, service string, call *domain.Call, fingerprint [32]byte, secret bool) (domain.Answer, error) {
+	start := time.Now()
+	a, err := g.Upstreams[service].Do(ctx, call)
+	obs.Since(ctx, "upstream_ms", start)
+	if err != nil {
+		return a, err //nolint:wrapcheck // an apperr of ours
+	}
+	if call.Key != "" && a.Status/100 == 2 && !secret {
+		g.Redis.Keep(call.Caller.Credential, call.Key, fingerprint, &a)
+	}
+	return a, nil
+}

@@ -1,0 +1,39 @@
+package app
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Metrics count what the caches and the limiter do. No label names a tenant or a key.
+type Metrics struct {
+	Fallback   prometheus.Counter     // requests that were limited in this process only
+	Principals *prometheus.CounterVec // look-ups by result: hit, miss, unknown, reread
+	Replays    *prometheus.CounterVec // writes with a key by result: hit, miss, mismatch
+	Dropped    prometheus.Counter     // answers that were not cached
+	RedisAway  prometheus.Gauge       // 1 while Redis is not asked
+	Limited    prometheus.Counter     // 429
+}
+
+// NewMetrics registers them.
+func NewMetrics(reg prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		Fallback: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "gateway_limiter_fallback_total", Help: "Requests limited in this process because Redis was away.",
+		}),
+		Principals: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "gateway_principal_lookups_total", Help: "Credentials looked up, by result in the local cache.",
+		}, []string{"result"}),
+		Replays: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "gateway_idempotency_lookups_total", Help: "Writes with an Idempotency-Key, by result in Redis.",
+		}, []string{"result"}),
+		Dropped: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "gateway_idempotency_dropped_total", Help: "Finished answers that were not cached in Redis.",
+		}),
+		RedisAway: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "gateway_redis_away", Help: "1 while Redis is not asked because it failed to answer.",
+		}),
+		Limited: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "gateway_rate_limited_total", Help: "Requests refused with 429.",
+		}),
+	}
+	reg.MustRegister(m.Fallback, m.Principals, m.Replays, m.Dropped, m.RedisAway, m.Limited)
+	return m
+}

@@ -1,0 +1,18 @@
+package domain
+
+import "holdfast.dev/libs/caller"
+
+// Call is one request to a service, on behalf of a caller. Nothing else of the client's request travels.
+type Call struct {
+	Caller      caller.Caller
+	Method      string
+	Path        string // escaped, under /api/v1 whatever base the client used
+	Query       string // raw
+	Body        []byte
+	ContentType string
+	Key         string // Idempotency-Key, "" without one
+	IfMatch     []string
+	IfNoneMatch []string
+	Traceparent string
+	Address     string // the client's
+}

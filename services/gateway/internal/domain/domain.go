@@ -1,0 +1,78 @@
+// Package domain holds the gateway's nouns: credential, principal, rate window, answer. Pure: no I/O, no clock.
+package domain
+
+import (
+	"net/url"
+	"strings"
+
+	"holdfast.dev/libs/apikey"
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+)
+
+// Errors of the gateway's own checks.
+var (
+	ErrQueryKey  = apperr.New(apperr.BadRequest, "query_api_key_unsupported", "An API key in the query is not supported. Send it as Authorization: Bearer <key>.")
+	ErrMissing   = apperr.New(apperr.Unauthenticated, "missing_credential", "Send a credential as Authorization: Bearer <credential>.")
+	ErrInvalid   = apperr.New(apperr.Unauthenticated, "invalid_credential", "The credential is not valid.")
+	ErrRevoked   = apperr.New(apperr.Unauthenticated, "revoked_credential", "The credential has been revoked.")
+	ErrScope     = apperr.New(apperr.Forbidden, "insufficient_scope", "The credential lacks a scope.")
+	ErrRate      = apperr.New(apperr.RateLimited, "rate_limited", "Too many requests. Wait for the time in Retry-After.")
+	ErrGuessing  = apperr.New(apperr.RateLimited, "rate_limited", "Too many unknown credentials from this address. Wait for the time in Retry-After.")
+	ErrNotFound  = apperr.New(apperr.NotFound, "not_found", "There is nothing at this path.")
+	ErrMethod    = apperr.New(apperr.MethodNotAllowed, "method_not_allowed", "This path does not take this method; Allow names those it takes.")
+	ErrTooLarge  = apperr.New(apperr.TooLarge, "request_too_large", "The body must be at most 1 MiB.")
+	ErrMediaType = apperr.New(apperr.BadRequest, "missing_content_type", "A request with a body needs Content-Type: application/json.")
+)
+
+// Principal is what a credential stands for.
+type Principal struct {
+	Caller  caller.Caller // without a request id
+	Scopes  string        // the granted scopes, space-separated
+	Version int64         // raised by each change of the credential or its tenant
+	Revoked bool
+}
+
+// Allows returns ErrScope, naming the first scope of needed that p was not granted.
+func (p *Principal) Allows(needed []string) error {
+	for _, scope := range needed {
+		if !p.Caller.Has(scope) {
+			return ErrScope.Saying("The credential lacks the scope %s.", scope).WithHeader("WWW-Authenticate",
+				`Bearer realm="holdfast", error="insufficient_scope", scope="`+strings.Join(needed, " ")+`"`)
+		}
+	}
+	return nil
+}
+
+// Bearer takes the credential out of the values of the Authorization header and checks its form, which
+// costs no look-up.
+func Bearer(values []string) (string, error) {
+	if len(values) == 0 {
+		return "", ErrMissing
+	}
+	scheme, token, _ := strings.Cut(values[0], " ")
+	token = strings.TrimSpace(token)
+	if !strings.EqualFold(scheme, "Bearer") || token == "" {
+		return "", ErrMissing
+	}
+	if _, ok := apikey.Valid(token); !ok || len(values) > 1 {
+		return "", ErrInvalid
+	}
+	return token, nil
+}
+
+// HasQueryKey reports whether a raw query names api_key, however it is escaped.
+func HasQueryKey(raw string) bool {
+	for pair := range strings.SplitSeq(raw, "&") {
+		name, _, _ := strings.Cut(pair, "=")
+		if strings.Contains(name, "%") {
+			if plain, err := url.QueryUnescape(name); err == nil {
+				name = plain
+			}
+		}
+		if name == "api_key" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,55 @@
+// Package peers is the gateway's door to the other processes: identity's look-up, and the services that answer.
+package peers
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/peer"
+	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/gateway/internal/domain"
+)
+
+// Identity asks the identity service what a credential stands for.
+type Identity struct{ Client *peer.Client }
+
+// Lookup returns the principal of a credential's hash, domain.ErrInvalid when there is none. It reads only,
+// so it is asked again when the connection broke.
+func (i *Identity) Lookup(ctx context.Context, hash [32]byte) (domain.Principal, error) {
+	ctx = caller.With(ctx, caller.Service("gateway", ids.Tenant{}, ""))
+	in := internalapi.Lookup{Hash: hex.EncodeToString(hash[:])}
+	var out internalapi.Principal
+	err := i.Client.Do(ctx, http.MethodPost, "/internal/v1/credentials/lookup", in, &out)
+	if errors.Is(err, apperr.ErrUnavailable) {
+		err = i.Client.Do(ctx, http.MethodPost, "/internal/v1/credentials/lookup", in, &out)
+	}
+	if err != nil {
+		if apperr.As(err).Kind == apperr.NotFound {
+			return domain.Principal{}, domain.ErrInvalid
+		}
+		return domain.Principal{}, fmt.Errorf("look up credential: %w", err)
+	}
+	return fromPrincipal(out)
+}
+
+func fromPrincipal(p internalapi.Principal) (domain.Principal, error) {
+	var tenant ids.Tenant
+	if err := tenant.UnmarshalText([]byte(p.TenantID)); err != nil {
+		return domain.Principal{}, fmt.Errorf("identity answered tenant %q: %w", p.TenantID, err)
+	}
+	return domain.Principal{
+		Caller: caller.Caller{
+			Tenant: tenant, Timezone: p.Timezone, Currency: p.Currency, PolicyVersion: p.PolicyVersion,
+			Mode: caller.Mode(p.Mode), Clock: p.Clock, Credential: p.ID, Kind: p.Kind, Scopes: p.Scopes,
+		},
+		Scopes: strings.Join(p.Scopes, " "), Version: p.Version, Revoked: p.Revoked,
+	}, nil
+}

@@ -1,0 +1,176 @@
+package peers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/failsafe-go/failsafe-go/circuitbreaker"
+	"github.com/valyala/fasthttp"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/httpx"
+
+	"holdfast.dev/services/gateway/internal/domain"
+)
+
+// Upstream is one service that answers clients' requests.
+type Upstream struct {
+	target  string
+	signer  *caller.Signer
+	timeout time.Duration
+	scheme  string
+	host    string
+	client  *fasthttp.HostClient
+	breaker circuitbreaker.CircuitBreaker[any]
+}
+
+// UpstreamOptions are the bounds of NewUpstream.
+type UpstreamOptions struct {
+	Timeout  time.Duration // from the call to the end of the answer
+	MaxConns int           // connections to the service
+	Changed  func(target, state string)
+}
+
+const (
+	maxAnswer   = 16 << 20
+	dialTimeout = time.Second
+	// idle is below the services' own HTTP_IDLE_TIMEOUT, so that a connection is not taken while it dies.
+	idle = 30 * time.Second
+)
+
+// NewUpstream prepares calls to the service target at base, http(s)://host:port.
+func NewUpstream(target, base string, signer *caller.Signer, opt UpstreamOptions) (*Upstream, error) {
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("address of %s: want http://host:port, got %q", target, base)
+	}
+	if len(signer.Keys[target]) == 0 {
+		return nil, fmt.Errorf("no caller key for target %q", target)
+	}
+	up := &Upstream{
+		target: target, signer: signer, timeout: opt.Timeout, scheme: u.Scheme, host: u.Host,
+		breaker: circuitbreaker.NewBuilder[any]().WithFailureRateThreshold(0.5, 20, 10*time.Second).
+			WithSuccessThreshold(3).WithDelay(time.Second).
+			OnStateChanged(func(e circuitbreaker.StateChangedEvent) { opt.Changed(target, e.NewState.String()) }).
+			Build(),
+	}
+	up.client = &fasthttp.HostClient{
+		Addr: u.Host, IsTLS: u.Scheme == "https", MaxConns: opt.MaxConns, MaxConnWaitTimeout: dialTimeout,
+		MaxIdleConnDuration: idle, MaxResponseBodySize: maxAnswer, NoDefaultUserAgentHeader: true,
+		DisablePathNormalizing: true, MaxIdemponentCallAttempts: 2, RetryIfErr: up.again,
+		DialTimeout: func(addr string, timeout time.Duration) (net.Conn, error) {
+			return (&net.Dialer{Timeout: min(dialTimeout, timeout)}).Dial("tcp", addr)
+		},
+	}
+	return up, nil
+}
+
+// again lets a call be sent once more when a connection broke, never after its deadline: a read, or a write
+// that the service recognises by its key. The other idle connections have most likely broken too.
+func (u *Upstream) again(req *fasthttp.Request, _ int, err error) (resetTimeout, retry bool) {
+	if errors.Is(err, fasthttp.ErrTimeout) || !req.Header.IsGet() && len(req.Header.Peek("Idempotency-Key")) == 0 {
+		return false, false
+	}
+	u.client.CloseIdleConnections()
+	return false, true
+}
+
+// Do sends one call. No answer is ErrUnavailable, a late one ErrTimeout; an answer that the service should
+// never give, such as a refused signature, is an internal error.
+func (u *Upstream) Do(_ context.Context, call *domain.Call) (domain.Answer, error) {
+	now := time.Now()
+	signed, err := u.signer.Sign(call.Caller, u.target, call.Method, call.Path, now)
+	if err != nil {
+		return domain.Answer{}, fmt.Errorf("sign call: %w", err)
+	}
+	if !u.breaker.TryAcquirePermit() {
+		return domain.Answer{}, apperr.ErrUnavailable.With(fmt.Errorf("%s: %w", u.target, circuitbreaker.ErrOpen))
+	}
+	req, res := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
+	defer fasthttp.ReleaseRequest(req)
+	defer fasthttp.ReleaseResponse(res)
+	u.fill(req, call, signed)
+	if err := u.client.DoDeadline(req, res, now.Add(u.timeout)); err != nil {
+		u.breaker.RecordFailure()
+		return domain.Answer{}, u.failed(err)
+	}
+	u.breaker.RecordSuccess()
+	if res.StatusCode() == fasthttp.StatusUnauthorized {
+		return domain.Answer{}, fmt.Errorf("%s refused the signed caller", u.target) //nolint:err113 // for the log
+	}
+	return read(res), nil
+}
+
+func (u *Upstream) fill(req *fasthttp.Request, call *domain.Call, signed string) {
+	h := &req.Header
+	h.SetMethod(call.Method)
+	target := call.Path
+	if call.Query != "" {
+		target += "?" + call.Query
+	}
+	if u.scheme == "https" { // else fasthttp takes the call for a plain one
+		target = u.scheme + "://" + u.host + target
+	}
+	h.SetRequestURI(target)
+	h.SetHost(u.host)
+	h.Set(caller.Header, signed)
+	h.Set("X-Request-Id", call.Caller.RequestID)
+	h.Set("X-Forwarded-For", call.Address)
+	if call.Traceparent != "" {
+		h.Set("Traceparent", call.Traceparent)
+	}
+	if call.Key != "" {
+		h.Set("Idempotency-Key", call.Key)
+	}
+	for _, v := range call.IfMatch {
+		h.Add("If-Match", v)
+	}
+	for _, v := range call.IfNoneMatch {
+		h.Add("If-None-Match", v)
+	}
+	if len(call.Body) > 0 {
+		h.SetContentType(call.ContentType)
+		req.SetBodyRaw(call.Body)
+	}
+}
+
+// failed maps what came instead of an answer. The service may be another one by now: its other idle
+// connections are dropped, so that at most those under way meet the dead one.
+func (u *Upstream) failed(err error) error {
+	cause := fmt.Errorf("call %s: %w", u.target, err)
+	var dial *net.OpError
+	if errors.Is(err, fasthttp.ErrTimeout) && !(errors.As(err, &dial) && dial.Op == "dial") {
+		return apperr.ErrTimeout.With(cause)
+	}
+	u.client.CloseIdleConnections()
+	return apperr.ErrUnavailable.With(cause)
+}
+
+// read copies what clients may see; everything else, all X-Internal-* among it, ends here.
+func read(res *fasthttp.Response) domain.Answer {
+	h := &res.Header
+	a := domain.Answer{
+		Status:          res.StatusCode(),
+		Location:        string(h.Peek("Location")),
+		ETag:            string(h.Peek("ETag")),
+		CacheControl:    string(h.Peek("Cache-Control")),
+		WWWAuthenticate: string(h.Peek("WWW-Authenticate")),
+		RetryAfter:      string(h.Peek("Retry-After")),
+		Replayed:        string(h.Peek("Idempotent-Replayed")) == "true",
+		Body:            res.SwapBody(nil),
+	}
+	if len(a.Body) > 0 {
+		a.ContentType = string(h.ContentType())
+	}
+	if expires, err := strconv.ParseInt(string(h.Peek(httpx.HeaderIdemExpires)), 10, 64); err == nil &&
+		string(h.Peek(httpx.HeaderIdemCache)) != "no" {
+		a.KeepUntil = time.Unix(expires, 0)
+	}
+	return a
+}

@@ -1,0 +1,143 @@
+// Package store is the gateway's door to Redis: one script per request, and the cache of finished answers.
+// Nothing in it is needed to be right about money or bookings: Redis may forget everything at any time.
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"holdfast.dev/services/gateway/internal/domain"
+)
+
+//go:embed window.lua
+var windowScript string
+
+// Revoked is the state of a credential that identity has revoked.
+const Revoked = "revoked"
+
+// ErrAway says that Redis did not answer in time, or has not for a moment: decide without it.
+var ErrAway = errors.New("redis is away")
+
+// Redis asks and keeps. Make it with Open; Run sends what Ask and Keep queue.
+type Redis struct {
+	client  redis.UniversalClient
+	script  *redis.Script
+	asks    chan *ask
+	keeps   chan keep
+	breaker breaker
+	dropped func() // called for each answer that is not cached because the queue is full
+}
+
+// Question is what one request wants to know.
+type Question struct {
+	Credential string
+	Limit      domain.Limit
+	Key        string // Idempotency-Key whose finished answer is looked for; "" for none
+	Now        int64  // microseconds; 0 is Redis's own clock
+}
+
+// Reply is what Redis knows of a credential.
+type Reply struct {
+	Passed bool
+	Window domain.Window
+	Now    int64  // Redis's clock, microseconds
+	State  string // "", Revoked, or the version that identity wrote last
+	Marker string // changes when Redis has lost its memory
+	Answer []byte // the finished answer, nil without one
+}
+
+// WindowKey, StateKey and the others share the hash tag of the credential, so that they live on one node.
+func windowKey(credential string) string { return "rl:{" + credential + "}" }
+
+// StateKey is where identity writes Revoked or a version number.
+func StateKey(credential string) string { return "st:{" + credential + "}" }
+
+func markerKey(credential string) string { return "mem:{" + credential + "}" }
+
+func answerKey(credential, key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return "id:{" + credential + "}:" + hex.EncodeToString(sum[:])
+}
+
+// args are the script's keys and arguments. The fresh marker is random: two Redis that were flushed never agree.
+func (q *Question) args() ([]string, []any) {
+	look := "0"
+	if q.Key != "" {
+		look = "1"
+	}
+	return []string{windowKey(q.Credential), StateKey(q.Credential), markerKey(q.Credential), answerKey(q.Credential, q.Key)},
+		[]any{q.Now, q.Limit.Max, q.Limit.Per, rand.Text(), look}
+}
+
+// parse reads the script's answer.
+func parse(v any) (Reply, error) {
+	row, ok := v.([]any)
+	if !ok || len(row) != 8 {
+		return Reply{}, fmt.Errorf("window script answered %T", v)
+	}
+	var n [5]int64
+	for i := range n {
+		if n[i], ok = row[i].(int64); !ok {
+			return Reply{}, fmt.Errorf("window script answered %T in place %d", row[i], i)
+		}
+	}
+	r := Reply{Passed: n[0] == 1, Window: domain.Window{Start: n[1], Cur: n[2], Prev: n[3]}, Now: n[4]}
+	r.State, _ = row[5].(string)
+	r.Marker, _ = row[6].(string)
+	if answer, found := row[7].(string); found {
+		r.Answer = []byte(answer)
+	}
+	return r, nil
+}
+
+// Ping checks that Redis answers.
+func (r *Redis) Ping(ctx context.Context) error {
+	if err := r.client.Ping(ctx).Err(); err != nil {
+		return fmt.Errorf("ping redis: %w", err)
+	}
+	return nil
+}
+
+// Close closes the connections.
+func (r *Redis) Close() error {
+	if err := r.client.Close(); err != nil {
+		return fmt.Errorf("close redis: %w", err)
+	}
+	return nil
+}
+
+// keep is one answer to cache.
+type keep struct {
+	key   string
+	value []byte
+	until time.Time
+}
+
+// maxKept bounds a cached answer; a longer one is replayed by its service.
+const maxKept = 64 << 10
+
+// Keep caches the finished answer of a credential's Idempotency-Key until a.KeepUntil. It never waits: with
+// Redis away or the queue full the answer is not cached, and its service replays it.
+func (r *Redis) Keep(credential, key string, fingerprint [32]byte, a *domain.Answer) {
+	if len(a.Body) > maxKept || a.KeepUntil.IsZero() {
+		return
+	}
+	value, err := a.Encode(fingerprint)
+	if err != nil {
+		r.dropped()
+		return
+	}
+	select {
+	case r.keeps <- keep{key: answerKey(credential, key), value: value, until: a.KeepUntil}:
+	default:
+		r.dropped()
+	}
+}

@@ -1,0 +1,119 @@
+package store
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"holdfast.dev/libs/ids"
+
+	"holdfast.dev/services/gateway/internal/domain"
+)
+
+func open(t *testing.T) *Redis {
+	t.Helper()
+	address := os.Getenv("TEST_REDIS_URL")
+	if address == "" {
+		t.Fatal("TEST_REDIS_URL is not set: run `make test`, or `bin/local with -- go test ./...`")
+	}
+	r, err := Open(address, Options{Timeout: 2 * time.Second, Queue: 64, Dropped: func() {}, Changed: func(bool) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- r.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-done; _ = r.Close() })
+	return r
+}
+
+func credential() string { return ids.New[ids.RequestPrefix]().String() }
+
+// The script and domain.Limit are two statements of one rule.
+func TestScriptCountsLikeDomain(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	rapid.Check(t, func(t *rapid.T) {
+		l := domain.Limit{Max: rapid.Int64Range(1, 8).Draw(t, "limit"), Per: time.Minute.Microseconds()}
+		who, now := credential(), rapid.Int64Range(1, 1<<50).Draw(t, "start")
+		var w domain.Window
+		for range rapid.IntRange(1, 30).Draw(t, "requests") {
+			now += rapid.OneOf(rapid.Int64Range(0, 1000), rapid.Int64Range(0, 3*l.Per), rapid.Just(l.Per)).Draw(t, "pause")
+			var ok bool
+			w, ok = l.Take(w, now)
+			got, err := r.Ask(Question{Credential: who, Limit: l, Now: now})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Passed != ok || got.Window != w || got.Now != now {
+				t.Fatalf("script %+v, domain %v %+v at %d", got, ok, w, now)
+			}
+		}
+	})
+}
+
+func TestRedisClockAndExpiry(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	who := credential()
+	l := domain.Limit{Max: 600, Per: time.Minute.Microseconds()}
+	got, err := r.Ask(Question{Credential: who, Limit: l})
+	if err != nil || !got.Passed || got.Marker == "" || time.Since(time.UnixMicro(got.Now)).Abs() > time.Minute {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	again, err := r.Ask(Question{Credential: who, Limit: l})
+	if err != nil || again.Marker != got.Marker || again.Window.Cur != 2 || again.Window.Start != got.Window.Start {
+		t.Errorf("%+v, %v", again, err)
+	}
+	for _, key := range []string{windowKey(who), markerKey(who)} {
+		if ttl := r.client.PTTL(t.Context(), key).Val(); ttl <= 0 {
+			t.Errorf("%s lives for ever", key)
+		}
+	}
+}
+
+func TestScriptIsLoadedAgainAndCountsOnce(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	who := credential()
+	for i := range int64(20) {
+		if err := r.client.ScriptFlush(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		got, err := r.Ask(Question{Credential: who, Limit: domain.Limit{Max: 100, Per: time.Minute.Microseconds()}})
+		if err != nil || got.Window.Cur != i+1 {
+			t.Fatalf("%+v, %v, want %d", got, err, i+1)
+		}
+	}
+}
+
+func TestKeepsAnswersUntilTheirEnd(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	who, print := credential(), [32]byte{1, 2, 3}
+	a := domain.Answer{Status: 201, ContentType: "application/json", Location: "/l", ETag: `"1"`, Body: []byte("{ }"), KeepUntil: time.Now().Add(time.Hour)}
+	r.Keep(who, "k", print, &a)
+	var got Reply
+	for deadline := time.Now().Add(5 * time.Second); got.Answer == nil && time.Now().Before(deadline); {
+		var err error
+		if got, err = r.Ask(Question{Credential: who, Limit: domain.Limit{Max: 1e6, Per: 1e6}, Key: "k"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	back, same, err := domain.DecodeAnswer(got.Answer, print)
+	if err != nil || !same || string(back.Body) != "{ }" || back.Location != "/l" || back.ETag != `"1"` || back.Status != 201 {
+		t.Errorf("%+v, %v, %v", back, same, err)
+	}
+	if ttl := r.client.TTL(t.Context(), answerKey(who, "k")).Val(); ttl < 59*time.Minute || ttl > time.Hour {
+		t.Errorf("lives %s", ttl)
+	}
+	if _, same, _ := domain.DecodeAnswer(got.Answer, [32]byte{}); same {
+		t.Error("another fingerprint is the same")
+	}
+	if unasked, _ := r.Ask(Question{Credential: who, Limit: domain.Limit{Max: 1e6, Per: 1e6}}); unasked.Answer != nil {
+		t.Error("an answer that was not asked for")
+	}
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func TestTwoGatewaysOneLimit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	gates := []*gateway{w.start(t), w.start(t)}
+	key := w.identity.newKey()
+	var passed, refused, other atomic.Int64
+	var wg sync.WaitGroup
+	for i := range 1200 {
+		wg.Go(func() {
+			a, err := gates[i%2].try("GET", oneCu, "", bearer(key))
+			switch {
+			case err == nil && a.StatusCode == http.StatusOK:
+				passed.Add(1)
+			case err == nil && a.StatusCode == http.StatusTooManyRequests:
+				refused.Add(1)
+			default:
+				other.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if passed.Load() != 600 || refused.Load() != 600 {
+		t.Errorf("%d passed, %d refused, %d failed", passed.Load(), refused.Load(), other.Load())
+	}
+}
+
+// A gateway with the default time-out of Redis must stay exact however busy its own process is.
+func TestABusyProcessDoesNotOpenTheLimit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := w.start(t, func(c *Config) { c.RedisTimeout = 15 * time.Millisecond; c.RateLimit = 100 })
+	key := w.identity.newKey()
+	g.send(t, "GET", oneCu, "", bearer(key))
+	stop := make(chan struct{})
+	var busy sync.WaitGroup
+	for range 64 { // far more than there are processors
+		busy.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+			}
+		})
+	}
+	var passed atomic.Int64
+	var wg sync.WaitGroup
+	for range 300 {
+		wg.Go(func() {
+			if a, err := g.try("GET", oneCu, "", bearer(key)); err == nil && a.StatusCode == http.StatusOK {
+				passed.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	close(stop)
+	busy.Wait()
+	if passed.Load() != 99 {
+		t.Errorf("%d passed, want 99", passed.Load())
+	}
+	if n := count(g.door.Gate.Metrics.Fallback); n != 0 {
+		t.Errorf("%v requests were limited locally", n)
+	}
+}
+
+func TestLimitOnAllBases(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := w.start(t, func(c *Config) { c.RateLimit = 3 })
+	key := w.identity.newKey()
+	host := func(r *http.Request) { r.Host = "tenant.example.com" }
+	for _, left := range []string{"2", "1", "0"} {
+		path := map[string]string{"2": oneCu, "1": strings.TrimPrefix(oneCu, "/api"), "0": oneCu}[left]
+		a := g.send(t, "GET", path, "", bearer(key), host)
+		if a.StatusCode != 200 || a.Header.Get("RateLimit-Remaining") != left {
+			t.Errorf("%s: %d, remaining %q, want %s", path, a.StatusCode, a.Header.Get("RateLimit-Remaining"), left)
+		}
+	}
+	a := g.send(t, "GET", oneCu, "", bearer(key))
+	want(t, a, 429, "rate_limited")
+	after, err := strconv.Atoi(a.Header.Get("Retry-After"))
+	if err != nil || after < 1 || after > 61 || a.Header.Get("RateLimit-Remaining") != "0" {
+		t.Errorf("Retry-After %q, remaining %q", a.Header.Get("Retry-After"), a.Header.Get("RateLimit-Remaining"))
+	}
+	if other := w.identity.newKey(); g.send(t, "GET", oneCu, "", bearer(other)).StatusCode != 200 {
+		t.Error("another key is limited too")
+	}
+}
+
+func TestRedisDies(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"refuses", "hangs"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			cable, url := newCable(t)
+			g := w.start(t, func(c *Config) { c.RedisURL, c.RedisTimeout, c.RateLimit = url, 15*time.Millisecond, 20 })
+			key := w.identity.newKey()
+			for range 5 {
+				g.send(t, "GET", oneCu, "", bearer(key))
+			}
+			eventually(t, "an answer counted by Redis", func() bool {
+				return g.send(t, "GET", oneCu, "", bearer(w.identity.newKey())).StatusCode == 200 &&
+					!strings.Contains(lastLine(g), `"limiter":"local"`)
+			})
+			cable.set(how == "refuses", how == "hangs")
+			began := count(g.door.Gate.Metrics.Fallback)
+			passed := 0
+			for range 40 {
+				a := g.send(t, "GET", oneCu, "", bearer(key))
+				switch a.StatusCode {
+				case 200:
+					passed++
+				case 429:
+				default:
+					t.Fatalf("%d with Redis away", a.StatusCode)
+				}
+				if a.Header.Get("RateLimit-Limit") != "20" {
+					t.Fatal("no rate headers")
+				}
+			}
+			if passed != 15 {
+				t.Errorf("%d passed of the 15 that were left", passed)
+			}
+			if n := count(g.door.Gate.Metrics.Fallback) - began; n != 40 {
+				t.Errorf("%v requests metered as limited locally, want 40", n)
+			}
+			if strings.Count(g.log.String(), "redis is away") != 1 {
+				t.Errorf("the outage is logged %d times", strings.Count(g.log.String(), "redis is away"))
+			}
+			cable.set(false, false)
+			eventually(t, "Redis counts again", func() bool {
+				g.send(t, "GET", oneCu, "", bearer(w.identity.newKey()))
+				return strings.Contains(g.log.String(), "redis is back")
+			})
+		})
+	}
+}
+
+func lastLine(g *gateway) string {
+	text := strings.TrimSpace(g.log.String())
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}
+
+// The first request that meets a hung Redis waits for the time-out, the next ones for nothing.
+func TestAHungRedisCostsTwentyMilliseconds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	cable, url := newCable(t)
+	g := w.start(t, func(c *Config) { c.RedisURL, c.RedisTimeout = url, 15*time.Millisecond })
+	key := w.identity.newKey()
+	g.send(t, "GET", oneCu, "", bearer(key))
+	cable.set(false, true)
+	var slow int
+	best := time.Hour
+	for range 30 {
+		start := time.Now()
+		g.send(t, "GET", oneCu, "", bearer(key))
+		took := time.Since(start)
+		best = min(best, took)
+		if took > 100*time.Millisecond { // a loaded machine's hiccup, not Redis's time-out
+			slow++
+		}
+	}
+	if slow > 3 || best > 12*time.Millisecond {
+		t.Errorf("%d of 30 requests were slow, the best took %s", slow, best)
+	}
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"holdfast.dev/libs/apikey"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/proto/internalapi"
+)
+
+const (
+	customers = "/api/v1/customers"
+	oneCu     = customers + "/cu_00000000000000000000000000"
+	ada       = `{"first_name":"Ada","email":"a@example.com"}`
+)
+
+// Each row is wrong in its own way and in all the ways that come later, as far as one request can be.
+func TestOrderOfChecks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := w.start(t, func(c *Config) { c.RateLimit = 1 })
+	narrow := func() string { return w.identity.newKey("read:units") }
+	spent := w.identity.newKey("read:customers")
+	g.send(t, "GET", oneCu, "", bearer(spent))
+	revoked := narrow()
+	w.identity.change(revoked, func(p *internalapi.Principal) { p.Revoked = true })
+	good := func() string { return w.identity.newKey() }
+	badType := header("Content-Type", "text/plain")
+	longKey := header("Idempotency-Key", strings.Repeat("é", 256))
+	huge := `{"a":"` + strings.Repeat("x", 1<<20) + `"}`
+	for _, c := range []struct {
+		name, method, path, body string
+		edits                    []edit
+		status                   int
+		code                     string
+	}{
+		{"no route", "POST", "/api/v1/nothing?api_key=x", "{", nil, 404, "not_found"},
+		{"base alone", "GET", "/api/v1", "", nil, 404, "not_found"},
+		{"outside", "GET", "/oauth/token", "", nil, 404, "not_found"},
+		{"trailing slash", "GET", "/api/v1/customers/", "", nil, 404, "not_found"},
+		{"no method", "PUT", customers + "?api_key=x", "{", nil, 405, "method_not_allowed"},
+		{"options", "OPTIONS", customers, "", nil, 405, "method_not_allowed"},
+		{"query key beside a bearer", "POST", customers + "?a=1&api_key=x", "{", []edit{bearer(good())}, 400, "query_api_key_unsupported"},
+		{"escaped query key", "GET", customers + "?%61pi_key", "", nil, 400, "query_api_key_unsupported"},
+		{"no credential", "POST", customers, "{", nil, 401, "missing_credential"},
+		{"empty bearer", "GET", customers, "", []edit{header("Authorization", "Bearer ")}, 401, "missing_credential"},
+		{"basic", "GET", customers, "", []edit{header("Authorization", "Basic YTpi")}, 401, "missing_credential"},
+		{"malformed", "POST", customers, "{", []edit{bearer("svc_live_nonsense")}, 401, "invalid_credential"},
+		{"unknown", "POST", customers, "{", []edit{bearer(apikey.New(caller.Test))}, 401, "invalid_credential"},
+		{"revoked", "POST", customers, "{", []edit{bearer(revoked)}, 401, "revoked_credential"},
+		{"limit", "POST", customers, huge, []edit{bearer(spent)}, 429, "rate_limited"},
+		{"scope", "POST", customers, huge, []edit{bearer(narrow())}, 403, "insufficient_scope"},
+		{"size", "POST", customers, huge, []edit{bearer(good()), badType}, 413, "request_too_large"},
+		{"type", "POST", customers, "{", []edit{bearer(good()), func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }}, 400, "missing_content_type"},
+		{"json", "POST", customers, "{", []edit{bearer(good()), longKey}, 400, "malformed_json"},
+		{"no body", "POST", customers, "", []edit{bearer(good()), header("Content-Type", "application/json"), longKey}, 400, "malformed_json"},
+		{"long key", "POST", customers, ada, []edit{bearer(good()), longKey}, 422, "invalid_request"},
+		{"empty key", "POST", customers, ada, []edit{bearer(good()), header("Idempotency-Key", "")}, 422, "invalid_request"},
+		{"key of 255 characters", "POST", customers, ada, []edit{bearer(good()), header("Idempotency-Key", strings.Repeat("é", 255))}, 201, ""},
+		{"well", "POST", customers, ada, []edit{bearer(good())}, 201, ""},
+		{"legacy", "GET", "/v1/customers/cu_00000000000000000000000000", "", []edit{bearer(good())}, 200, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			want(t, g.send(t, c.method, c.path, c.body, c.edits...), c.status, c.code)
+		})
+	}
+}
+
+func TestChallengesAndAllow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := w.start(t)
+	if a := g.send(t, "PUT", customers, ""); a.Header.Get("Allow") != "GET, POST" {
+		t.Errorf("Allow %q", a.Header.Get("Allow"))
+	}
+	for _, c := range []struct {
+		want string
+		a    *answer
+	}{
+		{`Bearer realm="holdfast"`, g.send(t, "GET", customers, "")},
+		{`Bearer realm="holdfast", error="invalid_token"`, g.send(t, "GET", customers, "", bearer("x"))},
+		{
+			`Bearer realm="holdfast", error="insufficient_scope", scope="write:customers"`,
+			g.send(t, "DELETE", oneCu, "", bearer(w.identity.newKey("read:customers"))),
+		},
+	} {
+		if got := c.a.Header.Get("WWW-Authenticate"); got != c.want {
+			t.Errorf("%d: WWW-Authenticate %q, want %q", c.a.StatusCode, got, c.want)
+		}
+	}
+}
+
+// The malformed key must cost no look-up; an unknown one costs one, then none for a while.
+func TestLookupsOfBadKeys(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := w.start(t, func(c *Config) { c.LookupFailures = 3 })
+	g.send(t, "GET", customers, "", bearer("svc_test_"+strings.Repeat("0", 32)))
+	if n := w.identity.asked(); n != 0 {
+		t.Fatalf("a malformed key cost %d look-ups", n)
+	}
+	unknown := apikey.New(caller.Live)
+	for range 5 {
+		want(t, g.send(t, "GET", customers, "", bearer(unknown)), 401, "invalid_credential")
+	}
+	if n := w.identity.asked(); n != 1 {
+		t.Errorf("an unknown key cost %d look-ups", n)
+	}
+	for range 2 {
+		want(t, g.send(t, "GET", customers, "", bearer(apikey.New(caller.Live))), 401, "invalid_credential")
+	}
+	a := g.send(t, "GET", customers, "", bearer(apikey.New(caller.Live)))
+	want(t, a, 429, "rate_limited")
+	if a.Header.Get("Retry-After") == "" || w.identity.asked() != 3 {
+		t.Errorf("Retry-After %q after %d look-ups", a.Header.Get("Retry-After"), w.identity.asked())
+	}
+}
+
+func TestHeadersOfAnAuthenticatedAnswer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := w.start(t)
+	key := w.identity.newKey("read:customers", "read:units")
+	for i, a := range []*answer{
+		g.send(t, "GET", oneCu, "", bearer(key)),
+		g.send(t, "DELETE", oneCu, "", bearer(key)),
+	} {
+		for name, value := range map[string]string{
+			"X-Service-Scope": "read:customers read:units", "RateLimit-Limit": "600",
+			"RateLimit-Remaining": []string{"599", "598"}[i], "RateLimit-Reset": "60",
+			"RateLimit": `"default";r=` + []string{"599", "598"}[i] + `;t=60`, "RateLimit-Policy": `"default";q=600;w=60`,
+		} {
+			if got := a.Header.Get(name); got != value {
+				t.Errorf("%d: %s %q, want %q", a.StatusCode, name, got, value)
+			}
+		}
+	}
+}
+
+func TestDocuments(t *testing.T) {
+	t.Parallel()
+	g := newWorld(t).start(t)
+	for path, part := range map[string]string{
+		"/openapi.yaml": "openapi: 3.1.0", "/openapi.json": `"openapi":"3.1.0"`, "/docs": "<html",
+	} {
+		a, err := g.try("GET", path, "")
+		if err != nil || a.StatusCode != 200 || !strings.Contains(a.body, part) || a.Header.Get("X-Request-Id") == "" {
+			t.Errorf("%s: %v, %d", path, err, a.StatusCode)
+		}
+		want(t, g.send(t, "POST", path, ""), 405, "method_not_allowed")
+	}
+}

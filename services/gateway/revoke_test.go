@@ -1,0 +1,153 @@
+package main
+
+import (
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/gateway/internal/store"
+)
+
+func (w *world) setState(t *testing.T, key, state string) {
+	t.Helper()
+	if err := w.redis.Set(t.Context(), store.StateKey(w.identity.id(key)), state, time.Hour).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// forget does to one credential what FLUSHALL does to all.
+func (w *world) forget(t *testing.T, key string) {
+	t.Helper()
+	id := "{" + w.identity.id(key) + "}"
+	keys, err := w.redis.Keys(t.Context(), "*"+id+"*").Result()
+	if err == nil && len(keys) > 0 {
+		err = w.redis.Del(t.Context(), keys...).Err()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func revoke(p *internalapi.Principal) { p.Revoked = true }
+
+func TestRevocationHoldsFromTheNextRequest(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	gates := []*gateway{w.start(t), w.start(t)}
+	key := w.identity.newKey()
+	for _, g := range gates {
+		want(t, g.send(t, "GET", oneCu, "", bearer(key)), 200, "")
+	}
+	w.identity.change(key, revoke)
+	w.setState(t, key, store.Revoked)
+	for range 2 {
+		for _, g := range gates {
+			want(t, g.send(t, "GET", oneCu, "", bearer(key)), 401, "revoked_credential")
+		}
+	}
+	if n := w.identity.asked(); n != 2 {
+		t.Errorf("%d look-ups", n)
+	}
+}
+
+func TestANewVersionHoldsFromTheNextRequest(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := w.start(t)
+	key := w.identity.newKey()
+	want(t, g.send(t, "GET", oneCu, "", bearer(key)), 200, "")
+	w.identity.change(key, func(p *internalapi.Principal) { p.Version, p.Scopes = 2, []string{"read:units"} })
+	w.setState(t, key, "2")
+	a := g.send(t, "GET", oneCu, "", bearer(key))
+	want(t, a, 403, "insufficient_scope")
+	if a.Header.Get("X-Service-Scope") != "read:units" {
+		t.Errorf("X-Service-Scope %q", a.Header.Get("X-Service-Scope"))
+	}
+	// A version that identity does not have yet costs one look-up, not one per request.
+	w.setState(t, key, "9")
+	before := w.identity.asked()
+	for range 3 {
+		g.send(t, "GET", oneCu, "", bearer(key))
+	}
+	if n := w.identity.asked() - before; n != 1 {
+		t.Errorf("%d look-ups", n)
+	}
+}
+
+// A flushed Redis has lost the tombstone too: a cached principal is then at most one second old.
+func TestFlushedRedisIsNoticed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := w.start(t)
+	key := w.identity.newKey()
+	want(t, g.send(t, "GET", oneCu, "", bearer(key)), 200, "")
+	w.identity.change(key, revoke)
+	w.forget(t, key)
+	start := time.Now()
+	eventually(t, "the revocation is noticed", func() bool {
+		return g.send(t, "GET", oneCu, "", bearer(key)).StatusCode == http.StatusUnauthorized
+	})
+	if took := time.Since(start); took > 1500*time.Millisecond {
+		t.Errorf("after %s", took)
+	}
+}
+
+func TestRevocationWithRedisAway(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	cable, url := newCable(t)
+	g := w.start(t, func(c *Config) { c.RedisURL, c.RedisTimeout = url, 15*time.Millisecond })
+	key := w.identity.newKey()
+	want(t, g.send(t, "GET", oneCu, "", bearer(key)), 200, "")
+	cable.set(true, false)
+	w.identity.change(key, revoke)
+	start := time.Now()
+	eventually(t, "the revocation is noticed", func() bool {
+		return g.send(t, "GET", oneCu, "", bearer(key)).StatusCode == http.StatusUnauthorized
+	})
+	if took := time.Since(start); took > 1500*time.Millisecond {
+		t.Errorf("after %s", took)
+	}
+}
+
+func TestIdentityAway(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := w.start(t)
+	known, fresh := w.identity.newKey(), w.identity.newKey()
+	want(t, g.send(t, "GET", oneCu, "", bearer(known)), 200, "")
+	w.identity.mu.Lock()
+	w.identity.down = true
+	w.identity.mu.Unlock()
+	want(t, g.send(t, "GET", oneCu, "", bearer(known)), 200, "")
+	a := g.send(t, "GET", oneCu, "", bearer(fresh))
+	want(t, a, 503, "unavailable")
+	if a.Header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+}
+
+func TestConcurrentMissesShareOneLookup(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := w.start(t)
+	key := w.identity.newKey()
+	w.identity.mu.Lock() // the look-up hangs until all wait for it
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() {
+			if a, err := g.try("GET", oneCu, "", bearer(key)); err != nil || a.StatusCode != 200 {
+				t.Errorf("%v, %v", a, err)
+			}
+		})
+	}
+	time.Sleep(200 * time.Millisecond)
+	w.identity.mu.Unlock()
+	wg.Wait()
+	if n := w.identity.asked(); n > 3 {
+		t.Errorf("%d look-ups", n)
+	}
+}

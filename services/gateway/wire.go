@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/peer"
+	"holdfast.dev/libs/service"
+	"holdfast.dev/proto"
+
+	"holdfast.dev/services/gateway/internal/api"
+	"holdfast.dev/services/gateway/internal/api/docs"
+	"holdfast.dev/services/gateway/internal/app"
+	"holdfast.dev/services/gateway/internal/domain"
+	"holdfast.dev/services/gateway/internal/peers"
+	"holdfast.dev/services/gateway/internal/store"
+)
+
+// wire builds the object graph and registers what runs.
+func wire(rt *service.Runtime, cfg Config) error {
+	door, redis, err := build(cfg, rt.Log, rt.Metrics)
+	if err != nil {
+		return err
+	}
+	if !door.Docs.Redoc {
+		rt.Log.Info("/docs is a plain page: redoc's bundle was not embedded; make docs needs Node")
+	}
+	rt.OnStop("redis", func(context.Context) error { return redis.Close() })
+	rt.Go("redis", redis.Run)
+	rt.HTTP(rt.Common.HTTPAddr, door)
+	return nil
+}
+
+// build is wire without the process: the tests use it.
+func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Door, *store.Redis, error) {
+	c, err := contract.Load(proto.OpenAPI)
+	if err != nil {
+		return nil, nil, err //nolint:wrapcheck // says what it is
+	}
+	pages, err := docs.New(proto.OpenAPI, c)
+	if err != nil {
+		return nil, nil, err //nolint:wrapcheck // says what it is
+	}
+	keys, err := caller.ParseKeys(cfg.SignKeys)
+	if err != nil {
+		return nil, nil, err //nolint:wrapcheck // says what it is
+	}
+	signer := &caller.Signer{From: "gateway", Keys: keys}
+	upstreams, err := upstreams(cfg, c, signer, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	metrics := app.NewMetrics(reg)
+	redis, err := store.Open(cfg.RedisURL, store.Options{
+		Timeout: cfg.RedisTimeout, Queue: cfg.RedisQueue, Dropped: metrics.Dropped.Inc,
+		Changed: func(open bool) { redisChanged(open, log, metrics) },
+	})
+	if err != nil {
+		return nil, nil, err //nolint:wrapcheck // says what it is
+	}
+	identity := &peers.Identity{Client: &peer.Client{Target: "identity", BaseURL: cfg.IdentityURL, Signer: signer}}
+	return &api.Door{
+		Contract: c,
+		Docs:     pages,
+		Hops:     cfg.TrustedProxyHops,
+		Gate: &app.Gate{
+			Principals: app.NewPrincipals(identity.Lookup, app.PrincipalOptions{
+				Keep: cfg.PrincipalCacheTTL, Size: cfg.PrincipalCacheSize, Failures: perMinute(cfg.LookupFailures),
+			}, metrics),
+			Redis:     redis,
+			Local:     app.NewCounters(cfg.PrincipalCacheSize),
+			Limit:     perMinute(cfg.RateLimit),
+			Upstreams: upstreams,
+			Metrics:   metrics,
+		},
+	}, redis, nil
+}
+
+func perMinute(n int64) domain.Limit { return domain.Limit{Max: n, Per: time.Minute.Microseconds()} }
+
+// upstreams makes one per service that the contract names; a service without an address stops the start.
+func upstreams(cfg Config, c *contract.Contract, signer *caller.Signer, log *slog.Logger) (map[string]app.Upstream, error) {
+	addresses := map[string]string{"identity": cfg.IdentityURL, "bookings": cfg.BookingsURL, "customers": cfg.CustomersURL}
+	out := map[string]app.Upstream{}
+	for _, op := range c.Operations() {
+		if out[op.Service] != nil {
+			continue
+		}
+		if addresses[op.Service] == "" {
+			return nil, fmt.Errorf("%s is answered by %q, whose address is not set", op.ID, op.Service)
+		}
+		up, err := peers.NewUpstream(op.Service, addresses[op.Service], signer, peers.UpstreamOptions{
+			Timeout: cfg.UpstreamTimeout, MaxConns: cfg.UpstreamMaxConns,
+			Changed: func(target, state string) {
+				log.Warn("circuit breaker", slog.String("service", target), slog.String("state", state))
+			},
+		})
+		if err != nil {
+			return nil, err //nolint:wrapcheck // says what it is
+		}
+		out[op.Service] = up
+	}
+	return out, nil
+}
+
+// redisChanged says once per outage, not once per request, that limits are local.
+func redisChanged(open bool, log *slog.Logger, m *app.Metrics) {
+	if open {
+		m.RedisAway.Set(1)
+		log.Warn("redis is away: limits are counted in this process, replays come from the services")
+		return
+	}
+	m.RedisAway.Set(0)
+	log.Info("redis is back")
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/services/identity/internal/domain"
+	"holdfast.dev/services/identity/internal/view"
+)
+
+func tenantCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "tenant", Short: "Manage tenants."}
+	cmd.AddCommand(tenantCreate(), tenantUpdate(), tenantList())
+	return cmd
+}
+
+func tenantCreate() *cobra.Command {
+	var in domain.Tenant
+	var country string
+	cmd := withJSON(&cobra.Command{
+		Use: "create", Short: "Create a tenant with the default booking policy.", Args: cobra.NoArgs,
+		RunE: command(func(t tool, _ []string) error {
+			if country != "" {
+				in.Country = &country
+			}
+			made, err := t.CreateTenant(t.cmd.Context(), t.by, in)
+			if err != nil {
+				return err
+			}
+			return t.print(view.TenantForAdmin(made), tenantHead, tenantRow(made))
+		}),
+	})
+	f := cmd.Flags()
+	f.StringVar(&in.Slug, "slug", "", "unique short name: lower-case letters, digits and hyphens")
+	f.StringVar(&in.Name, "name", "", "name that customers see")
+	f.StringVar(&in.Timezone, "timezone", "", "IANA time zone, such as Europe/Berlin")
+	f.StringVar(&in.Currency, "currency", "", "ISO 4217 currency, such as EUR")
+	f.StringVar(&country, "country", "", "ISO 3166-1 country of two letters")
+	return cmd
+}
+
+func tenantUpdate() *cobra.Command {
+	cmd := withJSON(&cobra.Command{
+		Use: "update TENANT", Short: "Change a tenant's settings and booking policy; null clears.", Args: cobra.ExactArgs(1),
+		RunE: command(func(t tool, args []string) error {
+			c, err := tenantChange(t.cmd.Flags())
+			if err != nil {
+				return err
+			}
+			old, err := t.Tenant(t.cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			made, told, err := t.UpdateTenant(t.cmd.Context(), t.by, old.ID, c)
+			if err != nil {
+				return err
+			}
+			t.late(told)
+			return t.print(view.TenantForAdmin(made), tenantHead, tenantRow(made))
+		}),
+	})
+	f := cmd.Flags()
+	f.String("name", "", "name that customers see")
+	f.String("timezone", "", "IANA time zone")
+	f.String("currency", "", "ISO 4217 currency")
+	f.String("country", "", "ISO 3166-1 country of two letters, or null")
+	f.String("auto-confirm", "", "true or false; null is false")
+	f.String("hold-ttl-minutes", "", "minutes that a pending booking holds its unit, or null: for ever")
+	f.String("min-notice-minutes", "", "minutes that a booking must lie ahead, or null: not checked")
+	f.String("max-advance-days", "", "days that a booking may lie ahead, or null: not checked")
+	f.String("confirm-on-deposit", "", "true or false; null is true")
+	return cmd
+}
+
+func tenantList() *cobra.Command {
+	return withJSON(&cobra.Command{
+		Use: "list", Short: "List all tenants.", Args: cobra.NoArgs,
+		RunE: command(func(t tool, _ []string) error {
+			all, err := t.Tenants(t.cmd.Context())
+			if err != nil {
+				return err
+			}
+			out, rows := make([]view.AdminTenant, 0, len(all)), [][]string{tenantHead}
+			for _, one := range all {
+				out, rows = append(out, view.TenantForAdmin(one)), append(rows, tenantRow(one))
+			}
+			return t.print(out, rows...)
+		}),
+	})
+}
+
+var tenantHead = []string{"ID", "SLUG", "NAME", "TIMEZONE", "CURRENCY"}
+
+func tenantRow(t domain.Tenant) []string {
+	return []string{t.ID.String(), t.Slug, t.Name, t.Timezone, t.Currency}
+}
+
+// tenantChange reads the flags that were given.
+func tenantChange(f *pflag.FlagSet) (domain.TenantChange, error) {
+	var c domain.TenantChange
+	var wrong []apperr.FieldError
+	defaults := domain.DefaultPolicy()
+	f.Visit(func(flag *pflag.Flag) {
+		v, ok := flag.Value.String(), true
+		switch flag.Name {
+		case "name":
+			c.Name = &v
+		case "timezone":
+			c.Timezone = &v
+		case "currency":
+			c.Currency = &v
+		case "country":
+			c.Country = new(orNil(v))
+		case "auto-confirm":
+			c.AutoConfirm, ok = boolean(v, defaults.AutoConfirm)
+		case "confirm-on-deposit":
+			c.ConfirmOnDeposit, ok = boolean(v, defaults.ConfirmOnDeposit)
+		case "hold-ttl-minutes":
+			c.HoldTTLMinutes, ok = number(v)
+		case "min-notice-minutes":
+			c.MinNoticeMinutes, ok = number(v)
+		case "max-advance-days":
+			c.MaxAdvanceDays, ok = number(v)
+		}
+		if !ok {
+			wrong = append(wrong, apperr.FieldError{Field: flag.Name, Message: "Must be " + flag.Usage + "."})
+		}
+	})
+	if len(wrong) > 0 {
+		return c, apperr.Fields(wrong)
+	}
+	return c, nil
+}
+
+func orNil(s string) *string {
+	if s == "null" {
+		return nil
+	}
+	return &s
+}
+
+func boolean(s string, reset bool) (*bool, bool) {
+	switch s {
+	case "true", "false":
+		return new(s == "true"), true
+	case "null":
+		return &reset, true
+	default:
+		return nil, false
+	}
+}
+
+func number(s string) (**int, bool) {
+	if s == "null" {
+		return new((*int)(nil)), true
+	}
+	n, err := strconv.Atoi(s)
+	return new(&n), err == nil
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"errors"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"holdfast.dev/libs/service"
+)
+
+// config is what serving needs beside service.Common.
+type config struct {
+	DatabaseURL       string   `env:"DATABASE_URL,required"`                        // app role
+	WorkerDatabaseURL string   `env:"WORKER_DATABASE_URL,required"`                 // worker role
+	RedisURL          string   `env:"REDIS_URL,required"`                           // where the gateways look
+	KafkaBrokers      []string `env:"KAFKA_BROKERS,required"`                       // host:port, comma list
+	KafkaTopicPrefix  string   `env:"KAFKA_TOPIC_PREFIX" envDefault:"holdfast."`    // of every topic
+	KafkaPartitions   int      `env:"KAFKA_PARTITIONS" envDefault:"12"`             // of a new topic
+	CallerVerifyKeys  string   `env:"CALLER_VERIFY_KEYS,required" secret:"true"`    // <caller>=<kid>:<hex>[;…][,…]
+	RateLimit         int      `env:"RATE_LIMIT_PER_MINUTE" envDefault:"600"`       // as GET /me tells it; the gateway counts
+	DatabaseMaxConns  int32    `env:"DATABASE_MAX_CONNS" envDefault:"10"`           // of the app role
+	RedisTimeoutMS    int      `env:"REDIS_TIMEOUT_MILLISECONDS" envDefault:"1000"` // of one write; nobody waits for it on a hot path
+}
+
+// toolConfig is what the command line needs. Whatever the environment lacks is taken from the .run/env of a
+// running platform, looked for from the working folder upwards.
+type toolConfig struct {
+	DatabaseURL        string `env:"DATABASE_URL"`         // identity's own, or an administrator's
+	WorkerDatabaseURL  string `env:"WORKER_DATABASE_URL"`  // worker role
+	MigrateDatabaseURL string `env:"MIGRATE_DATABASE_URL"` // owner role
+	AppRole            string `env:"APP_ROLE"`
+	WorkerRole         string `env:"WORKER_ROLE"`
+	PostgresURL        string `env:"POSTGRES_URL"` // an administrator's
+	RedisURL           string `env:"REDIS_URL"`
+	Prefix             string `env:"HOLDFAST_PREFIX" envDefault:"holdfast_"` // of database and role names
+}
+
+var errNoDatabase = errors.New("no database is named: set DATABASE_URL or POSTGRES_URL, or work in the folder of a running platform (its .run/env)")
+
+func loadTools() (toolConfig, error) {
+	var c toolConfig
+	if err := service.Load(&c, envFile()); err != nil {
+		return c, err
+	}
+	if c.ownDatabase() {
+		return c, nil
+	}
+	admin := c.DatabaseURL // the environment's; a file never has it
+	if admin == "" {
+		admin = c.PostgresURL
+	}
+	if admin == "" {
+		return c, errNoDatabase
+	}
+	return c, c.derive(admin)
+}
+
+// ownDatabase reports whether DATABASE_URL is a service's setting, which never stands alone, and not an
+// administrator's URL.
+func (c *toolConfig) ownDatabase() bool {
+	return c.DatabaseURL != "" && c.WorkerDatabaseURL != ""
+}
+
+// derive makes the three URLs out of an administrator's: his login, in identity's database and its roles, so
+// that row-level security holds for him too.
+func (c *toolConfig) derive(admin string) error {
+	u, err := url.Parse(admin)
+	if err != nil {
+		return errors.New("POSTGRES_URL or DATABASE_URL is no URL") // the text of err would show the password
+	}
+	name := c.Prefix + "identity"
+	u.Path = "/" + name
+	as := func(role string) string {
+		q := u.Query()
+		q.Set("role", role)
+		v := *u
+		v.RawQuery = q.Encode()
+		return v.String()
+	}
+	c.AppRole, c.WorkerRole = name+"_app", name+"_worker"
+	c.DatabaseURL, c.WorkerDatabaseURL, c.MigrateDatabaseURL = as(c.AppRole), as(c.WorkerRole), as(name+"_owner")
+	return nil
+}
+
+// envFile finds .run/env from the working folder upwards; "" when there is none.
+func envFile() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return ""
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		file := filepath.Join(dir, ".run", "env")
+		if _, err := os.Stat(file); err == nil {
+			return file
+		}
+		if dir == filepath.Dir(dir) {
+			return ""
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package api
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/obs"
+	"holdfast.dev/proto/internalapi"
+	"holdfast.dev/services/identity/internal/domain"
+	"holdfast.dev/services/identity/internal/store"
+	"holdfast.dev/services/identity/internal/view"
+)
+
+const maxLookup = 4096 // bytes of a look-up's body
+
+// mountInternal adds the calls of proto/internal/identity.yaml, each with the services that may make it.
+func (a *API) mountInternal(e *gin.Engine) {
+	e.POST("/internal/v1/credentials/lookup", a.internal("/internal/v1/credentials/lookup", a.lookupCredential, "gateway"))
+	e.GET("/internal/v1/tenants/:id", a.internal("/internal/v1/tenants/{id}", a.lookupTenant, "bookings", "customers"))
+}
+
+// internal lets only the named services in.
+func (a *API) internal(route string, handle httpx.Handler, peers ...string) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		obs.SetRoute(c.Request.Context(), route)
+		err := a.identify(c, peers)
+		if err == nil {
+			err = handle(c)
+		}
+		if err == nil {
+			return
+		}
+		ctx := c.Request.Context()
+		e := apperr.As(err)
+		obs.Add(ctx, slog.String("code", e.Code))
+		if httpx.StatusOf(e.Kind) >= http.StatusInternalServerError {
+			obs.Add(ctx, slog.String("error", err.Error()))
+		}
+		httpx.WriteError(c.Writer, caller.Must(ctx).RequestID, err)
+	}
+}
+
+func (a *API) identify(c *gin.Context, peers []string) error {
+	req := c.Request
+	from, peer, err := a.Verifier.Verify(req.Header.Get(caller.Header), req.Method, req.URL.EscapedPath(), a.Now())
+	if err != nil {
+		return httpx.ErrCaller.With(err)
+	}
+	if !slices.Contains(peers, peer) {
+		return httpx.ErrCaller.With(errors.New("not for " + peer))
+	}
+	ctx := caller.With(req.Context(), from)
+	obs.AddCaller(ctx, from)
+	obs.Add(ctx, slog.String("peer", peer))
+	c.Request = req.WithContext(ctx)
+	return nil
+}
+
+// lookupCredential answers what a credential stands for, and notes its use.
+func (a *API) lookupCredential(c *gin.Context) error {
+	var body internalapi.Lookup
+	if err := json.NewDecoder(io.LimitReader(c.Request.Body, maxLookup)).Decode(&body); err != nil {
+		return apperr.Field("hash", "Must be given in a JSON object.").With(err)
+	}
+	hash, err := hex.DecodeString(body.Hash)
+	if err != nil || len(hash) != 32 {
+		return apperr.Field("hash", "Must be a SHA-256 in 64 hexadecimal digits.")
+	}
+	ctx := c.Request.Context()
+	p, err := store.Principal(ctx, a.DB.Read(ctx), hash)
+	if err != nil {
+		return err
+	}
+	if !p.Revoked {
+		a.LastUse.Note(p.KeyID, a.Now())
+	}
+	return send(c, view.Principal(p))
+}
+
+// lookupTenant answers one tenant, whatever tenant the calling service works for.
+func (a *API) lookupTenant(c *gin.Context) error {
+	id, err := ids.Parse[ids.TenantPrefix](c.Param("id"))
+	if err != nil {
+		return domain.ErrTenantNotFound
+	}
+	who := caller.Must(c.Request.Context())
+	who.Tenant = id
+	ctx := caller.With(c.Request.Context(), who)
+	t, err := store.Tenant(ctx, a.DB.Read(ctx), id)
+	if err != nil {
+		return err
+	}
+	return send(c, view.InternalTenant(t))
+}
+
+// gone is the answer where the caller's own tenant or key is missing: its credential means nothing any more.
+func gone(err, missing error) error {
+	if errors.Is(err, missing) {
+		return domain.ErrCredentialGone.With(err)
+	}
+	return err
+}
+
+func send(c *gin.Context, v any) error {
+	body, err := httpx.Encode(v)
+	if err != nil {
+		return err
+	}
+	return httpx.JSON(c, http.StatusOK, "", body)
+}

@@ -1,0 +1,122 @@
+package domain
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"holdfast.dev/libs/ids"
+)
+
+// The audited actions.
+const (
+	TenantCreated = "tenant.create"
+	TenantUpdated = "tenant.update"
+	KeyCreated    = "key.create"
+	KeyRevoked    = "key.revoke"
+)
+
+// Origin says who acts and from where: a name such as "cli", and an address or machine.
+type Origin struct{ Actor, Source string }
+
+// Record is one line of a tenant's audit log. Before and After hold the visible fields and never a secret;
+// nil means that there was nothing before, or is nothing after.
+type Record struct {
+	TenantID ids.Tenant
+	Livemode bool  // what concerns the whole tenant counts as live
+	Seq      int64 // 1, 2, 3 … per tenant, over both modes
+	At       time.Time
+	Actor    string
+	Action   string
+	Object   string // public id
+	Before   json.RawMessage
+	After    json.RawMessage
+	Source   string
+	PrevHash []byte // hash of the record before; 32 zero bytes for the first
+	Hash     []byte
+}
+
+// Head is the end of a tenant's chain: its last record's number and hash.
+type Head struct {
+	TenantID ids.Tenant
+	Seq      int64
+	Hash     []byte
+}
+
+// NewHead is the head of an empty chain.
+func NewHead(tenant ids.Tenant) Head { return Head{TenantID: tenant, Hash: make([]byte, sha256.Size)} }
+
+// Append numbers the record, chains it to the head and returns both ends.
+func (h Head) Append(r Record) (Record, Head, error) {
+	r.TenantID, r.Seq, r.PrevHash = h.TenantID, h.Seq+1, h.Hash
+	r.At = r.At.UTC().Truncate(time.Microsecond) // what the column keeps
+	sum, err := r.sum()
+	if err != nil {
+		return Record{}, Head{}, err
+	}
+	r.Hash = sum
+	return r, Head{TenantID: h.TenantID, Seq: r.Seq, Hash: sum}, nil
+}
+
+// Follow checks that r is the next record of the chain, unchanged, and returns the head behind it.
+func (h Head) Follow(r Record) (Head, error) {
+	if r.Seq != h.Seq+1 {
+		return h, fmt.Errorf("record %d is missing", h.Seq+1)
+	}
+	sum, err := r.sum()
+	if err != nil {
+		return h, err
+	}
+	if !bytes.Equal(r.PrevHash, h.Hash) || !bytes.Equal(r.Hash, sum) {
+		return h, fmt.Errorf("record %d was altered", r.Seq)
+	}
+	return Head{TenantID: h.TenantID, Seq: r.Seq, Hash: sum}, nil
+}
+
+// sum is SHA-256 of the canonical form: JSON in this order of fields, with the keys of Before and After
+// sorted, because jsonb does not keep the order in which they were written.
+func (r Record) sum() ([]byte, error) {
+	before, err := canonical(r.Before)
+	if err != nil {
+		return nil, fmt.Errorf("audit record %d: before: %w", r.Seq, err)
+	}
+	after, err := canonical(r.After)
+	if err != nil {
+		return nil, fmt.Errorf("audit record %d: after: %w", r.Seq, err)
+	}
+	form, err := json.Marshal(struct {
+		Tenant        string
+		Livemode      bool
+		Seq           int64
+		At            string
+		Actor         string
+		Action        string
+		Object        string
+		Before, After json.RawMessage
+		Source        string
+		Prev          []byte
+	}{
+		r.TenantID.String(), r.Livemode, r.Seq, r.At.UTC().Format(time.RFC3339Nano),
+		r.Actor, r.Action, r.Object, before, after, r.Source, r.PrevHash,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("audit record %d: %w", r.Seq, err)
+	}
+	sum := sha256.Sum256(form)
+	return sum[:], nil
+}
+
+func canonical(raw json.RawMessage) (json.RawMessage, error) {
+	if len(raw) == 0 {
+		return json.RawMessage("null"), nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return nil, err
+	}
+	return json.Marshal(v) // maps marshal in key order
+}

@@ -1,0 +1,135 @@
+// Package domain holds identity's nouns and rules: tenants with their booking policy, API keys, and the
+// audit chain. Pure: no I/O and no clock.
+package domain
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+)
+
+type keyPrefix struct{}
+
+func (keyPrefix) Prefix() string { return "key" }
+
+// KeyID is the public id of an API key; it is no secret.
+type KeyID = ids.ID[keyPrefix]
+
+// NewKeyID makes a fresh id.
+func NewKeyID() KeyID { return ids.New[keyPrefix]() }
+
+// ParseKeyID reads a key's public id; anything else is ErrKeyNotFound.
+func ParseKeyID(s string) (KeyID, error) {
+	id, err := ids.Parse[keyPrefix](s)
+	if err != nil {
+		return KeyID{}, ErrKeyNotFound
+	}
+	return id, nil
+}
+
+// Errors about keys and look-ups.
+var (
+	ErrKeyNotFound        = apperr.New(apperr.NotFound, "key_not_found", "API key not found.")
+	ErrCredentialNotFound = apperr.New(apperr.NotFound, "credential_not_found", "No credential has this hash.")
+	ErrCredentialGone     = apperr.New(apperr.Unauthenticated, "invalid_credential", "The credential is not valid.")
+)
+
+// Key is an API key of one tenant and mode. The secret itself is nowhere; its SHA-256 is in the store.
+type Key struct {
+	ID         KeyID
+	TenantID   ids.Tenant
+	Livemode   bool
+	Name       string
+	Scopes     []string
+	Version    int64 // raised by each change but the last use
+	CreatedAt  time.Time
+	LastUsedAt *time.Time // exact to about a minute
+	RevokedAt  *time.Time
+}
+
+// Mode is the mode that the key works in.
+func (k Key) Mode() caller.Mode { return ModeOf(k.Livemode) }
+
+// ModeOf names the mode of a livemode flag.
+func ModeOf(live bool) caller.Mode {
+	if live {
+		return caller.Live
+	}
+	return caller.Test
+}
+
+// ParseMode reads "live" or "test".
+func ParseMode(s string) (caller.Mode, error) {
+	if m := caller.Mode(s); m == caller.Live || m == caller.Test {
+		return m, nil
+	}
+	return "", apperr.Field("mode", "Must be one of: live, test.")
+}
+
+// ParseScopes reads "all" or a comma list of ids out of the catalogue, and returns them in its order.
+func ParseScopes(s string, catalogue []string) ([]string, error) {
+	if s == "all" {
+		return slices.Clone(catalogue), nil
+	}
+	var asked []string
+	for scope := range strings.SplitSeq(s, ",") {
+		scope = strings.TrimSpace(scope)
+		if !slices.Contains(catalogue, scope) {
+			return nil, apperr.Field("scopes", "Unknown scope %q. Must be all, or a list of: %s.", scope, strings.Join(catalogue, ", "))
+		}
+		asked = append(asked, scope)
+	}
+	var scopes []string
+	for _, scope := range catalogue {
+		if slices.Contains(asked, scope) {
+			scopes = append(scopes, scope)
+		}
+	}
+	return scopes, nil
+}
+
+// CheckKeyName returns the 422 of a name that is too long, or nil; a key may be unnamed.
+func CheckKeyName(name string) error {
+	if !isName(name, 0) {
+		return apperr.Field("name", "Must be at most 200 characters.")
+	}
+	return nil
+}
+
+// Principal is what a credential stands for, as the gateway keeps it. Its Version is the sum of the key's
+// and the tenant's: both only rise, so a change of either raises it.
+type Principal struct {
+	KeyID         KeyID
+	TenantID      ids.Tenant
+	Livemode      bool
+	Name          string
+	Scopes        []string
+	Version       int64
+	Timezone      string
+	Currency      string
+	PolicyVersion int64
+	Revoked       bool
+}
+
+// Revoked is the signal of a revoked key; any other signal is a principal's version.
+const Revoked = "revoked"
+
+// Signal tells the gateways, through Redis, to think again about a key they remember.
+type Signal struct {
+	TenantID ids.Tenant
+	Livemode bool
+	KeyID    KeyID
+	Value    string // Revoked, or the newest version of the principal
+}
+
+// Lifetime is how long a signal must stay: far longer than any gateway remembers a principal.
+func (s Signal) Lifetime() time.Duration {
+	if s.Value == Revoked {
+		return 24 * time.Hour
+	}
+	return time.Hour
+}

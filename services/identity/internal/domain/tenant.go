@@ -1,0 +1,133 @@
+package domain
+
+import (
+	"regexp"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/bojanz/currency"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/ids"
+)
+
+// Errors about tenants.
+var (
+	ErrTenantNotFound = apperr.New(apperr.NotFound, "tenant_not_found", "Tenant not found.")
+	ErrSlugTaken      = apperr.New(apperr.Conflict, "slug_taken", "Another tenant has this slug.")
+)
+
+// Tenant is an operator: one business whose data nobody else sees. It spans both modes.
+type Tenant struct {
+	ID       ids.Tenant `db:"tenant_id"`
+	Slug     string     // one DNS label, unique over all tenants
+	Name     string
+	Timezone string  // IANA name
+	Currency string  // ISO 4217, upper case
+	Country  *string // ISO 3166-1 alpha-2, upper case
+	Policy
+	Version   int64 // raised by each change; it is also the policy version that callers carry
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+// Policy holds a tenant's rules for bookings. A nil number checks nothing.
+type Policy struct {
+	AutoConfirm      bool
+	HoldTTLMinutes   *int
+	MinNoticeMinutes *int
+	MaxAdvanceDays   *int
+	ConfirmOnDeposit bool
+}
+
+// DefaultPolicy is what a new tenant has.
+func DefaultPolicy() Policy { return Policy{ConfirmOnDeposit: true} }
+
+// TenantChange names what to change; a nil field stays. A pointer to nil clears.
+type TenantChange struct {
+	Name, Timezone, Currency *string
+	Country                  **string
+	AutoConfirm              *bool
+	HoldTTLMinutes           **int
+	MinNoticeMinutes         **int
+	MaxAdvanceDays           **int
+	ConfirmOnDeposit         *bool
+}
+
+// Changed returns t with the change applied, not yet checked.
+func (t Tenant) Changed(c TenantChange) Tenant {
+	set(&t.Name, c.Name)
+	set(&t.Timezone, c.Timezone)
+	set(&t.Currency, c.Currency)
+	set(&t.Country, c.Country)
+	set(&t.AutoConfirm, c.AutoConfirm)
+	set(&t.HoldTTLMinutes, c.HoldTTLMinutes)
+	set(&t.MinNoticeMinutes, c.MinNoticeMinutes)
+	set(&t.MaxAdvanceDays, c.MaxAdvanceDays)
+	set(&t.ConfirmOnDeposit, c.ConfirmOnDeposit)
+	t.Currency = strings.ToUpper(t.Currency)
+	if t.Country != nil {
+		upper := strings.ToUpper(*t.Country)
+		t.Country = &upper
+	}
+	return t
+}
+
+func set[T any](field *T, value *T) {
+	if value != nil {
+		*field = *value
+	}
+}
+
+// The bounds of a policy's numbers.
+const (
+	MaxHoldMinutes   = 43_200    // 30 days, as for the hold of one booking
+	MaxNoticeMinutes = 5_256_000 // 10 years
+	MaxAdvanceDays   = 36_500    // 100 years
+)
+
+var slugForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+
+// Check returns the 422 that names every wrong field, or nil.
+func (t Tenant) Check() error {
+	var wrong []apperr.FieldError
+	want := func(ok bool, field, message string) {
+		if !ok {
+			wrong = append(wrong, apperr.FieldError{Field: field, Message: message})
+		}
+	}
+	want(slugForm.MatchString(t.Slug), "slug", "Must be 1 to 63 lower-case letters, digits and hyphens, with no hyphen at the ends.")
+	want(isName(t.Name, 1), "name", "Must be 1 to 200 characters.")
+	want(isTimezone(t.Timezone), "timezone", "Must be an IANA time zone, such as Europe/Berlin.")
+	want(currency.IsValid(t.Currency), "currency", "Must be an ISO 4217 currency, such as EUR.")
+	want(t.Country == nil || isCountry(*t.Country), "country", "Must be an ISO 3166-1 country of two letters, such as DE.")
+	want(within(t.HoldTTLMinutes, 1, MaxHoldMinutes), "hold_ttl_minutes", "Must be 1 to 43200, or null.")
+	want(within(t.MinNoticeMinutes, 0, MaxNoticeMinutes), "min_notice_minutes", "Must be 0 to 5256000, or null.")
+	want(within(t.MaxAdvanceDays, 0, MaxAdvanceDays), "max_advance_days", "Must be 0 to 36500, or null.")
+	if len(wrong) > 0 {
+		return apperr.Fields(wrong)
+	}
+	return nil
+}
+
+func within(n *int, low, high int) bool { return n == nil || *n >= low && *n <= high }
+
+func isName(s string, low int) bool {
+	n := utf8.RuneCountInString(s)
+	return n >= low && n <= 200 && utf8.ValidString(s) && !strings.ContainsRune(s, 0)
+}
+
+// isTimezone refuses what LoadLocation takes beyond IANA names: "" is UTC there, and "Local" this machine's.
+func isTimezone(s string) bool {
+	if s == "" || s == "Local" {
+		return false
+	}
+	_, err := time.LoadLocation(s)
+	return err == nil
+}
+
+func isCountry(s string) bool {
+	_, ok := currency.ForCountryCode(s)
+	return ok
+}

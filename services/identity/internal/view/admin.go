@@ -1,0 +1,51 @@
+package view
+
+import (
+	"time"
+
+	"holdfast.dev/proto/internalapi"
+	"holdfast.dev/services/identity/internal/domain"
+)
+
+// AdminTenant is a tenant as the command line prints it and the audit log keeps it.
+type AdminTenant struct {
+	ID            string                    `json:"id"`
+	Slug          string                    `json:"slug"`
+	Name          string                    `json:"name"`
+	Timezone      string                    `json:"timezone"`
+	Currency      string                    `json:"currency"`
+	Country       *string                   `json:"country"`
+	BookingPolicy internalapi.BookingPolicy `json:"booking_policy"`
+	Version       int64                     `json:"version"`
+	CreatedAt     time.Time                 `json:"created_at"`
+	UpdatedAt     time.Time                 `json:"updated_at"`
+}
+
+// TenantForAdmin renders a tenant for whoever manages all of them.
+func TenantForAdmin(t domain.Tenant) AdminTenant {
+	return AdminTenant{
+		ID: t.ID.String(), Slug: t.Slug, Name: t.Name, Timezone: t.Timezone, Currency: t.Currency, Country: t.Country,
+		BookingPolicy: internalapi.BookingPolicy(t.Policy), Version: t.Version, CreatedAt: t.CreatedAt.UTC(), UpdatedAt: t.UpdatedAt.UTC(),
+	}
+}
+
+// AdminKey is an API key as the command line prints it and the audit log keeps it: never with its secret.
+type AdminKey struct {
+	ID         string     `json:"id"`
+	TenantID   string     `json:"tenant_id"`
+	Mode       string     `json:"mode"`
+	Name       string     `json:"name"`
+	Scopes     []string   `json:"scopes"`
+	Version    int64      `json:"version"`
+	CreatedAt  time.Time  `json:"created_at"`
+	LastUsedAt *time.Time `json:"last_used_at"`
+	RevokedAt  *time.Time `json:"revoked_at"`
+}
+
+// KeyForAdmin renders a key for whoever manages all tenants.
+func KeyForAdmin(k domain.Key) AdminKey {
+	return AdminKey{
+		ID: k.ID.String(), TenantID: k.TenantID.String(), Mode: string(k.Mode()), Name: k.Name, Scopes: k.Scopes,
+		Version: k.Version, CreatedAt: k.CreatedAt.UTC(), LastUsedAt: k.LastUsedAt, RevokedAt: k.RevokedAt,
+	}
+}

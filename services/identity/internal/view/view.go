@@ -1,0 +1,67 @@
+// Package view renders identity's nouns: the public bodies of the contract, and the internal ones.
+package view
+
+import (
+	"github.com/oapi-codegen/nullable"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/proto/api"
+	"holdfast.dev/proto/internalapi"
+	"holdfast.dev/services/identity/internal/domain"
+)
+
+// RateWindowSeconds is the length of the window that a credential's limit counts over.
+const RateWindowSeconds = 60
+
+// Tenant is the body of GET /tenant. No tenant has a payment gateway yet.
+func Tenant(t domain.Tenant, mode caller.Mode) api.Tenant {
+	out := api.Tenant{
+		Id: t.ID.String(), Object: "tenant", Name: t.Name, Slug: t.Slug, Timezone: t.Timezone,
+		Currency: t.Currency, Country: orNull(t.Country), Mode: api.Mode(mode),
+	}
+	out.BookingPolicy.AutoConfirm = t.AutoConfirm
+	out.BookingPolicy.HoldTtlMinutes = orNull(t.HoldTTLMinutes)
+	out.BookingPolicy.MinNoticeMinutes = orNull(t.MinNoticeMinutes)
+	out.BookingPolicy.MaxAdvanceDays = orNull(t.MaxAdvanceDays)
+	out.BookingPolicy.ConfirmOnDeposit = t.ConfirmOnDeposit
+	out.Payments.Provider = nullable.NewNullNullable[string]()
+	return out
+}
+
+// Me is the body of GET /me for an API key that may make limit requests a minute.
+func Me(k domain.Key, limit int) api.Me {
+	out := api.Me{
+		Id: k.ID.String(), Object: "credential", Type: api.ApiKey, Mode: api.Mode(k.Mode()),
+		Scopes: k.Scopes, TenantId: k.TenantID.String(), Name: nullable.NewNullNullable[string](),
+	}
+	if k.Name != "" {
+		out.Name = nullable.NewNullableWithValue(k.Name)
+	}
+	out.RateLimit.Limit, out.RateLimit.WindowSeconds = limit, RateWindowSeconds
+	return out
+}
+
+// InternalTenant is a tenant as other services need it: the answer of the internal call and the object of
+// tenant.updated.
+func InternalTenant(t domain.Tenant) internalapi.Tenant {
+	return internalapi.Tenant{
+		ID: t.ID.String(), Slug: t.Slug, Name: t.Name, Timezone: t.Timezone, Currency: t.Currency,
+		Country: t.Country, PolicyVersion: t.Version, BookingPolicy: internalapi.BookingPolicy(t.Policy),
+	}
+}
+
+// Principal is the answer to a look-up.
+func Principal(p domain.Principal) internalapi.Principal {
+	return internalapi.Principal{
+		ID: p.KeyID.String(), Kind: "api_key", Name: p.Name, Mode: string(domain.ModeOf(p.Livemode)), Scopes: p.Scopes,
+		TenantID: p.TenantID.String(), Timezone: p.Timezone, Currency: p.Currency,
+		PolicyVersion: p.PolicyVersion, Version: p.Version, Revoked: p.Revoked,
+	}
+}
+
+func orNull[T any](v *T) nullable.Nullable[T] {
+	if v == nil {
+		return nullable.NewNullNullable[T]()
+	}
+	return nullable.NewNullableWithValue(*v)
+}

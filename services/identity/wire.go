@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/kafkax"
+	"holdfast.dev/libs/obs"
+	"holdfast.dev/libs/outbox"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/redisx"
+	"holdfast.dev/libs/service"
+	"holdfast.dev/proto"
+	"holdfast.dev/services/identity/internal/api"
+	"holdfast.dev/services/identity/internal/app"
+	"holdfast.dev/services/identity/internal/store"
+	"holdfast.dev/services/identity/migrations"
+)
+
+// wire builds the serving process, top to bottom; what is registered last stops first.
+func wire(ctx context.Context, rt *service.Runtime, cfg config) error {
+	keys, err := caller.ParseKeys(cfg.CallerVerifyKeys)
+	if err != nil {
+		return err
+	}
+	c, err := contract.Load(proto.OpenAPI)
+	if err != nil {
+		return err
+	}
+	db, err := pg.Open(ctx, cfg.DatabaseURL, pg.Options{MaxConns: cfg.DatabaseMaxConns, Tracer: obs.NewPostgres()})
+	if err != nil {
+		return err
+	}
+	rt.OnStop("postgres", func(context.Context) error { db.Close(); return nil })
+	rt.Ready("postgres", db.Ping)
+	worker, err := pg.Open(ctx, cfg.WorkerDatabaseURL, pg.Options{MaxConns: 4, Tracer: obs.NewPostgres()})
+	if err != nil {
+		return err
+	}
+	rt.OnStop("postgres worker", func(context.Context) error { worker.Close(); return nil })
+	redis, err := redisx.Open(cfg.RedisURL, redisx.Options{Timeout: time.Duration(cfg.RedisTimeoutMS) * time.Millisecond, PoolSize: 4})
+	if err != nil {
+		return err
+	}
+	rt.OnStop("redis", func(context.Context) error { return redis.Close() })
+
+	writer := kafkax.NewWriter(cfg.KafkaBrokers, cfg.KafkaTopicPrefix)
+	rt.OnStop("kafka", func(context.Context) error { return writer.Close() })
+	relay := outbox.NewRelay(worker, writer, rt.Log, rt.Metrics)
+	rt.Go("relay", func(ctx context.Context) error {
+		topics := []kafkax.Topic{{Name: app.Topic, Partitions: cfg.KafkaPartitions}}
+		if err := kafkax.EnsureTopics(ctx, cfg.KafkaBrokers, cfg.KafkaTopicPrefix, topics); err != nil {
+			return err // started again with back-off: identity serves without Kafka
+		}
+		return relay.Run(ctx)
+	})
+
+	identity := &app.App{
+		DB: db, Worker: worker, Redis: store.Redis{Client: redis}, Scopes: proto.Scopes,
+		Now: time.Now, Log: rt.Log, Wake: relay.Wake,
+	}
+	rt.Go("signals", identity.KeepTelling)
+	lastUse := &app.LastUse{Worker: worker, Log: rt.Log}
+	rt.Go("last use", lastUse.Run)
+
+	door := &api.API{
+		DB: db, LastUse: lastUse, Verifier: &caller.Verifier{Self: "identity", Keys: keys},
+		RateLimit: cfg.RateLimit, Now: time.Now,
+	}
+	handler, err := door.Handler(c)
+	if err != nil {
+		return err
+	}
+	rt.HTTP(rt.Common.HTTPAddr, handler)
+	return nil
+}
+
+// migrate brings identity's database to this version's schema.
+func migrate(ctx context.Context) error {
+	var c toolConfig
+	if err := service.Load(&c); err != nil {
+		return err
+	}
+	if c.MigrateDatabaseURL == "" {
+		var err error
+		if c, err = loadTools(); err != nil {
+			return err
+		}
+	}
+	return pg.Migrate(ctx, c.MigrateDatabaseURL, migrations.Files, pg.Roles{App: c.AppRole, Worker: c.WorkerRole})
+}
+
+// openTools builds the use cases for one command; close gives the connections back.
+func openTools(ctx context.Context) (identity *app.App, closeAll func(), err error) {
+	c, err := loadTools()
+	if err != nil {
+		return nil, nil, err
+	}
+	if c.RedisURL == "" {
+		return nil, nil, errors.New("REDIS_URL is not set, and no .run/env names it")
+	}
+	redis, err := redisx.Open(c.RedisURL, redisx.Options{Timeout: time.Second, PoolSize: 2})
+	if err != nil {
+		return nil, nil, err
+	}
+	db, err := pg.Open(ctx, c.DatabaseURL, pg.Options{MaxConns: 2})
+	if err != nil {
+		_ = redis.Close()
+		return nil, nil, err
+	}
+	worker, err := pg.Open(ctx, c.WorkerDatabaseURL, pg.Options{MaxConns: 2})
+	if err != nil {
+		_ = redis.Close()
+		db.Close()
+		return nil, nil, err
+	}
+	identity = &app.App{
+		DB: db, Worker: worker, Redis: store.Redis{Client: redis}, Scopes: proto.Scopes,
+		Now: time.Now, Log: slog.New(slog.DiscardHandler), // commands say themselves what failed
+	}
+	return identity, func() { worker.Close(); db.Close(); _ = redis.Close() }, nil
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/caarlos0/env/v11"
+)
+
+// config is what the environment says about `local up`.
+type config struct {
+	DatabaseURL  string `env:"DATABASE_URL"`                           // an administrator's; a private PostgreSQL when empty
+	RedisURL     string `env:"REDIS_URL"`                              // a private Redis when empty
+	KafkaBrokers string `env:"KAFKA_BROKERS"`                          // comma list; a private broker when empty
+	Kafka        string `env:"KAFKA" envDefault:"auto"`                // auto, apache or embedded
+	Prefix       string `env:"HOLDFAST_PREFIX" envDefault:"holdfast_"` // of databases and roles
+	GatewayPort  int    `env:"GATEWAY_PORT"`                           // 8080, or another one when that is taken
+	Logs         string `env:"LOCAL_LOGS" envDefault:"all"`            // lines of the services on the terminal: all or warn
+}
+
+const defaultGatewayPort = 8080
+
+func readConfig() (config, error) {
+	c, err := env.ParseAs[config]()
+	if err != nil {
+		return c, err
+	}
+	if !slices.Contains([]string{"auto", "apache", "embedded"}, c.Kafka) {
+		return c, fmt.Errorf("KAFKA is auto, apache or embedded, not %q", c.Kafka)
+	}
+	if !slices.Contains([]string{"all", "warn"}, c.Logs) {
+		return c, fmt.Errorf("LOCAL_LOGS is all or warn, not %q", c.Logs)
+	}
+	return c, nil
+}
+
+// checkout is the folder that holds bin/: everything private lies in its .run/.
+func checkout() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	if self, err = filepath.EvalSymlinks(self); err != nil {
+		return "", err
+	}
+	bin := filepath.Dir(self)
+	if filepath.Base(bin) != "bin" {
+		return "", errors.New("local must be built as bin/local of a checkout: run `make build`")
+	}
+	return filepath.Dir(bin), nil
+}
+
+// inherited is our own environment without the addresses that are the
+// administrator's and none of a service's business.
+func inherited() []string {
+	return slices.DeleteFunc(os.Environ(), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.Contains([]string{"DATABASE_URL", "REDIS_URL", "KAFKA_BROKERS", "HTTP_ADDR", "METRICS_ADDR"}, name)
+	})
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"holdfast.dev/services/local/internal/supervise"
+)
+
+// console prints the stack's own progress and, prefixed and coloured, the
+// lines of its processes.
+type console struct {
+	out    io.Writer
+	colour bool
+	all    atomic.Bool // show every line of the services, else warnings only
+	began  time.Time
+	dir    string // folder of the log files; none when empty
+
+	mu    sync.Mutex
+	files map[string]*os.File
+}
+
+func newConsole(out *os.File, dir string) *console {
+	info, err := out.Stat()
+	terminal := err == nil && info.Mode()&os.ModeCharDevice != 0
+	return &console{
+		out: out, colour: terminal && os.Getenv("NO_COLOR") == "",
+		began: time.Now(), dir: dir, files: map[string]*os.File{},
+	}
+}
+
+// say prints one line of progress with the seconds since the start.
+func (c *console) say(format string, args ...any) {
+	c.print(fmt.Sprintf("%6.1fs  ", time.Since(c.began).Seconds()) + fmt.Sprintf(format, args...))
+}
+
+func (c *console) print(text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, _ = fmt.Fprintln(c.out, text)
+}
+
+// partLog takes the output of a part: into its file only.
+func (c *console) partLog(name string) io.Writer {
+	file, err := c.file(name)
+	if err != nil {
+		return io.Discard
+	}
+	return file
+}
+
+// serviceLog takes the output of a service: into its file, and on the terminal.
+func (c *console) serviceLog(name string) io.Writer {
+	prefix := c.paint(name)
+	return io.MultiWriter(c.partLog(name), &supervise.LineWriter{Line: func(line []byte) {
+		if c.all.Load() || grave(line) {
+			c.print(prefix + string(line))
+		}
+	}})
+}
+
+func (c *console) file(name string) (*os.File, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dir == "" {
+		return nil, os.ErrNotExist
+	}
+	if f := c.files[name]; f != nil {
+		return f, nil
+	}
+	f, err := os.OpenFile(filepath.Join(c.dir, name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err == nil {
+		c.files[name] = f
+	}
+	return f, err
+}
+
+// grave tells a line that should be seen at once: a warning, an error, or
+// something that is no log line, such as a panic.
+func grave(line []byte) bool {
+	if len(bytes.TrimSpace(line)) == 0 {
+		return false
+	}
+	return line[0] != '{' || bytes.Contains(line, []byte(`"level":"WARN"`)) || bytes.Contains(line, []byte(`"level":"ERROR"`))
+}
+
+var palette = []int{36, 32, 33, 35, 34, 31, 96, 92, 93, 95}
+
+func (c *console) paint(name string) string {
+	text := fmt.Sprintf("%-10s| ", name)
+	if !c.colour {
+		return text
+	}
+	sum := 0
+	for _, b := range []byte(name) {
+		sum += int(b)
+	}
+	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", palette[sum%len(palette)], text)
+}
+
+// tail is the end of a log, for an error message.
+func (c *console) tail(name string, lines int) string {
+	if c.dir == "" {
+		return ""
+	}
+	text, err := os.ReadFile(filepath.Join(c.dir, name+".log"))
+	if err != nil {
+		return ""
+	}
+	all := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"holdfast.dev/services/local/internal/supervise"
+)
+
+// stopLimit is how long `down` waits: each process has at most 20 s.
+const stopLimit = 2 * time.Minute
+
+func downCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "down",
+		Short: "Stop this checkout's platform and wait until nothing is left",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return down(cmd.Context())
+		},
+	}
+}
+
+func cleanCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "clean",
+		Short: "Stop this checkout's platform and remove its data, keys and logs",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return clean(cmd.Context())
+		},
+	}
+}
+
+// down signals the running supervisor, waits for it, and ends what a killed
+// one left. Nothing running is no error.
+func down(ctx context.Context) error {
+	root, err := checkout()
+	if err != nil {
+		return err
+	}
+	run := filepath.Join(root, ".run")
+	if _, err := os.Stat(run); err != nil {
+		return nil //nolint:nilerr // never started
+	}
+	release, err := lock(run)
+	if errors.Is(err, errRunning) {
+		pid := supervisorPID(run)
+		if pid == 0 {
+			return fmt.Errorf("%w, but .run/pids/local does not tell its process", errRunning)
+		}
+		if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
+			return fmt.Errorf("signalling process %d: %w", pid, err)
+		}
+		release, err = awaitLock(ctx, run, stopLimit)
+	}
+	if err != nil {
+		return err
+	}
+	defer release()
+	data, err := dataDir(root, run)
+	if err != nil {
+		return err
+	}
+	supervise.CleanUp(filepath.Join(run, "pids"), marks(root, data)...)
+	_ = os.Remove(filepath.Join(run, "env"))
+	return nil
+}
+
+func clean(ctx context.Context) error {
+	if err := down(ctx); err != nil {
+		return err
+	}
+	root, err := checkout()
+	if err != nil {
+		return err
+	}
+	if os.Geteuid() == 0 {
+		if err := os.RemoveAll(rootData(root)); err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(filepath.Join(root, ".run"))
+}

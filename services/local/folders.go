@@ -1,0 +1,56 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"holdfast.dev/services/local/internal/parts"
+	"holdfast.dev/services/local/internal/supervise"
+)
+
+// dataDir makes the folder of the parts' data: .run/data, or, as root, a
+// folder that the servers' user can reach, which .run/data links to.
+func dataDir(root, run string) (string, error) {
+	link := filepath.Join(run, "data")
+	if os.Geteuid() != 0 {
+		return link, os.MkdirAll(link, 0o700)
+	}
+	dir := rootData(root)
+	if err := os.MkdirAll(parts.RootData, 0o755); err != nil { //nolint:gosec // only the folders in it are private
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	if there, err := os.Readlink(link); err == nil && there == dir {
+		return dir, nil
+	}
+	if err := os.Remove(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	return dir, os.Symlink(dir, link)
+}
+
+// rootData is named by the checkout's path, so that two checkouts never meet.
+func rootData(root string) string {
+	sum := sha256.Sum256([]byte(root))
+	return filepath.Join(parts.RootData, hex.EncodeToString(sum[:6]))
+}
+
+// marks tell this checkout's processes from strangers: the variable that each
+// carries (whole, so that a longer path is another one), or a path in its data.
+func marks(root, data string) []string {
+	return []string{supervise.OwnerEnv + "=" + root + "\x00", data + "/"}
+}
+
+// rotateLogs keeps the logs of one earlier start.
+func rotateLogs(dir string) {
+	files, _ := filepath.Glob(filepath.Join(dir, "*.log"))
+	for _, file := range files {
+		_ = os.Rename(file, file+".old")
+	}
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"holdfast.dev/services/local/internal/seed"
+)
+
+// seed fills the running platform through its own tools and public API.
+func (p *platform) seed(ctx context.Context) (seed.Result, error) {
+	tool := func(name string) seed.Tool {
+		return func(ctx context.Context, args ...string) ([]byte, error) {
+			for _, s := range services {
+				if s.name != name {
+					continue
+				}
+				out, err := p.tool(ctx, s, args...)
+				if err != nil {
+					err = fmt.Errorf("bin/%s %s: %w\n%s", name, strings.Join(args, " "), err, out)
+				}
+				return out, err
+			}
+			return nil, errors.New("no such service: " + name)
+		}
+	}
+	s := seed.Seeder{Base: p.publicURL() + "/api/v1", Identity: tool("identity"), Bookings: tool("bookings"), State: p.state}
+	r, err := s.Run(ctx)
+	if err != nil {
+		return r, fmt.Errorf("seeding: %w", err)
+	}
+	p.screen.say("tenants demo and other are seeded")
+	return r, nil
+}
+
+func (p *platform) envFile() string { return filepath.Join(p.run, "env") }
+
+// writeEnv writes .run/env in one step: whoever finds it finds all of it, and
+// a platform that is healthy.
+func (p *platform) writeEnv(r seed.Result) error {
+	public := p.publicURL()
+	lines := []string{
+		"BASE_URL=" + public + "/api/v1",
+		"LEGACY_BASE_URL=" + public + "/v1",
+		"AUTH_URL=" + public,
+		"DEMO_TEST_KEY=" + r.TestKey,
+		"DEMO_LIVE_KEY=" + r.LiveKey,
+		"OTHER_TEST_KEY=" + r.OtherKey,
+		"POSTGRES_URL=" + p.postgresURL,
+		"REDIS_URL=" + p.redisURL,
+		"KAFKA_BROKERS=" + p.brokers[0],
+		"HOLDFAST_PREFIX=" + p.config.Prefix,
+	}
+	return replaceFile(p.envFile(), lines)
+}
+
+// writeServiceEnvs writes what each service is started with to
+// .run/services/<name>.env, for its command line and for debugging.
+func (p *platform) writeServiceEnvs() error {
+	dir := filepath.Join(p.run, "services")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for _, s := range services {
+		if err := replaceFile(filepath.Join(dir, s.name+".env"), p.settings(s)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func replaceFile(path string, lines []string) error {
+	if err := os.WriteFile(path+".new", []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// greet prints what a first visitor needs.
+func (p *platform) greet(r seed.Result) {
+	public := p.publicURL()
+	p.screen.print(fmt.Sprintf(`
+  API        %[1]s/api/v1     (also %[1]s/v1)
+  Docs       %[1]s/docs%[2]s
+  Test key   %[3]s
+  Live key   %[4]s
+  Postgres, Redis, Kafka and the other keys: .run/env   Logs: .run/logs/
+`, public, docsNote(), r.TestKey, r.LiveKey))
+	p.screen.print(firstCall(public+"/api/v1", r))
+	p.screen.print("\n  Ctrl-C or `make down` stops everything.\n")
+}
+
+// docsNote says what /docs lacks where its page could not be built.
+func docsNote() string {
+	if _, err := exec.LookPath("node"); err != nil {
+		return "  (a plain page: Node is not installed)"
+	}
+	return ""
+}
+
+// firstCall is a command that makes a customer and books a unit with a
+// deposit for it; pasted twice, the second booking is refused with 409.
+func firstCall(base string, r seed.Result) string {
+	headers := fmt.Sprintf(`-H 'Authorization: Bearer %s' -H 'Content-Type: application/json'`, r.TestKey)
+	customer := fmt.Sprintf(`curl -sS %s/customers %s -d '{"first_name":"Grace","email":"grace@example.com"}'`, base, headers)
+	if r.Booking == nil {
+		return customer
+	}
+	end := ""
+	if r.Booking.End != "" {
+		end = fmt.Sprintf(`,"event_end_time":%q`, r.Booking.End)
+	}
+	return fmt.Sprintf(`curl -sS %s/bookings %s -d '{"customer_id":"'$(%s | grep -o 'cu_[a-z0-9]*' | head -1)'","package_id":%q,"unit_id":%q,"event_date":%q,"event_start_time":%q%s}'`,
+		base, headers, customer, r.Booking.PackageID, r.Booking.UnitID, r.Booking.Date, r.Booking.Start, end)
+}

@@ -1,0 +1,104 @@
+package parts
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Roles of each database: owner migrates and is above row-level security, app
+// serves requests under it, worker does what concerns all tenants.
+var Roles = []string{"owner", "app", "worker"}
+
+// Database is one service's database with its three roles.
+type Database struct {
+	Name      string
+	Passwords map[string]string // by role
+}
+
+// Role is the full name of a role.
+func (d Database) Role(role string) string { return d.Name + "_" + role }
+
+// EnsureDatabase makes the database, its roles and extensions as far as they
+// are missing, with the administrator's connection. Passwords are set anew.
+func EnsureDatabase(ctx context.Context, adminURL string, d Database) error {
+	conn, err := pgx.Connect(ctx, adminURL)
+	if err != nil {
+		return fmt.Errorf("connecting as administrator: %w", err)
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	if err := d.roles(ctx, conn); err != nil {
+		return err
+	}
+	if err := d.create(ctx, conn); err != nil {
+		return err
+	}
+	inside, err := url.Parse(adminURL)
+	if err != nil {
+		return fmt.Errorf("the administrator's URL: %w", err)
+	}
+	inside.Path = "/" + d.Name
+	own, err := pgx.Connect(ctx, inside.String())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = own.Close(ctx) }()
+	return run(ctx, own,
+		"create extension if not exists btree_gist",
+		"create extension if not exists pgcrypto",
+		"alter schema public owner to "+quote(d.Role("owner")))
+}
+
+func (d Database) roles(ctx context.Context, conn *pgx.Conn) error {
+	for _, role := range Roles {
+		name, attributes := d.Role(role), "login nobypassrls"
+		if role == "owner" {
+			attributes = "login bypassrls"
+		}
+		var exists bool
+		if err := conn.QueryRow(ctx, "select exists (select from pg_roles where rolname = $1)", name).Scan(&exists); err != nil {
+			return err
+		}
+		verb := "create"
+		if exists {
+			verb = "alter"
+		}
+		err := run(ctx, conn, fmt.Sprintf("%s role %s with %s password %s", verb, quote(name), attributes, literal(d.Passwords[role])))
+		if err != nil {
+			return fmt.Errorf("role %s (DATABASE_URL must be a superuser's): %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (d Database) create(ctx context.Context, conn *pgx.Conn) error {
+	var exists bool
+	if err := conn.QueryRow(ctx, "select exists (select from pg_database where datname = $1)", d.Name).Scan(&exists); err != nil {
+		return err
+	}
+	if !exists {
+		if err := run(ctx, conn, "create database "+quote(d.Name)+" owner "+quote(d.Role("owner"))); err != nil {
+			return err
+		}
+	}
+	return run(ctx, conn,
+		"revoke all on database "+quote(d.Name)+" from public",
+		fmt.Sprintf("grant connect on database %s to %s, %s", quote(d.Name), quote(d.Role("app")), quote(d.Role("worker"))))
+}
+
+func run(ctx context.Context, conn *pgx.Conn, statements ...string) error {
+	for _, s := range statements {
+		if _, err := conn.Exec(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func quote(name string) string { return pgx.Identifier{name}.Sanitize() }
+
+// literal quotes a string that no parameter can carry, as in `create role`.
+func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }

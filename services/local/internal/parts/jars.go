@@ -1,0 +1,134 @@
+package parts
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+)
+
+//go:embed pom.xml
+var pom []byte
+
+// kafkaFolder names the jars by version, so that another version is fetched
+// beside them.
+const kafkaFolder = "kafka-4.3.0"
+
+// Java finds a java command of version 17 or later.
+func Java(ctx context.Context) (string, error) {
+	candidates := []string{"java"}
+	if home := os.Getenv("JAVA_HOME"); home != "" {
+		candidates = []string{filepath.Join(home, "bin", "java"), "java"}
+	}
+	for _, name := range candidates {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			continue
+		}
+		out, err := exec.CommandContext(ctx, path, "-version").CombinedOutput() //nolint:gosec // java from the path
+		if err == nil && javaMajor(string(out)) >= 17 {
+			return path, nil
+		}
+	}
+	return "", errors.New("no JDK 17 or later")
+}
+
+var javaVersion = regexp.MustCompile(`version "(\d+)`)
+
+func javaMajor(text string) int {
+	found := javaVersion.FindStringSubmatch(text)
+	if found == nil {
+		return 0
+	}
+	major, _ := strconv.Atoi(found[1])
+	return major
+}
+
+// CacheDir is where Kafka's jars stay for all checkouts. As root it must be a
+// folder that the servers' user can read, which root's home is not.
+func CacheDir() (string, error) {
+	if os.Geteuid() == 0 {
+		return filepath.Join(RootData, "cache"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(home, ".cache", "holdfast"), nil
+}
+
+// RootData is the folder below which everything of a root user's stack lies.
+const RootData = "/var/lib/holdfast"
+
+// Jars returns the folder of Kafka's jars, taking them through Maven when they
+// are not there yet. The folder appears whole or not at all.
+func Jars(ctx context.Context, say func(string, ...any)) (string, error) {
+	cache, err := CacheDir()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cache, kafkaFolder)
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	mvn, err := exec.LookPath("mvn")
+	if err != nil {
+		return "", errors.New("no Maven")
+	}
+	say("taking Apache Kafka through Maven (44 MB, once)")
+	if err := os.MkdirAll(cache, 0o755); err != nil { //nolint:gosec // public jars, read by the servers' user
+		return "", err
+	}
+	work, err := os.MkdirTemp(cache, "maven-")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = os.RemoveAll(work) }()
+	return dir, fetchJars(ctx, mvn, work, dir)
+}
+
+func fetchJars(ctx context.Context, mvn, work, dir string) error {
+	pomFile, jars := filepath.Join(work, "pom.xml"), filepath.Join(work, "jars")
+	if err := os.WriteFile(pomFile, pom, 0o600); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, mvn, "-B", "-q", "-f", pomFile, //nolint:gosec // mvn from the path
+		"dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory="+jars)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("mvn: %w: %s", err, lastLine(string(out)))
+	}
+	if err := os.Chmod(jars, 0o755); err != nil { //nolint:gosec // public jars
+		return err
+	}
+	err := os.Rename(jars, dir)
+	if _, there := os.Stat(dir); there == nil {
+		return nil // made by another checkout meanwhile
+	}
+	return err
+}
+
+// ChooseKafka turns auto into the broker this machine can run, with the reason
+// when it is not Apache Kafka, and finds what that broker needs.
+func ChooseKafka(ctx context.Context, wanted string, say func(string, ...any)) (Kafka, string, error) {
+	if wanted == Embedded {
+		return Kafka{Kind: Embedded}, "asked for", nil
+	}
+	java, err := Java(ctx)
+	jars := ""
+	if err == nil {
+		jars, err = Jars(ctx, say)
+	}
+	switch {
+	case err == nil:
+		return Kafka{Kind: Apache, Java: java, Jars: jars}, "", nil
+	case wanted == Apache:
+		return Kafka{}, "", fmt.Errorf("Apache Kafka was asked for, but this machine has %w", err) //nolint:staticcheck // a name
+	default:
+		return Kafka{Kind: Embedded}, err.Error(), nil
+	}
+}

@@ -1,0 +1,80 @@
+package parts
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"runtime"
+	"strconv"
+	"sync"
+)
+
+// The range that ports are taken from: below the one the kernel gives to
+// outgoing connections, so that no client is sitting on a chosen port.
+const (
+	lowestPort  = 20000
+	highestPort = 32000
+)
+
+// Ports hands out free loopback ports, none of them twice: a port counts as
+// given from the moment it is chosen, long before its server listens, and to
+// every checkout on the machine. The zero value is ready.
+type Ports struct {
+	mu     sync.Mutex
+	given  map[int]bool
+	claims []net.Listener
+}
+
+// Free returns wanted when it is free, else any free loopback port.
+func (p *Ports) Free(wanted int) (int, error) {
+	if wanted != 0 && p.Take(wanted) {
+		return wanted, nil
+	}
+	for range 200 {
+		port := lowestPort + rand.IntN(highestPort-lowestPort) //nolint:gosec // no secret
+		if p.Take(port) {
+			return port, nil
+		}
+	}
+	return 0, fmt.Errorf("no free port between %d and %d", lowestPort, highestPort)
+}
+
+// Take takes the port when it is free, and tells whether it was.
+func (p *Ports) Take(port int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.given[port] || !listenable(port) || !p.claim(port) {
+		return false
+	}
+	if p.given == nil {
+		p.given = map[int]bool{}
+	}
+	p.given[port] = true
+	return true
+}
+
+// claim tells other checkouts that the port is ours, by a name in Linux's
+// abstract socket space, which vanishes with this process. Elsewhere two
+// starts in the same second may collide.
+func (p *Ports) claim(port int) bool {
+	if runtime.GOOS != "linux" {
+		return true
+	}
+	l, err := net.Listen("unix", "@holdfast-port-"+strconv.Itoa(port)) //nolint:noctx // returns at once
+	if err == nil {
+		p.claims = append(p.claims, l)
+	}
+	return err == nil
+}
+
+// listenable tells whether nobody listens on the port.
+func listenable(port int) bool {
+	l, err := net.Listen("tcp", Loopback(port)) //nolint:noctx // returns at once
+	if err != nil {
+		return false
+	}
+	return l.Close() == nil
+}
+
+// Loopback is the address of a port on this machine only.
+func Loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

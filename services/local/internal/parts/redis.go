@@ -1,0 +1,95 @@
+package parts
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"holdfast.dev/services/local/internal/supervise"
+)
+
+// Redis says how the private Redis is run.
+type Redis struct {
+	Path      string // redis-server
+	Port      int
+	Password  string
+	Throwaway bool // for tests: nothing is written to disk
+}
+
+// URL is the connection string of database 0. It names the default user,
+// which redis-cli does not take for granted.
+func (r Redis) URL() string {
+	u := url.URL{Scheme: "redis", Host: Loopback(r.Port), Path: "/0", User: url.UserPassword("default", r.Password)}
+	return u.String()
+}
+
+// StartRedis starts Redis with a configuration file of its own and returns
+// when it answers.
+func (h *Host) StartRedis(ctx context.Context, r Redis) error {
+	dir, err := h.folder("redis")
+	if err != nil {
+		return err
+	}
+	conf := filepath.Join(dir, "redis.conf")
+	if err := h.write(conf, r.config(dir)); err != nil {
+		return err
+	}
+	err = h.Group.Start(supervise.Spec{
+		Name: "redis", Path: r.Path, Args: []string{conf},
+		Env: h.environment(dir), Dir: dir, User: h.User, Log: h.Log("redis"),
+	})
+	if err != nil {
+		return err
+	}
+	return h.await(ctx, "redis", r.ready)
+}
+
+func (r Redis) config(dir string) string {
+	persistence := "appendonly yes"
+	if r.Throwaway {
+		persistence = "appendonly no"
+	}
+	return fmt.Sprintf(`bind 127.0.0.1
+port %d
+dir %q
+requirepass %s
+save ""
+%s
+databases 64
+set-proc-title no
+daemonize no
+`, r.Port, dir, r.Password, persistence)
+}
+
+// ready asks for a PONG; while the append-only file is being read Redis
+// answers with an error instead.
+func (r Redis) ready(ctx context.Context) error {
+	dialer := net.Dialer{Timeout: time.Second}
+	conn, err := dialer.DialContext(ctx, "tcp", Loopback(r.Port))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	if err := conn.SetDeadline(time.Now().Add(2 * time.Second)); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(conn, "AUTH %s\r\nPING\r\n", r.Password); err != nil {
+		return err
+	}
+	lines := bufio.NewReader(conn)
+	for _, want := range []string{"+OK", "+PONG"} {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return err
+		}
+		if strings.TrimSpace(line) != want {
+			return fmt.Errorf("redis says %q", strings.TrimSpace(line))
+		}
+	}
+	return nil
+}

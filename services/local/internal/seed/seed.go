@@ -1,0 +1,140 @@
+// Package seed fills a fresh platform with two tenants, their keys, a small
+// believable catalogue, some customers and bookings. Seeding twice changes
+// nothing.
+package seed
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"holdfast.dev/services/local/internal/state"
+)
+
+// Tool runs a service's executable with arguments and returns what it printed.
+type Tool func(ctx context.Context, args ...string) ([]byte, error)
+
+// Seeder seeds one platform. All its fields are needed.
+type Seeder struct {
+	Base     string // …/api/v1
+	Identity Tool
+	Bookings Tool
+	State    *state.State // keeps the keys' secrets
+}
+
+// Result is what a first visitor needs.
+type Result struct {
+	TestKey, LiveKey, OtherKey string
+	Booking                    *Suggestion // nil when the catalogue offers none
+}
+
+// The two tenants; both start with the default booking policy.
+var tenants = []tenant{
+	{slug: "demo", name: "Demo Boats", timezone: "America/New_York", currency: "USD"},
+	{slug: "other", name: "Other Boats", timezone: "Europe/Berlin", currency: "EUR"},
+}
+
+type tenant struct{ slug, name, timezone, currency string }
+
+// Run seeds what is missing.
+func (s *Seeder) Run(ctx context.Context) (Result, error) {
+	ids, err := s.tenants(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	var r Result
+	for _, k := range []struct {
+		tenant, mode string
+		secret       *string
+	}{{"demo", "test", &r.TestKey}, {"demo", "live", &r.LiveKey}, {"other", "test", &r.OtherKey}} {
+		if *k.secret, err = s.key(ctx, k.tenant, k.mode); err != nil {
+			return Result{}, err
+		}
+	}
+	demo := tenants[0]
+	_, err = s.Bookings(ctx, "seed", "--tenant", ids[demo.slug], "--mode", "test",
+		"--currency", demo.currency, "--timezone", demo.timezone)
+	if err != nil {
+		return Result{}, fmt.Errorf("seeding the catalogue: %w", err)
+	}
+	api := &client{base: s.Base, key: r.TestKey}
+	if r.Booking, err = api.fill(ctx, demo); err != nil {
+		return Result{}, err
+	}
+	return r, s.State.Save()
+}
+
+type tenantRow struct {
+	ID   string `json:"id"`
+	Slug string `json:"slug"`
+}
+
+// tenants makes the tenants that are missing, and returns all ids by slug.
+func (s *Seeder) tenants(ctx context.Context) (map[string]string, error) {
+	out, err := s.Identity(ctx, "tenant", "list", "--json")
+	if err != nil {
+		return nil, fmt.Errorf("listing tenants: %w", err)
+	}
+	rows, err := tenantRows(out)
+	if err != nil {
+		return nil, fmt.Errorf("listing tenants: %w", err)
+	}
+	ids := map[string]string{}
+	for _, row := range rows {
+		ids[row.Slug] = row.ID
+	}
+	for _, t := range tenants {
+		if ids[t.slug] != "" {
+			continue
+		}
+		out, err := s.Identity(ctx, "tenant", "create", "--slug", t.slug, "--name", t.name,
+			"--timezone", t.timezone, "--currency", t.currency, "--json")
+		if err != nil {
+			return nil, fmt.Errorf("creating tenant %s: %w", t.slug, err)
+		}
+		var row tenantRow
+		if err := json.Unmarshal(out, &row); err != nil {
+			return nil, fmt.Errorf("creating tenant %s: %w", t.slug, err)
+		}
+		ids[t.slug] = row.ID
+	}
+	return ids, nil
+}
+
+// tenantRows reads a list, bare or in the API's envelope.
+func tenantRows(out []byte) ([]tenantRow, error) {
+	var rows []tenantRow
+	if json.Unmarshal(out, &rows) == nil {
+		return rows, nil
+	}
+	var page struct {
+		Data []tenantRow `json:"data"`
+	}
+	err := json.Unmarshal(out, &page)
+	return page.Data, err
+}
+
+// key returns the secret of the seeded key, which stays the same until its
+// database is gone.
+func (s *Seeder) key(ctx context.Context, slug, mode string) (string, error) {
+	name := "key." + slug + "." + mode
+	if secret := s.State.Given(name); secret != "" {
+		valid, err := (&client{base: s.Base, key: secret}).valid(ctx)
+		if err != nil || valid {
+			return secret, err
+		}
+	}
+	out, err := s.Identity(ctx, "key", "create", "--tenant", slug, "--mode", mode,
+		"--scopes", "all", "--name", "Seeded "+mode+" key", "--json")
+	if err != nil {
+		return "", fmt.Errorf("creating a %s key for %s: %w", mode, slug, err)
+	}
+	var made struct {
+		Secret string `json:"secret"`
+	}
+	if err := json.Unmarshal(out, &made); err != nil {
+		return "", fmt.Errorf("creating a %s key for %s: %w", mode, slug, err)
+	}
+	s.State.Give(name, made.Secret)
+	return made.Secret, s.State.Save() // at once: a secret is shown only once
+}

@@ -1,0 +1,102 @@
+// Package state keeps what one checkout's stack must remember between starts:
+// ports, passwords, keys, and the secrets of the seeded tenants.
+package state
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+)
+
+// State is the contents of .run/state.json. It holds secrets: mode 0600.
+type State struct {
+	Ports   map[string]int    `json:"ports"`   // by process, "gateway" or "gateway.metrics"
+	Secrets map[string]string `json:"secrets"` // by name, hexadecimal or as given
+
+	mu   sync.Mutex
+	path string
+}
+
+// Load reads the state at path; a file that does not exist yet is an empty
+// state.
+func Load(path string) (*State, error) {
+	s := &State{Ports: map[string]int{}, Secrets: map[string]string{}, path: path}
+	text, err := os.ReadFile(path) //nolint:gosec // .run/state.json of this checkout
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(text, s); err != nil {
+		return nil, fmt.Errorf("%s is damaged (make clean starts anew): %w", path, err)
+	}
+	return s, nil
+}
+
+// Save writes the state in one step, readable by its owner only. A state
+// without a path is kept in memory.
+func (s *State) Save() error {
+	if s.path == "" {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(s.path+".new", append(text, '\n'), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(s.path+".new", s.path)
+}
+
+// Port is the port that name had at the last start, 0 when it had none.
+func (s *State) Port(name string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.Ports[name]
+}
+
+// SetPort remembers the port of name.
+func (s *State) SetPort(name string, port int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Ports[name] = port
+}
+
+// Secret returns the 32 random bytes of that name in hexadecimal, made at the
+// first call.
+func (s *State) Secret(name string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.Secrets[name] == "" {
+		key := make([]byte, 32)
+		_, _ = rand.Read(key) // never fails
+		s.Secrets[name] = hex.EncodeToString(key)
+	}
+	return s.Secrets[name]
+}
+
+// Given is the secret of that name that was handed over, empty when none was.
+func (s *State) Given(name string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.Secrets[name]
+}
+
+// Give keeps a secret that somebody else made.
+func (s *State) Give(name, secret string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Secrets[name] = secret
+}
+
+// Memory is a state that is never written.
+func Memory() *State { return &State{Ports: map[string]int{}, Secrets: map[string]string{}} }

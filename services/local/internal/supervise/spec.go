@@ -1,0 +1,82 @@
+// Package supervise runs the stack's processes: it starts them as their own
+// process groups, restarts one that dies, stops them in reverse order, and
+// makes sure that they go when the supervisor itself is killed.
+package supervise
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// Spec says how one process is run.
+type Spec struct {
+	Name string   // also the name of the pid file
+	Path string   // the executable
+	Args []string // without the executable's own name
+	Env  []string // the whole environment, KEY=value
+	Dir  string   // working folder
+	User *syscall.Credential
+	Log  io.Writer // both output streams
+
+	Stop        syscall.Signal // asks for an orderly stop; SIGTERM when zero
+	Orphan      syscall.Signal // sent by the kernel when the supervisor dies; SIGKILL when zero
+	StopTimeout time.Duration  // then SIGKILL to the whole group; 10 s when zero
+	Once        bool           // not restarted when it dies
+}
+
+const defaultStopTimeout = 10 * time.Second
+
+func (s Spec) withDefaults() Spec {
+	if s.Stop == 0 {
+		s.Stop = syscall.SIGTERM
+	}
+	if s.Orphan == 0 {
+		s.Orphan = syscall.SIGKILL
+	}
+	if s.StopTimeout == 0 {
+		s.StopTimeout = defaultStopTimeout
+	}
+	return s
+}
+
+func (s Spec) command() *exec.Cmd {
+	cmd := exec.Command(s.Path, s.Args...) //nolint:gosec,noctx // the stack's own process table; stopped by signal, in order
+	cmd.Env, cmd.Dir = s.Env, s.Dir
+	cmd.Stdout, cmd.Stderr = s.Log, s.Log
+	cmd.WaitDelay = time.Second
+	cmd.SysProcAttr = childAttr(s)
+	return cmd
+}
+
+// WritePID writes a pid file in one step; an empty folder means none is kept.
+func WritePID(dir, name string, pid int) error {
+	if dir == "" {
+		return nil
+	}
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path+".new", []byte(strconv.Itoa(pid)+"\n"), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+func removePID(dir, name string) {
+	if dir != "" {
+		_ = os.Remove(filepath.Join(dir, name))
+	}
+}
+
+// signalGroup sends sig to the process group led by pid; a group that is gone
+// already is no error.
+func signalGroup(pid int, sig syscall.Signal) error {
+	if err := syscall.Kill(-pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return err
+	}
+	return nil
+}

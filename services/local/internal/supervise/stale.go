@@ -1,0 +1,80 @@
+package supervise
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// OwnerEnv is set in every child's environment to the checkout it belongs to,
+// so that a later start can tell its own left-overs from strangers that were
+// given the same process id.
+const OwnerEnv = "HOLDFAST_CHECKOUT"
+
+// CleanUp ends what an earlier, killed supervisor left: each process of a pid
+// file in dir that still carries one of marks in its environment or command
+// line. It returns the names of those it ended.
+func CleanUp(dir string, marks ...string) []string {
+	files, _ := filepath.Glob(filepath.Join(dir, "*"))
+	var names []string
+	for _, file := range files {
+		pid, err := readPID(file)
+		if err == nil && pid != os.Getpid() && Owned(pid, marks...) {
+			end(pid)
+			names = append(names, filepath.Base(file))
+		}
+		_ = os.Remove(file)
+	}
+	return names
+}
+
+// Owned tells whether the process carries one of marks in its environment or
+// command line.
+func Owned(pid int, marks ...string) bool {
+	for _, file := range []string{"environ", "cmdline"} {
+		text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), file))
+		if err != nil {
+			continue
+		}
+		for _, mark := range marks {
+			if mark != "" && bytes.Contains(text, []byte(mark)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func readPID(file string) (int, error) {
+	text, err := os.ReadFile(file) //nolint:gosec // a path below .run/
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(strings.TrimSpace(string(text)))
+}
+
+// end asks the process to stop, and kills it and its group after 10 s. SIGINT
+// is what Postgres takes for a fast stop; the others take it like SIGTERM.
+func end(pid int) {
+	_ = syscall.Kill(pid, syscall.SIGINT)
+	if gone(pid, defaultStopTimeout) {
+		return
+	}
+	_ = signalGroup(pid, syscall.SIGKILL)
+	_ = syscall.Kill(pid, syscall.SIGKILL)
+	gone(pid, time.Second)
+}
+
+// gone waits until no process has that id.
+func gone(pid int, limit time.Duration) bool {
+	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if syscall.Kill(pid, 0) == syscall.ESRCH {
+			return true
+		}
+	}
+	return false
+}

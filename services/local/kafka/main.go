@@ -1,0 +1,64 @@
+// Command local-kafka is the embedded Kafka-protocol broker of the development
+// stack: one broker on a loopback port that keeps its topics in a folder. It
+// stands in for Apache Kafka where no JDK is installed, and is no part of
+// production.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+)
+
+// retentionMS is a week: the longest that the platform's inbox rows outlive.
+const retentionMS = "604800000"
+
+func main() {
+	port := flag.Int("port", 0, "loopback port to listen on")
+	data := flag.String("data", "", "folder that keeps topics, offsets and groups")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *port, *data); err != nil {
+		fmt.Fprintln(os.Stderr, "local-kafka:", err)
+		os.Exit(1)
+	}
+}
+
+// run serves until ctx ends, then writes everything to data and returns.
+func run(ctx context.Context, port int, data string) error {
+	if port == 0 || data == "" {
+		return fmt.Errorf("-port and -data are both needed")
+	}
+	cluster, err := kfake.NewCluster(
+		kfake.NumBrokers(1),
+		kfake.Ports(port),
+		kfake.ClusterID("holdfast-local"),
+		kfake.DataDir(data),
+		kfake.DefaultNumPartitions(12),
+		kfake.GroupMinSessionTimeout(time.Second),
+		kfake.BrokerConfigs(map[string]string{"log.retention.ms": retentionMS}),
+		kfake.WithLogger(kfake.BasicLogger(os.Stderr, kfake.LogLevelWarn)),
+	)
+	if err != nil {
+		return err
+	}
+	defer cluster.Close()
+	fmt.Fprintln(os.Stderr, "listening on", cluster.ListenAddrs()[0])
+	trim := time.NewTicker(time.Minute)
+	defer trim.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-trim.C:
+			cluster.ApplyRetention()
+		}
+	}
+}

@@ -1,0 +1,44 @@
+// Command local runs Holdfast on one machine: `up` starts the whole platform,
+// `with` starts throw-away parts around one command. It is no part of
+// production.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	err := command().ExecuteContext(ctx)
+	var exit exitCode
+	switch {
+	case errors.As(err, &exit):
+		os.Exit(int(exit))
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "local:", err)
+		os.Exit(1)
+	}
+}
+
+// exitCode is the code of a command that was run and failed by itself.
+type exitCode int
+
+func (e exitCode) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+func command() *cobra.Command {
+	root := &cobra.Command{
+		Use:          "local",
+		Short:        "Holdfast on one machine",
+		SilenceUsage: true, SilenceErrors: true,
+	}
+	root.AddCommand(upCommand(), downCommand(), cleanCommand(), withCommand())
+	return root
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"holdfast.dev/services/local/internal/supervise"
+)
+
+// A service that dies so often before it is ready will not become so.
+const (
+	tooManyDeaths = 4
+	readyLimit    = time.Minute
+)
+
+// startServices starts every service and returns when all are ready.
+func (p *platform) startServices(ctx context.Context) error {
+	for _, s := range services {
+		err := p.group.Start(supervise.Spec{
+			Name: s.name, Path: p.binary(s.name), Env: p.environment(s), Dir: p.root,
+			Log: p.screen.serviceLog(s.name), StopTimeout: 20 * time.Second,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	all, ctx := errgroup.WithContext(ctx)
+	for _, s := range services {
+		all.Go(func() error { return p.awaitService(ctx, s.name) })
+	}
+	if err := all.Wait(); err != nil {
+		return err
+	}
+	names := make([]string, len(services))
+	for i, s := range services {
+		names[i] = s.name
+	}
+	p.screen.say("%s are healthy", strings.Join(names, ", "))
+	return nil
+}
+
+func (p *platform) awaitService(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	address := "http://" + p.address(name) + "/readyz"
+	for {
+		err := answersOK(ctx, address)
+		if err == nil {
+			return nil
+		}
+		if p.group.Deaths(name) >= tooManyDeaths {
+			return p.explain(name, fmt.Errorf("%s does not start", name))
+		}
+		select {
+		case <-ctx.Done():
+			return p.explain(name, fmt.Errorf("%s is not ready after %v: %w", name, readyLimit, err))
+		case <-time.After(30 * time.Millisecond):
+		}
+	}
+}
+
+func answersOK(ctx context.Context, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", address, resp.Status)
+	}
+	return nil
+}

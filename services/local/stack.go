@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sync/errgroup"
+
+	"holdfast.dev/services/local/internal/parts"
+	"holdfast.dev/services/local/internal/state"
+	"holdfast.dev/services/local/internal/supervise"
+)
+
+// stack is one set of parts, and where it can be reached once it runs.
+type stack struct {
+	screen    *console
+	state     *state.State
+	group     *supervise.Group
+	ports     parts.Ports
+	data      string // folder of the parts' data
+	mark      string // what tells our processes from strangers
+	throwaway bool
+
+	postgresURL string   // administrator's
+	redisURL    string   //
+	brokers     []string // comma lists, in the order of wanted.kafka
+}
+
+// wanted says which parts to start, and which are given.
+type wanted struct {
+	postgresURL, redisURL, brokers string   // used instead when given
+	kafka                          []string // kinds: auto, apache, embedded
+}
+
+// startParts starts the parts that are not given, all at once, and returns
+// when each of them answers.
+func (s *stack) startParts(ctx context.Context, w wanted) error {
+	s.postgresURL, s.redisURL = w.postgresURL, w.redisURL
+	if w.brokers != "" {
+		s.brokers, w.kafka = []string{w.brokers}, nil
+	}
+	bin, redis, err := parts.Find(ctx, w.postgresURL == "", w.redisURL == "", s.screen.say)
+	if err != nil {
+		return err
+	}
+	host, err := s.host()
+	if err != nil {
+		return err
+	}
+	all, ctx := errgroup.WithContext(ctx)
+	if w.postgresURL == "" {
+		all.Go(func() error { return s.startPostgres(ctx, host, bin) })
+	}
+	if w.redisURL == "" {
+		all.Go(func() error { return s.startRedis(ctx, host, redis) })
+	}
+	if len(w.kafka) > 0 {
+		s.brokers = make([]string, len(w.kafka))
+	}
+	for i, kind := range w.kafka {
+		all.Go(func() error { return s.startKafka(ctx, host, i, kind) })
+	}
+	return all.Wait()
+}
+
+func (s *stack) host() (*parts.Host, error) {
+	user, err := parts.ServerUser()
+	if err != nil {
+		return nil, err
+	}
+	host := &parts.Host{Dir: s.data, User: user, Group: s.group, Log: s.screen.partLog, Say: s.screen.say, Mark: s.mark}
+	return host, host.Prepare()
+}
+
+func (s *stack) startPostgres(ctx context.Context, host *parts.Host, bin string) error {
+	port, err := s.port("postgres")
+	if err != nil {
+		return err
+	}
+	p := parts.Postgres{Bin: bin, Port: port, Password: s.state.Secret("postgres"), Throwaway: s.throwaway}
+	if err := host.StartPostgres(ctx, p); err != nil {
+		return s.explain("postgres", err)
+	}
+	s.postgresURL = p.URL()
+	s.screen.say("PostgreSQL on %s", parts.Loopback(port))
+	return nil
+}
+
+func (s *stack) startRedis(ctx context.Context, host *parts.Host, path string) error {
+	port, err := s.port("redis")
+	if err != nil {
+		return err
+	}
+	r := parts.Redis{Path: path, Port: port, Password: s.state.Secret("redis"), Throwaway: s.throwaway}
+	if err := host.StartRedis(ctx, r); err != nil {
+		return s.explain("redis", err)
+	}
+	s.redisURL = r.URL()
+	s.screen.say("Redis on %s", parts.Loopback(port))
+	return nil
+}
+
+func (s *stack) startKafka(ctx context.Context, host *parts.Host, index int, kind string) error {
+	k, reason, err := parts.ChooseKafka(ctx, kind, s.screen.say)
+	if err != nil {
+		return err
+	}
+	// A folder per kind: neither broker reads the other's files.
+	k.Name = "kafka"
+	if k.Kind == parts.Embedded {
+		k.Name = "kafka-embedded"
+		if index > 0 {
+			k.Name = fmt.Sprintf("kafka-embedded-%d", index)
+		}
+	}
+	if k.Port, err = s.port(k.Name); err != nil {
+		return err
+	}
+	if k.Controller, err = s.port(k.Name + ".controller"); err != nil {
+		return err
+	}
+	if k.Embedded, err = sibling("local-kafka"); err != nil {
+		return err
+	}
+	if err := host.StartKafka(ctx, k); err != nil {
+		return s.explain(k.Name, err)
+	}
+	s.brokers[index] = parts.Loopback(k.Port)
+	s.screen.say("%s", describeKafka(k, reason))
+	return nil
+}
+
+func describeKafka(k parts.Kafka, reason string) string {
+	if k.Kind == parts.Apache {
+		return "Apache Kafka on " + parts.Loopback(k.Port)
+	}
+	return fmt.Sprintf("embedded Kafka-protocol broker on %s (%s): a development default, not Apache Kafka", parts.Loopback(k.Port), reason)
+}
+
+// port is the port that the process had at the last start, or a free one.
+func (s *stack) port(name string) (int, error) {
+	err := s.takePort(name, 0)
+	return s.state.Port(name), err
+}
+
+// takePort gives the process the port it had, else the usual one, else any.
+func (s *stack) takePort(name string, usual int) error {
+	wanted := s.state.Port(name)
+	if wanted == 0 {
+		wanted = usual
+	}
+	port, err := s.ports.Free(wanted)
+	if err != nil {
+		return err
+	}
+	if usual != 0 && port != usual {
+		s.screen.say("port %d is taken: %s is on %d", usual, name, port)
+	}
+	s.state.SetPort(name, port)
+	return nil
+}
+
+// explain adds the end of the part's log to an error.
+func (s *stack) explain(name string, err error) error {
+	if tail := s.screen.tail(name, 5); tail != "" {
+		return fmt.Errorf("%w\n%s", err, tail)
+	}
+	return err
+}
+
+// sibling is the path of an executable beside this one.
+func sibling(name string) (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(filepath.Dir(self), name), nil
+}

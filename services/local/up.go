@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"holdfast.dev/services/local/internal/parts"
+	"holdfast.dev/services/local/internal/state"
+	"holdfast.dev/services/local/internal/supervise"
+)
+
+// platform is the whole of Holdfast, running out of one checkout.
+type platform struct {
+	stack
+	config config
+	root   string // the checkout
+	run    string // its .run/
+}
+
+func upCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "up",
+		Short: "Start the whole platform and keep it running until Ctrl-C or `local down`",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return up(cmd.Context())
+		},
+	}
+}
+
+// up runs the platform until ctx ends. An interrupted start is no error.
+func up(ctx context.Context) error {
+	p, release, err := newPlatform()
+	if err != nil {
+		return err
+	}
+	defer release()
+	defer p.stop()
+	if err := p.start(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // it was asked to stop
+		}
+		return err
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// newPlatform reads settings and state, takes the checkout's lock and clears
+// away what a killed supervisor left.
+func newPlatform() (*platform, func(), error) {
+	p := &platform{}
+	var err error
+	if p.config, err = readConfig(); err != nil {
+		return nil, nil, err
+	}
+	if p.root, err = checkout(); err != nil {
+		return nil, nil, err
+	}
+	if err := requireServices(filepath.Join(p.root, "bin")); err != nil {
+		return nil, nil, err
+	}
+	p.run = filepath.Join(p.root, ".run")
+	for _, dir := range []string{p.run, filepath.Join(p.run, "logs"), filepath.Join(p.run, "pids")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, nil, err
+		}
+	}
+	release, err := lock(p.run)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := p.prepare(); err != nil {
+		release()
+		return nil, nil, err
+	}
+	return p, release, nil
+}
+
+func (p *platform) prepare() error {
+	_ = os.Remove(p.envFile())
+	rotateLogs(filepath.Join(p.run, "logs"))
+	p.screen = newConsole(os.Stdout, filepath.Join(p.run, "logs"))
+	var err error
+	if p.data, err = dataDir(p.root, p.run); err != nil {
+		return err
+	}
+	pids := filepath.Join(p.run, "pids")
+	if left := supervise.CleanUp(pids, marks(p.root, p.data)...); len(left) > 0 {
+		p.screen.say("ended what an earlier start left: %v", left)
+	}
+	p.mark = p.root
+	p.group = &supervise.Group{PIDs: pids, Notice: p.screen.say}
+	if p.state, err = state.Load(filepath.Join(p.run, "state.json")); err != nil {
+		return err
+	}
+	return supervise.WritePID(pids, "local", os.Getpid())
+}
+
+// start brings everything up and tells where it is; .run/env comes last.
+func (p *platform) start(ctx context.Context) error {
+	if err := p.choosePorts(); err != nil {
+		return err
+	}
+	err := p.startParts(ctx, wanted{
+		postgresURL: p.config.DatabaseURL, redisURL: p.config.RedisURL,
+		brokers: p.config.KafkaBrokers, kafka: []string{p.config.Kafka},
+	})
+	if err != nil {
+		return err
+	}
+	if err := p.writeServiceEnvs(); err != nil {
+		return err
+	}
+	if err := p.state.Save(); err != nil {
+		return err
+	}
+	if err := p.migrate(ctx); err != nil {
+		return err
+	}
+	if err := p.startServices(ctx); err != nil {
+		return err
+	}
+	seeded, err := p.seed(ctx)
+	if err != nil {
+		return err
+	}
+	if err := p.writeEnv(seeded); err != nil {
+		return err
+	}
+	p.greet(seeded)
+	p.screen.all.Store(p.config.Logs == "all")
+	return nil
+}
+
+// choosePorts gives each service its two ports; one that was asked for by name
+// must be free.
+func (p *platform) choosePorts() error {
+	if wanted := p.config.GatewayPort; wanted != 0 {
+		if !p.ports.Take(wanted) {
+			return fmt.Errorf("GATEWAY_PORT=%d is taken by another program: choose another, or none", wanted)
+		}
+		p.state.SetPort("gateway", wanted)
+	} else if err := p.takePort("gateway", defaultGatewayPort); err != nil {
+		return err
+	}
+	for _, s := range services {
+		if s.name != "gateway" {
+			if err := p.takePort(s.name, 0); err != nil {
+				return err
+			}
+		}
+		if err := p.takePort(s.name+".metrics", 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// migrate makes the databases and brings each service's tables up to date.
+func (p *platform) migrate(ctx context.Context) error {
+	all, ctx := errgroup.WithContext(ctx)
+	for _, s := range services {
+		if !s.database {
+			continue
+		}
+		all.Go(func() error {
+			if err := parts.EnsureDatabase(ctx, p.postgresURL, p.database(s.name)); err != nil {
+				return fmt.Errorf("database of %s: %w", s.name, err)
+			}
+			out, err := p.tool(ctx, s, "migrate")
+			if err != nil {
+				return fmt.Errorf("migrating %s: %w\n%s", s.name, err, out)
+			}
+			return nil
+		})
+	}
+	if err := all.Wait(); err != nil {
+		return err
+	}
+	p.screen.say("databases are migrated")
+	return nil
+}
+
+// tool runs a service's executable with arguments, in the service's own
+// environment, and returns its output (after an error: both streams).
+func (p *platform) tool(ctx context.Context, s service, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, p.binary(s.name), args...) //nolint:gosec // our own executables
+	cmd.Env, cmd.Dir = p.environment(s), p.root
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		out = append(out, exit.Stderr...)
+	}
+	return out, err
+}
+
+func (p *platform) binary(name string) string { return filepath.Join(p.root, "bin", name) }
+
+// stop takes .run/env away and stops everything, the last started first.
+func (p *platform) stop() {
+	_ = os.Remove(p.envFile())
+	p.screen.all.Store(false)
+	p.screen.say("stopping")
+	p.group.Stop()
+	_ = os.Remove(filepath.Join(p.run, "pids", "local"))
+	p.screen.say("stopped; the data stays until `make clean`")
+}
+
+func requireServices(bin string) error {
+	for _, s := range services {
+		if _, err := exec.LookPath(filepath.Join(bin, s.name)); err != nil {
+			return fmt.Errorf("bin/%s is missing: run `make build`", s.name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"holdfast.dev/services/local/internal/parts"
+	"holdfast.dev/services/local/internal/state"
+	"holdfast.dev/services/local/internal/supervise"
+)
+
+const both = "both"
+
+func withCommand() *cobra.Command {
+	var kafka string
+	cmd := &cobra.Command{
+		Use:   "with [flags] -- COMMAND [ARGUMENT…]",
+		Short: "Run a command beside throw-away PostgreSQL, Redis and Kafka (TEST_POSTGRES_URL, TEST_REDIS_URL, TEST_KAFKA_BROKERS)",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return with(cmd.Context(), kafka, args)
+		},
+	}
+	cmd.Flags().StringVar(&kafka, "kafka", "auto", "broker: auto, apache, embedded, both or none")
+	return cmd
+}
+
+// with starts private parts in a temporary folder, runs the command and stops
+// them. The command's own exit code comes back as an exitCode.
+func with(ctx context.Context, kafka string, args []string) error {
+	base, err := scratchBase()
+	if err != nil {
+		return err
+	}
+	sweepScratch(base)
+	dir, err := os.MkdirTemp(base, fmt.Sprintf("%s%d-", scratchPrefix, os.Getpid()))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	screen := newConsole(os.Stderr, "")
+	if screen.dir = filepath.Join(dir, "logs"); os.Mkdir(screen.dir, 0o700) != nil {
+		return fmt.Errorf("making %s: %w", screen.dir, err)
+	}
+	s := &stack{
+		screen: screen, state: state.Memory(), data: filepath.Join(dir, "data"), mark: dir, throwaway: true,
+		group: &supervise.Group{Notice: screen.say},
+	}
+	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // the servers' user must get through to its folder
+		return err
+	}
+	defer s.group.Stop()
+	env, err := s.startTestParts(ctx, kafka)
+	if err != nil {
+		return err
+	}
+	screen.say("parts are ready")
+	return runInside(ctx, args, env)
+}
+
+// startTestParts starts what tests ask for, and returns the variables that
+// tell them where it is.
+func (s *stack) startTestParts(ctx context.Context, kafka string) ([]string, error) {
+	kinds := []string{kafka}
+	switch kafka {
+	case both:
+		kinds = []string{"auto", parts.Embedded}
+	case "none":
+		kinds = nil
+	case "auto", parts.Apache, parts.Embedded:
+	default:
+		return nil, fmt.Errorf("--kafka is auto, apache, embedded, both or none, not %q", kafka)
+	}
+	if err := s.startParts(ctx, wanted{kafka: kinds}); err != nil {
+		return nil, err
+	}
+	env := append(os.Environ(), "TEST_POSTGRES_URL="+s.postgresURL, "TEST_REDIS_URL="+s.redisURL)
+	if len(kinds) > 0 {
+		env = append(env, "TEST_KAFKA_BROKERS="+s.brokers[0])
+	}
+	if kafka == both {
+		env = append(env, "TEST_KAFKA_BROKERS_EMBEDDED="+s.brokers[1])
+	}
+	return env, nil
+}
+
+// runInside runs the command in our own process group, so that a shell keeps
+// its terminal, and hands signals on to it.
+func runInside(ctx context.Context, args, env []string) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	cmd := exec.Command(args[0], args[1:]...) //nolint:gosec,noctx // the user's own command; signals are handed on
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = env, os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = supervise.Attached()
+	if err := supervise.Start(cmd); err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	var overdue <-chan time.Time
+	for {
+		select {
+		case sig := <-signals:
+			if sig != os.Interrupt || !onTerminal() { // a terminal has told the command itself
+				_ = cmd.Process.Signal(sig)
+			}
+			if sig != os.Interrupt {
+				overdue = time.After(10 * time.Second)
+			}
+		case <-overdue:
+			_ = cmd.Process.Kill()
+		case err := <-done:
+			return exitOf(err)
+		}
+	}
+}
+
+// exitOf turns a command's end into its exit code, a signal into 128 + its
+// number as shells do.
+func exitOf(err error) error {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return err
+	}
+	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return exitCode(128 + int(status.Signal()))
+	}
+	return exitCode(exit.ExitCode())
+}
+
+func onTerminal() bool {
+	info, err := os.Stdin.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// scratchPrefix begins the name of a temporary folder; our process id follows.
+const scratchPrefix = "holdfast-with-"
+
+// scratchBase is where temporary folders are made: as root one that the
+// servers' user can reach, which TMPDIR need not be.
+func scratchBase() (string, error) {
+	if os.Geteuid() != 0 {
+		return os.TempDir(), nil
+	}
+	return parts.RootData, os.MkdirAll(parts.RootData, 0o755) //nolint:gosec // only the folders in it are private
+}
+
+// sweepScratch removes the folders of runs that were killed.
+func sweepScratch(base string) {
+	folders, _ := filepath.Glob(filepath.Join(base, scratchPrefix+"*"))
+	for _, folder := range folders {
+		text, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(folder), scratchPrefix), "-")
+		pid, err := strconv.Atoi(text)
+		if err == nil && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			_ = os.RemoveAll(folder)
+		}
+	}
+}
