@@ -17,6 +17,7 @@ func TestCheckJSON(t *testing.T) {
 	for body, ok := range map[string]bool{
 		`{}`: true, " \t\r\n{ }\n": true, `{"a":1,"a":2}`: true, `{"a":"\u0000"}`: true, deep(64): true,
 		`{"a":"[[[[\"{{{"}`: true, `{"a":1e999999999}`: true,
+		`{"a":` + strings.Repeat("[", 63) + strings.Repeat("]", 63) + "}": true, `{"a":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + "}": false,
 		deep(65): false, "": false, " ": false, `[]`: false, `null`: false, `"a"`: false, `1`: false, `true`: false,
 		`{}{}`: false, `{} x`: false, `{`: false, `{"a":1,}`: false, `{'a':1}`: false, `{"a":01}`: false, `{"a":NaN}`: false,
 		"{\"a\":\"\xff\"}": false, "\ufeff{}": false, "{\"a\":\"\n\"}": false, "{\"a\":\"\x00\"}": false, `{"a":"\x"}`: false,
@@ -130,6 +131,7 @@ func TestValidateBody(t *testing.T) {
 		{with(`"note":"\ud83dx"`), "note: Must not contain an unpaired surrogate."},
 		{with(`"note":"x\ude00"`), "note: Must not contain an unpaired surrogate."},
 		{with(`"note":"\ud83d\ud83d"`), "note: Must not contain an unpaired surrogate."},
+		{with(`"note":"\ud83d\uffff"`), "note: Must not contain an unpaired surrogate."},
 		{with(`"note":"\\ud83d"`), ""},
 		{with(`"note":"\ufffd\u00e9"`), ""},
 	} {

@@ -260,7 +260,7 @@ func loneSurrogate(raw []byte) bool {
 			return true
 		case c < 0xD800 || c > 0xDBFF:
 			continue
-		case i+6 >= len(raw) || raw[i+1] != '\\' || raw[i+2] != 'u':
+		case raw[i+1] != '\\' || raw[i+2] != 'u': // the closing quote is there at least
 			return true
 		}
 		if low := hex4(raw[i+3:]); low < 0xDC00 || low > 0xDFFF {

@@ -108,13 +108,14 @@ func (r redrive) committed(ctx context.Context, id int) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("fetch offset: %w", err)
 	}
-	for _, p := range res.Topics[r.topic] {
-		if p.Error != nil {
-			return 0, fmt.Errorf("fetch offset: %w", p.Error)
-		}
-		return p.CommittedOffset, nil // -1 when there is none
+	list := res.Topics[r.topic]
+	if len(list) == 0 {
+		return -1, nil
 	}
-	return -1, nil
+	if err := list[0].Error; err != nil {
+		return 0, fmt.Errorf("fetch offset: %w", err)
+	}
+	return list[0].CommittedOffset, nil // -1 when there is none
 }
 
 func (r redrive) commit(ctx context.Context, id int, next int64) error {

@@ -22,7 +22,7 @@ func NewPostgres() *Postgres {
 	if !tracing() {
 		return &Postgres{}
 	}
-	return &Postgres{spans: otelpgx.NewTracer(otelpgx.WithTrimSQLInSpanName())}
+	return &Postgres{spans: otelpgx.NewTracer()}
 }
 
 type startKey struct{}

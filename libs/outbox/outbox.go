@@ -6,7 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
+	"hash/crc32"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -103,7 +103,5 @@ func Caller(service string, e *eventsv1.Event) (caller.Caller, error) {
 }
 
 func partition(aggregate string) int32 {
-	h := fnv.New32a()
-	h.Write([]byte(aggregate))
-	return int32(h.Sum32() % partitions) //nolint:gosec // below partitions
+	return int32(crc32.ChecksumIEEE([]byte(aggregate)) % partitions)
 }

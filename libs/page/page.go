@@ -96,7 +96,7 @@ func (c *Codec) Parse(ctx context.Context, q contract.Query, operation string) (
 func (c *Codec) Next(r Request, last Position) string {
 	k := c.keys[0]
 	out := make([]byte, 0, 2+len(k.id)+8+16+macSize)
-	out = append(out, version, byte(len(k.id)))
+	out = append(out, version, byte(len(k.id))) //nolint:gosec // a key id has 8 characters at most
 	out = append(out, k.id...)
 	out = binary.BigEndian.AppendUint64(out, uint64(last.At.UnixMicro())) //nolint:gosec // read back as int64
 	out = append(out, last.ID[:]...)

@@ -115,7 +115,7 @@ func (db *DB) run(ctx context.Context, scope []any, fn func(context.Context, Tx)
 	defer conn.Release()
 	t := &tx{conn: conn.Conn(), scope: scope}
 	if err := fn(ctx, t); err != nil {
-		return errors.Join(err, t.rollback())
+		return errors.Join(err, t.rollback()) //nolint:contextcheck // ctx may be what ended fn
 	}
 	if err := t.commit(ctx); err != nil {
 		return err

@@ -134,7 +134,7 @@ func (rt *Runtime) run(ctx context.Context) error {
 			continue
 		}
 		if err := p.start(); err != nil {
-			return errors.Join(fmt.Errorf("start %s: %w", p.name, err), rt.stop())
+			return errors.Join(fmt.Errorf("start %s: %w", p.name, err), rt.stop()) //nolint:contextcheck // ctx has ended when it stops
 		}
 		p.runs = true
 	}
@@ -149,7 +149,7 @@ func (rt *Runtime) run(ctx context.Context) error {
 	if failure == nil && rt.Common.StopDelay > 0 {
 		time.Sleep(rt.Common.StopDelay) // the balancer sees /readyz and sends no more
 	}
-	return errors.Join(failure, rt.stop())
+	return errors.Join(failure, rt.stop()) //nolint:contextcheck // ctx has ended when it stops
 }
 
 // stop stops the parts in reverse order; one that hangs costs what is left of the time, not the others' turn.

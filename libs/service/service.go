@@ -57,7 +57,7 @@ func Main(app App) {
 
 // Run is Main without signals and exit; it returns when ctx has ended and everything has stopped.
 func Run(ctx context.Context, app App, args []string, stdout io.Writer) error {
-	serve := func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), app, stdout) }
+	serve := func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), app, stdout) } //nolint:contextcheck // parts outlive the command's context to stop in order
 	root := &cobra.Command{
 		Use: app.Name, Short: "Run " + app.Name + ".", Args: cobra.NoArgs, RunE: serve,
 		SilenceUsage: true, SilenceErrors: true,
@@ -93,9 +93,9 @@ func serve(ctx context.Context, app App, stdout io.Writer) (err error) {
 	if err := rt.trace(ctx); err != nil {
 		return err
 	}
-	rt.serveMetrics()
+	rt.serveMetrics() //nolint:contextcheck // as above
 	if err := app.Serve(ctx, rt); err != nil {
-		return errors.Join(fmt.Errorf("start: %w", err), rt.stop())
+		return errors.Join(fmt.Errorf("start: %w", err), rt.stop()) //nolint:contextcheck // as above
 	}
 	return rt.run(ctx)
 }

@@ -99,7 +99,7 @@ func TestRevocationWithRedisAway(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	cable, url := newCable(t)
-	g := w.start(t, func(c *Config) { c.RedisURL, c.RedisTimeout = url, 15*time.Millisecond })
+	g := w.start(t, func(c *Config) { c.RedisURL = url })
 	key := w.identity.newKey()
 	want(t, g.send(t, "GET", oneCu, "", bearer(key)), 200, "")
 	cable.set(true, false)

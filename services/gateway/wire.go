@@ -59,7 +59,7 @@ func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Door, 
 	metrics := app.NewMetrics(reg)
 	redis, err := store.Open(cfg.RedisURL, store.Options{
 		Timeout: cfg.RedisTimeout, Queue: cfg.RedisQueue, Dropped: metrics.Dropped.Inc,
-		Changed: func(open bool) { redisChanged(open, log, metrics) },
+		Changed: func(away bool) { redisChanged(away, log, metrics) },
 	})
 	if err != nil {
 		return nil, nil, err //nolint:wrapcheck // says what it is
@@ -110,8 +110,8 @@ func upstreams(cfg Config, c *contract.Contract, signer *caller.Signer, log *slo
 }
 
 // redisChanged says once per outage, not once per request, that limits are local.
-func redisChanged(open bool, log *slog.Logger, m *app.Metrics) {
-	if open {
+func redisChanged(away bool, log *slog.Logger, m *app.Metrics) {
+	if away {
 		m.RedisAway.Set(1)
 		log.Warn("redis is away: limits are counted in this process, replays come from the services")
 		return

@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -50,17 +47,7 @@ func down(ctx context.Context) error {
 	if _, err := os.Stat(run); err != nil {
 		return nil //nolint:nilerr // never started
 	}
-	release, err := lock(run)
-	if errors.Is(err, errRunning) {
-		pid := supervisorPID(run)
-		if pid == 0 {
-			return fmt.Errorf("%w, but .run/pids/local does not tell its process", errRunning)
-		}
-		if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
-			return fmt.Errorf("signalling process %d: %w", pid, err)
-		}
-		release, err = awaitLock(ctx, run, stopLimit)
-	}
+	release, err := takeOver(ctx, run, stopLimit)
 	if err != nil {
 		return err
 	}

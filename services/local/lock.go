@@ -25,31 +25,37 @@ func lock(run string) (release func(), err error) {
 		_ = f.Close()
 		return nil, fmt.Errorf("%w: stop it with `make down`", errRunning)
 	}
-	return func() { _ = f.Close() }, nil
+	text := strconv.Itoa(os.Getpid())
+	if _, err := f.WriteAt([]byte(text), 0); err != nil {
+		return nil, err
+	}
+	return func() { _ = f.Close() }, f.Truncate(int64(len(text)))
 }
 
-// supervisorPID is what the running supervisor wrote, 0 when nothing is there.
-func supervisorPID(run string) int {
-	text, err := os.ReadFile(filepath.Join(run, "pids", "local")) //nolint:gosec // of this checkout
+// stopHolder asks the process that holds the lock to stop, and tells whether
+// it was there to be asked: a killed one's number stays in the file until the
+// next one has written its own.
+func stopHolder(run string) bool {
+	text, err := os.ReadFile(filepath.Join(run, "lock")) //nolint:gosec // of this checkout
 	if err != nil {
-		return 0
+		return false
 	}
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		return 0
-	}
-	return pid
+	return err == nil && syscall.Kill(pid, syscall.SIGTERM) == nil
 }
 
-// awaitLock waits until the supervisor has given the lock back.
-func awaitLock(ctx context.Context, run string, limit time.Duration) (release func(), err error) {
+// takeOver stops whoever holds the lock, waits for it to be given back, and
+// takes it.
+func takeOver(ctx context.Context, run string, limit time.Duration) (release func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	asked := false
 	for {
 		release, err := lock(run)
 		if !errors.Is(err, errRunning) {
 			return release, err
 		}
+		asked = asked || stopHolder(run)
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("the stack does not stop within %v", limit)

@@ -155,8 +155,8 @@ func (s *stack) takePort(name string, usual int) error {
 	if err != nil {
 		return err
 	}
-	if usual != 0 && port != usual {
-		s.screen.say("port %d is taken: %s is on %d", usual, name, port)
+	if usual != 0 && port != wanted {
+		s.screen.say("port %d is taken: %s is on %d", wanted, name, port)
 	}
 	s.state.SetPort(name, port)
 	return nil

@@ -46,7 +46,8 @@ var undeclared = []string{
 }
 
 // bags are properties whose keys clients choose; strict mode would want each of them declared.
-var bags = []string{"$.body.errors.**", "$.body.metadata.**", "$.body.**.metadata.**", "$.body.opening_hours.**", "$.body.**.opening_hours.**"}
+// A key that is no plain name comes as ['key'], so the patterns have no dot before it.
+var bags = []string{"$.body.errors**", "$.body.metadata**", "$.body.**.metadata**", "$.body.opening_hours**", "$.body.**.opening_hours**"}
 
 var (
 	mu       sync.Mutex
@@ -127,7 +128,7 @@ func (c *Checker) problems(req *http.Request, res *http.Response, body []byte) [
 	if !slices.Contains(op.Statuses, res.StatusCode) {
 		return append(out, fmt.Sprintf("%s does not declare this status", op.ID))
 	}
-	_, errs := c.validator.ValidateHttpResponse(c.request(req, path), c.response(res, body))
+	_, errs := c.validator.ValidateHttpResponse(c.request(req, path), c.response(res, body)) //nolint:bodyclose // a copy over bytes
 	for _, e := range errs {
 		out = append(out, describe(e))
 	}

@@ -1,4 +1,3 @@
--- +goose ENVSUB ON
 -- +goose Up
 create table services (
     tenant_id             uuid        not null default nullif(current_setting('app.tenant_id', true), '')::uuid,
@@ -216,21 +215,8 @@ create index units_updated on units (tenant_id, livemode, updated_at, id);
 create index packages_created on packages (tenant_id, livemode, created_at desc, id desc);
 create index packages_updated on packages (tenant_id, livemode, updated_at, id);
 
--- +goose StatementBegin
-do $$
-declare t text;
-begin
-    foreach t in array array['services', 'units', 'unit_services', 'packages', 'package_units', 'holiday_rules', 'customers',
-                             'bookings', 'booking_metadata', 'unit_claims', 'booking_counters'] loop
-        execute format('alter table %I enable row level security', t);
-        execute format('alter table %I force row level security', t);
-        execute format($p$create policy tenant on %I to "${APP_ROLE}"
-            using (tenant_id = nullif(current_setting('app.tenant_id', true), '')::uuid
-               and livemode = nullif(current_setting('app.livemode', true), '')::boolean)$p$, t);
-        execute format('grant select, insert, update, delete on %I to "${APP_ROLE}"', t);
-    end loop;
-end $$;
--- +goose StatementEnd
+select protect(t) from unnest(array['services', 'units', 'unit_services', 'packages', 'package_units', 'holiday_rules', 'customers',
+    'bookings', 'booking_metadata', 'unit_claims', 'booking_counters']::regclass[]) t;
 
 -- +goose Down
 drop table booking_counters, unit_claims, booking_metadata, bookings, customers, holiday_rules, package_units, packages,

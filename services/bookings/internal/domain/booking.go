@@ -1,7 +1,6 @@
 package domain
 
 import (
-	"bytes"
 	"encoding/json"
 	"time"
 )
@@ -217,29 +216,13 @@ func (b Booking) Claim(s *Service) (from, to time.Time, ok bool) {
 	return from, to, true
 }
 
-// MetadataPairs lists the pairs of metadata that is an object, each once; an array has none.
-func (b Booking) MetadataPairs() (keys, values []string) {
-	dec := json.NewDecoder(bytes.NewReader(b.Metadata))
-	if start, err := dec.Token(); err != nil || start != json.Delim('{') {
-		return nil, nil
+// MetadataPairs are the pairs of metadata that is an object, of a name given twice the last; an array has none.
+func (b Booking) MetadataPairs() map[string]string {
+	var pairs map[string]string
+	if err := json.Unmarshal(b.Metadata, &pairs); err != nil {
+		return nil
 	}
-	seen := map[[2]string]bool{}
-	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return nil, nil
-		}
-		var value string
-		if err := dec.Decode(&value); err != nil {
-			return nil, nil
-		}
-		pair := [2]string{key.(string), value} //nolint:errcheck,forcetypeassert // the name in an object is a string
-		if !seen[pair] {
-			seen[pair] = true
-			keys, values = append(keys, pair[0]), append(values, value)
-		}
-	}
-	return keys, values
+	return pairs
 }
 
 // KeepsSlot reports whether unit, service and times are as they were, so that the claim stands.

@@ -16,7 +16,9 @@ var (
 	ErrPriceTooHigh = apperr.Field("package_id", "The price on that day exceeds the largest amount, %d.", int64(MaxAmount))
 )
 
-func field(name, format string, args ...any) *apperr.Error { return apperr.Field(name, format, args...) }
+func field(name, format string, args ...any) *apperr.Error {
+	return apperr.Field(name, format, args...)
+}
 
 // noTransition names both ends of a change that the table does not have.
 func noTransition(from, to Status) error {

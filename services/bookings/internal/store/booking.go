@@ -111,9 +111,13 @@ func UpdateBooking(ctx context.Context, tx pg.Tx, k domain.Booking) (domain.Book
 }
 
 func queuePairs(b *pgx.Batch, k domain.Booking) {
-	keys, values := k.MetadataPairs()
-	if len(keys) == 0 {
+	pairs := k.MetadataPairs()
+	if len(pairs) == 0 {
 		return
+	}
+	keys, values := make([]string, 0, len(pairs)), make([]string, 0, len(pairs))
+	for key, value := range pairs {
+		keys, values = append(keys, key), append(values, value)
 	}
 	b.Queue(`insert into booking_metadata (key, value, booking_id)
 		select k, v, $3 from unnest($1::text[], $2::text[]) as p(k, v)`, keys, values, k.ID)

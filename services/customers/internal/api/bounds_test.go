@@ -65,6 +65,7 @@ var bounds = []struct{ field, value, wrong string }{
 	{"metadata", `{"k":null}`, "metadata.k"},
 	{"metadata", `{"k":{}}`, "metadata.k"},
 	{"metadata", `{"k":"\u0000"}`, "metadata.k"},
+	{"metadata", `{"k":"\ud800"}`, "metadata.k"},
 	{"metadata", `{"k":"` + strings.Repeat("v", 501) + `","k":"v"}`, "metadata.k"},
 	{"metadata", `[` + strings.TrimSuffix(strings.Repeat(`"v",`, 50), ",") + `]`, ""},
 	{"metadata", `[` + strings.TrimSuffix(strings.Repeat(`"v",`, 51), ",") + `]`, "metadata"},
@@ -142,7 +143,6 @@ func TestMetadataRoundTrip(t *testing.T) {
 		`["b","a","a",""]`,
 		`{"é":"\u00e9\ud83c\udff0","<&>":"<&>\u2028"}`,
 		`{"k":"line\nbreak\ttab\\ \" \/"}`,
-		`{"lone":"\ud800"}`,
 		`{"big":"` + strings.Repeat("9", 500) + `"}`,
 	} {
 		a := w.do(ctx, "POST", "/customers", `{"first_name":"Ann","email":"a@b.co","metadata":`+m+`}`).is(201)

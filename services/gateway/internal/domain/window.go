@@ -37,14 +37,14 @@ func (l Limit) left(w Window, now int64) int64 {
 	return min(w.Start+l.Per-now, l.Per)
 }
 
-// Take counts a request at now, unless the limit is used up: a refused request is not counted.
+// Take counts a request at now, unless the limit is used up: a refused request leaves w as it was.
 func (l Limit) Take(w Window, now int64) (Window, bool) {
-	w = l.Roll(w, now)
-	if l.used(w, now) >= l.Max {
+	rolled := l.Roll(w, now)
+	if l.used(rolled, now) >= l.Max {
 		return w, false
 	}
-	w.Cur++
-	return w, true
+	rolled.Cur++
+	return rolled, true
 }
 
 // Rate is what the answer's headers say.

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"time"
 
-	"github.com/failsafe-go/failsafe-go/circuitbreaker"
 	"github.com/redis/go-redis/v9"
 
 	"holdfast.dev/libs/redisx"
@@ -15,9 +13,10 @@ import (
 
 const (
 	maxBatch = 256
-	senders  = 2 // one reads answers while the other gathers questions
-	// rest is how long nobody asks a Redis that failed to answer. A first request after it pays the deadline.
-	rest = 200 * time.Millisecond
+	// patience is how many time-outs a round trip may take when this process, not Redis, is slow.
+	patience = 50
+	// pause is between two attempts to reach a Redis that is away. No request waits for them.
+	pause = 50 * time.Millisecond
 )
 
 type ask struct {
@@ -27,19 +26,17 @@ type ask struct {
 	done     chan struct{}
 }
 
-type breaker = circuitbreaker.CircuitBreaker[any]
-
 // Options are the limits of Open.
 type Options struct {
-	Timeout time.Duration // of one round trip
-	Queue   int           // requests, and answers to cache, that may wait
-	Dropped func()        // an answer was not cached because the queue was full
-	Changed func(open bool)
+	Timeout time.Duration   // for Redis to answer
+	Queue   int             // requests, and answers to cache, that may wait
+	Dropped func()          // an answer was not cached
+	Changed func(away bool) // Redis went away, or came back
 }
 
 // Open prepares for Redis at address; it does not connect.
 func Open(address string, opt Options) (*Redis, error) {
-	client, err := redisx.Open(address, redisx.Options{Timeout: opt.Timeout, PoolSize: 2 * (senders + 1)})
+	client, err := redisx.Open(address, redisx.Options{Timeout: patience * opt.Timeout, PoolSize: 4})
 	if err != nil {
 		return nil, fmt.Errorf("open redis: %w", err)
 	}
@@ -50,23 +47,14 @@ func Open(address string, opt Options) (*Redis, error) {
 		asks:    make(chan *ask, opt.Queue),
 		keeps:   make(chan keep, opt.Queue),
 		dropped: opt.Dropped,
-		breaker: circuitbreaker.NewBuilder[any]().WithFailureThreshold(1).WithSuccessThreshold(1).WithDelay(rest).
-			OnStateChanged(func(e circuitbreaker.StateChangedEvent) {
-				switch { // between an outage's beginning and end it tries now and then, which is no news
-				case e.OldState == circuitbreaker.ClosedState:
-					opt.Changed(true)
-				case e.NewState == circuitbreaker.ClosedState:
-					opt.Changed(false)
-				}
-			}).
-			Build(),
+		changed: opt.Changed,
 	}, nil
 }
 
-// Ask runs the script. Questions of concurrent requests share a pipeline. It returns ErrAway within about
-// one time-out when Redis does not answer, and at once for a moment after that.
+// Ask runs the script. Questions of concurrent requests share a pipeline. It returns ErrAway after one
+// time-out when Redis does not answer, and at once until Redis is back.
 func (r *Redis) Ask(q Question) (Reply, error) {
-	if r.breaker.IsOpen() && r.breaker.RemainingDelay() > 0 {
+	if r.away.Load() {
 		return Reply{}, ErrAway
 	}
 	a := &ask{question: q, done: make(chan struct{})}
@@ -79,77 +67,57 @@ func (r *Redis) Ask(q Question) (Reply, error) {
 	return a.reply, a.err
 }
 
-// Run sends until ctx ends.
+// Run sends until ctx ends. Nobody may Ask after that.
 func (r *Redis) Run(ctx context.Context) error {
-	for range senders - 1 {
-		go r.send(ctx)
-	}
 	go r.keepAll(ctx)
-	r.send(ctx)
-	return nil
-}
-
-func (r *Redis) send(ctx context.Context) {
+	if err := r.reach(ctx); err != nil {
+		r.lost(ctx)
+	}
 	batch := make([]*ask, 0, maxBatch)
 	for {
 		select {
 		case first := <-r.asks:
-			batch = append(batch[:0], first)
+			batch = r.gather(append(batch[:0], first))
+			r.flush(ctx, batch)
 		case <-ctx.Done():
-			r.refuseRest()
-			return
+			return nil
 		}
-		for more := true; more && len(batch) < maxBatch; {
-			select {
-			case next := <-r.asks:
-				batch = append(batch, next)
-			default:
-				more = false
-			}
-		}
-		r.flush(ctx, batch)
 	}
 }
 
-// refuseRest lets nobody wait for a sender that has ended.
-func (r *Redis) refuseRest() {
-	for {
+// gather adds the questions that came while the last batch was on its way.
+func (r *Redis) gather(batch []*ask) []*ask {
+	for len(batch) < maxBatch {
 		select {
-		case a := <-r.asks:
-			a.fail(ErrAway)
+		case next := <-r.asks:
+			batch = append(batch, next)
 		default:
-			return
+			return batch
 		}
 	}
+	return batch
 }
 
-func (a *ask) fail(err error) {
-	a.err = err
-	close(a.done)
-}
-
-// flush asks all of batch in one round trip. The time-out is the client's own, of redisx.
+// flush asks all of batch in one round trip.
 func (r *Redis) flush(ctx context.Context, batch []*ask) {
-	if !r.breaker.TryAcquirePermit() {
+	if r.away.Load() {
 		for _, a := range batch {
-			a.fail(ErrAway)
+			a.err = ErrAway
+			close(a.done)
 		}
 		return
 	}
-	ctx = context.WithoutCancel(ctx)
 	err := r.evaluate(ctx, batch, r.script.EvalSha)
 	// Redis has forgotten the script: whoever met that asks again, and loads it. The others were counted.
 	if again := forgotten(batch); len(again) > 0 {
 		err = r.evaluate(ctx, again, r.script.Eval)
 	}
-	if away(err) {
-		r.breaker.RecordFailure()
-	} else {
-		r.breaker.RecordSuccess()
+	if unreachable(err) {
+		r.lost(ctx)
 	}
 	for _, a := range batch {
 		if a.err != nil {
-			println(a.err.Error()); a.err = fmt.Errorf("%w: %w", ErrAway, a.err)
+			a.err = fmt.Errorf("%w: %w", ErrAway, a.err)
 		}
 		close(a.done)
 	}
@@ -169,6 +137,7 @@ type evalFunc func(ctx context.Context, c redis.Scripter, keys []string, args ..
 
 // evaluate fills in each reply or error, and returns the first error.
 func (r *Redis) evaluate(ctx context.Context, batch []*ask, eval evalFunc) error {
+	ctx = context.WithoutCancel(ctx)
 	pipe := r.client.Pipeline()
 	cmds := make([]*redis.Cmd, len(batch))
 	for i, a := range batch {
@@ -186,14 +155,40 @@ func (r *Redis) evaluate(ctx context.Context, batch []*ask, eval evalFunc) error
 	return first //nolint:wrapcheck // each command keeps its own
 }
 
-// away reports whether err means that Redis cannot be reached, rather than that it refused a command.
-func away(err error) bool {
+// unreachable reports whether err means that Redis has not answered, rather than refused a command.
+func unreachable(err error) bool {
 	var refused redis.Error
-	var network net.Error
-	if err == nil || errors.As(err, &refused) && !errors.As(err, &network) {
-		return false
+	return err != nil && !errors.As(err, &refused)
+}
+
+// reach makes a round trip on the connection that batches use.
+func (r *Redis) reach(ctx context.Context) error {
+	pipe := r.client.Pipeline()
+	pipe.Ping(ctx)
+	_, err := pipe.Exec(ctx)
+	return err //nolint:wrapcheck // for the caller only
+}
+
+// lost stops all questions until a round trip succeeds again, which is tried aside.
+func (r *Redis) lost(ctx context.Context) {
+	if !r.away.CompareAndSwap(false, true) {
+		return
 	}
-	return true
+	r.changed(true)
+	go func() {
+		for {
+			select {
+			case <-time.After(pause):
+			case <-ctx.Done():
+				return
+			}
+			if r.reach(ctx) == nil {
+				r.changed(false)
+				r.away.Store(false)
+				return
+			}
+		}
+	}()
 }
 
 // keepAll writes finished answers. A lost one is no loss: its service has it.
@@ -202,10 +197,11 @@ func (r *Redis) keepAll(ctx context.Context) {
 		select {
 		case k := <-r.keeps:
 			ttl := time.Until(k.until)
-			if ttl < time.Second || r.breaker.IsOpen() {
+			if ttl < time.Second || r.away.Load() {
+				r.dropped()
 				continue
 			}
-			if err := r.client.Set(context.WithoutCancel(ctx), k.key, k.value, ttl).Err(); err != nil {
+			if err := r.client.Set(ctx, k.key, k.value, ttl).Err(); err != nil {
 				r.dropped()
 			}
 		case <-ctx.Done():

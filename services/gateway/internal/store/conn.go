@@ -22,6 +22,8 @@ type ownDeadlines struct{ timeout time.Duration }
 // DialHook wraps each new connection.
 func (d ownDeadlines) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, d.timeout)
+		defer cancel()
 		conn, err := next(ctx, network, addr)
 		if err != nil {
 			return nil, err

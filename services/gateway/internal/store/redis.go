@@ -3,13 +3,13 @@
 package store
 
 import (
-	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -32,8 +32,9 @@ type Redis struct {
 	script  *redis.Script
 	asks    chan *ask
 	keeps   chan keep
-	breaker breaker
-	dropped func() // called for each answer that is not cached because the queue is full
+	away    atomic.Bool
+	dropped func()
+	changed func(away bool)
 }
 
 // Question is what one request wants to know.
@@ -96,14 +97,6 @@ func parse(v any) (Reply, error) {
 		r.Answer = []byte(answer)
 	}
 	return r, nil
-}
-
-// Ping checks that Redis answers.
-func (r *Redis) Ping(ctx context.Context) error {
-	if err := r.client.Ping(ctx).Err(); err != nil {
-		return fmt.Errorf("ping redis: %w", err)
-	}
-	return nil
 }
 
 // Close closes the connections.

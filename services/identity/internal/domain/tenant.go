@@ -100,7 +100,7 @@ func (t Tenant) Check() error {
 	want(slugForm.MatchString(t.Slug), "slug", "Must be 1 to 63 lower-case letters, digits and hyphens, with no hyphen at the ends.")
 	want(isName(t.Name, 1), "name", "Must be 1 to 200 characters.")
 	want(isTimezone(t.Timezone), "timezone", "Must be an IANA time zone, such as Europe/Berlin.")
-	want(currency.IsValid(t.Currency), "currency", "Must be an ISO 4217 currency, such as EUR.")
+	want(len(t.Currency) == 3 && currency.IsValid(t.Currency), "currency", "Must be an ISO 4217 currency, such as EUR.")
 	want(t.Country == nil || isCountry(*t.Country), "country", "Must be an ISO 3166-1 country of two letters, such as DE.")
 	want(within(t.HoldTTLMinutes, 1, MaxHoldMinutes), "hold_ttl_minutes", "Must be 1 to 43200, or null.")
 	want(within(t.MinNoticeMinutes, 0, MaxNoticeMinutes), "min_notice_minutes", "Must be 0 to 5256000, or null.")

@@ -87,7 +87,8 @@ func (h *Host) apacheSpec(ctx context.Context, k Kafka) (supervise.Spec, error) 
 const clusterID = "aG9sZGZhc3QtbG9jYWwtMQ"
 
 // properties configures one node that is broker and controller. Topics are
-// created by the services, with partitions and retention, never by a typo.
+// created by the services, with partitions and retention, never by a typo. A
+// killed broker may register anew only when its old session has timed out.
 func (k Kafka) properties(data string) string {
 	broker, controller := Loopback(k.Port), Loopback(k.Controller)
 	return fmt.Sprintf(`process.roles=broker,controller
@@ -112,7 +113,8 @@ group.initial.rebalance.delay.ms=0
 group.min.session.timeout.ms=1000
 log.retention.hours=168
 log.index.size.max.bytes=1048576
-controlled.shutdown.enable=false
+broker.heartbeat.interval.ms=500
+broker.session.timeout.ms=3000
 `, broker, controller, data)
 }
 

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/kafkax"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/service"
+
+	"holdfast.dev/services/bookings/internal/app"
+	"holdfast.dev/services/bookings/internal/consume"
+)
+
+func seedCommand() *cobra.Command {
+	var tenant, mode string
+	var in app.Demo
+	cmd := &cobra.Command{
+		Use: "seed", Short: "Give a tenant the demo catalogue of a boat rental; safe to repeat.", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var cfg SeedConfig
+			if err := service.Load(&cfg); err != nil {
+				return err
+			}
+			id, err := ids.Parse[ids.TenantPrefix](tenant)
+			if err != nil {
+				return fmt.Errorf("--tenant %q: %w", tenant, err)
+			}
+			if mode != string(caller.Test) && mode != string(caller.Live) {
+				return fmt.Errorf("--mode %q: want test or live", mode)
+			}
+			db, err := pg.Open(cmd.Context(), cfg.URL, pg.Options{MaxConns: 1})
+			if err != nil {
+				return err
+			}
+			defer db.Close()
+			in.Year = time.Now().Year()
+			from := caller.Service("bookings", id, caller.Mode(mode))
+			return app.Seed(caller.With(cmd.Context(), from), db, in)
+		},
+	}
+	cmd.Flags().StringVar(&tenant, "tenant", "", "the tenant's id, tn_…")
+	cmd.Flags().StringVar(&mode, "mode", "test", "test or live")
+	cmd.Flags().StringVar(&in.Currency, "currency", "USD", "ISO 4217 code of the prices")
+	cmd.Flags().StringVar(&in.Timezone, "timezone", "America/New_York", "IANA name of the operator's timezone")
+	_ = cmd.MarkFlagRequired("tenant") // the flag exists
+	return cmd
+}
+
+func redriveCommand() *cobra.Command {
+	var limit int
+	cmd := &cobra.Command{
+		Use: "redrive", Short: "Send dead letters back to the topics they came from.", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var cfg RedriveConfig
+			if err := service.Load(&cfg); err != nil {
+				return err
+			}
+			n, err := kafkax.Redrive(cmd.Context(), cfg.KafkaBrokers, cfg.KafkaPrefix, consume.Group, limit)
+			fmt.Fprintln(cmd.OutOrStdout(), n, "sent back")
+			return err
+		},
+	}
+	cmd.Flags().IntVar(&limit, "max", 0, "at most so many; 0 is all")
+	return cmd
+}

@@ -1,0 +1,88 @@
+package app
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"time"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/bookings/internal/domain"
+	"holdfast.dev/services/bookings/internal/store"
+)
+
+// Demo says what the demo catalogue is made for.
+type Demo struct {
+	Currency string // ISO 4217, of the prices
+	Timezone string // IANA name, which must be known
+	Year     int    // the first season
+}
+
+// Seed gives the caller's tenant a small boat rental: 2 services, 4 units, 5 packages, 3 holiday rules. Ids
+// follow from the tenant and a name, so that seeding twice changes nothing.
+func Seed(ctx context.Context, db *pg.DB, d Demo) error {
+	if _, err := domain.Location(d.Timezone); err != nil {
+		return err
+	}
+	catalogue, err := boats(caller.Must(ctx), d)
+	if err != nil {
+		return fmt.Errorf("seed: %w", err)
+	}
+	return db.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.InsertCatalogue(ctx, tx, catalogue) })
+}
+
+func boats(c caller.Caller, d Demo) (store.Catalogue, error) {
+	decimals, err := money.Decimals(d.Currency)
+	if err != nil {
+		return store.Catalogue{}, err
+	}
+	price := func(whole int64) money.Amount {
+		for range decimals {
+			whole *= 10
+		}
+		return money.Amount{Minor: whole, Currency: d.Currency}
+	}
+	cruise, rental := seeded[domain.ServicePrefix](c, "cruise"), seeded[domain.ServicePrefix](c, "rental")
+	heron, gull := seeded[domain.UnitPrefix](c, "heron"), seeded[domain.UnitPrefix](c, "gull")
+	tern, osprey := seeded[domain.UnitPrefix](c, "tern"), seeded[domain.UnitPrefix](c, "osprey")
+	day := func(m time.Month, n int) domain.Date { return domain.Date{Year: d.Year, Month: m, Day: n} }
+	return store.Catalogue{
+		Services: []domain.Service{
+			{ID: cruise, Name: "Harbour cruise", Description: new("With a skipper, around the harbour and the islands."), DurationMinutes: new(120), BufferBeforeMinutes: 15, BufferAfterMinutes: 30, Active: true},
+			{ID: rental, Name: "Boat rental", Description: new("Without a skipper, by the hour or the day."), DurationMinutes: new(240), BufferAfterMinutes: 30, Active: true},
+		},
+		Units: []domain.Unit{
+			{ID: heron, Name: "Heron", Description: new("12 m catamaran."), Status: domain.UnitActive, Capacity: new(24), ServiceIDs: []domain.ServiceID{cruise}},
+			{ID: gull, Name: "Gull", Description: new("9 m launch."), Status: domain.UnitActive, Capacity: new(10), ServiceIDs: []domain.ServiceID{cruise, rental}},
+			{ID: tern, Name: "Tern", Description: new("6 m motorboat."), Status: domain.UnitActive, Capacity: new(6), ServiceIDs: []domain.ServiceID{rental}},
+			{ID: osprey, Name: "Osprey", Description: new("7 m sailing boat."), Status: domain.UnitActive, Capacity: new(6), ServiceIDs: []domain.ServiceID{rental}},
+		},
+		Packages: []domain.Package{
+			{ID: seeded[domain.PackagePrefix](c, "sunset"), ServiceID: cruise, Visible: true, Active: true, Terms: domain.Terms{Name: "Sunset cruise", BasePrice: price(480), DepositType: domain.DepositPercentage, DepositValue: 3000, DurationMinutes: new(150)}},
+			{ID: seeded[domain.PackagePrefix](c, "islands"), ServiceID: cruise, Visible: true, Active: true, UnitIDs: []domain.UnitID{heron}, Terms: domain.Terms{Name: "Island day trip", BasePrice: price(1900), DepositType: domain.DepositFlat, DepositValue: price(500).Minor, DurationMinutes: new(480)}},
+			{ID: seeded[domain.PackagePrefix](c, "half"), ServiceID: rental, Visible: true, Active: true, Terms: domain.Terms{Name: "Half day", BasePrice: price(220), DepositType: domain.DepositFlat, DepositValue: price(100).Minor}},
+			{ID: seeded[domain.PackagePrefix](c, "full"), ServiceID: rental, Visible: true, Active: true, Terms: domain.Terms{Name: "Full day", BasePrice: price(360), DepositType: domain.DepositPercentage, DepositValue: 5000, DurationMinutes: new(540)}},
+			{ID: seeded[domain.PackagePrefix](c, "club"), ServiceID: rental, Active: true, UnitIDs: []domain.UnitID{osprey}, Terms: domain.Terms{Name: "Club members' evening", BasePrice: price(60), DepositType: domain.DepositNone, DurationMinutes: new(180)}},
+		},
+		Rules: []domain.HolidayRule{
+			{ID: seeded[domain.HolidayPrefix](c, "new-year"), Name: "New Year", From: day(time.December, 30), To: day(time.December, 30).AddDays(3), Recurrence: domain.Yearly, MultiplierBps: 15000, Priority: 10, Active: true},
+			{ID: seeded[domain.HolidayPrefix](c, "summer"), Name: "High season", From: day(time.June, 15), To: day(time.September, 1), Recurrence: domain.Once, MultiplierBps: 11500, Stackable: true, Active: true},
+			{ID: seeded[domain.HolidayPrefix](c, "regatta"), Name: "Regatta week", From: day(time.August, 3), To: day(time.August, 9), Recurrence: domain.Once, MultiplierBps: 12500, ServiceIDs: []domain.ServiceID{cruise}, Priority: 5, Active: true},
+		},
+	}, nil
+}
+
+// seeded is an id in the shape of a UUIDv7 that follows from tenant, mode and name; its time is the tenant's.
+func seeded[P ids.Prefix](c caller.Caller, name string) ids.ID[P] {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%s/%s", c.Tenant, c.Mode, name))
+	u := [16]byte(sum[:16])
+	tenant := c.Tenant.UUID()
+	copy(u[:6], tenant[:6])
+	u[6] = 0x70 | u[6]&0x0f
+	u[8] = 0x80 | u[8]&0x3f
+	return ids.FromUUID[P](u)
+}

@@ -1,0 +1,134 @@
+// Package peerstest holds fakes of the other services for tests: they keep state and can be told to fail.
+package peerstest
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/oapi-codegen/nullable"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/proto/api"
+
+	"holdfast.dev/services/bookings/internal/domain"
+)
+
+// Customers stands for the customers service.
+type Customers struct {
+	mu    sync.Mutex
+	known map[ids.Customer]entry
+	fail  error
+	calls int
+}
+
+type entry struct {
+	tenant ids.Tenant
+	mode   caller.Mode
+	name   string
+}
+
+// Add makes a customer of the caller's tenant and mode.
+func (f *Customers) Add(c caller.Caller, name string) ids.Customer {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.known == nil {
+		f.known = map[ids.Customer]entry{}
+	}
+	id := ids.New[ids.CustomerPrefix]()
+	f.known[id] = entry{tenant: c.Tenant, mode: c.Mode, name: name}
+	return id
+}
+
+// Erase forgets a customer.
+func (f *Customers) Erase(id ids.Customer) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.known, id)
+}
+
+// Fail makes each call answer err until Fail(nil).
+func (f *Customers) Fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fail = err
+}
+
+// Calls counts what was asked so far.
+func (f *Customers) Calls() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.calls
+}
+
+// Customer implements app.Directory.
+func (f *Customers) Customer(ctx context.Context, id domain.CustomerID) (domain.Customer, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls++
+	e, ok := f.of(ctx, id)
+	if f.fail != nil {
+		return domain.Customer{}, f.fail
+	}
+	if !ok {
+		return domain.Customer{}, domain.ErrCustomerNotFound
+	}
+	return domain.Customer{ID: id, Name: e.name, Version: 1}, nil
+}
+
+// Expand implements api.Directory.
+func (f *Customers) Expand(ctx context.Context, list []domain.CustomerID) (map[domain.CustomerID]api.Customer, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls++
+	if f.fail != nil {
+		return nil, f.fail
+	}
+	out := map[domain.CustomerID]api.Customer{}
+	for _, id := range list {
+		if e, ok := f.of(ctx, id); ok {
+			out[id] = api.Customer{
+				Id: id.String(), Object: api.CustomerObjectCustomer, Name: e.name, FirstName: e.name, Email: "ann@example.com",
+				LastName: nullable.NewNullNullable[string](), Phone: nullable.NewNullNullable[string](), Company: nullable.NewNullNullable[string](),
+				Metadata: json.RawMessage(`{}`), Mode: api.Mode(e.mode), Version: 1, CreatedAt: time.Unix(0, 0).UTC(), UpdatedAt: time.Unix(0, 0).UTC(),
+			}
+		}
+	}
+	return out, nil
+}
+
+func (f *Customers) of(ctx context.Context, id domain.CustomerID) (entry, bool) {
+	e, ok := f.known[id]
+	c := caller.Must(ctx)
+	return e, ok && e.tenant == c.Tenant && e.mode == c.Mode
+}
+
+// Tenants stands for identity; the zero value gives every tenant the default policy.
+type Tenants struct {
+	mu     sync.Mutex
+	policy domain.Policy
+	fail   error
+}
+
+// Set makes p the policy of every tenant.
+func (f *Tenants) Set(p domain.Policy) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.policy = p
+}
+
+// Fail makes each call answer err until Fail(nil).
+func (f *Tenants) Fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fail = err
+}
+
+// Policy implements app.Tenants.
+func (f *Tenants) Policy(context.Context) (domain.Policy, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.policy, f.fail
+}

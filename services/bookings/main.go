@@ -1,0 +1,33 @@
+// Command bookings serves the catalogue and the bookings of every tenant, migrates and seeds its database,
+// and brings dead letters back.
+package main
+
+import (
+	"context"
+	_ "time/tzdata" // zones of operators, whatever the machine has
+
+	"github.com/spf13/cobra"
+
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/service"
+
+	"holdfast.dev/services/bookings/migrations"
+)
+
+func main() {
+	var cfg Config
+	service.Main(service.App{
+		Name:     "bookings",
+		Config:   &cfg,
+		Serve:    func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
+		Commands: []*cobra.Command{service.Migrate(migrate), seedCommand(), redriveCommand()},
+	})
+}
+
+func migrate(ctx context.Context) error {
+	var cfg MigrateConfig
+	if err := service.Load(&cfg); err != nil {
+		return err
+	}
+	return pg.Migrate(ctx, cfg.URL, migrations.FS, pg.Roles{App: cfg.AppRole, Worker: cfg.WorkerRole})
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/inbox"
+	"holdfast.dev/libs/kafkax"
+	"holdfast.dev/libs/obs"
+	"holdfast.dev/libs/outbox"
+	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/peer"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/service"
+	"holdfast.dev/proto"
+
+	"holdfast.dev/services/bookings/internal/api"
+	"holdfast.dev/services/bookings/internal/app"
+	"holdfast.dev/services/bookings/internal/consume"
+	"holdfast.dev/services/bookings/internal/peers"
+)
+
+const sweepEvery = time.Minute
+
+// wire builds everything, top to bottom, and registers it with rt; stopping runs upwards.
+func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
+	verify, err := caller.ParseKeys(cfg.VerifyKeys)
+	if err != nil {
+		return err
+	}
+	sign, err := caller.ParseKeys(cfg.SignKeys)
+	if err != nil {
+		return err
+	}
+	pages, err := page.NewCodec(cfg.CursorKeys)
+	if err != nil {
+		return err
+	}
+	spec, err := contract.Load(proto.OpenAPI)
+	if err != nil {
+		return err
+	}
+
+	db, err := open(ctx, rt, "postgres", cfg.DatabaseURL, cfg.DatabaseConns)
+	if err != nil {
+		return err
+	}
+	worker, err := open(ctx, rt, "postgres worker", cfg.WorkerDatabaseURL, 4)
+	if err != nil {
+		return err
+	}
+
+	topics := []kafkax.Topic{
+		{Name: app.Topic, Partitions: cfg.KafkaPartitions},
+		{Name: kafkax.DeadLetterTopic(consume.Group), Partitions: 1},
+	}
+	for _, name := range consume.Topics {
+		topics = append(topics, kafkax.Topic{Name: name, Partitions: cfg.KafkaPartitions})
+	}
+	if err := kafkax.EnsureTopics(ctx, cfg.KafkaBrokers, cfg.KafkaPrefix, topics); err != nil {
+		return err
+	}
+	writer := kafkax.NewWriter(cfg.KafkaBrokers, cfg.KafkaPrefix)
+	rt.OnStop("kafka", func(context.Context) error { return writer.Close() })
+	relay := outbox.NewRelay(worker, writer, rt.Log, rt.Metrics)
+	rt.Go("relay", relay.Run)
+	rt.Go("idempotency sweeper", sweeper(worker, idem.Sweep))
+	rt.Go("inbox sweeper", sweeper(worker, inbox.Sweep))
+	consumer := &kafkax.Consumer{
+		Brokers: cfg.KafkaBrokers, Prefix: cfg.KafkaPrefix, Group: consume.Group, Topics: consume.Topics,
+		Handle:     (&consume.Customers{App: &app.Customers{DB: db}}).Handle,
+		DeadLetter: writer, Log: rt.Log, Metrics: rt.Metrics,
+	}
+	rt.Go("customers consumer", consumer.Run)
+
+	signer := &caller.Signer{From: "bookings", Keys: sign}
+	customers := &peers.Customers{Client: &peer.Client{Target: "customers", BaseURL: cfg.CustomersURL, Signer: signer}}
+	tenants := peers.NewTenants(&peer.Client{Target: "identity", BaseURL: cfg.IdentityURL, Signer: signer})
+	answers := &idem.Store{DB: db, Now: time.Now}
+	door := &api.API{
+		DB: db,
+		Bookings: &app.Bookings{
+			DB: db, Idem: answers, Directory: customers, Tenants: tenants,
+			Numbers: &app.Numbers{DB: db}, Wake: relay.Wake, Now: time.Now,
+		},
+		Directory: customers,
+		Pages:     pages,
+		Server: &httpx.Server{
+			Service: "bookings", Contract: spec, Idem: answers,
+			Verifier: &caller.Verifier{Self: "bookings", Keys: verify},
+		},
+		Now: time.Now,
+	}
+	engine := httpx.NewEngine()
+	if err := door.Mount(engine); err != nil {
+		return err
+	}
+	rt.HTTP(cfg.HTTPAddr, engine)
+	return nil
+}
+
+func open(ctx context.Context, rt *service.Runtime, name, url string, conns int32) (*pg.DB, error) {
+	db, err := pg.Open(ctx, url, pg.Options{MaxConns: conns, Tracer: obs.NewPostgres()})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	rt.OnStop(name, func(context.Context) error { db.Close(); return nil })
+	rt.Ready(name, db.Ping)
+	return db, nil
+}
+
+// sweeper deletes what has expired, once a minute.
+func sweeper(db *pg.DB, sweep func(context.Context, *pg.DB) (int64, error)) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for tick := time.NewTicker(sweepEvery); ; {
+			if _, err := sweep(ctx, db); err != nil {
+				return err
+			}
+			select {
+			case <-ctx.Done():
+				tick.Stop()
+				return nil
+			case <-tick.C:
+			}
+		}
+	}
+}

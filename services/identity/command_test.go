@@ -1,0 +1,337 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/apikey"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/proto"
+	"holdfast.dev/services/identity/internal/view"
+)
+
+var binary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "identity")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "identity")
+	out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, out)
+	}
+	return path, err
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if path, err := binary(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(code)
+}
+
+// shell is a person at a terminal, in a folder below one with a .run/env.
+type shell struct {
+	t                *testing.T
+	dir, prefix, url string
+}
+
+func setting(t *testing.T, name string) string {
+	t.Helper()
+	v := os.Getenv(name)
+	if v == "" {
+		t.Fatal(name + " is not set: run `make test`, or `bin/local with -- go test ./...`")
+	}
+	return v
+}
+
+// newShell makes the database and its roles as `make up` does, migrates by the command, and drops all at the end.
+func newShell(t *testing.T) *shell {
+	t.Helper()
+	s := &shell{t: t, dir: t.TempDir(), url: setting(t, "TEST_POSTGRES_URL"), prefix: "t" + ids.New[ids.RequestPrefix]().String()[4:] + "_"}
+	db := s.prefix + "identity"
+	s.sql(`create role ` + db + `_owner login bypassrls`)
+	s.sql(`create role ` + db + `_app`)
+	s.sql(`create role ` + db + `_worker`)
+	s.sql(`create database ` + db + ` owner ` + db + `_owner`)
+	t.Cleanup(func() {
+		s.sql(`drop database ` + db + ` with (force)`)
+		s.sql(`drop role ` + db + `_owner, ` + db + `_app, ` + db + `_worker`)
+	})
+	file := fmt.Sprintf("POSTGRES_URL=%s\nREDIS_URL=%s\nHOLDFAST_PREFIX=%s\n", s.url, setting(t, "TEST_REDIS_URL"), s.prefix)
+	if err := os.MkdirAll(filepath.Join(s.dir, ".run"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, ".run", "env"), []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(s.dir, "below"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.dir = filepath.Join(s.dir, "below")
+	s.run("migrate")
+	return s
+}
+
+func (s *shell) sql(statement string) {
+	s.t.Helper()
+	ctx := context.Background() // also while the test cleans up
+	conn, err := pgx.Connect(ctx, s.url)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	if _, err := conn.Exec(ctx, statement); err != nil {
+		s.t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+func (s *shell) command(args ...string) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
+	s.t.Helper()
+	path, err := binary()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
+	cmd = exec.Command(path, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Env = s.dir, stdout, stderr, []string{"PATH=" + os.Getenv("PATH")}
+	return cmd, stdout, stderr
+}
+
+func (s *shell) run(args ...string) string {
+	s.t.Helper()
+	cmd, stdout, stderr := s.command(args...)
+	if err := cmd.Run(); err != nil {
+		s.t.Fatalf("identity %s: %v: %s", strings.Join(args, " "), err, stderr)
+	}
+	return stdout.String()
+}
+
+func (s *shell) fails(words string, args ...string) {
+	s.t.Helper()
+	cmd, stdout, stderr := s.command(args...)
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(stderr.String(), words) {
+		s.t.Errorf("identity %s: %v, %q; want exit 1 and %q", strings.Join(args, " "), err, stderr, words)
+	}
+	if strings.Contains(stderr.String()+stdout.String(), "SQLSTATE") {
+		s.t.Errorf("identity %s shows SQL to people: %s", strings.Join(args, " "), stderr)
+	}
+}
+
+// read runs a command with --json and decodes what it prints.
+func read[T any](s *shell, args ...string) (out T) {
+	s.t.Helper()
+	text := s.run(append(args, "--json")...)
+	if err := json.Unmarshal([]byte(text), &out); err != nil {
+		s.t.Fatalf("identity %s printed %q: %v", strings.Join(args, " "), text, err)
+	}
+	return out
+}
+
+type madeKey struct {
+	view.AdminKey
+	Secret string
+}
+
+func TestTenantCommands(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.run("migrate") // safe to repeat
+	demo := read[view.AdminTenant](s, "tenant", "create", "--slug", "demo", "--name", "Demo", "--timezone", "America/New_York", "--currency", "USD")
+	if demo.Slug != "demo" || !strings.HasPrefix(demo.ID, "tn_") || !demo.BookingPolicy.ConfirmOnDeposit {
+		t.Fatalf("%+v", demo)
+	}
+	s.run("tenant", "create", "--slug", "other", "--name", "Other", "--timezone", "Europe/Berlin", "--currency", "EUR")
+	s.fails(`the slug "demo"`, "tenant", "create", "--slug", "demo", "--name", "D", "--timezone", "UTC", "--currency", "USD")
+	s.fails("--timezone: Must be an IANA time zone", "tenant", "create", "--slug", "x", "--name", "D", "--timezone", "Mars", "--currency", "USD")
+	s.fails("--currency", "tenant", "create", "--slug", "x", "--name", "D", "--timezone", "UTC")
+	if all := read[[]view.AdminTenant](s, "tenant", "list"); len(all) != 2 || all[0].Slug != "demo" || all[1].Slug != "other" {
+		t.Errorf("list: %+v", all)
+	}
+	if table := s.run("tenant", "list"); !strings.Contains(table, "Europe/Berlin") {
+		t.Errorf("list: %s", table)
+	}
+
+	for _, ref := range []string{"demo", demo.ID} {
+		got := read[view.AdminTenant](s, "tenant", "update", ref, "--timezone", "Europe/Paris", "--currency", "eur", "--auto-confirm", "true",
+			"--hold-ttl-minutes", "30", "--min-notice-minutes=0", "--max-advance-days", "365", "--confirm-on-deposit", "false")
+		p := got.BookingPolicy
+		if got.Version != 2 || got.Timezone != "Europe/Paris" || got.Currency != "EUR" || !p.AutoConfirm || p.ConfirmOnDeposit ||
+			*p.HoldTTLMinutes != 30 || *p.MinNoticeMinutes != 0 || *p.MaxAdvanceDays != 365 {
+			t.Errorf("update: %+v", got)
+		}
+	}
+	got := read[view.AdminTenant](s, "tenant", "update", "demo", "--auto-confirm", "null", "--hold-ttl-minutes", "null",
+		"--min-notice-minutes", "null", "--max-advance-days", "null", "--confirm-on-deposit", "null")
+	if got.Version != 3 || got.BookingPolicy != demo.BookingPolicy {
+		t.Errorf("cleared: %+v", got)
+	}
+	s.fails("Tenant not found", "tenant", "update", "nobody", "--name", "x")
+	s.fails("--auto-confirm: Must be true or false", "tenant", "update", "demo", "--auto-confirm", "maybe")
+	s.fails("--hold-ttl-minutes", "tenant", "update", "demo", "--hold-ttl-minutes", "1.5")
+	s.fails("--timezone", "tenant", "update", "demo", "--timezone", "null")
+	s.fails("--max-advance-days: Must be 0 to 36500", "tenant", "update", "demo", "--max-advance-days", "36501")
+}
+
+func TestKeyCommands(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	tenant := read[view.AdminTenant](s, "tenant", "create", "--slug", "demo", "--name", "Demo", "--timezone", "UTC", "--currency", "USD")
+	test := read[madeKey](s, "key", "create", "--tenant", "demo", "--mode", "test", "--scopes", "all", "--name", "Till")
+	if mode, ok := apikey.Valid(test.Secret); !ok || mode != caller.Test || len(test.Scopes) != len(proto.Scopes) || test.Name != "Till" || test.TenantID != tenant.ID {
+		t.Errorf("%+v", test)
+	}
+	live := read[madeKey](s, "key", "create", "--tenant", tenant.ID, "--mode", "live", "--scopes", "write:bookings,read:bookings")
+	if mode, ok := apikey.Valid(live.Secret); !ok || mode != caller.Live || strings.Join(live.Scopes, " ") != "read:bookings write:bookings" {
+		t.Errorf("%+v", live)
+	}
+	if text := s.run("key", "create", "--tenant", "demo", "--mode", "live", "--scopes", "read:units"); !regexp.MustCompile(`secret +svc_live_\w{32}\n`).MatchString(text) {
+		t.Errorf("create: %s", text)
+	}
+	for _, scope := range proto.Scopes {
+		s.fails(scope, "key", "create", "--tenant", "demo", "--mode", "live", "--scopes", "read:nothing")
+	}
+	s.fails("--mode: Must be one of: live, test", "key", "create", "--tenant", "demo", "--mode", "prod", "--scopes", "all")
+	s.fails("Tenant not found", "key", "create", "--tenant", "nobody", "--mode", "live", "--scopes", "all")
+	s.fails(`"tenant"`, "key", "create", "--mode", "live", "--scopes", "all")
+
+	list := s.run("key", "list", "--tenant", "demo", "--json") + s.run("key", "list", "--tenant", "demo")
+	if strings.Contains(list, test.Secret[9:]) || strings.Count(list, test.ID) != 2 || strings.Count(list, live.ID) != 2 {
+		t.Errorf("list: %s", list)
+	}
+	for range 2 {
+		if got := read[view.AdminKey](s, "key", "revoke", test.ID); got.RevokedAt == nil || got.Version != 2 {
+			t.Errorf("revoke: %+v", got)
+		}
+	}
+	if !strings.Contains(s.run("key", "list", "--tenant", "demo"), "revoked 2") {
+		t.Error("the list does not show the revoked key as such")
+	}
+	s.fails("API key not found", "key", "revoke", "key_nothing")
+	if text := s.run("audit", "verify"); !regexp.MustCompile(`demo +5 +holds`).MatchString(text) {
+		t.Errorf("audit: %s", text)
+	}
+}
+
+func TestAuditVerifyFailsOnTampering(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	for _, slug := range []string{"demo", "other"} {
+		s.run("tenant", "create", "--slug", slug, "--name", "N", "--timezone", "UTC", "--currency", "USD")
+	}
+	inside := *s
+	u, err := url.Parse(s.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path = "/" + s.prefix + "identity"
+	inside.url = u.String()
+	inside.sql(`alter table audit_log disable trigger user`)
+	inside.sql(`update audit_log set actor = 'eve' where tenant_id = (select tenant_id from tenants where slug = 'demo')`)
+	s.fails("the audit log was altered", "audit", "verify")
+	s.fails("the audit log was altered", "audit", "verify", "--tenant", "demo", "--json")
+	s.run("audit", "verify", "--tenant", "other")
+}
+
+func TestCommandsWithoutSettings(t *testing.T) {
+	t.Parallel()
+	s := &shell{t: t, dir: t.TempDir()}
+	s.fails("set DATABASE_URL or POSTGRES_URL", "tenant", "list")
+	s.fails("set DATABASE_URL or POSTGRES_URL", "migrate")
+	s.fails("CALLER_VERIFY_KEYS", "serve")
+}
+
+// Redis away: revoking succeeds, and says that the gateways learn of it late.
+func TestRevokeWithoutRedis(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.run("tenant", "create", "--slug", "demo", "--name", "Demo", "--timezone", "UTC", "--currency", "USD")
+	k := read[madeKey](s, "key", "create", "--tenant", "demo", "--mode", "test", "--scopes", "all")
+	cmd, _, stderr := s.command("key", "revoke", k.ID)
+	cmd.Env = append(cmd.Env, "REDIS_URL=redis://127.0.0.1:1/0")
+	if err := cmd.Run(); err != nil || !strings.Contains(stderr.String(), "Redis is away") {
+		t.Errorf("%v: %s", err, stderr)
+	}
+}
+
+// The process serves while Kafka is away, is not open to unsigned calls, and stops by a signal.
+func TestServe(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var c toolConfig
+	c.Prefix = s.prefix
+	if err := c.derive(s.url); err != nil {
+		t.Fatal(err)
+	}
+	cmd, stdout, _ := s.command("serve")
+	cmd.Env = append(cmd.Env, "HTTP_ADDR="+addr, "DATABASE_URL="+c.DatabaseURL, "WORKER_DATABASE_URL="+c.WorkerDatabaseURL,
+		"REDIS_URL="+setting(t, "TEST_REDIS_URL"), "KAFKA_BROKERS=127.0.0.1:1", "CALLER_VERIFY_KEYS=gateway=k1:"+strings.Repeat("ab", 32))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	deadline := time.Now().Add(20 * time.Second)
+	for status(t, addr, "/readyz") != http.StatusOK {
+		if time.Now().After(deadline) {
+			t.Fatalf("not ready: %s", stdout)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	for path, want := range map[string]int{"/healthz": 200, "/api/v1/tenant": 401, "/internal/v1/tenants/x": 401, "/nothing": 404} {
+		if got := status(t, addr, path); got != want {
+			t.Errorf("%s: %d, want %d", path, got, want)
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("stop: %v: %s", err, stdout)
+	}
+	if strings.Contains(stdout.String(), strings.Repeat("ab", 32)) {
+		t.Error("the log holds a caller key")
+	}
+}
+
+func status(t *testing.T, addr, path string) int {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr+path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0
+	}
+	_ = res.Body.Close()
+	return res.StatusCode
+}

@@ -1,0 +1,117 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+	"testing"
+
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/services/identity/internal/domain"
+	"holdfast.dev/services/identity/internal/store"
+)
+
+func TestAuditSaysWhatHappened(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	tenant := h.tenant(t)
+	k, _ := h.key(t, tenant.ID, "test")
+	if _, _, err := h.RevokeKey(t.Context(), cli, k.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := h.UpdateTenant(t.Context(), cli, tenant.ID, domain.TenantChange{Name: new("New <name>")}); err != nil {
+		t.Fatal(err)
+	}
+	records := workerQuery(t, h.Worker, func(ctx context.Context, q pg.Q) ([]domain.Record, error) {
+		return store.Audit(ctx, q, tenant.ID, 0, 100)
+	})
+	want := []struct {
+		action, object string
+		live           bool
+		before, after  string // a field of the object that must be there; "" wants none
+	}{
+		{domain.TenantCreated, tenant.ID.String(), true, "", `"name": "Demo"`},
+		{domain.KeyCreated, k.ID.String(), false, "", `"revoked_at": null`},
+		{domain.KeyRevoked, k.ID.String(), false, `"revoked_at": null`, `"revoked_at": "2`},
+		{domain.TenantUpdated, tenant.ID.String(), true, `"name": "Demo"`, `"name": "New <name>"`},
+	}
+	if len(records) != len(want) {
+		t.Fatalf("%d records, want %d", len(records), len(want))
+	}
+	for i, w := range want {
+		r := records[i]
+		if r.Seq != int64(i+1) || r.Action != w.action || r.Object != w.object || r.Livemode != w.live || r.Actor != cli.Actor || r.Source != cli.Source {
+			t.Errorf("record %d: %+v", i+1, r)
+		}
+		for side, c := range map[string]struct {
+			got  json.RawMessage
+			want string
+		}{"before": {r.Before, w.before}, "after": {r.After, w.after}} {
+			if (len(c.got) == 0) != (c.want == "") || !strings.Contains(string(c.got), c.want) {
+				t.Errorf("record %d %s: %s, want %s", i+1, side, c.got, c.want)
+			}
+		}
+	}
+}
+
+func TestAuditFindsTampering(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		sql    []string
+		broken string
+	}{
+		"nothing":            {nil, ""},
+		"actor":              {[]string{`update audit_log set actor = 'eve' where tenant_id = $1 and seq = 3`}, "record 3"},
+		"what it became":     {[]string{`update audit_log set after = after || '{"name": "x"}' where tenant_id = $1 and seq = 2`}, "record 2"},
+		"first removed":      {[]string{`delete from audit_log where tenant_id = $1 and seq = 1`}, "record 1 is missing"},
+		"one removed":        {[]string{`delete from audit_log where tenant_id = $1 and seq = 3`}, "record 3 is missing"},
+		"last removed":       {[]string{`delete from audit_log where tenant_id = $1 and seq = 5`}, "record 5 is missing"},
+		"all removed":        {[]string{`delete from audit_log where tenant_id = $1`}, "record 1 is missing"},
+		"closed up":          {[]string{`delete from audit_log where tenant_id = $1 and seq = 3`, `update audit_log set seq = seq - 1 where tenant_id = $1 and seq > 3`}, "record 3"},
+		"cut, head set back": {[]string{`delete from audit_log where tenant_id = $1 and seq = 5`, `update audit_heads set seq = 4 where tenant_id = $1`}, "record 4"},
+		"other mode":         {[]string{`update audit_log set livemode = not livemode where tenant_id = $1 and seq = 4`}, "record 4"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			tenant, other := h.tenant(t), h.tenant(t)
+			for range 4 {
+				h.key(t, tenant.ID, "test")
+			}
+			h.exec(t, `alter table audit_log disable trigger user`)
+			for _, sql := range c.sql {
+				h.exec(t, sql, tenant.ID)
+			}
+			if v := h.verify(t, tenant); (c.broken == "") != (v.Broken == "") || !strings.Contains(v.Broken, c.broken) {
+				t.Errorf("verdict %+v, want %q", v, c.broken)
+			}
+			h.holds(t, other, 1)
+		})
+	}
+}
+
+// Not even the owner of the tables changes the log while its trigger stands.
+func TestAuditIsAppendOnly(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.tenant(t)
+	for _, sql := range []string{`update audit_log set actor = 'eve'`, `delete from audit_log`, `truncate audit_log`} {
+		_, err := h.owner.Exec(t.Context(), sql)
+		if err == nil || !strings.Contains(err.Error(), "append only") {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+}
+
+func TestAuditChainUnderParallelWrites(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	tenant := h.tenant(t)
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() { h.key(t, tenant.ID, []string{"live", "test"}[i%2]) })
+	}
+	wg.Wait()
+	h.holds(t, tenant, 21)
+}

@@ -1,0 +1,236 @@
+package app_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/apikey"
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/proto"
+	"holdfast.dev/services/identity/internal/app"
+	"holdfast.dev/services/identity/internal/domain"
+	"holdfast.dev/services/identity/internal/store"
+)
+
+func TestCreateKey(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	tenant := h.tenant(t)
+	for _, mode := range []caller.Mode{caller.Live, caller.Test} {
+		k, secret := h.key(t, tenant.ID, string(mode))
+		if got, ok := apikey.Valid(secret); !ok || got != mode {
+			t.Errorf("secret of mode %q, valid %v; want %s", got, ok, mode)
+		}
+		p := h.lookup(t, secret)
+		if p.KeyID != k.ID || p.TenantID != tenant.ID || p.Livemode != (mode == caller.Live) || p.Revoked ||
+			p.Version != 2 || p.PolicyVersion != 1 || p.Timezone != "America/New_York" || p.Currency != "USD" ||
+			p.Name != "a key" || !slices.Equal(p.Scopes, proto.Scopes) {
+			t.Errorf("%s: looked up %+v", mode, p)
+		}
+	}
+	h.holds(t, tenant, 3)
+	keys, err := h.Keys(t.Context(), tenant.ID)
+	if err != nil || len(keys) != 2 || keys[0].CreatedAt.Before(keys[1].CreatedAt) {
+		t.Errorf("keys %v: %v", keys, err)
+	}
+}
+
+func TestCreateKeyRefuses(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	tenant := h.tenant(t)
+	for name, c := range map[string]struct {
+		in   app.NewKey
+		want string
+	}{
+		"mode":   {app.NewKey{Tenant: tenant.ID, Mode: "prod", Scopes: "all"}, "invalid_request"},
+		"scope":  {app.NewKey{Tenant: tenant.ID, Mode: "live", Scopes: "read:all"}, "invalid_request"},
+		"name":   {app.NewKey{Tenant: tenant.ID, Mode: "live", Scopes: "all", Name: "\x00"}, "invalid_request"},
+		"tenant": {app.NewKey{Tenant: ids.New[ids.TenantPrefix](), Mode: "live", Scopes: "all"}, "tenant_not_found"},
+	} {
+		_, secret, err := h.CreateKey(t.Context(), cli, c.in)
+		if apperr.As(err).Code != c.want || secret != "" {
+			t.Errorf("%s: %v with secret %q, want %s and none", name, err, secret, c.want)
+		}
+	}
+	h.holds(t, tenant, 1)
+}
+
+func TestRevokeTwice(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	tenant := h.tenant(t)
+	k, secret := h.key(t, tenant.ID, "live")
+	first, told, err := h.RevokeKey(t.Context(), cli, k.ID)
+	if err != nil || !told || first.RevokedAt == nil || first.Version != 2 {
+		t.Fatalf("revoke: %+v told %v: %v", first, told, err)
+	}
+	if got := h.state(t, k.ID); got != domain.Revoked {
+		t.Fatalf("Redis says %q when revoke returns, want the tombstone", got)
+	}
+	if ttl := h.redis.TTL(t.Context(), "st:{"+k.ID.String()+"}").Val(); ttl < 23*time.Hour {
+		t.Errorf("the tombstone stays %s, want a day", ttl)
+	}
+	if p := h.lookup(t, secret); !p.Revoked || p.Version != 3 {
+		t.Errorf("looked up %+v, want revoked in version 3", p)
+	}
+	h.redis.Del(t.Context(), "st:{"+k.ID.String()+"}") // Redis has lost its memory
+	second, told, err := h.RevokeKey(t.Context(), cli, k.ID)
+	if err != nil || !told || !second.RevokedAt.Equal(*first.RevokedAt) || second.Version != 2 {
+		t.Fatalf("again: %+v told %v: %v", second, told, err)
+	}
+	if got := h.state(t, k.ID); got != domain.Revoked {
+		t.Errorf("Redis says %q after the second, want the tombstone again", got)
+	}
+	h.holds(t, tenant, 3) // the second left no record
+	if _, _, err := h.RevokeKey(t.Context(), cli, domain.NewKeyID()); !errors.Is(err, domain.ErrKeyNotFound) {
+		t.Errorf("an unknown key: %v", err)
+	}
+}
+
+func TestTombstoneIsRetried(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	tenant := h.tenant(t)
+	k, secret := h.key(t, tenant.ID, "test")
+	mend := h.breakRedis(t)
+	_, told, err := h.RevokeKey(t.Context(), cli, k.ID)
+	if err != nil || told {
+		t.Fatalf("revoke without Redis: told %v: %v; want done but not told", told, err)
+	}
+	if !h.lookup(t, secret).Revoked || h.state(t, k.ID) != "" {
+		t.Fatal("want the key revoked and nothing in Redis yet")
+	}
+	if err := h.TellSignals(t.Context(), ids.Tenant{}); err == nil {
+		t.Fatal("telling without Redis succeeded")
+	}
+	if h.count(t, `select count(*) from key_signals`) != 1 {
+		t.Fatal("the signal was lost")
+	}
+	mend()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- h.KeepTelling(ctx) }()
+	for h.count(t, `select count(*) from key_signals`) > 0 && ctx.Err() == nil {
+		time.Sleep(10 * time.Millisecond)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if got := h.state(t, k.ID); got != domain.Revoked {
+		t.Fatalf("Redis says %q, want the tombstone", got)
+	}
+}
+
+// A version that comes late overwrites neither a tombstone nor a newer version.
+func TestTellKeepsWhatSaysMore(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	id := domain.NewKeyID()
+	for _, step := range []struct{ tell, want string }{
+		{"9", "9"}, {"10", "10"}, {"9", "10"}, {"10", "10"}, {domain.Revoked, domain.Revoked}, {"11", domain.Revoked}, {domain.Revoked, domain.Revoked},
+	} {
+		if err := h.Redis.Tell(t.Context(), []domain.Signal{{KeyID: id, Value: step.tell}}); err != nil {
+			t.Fatal(err)
+		}
+		if got := h.state(t, id); got != step.want {
+			t.Fatalf("after %s Redis says %s, want %s", step.tell, got, step.want)
+		}
+	}
+}
+
+// Changes of the tenant beside revocations: whatever the order, each key ends with its tombstone, and the
+// chain has each change once.
+func TestRevokeBesideTenantChanges(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	tenant := h.tenant(t)
+	keys := make([]domain.Key, 8)
+	for i := range keys {
+		keys[i], _ = h.key(t, tenant.ID, []string{"live", "test"}[i%2])
+	}
+	var wg sync.WaitGroup
+	for i, k := range keys {
+		wg.Go(func() {
+			if _, _, err := h.RevokeKey(t.Context(), cli, k.ID); err != nil {
+				t.Error(err)
+			}
+		})
+		wg.Go(func() {
+			n := i + 1
+			if _, _, err := h.UpdateTenant(t.Context(), cli, tenant.ID, domain.TenantChange{HoldTTLMinutes: new(&n)}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if err := h.TellSignals(t.Context(), tenant.ID); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range keys {
+		if got := h.state(t, k.ID); got != domain.Revoked {
+			t.Errorf("key %s: Redis says %q, want the tombstone", k.ID, got)
+		}
+	}
+	h.holds(t, tenant, 1+8+8+8)
+}
+
+func TestLastUseIsCoarse(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	tenant := h.tenant(t)
+	k, _ := h.key(t, tenant.ID, "live")
+	other, _ := h.key(t, tenant.ID, "test")
+	l := &app.LastUse{Worker: h.Worker, Log: h.Log}
+	start := time.Now().UTC().Truncate(time.Microsecond)
+	used := func(at time.Time) time.Time {
+		t.Helper()
+		l.Note(k.ID, at)
+		if err := l.Write(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ctx := caller.With(t.Context(), caller.Caller{Tenant: tenant.ID, Mode: caller.Live})
+		now, err := store.Key(ctx, h.DB.Read(ctx), k.ID)
+		if err != nil || now.LastUsedAt == nil || now.Version != 1 {
+			t.Fatalf("%+v: %v", now, err)
+		}
+		return *now.LastUsedAt
+	}
+	for _, step := range []struct{ at, want time.Duration }{{0, 0}, {59 * time.Second, 0}, {time.Minute, time.Minute}, {time.Second, time.Minute}} {
+		if got := used(start.Add(step.at)); !got.Equal(start.Add(step.want)) {
+			t.Errorf("used at +%s: noted +%s, want +%s", step.at, got.Sub(start), step.want)
+		}
+	}
+	if n := h.count(t, `select count(*) from api_keys where id = $1 and last_used_at is not null`, other.ID); n != 0 {
+		t.Error("another key counts as used")
+	}
+}
+
+// While the database is away, what was noted is kept and newer notes win; the end of Run writes the rest.
+func TestLastUseSurvivesAFailedWrite(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	tenant := h.tenant(t)
+	k, _ := h.key(t, tenant.ID, "live")
+	l := &app.LastUse{Worker: h.Worker, Log: h.Log}
+	dead, cancel := context.WithCancel(t.Context())
+	cancel()
+	l.Note(k.ID, time.Now().Add(-time.Hour))
+	if err := l.Write(dead); err == nil {
+		t.Fatal("a write with a cancelled context succeeded")
+	}
+	if err := l.Run(dead); err != nil {
+		t.Fatal(err)
+	}
+	if n := h.count(t, `select count(*) from api_keys where last_used_at is not null`); n != 1 {
+		t.Fatalf("%d keys have a last use, want 1", n)
+	}
+}
