@@ -136,7 +136,6 @@ func TestListsUseTheirIndexes(t *testing.T) {
 	} {
 		for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
 			plan := explain(t, db.App, pgtest.CtxOf(t, tenant, caller.Test), mode, tc.filter, tc.req)
-			t.Logf("%s %s\n%s", name, mode, plan)
 			dropped := 0
 			for _, m := range removed.FindAllStringSubmatch(plan, -1) {
 				n, _ := strconv.Atoi(m[1])

@@ -64,7 +64,7 @@ func install(ctx context.Context, packages []string, say func(string, ...any)) e
 	say("installing %s (nothing of the system's own is started)", strings.Join(packages, ", "))
 	command = append(command, packages...)
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // our own script
-	cmd.Stdin = os.Stdin // sudo may ask for a password
+	cmd.Stdin = os.Stdin                                        // sudo may ask for a password
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("installing %s: %w\n%s", strings.Join(packages, ", "), err, out)
 	}

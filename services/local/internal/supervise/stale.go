@@ -36,7 +36,7 @@ func CleanUp(dir string, marks ...string) []string {
 // command line.
 func Owned(pid int, marks ...string) bool {
 	for _, file := range []string{"environ", "cmdline"} {
-		text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), file))
+		text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), file)) //nolint:gosec // two names of our own
 		if err != nil {
 			continue
 		}

@@ -1,0 +1,213 @@
+package domain_test
+
+import (
+	"errors"
+	"math/big"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
+
+	"holdfast.dev/services/bookings/internal/domain"
+)
+
+func usd(n int64) money.Amount { return money.Amount{Minor: n, Currency: "USD"} }
+
+func pack(base int64, kind domain.DepositType, value int64) domain.Package {
+	return domain.Package{
+		ID: ids.New[domain.PackagePrefix](), ServiceID: ids.New[domain.ServicePrefix](),
+		Terms: domain.Terms{Name: "P", BasePrice: usd(base), DepositType: kind, DepositValue: value},
+	}
+}
+
+func date(s string) domain.Date {
+	d, err := domain.ParseDate(s)
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
+func rule(from, to string, bps int64, change ...func(*domain.HolidayRule)) domain.HolidayRule {
+	r := domain.HolidayRule{
+		ID: ids.New[domain.HolidayPrefix](), Name: from, From: date(from), To: date(to), Recurrence: domain.Once, MultiplierBps: bps, Active: true,
+	}
+	for _, f := range change {
+		f(&r)
+	}
+	return r
+}
+
+func yearly(r *domain.HolidayRule)    { r.Recurrence = domain.Yearly }
+func stackable(r *domain.HolidayRule) { r.Stackable = true }
+func inactive(r *domain.HolidayRule)  { r.Active = false }
+func priority(n int) func(*domain.HolidayRule) {
+	return func(r *domain.HolidayRule) { r.Priority = n }
+}
+
+func TestPriceVectors(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		base, bps      int64
+		kind           domain.DepositType
+		value          int64
+		total, deposit int64
+	}{
+		{19999, 11500, domain.DepositNone, 0, 22999, 0},
+		{250, 10100, domain.DepositNone, 0, 253, 0},
+		{1001, 10000, domain.DepositPercentage, 5000, 1001, 501},
+		{12345, 10000, domain.DepositPercentage, 3333, 12345, 4115},
+		{5, 11250, domain.DepositPercentage, 2500, 6, 2},
+		{1000, 10000, domain.DepositFlat, 400, 1000, 400},
+		{1000, 5000, domain.DepositFlat, 600, 500, 500},
+		{1000, 10000, domain.DepositPercentage, 10001, 1000, 1000},
+		{1000, 0, domain.DepositFlat, 600, 0, 0},
+		{0, 11500, domain.DepositPercentage, 5000, 0, 0},
+		{domain.MaxAmount, 10000, domain.DepositPercentage, 1 << 62, domain.MaxAmount, domain.MaxAmount},
+	} {
+		got, err := domain.Quote(pack(tc.base, tc.kind, tc.value), []domain.HolidayRule{rule("2030-01-01", "2030-01-31", tc.bps)}, date("2030-01-15"))
+		if err != nil || got.Total != usd(tc.total) || got.Deposit != usd(tc.deposit) {
+			t.Errorf("%+v: total %v, deposit %v, %v", tc, got.Total, got.Deposit, err)
+		}
+	}
+	if _, err := domain.Quote(pack(domain.MaxAmount, domain.DepositNone, 0), []domain.HolidayRule{rule("2030-01-01", "2030-01-31", 10001)}, date("2030-01-15")); !errors.Is(err, domain.ErrPriceTooHigh) {
+		t.Errorf("one above the bound: %v", err)
+	}
+	for _, huge := range [][]domain.HolidayRule{
+		{rule("2030-01-01", "2030-01-31", 1<<62)},
+		{rule("2030-01-01", "2030-01-31", 1<<62, stackable), rule("2030-01-01", "2030-01-31", 1<<62, stackable)},
+	} {
+		if _, err := domain.Quote(pack(1000, domain.DepositNone, 0), huge, date("2030-01-15")); !errors.Is(err, domain.ErrPriceTooHigh) {
+			t.Errorf("overflow: %v", err)
+		}
+	}
+}
+
+func TestRuleThatDecides(t *testing.T) {
+	t.Parallel()
+	p := pack(10000, domain.DepositNone, 0)
+	byPackage := func(r *domain.HolidayRule) { r.PackageIDs = []domain.PackageID{p.ID} }
+	byService := func(r *domain.HolidayRule) { r.ServiceIDs = []domain.ServiceID{p.ServiceID} }
+	others := func(r *domain.HolidayRule) { r.PackageIDs = []domain.PackageID{ids.New[domain.PackagePrefix]()} }
+	low := rule("2030-01-01", "2030-01-31", 10600)
+	high := rule("2030-01-01", "2030-01-31", 10700)
+	for name, tc := range map[string]struct {
+		rules []domain.HolidayRule
+		want  int64
+	}{
+		"none":                      {nil, 10000},
+		"other day":                 {[]domain.HolidayRule{rule("2030-01-16", "2030-01-31", 12000)}, 10000},
+		"first and last day count":  {[]domain.HolidayRule{rule("2030-01-15", "2030-01-15", 12000)}, 12000},
+		"inactive":                  {[]domain.HolidayRule{rule("2030-01-01", "2030-01-31", 12000, inactive)}, 10000},
+		"of another package":        {[]domain.HolidayRule{rule("2030-01-01", "2030-01-31", 12000, others)}, 10000},
+		"priority first":            {[]domain.HolidayRule{rule("2030-01-15", "2030-01-15", 12000, byPackage), rule("2030-01-01", "2030-12-31", 10100, priority(1))}, 10100},
+		"package before service":    {[]domain.HolidayRule{rule("2030-01-15", "2030-01-15", 12000, byService), rule("2030-01-01", "2030-12-31", 10100, byPackage)}, 10100},
+		"service before all":        {[]domain.HolidayRule{rule("2030-01-15", "2030-01-15", 12000), rule("2030-01-01", "2030-12-31", 10100, byService)}, 10100},
+		"shortest range":            {[]domain.HolidayRule{rule("2030-01-01", "2030-01-31", 12000), rule("2030-01-10", "2030-01-31", 10100)}, 10100},
+		"lowest id":                 {[]domain.HolidayRule{high, low}, 10600},
+		"stacked":                   {[]domain.HolidayRule{rule("2030-01-01", "2030-01-31", 11000, stackable), rule("2030-01-01", "2030-01-31", 11000, stackable)}, 12100},
+		"one that does not stack":   {[]domain.HolidayRule{rule("2030-01-01", "2030-01-31", 11000, stackable, priority(1)), rule("2030-01-01", "2030-01-31", 13000)}, 11000},
+		"yearly in another year":    {[]domain.HolidayRule{rule("2020-01-10", "2020-01-20", 12000, yearly)}, 12000},
+		"yearly counts once a year": {[]domain.HolidayRule{rule("2020-01-16", "2020-01-20", 12000, yearly)}, 10000},
+	} {
+		got, err := domain.Quote(p, tc.rules, date("2030-01-15"))
+		if err != nil || got.Total.Minor != tc.want {
+			t.Errorf("%s: %v, %v; want %d", name, got.Total, err, tc.want)
+		}
+	}
+	got, err := domain.Quote(p, []domain.HolidayRule{rule("2030-01-15", "2030-01-15", 11000, stackable), rule("2030-01-01", "2030-01-31", 11000, stackable, priority(2))}, date("2030-01-15"))
+	if h := got.Snapshot.Holiday; err != nil || h == nil || h.Name != "2030-01-01" || h.MultiplierBps != 12100 {
+		t.Errorf("stacked rules show the first by priority with the combined factor, got %+v", h)
+	}
+}
+
+func TestYearlyRanges(t *testing.T) {
+	t.Parallel()
+	newYear := rule("2020-12-30", "2021-01-02", 11000, yearly)
+	leap := rule("2024-02-29", "2024-02-29", 11000, yearly)
+	endsOnLeap := rule("2024-02-27", "2024-02-29", 11000, yearly)
+	always := rule("2024-03-01", "2025-03-01", 11000, yearly)
+	for _, tc := range []struct {
+		rule domain.HolidayRule
+		day  string
+		want bool
+	}{
+		{newYear, "2030-12-29", false}, {newYear, "2030-12-30", true}, {newYear, "2030-12-31", true}, {newYear, "2031-01-01", true},
+		{newYear, "2031-01-02", true}, {newYear, "2031-01-03", false}, {newYear, "2030-07-01", false}, {newYear, "1999-01-01", true},
+		{leap, "2028-02-29", true}, {leap, "2027-02-28", false}, {leap, "2027-03-01", false}, {leap, "2028-02-28", false},
+		{endsOnLeap, "2027-02-28", true}, {endsOnLeap, "2027-03-01", false}, {endsOnLeap, "2028-02-29", true}, {endsOnLeap, "2027-02-26", false},
+		{always, "2027-02-28", true}, {always, "2028-02-29", true}, {always, "2028-10-10", true},
+	} {
+		if got := tc.rule.Covers(date(tc.day)); got != tc.want {
+			t.Errorf("%s–%s on %s: %v", tc.rule.From, tc.rule.To, tc.day, got)
+		}
+	}
+}
+
+func TestPriceProperties(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		p := pack(rapid.Int64Range(0, 1_000_000_000).Draw(t, "base"),
+			rapid.SampledFrom([]domain.DepositType{domain.DepositNone, domain.DepositFlat, domain.DepositPercentage}).Draw(t, "type"),
+			rapid.Int64Range(0, 20_000).Draw(t, "value"))
+		var rules []domain.HolidayRule
+		exact, den := big.NewInt(p.BasePrice.Minor), big.NewInt(1)
+		for range rapid.IntRange(0, 4).Draw(t, "rules") {
+			bps := rapid.Int64Range(1, 20_000).Draw(t, "bps")
+			rules = append(rules, rule("2030-01-01", "2030-12-31", bps, stackable))
+			exact.Mul(exact, big.NewInt(bps))
+			den.Mul(den, big.NewInt(money.Whole))
+		}
+		got, err := domain.Quote(p, rules, date("2030-06-01"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Rounded once: within half of one unit of the exact product.
+		off := new(big.Int).Mul(big.NewInt(got.Total.Minor), den)
+		off.Sub(off, exact).Lsh(off, 1)
+		if off.CmpAbs(den) > 0 {
+			t.Fatalf("total %v is not the nearest to %v/%v", got.Total, exact, den)
+		}
+		rest, err := got.Total.Sub(got.Deposit)
+		if err != nil || got.Deposit.Minor < 0 || rest.Minor < 0 {
+			t.Fatalf("deposit %v of %v", got.Deposit, got.Total)
+		}
+		if sum, err := got.Deposit.Add(rest); err != nil || sum != got.Total {
+			t.Fatalf("deposit %v and balance %v are not %v", got.Deposit, rest, got.Total)
+		}
+		// The order in which rules are stored does not matter.
+		for i, j := 0, len(rules)-1; i < j; i, j = i+1, j-1 {
+			rules[i], rules[j] = rules[j], rules[i]
+		}
+		if again, err := domain.Quote(p, rules, date("2030-06-01")); err != nil || again.Total != got.Total || again.Deposit != got.Deposit {
+			t.Fatalf("%v became %v", got, again)
+		}
+	})
+}
+
+func TestPaymentStatus(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		total, deposit, paid, refunded int64
+		want                           domain.PaymentStatus
+		due                            int64
+	}{
+		{1000, 300, 0, 0, domain.Unpaid, 1000},
+		{0, 0, 0, 0, domain.Unpaid, 0},
+		{1000, 300, 299, 0, domain.PartiallyPaid, 701},
+		{1000, 300, 300, 0, domain.DepositPaid, 700},
+		{1000, 0, 300, 0, domain.PartiallyPaid, 700},
+		{1000, 300, 1000, 0, domain.Paid, 0},
+		{1000, 300, 1001, 0, domain.Overpaid, 0},
+		{0, 0, 500, 0, domain.Paid, 0},
+		{1000, 300, 1000, 1, domain.PartiallyRefunded, 0},
+		{1000, 300, 1000, 1000, domain.Refunded, 0},
+	} {
+		a := domain.Amounts{Total: usd(tc.total), Deposit: usd(tc.deposit), Paid: usd(tc.paid), Refunded: usd(tc.refunded)}
+		if a.Status() != tc.want || a.Due() != usd(tc.due) {
+			t.Errorf("%+v: %s, due %v", tc, a.Status(), a.Due())
+		}
+	}
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"holdfast.dev/libs/obs"
+)
+
+// BenchmarkHandler is the whole way of a read through the gateway with its log line and metrics, on a real
+// Redis, to a service in the same process that does nothing; the service's share is in the figures.
+func BenchmarkHandler(b *testing.B) {
+	w := newWorld(b)
+	idle := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, customerBody("cu_00000000000000000000000000"))
+	}))
+	defer idle.Close()
+	g := w.start(b, func(c *Config) { c.RateLimit, c.CustomersURL = 1<<40, idle.URL })
+	key := w.identity.newKey()
+	log := slog.New(slog.NewJSONHandler(io.Discard, nil))
+	door := obs.Handler(log, obs.NewRED(prometheus.NewRegistry(), "gateway"), g.door)
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			r := httptest.NewRequest(http.MethodGet, oneCu, nil)
+			r.Header.Set("Authorization", "Bearer "+key)
+			rec := httptest.NewRecorder()
+			if door.ServeHTTP(rec, r); rec.Code != http.StatusOK {
+				b.Error(rec.Code, rec.Body)
+				return
+			}
+		}
+	})
+}
