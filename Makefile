@@ -54,11 +54,8 @@ tidy: ## tidy every module
 fuzz: ## each fuzz target for FUZZTIME (30s)
 	@.ci/fuzz $(FUZZTIME) $(MODULES)
 
-bench: build ## gateway beside nginx, bookings beside pgbench, list pages; see loadtest/README.md
-	@bin/local with --kafka auto -- loadtest/bench
-
 clean: ## stop, and delete the platform's data and what was built
 	@[ ! -x bin/local ] || bin/local clean
 	@rm -rf bin
 
-.PHONY: help setup build up down test test-full lint gen verify tidy fuzz bench clean
+.PHONY: help setup build up down test test-full lint gen verify tidy fuzz clean

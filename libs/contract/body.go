@@ -91,6 +91,9 @@ func (op *Operation) ValidateBody(body []byte) error {
 // badTexts finds texts and keys, known or not, that no field may hold.
 func badTexts(n *node, path []string, out []failure) []failure {
 	for i, c := range n.children {
+		if len(out) >= maxFields {
+			break
+		}
 		at := c.key
 		if n.kind == array {
 			at = strconv.Itoa(i)

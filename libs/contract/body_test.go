@@ -54,6 +54,7 @@ func TestValidateBody(t *testing.T) {
 		{`{}`, "title: Is required.\nbuyer: Is required."},
 		// Unknown fields are ignored, whatever they hold, and names are exact.
 		{with(`"other":{"deep":[1.5,null]},"Note":7`), ""},
+		{with(`"exact":{"a":"x","b":1}`), "exact.b: Is not a known field."},
 		// Types.
 		{`{"title":1,"buyer":true}`, "title: Must be a string.\nbuyer: Must be a string."},
 		{`{"title":null,"buyer":"a@b.co"}`, "title: Must be a string."},
@@ -120,6 +121,7 @@ func TestValidateBody(t *testing.T) {
 		{with(`"metadata":{"a":1,"a":"2"}`), "metadata.a: Must be a string."},
 		{with(`"metadata":{"a":"1","a":2,"a":"3"}`), "metadata.a: Must be a string."},
 		{with(`"metadata":{"a":"1","a":"2","a":"3","a":"4"}`), "metadata: Must have at most 3 keys."},
+		{with(`"metadata":{"":"1","":2}`), "metadata.: The key: must not be empty.\nmetadata.: Must be a string."},
 		// NUL and half a surrogate pair, anywhere.
 		{`{"title":"a\u0000","buyer":"a@b.co"}`, "title: Must not contain the NUL character."},
 		{with(`"other":["x",{"y":"\u0000"}]`), "other.1.y: Must not contain the NUL character."},
@@ -248,6 +250,31 @@ func BenchmarkValidateBody(b *testing.B) {
 		if err := op.ValidateBody(body); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkWorstBody is 1 MiB that is wrong in 100,000 places.
+func BenchmarkWorstBody(b *testing.B) {
+	op := load(b).Operation("createOrder")
+	for name, unit := range map[string]string{"keys": `"%06d":1,`, "same": `"a":1,`, "nul": `"%06d":"\u0000",`} {
+		var body strings.Builder
+		body.WriteString(`{"title":"t","buyer":"a@b.co","metadata":{`)
+		for i := 0; body.Len() < 1<<20-64; i++ {
+			if name == "same" {
+				body.WriteString(unit)
+			} else {
+				fmt.Fprintf(&body, unit, i)
+			}
+		}
+		body.WriteString(`"z":1}}`)
+		raw := []byte(body.String())
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if op.ValidateBody(raw) == nil {
+					b.Fatal("passed")
+				}
+			}
+		})
 	}
 }
 

@@ -174,18 +174,11 @@ type instance struct{ standIns map[string]string }
 func (in *instance) of(n *node, s *shape) any {
 	switch n.kind {
 	case object:
-		m := make(map[string]any, len(n.children))
-		for _, c := range n.children {
-			key := c.key
-			if _, taken := m[key]; taken && !s.closed() {
-				key = in.standIn(key)
-			}
-			m[key] = in.of(c, s.member(c.key))
-		}
-		return m
+		return in.object(n, s)
 	case array:
-		list := make([]any, len(n.children))
-		for i, c := range n.children {
+		children := s.enough(n.children)
+		list := make([]any, len(children))
+		for i, c := range children {
 			list[i] = in.of(c, s.item())
 		}
 		return list
@@ -197,11 +190,31 @@ func (in *instance) of(n *node, s *shape) any {
 	}
 }
 
-// standIn makes a key of the same length that no client sends: private-use characters of plane 15.
-func (in *instance) standIn(key string) string {
-	if key == "" {
-		return key
+func (in *instance) object(n *node, s *shape) map[string]any {
+	if s.closed() {
+		m := make(map[string]any, len(s.names))
+		for _, c := range n.children {
+			if s.strict || s.props[c.key] != nil {
+				m[c.key] = in.of(c, s.member(c.key))
+			}
+		}
+		return m
 	}
+	children := s.enough(n.children)
+	m := make(map[string]any, len(children))
+	for _, c := range children {
+		key := c.key
+		if _, taken := m[key]; taken {
+			key = in.standIn(key)
+		}
+		m[key] = in.of(c, s.member(c.key))
+	}
+	return m
+}
+
+// standIn makes a key of the same length that no client sends: private-use characters of plane 15. The
+// first of several empty keys stays, so that a minimum length still sees it.
+func (in *instance) standIn(key string) string {
 	if in.standIns == nil {
 		in.standIns = map[string]string{}
 	}

@@ -9,11 +9,13 @@ import (
 // shape is what the validator forgets of a schema: the order of its properties. Alternatives (oneOf, anyOf,
 // allOf) are laid over each other.
 type shape struct {
-	names []string
-	props map[string]*prop
-	items *shape
-	extra *shape // additionalProperties
-	hint  string // x-message: said when pattern fails
+	names  []string
+	props  map[string]*prop
+	items  *shape
+	extra  *shape // additionalProperties
+	limit  int    // maxItems or maxProperties, the larger; 0 where a part has none
+	strict bool   // a rule looks at unknown properties too
+	hint   string // x-message: said when pattern fails
 }
 
 type prop struct {
@@ -37,6 +39,14 @@ func (l *loader) shape(n *yaml.Node) (*shape, error) {
 func (l *loader) lay(s *shape, n *yaml.Node) error {
 	if m := text(n, "x-message"); m != "" {
 		s.hint = m
+	}
+	for _, key := range []string{"maxItems", "maxProperties"} {
+		if limit, err := strconv.Atoi(text(n, key)); err == nil {
+			s.limit = max(s.limit, limit)
+		}
+	}
+	for _, key := range []string{"additionalProperties", "patternProperties", "propertyNames", "minProperties", "maxProperties"} {
+		s.strict = s.strict || child(n, key) != nil
 	}
 	for name, node := range pairs(child(n, "properties")) {
 		sub, err := l.shape(node)
@@ -75,6 +85,15 @@ func (l *loader) lay(s *shape, n *yaml.Node) error {
 		}
 	}
 	return nil
+}
+
+// enough returns as many children as it takes to see that there are too many, and to name a hundred of
+// their faults: a body of 1 MiB can have 100,000. Where the contract sets no bound, all count.
+func (s *shape) enough(children []*node) []*node {
+	if s == nil || s.limit == 0 || len(children) <= s.limit+maxFields {
+		return children
+	}
+	return children[:s.limit+maxFields]
 }
 
 // closed reports whether the shape names its properties; others, such as metadata, are kept as sent.

@@ -103,7 +103,7 @@ func (d *door) write(c *gin.Context, status int, location string) error {
 	if present && !anyVersion && version != 3 {
 		return apperr.ErrVersion
 	}
-	reply := idem.Reply{Status: status, Location: location, ETag: httpx.ETag(3), Body: []byte(customer)}
+	reply := idem.Reply{Status: status, Location: location, ETag: `"3"`, Body: []byte(customer)}
 	if req, ok := idem.RequestFrom(ctx); ok {
 		if found, err := d.Check(ctx); err != nil || found != nil {
 			found.Replayed = true
@@ -142,7 +142,7 @@ func (d *door) routes() map[string]httpx.Route {
 			if err := d.existing(c.Request.Context(), c.Param("id")); err != nil {
 				return err
 			}
-			return httpx.JSON(c, http.StatusOK, httpx.ETag(3), []byte(customer))
+			return httpx.JSON(c, http.StatusOK, `"3"`, []byte(customer))
 		}},
 		"updateCustomer": {Exists: d.existing, Handle: func(c *gin.Context) error { return d.write(c, http.StatusOK, "") }},
 		"deleteCustomer": {Exists: d.existing, Handle: func(c *gin.Context) error {

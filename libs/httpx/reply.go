@@ -20,9 +20,6 @@ const (
 
 func requestID(c *gin.Context) string { return caller.Must(c.Request.Context()).RequestID }
 
-// ETag is the entity tag of a version: the value for idem.Reply.ETag and for JSON.
-func ETag(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
-
 // Send answers a write with the bytes that were stored with its effect.
 func Send(c *gin.Context, r idem.Reply) error {
 	h := c.Writer.Header()
@@ -41,7 +38,7 @@ func Send(c *gin.Context, r idem.Reply) error {
 	return JSON(c, r.Status, r.ETag, r.Body)
 }
 
-// JSON answers body as it is; etag, when not empty, is the header as sent (see ETag). A 204 has no body.
+// JSON answers body as it is; etag, when not empty, is the header as sent, quotes included. A 204 has no body.
 func JSON(c *gin.Context, status int, etag string, body []byte) error {
 	h := c.Writer.Header()
 	if etag != "" {

@@ -147,6 +147,25 @@ func TestDeclaredSizeIsRefusedUnread(t *testing.T) {
 	}
 }
 
+func TestUndeclaredSizeIsBounded(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	for size, want := range map[int]string{1 << 20: "201", 1<<20 + 1: "413 request_too_large"} {
+		body := good + strings.Repeat(" ", size-len(good))
+		req := httptest.NewRequest("POST", httpx.Base+"/customers", strings.NewReader(body))
+		req.ContentLength = -1
+		req.Header.Set("Content-Type", "application/json")
+		signed, err := d.signer.Sign(caller.Caller{RequestID: "req_1"}, "customers", "POST", req.URL.Path, timeNow())
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set(caller.Header, signed)
+		if got := verdict(t, d.send(req)); got != want {
+			t.Errorf("%d bytes: %s, want %s", size, got, want)
+		}
+	}
+}
+
 func TestReplayIsSentAsStored(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -193,8 +212,12 @@ func TestIdempotencyComesFirst(t *testing.T) {
 				t.Fatal(got)
 			}
 			d.checks, d.fail = 0, tc.fail
-			if got := verdict(t, d.call("PATCH", tc.path, tc.body, "Idempotency-Key", "k")); got != tc.want || d.checks != tc.checks {
+			res := d.call("PATCH", tc.path, tc.body, "Idempotency-Key", "k")
+			if got := verdict(t, res); got != tc.want || d.checks != tc.checks {
 				t.Errorf("got %s after %d checks, want %s after %d", got, d.checks, tc.want, tc.checks)
+			}
+			if replayed := res.Header.Get("Idempotent-Replayed") == "true"; replayed != (tc.want == "200") {
+				t.Errorf("Idempotent-Replayed: %v", replayed)
 			}
 		})
 	}

@@ -42,6 +42,11 @@ func merged[P ids.Prefix](now ids.ID[P], c Change[string]) ids.ID[P] {
 	return id
 }
 
+// stays reports whether the wish names what is linked already.
+func stays[P ids.Prefix](c Change[string], now ids.ID[P]) bool {
+	return c.Value != nil && !now.IsZero() && *c.Value == now.String()
+}
+
 // linker collects the failures of one wish's links.
 type linker struct {
 	b      *Booking
@@ -76,7 +81,7 @@ func (l *linker) customer() {
 	if c := l.w.CustomerID; c.Given && c.Value == nil {
 		l.b.CustomerID = CustomerID{}
 		return
-	} else if !c.Given || *c.Value == l.b.CustomerID.String() {
+	} else if !c.Given || stays(c, l.b.CustomerID) {
 		return
 	}
 	if l.refs.Customer == nil || l.refs.Customer.Erased {
@@ -90,7 +95,7 @@ func (l *linker) packaged() {
 	if c := l.w.PackageID; c.Given && c.Value == nil {
 		l.b.PackageID = PackageID{}
 		return
-	} else if !c.Given || *c.Value == l.b.PackageID.String() {
+	} else if !c.Given || stays(c, l.b.PackageID) {
 		return
 	}
 	p := l.refs.Package
@@ -109,7 +114,7 @@ func (l *linker) packaged() {
 
 func (l *linker) service() {
 	c := l.w.ServiceID
-	if !c.Given || c.Value != nil && *c.Value == l.was.ServiceID.String() && l.b.PackageID == l.was.PackageID {
+	if !c.Given || stays(c, l.was.ServiceID) && l.b.PackageID == l.was.PackageID {
 		return
 	}
 	s, p := l.refs.Service, l.refs.Package
@@ -132,7 +137,7 @@ func (l *linker) unit() {
 	if c := l.w.UnitID; c.Given && c.Value == nil {
 		l.b.UnitID = UnitID{}
 		return
-	} else if !c.Given || *c.Value == l.b.UnitID.String() {
+	} else if !c.Given || stays(c, l.b.UnitID) {
 		return
 	}
 	u := l.refs.Unit

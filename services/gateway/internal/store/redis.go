@@ -55,7 +55,7 @@ type Reply struct {
 	Answer []byte // the finished answer, nil without one
 }
 
-// WindowKey, StateKey and the others share the hash tag of the credential, so that they live on one node.
+// The keys of a credential share its hash tag, so that they live on one node.
 func windowKey(credential string) string { return "rl:{" + credential + "}" }
 
 // StateKey is where identity writes Revoked or a version number.
@@ -70,11 +70,12 @@ func answerKey(credential, key string) string {
 
 // args are the script's keys and arguments. The fresh marker is random: two Redis that were flushed never agree.
 func (q *Question) args() ([]string, []any) {
-	look := "0"
+	window := windowKey(q.Credential)
+	look, answer := "0", window // a key of the same node, which is not looked at
 	if q.Key != "" {
-		look = "1"
+		look, answer = "1", answerKey(q.Credential, q.Key)
 	}
-	return []string{windowKey(q.Credential), StateKey(q.Credential), markerKey(q.Credential), answerKey(q.Credential, q.Key)},
+	return []string{window, StateKey(q.Credential), markerKey(q.Credential), answer},
 		[]any{q.Now, q.Limit.Max, q.Limit.Per, rand.Text(), look}
 }
 

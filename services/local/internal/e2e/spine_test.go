@@ -193,8 +193,12 @@ func TestEveryCommittedChangeHasItsEvent(t *testing.T) {
 			select {
 			case <-stop:
 				return
-			case <-time.After(time.Duration(300+rand.IntN(700)) * time.Millisecond):
+			case <-time.After(time.Duration(rand.IntN(1000)) * time.Millisecond):
 				kill(t, "customers")
+				await(t, "the service is back, so that work goes on between two kills", func() bool {
+					a, err := c.try(t, http.MethodGet, "/customers?limit=1", "", nil)
+					return err == nil && a.Status == http.StatusOK
+				})
 			}
 		}
 	})

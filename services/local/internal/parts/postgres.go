@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"syscall"
 	"time"
@@ -80,6 +81,9 @@ func (p Postgres) arguments(dir string) []string {
 	}
 	if p.Throwaway {
 		settings = append(settings, "fsync=off", "synchronous_commit=off", "full_page_writes=off", "wal_level=minimal", "max_wal_senders=0")
+	}
+	if runtime.GOOS == "linux" { // after a kill: one call instead of one for each of thousands of files
+		settings = append(settings, "recovery_init_sync_method=syncfs")
 	}
 	args := []string{"-D", dir}
 	for _, s := range settings {

@@ -1,0 +1,162 @@
+package api_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pgtest"
+
+	"holdfast.dev/services/bookings/internal/domain"
+)
+
+// Each route with an id × {own, other mode, other tenant, unknown, malformed}.
+func TestIdsInAPath(t *testing.T) {
+	t.Parallel()
+	w, tenant := newWorld(t), ids.New[ids.TenantPrefix]()
+	ctx, live := both(tenant, t)
+	other := pgtest.Ctx(t, caller.Test)
+	own, wrongMode, foreign := w.shop(ctx), w.shop(live), w.shop(other)
+	book := func(ctx context.Context) string { return w.book(ctx, `"event_date":"2030-05-01"`).ID }
+	mine, modes, theirs := book(ctx), book(live), book(other)
+	for _, r := range []struct {
+		method, path, suffix, body, code       string
+		own, wrongMode, foreign, unknown, kind string
+	}{
+		{"GET", "/bookings/", "", "", "booking_not_found", mine, modes, theirs, domain.NewBookingID().String(), "bk_"},
+		{"PATCH", "/bookings/", "", `{"notes":"x"}`, "booking_not_found", mine, modes, theirs, domain.NewBookingID().String(), "bk_"},
+		{"POST", "/bookings/", "/cancel", ``, "booking_not_found", mine, modes, theirs, domain.NewBookingID().String(), "bk_"},
+		{"GET", "/services/", "", "", "service_not_found", own.tour.String(), wrongMode.tour.String(), foreign.tour.String(), id[domain.ServicePrefix]().String(), "srv_"},
+		{"GET", "/units/", "", "", "unit_not_found", own.ada.String(), wrongMode.ada.String(), foreign.ada.String(), id[domain.UnitPrefix]().String(), "un_"},
+		{"GET", "/packages/", "", "", "package_not_found", own.flat.String(), wrongMode.flat.String(), foreign.flat.String(), id[domain.PackagePrefix]().String(), "pkg_"},
+	} {
+		w.do(ctx, r.method, r.path+r.own+r.suffix, r.body).is(200)
+		w.do(ctx, r.method, r.path+r.wrongMode+r.suffix, r.body).is(403, "mode_mismatch")
+		var bodies []string
+		for _, bad := range []string{r.foreign, r.unknown, r.kind, "x", r.kind + strings.Repeat("z", 26), strings.ToUpper(r.own), ids.New[ids.CustomerPrefix]().String(), "%20", r.own + "%00"} {
+			a := w.do(ctx, r.method, r.path+bad+r.suffix, r.body).is(404, r.code)
+			bodies = append(bodies, strings.ReplaceAll(string(a.Body), caller.Must(ctx).RequestID, ""))
+		}
+		for _, body := range bodies {
+			if body != bodies[0] {
+				t.Errorf("a 404 that tells: %s", body)
+			}
+		}
+		if r.method == "GET" {
+			w.do(ctx, r.method, r.path+r.own+"?x=1", "").is(422, "invalid_request", "x")
+			w.do(ctx, r.method, r.path+r.unknown+"?x=1", "").is(404, r.code)
+			continue
+		}
+		// A missing resource comes before an invalid body, key or condition; a stored answer before both.
+		w.do(ctx, r.method, r.path+r.unknown+r.suffix, `{"notes":1,"reason":1}`).is(404, r.code)
+		w.do(ctx, r.method, r.path+r.wrongMode+r.suffix, `{"notes":1,"reason":1}`).is(403, "mode_mismatch")
+		w.do(ctx, r.method, r.path+r.own+r.suffix, `{"notes":1,"reason":1}`).is(422)
+	}
+	for _, path := range []string{"/bookings", "/services", "/units", "/packages"} {
+		for _, who := range []context.Context{ctx, live, other} {
+			got := w.do(who, "GET", path, "").is(200)
+			for _, foreign := range []context.Context{ctx, live, other} {
+				if who != foreign && strings.Contains(string(got.Body), map[context.Context]string{ctx: mine, live: modes, other: theirs}[foreign]) {
+					t.Errorf("%s shows another's row", path)
+				}
+			}
+		}
+	}
+	for filter, value := range map[string]string{"unit_id": wrongMode.ada.String(), "service_id": foreign.tour.String(), "package_id": foreign.flat.String(), "customer_id": ids.New[ids.CustomerPrefix]().String()} {
+		if got := w.list(ctx, "/bookings?"+filter+"="+value); len(got.Data) != 0 {
+			t.Errorf("%s of another: %d rows", filter, len(got.Data))
+		}
+	}
+	if got := w.list(ctx, "/units?service_id="+foreign.tour.String()); len(got.Data) != 0 {
+		t.Errorf("%d units", len(got.Data))
+	}
+}
+
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	s, ann := w.shop(ctx), w.customer(ctx)
+	const key = "Idempotency-Key: k"
+	body := `{"event_date":"2030-05-01","customer_id":"` + ann + `","unit_id":"` + s.ada.String() + `"}`
+	first := w.post(ctx, body, key).is(201)
+	b := first.booking()
+	w.patch(ctx, b.ID, `{"notes":"x"}`).is(200)
+	// Whatever has happened since, the first success stands.
+	w.exec(`update customers set erased = true`)
+	w.exec(`update units set status = 'retired'`)
+	w.tenants.Fail(apperr.ErrUnavailable)
+	w.customers.Fail(apperr.ErrUnavailable)
+	again := w.post(ctx, body, key).is(201)
+	if string(again.Body) != string(first.Body) || again.Header.Get("Idempotent-Replayed") != "true" || again.Header.Get("Location") != first.Header.Get("Location") || again.Header.Get("ETag") != `"1"` {
+		t.Errorf("not what the first request answered: %s", again.Body)
+	}
+	w.post(ctx, `{"event_date":"2030-05-02"}`, key).is(422, "idempotency_mismatch", "Idempotency-Key")
+	w.post(ctx, `{"event_date":"x"}`, key).is(422, "idempotency_mismatch", "Idempotency-Key")
+	w.post(ctx, `{"event_date":"2030-05-02"}`, "Idempotency-Key: ").is(422, "invalid_request", "Idempotency-Key")
+	w.post(ctx, `{"event_date":"2030-05-02"}`, header("Idempotency-Key: "+strings.Repeat("k", 256))).is(422, "invalid_request", "Idempotency-Key")
+	w.post(ctx, `{"event_date":"2030-05-02"}`).is(503, "unavailable")
+	w.tenants.Fail(nil)
+	w.post(ctx, `{"event_date":"2030-05-02","customer_id":"`+w.customer(ctx)+`"}`).is(503, "unavailable")
+	w.post(ctx, `{"event_date":"2030-05-02"}`, header("Idempotency-Key: "+strings.Repeat("k", 255))).is(201)
+	cancel := w.do(ctx, "POST", "/bookings/"+b.ID+"/cancel", "", "Idempotency-Key: c").is(200)
+	w.patch(ctx, b.ID, `{"notes":"y"}`, "Idempotency-Key: p", `If-Match: "3"`).is(200)
+	w.patch(ctx, b.ID, `{"notes":"y"}`, "Idempotency-Key: p", `If-Match: "3"`).is(200)
+	if got := w.do(ctx, "POST", "/bookings/"+b.ID+"/cancel", "", "Idempotency-Key: c").is(200); string(got.Body) != string(cancel.Body) {
+		t.Errorf("an action replays its answer: %s", got.Body)
+	}
+	w.late.Store(int64(24*time.Hour + time.Minute))
+	if got := w.post(ctx, `{"event_date":"2030-05-05"}`, key).is(201); got.Header.Get("Idempotent-Replayed") != "" {
+		t.Error("remembered after 24 hours")
+	}
+}
+
+// Whatever the services' doors check, in the answers that the contract declares.
+func TestDoor(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	s := w.shop(ctx)
+	b := w.book(ctx, `"event_date":"2030-05-01","unit_id":"%s"`, s.ada)
+	big := `{"notes":"` + strings.Repeat("x", 1<<20) + `"}`
+	for _, r := range []struct{ method, path string }{{"POST", "/bookings"}, {"PATCH", "/bookings/" + b.ID}, {"POST", "/bookings/" + b.ID + "/cancel"}} {
+		w.do(ctx, r.method, r.path, `[]`).is(400, "malformed_json")
+		w.do(ctx, r.method, r.path, `{}`, "Content-Type: text/plain").is(400, "missing_content_type")
+		w.do(ctx, r.method, r.path, big).is(413, "request_too_large")
+	}
+	gets := []string{"/bookings", "/bookings/" + b.ID, "/services", "/services/" + s.tour.String(), "/units", "/units/" + s.ada.String(), "/packages", "/packages/" + s.flat.String()}
+	for _, path := range gets {
+		w.do(ctx, "GET", path, "", caller.Header+": forged").is(401, "invalid_credential")
+	}
+	for _, r := range []struct{ method, path string }{{"POST", "/bookings"}, {"PATCH", "/bookings/" + b.ID}, {"POST", "/bookings/" + b.ID + "/cancel"}} {
+		w.do(ctx, r.method, r.path, `{}`, caller.Header+": forged").is(401, "invalid_credential")
+	}
+	for _, path := range []string{"/bookings", "/services", "/units", "/packages"} {
+		w.do(ctx, "GET", path+"?cursor=x", "").is(400, "invalid_cursor")
+		w.do(ctx, "GET", path+"?limit=0", "").is(422, "invalid_request", "limit")
+	}
+	// A caller whose zone nobody knows is a fault of the platform, as is a table that is gone.
+	w.post(zoned(ctx, "Mars/Olympus"), `{"event_date":"2030-05-01"}`).is(500, "internal_error")
+	w.exec(`drop table bookings, services, packages, units cascade`)
+	for _, path := range gets {
+		w.do(ctx, "GET", path, "").is(500, "internal_error")
+	}
+	w.patch(ctx, b.ID, `{"notes":"x"}`).is(500, "internal_error")
+	w.do(ctx, "POST", "/bookings/"+b.ID+"/cancel", "").is(500, "internal_error")
+}
+
+// A request whose key is held by a transaction that does not end is refused after the lock time-out.
+func TestErrorsHaveTheirStatus(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[*apperr.Error]int{
+		domain.ErrBookingNotFound: 404, domain.ErrServiceNotFound: 404, domain.ErrUnitNotFound: 404, domain.ErrPackageNotFound: 404,
+		domain.ErrCustomerNotFound: 404, domain.ErrSlotUnavailable: 409, domain.ErrTransition: 422, domain.ErrScope: 403, domain.ErrPriceTooHigh: 422,
+	} {
+		if got := httpx.StatusOf(err.Kind); got != want {
+			t.Errorf("%s is %d, want %d", err.Code, got, want)
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package api_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/pgtest"
+)
+
+// at once runs n calls and counts their statuses.
+func atOnce(n int, call func(i int) answer) map[int]int {
+	answers := make([]answer, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { answers[i] = call(i) })
+	}
+	all.Wait()
+	out := map[int]int{}
+	for _, a := range answers {
+		out[a.Status]++
+	}
+	return out
+}
+
+func TestFiftyForOneSlot(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	s := w.shop(ctx)
+	got := atOnce(50, func(i int) answer {
+		return w.post(ctx, fmt.Sprintf(`{"event_date":"2030-05-01","event_start_time":"10:%02d","package_id":"%s","unit_id":"%s"}`, i, s.flat, s.ada),
+			header(fmt.Sprintf("Idempotency-Key: %d", i)))
+	})
+	if got[201] != 1 || got[409] != 49 || w.types() != "created" {
+		t.Errorf("answers %v, events %q", got, w.types())
+	}
+	if n := w.count(`select count(*) from bookings`) + w.count(`select count(*) from unit_claims`) + w.count(`select count(*) from idempotency_keys`); n != 3 {
+		t.Errorf("a refused create left rows: %d", n)
+	}
+}
+
+// The hold in the way has run out: exactly one create expires it and takes the slot.
+func TestFiftyForALapsedHold(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	s := w.shop(ctx)
+	slot := fmt.Sprintf(`"event_date":"2030-05-01","event_start_time":"10:00","package_id":"%s","unit_id":"%s"`, s.flat, s.ada)
+	b := w.book(ctx, slot+`,"hold_minutes":1`)
+	w.clock.move(2 * time.Minute)
+	got := atOnce(50, func(i int) answer {
+		if i%5 == 0 {
+			return w.patch(ctx, b.ID, fmt.Sprintf(`{"notes":"%d"}`, i))
+		}
+		if i%5 == 1 {
+			return w.patch(ctx, b.ID, `{"status":"confirmed"}`)
+		}
+		return w.post(ctx, "{"+slot+"}")
+	})
+	if got[201] != 1 || got[409] != 29 || got[200] != 10 || got[422] != 10 {
+		t.Errorf("answers %v", got)
+	}
+	if got := w.types(); strings.Count(got, "created") != 2 || strings.Count(got, "updated") != 11 {
+		t.Errorf("events %s", got)
+	}
+}
+
+func TestConfirmAgainstConfirm(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	s := w.shop(ctx)
+	b := w.book(ctx, `"event_date":"2030-05-01","unit_id":"%s"`, s.ada)
+	got := atOnce(20, func(int) answer { return w.patch(ctx, b.ID, `{"status":"confirmed"}`) })
+	if got[200] != 20 || w.types() != "created updated" || w.get(ctx, b.ID).Version != 2 {
+		t.Errorf("answers %v, events %q", got, w.types())
+	}
+}
+
+func TestCancelAgainstCreate(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	s := w.shop(ctx)
+	for round := range 10 {
+		body := fmt.Sprintf(`{"event_date":"2030-05-%02d","unit_id":"%s"}`, round+1, s.ada)
+		b := w.post(ctx, body).is(201).booking()
+		got := atOnce(12, func(i int) answer {
+			if i < 2 {
+				return w.do(ctx, "POST", "/bookings/"+b.ID+"/cancel", "")
+			}
+			return w.post(ctx, body)
+		})
+		if got[200] != 2 || got[201] > 1 || got[201]+got[409] != 10 {
+			t.Errorf("answers %v", got)
+		}
+		if n := w.count(`select count(*) from unit_claims where starts_at = $1`, *b.StartsAt); n != got[201] {
+			t.Errorf("%d claims after %v", n, got)
+		}
+	}
+}
+
+// Bookings swap their units crosswise, over and over: nobody deadlocks, nobody shares a unit.
+func TestCrosswiseMoves(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	s := w.shop(ctx)
+	var list []booking
+	for i := range 6 {
+		list = append(list, w.book(ctx, `"starts_at":"2030-05-%02dT12:00:00Z","service_id":"%s","unit_id":"%s"`, i+1, s.tour, []fmt.Stringer{s.ada, s.bee}[i%2]))
+	}
+	got := atOnce(60, func(i int) answer {
+		unit := []fmt.Stringer{s.ada, s.bee}[(i/6+i)%2]
+		return w.patch(ctx, list[i%6].ID, fmt.Sprintf(`{"unit_id":"%s"}`, unit))
+	})
+	if got[200] != 60 {
+		t.Errorf("answers %v", got)
+	}
+	// At the same time on both units, neither can move.
+	b := w.book(ctx, `"starts_at":"2030-06-01T12:00:00Z","service_id":"%s","unit_id":"%s"`, s.tour, s.ada)
+	c := w.book(ctx, `"starts_at":"2030-06-01T12:00:00Z","service_id":"%s","unit_id":"%s"`, s.tour, s.bee)
+	got = atOnce(20, func(i int) answer {
+		if i%2 == 0 {
+			return w.patch(ctx, b.ID, fmt.Sprintf(`{"unit_id":"%s"}`, s.bee))
+		}
+		return w.patch(ctx, c.ID, fmt.Sprintf(`{"unit_id":"%s"}`, s.ada))
+	})
+	if got[409] != 20 {
+		t.Errorf("answers %v", got)
+	}
+	if n := w.count(`select count(*) from unit_claims c join bookings b on b.id = c.booking_id and b.unit_id = c.unit_id`); n != 8 {
+		t.Errorf("%d claims stand where their bookings do", n)
+	}
+}
+
+func TestSameKeyAtOnce(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	s, customer := w.shop(ctx), w.customer(ctx)
+	body := fmt.Sprintf(`{"event_date":"2030-05-01","customer_id":"%s","package_id":"%s","unit_id":"%s"}`, customer, s.flat, s.ada)
+	answers := make([]answer, 20)
+	var all sync.WaitGroup
+	for i := range answers {
+		all.Go(func() { answers[i] = w.post(ctx, body, "Idempotency-Key: once") })
+	}
+	all.Wait()
+	fresh := 0
+	for _, a := range answers {
+		if a.is(201); string(a.Body) != string(answers[0].Body) || a.Header.Get("Location") != answers[0].Header.Get("Location") {
+			t.Errorf("answers differ:\n%s\n%s", a.Body, answers[0].Body)
+		}
+		if a.Header.Get("Idempotent-Replayed") == "" {
+			fresh++
+		}
+	}
+	if n := w.count(`select count(*) from bookings`); n != 1 || fresh != 1 || w.types() != "created" {
+		t.Errorf("%d rows, %d fresh answers, events %q", n, fresh, w.types())
+	}
+}
+
+func TestNumbersAreUnique(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	second := &world{t: t, db: w.db, clock: w.clock, customers: w.customers, tenants: w.tenants}
+	second.engine = second.serve(w.db.App)
+	got := atOnce(60, func(i int) answer {
+		return []*world{w, second}[i%2].post(ctx, `{"event_date":"2030-05-01"}`)
+	})
+	if got[201] != 60 || w.count(`select count(distinct number) from bookings`) != 60 {
+		t.Errorf("answers %v", got)
+	}
+	if b := w.book(pgtest.Ctx(t, caller.Test), `"event_date":"2030-05-01"`); b.Number != "B-000001" {
+		t.Errorf("each tenant counts for itself: %s", b.Number)
+	}
+}
