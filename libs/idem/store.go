@@ -166,8 +166,8 @@ func aad(ctx context.Context, key string) []byte {
 	return fmt.Appendf(nil, "idempotency_keys\x00%s\x00%s\x00%s\x00%s", c.Tenant, c.Mode, c.Credential, key)
 }
 
-// Sweep deletes expired records in batches of 1,000 and returns how many went. db has the worker role.
-func Sweep(ctx context.Context, db *pg.DB) (int64, error) {
+// Sweep deletes expired records. db has the worker role.
+func Sweep(ctx context.Context, db *pg.DB) error {
 	return pg.SweepExpired(ctx, db, "idempotency_keys")
 }
 

@@ -188,6 +188,20 @@ func TestSecretAnswersAreSealedAtRest(t *testing.T) {
 	}
 }
 
+func records(t *testing.T, db *pgtest.DB, ctx context.Context) int64 {
+	t.Helper()
+	var n int64
+	err := db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		tag, err := tx.Exec(ctx, `select from idempotency_keys`)
+		n = tag.RowsAffected()
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 func TestSweepDeletesOnlyExpired(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, nil)
@@ -199,8 +213,16 @@ func TestSweepDeletesOnlyExpired(t *testing.T) {
 		}
 		s.Now = func() time.Time { return time.Now().Add(-2 * idem.Lifetime) } // the rest is long past
 	}
-	n, err := idem.Sweep(t.Context(), db.Worker)
-	if err != nil || n != 2 {
-		t.Fatalf("swept %d, %v; want 2", n, err)
+	if err := idem.Sweep(t.Context(), db.Worker); err != nil {
+		t.Fatal(err)
+	}
+	s.Now = time.Now
+	for i, kept := range []bool{true, false, false} {
+		if r, err := s.Check(with(ctx, fmt.Sprint(i), `{}`)); err != nil || (r != nil) != kept {
+			t.Errorf("record %d: %v, %v; want it kept: %v", i, r, err, kept)
+		}
+	}
+	if left := records(t, db, ctx); left != 1 {
+		t.Errorf("%d records are left, want 1", left)
 	}
 }

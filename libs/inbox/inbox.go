@@ -31,6 +31,6 @@ func Once(ctx context.Context, tx pg.Tx, consumer string, id ids.Event) (bool, e
 }
 
 // Sweep deletes rows past their life. db has the worker role.
-func Sweep(ctx context.Context, db *pg.DB) (int64, error) {
+func Sweep(ctx context.Context, db *pg.DB) error {
 	return pg.SweepExpired(ctx, db, "inbox")
 }

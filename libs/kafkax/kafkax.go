@@ -178,3 +178,14 @@ func Ping(ctx context.Context, brokers []string) error {
 	}
 	return nil
 }
+
+// WithTopics makes a worker that first sees to its topics. A broker that is away fails the worker, which is
+// started again with back-off; the process goes on serving meanwhile.
+func WithTopics(brokers []string, prefix string, topics []Topic, work func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if err := EnsureTopics(ctx, brokers, prefix, topics); err != nil {
+			return err
+		}
+		return work(ctx)
+	}
+}

@@ -9,12 +9,11 @@ import (
 
 // SweepExpired deletes the rows of table whose expires_at has passed, in batches of 1,000, so that no
 // statement runs long. db has the worker role.
-func SweepExpired(ctx context.Context, db *DB, table string) (int64, error) {
+func SweepExpired(ctx context.Context, db *DB, table string) error {
 	const batch = 1000
 	stmt := fmt.Sprintf(`delete from %[1]s where ctid = any(array(
 		select ctid from %[1]s where expires_at <= now() limit %[2]d for update skip locked))`,
 		pgx.Identifier{table}.Sanitize(), batch)
-	var total int64
 	for {
 		var n int64
 		err := db.Worker(ctx, func(ctx context.Context, tx Tx) error {
@@ -22,9 +21,8 @@ func SweepExpired(ctx context.Context, db *DB, table string) (int64, error) {
 			n = tag.RowsAffected()
 			return err
 		})
-		total += n
 		if err != nil || n < batch {
-			return total, err
+			return err
 		}
 	}
 }

@@ -93,6 +93,25 @@ func (rt *Runtime) Go(name string, work func(ctx context.Context) error) {
 	})
 }
 
+// Every runs work now and then once per interval, until the stop; an error waits for no interval, it is
+// retried with Go's back-off.
+func (rt *Runtime) Every(name string, interval time.Duration, work func(ctx context.Context) error) {
+	rt.Go(name, func(ctx context.Context) error {
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		for {
+			if err := work(ctx); err != nil {
+				return err
+			}
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-tick.C:
+			}
+		}
+	})
+}
+
 func (rt *Runtime) keep(ctx context.Context, name string, work func(ctx context.Context) error) {
 	wait := firstBackoff
 	for {

@@ -49,15 +49,12 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	}
 
 	topics := []kafkax.Topic{{Name: app.Topic, Partitions: cfg.KafkaPartitions}}
-	if err := kafkax.EnsureTopics(ctx, cfg.KafkaBrokers, cfg.KafkaPrefix, topics); err != nil {
-		return err
-	}
 	writer := kafkax.NewWriter(cfg.KafkaBrokers, cfg.KafkaPrefix)
 	rt.OnStop("kafka", func(context.Context) error { return writer.Close() })
 	relay := outbox.NewRelay(worker, writer, rt.Log, rt.Metrics)
-	rt.Go("relay", relay.Run)
-	rt.Go("idempotency sweeper", sweeper(worker, idem.Sweep))
-	rt.Go("inbox sweeper", sweeper(worker, inbox.Sweep))
+	rt.Go("relay", kafkax.WithTopics(cfg.KafkaBrokers, cfg.KafkaPrefix, topics, relay.Run))
+	rt.Every("idempotency sweeper", sweepEvery, func(ctx context.Context) error { return idem.Sweep(ctx, worker) })
+	rt.Every("inbox sweeper", sweepEvery, func(ctx context.Context) error { return inbox.Sweep(ctx, worker) })
 
 	answers := &idem.Store{DB: db, Now: time.Now}
 	door := &api.API{
@@ -85,21 +82,4 @@ func open(ctx context.Context, rt *service.Runtime, name, url string, conns int3
 	rt.OnStop(name, func(context.Context) error { db.Close(); return nil })
 	rt.Ready(name, db.Ping)
 	return db, nil
-}
-
-// sweeper deletes what has expired, once a minute.
-func sweeper(db *pg.DB, sweep func(context.Context, *pg.DB) (int64, error)) func(context.Context) error {
-	return func(ctx context.Context) error {
-		for tick := time.NewTicker(sweepEvery); ; {
-			if _, err := sweep(ctx, db); err != nil {
-				return err
-			}
-			select {
-			case <-ctx.Done():
-				tick.Stop()
-				return nil
-			case <-tick.C:
-			}
-		}
-	}
 }

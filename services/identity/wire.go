@@ -51,13 +51,8 @@ func wire(ctx context.Context, rt *service.Runtime, cfg config) error {
 	writer := kafkax.NewWriter(cfg.KafkaBrokers, cfg.KafkaTopicPrefix)
 	rt.OnStop("kafka", func(context.Context) error { return writer.Close() })
 	relay := outbox.NewRelay(worker, writer, rt.Log, rt.Metrics)
-	rt.Go("relay", func(ctx context.Context) error {
-		topics := []kafkax.Topic{{Name: app.Topic, Partitions: cfg.KafkaPartitions}}
-		if err := kafkax.EnsureTopics(ctx, cfg.KafkaBrokers, cfg.KafkaTopicPrefix, topics); err != nil {
-			return err // started again with back-off: identity serves without Kafka
-		}
-		return relay.Run(ctx)
-	})
+	topics := []kafkax.Topic{{Name: app.Topic, Partitions: cfg.KafkaPartitions}}
+	rt.Go("relay", kafkax.WithTopics(cfg.KafkaBrokers, cfg.KafkaTopicPrefix, topics, relay.Run))
 
 	identity := &app.App{
 		DB: db, Worker: worker, Redis: store.Redis{Client: redis}, Scopes: proto.Scopes,

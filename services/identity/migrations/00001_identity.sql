@@ -131,7 +131,6 @@ language sql volatile security definer set search_path = public, pg_temp as $$
     from api_keys k join tenants t on t.tenant_id = k.tenant_id
     where k.tenant_id = nullif(current_setting('app.tenant_id', true), '')::uuid and k.revoked_at is null
     on conflict (tenant_id, livemode, key_id) do update set value = excluded.value
-    where key_signals.value <> 'revoked'
 $$;
 -- +goose StatementEnd
 

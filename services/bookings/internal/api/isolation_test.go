@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
 
 	"holdfast.dev/services/bookings/internal/domain"
@@ -149,6 +150,38 @@ func TestDoor(t *testing.T) {
 }
 
 // A request whose key is held by a transaction that does not end is refused after the lock time-out.
+func TestKeyInUse(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	b := w.book(ctx, `"event_date":"2030-05-01"`)
+	impatient, err := pg.Open(t.Context(), w.db.AppURL, pg.Options{LockTimeout: 100 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(impatient.Close)
+	w.engine = w.serve(impatient)
+	tx, err := w.owner().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := caller.Must(ctx)
+	if _, err := tx.Exec(t.Context(), `insert into idempotency_keys (tenant_id, livemode, credential_id, key, fingerprint, expires_at)
+		values ($1, false, $2, 'k', '', now() + interval '1 day')`, c.Tenant, c.Credential); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []struct{ method, path, body string }{
+		{"POST", "/bookings", `{"event_date":"2030-05-01"}`}, {"PATCH", "/bookings/" + b.ID, `{"notes":"x"}`}, {"POST", "/bookings/" + b.ID + "/cancel", ""},
+	} {
+		if a := w.do(ctx, r.method, r.path, r.body, "Idempotency-Key: k").is(409, "idempotency_in_progress"); a.Header.Get("Retry-After") == "" {
+			t.Error("409 without Retry-After")
+		}
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.post(ctx, `{"event_date":"2030-05-01"}`, "Idempotency-Key: k").is(201)
+}
+
 func TestErrorsHaveTheirStatus(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[*apperr.Error]int{

@@ -72,7 +72,7 @@ func (g *Gate) Admit(ctx context.Context, c *Credential, key string) (Verdict, e
 // the same is not, so that one odd entry does not cost a look-up per request.
 func (g *Gate) outdated(c *Credential, r *store.Reply) bool {
 	if r.State != "" && r.State != c.state {
-		if v, err := strconv.ParseInt(r.State, 10, 64); err == nil && v < c.Version {
+		if v, err := strconv.ParseInt(r.State, 10, 64); err == nil && v > c.Version {
 			return true
 		}
 	}

@@ -271,6 +271,29 @@ func TestLookup(t *testing.T) {
 	}
 }
 
+// Knocking with a revoked key is no use of it.
+func TestLookupOfARevokedKeyIsNoUse(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	c, _, secret := d.keyed("live", "all")
+	id, err := domain.ParseKeyID(c.Credential)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := d.app.RevokeKey(t.Context(), domain.Origin{}, id); err != nil {
+		t.Fatal(err)
+	}
+	hash := apikey.Hash(secret)
+	ask := internalapi.Lookup{Hash: hex.EncodeToString(hash[:])}
+	want[internalapi.Principal](d, 200, "gateway", caller.Service("gateway", ids.Tenant{}, ""), "POST", "/internal/v1/credentials/lookup", ask)
+	if err := d.lastUse.Write(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if d.used() != 0 {
+		t.Error("a revoked key counts as used")
+	}
+}
+
 func (d *door) used() int {
 	d.t.Helper()
 	conn, err := pgx.Connect(d.t.Context(), d.db.OwnerURL)

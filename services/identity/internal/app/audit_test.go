@@ -6,7 +6,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/services/identity/internal/domain"
 	"holdfast.dev/services/identity/internal/store"
@@ -112,6 +114,18 @@ func TestAuditChainUnderParallelWrites(t *testing.T) {
 	for i := range 20 {
 		wg.Go(func() { h.key(t, tenant.ID, []string{"live", "test"}[i%2]) })
 	}
+	// Others than the verbs here may append without holding the tenant's row: the head alone must serialise.
+	for range 20 {
+		wg.Go(func() {
+			ctx := caller.With(t.Context(), caller.Service("test", tenant.ID, caller.Live))
+			err := h.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+				return store.AppendAudit(ctx, tx, domain.Record{TenantID: tenant.ID, Livemode: true, At: time.Now(), Action: "test"})
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
 	wg.Wait()
-	h.holds(t, tenant, 21)
+	h.holds(t, tenant, 41)
 }
