@@ -46,7 +46,7 @@ gen: ## generate types from the contract and the event definitions
 
 verify: gen ## fail when generated files or module files are stale
 	@for m in $(MODULES); do (cd $$m && GOWORK=off $(GO) mod tidy -diff) || { echo "run: make tidy"; exit 1; }; done
-	@git diff --exit-code --stat -- proto || { echo "generated files are stale: run make gen and commit"; exit 1; }
+	@git diff --exit-code --stat -- proto/api proto/events || { echo "generated files are stale: run make gen and commit"; exit 1; }
 
 tidy: ## tidy every module
 	@for m in $(MODULES); do (cd $$m && GOWORK=off $(GO) mod tidy) || exit 1; done

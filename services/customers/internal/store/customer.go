@@ -19,12 +19,12 @@ const customerColumns = `c.id, c.first_name, c.last_name, c.email, c.phone, c.co
 
 // Customer reads one customer, or domain.ErrCustomerNotFound.
 func Customer(ctx context.Context, q pg.Q, id domain.CustomerID) (domain.Customer, error) {
-	return one(ctx, q, `select `+customerColumns+` from customers c where c.id = $1`, id)
+	return one(ctx, q, `select `+customerColumns+` from customers c where c.id = $1 and c.erased_at is null`, id)
 }
 
 // CustomerForUpdate locks the row until the transaction ends.
 func CustomerForUpdate(ctx context.Context, tx pg.Tx, id domain.CustomerID) (domain.Customer, error) {
-	return one(ctx, tx, `select `+customerColumns+` from customers c where c.id = $1 and c.erased_at is null for update`, id)
+	return one(ctx, tx, `select `+customerColumns+` from customers c where c.id = $1 and c.erased_at is null`, id)
 }
 
 func one(ctx context.Context, q pg.Q, sql string, args ...any) (domain.Customer, error) {
