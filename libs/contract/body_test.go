@@ -133,6 +133,7 @@ func TestValidateBody(t *testing.T) {
 		{with(`"note":"\ud83dx"`), "note: Must not contain an unpaired surrogate."},
 		{with(`"note":"x\ude00"`), "note: Must not contain an unpaired surrogate."},
 		{with(`"note":"\ud83d\ud83d"`), "note: Must not contain an unpaired surrogate."},
+		{with(`"note":"\ud83d\ndc00"`), "note: Must not contain an unpaired surrogate."},
 		{with(`"note":"\ud83d\uffff"`), "note: Must not contain an unpaired surrogate."},
 		{with(`"note":"\\ud83d"`), ""},
 		{with(`"note":"\ufffd\u00e9"`), ""},

@@ -111,3 +111,21 @@ func decode(t *testing.T, b []byte, into any) {
 		t.Fatalf("%s: %v", b, err)
 	}
 }
+
+func TestListBody(t *testing.T) {
+	t.Parallel()
+	rows := []json.RawMessage{json.RawMessage(`{"a":1}`), json.RawMessage(`{}`)}
+	for _, tc := range []struct {
+		rows []json.RawMessage
+		more bool
+		want string
+	}{
+		{rows, true, `{"data":[{"a":1},{}],"has_more":true,"next_cursor":"c<\""}`},
+		{rows, false, `{"data":[{"a":1},{}],"has_more":false,"next_cursor":null}`},
+		{nil, false, `{"data":[],"has_more":false,"next_cursor":null}`},
+	} {
+		if got := string(httpx.ListBody(tc.rows, tc.more, `c<"`)); got != tc.want {
+			t.Errorf("got %s, want %s", got, tc.want)
+		}
+	}
+}

@@ -67,7 +67,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		},
 	}
 	engine := httpx.NewEngine()
-	if err := door.Mount(engine); err != nil {
+	if err := door.Mount(engine); err != nil { //nolint:contextcheck // each handler takes its request's context
 		return err
 	}
 	rt.HTTP(cfg.HTTPAddr, engine)

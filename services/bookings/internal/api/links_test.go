@@ -98,7 +98,7 @@ func TestRetiredLater(t *testing.T) {
 	w.patch(ctx, b.ID, `{`+fields+`,"guest_count":3,"notes":"x"}`).is(200)
 	w.patch(ctx, b.ID, `{"event_start_time":"11:00"}`).is(200)
 	w.patch(ctx, b.ID, fmt.Sprintf(`{"unit_id":"%s"}`, s.bee)).is(422, "invalid_request", "unit_id")
-	w.patch(ctx, b.ID, fmt.Sprintf(`{"guest_count":11}`)).is(422, "invalid_request", "guest_count")
+	w.patch(ctx, b.ID, `{"guest_count":11}`).is(422, "invalid_request", "guest_count")
 	w.post(ctx, `{"event_date":"2030-05-02",`+fields+`}`).is(422, "invalid_request", "service_id")
 }
 

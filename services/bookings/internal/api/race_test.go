@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
 )
 
@@ -65,6 +66,41 @@ func TestFiftyForALapsedHold(t *testing.T) {
 	if got := w.types(); strings.Count(got, "created") != 2 || strings.Count(got, "updated") != 11 {
 		t.Errorf("events %s", got)
 	}
+}
+
+// What touches claims waits for its units' locks, which is what keeps parallel claims from deadlocking; what
+// does not touch them does not wait.
+func TestClaimsWaitForUnits(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	s := w.shop(ctx)
+	b := w.book(ctx, `"event_date":"2030-05-01","unit_id":"%s"`, s.ada)
+	c := w.book(ctx, `"event_date":"2030-05-01","unit_id":"%s"`, s.bee)
+	impatient, err := pg.Open(t.Context(), w.db.AppURL, pg.Options{LockTimeout: 100 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(impatient.Close)
+	w.engine = w.serve(impatient)
+	tx, err := w.owner().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `select from units where id = $1 for no key update`, s.ada); err != nil {
+		t.Fatal(err)
+	}
+	body := fmt.Sprintf(`{"event_date":"2030-05-02","unit_id":"%s"}`, s.ada)
+	w.post(ctx, body).is(503, "unavailable")
+	w.patch(ctx, b.ID, `{"event_date":"2030-05-02"}`).is(503, "unavailable")          // its unit
+	w.patch(ctx, b.ID, fmt.Sprintf(`{"unit_id":"%s"}`, s.bee)).is(503, "unavailable") // the old one
+	w.patch(ctx, c.ID, fmt.Sprintf(`{"unit_id":"%s"}`, s.ada)).is(503, "unavailable") // the new one
+	w.do(ctx, "POST", "/bookings/"+b.ID+"/cancel", "").is(503, "unavailable")
+	w.patch(ctx, b.ID, `{"notes":"x"}`).is(200)
+	w.patch(ctx, c.ID, `{"event_date":"2030-05-03"}`).is(200)
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.post(ctx, body).is(201)
 }
 
 func TestConfirmAgainstConfirm(t *testing.T) {

@@ -74,12 +74,21 @@ func (a *Bookings) Create(ctx context.Context, w domain.Wish) (idem.Reply, error
 	if pre.err == nil {
 		pre.number, pre.err = a.Numbers.Next(ctx)
 	}
-	return a.Idem.Run(ctx, func(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
+	reply, err := a.Idem.Run(ctx, func(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
 		if pre.err != nil {
 			return idem.Reply{}, pre.err
 		}
 		return a.create(ctx, tx, w, pre)
 	})
+	return reply, busy(err)
+}
+
+// busy answers a unit or booking that stayed locked for the whole lock time-out: it is safe to try again.
+func busy(err error) error {
+	if pg.Code(err) == "55P03" && !errors.Is(err, apperr.ErrInProgress) {
+		return apperr.ErrUnavailable.With(err)
+	}
+	return err
 }
 
 func (a *Bookings) create(ctx context.Context, tx pg.Tx, w domain.Wish, pre known) (idem.Reply, error) {

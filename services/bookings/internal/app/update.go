@@ -55,7 +55,7 @@ func (a *Bookings) write(ctx context.Context, id domain.BookingID, w domain.Wish
 			return err
 		})
 	}
-	return reply, err
+	return reply, busy(err)
 }
 
 // update is one change of a booking on its way through its transaction.

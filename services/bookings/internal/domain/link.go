@@ -192,3 +192,11 @@ func (b *Booking) reprice(refs Refs) error {
 	b.Paid.Currency, b.Refunded.Currency = price.Total.Currency, price.Total.Currency
 	return nil
 }
+
+// Customer is what bookings knows of a customer: a projection of the customers service's events.
+type Customer struct {
+	ID      CustomerID
+	Name    string // "" once erased
+	Version int64
+	Erased  bool // personal data is gone; no new booking may name the customer
+}

@@ -66,7 +66,7 @@ func TestPlans(t *testing.T) {
 			if strings.Contains(plan.text, "Seq Scan on bookings") {
 				t.Errorf("%s reads all rows:\n%s", name, plan.text)
 			}
-			if plan.read > 1500 {
+			if plan.read > 100 {
 				t.Errorf("%s reads %v rows of %d:\n%s", name, plan.read, stored, plan.text)
 			}
 		}

@@ -11,7 +11,6 @@ import (
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
-	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
 )
 
@@ -253,20 +252,7 @@ func TestSyncMissesNothing(t *testing.T) {
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	first := w.create(ctx, "")
 	w.settled(ctx, 1)
-	slow := make(chan struct{})
-	written := make(chan customer)
-	done := make(chan error, 1)
-	go func() {
-		done <- w.db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-			_, err := tx.Exec(ctx, `
-				insert into customers (id, first_name, email, email_lower, version, xid, created_at, updated_at)
-				values ($1, 'Slow', 's@b.co', 's@b.co', 1, pg_current_xact_id(), clock_timestamp(), clock_timestamp())`, ids.New[ids.CustomerPrefix]())
-			close(written)
-			<-slow
-			return err
-		})
-	}()
-	<-written
+	finish := w.slowInsert(ctx)
 	second := w.create(ctx, "")
 	page := func(after time.Time) []string {
 		var out []string
@@ -281,17 +267,40 @@ func TestSyncMissesNothing(t *testing.T) {
 	if got := w.pages(ctx, "", nil); len(got) != 2 || got[0] != second.ID {
 		t.Errorf("the plain list shows what is committed: %v", got)
 	}
-	close(slow)
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	finish()
 	w.settled(ctx, 3)
 	if got := page(first.UpdatedAt); len(got) != 3 || got[0] != first.ID || got[2] != second.ID {
 		t.Errorf("then it goes on with %v", got)
 	}
+	finish = w.slowInsert(ctx)
 	w.do(ctx, "PATCH", "/customers/"+first.ID, `{"phone":"1"}`).is(200)
-	w.settled(ctx, 3)
-	if got := page(second.UpdatedAt); !slices.Equal(got, []string{second.ID, first.ID}) {
+	if got := page(second.UpdatedAt); !slices.Equal(got, []string{second.ID}) {
+		t.Errorf("while an older write runs, the sync shows a change: %v", got)
+	}
+	finish()
+	w.settled(ctx, 4)
+	if got := page(second.UpdatedAt); len(got) != 3 || got[0] != second.ID || got[2] != first.ID {
 		t.Errorf("a change moves a row to the end: %v", got)
+	}
+}
+
+// slowInsert begins a transaction that has written a customer, which the returned function commits.
+func (w *world) slowInsert(ctx context.Context) (finish func()) {
+	w.t.Helper()
+	tx, err := w.owner().Begin(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	c := caller.Must(ctx)
+	if _, err := tx.Exec(w.t.Context(), `
+		insert into customers (tenant_id, livemode, id, first_name, email, email_lower, version, xid, created_at, updated_at)
+		values ($1, $2, $3, 'Slow', 's@b.co', 's@b.co', 1, pg_current_xact_id(), clock_timestamp(), clock_timestamp())`,
+		c.Tenant, c.Live(), ids.New[ids.CustomerPrefix]()); err != nil {
+		w.t.Fatal(err)
+	}
+	return func() {
+		if err := tx.Commit(w.t.Context()); err != nil {
+			w.t.Fatal(err)
+		}
 	}
 }

@@ -24,7 +24,7 @@ func Customer(ctx context.Context, q pg.Q, id domain.CustomerID) (domain.Custome
 
 // CustomerForUpdate locks the row until the transaction ends.
 func CustomerForUpdate(ctx context.Context, tx pg.Tx, id domain.CustomerID) (domain.Customer, error) {
-	return one(ctx, tx, `select `+customerColumns+` from customers c where c.id = $1 and c.erased_at is null`, id)
+	return one(ctx, tx, `select `+customerColumns+` from customers c where c.id = $1 and c.erased_at is null for update`, id)
 }
 
 func one(ctx context.Context, q pg.Q, sql string, args ...any) (domain.Customer, error) {

@@ -46,6 +46,6 @@ func write(w http.ResponseWriter, a *domain.Answer) {
 	}
 	w.WriteHeader(a.Status)
 	if len(a.Body) > 0 {
-		_, _ = w.Write(a.Body) // the client is gone when this fails
+		_, _ = w.Write(a.Body) //nolint:gosec // JSON from our own services; the client is gone when this fails
 	}
 }

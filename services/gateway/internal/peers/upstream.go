@@ -74,7 +74,7 @@ func NewUpstream(target, base string, signer *caller.Signer, opt UpstreamOptions
 // again lets a call be sent once more when a connection broke, never after its deadline: a read, or a write
 // that the service recognises by its key. The other idle connections have most likely broken too.
 func (u *Upstream) again(req *fasthttp.Request, _ int, err error) (resetTimeout, retry bool) {
-	if errors.Is(err, fasthttp.ErrTimeout) || false {
+	if errors.Is(err, fasthttp.ErrTimeout) || !req.Header.IsGet() && len(req.Header.Peek("Idempotency-Key")) == 0 {
 		return false, false
 	}
 	u.client.CloseIdleConnections()

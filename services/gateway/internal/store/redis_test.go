@@ -26,7 +26,7 @@ func open(t *testing.T) *Redis {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-done; _ = r.Close() })
+	t.Cleanup(func() { cancel(); _ = <-done; _ = r.Close() })
 	return r
 }
 

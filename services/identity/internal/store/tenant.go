@@ -21,9 +21,10 @@ func Tenant(ctx context.Context, q pg.Q, id ids.Tenant) (domain.Tenant, error) {
 	return oneTenant(rows, err)
 }
 
-// TenantForUpdate locks the tenant until the transaction ends: all audited writes of one tenant take turns.
+// TenantForUpdate locks the tenant until the transaction ends: all audited writes of one tenant take turns. The
+// lock leaves foreign keys alone, which a writer that holds only the audit head has to check.
 func TenantForUpdate(ctx context.Context, tx pg.Tx, id ids.Tenant) (domain.Tenant, error) {
-	rows, err := tx.Query(ctx, `select `+tenantColumns+` from tenants where tenant_id = $1 for update`, id)
+	rows, err := tx.Query(ctx, `select `+tenantColumns+` from tenants where tenant_id = $1 for no key update`, id)
 	return oneTenant(rows, err)
 }
 

@@ -29,7 +29,7 @@ const (
 	redocPage = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Holdfast API</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><style>body{margin:0}</style></head>
-<body><redoc spec-url="/openapi.json"></redoc><script src="/docs/redoc.standalone.js"></script></body></html>
+<body><redoc spec-url="/openapi.json" disable-telemetry="true"></redoc><script type="module" src="/docs/redoc.standalone.js"></script></body></html>
 `
 	policy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; worker-src 'self' blob:; frame-ancestors 'none'"
 )
