@@ -100,7 +100,7 @@ func (w *world) start(t testing.TB, change ...func(*Config)) *gateway {
 	t.Cleanup(func() {
 		srv.Close()
 		cancel()
-		_ = <-ended
+		<-ended //nolint:errcheck // it ended because it was told to
 		_ = store.Close()
 	})
 	return &gateway{world: w, url: srv.URL, door: door, log: log}

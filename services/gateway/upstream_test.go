@@ -228,3 +228,16 @@ func TestWideLine(t *testing.T) {
 		}
 	}
 }
+
+// Only what the trusted proxies have written counts: a client may put anything in front of it.
+func TestClientAddress(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for hops, address := range []string{"127.0.0.1", "3.3.3.3", "2.2.2.2", "127.0.0.1"} {
+		g := w.start(t, func(c *Config) { c.TrustedProxyHops = hops })
+		g.send(t, "GET", oneCu, "", bearer(w.identity.newKey()), header("X-Forwarded-For", "2.2.2.2, 3.3.3.3"))
+		if got := w.service.last.Header.Get("X-Forwarded-For"); got != address {
+			t.Errorf("%d hops: %q, want %q", hops, got, address)
+		}
+	}
+}

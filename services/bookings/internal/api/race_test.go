@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -101,6 +102,42 @@ func TestClaimsWaitForUnits(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.post(ctx, body).is(201)
+}
+
+// A booking that moves to another unit between the look and the lock is followed there: its new unit is
+// locked before its claim is touched.
+func TestMovedMeanwhile(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	s := w.shop(ctx)
+	b := w.book(ctx, `"event_date":"2030-05-01","unit_id":"%s"`, s.ada)
+	impatient, err := pg.Open(t.Context(), w.db.AppURL, pg.Options{LockTimeout: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(impatient.Close)
+	w.engine = w.serve(impatient)
+	move, keep := w.owner(), w.owner()
+	mover, err1 := move.Begin(t.Context())
+	keeper, err2 := keep.Begin(t.Context())
+	_, err3 := mover.Exec(t.Context(), `update bookings set unit_id = $1`, s.bee)
+	_, err4 := keeper.Exec(t.Context(), `select from units where id = $1 for no key update`, s.bee)
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan answer)
+	go func() { done <- w.do(ctx, "POST", "/bookings/"+b.ID+"/cancel", "") }()
+	for w.count(`select count(*) from pg_locks where not granted and pid in (select pid from pg_stat_activity where datname = current_database())`) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if err := mover.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	(<-done).is(503, "unavailable")
+	if err := keeper.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.do(ctx, "POST", "/bookings/"+b.ID+"/cancel", "").is(200)
 }
 
 func TestConfirmAgainstConfirm(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/kafkax"
+	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
 	eventsv1 "holdfast.dev/proto/events/v1"
 
@@ -67,6 +68,18 @@ func TestProjection(t *testing.T) {
 	handle(created)                                               // again
 	if got := known(); got.Name != "Cec" || got.Version != 3 {
 		t.Errorf("an older state came through: %+v", got)
+	}
+	// The inbox alone keeps a repetition out, whatever the projection holds by now.
+	lost := func(ctx context.Context, tx pg.Tx) error {
+		_, err := tx.Exec(ctx, `update customers set name = 'lost', version = 0`)
+		return err
+	}
+	if err := db.App.Tx(ctx, lost); err != nil {
+		t.Fatal(err)
+	}
+	handle(created)
+	if got := known(); got.Name != "lost" {
+		t.Errorf("an event took effect twice: %+v", got)
 	}
 	handle(message(t, c, id, "customer.merged", 4, body("Dan"))) // a type of the future
 	handle(message(t, c, id, "customer.erased", 5, `{}`))

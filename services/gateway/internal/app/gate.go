@@ -105,7 +105,7 @@ func (g *Gate) Replay(raw []byte, fingerprint [32]byte) (*domain.Answer, error) 
 	switch {
 	case err != nil:
 		return nil, nil //nolint:nilerr // the service knows better than a broken cache
-	case !same && len(raw) == 0:
+	case !same:
 		return nil, apperr.ErrMismatch
 	default:
 		return &a, nil

@@ -26,7 +26,11 @@ func open(t *testing.T) *Redis {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()
-	t.Cleanup(func() { cancel(); _ = <-done; _ = r.Close() })
+	t.Cleanup(func() {
+		cancel()
+		<-done //nolint:errcheck // it ended because it was told to
+		_ = r.Close()
+	})
 	return r
 }
 
