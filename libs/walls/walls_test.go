@@ -1,6 +1,7 @@
 package walls_test
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,7 +38,15 @@ func TestImportsNamesEachCrossedWall(t *testing.T) {
 
 func TestMeasureNamesEachSize(t *testing.T) {
 	t.Parallel()
-	got, err := walls.Measure(filepath.Join("testdata", "crossed"))
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "crossed"))); err != nil {
+		t.Fatal(err)
+	}
+	big := "package store\n" + strings.Repeat("\n// a line", 650) + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "internal", "store", "big.go"), []byte(big), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := walls.Measure(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

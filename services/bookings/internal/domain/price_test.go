@@ -134,11 +134,25 @@ func TestYearlyRanges(t *testing.T) {
 		day  string
 		want bool
 	}{
-		{newYear, "2030-12-29", false}, {newYear, "2030-12-30", true}, {newYear, "2030-12-31", true}, {newYear, "2031-01-01", true},
-		{newYear, "2031-01-02", true}, {newYear, "2031-01-03", false}, {newYear, "2030-07-01", false}, {newYear, "1999-01-01", true},
-		{leap, "2028-02-29", true}, {leap, "2027-02-28", false}, {leap, "2027-03-01", false}, {leap, "2028-02-28", false},
-		{endsOnLeap, "2027-02-28", true}, {endsOnLeap, "2027-03-01", false}, {endsOnLeap, "2028-02-29", true}, {endsOnLeap, "2027-02-26", false},
-		{always, "2027-02-28", true}, {always, "2028-02-29", true}, {always, "2028-10-10", true},
+		{newYear, "2030-12-29", false},
+		{newYear, "2030-12-30", true},
+		{newYear, "2030-12-31", true},
+		{newYear, "2031-01-01", true},
+		{newYear, "2031-01-02", true},
+		{newYear, "2031-01-03", false},
+		{newYear, "2030-07-01", false},
+		{newYear, "1999-01-01", true},
+		{leap, "2028-02-29", true},
+		{leap, "2027-02-28", false},
+		{leap, "2027-03-01", false},
+		{leap, "2028-02-28", false},
+		{endsOnLeap, "2027-02-28", true},
+		{endsOnLeap, "2027-03-01", false},
+		{endsOnLeap, "2028-02-29", true},
+		{endsOnLeap, "2027-02-26", false},
+		{always, "2027-02-28", true},
+		{always, "2028-02-29", true},
+		{always, "2028-10-10", true},
 	} {
 		if got := tc.rule.Covers(date(tc.day)); got != tc.want {
 			t.Errorf("%s–%s on %s: %v", tc.rule.From, tc.rule.To, tc.day, got)

@@ -215,8 +215,11 @@ func TestNobodyComesInUnsigned(t *testing.T) {
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	path := "/customers/" + w.create(ctx, "").ID
 	for _, r := range []struct{ method, path, body string }{
-		{"POST", "/customers", `{"first_name":"Ann","email":"a@b.co"}`}, {"GET", "/customers", ""}, {"GET", path, ""},
-		{"PATCH", path, `{}`}, {"DELETE", path, ""},
+		{"POST", "/customers", `{"first_name":"Ann","email":"a@b.co"}`},
+		{"GET", "/customers", ""},
+		{"GET", path, ""},
+		{"PATCH", path, `{}`},
+		{"DELETE", path, ""},
 	} {
 		w.do(ctx, r.method, r.path, r.body, "X-Caller: ").is(401, "invalid_credential")
 		w.do(ctx, r.method, r.path, r.body, "X-Caller: gateway.k1.e30.AAAA").is(401, "invalid_credential")
@@ -229,8 +232,11 @@ func TestBrokenDatabaseIsAnInternalError(t *testing.T) {
 	path := "/customers/" + w.create(ctx, "").ID
 	w.exec(`drop table customers`)
 	for _, r := range []struct{ method, path, body string }{
-		{"POST", "/customers", `{"first_name":"Ann","email":"a@b.co"}`}, {"GET", "/customers", ""}, {"GET", path, ""},
-		{"PATCH", path, `{}`}, {"DELETE", path, ""},
+		{"POST", "/customers", `{"first_name":"Ann","email":"a@b.co"}`},
+		{"GET", "/customers", ""},
+		{"GET", path, ""},
+		{"PATCH", path, `{}`},
+		{"DELETE", path, ""},
 	} {
 		a := w.do(ctx, r.method, r.path, r.body).is(500, "internal_error")
 		if strings.Contains(string(a.Body), "relation") {

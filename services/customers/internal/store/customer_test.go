@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"testing"
@@ -11,8 +12,6 @@ import (
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
-
-	"context"
 
 	"holdfast.dev/services/customers/internal/domain"
 	"holdfast.dev/services/customers/internal/store"

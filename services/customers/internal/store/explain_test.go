@@ -78,7 +78,8 @@ func literal(a any) string {
 // fill gives the tenant many customers, every hundredth of them with a rare word, pair, e-mail and phone.
 func fill(t *testing.T, conn *pgx.Conn, tenant ids.Tenant) {
 	t.Helper()
-	for _, sql := range []string{`
+	for _, sql := range []string{
+		`
 		insert into customers (tenant_id, livemode, id, first_name, email, email_lower, phone, version, xid, created_at, updated_at)
 		select '%[1]x', false, gen_random_uuid(), 'f' || n, 'e' || n || '@b.co', 'e' || n || '@b.co', 'p' || n, 1, '3', -- a write long past
 		       now() - n * interval '1 minute', now() - n * interval '1 minute' from generate_series(1, %[2]d) n`, `

@@ -144,8 +144,9 @@ func (u *Upstream) fill(req *fasthttp.Request, call *domain.Call, signed string)
 // connections are dropped, so that at most those under way meet the dead one.
 func (u *Upstream) failed(err error) error {
 	cause := fmt.Errorf("call %s: %w", u.target, err)
-	var dial *net.OpError
-	if errors.Is(err, fasthttp.ErrTimeout) && !(errors.As(err, &dial) && dial.Op == "dial") {
+	var op *net.OpError
+	dialing := errors.As(err, &op) && op.Op == "dial"
+	if errors.Is(err, fasthttp.ErrTimeout) && !dialing {
 		return apperr.ErrTimeout.With(cause)
 	}
 	u.client.CloseIdleConnections()
