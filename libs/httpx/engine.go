@@ -1,6 +1,7 @@
 package httpx
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/obs"
+	"holdfast.dev/libs/pg"
 )
 
 // Errors of the door itself.
@@ -58,11 +60,26 @@ func recovery(c *gin.Context) {
 // fail is where a handler's error ends: on the wide log line, and in the answer.
 func fail(c *gin.Context, err error) {
 	e := apperr.As(err)
+	if e.Kind == apperr.Internal {
+		e = outside(err, e)
+	}
 	attrs := []slog.Attr{slog.String("code", e.Code)}
 	if cause := errors.Unwrap(e); cause != nil || StatusOf(e.Kind) >= http.StatusInternalServerError {
 		attrs = append(attrs, slog.String("error", err.Error()))
 	}
 	obs.Add(c.Request.Context(), attrs...)
-	WriteError(c.Writer, requestID(c), err)
+	WriteError(c.Writer, requestID(c), e)
 	c.Abort()
+}
+
+// outside tells what is nobody's fault here from an internal error.
+func outside(err error, internal *apperr.Error) *apperr.Error {
+	switch {
+	case pg.Down(err):
+		return apperr.ErrUnavailable.With(err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return apperr.ErrTimeout.With(err)
+	default:
+		return internal
+	}
 }

@@ -81,6 +81,24 @@ func (s *Server) now() time.Time {
 	return s.Now()
 }
 
+// Internal lets the named services' signed calls through to h and nobody else's; tenant and mode are those that
+// the caller states. It is for the calls of proto/internal, which the public contract does not have.
+func (s *Server) Internal(h Handler, peers ...string) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		obs.SetRoute(c.Request.Context(), c.FullPath())
+		peer, err := s.identify(c)
+		if err == nil && !slices.Contains(peers, peer) {
+			err = ErrCaller.With(fmt.Errorf("%s may not ask", peer))
+		}
+		if err == nil {
+			err = h(c)
+		}
+		if err != nil {
+			fail(c, err)
+		}
+	}
+}
+
 func (s *Server) handle(op *contract.Operation, route Route) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		obs.SetRoute(c.Request.Context(), op.Path)
@@ -98,7 +116,7 @@ func (s *Server) serve(c *gin.Context, op *contract.Operation, route Route) erro
 		r.id = c.Param(op.PathParams[0])
 	}
 	c.Set(ctxKey, r)
-	if err := s.identify(c); err != nil {
+	if _, err := s.identify(c); err != nil {
 		return err
 	}
 	if err := s.read(c, r); err != nil {
@@ -117,20 +135,20 @@ func (s *Server) serve(c *gin.Context, op *contract.Operation, route Route) erro
 	return err
 }
 
-// identify puts the verified caller into the request's context.
-func (s *Server) identify(c *gin.Context) error {
+// identify puts the verified caller into the request's context and returns the service that signed for it.
+func (s *Server) identify(c *gin.Context) (peer string, err error) {
 	req := c.Request
 	from, peer, err := s.Verifier.Verify(req.Header.Get(caller.Header), req.Method, req.URL.EscapedPath(), s.now())
 	req.Header.Del(caller.Header)
 	if err != nil {
-		return ErrCaller.With(err)
+		return "", ErrCaller.With(err)
 	}
 	from.Traceparent = obs.Traceparent(req.Context())
 	ctx := caller.With(req.Context(), from)
 	obs.AddCaller(ctx, from)
 	obs.Add(ctx, slog.String("peer", peer))
 	c.Request = req.WithContext(ctx)
-	return nil
+	return peer, nil
 }
 
 // read takes the body and the key, and puts the key with the request's fingerprint into the context.

@@ -1,8 +1,11 @@
 package page
 
 import (
+	"context"
 	"fmt"
 	"strings"
+
+	"holdfast.dev/libs/pg"
 )
 
 // Where collects conditions and their arguments for one list statement.
@@ -23,7 +26,8 @@ func (w *Where) Add(cond string, args ...any) {
 
 // Page adds the request's time filters and position to w and returns the rest of the statement, from
 // "where" to "limit", with its arguments. alias is the table's alias; the table has created_at,
-// updated_at, id and xid. One row more than the limit is read, to know whether a page follows.
+// updated_at (clock_timestamp() in the statement that writes it) and id. The statement goes through
+// r.Reader. One row more than the limit is read, to know whether a page follows.
 func (w *Where) Page(r Request, alias string) (string, []any) {
 	for _, f := range []struct {
 		cond string
@@ -42,9 +46,7 @@ func (w *Where) Page(r Request, alias string) (string, []any) {
 	column, compare, direction := "created_at", "<", "desc"
 	if r.Updated {
 		column, compare, direction = "updated_at", ">", "asc"
-		// A row of a write that is still running, or that began after one, may yet be overtaken by an
-		// earlier updated_at: it is shown once no older write runs.
-		w.Add(fmt.Sprintf("%s.xid < pg_snapshot_xmin(pg_current_snapshot())", alias))
+		w.Add(alias + ".updated_at < " + pg.Settled)
 	}
 	if r.After != nil {
 		w.Add(fmt.Sprintf("(%[1]s.%[2]s, %[1]s.id) %[3]s (?, ?)", alias, column, compare), r.After.At, r.After.ID)
@@ -56,6 +58,14 @@ func (w *Where) Page(r Request, alias string) (string, []any) {
 	w.args = append(w.args, r.Limit+1)
 	return fmt.Sprintf("%[1]s order by %[2]s.%[3]s %[4]s, %[2]s.id %[4]s limit $%[5]d",
 		conds, alias, column, direction, len(w.args)), w.args
+}
+
+// Reader reads from db what Where.Page needs: a list in the order of updated_at shows only what has settled.
+func (r Request) Reader(ctx context.Context, db *pg.DB) pg.Q {
+	if r.Updated {
+		return db.ReadSettled(ctx)
+	}
+	return db.Read(ctx)
 }
 
 // Cut takes the extra row off and reports whether it was there.

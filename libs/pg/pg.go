@@ -10,6 +10,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -83,6 +86,13 @@ func (db *DB) Ping(ctx context.Context) error { return db.pool.Ping(ctx) }
 
 const setScope = `select set_config('app.tenant_id', $1, true), set_config('app.livemode', $2, true)`
 
+// Settled is the SQL of a time before which all writes have ended, for DB.ReadSettled: a list in the order of
+// updated_at that shows only what is older misses nothing. It is asked before the statement that uses it takes
+// its snapshot; asked inside it, a write that ends in between would be missed.
+const Settled = `current_setting('app.settled')::timestamptz`
+
+const setSettled = `select set_config('app.settled', oldest_write()::text, true)`
+
 // Tx runs fn in one transaction of the caller in ctx. A deadlock or serialisation failure is retried once;
 // fn must therefore have no effect outside tx.
 func (db *DB) Tx(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error {
@@ -130,6 +140,11 @@ func (db *DB) run(ctx context.Context, scope []any, fn func(context.Context, Tx)
 // travel in one pipeline and one implicit transaction.
 func (db *DB) Read(ctx context.Context) Q { return reader{db: db, caller: caller.Must(ctx)} }
 
+// ReadSettled is Read for a statement that compares with Settled.
+func (db *DB) ReadSettled(ctx context.Context) Q {
+	return reader{db: db, caller: caller.Must(ctx), settled: true}
+}
+
 // OtherMode returns ctx with the caller's mode turned round, to tell a wrong-mode 403 from a 404 on a miss.
 func OtherMode(ctx context.Context) context.Context {
 	c := caller.Must(ctx)
@@ -148,6 +163,23 @@ func scopeOf(c caller.Caller) []any {
 
 func uuidText(u [16]byte) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", u[0:4], u[4:6], u[6:8], u[8:10], u[10:16])
+}
+
+// Down reports whether err means that the database is away, or too busy to let anybody in: whoever repeats the
+// request, with its Idempotency-Key, may succeed. Of a commit without an answer nobody knows whether it was done.
+func Down(err error) bool {
+	var dial *pgconn.ConnectError
+	var network *net.OpError
+	switch code := Code(err); {
+	case code == "57P01", code == "57P02", code == "57P03", code == "53300", strings.HasPrefix(code, "08"):
+		return true
+	case errors.As(err, &dial):
+		return true
+	case code != "", errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return false // pgx wraps the network's error when the caller has given up
+	default:
+		return errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF) || pgconn.SafeToRetry(err)
+	}
 }
 
 // Code returns the SQLSTATE in err's chain, or "".

@@ -132,8 +132,9 @@ func (f failedBatch) Query() (pgx.Rows, error)         { return nil, f.err }
 
 // reader sends each query with its settings in one pipeline.
 type reader struct {
-	db     *DB
-	caller caller.Caller
+	db      *DB
+	caller  caller.Caller
+	settled bool
 }
 
 // Query implements Q.
@@ -144,10 +145,16 @@ func (r reader) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, e
 	}
 	b := &pgx.Batch{}
 	b.Queue(setScope, scopeOf(r.caller)...)
+	if r.settled {
+		b.Queue(setSettled)
+	}
+	settings := b.Len()
 	b.Queue(sql, args...)
 	res := conn.SendBatch(ctx, b)
-	if _, err := res.Exec(); err != nil {
-		return nil, closeBatch(res, conn, fmt.Errorf("set tenant: %w", err))
+	for range settings {
+		if _, err := res.Exec(); err != nil {
+			return nil, closeBatch(res, conn, fmt.Errorf("settings: %w", err))
+		}
 	}
 	return batchRows(res, conn)
 }

@@ -117,6 +117,7 @@ func templateFor(t testing.TB, admin *url.URL, migrations fs.FS) string {
 			if not exists (select from pg_roles where rolname = '%[1]s') then create role %[1]s login password '%[2]s' %[3]s; end if;
 		end $$`, role, password, attr))
 	}
+	must(t, conn, fmt.Sprintf(`grant %s, %s to %s`, appRole, workerRole, ownerRole))
 	var exists bool
 	if err := conn.QueryRow(ctx, `select exists (select from pg_database where datname = $1)`, name).Scan(&exists); err != nil {
 		t.Fatalf("look for template: %v", err)

@@ -72,6 +72,7 @@ func newShell(t *testing.T) *shell {
 	s.sql(`create role ` + db + `_owner login bypassrls`)
 	s.sql(`create role ` + db + `_app`)
 	s.sql(`create role ` + db + `_worker`)
+	s.sql(`grant ` + db + `_app, ` + db + `_worker to ` + db + `_owner`)
 	s.sql(`create database ` + db + ` owner ` + db + `_owner`)
 	t.Cleanup(func() {
 		s.sql(`drop database ` + db + ` with (force)`)

@@ -70,11 +70,37 @@ begin
 end $$;
 -- +goose StatementEnd
 
-revoke execute on function protect, open_to_worker from public;
+-- oldest_write is a time before which no write can come any more: when the oldest open transaction of the
+-- services began, or now. A transaction that is not seen here yet takes its times after this. Only whoever has
+-- the roles' privileges sees when their transactions began, hence the check and "security definer"; the
+-- owner's own transactions count when they write, so that a backup holds nobody up.
+-- +goose StatementBegin
+do $$
+begin
+    if not (pg_has_role(app_role(), 'usage') and pg_has_role(worker_role(), 'usage')) then
+        raise exception 'the owner role must be a member of the others: grant %, % to %', app_role(), worker_role(), current_user;
+    end if;
+end $$;
+-- +goose StatementEnd
+-- +goose StatementBegin
+create function oldest_write() returns timestamptz language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    present timestamptz := clock_timestamp();
+begin
+    return least(present, (select min(xact_start) from pg_stat_activity
+        where datname = current_database() and pid <> pg_backend_pid()
+          and (backend_xid is not null or usename <> current_user)));
+end $$;
+-- +goose StatementEnd
+
+revoke execute on function oldest_write, protect, open_to_worker from public;
+-- +goose StatementBegin
+do $$ begin execute format('grant execute on function oldest_write to %I', app_role()); end $$;
+-- +goose StatementEnd
 
 select protect(t), open_to_worker(t, 'select, update, delete')
 from unnest(array['idempotency_keys', 'outbox', 'inbox']::regclass[]) t;
 
 -- +goose Down
 drop table inbox, outbox, idempotency_keys;
-drop function protect, open_to_worker, app_role, worker_role;
+drop function oldest_write, protect, open_to_worker, app_role, worker_role;

@@ -11,7 +11,6 @@ create table services (
     buffer_after_minutes  integer     not null default 0 check (buffer_after_minutes between 0 and 1440),
     active                boolean     not null default true,
     version               bigint      not null default 1,
-    xid                   xid8        not null default pg_current_xact_id(), -- above the times: it is assigned first
     created_at            timestamptz not null default clock_timestamp(),
     updated_at            timestamptz not null default clock_timestamp(),
     primary key (tenant_id, livemode, id)
@@ -27,7 +26,6 @@ create table units (
     capacity              integer     check (capacity >= 0),
     opening_hours         json,
     version               bigint      not null default 1,
-    xid                   xid8        not null default pg_current_xact_id(), -- above the times: it is assigned first
     created_at            timestamptz not null default clock_timestamp(),
     updated_at            timestamptz not null default clock_timestamp(),
     primary key (tenant_id, livemode, id)
@@ -59,7 +57,6 @@ create table packages (
     visible               boolean     not null default true,
     active                boolean     not null default true,
     version               bigint      not null default 1,
-    xid                   xid8        not null default pg_current_xact_id(), -- above the times: it is assigned first
     created_at            timestamptz not null default clock_timestamp(),
     updated_at            timestamptz not null default clock_timestamp(),
     primary key (tenant_id, livemode, id),
@@ -93,7 +90,6 @@ create table holiday_rules (
     stackable             boolean     not null default false,
     active                boolean     not null default true,
     version               bigint      not null default 1,
-    xid                   xid8        not null default pg_current_xact_id(), -- above the times: it is assigned first
     created_at            timestamptz not null default clock_timestamp(),
     updated_at            timestamptz not null default clock_timestamp(),
     primary key (tenant_id, livemode, id)
@@ -142,7 +138,6 @@ create table bookings (
     cancel_reason         text,
     metadata              json,                       -- json, not jsonb: the order of keys and duplicates survive
     version               bigint      not null default 1,
-    xid                   xid8        not null default pg_current_xact_id(), -- above the times: it is assigned first
     created_at            timestamptz not null default clock_timestamp(),
     updated_at            timestamptz not null default clock_timestamp(),
     confirmed_at          timestamptz,

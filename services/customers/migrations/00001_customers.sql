@@ -11,7 +11,6 @@ create table customers (
     company     text,
     metadata    json,                 -- json, not jsonb: the order of keys and duplicates survive
     version     bigint      not null default 1,
-    xid         xid8        not null, -- of the last change, whose time is taken after it: see libs/page
     created_at  timestamptz not null,
     updated_at  timestamptz not null,
     erased_at   timestamptz,          -- set: a tombstone without personal data, which nothing reads

@@ -98,7 +98,7 @@ func (a *API) listBookings(c *gin.Context) error {
 	if none {
 		return a.sendPage(c, req, nil, false, page.Position{})
 	}
-	rows, err := store.Bookings(ctx, a.DB.Read(ctx), filter, req)
+	rows, err := store.Bookings(ctx, req.Reader(ctx, a.DB), filter, req)
 	if err != nil {
 		return err
 	}

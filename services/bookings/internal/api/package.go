@@ -33,7 +33,7 @@ func (a *API) listPackages(c *gin.Context) error {
 	if none {
 		return a.sendPage(c, req, nil, false, page.Position{})
 	}
-	rows, err := store.Packages(ctx, a.DB.Read(ctx), store.PackageFilter{Active: filterBool(q, "active"), Service: service}, req)
+	rows, err := store.Packages(ctx, req.Reader(ctx, a.DB), store.PackageFilter{Active: filterBool(q, "active"), Service: service}, req)
 	if err != nil {
 		return err
 	}

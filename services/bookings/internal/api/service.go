@@ -29,7 +29,7 @@ func (a *API) listServices(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, err := store.Services(ctx, a.DB.Read(ctx), store.ServiceFilter{Active: filterBool(q, "active")}, req)
+	rows, err := store.Services(ctx, req.Reader(ctx, a.DB), store.ServiceFilter{Active: filterBool(q, "active")}, req)
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func (a *API) listUnits(c *gin.Context) error {
 	if none {
 		return a.sendPage(c, req, nil, false, page.Position{})
 	}
-	rows, err := store.Units(ctx, a.DB.Read(ctx), store.UnitFilter{Active: filterBool(q, "active"), Service: service}, req)
+	rows, err := store.Units(ctx, req.Reader(ctx, a.DB), store.UnitFilter{Active: filterBool(q, "active"), Service: service}, req)
 	if err != nil {
 		return err
 	}

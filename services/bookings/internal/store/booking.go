@@ -63,15 +63,15 @@ func InsertBooking(ctx context.Context, tx pg.Tx, k domain.Booking, claim *Claim
 	}
 	b := &pgx.Batch{}
 	b.Queue(`
-		with stamp as materialized (select pg_current_xact_id() as xid, clock_timestamp() as at)
+		with stamp as materialized (select clock_timestamp() as at)
 		insert into bookings as b (id, number, status, customer_id, lead_id, quote_id, service_id, unit_id, package_id,
 			package_snapshot, event_type, event_day, event_start, event_end, starts_at, ends_at, timezone, guest_count, notes,
 			currency, total, deposit, paid, refunded, payment_status, hold_expires_at, metadata, confirmed_at,
-			xid, created_at, updated_at)
+			created_at, updated_at)
 		select $1, $2, $3, $4::uuid, $5::uuid, $6::uuid, $7::uuid, $8::uuid, $9::uuid,
 			$10, $11, $12, $13, $14, $15::timestamptz, $16::timestamptz, $17, $18::integer, $19,
 			$20, $21, $22, $23, $24, $25, $26::timestamptz, $27, $28::timestamptz,
-			xid, at, at from stamp
+			at, at from stamp
 		returning b.version, b.created_at, b.updated_at`,
 		k.ID, k.Number, k.Status, k.CustomerID, k.LeadID, k.QuoteID, k.ServiceID, k.UnitID, k.PackageID,
 		snapshot, k.EventType, k.Day.UTC(), k.Start, k.End, k.StartsAt, k.EndsAt, k.Loc.String(), k.GuestCount, k.Notes,
@@ -92,13 +92,12 @@ func UpdateBooking(ctx context.Context, tx pg.Tx, k domain.Booking) (domain.Book
 		return domain.Booking{}, err
 	}
 	b := &pgx.Batch{}
-	// The row's lock has assigned the transaction id, so the time is later than it: see libs/page.
 	b.Queue(`
 		update bookings b set status = $2, customer_id = $3, service_id = $4, unit_id = $5, package_id = $6,
 			package_snapshot = $7, event_type = $8, event_day = $9, event_start = $10, event_end = $11, starts_at = $12,
 			ends_at = $13, guest_count = $14, notes = $15, currency = $16, total = $17, deposit = $18, payment_status = $19,
 			hold_expires_at = $20, cancel_reason = $21, metadata = $22, confirmed_at = $23, cancelled_at = $24,
-			completed_at = $25, version = b.version + 1, xid = pg_current_xact_id(), updated_at = clock_timestamp()
+			completed_at = $25, version = b.version + 1, updated_at = clock_timestamp()
 		where b.id = $1
 		returning b.version, b.created_at, b.updated_at`,
 		k.ID, k.Status, k.CustomerID, k.ServiceID, k.UnitID, k.PackageID,

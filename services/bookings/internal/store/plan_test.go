@@ -60,7 +60,11 @@ func TestPlans(t *testing.T) {
 		"two pairs":      {Metadata: map[string]string{"order": "77", "kind": "vip"}},
 		"unit and day":   {Unit: &unit, From: &day, To: &day},
 	} {
-		for _, r := range []page.Request{{Limit: 25}, {Limit: 25, After: &page.Position{At: now.AddDate(2, 0, 0), ID: [16]byte{1}}}} {
+		requests := []page.Request{{Limit: 25}, {Limit: 25, After: &page.Position{At: now.AddDate(2, 0, 0), ID: [16]byte{1}}}}
+		if name == "all" {
+			requests = append(requests, page.Request{Limit: 25, Updated: true})
+		}
+		for _, r := range requests {
 			sql, args := store.BookingsSQL(f, r)
 			plan := explain(t, db.App, ctx, sql, args)
 			if strings.Contains(plan.text, "Seq Scan on bookings") {
@@ -134,6 +138,9 @@ func explain(t *testing.T, db *pg.DB, ctx context.Context, sql string, args []an
 	t.Helper()
 	var out plan
 	err := db.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		if _, err := tx.Exec(ctx, `select set_config('app.settled', oldest_write()::text, true)`); err != nil {
+			return err
+		}
 		rows, err := tx.Query(ctx, `explain (analyze, format json) `+sql, args...)
 		if err != nil {
 			return err

@@ -85,7 +85,7 @@ func (a *API) listCustomers(c *gin.Context) error {
 	if q.Has("phone") {
 		filter.Phone = new(q.String("phone"))
 	}
-	rows, err := store.Customers(ctx, a.DB.Read(ctx), filter, req)
+	rows, err := store.Customers(ctx, req.Reader(ctx, a.DB), filter, req)
 	if err != nil {
 		return err
 	}

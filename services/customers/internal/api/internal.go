@@ -2,18 +2,13 @@ package api
 
 import (
 	"encoding/json"
-	"fmt"
-	"log/slog"
 	"net/http"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/apperr"
-	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
-	"holdfast.dev/libs/obs"
 	"holdfast.dev/proto/internalapi"
 
 	"holdfast.dev/services/customers/internal/domain"
@@ -26,31 +21,8 @@ const maxBatch = 100
 
 // mountInternal registers the calls of other services, which proto/internal/customers.yaml states.
 func (a *API) mountInternal(e *gin.Engine) {
-	e.GET("/internal/v1/customers/:id", a.internal(a.lookupCustomer))
-	e.POST("/internal/v1/customers/batch", a.internal(a.lookupCustomers))
-}
-
-// internal lets bookings in and nobody else; tenant and mode are those of the caller that bookings states.
-func (a *API) internal(h httpx.Handler) gin.HandlerFunc {
-	return func(c *gin.Context) {
-		obs.SetRoute(c.Request.Context(), c.FullPath())
-		from, peer, err := a.Server.Verifier.Verify(c.GetHeader(caller.Header), c.Request.Method, c.Request.URL.EscapedPath(), time.Now())
-		if err == nil && peer != "bookings" {
-			err = fmt.Errorf("%w: %s may not ask", caller.ErrInvalid, peer)
-		}
-		if err != nil {
-			err = httpx.ErrCaller.With(err)
-		} else {
-			ctx := caller.With(c.Request.Context(), from)
-			obs.AddCaller(ctx, from)
-			c.Request = c.Request.WithContext(ctx)
-			err = h(c)
-		}
-		if err != nil {
-			obs.Add(c.Request.Context(), slog.String("error", err.Error()))
-			httpx.WriteError(c.Writer, from.RequestID, err)
-		}
-	}
+	e.GET("/internal/v1/customers/:id", a.Server.Internal(a.lookupCustomer, "bookings"))
+	e.POST("/internal/v1/customers/batch", a.Server.Internal(a.lookupCustomers, "bookings"))
 }
 
 func (a *API) lookupCustomer(c *gin.Context) error {

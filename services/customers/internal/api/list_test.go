@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pgtest"
@@ -22,8 +24,8 @@ func (w *world) fill(ctx context.Context, n int) {
 	for i := range list {
 		list[i] = ids.New[ids.CustomerPrefix]()
 	}
-	w.exec(`insert into customers (tenant_id, livemode, id, first_name, email, email_lower, version, xid, created_at, updated_at)
-		select $1, $2, id, 'Ann', 'a@b.co', 'a@b.co', 1, pg_current_xact_id(), '2026-01-02 03:04:05.678901Z', '2026-01-02 03:04:05.678901Z'
+	w.exec(`insert into customers (tenant_id, livemode, id, first_name, email, email_lower, version, created_at, updated_at)
+		select $1, $2, id, 'Ann', 'a@b.co', 'a@b.co', 1, '2026-01-02 03:04:05.678901Z', '2026-01-02 03:04:05.678901Z'
 		from unnest($3::uuid[]) id`, c.Tenant, c.Live(), list)
 }
 
@@ -284,6 +286,33 @@ func TestSyncMissesNothing(t *testing.T) {
 	}
 }
 
+// A write that began first may take its time last: what it shows must not overtake one that still runs.
+func TestSyncWaitsForEveryOlderTime(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	begun, err := w.owner().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := begun.Exec(t.Context(), `select pg_current_xact_id()`); err != nil {
+		t.Fatal(err)
+	}
+	finishEarlier := w.slowInsert(ctx)
+	w.insertSlow(ctx, begun)
+	if err := begun.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	shown := func() int { return len(w.do(ctx, "GET", "/customers?sort=updated_at", "").is(200).list().Data) }
+	if n := shown(); n != 0 {
+		t.Errorf("%d rows shown, and an earlier one is still to come", n)
+	}
+	finishEarlier()
+	w.settled(ctx, 2)
+	if n := shown(); n != 2 {
+		t.Errorf("%d rows shown, want both", n)
+	}
+}
+
 // slowInsert begins a transaction that has written a customer, which the returned function commits.
 func (w *world) slowInsert(ctx context.Context) (finish func()) {
 	w.t.Helper()
@@ -291,16 +320,21 @@ func (w *world) slowInsert(ctx context.Context) (finish func()) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	c := caller.Must(ctx)
-	if _, err := tx.Exec(w.t.Context(), `
-		insert into customers (tenant_id, livemode, id, first_name, email, email_lower, version, xid, created_at, updated_at)
-		values ($1, $2, $3, 'Slow', 's@b.co', 's@b.co', 1, pg_current_xact_id(), clock_timestamp(), clock_timestamp())`,
-		c.Tenant, c.Live(), ids.New[ids.CustomerPrefix]()); err != nil {
-		w.t.Fatal(err)
-	}
+	w.insertSlow(ctx, tx)
 	return func() {
 		if err := tx.Commit(w.t.Context()); err != nil {
 			w.t.Fatal(err)
 		}
+	}
+}
+
+func (w *world) insertSlow(ctx context.Context, tx pgx.Tx) {
+	w.t.Helper()
+	c := caller.Must(ctx)
+	if _, err := tx.Exec(w.t.Context(), `
+		insert into customers (tenant_id, livemode, id, first_name, email, email_lower, version, created_at, updated_at)
+		values ($1, $2, $3, 'Slow', 's@b.co', 's@b.co', 1, clock_timestamp(), clock_timestamp())`,
+		c.Tenant, c.Live(), ids.New[ids.CustomerPrefix]()); err != nil {
+		w.t.Fatal(err)
 	}
 }

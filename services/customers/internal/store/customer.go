@@ -74,9 +74,9 @@ func MissingCustomer(ctx context.Context, db *pg.DB, id domain.CustomerID) error
 func InsertCustomer(ctx context.Context, tx pg.Tx, c domain.Customer) (domain.Customer, error) {
 	b := &pgx.Batch{}
 	b.Queue(`
-		with stamp as materialized (select pg_current_xact_id() as xid, clock_timestamp() as at)
-		insert into customers as c (id, first_name, last_name, email, email_lower, phone, company, metadata, xid, created_at, updated_at)
-		select $1, $2, $3, $4, $5, $6, $7, $8, xid, at, at from stamp
+		with stamp as materialized (select clock_timestamp() as at)
+		insert into customers as c (id, first_name, last_name, email, email_lower, phone, company, metadata, created_at, updated_at)
+		select $1, $2, $3, $4, $5, $6, $7, $8, at, at from stamp
 		returning c.version, c.created_at, c.updated_at`,
 		c.ID, c.FirstName, c.LastName, c.Email, domain.Fold(c.Email), c.Phone, c.Company, textOrNull(c.Metadata))
 	queueIndexes(b, c)
@@ -87,10 +87,9 @@ func InsertCustomer(ctx context.Context, tx pg.Tx, c domain.Customer) (domain.Cu
 // returns it with the new version and time.
 func UpdateCustomer(ctx context.Context, tx pg.Tx, c domain.Customer) (domain.Customer, error) {
 	b := &pgx.Batch{}
-	// The row's lock has assigned the transaction id, so the time is taken after it.
 	b.Queue(`
 		update customers c set first_name = $2, last_name = $3, email = $4, email_lower = $5, phone = $6, company = $7,
-		       metadata = $8, version = c.version + 1, xid = pg_current_xact_id(), updated_at = clock_timestamp()
+		       metadata = $8, version = c.version + 1, updated_at = clock_timestamp()
 		where c.id = $1
 		returning c.version, c.created_at, c.updated_at`,
 		c.ID, c.FirstName, c.LastName, c.Email, domain.Fold(c.Email), c.Phone, c.Company, textOrNull(c.Metadata))
@@ -105,7 +104,7 @@ func EraseCustomer(ctx context.Context, tx pg.Tx, id domain.CustomerID) (int64, 
 	b := &pgx.Batch{}
 	b.Queue(`
 		update customers c set first_name = '', last_name = null, email = '', email_lower = '', phone = null, company = null,
-		       metadata = null, version = c.version + 1, xid = pg_current_xact_id(), updated_at = clock_timestamp(),
+		       metadata = null, version = c.version + 1, updated_at = clock_timestamp(),
 		       erased_at = clock_timestamp()
 		where c.id = $1
 		returning c.version, c.created_at, c.updated_at`, id)

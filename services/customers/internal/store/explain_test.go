@@ -80,8 +80,8 @@ func fill(t *testing.T, conn *pgx.Conn, tenant ids.Tenant) {
 	t.Helper()
 	for _, sql := range []string{
 		`
-		insert into customers (tenant_id, livemode, id, first_name, email, email_lower, phone, version, xid, created_at, updated_at)
-		select '%[1]x', false, gen_random_uuid(), 'f' || n, 'e' || n || '@b.co', 'e' || n || '@b.co', 'p' || n, 1, '3', -- a write long past
+		insert into customers (tenant_id, livemode, id, first_name, email, email_lower, phone, version, created_at, updated_at)
+		select '%[1]x', false, gen_random_uuid(), 'f' || n, 'e' || n || '@b.co', 'e' || n || '@b.co', 'p' || n, 1,
 		       now() - n * interval '1 minute', now() - n * interval '1 minute' from generate_series(1, %[2]d) n`, `
 		insert into customer_words (tenant_id, livemode, word, customer_id)
 		select tenant_id, livemode, w, id from customers, unnest(array[first_name, email, 'common']) w where tenant_id = '%[1]x'`, `
@@ -154,7 +154,7 @@ func explain(t *testing.T, db *pg.DB, ctx context.Context, mode string, f store.
 	r.Limit = page.DefaultLimit
 	e := &explained{}
 	err := db.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		if _, err := tx.Exec(ctx, `set local plan_cache_mode = `+mode); err != nil {
+		if _, err := tx.Exec(ctx, `select set_config('plan_cache_mode', $1, true), set_config('app.settled', oldest_write()::text, true)`, mode); err != nil {
 			return err
 		}
 		e.tx = tx

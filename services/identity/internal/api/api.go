@@ -37,7 +37,7 @@ func (a *API) Handler(c *contract.Contract) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.mountInternal(e)
+	a.mountInternal(e, s)
 	return e, nil
 }
 

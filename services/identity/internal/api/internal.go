@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
-	"slices"
 
 	"github.com/gin-gonic/gin"
 
@@ -15,7 +13,6 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
-	"holdfast.dev/libs/obs"
 	"holdfast.dev/proto/internalapi"
 	"holdfast.dev/services/identity/internal/domain"
 	"holdfast.dev/services/identity/internal/store"
@@ -25,46 +22,9 @@ import (
 const maxLookup = 4096 // bytes of a look-up's body
 
 // mountInternal adds the calls of proto/internal/identity.yaml, each with the services that may make it.
-func (a *API) mountInternal(e *gin.Engine) {
-	e.POST("/internal/v1/credentials/lookup", a.internal("/internal/v1/credentials/lookup", a.lookupCredential, "gateway"))
-	e.GET("/internal/v1/tenants/:id", a.internal("/internal/v1/tenants/{id}", a.lookupTenant, "bookings", "customers"))
-}
-
-// internal lets only the named services in.
-func (a *API) internal(route string, handle httpx.Handler, peers ...string) gin.HandlerFunc {
-	return func(c *gin.Context) {
-		obs.SetRoute(c.Request.Context(), route)
-		err := a.identify(c, peers)
-		if err == nil {
-			err = handle(c)
-		}
-		if err == nil {
-			return
-		}
-		ctx := c.Request.Context()
-		e := apperr.As(err)
-		obs.Add(ctx, slog.String("code", e.Code))
-		if httpx.StatusOf(e.Kind) >= http.StatusInternalServerError {
-			obs.Add(ctx, slog.String("error", err.Error()))
-		}
-		httpx.WriteError(c.Writer, caller.Must(ctx).RequestID, err)
-	}
-}
-
-func (a *API) identify(c *gin.Context, peers []string) error {
-	req := c.Request
-	from, peer, err := a.Verifier.Verify(req.Header.Get(caller.Header), req.Method, req.URL.EscapedPath(), a.Now())
-	if err != nil {
-		return httpx.ErrCaller.With(err)
-	}
-	if !slices.Contains(peers, peer) {
-		return httpx.ErrCaller.With(errors.New("not for " + peer))
-	}
-	ctx := caller.With(req.Context(), from)
-	obs.AddCaller(ctx, from)
-	obs.Add(ctx, slog.String("peer", peer))
-	c.Request = req.WithContext(ctx)
-	return nil
+func (a *API) mountInternal(e *gin.Engine, s *httpx.Server) {
+	e.POST("/internal/v1/credentials/lookup", s.Internal(a.lookupCredential, "gateway"))
+	e.GET("/internal/v1/tenants/:id", s.Internal(a.lookupTenant, "bookings", "customers"))
 }
 
 // lookupCredential answers what a credential stands for, and notes its use.

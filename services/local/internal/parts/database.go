@@ -2,6 +2,7 @@ package parts
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -21,6 +22,17 @@ type Database struct {
 
 // Role is the full name of a role.
 func (d Database) Role(role string) string { return d.Name + "_" + role }
+
+// URL is the administrator's URL with a role of the database and its name
+// instead of his; its other settings stay.
+func (d Database) URL(adminURL, role string) (string, error) {
+	u, err := url.Parse(adminURL)
+	if err != nil {
+		return "", errors.New("the administrator's URL is no URL")
+	}
+	u.User, u.Path = url.UserPassword(d.Role(role), d.Passwords[role]), "/"+d.Name
+	return u.String(), nil
+}
 
 // EnsureDatabase makes the database, its roles and extensions as far as they
 // are missing, with the administrator's connection. Passwords are set anew.
@@ -71,7 +83,8 @@ func (d Database) roles(ctx context.Context, conn *pgx.Conn) error {
 			return fmt.Errorf("role %s (DATABASE_URL must be a superuser's): %w", name, err)
 		}
 	}
-	return nil
+	// The owner sees when the others' transactions began: oldest_write() of libs/pg.
+	return run(ctx, conn, fmt.Sprintf("grant %s, %s to %s", quote(d.Role("app")), quote(d.Role("worker")), quote(d.Role("owner"))))
 }
 
 func (d Database) create(ctx context.Context, conn *pgx.Conn) error {
