@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -69,27 +70,32 @@ func Handler(log *slog.Logger, red *RED, next http.Handler) http.Handler {
 			} else if p != nil {
 				defer panic(p)
 			}
-			write(ctx, log, red, line, r.Method, rec, time.Since(start))
+			write(ctx, log, red, line, r.Method, rec, start)
 			end(err)
 		}()
 		next.ServeHTTP(rec, r.WithContext(ctx))
 	})
 }
 
-func write(ctx context.Context, log *slog.Logger, red *RED, line *Line, method string, rec *recorder, d time.Duration) {
+func write(ctx context.Context, log *slog.Logger, red *RED, line *Line, method string, rec *recorder, start time.Time) {
+	d := time.Since(start)
 	status := rec.status
 	if status == 0 {
 		status = http.StatusOK
 	}
 	route := line.Route()
 	red.Observe(method, route, status, d)
-	if span := trace.SpanFromContext(ctx); span.IsRecording() {
-		span.SetName(method + " " + route)
-		span.SetAttributes(attribute.String("http.route", route), attribute.Int("http.response.status_code", status))
-	}
-	level := slog.LevelInfo
+	level, span := slog.LevelInfo, trace.SpanFromContext(ctx)
 	if status >= http.StatusInternalServerError {
 		level = slog.LevelError
+		var end func()
+		span, end = failed(ctx, start)
+		defer end()
+		span.SetStatus(codes.Error, "")
+	}
+	if span.IsRecording() {
+		span.SetName(method + " " + route)
+		span.SetAttributes(attribute.String("http.route", route), attribute.Int("http.response.status_code", status))
 	}
 	if !log.Enabled(ctx, level) {
 		return

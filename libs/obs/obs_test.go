@@ -82,7 +82,7 @@ func TestHandlerWritesOneWideLine(t *testing.T) {
 	}
 }
 
-func TestSampledTracesAreExported(t *testing.T) {
+func TestSampledAndFailedRequestsAreExported(t *testing.T) {
 	got := make(chan string, 10)
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -103,11 +103,22 @@ func TestSampledTracesAreExported(t *testing.T) {
 	if inside[:36] != parent[:36] || inside == parent || inside[53:] != "01" {
 		t.Errorf("inside the span: %s", inside)
 	}
+	unsampled := http.Header{"Traceparent": {parent[:53] + "00"}}
+	for route, status := range map[string]int{"/fine": 200, "/ours": 503, "/theirs": 404} {
+		handle(t, func(w http.ResponseWriter, r *http.Request) {
+			obs.SetRoute(r.Context(), route)
+			w.WriteHeader(status)
+		}, unsampled)
+	}
 	if err := stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if b := <-got; !strings.HasPrefix(b, "/v1/traces") || !strings.Contains(b, "POST /customers/{id}") {
+	b := <-got
+	if !strings.HasPrefix(b, "/v1/traces") || !strings.Contains(b, "POST /customers/{id}") || !strings.Contains(b, "POST /ours") {
 		t.Errorf("exported: %q", b)
+	}
+	if strings.Contains(b, "/fine") || strings.Contains(b, "/theirs") {
+		t.Errorf("exported though not sampled: %q", b)
 	}
 }
 

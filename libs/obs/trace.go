@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"time"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -24,8 +25,8 @@ const scope = "holdfast.dev/libs/obs"
 
 var propagator = propagation.TraceContext{}
 
-// StartTracing sends parent-based 5 % of the traces to the base URL of an OTLP/HTTP collector; the returned
-// function flushes and stops. Without a call to it spans are no-ops, and trace ids still travel.
+// StartTracing sends parent-based 5 % of the traces, and a span for each request that fails with a 5xx, to the
+// base URL of an OTLP/HTTP collector; the returned function flushes and stops. Without a call to it spans are no-ops, and trace ids still travel.
 func StartTracing(ctx context.Context, service, endpoint string) (stop func(context.Context) error, err error) {
 	target, err := url.JoinPath(endpoint, "v1/traces")
 	if err != nil {
@@ -37,12 +38,35 @@ func StartTracing(ctx context.Context, service, endpoint string) (stop func(cont
 	}
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithBatcher(exporter),
-		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(sampled))),
+		sdktrace.WithSampler(sampler{sdktrace.ParentBased(sdktrace.TraceIDRatioBased(sampled))}),
 		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", service))),
 	)
 	otel.SetTracerProvider(provider)
 	otel.SetTextMapPropagator(propagator)
 	return provider.Shutdown, nil
+}
+
+// sampler keeps what its base keeps, and spans that are kept for their outcome.
+type sampler struct{ sdktrace.Sampler }
+
+type keepKey struct{}
+
+// ShouldSample implements sdktrace.Sampler.
+func (s sampler) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
+	if p.ParentContext.Value(keepKey{}) != nil {
+		return sdktrace.AlwaysSample().ShouldSample(p)
+	}
+	return s.Sampler.ShouldSample(p)
+}
+
+// failed returns the span of ctx, or, where sampling has dropped it, one that began at start in the same trace;
+// end does what is then left to do.
+func failed(ctx context.Context, start time.Time) (span trace.Span, end func()) {
+	if span := trace.SpanFromContext(ctx); span.IsRecording() || !tracing() {
+		return span, func() {}
+	}
+	_, span = otel.Tracer(scope).Start(context.WithValue(ctx, keepKey{}, true), "", trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(start))
+	return span, func() { span.End() }
 }
 
 // tracing reports whether StartTracing has run: only then are there spans worth their cost.
