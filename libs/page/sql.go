@@ -67,11 +67,3 @@ func (r Request) Reader(ctx context.Context, db *pg.DB) pg.Q {
 	}
 	return db.Read(ctx)
 }
-
-// Cut takes the extra row off and reports whether it was there.
-func Cut[T any](rows []T, r Request) ([]T, bool) {
-	if len(rows) > r.Limit {
-		return rows[:r.Limit], true
-	}
-	return rows, false
-}

@@ -89,16 +89,13 @@ func (a *API) listCustomers(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, more := page.Cut(rows, req)
-	next := ""
-	if more {
-		next = a.Pages.Next(req, position(rows[len(rows)-1], req))
-	}
-	data, err := renderAll(ctx, rows)
+	body, err := page.Body(a.Pages, req, rows, func(c domain.Customer) page.Place {
+		return page.Place{ID: c.ID.UUID(), Created: c.CreatedAt, Updated: c.UpdatedAt}
+	}, func(c domain.Customer) api.Customer { return view.Customer(c, api.Mode(caller.Must(ctx).Mode)) })
 	if err != nil {
 		return err
 	}
-	return httpx.JSON(c, http.StatusOK, "", httpx.ListBody(data, more, next))
+	return httpx.JSON(c, http.StatusOK, "", body)
 }
 
 // customer reads one for the caller; a miss is a 404, or a 403 when the id is of the other mode.
@@ -117,13 +114,6 @@ func (a *API) customer(ctx context.Context, param string) (domain.Customer, erro
 func (a *API) customerExists(ctx context.Context, id string) error {
 	_, err := a.customer(ctx, id)
 	return err
-}
-
-func position(c domain.Customer, r page.Request) page.Position {
-	if r.Updated {
-		return page.Position{At: c.UpdatedAt, ID: c.ID.UUID()}
-	}
-	return page.Position{At: c.CreatedAt, ID: c.ID.UUID()}
 }
 
 func match(c *gin.Context) app.Match {

@@ -20,7 +20,7 @@ type CustomerFilter struct {
 	Metadata map[string]string // exact pairs
 }
 
-// Customers reads one page, with one row more than its limit when another page follows: see page.Cut.
+// Customers reads one page, with one row more than its limit when another page follows: see page.Body.
 func Customers(ctx context.Context, q pg.Q, f CustomerFilter, r page.Request) ([]domain.Customer, error) {
 	w := &page.Where{}
 	w.Add(`c.erased_at is null`)
