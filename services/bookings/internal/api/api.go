@@ -3,7 +3,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
@@ -109,20 +108,18 @@ func filterText(q contract.Query, name string) *string {
 	return &v
 }
 
-// sendPage answers one page of rendered rows; last is the position of the last row shown.
-func (a *API) sendPage(c *gin.Context, req page.Request, data []json.RawMessage, more bool, last page.Position) error {
-	cursor := ""
-	if more {
-		cursor = a.Pages.Next(req, last)
+// sendPage answers one page of rows in their public shape.
+func sendPage[T, V any](c *gin.Context, pages *page.Codec, req page.Request, rows []T, place func(T) page.Place, shape func(T) V) error {
+	body, err := page.Body(pages, req, rows, place, shape)
+	if err != nil {
+		return err
 	}
-	return httpx.JSON(c, http.StatusOK, "", httpx.ListBody(data, more, cursor))
+	return httpx.JSON(c, http.StatusOK, "", body)
 }
 
-func position(r page.Request, id [16]byte, created, updated time.Time) page.Position {
-	if r.Updated {
-		return page.Position{At: updated, ID: id}
-	}
-	return page.Position{At: created, ID: id}
+// sendNone answers a list that a filter leaves empty.
+func sendNone(c *gin.Context) error {
+	return httpx.JSON(c, http.StatusOK, "", httpx.ListBody(nil, false, ""))
 }
 
 // sendOne answers one resource with its version.
@@ -132,20 +129,6 @@ func sendOne(c *gin.Context, version int64, v any) error {
 		return err
 	}
 	return httpx.JSON(c, http.StatusOK, view.ETag(version), body)
-}
-
-func renderAll[T, V any](rows []T, shape func(T) (V, error)) ([]json.RawMessage, error) {
-	out := make([]json.RawMessage, len(rows))
-	for i, row := range rows {
-		v, err := shape(row)
-		if err != nil {
-			return nil, err
-		}
-		if out[i], err = view.Render(v); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
 }
 
 func mode(ctx context.Context) api.Mode { return api.Mode(caller.Must(ctx).Mode) }

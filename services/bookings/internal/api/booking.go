@@ -96,13 +96,12 @@ func (a *API) listBookings(c *gin.Context) error {
 		return err
 	}
 	if none {
-		return a.sendPage(c, req, nil, false, page.Position{})
+		return sendNone(c)
 	}
 	rows, err := store.Bookings(ctx, req.Reader(ctx, a.DB), filter, req)
 	if err != nil {
 		return err
 	}
-	rows, more := page.Cut(rows, req)
 	for i := range rows {
 		rows[i] = rows[i].At(filter.Now)
 	}
@@ -110,15 +109,17 @@ func (a *API) listBookings(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	data, err := renderAll(bodies, func(b api.Booking) (api.Booking, error) { return b, nil })
-	if err != nil {
-		return err
+	shown := make([]shownBooking, len(rows))
+	for i, b := range rows {
+		shown[i] = shownBooking{page.Place{ID: b.ID.UUID(), Created: b.CreatedAt, Updated: b.UpdatedAt}, bodies[i]}
 	}
-	var last page.Position
-	if n := len(rows); n > 0 {
-		last = position(req, rows[n-1].ID.UUID(), rows[n-1].CreatedAt, rows[n-1].UpdatedAt)
-	}
-	return a.sendPage(c, req, data, more, last)
+	return sendPage(c, a.Pages, req, shown, func(s shownBooking) page.Place { return s.place }, func(s shownBooking) api.Booking { return s.body })
+}
+
+// shownBooking is a row of the list with its body, which is made of all rows together.
+type shownBooking struct {
+	place page.Place
+	body  api.Booking
 }
 
 // booking reads one as it is now.

@@ -96,7 +96,7 @@ func (w *world) shop(ctx context.Context) shop {
 			{ID: s.bee, Name: "Bee", Status: domain.UnitActive, ServiceIDs: tours},
 			{ID: s.cat, Name: "Cat", Status: domain.UnitActive, ServiceIDs: []domain.ServiceID{s.rental}},
 			{ID: s.docked, Name: "Docked", Status: domain.UnitMaintenance, ServiceIDs: tours},
-			{ID: s.sold, Name: "Sold", Status: domain.UnitRetired, ServiceIDs: tours, OpeningHours: json.RawMessage(`{"mon":[["09:00","17:00"]],"sun":[]}`)},
+			{ID: s.sold, Name: "Sold", Status: domain.UnitRetired, ServiceIDs: tours, OpeningHours: domain.OpeningHours{time.Monday: {{Open: "09:00", Close: "17:00"}}, time.Sunday: {}}},
 		},
 		Packages: []domain.Package{
 			{ID: s.flat, ServiceID: s.tour, Visible: true, Active: true, Terms: domain.Terms{Name: "Flat", BasePrice: usd(19999), DepositType: domain.DepositFlat, DepositValue: 5000}},

@@ -31,22 +31,15 @@ func (a *API) listPackages(c *gin.Context) error {
 	}
 	service, none := filterID[domain.ServicePrefix](q, "service_id")
 	if none {
-		return a.sendPage(c, req, nil, false, page.Position{})
+		return sendNone(c)
 	}
 	rows, err := store.Packages(ctx, req.Reader(ctx, a.DB), store.PackageFilter{Active: filterBool(q, "active"), Service: service}, req)
 	if err != nil {
 		return err
 	}
-	rows, more := page.Cut(rows, req)
-	var last page.Position
-	if n := len(rows); n > 0 {
-		last = position(req, rows[n-1].ID.UUID(), rows[n-1].CreatedAt, rows[n-1].UpdatedAt)
-	}
-	data, err := renderAll(rows, func(p domain.Package) (api.Package, error) { return view.Package(p, mode(ctx)), nil })
-	if err != nil {
-		return err
-	}
-	return a.sendPage(c, req, data, more, last)
+	return sendPage(c, a.Pages, req, rows, func(p domain.Package) page.Place {
+		return page.Place{ID: p.ID.UUID(), Created: p.CreatedAt, Updated: p.UpdatedAt}
+	}, func(p domain.Package) api.Package { return view.Package(p, mode(ctx)) })
 }
 
 func (a *API) packaged(ctx context.Context, id string) (domain.Package, error) {

@@ -33,16 +33,9 @@ func (a *API) listServices(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, more := page.Cut(rows, req)
-	var last page.Position
-	if n := len(rows); n > 0 {
-		last = position(req, rows[n-1].ID.UUID(), rows[n-1].CreatedAt, rows[n-1].UpdatedAt)
-	}
-	data, err := renderAll(rows, func(s domain.Service) (api.Service, error) { return view.Service(s, mode(ctx)), nil })
-	if err != nil {
-		return err
-	}
-	return a.sendPage(c, req, data, more, last)
+	return sendPage(c, a.Pages, req, rows, func(s domain.Service) page.Place {
+		return page.Place{ID: s.ID.UUID(), Created: s.CreatedAt, Updated: s.UpdatedAt}
+	}, func(s domain.Service) api.Service { return view.Service(s, mode(ctx)) })
 }
 
 func (a *API) service(ctx context.Context, id string) (domain.Service, error) {

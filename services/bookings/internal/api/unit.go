@@ -20,11 +20,7 @@ func (a *API) getUnit(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	body, err := view.Unit(u, mode(ctx))
-	if err != nil {
-		return err
-	}
-	return sendOne(c, u.Version, body)
+	return sendOne(c, u.Version, view.Unit(u, mode(ctx)))
 }
 
 func (a *API) listUnits(c *gin.Context) error {
@@ -35,22 +31,15 @@ func (a *API) listUnits(c *gin.Context) error {
 	}
 	service, none := filterID[domain.ServicePrefix](q, "service_id")
 	if none {
-		return a.sendPage(c, req, nil, false, page.Position{})
+		return sendNone(c)
 	}
 	rows, err := store.Units(ctx, req.Reader(ctx, a.DB), store.UnitFilter{Active: filterBool(q, "active"), Service: service}, req)
 	if err != nil {
 		return err
 	}
-	rows, more := page.Cut(rows, req)
-	var last page.Position
-	if n := len(rows); n > 0 {
-		last = position(req, rows[n-1].ID.UUID(), rows[n-1].CreatedAt, rows[n-1].UpdatedAt)
-	}
-	data, err := renderAll(rows, func(u domain.Unit) (api.Unit, error) { return view.Unit(u, mode(ctx)) })
-	if err != nil {
-		return err
-	}
-	return a.sendPage(c, req, data, more, last)
+	return sendPage(c, a.Pages, req, rows, func(u domain.Unit) page.Place {
+		return page.Place{ID: u.ID.UUID(), Created: u.CreatedAt, Updated: u.UpdatedAt}
+	}, func(u domain.Unit) api.Unit { return view.Unit(u, mode(ctx)) })
 }
 
 func (a *API) unit(ctx context.Context, id string) (domain.Unit, error) {

@@ -68,6 +68,9 @@ func New(w Wish, when When, refs Refs, policy Policy, blank Booking, now time.Ti
 	if err := policy.Refuses(b.Schedule, now, b.Loc); err != nil {
 		return Booking{}, err
 	}
+	if err := b.closed(refs, when); err != nil {
+		return Booking{}, err
+	}
 	if err := b.reprice(refs); err != nil {
 		return Booking{}, err
 	}
@@ -120,10 +123,24 @@ func (b Booking) Rewire(w Wish, when When, refs Refs, policy Policy, now time.Ti
 			return Booking{}, err
 		}
 	}
+	if w.MovesTime() || b.UnitID != was.UnitID {
+		if err := b.closed(refs, when); err != nil {
+			return Booking{}, err
+		}
+	}
 	if b.PackageID == was.PackageID {
 		return b, nil
 	}
 	return b, b.reprice(refs)
+}
+
+// closed returns the error of a booking at a time when its unit is closed. What was booked before the
+// opening hours changed stays.
+func (b Booking) closed(refs Refs, when When) error {
+	if refs.Unit == nil || b.UnitID.IsZero() {
+		return nil
+	}
+	return refs.Unit.OpeningHours.refuses(b.Schedule, when.From != nil, b.Loc)
 }
 
 // Settle applies the rest of a wish: texts, metadata and status. It refuses what the present state freezes.

@@ -176,26 +176,61 @@ func (d Date) At(c Clock, loc *time.Location) (time.Time, bool) {
 	return first, found
 }
 
+// reach is the first instant at which the clock of loc has come to so many minutes past the day's 00:00, or
+// has skipped them; more than 24 h lead into the next day.
+func (d Date) reach(minutes int, loc *time.Location) time.Time {
+	wall := d.UTC().Add(time.Duration(minutes) * time.Minute)
+	zones := zonesAround(wall, loc)
+	for _, z := range zones {
+		at := wall.Add(-z.offset)
+		if at.Before(z.start) {
+			at = z.start
+		}
+		if at.Before(z.end) {
+			return at
+		}
+	}
+	return zones[len(zones)-1].end // not reached: the clock passes wall within the stretches around it
+}
+
+// Skips reports whether text writes a local time that the clock of loc leaves out: its date and time stand
+// in a gap, and its offset is the one from before or after it. A time written with Z names no local time.
+func Skips(text string, loc *time.Location) bool {
+	t, err := time.Parse(time.RFC3339Nano, strings.ToUpper(text))
+	if err != nil || t.Location() == time.UTC {
+		return false
+	}
+	d, c := DateOf(t), ClockOf(t)
+	if _, exists := d.At(c, loc); exists {
+		return false
+	}
+	gap := d.reach(c.Minutes(), loc)
+	_, offset := t.Zone()
+	_, before := gap.Add(-time.Nanosecond).In(loc).Zone()
+	_, after := gap.In(loc).Zone()
+	return offset == before || offset == after
+}
+
 // zone is a stretch of time in which loc keeps one offset from UTC.
 type zone struct {
 	start, end time.Time
 	offset     time.Duration
 }
 
-// reach is how far a wall clock has ever stood from UTC, with room for a skipped day.
-const reach = 40 * time.Hour
+// farthest is how far a wall clock has ever stood from UTC, with room for a skipped day.
+const farthest = 40 * time.Hour
 
 // zonesAround lists the stretches that may show the wall time, given as if it were UTC. time.Date is not
 // asked: around a change it picks either side as it likes.
 func zonesAround(wall time.Time, loc *time.Location) []zone {
 	zones := make([]zone, 0, 3)
-	for at := wall.Add(-reach); !at.After(wall.Add(reach)); {
+	for at := wall.Add(-farthest); !at.After(wall.Add(farthest)); {
 		local := at.In(loc)
 		_, seconds := local.Zone()
 		start, end := local.ZoneBounds()
 		z := zone{start: start.UTC(), end: end.UTC(), offset: time.Duration(seconds) * time.Second}
 		if end.IsZero() {
-			z.end = wall.Add(10 * reach)
+			z.end = wall.Add(10 * farthest)
 		}
 		zones = append(zones, z)
 		at = z.end

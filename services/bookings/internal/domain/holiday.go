@@ -1,8 +1,15 @@
 package domain
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
+	"fmt"
 	"slices"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/ids"
 )
 
 // Recurrence says whether a holiday rule comes back each year.
@@ -27,6 +34,18 @@ type HolidayRule struct {
 	Priority      int
 	Stackable     bool
 	Active        bool
+	Version       int64
+	CreatedAt     time.Time
+	UpdatedAt     time.Time
+}
+
+// Check returns the error of a rule whose fields do not go together; each alone is the contract's affair.
+// The range of a yearly rule may end before it starts: it runs over New Year.
+func (r HolidayRule) Check() error {
+	if r.Recurrence != Yearly && r.To.Before(r.From) {
+		return field("date_to", "Must not be before date_from: only a yearly rule runs over New Year.")
+	}
+	return nil
 }
 
 // Covers reports whether the rule holds on the day. A yearly range may run over New Year; one that ends on
@@ -93,17 +112,93 @@ func Matching(rules []HolidayRule, p Package, d Date) []HolidayRule {
 			cmp.Compare(b.Priority, a.Priority),
 			cmp.Compare(a.narrowness(), b.narrowness()),
 			cmp.Compare(a.days(), b.days()),
-			cmp.Compare(a.ID.String(), b.ID.String()),
+			CompareIDs(a.ID, b.ID),
 		)
 	})
 	return found
 }
 
-// days is the length of the range; a yearly one over New Year counts through it.
+// days is the length of the range; of a yearly one, of its longest occurrence.
 func (r HolidayRule) days() int {
 	n := r.From.DaysUntil(r.To)
-	if n < 0 {
-		n += daysOfYear
+	if n >= 0 {
+		return n
+	}
+	leap := func(d Date, year int) Date { return Date{Year: year, Month: d.Month, Day: d.Day} }
+	if n = leap(r.From, 2000).DaysUntil(leap(r.To, 2000)); n < 0 {
+		n = leap(r.From, 1999).DaysUntil(leap(r.To, 2000))
 	}
 	return n
+}
+
+// Target is what a holiday rule applies to: some services, some packages or, with neither, all.
+type Target struct {
+	ServiceIDs []ServiceID
+	PackageIDs []PackageID
+}
+
+// Target is the rule's applies_to.
+func (r HolidayRule) Target() Target {
+	return Target{ServiceIDs: r.ServiceIDs, PackageIDs: r.PackageIDs}
+}
+
+// errTarget names the three shapes.
+var errTarget = field("applies_to", `Must be "all", {"service_ids": […]} or {"package_ids": […]}.`)
+
+// ParseTarget reads applies_to. A list must name something: an empty one would mean all to a reader of the
+// table. A malformed id is as good as unknown.
+func ParseTarget(raw []byte) (Target, error) {
+	if raw = bytes.TrimSpace(raw); string(raw) == `"all"` {
+		return Target{}, nil
+	}
+	var lists struct {
+		Services *[]string `json:"service_ids"`
+		Packages *[]string `json:"package_ids"`
+	}
+	if err := json.Unmarshal(raw, &lists); err != nil || (lists.Services == nil) == (lists.Packages == nil) {
+		return Target{}, errTarget
+	}
+	var t Target
+	var failed []apperr.FieldError
+	if lists.Services != nil {
+		t.ServiceIDs, failed = parseIDs[ServicePrefix]("applies_to.service_ids", "No such service.", *lists.Services)
+	} else {
+		t.PackageIDs, failed = parseIDs[PackagePrefix]("applies_to.package_ids", "No such package.", *lists.Packages)
+	}
+	if len(failed) > 0 {
+		return Target{}, apperr.Fields(failed)
+	}
+	return t, nil
+}
+
+func parseIDs[P ids.Prefix](name, unknown string, list []string) ([]ids.ID[P], []apperr.FieldError) {
+	if len(list) == 0 {
+		return nil, []apperr.FieldError{{Field: name, Message: `Must not be empty; "all" names everything.`}}
+	}
+	var failed []apperr.FieldError
+	parsed := make([]ids.ID[P], 0, len(list))
+	for i, text := range list {
+		id, err := ids.Parse[P](text)
+		if err != nil {
+			failed = append(failed, apperr.FieldError{Field: fmt.Sprintf("%s.%d", name, i), Message: unknown})
+		}
+		parsed = append(parsed, id)
+	}
+	return parsed, failed
+}
+
+// MarshalJSON implements json.Marshaler with the public shape.
+func (t Target) MarshalJSON() ([]byte, error) {
+	var shape any = "all"
+	switch {
+	case len(t.PackageIDs) > 0:
+		shape = map[string][]PackageID{"package_ids": t.PackageIDs}
+	case len(t.ServiceIDs) > 0:
+		shape = map[string][]ServiceID{"service_ids": t.ServiceIDs}
+	}
+	raw, err := json.Marshal(shape)
+	if err != nil {
+		return nil, fmt.Errorf("applies_to: %w", err)
+	}
+	return raw, nil
 }

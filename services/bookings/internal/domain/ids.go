@@ -2,7 +2,11 @@
 // It is pure: no I/O and no clock; whoever calls says what time it is.
 package domain
 
-import "holdfast.dev/libs/ids"
+import (
+	"bytes"
+
+	"holdfast.dev/libs/ids"
+)
 
 // The prefixes, for functions that are generic in the kind of id.
 type (
@@ -50,3 +54,9 @@ type (
 
 // NewBookingID makes a fresh id.
 func NewBookingID() BookingID { return ids.New[BookingPrefix]() }
+
+// CompareIDs orders ids of one kind by the time of their making.
+func CompareIDs[P ids.Prefix](a, b ids.ID[P]) int {
+	x, y := a.UUID(), b.UUID()
+	return bytes.Compare(x[:], y[:])
+}

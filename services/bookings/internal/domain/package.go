@@ -40,6 +40,15 @@ type Package struct {
 	UpdatedAt   time.Time
 }
 
+// Check returns the error of a package whose fields do not go together; each alone is the contract's affair.
+// A flat deposit may exceed the price: it is clamped to each booking's total. Of no deposit the value is idle.
+func (p Package) Check() error {
+	if p.DepositType == DepositPercentage && p.DepositValue > money.Whole {
+		return field("deposit_value", "Must be at most %d basis points, which are all of the price.", money.Whole)
+	}
+	return nil
+}
+
 // Takes reports whether the package can be had on the unit.
 func (p Package) Takes(u Unit, s Service) bool {
 	if len(p.UnitIDs) > 0 {

@@ -10,11 +10,30 @@ type Policy struct {
 	MaxAdvanceDays   *int
 }
 
+// longestNotice is more than all dates span, and still fits a time.Duration.
+const longestNotice = 150_000_000 * time.Minute
+
+// Earliest is the first instant at which a timed event may start; false: at any.
+func (p Policy) Earliest(now time.Time) (time.Time, bool) {
+	if p.MinNoticeMinutes == nil {
+		return time.Time{}, false
+	}
+	minutes := min(*p.MinNoticeMinutes, int(longestNotice/time.Minute))
+	return now.Add(time.Duration(minutes) * time.Minute), true
+}
+
+// LastDay is the last operator-local day on which an event may start; false: any.
+func (p Policy) LastDay(now time.Time, loc *time.Location) (Date, bool) {
+	if p.MaxAdvanceDays == nil {
+		return Date{}, false
+	}
+	return DateOf(now.In(loc)).AddDays(*p.MaxAdvanceDays), true
+}
+
 // Refuses returns the error on event_date of a schedule that comes too soon or too late. A timed event is
 // measured by its start, a whole day by its date.
 func (p Policy) Refuses(s Schedule, now time.Time, loc *time.Location) error {
-	if p.MinNoticeMinutes != nil {
-		earliest := now.Add(time.Duration(*p.MinNoticeMinutes) * time.Minute)
+	if earliest, limited := p.Earliest(now); limited {
 		late := s.Day.Before(DateOf(earliest.In(loc)))
 		if s.Timed() {
 			late = s.StartsAt.Before(earliest)
@@ -23,11 +42,8 @@ func (p Policy) Refuses(s Schedule, now time.Time, loc *time.Location) error {
 			return field("event_date", "Must be at least %d minutes from now.", *p.MinNoticeMinutes)
 		}
 	}
-	if p.MaxAdvanceDays != nil {
-		last := DateOf(now.In(loc)).AddDays(*p.MaxAdvanceDays)
-		if last.Before(s.Day) {
-			return field("event_date", "Must be on or before %s.", last)
-		}
+	if last, limited := p.LastDay(now, loc); limited && last.Before(s.Day) {
+		return field("event_date", "Must be on or before %s.", last)
 	}
 	return nil
 }

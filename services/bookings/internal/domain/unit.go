@@ -1,7 +1,6 @@
 package domain
 
 import (
-	"encoding/json"
 	"slices"
 	"time"
 )
@@ -22,8 +21,8 @@ type Unit struct {
 	Name         string
 	Description  *string
 	Status       UnitStatus
-	Capacity     *int            // guests; nil: not limited
-	OpeningHours json.RawMessage // per weekday; null: always open
+	Capacity     *int         // guests; nil: not limited
+	OpeningHours OpeningHours // nil: always open
 	ServiceIDs   []ServiceID
 	Version      int64
 	CreatedAt    time.Time

@@ -28,7 +28,7 @@ type BookingFilter struct {
 	Metadata      map[string]string
 }
 
-// Bookings reads one page, with one row more than its limit when another page follows: see page.Cut.
+// Bookings reads one page, with one row more than its limit when another page follows: see page.Body.
 func Bookings(ctx context.Context, q pg.Q, f BookingFilter, r page.Request) ([]domain.Booking, error) {
 	sql, args := bookingsSQL(f, r)
 	return many(ctx, q, scanBooking, sql, args...)

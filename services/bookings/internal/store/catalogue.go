@@ -29,7 +29,7 @@ func InsertCatalogue(ctx context.Context, tx pg.Tx, c Catalogue) error {
 	}
 	for _, u := range c.Units {
 		b.Queue(`insert into units (id, name, description, status, capacity, opening_hours) values ($1, $2, $3, $4, $5, $6)
-			on conflict do nothing`, u.ID, u.Name, u.Description, u.Status, u.Capacity, textOrNull(u.OpeningHours))
+			on conflict do nothing`, u.ID, u.Name, u.Description, u.Status, u.Capacity, u.OpeningHours)
 		b.Queue(`insert into unit_services (unit_id, service_id) select $1, unnest($2::uuid[]) on conflict do nothing`, u.ID, u.ServiceIDs)
 	}
 	for _, p := range c.Packages {

@@ -37,7 +37,7 @@ func Package(ctx context.Context, q pg.Q, id domain.PackageID) (domain.Package, 
 	return one(ctx, q, scanPackage, domain.ErrPackageNotFound, `select `+packageColumns+` from packages p where p.id = $1`, id)
 }
 
-// Packages reads one page, with one row more than its limit when another page follows: see page.Cut.
+// Packages reads one page, with one row more than its limit when another page follows: see page.Body.
 func Packages(ctx context.Context, q pg.Q, f PackageFilter, r page.Request) ([]domain.Package, error) {
 	w := &page.Where{}
 	if f.Active != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 const ruleColumns = `r.id, r.name, r.date_from, r.date_to, r.recurrence, r.multiplier_bps, r.service_ids, r.package_ids,
-	r.priority, r.stackable, r.active`
+	r.priority, r.stackable, r.active, r.version, r.created_at, r.updated_at`
 
 // Refs reads the rows that a booking is to name, in one round trip. The unit is locked as by LockUnits.
 // lapsed says whether the unit has holds that have run out by now.

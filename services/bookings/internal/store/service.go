@@ -24,7 +24,7 @@ func Service(ctx context.Context, q pg.Q, id domain.ServiceID) (domain.Service, 
 		`select `+serviceColumns+` from services s where s.id = $1`, id)
 }
 
-// Services reads one page, with one row more than its limit when another page follows: see page.Cut.
+// Services reads one page, with one row more than its limit when another page follows: see page.Body.
 func Services(ctx context.Context, q pg.Q, f ServiceFilter, r page.Request) ([]domain.Service, error) {
 	w := &page.Where{}
 	if f.Active != nil {

@@ -27,7 +27,7 @@ func Unit(ctx context.Context, q pg.Q, id domain.UnitID) (domain.Unit, error) {
 		`select `+unitColumns+` from units u where u.id = $1`, id)
 }
 
-// Units reads one page, with one row more than its limit when another page follows: see page.Cut.
+// Units reads one page, with one row more than its limit when another page follows: see page.Body.
 func Units(ctx context.Context, q pg.Q, f UnitFilter, r page.Request) ([]domain.Unit, error) {
 	w := &page.Where{}
 	if f.Active != nil {

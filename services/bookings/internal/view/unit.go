@@ -1,9 +1,6 @@
 package view
 
 import (
-	"encoding/json"
-	"fmt"
-
 	"github.com/oapi-codegen/nullable"
 
 	"holdfast.dev/proto/api"
@@ -11,16 +8,11 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// Unit is the public shape of a unit; the mode is the caller's. It fails on opening hours that are no table
-// of times, which no door lets in.
-func Unit(u domain.Unit, mode api.Mode) (api.Unit, error) {
+// Unit is the public shape of a unit; the mode is the caller's.
+func Unit(u domain.Unit, mode api.Mode) api.Unit {
 	hours := nullable.NewNullNullable[map[string][][]string]()
-	if len(u.OpeningHours) > 0 {
-		var table map[string][][]string
-		if err := json.Unmarshal(u.OpeningHours, &table); err != nil {
-			return api.Unit{}, fmt.Errorf("unit %s: opening hours: %w", u.ID, err)
-		}
-		hours = nullable.NewNullableWithValue(table)
+	if u.OpeningHours != nil {
+		hours = nullable.NewNullableWithValue(u.OpeningHours.Table())
 	}
 	return api.Unit{
 		Id:           u.ID.String(),
@@ -35,5 +27,5 @@ func Unit(u domain.Unit, mode api.Mode) (api.Unit, error) {
 		Version:      u.Version,
 		CreatedAt:    u.CreatedAt.UTC(),
 		UpdatedAt:    u.UpdatedAt.UTC(),
-	}, nil
+	}
 }

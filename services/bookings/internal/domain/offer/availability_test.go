@@ -1,0 +1,263 @@
+package offer_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+
+	"holdfast.dev/services/bookings/internal/domain"
+	"holdfast.dev/services/bookings/internal/domain/offer"
+)
+
+// The days on which clocks change, hour by hour.
+func TestDaysOfZones(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		zone, day   string
+		minutes     int
+		slots       int
+		first, last string
+		status      offer.DayStatus
+	}{
+		{"America/New_York", "2026-07-04", 60, 24, "2026-07-04T04:00:00Z", "2026-07-05T03:00:00Z", offer.DayAvailable},
+		{"America/New_York", "2026-03-08", 60, 23, "2026-03-08T05:00:00Z", "2026-03-09T03:00:00Z", offer.DayAvailable},
+		{"America/New_York", "2026-11-01", 60, 25, "2026-11-01T04:00:00Z", "2026-11-02T04:00:00Z", offer.DayAvailable},
+		{"America/Santiago", "2026-09-06", 60, 23, "2026-09-06T04:00:00Z", "2026-09-07T02:00:00Z", offer.DayAvailable}, // begins at 01:00
+		{"Australia/Lord_Howe", "2026-10-04", 30, 47, "2026-10-03T13:30:00Z", "2026-10-04T12:30:00Z", offer.DayAvailable},
+		{"Australia/Lord_Howe", "2026-04-05", 30, 49, "2026-04-04T13:00:00Z", "2026-04-05T13:00:00Z", offer.DayAvailable},
+		{"Pacific/Apia", "2011-12-29", 60, 24, "2011-12-29T10:00:00Z", "2011-12-30T09:00:00Z", offer.DayAvailable},
+		{"Pacific/Apia", "2011-12-30", 60, 0, "", "", offer.DayClosed},
+		{"Pacific/Apia", "2011-12-31", 60, 24, "2011-12-30T10:00:00Z", "2011-12-31T09:00:00Z", offer.DayAvailable},
+	} {
+		s := tour(&tc.minutes)
+		c := offer.Catalogue{Services: []domain.Service{s}, Units: []domain.Unit{boat(nil, s)}, Packages: []domain.Package{pack(s, 100)}}
+		got := answer(t, offer.Query{Range: days(tc.day, tc.day)}, c, nil, offer.Operator{Loc: zone(t, tc.zone)})
+		if len(got) != 1 || got[0].Date != date(tc.day) || got[0].Status != tc.status || got[0].Price == nil {
+			t.Fatalf("%s %s: %+v", tc.zone, tc.day, got)
+		}
+		slots := got[0].Units[0].Slots
+		if len(slots) != tc.slots {
+			t.Errorf("%s %s has %d slots, want %d", tc.zone, tc.day, len(slots), tc.slots)
+			continue
+		}
+		if tc.slots > 0 && (!slots[0].From.Equal(instant(tc.first)) || !slots[len(slots)-1].From.Equal(instant(tc.last))) {
+			t.Errorf("%s %s: %s to %s", tc.zone, tc.day, slots[0].From, slots[len(slots)-1].From)
+		}
+	}
+}
+
+func TestSlotsOfAnOpening(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		zone, hours, day string
+		service          domain.Service
+		want             string
+	}{
+		"by duration":                      {"UTC", `{"mon":[["09:00","12:00"]]}`, "2026-05-11", tour(new(60)), "11T09:00 11T10:00 11T11:00"},
+		"the last one must fit":            {"UTC", `{"mon":[["09:00","11:59"]]}`, "2026-05-11", tour(new(60)), "11T09:00 11T10:00"},
+		"buffers are part of the step":     {"UTC", `{"mon":[["09:00","12:00"]]}`, "2026-05-11", tour(new(60), buffers(15, 30)), "11T09:00 11T10:45"},
+		"and not of what must fit":         {"UTC", `{"mon":[["09:00","10:00"]]}`, "2026-05-11", tour(new(60), buffers(15, 30)), "11T09:00"},
+		"a step of its own":                {"UTC", `{"mon":[["09:00","11:00"]]}`, "2026-05-11", tour(new(60), step(30), buffers(15, 0)), "11T09:00 11T09:30 11T10:00"},
+		"without a duration":               {"UTC", `{"mon":[["09:00","12:00"],["13:00","17:00"]]}`, "2026-05-11", tour(nil, step(30)), "11T09:00 11T13:00"},
+		"always open, without a duration":  {"UTC", `null`, "2026-05-11", tour(nil), "11T00:00"},
+		"each opening begins anew":         {"UTC", `{"mon":[["13:30","16:00"],["09:00","10:30"]]}`, "2026-05-11", tour(new(60)), "11T09:00 11T13:30 11T14:30"},
+		"past midnight, of the day before": {"UTC", `{"mon":[["22:00","01:00"]]}`, "2026-05-11", tour(new(60)), "11T22:00 11T23:00 12T00:00"},
+		"too long for any opening":         {"UTC", `null`, "2026-05-11", tour(new(1441)), ""},
+		"longer than any clock can count":  {"UTC", `null`, "2026-05-11", tour(new(1 << 31)), ""},
+		"as long as the day":               {"UTC", `null`, "2026-05-11", tour(new(1440)), "11T00:00"},
+		"elapsed time over a gap":          {"America/New_York", `{"sun":[["01:30","05:00"]]}`, "2026-03-08", tour(new(60)), "08T06:30 08T07:30"},
+		"an opening within a gap":          {"America/New_York", `{"sun":[["02:30","05:00"]]}`, "2026-03-08", tour(new(60)), "08T07:00 08T08:00"},
+		"elapsed time over an hour twice":  {"America/New_York", `{"sun":[["00:30","02:30"]]}`, "2026-11-01", tour(new(60)), "01T04:30 01T05:30 01T06:30"},
+		"a missing weekday":                {"UTC", `{"mon":[["09:00","12:00"]]}`, "2026-05-12", tour(new(60)), ""},
+	} {
+		c := offer.Catalogue{Services: []domain.Service{tc.service}, Units: []domain.Unit{boat(week(t, tc.hours), tc.service)}}
+		got := answer(t, offer.Query{Range: days(tc.day, tc.day)}, c, nil, offer.Operator{Loc: zone(t, tc.zone)})[0]
+		if starts(got.Units[0].Slots) != tc.want {
+			t.Errorf("%s: %s, want %s", name, starts(got.Units[0].Slots), tc.want)
+		}
+		if (got.Status == offer.DayClosed) != (tc.want == "") {
+			t.Errorf("%s: %s", name, got.Status)
+		}
+	}
+}
+
+func TestSlotStatus(t *testing.T) {
+	t.Parallel()
+	s := tour(new(60), buffers(10, 20), step(60))
+	u, other := boat(week(t, `{"mon":[["09:00","13:00"]]}`), s), boat(nil, s)
+	now := instant("2026-05-01T12:00:00Z")
+	claim := func(unit domain.Unit, status domain.Status, from, to string, expires ...time.Time) offer.Claim {
+		c := offer.Claim{Span: span("2026-05-11T"+from+":00Z", "2026-05-11T"+to+":00Z"), Unit: unit.ID, Status: status}
+		for _, at := range expires {
+			c.HoldExpiresAt = &at
+		}
+		return c
+	}
+	for name, tc := range map[string]struct {
+		status domain.UnitStatus
+		claims []offer.Claim
+		policy domain.Policy
+		want   string
+		day    offer.DayStatus
+	}{
+		"free":                      {want: "11T09:00 11T10:00 11T11:00 11T12:00", day: "available"},
+		"booked":                    {claims: []offer.Claim{claim(u, domain.Confirmed, "10:00", "11:00")}, want: "11T09:00bo 11T10:00bo 11T11:00bo 11T12:00", day: "limited"},
+		"touching the after buffer": {claims: []offer.Claim{claim(u, domain.Confirmed, "10:20", "10:50")}, want: "11T09:00 11T10:00bo 11T11:00 11T12:00", day: "available"},
+		"a minute into it":          {claims: []offer.Claim{claim(u, domain.Confirmed, "10:19", "10:50")}, want: "11T09:00bo 11T10:00bo 11T11:00 11T12:00", day: "available"},
+		"a minute into the before":  {claims: []offer.Claim{claim(u, domain.Confirmed, "10:20", "10:51")}, want: "11T09:00 11T10:00bo 11T11:00bo 11T12:00", day: "available"},
+		"held":                      {claims: []offer.Claim{claim(u, domain.Pending, "09:30", "10:30")}, want: "11T09:00he 11T10:00he 11T11:00 11T12:00", day: "available"},
+		"booked outranks held":      {claims: []offer.Claim{claim(u, domain.Pending, "09:00", "09:10"), claim(u, domain.Confirmed, "09:10", "09:20")}, want: "11T09:00bo 11T10:00 11T11:00 11T12:00", day: "available"},
+		"a hold that runs":          {claims: []offer.Claim{claim(u, domain.Pending, "09:00", "13:00", now.Add(time.Microsecond))}, want: "11T09:00he 11T10:00he 11T11:00he 11T12:00he", day: "sold_out"},
+		"a hold that has run out":   {claims: []offer.Claim{claim(u, domain.Pending, "09:00", "13:00", now)}, want: "11T09:00 11T10:00 11T11:00 11T12:00", day: "available"},
+		"confirmed does not lapse":  {claims: []offer.Claim{claim(u, domain.Confirmed, "09:00", "13:00", now)}, want: "11T09:00bo 11T10:00bo 11T11:00bo 11T12:00bo", day: "sold_out"},
+		"of another unit":           {claims: []offer.Claim{claim(other, domain.Confirmed, "09:00", "13:00")}, want: "11T09:00 11T10:00 11T11:00 11T12:00", day: "available"},
+		"a whole day":               {claims: []offer.Claim{claim(u, domain.Confirmed, "00:00", "23:59")}, want: "11T09:00bo 11T10:00bo 11T11:00bo 11T12:00bo", day: "sold_out"},
+		"maintenance":               {status: domain.UnitMaintenance, claims: []offer.Claim{claim(u, domain.Confirmed, "09:00", "10:00")}, want: "11T09:00bl 11T10:00bl 11T11:00bl 11T12:00bl", day: "sold_out"},
+		"notice":                    {policy: domain.Policy{MinNoticeMinutes: new(9*24*60 + 23*60)}, want: "11T09:00bl 11T10:00bl 11T11:00 11T12:00", day: "available"},
+		"advance":                   {policy: domain.Policy{MaxAdvanceDays: new(9)}, want: "11T09:00bl 11T10:00bl 11T11:00bl 11T12:00bl", day: "sold_out"},
+		"advance, the last day":     {policy: domain.Policy{MaxAdvanceDays: new(10)}, want: "11T09:00 11T10:00 11T11:00 11T12:00", day: "available"},
+		"booked outranks notice":    {policy: domain.Policy{MinNoticeMinutes: new(1 << 31)}, claims: []offer.Claim{claim(u, domain.Confirmed, "09:00", "10:00")}, want: "11T09:00bo 11T10:00bo 11T11:00bl 11T12:00bl", day: "sold_out"},
+	} {
+		unit := u
+		if tc.status != "" {
+			unit.Status = tc.status
+		}
+		c := offer.Catalogue{Services: []domain.Service{s}, Units: []domain.Unit{unit}}
+		got := answer(t, offer.Query{Range: days("2026-05-11", "2026-05-11")}, c, tc.claims, offer.Operator{Loc: time.UTC, Policy: tc.policy, Now: now})[0]
+		if starts(got.Units[0].Slots) != tc.want || got.Status != tc.day {
+			t.Errorf("%s: %s, %s; want %s, %s", name, starts(got.Units[0].Slots), got.Status, tc.want, tc.day)
+		}
+		want := tc.day
+		if tc.status == domain.UnitMaintenance {
+			want = offer.DayClosed
+		}
+		if got.Units[0].Status != want {
+			t.Errorf("%s: the unit is %s, want %s", name, got.Units[0].Status, want)
+		}
+	}
+}
+
+// Units are shown by id, retired ones not; each in the terms of its service.
+func TestUnitsShown(t *testing.T) {
+	t.Parallel()
+	long, short, twin := tour(new(120)), tour(new(45), buffers(0, 15)), tour(new(45))
+	bare, idle, lone := tour(nil), tour(new(5)), tour(new(30))
+	idle.Active = false
+	both := boat(nil, long, twin, short, bare, idle)
+	single, free := boat(nil, long), boat(nil)
+	retired := boat(nil, long)
+	retired.Status = domain.UnitRetired
+	// A service lists its units as a unit lists its services.
+	long.UnitIDs = []domain.UnitID{both.ID, single.ID, retired.ID}
+	short.UnitIDs, twin.UnitIDs, bare.UnitIDs, idle.UnitIDs = []domain.UnitID{both.ID}, []domain.UnitID{both.ID}, []domain.UnitID{both.ID}, []domain.UnitID{both.ID}
+	day := pack(long, 100, func(p *domain.Package) { p.DurationMinutes = new(600) })
+	only := pack(short, 100, func(p *domain.Package) { p.UnitIDs = []domain.UnitID{single.ID} })
+	hidden := pack(long, 10, func(p *domain.Package) { p.Visible = false })
+	ended := pack(long, 10, func(p *domain.Package) { p.Active = false })
+	stale := pack(idle, 10)
+	c := offer.Catalogue{
+		Services: []domain.Service{bare, long, twin, short, idle, lone}, Units: []domain.Unit{free, retired, single, both},
+		Packages: []domain.Package{day, only, hidden, ended, stale},
+	}
+	for name, tc := range map[string]struct {
+		query offer.Query
+		want  string // unit and number of slots
+	}{
+		"all":                         {offer.Query{}, "both 24 single 12 free 48"}, // of two that last 45 min the first made: short
+		"service":                     {offer.Query{Service: &long.ID}, "both 12 single 12"},
+		"service without a duration":  {offer.Query{Service: &bare.ID}, "both 1"},
+		"service that links nothing":  {offer.Query{Service: &lone.ID}, "free 48"},
+		"inactive service":            {offer.Query{Service: &idle.ID}, ""},
+		"unit":                        {offer.Query{Unit: &single.ID}, "single 12"},
+		"unit and service":            {offer.Query{Unit: &both.ID, Service: &twin.ID}, "both 32"},
+		"unit that has it not":        {offer.Query{Unit: &single.ID, Service: &twin.ID}, ""},
+		"retired unit":                {offer.Query{Unit: &retired.ID}, ""},
+		"package":                     {offer.Query{Package: &day.ID}, "both 2 single 2"},
+		"package and service":         {offer.Query{Package: &day.ID, Service: &long.ID}, "both 2 single 2"},
+		"package of another service":  {offer.Query{Package: &day.ID, Service: &short.ID}, ""},
+		"package of one unit":         {offer.Query{Package: &only.ID}, "single 24"},
+		"hidden package":              {offer.Query{Package: &hidden.ID}, "both 12 single 12"},
+		"inactive package":            {offer.Query{Package: &ended.ID}, ""},
+		"package of inactive service": {offer.Query{Package: &stale.ID}, ""},
+		"unknown package":             {offer.Query{Package: &domain.PackageID{}}, ""},
+		"unknown unit":                {offer.Query{Unit: &domain.UnitID{}}, ""},
+		"unknown service":             {offer.Query{Service: &domain.ServiceID{}}, ""},
+	} {
+		names := map[domain.UnitID]string{both.ID: "both", single.ID: "single", free.ID: "free", retired.ID: "retired"}
+		tc.query.Range = days("2026-05-11", "2026-05-11")
+		var got []string
+		for _, u := range answer(t, tc.query, c, nil, offer.Operator{Loc: time.UTC})[0].Units {
+			got = append(got, fmt.Sprint(names[u.Unit.ID], " ", len(u.Slots)))
+		}
+		if strings.Join(got, " ") != tc.want {
+			t.Errorf("%s: %v, want %s", name, got, tc.want)
+		}
+	}
+}
+
+// An answer of 20,000 slots is given, one of 20,001 refused.
+func TestMostSlots(t *testing.T) {
+	t.Parallel()
+	s := tour(new(72)) // 20 slots a day
+	c := offer.Catalogue{Services: []domain.Service{s}}
+	for range 1000 {
+		c.Units = append(c.Units, boat(nil, s))
+	}
+	q := offer.Query{Range: days("2026-05-11", "2026-05-11")}
+	total := 0
+	for _, u := range answer(t, q, c, nil, offer.Operator{Loc: time.UTC})[0].Units {
+		total += len(u.Slots)
+	}
+	if total != offer.MaxSlots {
+		t.Fatalf("%d slots", total)
+	}
+	c.Units = append(c.Units, boat(week(t, `{"mon":[["09:00","10:12"]]}`), s))
+	if _, err := offer.Days(q, c, nil, offer.Operator{Loc: time.UTC}); !onField(err, "to") {
+		t.Errorf("one more: %v", err)
+	}
+	q.From, q.To = date("2026-05-12"), date("2026-05-12") // a Tuesday
+	if _, err := offer.Days(q, c, nil, offer.Operator{Loc: time.UTC}); err != nil {
+		t.Errorf("a unit more, without slots: %v", err)
+	}
+}
+
+func onField(err error, name string) bool {
+	var e *apperr.Error
+	return errors.As(err, &e) && slices.ContainsFunc(e.Fields, func(f apperr.FieldError) bool { return f.Field == name })
+}
+
+func TestParseRange(t *testing.T) {
+	t.Parallel()
+	apia := zone(t, "Pacific/Apia")
+	for _, tc := range []struct {
+		from, to string
+		loc      *time.Location
+		fields   []string
+	}{
+		{"2026-05-01", "2026-05-01", time.UTC, nil},
+		{"2026-05-01", "2026-07-01", time.UTC, nil}, // 62 days
+		{"2026-05-01", "2026-07-02", time.UTC, []string{"to"}},
+		{"2026-05-02", "2026-05-01", time.UTC, []string{"to"}},
+		{"2026-02-29", "2026-02-30", time.UTC, []string{"from", "to"}},
+		{"2026-05-01T00:00:00Z", "2026-05-01", time.UTC, []string{"from"}},
+		{"1899-12-31", "2200-01-01", time.UTC, []string{"from", "to"}},
+		{"2011-12-29", "2011-12-31", apia, nil},
+		{"2011-12-30", "2011-12-31", apia, []string{"from"}},
+		{"2011-12-29", "2011-12-30", apia, []string{"to"}},
+	} {
+		got, err := offer.ParseRange(tc.from, tc.to, tc.loc)
+		if (err == nil) != (tc.fields == nil) || err == nil && got != days(tc.from, tc.to) {
+			t.Errorf("%s to %s: %v, %v", tc.from, tc.to, got, err)
+		}
+		for _, f := range tc.fields {
+			if !onField(err, f) {
+				t.Errorf("%s to %s: %v, want %s", tc.from, tc.to, err, f)
+			}
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package offer
+
+import (
+	"slices"
+	"time"
+
+	"holdfast.dev/services/bookings/internal/domain"
+)
+
+// Claim is a row of the claims table with what the booking's row says of it. Its span holds the buffers, and
+// is compared as the table's exclusion constraint compares it: half open.
+type Claim struct {
+	domain.Span
+	Unit          domain.UnitID
+	Status        domain.Status
+	HoldExpiresAt *time.Time
+}
+
+// held reports whether the claim is that of a pending booking. Any other row keeps its unit all the same.
+func (c Claim) held() bool { return c.Status == domain.Pending }
+
+// lapsed reports whether the hold has run out: the next booking that needs its time expires it.
+func (c Claim) lapsed(now time.Time) bool {
+	return domain.Booking{Status: c.Status, HoldExpiresAt: c.HoldExpiresAt}.Lapsed(now)
+}
+
+// line is a number of spans in order of their starts, in microseconds, which is as fine as the table is.
+// ends[i] is the latest end of the first i+1, so that one look tells whether a time meets any of them,
+// whether or not they overlap one another.
+type line struct{ starts, ends []int64 }
+
+func (l *line) add(s domain.Span) {
+	end := s.To.UnixMicro()
+	if n := len(l.ends); n > 0 {
+		end = max(end, l.ends[n-1])
+	}
+	l.starts, l.ends = append(l.starts, s.From.UnixMicro()), append(l.ends, end)
+}
+
+// meets reports whether a span of the line overlaps s.
+func (l *line) meets(s domain.Span) bool {
+	before, _ := slices.BinarySearch(l.starts, s.To.UnixMicro())
+	return before > 0 && l.ends[before-1] > s.From.UnixMicro()
+}
+
+// taken is what keeps one unit from others.
+type taken struct{ booked, held line }
+
+// takenBy sorts the claims that count at now by their units.
+func takenBy(claims []Claim, now time.Time) map[domain.UnitID]*taken {
+	inOrder := func(a, b Claim) int { return a.From.Compare(b.From) }
+	if !slices.IsSortedFunc(claims, inOrder) {
+		claims = slices.Clone(claims)
+		slices.SortFunc(claims, inOrder)
+	}
+	units := make(map[domain.UnitID]*taken)
+	for _, c := range claims {
+		if c.lapsed(now) || !c.From.Before(c.To) { // the constraint ignores an empty range too
+			continue
+		}
+		t := units[c.Unit]
+		if t == nil {
+			t = &taken{}
+			units[c.Unit] = t
+		}
+		if c.held() {
+			t.held.add(c.Span)
+		} else {
+			t.booked.add(c.Span)
+		}
+	}
+	return units
+}

@@ -1,0 +1,367 @@
+package offer_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"holdfast.dev/services/bookings/internal/domain"
+	"holdfast.dev/services/bookings/internal/domain/offer"
+)
+
+// world is an operator with a few units and what is booked of them.
+type world struct {
+	offer.Catalogue
+	offer.Operator
+	offer.Query
+	claims []offer.Claim
+}
+
+// The ranges hold each kind of change of the clocks.
+var changes = []struct{ zone, from, to, now string }{
+	{"America/New_York", "2026-03-07", "2026-03-09", "2026-03-08T06:30:00Z"},
+	{"America/New_York", "2026-10-31", "2026-11-02", "2026-11-01T05:45:00Z"},
+	{"America/Santiago", "2026-09-05", "2026-09-07", "2026-09-06T04:00:00Z"},
+	{"America/Santiago", "2026-04-04", "2026-04-06", "2026-04-05T03:30:00Z"},
+	{"Australia/Lord_Howe", "2026-10-03", "2026-10-05", "2026-10-03T15:30:00Z"},
+	{"Pacific/Apia", "2011-12-29", "2011-12-31", "2011-12-30T10:00:00Z"},
+	{"America/St_Johns", "2010-11-06", "2010-11-08", "2010-11-07T02:40:00Z"}, // falls back from 00:01 into the day before
+	{"UTC", "2026-05-10", "2026-05-12", "2026-05-11T12:00:00Z"},
+}
+
+func worlds() *rapid.Generator[world] {
+	return rapid.Custom(func(t *rapid.T) world {
+		at := rapid.SampledFrom(changes).Draw(t, "zone")
+		w := world{
+			Operator: offer.Operator{Loc: zone(t, at.zone), Now: instant(at.now)},
+			Query:    offer.Query{Range: days(at.from, at.to)},
+		}
+		maybe := func(name string, low, high int) *int {
+			if n := rapid.IntRange(low-1, high).Draw(t, name); n >= low {
+				return &n
+			}
+			return nil
+		}
+		w.Policy = domain.Policy{MinNoticeMinutes: maybe("notice", 0, 300), MaxAdvanceDays: maybe("advance", 0, 2)}
+		for range rapid.IntRange(0, 3).Draw(t, "services") {
+			s := tour(maybe("duration", 5, 300), buffers(rapid.IntRange(0, 40).Draw(t, "before"), rapid.IntRange(0, 40).Draw(t, "after")))
+			s.SlotStepMinutes = maybe("step", 5, 90)
+			s.Active = rapid.IntRange(0, 4).Draw(t, "inactive") > 0
+			w.Services = append(w.Services, s)
+		}
+		for range rapid.IntRange(1, 2).Draw(t, "units") {
+			u := boat(drawHours(t))
+			u.Status = rapid.SampledFrom([]domain.UnitStatus{domain.UnitActive, domain.UnitActive, domain.UnitActive, domain.UnitMaintenance, domain.UnitRetired}).Draw(t, "status")
+			for i := range w.Services {
+				if rapid.Bool().Draw(t, "linked") {
+					u.ServiceIDs = append(u.ServiceIDs, w.Services[i].ID)
+					w.Services[i].UnitIDs = append(w.Services[i].UnitIDs, u.ID)
+				}
+			}
+			w.Units = append(w.Units, u)
+		}
+		for _, s := range w.Services {
+			p := pack(s, 100)
+			p.DurationMinutes = maybe("package duration", 5, 300)
+			w.Packages = append(w.Packages, p)
+		}
+		w.claims = drawClaims(t, w)
+		return w
+	})
+}
+
+func drawHours(t *rapid.T) domain.OpeningHours {
+	if rapid.Bool().Draw(t, "always") {
+		return nil
+	}
+	hours := domain.OpeningHours{}
+	clocks := []domain.Clock{"00:00", "00:30", "01:30", "02:15", "02:30", "03:00", "09:00", "14:00", "22:00", "23:30"}
+	for day := time.Sunday; day <= time.Saturday; day++ {
+		if rapid.IntRange(0, 3).Draw(t, "closed") == 0 {
+			continue
+		}
+		hours[day] = []domain.Opening{{Open: rapid.SampledFrom(clocks).Draw(t, "open"), Close: rapid.SampledFrom(append(clocks, domain.Midnight)).Draw(t, "close")}}
+	}
+	return hours
+}
+
+// drawClaims makes any claims, overlapping ones too: the answer does not rest on the constraint.
+func drawClaims(t *rapid.T, w world) []offer.Claim {
+	window := w.Window(w.Loc)
+	length := int(window.To.Sub(window.From) / time.Minute)
+	var claims []offer.Claim
+	for range rapid.IntRange(0, 6).Draw(t, "claims") {
+		from := window.From.Add(time.Duration(rapid.IntRange(0, length).Draw(t, "from")) * time.Minute)
+		c := offer.Claim{
+			Span:   domain.Span{From: from, To: from.Add(time.Duration(rapid.IntRange(1, 600).Draw(t, "length")) * time.Minute)},
+			Unit:   rapid.SampledFrom(w.Units).Draw(t, "unit").ID,
+			Status: rapid.SampledFrom([]domain.Status{domain.Pending, domain.Confirmed}).Draw(t, "status"),
+		}
+		if rapid.Bool().Draw(t, "hold") {
+			at := w.Now.Add(time.Duration(rapid.IntRange(-1, 1).Draw(t, "expires")) * time.Second)
+			c.HoldExpiresAt = &at
+		}
+		claims = append(claims, c)
+	}
+	return claims
+}
+
+// narrowed draws the ids that a client may ask for.
+func narrowed(t *rapid.T, w world) offer.Query {
+	q := w.Query
+	if len(w.Services) > 0 && rapid.Bool().Draw(t, "by service") {
+		q.Service = new(rapid.SampledFrom(w.Services).Draw(t, "service").ID)
+	}
+	if len(w.Packages) > 0 && rapid.IntRange(0, 3).Draw(t, "by package") == 0 {
+		q.Package = new(rapid.SampledFrom(w.Packages).Draw(t, "package").ID)
+	}
+	return q
+}
+
+// A slot is offered exactly when a booking of it is accepted by the rules and by the claims.
+func TestOfferedIsBookable(t *testing.T) {
+	t.Parallel()
+	seen := map[offer.SlotStatus]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		w := worlds().Draw(t, "world")
+		q := narrowed(t, w)
+		got, err := offer.Days(q, w.Catalogue, w.claims, w.Operator)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range got {
+			for _, u := range d.Units {
+				for _, s := range u.Slots {
+					seen[s.Status]++
+					refused := w.book(q, *u.Unit, s.Span)
+					if (refused == nil) != (s.Status == offer.SlotAvailable) {
+						t.Fatalf("%s %v is %s, and a booking gets %v", u.Unit.ID, s.Span, s.Status, refused)
+					}
+				}
+			}
+		}
+	})
+	for _, s := range []offer.SlotStatus{offer.SlotAvailable, offer.SlotBlocked, offer.SlotBooked, offer.SlotHeld} {
+		if seen[s] == 0 {
+			t.Errorf("no slot was %s", s)
+		}
+	}
+}
+
+// book makes the booking of a slot by its instants, and returns why it cannot be.
+func (w world) book(q offer.Query, u domain.Unit, s domain.Span) error {
+	wish := domain.Wish{
+		StartsAt: given(s.From.Format(time.RFC3339Nano)), EndsAt: given(s.To.Format(time.RFC3339Nano)), UnitID: given(u.ID.String()),
+	}
+	refs := domain.Refs{Unit: &u}
+	for i := range w.Packages {
+		if q.Package != nil && w.Packages[i].ID == *q.Package {
+			refs.Package = &w.Packages[i]
+			wish.PackageID = given(q.Package.String())
+		}
+	}
+	if refs.Service = w.service(q, u, refs.Package); refs.Service != nil {
+		wish.ServiceID = given(refs.Service.ID.String())
+	}
+	when, err := wish.When(w.Loc)
+	if err != nil {
+		return err
+	}
+	b, err := domain.New(wish, when, refs, w.Policy, domain.Booking{Loc: w.Loc}, w.Now)
+	if err != nil {
+		return err
+	}
+	from, to, _ := b.Claim(refs.Service)
+	for _, c := range w.claims {
+		lapsed := c.Status == domain.Pending && c.HoldExpiresAt != nil && !c.HoldExpiresAt.After(w.Now)
+		if c.Unit == u.ID && !lapsed && c.From.Before(to) && from.Before(c.To) {
+			return domain.ErrSlotUnavailable
+		}
+	}
+	return nil
+}
+
+// service is the one that a client books: of the package, asked for, or the shortest.
+func (w world) service(q offer.Query, u domain.Unit, p *domain.Package) *domain.Service {
+	var fits []domain.Service
+	for _, s := range w.Services {
+		switch {
+		case p != nil && s.ID == p.ServiceID, p == nil && q.Service != nil && s.ID == *q.Service:
+			return &s
+		case s.Active && u.Serves(s):
+			fits = append(fits, s)
+		}
+	}
+	if len(fits) == 0 || p != nil || q.Service != nil {
+		return nil
+	}
+	key := func(s domain.Service) string {
+		n := 1_000_000
+		if s.DurationMinutes != nil {
+			n = *s.DurationMinutes
+		}
+		return fmt.Sprintf("%09d %s", n, s.ID)
+	}
+	slices.SortFunc(fits, func(a, b domain.Service) int {
+		if key(a) < key(b) {
+			return -1
+		}
+		return 1
+	})
+	return &fits[0]
+}
+
+// The answer is that of looking at every claim for every slot.
+func TestSweepIsNaive(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		w := worlds().Draw(t, "world")
+		w.Policy = domain.Policy{}
+		got, err := offer.Days(w.Query, w.Catalogue, w.claims, w.Operator)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.Reverse(w.claims) // their order does not count
+		again, err := offer.Days(w.Query, w.Catalogue, w.claims, w.Operator)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, d := range got {
+			for i, u := range d.Units {
+				for k, s := range u.Slots {
+					if want := w.naive(*u.Unit, s.Span); s.Status != want || again[n].Units[i].Slots[k] != s {
+						t.Fatalf("%v is %s, want %s", s.Span, s.Status, want)
+					}
+				}
+			}
+		}
+	})
+}
+
+func (w world) naive(u domain.Unit, s domain.Span) offer.SlotStatus {
+	if u.Status != domain.UnitActive {
+		return offer.SlotBlocked
+	}
+	status := offer.SlotAvailable
+	service := w.service(w.Query, u, nil)
+	for _, c := range w.claims {
+		from, to := s.From, s.To
+		if service != nil {
+			from = from.Add(-time.Duration(service.BufferBeforeMinutes) * time.Minute)
+			to = to.Add(time.Duration(service.BufferAfterMinutes) * time.Minute)
+		}
+		if c.Unit != u.ID || !c.From.Before(to) || !from.Before(c.To) {
+			continue
+		}
+		if c.Status == domain.Confirmed {
+			return offer.SlotBooked
+		}
+		if c.HoldExpiresAt == nil || c.HoldExpiresAt.After(w.Now) {
+			status = offer.SlotHeld
+		}
+	}
+	return status
+}
+
+// Slots lie within an opening of their day, in order, a step apart; as many as fit.
+func TestSlotsFillOpenings(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		w := worlds().Draw(t, "world")
+		got, err := offer.Days(w.Query, w.Catalogue, nil, w.Operator)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range got {
+			for _, u := range d.Units {
+				var want []domain.Span
+				s := w.service(w.Query, *u.Unit, nil)
+				for _, o := range u.Unit.OpeningHours.On(d.Date, w.Loc) {
+					want = append(want, within(o, s)...)
+				}
+				if len(want) != len(u.Slots) {
+					t.Fatalf("%s: %d slots, want %d", d.Date, len(u.Slots), len(want))
+				}
+				for i, s := range u.Slots {
+					if s.Span != want[i] {
+						t.Fatalf("%s: %v, want %v", d.Date, s.Span, want[i])
+					}
+				}
+			}
+		}
+	})
+}
+
+// within cuts an opening minute by minute.
+func within(o domain.Span, s *domain.Service) []domain.Span {
+	if s == nil || s.DurationMinutes == nil {
+		return []domain.Span{o}
+	}
+	step := *s.DurationMinutes + s.BufferBeforeMinutes + s.BufferAfterMinutes
+	if s.SlotStepMinutes != nil {
+		step = *s.SlotStepMinutes
+	}
+	var spans []domain.Span
+	for from := o.From; ; from = from.Add(time.Duration(step) * time.Minute) {
+		to := from.Add(time.Duration(*s.DurationMinutes) * time.Minute)
+		if to.After(o.To) {
+			return spans
+		}
+		spans = append(spans, domain.Span{From: from, To: to})
+	}
+}
+
+// The explanation of a slot is what availability shows of it, and what it does not show is no slot. Claims
+// beyond the moment's own window change nothing.
+func TestExplainIsAvailability(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		w := worlds().Draw(t, "world")
+		got, err := offer.Days(w.Query, w.Catalogue, w.claims, w.Operator)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range w.Units {
+			u := &w.Units[i]
+			shown := map[time.Time]offer.SlotStatus{}
+			for _, d := range got {
+				for _, day := range d.Units {
+					for _, s := range day.Slots {
+						if day.Unit.ID == u.ID {
+							shown[s.From] = s.Status
+						}
+					}
+				}
+			}
+			first, last := w.From.AddDays(1).End(w.Loc), w.To.End(w.Loc) // a day late: earlier slots may be of the day before the range
+			for range 20 {
+				shown[first.Add(time.Duration(rapid.Int64Range(0, int64(last.Sub(first)/time.Minute)-1).Draw(t, "at"))*time.Minute)] += ""
+			}
+			for at, status := range shown {
+				w.explained(t, *u, at, status)
+			}
+		}
+	})
+}
+
+// explained compares the explanation of a moment with the status of the slot that is shown then, "" for none.
+func (w world) explained(t *rapid.T, u domain.Unit, at time.Time, status offer.SlotStatus) {
+	start := offer.Start{At: at}
+	var claims []offer.Claim
+	for _, c := range w.claims {
+		if c.Overlaps(start.Window(w.Loc)) {
+			claims = append(claims, c)
+		}
+	}
+	r := offer.Explain(u, w.Services, start, claims, w.Operator)
+	want := map[offer.Reason]offer.SlotStatus{
+		offer.Free: offer.SlotAvailable, offer.Booked: offer.SlotBooked, offer.Held: offer.SlotHeld,
+		offer.Maintenance: offer.SlotBlocked, offer.Notice: offer.SlotBlocked, offer.Advance: offer.SlotBlocked,
+	}
+	if status == "" && r == offer.Free || status != "" && want[r] != status {
+		t.Fatalf("%s at %s is shown %q and explained %q", u.ID, at, status, r)
+	}
+}

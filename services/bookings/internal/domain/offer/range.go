@@ -1,0 +1,64 @@
+// Package offer answers what an operator offers and when: the slots of units, whether each is free, what a
+// day costs at least, and why a moment cannot be booked. It is a part of domain and as pure: whoever calls
+// brings the catalogue, the claims and the time.
+package offer
+
+import (
+	"time"
+
+	"holdfast.dev/libs/apperr"
+
+	"holdfast.dev/services/bookings/internal/domain"
+)
+
+// MaxDays is the longest range that one answer covers, both ends included.
+const MaxDays = 62
+
+// MaxSlots is the largest number of slots in one answer.
+const MaxSlots = 20_000
+
+// longestBuffer is the most that the contract lets a service keep its unit busy before or after a booking.
+const longestBuffer = 1440 * time.Minute
+
+// Range is the days from From to To, both included.
+type Range struct{ From, To domain.Date }
+
+// ParseRange reads the days of an answer, YYYY-MM-DD, which must exist in loc. The errors are on from and to.
+func ParseRange(from, to string, loc *time.Location) (Range, error) {
+	var failed []apperr.FieldError
+	parse := func(name, text string) domain.Date {
+		d, err := domain.ParseDate(text)
+		message := "Must be a date, YYYY-MM-DD, between 1900-01-01 and 2199-12-31."
+		if err == nil {
+			if _, exists := d.Start(loc); exists {
+				return d
+			}
+			message = domain.ErrNoSuchDay.Error()
+		}
+		failed = append(failed, apperr.FieldError{Field: name, Message: message})
+		return d
+	}
+	r := Range{From: parse("from", from), To: parse("to", to)}
+	switch {
+	case len(failed) > 0:
+		return Range{}, apperr.Fields(failed)
+	case r.To.Before(r.From):
+		return Range{}, apperr.Field("to", "Must not be before from.")
+	case r.Days() > MaxDays:
+		return Range{}, apperr.Field("to", "Must be within %d days, from included.", MaxDays)
+	}
+	return r, nil
+}
+
+// Days counts the dates of the range.
+func (r Range) Days() int { return r.From.DaysUntil(r.To) + 1 }
+
+// Window is the time whose claims decide about the range: its days, the openings that run into the day
+// after, and the longest buffers around them. It does not depend on the catalogue, so that claims and
+// catalogue can be read side by side.
+func (r Range) Window(loc *time.Location) domain.Span {
+	return domain.Span{
+		From: r.From.AddDays(-1).End(loc).Add(-longestBuffer),
+		To:   r.To.AddDays(1).End(loc).Add(longestBuffer),
+	}
+}
