@@ -31,7 +31,7 @@ type Caller struct {
 	Credential    string     `json:"cred"`          // key_…, a grant's id, or svc:<name>
 	Kind          string     `json:"kind"`          // api_key, oauth or service
 	Scopes        []string   `json:"scp,omitempty"`
-	RequestID     string     `json:"rid"`
+	RequestID     string     `json:"rid,omitempty"`
 	Traceparent   string     `json:"-"`
 }
 

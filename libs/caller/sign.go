@@ -20,13 +20,13 @@ const lifetime = 60 * time.Second
 // ErrInvalid says that a signed caller is missing, forged, stale, or meant for another call.
 var ErrInvalid = errors.New("invalid signed caller")
 
-type statement struct {
-	Caller
-	From   string `json:"iss"`
-	To     string `json:"aud"`
-	Method string `json:"m"`
-	Path   string `json:"p"`
-	Expiry int64  `json:"exp"`
+// call is what a statement says besides who is calling.
+type call struct {
+	To        string `json:"aud"`
+	Method    string `json:"m"`
+	Path      string `json:"p"`
+	RequestID string `json:"rid"`
+	Expiry    int64  `json:"exp"`
 }
 
 // Key is one shared secret with the id under which it is announced.
@@ -61,27 +61,53 @@ func ParseKeys(s string) (Keys, error) {
 	return keys, nil
 }
 
-// Signer signs calls of the service From to the targets in Keys.
+// Signer signs calls of the service From to the targets in Keys. The header is
+// <from>.<key id>.<caller>.<call>.<mac>, the middle two JSON in base64url.
 type Signer struct {
 	From string
 	Keys Keys
 }
 
+// Encoded is a caller as a statement holds it. Whoever signs many calls of one caller encodes it once.
+type Encoded string
+
+// Encode returns c without its request id, which belongs to a call.
+func Encode(c Caller) (Encoded, error) {
+	c.RequestID = ""
+	payload, err := json.Marshal(c)
+	if err != nil {
+		return "", fmt.Errorf("encode caller: %w", err)
+	}
+	return Encoded(base64.RawURLEncoding.EncodeToString(payload)), nil
+}
+
 // Sign returns the header value for one call to target; path is without the query.
 func (s *Signer) Sign(c Caller, target, method, path string, now time.Time) (string, error) {
+	who, err := Encode(c)
+	if err != nil {
+		return "", err
+	}
+	return s.SignEncoded(who, c.RequestID, target, method, path, now)
+}
+
+// SignEncoded is Sign of a caller that has been encoded before.
+func (s *Signer) SignEncoded(who Encoded, requestID, target, method, path string, now time.Time) (string, error) {
 	keys := s.Keys[target]
 	if len(keys) == 0 {
 		return "", fmt.Errorf("no caller key for target %q", target)
 	}
-	payload, err := json.Marshal(statement{
-		Caller: c, From: s.From, To: target, Method: method, Path: path, Expiry: now.Add(lifetime).Unix(),
+	payload, err := json.Marshal(call{
+		To: target, Method: method, Path: path, RequestID: requestID, Expiry: now.Add(lifetime).Unix(),
 	})
 	if err != nil {
-		return "", fmt.Errorf("encode caller: %w", err)
+		return "", fmt.Errorf("encode call: %w", err)
 	}
-	body := base64.RawURLEncoding.EncodeToString(payload)
-	signed := s.From + "." + keys[0].ID + "." + body
-	return signed + "." + base64.RawURLEncoding.EncodeToString(mac(keys[0].Secret, signed)), nil
+	out := make([]byte, 0, 512)
+	out = append(append(append(append(out, s.From...), '.'), keys[0].ID...), '.')
+	out = append(append(out, who...), '.')
+	out = base64.RawURLEncoding.AppendEncode(out, payload)
+	sum := mac(keys[0].Secret, out)
+	return string(base64.RawURLEncoding.AppendEncode(append(out, '.'), sum)), nil
 }
 
 // Verifier checks calls that reach the service Self; Keys holds each permitted caller's keys.
@@ -94,39 +120,42 @@ type Verifier struct {
 func (v *Verifier) Verify(header, method, path string, now time.Time) (Caller, string, error) {
 	signed, sig, ok := cutLast(header)
 	parts := strings.Split(signed, ".")
-	if !ok || len(parts) != 3 {
+	if !ok || len(parts) != 4 {
 		return Caller{}, "", ErrInvalid
 	}
 	got, err := base64.RawURLEncoding.DecodeString(sig)
 	if err != nil || !v.known(parts[0], parts[1], signed, got) {
 		return Caller{}, "", ErrInvalid
 	}
-	payload, err := base64.RawURLEncoding.DecodeString(parts[2])
-	if err != nil {
+	var c Caller
+	var to call
+	if !decode(parts[2], &c) || !decode(parts[3], &to) {
 		return Caller{}, "", ErrInvalid
 	}
-	var st statement
-	if err := json.Unmarshal(payload, &st); err != nil {
+	if to.To != v.Self || to.Method != method || to.Path != path || now.Unix() > to.Expiry {
 		return Caller{}, "", ErrInvalid
 	}
-	if st.From != parts[0] || st.To != v.Self || st.Method != method || st.Path != path || now.Unix() > st.Expiry {
-		return Caller{}, "", ErrInvalid
-	}
-	return st.Caller, st.From, nil
+	c.RequestID = to.RequestID
+	return c, parts[0], nil
+}
+
+func decode(part string, into any) bool {
+	payload, err := base64.RawURLEncoding.DecodeString(part)
+	return err == nil && json.Unmarshal(payload, into) == nil
 }
 
 func (v *Verifier) known(peer, kid, signed string, got []byte) bool {
 	for _, k := range v.Keys[peer] {
-		if k.ID == kid && hmac.Equal(got, mac(k.Secret, signed)) {
+		if k.ID == kid && hmac.Equal(got, mac(k.Secret, []byte(signed))) {
 			return true
 		}
 	}
 	return false
 }
 
-func mac(secret []byte, text string) []byte {
+func mac(secret, text []byte) []byte {
 	h := hmac.New(sha256.New, secret)
-	h.Write([]byte(text))
+	h.Write(text)
 	return h.Sum(nil)
 }
 

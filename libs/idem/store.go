@@ -150,13 +150,10 @@ func (s *Store) keep(ctx context.Context, tx pg.Tx, req Request, r Reply) error 
 		body = sealed
 	}
 	c := caller.Must(ctx)
-	_, err := tx.Exec(ctx, `
+	tx.Finally(`
 		update idempotency_keys set status = $5, location = $6, etag = $7, resource_id = $8, body = $9, secret = $10
 		where tenant_id = $1 and livemode = $2 and credential_id = $3 and key = $4`,
 		c.Tenant, c.Live(), c.Credential, req.Key, r.Status, r.Location, r.ETag, r.Resource, body, r.Secret)
-	if err != nil {
-		return fmt.Errorf("keep answer: %w", err)
-	}
 	return nil
 }
 

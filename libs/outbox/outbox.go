@@ -42,8 +42,8 @@ type Event struct {
 	Internal bool
 }
 
-// Add writes the event into the caller's transaction. The object's row must be locked by it, which gives
-// the events of one object their order.
+// Add writes the event into the caller's transaction, at its end. The object's row must be locked by it, which
+// gives the events of one object their order.
 func Add(ctx context.Context, tx pg.Tx, e Event) error {
 	c, err := caller.From(ctx)
 	if err != nil {
@@ -65,13 +65,10 @@ func Add(ctx context.Context, tx pg.Tx, e Event) error {
 	if err != nil {
 		return fmt.Errorf("encode event: %w", err)
 	}
-	_, err = tx.Exec(ctx, `
+	tx.Finally(`
 		insert into outbox (tenant_id, livemode, id, topic, aggregate_id, hash, message, traceparent)
 		values ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		c.Tenant, c.Live(), e.ID, e.Topic, e.AggregateID, partition(e.AggregateID), message, obs.Traceparent(ctx))
-	if err != nil {
-		return fmt.Errorf("outbox: %w", err)
-	}
 	return nil
 }
 

@@ -2,7 +2,6 @@ package outbox
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -21,12 +20,14 @@ type Producer interface {
 
 const (
 	batchSize = 500
-	pollMin   = 20 * time.Millisecond
-	pollMax   = 250 * time.Millisecond
-	backoff   = time.Second
+	// gather is how long a relay that is awake lets commits come together: one produce for many events.
+	gather  = 5 * time.Millisecond
+	pollMin = 20 * time.Millisecond
+	pollMax = 250 * time.Millisecond
+	backoff = time.Second
 )
 
-// Relay moves outbox rows to Kafka. Several may run: an advisory lock gives each partition one leader.
+// Relay moves outbox rows to Kafka. Several may run: an advisory lock gives each partition one leader at a time.
 // A row is deleted in the transaction that spans the produce call, so a relay killed at any point leaves
 // the row to the next one: a message may come twice and is never lost.
 type Relay struct {
@@ -83,41 +84,17 @@ func (r *Relay) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-r.wake:
+			sleep(ctx, gather)
 		case <-time.After(wait):
 		}
 	}
 }
 
-// sweep relays one batch of each partition that has rows and returns the largest batch.
-func (r *Relay) sweep(ctx context.Context) (int, error) {
-	type waiting struct {
-		Hash int32
-		Age  float64
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
 	}
-	var parts []waiting
-	err := r.DB.Worker(ctx, func(ctx context.Context, tx pg.Tx) error {
-		rows, err := tx.Query(ctx, `
-			select g.hash, extract(epoch from clock_timestamp() - o.created_at)::float8 as age
-			from generate_series(0, $1) as g(hash),
-			     lateral (select created_at from outbox where hash = g.hash order by seq limit 1) o`, partitions-1)
-		if err != nil {
-			return err
-		}
-		parts, err = pgx.CollectRows(rows, pgx.RowToStructByName[waiting])
-		return err
-	})
-	if err != nil {
-		return 0, fmt.Errorf("look for events: %w", err)
-	}
-	most, oldest := 0, 0.0
-	var failed error
-	for _, p := range parts {
-		oldest = max(oldest, p.Age)
-		n, err := r.relay(ctx, p.Hash)
-		most, failed = max(most, n), errors.Join(failed, err)
-	}
-	r.age.Set(oldest)
-	return most, failed
 }
 
 type row struct {
@@ -128,29 +105,31 @@ type row struct {
 	AggregateID string
 	Message     []byte
 	Traceparent string
+	CreatedAt   time.Time
 }
 
-func (r *Relay) relay(ctx context.Context, part int32) (int, error) {
-	var n int
-	err := r.DB.Worker(ctx, func(ctx context.Context, tx pg.Tx) error {
-		batch, err := lockBatch(ctx, tx, part)
-		if err != nil || len(batch) == 0 {
-			return err
+// sweep relays one batch of the partitions that this relay can lead, and returns its size.
+func (r *Relay) sweep(ctx context.Context) (n int, err error) {
+	err = r.DB.Worker(ctx, func(ctx context.Context, tx pg.Tx) error {
+		batch, err := lockBatch(ctx, tx)
+		if err != nil {
+			return fmt.Errorf("look for events: %w", err)
 		}
-		msgs := make([]kafkax.Message, len(batch))
-		gone := &pgx.Batch{}
-		for i, o := range batch {
-			msgs[i] = kafkax.Message{
-				Topic: o.Topic, Key: o.AggregateID, Value: o.Message,
-				Headers: map[string]string{"traceparent": o.Traceparent},
-			}
-			gone.Queue(`delete from outbox where tenant_id = $1 and livemode = $2 and id = $3`, o.TenantID, o.Livemode, o.ID)
+		r.age.Set(age(batch))
+		if len(batch) == 0 {
+			return nil
 		}
-		if err := r.Producer.Produce(ctx, msgs...); err != nil {
+		if err := r.Producer.Produce(ctx, column(batch, message)...); err != nil {
 			return fmt.Errorf("produce: %w", err)
 		}
 		n = len(batch)
-		return tx.SendBatch(ctx, gone).Close()
+		// A deletion that a crash of the server forgets only sends its event again: nobody waits for the disk.
+		tx.Finally(`set local synchronous_commit = off`)
+		tx.Finally(`delete from outbox o using unnest($1::uuid[], $2::boolean[], $3::uuid[]) as gone(tenant_id, livemode, id)
+			where o.tenant_id = gone.tenant_id and o.livemode = gone.livemode and o.id = gone.id`,
+			column(batch, func(o row) [16]byte { return o.TenantID }), column(batch, func(o row) bool { return o.Livemode }),
+			column(batch, func(o row) [16]byte { return o.ID }))
+		return nil
 	})
 	if err != nil {
 		return 0, err
@@ -159,19 +138,43 @@ func (r *Relay) relay(ctx context.Context, part int32) (int, error) {
 	return n, nil
 }
 
-// lockBatch takes the partition's lead for the transaction and reads its next rows; none when another leads.
-func lockBatch(ctx context.Context, tx pg.Tx, part int32) ([]row, error) {
-	rows, err := tx.Query(ctx, `select pg_try_advisory_xact_lock(hashtext('outbox'), $1)`, part)
+func message(o row) kafkax.Message {
+	return kafkax.Message{
+		Topic: o.Topic, Key: o.AggregateID, Value: o.Message,
+		Headers: map[string]string{"traceparent": o.Traceparent},
+	}
+}
+
+// age is how many seconds the oldest event has waited.
+func age(batch []row) float64 {
+	if len(batch) == 0 {
+		return 0
+	}
+	return max(0, time.Since(batch[0].CreatedAt).Seconds())
+}
+
+func column[T any](batch []row, of func(row) T) []T {
+	out := make([]T, len(batch))
+	for i, o := range batch {
+		out[i] = of(o)
+	}
+	return out
+}
+
+// lockBatch takes the lead of each partition that is free, for the transaction, and reads their next rows. A
+// look at the rows comes after the locks: what another relay sent meanwhile is gone by then.
+func lockBatch(ctx context.Context, tx pg.Tx) ([]row, error) {
+	rows, err := tx.Query(ctx, `select hash from generate_series(0, $1) as hash where pg_try_advisory_xact_lock(hashtext('outbox'), hash)`, partitions-1)
 	if err != nil {
 		return nil, err
 	}
-	leads, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[bool])
-	if err != nil || !leads {
+	leads, err := pgx.CollectRows(rows, pgx.RowTo[int32])
+	if err != nil || len(leads) == 0 {
 		return nil, err
 	}
 	rows, err = tx.Query(ctx, `
-		select tenant_id, livemode, id, topic, aggregate_id, message, traceparent
-		from outbox where hash = $1 order by seq limit $2`, part, batchSize)
+		select tenant_id, livemode, id, topic, aggregate_id, message, traceparent, created_at
+		from outbox where hash = any($1) order by seq limit $2`, leads, batchSize)
 	if err != nil {
 		return nil, err
 	}

@@ -33,8 +33,9 @@ type Tx interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 	// SendBatch runs several statements in one round trip; the result must be closed.
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
-	// Savepoint runs fn so that its failure undoes only what fn did.
-	Savepoint(ctx context.Context, fn func(Tx) error) error
+	// Finally queues a statement whose result nobody waits for: it runs in the commit's own round trip, after
+	// all others, and its failure undoes the transaction.
+	Finally(sql string, args ...any)
 	// AfterCommit registers fn to run once the transaction is durable.
 	AfterCommit(fn func())
 }

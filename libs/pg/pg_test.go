@@ -3,6 +3,7 @@ package pg_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -122,25 +123,34 @@ func TestTxReportsASwallowedFailure(t *testing.T) {
 	}
 }
 
-func TestSavepointUndoesOnlyItsOwn(t *testing.T) {
+// What Finally queues runs with the commit: it is there after it, and its failure undoes all.
+func TestFinallyRunsWithTheCommit(t *testing.T) {
 	t.Parallel()
-	db := pgtest.New(t, notes)
-	ctx := pgtest.Ctx(t, caller.Test)
-	err := db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		if err := insert(ctx, tx, 1, "kept"); err != nil {
-			return err
-		}
-		err := tx.Savepoint(ctx, func(tx pg.Tx) error { return insert(ctx, tx, 1, "clash") })
-		if pg.Code(err) != "23505" || pg.ConstraintName(err) != "notes_pkey" {
-			t.Errorf("clash gave %v", err)
-		}
-		return insert(ctx, tx, 2, "also kept")
-	})
-	if err != nil {
+	db, ctx := pgtest.New(t, notes), pgtest.Ctx(t, caller.Test)
+	put := func(id int, last string) error {
+		return db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+			tx.Finally(last, id)
+			return insert(ctx, tx, id, "first")
+		})
+	}
+	if err := put(1, `update notes set body = 'last' where id = $1`); err != nil {
 		t.Fatal(err)
 	}
-	if got := bodies(t, ctx, db.App.Read(ctx)); len(got) != 2 {
-		t.Fatalf("got %q", got)
+	if err := put(2, `update notes set id = 1 / (id - $1)`); pg.Code(err) != "22012" {
+		t.Errorf("a failing last statement: %v", err)
+	}
+	if got := bodies(t, ctx, db.App.Read(ctx)); !slices.Equal(got, []string{"last"}) {
+		t.Errorf("notes: %q", got)
+	}
+	alone := func(_ context.Context, tx pg.Tx) error {
+		tx.Finally(`update notes set body = 'alone'`)
+		return nil
+	}
+	if err := db.App.Tx(ctx, alone); err != nil {
+		t.Error(err)
+	}
+	if got := bodies(t, ctx, db.App.Read(ctx)); !slices.Equal(got, []string{"alone"}) {
+		t.Errorf("notes: %q", got)
 	}
 }
 

@@ -2,6 +2,7 @@ package pg
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,8 +18,8 @@ type tx struct {
 	conn  *pgx.Conn
 	scope []any
 	begun bool
+	last  pgx.Batch
 	after []func()
-	depth int
 }
 
 func (t *tx) prelude(b *pgx.Batch) int {
@@ -76,38 +77,42 @@ func (t *tx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandT
 	return tag, err
 }
 
-// Savepoint implements Tx.
-func (t *tx) Savepoint(ctx context.Context, fn func(Tx) error) error {
-	t.depth++
-	name := fmt.Sprintf("sp%d", t.depth)
-	if _, err := t.Exec(ctx, "savepoint "+name); err != nil {
-		return err
-	}
-	if err := fn(t); err != nil {
-		if _, undo := t.Exec(ctx, "rollback to savepoint "+name); undo != nil {
-			return fmt.Errorf("%w (and rolling back: %w)", err, undo)
-		}
-		return err
-	}
-	_, err := t.Exec(ctx, "release savepoint "+name)
-	return err
-}
+// Finally implements Tx.
+func (t *tx) Finally(sql string, args ...any) { t.last.Queue(sql, args...) }
 
 // AfterCommit implements Tx.
 func (t *tx) AfterCommit(fn func()) { t.after = append(t.after, fn) }
 
+// commit sends what Finally has queued and the commit in one round trip. A statement that fails makes the
+// server skip the commit.
 func (t *tx) commit(ctx context.Context) error {
-	if !t.begun {
+	if !t.begun && t.last.Len() == 0 {
 		return nil
 	}
-	tag, err := t.conn.Exec(ctx, "commit")
+	before := t.last.Len()
+	t.last.Queue("commit")
+	res := t.SendBatch(ctx, &t.last)
+	tag, err := commitTag(res, before)
+	if closeErr := res.Close(); err == nil {
+		err = closeErr
+	}
 	if err != nil {
-		return fmt.Errorf("commit: %w", err)
+		return errors.Join(fmt.Errorf("commit: %w", err), t.rollback()) //nolint:contextcheck // ctx may be what ended it
 	}
 	if tag.String() != "COMMIT" { // an ignored error inside aborts; Postgres then answers ROLLBACK
 		return pgx.ErrTxCommitRollback
 	}
 	return nil
+}
+
+// commitTag reads the results of so many statements and then the commit's.
+func commitTag(res pgx.BatchResults, before int) (pgconn.CommandTag, error) {
+	for range before {
+		if _, err := res.Exec(); err != nil {
+			return pgconn.CommandTag{}, err
+		}
+	}
+	return res.Exec()
 }
 
 func (t *tx) rollback() error {

@@ -22,6 +22,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
@@ -83,7 +84,9 @@ func serve(ctx context.Context, app App, stdout io.Writer) (err error) {
 	if err := errors.Join(Load(&common), loadOwn(app.Config)); err != nil {
 		return err
 	}
-	log, err := obs.NewLogger(stdout, app.Name, common.LogLevel)
+	lines := obs.NewWriter(stdout)
+	defer lines.Flush()
+	log, err := obs.NewLogger(lines, app.Name, common.LogLevel)
 	if err != nil {
 		return err
 	}
@@ -107,8 +110,13 @@ func loadOwn(config any) error {
 	return Load(config)
 }
 
-// limitMemory sets the soft memory limit from the container's; without one nothing changes.
+// limitMemory sets the soft memory limit from the container's; without one nothing changes. These processes keep
+// little and make much garbage: collecting at five times what lives, not at twice, saves them a tenth of
+// the processor for some megabytes.
 func limitMemory(log *slog.Logger) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
 	if _, err := memlimit.Set(memlimit.WithLogger(slog.New(slog.DiscardHandler))); err != nil {
 		log.Debug("no memory limit taken from the container", slog.Any("error", err))
 	}

@@ -32,7 +32,7 @@ create table outbox (
     created_at   timestamptz not null default clock_timestamp(),
     primary key (tenant_id, livemode, id)
 );
-create index outbox_order on outbox (hash, seq);
+create index outbox_order on outbox (seq);
 
 create table inbox (
     tenant_id  uuid        not null,
@@ -72,8 +72,9 @@ end $$;
 
 -- oldest_write is a time before which no write can come any more: when the oldest open transaction of the
 -- services began, or now. A transaction that is not seen here yet takes its times after this. Only whoever has
--- the roles' privileges sees when their transactions began, hence the check and "security definer"; the
--- owner's own transactions count when they write, so that a backup holds nobody up.
+-- the roles' privileges sees when their transactions began, hence the check and "security definer". Of the other
+-- roles only transactions that have written count: neither a backup nor a relay that waits for Kafka holds a
+-- list up. They must take their times after their first write.
 -- +goose StatementBegin
 do $$
 begin
@@ -89,7 +90,7 @@ declare
 begin
     return least(present, (select min(xact_start) from pg_stat_activity
         where datname = current_database() and pid <> pg_backend_pid()
-          and (backend_xid is not null or usename <> current_user)));
+          and (backend_xid is not null or usename = public.app_role())));
 end $$;
 -- +goose StatementEnd
 

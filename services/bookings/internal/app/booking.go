@@ -13,7 +13,6 @@ import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/idem"
-	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto/api"
@@ -65,22 +64,55 @@ func (m Match) Check(version int64) error {
 type known struct {
 	policy domain.Policy
 	number string
+	met    bool // the customers service has been asked for a customer that the projection lacks
 	err    error
 }
 
 // Create makes a booking, prices it and claims its unit.
 func (a *Bookings) Create(ctx context.Context, w domain.Wish) (idem.Reply, error) {
-	pre := a.prepare(ctx, w)
+	pre := a.prepare(ctx)
 	if pre.err == nil {
 		pre.number, pre.err = a.Numbers.Next(ctx)
 	}
-	reply, err := a.Idem.Run(ctx, func(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
-		if pre.err != nil {
-			return idem.Reply{}, pre.err
-		}
-		return a.create(ctx, tx, w, pre)
+	reply, err := a.acquainted(ctx, func(met bool) (idem.Reply, error) {
+		return a.Idem.Run(ctx, func(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
+			if pre.err != nil {
+				return idem.Reply{}, pre.err
+			}
+			pre.met = met
+			return a.create(ctx, tx, w, pre)
+		})
 	})
 	return reply, busy(err)
+}
+
+// stranger is a customer that the projection does not know: the transaction ends, the customers service is
+// asked, and the write begins anew.
+type stranger struct{ id domain.CustomerID }
+
+// Error implements error.
+func (s stranger) Error() string { return "customer " + s.id.String() + " is not in the projection" }
+
+// acquainted runs write, and once more when it met a stranger.
+func (a *Bookings) acquainted(ctx context.Context, write func(met bool) (idem.Reply, error)) (idem.Reply, error) {
+	reply, err := write(false)
+	var s stranger
+	if !errors.As(err, &s) {
+		return reply, err
+	}
+	if err := a.meet(ctx, s.id); err != nil {
+		return idem.Reply{}, err
+	}
+	return write(true)
+}
+
+// refs reads what a booking is to name.
+func (a *Bookings) refs(ctx context.Context, tx pg.Tx, l domain.Links, met bool, now time.Time) (domain.Refs, bool, error) {
+	refs, lapsed, err := store.Refs(ctx, tx, l, now)
+	if err == nil && refs.Customer == nil && !l.Customer.IsZero() && !met {
+		err = stranger{l.Customer}
+	}
+	return refs, lapsed, err
 }
 
 // busy answers a unit or booking that stayed locked for the whole lock time-out: it is safe to try again.
@@ -102,7 +134,7 @@ func (a *Bookings) create(ctx context.Context, tx pg.Tx, w domain.Wish, pre know
 		return idem.Reply{}, err
 	}
 	blank := domain.Booking{ID: domain.NewBookingID(), Number: pre.number, Loc: loc, Amounts: domain.NoMoney(c.Currency)}
-	refs, lapsed, err := store.Refs(ctx, tx, blank.Links(w), now)
+	refs, lapsed, err := a.refs(ctx, tx, blank.Links(w), pre.met, now)
 	if err != nil {
 		return idem.Reply{}, err
 	}
@@ -128,28 +160,14 @@ func (a *Bookings) create(ctx context.Context, tx pg.Tx, w domain.Wish, pre know
 	return reply, a.emit(ctx, tx, bookingCreated(b, body))
 }
 
-// prepare asks the other services for what the wish needs.
-func (a *Bookings) prepare(ctx context.Context, w domain.Wish) (pre known) {
-	if pre.policy, pre.err = a.Tenants.Policy(ctx); pre.err != nil {
-		return pre
-	}
-	if w.CustomerID.Value == nil {
-		return pre
-	}
-	id, err := ids.Parse[ids.CustomerPrefix](*w.CustomerID.Value)
-	if err != nil {
-		return pre // an unknown customer, which domain reports in its place among the fields
-	}
-	pre.err = a.meet(ctx, id)
+// prepare asks identity for the operator's policy.
+func (a *Bookings) prepare(ctx context.Context) (pre known) {
+	pre.policy, pre.err = a.Tenants.Policy(ctx)
 	return pre
 }
 
 // meet brings a customer that the projection does not know yet into it. One that nobody knows stays unknown.
 func (a *Bookings) meet(ctx context.Context, id domain.CustomerID) error {
-	_, err := store.Customer(ctx, a.DB.Read(ctx), id)
-	if !errors.Is(err, domain.ErrCustomerNotFound) {
-		return err
-	}
 	c, err := a.Directory.Customer(ctx, id)
 	if errors.Is(err, domain.ErrCustomerNotFound) {
 		return nil

@@ -36,14 +36,17 @@ func (a *Bookings) Cancel(ctx context.Context, id domain.BookingID, reason *stri
 
 func (a *Bookings) write(ctx context.Context, id domain.BookingID, w domain.Wish, reason *string, match Match) (idem.Reply, error) {
 	pre := known{}
-	if w.CustomerID.Given || w.MovesTime() {
-		pre = a.prepare(ctx, w)
+	if w.MovesTime() {
+		pre = a.prepare(ctx)
 	}
 	var reply idem.Reply
 	err := errMoved
 	for try := 0; errors.Is(err, errMoved) && try < maxMoves; try++ {
-		reply, err = a.Idem.Run(ctx, func(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
-			return a.update(ctx, tx, update{id: id, wish: w, reason: reason, match: match, known: pre})
+		reply, err = a.acquainted(ctx, func(met bool) (idem.Reply, error) {
+			pre.met = met
+			return a.Idem.Run(ctx, func(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
+				return a.update(ctx, tx, update{id: id, wish: w, reason: reason, match: match, known: pre})
+			})
 		})
 	}
 	if errors.Is(err, errMoved) {
@@ -133,7 +136,7 @@ func (a *Bookings) rewire(ctx context.Context, tx pg.Tx, u update, current domai
 	if err != nil {
 		return domain.Booking{}, nil, err
 	}
-	refs, _, err := store.Refs(ctx, tx, current.Links(u.wish), now)
+	refs, _, err := a.refs(ctx, tx, current.Links(u.wish), u.met, now)
 	if err != nil {
 		return domain.Booking{}, nil, err
 	}

@@ -1,0 +1,128 @@
+package caller_test
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+)
+
+const (
+	one = "6f6e656f6e656f6e656f6e656f6e656f6e656f6e656f6e656f6e656f6e656f6e"
+	two = "74776f74776f74776f74776f74776f74776f74776f74776f74776f74776f7477"
+)
+
+var now = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func keys(t *testing.T, s string) caller.Keys {
+	t.Helper()
+	k, err := caller.ParseKeys(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func somebody() caller.Caller {
+	return caller.Caller{
+		Tenant: ids.New[ids.TenantPrefix](), Timezone: "America/New_York", Currency: "USD", PolicyVersion: 7,
+		Mode: caller.Test, Clock: new(now.AddDate(1, 0, 0)), Credential: "key_1", Kind: "api_key",
+		Scopes: []string{"read:bookings"}, RequestID: "req_1",
+	}
+}
+
+func TestVerifyGivesBackWhoWasSigned(t *testing.T) {
+	t.Parallel()
+	c := somebody()
+	s := &caller.Signer{From: "gateway", Keys: keys(t, "bookings=k2:"+two+";k1:"+one)}
+	v := &caller.Verifier{Self: "bookings", Keys: keys(t, "gateway=k1:"+one+";k2:"+two)}
+	who, err := caller.Encode(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := s.Sign(c, "bookings", "GET", "/api/v1/bookings", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := s.SignEncoded(who, "req_1", "bookings", "GET", "/api/v1/bookings", now)
+	if err != nil || encoded != plain {
+		t.Errorf("encoded before: %s, %v; want %s", encoded, err, plain)
+	}
+	got, from, err := v.Verify(plain, "GET", "/api/v1/bookings", now.Add(time.Minute))
+	if err != nil || from != "gateway" {
+		t.Fatalf("from %q: %v", from, err)
+	}
+	if diff := cmp.Diff(c, got, cmp.Comparer(func(a, b ids.Tenant) bool { return a == b })); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestVerifyRefuses(t *testing.T) {
+	t.Parallel()
+	s := &caller.Signer{From: "gateway", Keys: keys(t, "bookings=k1:"+one+",customers=k1:"+two)}
+	v := &caller.Verifier{Self: "bookings", Keys: keys(t, "gateway=k1:"+one)}
+	sign := func(target string) string {
+		h, err := s.Sign(somebody(), target, "POST", "/a", now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	good := sign("bookings")
+	parts := strings.Split(good, ".")
+	other := base64.RawURLEncoding.EncodeToString([]byte(`{"tn":"tn_other"}`))
+	for name, tc := range map[string]struct {
+		header, method, path string
+		at                   time.Time
+	}{
+		"method":         {good, "GET", "/a", now},
+		"path":           {good, "POST", "/b", now},
+		"late":           {good, "POST", "/a", now.Add(61 * time.Second)},
+		"nothing":        {"", "POST", "/a", now},
+		"another target": {sign("customers"), "POST", "/a", now},
+		"another caller": {strings.Join([]string{parts[0], parts[1], other, parts[3], parts[4]}, "."), "POST", "/a", now},
+		"unknown peer":   {"console" + strings.TrimPrefix(good, "gateway"), "POST", "/a", now},
+		"unknown key":    {strings.Replace(good, ".k1.", ".k9.", 1), "POST", "/a", now},
+		"a part less":    {strings.Join(parts[1:], "."), "POST", "/a", now},
+		"no signature":   {strings.Join(parts[:4], ".") + ".", "POST", "/a", now},
+	} {
+		if _, _, err := v.Verify(tc.header, tc.method, tc.path, tc.at); err == nil {
+			t.Errorf("%s is let in", name)
+		}
+	}
+	for i := range good {
+		forged := good[:i] + string(good[i]^1) + good[i+1:]
+		if _, _, err := v.Verify(forged, "POST", "/a", now); err == nil {
+			t.Fatalf("byte %d can be changed", i)
+		}
+	}
+	if _, err := s.Sign(somebody(), "payments", "GET", "/a", now); err == nil {
+		t.Error("signed for a target without a key")
+	}
+}
+
+func TestParseKeysRefuses(t *testing.T) {
+	t.Parallel()
+	for _, bad := range []string{"gateway", "gateway=", "gateway=k1", "gateway=k1:zz", "gateway=k1:" + one[:62]} {
+		if _, err := caller.ParseKeys(bad); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+}
+
+func TestTestClockHoldsInTestModeOnly(t *testing.T) {
+	t.Parallel()
+	c := somebody()
+	if got := c.Now(now); !got.Equal(*c.Clock) {
+		t.Errorf("test mode: %v", got)
+	}
+	c.Mode = caller.Live
+	if got := c.Now(now); !got.Equal(now) {
+		t.Errorf("live mode: %v", got)
+	}
+}
