@@ -74,7 +74,7 @@ type Encoded string
 // Encode returns c without its request id, which belongs to a call.
 func Encode(c Caller) (Encoded, error) {
 	c.RequestID = ""
-	payload, err := json.Marshal(c)
+	payload, err := json.Marshal(c) //nolint:gosec // Credential is an id
 	if err != nil {
 		return "", fmt.Errorf("encode caller: %w", err)
 	}
