@@ -7,6 +7,7 @@ MODULES := libs proto $(addprefix services/,$(SERVICES)) services/local services
 PACKAGES := $(foreach m,$(MODULES),holdfast.dev/$(m)/...)
 TOOLS := $(HOME)/.cache/holdfast/bin
 GOLANGCI := $(TOOLS)/golangci-lint-2.15.0
+REDOC := services/gateway/internal/api/docs/assets/redoc.standalone.js
 FUZZTIME ?= 30s
 
 help: ## this list
@@ -15,10 +16,13 @@ help: ## this list
 setup: build ## build, and install PostgreSQL and Redis where they are missing
 	@bin/local with --kafka none -- true
 
-build: ## build every process into bin/
+build: $(REDOC) ## build every process into bin/
 	@mkdir -p bin
-	@for s in $(SERVICES) local; do echo "build bin/$$s"; $(GO) build -p 2 -trimpath -o bin/$$s ./services/$$s || exit 1; done
-	@echo "build bin/local-kafka"; $(GO) build -p 2 -trimpath -o bin/local-kafka ./services/local/kafka
+	@for s in $(SERVICES) local; do echo "build bin/$$s"; $(GO) build -p 2 -o bin/$$s ./services/$$s || exit 1; done
+	@echo "build bin/local-kafka"; $(GO) build -p 2 -o bin/local-kafka ./services/local/kafka
+
+$(REDOC): .ci/redoc
+	@.ci/redoc $@
 
 up: build ## build and start the whole platform; Ctrl-C stops it
 	@bin/local up
@@ -56,6 +60,6 @@ fuzz: ## each fuzz target for FUZZTIME (30s)
 
 clean: ## stop, and delete the platform's data and what was built
 	@[ ! -x bin/local ] || bin/local clean
-	@rm -rf bin
+	@rm -rf bin $(REDOC)
 
 .PHONY: help setup build up down test test-full lint gen verify tidy fuzz clean

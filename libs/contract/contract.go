@@ -31,6 +31,9 @@ type Operation struct {
 	// Secret says that the answer holds a secret (x-secret-response): never cached outside the table, and
 	// encrypted in it.
 	Secret bool
+	// Personal says that the answer holds a person's data (x-personal-data): never cached outside the table,
+	// where erasing the person finds it.
+	Personal bool
 	// PathParams are the names in Path, from left to right.
 	PathParams []string
 
@@ -38,6 +41,9 @@ type Operation struct {
 	shape  *shape
 	params []*parameter
 }
+
+// Cacheable reports whether an answer may be kept outside the service that gave it.
+func (op *Operation) Cacheable() bool { return !op.Secret && !op.Personal }
 
 // Load compiles an OpenAPI 3.1 document (YAML or JSON) and fails on whatever the services could not use:
 // a missing operationId or x-service, two operations of one name, a schema that does not compile.

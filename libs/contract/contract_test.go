@@ -29,10 +29,10 @@ func TestOperations(t *testing.T) {
 	if op.Method != "POST" || op.Path != "/orders" || op.Success != 201 || !slices.Equal(op.Statuses, []int{201, 422}) {
 		t.Errorf("createOrder: %+v", op)
 	}
-	if !op.HasBody || !op.BodyRequired || !op.Secret || !slices.Equal(op.Scopes, []string{"write:orders"}) {
+	if !op.HasBody || !op.BodyRequired || !op.Secret || !op.Personal || op.Cacheable() || !slices.Equal(op.Scopes, []string{"write:orders"}) {
 		t.Errorf("createOrder: %+v", op)
 	}
-	if op := c.Operation("closeLine"); !op.HasBody || op.BodyRequired || op.Secret || !slices.Equal(op.PathParams, []string{"id", "line"}) {
+	if op := c.Operation("closeLine"); !op.HasBody || op.BodyRequired || op.Secret || op.Personal || !op.Cacheable() || !slices.Equal(op.PathParams, []string{"id", "line"}) {
 		t.Errorf("closeLine: %+v", op)
 	}
 	if c.Operation("nothing") != nil {

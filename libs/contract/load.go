@@ -201,6 +201,7 @@ func (l *loader) fill(op *Operation, item, node *yaml.Node, itemPtr, ptr string)
 		return fmt.Errorf("x-required-scopes: %w", err)
 	}
 	op.Secret = text(node, "x-secret-response") == "true"
+	op.Personal = text(node, "x-personal-data") == "true"
 	for seg := range strings.SplitSeq(op.Path, "/") {
 		if isParam(seg) {
 			op.PathParams = append(op.PathParams, strings.Trim(seg, "{}"))

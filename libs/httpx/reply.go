@@ -12,7 +12,7 @@ import (
 )
 
 // Headers from a service to the gateway, which removes them: when the idempotency record ends (Unix
-// seconds), and "no" for an answer that must not be cached.
+// seconds), and "no" for an answer that must not be cached, because it holds a secret or personal data.
 const (
 	HeaderIdemExpires = "X-Internal-Idem-Expires"
 	HeaderIdemCache   = "X-Internal-Idem-Cache"
@@ -32,7 +32,7 @@ func Send(c *gin.Context, r idem.Reply) error {
 	if !r.ExpiresAt.IsZero() {
 		h.Set(HeaderIdemExpires, strconv.FormatInt(r.ExpiresAt.Unix(), 10))
 	}
-	if r.Secret {
+	if op := of(c).op; r.Secret || op != nil && !op.Cacheable() {
 		h.Set(HeaderIdemCache, "no")
 	}
 	return JSON(c, r.Status, r.ETag, r.Body)

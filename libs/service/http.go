@@ -34,17 +34,31 @@ func (rt *Runtime) Ready(name string, run func(ctx context.Context) error) {
 // HTTP registers a server with the limits of Common.HTTP. It answers GET /healthz and /readyz itself and
 // hands all else to h inside obs.Handler, so that each request gets its line, trace and metrics.
 func (rt *Runtime) HTTP(addr string, h http.Handler) {
+	rt.serve(addr, obs.Handler(rt.Log, rt.red, h))
+}
+
+// PublicHTTP is HTTP for a server that anybody can reach. Each request starts a trace of its own: a client's
+// traceparent could otherwise have every request sampled, or join what does not belong together.
+func (rt *Runtime) PublicHTTP(addr string, h http.Handler) {
+	seen := obs.Handler(rt.Log, rt.red, h)
+	rt.serve(addr, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Del("Traceparent")
+		r.Header.Del("Tracestate")
+		seen.ServeHTTP(w, r)
+	}))
+}
+
+func (rt *Runtime) serve(addr string, h http.Handler) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", rt.ready)
-	seen := obs.Handler(rt.Log, rt.red, h)
 	// The mux cleans paths and redirects; only the two paths of health may pass through it.
 	rt.server("http "+addr, addr, rt.Common.HTTP, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet && (r.URL.Path == "/healthz" || r.URL.Path == "/readyz") {
 			mux.ServeHTTP(w, r)
 			return
 		}
-		seen.ServeHTTP(w, r)
+		h.ServeHTTP(w, r)
 	}))
 }
 
@@ -75,7 +89,7 @@ func (rt *Runtime) serveMetrics() {
 
 func (rt *Runtime) server(name, addr string, limits HTTPLimits, h http.Handler) {
 	srv := &http.Server{
-		Handler: h, ReadHeaderTimeout: limits.ReadHeaderTimeout, ReadTimeout: limits.ReadTimeout,
+		Handler: h, DisableGeneralOptionsHandler: true, ReadHeaderTimeout: limits.ReadHeaderTimeout, ReadTimeout: limits.ReadTimeout,
 		WriteTimeout: limits.WriteTimeout, IdleTimeout: limits.IdleTimeout, MaxHeaderBytes: limits.MaxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(rt.Log.Handler(), slog.LevelDebug),
 	}

@@ -103,23 +103,23 @@ func (f *fakeIdentity) asked() int {
 	return f.lookups
 }
 
-// fakeService stands for bookings and customers: it keeps customers and idempotency records.
+// fakeService stands for bookings and customers: it keeps what it made and idempotency records.
 type fakeService struct {
-	url       string
-	mu        sync.Mutex
-	customers map[string]string // body by id
-	records   map[string]string // body by credential and key
-	made      int
-	handled   int
-	last      *http.Request
-	lastBody  string
-	caller    caller.Caller
-	delay     time.Duration
-	handle    func(w http.ResponseWriter, r *http.Request) bool // true: it has answered
+	url      string
+	mu       sync.Mutex
+	bodies   map[string]string // by id
+	records  map[string]string // id by kind, credential and key
+	made     int
+	handled  int
+	last     *http.Request
+	lastBody string
+	caller   caller.Caller
+	delay    time.Duration
+	handle   func(w http.ResponseWriter, r *http.Request) bool // true: it has answered
 }
 
 func newFakeService(t testing.TB, secrets []string) *fakeService {
-	f := &fakeService{customers: map[string]string{}, records: map[string]string{}}
+	f := &fakeService{bodies: map[string]string{}, records: map[string]string{}}
 	verifiers := map[string]*caller.Verifier{}
 	for i, self := range []string{"identity", "bookings", "customers"} {
 		keys, err := caller.ParseKeys("gateway=k1:" + secrets[i])
@@ -168,20 +168,24 @@ func (f *fakeService) serve(w http.ResponseWriter, r *http.Request, who caller.C
 		_, _ = io.WriteString(w, customerBody("cu_00000000000000000000000000"))
 		return
 	}
-	key := who.Credential + "/" + r.Header.Get("Idempotency-Key")
+	kind, prefix, render := "customers", "cu_", customerBody
+	if strings.HasPrefix(r.URL.Path, bookings) {
+		kind, prefix, render = "bookings", "bk_", bookingBody
+	}
+	key := kind + who.Credential + "/" + r.Header.Get("Idempotency-Key")
 	h.Set("X-Internal-Idem-Expires", fmt.Sprint(time.Now().Add(24*time.Hour).Unix()))
 	stored, again := f.records[key]
 	if again && r.Header.Get("Idempotency-Key") != "" {
 		h.Set("Idempotent-Replayed", "true")
 	} else {
 		f.made++
-		stored = fmt.Sprintf("cu_%026d", f.made)
-		f.customers[stored], f.records[key] = customerBody(stored), stored
+		stored = fmt.Sprintf("%s%026d", prefix, f.made)
+		f.bodies[stored], f.records[key] = render(stored), stored
 	}
-	h.Set("Location", "/api/v1/customers/"+stored)
+	h.Set("Location", "/api/v1/"+kind+"/"+stored)
 	h.Set("ETag", `"1"`)
 	w.WriteHeader(http.StatusCreated)
-	_, _ = io.WriteString(w, f.customers[stored])
+	_, _ = io.WriteString(w, f.bodies[stored])
 }
 
 // customerBody has white space and an order of its own: a replay must keep them.
@@ -189,6 +193,16 @@ func customerBody(id string) string {
 	return `{ "object":"customer","id":"` + id + `","name":"Ada <&>","first_name":"Ada","last_name":null,"email":"a@example.com",` +
 		`"phone":null,"company":null,"metadata":{},"mode":"test","version":1,` +
 		`"created_at":"2026-05-10T00:00:00Z","updated_at":"2026-05-10T00:00:00Z"}`
+}
+
+func bookingBody(id string) string {
+	money := `{"amount":0,"currency":"USD"}`
+	return `{ "object":"booking","id":"` + id + `","number":"B-1","status":"pending","payment_status":"unpaid","mode":"test","version":1,` +
+		`"customer_id":null,"lead_id":null,"quote_id":null,"service_id":null,"unit_id":null,"package_id":null,"package_snapshot":null,` +
+		`"event_type":null,"event_date":"2026-05-10T00:00:00Z","event_start_time":null,"event_end_time":null,"starts_at":null,"ends_at":null,` +
+		`"timezone":"UTC","guest_count":2,"notes":"<&>","total_amount":` + money + `,"deposit_amount":` + money + `,"amount_paid":` + money +
+		`,"amount_refunded":` + money + `,"amount_due":` + money + `,"hold_expires_at":null,"cancellation":null,"metadata":{},` +
+		`"created_at":"2026-05-10T00:00:00Z","updated_at":"2026-05-10T00:00:00Z","confirmed_at":null,"cancelled_at":null,"completed_at":null}`
 }
 
 func (f *fakeService) set(edit func(*fakeService)) {

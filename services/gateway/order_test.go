@@ -14,6 +14,8 @@ const (
 	customers = "/api/v1/customers"
 	oneCu     = customers + "/cu_00000000000000000000000000"
 	ada       = `{"first_name":"Ada","email":"a@example.com"}`
+	bookings  = "/api/v1/bookings"
+	party     = `{"event_date":"2026-05-10","guest_count":2}`
 )
 
 // Each row is wrong in its own way and in all the ways that come later, as far as one request can be.
@@ -42,6 +44,7 @@ func TestOrderOfChecks(t *testing.T) {
 		{"trailing slash", "GET", "/api/v1/customers/", "", nil, 404, "not_found"},
 		{"no method", "PUT", customers + "?api_key=x", "{", nil, 405, "method_not_allowed"},
 		{"options", "OPTIONS", customers, "", nil, 405, "method_not_allowed"},
+		{"options elsewhere", "OPTIONS", "/nothing", "", nil, 404, "not_found"},
 		{"query key beside a bearer", "POST", customers + "?a=1&api_key=x", "{", []edit{bearer(good())}, 400, "query_api_key_unsupported"},
 		{"escaped query key", "GET", customers + "?%61pi_key", "", nil, 400, "query_api_key_unsupported"},
 		{"no credential", "POST", customers, "{", nil, 401, "missing_credential"},
@@ -74,6 +77,11 @@ func TestChallengesAndAllow(t *testing.T) {
 	g := w.start(t)
 	if a := g.send(t, "PUT", customers, ""); a.Header.Get("Allow") != "GET, POST" {
 		t.Errorf("Allow %q", a.Header.Get("Allow"))
+	}
+	// The answer to HEAD has no body, so its headers must say all.
+	if a, err := g.raw("HEAD", customers, "", bearer(w.identity.newKey())); err != nil || a.StatusCode != 405 ||
+		a.Header.Get("Allow") != "GET, POST" || a.body != "" || a.Header.Get("X-Request-Id") == "" {
+		t.Errorf("HEAD: %v, %v", a, err)
 	}
 	for _, c := range []struct {
 		want string
@@ -145,7 +153,7 @@ func TestDocuments(t *testing.T) {
 	for path, part := range map[string]string{
 		"/openapi.yaml": "openapi: 3.1.0", "/openapi.json": `"openapi":"3.1.0"`, "/docs": "<html",
 	} {
-		a, err := g.try("GET", path, "")
+		a, err := g.raw("GET", path, "")
 		if err != nil || a.StatusCode != 200 || !strings.Contains(a.body, part) || a.Header.Get("X-Request-Id") == "" {
 			t.Errorf("%s: %v, %d", path, err, a.StatusCode)
 		}

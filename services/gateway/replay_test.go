@@ -5,7 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/httpx"
 	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/gateway/internal/domain"
 )
 
 // replayed waits until Redis answers the key, which happens soon after the first answer.
@@ -14,7 +18,7 @@ func (g *gateway) replayed(t *testing.T, body string, edits ...edit) *answer {
 	var a *answer
 	before := count(g.door.Gate.Metrics.Replays.WithLabelValues("hit"))
 	eventually(t, "a replay from Redis", func() bool {
-		a = g.send(t, "POST", customers, body, edits...)
+		a = g.send(t, "POST", bookings, body, edits...)
 		return count(g.door.Gate.Metrics.Replays.WithLabelValues("hit")) > before
 	})
 	return a
@@ -26,9 +30,9 @@ func TestReplayFromRedis(t *testing.T) {
 	g := w.start(t)
 	key := w.identity.newKey()
 	edits := []edit{bearer(key), header("Idempotency-Key", "one")}
-	first := g.send(t, "POST", customers, ada, edits...)
+	first := g.send(t, "POST", bookings, party, edits...)
 	want(t, first, 201, "")
-	again := g.replayed(t, `{ "email":"a@example.com", "first_name":"Ada" }`, edits...)
+	again := g.replayed(t, `{ "guest_count":2, "event_date":"2026-05-10" }`, edits...)
 	if again.body != first.body || again.StatusCode != 201 || again.Header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("replay %d %q\n%s\n%s", again.StatusCode, again.Header.Get("Idempotent-Replayed"), again.body, first.body)
 	}
@@ -42,17 +46,17 @@ func TestReplayFromRedis(t *testing.T) {
 		t.Error("request id or rate headers are not fresh")
 	}
 	handled, made := w.service.calls()
-	if g.replayed(t, ada, edits...); made != 1 {
-		t.Errorf("%d customers were made", made)
+	if g.replayed(t, party, edits...); made != 1 {
+		t.Errorf("%d bookings were made", made)
 	}
 	if after, _ := w.service.calls(); after != handled {
 		t.Error("a replay from Redis reached the service")
 	}
-	legacy := g.send(t, "POST", strings.TrimPrefix(customers, "/api"), ada, edits...)
+	legacy := g.send(t, "POST", strings.TrimPrefix(bookings, "/api"), party, edits...)
 	if legacy.body != first.body || legacy.Header.Get("Location") != first.Header.Get("Location") {
 		t.Error("the legacy base has an idempotency space of its own")
 	}
-	if other := w.identity.newKey(); g.send(t, "POST", customers, ada, bearer(other), edits[1]).body == first.body {
+	if other := w.identity.newKey(); g.send(t, "POST", bookings, party, bearer(other), edits[1]).body == first.body {
 		t.Error("another credential got the answer")
 	}
 }
@@ -62,11 +66,12 @@ func TestMismatch(t *testing.T) {
 	w := newWorld(t)
 	g := w.start(t)
 	edits := []edit{bearer(w.identity.newKey()), header("Idempotency-Key", "one")}
-	g.send(t, "POST", customers, ada, edits...)
-	g.replayed(t, ada, edits...)
+	g.send(t, "POST", bookings, party, edits...)
+	g.replayed(t, party, edits...)
 	for _, c := range []struct{ path, body string }{
-		{customers, `{"first_name":"Bea","email":"a@example.com"}`},
-		{customers + "?a=1", ada},
+		{bookings, `{"event_date":"2026-05-10","guest_count":3}`},
+		{bookings + "?a=1", party},
+		{customers, ada},
 	} {
 		a := g.send(t, "POST", c.path, c.body, edits...)
 		want(t, a, 422, "idempotency_mismatch")
@@ -80,13 +85,13 @@ func TestReplayNeedsTheScopeStill(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	g := w.start(t)
-	key := w.identity.newKey("write:customers")
+	key := w.identity.newKey("write:bookings")
 	edits := []edit{bearer(key), header("Idempotency-Key", "one")}
-	g.send(t, "POST", customers, ada, edits...)
-	g.replayed(t, ada, edits...)
+	g.send(t, "POST", bookings, party, edits...)
+	g.replayed(t, party, edits...)
 	w.identity.change(key, func(p *internalapi.Principal) { p.Version, p.Scopes = 2, []string{"read:units"} })
 	w.setState(t, key, "2")
-	want(t, g.send(t, "POST", customers, ada, edits...), 403, "insufficient_scope")
+	want(t, g.send(t, "POST", bookings, party, edits...), 403, "insufficient_scope")
 }
 
 // With Redis's memory lost, the service's own record answers; the gateway claims nothing.
@@ -96,47 +101,95 @@ func TestReplayFromTheService(t *testing.T) {
 	g := w.start(t)
 	key := w.identity.newKey()
 	edits := []edit{bearer(key), header("Idempotency-Key", "one")}
-	first := g.send(t, "POST", customers, ada, edits...)
-	g.replayed(t, ada, edits...)
+	first := g.send(t, "POST", bookings, party, edits...)
+	g.replayed(t, party, edits...)
 	w.forget(t, key)
-	again := g.send(t, "POST", customers, ada, edits...)
+	again := g.send(t, "POST", bookings, party, edits...)
 	if _, made := w.service.calls(); made != 1 || again.body != first.body || again.Header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("%d made, %q", made, again.Header.Get("Idempotent-Replayed"))
 	}
 }
 
+// remembered waits for what is in Redis under the credential's one idempotency key.
+func (w *world) remembered(t *testing.T, key string) string {
+	t.Helper()
+	var value string
+	eventually(t, "the key is remembered", func() bool {
+		names := w.redis.Keys(t.Context(), "id:{"+w.identity.id(key)+"}*").Val()
+		if len(names) != 1 {
+			return false
+		}
+		value = w.redis.Get(t.Context(), names[0]).Val()
+		return true
+	})
+	return value
+}
+
+// An erased person must not live on in Redis: of an answer with personal data, or with a secret, only the
+// service that gave it is remembered there, so that the key still is refused to another one.
 func TestWhatIsNotCached(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	g := w.start(t)
+	w.service.set(func(f *fakeService) {
+		f.handle = func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Header.Get("Idempotency-Key") == "secret" {
+				w.Header().Set("X-Internal-Idem-Cache", "no")
+			}
+			return false
+		}
+	})
+	for _, c := range []struct{ key, path, body, other, otherBody, service string }{
+		{"personal", customers, ada, bookings, party, "customers"},
+		{"secret", bookings, party, customers, ada, "bookings"},
+	} {
+		credential := w.identity.newKey()
+		edits := []edit{bearer(credential), header("Idempotency-Key", c.key)}
+		first := g.send(t, "POST", c.path, c.body, edits...)
+		note, err := domain.Note(c.service)
+		if got := w.remembered(t, credential); err != nil || got != string(note) {
+			t.Errorf("%s: Redis holds %q", c.key, got)
+		}
+		before, _ := w.service.calls()
+		again := g.send(t, "POST", c.path, c.body, edits...)
+		if after, _ := w.service.calls(); after != before+1 || again.body != first.body || again.Header.Get("Idempotent-Replayed") != "true" {
+			t.Errorf("%s: %d calls, replayed %q", c.key, after-before, again.Header.Get("Idempotent-Replayed"))
+		}
+		want(t, g.send(t, "POST", c.other, c.otherBody, edits...), 422, "idempotency_mismatch")
+		w.service.set(func(f *fakeService) { clear(f.records) }) // erased
+		if fresh := g.send(t, "POST", c.path, c.body, edits...); fresh.Header.Get("Idempotent-Replayed") != "" || fresh.body == first.body {
+			t.Errorf("%s: lives on after its service forgot it", c.key)
+		}
+	}
+}
+
+func TestOnlyRecordedSuccessIsRemembered(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := w.start(t)
 	for name, answers := range map[string]func(http.ResponseWriter){
-		"an answer with a secret": func(w http.ResponseWriter) {
-			w.Header().Set("X-Internal-Idem-Expires", "99999999999")
-			w.Header().Set("X-Internal-Idem-Cache", "no")
-			w.Header().Set("Content-Type", "application/json")
-			w.Header().Set("Location", "/api/v1/customers/x")
-			w.WriteHeader(201)
-			_, _ = w.Write([]byte(customerBody("x")))
-		},
 		"an answer without a record": func(w http.ResponseWriter) {
-			w.Header().Set("Content-Type", "application/json")
-			w.Header().Set("Location", "/api/v1/customers/x")
+			w.Header().Set("Location", "/api/v1/bookings/x")
+			w.Header().Set("Etag", `"1"`)
 			w.WriteHeader(201)
-			_, _ = w.Write([]byte(customerBody("x")))
+			_, _ = w.Write([]byte(bookingBody("x")))
 		},
 		"an error": func(w http.ResponseWriter) {
 			w.Header().Set("X-Internal-Idem-Expires", "99999999999")
-			w.WriteHeader(500)
+			httpx.WriteError(w, w.Header().Get("X-Request-Id"), apperr.ErrUnavailable)
 		},
 	} {
 		key := w.identity.newKey()
 		w.service.set(func(f *fakeService) {
-			f.handle = func(w http.ResponseWriter, _ *http.Request) bool { answers(w); return true }
+			f.handle = func(w http.ResponseWriter, r *http.Request) bool {
+				w.Header().Set("Content-Type", "application/json")
+				w.Header().Set("X-Request-Id", r.Header.Get("X-Request-Id"))
+				answers(w)
+				return true
+			}
 		})
 		for range 5 {
-			if _, err := g.try("POST", customers, ada, bearer(key), header("Idempotency-Key", "one")); err != nil {
-				t.Fatal(err)
-			}
+			g.send(t, "POST", bookings, party, bearer(key), header("Idempotency-Key", "one"))
 		}
 		if keys := w.redis.Keys(t.Context(), "id:{"+w.identity.id(key)+"}*").Val(); len(keys) != 0 {
 			t.Errorf("%s is cached", name)

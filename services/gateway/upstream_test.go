@@ -22,8 +22,7 @@ func TestWhatReachesTheService(t *testing.T) {
 	a := g.send(t, "PATCH", strings.TrimPrefix(oneCu, "/api"), ada, bearer(key),
 		header("X-Caller", "gateway.k1.forged"), header("X-Internal-Idem-Cache", "no"), header("x-internal-tenant", "t"),
 		header("Connection", "X-Caller"), header("Cookie", "a=b"), header("X-Request-Id", "mine"),
-		header("If-Match", `"3"`), header("Idempotency-Key", "k"), header("X-Forwarded-For", "6.6.6.6"),
-		header("Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"))
+		header("If-Match", `"3"`), header("Idempotency-Key", "k"), header("X-Forwarded-For", "6.6.6.6"))
 	want(t, a, 200, "")
 	r, who := w.service.last, w.service.caller
 	if r.URL.Path != oneCu || w.service.lastBody != ada {
@@ -39,7 +38,7 @@ func TestWhatReachesTheService(t *testing.T) {
 		}
 		got.Del(name)
 	}
-	if !strings.HasPrefix(got.Get("Traceparent"), "00-0af7651916cd43dd8448eb211c80319c-") {
+	if tp := got.Get("Traceparent"); len(tp) != 55 || !strings.HasPrefix(tp, "00-") {
 		t.Errorf("traceparent %q", got.Get("Traceparent"))
 	}
 	got.Del("Traceparent")
@@ -65,13 +64,13 @@ func TestPathsAreNotRewritten(t *testing.T) {
 	g := w.start(t)
 	key := w.identity.newKey()
 	for _, path := range []string{customers + "/..", customers + "/%2e%2e", customers + "/a%2Fb", customers + "/cu_1;x", customers + "/%00", customers + "/caf%C3%A9"} {
-		a, err := g.try("GET", path, "", bearer(key))
+		a, err := g.try(t, "GET", path, "", bearer(key))
 		if err != nil || a.StatusCode != 200 || w.service.last.URL.EscapedPath() != path {
 			t.Errorf("%s: %v, reached the service as %s", path, err, w.service.last.URL.EscapedPath())
 		}
 	}
 	q := oneCu + "?limit=1&a=%zz&b=;c&d=%20+%2B&metadata[k]=v"
-	if _, err := g.try("GET", q, "", bearer(key)); err != nil || w.service.last.URL.RawQuery != strings.SplitN(q, "?", 2)[1] {
+	if _, err := g.try(t, "GET", q, "", bearer(key)); err != nil || w.service.last.URL.RawQuery != strings.SplitN(q, "?", 2)[1] {
 		t.Errorf("%v, query %q", err, w.service.last.URL.RawQuery)
 	}
 }

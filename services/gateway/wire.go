@@ -29,11 +29,11 @@ func wire(rt *service.Runtime, cfg Config) error {
 		return err
 	}
 	if !door.Docs.Redoc {
-		rt.Log.Info("/docs is a plain page: redoc's bundle was not embedded; make docs needs Node")
+		rt.Log.Info("/docs is a plain page: the build found no Node to embed redoc with")
 	}
 	rt.OnStop("redis", func(context.Context) error { return redis.Close() })
 	rt.Go("redis", redis.Run)
-	rt.HTTP(rt.Common.HTTPAddr, door)
+	rt.PublicHTTP(rt.Common.HTTPAddr, door)
 	return nil
 }
 
@@ -43,7 +43,7 @@ func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Door, 
 	if err != nil {
 		return nil, nil, err //nolint:wrapcheck // says what it is
 	}
-	pages, err := docs.New(proto.OpenAPI, c)
+	pages, err := docs.New(proto.OpenAPI, c, docs.Embedded())
 	if err != nil {
 		return nil, nil, err //nolint:wrapcheck // says what it is
 	}

@@ -129,7 +129,7 @@ func (d *Door) operation(w http.ResponseWriter, r *http.Request, q *request) err
 	obs.AddCaller(ctx, q.caller(credential))
 	q.read(w, r)
 	look := ""
-	if q.refused == nil && credential.Allows(q.op.Scopes) == nil && !q.op.Secret {
+	if q.refused == nil && credential.Allows(q.op.Scopes) == nil {
 		look = q.key
 	}
 	verdict, err := d.Gate.Admit(ctx, credential, look)
@@ -157,7 +157,7 @@ func (d *Door) checks(q *request, v *app.Verdict) error {
 
 // answer replays what is known, or asks the service.
 func (d *Door) answer(w http.ResponseWriter, r *http.Request, q *request, v *app.Verdict) error {
-	known, err := d.Gate.Replay(v.Answer, q.fingerprint)
+	known, err := d.Gate.Replay(v.Answer, q.op.Service, q.fingerprint)
 	if q.key != "" {
 		d.Gate.Metrics.Replays.WithLabelValues(result(known, err)).Inc()
 	}
@@ -169,7 +169,7 @@ func (d *Door) answer(w http.ResponseWriter, r *http.Request, q *request, v *app
 		write(w, known)
 		return nil
 	}
-	a, err := d.Gate.Forward(r.Context(), q.op.Service, q.call(r, v.Credential), q.fingerprint, q.op.Secret)
+	a, err := d.Gate.Forward(r.Context(), q.op, q.call(r, v.Credential), q.fingerprint)
 	if err != nil {
 		return err //nolint:wrapcheck // the answer
 	}

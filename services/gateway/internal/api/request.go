@@ -22,6 +22,9 @@ import (
 const (
 	maxBody = 1 << 20
 	maxKey  = 255
+	// eager is the longest body that gets its memory before it arrives: longer ones get theirs as they come,
+	// so that a client who only declares them holds little.
+	eager = 16 << 10
 )
 
 // request is what the door has found out about one request.
@@ -37,13 +40,16 @@ type request struct {
 }
 
 // read takes the body and the key of a write and notes the first verdict against them. A body that is
-// declared too long is not read; that of a GET or DELETE means nothing.
+// declared too long is not read, nor is that of a DELETE or GET, which means nothing.
 func (q *request) read(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodPost && r.Method != http.MethodPatch {
+	if r.Method == http.MethodGet {
 		return
 	}
 	if r.ContentLength > maxBody {
 		q.refused = domain.ErrTooLarge
+		return
+	}
+	if r.Method == http.MethodDelete {
 		return
 	}
 	if q.refused = q.readBody(w, r); q.refused != nil {
@@ -61,7 +67,7 @@ func (q *request) readBody(w http.ResponseWriter, r *http.Request) error {
 	if r.ContentLength == 0 {
 		return nil
 	}
-	if r.ContentLength > 0 {
+	if r.ContentLength > 0 && r.ContentLength <= eager {
 		q.body = make([]byte, r.ContentLength)
 		_, err := io.ReadFull(r.Body, q.body)
 		return unread(err)

@@ -5,15 +5,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/maypok86/otter/v2"
-
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
 // Counters are sliding windows of this process only, one per name. For a credential they follow what Redis
 // answers, so that when Redis goes away counting goes on from there, not from zero.
 type Counters struct {
-	windows *otter.Cache[string, *counter]
+	windows cache[string, *counter]
 	skew    atomic.Int64 // Redis's clock less ours, microseconds
 }
 
@@ -24,17 +22,14 @@ type counter struct {
 
 // NewCounters keeps the size windows that are used most.
 func NewCounters(size int) *Counters {
-	return &Counters{windows: otter.Must(&otter.Options[string, *counter]{
-		MaximumSize: size, ExpiryCalculator: otter.ExpiryAccessing[string, *counter](2 * time.Minute),
-	})}
+	return &Counters{windows: newCache[string, *counter](size, 2*time.Minute, sinceUse)}
 }
 
 func (c *Counters) of(name string) *counter {
-	if w, ok := c.windows.GetIfPresent(name); ok {
+	if w, ok := c.windows.get(name); ok {
 		return w
 	}
-	w, _ := c.windows.ComputeIfAbsent(name, func() (*counter, bool) { return &counter{}, false })
-	return w
+	return c.windows.add(name, &counter{})
 }
 
 func (c *Counters) now() int64 { return time.Now().UnixMicro() + c.skew.Load() }
@@ -64,7 +59,7 @@ func (c *Counters) Take(name string, l domain.Limit) (domain.Rate, bool) {
 
 // Peek reads without counting.
 func (c *Counters) Peek(name string, l domain.Limit) domain.Rate {
-	w, ok := c.windows.GetIfPresent(name)
+	w, ok := c.windows.get(name)
 	if !ok {
 		return domain.Rate{Limit: l.Max, Remaining: l.Max}
 	}

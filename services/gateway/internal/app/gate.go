@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/obs"
 
 	"holdfast.dev/services/gateway/internal/domain"
@@ -96,32 +97,44 @@ func (g *Gate) alone(ctx context.Context, c *Credential, cause error) (Verdict, 
 	return Verdict{Credential: c, Rate: rate, Passed: passed}, nil
 }
 
-// Replay reads a finished answer: ErrMismatch when it answered another request, nil when it is none.
-func (g *Gate) Replay(raw []byte, fingerprint [32]byte) (*domain.Answer, error) {
+// Replay reads what is cached of a request's key: ErrMismatch when another request was answered, nil when
+// only the service can tell.
+func (g *Gate) Replay(raw []byte, service string, fingerprint [32]byte) (*domain.Answer, error) {
 	if raw == nil {
 		return nil, nil
 	}
-	a, same, err := domain.DecodeAnswer(raw, fingerprint)
+	known, err := domain.Decode(raw, fingerprint)
 	switch {
-	case err != nil:
+	case err != nil || known.Service == service:
 		return nil, nil //nolint:nilerr // the service knows better than a broken cache
-	case !same:
+	case !known.Same:
 		return nil, apperr.ErrMismatch
 	default:
-		return &a, nil
+		return &known.Answer, nil
 	}
 }
 
-// Forward sends a call to service, and caches the answer to a write with a key where that is allowed.
-func (g *Gate) Forward(ctx context.Context, service string, call *domain.Call, fingerprint [32]byte, secret bool) (domain.Answer, error) {
+// Forward sends a call to the service of op, and caches the answer to a write with a key: whole where that
+// is allowed, else only that there is one.
+func (g *Gate) Forward(ctx context.Context, op *contract.Operation, call *domain.Call, fingerprint [32]byte) (domain.Answer, error) {
 	start := time.Now()
-	a, err := g.Upstreams[service].Do(ctx, call)
+	a, err := g.Upstreams[op.Service].Do(ctx, call)
 	obs.Since(ctx, "upstream_ms", start)
 	if err != nil {
 		return a, err //nolint:wrapcheck // an apperr of ours
 	}
-	if call.Key != "" && a.Status/100 == 2 && !secret {
-		g.Redis.Keep(call.Caller.Credential, call.Key, fingerprint, &a)
+	if call.Key == "" || a.Status/100 != 2 || a.KeepUntil.IsZero() {
+		return a, nil
 	}
+	var value []byte
+	if a.Private || !op.Cacheable() {
+		value, err = domain.Note(op.Service)
+	} else {
+		value, err = a.Encode(fingerprint)
+	}
+	if err != nil {
+		return a, err //nolint:wrapcheck // says what it is
+	}
+	g.Redis.Keep(call.Caller.Credential, call.Key, value, a.KeepUntil)
 	return a, nil
 }

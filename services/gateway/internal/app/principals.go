@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/maypok86/otter/v2"
 	"golang.org/x/sync/singleflight"
 
 	"holdfast.dev/libs/apikey"
@@ -29,8 +28,8 @@ type LookupFunc func(ctx context.Context, hash [32]byte) (domain.Principal, erro
 // Principals finds what a credential stands for, and remembers it for a while.
 type Principals struct {
 	lookup   LookupFunc
-	cache    *otter.Cache[[32]byte, *Credential]
-	unknown  *otter.Cache[[32]byte, struct{}]
+	cache    cache[[32]byte, *Credential]
+	unknown  cache[[32]byte, struct{}]
 	flights  singleflight.Group
 	guesses  *Counters
 	failures domain.Limit
@@ -51,12 +50,8 @@ const lookupTimeout = 3 * time.Second
 func NewPrincipals(lookup LookupFunc, opt PrincipalOptions, m *Metrics) *Principals {
 	return &Principals{
 		lookup: lookup, failures: opt.Failures, metrics: m, guesses: NewCounters(opt.Size),
-		cache: otter.Must(&otter.Options[[32]byte, *Credential]{
-			MaximumSize: opt.Size, ExpiryCalculator: otter.ExpiryWriting[[32]byte, *Credential](opt.Keep),
-		}),
-		unknown: otter.Must(&otter.Options[[32]byte, struct{}]{
-			MaximumSize: opt.Size, ExpiryCalculator: otter.ExpiryWriting[[32]byte, struct{}](opt.Keep),
-		}),
+		cache:   newCache[[32]byte, *Credential](opt.Size, opt.Keep, sinceWrite),
+		unknown: newCache[[32]byte, struct{}](opt.Size, opt.Keep, sinceWrite),
 	}
 }
 
@@ -64,11 +59,11 @@ func NewPrincipals(lookup LookupFunc, opt PrincipalOptions, m *Metrics) *Princip
 // ErrGuessing when address has asked for too many that nobody knows.
 func (p *Principals) Find(ctx context.Context, token, address string) (*Credential, error) {
 	hash := apikey.Hash(token)
-	if c, ok := p.cache.GetIfPresent(hash); ok {
+	if c, ok := p.cache.get(hash); ok {
 		p.metrics.Principals.WithLabelValues("hit").Inc()
 		return c.standing()
 	}
-	if _, ok := p.unknown.GetIfPresent(hash); ok {
+	if _, ok := p.unknown.get(hash); ok {
 		p.metrics.Principals.WithLabelValues("unknown").Inc()
 		return nil, domain.ErrInvalid
 	}
@@ -93,7 +88,7 @@ func (p *Principals) Reread(ctx context.Context, c *Credential, marker, state st
 func (p *Principals) Revoke(c *Credential) {
 	dead := *c
 	dead.Revoked = true
-	p.cache.Set(c.hash, &dead)
+	p.cache.set(c.hash, &dead)
 }
 
 func (p *Principals) age(c *Credential) time.Duration { return time.Since(c.loaded) }
@@ -114,14 +109,14 @@ func (p *Principals) load(ctx context.Context, hash [32]byte, marker, state stri
 		began := time.Now()
 		principal, err := p.lookup(ctx, hash)
 		if errors.Is(err, domain.ErrInvalid) {
-			p.cache.Invalidate(hash)
-			p.unknown.Set(hash, struct{}{})
+			p.cache.drop(hash)
+			p.unknown.set(hash, struct{}{})
 		}
 		if err != nil {
 			return nil, err
 		}
 		c := &Credential{Principal: principal, hash: hash, loaded: began, marker: marker, state: state}
-		p.cache.Set(hash, c)
+		p.cache.set(hash, c)
 		return c, nil
 	})
 	if err != nil {

@@ -21,11 +21,13 @@ type Answer struct {
 	RetryAfter      string
 	Replayed        bool
 	Body            []byte
-	KeepUntil       time.Time // end of the idempotency record; zero: must not be cached
+	KeepUntil       time.Time // end of the idempotency record; zero: there is none
+	Private         bool      // its service says that it must not be cached
 }
 
-// stored is the head of a cached answer; the body follows it byte for byte.
+// stored is the head of a cached answer; the body follows it byte for byte. A note has Service only.
 type stored struct {
+	Service      string `json:"n,omitempty"`
 	Status       int    `json:"s"`
 	ContentType  string `json:"t,omitempty"`
 	Location     string `json:"l,omitempty"`
@@ -35,38 +37,60 @@ type stored struct {
 
 const lengthSize = 4
 
+// Note is what may be cached of an answer with a secret or personal data: that its key was used, and with
+// which service. That service alone can tell whether the same request comes again, and what it answers.
+func Note(service string) ([]byte, error) {
+	return encode([32]byte{}, stored{Service: service}, nil)
+}
+
 // ErrStored says that a cached answer cannot be read; it counts as none.
 var ErrStored = errors.New("malformed cached answer")
 
 // Encode is the cached form of a finished answer: fingerprint, length of the head, head, body.
 func (a *Answer) Encode(fingerprint [32]byte) ([]byte, error) {
-	head, err := json.Marshal(stored{a.Status, a.ContentType, a.Location, a.ETag, a.CacheControl})
+	return encode(fingerprint, stored{
+		Status: a.Status, ContentType: a.ContentType, Location: a.Location, ETag: a.ETag, CacheControl: a.CacheControl,
+	}, a.Body)
+}
+
+func encode(fingerprint [32]byte, s stored, body []byte) ([]byte, error) {
+	head, err := json.Marshal(s)
 	if err != nil {
 		return nil, fmt.Errorf("encode answer: %w", err)
 	}
-	out := make([]byte, 0, len(fingerprint)+lengthSize+len(head)+len(a.Body))
+	out := make([]byte, 0, len(fingerprint)+lengthSize+len(head)+len(body))
 	out = append(out, fingerprint[:]...)
 	out = binary.BigEndian.AppendUint32(out, uint32(len(head))) //nolint:gosec // a few hundred bytes
-	return append(append(out, head...), a.Body...), nil
+	return append(append(out, head...), body...), nil
 }
 
-// DecodeAnswer reads what Encode wrote; same reports whether it answered a request of that fingerprint.
-func DecodeAnswer(raw []byte, fingerprint [32]byte) (a Answer, same bool, err error) {
+// Known is what is cached of a key.
+type Known struct {
+	Same    bool   // the cached answer is that of the same request
+	Service string // of a note: the service that has the answer
+	Answer  Answer
+}
+
+// Decode reads what Encode or Note wrote, for a request of that fingerprint.
+func Decode(raw []byte, fingerprint [32]byte) (Known, error) {
 	rest, found := cutLen(raw, len(fingerprint))
 	size, ok := cutLen(rest, lengthSize)
 	if !found || !ok {
-		return Answer{}, false, ErrStored
+		return Known{}, ErrStored
 	}
 	n := int(binary.BigEndian.Uint32(rest))
 	body, ok := cutLen(size, n)
 	var head stored
 	if !ok || json.Unmarshal(size[:n], &head) != nil {
-		return Answer{}, false, ErrStored
+		return Known{}, ErrStored
 	}
-	return Answer{
-		Status: head.Status, ContentType: head.ContentType, Location: head.Location, ETag: head.ETag,
-		CacheControl: head.CacheControl, Replayed: true, Body: body,
-	}, bytes.Equal(raw[:len(fingerprint)], fingerprint[:]), nil
+	return Known{
+		Same: bytes.Equal(raw[:len(fingerprint)], fingerprint[:]), Service: head.Service,
+		Answer: Answer{
+			Status: head.Status, ContentType: head.ContentType, Location: head.Location, ETag: head.ETag,
+			CacheControl: head.CacheControl, Replayed: true, Body: body,
+		},
+	}, nil
 }
 
 // cutLen returns what follows the first n bytes.

@@ -165,12 +165,12 @@ func read(res *fasthttp.Response) domain.Answer {
 		RetryAfter:      string(h.Peek("Retry-After")),
 		Replayed:        string(h.Peek("Idempotent-Replayed")) == "true",
 		Body:            res.SwapBody(nil),
+		Private:         string(h.Peek(httpx.HeaderIdemCache)) == "no",
 	}
 	if len(a.Body) > 0 {
 		a.ContentType = string(h.ContentType())
 	}
-	if expires, err := strconv.ParseInt(string(h.Peek(httpx.HeaderIdemExpires)), 10, 64); err == nil &&
-		string(h.Peek(httpx.HeaderIdemCache)) != "no" {
+	if expires, err := strconv.ParseInt(string(h.Peek(httpx.HeaderIdemExpires)), 10, 64); err == nil {
 		a.KeepUntil = time.Unix(expires, 0)
 	}
 	return a

@@ -115,22 +115,17 @@ type keep struct {
 	until time.Time
 }
 
-// maxKept bounds a cached answer; a longer one is replayed by its service.
+// maxKept bounds what is cached of one answer; a longer one is replayed by its service.
 const maxKept = 64 << 10
 
-// Keep caches the finished answer of a credential's Idempotency-Key until a.KeepUntil. It never waits: with
-// Redis away or the queue full the answer is not cached, and its service replays it.
-func (r *Redis) Keep(credential, key string, fingerprint [32]byte, a *domain.Answer) {
-	if len(a.Body) > maxKept || a.KeepUntil.IsZero() {
-		return
-	}
-	value, err := a.Encode(fingerprint)
-	if err != nil {
-		r.dropped()
+// Keep caches value, the finished answer of a credential's Idempotency-Key, until that time. It never waits:
+// with Redis away or the queue full the answer is not cached, and its service replays it.
+func (r *Redis) Keep(credential, key string, value []byte, until time.Time) {
+	if len(value) > maxKept {
 		return
 	}
 	select {
-	case r.keeps <- keep{key: answerKey(credential, key), value: value, until: a.KeepUntil}:
+	case r.keeps <- keep{key: answerKey(credential, key), value: value, until: until}:
 	default:
 		r.dropped()
 	}

@@ -99,7 +99,11 @@ func TestKeepsAnswersUntilTheirEnd(t *testing.T) {
 	r := open(t)
 	who, print := credential(), [32]byte{1, 2, 3}
 	a := domain.Answer{Status: 201, ContentType: "application/json", Location: "/l", ETag: `"1"`, Body: []byte("{ }"), KeepUntil: time.Now().Add(time.Hour)}
-	r.Keep(who, "k", print, &a)
+	value, err := a.Encode(print)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Keep(who, "k", value, a.KeepUntil)
 	var got Reply
 	for deadline := time.Now().Add(5 * time.Second); got.Answer == nil && time.Now().Before(deadline); {
 		var err error
@@ -107,14 +111,15 @@ func TestKeepsAnswersUntilTheirEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	back, same, err := domain.DecodeAnswer(got.Answer, print)
-	if err != nil || !same || string(back.Body) != "{ }" || back.Location != "/l" || back.ETag != `"1"` || back.Status != 201 {
-		t.Errorf("%+v, %v, %v", back, same, err)
+	known, err := domain.Decode(got.Answer, print)
+	back := known.Answer
+	if err != nil || !known.Same || string(back.Body) != "{ }" || back.Location != "/l" || back.ETag != `"1"` || back.Status != 201 {
+		t.Errorf("%+v, %v, %v", back, known.Same, err)
 	}
 	if ttl := r.client.TTL(t.Context(), answerKey(who, "k")).Val(); ttl < 59*time.Minute || ttl > time.Hour {
 		t.Errorf("lives %s", ttl)
 	}
-	if _, same, _ := domain.DecodeAnswer(got.Answer, [32]byte{}); same {
+	if other, _ := domain.Decode(got.Answer, [32]byte{}); other.Same {
 		t.Error("another fingerprint is the same")
 	}
 	if unasked, _ := r.Ask(Question{Credential: who, Limit: domain.Limit{Max: 1e6, Per: 1e6}}); unasked.Answer != nil {

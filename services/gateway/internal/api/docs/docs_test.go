@@ -1,0 +1,164 @@
+package docs
+
+import (
+	"encoding/json"
+	"io/fs"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/proto"
+)
+
+func pages(t *testing.T, doc []byte, assets fs.FS) *Pages {
+	t.Helper()
+	c, err := contract.Load(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := New(doc, c, assets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (p *Pages) get(t *testing.T, path, etag string) *httptest.ResponseRecorder {
+	t.Helper()
+	h, route := p.Find(path)
+	if h == nil || route != path {
+		t.Fatalf("nothing at %s (route %q)", path, route)
+	}
+	r, rec := httptest.NewRequest("GET", path, nil), httptest.NewRecorder()
+	r.Header.Set("If-None-Match", etag)
+	h.ServeHTTP(rec, r)
+	return rec
+}
+
+var script = []byte("/* a bundle */")
+
+func TestWithTheBundle(t *testing.T) {
+	t.Parallel()
+	p := pages(t, proto.OpenAPI, fstest.MapFS{bundle: {Data: script}})
+	html := p.get(t, "/docs", "").Body.String()
+	if !p.Redoc || !strings.Contains(html, `<redoc spec-url="/openapi.json" disable-telemetry="true">`) {
+		t.Errorf("redoc %v: %s", p.Redoc, html)
+	}
+	src := regexp.MustCompile(`<script type="module" src="([^"]+)">`).FindStringSubmatch(html)
+	if src == nil {
+		t.Fatalf("no script in %s", html)
+	}
+	got := p.get(t, src[1], "")
+	if got.Body.String() != string(script) || got.Header().Get("Content-Type") != "text/javascript; charset=utf-8" {
+		t.Errorf("%s: %q as %q", src[1], got.Body, got.Header().Get("Content-Type"))
+	}
+}
+
+func TestWithoutTheBundle(t *testing.T) {
+	t.Parallel()
+	p := pages(t, proto.OpenAPI, fstest.MapFS{})
+	if h, _ := p.Find("/docs/redoc.standalone.js"); p.Redoc || h != nil {
+		t.Error("a bundle that is not there is served")
+	}
+	html := p.get(t, "/docs", "").Body.String()
+	if strings.Contains(html, "<script") || strings.Contains(html, "<redoc") {
+		t.Error("the plain page needs a script")
+	}
+	c, err := contract.Load(proto.OpenAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, op := range c.Operations() {
+		for _, part := range append([]string{`href="#` + op.ID + `"`, `<h2 id="` + op.ID + `"><code>` + op.Method + " " + op.Path + `</code>`}, op.Scopes...) {
+			if !strings.Contains(html, part) {
+				t.Errorf("%s: no %s", op.ID, part)
+			}
+		}
+	}
+}
+
+const odd = `openapi: 3.1.0
+info: { title: "<b>T</b>", version: "1", summary: "a & b", description: "<script>alert(1)</script>" }
+paths:
+  /things/{id}:
+    post:
+      operationId: createThing
+      summary: The <i>thing</i>
+      description: Of <u>all</u>.
+      x-service: things
+      x-required-scopes: ["write:things"]
+      parameters:
+        - $ref: "#/components/parameters/Id"
+        - { name: limit, in: query, description: Rows., schema: { type: integer, minimum: 1, maximum: 100, default: 25 } }
+      requestBody:
+        required: true
+        content: { application/json: { schema: { $ref: "#/components/schemas/Thing" } } }
+      responses:
+        "201": { description: Made. }
+        "422": { $ref: "#/components/responses/Invalid" }
+components:
+  parameters:
+    Id: { name: id, in: path, required: true, schema: { type: string } }
+  responses:
+    Invalid: { description: Not as it must be. }
+  schemas:
+    Kind: { type: string, enum: [small, "<large>"] }
+    Thing:
+      type: object
+      required: [name]
+      properties:
+        kinds: { type: array, items: { $ref: "#/components/schemas/Kind" } }
+        due: { type: [string, "null"], format: date-time, description: When. }
+        name: { type: string, minLength: 1, maxLength: 9 }
+`
+
+// The rows are as a reader sees them; what the document says is text, never markup.
+func TestThePlainPageSaysWhatTheContractSays(t *testing.T) {
+	t.Parallel()
+	html := pages(t, []byte(odd), fstest.MapFS{}).get(t, "/docs", "").Body.String()
+	for _, raw := range []string{"<b>T", "<script", "<i>thing", "<u>", "<large>"} {
+		if strings.Contains(html, raw) {
+			t.Errorf("%s is not escaped", raw)
+		}
+	}
+	for _, want := range []string{
+		`<h1>&lt;b&gt;T&lt;/b&gt; 1</h1>`, `<p>a &amp; b</p>`, `<p>The &lt;i&gt;thing&lt;/i&gt;. Needs <code>write:things</code>.</p>`,
+		`<tr><td><code>id</code> (required)</td><td>path</td><td>string</td><td></td></tr>`,
+		`<tr><td><code>limit</code></td><td>query</td><td>integer ≥ 1 ≤ 100 default 25</td><td>Rows.</td></tr>`,
+		`<tr><td><code>name</code> (required)</td><td>string length ≥ 1 length ≤ 9</td><td></td></tr>`,
+		`<tr><td><code>due</code></td><td>string or null (date-time)</td><td>When.</td></tr>`,
+		`<tr><td><code>kinds</code></td><td>array of string one of small, &lt;large&gt;</td><td></td></tr>`,
+		`<tr><td>201</td><td>Made.</td></tr>`, `<tr><td>422</td><td>Not as it must be.</td></tr>`,
+	} {
+		if !strings.Contains(html, want) {
+			t.Errorf("no %s in\n%s", want, html)
+		}
+	}
+}
+
+func TestHeadersOfTheDocuments(t *testing.T) {
+	t.Parallel()
+	p := pages(t, proto.OpenAPI, fstest.MapFS{bundle: {Data: script}})
+	for path := range p.pages {
+		first := p.get(t, path, "")
+		h := first.Header()
+		if csp := h.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'self';") || strings.Contains(csp, "unsafe-eval") {
+			t.Errorf("%s: policy %q", path, csp)
+		}
+		if h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Content-Type") == "" {
+			t.Errorf("%s: %v", path, h)
+		}
+		if again := p.get(t, path, h.Get("ETag")); again.Code != 304 || again.Body.Len() != 0 {
+			t.Errorf("%s: %d to whoever has it", path, again.Code)
+		}
+	}
+	if p.get(t, "/openapi.yaml", "").Body.String() != string(proto.OpenAPI) || !json.Valid(p.get(t, "/openapi.json", "").Body.Bytes()) {
+		t.Error("the contract is not served as it is")
+	}
+	if h, _ := p.Find("/docs/"); h != nil {
+		t.Error("something at /docs/")
+	}
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/service"
+)
+
+// process runs the gateway as main does, with its server's own bounds, and returns its address. Tests that use
+// it change the environment and so cannot run beside others; they stand in this file.
+func (w *world) process(t *testing.T, env map[string]string) (address string) {
+	t.Helper()
+	t.Setenv("HTTP_ADDR", "127.0.0.1:0")
+	for name, value := range env {
+		t.Setenv(name, value)
+	}
+	started := make(chan *service.Runtime, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- service.Run(ctx, service.App{Name: "gateway", Serve: func(_ context.Context, rt *service.Runtime) error {
+			started <- rt
+			return wire(rt, w.cfg)
+		}}, []string{}, io.Discard)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	select {
+	case rt := <-started:
+		eventually(t, "the gateway listens", func() bool { return rt.Addr("127.0.0.1:0") != nil })
+		return rt.Addr("127.0.0.1:0").String()
+	case err := <-ended:
+		ended <- err
+		t.Fatal(err)
+		return ""
+	}
+}
+
+func dial(t *testing.T, address string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	return conn
+}
+
+// answered reads the answer to what was written to conn, and reports whether the connection ends after it.
+func answered(t *testing.T, conn net.Conn) (res *http.Response, body string, closed bool) {
+	t.Helper()
+	in := bufio.NewReader(conn)
+	res, err := http.ReadResponse(in, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err == nil {
+		_, err = in.ReadByte()
+	}
+	// A server that closes with bytes of ours unread resets the connection.
+	return res, string(b), errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
+}
+
+// A body that comes a byte at a time holds its connection until HTTP_READ_TIMEOUT, a header until
+// HTTP_READ_HEADER_TIMEOUT, however lively both are.
+func TestSlowClientsAreBounded(t *testing.T) { //nolint:paralleltest // see process
+	w := newWorld(t)
+	address := w.process(t, map[string]string{"HTTP_READ_TIMEOUT": "600ms", "HTTP_READ_HEADER_TIMEOUT": "300ms"})
+	start := time.Now()
+	trickle := func(conn net.Conn) {
+		for range 200 {
+			if _, err := conn.Write([]byte("x")); err != nil {
+				return
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	within := func(what string, from, to time.Duration) {
+		t.Helper()
+		if took := time.Since(start); took < from || took > to {
+			t.Errorf("%s ended after %s", what, took)
+		}
+	}
+	upload := dial(t, address)
+	_, _ = fmt.Fprintf(upload, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n",
+		customers, w.identity.newKey())
+	go trickle(upload)
+	header := dial(t, address)
+	_, _ = io.WriteString(header, "GET "+oneCu+" HTTP/1.1\r\nHost: x\r\nX-Long: ")
+	go trickle(header)
+
+	_, _ = io.Copy(io.Discard, header)
+	within("the header", 250*time.Millisecond, 2*time.Second)
+	res, body, closed := answered(t, upload)
+	within("the body", 500*time.Millisecond, 3*time.Second)
+	if res.StatusCode != 400 || !strings.Contains(body, `"malformed_json"`) || !closed {
+		t.Errorf("%d %s, closed %v", res.StatusCode, body, closed)
+	}
+	if handled, _ := w.service.calls(); handled != 0 {
+		t.Error("half a body reached the service")
+	}
+}
+
+// Over HTTP_MAX_HEADER_BYTES the server answers by itself, before there is a request that could have an id.
+func TestEnormousHeader(t *testing.T) { //nolint:paralleltest // see process
+	w := newWorld(t)
+	address := w.process(t, nil)
+	key := w.identity.newKey()
+	for _, c := range []struct {
+		name, target string
+		header       int
+		status       int
+	}{
+		{"a long one that fits", oneCu, 30 << 10, 200},
+		{"header", oneCu, 64 << 10, 431},
+		{"address", oneCu + "?x=" + strings.Repeat("x", 64<<10), 0, 431},
+	} {
+		conn := dial(t, address)
+		go func() { // the server stops reading in the midst of it
+			_, _ = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nX-Long: %s\r\nConnection: close\r\n\r\n",
+				c.target, key, strings.Repeat("x", c.header))
+		}()
+		if res, body, closed := answered(t, conn); res.StatusCode != c.status || !closed {
+			t.Errorf("%s: %d %.80s, closed %v", c.name, res.StatusCode, body, closed)
+		}
+	}
+}
+
+// Of many idle connections HTTP_MAX_CONNECTIONS are open at once; the others wait their turn, which comes
+// when those are idle for HTTP_IDLE_TIMEOUT, and so a new client is served in bounded time.
+func TestIdleConnectionsAreBounded(t *testing.T) { //nolint:paralleltest // see process
+	const limit, clients, idle = 1000, 3000, time.Second
+	w := newWorld(t)
+	address := w.process(t, map[string]string{
+		"HTTP_MAX_CONNECTIONS": fmt.Sprint(limit), "HTTP_IDLE_TIMEOUT": idle.String(), "HTTP_READ_HEADER_TIMEOUT": "1s",
+	})
+	var served atomic.Int64
+	start := time.Now()
+	for range clients { // each makes one request and then keeps its connection
+		conn := dial(t, address)
+		if _, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			if _, err := http.ReadResponse(bufio.NewReader(conn), nil); err == nil { //nolint:bodyclose // two bytes
+				served.Add(1)
+			}
+		}()
+	}
+	eventually(t, "the first ones are served", func() bool { return served.Load() >= limit })
+	if took := time.Since(start); took < idle && served.Load() != limit {
+		t.Errorf("%d connections were served within %s, the bound is %d", served.Load(), took, limit)
+	}
+	res, err := (&http.Client{Timeout: 15 * time.Second}).Get("http://" + address + oneCu)
+	if err != nil {
+		t.Fatalf("a new client: %v", err)
+	}
+	_ = res.Body.Close()
+	if took := time.Since(start); res.StatusCode != 401 || took < idle {
+		t.Errorf("a new client: %d after %s", res.StatusCode, took)
+	}
+}
+
+func TestAClientDoesNotSteerTraces(t *testing.T) { //nolint:paralleltest // see process
+	const theirs = "0af7651916cd43dd8448eb211c80319c"
+	w := newWorld(t)
+	g := &gateway{world: w, url: "http://" + w.process(t, nil)}
+	a := g.send(t, "GET", oneCu, "", bearer(w.identity.newKey()),
+		header("Traceparent", "00-"+theirs+"-b7ad6b7169203331-01"), header("Tracestate", "vendor=1"))
+	want(t, a, 200, "")
+	got := w.service.last.Header
+	if tp := got.Get("Traceparent"); len(tp) != 55 || strings.Contains(tp, theirs) || !strings.HasSuffix(tp, "-00") || got.Get("Tracestate") != "" {
+		t.Errorf("the service got %q, %q", tp, got.Get("Tracestate"))
+	}
+}
+
+// Go's own server would answer this one by itself.
+func TestOptionsOfTheWholeServer(t *testing.T) { //nolint:paralleltest // see process
+	w := newWorld(t)
+	conn := dial(t, w.process(t, nil))
+	_, _ = io.WriteString(conn, "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+	res, body, _ := answered(t, conn)
+	if id := res.Header.Get("X-Request-Id"); res.StatusCode != 404 || !strings.HasPrefix(id, "req_") || !strings.Contains(body, id) {
+		t.Errorf("%d %q %s", res.StatusCode, id, body)
+	}
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/proto"
+)
+
+// call sends a request to op that only what comes after the gateway could find fault with.
+func (g *gateway) call(t *testing.T, op *contract.Operation, query string, edits ...edit) *answer {
+	t.Helper()
+	body := ""
+	if op.HasBody {
+		body = "{}"
+	}
+	a, err := g.try(t, op.Method, "/api/v1"+strings.ReplaceAll(op.Path, "{id}", "x")+query, body, edits...)
+	if err != nil {
+		t.Error(op.ID, err)
+		return &answer{Response: &http.Response{Request: &http.Request{}}}
+	}
+	return a
+}
+
+// Each operation is refused in each way in which the gateway itself refuses, and each refusal is what the
+// contract declares: in the end no such answer is left that no test has seen.
+func TestEveryRefusalOfEveryOperation(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	open := w.start(t)
+	dead := w.start(t, func(c *Config) { c.BookingsURL, c.CustomersURL = "http://127.0.0.1:1", "http://127.0.0.1:1" })
+	slow := w.start(t, func(c *Config) { c.UpstreamTimeout = 500 * time.Millisecond })
+	w.service.set(func(f *fakeService) { f.delay = 3 * time.Second })
+	for _, g := range []*gateway{dead, slow} { // identity itself must go on telling whose key it is
+		g.door.Gate.Upstreams["identity"] = g.door.Gate.Upstreams["bookings"]
+	}
+	limited := w.start(t, func(c *Config) { c.RateLimit = 1 })
+	broken := w.start(t)
+	broken.door.Gate.Upstreams = nil
+	c, err := contract.Load(proto.OpenAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	huge := `"` + strings.Repeat("x", 1<<20) + `"`
+	declared := func(r *http.Request) {
+		r.Body, r.ContentLength = io.NopCloser(strings.NewReader(huge)), int64(len(huge))
+	}
+	spent := w.identity.newKey()
+	limited.send(t, "GET", oneCu, "", bearer(spent))
+	for _, op := range c.Operations() {
+		good := bearer(w.identity.newKey())
+		want(t, open.call(t, op, "?api_key=x", good), 400, "query_api_key_unsupported")
+		want(t, open.call(t, op, ""), 401, "missing_credential")
+		want(t, limited.call(t, op, "", bearer(spent)), 429, "rate_limited")
+		want(t, broken.call(t, op, "", good), 500, "internal_error")
+		if len(op.Scopes) > 0 {
+			want(t, open.call(t, op, "", bearer(w.identity.newKey("read:webhooks"))), 403, "insufficient_scope")
+		}
+		if slices.Contains(op.Statuses, 413) {
+			want(t, open.call(t, op, "", good, declared), 413, "request_too_large")
+		}
+		if op.HasBody {
+			want(t, open.call(t, op, "", good, header("Idempotency-Key", strings.Repeat("€", 256))), 422, "invalid_request")
+		}
+		want(t, dead.call(t, op, "", good), 503, "unavailable")
+	}
+	var wg sync.WaitGroup
+	for _, op := range c.Operations() {
+		key := w.identity.newKey()
+		wg.Go(func() { want(t, slow.call(t, op, "", bearer(key)), 504, "upstream_timeout") })
+	}
+	wg.Wait()
+	for _, left := range w.checker.Uncovered() {
+		id, status, _ := strings.Cut(left, " ")
+		ours := slices.Contains([]string{"400", "401", "413", "429", "500", "503", "504"}, status) ||
+			status == "403" && len(c.Operation(id).Scopes) > 0
+		if ours {
+			t.Errorf("%s is declared, and no test has seen it", left)
+		}
+	}
+	t.Logf("left to the services: %s", strings.Join(w.checker.Uncovered(), ", "))
+}
