@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 GO := go
 SERVICES := identity customers bookings gateway
-MODULES := libs proto $(addprefix services/,$(SERVICES)) services/local services/local/kafka
+MODULES := libs proto $(addprefix services/,$(SERVICES)) services/local services/local/kafka loadtest
 PACKAGES := $(foreach m,$(MODULES),holdfast.dev/$(m)/...)
 TOOLS := $(HOME)/.cache/holdfast/bin
 GOLANGCI := $(TOOLS)/golangci-lint-2.15.0
@@ -55,6 +55,9 @@ verify: gen ## fail when generated files or module files are stale
 tidy: ## tidy every module
 	@for m in $(MODULES); do (cd $$m && GOWORK=off $(GO) mod tidy) || exit 1; done
 
+bench: build ## measure beside nginx and pgbench, on a platform of its own (loadtest/README.md)
+	@$(GO) build -p 2 -o bin/loadtest ./loadtest && bin/loadtest
+
 fuzz: ## each fuzz target for FUZZTIME (30s)
 	@.ci/fuzz $(FUZZTIME) $(MODULES)
 
@@ -62,4 +65,4 @@ clean: ## stop, and delete the platform's data and what was built
 	@[ ! -x bin/local ] || bin/local clean
 	@rm -rf bin $(REDOC)
 
-.PHONY: help setup build up down test test-full lint gen verify tidy fuzz clean
+.PHONY: help setup build up down test test-full lint gen verify tidy bench fuzz clean

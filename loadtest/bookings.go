@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/ids"
+
+	"holdfast.dev/loadtest/internal/load"
+)
+
+// The days of the bookings that are made through the API, and of the one that is recorded: far apart, so that
+// neither the service's bookings nor pgbench's, which move the recorded one's day, meet the other's.
+var (
+	firstDay    = time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC)
+	recordedDay = time.Date(2090, 3, 1, 0, 0, 0, 0, time.UTC)
+)
+
+// units are booked in turn: requests that are under way at once never want the same one.
+const units = 64
+
+// shop is the tenant whose bookings are made and listed.
+type shop struct {
+	addr, key, live string // the gateway's address, and the keys of test and live mode
+	tenant          [16]byte
+	pack, customer  string
+	units           [units]string
+	admin           *pgx.Conn // in the bookings database, above row-level security
+	admins, app     string    // URLs of that database: the administrator's, and the service's own role's
+	bookings        string    // address of the bookings service
+}
+
+type (
+	unitPrefix    struct{}
+	bookingPrefix struct{}
+	servicePrefix struct{}
+)
+
+func (unitPrefix) Prefix() string    { return "un" }
+func (bookingPrefix) Prefix() string { return "bk" }
+func (servicePrefix) Prefix() string { return "srv" }
+
+// bookings measures the ways through gateway, service and database.
+func (b *bench) bookings(ctx context.Context) error {
+	s, err := b.openShop(ctx)
+	if err != nil {
+		return fmt.Errorf("preparing the catalogue: %w", err)
+	}
+	defer func() { _ = s.admin.Close(context.WithoutCancel(ctx)) }()
+	template, err := s.book(ctx, "template", recordedDay.AddDate(-1, 0, 0))
+	if err != nil {
+		return err
+	}
+	list, err := b.smallList(ctx, s, template)
+	if err != nil {
+		return fmt.Errorf("filling the small list: %w", err)
+	}
+	if b.wants("bookings") {
+		if err := b.read(ctx, s); err != nil {
+			return fmt.Errorf("GET /bookings/{id}: %w", err)
+		}
+		if err := b.create(ctx, s); err != nil {
+			return fmt.Errorf("POST /bookings: %w", err)
+		}
+	}
+	if b.wants("list") {
+		return b.largeList(ctx, s, list)
+	}
+	return nil
+}
+
+// openShop takes the seeded tenant's catalogue and adds the units.
+func (b *bench) openShop(ctx context.Context) (*shop, error) {
+	env := b.platform.Env
+	base, _, _ := strings.Cut(strings.TrimPrefix(env["BASE_URL"], "http://"), "/")
+	settings, err := b.platform.Settings("bookings")
+	if err != nil {
+		return nil, err
+	}
+	s := &shop{
+		addr: base, key: env["DEMO_TEST_KEY"], live: env["DEMO_LIVE_KEY"],
+		app: settings["DATABASE_URL"], bookings: settings["HTTP_ADDR"],
+	}
+	at := strings.LastIndexByte(s.app, '/')
+	s.admins = strings.Replace(env["POSTGRES_URL"], "/postgres?", s.app[at:strings.IndexByte(s.app+"?", '?')]+"?", 1)
+	if s.admin, err = pgx.Connect(ctx, s.admins); err != nil {
+		return nil, err
+	}
+	var me struct {
+		Tenant ids.Tenant `json:"tenant_id"`
+	}
+	if err := s.get(ctx, "/me", &me); err != nil {
+		return s, err
+	}
+	s.tenant = me.Tenant.UUID()
+	var made struct {
+		ID string `json:"id"`
+	}
+	if err := s.post(ctx, "/customers", "bench-customer", `{"first_name":"Bench","email":"bench@example.com"}`, &made); err != nil {
+		return s, err
+	}
+	s.customer = made.ID
+	return s, s.addUnits(ctx)
+}
+
+// addUnits finds the package that any unit of its service can be booked with, and gives the service units.
+func (s *shop) addUnits(ctx context.Context) error {
+	var packs struct {
+		Data []struct {
+			ID      string                `json:"id"`
+			Name    string                `json:"name"`
+			Service ids.ID[servicePrefix] `json:"service_id"`
+		} `json:"data"`
+	}
+	if err := s.get(ctx, "/packages?limit=100", &packs); err != nil {
+		return err
+	}
+	for _, p := range packs.Data {
+		if p.Name != "Half day" {
+			continue
+		}
+		s.pack = p.ID
+		for i := range s.units {
+			id := unitUUID(i)
+			s.units[i] = ids.FromUUID[unitPrefix](id).String()
+			_, err := s.admin.Exec(ctx, `
+				with u as (insert into units (tenant_id, livemode, id, name) values ($1, false, $2, $3) returning id)
+				insert into unit_services (tenant_id, livemode, unit_id, service_id) select $1, false, id, $4 from u`,
+				s.tenant, id, fmt.Sprintf("Bench %d", i), p.Service.UUID())
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return fmt.Errorf("the seed has no package %q", "Half day") //nolint:err113 // for the reader
+}
+
+// unitUUID is the i-th unit's id; unitSQL makes the same of a number in SQL.
+func unitUUID(i int) (u [16]byte) {
+	u[0], u[6], u[8], u[15] = 0xff, 0x70, 0x80, byte(i) //nolint:gosec // there are 64 units
+	return u
+}
+
+const unitSQL = `('ff000000-0000-7000-8000-' || lpad(to_hex((:u)::bigint), 12, '0'))::uuid`
+
+// wish is the body of a booking of the n-th unit and day.
+func (s *shop) wish(unit int, day time.Time) string {
+	return fmt.Sprintf(`{"customer_id":%q,"package_id":%q,"unit_id":%q,"event_date":%q,"event_start_time":"10:00",`+
+		`"event_type":"Team outing","guest_count":4,"notes":"Vegetarian lunch for two."}`,
+		s.customer, s.pack, s.units[unit], day.Format(time.DateOnly))
+}
+
+// book makes one booking of the first unit and returns its id.
+func (s *shop) book(ctx context.Context, key string, day time.Time) (string, error) {
+	var made struct {
+		ID string `json:"id"`
+	}
+	err := s.post(ctx, "/bookings", key, s.wish(0, day), &made)
+	return made.ID, err
+}
+
+func (s *shop) get(ctx context.Context, path string, out any) error {
+	return s.call(ctx, load.Request(http.MethodGet, "/api/v1"+path, s.headers(s.key, ""), ""), http.StatusOK, out)
+}
+
+func (s *shop) post(ctx context.Context, path, key, body string, out any) error {
+	return s.call(ctx, load.Request(http.MethodPost, "/api/v1"+path, s.headers(s.key, key), body), http.StatusCreated, out)
+}
+
+func (s *shop) call(ctx context.Context, request []byte, status int, out any) error {
+	body, err := load.Once(ctx, load.Target{Addr: s.addr, Nth: func(int) []byte { return request }, Status: status})
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(body, out)
+}
+
+func (s *shop) headers(credential, idempotency string) []string {
+	headers := []string{"Authorization: Bearer " + credential}
+	if idempotency != "" {
+		headers = append(headers, "Idempotency-Key: "+idempotency)
+	}
+	return headers
+}

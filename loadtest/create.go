@@ -1,0 +1,243 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"holdfast.dev/libs/ids"
+
+	"holdfast.dev/loadtest/internal/load"
+	"holdfast.dev/loadtest/internal/report"
+	"holdfast.dev/loadtest/internal/sqlbench"
+)
+
+// read compares GET /bookings/{id} with the same SQL in pgbench, both over the small list's rows.
+func (b *bench) read(ctx context.Context, s *shop) error {
+	pgbench, err := sqlbench.Find()
+	if err != nil {
+		return err
+	}
+	nth := func(n int) []byte {
+		id := ids.FromUUID[bookingPrefix](rowUUID(n%smallList + 1)).String()
+		return load.Request(http.MethodGet, "/api/v1/bookings/"+id, s.headers(s.live, ""), "")
+	}
+	target := load.Target{Addr: s.addr, Nth: nth, Status: http.StatusOK}
+	if _, err := load.Closed(ctx, target, connections, warmUp); err != nil { // also fills the caches of statements
+		return err
+	}
+	one := target
+	one.Nth = func(int) []byte { return nth(0) }
+	statements, trips, err := b.record(ctx, s, "/bookings/{id}", func() error {
+		_, err := load.Once(ctx, one)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	vary := sqlbench.Vary{
+		Setup:  []string{fmt.Sprintf("\\set r random(1, %d)", smallList)},
+		Values: map[string]string{uuidText(rowUUID(1)): rowSQL},
+	}
+	script, err := b.script("get", statements, vary, trips)
+	if err != nil {
+		return err
+	}
+	redis, err := redisCalls(ctx, b.platform.Env["REDIS_URL"])
+	if err != nil {
+		return err
+	}
+	ours, same := &served{name: "GET /bookings/{id}", target: target}, &replayed{script: script}
+	if err := turns(b.serve(ctx, ours), b.replay(ctx, pgbench, s.app, same)); err != nil {
+		return err
+	}
+	after, err := redisCalls(ctx, b.platform.Env["REDIS_URL"])
+	if err != nil {
+		return err
+	}
+	b.table.Add(rateRow("`GET /bookings/{id}` through gateway and service", ours.Rate(), same.Rate(), 0))
+	b.noteCosts(ours, same)
+	scripts := report.Ratio(float64(after-redis), float64(ours.Requests))
+	b.table.Add(tripRow("Redis", scripts))
+	b.table.Add(tripRow("PostgreSQL", float64(trips)))
+	return nil
+}
+
+func tripRow(where string, n float64) report.Row {
+	return report.Row{
+		Figure: "`GET /bookings/{id}`: round trips to " + where, Ours: fmt.Sprintf("%.2f", n),
+		Aim: report.Aim{Text: "≤ 1", Value: n, AtMost: 1.005}, Show: "bookings",
+	}
+}
+
+func rateRow(figure string, ours, bare, least float64) report.Row {
+	ratio := report.Ratio(ours, bare)
+	r := report.Row{
+		Figure: figure, Ours: fmt.Sprintf("%.0f/s", ours), Beside: fmt.Sprintf("pgbench: %.0f/s", bare),
+		Ratio: ratio, Show: "bookings",
+	}
+	if least > 0 {
+		r.Aim = report.Aim{Text: fmt.Sprintf("≥ %.0f %%", 100*least), Value: ratio, Least: least}
+	}
+	return r
+}
+
+// create compares POST /bookings with the same transaction in pgbench: each books another unit or day, with
+// price, deposit, customer, claim, idempotency record, stored answer and event.
+func (b *bench) create(ctx context.Context, s *shop) error {
+	pgbench, err := sqlbench.Find()
+	if err != nil {
+		return err
+	}
+	target := load.Target{
+		Addr: s.addr, Status: http.StatusCreated,
+		Nth: func(n int) []byte {
+			headers := s.headers(s.key, fmt.Sprintf("bench-%d", n))
+			return load.Request(http.MethodPost, "/api/v1/bookings", headers, wishOf(s, n))
+		},
+	}
+	warm := target
+	warm.Nth = func(n int) []byte { return target.Nth(n + 1<<20) }
+	if _, err := load.Closed(ctx, warm, connections, warmUp); err != nil {
+		return err
+	}
+	bare, published, err := b.createScripts(ctx, s)
+	if err != nil {
+		return err
+	}
+	ours := &served{name: "POST /bookings", target: target}
+	kept, sent := &replayed{script: bare}, &replayed{script: published, base: 1_000_000}
+	err = turns(b.serve(ctx, ours), b.replay(ctx, pgbench, s.app, kept), b.replay(ctx, pgbench, s.app, sent))
+	if err != nil {
+		return err
+	}
+	b.table.Add(rateRow("`POST /bookings` with Idempotency-Key, through gateway and service", ours.Rate(), kept.Rate(), 0.6))
+	b.table.Add(rateRow("the same, while pgbench's events are published to Kafka too", ours.Rate(), sent.Rate(), 0))
+	b.noteCosts(ours, kept)
+	return nil
+}
+
+// wishOf asks for the n-th slot: all units of a day in turn, then those of the next.
+func wishOf(s *shop, n int) string { return s.wish(n%units, firstDay.AddDate(0, 0, n/units)) }
+
+// unpublished is an outbox partition that no relay looks at.
+const unpublished = "1000"
+
+// createScripts records one POST and makes two scripts of it: one whose events stay in the outbox, and one
+// whose events the service's relay publishes while pgbench runs.
+func (b *bench) createScripts(ctx context.Context, s *shop) (bare, published string, err error) {
+	const key = "bench-recorded"
+	for try := 0; ; try++ {
+		day, one := recordedDay.AddDate(0, 0, -1-try), fmt.Sprintf("%s-%d", key, try)
+		var id string
+		statements, trips, err := b.record(ctx, s, "/bookings", func() error {
+			var err error
+			id, err = s.book(ctx, one, day)
+			return err
+		})
+		if err != nil {
+			return "", "", err
+		}
+		if takesNumbers(statements) && try < 4 {
+			continue // one request in sixteen reserves numbers for the next ones besides
+		}
+		vary, err := s.varyCreate(ctx, id, one)
+		if err != nil {
+			return "", "", err
+		}
+		if bare, err = b.script("post", statements, vary(unpublished), trips); err != nil {
+			return "", "", err
+		}
+		published, err = b.script("post-published", statements, vary("(:n)::int % 8"), trips)
+		return bare, published, err
+	}
+}
+
+func takesNumbers(statements []sqlbench.Statement) bool {
+	for _, s := range statements {
+		if strings.Contains(s.SQL, "booking_counters") {
+			return true
+		}
+	}
+	return false
+}
+
+// varyCreate says what of the recorded POST differs from one booking to the next: ids, number, key, unit and
+// day. hash is the outbox partition.
+func (s *shop) varyCreate(ctx context.Context, id, key string) (func(hash string) sqlbench.Vary, error) {
+	booking, err := ids.Parse[bookingPrefix](id)
+	if err != nil {
+		return nil, err
+	}
+	var number string
+	if err := s.admin.QueryRow(ctx, "select number from bookings where id = $1", booking.UUID()).Scan(&number); err != nil {
+		return nil, err
+	}
+	const fresh = `('ffffffff-%s-7000-8000-' || lpad(to_hex((:n)::bigint), 12, '0'))::uuid`
+	return func(hash string) sqlbench.Vary {
+		return sqlbench.Vary{
+			Setup: []string{fmt.Sprintf("\\set u :n %% %d", units), fmt.Sprintf("\\set d :n / %d", units)},
+			Values: map[string]string{
+				uuidText(booking.UUID()): fmt.Sprintf(fresh, "0001"),
+				uuidText(unitUUID(0)):    unitSQL,
+				id:                       `('bk_' || (:n)::bigint)`,
+				number:                   `('P-' || (:n)::bigint)`,
+				key:                      `('pgbench-' || (:n)::bigint)`,
+			},
+			Special: func(st sqlbench.Statement, i int) string {
+				text := st.Params[i-1].Text
+				outbox := strings.HasPrefix(st.SQL, "insert into outbox")
+				switch {
+				case outbox && i == 3:
+					return fmt.Sprintf(fresh, "0002")
+				case outbox && i == 6:
+					return hash
+				case strings.HasPrefix(text, "2090-") && len(text) == len("2090-01-01"):
+					return fmt.Sprintf("(date '%s' + (:d)::int)", text)
+				case strings.HasPrefix(text, "2090-"):
+					return fmt.Sprintf("(timestamptz E'%s' + (:d)::int * interval '1 day')", strings.ReplaceAll(text, ":", `\x3a`))
+				}
+				return ""
+			},
+		}
+	}, nil
+}
+
+var errTrips = errors.New("the recorded statements fall into another number of round trips than the service made; beginsTrip no longer knows its pipelines")
+
+// script writes a pgbench script beside the platform's data and checks its round trips.
+func (b *bench) script(name string, statements []sqlbench.Statement, v sqlbench.Vary, trips int) (string, error) {
+	text, n := sqlbench.Script(statements, v, beginsTrip)
+	path := filepath.Join(b.platform.Dir, name+".pgbench")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		return "", err
+	}
+	if b.Profile != "" {
+		if err := os.WriteFile(filepath.Join(b.Profile, name+".pgbench"), []byte(text), 0o600); err != nil {
+			return "", err
+		}
+	}
+	if n != trips {
+		return "", fmt.Errorf("%w: %d, not %d\n%s", errTrips, n, trips, text)
+	}
+	return path, nil
+}
+
+// beginsTrip tells the statements that the service waits before: PostgreSQL's log does not show which ones
+// travelled together. The number of trips is compared with what the service itself has counted.
+func beginsTrip(s sqlbench.Statement) bool {
+	sql := strings.TrimSpace(s.SQL)
+	switch {
+	case sql == "begin", sql == "commit", strings.HasPrefix(sql, "insert into outbox"),
+		strings.HasPrefix(sql, "update idempotency_keys"), strings.HasPrefix(sql, "with stamp"):
+		return true
+	case strings.HasPrefix(sql, "select") && strings.Contains(sql, "for no key update"):
+		return true
+	default:
+		return false
+	}
+}

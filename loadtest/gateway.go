@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	"holdfast.dev/loadtest/internal/load"
+	"holdfast.dev/loadtest/internal/report"
+	"holdfast.dev/loadtest/internal/stack"
+)
+
+// connections is how many requests are under way in the closed model.
+const connections = 16
+
+// rates of the open model, in requests per second.
+var rates = []int{250, 500, 1000}
+
+// door is one way to the fixed answer.
+type door struct {
+	name     string
+	target   load.Target
+	pid      int
+	profiles string // address of its pprof; empty: none
+}
+
+// doors are the same upstream reached directly, through nginx, and through a gateway with real identity and
+// Redis, with its log lines and without.
+type doors struct{ direct, nginx, gateway, quiet door }
+
+// gateway measures what the gateway adds to a request, in processor time and in latency.
+func (b *bench) gateway(ctx context.Context) error {
+	d, err := b.openDoors(ctx)
+	if err != nil {
+		return err
+	}
+	if b.wants("cpu") {
+		if err := b.processorTime(ctx, d); err != nil {
+			return err
+		}
+	}
+	if b.wants("latency") {
+		return b.latency(ctx, d)
+	}
+	return nil
+}
+
+func (b *bench) openDoors(ctx context.Context) (d doors, err error) {
+	nginx, err := stack.FindNginx(ctx, b.say)
+	if err != nil {
+		return d, err
+	}
+	upstream, err := b.startUpstream(ctx)
+	if err != nil {
+		return d, err
+	}
+	const path = "/api/v1/customers/cu_01m7zbmmn5exnr5ab2hvbd652e"
+	get := load.Request(http.MethodGet, path, []string{"Authorization: Bearer " + b.platform.Env["DEMO_TEST_KEY"]}, "")
+	to := func(addr string) load.Target {
+		return load.Target{Addr: addr, Nth: func(int) []byte { return get }, Status: http.StatusOK}
+	}
+	d.direct = door{name: "direct", target: to(upstream)}
+	proxy, addr, err := b.platform.Nginx(ctx, nginx, upstream)
+	if err != nil {
+		return d, err
+	}
+	d.nginx = door{name: "nginx", target: to(addr), pid: proxy.PID()}
+	for _, g := range []struct {
+		door        *door
+		name, level string
+	}{{&d.gateway, "gateway", "info"}, {&d.quiet, "gateway without log lines", "warn"}} {
+		p, addr, profiles, err := b.platform.Gateway(ctx, "gateway-"+g.level, map[string]string{
+			"CUSTOMERS_URL": "http://" + upstream, "LOG_LEVEL": g.level,
+		})
+		if err != nil {
+			return d, err
+		}
+		*g.door = door{name: g.name, target: to(addr), pid: p.PID(), profiles: profiles}
+	}
+	return d, nil
+}
+
+func (b *bench) startUpstream(ctx context.Context) (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	addr, err := stack.FreeAddr()
+	if err != nil {
+		return "", err
+	}
+	_, err = b.platform.Run(ctx, "upstream", "http://"+addr+"/", nil, self, upstreamCommand, addr)
+	return addr, err
+}
+
+// processorTime is the time that each door's process uses for one request, beside nginx's.
+func (b *bench) processorTime(ctx context.Context, d doors) error {
+	costs := make([]cost, 3)
+	var sides []func(int) error
+	for i, one := range []door{d.nginx, d.gateway, d.quiet} {
+		sides = append(sides, func(round int) error { return b.charge(ctx, one, round, &costs[i]) })
+	}
+	if err := turns(sides...); err != nil {
+		return err
+	}
+	nginx := costs[0].micros()
+	for i, figure := range []string{
+		"gateway: key check, shared limit, headers, signed caller; CPU per request",
+		"the same without its log lines (`LOG_LEVEL=warn`)",
+	} {
+		ours := costs[i+1].micros()
+		ratio := report.Ratio(ours, nginx)
+		r := report.Row{
+			Figure: figure, Ours: fmt.Sprintf("%.1f µs", ours), Beside: fmt.Sprintf("nginx, plain proxy: %.1f µs", nginx),
+			Ratio: ratio, Show: "cpu",
+		}
+		if i == 0 {
+			r.Aim = report.Aim{Text: "≤ 3 ×", Value: ratio, AtMost: 3}
+		}
+		b.table.Add(r)
+	}
+	return nil
+}
+
+// cost is the processor time of so many requests.
+type cost struct {
+	used     time.Duration
+	requests int
+}
+
+func (c cost) micros() float64 {
+	return report.Ratio(float64(c.used.Microseconds()), float64(c.requests))
+}
+
+// charge adds one turn of a door to its cost.
+func (b *bench) charge(ctx context.Context, one door, round int, sum *cost) error {
+	if _, err := load.Closed(ctx, one.target, connections, warmUp); err != nil {
+		return fmt.Errorf("%s: %w", one.name, err)
+	}
+	before, err := stack.CPU(one.pid)
+	if err != nil {
+		return err
+	}
+	done := b.profile(ctx, fmt.Sprintf("%s-%d", one.name, round), one.profiles)
+	s, err := load.Closed(ctx, one.target, connections, b.slice())
+	if err != nil {
+		return fmt.Errorf("%s: %w", one.name, err)
+	}
+	after, err := stack.CPU(one.pid)
+	if err != nil {
+		return err
+	}
+	done()
+	turn := cost{after - before, s.Requests}
+	b.say("%s: %.1f µs of CPU per request at %.0f req/s", one.name, turn.micros(), s.Rate())
+	sum.used, sum.requests = sum.used+turn.used, sum.requests+turn.requests
+	return nil
+}
+
+const warmUp = time.Second
+
+// latency is what nginx and the gateway add to the time of the direct call, at each rate.
+func (b *bench) latency(ctx context.Context, d doors) error {
+	for _, rate := range rates {
+		samples := make([]load.Sample, 3)
+		var sides []func(int) error
+		for i, one := range []door{d.direct, d.nginx, d.gateway} {
+			sides = append(sides, func(int) error {
+				s, err := b.wait(ctx, one, load.Schedule{Rate: rate})
+				samples[i] = load.Join(samples[i], s)
+				return err
+			})
+		}
+		if err := turns(sides...); err != nil {
+			return err
+		}
+		b.addLatency(rate, 50, time.Millisecond, samples)
+		b.addLatency(rate, 99, 3*time.Millisecond, samples)
+	}
+	return nil
+}
+
+// wait is one turn of a door.
+func (b *bench) wait(ctx context.Context, one door, at load.Schedule) (load.Sample, error) {
+	if _, err := load.Open(ctx, one.target, at, warmUp/2); err != nil {
+		return load.Sample{}, fmt.Errorf("%s: %w", one.name, err)
+	}
+	s, err := load.Open(ctx, one.target, at, b.slice())
+	if err != nil {
+		return s, fmt.Errorf("%s: %w", one.name, err)
+	}
+	b.say("%s at %d req/s: p50 %s, p99 %s", one.name, at.Rate, report.Millis(s.Percentile(50)), report.Millis(s.Percentile(99)))
+	return s, nil
+}
+
+// addLatency compares one percentile of direct, nginx and gateway; the aim holds at the highest rate. The
+// ratio is of the whole times: what nginx adds is close to nothing, and no divisor.
+func (b *bench) addLatency(rate int, percentile float64, aim time.Duration, samples []load.Sample) {
+	direct, nginx, ours := samples[0].Percentile(percentile), samples[1].Percentile(percentile), samples[2].Percentile(percentile)
+	r := report.Row{
+		Figure: fmt.Sprintf("gateway: p%.0f added at %d req/s", percentile, rate),
+		Ours:   fmt.Sprintf("%s (%s in all)", report.Millis(ours-direct), report.Millis(ours)),
+		Beside: fmt.Sprintf("nginx: %s (%s in all); direct: %s", report.Millis(nginx-direct), report.Millis(nginx), report.Millis(direct)),
+		Ratio:  report.Ratio(float64(ours), float64(nginx)), Show: "latency",
+	}
+	if rate == rates[len(rates)-1] {
+		r.Aim = report.Aim{Text: "< " + report.Millis(aim), Value: float64(ours - direct), AtMost: float64(aim)}
+	}
+	b.table.Add(r)
+}

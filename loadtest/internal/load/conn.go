@@ -1,0 +1,82 @@
+package load
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// Target is what is asked, and where.
+type Target struct {
+	Addr   string             // host:port
+	Nth    func(n int) []byte // the n-th request as it goes over the wire; called from several goroutines
+	Status int                // the status that each answer must have
+}
+
+// answerTimeout ends a run against something that hangs.
+const answerTimeout = 20 * time.Second
+
+// Request is one HTTP/1.1 request as it goes over the wire. An empty body is none.
+func Request(method, path string, headers []string, body string) []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: localhost\r\n", method, path)
+	for _, h := range headers {
+		b.WriteString(h + "\r\n")
+	}
+	if body != "" {
+		fmt.Fprintf(&b, "Content-Type: application/json\r\nContent-Length: %d\r\n", len(body))
+	}
+	b.WriteString("\r\n" + body)
+	return []byte(b.String())
+}
+
+// conn is one keep-alive connection with at most one request under way.
+type conn struct {
+	net.Conn
+	in     *bufio.Reader
+	answer fasthttp.Response
+	target *Target
+}
+
+func dial(ctx context.Context, t *Target) (*conn, error) {
+	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", t.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to %s: %w", t.Addr, err)
+	}
+	return &conn{Conn: c, in: bufio.NewReaderSize(c, 32<<10), target: t}, nil
+}
+
+// send makes the n-th request and reads its answer to the end.
+func (c *conn) send(n int) error {
+	if err := c.SetDeadline(time.Now().Add(answerTimeout)); err != nil {
+		return err
+	}
+	if _, err := c.Write(c.target.Nth(n)); err != nil {
+		return fmt.Errorf("request %d: %w", n, err)
+	}
+	if err := c.answer.Read(c.in); err != nil {
+		return fmt.Errorf("answer %d: %w", n, err)
+	}
+	if got := c.answer.StatusCode(); got != c.target.Status {
+		return fmt.Errorf("answer %d: status %d, want %d: %.300s", n, got, c.target.Status, c.answer.Body())
+	}
+	return nil
+}
+
+// Once sends one request on a connection of its own and returns the answer's body.
+func Once(ctx context.Context, t Target) ([]byte, error) {
+	c, err := dial(ctx, &t)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = c.Close() }()
+	if err := c.send(0); err != nil {
+		return nil, err
+	}
+	return append([]byte(nil), c.answer.Body()...), nil
+}

@@ -1,0 +1,147 @@
+package load
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func TestPercentileIsTheNearestRank(t *testing.T) {
+	t.Parallel()
+	ms := func(n ...int) (out []time.Duration) {
+		for _, v := range n {
+			out = append(out, time.Duration(v)*time.Millisecond)
+		}
+		return out
+	}
+	hundred := make([]int, 100)
+	for i := range hundred {
+		hundred[i] = 100 - i // unsorted on purpose
+	}
+	for _, c := range []struct {
+		times []time.Duration
+		p     float64
+		want  int
+	}{
+		{nil, 50, 0},
+		{ms(7), 0, 7},
+		{ms(7), 99, 7},
+		{ms(3, 1, 2), 50, 2},
+		{ms(4, 1, 3, 2), 50, 2},
+		{ms(hundred...), 50, 50},
+		{ms(hundred...), 99, 99},
+		{ms(hundred...), 99.1, 100},
+		{ms(hundred...), 100, 100},
+	} {
+		if got := newSample(c.times, time.Second).Percentile(c.p); got != time.Duration(c.want)*time.Millisecond {
+			t.Errorf("p%v of %d values is %v, want %d ms", c.p, len(c.times), got, c.want)
+		}
+	}
+	if got := newSample(ms(1, 1, 1), 2*time.Second).Rate(); got != 1.5 {
+		t.Errorf("rate %v, want 1.5", got)
+	}
+	both := Join(newSample(ms(9, 1), time.Second), newSample(ms(5, 3, 7, 2), 2*time.Second))
+	if both.Rate() != 2 || both.Requests != 6 || both.Percentile(50) != 3*time.Millisecond || both.Percentile(100) != 9*time.Millisecond {
+		t.Errorf("two runs as one: %+v", both)
+	}
+}
+
+func TestScheduleIsConstantAndDoesNotDrift(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		rate, n int
+		want    time.Duration
+	}{
+		{1000, 0, 0},
+		{1000, 1, time.Millisecond},
+		{250, 3, 12 * time.Millisecond},
+		{3, 3, time.Second}, // three thirds are a whole: no rounding piles up
+		{3, 3_000_000, 1_000_000 * time.Second},
+	} {
+		if got := (Schedule{c.rate}).At(c.n); got != c.want {
+			t.Errorf("request %d of %d/s is due at %v, want %v", c.n, c.rate, got, c.want)
+		}
+	}
+	if got := (Schedule{250}).Count(2500 * time.Millisecond); got != 625 {
+		t.Errorf("%d requests in 2.5 s, want 625", got)
+	}
+}
+
+// stalling answers at once, but its fifth answer takes 300 ms.
+func stalling(t *testing.T) Target {
+	t.Helper()
+	var seen atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		if seen.Add(1) == 5 {
+			time.Sleep(300 * time.Millisecond)
+		}
+	}))
+	t.Cleanup(s.Close)
+	get := Request(http.MethodGet, "/", nil, "")
+	return Target{Addr: strings.TrimPrefix(s.URL, "http://"), Nth: func(int) []byte { return get }, Status: http.StatusOK}
+}
+
+func TestOpenCountsAStallForAllThatWereDue(t *testing.T) {
+	t.Parallel()
+	s, err := open(t.Context(), stalling(t), Schedule{200}, 500*time.Millisecond, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Requests != 100 {
+		t.Errorf("%d requests, want 100", s.Requests)
+	}
+	// Some 60 were due during the stall; the 40th of 100 from the slow end waited 100 ms or so.
+	if p := s.Percentile(60); p < 50*time.Millisecond {
+		t.Errorf("p60 is %v: the requests that were due during the stall are not counted from their time", p)
+	}
+}
+
+func TestOpenGoesOnWhileAnAnswerIsLate(t *testing.T) {
+	t.Parallel()
+	s, err := open(t.Context(), stalling(t), Schedule{200}, 500*time.Millisecond, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := s.Percentile(50); p > 50*time.Millisecond {
+		t.Errorf("p50 is %v: one late answer held up the others", p)
+	}
+	if p := s.Percentile(100); p < 300*time.Millisecond {
+		t.Errorf("the slowest took %v, want 300 ms", p)
+	}
+}
+
+func TestClosedWaitsForEachAnswer(t *testing.T) {
+	t.Parallel()
+	s, err := Closed(t.Context(), stalling(t), 1, 400*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if late := s.Percentile(100); late < 300*time.Millisecond || s.Percentile(50) > 50*time.Millisecond {
+		t.Errorf("slowest %v, p50 %v", late, s.Percentile(50))
+	}
+}
+
+func TestAnUnwantedStatusEndsTheRun(t *testing.T) {
+	t.Parallel()
+	target := stalling(t)
+	target.Status = http.StatusCreated
+	_, err := Closed(t.Context(), target, 2, time.Minute)
+	if err == nil || !strings.Contains(err.Error(), "status 200, want 201") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := Open(t.Context(), target, Schedule{100}, 200*time.Millisecond); err == nil {
+		t.Error("the open model takes any status")
+	}
+}
+
+func TestRequestOnTheWire(t *testing.T) {
+	t.Parallel()
+	got := string(Request("POST", "/x", []string{"A: b"}, `{}`))
+	want := "POST /x HTTP/1.1\r\nHost: localhost\r\nA: b\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+	if got != want {
+		t.Errorf("got %q", got)
+	}
+}

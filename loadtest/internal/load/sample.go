@@ -1,0 +1,50 @@
+// Package load sends HTTP requests, as fast as they are answered or on a fixed schedule, and keeps the time
+// each one took.
+package load
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Sample is the outcome of one run.
+type Sample struct {
+	Requests int
+	Elapsed  time.Duration
+	times    []time.Duration // ascending
+}
+
+func newSample(times []time.Duration, elapsed time.Duration) Sample {
+	slices.Sort(times)
+	return Sample{Requests: len(times), Elapsed: elapsed, times: times}
+}
+
+// Join is the outcome of several runs as one.
+func Join(runs ...Sample) Sample {
+	var times []time.Duration
+	var elapsed time.Duration
+	for _, r := range runs {
+		times, elapsed = append(times, r.times...), elapsed+r.Elapsed
+	}
+	return newSample(times, elapsed)
+}
+
+// Rate is the requests answered per second.
+func (s Sample) Rate() float64 {
+	if s.Elapsed <= 0 {
+		return 0
+	}
+	return float64(s.Requests) / s.Elapsed.Seconds()
+}
+
+// Percentile is the time within which p percent of the requests were answered, by nearest rank: always one
+// that was measured. 0 without any.
+func (s Sample) Percentile(p float64) time.Duration {
+	n := len(s.times)
+	if n == 0 {
+		return 0
+	}
+	rank := int(math.Ceil(p / 100 * float64(n)))
+	return s.times[min(max(rank, 1), n)-1]
+}

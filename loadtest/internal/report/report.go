@@ -1,0 +1,103 @@
+// Package report holds the measured figures beside their yardsticks and aims, and prints them as markdown.
+package report
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+// Row is one figure.
+type Row struct {
+	Figure string
+	Ours   string // as it is shown, with its unit
+	Beside string // the yardstick of the same run
+	Ratio  float64
+	Aim    Aim
+	Show   string // the value of BENCH_ONLY that measures it
+}
+
+// Aim is a bound on the ratio, or on a value of the same unit as Value.
+type Aim struct {
+	Text   string // "≤ 3 ×"; empty: nothing is aimed at
+	Value  float64
+	AtMost float64 // 0: no such bound
+	Least  float64
+}
+
+// Verdict is "pass" or "miss", empty without an aim.
+func (a Aim) Verdict() string {
+	switch {
+	case a.Text == "":
+		return ""
+	case a.AtMost > 0 && a.Value > a.AtMost, a.Value < a.Least:
+		return "miss"
+	default:
+		return "pass"
+	}
+}
+
+// Ratio is a over b, 0 when there is nothing to compare with.
+func Ratio(a, b float64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return a / b
+}
+
+// Table is all figures of one run.
+type Table struct {
+	rows  []Row
+	notes []string
+}
+
+// Add appends a figure.
+func (t *Table) Add(r Row) { t.rows = append(t.rows, r) }
+
+// Note appends a line that stands below the table.
+func (t *Table) Note(format string, args ...any) {
+	t.notes = append(t.notes, fmt.Sprintf(format, args...))
+}
+
+// Print writes the table in markdown, then the notes.
+func (t *Table) Print(w io.Writer) {
+	fmt.Fprintln(w, "| figure | Holdfast | beside | ratio | aim | | command |")
+	fmt.Fprintln(w, "|---|---|---|---|---|---|---|")
+	for _, r := range t.rows {
+		ratio := ""
+		if r.Ratio > 0 {
+			ratio = fmt.Sprintf("%.2f", r.Ratio)
+		}
+		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | `BENCH_ONLY=%s make bench` |\n",
+			r.Figure, r.Ours, r.Beside, ratio, r.Aim.Text, strong(r.Aim.Verdict()), r.Show)
+	}
+	fmt.Fprintln(w)
+	for _, n := range t.notes {
+		fmt.Fprintln(w, "- "+n)
+	}
+}
+
+// Budgets writes only what has an aim: the paths of DESIGN, section 7.
+func (t *Table) Budgets(w io.Writer) {
+	fmt.Fprintln(w, "| budget | measured | aim | |\n|---|---|---|---|")
+	for _, r := range t.rows {
+		if r.Aim.Text == "" {
+			continue
+		}
+		measured := r.Ours
+		if r.Ratio > 0 {
+			measured = fmt.Sprintf("%.2f × (%s; %s)", r.Ratio, r.Ours, r.Beside)
+		}
+		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", r.Figure, measured, r.Aim.Text, strong(r.Aim.Verdict()))
+	}
+}
+
+func strong(verdict string) string {
+	if verdict == "miss" {
+		return "**miss**"
+	}
+	return verdict
+}
+
+// Millis shows a duration in milliseconds with two decimals.
+func Millis(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d.Microseconds())/1000) }

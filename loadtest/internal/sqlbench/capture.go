@@ -1,0 +1,105 @@
+// Package sqlbench turns the SQL that a service really sent into a pgbench script, and runs it: the yardstick
+// is always the service's own statements, in its own round trips.
+package sqlbench
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Statement is one statement as PostgreSQL logged it (log_statement = all).
+type Statement struct {
+	User   string
+	SQL    string
+	Params []Param
+}
+
+// Param is the value of $1, $2, …, in PostgreSQL's text form.
+type Param struct {
+	Text string
+	Null bool
+}
+
+var (
+	entry = regexp.MustCompile(`^\d{4}-\d\d-\d\d \S+ \S+ \[\d+\] (\S*)@\S* ([A-Z]+):  (.*)`)
+	// A statement of the simple protocol, or the execution of a prepared one.
+	logged = regexp.MustCompile(`(?s)^(?:statement|execute [^:]+): (.*)$`)
+	param  = regexp.MustCompile(`^\$\d+ = (NULL|')`)
+)
+
+var errLog = errors.New("the statement log cannot be read")
+
+// Parse reads a part of PostgreSQL's log, written with the prefix "%m [%p] %u@%d ", and returns the
+// statements of one user in order.
+func Parse(log, user string) ([]Statement, error) {
+	var all []Statement
+	for _, e := range entries(log) {
+		switch text := logged.FindStringSubmatch(e.text); {
+		case e.user != user:
+		case e.level == "LOG" && text != nil:
+			all = append(all, Statement{User: user, SQL: strings.TrimSpace(text[1])})
+		case e.level == "DETAIL" && strings.HasPrefix(strings.ToLower(e.text), "parameters: ") && len(all) > 0:
+			params, err := parseParams(e.text[len("parameters: "):])
+			if err != nil {
+				return nil, err
+			}
+			all[len(all)-1].Params = params
+		}
+	}
+	return all, nil
+}
+
+type logEntry struct{ user, level, text string }
+
+// entries joins the lines of each entry; all but its first begin with a tab.
+func entries(log string) []logEntry {
+	var all []logEntry
+	for line := range strings.SplitSeq(log, "\n") {
+		if found := entry.FindStringSubmatch(line); found != nil {
+			all = append(all, logEntry{found[1], found[2], found[3]})
+		} else if rest, ok := strings.CutPrefix(line, "\t"); ok && len(all) > 0 {
+			all[len(all)-1].text += "\n" + rest
+		}
+	}
+	return all
+}
+
+// parseParams reads "$1 = 'it”s', $2 = NULL".
+func parseParams(text string) ([]Param, error) {
+	var all []Param
+	for text != "" {
+		found := param.FindStringSubmatch(text)
+		if found == nil {
+			return nil, fmt.Errorf("%w: parameters %.60q", errLog, text)
+		}
+		text = text[len(found[0]):]
+		p := Param{Null: found[1] == "NULL"}
+		if !p.Null {
+			end := closing(text)
+			if end < 0 {
+				return nil, fmt.Errorf("%w: no end of %.60q", errLog, text)
+			}
+			p.Text = strings.ReplaceAll(text[:end], "''", "'")
+			text = text[end+1:]
+		}
+		all = append(all, p)
+		text = strings.TrimPrefix(text, ", ")
+	}
+	return all, nil
+}
+
+// closing is the place of the quote that ends a literal, past doubled ones; -1 without.
+func closing(text string) int {
+	for i := 0; i < len(text); i++ {
+		if text[i] != '\'' {
+			continue
+		}
+		if i+1 == len(text) || text[i+1] != '\'' {
+			return i
+		}
+		i++
+	}
+	return -1
+}

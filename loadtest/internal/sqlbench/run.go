@@ -1,0 +1,50 @@
+package sqlbench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+var tps = regexp.MustCompile(`(?m)^tps = ([0-9.]+) `)
+
+var errPgbench = errors.New("pgbench")
+
+// Find returns pgbench's path: beside the newest server, as Debian has it, or in PATH.
+func Find() (string, error) {
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/pgbench")
+	if len(found) > 0 {
+		return found[len(found)-1], nil
+	}
+	path, err := exec.LookPath("pgbench")
+	if err != nil {
+		return "", fmt.Errorf("%w is needed as the yardstick: install it (Debian: postgresql-contrib)", errPgbench)
+	}
+	return path, nil
+}
+
+// Run runs a script with Clients clients for d and returns the transactions per second. base keeps :n apart
+// from that of other runs: each client's :i starts there.
+func Run(ctx context.Context, pgbench, url, script string, d time.Duration, base int) (float64, error) {
+	cmd := exec.CommandContext(ctx, pgbench, "-n", "-M", "prepared", "-c", strconv.Itoa(Clients), "-j", "2", //nolint:gosec // our own script
+		"-T", strconv.Itoa(max(1, int(d.Seconds()))), "-D", "i="+strconv.Itoa(base), "-f", script, url)
+	cmd.Env = append(os.Environ(), "PGCONNECT_TIMEOUT=10")
+	out, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		return 0, ctx.Err()
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w\n%.2000s", errPgbench, err, out)
+	}
+	rate := tps.FindSubmatch(out)
+	if rate == nil {
+		return 0, fmt.Errorf("%w said no rate:\n%.2000s", errPgbench, out)
+	}
+	return strconv.ParseFloat(string(rate[1]), 64)
+}

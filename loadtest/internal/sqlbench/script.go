@@ -1,0 +1,97 @@
+package sqlbench
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Clients is how many connections pgbench runs a script on: :n counts over all of them.
+const Clients = 16
+
+// Vary says what of the recorded statements must differ from one transaction to the next. The expressions
+// may use pgbench's variables :n, which rises with the transactions of all clients, and those of Setup.
+type Vary struct {
+	Setup  []string          // pgbench commands at the head of the script
+	Values map[string]string // recorded value → SQL expression
+	// Special is asked before Values; "" leaves the parameter to them.
+	Special func(s Statement, index int) string
+}
+
+// Script renders the statements as a pgbench script. A statement that begins a new round trip, as first
+// tells, ends the pipeline of those before it.
+func Script(statements []Statement, v Vary, first func(s Statement) bool) (text string, trips int) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\\set i :i + 1\n\\set n :i * %d + :client_id\n", Clients)
+	for _, line := range v.Setup {
+		b.WriteString(line + "\n")
+	}
+	for start := 0; start < len(statements); {
+		end := start + 1
+		for end < len(statements) && !first(statements[end]) {
+			end++
+		}
+		trips++
+		trip := statements[start:end]
+		if len(trip) > 1 {
+			b.WriteString("\\startpipeline\n")
+		}
+		for _, s := range trip {
+			b.WriteString(v.render(s) + ";\n")
+		}
+		if len(trip) > 1 {
+			b.WriteString("\\endpipeline\n")
+		}
+		start = end
+	}
+	return b.String(), trips
+}
+
+var (
+	placeholder = regexp.MustCompile(`\$\d+`)
+	space       = regexp.MustCompile(`\s+`)
+)
+
+// render puts the values in the places of the parameters.
+func (v Vary) render(s Statement) string {
+	sql := space.ReplaceAllString(s.SQL, " ") // no statement of a service has a literal with white space
+	return placeholder.ReplaceAllStringFunc(sql, func(name string) string {
+		n, err := strconv.Atoi(name[1:])
+		if err != nil || n < 1 || n > len(s.Params) {
+			return name
+		}
+		p := s.Params[n-1]
+		if p.Null {
+			return "null"
+		}
+		if v.Special != nil {
+			if expr := v.Special(s, n); expr != "" {
+				return expr
+			}
+		}
+		if expr, ok := v.Values[p.Text]; ok {
+			return expr
+		}
+		return literal(p.Text)
+	})
+}
+
+// literal quotes a value; a colon before a letter would be a variable of pgbench's.
+func literal(text string) string {
+	quoted := strings.ReplaceAll(text, "'", "''")
+	if !strings.ContainsAny(quoted, ":\\") {
+		return "'" + quoted + "'"
+	}
+	var b strings.Builder
+	b.WriteString("E'")
+	for _, r := range quoted {
+		switch r {
+		case ':', '\\':
+			fmt.Fprintf(&b, `\x%02x`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String() + "'"
+}

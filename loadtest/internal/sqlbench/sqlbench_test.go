@@ -1,0 +1,87 @@
+package sqlbench
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+const sampleLog = `2026-11-21 16:00:00.000 UTC [10] app@db LOG:  execute stmtcache_1: select set_config('app.tenant_id', $1, true)
+2026-11-21 16:00:00.000 UTC [10] app@db DETAIL:  parameters: $1 = '0190-t'
+2026-11-21 16:00:00.001 UTC [11] worker@db LOG:  statement: begin
+2026-11-21 16:00:00.001 UTC [10] app@db LOG:  statement: begin
+2026-11-21 16:00:00.002 UTC [10] app@db LOG:  execute stmtcache_2: 
+	insert into t (id, name, note)
+	values ($1, $2, $3)
+2026-11-21 16:00:00.002 UTC [10] app@db DETAIL:  Parameters: $1 = 'a1', $2 = 'it''s, $9 = ''x''', $3 = NULL
+2026-11-21 16:00:00.003 UTC [10] app@db LOG:  statement: commit
+`
+
+func TestParseReadsOneUsersStatementsWithTheirValues(t *testing.T) {
+	t.Parallel()
+	got, err := Parse(sampleLog, "app")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sql []string
+	for _, s := range got {
+		sql = append(sql, s.SQL)
+	}
+	want := []string{"select set_config('app.tenant_id', $1, true)", "begin", "insert into t (id, name, note)\nvalues ($1, $2, $3)", "commit"}
+	if !slices.Equal(sql, want) {
+		t.Fatalf("statements %q", sql)
+	}
+	if want := []Param{{Text: "a1"}, {Text: "it's, $9 = 'x'"}, {Null: true}}; !slices.Equal(got[2].Params, want) {
+		t.Errorf("parameters %+v", got[2].Params)
+	}
+	if _, err := Parse(strings.ReplaceAll(sampleLog, "'a1'", "'a1"), "app"); err == nil {
+		t.Error("a literal without an end is taken")
+	}
+}
+
+func TestScriptKeepsRoundTripsAndVariesWhatMustVary(t *testing.T) {
+	t.Parallel()
+	statements, err := Parse(sampleLog, "app")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := func(s Statement) bool { return s.SQL == "begin" || s.SQL == "commit" }
+	got, trips := Script(statements, Vary{
+		Setup:  []string{`\set u :n % 64`},
+		Values: map[string]string{"a1": "to_hex(:n)"},
+		Special: func(s Statement, i int) string {
+			if strings.HasPrefix(s.SQL, "insert into t") && i == 2 {
+				return "'second'"
+			}
+			return ""
+		},
+	}, first)
+	want := `\set i :i + 1
+\set n :i * 16 + :client_id
+\set u :n % 64
+select set_config('app.tenant_id', '0190-t', true);
+\startpipeline
+begin;
+insert into t (id, name, note) values (to_hex(:n), 'second', null);
+\endpipeline
+commit;
+`
+	if got != want || trips != 3 {
+		t.Errorf("%d round trips:\n%s", trips, got)
+	}
+}
+
+func TestLiteralsAreNoVariablesOfPgbench(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"plain":    `'plain'`,
+		"it's":     `'it''s'`,
+		`{"a":b}`:  `E'{"a"\x3ab}'`,
+		`\x00ff`:   `E'\x5cx00ff'`,
+		"10:30:00": `E'10\x3a30\x3a00'`,
+	} {
+		if got := literal(in); got != want {
+			t.Errorf("%s becomes %s, want %s", in, got, want)
+		}
+	}
+}

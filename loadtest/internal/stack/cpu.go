@@ -1,0 +1,82 @@
+package stack
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// tick is the unit of /proc's processor times: USER_HZ, 100 per second on every Linux.
+const tick = 10 * time.Millisecond
+
+// CPU is the processor time, user and system, that a process and its children have used, ended ones included.
+func CPU(pid int) (time.Duration, error) {
+	t, err := read(pid)
+	if err != nil {
+		return 0, err
+	}
+	used := t.own + t.ended
+	children, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	if err != nil {
+		return 0, err
+	}
+	for _, file := range children {
+		text, err := os.ReadFile(file) //nolint:gosec // of /proc
+		if err != nil {
+			continue // a thread that has ended
+		}
+		for _, child := range strings.Fields(string(text)) {
+			id, err := strconv.Atoi(child)
+			if err != nil {
+				return 0, err
+			}
+			more, err := CPU(id)
+			if err != nil {
+				return 0, err
+			}
+			used += more
+		}
+	}
+	return used, nil
+}
+
+// Own is the processor time, user and system, that a process has used without its children.
+func Own(pid int) (time.Duration, error) {
+	t, err := read(pid)
+	return t.own, err
+}
+
+// times are of a process, and of its children that have ended.
+type times struct{ own, ended time.Duration }
+
+func read(pid int) (times, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return times{}, fmt.Errorf("processor time: %w", err)
+	}
+	return parseStat(string(text))
+}
+
+var errStat = errors.New("malformed /proc stat")
+
+// parseStat reads utime, stime, cutime and cstime, fields 14 to 17. The name, field 2, may hold spaces and
+// parentheses.
+func parseStat(text string) (times, error) {
+	end := strings.LastIndexByte(text, ')')
+	fields := strings.Fields(text[end+1:])
+	if end < 0 || len(fields) < 15 {
+		return times{}, errStat
+	}
+	var n [4]int64
+	for i := range n {
+		var err error
+		if n[i], err = strconv.ParseInt(fields[11+i], 10, 64); err != nil {
+			return times{}, errStat
+		}
+	}
+	return times{own: time.Duration(n[0]+n[1]) * tick, ended: time.Duration(n[2]+n[3]) * tick}, nil
+}

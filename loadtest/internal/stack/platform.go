@@ -1,0 +1,271 @@
+package stack
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Limit is the rate limit of the measured gateways: one that no run reaches.
+const Limit = "1000000000"
+
+const scratchPrefix = "holdfast-bench-"
+
+var programs = []string{"local", "local-kafka", "identity", "customers", "bookings", "gateway"}
+
+// Platform is a whole Holdfast with data of its own, started by bin/local out of a temporary checkout.
+type Platform struct {
+	Dir     string
+	Env     map[string]string // of .run/env
+	say     func(string, ...any)
+	local   *Process
+	others  []*Process
+	closers []io.Closer
+}
+
+// Start starts the platform of the checkout's bin/ and returns when it is healthy. Stop must be called also
+// after an error.
+func Start(ctx context.Context, checkout string, say func(string, ...any)) (*Platform, error) {
+	p := &Platform{say: say}
+	sweep() //nolint:contextcheck // what a killed run has left goes whatever becomes of this one
+	var err error
+	if p.Dir, err = os.MkdirTemp("", fmt.Sprintf("%s%d-", scratchPrefix, os.Getpid())); err != nil {
+		return p, err
+	}
+	if err := os.Chmod(p.Dir, 0o711); err != nil { //nolint:gosec // the servers' user runs a program in it
+		return p, err
+	}
+	bin := filepath.Join(p.Dir, "bin")
+	if err := os.Mkdir(bin, 0o755); err != nil { //nolint:gosec // the same
+		return p, err
+	}
+	for _, name := range programs {
+		if err := link(filepath.Join(checkout, "bin", name), filepath.Join(bin, name)); err != nil {
+			return p, fmt.Errorf("bin/%s: %w (run `make build`)", name, err)
+		}
+	}
+	log, err := p.Log("local")
+	if err != nil {
+		return p, err
+	}
+	shown := &progress{log: log, say: say}
+	p.local, err = start("bin/local up", inherited("LOCAL_LOGS=warn", "RATE_LIMIT_PER_MINUTE="+Limit),
+		shown, filepath.Join(bin, "local"), "up")
+	if err != nil {
+		return p, err
+	}
+	err = p.local.await(ctx, 3*time.Minute, func(context.Context) error {
+		var err error
+		p.Env, err = readEnv(filepath.Join(p.Dir, ".run", "env"))
+		return err
+	})
+	if err != nil {
+		err = fmt.Errorf("%w\n%s", err, tail(filepath.Join(p.Dir, "local.log")))
+	}
+	return p, err
+}
+
+// Stop ends every process and removes the data.
+func (p *Platform) Stop() {
+	for i := len(p.others) - 1; i >= 0; i-- {
+		p.others[i].Stop()
+	}
+	p.local.Stop()
+	for _, c := range p.closers {
+		_ = c.Close()
+	}
+	if p.Dir != "" {
+		discard(p.Dir)
+	}
+}
+
+// PID is the process id of one of the platform's processes.
+func (p *Platform) PID(name string) (int, error) {
+	text, err := os.ReadFile(filepath.Join(p.Dir, ".run", "pids", name)) //nolint:gosec // our own folder
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(strings.TrimSpace(string(text)))
+}
+
+// Settings are the variables that a service was started with.
+func (p *Platform) Settings(service string) (map[string]string, error) {
+	return readEnv(filepath.Join(p.Dir, ".run", "services", service+".env"))
+}
+
+// LogFile is the path of a platform process's log.
+func (p *Platform) LogFile(name string) string {
+	return filepath.Join(p.Dir, ".run", "logs", name+".log")
+}
+
+// Tool runs one of the platform's programs with arguments, connected by .run/env or by the service's own
+// settings, and returns what it printed.
+func (p *Platform) Tool(ctx context.Context, service string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, filepath.Join(p.Dir, "bin", service), args...) //nolint:gosec // our own program
+	settings, err := p.Settings(service)
+	if err != nil {
+		return nil, err
+	}
+	cmd.Env, cmd.Dir, cmd.Stderr = inherited(flat(settings)...), p.Dir, os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("bin/%s %s: %w", service, strings.Join(args, " "), err)
+	}
+	return out, nil
+}
+
+// Gateway starts one more gateway of the platform with some settings changed, its log lines written to a
+// file, and returns it with its address and that of its profiles.
+func (p *Platform) Gateway(ctx context.Context, name string, changed map[string]string) (g *Process, addr, profiles string, err error) {
+	settings, err := p.Settings("gateway")
+	if err != nil {
+		return nil, "", "", err
+	}
+	if addr, err = FreeAddr(); err != nil {
+		return nil, "", "", err
+	}
+	if profiles, err = FreeAddr(); err != nil {
+		return nil, "", "", err
+	}
+	settings["HTTP_ADDR"], settings["METRICS_ADDR"] = addr, profiles
+	settings["RATE_LIMIT_PER_MINUTE"], settings["PUBLIC_URL"] = Limit, "http://"+addr
+	for key, value := range changed {
+		settings[key] = value
+	}
+	g, err = p.Run(ctx, name, "http://"+addr+"/readyz", flat(settings), filepath.Join(p.Dir, "bin", "gateway"))
+	return g, addr, profiles, err
+}
+
+// Run starts a program that Stop ends, and returns when the address answers; its output goes to a file of
+// that name. extra is added to our environment.
+func (p *Platform) Run(ctx context.Context, name, ready string, extra []string, path string, args ...string) (*Process, error) {
+	log, err := p.Log(name)
+	if err != nil {
+		return nil, err
+	}
+	one, err := start(name, inherited(extra...), log, path, args...)
+	if err != nil {
+		return nil, err
+	}
+	p.others = append(p.others, one)
+	err = one.await(ctx, 20*time.Second, func(ctx context.Context) error { return answers(ctx, ready) })
+	if err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, tail(filepath.Join(p.Dir, name+".log")))
+	}
+	return one, nil
+}
+
+// Log opens a log file that Stop closes.
+func (p *Platform) Log(name string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(p.Dir, name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600) //nolint:gosec // in our own folder
+	if err == nil {
+		p.closers = append(p.closers, f)
+	}
+	return f, err
+}
+
+// FreeAddr is a loopback address that nobody listens on.
+func FreeAddr() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // returns at once
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}
+
+func answers(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	_ = res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", url, res.Status) //nolint:err113 // for the reader
+	}
+	return nil
+}
+
+// link makes the file appear at to: by a hard link, or a copy where the file system is another.
+func link(from, to string) error {
+	if os.Link(from, to) == nil {
+		return nil
+	}
+	in, err := os.Open(from) //nolint:gosec // a program of the checkout
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o755) //nolint:gosec // a program
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+// sweep ends and removes what killed runs have left.
+func sweep() {
+	folders, _ := filepath.Glob(filepath.Join(os.TempDir(), scratchPrefix+"*"))
+	for _, dir := range folders {
+		text, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), scratchPrefix), "-")
+		pid, err := strconv.Atoi(text)
+		if err == nil && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			discard(dir)
+		}
+	}
+}
+
+// discard lets bin/local end what still runs of a folder and remove its data, which as root lies elsewhere.
+func discard(dir string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	_ = exec.CommandContext(ctx, filepath.Join(dir, "bin", "local"), "clean").Run() //nolint:gosec // our own program
+	_ = os.RemoveAll(dir)
+}
+
+func flat(settings map[string]string) []string {
+	var out []string
+	for key, value := range settings {
+		out = append(out, key+"="+value)
+	}
+	return out
+}
+
+func readEnv(path string) (map[string]string, error) {
+	f, err := os.Open(path) //nolint:gosec // our own folder
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	vars := map[string]string{}
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		if key, value, ok := strings.Cut(lines.Text(), "="); ok {
+			vars[key] = value
+		}
+	}
+	return vars, lines.Err()
+}
+
+func tail(path string) string {
+	text, _ := os.ReadFile(path) //nolint:gosec // our own folder
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.Join(lines[max(0, len(lines)-5):], "\n")
+}

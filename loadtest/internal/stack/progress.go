@@ -1,0 +1,34 @@
+package stack
+
+import (
+	"bytes"
+	"io"
+	"regexp"
+	"strings"
+)
+
+// progress keeps everything that bin/local prints, and shows its lines of progress: the keys that it prints
+// besides belong to nobody's terminal here.
+type progress struct {
+	log  io.Writer
+	say  func(string, ...any)
+	rest []byte
+}
+
+var timed = regexp.MustCompile(`^ *\d+\.\ds  (.*)`)
+
+// Write implements io.Writer.
+func (p *progress) Write(b []byte) (int, error) {
+	p.rest = append(p.rest, b...)
+	for {
+		line, rest, whole := bytes.Cut(p.rest, []byte{'\n'})
+		if !whole {
+			break
+		}
+		if found := timed.FindSubmatch(line); found != nil {
+			p.say("  %s", strings.TrimSpace(string(found[1])))
+		}
+		p.rest = rest
+	}
+	return p.log.Write(b)
+}

@@ -1,0 +1,95 @@
+// Package stack starts what is measured: a whole platform of its own, further gateways, nginx and the
+// upstream; and tells how much processor time each process has used.
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Process is one running program in a process group of its own.
+type Process struct {
+	cmd  *exec.Cmd
+	name string
+	done chan struct{} // closed when it has ended
+}
+
+// spawner starts every child from one thread that lives as long as this process: the kernel's parent-death
+// signal is tied to the thread that forked.
+var spawner = sync.OnceValue(func() chan<- func() {
+	starts := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for start := range starts {
+			start()
+		}
+	}()
+	return starts
+})
+
+// start runs a program that is told to stop when we die. env is its whole environment.
+func start(name string, env []string, log io.Writer, path string, args ...string) (*Process, error) {
+	cmd := exec.Command(path, args...) //nolint:gosec,noctx // our own programs; stopped in order by Stop
+	cmd.Env, cmd.Stdout, cmd.Stderr = env, log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	started := make(chan error)
+	spawner() <- func() { started <- cmd.Start() }
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("starting %s: %w", name, err)
+	}
+	p := &Process{cmd: cmd, name: name, done: make(chan struct{})}
+	go func() {
+		_ = cmd.Wait()
+		close(p.done)
+	}()
+	return p, nil
+}
+
+// PID is the program's process id.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Stop asks the program to end, and kills its group after two minutes. A nil or ended process is no error.
+func (p *Process) Stop() {
+	if p == nil {
+		return
+	}
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.done:
+	case <-time.After(2 * time.Minute):
+		_ = syscall.Kill(-p.PID(), syscall.SIGKILL)
+		<-p.done
+	}
+}
+
+var errEnded = errors.New("ended")
+
+// await polls ready until it succeeds, the program ends or limit is over.
+func (p *Process) await(ctx context.Context, limit time.Duration, ready func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		err := ready(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-p.done:
+			return fmt.Errorf("%s: %w before it was ready", p.name, errEnded)
+		case <-ctx.Done():
+			return fmt.Errorf("%s is not ready: %w", p.name, errors.Join(err, ctx.Err()))
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// inherited is our environment with some settings of its own.
+func inherited(settings ...string) []string { return append(os.Environ(), settings...) }

@@ -1,0 +1,168 @@
+// Command loadtest measures Holdfast beside known yardsticks on this machine: the gateway beside nginx, the
+// services beside pgbench running their own SQL, a list page beside the same page of a small table. It
+// starts a whole platform with data of its own and removes all of it.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+
+	"holdfast.dev/loadtest/internal/report"
+	"holdfast.dev/loadtest/internal/stack"
+)
+
+// settings are read from the environment.
+type settings struct {
+	Seconds int      `env:"BENCH_SECONDS" envDefault:"10"`   // of each figure
+	Rows    int      `env:"BENCH_ROWS" envDefault:"1000000"` // of the large list
+	Only    []string `env:"BENCH_ONLY"`                      // cpu, latency, bookings, list; all when empty
+	Profile string   `env:"BENCH_PROFILE"`                   // folder for CPU profiles; none when empty
+}
+
+var figures = []string{"cpu", "latency", "bookings", "list"}
+
+func main() {
+	if len(os.Args) == 3 && os.Args[1] == upstreamCommand {
+		fail(serveUpstream(os.Args[2]))
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	cfg, err := readSettings()
+	if err == nil {
+		err = run(ctx, cfg, os.Stdout)
+	}
+	fail(err)
+}
+
+func fail(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func readSettings() (settings, error) {
+	cfg, err := env.ParseAs[settings]()
+	if err != nil {
+		return cfg, err
+	}
+	for _, name := range cfg.Only {
+		if !slices.Contains(figures, name) {
+			return cfg, fmt.Errorf("BENCH_ONLY takes %s, not %q", strings.Join(figures, ", "), name) //nolint:err113 // for the user
+		}
+	}
+	if cfg.Seconds < 1 || cfg.Rows < smallList {
+		return cfg, fmt.Errorf("BENCH_SECONDS is at least 1, BENCH_ROWS at least %d", smallList) //nolint:err113 // for the user
+	}
+	return cfg, nil
+}
+
+// bench is one run.
+type bench struct {
+	settings
+	platform *stack.Platform
+	table    *report.Table
+	began    time.Time
+	load     string // the machine's load before
+}
+
+func (b *bench) wants(figure string) bool { return len(b.Only) == 0 || slices.Contains(b.Only, figure) }
+
+// rounds is how often what is compared takes turns: whatever else the machine does meets both sides.
+const rounds = 3
+
+// slice is the time of one turn, in whole seconds, as pgbench wants it.
+func (b *bench) slice() time.Duration {
+	return time.Duration((b.Seconds+rounds-1)/rounds) * time.Second
+}
+
+// turns runs each of the sides once per round.
+func turns(sides ...func(round int) error) error {
+	for round := range rounds {
+		for _, side := range sides {
+			if err := side(round); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// say prints one line of progress.
+func (b *bench) say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "%6.1fs  %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, args...))
+}
+
+func run(ctx context.Context, cfg settings, out io.Writer) error {
+	b := &bench{settings: cfg, table: &report.Table{}, began: time.Now(), load: loadAverage()}
+	checkout, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	if cfg.Profile != "" {
+		if b.Profile, err = filepath.Abs(cfg.Profile); err != nil {
+			return err
+		}
+		if err := os.MkdirAll(b.Profile, 0o755); err != nil { //nolint:gosec // profiles are no secret
+			return err
+		}
+	}
+	b.say("starting a platform of its own")
+	b.platform, err = stack.Start(ctx, checkout, b.say)
+	defer func() { //nolint:contextcheck // the context may be what ended the run
+		b.say("stopping, and removing the data")
+		b.platform.Stop()
+	}()
+	if err != nil {
+		return err
+	}
+	if err := b.measure(ctx); err != nil {
+		return err
+	}
+	b.print(out)
+	return nil
+}
+
+func (b *bench) measure(ctx context.Context) error {
+	if b.wants("cpu") || b.wants("latency") {
+		if err := b.gateway(ctx); err != nil {
+			return err
+		}
+	}
+	if b.wants("bookings") || b.wants("list") {
+		return b.bookings(ctx)
+	}
+	return nil
+}
+
+func (b *bench) print(out io.Writer) {
+	now := time.Now().UTC().Format(time.DateOnly)
+	fmt.Fprintf(out, "\nMeasured %s, %d cores, everything on one machine; %d s per figure; load average before: %s\n\n",
+		now, runtime.NumCPU(), b.Seconds, b.load)
+	b.table.Print(out)
+	fmt.Fprint(out, "\nBudgets (DESIGN, section 7):\n\n")
+	b.table.Budgets(out)
+	b.say("done")
+}
+
+// loadAverage is how many processes wanted a processor in the last minute.
+func loadAverage() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	one, _, _ := strings.Cut(string(text), " ")
+	return one
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/walls"
+
+	"holdfast.dev/loadtest/internal/sqlbench"
+)
+
+func TestSizes(t *testing.T) { walls.Sizes(t) }
+
+func TestSettings(t *testing.T) {
+	for _, c := range []struct {
+		name, value, wrong string
+	}{
+		{"BENCH_ONLY", "cpu,list", ""},
+		{"BENCH_ONLY", "cpu,memory", "memory"},
+		{"BENCH_SECONDS", "0", "BENCH_SECONDS"},
+		{"BENCH_ROWS", "9999", "BENCH_ROWS"},
+	} {
+		t.Run(c.name+"="+c.value, func(t *testing.T) {
+			t.Setenv(c.name, c.value)
+			_, err := readSettings()
+			if c.wrong == "" && err != nil || c.wrong != "" && (err == nil || !strings.Contains(err.Error(), c.wrong)) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+func TestSidesTakeTurns(t *testing.T) {
+	t.Parallel()
+	var order []string
+	side := func(name string) func(int) error {
+		return func(round int) error {
+			order = append(order, name+string(rune('0'+round)))
+			return nil
+		}
+	}
+	if err := turns(side("a"), side("b")); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"a0", "b0", "a1", "b1", "a2", "b2"}; !slices.Equal(order, want) {
+		t.Errorf("order %v", order)
+	}
+	boom := errors.New("boom")
+	calls := 0
+	err := turns(func(int) error { return boom }, func(int) error { calls++; return nil })
+	if !errors.Is(err, boom) || calls != 0 {
+		t.Errorf("%v after %d calls", err, calls)
+	}
+	for seconds, want := range map[int]time.Duration{1: time.Second, 3: time.Second, 10: 4 * time.Second} {
+		if got := (&bench{settings: settings{Seconds: seconds}}).slice(); got != want {
+			t.Errorf("a turn of %d s is %v, want %v", seconds, got, want)
+		}
+	}
+}
+
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	before := usage{"postgres": time.Second, "redis": 2 * time.Second}
+	after := usage{"postgres": 3 * time.Second, "redis": 2*time.Second + time.Millisecond, "kafka": 500 * time.Millisecond}
+	turn := after.since(before)
+	if got := turn.per(1000); got != "postgres 2000, kafka 500, redis 1" {
+		t.Errorf("per request: %s", got)
+	}
+	if got := turn.plus(turn).per(4000); got != "postgres 1000, kafka 250, redis 0" && got != "postgres 1000, kafka 250, redis 1" {
+		t.Errorf("two turns: %s", got)
+	}
+	if got := (usage{}).plus(turn).per(0); got != "" {
+		t.Errorf("without requests: %q", got)
+	}
+}
+
+func TestWantedBookingsNeverMeet(t *testing.T) {
+	t.Parallel()
+	s := &shop{}
+	for i := range s.units {
+		s.units[i] = ids.FromUUID[unitPrefix](unitUUID(i)).String()
+	}
+	seen := map[string]bool{}
+	for n := range 10 * units {
+		body := wishOf(s, n)
+		if seen[body] {
+			t.Fatalf("request %d asks for a slot that is taken: %s", n, body)
+		}
+		seen[body] = true
+	}
+	if a, b := wishOf(s, 0), wishOf(s, units); !strings.Contains(a, "2040-01-01") || !strings.Contains(b, "2040-01-02") {
+		t.Errorf("%s and %s", a, b)
+	}
+}
+
+func TestIDsAreTheSameInGoAndSQL(t *testing.T) {
+	t.Parallel()
+	if got, want := uuidText(rowUUID(0x1234ab)), "fe000000-0000-7000-8000-0000001234ab"; got != want || !strings.Contains(rowSQL, "fe000000-0000-7000-8000-") {
+		t.Errorf("row %s, want %s", got, want)
+	}
+	if got, want := uuidText(unitUUID(63)), "ff000000-0000-7000-8000-00000000003f"; got != want || !strings.Contains(unitSQL, "ff000000-0000-7000-8000-") {
+		t.Errorf("unit %s, want %s", got, want)
+	}
+}
+
+func TestRoundTripsComeFromTheLineOfTheRoute(t *testing.T) {
+	t.Parallel()
+	const log = `not json
+{"msg":"message","postgres_calls":3}
+{"msg":"request","route":"/bookings","postgres_calls":7}
+`
+	if n, err := roundTrips(log, "/bookings"); err != nil || n != 7 {
+		t.Errorf("%d, %v", n, err)
+	}
+	if _, err := roundTrips(log, "/units"); !errors.Is(err, errRecord) {
+		t.Errorf("another route: %v", err)
+	}
+}
+
+func TestBeginsTrip(t *testing.T) {
+	t.Parallel()
+	for sql, want := range map[string]bool{
+		"begin": true, "commit": true,
+		"select set_config('app.tenant_id', $1, true)":                    false,
+		"insert into idempotency_keys as k (tenant_id) values":            false,
+		"select u.id from units u where u.id = $1 for no key update of u": true,
+		"select p.id from packages p":                                     false,
+		"with stamp as materialized (select 1) insert into":               true,
+		"insert into unit_claims (booking_id)":                            false,
+		"insert into outbox (tenant_id)":                                  true,
+		"update idempotency_keys set status = $5":                         true,
+	} {
+		if got := beginsTrip(sqlbench.Statement{SQL: sql}); got != want {
+			t.Errorf("%s: %v", sql, got)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"holdfast.dev/loadtest/internal/load"
+	"holdfast.dev/loadtest/internal/report"
+	"holdfast.dev/loadtest/internal/sqlbench"
+)
+
+// served is what the platform answered in its turns so far.
+type served struct {
+	load.Sample
+	name   string
+	target load.Target
+	used   usage
+}
+
+// replayed is what pgbench ran in its turns so far.
+type replayed struct {
+	script       string
+	base         int // where :i starts
+	transactions float64
+	elapsed      time.Duration
+	used         usage
+}
+
+// Rate is the transactions per second.
+func (r *replayed) Rate() float64 { return report.Ratio(r.transactions, r.elapsed.Seconds()) }
+
+// serve is a turn of the platform. Requests never repeat: each turn goes on where the last one ended.
+func (b *bench) serve(ctx context.Context, s *served) func(round int) error {
+	return func(round int) error {
+		t := s.target
+		t.Nth = func(n int) []byte { return s.target.Nth(s.Requests + connections*round + n) }
+		done, err := b.profileServices(ctx, fmt.Sprintf("%s-%d", s.name, round))
+		if err != nil {
+			return err
+		}
+		before := b.processors()
+		turn, err := load.Closed(ctx, t, connections, b.slice())
+		if err != nil {
+			return err
+		}
+		s.used = s.used.plus(b.processors().since(before))
+		done()
+		b.say("%s: %.0f/s, p50 %s, p99 %s", s.name, turn.Rate(), report.Millis(turn.Percentile(50)), report.Millis(turn.Percentile(99)))
+		s.Sample = load.Join(s.Sample, turn)
+		return nil
+	}
+}
+
+// replay is a turn of pgbench.
+func (b *bench) replay(ctx context.Context, pgbench, url string, r *replayed) func(round int) error {
+	return func(round int) error {
+		before := b.processors()
+		const room = 200_000 // transactions of one client in one turn
+		rate, err := sqlbench.Run(ctx, pgbench, url, r.script, b.slice(), r.base+round*room)
+		if err != nil {
+			return err
+		}
+		r.used = r.used.plus(b.processors().since(before))
+		b.say("pgbench, %s: %.0f/s", filepath.Base(r.script), rate)
+		r.transactions, r.elapsed = r.transactions+rate*b.slice().Seconds(), r.elapsed+b.slice()
+		return nil
+	}
+}
+
+// noteCosts says which processes used the processors.
+func (b *bench) noteCosts(s *served, r *replayed) {
+	b.table.Note("%s, CPU µs per request: %s", s.name, s.used.per(float64(s.Requests)))
+	b.table.Note("the same SQL in pgbench, CPU µs per transaction: %s", r.used.per(r.transactions))
+}
+
+// profileServices profiles gateway and bookings.
+func (b *bench) profileServices(ctx context.Context, name string) (done func(), err error) {
+	file := strings.NewReplacer("/", "", " ", "-", "{", "", "}", "").Replace(name)
+	var waits []func()
+	for _, service := range []string{"bookings", "gateway"} {
+		settings, err := b.platform.Settings(service)
+		if err != nil {
+			return nil, err
+		}
+		waits = append(waits, b.profile(ctx, file+"-"+service, settings["METRICS_ADDR"]))
+	}
+	return func() {
+		for _, wait := range waits {
+			wait()
+		}
+	}, nil
+}
+
+// usage is processor time by process.
+type usage map[string]time.Duration
+
+func (u usage) plus(more usage) usage {
+	sum := maps.Clone(more)
+	for name, used := range u {
+		sum[name] += used
+	}
+	return sum
+}
+
+func (u usage) since(before usage) usage {
+	rest := usage{}
+	for name, used := range u {
+		rest[name] = used - before[name]
+	}
+	return rest
+}
+
+// per shows microseconds per request, the largest first; what rounds to nothing is left out.
+func (u usage) per(requests float64) string {
+	names := slices.SortedFunc(maps.Keys(u), func(a, b string) int { return int(u[b] - u[a]) })
+	var parts []string
+	for _, name := range names {
+		if micros := report.Ratio(float64(u[name].Microseconds()), requests); micros >= 0.5 {
+			parts = append(parts, fmt.Sprintf("%s %.0f", name, micros))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
