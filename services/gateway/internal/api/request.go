@@ -128,7 +128,7 @@ func (q *request) caller(c *app.Credential) caller.Caller {
 // call is what goes on to the service; no header of the client's but these.
 func (q *request) call(r *http.Request, c *app.Credential) *domain.Call {
 	return &domain.Call{
-		Caller: q.caller(c), Method: r.Method, Path: base + q.path, Query: r.URL.RawQuery,
+		Caller: q.caller(c), Encoded: c.Encoded, Method: r.Method, Path: base + q.path, Query: r.URL.RawQuery,
 		Body: q.body, ContentType: "application/json", Key: q.key,
 		IfMatch: r.Header["If-Match"], IfNoneMatch: r.Header["If-None-Match"],
 		Traceparent: obs.Traceparent(r.Context()), Address: q.address,

@@ -5,6 +5,7 @@ import "holdfast.dev/libs/caller"
 // Call is one request to a service, on behalf of a caller. Nothing else of the client's request travels.
 type Call struct {
 	Caller      caller.Caller
+	Encoded     caller.Encoded // Caller without its request id
 	Method      string
 	Path        string // escaped, under /api/v1 whatever base the client used
 	Query       string // raw

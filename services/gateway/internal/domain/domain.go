@@ -27,9 +27,10 @@ var (
 
 // Principal is what a credential stands for.
 type Principal struct {
-	Caller  caller.Caller // without a request id
-	Scopes  string        // the granted scopes, space-separated
-	Version int64         // raised by each change of the credential or its tenant
+	Caller  caller.Caller  // without a request id
+	Encoded caller.Encoded // Caller, as its calls to services state it
+	Scopes  string         // the granted scopes, space-separated
+	Version int64          // raised by each change of the credential or its tenant
 	Revoked bool
 }
 

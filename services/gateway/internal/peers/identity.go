@@ -45,11 +45,16 @@ func fromPrincipal(p internalapi.Principal) (domain.Principal, error) {
 	if err := tenant.UnmarshalText([]byte(p.TenantID)); err != nil {
 		return domain.Principal{}, fmt.Errorf("identity answered tenant %q: %w", p.TenantID, err)
 	}
+	c := caller.Caller{
+		Tenant: tenant, Timezone: p.Timezone, Currency: p.Currency, PolicyVersion: p.PolicyVersion,
+		Mode: caller.Mode(p.Mode), Clock: p.Clock, Credential: p.ID, Kind: p.Kind, Scopes: p.Scopes,
+	}
+	encoded, err := caller.Encode(c)
+	if err != nil {
+		return domain.Principal{}, err //nolint:wrapcheck // says what it is
+	}
 	return domain.Principal{
-		Caller: caller.Caller{
-			Tenant: tenant, Timezone: p.Timezone, Currency: p.Currency, PolicyVersion: p.PolicyVersion,
-			Mode: caller.Mode(p.Mode), Clock: p.Clock, Credential: p.ID, Kind: p.Kind, Scopes: p.Scopes,
-		},
+		Caller: c, Encoded: encoded,
 		Scopes: strings.Join(p.Scopes, " "), Version: p.Version, Revoked: p.Revoked,
 	}, nil
 }

@@ -85,7 +85,7 @@ func (u *Upstream) again(req *fasthttp.Request, _ int, err error) (resetTimeout,
 // never give, such as a refused signature, is an internal error.
 func (u *Upstream) Do(_ context.Context, call *domain.Call) (domain.Answer, error) {
 	now := time.Now()
-	signed, err := u.signer.Sign(call.Caller, u.target, call.Method, call.Path, now)
+	signed, err := u.signer.SignEncoded(call.Encoded, call.Caller.RequestID, u.target, call.Method, call.Path, now)
 	if err != nil {
 		return domain.Answer{}, fmt.Errorf("sign call: %w", err)
 	}
