@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/caarlos0/env/v11"
+
+	"holdfast.dev/services/local/internal/parts"
 )
 
 // config is what the environment says about `local up`.
@@ -22,18 +25,28 @@ type config struct {
 	Logs         string `env:"LOCAL_LOGS" envDefault:"all"`            // lines of the services on the terminal: all or warn
 }
 
-const defaultGatewayPort = 8080
+const (
+	defaultGatewayPort = 8080
+	defaultPrefix      = "holdfast_"
+)
+
+// prefixes fit before every name of a database, a role and a topic.
+var prefixes = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,29}$`)
 
 func readConfig() (config, error) {
 	c, err := env.ParseAs[config]()
 	if err != nil {
 		return c, err
 	}
-	if !slices.Contains([]string{"auto", "apache", "embedded"}, c.Kafka) {
+	switch {
+	case !slices.Contains([]string{"auto", parts.Apache, parts.Embedded}, c.Kafka):
 		return c, fmt.Errorf("KAFKA is auto, apache or embedded, not %q", c.Kafka)
-	}
-	if !slices.Contains([]string{"all", "warn"}, c.Logs) {
+	case !slices.Contains([]string{"all", "warn"}, c.Logs):
 		return c, fmt.Errorf("LOCAL_LOGS is all or warn, not %q", c.Logs)
+	case c.GatewayPort < 0 || c.GatewayPort > 65535:
+		return c, fmt.Errorf("GATEWAY_PORT is a port number, not %d", c.GatewayPort)
+	case !prefixes.MatchString(c.Prefix):
+		return c, fmt.Errorf("HOLDFAST_PREFIX is 1 to 30 of letters, digits, and _ . - inside, not %q", c.Prefix)
 	}
 	return c, nil
 }

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"holdfast.dev/services/local/internal/seed"
 )
@@ -54,7 +57,9 @@ func (p *platform) writeEnv(r seed.Result) error {
 		"POSTGRES_URL=" + p.postgresURL,
 		"REDIS_URL=" + p.redisURL,
 		"KAFKA_BROKERS=" + p.brokers[0],
-		"HOLDFAST_PREFIX=" + p.config.Prefix,
+	}
+	if p.config.Prefix != defaultPrefix { // the command lines must find the databases
+		lines = append(lines, "HOLDFAST_PREFIX="+p.config.Prefix)
 	}
 	return replaceFile(p.envFile(), lines)
 }
@@ -82,25 +87,42 @@ func replaceFile(path string, lines []string) error {
 }
 
 // greet prints what a first visitor needs.
-func (p *platform) greet(r seed.Result) {
+func (p *platform) greet(ctx context.Context, r seed.Result) {
 	public := p.publicURL()
+	kafka := p.brokers[0]
+	if p.standIn != "" {
+		kafka += "  (embedded, a development default: " + p.standIn + ")"
+	}
 	p.screen.print(fmt.Sprintf(`
   API        %[1]s/api/v1     (also %[1]s/v1)
   Docs       %[1]s/docs%[2]s
   Test key   %[3]s
   Live key   %[4]s
-  Postgres, Redis, Kafka and the other keys: .run/env   Logs: .run/logs/
-`, public, docsNote(), r.TestKey, r.LiveKey))
+  Kafka      %[5]s
+  PostgreSQL, Redis and the other keys: .run/env   Logs: .run/logs/
+`, public, docsNote(ctx, public+"/docs"), r.TestKey, r.LiveKey, kafka))
 	p.screen.print(firstCall(public+"/api/v1", r))
 	p.screen.print("\n  Ctrl-C or `make down` stops everything.\n")
 }
 
-// docsNote says what /docs lacks where its page could not be built.
-func docsNote() string {
-	if _, err := exec.LookPath("node"); err != nil {
-		return "  (a plain page: Node is not installed)"
+// docsNote says that the page is the plain one.
+func docsNote(ctx context.Context, address string) string {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return ""
 	}
-	return ""
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = resp.Body.Close() }()
+	page, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err != nil || bytes.Contains(page, []byte("redoc")) {
+		return ""
+	}
+	return "  (a plain page: redoc was not built in, which takes Node)"
 }
 
 // firstCall is a command that makes a customer and books a unit with a

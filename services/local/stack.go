@@ -26,12 +26,27 @@ type stack struct {
 	postgresURL string   // administrator's
 	redisURL    string   //
 	brokers     []string // comma lists, in the order of wanted.kafka
+	standIn     string   // why the broker is not Apache Kafka; empty when it is, or was given
 }
 
 // wanted says which parts to start, and which are given.
 type wanted struct {
 	postgresURL, redisURL, brokers string   // used instead when given
 	kafka                          []string // kinds: auto, apache, embedded
+}
+
+// check asks the given parts for an answer.
+func (w wanted) check(ctx context.Context) error {
+	all, ctx := errgroup.WithContext(ctx)
+	for _, part := range []struct {
+		given string
+		check func(context.Context, string) error
+	}{{w.postgresURL, parts.CheckPostgres}, {w.redisURL, parts.CheckRedis}, {w.brokers, parts.CheckKafka}} {
+		if part.given != "" {
+			all.Go(func() error { return part.check(ctx, part.given) })
+		}
+	}
+	return all.Wait()
 }
 
 // startParts starts the parts that are not given, all at once, and returns
@@ -80,6 +95,9 @@ func (s *stack) startPostgres(ctx context.Context, host *parts.Host, bin string)
 		return err
 	}
 	p := parts.Postgres{Bin: bin, Port: port, Password: s.state.Secret("postgres"), Throwaway: s.throwaway}
+	if err := s.state.Save(); err != nil { // a start that is killed once the cluster is made must not lose its password
+		return err
+	}
 	if err := host.StartPostgres(ctx, p); err != nil {
 		return s.explain("postgres", err)
 	}
@@ -128,15 +146,15 @@ func (s *stack) startKafka(ctx context.Context, host *parts.Host, index int, kin
 		return s.explain(k.Name, err)
 	}
 	s.brokers[index] = parts.Loopback(k.Port)
-	s.screen.say("%s", describeKafka(k, reason))
-	return nil
-}
-
-func describeKafka(k parts.Kafka, reason string) string {
 	if k.Kind == parts.Apache {
-		return "Apache Kafka on " + parts.Loopback(k.Port)
+		s.screen.say("Apache Kafka on %s", s.brokers[index])
+		return nil
 	}
-	return fmt.Sprintf("embedded Kafka-protocol broker on %s (%s): a development default, not Apache Kafka", parts.Loopback(k.Port), reason)
+	if index == 0 {
+		s.standIn = reason
+	}
+	s.screen.say("embedded Kafka-protocol broker on %s (%s): a development default, not Apache Kafka", s.brokers[index], reason)
+	return nil
 }
 
 // port is the port that the process had at the last start, or a free one.

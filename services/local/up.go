@@ -43,6 +43,9 @@ func up(ctx context.Context) error {
 		return err
 	}
 	defer release()
+	if err := p.wanted().check(ctx); err != nil {
+		return err
+	}
 	defer p.stop()
 	if err := p.start(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -85,6 +88,7 @@ func newPlatform() (*platform, func(), error) {
 	return p, release, nil
 }
 
+// prepare does all that can fail before anything is started.
 func (p *platform) prepare() error {
 	_ = os.Remove(p.envFile())
 	rotateLogs(filepath.Join(p.run, "logs"))
@@ -102,19 +106,15 @@ func (p *platform) prepare() error {
 	if p.state, err = state.Load(filepath.Join(p.run, "state.json")); err != nil {
 		return err
 	}
-	return supervise.WritePID(pids, "local", os.Getpid())
+	return p.choosePorts()
 }
 
 // start brings everything up and tells where it is; .run/env comes last.
 func (p *platform) start(ctx context.Context) error {
-	if err := p.choosePorts(); err != nil {
+	if err := supervise.WritePID(p.group.PIDs, "local", os.Getpid()); err != nil {
 		return err
 	}
-	err := p.startParts(ctx, wanted{
-		postgresURL: p.config.DatabaseURL, redisURL: p.config.RedisURL,
-		brokers: p.config.KafkaBrokers, kafka: []string{p.config.Kafka},
-	})
-	if err != nil {
+	if err := p.startParts(ctx, p.wanted()); err != nil {
 		return err
 	}
 	if err := p.writeServiceEnvs(); err != nil {
@@ -136,9 +136,16 @@ func (p *platform) start(ctx context.Context) error {
 	if err := p.writeEnv(seeded); err != nil {
 		return err
 	}
-	p.greet(seeded)
+	p.greet(ctx, seeded)
 	p.screen.all.Store(p.config.Logs == "all")
 	return nil
+}
+
+func (p *platform) wanted() wanted {
+	return wanted{
+		postgresURL: p.config.DatabaseURL, redisURL: p.config.RedisURL,
+		brokers: p.config.KafkaBrokers, kafka: []string{p.config.Kafka},
+	}
 }
 
 // choosePorts gives each service its two ports; one that was asked for by name
@@ -146,7 +153,7 @@ func (p *platform) start(ctx context.Context) error {
 func (p *platform) choosePorts() error {
 	if wanted := p.config.GatewayPort; wanted != 0 {
 		if !p.ports.Take(wanted) {
-			return fmt.Errorf("GATEWAY_PORT=%d is taken by another program: choose another, or none", wanted)
+			return fmt.Errorf("GATEWAY_PORT=%d is taken by another program: choose another port, or leave it out", wanted)
 		}
 		p.state.SetPort("gateway", wanted)
 	} else if err := p.takePort("gateway", defaultGatewayPort); err != nil {

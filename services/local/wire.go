@@ -1,7 +1,8 @@
 package main
 
 import (
-	"net/url"
+	"cmp"
+	"os"
 	"slices"
 	"strings"
 
@@ -49,6 +50,7 @@ func (p *platform) settings(s service) []string {
 	set("METRICS_ADDR", p.address(s.name+".metrics"))
 	set("REDIS_URL", p.redisURL)
 	set("KAFKA_BROKERS", p.brokers[0])
+	set("KAFKA_TOPIC_PREFIX", p.topicPrefix())
 	set("CURSOR_KEYS", p.key("cursor"))
 	set("SERVICE_ENCRYPTION_KEYS", p.key("encryption."+s.name))
 	set("CALLER_SIGN_KEYS", p.signKeys(s))
@@ -98,18 +100,18 @@ func (p *platform) database(name string) parts.Database {
 	return d
 }
 
-// databaseURL is the administrator's URL with another user and database; its
-// other settings stay.
 func (p *platform) databaseURL(d parts.Database, role string) string {
-	u, err := url.Parse(p.postgresURL)
-	if err != nil {
-		return "" // was parsed when the database was made
-	}
-	u.User, u.Path = url.UserPassword(d.Role(role), d.Passwords[role]), "/"+d.Name
-	return u.String()
+	u, _ := d.URL(p.postgresURL, role) // was checked before anything was started
+	return u
 }
 
 func (p *platform) address(name string) string { return parts.Loopback(p.state.Port(name)) }
+
+// topicPrefix keeps two checkouts apart that were given one Kafka: in the same
+// groups each would read half of both's events.
+func (p *platform) topicPrefix() string {
+	return cmp.Or(os.Getenv("KAFKA_TOPIC_PREFIX"), strings.TrimRight(p.config.Prefix, "_.-")+".")
+}
 
 func (p *platform) publicURL() string {
 	return "http://" + p.address("gateway")

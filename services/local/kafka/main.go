@@ -25,14 +25,15 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *port, *data); err != nil {
+	if err := run(ctx, *port, *data, time.Minute); err != nil {
 		fmt.Fprintln(os.Stderr, "local-kafka:", err)
 		os.Exit(1)
 	}
 }
 
-// run serves until ctx ends, then writes everything to data and returns.
-func run(ctx context.Context, port int, data string) error {
+// run serves until ctx ends, then writes everything to data and returns. What
+// is past its retention goes every trimEvery.
+func run(ctx context.Context, port int, data string, trimEvery time.Duration) error {
 	if port == 0 || data == "" {
 		return fmt.Errorf("-port and -data are both needed")
 	}
@@ -51,7 +52,7 @@ func run(ctx context.Context, port int, data string) error {
 	}
 	defer cluster.Close()
 	fmt.Fprintln(os.Stderr, "listening on", cluster.ListenAddrs()[0])
-	trim := time.NewTicker(time.Minute)
+	trim := time.NewTicker(trimEvery)
 	defer trim.Stop()
 	for {
 		select {

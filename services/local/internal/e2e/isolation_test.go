@@ -9,7 +9,7 @@ import (
 
 // Each id route answers its own caller, and hides the resource from every other one in the same words.
 func TestIdsBelongToTheirTenantAndMode(t *testing.T) {
-	own, live, other := as(t, "DEMO_TEST_KEY"), as(t, "DEMO_LIVE_KEY"), as(t, "OTHER_TEST_KEY")
+	own, live, other := shared.as(t, "DEMO_TEST_KEY"), shared.as(t, "DEMO_LIVE_KEY"), shared.as(t, "OTHER_TEST_KEY")
 	var customer, booking map[string]any
 	own.want(t, http.StatusCreated, http.MethodPost, "/customers", `{"first_name":"I","email":"i@example.com"}`).decode(t, &customer)
 	own.want(t, http.StatusCreated, http.MethodPost, "/bookings", `{"event_date":"2033-01-02"}`).decode(t, &booking)
@@ -33,7 +33,7 @@ func TestIdsBelongToTheirTenantAndMode(t *testing.T) {
 			"an unknown id":  {own, path[:len(path)-2] + "00", http.StatusNotFound, resource + "_not_found"},
 			"a malformed id": {own, path[:strings.LastIndexByte(path, '/')] + "/nonsense", http.StatusNotFound, resource + "_not_found"},
 		} {
-			if a := tc.by.do(t, http.MethodGet, tc.path, "", nil); a.Status != tc.status || a.code() != tc.code {
+			if a := tc.by.do(t, http.MethodGet, tc.path, "", ""); a.Status != tc.status || a.code() != tc.code {
 				t.Errorf("%s, %s: %d %s, want %d %s", resource, name, a.Status, a.Body, tc.status, tc.code)
 			}
 		}
@@ -41,13 +41,13 @@ func TestIdsBelongToTheirTenantAndMode(t *testing.T) {
 }
 
 func TestForeignIdsInBodiesAndFilters(t *testing.T) {
-	own, live, other := as(t, "DEMO_TEST_KEY"), as(t, "DEMO_LIVE_KEY"), as(t, "OTHER_TEST_KEY")
+	own, live, other := shared.as(t, "DEMO_TEST_KEY"), shared.as(t, "DEMO_LIVE_KEY"), shared.as(t, "OTHER_TEST_KEY")
 	var customer map[string]any
 	own.want(t, http.StatusCreated, http.MethodPost, "/customers", `{"first_name":"I","email":"i@example.com"}`).decode(t, &customer)
 	id := customer["id"].(string)
 	own.want(t, http.StatusCreated, http.MethodPost, "/bookings", fmt.Sprintf(`{"event_date":"2033-01-02","customer_id":%q}`, id))
 	for name, by := range map[string]*client{"other mode": live, "other tenant": other} {
-		a := by.do(t, http.MethodPost, "/bookings", fmt.Sprintf(`{"event_date":"2033-01-02","customer_id":%q}`, id), nil)
+		a := by.do(t, http.MethodPost, "/bookings", fmt.Sprintf(`{"event_date":"2033-01-02","customer_id":%q}`, id), "")
 		var e struct{ Errors map[string][]string }
 		a.decode(t, &e)
 		if a.Status != http.StatusUnprocessableEntity || len(e.Errors["customer_id"]) == 0 {
@@ -61,9 +61,9 @@ func TestForeignIdsInBodiesAndFilters(t *testing.T) {
 
 // The three bases and any host are one interface with one bucket.
 func TestBasesAreEquivalent(t *testing.T) {
-	c := as(t, "DEMO_LIVE_KEY")
-	base := started.env["BASE_URL"]
-	legacy := started.env["LEGACY_BASE_URL"]
+	c := shared.as(t, "DEMO_LIVE_KEY")
+	base := shared.env["BASE_URL"]
+	legacy := shared.env["LEGACY_BASE_URL"]
 	var remaining []string
 	for _, url := range []string{base, legacy, base} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/me", nil)

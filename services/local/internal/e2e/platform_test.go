@@ -3,263 +3,255 @@
 package e2e
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"holdfast.dev/libs/contract/contracttest"
-	"holdfast.dev/proto"
+	"golang.org/x/sync/errgroup"
 )
 
-// started is the one platform of this test process.
-var started struct {
-	root string
-	env  map[string]string
-	cmd  *exec.Cmd
-	log  *bytes.Buffer
-}
+// binaries are all that a checkout needs to run.
+var binaries = []string{"local", "local-kafka", "gateway", "identity", "bookings", "customers"}
+
+// The platform that most tests share, and one on the embedded broker for what concerns Kafka.
+var shared, embedded *platform
 
 func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
 func run(m *testing.M) int {
-	bin, err := filepath.Abs("../../../../bin")
-	if err != nil {
+	var start errgroup.Group
+	for p, settings := range map[**platform][]string{&shared: nil, &embedded: {"KAFKA=embedded"}} {
+		var err error
+		if *p, err = newPlatform(settings...); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer (*p).remove()
+		start.Go((*p).up)
+	}
+	if err := start.Wait(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	if _, err := os.Stat(filepath.Join(bin, "local")); err != nil {
-		fmt.Fprintln(os.Stderr, "bin/local is missing: run `make build`")
-		return 1
-	}
-	root, err := os.MkdirTemp("", "holdfast-e2e-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() { _ = os.RemoveAll(root) }()
-	if err := copyBinaries(bin, filepath.Join(root, "bin")); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	started.root = root
-	defer clean(root)
-	if err := up(root); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer down()
 	return m.Run()
 }
 
-func copyBinaries(from, to string) error {
-	if err := os.MkdirAll(to, 0o755); err != nil {
-		return err
+// eachBroker runs the test on both platforms at once. The shared one has Apache Kafka where a JDK and Maven are.
+func eachBroker(t *testing.T, f func(t *testing.T, p *platform)) {
+	t.Helper()
+	for name, p := range map[string]*platform{"shared": shared, "embedded": embedded} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f(t, p)
+		})
 	}
-	for _, name := range []string{"local", "local-kafka", "gateway", "identity", "bookings", "customers"} {
-		b, err := os.ReadFile(filepath.Join(from, name))
-		if err != nil {
-			return fmt.Errorf("%w: run `make build`", err)
-		}
-		if err := os.WriteFile(filepath.Join(to, name), b, 0o755); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
-func up(root string) error {
-	started.log = &bytes.Buffer{}
-	cmd := exec.Command(filepath.Join(root, "bin", "local"), "up")
-	cmd.Env = append(os.Environ(), "LOCAL_LOGS=warn", "RATE_LIMIT_PER_MINUTE=1000000", "DATABASE_URL=", "REDIS_URL=", "KAFKA_BROKERS=")
-	cmd.Stdout, cmd.Stderr = started.log, started.log
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	started.cmd = cmd
-	gone := make(chan error, 1)
-	go func() { gone <- cmd.Wait() }()
-	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		select {
-		case err := <-gone:
-			return fmt.Errorf("`local up` ended: %w\n%s", err, started.log)
-		default:
-		}
-		if env, err := readEnv(filepath.Join(root, ".run", "env")); err == nil {
-			started.env = env
-			return nil
-		}
-	}
-	down()
-	return fmt.Errorf("`local up` was not ready within 3 minutes\n%s", started.log)
+// platform is one checkout: a folder with executables, and what `local up` makes of it.
+type platform struct {
+	root     string
+	settings []string // environment beside ours
+	user     *syscall.Credential
+	env      map[string]string // .run/env
+	cmd      *exec.Cmd
+	gone     chan struct{} // closed when `local up` has ended
+	log      *transcript
 }
 
-func down() {
-	_ = started.cmd.Process.Signal(syscall.SIGTERM)
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		if started.cmd.Process.Signal(syscall.Signal(0)) != nil {
-			return
-		}
-	}
-	_ = started.cmd.Process.Kill()
+// transcript is what a process says, readable while it does.
+type transcript struct {
+	mu   sync.Mutex
+	text bytes.Buffer
 }
 
-func clean(root string) {
-	_ = exec.Command(filepath.Join(root, "bin", "local"), "clean").Run()
+func (t *transcript) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.text.Write(p)
 }
 
-func readEnv(path string) (map[string]string, error) {
-	f, err := os.Open(path)
+func (t *transcript) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.text.String()
+}
+
+// newPlatform makes a checkout out of the executables that `make build` has made.
+func newPlatform(settings ...string) (*platform, error) {
+	bin, err := filepath.Abs("../../../../bin")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }()
-	env := map[string]string{}
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		if key, value, ok := strings.Cut(lines.Text(), "="); ok {
-			env[key] = value
+	root, err := os.MkdirTemp("", "holdfast-e2e-")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(filepath.Join(root, "bin"), 0o755); err != nil {
+		return nil, err
+	}
+	for _, name := range binaries {
+		b, err := os.ReadFile(filepath.Join(bin, name))
+		if err != nil {
+			return nil, fmt.Errorf("%w: run `make build`", err)
 		}
+		if err := os.WriteFile(filepath.Join(root, "bin", name), b, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	return &platform{root: root, settings: settings}, nil
+}
+
+// command is one of the checkout's executables, in its folder.
+func (p *platform) command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(p.root, "bin", name), args...)
+	cmd.Dir = p.root
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.Contains([]string{"DATABASE_URL", "REDIS_URL", "KAFKA_BROKERS", "KAFKA", "GATEWAY_PORT", "HOLDFAST_PREFIX"}, name)
+	})
+	cmd.Env = append(cmd.Env, "LOCAL_LOGS=warn", "RATE_LIMIT_PER_MINUTE=1000000", "HOME="+p.home())
+	cmd.Env = append(cmd.Env, p.settings...)
+	if p.user != nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: p.user}
+	}
+	return cmd
+}
+
+func (p *platform) home() string {
+	if p.user != nil {
+		return p.root
+	}
+	return os.Getenv("HOME")
+}
+
+// begin starts `local up` and does not wait.
+func (p *platform) begin() error {
+	p.log, p.gone = &transcript{}, make(chan struct{})
+	p.cmd = p.command("local", "up")
+	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+	if err := p.cmd.Start(); err != nil {
+		return err
+	}
+	go func(cmd *exec.Cmd, gone chan struct{}) {
+		_ = cmd.Wait()
+		close(gone)
+	}(p.cmd, p.gone)
+	return nil
+}
+
+// up starts the platform and waits for .run/env, which is written last.
+func (p *platform) up() error {
+	if err := p.begin(); err != nil {
+		return err
+	}
+	limit := time.After(3 * time.Minute)
+	for {
+		env, err := readEnv(p.path("env"))
+		if err == nil {
+			p.env = env
+			return nil
+		}
+		select {
+		case <-p.gone:
+			return fmt.Errorf("`local up` ended\n%s", p.log)
+		case <-limit:
+			p.down()
+			return fmt.Errorf("`local up` was not ready within 3 minutes\n%s", p.log)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// down interrupts `local up` as Ctrl-C does and waits until it has ended.
+func (p *platform) down() {
+	if p.cmd == nil {
+		return
+	}
+	_ = p.cmd.Process.Signal(syscall.SIGINT)
+	select {
+	case <-p.gone:
+	case <-time.After(60 * time.Second):
+		_ = p.cmd.Process.Kill()
+		<-p.gone
+	}
+}
+
+// remove stops the platform and deletes everything of it.
+func (p *platform) remove() {
+	p.down()
+	_ = p.command("local", "clean").Run()
+	_ = os.RemoveAll(p.root)
+}
+
+// path is a path in .run/.
+func (p *platform) path(name ...string) string {
+	return filepath.Join(append([]string{p.root, ".run"}, name...)...)
+}
+
+func readEnv(path string) (map[string]string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	env := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		env[key] = value
 	}
 	return env, nil
 }
 
-// kill ends a process of the platform at once; the supervisor starts it again.
-func kill(t *testing.T, process string) {
-	t.Helper()
-	pid := pidOf(t, process)
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
-		t.Fatalf("kill %s (%d): %v", process, pid, err)
-	}
-}
-
-func pidOf(t *testing.T, process string) int {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join(started.root, ".run", "pids", process))
+// pid is the process's present id by its pid file, 0 when there is none.
+func (p *platform) pid(process string) int {
+	b, err := os.ReadFile(p.path("pids", process))
 	if err != nil {
-		t.Fatal(err)
+		return 0
 	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(b)))
 	return pid
 }
 
-// answer is one HTTP answer, read whole.
-type answer struct {
-	Status int
-	Header http.Header
-	Body   []byte
-}
-
-func (a answer) decode(t *testing.T, v any) {
+// signal reaches a process of the platform; one that is just being started again is waited for.
+func (p *platform) signal(t *testing.T, process string, sig syscall.Signal) {
 	t.Helper()
-	if err := json.Unmarshal(a.Body, v); err != nil {
-		t.Fatalf("%d %s: %v", a.Status, a.Body, err)
+	await(t, process+" runs", func() bool { return p.pid(process) != 0 })
+	pid := p.pid(process)
+	if err := syscall.Kill(pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+		t.Fatalf("%v to %s (%d): %v", sig, process, pid, err)
 	}
 }
 
-// code is error.code, "" on success.
-func (a answer) code() string {
-	var e struct {
-		Error struct{ Code string } `json:"error"`
-	}
-	_ = json.Unmarshal(a.Body, &e)
-	return e.Error.Code
-}
-
-// client speaks to the platform with one key and checks each answer against the contract.
-type client struct {
-	key     string
-	checker *contracttest.Checker
-}
-
-func as(t *testing.T, name string) *client {
+// kill ends a process at once; the supervisor starts it again.
+func (p *platform) kill(t *testing.T, process string) {
 	t.Helper()
-	key := started.env[name]
-	if key == "" {
-		t.Fatalf(".run/env has no %s", name)
-	}
-	return &client{key: key, checker: contracttest.New(t, proto.OpenAPI)}
+	p.signal(t, process, syscall.SIGKILL)
 }
 
-var httpClient = &http.Client{Timeout: 30 * time.Second}
-
-// try sends one request; a transport error is returned, not fatal.
-func (c *client) try(t *testing.T, method, path, body string, header map[string]string) (answer, error) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, started.env["BASE_URL"]+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
+// broker is the name of the platform's Kafka process.
+func (p *platform) broker() string {
+	if p.pid("kafka") != 0 {
+		return "kafka"
 	}
-	req.Header.Set("Authorization", "Bearer "+c.key)
-	if body != "" {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	for k, v := range header {
-		req.Header.Set(k, v)
-	}
-	res, err := httpClient.Do(req)
-	if err != nil {
-		return answer{}, err
-	}
-	defer func() { _ = res.Body.Close() }()
-	b, err := io.ReadAll(res.Body)
-	if err != nil {
-		return answer{}, err
-	}
-	c.checker.Check(t, req, res, b)
-	return answer{Status: res.StatusCode, Header: res.Header, Body: b}, nil
-}
-
-func (c *client) do(t *testing.T, method, path, body string, header map[string]string) answer {
-	t.Helper()
-	a, err := c.try(t, method, path, body, header)
-	if err != nil {
-		t.Fatalf("%s %s: %v", method, path, err)
-	}
-	return a
-}
-
-func (c *client) want(t *testing.T, status int, method, path, body string) answer {
-	t.Helper()
-	a := c.do(t, method, path, body, nil)
-	if a.Status != status {
-		t.Fatalf("%s %s: %d %s, want %d", method, path, a.Status, a.Body, status)
-	}
-	return a
-}
-
-// list is any list page.
-type list struct {
-	Data []map[string]any `json:"data"`
-}
-
-func (c *client) list(t *testing.T, path string) []map[string]any {
-	t.Helper()
-	var l list
-	c.want(t, http.StatusOK, http.MethodGet, path, "").decode(t, &l)
-	return l.Data
+	return "kafka-embedded"
 }
 
 func await(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); {
+	for end := time.Now().Add(40 * time.Second); !ok(); {
 		if time.Now().After(end) {
-			t.Fatalf("not within 30 s: %s", what)
+			t.Fatalf("not within 40 s: %s", what)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

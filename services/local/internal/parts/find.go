@@ -110,7 +110,7 @@ func Find(ctx context.Context, needPostgres, needRedis bool, say func(string, ..
 	if look(); len(missing) == 0 {
 		return bin, redis, nil
 	}
-	if err := install(ctx, missing, say); err != nil {
+	if err := systemInstaller().install(ctx, missing, say); err != nil {
 		return "", "", err
 	}
 	if look(); len(missing) > 0 {

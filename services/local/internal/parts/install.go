@@ -13,10 +13,13 @@ import (
 // quietInstall installs the packages in "$@" without starting or creating any
 // instance of the system's own: Debian asks policy-rc.d before it starts a
 // service, and createcluster.conf before it makes a cluster. Both are put back
-// as they were, whatever happens.
+// as they were, also by the next run when this one is killed. The first
+// argument is the system's root, empty but for tests.
 const quietInstall = `set -eu
-policy=/usr/sbin/policy-rc.d
-cluster=/etc/postgresql-common/createcluster.conf
+root=$1
+shift
+policy=$root/usr/sbin/policy-rc.d
+cluster=$root/etc/postgresql-common/createcluster.conf
 made_policy=
 restore() {
 	if [ -n "$made_policy" ]; then rm -f "$policy"; fi
@@ -24,8 +27,8 @@ restore() {
 }
 trap restore EXIT
 trap 'exit 130' INT TERM
-if [ ! -e "$policy" ]; then
-	printf '#!/bin/sh\nexit 101\n' >"$policy"
+if [ ! -e "$policy" ] || grep -q holdfast "$policy"; then
+	printf '#!/bin/sh\n# of holdfast, while it installs\nexit 101\n' >"$policy"
 	chmod 755 "$policy"
 	made_policy=yes
 fi
@@ -33,39 +36,53 @@ export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq
 case " $* " in *" postgresql "*)
 	apt-get install -y -qq --no-install-recommends postgresql-common
-	if [ -f "$cluster" ]; then cp -p "$cluster" "$cluster.holdfast"; fi
+	if [ -f "$cluster" ] && [ ! -f "$cluster.holdfast" ]; then cp -p "$cluster" "$cluster.holdfast"; fi
 	echo 'create_main_cluster = false' >>"$cluster"
 ;; esac
 apt-get install -y -qq --no-install-recommends "$@"
-if [ -d /run/systemd/system ]; then
+if [ -d "$root/run/systemd/system" ]; then
 	for service in postgresql redis-server; do
 		case " $* " in *" $service "*) systemctl disable "$service" || true ;; esac
 	done
 fi
 `
 
-// install installs Debian packages, as root or through sudo.
-func install(ctx context.Context, packages []string, say func(string, ...any)) error {
+// installer is what installing asks of the machine; tests put another one in
+// its place.
+type installer struct {
+	uid      int
+	lookPath func(name string) (string, error)
+	run      func(ctx context.Context, command []string) ([]byte, error)
+}
+
+func systemInstaller() installer {
+	return installer{uid: os.Geteuid(), lookPath: exec.LookPath, run: func(ctx context.Context, command []string) ([]byte, error) {
+		cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // our own script
+		cmd.Stdin = os.Stdin                                        // sudo may ask for a password
+		return cmd.CombinedOutput()
+	}}
+}
+
+// install installs Debian packages, as root or through sudo; where it cannot,
+// its error is one line that says what to install.
+func (i installer) install(ctx context.Context, packages []string, say func(string, ...any)) error {
 	hint := fmt.Sprintf("PostgreSQL %d+ (with contrib) and Redis %d+ are needed; missing here: %s",
 		postgresMajor, redisMajor, strings.Join(packages, ", "))
-	if _, err := exec.LookPath("apt-get"); err != nil {
+	if _, err := i.lookPath("apt-get"); err != nil {
 		return errors.New(hint + ": install them with your system's package manager, or give DATABASE_URL and REDIS_URL")
-	}
-	command := []string{"sh", "-c", quietInstall, "install"}
-	if os.Geteuid() != 0 {
-		if _, err := exec.LookPath("sudo"); err != nil {
-			return errors.New(hint + ": run `apt-get install " + strings.Join(packages, " ") + "` as root")
-		}
-		command = slices.Insert(command, 0, "sudo")
 	}
 	if slices.Contains(packages, "postgresql") {
 		packages = append(packages, "postgresql-contrib")
 	}
+	command := append([]string{"sh", "-c", quietInstall, "install", ""}, packages...)
+	if i.uid != 0 {
+		if _, err := i.lookPath("sudo"); err != nil {
+			return errors.New(hint + ": run `apt-get install " + strings.Join(packages, " ") + "` as root")
+		}
+		command = slices.Insert(command, 0, "sudo")
+	}
 	say("installing %s (nothing of the system's own is started)", strings.Join(packages, ", "))
-	command = append(command, packages...)
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // our own script
-	cmd.Stdin = os.Stdin                                        // sudo may ask for a password
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := i.run(ctx, command); err != nil {
 		return fmt.Errorf("installing %s: %w\n%s", strings.Join(packages, ", "), err, out)
 	}
 	return nil

@@ -75,8 +75,8 @@ func (s *Seeder) tenants(ctx context.Context) (map[string]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing tenants: %w", err)
 	}
-	rows, err := tenantRows(out)
-	if err != nil {
+	var rows []tenantRow
+	if err := json.Unmarshal(out, &rows); err != nil {
 		return nil, fmt.Errorf("listing tenants: %w", err)
 	}
 	ids := map[string]string{}
@@ -99,19 +99,6 @@ func (s *Seeder) tenants(ctx context.Context) (map[string]string, error) {
 		ids[t.slug] = row.ID
 	}
 	return ids, nil
-}
-
-// tenantRows reads a list, bare or in the API's envelope.
-func tenantRows(out []byte) ([]tenantRow, error) {
-	var rows []tenantRow
-	if json.Unmarshal(out, &rows) == nil {
-		return rows, nil
-	}
-	var page struct {
-		Data []tenantRow `json:"data"`
-	}
-	err := json.Unmarshal(out, &page)
-	return page.Data, err
 }
 
 // key returns the secret of the seeded key, which stays the same until its

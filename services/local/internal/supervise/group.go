@@ -10,11 +10,11 @@ import (
 )
 
 // Back-off between two starts of a process that dies: it doubles from first to
-// longest, and starts anew once the process has lived for calm.
+// longest, and starts anew once the process has lived calm times the next one.
 const (
 	firstDelay   = 200 * time.Millisecond
 	longestDelay = 5 * time.Second
-	calm         = 30 * time.Second
+	calm         = 10
 )
 
 var errStopping = errors.New("the stack is being stopped")
@@ -135,7 +135,7 @@ func (g *Group) watch(p *process, cmd *exec.Cmd) {
 	for cmd != nil {
 		began := time.Now()
 		p.ended(waitFor(cmd))
-		if time.Since(began) > calm {
+		if time.Since(began) > calm*delay {
 			delay = firstDelay
 		}
 		cmd = g.restart(p, &delay)

@@ -162,3 +162,32 @@ func TestLineWriterJoinsPieces(t *testing.T) {
 		t.Fatalf("got %q", got)
 	}
 }
+
+func TestBackOffGrowsAndStartsAnew(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var notices []string
+	g := Group{Notice: func(_ string, args ...any) {
+		mu.Lock()
+		defer mu.Unlock()
+		notices = append(notices, args[2].(time.Duration).String())
+	}}
+	// Three deaths, and between the first two a life of more than ten times the next delay.
+	count := filepath.Join(t.TempDir(), "count")
+	text := "echo x >>" + count + "; [ $(wc -l <" + count + ") = 2 ] && sleep 4.2; exit 3"
+	if err := g.Start(script("failing", text, io.Discard)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Stop)
+	want := "200ms 200ms 400ms"
+	eventually(t, want, func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(notices) >= 3
+	})
+	mu.Lock()
+	defer mu.Unlock()
+	if got := strings.Join(notices[:3], " "); got != want {
+		t.Errorf("the delays were %s, want %s", got, want)
+	}
+}

@@ -1,0 +1,191 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/redis/go-redis/v9"
+	"github.com/segmentio/kafka-go"
+	"golang.org/x/sync/errgroup"
+
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/outbox"
+	eventsv1 "holdfast.dev/proto/events/v1"
+)
+
+// database connects as administrator to a service's database, past row-level security.
+func (p *platform) database(t *testing.T, service string) *pgx.Conn {
+	t.Helper()
+	u, err := url.Parse(p.env["POSTGRES_URL"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path = "/holdfast_" + service
+	conn, err := pgx.Connect(t.Context(), u.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
+// rows reads a column of text.
+func rows(t *testing.T, conn *pgx.Conn, sql string, args ...any) []string {
+	t.Helper()
+	found, err := conn.Query(t.Context(), sql, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := pgx.CollectRows(found, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func execute(t *testing.T, conn *pgx.Conn, sql string, args ...any) {
+	t.Helper()
+	if _, err := conn.Exec(t.Context(), sql, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p *platform) redis(t *testing.T) *redis.Client {
+	t.Helper()
+	opt, err := redis.ParseURL(p.env["REDIS_URL"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(opt)
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// events reads the events of a topic by the id of their object, each event once.
+func (p *platform) events(t *testing.T, topic string) map[string][]*eventsv1.Event {
+	t.Helper()
+	seen := map[string]bool{}
+	out := map[string][]*eventsv1.Event{}
+	for _, m := range p.messages(t, topic) {
+		e, err := outbox.Decode(m.Value)
+		if err != nil || seen[e.GetId()] { // poison that a test has sent, or a repetition, which is allowed
+			continue
+		}
+		seen[e.GetId()] = true
+		out[e.GetObjectId()] = append(out[e.GetObjectId()], e)
+	}
+	return out
+}
+
+// ofType counts the events of an object that have the type.
+func ofType(events []*eventsv1.Event, kind string) int {
+	n := 0
+	for _, e := range events {
+		if e.GetType() == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// messages reads a whole topic; a broker that is just coming back is waited for.
+func (p *platform) messages(t *testing.T, topic string) []kafka.Message {
+	t.Helper()
+	var all []kafka.Message
+	await(t, "topic "+topic+" can be read", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		var err error
+		all, err = readTopic(ctx, p.env["KAFKA_BROKERS"], "holdfast."+topic)
+		return err == nil
+	})
+	return all
+}
+
+// readTopic reads the partitions side by side.
+func readTopic(ctx context.Context, broker, topic string) ([]kafka.Message, error) {
+	conn, err := kafka.DialContext(ctx, "tcp", broker)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close() }()
+	partitions, err := conn.ReadPartitions(topic)
+	if err != nil {
+		return nil, err
+	}
+	found := make([][]kafka.Message, len(partitions))
+	var all errgroup.Group
+	for i, part := range partitions {
+		all.Go(func() (err error) {
+			found[i], err = readPartition(ctx, broker, topic, part.ID)
+			return err
+		})
+	}
+	err = all.Wait()
+	return slices.Concat(found...), err
+}
+
+func readPartition(ctx context.Context, broker, topic string, partition int) ([]kafka.Message, error) {
+	conn, err := kafka.DialLeader(ctx, "tcp", broker, topic, partition)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close() }()
+	end, _ := ctx.Deadline()
+	if err := conn.SetDeadline(end); err != nil {
+		return nil, err
+	}
+	first, last, err := conn.ReadOffsets()
+	if err != nil {
+		return nil, err
+	}
+	var out []kafka.Message
+	for at := first; at < last; {
+		if _, err := conn.Seek(at, kafka.SeekAbsolute); err != nil {
+			return nil, err
+		}
+		batch := conn.ReadBatchWith(kafka.ReadBatchConfig{MinBytes: 1, MaxBytes: 4 << 20, MaxWait: time.Second})
+		for {
+			m, err := batch.ReadMessage()
+			if err != nil { // the batch is at its end, or the next one says what is wrong
+				break
+			}
+			at, out = m.Offset+1, append(out, m)
+		}
+		if err := batch.Close(); err != nil && ctx.Err() != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// produce writes messages to a topic, past the services.
+func (p *platform) produce(t *testing.T, topic string, messages ...kafka.Message) {
+	t.Helper()
+	w := &kafka.Writer{
+		Addr: kafka.TCP(p.env["KAFKA_BROKERS"]), Topic: "holdfast." + topic, RequiredAcks: kafka.RequireAll, BatchTimeout: 5 * time.Millisecond,
+		Balancer: kafka.BalancerFunc(func(m kafka.Message, _ ...int) int { return m.Partition }),
+	}
+	defer func() { _ = w.Close() }()
+	if err := w.WriteMessages(t.Context(), messages...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// uuidOf is what the databases hold of a public id.
+func uuidOf(t *testing.T, id string) string {
+	t.Helper()
+	if c, err := ids.Parse[ids.CustomerPrefix](id); err == nil {
+		return fmt.Sprintf("%x", c.UUID())
+	}
+	e, err := ids.Parse[ids.EventPrefix](id)
+	if err != nil {
+		t.Fatalf("%s is neither a customer nor an event: %v", id, err)
+	}
+	return fmt.Sprintf("%x", e.UUID())
+}

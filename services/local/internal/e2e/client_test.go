@@ -1,0 +1,175 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/contract/contracttest"
+	"holdfast.dev/proto"
+)
+
+// rounds scales with TEST_SCALE=full.
+func rounds(n int) int {
+	if os.Getenv("TEST_SCALE") == "full" {
+		return n * 10
+	}
+	return n
+}
+
+// unique makes a value that no earlier run has left behind.
+func unique(prefix string) string { return fmt.Sprintf("%s-%d", prefix, rand.Uint64()) }
+
+// answer is one HTTP answer, read whole.
+type answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+func (a answer) decode(t *testing.T, v any) {
+	t.Helper()
+	if err := json.Unmarshal(a.Body, v); err != nil {
+		t.Fatalf("%d %s: %v", a.Status, a.Body, err)
+	}
+}
+
+// id is the id of the resource in the body.
+func (a answer) id(t *testing.T) string {
+	t.Helper()
+	var r struct{ ID string }
+	a.decode(t, &r)
+	return r.ID
+}
+
+// code is error.code, "" on success.
+func (a answer) code() string {
+	var e struct {
+		Error struct{ Code string } `json:"error"`
+	}
+	_ = json.Unmarshal(a.Body, &e)
+	return e.Error.Code
+}
+
+// outage reports whether the answer is what a client is promised while something is down: 503 with a
+// Retry-After, or 504.
+func (a answer) outage() bool {
+	switch a.Status {
+	case http.StatusServiceUnavailable:
+		seconds, err := strconv.Atoi(a.Header.Get("Retry-After"))
+		return a.code() == "unavailable" && err == nil && seconds >= 1
+	case http.StatusGatewayTimeout:
+		return a.code() == "upstream_timeout"
+	default:
+		return false
+	}
+}
+
+// client speaks to the platform with one key and checks each answer against the contract.
+type client struct {
+	base, key string
+	checker   *contracttest.Checker
+	told      sync.Map // kinds of wrong answers that were reported
+}
+
+// as makes a client with a key of .run/env.
+func (p *platform) as(t *testing.T, name string) *client {
+	t.Helper()
+	if p.env[name] == "" {
+		t.Fatalf(".run/env has no %s", name)
+	}
+	return p.with(t, p.env[name])
+}
+
+func (p *platform) with(t *testing.T, key string) *client {
+	t.Helper()
+	return &client{base: p.env["BASE_URL"], key: key, checker: contracttest.New(t, proto.OpenAPI)}
+}
+
+var httpClient = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+
+// try sends one request; a transport error is returned, not fatal.
+func (c *client) try(t *testing.T, method, path, body, key string) (answer, error) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, c.base+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+c.key)
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if key != "" {
+		req.Header.Set("Idempotency-Key", key)
+	}
+	res, err := httpClient.Do(req)
+	if err != nil {
+		return answer{}, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		return answer{}, err
+	}
+	c.checker.Check(t, req, res, b)
+	return answer{Status: res.StatusCode, Header: res.Header, Body: b}, nil
+}
+
+func (c *client) do(t *testing.T, method, path, body, key string) answer {
+	t.Helper()
+	a, err := c.try(t, method, path, body, key)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, path, err)
+	}
+	return a
+}
+
+func (c *client) want(t *testing.T, status int, method, path, body string) answer {
+	t.Helper()
+	a := c.do(t, method, path, body, "")
+	if a.Status != status {
+		t.Fatalf("%s %s: %d %s, want %d", method, path, a.Status, a.Body, status)
+	}
+	return a
+}
+
+// insist does what the documentation tells a client to do while something is down: it repeats the request
+// with the same key until it gets one of the statuses. Anything but an outage on the way is an error.
+func (c *client) insist(t *testing.T, method, path, body, key string, statuses ...int) answer {
+	t.Helper()
+	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		a, err := c.try(t, method, path, body, key)
+		switch {
+		case err != nil: // the gateway itself was down
+		case slices.Contains(statuses, a.Status):
+			return a
+		case !a.outage() && a.code() != "idempotency_in_progress":
+			if _, told := c.told.LoadOrStore(fmt.Sprint(a.Status, a.code()), true); !told { // an outage makes hundreds
+				t.Errorf("%s %s meanwhile: %d, Retry-After %v, %s", method, path, a.Status, a.Header["Retry-After"], a.Body)
+			}
+		}
+	}
+	t.Fatalf("%s %s: not one of %v within 60 s", method, path, statuses)
+	return answer{}
+}
+
+// list is any list page.
+type list struct {
+	Data []map[string]any `json:"data"`
+}
+
+func (c *client) list(t *testing.T, path string) []map[string]any {
+	t.Helper()
+	var l list
+	c.insist(t, http.MethodGet, path, "", "", http.StatusOK).decode(t, &l)
+	return l.Data
+}

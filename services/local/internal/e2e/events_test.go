@@ -1,0 +1,209 @@
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+
+	"holdfast.dev/libs/kafkax"
+)
+
+// The service whose relay publishes is killed at random while customers are created.
+func TestEveryCommittedChangeHasItsEvent(t *testing.T) {
+	eachBroker(t, func(t *testing.T, p *platform) {
+		c := p.as(t, "OTHER_TEST_KEY")
+		var made ledger
+		writers := goOn(4, func() {
+			w := newCustomer()
+			made.note(c.insist(t, http.MethodPost, w.path, w.body, w.key, http.StatusCreated).id(t), w)
+		})
+		for range rounds(3) {
+			time.Sleep(time.Duration(rand.IntN(500)) * time.Millisecond)
+			p.kill(t, "customers")
+			c.list(t, "/customers?limit=1") // the service is back, so that work goes on between two kills
+		}
+		writers.stop()
+		made.check(t, p, c)
+	})
+}
+
+// A change that changes nothing, and one that is refused, have no event; those that count have one each, in
+// order.
+func TestNoEventWithoutAChange(t *testing.T) {
+	eachBroker(t, func(t *testing.T, p *platform) {
+		c := p.as(t, "OTHER_TEST_KEY")
+		id := c.want(t, http.StatusCreated, http.MethodPost, "/customers", `{"first_name":"N","email":"n@example.com"}`).id(t)
+		c.want(t, http.StatusOK, http.MethodPatch, "/customers/"+id, `{"first_name":"N"}`)
+		c.want(t, http.StatusOK, http.MethodPatch, "/customers/"+id, `{}`)
+		c.want(t, http.StatusUnprocessableEntity, http.MethodPatch, "/customers/"+id, `{"email":"nonsense"}`)
+		for n := range 5 {
+			c.want(t, http.StatusOK, http.MethodPatch, "/customers/"+id, fmt.Sprintf(`{"first_name":"N%d"}`, n))
+		}
+		await(t, "six events", func() bool { return len(p.events(t, "customers")[id]) >= 6 })
+		for i, e := range p.events(t, "customers")[id] {
+			if i >= 6 || e.GetResourceVersion() != int64(i+1) {
+				t.Errorf("event %d is %s of version %d", i, e.GetType(), e.GetResourceVersion())
+			}
+		}
+	})
+}
+
+// Kafka stands still, then dies, while writes go on: they succeed, and their events arrive when it is back.
+func TestWritesGoOnWithoutKafka(t *testing.T) {
+	eachBroker(t, func(t *testing.T, p *platform) {
+		c := p.as(t, "OTHER_TEST_KEY")
+		var made ledger
+		slowest := time.Duration(0)
+		create := func(n int) {
+			for range n {
+				w, began := newCustomer(), time.Now()
+				a := c.do(t, http.MethodPost, w.path, w.body, w.key)
+				slowest = max(slowest, time.Since(began))
+				if a.Status != http.StatusCreated {
+					t.Fatalf("while Kafka is away: %d %s", a.Status, a.Body)
+				}
+				made.note(a.id(t), w)
+			}
+		}
+		create(1)
+		p.signal(t, p.broker(), syscall.SIGSTOP)
+		create(rounds(20))
+		p.signal(t, p.broker(), syscall.SIGCONT)
+		create(1)
+		p.kill(t, p.broker())
+		create(rounds(20))
+		if slowest > 2*time.Second {
+			t.Errorf("a write took %v while Kafka was away", slowest)
+		}
+		made.check(t, p, c)
+	})
+}
+
+// projection is what bookings knows of customers, and truth what customers says: "id name version erased".
+const (
+	projection = `select format('%s|%s|%s|%s', id, name, version, erased) from customers where id = any($1)`
+	truth      = `select format('%s|%s|%s|%s', id, first_name, version, false) from customers where id = any($1)`
+)
+
+// The consumer is killed again and again while customers change. What it knows is then what is true, and each
+// event has taken effect once.
+func TestAKilledConsumerDoesEachEffectOnce(t *testing.T) {
+	eachBroker(t, func(t *testing.T, p *platform) {
+		c := p.as(t, "OTHER_TEST_KEY")
+		var ids []string
+		for range 6 {
+			w := newCustomer()
+			ids = append(ids, c.insist(t, http.MethodPost, w.path, w.body, w.key, http.StatusCreated).id(t))
+		}
+		changes := goOn(3, func() {
+			body := fmt.Sprintf(`{"first_name":"K%d"}`, rand.IntN(1000))
+			c.insist(t, http.MethodPatch, "/customers/"+ids[rand.IntN(len(ids))], body, "", http.StatusOK)
+		})
+		for range rounds(3) {
+			time.Sleep(time.Duration(300+rand.IntN(500)) * time.Millisecond)
+			p.kill(t, "bookings")
+		}
+		time.Sleep(200 * time.Millisecond)
+		changes.stop()
+		theirs, ours := p.database(t, "customers"), p.database(t, "bookings")
+		uuids := make([]string, len(ids))
+		for i, id := range ids {
+			uuids[i] = uuidOf(t, id)
+		}
+		want := rows(t, theirs, truth, uuids)
+		slices.Sort(want)
+		var got []string
+		await(t, "bookings knows what customers says", func() bool {
+			got = rows(t, ours, projection, uuids)
+			slices.Sort(got)
+			return slices.Equal(got, want)
+		})
+		var all []string
+		events := p.events(t, "customers")
+		for _, id := range ids {
+			for _, e := range events[id] {
+				all = append(all, uuidOf(t, e.GetId()))
+			}
+		}
+		if n := len(rows(t, ours, `select event_id::text from inbox where event_id = any($1)`, all)); n != len(all) {
+			t.Errorf("%d of %d events are in the inbox", n, len(all))
+		}
+	})
+}
+
+// A poison message among good ones holds up nobody and ends in the dead-letter topic. Redriving brings back
+// what is good by now, and what is not comes to rest there again.
+func TestPoisonIsPutAsideAndRedriven(t *testing.T) {
+	eachBroker(t, func(t *testing.T, p *platform) {
+		c := p.as(t, "OTHER_TEST_KEY")
+		ours := p.database(t, "bookings")
+		knows := func(id string) bool { return len(rows(t, ours, projection, []string{uuidOf(t, id)})) == 1 }
+		poison := unique("poison")
+		p.produce(t, "customers", poisonIn12(poison)...)
+		var good string
+		for range 12 {
+			w := newCustomer()
+			good = c.do(t, http.MethodPost, w.path, w.body, w.key).id(t)
+		}
+		dead := func() int {
+			n := 0
+			for _, m := range p.messages(t, "bookings.dlq") {
+				if strings.HasPrefix(string(m.Value), poison) {
+					n++
+				}
+			}
+			return n
+		}
+		await(t, "a customer behind the poison is known", func() bool { return knows(good) })
+		await(t, "twelve dead letters", func() bool { return dead() >= 12 })
+
+		// A good event that was put aside by mistake: bookings forgets that it has ever seen it.
+		var lost kafka.Message
+		for _, m := range p.messages(t, "customers") {
+			if string(m.Key) == good {
+				lost = m
+			}
+		}
+		execute(t, ours, `delete from customers where id = $1`, uuidOf(t, good))
+		execute(t, ours, `delete from inbox where event_id = $1`, uuidOf(t, p.events(t, "customers")[good][0].GetId()))
+		p.produce(t, "bookings.dlq", kafka.Message{Key: lost.Key, Value: lost.Value, Headers: append(lost.Headers,
+			kafka.Header{Key: kafkax.HeaderTopic, Value: []byte("customers")})})
+		await(t, "redrive has sent all back", func() bool { return strings.HasSuffix(p.redrive(t), " sent back\n") })
+		await(t, "the good one is known again", func() bool { return knows(good) })
+		await(t, "the others are put aside again", func() bool { return dead() >= 24 })
+	})
+}
+
+// poisonIn12 is a message for each of twelve partitions that nobody can decode.
+func poisonIn12(text string) []kafka.Message {
+	var all []kafka.Message
+	for n := range 12 {
+		all = append(all, kafka.Message{Partition: n, Value: fmt.Appendf(nil, "%s %d", text, n)})
+	}
+	return all
+}
+
+// redrive runs bin/bookings redrive with what the service itself is started with.
+func (p *platform) redrive(t *testing.T) string {
+	t.Helper()
+	settings, err := os.ReadFile(p.path("services", "bookings.env"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := p.command("bookings", "redrive")
+	cmd.Env = append(cmd.Env, strings.Split(strings.TrimSpace(string(settings)), "\n")...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Logf("redrive: %v, %s", err, out) // cut short: the next call goes on where it stopped
+		return ""
+	}
+	return string(out)
+}

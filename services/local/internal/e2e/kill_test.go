@@ -1,0 +1,279 @@
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	eventsv1 "holdfast.dev/proto/events/v1"
+)
+
+// write is one request with a key, and how to find what it has made.
+type write struct {
+	path, body, key, topic, created string
+}
+
+func newCustomer() write {
+	tag := unique("kill")
+	return write{
+		path: "/customers", key: tag, topic: "customers", created: "customer.created",
+		body: fmt.Sprintf(`{"first_name":"K","email":"k@example.com","metadata":{"tag":%q}}`, tag),
+	}
+}
+
+func newBooking() write {
+	tag := unique("kill")
+	return write{
+		path: "/bookings", key: tag, topic: "bookings", created: "booking.created",
+		body: fmt.Sprintf(`{"event_date":"2034-01-02","metadata":{"tag":%q}}`, tag),
+	}
+}
+
+// settle repeats the write until it is answered, and fails unless there is exactly one resource and one
+// answer, whatever happened to the first attempt. Its event is looked for later, by the ledger.
+func (w write) settle(t *testing.T, c *client, first answer) (id string) {
+	t.Helper()
+	second := c.insist(t, http.MethodPost, w.path, w.body, w.key, http.StatusCreated)
+	if first.Status == http.StatusCreated && string(first.Body) != string(second.Body) {
+		t.Errorf("the replay differs: %s, then %s", first.Body, second.Body)
+	}
+	third := c.insist(t, http.MethodPost, w.path, w.body, w.key, http.StatusCreated)
+	if string(third.Body) != string(second.Body) || third.Header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("a later replay differs: %s, then %s %v", second.Body, third.Body, third.Header)
+	}
+	return second.id(t)
+}
+
+// ledger is what clients have been told: each answered write by the id it was answered with.
+type ledger struct {
+	mu   sync.Mutex
+	made map[string]write
+}
+
+func (l *ledger) note(id string, w write) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.made == nil {
+		l.made = map[string]write{}
+	}
+	l.made[id] = w
+}
+
+// check fails unless each answered write is there once, and has exactly one event.
+func (l *ledger) check(t *testing.T, p *platform, c *client) {
+	t.Helper()
+	if len(l.made) == 0 {
+		t.Fatal("nothing was written")
+	}
+	events := map[string]map[string][]*eventsv1.Event{}
+	for id, w := range l.made {
+		events[w.topic] = nil
+		if found := c.list(t, w.path+"?metadata[tag]="+w.key); len(found) != 1 || found[0]["id"] != id {
+			t.Errorf("%s was answered as %s, and the list shows %v", w.key, id, found)
+		}
+	}
+	await(t, fmt.Sprintf("an event for each of %d writes", len(l.made)), func() bool {
+		for topic := range events {
+			events[topic] = p.events(t, topic)
+		}
+		for id, w := range l.made {
+			if ofType(events[w.topic][id], w.created) == 0 {
+				return false
+			}
+		}
+		return true
+	})
+	for id, w := range l.made {
+		if n := ofType(events[w.topic][id], w.created); n != 1 {
+			t.Errorf("%s has %d different %s events", id, n, w.created)
+		}
+	}
+}
+
+// The worst moment, on purpose: the transaction is committed, and the process dies before anybody hears of
+// it. PostgreSQL is made to wait, after its commit, for a replica that does not exist.
+func TestKilledBetweenCommitAndAnswer(t *testing.T) {
+	c := shared.as(t, "DEMO_TEST_KEY")
+	admin := shared.database(t, "bookings")
+	var made ledger
+	defer func() { commitsWait(t, admin, false) }()
+	for name, tc := range map[string]struct {
+		victim string
+		write  func() write
+	}{
+		"bookings dies": {"bookings", newBooking}, "customers dies": {"customers", newCustomer},
+		"the gateway dies, bookings lives": {"gateway", newBooking}, "the gateway dies, customers lives": {"gateway", newCustomer},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range rounds(1) {
+				w := tc.write()
+				c.list(t, w.path+"?limit=1") // whatever was killed before is back
+				commitsWait(t, admin, true)
+				answered := make(chan answer)
+				go func() {
+					a, _ := c.try(t, http.MethodPost, w.path, w.body, w.key)
+					answered <- a
+				}()
+				await(t, "the commit", func() bool {
+					return len(rows(t, admin, `select query from pg_stat_activity where wait_event = 'SyncRep' and datname = $1 and usename like '%_app'`,
+						"holdfast_"+w.topic)) > 0
+				})
+				shared.kill(t, tc.victim)
+				first := <-answered
+				if first.Status == http.StatusCreated {
+					t.Error("the answer came before the commit was confirmed: nothing was attacked")
+				}
+				commitsWait(t, admin, false)
+				made.note(w.settle(t, c, answer{}), w)
+			}
+		})
+	}
+	made.check(t, shared, c)
+}
+
+// commitsWait turns the wait of every commit for an absent replica on or off.
+func commitsWait(t *testing.T, admin *pgx.Conn, on bool) {
+	t.Helper()
+	absent := "''"
+	if on {
+		absent = "'nobody'"
+	}
+	execute(t, admin, `set synchronous_commit = local`) // ours do not wait
+	execute(t, admin, `alter system set synchronous_standby_names = `+absent)
+	execute(t, admin, `select pg_reload_conf()`)
+	want := absent[1 : len(absent)-1]
+	await(t, "the setting has arrived", func() bool { return rows(t, admin, `show synchronous_standby_names`)[0] == want })
+}
+
+// Processes on the request's way die at random moments. Each operation then exists exactly once.
+func TestKilledAtRandomMoments(t *testing.T) {
+	c := shared.as(t, "DEMO_TEST_KEY")
+	var made ledger
+	for range rounds(2) {
+		for _, tc := range []struct {
+			victim string
+			write  func() write
+		}{{"customers", newCustomer}, {"gateway", newCustomer}, {"bookings", newBooking}, {"gateway", newBooking}, {"identity", newBooking}} {
+			w := tc.write()
+			c.list(t, w.path+"?limit=1") // whatever was killed before is back
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				time.Sleep(time.Duration(rand.IntN(12_000)) * time.Microsecond)
+				shared.kill(t, tc.victim)
+			})
+			first, _ := c.try(t, http.MethodPost, w.path, w.body, w.key)
+			wg.Wait()
+			made.note(w.settle(t, c, first), w)
+		}
+	}
+	made.check(t, shared, c)
+}
+
+// PostgreSQL dies under load and comes back: clients see 503 with a Retry-After, never a 500, and what was
+// answered is there once.
+func TestPostgresDiesUnderLoad(t *testing.T) {
+	c := shared.as(t, "OTHER_TEST_KEY")
+	var made ledger
+	writers := goOn(5, func() {
+		w := newCustomer()
+		made.note(c.insist(t, http.MethodPost, w.path, w.body, w.key, http.StatusCreated).id(t), w)
+	})
+	for range rounds(2) {
+		time.Sleep(time.Duration(200+rand.IntN(300)) * time.Millisecond)
+		shared.kill(t, "postgres")
+		await(t, "writes go on", func() bool {
+			a, err := c.try(t, http.MethodGet, "/customers?limit=1", "", "")
+			return err == nil && a.Status == 200
+		})
+	}
+	writers.stop()
+	made.check(t, shared, c)
+}
+
+// load is work that goes on until it is stopped.
+type load struct {
+	quit chan struct{}
+	wg   sync.WaitGroup
+}
+
+func goOn(workers int, work func()) *load {
+	l := &load{quit: make(chan struct{})}
+	for range workers {
+		l.wg.Go(func() {
+			for {
+				select {
+				case <-l.quit:
+					return
+				default:
+					work()
+				}
+			}
+		})
+	}
+	return l
+}
+
+func (l *load) stop() {
+	close(l.quit)
+	l.wg.Wait()
+}
+
+// Every process of the platform is killed once, in random order, while clients race for slots: no slot is
+// booked twice, each booking that was answered is there, and has its event.
+func TestEveryProcessDiesUnderLoad(t *testing.T) {
+	c := shared.as(t, "DEMO_TEST_KEY")
+	unit := c.list(t, "/units?active=true&limit=1")[0]["id"].(string)
+	year := 2040 + rand.IntN(100)
+	var mu sync.Mutex
+	won := map[int]string{} // slot → booking
+	var made ledger
+	next := 0
+	clients := goOn(2, func() {
+		mu.Lock()
+		slot := next
+		next++
+		mu.Unlock()
+		var race sync.WaitGroup
+		for range 3 {
+			race.Go(func() {
+				w := newBooking()
+				day := time.Date(year, 1, 1+slot/20, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)
+				at := fmt.Sprintf("%02d:%02d", slot%20, 0)
+				w.body = fmt.Sprintf(`{"unit_id":%q,"event_date":%q,"event_start_time":%q,"event_end_time":%q,"metadata":{"tag":%q}}`,
+					unit, day, at, at[:3]+"30", w.key)
+				a := c.insist(t, http.MethodPost, w.path, w.body, w.key, http.StatusCreated, http.StatusConflict)
+				if a.Status == http.StatusConflict {
+					return
+				}
+				id := a.id(t)
+				made.note(id, w)
+				mu.Lock()
+				defer mu.Unlock()
+				if other := won[slot]; other != "" {
+					t.Errorf("slot %d was given to %s and to %s", slot, other, id)
+				}
+				won[slot] = id
+			})
+		}
+		race.Wait()
+		if won[slot] == "" {
+			t.Errorf("nobody got slot %d", slot)
+		}
+	})
+	victims := []string{"gateway", "identity", "customers", "bookings", "redis", "postgres", shared.broker()}
+	for range rounds(1) {
+		rand.Shuffle(len(victims), func(i, j int) { victims[i], victims[j] = victims[j], victims[i] })
+		for _, victim := range victims {
+			time.Sleep(time.Duration(rand.IntN(700)) * time.Millisecond)
+			shared.kill(t, victim)
+		}
+	}
+	clients.stop()
+	t.Logf("%d slots, killed in the order %v", next, victims)
+	made.check(t, shared, c)
+}

@@ -1,0 +1,98 @@
+package parts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/redis/go-redis/v9"
+	"github.com/segmentio/kafka-go"
+)
+
+// givenLimit is how long a given part may take to answer for the first time.
+const givenLimit = 10 * time.Second
+
+// CheckPostgres tells, in one line, what is wrong with a given DATABASE_URL.
+func CheckPostgres(ctx context.Context, address string) error {
+	u, err := url.Parse(address)
+	if err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") {
+		return errors.New("DATABASE_URL is no postgres:// URL") // its text may hold a password
+	}
+	ctx, cancel := context.WithTimeout(ctx, givenLimit)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, address)
+	if err != nil {
+		return fmt.Errorf("DATABASE_URL: no connection to %s: %w", u.Host, innermost(err))
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	var version int
+	var allowed bool
+	err = conn.QueryRow(ctx, `select current_setting('server_version_num')::int, rolsuper from pg_roles where rolname = current_user`).
+		Scan(&version, &allowed)
+	switch {
+	case err != nil:
+		return fmt.Errorf("DATABASE_URL: %w", err)
+	case version/10000 < postgresMajor:
+		return fmt.Errorf("DATABASE_URL: PostgreSQL %d is too old, %d or later is needed", version/10000, postgresMajor)
+	case !allowed:
+		return errors.New("DATABASE_URL must be a superuser's: databases and roles are made with it")
+	}
+	return nil
+}
+
+// CheckRedis tells, in one line, what is wrong with a given REDIS_URL.
+func CheckRedis(ctx context.Context, address string) error {
+	opt, err := redis.ParseURL(address)
+	if err != nil {
+		return errors.New("REDIS_URL is no redis:// URL")
+	}
+	ctx, cancel := context.WithTimeout(ctx, givenLimit)
+	defer cancel()
+	redis.SetLogger(silence{})
+	opt.MaxRetries, opt.ContextTimeoutEnabled = -1, true
+	client := redis.NewClient(opt)
+	defer func() { _ = client.Close() }()
+	if err := client.Ping(ctx).Err(); err != nil {
+		return fmt.Errorf("REDIS_URL: no answer from %s: %w", opt.Addr, innermost(err))
+	}
+	return nil
+}
+
+// CheckKafka tells, in one line, what is wrong with given KAFKA_BROKERS. One
+// broker that answers will do.
+func CheckKafka(ctx context.Context, brokers string) error {
+	ctx, cancel := context.WithTimeout(ctx, givenLimit)
+	defer cancel()
+	list := strings.Split(brokers, ",")
+	client := &kafka.Client{Addr: kafka.TCP(list...), Timeout: givenLimit}
+	if _, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{}}); err != nil {
+		return fmt.Errorf("KAFKA_BROKERS: no answer from %s: %w", brokers, innermost(err))
+	}
+	return nil
+}
+
+// innermost is the cause alone, in one line: drivers wrap it in lines that
+// repeat the address, and the user with it.
+func innermost(err error) error {
+	for {
+		several, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // looking at the wrapping itself
+		inner := errors.Unwrap(err)
+		switch {
+		case ok && len(several.Unwrap()) > 0:
+			err = several.Unwrap()[0] // one address of a name speaks for all
+		case inner != nil:
+			err = inner
+		default:
+			return err
+		}
+	}
+}
+
+// silence keeps the client's own log lines off the terminal: its error says all.
+type silence struct{}
+
+func (silence) Printf(context.Context, string, ...any) {}

@@ -1,0 +1,74 @@
+package parts
+
+import (
+	"context"
+	"net"
+	"os"
+	"strings"
+	"testing"
+)
+
+func fromTest(t *testing.T, name string) string {
+	t.Helper()
+	value := os.Getenv(name)
+	if value == "" {
+		t.Fatalf("%s is not set: run `make test`, or `bin/local with -- go test ./...`", name)
+	}
+	return value
+}
+
+func TestGivenPartsAreChecked(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := l.Addr().String()
+	_ = l.Close()
+	postgres := fromTest(t, "TEST_POSTGRES_URL")
+	for name, tc := range map[string]struct {
+		check   func(context.Context, string) error
+		address string
+		want    string // a word of the error, "" when all is well
+	}{
+		"postgres":          {CheckPostgres, postgres, ""},
+		"postgres, nobody":  {CheckPostgres, "postgres://me:secret@" + nobody + "/x", "DATABASE_URL: no connection to " + nobody},
+		"postgres, no URL":  {CheckPostgres, "host=localhost password=secret", "DATABASE_URL is no postgres:// URL"},
+		"postgres, refused": {CheckPostgres, strings.Replace(postgres, "postgres:", "stranger:secret", 1), "DATABASE_URL"},
+		"redis":             {CheckRedis, fromTest(t, "TEST_REDIS_URL"), ""},
+		"redis, nobody":     {CheckRedis, "redis://:secret@" + nobody + "/0", "REDIS_URL: no answer from " + nobody},
+		"redis, no URL":     {CheckRedis, "localhost:6379", "REDIS_URL is no redis:// URL"},
+		"kafka":             {CheckKafka, fromTest(t, "TEST_KAFKA_BROKERS"), ""},
+		"kafka, nobody":     {CheckKafka, nobody, "KAFKA_BROKERS: no answer from " + nobody},
+	} {
+		err := tc.check(t.Context(), tc.address)
+		if tc.want == "" {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), tc.want) || strings.ContainsAny(err.Error(), "\n") || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A role that may not make databases is refused before anything is made.
+func TestGivenPostgresMustBeAnAdministrators(t *testing.T) {
+	t.Parallel()
+	admin := fromTest(t, "TEST_POSTGRES_URL")
+	d := Database{Name: "given_check", Passwords: map[string]string{"owner": "a", "app": "it's", "worker": "c"}}
+	for range 2 { // the second time changes nothing
+		if err := EnsureDatabase(t.Context(), admin, d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ordinary, err := d.URL(admin, "app")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := CheckPostgres(t.Context(), ordinary); err == nil || !strings.Contains(err.Error(), "superuser") {
+		t.Errorf("an ordinary role: %v", err)
+	}
+}
