@@ -276,7 +276,13 @@ func TestPoisonGoesToTheDeadLettersAndBack(t *testing.T) {
 		mended = true
 		mu.Unlock()
 		s.redrive(t, 1, 1)
-		s.redrive(t, 0, 1)
+		stray := kafkax.Message{Topic: kafkax.DeadLetterTopic("readers"), Key: "a", Value: []byte("stray")}
+		if err := s.writer.Produce(t.Context(), stray); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := kafkax.Redrive(t.Context(), s.brokers, s.prefix, "readers", 0); n != 1 || err == nil {
+			t.Errorf("beside a letter from nowhere %d were sent, want 1 and an error: %v", n, err)
+		}
 		s.redrive(t, 0, 0)
 		eventually(t, "both are handled", func() bool { return got.count("bad") == 1 && got.count("panics") == 1 })
 	})

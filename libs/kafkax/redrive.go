@@ -4,56 +4,63 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/segmentio/kafka-go"
 )
 
-// redriveFetch bounds the wait for one dead letter that is known to be there.
-const redriveFetch = 15 * time.Second
+const (
+	redriveFetch = 500 * time.Millisecond // of one request for letters
+	redriveBytes = 4 << 20
+)
 
-var errNoOrigin = errors.New("dead letter has no " + HeaderTopic + " header")
+var errNoOrigin = errors.New("dead letter has no " + HeaderTopic + " header and stays where it is")
 
 // Redrive sends up to max dead letters of the group, 0 for all that are there now, back to the topics they
-// came from, oldest first, and returns how many. What fails again comes back to the dead-letter topic. It
-// continues where the last call stopped; a call that was cut short may send some twice.
+// came from, oldest first, and returns how many. What fails again comes back to the dead-letter topic. One that
+// does not say where it came from is passed over and named in the error. It continues where the last call
+// stopped; a call that was cut short may send some twice.
 func Redrive(ctx context.Context, brokers []string, prefix, group string, max int) (n int, err error) {
 	client := &kafka.Client{Addr: kafka.TCP(brokers...), Timeout: commitTimeout}
 	writer := NewWriter(brokers, prefix)
 	defer writer.Close() //nolint:errcheck // each Produce has waited for its answer
 	r := redrive{
-		client: client, writer: writer, brokers: brokers, prefix: prefix,
+		client: client, writer: writer, prefix: prefix,
 		topic: prefix + DeadLetterTopic(group), group: prefix + group + ".redrive",
 	}
 	meta, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{r.topic}})
 	if err != nil {
 		return 0, fmt.Errorf("redrive %s: %w", group, err)
 	}
+	var passed []error
 	for _, t := range meta.Topics {
 		if t.Error != nil {
 			return 0, fmt.Errorf("redrive %s: %w", group, t.Error)
 		}
 		for _, p := range t.Partitions {
 			if max > 0 && n == max {
-				return n, nil
+				break
 			}
 			sent, err := r.partition(ctx, p.ID, max-n)
-			if n += sent; err != nil {
+			n += sent
+			if err != nil && !errors.Is(err, errNoOrigin) {
 				return n, fmt.Errorf("redrive %s: %w", group, err)
 			}
+			passed = append(passed, err)
 		}
 	}
-	return n, nil
+	return n, errors.Join(passed...)
 }
 
 type redrive struct {
 	client               *kafka.Client
 	writer               *Writer
-	brokers              []string
 	prefix, topic, group string
 }
 
-// partition sends up to limit messages, all when it is not above zero.
+// partition sends up to limit letters, all when it is not above zero. An error that is only errNoOrigin's
+// stopped nothing.
 func (r redrive) partition(ctx context.Context, id, limit int) (n int, err error) {
 	first, last, err := bounds(ctx, r.client, r.topic, id)
 	if err != nil {
@@ -63,44 +70,77 @@ func (r redrive) partition(ctx context.Context, id, limit int) (n int, err error
 	if err != nil {
 		return 0, err
 	}
-	next = max(next, first)
-	reader := kafka.NewReader(kafka.ReaderConfig{
-		Brokers: r.brokers, Topic: r.topic, Partition: id, MinBytes: 1, MaxBytes: 4 << 20,
-		MaxWait: 500 * time.Millisecond, ReadLagInterval: -1,
-	})
-	defer reader.Close() //nolint:errcheck // always nil
-	if err := reader.SetOffset(next); err != nil {
-		return 0, fmt.Errorf("set offset: %w", err)
-	}
-	for next < last && (limit <= 0 || n < limit) {
-		if next, err = r.one(ctx, reader, id); err != nil {
+	var passed []error
+	for next = max(next, first); next < last; {
+		letters, err := r.fetch(ctx, id, next)
+		if err != nil {
 			return n, err
 		}
-		n++
+		for _, m := range letters {
+			if limit > 0 && n == limit {
+				return n, errors.Join(passed...)
+			}
+			switch err := r.send(ctx, m); {
+			case err == nil:
+				n++
+			case errors.Is(err, errNoOrigin):
+				passed = append(passed, err)
+			default:
+				return n, err
+			}
+			next = m.Offset + 1
+			if err := r.commit(ctx, id, next); err != nil {
+				return n, err
+			}
+		}
 	}
-	return n, nil
+	return n, errors.Join(passed...)
 }
 
-func (r redrive) one(ctx context.Context, reader *kafka.Reader, id int) (next int64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, redriveFetch)
-	defer cancel()
-	raw, err := reader.FetchMessage(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("fetch: %w", err)
+// fetch reads some letters from offset next on; none when the broker has none at hand.
+func (r redrive) fetch(ctx context.Context, id int, next int64) (letters []kafka.Message, err error) {
+	res, err := r.client.Fetch(ctx, &kafka.FetchRequest{
+		Topic: r.topic, Partition: id, Offset: next, MinBytes: 1, MaxBytes: redriveBytes, MaxWait: redriveFetch,
+	})
+	if err == nil {
+		err = res.Error
 	}
-	m := fromKafka(r.prefix, raw)
+	if err != nil {
+		return nil, fmt.Errorf("fetch: %w", err)
+	}
+	for {
+		rec, err := res.Records.ReadRecord()
+		if errors.Is(err, io.EOF) {
+			return letters, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("fetch: %w", err)
+		}
+		if rec.Offset < next {
+			continue // a batch begins before the offset that was asked for
+		}
+		m := kafka.Message{Topic: r.topic, Partition: id, Offset: rec.Offset, Headers: rec.Headers}
+		if m.Key, err = kafka.ReadAll(rec.Key); err != nil {
+			return nil, fmt.Errorf("fetch: %w", err)
+		}
+		if m.Value, err = kafka.ReadAll(rec.Value); err != nil {
+			return nil, fmt.Errorf("fetch: %w", err)
+		}
+		letters = append(letters, m)
+	}
+}
+
+// send puts one letter back where it came from.
+func (r redrive) send(ctx context.Context, letter kafka.Message) error {
+	m := fromKafka(r.prefix, letter)
 	m.Topic = m.Headers[HeaderTopic]
 	if m.Topic == "" {
-		return 0, fmt.Errorf("offset %d: %w", raw.Offset, errNoOrigin)
+		return fmt.Errorf("partition %d, offset %d: %w", letter.Partition, letter.Offset, errNoOrigin)
 	}
 	for _, h := range []string{HeaderTopic, HeaderPartition, HeaderOffset, HeaderError} {
 		delete(m.Headers, h)
 	}
-	if err := r.writer.Produce(ctx, m); err != nil {
-		return 0, err
-	}
-	next = raw.Offset + 1
-	return next, r.commit(ctx, id, next)
+	return r.writer.Produce(ctx, m)
 }
 
 func (r redrive) committed(ctx context.Context, id int) (int64, error) {

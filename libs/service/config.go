@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"time"
@@ -58,6 +59,24 @@ func Load(dst any, files ...string) error {
 		lines[i] = strings.ReplaceAll(e.Error(), "\n", " ")
 	}
 	return fmt.Errorf("settings: %s", strings.Join(lines, "; "))
+}
+
+// EnvFile finds the .run/env of a running platform from the working folder upwards, for the command line
+// tools; "" when there is none.
+func EnvFile() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return ""
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		file := filepath.Join(dir, ".run", "env")
+		if _, err := os.Stat(file); err == nil {
+			return file
+		}
+		if dir == filepath.Dir(dir) {
+			return ""
+		}
+	}
 }
 
 func addFile(vars map[string]string, name string) error {

@@ -57,7 +57,7 @@ func redriveCommand() *cobra.Command {
 		Use: "redrive", Short: "Send dead letters back to the topics they came from.", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var cfg RedriveConfig
-			if err := service.Load(&cfg); err != nil {
+			if err := service.Load(&cfg, service.EnvFile()); err != nil {
 				return err
 			}
 			n, err := kafkax.Redrive(cmd.Context(), cfg.KafkaBrokers, cfg.KafkaPrefix, consume.Group, limit)

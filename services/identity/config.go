@@ -3,8 +3,6 @@ package main
 import (
 	"errors"
 	"net/url"
-	"os"
-	"path/filepath"
 
 	"holdfast.dev/libs/service"
 )
@@ -40,7 +38,7 @@ var errNoDatabase = errors.New("no database is named: set DATABASE_URL or POSTGR
 
 func loadTools() (toolConfig, error) {
 	var c toolConfig
-	if err := service.Load(&c, envFile()); err != nil {
+	if err := service.Load(&c, service.EnvFile()); err != nil {
 		return c, err
 	}
 	if c.ownDatabase() {
@@ -81,21 +79,4 @@ func (c *toolConfig) derive(admin string) error {
 	c.AppRole, c.WorkerRole = name+"_app", name+"_worker"
 	c.DatabaseURL, c.WorkerDatabaseURL, c.MigrateDatabaseURL = as(c.AppRole), as(c.WorkerRole), as(name+"_owner")
 	return nil
-}
-
-// envFile finds .run/env from the working folder upwards; "" when there is none.
-func envFile() string {
-	dir, err := os.Getwd()
-	if err != nil {
-		return ""
-	}
-	for ; ; dir = filepath.Dir(dir) {
-		file := filepath.Join(dir, ".run", "env")
-		if _, err := os.Stat(file); err == nil {
-			return file
-		}
-		if dir == filepath.Dir(dir) {
-			return ""
-		}
-	}
 }

@@ -28,6 +28,7 @@ type config struct {
 const (
 	defaultGatewayPort = 8080
 	defaultPrefix      = "holdfast_"
+	defaultTopicPrefix = "holdfast."
 )
 
 // prefixes fit before every name of a database, a role and a topic.

@@ -61,6 +61,9 @@ func (p *platform) writeEnv(r seed.Result) error {
 	if p.config.Prefix != defaultPrefix { // the command lines must find the databases
 		lines = append(lines, "HOLDFAST_PREFIX="+p.config.Prefix)
 	}
+	if p.topicPrefix() != defaultTopicPrefix { // and the topics
+		lines = append(lines, "KAFKA_TOPIC_PREFIX="+p.topicPrefix())
+	}
 	return replaceFile(p.envFile(), lines)
 }
 
