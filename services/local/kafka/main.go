@@ -52,6 +52,13 @@ func run(ctx context.Context, port int, data string, trimEvery time.Duration) er
 	}
 	defer cluster.Close()
 	fmt.Fprintln(os.Stderr, "listening on", cluster.ListenAddrs()[0])
+	watch, err := watchMembers(cluster)
+	if err != nil {
+		return err
+	}
+	defer watch.close()
+	look := time.NewTicker(watchEvery)
+	defer look.Stop()
 	trim := time.NewTicker(trimEvery)
 	defer trim.Stop()
 	for {
@@ -60,6 +67,8 @@ func run(ctx context.Context, port int, data string, trimEvery time.Duration) er
 			return nil
 		case <-trim.C:
 			cluster.ApplyRetention()
+		case <-look.C:
+			watch.look(ctx)
 		}
 	}
 }

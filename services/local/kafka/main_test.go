@@ -27,6 +27,11 @@ func broker(t *testing.T, data string) (client *kgo.Client, stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for end := time.Now().Add(20 * time.Second); client.Ping(t.Context()) != nil; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the broker does not listen")
+		}
+	}
 	return client, func() {
 		client.Close()
 		cancel()

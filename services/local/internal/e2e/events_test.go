@@ -190,7 +190,7 @@ func TestPoisonIsPutAsideAndRedriven(t *testing.T) {
 func poisonIn12(text string) []kafka.Message {
 	var all []kafka.Message
 	for n := range 12 {
-		all = append(all, kafka.Message{Partition: n, Value: fmt.Appendf(nil, "%s %d", text, n)})
+		all = append(all, kafka.Message{Partition: n, Key: fmt.Appendf(nil, "%d", n), Value: fmt.Appendf(nil, "%s %d", text, n)})
 	}
 	return all
 }

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// watchEvery is how often the groups are looked at.
+const watchEvery = time.Second
+
+// members makes every member of a group mortal. kfake starts a member's session
+// with the first answer that reaches it: one that was killed while it waited to
+// join would keep its partitions for ever. So each member gets one heartbeat in
+// its name per generation, which starts its session too.
+type members struct {
+	cluster *kfake.Cluster
+	client  *kgo.Client
+	begun   map[string]map[string]int32 // generation whose session has begun, by group and member
+}
+
+func watchMembers(cluster *kfake.Cluster) (*members, error) {
+	client, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...))
+	if err != nil {
+		return nil, err
+	}
+	return &members{cluster: cluster, client: client, begun: map[string]map[string]int32{}}, nil
+}
+
+func (m *members) close() { m.client.Close() }
+
+// look begins the sessions that have not begun. What fails is tried at the next
+// look.
+func (m *members) look(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, watchEvery)
+	defer cancel()
+	groups, err := kmsg.NewPtrListGroupsRequest().RequestWith(ctx, m.client)
+	if err != nil {
+		return
+	}
+	before := m.begun
+	m.begun = make(map[string]map[string]int32, len(groups.Groups))
+	for _, g := range groups.Groups {
+		if info := m.cluster.GroupInfo(g.Group); info != nil {
+			m.begun[g.Group] = m.begin(ctx, info, before[g.Group])
+		}
+	}
+}
+
+// begin returns the generation of each member whose session has begun by now.
+func (m *members) begin(ctx context.Context, group *kfake.GroupInfo, before map[string]int32) map[string]int32 {
+	begun := make(map[string]int32, len(group.Members))
+	for _, member := range group.Members {
+		if g, ok := before[member.MemberID]; ok && g == group.Epoch {
+			begun[member.MemberID] = g
+			continue
+		}
+		if group.State != "Stable" {
+			continue // some of them wait for an answer
+		}
+		req := kmsg.NewPtrHeartbeatRequest()
+		req.Group, req.Generation, req.MemberID = group.Group, group.Epoch, member.MemberID
+		if res, err := req.RequestWith(ctx, m.client); err == nil && res.ErrorCode == 0 {
+			begun[member.MemberID] = group.Epoch
+		}
+	}
+	return begun
+}
