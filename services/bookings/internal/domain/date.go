@@ -229,8 +229,13 @@ func zonesAround(wall time.Time, loc *time.Location) []zone {
 		_, seconds := local.Zone()
 		start, end := local.ZoneBounds()
 		z := zone{start: start.UTC(), end: end.UTC(), offset: time.Duration(seconds) * time.Second}
-		if end.IsZero() {
+		switch {
+		case end.IsZero():
 			z.end = wall.Add(10 * farthest)
+		case !end.After(at):
+			// Beyond the table of a zone, ZoneBounds ends the last stretch of every year after 365 days; here
+			// is the 366th.
+			z.end = z.end.Add(24 * time.Hour)
 		}
 		zones = append(zones, z)
 		at = z.end

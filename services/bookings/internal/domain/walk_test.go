@@ -15,8 +15,9 @@ import (
 //go:embed testdata/zones.txt
 var zones string
 
-// Over 40 years of every zone each date comes once: it starts at the first instant that shows it, where the
-// date before ends; and one that does not start was skipped by the clock. TEST_SCALE=full walks all of it.
+// Over 40 years of every zone, and over 12 years beyond the tables of the zones, each date comes once: it
+// starts at the first instant that shows it, where the date before ends; and one that does not start was
+// skipped by the clock. TEST_SCALE=full walks all of it.
 func TestEachDateOnce(t *testing.T) {
 	t.Parallel()
 	names := strings.Fields(zones)
@@ -37,6 +38,9 @@ func TestEachDateOnce(t *testing.T) {
 			t.Errorf("%s: %d days and %d that were skipped", name, days, n)
 		}
 		skipped += n
+		if n, days = walk(t, name, date("2037-01-01"), date("2049-01-01")); days != 4383 || n != 0 {
+			t.Errorf("%s: %d days and %d that were skipped after 2036", name, days, n)
+		}
 	}
 	if skipped == 0 {
 		t.Error("no zone skipped a day, not even Apia")

@@ -150,9 +150,10 @@ func (c *client) insist(t *testing.T, method, path, body, key string, statuses .
 		a, err := c.try(t, method, path, body, key)
 		switch {
 		case err != nil: // the gateway itself was down
+		case a.code() == "idempotency_in_progress": // the attempt before goes on
 		case slices.Contains(statuses, a.Status):
 			return a
-		case !a.outage() && a.code() != "idempotency_in_progress":
+		case !a.outage():
 			if _, told := c.told.LoadOrStore(fmt.Sprint(a.Status, a.code()), true); !told { // an outage makes hundreds
 				t.Errorf("%s %s meanwhile: %d, Retry-After %v, %s", method, path, a.Status, a.Header["Retry-After"], a.Body)
 			}
