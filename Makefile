@@ -31,7 +31,7 @@ down: ## stop the platform of this checkout
 	@bin/local down
 
 test: build ## all tests on real PostgreSQL, Redis and Kafka
-	@bin/local with --kafka both -- .ci/gotest -p 2 $(PACKAGES)
+	@bin/local with --kafka both -- .ci/gotest -p 2 -timeout 40m $(PACKAGES)
 
 test-full: ## the same with many more rounds and rows
 	@TEST_SCALE=full $(MAKE) test

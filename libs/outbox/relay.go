@@ -21,7 +21,7 @@ type Producer interface {
 const (
 	batchSize = 500
 	// gather is how long a relay that is awake lets commits come together: one produce for many events.
-	gather  = 5 * time.Millisecond
+	gather  = 20 * time.Millisecond
 	pollMin = 20 * time.Millisecond
 	pollMax = 250 * time.Millisecond
 	backoff = time.Second

@@ -67,6 +67,10 @@ func Open(ctx context.Context, url string, opt Options) (*DB, error) {
 	params["lock_timeout"] = fmt.Sprint(opt.LockTimeout.Milliseconds())
 	params["idle_in_transaction_session_timeout"] = "30000"
 	params["timezone"] = "UTC"
+	// Prepared statements and foreign keys keep the plan that they got while a table was small. Every
+	// statement of a service has an index; a sequential scan chosen then would be slow until the next ANALYZE.
+	params["enable_seqscan"] = "off"
+	params["jit"] = "off" // compiling takes longer than any of our statements
 	cfg.ConnConfig.Tracer = opt.Tracer
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {

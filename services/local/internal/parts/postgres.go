@@ -76,7 +76,8 @@ func (h *Host) initPostgres(ctx context.Context, dir string, p Postgres) error {
 func (p Postgres) arguments(dir string) []string {
 	settings := []string{
 		"listen_addresses=127.0.0.1", "port=" + strconv.Itoa(p.Port), "unix_socket_directories=",
-		"max_connections=400", "shared_buffers=256MB", "max_wal_size=2GB", "jit=off",
+		"max_connections=400", "shared_buffers=256MB", "max_wal_size=2GB",
+		"autovacuum_naptime=5s", // a new platform's tables grow from nothing: plans need to know soon
 		"timezone=UTC", "log_timezone=UTC", "log_line_prefix=%m [%p] %u@%d ", "log_min_messages=warning",
 	}
 	if p.Throwaway {
