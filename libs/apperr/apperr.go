@@ -65,6 +65,25 @@ func Fields(fields []FieldError) *Error {
 	return &Error{Kind: Invalid, Code: "invalid_request", Message: fields[0].Message, Fields: fields}
 }
 
+// Join makes one error of several verdicts on fields, nil of none. Any other error among them stands alone.
+func Join(verdicts ...error) error {
+	var failed []FieldError
+	for _, err := range verdicts {
+		var e *Error
+		switch {
+		case err == nil:
+		case errors.As(err, &e) && e.Kind == Invalid && e.Code == "invalid_request":
+			failed = append(failed, e.Fields...)
+		default:
+			return err
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	return Fields(failed)
+}
+
 // Error implements error.
 func (e *Error) Error() string {
 	if e.cause != nil {

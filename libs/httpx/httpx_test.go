@@ -44,6 +44,8 @@ type record struct {
 type door struct {
 	t       *testing.T
 	handler http.Handler
+	spec    *contract.Contract
+	secret  []byte
 	signer  *caller.Signer
 	checker *contracttest.Checker
 	records map[string]record
@@ -175,16 +177,23 @@ func open(t *testing.T) *door {
 		t: t, records: map[string]record{}, checker: contracttest.NewService(t, doc),
 		signer: &caller.Signer{From: "gateway", Keys: caller.Keys{"customers": {{ID: "k1", Secret: secret}}}},
 	}
+	d.spec, d.secret = c, secret
+	d.mount(d.routes())
+	return d
+}
+
+// mount serves routes from now on.
+func (d *door) mount(routes map[string]httpx.Route) {
+	d.t.Helper()
 	s := &httpx.Server{
-		Service: "customers", Contract: c, Idem: d,
-		Verifier: &caller.Verifier{Self: "customers", Keys: caller.Keys{"gateway": {{ID: "k1", Secret: secret}}}},
+		Service: "customers", Contract: d.spec, Idem: d,
+		Verifier: &caller.Verifier{Self: "customers", Keys: caller.Keys{"gateway": {{ID: "k1", Secret: d.secret}}}},
 	}
 	e := httpx.NewEngine()
-	if err := s.Mount(e, d.routes()); err != nil {
-		t.Fatal(err)
+	if err := s.Mount(e, routes); err != nil {
+		d.t.Fatal(err)
 	}
 	d.handler = obs.Handler(slog.New(slog.NewJSONHandler(&d.log, nil)), nil, e)
-	return d
 }
 
 // call sends one request as the gateway would; headers are pairs. Every answer is checked against the

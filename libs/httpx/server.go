@@ -29,7 +29,8 @@ type Handler func(c *gin.Context) error
 type Route struct {
 	Handle Handler
 	// Exists returns the 404 or 403 of the id in the path, nil when the caller may see the resource. It is
-	// asked only when the request is about to be refused as invalid: those errors come first.
+	// asked only when the request is about to be refused as invalid: those errors come first. A path without
+	// an id may have one too, for a resource that each caller has one of or none; id is "" then.
 	Exists func(ctx context.Context, id string) error
 }
 
@@ -199,7 +200,7 @@ func (s *Server) refuse(c *gin.Context, r *request, route Route, invalid error) 
 	if answered, err := s.replay(c); answered || err != nil {
 		return err
 	}
-	if r.id != "" && route.Exists != nil {
+	if route.Exists != nil {
 		if err := route.Exists(c.Request.Context(), r.id); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package httpx_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -344,5 +345,29 @@ func TestOptionalBody(t *testing.T) {
 		if v := verdict(t, rec.Result()); v != tc.want || got != tc.reason {
 			t.Errorf("%q as %q: %s %q, want %s %q", tc.body, tc.contentType, v, got, tc.want, tc.reason)
 		}
+	}
+}
+
+// A resource that a caller has one of or none has a path without an id; its absence comes first all the same.
+func TestExistsWithoutAnID(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	routes := d.routes()
+	list := routes["listCustomers"]
+	list.Exists = func(_ context.Context, id string) error {
+		d.lastID = "asked for " + id
+		return d.fail
+	}
+	routes["listCustomers"] = list
+	d.mount(routes)
+	if got := verdict(t, d.call("GET", httpx.Base+"/customers?nope=1", "")); got != "422 invalid_request nope" || d.lastID != "asked for " {
+		t.Errorf("it exists: %s, %q", got, d.lastID)
+	}
+	d.fail = apperr.ErrMode
+	if got := verdict(t, d.call("GET", httpx.Base+"/customers?nope=1", "")); got != "403 mode_mismatch" {
+		t.Errorf("it does not: %s", got)
+	}
+	if got := verdict(t, d.call("GET", httpx.Base+"/customers?limit=3", "")); got != "200" {
+		t.Errorf("a valid request is the handler's: %s", got)
 	}
 }

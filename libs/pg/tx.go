@@ -164,6 +164,23 @@ func (r reader) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, e
 	return batchRows(res, conn)
 }
 
+// ReadBatch runs the reads of b for the caller in ctx, all in one round trip and one implicit transaction;
+// collect takes their results in order.
+func (db *DB) ReadBatch(ctx context.Context, b *pgx.Batch, collect func(res pgx.BatchResults) error) error {
+	conn, err := db.pool.Acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("acquire connection: %w", err)
+	}
+	all := &pgx.Batch{}
+	all.Queue(setScope, scopeOf(caller.Must(ctx))...)
+	all.QueuedQueries = append(all.QueuedQueries, b.QueuedQueries...)
+	res := conn.SendBatch(ctx, all)
+	if _, err := res.Exec(); err != nil {
+		return closeBatch(res, conn, fmt.Errorf("settings: %w", err))
+	}
+	return closeBatch(res, conn, collect(res))
+}
+
 // rows closes its batch, and gives its connection back, when it is closed.
 type rows struct {
 	pgx.Rows

@@ -10,6 +10,132 @@ import (
 	"github.com/oapi-codegen/nullable"
 )
 
+// Defines values for AvailabilityDayStatus.
+const (
+	AvailabilityDayStatusAvailable AvailabilityDayStatus = "available"
+	AvailabilityDayStatusClosed    AvailabilityDayStatus = "closed"
+	AvailabilityDayStatusLimited   AvailabilityDayStatus = "limited"
+	AvailabilityDayStatusSoldOut   AvailabilityDayStatus = "sold_out"
+)
+
+// Valid indicates whether the value is a known member of the AvailabilityDayStatus enum.
+func (e AvailabilityDayStatus) Valid() bool {
+	switch e {
+	case AvailabilityDayStatusAvailable:
+		return true
+	case AvailabilityDayStatusClosed:
+		return true
+	case AvailabilityDayStatusLimited:
+		return true
+	case AvailabilityDayStatusSoldOut:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AvailabilityExplanationReason.
+const (
+	AvailabilityExplanationReasonAdvance     AvailabilityExplanationReason = "advance"
+	AvailabilityExplanationReasonBooked      AvailabilityExplanationReason = "booked"
+	AvailabilityExplanationReasonClosed      AvailabilityExplanationReason = "closed"
+	AvailabilityExplanationReasonDstGap      AvailabilityExplanationReason = "dst_gap"
+	AvailabilityExplanationReasonHeld        AvailabilityExplanationReason = "held"
+	AvailabilityExplanationReasonMaintenance AvailabilityExplanationReason = "maintenance"
+	AvailabilityExplanationReasonNotASlot    AvailabilityExplanationReason = "not_a_slot"
+	AvailabilityExplanationReasonNotice      AvailabilityExplanationReason = "notice"
+	AvailabilityExplanationReasonRetired     AvailabilityExplanationReason = "retired"
+)
+
+// Valid indicates whether the value is a known member of the AvailabilityExplanationReason enum.
+func (e AvailabilityExplanationReason) Valid() bool {
+	switch e {
+	case AvailabilityExplanationReasonAdvance:
+		return true
+	case AvailabilityExplanationReasonBooked:
+		return true
+	case AvailabilityExplanationReasonClosed:
+		return true
+	case AvailabilityExplanationReasonDstGap:
+		return true
+	case AvailabilityExplanationReasonHeld:
+		return true
+	case AvailabilityExplanationReasonMaintenance:
+		return true
+	case AvailabilityExplanationReasonNotASlot:
+		return true
+	case AvailabilityExplanationReasonNotice:
+		return true
+	case AvailabilityExplanationReasonRetired:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AvailabilityListHasMore.
+const (
+	False AvailabilityListHasMore = false
+)
+
+// Valid indicates whether the value is a known member of the AvailabilityListHasMore enum.
+func (e AvailabilityListHasMore) Valid() bool {
+	switch e {
+	case False:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AvailabilitySlotStatus.
+const (
+	AvailabilitySlotStatusAvailable AvailabilitySlotStatus = "available"
+	AvailabilitySlotStatusBlocked   AvailabilitySlotStatus = "blocked"
+	AvailabilitySlotStatusBooked    AvailabilitySlotStatus = "booked"
+	AvailabilitySlotStatusHeld      AvailabilitySlotStatus = "held"
+)
+
+// Valid indicates whether the value is a known member of the AvailabilitySlotStatus enum.
+func (e AvailabilitySlotStatus) Valid() bool {
+	switch e {
+	case AvailabilitySlotStatusAvailable:
+		return true
+	case AvailabilitySlotStatusBlocked:
+		return true
+	case AvailabilitySlotStatusBooked:
+		return true
+	case AvailabilitySlotStatusHeld:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AvailabilityUnitStatus.
+const (
+	AvailabilityUnitStatusAvailable AvailabilityUnitStatus = "available"
+	AvailabilityUnitStatusClosed    AvailabilityUnitStatus = "closed"
+	AvailabilityUnitStatusLimited   AvailabilityUnitStatus = "limited"
+	AvailabilityUnitStatusSoldOut   AvailabilityUnitStatus = "sold_out"
+)
+
+// Valid indicates whether the value is a known member of the AvailabilityUnitStatus enum.
+func (e AvailabilityUnitStatus) Valid() bool {
+	switch e {
+	case AvailabilityUnitStatusAvailable:
+		return true
+	case AvailabilityUnitStatusClosed:
+		return true
+	case AvailabilityUnitStatusLimited:
+		return true
+	case AvailabilityUnitStatusSoldOut:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for BookingObject.
 const (
 	BookingObjectBooking BookingObject = "booking"
@@ -121,6 +247,27 @@ func (e CustomerObject) Valid() bool {
 	}
 }
 
+// Defines values for DepositType.
+const (
+	DepositTypeFlat       DepositType = "flat"
+	DepositTypeNone       DepositType = "none"
+	DepositTypePercentage DepositType = "percentage"
+)
+
+// Valid indicates whether the value is a known member of the DepositType enum.
+func (e DepositType) Valid() bool {
+	switch e {
+	case DepositTypeFlat:
+		return true
+	case DepositTypeNone:
+		return true
+	case DepositTypePercentage:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ErrorBodyType.
 const (
 	ErrorBodyTypeApiError            ErrorBodyType = "api_error"
@@ -145,6 +292,21 @@ func (e ErrorBodyType) Valid() bool {
 	case ErrorBodyTypeRateLimitError:
 		return true
 	case ErrorBodyTypeValidationError:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for HolidayRuleObject.
+const (
+	HolidayRuleObjectHolidayRule HolidayRuleObject = "holiday_rule"
+)
+
+// Valid indicates whether the value is a known member of the HolidayRuleObject enum.
+func (e HolidayRuleObject) Valid() bool {
+	switch e {
+	case HolidayRuleObjectHolidayRule:
 		return true
 	default:
 		return false
@@ -202,27 +364,6 @@ func (e Mode) Valid() bool {
 	}
 }
 
-// Defines values for PackageDepositType.
-const (
-	PackageDepositTypeFlat       PackageDepositType = "flat"
-	PackageDepositTypeNone       PackageDepositType = "none"
-	PackageDepositTypePercentage PackageDepositType = "percentage"
-)
-
-// Valid indicates whether the value is a known member of the PackageDepositType enum.
-func (e PackageDepositType) Valid() bool {
-	switch e {
-	case PackageDepositTypeFlat:
-		return true
-	case PackageDepositTypeNone:
-		return true
-	case PackageDepositTypePercentage:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for PackageObject.
 const (
 	PackageObjectPackage PackageObject = "package"
@@ -232,27 +373,6 @@ const (
 func (e PackageObject) Valid() bool {
 	switch e {
 	case PackageObjectPackage:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for PackageSnapshotDepositType.
-const (
-	PackageSnapshotDepositTypeFlat       PackageSnapshotDepositType = "flat"
-	PackageSnapshotDepositTypeNone       PackageSnapshotDepositType = "none"
-	PackageSnapshotDepositTypePercentage PackageSnapshotDepositType = "percentage"
-)
-
-// Valid indicates whether the value is a known member of the PackageSnapshotDepositType enum.
-func (e PackageSnapshotDepositType) Valid() bool {
-	switch e {
-	case PackageSnapshotDepositTypeFlat:
-		return true
-	case PackageSnapshotDepositTypeNone:
-		return true
-	case PackageSnapshotDepositTypePercentage:
 		return true
 	default:
 		return false
@@ -292,6 +412,24 @@ func (e PaymentStatus) Valid() bool {
 	}
 }
 
+// Defines values for Recurrence.
+const (
+	RecurrenceNone   Recurrence = "none"
+	RecurrenceYearly Recurrence = "yearly"
+)
+
+// Valid indicates whether the value is a known member of the Recurrence enum.
+func (e Recurrence) Valid() bool {
+	switch e {
+	case RecurrenceNone:
+		return true
+	case RecurrenceYearly:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ServiceObject.
 const (
 	ServiceObjectService ServiceObject = "service"
@@ -316,6 +454,21 @@ const (
 func (e TenantObject) Valid() bool {
 	switch e {
 	case TenantObjectTenant:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for TestClockObject.
+const (
+	TestClockObjectTestClock TestClockObject = "test_clock"
+)
+
+// Valid indicates whether the value is a known member of the TestClockObject enum.
+func (e TestClockObject) Valid() bool {
+	switch e {
+	case TestClockObjectTestClock:
 		return true
 	default:
 		return false
@@ -442,6 +595,24 @@ func (e ListCustomersParamsSort) Valid() bool {
 	}
 }
 
+// Defines values for ListHolidayRulesParamsSort.
+const (
+	ListHolidayRulesParamsSortCreatedAt ListHolidayRulesParamsSort = "created_at"
+	ListHolidayRulesParamsSortUpdatedAt ListHolidayRulesParamsSort = "updated_at"
+)
+
+// Valid indicates whether the value is a known member of the ListHolidayRulesParamsSort enum.
+func (e ListHolidayRulesParamsSort) Valid() bool {
+	switch e {
+	case ListHolidayRulesParamsSortCreatedAt:
+		return true
+	case ListHolidayRulesParamsSortUpdatedAt:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ListPackagesParamsSort.
 const (
 	ListPackagesParamsSortCreatedAt ListPackagesParamsSort = "created_at"
@@ -495,6 +666,68 @@ func (e ListUnitsParamsSort) Valid() bool {
 		return false
 	}
 }
+
+// AppliesToWrite all, or the services or the packages that the rule is for.
+type AppliesToWrite = json.RawMessage
+
+// AvailabilityDay defines model for AvailabilityDay.
+type AvailabilityDay struct {
+	Date string `json:"date"`
+
+	// Holiday The rule that decided that price; stacked rules show the first by priority with the combined factor.
+	Holiday nullable.Nullable[HolidaySnapshot] `json:"holiday"`
+
+	// PriceFrom The cheapest visible, active package that day, holiday rules applied; null when there is none.
+	PriceFrom nullable.Nullable[Money] `json:"price_from"`
+
+	// Status limited: at most a quarter of the slots is available; closed: there are none.
+	Status   AvailabilityDayStatus `json:"status"`
+	Timezone string                `json:"timezone"`
+	Units    []AvailabilityUnit    `json:"units"`
+}
+
+// AvailabilityDayStatus limited: at most a quarter of the slots is available; closed: there are none.
+type AvailabilityDayStatus string
+
+// AvailabilityExplanation defines model for AvailabilityExplanation.
+type AvailabilityExplanation struct {
+	Available bool                                             `json:"available"`
+	Reason    nullable.Nullable[AvailabilityExplanationReason] `json:"reason"`
+}
+
+// AvailabilityExplanationReason defines model for AvailabilityExplanation.Reason.
+type AvailabilityExplanationReason string
+
+// AvailabilityList defines model for AvailabilityList.
+type AvailabilityList struct {
+	Data       []AvailabilityDay       `json:"data"`
+	HasMore    AvailabilityListHasMore `json:"has_more"`
+	NextCursor nullable.Nullable[any]  `json:"next_cursor"`
+}
+
+// AvailabilityListHasMore defines model for AvailabilityList.HasMore.
+type AvailabilityListHasMore bool
+
+// AvailabilitySlot defines model for AvailabilitySlot.
+type AvailabilitySlot struct {
+	EndsAt   time.Time              `json:"ends_at"`
+	StartsAt time.Time              `json:"starts_at"`
+	Status   AvailabilitySlotStatus `json:"status"`
+}
+
+// AvailabilitySlotStatus defines model for AvailabilitySlot.Status.
+type AvailabilitySlotStatus string
+
+// AvailabilityUnit defines model for AvailabilityUnit.
+type AvailabilityUnit struct {
+	Name   string                 `json:"name"`
+	Slots  []AvailabilitySlot     `json:"slots"`
+	Status AvailabilityUnitStatus `json:"status"`
+	UnitId string                 `json:"unit_id"`
+}
+
+// AvailabilityUnitStatus defines model for AvailabilityUnit.Status.
+type AvailabilityUnitStatus string
 
 // Booking defines model for Booking.
 type Booking struct {
@@ -597,6 +830,18 @@ type BookingList struct {
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
 
+// BookingPolicy defines model for BookingPolicy.
+type BookingPolicy struct {
+	AutoConfirm      bool                   `json:"auto_confirm"`
+	ConfirmOnDeposit bool                   `json:"confirm_on_deposit"`
+	HoldTtlMinutes   nullable.Nullable[int] `json:"hold_ttl_minutes"`
+	MaxAdvanceDays   nullable.Nullable[int] `json:"max_advance_days"`
+	MinNoticeMinutes nullable.Nullable[int] `json:"min_notice_minutes"`
+}
+
+// BookingReprice Takes no field.
+type BookingReprice = map[string]interface{}
+
 // BookingStatus defines model for BookingStatus.
 type BookingStatus string
 
@@ -623,8 +868,11 @@ type BookingUpdateStatus string
 
 // Cancellation defines model for Cancellation.
 type Cancellation struct {
-	CancelledAt time.Time                 `json:"cancelled_at"`
-	Reason      nullable.Nullable[string] `json:"reason"`
+	CancelledAt time.Time `json:"cancelled_at"`
+
+	// Policy The operator's booking policy as it was then.
+	Policy nullable.Nullable[BookingPolicy] `json:"policy"`
+	Reason nullable.Nullable[string]        `json:"reason"`
 }
 
 // Customer defines model for Customer.
@@ -682,6 +930,9 @@ type CustomerUpdate struct {
 	Phone    nullable.Nullable[string]   `json:"phone,omitempty"`
 }
 
+// DepositType defines model for DepositType.
+type DepositType string
+
 // Error defines model for Error.
 type Error struct {
 	Error ErrorBody `json:"error"`
@@ -698,6 +949,75 @@ type ErrorBody struct {
 
 // ErrorBodyType defines model for ErrorBody.Type.
 type ErrorBodyType string
+
+// HolidayRule defines model for HolidayRule.
+type HolidayRule struct {
+	Active    bool            `json:"active"`
+	AppliesTo json.RawMessage `json:"applies_to"`
+	CreatedAt time.Time       `json:"created_at"`
+
+	// DateFrom First day, at the operator's.
+	DateFrom string `json:"date_from"`
+
+	// DateTo Last day, inclusive. A yearly rule may run over New Year.
+	DateTo string `json:"date_to"`
+	Id     string `json:"id"`
+	Mode   Mode   `json:"mode"`
+
+	// MultiplierBps 11500 is a factor of 1.15.
+	MultiplierBps int64             `json:"multiplier_bps"`
+	Name          string            `json:"name"`
+	Object        HolidayRuleObject `json:"object"`
+	Priority      int               `json:"priority"`
+	Recurrence    Recurrence        `json:"recurrence"`
+	Stackable     bool              `json:"stackable"`
+	UpdatedAt     time.Time         `json:"updated_at"`
+	Version       int64             `json:"version"`
+}
+
+// HolidayRuleObject defines model for HolidayRule.Object.
+type HolidayRuleObject string
+
+// HolidayRuleCreate defines model for HolidayRuleCreate.
+type HolidayRuleCreate struct {
+	Active *bool `json:"active,omitempty"`
+
+	// AppliesTo all, or the services or the packages that the rule is for.
+	AppliesTo *AppliesToWrite `json:"applies_to,omitempty"`
+	DateFrom  string          `json:"date_from"`
+	DateTo    string          `json:"date_to"`
+
+	// MultiplierBps 11500 is a factor of 1.15.
+	MultiplierBps int64       `json:"multiplier_bps"`
+	Name          string      `json:"name"`
+	Priority      *int        `json:"priority,omitempty"`
+	Recurrence    *Recurrence `json:"recurrence,omitempty"`
+	Stackable     *bool       `json:"stackable,omitempty"`
+}
+
+// HolidayRuleList defines model for HolidayRuleList.
+type HolidayRuleList struct {
+	Data       []HolidayRule             `json:"data"`
+	HasMore    bool                      `json:"has_more"`
+	NextCursor nullable.Nullable[string] `json:"next_cursor"`
+}
+
+// HolidayRuleUpdate defines model for HolidayRuleUpdate.
+type HolidayRuleUpdate struct {
+	Active *bool `json:"active,omitempty"`
+
+	// AppliesTo all, or the services or the packages that the rule is for.
+	AppliesTo *AppliesToWrite `json:"applies_to,omitempty"`
+	DateFrom  *string         `json:"date_from,omitempty"`
+	DateTo    *string         `json:"date_to,omitempty"`
+
+	// MultiplierBps 11500 is a factor of 1.15.
+	MultiplierBps *int64      `json:"multiplier_bps,omitempty"`
+	Name          *string     `json:"name,omitempty"`
+	Priority      *int        `json:"priority,omitempty"`
+	Recurrence    *Recurrence `json:"recurrence,omitempty"`
+	Stackable     *bool       `json:"stackable,omitempty"`
+}
 
 // HolidaySnapshot defines model for HolidaySnapshot.
 type HolidaySnapshot struct {
@@ -744,14 +1064,20 @@ type Money struct {
 	Currency string `json:"currency"`
 }
 
+// OpeningHoursWrite Per weekday, mon to sun, the operator-local openings, as [["09:00", "17:00"]]: an end at or before the start is on the next day, 24:00 is midnight, a day left out is closed. null is always open.
+type OpeningHoursWrite map[string]Openings
+
+// Openings defines model for Openings.
+type Openings = [][]string
+
 // Package defines model for Package.
 type Package struct {
 	Active bool `json:"active"`
 
 	// BasePrice An amount in the smallest unit of an ISO 4217 currency.
-	BasePrice   Money              `json:"base_price"`
-	CreatedAt   time.Time          `json:"created_at"`
-	DepositType PackageDepositType `json:"deposit_type"`
+	BasePrice   Money       `json:"base_price"`
+	CreatedAt   time.Time   `json:"created_at"`
+	DepositType DepositType `json:"deposit_type"`
 
 	// DepositValue Minor units for flat; basis points for percentage.
 	DepositValue    int64                     `json:"deposit_value"`
@@ -770,11 +1096,26 @@ type Package struct {
 	Visible   bool      `json:"visible"`
 }
 
-// PackageDepositType defines model for Package.DepositType.
-type PackageDepositType string
-
 // PackageObject defines model for Package.Object.
 type PackageObject string
+
+// PackageCreate defines model for PackageCreate.
+type PackageCreate struct {
+	Active *bool `json:"active,omitempty"`
+
+	// BasePrice An amount in the smallest unit of the operator's currency.
+	BasePrice   Price        `json:"base_price"`
+	DepositType *DepositType `json:"deposit_type,omitempty"`
+
+	// DepositValue Minor units for flat; basis points for percentage.
+	DepositValue    *int64                    `json:"deposit_value,omitempty"`
+	Description     nullable.Nullable[string] `json:"description,omitempty"`
+	DurationMinutes nullable.Nullable[int]    `json:"duration_minutes,omitempty"`
+	Name            string                    `json:"name"`
+	ServiceId       string                    `json:"service_id"`
+	UnitIds         *[]string                 `json:"unit_ids,omitempty"`
+	Visible         *bool                     `json:"visible,omitempty"`
+}
 
 // PackageList defines model for PackageList.
 type PackageList struct {
@@ -787,7 +1128,7 @@ type PackageList struct {
 type PackageSnapshot struct {
 	// BasePrice An amount in the smallest unit of an ISO 4217 currency.
 	BasePrice       Money                              `json:"base_price"`
-	DepositType     PackageSnapshotDepositType         `json:"deposit_type"`
+	DepositType     DepositType                        `json:"deposit_type"`
 	DepositValue    int64                              `json:"deposit_value"`
 	DurationMinutes nullable.Nullable[int]             `json:"duration_minutes"`
 	Holiday         nullable.Nullable[HolidaySnapshot] `json:"holiday"`
@@ -795,11 +1136,35 @@ type PackageSnapshot struct {
 	Name            string                             `json:"name"`
 }
 
-// PackageSnapshotDepositType defines model for PackageSnapshot.DepositType.
-type PackageSnapshotDepositType string
+// PackageUpdate defines model for PackageUpdate.
+type PackageUpdate struct {
+	Active *bool `json:"active,omitempty"`
+
+	// BasePrice An amount in the smallest unit of the operator's currency.
+	BasePrice   *Price       `json:"base_price,omitempty"`
+	DepositType *DepositType `json:"deposit_type,omitempty"`
+
+	// DepositValue Minor units for flat; basis points for percentage.
+	DepositValue    *int64                    `json:"deposit_value,omitempty"`
+	Description     nullable.Nullable[string] `json:"description,omitempty"`
+	DurationMinutes nullable.Nullable[int]    `json:"duration_minutes,omitempty"`
+	Name            *string                   `json:"name,omitempty"`
+	ServiceId       *string                   `json:"service_id,omitempty"`
+	UnitIds         *[]string                 `json:"unit_ids,omitempty"`
+	Visible         *bool                     `json:"visible,omitempty"`
+}
 
 // PaymentStatus defines model for PaymentStatus.
 type PaymentStatus string
+
+// Price An amount in the smallest unit of the operator's currency.
+type Price struct {
+	Amount   int64  `json:"amount"`
+	Currency string `json:"currency"`
+}
+
+// Recurrence defines model for Recurrence.
+type Recurrence string
 
 // Service defines model for Service.
 type Service struct {
@@ -822,6 +1187,18 @@ type Service struct {
 // ServiceObject defines model for Service.Object.
 type ServiceObject string
 
+// ServiceCreate defines model for ServiceCreate.
+type ServiceCreate struct {
+	Active              *bool                     `json:"active,omitempty"`
+	BufferAfterMinutes  *int                      `json:"buffer_after_minutes,omitempty"`
+	BufferBeforeMinutes *int                      `json:"buffer_before_minutes,omitempty"`
+	Description         nullable.Nullable[string] `json:"description,omitempty"`
+	DurationMinutes     nullable.Nullable[int]    `json:"duration_minutes,omitempty"`
+	Name                string                    `json:"name"`
+	SlotStepMinutes     nullable.Nullable[int]    `json:"slot_step_minutes,omitempty"`
+	UnitIds             *[]string                 `json:"unit_ids,omitempty"`
+}
+
 // ServiceList defines model for ServiceList.
 type ServiceList struct {
 	Data       []Service                 `json:"data"`
@@ -829,22 +1206,28 @@ type ServiceList struct {
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
 
+// ServiceUpdate defines model for ServiceUpdate.
+type ServiceUpdate struct {
+	Active              *bool                     `json:"active,omitempty"`
+	BufferAfterMinutes  *int                      `json:"buffer_after_minutes,omitempty"`
+	BufferBeforeMinutes *int                      `json:"buffer_before_minutes,omitempty"`
+	Description         nullable.Nullable[string] `json:"description,omitempty"`
+	DurationMinutes     nullable.Nullable[int]    `json:"duration_minutes,omitempty"`
+	Name                *string                   `json:"name,omitempty"`
+	SlotStepMinutes     nullable.Nullable[int]    `json:"slot_step_minutes,omitempty"`
+	UnitIds             *[]string                 `json:"unit_ids,omitempty"`
+}
+
 // Tenant defines model for Tenant.
 type Tenant struct {
-	BookingPolicy struct {
-		AutoConfirm      bool                   `json:"auto_confirm"`
-		ConfirmOnDeposit bool                   `json:"confirm_on_deposit"`
-		HoldTtlMinutes   nullable.Nullable[int] `json:"hold_ttl_minutes"`
-		MaxAdvanceDays   nullable.Nullable[int] `json:"max_advance_days"`
-		MinNoticeMinutes nullable.Nullable[int] `json:"min_notice_minutes"`
-	} `json:"booking_policy"`
-	Country  nullable.Nullable[string] `json:"country"`
-	Currency string                    `json:"currency"`
-	Id       string                    `json:"id"`
-	Mode     Mode                      `json:"mode"`
-	Name     string                    `json:"name"`
-	Object   TenantObject              `json:"object"`
-	Payments struct {
+	BookingPolicy BookingPolicy             `json:"booking_policy"`
+	Country       nullable.Nullable[string] `json:"country"`
+	Currency      string                    `json:"currency"`
+	Id            string                    `json:"id"`
+	Mode          Mode                      `json:"mode"`
+	Name          string                    `json:"name"`
+	Object        TenantObject              `json:"object"`
+	Payments      struct {
 		Configured bool                      `json:"configured"`
 		Provider   nullable.Nullable[string] `json:"provider"`
 	} `json:"payments"`
@@ -856,6 +1239,21 @@ type Tenant struct {
 
 // TenantObject defines model for Tenant.Object.
 type TenantObject string
+
+// TestClock defines model for TestClock.
+type TestClock struct {
+	Frozen bool            `json:"frozen"`
+	Now    time.Time       `json:"now"`
+	Object TestClockObject `json:"object"`
+}
+
+// TestClockObject defines model for TestClock.Object.
+type TestClockObject string
+
+// TestClockSet defines model for TestClockSet.
+type TestClockSet struct {
+	Now string `json:"now"`
+}
 
 // Unit defines model for Unit.
 type Unit struct {
@@ -878,14 +1276,38 @@ type Unit struct {
 // UnitObject defines model for Unit.Object.
 type UnitObject string
 
-// UnitStatus defines model for Unit.Status.
-type UnitStatus string
+// UnitCreate defines model for UnitCreate.
+type UnitCreate struct {
+	Capacity    nullable.Nullable[int]    `json:"capacity,omitempty"`
+	Description nullable.Nullable[string] `json:"description,omitempty"`
+	Name        string                    `json:"name"`
+
+	// OpeningHours Per weekday, mon to sun, the operator-local openings, as [["09:00", "17:00"]]: an end at or before the start is on the next day, 24:00 is midnight, a day left out is closed. null is always open.
+	OpeningHours nullable.Nullable[OpeningHoursWrite] `json:"opening_hours,omitempty"`
+	ServiceIds   *[]string                            `json:"service_ids,omitempty"`
+	Status       *UnitStatus                          `json:"status,omitempty"`
+}
 
 // UnitList defines model for UnitList.
 type UnitList struct {
 	Data       []Unit                    `json:"data"`
 	HasMore    bool                      `json:"has_more"`
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
+}
+
+// UnitStatus defines model for UnitStatus.
+type UnitStatus string
+
+// UnitUpdate defines model for UnitUpdate.
+type UnitUpdate struct {
+	Capacity    nullable.Nullable[int]    `json:"capacity,omitempty"`
+	Description nullable.Nullable[string] `json:"description,omitempty"`
+	Name        *string                   `json:"name,omitempty"`
+
+	// OpeningHours Per weekday, mon to sun, the operator-local openings, as [["09:00", "17:00"]]: an end at or before the start is on the next day, 24:00 is midnight, a day left out is closed. null is always open.
+	OpeningHours nullable.Nullable[OpeningHoursWrite] `json:"opening_hours,omitempty"`
+	ServiceIds   *[]string                            `json:"service_ids,omitempty"`
+	Status       *UnitStatus                          `json:"status,omitempty"`
 }
 
 // ValidationError defines model for ValidationError.
@@ -897,6 +1319,12 @@ type ValidationError struct {
 
 // Active defines model for Active.
 type Active = bool
+
+// AvailabilityFrom defines model for AvailabilityFrom.
+type AvailabilityFrom = string
+
+// AvailabilityTo defines model for AvailabilityTo.
+type AvailabilityTo = string
 
 // BookingId defines model for BookingId.
 type BookingId = string
@@ -939,6 +1367,15 @@ type EventTypeFilter = string
 
 // Expand defines model for Expand.
 type Expand = []string
+
+// ExplainStart defines model for ExplainStart.
+type ExplainStart = string
+
+// ExplainUnit defines model for ExplainUnit.
+type ExplainUnit = string
+
+// HolidayRuleId defines model for HolidayRuleId.
+type HolidayRuleId = string
 
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
@@ -1017,6 +1454,33 @@ type Unauthenticated = Error
 
 // Unavailable defines model for Unavailable.
 type Unavailable = Error
+
+// ListAvailabilityParams defines parameters for ListAvailability.
+type ListAvailabilityParams struct {
+	// From First day, at the operator's.
+	From AvailabilityFrom `form:"from" json:"from"`
+
+	// To Last day, at the operator's, inclusive; at most 62 days.
+	To AvailabilityTo `form:"to" json:"to"`
+
+	// ServiceId Rows of this service.
+	ServiceId *ServiceFilter `form:"service_id,omitempty" json:"service_id,omitempty"`
+
+	// UnitId Rows of this unit.
+	UnitId *UnitFilter `form:"unit_id,omitempty" json:"unit_id,omitempty"`
+
+	// PackageId Rows of this package.
+	PackageId *PackageFilter `form:"package_id,omitempty" json:"package_id,omitempty"`
+}
+
+// ExplainAvailabilityParams defines parameters for ExplainAvailability.
+type ExplainAvailabilityParams struct {
+	// UnitId The unit that is asked about.
+	UnitId ExplainUnit `form:"unit_id" json:"unit_id"`
+
+	// StartsAt The time at which the slot starts; its offset may be the operator's.
+	StartsAt ExplainStart `form:"starts_at" json:"starts_at"`
+}
 
 // ListBookingsParams defines parameters for ListBookings.
 type ListBookingsParams struct {
@@ -1114,6 +1578,15 @@ type CancelBookingParams struct {
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
+// RepriceBookingParams defines parameters for RepriceBooking.
+type RepriceBookingParams struct {
+	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// IfMatch The quoted version the change expects, or *.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
 // ListCustomersParams defines parameters for ListCustomers.
 type ListCustomersParams struct {
 	// Limit Rows per page.
@@ -1174,6 +1647,51 @@ type UpdateCustomerParams struct {
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
+// ListHolidayRulesParams defines parameters for ListHolidayRules.
+type ListHolidayRulesParams struct {
+	// Limit Rows per page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The next_cursor of the previous page.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Sort Newest first, or by updated_at upwards for syncing.
+	Sort *ListHolidayRulesParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+
+	// CreatedAfter Created at or after this instant.
+	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
+
+	// CreatedBefore Created before this instant.
+	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
+
+	// UpdatedAfter Updated at or after this instant.
+	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
+
+	// UpdatedBefore Updated before this instant.
+	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
+
+	// Active Only active rows (true) or only the others (false).
+	Active *Active `form:"active,omitempty" json:"active,omitempty"`
+}
+
+// ListHolidayRulesParamsSort defines parameters for ListHolidayRules.
+type ListHolidayRulesParamsSort string
+
+// CreateHolidayRuleParams defines parameters for CreateHolidayRule.
+type CreateHolidayRuleParams struct {
+	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// UpdateHolidayRuleParams defines parameters for UpdateHolidayRule.
+type UpdateHolidayRuleParams struct {
+	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// IfMatch The quoted version the change expects, or *.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
 // ListPackagesParams defines parameters for ListPackages.
 type ListPackagesParams struct {
 	// Limit Rows per page.
@@ -1207,6 +1725,21 @@ type ListPackagesParams struct {
 // ListPackagesParamsSort defines parameters for ListPackages.
 type ListPackagesParamsSort string
 
+// CreatePackageParams defines parameters for CreatePackage.
+type CreatePackageParams struct {
+	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// UpdatePackageParams defines parameters for UpdatePackage.
+type UpdatePackageParams struct {
+	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// IfMatch The quoted version the change expects, or *.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
 // ListServicesParams defines parameters for ListServices.
 type ListServicesParams struct {
 	// Limit Rows per page.
@@ -1236,6 +1769,27 @@ type ListServicesParams struct {
 
 // ListServicesParamsSort defines parameters for ListServices.
 type ListServicesParamsSort string
+
+// CreateServiceParams defines parameters for CreateService.
+type CreateServiceParams struct {
+	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// UpdateServiceParams defines parameters for UpdateService.
+type UpdateServiceParams struct {
+	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// IfMatch The quoted version the change expects, or *.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// SetTestClockParams defines parameters for SetTestClock.
+type SetTestClockParams struct {
+	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
 
 // ListUnitsParams defines parameters for ListUnits.
 type ListUnitsParams struct {
@@ -1270,6 +1824,21 @@ type ListUnitsParams struct {
 // ListUnitsParamsSort defines parameters for ListUnits.
 type ListUnitsParamsSort string
 
+// CreateUnitParams defines parameters for CreateUnit.
+type CreateUnitParams struct {
+	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// UpdateUnitParams defines parameters for UpdateUnit.
+type UpdateUnitParams struct {
+	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// IfMatch The quoted version the change expects, or *.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
 // CreateBookingJSONRequestBody defines body for CreateBooking for application/json ContentType.
 type CreateBookingJSONRequestBody = BookingCreate
 
@@ -1279,8 +1848,38 @@ type UpdateBookingJSONRequestBody = BookingUpdate
 // CancelBookingJSONRequestBody defines body for CancelBooking for application/json ContentType.
 type CancelBookingJSONRequestBody = BookingCancel
 
+// RepriceBookingJSONRequestBody defines body for RepriceBooking for application/json ContentType.
+type RepriceBookingJSONRequestBody = BookingReprice
+
 // CreateCustomerJSONRequestBody defines body for CreateCustomer for application/json ContentType.
 type CreateCustomerJSONRequestBody = CustomerCreate
 
 // UpdateCustomerJSONRequestBody defines body for UpdateCustomer for application/json ContentType.
 type UpdateCustomerJSONRequestBody = CustomerUpdate
+
+// CreateHolidayRuleJSONRequestBody defines body for CreateHolidayRule for application/json ContentType.
+type CreateHolidayRuleJSONRequestBody = HolidayRuleCreate
+
+// UpdateHolidayRuleJSONRequestBody defines body for UpdateHolidayRule for application/json ContentType.
+type UpdateHolidayRuleJSONRequestBody = HolidayRuleUpdate
+
+// CreatePackageJSONRequestBody defines body for CreatePackage for application/json ContentType.
+type CreatePackageJSONRequestBody = PackageCreate
+
+// UpdatePackageJSONRequestBody defines body for UpdatePackage for application/json ContentType.
+type UpdatePackageJSONRequestBody = PackageUpdate
+
+// CreateServiceJSONRequestBody defines body for CreateService for application/json ContentType.
+type CreateServiceJSONRequestBody = ServiceCreate
+
+// UpdateServiceJSONRequestBody defines body for UpdateService for application/json ContentType.
+type UpdateServiceJSONRequestBody = ServiceUpdate
+
+// SetTestClockJSONRequestBody defines body for SetTestClock for application/json ContentType.
+type SetTestClockJSONRequestBody = TestClockSet
+
+// CreateUnitJSONRequestBody defines body for CreateUnit for application/json ContentType.
+type CreateUnitJSONRequestBody = UnitCreate
+
+// UpdateUnitJSONRequestBody defines body for UpdateUnit for application/json ContentType.
+type UpdateUnitJSONRequestBody = UnitUpdate

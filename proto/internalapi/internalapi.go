@@ -39,6 +39,11 @@ type Tenant struct {
 	Clock         *time.Time    `json:"clock"` // the test clock; it holds in test mode only
 }
 
+// TestClockSet is the body of PUT /internal/v1/tenants/{id}/test-clock; null returns to real time.
+type TestClockSet struct {
+	Now *time.Time `json:"now"`
+}
+
 // BookingPolicy is a tenant's rules for bookings; a null number means that nothing is checked.
 type BookingPolicy struct {
 	AutoConfirm      bool `json:"auto_confirm"`

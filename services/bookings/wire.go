@@ -25,7 +25,10 @@ import (
 	"holdfast.dev/services/bookings/internal/peers"
 )
 
-const sweepEvery = time.Minute
+const (
+	sweepEvery  = time.Minute
+	expireEvery = time.Second
+)
 
 // wire builds everything, top to bottom, and registers it with rt; stopping runs upwards.
 func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
@@ -68,23 +71,33 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	rt.Go("relay", kafkax.WithTopics(cfg.KafkaBrokers, cfg.KafkaPrefix, topics, relay.Run))
 	rt.Every("idempotency sweeper", sweepEvery, func(ctx context.Context) error { return idem.Sweep(ctx, worker) })
 	rt.Every("inbox sweeper", sweepEvery, func(ctx context.Context) error { return inbox.Sweep(ctx, worker) })
-	consumer := &kafkax.Consumer{
-		Brokers: cfg.KafkaBrokers, Prefix: cfg.KafkaPrefix, Group: consume.Group, Topics: consume.Topics,
-		Handle:     (&consume.Customers{App: &app.Customers{DB: db}}).Handle,
-		DeadLetter: writer, Log: rt.Log, Metrics: rt.Metrics,
-	}
-	rt.Go("customers consumer", kafkax.WithTopics(cfg.KafkaBrokers, cfg.KafkaPrefix, topics, consumer.Run))
-
 	signer := &caller.Signer{From: "bookings", Keys: sign}
 	customers := &peers.Customers{Client: &peer.Client{Target: "customers", BaseURL: cfg.CustomersURL, Signer: signer}}
 	tenants := peers.NewTenants(&peer.Client{Target: "identity", BaseURL: cfg.IdentityURL, Signer: signer})
 	answers := &idem.Store{DB: db, Now: time.Now}
+	bookings := &app.Bookings{
+		DB: db, Idem: answers, Directory: customers, Tenants: tenants,
+		Numbers: &app.Numbers{DB: db}, Wake: relay.Wake, Now: time.Now,
+	}
+	clocks := &app.Clocks{DB: db, Idem: answers, Owner: tenants, Bookings: bookings}
+	expiry := &app.Expiry{Bookings: bookings, Worker: worker, Log: rt.Log}
+	rt.Every("hold expiry", expireEvery, expiry.Run)
+
+	consumer := &kafkax.Consumer{
+		Brokers: cfg.KafkaBrokers, Prefix: cfg.KafkaPrefix, Group: consume.Group, Topics: consume.Topics,
+		Handle: consume.Handlers{
+			"customers": (&consume.Customers{App: &app.Customers{DB: db}}).Handle,
+			"identity":  (&consume.Tenants{App: clocks}).Handle,
+		}.Handle,
+		DeadLetter: writer, Log: rt.Log, Metrics: rt.Metrics,
+	}
+	rt.Go("consumer", kafkax.WithTopics(cfg.KafkaBrokers, cfg.KafkaPrefix, topics, consumer.Run))
+
 	door := &api.API{
-		DB: db,
-		Bookings: &app.Bookings{
-			DB: db, Idem: answers, Directory: customers, Tenants: tenants,
-			Numbers: &app.Numbers{DB: db}, Wake: relay.Wake, Now: time.Now,
-		},
+		DB:        db,
+		Bookings:  bookings,
+		Catalogue: app.NewCatalogue(db, answers),
+		Clocks:    clocks,
 		Directory: customers,
 		Pages:     pages,
 		Server: &httpx.Server{

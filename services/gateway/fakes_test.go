@@ -15,6 +15,7 @@ import (
 	"holdfast.dev/libs/apikey"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/proto"
 	"holdfast.dev/proto/internalapi"
 )
 
@@ -60,14 +61,10 @@ func newFakeIdentity(t testing.TB, secret string) *fakeIdentity {
 	return f
 }
 
-var allScopes = []string{
-	"read:bookings", "write:bookings", "read:customers", "write:customers", "read:services", "read:units",
-}
-
 // newKey makes a test key; without scopes it has all.
 func (f *fakeIdentity) newKey(scopes ...string) string {
 	if len(scopes) == 0 {
-		scopes = allScopes
+		scopes = proto.Scopes
 	}
 	key := apikey.New(caller.Test)
 	f.mu.Lock()

@@ -63,7 +63,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg config) error {
 	rt.Go("last use", lastUse.Run)
 
 	door := &api.API{
-		DB: db, LastUse: lastUse, Verifier: &caller.Verifier{Self: "identity", Keys: keys},
+		DB: db, App: identity, LastUse: lastUse, Verifier: &caller.Verifier{Self: "identity", Keys: keys},
 		RateLimit: cfg.RateLimit, Now: time.Now,
 	}
 	handler, err := door.Handler(c)

@@ -33,6 +33,8 @@ type Directory interface {
 type API struct {
 	DB        *pg.DB // for reads
 	Bookings  *app.Bookings
+	Catalogue *app.Catalogue
+	Clocks    *app.Clocks
 	Directory Directory
 	Pages     *page.Codec
 	Server    *httpx.Server
@@ -42,17 +44,36 @@ type API struct {
 // Mount registers the contract's operations.
 func (a *API) Mount(e *gin.Engine) error {
 	return a.Server.Mount(e, map[string]httpx.Route{
-		"createBooking": {Handle: a.createBooking},
-		"listBookings":  {Handle: a.listBookings},
-		"getBooking":    {Handle: a.getBooking, Exists: exists(a.booking)},
-		"updateBooking": {Handle: a.updateBooking, Exists: exists(a.booking)},
-		"cancelBooking": {Handle: a.cancelBooking, Exists: exists(a.booking)},
-		"listServices":  {Handle: a.listServices},
-		"getService":    {Handle: a.getService, Exists: exists(a.service)},
-		"listUnits":     {Handle: a.listUnits},
-		"getUnit":       {Handle: a.getUnit, Exists: exists(a.unit)},
-		"listPackages":  {Handle: a.listPackages},
-		"getPackage":    {Handle: a.getPackage, Exists: exists(a.packaged)},
+		"createBooking":  {Handle: a.createBooking},
+		"listBookings":   {Handle: a.listBookings},
+		"getBooking":     {Handle: a.getBooking, Exists: exists(a.booking)},
+		"updateBooking":  {Handle: a.updateBooking, Exists: exists(a.booking)},
+		"cancelBooking":  {Handle: a.cancelBooking, Exists: exists(a.booking)},
+		"repriceBooking": {Handle: a.repriceBooking, Exists: exists(a.booking)},
+
+		"getTestClock":    {Handle: a.getTestClock, Exists: a.testMode},
+		"setTestClock":    {Handle: a.setTestClock, Exists: a.testMode},
+		"deleteTestClock": {Handle: a.deleteTestClock, Exists: a.testMode},
+
+		"createService":     {Handle: a.createService},
+		"listServices":      {Handle: a.listServices},
+		"getService":        {Handle: a.getService, Exists: exists(a.service)},
+		"updateService":     {Handle: a.updateService, Exists: exists(a.service)},
+		"createUnit":        {Handle: a.createUnit},
+		"listUnits":         {Handle: a.listUnits},
+		"getUnit":           {Handle: a.getUnit, Exists: exists(a.unit)},
+		"updateUnit":        {Handle: a.updateUnit, Exists: exists(a.unit)},
+		"createPackage":     {Handle: a.createPackage},
+		"listPackages":      {Handle: a.listPackages},
+		"getPackage":        {Handle: a.getPackage, Exists: exists(a.packaged)},
+		"updatePackage":     {Handle: a.updatePackage, Exists: exists(a.packaged)},
+		"createHolidayRule": {Handle: a.createHolidayRule},
+		"listHolidayRules":  {Handle: a.listHolidayRules},
+		"getHolidayRule":    {Handle: a.getHolidayRule, Exists: exists(a.holiday)},
+		"updateHolidayRule": {Handle: a.updateHolidayRule, Exists: exists(a.holiday)},
+
+		"listAvailability":    {Handle: a.listAvailability},
+		"explainAvailability": {Handle: a.explainAvailability},
 	})
 }
 

@@ -19,6 +19,15 @@ type amount struct {
 	Currency string
 }
 
+// policy is a booking policy as a client reads it.
+type policy struct {
+	AutoConfirm      bool `json:"auto_confirm"`
+	HoldTTLMinutes   *int `json:"hold_ttl_minutes"`
+	MinNoticeMinutes *int `json:"min_notice_minutes"`
+	MaxAdvanceDays   *int `json:"max_advance_days"`
+	ConfirmOnDeposit bool `json:"confirm_on_deposit"`
+}
+
 // booking is the body as a client reads it.
 type booking struct {
 	ID              string
@@ -51,14 +60,18 @@ type booking struct {
 	DepositAmount  amount     `json:"deposit_amount"`
 	AmountDue      amount     `json:"amount_due"`
 	HoldExpiresAt  *time.Time `json:"hold_expires_at"`
-	Cancellation   *struct{ Reason *string }
-	Metadata       json.RawMessage
-	UpdatedAt      time.Time  `json:"updated_at"`
-	CreatedAt      time.Time  `json:"created_at"`
-	ConfirmedAt    *time.Time `json:"confirmed_at"`
-	CancelledAt    *time.Time `json:"cancelled_at"`
-	CompletedAt    *time.Time `json:"completed_at"`
-	Customer       json.RawMessage
+	Cancellation   *struct {
+		Reason      *string
+		CancelledAt time.Time `json:"cancelled_at"`
+		Policy      *policy
+	}
+	Metadata    json.RawMessage
+	UpdatedAt   time.Time  `json:"updated_at"`
+	CreatedAt   time.Time  `json:"created_at"`
+	ConfirmedAt *time.Time `json:"confirmed_at"`
+	CancelledAt *time.Time `json:"cancelled_at"`
+	CompletedAt *time.Time `json:"completed_at"`
+	Customer    json.RawMessage
 }
 
 // shop is the catalogue of most tests: a tour of 2 h with buffers of 15 and 30 minutes on two boats, a

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -44,9 +45,17 @@ var checker atomic.Pointer[contracttest.Checker]
 var elsewhere = map[string][]int{
 	"createBooking": {403, 429, 504}, "listBookings": {429, 503, 504}, "getBooking": {400, 429, 503, 504},
 	"updateBooking": {429, 503, 504}, "cancelBooking": {429, 503, 504},
+	"repriceBooking": {429, 503, 504},
+	"getTestClock":   {400, 429, 500, 503, 504}, "setTestClock": {429, 504}, "deleteTestClock": {400, 413, 429, 504},
 	"listServices": {403, 429, 503, 504}, "getService": {400, 429, 503, 504},
 	"listUnits": {403, 429, 503, 504}, "getUnit": {400, 429, 503, 504},
 	"listPackages": {403, 429, 503, 504}, "getPackage": {400, 429, 503, 504},
+	"listHolidayRules": {403, 429, 503, 504}, "getHolidayRule": {400, 429, 503, 504},
+	"createService": {403, 429, 503, 504}, "updateService": {429, 503, 504},
+	"createUnit": {403, 429, 503, 504}, "updateUnit": {429, 503, 504},
+	"createPackage": {403, 429, 503, 504}, "updatePackage": {429, 503, 504},
+	"createHolidayRule": {403, 429, 503, 504}, "updateHolidayRule": {429, 503, 504},
+	"listAvailability": {400, 403, 429, 504}, "explainAvailability": {400, 429, 504},
 }
 
 func TestMain(m *testing.M) {
@@ -79,6 +88,7 @@ type world struct {
 	customers *peerstest.Customers
 	tenants   *peerstest.Tenants
 	clock     *clock
+	expiry    *app.Expiry
 	late      atomic.Int64 // by how much the clock of the idempotency store is ahead
 }
 
@@ -117,12 +127,16 @@ func (w *world) serve(db *pg.DB) http.Handler {
 		w.t.Fatal(err)
 	}
 	answers := &idem.Store{DB: db, Now: func() time.Time { return time.Now().Add(time.Duration(w.late.Load())) }}
+	bookings := &app.Bookings{
+		DB: db, Idem: answers, Directory: w.customers, Tenants: w.tenants,
+		Numbers: &app.Numbers{DB: db}, Wake: func() {}, Now: w.clock.now,
+	}
+	w.expiry = &app.Expiry{Bookings: bookings, Worker: w.db.Worker, Log: slog.New(slog.DiscardHandler)}
 	door := &api.API{
-		DB: db,
-		Bookings: &app.Bookings{
-			DB: db, Idem: answers, Directory: w.customers, Tenants: w.tenants,
-			Numbers: &app.Numbers{DB: db}, Wake: func() {}, Now: w.clock.now,
-		},
+		DB:        db,
+		Bookings:  bookings,
+		Catalogue: app.NewCatalogue(db, answers),
+		Clocks:    &app.Clocks{DB: db, Idem: answers, Owner: w.tenants, Bookings: bookings},
 		Directory: w.customers,
 		Pages:     pages,
 		Server: &httpx.Server{

@@ -23,6 +23,10 @@ func TestIdsInAPath(t *testing.T) {
 	ctx, live := both(tenant, t)
 	other := pgtest.Ctx(t, caller.Test)
 	own, wrongMode, foreign := w.shop(ctx), w.shop(live), w.shop(other)
+	rules := map[context.Context]string{}
+	for _, who := range []context.Context{ctx, live, other} {
+		rules[who] = w.offer(who, "/holiday-rules", `{"name":"R","date_from":"2030-07-01","date_to":"2030-07-02","multiplier_bps":11000}`).ID
+	}
 	book := func(ctx context.Context) string { return w.book(ctx, `"event_date":"2030-05-01"`).ID }
 	mine, modes, theirs := book(ctx), book(live), book(other)
 	for _, r := range []struct {
@@ -31,8 +35,14 @@ func TestIdsInAPath(t *testing.T) {
 	}{
 		{"GET", "/bookings/", "", "", "booking_not_found", mine, modes, theirs, domain.NewBookingID().String(), "bk_"},
 		{"PATCH", "/bookings/", "", `{"notes":"x"}`, "booking_not_found", mine, modes, theirs, domain.NewBookingID().String(), "bk_"},
+		{"POST", "/bookings/", "/reprice", ``, "booking_not_found", mine, modes, theirs, domain.NewBookingID().String(), "bk_"},
 		{"POST", "/bookings/", "/cancel", ``, "booking_not_found", mine, modes, theirs, domain.NewBookingID().String(), "bk_"},
 		{"GET", "/services/", "", "", "service_not_found", own.tour.String(), wrongMode.tour.String(), foreign.tour.String(), id[domain.ServicePrefix]().String(), "srv_"},
+		{"PATCH", "/services/", "", `{"name":"x"}`, "service_not_found", own.tour.String(), wrongMode.tour.String(), foreign.tour.String(), id[domain.ServicePrefix]().String(), "srv_"},
+		{"PATCH", "/units/", "", `{"name":"x"}`, "unit_not_found", own.ada.String(), wrongMode.ada.String(), foreign.ada.String(), id[domain.UnitPrefix]().String(), "un_"},
+		{"PATCH", "/packages/", "", `{"name":"x"}`, "package_not_found", own.flat.String(), wrongMode.flat.String(), foreign.flat.String(), id[domain.PackagePrefix]().String(), "pkg_"},
+		{"PATCH", "/holiday-rules/", "", `{"name":"x"}`, "holiday_rule_not_found", rules[ctx], rules[live], rules[other], id[domain.HolidayPrefix]().String(), "hr_"},
+		{"GET", "/holiday-rules/", "", "", "holiday_rule_not_found", rules[ctx], rules[live], rules[other], id[domain.HolidayPrefix]().String(), "hr_"},
 		{"GET", "/units/", "", "", "unit_not_found", own.ada.String(), wrongMode.ada.String(), foreign.ada.String(), id[domain.UnitPrefix]().String(), "un_"},
 		{"GET", "/packages/", "", "", "package_not_found", own.flat.String(), wrongMode.flat.String(), foreign.flat.String(), id[domain.PackagePrefix]().String(), "pkg_"},
 	} {
@@ -54,11 +64,11 @@ func TestIdsInAPath(t *testing.T) {
 			continue
 		}
 		// A missing resource comes before an invalid body, key or condition; a stored answer before both.
-		w.do(ctx, r.method, r.path+r.unknown+r.suffix, `{"notes":1,"reason":1}`).is(404, r.code)
-		w.do(ctx, r.method, r.path+r.wrongMode+r.suffix, `{"notes":1,"reason":1}`).is(403, "mode_mismatch")
-		w.do(ctx, r.method, r.path+r.own+r.suffix, `{"notes":1,"reason":1}`).is(422)
+		w.do(ctx, r.method, r.path+r.unknown+r.suffix, `{"notes":1,"reason":1,"name":1}`).is(404, r.code)
+		w.do(ctx, r.method, r.path+r.wrongMode+r.suffix, `{"notes":1,"reason":1,"name":1}`).is(403, "mode_mismatch")
+		w.do(ctx, r.method, r.path+r.own+r.suffix, `{"notes":1,"reason":1,"name":1}`, "If-Match: 1").is(422)
 	}
-	for _, path := range []string{"/bookings", "/services", "/units", "/packages"} {
+	for _, path := range []string{"/bookings", "/services", "/units", "/packages", "/holiday-rules"} {
 		for _, who := range []context.Context{ctx, live, other} {
 			got := w.do(who, "GET", path, "").is(200)
 			for _, foreign := range []context.Context{ctx, live, other} {
@@ -122,37 +132,67 @@ func TestDoor(t *testing.T) {
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	s := w.shop(ctx)
 	b := w.book(ctx, `"event_date":"2030-05-01","unit_id":"%s"`, s.ada)
+	rule := w.offer(ctx, "/holiday-rules", `{"name":"R","date_from":"2030-07-01","date_to":"2030-07-02","multiplier_bps":11000}`).ID
 	big := `{"notes":"` + strings.Repeat("x", 1<<20) + `"}`
-	for _, r := range []struct{ method, path string }{{"POST", "/bookings"}, {"PATCH", "/bookings/" + b.ID}, {"POST", "/bookings/" + b.ID + "/cancel"}} {
+	writes := []struct{ method, path string }{
+		{"POST", "/bookings"},
+		{"PATCH", "/bookings/" + b.ID},
+		{"POST", "/bookings/" + b.ID + "/cancel"},
+		{"POST", "/bookings/" + b.ID + "/reprice"},
+		{"POST", "/test-clock"},
+		{"POST", "/services"},
+		{"PATCH", "/services/" + s.tour.String()},
+		{"POST", "/units"},
+		{"PATCH", "/units/" + s.ada.String()},
+		{"POST", "/packages"},
+		{"PATCH", "/packages/" + s.flat.String()},
+		{"POST", "/holiday-rules"},
+		{"PATCH", "/holiday-rules/" + rule},
+	}
+	for _, r := range writes {
 		w.do(ctx, r.method, r.path, `[]`).is(400, "malformed_json")
 		w.do(ctx, r.method, r.path, `{}`, "Content-Type: text/plain").is(400, "missing_content_type")
 		w.do(ctx, r.method, r.path, big).is(413, "request_too_large")
 	}
-	gets := []string{"/bookings", "/bookings/" + b.ID, "/services", "/services/" + s.tour.String(), "/units", "/units/" + s.ada.String(), "/packages", "/packages/" + s.flat.String()}
+	gets := []string{
+		"/bookings", "/bookings/" + b.ID, "/services", "/services/" + s.tour.String(), "/units", "/units/" + s.ada.String(), "/packages", "/packages/" + s.flat.String(),
+		"/holiday-rules", "/holiday-rules/" + rule, "/availability?from=2030-05-01&to=2030-05-02", "/availability/explain?unit_id=" + s.ada.String() + "&starts_at=2030-05-01T10:00:00Z",
+	}
 	for _, path := range gets {
 		w.do(ctx, "GET", path, "", caller.Header+": forged").is(401, "invalid_credential")
 	}
-	for _, r := range []struct{ method, path string }{{"POST", "/bookings"}, {"PATCH", "/bookings/" + b.ID}, {"POST", "/bookings/" + b.ID + "/cancel"}} {
+	for _, r := range append(writes, []struct{ method, path string }{{"GET", "/test-clock"}, {"DELETE", "/test-clock"}}...) {
 		w.do(ctx, r.method, r.path, `{}`, caller.Header+": forged").is(401, "invalid_credential")
 	}
-	for _, path := range []string{"/bookings", "/services", "/units", "/packages"} {
+	for _, path := range []string{"/bookings", "/services", "/units", "/packages", "/holiday-rules"} {
 		w.do(ctx, "GET", path+"?cursor=x", "").is(400, "invalid_cursor")
 		w.do(ctx, "GET", path+"?limit=0", "").is(422, "invalid_request", "limit")
 	}
 	// A caller whose zone nobody knows is a fault of the platform, as is a table that is gone.
 	w.post(zoned(ctx, "Mars/Olympus"), `{"event_date":"2030-05-01"}`).is(500, "internal_error")
-	w.exec(`drop table bookings, services, packages, units cascade`)
+	w.setClock(zoned(ctx, "Mars/Olympus"), "2030-05-01").is(500, "internal_error")
+	w.exec(`drop table bookings, services, packages, units, holiday_rules, test_clocks cascade`)
+	for path, body := range offers(s) {
+		w.do(ctx, "POST", path, body).is(500, "internal_error")
+	}
+	for _, path := range []string{"/services/" + s.tour.String(), "/units/" + s.ada.String(), "/packages/" + s.flat.String(), "/holiday-rules/" + rule} {
+		w.do(ctx, "PATCH", path, `{"name":"x"}`).is(500, "internal_error")
+	}
 	for _, path := range gets {
 		w.do(ctx, "GET", path, "").is(500, "internal_error")
 	}
 	w.patch(ctx, b.ID, `{"notes":"x"}`).is(500, "internal_error")
 	w.do(ctx, "POST", "/bookings/"+b.ID+"/cancel", "").is(500, "internal_error")
+	w.do(ctx, "POST", "/bookings/"+b.ID+"/reprice", "").is(500, "internal_error")
+	w.do(ctx, "DELETE", "/test-clock", "").is(500, "internal_error")
 }
 
 // A request whose key is held by a transaction that does not end is refused after the lock time-out.
 func TestKeyInUse(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	s := w.shop(ctx)
+	rule := w.offer(ctx, "/holiday-rules", offers(s)["/holiday-rules"]).ID
 	b := w.book(ctx, `"event_date":"2030-05-01"`)
 	impatient, err := pg.Open(t.Context(), w.db.AppURL, pg.Options{LockTimeout: 100 * time.Millisecond})
 	if err != nil {
@@ -170,7 +210,19 @@ func TestKeyInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range []struct{ method, path, body string }{
-		{"POST", "/bookings", `{"event_date":"2030-05-01"}`}, {"PATCH", "/bookings/" + b.ID, `{"notes":"x"}`}, {"POST", "/bookings/" + b.ID + "/cancel", ""},
+		{"POST", "/bookings", `{"event_date":"2030-05-01"}`},
+		{"PATCH", "/bookings/" + b.ID, `{"notes":"x"}`},
+		{"POST", "/bookings/" + b.ID + "/cancel", ""},
+		{"POST", "/bookings/" + b.ID + "/reprice", ""},
+		{"POST", "/test-clock", `{"now":"2030-04-01"}`},
+		{"POST", "/services", offers(s)["/services"]},
+		{"PATCH", "/services/" + s.tour.String(), `{"name":"x"}`},
+		{"POST", "/units", offers(s)["/units"]},
+		{"PATCH", "/units/" + s.ada.String(), `{"name":"x"}`},
+		{"POST", "/packages", offers(s)["/packages"]},
+		{"PATCH", "/packages/" + s.flat.String(), `{"name":"x"}`},
+		{"POST", "/holiday-rules", offers(s)["/holiday-rules"]},
+		{"PATCH", "/holiday-rules/" + rule, `{"name":"x"}`},
 	} {
 		if a := w.do(ctx, r.method, r.path, r.body, "Idempotency-Key: k").is(409, "idempotency_in_progress"); a.Header.Get("Retry-After") == "" {
 			t.Error("409 without Retry-After")
@@ -185,7 +237,7 @@ func TestKeyInUse(t *testing.T) {
 func TestErrorsHaveTheirStatus(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[*apperr.Error]int{
-		domain.ErrBookingNotFound: 404, domain.ErrServiceNotFound: 404, domain.ErrUnitNotFound: 404, domain.ErrPackageNotFound: 404,
+		domain.ErrBookingNotFound: 404, domain.ErrServiceNotFound: 404, domain.ErrUnitNotFound: 404, domain.ErrPackageNotFound: 404, domain.ErrHolidayNotFound: 404,
 		domain.ErrCustomerNotFound: 404, domain.ErrSlotUnavailable: 409, domain.ErrTransition: 422, domain.ErrScope: 403, domain.ErrPriceTooHigh: 422,
 	} {
 		if got := httpx.StatusOf(err.Kind); got != want {

@@ -5,7 +5,11 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/proto/api"
 
@@ -21,6 +25,37 @@ func (a *API) getPackage(c *gin.Context) error {
 		return err
 	}
 	return sendOne(c, p.Version, view.Package(p, mode(ctx)))
+}
+
+func (a *API) createPackage(c *gin.Context) error {
+	b, err := httpx.Body[api.PackageCreate](c)
+	if err != nil {
+		return err
+	}
+	reply, err := a.Catalogue.Packages.Create(c.Request.Context(), editPackage(caller.Must(c.Request.Context()).Currency, api.PackageUpdate{
+		ServiceId: &b.ServiceId, Name: &b.Name, Description: b.Description, BasePrice: &b.BasePrice, DepositType: b.DepositType,
+		DepositValue: b.DepositValue, DurationMinutes: b.DurationMinutes, UnitIds: b.UnitIds, Visible: b.Visible, Active: b.Active,
+	}))
+	if err != nil {
+		return err
+	}
+	return httpx.Send(c, reply)
+}
+
+func (a *API) updatePackage(c *gin.Context) error {
+	b, err := httpx.Body[api.PackageUpdate](c)
+	if err != nil {
+		return err
+	}
+	id, err := ids.Parse[domain.PackagePrefix](c.Param("id"))
+	if err != nil {
+		return domain.ErrPackageNotFound
+	}
+	reply, err := a.Catalogue.Packages.Update(c.Request.Context(), id, match(c), editPackage(caller.Must(c.Request.Context()).Currency, b))
+	if err != nil {
+		return err
+	}
+	return httpx.Send(c, reply)
 }
 
 func (a *API) listPackages(c *gin.Context) error {
@@ -44,4 +79,32 @@ func (a *API) listPackages(c *gin.Context) error {
 
 func (a *API) packaged(ctx context.Context, id string) (domain.Package, error) {
 	return found(ctx, a.DB, id, domain.ErrPackageNotFound, store.Package)
+}
+
+// editPackage makes the changes that a body asks for; a price is in the operator's currency.
+func editPackage(currency string, b api.PackageUpdate) func(*domain.Package) error {
+	return func(p *domain.Package) error {
+		set(&p.Name, b.Name)
+		setOrNull(&p.Description, b.Description)
+		set(&p.DepositValue, b.DepositValue)
+		setOrNull(&p.DurationMinutes, b.DurationMinutes)
+		set(&p.Visible, b.Visible)
+		set(&p.Active, b.Active)
+		if b.DepositType != nil {
+			p.DepositType = domain.DepositType(*b.DepositType)
+		}
+		var service, price error
+		if b.ServiceId != nil {
+			if p.ServiceID, service = ids.Parse[domain.ServicePrefix](*b.ServiceId); service != nil {
+				service = apperr.Field("service_id", "No such service.")
+			}
+		}
+		if b.BasePrice != nil {
+			p.BasePrice = money.Amount{Minor: b.BasePrice.Amount, Currency: b.BasePrice.Currency}
+			if b.BasePrice.Currency != currency {
+				price = apperr.Field("base_price.currency", "Must be %s, the operator's currency.", currency)
+			}
+		}
+		return apperr.Join(service, price, setIDs(&p.UnitIDs, b.UnitIds, "unit_ids", "No such unit."))
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/proto/api"
 
@@ -21,6 +22,37 @@ func (a *API) getService(c *gin.Context) error {
 		return err
 	}
 	return sendOne(c, s.Version, view.Service(s, mode(ctx)))
+}
+
+func (a *API) createService(c *gin.Context) error {
+	b, err := httpx.Body[api.ServiceCreate](c)
+	if err != nil {
+		return err
+	}
+	reply, err := a.Catalogue.Services.Create(c.Request.Context(), editService(api.ServiceUpdate{
+		Name: &b.Name, Description: b.Description, DurationMinutes: b.DurationMinutes, SlotStepMinutes: b.SlotStepMinutes,
+		BufferBeforeMinutes: b.BufferBeforeMinutes, BufferAfterMinutes: b.BufferAfterMinutes, Active: b.Active, UnitIds: b.UnitIds,
+	}))
+	if err != nil {
+		return err
+	}
+	return httpx.Send(c, reply)
+}
+
+func (a *API) updateService(c *gin.Context) error {
+	b, err := httpx.Body[api.ServiceUpdate](c)
+	if err != nil {
+		return err
+	}
+	id, err := ids.Parse[domain.ServicePrefix](c.Param("id"))
+	if err != nil {
+		return domain.ErrServiceNotFound
+	}
+	reply, err := a.Catalogue.Services.Update(c.Request.Context(), id, match(c), editService(b))
+	if err != nil {
+		return err
+	}
+	return httpx.Send(c, reply)
 }
 
 func (a *API) listServices(c *gin.Context) error {
@@ -40,4 +72,18 @@ func (a *API) listServices(c *gin.Context) error {
 
 func (a *API) service(ctx context.Context, id string) (domain.Service, error) {
 	return found(ctx, a.DB, id, domain.ErrServiceNotFound, store.Service)
+}
+
+// editService makes the changes that a body asks for.
+func editService(b api.ServiceUpdate) func(*domain.Service) error {
+	return func(s *domain.Service) (err error) {
+		set(&s.Name, b.Name)
+		setOrNull(&s.Description, b.Description)
+		setOrNull(&s.DurationMinutes, b.DurationMinutes)
+		setOrNull(&s.SlotStepMinutes, b.SlotStepMinutes)
+		set(&s.BufferBeforeMinutes, b.BufferBeforeMinutes)
+		set(&s.BufferAfterMinutes, b.BufferAfterMinutes)
+		set(&s.Active, b.Active)
+		return setIDs(&s.UnitIDs, b.UnitIds, "unit_ids", "No such unit.")
+	}
 }

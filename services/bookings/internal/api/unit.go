@@ -4,8 +4,11 @@ import (
 	"context"
 
 	"github.com/gin-gonic/gin"
+	"github.com/oapi-codegen/nullable"
 
+	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/proto/api"
 
@@ -21,6 +24,37 @@ func (a *API) getUnit(c *gin.Context) error {
 		return err
 	}
 	return sendOne(c, u.Version, view.Unit(u, mode(ctx)))
+}
+
+func (a *API) createUnit(c *gin.Context) error {
+	b, err := httpx.Body[api.UnitCreate](c)
+	if err != nil {
+		return err
+	}
+	reply, err := a.Catalogue.Units.Create(c.Request.Context(), editUnit(api.UnitUpdate{
+		Name: &b.Name, Description: b.Description, ServiceIds: b.ServiceIds, Status: b.Status, Capacity: b.Capacity,
+		OpeningHours: b.OpeningHours,
+	}))
+	if err != nil {
+		return err
+	}
+	return httpx.Send(c, reply)
+}
+
+func (a *API) updateUnit(c *gin.Context) error {
+	b, err := httpx.Body[api.UnitUpdate](c)
+	if err != nil {
+		return err
+	}
+	id, err := ids.Parse[domain.UnitPrefix](c.Param("id"))
+	if err != nil {
+		return domain.ErrUnitNotFound
+	}
+	reply, err := a.Catalogue.Units.Update(c.Request.Context(), id, match(c), editUnit(b))
+	if err != nil {
+		return err
+	}
+	return httpx.Send(c, reply)
 }
 
 func (a *API) listUnits(c *gin.Context) error {
@@ -44,4 +78,33 @@ func (a *API) listUnits(c *gin.Context) error {
 
 func (a *API) unit(ctx context.Context, id string) (domain.Unit, error) {
 	return found(ctx, a.DB, id, domain.ErrUnitNotFound, store.Unit)
+}
+
+// editUnit makes the changes that a body asks for.
+func editUnit(b api.UnitUpdate) func(*domain.Unit) error {
+	return func(u *domain.Unit) error {
+		set(&u.Name, b.Name)
+		setOrNull(&u.Description, b.Description)
+		setOrNull(&u.Capacity, b.Capacity)
+		if b.Status != nil {
+			u.Status = domain.UnitStatus(*b.Status)
+		}
+		failed := setIDs(&u.ServiceIDs, b.ServiceIds, "service_ids", "No such service.")
+		if b.OpeningHours.IsSpecified() {
+			var err error
+			if u.OpeningHours, err = domain.ParseOpeningHours(openings(b.OpeningHours)); err != nil {
+				return apperr.Join(failed, err)
+			}
+		}
+		return failed
+	}
+}
+
+// openings is nil for null.
+func openings(n nullable.Nullable[api.OpeningHoursWrite]) map[string][][]string {
+	table, err := n.Get()
+	if err != nil {
+		return nil
+	}
+	return table
 }

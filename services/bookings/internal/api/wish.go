@@ -2,9 +2,12 @@ package api
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/oapi-codegen/nullable"
 
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/ids"
 	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/bookings/internal/domain"
@@ -60,4 +63,38 @@ func bag(n nullable.Nullable[api.Metadata]) domain.Change[json.RawMessage] {
 		return domain.Change[json.RawMessage]{Given: true}
 	}
 	return domain.Change[json.RawMessage]{Given: true, Value: c.Value}
+}
+
+// set changes to when a value is given.
+func set[T any](to, given *T) {
+	if given != nil {
+		*to = *given
+	}
+}
+
+// setOrNull changes to when a value or null is given.
+func setOrNull[T any](to **T, given nullable.Nullable[T]) {
+	if c := change(given); c.Given {
+		*to = c.Value
+	}
+}
+
+// setIDs changes a list when one is given. A malformed id is as good as unknown.
+func setIDs[P ids.Prefix](to *[]ids.ID[P], given *[]string, name, unknown string) error {
+	if given == nil {
+		return nil
+	}
+	list := make([]ids.ID[P], len(*given))
+	var failed []apperr.FieldError
+	for i, text := range *given {
+		var err error
+		if list[i], err = ids.Parse[P](text); err != nil {
+			failed = append(failed, apperr.FieldError{Field: fmt.Sprintf("%s.%d", name, i), Message: unknown})
+		}
+	}
+	if len(failed) > 0 {
+		return apperr.Fields(failed)
+	}
+	*to = list
+	return nil
 }

@@ -151,6 +151,11 @@ func (a *Bookings) create(ctx context.Context, tx pg.Tx, w domain.Wish, pre know
 	if b, err = store.InsertBooking(ctx, tx, b, claim); err != nil {
 		return idem.Reply{}, err
 	}
+	if b.HoldExpiresAt != nil {
+		if err := learnClock(ctx, tx); err != nil {
+			return idem.Reply{}, err
+		}
+	}
 	body, err := render(ctx, b)
 	if err != nil {
 		return idem.Reply{}, err

@@ -25,27 +25,28 @@ const maxMoves = 5
 
 // Update changes what is given. A change that nobody could see is none: no new version, no event.
 func (a *Bookings) Update(ctx context.Context, id domain.BookingID, w domain.Wish, match Match) (idem.Reply, error) {
-	return a.write(ctx, id, w, nil, match)
+	return a.run(ctx, update{id: id, wish: w, match: match})
 }
 
 // Cancel cancels the booking and gives its unit free; cancelling a cancelled one changes nothing.
 func (a *Bookings) Cancel(ctx context.Context, id domain.BookingID, reason *string, match Match) (idem.Reply, error) {
 	cancelled := domain.Cancelled
-	return a.write(ctx, id, domain.Wish{Status: &cancelled}, reason, match)
+	return a.run(ctx, update{id: id, wish: domain.Wish{Status: &cancelled}, reason: reason, match: match})
 }
 
-func (a *Bookings) write(ctx context.Context, id domain.BookingID, w domain.Wish, reason *string, match Match) (idem.Reply, error) {
-	pre := known{}
-	if w.MovesTime() {
-		pre = a.prepare(ctx)
+// run asks the other services for what the change needs, and makes it in its transaction.
+func (a *Bookings) run(ctx context.Context, u update) (idem.Reply, error) {
+	cancels := u.wish.Status != nil && *u.wish.Status == domain.Cancelled
+	if u.wish.MovesTime() || cancels {
+		u.known = a.prepare(ctx)
 	}
 	var reply idem.Reply
 	err := errMoved
 	for try := 0; errors.Is(err, errMoved) && try < maxMoves; try++ {
 		reply, err = a.acquainted(ctx, func(met bool) (idem.Reply, error) {
-			pre.met = met
+			u.met = met
 			return a.Idem.Run(ctx, func(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
-				return a.update(ctx, tx, update{id: id, wish: w, reason: reason, match: match, known: pre})
+				return a.update(ctx, tx, u)
 			})
 		})
 	}
@@ -54,7 +55,7 @@ func (a *Bookings) write(ctx context.Context, id domain.BookingID, w domain.Wish
 	}
 	if errors.Is(err, domain.ErrBookingNotFound) {
 		err = store.Missing(ctx, a.DB, func(ctx context.Context, q pg.Q) error {
-			_, err := store.Booking(ctx, q, id)
+			_, err := store.Booking(ctx, q, u.id)
 			return err
 		})
 	}
@@ -64,10 +65,11 @@ func (a *Bookings) write(ctx context.Context, id domain.BookingID, w domain.Wish
 // update is one change of a booking on its way through its transaction.
 type update struct {
 	known
-	id     domain.BookingID
-	wish   domain.Wish
-	reason *string
-	match  Match
+	id      domain.BookingID
+	wish    domain.Wish
+	reason  *string
+	match   Match
+	reprice bool
 }
 
 // update locks units before the booking, in the order that creates use too, and both before any claim.
@@ -108,7 +110,12 @@ func (a *Bookings) change(ctx context.Context, tx pg.Tx, u update, current domai
 	if err := u.match.Check(current.Version); err != nil {
 		return idem.Reply{}, err
 	}
-	if wanted, err = wanted.Settle(u.wish, u.reason, now); err != nil {
+	if u.reprice {
+		err = wanted.Repriceable()
+	} else {
+		wanted, err = wanted.Settle(u.wish, u.reason, u.policy, now)
+	}
+	if err != nil {
 		return idem.Reply{}, err
 	}
 	before, err := render(ctx, current)
@@ -126,9 +133,13 @@ func (a *Bookings) change(ctx context.Context, tx pg.Tx, u update, current domai
 	return a.save(ctx, tx, wanted, claim, previous, now)
 }
 
-// rewire applies time, links and guests, and returns the claim they call for while the booking holds its
+// rewire applies time, links and guests, or a new price, and returns the claim they call for while the booking holds its
 // unit; nil: the claim stays as it is.
 func (a *Bookings) rewire(ctx context.Context, tx pg.Tx, u update, current domain.Booking, now time.Time) (domain.Booking, *store.Claim, error) {
+	if u.reprice {
+		wanted, err := a.repriced(ctx, tx, current, now)
+		return wanted, nil, err
+	}
 	if !u.wish.Rewires() {
 		return current, nil, nil
 	}

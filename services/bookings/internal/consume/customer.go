@@ -20,7 +20,19 @@ import (
 const Group = "bookings"
 
 // Topics are what the group reads.
-var Topics = []string{"customers"}
+var Topics = []string{"customers", "identity"}
+
+// Handlers are those of Topics, by topic.
+type Handlers map[string]kafkax.Handler
+
+// Handle is a kafkax.Handler that hands each message to its topic's.
+func (h Handlers) Handle(ctx context.Context, m kafkax.Message) error {
+	handle := h[m.Topic]
+	if handle == nil {
+		return kafkax.Poison(fmt.Errorf("topic %q has no handler", m.Topic))
+	}
+	return handle(ctx, m)
+}
 
 // Customers handles the events of the customers service.
 type Customers struct{ App *app.Customers }

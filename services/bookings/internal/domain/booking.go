@@ -26,6 +26,7 @@ type Booking struct {
 	Notes         *string
 	HoldExpiresAt *time.Time
 	CancelReason  *string
+	CancelPolicy  *Policy         // the operator's when it was cancelled; nil: not kept
 	Metadata      json.RawMessage // as sent; nil: empty
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
@@ -144,7 +145,7 @@ func (b Booking) closed(refs Refs, when When) error {
 }
 
 // Settle applies the rest of a wish: texts, metadata and status. It refuses what the present state freezes.
-func (b Booking) Settle(w Wish, reason *string, now time.Time) (Booking, error) {
+func (b Booking) Settle(w Wish, reason *string, policy Policy, now time.Time) (Booking, error) {
 	if b.Status.Final() {
 		if err := w.frozen(b.Status); err != nil {
 			return Booking{}, err
@@ -154,8 +155,14 @@ func (b Booking) Settle(w Wish, reason *string, now time.Time) (Booking, error) 
 	if w.Status == nil {
 		return b, nil
 	}
-	err := b.become(*w.Status, reason, now)
-	return b, err
+	was := b.Status
+	if err := b.become(*w.Status, now); err != nil {
+		return Booking{}, err
+	}
+	if b.Status == Cancelled && was != Cancelled {
+		b.CancelReason, b.CancelPolicy = reason, &policy
+	}
+	return b, nil
 }
 
 func (b *Booking) write(w Wish) {
@@ -174,7 +181,7 @@ func (b *Booking) write(w Wish) {
 }
 
 // become moves the booking to a state that a client named. The same state again changes nothing.
-func (b *Booking) become(to Status, reason *string, now time.Time) error {
+func (b *Booking) become(to Status, now time.Time) error {
 	if to == b.Status {
 		return nil
 	}
@@ -193,7 +200,7 @@ func (b *Booking) become(to Status, reason *string, now time.Time) error {
 	case Confirmed:
 		b.ConfirmedAt = &now
 	case Cancelled:
-		b.CancelledAt, b.CancelReason = &now, reason
+		b.CancelledAt = &now
 	case Completed:
 		b.CompletedAt = &now
 	case NoShow:

@@ -8,6 +8,7 @@ var (
 	ErrServiceNotFound  = apperr.New(apperr.NotFound, "service_not_found", "Service not found.")
 	ErrUnitNotFound     = apperr.New(apperr.NotFound, "unit_not_found", "Unit not found.")
 	ErrPackageNotFound  = apperr.New(apperr.NotFound, "package_not_found", "Package not found.")
+	ErrHolidayNotFound  = apperr.New(apperr.NotFound, "holiday_rule_not_found", "Holiday rule not found.")
 	ErrCustomerNotFound = apperr.New(apperr.NotFound, "customer_not_found", "Customer not found.")
 	ErrSlotUnavailable  = apperr.New(apperr.Conflict, "slot_unavailable", "The unit is taken at that time.")
 	ErrTransition       = apperr.New(apperr.Invalid, "invalid_status_transition", "The booking's status does not allow this.").On("status")

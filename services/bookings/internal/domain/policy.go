@@ -4,10 +4,11 @@ import "time"
 
 // Policy is the operator's rules for bookings; a nil number checks nothing.
 type Policy struct {
-	AutoConfirm      bool
-	HoldTTLMinutes   *int
-	MinNoticeMinutes *int
-	MaxAdvanceDays   *int
+	AutoConfirm      bool `json:"auto_confirm"`
+	HoldTTLMinutes   *int `json:"hold_ttl_minutes"`
+	MinNoticeMinutes *int `json:"min_notice_minutes"`
+	MaxAdvanceDays   *int `json:"max_advance_days"`
+	ConfirmOnDeposit bool `json:"confirm_on_deposit"`
 }
 
 // longestNotice is more than all dates span, and still fits a time.Duration.
@@ -46,4 +47,18 @@ func (p Policy) Refuses(s Schedule, now time.Time, loc *time.Location) error {
 		return field("event_date", "Must be on or before %s.", last)
 	}
 	return nil
+}
+
+// TestClock is what is known of a tenant's test clock, which holds in test mode only.
+type TestClock struct {
+	FrozenAt *time.Time // nil: real time
+	Version  int64      // the tenant's, raised by each change of the clock
+}
+
+// Now is the tenant's time: the frozen one, else real.
+func (c TestClock) Now(real time.Time) time.Time {
+	if c.FrozenAt != nil {
+		return *c.FrozenAt
+	}
+	return real
 }

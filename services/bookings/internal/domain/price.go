@@ -140,3 +140,21 @@ func (a Amounts) Status() PaymentStatus {
 		return PartiallyPaid
 	}
 }
+
+// Reprice takes a new snapshot of the price: the package's present terms and the holiday rules of the event's
+// day. A booking without a package has no price to take. What a final state freezes is left to Repriceable.
+func (b Booking) Reprice(refs Refs) (Booking, error) {
+	if b.PackageID.IsZero() || b.Status.Final() {
+		return b, nil
+	}
+	err := b.reprice(refs)
+	return b, err
+}
+
+// Repriceable returns ErrTransition for a booking in a final state.
+func (b Booking) Repriceable() error {
+	if b.Status.Final() {
+		return ErrTransition.Saying("A booking that is %s cannot be repriced.", b.Status).On("status")
+	}
+	return nil
+}

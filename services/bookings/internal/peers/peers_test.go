@@ -59,7 +59,7 @@ func TestPolicyIsCachedByVersion(t *testing.T) {
 			t.Errorf("asked for %s", r.URL.Path)
 		}
 		_ = json.NewEncoder(w).Encode(internalapi.Tenant{
-			PolicyVersion: version.Load(), BookingPolicy: internalapi.BookingPolicy{HoldTTLMinutes: new(int(version.Load()) * 10)},
+			PolicyVersion: version.Load(), BookingPolicy: internalapi.BookingPolicy{ConfirmOnDeposit: true, HoldTTLMinutes: new(int(version.Load()) * 10)},
 		})
 	}))
 	at := func(policyVersion int64, wantMinutes int, wantCalls int64) {
@@ -67,7 +67,7 @@ func TestPolicyIsCachedByVersion(t *testing.T) {
 		c := caller.Must(ctx)
 		c.PolicyVersion = policyVersion
 		got, err := tenants.Policy(caller.With(ctx, c))
-		if err != nil || *got.HoldTTLMinutes != wantMinutes || calls.Load() != wantCalls {
+		if err != nil || !got.ConfirmOnDeposit || *got.HoldTTLMinutes != wantMinutes || calls.Load() != wantCalls {
 			t.Errorf("version %d: %v, %v after %d calls", policyVersion, got.HoldTTLMinutes, err, calls.Load())
 		}
 	}

@@ -50,6 +50,7 @@ func (t *Tenants) Policy(ctx context.Context) (domain.Policy, error) {
 		HoldTTLMinutes:   got.BookingPolicy.HoldTTLMinutes,
 		MinNoticeMinutes: got.BookingPolicy.MinNoticeMinutes,
 		MaxAdvanceDays:   got.BookingPolicy.MaxAdvanceDays,
+		ConfirmOnDeposit: got.BookingPolicy.ConfirmOnDeposit,
 	}
 	if got.PolicyVersion >= c.PolicyVersion { // an older answer must not stand for the newer version
 		t.cache.Set(key, policy)

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -15,16 +14,16 @@ import (
 
 const bookingColumns = `b.id, b.number, b.status, b.customer_id, b.lead_id, b.quote_id, b.service_id, b.unit_id, b.package_id,
 	b.package_snapshot, b.event_type, b.event_day, b.event_start, b.event_end, b.starts_at, b.ends_at, b.timezone,
-	b.guest_count, b.notes, b.currency, b.total, b.deposit, b.paid, b.refunded, b.hold_expires_at, b.cancel_reason,
+	b.guest_count, b.notes, b.currency, b.total, b.deposit, b.paid, b.refunded, b.hold_expires_at, b.cancel_reason, b.cancel_policy,
 	b.metadata, b.version, b.created_at, b.updated_at, b.confirmed_at, b.cancelled_at, b.completed_at`
 
 func scanBooking(row pgx.CollectableRow) (domain.Booking, error) {
 	var b domain.Booking
 	var zone, currency string
-	var snapshot []byte
+	var snapshot, policy []byte
 	err := row.Scan(&b.ID, &b.Number, &b.Status, &b.CustomerID, &b.LeadID, &b.QuoteID, &b.ServiceID, &b.UnitID, &b.PackageID,
 		&snapshot, &b.EventType, &b.Day, &b.Start, &b.End, &b.StartsAt, &b.EndsAt, &zone,
-		&b.GuestCount, &b.Notes, &currency, &b.Total.Minor, &b.Deposit.Minor, &b.Paid.Minor, &b.Refunded.Minor, &b.HoldExpiresAt, &b.CancelReason,
+		&b.GuestCount, &b.Notes, &currency, &b.Total.Minor, &b.Deposit.Minor, &b.Paid.Minor, &b.Refunded.Minor, &b.HoldExpiresAt, &b.CancelReason, &policy,
 		&b.Metadata, &b.Version, &b.CreatedAt, &b.UpdatedAt, &b.ConfirmedAt, &b.CancelledAt, &b.CompletedAt)
 	if err != nil {
 		return domain.Booking{}, fmt.Errorf("scan booking: %w", err)
@@ -33,11 +32,11 @@ func scanBooking(row pgx.CollectableRow) (domain.Booking, error) {
 	if b.Loc, err = domain.Location(zone); err != nil {
 		return domain.Booking{}, fmt.Errorf("booking %s: %w", b.ID, err)
 	}
-	if snapshot != nil {
-		b.Snapshot = &domain.Snapshot{}
-		if err := json.Unmarshal(snapshot, b.Snapshot); err != nil {
-			return domain.Booking{}, fmt.Errorf("booking %s: snapshot: %w", b.ID, err)
-		}
+	if b.Snapshot, err = fromJSON[domain.Snapshot](snapshot); err != nil {
+		return domain.Booking{}, fmt.Errorf("booking %s: snapshot: %w", b.ID, err)
+	}
+	if b.CancelPolicy, err = fromJSON[domain.Policy](policy); err != nil {
+		return domain.Booking{}, fmt.Errorf("booking %s: policy: %w", b.ID, err)
 	}
 	return b, nil
 }
@@ -57,7 +56,7 @@ func BookingForUpdate(ctx context.Context, tx pg.Tx, id domain.BookingID) (domai
 // InsertBooking writes a new booking, its claim (nil: none) and its metadata in one round trip, and returns
 // it with its times. A taken slot is domain.ErrSlotUnavailable.
 func InsertBooking(ctx context.Context, tx pg.Tx, k domain.Booking, claim *Claim) (domain.Booking, error) {
-	snapshot, err := snapshotText(k.Snapshot)
+	snapshot, err := toJSON(k.Snapshot)
 	if err != nil {
 		return domain.Booking{}, err
 	}
@@ -87,7 +86,11 @@ func InsertBooking(ctx context.Context, tx pg.Tx, k domain.Booking, claim *Claim
 // UpdateBooking writes all that may change of a booking that the transaction has locked, raises its version
 // and returns it with the new version and time. Its claim is written apart.
 func UpdateBooking(ctx context.Context, tx pg.Tx, k domain.Booking) (domain.Booking, error) {
-	snapshot, err := snapshotText(k.Snapshot)
+	snapshot, err := toJSON(k.Snapshot)
+	if err != nil {
+		return domain.Booking{}, err
+	}
+	policy, err := toJSON(k.CancelPolicy)
 	if err != nil {
 		return domain.Booking{}, err
 	}
@@ -97,13 +100,13 @@ func UpdateBooking(ctx context.Context, tx pg.Tx, k domain.Booking) (domain.Book
 			package_snapshot = $7, event_type = $8, event_day = $9, event_start = $10, event_end = $11, starts_at = $12,
 			ends_at = $13, guest_count = $14, notes = $15, currency = $16, total = $17, deposit = $18, payment_status = $19,
 			hold_expires_at = $20, cancel_reason = $21, metadata = $22, confirmed_at = $23, cancelled_at = $24,
-			completed_at = $25, version = b.version + 1, updated_at = clock_timestamp()
+			completed_at = $25, cancel_policy = $26, version = b.version + 1, updated_at = clock_timestamp()
 		where b.id = $1
 		returning b.version, b.created_at, b.updated_at`,
 		k.ID, k.Status, k.CustomerID, k.ServiceID, k.UnitID, k.PackageID,
 		snapshot, k.EventType, k.Day.UTC(), k.Start, k.End, k.StartsAt,
 		k.EndsAt, k.GuestCount, k.Notes, k.Total.Currency, k.Total.Minor, k.Deposit.Minor, k.Amounts.Status(),
-		k.HoldExpiresAt, k.CancelReason, textOrNull(k.Metadata), k.ConfirmedAt, k.CancelledAt, k.CompletedAt)
+		k.HoldExpiresAt, k.CancelReason, textOrNull(k.Metadata), k.ConfirmedAt, k.CancelledAt, k.CompletedAt, policy)
 	b.Queue(`delete from booking_metadata where booking_id = $1`, k.ID)
 	queuePairs(b, k)
 	return stamped(ctx, tx, b, k)
@@ -136,17 +139,6 @@ func stamped(ctx context.Context, tx pg.Tx, b *pgx.Batch, k domain.Booking) (dom
 		return domain.Booking{}, fmt.Errorf("write booking: %w", err)
 	}
 	return k, nil
-}
-
-func snapshotText(s *domain.Snapshot) (*string, error) {
-	if s == nil {
-		return nil, nil //nolint:nilnil // no snapshot
-	}
-	raw, err := json.Marshal(s)
-	if err != nil {
-		return nil, fmt.Errorf("encode snapshot: %w", err)
-	}
-	return textOrNull(raw), nil
 }
 
 // TakeNumbers reserves n booking numbers of the caller's tenant and mode and returns the first.

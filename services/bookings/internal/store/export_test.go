@@ -1,4 +1,8 @@
 package store
 
-// BookingsSQL is the statement of a list, for tests that ask how it is planned.
-var BookingsSQL = bookingsSQL
+// Statements, for tests that ask how they are planned.
+var (
+	BookingsSQL  = bookingsSQL
+	AllDueSQL    = allDue
+	TenantDueSQL = tenantDue
+)

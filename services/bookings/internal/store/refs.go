@@ -13,9 +13,6 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-const ruleColumns = `r.id, r.name, r.date_from, r.date_to, r.recurrence, r.multiplier_bps, r.service_ids, r.package_ids,
-	r.priority, r.stackable, r.active, r.version, r.created_at, r.updated_at`
-
 // Refs reads the rows that a booking is to name, in one round trip. The unit is locked as by LockUnits.
 // lapsed says whether the unit has holds that have run out by now.
 func Refs(ctx context.Context, tx pg.Tx, l domain.Links, now time.Time) (refs domain.Refs, lapsed bool, err error) {

@@ -4,6 +4,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -64,6 +65,27 @@ func Missing(ctx context.Context, db *pg.DB, read func(ctx context.Context, q pg
 		return apperr.ErrMode
 	}
 	return err
+}
+
+// toJSON is the text of a json column; nil is null.
+func toJSON[T any](v *T) (*string, error) {
+	if v == nil {
+		return nil, nil //nolint:nilnil // null
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode %T: %w", v, err)
+	}
+	return textOrNull(raw), nil
+}
+
+// fromJSON reads what toJSON has written.
+func fromJSON[T any](raw []byte) (*T, error) {
+	if raw == nil {
+		return nil, nil //nolint:nilnil // null
+	}
+	v := new(T)
+	return v, json.Unmarshal(raw, v)
 }
 
 // textOrNull hands JSON over as text: as bytes of a json.Marshaler it would be encoded anew.

@@ -69,24 +69,42 @@ func cancellation(b domain.Booking) nullable.Nullable[api.Cancellation] {
 	if b.CancelledAt == nil {
 		return nullable.NewNullNullable[api.Cancellation]()
 	}
-	return nullable.NewNullableWithValue(api.Cancellation{Reason: orNull(b.CancelReason), CancelledAt: b.CancelledAt.UTC()})
+	return nullable.NewNullableWithValue(api.Cancellation{
+		Reason: orNull(b.CancelReason), CancelledAt: b.CancelledAt.UTC(), Policy: policy(b.CancelPolicy),
+	})
+}
+
+func policy(p *domain.Policy) nullable.Nullable[api.BookingPolicy] {
+	if p == nil {
+		return nullable.NewNullNullable[api.BookingPolicy]()
+	}
+	return nullable.NewNullableWithValue(api.BookingPolicy{
+		AutoConfirm:      p.AutoConfirm,
+		ConfirmOnDeposit: p.ConfirmOnDeposit,
+		HoldTtlMinutes:   orNull(p.HoldTTLMinutes),
+		MaxAdvanceDays:   orNull(p.MaxAdvanceDays),
+		MinNoticeMinutes: orNull(p.MinNoticeMinutes),
+	})
 }
 
 func snapshot(s *domain.Snapshot) nullable.Nullable[api.PackageSnapshot] {
 	if s == nil {
 		return nullable.NewNullNullable[api.PackageSnapshot]()
 	}
-	holiday := nullable.NewNullNullable[api.HolidaySnapshot]()
-	if h := s.Holiday; h != nil {
-		holiday = nullable.NewNullableWithValue(api.HolidaySnapshot{Id: h.ID.String(), Name: h.Name, MultiplierBps: h.MultiplierBps})
-	}
 	return nullable.NewNullableWithValue(api.PackageSnapshot{
 		Id:              s.PackageID.String(),
 		Name:            s.Name,
 		BasePrice:       amount(s.BasePrice),
-		DepositType:     api.PackageSnapshotDepositType(s.DepositType),
+		DepositType:     api.DepositType(s.DepositType),
 		DepositValue:    s.DepositValue,
 		DurationMinutes: orNull(s.DurationMinutes),
-		Holiday:         holiday,
+		Holiday:         holiday(s.Holiday),
 	})
+}
+
+func holiday(h *domain.HolidaySnapshot) nullable.Nullable[api.HolidaySnapshot] {
+	if h == nil {
+		return nullable.NewNullNullable[api.HolidaySnapshot]()
+	}
+	return nullable.NewNullableWithValue(api.HolidaySnapshot{Id: h.ID.String(), Name: h.Name, MultiplierBps: h.MultiplierBps})
 }

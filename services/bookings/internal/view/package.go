@@ -15,7 +15,7 @@ func Package(p domain.Package, mode api.Mode) api.Package {
 		Name:            p.Name,
 		Description:     orNull(p.Description),
 		BasePrice:       amount(p.BasePrice),
-		DepositType:     api.PackageDepositType(p.DepositType),
+		DepositType:     api.DepositType(p.DepositType),
 		DepositValue:    p.DepositValue,
 		DurationMinutes: orNull(p.DurationMinutes),
 		UnitIds:         texts(p.UnitIDs),

@@ -20,6 +20,7 @@ import (
 // API answers identity's requests.
 type API struct {
 	DB        *pg.DB // app role
+	App       *app.App
 	LastUse   *app.LastUse
 	Verifier  *caller.Verifier
 	RateLimit int // requests a minute of one credential, as GET /me tells it

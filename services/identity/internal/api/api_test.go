@@ -74,7 +74,7 @@ func newDoor(t *testing.T) *door {
 		t.Fatal(err)
 	}
 	h, err := (&api.API{
-		DB: db.App, LastUse: d.lastUse, Verifier: &caller.Verifier{Self: "identity", Keys: d.keys}, RateLimit: 77, Now: time.Now,
+		DB: db.App, App: d.app, LastUse: d.lastUse, Verifier: &caller.Verifier{Self: "identity", Keys: d.keys}, RateLimit: 77, Now: time.Now,
 	}).Handler(c)
 	if err != nil {
 		t.Fatal(err)

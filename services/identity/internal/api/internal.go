@@ -25,6 +25,7 @@ const maxLookup = 4096 // bytes of a look-up's body
 func (a *API) mountInternal(e *gin.Engine, s *httpx.Server) {
 	e.POST("/internal/v1/credentials/lookup", s.Internal(a.lookupCredential, "gateway"))
 	e.GET("/internal/v1/tenants/:id", s.Internal(a.lookupTenant, "bookings", "customers"))
+	e.PUT("/internal/v1/tenants/:id/test-clock", s.Internal(a.setTestClock, "bookings"))
 }
 
 // lookupCredential answers what a credential stands for, and notes its use.

@@ -112,6 +112,7 @@ type Principal struct {
 	Timezone      string
 	Currency      string
 	PolicyVersion int64
+	Clock         *time.Time // the tenant's test clock
 	Revoked       bool
 }
 

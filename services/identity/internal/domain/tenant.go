@@ -27,7 +27,8 @@ type Tenant struct {
 	Currency string  // ISO 4217, upper case
 	Country  *string // ISO 3166-1 alpha-2, upper case
 	Policy
-	Version   int64 // raised by each change; it is also the policy version that callers carry
+	Clock     *time.Time // frozen time of test mode; nil: real time holds
+	Version   int64      // raised by each change; it is also the policy version that callers carry
 	CreatedAt time.Time
 	UpdatedAt time.Time
 }

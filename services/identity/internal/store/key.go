@@ -16,7 +16,7 @@ const keyColumns = `tenant_id, livemode, id, name, scopes, version, created_at, 
 // Principal returns what the credential of this SHA-256 stands for, of any tenant and revoked ones too.
 func Principal(ctx context.Context, q pg.Q, hash []byte) (domain.Principal, error) {
 	rows, err := q.Query(ctx, `select key_id, tenant_id, livemode, name, scopes, version, timezone, currency,
-		policy_version, revoked from credential_by_hash($1)`, hash)
+		policy_version, clock, revoked from credential_by_hash($1)`, hash)
 	if err != nil {
 		return domain.Principal{}, err
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 const tenantColumns = `tenant_id, slug, name, timezone, currency, country, auto_confirm, hold_ttl_minutes,
-	min_notice_minutes, max_advance_days, confirm_on_deposit, version, created_at, updated_at`
+	min_notice_minutes, max_advance_days, confirm_on_deposit, clock, version, created_at, updated_at`
 
 // Tenant returns the tenant of the caller's scope.
 func Tenant(ctx context.Context, q pg.Q, id ids.Tenant) (domain.Tenant, error) {
@@ -49,9 +49,9 @@ func Tenants(ctx context.Context, q pg.Q) ([]domain.Tenant, error) {
 // InsertTenant adds a tenant and the empty audit chain it begins with.
 func InsertTenant(ctx context.Context, tx pg.Tx, t domain.Tenant) error {
 	_, err := tx.Exec(ctx, `insert into tenants (`+tenantColumns+`)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
 		t.ID, t.Slug, t.Name, t.Timezone, t.Currency, t.Country, t.AutoConfirm, t.HoldTTLMinutes,
-		t.MinNoticeMinutes, t.MaxAdvanceDays, t.ConfirmOnDeposit, t.Version, t.CreatedAt, t.UpdatedAt)
+		t.MinNoticeMinutes, t.MaxAdvanceDays, t.ConfirmOnDeposit, t.Clock, t.Version, t.CreatedAt, t.UpdatedAt)
 	if pg.ConstraintName(err) == "tenants_slug_key" {
 		return domain.ErrSlugTaken.Saying("Another tenant has the slug %q.", t.Slug)
 	}
@@ -67,10 +67,10 @@ func InsertTenant(ctx context.Context, tx pg.Tx, t domain.Tenant) error {
 func UpdateTenant(ctx context.Context, tx pg.Tx, t domain.Tenant) (domain.Tenant, error) {
 	rows, err := tx.Query(ctx, `update tenants set name = $2, timezone = $3, currency = $4, country = $5,
 			auto_confirm = $6, hold_ttl_minutes = $7, min_notice_minutes = $8, max_advance_days = $9,
-			confirm_on_deposit = $10, updated_at = $11, version = version + 1
+			confirm_on_deposit = $10, clock = $11, updated_at = $12, version = version + 1
 		where tenant_id = $1 returning `+tenantColumns,
 		t.ID, t.Name, t.Timezone, t.Currency, t.Country, t.AutoConfirm, t.HoldTTLMinutes,
-		t.MinNoticeMinutes, t.MaxAdvanceDays, t.ConfirmOnDeposit, t.UpdatedAt)
+		t.MinNoticeMinutes, t.MaxAdvanceDays, t.ConfirmOnDeposit, t.Clock, t.UpdatedAt)
 	return oneTenant(rows, err)
 }
 

@@ -16,6 +16,7 @@ type AdminTenant struct {
 	Currency      string                    `json:"currency"`
 	Country       *string                   `json:"country"`
 	BookingPolicy internalapi.BookingPolicy `json:"booking_policy"`
+	TestClock     *time.Time                `json:"test_clock"` // null: real time
 	Version       int64                     `json:"version"`
 	CreatedAt     time.Time                 `json:"created_at"`
 	UpdatedAt     time.Time                 `json:"updated_at"`
@@ -25,7 +26,7 @@ type AdminTenant struct {
 func TenantForAdmin(t domain.Tenant) AdminTenant {
 	return AdminTenant{
 		ID: t.ID.String(), Slug: t.Slug, Name: t.Name, Timezone: t.Timezone, Currency: t.Currency, Country: t.Country,
-		BookingPolicy: internalapi.BookingPolicy(t.Policy), Version: t.Version, CreatedAt: t.CreatedAt.UTC(), UpdatedAt: t.UpdatedAt.UTC(),
+		BookingPolicy: internalapi.BookingPolicy(t.Policy), TestClock: utc(t.Clock), Version: t.Version, CreatedAt: t.CreatedAt.UTC(), UpdatedAt: t.UpdatedAt.UTC(),
 	}
 }
 

@@ -2,6 +2,8 @@
 package view
 
 import (
+	"time"
+
 	"github.com/oapi-codegen/nullable"
 
 	"holdfast.dev/libs/caller"
@@ -47,6 +49,7 @@ func InternalTenant(t domain.Tenant) internalapi.Tenant {
 	return internalapi.Tenant{
 		ID: t.ID.String(), Slug: t.Slug, Name: t.Name, Timezone: t.Timezone, Currency: t.Currency,
 		Country: t.Country, PolicyVersion: t.Version, BookingPolicy: internalapi.BookingPolicy(t.Policy),
+		Clock: utc(t.Clock),
 	}
 }
 
@@ -55,8 +58,15 @@ func Principal(p domain.Principal) internalapi.Principal {
 	return internalapi.Principal{
 		ID: p.KeyID.String(), Kind: "api_key", Name: p.Name, Mode: string(domain.ModeOf(p.Livemode)), Scopes: p.Scopes,
 		TenantID: p.TenantID.String(), Timezone: p.Timezone, Currency: p.Currency,
-		PolicyVersion: p.PolicyVersion, Version: p.Version, Revoked: p.Revoked,
+		PolicyVersion: p.PolicyVersion, Version: p.Version, Clock: utc(p.Clock), Revoked: p.Revoked,
 	}
+}
+
+func utc(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	return new(t.UTC())
 }
 
 func orNull[T any](v *T) nullable.Nullable[T] {

@@ -110,6 +110,7 @@ type Tenants struct {
 	mu     sync.Mutex
 	policy domain.Policy
 	fail   error
+	clocks map[ids.Tenant]domain.TestClock
 }
 
 // Set makes p the policy of every tenant.

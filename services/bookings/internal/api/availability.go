@@ -1,0 +1,66 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
+
+	"holdfast.dev/services/bookings/internal/domain"
+	"holdfast.dev/services/bookings/internal/domain/offer"
+	"holdfast.dev/services/bookings/internal/view"
+)
+
+// listAvailability answers all days at once. An id that is malformed is nobody's: the days are empty.
+func (a *API) listAvailability(c *gin.Context) error {
+	ctx, q := c.Request.Context(), httpx.Query(c)
+	timezone := caller.Must(ctx).Timezone
+	loc, err := domain.Location(timezone)
+	if err != nil {
+		return err
+	}
+	var query offer.Query
+	if query.Range, err = offer.ParseRange(q.String("from"), q.String("to"), loc); err != nil {
+		return err
+	}
+	query.Service, _ = filterID[domain.ServicePrefix](q, "service_id")
+	query.Unit, _ = filterID[domain.UnitPrefix](q, "unit_id")
+	query.Package, _ = filterID[domain.PackagePrefix](q, "package_id")
+	days, err := a.Bookings.Days(ctx, query)
+	if err != nil {
+		return err
+	}
+	body, err := view.Render(view.Availability(days, timezone))
+	if err != nil {
+		return err
+	}
+	return httpx.JSON(c, http.StatusOK, "", body)
+}
+
+func (a *API) explainAvailability(c *gin.Context) error {
+	ctx, q := c.Request.Context(), httpx.Query(c)
+	loc, err := domain.Location(caller.Must(ctx).Timezone)
+	if err != nil {
+		return err
+	}
+	start, err := offer.ParseStart(q.String("starts_at"), loc)
+	if err != nil {
+		return fieldOf("starts_at", err)
+	}
+	unit, err := ids.Parse[domain.UnitPrefix](q.String("unit_id"))
+	if err != nil {
+		return domain.ErrUnitNotFound
+	}
+	reason, err := a.Bookings.Explain(ctx, unit, start)
+	if err != nil {
+		return err
+	}
+	body, err := view.Render(view.Explanation(reason))
+	if err != nil {
+		return err
+	}
+	return httpx.JSON(c, http.StatusOK, "", body)
+}

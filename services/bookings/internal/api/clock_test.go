@@ -1,0 +1,294 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/pgtest"
+
+	"holdfast.dev/services/bookings/internal/domain"
+	"holdfast.dev/services/bookings/internal/store"
+)
+
+type testClock struct {
+	Object string
+	Now    time.Time
+	Frozen bool
+}
+
+// freeze sets the test clock and returns ctx as the gateway signs the tenant's next request.
+func (w *world) freeze(ctx context.Context, at time.Time) context.Context {
+	w.t.Helper()
+	got := decode[testClock](w.setClock(ctx, at.Format(time.RFC3339Nano)).is(200))
+	if got.Object != "test_clock" || !got.Now.Equal(at) || !got.Frozen {
+		w.t.Fatalf("frozen at %s: %+v", at, got)
+	}
+	return w.ticking(ctx)
+}
+
+func (w *world) setClock(ctx context.Context, now string, headers ...header) answer {
+	w.t.Helper()
+	return w.do(ctx, "POST", "/test-clock", `{"now":`+str(now)+`}`, headers...)
+}
+
+// ticking is ctx with what identity says of the tenant's clock.
+func (w *world) ticking(ctx context.Context) context.Context {
+	known := w.tenants.Clock(caller.Must(ctx).Tenant)
+	return in(ctx, func(c *caller.Caller) { c.Clock, c.PolicyVersion = known.FrozenAt, known.Version })
+}
+
+func (w *world) shown(ctx context.Context) testClock {
+	w.t.Helper()
+	return decode[testClock](w.do(ctx, "GET", "/test-clock", "").is(200))
+}
+
+func TestClockForwardOnly(t *testing.T) {
+	t.Parallel()
+	w, real := newWorld(t), pgtest.Ctx(t, caller.Test)
+	if got := w.shown(real); got.Frozen || time.Since(got.Now).Abs() > time.Minute {
+		t.Errorf("no clock is set: %+v", got)
+	}
+	w.setClock(real, "2020-01-01T00:00:00Z").is(422, "invalid_request", "now")
+	at := time.Date(2030, 5, 1, 12, 0, 0, 123456000, time.UTC)
+	ctx := w.freeze(real, at)
+	if got := w.shown(ctx); !got.Frozen || !got.Now.Equal(at) {
+		t.Errorf("got %+v", got)
+	}
+	ctx = w.freeze(ctx, at) // no step is a step forward too
+	w.setClock(ctx, "2030-05-01T12:00:00Z").is(422, "invalid_request", "now")
+	w.setClock(ctx, "2030-05-01").is(422, "invalid_request", "now") // midnight in New York, 8 hours ago
+	if got := decode[testClock](w.setClock(ctx, "2030-05-02").is(200)); !got.Now.Equal(time.Date(2030, 5, 2, 4, 0, 0, 0, time.UTC)) {
+		t.Errorf("a date is the first instant of the day at the operator's: %+v", got)
+	}
+	for _, bad := range []string{`{}`, `{"now":null}`, `{"now":1}`, `{"now":"2030-05-03T00:00:00"}`, `{"now":"2200-01-01"}`, `{"now":"x"}`} {
+		w.do(ctx, "POST", "/test-clock", bad).is(422, "invalid_request", "now")
+	}
+	w.do(ctx, "POST", "/test-clock", `[]`).is(400, "malformed_json")
+	w.do(ctx, "POST", "/test-clock", `{"now":"`+strings.Repeat("x", 1<<20)+`"}`).is(413)
+	w.do(ctx, "POST", "/test-clock?x=1", `{"now":"2030-06-01"}`).is(422, "invalid_request", "x")
+	w.do(ctx, "GET", "/test-clock?x=1", "").is(422, "invalid_request", "x")
+	w.do(ctx, "DELETE", "/test-clock?x=1", "").is(422, "invalid_request", "x")
+	for range 2 {
+		w.do(ctx, "DELETE", "/test-clock", "").is(204)
+		ctx = w.ticking(ctx)
+	}
+	if got := w.shown(ctx); got.Frozen || time.Since(got.Now).Abs() > time.Minute {
+		t.Errorf("real time again: %+v", got)
+	}
+	w.freeze(ctx, time.Now().Add(time.Hour).Truncate(time.Second).UTC()) // before 2030, after now
+}
+
+// Live mode has no clock, whatever else is wrong with the request; what the key was used for comes first.
+func TestClockInLiveMode(t *testing.T) {
+	t.Parallel()
+	w, tenant := newWorld(t), ids.New[ids.TenantPrefix]()
+	test, live := both(tenant, t)
+	for _, r := range []struct{ method, query, body string }{
+		{"GET", "", ""},
+		{"GET", "?x=1", ""},
+		{"POST", "", `{"now":"2030-05-01"}`},
+		{"POST", "", `{"now":1}`},
+		{"POST", "", `{}`},
+		{"POST", "?x=1", `{}`},
+		{"DELETE", "", ""},
+		{"DELETE", "?x=1", ""},
+	} {
+		w.do(live, r.method, "/test-clock"+r.query, r.body).is(403, "mode_mismatch")
+	}
+	w.do(live, "POST", "/test-clock", `{`).is(400, "malformed_json")
+	w.post(live, `{"event_date":"2030-05-01"}`, "Idempotency-Key: k").is(201)
+	w.setClock(live, "2030-05-01", "Idempotency-Key: k").is(422, "idempotency_mismatch")
+	w.do(live, "POST", "/test-clock", `{"now":1}`, "Idempotency-Key: k").is(422, "idempotency_mismatch")
+	if c := w.tenants.Clock(tenant); c.Version != 1 || w.count(`select count(*) from test_clocks`) != 0 {
+		t.Errorf("a refused request has moved the clock: %+v", c)
+	}
+	w.freeze(test, time.Date(2030, 5, 1, 0, 0, 0, 0, time.UTC))
+	if b := w.book(live, `"event_date":"2030-05-01","status":"confirmed"`); time.Since(*b.ConfirmedAt).Abs() > time.Minute {
+		t.Errorf("live mode goes by the test clock: %v", b.ConfirmedAt)
+	}
+}
+
+// What is due by the new time is expired when the answer is there; another tenant and live mode stay as they are.
+func TestClockExpiresWhatIsDue(t *testing.T) {
+	t.Parallel()
+	w, tenant := newWorld(t), ids.New[ids.TenantPrefix]()
+	ctx, live := both(tenant, t)
+	other := pgtest.Ctx(t, caller.Test)
+	s := w.shop(ctx)
+	const due = 120 // more than one page
+	for range due {
+		w.book(ctx, `"event_date":"2030-05-01","hold_minutes":60`)
+	}
+	slot := fmt.Sprintf(`"event_date":"2030-05-01","unit_id":"%s"`, s.ada)
+	held := w.book(ctx, slot+`,"hold_minutes":60`)
+	later := w.book(ctx, `"event_date":"2030-05-01","hold_minutes":62`)
+	ever := w.book(ctx, `"event_date":"2030-05-01"`)
+	foreign := w.book(other, `"event_date":"2030-05-01","hold_minutes":60`)
+	alive := w.book(live, `"event_date":"2030-05-01","hold_minutes":60`)
+	ctx = w.freeze(ctx, time.Now().Add(61*time.Minute).Truncate(time.Microsecond).UTC())
+	if n := w.count(`select count(*) from bookings where status = 'expired' and version = 2`); n != due+1 {
+		t.Errorf("%d are expired, want %d", n, due+1)
+	}
+	if n := strings.Count(w.types(), "updated"); n != due+1 {
+		t.Errorf("%d events", n)
+	}
+	for _, b := range []booking{later, ever, foreign, alive} {
+		if w.count(`select count(*) from bookings where status = 'pending' and number = $1 and created_at = $2`, b.Number, b.CreatedAt) != 1 {
+			t.Errorf("%s was not due", b.ID)
+		}
+	}
+	w.book(ctx, slot) // its unit is free at once
+	if got := w.get(ctx, held.ID); got.Status != "expired" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Hold, notice, advance, the 7 days and the times of a change follow the clock; created_at does not.
+func TestClockRules(t *testing.T) {
+	t.Parallel()
+	w, real := newWorld(t), pgtest.Ctx(t, caller.Test)
+	s := w.shop(real)
+	noon := time.Date(2031, 5, 1, 16, 0, 0, 0, time.UTC)
+	ctx := w.freeze(real, noon)
+	w.tenants.Set(domain.Policy{MinNoticeMinutes: new(60), MaxAdvanceDays: new(10), HoldTTLMinutes: new(15)})
+	w.post(ctx, fmt.Sprintf(`{"starts_at":"2031-05-01T16:59:59Z","service_id":"%s"}`, s.tour)).is(422, "invalid_request", "event_date")
+	w.post(ctx, `{"event_date":"2031-05-12"}`).is(422, "invalid_request", "event_date")
+	b := w.book(ctx, `"starts_at":"2031-05-01T17:00:00Z","service_id":"%s","unit_id":"%s"`, s.tour, s.ada)
+	if !b.HoldExpiresAt.Equal(noon.Add(15*time.Minute)) || time.Since(b.CreatedAt).Abs() > time.Minute {
+		t.Errorf("held until %v, created %v", b.HoldExpiresAt, b.CreatedAt)
+	}
+	day := w.book(ctx, `"event_date":"2031-05-02","unit_id":"%s"`, s.bee)
+	ctx = w.freeze(ctx, noon.Add(15*time.Minute-time.Microsecond))
+	if got := w.patch(ctx, b.ID, `{"status":"confirmed"}`).is(200).booking(); !got.ConfirmedAt.Equal(noon.Add(15*time.Minute - time.Microsecond)) {
+		t.Errorf("confirmed at %v", got.ConfirmedAt)
+	}
+	w.patch(ctx, day.ID, `{"status":"confirmed"}`).is(200)
+	lapsing := w.book(ctx, `"event_date":"2031-05-05","unit_id":"%s"`, s.bee)
+	ctx = w.freeze(ctx, *lapsing.HoldExpiresAt)
+	w.patch(ctx, lapsing.ID, `{"status":"confirmed"}`).is(422, "invalid_status_transition", "status")
+	w.do(ctx, "POST", "/bookings/"+lapsing.ID+"/cancel", "").is(422, "invalid_status_transition", "status")
+	w.patch(ctx, lapsing.ID, `{"status":"expired"}`).is(200) // the same status again
+	for _, id := range []string{b.ID, day.ID} {
+		if got := w.patch(ctx, id, `{"status":"completed"}`).is(200).booking(); !got.CompletedAt.Equal(*lapsing.HoldExpiresAt) {
+			t.Errorf("completed at %v", got.CompletedAt)
+		}
+	}
+	const week = 7 * 24 * time.Hour
+	flip := func(id, status string, want int) {
+		t.Helper()
+		w.patch(ctx, id, `{"status":"`+status+`"}`).is(want)
+	}
+	timed, whole := b.EndsAt.Add(week), time.Date(2031, 5, 3, 4, 0, 0, 0, time.UTC).Add(week) // the end of the day in New York
+	ctx = w.freeze(ctx, timed)
+	flip(b.ID, "no_show", 200)
+	flip(b.ID, "completed", 200)
+	ctx = w.freeze(ctx, timed.Add(time.Microsecond))
+	flip(b.ID, "no_show", 422)
+	flip(b.ID, "completed", 200) // the same status again
+	ctx = w.freeze(ctx, whole)
+	flip(day.ID, "no_show", 200)
+	ctx = w.freeze(ctx, whole.Add(time.Microsecond))
+	flip(day.ID, "completed", 422)
+	flip(day.ID, "no_show", 200)
+}
+
+func TestClockReplays(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	const key = "Idempotency-Key: k"
+	first := w.setClock(ctx, "2030-05-01", key).is(200)
+	ctx = w.freeze(w.ticking(ctx), time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC))
+	again := w.setClock(ctx, "2030-05-01", key).is(200) // though it would now be a step back
+	if string(again.Body) != string(first.Body) || again.Header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("got %s, first %s", again.Body, first.Body)
+	}
+	w.setClock(ctx, "2032-05-01", key).is(422, "idempotency_mismatch")
+	w.setClock(ctx, "2032-05-01", "Idempotency-Key: ").is(422, "invalid_request", "Idempotency-Key")
+	if c := w.tenants.Clock(caller.Must(ctx).Tenant); c.FrozenAt.Year() != 2031 {
+		t.Errorf("a replay has moved the clock: %+v", c)
+	}
+	got := atOnce(10, func(int) answer { return w.setClock(ctx, "2033-01-01", "Idempotency-Key: many") })
+	if got[200] != 10 {
+		t.Errorf("answers %v", got)
+	}
+	w.tenants.Fail(apperr.ErrUnavailable)
+	w.setClock(ctx, "2034-01-01").is(503, "unavailable")
+	w.do(ctx, "DELETE", "/test-clock", "").is(503, "unavailable")
+}
+
+// A process that dies between identity and its own database: the same request once more heals it.
+func TestClockAfterACrash(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	b := w.book(ctx, `"event_date":"2030-05-01","hold_minutes":60`)
+	at := time.Date(2030, 5, 1, 0, 0, 0, 0, time.UTC)
+	if _, err := w.tenants.SetClock(ctx, &at); err != nil { // and nothing else happened
+		t.Fatal(err)
+	}
+	ctx = w.ticking(ctx)
+	if w.run(); w.types() != "created" || w.get(ctx, b.ID).Status != "expired" {
+		t.Errorf("readers know, the worker does not yet: %s", w.types())
+	}
+	w.setClock(ctx, "2030-05-01T00:00:00Z", "Idempotency-Key: k").is(200)
+	if w.types() != "created updated" {
+		t.Errorf("events %s", w.types())
+	}
+}
+
+// A unit that stays locked delays the answer until it is safe to give up; the repetition does the rest.
+func TestClockWaitsForWhatIsLocked(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	s := w.shop(ctx)
+	w.book(ctx, `"event_date":"2030-05-01","unit_id":"%s","hold_minutes":60`, s.ada)
+	impatient, err := pg.Open(t.Context(), w.db.AppURL, pg.Options{LockTimeout: 100 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(impatient.Close)
+	w.engine = w.serve(impatient)
+	tx, err := w.owner().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `select from units where id = $1 for no key update`, s.ada); err != nil {
+		t.Fatal(err)
+	}
+	w.setClock(ctx, "2030-04-01", "Idempotency-Key: k").is(503, "unavailable")
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.setClock(w.ticking(ctx), "2030-04-01", "Idempotency-Key: k").is(200)
+	if w.types() != "created updated" {
+		t.Errorf("events %s", w.types())
+	}
+}
+
+// A hold made by real time is judged by real time, although the news of the return to it is still on its way:
+// the projection learns it from the booking's own request, and old news does not come back.
+func TestClockLearnedFromABooking(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	ctx = w.freeze(ctx, time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC))
+	old := w.tenants.Clock(caller.Must(ctx).Tenant)
+	if _, err := w.tenants.SetClock(ctx, nil); err != nil { // and nothing else happened
+		t.Fatal(err)
+	}
+	ctx = w.ticking(ctx)
+	w.book(ctx, `"event_date":"2031-05-01","hold_minutes":60`)
+	w.run()
+	if err := w.db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.PutClock(ctx, tx, old) }); err != nil {
+		t.Fatal(err)
+	}
+	w.run()
+	if w.types() != "created" {
+		t.Errorf("a clock of the past has expired it: %s", w.types())
+	}
+}

@@ -1,0 +1,139 @@
+package api_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/pgtest"
+
+	"holdfast.dev/services/bookings/internal/app"
+)
+
+// run lets the worker run once.
+func (w *world) run() {
+	w.t.Helper()
+	if err := w.expiry.Run(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestWorkerExpires(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Live)
+	s := w.shop(ctx)
+	slot := fmt.Sprintf(`"event_date":"2030-05-01","unit_id":"%s"`, s.ada)
+	b := w.book(ctx, slot+`,"hold_minutes":10`)
+	loose := w.book(ctx, `"event_date":"2030-05-01","hold_minutes":10`)
+	w.book(ctx, `"event_date":"2030-05-01","hold_minutes":12`)
+	w.book(ctx, `"event_date":"2030-05-01"`)
+	kept := w.book(ctx, `"event_date":"2030-05-01","hold_minutes":10`)
+	w.patch(ctx, kept.ID, `{"status":"confirmed"}`).is(200)
+	before := w.types()
+	w.clock.moveTo(b.HoldExpiresAt.Add(-time.Second))
+	if w.run(); w.types() != before {
+		t.Errorf("too early: %s", w.types())
+	}
+	w.clock.moveTo(kept.CreatedAt.Add(11 * time.Minute))
+	for range 2 {
+		w.run()
+	}
+	if got := w.types(); got != before+" updated updated" {
+		t.Errorf("events %s", got)
+	}
+	e := w.events()[len(strings.Fields(before))]
+	if e.GetObjectId() != b.ID || e.GetResourceVersion() != 2 || string(e.GetPreviousAttributes()) != `{"status":"pending"}` || e.GetRequestId() != "" {
+		t.Errorf("event %v", e)
+	}
+	for _, id := range []string{b.ID, loose.ID} {
+		if got := w.do(ctx, "GET", "/bookings/"+id, "").is(200); got.booking().Status != "expired" || got.booking().Version != 2 {
+			t.Errorf("got %s", got.Body)
+		}
+	}
+	w.book(ctx, slot)
+}
+
+// Four workers, several tenants, more than one page: each hold expires once.
+func TestWorkersSideBySide(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const each = 60
+	for range 3 {
+		ctx := pgtest.Ctx(t, caller.Live)
+		s := w.shop(ctx)
+		for i := range each {
+			w.book(ctx, `"event_date":"%s","unit_id":"%s","hold_minutes":1`, time.Date(2030, 1, 1+i, 0, 0, 0, 0, time.UTC).Format(time.DateOnly), s.ada)
+		}
+	}
+	w.clock.move(2 * time.Minute)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			own := &app.Expiry{Bookings: w.expiry.Bookings, Worker: w.db.Worker, Log: w.expiry.Log}
+			if err := own.Run(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	w.run() // what one skipped because another had it is done, or is done now
+	if n := w.count(`select count(*) from bookings where status = 'expired' and version = 2`); n != 3*each {
+		t.Errorf("%d expired, want %d", n, 3*each)
+	}
+	if n := strings.Count(w.types(), "updated"); n != 3*each || w.count(`select count(*) from unit_claims`) != 0 {
+		t.Errorf("%d events", n)
+	}
+}
+
+// Confirmation and expiry of one hold: one of them happens, and the claim stands or falls with it.
+func TestConfirmAgainstExpiry(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Live)
+	s := w.shop(ctx)
+	ahead := *w.expiry.Bookings
+	ahead.Now = func() time.Time { return w.clock.now().Add(2 * time.Minute) }
+	won := map[string]int{}
+	for round := range 20 {
+		b := w.book(ctx, `"event_date":"2030-05-%02d","unit_id":"%s","hold_minutes":1`, round+1, s.ada)
+		got := atOnce(3, func(i int) answer {
+			if i > 0 {
+				expiry := &app.Expiry{Bookings: &ahead, Worker: w.db.Worker, Log: w.expiry.Log}
+				if err := expiry.Run(t.Context()); err != nil {
+					t.Error(err)
+				}
+				return answer{}
+			}
+			return w.patch(ctx, b.ID, `{"status":"confirmed"}`)
+		})
+		status := w.get(ctx, b.ID).Status
+		won[status]++
+		claims := w.count(`select count(*) from unit_claims where starts_at = $1`, *b.StartsAt)
+		if (status == "confirmed") != (got[200] == 1) || (status == "expired") != (got[422] == 1) || (status == "confirmed") != (claims == 1) {
+			t.Errorf("%s with %d claims after %v", status, claims, got)
+		}
+	}
+	if n := strings.Count(w.types(), "updated"); n != 20 {
+		t.Errorf("%d events of 20 bookings, won %v", n, won)
+	}
+}
+
+// A booking that cannot be read holds up no other.
+func TestWorkerGoesRoundWhatFails(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Live)
+	bad := w.book(ctx, `"event_date":"2030-05-01","hold_minutes":1`)
+	w.book(ctx, `"event_date":"2030-05-01","hold_minutes":2`)
+	w.exec(`update bookings set timezone = 'Mars/Olympus' where number = $1`, bad.Number)
+	w.clock.move(3 * time.Minute)
+	w.run()
+	if got := w.types(); got != "created created updated" {
+		t.Errorf("events %s", got)
+	}
+	w.exec(`update bookings set timezone = 'UTC' where number = $1`, bad.Number)
+	if w.run(); w.types() != "created created updated updated" {
+		t.Errorf("events %s", w.types())
+	}
+}

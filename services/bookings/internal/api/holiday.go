@@ -1,0 +1,109 @@
+package api
+
+import (
+	"context"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/page"
+	"holdfast.dev/proto/api"
+
+	"holdfast.dev/services/bookings/internal/domain"
+	"holdfast.dev/services/bookings/internal/store"
+	"holdfast.dev/services/bookings/internal/view"
+)
+
+func (a *API) getHolidayRule(c *gin.Context) error {
+	ctx := c.Request.Context()
+	r, err := a.holiday(ctx, c.Param("id"))
+	if err != nil {
+		return err
+	}
+	return sendOne(c, r.Version, view.HolidayRule(r, mode(ctx)))
+}
+
+func (a *API) createHolidayRule(c *gin.Context) error {
+	b, err := httpx.Body[api.HolidayRuleCreate](c)
+	if err != nil {
+		return err
+	}
+	reply, err := a.Catalogue.Holidays.Create(c.Request.Context(), editHolidayRule(api.HolidayRuleUpdate{
+		Name: &b.Name, DateFrom: &b.DateFrom, DateTo: &b.DateTo, Recurrence: b.Recurrence, MultiplierBps: &b.MultiplierBps,
+		AppliesTo: b.AppliesTo, Priority: b.Priority, Stackable: b.Stackable, Active: b.Active,
+	}))
+	if err != nil {
+		return err
+	}
+	return httpx.Send(c, reply)
+}
+
+func (a *API) updateHolidayRule(c *gin.Context) error {
+	b, err := httpx.Body[api.HolidayRuleUpdate](c)
+	if err != nil {
+		return err
+	}
+	id, err := ids.Parse[domain.HolidayPrefix](c.Param("id"))
+	if err != nil {
+		return domain.ErrHolidayNotFound
+	}
+	reply, err := a.Catalogue.Holidays.Update(c.Request.Context(), id, match(c), editHolidayRule(b))
+	if err != nil {
+		return err
+	}
+	return httpx.Send(c, reply)
+}
+
+func (a *API) listHolidayRules(c *gin.Context) error {
+	ctx, q := c.Request.Context(), httpx.Query(c)
+	req, err := a.Pages.Parse(ctx, q, "listHolidayRules")
+	if err != nil {
+		return err
+	}
+	rows, err := store.Holidays(ctx, req.Reader(ctx, a.DB), store.HolidayFilter{Active: filterBool(q, "active")}, req)
+	if err != nil {
+		return err
+	}
+	return sendPage(c, a.Pages, req, rows, func(r domain.HolidayRule) page.Place {
+		return page.Place{ID: r.ID.UUID(), Created: r.CreatedAt, Updated: r.UpdatedAt}
+	}, func(r domain.HolidayRule) api.HolidayRule { return view.HolidayRule(r, mode(ctx)) })
+}
+
+func (a *API) holiday(ctx context.Context, id string) (domain.HolidayRule, error) {
+	return found(ctx, a.DB, id, domain.ErrHolidayNotFound, store.Holiday)
+}
+
+// editHolidayRule makes the changes that a body asks for.
+func editHolidayRule(b api.HolidayRuleUpdate) func(*domain.HolidayRule) error {
+	return func(r *domain.HolidayRule) error {
+		set(&r.Name, b.Name)
+		set(&r.MultiplierBps, b.MultiplierBps)
+		set(&r.Priority, b.Priority)
+		set(&r.Stackable, b.Stackable)
+		set(&r.Active, b.Active)
+		if b.Recurrence != nil {
+			r.Recurrence = domain.Recurrence(*b.Recurrence)
+		}
+		var target error
+		if b.AppliesTo != nil {
+			var t domain.Target
+			t, target = domain.ParseTarget(*b.AppliesTo)
+			r.ServiceIDs, r.PackageIDs = t.ServiceIDs, t.PackageIDs
+		}
+		return apperr.Join(setDate(&r.From, b.DateFrom, "date_from"), setDate(&r.To, b.DateTo, "date_to"), target)
+	}
+}
+
+func setDate(to *domain.Date, given *string, name string) error {
+	if given == nil {
+		return nil
+	}
+	d, err := domain.ParseDate(*given)
+	if err != nil {
+		return fieldOf(name, err)
+	}
+	*to = d
+	return nil
+}

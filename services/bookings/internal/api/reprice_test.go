@@ -1,0 +1,102 @@
+package api_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/pgtest"
+
+	"holdfast.dev/services/bookings/internal/domain"
+)
+
+func TestReprice(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	s := w.shop(ctx)
+	reprice := func(id string, headers ...header) answer {
+		return w.do(ctx, "POST", "/bookings/"+id+"/reprice", "", headers...)
+	}
+	b := w.book(ctx, `"event_date":"2030-05-01","event_start_time":"10:00","package_id":"%s","unit_id":"%s"`, s.flat, s.ada)
+	if got := reprice(b.ID).is(200).booking(); got.Version != 1 || w.types() != "created" {
+		t.Errorf("nothing has changed: %+v", got)
+	}
+	w.patch(ctx, b.ID, `{"event_date":"2030-07-04"}`).is(200) // keeps its price
+	reprice(b.ID, `If-Match: "1"`).is(412, "version_mismatch")
+	a := reprice(b.ID, `If-Match: "2"`, "Idempotency-Key: k").is(200)
+	got := a.booking()
+	if got.TotalAmount.Amount != 22999 || got.DepositAmount.Amount != 5000 || got.PackageSnapshot.Holiday.Name != "July" || got.Version != 3 || a.Header.Get("ETag") != `"3"` {
+		t.Errorf("the rules of the event's day: %s", a.Body)
+	}
+	if again := reprice(b.ID, `If-Match: "2"`, "Idempotency-Key: k").is(200); string(again.Body) != string(a.Body) {
+		t.Errorf("replayed %s", again.Body)
+	}
+	e := w.events()[2]
+	if e.GetType() != "booking.updated" || string(e.GetObject()) != string(a.Body) ||
+		!strings.Contains(string(e.GetPreviousAttributes()), `"total_amount":{"amount":19999,"currency":"USD"}`) ||
+		!strings.Contains(string(e.GetPreviousAttributes()), `"package_snapshot":`) {
+		t.Errorf("event %s %s", e.GetType(), e.GetPreviousAttributes())
+	}
+	// The package's present terms, an inactive one's too; less than what is paid is allowed.
+	w.exec(`update packages set base_price = 1000, deposit_type = 'percentage', deposit_value = 5000, name = 'New', active = false where id = $1`, s.flat)
+	w.exec(`update bookings set paid = 5000`)
+	got = reprice(b.ID).is(200).booking()
+	if got.TotalAmount.Amount != 1150 || got.DepositAmount.Amount != 575 || got.PaymentStatus != "overpaid" || got.AmountDue.Amount != 0 || got.PackageSnapshot.Name != "New" {
+		t.Errorf("got %+v", got)
+	}
+	w.exec(`update packages set base_price = 99999999999 where id = $1`, s.flat)
+	reprice(b.ID).is(422, "invalid_request", "package_id")
+	w.exec(`update packages set currency = 'JPY', base_price = 1 where id = $1`, s.flat)
+	reprice(b.ID).is(422, "invalid_request", "package_id") // paid in another currency
+
+	plain := w.book(ctx, `"event_date":"2030-07-04"`)
+	events := w.types()
+	if got := reprice(plain.ID).is(200).booking(); got.Version != 1 || got.TotalAmount.Amount != 0 || w.types() != events {
+		t.Errorf("without a package: %+v", got)
+	}
+	w.do(ctx, "POST", "/bookings/"+plain.ID+"/cancel", "").is(200)
+	reprice(plain.ID).is(422, "invalid_status_transition", "status")
+	reprice(plain.ID, `If-Match: "1"`).is(412)
+	reprice(plain.ID, `If-Match: 1`).is(422, "invalid_request", "If-Match")
+	gone := w.book(ctx, `"event_date":"2030-07-04","package_id":"%s","hold_minutes":1`, s.share)
+	w.clock.move(2 * time.Minute)
+	reprice(gone.ID).is(422, "invalid_status_transition", "status")
+	w.do(ctx, "POST", "/bookings/"+b.ID+"/reprice", `[]`).is(400, "malformed_json")
+	w.do(ctx, "POST", "/bookings/"+b.ID+"/reprice", `{"notes":"`+strings.Repeat("x", 1<<20)+`"}`).is(413)
+}
+
+// A cancellation keeps the operator's policy of that moment, whatever becomes of it.
+func TestCancellationKeepsThePolicy(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	then := domain.Policy{HoldTTLMinutes: new(30), MinNoticeMinutes: new(0), ConfirmOnDeposit: true}
+	w.tenants.Set(then)
+	b := w.book(ctx, `"event_date":"2090-05-01","status":"confirmed"`)
+	c := w.book(ctx, `"event_date":"2090-05-02"`)
+	cancelled := w.do(ctx, "POST", "/bookings/"+b.ID+"/cancel", `{"reason":"rain"}`).is(200)
+	w.tenants.Set(domain.Policy{AutoConfirm: true, MaxAdvanceDays: new(9)})
+	again := w.do(ctx, "POST", "/bookings/"+b.ID+"/cancel", `{"reason":"snow"}`).is(200)
+	if string(again.Body) != string(cancelled.Body) {
+		t.Errorf("cancelled twice: %s", again.Body)
+	}
+	for _, got := range []booking{cancelled.booking(), w.get(ctx, b.ID), w.patch(ctx, b.ID, `{"notes":"x"}`).is(200).booking()} {
+		p := got.Cancellation.Policy
+		if p == nil || p.AutoConfirm || *p.HoldTTLMinutes != 30 || *p.MinNoticeMinutes != 0 || p.MaxAdvanceDays != nil || !p.ConfirmOnDeposit || *got.Cancellation.Reason != "rain" {
+			t.Errorf("kept %+v", p)
+		}
+	}
+	other := w.patch(ctx, c.ID, `{"status":"canceled"}`).is(200).booking()
+	if p := other.Cancellation.Policy; p == nil || !p.AutoConfirm || *p.MaxAdvanceDays != 9 || p.HoldTTLMinutes != nil || p.ConfirmOnDeposit || other.Cancellation.Reason != nil {
+		t.Errorf("kept %+v", other.Cancellation)
+	}
+	w.exec(`update bookings set cancel_policy = null`)
+	if got := w.get(ctx, b.ID); got.Cancellation == nil || got.Cancellation.Policy != nil {
+		t.Errorf("a cancellation of before: %+v", got.Cancellation)
+	}
+	w.tenants.Fail(apperr.ErrUnavailable)
+	d := fmt.Sprintf("/bookings/%s/cancel", b.ID)
+	w.do(ctx, "POST", d, "").is(503, "unavailable")
+}

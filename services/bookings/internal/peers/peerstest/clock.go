@@ -1,0 +1,49 @@
+package peerstest
+
+import (
+	"context"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+
+	"holdfast.dev/services/bookings/internal/domain"
+)
+
+// SetClock implements app.ClockOwner as identity does: forward only, and nothing changes without need.
+func (f *Tenants) SetClock(ctx context.Context, at *time.Time) (domain.TestClock, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fail != nil {
+		return domain.TestClock{}, f.fail
+	}
+	tenant := caller.Must(ctx).Tenant
+	was := f.clock(tenant)
+	if at != nil && at.Before(was.Now(time.Now())) {
+		return domain.TestClock{}, apperr.Field("now", "Must not be before the clock's time.")
+	}
+	if was.FrozenAt == nil && at == nil || was.FrozenAt != nil && at != nil && at.Equal(*was.FrozenAt) {
+		return was, nil
+	}
+	is := domain.TestClock{FrozenAt: at, Version: was.Version + 1}
+	f.clocks[tenant] = is
+	return is, nil
+}
+
+// Clock is the tenant's test clock as identity would tell it to the gateway.
+func (f *Tenants) Clock(tenant ids.Tenant) domain.TestClock {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.clock(tenant)
+}
+
+func (f *Tenants) clock(tenant ids.Tenant) domain.TestClock {
+	if f.clocks == nil {
+		f.clocks = map[ids.Tenant]domain.TestClock{}
+	}
+	if c, ok := f.clocks[tenant]; ok {
+		return c
+	}
+	return domain.TestClock{Version: 1}
+}

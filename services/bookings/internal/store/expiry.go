@@ -1,0 +1,95 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/bookings/internal/domain"
+)
+
+// Due is a hold that has run out by its tenant's time.
+type Due struct {
+	TenantID      ids.Tenant
+	Livemode      bool
+	ID            domain.BookingID
+	HoldExpiresAt time.Time
+}
+
+// Each arm reads its own index from where the page starts: holds by real time, and those of each frozen clock.
+const allDue = `
+	(select b.tenant_id, b.livemode, b.id, b.hold_expires_at from bookings b
+	 where b.status = 'pending' and b.hold_expires_at is not null and b.hold_expires_at <= $1
+	   and (b.hold_expires_at, b.id) > ($2, $3::uuid)
+	   and (b.livemode or not exists (select from test_clocks c
+	        where c.tenant_id = b.tenant_id and c.livemode = b.livemode and c.frozen_at is not null))
+	 order by b.hold_expires_at, b.id limit $4)
+	union all
+	(select c.tenant_id, c.livemode, d.id, d.hold_expires_at from test_clocks c cross join lateral (
+	    select b.id, b.hold_expires_at from bookings b
+	    where b.tenant_id = c.tenant_id and b.livemode = c.livemode
+	      and b.status = 'pending' and b.hold_expires_at is not null and b.hold_expires_at <= c.frozen_at
+	      and (b.hold_expires_at, b.id) > ($2, $3::uuid)
+	    order by b.hold_expires_at, b.id limit $4) d
+	 where c.frozen_at is not null)
+	order by hold_expires_at, id limit $4`
+
+// AllDue returns up to limit lapsed holds of all tenants and modes, oldest first, behind after; tx has the
+// worker role.
+func AllDue(ctx context.Context, tx pg.Tx, real time.Time, after Due, limit int) ([]Due, error) {
+	return many(ctx, tx, pgx.RowToStructByName[Due], allDue, real, after.HoldExpiresAt, after.ID.UUID(), limit)
+}
+
+// TenantDue returns up to limit lapsed holds of the caller's tenant and mode, oldest first, behind after.
+func TenantDue(ctx context.Context, q pg.Q, real time.Time, after Due, limit int) ([]Due, error) {
+	return many(ctx, q, pgx.RowToStructByName[Due], tenantDue, real, after.HoldExpiresAt, after.ID.UUID(), limit)
+}
+
+// The clock is a value of its own: coalesce is not leakproof, and so no index condition for a tenant's query.
+const tenantDue = `
+	select b.tenant_id, b.livemode, b.id, b.hold_expires_at from bookings b
+	where b.status = 'pending' and b.hold_expires_at is not null
+	  and b.hold_expires_at <= (select coalesce(min(c.frozen_at), $1) from test_clocks c)
+	  and (b.hold_expires_at, b.id) > ($2, $3::uuid)
+	order by b.hold_expires_at, b.id limit $4`
+
+// LockDue locks a booking for its expiry, its unit first, and reads the clock that the expiry goes by; false
+// when it is gone, or when not to wait and somebody else has it. The clock is read last: it is then at least as
+// new as the one that the booking was made by.
+func LockDue(ctx context.Context, tx pg.Tx, id domain.BookingID, wait bool) (k domain.Booking, clock domain.TestClock, ok bool, err error) {
+	skip := ` skip locked`
+	if wait {
+		skip = ``
+	}
+	b := &pgx.Batch{}
+	b.Queue(`select u.id from units u where u.id = (select b.unit_id from bookings b where b.id = $1) for no key update`+skip, id)
+	b.Queue(`select `+bookingColumns+` from bookings b where b.id = $1 for update`+skip, id)
+	b.Queue(`select c.frozen_at, c.version from test_clocks c`)
+	res := tx.SendBatch(ctx, b)
+	defer func() { err = errors.Join(err, res.Close()) }()
+	unit, err := first(next(res, pgx.RowTo[domain.UnitID]))
+	if err != nil {
+		return domain.Booking{}, domain.TestClock{}, false, fmt.Errorf("lock unit: %w", err)
+	}
+	found, err := first(next(res, scanBooking))
+	if err != nil {
+		return domain.Booking{}, domain.TestClock{}, false, fmt.Errorf("lock booking: %w", err)
+	}
+	known, err := first(next(res, pgx.RowToStructByName[domain.TestClock]))
+	if err != nil {
+		return domain.Booking{}, domain.TestClock{}, false, fmt.Errorf("test clock: %w", err)
+	}
+	if known != nil {
+		clock = *known
+	}
+	if found == nil || !found.UnitID.IsZero() && (unit == nil || *unit != found.UnitID) {
+		return domain.Booking{}, clock, false, nil
+	}
+	return *found, clock, true, nil
+}

@@ -1,0 +1,45 @@
+package view
+
+import (
+	"github.com/oapi-codegen/nullable"
+
+	"holdfast.dev/proto/api"
+
+	"holdfast.dev/services/bookings/internal/domain/offer"
+)
+
+// Availability is the public shape of an answer: all days at once, there is no next page.
+func Availability(days []offer.Day, timezone string) api.AvailabilityList {
+	list := api.AvailabilityList{Data: make([]api.AvailabilityDay, len(days)), NextCursor: nullable.NewNullNullable[any]()}
+	for i, d := range days {
+		list.Data[i] = api.AvailabilityDay{
+			Date: d.Date.String(), Timezone: timezone, Status: api.AvailabilityDayStatus(d.Status),
+			PriceFrom: nullable.NewNullNullable[api.Money](), Holiday: nullable.NewNullNullable[api.HolidaySnapshot](),
+			Units: make([]api.AvailabilityUnit, len(d.Units)),
+		}
+		if d.Price != nil {
+			list.Data[i].PriceFrom = nullable.NewNullableWithValue(amount(d.Price.Total))
+			list.Data[i].Holiday = holiday(d.Price.Snapshot.Holiday)
+		}
+		for j, u := range d.Units {
+			list.Data[i].Units[j] = unitDay(u)
+		}
+	}
+	return list
+}
+
+func unitDay(u offer.UnitDay) api.AvailabilityUnit {
+	slots := make([]api.AvailabilitySlot, len(u.Slots))
+	for i, s := range u.Slots {
+		slots[i] = api.AvailabilitySlot{StartsAt: s.From.UTC(), EndsAt: s.To.UTC(), Status: api.AvailabilitySlotStatus(s.Status)}
+	}
+	return api.AvailabilityUnit{UnitId: u.Unit.ID.String(), Name: u.Unit.Name, Status: api.AvailabilityUnitStatus(u.Status), Slots: slots}
+}
+
+// Explanation is the public shape of a reason; offer.Free is none.
+func Explanation(r offer.Reason) api.AvailabilityExplanation {
+	if r == offer.Free {
+		return api.AvailabilityExplanation{Available: true, Reason: nullable.NewNullNullable[api.AvailabilityExplanationReason]()}
+	}
+	return api.AvailabilityExplanation{Reason: nullable.NewNullableWithValue(api.AvailabilityExplanationReason(r))}
+}

@@ -1,0 +1,35 @@
+package domain
+
+import (
+	"time"
+
+	"holdfast.dev/libs/apperr"
+)
+
+// Frozen returns the tenant with its test clock at the given time, which may be at or after the effective one:
+// the frozen time, else real. Anything earlier is the 422 on now.
+func (t Tenant) Frozen(at, real time.Time) (Tenant, error) {
+	effective := real
+	if t.Clock != nil {
+		effective = *t.Clock
+	}
+	if at.Before(effective) {
+		return Tenant{}, apperr.Field("now", "Must not be before %s: the clock only moves forward.", effective.UTC().Format(time.RFC3339Nano))
+	}
+	t.Clock = &at
+	return t, nil
+}
+
+// Thawed returns the tenant with real time in test mode too.
+func (t Tenant) Thawed() Tenant {
+	t.Clock = nil
+	return t
+}
+
+// SameClock reports whether both tenants' clocks show the same, or are both real time.
+func (t Tenant) SameClock(other Tenant) bool {
+	if t.Clock == nil || other.Clock == nil {
+		return t.Clock == other.Clock
+	}
+	return t.Clock.Equal(*other.Clock)
+}
