@@ -77,6 +77,36 @@ func (a *API) Mount(e *gin.Engine) error {
 	})
 }
 
+// create makes a thing of the catalogue by the body's edit.
+func create[B any, P ids.Prefix, T any](c *gin.Context, o *app.Offer[P, T], edit func(B) func(*T) error) error {
+	b, err := httpx.Body[B](c)
+	if err != nil {
+		return err
+	}
+	reply, err := o.Create(c.Request.Context(), edit(b))
+	if err != nil {
+		return err
+	}
+	return httpx.Send(c, reply)
+}
+
+// update changes a thing of the catalogue by the body's edit; a malformed id is missing.
+func update[B any, P ids.Prefix, T any](c *gin.Context, o *app.Offer[P, T], missing error, edit func(B) func(*T) error) error {
+	b, err := httpx.Body[B](c)
+	if err != nil {
+		return err
+	}
+	id, err := ids.Parse[P](c.Param("id"))
+	if err != nil {
+		return missing
+	}
+	reply, err := o.Update(c.Request.Context(), id, match(c), edit(b))
+	if err != nil {
+		return err
+	}
+	return httpx.Send(c, reply)
+}
+
 func exists[T any](read func(ctx context.Context, id string) (T, error)) func(context.Context, string) error {
 	return func(ctx context.Context, id string) error {
 		_, err := read(ctx, id)

@@ -165,6 +165,22 @@ func TestAvailabilityFollowsBookings(t *testing.T) {
 	}
 }
 
+// A booking that began long before the days that are asked for keeps its unit on them.
+func TestALongBookingIsSeen(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	u := w.offer(ctx, "/units", `{"name":"U"}`)
+	w.book(ctx, `"starts_at":"2030-04-01T00:00:00Z","ends_at":"2030-06-01T00:00:00Z","unit_id":%q,"status":"confirmed"`, u.ID)
+	for _, d := range w.days(ctx, "from=2030-05-01&to=2030-05-02") {
+		if d.Status != "sold_out" || d.statuses(u.ID) != "b" {
+			t.Errorf("%+v", d)
+		}
+	}
+	if got := w.reason(ctx, u.ID, "2030-05-01T00:00:00-04:00"); got != "booked" {
+		t.Errorf("explained as %q", got)
+	}
+}
+
 // offset is the caller's on the first of May, as RFC 3339 writes it.
 func (w *world) offset(ctx context.Context) string {
 	loc, err := time.LoadLocation(caller.Must(ctx).Timezone)

@@ -7,7 +7,6 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/httpx"
-	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/proto/api"
 
@@ -26,34 +25,16 @@ func (a *API) getHolidayRule(c *gin.Context) error {
 }
 
 func (a *API) createHolidayRule(c *gin.Context) error {
-	b, err := httpx.Body[api.HolidayRuleCreate](c)
-	if err != nil {
-		return err
-	}
-	reply, err := a.Catalogue.Holidays.Create(c.Request.Context(), editHolidayRule(api.HolidayRuleUpdate{
-		Name: &b.Name, DateFrom: &b.DateFrom, DateTo: &b.DateTo, Recurrence: b.Recurrence, MultiplierBps: &b.MultiplierBps,
-		AppliesTo: b.AppliesTo, Priority: b.Priority, Stackable: b.Stackable, Active: b.Active,
-	}))
-	if err != nil {
-		return err
-	}
-	return httpx.Send(c, reply)
+	return create(c, &a.Catalogue.Holidays, func(b api.HolidayRuleCreate) func(*domain.HolidayRule) error {
+		return editHolidayRule(api.HolidayRuleUpdate{
+			Name: &b.Name, DateFrom: &b.DateFrom, DateTo: &b.DateTo, Recurrence: b.Recurrence, MultiplierBps: &b.MultiplierBps,
+			AppliesTo: b.AppliesTo, Priority: b.Priority, Stackable: b.Stackable, Active: b.Active,
+		})
+	})
 }
 
 func (a *API) updateHolidayRule(c *gin.Context) error {
-	b, err := httpx.Body[api.HolidayRuleUpdate](c)
-	if err != nil {
-		return err
-	}
-	id, err := ids.Parse[domain.HolidayPrefix](c.Param("id"))
-	if err != nil {
-		return domain.ErrHolidayNotFound
-	}
-	reply, err := a.Catalogue.Holidays.Update(c.Request.Context(), id, match(c), editHolidayRule(b))
-	if err != nil {
-		return err
-	}
-	return httpx.Send(c, reply)
+	return update(c, &a.Catalogue.Holidays, domain.ErrHolidayNotFound, editHolidayRule)
 }
 
 func (a *API) listHolidayRules(c *gin.Context) error {

@@ -142,7 +142,7 @@ func TestLinksAtOnce(t *testing.T) {
 		services = append(services, w.offer(ctx, "/services", `{"name":"S"}`).ID)
 	}
 	var wg sync.WaitGroup
-	for n := range 24 {
+	for n := range 60 {
 		wg.Go(func() {
 			body := fmt.Sprintf(`{"%s":[%q,%q]}`, []string{"unit_ids", "service_ids"}[n%2], [][]string{units, services}[n%2][n%3], [][]string{units, services}[n%2][(n+1)%3])
 			w.do(ctx, "PATCH", []string{"/services/" + services[n%3], "/units/" + units[n%3]}[n%2], body).is(200)

@@ -28,34 +28,20 @@ func (a *API) getPackage(c *gin.Context) error {
 }
 
 func (a *API) createPackage(c *gin.Context) error {
-	b, err := httpx.Body[api.PackageCreate](c)
-	if err != nil {
-		return err
-	}
-	reply, err := a.Catalogue.Packages.Create(c.Request.Context(), editPackage(caller.Must(c.Request.Context()).Currency, api.PackageUpdate{
-		ServiceId: &b.ServiceId, Name: &b.Name, Description: b.Description, BasePrice: &b.BasePrice, DepositType: b.DepositType,
-		DepositValue: b.DepositValue, DurationMinutes: b.DurationMinutes, UnitIds: b.UnitIds, Visible: b.Visible, Active: b.Active,
-	}))
-	if err != nil {
-		return err
-	}
-	return httpx.Send(c, reply)
+	currency := caller.Must(c.Request.Context()).Currency
+	return create(c, &a.Catalogue.Packages, func(b api.PackageCreate) func(*domain.Package) error {
+		return editPackage(currency, api.PackageUpdate{
+			ServiceId: &b.ServiceId, Name: &b.Name, Description: b.Description, BasePrice: &b.BasePrice, DepositType: b.DepositType,
+			DepositValue: b.DepositValue, DurationMinutes: b.DurationMinutes, UnitIds: b.UnitIds, Visible: b.Visible, Active: b.Active,
+		})
+	})
 }
 
 func (a *API) updatePackage(c *gin.Context) error {
-	b, err := httpx.Body[api.PackageUpdate](c)
-	if err != nil {
-		return err
-	}
-	id, err := ids.Parse[domain.PackagePrefix](c.Param("id"))
-	if err != nil {
-		return domain.ErrPackageNotFound
-	}
-	reply, err := a.Catalogue.Packages.Update(c.Request.Context(), id, match(c), editPackage(caller.Must(c.Request.Context()).Currency, b))
-	if err != nil {
-		return err
-	}
-	return httpx.Send(c, reply)
+	currency := caller.Must(c.Request.Context()).Currency
+	return update(c, &a.Catalogue.Packages, domain.ErrPackageNotFound, func(b api.PackageUpdate) func(*domain.Package) error {
+		return editPackage(currency, b)
+	})
 }
 
 func (a *API) listPackages(c *gin.Context) error {

@@ -6,7 +6,6 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/httpx"
-	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/proto/api"
 
@@ -25,34 +24,16 @@ func (a *API) getService(c *gin.Context) error {
 }
 
 func (a *API) createService(c *gin.Context) error {
-	b, err := httpx.Body[api.ServiceCreate](c)
-	if err != nil {
-		return err
-	}
-	reply, err := a.Catalogue.Services.Create(c.Request.Context(), editService(api.ServiceUpdate{
-		Name: &b.Name, Description: b.Description, DurationMinutes: b.DurationMinutes, SlotStepMinutes: b.SlotStepMinutes,
-		BufferBeforeMinutes: b.BufferBeforeMinutes, BufferAfterMinutes: b.BufferAfterMinutes, Active: b.Active, UnitIds: b.UnitIds,
-	}))
-	if err != nil {
-		return err
-	}
-	return httpx.Send(c, reply)
+	return create(c, &a.Catalogue.Services, func(b api.ServiceCreate) func(*domain.Service) error {
+		return editService(api.ServiceUpdate{
+			Name: &b.Name, Description: b.Description, DurationMinutes: b.DurationMinutes, SlotStepMinutes: b.SlotStepMinutes,
+			BufferBeforeMinutes: b.BufferBeforeMinutes, BufferAfterMinutes: b.BufferAfterMinutes, Active: b.Active, UnitIds: b.UnitIds,
+		})
+	})
 }
 
 func (a *API) updateService(c *gin.Context) error {
-	b, err := httpx.Body[api.ServiceUpdate](c)
-	if err != nil {
-		return err
-	}
-	id, err := ids.Parse[domain.ServicePrefix](c.Param("id"))
-	if err != nil {
-		return domain.ErrServiceNotFound
-	}
-	reply, err := a.Catalogue.Services.Update(c.Request.Context(), id, match(c), editService(b))
-	if err != nil {
-		return err
-	}
-	return httpx.Send(c, reply)
+	return update(c, &a.Catalogue.Services, domain.ErrServiceNotFound, editService)
 }
 
 func (a *API) listServices(c *gin.Context) error {

@@ -8,7 +8,6 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/httpx"
-	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/proto/api"
 
@@ -27,34 +26,16 @@ func (a *API) getUnit(c *gin.Context) error {
 }
 
 func (a *API) createUnit(c *gin.Context) error {
-	b, err := httpx.Body[api.UnitCreate](c)
-	if err != nil {
-		return err
-	}
-	reply, err := a.Catalogue.Units.Create(c.Request.Context(), editUnit(api.UnitUpdate{
-		Name: &b.Name, Description: b.Description, ServiceIds: b.ServiceIds, Status: b.Status, Capacity: b.Capacity,
-		OpeningHours: b.OpeningHours,
-	}))
-	if err != nil {
-		return err
-	}
-	return httpx.Send(c, reply)
+	return create(c, &a.Catalogue.Units, func(b api.UnitCreate) func(*domain.Unit) error {
+		return editUnit(api.UnitUpdate{
+			Name: &b.Name, Description: b.Description, ServiceIds: b.ServiceIds, Status: b.Status, Capacity: b.Capacity,
+			OpeningHours: b.OpeningHours,
+		})
+	})
 }
 
 func (a *API) updateUnit(c *gin.Context) error {
-	b, err := httpx.Body[api.UnitUpdate](c)
-	if err != nil {
-		return err
-	}
-	id, err := ids.Parse[domain.UnitPrefix](c.Param("id"))
-	if err != nil {
-		return domain.ErrUnitNotFound
-	}
-	reply, err := a.Catalogue.Units.Update(c.Request.Context(), id, match(c), editUnit(b))
-	if err != nil {
-		return err
-	}
-	return httpx.Send(c, reply)
+	return update(c, &a.Catalogue.Units, domain.ErrUnitNotFound, editUnit)
 }
 
 func (a *API) listUnits(c *gin.Context) error {

@@ -124,7 +124,7 @@ func busy(err error) error {
 }
 
 func (a *Bookings) create(ctx context.Context, tx pg.Tx, w domain.Wish, pre known) (idem.Reply, error) {
-	c, now := caller.Must(ctx), a.now(ctx)
+	c := caller.Must(ctx)
 	loc, err := domain.Location(c.Timezone)
 	if err != nil {
 		return idem.Reply{}, err
@@ -134,10 +134,11 @@ func (a *Bookings) create(ctx context.Context, tx pg.Tx, w domain.Wish, pre know
 		return idem.Reply{}, err
 	}
 	blank := domain.Booking{ID: domain.NewBookingID(), Number: pre.number, Loc: loc, Amounts: domain.NoMoney(c.Currency)}
-	refs, lapsed, err := a.refs(ctx, tx, blank.Links(w), pre.met, now)
+	refs, lapsed, err := a.refs(ctx, tx, blank.Links(w), pre.met, a.now(ctx))
 	if err != nil {
 		return idem.Reply{}, err
 	}
+	now := a.now(ctx) // the unit is locked: a hold begins when it is taken, not when it was asked for
 	b, err := domain.New(w, when, refs, pre.policy, blank, now)
 	if err != nil {
 		return idem.Reply{}, err

@@ -74,7 +74,6 @@ type update struct {
 
 // update locks units before the booking, in the order that creates use too, and both before any claim.
 func (a *Bookings) update(ctx context.Context, tx pg.Tx, u update) (idem.Reply, error) {
-	now := a.now(ctx)
 	var units []domain.UnitID
 	claims := u.wish.Rewires() || u.wish.Status != nil
 	if claims {
@@ -93,6 +92,7 @@ func (a *Bookings) update(ctx context.Context, tx pg.Tx, u update) (idem.Reply, 
 	if u.err != nil {
 		return idem.Reply{}, u.err
 	}
+	now := a.now(ctx) // not before the locks: a hold may have run out while we waited, and somebody been told so
 	if current.Lapsed(now) {
 		if current, err = a.expire(ctx, tx, current, now); err != nil {
 			return idem.Reply{}, err

@@ -23,7 +23,7 @@ const claimsDuring = `
 		(select k.booking_id, k.unit_id, k.starts_at, k.ends_at from unit_claims k
 		 where k.unit_id = u.id and k.starts_at < $1 order by k.starts_at desc limit 1)
 	) c join bookings b on b.id = c.booking_id
-	where ($3::uuid is null or u.id = $3) and c.ends_at > $1`
+	where $3::uuid is null or u.id = $3`
 
 // Offered reads what answers about a time rest on, in one round trip: what is offered, and the claims that
 // meet the time; both of one unit only when it is named.

@@ -1,0 +1,218 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/pgtest"
+)
+
+// hours is a stretch of one unit's day; a booking of it keeps the unit for the whole of it.
+type hours struct{ from, to int }
+
+func (h hours) meets(o hours) bool { return h.from < o.to && o.from < h.to }
+
+func (h hours) json() string {
+	return fmt.Sprintf(`"event_date":"2030-05-01","event_start_time":"%02d:00","event_end_time":"%02d:00"`, 10+h.from, 10+h.to)
+}
+
+// input is what a client asks for: create, confirm, cancel, move, or advance, which lets all holds run out.
+type input struct {
+	verb string
+	id   string
+	when hours
+	hold bool
+}
+
+type output struct {
+	status int
+	id     string // of what was created
+}
+
+// claim is a booking as the model knows it.
+type claim struct {
+	when   hours
+	status string
+	until  int // the last epoch of its hold
+}
+
+// ledger is the model: one unit's bookings, and how often time has been advanced. It is never changed.
+type ledger struct {
+	epoch  int
+	claims map[string]claim
+}
+
+func (l ledger) keeps(c claim) bool {
+	return c.status == "confirmed" || c.status == "pending" && c.until >= l.epoch
+}
+
+func (l ledger) taken(by string, when hours) bool {
+	for id, c := range l.claims {
+		if id != by && l.keeps(c) && c.when.meets(when) {
+			return true
+		}
+	}
+	return false
+}
+
+func (l ledger) with(id string, c claim) ledger {
+	next := ledger{epoch: l.epoch, claims: maps.Clone(l.claims)}
+	next.claims[id] = c
+	return next
+}
+
+// step tells whether the answer is what one unit that is never taken twice would give, and what it is then.
+func (l ledger) step(in input, out output) (bool, ledger) {
+	c := l.claims[in.id]
+	switch in.verb {
+	case "advance":
+		return true, ledger{epoch: l.epoch + 1, claims: l.claims}
+	case "create":
+		if l.taken("", in.when) {
+			return out.status == 409, l
+		}
+		until := 1 << 30
+		if in.hold {
+			until = l.epoch
+		}
+		return out.status == 201, l.with(out.id, claim{when: in.when, status: "pending", until: until})
+	case "cancel":
+		if c.status == "cancelled" {
+			return out.status == 200, l
+		}
+	case "move":
+		if !l.keeps(c) { // what is over may be told again what it was
+			return out.status == 422 || out.status == 200 && c.when == in.when, l
+		}
+		if l.taken(in.id, in.when) {
+			return out.status == 409, l
+		}
+		c.when = in.when
+		return out.status == 200, l.with(in.id, c)
+	}
+	if !l.keeps(c) {
+		return out.status == 422, l
+	}
+	c.status = map[string]string{"confirm": "confirmed", "cancel": "cancelled"}[in.verb]
+	return out.status == 200, l.with(in.id, c)
+}
+
+var model = porcupine.Model{
+	Init: func() any { return ledger{claims: map[string]claim{}} },
+	Step: func(state, in, out any) (bool, any) {
+		ok, next := state.(ledger).step(in.(input), out.(output))
+		return ok, next
+	},
+	Equal: func(a, b any) bool {
+		x, y := a.(ledger), b.(ledger)
+		return x.epoch == y.epoch && maps.Equal(x.claims, y.claims)
+	},
+	DescribeOperation: func(in, out any) string { return fmt.Sprintf("%+v → %+v", in, out) },
+}
+
+// history records what clients ask at once, and what they are told.
+type history struct {
+	mu   sync.Mutex
+	made []string
+	ops  []porcupine.Operation
+}
+
+func (h *history) pick() input {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	from := rand.IntN(4)
+	in := input{verb: "create", when: hours{from, from + 1 + rand.IntN(2)}, hold: rand.IntN(2) == 0}
+	switch n := rand.IntN(20); {
+	case n == 0:
+		return input{verb: "advance"}
+	case n > 7 && len(h.made) > 0:
+		in.verb, in.id = []string{"confirm", "cancel", "move"}[n%3], h.made[len(h.made)-1-rand.IntN(min(6, len(h.made)))]
+	}
+	return in
+}
+
+func (h *history) note(client int, in input, out output, began, ended time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if out.status == 201 {
+		h.made = append(h.made, out.id)
+	}
+	h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: in, Output: out, Call: began.UnixNano(), Return: ended.UnixNano()})
+}
+
+// carry asks the service for what in wants.
+func (w *world) carry(ctx context.Context, unit string, in input) output {
+	var a answer
+	switch in.verb {
+	case "advance":
+		w.clock.move(2 * time.Minute)
+		if err := w.expiry.Run(w.t.Context()); err != nil {
+			w.t.Error(err)
+		}
+		return output{}
+	case "create":
+		hold := ""
+		if in.hold {
+			hold = `,"hold_minutes":1`
+		}
+		if a = w.post(ctx, `{`+in.when.json()+`,"unit_id":`+str(unit)+hold+`}`); a.Status == 201 {
+			return output{status: 201, id: a.booking().ID}
+		}
+	case "confirm":
+		a = w.patch(ctx, in.id, `{"status":"confirmed"}`)
+	case "cancel":
+		a = w.do(ctx, "POST", "/bookings/"+in.id+"/cancel", "")
+	case "move":
+		a = w.patch(ctx, in.id, `{`+in.when.json()+`}`)
+	}
+	if !slices.Contains([]int{200, 409, 422}, a.Status) {
+		w.t.Errorf("%+v: %d %s", in, a.Status, a.Body)
+	}
+	return output{status: a.Status}
+}
+
+// Clients create, confirm, cancel and move bookings of one unit at once, while holds run out and the worker
+// expires them. There is an order of what they were told in which the unit was never taken twice, and no free
+// time was refused.
+func TestClaimsAreLinearizable(t *testing.T) {
+	t.Parallel()
+	rounds := 6
+	if os.Getenv("TEST_SCALE") == "full" {
+		rounds = 60
+	}
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	for range rounds {
+		unit := w.offer(ctx, "/units", `{"name":"U"}`).ID
+		var h history
+		var clients sync.WaitGroup
+		for client := range 6 {
+			clients.Go(func() {
+				for range 15 {
+					in, began := h.pick(), time.Now()
+					out := w.carry(ctx, unit, in)
+					h.note(client, in, out, began, time.Now())
+				}
+			})
+		}
+		clients.Wait()
+		result, info := porcupine.CheckOperationsVerbose(model, h.ops, time.Minute)
+		if result == porcupine.Ok {
+			continue
+		}
+		slices.SortFunc(h.ops, func(a, b porcupine.Operation) int { return int(a.Call - b.Call) })
+		for _, op := range h.ops {
+			t.Logf("%d–%d client %d: %s", (op.Call-h.ops[0].Call)/1000, (op.Return-h.ops[0].Call)/1000, op.ClientId, model.DescribeOperation(op.Input, op.Output))
+		}
+		t.Fatalf("%v: the longest orders found are %v", result, info.PartialLinearizations())
+	}
+}
