@@ -57,6 +57,19 @@ func (b *bench) bookings(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if b.wants("race") {
+		if err := b.race(ctx, s); err != nil {
+			return fmt.Errorf("race for a day: %w", err)
+		}
+	}
+	if b.wants("availability") {
+		if err := b.availability(ctx, s); err != nil {
+			return fmt.Errorf("availability: %w", err)
+		}
+	}
+	if !b.wants("bookings") && !b.wants("list") {
+		return nil
+	}
 	list, err := b.smallList(ctx, s, template)
 	if err != nil {
 		return fmt.Errorf("filling the small list: %w", err)

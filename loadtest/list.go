@@ -54,7 +54,7 @@ func (b *bench) smallList(ctx context.Context, s *shop, template string) (*list,
 			return nil, err
 		}
 	}
-	if err := s.copies(ctx, id.UUID(), 1, smallList/2); err != nil {
+	if err := s.copies(ctx, id.UUID(), 1, smallList/2, listed); err != nil {
 		return nil, err
 	}
 	var page struct {
@@ -65,7 +65,7 @@ func (b *bench) smallList(ctx context.Context, s *shop, template string) (*list,
 		return nil, err
 	}
 	l := &list{template: id.UUID(), deep: firstPage + "&cursor=" + url.QueryEscape(page.Next)}
-	if err := s.copies(ctx, id.UUID(), smallList/2+1, smallList); err != nil {
+	if err := s.copies(ctx, id.UUID(), smallList/2+1, smallList, listed); err != nil {
 		return nil, err
 	}
 	if err := s.settle(ctx); err != nil || !b.wants("list") {
@@ -79,9 +79,15 @@ func (b *bench) smallList(ctx context.Context, s *shop, template string) (*list,
 
 const firstPage = "/api/v1/bookings?limit=25"
 
-// copies inserts the rows from..to of the list, each a copy of the booking that is newer than the one before.
-// Triggers are off: the rows that a copy names were checked with the booking itself.
-func (s *shop) copies(ctx context.Context, template [16]byte, from, to int) error {
+// listed is what the n-th row of the list has of its own: each is newer than the one before.
+var listed = map[string]string{
+	"livemode": "true", "id": "('fe000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid", "number": "'L-' || n",
+	"created_at": "timestamptz '2020-01-01' + n * interval '100 ms'", "updated_at": "timestamptz '2020-01-01' + n * interval '100 ms'",
+}
+
+// copies inserts copies n = from…to of a booking; own has the SQL of the columns that differ. Triggers are off:
+// the rows that a copy names were checked with the booking itself.
+func (s *shop) copies(ctx context.Context, template [16]byte, from, to int, own map[string]string) error {
 	rows, err := s.admin.Query(ctx, `select attname from pg_attribute
 		where attrelid = 'bookings'::regclass and attnum > 0 and not attisdropped and attgenerated = '' order by attnum`)
 	if err != nil {
@@ -90,10 +96,6 @@ func (s *shop) copies(ctx context.Context, template [16]byte, from, to int) erro
 	columns, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		return err
-	}
-	own := map[string]string{ // what each copy has of its own
-		"livemode": "true", "id": "('fe000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid", "number": "'L-' || n",
-		"created_at": "timestamptz '2020-01-01' + n * interval '100 ms'", "updated_at": "timestamptz '2020-01-01' + n * interval '100 ms'",
 	}
 	values := make([]string, len(columns))
 	for i, name := range columns {
@@ -173,7 +175,7 @@ func (b *bench) grow(ctx context.Context, s *shop, l *list) error {
 	const step = 250_000
 	for from := smallList + 1; from <= b.Rows; from += step {
 		to := min(from+step-1, b.Rows)
-		if err := s.copies(ctx, l.template, from, to); err != nil {
+		if err := s.copies(ctx, l.template, from, to, listed); err != nil {
 			return err
 		}
 		b.say("%d of %d rows", to, b.Rows)

@@ -26,11 +26,11 @@ import (
 type settings struct {
 	Seconds int      `env:"BENCH_SECONDS" envDefault:"10"`   // of each figure
 	Rows    int      `env:"BENCH_ROWS" envDefault:"1000000"` // of the large list
-	Only    []string `env:"BENCH_ONLY"`                      // cpu, latency, bookings, list; all when empty
+	Only    []string `env:"BENCH_ONLY"`                      // of figures; all when empty
 	Profile string   `env:"BENCH_PROFILE"`                   // folder for CPU profiles; none when empty
 }
 
-var figures = []string{"cpu", "latency", "bookings", "list"}
+var figures = []string{"cpu", "latency", "bookings", "list", "availability", "race"}
 
 func main() {
 	if len(os.Args) == 3 && os.Args[1] == upstreamCommand {
@@ -141,7 +141,7 @@ func (b *bench) measure(ctx context.Context) error {
 			return err
 		}
 	}
-	if b.wants("bookings") || b.wants("list") {
+	if slices.ContainsFunc([]string{"bookings", "list", "availability", "race"}, b.wants) {
 		return b.bookings(ctx)
 	}
 	return nil

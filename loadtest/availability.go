@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"holdfast.dev/libs/ids"
+
+	"holdfast.dev/loadtest/internal/load"
+	"holdfast.dev/loadtest/internal/report"
+)
+
+const (
+	calendarUnits = 20 // of the calendar that is asked for, each with eight slots a day
+	calendarDays  = "from=2040-01-01&to=2040-03-02"
+	shownBookings = 1000 // on these days, however many are stored
+)
+
+// storedBookings are the sizes of the table between which the answer's time is compared.
+var storedBookings = []int{shownBookings, 50_000, 500_000}
+
+// calendarRow is what the n-th booking of the calendar has of its own: the first lie on the days that are asked
+// for, all others before them. None meets another.
+var calendarRow = func() map[string]string {
+	at := fmt.Sprintf(`(timestamp '2040-01-01 09:00'
+		+ case when n <= %[1]d then (n - 1) / %[2]d else -1 - (n - %[1]d - 1) / %[2]d / 8 end * interval '1 day'
+		+ (n - 1) / %[2]d %% 8 * interval '1 hour') at time zone 'America/New_York'`, shownBookings, calendarUnits)
+	return map[string]string{
+		"id": "('fd000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid", "number": "'A-' || n", "status": "'confirmed'",
+		"unit_id":   fmt.Sprintf("(select array_agg(u.id order by u.name) from units u where u.name like 'Calendar %%')[1 + (n - 1) %% %d]", calendarUnits),
+		"starts_at": at, "ends_at": at + " + interval '1 hour'",
+	}
+}()
+
+// availability compares the time that the service takes for the same 62 days with more and more bookings
+// stored.
+func (b *bench) availability(ctx context.Context, s *shop) error {
+	service, template, err := s.calendar(ctx)
+	if err != nil {
+		return err
+	}
+	get := load.Request(http.MethodGet, "/api/v1/availability?"+calendarDays+"&service_id="+service, s.headers(s.key, ""), "")
+	target := load.Target{Addr: s.addr, Nth: func(int) []byte { return get }, Status: http.StatusOK}
+	var first time.Duration
+	from := 1
+	for _, rows := range storedBookings {
+		if err := s.withoutIndexes(ctx, func() error { return s.fill(ctx, template, from, rows) }); err != nil {
+			return err
+		}
+		from = rows + 1
+		if err := s.settle(ctx); err != nil {
+			return err
+		}
+		if _, err := load.Closed(ctx, target, 1, warmUp); err != nil {
+			return err
+		}
+		since := b.follow("bookings")
+		sample, err := load.Closed(ctx, target, 1, b.slice())
+		if err != nil {
+			return err
+		}
+		log, err := since()
+		if err != nil {
+			return err
+		}
+		inside, err := medianOf(log, "/availability")
+		if err != nil {
+			return err
+		}
+		b.say("availability with %d bookings stored: p50 %s in the service, %s in all", rows, report.Millis(inside), report.Millis(sample.Percentile(50)))
+		row := report.Row{
+			Figure: fmt.Sprintf("`GET /availability`, 62 days × %d units, %d bookings stored: p50 in the service", calendarUnits, rows),
+			Ours:   report.Millis(inside), Aim: report.Aim{Text: "< 20.00 ms", Value: millis(inside), AtMost: 20}, Show: "availability",
+		}
+		if first == 0 {
+			first = inside
+		} else {
+			row.Beside, row.Ratio = fmt.Sprintf("of %d: %s", shownBookings, report.Millis(first)), report.Ratio(float64(inside), float64(first))
+		}
+		b.table.Add(row)
+	}
+	return nil
+}
+
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// calendar makes a service with its units, and a booking whose copies fill them.
+func (s *shop) calendar(ctx context.Context) (service string, template [16]byte, err error) {
+	var made struct {
+		ID string `json:"id"`
+	}
+	if err := s.post(ctx, "/services", "bench-calendar", `{"name":"Calendar","duration_minutes":60}`, &made); err != nil {
+		return "", template, err
+	}
+	service = made.ID
+	hours := make([]string, 0, 7)
+	for _, day := range strings.Fields("mon tue wed thu fri sat sun") {
+		hours = append(hours, fmt.Sprintf(`%q:[["09:00","17:00"]]`, day))
+	}
+	for n := range calendarUnits {
+		body := fmt.Sprintf(`{"name":"Calendar %02d","service_ids":[%q],"opening_hours":{%s}}`, n, service, strings.Join(hours, ","))
+		if err := s.post(ctx, "/units", fmt.Sprint("bench-calendar-", n), body, &made); err != nil {
+			return "", template, err
+		}
+	}
+	body := fmt.Sprintf(`{"service_id":%q,"unit_id":%q,"event_date":"2041-12-31","event_start_time":"16:00","status":"confirmed"}`, service, made.ID)
+	if err := s.post(ctx, "/bookings", "bench-calendar-booking", body, &made); err != nil {
+		return "", template, err
+	}
+	id, err := ids.Parse[bookingPrefix](made.ID)
+	return service, id.UUID(), err
+}
+
+// fill stores the bookings from…to of the calendar, with their claims.
+func (s *shop) fill(ctx context.Context, template [16]byte, from, to int) error {
+	if err := s.copies(ctx, template, from, to, calendarRow); err != nil {
+		return err
+	}
+	tx, err := s.admin.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+	if _, err := tx.Exec(ctx, "set local session_replication_role = replica"); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `insert into unit_claims (tenant_id, livemode, booking_id, unit_id, starts_at, ends_at)
+		select b.tenant_id, b.livemode, b.id, b.unit_id, b.starts_at, b.ends_at
+		from generate_series($1::int, $2::int) n join bookings b on b.number = 'A-' || n`, from, to); err != nil {
+		return err
+	}
+	if err := tx.Commit(ctx); err != nil {
+		return err
+	}
+	_, err = s.admin.Exec(ctx, "vacuum (analyze) unit_claims")
+	return err
+}
+
+// medianOf is the middle of the durations that the service itself has logged of a route.
+func medianOf(log, route string) (time.Duration, error) {
+	var all []float64
+	for line := range strings.Lines(log) {
+		var wide struct {
+			Route  string  `json:"route"`
+			Millis float64 `json:"duration_ms"`
+		}
+		if json.Unmarshal([]byte(line), &wide) == nil && wide.Route == route {
+			all = append(all, wide.Millis)
+		}
+	}
+	if len(all) == 0 {
+		return 0, fmt.Errorf("%w: no log line of %s", errRecord, route)
+	}
+	slices.Sort(all)
+	return time.Duration(all[len(all)/2] * float64(time.Millisecond)), nil
+}
+
+const racers = 40
+
+// race lets clients race for one unit's whole day, day after day: one of them books it.
+func (b *bench) race(ctx context.Context, s *shop) error {
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: racers}}
+	defer client.CloseIdleConnections()
+	var times []time.Duration
+	for day := firstDay.AddDate(10, 0, 0); len(times) < 10*b.Seconds; day = day.AddDate(0, 0, 1) {
+		body := s.wish(0, day)
+		statuses, began := make([]int, racers), time.Now()
+		var field sync.WaitGroup
+		for i := range racers {
+			field.Go(func() { statuses[i] = s.attempt(ctx, client, body) })
+		}
+		field.Wait()
+		times = append(times, time.Since(began))
+		slices.Sort(statuses)
+		if statuses[0] != http.StatusCreated || statuses[1] != http.StatusConflict || statuses[racers-1] != http.StatusConflict {
+			return fmt.Errorf("%w: a race ended in %v", errRecord, statuses)
+		}
+	}
+	slices.Sort(times)
+	b.table.Add(report.Row{
+		Figure: fmt.Sprintf("%d clients race for one unit's day, until all are answered; in each of %d races one books it: p50", racers, len(times)),
+		Ours:   report.Millis(times[len(times)/2]), Show: "race",
+	})
+	b.say("%d races of %d: p50 %s", len(times), racers, report.Millis(times[len(times)/2]))
+	return nil
+}
+
+// attempt returns the status of one create, 0 when there was no answer.
+func (s *shop) attempt(ctx context.Context, client *http.Client, body string) int {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.addr+"/api/v1/bookings", strings.NewReader(body))
+	if err != nil {
+		return 0
+	}
+	req.Header.Set("Authorization", "Bearer "+s.key)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := client.Do(req)
+	if err != nil {
+		return 0
+	}
+	_ = res.Body.Close()
+	return res.StatusCode
+}
