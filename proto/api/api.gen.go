@@ -1765,6 +1765,9 @@ type ListServicesParams struct {
 
 	// Active Only active rows (true) or only the others (false).
 	Active *Active `form:"active,omitempty" json:"active,omitempty"`
+
+	// ServiceId Rows of this service.
+	ServiceId *ServiceFilter `form:"service_id,omitempty" json:"service_id,omitempty"`
 }
 
 // ListServicesParamsSort defines parameters for ListServices.

@@ -7,7 +7,6 @@ import (
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/httpx"
-	"holdfast.dev/libs/ids"
 
 	"holdfast.dev/services/bookings/internal/domain"
 	"holdfast.dev/services/bookings/internal/domain/offer"
@@ -50,11 +49,8 @@ func (a *API) explainAvailability(c *gin.Context) error {
 	if err != nil {
 		return fieldOf("starts_at", err)
 	}
-	unit, err := ids.Parse[domain.UnitPrefix](q.String("unit_id"))
-	if err != nil {
-		return domain.ErrUnitNotFound
-	}
-	reason, err := a.Bookings.Explain(ctx, unit, start)
+	unit, _ := filterID[domain.UnitPrefix](q, "unit_id") // of a malformed one the zero id, which no unit has
+	reason, err := a.Bookings.Explain(ctx, *unit, start)
 	if err != nil {
 		return err
 	}

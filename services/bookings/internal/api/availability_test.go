@@ -240,9 +240,8 @@ func TestAvailabilityIsRefused(t *testing.T) {
 	w.do(ctx, "GET", "/availability?from=2030-05-01&to=2030-07-01", "").is(422, "invalid_request", "to")
 
 	const at = "&starts_at=2030-05-01T10:00:00Z"
-	w.do(ctx, "GET", "/availability/explain?unit_id="+modes.ada.String()+at, "").is(403, "mode_mismatch")
-	for _, bad := range []string{theirs.ada.String(), id0(), "un_x", "x"} {
-		w.do(ctx, "GET", "/availability/explain?unit_id="+bad+at, "").is(404, "unit_not_found")
+	for _, bad := range []string{modes.ada.String(), theirs.ada.String(), id0(), "un_x", "x"} {
+		w.do(ctx, "GET", "/availability/explain?unit_id="+bad+at, "").is(422, "invalid_request", "unit_id")
 	}
 	w.do(ctx, "GET", "/availability/explain?unit_id="+s.ada.String()+"&starts_at=noon", "").is(422, "invalid_request", "starts_at")
 	w.do(ctx, "GET", "/availability/explain?unit_id="+s.ada.String(), "").is(422, "invalid_request", "starts_at")

@@ -55,7 +55,7 @@ var elsewhere = map[string][]int{
 	"createUnit": {403, 429, 503, 504}, "updateUnit": {429, 503, 504},
 	"createPackage": {403, 429, 503, 504}, "updatePackage": {429, 503, 504},
 	"createHolidayRule": {403, 429, 503, 504}, "updateHolidayRule": {429, 503, 504},
-	"listAvailability": {400, 403, 429, 504}, "explainAvailability": {400, 429, 504},
+	"listAvailability": {400, 403, 429, 504}, "explainAvailability": {400, 403, 429, 504},
 }
 
 func TestMain(m *testing.M) {

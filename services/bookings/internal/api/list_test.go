@@ -280,7 +280,7 @@ func TestCatalogue(t *testing.T) {
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	s := w.shop(ctx)
 	for path, n := range map[string]int{
-		"/services": 3, "/services?active=true": 2, "/services?active=false": 1, "/units": 5, "/units?active=true": 3, "/units?active=false": 2,
+		"/services": 3, "/services?active=true": 2, "/services?active=false": 1, "/services?service_id=" + s.tour.String(): 1, "/services?service_id=srv_x": 0, "/units": 5, "/units?active=true": 3, "/units?active=false": 2,
 		"/units?service_id=" + s.tour.String(): 4, "/units?service_id=" + s.rental.String(): 1, "/units?service_id=srv_x": 0, "/packages": 7,
 		"/packages?active=false": 1, "/packages?service_id=" + s.tour.String(): 5, "/packages?service_id=" + s.rental.String() + "&active=true": 2,
 		"/packages?service_id=x": 0, "/units?service_id=" + s.tour.String() + "&active=true": 2,

@@ -177,11 +177,12 @@ func TestOfferBounds(t *testing.T) {
 		{"/services", "description", str(strings.Repeat(emoji, 5000)), ""},
 		{"/services", "description", str(strings.Repeat("d", 5001)), "description"},
 		{"/services", "duration_minutes", `1`, ""},
-		{"/services", "duration_minutes", `525600`, ""},
-		{"/services", "duration_minutes", `525601`, "duration_minutes"},
+		{"/services", "duration_minutes", `2147483647`, ""},
+		{"/services", "duration_minutes", `2147483648`, "duration_minutes"},
 		{"/services", "duration_minutes", `0`, "duration_minutes"},
 		{"/services", "duration_minutes", `null`, ""},
 		{"/services", "slot_step_minutes", `5`, ""},
+		{"/services", "slot_step_minutes", `2147483647`, ""},
 		{"/services", "slot_step_minutes", `4`, "slot_step_minutes"},
 		{"/services", "buffer_before_minutes", `1440`, ""},
 		{"/services", "buffer_before_minutes", `1441`, "buffer_before_minutes"},
@@ -217,12 +218,12 @@ func TestOfferBounds(t *testing.T) {
 		{"/packages", "base_price", `{"amount":1}`, "base_price.currency"},
 		{"/packages", "deposit_type", `"half"`, "deposit_type"},
 		{"/packages", "deposit_value", `-1`, "deposit_value"},
-		{"/packages", "duration_minutes", `525600`, ""},
+		{"/packages", "duration_minutes", `2147483647`, ""},
 		{"/packages", "unit_ids", `["` + id0() + `"]`, "unit_ids.0"},
 		{"/packages", "visible", `false`, ""},
 		{"/holiday-rules", "multiplier_bps", `0`, ""},
-		{"/holiday-rules", "multiplier_bps", `1000000`, ""},
-		{"/holiday-rules", "multiplier_bps", `1000001`, "multiplier_bps"},
+		{"/holiday-rules", "multiplier_bps", `2147483647`, ""},
+		{"/holiday-rules", "multiplier_bps", `2147483648`, "multiplier_bps"},
 		{"/holiday-rules", "multiplier_bps", `-1`, "multiplier_bps"},
 		{"/holiday-rules", "date_from", `"2030-07-02"`, ""},
 		{"/holiday-rules", "date_from", `"2030-07-03"`, "date_to"},
@@ -252,6 +253,20 @@ func TestOfferBounds(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A duration that leads beyond the last date is refused where it is used, and offers nothing.
+func TestTheLongestDuration(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	u := w.offer(ctx, "/units", `{"name":"U"}`)
+	s := w.offer(ctx, "/services", fmt.Sprintf(`{"name":"S","duration_minutes":2147483647,"slot_step_minutes":2147483647,"unit_ids":[%q]}`, u.ID))
+	w.post(ctx, fmt.Sprintf(`{"event_date":"2030-05-01","event_start_time":"10:00","service_id":%q}`, s.ID)).is(422, "invalid_request", "event_end_time")
+	w.post(ctx, fmt.Sprintf(`{"starts_at":"2030-05-01T10:00:00Z","service_id":%q}`, s.ID)).is(422, "invalid_request", "ends_at")
+	w.post(ctx, fmt.Sprintf(`{"event_date":"2030-05-01","event_start_time":"10:00","event_end_time":"11:00","service_id":%q}`, s.ID)).is(201)
+	if d := w.days(ctx, "from=2030-05-01&to=2030-05-01")[0]; d.Status != "closed" || d.statuses(u.ID) != "" {
+		t.Errorf("%+v", d)
 	}
 }
 

@@ -42,7 +42,11 @@ func (a *API) listServices(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, err := store.Services(ctx, req.Reader(ctx, a.DB), store.ServiceFilter{Active: filterBool(q, "active")}, req)
+	id, none := filterID[domain.ServicePrefix](q, "service_id")
+	if none {
+		return sendNone(c)
+	}
+	rows, err := store.Services(ctx, req.Reader(ctx, a.DB), store.ServiceFilter{Active: filterBool(q, "active"), ID: id}, req)
 	if err != nil {
 		return err
 	}

@@ -3,8 +3,8 @@ package app
 import (
 	"context"
 
+	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
-	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/bookings/internal/domain"
 	"holdfast.dev/services/bookings/internal/domain/offer"
@@ -25,7 +25,7 @@ func (a *Bookings) Days(ctx context.Context, q offer.Query) ([]offer.Day, error)
 }
 
 // Explain says why the unit cannot be booked from start on, or offer.Free. A unit that the caller does not
-// have is domain.ErrUnitNotFound, or the 403 of the other mode.
+// have is a 422 on unit_id.
 func (a *Bookings) Explain(ctx context.Context, id domain.UnitID, start offer.Start) (offer.Reason, error) {
 	op, err := a.operator(ctx)
 	if err != nil {
@@ -35,11 +35,8 @@ func (a *Bookings) Explain(ctx context.Context, id domain.UnitID, start offer.St
 	if err != nil {
 		return "", err
 	}
-	if len(catalogue.Units) == 0 {
-		return "", store.Missing(ctx, a.DB, func(ctx context.Context, q pg.Q) error {
-			_, err := store.Unit(ctx, q, id)
-			return err
-		})
+	if id.IsZero() || len(catalogue.Units) == 0 {
+		return "", apperr.Field("unit_id", "No such unit.")
 	}
 	return offer.Explain(catalogue.Units[0], catalogue.Services, start, claims, op), nil
 }

@@ -11,16 +11,18 @@ type Policy struct {
 	ConfirmOnDeposit bool `json:"confirm_on_deposit"`
 }
 
-// longestNotice is more than all dates span, and still fits a time.Duration.
-const longestNotice = 150_000_000 * time.Minute
+// longest is more than all dates span, and still fits a time.Duration.
+const longest = 150_000_000 * time.Minute
+
+// Minutes is so many minutes, cut to what a time.Duration holds.
+func Minutes(n int) time.Duration { return time.Duration(min(n, int(longest/time.Minute))) * time.Minute }
 
 // Earliest is the first instant at which a timed event may start; false: at any.
 func (p Policy) Earliest(now time.Time) (time.Time, bool) {
 	if p.MinNoticeMinutes == nil {
 		return time.Time{}, false
 	}
-	minutes := min(*p.MinNoticeMinutes, int(longestNotice/time.Minute))
-	return now.Add(time.Duration(minutes) * time.Minute), true
+	return now.Add(Minutes(*p.MinNoticeMinutes)), true
 }
 
 // LastDay is the last operator-local day on which an event may start; false: any.

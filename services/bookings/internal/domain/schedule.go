@@ -36,7 +36,10 @@ func (s *Schedule) span(from time.Time, to *time.Time, duration *int, loc *time.
 		if duration == nil {
 			return field("ends_at", "Is required: neither the package nor the service has a duration.")
 		}
-		end := from.Add(time.Duration(*duration) * time.Minute)
+		end, err := after(from, *duration, loc)
+		if err != nil {
+			return field("ends_at", "%s", err)
+		}
 		to = &end
 	} else {
 		last := ClockOf(to.In(loc))
@@ -98,7 +101,11 @@ func (s *Schedule) end(from time.Time, duration *int, loc *time.Location) (time.
 		if duration == nil {
 			return time.Time{}, field("event_end_time", "Is required: neither the package nor the service has a duration.")
 		}
-		return from.Add(time.Duration(*duration) * time.Minute), nil
+		to, err := after(from, *duration, loc)
+		if err != nil {
+			return time.Time{}, field("event_end_time", "%s", err)
+		}
+		return to, nil
 	}
 	day := s.Day
 	if *s.End <= *s.Start {
@@ -112,6 +119,13 @@ func (s *Schedule) end(from time.Time, duration *int, loc *time.Location) (time.
 		return time.Time{}, field("event_end_time", "Must be after event_start_time.")
 	}
 	return to, nil
+}
+
+// after is the end that follows from a duration; it must lie on a date that can be written.
+func after(from time.Time, minutes int, loc *time.Location) (time.Time, error) {
+	to := from.Add(Minutes(minutes))
+	_, err := inRange(DateOf(to.In(loc)))
+	return to, err
 }
 
 // wholeDay fills the instants of a booking without times: the operator-local day of its unit, nothing

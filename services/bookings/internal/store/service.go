@@ -16,7 +16,10 @@ const serviceColumns = `s.id, s.name, s.description, s.duration_minutes, s.slot_
 	array(select us.unit_id from unit_services us where us.service_id = s.id order by us.unit_id) as unit_ids`
 
 // ServiceFilter narrows a list; nil fields do not.
-type ServiceFilter struct{ Active *bool }
+type ServiceFilter struct {
+	Active *bool
+	ID     *domain.ServiceID
+}
 
 // Service reads one service, or domain.ErrServiceNotFound.
 func Service(ctx context.Context, q pg.Q, id domain.ServiceID) (domain.Service, error) {
@@ -29,6 +32,9 @@ func Services(ctx context.Context, q pg.Q, f ServiceFilter, r page.Request) ([]d
 	w := &page.Where{}
 	if f.Active != nil {
 		w.Add(`s.active = ?`, *f.Active)
+	}
+	if f.ID != nil {
+		w.Add(`s.id = ?`, *f.ID)
 	}
 	tail, args := w.Page(r, "s")
 	return many(ctx, q, pgx.RowToStructByName[domain.Service], `select `+serviceColumns+` from services s `+tail, args...)

@@ -31,32 +31,22 @@ type grid struct {
 	before, after time.Duration // the buffers
 }
 
-// never is longer than any opening; it also keeps minutes within a time.Duration.
-const never = 72 * time.Hour
-
-func minutes(n int) time.Duration {
-	if n > int(never/time.Minute) {
-		return never
-	}
-	return time.Duration(n) * time.Minute
-}
-
 // gridOf takes the duration from the package, else from the service; nil: there is none. The default step is
 // the duration with both buffers, so that every slot of an empty day can be had.
 func gridOf(s *domain.Service, p *domain.Package) grid {
 	var g grid
 	if s != nil {
-		g.before, g.after = minutes(s.BufferBeforeMinutes), minutes(s.BufferAfterMinutes)
+		g.before, g.after = domain.Minutes(s.BufferBeforeMinutes), domain.Minutes(s.BufferAfterMinutes)
 	}
 	switch {
 	case p != nil && p.DurationMinutes != nil:
-		g.duration = minutes(*p.DurationMinutes)
+		g.duration = domain.Minutes(*p.DurationMinutes)
 	case s != nil && s.DurationMinutes != nil:
-		g.duration = minutes(*s.DurationMinutes)
+		g.duration = domain.Minutes(*s.DurationMinutes)
 	}
 	g.step = g.duration + g.before + g.after
 	if s != nil && s.SlotStepMinutes != nil {
-		g.step = minutes(*s.SlotStepMinutes)
+		g.step = domain.Minutes(*s.SlotStepMinutes)
 	}
 	g.step = max(g.step, time.Minute)
 	return g
