@@ -41,19 +41,19 @@ type slot struct {
 }
 
 func (w *world) days(ctx context.Context, query string) []day {
-	w.t.Helper()
+	w.T.Helper()
 	return decode[struct{ Data []day }](w.do(ctx, "GET", "/availability?"+query, "").is(200)).Data
 }
 
 // reason explains a slot; "" is that it can be booked.
 func (w *world) reason(ctx context.Context, unit, at string) string {
-	w.t.Helper()
+	w.T.Helper()
 	got := decode[struct {
 		Available bool
 		Reason    *string
 	}](w.do(ctx, "GET", "/availability/explain?unit_id="+unit+"&starts_at="+url.QueryEscape(at), "").is(200))
 	if got.Available != (got.Reason == nil) {
-		w.t.Errorf("available %v, and the reason is %v", got.Available, got.Reason)
+		w.T.Errorf("available %v, and the reason is %v", got.Available, got.Reason)
 	}
 	if got.Reason == nil {
 		return ""
@@ -185,7 +185,7 @@ func TestALongBookingIsSeen(t *testing.T) {
 func (w *world) offset(ctx context.Context) string {
 	loc, err := time.LoadLocation(caller.Must(ctx).Timezone)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return time.Date(2030, 5, 1, 12, 0, 0, 0, loc).Format("Z07:00")
 }

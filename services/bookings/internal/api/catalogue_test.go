@@ -88,7 +88,7 @@ type shop struct {
 func id[P ids.Prefix]() ids.ID[P] { return ids.New[P]() }
 
 func (w *world) shop(ctx context.Context) shop {
-	w.t.Helper()
+	w.T.Helper()
 	s := shop{
 		tour: id[domain.ServicePrefix](), rental: id[domain.ServicePrefix](), idle: id[domain.ServicePrefix](),
 		ada: id[domain.UnitPrefix](), bee: id[domain.UnitPrefix](), cat: id[domain.UnitPrefix](),
@@ -129,10 +129,10 @@ func (w *world) shop(ctx context.Context) shop {
 }
 
 func (w *world) insert(ctx context.Context, c store.Catalogue) {
-	w.t.Helper()
-	err := w.db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.InsertCatalogue(ctx, tx, c) })
+	w.T.Helper()
+	err := w.DB.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.InsertCatalogue(ctx, tx, c) })
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 }
 

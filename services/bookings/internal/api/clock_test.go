@@ -25,16 +25,16 @@ type testClock struct {
 
 // freeze sets the test clock and returns ctx as the gateway signs the tenant's next request.
 func (w *world) freeze(ctx context.Context, at time.Time) context.Context {
-	w.t.Helper()
+	w.T.Helper()
 	got := decode[testClock](w.setClock(ctx, at.Format(time.RFC3339Nano)).is(200))
 	if got.Object != "test_clock" || !got.Now.Equal(at) || !got.Frozen {
-		w.t.Fatalf("frozen at %s: %+v", at, got)
+		w.T.Fatalf("frozen at %s: %+v", at, got)
 	}
 	return w.ticking(ctx)
 }
 
 func (w *world) setClock(ctx context.Context, now string, headers ...header) answer {
-	w.t.Helper()
+	w.T.Helper()
 	return w.do(ctx, "POST", "/test-clock", `{"now":`+str(now)+`}`, headers...)
 }
 
@@ -45,7 +45,7 @@ func (w *world) ticking(ctx context.Context) context.Context {
 }
 
 func (w *world) shown(ctx context.Context) testClock {
-	w.t.Helper()
+	w.T.Helper()
 	return decode[testClock](w.do(ctx, "GET", "/test-clock", "").is(200))
 }
 
@@ -106,7 +106,7 @@ func TestClockInLiveMode(t *testing.T) {
 	w.post(live, `{"event_date":"2030-05-01"}`, "Idempotency-Key: k").is(201)
 	w.setClock(live, "2030-05-01", "Idempotency-Key: k").is(422, "idempotency_mismatch")
 	w.do(live, "POST", "/test-clock", `{"now":1}`, "Idempotency-Key: k").is(422, "idempotency_mismatch")
-	if c := w.tenants.Clock(tenant); c.Version != 1 || w.count(`select count(*) from test_clocks`) != 0 {
+	if c := w.tenants.Clock(tenant); c.Version != 1 || w.Count(`select count(*) from test_clocks`) != 0 {
 		t.Errorf("a refused request has moved the clock: %+v", c)
 	}
 	w.freeze(test, time.Date(2030, 5, 1, 0, 0, 0, 0, time.UTC))
@@ -133,14 +133,14 @@ func TestClockExpiresWhatIsDue(t *testing.T) {
 	foreign := w.book(other, `"event_date":"2030-05-01","hold_minutes":60`)
 	alive := w.book(live, `"event_date":"2030-05-01","hold_minutes":60`)
 	ctx = w.freeze(ctx, time.Now().Add(61*time.Minute).Truncate(time.Microsecond).UTC())
-	if n := w.count(`select count(*) from bookings where status = 'expired' and version = 2`); n != due+1 {
+	if n := w.Count(`select count(*) from bookings where status = 'expired' and version = 2`); n != due+1 {
 		t.Errorf("%d are expired, want %d", n, due+1)
 	}
-	if n := strings.Count(w.types(), "updated"); n != due+1 {
+	if n := strings.Count(w.Types(), "updated"); n != due+1 {
 		t.Errorf("%d events", n)
 	}
 	for _, b := range []booking{later, ever, foreign, alive} {
-		if w.count(`select count(*) from bookings where status = 'pending' and number = $1 and created_at = $2`, b.Number, b.CreatedAt) != 1 {
+		if w.Count(`select count(*) from bookings where status = 'pending' and number = $1 and created_at = $2`, b.Number, b.CreatedAt) != 1 {
 			t.Errorf("%s was not due", b.ID)
 		}
 	}
@@ -233,12 +233,12 @@ func TestClockAfterACrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx = w.ticking(ctx)
-	if w.run(); w.types() != "created" || w.get(ctx, b.ID).Status != "expired" {
-		t.Errorf("readers know, the worker does not yet: %s", w.types())
+	if w.run(); w.Types() != "created" || w.get(ctx, b.ID).Status != "expired" {
+		t.Errorf("readers know, the worker does not yet: %s", w.Types())
 	}
 	w.setClock(ctx, "2030-05-01T00:00:00Z", "Idempotency-Key: k").is(200)
-	if w.types() != "created updated" {
-		t.Errorf("events %s", w.types())
+	if w.Types() != "created updated" {
+		t.Errorf("events %s", w.Types())
 	}
 }
 
@@ -248,13 +248,13 @@ func TestClockWaitsForWhatIsLocked(t *testing.T) {
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	s := w.shop(ctx)
 	w.book(ctx, `"event_date":"2030-05-01","unit_id":"%s","hold_minutes":60`, s.ada)
-	impatient, err := pg.Open(t.Context(), w.db.AppURL, pg.Options{LockTimeout: 100 * time.Millisecond})
+	impatient, err := pg.Open(t.Context(), w.DB.AppURL, pg.Options{LockTimeout: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(impatient.Close)
 	w.engine = w.serve(impatient)
-	tx, err := w.owner().Begin(t.Context())
+	tx, err := w.Owner().Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,8 +266,8 @@ func TestClockWaitsForWhatIsLocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.setClock(w.ticking(ctx), "2030-04-01", "Idempotency-Key: k").is(200)
-	if w.types() != "created updated" {
-		t.Errorf("events %s", w.types())
+	if w.Types() != "created updated" {
+		t.Errorf("events %s", w.Types())
 	}
 }
 
@@ -284,11 +284,11 @@ func TestClockLearnedFromABooking(t *testing.T) {
 	ctx = w.ticking(ctx)
 	w.book(ctx, `"event_date":"2031-05-01","hold_minutes":60`)
 	w.run()
-	if err := w.db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.PutClock(ctx, tx, old) }); err != nil {
+	if err := w.DB.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.PutClock(ctx, tx, old) }); err != nil {
 		t.Fatal(err)
 	}
 	w.run()
-	if w.types() != "created" {
-		t.Errorf("a clock of the past has expired it: %s", w.types())
+	if w.Types() != "created" {
+		t.Errorf("a clock of the past has expired it: %s", w.Types())
 	}
 }

@@ -36,13 +36,13 @@ func TestCreateWithPackage(t *testing.T) {
 	if got := w.do(ctx, "GET", "/bookings/"+b.ID, "").is(200); string(got.Body) != string(a.Body) || got.Header.Get("ETag") != `"1"` {
 		t.Errorf("GET differs:\n%s\n%s", got.Body, a.Body)
 	}
-	e := w.events()
+	e := w.Events()
 	if len(e) != 1 || e[0].GetType() != "booking.created" || string(e[0].GetObject()) != string(a.Body) || string(e[0].GetPreviousAttributes()) != "{}" ||
 		e[0].GetObjectId() != b.ID || e[0].GetResourceVersion() != 1 {
 		t.Errorf("events: %v", e)
 	}
 	w.post(ctx, `{"event_date":"2030-07-04","event_start_time":"11:00","package_id":"`+s.flat.String()+`","unit_id":"`+s.ada.String()+`"}`).is(409, "slot_unavailable")
-	if got := w.types(); got != "created" {
+	if got := w.Types(); got != "created" {
 		t.Errorf("events after the clash: %s", got)
 	}
 	if n := w.customers.Calls(); n != 1 {

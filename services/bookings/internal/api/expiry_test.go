@@ -15,9 +15,9 @@ import (
 
 // run lets the worker run once.
 func (w *world) run() {
-	w.t.Helper()
-	if err := w.expiry.Run(w.t.Context()); err != nil {
-		w.t.Fatal(err)
+	w.T.Helper()
+	if err := w.expiry.Run(w.T.Context()); err != nil {
+		w.T.Fatal(err)
 	}
 }
 
@@ -32,19 +32,19 @@ func TestWorkerExpires(t *testing.T) {
 	w.book(ctx, `"event_date":"2030-05-01"`)
 	kept := w.book(ctx, `"event_date":"2030-05-01","hold_minutes":10`)
 	w.patch(ctx, kept.ID, `{"status":"confirmed"}`).is(200)
-	before := w.types()
+	before := w.Types()
 	w.clock.moveTo(b.HoldExpiresAt.Add(-time.Second))
-	if w.run(); w.types() != before {
-		t.Errorf("too early: %s", w.types())
+	if w.run(); w.Types() != before {
+		t.Errorf("too early: %s", w.Types())
 	}
 	w.clock.moveTo(kept.CreatedAt.Add(11 * time.Minute))
 	for range 2 {
 		w.run()
 	}
-	if got := w.types(); got != before+" updated updated" {
+	if got := w.Types(); got != before+" updated updated" {
 		t.Errorf("events %s", got)
 	}
-	e := w.events()[len(strings.Fields(before))]
+	e := w.Events()[len(strings.Fields(before))]
 	if e.GetObjectId() != b.ID || e.GetResourceVersion() != 2 || string(e.GetPreviousAttributes()) != `{"status":"pending"}` || e.GetRequestId() != "" {
 		t.Errorf("event %v", e)
 	}
@@ -72,7 +72,7 @@ func TestWorkersSideBySide(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			own := &app.Expiry{Bookings: w.expiry.Bookings, Worker: w.db.Worker, Log: w.expiry.Log}
+			own := &app.Expiry{Bookings: w.expiry.Bookings, Worker: w.DB.Worker, Log: w.expiry.Log}
 			if err := own.Run(t.Context()); err != nil {
 				t.Error(err)
 			}
@@ -80,10 +80,10 @@ func TestWorkersSideBySide(t *testing.T) {
 	}
 	all.Wait()
 	w.run() // what one skipped because another had it is done, or is done now
-	if n := w.count(`select count(*) from bookings where status = 'expired' and version = 2`); n != 3*each {
+	if n := w.Count(`select count(*) from bookings where status = 'expired' and version = 2`); n != 3*each {
 		t.Errorf("%d expired, want %d", n, 3*each)
 	}
-	if n := strings.Count(w.types(), "updated"); n != 3*each || w.count(`select count(*) from unit_claims`) != 0 {
+	if n := strings.Count(w.Types(), "updated"); n != 3*each || w.Count(`select count(*) from unit_claims`) != 0 {
 		t.Errorf("%d events", n)
 	}
 }
@@ -100,7 +100,7 @@ func TestConfirmAgainstExpiry(t *testing.T) {
 		b := w.book(ctx, `"event_date":"2030-05-%02d","unit_id":"%s","hold_minutes":1`, round+1, s.ada)
 		got := atOnce(3, func(i int) answer {
 			if i > 0 {
-				expiry := &app.Expiry{Bookings: &ahead, Worker: w.db.Worker, Log: w.expiry.Log}
+				expiry := &app.Expiry{Bookings: &ahead, Worker: w.DB.Worker, Log: w.expiry.Log}
 				if err := expiry.Run(t.Context()); err != nil {
 					t.Error(err)
 				}
@@ -110,12 +110,12 @@ func TestConfirmAgainstExpiry(t *testing.T) {
 		})
 		status := w.get(ctx, b.ID).Status
 		won[status]++
-		claims := w.count(`select count(*) from unit_claims where starts_at = $1`, *b.StartsAt)
+		claims := w.Count(`select count(*) from unit_claims where starts_at = $1`, *b.StartsAt)
 		if (status == "confirmed") != (got[200] == 1) || (status == "expired") != (got[422] == 1) || (status == "confirmed") != (claims == 1) {
 			t.Errorf("%s with %d claims after %v", status, claims, got)
 		}
 	}
-	if n := strings.Count(w.types(), "updated"); n != 20 {
+	if n := strings.Count(w.Types(), "updated"); n != 20 {
 		t.Errorf("%d events of 20 bookings, won %v", n, won)
 	}
 }
@@ -126,14 +126,14 @@ func TestWorkerGoesRoundWhatFails(t *testing.T) {
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Live)
 	bad := w.book(ctx, `"event_date":"2030-05-01","hold_minutes":1`)
 	w.book(ctx, `"event_date":"2030-05-01","hold_minutes":2`)
-	w.exec(`update bookings set timezone = 'Mars/Olympus' where number = $1`, bad.Number)
+	w.Exec(`update bookings set timezone = 'Mars/Olympus' where number = $1`, bad.Number)
 	w.clock.move(3 * time.Minute)
 	w.run()
-	if got := w.types(); got != "created created updated" {
+	if got := w.Types(); got != "created created updated" {
 		t.Errorf("events %s", got)
 	}
-	w.exec(`update bookings set timezone = 'UTC' where number = $1`, bad.Number)
-	if w.run(); w.types() != "created created updated updated" {
-		t.Errorf("events %s", w.types())
+	w.Exec(`update bookings set timezone = 'UTC' where number = $1`, bad.Number)
+	if w.run(); w.Types() != "created created updated updated" {
+		t.Errorf("events %s", w.Types())
 	}
 }

@@ -98,8 +98,8 @@ func TestReplay(t *testing.T) {
 	b := first.booking()
 	w.patch(ctx, b.ID, `{"notes":"x"}`).is(200)
 	// Whatever has happened since, the first success stands.
-	w.exec(`update customers set erased = true`)
-	w.exec(`update units set status = 'retired'`)
+	w.Exec(`update customers set erased = true`)
+	w.Exec(`update units set status = 'retired'`)
 	w.tenants.Fail(apperr.ErrUnavailable)
 	w.customers.Fail(apperr.ErrUnavailable)
 	again := w.post(ctx, body, key).is(201)
@@ -171,7 +171,7 @@ func TestDoor(t *testing.T) {
 	// A caller whose zone nobody knows is a fault of the platform, as is a table that is gone.
 	w.post(zoned(ctx, "Mars/Olympus"), `{"event_date":"2030-05-01"}`).is(500, "internal_error")
 	w.setClock(zoned(ctx, "Mars/Olympus"), "2030-05-01").is(500, "internal_error")
-	w.exec(`drop table bookings, services, packages, units, holiday_rules, test_clocks cascade`)
+	w.Exec(`drop table bookings, services, packages, units, holiday_rules, test_clocks cascade`)
 	for path, body := range offers(s) {
 		w.do(ctx, "POST", path, body).is(500, "internal_error")
 	}
@@ -194,13 +194,13 @@ func TestKeyInUse(t *testing.T) {
 	s := w.shop(ctx)
 	rule := w.offer(ctx, "/holiday-rules", offers(s)["/holiday-rules"]).ID
 	b := w.book(ctx, `"event_date":"2030-05-01"`)
-	impatient, err := pg.Open(t.Context(), w.db.AppURL, pg.Options{LockTimeout: 100 * time.Millisecond})
+	impatient, err := pg.Open(t.Context(), w.DB.AppURL, pg.Options{LockTimeout: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(impatient.Close)
 	w.engine = w.serve(impatient)
-	tx, err := w.owner().Begin(t.Context())
+	tx, err := w.Owner().Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

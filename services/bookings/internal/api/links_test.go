@@ -30,7 +30,7 @@ func TestIdsInABody(t *testing.T) {
 			w.patch(ctx, b.ID, fmt.Sprintf(`{%q:%q}`, field, value)).is(422, "invalid_request", field)
 		}
 	}
-	if got := w.types(); got != "created" {
+	if got := w.Types(); got != "created" {
 		t.Errorf("events: %s", got)
 	}
 }
@@ -92,9 +92,9 @@ func TestRetiredLater(t *testing.T) {
 	s := w.shop(ctx)
 	fields := fmt.Sprintf(`"package_id":"%s","unit_id":"%s","service_id":"%s"`, s.flat, s.ada, s.tour)
 	b := w.book(ctx, `"event_date":"2030-05-01","event_start_time":"10:00",%s`, fields)
-	w.exec(`update units set status = 'retired'`)
-	w.exec(`update packages set active = false`)
-	w.exec(`update services set active = false`)
+	w.Exec(`update units set status = 'retired'`)
+	w.Exec(`update packages set active = false`)
+	w.Exec(`update services set active = false`)
 	w.patch(ctx, b.ID, `{`+fields+`,"guest_count":3,"notes":"x"}`).is(200)
 	w.patch(ctx, b.ID, `{"event_start_time":"11:00"}`).is(200)
 	w.patch(ctx, b.ID, fmt.Sprintf(`{"unit_id":"%s"}`, s.bee)).is(422, "invalid_request", "unit_id")
@@ -107,7 +107,7 @@ func TestErasedCustomer(t *testing.T) {
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	c := w.customer(ctx)
 	b := w.book(ctx, `"event_date":"2030-05-01","customer_id":"%s"`, c)
-	w.exec(`update customers set erased = true, name = ''`)
+	w.Exec(`update customers set erased = true, name = ''`)
 	w.post(ctx, `{"event_date":"2030-05-01","customer_id":"`+c+`"}`).is(422, "invalid_request", "customer_id")
 	w.patch(ctx, b.ID, `{"customer_id":"`+c+`","notes":"x"}`).is(200)
 	if got := w.get(ctx, b.ID); *got.CustomerID != c {

@@ -23,19 +23,19 @@ type list struct {
 }
 
 func (w *world) list(ctx context.Context, path string) list {
-	w.t.Helper()
+	w.T.Helper()
 	return decode[list](w.do(ctx, "GET", path, "").is(200))
 }
 
 // fill inserts n bookings of ctx's caller, all made at the same instant.
 func (w *world) fill(ctx context.Context, n int, status string) {
-	w.t.Helper()
+	w.T.Helper()
 	c := caller.Must(ctx)
 	made := make([]domain.BookingID, n)
 	for i := range made {
 		made[i] = domain.NewBookingID()
 	}
-	w.exec(`insert into bookings (tenant_id, livemode, id, number, status, event_day, timezone, currency, total, deposit, paid, refunded,
+	w.Exec(`insert into bookings (tenant_id, livemode, id, number, status, event_day, timezone, currency, total, deposit, paid, refunded,
 			payment_status, hold_expires_at, created_at, updated_at)
 		select $1, $2, id, id::text, $4, '2030-05-01', 'UTC', 'USD', 0, 0, 0, 0, 'unpaid',
 			case when $4 = 'pending' and get_byte(uuid_send(id), 15) % 2 = 0 then timestamptz '2020-01-01' end,
@@ -45,7 +45,7 @@ func (w *world) fill(ctx context.Context, n int, status string) {
 
 // synced waits until a list has n rows: what still runs in this database holds sort=updated_at back.
 func (w *world) synced(ctx context.Context, path string, n int) []booking {
-	w.t.Helper()
+	w.T.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		if got := w.list(ctx, path).Data; len(got) >= n || time.Now().After(deadline) {
 			return got
@@ -55,7 +55,7 @@ func (w *world) synced(ctx context.Context, path string, n int) []booking {
 
 // pages walks a list to its end; between is called after each page.
 func (w *world) pages(ctx context.Context, query string, between func(page int, last list)) []string {
-	w.t.Helper()
+	w.T.Helper()
 	var out []string
 	for n, next := 0, ""; ; n++ {
 		page := w.list(ctx, "/bookings?"+query+next)
@@ -63,7 +63,7 @@ func (w *world) pages(ctx context.Context, query string, between func(page int, 
 			out = append(out, b.ID)
 		}
 		if page.HasMore != (page.NextCursor != nil) {
-			w.t.Fatalf("has_more %v with cursor %v", page.HasMore, page.NextCursor)
+			w.T.Fatalf("has_more %v with cursor %v", page.HasMore, page.NextCursor)
 		}
 		if !page.HasMore {
 			return out
@@ -109,7 +109,7 @@ func TestBookingFilters(t *testing.T) {
 	b := w.book(ctx, `"event_date":"2030-05-02","customer_id":"%s","service_id":"%s","unit_id":"%s","event_type":"wedding","metadata":{"order":"18","k":"v"}`, bob, s.rental, s.cat)
 	c := w.book(ctx, `"event_date":"2030-05-03T03:00:00Z","customer_id":"%s","status":"confirmed","metadata":["order","17"]`, ann)
 	w.do(ctx, "POST", "/bookings/"+b.ID+"/cancel", "").is(200)
-	w.exec(`update bookings set payment_status = 'paid' where id = $1`, uuidOf(t, c.ID))
+	w.Exec(`update bookings set payment_status = 'paid' where id = $1`, uuidOf(t, c.ID))
 	cases := map[string][]booking{
 		"":                                 {a, b, c},
 		"status=pending":                   {a},
@@ -213,7 +213,7 @@ func TestSyncMissesNothing(t *testing.T) {
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	first := w.book(ctx, `"event_date":"2030-05-01"`)
 	w.synced(ctx, "/bookings?sort=updated_at", 1)
-	running, err := w.owner().Begin(t.Context())
+	running, err := w.Owner().Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

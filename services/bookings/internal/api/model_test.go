@@ -156,8 +156,8 @@ func (w *world) carry(ctx context.Context, unit string, in input) output {
 	switch in.verb {
 	case "advance":
 		w.clock.move(2 * time.Minute)
-		if err := w.expiry.Run(w.t.Context()); err != nil {
-			w.t.Error(err)
+		if err := w.expiry.Run(w.T.Context()); err != nil {
+			w.T.Error(err)
 		}
 		return output{}
 	case "create":
@@ -176,7 +176,7 @@ func (w *world) carry(ctx context.Context, unit string, in input) output {
 		a = w.patch(ctx, in.id, `{`+in.when.json()+`}`)
 	}
 	if !slices.Contains([]int{200, 409, 422}, a.Status) {
-		w.t.Errorf("%+v: %d %s", in, a.Status, a.Body)
+		w.T.Errorf("%+v: %d %s", in, a.Status, a.Body)
 	}
 	return output{status: a.Status}
 }

@@ -33,12 +33,12 @@ type offered struct {
 
 // offer creates one.
 func (w *world) offer(ctx context.Context, path, body string) offered {
-	w.t.Helper()
+	w.T.Helper()
 	return decode[offered](w.do(ctx, "POST", path, body).is(201))
 }
 
 func (w *world) offered(ctx context.Context, path string) offered {
-	w.t.Helper()
+	w.T.Helper()
 	return decode[offered](w.do(ctx, "GET", path, "").is(200))
 }
 

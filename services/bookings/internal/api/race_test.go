@@ -36,10 +36,10 @@ func TestFiftyForOneSlot(t *testing.T) {
 		return w.post(ctx, fmt.Sprintf(`{"event_date":"2030-05-01","event_start_time":"10:%02d","package_id":"%s","unit_id":"%s"}`, i, s.flat, s.ada),
 			header(fmt.Sprintf("Idempotency-Key: %d", i)))
 	})
-	if got[201] != 1 || got[409] != 49 || w.types() != "created" {
-		t.Errorf("answers %v, events %q", got, w.types())
+	if got[201] != 1 || got[409] != 49 || w.Types() != "created" {
+		t.Errorf("answers %v, events %q", got, w.Types())
 	}
-	if n := w.count(`select count(*) from bookings`) + w.count(`select count(*) from unit_claims`) + w.count(`select count(*) from idempotency_keys`); n != 3 {
+	if n := w.Count(`select count(*) from bookings`) + w.Count(`select count(*) from unit_claims`) + w.Count(`select count(*) from idempotency_keys`); n != 3 {
 		t.Errorf("a refused create left rows: %d", n)
 	}
 }
@@ -64,7 +64,7 @@ func TestFiftyForALapsedHold(t *testing.T) {
 	if got[201] != 1 || got[409] != 29 || got[200] != 10 || got[422] != 10 {
 		t.Errorf("answers %v", got)
 	}
-	if got := w.types(); strings.Count(got, "created") != 2 || strings.Count(got, "updated") != 11 {
+	if got := w.Types(); strings.Count(got, "created") != 2 || strings.Count(got, "updated") != 11 {
 		t.Errorf("events %s", got)
 	}
 }
@@ -77,13 +77,13 @@ func TestClaimsWaitForUnits(t *testing.T) {
 	s := w.shop(ctx)
 	b := w.book(ctx, `"event_date":"2030-05-01","unit_id":"%s"`, s.ada)
 	c := w.book(ctx, `"event_date":"2030-05-01","unit_id":"%s"`, s.bee)
-	impatient, err := pg.Open(t.Context(), w.db.AppURL, pg.Options{LockTimeout: 100 * time.Millisecond})
+	impatient, err := pg.Open(t.Context(), w.DB.AppURL, pg.Options{LockTimeout: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(impatient.Close)
 	w.engine = w.serve(impatient)
-	tx, err := w.owner().Begin(t.Context())
+	tx, err := w.Owner().Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,13 +111,13 @@ func TestMovedMeanwhile(t *testing.T) {
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	s := w.shop(ctx)
 	b := w.book(ctx, `"event_date":"2030-05-01","unit_id":"%s"`, s.ada)
-	impatient, err := pg.Open(t.Context(), w.db.AppURL, pg.Options{LockTimeout: time.Second})
+	impatient, err := pg.Open(t.Context(), w.DB.AppURL, pg.Options{LockTimeout: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(impatient.Close)
 	w.engine = w.serve(impatient)
-	move, keep := w.owner(), w.owner()
+	move, keep := w.Owner(), w.Owner()
 	mover, err1 := move.Begin(t.Context())
 	keeper, err2 := keep.Begin(t.Context())
 	_, err3 := mover.Exec(t.Context(), `update bookings set unit_id = $1`, s.bee)
@@ -127,7 +127,7 @@ func TestMovedMeanwhile(t *testing.T) {
 	}
 	done := make(chan answer)
 	go func() { done <- w.do(ctx, "POST", "/bookings/"+b.ID+"/cancel", "") }()
-	for w.count(`select count(*) from pg_locks where not granted and pid in (select pid from pg_stat_activity where datname = current_database())`) == 0 {
+	for w.Count(`select count(*) from pg_locks where not granted and pid in (select pid from pg_stat_activity where datname = current_database())`) == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	if err := mover.Commit(t.Context()); err != nil {
@@ -146,8 +146,8 @@ func TestConfirmAgainstConfirm(t *testing.T) {
 	s := w.shop(ctx)
 	b := w.book(ctx, `"event_date":"2030-05-01","unit_id":"%s"`, s.ada)
 	got := atOnce(20, func(int) answer { return w.patch(ctx, b.ID, `{"status":"confirmed"}`) })
-	if got[200] != 20 || w.types() != "created updated" || w.get(ctx, b.ID).Version != 2 {
-		t.Errorf("answers %v, events %q", got, w.types())
+	if got[200] != 20 || w.Types() != "created updated" || w.get(ctx, b.ID).Version != 2 {
+		t.Errorf("answers %v, events %q", got, w.Types())
 	}
 }
 
@@ -167,7 +167,7 @@ func TestCancelAgainstCreate(t *testing.T) {
 		if got[200] != 2 || got[201] > 1 || got[201]+got[409] != 10 {
 			t.Errorf("answers %v", got)
 		}
-		if n := w.count(`select count(*) from unit_claims where starts_at = $1`, *b.StartsAt); n != got[201] {
+		if n := w.Count(`select count(*) from unit_claims where starts_at = $1`, *b.StartsAt); n != got[201] {
 			t.Errorf("%d claims after %v", n, got)
 		}
 	}
@@ -201,7 +201,7 @@ func TestCrosswiseMoves(t *testing.T) {
 	if got[409] != 20 {
 		t.Errorf("answers %v", got)
 	}
-	if n := w.count(`select count(*) from unit_claims c join bookings b on b.id = c.booking_id and b.unit_id = c.unit_id`); n != 8 {
+	if n := w.Count(`select count(*) from unit_claims c join bookings b on b.id = c.booking_id and b.unit_id = c.unit_id`); n != 8 {
 		t.Errorf("%d claims stand where their bookings do", n)
 	}
 }
@@ -226,20 +226,20 @@ func TestSameKeyAtOnce(t *testing.T) {
 			fresh++
 		}
 	}
-	if n := w.count(`select count(*) from bookings`); n != 1 || fresh != 1 || w.types() != "created" {
-		t.Errorf("%d rows, %d fresh answers, events %q", n, fresh, w.types())
+	if n := w.Count(`select count(*) from bookings`); n != 1 || fresh != 1 || w.Types() != "created" {
+		t.Errorf("%d rows, %d fresh answers, events %q", n, fresh, w.Types())
 	}
 }
 
 func TestNumbersAreUnique(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
-	second := &world{t: t, db: w.db, clock: w.clock, customers: w.customers, tenants: w.tenants}
-	second.engine = second.serve(w.db.App)
+	second := &world{World: w.World, clock: w.clock, customers: w.customers, tenants: w.tenants}
+	second.engine = second.serve(w.DB.App)
 	got := atOnce(60, func(i int) answer {
 		return []*world{w, second}[i%2].post(ctx, `{"event_date":"2030-05-01"}`)
 	})
-	if got[201] != 60 || w.count(`select count(distinct number) from bookings`) != 60 {
+	if got[201] != 60 || w.Count(`select count(distinct number) from bookings`) != 60 {
 		t.Errorf("answers %v", got)
 	}
 	if b := w.book(pgtest.Ctx(t, caller.Test), `"event_date":"2030-05-01"`); b.Number != "B-000001" {

@@ -21,7 +21,7 @@ func TestReprice(t *testing.T) {
 		return w.do(ctx, "POST", "/bookings/"+id+"/reprice", "", headers...)
 	}
 	b := w.book(ctx, `"event_date":"2030-05-01","event_start_time":"10:00","package_id":"%s","unit_id":"%s"`, s.flat, s.ada)
-	if got := reprice(b.ID).is(200).booking(); got.Version != 1 || w.types() != "created" {
+	if got := reprice(b.ID).is(200).booking(); got.Version != 1 || w.Types() != "created" {
 		t.Errorf("nothing has changed: %+v", got)
 	}
 	w.patch(ctx, b.ID, `{"event_date":"2030-07-04"}`).is(200) // keeps its price
@@ -34,27 +34,27 @@ func TestReprice(t *testing.T) {
 	if again := reprice(b.ID, `If-Match: "2"`, "Idempotency-Key: k").is(200); string(again.Body) != string(a.Body) {
 		t.Errorf("replayed %s", again.Body)
 	}
-	e := w.events()[2]
+	e := w.Events()[2]
 	if e.GetType() != "booking.updated" || string(e.GetObject()) != string(a.Body) ||
 		!strings.Contains(string(e.GetPreviousAttributes()), `"total_amount":{"amount":19999,"currency":"USD"}`) ||
 		!strings.Contains(string(e.GetPreviousAttributes()), `"package_snapshot":`) {
 		t.Errorf("event %s %s", e.GetType(), e.GetPreviousAttributes())
 	}
 	// The package's present terms, an inactive one's too; less than what is paid is allowed.
-	w.exec(`update packages set base_price = 1000, deposit_type = 'percentage', deposit_value = 5000, name = 'New', active = false where id = $1`, s.flat)
-	w.exec(`update bookings set paid = 5000`)
+	w.Exec(`update packages set base_price = 1000, deposit_type = 'percentage', deposit_value = 5000, name = 'New', active = false where id = $1`, s.flat)
+	w.Exec(`update bookings set paid = 5000`)
 	got = reprice(b.ID).is(200).booking()
 	if got.TotalAmount.Amount != 1150 || got.DepositAmount.Amount != 575 || got.PaymentStatus != "overpaid" || got.AmountDue.Amount != 0 || got.PackageSnapshot.Name != "New" {
 		t.Errorf("got %+v", got)
 	}
-	w.exec(`update packages set base_price = 99999999999 where id = $1`, s.flat)
+	w.Exec(`update packages set base_price = 99999999999 where id = $1`, s.flat)
 	reprice(b.ID).is(422, "invalid_request", "package_id")
-	w.exec(`update packages set currency = 'JPY', base_price = 1 where id = $1`, s.flat)
+	w.Exec(`update packages set currency = 'JPY', base_price = 1 where id = $1`, s.flat)
 	reprice(b.ID).is(422, "invalid_request", "package_id") // paid in another currency
 
 	plain := w.book(ctx, `"event_date":"2030-07-04"`)
-	events := w.types()
-	if got := reprice(plain.ID).is(200).booking(); got.Version != 1 || got.TotalAmount.Amount != 0 || w.types() != events {
+	events := w.Types()
+	if got := reprice(plain.ID).is(200).booking(); got.Version != 1 || got.TotalAmount.Amount != 0 || w.Types() != events {
 		t.Errorf("without a package: %+v", got)
 	}
 	w.do(ctx, "POST", "/bookings/"+plain.ID+"/cancel", "").is(200)
@@ -92,7 +92,7 @@ func TestCancellationKeepsThePolicy(t *testing.T) {
 	if p := other.Cancellation.Policy; p == nil || !p.AutoConfirm || *p.MaxAdvanceDays != 9 || p.HoldTTLMinutes != nil || p.ConfirmOnDeposit || other.Cancellation.Reason != nil {
 		t.Errorf("kept %+v", other.Cancellation)
 	}
-	w.exec(`update bookings set cancel_policy = null`)
+	w.Exec(`update bookings set cancel_policy = null`)
 	if got := w.get(ctx, b.ID); got.Cancellation == nil || got.Cancellation.Policy != nil {
 		t.Errorf("a cancellation of before: %+v", got.Cancellation)
 	}

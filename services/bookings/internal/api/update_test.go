@@ -19,7 +19,7 @@ func TestPatch(t *testing.T) {
 	if got := a.booking(); got.Version != 2 || *got.Notes != "n" || string(got.Metadata) != `["a","b"]` || a.Header.Get("ETag") != `"2"` || a.Header.Get("Location") != "" {
 		t.Errorf("got %s", a.Body)
 	}
-	e := w.events()[1]
+	e := w.Events()[1]
 	if e.GetType() != "booking.updated" || string(e.GetPreviousAttributes()) != `{"event_type":null,"metadata":{},"notes":null}` ||
 		string(e.GetObject()) != string(a.Body) || e.GetResourceVersion() != 2 {
 		t.Errorf("event %s %s", e.GetType(), e.GetPreviousAttributes())
@@ -53,14 +53,14 @@ func TestPatch(t *testing.T) {
 		t.Errorf("without a start it is the whole day: %+v", whole)
 	}
 	none := w.patch(ctx, b.ID, `{"unit_id":null}`).is(200).booking()
-	if none.StartsAt != nil || w.count(`select count(*) from unit_claims`) != 0 {
+	if none.StartsAt != nil || w.Count(`select count(*) from unit_claims`) != 0 {
 		t.Errorf("no unit, no claim: %+v", none)
 	}
 	yen := w.patch(ctx, b.ID, fmt.Sprintf(`{"package_id":"%s","event_date":"2031-01-01"}`, s.yen)).is(200).booking()
 	if yen.TotalAmount != (amount{253, "JPY"}) || yen.AmountDue != yen.TotalAmount || *yen.ServiceID != s.rental.String() {
 		t.Errorf("the package's currency and service: %+v", yen)
 	}
-	if got, want := w.types(), "created"+strings.Repeat(" updated", int(yen.Version)-1); got != want {
+	if got, want := w.Types(), "created"+strings.Repeat(" updated", int(yen.Version)-1); got != want {
 		t.Errorf("%d versions, events %s", yen.Version, got)
 	}
 }
@@ -109,7 +109,7 @@ func TestStatuses(t *testing.T) {
 		t.Error("the same status again is no change")
 	}
 	refused(b, "pending", "expired")
-	if w.count(`select count(*) from unit_claims`) != 1 {
+	if w.Count(`select count(*) from unit_claims`) != 1 {
 		t.Error("a confirmed booking holds its unit")
 	}
 	if c := to(b, "completed").is(200).booking(); c.CompletedAt == nil {
@@ -132,7 +132,7 @@ func TestStatuses(t *testing.T) {
 	}
 	refused(c, "pending", "confirmed", "completed", "no_show", "expired")
 	to(c, "cancelled").is(200)
-	if w.count(`select count(*) from unit_claims`) != 0 {
+	if w.Count(`select count(*) from unit_claims`) != 0 {
 		t.Error("neither a completed nor a cancelled booking holds its unit")
 	}
 	for field, value := range map[string]string{
@@ -144,7 +144,7 @@ func TestStatuses(t *testing.T) {
 	if got := w.patch(ctx, c.ID, `{"notes":"yes","metadata":{"a":"b"},"status":"cancelled"}`).is(200).booking(); *got.Notes != "yes" {
 		t.Errorf("notes of a final booking: %+v", got)
 	}
-	if got := w.types(); got != "created updated updated updated updated created cancelled updated" {
+	if got := w.Types(); got != "created updated updated updated updated created cancelled updated" {
 		t.Errorf("events: %s", got)
 	}
 }
@@ -164,7 +164,7 @@ func TestCancel(t *testing.T) {
 		t.Errorf("cancelled twice: %s", again.Body)
 	}
 	w.post(ctx, body).is(201)
-	if got := w.types(); got != "created cancelled created" {
+	if got := w.Types(); got != "created cancelled created" {
 		t.Errorf("events: %s", got)
 	}
 	w.do(ctx, "POST", "/bookings/"+b.ID+"/cancel", `{"reason":`+str(strings.Repeat("é", 5001))+`}`).is(422, "invalid_request", "reason")
@@ -192,16 +192,16 @@ func TestHolds(t *testing.T) {
 	w.patch(ctx, b.ID, `{"status":"confirmed"}`).is(422, "invalid_status_transition", "status")
 	w.do(ctx, "POST", "/bookings/"+b.ID+"/cancel", "").is(422, "invalid_status_transition", "status")
 	w.patch(ctx, b.ID, `{"unit_id":null}`).is(422, "invalid_request", "unit_id")
-	if got := w.types(); got != "created created" {
+	if got := w.Types(); got != "created created" {
 		t.Errorf("what is refused writes nothing: %s", got)
 	}
 	taken := w.book(ctx, slot)
-	e := w.events()
-	if got := w.types(); got != "created created updated created" || e[2].GetObjectId() != b.ID || e[2].GetResourceVersion() != 2 ||
+	e := w.Events()
+	if got := w.Types(); got != "created created updated created" || e[2].GetObjectId() != b.ID || e[2].GetResourceVersion() != 2 ||
 		string(e[2].GetPreviousAttributes()) != `{"status":"pending"}` {
 		t.Errorf("the create expires the hold first: %s %s", got, e[2].GetPreviousAttributes())
 	}
-	if n := w.count(`select count(*) from bookings where status = 'pending' and hold_expires_at is not null`); n != 1 {
+	if n := w.Count(`select count(*) from bookings where status = 'pending' and hold_expires_at is not null`); n != 1 {
 		t.Errorf("holds elsewhere are left to others: %d", n)
 	}
 	if got := w.get(ctx, b.ID); got.Status != "expired" || got.Version != 2 {
@@ -212,10 +212,10 @@ func TestHolds(t *testing.T) {
 	if got := w.patch(ctx, other.ID, `{"notes":"late"}`, `If-Match: "2"`).is(200).booking(); got.Version != 3 || got.Status != "expired" {
 		t.Errorf("%+v", got)
 	}
-	if got := w.types(); got != "created created updated created updated updated" {
+	if got := w.Types(); got != "created created updated created updated updated" {
 		t.Errorf("events: %s", got)
 	}
-	if n := w.count(`select count(*) from unit_claims`); n != 1 {
+	if n := w.Count(`select count(*) from unit_claims`); n != 1 {
 		t.Errorf("%d claims", n)
 	}
 	// A move onto a lapsed hold expires it too; a confirmed hold lapses no more.

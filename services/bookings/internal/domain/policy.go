@@ -15,7 +15,9 @@ type Policy struct {
 const longest = 150_000_000 * time.Minute
 
 // Minutes is so many minutes, cut to what a time.Duration holds.
-func Minutes(n int) time.Duration { return time.Duration(min(n, int(longest/time.Minute))) * time.Minute }
+func Minutes(n int) time.Duration {
+	return time.Duration(min(n, int(longest/time.Minute))) * time.Minute
+}
 
 // Earliest is the first instant at which a timed event may start; false: at any.
 func (p Policy) Earliest(now time.Time) (time.Time, bool) {

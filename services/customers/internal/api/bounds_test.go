@@ -113,7 +113,7 @@ func TestRequiredFields(t *testing.T) {
 	}
 	w.do(ctx, "POST", "/customers", `{"first_name":"Ann"}`).is(422, "invalid_request", "email")
 	w.do(ctx, "POST", "/customers", `{"email":"a@b.co","FIRST_NAME":"Ann"}`).is(422, "invalid_request", "first_name")
-	if got := w.types(); got != "" {
+	if got := w.Types(); got != "" {
 		t.Errorf("events of refused requests: %s", got)
 	}
 }

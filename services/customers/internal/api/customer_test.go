@@ -32,7 +32,7 @@ func TestCreate(t *testing.T) {
 	if string(got.Body) != string(a.Body) || got.Header.Get("ETag") != `"1"` {
 		t.Errorf("GET differs from POST:\n%s\n%s", got.Body, a.Body)
 	}
-	e := w.events()
+	e := w.Events()
 	if len(e) != 1 || e[0].Type != "customer.created" || string(e[0].Object) != string(a.Body) || string(e[0].PreviousAttributes) != "{}" ||
 		e[0].ObjectId != c.ID || e[0].ResourceVersion != 1 || e[0].Internal || e[0].Livemode {
 		t.Errorf("got %v", e)
@@ -74,7 +74,7 @@ func TestUpdate(t *testing.T) {
 	if got := w.do(ctx, "GET", path, "").is(200); string(got.Body) != string(a.Body) {
 		t.Errorf("GET differs from PATCH:\n%s\n%s", got.Body, a.Body)
 	}
-	e := w.events()
+	e := w.Events()
 	const previous = `{"last_name":"Lee","metadata":{"a":"1","b":"2"},"name":"Ann Lee","phone":"1"}`
 	if len(e) != 2 || e[1].Type != "customer.updated" || string(e[1].Object) != string(a.Body) ||
 		string(e[1].PreviousAttributes) != previous || e[1].ResourceVersion != 2 {
@@ -99,12 +99,12 @@ func TestUpdateThatChangesNothing(t *testing.T) {
 			t.Errorf("%s changed something: %s", body, a.Body)
 		}
 	}
-	if got := w.types(); got != "created" {
+	if got := w.Types(); got != "created" {
 		t.Errorf("events: %s", got)
 	}
 	// The order of keys is part of a bag that is kept verbatim.
 	w.do(ctx, "PATCH", path, `{"metadata":{"b":"2","a":"1"}}`).is(200)
-	if got := w.types(); got != "created updated" {
+	if got := w.Types(); got != "created updated" {
 		t.Errorf("events: %s", got)
 	}
 }
@@ -123,7 +123,7 @@ func TestIfMatch(t *testing.T) {
 	w.do(ctx, "DELETE", path, "", `If-Match: x`).is(422, "invalid_request", "If-Match")
 	w.do(ctx, "DELETE", path, "", `If-Match: "3"`).is(204)
 	w.do(ctx, "DELETE", path, "", `If-Match: "3"`).is(404)
-	if got := w.types(); got != "created updated updated erased" {
+	if got := w.Types(); got != "created updated updated erased" {
 		t.Errorf("events: %s", got)
 	}
 }
@@ -136,7 +136,7 @@ func TestErase(t *testing.T) {
 	path := "/customers/" + c.ID
 	w.do(ctx, "PATCH", path, `{"phone":"5559999"}`, "Idempotency-Key: k2").is(200)
 	other := w.do(ctx, "POST", "/customers", `{"first_name":"Bea","email":"b@b.co"}`, "Idempotency-Key: k3").is(201).customer()
-	w.exec(`delete from outbox`) // the relay has been here
+	w.Exec(`delete from outbox`) // the relay has been here
 
 	w.do(ctx, "DELETE", path, "").is(204)
 	w.do(ctx, "DELETE", path, "").is(404, "customer_not_found")
@@ -153,21 +153,21 @@ func TestErase(t *testing.T) {
 	}
 	for _, table := range []string{"customers", "customer_words", "customer_metadata", "outbox", "idempotency_keys"} {
 		for _, word := range []string{"secretus", "personius", "555", "hiddenco", "confidential", "privatus"} {
-			if n := w.count(`select count(*) from `+table+` t where lower(t::text) like '%' || $1 || '%'`, word); n != 0 {
+			if n := w.Count(`select count(*) from `+table+` t where lower(t::text) like '%' || $1 || '%'`, word); n != 0 {
 				t.Errorf("%s still holds %q", table, word)
 			}
 			if table == "outbox" || table == "idempotency_keys" {
 				column := map[string]string{"outbox": "message", "idempotency_keys": "body"}[table]
-				if n := w.count(`select count(*) from `+table+` where lower(encode(`+column+`, 'escape')) like '%' || $1 || '%'`, word); n != 0 {
+				if n := w.Count(`select count(*) from `+table+` where lower(encode(`+column+`, 'escape')) like '%' || $1 || '%'`, word); n != 0 {
 					t.Errorf("a %s of %s still holds %q", column, table, word)
 				}
 			}
 		}
 	}
-	if n := w.count(`select count(*) from idempotency_keys`); n != 1 {
+	if n := w.Count(`select count(*) from idempotency_keys`); n != 1 {
 		t.Errorf("%d stored answers are left, want the other customer's", n)
 	}
-	e := w.events()
+	e := w.Events()
 	if len(e) != 1 || e[0].Type != "customer.erased" || !e[0].Internal || e[0].ResourceVersion != 3 || e[0].ObjectId != c.ID {
 		t.Errorf("got %v", e)
 	}
@@ -230,7 +230,7 @@ func TestBrokenDatabaseIsAnInternalError(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	path := "/customers/" + w.create(ctx, "").ID
-	w.exec(`drop table customers`)
+	w.Exec(`drop table customers`)
 	for _, r := range []struct{ method, path, body string }{
 		{"POST", "/customers", `{"first_name":"Ann","email":"a@b.co"}`},
 		{"GET", "/customers", ""},
@@ -243,7 +243,7 @@ func TestBrokenDatabaseIsAnInternalError(t *testing.T) {
 			t.Errorf("the cause is shown: %s", a.Body)
 		}
 	}
-	if got := w.types(); got != "created" {
+	if got := w.Types(); got != "created" {
 		t.Errorf("events of what was rolled back: %s", got)
 	}
 }

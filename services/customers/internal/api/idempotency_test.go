@@ -34,8 +34,8 @@ func TestSameKeyAtOnce(t *testing.T) {
 			fresh++
 		}
 	}
-	if n := w.count(`select count(*) from customers`); n != 1 || fresh != 1 || w.types() != "created" {
-		t.Errorf("%d rows, %d fresh answers, events %q", n, fresh, w.types())
+	if n := w.Count(`select count(*) from customers`); n != 1 || fresh != 1 || w.Types() != "created" {
+		t.Errorf("%d rows, %d fresh answers, events %q", n, fresh, w.Types())
 	}
 }
 
@@ -59,7 +59,7 @@ func TestReplay(t *testing.T) {
 	if got := w.do(ctx, "PATCH", path, `{"phone":"1"}`, "Idempotency-Key: p", `If-Match: "2"`).is(200); string(got.Body) != string(patch.Body) {
 		t.Errorf("a PATCH replays its answer, got %s", got.Body)
 	}
-	if got := w.types(); got != "created updated updated" {
+	if got := w.Types(); got != "created updated updated" {
 		t.Errorf("events: %s", got)
 	}
 }
@@ -76,7 +76,7 @@ func TestKeysOfOthers(t *testing.T) {
 			t.Error("a key belongs to tenant, mode and credential")
 		}
 	}
-	if n := w.count(`select count(*) from customers`); n != 4 {
+	if n := w.Count(`select count(*) from customers`); n != 4 {
 		t.Errorf("%d rows", n)
 	}
 }
@@ -124,13 +124,13 @@ func TestKeyInUse(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	path := "/customers/" + w.create(ctx, "").ID
-	impatient, err := pg.Open(t.Context(), w.db.AppURL, pg.Options{LockTimeout: 100 * time.Millisecond})
+	impatient, err := pg.Open(t.Context(), w.DB.AppURL, pg.Options{LockTimeout: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(impatient.Close)
 	w.engine = w.serve(impatient)
-	holder := w.owner()
+	holder := w.Owner()
 	tx, err := holder.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -18,20 +18,20 @@ import (
 
 // fill inserts n customers of ctx's caller, all made at the same instant.
 func (w *world) fill(ctx context.Context, n int) {
-	w.t.Helper()
+	w.T.Helper()
 	c := caller.Must(ctx)
 	list := make([]ids.Customer, n)
 	for i := range list {
 		list[i] = ids.New[ids.CustomerPrefix]()
 	}
-	w.exec(`insert into customers (tenant_id, livemode, id, first_name, email, email_lower, version, created_at, updated_at)
+	w.Exec(`insert into customers (tenant_id, livemode, id, first_name, email, email_lower, version, created_at, updated_at)
 		select $1, $2, id, 'Ann', 'a@b.co', 'a@b.co', 1, '2026-01-02 03:04:05.678901Z', '2026-01-02 03:04:05.678901Z'
 		from unnest($3::uuid[]) id`, c.Tenant, c.Live(), list)
 }
 
 // pages walks a list to its end; between is called after each page.
 func (w *world) pages(ctx context.Context, query string, between func(page int, last list)) []string {
-	w.t.Helper()
+	w.T.Helper()
 	var out []string
 	for n, next := 0, ""; ; n++ {
 		page := w.do(ctx, "GET", "/customers?"+query+next, "").is(200).list()
@@ -39,7 +39,7 @@ func (w *world) pages(ctx context.Context, query string, between func(page int, 
 			out = append(out, c.ID)
 		}
 		if page.HasMore != (page.NextCursor != nil) {
-			w.t.Fatalf("has_more %v with cursor %v", page.HasMore, page.NextCursor)
+			w.T.Fatalf("has_more %v with cursor %v", page.HasMore, page.NextCursor)
 		}
 		if !page.HasMore {
 			return out
@@ -54,13 +54,13 @@ func (w *world) pages(ctx context.Context, query string, between func(page int, 
 // settled waits until the sync list shows n rows: a write of any other test's database holds it back too,
 // as transaction ids are the server's.
 func (w *world) settled(ctx context.Context, n int) {
-	w.t.Helper()
+	w.T.Helper()
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if len(w.pages(ctx, "limit=100&sort=updated_at", nil)) == n {
 			return
 		}
 	}
-	w.t.Fatalf("the sync list never shows %d rows", n)
+	w.T.Fatalf("the sync list never shows %d rows", n)
 }
 
 func distinct(list []string) int { return len(slices.Compact(slices.Sorted(slices.Values(list)))) }
@@ -290,7 +290,7 @@ func TestSyncMissesNothing(t *testing.T) {
 func TestSyncWaitsForEveryOlderTime(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
-	begun, err := w.owner().Begin(t.Context())
+	begun, err := w.Owner().Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,26 +315,26 @@ func TestSyncWaitsForEveryOlderTime(t *testing.T) {
 
 // slowInsert begins a transaction that has written a customer, which the returned function commits.
 func (w *world) slowInsert(ctx context.Context) (finish func()) {
-	w.t.Helper()
-	tx, err := w.owner().Begin(w.t.Context())
+	w.T.Helper()
+	tx, err := w.Owner().Begin(w.T.Context())
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	w.insertSlow(ctx, tx)
 	return func() {
-		if err := tx.Commit(w.t.Context()); err != nil {
-			w.t.Fatal(err)
+		if err := tx.Commit(w.T.Context()); err != nil {
+			w.T.Fatal(err)
 		}
 	}
 }
 
 func (w *world) insertSlow(ctx context.Context, tx pgx.Tx) {
-	w.t.Helper()
+	w.T.Helper()
 	c := caller.Must(ctx)
-	if _, err := tx.Exec(w.t.Context(), `
+	if _, err := tx.Exec(w.T.Context(), `
 		insert into customers (tenant_id, livemode, id, first_name, email, email_lower, version, created_at, updated_at)
 		values ($1, $2, $3, 'Slow', 's@b.co', 's@b.co', 1, clock_timestamp(), clock_timestamp())`,
 		c.Tenant, c.Live(), ids.New[ids.CustomerPrefix]()); err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 }

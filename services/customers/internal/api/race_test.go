@@ -19,7 +19,7 @@ func TestChangesAtOnce(t *testing.T) {
 		all.Go(func() { w.do(ctx, "PATCH", path, fmt.Sprintf(`{"phone":"%d"}`, i)).is(200) })
 	}
 	all.Wait()
-	events := w.events()
+	events := w.Events()
 	if len(events) != 21 {
 		t.Fatalf("%d events, want one per change", len(events))
 	}
@@ -76,11 +76,11 @@ func TestEraseAmidChanges(t *testing.T) {
 		`select count(*) from customers where company is not null or metadata is not null`,
 		`select count(*) from customer_words`, `select count(*) from customer_metadata`, `select count(*) from idempotency_keys`,
 	} {
-		if n := w.count(sql); n != 0 {
+		if n := w.Count(sql); n != 0 {
 			t.Errorf("%d left: %s", n, sql)
 		}
 	}
-	if got := strings.Fields(w.types()); got[len(got)-1] != "erased" {
+	if got := strings.Fields(w.Types()); got[len(got)-1] != "erased" {
 		t.Errorf("an event comes after the last erasure: %v", got)
 	}
 }
@@ -91,13 +91,13 @@ func TestFailureLeavesNothing(t *testing.T) {
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	c := w.create(ctx, "")
 	for _, broken := range []string{`customer_words`, `outbox`, `idempotency_keys`} {
-		w.exec(`alter table ` + broken + ` add column broken int not null default 1 / (current_setting('app.tenant_id', true) is null)::int`)
+		w.Exec(`alter table ` + broken + ` add column broken int not null default 1 / (current_setting('app.tenant_id', true) is null)::int`)
 		w.do(ctx, "POST", "/customers", ann, "Idempotency-Key: k").is(500, "internal_error")
 		w.do(ctx, "PATCH", "/customers/"+c.ID, `{"phone":"1"}`, "Idempotency-Key: l").is(500, "internal_error")
-		w.exec(`alter table ` + broken + ` drop column broken`)
+		w.Exec(`alter table ` + broken + ` drop column broken`)
 	}
-	if n := w.count(`select count(*) from customers`); n != 1 || w.types() != "created" || w.wakes.Load() != 1 {
-		t.Errorf("%d rows, events %q, %d wakes", n, w.types(), w.wakes.Load())
+	if n := w.Count(`select count(*) from customers`); n != 1 || w.Types() != "created" || w.wakes.Load() != 1 {
+		t.Errorf("%d rows, events %q, %d wakes", n, w.Types(), w.wakes.Load())
 	}
 	if got := w.do(ctx, "GET", "/customers/"+c.ID, "").is(200).customer(); got.Version != 1 {
 		t.Errorf("changed: %+v", got)

@@ -1,0 +1,244 @@
+// Package doortest runs the tests of a service's public door: the real router on a database of its own, behind
+// calls that are signed as by the gateway or another service. Each public answer is checked against the contract.
+package doortest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/contract/contracttest"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/outbox"
+	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/pgtest"
+	"holdfast.dev/proto"
+	eventsv1 "holdfast.dev/proto/events/v1"
+)
+
+// checker is of all tests of a package, and counts which answers they saw.
+var (
+	checker *contracttest.Checker
+	once    sync.Once
+)
+
+// Main runs the tests of a package and returns the code to exit with. When all of them ran it fails unless
+// every answer that the contract declares for the service was seen, but those of elsewhere: by operation, the
+// statuses that the service never gives by itself.
+func Main(m *testing.M, service string, elsewhere map[string][]int) int {
+	flag.Parse()
+	code := m.Run()
+	if code != 0 || flag.Lookup("test.run").Value.String() != "" || checker == nil {
+		return code
+	}
+	for _, missing := range checker.Uncovered(service) {
+		var op string
+		var status int
+		_, _ = fmt.Sscan(missing, &op, &status)
+		if !slices.Contains(elsewhere[op], status) {
+			fmt.Println("no test has seen:", missing)
+			code = 1
+		}
+	}
+	return code
+}
+
+// World is a service's name and the database of one test.
+type World struct {
+	T       *testing.T
+	DB      *pgtest.DB
+	service string
+}
+
+// New makes the database.
+func New(t *testing.T, service string, migrations fs.FS) *World {
+	t.Helper()
+	once.Do(func() { checker = contracttest.NewService(t, proto.OpenAPI) })
+	return &World{T: t, DB: pgtest.New(t, migrations), service: service}
+}
+
+const secret = "k1:6761746577617967617465776179676174657761796761746577617967617465" //nolint:gosec // of tests
+
+// keys are of one secret, under each of the names.
+func (w *World) keys(names ...string) caller.Keys {
+	w.T.Helper()
+	keys, err := caller.ParseKeys(strings.Join(names, "="+secret+",") + "=" + secret)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	return keys
+}
+
+// Server checks calls of the gateway and of peers.
+func (w *World) Server(answers *idem.Store, peers ...string) *httpx.Server {
+	w.T.Helper()
+	spec, err := contract.Load(proto.OpenAPI)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	return &httpx.Server{
+		Service: w.service, Contract: spec, Idem: answers,
+		Verifier: &caller.Verifier{Self: w.service, Keys: w.keys(append(peers, "gateway")...)},
+	}
+}
+
+// Pages signs cursors.
+func (w *World) Pages() *page.Codec {
+	w.T.Helper()
+	pages, err := page.NewCodec("c1:637572736f72637572736f72637572736f72637572736f72637572736f726375")
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	return pages
+}
+
+// Header is a request header, as "Name: value"; without a value it is removed.
+type Header string
+
+// Answer is what came back.
+type Answer struct {
+	T      *testing.T
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Send sends a request as peer would on behalf of the caller in ctx.
+func (w *World) Send(ctx context.Context, engine http.Handler, peer, method, target, body string, headers ...Header) Answer {
+	w.T.Helper()
+	req := httptest.NewRequestWithContext(context.WithoutCancel(ctx), method, target, strings.NewReader(body))
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	signer := &caller.Signer{From: peer, Keys: w.keys(w.service)}
+	signed, err := signer.Sign(caller.Must(ctx), w.service, method, req.URL.EscapedPath(), time.Now())
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	req.Header.Set(caller.Header, signed)
+	for _, h := range headers {
+		name, value, _ := strings.Cut(string(h), ": ")
+		if req.Header.Set(name, value); value == "" && name != "Idempotency-Key" {
+			req.Header.Del(name)
+		}
+	}
+	rec := httptest.NewRecorder()
+	engine.ServeHTTP(rec, req)
+	res := rec.Result()
+	defer res.Body.Close() //nolint:errcheck // a recorder's
+	if strings.HasPrefix(target, "/api/v1/") {
+		checker.Check(w.T, req, res, rec.Body.Bytes())
+	}
+	return Answer{T: w.T, Status: res.StatusCode, Header: res.Header, Body: rec.Body.Bytes()}
+}
+
+// Is fails the test unless the answer has the status and, when given, the error code and the field.
+func (a Answer) Is(status int, codeAndField ...string) {
+	a.T.Helper()
+	var e struct {
+		Error struct{ Code, Param string }
+	}
+	_ = json.Unmarshal(a.Body, &e)
+	code, field := append(codeAndField, "", "")[0], append(codeAndField, "", "")[1]
+	if a.Status != status || code != "" && e.Error.Code != code || field != "" && e.Error.Param != field {
+		a.T.Fatalf("got %d, want %d %s\n%s", a.Status, status, strings.Join(codeAndField, " "), a.Body)
+	}
+}
+
+// Decode reads the body as a client would.
+func Decode[T any](a Answer) T {
+	a.T.Helper()
+	var v T
+	if err := json.Unmarshal(a.Body, &v); err != nil {
+		a.T.Fatalf("%v\n%s", err, a.Body)
+	}
+	return v
+}
+
+// Events are those that the relay would send, in order.
+func (w *World) Events() []*eventsv1.Event {
+	w.T.Helper()
+	var out []*eventsv1.Event
+	err := w.DB.Worker.Worker(w.T.Context(), func(ctx context.Context, tx pg.Tx) error {
+		rows, err := tx.Query(ctx, `select message from outbox order by seq`)
+		if err != nil {
+			return err
+		}
+		messages, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+		for _, m := range messages {
+			e, err := outbox.Decode(m)
+			if err != nil {
+				return err
+			}
+			out = append(out, e)
+		}
+		return err
+	})
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	return out
+}
+
+// Types are the types of the events without their first word, in order.
+func (w *World) Types() string {
+	w.T.Helper()
+	var out []string
+	for _, e := range w.Events() {
+		_, verb, _ := strings.Cut(e.GetType(), ".")
+		out = append(out, verb)
+	}
+	return strings.Join(out, " ")
+}
+
+// Count runs "select count(*) …" as the owner, who sees all tenants.
+func (w *World) Count(sql string, args ...any) int {
+	w.T.Helper()
+	var n int
+	if err := w.Owner().QueryRow(w.T.Context(), sql, args...).Scan(&n); err != nil {
+		w.T.Fatal(err)
+	}
+	return n
+}
+
+// Exec runs a statement as the owner.
+func (w *World) Exec(sql string, args ...any) {
+	w.T.Helper()
+	if _, err := w.Owner().Exec(w.T.Context(), sql, args...); err != nil {
+		w.T.Fatal(err)
+	}
+}
+
+// Owner is a connection in the role that owns the tables.
+func (w *World) Owner() *pgx.Conn {
+	w.T.Helper()
+	conn, err := pgx.Connect(w.T.Context(), w.DB.OwnerURL)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	w.T.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
+// Text is a JSON string.
+func Text(s string) string {
+	var b bytes.Buffer
+	_ = json.NewEncoder(&b).Encode(s)
+	return strings.TrimSpace(b.String())
+}
