@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 func TestAPricedBookingGoesAllTheWay(t *testing.T) {
@@ -124,6 +125,63 @@ func TestARevokedKeyIsRefusedAtOnce(t *testing.T) {
 			t.Errorf("the request after the revocation: %d %s", a.Status, a.Body)
 		}
 	}
+}
+
+// A tenant made from nothing takes a booking by the availability that it is shown; its hold runs out by the
+// tenant's own clock, with its event, and the slot can be had again.
+func TestATenantFromNothing(t *testing.T) {
+	slug := strings.ReplaceAll(unique("harbour"), "-", "")
+	var made struct{ ID, Secret string }
+	shared.identity(t, &made, "tenant", "create", "--slug", slug, "--name", "Harbour", "--timezone", "Australia/Lord_Howe", "--currency", "KWD", "--json")
+	shared.identity(t, &made, "key", "create", "--tenant", slug, "--mode", "test", "--scopes", "all", "--json")
+	c := shared.with(t, made.Secret)
+	create := func(path, format string, args ...any) string {
+		return c.want(t, http.StatusCreated, http.MethodPost, path, fmt.Sprintf(format, args...)).id(t)
+	}
+	service := create("/services", `{"name":"Sail","duration_minutes":60}`)
+	unit := create("/units", `{"name":"Sloop","service_ids":[%q],"opening_hours":{"sun":[["01:30","03:00"]]}}`, service)
+	pack := create("/packages", `{"name":"Hour","service_id":%q,"base_price":{"amount":12345,"currency":"KWD"},"deposit_type":"percentage","deposit_value":3333}`, service)
+	var days struct {
+		Data []struct {
+			Price struct{ Amount int64 } `json:"price_from"`
+			Units []struct {
+				Slots []struct {
+					From   string `json:"starts_at"`
+					To     string `json:"ends_at"`
+					Status string
+				}
+			}
+		}
+	}
+	slots := func() string {
+		c.want(t, http.StatusOK, http.MethodGet, "/availability?from=2028-10-01&to=2028-10-01", "").decode(t, &days)
+		if len(days.Data) != 1 || len(days.Data[0].Units) != 1 || len(days.Data[0].Units[0].Slots) != 1 || days.Data[0].Price.Amount != 12345 {
+			t.Fatalf("the clock skips half an hour of the opening, which leaves one slot: %+v", days)
+		}
+		return days.Data[0].Units[0].Slots[0].Status
+	}
+	if got := slots(); got != "available" {
+		t.Errorf("the slot is %s", got)
+	}
+	slot := days.Data[0].Units[0].Slots[0]
+	wish := fmt.Sprintf(`{"unit_id":%q,"package_id":%q,"starts_at":%q,"ends_at":%q,"hold_minutes":60}`, unit, pack, slot.From, slot.To)
+	id := c.want(t, http.StatusCreated, http.MethodPost, "/bookings", wish).id(t)
+	if a := c.do(t, http.MethodPost, "/bookings", wish, ""); a.code() != "slot_unavailable" {
+		t.Errorf("the slot that is held: %d %s", a.Status, a.Body)
+	}
+	if got := slots(); got != "held" {
+		t.Errorf("the slot is %s", got)
+	}
+	later := time.Now().Add(time.Hour + time.Minute).UTC().Format(time.RFC3339)
+	c.want(t, http.StatusOK, http.MethodPost, "/test-clock", fmt.Sprintf(`{"now":%q}`, later))
+	if got := slots(); got != "available" {
+		t.Errorf("after the hold the slot is %s", got)
+	}
+	await(t, "the expiry has its event", func() bool {
+		events := shared.events(t, "bookings")[id]
+		return len(events) == 2 && events[1].GetType() == "booking.updated" && strings.Contains(string(events[1].GetObject()), `"expired"`)
+	})
+	c.want(t, http.StatusCreated, http.MethodPost, "/bookings", wish)
 }
 
 // identity runs bin/identity as a person does in the checkout's folder, and decodes what it prints.
