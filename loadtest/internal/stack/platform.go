@@ -109,22 +109,6 @@ func (p *Platform) LogFile(name string) string {
 	return filepath.Join(p.Dir, ".run", "logs", name+".log")
 }
 
-// Tool runs one of the platform's programs with arguments, connected by .run/env or by the service's own
-// settings, and returns what it printed.
-func (p *Platform) Tool(ctx context.Context, service string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, filepath.Join(p.Dir, "bin", service), args...) //nolint:gosec // our own program
-	settings, err := p.Settings(service)
-	if err != nil {
-		return nil, err
-	}
-	cmd.Env, cmd.Dir, cmd.Stderr = inherited(flat(settings)...), p.Dir, os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("bin/%s %s: %w", service, strings.Join(args, " "), err)
-	}
-	return out, nil
-}
-
 // Gateway starts one more gateway of the platform with some settings changed, its log lines written to a
 // file, and returns it with its address and that of its profiles.
 func (p *Platform) Gateway(ctx context.Context, name string, changed map[string]string) (g *Process, addr, profiles string, err error) {

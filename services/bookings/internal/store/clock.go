@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/jackc/pgx/v5"
-
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/bookings/internal/domain"
@@ -24,13 +22,4 @@ func PutClock(ctx context.Context, tx pg.Tx, c domain.TestClock) error {
 		return fmt.Errorf("put test clock: %w", err)
 	}
 	return nil
-}
-
-// Clock reads what is known of the caller's test clock; live mode has none, nor has a tenant that never set one.
-func Clock(ctx context.Context, q pg.Q) (domain.TestClock, error) {
-	list, err := many(ctx, q, pgx.RowToStructByName[domain.TestClock], `select c.frozen_at, c.version from test_clocks c`)
-	if err != nil || len(list) == 0 {
-		return domain.TestClock{}, err
-	}
-	return list[0], nil
 }

@@ -4,20 +4,12 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/jackc/pgx/v5"
-
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
 const customerColumns = `c.id, c.name, c.version, c.erased`
-
-// Customer reads one row of the projection, or domain.ErrCustomerNotFound.
-func Customer(ctx context.Context, q pg.Q, id domain.CustomerID) (domain.Customer, error) {
-	return one(ctx, q, pgx.RowToStructByName[domain.Customer], domain.ErrCustomerNotFound,
-		`select `+customerColumns+` from customers c where c.id = $1`, id)
-}
 
 // PutCustomer writes what is known of a customer, unless something as new is known already: messages and
 // look-ups may come in any order. An erased customer stays erased.

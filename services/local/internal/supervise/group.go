@@ -57,17 +57,6 @@ func (g *Group) Start(spec Spec) error {
 	return nil
 }
 
-// PID is the present process id of name, 0 when it is not running.
-func (g *Group) PID(name string) int {
-	p := g.find(name)
-	if p == nil {
-		return 0
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.pid
-}
-
 // Failed returns why the process of that name is not running at this moment,
 // nil when it is.
 func (g *Group) Failed(name string) error {

@@ -1,0 +1,12 @@
+package supervise
+
+// PID is the present process id of name, 0 when it is not running.
+func (g *Group) PID(name string) int {
+	p := g.find(name)
+	if p == nil {
+		return 0
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.pid
+}
