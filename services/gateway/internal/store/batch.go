@@ -191,21 +191,37 @@ func (r *Redis) lost(ctx context.Context) {
 	}()
 }
 
-// keepAll writes finished answers. A lost one is no loss: its service has it.
+// keepAll writes finished answers, those that have come together in one round trip. A lost one is no loss: its
+// service has it.
 func (r *Redis) keepAll(ctx context.Context) {
+	batch := make([]keep, 0, maxBatch)
 	for {
 		select {
 		case k := <-r.keeps:
-			ttl := time.Until(k.until)
-			if ttl < time.Second || r.away.Load() {
-				r.dropped()
-				continue
-			}
-			if err := r.client.Set(ctx, k.key, k.value, ttl).Err(); err != nil {
-				r.dropped()
-			}
+			batch = append(batch[:0], k)
 		case <-ctx.Done():
 			return
+		}
+		for len(batch) < maxBatch && len(r.keeps) > 0 {
+			batch = append(batch, <-r.keeps)
+		}
+		r.write(ctx, batch)
+	}
+}
+
+func (r *Redis) write(ctx context.Context, batch []keep) {
+	pipe := r.client.Pipeline()
+	for _, k := range batch {
+		if ttl := time.Until(k.until); ttl < time.Second || r.away.Load() {
+			r.dropped()
+		} else {
+			pipe.Set(ctx, k.key, k.value, ttl)
+		}
+	}
+	cmds, _ := pipe.Exec(ctx) // each command keeps its own error
+	for _, c := range cmds {
+		if c.Err() != nil {
+			r.dropped()
 		}
 	}
 }
