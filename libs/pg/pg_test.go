@@ -195,3 +195,52 @@ func TestDeadlockIsRetriedOnce(t *testing.T) {
 		t.Errorf("got %q, want both updates on both rows", got)
 	}
 }
+
+// The reads of a batch see what the caller may see, and whatever goes wrong gives the connection back.
+func TestReadBatch(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, notes)
+	one, err := pg.Open(t.Context(), db.AppURL, pg.Options{MaxConns: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(one.Close)
+	mine, theirs := pgtest.Ctx(t, caller.Test), pgtest.Ctx(t, caller.Test)
+	for _, ctx := range []context.Context{mine, theirs} {
+		err := one.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return insert(ctx, tx, 1, caller.Must(ctx).Tenant.String()) })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func(statements ...string) (got []string, err error) {
+		b := &pgx.Batch{}
+		for _, sql := range statements {
+			b.Queue(sql)
+		}
+		err = one.ReadBatch(mine, b, func(res pgx.BatchResults) error {
+			for range statements {
+				rows, err := res.Query()
+				if err != nil {
+					return err
+				}
+				texts, err := pgx.CollectRows(rows, pgx.RowTo[string])
+				if err != nil {
+					return err
+				}
+				got = append(got, texts...)
+			}
+			return nil
+		})
+		return got, err
+	}
+	const bodies = `select body from notes`
+	tenant := caller.Must(mine).Tenant.String()
+	for range 3 { // on the pool's only connection
+		if got, err := read(bodies, `select 'between'`, bodies); err != nil || !slices.Equal(got, []string{tenant, "between", tenant}) {
+			t.Fatalf("%q, %v", got, err)
+		}
+		if _, err := read(bodies, `select 1 / (select 0)::text`, bodies); pg.Code(err) == "" {
+			t.Fatalf("a statement that fails: %v", err)
+		}
+	}
+}
