@@ -72,6 +72,9 @@ func NewCatalogue(db *pg.DB, answers *idem.Store) *Catalogue {
 // Create makes one out of the defaults and edit.
 func (o *Offer[P, T]) Create(ctx context.Context, edit func(*T) error) (idem.Reply, error) {
 	return o.Idem.Run(ctx, func(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
+		if err := store.LockCatalogue(ctx, tx); err != nil {
+			return idem.Reply{}, err
+		}
 		id := ids.New[P]()
 		t := o.blank(id)
 		if err := o.edit(ctx, tx, &t, edit); err != nil {
@@ -95,18 +98,17 @@ func (o *Offer[P, T]) Update(ctx context.Context, id ids.ID[P], match Match, edi
 			missing = apperr.As(err).Kind == apperr.NotFound
 			return idem.Reply{}, err
 		}
-		before, err := o.reply(ctx, id, t)
+		before, version, err := o.reply(ctx, id, t)
 		if err != nil {
 			return idem.Reply{}, err
 		}
-		_, version := o.shape(t, "")
 		if err := o.edit(ctx, tx, &t, edit); err != nil {
 			return idem.Reply{}, err
 		}
 		if err := match.Check(version); err != nil {
 			return idem.Reply{}, err
 		}
-		after, err := o.reply(ctx, id, t)
+		after, _, err := o.reply(ctx, id, t)
 		if err != nil || bytes.Equal(before.Body, after.Body) {
 			return before, err
 		}
@@ -128,11 +130,8 @@ func (o *Offer[P, T]) edit(ctx context.Context, tx pg.Tx, t *T, edit func(*T) er
 	return o.judge(ctx, tx, t)
 }
 
-// save writes t and answers it as it is read from now on.
+// save writes t, under the catalogue's lock, and answers it as it is read from now on.
 func (o *Offer[P, T]) save(ctx context.Context, tx pg.Tx, id ids.ID[P], t T) (idem.Reply, error) {
-	if err := store.LockCatalogue(ctx, tx); err != nil {
-		return idem.Reply{}, err
-	}
 	if err := o.put(ctx, tx, t); err != nil {
 		return idem.Reply{}, err
 	}
@@ -140,13 +139,15 @@ func (o *Offer[P, T]) save(ctx context.Context, tx pg.Tx, id ids.ID[P], t T) (id
 	if err != nil {
 		return idem.Reply{}, err
 	}
-	return o.reply(ctx, id, t)
+	reply, _, err := o.reply(ctx, id, t)
+	return reply, err
 }
 
-func (o *Offer[P, T]) reply(ctx context.Context, id ids.ID[P], t T) (idem.Reply, error) {
+// reply is t as it is answered, and its version.
+func (o *Offer[P, T]) reply(ctx context.Context, id ids.ID[P], t T) (idem.Reply, int64, error) {
 	body, version := o.shape(t, api.Mode(caller.Must(ctx).Mode))
 	raw, err := view.Render(body)
-	return idem.Reply{Status: http.StatusOK, ETag: view.ETag(version), Resource: id.String(), Body: raw}, err
+	return idem.Reply{Status: http.StatusOK, ETag: view.ETag(version), Resource: id.String(), Body: raw}, version, err
 }
 
 func judgeService(ctx context.Context, q pg.Q, s *domain.Service) error {
