@@ -225,6 +225,35 @@ func (w *World) Exec(sql string, args ...any) {
 	}
 }
 
+// Impatient is a pool of the app role that waits for a lock no longer than limit.
+func (w *World) Impatient(limit time.Duration) *pg.DB {
+	w.T.Helper()
+	db, err := pg.Open(w.T.Context(), w.DB.AppURL, pg.Options{LockTimeout: limit})
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	w.T.Cleanup(db.Close)
+	return db
+}
+
+// Hold runs a statement as the owner in a transaction that stays open until release undoes it.
+func (w *World) Hold(sql string, args ...any) (release func()) {
+	w.T.Helper()
+	tx, err := w.Owner().Begin(w.T.Context())
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	if _, err := tx.Exec(w.T.Context(), sql, args...); err != nil {
+		w.T.Fatal(err)
+	}
+	return func() {
+		w.T.Helper()
+		if err := tx.Rollback(w.T.Context()); err != nil {
+			w.T.Error(err)
+		}
+	}
+}
+
 // Owner is a connection in the role that owns the tables.
 func (w *World) Owner() *pgx.Conn {
 	w.T.Helper()

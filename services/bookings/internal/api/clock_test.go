@@ -248,23 +248,10 @@ func TestClockWaitsForWhatIsLocked(t *testing.T) {
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	s := w.shop(ctx)
 	w.book(ctx, `"event_date":"2030-05-01","unit_id":"%s","hold_minutes":60`, s.ada)
-	impatient, err := pg.Open(t.Context(), w.DB.AppURL, pg.Options{LockTimeout: 100 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(impatient.Close)
-	w.engine = w.serve(impatient)
-	tx, err := w.Owner().Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tx.Exec(t.Context(), `select from units where id = $1 for no key update`, s.ada); err != nil {
-		t.Fatal(err)
-	}
+	w.engine = w.serve(w.Impatient(100 * time.Millisecond))
+	release := w.Hold(`select from units where id = $1 for no key update`, s.ada)
 	w.setClock(ctx, "2030-04-01", "Idempotency-Key: k").is(503, "unavailable")
-	if err := tx.Rollback(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	release()
 	w.setClock(w.ticking(ctx), "2030-04-01", "Idempotency-Key: k").is(200)
 	if w.Types() != "created updated" {
 		t.Errorf("events %s", w.Types())

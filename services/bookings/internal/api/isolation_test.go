@@ -10,7 +10,6 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
-	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
 
 	"holdfast.dev/services/bookings/internal/domain"
@@ -194,21 +193,10 @@ func TestKeyInUse(t *testing.T) {
 	s := w.shop(ctx)
 	rule := w.offer(ctx, "/holiday-rules", offers(s)["/holiday-rules"]).ID
 	b := w.book(ctx, `"event_date":"2030-05-01"`)
-	impatient, err := pg.Open(t.Context(), w.DB.AppURL, pg.Options{LockTimeout: 100 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(impatient.Close)
-	w.engine = w.serve(impatient)
-	tx, err := w.Owner().Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	w.engine = w.serve(w.Impatient(100 * time.Millisecond))
 	c := caller.Must(ctx)
-	if _, err := tx.Exec(t.Context(), `insert into idempotency_keys (tenant_id, livemode, credential_id, key, fingerprint, expires_at)
-		values ($1, false, $2, 'k', '', now() + interval '1 day')`, c.Tenant, c.Credential); err != nil {
-		t.Fatal(err)
-	}
+	release := w.Hold(`insert into idempotency_keys (tenant_id, livemode, credential_id, key, fingerprint, expires_at)
+		values ($1, false, $2, 'k', '', now() + interval '1 day')`, c.Tenant, c.Credential)
 	for _, r := range []struct{ method, path, body string }{
 		{"POST", "/bookings", `{"event_date":"2030-05-01"}`},
 		{"PATCH", "/bookings/" + b.ID, `{"notes":"x"}`},
@@ -228,9 +216,7 @@ func TestKeyInUse(t *testing.T) {
 			t.Error("409 without Retry-After")
 		}
 	}
-	if err := tx.Rollback(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	release()
 	w.post(ctx, `{"event_date":"2030-05-01"}`, "Idempotency-Key: k").is(201)
 }
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"holdfast.dev/libs/caller"
-	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
 )
 
@@ -77,19 +76,8 @@ func TestClaimsWaitForUnits(t *testing.T) {
 	s := w.shop(ctx)
 	b := w.book(ctx, `"event_date":"2030-05-01","unit_id":"%s"`, s.ada)
 	c := w.book(ctx, `"event_date":"2030-05-01","unit_id":"%s"`, s.bee)
-	impatient, err := pg.Open(t.Context(), w.DB.AppURL, pg.Options{LockTimeout: 100 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(impatient.Close)
-	w.engine = w.serve(impatient)
-	tx, err := w.Owner().Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tx.Exec(t.Context(), `select from units where id = $1 for no key update`, s.ada); err != nil {
-		t.Fatal(err)
-	}
+	w.engine = w.serve(w.Impatient(100 * time.Millisecond))
+	release := w.Hold(`select from units where id = $1 for no key update`, s.ada)
 	body := fmt.Sprintf(`{"event_date":"2030-05-02","unit_id":"%s"}`, s.ada)
 	w.post(ctx, body).is(503, "unavailable")
 	w.patch(ctx, b.ID, `{"event_date":"2030-05-02"}`).is(503, "unavailable")          // its unit
@@ -98,9 +86,7 @@ func TestClaimsWaitForUnits(t *testing.T) {
 	w.do(ctx, "POST", "/bookings/"+b.ID+"/cancel", "").is(503, "unavailable")
 	w.patch(ctx, b.ID, `{"notes":"x"}`).is(200)
 	w.patch(ctx, c.ID, `{"event_date":"2030-05-03"}`).is(200)
-	if err := tx.Rollback(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	release()
 	w.post(ctx, body).is(201)
 }
 
@@ -111,12 +97,7 @@ func TestMovedMeanwhile(t *testing.T) {
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	s := w.shop(ctx)
 	b := w.book(ctx, `"event_date":"2030-05-01","unit_id":"%s"`, s.ada)
-	impatient, err := pg.Open(t.Context(), w.DB.AppURL, pg.Options{LockTimeout: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(impatient.Close)
-	w.engine = w.serve(impatient)
+	w.engine = w.serve(w.Impatient(time.Second))
 	move, keep := w.Owner(), w.Owner()
 	mover, err1 := move.Begin(t.Context())
 	keeper, err2 := keep.Begin(t.Context())

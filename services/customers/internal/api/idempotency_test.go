@@ -124,32 +124,16 @@ func TestKeyInUse(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	path := "/customers/" + w.create(ctx, "").ID
-	impatient, err := pg.Open(t.Context(), w.DB.AppURL, pg.Options{LockTimeout: 100 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(impatient.Close)
-	w.engine = w.serve(impatient)
-	holder := w.Owner()
-	tx, err := holder.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	w.engine = w.serve(w.Impatient(100 * time.Millisecond))
 	c := caller.Must(ctx)
-	for _, key := range []string{"a", "b"} {
-		if _, err := tx.Exec(t.Context(), `insert into idempotency_keys (tenant_id, livemode, credential_id, key, fingerprint, expires_at)
-			values ($1, false, $2, $3, '', now() + interval '1 day')`, c.Tenant, c.Credential, key); err != nil {
-			t.Fatal(err)
-		}
-	}
+	release := w.Hold(`insert into idempotency_keys (tenant_id, livemode, credential_id, key, fingerprint, expires_at)
+		select $1, false, $2, key, '', now() + interval '1 day' from unnest(array['a', 'b']) key`, c.Tenant, c.Credential)
 	for _, r := range []struct{ method, path, body, key string }{{"POST", "/customers", ann, "a"}, {"PATCH", path, `{"phone":"1"}`, "b"}} {
 		a := w.do(ctx, r.method, r.path, r.body, header("Idempotency-Key: "+r.key)).is(409, "idempotency_in_progress")
 		if a.Header.Get("Retry-After") == "" {
 			t.Error("409 without Retry-After")
 		}
 	}
-	if err := tx.Rollback(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	release()
 	w.do(ctx, "POST", "/customers", ann, "Idempotency-Key: a").is(201)
 }
