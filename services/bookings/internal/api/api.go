@@ -168,6 +168,26 @@ func sendPage[T, V any](c *gin.Context, pages *page.Codec, req page.Request, row
 	return httpx.JSON(c, http.StatusOK, "", body)
 }
 
+// list answers a page of rows as read finds them; none is that a filter leaves no row.
+func list[T, V any](
+	a *API, c *gin.Context, operation string, none bool,
+	read func(ctx context.Context, q pg.Q, r page.Request) ([]T, error), place func(T) page.Place, shape func(T, api.Mode) V,
+) error {
+	ctx := c.Request.Context()
+	req, err := a.Pages.Parse(ctx, httpx.Query(c), operation)
+	if err != nil {
+		return err
+	}
+	if none {
+		return sendNone(c)
+	}
+	rows, err := read(ctx, req.Reader(ctx, a.DB), req)
+	if err != nil {
+		return err
+	}
+	return sendPage(c, a.Pages, req, rows, place, func(t T) V { return shape(t, mode(ctx)) })
+}
+
 // sendNone answers a list that a filter leaves empty.
 func sendNone(c *gin.Context) error {
 	return httpx.JSON(c, http.StatusOK, "", httpx.ListBody(nil, false, ""))

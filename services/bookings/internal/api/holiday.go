@@ -8,6 +8,7 @@ import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/bookings/internal/domain"
@@ -38,18 +39,13 @@ func (a *API) updateHolidayRule(c *gin.Context) error {
 }
 
 func (a *API) listHolidayRules(c *gin.Context) error {
-	ctx, q := c.Request.Context(), httpx.Query(c)
-	req, err := a.Pages.Parse(ctx, q, "listHolidayRules")
-	if err != nil {
-		return err
-	}
-	rows, err := store.Holidays(ctx, req.Reader(ctx, a.DB), store.HolidayFilter{Active: filterBool(q, "active")}, req)
-	if err != nil {
-		return err
-	}
-	return sendPage(c, a.Pages, req, rows, func(r domain.HolidayRule) page.Place {
-		return page.Place{ID: r.ID.UUID(), Created: r.CreatedAt, Updated: r.UpdatedAt}
-	}, func(r domain.HolidayRule) api.HolidayRule { return view.HolidayRule(r, mode(ctx)) })
+	q := httpx.Query(c)
+	f := store.HolidayFilter{Active: filterBool(q, "active")}
+	return list(a, c, "listHolidayRules", false, func(ctx context.Context, db pg.Q, r page.Request) ([]domain.HolidayRule, error) {
+		return store.Holidays(ctx, db, f, r)
+	}, func(t domain.HolidayRule) page.Place {
+		return page.Place{ID: t.ID.UUID(), Created: t.CreatedAt, Updated: t.UpdatedAt}
+	}, view.HolidayRule)
 }
 
 func (a *API) holiday(ctx context.Context, id string) (domain.HolidayRule, error) {

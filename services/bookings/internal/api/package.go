@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/bookings/internal/domain"
@@ -45,22 +46,14 @@ func (a *API) updatePackage(c *gin.Context) error {
 }
 
 func (a *API) listPackages(c *gin.Context) error {
-	ctx, q := c.Request.Context(), httpx.Query(c)
-	req, err := a.Pages.Parse(ctx, q, "listPackages")
-	if err != nil {
-		return err
-	}
+	q := httpx.Query(c)
 	service, none := filterID[domain.ServicePrefix](q, "service_id")
-	if none {
-		return sendNone(c)
-	}
-	rows, err := store.Packages(ctx, req.Reader(ctx, a.DB), store.PackageFilter{Active: filterBool(q, "active"), Service: service}, req)
-	if err != nil {
-		return err
-	}
-	return sendPage(c, a.Pages, req, rows, func(p domain.Package) page.Place {
-		return page.Place{ID: p.ID.UUID(), Created: p.CreatedAt, Updated: p.UpdatedAt}
-	}, func(p domain.Package) api.Package { return view.Package(p, mode(ctx)) })
+	f := store.PackageFilter{Active: filterBool(q, "active"), Service: service}
+	return list(a, c, "listPackages", none, func(ctx context.Context, db pg.Q, r page.Request) ([]domain.Package, error) {
+		return store.Packages(ctx, db, f, r)
+	}, func(t domain.Package) page.Place {
+		return page.Place{ID: t.ID.UUID(), Created: t.CreatedAt, Updated: t.UpdatedAt}
+	}, view.Package)
 }
 
 func (a *API) packaged(ctx context.Context, id string) (domain.Package, error) {

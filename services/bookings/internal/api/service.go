@@ -7,6 +7,7 @@ import (
 
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/bookings/internal/domain"
@@ -37,22 +38,14 @@ func (a *API) updateService(c *gin.Context) error {
 }
 
 func (a *API) listServices(c *gin.Context) error {
-	ctx, q := c.Request.Context(), httpx.Query(c)
-	req, err := a.Pages.Parse(ctx, q, "listServices")
-	if err != nil {
-		return err
-	}
+	q := httpx.Query(c)
 	id, none := filterID[domain.ServicePrefix](q, "service_id")
-	if none {
-		return sendNone(c)
-	}
-	rows, err := store.Services(ctx, req.Reader(ctx, a.DB), store.ServiceFilter{Active: filterBool(q, "active"), ID: id}, req)
-	if err != nil {
-		return err
-	}
-	return sendPage(c, a.Pages, req, rows, func(s domain.Service) page.Place {
-		return page.Place{ID: s.ID.UUID(), Created: s.CreatedAt, Updated: s.UpdatedAt}
-	}, func(s domain.Service) api.Service { return view.Service(s, mode(ctx)) })
+	f := store.ServiceFilter{Active: filterBool(q, "active"), ID: id}
+	return list(a, c, "listServices", none, func(ctx context.Context, db pg.Q, r page.Request) ([]domain.Service, error) {
+		return store.Services(ctx, db, f, r)
+	}, func(t domain.Service) page.Place {
+		return page.Place{ID: t.ID.UUID(), Created: t.CreatedAt, Updated: t.UpdatedAt}
+	}, view.Service)
 }
 
 func (a *API) service(ctx context.Context, id string) (domain.Service, error) {

@@ -9,6 +9,7 @@ import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/bookings/internal/domain"
@@ -39,22 +40,14 @@ func (a *API) updateUnit(c *gin.Context) error {
 }
 
 func (a *API) listUnits(c *gin.Context) error {
-	ctx, q := c.Request.Context(), httpx.Query(c)
-	req, err := a.Pages.Parse(ctx, q, "listUnits")
-	if err != nil {
-		return err
-	}
+	q := httpx.Query(c)
 	service, none := filterID[domain.ServicePrefix](q, "service_id")
-	if none {
-		return sendNone(c)
-	}
-	rows, err := store.Units(ctx, req.Reader(ctx, a.DB), store.UnitFilter{Active: filterBool(q, "active"), Service: service}, req)
-	if err != nil {
-		return err
-	}
-	return sendPage(c, a.Pages, req, rows, func(u domain.Unit) page.Place {
-		return page.Place{ID: u.ID.UUID(), Created: u.CreatedAt, Updated: u.UpdatedAt}
-	}, func(u domain.Unit) api.Unit { return view.Unit(u, mode(ctx)) })
+	f := store.UnitFilter{Active: filterBool(q, "active"), Service: service}
+	return list(a, c, "listUnits", none, func(ctx context.Context, db pg.Q, r page.Request) ([]domain.Unit, error) {
+		return store.Units(ctx, db, f, r)
+	}, func(t domain.Unit) page.Place {
+		return page.Place{ID: t.ID.UUID(), Created: t.CreatedAt, Updated: t.UpdatedAt}
+	}, view.Unit)
 }
 
 func (a *API) unit(ctx context.Context, id string) (domain.Unit, error) {
