@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"context"
 	"os"
 	"path/filepath"
@@ -70,7 +71,7 @@ func clean(ctx context.Context) error {
 		return err
 	}
 	if os.Geteuid() == 0 {
-		if err := os.RemoveAll(rootData(root)); err != nil {
+		if err := errors.Join(os.RemoveAll(rootData(root)), os.RemoveAll(rootData(root)+asideSuffix)); err != nil {
 			return err
 		}
 	}

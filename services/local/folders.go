@@ -35,6 +35,29 @@ func dataDir(root, run string) (string, error) {
 	return dir, os.Symlink(dir, link)
 }
 
+// setAside moves away the data of a checkout that was deleted, when another one
+// stands at its path: the passwords went with its state, and nobody can open
+// it. It returns where the data is now, "" when there was none.
+func setAside(data, state string) (string, error) {
+	if _, err := os.Stat(state); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	left, err := os.ReadDir(data)
+	if err != nil || len(left) == 0 {
+		return "", err
+	}
+	aside := data + asideSuffix
+	if err := os.RemoveAll(aside); err != nil {
+		return "", err
+	}
+	if err := os.Rename(data, aside); err != nil {
+		return "", err
+	}
+	return aside, os.Mkdir(data, 0o700)
+}
+
+const asideSuffix = ".lost"
+
 // rootData is named by the checkout's path, so that two checkouts never meet.
 func rootData(root string) string {
 	sum := sha256.Sum256([]byte(root))

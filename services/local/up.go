@@ -103,7 +103,15 @@ func (p *platform) prepare() error {
 	}
 	p.mark = p.root
 	p.group = &supervise.Group{PIDs: pids, Notice: p.screen.say}
-	if p.state, err = state.Load(filepath.Join(p.run, "state.json")); err != nil {
+	remembered := filepath.Join(p.run, "state.json")
+	aside, err := setAside(p.data, remembered)
+	if err != nil {
+		return err
+	}
+	if aside != "" {
+		p.screen.say("a checkout that is gone left data here; it is set aside in %s", aside)
+	}
+	if p.state, err = state.Load(remembered); err != nil {
 		return err
 	}
 	return p.choosePorts()
