@@ -126,12 +126,7 @@ func (w *World) Send(ctx context.Context, engine http.Handler, peer, method, tar
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	signer := &caller.Signer{From: peer, Keys: w.keys(w.service)}
-	signed, err := signer.Sign(caller.Must(ctx), w.service, method, req.URL.EscapedPath(), time.Now())
-	if err != nil {
-		w.T.Fatal(err)
-	}
-	req.Header.Set(caller.Header, signed)
+	w.Sign(ctx, req, peer)
 	for _, h := range headers {
 		name, value, _ := strings.Cut(string(h), ": ")
 		if req.Header.Set(name, value); value == "" && name != "Idempotency-Key" {
@@ -146,6 +141,17 @@ func (w *World) Send(ctx context.Context, engine http.Handler, peer, method, tar
 		checker.Check(w.T, req, res, rec.Body.Bytes())
 	}
 	return Answer{T: w.T, Status: res.StatusCode, Header: res.Header, Body: rec.Body.Bytes()}
+}
+
+// Sign makes req one that peer sends on behalf of the caller in ctx.
+func (w *World) Sign(ctx context.Context, req *http.Request, peer string) {
+	w.T.Helper()
+	signer := &caller.Signer{From: peer, Keys: w.keys(w.service)}
+	signed, err := signer.Sign(caller.Must(ctx), w.service, req.Method, req.URL.EscapedPath(), time.Now())
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	req.Header.Set(caller.Header, signed)
 }
 
 // Is fails the test unless the answer has the status and, when given, the error code and the field.

@@ -101,9 +101,8 @@ func (d *door) write(c *gin.Context, status int, location string) error {
 	if d.fail != nil {
 		return d.fail
 	}
-	version, anyVersion, present := httpx.IfMatch(c)
-	if present && !anyVersion && version != 3 {
-		return apperr.ErrVersion
+	if err := httpx.IfMatch(c).Check(3); err != nil {
+		return err
 	}
 	reply := idem.Reply{Status: status, Location: location, ETag: `"3"`, Body: []byte(customer)}
 	if req, ok := idem.RequestFrom(ctx); ok {

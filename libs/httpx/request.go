@@ -27,12 +27,22 @@ type request struct {
 	id      string // the first path parameter
 	body    []byte
 	query   contract.Query
-	ifMatch match
+	ifMatch Match
 }
 
-type match struct {
-	version      int64
-	any, present bool
+// Match is the If-Match of a request.
+type Match struct {
+	Version int64 // the one that is expected; 0, which no resource has, for an entity tag that is none of ours
+	Any     bool  // *
+	Present bool
+}
+
+// Check returns apperr.ErrVersion when version is not the one that is expected.
+func (m Match) Check(version int64) error {
+	if m.Present && !m.Any && m.Version != version {
+		return apperr.ErrVersion
+	}
+	return nil
 }
 
 func of(c *gin.Context) *request {
@@ -56,12 +66,8 @@ func Body[T any](c *gin.Context) (T, error) {
 // Query returns the validated query.
 func Query(c *gin.Context) contract.Query { return of(c).query }
 
-// IfMatch returns the version that the change expects: any for *, present false without the header. An
-// entity tag that is none of ours gives version 0, which no resource has.
-func IfMatch(c *gin.Context) (version int64, any, present bool) { //nolint:predeclared // the word of the RFC
-	m := of(c).ifMatch
-	return m.version, m.any, m.present
-}
+// IfMatch returns what the change expects.
+func IfMatch(c *gin.Context) Match { return of(c).ifMatch }
 
 // readBody returns at most 1 MiB; more, declared or sent, is ErrTooLarge, and a declared one is not read.
 func readBody(c *gin.Context) ([]byte, error) {
@@ -111,23 +117,23 @@ func idempotencyKey(h http.Header) (string, error) {
 }
 
 // parseIfMatch reads * or one entity tag of RFC 9110; lists are not taken.
-func parseIfMatch(h http.Header) (match, error) {
+func parseIfMatch(h http.Header) (Match, error) {
 	values := h.Values("If-Match")
 	if len(values) == 0 {
-		return match{}, nil
+		return Match{}, nil
 	}
 	v := strings.TrimSpace(values[0])
 	if v == "*" && len(values) == 1 {
-		return match{any: true, present: true}, nil
+		return Match{Any: true, Present: true}, nil
 	}
 	tag, weak := strings.CutPrefix(v, "W/")
 	if len(values) > 1 || len(tag) < 2 || tag[0] != '"' || strings.IndexByte(tag[1:], '"') != len(tag)-2 {
-		return match{}, apperr.Field("If-Match", `Must be one quoted version, such as "3", or *.`)
+		return Match{}, apperr.Field("If-Match", `Must be one quoted version, such as "3", or *.`)
 	}
 	inner := tag[1 : len(tag)-1]
 	n, err := strconv.ParseInt(inner, 10, 64)
 	if weak || err != nil || n < 1 || strconv.FormatInt(n, 10) != inner {
 		n = 0 // well-formed, but no version of ours: it matches nothing
 	}
-	return match{version: n, present: true}, nil
+	return Match{Version: n, Present: true}, nil
 }

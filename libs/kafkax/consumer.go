@@ -20,11 +20,14 @@ type Handler func(ctx context.Context, m Message) error
 // Consumer handles the messages of Topics as a member of Group: those of one partition in order, partitions
 // side by side, so that a held partition holds no other.
 type Consumer struct {
-	Brokers    []string
-	Prefix     string
-	Group      string
-	Topics     []string
-	Handle     Handler
+	Brokers []string
+	Prefix  string
+	Group   string
+	Topics  []string
+	Handle  Handler
+	// Together, where it is set, does the effects of several messages of one partition at once, all or none;
+	// after an error Handle gets them one by one.
+	Together   func(ctx context.Context, batch []Message) error
 	DeadLetter Producer // nil: a Writer of its own
 	Log        *slog.Logger
 	Metrics    prometheus.Registerer // nil: none

@@ -22,6 +22,8 @@ const (
 	firstHold     = 100 * time.Millisecond
 	lastHold      = 10 * time.Second
 	maxErrorText  = 500
+	maxTogether   = 200
+	gatherFor     = 5 * time.Millisecond
 )
 
 // poisonPauses are the waits between tries of a poison message: below 5 s in all.
@@ -81,13 +83,64 @@ func (p *partition) read(ctx context.Context) error {
 		case err != nil:
 			return fmt.Errorf("fetch: %w", err)
 		}
-		if !p.settle(ctx, m) {
+		if !p.take(ctx, p.gather(ctx, reader, m)) {
 			return nil
 		}
-		p.next = m.Offset + 1
-		p.done.set(p.topic, p.id, p.next)
-		p.gauge(m.HighWaterMark - p.next)
 	}
+}
+
+// gather adds to first what has already come behind it, where several are handled together.
+func (p *partition) gather(ctx context.Context, reader *kafka.Reader, first kafka.Message) []kafka.Message {
+	batch := []kafka.Message{first}
+	if p.Together == nil {
+		return batch
+	}
+	waiting, cancel := context.WithTimeout(ctx, gatherFor)
+	defer cancel()
+	for last := first; len(batch) < maxTogether && last.HighWaterMark > last.Offset+1; batch = append(batch, last) {
+		var err error
+		if last, err = reader.FetchMessage(waiting); err != nil {
+			break // the next fetch meets it again
+		}
+	}
+	return batch
+}
+
+// take brings messages to their end: together where that goes, else one after the other. It returns false when ctx
+// ended before.
+func (p *partition) take(ctx context.Context, batch []kafka.Message) bool {
+	last := batch[len(batch)-1]
+	if len(batch) > 1 && p.together(ctx, batch) {
+		p.passed(last)
+		return true
+	}
+	for _, m := range batch {
+		if !p.settle(ctx, m) {
+			return false
+		}
+		p.passed(m)
+	}
+	return true
+}
+
+func (p *partition) passed(m kafka.Message) {
+	p.next = m.Offset + 1
+	p.done.set(p.topic, p.id, p.next)
+	p.gauge(m.HighWaterMark - p.next)
+}
+
+// together handles a batch at once; false is that each message must be handled by itself.
+func (p *partition) together(ctx context.Context, batch []kafka.Message) bool {
+	list := make([]Message, len(batch))
+	for i, m := range batch {
+		list[i] = fromKafka(p.Prefix, m)
+	}
+	err := p.contained(ctx, batch[0], list[0], slog.Int("messages", len(batch)), func(ctx context.Context) error { return p.Together(ctx, list) })
+	if err != nil {
+		return false
+	}
+	p.handled.WithLabelValues(list[0].Topic, "ok").Add(float64(len(batch)))
+	return true
 }
 
 var errStalled = errors.New("reader stalled: messages wait and none comes")
@@ -140,8 +193,13 @@ func (p *partition) settle(ctx context.Context, raw kafka.Message) bool {
 	return false
 }
 
-// try runs the handler once, inside the trace of whoever sent the message, and writes the wide line.
-func (p *partition) try(ctx context.Context, raw kafka.Message, m Message) (err error) {
+// try runs the handler once.
+func (p *partition) try(ctx context.Context, raw kafka.Message, m Message) error {
+	return p.contained(ctx, raw, m, slog.Int("messages", 1), func(ctx context.Context) error { return p.Handle(ctx, m) })
+}
+
+// contained runs handle inside the trace of whoever sent m, the first of its messages, and writes the wide line.
+func (p *partition) contained(ctx context.Context, raw kafka.Message, m Message, count slog.Attr, handle func(context.Context) error) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, handleTimeout)
 	defer cancel()
 	ctx, line := obs.WithLine(obs.WithTraceparent(ctx, m.Headers["traceparent"]))
@@ -155,7 +213,7 @@ func (p *partition) try(ctx context.Context, raw kafka.Message, m Message) (err 
 		end(err)
 		attrs := []slog.Attr{
 			slog.String("group", p.Group), slog.String("topic", m.Topic), slog.Int("partition", p.id),
-			slog.Int64("offset", raw.Offset), slog.String("key", m.Key),
+			slog.Int64("offset", raw.Offset), slog.String("key", m.Key), count,
 			slog.Float64("duration_ms", float64(time.Since(start).Microseconds())/1000),
 			slog.Float64("age_ms", float64(time.Since(raw.Time).Milliseconds())),
 			slog.String("trace_id", trace.SpanContextFromContext(ctx).TraceID().String()),
@@ -167,7 +225,7 @@ func (p *partition) try(ctx context.Context, raw kafka.Message, m Message) (err 
 		}
 		p.Log.LogAttrs(ctx, level, "message", append(attrs, line.Attrs()...)...)
 	}()
-	return p.Handle(ctx, m)
+	return handle(ctx)
 }
 
 // bury sends the message to the dead-letter topic with where it came from and why.

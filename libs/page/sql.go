@@ -51,13 +51,31 @@ func (w *Where) Page(r Request, alias string) (string, []any) {
 	if r.After != nil {
 		w.Add(fmt.Sprintf("(%[1]s.%[2]s, %[1]s.id) %[3]s (?, ?)", alias, column, compare), r.After.At, r.After.ID)
 	}
+	return w.end(r, fmt.Sprintf("%[1]s.%[2]s %[3]s, %[1]s.id %[3]s", alias, column, direction))
+}
+
+// PageByID is Page for a table whose created_at is the time in its id, newest first: the id alone is the order.
+// Filters on created_at are the caller's.
+func (w *Where) PageByID(r Request, alias string) (string, []any) {
+	if r.UpdatedAfter != nil {
+		w.Add(alias+".updated_at >= ?", r.UpdatedAfter)
+	}
+	if r.UpdatedBefore != nil {
+		w.Add(alias+".updated_at < ?", r.UpdatedBefore)
+	}
+	if r.After != nil {
+		w.Add(alias+".id < ?", r.After.ID)
+	}
+	return w.end(r, alias+".id desc")
+}
+
+func (w *Where) end(r Request, order string) (string, []any) {
 	conds := ""
 	if len(w.conds) > 0 {
 		conds = "where " + strings.Join(w.conds, " and ")
 	}
 	w.args = append(w.args, r.Limit+1)
-	return fmt.Sprintf("%[1]s order by %[2]s.%[3]s %[4]s, %[2]s.id %[4]s limit $%[5]d",
-		conds, alias, column, direction, len(w.args)), w.args
+	return fmt.Sprintf("%s order by %s limit $%d", conds, order, len(w.args)), w.args
 }
 
 // Reader reads from db what Where.Page needs: a list in the order of updated_at shows only what has settled.

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"strings"
 	"time"
@@ -45,6 +46,9 @@ type Options struct {
 	MaxConns    int32
 	LockTimeout time.Duration
 	Tracer      pgx.QueryTracer
+	// ByIndex keeps joins to nested loops: for statements that join a few rows of tables whose size the planner
+	// cannot know, because it changes by the second, to large ones.
+	ByIndex bool
 }
 
 // DB is a pool of connections in one role.
@@ -71,6 +75,9 @@ func Open(ctx context.Context, url string, opt Options) (*DB, error) {
 	// statement of a service has an index; a sequential scan chosen then would be slow until the next ANALYZE.
 	params["enable_seqscan"] = "off"
 	params["jit"] = "off" // compiling takes longer than any of our statements
+	if opt.ByIndex {
+		params["enable_hashjoin"], params["enable_mergejoin"] = "off", "off"
+	}
 	cfg.ConnConfig.Tracer = opt.Tracer
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
@@ -117,9 +124,19 @@ func (db *DB) Worker(ctx context.Context, fn func(ctx context.Context, tx Tx) er
 func (db *DB) retry(ctx context.Context, scope []any, fn func(context.Context, Tx) error) error {
 	err := db.run(ctx, scope, fn)
 	if code := Code(err); code == "40P01" || code == "40001" {
+		giveWay(ctx)
 		err = db.run(ctx, scope, fn)
 	}
 	return err
+}
+
+// giveWay lets the transaction go on that this one met: at once it could take the same row again before the other
+// has woken, and meet it once more.
+func giveWay(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(5*time.Millisecond + rand.N(10*time.Millisecond)): //nolint:gosec // jitter
+	}
 }
 
 func (db *DB) run(ctx context.Context, scope []any, fn func(context.Context, Tx) error) error {

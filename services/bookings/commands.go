@@ -8,12 +8,10 @@ import (
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
-	"holdfast.dev/libs/kafkax"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/service"
 
 	"holdfast.dev/services/bookings/internal/app"
-	"holdfast.dev/services/bookings/internal/consume"
 )
 
 func seedCommand() *cobra.Command {
@@ -48,23 +46,5 @@ func seedCommand() *cobra.Command {
 	cmd.Flags().StringVar(&in.Currency, "currency", "USD", "ISO 4217 code of the prices")
 	cmd.Flags().StringVar(&in.Timezone, "timezone", "America/New_York", "IANA name of the operator's timezone")
 	_ = cmd.MarkFlagRequired("tenant") // the flag exists
-	return cmd
-}
-
-func redriveCommand() *cobra.Command {
-	var limit int
-	cmd := &cobra.Command{
-		Use: "redrive", Short: "Send dead letters back to the topics they came from.", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			var cfg RedriveConfig
-			if err := service.Load(&cfg, service.EnvFile()); err != nil {
-				return err
-			}
-			n, err := kafkax.Redrive(cmd.Context(), cfg.KafkaBrokers, cfg.KafkaPrefix, consume.Group, limit)
-			fmt.Fprintln(cmd.OutOrStdout(), n, "sent back")
-			return err
-		},
-	}
-	cmd.Flags().IntVar(&limit, "max", 0, "at most so many; 0 is all")
 	return cmd
 }

@@ -27,9 +27,3 @@ type MigrateConfig struct {
 type SeedConfig struct {
 	URL string `env:"DATABASE_URL,required,notEmpty"` // in the role <db>_app
 }
-
-// RedriveConfig is what the redrive command needs, from the environment or the .run/env of a running platform.
-type RedriveConfig struct {
-	KafkaBrokers []string `env:"KAFKA_BROKERS,required,notEmpty"`
-	KafkaPrefix  string   `env:"KAFKA_TOPIC_PREFIX" envDefault:"holdfast."`
-}

@@ -8,9 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/libs/kafkax"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/service"
 
+	"holdfast.dev/services/bookings/internal/consume"
 	"holdfast.dev/services/bookings/migrations"
 )
 
@@ -20,7 +22,7 @@ func main() {
 		Name:     "bookings",
 		Config:   &cfg,
 		Serve:    func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
-		Commands: []*cobra.Command{service.Migrate(migrate), seedCommand(), redriveCommand()},
+		Commands: []*cobra.Command{service.Migrate(migrate), seedCommand(), service.Redrive(consume.Group, kafkax.Redrive)},
 	})
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"holdfast.dev/libs/caller"
@@ -11,7 +10,6 @@ import (
 	"holdfast.dev/libs/idem"
 	"holdfast.dev/libs/inbox"
 	"holdfast.dev/libs/kafkax"
-	"holdfast.dev/libs/obs"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/peer"
@@ -49,11 +47,11 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		return err
 	}
 
-	db, err := open(ctx, rt, "postgres", cfg.DatabaseURL, cfg.DatabaseConns)
+	db, err := pg.OpenIn(ctx, rt, "postgres", cfg.DatabaseURL, pg.Options{MaxConns: cfg.DatabaseConns})
 	if err != nil {
 		return err
 	}
-	worker, err := open(ctx, rt, "postgres worker", cfg.WorkerDatabaseURL, 4)
+	worker, err := pg.OpenIn(ctx, rt, "postgres worker", cfg.WorkerDatabaseURL, pg.Options{MaxConns: 4})
 	if err != nil {
 		return err
 	}
@@ -112,14 +110,4 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	}
 	rt.HTTP(cfg.HTTPAddr, engine)
 	return nil
-}
-
-func open(ctx context.Context, rt *service.Runtime, name, url string, conns int32) (*pg.DB, error) {
-	db, err := pg.Open(ctx, url, pg.Options{MaxConns: conns, Tracer: obs.NewPostgres()})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	rt.OnStop(name, func(context.Context) error { db.Close(); return nil })
-	rt.Ready(name, db.Ping)
-	return db, nil
 }

@@ -100,7 +100,7 @@ func update[B any, P ids.Prefix, T any](c *gin.Context, o *app.Offer[P, T], miss
 	if err != nil {
 		return missing
 	}
-	reply, err := o.Update(c.Request.Context(), id, match(c), edit(b))
+	reply, err := o.Update(c.Request.Context(), id, httpx.IfMatch(c), edit(b))
 	if err != nil {
 		return err
 	}
@@ -203,11 +203,6 @@ func sendOne(c *gin.Context, version int64, v any) error {
 }
 
 func mode(ctx context.Context) api.Mode { return api.Mode(caller.Must(ctx).Mode) }
-
-func match(c *gin.Context) app.Match {
-	version, anyVersion, present := httpx.IfMatch(c)
-	return app.Match{Version: version, Any: anyVersion, Present: present}
-}
 
 // fieldOf puts a failed value on its query parameter.
 func fieldOf(name string, err error) error { return apperr.Field(name, "%s", err) }

@@ -41,7 +41,7 @@ func (a *API) updateBooking(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	reply, err := a.Bookings.Update(c.Request.Context(), id, fromBookingUpdate(body), match(c))
+	reply, err := a.Bookings.Update(c.Request.Context(), id, fromBookingUpdate(body), httpx.IfMatch(c))
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (a *API) cancelBooking(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	reply, err := a.Bookings.Cancel(c.Request.Context(), id, change(body.Reason).Value, match(c))
+	reply, err := a.Bookings.Cancel(c.Request.Context(), id, change(body.Reason).Value, httpx.IfMatch(c))
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ func (a *API) repriceBooking(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	reply, err := a.Bookings.Reprice(c.Request.Context(), id, match(c))
+	reply, err := a.Bookings.Reprice(c.Request.Context(), id, httpx.IfMatch(c))
 	if err != nil {
 		return err
 	}

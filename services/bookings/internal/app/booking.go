@@ -45,20 +45,6 @@ type Bookings struct {
 	Now func() time.Time
 }
 
-// Match is the condition of If-Match.
-type Match struct {
-	Version      int64
-	Any, Present bool
-}
-
-// Check returns apperr.ErrVersion when version is not the one that is asked for.
-func (m Match) Check(version int64) error {
-	if m.Present && !m.Any && m.Version != version {
-		return apperr.ErrVersion
-	}
-	return nil
-}
-
 // known is what was asked of others before the transaction. Its errors are answered inside it, after the
 // look at the idempotency record: an earlier success with the same key outranks them.
 type known struct {

@@ -9,6 +9,7 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idem"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
@@ -87,7 +88,7 @@ func (o *Offer[P, T]) Create(ctx context.Context, edit func(*T) error) (idem.Rep
 }
 
 // Update changes what edit changes. A change that nobody could see is none: no new version.
-func (o *Offer[P, T]) Update(ctx context.Context, id ids.ID[P], match Match, edit func(*T) error) (idem.Reply, error) {
+func (o *Offer[P, T]) Update(ctx context.Context, id ids.ID[P], match httpx.Match, edit func(*T) error) (idem.Reply, error) {
 	missing := false
 	reply, err := o.Idem.Run(ctx, func(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
 		if err := store.LockCatalogue(ctx, tx); err != nil {

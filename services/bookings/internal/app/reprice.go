@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idem"
 	"holdfast.dev/libs/pg"
 
@@ -12,7 +13,7 @@ import (
 )
 
 // Reprice takes a new price snapshot, whatever has been paid already.
-func (a *Bookings) Reprice(ctx context.Context, id domain.BookingID, match Match) (idem.Reply, error) {
+func (a *Bookings) Reprice(ctx context.Context, id domain.BookingID, match httpx.Match) (idem.Reply, error) {
 	return a.run(ctx, update{id: id, match: match, reprice: true})
 }
 

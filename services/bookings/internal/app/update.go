@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idem"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/pg"
@@ -24,12 +25,12 @@ var errMoved = errors.New("booking moved to another unit")
 const maxMoves = 5
 
 // Update changes what is given. A change that nobody could see is none: no new version, no event.
-func (a *Bookings) Update(ctx context.Context, id domain.BookingID, w domain.Wish, match Match) (idem.Reply, error) {
+func (a *Bookings) Update(ctx context.Context, id domain.BookingID, w domain.Wish, match httpx.Match) (idem.Reply, error) {
 	return a.run(ctx, update{id: id, wish: w, match: match})
 }
 
 // Cancel cancels the booking and gives its unit free; cancelling a cancelled one changes nothing.
-func (a *Bookings) Cancel(ctx context.Context, id domain.BookingID, reason *string, match Match) (idem.Reply, error) {
+func (a *Bookings) Cancel(ctx context.Context, id domain.BookingID, reason *string, match httpx.Match) (idem.Reply, error) {
 	cancelled := domain.Cancelled
 	return a.run(ctx, update{id: id, wish: domain.Wish{Status: &cancelled}, reason: reason, match: match})
 }
@@ -68,7 +69,7 @@ type update struct {
 	id      domain.BookingID
 	wish    domain.Wish
 	reason  *string
-	match   Match
+	match   httpx.Match
 	reprice bool
 }
 
@@ -101,7 +102,7 @@ func (a *Bookings) update(ctx context.Context, tx pg.Tx, u update) (idem.Reply, 
 	return a.change(ctx, tx, u, current, now)
 }
 
-// change judges the wish in the contract's order (fields, If-Match, state), and writes what it comes to.
+// change judges the wish in the contract's order (fields, If-httpx.Match, state), and writes what it comes to.
 func (a *Bookings) change(ctx context.Context, tx pg.Tx, u update, current domain.Booking, now time.Time) (idem.Reply, error) {
 	wanted, claim, err := a.rewire(ctx, tx, u, current, now)
 	if err != nil {

@@ -105,7 +105,16 @@ func TestWorkerSeesHoldsOnly(t *testing.T) {
 	db := pgtest.New(t, migrations.FS)
 	conn := owner(t, db)
 	for _, mode := range []caller.Mode{caller.Live, caller.Test} {
-		fill(t, conn, caller.Must(pgtest.Ctx(t, mode)))
+		c := caller.Must(pgtest.Ctx(t, mode))
+		for _, sql := range []string{
+			`insert into bookings (tenant_id, livemode, id, number, status, event_day, timezone, currency, total, deposit, paid, refunded, payment_status)
+				values ($1, $2, gen_random_uuid(), 'B-1', 'pending', '2030-01-01', 'UTC', 'USD', 0, 0, 0, 0, 'unpaid')`,
+			`insert into test_clocks values ($1, $2, null, 1)`,
+		} {
+			if _, err := conn.Exec(t.Context(), sql, c.Tenant, c.Live()); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	as := func(sql string) (n int64, err error) {
 		err = db.Worker.Worker(t.Context(), func(ctx context.Context, tx pg.Tx) error {

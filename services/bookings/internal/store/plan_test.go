@@ -139,6 +139,17 @@ func many(t *testing.T, conn *pgx.Conn, c caller.Caller) {
 	}
 }
 
+// owner is a connection in the role that owns the tables.
+func owner(t testing.TB, db *pgtest.DB) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), db.OwnerURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
 type plan struct {
 	text   string
 	read   float64 // rows of bookings that were looked at

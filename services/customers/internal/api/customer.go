@@ -15,7 +15,6 @@ import (
 	"holdfast.dev/libs/page"
 	"holdfast.dev/proto/api"
 
-	"holdfast.dev/services/customers/internal/app"
 	"holdfast.dev/services/customers/internal/domain"
 	"holdfast.dev/services/customers/internal/store"
 	"holdfast.dev/services/customers/internal/view"
@@ -42,7 +41,7 @@ func (a *API) updateCustomer(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	reply, err := a.Customers.Update(c.Request.Context(), id, fromCustomerUpdate(body), match(c))
+	reply, err := a.Customers.Update(c.Request.Context(), id, fromCustomerUpdate(body), httpx.IfMatch(c))
 	if err != nil {
 		return err
 	}
@@ -54,7 +53,7 @@ func (a *API) deleteCustomer(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := a.Customers.Erase(c.Request.Context(), id, match(c)); err != nil {
+	if err := a.Customers.Erase(c.Request.Context(), id, httpx.IfMatch(c)); err != nil {
 		return err
 	}
 	return httpx.Send(c, idem.Reply{Status: http.StatusNoContent})
@@ -114,11 +113,6 @@ func (a *API) customer(ctx context.Context, param string) (domain.Customer, erro
 func (a *API) customerExists(ctx context.Context, id string) error {
 	_, err := a.customer(ctx, id)
 	return err
-}
-
-func match(c *gin.Context) app.Match {
-	version, anyVersion, present := httpx.IfMatch(c)
-	return app.Match{Version: version, Any: anyVersion, Present: present}
 }
 
 func render(ctx context.Context, c domain.Customer) (json.RawMessage, error) {

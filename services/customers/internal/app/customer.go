@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"net/http"
 
-	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idem"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/outbox"
@@ -28,20 +28,6 @@ type Customers struct {
 	Idem *idem.Store
 	// Wake tells the relay that an event has been committed.
 	Wake func()
-}
-
-// Match is the condition of If-Match.
-type Match struct {
-	Version      int64
-	Any, Present bool
-}
-
-// Check returns apperr.ErrVersion when version is not the one that is asked for.
-func (m Match) Check(version int64) error {
-	if m.Present && !m.Any && m.Version != version {
-		return apperr.ErrVersion
-	}
-	return nil
 }
 
 // Create makes a customer.
@@ -63,7 +49,7 @@ func (a *Customers) Create(ctx context.Context, given domain.CustomerChange) (id
 }
 
 // Update changes what is given. A change that nobody could see is none: no new version, no event.
-func (a *Customers) Update(ctx context.Context, id domain.CustomerID, change domain.CustomerChange, match Match) (idem.Reply, error) {
+func (a *Customers) Update(ctx context.Context, id domain.CustomerID, change domain.CustomerChange, match httpx.Match) (idem.Reply, error) {
 	reply, err := a.Idem.Run(ctx, func(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
 		current, err := store.CustomerForUpdate(ctx, tx, id)
 		if err != nil {
@@ -103,7 +89,7 @@ func (a *Customers) change(ctx context.Context, tx pg.Tx, current, wanted domain
 
 // Erase clears the personal data for good: of the row, of what finds it, and of the stored answers about it.
 // The id stays taken, and nothing reads it again.
-func (a *Customers) Erase(ctx context.Context, id domain.CustomerID, match Match) error {
+func (a *Customers) Erase(ctx context.Context, id domain.CustomerID, match httpx.Match) error {
 	err := a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		current, err := store.CustomerForUpdate(ctx, tx, id)
 		if err != nil {

@@ -1,0 +1,83 @@
+package kafkax_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"holdfast.dev/libs/kafkatest"
+	"holdfast.dev/libs/kafkax"
+)
+
+// What waits is handled together, in order per key; a batch that fails leaves nothing behind and is handled message
+// by message; a restarted consumer begins behind what is done.
+func TestTogether(t *testing.T) {
+	t.Parallel()
+	kafkatest.Each(t, func(t *testing.T, brokers []string) {
+		s := prepare(t, brokers)
+		const keys, each = 8, 100
+		var msgs []kafkax.Message
+		for n := range each {
+			for k := range keys {
+				value := fmt.Sprintf("%03d", n)
+				if n == 50 {
+					value += " apart"
+				}
+				msgs = append(msgs, thing(fmt.Sprint("k", k), value))
+			}
+		}
+		s.produce(t, msgs...)
+		var alone, together seen
+		var mu sync.Mutex
+		batches := 0
+		handle := func(_ context.Context, m kafkax.Message) error { alone.add(m.Key + "=" + string(m.Value)); return nil }
+		batch := func(_ context.Context, list []kafkax.Message) error {
+			if slices.ContainsFunc(list, func(m kafkax.Message) bool { return strings.HasSuffix(string(m.Value), "apart") }) {
+				return errors.New("one by one")
+			}
+			mu.Lock()
+			batches++
+			mu.Unlock()
+			for _, m := range list {
+				together.add(m.Key + "=" + string(m.Value))
+			}
+			return nil
+		}
+		grouped := func(c *kafkax.Consumer) { c.Together = batch }
+		stop := s.consume(t, handle, grouped)
+		count := func() int { return len(alone.all()) + len(together.all()) }
+		eventually(t, "all have come", func() bool { return count() >= keys*each })
+		stop()
+		byKey := map[string][]string{}
+		for _, v := range append(together.all(), alone.all()...) {
+			byKey[v[:2]] = append(byKey[v[:2]], v)
+		}
+		for key, values := range byKey {
+			slices.Sort(values)
+			if len(slices.Compact(values)) != each || len(values) != each {
+				t.Errorf("%s: %d messages", key, len(values))
+			}
+		}
+		mu.Lock()
+		if n := len(together.all()); batches == 0 || n/batches < 2 {
+			t.Errorf("%d messages in %d batches", n, batches)
+		}
+		mu.Unlock()
+		for k := range keys {
+			if alone.count(fmt.Sprintf("k%d=050 apart", k)) != 1 {
+				t.Errorf("k%d: the message apart came not once", k)
+			}
+		}
+		before := count()
+		s.consume(t, handle, grouped)
+		s.produce(t, thing("k0", "last"))
+		eventually(t, "the last one", func() bool { return alone.count("k0=last")+together.count("k0=last") == 1 })
+		if count() != before+1 {
+			t.Errorf("%d came again", count()-before-1)
+		}
+	})
+}

@@ -1,0 +1,31 @@
+package store_test
+
+import (
+	"testing"
+
+	"holdfast.dev/libs/pgtest"
+
+	"holdfast.dev/services/bookings/migrations"
+)
+
+func TestIsolation(t *testing.T) {
+	t.Parallel()
+	const u = `'01890000-0000-7000-8000-000000000001'`
+	pgtest.Isolation(t, migrations.FS, []pgtest.Row{
+		{"services", "id, name", u + ", 's'"},
+		{"units", "id, name", u + ", 'u'"},
+		{"unit_services", "unit_id, service_id", u + ", " + u},
+		{"packages", "id, service_id, name, currency, base_price", u + ", " + u + ", 'p', 'USD', 1"},
+		{"package_units", "package_id, unit_id", u + ", " + u},
+		{"holiday_rules", "id, name, date_from, date_to, multiplier_bps", u + ", 'h', '2030-01-01', '2030-01-01', 1"},
+		{"customers", "id, name, version", u + ", 'c', 1"},
+		{
+			"bookings", "id, number, status, unit_id, event_day, timezone, currency, total, deposit, paid, refunded, payment_status",
+			u + ", 'B-1', 'pending', " + u + ", '2030-01-01', 'UTC', 'USD', 0, 0, 0, 0, 'unpaid'",
+		},
+		{"booking_metadata", "key, value, booking_id", "'k', 'v', " + u},
+		{"unit_claims", "unit_id, booking_id, starts_at, ends_at", u + ", " + u + ", '2030-01-01', '2030-01-02'"},
+		{"booking_counters", "next", "1"},
+		{"test_clocks", "frozen_at, version", "null, 1"},
+	}, "bookings_due")
+}
