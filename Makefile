@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 GO := go
-SERVICES := identity customers bookings gateway
+SERVICES := identity customers bookings webhooks gateway
 MODULES := libs proto $(addprefix services/,$(SERVICES)) services/local services/local/kafka loadtest
 PACKAGES := $(foreach m,$(MODULES),holdfast.dev/$(m)/...)
 TOOLS := $(HOME)/.cache/holdfast/bin

@@ -34,6 +34,8 @@ type Operation struct {
 	// Personal says that the answer holds a person's data (x-personal-data): never cached outside the table,
 	// where erasing the person finds it.
 	Personal bool
+	// Stream says that the answer goes on for minutes (x-stream): it is passed on as it comes.
+	Stream bool
 	// PathParams are the names in Path, from left to right.
 	PathParams []string
 

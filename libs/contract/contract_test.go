@@ -35,6 +35,9 @@ func TestOperations(t *testing.T) {
 	if op := c.Operation("closeLine"); !op.HasBody || op.BodyRequired || op.Secret || op.Personal || !op.Cacheable() || !slices.Equal(op.PathParams, []string{"id", "line"}) {
 		t.Errorf("closeLine: %+v", op)
 	}
+	if !c.Operation("getLatestOrder").Stream || op.Stream {
+		t.Error("a stream is told by x-stream alone")
+	}
 	if c.Operation("nothing") != nil {
 		t.Error("an unknown operation was found")
 	}

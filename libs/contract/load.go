@@ -202,6 +202,7 @@ func (l *loader) fill(op *Operation, item, node *yaml.Node, itemPtr, ptr string)
 	}
 	op.Secret = text(node, "x-secret-response") == "true"
 	op.Personal = text(node, "x-personal-data") == "true"
+	op.Stream = text(node, "x-stream") == "true"
 	for seg := range strings.SplitSeq(op.Path, "/") {
 		if isParam(seg) {
 			op.PathParams = append(op.PathParams, strings.Trim(seg, "{}"))

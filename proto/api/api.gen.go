@@ -247,6 +247,45 @@ func (e CustomerObject) Valid() bool {
 	}
 }
 
+// Defines values for DeliveryObject.
+const (
+	DeliveryObjectDelivery DeliveryObject = "delivery"
+)
+
+// Valid indicates whether the value is a known member of the DeliveryObject enum.
+func (e DeliveryObject) Valid() bool {
+	switch e {
+	case DeliveryObjectDelivery:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DeliveryStatus.
+const (
+	DeliveryStatusDelivering DeliveryStatus = "delivering"
+	DeliveryStatusFailed     DeliveryStatus = "failed"
+	DeliveryStatusPending    DeliveryStatus = "pending"
+	DeliveryStatusSucceeded  DeliveryStatus = "succeeded"
+)
+
+// Valid indicates whether the value is a known member of the DeliveryStatus enum.
+func (e DeliveryStatus) Valid() bool {
+	switch e {
+	case DeliveryStatusDelivering:
+		return true
+	case DeliveryStatusFailed:
+		return true
+	case DeliveryStatusPending:
+		return true
+	case DeliveryStatusSucceeded:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for DepositType.
 const (
 	DepositTypeFlat       DepositType = "flat"
@@ -292,6 +331,141 @@ func (e ErrorBodyType) Valid() bool {
 	case ErrorBodyTypeRateLimitError:
 		return true
 	case ErrorBodyTypeValidationError:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for EventApiVersion.
+const (
+	V1 EventApiVersion = "v1"
+)
+
+// Valid indicates whether the value is a known member of the EventApiVersion enum.
+func (e EventApiVersion) Valid() bool {
+	switch e {
+	case V1:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for EventObject.
+const (
+	EventObjectEvent EventObject = "event"
+)
+
+// Valid indicates whether the value is a known member of the EventObject enum.
+func (e EventObject) Valid() bool {
+	switch e {
+	case EventObjectEvent:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for EventType.
+const (
+	EventTypeBookingCancelled EventType = "booking.cancelled"
+	EventTypeBookingCreated   EventType = "booking.created"
+	EventTypeBookingUpdated   EventType = "booking.updated"
+	EventTypeCustomerCreated  EventType = "customer.created"
+	EventTypeCustomerUpdated  EventType = "customer.updated"
+	EventTypeInvoiceCreated   EventType = "invoice.created"
+	EventTypeInvoicePaid      EventType = "invoice.paid"
+	EventTypeLeadCreated      EventType = "lead.created"
+	EventTypeLeadUpdated      EventType = "lead.updated"
+	EventTypePaymentFailed    EventType = "payment.failed"
+	EventTypePaymentSucceeded EventType = "payment.succeeded"
+	EventTypeQuoteAccepted    EventType = "quote.accepted"
+	EventTypeQuoteCreated     EventType = "quote.created"
+)
+
+// Valid indicates whether the value is a known member of the EventType enum.
+func (e EventType) Valid() bool {
+	switch e {
+	case EventTypeBookingCancelled:
+		return true
+	case EventTypeBookingCreated:
+		return true
+	case EventTypeBookingUpdated:
+		return true
+	case EventTypeCustomerCreated:
+		return true
+	case EventTypeCustomerUpdated:
+		return true
+	case EventTypeInvoiceCreated:
+		return true
+	case EventTypeInvoicePaid:
+		return true
+	case EventTypeLeadCreated:
+		return true
+	case EventTypeLeadUpdated:
+		return true
+	case EventTypePaymentFailed:
+		return true
+	case EventTypePaymentSucceeded:
+		return true
+	case EventTypeQuoteAccepted:
+		return true
+	case EventTypeQuoteCreated:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for EventTypeWrite.
+const (
+	EventTypeWriteAsterisk         EventTypeWrite = "*"
+	EventTypeWriteBookingCancelled EventTypeWrite = "booking.cancelled"
+	EventTypeWriteBookingCreated   EventTypeWrite = "booking.created"
+	EventTypeWriteBookingUpdated   EventTypeWrite = "booking.updated"
+	EventTypeWriteCustomerCreated  EventTypeWrite = "customer.created"
+	EventTypeWriteCustomerUpdated  EventTypeWrite = "customer.updated"
+	EventTypeWriteInvoiceCreated   EventTypeWrite = "invoice.created"
+	EventTypeWriteInvoicePaid      EventTypeWrite = "invoice.paid"
+	EventTypeWriteLeadCreated      EventTypeWrite = "lead.created"
+	EventTypeWriteLeadUpdated      EventTypeWrite = "lead.updated"
+	EventTypeWritePaymentFailed    EventTypeWrite = "payment.failed"
+	EventTypeWritePaymentSucceeded EventTypeWrite = "payment.succeeded"
+	EventTypeWriteQuoteAccepted    EventTypeWrite = "quote.accepted"
+	EventTypeWriteQuoteCreated     EventTypeWrite = "quote.created"
+)
+
+// Valid indicates whether the value is a known member of the EventTypeWrite enum.
+func (e EventTypeWrite) Valid() bool {
+	switch e {
+	case EventTypeWriteAsterisk:
+		return true
+	case EventTypeWriteBookingCancelled:
+		return true
+	case EventTypeWriteBookingCreated:
+		return true
+	case EventTypeWriteBookingUpdated:
+		return true
+	case EventTypeWriteCustomerCreated:
+		return true
+	case EventTypeWriteCustomerUpdated:
+		return true
+	case EventTypeWriteInvoiceCreated:
+		return true
+	case EventTypeWriteInvoicePaid:
+		return true
+	case EventTypeWriteLeadCreated:
+		return true
+	case EventTypeWriteLeadUpdated:
+		return true
+	case EventTypeWritePaymentFailed:
+		return true
+	case EventTypeWritePaymentSucceeded:
+		return true
+	case EventTypeWriteQuoteAccepted:
+		return true
+	case EventTypeWriteQuoteCreated:
 		return true
 	default:
 		return false
@@ -511,6 +685,102 @@ func (e UnitStatus) Valid() bool {
 	}
 }
 
+// Defines values for WebhookEndpointDisabledReason.
+const (
+	WebhookEndpointDisabledReasonConsecutiveFailures WebhookEndpointDisabledReason = "consecutive_failures"
+	WebhookEndpointDisabledReasonGone                WebhookEndpointDisabledReason = "gone"
+	WebhookEndpointDisabledReasonLessThannil         WebhookEndpointDisabledReason = "<nil>"
+	WebhookEndpointDisabledReasonRequested           WebhookEndpointDisabledReason = "requested"
+)
+
+// Valid indicates whether the value is a known member of the WebhookEndpointDisabledReason enum.
+func (e WebhookEndpointDisabledReason) Valid() bool {
+	switch e {
+	case WebhookEndpointDisabledReasonConsecutiveFailures:
+		return true
+	case WebhookEndpointDisabledReasonGone:
+		return true
+	case WebhookEndpointDisabledReasonLessThannil:
+		return true
+	case WebhookEndpointDisabledReasonRequested:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WebhookEndpointObject.
+const (
+	WebhookEndpointObjectWebhookEndpoint WebhookEndpointObject = "webhook_endpoint"
+)
+
+// Valid indicates whether the value is a known member of the WebhookEndpointObject enum.
+func (e WebhookEndpointObject) Valid() bool {
+	switch e {
+	case WebhookEndpointObjectWebhookEndpoint:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WebhookEndpointStatus.
+const (
+	Disabled WebhookEndpointStatus = "disabled"
+	Enabled  WebhookEndpointStatus = "enabled"
+)
+
+// Valid indicates whether the value is a known member of the WebhookEndpointStatus enum.
+func (e WebhookEndpointStatus) Valid() bool {
+	switch e {
+	case Disabled:
+		return true
+	case Enabled:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WebhookEndpointWithSecretDisabledReason.
+const (
+	WebhookEndpointWithSecretDisabledReasonConsecutiveFailures WebhookEndpointWithSecretDisabledReason = "consecutive_failures"
+	WebhookEndpointWithSecretDisabledReasonGone                WebhookEndpointWithSecretDisabledReason = "gone"
+	WebhookEndpointWithSecretDisabledReasonLessThannil         WebhookEndpointWithSecretDisabledReason = "<nil>"
+	WebhookEndpointWithSecretDisabledReasonRequested           WebhookEndpointWithSecretDisabledReason = "requested"
+)
+
+// Valid indicates whether the value is a known member of the WebhookEndpointWithSecretDisabledReason enum.
+func (e WebhookEndpointWithSecretDisabledReason) Valid() bool {
+	switch e {
+	case WebhookEndpointWithSecretDisabledReasonConsecutiveFailures:
+		return true
+	case WebhookEndpointWithSecretDisabledReasonGone:
+		return true
+	case WebhookEndpointWithSecretDisabledReasonLessThannil:
+		return true
+	case WebhookEndpointWithSecretDisabledReasonRequested:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WebhookEndpointWithSecretObject.
+const (
+	WebhookEndpointWithSecretObjectWebhookEndpoint WebhookEndpointWithSecretObject = "webhook_endpoint"
+)
+
+// Valid indicates whether the value is a known member of the WebhookEndpointWithSecretObject enum.
+func (e WebhookEndpointWithSecretObject) Valid() bool {
+	switch e {
+	case WebhookEndpointWithSecretObjectWebhookEndpoint:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Sort.
 const (
 	SortCreatedAt Sort = "created_at"
@@ -595,6 +865,24 @@ func (e ListCustomersParamsSort) Valid() bool {
 	}
 }
 
+// Defines values for ListEventsParamsSort.
+const (
+	ListEventsParamsSortCreatedAt ListEventsParamsSort = "created_at"
+	ListEventsParamsSortUpdatedAt ListEventsParamsSort = "updated_at"
+)
+
+// Valid indicates whether the value is a known member of the ListEventsParamsSort enum.
+func (e ListEventsParamsSort) Valid() bool {
+	switch e {
+	case ListEventsParamsSortCreatedAt:
+		return true
+	case ListEventsParamsSortUpdatedAt:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ListHolidayRulesParamsSort.
 const (
 	ListHolidayRulesParamsSortCreatedAt ListHolidayRulesParamsSort = "created_at"
@@ -661,6 +949,42 @@ func (e ListUnitsParamsSort) Valid() bool {
 	case ListUnitsParamsSortCreatedAt:
 		return true
 	case ListUnitsParamsSortUpdatedAt:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ListWebhookEndpointsParamsSort.
+const (
+	ListWebhookEndpointsParamsSortCreatedAt ListWebhookEndpointsParamsSort = "created_at"
+	ListWebhookEndpointsParamsSortUpdatedAt ListWebhookEndpointsParamsSort = "updated_at"
+)
+
+// Valid indicates whether the value is a known member of the ListWebhookEndpointsParamsSort enum.
+func (e ListWebhookEndpointsParamsSort) Valid() bool {
+	switch e {
+	case ListWebhookEndpointsParamsSortCreatedAt:
+		return true
+	case ListWebhookEndpointsParamsSortUpdatedAt:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ListDeliveriesParamsSort.
+const (
+	ListDeliveriesParamsSortCreatedAt ListDeliveriesParamsSort = "created_at"
+	ListDeliveriesParamsSortUpdatedAt ListDeliveriesParamsSort = "updated_at"
+)
+
+// Valid indicates whether the value is a known member of the ListDeliveriesParamsSort enum.
+func (e ListDeliveriesParamsSort) Valid() bool {
+	switch e {
+	case ListDeliveriesParamsSortCreatedAt:
+		return true
+	case ListDeliveriesParamsSortUpdatedAt:
 		return true
 	default:
 		return false
@@ -930,6 +1254,53 @@ type CustomerUpdate struct {
 	Phone    nullable.Nullable[string]   `json:"phone,omitempty"`
 }
 
+// Delivery defines model for Delivery.
+type Delivery struct {
+	Attempts      []DeliveryAttempt            `json:"attempts"`
+	CreatedAt     time.Time                    `json:"created_at"`
+	EndpointId    string                       `json:"endpoint_id"`
+	EventId       string                       `json:"event_id"`
+	EventType     string                       `json:"event_type"`
+	Id            string                       `json:"id"`
+	Mode          Mode                         `json:"mode"`
+	NextAttemptAt nullable.Nullable[time.Time] `json:"next_attempt_at"`
+	Object        DeliveryObject               `json:"object"`
+	Status        DeliveryStatus               `json:"status"`
+	UpdatedAt     time.Time                    `json:"updated_at"`
+}
+
+// DeliveryObject defines model for Delivery.Object.
+type DeliveryObject string
+
+// DeliveryAttempt defines model for DeliveryAttempt.
+type DeliveryAttempt struct {
+	At         time.Time `json:"at"`
+	DurationMs int       `json:"duration_ms"`
+
+	// Error Why the attempt failed.
+	Error  nullable.Nullable[string] `json:"error"`
+	Number int                       `json:"number"`
+
+	// ResponseBody The first 4 KiB of the answer.
+	ResponseBody nullable.Nullable[string] `json:"response_body"`
+
+	// StatusCode null when nothing was answered.
+	StatusCode nullable.Nullable[int] `json:"status_code"`
+}
+
+// DeliveryList defines model for DeliveryList.
+type DeliveryList struct {
+	Data       []Delivery                `json:"data"`
+	HasMore    bool                      `json:"has_more"`
+	NextCursor nullable.Nullable[string] `json:"next_cursor"`
+}
+
+// DeliveryRetry Takes no field.
+type DeliveryRetry = map[string]interface{}
+
+// DeliveryStatus defines model for DeliveryStatus.
+type DeliveryStatus string
+
 // DepositType defines model for DepositType.
 type DepositType string
 
@@ -949,6 +1320,85 @@ type ErrorBody struct {
 
 // ErrorBodyType defines model for ErrorBody.Type.
 type ErrorBodyType string
+
+// Event Rendered at the time of the change and never again; deliveries carry exactly these bytes.
+type Event struct {
+	ApiVersion EventApiVersion `json:"api_version"`
+	CreatedAt  time.Time       `json:"created_at"`
+	Data       struct {
+		// Object The object as its GET answered after the change.
+		Object json.RawMessage `json:"object"`
+
+		// PreviousAttributes The fields that changed, with their values before; {} on created.
+		PreviousAttributes json.RawMessage `json:"previous_attributes"`
+	} `json:"data"`
+	Id     string      `json:"id"`
+	Mode   Mode        `json:"mode"`
+	Object EventObject `json:"object"`
+
+	// Request The request that caused the change; null when the platform acted by itself.
+	Request nullable.Nullable[struct {
+		Id             string                    `json:"id"`
+		IdempotencyKey nullable.Nullable[string] `json:"idempotency_key"`
+	}] `json:"request"`
+
+	// ResourceVersion Rises strictly per object.
+	ResourceVersion int64     `json:"resource_version"`
+	Type            EventType `json:"type"`
+}
+
+// EventApiVersion defines model for Event.ApiVersion.
+type EventApiVersion string
+
+// EventObject defines model for Event.Object.
+type EventObject string
+
+// EventList defines model for EventList.
+type EventList struct {
+	Data       []Event                   `json:"data"`
+	HasMore    bool                      `json:"has_more"`
+	NextCursor nullable.Nullable[string] `json:"next_cursor"`
+}
+
+// EventReplay defines model for EventReplay.
+type EventReplay struct {
+	EndpointId string `json:"endpoint_id"`
+
+	// From Events created at or after this instant.
+	From time.Time `json:"from"`
+
+	// To Events created before this instant; without it now.
+	To    *time.Time   `json:"to,omitempty"`
+	Types *[]EventType `json:"types,omitempty"`
+}
+
+// EventReplayResult defines model for EventReplayResult.
+type EventReplayResult struct {
+	// Queued Deliveries made.
+	Queued int `json:"queued"`
+}
+
+// EventType defines model for EventType.
+type EventType string
+
+// EventTypeInfo defines model for EventTypeInfo.
+type EventTypeInfo struct {
+	Description string `json:"description"`
+
+	// RequiredScope Needed beside the webhook scopes to subscribe to the type or to read its events.
+	RequiredScope string    `json:"required_scope"`
+	Type          EventType `json:"type"`
+}
+
+// EventTypeList defines model for EventTypeList.
+type EventTypeList struct {
+	Data       []EventTypeInfo           `json:"data"`
+	HasMore    bool                      `json:"has_more"`
+	NextCursor nullable.Nullable[string] `json:"next_cursor"`
+}
+
+// EventTypeWrite defines model for EventTypeWrite.
+type EventTypeWrite string
 
 // HolidayRule defines model for HolidayRule.
 type HolidayRule struct {
@@ -1317,6 +1767,119 @@ type ValidationError struct {
 	Message string              `json:"message"`
 }
 
+// WebhookEndpoint defines model for WebhookEndpoint.
+type WebhookEndpoint struct {
+	// ConsecutiveFailures Failed attempts since the last success; 20 disable the endpoint.
+	ConsecutiveFailures int                       `json:"consecutive_failures"`
+	CreatedAt           time.Time                 `json:"created_at"`
+	Description         nullable.Nullable[string] `json:"description"`
+
+	// DisabledReason gone: it answered 410.
+	DisabledReason nullable.Nullable[WebhookEndpointDisabledReason] `json:"disabled_reason"`
+
+	// EventTypes ["*"] is every type.
+	EventTypes []string `json:"event_types"`
+	Id         string   `json:"id"`
+
+	// MaxInFlight Deliveries on their way at a time.
+	MaxInFlight int `json:"max_in_flight"`
+
+	// MaxPerSecond Deliveries begun within any second.
+	MaxPerSecond int                   `json:"max_per_second"`
+	Mode         Mode                  `json:"mode"`
+	Object       WebhookEndpointObject `json:"object"`
+	Status       WebhookEndpointStatus `json:"status"`
+	UpdatedAt    time.Time             `json:"updated_at"`
+	Url          string                `json:"url"`
+	Version      int64                 `json:"version"`
+}
+
+// WebhookEndpointDisabledReason gone: it answered 410.
+type WebhookEndpointDisabledReason string
+
+// WebhookEndpointObject defines model for WebhookEndpoint.Object.
+type WebhookEndpointObject string
+
+// WebhookEndpointCreate defines model for WebhookEndpointCreate.
+type WebhookEndpointCreate struct {
+	Description nullable.Nullable[string] `json:"description,omitempty"`
+
+	// EventTypes ["*"] is every type.
+	EventTypes   []EventTypeWrite `json:"event_types"`
+	MaxInFlight  *int             `json:"max_in_flight,omitempty"`
+	MaxPerSecond *int             `json:"max_per_second,omitempty"`
+	Url          string           `json:"url"`
+}
+
+// WebhookEndpointList defines model for WebhookEndpointList.
+type WebhookEndpointList struct {
+	Data       []WebhookEndpoint         `json:"data"`
+	HasMore    bool                      `json:"has_more"`
+	NextCursor nullable.Nullable[string] `json:"next_cursor"`
+}
+
+// WebhookEndpointStatus defines model for WebhookEndpointStatus.
+type WebhookEndpointStatus string
+
+// WebhookEndpointUpdate defines model for WebhookEndpointUpdate.
+type WebhookEndpointUpdate struct {
+	Description nullable.Nullable[string] `json:"description,omitempty"`
+
+	// EventTypes ["*"] is every type.
+	EventTypes   *[]EventTypeWrite      `json:"event_types,omitempty"`
+	MaxInFlight  *int                   `json:"max_in_flight,omitempty"`
+	MaxPerSecond *int                   `json:"max_per_second,omitempty"`
+	Status       *WebhookEndpointStatus `json:"status,omitempty"`
+	Url          *string                `json:"url,omitempty"`
+}
+
+// WebhookEndpointWithSecret defines model for WebhookEndpointWithSecret.
+type WebhookEndpointWithSecret struct {
+	// ConsecutiveFailures Failed attempts since the last success; 20 disable the endpoint.
+	ConsecutiveFailures int                       `json:"consecutive_failures"`
+	CreatedAt           time.Time                 `json:"created_at"`
+	Description         nullable.Nullable[string] `json:"description"`
+
+	// DisabledReason gone: it answered 410.
+	DisabledReason nullable.Nullable[WebhookEndpointWithSecretDisabledReason] `json:"disabled_reason"`
+
+	// EventTypes ["*"] is every type.
+	EventTypes []string `json:"event_types"`
+	Id         string   `json:"id"`
+
+	// MaxInFlight Deliveries on their way at a time.
+	MaxInFlight int `json:"max_in_flight"`
+
+	// MaxPerSecond Deliveries begun within any second.
+	MaxPerSecond int                             `json:"max_per_second"`
+	Mode         Mode                            `json:"mode"`
+	Object       WebhookEndpointWithSecretObject `json:"object"`
+
+	// Secret whsec_…, the key of the signatures; shown here and never again.
+	Secret    string                `json:"secret"`
+	Status    WebhookEndpointStatus `json:"status"`
+	UpdatedAt time.Time             `json:"updated_at"`
+	Url       string                `json:"url"`
+	Version   int64                 `json:"version"`
+}
+
+// WebhookEndpointWithSecretDisabledReason gone: it answered 410.
+type WebhookEndpointWithSecretDisabledReason string
+
+// WebhookEndpointWithSecretObject defines model for WebhookEndpointWithSecret.Object.
+type WebhookEndpointWithSecretObject string
+
+// WebhookSecretRotate defines model for WebhookSecretRotate.
+type WebhookSecretRotate struct {
+	// PreviousSecretExpiresIn Seconds for which the earlier secrets still sign.
+	PreviousSecretExpiresIn *int `json:"previous_secret_expires_in,omitempty"`
+}
+
+// WebhookTest defines model for WebhookTest.
+type WebhookTest struct {
+	Type *EventType `json:"type,omitempty"`
+}
+
 // Active defines model for Active.
 type Active = bool
 
@@ -1356,14 +1919,35 @@ type CustomerPhone = string
 // CustomerQuery defines model for CustomerQuery.
 type CustomerQuery = string
 
+// DeliveryId defines model for DeliveryId.
+type DeliveryId = string
+
+// DeliveryStatusFilter defines model for DeliveryStatusFilter.
+type DeliveryStatusFilter = DeliveryStatus
+
+// DeliveryTypeFilter defines model for DeliveryTypeFilter.
+type DeliveryTypeFilter = EventType
+
+// EndpointId defines model for EndpointId.
+type EndpointId = string
+
+// EndpointStatusFilter defines model for EndpointStatusFilter.
+type EndpointStatusFilter = WebhookEndpointStatus
+
 // EventDateFrom defines model for EventDateFrom.
 type EventDateFrom = string
 
 // EventDateTo defines model for EventDateTo.
 type EventDateTo = string
 
+// EventId defines model for EventId.
+type EventId = string
+
 // EventTypeFilter defines model for EventTypeFilter.
 type EventTypeFilter = string
+
+// EventTypesFilter defines model for EventTypesFilter.
+type EventTypesFilter = []EventType
 
 // Expand defines model for Expand.
 type Expand = []string
@@ -1383,11 +1967,17 @@ type IdempotencyKey = string
 // IfMatch defines model for IfMatch.
 type IfMatch = string
 
+// LastEventId defines model for LastEventId.
+type LastEventId = string
+
 // Limit defines model for Limit.
 type Limit = int
 
 // MetadataFilter defines model for MetadataFilter.
 type MetadataFilter map[string]string
+
+// ObjectFilter defines model for ObjectFilter.
+type ObjectFilter = string
 
 // PackageFilter defines model for PackageFilter.
 type PackageFilter = string
@@ -1647,6 +2237,54 @@ type UpdateCustomerParams struct {
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
+// ListEventsParams defines parameters for ListEvents.
+type ListEventsParams struct {
+	// Limit Rows per page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The next_cursor of the previous page.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Sort Newest first, or by updated_at upwards for syncing.
+	Sort *ListEventsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+
+	// CreatedAfter Created at or after this instant.
+	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
+
+	// CreatedBefore Created before this instant.
+	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
+
+	// UpdatedAfter Updated at or after this instant.
+	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
+
+	// UpdatedBefore Updated before this instant.
+	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
+
+	// Type Events of these types.
+	Type *EventTypesFilter `form:"type,omitempty" json:"type,omitempty"`
+
+	// ObjectId Events of this object.
+	ObjectId *ObjectFilter `form:"object_id,omitempty" json:"object_id,omitempty"`
+}
+
+// ListEventsParamsSort defines parameters for ListEvents.
+type ListEventsParamsSort string
+
+// ReplayEventsParams defines parameters for ReplayEvents.
+type ReplayEventsParams struct {
+	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// StreamEventsParams defines parameters for StreamEvents.
+type StreamEventsParams struct {
+	// Type Events of these types.
+	Type *EventTypesFilter `form:"type,omitempty" json:"type,omitempty"`
+
+	// LastEventID The last event that was received.
+	LastEventID *LastEventId `json:"Last-Event-ID,omitempty"`
+}
+
 // ListHolidayRulesParams defines parameters for ListHolidayRules.
 type ListHolidayRulesParams struct {
 	// Limit Rows per page.
@@ -1842,6 +2480,114 @@ type UpdateUnitParams struct {
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
+// ListWebhookEndpointsParams defines parameters for ListWebhookEndpoints.
+type ListWebhookEndpointsParams struct {
+	// Limit Rows per page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The next_cursor of the previous page.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Sort Newest first, or by updated_at upwards for syncing.
+	Sort *ListWebhookEndpointsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+
+	// CreatedAfter Created at or after this instant.
+	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
+
+	// CreatedBefore Created before this instant.
+	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
+
+	// UpdatedAfter Updated at or after this instant.
+	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
+
+	// UpdatedBefore Updated before this instant.
+	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
+
+	// Status Endpoints of this status.
+	Status *EndpointStatusFilter `form:"status,omitempty" json:"status,omitempty"`
+}
+
+// ListWebhookEndpointsParamsSort defines parameters for ListWebhookEndpoints.
+type ListWebhookEndpointsParamsSort string
+
+// CreateWebhookEndpointParams defines parameters for CreateWebhookEndpoint.
+type CreateWebhookEndpointParams struct {
+	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// DeleteWebhookEndpointParams defines parameters for DeleteWebhookEndpoint.
+type DeleteWebhookEndpointParams struct {
+	// IfMatch The quoted version the change expects, or *.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// UpdateWebhookEndpointParams defines parameters for UpdateWebhookEndpoint.
+type UpdateWebhookEndpointParams struct {
+	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// IfMatch The quoted version the change expects, or *.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// ListDeliveriesParams defines parameters for ListDeliveries.
+type ListDeliveriesParams struct {
+	// Limit Rows per page.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The next_cursor of the previous page.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Sort Newest first, or by updated_at upwards for syncing.
+	Sort *ListDeliveriesParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+
+	// CreatedAfter Created at or after this instant.
+	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
+
+	// CreatedBefore Created before this instant.
+	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
+
+	// UpdatedAfter Updated at or after this instant.
+	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
+
+	// UpdatedBefore Updated before this instant.
+	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
+
+	// Status Deliveries of this status.
+	Status *DeliveryStatusFilter `form:"status,omitempty" json:"status,omitempty"`
+
+	// EventType Deliveries of this event type.
+	EventType *DeliveryTypeFilter `form:"event_type,omitempty" json:"event_type,omitempty"`
+}
+
+// ListDeliveriesParamsSort defines parameters for ListDeliveries.
+type ListDeliveriesParamsSort string
+
+// RetryDeliveryParams defines parameters for RetryDelivery.
+type RetryDeliveryParams struct {
+	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// RotateWebhookSecretParams defines parameters for RotateWebhookSecret.
+type RotateWebhookSecretParams struct {
+	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// IfMatch The quoted version the change expects, or *.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// TestWebhookEndpointParams defines parameters for TestWebhookEndpoint.
+type TestWebhookEndpointParams struct {
+	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// IfMatch The quoted version the change expects, or *.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
 // CreateBookingJSONRequestBody defines body for CreateBooking for application/json ContentType.
 type CreateBookingJSONRequestBody = BookingCreate
 
@@ -1859,6 +2605,9 @@ type CreateCustomerJSONRequestBody = CustomerCreate
 
 // UpdateCustomerJSONRequestBody defines body for UpdateCustomer for application/json ContentType.
 type UpdateCustomerJSONRequestBody = CustomerUpdate
+
+// ReplayEventsJSONRequestBody defines body for ReplayEvents for application/json ContentType.
+type ReplayEventsJSONRequestBody = EventReplay
 
 // CreateHolidayRuleJSONRequestBody defines body for CreateHolidayRule for application/json ContentType.
 type CreateHolidayRuleJSONRequestBody = HolidayRuleCreate
@@ -1886,3 +2635,18 @@ type CreateUnitJSONRequestBody = UnitCreate
 
 // UpdateUnitJSONRequestBody defines body for UpdateUnit for application/json ContentType.
 type UpdateUnitJSONRequestBody = UnitUpdate
+
+// CreateWebhookEndpointJSONRequestBody defines body for CreateWebhookEndpoint for application/json ContentType.
+type CreateWebhookEndpointJSONRequestBody = WebhookEndpointCreate
+
+// UpdateWebhookEndpointJSONRequestBody defines body for UpdateWebhookEndpoint for application/json ContentType.
+type UpdateWebhookEndpointJSONRequestBody = WebhookEndpointUpdate
+
+// RetryDeliveryJSONRequestBody defines body for RetryDelivery for application/json ContentType.
+type RetryDeliveryJSONRequestBody = DeliveryRetry
+
+// RotateWebhookSecretJSONRequestBody defines body for RotateWebhookSecret for application/json ContentType.
+type RotateWebhookSecretJSONRequestBody = WebhookSecretRotate
+
+// TestWebhookEndpointJSONRequestBody defines body for TestWebhookEndpoint for application/json ContentType.
+type TestWebhookEndpointJSONRequestBody = WebhookTest

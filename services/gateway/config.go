@@ -12,11 +12,15 @@ type Config struct {
 	IdentityURL  string `env:"IDENTITY_URL,required"`
 	BookingsURL  string `env:"BOOKINGS_URL,required"`
 	CustomersURL string `env:"CUSTOMERS_URL,required"`
+	WebhooksURL  string `env:"WEBHOOKS_URL,required"`
 	SignKeys     string `env:"CALLER_SIGN_KEYS,required" secret:"true"`
 	PublicURL    string `env:"PUBLIC_URL"` // where clients reach the gateway; for the start line
 
-	UpstreamTimeout  time.Duration `env:"UPSTREAM_TIMEOUT" envDefault:"10s"`   // of one call, then 504
+	UpstreamTimeout  time.Duration `env:"UPSTREAM_TIMEOUT" envDefault:"10s"`   // of one call, of a stream to its header; then 504
 	UpstreamMaxConns int           `env:"UPSTREAM_MAX_CONNS" envDefault:"256"` // per service
+
+	StreamsPerCredential int           `env:"STREAMS_PER_CREDENTIAL" envDefault:"10"` // open at once in this process, then 429
+	StreamWriteTimeout   time.Duration `env:"STREAM_WRITE_TIMEOUT" envDefault:"30s"`  // of one write to a stream's client, then it is cut
 
 	RateLimit          int64         `env:"RATE_LIMIT_PER_MINUTE" envDefault:"600"`      // per credential
 	LookupFailures     int64         `env:"LOOKUP_FAILURES_PER_MINUTE" envDefault:"300"` // per client address

@@ -100,7 +100,7 @@ func (f *fakeIdentity) asked() int {
 	return f.lookups
 }
 
-// fakeService stands for bookings and customers: it keeps what it made and idempotency records.
+// fakeService stands for bookings, customers and webhooks: it keeps what it made and idempotency records.
 type fakeService struct {
 	url      string
 	mu       sync.Mutex
@@ -118,7 +118,7 @@ type fakeService struct {
 func newFakeService(t testing.TB, secrets []string) *fakeService {
 	f := &fakeService{bodies: map[string]string{}, records: map[string]string{}}
 	verifiers := map[string]*caller.Verifier{}
-	for i, self := range []string{"identity", "bookings", "customers"} {
+	for i, self := range targets {
 		keys, err := caller.ParseKeys("gateway=k1:" + secrets[i])
 		if err != nil {
 			t.Fatal(err)
@@ -127,8 +127,10 @@ func newFakeService(t testing.TB, secrets []string) *fakeService {
 	}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		self := "bookings"
-		if strings.HasPrefix(r.URL.Path, "/api/v1/customers") {
-			self = "customers"
+		for path, owner := range map[string]string{customers: "customers", events: "webhooks", endpoints: "webhooks"} {
+			if strings.HasPrefix(r.URL.Path, path) {
+				self = owner
+			}
 		}
 		who, _, err := verifiers[self].Verify(r.Header.Get(caller.Header), r.Method, r.URL.EscapedPath(), time.Now())
 		if err != nil || who.Tenant.IsZero() {

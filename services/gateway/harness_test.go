@@ -44,6 +44,9 @@ type world struct {
 	checker  *contracttest.Checker
 }
 
+// targets are the services that the gateway signs calls to.
+var targets = []string{"identity", "bookings", "customers", "webhooks"}
+
 // newWorld starts the peers. Keys of one test never meet those of another: each credential's id is new.
 func newWorld(t testing.TB) *world {
 	t.Helper()
@@ -54,7 +57,7 @@ func newWorld(t testing.TB) *world {
 	w := &world{redis: redis.NewClient(opt), checker: contracttest.New(t, proto.OpenAPI)}
 	t.Cleanup(func() { _ = w.redis.Close() })
 	var sign, verify []string
-	for i, target := range []string{"identity", "bookings", "customers"} {
+	for i, target := range targets {
 		secret := strings.Repeat(fmt.Sprintf("%02x", i+1), 32)
 		sign = append(sign, target+"=k1:"+secret)
 		verify = append(verify, secret)
@@ -63,8 +66,9 @@ func newWorld(t testing.TB) *world {
 	w.service = newFakeService(t, verify)
 	w.cfg = Config{
 		RedisURL: testRedisURL(t), RedisTimeout: 2 * time.Second, RedisQueue: 4096,
-		IdentityURL: w.identity.url, BookingsURL: w.service.url, CustomersURL: w.service.url,
+		IdentityURL: w.identity.url, BookingsURL: w.service.url, CustomersURL: w.service.url, WebhooksURL: w.service.url,
 		SignKeys: strings.Join(sign, ","), UpstreamTimeout: 10 * time.Second, UpstreamMaxConns: 256,
+		StreamsPerCredential: 10, StreamWriteTimeout: 30 * time.Second,
 		RateLimit: 600, LookupFailures: 300, PrincipalCacheSize: 1000, PrincipalCacheTTL: 30 * time.Second,
 	}
 	return w
@@ -166,7 +170,7 @@ func (g *gateway) try(t testing.TB, method, path, body string, edits ...edit) (*
 	return a, nil
 }
 
-var client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256, MaxConnsPerHost: 256}}
+var client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 256, MaxConnsPerHost: 256}}
 
 // raw sends a request whose answer the contract does not know.
 func (g *gateway) raw(method, path, body string, edits ...edit) (*answer, error) {

@@ -15,6 +15,8 @@ const (
 	oneCu     = customers + "/cu_00000000000000000000000000"
 	ada       = `{"first_name":"Ada","email":"a@example.com"}`
 	bookings  = "/api/v1/bookings"
+	events    = "/api/v1/events"
+	endpoints = "/api/v1/webhook-endpoints"
 	party     = `{"event_date":"2026-05-10","guest_count":2}`
 )
 

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -20,6 +21,18 @@ import (
 // process runs the gateway as main does, with its server's own bounds, and returns its address. Tests that use
 // it change the environment and so cannot run beside others; they stand in this file.
 func (w *world) process(t *testing.T, env map[string]string) (address string) {
+	t.Helper()
+	address, stop := w.run(t, env)
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return address
+}
+
+// run is process for tests that stop the gateway themselves.
+func (w *world) run(t *testing.T, env map[string]string) (address string, stop func() error) {
 	t.Helper()
 	t.Setenv("HTTP_ADDR", "127.0.0.1:0")
 	for name, value := range env {
@@ -34,20 +47,19 @@ func (w *world) process(t *testing.T, env map[string]string) (address string) {
 			return wire(rt, w.cfg)
 		}}, []string{}, io.Discard)
 	}()
-	t.Cleanup(func() {
+	stop = sync.OnceValue(func() error {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		return <-ended
 	})
+	t.Cleanup(func() { _ = stop() })
 	select {
 	case rt := <-started:
 		eventually(t, "the gateway listens", func() bool { return rt.Addr("127.0.0.1:0") != nil })
-		return rt.Addr("127.0.0.1:0").String()
+		return rt.Addr("127.0.0.1:0").String(), stop
 	case err := <-ended:
 		ended <- err
 		t.Fatal(err)
-		return ""
+		return "", nil
 	}
 }
 

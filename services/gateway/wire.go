@@ -34,6 +34,8 @@ func wire(rt *service.Runtime, cfg Config) error {
 	rt.OnStop("redis", func(context.Context) error { return redis.Close() })
 	rt.Go("redis", redis.Run)
 	rt.PublicHTTP(rt.Common.HTTPAddr, door)
+	// Behind the server, so that it stops before it, which waits for requests under way.
+	rt.OnStop("streams", func(context.Context) error { door.Gate.Streams.Stop(); return nil })
 	return nil
 }
 
@@ -77,6 +79,7 @@ func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Door, 
 			Local:     app.NewCounters(cfg.PrincipalCacheSize),
 			Limit:     perMinute(cfg.RateLimit),
 			Upstreams: upstreams,
+			Streams:   app.NewStreams(cfg.StreamsPerCredential, metrics),
 			Metrics:   metrics,
 		},
 	}, redis, nil
@@ -86,7 +89,9 @@ func perMinute(n int64) domain.Limit { return domain.Limit{Max: n, Per: time.Min
 
 // upstreams makes one per service that the contract names; a service without an address stops the start.
 func upstreams(cfg Config, c *contract.Contract, signer *caller.Signer, log *slog.Logger) (map[string]app.Upstream, error) {
-	addresses := map[string]string{"identity": cfg.IdentityURL, "bookings": cfg.BookingsURL, "customers": cfg.CustomersURL}
+	addresses := map[string]string{
+		"identity": cfg.IdentityURL, "bookings": cfg.BookingsURL, "customers": cfg.CustomersURL, "webhooks": cfg.WebhooksURL,
+	}
 	out := map[string]app.Upstream{}
 	for _, op := range c.Operations() {
 		if out[op.Service] != nil {
@@ -96,7 +101,7 @@ func upstreams(cfg Config, c *contract.Contract, signer *caller.Signer, log *slo
 			return nil, fmt.Errorf("%s is answered by %q, whose address is not set", op.ID, op.Service)
 		}
 		up, err := peers.NewUpstream(op.Service, addresses[op.Service], signer, peers.UpstreamOptions{
-			Timeout: cfg.UpstreamTimeout, MaxConns: cfg.UpstreamMaxConns,
+			Timeout: cfg.UpstreamTimeout, MaxConns: cfg.UpstreamMaxConns, Patience: cfg.StreamWriteTimeout,
 			Changed: func(target, state string) {
 				log.Warn("circuit breaker", slog.String("service", target), slog.String("state", state))
 			},

@@ -8,15 +8,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/libs/kafkax"
 	"holdfast.dev/libs/service"
+	"holdfast.dev/services/identity/internal/consume"
 )
 
 func main() {
 	var cfg config
 	service.Main(service.App{
-		Name:     "identity",
-		Config:   &cfg,
-		Serve:    func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
-		Commands: []*cobra.Command{service.Migrate(migrate), tenantCommand(), keyCommand(), auditCommand()},
+		Name:   "identity",
+		Config: &cfg,
+		Serve:  func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
+		Commands: []*cobra.Command{
+			service.Migrate(migrate), service.Redrive(consume.Group, kafkax.Redrive), tenantCommand(), keyCommand(), auditCommand(),
+		},
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/inbox"
 	"holdfast.dev/libs/kafkax"
 	"holdfast.dev/libs/obs"
 	"holdfast.dev/libs/outbox"
@@ -17,9 +18,12 @@ import (
 	"holdfast.dev/proto"
 	"holdfast.dev/services/identity/internal/api"
 	"holdfast.dev/services/identity/internal/app"
+	"holdfast.dev/services/identity/internal/consume"
 	"holdfast.dev/services/identity/internal/store"
 	"holdfast.dev/services/identity/migrations"
 )
+
+const sweepEvery = time.Minute
 
 // wire builds the serving process, top to bottom; what is registered last stops first.
 func wire(ctx context.Context, rt *service.Runtime, cfg config) error {
@@ -51,8 +55,15 @@ func wire(ctx context.Context, rt *service.Runtime, cfg config) error {
 	writer := kafkax.NewWriter(cfg.KafkaBrokers, cfg.KafkaTopicPrefix)
 	rt.OnStop("kafka", func(context.Context) error { return writer.Close() })
 	relay := outbox.NewRelay(worker, writer, rt.Log, rt.Metrics)
-	topics := []kafkax.Topic{{Name: app.Topic, Partitions: cfg.KafkaPartitions}}
+	topics := []kafkax.Topic{
+		{Name: app.Topic, Partitions: cfg.KafkaPartitions},
+		{Name: kafkax.DeadLetterTopic(consume.Group), Partitions: 1},
+	}
+	for _, name := range consume.Topics {
+		topics = append(topics, kafkax.Topic{Name: name, Partitions: cfg.KafkaPartitions})
+	}
 	rt.Go("relay", kafkax.WithTopics(cfg.KafkaBrokers, cfg.KafkaTopicPrefix, topics, relay.Run))
+	rt.Every("inbox sweeper", sweepEvery, func(ctx context.Context) error { return inbox.Sweep(ctx, worker) })
 
 	identity := &app.App{
 		DB: db, Worker: worker, Redis: store.Redis{Client: redis}, Scopes: proto.Scopes,
@@ -61,6 +72,11 @@ func wire(ctx context.Context, rt *service.Runtime, cfg config) error {
 	rt.Go("signals", identity.KeepTelling)
 	lastUse := &app.LastUse{Worker: worker, Log: rt.Log}
 	rt.Go("last use", lastUse.Run)
+	consumer := &kafkax.Consumer{
+		Brokers: cfg.KafkaBrokers, Prefix: cfg.KafkaTopicPrefix, Group: consume.Group, Topics: consume.Topics,
+		Handle: (&consume.Webhooks{App: identity}).Handle, DeadLetter: writer, Log: rt.Log, Metrics: rt.Metrics,
+	}
+	rt.Go("consumer", kafkax.WithTopics(cfg.KafkaBrokers, cfg.KafkaTopicPrefix, topics, consumer.Run))
 
 	door := &api.API{
 		DB: db, App: identity, LastUse: lastUse, Verifier: &caller.Verifier{Self: "identity", Keys: keys},

@@ -23,7 +23,8 @@ var services = []service{
 	{name: "identity", database: true},
 	{name: "customers", database: true, calls: []string{"identity", "bookings"}},
 	{name: "bookings", database: true, calls: []string{"identity", "customers"}},
-	{name: "gateway", calls: []string{"identity", "customers", "bookings"}},
+	{name: "webhooks", database: true},
+	{name: "gateway", calls: []string{"identity", "customers", "bookings", "webhooks"}},
 }
 
 // keyID names the first generation of every key.
@@ -62,6 +63,9 @@ func (p *platform) settings(s service) []string {
 	}
 	if s.name == "gateway" {
 		set("PUBLIC_URL", p.publicURL())
+	}
+	if s.name == "webhooks" {
+		set("WEBHOOK_ALLOWED_CIDRS", "127.0.0.0/8,::1/128") // receivers on this machine
 	}
 	if s.database {
 		d := p.database(s.name)

@@ -71,9 +71,16 @@ func (a *answers) wrong(method, template string, res *http.Response, body []byte
 	pointer := "/paths/" + escape(template) + "/" + strings.ToLower(method) + "/responses/" + strconv.Itoa(res.StatusCode)
 	declared, pointer := a.at(pointer)
 	out := a.headers(declared, pointer, res.Header)
-	if _, ok := declared["content"]; !ok {
+	content, ok := declared["content"].(map[string]any)
+	if !ok {
 		if len(body) > 0 {
 			out = append(out, "a body that is not declared")
+		}
+		return out
+	}
+	if _, stream := content["text/event-stream"]; stream {
+		if got := res.Header.Get("Content-Type"); got != "text/event-stream" {
+			out = append(out, fmt.Sprintf("Content-Type %q, want text/event-stream", got))
 		}
 		return out
 	}

@@ -40,29 +40,70 @@ const (
 	Type_TYPE_CUSTOMER_ERASED Type = 6
 	// tenant.updated (internal): settings or policy changed.
 	Type_TYPE_TENANT_UPDATED Type = 7
+	// lead.created: a lead came in.
+	Type_TYPE_LEAD_CREATED Type = 8
+	// lead.updated: any visible change.
+	Type_TYPE_LEAD_UPDATED Type = 9
+	// quote.created: a quote was drafted.
+	Type_TYPE_QUOTE_CREATED Type = 10
+	// quote.accepted: accepted, its booking made and its invoice opened.
+	Type_TYPE_QUOTE_ACCEPTED Type = 11
+	// invoice.created: an invoice was drafted.
+	Type_TYPE_INVOICE_CREATED Type = 12
+	// invoice.paid: nothing is due any more.
+	Type_TYPE_INVOICE_PAID Type = 13
+	// payment.succeeded: the money is ours.
+	Type_TYPE_PAYMENT_SUCCEEDED Type = 14
+	// payment.failed: the payer's bank refused.
+	Type_TYPE_PAYMENT_FAILED Type = 15
+	// webhook_endpoint.failing (internal): ten attempts in a row have failed; the object is
+	// internalapi.EndpointHealth. For the audit log and the operator area.
+	Type_TYPE_WEBHOOK_ENDPOINT_FAILING Type = 16
+	// webhook_endpoint.disabled (internal): the platform has disabled an endpoint; the same object.
+	Type_TYPE_WEBHOOK_ENDPOINT_DISABLED Type = 17
 )
 
 // Enum value maps for Type.
 var (
 	Type_name = map[int32]string{
-		0: "TYPE_UNSPECIFIED",
-		1: "TYPE_BOOKING_CREATED",
-		2: "TYPE_BOOKING_UPDATED",
-		3: "TYPE_BOOKING_CANCELLED",
-		4: "TYPE_CUSTOMER_CREATED",
-		5: "TYPE_CUSTOMER_UPDATED",
-		6: "TYPE_CUSTOMER_ERASED",
-		7: "TYPE_TENANT_UPDATED",
+		0:  "TYPE_UNSPECIFIED",
+		1:  "TYPE_BOOKING_CREATED",
+		2:  "TYPE_BOOKING_UPDATED",
+		3:  "TYPE_BOOKING_CANCELLED",
+		4:  "TYPE_CUSTOMER_CREATED",
+		5:  "TYPE_CUSTOMER_UPDATED",
+		6:  "TYPE_CUSTOMER_ERASED",
+		7:  "TYPE_TENANT_UPDATED",
+		8:  "TYPE_LEAD_CREATED",
+		9:  "TYPE_LEAD_UPDATED",
+		10: "TYPE_QUOTE_CREATED",
+		11: "TYPE_QUOTE_ACCEPTED",
+		12: "TYPE_INVOICE_CREATED",
+		13: "TYPE_INVOICE_PAID",
+		14: "TYPE_PAYMENT_SUCCEEDED",
+		15: "TYPE_PAYMENT_FAILED",
+		16: "TYPE_WEBHOOK_ENDPOINT_FAILING",
+		17: "TYPE_WEBHOOK_ENDPOINT_DISABLED",
 	}
 	Type_value = map[string]int32{
-		"TYPE_UNSPECIFIED":       0,
-		"TYPE_BOOKING_CREATED":   1,
-		"TYPE_BOOKING_UPDATED":   2,
-		"TYPE_BOOKING_CANCELLED": 3,
-		"TYPE_CUSTOMER_CREATED":  4,
-		"TYPE_CUSTOMER_UPDATED":  5,
-		"TYPE_CUSTOMER_ERASED":   6,
-		"TYPE_TENANT_UPDATED":    7,
+		"TYPE_UNSPECIFIED":               0,
+		"TYPE_BOOKING_CREATED":           1,
+		"TYPE_BOOKING_UPDATED":           2,
+		"TYPE_BOOKING_CANCELLED":         3,
+		"TYPE_CUSTOMER_CREATED":          4,
+		"TYPE_CUSTOMER_UPDATED":          5,
+		"TYPE_CUSTOMER_ERASED":           6,
+		"TYPE_TENANT_UPDATED":            7,
+		"TYPE_LEAD_CREATED":              8,
+		"TYPE_LEAD_UPDATED":              9,
+		"TYPE_QUOTE_CREATED":             10,
+		"TYPE_QUOTE_ACCEPTED":            11,
+		"TYPE_INVOICE_CREATED":           12,
+		"TYPE_INVOICE_PAID":              13,
+		"TYPE_PAYMENT_SUCCEEDED":         14,
+		"TYPE_PAYMENT_FAILED":            15,
+		"TYPE_WEBHOOK_ENDPOINT_FAILING":  16,
+		"TYPE_WEBHOOK_ENDPOINT_DISABLED": 17,
 	}
 )
 
@@ -97,7 +138,7 @@ var File_v1_type_proto protoreflect.FileDescriptor
 
 const file_v1_type_proto_rawDesc = "" +
 	"\n" +
-	"\rv1/type.proto\x12\x12holdfast.events.v1*\xd5\x01\n" +
+	"\rv1/type.proto\x12\x12holdfast.events.v1*\xe1\x03\n" +
 	"\x04Type\x12\x14\n" +
 	"\x10TYPE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14TYPE_BOOKING_CREATED\x10\x01\x12\x18\n" +
@@ -106,7 +147,18 @@ const file_v1_type_proto_rawDesc = "" +
 	"\x15TYPE_CUSTOMER_CREATED\x10\x04\x12\x19\n" +
 	"\x15TYPE_CUSTOMER_UPDATED\x10\x05\x12\x18\n" +
 	"\x14TYPE_CUSTOMER_ERASED\x10\x06\x12\x17\n" +
-	"\x13TYPE_TENANT_UPDATED\x10\aB'Z%holdfast.dev/proto/events/v1;eventsv1b\x06proto3"
+	"\x13TYPE_TENANT_UPDATED\x10\a\x12\x15\n" +
+	"\x11TYPE_LEAD_CREATED\x10\b\x12\x15\n" +
+	"\x11TYPE_LEAD_UPDATED\x10\t\x12\x16\n" +
+	"\x12TYPE_QUOTE_CREATED\x10\n" +
+	"\x12\x17\n" +
+	"\x13TYPE_QUOTE_ACCEPTED\x10\v\x12\x18\n" +
+	"\x14TYPE_INVOICE_CREATED\x10\f\x12\x15\n" +
+	"\x11TYPE_INVOICE_PAID\x10\r\x12\x1a\n" +
+	"\x16TYPE_PAYMENT_SUCCEEDED\x10\x0e\x12\x17\n" +
+	"\x13TYPE_PAYMENT_FAILED\x10\x0f\x12!\n" +
+	"\x1dTYPE_WEBHOOK_ENDPOINT_FAILING\x10\x10\x12\"\n" +
+	"\x1eTYPE_WEBHOOK_ENDPOINT_DISABLED\x10\x11B'Z%holdfast.dev/proto/events/v1;eventsv1b\x06proto3"
 
 var (
 	file_v1_type_proto_rawDescOnce sync.Once

@@ -140,6 +140,9 @@ func (d *Door) operation(w http.ResponseWriter, r *http.Request, q *request) err
 	if err := d.checks(q, &verdict); err != nil {
 		return err
 	}
+	if q.op.Stream {
+		return d.stream(w, r, q, &verdict)
+	}
 	return d.answer(w, r, q, &verdict)
 }
 
@@ -175,6 +178,13 @@ func (d *Door) answer(w http.ResponseWriter, r *http.Request, q *request, v *app
 	}
 	write(w, &a)
 	return nil
+}
+
+// stream passes on what goes on for minutes, with what a client says about where and how.
+func (d *Door) stream(w http.ResponseWriter, r *http.Request, q *request, v *app.Verdict) error {
+	call := q.call(r, v.Credential)
+	call.Accept, call.LastEventID = r.Header.Get("Accept"), r.Header.Get("Last-Event-Id")
+	return d.Gate.Stream(r.Context(), w, q.op, call) //nolint:wrapcheck // the answer
 }
 
 func result(known *domain.Answer, err error) string {

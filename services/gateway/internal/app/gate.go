@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -17,9 +18,11 @@ import (
 	"holdfast.dev/services/gateway/internal/store"
 )
 
-// Upstream sends a call to one service. Its errors are apperr's; an answer of any status is none.
+// Upstream sends a call to one service. Its errors are apperr's; an answer of any status is none. Stream passes
+// the answer on as it comes, and has written nothing when it fails.
 type Upstream interface {
 	Do(ctx context.Context, call *domain.Call) (domain.Answer, error)
+	Stream(ctx context.Context, w http.ResponseWriter, call *domain.Call) error
 }
 
 // Gate decides about requests. All fields are needed.
@@ -29,6 +32,7 @@ type Gate struct {
 	Local      *Counters // stands in while Redis is away
 	Limit      domain.Limit
 	Upstreams  map[string]Upstream // by x-service
+	Streams    *Streams
 	Metrics    *Metrics
 }
 

@@ -10,6 +10,7 @@ type Metrics struct {
 	Dropped    prometheus.Counter     // answers that were not cached
 	RedisAway  prometheus.Gauge       // 1 while Redis is not asked
 	Limited    prometheus.Counter     // 429
+	Streams    prometheus.Gauge       // open ones
 }
 
 // NewMetrics registers them.
@@ -33,7 +34,10 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		Limited: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "gateway_rate_limited_total", Help: "Requests refused with 429.",
 		}),
+		Streams: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "gateway_streams_open", Help: "Streams that are being passed on.",
+		}),
 	}
-	reg.MustRegister(m.Fallback, m.Principals, m.Replays, m.Dropped, m.RedisAway, m.Limited)
+	reg.MustRegister(m.Fallback, m.Principals, m.Replays, m.Dropped, m.RedisAway, m.Limited, m.Streams)
 	return m
 }

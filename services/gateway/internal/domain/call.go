@@ -16,4 +16,6 @@ type Call struct {
 	IfNoneMatch []string
 	Traceparent string
 	Address     string // the client's
+	Accept      string // of a stream, as LastEventID is
+	LastEventID string
 }

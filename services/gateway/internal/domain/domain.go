@@ -2,8 +2,10 @@
 package domain
 
 import (
+	"errors"
 	"net/url"
 	"strings"
+	"time"
 
 	"holdfast.dev/libs/apikey"
 	"holdfast.dev/libs/apperr"
@@ -18,12 +20,16 @@ var (
 	ErrRevoked   = apperr.New(apperr.Unauthenticated, "revoked_credential", "The credential has been revoked.")
 	ErrScope     = apperr.New(apperr.Forbidden, "insufficient_scope", "The credential lacks a scope.")
 	ErrRate      = apperr.New(apperr.RateLimited, "rate_limited", "Too many requests. Wait for the time in Retry-After.")
+	ErrStreams   = apperr.New(apperr.RateLimited, "rate_limited", "The credential has too many streams open.").After(5 * time.Second)
 	ErrGuessing  = apperr.New(apperr.RateLimited, "rate_limited", "Too many unknown credentials from this address. Wait for the time in Retry-After.")
 	ErrNotFound  = apperr.New(apperr.NotFound, "not_found", "There is nothing at this path.")
 	ErrMethod    = apperr.New(apperr.MethodNotAllowed, "method_not_allowed", "This path does not take this method; Allow names those it takes.")
 	ErrTooLarge  = apperr.New(apperr.TooLarge, "request_too_large", "The body must be at most 1 MiB.")
 	ErrMediaType = apperr.New(apperr.BadRequest, "missing_content_type", "A request with a body needs Content-Type: application/json.")
 )
+
+// ErrStopping is why a stream ends when the gateway stops.
+var ErrStopping = errors.New("the gateway is stopping")
 
 // Principal is what a credential stands for.
 type Principal struct {

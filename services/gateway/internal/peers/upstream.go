@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"strconv"
 	"time"
@@ -28,12 +29,16 @@ type Upstream struct {
 	host    string
 	client  *fasthttp.HostClient
 	breaker circuitbreaker.CircuitBreaker[any]
+
+	streams  *http.Transport
+	patience time.Duration
 }
 
 // UpstreamOptions are the bounds of NewUpstream.
 type UpstreamOptions struct {
-	Timeout  time.Duration // from the call to the end of the answer
-	MaxConns int           // connections to the service
+	Timeout  time.Duration // from the call to the end of the answer, of a stream to its header
+	MaxConns int           // connections to the service, streams apart
+	Patience time.Duration // of one write to a stream's client
 	Changed  func(target, state string)
 }
 
@@ -55,6 +60,7 @@ func NewUpstream(target, base string, signer *caller.Signer, opt UpstreamOptions
 	}
 	up := &Upstream{
 		target: target, signer: signer, timeout: opt.Timeout, scheme: u.Scheme, host: u.Host,
+		streams: newStreams(opt.Timeout), patience: opt.Patience,
 		breaker: circuitbreaker.NewBuilder[any]().WithFailureRateThreshold(0.5, 20, 10*time.Second).
 			WithSuccessThreshold(3).WithDelay(time.Second).
 			OnStateChanged(func(e circuitbreaker.StateChangedEvent) { opt.Changed(target, e.NewState.String()) }).
@@ -89,8 +95,8 @@ func (u *Upstream) Do(_ context.Context, call *domain.Call) (domain.Answer, erro
 	if err != nil {
 		return domain.Answer{}, fmt.Errorf("sign call: %w", err)
 	}
-	if !u.breaker.TryAcquirePermit() {
-		return domain.Answer{}, apperr.ErrUnavailable.With(fmt.Errorf("%s: %w", u.target, circuitbreaker.ErrOpen))
+	if err := u.admit(); err != nil {
+		return domain.Answer{}, err
 	}
 	req, res := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(req)
@@ -102,9 +108,21 @@ func (u *Upstream) Do(_ context.Context, call *domain.Call) (domain.Answer, erro
 	}
 	u.breaker.RecordSuccess()
 	if res.StatusCode() == fasthttp.StatusUnauthorized {
-		return domain.Answer{}, fmt.Errorf("%s refused the signed caller", u.target) //nolint:err113 // for the log
+		return domain.Answer{}, u.refused()
 	}
 	return read(res), nil
+}
+
+// admit takes a permit of the breaker, which is given back by recording what came of the call.
+func (u *Upstream) admit() error {
+	if !u.breaker.TryAcquirePermit() {
+		return apperr.ErrUnavailable.With(fmt.Errorf("%s: %w", u.target, circuitbreaker.ErrOpen))
+	}
+	return nil
+}
+
+func (u *Upstream) refused() error {
+	return fmt.Errorf("%s refused the signed caller", u.target) //nolint:err113 // for the log
 }
 
 func (u *Upstream) fill(req *fasthttp.Request, call *domain.Call, signed string) {
@@ -146,10 +164,12 @@ func (u *Upstream) failed(err error) error {
 	cause := fmt.Errorf("call %s: %w", u.target, err)
 	var op *net.OpError
 	dialing := errors.As(err, &op) && op.Op == "dial"
-	if errors.Is(err, fasthttp.ErrTimeout) && !dialing {
+	var late interface{ Timeout() bool }
+	if errors.As(err, &late) && late.Timeout() && !dialing {
 		return apperr.ErrTimeout.With(cause)
 	}
 	u.client.CloseIdleConnections()
+	u.streams.CloseIdleConnections()
 	return apperr.ErrUnavailable.With(cause)
 }
 

@@ -5,12 +5,36 @@ import (
 	"context"
 	"fmt"
 
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/inbox"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/services/identity/internal/domain"
 	"holdfast.dev/services/identity/internal/store"
 )
 
-const auditBatch = 1000
+const (
+	auditBatch = 1000
+	consumer   = "identity" // this service's name in the inbox
+)
+
+// Witness appends what another service tells to the audit log, once however often its event comes. Of r the
+// tenant and mode are those of the context: ErrTenantNotFound when there is no such tenant.
+func (a *App) Witness(ctx context.Context, event ids.Event, r domain.Record) error {
+	who := caller.Must(ctx)
+	r.TenantID, r.Livemode = who.Tenant, who.Live()
+	err := a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		first, err := inbox.Once(ctx, tx, consumer, event)
+		if err != nil || !first {
+			return err
+		}
+		return store.AppendAudit(ctx, tx, r)
+	})
+	if err != nil {
+		return fmt.Errorf("witness %s: %w", r.Action, err)
+	}
+	return nil
+}
 
 // Verdict is the outcome of checking one tenant's audit chain.
 type Verdict struct {

@@ -10,12 +10,14 @@ import (
 	"holdfast.dev/libs/ids"
 )
 
-// The audited actions.
+// The audited actions. Those of other services are named as their events are.
 const (
-	TenantCreated = "tenant.create"
-	TenantUpdated = "tenant.update"
-	KeyCreated    = "key.create"
-	KeyRevoked    = "key.revoke"
+	TenantCreated    = "tenant.create"
+	TenantUpdated    = "tenant.update"
+	KeyCreated       = "key.create"
+	KeyRevoked       = "key.revoke"
+	EndpointFailing  = "webhook_endpoint.failing"
+	EndpointDisabled = "webhook_endpoint.disabled"
 )
 
 // Origin says who acts and from where: a name such as "cli", and an address or machine.

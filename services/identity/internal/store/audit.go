@@ -11,7 +11,7 @@ import (
 )
 
 // AppendAudit chains a record to the tenant's log. The head is locked until the transaction ends, so no two
-// records get the same number.
+// records get the same number. Only a tenant has a head.
 func AppendAudit(ctx context.Context, tx pg.Tx, r domain.Record) error {
 	rows, err := tx.Query(ctx, `select tenant_id, seq, hash from audit_heads where tenant_id = $1 for update`, r.TenantID)
 	if err != nil {
@@ -19,7 +19,7 @@ func AppendAudit(ctx context.Context, tx pg.Tx, r domain.Record) error {
 	}
 	head, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[domain.Head])
 	if err != nil {
-		return err
+		return notFound(err, domain.ErrTenantNotFound)
 	}
 	r, head, err = head.Append(r)
 	if err != nil {

@@ -1,0 +1,74 @@
+package app
+
+import (
+	"context"
+	"net/http"
+	"sync"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/contract"
+
+	"holdfast.dev/services/gateway/internal/domain"
+)
+
+// Streams bounds how many streams each credential has open in this process, and ends all of them when it stops.
+type Streams struct {
+	most    int // of one credential
+	metrics *Metrics
+	running context.Context // until Stop
+	stop    context.CancelFunc
+	mu      sync.Mutex
+	open    map[string]int // guarded by mu; by credential id, none of 0
+}
+
+// NewStreams allows each credential so many streams at a time.
+func NewStreams(most int, m *Metrics) *Streams {
+	s := &Streams{most: most, metrics: m, open: map[string]int{}}
+	s.running, s.stop = context.WithCancel(context.Background())
+	return s
+}
+
+// Stop ends all streams and begins no more. A server's graceful stop would wait for them.
+func (s *Streams) Stop() { s.stop() }
+
+// begin counts one more stream of the credential: ErrStreams when it has too many. The context ends with ctx,
+// or when Stop is called, with the cause ErrStopping; end gives the place back.
+func (s *Streams) begin(ctx context.Context, credential string) (streaming context.Context, end func(), err error) {
+	if s.running.Err() != nil {
+		return nil, nil, apperr.ErrUnavailable.With(domain.ErrStopping)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open[credential] >= s.most {
+		s.metrics.Limited.Inc()
+		return nil, nil, domain.ErrStreams.Saying("The credential has %d streams open, and may have no more. Close one, or wait for the time in Retry-After.", s.open[credential])
+	}
+	s.open[credential]++
+	s.metrics.Streams.Inc()
+	ctx, cancel := context.WithCancelCause(ctx)
+	forget := context.AfterFunc(s.running, func() { cancel(domain.ErrStopping) })
+	return ctx, func() {
+		forget()
+		cancel(nil)
+		s.end(credential)
+	}, nil
+}
+
+func (s *Streams) end(credential string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.metrics.Streams.Dec()
+	if s.open[credential]--; s.open[credential] == 0 {
+		delete(s.open, credential)
+	}
+}
+
+// Stream passes the answer of op's service on to w as it comes. An error means that nothing was written.
+func (g *Gate) Stream(ctx context.Context, w http.ResponseWriter, op *contract.Operation, call *domain.Call) error {
+	ctx, end, err := g.Streams.begin(ctx, call.Caller.Credential)
+	if err != nil {
+		return err
+	}
+	defer end()
+	return g.Upstreams[op.Service].Stream(ctx, w, call) //nolint:wrapcheck // an apperr of ours
+}

@@ -1,0 +1,214 @@
+package consume_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/kafkax"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/pgtest"
+	eventsv1 "holdfast.dev/proto/events/v1"
+
+	"holdfast.dev/services/identity/internal/app"
+	"holdfast.dev/services/identity/internal/consume"
+	"holdfast.dev/services/identity/internal/domain"
+	"holdfast.dev/services/identity/internal/store"
+	"holdfast.dev/services/identity/migrations"
+)
+
+const endpoint = "we_01m7zd48z8f1svkv8g7bj63mam"
+
+// house is identity over a database of the test's own, with the handler in front.
+type house struct {
+	*app.App
+	*consume.Webhooks
+	db *pgtest.DB
+}
+
+func newHouse(t *testing.T) *house {
+	t.Helper()
+	db := pgtest.New(t, migrations.Files)
+	identity := &app.App{DB: db.App, Worker: db.Worker, Scopes: []string{"read:bookings"}, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
+	return &house{App: identity, Webhooks: &consume.Webhooks{App: identity}, db: db}
+}
+
+func (h *house) tenant(t *testing.T) domain.Tenant {
+	t.Helper()
+	made, err := h.CreateTenant(t.Context(), domain.Origin{Actor: "cli", Source: "cli:tester@here"}, domain.Tenant{
+		Slug: "s" + strings.ToLower(ids.New[ids.RequestPrefix]().String()[4:]), Name: "Demo", Timezone: "UTC", Currency: "USD",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// log is the tenant's audit log behind its creation; the chain must hold.
+func (h *house) log(t *testing.T, tenant domain.Tenant) (records []domain.Record) {
+	t.Helper()
+	verdicts, err := h.VerifyAudit(t.Context(), []domain.Tenant{tenant})
+	if err != nil || verdicts[0].Broken != "" {
+		t.Fatalf("%+v, %v", verdicts, err)
+	}
+	err = h.db.Worker.Worker(t.Context(), func(ctx context.Context, tx pg.Tx) error {
+		records, err = store.Audit(ctx, tx, tenant.ID, 1, 100)
+		return err
+	})
+	if err != nil || int64(len(records)) != verdicts[0].Records-1 {
+		t.Fatalf("%d records of %d: %v", len(records), verdicts[0].Records, err)
+	}
+	return records
+}
+
+// heard is how many events the inbox remembers.
+func (h *house) heard(t *testing.T) (n int) {
+	t.Helper()
+	err := h.db.Worker.Worker(t.Context(), func(ctx context.Context, tx pg.Tx) error {
+		rows, err := tx.Query(ctx, `select count(*) from inbox`)
+		if err != nil {
+			return err
+		}
+		n, err = pgx.CollectExactlyOneRow(rows, pgx.RowTo[int])
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+var at = time.Date(2030, 1, 2, 3, 4, 5, 678_901_234, time.UTC)
+
+// event is what the webhooks service sends; change edits it first.
+func event(t *testing.T, tenant ids.Tenant, change ...func(*eventsv1.Event)) kafkax.Message {
+	t.Helper()
+	e := &eventsv1.Event{
+		Id: ids.New[ids.EventPrefix]().String(), Type: domain.EndpointDisabled, TenantId: tenant.String(),
+		ObjectId: endpoint, ResourceVersion: 3, CreatedAt: timestamppb.New(at), Internal: true,
+		Object: fmt.Appendf(nil, `{"id":%q,"status":"disabled","disabled_reason":"gone","consecutive_failures":1}`, endpoint),
+	}
+	for _, c := range change {
+		c(e)
+	}
+	raw, err := proto.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kafkax.Message{Topic: "webhooks", Key: e.GetObjectId(), Value: raw}
+}
+
+func failing(e *eventsv1.Event) {
+	e.Type, e.Livemode = domain.EndpointFailing, true
+	e.Object = fmt.Appendf(nil, `{"consecutive_failures":10,"disabled_reason":null,"status":"enabled","id":%q}`, endpoint)
+}
+
+func TestEndpointHealthIsAudited(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	tenant, other := h.tenant(t), h.tenant(t)
+	handle := func(m kafkax.Message) {
+		t.Helper()
+		if err := h.Handle(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, second := event(t, tenant.ID, failing), event(t, tenant.ID)
+	handle(first)
+	handle(first)
+	handle(second)
+	handle(event(t, tenant.ID, func(e *eventsv1.Event) { e.Type, e.Object = "webhook_endpoint.created", nil })) // not audited
+	handle(first)
+	handle(second)
+	records := h.log(t, tenant)
+	if len(records) != 2 || h.heard(t) != 2 {
+		t.Fatalf("%d records, %d events heard: %+v", len(records), h.heard(t), records)
+	}
+	for i, want := range []struct {
+		action string
+		live   bool
+		after  string
+	}{
+		{"webhook_endpoint.failing", true, `{"id": "` + endpoint + `", "status": "enabled", "disabled_reason": null, "consecutive_failures": 10}`},
+		{"webhook_endpoint.disabled", false, `{"id": "` + endpoint + `", "status": "disabled", "disabled_reason": "gone", "consecutive_failures": 1}`},
+	} {
+		r := records[i]
+		if r.Action != want.action || r.Livemode != want.live || string(r.After) != want.after || r.Before != nil ||
+			r.Actor != "svc:webhooks" || r.Source != "webhooks" || r.Object != endpoint || !r.At.Equal(at.Truncate(time.Microsecond)) {
+			t.Errorf("%+v\nafter %s, want %+v", r, r.After, want)
+		}
+	}
+	if got := h.log(t, other); len(got) != 0 {
+		t.Errorf("another tenant's log: %+v", got)
+	}
+	// The chain goes on behind them.
+	if _, _, err := h.CreateKey(t.Context(), domain.Origin{Actor: "cli"}, app.NewKey{Tenant: tenant.ID, Mode: "live", Name: "a key", Scopes: "all"}); err != nil {
+		t.Fatal(err)
+	}
+	if records = h.log(t, tenant); len(records) != 3 || records[2].Action != domain.KeyCreated {
+		t.Errorf("%+v", records)
+	}
+}
+
+// Two processes may have the same message at the turn of a partition.
+func TestOneEventAtATimeTwice(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	tenant := h.tenant(t)
+	m := event(t, tenant.ID)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			if err := h.Handle(t.Context(), m); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if records := h.log(t, tenant); len(records) != 1 {
+		t.Errorf("%d records", len(records))
+	}
+}
+
+func TestPoison(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	tenant := h.tenant(t)
+	object := func(raw string) func(*eventsv1.Event) { return func(e *eventsv1.Event) { e.Object = []byte(raw) } }
+	for name, m := range map[string]kafkax.Message{
+		"no event":           {Value: []byte("nonsense")},
+		"no id":              event(t, tenant.ID, func(e *eventsv1.Event) { e.Id = "evt_1" }),
+		"no tenant":          event(t, ids.Tenant{}),
+		"unknown tenant":     event(t, ids.New[ids.TenantPrefix]()),
+		"no time":            event(t, tenant.ID, func(e *eventsv1.Event) { e.CreatedAt = nil }),
+		"no JSON":            event(t, tenant.ID, object(`{`)),
+		"no object":          event(t, tenant.ID, object(``)),
+		"another object":     event(t, tenant.ID, object(`{"id":"we_1"}`)),
+		"an odd number":      event(t, tenant.ID, object(`{"id":"`+endpoint+`","consecutive_failures":1e1}`)),
+		"what jsonb has not": event(t, tenant.ID, object(`{"id":"`+endpoint+`","status":"\u0000"}`)),
+	} {
+		if err := h.Handle(t.Context(), m); !errors.Is(err, kafkax.ErrPoison) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if records := h.log(t, tenant); len(records) != 0 || h.heard(t) != 0 {
+		t.Errorf("%d events heard, %+v", h.heard(t), records)
+	}
+	// A database that is away is no poison: the partition waits.
+	h.db.App.Close()
+	ended, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := h.Handle(ended, event(t, tenant.ID)); err == nil || errors.Is(err, kafkax.ErrPoison) {
+		t.Errorf("got %v", err)
+	}
+}

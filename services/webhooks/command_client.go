@@ -1,0 +1,74 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"holdfast.dev/libs/service"
+	"holdfast.dev/proto"
+
+	"holdfast.dev/services/webhooks/internal/peers/public"
+)
+
+// clientConfig is what the commands of people who build receivers need. Whatever neither flags nor environment
+// say is taken from the .run/env of a running platform, looked for from the working folder upwards.
+type clientConfig struct {
+	BaseURL string `env:"BASE_URL"`                    // of the public API, with /api/v1
+	Key     string `env:"DEMO_TEST_KEY" secret:"true"` // an API key of test mode
+}
+
+// livePrefix starts the API keys of live mode.
+const livePrefix = "svc_live_"
+
+var (
+	errNoBase = errors.New("no platform is named: give --base-url, set BASE_URL, or work in the folder of a running platform (its .run/env)")
+	errNoKey  = errors.New("no API key is named: give --key, set DEMO_TEST_KEY, or work in the folder of a running platform (its .run/env)")
+	errLive   = errors.New("this is a key of live mode, and the command is for test mode: give a key that begins with svc_test_")
+)
+
+func (c *clientConfig) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&c.BaseURL, "base-url", "", "of the public API, with /api/v1 (default BASE_URL)")
+	cmd.Flags().StringVar(&c.Key, "key", "", "API key of test mode (default DEMO_TEST_KEY)")
+}
+
+// connect makes the client; flags win over the environment.
+func (c *clientConfig) connect() (*public.Client, error) {
+	var found clientConfig
+	if err := service.Load(&found, service.EnvFile()); err != nil {
+		return nil, err
+	}
+	if c.BaseURL != "" {
+		found.BaseURL = c.BaseURL
+	}
+	if c.Key != "" {
+		found.Key = c.Key
+	}
+	switch {
+	case strings.HasPrefix(found.Key, livePrefix):
+		return nil, errLive
+	case found.BaseURL == "":
+		return nil, errNoBase
+	case found.Key == "":
+		return nil, errNoKey
+	}
+	client, err := public.New(found.BaseURL, found.Key)
+	if err != nil {
+		return nil, fmt.Errorf("the base URL: %w", err)
+	}
+	return client, nil
+}
+
+// checkType refuses what is no event type, and names those that there are.
+func checkType(name string) error {
+	known := make([]string, len(proto.EventTypes))
+	for i, t := range proto.EventTypes {
+		if t.Name == name {
+			return nil
+		}
+		known[i] = t.Name
+	}
+	return fmt.Errorf("%q is no event type; there are %s", name, strings.Join(known, ", "))
+}

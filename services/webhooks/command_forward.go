@@ -1,0 +1,69 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"holdfast.dev/libs/ids"
+
+	"holdfast.dev/services/webhooks/internal/domain"
+	"holdfast.dev/services/webhooks/internal/peers/public"
+)
+
+// patience is how long a receiver may take for its answer, as with a delivery.
+const patience = 10 * time.Second
+
+var errLate = fmt.Errorf("no answer within %v", patience)
+
+// receiver gets events as the platform's deliveries bring them; it is the developer's own, so that any address
+// will do.
+type receiver struct {
+	url, secret string
+	http        *http.Client
+}
+
+func newReceiver(target, secret string) *receiver {
+	return &receiver{target, secret, &http.Client{
+		Timeout:       patience,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// deliver makes the first attempt of a delivery; there is no second.
+func (r *receiver) deliver(ctx context.Context, e public.Event) (status int, took time.Duration, err error) {
+	began := time.Now()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, bytes.NewReader(e.Body))
+	if err != nil {
+		return 0, 0, err
+	}
+	req.Header.Set("User-Agent", "Holdfast-Webhooks/1 (listen)")
+	for name, value := range domain.Headers(e.ID, e.Type, ids.New[domain.DeliveryPrefix]().String(), 1, e.Body, began, r.secret) {
+		req.Header.Set(name, value)
+	}
+	res, err := r.http.Do(req)
+	took = time.Since(began)
+	if err != nil {
+		return 0, took, inShort(err)
+	}
+	defer res.Body.Close()                                       //nolint:errcheck // only read
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // the connection can be used again
+	return res.StatusCode, took, nil
+}
+
+// inShort leaves out method and URL, which the reader knows.
+func inShort(err error) error {
+	var u *url.Error
+	if !errors.As(err, &u) {
+		return err
+	}
+	if u.Timeout() {
+		return errLate
+	}
+	return u.Err
+}

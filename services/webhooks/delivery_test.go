@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stripe/stripe-go/v76/webhook"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/crypt"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pgtest"
+	"holdfast.dev/proto"
+
+	"holdfast.dev/services/webhooks/internal/app"
+	"holdfast.dev/services/webhooks/internal/domain"
+	"holdfast.dev/services/webhooks/internal/peers"
+	"holdfast.dev/services/webhooks/migrations"
+)
+
+// arrival is one delivery as a receiver got it.
+type arrival struct {
+	header http.Header
+	body   []byte
+}
+
+// What the platform really sends, over the network, while a secret is being rotated: every function of
+// docs/webhooks.md and Stripe's library accept it under either secret, for 300 seconds, and refuse a changed byte.
+func TestReceiversVerifyRealDeliveries(t *testing.T) {
+	t.Parallel()
+	came := make(chan arrival, 10)
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		came <- arrival{r.Header, body}
+	}))
+	defer srv.Close()
+	secrets := deliver(t, srv.URL, `{"id":"cu_1","name":"<b>&amp; 🎉 \u00e9","metadata":{}}`, `{"id":"cu_2","metadata":[]}`)
+	for range 2 {
+		got := <-came
+		header := got.header.Get("Service-Signature")
+		var at int64
+		if _, err := fmt.Sscanf(header, "t=%d,", &at); err != nil || strings.Count(header, "v1=") != 2 {
+			t.Fatalf("%q: %v", header, err)
+		}
+		changed := []byte(strings.Replace(string(got.body), "cu_", "cx_", 1))
+		for name, verify := range verifiers(t) {
+			for _, secret := range secrets {
+				if !verify(header, got.body, secret, at) || !verify(header, got.body, secret, at+300) {
+					t.Errorf("%s refuses what was sent: %s %s", name, header, got.body)
+				}
+				if verify(header, got.body, secret, at+301) || verify(header, changed, secret, at) {
+					t.Errorf("%s accepts what is late or changed", name)
+				}
+			}
+			if verify(header, got.body, domain.NewSecret(), at) {
+				t.Errorf("%s accepts a strange secret", name)
+			}
+		}
+		for _, secret := range secrets {
+			if err := webhook.ValidatePayloadWithTolerance(got.body, header, secret, domain.Tolerance); err != nil {
+				t.Errorf("Stripe's library: %v", err)
+			}
+		}
+		if webhook.ValidatePayloadWithTolerance(changed, header, secrets[0], domain.Tolerance) == nil {
+			t.Error("Stripe's library accepts a changed byte")
+		}
+	}
+}
+
+// deliver has the events of these objects delivered to url, and returns the endpoint's two secrets.
+func deliver(t *testing.T, url string, objects ...string) []string {
+	t.Helper()
+	db := pgtest.New(t, migrations.FS)
+	c := caller.Must(pgtest.Ctx(t, caller.Test))
+	c.Scopes = proto.Scopes
+	ctx := caller.With(t.Context(), c)
+	box, err := crypt.NewBox("e1:" + strings.Repeat("5a", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard, err := peers.NewGuard([]string{"127.0.0.0/8"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sender := peers.NewSender(guard)
+	t.Cleanup(sender.Close)
+	d := &app.Dispatcher{
+		Worker: db.Worker, Box: box, Sender: sender, Log: slog.New(slog.DiscardHandler), Metrics: app.NewMetrics(nil),
+		Breaker: true, Places: 16, Now: time.Now, Jitter: func() float64 { return 0 }, Wake: func() {},
+	}
+	endpoints := &app.Endpoints{
+		DB: db.App, Idem: &idem.Store{DB: db.App, Box: box, Now: time.Now}, Box: box, Guard: guard, Wake: d.Ring, Now: time.Now,
+	}
+	var made struct{ ID, Secret string }
+	var secrets []string
+	keep := func(reply idem.Reply, err error) {
+		t.Helper()
+		if err == nil {
+			err = json.Unmarshal(reply.Body, &made)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		secrets = append(secrets, made.Secret)
+	}
+	keep(endpoints.Create(ctx, app.EndpointChange{URL: &url, EventTypes: []string{domain.Every}}))
+	id, err := domain.ParseEndpointID(made.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keep(endpoints.Rotate(ctx, id, time.Hour, httpx.Match{}))
+	running, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- d.Run(running) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	intake := &app.Intake{DB: db.App, Worker: db.Worker, Wake: d.Ring, Bell: &app.Bell{}, Now: time.Now}
+	for _, object := range objects {
+		err := intake.Take(ctx, []domain.Event{{
+			ID: ids.New[ids.EventPrefix](), Tenant: c.Tenant, Type: "customer.created", ObjectID: "cu_1", Version: 1,
+			Object: json.RawMessage(object), Previous: json.RawMessage(`{}`),
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return secrets
+}

@@ -1,0 +1,72 @@
+// Package api is the door for HTTP: handlers by operationId, which decode, call one thing and encode.
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/proto/api"
+
+	"holdfast.dev/services/webhooks/internal/app"
+	"holdfast.dev/services/webhooks/internal/view"
+)
+
+// API holds what the handlers need.
+type API struct {
+	DB         *pg.DB // for reads
+	Endpoints  *app.Endpoints
+	Deliveries *app.Deliveries
+	Streams    *Streams
+	Pages      *page.Codec
+	Server     *httpx.Server
+	Now        func() time.Time
+}
+
+// Mount registers the contract's operations.
+func (a *API) Mount(e *gin.Engine) error {
+	return a.Server.Mount(e, map[string]httpx.Route{
+		"createWebhookEndpoint": {Handle: a.createEndpoint},
+		"listWebhookEndpoints":  {Handle: a.listEndpoints},
+		"getWebhookEndpoint":    {Handle: a.getEndpoint, Exists: a.endpointExists},
+		"updateWebhookEndpoint": {Handle: a.updateEndpoint, Exists: a.endpointExists},
+		"deleteWebhookEndpoint": {Handle: a.deleteEndpoint, Exists: a.endpointExists},
+		"rotateWebhookSecret":   {Handle: a.rotateSecret, Exists: a.endpointExists},
+		"testWebhookEndpoint":   {Handle: a.testEndpoint, Exists: a.endpointExists},
+		"listEventTypes":        {Handle: a.listEventTypes},
+
+		"listDeliveries": {Handle: a.listDeliveries, Exists: a.endpointExists},
+		"retryDelivery":  {Handle: a.retryDelivery, Exists: a.endpointExists},
+
+		"listEvents":   {Handle: a.listEvents},
+		"getEvent":     {Handle: a.getEvent, Exists: a.eventExists},
+		"streamEvents": {Handle: a.streamEvents},
+		"replayEvents": {Handle: a.replayEvents},
+	})
+}
+
+func mode(ctx context.Context) api.Mode { return api.Mode(caller.Must(ctx).Mode) }
+
+// sendPage answers one page of rows in their public shape.
+func sendPage[T, V any](c *gin.Context, pages *page.Codec, req page.Request, rows []T, place func(T) page.Place, shape func(T) V) error {
+	body, err := page.Body(pages, req, rows, place, shape)
+	if err != nil {
+		return err
+	}
+	return httpx.JSON(c, http.StatusOK, "", body)
+}
+
+// sendOne answers one resource with its version.
+func sendOne(c *gin.Context, version int64, v any) error {
+	body, err := view.Render(v)
+	if err != nil {
+		return err
+	}
+	return httpx.JSON(c, http.StatusOK, view.ETag(version), body)
+}

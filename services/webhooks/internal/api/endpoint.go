@@ -1,0 +1,178 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/oapi-codegen/nullable"
+
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/page"
+	"holdfast.dev/proto"
+	"holdfast.dev/proto/api"
+
+	"holdfast.dev/services/webhooks/internal/app"
+	"holdfast.dev/services/webhooks/internal/domain"
+	"holdfast.dev/services/webhooks/internal/store"
+	"holdfast.dev/services/webhooks/internal/view"
+)
+
+func (a *API) createEndpoint(c *gin.Context) error {
+	b, err := httpx.Body[api.WebhookEndpointCreate](c)
+	if err != nil {
+		return err
+	}
+	reply, err := a.Endpoints.Create(c.Request.Context(), app.EndpointChange{
+		URL: &b.Url, EventTypes: typeNames(b.EventTypes), Description: clearable(b.Description),
+		MaxInFlight: b.MaxInFlight, MaxPerSecond: b.MaxPerSecond,
+	})
+	if err != nil {
+		return err
+	}
+	return httpx.Send(c, reply)
+}
+
+func (a *API) updateEndpoint(c *gin.Context) error {
+	b, err := httpx.Body[api.WebhookEndpointUpdate](c)
+	if err != nil {
+		return err
+	}
+	change := app.EndpointChange{
+		URL: b.Url, Description: clearable(b.Description), Status: (*domain.Status)(b.Status),
+		MaxInFlight: b.MaxInFlight, MaxPerSecond: b.MaxPerSecond,
+	}
+	if b.EventTypes != nil {
+		change.EventTypes = typeNames(*b.EventTypes)
+	}
+	return a.act(c, func(ctx context.Context, id domain.EndpointID) (idem.Reply, error) {
+		return a.Endpoints.Update(ctx, id, change, httpx.IfMatch(c))
+	})
+}
+
+func (a *API) deleteEndpoint(c *gin.Context) error {
+	return a.act(c, func(ctx context.Context, id domain.EndpointID) (idem.Reply, error) {
+		return idem.Reply{Status: http.StatusNoContent}, a.Endpoints.Delete(ctx, id, httpx.IfMatch(c))
+	})
+}
+
+// previousSecret is the contract's default of previous_secret_expires_in.
+const previousSecret = 86_400
+
+func (a *API) rotateSecret(c *gin.Context) error {
+	b, err := httpx.Body[api.WebhookSecretRotate](c)
+	if err != nil {
+		return err
+	}
+	seconds := previousSecret
+	if b.PreviousSecretExpiresIn != nil {
+		seconds = *b.PreviousSecretExpiresIn
+	}
+	return a.act(c, func(ctx context.Context, id domain.EndpointID) (idem.Reply, error) {
+		return a.Endpoints.Rotate(ctx, id, time.Duration(seconds)*time.Second, httpx.IfMatch(c))
+	})
+}
+
+func (a *API) testEndpoint(c *gin.Context) error {
+	b, err := httpx.Body[api.WebhookTest](c)
+	if err != nil {
+		return err
+	}
+	eventType := ""
+	if b.Type != nil {
+		eventType = string(*b.Type)
+	}
+	return a.act(c, func(ctx context.Context, id domain.EndpointID) (idem.Reply, error) {
+		return a.Endpoints.Test(ctx, id, eventType, httpx.IfMatch(c))
+	})
+}
+
+// act runs a verb on the endpoint of the path and sends its reply.
+func (a *API) act(c *gin.Context, verb func(ctx context.Context, id domain.EndpointID) (idem.Reply, error)) error {
+	id, err := domain.ParseEndpointID(c.Param("id"))
+	if err != nil {
+		return err
+	}
+	reply, err := verb(c.Request.Context(), id)
+	if err != nil {
+		return err
+	}
+	return httpx.Send(c, reply)
+}
+
+func (a *API) getEndpoint(c *gin.Context) error {
+	ctx := c.Request.Context()
+	e, err := a.endpoint(ctx, c.Param("id"))
+	if err != nil {
+		return err
+	}
+	return sendOne(c, e.Version, view.Endpoint(e, mode(ctx)))
+}
+
+func (a *API) listEndpoints(c *gin.Context) error {
+	ctx, q := c.Request.Context(), httpx.Query(c)
+	req, err := a.Pages.Parse(ctx, q, "listWebhookEndpoints")
+	if err != nil {
+		return err
+	}
+	rows, err := store.Endpoints(ctx, req.Reader(ctx, a.DB), domain.Status(q.String("status")), req)
+	if err != nil {
+		return err
+	}
+	return sendPage(c, a.Pages, req, rows, func(e domain.Endpoint) page.Place {
+		return page.Place{ID: e.ID.UUID(), Created: e.CreatedAt, Updated: e.UpdatedAt}
+	}, func(e domain.Endpoint) api.WebhookEndpoint { return view.Endpoint(e, mode(ctx)) })
+}
+
+func (a *API) listEventTypes(c *gin.Context) error {
+	data := make([]json.RawMessage, len(proto.EventTypes))
+	for i, t := range proto.EventTypes {
+		var err error
+		data[i], err = view.Render(api.EventTypeInfo{Type: api.EventType(t.Name), Description: t.Description, RequiredScope: t.Scope})
+		if err != nil {
+			return err
+		}
+	}
+	return httpx.JSON(c, http.StatusOK, "", httpx.ListBody(data, false, ""))
+}
+
+// endpoint reads one for the caller; a miss is a 404, or a 403 when the id is of the other mode.
+func (a *API) endpoint(ctx context.Context, param string) (domain.Endpoint, error) {
+	id, err := domain.ParseEndpointID(param)
+	if err != nil {
+		return domain.Endpoint{}, err
+	}
+	e, err := store.Endpoint(ctx, a.DB.Read(ctx), id)
+	if errors.Is(err, domain.ErrEndpointNotFound) {
+		err = store.MissingEndpoint(ctx, a.DB, id)
+	}
+	return e, err
+}
+
+func (a *API) endpointExists(ctx context.Context, id string) error {
+	_, err := a.endpoint(ctx, id)
+	return err
+}
+
+func typeNames(list []api.EventTypeWrite) []string {
+	out := make([]string, len(list))
+	for i, t := range list {
+		out[i] = string(t)
+	}
+	return out
+}
+
+func clearable(n nullable.Nullable[string]) **string {
+	if !n.IsSpecified() {
+		return nil
+	}
+	var to *string
+	if v, err := n.Get(); err == nil {
+		to = &v
+	}
+	return &to
+}

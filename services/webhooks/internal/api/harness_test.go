@@ -1,0 +1,165 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/crypt"
+	"holdfast.dev/libs/doortest"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/pgtest"
+	"holdfast.dev/proto"
+
+	"holdfast.dev/services/webhooks/internal/api"
+	"holdfast.dev/services/webhooks/internal/app"
+	"holdfast.dev/services/webhooks/internal/domain"
+	"holdfast.dev/services/webhooks/migrations"
+)
+
+// elsewhere lists the declared answers that this service never gives by itself: the gateway does.
+var elsewhere = map[string][]int{
+	"listWebhookEndpoints": {403, 429, 503, 504}, "createWebhookEndpoint": {429, 503, 504}, "listEventTypes": {400, 403, 422, 429, 500, 503, 504},
+	"getWebhookEndpoint": {400, 429, 503, 504}, "updateWebhookEndpoint": {429, 503, 504}, "deleteWebhookEndpoint": {400, 413, 429, 503, 504},
+	"rotateWebhookSecret": {429, 503, 504}, "testWebhookEndpoint": {429, 503, 504}, "listDeliveries": {429, 503, 504},
+	"retryDelivery": {429, 503, 504}, "listEvents": {429, 503, 504}, "streamEvents": {400, 429, 503, 504}, "getEvent": {400, 429, 503, 504},
+	"replayEvents": {429, 503, 504},
+}
+
+func TestMain(m *testing.M) { os.Exit(doortest.Main(m, "webhooks", elsewhere)) }
+
+// guard refuses what holds "private".
+type guard struct{}
+
+var errPrivate = errors.New("Must be at a public address.") //nolint:staticcheck,revive // a sentence for people
+
+func (guard) CheckURL(_ context.Context, url string, live bool) error {
+	if strings.Contains(url, "private") || live && !strings.HasPrefix(url, "https://") {
+		return errPrivate
+	}
+	return nil
+}
+
+// world is the real router, app and database of one test.
+type world struct {
+	*doortest.World
+	engine http.Handler
+	intake *app.Intake
+	bell   *app.Bell
+	stop   chan struct{}
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{World: doortest.New(t, "webhooks", migrations.FS), bell: &app.Bell{}, stop: make(chan struct{})}
+	w.intake = &app.Intake{DB: w.DB.App, Worker: w.DB.Worker, Wake: func() {}, Bell: w.bell, Now: time.Now}
+	w.engine = w.serve(w.DB.App)
+	return w
+}
+
+func (w *world) serve(db *pg.DB) http.Handler {
+	w.T.Helper()
+	box, err := crypt.NewBox("e1:" + strings.Repeat("5a", 32))
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	answers := &idem.Store{DB: db, Box: box, Now: time.Now}
+	door := &api.API{
+		DB:         db,
+		Endpoints:  &app.Endpoints{DB: db, Idem: answers, Box: box, Guard: guard{}, Wake: func() {}, Now: time.Now},
+		Deliveries: &app.Deliveries{DB: db, Idem: answers, Wake: func() {}, Now: time.Now},
+		Streams:    &api.Streams{Bell: w.bell, Life: 2 * time.Second, Poll: 50 * time.Millisecond, Stop: w.stop},
+		Pages:      w.Pages(),
+		Server:     w.Server(answers),
+		Now:        time.Now,
+	}
+	engine := httpx.NewEngine()
+	if err := door.Mount(engine); err != nil {
+		w.T.Fatal(err)
+	}
+	return engine
+}
+
+// as is a caller of the tenant with scopes, all without.
+func (w *world) as(tenant ids.Tenant, mode caller.Mode, scopes ...string) context.Context {
+	c := caller.Must(pgtest.CtxOf(w.T, tenant, mode))
+	if c.Scopes = scopes; len(scopes) == 0 {
+		c.Scopes = proto.Scopes
+	}
+	return caller.With(w.T.Context(), c)
+}
+
+func (w *world) ctx() context.Context { return w.as(ids.New[ids.TenantPrefix](), caller.Test) }
+
+// answer is what came back.
+type answer struct{ doortest.Answer }
+
+type header = doortest.Header
+
+// do sends a request as the gateway would and checks the answer against the contract.
+func (w *world) do(ctx context.Context, method, path, body string, headers ...header) answer {
+	w.T.Helper()
+	return answer{w.Send(ctx, w.engine, "gateway", method, "/api/v1"+path, body, headers...)}
+}
+
+func (a answer) is(status int, codeAndField ...string) answer {
+	a.T.Helper()
+	a.Is(status, codeAndField...)
+	return a
+}
+
+// str reads a field of the body, "" when it is null or absent.
+func (a answer) str(name string) string {
+	a.T.Helper()
+	v, _ := doortest.Decode[map[string]any](a.Answer)[name].(string)
+	return v
+}
+
+// data are the items of a list.
+func (a answer) data() []map[string]any {
+	a.T.Helper()
+	return doortest.Decode[struct{ Data []map[string]any }](a.Answer).Data
+}
+
+// endpoint registers one and returns its id.
+func (w *world) endpoint(ctx context.Context, types ...string) string {
+	w.T.Helper()
+	if len(types) == 0 {
+		types = []string{"*"}
+	}
+	list, _ := json.Marshal(types)
+	return w.do(ctx, "POST", "/webhook-endpoints", fmt.Sprintf(`{"url":"https://example.com/hook","event_types":%s}`, list)).is(201).str("id")
+}
+
+// happen takes n events of a type in, each of an object of its own.
+func (w *world) happen(ctx context.Context, eventType string, n int) []domain.Event {
+	w.T.Helper()
+	c := caller.Must(ctx)
+	var list []domain.Event
+	for range n {
+		object := ids.New[ids.CustomerPrefix]().String()
+		if strings.HasPrefix(eventType, "booking") {
+			object = strings.Replace(object, "cu_", "bk_", 1)
+		}
+		list = append(list, domain.Event{
+			ID: ids.New[ids.EventPrefix](), Tenant: c.Tenant, Livemode: c.Live(), Type: eventType, ObjectID: object, Version: 1,
+			RequestID: "req_1", IdempotencyKey: "k", Object: fmt.Appendf(nil, `{"id":%q,"name":"<&>"}`, object), Previous: []byte(`{}`),
+		})
+	}
+	slices.SortFunc(list, func(x, y domain.Event) int { return strings.Compare(x.ID.String(), y.ID.String()) })
+	if err := w.intake.Take(ctx, list); err != nil {
+		w.T.Fatal(err)
+	}
+	return list
+}

@@ -1,0 +1,142 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/httpx"
+
+	"holdfast.dev/services/webhooks/internal/app"
+	"holdfast.dev/services/webhooks/internal/domain"
+	"holdfast.dev/services/webhooks/internal/store"
+)
+
+// Streams says how streams of events go. A stream ends after Life, so that a revoked credential does not read on: its
+// reader comes back with Last-Event-ID. The gateway bounds how many a credential has open.
+type Streams struct {
+	Bell *app.Bell
+	Life time.Duration   // 5 min
+	Poll time.Duration   // 1 s: what other processes took in
+	Stop <-chan struct{} // ends all
+}
+
+const (
+	streamPage   = 100
+	heartbeat    = 15 * time.Second
+	writeTimeout = 10 * time.Second
+)
+
+func (a *API) streamEvents(c *gin.Context) error {
+	ctx, q := c.Request.Context(), httpx.Query(c)
+	types := q.List("type")
+	if err := app.MayRead(ctx, asked(types, "")); err != nil {
+		return err
+	}
+	if len(types) == 0 {
+		types = app.AllTypes()
+	}
+	from, err := a.begin(ctx, c.GetHeader("Last-Event-ID"))
+	if err != nil {
+		return err
+	}
+	h := c.Writer.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Request-Id", caller.Must(ctx).RequestID)
+	c.Status(http.StatusOK)
+	a.follow(ctx, &sse{w: c.Writer, control: http.NewResponseController(c.Writer)}, types, from)
+	return nil
+}
+
+// begin is where a stream starts: behind the event that was received last, else now.
+func (a *API) begin(ctx context.Context, last string) (store.Cursor, error) {
+	if last == "" {
+		return store.Now(ctx, a.DB.ReadSettled(ctx))
+	}
+	e, err := a.event(ctx, last)
+	if err != nil {
+		return store.Cursor{}, apperr.Field("Last-Event-ID", "Must be the id of an event of the last 30 days.")
+	}
+	return store.Cursor{At: e.UpdatedAt, ID: e.ID}, nil
+}
+
+// follow writes events as they come in, until the stream's life is over, its reader gone, or the process stops.
+// What goes wrong ends it: the reader goes on from where he is.
+func (a *API) follow(ctx context.Context, out *sse, types []string, at store.Cursor) {
+	ctx, cancel := context.WithTimeout(ctx, a.Streams.Life)
+	defer cancel()
+	if out.begin() != nil {
+		return
+	}
+	for quiet := time.Now(); ; {
+		rung := a.Streams.Bell.Wait()
+		list, err := store.EventsBehind(ctx, a.DB.ReadSettled(ctx), types, at, streamPage)
+		if err != nil || out.events(list) != nil {
+			return
+		}
+		if n := len(list); n > 0 {
+			at, quiet = store.Cursor{At: list[n-1].UpdatedAt, ID: list[n-1].ID}, time.Now()
+			continue
+		}
+		if time.Since(quiet) > heartbeat {
+			if out.write(": still here\n\n") != nil {
+				return
+			}
+			quiet = time.Now()
+		}
+		if !a.Streams.rest(ctx, rung) {
+			return
+		}
+	}
+}
+
+// rest waits for something to do; false is the end of the stream.
+func (s *Streams) rest(ctx context.Context, rung <-chan struct{}) bool {
+	t := time.NewTimer(s.Poll)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-s.Stop:
+		return false
+	case <-rung:
+	case <-t.C:
+	}
+	return true
+}
+
+// sse writes server-sent events, as the HTML standard has them.
+type sse struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+}
+
+func (s *sse) begin() error { return s.write("retry: 1000\n\n") }
+
+func (s *sse) events(list []domain.StoredEvent) error {
+	for _, e := range list {
+		if err := s.write(fmt.Sprintf("id: %s\nevent: %s\ndata: %s\n\n", e.ID, e.Type, e.Body)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *sse) write(text string) error {
+	if err := s.control.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return fmt.Errorf("stream: %w", err)
+	}
+	if _, err := s.w.Write([]byte(text)); err != nil {
+		return fmt.Errorf("stream: %w", err)
+	}
+	if err := s.control.Flush(); err != nil {
+		return fmt.Errorf("stream: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/proto/api"
+
+	"holdfast.dev/services/webhooks/internal/domain"
+	"holdfast.dev/services/webhooks/internal/store"
+	"holdfast.dev/services/webhooks/internal/view"
+)
+
+// Deliveries are the verbs of an operator's deliveries.
+type Deliveries struct {
+	DB   *pg.DB
+	Idem *idem.Store
+	Wake func() // wakes the dispatcher after a commit
+	Now  func() time.Time
+}
+
+// MaxReplay is how many deliveries one replay makes at most.
+const MaxReplay = 10_000
+
+// Retry attempts a delivery now, whatever became of it; one that is on its way, or whose endpoint is disabled,
+// cannot be.
+func (a *Deliveries) Retry(ctx context.Context, endpoint domain.EndpointID, id domain.DeliveryID) (idem.Reply, error) {
+	reply, err := a.Idem.Run(ctx, func(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
+		if err := store.LockLane(ctx, tx, endpoint); err != nil {
+			return idem.Reply{}, err
+		}
+		e, err := store.Endpoint(ctx, tx, endpoint)
+		if err != nil {
+			return idem.Reply{}, err
+		}
+		d, err := store.DeliveryForUpdate(ctx, tx, endpoint, id)
+		if err != nil {
+			return idem.Reply{}, err
+		}
+		if e.Status != domain.Enabled || d.Status == domain.Delivering {
+			return idem.Reply{}, domain.ErrTransition
+		}
+		if err := store.Requeue(ctx, tx, d, a.Now()); err != nil {
+			return idem.Reply{}, err
+		}
+		if d, err = store.Delivery(ctx, tx, endpoint, id); err != nil {
+			return idem.Reply{}, err
+		}
+		tx.AfterCommit(a.Wake)
+		body, err := view.Render(view.Delivery(d, mode(ctx)))
+		return idem.Reply{Status: http.StatusOK, Resource: id.String(), Body: body}, err
+	})
+	if errors.Is(err, domain.ErrEndpointNotFound) {
+		err = store.MissingEndpoint(ctx, a.DB, endpoint)
+	}
+	return reply, err
+}
+
+// Replay is which events go to an endpoint again: those from From until before To of Types, without any those of
+// its subscription.
+type Replay struct {
+	Endpoint string
+	From, To time.Time
+	Types    []string
+}
+
+// Replay makes a delivery for each event of r.
+func (a *Deliveries) Replay(ctx context.Context, r Replay) (idem.Reply, error) {
+	if err := MayRead(ctx, r.Types); err != nil {
+		return idem.Reply{}, err
+	}
+	if !r.From.Before(r.To) {
+		return idem.Reply{}, apperr.Field("to", "Must be after from.")
+	}
+	return a.Idem.Run(ctx, func(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
+		e, err := receiver(ctx, tx, r.Endpoint)
+		if err != nil {
+			return idem.Reply{}, err
+		}
+		types := r.Types
+		if len(types) == 0 {
+			types = subscription(e)
+		}
+		if err := MayRead(ctx, types); err != nil {
+			return idem.Reply{}, err
+		}
+		n, err := store.QueueReplay(ctx, tx, store.Replay{Endpoint: e.ID, Types: types, From: r.From, To: r.To}, a.Now(), MaxReplay)
+		if err != nil {
+			return idem.Reply{}, err
+		}
+		if n > MaxReplay {
+			return idem.Reply{}, apperr.Field("to", "There are more than %d events until then; replay them in parts.", MaxReplay)
+		}
+		tx.AfterCommit(a.Wake)
+		body, err := view.Render(api.EventReplayResult{Queued: n})
+		return idem.Reply{Status: http.StatusAccepted, Resource: e.ID.String(), Body: body}, err
+	})
+}
+
+// receiver is the enabled endpoint that a body names; another mode's is unknown there.
+func receiver(ctx context.Context, tx pg.Tx, given string) (domain.Endpoint, error) {
+	id, err := domain.ParseEndpointID(given)
+	if err == nil {
+		var e domain.Endpoint
+		if e, err = store.EndpointForUpdate(ctx, tx, id); err == nil {
+			if e.Status != domain.Enabled {
+				return e, apperr.Field("endpoint_id", "The endpoint is disabled; enable it first.")
+			}
+			return e, nil
+		}
+	}
+	if errors.Is(err, domain.ErrEndpointNotFound) {
+		err = apperr.Field("endpoint_id", "No such webhook endpoint.")
+	}
+	return domain.Endpoint{}, err
+}
+
+func subscription(e domain.Endpoint) []string {
+	if e.EventTypes[0] == domain.Every {
+		return AllTypes()
+	}
+	return e.EventTypes
+}

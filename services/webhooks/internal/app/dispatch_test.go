@@ -1,0 +1,367 @@
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/outbox"
+	"holdfast.dev/proto/api"
+
+	"holdfast.dev/services/webhooks/internal/app"
+	"holdfast.dev/services/webhooks/internal/domain"
+	"holdfast.dev/services/webhooks/internal/store"
+)
+
+const hook = "http://receiver.test/hook"
+
+// Exactly the event's bytes come, signed with the endpoint's secret, once; the log says so.
+func TestDelivery(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	e := w.endpoint(w.ctx, hook)
+	sent := w.happen(w.ctx, 1)[0]
+	if n := w.settle(); n != 1 {
+		t.Fatalf("%d attempts", n)
+	}
+	got := w.receivers.got("")[0]
+	stored, err := store.Event(w.ctx, w.db.App.Read(w.ctx), sent.ID, w.Now())
+	if err != nil || string(stored.Body) != string(got.Body) || !strings.Contains(string(got.Body), "Ada <&> 🎉") {
+		t.Errorf("sent %s\nstored %s, %v", got.Body, stored.Body, err)
+	}
+	if err := domain.Verify(got.Headers["Service-Signature"], got.Body, e.Secret, w.Now()); err != nil {
+		t.Errorf("signature: %v", err)
+	}
+	log := w.log(w.ctx, e.Id, store.DeliveryFilter{})
+	if len(log) != 1 || log[0].Status != domain.Succeeded || len(log[0].Attempts) != 1 || log[0].NextAttemptAt != nil ||
+		*log[0].Attempts[0].StatusCode != 200 || *log[0].Attempts[0].ResponseBody != "ok" || log[0].Attempts[0].Error != nil {
+		t.Fatalf("log: %+v", log)
+	}
+	want := map[string]string{
+		"Service-Event-Id": sent.ID.String(), "Service-Event-Type": "customer.created", "webhook-id": sent.ID.String(),
+		"Service-Delivery-Id": log[0].ID.String(), "Service-Delivery-Attempt": "1", "webhook-timestamp": fmt.Sprint(w.Now().Unix()),
+		"webhook-signature": domain.SignStandard(sent.ID.String(), got.Body, w.Now(), e.Secret),
+	}
+	for name, value := range want {
+		if got.Headers[name] != value {
+			t.Errorf("%s: %q, want %q", name, got.Headers[name], value)
+		}
+	}
+	if left := w.texts(`select delivery_id::text from queue`); len(left) > 0 {
+		t.Errorf("still queued: %v", left)
+	}
+}
+
+// Only what an endpoint subscribes to, in its tenant and mode, while it is enabled.
+func TestSubscriptions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	live := w.caller(caller.Must(w.ctx).Tenant, caller.Live)
+	other := w.caller(ids.New[ids.TenantPrefix](), caller.Test)
+	to := func(types ...string) func(*app.EndpointChange) {
+		return func(ch *app.EndpointChange) { ch.EventTypes = types }
+	}
+	w.endpoint(w.ctx, "http://a/all")
+	w.endpoint(w.ctx, "http://a/customers", to("customer.updated", "customer.created"))
+	w.endpoint(w.ctx, "http://a/bookings", to("booking.created"))
+	off := w.endpoint(w.ctx, "http://a/off")
+	w.update(w.ctx, off.Id, app.EndpointChange{Status: new(domain.Disabled)})
+	w.endpoint(live, "https://a/live")
+	w.endpoint(other, "http://a/other")
+	w.happen(w.ctx, 1)
+	w.settle()
+	for url, want := range map[string]int{"http://a/all": 1, "http://a/customers": 1, "http://a/bookings": 0, "http://a/off": 0, "https://a/live": 0, "http://a/other": 0} {
+		if got := len(w.receivers.got(url)); got != want {
+			t.Errorf("%s got %d, want %d", url, got, want)
+		}
+	}
+	if made := w.texts(`select id::text from deliveries`); len(made) != 2 {
+		t.Errorf("%d deliveries were made", len(made))
+	}
+}
+
+// An endpoint that never answers well: each attempt comes when decisions 9 says, the twentieth ends it all, and the
+// operator hears of it twice.
+func TestScheduleByAMovedClock(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	e := w.endpoint(w.ctx, hook)
+	w.receivers.at(hook, status(503))
+	w.happen(w.ctx, 1)
+	for n := 1; n <= domain.MaxAttempts; n++ {
+		if got := w.settle(); got != 1 {
+			t.Fatalf("attempt %d: %d were made", n, got)
+		}
+		if got := w.receivers.got("")[n-1].Headers["Service-Delivery-Attempt"]; got != fmt.Sprint(n) {
+			t.Errorf("attempt %d says it is %s", n, got)
+		}
+		if n == domain.MaxAttempts {
+			break
+		}
+		if got := w.get(w.ctx, e.Id); got.ConsecutiveFailures != n || got.Status != domain.Enabled {
+			t.Fatalf("after %d: %+v", n, got)
+		}
+		d := w.log(w.ctx, e.Id, store.DeliveryFilter{})[0]
+		wait := domain.Delay(n, .5)
+		if d.Status != domain.Pending || !d.NextAttemptAt.Equal(w.Now().Add(wait)) {
+			t.Fatalf("after %d: %s, next %v, want %v", n, d.Status, d.NextAttemptAt, w.Now().Add(wait))
+		}
+		w.Move(wait - time.Microsecond)
+		if early := w.settle(); early != 0 {
+			t.Fatalf("attempt %d came early", n+1)
+		}
+		w.Move(time.Microsecond)
+	}
+	d, got := w.log(w.ctx, e.Id, store.DeliveryFilter{})[0], w.get(w.ctx, e.Id)
+	if d.Status != domain.Failed || len(d.Attempts) != 20 || d.NextAttemptAt != nil {
+		t.Errorf("delivery: %s, %d attempts", d.Status, len(d.Attempts))
+	}
+	if got.Status != domain.Disabled || *got.DisabledReason != domain.Failures || got.ConsecutiveFailures != 20 {
+		t.Errorf("endpoint: %+v", got)
+	}
+	if told := w.told(); told != "webhook_endpoint.failing 10 enabled, webhook_endpoint.disabled 20 disabled" {
+		t.Errorf("told: %s", told)
+	}
+}
+
+// told are the events for the operator, in order.
+func (w *world) told() string {
+	w.t.Helper()
+	var out []string
+	for _, raw := range w.texts(`select encode(message, 'hex') from outbox order by seq`) {
+		var message []byte
+		if _, err := fmt.Sscanf(raw, "%x", &message); err != nil {
+			w.t.Fatal(err)
+		}
+		e, err := outbox.Decode(message)
+		if err != nil || !e.GetInternal() || e.GetTenantId() != caller.Must(w.ctx).Tenant.String() {
+			w.t.Fatalf("%v, %v", e, err)
+		}
+		state := decode[struct {
+			ID       string `json:"id"`
+			Status   string `json:"status"`
+			Failures int    `json:"consecutive_failures"`
+		}](w.t, e.GetObject())
+		if state.ID != e.GetObjectId() {
+			w.t.Errorf("%s is about %s", e.GetObjectId(), state.ID)
+		}
+		out = append(out, fmt.Sprintf("%s %d %s", e.GetType(), state.Failures, state.Status))
+	}
+	return strings.Join(out, ", ")
+}
+
+// A delivery ends after seven days, however few attempts it had.
+func TestSevenDays(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	e := w.endpoint(w.ctx, hook)
+	w.receivers.at(hook, func(domain.Outgoing) domain.Answer { return domain.Answer{Status: 429, RetryAfter: 100 * time.Hour} })
+	w.happen(w.ctx, 1)
+	for range 14 { // Retry-After is honoured up to 12 h
+		if n := w.settle(); n != 1 {
+			t.Fatalf("%d attempts after %s", n, w.Now())
+		}
+		w.Move(12*time.Hour - time.Second)
+		if n := w.settle(); n != 0 {
+			t.Fatal("Retry-After was not honoured")
+		}
+		w.Move(time.Second)
+	}
+	d := w.log(w.ctx, e.Id, store.DeliveryFilter{})[0]
+	if d.Status != domain.Failed || len(d.Attempts) != 14 {
+		t.Errorf("%s after %d attempts", d.Status, len(d.Attempts))
+	}
+}
+
+// 410 disables at once: what is pending fails, nothing new is made, and a replay fills the gap.
+func TestGone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	from := w.Now().Add(-time.Minute)
+	e := w.endpoint(w.ctx, hook, func(ch *app.EndpointChange) { ch.MaxInFlight = new(1) })
+	w.receivers.at(hook, status(http.StatusGone))
+	w.happen(w.ctx, 30)
+	w.settle()
+	got := w.get(w.ctx, e.Id)
+	if got.Status != domain.Disabled || *got.DisabledReason != domain.Gone || got.ConsecutiveFailures != 1 {
+		t.Fatalf("%+v", got)
+	}
+	if n := len(w.receivers.got("")); n != 1 {
+		t.Errorf("%d attempts", n)
+	}
+	failed := w.log(w.ctx, e.Id, store.DeliveryFilter{Status: domain.Failed})
+	if len(failed) != 30 || len(w.texts(`select delivery_id::text from queue`)) != 0 {
+		t.Errorf("%d of 30 failed", len(failed))
+	}
+	w.happen(w.ctx, 5)
+	if all := w.log(w.ctx, e.Id, store.DeliveryFilter{}); len(all) != 30 {
+		t.Errorf("%d deliveries while disabled", len(all)-30)
+	}
+	w.receivers.at(hook, nil)
+	w.update(w.ctx, e.Id, app.EndpointChange{Status: new(domain.Enabled)})
+	if got := w.get(w.ctx, e.Id); got.ConsecutiveFailures != 0 || got.DisabledReason != nil {
+		t.Errorf("enabled: %+v", got)
+	}
+	reply, err := w.deliveries.Replay(w.ctx, app.Replay{Endpoint: e.Id, From: from, To: w.Now().Add(time.Minute)})
+	if err != nil || decode[api.EventReplayResult](t, reply.Body).Queued != 35 {
+		t.Fatalf("%s %v", reply.Body, err)
+	}
+	if n := w.settle(); n != 35 {
+		t.Errorf("%d attempts of the replay", n)
+	}
+	if told := w.told(); told != "webhook_endpoint.disabled 1 disabled" {
+		t.Errorf("told: %s", told)
+	}
+}
+
+// What an operator disables fails at once; what is left over when he enables it again is not sent.
+func TestDisabling(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	e := w.endpoint(w.ctx, hook)
+	w.happen(w.ctx, 1500)
+	w.update(w.ctx, e.Id, app.EndpointChange{Status: new(domain.Disabled)})
+	if got := w.get(w.ctx, e.Id); *got.DisabledReason != domain.Requested {
+		t.Errorf("%+v", got)
+	}
+	if left := len(w.texts(`select delivery_id::text from queue`)); left != 500 {
+		t.Errorf("%d are left to the dispatcher", left)
+	}
+	w.update(w.ctx, e.Id, app.EndpointChange{Status: new(domain.Enabled)})
+	if n := w.settle(); n != 0 {
+		t.Errorf("%d were sent", n)
+	}
+	if told := w.told(); told != "" {
+		t.Errorf("told the operator what he did: %s", told)
+	}
+	w.happen(w.ctx, 1500)
+	w.update(w.ctx, e.Id, app.EndpointChange{Status: new(domain.Disabled)})
+	w.step()
+	if left := w.texts(`select status from deliveries where status <> 'failed'`); len(left) != 0 {
+		t.Errorf("%d are not failed", len(left))
+	}
+}
+
+// Twenty events within a second meet an endpoint that is being redeployed. The breaker defers them, so that it is
+// not disabled, and each comes once it is back. Without the breaker it is disabled.
+func TestBreaker(t *testing.T) {
+	t.Parallel()
+	for _, on := range []bool{true, false} {
+		t.Run(fmt.Sprint(on), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.dispatcher.Breaker = on
+			e := w.endpoint(w.ctx, hook)
+			w.receivers.at(hook, func(domain.Outgoing) domain.Answer { return domain.Answer{Err: "connection refused"} })
+			w.happen(w.ctx, 20)
+			w.settle()
+			got := w.get(w.ctx, e.Id)
+			if !on {
+				if got.Status != domain.Disabled {
+					t.Errorf("%+v", got)
+				}
+				return
+			}
+			if got.Status != domain.Enabled || got.ConsecutiveFailures != 10 {
+				t.Fatalf("after the first ten: %+v", got)
+			}
+			w.Move(29 * time.Second)
+			if n := w.settle(); n != 0 {
+				t.Errorf("%d attempts while they are deferred", n)
+			}
+			w.Move(time.Second)
+			if n := w.settle(); n != 1 {
+				t.Errorf("%d attempts probe", n)
+			}
+			w.receivers.at(hook, nil) // it is back
+			w.Move(time.Minute)
+			w.settle()
+			if got := w.get(w.ctx, e.Id); got.ConsecutiveFailures != 0 || got.Status != domain.Enabled {
+				t.Errorf("%+v", got)
+			}
+			w.Move(2 * time.Minute)
+			w.settle()
+			if n := len(w.log(w.ctx, e.Id, store.DeliveryFilter{Status: domain.Succeeded})); n != 20 {
+				t.Errorf("%d of 20 delivered", n)
+			}
+		})
+	}
+}
+
+// The secrets of a rotation sign side by side until the earlier ones end.
+func TestRotation(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	e := w.endpoint(w.ctx, hook)
+	rotate := func(overlap time.Duration) string {
+		t.Helper()
+		reply, err := w.endpoints.Rotate(w.ctx, endpointID(t, e.Id), overlap, httpx.Match{})
+		if err != nil || !reply.Secret {
+			t.Fatal(err)
+		}
+		return decode[api.WebhookEndpointWithSecret](t, reply.Body).Secret
+	}
+	signedBy := func(secrets ...string) {
+		t.Helper()
+		w.happen(w.ctx, 1)
+		w.settle()
+		came := w.receivers.got("")
+		last := came[len(came)-1]
+		if want := domain.Sign(last.Body, w.Now(), secrets...); last.Headers["Service-Signature"] != want {
+			t.Errorf("signed %s, want %s", last.Headers["Service-Signature"], want)
+		}
+	}
+	signedBy(e.Secret)
+	second := rotate(time.Hour)
+	signedBy(second, e.Secret)
+	w.Move(time.Hour - time.Second)
+	third := rotate(time.Hour)
+	signedBy(third, second, e.Secret)
+	w.Move(time.Second)
+	signedBy(third, second)
+	fourth := rotate(0)
+	signedBy(fourth)
+	all := []string{fourth}
+	for range 6 {
+		all = append([]string{rotate(time.Hour)}, all...)
+	}
+	signedBy(all[:domain.MaxSecrets]...)
+	if plain := w.texts(`select encode(sealed, 'escape') from endpoint_secrets`); strings.Contains(strings.Join(plain, ""), "whsec_") {
+		t.Error("a secret lies open in the table")
+	}
+}
+
+// A sealed secret that was moved to another row opens nowhere: nothing is sent unsigned.
+func TestASecretBelongsToItsRow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	e := w.endpoint(w.ctx, hook)
+	other := w.endpoint(w.caller(ids.New[ids.TenantPrefix](), caller.Test), "http://b/")
+	owner, err := pgx.Connect(t.Context(), w.db.OwnerURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = owner.Close(context.Background()) }()
+	tag, err := owner.Exec(t.Context(), `update endpoint_secrets s set sealed = o.sealed from endpoint_secrets o
+		where s.endpoint_id = $1 and o.endpoint_id = $2`, endpointID(t, e.Id), endpointID(t, other.Id))
+	if err != nil || tag.RowsAffected() != 1 {
+		t.Fatal(tag, err)
+	}
+	w.happen(w.ctx, 1)
+	w.settle()
+	if n := len(w.receivers.got("")); n != 0 {
+		t.Errorf("%d deliveries went out", n)
+	}
+	d := w.log(w.ctx, e.Id, store.DeliveryFilter{})[0]
+	if d.Status != domain.Pending || len(d.Attempts) != 1 || d.Attempts[0].Error == nil || strings.Contains(*d.Attempts[0].Error, "sealed") {
+		t.Errorf("%+v", d)
+	}
+}

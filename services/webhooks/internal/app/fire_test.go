@@ -1,0 +1,412 @@
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/crypt"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/webhooks/internal/app"
+	"holdfast.dev/services/webhooks/internal/domain"
+	"holdfast.dev/services/webhooks/internal/store"
+)
+
+// A process dies between the receiver's answer and its commit: its claim ends by time, and not before, and then the
+// delivery is attempted again, as the same attempt. An end that comes after that changes nothing.
+func TestDeathBetweenAnswerAndCommit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	e := w.endpoint(w.ctx, hook)
+	w.happen(w.ctx, 3)
+	lateEnd, n, err := w.dispatcher.Begin(t.Context())
+	if err != nil || n != 3 {
+		t.Fatal(n, err)
+	}
+	if on := w.log(w.ctx, e.Id, store.DeliveryFilter{Status: domain.Delivering}); len(on) != 3 {
+		t.Errorf("%d are shown as delivering", len(on))
+	}
+	if on := w.log(w.ctx, e.Id, store.DeliveryFilter{Status: domain.Pending}); len(on) != 0 {
+		t.Errorf("%d are shown as pending", len(on))
+	}
+	w.Move(30*time.Second - time.Millisecond)
+	if n := w.settle(); n != 0 {
+		t.Fatalf("%d were attempted while they are claimed", n)
+	}
+	w.Move(time.Millisecond)
+	if n := w.settle(); n != 3 {
+		t.Fatalf("%d were attempted again", n)
+	}
+	if err := lateEnd(); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range w.log(w.ctx, e.Id, store.DeliveryFilter{}) {
+		if d.Status != domain.Succeeded || len(d.Attempts) != 1 {
+			t.Errorf("%s: %d attempts", d.Status, len(d.Attempts))
+		}
+	}
+	for _, came := range w.receivers.got("") {
+		if came.Headers["Service-Delivery-Attempt"] != "1" {
+			t.Errorf("attempt %s", came.Headers["Service-Delivery-Attempt"])
+		}
+	}
+}
+
+// The same message comes twice, in batches side by side: it is one event with one delivery.
+func TestTheSameEventTwice(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.endpoint(w.ctx, hook)
+	var list []domain.Event
+	for range 50 {
+		list = append(list, w.event(w.ctx))
+	}
+	var all sync.WaitGroup
+	for range 4 {
+		mine := slices.Clone(list)
+		rand.Shuffle(len(mine), func(i, j int) { mine[i], mine[j] = mine[j], mine[i] })
+		all.Go(func() {
+			for batch := range slices.Chunk(mine, 10) {
+				if err := w.intake.Take(context.Background(), batch); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if n := w.settle(); n != 50 {
+		t.Errorf("%d deliveries of 50 events", n)
+	}
+}
+
+// Several processes deliver side by side: each delivery is made once, and no endpoint gets more at a time, or
+// within a second, than it wants.
+func TestProcessesSideBySide(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	start := time.Now()
+	w.clock = &clock{at: start}
+	w.dispatcher.Now = time.Now
+	const events, flight, rate = 300, 4, 200
+	var mu sync.Mutex
+	now, most := map[string]int{}, map[string]int{}
+	begun := map[string][]time.Time{}
+	for i := range 3 {
+		url := fmt.Sprintf("http://receiver.test/%d", i)
+		w.endpoint(w.ctx, url, func(ch *app.EndpointChange) { ch.MaxInFlight, ch.MaxPerSecond = new(flight), new(rate) })
+		w.receivers.at(url, func(domain.Outgoing) domain.Answer {
+			mu.Lock()
+			now[url]++
+			most[url] = max(most[url], now[url])
+			begun[url] = append(begun[url], time.Now())
+			mu.Unlock()
+			time.Sleep(time.Duration(rand.IntN(4)) * time.Millisecond) // so long a receiver takes
+			mu.Lock()
+			now[url]--
+			mu.Unlock()
+			return domain.Answer{Status: 200}
+		})
+	}
+	w.happen(w.ctx, events)
+	box, err := crypt.NewBox("e1:" + strings.Repeat("5a", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	for range 3 {
+		d := w.process(box)
+		d.Now = time.Now
+		all.Go(func() {
+			if err := d.Run(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	await(t, "all deliveries", func() bool { return len(w.texts(`select '' from deliveries where status <> 'succeeded'`)) == 0 })
+	cancel()
+	all.Wait()
+	seen := map[string]int{}
+	for _, came := range w.receivers.got("") {
+		seen[came.Headers["Service-Delivery-Id"]]++
+	}
+	if len(seen) != 3*events {
+		t.Errorf("%d deliveries, want %d", len(seen), 3*events)
+	}
+	for id, n := range seen {
+		if n != 1 {
+			t.Errorf("%s was made %d times", id, n)
+		}
+	}
+	for url, n := range most {
+		if n > flight {
+			t.Errorf("%s had %d on their way", url, n)
+		}
+		if got := densest(begun[url], time.Second); got > rate+rate/10 { // a claim and its start are not one instant
+			t.Errorf("%s got %d within a second", url, got)
+		}
+	}
+}
+
+// densest is the greatest number of times within any window.
+func densest(times []time.Time, window time.Duration) (most int) {
+	slices.SortFunc(times, time.Time.Compare)
+	first := 0
+	for i, at := range times {
+		for at.Sub(times[first]) >= window {
+			first++
+		}
+		most = max(most, i-first+1)
+	}
+	return most
+}
+
+func await(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !ok(); {
+		if time.Now().After(end) {
+			t.Fatalf("not within 30 s: %s", what)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// A tenant with many endpoints and long queues, another with one event: the one does not wait for the many, and so
+// it is between endpoints of one tenant.
+func TestFairness(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.dispatcher.Places = 64
+	other := w.caller(ids.New[ids.TenantPrefix](), caller.Test)
+	for i := range 20 {
+		w.endpoint(w.ctx, fmt.Sprintf("http://many.test/%d", i), func(ch *app.EndpointChange) { ch.MaxPerSecond = new(5000) })
+	}
+	w.endpoint(other, "http://few.test/")
+	w.happen(w.ctx, 60)
+	w.Move(time.Second)
+	w.happen(other, 1)
+	w.step()
+	if n := len(w.receivers.got("http://few.test/")); n != 1 {
+		t.Error("the event of the small tenant waits for those of the great one")
+	}
+	for i := range 20 {
+		if n := len(w.receivers.got(fmt.Sprintf("http://many.test/%d", i))); n < 1 || n > 2 {
+			t.Errorf("endpoint %d had %d of the first 32 turns", i, n)
+		}
+	}
+	more := 0
+	for range 100 {
+		w.Move(100 * time.Millisecond) // in which others are looked at
+		more += w.settle()
+	}
+	if more != 20*60-32 {
+		t.Errorf("%d more", more)
+	}
+}
+
+// What receivers have answered is known and cannot be written: nothing is claimed meanwhile, and nothing is sent
+// twice when it can.
+func TestNothingIsSentTwiceWhileItCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.endpoint(w.ctx, hook)
+	impatient, err := pg.Open(t.Context(), w.db.WorkerURL, pg.Options{LockTimeout: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer impatient.Close()
+	w.dispatcher.Worker = impatient
+	held := make(chan struct{})
+	w.receivers.at(hook, func(domain.Outgoing) domain.Answer {
+		<-held // until the log is locked
+		return domain.Answer{Status: 200}
+	})
+	w.happen(w.ctx, 5)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- w.dispatcher.Run(ctx) }()
+	await(t, "five attempts", func() bool { return len(w.receivers.got("")) == 5 })
+	err = w.db.Worker.Worker(t.Context(), func(ctx context.Context, tx pg.Tx) error {
+		if _, err := tx.Exec(ctx, `select from deliveries for update`); err != nil {
+			return err
+		}
+		close(held)
+		time.Sleep(300 * time.Millisecond) // the first refused write
+		w.Move(time.Hour)                  // all claims would have ended
+		time.Sleep(500 * time.Millisecond) // a few more
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the log", func() bool { return len(w.texts(`select '' from deliveries where status = 'succeeded'`)) == 5 })
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if n := len(w.receivers.got("")); n != 5 {
+		t.Errorf("%d attempts", n)
+	}
+}
+
+// Erasing a customer takes the person out of the events, of what is still to be delivered, and of what receivers
+// have answered; other customers stay.
+func TestErasure(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	e := w.endpoint(w.ctx, hook)
+	w.receivers.at(hook, func(d domain.Outgoing) domain.Answer { return domain.Answer{Status: 500, Body: d.Body} }) // an echo
+	list := w.happen(w.ctx, 2)
+	w.settle()
+	customer, err := ids.Parse[ids.CustomerPrefix](list[0].ObjectID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.intake.Forget(w.ctx, customer); err != nil {
+		t.Fatal(err)
+	}
+	body := func(i int) string {
+		t.Helper()
+		stored, err := store.Event(w.ctx, w.db.App.Read(w.ctx), list[i].ID, w.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(stored.Body)
+	}
+	if erased := body(0); strings.Contains(erased, "Ada") || strings.Contains(erased, "a@b.c") || !strings.Contains(erased, customer.String()) {
+		t.Errorf("erased: %s", erased)
+	}
+	if !strings.Contains(body(1), "Ada") {
+		t.Error("another customer is erased too")
+	}
+	for _, d := range w.log(w.ctx, e.Id, store.DeliveryFilter{}) {
+		if mine := d.EventID == list[0].ID; mine != (d.Attempts[0].ResponseBody == nil) {
+			t.Errorf("event of the erased %v: answer %v", mine, d.Attempts[0].ResponseBody)
+		}
+	}
+	w.receivers.at(hook, nil)
+	w.Move(2 * time.Minute)
+	w.settle()
+	for _, came := range w.receivers.got("")[2:] {
+		if came.Headers["Service-Event-Id"] == list[0].ID.String() && strings.Contains(string(came.Body), "Ada") {
+			t.Error("the person is still delivered")
+		}
+	}
+	if err := w.intake.Take(w.ctx, list[:1]); err != nil || strings.Contains(body(0), "Ada") {
+		t.Errorf("the event came again, and with it the person: %v", err)
+	}
+}
+
+// Weeks go by: partitions come and go with them, and what is older than 30 days is not shown even while it is there.
+func TestPartitions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.endpoint(w.ctx, hook)
+	old := w.happen(w.ctx, 1)[0]
+	w.settle()
+	shown := func() bool {
+		_, err := store.Event(w.ctx, w.db.App.Read(w.ctx), old.ID, w.Now())
+		return err == nil
+	}
+	for range 29 {
+		w.Move(24 * time.Hour)
+		if err := w.intake.Tidy(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !shown() {
+		t.Error("gone before its time")
+	}
+	w.Move(25 * time.Hour)
+	if shown() {
+		t.Error("shown after 30 days")
+	}
+	w.Move(7 * 24 * time.Hour)
+	if err := w.intake.Tidy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if left := w.texts(`select id::text from events union all select id::text from deliveries`); len(left) != 0 {
+		t.Errorf("its partition is still there: %v", left)
+	}
+	if n := w.texts(`select count(*)::text from pg_inherits where inhparent = 'events'::regclass`); n[0] > "9" || len(n[0]) > 1 {
+		t.Errorf("%s partitions", n)
+	}
+	if err := w.intake.Take(w.ctx, []domain.Event{old}); err != nil {
+		t.Errorf("an event of long ago: %v", err)
+	}
+	late := w.event(w.ctx)
+	w.Move(-80 * 24 * time.Hour)
+	if err := w.intake.Take(w.ctx, []domain.Event{late}); err == nil {
+		t.Error("an event of the future was taken")
+	}
+}
+
+// What was on its way to an endpoint that is deleted ends, and what remains in the queue is swept.
+func TestDeletion(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	e := w.endpoint(w.ctx, hook, func(ch *app.EndpointChange) { ch.MaxInFlight = new(2) })
+	w.happen(w.ctx, 5)
+	end, n, err := w.dispatcher.Begin(t.Context())
+	if err != nil || n != 2 {
+		t.Fatal(n, err)
+	}
+	if err := w.endpoints.Delete(w.ctx, endpointID(t, e.Id), httpx.Match{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := end(); err != nil {
+		t.Fatal(err)
+	}
+	w.Move(time.Minute)
+	if n := w.settle(); n != 0 {
+		t.Errorf("%d attempts", n)
+	}
+	if err := w.intake.Tidy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if left := w.texts(`select delivery_id::text from queue union all select endpoint_id::text from lanes union all select id::text from endpoint_secrets`); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// Somebody serves a lane, sees nothing more and puts it to rest, while an event is committed that he does not see:
+// the next one to look finds it, and the event did not wait for him.
+func TestNothingIsOverlooked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.endpoint(w.ctx, hook)
+	w.happen(w.ctx, 1)
+	if n := w.settle(); n != 1 {
+		t.Fatalf("%d attempts", n)
+	}
+	err := w.db.Worker.Worker(t.Context(), func(ctx context.Context, tx pg.Tx) error {
+		for _, sql := range []string{`update lanes set ready_at = '-infinity'`, `update lanes set ready_at = 'infinity'`} {
+			if _, err := tx.Exec(ctx, sql); err != nil {
+				return err
+			}
+		}
+		w.happen(w.ctx, 1)
+		if n := w.settle(); n != 0 {
+			t.Errorf("%d attempts while another serves the lane", n)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := w.settle(); n != 1 {
+		t.Errorf("%d attempts after it", n)
+	}
+	if left := w.texts(`select id::text from signals`); len(left) != 0 {
+		t.Errorf("signals are left: %v", left)
+	}
+}

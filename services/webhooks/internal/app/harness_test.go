@@ -1,0 +1,259 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/crypt"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/pgtest"
+	"holdfast.dev/proto"
+	"holdfast.dev/proto/api"
+
+	"holdfast.dev/services/webhooks/internal/app"
+	"holdfast.dev/services/webhooks/internal/domain"
+	"holdfast.dev/services/webhooks/internal/store"
+	"holdfast.dev/services/webhooks/migrations"
+)
+
+// clock is moved by hand.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) Move(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+// receivers are all receivers of a test: they keep what came, and answer as told by URL, 200 without.
+type receivers struct {
+	mu     sync.Mutex
+	came   []domain.Outgoing
+	answer map[string]func(domain.Outgoing) domain.Answer
+}
+
+func (r *receivers) Send(_ context.Context, d domain.Outgoing) domain.Answer {
+	r.mu.Lock()
+	r.came = append(r.came, d)
+	answer := r.answer[d.URL]
+	r.mu.Unlock()
+	if answer == nil {
+		return domain.Answer{Status: 200, Body: []byte("ok")}
+	}
+	return answer(d)
+}
+
+func (r *receivers) at(url string, answer func(domain.Outgoing) domain.Answer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answer[url] = answer
+}
+
+// got is what came to a URL, "" to any.
+func (r *receivers) got(url string) []domain.Outgoing {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(r.came), func(d domain.Outgoing) bool { return url != "" && d.URL != url })
+}
+
+func status(code int) func(domain.Outgoing) domain.Answer {
+	return func(domain.Outgoing) domain.Answer { return domain.Answer{Status: code} }
+}
+
+// open lets every URL through.
+type open struct{}
+
+func (open) CheckURL(context.Context, string, bool) error { return nil }
+
+// world is the service's verbs on a database of its own, with a clock that is moved by hand.
+type world struct {
+	*clock
+	t          *testing.T
+	db         *pgtest.DB
+	ctx        context.Context //nolint:containedctx // the caller of the test
+	receivers  *receivers
+	dispatcher *app.Dispatcher
+	endpoints  *app.Endpoints
+	deliveries *app.Deliveries
+	intake     *app.Intake
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	db := pgtest.New(t, migrations.FS)
+	w := &world{
+		t: t, db: db, clock: &clock{at: time.Now().Truncate(time.Microsecond)},
+		receivers: &receivers{answer: map[string]func(domain.Outgoing) domain.Answer{}},
+	}
+	w.ctx = w.caller(ids.New[ids.TenantPrefix](), caller.Test)
+	box, err := crypt.NewBox("e1:" + strings.Repeat("5a", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.dispatcher = w.process(box)
+	answers := &idem.Store{DB: db.App, Box: box, Now: w.Now}
+	w.endpoints = &app.Endpoints{DB: db.App, Idem: answers, Box: box, Guard: open{}, Wake: func() {}, Now: w.Now}
+	w.deliveries = &app.Deliveries{DB: db.App, Idem: answers, Wake: func() {}, Now: w.Now}
+	w.intake = &app.Intake{DB: db.App, Worker: db.Worker, Wake: func() {}, Bell: &app.Bell{}, Now: w.Now}
+	return w
+}
+
+// process is one more dispatcher on the same database.
+func (w *world) process(box *crypt.Box) *app.Dispatcher {
+	return &app.Dispatcher{
+		Worker: w.db.Worker, Box: box, Sender: w.receivers, Log: slog.New(slog.DiscardHandler), Metrics: app.NewMetrics(nil),
+		Breaker: true, Places: 256, Now: w.Now, Jitter: func() float64 { return .5 }, Wake: func() {},
+	}
+}
+
+func (w *world) caller(tenant ids.Tenant, mode caller.Mode) context.Context {
+	c := caller.Must(pgtest.CtxOf(w.t, tenant, mode))
+	c.Scopes = proto.Scopes
+	return caller.With(w.t.Context(), c)
+}
+
+// endpoint registers one for every type.
+func (w *world) endpoint(ctx context.Context, url string, change ...func(*app.EndpointChange)) api.WebhookEndpointWithSecret {
+	w.t.Helper()
+	ch := app.EndpointChange{URL: &url, EventTypes: []string{domain.Every}}
+	for _, c := range change {
+		c(&ch)
+	}
+	reply, err := w.endpoints.Create(ctx, ch)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return decode[api.WebhookEndpointWithSecret](w.t, reply.Body)
+}
+
+func decode[T any](t *testing.T, body []byte) T {
+	t.Helper()
+	var v T
+	if err := json.Unmarshal(body, &v); err != nil {
+		t.Fatalf("%v: %s", err, body)
+	}
+	return v
+}
+
+// event is a change of a new customer of the caller's, now.
+func (w *world) event(ctx context.Context) domain.Event {
+	c := caller.Must(ctx)
+	customer := ids.New[ids.CustomerPrefix]()
+	return domain.Event{
+		ID: ids.New[ids.EventPrefix](), Tenant: c.Tenant, Livemode: c.Live(), Type: "customer.created", ObjectID: customer.String(),
+		Version: 1, RequestID: c.RequestID, Object: fmt.Appendf(nil, `{"id":%q,"first_name":"Ada <&> 🎉","email":"a@b.c","metadata":{}}`, customer),
+		Previous: json.RawMessage(`{}`),
+	}
+}
+
+// happen takes n events in.
+func (w *world) happen(ctx context.Context, n int) []domain.Event {
+	w.t.Helper()
+	var list []domain.Event
+	for range n {
+		list = append(list, w.event(ctx))
+	}
+	if err := w.intake.Take(ctx, list); err != nil {
+		w.t.Fatal(err)
+	}
+	return list
+}
+
+// step gives all lanes a turn and returns how many attempts were made.
+func (w *world) step() int {
+	w.t.Helper()
+	n, err := w.dispatcher.Step(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return n
+}
+
+// settle steps until there is nothing to do, at this time.
+func (w *world) settle() (attempts int) {
+	w.t.Helper()
+	for range 200 {
+		n := w.step()
+		if attempts += n; n == 0 {
+			return attempts
+		}
+	}
+	w.t.Fatal("it never comes to rest")
+	return 0
+}
+
+func (w *world) get(ctx context.Context, id string) domain.Endpoint {
+	w.t.Helper()
+	e, err := store.Endpoint(ctx, w.db.App.Read(ctx), endpointID(w.t, id))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return e
+}
+
+func endpointID(t *testing.T, id string) domain.EndpointID {
+	t.Helper()
+	parsed, err := domain.ParseEndpointID(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+// log is an endpoint's deliveries, newest first, at most 100.
+func (w *world) log(ctx context.Context, id string, f store.DeliveryFilter) []domain.Delivery {
+	w.t.Helper()
+	f.Endpoint = endpointID(w.t, id)
+	list, err := store.Deliveries(ctx, w.db.App.Read(ctx), f, page.Request{Limit: 100}, w.Now())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return list
+}
+
+func (w *world) update(ctx context.Context, id string, ch app.EndpointChange) {
+	w.t.Helper()
+	if _, err := w.endpoints.Update(ctx, endpointID(w.t, id), ch, httpx.Match{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// texts reads a column as the worker, who sees all tenants.
+func (w *world) texts(sql string) (out []string) {
+	w.t.Helper()
+	err := w.db.Worker.Worker(w.t.Context(), func(ctx context.Context, tx pg.Tx) error {
+		rows, err := tx.Query(ctx, sql)
+		if err != nil {
+			return err
+		}
+		out, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return out
+}

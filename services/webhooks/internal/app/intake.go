@@ -1,0 +1,115 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/webhooks/internal/domain"
+	"holdfast.dev/services/webhooks/internal/store"
+	"holdfast.dev/services/webhooks/internal/view"
+)
+
+// Intake is what comes in from Kafka.
+type Intake struct {
+	DB     *pg.DB // app role
+	Worker *pg.DB // worker role: a batch is of many tenants
+	Wake   func() // wakes the dispatcher after a commit
+	Bell   *Bell
+	Now    func() time.Time
+}
+
+// ErrFuture says that an event's time is so far ahead that no partition is for it.
+var ErrFuture = errors.New("the event's time is in the future")
+
+// Take writes public events into the log, each once however often it comes, with the deliveries that follow from
+// them. Those older than the log reaches are passed over. An event of the future is ErrFuture, of the whole batch.
+func (a *Intake) Take(ctx context.Context, events []domain.Event) error {
+	now := a.Now()
+	list := make([]store.Intake, 0, len(events))
+	for _, e := range events {
+		if at := e.ID.Time(); at.After(now.Add(domain.MaxAhead)) {
+			return ErrFuture
+		} else if at.Before(now.Add(-domain.Retention)) {
+			continue
+		}
+		body, err := view.Event(e)
+		if err != nil {
+			return err
+		}
+		list = append(list, store.Intake{Event: e, Body: body})
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	// Two processes that take the same in wait for each other in one order.
+	slices.SortFunc(list, func(x, y store.Intake) int { return strings.Compare(x.Event.ID.String(), y.Event.ID.String()) })
+	return a.Worker.Worker(ctx, func(ctx context.Context, tx pg.Tx) error {
+		n, err := store.TakeIn(ctx, tx, list, now)
+		if n > 0 {
+			tx.AfterCommit(a.Wake)
+			tx.AfterCommit(a.Bell.Ring)
+		}
+		return err
+	})
+}
+
+const eraseBatch = 100
+
+// Forget erases a person from the events of a customer and from what receivers answered to them. The caller in ctx
+// is of the customer's tenant and mode.
+func (a *Intake) Forget(ctx context.Context, customer ids.Customer) error {
+	var after ids.Event
+	for {
+		var n int
+		err := a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+			list, err := store.EventsOf(ctx, tx, customer.String(), after, eraseBatch)
+			n = len(list)
+			if err != nil || n == 0 {
+				return err
+			}
+			erased := make([]store.ErasedBody, n)
+			for i, e := range list {
+				body, err := view.Erased(e.Body)
+				if err != nil {
+					return err
+				}
+				erased[i] = store.ErasedBody{ID: e.ID, Body: body}
+			}
+			after = list[n-1].ID
+			return store.Erase(ctx, tx, erased)
+		})
+		if err != nil || n < eraseBatch {
+			return err
+		}
+	}
+}
+
+// keptAhead is how far ahead partitions are made.
+const keptAhead = 14 * 24 * time.Hour
+
+// Tidy keeps the log's partitions, and deletes what belongs to nobody.
+func (a *Intake) Tidy(ctx context.Context) error {
+	now := a.Now()
+	return a.Worker.Worker(ctx, func(ctx context.Context, tx pg.Tx) error {
+		if err := store.KeepPartitions(ctx, tx, now.Add(-domain.Retention), now.Add(keptAhead)); err != nil {
+			return err
+		}
+		return store.SweepQueue(ctx, tx)
+	})
+}
+
+// As is ctx for the tenant and mode of an event.
+func As(ctx context.Context, e domain.Event) context.Context {
+	mode := caller.Test
+	if e.Livemode {
+		mode = caller.Live
+	}
+	return caller.With(ctx, caller.Service("webhooks", e.Tenant, mode))
+}

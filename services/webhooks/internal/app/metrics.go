@@ -1,0 +1,61 @@
+package app
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"holdfast.dev/services/webhooks/internal/domain"
+	"holdfast.dev/services/webhooks/internal/store"
+)
+
+// Metrics are those of deliveries.
+type Metrics struct {
+	attempts *prometheus.CounterVec
+	latency  prometheus.Histogram
+	took     prometheus.Histogram
+	claims   prometheus.Histogram
+}
+
+// NewMetrics makes and registers them; reg may be nil.
+func NewMetrics(reg prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "webhook_attempts_total", Help: "Attempts by result: ok, refused (another status) or unanswered.",
+		}, []string{"result"}),
+		latency: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "webhook_first_attempt_seconds", Help: "From the change to the first attempt to deliver its event.",
+			Buckets: []float64{.025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
+		}),
+		took: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "webhook_attempt_seconds", Help: "From the start of an attempt to its answer.",
+			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}),
+		claims: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "webhook_claim_seconds", Help: "Time of a transaction that claimed deliveries.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1},
+		}),
+	}
+	if reg != nil {
+		reg.MustRegister(m.attempts, m.latency, m.took, m.claims)
+	}
+	return m
+}
+
+func (m *Metrics) first(c store.Claim, now time.Time) {
+	if c.First {
+		m.latency.Observe(now.Sub(c.EventID.Time()).Seconds())
+	}
+}
+
+func (m *Metrics) count(a domain.Answer) {
+	result := "refused"
+	switch {
+	case a.OK():
+		result = "ok"
+	case a.Status == 0:
+		result = "unanswered"
+	}
+	m.attempts.WithLabelValues(result).Inc()
+	m.took.Observe(a.Took.Seconds())
+}

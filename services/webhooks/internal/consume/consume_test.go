@@ -1,0 +1,151 @@
+package consume_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/kafkax"
+	"holdfast.dev/libs/pgtest"
+	eventsv1 "holdfast.dev/proto/events/v1"
+
+	"holdfast.dev/services/webhooks/internal/app"
+	"holdfast.dev/services/webhooks/internal/consume"
+	"holdfast.dev/services/webhooks/migrations"
+)
+
+func message(t *testing.T, c caller.Caller, kind string, change ...func(*eventsv1.Event)) kafkax.Message {
+	t.Helper()
+	object := ids.New[ids.CustomerPrefix]().String()
+	e := &eventsv1.Event{
+		Id: ids.New[ids.EventPrefix]().String(), Type: kind, TenantId: c.Tenant.String(), Livemode: c.Live(), ObjectId: object,
+		ResourceVersion: 1, CreatedAt: timestamppb.Now(), Object: fmt.Appendf(nil, `{"id":%q,"email":"a@b.c"}`, object), PreviousAttributes: []byte(`{}`),
+	}
+	for _, f := range change {
+		f(e)
+	}
+	raw, err := proto.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kafkax.Message{Topic: "customers", Key: e.GetObjectId(), Value: raw}
+}
+
+type world struct {
+	*consume.Events
+	db  *pgtest.DB
+	ctx context.Context //nolint:containedctx // the caller of the test
+}
+
+func newWorld(t *testing.T) world {
+	t.Helper()
+	db := pgtest.New(t, migrations.FS)
+	return world{
+		db: db, ctx: pgtest.Ctx(t, caller.Test),
+		Events: &consume.Events{Types: app.AllTypes(), Intake: &app.Intake{
+			DB: db.App, Worker: db.Worker, Wake: func() {}, Bell: &app.Bell{}, Now: time.Now,
+		}},
+	}
+}
+
+// stored are the bodies that the caller sees.
+func (w world) stored(t *testing.T) []string {
+	t.Helper()
+	rows, err := w.db.App.Read(w.ctx).Query(w.ctx, `select convert_from(body, 'UTF8') from events order by id`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestEventsComeInOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := caller.Must(w.ctx)
+	internal := message(t, c, "booking.expired", func(e *eventsv1.Event) { e.Internal = true })
+	other := message(t, caller.Caller{Tenant: ids.New[ids.TenantPrefix](), Mode: caller.Live}, "customer.created")
+	batch := []kafkax.Message{message(t, c, "customer.created"), internal, other, message(t, c, "booking.cancelled")}
+	for range 2 {
+		if err := w.Together(t.Context(), batch); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range batch {
+			if err := w.Handle(t.Context(), m); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if got := w.stored(t); len(got) != 2 {
+		t.Errorf("%v", got)
+	}
+}
+
+// An erasure has a transaction of its own: a batch that holds one is taken message by message.
+func TestErasureLeavesTheBatch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := caller.Must(w.ctx)
+	created := message(t, c, "customer.created")
+	erased := message(t, c, "customer.erased", func(e *eventsv1.Event) { e.ObjectId, e.Internal = created.Key, true })
+	if err := w.Together(t.Context(), []kafkax.Message{created, erased}); err == nil || errors.Is(err, kafkax.ErrPoison) {
+		t.Errorf("got %v", err)
+	}
+	if got := w.stored(t); len(got) != 0 {
+		t.Errorf("half of the batch: %v", got)
+	}
+	for _, m := range []kafkax.Message{created, erased, erased, created} {
+		if err := w.Handle(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := w.stored(t)
+	if len(got) != 1 || !strings.Contains(got[0], `"email":null`) || strings.Contains(got[0], "a@b.c") {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestPoison(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := caller.Must(w.ctx)
+	future := ids.FromUUID[ids.EventPrefix]([16]byte{0x7f, 0xff, 0, 0, 0, 0, 0x70, 0, 0x80}).String()
+	good := message(t, c, "customer.created")
+	for name, m := range map[string]kafkax.Message{
+		"no event":          {Topic: "customers", Value: []byte("nonsense")},
+		"no tenant":         message(t, c, "customer.created", func(e *eventsv1.Event) { e.TenantId = "tn_1" }),
+		"unknown type":      message(t, c, "customer.merged"),
+		"erased nobody":     message(t, c, "customer.erased", func(e *eventsv1.Event) { e.ObjectId, e.Internal = "bk_1", true }),
+		"of the future":     message(t, c, "customer.created", func(e *eventsv1.Event) { e.Id = future }),
+		"object is no JSON": message(t, c, "customer.created", func(e *eventsv1.Event) { e.Object = []byte(`{`) }),
+	} {
+		if err := w.Handle(t.Context(), m); !errors.Is(err, kafkax.ErrPoison) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := w.Together(t.Context(), []kafkax.Message{good, m}); err == nil {
+			t.Errorf("%s: a batch with it was taken", name)
+		}
+	}
+	if got := w.stored(t); len(got) != 0 {
+		t.Errorf("%v", got)
+	}
+	// A database that is away is no poison: the partition waits.
+	w.db.Worker.Close()
+	ended, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := w.Handle(ended, good); err == nil || errors.Is(err, kafkax.ErrPoison) {
+		t.Errorf("got %v", err)
+	}
+}

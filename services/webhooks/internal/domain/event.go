@@ -1,0 +1,36 @@
+package domain
+
+import (
+	"encoding/json"
+	"time"
+
+	"holdfast.dev/libs/ids"
+)
+
+// Retention is how long events and deliveries are kept.
+const Retention = 30 * 24 * time.Hour
+
+// MaxAhead is how far an event's time may be ahead of the clock here.
+const MaxAhead = 24 * time.Hour
+
+// Event is a change as it was published.
+type Event struct {
+	ID             ids.Event
+	Tenant         ids.Tenant
+	Livemode       bool
+	Type           string
+	ObjectID       string
+	Version        int64
+	RequestID      string
+	IdempotencyKey string
+	Object         json.RawMessage
+	Previous       json.RawMessage
+}
+
+// StoredEvent is an event as it is shown and delivered: Body never changes.
+type StoredEvent struct {
+	ID        ids.Event
+	Type      string
+	Body      []byte
+	UpdatedAt time.Time // when it came in
+}

@@ -1,0 +1,218 @@
+package domain_test
+
+import (
+	"cmp"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"holdfast.dev/libs/ids"
+
+	"holdfast.dev/services/webhooks/internal/domain"
+)
+
+func laneKey(tenant byte, live bool, endpoint byte) domain.LaneKey {
+	return domain.LaneKey{
+		Tenant: ids.FromUUID[ids.TenantPrefix]([16]byte{0: tenant}), Livemode: live,
+		Endpoint: ids.FromUUID[domain.EndpointPrefix]([16]byte{15: endpoint}),
+	}
+}
+
+func TestLaneKeyCompare(t *testing.T) {
+	t.Parallel()
+	sorted := []domain.LaneKey{laneKey(1, false, 1), laneKey(1, false, 2), laneKey(1, true, 0), laneKey(1, true, 1), laneKey(2, false, 0), laneKey(0xff, true, 0xff)}
+	for i, a := range sorted {
+		for j, b := range sorted {
+			if got, want := a.Compare(b), cmp.Compare(i, j); got != want {
+				t.Errorf("%v to %v: %d, want %d", a, b, got, want)
+			}
+		}
+	}
+}
+
+// probing is a breaker whose deferral ended at noon.
+func probing() domain.Breaker {
+	return domain.Breaker{DeferredUntil: new(noon), Deferrals: 1}
+}
+
+func TestLaneTurn(t *testing.T) {
+	t.Parallel()
+	paced := func(n int) domain.Pace { return domain.Pace{}.Begin(noon, n) }
+	for _, tc := range []struct {
+		name     string
+		inFlight int
+		pace     domain.Pace
+		breaker  domain.Breaker
+		after    time.Duration
+		want     domain.Turn
+	}{
+		{"idle", 0, domain.Pace{}, domain.Breaker{}, 0, domain.Turn{N: 10, Firsts: true, Crowded: true}},
+		{"some on their way", 7, domain.Pace{}, domain.Breaker{}, 0, domain.Turn{N: 3, Firsts: true, Crowded: true}},
+		{"full", 10, domain.Pace{}, domain.Breaker{}, 0, domain.Turn{Firsts: true, Crowded: true}},
+		{"over full, the bound was lowered", 15, domain.Pace{}, domain.Breaker{}, 0, domain.Turn{Firsts: true, Crowded: true}},
+		{"the pace leaves less", 0, paced(15), domain.Breaker{}, 0, domain.Turn{N: 5, Firsts: true}},
+		{"the pace leaves as much", 5, paced(15), domain.Breaker{}, 0, domain.Turn{N: 5, Firsts: true, Crowded: true}},
+		{"the pace leaves none", 0, paced(20), domain.Breaker{}, 0, domain.Turn{Firsts: true}},
+		{"a second later", 0, paced(20), domain.Breaker{}, time.Second, domain.Turn{N: 10, Firsts: true, Crowded: true}},
+		{"deferred", 0, domain.Pace{}, probing(), -1, domain.Turn{N: 1, Crowded: true}},
+		{"probing", 0, domain.Pace{}, probing(), 0, domain.Turn{N: 1, Firsts: true, Crowded: true}},
+		{"a probe is on its way", 1, domain.Pace{}, probing(), 0, domain.Turn{Firsts: true, Crowded: true}},
+		{"those from before are on their way", 9, domain.Pace{}, probing(), 0, domain.Turn{Firsts: true, Crowded: true}},
+		{"failing, not yet deferred", 2, domain.Pace{}, failing(0, 0, 0, 0), 0, domain.Turn{N: 8, Firsts: true, Crowded: true}},
+	} {
+		l := domain.Lane{MaxInFlight: 10, MaxPerSecond: 20, InFlight: tc.inFlight, Pace: tc.pace, Breaker: tc.breaker}
+		if got := l.Turn(noon.Add(tc.after)); got != tc.want {
+			t.Errorf("%s: %+v, want %+v", tc.name, got, tc.want)
+		}
+	}
+}
+
+func TestLaneAfter(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name      string
+		inFlight  int
+		before    int // begun at noon
+		n         int
+		notBefore time.Duration // after the turn, which is 100 ms after noon
+		crowded   bool
+	}{
+		{"fewer were due", 0, 0, 3, 0, false},
+		{"none was due", 0, 0, 0, 0, false},
+		{"it is full now", 0, 0, 10, time.Second, true},
+		{"it was full", 10, 0, 0, time.Second, true},
+		{"the pace is used up", 0, 15, 5, 900 * time.Millisecond, false},
+		{"the pace was used up", 0, 20, 0, 900 * time.Millisecond, false},
+		{"both are used up", 5, 15, 5, 900 * time.Millisecond, false},
+		{"full, the pace was used up too", 10, 20, 0, 900 * time.Millisecond, false},
+		{"fewer than the pace allows", 0, 15, 4, 0, false},
+	} {
+		now := noon.Add(100 * time.Millisecond)
+		l := domain.Lane{MaxInFlight: 10, MaxPerSecond: 20, InFlight: tc.inFlight, Pace: domain.Pace{}.Begin(noon, tc.before)}
+		p, notBefore, crowded := l.After(l.Turn(now), now, tc.n)
+		if notBefore.Sub(now) != tc.notBefore || crowded != tc.crowded {
+			t.Errorf("%s: %v, crowded %v; want %v, %v", tc.name, notBefore.Sub(now), crowded, tc.notBefore, tc.crowded)
+		}
+		if left, _ := p.Allowed(now, 20); left != 20-tc.before-tc.n {
+			t.Errorf("%s: %d are left of the pace", tc.name, left)
+		}
+	}
+}
+
+// market is lanes that ask for places.
+type market struct {
+	lanes           []domain.Lane
+	turns           []domain.Turn
+	capacity, quota int
+	held            map[ids.Tenant]int
+}
+
+func (m market) share() []int {
+	return domain.Share(m.lanes, m.turns, m.capacity, m.quota, m.held)
+}
+
+// tenants sums up by tenant, in the order of their first lane: what each got, and what it could at most.
+func (m market) tenants(got []int) (order []ids.Tenant, has, want map[ids.Tenant]int) {
+	has, want = map[ids.Tenant]int{}, map[ids.Tenant]int{}
+	for i, l := range m.lanes {
+		if m.turns[i].N == 0 {
+			continue
+		}
+		if !slices.Contains(order, l.Key.Tenant) {
+			order = append(order, l.Key.Tenant)
+		}
+		has[l.Key.Tenant] += got[i]
+		want[l.Key.Tenant] += m.turns[i].N
+	}
+	for t := range want {
+		want[t] = min(want[t], max(0, m.quota-m.held[t]))
+	}
+	return order, has, want
+}
+
+func drawMarket(t *rapid.T) market {
+	m := market{held: map[ids.Tenant]int{}, capacity: rapid.IntRange(0, 120).Draw(t, "capacity"), quota: rapid.IntRange(1, 60).Draw(t, "quota")}
+	for tenant := range rapid.IntRange(0, 6).Draw(t, "tenants") {
+		lanes := rapid.OneOf(rapid.IntRange(1, 4), rapid.Just(50)).Draw(t, "lanes")
+		for i := range lanes {
+			key := laneKey(byte(tenant), rapid.Bool().Draw(t, "live"), byte(i))
+			m.lanes = append(m.lanes, domain.Lane{Key: key})
+		}
+		m.held[laneKey(byte(tenant), false, 0).Tenant] = rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 70)).Draw(t, "held")
+	}
+	m.lanes = rapid.Permutation(m.lanes).Draw(t, "order")
+	for range m.lanes {
+		m.turns = append(m.turns, domain.Turn{N: rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 3), rapid.IntRange(0, 100)).Draw(t, "turn")})
+	}
+	return m
+}
+
+func TestShareIsNeverOver(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		m := drawMarket(t)
+		got := m.share()
+		total := 0
+		for i, n := range got {
+			if n < 0 || n > m.turns[i].N {
+				t.Fatalf("lane %d got %d of %d", i, n, m.turns[i].N)
+			}
+			total += n
+		}
+		order, has, want := m.tenants(got)
+		satisfied := true
+		for _, tenant := range order {
+			if has[tenant] > 0 && has[tenant]+m.held[tenant] > m.quota {
+				t.Fatalf("a tenant got %d and held %d, of %d", has[tenant], m.held[tenant], m.quota)
+			}
+			satisfied = satisfied && has[tenant] == want[tenant]
+		}
+		if len(got) != len(m.lanes) || total > m.capacity || total < m.capacity && !satisfied {
+			t.Fatalf("%d of %d were dealt out, all satisfied %v", total, m.capacity, satisfied)
+		}
+	})
+}
+
+// Who gets more than another by over one has outlived the other's demand; of equals the earlier comes first.
+func TestShareIsFair(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		m := drawMarket(t)
+		got := m.share()
+		order, has, want := m.tenants(got)
+		for i, a := range order {
+			for j, b := range order {
+				ahead := has[a] - has[b]
+				if has[b] < want[b] && (ahead > 1 || ahead == 1 && j < i) {
+					t.Fatalf("tenant %d got %d, tenant %d only %d of %d", i, has[a], j, has[b], want[b])
+				}
+			}
+		}
+		for i, a := range m.lanes {
+			for j, b := range m.lanes {
+				ahead := got[i] - got[j]
+				if a.Key.Tenant == b.Key.Tenant && got[j] < m.turns[j].N && (ahead > 1 || ahead == 1 && j < i) {
+					t.Fatalf("lane %d got %d, lane %d of the same tenant only %d of %d", i, got[i], j, got[j], m.turns[j].N)
+				}
+			}
+		}
+	})
+}
+
+func TestManyLanesBuyNoMore(t *testing.T) {
+	t.Parallel()
+	m := market{capacity: 100, quota: 1000}
+	for i := range 50 {
+		m.lanes, m.turns = append(m.lanes, domain.Lane{Key: laneKey(1, i%2 == 0, byte(i))}), append(m.turns, domain.Turn{N: 100})
+	}
+	m.lanes, m.turns = append(m.lanes, domain.Lane{Key: laneKey(2, true, 0)}), append(m.turns, domain.Turn{N: 100})
+	got := m.share()
+	if _, has, _ := m.tenants(got); has[m.lanes[0].Key.Tenant] != 50 || got[50] != 50 {
+		t.Errorf("50 lanes got %d, one got %d", has[m.lanes[0].Key.Tenant], got[50])
+	}
+	if slices.Min(got[:50]) != 1 || slices.Max(got[:50]) != 1 {
+		t.Errorf("the 50 lanes got %v", got[:50])
+	}
+}

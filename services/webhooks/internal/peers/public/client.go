@@ -1,0 +1,124 @@
+// Package public speaks the platform's public API with an API key, as those who build on it do. It is for the
+// command line: no service calls another this way.
+package public
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	maxAnswer    = 64 << 20 // a page of 100 events
+	callTimeout  = 30 * time.Second
+	firstByteMax = 30 * time.Second // until the header of an answer is there
+)
+
+// Client speaks for one API key.
+type Client struct {
+	base, key string
+	http      *http.Client
+}
+
+// Refusal is an answer outside 2xx.
+type Refusal struct {
+	Status  int
+	Message string        // of the envelope, or what was answered where there is none
+	After   time.Duration // of Retry-After, 0 without
+}
+
+// Error is the message alone.
+func (r *Refusal) Error() string { return r.Message }
+
+// New makes a client. base is a URL and ends with the version, as https://api.example.com/api/v1.
+func New(base, key string) (*Client, error) {
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return nil, fmt.Errorf("%q is no http or https URL", base)
+	}
+	transport, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return nil, errors.New("the default transport is replaced")
+	}
+	transport = transport.Clone()
+	transport.ResponseHeaderTimeout = firstByteMax
+	plain := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // a key goes nowhere else
+	return &Client{strings.TrimRight(base, "/"), key, &http.Client{Transport: transport, CheckRedirect: plain}}, nil
+}
+
+// Call sends body as JSON, with a fresh Idempotency-Key, and decodes the answer into out; either may be nil.
+func (c *Client) Call(ctx context.Context, method, path string, body, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	header := http.Header{}
+	var sent io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return fmt.Errorf("encode the request: %w", err)
+		}
+		sent = bytes.NewReader(text)
+		header.Set("Content-Type", "application/json")
+	}
+	if method != http.MethodGet {
+		header.Set("Idempotency-Key", "cli-"+rand.Text())
+	}
+	res, err := c.send(ctx, method, path, header, sent)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close() //nolint:errcheck // only read
+	if out == nil {
+		return nil
+	}
+	if err := json.NewDecoder(io.LimitReader(res.Body, maxAnswer)).Decode(out); err != nil {
+		return fmt.Errorf("%s %s: read the answer: %w", method, path, err)
+	}
+	return nil
+}
+
+// send returns an answer of 2xx, whose body the caller closes.
+func (c *Client) send(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	req.Header = header
+	req.Header.Set("Authorization", "Bearer "+c.key)
+	res, err := c.http.Do(req)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // names method and URL
+	}
+	if res.StatusCode/100 == 2 {
+		return res, nil
+	}
+	defer res.Body.Close() //nolint:errcheck // only read
+	return nil, refusal(method+" "+path, res)
+}
+
+func refusal(what string, res *http.Response) *Refusal {
+	r := &Refusal{Status: res.StatusCode}
+	if s, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && s > 0 {
+		r.After = time.Duration(s) * time.Second
+	}
+	var envelope struct {
+		Error struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&envelope)
+	r.Message = envelope.Error.Message
+	if err != nil || r.Message == "" {
+		r.Message = fmt.Sprintf("%s was answered with %s", what, res.Status)
+	}
+	return r
+}

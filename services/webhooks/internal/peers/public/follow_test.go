@@ -1,0 +1,292 @@
+package public_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"holdfast.dev/services/webhooks/internal/peers/public"
+	"holdfast.dev/services/webhooks/internal/peers/public/publictest"
+)
+
+// follower is a Follower that runs, and what it has met.
+type follower struct {
+	*public.Follower
+	t      *testing.T
+	mu     sync.Mutex
+	events []public.Event
+	waits  []time.Duration
+	words  []string
+	end    chan error
+	stop   func()
+}
+
+// follow starts a Follower and waits until it reads or has ended. It does not sleep.
+func follow(t *testing.T, p *publictest.Platform, types ...string) *follower {
+	t.Helper()
+	return followAs(t, p, publictest.Key, &public.Follower{Types: types})
+}
+
+func followAs(t *testing.T, p *publictest.Platform, key string, bare *public.Follower) *follower {
+	t.Helper()
+	client, err := public.New(p.URL, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	f := &follower{Follower: bare, t: t, end: make(chan error, 1), stop: stop}
+	started := make(chan struct{})
+	f.Client, f.Start = client, func() { close(started) }
+	f.Notice = func(err error, _ time.Duration) { f.note(func() { f.words = append(f.words, err.Error()) }) }
+	f.Sleep = func(_ context.Context, d time.Duration) { f.note(func() { f.waits = append(f.waits, d) }) }
+	go func() {
+		f.end <- f.Follow(ctx, func(e public.Event) { f.note(func() { f.events = append(f.events, e) }) })
+	}()
+	select {
+	case <-started:
+	case err := <-f.end:
+		f.end <- err
+	case <-time.After(10 * time.Second):
+		t.Fatal("it does not start")
+	}
+	return f
+}
+
+func (f *follower) note(what func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	what()
+}
+
+// got waits until it has so many events, stops it and returns their ids: one more would show.
+func (f *follower) got(n int) []string {
+	f.t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		enough := false
+		if f.note(func() { enough = len(f.events) >= n }); enough {
+			break
+		}
+	}
+	f.stop()
+	if err := f.ended(); err != nil {
+		f.t.Errorf("it ended with %v", err)
+	}
+	var out []string
+	for _, e := range f.events {
+		out = append(out, e.ID)
+	}
+	return out
+}
+
+func (f *follower) ended() error {
+	f.t.Helper()
+	select {
+	case err := <-f.end:
+		return err
+	case <-time.After(10 * time.Second):
+		f.t.Fatal("it does not end")
+		return nil
+	}
+}
+
+func (f *follower) want(ids ...string) {
+	f.t.Helper()
+	if got := f.got(len(ids)); !slices.Equal(got, ids) {
+		f.t.Errorf("events %q, want %q", got, ids)
+	}
+}
+
+func TestFollowTakesEventsAsTheyHappen(t *testing.T) {
+	t.Parallel()
+	p := publictest.New(t)
+	p.Add("booking.created") // before anybody listened
+	f := follow(t, p)
+	f.want(p.Add("booking.created"), p.Add("customer.updated"), p.Add("booking.cancelled"))
+	bodies := p.Bodies()
+	for i, kind := range []string{"booking.created", "customer.updated", "booking.cancelled"} {
+		if e := f.events[i]; e.Type != kind || string(e.Body) != bodies[i+1] {
+			t.Errorf("%s with %s, want %s with %s", e.Type, e.Body, kind, bodies[i+1])
+		}
+	}
+	if len(f.words) > 0 {
+		t.Errorf("notices %q", f.words)
+	}
+}
+
+func TestFollowNarrowsByType(t *testing.T) {
+	t.Parallel()
+	p := publictest.New(t)
+	f := follow(t, p, "booking.created", "customer.updated")
+	first := p.Add("booking.created")
+	p.Add("booking.cancelled")
+	f.want(first, p.Add("customer.updated"))
+}
+
+// The stream breaks off at each place of the second of three events in turn; each comes once.
+func TestFollowGoesOnBehindACut(t *testing.T) {
+	t.Parallel()
+	one := len("id: evt_0002\nevent: booking.created\ndata: \n\n")
+	p := publictest.New(t)
+	p.Add("booking.created")
+	one += len(p.Bodies()[0])
+	for _, at := range []int{1, 8, 13, 30, one / 2, one - 2, one - 1, one} {
+		p := publictest.New(t, publictest.Stream{Cut: one + at}, publictest.Stream{Cut: at}, publictest.Stream{Cut: one + at})
+		p.Add("booking.created")
+		f := follow(t, p)
+		ids := []string{p.Add("booking.created"), p.Add("booking.created"), p.Add("booking.created")}
+		f.want(ids...)
+		for i, last := range p.Heard() {
+			if i > 0 && at < one && !slices.Contains([]string{"evt_0002", "evt_0003"}, last) {
+				t.Errorf("cut at %d: stream %d was asked for behind %q", at, i+1, last)
+			}
+		}
+		if len(f.words) == 0 || !strings.Contains(f.words[0], "the stream was cut off") {
+			t.Errorf("cut at %d: notices %q", at, f.words)
+		}
+	}
+}
+
+func TestFollowTakesNothingTwice(t *testing.T) {
+	t.Parallel()
+	p := publictest.New(t, publictest.Stream{End: true, All: true}, publictest.Stream{Cut: 300, All: true}, publictest.Stream{End: true, All: true}, publictest.Stream{All: true})
+	f := follow(t, p)
+	f.want(p.Add("booking.created"), p.Add("booking.updated"), p.Add("booking.updated"))
+}
+
+// Nothing has happened ever, so that there is no event to go on behind, and the first happens while no stream is
+// open: between the end of one and the beginning of the next, or between the first look and the first stream.
+func TestFollowMissesNothingOfAQuietTenant(t *testing.T) {
+	t.Parallel()
+	for name, when := range map[string]int{"before the first stream": 1, "between two": 2, "later": 3} {
+		p := publictest.New(t, publictest.Stream{End: true}, publictest.Stream{End: true}, publictest.Stream{End: true})
+		var ids []string
+		streams := 0
+		p.Before = func(r *http.Request) {
+			if streams += strings.Count(r.URL.Path, "/stream"); strings.HasSuffix(r.URL.Path, "/stream") && streams == when {
+				ids = append(ids, p.Add("customer.created"), p.Add("customer.updated"), p.Add("customer.updated"))
+			}
+		}
+		f := follow(t, p)
+		for len(p.Heard()) < 4 { // streams enough for each case
+			time.Sleep(time.Millisecond)
+		}
+		last := p.Add("customer.updated")
+		if got := f.got(4); !slices.Equal(got, append(ids, last)) || len(ids) != 3 {
+			t.Errorf("%s: events %q, want %q and %q", name, got, ids, last)
+		}
+		if heard := strings.Join(p.Heard(), ""); heard != "" {
+			t.Errorf("%s: a stream was asked for behind %s, which only the list has named", name, heard)
+		}
+		if len(f.words) > 0 {
+			t.Errorf("%s: a stream that ends is worth a word: %q", name, f.words)
+		}
+	}
+}
+
+func TestFollowStopsWhereItIsRefused(t *testing.T) {
+	t.Parallel()
+	envelope := `{"error":{"type":"x","code":"c","message":"Needs the scope read:leads.","request_id":"req_1"}}`
+	for name, tc := range map[string]struct {
+		stream publictest.Stream
+		want   string
+	}{
+		"403":          {publictest.Stream{Status: 403, Body: envelope}, "Needs the scope read:leads."},
+		"422":          {publictest.Stream{Status: 422, Body: envelope}, "Needs the scope read:leads."},
+		"404, no JSON": {publictest.Stream{Status: 404, Body: "<html>"}, "GET /events/stream was answered with 404 Not Found"},
+		"redirect":     {publictest.Stream{Status: 302}, "GET /events/stream was answered with 302 Found"},
+		"a page":       {publictest.Stream{ContentType: "text/html", Body: "<html>"}, "what answers is no event stream: is the base URL right?"},
+		"endless line": {publictest.Stream{Body: strings.Repeat("x", bound+10)}, public.ErrTooLong.Error()},
+	} {
+		f := follow(t, publictest.New(t, tc.stream, tc.stream))
+		if err := f.ended(); err == nil || err.Error() != tc.want || len(f.waits) > 0 {
+			t.Errorf("%s: %v after %v, want %s", name, err, f.waits, tc.want)
+		}
+	}
+	f := followAs(t, publictest.New(t), "svc_test_other", &public.Follower{})
+	if err := f.ended(); err == nil || err.Error() != "The API key is not valid." {
+		t.Errorf("401: %v", err)
+	}
+}
+
+// 1 s, doubling to 30 s; Retry-After may ask for more; and from the beginning again once a stream was there.
+func TestFollowBacksOff(t *testing.T) {
+	t.Parallel()
+	away := publictest.Stream{Status: 503, Body: `{"error":{"code":"unavailable","message":"Not now."}}`}
+	asked := publictest.Stream{Status: 429, RetryAfter: "45"}
+	p := publictest.New(t, away, away, away, away, away, away, away, asked, publictest.Stream{End: true}, away)
+	p.Add("booking.created")
+	f := follow(t, p)
+	for len(p.Heard()) < 11 {
+		time.Sleep(time.Millisecond)
+	}
+	f.want(p.Add("booking.created"))
+	want := []time.Duration{1, 2, 4, 8, 16, 30, 30, 45, 1, 2}
+	for i := range want {
+		want[i] *= time.Second
+	}
+	if !slices.Equal(f.waits, want) || len(f.words) != 9 || f.words[0] != "Not now." {
+		t.Errorf("waits %v, notices %q", f.waits, f.words)
+	}
+}
+
+func TestFollowLeavesASilentStream(t *testing.T) {
+	t.Parallel()
+	p := publictest.New(t, publictest.Stream{Silent: true})
+	f := followAs(t, p, publictest.Key, &public.Follower{Idle: 50 * time.Millisecond})
+	f.want(p.Add("booking.created"))
+	if !slices.Contains(f.words, "the stream fell silent") {
+		t.Errorf("notices %q", f.words)
+	}
+}
+
+// A platform that is not there is waited for.
+func TestFollowOutlivesTheNetwork(t *testing.T) {
+	t.Parallel()
+	client, err := public.New("http://127.0.0.1:1/api/v1", "svc_test_x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	n := 0
+	f := &public.Follower{
+		Client: client, Notice: func(error, time.Duration) {},
+		Sleep: func(context.Context, time.Duration) {
+			if n++; n == 3 {
+				stop()
+			}
+		},
+	}
+	if err := f.Follow(ctx, func(public.Event) { t.Error("an event") }); err != nil || n != 3 {
+		t.Errorf("%v after %d waits", err, n)
+	}
+}
+
+func TestNewRefusesWhatIsNoURL(t *testing.T) {
+	t.Parallel()
+	for _, base := range []string{"", "localhost:8080", "ftp://x/y", "http://", ":"} {
+		if _, err := public.New(base, "k"); err == nil {
+			t.Errorf("%q is taken", base)
+		}
+	}
+}
+
+// A key is for the platform that was named, and for no other address.
+func TestClientFollowsNoRedirect(t *testing.T) {
+	t.Parallel()
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%s arrived elsewhere", r.URL) }))
+	defer elsewhere.Close()
+	moved := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
+	defer moved.Close()
+	client, err := public.New(moved.URL, "svc_test_x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Call(t.Context(), http.MethodPost, "/customers", struct{}{}, nil); err == nil || !strings.HasSuffix(err.Error(), "was answered with 307 Temporary Redirect") {
+		t.Error(err)
+	}
+}

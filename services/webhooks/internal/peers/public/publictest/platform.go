@@ -1,0 +1,215 @@
+// Package publictest is a platform that answers /events and /events/stream as the real one does, and that can be
+// told to fail.
+package publictest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Key is the API key that a Platform knows.
+const Key = "svc_test_publictest"
+
+// Platform keeps events and serves them at URL.
+type Platform struct {
+	URL string
+	// Before is called with each request before it is looked at.
+	Before func(r *http.Request)
+
+	mu      sync.Mutex
+	events  []event
+	more    chan struct{} // closed by the next event
+	streams []Stream
+	heard   []string
+	closed  chan struct{}
+}
+
+// Stream is the fate of one call of /events/stream.
+type Stream struct {
+	Status      int    // instead of 200
+	Body        string // with Status, or with ContentType
+	RetryAfter  string
+	ContentType string // instead of text/event-stream
+	Cut         int    // breaks off after so many bytes of events; 0: does not
+	End         bool   // ends in order after the events that there are
+	All         bool   // begins with the first event, whatever Last-Event-ID says
+	Silent      bool   // sends nothing, and does not end
+}
+
+type event struct{ id, kind, body string }
+
+// New starts a platform without events; streams are the fates of the first calls, all later ones go well.
+func New(t testing.TB, streams ...Stream) *Platform {
+	t.Helper()
+	p := &Platform{more: make(chan struct{}), closed: make(chan struct{}), streams: streams}
+	server := httptest.NewServer(p)
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(p.closed) }) // the other way round a stream would keep the server waiting
+	p.URL = server.URL + "/api/v1"
+	return p
+}
+
+// Add makes an event happen and returns its id.
+func (p *Platform) Add(kind string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := event{id: fmt.Sprintf("evt_%04d", len(p.events)+1), kind: kind}
+	e.body = fmt.Sprintf(`{"id":%q,"object":"event","type":%q,"note":"<&> \u00e9 é 🛶"}`, e.id, kind)
+	p.events = append(p.events, e)
+	close(p.more)
+	p.more = make(chan struct{})
+	return e.id
+}
+
+// Bodies are the events that happened, as they are delivered.
+func (p *Platform) Bodies() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out []string
+	for _, e := range p.events {
+		out = append(out, e.body)
+	}
+	return out
+}
+
+// Heard are the values of Last-Event-ID of the streams so far.
+func (p *Platform) Heard() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.heard)
+}
+
+// ServeHTTP implements http.Handler.
+func (p *Platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if p.Before != nil {
+		p.Before(r)
+	}
+	switch {
+	case r.Header.Get("Authorization") != "Bearer "+Key:
+		refuse(w, http.StatusUnauthorized, `{"error":{"code":"invalid_credential","message":"The API key is not valid."}}`)
+	case r.URL.Path == "/api/v1/events":
+		p.list(w, r)
+	case r.URL.Path == "/api/v1/events/stream":
+		p.stream(w, r)
+	default:
+		refuse(w, http.StatusNotFound, `{"error":{"code":"not_found","message":"There is nothing at this path."}}`)
+	}
+}
+
+func refuse(w http.ResponseWriter, status int, body string) {
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(body))
+}
+
+// list answers pages, newest first; the cursor is how many came before.
+func (p *Platform) list(w http.ResponseWriter, r *http.Request) {
+	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
+	from, _ := strconv.Atoi(r.URL.Query().Get("cursor"))
+	answer := struct {
+		Data       []json.RawMessage `json:"data"`
+		HasMore    bool              `json:"has_more"`
+		NextCursor *string           `json:"next_cursor"`
+	}{Data: []json.RawMessage{}}
+	all, _, _ := p.since(0, r)
+	slices.Reverse(all)
+	all = all[from:]
+	if limit = min(limit, 2); len(all) > limit { // small pages, so that there are several
+		next := strconv.Itoa(from + limit)
+		all, answer.HasMore, answer.NextCursor = all[:limit], true, &next
+	}
+	for _, e := range all {
+		answer.Data = append(answer.Data, json.RawMessage(e.body))
+	}
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false) // the events' own bytes
+	_ = enc.Encode(answer)
+}
+
+// since returns the events from a position on, of the types asked for, the position behind them, and what is
+// closed when there are more.
+func (p *Platform) since(from int, r *http.Request) (out []event, next int, more chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, e := range p.events[from:] {
+		if types := r.URL.Query().Get("type"); types == "" || slices.Contains(strings.Split(types, ","), e.kind) {
+			out = append(out, e)
+		}
+	}
+	return out, len(p.events), p.more
+}
+
+// begin takes the next fate and finds the position of Last-Event-ID.
+func (p *Platform) begin(r *http.Request) (s Stream, from int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last := r.Header.Get("Last-Event-ID")
+	p.heard = append(p.heard, last)
+	if len(p.streams) > 0 {
+		s, p.streams = p.streams[0], p.streams[1:]
+	}
+	from = len(p.events)
+	if last != "" {
+		from = 1 + slices.IndexFunc(p.events, func(e event) bool { return e.id == last })
+	}
+	if s.All {
+		from = 0
+	}
+	return s, from
+}
+
+func (p *Platform) stream(w http.ResponseWriter, r *http.Request) {
+	s, from := p.begin(r)
+	if s.RetryAfter != "" {
+		w.Header().Set("Retry-After", s.RetryAfter)
+	}
+	if s.Status != 0 {
+		refuse(w, s.Status, s.Body)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+	if s.ContentType != "" {
+		w.Header().Set("Content-Type", s.ContentType)
+	}
+	_, _ = w.Write([]byte(s.Body))
+	left := s.Cut
+	for flush := http.NewResponseController(w); ; {
+		events, next, more := p.since(from, r)
+		from = next
+		if !s.Silent {
+			send(w, events, s, &left)
+		}
+		_ = flush.Flush()
+		if s.End {
+			return
+		}
+		select {
+		case <-more:
+		case <-r.Context().Done():
+			return
+		case <-p.closed:
+			return
+		}
+	}
+}
+
+// send writes a heartbeat and the events, and breaks off where the fate says so.
+func send(w http.ResponseWriter, events []event, s Stream, left *int) {
+	_, _ = w.Write([]byte(": alive\n\n"))
+	for _, e := range events {
+		text := fmt.Sprintf("id: %s\nevent: %s\ndata: %s\n\n", e.id, e.kind, e.body)
+		if s.Cut > 0 && len(text) > *left {
+			_, _ = w.Write([]byte(text[:*left]))
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}
+		*left -= len(text)
+		_, _ = w.Write([]byte(text))
+	}
+}

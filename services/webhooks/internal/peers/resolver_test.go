@@ -1,0 +1,204 @@
+package peers
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+
+	"holdfast.dev/services/webhooks/internal/domain"
+)
+
+// zone answers for a name, without the dot at its end; with none it does not exist.
+type zone func(name string) []netip.Addr
+
+// resolver asks a name server that knows a zone.
+func (z zone) resolver() *net.Resolver {
+	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		here, there := net.Pipe()
+		go z.serve(there)
+		return here, nil
+	}}
+}
+
+// serve speaks DNS as it is over TCP until the other side closes.
+func (z zone) serve(c net.Conn) {
+	defer func() { _ = c.Close() }()
+	for {
+		var size [2]byte
+		if _, err := io.ReadFull(c, size[:]); err != nil {
+			return
+		}
+		query := make([]byte, binary.BigEndian.Uint16(size[:]))
+		if _, err := io.ReadFull(c, query); err != nil {
+			return
+		}
+		answer, err := z.reply(query)
+		if err != nil {
+			return
+		}
+		if _, err := c.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(answer))), answer...)); err != nil {
+			return
+		}
+	}
+}
+
+func (z zone) reply(query []byte) ([]byte, error) {
+	var q dnsmessage.Message
+	if err := q.Unpack(query); err != nil || len(q.Questions) != 1 {
+		return nil, fmt.Errorf("a strange question: %w", err)
+	}
+	asked := q.Questions[0]
+	out := dnsmessage.Message{Header: dnsmessage.Header{ID: q.ID, Response: true, RecursionAvailable: true}, Questions: q.Questions}
+	addrs := z(strings.TrimSuffix(strings.ToLower(asked.Name.String()), "."))
+	if len(addrs) == 0 {
+		out.RCode = dnsmessage.RCodeNameError
+	}
+	for _, a := range addrs {
+		head := dnsmessage.ResourceHeader{Name: asked.Name, Type: asked.Type, Class: dnsmessage.ClassINET}
+		switch {
+		case a.Is4() && asked.Type == dnsmessage.TypeA:
+			out.Answers = append(out.Answers, dnsmessage.Resource{Header: head, Body: &dnsmessage.AResource{A: a.As4()}})
+		case !a.Is4() && asked.Type == dnsmessage.TypeAAAA:
+			out.Answers = append(out.Answers, dnsmessage.Resource{Header: head, Body: &dnsmessage.AAAAResource{AAAA: a.As16()}})
+		}
+	}
+	return out.Pack()
+}
+
+var (
+	home    = netip.MustParseAddr("127.0.0.1")
+	outside = netip.MustParseAddr("93.184.215.14")
+)
+
+// here is a zone in which every name ending in .test is this machine.
+func here(name string) []netip.Addr {
+	if strings.HasSuffix(name, ".test") {
+		return []netip.Addr{home}
+	}
+	return nil
+}
+
+// onPort listens on loopback at one of Ports, so that it is the address alone that is refused.
+func onPort(t *testing.T) net.Listener {
+	t.Helper()
+	var failed error
+	for _, port := range []uint16{8443, 8080, 443, 80} {
+		l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			return l
+		}
+		failed = errors.Join(failed, err)
+	}
+	t.Skip("none of the ports is free on loopback:", failed)
+	return nil
+}
+
+// A name that is public when the endpoint is made and loopback when it is dialled: the connection is refused before
+// it is made, at each attempt.
+func TestRebindingIsRefusedAtConnect(t *testing.T) {
+	t.Parallel()
+	var private atomic.Bool
+	z := zone(func(name string) []netip.Addr {
+		switch {
+		case name != "rebind.test":
+			return nil
+		case private.Load():
+			return []netip.Addr{home}
+		default:
+			return []netip.Addr{outside}
+		}
+	})
+	l := onPort(t)
+	var reached atomic.Int64
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			reached.Add(1)
+			_ = c.Close()
+		}
+	}()
+	guard, err := NewGuard(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard.Resolver = z.resolver()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	url := "https://rebind.test:" + port + "/hook"
+	if err := guard.CheckURL(t.Context(), url, true); err != nil {
+		t.Fatalf("while it is public: %v", err)
+	}
+	private.Store(true)
+	if err := guard.CheckURL(t.Context(), url, true); !errors.Is(err, errPrivate) {
+		t.Errorf("when it is loopback: %v", err)
+	}
+	s := newSender(guard, z.resolver())
+	for range 3 {
+		if a := send(t, s, domain.Outgoing{URL: url, Live: true, Body: []byte("{}")}); a.Status != 0 || a.Err != errRefused.Error() {
+			t.Errorf("%d %q", a.Status, a.Err)
+		}
+	}
+	s.Close()
+	_ = l.Close()
+	<-done
+	if n := reached.Load(); n != 0 {
+		t.Errorf("%d connections reached loopback", n)
+	}
+}
+
+// What the sender says of names never tells what they resolved to.
+func TestNamesThatCannotBeReached(t *testing.T) {
+	t.Parallel()
+	closed, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(closed.Addr().String())
+	_ = closed.Close()
+	hang := make(chan struct{})
+	z := zone(func(name string) []netip.Addr {
+		switch name {
+		case "gone.test":
+			return []netip.Addr{home}
+		case "cluster.test":
+			return []netip.Addr{netip.MustParseAddr("10.96.0.1"), netip.MustParseAddr("fd00::1")}
+		case "slow.test":
+			<-hang
+		}
+		return nil
+	})
+	s := newSender(newGuard(t, "127.0.0.0/8"), z.resolver())
+	for url, want := range map[string]string{
+		"http://gone.test:" + port:      "connection refused",
+		"http://127.0.0.1:" + port:      "connection refused",
+		"http://cluster.test/":          errRefused.Error(),
+		"http://10.96.0.1/":             errRefused.Error(),
+		"http://nowhere.test/":          "the host's name does not resolve",
+		"http://slow.test/":             "no answer in time",
+		"http://１２７.０.０.１:" + port:      "connection refused",
+		"http://[::ffff:10.0.0.1]:8080": errRefused.Error(),
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		a := s.Send(ctx, domain.Outgoing{URL: url})
+		cancel()
+		if a.Status != 0 || a.Err != want {
+			t.Errorf("%s: %d %q, want %q", url, a.Status, a.Err, want)
+		}
+	}
+	s.Close()
+	close(hang)
+}

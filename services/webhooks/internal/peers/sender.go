@@ -1,0 +1,128 @@
+package peers
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"holdfast.dev/services/webhooks/internal/domain"
+)
+
+const (
+	dialTimeout  = 5 * time.Second
+	idleTimeout  = 5 * time.Second // how long a receiver's connection may wait for the next delivery
+	idlePerHost  = 100             // as many as an endpoint may have on their way
+	maxHeader    = 32 << 10
+	maxErrorText = 300 // characters
+	userAgent    = "Holdfast-Webhooks/1"
+)
+
+// Sender posts deliveries. It follows no redirect, uses no proxy, reads ReadAnswer bytes of an answer at most, and
+// lets go of a connection when the attempt's time is up.
+type Sender struct{ transport *http.Transport }
+
+// NewSender makes a sender whose connections guard lets through. It trusts the system's certificates.
+func NewSender(guard *Guard) *Sender { return newSender(guard, &net.Resolver{PreferGo: true}) }
+
+func newSender(guard *Guard, resolver *net.Resolver) *Sender {
+	dialer := &net.Dialer{Timeout: dialTimeout, Control: guard.control, Resolver: resolver}
+	return &Sender{transport: &http.Transport{
+		Proxy: nil, DialContext: dialer.DialContext, DisableCompression: true, MaxResponseHeaderBytes: maxHeader,
+		TLSHandshakeTimeout: dialTimeout, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
+		MaxIdleConnsPerHost: idlePerHost, MaxIdleConns: 4096, IdleConnTimeout: idleTimeout,
+		Protocols: http1(),
+	}}
+}
+
+// http1 keeps to HTTP/1.1: on a connection that HTTP/2 shares, one delivery could wait for another.
+func http1() *http.Protocols {
+	p := &http.Protocols{}
+	p.SetHTTP1(true)
+	return p
+}
+
+// Close lets idle connections go.
+func (s *Sender) Close() { s.transport.CloseIdleConnections() }
+
+// Send implements app.Sender.
+func (s *Sender) Send(ctx context.Context, d domain.Outgoing) domain.Answer {
+	start := time.Now()
+	a := s.post(ctx, d)
+	a.Took = time.Since(start)
+	return a
+}
+
+func (s *Sender) post(ctx context.Context, d domain.Outgoing) domain.Answer {
+	u, err := url.Parse(d.URL)
+	if err != nil || d.Live && u.Scheme != "https" {
+		return domain.Answer{Err: "the URL is not https"}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL, bytes.NewReader(d.Body))
+	if err != nil {
+		return domain.Answer{Err: "the URL cannot be used"}
+	}
+	req.Header.Set("User-Agent", userAgent)
+	for name, value := range d.Headers {
+		req.Header.Set(name, value)
+	}
+	res, err := s.transport.RoundTrip(req) // no http.Client, which would look at where a redirect leads
+	if err != nil {
+		return domain.Answer{Err: reason(ctx, err)}
+	}
+	defer res.Body.Close() //nolint:errcheck // read as far as it is wanted
+	a := domain.Answer{Status: res.StatusCode, RetryAfter: retryAfter(res.Header.Get("Retry-After"), time.Now())}
+	if a.Status != http.StatusSwitchingProtocols { // its body is the connection, which ctx does not bound
+		a.Body, _ = io.ReadAll(io.LimitReader(res.Body, domain.ReadAnswer)) // the status has decided
+	}
+	return a
+}
+
+// retryAfter reads both forms of RFC 9110: seconds, of which too many are the most, or a date.
+func retryAfter(value string, now time.Time) time.Duration {
+	if seconds, err := strconv.ParseInt(value, 10, 32); err == nil || errors.Is(err, strconv.ErrRange) {
+		return max(0, time.Duration(seconds)*time.Second)
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(0, at.Sub(now))
+	}
+	return 0
+}
+
+// reason says in a few words why nothing was answered, without what only the platform knows: addresses, above all.
+func reason(ctx context.Context, err error) string {
+	var name *net.DNSError
+	var errno syscall.Errno
+	var op *net.OpError
+	switch {
+	case errors.Is(err, errRefused):
+		return errRefused.Error()
+	case ctx.Err() != nil || isTimeout(err):
+		return "no answer in time"
+	case errors.As(err, &name):
+		return "the host's name does not resolve"
+	case errors.As(err, &errno):
+		return errno.Error()
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		return "the connection was closed before an answer came"
+	case strings.Contains(err.Error(), "readLoopPeekFail"): // net/http has no other name for it
+		return "no HTTP: the receiver spoke before it was asked"
+	case errors.As(err, &op):
+		err = op.Err
+	}
+	text := []rune(domain.Text([]byte(err.Error()))) // may quote what the receiver sent
+	return string(text[:min(len(text), maxErrorText)])
+}
+
+func isTimeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.As(err, &t) && t.Timeout()
+}

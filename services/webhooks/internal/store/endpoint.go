@@ -1,0 +1,115 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/webhooks/internal/domain"
+)
+
+const endpointColumns = `e.id, e.url, e.event_types, e.description, e.status, e.disabled_reason, e.max_in_flight,
+	e.max_per_second, e.consecutive_failures, e.version, e.created_at, e.updated_at`
+
+// Endpoint reads one endpoint, or domain.ErrEndpointNotFound.
+func Endpoint(ctx context.Context, q pg.Q, id domain.EndpointID) (domain.Endpoint, error) {
+	return one[domain.Endpoint](ctx, q, domain.ErrEndpointNotFound, `select `+endpointColumns+` from endpoints e where e.id = $1`, id)
+}
+
+// EndpointForUpdate locks the row until the transaction ends.
+func EndpointForUpdate(ctx context.Context, tx pg.Tx, id domain.EndpointID) (domain.Endpoint, error) {
+	return one[domain.Endpoint](ctx, tx, domain.ErrEndpointNotFound, `select `+endpointColumns+` from endpoints e where e.id = $1 for no key update`, id)
+}
+
+// Endpoints reads one page; status "" is any.
+func Endpoints(ctx context.Context, q pg.Q, status domain.Status, r page.Request) ([]domain.Endpoint, error) {
+	w := &page.Where{}
+	if status != "" {
+		w.Add(`e.status = ?`, string(status))
+	}
+	tail, args := w.Page(r, "e")
+	return many[domain.Endpoint](ctx, q, `select `+endpointColumns+` from endpoints e `+tail, args...)
+}
+
+// CountEndpoints counts those of the tenant and mode, and holds others off counting until the transaction ends.
+func CountEndpoints(ctx context.Context, tx pg.Tx) (int, error) {
+	b := &pgx.Batch{}
+	b.Queue(`select pg_advisory_xact_lock(hashtextextended('endpoints' || current_setting('app.tenant_id') || current_setting('app.livemode'), 0))`)
+	b.Queue(`select count(*) from endpoints`)
+	res := tx.SendBatch(ctx, b)
+	defer res.Close() //nolint:errcheck // the scan has the error
+	if _, err := res.Exec(); err != nil {
+		return 0, fmt.Errorf("lock endpoints: %w", err)
+	}
+	var n int
+	if err := res.QueryRow().Scan(&n); err != nil {
+		return 0, fmt.Errorf("count endpoints: %w", err)
+	}
+	return n, nil
+}
+
+// InsertEndpoint writes a new endpoint with its lane and returns it with version and times.
+func InsertEndpoint(ctx context.Context, tx pg.Tx, e domain.Endpoint) (domain.Endpoint, error) {
+	tx.Finally(`insert into lanes (endpoint_id) values ($1)`, e.ID)
+	return one[domain.Endpoint](ctx, tx, domain.ErrEndpointNotFound, `
+		with stamp as materialized (select clock_timestamp() as at)
+		insert into endpoints as e (id, url, event_types, description, max_in_flight, max_per_second, created_at, updated_at)
+		select $1, $2, $3, $4, $5, $6, at, at from stamp
+		returning `+endpointColumns, e.ID, e.URL, e.EventTypes, e.Description, e.MaxInFlight, e.MaxPerSecond)
+}
+
+// UpdateEndpoint writes all fields of an endpoint that the transaction has locked, raises its version and returns
+// it with the new version and time.
+func UpdateEndpoint(ctx context.Context, tx pg.Tx, e domain.Endpoint) (domain.Endpoint, error) {
+	return one[domain.Endpoint](ctx, tx, domain.ErrEndpointNotFound, `
+		update endpoints e set url = $2, event_types = $3, description = $4, status = $5, disabled_reason = $6, max_in_flight = $7,
+		       max_per_second = $8, consecutive_failures = $9, version = e.version + 1, updated_at = clock_timestamp()
+		where e.id = $1
+		returning `+endpointColumns, e.ID, e.URL, e.EventTypes, e.Description, string(e.Status), (*string)(e.DisabledReason),
+		e.MaxInFlight, e.MaxPerSecond, e.ConsecutiveFailures)
+}
+
+// DeleteEndpoint deletes an endpoint that the transaction has locked, with its secrets, its lane, which is locked
+// too, and what is queued for it. What is on its way, or is queued meanwhile, then belongs to nobody: see SweepQueue.
+func DeleteEndpoint(ctx context.Context, tx pg.Tx, id domain.EndpointID) error {
+	b := &pgx.Batch{}
+	b.Queue(`delete from queue where endpoint_id = $1 and not claimed`, id)
+	b.Queue(`delete from endpoints where id = $1`, id)
+	if err := tx.SendBatch(ctx, b).Close(); err != nil {
+		return fmt.Errorf("delete endpoint: %w", err)
+	}
+	return nil
+}
+
+// ResetLane forgets the breaker's failures and makes the lane ready for a look.
+func ResetLane(ctx context.Context, tx pg.Tx, id domain.EndpointID, now time.Time) error {
+	_, err := tx.Exec(ctx, `update lanes set ready_at = $2, crowded = false, failed_at = '{}', failed = '{}',
+		deferred_until = null, deferrals = 0 where endpoint_id = $1`, id, now)
+	if err != nil {
+		return fmt.Errorf("reset lane: %w", err)
+	}
+	return nil
+}
+
+// LockLane keeps the endpoint from being served until the transaction ends. Whoever touches an endpoint's row, its
+// lane and its queue does so in this order.
+func LockLane(ctx context.Context, tx pg.Tx, id domain.EndpointID) error {
+	_, err := tx.Exec(ctx, `select from lanes where endpoint_id = $1 for no key update`, id)
+	if err != nil {
+		return fmt.Errorf("lock lane: %w", err)
+	}
+	return nil
+}
+
+// MissingEndpoint says why an endpoint was not found: domain.ErrEndpointNotFound, or a 403 in the other mode.
+func MissingEndpoint(ctx context.Context, db *pg.DB, id domain.EndpointID) error {
+	return InOtherMode(ctx, db, func(ctx context.Context, q pg.Q) error {
+		_, err := Endpoint(ctx, q, id)
+		return err
+	})
+}

@@ -1,0 +1,91 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/webhooks/internal/domain"
+)
+
+// EventFilter narrows a list; empty fields do not.
+type EventFilter struct {
+	Types    []string
+	ObjectID string
+}
+
+const eventColumns = `e.id, e.type, e.body, e.updated_at`
+
+// Event reads one event of the last domain.Retention, or domain.ErrEventNotFound.
+func Event(ctx context.Context, q pg.Q, id ids.Event, now time.Time) (domain.StoredEvent, error) {
+	return one[domain.StoredEvent](ctx, q, domain.ErrEventNotFound, `
+		select `+eventColumns+` from events e where e.id = $1 and e.id >= uuid_floor($2) and not e.sample`,
+		id, now.Add(-domain.Retention))
+}
+
+// Events reads one page. An event's id says when it was created, so the order of ids is that of created_at; its
+// updated_at is when it came in, and is what a reader who goes on upwards misses nothing by.
+func Events(ctx context.Context, q pg.Q, f EventFilter, r page.Request, now time.Time) ([]domain.StoredEvent, error) {
+	w := &page.Where{}
+	w.Add(`e.id >= uuid_floor(?)`, now.Add(-domain.Retention))
+	w.Add(`not e.sample`)
+	if len(f.Types) == 1 {
+		w.Add(`e.type = ?`, f.Types[0])
+	} else if len(f.Types) > 1 {
+		w.Add(`e.type = any(?)`, f.Types)
+	}
+	if f.ObjectID != "" {
+		w.Add(`e.object_id = ?`, f.ObjectID)
+	}
+	tail, args := byID(w, r, "e")
+	return many[domain.StoredEvent](ctx, q, `select `+eventColumns+` from events e `+tail, args...)
+}
+
+// byID is page.Where.Page for a table whose created_at is the time in its id.
+func byID(w *page.Where, r page.Request, alias string) (string, []any) {
+	if r.CreatedAfter != nil {
+		w.Add(alias+`.id >= uuid_floor(?)`, *r.CreatedAfter)
+	}
+	if r.CreatedBefore != nil {
+		w.Add(alias+`.id < uuid_floor(?)`, *r.CreatedBefore)
+	}
+	r.CreatedAfter, r.CreatedBefore = nil, nil
+	if r.Updated {
+		return w.Page(r, alias)
+	}
+	return w.PageByID(r, alias)
+}
+
+// Cursor is where a reader of the log stands: behind the event that came in at At.
+type Cursor struct {
+	At time.Time
+	ID ids.Event
+}
+
+// EventsBehind reads up to limit events that came in behind a place, in the order in which they did. q is of
+// pg.DB.ReadSettled: what it shows is complete.
+func EventsBehind(ctx context.Context, q pg.Q, types []string, after Cursor, limit int) ([]domain.StoredEvent, error) {
+	return many[domain.StoredEvent](ctx, q, `
+		select `+eventColumns+` from events e
+		where (e.updated_at, e.id) > ($1, $2) and e.updated_at < `+pg.Settled+` and not e.sample and e.type = any($3)
+		order by e.updated_at, e.id limit $4`, after.At, after.ID, types, limit)
+}
+
+// InsertSample writes an event that only deliveries show.
+func InsertSample(ctx context.Context, tx pg.Tx, e domain.Event, body []byte) error {
+	_, err := tx.Exec(ctx, `insert into events (id, type, object_id, sample, body, updated_at) values ($1, $2, $3, true, $4, clock_timestamp())`,
+		e.ID, e.Type, e.ObjectID, body)
+	if err != nil {
+		return fmt.Errorf("insert sample: %w", err)
+	}
+	return nil
+}
+
+// Now is the place behind all that has come in. q is of pg.DB.ReadSettled.
+func Now(ctx context.Context, q pg.Q) (Cursor, error) {
+	return one[Cursor](ctx, q, nil, `select `+pg.Settled+` - interval '1 microsecond' as at, uuid_floor('2200-01-01Z') as id`)
+}

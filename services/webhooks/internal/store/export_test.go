@@ -1,0 +1,4 @@
+package store
+
+// TakeSignalsSQL is for tests that look at its plan.
+const TakeSignalsSQL = takeSignals

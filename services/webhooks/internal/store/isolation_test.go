@@ -1,0 +1,23 @@
+package store_test
+
+import (
+	"testing"
+
+	"holdfast.dev/libs/pgtest"
+
+	"holdfast.dev/services/webhooks/migrations"
+)
+
+func TestIsolation(t *testing.T) {
+	t.Parallel()
+	const u = `'01890000-0000-7000-8000-000000000001'`
+	pgtest.Isolation(t, migrations.FS, []pgtest.Row{
+		{"endpoints", "id, url, event_types, max_in_flight, max_per_second, created_at, updated_at", u + ", 'u', '{*}', 1, 1, now(), now()"},
+		{"endpoint_secrets", "endpoint_id, id, sealed", u + ", " + u + ", ''"},
+		{"lanes", "endpoint_id", u},
+		{"queue", "endpoint_id, due_at, delivery_id, event_id", u + ", now(), " + u + ", " + u},
+		{"signals", "endpoint_id", u},
+		{"events", "id, type, object_id, body, updated_at", "uuid_v7(now()), 't', 'o', '', now()"},
+		{"deliveries", "endpoint_id, id, event_id, event_type, updated_at", u + ", uuid_v7(now()), " + u + ", 't', now()"},
+	}, "lanes_ready", "signals_order")
+}

@@ -1,0 +1,63 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/crypt"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/webhooks/internal/domain"
+)
+
+// InsertSecret makes s the endpoint's present secret, sealed for its row.
+func InsertSecret(ctx context.Context, tx pg.Tx, box *crypt.Box, id domain.EndpointID, s domain.Secret) error {
+	c := caller.Must(ctx)
+	sealed, err := box.Seal([]byte(s.Plain), secretAAD(c.Tenant, c.Live(), s.ID))
+	if err != nil {
+		return err
+	}
+	tx.Finally(`insert into endpoint_secrets (endpoint_id, id, sealed) values ($1, $2, $3)`, id, s.ID, sealed)
+	return nil
+}
+
+// RetireSecrets lets the endpoint's earlier secrets sign until a time at the latest, and of too many the oldest no
+// longer.
+func RetireSecrets(ctx context.Context, tx pg.Tx, id domain.EndpointID, until time.Time) error {
+	b := &pgx.Batch{}
+	b.Queue(`update endpoint_secrets set expires_at = least(expires_at, $2) where endpoint_id = $1`, id, until)
+	b.Queue(`delete from endpoint_secrets s where s.endpoint_id = $1 and (s.expires_at <= clock_timestamp() or s.id not in (
+		select id from endpoint_secrets where endpoint_id = $1 order by id desc limit $2))`, id, domain.MaxSecrets-1)
+	if err := tx.SendBatch(ctx, b).Close(); err != nil {
+		return fmt.Errorf("retire secrets: %w", err)
+	}
+	return nil
+}
+
+// Secrets opens sealed secrets of one endpoint, the present one first.
+func Secrets(box *crypt.Box, key domain.LaneKey, rows []domain.SecretID, sealed [][]byte) ([]string, error) {
+	out := make([]string, len(rows))
+	for i, id := range rows {
+		plain, err := box.Open(sealed[i], secretAAD(key.Tenant, key.Livemode, id))
+		if err != nil {
+			return nil, fmt.Errorf("secret of %s: %w", key.Endpoint, err)
+		}
+		out[i] = string(plain)
+	}
+	return out, nil
+}
+
+// SweepSecrets deletes those that sign no more; db has the worker role.
+func SweepSecrets(ctx context.Context, db *pg.DB) error {
+	return pg.SweepExpired(ctx, db, "endpoint_secrets")
+}
+
+// secretAAD binds a sealed secret to its row.
+func secretAAD(tenant ids.Tenant, livemode bool, id domain.SecretID) []byte {
+	return fmt.Appendf(nil, "endpoint_secrets\x00%s\x00%t\x00%s", tenant, livemode, id)
+}

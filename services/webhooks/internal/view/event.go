@@ -1,0 +1,91 @@
+package view
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/oapi-codegen/nullable"
+
+	"holdfast.dev/proto/api"
+
+	"holdfast.dev/services/webhooks/internal/domain"
+)
+
+// Event is the body of an event, as it is kept, answered and delivered. The object is taken as it is.
+func Event(e domain.Event) (json.RawMessage, error) {
+	mode := api.Test
+	if e.Livemode {
+		mode = api.Live
+	}
+	body := api.Event{
+		Id: e.ID.String(), Object: api.EventObjectEvent, Type: api.EventType(e.Type), ApiVersion: api.V1, Mode: mode,
+		CreatedAt: e.ID.Time(), ResourceVersion: e.Version,
+	}
+	body.Data.Object, body.Data.PreviousAttributes = e.Object, e.Previous
+	body.Request.SetNull()
+	if e.RequestID != "" {
+		body.Request.Set(struct {
+			Id             string                    `json:"id"`
+			IdempotencyKey nullable.Nullable[string] `json:"idempotency_key"`
+		}{e.RequestID, textOrNull(e.IdempotencyKey)})
+	}
+	return Render(body)
+}
+
+func textOrNull(s string) nullable.Nullable[string] {
+	if s == "" {
+		return nullable.NewNullNullable[string]()
+	}
+	return nullable.NewNullableWithValue(s)
+}
+
+// personal are the fields of a customer that erasure clears.
+var personal = []string{"company", "email", "first_name", "last_name", "metadata", "name", "phone"}
+
+// Erased is the body of a customer's event without the person: the fields stay, their values are null.
+func Erased(body []byte) (json.RawMessage, error) {
+	var e api.Event
+	if err := json.Unmarshal(body, &e); err != nil {
+		return nil, fmt.Errorf("stored event: %w", err)
+	}
+	for _, part := range []*json.RawMessage{&e.Data.Object, &e.Data.PreviousAttributes} {
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal(*part, &fields); err != nil {
+			return nil, fmt.Errorf("stored event: %w", err)
+		}
+		for name := range fields {
+			if slices.Contains(personal, name) {
+				fields[name] = json.RawMessage("null")
+			}
+		}
+		var err error
+		if *part, err = Render(fields); err != nil {
+			return nil, err
+		}
+	}
+	return Render(e)
+}
+
+//go:embed samples/*.json
+var samples embed.FS
+
+// Sample is an object of the kind that events of a type are about, and its id. It stands for nothing real.
+func Sample(eventType string, mode api.Mode) (id string, object json.RawMessage, err error) {
+	kind, _, _ := strings.Cut(eventType, ".")
+	raw, err := samples.ReadFile("samples/" + kind + ".json")
+	if err != nil {
+		return "", nil, fmt.Errorf("sample: %w", err)
+	}
+	raw = []byte(strings.ReplaceAll(string(raw), `"mode": "test"`, fmt.Sprintf(`"mode": %q`, mode)))
+	var head struct {
+		ID string `json:"id"`
+	}
+	if err := json.Unmarshal(raw, &head); err != nil {
+		return "", nil, fmt.Errorf("sample: %w", err)
+	}
+	object, err = Render(json.RawMessage(raw))
+	return head.ID, object, err
+}

@@ -1,0 +1,36 @@
+// Command webhooks keeps the event log, delivers events to the endpoints of every tenant, and migrates its
+// database. Its other commands are for those who receive: listen, trigger and verify.
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"holdfast.dev/libs/kafkax"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/service"
+
+	"holdfast.dev/services/webhooks/internal/consume"
+	"holdfast.dev/services/webhooks/migrations"
+)
+
+func main() {
+	var cfg Config
+	service.Main(service.App{
+		Name:   "webhooks",
+		Config: &cfg,
+		Serve:  func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
+		Commands: []*cobra.Command{
+			service.Migrate(migrate), service.Redrive(consume.Group, kafkax.Redrive), listenCommand(), triggerCommand(), verifyCommand(),
+		},
+	})
+}
+
+func migrate(ctx context.Context) error {
+	var cfg MigrateConfig
+	if err := service.Load(&cfg); err != nil {
+		return err
+	}
+	return pg.Migrate(ctx, cfg.URL, migrations.FS, pg.Roles{App: cfg.AppRole, Worker: cfg.WorkerRole})
+}

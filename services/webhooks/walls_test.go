@@ -1,0 +1,12 @@
+package main
+
+import (
+	"testing"
+
+	"holdfast.dev/libs/walls"
+)
+
+func TestWalls(t *testing.T) {
+	t.Parallel()
+	walls.Check(t)
+}
