@@ -265,7 +265,7 @@ func TestEveryProcessDiesUnderLoad(t *testing.T) {
 			t.Errorf("nobody got slot %d", slot)
 		}
 	})
-	victims := []string{"gateway", "identity", "customers", "bookings", "redis", "postgres", shared.broker()}
+	victims := []string{"gateway", "identity", "customers", "bookings", "webhooks", "redis", "postgres", shared.broker()}
 	for range rounds(1) {
 		rand.Shuffle(len(victims), func(i, j int) { victims[i], victims[j] = victims[j], victims[i] })
 		for _, victim := range victims {

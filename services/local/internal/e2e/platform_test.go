@@ -21,7 +21,7 @@ import (
 )
 
 // binaries are all that a checkout needs to run.
-var binaries = []string{"local", "local-kafka", "gateway", "identity", "bookings", "customers"}
+var binaries = []string{"local", "local-kafka", "gateway", "identity", "bookings", "customers", "webhooks"}
 
 // The platform that most tests share, and one on the embedded broker for what concerns Kafka.
 var shared, embedded *platform

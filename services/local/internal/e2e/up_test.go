@@ -37,7 +37,7 @@ func TestEnvFile(t *testing.T) {
 	if info, err := os.Stat(shared.path("env")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("its mode is %v (%v)", info.Mode(), err)
 	}
-	for _, name := range []string{"local", "gateway", "identity", "customers", "bookings", "postgres", "redis", shared.broker()} {
+	for _, name := range []string{"local", "gateway", "identity", "customers", "bookings", "webhooks", "postgres", "redis", shared.broker()} {
 		if pid := shared.pid(name); pid == 0 || syscall.Kill(pid, 0) != nil {
 			t.Errorf(".run/pids/%s names %d, which does not run", name, pid)
 		}
@@ -152,14 +152,14 @@ func TestASecondCheckoutOnGivenParts(t *testing.T) {
 		t.Errorf("its .run/env is %v", first)
 	}
 	files, _ := filepath.Glob(p.path("pids", "*"))
-	if len(files) != 5 { // local and the four services
+	if len(files) != 6 { // local and the five services
 		t.Errorf("it runs %v", files)
 	}
 	admin := shared.database(t, "bookings")
-	if all := rows(t, admin, `select datname::text from pg_database where datname like 'second\_%' order by 1`); len(all) != 3 {
+	if all := rows(t, admin, `select datname::text from pg_database where datname like 'second\_%' order by 1`); len(all) != 4 {
 		t.Errorf("its databases are %v", all)
 	}
-	if all := rows(t, admin, `select rolname::text from pg_roles where rolname like 'second\_%'`); len(all) != 9 {
+	if all := rows(t, admin, `select rolname::text from pg_roles where rolname like 'second\_%'`); len(all) != 12 {
 		t.Errorf("its roles are %v", all)
 	}
 	c := p.as(t, "DEMO_TEST_KEY")
