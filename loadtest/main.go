@@ -30,7 +30,7 @@ type settings struct {
 	Profile string   `env:"BENCH_PROFILE"`                   // folder for CPU profiles; none when empty
 }
 
-var figures = []string{"cpu", "latency", "bookings", "list", "availability", "race"}
+var figures = []string{"cpu", "latency", "bookings", "list", "availability", "race", "webhooks", "claims"}
 
 func main() {
 	if len(os.Args) == 3 && os.Args[1] == upstreamCommand {
@@ -139,6 +139,16 @@ func (b *bench) measure(ctx context.Context) error {
 	if b.wants("cpu") || b.wants("latency") {
 		if err := b.gateway(ctx); err != nil {
 			return err
+		}
+	}
+	if b.wants("webhooks") {
+		if err := b.webhooks(ctx); err != nil {
+			return fmt.Errorf("webhooks: %w", err)
+		}
+	}
+	if b.wants("claims") {
+		if err := b.claims(ctx); err != nil {
+			return fmt.Errorf("claims of deliveries: %w", err)
 		}
 	}
 	if slices.ContainsFunc([]string{"bookings", "list", "availability", "race"}, b.wants) {

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,4 +57,14 @@ func redisCalls(ctx context.Context, url string) (int, error) {
 		}
 	}
 	return 0, nil
+}
+
+// scanMetric reads the sum and the count of a histogram in Prometheus' text form.
+func scanMetric(text io.Reader, name string) (sum, count float64, err error) {
+	lines := bufio.NewScanner(text)
+	for lines.Scan() {
+		_, _ = fmt.Sscanf(lines.Text(), name+"_sum %g", &sum)
+		_, _ = fmt.Sscanf(lines.Text(), name+"_count %g", &count)
+	}
+	return sum, count, lines.Err()
 }

@@ -22,7 +22,7 @@ const Limit = "1000000000"
 
 const scratchPrefix = "holdfast-bench-"
 
-var programs = []string{"local", "local-kafka", "identity", "customers", "bookings", "gateway"}
+var programs = []string{"local", "local-kafka", "identity", "customers", "bookings", "webhooks", "gateway"}
 
 // Platform is a whole Holdfast with data of its own, started by bin/local out of a temporary checkout.
 type Platform struct {

@@ -1,0 +1,78 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Sink is a receiver of webhooks on loopback: it answers 200 to everything, and keeps how long after its event was
+// created each first attempt came. An event's time is that of the transaction that made it, in milliseconds.
+type Sink struct {
+	URL    string
+	server *http.Server
+
+	mu    sync.Mutex
+	times []time.Duration
+	last  time.Time
+}
+
+// Listen starts a sink; Close ends it.
+func Listen(ctx context.Context) (*Sink, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("sink: %w", err)
+	}
+	s := &Sink{URL: "http://" + l.Addr().String()}
+	s.server = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = s.server.Serve(l) }() // ends with Close
+	return s, nil
+}
+
+// Close lets all connections go.
+func (s *Sink) Close() { _ = s.server.Close() }
+
+var createdAt = []byte(`"created_at":"`)
+
+// ServeHTTP implements http.Handler.
+func (s *Sink) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+	now := time.Now()
+	head := make([]byte, 128) // in which an event's own time stands
+	n, _ := io.ReadFull(r.Body, head)
+	_, _ = io.Copy(io.Discard, r.Body)
+	_, rest, _ := bytes.Cut(head[:n], createdAt)
+	text, _, _ := bytes.Cut(rest, []byte{'"'})
+	at, err := time.Parse(time.RFC3339Nano, string(text))
+	if err != nil || r.Header.Get("Service-Delivery-Attempt") != "1" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.times, s.last = append(s.times, now.Sub(at)), now
+}
+
+// Await waits until n first attempts have come, and returns them as a sample of the time since from.
+func (s *Sink) Await(ctx context.Context, from time.Time, n int, limit time.Duration) (Sample, error) {
+	for end := time.Now().Add(limit); ; time.Sleep(5 * time.Millisecond) {
+		s.mu.Lock()
+		came := len(s.times)
+		if came >= n {
+			sample := newSample(s.times, s.last.Sub(from))
+			s.times = nil
+			s.mu.Unlock()
+			return sample, nil
+		}
+		s.mu.Unlock()
+		if err := ctx.Err(); err != nil {
+			return Sample{}, err
+		}
+		if time.Now().After(end) {
+			return Sample{}, fmt.Errorf("%d of %d deliveries came within %v", came, n, limit) //nolint:err113 // for the reader
+		}
+	}
+}
