@@ -90,6 +90,7 @@ func serve(ctx context.Context, app App, stdout io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
+	slog.SetDefault(log) // what libraries print through the standard logger becomes lines like ours
 	limitMemory(log)
 	log.Info("start", slog.Any("config", Describe(&common, app.Config)))
 	rt := newRuntime(app.Name, log, common)

@@ -161,7 +161,7 @@ func (d *Dispatcher) judge(ctx context.Context, tx pg.Tx, held store.Held, mine 
 			continue
 		}
 		store.WriteHealth(tx, key, after)
-		if err := d.tell(ctx, tx, key, before, after); err != nil {
+		if err := d.tell(ctx, tx, key, change{before, after, outcomes[key]}); err != nil {
 			return nil, err
 		}
 	}
@@ -182,15 +182,22 @@ func (d *Dispatcher) breaker(b domain.Breaker, e ending) domain.Breaker {
 	}
 }
 
+// change is what a batch of attempts has made of an endpoint.
+type change struct {
+	before, after domain.Endpoint
+	outcomes      []domain.Outcome
+}
+
 // tell publishes what the operator must hear of.
-func (d *Dispatcher) tell(ctx context.Context, tx pg.Tx, key domain.LaneKey, before, after domain.Endpoint) error {
+func (d *Dispatcher) tell(ctx context.Context, tx pg.Tx, key domain.LaneKey, c change) error {
 	own := As(ctx, domain.Event{Tenant: key.Tenant, Livemode: key.Livemode})
+	version := c.before.Version + 1
 	var failed error
-	if after.Warns(before) {
-		failed = errors.Join(failed, health(own, tx, "failing", after, before.Version+1))
+	if c.before.Warns(c.outcomes...) {
+		failed = errors.Join(failed, health(own, tx, "failing", c.after, version))
 	}
-	if after.Status != before.Status {
-		failed = errors.Join(failed, health(own, tx, "disabled", after, before.Version+1))
+	if c.after.Status != c.before.Status {
+		failed = errors.Join(failed, health(own, tx, "disabled", c.after, version))
 	}
 	tx.AfterCommit(d.Wake)
 	return failed

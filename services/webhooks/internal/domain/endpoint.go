@@ -112,9 +112,16 @@ func (e Endpoint) After(outcomes ...Outcome) Endpoint {
 	return e
 }
 
-// Warns reports whether the way from before to e is one that the operator must hear of: the WarnAfter-th failure.
-func (e Endpoint) Warns(before Endpoint) bool {
-	return before.ConsecutiveFailures < WarnAfter && e.ConsecutiveFailures >= WarnAfter
+// Warns reports whether the operator must hear of attempts that end in this order: the WarnAfter-th failure in a row
+// is among them.
+func (e Endpoint) Warns(outcomes ...Outcome) bool {
+	for _, o := range outcomes {
+		before := e.ConsecutiveFailures
+		if e = e.After(o); before < WarnAfter && e.ConsecutiveFailures >= WarnAfter {
+			return true
+		}
+	}
+	return false
 }
 
 // Outcome is how one attempt ended, for the health of its endpoint.

@@ -125,7 +125,7 @@ func TestEndpointWarnsOnceOnTheWayUp(t *testing.T) {
 		var at []int
 		for range n {
 			before := e
-			if e = e.After(failed); e.Warns(before) {
+			if e = e.After(failed); before.Warns(failed) {
 				at = append(at, e.ConsecutiveFailures)
 			}
 		}
@@ -134,14 +134,18 @@ func TestEndpointWarnsOnceOnTheWayUp(t *testing.T) {
 	e, first := warnings(enabled(0), 15)
 	reset := e.After(fine)
 	_, second := warnings(reset, 30)
-	if !slices.Equal(first, []int{10}) || !slices.Equal(second, []int{10}) || reset.Warns(e) {
-		t.Errorf("warned at %v, after a success at %v, of the success %v", first, second, reset.Warns(e))
+	if !slices.Equal(first, []int{10}) || !slices.Equal(second, []int{10}) || e.Warns(fine) {
+		t.Errorf("warned at %v, after a success at %v, of the success %v", first, second, e.Warns(fine))
 	}
 	on := enabled(0).After(slices.Repeat([]domain.Outcome{failed}, 20)...)
 	if _, third := warnings(on.SwitchedTo(domain.Enabled), 12); !slices.Equal(third, []int{10}) {
 		t.Errorf("after it was enabled again: warned at %v", third)
 	}
-	if batch := enabled(8).After(failed, failed, failed, failed); !batch.Warns(enabled(8)) || batch.After(failed).Warns(batch) {
+	again := append([]domain.Outcome{fine}, slices.Repeat([]domain.Outcome{failed}, 10)...)
+	if !enabled(15).Warns(again...) {
+		t.Error("a success and ten failures of one batch are passed over")
+	}
+	if batch := enabled(8).After(failed, failed, failed, failed); !enabled(8).Warns(failed, failed, failed, failed) || batch.Warns(failed) {
 		t.Error("a batch over the tenth does not warn once")
 	}
 }
