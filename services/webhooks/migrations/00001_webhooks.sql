@@ -111,7 +111,7 @@ create index deliveries_event on deliveries (tenant_id, livemode, event_id);
 
 select protect(t) from unnest(array['endpoints', 'endpoint_secrets', 'lanes', 'queue', 'signals', 'events', 'deliveries']::regclass[]) t;
 select open_to_worker('endpoints', 'select, update'), open_to_worker('endpoint_secrets', 'select, update, delete'),
-       open_to_worker('lanes', 'select, update'), open_to_worker('queue', 'select, insert, update, delete'), open_to_worker('signals', 'select, insert, delete'),
+       open_to_worker('lanes', 'select, update'), open_to_worker('queue', 'select, insert, update, delete'), open_to_worker('signals', 'select, insert, update, delete'),
        open_to_worker('events', 'select, insert, update'), open_to_worker('deliveries', 'select, insert, update');
 grant insert on outbox to "${WORKER_ROLE}";
 

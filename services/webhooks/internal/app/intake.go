@@ -94,15 +94,21 @@ func (a *Intake) Forget(ctx context.Context, customer ids.Customer) error {
 // keptAhead is how far ahead partitions are made.
 const keptAhead = 14 * 24 * time.Hour
 
+const sweptAtOnce = 10_000
+
 // Tidy keeps the log's partitions, and deletes what belongs to nobody.
 func (a *Intake) Tidy(ctx context.Context) error {
 	now := a.Now()
-	return a.Worker.Worker(ctx, func(ctx context.Context, tx pg.Tx) error {
-		if err := store.KeepPartitions(ctx, tx, now.Add(-domain.Retention), now.Add(keptAhead)); err != nil {
-			return err
-		}
-		return store.SweepQueue(ctx, tx)
+	err := a.Worker.Worker(ctx, func(ctx context.Context, tx pg.Tx) error {
+		return store.KeepPartitions(ctx, tx, now.Add(-domain.Retention), now.Add(keptAhead))
 	})
+	for more := true; more && err == nil; {
+		err = a.Worker.Worker(ctx, func(ctx context.Context, tx pg.Tx) error {
+			more, err = store.SweepQueue(ctx, tx, sweptAtOnce)
+			return err
+		})
+	}
+	return err
 }
 
 // As is ctx for the tenant and mode of an event.

@@ -238,12 +238,13 @@ func keys[T any](rows []T, key func(T) domain.LaneKey) (tenants [][16]byte, live
 func Drop(ctx context.Context, tx pg.Tx, key domain.LaneKey, limit int) (int, error) {
 	rows, err := tx.Query(ctx, `
 		with gone as (
-			delete from queue q where q.tenant_id = $1 and q.livemode = $2 and q.endpoint_id = $3 and not q.claimed and q.delivery_id in (
-				select delivery_id from queue where tenant_id = $1 and livemode = $2 and endpoint_id = $3 and not claimed limit $4)
-			returning q.delivery_id
+			delete from queue where ctid = any(array(
+				select ctid from queue where tenant_id = $1 and livemode = $2 and endpoint_id = $3 and not claimed
+				order by first, due_at, delivery_id limit $4 for update))
+			returning delivery_id
 		), failed as (
-			update deliveries d set status = 'failed', next_attempt_at = null, updated_at = clock_timestamp() from gone
-			where d.tenant_id = $1 and d.livemode = $2 and d.endpoint_id = $3 and d.id = gone.delivery_id
+			update deliveries d set status = 'failed', next_attempt_at = null, updated_at = clock_timestamp()
+			where d.tenant_id = $1 and d.livemode = $2 and d.endpoint_id = $3 and d.id = any(array(select delivery_id from gone))
 		)
 		select count(*)::int from gone`, key.Tenant, key.Livemode, key.Endpoint, limit)
 	if err != nil {
@@ -256,17 +257,20 @@ func Drop(ctx context.Context, tx pg.Tx, key domain.LaneKey, limit int) (int, er
 	return n, nil
 }
 
-// SweepQueue deletes what is queued for endpoints that are no more. tx has the worker role.
-func SweepQueue(ctx context.Context, tx pg.Tx) error {
-	b := &pgx.Batch{}
+// SweepQueue deletes up to limit rows that are queued for endpoints that are no more, and as many of their signals,
+// and reports whether there may be others. tx has the worker role.
+func SweepQueue(ctx context.Context, tx pg.Tx, limit int64) (more bool, err error) {
 	for _, table := range []string{"queue", "signals"} {
-		b.Queue(`delete from ` + table + ` q where not exists (select from lanes l
-			where l.tenant_id = q.tenant_id and l.livemode = q.livemode and l.endpoint_id = q.endpoint_id)`)
+		tag, err := tx.Exec(ctx, `delete from `+table+` where ctid = any(array(
+			select q.ctid from `+table+` q where not exists (select from lanes l
+				where l.tenant_id = q.tenant_id and l.livemode = q.livemode and l.endpoint_id = q.endpoint_id)
+			limit $1 for update of q))`, limit)
+		if err != nil {
+			return false, fmt.Errorf("sweep %s: %w", table, err)
+		}
+		more = more || tag.RowsAffected() == limit
 	}
-	if err := tx.SendBatch(ctx, b).Close(); err != nil {
-		return fmt.Errorf("sweep queue: %w", err)
-	}
-	return nil
+	return more, nil
 }
 
 // KeepPartitions makes the weeks of the log from a time on to one that comes, and drops earlier ones. tx has the

@@ -74,13 +74,10 @@ func UpdateEndpoint(ctx context.Context, tx pg.Tx, e domain.Endpoint) (domain.En
 		e.MaxInFlight, e.MaxPerSecond, e.ConsecutiveFailures)
 }
 
-// DeleteEndpoint deletes an endpoint that the transaction has locked, with its secrets, its lane, which is locked
-// too, and what is queued for it. What is on its way, or is queued meanwhile, then belongs to nobody: see SweepQueue.
+// DeleteEndpoint deletes an endpoint that the transaction has locked, with its secrets and its lane, which is locked
+// too. What is queued for it then belongs to nobody: see SweepQueue.
 func DeleteEndpoint(ctx context.Context, tx pg.Tx, id domain.EndpointID) error {
-	b := &pgx.Batch{}
-	b.Queue(`delete from queue where endpoint_id = $1 and not claimed`, id)
-	b.Queue(`delete from endpoints where id = $1`, id)
-	if err := tx.SendBatch(ctx, b).Close(); err != nil {
+	if _, err := tx.Exec(ctx, `delete from endpoints where id = $1`, id); err != nil {
 		return fmt.Errorf("delete endpoint: %w", err)
 	}
 	return nil

@@ -252,3 +252,41 @@ func TestSignalsReadNoOtherLanes(t *testing.T) {
 		t.Errorf("reads %.0f rows, want at most %.0f\n%s", e.read, want, e.plan)
 	}
 }
+
+// Failing a disabled endpoint's deliveries reads those that it fails, however many are queued.
+func TestDropReadsWhatItDrops(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, migrations.FS)
+	ctx := pgtest.Ctx(t, caller.Live)
+	c := caller.Must(ctx)
+	endpoint, _ := fill(t, db, c)
+	conn, err := pgx.Connect(t.Context(), db.OwnerURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	if _, err := conn.Exec(t.Context(), `insert into queue (tenant_id, livemode, endpoint_id, due_at, delivery_id, event_id)
+		select tenant_id, livemode, endpoint_id, now(), id, event_id from deliveries`); err != nil {
+		t.Fatal(err)
+	}
+	worker, err := pg.Open(t.Context(), db.WorkerURL, pg.Options{MaxConns: 1, ByIndex: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer worker.Close()
+	const some = 100
+	drop := func(ctx context.Context, tx pg.Tx) error {
+		e := &explained{tx: tx}
+		_, err := store.Drop(ctx, claiming{tx, e}, domain.LaneKey{Tenant: c.Tenant, Livemode: true, Endpoint: endpoint}, some)
+		if e.read > 4*some { // each row found, locked and deleted, and its delivery
+			t.Errorf("reads %.0f rows to drop %d\n%s", e.read, some, e.plan)
+		}
+		if errors.Is(err, errExplained) {
+			return nil
+		}
+		return err
+	}
+	if err := errors.Join(worker.Worker(t.Context(), drop), db.App.Tx(ctx, drop)); err != nil {
+		t.Fatal(err)
+	}
+}
