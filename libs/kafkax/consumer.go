@@ -20,11 +20,10 @@ type Handler func(ctx context.Context, m Message) error
 // Consumer handles the messages of Topics as a member of Group: those of one partition in order, partitions
 // side by side, so that a held partition holds no other.
 type Consumer struct {
-	Brokers []string
-	Prefix  string
-	Group   string
-	Topics  []string
-	Handle  Handler
+	Cluster
+	Group  string
+	Topics []string
+	Handle Handler
 	// Together, where it is set, does the effects of several messages of one partition at once, all or none;
 	// after an error Handle gets them one by one.
 	Together   func(ctx context.Context, batch []Message) error
@@ -47,11 +46,13 @@ const (
 // Run consumes until ctx ends, and then returns nil once the last offsets are committed. Run it once.
 func (c *Consumer) Run(ctx context.Context) error {
 	if c.DeadLetter == nil {
-		w := NewWriter(c.Brokers, c.Prefix)
+		w := NewWriter(c.Cluster)
 		defer w.Close() //nolint:errcheck // each Produce has waited for its answer
 		c.DeadLetter = w
 	}
-	c.client = &kafka.Client{Addr: kafka.TCP(c.Brokers...), Timeout: commitTimeout}
+	client, release := c.newClient(commitTimeout)
+	defer release()
+	c.client = client
 	if err := c.register(); err != nil {
 		return err
 	}
@@ -60,7 +61,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 		topics[i] = c.Prefix + t
 	}
 	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
-		ID: c.Prefix + c.Group, Brokers: c.Brokers, Topics: topics, StartOffset: kafka.FirstOffset,
+		ID: c.Prefix + c.Group, Brokers: c.Brokers, Dialer: c.dialer(), Topics: topics, StartOffset: kafka.FirstOffset,
 		HeartbeatInterval: sessionLimit / 5, SessionTimeout: sessionLimit, RebalanceTimeout: sessionLimit,
 		JoinGroupBackoff: rejoinPause, Timeout: commitTimeout,
 		WatchPartitionChanges: true, PartitionWatchInterval: 10 * time.Second,

@@ -37,12 +37,12 @@ type Writer struct {
 	transport *kafka.Transport
 }
 
-// NewWriter makes a writer to topics of the prefix. It does not connect. Topics must exist before the first
+// NewWriter makes a writer to topics of the cluster's prefix. It does not connect. Topics must exist before the first
 // write, because metadata is cached for 6 s.
-func NewWriter(brokers []string, prefix string) *Writer {
-	transport := &kafka.Transport{DialTimeout: 3 * time.Second, IdleTimeout: 30 * time.Second, ClientID: "holdfast"}
-	return &Writer{prefix: prefix, transport: transport, writer: &kafka.Writer{
-		Addr:         kafka.TCP(brokers...),
+func NewWriter(c Cluster) *Writer {
+	transport := c.transport()
+	return &Writer{prefix: c.Prefix, transport: transport, writer: &kafka.Writer{
+		Addr:         kafka.TCP(c.Brokers...),
 		Transport:    transport,
 		Balancer:     kafka.Murmur2Balancer{Consistent: true}, // as other Kafka clients do: order per key
 		RequiredAcks: kafka.RequireAll,                        // the library's default is none
@@ -108,14 +108,15 @@ const (
 func DeadLetterTopic(group string) string { return group + ".dlq" }
 
 // EnsureTopics creates the topics that do not exist and waits until all have leaders.
-func EnsureTopics(ctx context.Context, brokers []string, prefix string, topics []Topic) error {
+func EnsureTopics(ctx context.Context, c Cluster, topics []Topic) error {
 	ctx, cancel := context.WithTimeout(ctx, topicTimeout)
 	defer cancel()
-	client := &kafka.Client{Addr: kafka.TCP(brokers...), Timeout: topicTimeout}
+	client, release := c.newClient(topicTimeout)
+	defer release()
 	names := make([]string, len(topics))
 	req := &kafka.CreateTopicsRequest{}
 	for i, t := range topics {
-		names[i] = prefix + t.Name
+		names[i] = c.Prefix + t.Name
 		if t.Retention == 0 {
 			t.Retention = defaultRetention
 		}
@@ -171,8 +172,9 @@ func led(topics []kafka.Topic) error {
 }
 
 // Ping reports whether a broker answers, for readiness checks.
-func Ping(ctx context.Context, brokers []string) error {
-	client := &kafka.Client{Addr: kafka.TCP(brokers...), Timeout: 2 * time.Second}
+func Ping(ctx context.Context, c Cluster) error {
+	client, release := c.newClient(2 * time.Second)
+	defer release()
 	if _, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{}}); err != nil {
 		return fmt.Errorf("kafka: %w", err)
 	}
@@ -181,9 +183,9 @@ func Ping(ctx context.Context, brokers []string) error {
 
 // WithTopics makes a worker that first sees to its topics. A broker that is away fails the worker, which is
 // started again with back-off; the process goes on serving meanwhile.
-func WithTopics(brokers []string, prefix string, topics []Topic, work func(context.Context) error) func(context.Context) error {
+func WithTopics(c Cluster, topics []Topic, work func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
-		if err := EnsureTopics(ctx, brokers, prefix, topics); err != nil {
+		if err := EnsureTopics(ctx, c, topics); err != nil {
 			return err
 		}
 		return work(ctx)

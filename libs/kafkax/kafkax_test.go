@@ -23,21 +23,25 @@ const patience = 30 * time.Second
 
 // setup is a fresh prefix with a topic "things" of four partitions, a dead-letter topic and a writer.
 type setup struct {
-	brokers []string
-	prefix  string
+	cluster kafkax.Cluster
 	writer  *kafkax.Writer
 }
 
 func prepare(t *testing.T, brokers []string) setup {
 	t.Helper()
-	s := setup{brokers: brokers, prefix: kafkatest.Prefix(t), writer: nil}
+	return prepareOn(t, kafkax.Cluster{Brokers: brokers, Prefix: kafkatest.Prefix(t)})
+}
+
+func prepareOn(t *testing.T, c kafkax.Cluster) setup {
+	t.Helper()
+	s := setup{cluster: c}
 	topics := []kafkax.Topic{{Name: "things", Partitions: 4, Retention: time.Hour}, {Name: kafkax.DeadLetterTopic("readers")}}
 	for range 2 { // the second time changes nothing
-		if err := kafkax.EnsureTopics(t.Context(), brokers, s.prefix, topics); err != nil {
+		if err := kafkax.EnsureTopics(t.Context(), s.cluster, topics); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.writer = kafkax.NewWriter(brokers, s.prefix)
+	s.writer = kafkax.NewWriter(s.cluster)
 	t.Cleanup(func() { _ = s.writer.Close() })
 	return s
 }
@@ -86,7 +90,7 @@ func (s *seen) count(v string) int {
 func (s setup) consume(t *testing.T, handle kafkax.Handler, change ...func(*kafkax.Consumer)) (stop func()) {
 	t.Helper()
 	c := &kafkax.Consumer{
-		Brokers: s.brokers, Prefix: s.prefix, Group: "readers", Topics: []string{"things"},
+		Cluster: s.cluster, Group: "readers", Topics: []string{"things"},
 		Handle: handle, Log: slog.New(slog.DiscardHandler),
 	}
 	for _, f := range change {
@@ -213,7 +217,7 @@ func TestTransientErrorHoldsOnlyItsPartition(t *testing.T) {
 func (s setup) letters(t *testing.T) []kafka.Message {
 	t.Helper()
 	r := kafka.NewReader(kafka.ReaderConfig{
-		Brokers: s.brokers, Topic: s.prefix + kafkax.DeadLetterTopic("readers"), MaxWait: 100 * time.Millisecond,
+		Brokers: s.cluster.Brokers, Topic: s.cluster.Prefix + kafkax.DeadLetterTopic("readers"), MaxWait: 100 * time.Millisecond,
 	})
 	defer r.Close() //nolint:errcheck // a test's reader
 	var out []kafka.Message
@@ -280,7 +284,7 @@ func TestPoisonGoesToTheDeadLettersAndBack(t *testing.T) {
 		if err := s.writer.Produce(t.Context(), stray); err != nil {
 			t.Fatal(err)
 		}
-		if n, err := kafkax.Redrive(t.Context(), s.brokers, s.prefix, "readers", 0); n != 1 || err == nil {
+		if n, err := kafkax.Redrive(t.Context(), s.settings(), "readers", 0); n != 1 || err == nil {
 			t.Errorf("beside a letter from nowhere %d were sent, want 1 and an error: %v", n, err)
 		}
 		s.redrive(t, 0, 0)
@@ -288,9 +292,14 @@ func TestPoisonGoesToTheDeadLettersAndBack(t *testing.T) {
 	})
 }
 
+// settings are what reaches the test's brokers without TLS.
+func (s setup) settings() kafkax.Settings {
+	return kafkax.Settings{Brokers: s.cluster.Brokers, Prefix: s.cluster.Prefix}
+}
+
 func (s setup) redrive(t *testing.T, limit, want int) {
 	t.Helper()
-	n, err := kafkax.Redrive(t.Context(), s.brokers, s.prefix, "readers", limit)
+	n, err := kafkax.Redrive(t.Context(), s.settings(), "readers", limit)
 	if err != nil || n != want {
 		t.Fatalf("redrive of %d sent %d, want %d: %v", limit, n, want, err)
 	}

@@ -59,7 +59,7 @@ func (p *partition) run(ctx context.Context) {
 
 func (p *partition) read(ctx context.Context) error {
 	reader := kafka.NewReader(kafka.ReaderConfig{
-		Brokers: p.Brokers, Topic: p.topic, Partition: p.id,
+		Brokers: p.Brokers, Dialer: p.dialer(), Topic: p.topic, Partition: p.id,
 		MinBytes: 1, MaxBytes: 4 << 20, MaxWait: 500 * time.Millisecond, ReadBatchTimeout: stalled,
 		ReadBackoffMin: 50 * time.Millisecond, ReadBackoffMax: time.Second, ReadLagInterval: -1,
 		ErrorLogger: kafka.LoggerFunc(func(f string, a ...any) { p.Log.Debug("kafka reader: " + fmt.Sprintf(f, a...)) }),

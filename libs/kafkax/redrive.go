@@ -21,13 +21,18 @@ var errNoOrigin = errors.New("dead letter has no " + HeaderTopic + " header and 
 // came from, oldest first, and returns how many. What fails again comes back to the dead-letter topic. One that
 // does not say where it came from is passed over and named in the error. It continues where the last call
 // stopped; a call that was cut short may send some twice.
-func Redrive(ctx context.Context, brokers []string, prefix, group string, max int) (n int, err error) {
-	client := &kafka.Client{Addr: kafka.TCP(brokers...), Timeout: commitTimeout}
-	writer := NewWriter(brokers, prefix)
+func Redrive(ctx context.Context, s Settings, group string, max int) (n int, err error) {
+	c, err := s.Cluster()
+	if err != nil {
+		return 0, err
+	}
+	client, release := c.newClient(commitTimeout)
+	defer release()
+	writer := NewWriter(c)
 	defer writer.Close() //nolint:errcheck // each Produce has waited for its answer
 	r := redrive{
-		client: client, writer: writer, prefix: prefix,
-		topic: prefix + DeadLetterTopic(group), group: prefix + group + ".redrive",
+		client: client, writer: writer, prefix: c.Prefix,
+		topic: c.Prefix + DeadLetterTopic(group), group: c.Prefix + group + ".redrive",
 	}
 	meta, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{r.topic}})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // The library's own settings acknowledge nothing, wait a second and spread a key over all partitions.
 func TestWriterLosesNothing(t *testing.T) {
 	t.Parallel()
-	w := NewWriter([]string{"127.0.0.1:1"}, "p.").writer
+	w := NewWriter(Cluster{Brokers: []string{"127.0.0.1:1"}, Prefix: "p."}).writer
 	if w.RequiredAcks != kafka.RequireAll {
 		t.Errorf("acks %v", w.RequiredAcks)
 	}
@@ -33,7 +33,7 @@ func TestWriterLosesNothing(t *testing.T) {
 
 func TestWriterSaysWhenNobodyAnswers(t *testing.T) {
 	t.Parallel()
-	w := NewWriter([]string{"127.0.0.1:1"}, "p.")
+	w := NewWriter(Cluster{Brokers: []string{"127.0.0.1:1"}, Prefix: "p."})
 	defer w.Close() //nolint:errcheck // a test's writer
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
@@ -46,21 +46,21 @@ func TestWriterSaysWhenNobodyAnswers(t *testing.T) {
 func TestCheckFindsAStalledReader(t *testing.T) {
 	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
-		prefix := kafkatest.Prefix(t)
-		if err := EnsureTopics(t.Context(), brokers, prefix, []Topic{{Name: "things"}}); err != nil {
+		cluster := Cluster{Brokers: brokers, Prefix: kafkatest.Prefix(t)}
+		if err := EnsureTopics(t.Context(), cluster, []Topic{{Name: "things"}}); err != nil {
 			t.Fatal(err)
 		}
-		w := NewWriter(brokers, prefix)
+		w := NewWriter(cluster)
 		defer w.Close() //nolint:errcheck // a test's writer
 		if err := w.Produce(t.Context(), Message{Topic: "things", Key: "a"}, Message{Topic: "things", Key: "a"}); err != nil {
 			t.Fatal(err)
 		}
-		c := &Consumer{Prefix: prefix, Group: "readers", client: &kafka.Client{Addr: kafka.TCP(brokers...)}}
+		c := &Consumer{Cluster: cluster, Group: "readers", client: &kafka.Client{Addr: kafka.TCP(brokers...)}}
 		if err := c.register(); err != nil {
 			t.Fatal(err)
 		}
 		for next, want := range map[int64]error{kafka.FirstOffset: errStalled, 0: errStalled, 1: errStalled, 2: nil} {
-			p := &partition{Consumer: c, topic: prefix + "things", next: next}
+			p := &partition{Consumer: c, topic: cluster.Prefix + "things", next: next}
 			if err := p.check(t.Context()); !errors.Is(err, want) {
 				t.Errorf("at %d: %v, want %v", next, err, want)
 			}

@@ -21,10 +21,13 @@ import (
 type Options struct {
 	Timeout  time.Duration // of one command or pipeline, dialling included; 15 ms
 	PoolSize int           // connections per node; 32
+	Access   Access
+	// Dial makes the connections that TLS, where there is any, goes over; a plain dialler.
+	Dial dialFunc
 }
 
-// Open returns a client for redis://[user:password@]host:port/db or rediss://…; further nodes in
-// "?addr=host:port" make it a cluster client. It does not connect. Blocking commands are not possible.
+// Open returns a client of what the address names; it does not connect. Blocking commands are not possible. A command
+// is sent a second time in a Cluster only: to where its slot has moved, or when the node's connection broke.
 func Open(address string, options ...Options) (redis.UniversalClient, error) {
 	quiet()
 	opt := Options{Timeout: 15 * time.Millisecond, PoolSize: 32}
@@ -35,20 +38,30 @@ func Open(address string, options ...Options) (redis.UniversalClient, error) {
 		if o.PoolSize > 0 {
 			opt.PoolSize = o.PoolSize
 		}
+		opt.Access, opt.Dial = o.Access, o.Dial
 	}
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, fmt.Errorf("redis address: %w", redact(err))
 	}
-	var client redis.UniversalClient
-	if u.Query().Has("addr") {
-		client, err = cluster(address, opt)
-	} else {
-		client, err = single(address, opt)
-	}
+	o, err := parse(u, opt.Access)
 	if err != nil {
 		return nil, fmt.Errorf("redis address %s: %w", u.Redacted(), err)
 	}
+	if opt.Dial == nil {
+		opt.Dial = (&net.Dialer{Timeout: opt.Timeout, KeepAlive: keepAlive}).DialContext
+	}
+	o.Dialer = opt.Dial
+	if u.Scheme == "rediss" {
+		o.Dialer = overTLS(o.TLSConfig, u.Hostname(), opt.Dial)
+	}
+	o.MaxRetries, o.MaxRedirects, o.MinRetryBackoff, o.ContextTimeoutEnabled = -1, 1, -1, true
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = opt.Timeout, opt.Timeout, opt.Timeout, opt.Timeout
+	o.DialerRetries = 1 // the default of 5 dials for half a second
+	o.PoolSize, o.MinIdleConns, o.ConnMaxIdleTime = opt.PoolSize, min(4, opt.PoolSize), 5*time.Minute
+	o.DisableIdentity = true
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	client := redis.NewUniversalClient(o)
 	client.AddHook(deadline{opt.Timeout})
 	return client, nil
 }
@@ -69,34 +82,6 @@ func redact(err error) error {
 		return e.Err
 	}
 	return err
-}
-
-func single(address string, opt Options) (redis.UniversalClient, error) {
-	o, err := redis.ParseURL(address)
-	if err != nil {
-		return nil, err //nolint:wrapcheck // Open adds the address
-	}
-	o.MaxRetries, o.ContextTimeoutEnabled = -1, true
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = opt.Timeout, opt.Timeout, opt.Timeout, opt.Timeout
-	o.DialerRetries = 1 // the default of 5 dials for half a second
-	o.PoolSize, o.MinIdleConns, o.ConnMaxIdleTime = opt.PoolSize, min(4, opt.PoolSize), 5*time.Minute
-	o.DisableIdentity = true
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	return redis.NewClient(o), nil
-}
-
-func cluster(address string, opt Options) (redis.UniversalClient, error) {
-	o, err := redis.ParseClusterURL(address)
-	if err != nil {
-		return nil, err //nolint:wrapcheck // Open adds the address
-	}
-	o.MaxRetries, o.ContextTimeoutEnabled = -1, true
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = opt.Timeout, opt.Timeout, opt.Timeout, opt.Timeout
-	o.DialerRetries = 1
-	o.PoolSize, o.MinIdleConns, o.ConnMaxIdleTime = opt.PoolSize, min(4, opt.PoolSize), 5*time.Minute
-	o.DisableIdentity = true
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	return redis.NewClusterClient(o), nil
 }
 
 // deadline bounds the whole of a command: dialling, handshake, writing and reading each have their own

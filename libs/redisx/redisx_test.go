@@ -149,7 +149,11 @@ func TestDeadRedisFailsFast(t *testing.T) {
 
 func TestOpenRefusesAndHidesThePassword(t *testing.T) {
 	t.Parallel()
-	for _, bad := range []string{"", "http://u:hunter2@h:1", "redis://u:hunter2@h:x", "redis://u:hunter2@h:1/none", "redis://u:hunter2@[::1"} {
+	for _, bad := range []string{
+		"", "http://u:hunter2@h:1", "redis://u:hunter2@h:x", "redis://u:hunter2@h:1/none", "redis://u:hunter2@[::1",
+		"redis://u:hunter2@", "redis://u:hunter2@h:1/2?addr=b:2", "redis://u:hunter2@h:1?cluster=perhaps", "redis://u:hunter2@h:1/2?cluster=true",
+		"redis://u:hunter2@h:1?cluster=true&addr=b", "redis://u:hunter2@h:1?cluster=true&master_name=m", "redis://u:hunter2@h:1?pool_size=9",
+	} {
 		if _, err := redisx.Open(bad); err == nil {
 			t.Errorf("%q was taken", bad)
 		} else if strings.Contains(err.Error(), "hunter2") {

@@ -8,20 +8,17 @@ import (
 )
 
 // Redrive makes the usual "redrive" command of a service that consumes as group, by kafkax.Redrive. It takes its
-// settings from the environment or the .run/env of a running platform.
-func Redrive(group string, redrive func(ctx context.Context, brokers []string, prefix, group string, limit int) (int, error)) *cobra.Command {
+// Settings, those of kafkax, from the environment or the .run/env of a running platform.
+func Redrive[Settings any](group string, redrive func(ctx context.Context, cfg Settings, group string, limit int) (int, error)) *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use: "redrive", Short: "Send dead letters back to the topics they came from.", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var cfg struct {
-				KafkaBrokers []string `env:"KAFKA_BROKERS,required,notEmpty"`
-				KafkaPrefix  string   `env:"KAFKA_TOPIC_PREFIX" envDefault:"holdfast."`
-			}
+			var cfg Settings
 			if err := Load(&cfg, EnvFile()); err != nil {
 				return err
 			}
-			n, err := redrive(cmd.Context(), cfg.KafkaBrokers, cfg.KafkaPrefix, group, limit)
+			n, err := redrive(cmd.Context(), cfg, group, limit)
 			fmt.Fprintln(cmd.OutOrStdout(), n, "sent back")
 			return err
 		},

@@ -1,19 +1,20 @@
 package main
 
+import "holdfast.dev/libs/kafkax"
+
 // Config is the service's own settings beside service.Common.
 type Config struct {
-	HTTPAddr          string   `env:"HTTP_ADDR" envDefault:"127.0.0.1:8080"`       // where it serves
-	DatabaseURL       string   `env:"DATABASE_URL,required,notEmpty"`              // in the role <db>_app, under row-level security
-	WorkerDatabaseURL string   `env:"WORKER_DATABASE_URL,required,notEmpty"`       // in the role <db>_worker, for relay and sweepers
-	DatabaseConns     int32    `env:"DATABASE_CONNS" envDefault:"16"`              // of the app role; the worker has 4
-	KafkaBrokers      []string `env:"KAFKA_BROKERS,required,notEmpty"`             // host:port, by comma
-	KafkaPrefix       string   `env:"KAFKA_TOPIC_PREFIX" envDefault:"holdfast."`   // before each topic's and group's name
-	KafkaPartitions   int      `env:"KAFKA_PARTITIONS" envDefault:"12"`            // of the topics, when they are created
-	IdentityURL       string   `env:"IDENTITY_URL,required,notEmpty"`              // http://host:port
-	CustomersURL      string   `env:"CUSTOMERS_URL,required,notEmpty"`             // http://host:port
-	SignKeys          string   `env:"CALLER_SIGN_KEYS,required" secret:"true"`     // <target>=<kid>:<hex>,…
-	VerifyKeys        string   `env:"CALLER_VERIFY_KEYS,required" secret:"true"`   // <caller>=<kid>:<hex>[;…],…
-	CursorKeys        string   `env:"CURSOR_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex>,…: the first signs
+	HTTPAddr          string          `env:"HTTP_ADDR" envDefault:"127.0.0.1:8080"` // where it serves
+	DatabaseURL       string          `env:"DATABASE_URL,required,notEmpty"`        // in the role <db>_app, under row-level security
+	WorkerDatabaseURL string          `env:"WORKER_DATABASE_URL,required,notEmpty"` // in the role <db>_worker, for relay and sweepers
+	DatabaseConns     int32           `env:"DATABASE_CONNS" envDefault:"16"`        // of the app role; the worker has 4
+	Kafka             kafkax.Settings // brokers and how they are reached
+	KafkaPartitions   int             `env:"KAFKA_PARTITIONS" envDefault:"12"`            // of the topics, when they are created
+	IdentityURL       string          `env:"IDENTITY_URL,required,notEmpty"`              // http://host:port
+	CustomersURL      string          `env:"CUSTOMERS_URL,required,notEmpty"`             // http://host:port
+	SignKeys          string          `env:"CALLER_SIGN_KEYS,required" secret:"true"`     // <target>=<kid>:<hex>,…
+	VerifyKeys        string          `env:"CALLER_VERIFY_KEYS,required" secret:"true"`   // <caller>=<kid>:<hex>[;…],…
+	CursorKeys        string          `env:"CURSOR_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex>,…: the first signs
 }
 
 // MigrateConfig is what the migrate command needs.

@@ -42,6 +42,10 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	if err != nil {
 		return err
 	}
+	cluster, err := cfg.Kafka.Cluster()
+	if err != nil {
+		return err
+	}
 	spec, err := contract.Load(proto.OpenAPI)
 	if err != nil {
 		return err
@@ -63,10 +67,10 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	for _, name := range consume.Topics {
 		topics = append(topics, kafkax.Topic{Name: name, Partitions: cfg.KafkaPartitions})
 	}
-	writer := kafkax.NewWriter(cfg.KafkaBrokers, cfg.KafkaPrefix)
+	writer := kafkax.NewWriter(cluster)
 	rt.OnStop("kafka", func(context.Context) error { return writer.Close() })
 	relay := outbox.NewRelay(worker, writer, rt.Log, rt.Metrics)
-	rt.Go("relay", kafkax.WithTopics(cfg.KafkaBrokers, cfg.KafkaPrefix, topics, relay.Run))
+	rt.Go("relay", kafkax.WithTopics(cluster, topics, relay.Run))
 	rt.Every("idempotency sweeper", sweepEvery, func(ctx context.Context) error { return idem.Sweep(ctx, worker) })
 	rt.Every("inbox sweeper", sweepEvery, func(ctx context.Context) error { return inbox.Sweep(ctx, worker) })
 	signer := &caller.Signer{From: "bookings", Keys: sign}
@@ -82,14 +86,14 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	rt.Every("hold expiry", expireEvery, expiry.Run)
 
 	consumer := &kafkax.Consumer{
-		Brokers: cfg.KafkaBrokers, Prefix: cfg.KafkaPrefix, Group: consume.Group, Topics: consume.Topics,
+		Cluster: cluster, Group: consume.Group, Topics: consume.Topics,
 		Handle: consume.Handlers{
 			"customers": (&consume.Customers{App: &app.Customers{DB: db}}).Handle,
 			"identity":  (&consume.Tenants{App: clocks}).Handle,
 		}.Handle,
 		DeadLetter: writer, Log: rt.Log, Metrics: rt.Metrics,
 	}
-	rt.Go("consumer", kafkax.WithTopics(cfg.KafkaBrokers, cfg.KafkaPrefix, topics, consumer.Run))
+	rt.Go("consumer", kafkax.WithTopics(cluster, topics, consumer.Run))
 
 	door := &api.API{
 		DB:        db,

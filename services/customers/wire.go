@@ -32,6 +32,10 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	if err != nil {
 		return err
 	}
+	cluster, err := cfg.Kafka.Cluster()
+	if err != nil {
+		return err
+	}
 	spec, err := contract.Load(proto.OpenAPI)
 	if err != nil {
 		return err
@@ -47,10 +51,10 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	}
 
 	topics := []kafkax.Topic{{Name: app.Topic, Partitions: cfg.KafkaPartitions}}
-	writer := kafkax.NewWriter(cfg.KafkaBrokers, cfg.KafkaPrefix)
+	writer := kafkax.NewWriter(cluster)
 	rt.OnStop("kafka", func(context.Context) error { return writer.Close() })
 	relay := outbox.NewRelay(worker, writer, rt.Log, rt.Metrics)
-	rt.Go("relay", kafkax.WithTopics(cfg.KafkaBrokers, cfg.KafkaPrefix, topics, relay.Run))
+	rt.Go("relay", kafkax.WithTopics(cluster, topics, relay.Run))
 	rt.Every("idempotency sweeper", sweepEvery, func(ctx context.Context) error { return idem.Sweep(ctx, worker) })
 	rt.Every("inbox sweeper", sweepEvery, func(ctx context.Context) error { return inbox.Sweep(ctx, worker) })
 

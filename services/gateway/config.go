@@ -1,11 +1,16 @@
 package main
 
-import "time"
+import (
+	"time"
+
+	"holdfast.dev/libs/redisx"
+)
 
 // Config are the gateway's own settings; those of every process stand in libs/service, the time-outs and
 // limits of its HTTP server among them.
 type Config struct {
-	RedisURL     string        `env:"REDIS_URL,required"`
+	RedisURL     string        `env:"REDIS_URL,required"` // one server, a Cluster or Sentinels: libs/redisx
+	Redis        redisx.Access // its certificates, and the Sentinels' login
 	RedisTimeout time.Duration `env:"REDIS_TIMEOUT" envDefault:"15ms"` // then a request goes on without Redis
 	RedisQueue   int           `env:"REDIS_QUEUE" envDefault:"4096"`   // requests that may wait for Redis
 

@@ -60,7 +60,7 @@ func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Door, 
 	}
 	metrics := app.NewMetrics(reg)
 	redis, err := store.Open(cfg.RedisURL, store.Options{
-		Timeout: cfg.RedisTimeout, Queue: cfg.RedisQueue, Dropped: metrics.Dropped.Inc,
+		Timeout: cfg.RedisTimeout, Queue: cfg.RedisQueue, Access: cfg.Redis, Dropped: metrics.Dropped.Inc,
 		Changed: func(away bool) { redisChanged(away, log, metrics) },
 	})
 	if err != nil {

@@ -4,21 +4,23 @@ import (
 	"errors"
 	"net/url"
 
+	"holdfast.dev/libs/kafkax"
+	"holdfast.dev/libs/redisx"
 	"holdfast.dev/libs/service"
 )
 
 // config is what serving needs beside service.Common.
 type config struct {
-	DatabaseURL       string   `env:"DATABASE_URL,required"`                        // app role
-	WorkerDatabaseURL string   `env:"WORKER_DATABASE_URL,required"`                 // worker role
-	RedisURL          string   `env:"REDIS_URL,required"`                           // where the gateways look
-	KafkaBrokers      []string `env:"KAFKA_BROKERS,required"`                       // host:port, comma list
-	KafkaTopicPrefix  string   `env:"KAFKA_TOPIC_PREFIX" envDefault:"holdfast."`    // of every topic
-	KafkaPartitions   int      `env:"KAFKA_PARTITIONS" envDefault:"12"`             // of a new topic
-	CallerVerifyKeys  string   `env:"CALLER_VERIFY_KEYS,required" secret:"true"`    // <caller>=<kid>:<hex>[;…][,…]
-	RateLimit         int      `env:"RATE_LIMIT_PER_MINUTE" envDefault:"600"`       // as GET /me tells it; the gateway counts
-	DatabaseMaxConns  int32    `env:"DATABASE_MAX_CONNS" envDefault:"10"`           // of the app role
-	RedisTimeoutMS    int      `env:"REDIS_TIMEOUT_MILLISECONDS" envDefault:"1000"` // of one write; nobody waits for it on a hot path
+	DatabaseURL       string          `env:"DATABASE_URL,required"`        // app role
+	WorkerDatabaseURL string          `env:"WORKER_DATABASE_URL,required"` // worker role
+	RedisURL          string          `env:"REDIS_URL,required"`           // where the gateways look
+	Redis             redisx.Access   // its certificates, and the Sentinels\' login
+	Kafka             kafkax.Settings // brokers and how they are reached
+	KafkaPartitions   int             `env:"KAFKA_PARTITIONS" envDefault:"12"`             // of a new topic
+	CallerVerifyKeys  string          `env:"CALLER_VERIFY_KEYS,required" secret:"true"`    // <caller>=<kid>:<hex>[;…][,…]
+	RateLimit         int             `env:"RATE_LIMIT_PER_MINUTE" envDefault:"600"`       // as GET /me tells it; the gateway counts
+	DatabaseMaxConns  int32           `env:"DATABASE_MAX_CONNS" envDefault:"10"`           // of the app role
+	RedisTimeoutMS    int             `env:"REDIS_TIMEOUT_MILLISECONDS" envDefault:"1000"` // of one write; nobody waits for it on a hot path
 }
 
 // toolConfig is what the command line needs. Whatever the environment lacks is taken from the .run/env of a
@@ -31,6 +33,7 @@ type toolConfig struct {
 	WorkerRole         string `env:"WORKER_ROLE"`
 	PostgresURL        string `env:"POSTGRES_URL"` // an administrator's
 	RedisURL           string `env:"REDIS_URL"`
+	Redis              redisx.Access
 	Prefix             string `env:"HOLDFAST_PREFIX" envDefault:"holdfast_"` // of database and role names
 }
 

@@ -31,6 +31,10 @@ func wire(ctx context.Context, rt *service.Runtime, cfg config) error {
 	if err != nil {
 		return err
 	}
+	cluster, err := cfg.Kafka.Cluster()
+	if err != nil {
+		return err
+	}
 	c, err := contract.Load(proto.OpenAPI)
 	if err != nil {
 		return err
@@ -46,13 +50,15 @@ func wire(ctx context.Context, rt *service.Runtime, cfg config) error {
 		return err
 	}
 	rt.OnStop("postgres worker", func(context.Context) error { worker.Close(); return nil })
-	redis, err := redisx.Open(cfg.RedisURL, redisx.Options{Timeout: time.Duration(cfg.RedisTimeoutMS) * time.Millisecond, PoolSize: 4})
+	redis, err := redisx.Open(cfg.RedisURL, redisx.Options{
+		Timeout: time.Duration(cfg.RedisTimeoutMS) * time.Millisecond, PoolSize: 4, Access: cfg.Redis,
+	})
 	if err != nil {
 		return err
 	}
 	rt.OnStop("redis", func(context.Context) error { return redis.Close() })
 
-	writer := kafkax.NewWriter(cfg.KafkaBrokers, cfg.KafkaTopicPrefix)
+	writer := kafkax.NewWriter(cluster)
 	rt.OnStop("kafka", func(context.Context) error { return writer.Close() })
 	relay := outbox.NewRelay(worker, writer, rt.Log, rt.Metrics)
 	topics := []kafkax.Topic{
@@ -62,7 +68,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg config) error {
 	for _, name := range consume.Topics {
 		topics = append(topics, kafkax.Topic{Name: name, Partitions: cfg.KafkaPartitions})
 	}
-	rt.Go("relay", kafkax.WithTopics(cfg.KafkaBrokers, cfg.KafkaTopicPrefix, topics, relay.Run))
+	rt.Go("relay", kafkax.WithTopics(cluster, topics, relay.Run))
 	rt.Every("inbox sweeper", sweepEvery, func(ctx context.Context) error { return inbox.Sweep(ctx, worker) })
 
 	identity := &app.App{
@@ -73,10 +79,10 @@ func wire(ctx context.Context, rt *service.Runtime, cfg config) error {
 	lastUse := &app.LastUse{Worker: worker, Log: rt.Log}
 	rt.Go("last use", lastUse.Run)
 	consumer := &kafkax.Consumer{
-		Brokers: cfg.KafkaBrokers, Prefix: cfg.KafkaTopicPrefix, Group: consume.Group, Topics: consume.Topics,
+		Cluster: cluster, Group: consume.Group, Topics: consume.Topics,
 		Handle: (&consume.Webhooks{App: identity}).Handle, DeadLetter: writer, Log: rt.Log, Metrics: rt.Metrics,
 	}
-	rt.Go("consumer", kafkax.WithTopics(cfg.KafkaBrokers, cfg.KafkaTopicPrefix, topics, consumer.Run))
+	rt.Go("consumer", kafkax.WithTopics(cluster, topics, consumer.Run))
 
 	door := &api.API{
 		DB: db, App: identity, LastUse: lastUse, Verifier: &caller.Verifier{Self: "identity", Keys: keys},
@@ -114,7 +120,7 @@ func openTools(ctx context.Context) (identity *app.App, closeAll func(), err err
 	if c.RedisURL == "" {
 		return nil, nil, errors.New("REDIS_URL is not set, and no .run/env names it")
 	}
-	redis, err := redisx.Open(c.RedisURL, redisx.Options{Timeout: time.Second, PoolSize: 2})
+	redis, err := redisx.Open(c.RedisURL, redisx.Options{Timeout: time.Second, PoolSize: 2, Access: c.Redis})
 	if err != nil {
 		return nil, nil, err
 	}

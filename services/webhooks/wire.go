@@ -49,6 +49,10 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	if err != nil {
 		return err
 	}
+	cluster, err := cfg.Kafka.Cluster()
+	if err != nil {
+		return err
+	}
 	spec, err := contract.Load(proto.OpenAPI)
 	if err != nil {
 		return err
@@ -70,10 +74,10 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	for _, name := range consume.Topics {
 		topics = append(topics, kafkax.Topic{Name: name, Partitions: cfg.KafkaPartitions})
 	}
-	writer := kafkax.NewWriter(cfg.KafkaBrokers, cfg.KafkaPrefix)
+	writer := kafkax.NewWriter(cluster)
 	rt.OnStop("kafka", func(context.Context) error { return writer.Close() })
 	relay := outbox.NewRelay(worker, writer, rt.Log, rt.Metrics)
-	rt.Go("relay", kafkax.WithTopics(cfg.KafkaBrokers, cfg.KafkaPrefix, topics, relay.Run))
+	rt.Go("relay", kafkax.WithTopics(cluster, topics, relay.Run))
 	rt.Every("idempotency sweeper", sweepEvery, func(ctx context.Context) error { return idem.Sweep(ctx, worker) })
 	rt.Every("secret sweeper", sweepEvery, func(ctx context.Context) error { return store.SweepSecrets(ctx, worker) })
 
@@ -90,10 +94,10 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	rt.Every("log keeper", tidyEvery, intake.Tidy)
 	events := &consume.Events{Intake: intake, Types: app.AllTypes()}
 	consumer := &kafkax.Consumer{
-		Brokers: cfg.KafkaBrokers, Prefix: cfg.KafkaPrefix, Group: consume.Group, Topics: consume.Topics,
+		Cluster: cluster, Group: consume.Group, Topics: consume.Topics,
 		Handle: events.Handle, Together: events.Together, DeadLetter: writer, Log: rt.Log, Metrics: rt.Metrics,
 	}
-	rt.Go("consumer", kafkax.WithTopics(cfg.KafkaBrokers, cfg.KafkaPrefix, topics, consumer.Run))
+	rt.Go("consumer", kafkax.WithTopics(cluster, topics, consumer.Run))
 
 	answers := &idem.Store{DB: db, Box: box, Now: time.Now}
 	stopping := make(chan struct{})

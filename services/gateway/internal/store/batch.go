@@ -32,15 +32,17 @@ type Options struct {
 	Queue   int             // requests, and answers to cache, that may wait
 	Dropped func()          // an answer was not cached
 	Changed func(away bool) // Redis went away, or came back
+	Access  redisx.Access   // beside the address
 }
 
-// Open prepares for Redis at address; it does not connect.
+// Open prepares for Redis at address, in any form of redisx; it does not connect.
 func Open(address string, opt Options) (*Redis, error) {
-	client, err := redisx.Open(address, redisx.Options{Timeout: patience * opt.Timeout, PoolSize: 4})
+	client, err := redisx.Open(address, redisx.Options{
+		Timeout: patience * opt.Timeout, PoolSize: 4, Access: opt.Access, Dial: patient(opt.Timeout),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("open redis: %w", err)
 	}
-	client.AddHook(ownDeadlines{opt.Timeout})
 	return &Redis{
 		client:  client,
 		script:  redis.NewScript(windowScript),
@@ -98,7 +100,7 @@ func (r *Redis) gather(batch []*ask) []*ask {
 	return batch
 }
 
-// flush asks all of batch in one round trip.
+// flush asks all of batch in one round trip, in a Cluster in one to each node side by side.
 func (r *Redis) flush(ctx context.Context, batch []*ask) {
 	if r.away.Load() {
 		for _, a := range batch {
@@ -107,12 +109,12 @@ func (r *Redis) flush(ctx context.Context, batch []*ask) {
 		}
 		return
 	}
-	err := r.evaluate(ctx, batch, r.script.EvalSha)
+	silent := r.evaluate(ctx, batch, r.script.EvalSha)
 	// Redis has forgotten the script: whoever met that asks again, and loads it. The others were counted.
 	if again := forgotten(batch); len(again) > 0 {
-		err = r.evaluate(ctx, again, r.script.Eval)
+		silent = r.evaluate(ctx, again, r.script.Eval) || silent
 	}
-	if unreachable(err) {
+	if silent {
 		r.lost(ctx)
 	}
 	for _, a := range batch {
@@ -135,8 +137,8 @@ func forgotten(batch []*ask) []*ask {
 
 type evalFunc func(ctx context.Context, c redis.Scripter, keys []string, args ...any) *redis.Cmd
 
-// evaluate fills in each reply or error, and returns the first error.
-func (r *Redis) evaluate(ctx context.Context, batch []*ask, eval evalFunc) error {
+// evaluate fills in each reply or error, and reports whether Redis, or a node of it, has not answered.
+func (r *Redis) evaluate(ctx context.Context, batch []*ask, eval evalFunc) (silent bool) {
 	ctx = context.WithoutCancel(ctx)
 	pipe := r.client.Pipeline()
 	cmds := make([]*redis.Cmd, len(batch))
@@ -144,15 +146,16 @@ func (r *Redis) evaluate(ctx context.Context, batch []*ask, eval evalFunc) error
 		keys, args := a.question.args()
 		cmds[i] = eval(ctx, pipe, keys, args...)
 	}
-	_, first := pipe.Exec(ctx)
+	_, _ = pipe.Exec(ctx) // each command keeps its own error
 	for i, a := range batch {
 		v, err := cmds[i].Result()
+		silent = silent || unreachable(err)
 		if err == nil {
 			a.reply, err = parse(v)
 		}
 		a.err = err
 	}
-	return first //nolint:wrapcheck // each command keeps its own
+	return silent
 }
 
 // unreachable reports whether err means that Redis has not answered, rather than refused a command.
@@ -161,9 +164,17 @@ func unreachable(err error) bool {
 	return err != nil && !errors.As(err, &refused)
 }
 
-// reach makes a round trip on the connection that batches use.
+// reach makes a round trip on the connection that batches use; in a Cluster one to each master, because questions go
+// to all of them: without one they would be away and back in turns.
 func (r *Redis) reach(ctx context.Context) error {
-	pipe := r.client.Pipeline()
+	if c, ok := r.client.(*redis.ClusterClient); ok {
+		return c.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return reach(ctx, node) }) //nolint:wrapcheck // for the caller only
+	}
+	return reach(ctx, r.client)
+}
+
+func reach(ctx context.Context, node redis.UniversalClient) error {
+	pipe := node.Pipeline()
 	pipe.Ping(ctx)
 	_, err := pipe.Exec(ctx)
 	return err //nolint:wrapcheck // for the caller only

@@ -6,55 +6,47 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
-// ownDeadlines tells a dead Redis from a busy gateway. When all processors are taken, a goroutine may run
+// patientConn tells a dead Redis from a busy gateway. When all processors are taken, a goroutine may run
 // long after it could: a deadline that was set before is over by then, and net.Conn reports it although the
 // answer lies in the socket. So time is counted only while Redis has to act, from the moment of each read
 // and write, and before a deadline is believed the socket is asked once more. Without this a burst of
-// requests would open the limiter.
-type ownDeadlines struct{ timeout time.Duration }
-
-// DialHook wraps each new connection.
-func (d ownDeadlines) DialHook(next redis.DialHook) redis.DialHook {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		ctx, cancel := context.WithTimeout(ctx, d.timeout)
-		defer cancel()
-		conn, err := next(ctx, network, addr)
-		if err != nil {
-			return nil, err
-		}
-		raw, ok := conn.(syscall.Conn)
-		if !ok { // TLS: the bytes in the socket are not the answer
-			return conn, nil
-		}
-		return &patientConn{Conn: conn, raw: raw, timeout: d.timeout}, nil
-	}
-}
-
-// ProcessHook changes nothing.
-func (ownDeadlines) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-// ProcessPipelineHook changes nothing.
-func (ownDeadlines) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
+// requests would open the limiter. TLS goes over it.
 type patientConn struct {
 	net.Conn
 	raw     syscall.Conn
 	timeout time.Duration
+	endless atomic.Bool // who reads waits for news of Sentinels, not for an answer
+}
+
+// patient dials connections that give Redis the time-out to take the connection, and for each answer.
+func patient(timeout time.Duration) func(ctx context.Context, network, address string) (net.Conn, error) {
+	dialer := &net.Dialer{Timeout: timeout}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dialer.DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err //nolint:wrapcheck // names the address
+		}
+		raw, ok := conn.(syscall.Conn)
+		if !ok { // never with TCP
+			return conn, nil
+		}
+		return &patientConn{Conn: conn, raw: raw, timeout: timeout}, nil
+	}
 }
 
 // SyscallConn lets the pool check the connection.
 func (c *patientConn) SyscallConn() (syscall.RawConn, error) { return c.raw.SyscallConn() } //nolint:wrapcheck // passes on
 
-// SetReadDeadline changes nothing: Read sets its own.
-func (c *patientConn) SetReadDeadline(time.Time) error { return nil }
+// SetReadDeadline says only whether there is one: Read sets its own.
+func (c *patientConn) SetReadDeadline(t time.Time) error {
+	c.endless.Store(t.IsZero())
+	return nil
+}
 
 // SetWriteDeadline changes nothing: Write sets its own.
 func (c *patientConn) SetWriteDeadline(time.Time) error { return nil }
@@ -69,7 +61,11 @@ func (c *patientConn) Write(b []byte) (int, error) {
 
 // Read gives the whole time-out to the read itself, and at its end still takes what has arrived.
 func (c *patientConn) Read(b []byte) (int, error) {
-	if err := c.Conn.SetReadDeadline(time.Now().Add(c.timeout)); err != nil {
+	var end time.Time
+	if !c.endless.Load() {
+		end = time.Now().Add(c.timeout)
+	}
+	if err := c.Conn.SetReadDeadline(end); err != nil {
 		return 0, err //nolint:wrapcheck // a reader passes its error on
 	}
 	n, err := c.Conn.Read(b)

@@ -3,23 +3,74 @@ package store
 import (
 	"context"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/redistest"
+	"holdfast.dev/libs/redisx"
+	"holdfast.dev/libs/tlstest"
 
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-func open(t *testing.T) *Redis {
-	t.Helper()
-	address := os.Getenv("TEST_REDIS_URL")
-	if address == "" {
-		t.Fatal("TEST_REDIS_URL is not set: run `make test`, or `bin/local with -- go test ./...`")
+// Everything holds on one server as on a Cluster and behind a Sentinel, here both with TLS.
+func TestRedis(t *testing.T) {
+	t.Parallel()
+	for kind, start := range map[string]func(testing.TB, *tlstest.Authority) (string, func()){
+		"server": nil, "cluster": redistest.Cluster, "sentinel": redistest.Sentinel,
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			address, opt := os.Getenv("TEST_REDIS_URL"), Options{}
+			if start != nil {
+				a := tlstest.New(t)
+				address, _ = start(t, a)
+				opt.Access = access(t, a, kind)
+			} else if address == "" {
+				t.Fatal("TEST_REDIS_URL is not set: run `make test`, or `bin/local with -- go test ./...`")
+			}
+			r := open(t, address, opt)
+			for name, test := range map[string]func(t *testing.T, r *Redis){
+				"script counts like domain":                  scriptCountsLikeDomain,
+				"Redis's clock and expiry":                   redisClockAndExpiry,
+				"script is loaded again and counts once":     scriptIsLoadedAgainAndCountsOnce,
+				"keeps answers until their end":              keepsAnswersUntilTheirEnd,
+				"tombstone holds":                            tombstoneHolds,
+				"questions of many credentials share a trip": manyCredentialsAtOnce,
+			} {
+				t.Run(name, func(t *testing.T) {
+					t.Parallel()
+					test(t, r)
+				})
+			}
+		})
 	}
-	r, err := Open(address, Options{Timeout: 2 * time.Second, Queue: 64, Dropped: func() {}, Changed: func(bool) {}})
+}
+
+func access(t *testing.T, a *tlstest.Authority, kind string) redisx.Access {
+	t.Helper()
+	x := redisx.Access{CAFile: a.CAFile}
+	x.ClientCertFile, x.ClientKeyFile = a.Leaf(t, "gateway")
+	if kind == "sentinel" {
+		x.SentinelPassword = redistest.SentinelPassword
+	}
+	return x
+}
+
+func open(t *testing.T, address string, opt Options) *Redis {
+	t.Helper()
+	if opt.Changed == nil {
+		opt.Changed = func(bool) {}
+	}
+	if opt.Timeout == 0 {
+		opt.Timeout = 2 * time.Second
+	}
+	opt.Queue, opt.Dropped = 4096, func() {}
+	r, err := Open(address, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,9 +88,8 @@ func open(t *testing.T) *Redis {
 func credential() string { return ids.New[ids.RequestPrefix]().String() }
 
 // The script and domain.Limit are two statements of one rule.
-func TestScriptCountsLikeDomain(t *testing.T) {
-	t.Parallel()
-	r := open(t)
+func scriptCountsLikeDomain(t *testing.T, r *Redis) {
+	t.Helper()
 	rapid.Check(t, func(t *rapid.T) {
 		l := domain.Limit{Max: rapid.Int64Range(1, 8).Draw(t, "limit"), Per: time.Minute.Microseconds()}
 		who, now := credential(), rapid.Int64Range(1, 1<<50).Draw(t, "start")
@@ -59,9 +109,8 @@ func TestScriptCountsLikeDomain(t *testing.T) {
 	})
 }
 
-func TestRedisClockAndExpiry(t *testing.T) {
-	t.Parallel()
-	r := open(t)
+func redisClockAndExpiry(t *testing.T, r *Redis) {
+	t.Helper()
 	who := credential()
 	l := domain.Limit{Max: 600, Per: time.Minute.Microseconds()}
 	got, err := r.Ask(Question{Credential: who, Limit: l})
@@ -79,9 +128,8 @@ func TestRedisClockAndExpiry(t *testing.T) {
 	}
 }
 
-func TestScriptIsLoadedAgainAndCountsOnce(t *testing.T) {
-	t.Parallel()
-	r := open(t)
+func scriptIsLoadedAgainAndCountsOnce(t *testing.T, r *Redis) {
+	t.Helper()
 	who := credential()
 	for i := range int64(20) {
 		if err := r.client.ScriptFlush(t.Context()).Err(); err != nil {
@@ -94,9 +142,8 @@ func TestScriptIsLoadedAgainAndCountsOnce(t *testing.T) {
 	}
 }
 
-func TestKeepsAnswersUntilTheirEnd(t *testing.T) {
-	t.Parallel()
-	r := open(t)
+func keepsAnswersUntilTheirEnd(t *testing.T, r *Redis) {
+	t.Helper()
 	who, print := credential(), [32]byte{1, 2, 3}
 	a := domain.Answer{Status: 201, ContentType: "application/json", Location: "/l", ETag: `"1"`, Body: []byte("{ }"), KeepUntil: time.Now().Add(time.Hour)}
 	value, err := a.Encode(print)
@@ -124,5 +171,54 @@ func TestKeepsAnswersUntilTheirEnd(t *testing.T) {
 	}
 	if unasked, _ := r.Ask(Question{Credential: who, Limit: domain.Limit{Max: 1e6, Per: 1e6}}); unasked.Answer != nil {
 		t.Error("an answer that was not asked for")
+	}
+}
+
+// A tombstone that identity wrote holds from the next question on, and takes nothing from the window.
+func tombstoneHolds(t *testing.T, r *Redis) {
+	t.Helper()
+	who, l := credential(), domain.Limit{Max: 600, Per: time.Minute.Microseconds()}
+	before, err := r.Ask(Question{Credential: who, Limit: l})
+	if err != nil || before.State != "" || !before.Passed {
+		t.Fatalf("%+v, %v", before, err)
+	}
+	if err := r.client.Set(t.Context(), StateKey(who), Revoked, time.Minute).Err(); err != nil {
+		t.Fatal(err)
+	}
+	after, err := r.Ask(Question{Credential: who, Limit: l})
+	if err != nil || after.Passed || after.State != Revoked || after.Window.Cur != 1 || after.Marker != before.Marker {
+		t.Errorf("%+v, %v", after, err)
+	}
+}
+
+// Questions of many credentials at once share pipelines, whose commands go to different nodes of a Cluster.
+func manyCredentialsAtOnce(t *testing.T, r *Redis) {
+	t.Helper()
+	const credentials, requests = 40, 20
+	l := domain.Limit{Max: 10, Per: time.Hour.Microseconds()}
+	var wg sync.WaitGroup
+	passed := make([]int, credentials)
+	for i := range credentials {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			who := credential()
+			for range requests {
+				got, err := r.Ask(Question{Credential: who, Limit: l})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if got.Passed {
+					passed[i]++
+				}
+			}
+		}()
+	}
+	wg.Wait()
+	for i, n := range passed {
+		if n != 10 {
+			t.Errorf("credential %d: %d passed, want 10", i, n)
+		}
 	}
 }

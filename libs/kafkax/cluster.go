@@ -1,0 +1,103 @@
+package kafkax
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/sasl"
+	"github.com/segmentio/kafka-go/sasl/plain"
+	"github.com/segmentio/kafka-go/sasl/scram"
+
+	"holdfast.dev/libs/tlsx"
+)
+
+// Settings are those of every process that uses Kafka; Cluster makes of them what the rest of this package takes.
+type Settings struct {
+	Brokers        []string `env:"KAFKA_BROKERS,required,notEmpty"`           // host:port, by comma
+	Prefix         string   `env:"KAFKA_TOPIC_PREFIX" envDefault:"holdfast."` // before each topic's and group's name
+	TLS            bool     `env:"KAFKA_TLS"`                                 // each broker's certificate must be for the host it is reached at
+	CAFile         string   `env:"KAFKA_CA_FILE"`                             // PEM: authorities that are trusted beside the system's
+	ClientCertFile string   `env:"KAFKA_CLIENT_CERT_FILE"`                    // PEM, with its key: for brokers that ask for one
+	ClientKeyFile  string   `env:"KAFKA_CLIENT_KEY_FILE"`                     // PEM
+	SASLMechanism  string   `env:"KAFKA_SASL_MECHANISM"`                      // plain, scram-sha-256, scram-sha-512; empty: none
+	SASLUsername   string   `env:"KAFKA_SASL_USERNAME"`                       // with a mechanism
+	SASLPassword   string   `env:"KAFKA_SASL_PASSWORD" secret:"true"`         // with a mechanism
+}
+
+// Cluster is a Kafka and how it is reached.
+type Cluster struct {
+	Brokers []string       // host:port
+	Prefix  string         // before each topic's and group's name
+	TLS     *tls.Config    // nil: none
+	SASL    sasl.Mechanism // nil: none
+}
+
+// Cluster reads the files and checks that the settings fit together. It does not connect.
+func (s Settings) Cluster() (Cluster, error) {
+	c := Cluster{Brokers: s.Brokers, Prefix: s.Prefix}
+	files := tlsx.Files{CA: s.CAFile, Cert: s.ClientCertFile, Key: s.ClientKeyFile}
+	var err error
+	if s.TLS {
+		c.TLS, err = tlsx.Client("KAFKA_", files)
+	} else {
+		err = files.None("KAFKA_", "set KAFKA_TLS=true")
+	}
+	if err != nil {
+		return Cluster{}, fmt.Errorf("settings: %w", err)
+	}
+	if c.SASL, err = s.sasl(); err != nil {
+		return Cluster{}, fmt.Errorf("settings: %w", err)
+	}
+	return c, nil
+}
+
+var (
+	errNoMechanism = errors.New("KAFKA_SASL_USERNAME or KAFKA_SASL_PASSWORD is set without KAFKA_SASL_MECHANISM")
+	errNoLogin     = errors.New("KAFKA_SASL_MECHANISM needs KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD")
+	errMechanism   = errors.New("KAFKA_SASL_MECHANISM is plain, scram-sha-256 or scram-sha-512")
+)
+
+func (s Settings) sasl() (sasl.Mechanism, error) {
+	switch {
+	case s.SASLMechanism == "" && s.SASLUsername == "" && s.SASLPassword == "":
+		return nil, nil //nolint:nilnil // no mechanism is one of the answers
+	case s.SASLMechanism == "":
+		return nil, errNoMechanism
+	case s.SASLUsername == "" || s.SASLPassword == "":
+		return nil, errNoLogin
+	}
+	switch s.SASLMechanism {
+	case "plain":
+		return plain.Mechanism{Username: s.SASLUsername, Password: s.SASLPassword}, nil
+	case "scram-sha-256":
+		return scram.Mechanism(scram.SHA256, s.SASLUsername, s.SASLPassword) //nolint:wrapcheck // says what it is
+	case "scram-sha-512":
+		return scram.Mechanism(scram.SHA512, s.SASLUsername, s.SASLPassword) //nolint:wrapcheck // says what it is
+	default:
+		return nil, fmt.Errorf("%w, not %q", errMechanism, s.SASLMechanism)
+	}
+}
+
+const (
+	clientID    = "holdfast"
+	dialTimeout = 3 * time.Second // of one connection, TLS and SASL included
+)
+
+// transport keeps connections until CloseIdleConnections.
+func (c Cluster) transport() *kafka.Transport {
+	return &kafka.Transport{DialTimeout: dialTimeout, IdleTimeout: 30 * time.Second, ClientID: clientID, TLS: c.TLS, SASL: c.SASL}
+}
+
+// newClient makes a client for single requests; release closes its connections.
+func (c Cluster) newClient(timeout time.Duration) (client *kafka.Client, release func()) {
+	t := c.transport()
+	return &kafka.Client{Addr: kafka.TCP(c.Brokers...), Transport: t, Timeout: timeout}, t.CloseIdleConnections
+}
+
+// dialer is what readers and group members connect with.
+func (c Cluster) dialer() *kafka.Dialer {
+	return &kafka.Dialer{Timeout: 10 * time.Second, DualStack: true, ClientID: clientID, TLS: c.TLS, SASLMechanism: c.SASL}
+}

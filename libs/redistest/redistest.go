@@ -1,0 +1,225 @@
+// Package redistest gives tests Redis servers of their own where the shared one will not do: with TLS, as a Cluster,
+// and behind a Sentinel. All listen on loopback and end with the test.
+package redistest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"holdfast.dev/libs/tlstest"
+)
+
+// Passwords of the servers' default user, and of the Sentinel's.
+const (
+	Password         = "a-test's-password"
+	SentinelPassword = "a-sentinel's-password" //nolint:gosec // a test's
+)
+
+// MasterName is what the Sentinel calls its master.
+const MasterName = "holdfast"
+
+const patience = 30 * time.Second
+
+// Server starts one server, with TLS when there is an authority, and returns its URL. A redis-server that was built
+// without TLS skips the test.
+func Server(t testing.TB, a *tlstest.Authority) string {
+	t.Helper()
+	port := freePorts(t, 1)[0]
+	start(t, port, tls(t, a, port)...)
+	return address(a, port)
+}
+
+// Cluster starts three masters that share the slots, and returns the URL of two of them; kill ends the third.
+func Cluster(t testing.TB, a *tlstest.Authority) (u string, kill func()) {
+	t.Helper()
+	ports := freePorts(t, 6)
+	nodes, bus := ports[:3], ports[3:]
+	for i, port := range nodes {
+		args := append(tls(t, a, port), "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus[i]), "--cluster-node-timeout", "2000")
+		if a != nil {
+			args = append(args, "--tls-cluster", "yes")
+		}
+		kill = start(t, port, args...)
+	}
+	clients := make([]*redis.Client, len(nodes))
+	for i, port := range nodes {
+		clients[i] = client(t, a, port)
+		first, last := i*16384/3, (i+1)*16384/3-1
+		do(t, clients[i], "cluster", "addslotsrange", first, last)
+		do(t, clients[i], "cluster", "set-config-epoch", i+1)
+	}
+	for i := 1; i < len(nodes); i++ {
+		do(t, clients[0], "cluster", "meet", "127.0.0.1", nodes[i], bus[i])
+	}
+	for _, c := range clients {
+		eventually(t, "the Cluster is whole", func() bool {
+			info := c.ClusterInfo(t.Context()).Val()
+			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:3") && strings.Contains(info, "cluster_size:3")
+		})
+	}
+	return address(a, nodes[0]) + fmt.Sprintf("?cluster=true&addr=127.0.0.1:%d", nodes[1]), kill
+}
+
+// Sentinel starts a master with a replica and a Sentinel, and returns the Sentinel's URL; kill ends the master. The
+// Sentinel asks for SentinelPassword.
+func Sentinel(t testing.TB, a *tlstest.Authority) (u string, kill func()) {
+	t.Helper()
+	ports := freePorts(t, 3)
+	master, replica, sentinel := ports[0], ports[1], ports[2]
+	kill = start(t, master, tls(t, a, master)...)
+	start(t, replica, append(tls(t, a, replica), "--replicaof", "127.0.0.1 "+strconv.Itoa(master))...)
+	conf := filepath.Join(t.TempDir(), "sentinel.conf")
+	text := fmt.Sprintf("sentinel monitor %[1]s 127.0.0.1 %[2]d 1\nsentinel auth-pass %[1]s %[3]s\n"+
+		"sentinel down-after-milliseconds %[1]s 500\nsentinel failover-timeout %[1]s 3000\n", MasterName, master, quoted(Password))
+	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := append([]string{conf, "--sentinel"}, tls(t, a, sentinel)...)
+	run(t, sentinel, append(args, "--bind", "127.0.0.1", "--requirepass", SentinelPassword)...)
+	c := redis.NewSentinelClient(options(t, a, sentinel, SentinelPassword))
+	defer c.Close() //nolint:errcheck // a test's client
+	eventually(t, "the Sentinel knows the replica, and it is in step", func() bool {
+		all := c.Replicas(t.Context(), MasterName).Val()
+		return len(all) == 1 && all[0]["master-link-status"] == "ok"
+	})
+	return address(a, sentinel) + "/0?master_name=" + MasterName, kill
+}
+
+func quoted(s string) string { return `"` + s + `"` }
+
+func address(a *tlstest.Authority, port int) string {
+	u := url.URL{Scheme: "redis", Host: host(port), User: url.UserPassword("default", Password)}
+	if a != nil {
+		u.Scheme = "rediss"
+	}
+	return u.String()
+}
+
+func host(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
+// tls are the arguments of a server that listens on the port, with TLS when there is an authority; it asks its clients
+// for a certificate, as redis-server does unless it is told otherwise.
+func tls(t testing.TB, a *tlstest.Authority, port int) []string {
+	t.Helper()
+	if a == nil {
+		return []string{"--port", strconv.Itoa(port)}
+	}
+	cert, key := a.Leaf(t, "redis-"+strconv.Itoa(port))
+	return []string{
+		"--port", "0", "--tls-port", strconv.Itoa(port), "--tls-cert-file", cert, "--tls-key-file", key,
+		"--tls-ca-cert-file", a.CAFile, "--tls-replication", "yes",
+	}
+}
+
+// start runs a server that keeps nothing on disk.
+func start(t testing.TB, port int, args ...string) (kill func()) {
+	t.Helper()
+	return run(t, port, append(args,
+		"--bind", "127.0.0.1", "--dir", t.TempDir(), "--save", "", "--appendonly", "no",
+		"--requirepass", Password, "--masterauth", Password)...)
+}
+
+// run starts redis-server, waits until it listens and ends it with the test, or by kill before.
+func run(t testing.TB, port int, args ...string) (kill func()) {
+	t.Helper()
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Skip("there is no redis-server")
+	}
+	logFile := filepath.Join(t.TempDir(), "log")
+	log, err := os.Create(logFile) //nolint:gosec // in the test's folder
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()                  //nolint:errcheck // the process has its own
+	cmd := exec.Command(path, args...) //nolint:gosec,noctx // redis-server from the path; it ends below
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }()
+	kill = func() { _ = cmd.Process.Kill(); <-ended }
+	t.Cleanup(kill)
+	eventually(t, "redis-server listens", func() bool {
+		select {
+		case <-ended:
+			text, _ := os.ReadFile(logFile) //nolint:gosec,errcheck // in the test's folder
+			if strings.Contains(string(text), "'tls-port") || strings.Contains(string(text), "'--tls-") {
+				t.Skip("this redis-server was built without TLS")
+			}
+			t.Fatalf("redis-server has ended: %s", text)
+		default:
+		}
+		return listens(t.Context(), port)
+	})
+	return kill
+}
+
+func listens(ctx context.Context, port int) bool {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", host(port))
+	if err != nil {
+		return false
+	}
+	_ = conn.Close()
+	return true
+}
+
+// client reaches one server.
+func client(t testing.TB, a *tlstest.Authority, port int) *redis.Client {
+	t.Helper()
+	c := redis.NewClient(options(t, a, port, Password))
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func options(t testing.TB, a *tlstest.Authority, port int, password string) *redis.Options {
+	t.Helper()
+	o := &redis.Options{Addr: host(port), Password: password, DisableIdentity: true}
+	if a != nil {
+		o.TLSConfig = a.Client(t)
+	}
+	return o
+}
+
+func do(t testing.TB, c *redis.Client, args ...any) {
+	t.Helper()
+	if err := c.Do(t.Context(), args...).Err(); err != nil && !errors.Is(err, redis.Nil) {
+		t.Fatalf("%v: %v", args, err)
+	}
+}
+
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+func freePorts(t testing.TB, n int) []int {
+	t.Helper()
+	out := make([]int, n)
+	for i := range out {
+		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close() //nolint:errcheck // free again for the server
+		out[i] = l.Addr().(*net.TCPAddr).Port
+	}
+	return out
+}

@@ -1,0 +1,138 @@
+package redisx
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"holdfast.dev/libs/tlsx"
+)
+
+// Access are the settings beside REDIS_URL of every process that uses Redis. The URL is one of
+//
+//	redis://[user:password@]host:port[/db]                             one server
+//	redis://[user:password@]host:port?cluster=true[&addr=host:port…]   a Redis Cluster, by one or some of its nodes
+//	redis://[user:password@]host:port[/db]?master_name=…[&addr=…]      the master that these Sentinels name
+//
+// where addr without master_name says cluster=true, too. With rediss:// all connections have TLS. User and password are those of the servers. A server's
+// certificate must be for the name it is reached at; where a node tells an address and the URL has a name, for that name.
+type Access struct {
+	CAFile           string `env:"REDIS_CA_FILE"`                         // PEM: authorities that are trusted beside the system's
+	ClientCertFile   string `env:"REDIS_CLIENT_CERT_FILE"`                // PEM, with its key: for servers that ask for one
+	ClientKeyFile    string `env:"REDIS_CLIENT_KEY_FILE"`                 // PEM
+	SentinelUsername string `env:"REDIS_SENTINEL_USERNAME"`               // where the Sentinels ask for one
+	SentinelPassword string `env:"REDIS_SENTINEL_PASSWORD" secret:"true"` // where the Sentinels ask for one
+}
+
+const keepAlive = 5 * time.Minute
+
+var (
+	errScheme   = errors.New("it begins with redis:// or rediss://")
+	errHost     = errors.New("it names no host")
+	errDB       = errors.New("behind the host stands the number of a database, or nothing")
+	errCluster  = errors.New("cluster is true or false")
+	errBoth     = errors.New("a Cluster has neither master_name nor a database beside 0")
+	errAddr     = errors.New("addr is host:port")
+	errSentinel = errors.New("REDIS_SENTINEL_USERNAME or REDIS_SENTINEL_PASSWORD is set, but the URL has no master_name")
+)
+
+// parse reads the address, and the files that access names.
+func parse(u *url.URL, access Access) (*redis.UniversalOptions, error) {
+	files := tlsx.Files{CA: access.CAFile, Cert: access.ClientCertFile, Key: access.ClientKeyFile}
+	o := &redis.UniversalOptions{SentinelUsername: access.SentinelUsername, SentinelPassword: access.SentinelPassword}
+	var err error
+	switch u.Scheme {
+	case "redis":
+		err = files.None("REDIS_", "REDIS_URL must begin with rediss://")
+	case "rediss":
+		o.TLSConfig, err = tlsx.Client("REDIS_", files)
+	default:
+		err = errScheme
+	}
+	if err != nil {
+		return nil, err //nolint:wrapcheck // names the setting
+	}
+	if u.Hostname() == "" {
+		return nil, errHost
+	}
+	port := u.Port()
+	if port == "" {
+		port = "6379"
+	}
+	o.Addrs = []string{net.JoinHostPort(u.Hostname(), port)}
+	o.Username = u.User.Username()
+	o.Password, _ = u.User.Password()
+	if db := strings.TrimPrefix(u.Path, "/"); db != "" {
+		if o.DB, err = strconv.Atoi(db); err != nil || o.DB < 0 {
+			return nil, errDB
+		}
+	}
+	return o, kind(o, u.Query())
+}
+
+// kind adds what the query says.
+func kind(o *redis.UniversalOptions, query url.Values) error {
+	for name, values := range query {
+		switch name {
+		case "addr":
+			for _, v := range values {
+				if host, port, err := net.SplitHostPort(v); err != nil || host == "" || port == "" {
+					return errAddr
+				}
+				o.Addrs = append(o.Addrs, v)
+			}
+		case "master_name":
+			o.MasterName = values[0]
+		case "cluster":
+			var err error
+			if o.IsClusterMode, err = strconv.ParseBool(values[0]); err != nil {
+				return errCluster
+			}
+		default:
+			return fmt.Errorf("%q is no parameter: there are cluster, master_name and addr", name) //nolint:err113 // for the operator
+		}
+	}
+	o.IsClusterMode = o.IsClusterMode || len(o.Addrs) > 1 && o.MasterName == ""
+	switch {
+	case o.IsClusterMode && (o.MasterName != "" || o.DB != 0):
+		return errBoth
+	case o.MasterName == "" && (o.SentinelUsername != "" || o.SentinelPassword != ""):
+		return errSentinel
+	}
+	return nil
+}
+
+type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
+
+// overTLS makes dial's connections secure. Nodes of a Cluster and the masters of Sentinels often tell an address, which
+// certificates seldom hold: then it must be the URL's host.
+func overTLS(base *tls.Config, host string, dial dialFunc) dialFunc {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		cfg := base.Clone()
+		if cfg.ServerName, _, err = net.SplitHostPort(address); err != nil {
+			_ = conn.Close()
+			return nil, err //nolint:wrapcheck // names the address
+		}
+		if net.ParseIP(cfg.ServerName) != nil && net.ParseIP(host) == nil {
+			cfg.ServerName = host
+		}
+		secure := tls.Client(conn, cfg)
+		if err := secure.HandshakeContext(ctx); err != nil {
+			_ = conn.Close()
+			return nil, fmt.Errorf("TLS with %s: %w", address, err)
+		}
+		return secure, nil
+	}
+}

@@ -1,0 +1,106 @@
+// Package tlstest gives tests a certificate authority of their own, for servers on loopback and their clients.
+package tlstest
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// Authority signs certificates that hold for an hour.
+type Authority struct {
+	CAFile string // its own certificate, in PEM
+	dir    string
+	cert   *x509.Certificate
+	key    *ecdsa.PrivateKey
+}
+
+// New makes an authority whose files live as long as the test.
+func New(t testing.TB) *Authority {
+	t.Helper()
+	a := &Authority{dir: t.TempDir()}
+	a.key = newKey(t)
+	a.cert = &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "a test's authority"},
+		NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	der := a.sign(t, a.cert, a.key)
+	var err error
+	if a.cert, err = x509.ParseCertificate(der); err != nil {
+		t.Fatal(err)
+	}
+	a.CAFile = a.write(t, "ca.pem", "CERTIFICATE", der)
+	return a
+}
+
+// Leaf returns the files of a certificate and its key for 127.0.0.1, localhost and the name, for either side.
+func (a *Authority) Leaf(t testing.TB, name string) (certFile, keyFile string) {
+	t.Helper()
+	key := newKey(t)
+	serial, err := rand.Int(rand.Reader, big.NewInt(1<<60))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert := a.sign(t, &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: name},
+		NotBefore: a.cert.NotBefore, NotAfter: a.cert.NotAfter,
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		DNSNames: []string{name, "localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	}, key)
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.write(t, name+".pem", "CERTIFICATE", cert), a.write(t, name+".key", "PRIVATE KEY", der)
+}
+
+// Client is the configuration of a client with a certificate of its own.
+func (a *Authority) Client(t testing.TB) *tls.Config {
+	t.Helper()
+	pair, err := tls.LoadX509KeyPair(a.Leaf(t, "client"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(a.cert)
+	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, Certificates: []tls.Certificate{pair}}
+}
+
+// sign makes the certificate of key.
+func (a *Authority) sign(t testing.TB, cert *x509.Certificate, key *ecdsa.PrivateKey) []byte {
+	t.Helper()
+	der, err := x509.CreateCertificate(rand.Reader, cert, a.cert, &key.PublicKey, a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return der
+}
+
+func (a *Authority) write(t testing.TB, name, kind string, der []byte) string {
+	t.Helper()
+	file := filepath.Join(a.dir, name)
+	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func newKey(t testing.TB) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}

@@ -1,0 +1,79 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/redistest"
+
+	"holdfast.dev/services/gateway/internal/domain"
+)
+
+// While one node of a Cluster is dead Redis is away as a whole: no request waits a second time, and it is not away and
+// back in turns.
+func TestADeadNodeIsAway(t *testing.T) {
+	t.Parallel()
+	address, kill := redistest.Cluster(t, nil)
+	var mu sync.Mutex
+	var changes []bool
+	r := open(t, address, Options{Timeout: 100 * time.Millisecond, Changed: func(away bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		changes = append(changes, away)
+	}})
+	l := domain.Limit{Max: 600, Per: time.Minute.Microseconds()}
+	ask := func() error { _, err := r.Ask(Question{Credential: credential(), Limit: l}); return err }
+	for i := range 20 {
+		if err := ask(); err != nil {
+			t.Fatalf("%d: %v", i, err)
+		}
+	}
+	kill()
+	var slow []string
+	away := false
+	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+		start := time.Now()
+		err := ask()
+		if err != nil && !errors.Is(err, ErrAway) {
+			t.Fatal(err)
+		}
+		if away && err == nil {
+			t.Fatal("back without the node")
+		}
+		away = away || r.away.Load()
+		if d := time.Since(start); d > 50*time.Millisecond {
+			slow = append(slow, fmt.Sprint(d))
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if !away || len(changes) != 1 || !changes[0] || len(slow) > 3 {
+		t.Errorf("away %v, changes %v, slow: %v", away, changes, slow)
+	}
+}
+
+// When a Sentinel has named the next master, questions go there.
+func TestBackAfterAFailover(t *testing.T) {
+	t.Parallel()
+	address, kill := redistest.Sentinel(t, nil)
+	o := Options{Timeout: 200 * time.Millisecond}
+	o.Access.SentinelPassword = redistest.SentinelPassword
+	r := open(t, address, o)
+	who, l := credential(), domain.Limit{Max: 600, Per: time.Hour.Microseconds()}
+	if got, err := r.Ask(Question{Credential: who, Limit: l}); err != nil || !got.Passed {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	kill()
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		got, err := r.Ask(Question{Credential: who, Limit: l})
+		if err == nil && got.Passed {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("never back: %v", err)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/redistest"
+	"holdfast.dev/libs/redisx"
+	"holdfast.dev/services/identity/internal/domain"
+	"holdfast.dev/services/identity/internal/store"
+)
+
+// Signals of keys on different nodes are told at once, and a late version takes no tombstone away.
+func TestTellsACluster(t *testing.T) {
+	t.Parallel()
+	address, _ := redistest.Cluster(t, nil)
+	client, err := redisx.Open(address, redisx.Options{Timeout: 2 * time.Second, PoolSize: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	r := store.Redis{Client: client}
+	signals := make([]domain.Signal, 30)
+	for i := range signals {
+		signals[i] = domain.Signal{KeyID: domain.NewKeyID(), Value: domain.Revoked}
+		if i%2 == 1 {
+			signals[i].Value = "7"
+		}
+	}
+	late := make([]domain.Signal, len(signals))
+	for i, s := range signals {
+		late[i] = s
+		late[i].Value = "6"
+	}
+	for _, told := range [][]domain.Signal{signals, late, signals} {
+		if err := r.Tell(t.Context(), told); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, s := range signals {
+		key := "st:{" + s.KeyID.String() + "}"
+		if v, err := client.Get(t.Context(), key).Result(); v != s.Value || err != nil {
+			t.Errorf("%s holds %q, want %q: %v", key, v, s.Value, err)
+		}
+		if ttl := client.TTL(t.Context(), key).Val(); ttl <= 0 || ttl > s.Lifetime() {
+			t.Errorf("%s lives %v", key, ttl)
+		}
+	}
+}
