@@ -3,10 +3,14 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 GO := go
 SERVICES := identity customers bookings webhooks gateway
-MODULES := libs proto $(addprefix services/,$(SERVICES)) services/local services/local/kafka loadtest
+MODULES := libs proto $(addprefix services/,$(SERVICES)) services/local services/local/kafka loadtest charts
 PACKAGES := $(foreach m,$(MODULES),holdfast.dev/$(m)/...)
 TOOLS := $(HOME)/.cache/holdfast/bin
 GOLANGCI := $(TOOLS)/golangci-lint-2.15.0
+export HELM := $(TOOLS)/helm-3.22.0
+export KUBECTL_VALIDATE := $(TOOLS)/kubectl-validate-0.0.4
+export PROMTOOL := $(TOOLS)/promtool
+TAG ?= dev
 REDOC := services/gateway/internal/api/docs/assets/redoc.standalone.js
 FUZZTIME ?= 30s
 
@@ -30,7 +34,7 @@ up: build ## build and start the whole platform; Ctrl-C stops it
 down: ## stop the platform of this checkout
 	@bin/local down
 
-test: build ## all tests on real PostgreSQL, Redis and Kafka
+test: build $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) ## all tests on real PostgreSQL, Redis and Kafka
 	@bin/local with --kafka both -- .ci/gotest -p 2 -timeout 40m $(PACKAGES)
 
 test-full: ## the same with many more rounds and rows
@@ -43,6 +47,22 @@ $(GOLANGCI):
 	@echo "build golangci-lint (once)"; mkdir -p $(TOOLS)
 	@GOBIN=$(TOOLS)/new $(GO) install -p 2 github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 	@mv $(TOOLS)/new/golangci-lint $@
+
+$(HELM):
+	@echo "build helm (once)"; mkdir -p $(TOOLS)
+	@GOBIN=$(TOOLS)/new $(GO) install -p 2 helm.sh/helm/v3/cmd/helm@v3.22.0
+	@mv $(TOOLS)/new/helm $@
+
+$(KUBECTL_VALIDATE):
+	@echo "build kubectl-validate (once)"; mkdir -p $(TOOLS)
+	@GOBIN=$(TOOLS)/new $(GO) install -p 2 sigs.k8s.io/kubectl-validate@v0.0.4
+	@mv $(TOOLS)/new/kubectl-validate $@
+
+$(PROMTOOL):
+	@.ci/promtool $@
+
+images: $(REDOC) ## an image of every service, holdfast/<service>:$(TAG), without a network
+	@for s in $(SERVICES); do .ci/image $$s $(TAG) || exit 1; done
 
 gen: ## generate types from the contract and the event definitions
 	@cd proto && $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen.yaml openapi.yaml
@@ -65,4 +85,4 @@ clean: ## stop, and delete the platform's data and what was built
 	@[ ! -x bin/local ] || bin/local clean
 	@rm -rf bin $(REDOC)
 
-.PHONY: help setup build up down test test-full lint gen verify tidy bench fuzz clean
+.PHONY: help setup build up down test test-full lint images gen verify tidy bench fuzz clean

@@ -1,0 +1,42 @@
+{{/* The service's own name is that of its block in charts/platform. */}}
+{{- define "service.fullname" -}}
+{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "service.selector" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "service.labels" -}}
+{{ include "service.selector" . }}
+app.kubernetes.io/part-of: holdfast
+app.kubernetes.io/version: {{ .Values.image.tag | default .Chart.AppVersion | default "dev" | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{- define "service.image" -}}
+{{- $repository := .Values.image.repository | default (printf "holdfast/%s" .Chart.Name) -}}
+{{- $global := (.Values.global).image | default dict -}}
+{{- $registry := .Values.image.registry | default $global.registry -}}
+{{- $tag := .Values.image.tag | default $global.tag | default .Chart.AppVersion | default "dev" -}}
+{{ with $registry }}{{ . }}/{{ end }}{{ $repository }}:{{ $tag }}
+{{- end }}
+
+{{- define "service.secret" -}}
+{{ .Values.existingSecret | default (include "service.fullname" .) }}
+{{- end }}
+
+{{/* What "restricted" of the Pod Security Standards demands, and a root file system that nobody writes to. */}}
+{{- define "service.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+seccompProfile: { type: RuntimeDefault }
+{{- end }}
+
+{{- define "service.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: { drop: [ALL] }
+{{- end }}
