@@ -226,14 +226,14 @@ func (d *Dispatcher) send(ctx context.Context, lanes []store.ReadyLane, claims [
 	for _, c := range claims {
 		lane := at[c.Key()]
 		under.Go(func() {
-			answer := d.attempt(context.WithoutCancel(ctx), lane, c) // a stop lets it come to its end
+			end := d.attempt(context.WithoutCancel(ctx), lane, c) // a stop lets it come to its end
 			d.mu.Lock()
 			d.taken--
 			if d.held[c.TenantID]--; d.held[c.TenantID] == 0 {
 				delete(d.held, c.TenantID)
 			}
 			d.mu.Unlock()
-			d.ended <- ending{claim: c, answer: answer}
+			d.ended <- end
 		})
 	}
 }

@@ -15,6 +15,7 @@ type Metrics struct {
 	latency  prometheus.Histogram
 	took     prometheus.Histogram
 	claims   prometheus.Histogram
+	unsigned prometheus.Counter
 }
 
 // NewMetrics makes and registers them; reg may be nil.
@@ -35,9 +36,12 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "webhook_claim_seconds", Help: "Time of a transaction that claimed deliveries.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1},
 		}),
+		unsigned: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "webhook_unsigned_total", Help: "Deliveries that wait because no key opens the endpoint's secrets.",
+		}),
 	}
 	if reg != nil {
-		reg.MustRegister(m.attempts, m.latency, m.took, m.claims)
+		reg.MustRegister(m.attempts, m.latency, m.took, m.claims, m.unsigned)
 	}
 	return m
 }

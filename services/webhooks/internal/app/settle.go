@@ -13,22 +13,28 @@ import (
 	"holdfast.dev/services/webhooks/internal/store"
 )
 
-// ending is a claim with what its attempt came to; nil, there was nothing to send any more.
+// ending is a claim with what its attempt came to. Without an answer nothing was sent: there is nothing any more, or
+// it could not be signed, which is no fault of the receiver's and is tried again.
 type ending struct {
-	claim  store.Claim
-	answer *domain.Answer
+	claim    store.Claim
+	answer   *domain.Answer
+	unsigned bool
 }
 
+// unsignedPause is how long a delivery waits that could not be signed.
+const unsignedPause = time.Minute
+
 // attempt sends one delivery, signed now with every secret that is in force.
-func (d *Dispatcher) attempt(ctx context.Context, lane store.ReadyLane, c store.Claim) *domain.Answer {
+func (d *Dispatcher) attempt(ctx context.Context, lane store.ReadyLane, c store.Claim) ending {
 	if c.Body == nil {
-		return nil
+		return ending{claim: c}
 	}
 	now := d.Now()
 	secrets, err := store.Secrets(d.Box, c.Key(), lane.SecretIDs, lane.Sealed)
 	if err != nil {
 		d.Log.Error("secrets cannot be opened", slog.String("endpoint", c.EndpointID.String()), slog.Any("error", err))
-		return &domain.Answer{At: now, Err: "the platform could not sign the delivery"}
+		d.Metrics.unsigned.Inc()
+		return ending{claim: c, unsigned: true}
 	}
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
@@ -39,7 +45,7 @@ func (d *Dispatcher) attempt(ctx context.Context, lane store.ReadyLane, c store.
 	})
 	a.At = now
 	d.Metrics.count(a)
-	return &a
+	return ending{claim: c, answer: &a}
 }
 
 const (
@@ -173,7 +179,7 @@ func (d *Dispatcher) judge(ctx context.Context, tx pg.Tx, held store.Held, mine 
 
 func (d *Dispatcher) breaker(b domain.Breaker, e ending) domain.Breaker {
 	switch {
-	case !d.Breaker:
+	case !d.Breaker || e.unsigned:
 		return b
 	case e.answer.OK():
 		return domain.Breaker{}
@@ -208,6 +214,9 @@ func (d *Dispatcher) verdicts(mine []ending, endpoints map[domain.LaneKey]domain
 	out := make([]store.Ended, 0, len(mine))
 	for _, e := range mine {
 		ended := store.Ended{Claim: e.claim, Status: domain.Failed}
+		if e.unsigned {
+			ended.Status, ended.Next = domain.Pending, new(d.Now().Add(unsignedPause))
+		}
 		if e.answer != nil {
 			n := e.claim.Attempts + 1
 			ended.Attempt = new(e.answer.Attempt(n))

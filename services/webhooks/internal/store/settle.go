@@ -135,6 +135,7 @@ func End(tx pg.Tx, ended []Ended) error {
 	tenants, live, endpoints := keys(ended, func(e Ended) domain.LaneKey { return e.Claim.Key() })
 	id, status, attempts := make([][16]byte, len(ended)), make([]string, len(ended)), make([]string, len(ended))
 	next, firsts, until := make([]*time.Time, len(ended)), make([]bool, len(ended)), make([]time.Time, len(ended))
+	tried := make([]bool, len(ended))
 	for i, e := range ended {
 		line := []byte(`[]`)
 		if e.Attempt != nil {
@@ -144,18 +145,18 @@ func End(tx pg.Tx, ended []Ended) error {
 			}
 		}
 		id[i], status[i], attempts[i], next[i] = e.Claim.DeliveryID.UUID(), string(e.Status), string(line), e.Next
-		firsts[i], until[i] = e.Claim.First, e.Claim.Until
+		firsts[i], until[i], tried[i] = e.Claim.First, e.Claim.Until, e.Attempt != nil
 	}
 	tx.Finally(`
 		update deliveries d set status = n.status, attempts = d.attempts || n.attempts, next_attempt_at = n.next, updated_at = clock_timestamp()
 		from unnest($1::uuid[], $2::boolean[], $3::uuid[], $4::uuid[], $5::text[], $6::jsonb[], $7::timestamptz[]) n(tenant_id, livemode, endpoint_id, id, status, attempts, next)
 		where d.tenant_id = n.tenant_id and d.livemode = n.livemode and d.endpoint_id = n.endpoint_id and d.id = n.id`,
 		tenants, live, endpoints, id, status, attempts, next)
-	const claim = `unnest($1::uuid[], $2::boolean[], $3::uuid[], $4::boolean[], $5::timestamptz[], $6::uuid[], $7::timestamptz[]) n(tenant_id, livemode, endpoint_id, first, until, id, next)
+	const claim = `unnest($1::uuid[], $2::boolean[], $3::uuid[], $4::boolean[], $5::timestamptz[], $6::uuid[], $7::timestamptz[], $8::boolean[]) n(tenant_id, livemode, endpoint_id, first, until, id, next, tried)
 		where q.tenant_id = n.tenant_id and q.livemode = n.livemode and q.endpoint_id = n.endpoint_id
 			and q.claimed and q.first = n.first and q.due_at = n.until and q.delivery_id = n.id and n.next is `
-	args := []any{tenants, live, endpoints, firsts, until, id, next}
-	tx.Finally(`update queue q set claimed = false, first = false, due_at = n.next, attempts = q.attempts + 1 from `+claim+`not null`, args...)
+	args := []any{tenants, live, endpoints, firsts, until, id, next, tried}
+	tx.Finally(`update queue q set claimed = false, first = q.first and not n.tried, due_at = n.next, attempts = q.attempts + n.tried::int from `+claim+`not null`, args...)
 	tx.Finally(`delete from queue q using `+claim+`null`, args...)
 	return nil
 }
