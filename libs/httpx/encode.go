@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strconv"
 )
 
 // Encode is JSON as all bodies have it: no HTML escapes and no final newline. The bytes are those that are
@@ -17,3 +18,6 @@ func Encode(v any) ([]byte, error) {
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
 }
+
+// ETag is the entity tag of a version.
+func ETag(version int64) string { return strconv.Quote(strconv.FormatInt(version, 10)) }

@@ -60,6 +60,15 @@ func JSON(c *gin.Context, status int, etag string, body []byte) error {
 	return nil
 }
 
+// Resource answers one resource in its public shape, with its version as the entity tag.
+func Resource(c *gin.Context, version int64, v any) error {
+	body, err := Encode(v)
+	if err != nil {
+		return err
+	}
+	return JSON(c, http.StatusOK, ETag(version), body)
+}
+
 // ListBody is a list's body; next is ignored on the last page.
 func ListBody(data []json.RawMessage, hasMore bool, next string) []byte {
 	out := []byte(`{"data":[`)

@@ -2,7 +2,10 @@ package page
 
 import (
 	"encoding/json"
+	"net/http"
 	"time"
+
+	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/httpx"
 )
@@ -33,6 +36,15 @@ func Body[T, V any](c *Codec, r Request, rows []T, place func(T) Place, shape fu
 		next = c.Next(r, r.position(place(rows[len(rows)-1])))
 	}
 	return httpx.ListBody(data, more, next), nil
+}
+
+// Send answers a list with Body.
+func Send[T, V any](c *gin.Context, pages *Codec, r Request, rows []T, place func(T) Place, shape func(T) V) error {
+	body, err := Body(pages, r, rows, place, shape)
+	if err != nil {
+		return err
+	}
+	return httpx.JSON(c, http.StatusOK, "", body) //nolint:wrapcheck // an answer
 }
 
 func (r Request) position(p Place) Position {

@@ -21,7 +21,6 @@ import (
 	"holdfast.dev/services/bookings/internal/app"
 	"holdfast.dev/services/bookings/internal/domain"
 	"holdfast.dev/services/bookings/internal/store"
-	"holdfast.dev/services/bookings/internal/view"
 )
 
 // Directory gives the public bodies of customers for expand, all in one call.
@@ -159,15 +158,6 @@ func filterText(q contract.Query, name string) *string {
 	return &v
 }
 
-// sendPage answers one page of rows in their public shape.
-func sendPage[T, V any](c *gin.Context, pages *page.Codec, req page.Request, rows []T, place func(T) page.Place, shape func(T) V) error {
-	body, err := page.Body(pages, req, rows, place, shape)
-	if err != nil {
-		return err
-	}
-	return httpx.JSON(c, http.StatusOK, "", body)
-}
-
 // list answers a page of rows as read finds them; none is that a filter leaves no row.
 func list[T, V any](
 	a *API, c *gin.Context, operation string, none bool,
@@ -185,21 +175,12 @@ func list[T, V any](
 	if err != nil {
 		return err
 	}
-	return sendPage(c, a.Pages, req, rows, place, func(t T) V { return shape(t, mode(ctx)) })
+	return page.Send(c, a.Pages, req, rows, place, func(t T) V { return shape(t, mode(ctx)) })
 }
 
 // sendNone answers a list that a filter leaves empty.
 func sendNone(c *gin.Context) error {
 	return httpx.JSON(c, http.StatusOK, "", httpx.ListBody(nil, false, ""))
-}
-
-// sendOne answers one resource with its version.
-func sendOne(c *gin.Context, version int64, v any) error {
-	body, err := view.Render(v)
-	if err != nil {
-		return err
-	}
-	return httpx.JSON(c, http.StatusOK, view.ETag(version), body)
 }
 
 func mode(ctx context.Context) api.Mode { return api.Mode(caller.Must(ctx).Mode) }

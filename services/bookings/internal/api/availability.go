@@ -32,7 +32,7 @@ func (a *API) listAvailability(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	body, err := view.Render(view.Availability(days, timezone))
+	body, err := httpx.Encode(view.Availability(days, timezone))
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (a *API) explainAvailability(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	body, err := view.Render(view.Explanation(reason))
+	body, err := httpx.Encode(view.Explanation(reason))
 	if err != nil {
 		return err
 	}

@@ -78,7 +78,7 @@ func (a *API) getBooking(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return sendOne(c, b.Version, bodies[0])
+	return httpx.Resource(c, b.Version, bodies[0])
 }
 
 func (a *API) listBookings(c *gin.Context) error {
@@ -113,7 +113,7 @@ func (a *API) listBookings(c *gin.Context) error {
 	for i, b := range rows {
 		shown[i] = shownBooking{page.Place{ID: b.ID.UUID(), Created: b.CreatedAt, Updated: b.UpdatedAt}, bodies[i]}
 	}
-	return sendPage(c, a.Pages, req, shown, func(s shownBooking) page.Place { return s.place }, func(s shownBooking) api.Booking { return s.body })
+	return page.Send(c, a.Pages, req, shown, func(s shownBooking) page.Place { return s.place }, func(s shownBooking) api.Booking { return s.body })
 }
 
 // shownBooking is a row of the list with its body, which is made of all rows together.

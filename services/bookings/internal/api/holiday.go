@@ -22,7 +22,7 @@ func (a *API) getHolidayRule(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return sendOne(c, r.Version, view.HolidayRule(r, mode(ctx)))
+	return httpx.Resource(c, r.Version, view.HolidayRule(r, mode(ctx)))
 }
 
 func (a *API) createHolidayRule(c *gin.Context) error {

@@ -25,7 +25,7 @@ func (a *API) getPackage(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return sendOne(c, p.Version, view.Package(p, mode(ctx)))
+	return httpx.Resource(c, p.Version, view.Package(p, mode(ctx)))
 }
 
 func (a *API) createPackage(c *gin.Context) error {

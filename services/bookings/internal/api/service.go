@@ -21,7 +21,7 @@ func (a *API) getService(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return sendOne(c, s.Version, view.Service(s, mode(ctx)))
+	return httpx.Resource(c, s.Version, view.Service(s, mode(ctx)))
 }
 
 func (a *API) createService(c *gin.Context) error {

@@ -23,7 +23,7 @@ func (a *API) getUnit(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return sendOne(c, u.Version, view.Unit(u, mode(ctx)))
+	return httpx.Resource(c, u.Version, view.Unit(u, mode(ctx)))
 }
 
 func (a *API) createUnit(c *gin.Context) error {

@@ -12,6 +12,7 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idem"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/pg"
@@ -225,9 +226,9 @@ func claimOf(b domain.Booking, s *domain.Service) *store.Claim {
 }
 
 func answer(status int, b domain.Booking, body json.RawMessage) idem.Reply {
-	return idem.Reply{Status: status, ETag: view.ETag(b.Version), Resource: b.ID.String(), Body: body}
+	return idem.Reply{Status: status, ETag: httpx.ETag(b.Version), Resource: b.ID.String(), Body: body}
 }
 
 func render(ctx context.Context, b domain.Booking) (json.RawMessage, error) {
-	return view.Render(view.Booking(b, api.Mode(caller.Must(ctx).Mode)))
+	return httpx.Encode(view.Booking(b, api.Mode(caller.Must(ctx).Mode)))
 }

@@ -147,8 +147,8 @@ func (o *Offer[P, T]) save(ctx context.Context, tx pg.Tx, id ids.ID[P], t T) (id
 // reply is t as it is answered, and its version.
 func (o *Offer[P, T]) reply(ctx context.Context, id ids.ID[P], t T) (idem.Reply, int64, error) {
 	body, version := o.shape(t, api.Mode(caller.Must(ctx).Mode))
-	raw, err := view.Render(body)
-	return idem.Reply{Status: http.StatusOK, ETag: view.ETag(version), Resource: id.String(), Body: raw}, version, err
+	raw, err := httpx.Encode(body)
+	return idem.Reply{Status: http.StatusOK, ETag: httpx.ETag(version), Resource: id.String(), Body: raw}, version, err
 }
 
 func judgeService(ctx context.Context, q pg.Q, s *domain.Service) error {

@@ -8,6 +8,7 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idem"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/inbox"
@@ -69,7 +70,7 @@ func (a *Clocks) Set(ctx context.Context, given string) (idem.Reply, error) {
 		return idem.Reply{}, err
 	}
 	return a.Idem.Run(ctx, func(context.Context, pg.Tx) (idem.Reply, error) {
-		body, err := view.Render(view.TestClock(clock.Now(at), true))
+		body, err := httpx.Encode(view.TestClock(clock.Now(at), true))
 		return idem.Reply{Status: http.StatusOK, Body: body}, err
 	})
 }

@@ -28,15 +28,15 @@ func Booking(b domain.Booking, mode api.Mode) api.Booking {
 		UnitId:          idOrNull(b.UnitID),
 		PackageId:       idOrNull(b.PackageID),
 		PackageSnapshot: snapshot(b.Snapshot),
-		EventType:       orNull(b.EventType),
+		EventType:       api.OrNull(b.EventType),
 		EventDate:       day.UTC(),
 		EventStartTime:  clock(b, b.Start, b.StartsAt),
 		EventEndTime:    clock(b, b.End, b.EndsAt),
 		StartsAt:        timeOrNull(b.StartsAt),
 		EndsAt:          timeOrNull(b.EndsAt),
 		Timezone:        b.Loc.String(),
-		GuestCount:      orNull(b.GuestCount),
-		Notes:           orNull(b.Notes),
+		GuestCount:      api.OrNull(b.GuestCount),
+		Notes:           api.OrNull(b.Notes),
 		TotalAmount:     amount(b.Total),
 		DepositAmount:   amount(b.Deposit),
 		AmountPaid:      amount(b.Paid),
@@ -70,7 +70,7 @@ func cancellation(b domain.Booking) nullable.Nullable[api.Cancellation] {
 		return nullable.NewNullNullable[api.Cancellation]()
 	}
 	return nullable.NewNullableWithValue(api.Cancellation{
-		Reason: orNull(b.CancelReason), CancelledAt: b.CancelledAt.UTC(), Policy: policy(b.CancelPolicy),
+		Reason: api.OrNull(b.CancelReason), CancelledAt: b.CancelledAt.UTC(), Policy: policy(b.CancelPolicy),
 	})
 }
 
@@ -81,9 +81,9 @@ func policy(p *domain.Policy) nullable.Nullable[api.BookingPolicy] {
 	return nullable.NewNullableWithValue(api.BookingPolicy{
 		AutoConfirm:      p.AutoConfirm,
 		ConfirmOnDeposit: p.ConfirmOnDeposit,
-		HoldTtlMinutes:   orNull(p.HoldTTLMinutes),
-		MaxAdvanceDays:   orNull(p.MaxAdvanceDays),
-		MinNoticeMinutes: orNull(p.MinNoticeMinutes),
+		HoldTtlMinutes:   api.OrNull(p.HoldTTLMinutes),
+		MaxAdvanceDays:   api.OrNull(p.MaxAdvanceDays),
+		MinNoticeMinutes: api.OrNull(p.MinNoticeMinutes),
 	})
 }
 
@@ -97,7 +97,7 @@ func snapshot(s *domain.Snapshot) nullable.Nullable[api.PackageSnapshot] {
 		BasePrice:       amount(s.BasePrice),
 		DepositType:     api.DepositType(s.DepositType),
 		DepositValue:    s.DepositValue,
-		DurationMinutes: orNull(s.DurationMinutes),
+		DurationMinutes: api.OrNull(s.DurationMinutes),
 		Holiday:         holiday(s.Holiday),
 	})
 }

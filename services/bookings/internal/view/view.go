@@ -4,7 +4,6 @@ package view
 
 import (
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/oapi-codegen/nullable"
@@ -13,16 +12,6 @@ import (
 	"holdfast.dev/libs/money"
 	"holdfast.dev/proto/api"
 )
-
-// ETag is the entity tag of a version.
-func ETag(version int64) string { return fmt.Sprintf("%q", fmt.Sprint(version)) }
-
-func orNull[T any](v *T) nullable.Nullable[T] {
-	if v == nil {
-		return nullable.NewNullNullable[T]()
-	}
-	return nullable.NewNullableWithValue(*v)
-}
 
 func idOrNull[P ids.Prefix](id ids.ID[P]) nullable.Nullable[string] {
 	if id.IsZero() {

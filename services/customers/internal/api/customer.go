@@ -68,7 +68,7 @@ func (a *API) getCustomer(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return httpx.JSON(c, http.StatusOK, view.ETag(customer.Version), body)
+	return httpx.JSON(c, http.StatusOK, httpx.ETag(customer.Version), body)
 }
 
 func (a *API) listCustomers(c *gin.Context) error {
@@ -116,7 +116,7 @@ func (a *API) customerExists(ctx context.Context, id string) error {
 }
 
 func render(ctx context.Context, c domain.Customer) (json.RawMessage, error) {
-	return view.Render(view.Customer(c, api.Mode(caller.Must(ctx).Mode)))
+	return httpx.Encode(view.Customer(c, api.Mode(caller.Must(ctx).Mode)))
 }
 
 func renderAll(ctx context.Context, list []domain.Customer) ([]json.RawMessage, error) {

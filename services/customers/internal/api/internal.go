@@ -13,7 +13,6 @@ import (
 
 	"holdfast.dev/services/customers/internal/domain"
 	"holdfast.dev/services/customers/internal/store"
-	"holdfast.dev/services/customers/internal/view"
 )
 
 // maxBatch is the bound of proto/internal/customers.yaml.
@@ -39,7 +38,7 @@ func (a *API) lookupCustomer(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return httpx.JSON(c, http.StatusOK, view.ETag(customer.Version), body)
+	return httpx.JSON(c, http.StatusOK, httpx.ETag(customer.Version), body)
 }
 
 func (a *API) lookupCustomers(c *gin.Context) error {
@@ -65,7 +64,7 @@ func (a *API) lookupCustomers(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	body, err := view.Render(internalapi.CustomerBatchAnswer{Data: data})
+	body, err := httpx.Encode(internalapi.CustomerBatchAnswer{Data: data})
 	if err != nil {
 		return err
 	}

@@ -102,7 +102,7 @@ func (a *Customers) Erase(ctx context.Context, id domain.CustomerID, match httpx
 		if err != nil {
 			return err
 		}
-		body, err := view.Render(view.ErasedCustomer(id))
+		body, err := httpx.Encode(view.ErasedCustomer(id))
 		if err != nil {
 			return err
 		}
@@ -128,9 +128,9 @@ func (a *Customers) emit(ctx context.Context, tx pg.Tx, e outbox.Event) error {
 }
 
 func answer(status int, c domain.Customer, body json.RawMessage) idem.Reply {
-	return idem.Reply{Status: status, ETag: view.ETag(c.Version), Resource: c.ID.String(), Body: body}
+	return idem.Reply{Status: status, ETag: httpx.ETag(c.Version), Resource: c.ID.String(), Body: body}
 }
 
 func render(ctx context.Context, c domain.Customer) (json.RawMessage, error) {
-	return view.Render(view.Customer(c, api.Mode(caller.Must(ctx).Mode)))
+	return httpx.Encode(view.Customer(c, api.Mode(caller.Must(ctx).Mode)))
 }

@@ -4,11 +4,7 @@ package view
 
 import (
 	"encoding/json"
-	"fmt"
 
-	"github.com/oapi-codegen/nullable"
-
-	"holdfast.dev/libs/httpx"
 	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/customers/internal/domain"
@@ -21,10 +17,10 @@ func Customer(c domain.Customer, mode api.Mode) api.Customer {
 		Object:    api.CustomerObjectCustomer,
 		Name:      c.Name(),
 		FirstName: c.FirstName,
-		LastName:  orNull(c.LastName),
+		LastName:  api.OrNull(c.LastName),
 		Email:     c.Email,
-		Phone:     orNull(c.Phone),
-		Company:   orNull(c.Company),
+		Phone:     api.OrNull(c.Phone),
+		Company:   api.OrNull(c.Company),
 		Metadata:  orEmpty(c.Metadata),
 		Mode:      mode,
 		Version:   c.Version,
@@ -33,22 +29,12 @@ func Customer(c domain.Customer, mode api.Mode) api.Customer {
 	}
 }
 
-func orNull(s *string) nullable.Nullable[string] {
-	if s == nil {
-		return nullable.NewNullNullable[string]()
-	}
-	return nullable.NewNullableWithValue(*s)
-}
-
 func orEmpty(m json.RawMessage) json.RawMessage {
 	if len(m) == 0 {
 		return json.RawMessage(`{}`)
 	}
 	return m
 }
-
-// Render is v as it is stored and sent: JSON without HTML escapes.
-func Render(v any) (json.RawMessage, error) { return httpx.Encode(v) }
 
 // Erased is all that is left of a customer.
 type Erased struct {
@@ -61,6 +47,3 @@ type Erased struct {
 func ErasedCustomer(id domain.CustomerID) Erased {
 	return Erased{ID: id.String(), Object: string(api.CustomerObjectCustomer), Erased: true}
 }
-
-// ETag is the entity tag of a version.
-func ETag(version int64) string { return fmt.Sprintf("%q", fmt.Sprint(version)) }

@@ -19,12 +19,12 @@ const RateWindowSeconds = 60
 func Tenant(t domain.Tenant, mode caller.Mode) api.Tenant {
 	out := api.Tenant{
 		Id: t.ID.String(), Object: "tenant", Name: t.Name, Slug: t.Slug, Timezone: t.Timezone,
-		Currency: t.Currency, Country: orNull(t.Country), Mode: api.Mode(mode),
+		Currency: t.Currency, Country: api.OrNull(t.Country), Mode: api.Mode(mode),
 	}
 	out.BookingPolicy.AutoConfirm = t.AutoConfirm
-	out.BookingPolicy.HoldTtlMinutes = orNull(t.HoldTTLMinutes)
-	out.BookingPolicy.MinNoticeMinutes = orNull(t.MinNoticeMinutes)
-	out.BookingPolicy.MaxAdvanceDays = orNull(t.MaxAdvanceDays)
+	out.BookingPolicy.HoldTtlMinutes = api.OrNull(t.HoldTTLMinutes)
+	out.BookingPolicy.MinNoticeMinutes = api.OrNull(t.MinNoticeMinutes)
+	out.BookingPolicy.MaxAdvanceDays = api.OrNull(t.MaxAdvanceDays)
 	out.BookingPolicy.ConfirmOnDeposit = t.ConfirmOnDeposit
 	out.Payments.Provider = nullable.NewNullNullable[string]()
 	return out
@@ -67,11 +67,4 @@ func utc(t *time.Time) *time.Time {
 		return nil
 	}
 	return new(t.UTC())
-}
-
-func orNull[T any](v *T) nullable.Nullable[T] {
-	if v == nil {
-		return nullable.NewNullNullable[T]()
-	}
-	return nullable.NewNullableWithValue(*v)
 }

@@ -3,7 +3,6 @@ package api
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -15,7 +14,6 @@ import (
 	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/webhooks/internal/app"
-	"holdfast.dev/services/webhooks/internal/view"
 )
 
 // API holds what the handlers need.
@@ -52,21 +50,3 @@ func (a *API) Mount(e *gin.Engine) error {
 }
 
 func mode(ctx context.Context) api.Mode { return api.Mode(caller.Must(ctx).Mode) }
-
-// sendPage answers one page of rows in their public shape.
-func sendPage[T, V any](c *gin.Context, pages *page.Codec, req page.Request, rows []T, place func(T) page.Place, shape func(T) V) error {
-	body, err := page.Body(pages, req, rows, place, shape)
-	if err != nil {
-		return err
-	}
-	return httpx.JSON(c, http.StatusOK, "", body)
-}
-
-// sendOne answers one resource with its version.
-func sendOne(c *gin.Context, version int64, v any) error {
-	body, err := view.Render(v)
-	if err != nil {
-		return err
-	}
-	return httpx.JSON(c, http.StatusOK, view.ETag(version), body)
-}

@@ -110,7 +110,7 @@ func (a *API) getEndpoint(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return sendOne(c, e.Version, view.Endpoint(e, mode(ctx)))
+	return httpx.Resource(c, e.Version, view.Endpoint(e, mode(ctx)))
 }
 
 func (a *API) listEndpoints(c *gin.Context) error {
@@ -123,7 +123,7 @@ func (a *API) listEndpoints(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return sendPage(c, a.Pages, req, rows, func(e domain.Endpoint) page.Place {
+	return page.Send(c, a.Pages, req, rows, func(e domain.Endpoint) page.Place {
 		return page.Place{ID: e.ID.UUID(), Created: e.CreatedAt, Updated: e.UpdatedAt}
 	}, func(e domain.Endpoint) api.WebhookEndpoint { return view.Endpoint(e, mode(ctx)) })
 }
@@ -132,7 +132,7 @@ func (a *API) listEventTypes(c *gin.Context) error {
 	data := make([]json.RawMessage, len(proto.EventTypes))
 	for i, t := range proto.EventTypes {
 		var err error
-		data[i], err = view.Render(api.EventTypeInfo{Type: api.EventType(t.Name), Description: t.Description, RequiredScope: t.Scope})
+		data[i], err = httpx.Encode(api.EventTypeInfo{Type: api.EventType(t.Name), Description: t.Description, RequiredScope: t.Scope})
 		if err != nil {
 			return err
 		}

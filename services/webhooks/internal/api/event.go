@@ -45,7 +45,7 @@ func (a *API) listEvents(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return sendPage(c, a.Pages, req, rows, func(e domain.StoredEvent) page.Place {
+	return page.Send(c, a.Pages, req, rows, func(e domain.StoredEvent) page.Place {
 		return page.Place{ID: e.ID.UUID(), Created: e.ID.Time(), Updated: e.UpdatedAt}
 	}, func(e domain.StoredEvent) json.RawMessage { return e.Body })
 }

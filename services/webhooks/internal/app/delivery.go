@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idem"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto/api"
@@ -52,7 +53,7 @@ func (a *Deliveries) Retry(ctx context.Context, endpoint domain.EndpointID, id d
 			return idem.Reply{}, err
 		}
 		tx.AfterCommit(a.Wake)
-		body, err := view.Render(view.Delivery(d, mode(ctx)))
+		body, err := httpx.Encode(view.Delivery(d, mode(ctx)))
 		return idem.Reply{Status: http.StatusOK, Resource: id.String(), Body: body}, err
 	})
 	if errors.Is(err, domain.ErrEndpointNotFound) {
@@ -97,7 +98,7 @@ func (a *Deliveries) Replay(ctx context.Context, r Replay) (idem.Reply, error) {
 			return idem.Reply{}, apperr.Field("to", "There are more than %d events until then; replay them in parts.", MaxReplay)
 		}
 		tx.AfterCommit(a.Wake)
-		body, err := view.Render(api.EventReplayResult{Queued: n})
+		body, err := httpx.Encode(api.EventReplayResult{Queued: n})
 		return idem.Reply{Status: http.StatusAccepted, Resource: e.ID.String(), Body: body}, err
 	})
 }

@@ -118,8 +118,8 @@ func (a *Endpoints) newSecret(ctx context.Context, tx pg.Tx, e domain.Endpoint) 
 	if err != nil {
 		return idem.Reply{}, err
 	}
-	body, err := view.Render(view.EndpointWithSecret(e, secret, mode(ctx)))
-	return idem.Reply{Status: http.StatusOK, ETag: view.ETag(e.Version), Resource: e.ID.String(), Body: body, Secret: true}, err
+	body, err := httpx.Encode(view.EndpointWithSecret(e, secret, mode(ctx)))
+	return idem.Reply{Status: http.StatusOK, ETag: httpx.ETag(e.Version), Resource: e.ID.String(), Body: body, Secret: true}, err
 }
 
 // Update changes what ch says. A change that nobody could see is none: no new version.
@@ -261,6 +261,6 @@ func (a *Endpoints) first(ctx context.Context, id domain.EndpointID, err error) 
 }
 
 func answer(ctx context.Context, status int, e domain.Endpoint) (idem.Reply, error) {
-	body, err := view.Render(view.Endpoint(e, mode(ctx)))
-	return idem.Reply{Status: status, ETag: view.ETag(e.Version), Resource: e.ID.String(), Body: body}, err
+	body, err := httpx.Encode(view.Endpoint(e, mode(ctx)))
+	return idem.Reply{Status: status, ETag: httpx.ETag(e.Version), Resource: e.ID.String(), Body: body}, err
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 
+	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto/internalapi"
 
 	"holdfast.dev/services/webhooks/internal/domain"
-	"holdfast.dev/services/webhooks/internal/view"
 )
 
 // Topic is where this service's events go, keyed by the endpoint's id. All are internal:
@@ -26,7 +26,7 @@ func health(ctx context.Context, tx pg.Tx, what string, e domain.Endpoint, versi
 	if e.DisabledReason != nil {
 		state.DisabledReason = new(string(*e.DisabledReason))
 	}
-	body, err := view.Render(state)
+	body, err := httpx.Encode(state)
 	if err != nil {
 		return err
 	}

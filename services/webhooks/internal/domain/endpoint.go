@@ -127,11 +127,10 @@ func (e Endpoint) Warns(outcomes ...Outcome) bool {
 // Outcome is how one attempt ended, for the health of its endpoint.
 type Outcome struct{ OK, Gone bool }
 
-// Secret is one of an endpoint's secrets; ExpiresAt is nil for the present one.
+// Secret is an endpoint's secret, unsealed.
 type Secret struct {
-	ID        SecretID
-	Plain     string
-	ExpiresAt *time.Time
+	ID    SecretID
+	Plain string
 }
 
 // SecretPrefixID is the prefix of a secret's id, which is internal.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/oapi-codegen/nullable"
 
+	"holdfast.dev/libs/httpx"
 	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/webhooks/internal/domain"
@@ -32,7 +33,7 @@ func Event(e domain.Event) (json.RawMessage, error) {
 			IdempotencyKey nullable.Nullable[string] `json:"idempotency_key"`
 		}{e.RequestID, textOrNull(e.IdempotencyKey)})
 	}
-	return Render(body)
+	return httpx.Encode(body)
 }
 
 func textOrNull(s string) nullable.Nullable[string] {
@@ -62,11 +63,11 @@ func Erased(body []byte) (json.RawMessage, error) {
 			}
 		}
 		var err error
-		if *part, err = Render(fields); err != nil {
+		if *part, err = httpx.Encode(fields); err != nil {
 			return nil, err
 		}
 	}
-	return Render(e)
+	return httpx.Encode(e)
 }
 
 //go:embed samples/*.json
@@ -86,6 +87,6 @@ func Sample(eventType string, mode api.Mode) (id string, object json.RawMessage,
 	if err := json.Unmarshal(raw, &head); err != nil {
 		return "", nil, fmt.Errorf("sample: %w", err)
 	}
-	object, err = Render(json.RawMessage(raw))
+	object, err = httpx.Encode(json.RawMessage(raw))
 	return head.ID, object, err
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/proto"
 	"holdfast.dev/proto/api"
@@ -100,7 +101,7 @@ func same[T any](t *testing.T, object []byte) {
 		t.Errorf("%v: %s", err, object)
 		return
 	}
-	again, err := view.Render(v)
+	again, err := httpx.Encode(v)
 	if err != nil {
 		t.Fatal(err)
 	}
