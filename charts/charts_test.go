@@ -142,6 +142,8 @@ func TestBadValues(t *testing.T) {
 		"edges[0].from=strangers,edges[0].to={gateway}": "strangers",
 		"edges[0].from=ingress":                         "to",
 		"networks.redis.port=6379":                      "port",
+		"gateway.external.type=Ingress":                 "type",
+		"networkPolicies.guarded={redsi}":               "redsi",
 	} {
 		if _, err := render(t, "--set", set); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", set, err)
@@ -202,6 +204,11 @@ func list(v any) []any {
 	return l
 }
 
+// containers are all of a pod, those that go first included.
+func containers(pod any) []any {
+	return slices.Concat(list(at(pod, "initContainers")), list(at(pod, "containers")))
+}
+
 func TestEveryContainerIsRestricted(t *testing.T) {
 	t.Parallel()
 	seen := 0
@@ -214,7 +221,7 @@ func TestEveryContainerIsRestricted(t *testing.T) {
 			at(pod, "securityContext", "seccompProfile", "type") != "RuntimeDefault" || at(pod, "automountServiceAccountToken") != false {
 			t.Errorf("%s %s: %v", o.Kind, o.Metadata.Name, pod)
 		}
-		for _, c := range list(at(pod, "containers")) {
+		for _, c := range containers(pod) {
 			seen++
 			if at(c, "securityContext", "allowPrivilegeEscalation") != false || at(c, "securityContext", "readOnlyRootFilesystem") != true ||
 				!slices.Equal(list(at(c, "securityContext", "capabilities", "drop")), []any{"ALL"}) {
@@ -225,7 +232,7 @@ func TestEveryContainerIsRestricted(t *testing.T) {
 			}
 		}
 	}
-	if seen != 9 { // five services, four migrations
+	if seen != 13 { // five services, four migrations of two steps
 		t.Errorf("%d containers", seen)
 	}
 }
@@ -261,10 +268,15 @@ func TestMigrationsNeedOnlyTheirSecret(t *testing.T) {
 		}
 		seen++
 		pod := at(o.Spec, "template", "spec")
-		from := list(at(pod, "containers", 0, "envFrom"))
 		if o.Metadata.Annotations["helm.sh/hook"] != "pre-install,pre-upgrade" || o.Metadata.Annotations["helm.sh/hook-delete-policy"] != "before-hook-creation,hook-succeeded" ||
-			at(pod, "serviceAccountName") != nil || at(pod, "volumes") != nil || len(from) != 1 || at(from[0], "secretRef", "name") != o.Metadata.Name {
+			at(pod, "serviceAccountName") != nil || at(pod, "volumes") != nil || len(containers(pod)) != 2 {
 			t.Errorf("%s: %v", o.Metadata.Name, pod)
+		}
+		for _, c := range containers(pod) {
+			from := list(at(c, "envFrom"))
+			if len(from) != 1 || at(from[0], "secretRef", "name") != o.Metadata.Name {
+				t.Errorf("%s: %v", o.Metadata.Name, from)
+			}
 		}
 	}
 	if seen != 4 {
@@ -276,16 +288,22 @@ func TestMigrationsNeedOnlyTheirSecret(t *testing.T) {
 func TestPoliciesAreTheEdges(t *testing.T) {
 	t.Parallel()
 	want := []string{
-		"bookings → customers", "bookings → identity", "gateway → bookings", "gateway → customers", "gateway → identity", "gateway → webhooks",
+		"bookings → customers", "bookings → identity", "bookings → kafka", "bookings → postgres", "customers → kafka", "customers → postgres",
+		"gateway → bookings", "gateway → customers", "gateway → identity", "gateway → redis", "gateway → webhooks",
+		"identity → kafka", "identity → postgres", "identity → redis", "migrate → kafka", "migrate → postgres", "webhooks → kafka", "webhooks → postgres",
 	}
 	var in, out []string
-	for _, o := range objects(t, must(t)) {
+	guarded := []string{"postgres", "redis", "kafka"}
+	for _, o := range objects(t, must(t, variants["dev"]...)) {
 		if o.Kind != "NetworkPolicy" || o.Metadata.Name == "holdfast-deny" {
 			continue
 		}
 		self := strings.TrimPrefix(o.Metadata.Name, "holdfast-")
 		for _, rule := range list(o.Spec["ingress"]) {
 			for _, peer := range list(at(rule, "from")) {
+				if name, ok := at(peer, "podSelector", "matchLabels", "app.kubernetes.io/component").(string); ok {
+					in = append(in, name+" → "+self)
+				}
 				if name, ok := at(peer, "podSelector", "matchLabels", "app.kubernetes.io/name").(string); ok {
 					in = append(in, name+" → "+self)
 				}
@@ -293,7 +311,7 @@ func TestPoliciesAreTheEdges(t *testing.T) {
 		}
 		for _, rule := range list(o.Spec["egress"]) {
 			for _, peer := range list(at(rule, "to")) {
-				if name, ok := at(peer, "podSelector", "matchLabels", "app.kubernetes.io/name").(string); ok && slices.Contains(services, name) {
+				if name, ok := at(peer, "podSelector", "matchLabels", "app.kubernetes.io/name").(string); ok && (slices.Contains(services, name) || slices.Contains(guarded, name)) {
 					out = append(out, self+" → "+name)
 				}
 			}

@@ -107,16 +107,57 @@ const (
 // DeadLetterTopic is the topic that holds what the group could not handle.
 func DeadLetterTopic(group string) string { return group + ".dlq" }
 
-// EnsureTopics creates the topics that do not exist and waits until all have leaders.
+// ServiceTopics are those of a service: its own, those that it reads, and its group's dead letters; a service that
+// reads none has no group.
+func ServiceTopics(partitions int, own, group string, read ...string) []Topic {
+	topics := []Topic{{Name: own, Partitions: partitions}}
+	for _, name := range read {
+		topics = append(topics, Topic{Name: name, Partitions: partitions})
+	}
+	if group != "" {
+		topics = append(topics, Topic{Name: DeadLetterTopic(group), Partitions: 1})
+	}
+	return topics
+}
+
+// TopicSettings are what MakeTopics needs.
+type TopicSettings struct {
+	Kafka      Settings
+	Partitions int `env:"KAFKA_PARTITIONS" envDefault:"12"` // of the topics, when they are created
+}
+
+// MakeTopics is EnsureTopics for a command.
+func MakeTopics(ctx context.Context, s TopicSettings, topics func(partitions int) []Topic) error {
+	c, err := s.Kafka.Cluster()
+	if err != nil {
+		return err
+	}
+	return EnsureTopics(ctx, c, topics(s.Partitions))
+}
+
+// EnsureTopics creates the topics that do not exist and waits until all have leaders. Where all do it creates none,
+// and needs no right to.
 func EnsureTopics(ctx context.Context, c Cluster, topics []Topic) error {
 	ctx, cancel := context.WithTimeout(ctx, topicTimeout)
 	defer cancel()
 	client, release := c.newClient(topicTimeout)
 	defer release()
 	names := make([]string, len(topics))
-	req := &kafka.CreateTopicsRequest{}
 	for i, t := range topics {
 		names[i] = c.Prefix + t.Name
+	}
+	if meta, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: names}); err == nil && led(meta.Topics) == nil {
+		return nil
+	}
+	if err := createTopics(ctx, client, names, topics); err != nil {
+		return err
+	}
+	return waitForLeaders(ctx, client, names)
+}
+
+func createTopics(ctx context.Context, client *kafka.Client, names []string, topics []Topic) error {
+	req := &kafka.CreateTopicsRequest{}
+	for i, t := range topics {
 		if t.Retention == 0 {
 			t.Retention = defaultRetention
 		}
@@ -137,7 +178,7 @@ func EnsureTopics(ctx context.Context, c Cluster, topics []Topic) error {
 			return fmt.Errorf("create topic %s: %w", name, err)
 		}
 	}
-	return waitForLeaders(ctx, client, names)
+	return nil
 }
 
 func waitForLeaders(ctx context.Context, client *kafka.Client, names []string) error {

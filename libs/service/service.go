@@ -79,6 +79,20 @@ func Migrate(run func(ctx context.Context) error) *cobra.Command {
 	}
 }
 
+// Topics makes the usual "topics" command of a service with Kafka. It takes its Settings from the environment.
+func Topics[Settings any](ensure func(ctx context.Context, cfg Settings) error) *cobra.Command {
+	return &cobra.Command{
+		Use: "topics", Short: "Make the topics that are missing; safe to repeat.", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var cfg Settings
+			if err := Load(&cfg); err != nil {
+				return err
+			}
+			return ensure(cmd.Context(), cfg)
+		},
+	}
+}
+
 func serve(ctx context.Context, app App, stdout io.Writer) (err error) {
 	var common Common
 	if err := errors.Join(Load(&common), loadOwn(app.Config)); err != nil {

@@ -22,7 +22,7 @@ func main() {
 		Name:     "bookings",
 		Config:   &cfg,
 		Serve:    func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
-		Commands: []*cobra.Command{service.Migrate(migrate), seedCommand(), service.Redrive(consume.Group, kafkax.Redrive)},
+		Commands: []*cobra.Command{service.Migrate(migrate), service.Topics(makeTopics), seedCommand(), service.Redrive(consume.Group, kafkax.Redrive)},
 	})
 }
 

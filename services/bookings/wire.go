@@ -60,17 +60,10 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		return err
 	}
 
-	topics := []kafkax.Topic{
-		{Name: app.Topic, Partitions: cfg.KafkaPartitions},
-		{Name: kafkax.DeadLetterTopic(consume.Group), Partitions: 1},
-	}
-	for _, name := range consume.Topics {
-		topics = append(topics, kafkax.Topic{Name: name, Partitions: cfg.KafkaPartitions})
-	}
 	writer := kafkax.NewWriter(cluster)
 	rt.OnStop("kafka", func(context.Context) error { return writer.Close() })
 	relay := outbox.NewRelay(worker, writer, rt.Log, rt.Metrics)
-	rt.Go("relay", kafkax.WithTopics(cluster, topics, relay.Run))
+	rt.Go("relay", kafkax.WithTopics(cluster, topics(cfg.KafkaPartitions), relay.Run))
 	rt.Every("idempotency sweeper", sweepEvery, func(ctx context.Context) error { return idem.Sweep(ctx, worker) })
 	rt.Every("inbox sweeper", sweepEvery, func(ctx context.Context) error { return inbox.Sweep(ctx, worker) })
 	signer := &caller.Signer{From: "bookings", Keys: sign}
@@ -93,7 +86,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		}.Handle,
 		DeadLetter: writer, Log: rt.Log, Metrics: rt.Metrics,
 	}
-	rt.Go("consumer", kafkax.WithTopics(cluster, topics, consumer.Run))
+	rt.Go("consumer", kafkax.WithTopics(cluster, topics(cfg.KafkaPartitions), consumer.Run))
 
 	door := &api.API{
 		DB:        db,
@@ -114,4 +107,13 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	}
 	rt.HTTP(cfg.HTTPAddr, engine)
 	return nil
+}
+
+// topics are those that the service writes and reads.
+func topics(partitions int) []kafkax.Topic {
+	return kafkax.ServiceTopics(partitions, app.Topic, consume.Group, consume.Topics...)
+}
+
+func makeTopics(ctx context.Context, s kafkax.TopicSettings) error {
+	return kafkax.MakeTopics(ctx, s, topics)
 }

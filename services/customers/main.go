@@ -18,7 +18,7 @@ func main() {
 		Name:     "customers",
 		Config:   &cfg,
 		Serve:    func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
-		Commands: []*cobra.Command{service.Migrate(migrate)},
+		Commands: []*cobra.Command{service.Migrate(migrate), service.Topics(makeTopics)},
 	})
 }
 

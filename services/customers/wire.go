@@ -50,11 +50,10 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		return err
 	}
 
-	topics := []kafkax.Topic{{Name: app.Topic, Partitions: cfg.KafkaPartitions}}
 	writer := kafkax.NewWriter(cluster)
 	rt.OnStop("kafka", func(context.Context) error { return writer.Close() })
 	relay := outbox.NewRelay(worker, writer, rt.Log, rt.Metrics)
-	rt.Go("relay", kafkax.WithTopics(cluster, topics, relay.Run))
+	rt.Go("relay", kafkax.WithTopics(cluster, topics(cfg.KafkaPartitions), relay.Run))
 	rt.Every("idempotency sweeper", sweepEvery, func(ctx context.Context) error { return idem.Sweep(ctx, worker) })
 	rt.Every("inbox sweeper", sweepEvery, func(ctx context.Context) error { return inbox.Sweep(ctx, worker) })
 
@@ -74,4 +73,13 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	}
 	rt.HTTP(cfg.HTTPAddr, engine)
 	return nil
+}
+
+// topics are those that the service writes and reads.
+func topics(partitions int) []kafkax.Topic {
+	return kafkax.ServiceTopics(partitions, app.Topic, "")
+}
+
+func makeTopics(ctx context.Context, s kafkax.TopicSettings) error {
+	return kafkax.MakeTopics(ctx, s, topics)
 }

@@ -20,7 +20,7 @@ func main() {
 		Config: &cfg,
 		Serve:  func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
 		Commands: []*cobra.Command{
-			service.Migrate(migrate), service.Redrive(consume.Group, kafkax.Redrive), tenantCommand(), keyCommand(), auditCommand(),
+			service.Migrate(migrate), service.Topics(makeTopics), service.Redrive(consume.Group, kafkax.Redrive), tenantCommand(), keyCommand(), auditCommand(),
 		},
 	})
 }

@@ -61,14 +61,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg config) error {
 	writer := kafkax.NewWriter(cluster)
 	rt.OnStop("kafka", func(context.Context) error { return writer.Close() })
 	relay := outbox.NewRelay(worker, writer, rt.Log, rt.Metrics)
-	topics := []kafkax.Topic{
-		{Name: app.Topic, Partitions: cfg.KafkaPartitions},
-		{Name: kafkax.DeadLetterTopic(consume.Group), Partitions: 1},
-	}
-	for _, name := range consume.Topics {
-		topics = append(topics, kafkax.Topic{Name: name, Partitions: cfg.KafkaPartitions})
-	}
-	rt.Go("relay", kafkax.WithTopics(cluster, topics, relay.Run))
+	rt.Go("relay", kafkax.WithTopics(cluster, topics(cfg.KafkaPartitions), relay.Run))
 	rt.Every("inbox sweeper", sweepEvery, func(ctx context.Context) error { return inbox.Sweep(ctx, worker) })
 
 	identity := &app.App{
@@ -82,7 +75,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg config) error {
 		Cluster: cluster, Group: consume.Group, Topics: consume.Topics,
 		Handle: (&consume.Webhooks{App: identity}).Handle, DeadLetter: writer, Log: rt.Log, Metrics: rt.Metrics,
 	}
-	rt.Go("consumer", kafkax.WithTopics(cluster, topics, consumer.Run))
+	rt.Go("consumer", kafkax.WithTopics(cluster, topics(cfg.KafkaPartitions), consumer.Run))
 
 	door := &api.API{
 		DB: db, App: identity, LastUse: lastUse, Verifier: &caller.Verifier{Self: "identity", Keys: keys},
@@ -140,4 +133,13 @@ func openTools(ctx context.Context) (identity *app.App, closeAll func(), err err
 		Now: time.Now, Log: slog.New(slog.DiscardHandler), // commands say themselves what failed
 	}
 	return identity, func() { worker.Close(); db.Close(); _ = redis.Close() }, nil
+}
+
+// topics are those that the service writes and reads.
+func topics(partitions int) []kafkax.Topic {
+	return kafkax.ServiceTopics(partitions, app.Topic, consume.Group, consume.Topics...)
+}
+
+func makeTopics(ctx context.Context, s kafkax.TopicSettings) error {
+	return kafkax.MakeTopics(ctx, s, topics)
 }

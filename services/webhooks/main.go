@@ -22,7 +22,7 @@ func main() {
 		Config: &cfg,
 		Serve:  func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
 		Commands: []*cobra.Command{
-			service.Migrate(migrate), service.Redrive(consume.Group, kafkax.Redrive), listenCommand(), triggerCommand(), verifyCommand(),
+			service.Migrate(migrate), service.Topics(makeTopics), service.Redrive(consume.Group, kafkax.Redrive), listenCommand(), triggerCommand(), verifyCommand(),
 		},
 	})
 }

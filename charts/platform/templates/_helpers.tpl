@@ -28,4 +28,13 @@ app.kubernetes.io/instance: {{ .release }}
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- range $name := .Values.networkPolicies.guarded -}}
+{{- $network := index $.Values.networks $name | default dict -}}
+{{- if ne (len ($network.peers | default list)) 1 -}}
+{{- fail (printf "networkPolicies.guarded: %q is no network with one peer" $name) -}}
+{{- end -}}
+{{- if not (first $network.peers).podSelector -}}
+{{- fail (printf "networkPolicies.guarded: %q is no network of pods" $name) -}}
+{{- end -}}
+{{- end -}}
 {{- end }}

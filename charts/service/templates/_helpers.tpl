@@ -40,3 +40,40 @@ allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
 capabilities: { drop: [ALL] }
 {{- end }}
+
+{{/* The settings of all services, and the service's own, which win. */}}
+{{- define "service.env" -}}
+{{- range $name, $value := merge dict .Values.env ((.Values.global).env | default dict) }}
+{{ $name }}: {{ tpl $value $ | quote }}
+{{- end }}
+{{- end }}
+
+{{- define "service.mounts" -}}
+{{- with .Values.mounts }}
+volumeMounts:
+  {{- range . }}
+  - { name: {{ .secret }}, mountPath: {{ .path }}, readOnly: true }
+  {{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "service.volumes" -}}
+{{- with .Values.mounts }}
+volumes:
+  {{- range . }}
+  - { name: {{ .secret }}, secret: { secretName: {{ .secret }} } }
+  {{- end }}
+{{- end }}
+{{- end }}
+
+{{/* What the containers of the migration have in common. */}}
+{{- define "service.migrateContainer" -}}
+image: {{ include "service.image" . }}
+imagePullPolicy: {{ .Values.image.pullPolicy }}
+securityContext: {{- include "service.containerSecurity" . | nindent 2 }}
+envFrom:
+  - secretRef: { name: {{ .Values.migrate.existingSecret | default (printf "%s-migrate" (include "service.fullname" .)) }} }
+resources:
+  requests: { cpu: 50m, memory: 64Mi }
+  limits: { memory: 256Mi }
+{{- end }}
