@@ -8,14 +8,17 @@ PACKAGES := $(foreach m,$(MODULES),holdfast.dev/$(m)/...)
 TOOLS := $(HOME)/.cache/holdfast/bin
 GOLANGCI := $(TOOLS)/golangci-lint-2.15.0
 export HELM := $(TOOLS)/helm-3.22.0
+export KIND := $(TOOLS)/kind-0.33.0
+export SERVICES
 export KUBECTL_VALIDATE := $(TOOLS)/kubectl-validate-0.0.4
 export PROMTOOL := $(TOOLS)/promtool
+export K6 := $(TOOLS)/k6-1.8.1
 TAG ?= dev
 REDOC := services/gateway/internal/api/docs/assets/redoc.standalone.js
 FUZZTIME ?= 30s
 
 help: ## this list
-	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 setup: build ## build, and install PostgreSQL and Redis where they are missing
 	@bin/local with --kafka none -- true
@@ -53,16 +56,44 @@ $(HELM):
 	@GOBIN=$(TOOLS)/new $(GO) install -p 2 helm.sh/helm/v3/cmd/helm@v3.22.0
 	@mv $(TOOLS)/new/helm $@
 
+$(KIND):
+	@echo "build kind (once)"; mkdir -p $(TOOLS)
+	@GOBIN=$(TOOLS)/new $(GO) install -p 2 sigs.k8s.io/kind@v0.33.0
+	@mv $(TOOLS)/new/kind $@
+
 $(KUBECTL_VALIDATE):
 	@echo "build kubectl-validate (once)"; mkdir -p $(TOOLS)
 	@GOBIN=$(TOOLS)/new $(GO) install -p 2 sigs.k8s.io/kubectl-validate@v0.0.4
 	@mv $(TOOLS)/new/kubectl-validate $@
+
+$(K6):
+	@echo "build k6 (once)"; mkdir -p $(TOOLS)
+	@GOBIN=$(TOOLS)/new CGO_ENABLED=0 $(GO) install -p 2 go.k6.io/k6@v1.8.1
+	@mv $(TOOLS)/new/k6 $@
 
 $(PROMTOOL):
 	@.ci/promtool $@
 
 images: $(REDOC) ## an image of every service, holdfast/<service>:$(TAG), without a network
 	@for s in $(SERVICES); do .ci/image $$s $(TAG) || exit 1; done
+
+images-data: build ## an image of PostgreSQL, Redis and Kafka, where no registry is reached
+	@.ci/image-data dev
+
+kind-up: $(KIND) ## a development cluster: the one of KUBECONFIG and KIND_CLUSTER, or a new one
+	@.ci/kind up
+
+kind-install: kind-up build images $(HELM) ## install datastores and platform in it, or upgrade them
+	@options=$$(.ci/kind images) && bin/local kind install $$options $(KIND_SET)
+
+kind-test: build $(KIND) $(HELM) ## attack the platform in the cluster: upgrades, dying pods, drained nodes, policies
+	@.ci/kind-test
+
+kind-uninstall: build $(HELM) ## take the platform out of the cluster; volumes and keys stay
+	@bin/local kind uninstall
+
+kind-down: $(KIND) ## delete the cluster, or the namespace of one that was there before
+	@.ci/kind down
 
 gen: ## generate types from the contract and the event definitions
 	@cd proto && $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen.yaml openapi.yaml
@@ -78,6 +109,9 @@ tidy: ## tidy every module
 bench: build ## measure beside nginx and pgbench, on a platform of its own (loadtest/README.md)
 	@$(GO) build -p 2 -o bin/loadtest ./loadtest && bin/loadtest
 
+load: $(K6) ## load with k6, as in make load SCENARIO=steady (loadtest/k6/README.md)
+	@.ci/load "$(SCENARIO)"
+
 fuzz: ## each fuzz target for FUZZTIME (30s)
 	@.ci/fuzz $(FUZZTIME) $(MODULES)
 
@@ -85,4 +119,4 @@ clean: ## stop, and delete the platform's data and what was built
 	@[ ! -x bin/local ] || bin/local clean
 	@rm -rf bin $(REDOC)
 
-.PHONY: help setup build up down test test-full lint images gen verify tidy bench fuzz clean
+.PHONY: help setup build up down test test-full lint images images-data kind-up kind-install kind-test kind-uninstall kind-down gen verify tidy bench load fuzz clean

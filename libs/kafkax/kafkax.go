@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -102,6 +103,7 @@ type Topic struct {
 const (
 	defaultRetention = 7 * 24 * time.Hour
 	topicTimeout     = 15 * time.Second
+	reachLimit       = 30 * time.Second
 )
 
 // DeadLetterTopic is the topic that holds what the group could not handle.
@@ -126,13 +128,25 @@ type TopicSettings struct {
 	Partitions int `env:"KAFKA_PARTITIONS" envDefault:"12"` // of the topics, when they are created
 }
 
-// MakeTopics is EnsureTopics for a command.
+// MakeTopics is EnsureTopics for a command. It waits for a broker that is away: a pod may run seconds before its
+// network lets it through.
 func MakeTopics(ctx context.Context, s TopicSettings, topics func(partitions int) []Topic) error {
 	c, err := s.Kafka.Cluster()
 	if err != nil {
 		return err
 	}
-	return EnsureTopics(ctx, c, topics(s.Partitions))
+	for limit := time.Now().Add(reachLimit); ; {
+		err := EnsureTopics(ctx, c, topics(s.Partitions))
+		if err == nil || time.Now().After(limit) {
+			return err
+		}
+		slog.WarnContext(ctx, "trying again", slog.Any("error", err))
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(time.Second):
+		}
+	}
 }
 
 // EnsureTopics creates the topics that do not exist and waits until all have leaders. Where all do it creates none,

@@ -6,7 +6,9 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
+	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the database/sql driver that goose runs on
 	"github.com/pressly/goose/v3"
@@ -44,6 +46,9 @@ func Migrate(ctx context.Context, url string, service fs.FS, roles Roles) error 
 		return fmt.Errorf("migrate: %w", err)
 	}
 	defer func() { _ = db.Close() }()
+	if err := reach(ctx, db); err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
 	if err := up(ctx, db, "schema_common", Common()); err != nil {
 		return err
 	}
@@ -51,6 +56,25 @@ func Migrate(ctx context.Context, url string, service fs.FS, roles Roles) error 
 		return nil
 	}
 	return up(ctx, db, "schema_service", service)
+}
+
+// reachLimit is how long a migration waits for its server. A pod may run seconds before its network lets it through.
+const reachLimit = 30 * time.Second
+
+// reach returns when the server answers, at once when it refuses, and after the limit when nobody does.
+func reach(ctx context.Context, db *sql.DB) error {
+	for limit := time.Now().Add(reachLimit); ; {
+		err := db.PingContext(ctx)
+		if err == nil || !away(err) || time.Now().After(limit) {
+			return err
+		}
+		slog.WarnContext(ctx, "the database is away, trying again", slog.Any("error", err))
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
 }
 
 func up(ctx context.Context, db *sql.DB, table string, files fs.FS) error {

@@ -56,6 +56,19 @@ type DB struct{ pool *pgxpool.Pool }
 
 // Open makes a pool and pings the server.
 func Open(ctx context.Context, url string, opt Options) (*DB, error) {
+	db, err := open(ctx, url, opt)
+	if err != nil {
+		return nil, err
+	}
+	if err := db.Ping(ctx); err != nil {
+		db.Close()
+		return nil, fmt.Errorf("reach database: %w", err)
+	}
+	return db, nil
+}
+
+// open makes a pool, which connects when it is used.
+func open(ctx context.Context, url string, opt Options) (*DB, error) {
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("database url: %w", err)
@@ -82,10 +95,6 @@ func Open(ctx context.Context, url string, opt Options) (*DB, error) {
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
-	}
-	if err := pool.Ping(ctx); err != nil {
-		pool.Close()
-		return nil, fmt.Errorf("reach database: %w", err)
 	}
 	return &DB{pool: pool}, nil
 }

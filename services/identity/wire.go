@@ -10,7 +10,6 @@ import (
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/inbox"
 	"holdfast.dev/libs/kafkax"
-	"holdfast.dev/libs/obs"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/redisx"
@@ -39,17 +38,14 @@ func wire(ctx context.Context, rt *service.Runtime, cfg config) error {
 	if err != nil {
 		return err
 	}
-	db, err := pg.Open(ctx, cfg.DatabaseURL, pg.Options{MaxConns: cfg.DatabaseMaxConns, Tracer: obs.NewPostgres()})
+	db, err := pg.OpenIn(ctx, rt, "postgres", cfg.DatabaseURL, pg.Options{MaxConns: cfg.DatabaseMaxConns})
 	if err != nil {
 		return err
 	}
-	rt.OnStop("postgres", func(context.Context) error { db.Close(); return nil })
-	rt.Ready("postgres", db.Ping)
-	worker, err := pg.Open(ctx, cfg.WorkerDatabaseURL, pg.Options{MaxConns: 4, Tracer: obs.NewPostgres()})
+	worker, err := pg.OpenIn(ctx, rt, "postgres worker", cfg.WorkerDatabaseURL, pg.Options{MaxConns: 4})
 	if err != nil {
 		return err
 	}
-	rt.OnStop("postgres worker", func(context.Context) error { worker.Close(); return nil })
 	redis, err := redisx.Open(cfg.RedisURL, redisx.Options{
 		Timeout: time.Duration(cfg.RedisTimeoutMS) * time.Millisecond, PoolSize: 4, Access: cfg.Redis,
 	})

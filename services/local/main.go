@@ -1,5 +1,5 @@
 // Command local runs Holdfast on one machine: `up` starts the whole platform,
-// `with` starts throw-away parts around one command. It is no part of
+// `with` starts throw-away parts around one command, `kind` installs in a development cluster. It is no part of
 // production.
 package main
 
@@ -39,6 +39,6 @@ func command() *cobra.Command {
 		Short:        "Holdfast on one machine",
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	root.AddCommand(upCommand(), downCommand(), cleanCommand(), withCommand())
+	root.AddCommand(upCommand(), downCommand(), cleanCommand(), withCommand(), kindCommand(), jarsCommand())
 	return root
 }

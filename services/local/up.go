@@ -188,7 +188,7 @@ func (p *platform) migrate(ctx context.Context) error {
 			continue
 		}
 		all.Go(func() error {
-			if err := parts.EnsureDatabase(ctx, p.postgresURL, p.database(s.name)); err != nil {
+			if err := parts.EnsureDatabase(ctx, p.postgresURL, p.wiring().database(s.name)); err != nil {
 				return fmt.Errorf("database of %s: %w", s.name, err)
 			}
 			out, err := p.tool(ctx, s, "migrate")

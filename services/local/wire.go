@@ -2,11 +2,13 @@ package main
 
 import (
 	"cmp"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 
 	"holdfast.dev/services/local/internal/parts"
+	"holdfast.dev/services/local/internal/state"
 	"holdfast.dev/services/local/internal/supervise"
 )
 
@@ -30,12 +32,74 @@ var services = []service{
 // keyID names the first generation of every key.
 const keyID = "k1"
 
-// key is a generated 32-byte key with its id, as the services take it.
-func (p *platform) key(name string) string { return keyID + ":" + p.state.Secret(name) }
+// wiring is what tells the services where everything is, and their keys.
+type wiring struct {
+	keys        *state.State
+	prefix      string // of databases and roles
+	postgresURL string // administrator's
+	redisURL    string
+}
+
+func (w wiring) key(name string) string { return keyID + ":" + w.keys.Secret(name) }
 
 // callerKey is the key that signs the calls of one service to another.
-func (p *platform) callerKey(from, to string) string {
-	return p.key("caller." + from + "." + to)
+func (w wiring) callerKey(from, to string) string { return w.key("caller." + from + "." + to) }
+
+// secrets are the settings of a service that only it may read.
+func (w wiring) secrets(s service) map[string]string {
+	vars := map[string]string{
+		"REDIS_URL":               w.redisURL,
+		"CURSOR_KEYS":             w.key("cursor"),
+		"SERVICE_ENCRYPTION_KEYS": w.key("encryption." + s.name),
+		"CALLER_SIGN_KEYS":        w.signKeys(s),
+		"CALLER_VERIFY_KEYS":      w.verifyKeys(s),
+	}
+	if s.database {
+		d := w.database(s.name)
+		vars["DATABASE_URL"], vars["WORKER_DATABASE_URL"] = w.databaseURL(d, "app"), w.databaseURL(d, "worker")
+	}
+	return vars
+}
+
+// migration are the settings of a service's migrate command.
+func (w wiring) migration(s service) map[string]string {
+	d := w.database(s.name)
+	return map[string]string{"MIGRATE_DATABASE_URL": w.databaseURL(d, "owner"), "APP_ROLE": d.Role("app"), "WORKER_ROLE": d.Role("worker")}
+}
+
+func (w wiring) signKeys(s service) string {
+	var keys []string
+	for _, target := range s.calls {
+		keys = append(keys, target+"="+w.callerKey(s.name, target))
+	}
+	return strings.Join(keys, ",")
+}
+
+func (w wiring) verifyKeys(s service) string {
+	var keys []string
+	for _, from := range services {
+		if slices.Contains(from.calls, s.name) {
+			keys = append(keys, from.name+"="+w.callerKey(from.name, s.name))
+		}
+	}
+	return strings.Join(keys, ",")
+}
+
+func (w wiring) database(name string) parts.Database {
+	d := parts.Database{Name: w.prefix + name, Passwords: map[string]string{}}
+	for _, role := range parts.Roles {
+		d.Passwords[role] = w.keys.Secret("database." + name + "." + role)
+	}
+	return d
+}
+
+func (w wiring) databaseURL(d parts.Database, role string) string {
+	u, _ := d.URL(w.postgresURL, role) // was checked before anything was started
+	return u
+}
+
+func (p *platform) wiring() wiring {
+	return wiring{keys: p.state, prefix: p.config.Prefix, postgresURL: p.postgresURL, redisURL: p.redisURL}
 }
 
 // environment is the whole environment of a service.
@@ -45,68 +109,35 @@ func (p *platform) environment(s service) []string {
 
 // settings are the variables that tell a service where everything is.
 func (p *platform) settings(s service) []string {
-	var vars []string
-	set := func(name, value string) { vars = append(vars, name+"="+value) }
-	set("HTTP_ADDR", p.address(s.name))
-	set("METRICS_ADDR", p.address(s.name+".metrics"))
-	set("REDIS_URL", p.redisURL)
-	set("KAFKA_BROKERS", p.brokers[0])
-	set("KAFKA_TOPIC_PREFIX", p.topicPrefix())
-	set("CURSOR_KEYS", p.key("cursor"))
-	set("SERVICE_ENCRYPTION_KEYS", p.key("encryption."+s.name))
-	set("CALLER_SIGN_KEYS", p.signKeys(s))
-	set("CALLER_VERIFY_KEYS", p.verifyKeys(s))
+	vars := p.wiring().secrets(s)
+	vars["HTTP_ADDR"] = p.address(s.name)
+	vars["METRICS_ADDR"] = p.address(s.name + ".metrics")
+	vars["KAFKA_BROKERS"] = p.brokers[0]
+	vars["KAFKA_TOPIC_PREFIX"] = p.topicPrefix()
 	for _, other := range services {
 		if other.name != "gateway" {
-			set(strings.ToUpper(other.name)+"_URL", "http://"+p.address(other.name))
+			vars[strings.ToUpper(other.name)+"_URL"] = "http://" + p.address(other.name)
 		}
 	}
 	if s.name == "gateway" {
-		set("PUBLIC_URL", p.publicURL())
+		vars["PUBLIC_URL"] = p.publicURL()
 	}
 	if s.name == "webhooks" {
-		set("WEBHOOK_ALLOWED_CIDRS", "127.0.0.0/8,::1/128") // receivers on this machine
+		vars["WEBHOOK_ALLOWED_CIDRS"] = "127.0.0.0/8,::1/128" // receivers on this machine
 	}
 	if s.database {
-		d := p.database(s.name)
-		set("DATABASE_URL", p.databaseURL(d, "app"))
-		set("WORKER_DATABASE_URL", p.databaseURL(d, "worker"))
-		set("MIGRATE_DATABASE_URL", p.databaseURL(d, "owner"))
-		set("APP_ROLE", d.Role("app"))
-		set("WORKER_ROLE", d.Role("worker"))
+		maps.Copy(vars, p.wiring().migration(s))
 	}
-	return vars
+	return lines(vars)
 }
 
-func (p *platform) signKeys(s service) string {
-	var keys []string
-	for _, target := range s.calls {
-		keys = append(keys, target+"="+p.callerKey(s.name, target))
+// lines are variables as an environment has them, in order.
+func lines(vars map[string]string) []string {
+	out := make([]string, 0, len(vars))
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		out = append(out, name+"="+vars[name])
 	}
-	return strings.Join(keys, ",")
-}
-
-func (p *platform) verifyKeys(s service) string {
-	var keys []string
-	for _, from := range services {
-		if slices.Contains(from.calls, s.name) {
-			keys = append(keys, from.name+"="+p.callerKey(from.name, s.name))
-		}
-	}
-	return strings.Join(keys, ",")
-}
-
-func (p *platform) database(name string) parts.Database {
-	d := parts.Database{Name: p.config.Prefix + name, Passwords: map[string]string{}}
-	for _, role := range parts.Roles {
-		d.Passwords[role] = p.state.Secret("database." + name + "." + role)
-	}
-	return d
-}
-
-func (p *platform) databaseURL(d parts.Database, role string) string {
-	u, _ := d.URL(p.postgresURL, role) // was checked before anything was started
-	return u
+	return out
 }
 
 func (p *platform) address(name string) string { return parts.Loopback(p.state.Port(name)) }

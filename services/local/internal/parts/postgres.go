@@ -1,6 +1,7 @@
 package parts
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -20,6 +21,7 @@ import (
 type Postgres struct {
 	Bin       string // folder of postgres and initdb
 	Port      int
+	Host      string // host:port where it is not this machine's Port
 	Password  string // of the superuser postgres
 	Throwaway bool   // for tests: nothing is synced to disk
 }
@@ -27,7 +29,7 @@ type Postgres struct {
 // URL is the superuser's connection string.
 func (p Postgres) URL() string {
 	u := url.URL{
-		Scheme: "postgres", Host: Loopback(p.Port), Path: "/postgres",
+		Scheme: "postgres", Host: cmp.Or(p.Host, Loopback(p.Port)), Path: "/postgres",
 		User: url.UserPassword("postgres", p.Password), RawQuery: "sslmode=disable",
 	}
 	return u.String()

@@ -2,6 +2,7 @@ package parts
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -17,6 +18,7 @@ import (
 type Redis struct {
 	Path      string // redis-server
 	Port      int
+	Host      string // host:port where it is not this machine's Port
 	Password  string
 	Throwaway bool // for tests: nothing is written to disk
 }
@@ -24,7 +26,7 @@ type Redis struct {
 // URL is the connection string of database 0. It names the default user,
 // which redis-cli does not take for granted.
 func (r Redis) URL() string {
-	u := url.URL{Scheme: "redis", Host: Loopback(r.Port), Path: "/0", User: url.UserPassword("default", r.Password)}
+	u := url.URL{Scheme: "redis", Host: cmp.Or(r.Host, Loopback(r.Port)), Path: "/0", User: url.UserPassword("default", r.Password)}
 	return u.String()
 }
 

@@ -1,0 +1,10 @@
+#!/bin/sh
+# Runs Redis with its password and an append-only file. Works in the public redis:7 and in any Debian image.
+set -eu
+exec redis-server - <<SETTINGS
+requirepass $(cat /secrets/redis-password)
+dir /data
+appendonly yes
+save ""
+protected-mode no
+SETTINGS

@@ -1,0 +1,147 @@
+// Package cluster installs Holdfast in a development cluster, through kubectl and helm as a person would.
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+// Cluster is one namespace of the cluster that KUBECONFIG points at.
+type Cluster struct {
+	Namespace string
+	Helm      string // path of the helm command
+	Say       func(format string, args ...any)
+}
+
+// Open finds the programs and asks the cluster for an answer.
+func Open(ctx context.Context, namespace string, say func(format string, args ...any)) (*Cluster, error) {
+	c := &Cluster{Namespace: namespace, Helm: os.Getenv("HELM"), Say: say}
+	if _, err := exec.LookPath("kubectl"); err != nil {
+		return nil, errors.New("kubectl is missing: install it, or put it into PATH")
+	}
+	if c.Helm == "" {
+		return nil, errors.New("HELM is not set: call this through make, which builds helm")
+	}
+	if _, err := c.Kubectl(ctx, nil, "version", "--request-timeout=10s"); err != nil {
+		return nil, fmt.Errorf("no cluster answers: run `make kind-up`, or set KUBECONFIG (%w)", err)
+	}
+	return c, nil
+}
+
+// Kubectl runs kubectl in the namespace and returns what it printed; an error holds what it said.
+func (c *Cluster) Kubectl(ctx context.Context, stdin []byte, args ...string) ([]byte, error) {
+	return run(ctx, stdin, "kubectl", append([]string{"-n", c.Namespace}, args...)...)
+}
+
+func run(ctx context.Context, stdin []byte, name string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // our own arguments
+	cmd.Stdin = bytes.NewReader(stdin)
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(said.String()))
+	}
+	return out.Bytes(), nil
+}
+
+type object map[string]any
+
+// apply creates or changes an object.
+func (c *Cluster) apply(ctx context.Context, o object) error {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	_, err = c.Kubectl(ctx, text, "apply", "-f", "-")
+	return err
+}
+
+// MakeNamespace makes the namespace, in which only restricted pods run.
+func (c *Cluster) MakeNamespace(ctx context.Context) error {
+	return c.apply(ctx, object{
+		"apiVersion": "v1", "kind": "Namespace",
+		"metadata": object{"name": c.Namespace, "labels": object{
+			"pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/enforce-version": "latest",
+		}},
+	})
+}
+
+// PutSecret makes the Secret hold these values and no others.
+func (c *Cluster) PutSecret(ctx context.Context, name string, values map[string]string) error {
+	return c.apply(ctx, object{
+		"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": object{"name": name}, "stringData": values,
+	})
+}
+
+// Secret is one value of a Secret, nil when there is none.
+func (c *Cluster) Secret(ctx context.Context, name, key string) ([]byte, error) {
+	out, err := c.Kubectl(ctx, nil, "get", "secret", name, "--ignore-not-found", "-o", "json")
+	if err != nil || len(out) == 0 {
+		return nil, err
+	}
+	var secret struct{ Data map[string][]byte }
+	if err := json.Unmarshal(out, &secret); err != nil {
+		return nil, fmt.Errorf("secret %s: %w", name, err)
+	}
+	return secret.Data[key], nil
+}
+
+// Datastores are the StatefulSets of k8s/datastores.
+var Datastores = []string{"postgres", "redis", "kafka"}
+
+// StartDatastores applies a folder of k8s/ and returns when each of Datastores is ready.
+func (c *Cluster) StartDatastores(ctx context.Context, folder string) error {
+	if _, err := c.Kubectl(ctx, nil, "apply", "-k", folder); err != nil {
+		return err
+	}
+	for _, name := range Datastores {
+		if _, err := c.Kubectl(ctx, nil, "rollout", "status", "statefulset/holdfast-"+name, "--timeout=180s"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Release installs or upgrades the chart and returns when every pod is ready. A failure is helm's own words.
+func (c *Cluster) Release(ctx context.Context, name, chart string, args ...string) error {
+	if _, err := run(ctx, nil, c.Helm, "dependency", "build", chart, "--skip-refresh"); err != nil {
+		return err
+	}
+	_, err := run(ctx, nil, c.Helm, append([]string{
+		"upgrade", "--install", name, chart, "-n", c.Namespace, "--wait", "--wait-for-jobs", "--timeout", "5m",
+	}, args...)...)
+	return err
+}
+
+// Remove uninstalls the release and takes away all that stands in the namespace but volumes and what keep names.
+func (c *Cluster) Remove(ctx context.Context, name string, keep ...string) error {
+	if _, err := run(ctx, nil, c.Helm, "uninstall", name, "-n", c.Namespace, "--ignore-not-found", "--wait"); err != nil {
+		return err
+	}
+	if _, err := c.Kubectl(ctx, nil, "delete", "statefulsets,services,configmaps,jobs,pods", "--all", "--wait", "--timeout=120s"); err != nil {
+		return err
+	}
+	out, err := c.Kubectl(ctx, nil, "get", "secrets", "-o", "name")
+	if err != nil {
+		return err
+	}
+	for secret := range strings.FieldsSeq(string(out)) {
+		if slices.Contains(keep, strings.TrimPrefix(secret, "secret/")) {
+			continue
+		}
+		if _, err := c.Kubectl(ctx, nil, "delete", secret); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package cluster
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// Forward keeps a port of this machine connected with one of a pod until ctx ends, whatever happens to the pod
+// meanwhile. It returns when the port answers for the first time.
+func (c *Cluster) Forward(ctx context.Context, pod string, local, port int) error {
+	first := make(chan error, 1)
+	go func() {
+		for ctx.Err() == nil {
+			err := c.forward(ctx, pod, local, port, func() { offer(first, nil) })
+			if strings.Contains(fmt.Sprint(err), "address already in use") {
+				offer(first, fmt.Errorf("port %d of this machine is taken: free it, another `local kind forward` may hold it", local))
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	}()
+	select {
+	case err := <-first:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(time.Minute):
+		return fmt.Errorf("pod %s cannot be reached on port %d", pod, port)
+	}
+}
+
+func offer(to chan<- error, err error) {
+	select {
+	case to <- err:
+	default:
+	}
+}
+
+// forward is one life of kubectl port-forward.
+func (c *Cluster) forward(ctx context.Context, pod string, local, port int, ready func()) error {
+	cmd := exec.CommandContext(ctx, "kubectl", "-n", c.Namespace, "port-forward", "pod/"+pod, fmt.Sprintf("%d:%d", local, port)) //nolint:gosec // our own arguments
+	var said strings.Builder
+	cmd.Stderr = &said
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if strings.HasPrefix(lines.Text(), "Forwarding from") {
+			ready()
+		}
+	}
+	_ = cmd.Wait() // how it ended stands in what it said
+	return fmt.Errorf("port-forward: %s", strings.TrimSpace(said.String()))
+}

@@ -1,0 +1,303 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"holdfast.dev/services/local/internal/cluster"
+	"holdfast.dev/services/local/internal/parts"
+	"holdfast.dev/services/local/internal/seed"
+	"holdfast.dev/services/local/internal/state"
+)
+
+const (
+	release     = "holdfast" // and its namespace
+	keysSecret  = "holdfast-keys"
+	dataSecret  = "holdfast-datastores"
+	clusterBase = "http://127.0.0.1:30080" // k8s/kind.yaml maps the gateway's port of values-dev
+)
+
+// kind is Holdfast in a development cluster. Its keys stand in a Secret of their own beside the volumes, which
+// cannot be read without them; all else can be made again.
+type kind struct {
+	*cluster.Cluster
+	wiring
+	screen *console
+	root   string // the checkout
+	base   string // of the gateway, from here
+}
+
+func kindCommand() *cobra.Command {
+	root := &cobra.Command{Use: "kind", Short: "Holdfast in the development cluster that KUBECONFIG points at"}
+	var datastores string
+	var set []string
+	install := &cobra.Command{
+		Use: "install", Short: "Install or upgrade the datastores, the Secrets and the chart, and seed", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			k, err := openKind(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return k.install(cmd.Context(), datastores, set)
+		},
+	}
+	install.Flags().StringVar(&datastores, "datastores", "k8s/datastores", "folder of PostgreSQL, Redis and Kafka")
+	install.Flags().StringArrayVar(&set, "set", nil, "a value of the chart, as helm takes it")
+	forward := &cobra.Command{
+		Use: "forward", Short: "Keep the datastores reachable from here until Ctrl-C, and write .run/kind/.run/env", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			k, err := openKind(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return k.forward(cmd.Context())
+		},
+	}
+	uninstall := &cobra.Command{
+		Use: "uninstall", Short: "Take everything away but the volumes and the keys to read them", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			k, err := openKind(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return k.Remove(cmd.Context(), release, keysSecret)
+		},
+	}
+	root.AddCommand(install, forward, uninstall)
+	return root
+}
+
+func openKind(ctx context.Context) (*kind, error) {
+	root, err := checkout()
+	if err != nil {
+		return nil, err
+	}
+	screen := newConsole(os.Stdout, "")
+	c, err := cluster.Open(ctx, release, screen.say)
+	if err != nil {
+		return nil, err
+	}
+	k := &kind{Cluster: c, screen: screen, root: root, base: cmp.Or(os.Getenv("CLUSTER_URL"), clusterBase)}
+	kept, err := c.Secret(ctx, keysSecret, "state.json")
+	if err != nil {
+		return nil, err
+	}
+	k.keys = state.Memory()
+	if kept != nil {
+		if err := json.Unmarshal(kept, k.keys); err != nil {
+			return nil, fmt.Errorf("secret %s is damaged: %w", keysSecret, err)
+		}
+	}
+	k.prefix = defaultPrefix
+	k.postgresURL = parts.Postgres{Host: release + "-postgres:5432", Password: k.keys.Secret("postgres")}.URL()
+	k.redisURL = parts.Redis{Host: release + "-redis:6379", Password: k.keys.Secret("redis")}.URL()
+	return k, nil
+}
+
+func (k *kind) install(ctx context.Context, datastores string, set []string) error {
+	begin := time.Now()
+	if err := k.MakeNamespace(ctx); err != nil {
+		return err
+	}
+	if err := k.putSecrets(ctx); err != nil {
+		return err
+	}
+	if err := k.StartDatastores(ctx, filepath.Join(k.root, datastores)); err != nil {
+		return err
+	}
+	k.Say("PostgreSQL, Redis and Kafka are ready")
+	if err := k.makeDatabases(ctx); err != nil {
+		return err
+	}
+	k.Say("databases are there; the chart's Jobs migrate them")
+	args := []string{"-f", filepath.Join(k.root, "charts/platform/values-dev.yaml")}
+	for _, value := range set {
+		args = append(args, "--set", value)
+	}
+	if err := k.Release(ctx, release, filepath.Join(k.root, "charts/platform"), args...); err != nil {
+		return err
+	}
+	k.Say("the release is ready, %.0f s after the beginning", time.Since(begin).Seconds())
+	return k.seed(ctx)
+}
+
+// putSecrets makes the Secrets that the datastores and the services read, and keeps the keys in one of their own.
+func (k *kind) putSecrets(ctx context.Context) error {
+	secrets := map[string]map[string]string{
+		dataSecret: {"postgres-password": k.keys.Secret("postgres"), "redis-password": k.keys.Secret("redis")},
+	}
+	for _, s := range services {
+		secrets[release+"-"+s.name] = k.secrets(s)
+		if s.database {
+			secrets[release+"-"+s.name+"-migrate"] = k.migration(s)
+		}
+	}
+	if err := k.keepKeys(ctx); err != nil { // first: what stands in a volume must be readable
+		return err
+	}
+	for name, values := range secrets {
+		if err := k.PutSecret(ctx, name, values); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *kind) keepKeys(ctx context.Context) error {
+	text, err := json.Marshal(k.keys)
+	if err != nil {
+		return err
+	}
+	return k.PutSecret(ctx, keysSecret, map[string]string{"state.json": string(text)})
+}
+
+func (k *kind) makeDatabases(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	admin, err := k.reachPostgres(ctx)
+	if err != nil {
+		return err
+	}
+	all, ctx := errgroup.WithContext(ctx)
+	for _, s := range services {
+		if s.database {
+			all.Go(func() error { return parts.EnsureDatabase(ctx, admin, k.database(s.name)) })
+		}
+	}
+	return all.Wait()
+}
+
+// reachPostgres is the administrator's URL from here, until ctx ends.
+func (k *kind) reachPostgres(ctx context.Context) (string, error) {
+	port, err := (&parts.Ports{}).Free(0)
+	if err != nil {
+		return "", err
+	}
+	p := parts.Postgres{Port: port, Password: k.keys.Secret("postgres")}
+	return p.URL(), k.Forward(ctx, release+"-postgres-0", port, 5432)
+}
+
+// seed fills the platform through the command lines in its pods and its public API.
+func (k *kind) seed(ctx context.Context) error {
+	if err := k.awaitGateway(ctx); err != nil {
+		return err
+	}
+	r, err := k.seeded(ctx)
+	if err != nil {
+		return err
+	}
+	if err := k.keepKeys(ctx); err != nil {
+		return err
+	}
+	if err := k.writeEnv(k.env()); err != nil {
+		return err
+	}
+	k.screen.print(fmt.Sprintf("\n  API  %s/api/v1     Docs  %s/docs     Test key  %s\n  All of it: .run/kind/.run/env     Uninstall: make kind-uninstall\n",
+		k.base, k.base, r.TestKey))
+	k.screen.print(firstCall(k.base+"/api/v1", r))
+	return nil
+}
+
+func (k *kind) seeded(ctx context.Context) (seed.Result, error) {
+	tool := func(name string) seed.Tool {
+		return func(ctx context.Context, args ...string) ([]byte, error) {
+			return k.Kubectl(ctx, nil, append([]string{"exec", "deployment/" + release + "-" + name, "--", "/service"}, args...)...)
+		}
+	}
+	s := seed.Seeder{Base: k.base + "/api/v1", Identity: tool("identity"), Bookings: tool("bookings"), State: k.keys}
+	r, err := s.Run(ctx)
+	if err != nil {
+		return r, fmt.Errorf("seeding: %w", err)
+	}
+	k.Say("tenants demo and other are seeded")
+	return r, nil
+}
+
+func (k *kind) awaitGateway(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		err := answersOK(ctx, k.base+"/readyz")
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s does not answer: map the gateway's node port as k8s/kind.yaml does, or set CLUSTER_URL (%w)", k.base, err)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// env is what a client needs to know.
+func (k *kind) env() map[string]string {
+	return map[string]string{
+		"BASE_URL": k.base + "/api/v1", "LEGACY_BASE_URL": k.base + "/v1", "AUTH_URL": k.base,
+		"DEMO_TEST_KEY": k.keys.Given("key.demo.test"), "DEMO_LIVE_KEY": k.keys.Given("key.demo.live"),
+		"OTHER_TEST_KEY": k.keys.Given("key.other.test"),
+	}
+}
+
+func (k *kind) writeEnv(vars map[string]string) error {
+	dir := filepath.Join(k.root, ".run", "kind", ".run")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return replaceFile(filepath.Join(dir, "env"), lines(vars))
+}
+
+// kafkaForward is the port of this machine that Kafka advertises to whom it reaches by forwarding.
+const kafkaForward = 19092
+
+// forward connects ports of this machine with the datastores, and tells where they are.
+func (k *kind) forward(ctx context.Context) error {
+	if k.keys.Given("key.demo.test") == "" {
+		return errors.New("the platform is not installed: run `make kind-install`")
+	}
+	postgres, err := k.reachPostgres(ctx)
+	if err != nil {
+		return err
+	}
+	port, err := (&parts.Ports{}).Free(0)
+	if err != nil {
+		return err
+	}
+	if err := k.Forward(ctx, release+"-redis-0", port, 6379); err != nil {
+		return err
+	}
+	if err := k.Forward(ctx, release+"-kafka-0", kafkaForward, kafkaForward); err != nil {
+		return err
+	}
+	env := k.env()
+	env["POSTGRES_URL"] = postgres
+	env["REDIS_URL"] = parts.Redis{Port: port, Password: k.keys.Secret("redis")}.URL()
+	env["KAFKA_BROKERS"] = parts.Loopback(kafkaForward)
+	if err := k.writeEnv(env); err != nil {
+		return err
+	}
+	k.Say("PostgreSQL, Redis and Kafka are forwarded: .run/kind/.run/env")
+	<-ctx.Done()
+	return nil
+}
+
+func jarsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "jars", Short: "Take Kafka's jars through Maven where they are missing, and print their folder", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := parts.Jars(cmd.Context(), newConsole(os.Stderr, "").say)
+			if err == nil {
+				fmt.Println(dir)
+			}
+			return err
+		},
+	}
+}
