@@ -1,0 +1,96 @@
+// Requests: each with a key, and a name that holds no id.
+
+import { sleep } from 'k6';
+import type { Counter } from 'k6/metrics';
+import http, { type ObjectRefinedBatchRequest, type RefinedParams, type RefinedResponse } from 'k6/http';
+import { baseURL, keys } from './env.ts';
+import type { Page, Refusal } from './types.ts';
+
+export type Answer = RefinedResponse<'text'>;
+
+// path is the URL below BASE_URL; name is what its figures are filed under.
+export interface Call {
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  path: string;
+  name?: string;
+  body?: object;
+  idempotencyKey?: string;
+  key?: number; // which of the keys; without it the next one
+}
+
+let turn = __VU; // users start at different keys
+
+function params(c: Call): RefinedParams<'text'> {
+  const headers: Record<string, string> = { Authorization: `Bearer ${keys[(c.key ?? turn++) % keys.length]}` };
+  if (c.body) {
+    headers['Content-Type'] = 'application/json';
+  }
+  if (c.idempotencyKey) {
+    headers['Idempotency-Key'] = c.idempotencyKey;
+  }
+  return { headers, responseType: 'text', timeout: '30s', tags: { name: c.name ?? `${c.method} ${c.path.replace(/\?.*/, '')}` } };
+}
+
+export function call(c: Call): Answer {
+  return http.request(c.method, baseURL + c.path, c.body && JSON.stringify(c.body), params(c));
+}
+
+// together sends many calls, a few at a time.
+export function together(calls: Call[]): Answer[] {
+  const requests: ObjectRefinedBatchRequest<'text'>[] = calls.map((c) => ({
+    method: c.method,
+    url: baseURL + c.path,
+    body: c.body && JSON.stringify(c.body),
+    params: params(c),
+  }));
+  return http.batch(requests);
+}
+
+export function read<T>(a: Answer): T {
+  return JSON.parse(a.body) as T;
+}
+
+export function ok(a: Answer): boolean {
+  return a.status >= 200 && a.status < 300;
+}
+
+// refusal is the code of an error, or the bare status where there is no such body.
+export function refusal(a: Answer): string {
+  try {
+    return read<Refusal>(a).error.code;
+  } catch {
+    return `status ${a.status}`;
+  }
+}
+
+// patient sends the same request again, key and all, as long as the answer is to come back later.
+export function patient(c: Call, waited: Counter): Answer {
+  let a = call(c);
+  for (let left = 20; left > 0 && (a.status === 429 || a.status === 503 || refusal(a) === 'idempotency_in_progress'); left--) {
+    waited.add(1);
+    sleep(Number(a.headers['Retry-After'] ?? 1));
+    a = call(c);
+  }
+  return a;
+}
+
+// must is for what a scenario cannot go on without; outside of setup it ends the iteration.
+export function must<T>(c: Call): T {
+  const a = call(c);
+  if (!ok(a)) {
+    throw new Error(`${c.method} ${c.path}: ${a.status} ${a.body ?? a.error}`);
+  }
+  return read<T>(a);
+}
+
+// all walks a list from its first page to its last.
+export function all<T>(path: string, name?: string): T[] {
+  const rows: T[] = [];
+  let more = '';
+  do {
+    const page = must<Page<T>>({ method: 'GET', path: `${path}${path.includes('?') ? '&' : '?'}limit=100${more}`, name });
+    rows.push(...page.data);
+    more = page.next_cursor ? `&cursor=${encodeURIComponent(page.next_cursor)}` : '';
+  } while (more);
+  return rows;
+}
