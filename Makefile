@@ -84,10 +84,13 @@ kind-up: $(KIND) ## a development cluster: the one of KUBECONFIG and KIND_CLUSTE
 	@.ci/kind up
 
 kind-install: kind-up build images $(HELM) ## install datastores and platform in it, or upgrade them
-	@options=$$(.ci/kind images) && bin/local kind install $$options $(KIND_SET)
+	@options=$$(.ci/kind images) && bin/local kind install $$options
 
 kind-test: build $(KIND) $(HELM) ## attack the platform in the cluster: upgrades, dying pods, drained nodes, policies
-	@.ci/kind-test
+	@.ci/kind-test "$(TEST)"
+
+kind-load: $(KIND) $(K6) ## the same load as a Job in the cluster, as in make kind-load SCENARIO=steady
+	@.ci/kind-load "$(SCENARIO)"
 
 kind-uninstall: build $(HELM) ## take the platform out of the cluster; volumes and keys stay
 	@bin/local kind uninstall
@@ -119,4 +122,4 @@ clean: ## stop, and delete the platform's data and what was built
 	@[ ! -x bin/local ] || bin/local clean
 	@rm -rf bin $(REDOC)
 
-.PHONY: help setup build up down test test-full lint images images-data kind-up kind-install kind-test kind-uninstall kind-down gen verify tidy bench load fuzz clean
+.PHONY: help setup build up down test test-full lint images images-data kind-up kind-install kind-test kind-load kind-uninstall kind-down gen verify tidy bench load fuzz clean

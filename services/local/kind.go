@@ -38,8 +38,8 @@ type kind struct {
 
 func kindCommand() *cobra.Command {
 	root := &cobra.Command{Use: "kind", Short: "Holdfast in the development cluster that KUBECONFIG points at"}
-	var datastores string
-	var set []string
+	var datastores, tag string
+	var values []string
 	install := &cobra.Command{
 		Use: "install", Short: "Install or upgrade the datastores, the Secrets and the chart, and seed", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -47,11 +47,12 @@ func kindCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return k.install(cmd.Context(), datastores, set)
+			return k.install(cmd.Context(), datastores, tag, values)
 		},
 	}
 	install.Flags().StringVar(&datastores, "datastores", "k8s/datastores", "folder of PostgreSQL, Redis and Kafka")
-	install.Flags().StringArrayVar(&set, "set", nil, "a value of the chart, as helm takes it")
+	install.Flags().StringVar(&tag, "tag", "dev", "of the images")
+	install.Flags().StringArrayVar(&values, "values", nil, "files of values beside values-dev.yaml")
 	forward := &cobra.Command{
 		Use: "forward", Short: "Keep the datastores reachable from here until Ctrl-C, and write .run/kind/.run/env", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -103,7 +104,7 @@ func openKind(ctx context.Context) (*kind, error) {
 	return k, nil
 }
 
-func (k *kind) install(ctx context.Context, datastores string, set []string) error {
+func (k *kind) install(ctx context.Context, datastores, tag string, values []string) error {
 	begin := time.Now()
 	if err := k.MakeNamespace(ctx); err != nil {
 		return err
@@ -119,9 +120,9 @@ func (k *kind) install(ctx context.Context, datastores string, set []string) err
 		return err
 	}
 	k.Say("databases are there; the chart's Jobs migrate them")
-	args := []string{"-f", filepath.Join(k.root, "charts/platform/values-dev.yaml")}
-	for _, value := range set {
-		args = append(args, "--set", value)
+	args := []string{"--set", "global.image.tag=" + tag}
+	for _, file := range append([]string{"charts/platform/values-dev.yaml"}, values...) {
+		args = append(args, "-f", filepath.Join(k.root, file))
 	}
 	if err := k.Release(ctx, release, filepath.Join(k.root, "charts/platform"), args...); err != nil {
 		return err

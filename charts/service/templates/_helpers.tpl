@@ -76,4 +76,5 @@ envFrom:
 resources:
   requests: { cpu: 50m, memory: 64Mi }
   limits: { memory: 256Mi }
+{{- include "service.mounts" . }}
 {{- end }}

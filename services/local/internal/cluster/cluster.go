@@ -54,6 +54,11 @@ func run(ctx context.Context, stdin []byte, name string, args ...string) ([]byte
 	return out.Bytes(), nil
 }
 
+// RunHelm runs helm and returns what it printed; an error holds what it said.
+func (c *Cluster) RunHelm(ctx context.Context, args ...string) ([]byte, error) {
+	return run(ctx, nil, c.Helm, args...)
+}
+
 type object map[string]any
 
 // apply creates or changes an object.
@@ -114,10 +119,10 @@ func (c *Cluster) StartDatastores(ctx context.Context, folder string) error {
 
 // Release installs or upgrades the chart and returns when every pod is ready. A failure is helm's own words.
 func (c *Cluster) Release(ctx context.Context, name, chart string, args ...string) error {
-	if _, err := run(ctx, nil, c.Helm, "dependency", "build", chart, "--skip-refresh"); err != nil {
+	if _, err := c.RunHelm(ctx, "dependency", "build", chart, "--skip-refresh"); err != nil {
 		return err
 	}
-	_, err := run(ctx, nil, c.Helm, append([]string{
+	_, err := c.RunHelm(ctx, append([]string{
 		"upgrade", "--install", name, chart, "-n", c.Namespace, "--wait", "--wait-for-jobs", "--timeout", "5m",
 	}, args...)...)
 	return err
@@ -125,7 +130,7 @@ func (c *Cluster) Release(ctx context.Context, name, chart string, args ...strin
 
 // Remove uninstalls the release and takes away all that stands in the namespace but volumes and what keep names.
 func (c *Cluster) Remove(ctx context.Context, name string, keep ...string) error {
-	if _, err := run(ctx, nil, c.Helm, "uninstall", name, "-n", c.Namespace, "--ignore-not-found", "--wait"); err != nil {
+	if _, err := c.RunHelm(ctx, "uninstall", name, "-n", c.Namespace, "--ignore-not-found", "--wait"); err != nil {
 		return err
 	}
 	if _, err := c.Kubectl(ctx, nil, "delete", "statefulsets,services,configmaps,jobs,pods", "--all", "--wait", "--timeout=120s"); err != nil {

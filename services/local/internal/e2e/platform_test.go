@@ -1,5 +1,6 @@
 // Package e2e attacks the promises on the whole platform: it starts `local up` in a folder of its own, with
-// real PostgreSQL, Redis and Kafka, kills what the tests name, and looks from outside.
+// real PostgreSQL, Redis and Kafka, kills what the tests name, and looks from outside. With HOLDFAST_CLUSTER it
+// attacks the platform of `make kind-install` instead, through the gateway's Service.
 package e2e
 
 import (
@@ -18,6 +19,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"holdfast.dev/services/local/internal/cluster"
 )
 
 // binaries are all that a checkout needs to run.
@@ -31,6 +34,14 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
+	if folder := os.Getenv("HOLDFAST_CLUSTER"); folder != "" {
+		var err error
+		if shared, err = openCluster(folder); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return m.Run()
+	}
 	var start errgroup.Group
 	for p, settings := range map[**platform][]string{&shared: nil, &embedded: {"KAFKA=embedded"}} {
 		var err error
@@ -52,6 +63,9 @@ func run(m *testing.M) int {
 func eachBroker(t *testing.T, f func(t *testing.T, p *platform)) {
 	t.Helper()
 	for name, p := range map[string]*platform{"shared": shared, "embedded": embedded} {
+		if p == nil { // a cluster has Apache Kafka only
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f(t, p)
@@ -68,6 +82,7 @@ type platform struct {
 	cmd      *exec.Cmd
 	gone     chan struct{} // closed when `local up` has ended
 	log      *transcript
+	cluster  *cluster.Cluster // nil: processes of `local up`
 }
 
 // transcript is what a process says, readable while it does.
@@ -226,6 +241,10 @@ func (p *platform) pid(process string) int {
 // signal reaches a process of the platform; one that is just being started again is waited for.
 func (p *platform) signal(t *testing.T, process string, sig syscall.Signal) {
 	t.Helper()
+	if p.cluster != nil {
+		p.signalPods(t, process, sig)
+		return
+	}
 	await(t, process+" runs", func() bool { return p.pid(process) != 0 })
 	pid := p.pid(process)
 	if err := syscall.Kill(pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
@@ -241,7 +260,7 @@ func (p *platform) kill(t *testing.T, process string) {
 
 // broker is the name of the platform's Kafka process.
 func (p *platform) broker() string {
-	if p.pid("kafka") != 0 {
+	if p.cluster != nil || p.pid("kafka") != 0 {
 		return "kafka"
 	}
 	return "kafka-embedded"

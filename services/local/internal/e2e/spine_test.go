@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 func TestAPricedBookingGoesAllTheWay(t *testing.T) {
@@ -187,6 +189,12 @@ func TestATenantFromNothing(t *testing.T) {
 // identity runs bin/identity as a person does in the checkout's folder, and decodes what it prints.
 func (p *platform) identity(t *testing.T, out any, args ...string) {
 	t.Helper()
+	if p.cluster != nil { // what was forwarded to a pod that died is being forwarded to the next one
+		await(t, "PostgreSQL is reached", func() bool {
+			conn, err := pgx.Connect(t.Context(), p.env["POSTGRES_URL"])
+			return err == nil && conn.Close(t.Context()) == nil
+		})
+	}
 	cmd := p.command("identity", args...)
 	var complaint strings.Builder
 	cmd.Stderr = &complaint

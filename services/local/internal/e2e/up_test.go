@@ -22,6 +22,7 @@ var envKeys = []string{
 }
 
 func TestEnvFile(t *testing.T) {
+	onMachine(t)
 	text, err := os.ReadFile(shared.path("env"))
 	if err != nil {
 		t.Fatal(err)
@@ -49,6 +50,7 @@ func TestEnvFile(t *testing.T) {
 
 // What `make up` prints must work when pasted, and once only: the slot is taken then.
 func TestGreetingWorksWhenPasted(t *testing.T) {
+	onMachine(t)
 	said := embedded.log.String()
 	for _, want := range []string{embedded.env["DEMO_TEST_KEY"], embedded.env["DEMO_LIVE_KEY"], embedded.env["BASE_URL"], "a development default"} {
 		if !strings.Contains(said, want) {
@@ -71,6 +73,7 @@ func TestGreetingWorksWhenPasted(t *testing.T) {
 
 // The private servers run as ordinary users, and as root their data lies where those can reach it.
 func TestDataFolder(t *testing.T) {
+	onMachine(t)
 	for _, name := range []string{"postgres", "redis"} {
 		if uid := uidOf(t, shared.pid(name)); uid == "0" {
 			t.Errorf("%s runs as root", name)
@@ -141,6 +144,7 @@ func fresh(t *testing.T, settings ...string) *platform {
 // A second checkout beside the first, on given parts: it starts none of its own, keeps to its prefix, and
 // after a stop and a start everything is as it was.
 func TestASecondCheckoutOnGivenParts(t *testing.T) {
+	onMachine(t)
 	t.Parallel()
 	p := fresh(t, "DATABASE_URL="+shared.env["POSTGRES_URL"], "REDIS_URL="+shared.env["REDIS_URL"],
 		"KAFKA_BROKERS="+shared.env["KAFKA_BROKERS"], "HOLDFAST_PREFIX=second_")
@@ -222,6 +226,7 @@ func catalogue(t *testing.T, c *client) string {
 }
 
 func TestSeededCatalogue(t *testing.T) {
+	onMachine(t)
 	c := embedded.as(t, "DEMO_TEST_KEY")
 	deposits := map[any]bool{}
 	for _, p := range c.list(t, "/packages?limit=100") {
@@ -250,6 +255,7 @@ func TestSeededCatalogue(t *testing.T) {
 
 // An ordinary user has the whole platform too, all in .run/.
 func TestAnOrdinaryUser(t *testing.T) {
+	onMachine(t)
 	t.Parallel()
 	p := fresh(t, "KAFKA=embedded")
 	if os.Geteuid() == 0 {
@@ -282,6 +288,7 @@ func TestAnOrdinaryUser(t *testing.T) {
 
 // A first start that is killed on the way leaves no process, and nothing that keeps the next one from starting.
 func TestAStartKilledOnTheWay(t *testing.T) {
+	onMachine(t)
 	t.Parallel()
 	p := fresh(t, "KAFKA=embedded")
 	if err := p.begin(); err != nil {
@@ -300,6 +307,7 @@ func TestAStartKilledOnTheWay(t *testing.T) {
 
 // What was asked for by name and cannot be had is said in one line, before anything is started.
 func TestRefusedStarts(t *testing.T) {
+	onMachine(t)
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

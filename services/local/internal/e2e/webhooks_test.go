@@ -41,7 +41,7 @@ type receiver struct {
 func (c *client) receive(t *testing.T, types string, answer http.HandlerFunc) *receiver {
 	t.Helper()
 	r := &receiver{}
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, err := io.ReadAll(req.Body)
 		if err != nil {
 			return // the sender died
@@ -51,6 +51,12 @@ func (c *client) receive(t *testing.T, types string, answer http.HandlerFunc) *r
 			answer(w, req)
 		}
 	}))
+	_ = srv.Listener.Close()
+	var err error
+	if srv.Listener, err = net.Listen("tcp", net.JoinHostPort(receivers, "0")); err != nil {
+		t.Fatal(err)
+	}
+	srv.Start()
 	t.Cleanup(srv.Close)
 	body := fmt.Sprintf(`{"url":%q,"event_types":%s,"max_in_flight":50,"max_per_second":2000}`, srv.URL+"/hook", types)
 	r.register(t, c, body)
@@ -255,7 +261,7 @@ func TestSlowEndpointsDelayNoOther(t *testing.T) {
 		}
 	})
 	t.Cleanup(func() { close(silent) }) // before its server is, which waits for it
-	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	gone, err := net.Listen("tcp", net.JoinHostPort(receivers, "0"))
 	if err != nil {
 		t.Fatal(err)
 	}

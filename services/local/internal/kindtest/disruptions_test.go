@@ -1,0 +1,159 @@
+package kindtest
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast.dev/services/local/internal/cluster/clustertest"
+)
+
+const rate = 50 // requests a second under which everything is disturbed
+
+// A rolling update of every service in turn loses no request.
+func TestRollingUpdatesLoseNothing(t *testing.T) {
+	secret := key(t)
+	for _, service := range services {
+		t.Run(service, func(t *testing.T) {
+			load := send(t, rate, secret, mixed)
+			begin := time.Now()
+			kubectl(t, "rollout", "restart", "deployment/holdfast-"+service)
+			settled(t, service)
+			load.stop().none(t, "rolling update in "+time.Since(begin).Round(time.Second).String())
+		})
+	}
+}
+
+// A pod is killed with SIGKILL under load. What was on its way to it may fail, and nothing else; repeated with its key,
+// each write takes effect once.
+func TestKilledPods(t *testing.T) {
+	secret := key(t)
+	for _, service := range services {
+		t.Run(service, func(t *testing.T) {
+			settled(t, service)
+			load := send(t, rate, secret, func() call {
+				if time.Now().UnixNano()%2 == 0 {
+					return newCustomer()
+				}
+				return newBooking()
+			})
+			time.Sleep(3 * time.Second)
+			victim := pods(t, service)[0]
+			before := time.Now()
+			inFlight := load.inFlight()
+			if err := clustertest.Signal(t.Context(), victim, 9); err != nil {
+				t.Fatal(err)
+			}
+			after := time.Now()
+			time.Sleep(12 * time.Second)
+			load.stop()
+			t.Logf("%d requests, %d on their way, %d failed", load.sent, inFlight, len(load.failed))
+			for _, f := range load.failed {
+				if f.began.After(after) || f.at.Before(before) {
+					t.Errorf("failed without having been on its way when the pod died, %v after: %v", f.began.Sub(after), f)
+				}
+				once(t, f.call)
+			}
+			settled(t, service)
+		})
+	}
+}
+
+// A worker node is drained: budgets hold, and no request is lost.
+func TestDrainedNode(t *testing.T) {
+	node := pods(t, "gateway")[0].Node
+	load := send(t, rate, key(t), mixed)
+	t.Cleanup(func() { kubectl(t, "uncordon", node) })
+	begin := time.Now()
+	kubectl(t, "drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=300s")
+	for _, service := range services {
+		settled(t, service)
+		for _, pod := range pods(t, service) {
+			if pod.Node == node {
+				t.Errorf("%s is on the drained node", pod.Name)
+			}
+		}
+	}
+	load.stop().none(t, "drained in "+time.Since(begin).Round(time.Second).String())
+}
+
+// A migration that fails stops the upgrade; the old pods go on. What was installed before can be gone back to.
+func TestAFailedMigrationStopsTheUpgrade(t *testing.T) {
+	kubectl(t, "delete", "secret", "broken-migrate", "--ignore-not-found")
+	kubectl(t, "create", "secret", "generic", "broken-migrate", "--from-literal=APP_ROLE=nobody", "--from-literal=WORKER_ROLE=nobody",
+		"--from-literal=MIGRATE_DATABASE_URL=postgres://nobody:wrong@holdfast-postgres:5432/holdfast_bookings?sslmode=disable")
+	t.Cleanup(func() { kubectl(t, "delete", "secret", "broken-migrate", "--ignore-not-found") })
+	kept := names(pods(t, "bookings"))
+	load := send(t, rate, key(t), mixed)
+	err := upgrade(t, "bookings.migrate.existingSecret=broken-migrate", "bookings.env.LOG_LEVEL=debug")
+	if err == nil || !strings.Contains(err.Error(), "holdfast-bookings-migrate") {
+		t.Errorf("the upgrade with a failing migration: %v", err)
+	}
+	if now := names(pods(t, "bookings")); now != kept {
+		t.Errorf("pods were %s and are %s", kept, now)
+	}
+	if level := setting(t, "bookings", "LOG_LEVEL"); level != "info" {
+		t.Errorf("LOG_LEVEL is %s after an upgrade that failed", level)
+	}
+	load.stop().none(t, "while a migration failed")
+	if err := upgrade(t, "bookings.migrate.existingSecret=", "bookings.env.LOG_LEVEL=info"); err != nil {
+		t.Errorf("the mended upgrade: %v", err)
+	}
+}
+
+// An upgrade and its rollback lose no request, and the rollback brings back what was.
+func TestRollback(t *testing.T) {
+	load := send(t, rate, key(t), mixed)
+	if err := upgrade(t, "customers.env.LOG_LEVEL=debug"); err != nil {
+		t.Fatal(err)
+	}
+	if level := setting(t, "customers", "LOG_LEVEL"); level != "debug" {
+		t.Errorf("LOG_LEVEL is %s after the upgrade", level)
+	}
+	if _, err := lab.RunHelm(t.Context(), "rollback", namespace, "-n", namespace, "--wait", "--timeout", "5m"); err != nil {
+		t.Fatal(err)
+	}
+	if level := setting(t, "customers", "LOG_LEVEL"); level != "info" {
+		t.Errorf("LOG_LEVEL is %s after the rollback", level)
+	}
+	settled(t, "customers")
+	load.stop().none(t, "upgrade and rollback")
+}
+
+// setting is what a service's ConfigMap says.
+func setting(t *testing.T, service, name string) string {
+	t.Helper()
+	return kubectl(t, "get", "configmap", "holdfast-"+service, "-o", "jsonpath={.data."+name+"}")
+}
+
+func names(pods []clustertest.Pod) string {
+	var all []string
+	for _, pod := range pods {
+		all = append(all, pod.Name)
+	}
+	return strings.Join(all, " ")
+}
+
+// Nothing is left of an uninstalled platform but its volumes and the keys to read them; installed again, it has what
+// it had. It comes last.
+func TestZUninstall(t *testing.T) {
+	made := newCustomer()
+	made.key = key(t)
+	once(t, made)
+	local(t, "kind", "uninstall")
+	left := strings.Fields(kubectl(t, "get", "all,configmaps,secrets,serviceaccounts,persistentvolumeclaims,networkpolicies,poddisruptionbudgets,horizontalpodautoscalers,ingresses,jobs", "-o", "name"))
+	want := "configmap/kube-root-ca.crt secret/holdfast-keys serviceaccount/default persistentvolumeclaim/data-holdfast-kafka-0 persistentvolumeclaim/data-holdfast-postgres-0 persistentvolumeclaim/data-holdfast-redis-0"
+	if got := strings.Join(left, " "); got != want {
+		t.Errorf("left over: %s", got)
+	}
+	begin := time.Now()
+	local(t, append([]string{"kind", "install", "--values", "k8s/values-test.yaml"}, strings.Fields(installOptions)...)...)
+	t.Logf("installed again in %v", time.Since(begin).Round(time.Second))
+	status, err := ask(context.Background(), client, call{method: http.MethodGet, path: "/customers?metadata[tag]=" + made.idempotency, key: made.key})
+	if err != nil || status != http.StatusOK {
+		t.Errorf("what was written before: %d %v", status, err)
+	}
+	once(t, made)
+}

@@ -1,0 +1,233 @@
+// Package kindtest attacks the platform in a cluster: upgrades, dying pods, drained nodes, policies. It runs by
+// `make kind-test` on what `make kind-install` has installed.
+package kindtest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast.dev/services/local/internal/cluster"
+	"holdfast.dev/services/local/internal/cluster/clustertest"
+)
+
+const (
+	namespace = "holdfast" // and the release
+	root      = "../../../.."
+)
+
+var (
+	lab  *cluster.Cluster
+	base string // …/api/v1
+
+	installOptions = os.Getenv("KIND_INSTALL") // of `local kind install`
+
+	services = []string{"identity", "customers", "bookings", "webhooks", "gateway"}
+)
+
+func TestMain(m *testing.M) {
+	folder := os.Getenv("HOLDFAST_CLUSTER")
+	if folder == "" {
+		fmt.Println("HOLDFAST_CLUSTER is not set: these tests need a cluster and run by `make kind-test`")
+		return
+	}
+	if err := open(folder); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+func open(folder string) (err error) {
+	if lab, err = cluster.Open(context.Background(), namespace, func(string, ...any) {}); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(filepath.Join(folder, ".run", "env"))
+	if err != nil {
+		return fmt.Errorf("%w: run `make kind-install`", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "BASE_URL="); ok {
+			base = value
+		}
+	}
+	return nil
+}
+
+func kubectl(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := lab.Kubectl(context.WithoutCancel(t.Context()), nil, args...) // also while a test cleans up
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// upgrade changes values of the release and waits until it is ready.
+func upgrade(t *testing.T, values ...string) error {
+	t.Helper()
+	args := []string{"--reuse-values"}
+	for _, v := range values {
+		flag := "--set"
+		if strings.Contains(v, ".env.") { // settings are strings
+			flag = "--set-string"
+		}
+		args = append(args, flag, v)
+	}
+	return lab.Release(context.WithoutCancel(t.Context()), namespace, filepath.Join(root, "charts/platform"), args...)
+}
+
+// local runs bin/local as `make` does.
+func local(t *testing.T, args ...string) {
+	t.Helper()
+	bin, err := filepath.Abs(filepath.Join(root, "bin/local"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), bin, args...).CombinedOutput(); err != nil {
+		t.Fatalf("local %v: %v\n%s", args, err, out)
+	}
+}
+
+// settled waits until a deployment has so many ready pods of its newest kind, and no others.
+func settled(t *testing.T, service string) {
+	t.Helper()
+	kubectl(t, "rollout", "status", "deployment/holdfast-"+service, "--timeout=180s")
+	await(t, service+"'s old pods have gone", 90*time.Second, func() bool {
+		for _, pod := range pods(t, service) {
+			if pod.Ending || !pod.Ready {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func pods(t *testing.T, service string) []clustertest.Pod {
+	t.Helper()
+	found, err := clustertest.Pods(t.Context(), lab, service)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// key makes an API key of a new tenant, by the command line in identity's pod.
+func key(t *testing.T) string {
+	t.Helper()
+	slug := fmt.Sprintf("kind-%d", time.Now().UnixNano())
+	tool := func(args ...string) string {
+		return kubectl(t, append([]string{"exec", "deployment/holdfast-identity", "--", "/service"}, args...)...)
+	}
+	tool("tenant", "create", "--slug", slug, "--name", "Kind", "--timezone", "Europe/Berlin", "--currency", "EUR")
+	var made struct{ Secret string }
+	if err := json.Unmarshal([]byte(tool("key", "create", "--tenant", slug, "--mode", "test", "--scopes", "all", "--json")), &made); err != nil {
+		t.Fatal(err)
+	}
+	return made.Secret
+}
+
+func await(t *testing.T, what string, limit time.Duration, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(limit); !ok(); time.Sleep(500 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s", limit, what)
+		}
+	}
+}
+
+// What Kubernetes says to all objects of both kinds of values, without taking them.
+func TestServerTakesTheCharts(t *testing.T) {
+	for _, values := range []string{"values-dev.yaml", "values-production.yaml"} {
+		args := []string{"template", namespace, filepath.Join(root, "charts/platform"), "-n", namespace, "-f", filepath.Join(root, "charts/platform", values), "--no-hooks", "--kube-version", "1.34.0"}
+		if values == "values-production.yaml" { // what the file leaves open, and kinds of operators that are not here
+			args = append(args, "--set", "ingress.host=api.example.com,global.image.registry=registry.example.com,prometheusRule.enabled=false")
+			for _, s := range services {
+				args = append(args, "--set", s+".serviceMonitor.enabled=false")
+			}
+		}
+		rendered, err := lab.RunHelm(t.Context(), args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := lab.Kubectl(t.Context(), rendered, "apply", "--dry-run=server", "-f", "-")
+		if err != nil {
+			t.Fatalf("%s: %v", values, err)
+		}
+		t.Logf("%s: %d objects", values, strings.Count(string(out), "\n"))
+	}
+}
+
+// Three gateways count together.
+func TestGatewaysShareTheRateLimit(t *testing.T) {
+	secret := key(t)
+	if err := upgrade(t, "gateway.replicas=3", "gateway.env.RATE_LIMIT_PER_MINUTE=600"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := upgrade(t, "gateway.replicas=2", "gateway.env.RATE_LIMIT_PER_MINUTE=1000000"); err != nil {
+			t.Error(err)
+		}
+	})
+	settled(t, "gateway")
+	before := map[string]string{}
+	for _, pod := range pods(t, "gateway") {
+		before[pod.Name] = answered(t, pod)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second} // each may meet another gateway
+	begin := time.Now()
+	for n := 1; n <= 605; n++ {
+		status, err := ask(t.Context(), client, call{method: http.MethodGet, path: "/me", key: secret})
+		if want := map[bool]int{true: http.StatusOK, false: http.StatusTooManyRequests}[n <= 600]; err != nil || status != want {
+			t.Fatalf("request %d after %v: %d %v, want %d", n, time.Since(begin), status, err, want)
+		}
+	}
+	for _, pod := range pods(t, "gateway") {
+		if now := answered(t, pod); now == before[pod.Name] {
+			t.Errorf("%s has answered nothing", pod.Name)
+		}
+	}
+	t.Logf("605 requests in %v", time.Since(begin).Round(time.Millisecond))
+}
+
+// answered is the gateway's own count of answers, as its metrics have it.
+func answered(t *testing.T, pod clustertest.Pod) string {
+	t.Helper()
+	text, err := clustertest.Inside(t.Context(), pod, "curl -sf http://127.0.0.1:9090/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var counts []string
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "http_request_duration_seconds_count") && strings.Contains(line, "/me") {
+			counts = append(counts, line)
+		}
+	}
+	return strings.Join(counts, "")
+}
+
+// A load on bookings brings more pods of it, and its end takes them away.
+func TestBookingsScalesUpAndDown(t *testing.T) {
+	if n := len(pods(t, "bookings")); n != 2 {
+		await(t, "bookings has two pods", 3*time.Minute, func() bool { return len(pods(t, "bookings")) == 2 })
+	}
+	load := send(t, 150, key(t), readBookings)
+	begin := time.Now()
+	await(t, "bookings has more than two pods", 4*time.Minute, func() bool { return len(pods(t, "bookings")) > 2 })
+	up := time.Since(begin)
+	await(t, "all of them are ready", 2*time.Minute, func() bool {
+		return !slices.ContainsFunc(pods(t, "bookings"), func(p clustertest.Pod) bool { return !p.Ready })
+	})
+	load.stop().none(t, "while bookings grew")
+	begin = time.Now()
+	await(t, "bookings has two pods again", 5*time.Minute, func() bool { return len(pods(t, "bookings")) == 2 })
+	t.Logf("more after %v, two again %v after the load", up.Round(time.Second), time.Since(begin).Round(time.Second))
+}

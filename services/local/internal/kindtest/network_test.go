@@ -1,0 +1,149 @@
+package kindtest
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"holdfast.dev/services/local/internal/cluster/clustertest"
+)
+
+// ports are where each pod listens.
+var ports = map[string][]int{
+	"postgres": {5432}, "redis": {6379}, "kafka": {9092},
+	"gateway": {8080, 9090}, "identity": {8080, 9090}, "customers": {8080, 9090}, "bookings": {8080, 9090}, "webhooks": {8080, 9090},
+}
+
+// From a pod of each kind every other one is tried on each of its ports: what answers is the list `edges` of the
+// chart's values, and nothing else.
+func TestTheNetworkIsTheEdges(t *testing.T) {
+	stranger(t, "stranger", nil)
+	stranger(t, "migrate", map[string]string{"app.kubernetes.io/component": "migrate", "app.kubernetes.io/instance": "holdfast", "app.kubernetes.io/part-of": "holdfast"})
+	from := map[string]clustertest.Pod{}
+	for _, name := range append([]string{"stranger", "migrate"}, sorted(ports)...) {
+		found := pods(t, name)
+		if len(found) == 0 {
+			t.Fatalf("there is no pod of %s", name)
+		}
+		from[name] = found[0]
+	}
+	time.Sleep(5 * time.Second) // the newest pods' addresses are in every node's tables
+	want := edges(t)
+	got := map[string]bool{}
+	for source, pod := range from {
+		for target, reached := range tried(t, source, pod) {
+			if reached {
+				got[source+" → "+target] = true
+			}
+		}
+	}
+	for _, edge := range sorted(got) {
+		if !want[edge] {
+			t.Errorf("open, and not in the list: %s", edge)
+		}
+	}
+	for _, edge := range sorted(want) {
+		if !got[edge] {
+			t.Errorf("in the list, and closed: %s", edge)
+		}
+	}
+	t.Logf("%d connections are open, of %d tried: %s", len(got), attempts(from), strings.Join(sorted(got), ", "))
+}
+
+// edges are the connections that the values allow, between what is in the cluster; who is outside reaches the gateway.
+func edges(t *testing.T) map[string]bool {
+	t.Helper()
+	text, err := os.ReadFile(root + "/charts/platform/values.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values struct {
+		Edges []struct {
+			From string
+			To   []string
+		}
+	}
+	if err := yaml.Unmarshal(text, &values); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]bool{"stranger → gateway:8080": true} // ingress: anybody who can send to the gateway's Service
+	for _, edge := range values.Edges {
+		for _, to := range edge.To {
+			if _, here := ports[to]; here && edge.From != "ingress" {
+				all[fmt.Sprintf("%s → %s:%d", edge.From, to, ports[to][0])] = true
+			}
+		}
+	}
+	return all
+}
+
+// tried says which ports of the others' pods a pod reaches.
+func tried(t *testing.T, source string, pod clustertest.Pod) map[string]bool {
+	t.Helper()
+	var script strings.Builder
+	for _, name := range sorted(ports) {
+		if name == source {
+			continue
+		}
+		for _, to := range pods(t, name) {
+			for _, port := range ports[name] {
+				fmt.Fprintf(&script, "(timeout 2 bash -c '</dev/tcp/%s/%d' 2>/dev/null && echo %s:%d) & ", to.IP, port, name, port)
+			}
+		}
+	}
+	out, err := clustertest.Inside(t.Context(), pod, script.String()+"wait")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reached := map[string]bool{}
+	for target := range strings.FieldsSeq(out) {
+		reached[target] = true
+	}
+	return reached
+}
+
+func attempts(from map[string]clustertest.Pod) int {
+	n := 0
+	for source := range from {
+		for target, at := range ports {
+			if target != source {
+				n += len(at)
+			}
+		}
+	}
+	return n
+}
+
+// stranger runs a pod that does nothing, until the test ends.
+func stranger(t *testing.T, name string, labels map[string]string) {
+	t.Helper()
+	image := kubectl(t, "get", "statefulset", "holdfast-redis", "-o", "jsonpath={.spec.template.spec.containers[0].image}")
+	all := "app.kubernetes.io/name: " + name
+	for k, v := range labels {
+		all += ", " + k + ": " + v
+	}
+	manifest := fmt.Sprintf(`{ apiVersion: v1, kind: Pod, metadata: { name: %s, labels: { %s } }, spec: {
+  nodeSelector: { node-role.kubernetes.io/control-plane: "" }, tolerations: [{ operator: Exists }], terminationGracePeriodSeconds: 0,
+  automountServiceAccountToken: false, securityContext: { runAsNonRoot: true, runAsUser: 999, seccompProfile: { type: RuntimeDefault } },
+  containers: [{ name: idle, image: %q, command: [sleep, "600"],
+    securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: [ALL] } } }] } }`, name, all, image)
+	if _, err := lab.Kubectl(t.Context(), []byte(manifest), "apply", "-f", "-"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { kubectl(t, "delete", "pod", name, "--wait") })
+	kubectl(t, "wait", "--for=condition=Ready", "pod/"+name, "--timeout=60s")
+}
+
+func sorted[V any](m map[string]V) []string {
+	var keys []string
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
