@@ -7,6 +7,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -91,6 +94,37 @@ func TestDeadAndSlowService(t *testing.T) {
 	want(t, slow.send(t, "GET", oneCu, "", bearer(w.identity.newKey())), 504, "upstream_timeout")
 	if after, _ := w.service.calls(); after-handled != 2 {
 		t.Errorf("two slow calls were sent %d times", after-handled)
+	}
+}
+
+// A refused connection is tried again, whatever the call is: behind a balancer the next attempt may meet a process that
+// lives. Here the service comes up while the call waits.
+func TestARefusedConnectionIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	target, err := url.Parse(w.service.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reserved, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := reserved.Addr().String()
+	_ = reserved.Close()
+	g := w.start(t, func(c *Config) { c.CustomersURL = "http://" + address })
+	late := httptest.NewUnstartedServer(httputil.NewSingleHostReverseProxy(target))
+	t.Cleanup(late.Close)
+	go func() {
+		time.Sleep(50 * time.Millisecond)
+		_ = late.Listener.Close()
+		if late.Listener, err = net.Listen("tcp", address); err == nil {
+			late.Start()
+		}
+	}()
+	a := g.send(t, "POST", customers, ada, bearer(w.identity.newKey()))
+	if calls, _ := w.service.calls(); a.StatusCode != http.StatusCreated || calls != 1 {
+		t.Errorf("%d after %d calls", a.StatusCode, calls)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/failsafe-go/failsafe-go/circuitbreaker"
@@ -45,6 +46,8 @@ type UpstreamOptions struct {
 const (
 	maxAnswer   = 16 << 20
 	dialTimeout = time.Second
+	// longestPause between two attempts to connect: 5, 10, 20, 40, 80, 160, 320 ms.
+	longestPause = 320 * time.Millisecond
 	// idle is below the services' own HTTP_IDLE_TIMEOUT, so that a connection is not taken while it dies.
 	idle = 30 * time.Second
 )
@@ -71,10 +74,24 @@ func NewUpstream(target, base string, signer *caller.Signer, opt UpstreamOptions
 		MaxIdleConnDuration: idle, MaxResponseBodySize: maxAnswer, NoDefaultUserAgentHeader: true,
 		DisablePathNormalizing: true, MaxIdemponentCallAttempts: 2, RetryIfErr: up.again,
 		DialTimeout: func(addr string, timeout time.Duration) (net.Conn, error) {
-			return (&net.Dialer{Timeout: min(dialTimeout, timeout)}).Dial("tcp", addr)
+			return dial(addr, min(dialTimeout, timeout))
 		},
 	}
 	return up, nil
+}
+
+// dial connects with one of the service's processes. A connection that is refused is tried again for half a second,
+// whatever the call is: nothing was sent, and a balancer that has not noticed yet that one process died may lead the
+// next attempt to another.
+func dial(addr string, timeout time.Duration) (net.Conn, error) {
+	end := time.Now().Add(timeout)
+	for pause := 5 * time.Millisecond; ; pause *= 2 {
+		conn, err := (&net.Dialer{Deadline: end}).Dial("tcp", addr)
+		if err == nil || !errors.Is(err, syscall.ECONNREFUSED) || pause > longestPause || time.Until(end) < pause {
+			return conn, err //nolint:wrapcheck // says what it is
+		}
+		time.Sleep(pause)
+	}
 }
 
 // again lets a call be sent once more when a connection broke, never after its deadline: a read, or a write

@@ -3,12 +3,15 @@ package kindtest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -16,8 +19,20 @@ import (
 // call is one request.
 type call struct{ method, path, body, idempotency, key string }
 
-// client is an ordinary one: connections are kept and used again.
-var client = &http.Client{Timeout: 15 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
+// client is an ordinary one behind an ordinary balancer: connections are kept and used again, and one that is refused
+// is tried again, since nothing was sent.
+var client = &http.Client{Timeout: 15 * time.Second, Transport: &http.Transport{
+	MaxIdleConnsPerHost: 100,
+	DialContext: func(ctx context.Context, network, address string) (conn net.Conn, err error) {
+		for range 20 {
+			if conn, err = (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, network, address); !errors.Is(err, syscall.ECONNREFUSED) {
+				break
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		return conn, err
+	},
+}}
 
 // ask sends the request and returns the status.
 func ask(ctx context.Context, client *http.Client, c call) (int, error) {
