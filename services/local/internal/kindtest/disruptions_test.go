@@ -1,8 +1,6 @@
 package kindtest
 
 import (
-	"context"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -134,26 +132,4 @@ func names(pods []clustertest.Pod) string {
 		all = append(all, pod.Name)
 	}
 	return strings.Join(all, " ")
-}
-
-// Nothing is left of an uninstalled platform but its volumes and the keys to read them; installed again, it has what
-// it had. It comes last.
-func TestZUninstall(t *testing.T) {
-	made := newCustomer()
-	made.key = key(t)
-	once(t, made)
-	local(t, "kind", "uninstall")
-	left := strings.Fields(kubectl(t, "get", "all,configmaps,secrets,serviceaccounts,persistentvolumeclaims,networkpolicies,poddisruptionbudgets,horizontalpodautoscalers,ingresses,jobs", "-o", "name"))
-	want := "configmap/kube-root-ca.crt secret/holdfast-keys serviceaccount/default persistentvolumeclaim/data-holdfast-kafka-0 persistentvolumeclaim/data-holdfast-postgres-0 persistentvolumeclaim/data-holdfast-redis-0"
-	if got := strings.Join(left, " "); got != want {
-		t.Errorf("left over: %s", got)
-	}
-	begin := time.Now()
-	local(t, append([]string{"kind", "install", "--values", "k8s/values-test.yaml"}, strings.Fields(installOptions)...)...)
-	t.Logf("installed again in %v", time.Since(begin).Round(time.Second))
-	status, err := ask(context.Background(), client, call{method: http.MethodGet, path: "/customers?metadata[tag]=" + made.idempotency, key: made.key})
-	if err != nil || status != http.StatusOK {
-		t.Errorf("what was written before: %d %v", status, err)
-	}
-	once(t, made)
 }
