@@ -393,3 +393,48 @@ func TestAlerts(t *testing.T) {
 		}
 	}
 }
+
+// skaffold.yaml builds every service from paths that are there, and deploys this chart.
+func TestSkaffold(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../skaffold.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config map[string]any
+	if err := yaml.Unmarshal(text, &config); err != nil {
+		t.Fatal(err)
+	}
+	release := at(config, "deploy", "helm", "releases", 0)
+	paths := append([]any{at(release, "chartPath")}, list(at(release, "valuesFiles"))...)
+	var built []string
+	for _, artifact := range list(at(config, "build", "artifacts")) {
+		s := strings.TrimPrefix(at(artifact, "image").(string), "holdfast/")
+		built = append(built, s)
+		command := strings.Fields(at(artifact, "custom", "buildCommand").(string))
+		if len(command) != 2 || command[1] != s {
+			t.Errorf("%s is built by %v", s, command)
+		}
+		paths = append(append(paths, command[0]), list(at(artifact, "custom", "dependencies", "paths"))...)
+		for _, key := range []string{".image.repository", ".image.tag"} {
+			if at(release, "setValueTemplates", s+key) == nil {
+				t.Errorf("%s%s is not set", s, key)
+			}
+		}
+	}
+	if slices.Sort(built); !slices.Equal(built, slices.Sorted(slices.Values(services))) {
+		t.Errorf("it builds %v", built)
+	}
+	for _, path := range paths {
+		if _, err := os.Stat("../" + path.(string)); err != nil {
+			t.Error(err)
+		}
+	}
+	var profiles []string
+	for _, p := range list(at(config, "profiles")) {
+		profiles = append(profiles, at(p, "name").(string))
+	}
+	if !slices.Equal(profiles, []string{"kind", "production"}) {
+		t.Errorf("its profiles are %v", profiles)
+	}
+}

@@ -3,6 +3,7 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,31 +14,33 @@ import (
 	"strings"
 )
 
-// Cluster is one namespace of the cluster that KUBECONFIG points at.
+// Cluster is one namespace of a kind cluster.
 type Cluster struct {
 	Namespace string
-	Helm      string // path of the helm command
 	Say       func(format string, args ...any)
+
+	context string // of KUBECONFIG: whatever its current one is, nothing else is touched
+	helm    string // command
 }
 
-// Open finds the programs and asks the cluster for an answer.
+// Open asks the kind cluster KIND_CLUSTER, holdfast when that is empty, for an answer.
 func Open(ctx context.Context, namespace string, say func(format string, args ...any)) (*Cluster, error) {
-	c := &Cluster{Namespace: namespace, Helm: os.Getenv("HELM"), Say: say}
+	c := &Cluster{
+		Namespace: namespace, Say: say,
+		context: "kind-" + cmp.Or(os.Getenv("KIND_CLUSTER"), "holdfast"), helm: cmp.Or(os.Getenv("HELM"), "helm"),
+	}
 	if _, err := exec.LookPath("kubectl"); err != nil {
 		return nil, errors.New("kubectl is missing: install it, or put it into PATH")
 	}
-	if c.Helm == "" {
-		return nil, errors.New("HELM is not set: call this through make, which builds helm")
-	}
 	if _, err := c.Kubectl(ctx, nil, "version", "--request-timeout=10s"); err != nil {
-		return nil, fmt.Errorf("no cluster answers: run `make kind-up`, or set KUBECONFIG (%w)", err)
+		return nil, fmt.Errorf("no cluster answers: run `make kind-up`, or set KIND_CLUSTER and KUBECONFIG (%w)", err)
 	}
 	return c, nil
 }
 
 // Kubectl runs kubectl in the namespace and returns what it printed; an error holds what it said.
 func (c *Cluster) Kubectl(ctx context.Context, stdin []byte, args ...string) ([]byte, error) {
-	return run(ctx, stdin, "kubectl", append([]string{"-n", c.Namespace}, args...)...)
+	return run(ctx, stdin, "kubectl", append([]string{"--context", c.context, "-n", c.Namespace}, args...)...)
 }
 
 func run(ctx context.Context, stdin []byte, name string, args ...string) ([]byte, error) {
@@ -54,9 +57,9 @@ func run(ctx context.Context, stdin []byte, name string, args ...string) ([]byte
 	return out.Bytes(), nil
 }
 
-// RunHelm runs helm and returns what it printed; an error holds what it said.
+// RunHelm runs helm in the namespace and returns what it printed; an error holds what it said.
 func (c *Cluster) RunHelm(ctx context.Context, args ...string) ([]byte, error) {
-	return run(ctx, nil, c.Helm, args...)
+	return run(ctx, nil, c.helm, append([]string{"--kube-context", c.context, "-n", c.Namespace}, args...)...)
 }
 
 type object map[string]any
@@ -123,14 +126,14 @@ func (c *Cluster) Release(ctx context.Context, name, chart string, args ...strin
 		return err
 	}
 	_, err := c.RunHelm(ctx, append([]string{
-		"upgrade", "--install", name, chart, "-n", c.Namespace, "--wait", "--wait-for-jobs", "--timeout", "5m",
+		"upgrade", "--install", name, chart, "--wait", "--wait-for-jobs", "--timeout", "5m",
 	}, args...)...)
 	return err
 }
 
 // Remove uninstalls the release and takes away all that stands in the namespace but volumes and what keep names.
 func (c *Cluster) Remove(ctx context.Context, name string, keep ...string) error {
-	if _, err := c.RunHelm(ctx, "uninstall", name, "-n", c.Namespace, "--ignore-not-found", "--wait"); err != nil {
+	if _, err := c.RunHelm(ctx, "uninstall", name, "--ignore-not-found", "--wait"); err != nil {
 		return err
 	}
 	if _, err := c.Kubectl(ctx, nil, "delete", "statefulsets,services,configmaps,jobs,pods", "--all", "--wait", "--timeout=120s"); err != nil {

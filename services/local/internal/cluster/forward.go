@@ -44,7 +44,7 @@ func offer(to chan<- error, err error) {
 
 // forward is one life of kubectl port-forward.
 func (c *Cluster) forward(ctx context.Context, pod string, local, port int, ready func()) error {
-	cmd := exec.CommandContext(ctx, "kubectl", "-n", c.Namespace, "port-forward", "pod/"+pod, fmt.Sprintf("%d:%d", local, port)) //nolint:gosec // our own arguments
+	cmd := exec.CommandContext(ctx, "kubectl", "--context", c.context, "-n", c.Namespace, "port-forward", "pod/"+pod, fmt.Sprintf("%d:%d", local, port)) //nolint:gosec // our own arguments
 	var said strings.Builder
 	cmd.Stderr = &said
 	out, err := cmd.StdoutPipe()

@@ -110,7 +110,7 @@ func TestRollback(t *testing.T) {
 	if level := setting(t, "customers", "LOG_LEVEL"); level != "debug" {
 		t.Errorf("LOG_LEVEL is %s after the upgrade", level)
 	}
-	if _, err := lab.RunHelm(t.Context(), "rollback", namespace, "-n", namespace, "--wait", "--timeout", "5m"); err != nil {
+	if _, err := lab.RunHelm(t.Context(), "rollback", namespace, "--wait", "--timeout", "5m"); err != nil {
 		t.Fatal(err)
 	}
 	if level := setting(t, "customers", "LOG_LEVEL"); level != "info" {

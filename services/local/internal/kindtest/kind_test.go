@@ -147,7 +147,7 @@ func await(t *testing.T, what string, limit time.Duration, ok func() bool) {
 // What Kubernetes says to all objects of both kinds of values, without taking them.
 func TestServerTakesTheCharts(t *testing.T) {
 	for _, values := range []string{"values-dev.yaml", "values-production.yaml"} {
-		args := []string{"template", namespace, filepath.Join(root, "charts/platform"), "-n", namespace, "-f", filepath.Join(root, "charts/platform", values), "--no-hooks", "--kube-version", "1.34.0"}
+		args := []string{"template", namespace, filepath.Join(root, "charts/platform"), "-f", filepath.Join(root, "charts/platform", values), "--no-hooks", "--kube-version", "1.34.0"}
 		if values == "values-production.yaml" { // what the file leaves open, and kinds of operators that are not here
 			args = append(args, "--set", "ingress.host=api.example.com,global.image.registry=registry.example.com,prometheusRule.enabled=false")
 			for _, s := range services {
