@@ -190,9 +190,9 @@ func TestATenantFromNothing(t *testing.T) {
 func (p *platform) identity(t *testing.T, out any, args ...string) {
 	t.Helper()
 	if p.cluster != nil { // what was forwarded to a pod that died is being forwarded to the next one
-		await(t, "PostgreSQL is reached", func() bool {
+		await(t, "PostgreSQL and Redis are reached", func() bool {
 			conn, err := pgx.Connect(t.Context(), p.env["POSTGRES_URL"])
-			return err == nil && conn.Close(t.Context()) == nil
+			return err == nil && conn.Close(t.Context()) == nil && p.redis(t).Ping(t.Context()).Err() == nil
 		})
 	}
 	cmd := p.command("identity", args...)
