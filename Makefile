@@ -84,7 +84,7 @@ kind-up: $(KIND) ## a development cluster: the one of KUBECONFIG and KIND_CLUSTE
 	@.ci/kind up
 
 kind-install: kind-up build images $(HELM) ## install datastores and platform in it, or upgrade them
-	@options=$$(.ci/kind images) && bin/local kind install $$options
+	@options=$$(.ci/kind images) && bin/local kind install $$options $(if $(VALUES),--values $(VALUES))
 
 kind-test: build $(KIND) $(HELM) ## attack the platform in the cluster: upgrades, dying pods, drained nodes, policies
 	@.ci/kind-test "$(TEST)"
