@@ -3,6 +3,7 @@ package e2e
 import (
 	"cmp"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -58,6 +59,40 @@ func (p *platform) signalPods(t *testing.T, process string, sig syscall.Signal) 
 			t.Fatal(err)
 		}
 	}
+}
+
+// metrics is what each of a service's processes says of itself.
+func (p *platform) metrics(t *testing.T, service string) []string {
+	t.Helper()
+	if p.cluster == nil {
+		env, err := readEnv(p.path("services", service+".env"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := httpClient.Get("http://" + env["METRICS_ADDR"] + "/metrics")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = res.Body.Close() }()
+		text, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []string{string(text)}
+	}
+	pods, err := clustertest.Pods(t.Context(), p.cluster, service)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, pod := range pods {
+		text, err := clustertest.Inside(t.Context(), pod, "curl -sf http://127.0.0.1:9090/metrics")
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, text)
+	}
+	return all
 }
 
 // receivers is the address at which the platform reaches servers of this test.
