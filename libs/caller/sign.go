@@ -123,7 +123,7 @@ func (v *Verifier) Verify(header, method, path string, now time.Time) (Caller, s
 	if !ok || len(parts) != 4 {
 		return Caller{}, "", ErrInvalid
 	}
-	got, err := base64.RawURLEncoding.DecodeString(sig)
+	got, err := base64.RawURLEncoding.Strict().DecodeString(sig)
 	if err != nil || !v.known(parts[0], parts[1], signed, got) {
 		return Caller{}, "", ErrInvalid
 	}
@@ -140,7 +140,7 @@ func (v *Verifier) Verify(header, method, path string, now time.Time) (Caller, s
 }
 
 func decode(part string, into any) bool {
-	payload, err := base64.RawURLEncoding.DecodeString(part)
+	payload, err := base64.RawURLEncoding.Strict().DecodeString(part)
 	return err == nil && json.Unmarshal(payload, into) == nil
 }
 
