@@ -104,15 +104,15 @@ func (c *Cluster) Secret(ctx context.Context, name, key string) ([]byte, error) 
 	return secret.Data[key], nil
 }
 
-// Datastores are the StatefulSets of k8s/datastores.
-var Datastores = []string{"postgres", "redis", "kafka"}
+// datastores are the StatefulSets of k8s/datastores.
+var datastores = []string{"postgres", "redis", "kafka"}
 
-// StartDatastores applies a folder of k8s/ and returns when each of Datastores is ready.
+// StartDatastores applies a folder of k8s/ and returns when each of datastores is ready.
 func (c *Cluster) StartDatastores(ctx context.Context, folder string) error {
 	if _, err := c.Kubectl(ctx, nil, "apply", "-k", folder); err != nil {
 		return err
 	}
-	for _, name := range Datastores {
+	for _, name := range datastores {
 		if _, err := c.Kubectl(ctx, nil, "rollout", "status", "statefulset/holdfast-"+name, "--timeout=180s"); err != nil {
 			return err
 		}
