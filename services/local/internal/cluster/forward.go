@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"holdfast.dev/services/local/internal/supervise"
 )
 
 // Forward keeps a port of this machine connected with one of a pod until ctx ends, whatever happens to the pod
@@ -51,7 +53,8 @@ func (c *Cluster) forward(ctx context.Context, pod string, local, port int, read
 	if err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
+	cmd.SysProcAttr = supervise.Attached() // it holds the port, and must not outlive us
+	if err := supervise.Start(cmd); err != nil {
 		return err
 	}
 	for lines := bufio.NewScanner(out); lines.Scan(); {
