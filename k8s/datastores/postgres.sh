@@ -2,6 +2,10 @@
 # Makes the cluster at the first start, then runs PostgreSQL. Works in the public postgres:15 and in any Debian image.
 set -eu
 export PATH="/usr/lib/postgresql/15/bin:$PATH" PGDATA=/data/postgres
+# One server on the volume at a time, also when a pod was deleted by force: between containers, where each is process 1,
+# postmaster.pid does not tell.
+exec 9> /data/postgres.lock
+flock 9
 if [ ! -f "$PGDATA/PG_VERSION" ]; then
 	rm -rf "$PGDATA.new" # half-made by a start that was interrupted
 	initdb -D "$PGDATA.new" -U postgres --pwfile=/secrets/postgres-password --auth=scram-sha-256 --encoding=UTF8 --locale=C.UTF-8

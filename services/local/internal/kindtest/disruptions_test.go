@@ -133,3 +133,15 @@ func names(pods []clustertest.Pod) string {
 	}
 	return strings.Join(all, " ")
 }
+
+// Whatever becomes of a datastore's pod, no second server gets at its volume while the first one runs. (Kafka has a lock
+// of its own.)
+func TestOneServerPerVolume(t *testing.T) {
+	for _, name := range []string{"postgres", "redis"} {
+		lock := "/data/" + name + ".lock"
+		state := kubectl(t, "exec", "holdfast-"+name+"-0", "--", "sh", "-c", "flock -n "+lock+" echo free || echo held")
+		if state != "held" {
+			t.Errorf("%s: the lock is %s", lock, state)
+		}
+	}
+}

@@ -79,9 +79,11 @@ func (p Pod) pid(ctx context.Context) (string, error) {
 	return node(ctx, p.Node, "crictl", "inspect", "-o", "go-template", "--template", "{{.info.pid}}", p.container)
 }
 
-// Kill ends the pods' processes at once, and then the pods, so that others come without a back-off.
+// Kill ends the pods' processes at once, and then the pods, so that others come without a back-off. The pods are not
+// deleted by force: a StatefulSet's next one would start while the node may be starting the process anew in this one,
+// and both would write to the volume.
 func Kill(ctx context.Context, c *cluster.Cluster, pods ...Pod) error {
-	names := []string{"delete", "--force", "--grace-period=0", "pod"}
+	names := []string{"delete", "--grace-period=1", "--wait=false", "pod"}
 	for _, pod := range pods {
 		if err := Signal(ctx, pod, syscall.SIGKILL); err != nil {
 			return err
