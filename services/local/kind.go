@@ -289,16 +289,3 @@ func (k *kind) forward(ctx context.Context) error {
 	<-ctx.Done()
 	return nil
 }
-
-func jarsCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "jars", Short: "Take Kafka's jars through Maven where they are missing, and print their folder", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, err := parts.Jars(cmd.Context(), newConsole(os.Stderr, "").say)
-			if err == nil {
-				fmt.Println(dir)
-			}
-			return err
-		},
-	}
-}

@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"holdfast.dev/services/local/internal/parts"
 )
 
 func main() {
@@ -41,4 +43,17 @@ func command() *cobra.Command {
 	}
 	root.AddCommand(upCommand(), downCommand(), cleanCommand(), withCommand(), kindCommand(), jarsCommand())
 	return root
+}
+
+func jarsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "jars", Short: "Take Kafka's jars through Maven where they are missing, and print their folder", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := parts.Jars(cmd.Context(), newConsole(os.Stderr, "").say)
+			if err == nil {
+				fmt.Println(dir)
+			}
+			return err
+		},
+	}
 }
