@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/libs/tlsx"
 )
 
-// Settings are those of every process that uses Kafka; Cluster makes of them what the rest of this package takes.
+// Settings are those of every process that uses Kafka; Cluster makes of them what most of this package takes.
 type Settings struct {
 	Brokers        []string `env:"KAFKA_BROKERS,required,notEmpty"`           // host:port, by comma
 	Prefix         string   `env:"KAFKA_TOPIC_PREFIX" envDefault:"holdfast."` // before each topic's and group's name
@@ -25,6 +25,7 @@ type Settings struct {
 	SASLMechanism  string   `env:"KAFKA_SASL_MECHANISM"`                      // plain, scram-sha-256, scram-sha-512; empty: none
 	SASLUsername   string   `env:"KAFKA_SASL_USERNAME"`                       // with a mechanism
 	SASLPassword   string   `env:"KAFKA_SASL_PASSWORD" secret:"true"`         // with a mechanism
+	Partitions     int      `env:"KAFKA_PARTITIONS" envDefault:"12"`          // of the topics, when they are created
 }
 
 // Cluster is a Kafka and how it is reached.

@@ -122,16 +122,10 @@ func ServiceTopics(partitions int, own, group string, read ...string) []Topic {
 	return topics
 }
 
-// TopicSettings are what MakeTopics needs.
-type TopicSettings struct {
-	Kafka      Settings
-	Partitions int `env:"KAFKA_PARTITIONS" envDefault:"12"` // of the topics, when they are created
-}
-
 // MakeTopics is EnsureTopics for a command. It waits for a broker that is away: a pod may run seconds before its
 // network lets it through.
-func MakeTopics(ctx context.Context, s TopicSettings, topics func(partitions int) []Topic) error {
-	c, err := s.Kafka.Cluster()
+func MakeTopics(ctx context.Context, s Settings, topics func(partitions int) []Topic) error {
+	c, err := s.Cluster()
 	if err != nil {
 		return err
 	}

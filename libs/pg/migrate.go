@@ -28,7 +28,16 @@ func Common() fs.FS {
 }
 
 // Roles are the two roles that migrations grant to; in SQL they are ${APP_ROLE} and ${WORKER_ROLE}.
-type Roles struct{ App, Worker string }
+type Roles struct {
+	App    string `env:"APP_ROLE,required,notEmpty"`    // serves
+	Worker string `env:"WORKER_ROLE,required,notEmpty"` // does background work
+}
+
+// MigrateSettings are those of a service's migrate command.
+type MigrateSettings struct {
+	URL   string `env:"MIGRATE_DATABASE_URL,required,notEmpty"` // in the role <db>_owner
+	Roles Roles
+}
 
 // Migrate brings a database to the newest schema: first the tables that each service has (outbox, inbox,
 // idempotency keys), then the service's own, nil for none. A session lock lets only one process migrate at a time.

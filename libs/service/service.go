@@ -72,23 +72,25 @@ func Run(ctx context.Context, app App, args []string, stdout io.Writer) error {
 }
 
 // Migrate makes the usual "migrate" command of a service with a database.
-func Migrate(run func(ctx context.Context) error) *cobra.Command {
-	return &cobra.Command{
-		Use: "migrate", Short: "Bring the database to this version's schema; safe to repeat.", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context()) },
-	}
+func Migrate[Settings any](migrate func(ctx context.Context, cfg Settings) error) *cobra.Command {
+	return command("migrate", "Bring the database to this version's schema; safe to repeat.", migrate)
 }
 
-// Topics makes the usual "topics" command of a service with Kafka. It takes its Settings from the environment.
+// Topics makes the usual "topics" command of a service with Kafka.
 func Topics[Settings any](ensure func(ctx context.Context, cfg Settings) error) *cobra.Command {
+	return command("topics", "Make the topics that are missing; safe to repeat.", ensure)
+}
+
+// command takes its Settings from the environment.
+func command[Settings any](name, short string, run func(ctx context.Context, cfg Settings) error) *cobra.Command {
 	return &cobra.Command{
-		Use: "topics", Short: "Make the topics that are missing; safe to repeat.", Args: cobra.NoArgs,
+		Use: name, Short: short, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var cfg Settings
 			if err := Load(&cfg); err != nil {
 				return err
 			}
-			return ensure(cmd.Context(), cfg)
+			return run(cmd.Context(), cfg)
 		},
 	}
 }

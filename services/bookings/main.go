@@ -26,10 +26,6 @@ func main() {
 	})
 }
 
-func migrate(ctx context.Context) error {
-	var cfg MigrateConfig
-	if err := service.Load(&cfg); err != nil {
-		return err
-	}
-	return pg.Migrate(ctx, cfg.URL, migrations.FS, pg.Roles{App: cfg.AppRole, Worker: cfg.WorkerRole})
+func migrate(ctx context.Context, s pg.MigrateSettings) error {
+	return pg.Migrate(ctx, s.URL, migrations.FS, s.Roles)
 }

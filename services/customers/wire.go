@@ -53,7 +53,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	writer := kafkax.NewWriter(cluster)
 	rt.OnStop("kafka", func(context.Context) error { return writer.Close() })
 	relay := outbox.NewRelay(worker, writer, rt.Log, rt.Metrics)
-	rt.Go("relay", kafkax.WithTopics(cluster, topics(cfg.KafkaPartitions), relay.Run))
+	rt.Go("relay", kafkax.WithTopics(cluster, topics(cfg.Kafka.Partitions), relay.Run))
 	rt.Every("idempotency sweeper", sweepEvery, func(ctx context.Context) error { return idem.Sweep(ctx, worker) })
 	rt.Every("inbox sweeper", sweepEvery, func(ctx context.Context) error { return inbox.Sweep(ctx, worker) })
 
@@ -71,7 +71,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	if err := door.Mount(engine); err != nil { //nolint:contextcheck // each handler takes its request's context
 		return err
 	}
-	rt.HTTP(cfg.HTTPAddr, engine)
+	rt.HTTP(rt.Common.HTTPAddr, engine)
 	return nil
 }
 
@@ -80,6 +80,6 @@ func topics(partitions int) []kafkax.Topic {
 	return kafkax.ServiceTopics(partitions, app.Topic, "")
 }
 
-func makeTopics(ctx context.Context, s kafkax.TopicSettings) error {
+func makeTopics(ctx context.Context, s kafkax.Settings) error {
 	return kafkax.MakeTopics(ctx, s, topics)
 }

@@ -14,9 +14,8 @@ type config struct {
 	DatabaseURL       string          `env:"DATABASE_URL,required"`        // app role
 	WorkerDatabaseURL string          `env:"WORKER_DATABASE_URL,required"` // worker role
 	RedisURL          string          `env:"REDIS_URL,required"`           // where the gateways look
-	Redis             redisx.Access   // its certificates, and the Sentinels\' login
+	Redis             redisx.Access   // its certificates, and the Sentinels' login
 	Kafka             kafkax.Settings // brokers and how they are reached
-	KafkaPartitions   int             `env:"KAFKA_PARTITIONS" envDefault:"12"`             // of a new topic
 	CallerVerifyKeys  string          `env:"CALLER_VERIFY_KEYS,required" secret:"true"`    // <caller>=<kid>:<hex>[;…][,…]
 	RateLimit         int             `env:"RATE_LIMIT_PER_MINUTE" envDefault:"600"`       // as GET /me tells it; the gateway counts
 	DatabaseMaxConns  int32           `env:"DATABASE_MAX_CONNS" envDefault:"10"`           // of the app role

@@ -57,7 +57,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg config) error {
 	writer := kafkax.NewWriter(cluster)
 	rt.OnStop("kafka", func(context.Context) error { return writer.Close() })
 	relay := outbox.NewRelay(worker, writer, rt.Log, rt.Metrics)
-	rt.Go("relay", kafkax.WithTopics(cluster, topics(cfg.KafkaPartitions), relay.Run))
+	rt.Go("relay", kafkax.WithTopics(cluster, topics(cfg.Kafka.Partitions), relay.Run))
 	rt.Every("inbox sweeper", sweepEvery, func(ctx context.Context) error { return inbox.Sweep(ctx, worker) })
 
 	identity := &app.App{
@@ -71,7 +71,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg config) error {
 		Cluster: cluster, Group: consume.Group, Topics: consume.Topics,
 		Handle: (&consume.Webhooks{App: identity}).Handle, DeadLetter: writer, Log: rt.Log, Metrics: rt.Metrics,
 	}
-	rt.Go("consumer", kafkax.WithTopics(cluster, topics(cfg.KafkaPartitions), consumer.Run))
+	rt.Go("consumer", kafkax.WithTopics(cluster, topics(cfg.Kafka.Partitions), consumer.Run))
 
 	door := &api.API{
 		DB: db, App: identity, LastUse: lastUse, Verifier: &caller.Verifier{Self: "identity", Keys: keys},
@@ -86,13 +86,8 @@ func wire(ctx context.Context, rt *service.Runtime, cfg config) error {
 }
 
 // migrate brings identity's database to this version's schema.
-func migrate(ctx context.Context) error {
-	var c toolConfig
-	if err := service.Load(&c); err != nil {
-		return err
-	}
+func migrate(ctx context.Context, c toolConfig) (err error) {
 	if c.MigrateDatabaseURL == "" {
-		var err error
 		if c, err = loadTools(); err != nil {
 			return err
 		}
@@ -136,6 +131,6 @@ func topics(partitions int) []kafkax.Topic {
 	return kafkax.ServiceTopics(partitions, app.Topic, consume.Group, consume.Topics...)
 }
 
-func makeTopics(ctx context.Context, s kafkax.TopicSettings) error {
+func makeTopics(ctx context.Context, s kafkax.Settings) error {
 	return kafkax.MakeTopics(ctx, s, topics)
 }

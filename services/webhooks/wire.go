@@ -70,7 +70,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	writer := kafkax.NewWriter(cluster)
 	rt.OnStop("kafka", func(context.Context) error { return writer.Close() })
 	relay := outbox.NewRelay(worker, writer, rt.Log, rt.Metrics)
-	rt.Go("relay", kafkax.WithTopics(cluster, topics(cfg.KafkaPartitions), relay.Run))
+	rt.Go("relay", kafkax.WithTopics(cluster, topics(cfg.Kafka.Partitions), relay.Run))
 	rt.Every("idempotency sweeper", sweepEvery, func(ctx context.Context) error { return idem.Sweep(ctx, worker) })
 	rt.Every("secret sweeper", sweepEvery, func(ctx context.Context) error { return store.SweepSecrets(ctx, worker) })
 
@@ -90,7 +90,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		Cluster: cluster, Group: consume.Group, Topics: consume.Topics,
 		Handle: events.Handle, Together: events.Together, DeadLetter: writer, Log: rt.Log, Metrics: rt.Metrics,
 	}
-	rt.Go("consumer", kafkax.WithTopics(cluster, topics(cfg.KafkaPartitions), consumer.Run))
+	rt.Go("consumer", kafkax.WithTopics(cluster, topics(cfg.Kafka.Partitions), consumer.Run))
 
 	answers := &idem.Store{DB: db, Box: box, Now: time.Now}
 	stopping := make(chan struct{})
@@ -110,7 +110,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	if err := door.Mount(engine); err != nil { //nolint:contextcheck // each handler takes its request's context
 		return err
 	}
-	rt.HTTP(cfg.HTTPAddr, engine)
+	rt.HTTP(rt.Common.HTTPAddr, engine)
 	rt.OnStop("streams", func(context.Context) error { close(stopping); return nil }) // before the server, which waits for them
 	return nil
 }
@@ -120,6 +120,6 @@ func topics(partitions int) []kafkax.Topic {
 	return kafkax.ServiceTopics(partitions, app.Topic, consume.Group, consume.Topics...)
 }
 
-func makeTopics(ctx context.Context, s kafkax.TopicSettings) error {
+func makeTopics(ctx context.Context, s kafkax.Settings) error {
 	return kafkax.MakeTopics(ctx, s, topics)
 }
