@@ -46,6 +46,12 @@ func offer(to chan<- error, err error) {
 
 // forward is one life of kubectl port-forward.
 func (c *Cluster) forward(ctx context.Context, pod string, local, port int, ready func()) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	go func() { // kubectl does not hear of the pod's end: what is sent to one that is gone may hang for minutes
+		c.awaitEnd(ctx, pod)
+		end()
+	}()
 	cmd := exec.CommandContext(ctx, "kubectl", "--context", c.context, "-n", c.Namespace, "port-forward", "pod/"+pod, fmt.Sprintf("%d:%d", local, port)) //nolint:gosec // our own arguments
 	var said strings.Builder
 	cmd.Stderr = &said
@@ -64,4 +70,14 @@ func (c *Cluster) forward(ctx context.Context, pod string, local, port int, read
 	}
 	_ = cmd.Wait() // how it ended stands in what it said
 	return fmt.Errorf("port-forward: %s", strings.TrimSpace(said.String()))
+}
+
+// awaitEnd returns when the pod of this name is gone, also when there is another one by then.
+func (c *Cluster) awaitEnd(ctx context.Context, pod string) {
+	for ctx.Err() == nil {
+		if _, err := c.Kubectl(ctx, nil, "wait", "--for=delete", "pod/"+pod, "--timeout=1m"); err == nil {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
 }

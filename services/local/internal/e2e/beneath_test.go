@@ -114,6 +114,10 @@ func readTopic(ctx context.Context, broker, topic string) ([]kafka.Message, erro
 		return nil, err
 	}
 	defer func() { _ = conn.Close() }()
+	end, _ := ctx.Deadline()
+	if err := conn.SetDeadline(end); err != nil {
+		return nil, err
+	}
 	partitions, err := conn.ReadPartitions(topic)
 	if err != nil {
 		return nil, err
