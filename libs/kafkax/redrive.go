@@ -13,6 +13,7 @@ import (
 const (
 	redriveFetch = 500 * time.Millisecond // of one request for letters
 	redriveBytes = 4 << 20
+	redrivePause = 200 * time.Millisecond // between looks for the coordinator
 )
 
 var errNoOrigin = errors.New("dead letter has no " + HeaderTopic + " header and stays where it is")
@@ -148,9 +149,13 @@ func (r redrive) send(ctx context.Context, letter kafka.Message) error {
 	return r.writer.Produce(ctx, m)
 }
 
+// committed is where the group stopped, -1 when it has never begun.
 func (r redrive) committed(ctx context.Context, id int) (int64, error) {
-	res, err := r.client.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: r.group, Topics: map[string][]int{r.topic: {id}}})
-	if err != nil {
+	res, err := r.offsets(ctx, id)
+	switch {
+	case errors.Is(err, kafka.GroupIdNotFound):
+		return -1, nil
+	case err != nil:
 		return 0, fmt.Errorf("fetch offset: %w", err)
 	}
 	list := res.Topics[r.topic]
@@ -160,7 +165,26 @@ func (r redrive) committed(ctx context.Context, id int) (int64, error) {
 	if err := list[0].Error; err != nil {
 		return 0, fmt.Errorf("fetch offset: %w", err)
 	}
-	return list[0].CommittedOffset, nil // -1 when there is none
+	return list[0].CommittedOffset, nil
+}
+
+// offsets waits for a coordinator that is coming: one that is there for the first time takes its time.
+func (r redrive) offsets(ctx context.Context, id int) (*kafka.OffsetFetchResponse, error) {
+	for limit := time.Now().Add(reachLimit); ; {
+		res, err := r.client.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: r.group, Topics: map[string][]int{r.topic: {id}}})
+		if err != nil {
+			return nil, err //nolint:wrapcheck // committed does
+		}
+		var said kafka.Error
+		if !errors.As(res.Error, &said) || !said.Temporary() || time.Now().After(limit) {
+			return res, res.Error
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err() //nolint:wrapcheck // committed does
+		case <-time.After(redrivePause):
+		}
+	}
 }
 
 func (r redrive) commit(ctx context.Context, id int, next int64) error {
