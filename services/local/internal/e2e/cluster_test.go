@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -37,16 +38,10 @@ func (p *platform) signalPods(t *testing.T, process string, sig syscall.Signal) 
 	t.Helper()
 	var pods []clustertest.Pod
 	await(t, process+" runs", func() bool {
-		var err error
-		if pods, err = clustertest.Pods(t.Context(), p.cluster, process); err != nil || len(pods) == 0 {
-			return false
-		}
-		for _, pod := range pods {
-			if !pod.Ready && !pod.Ending {
-				return false
-			}
-		}
-		return true
+		all, err := clustertest.Pods(t.Context(), p.cluster, process)
+		pods = slices.DeleteFunc(all, func(pod clustertest.Pod) bool { return pod.Ending })
+		away := slices.ContainsFunc(pods, func(pod clustertest.Pod) bool { return !pod.Ready })
+		return err == nil && len(pods) > 0 && !away
 	})
 	if sig == syscall.SIGKILL {
 		if err := clustertest.Kill(t.Context(), p.cluster, pods...); err != nil {

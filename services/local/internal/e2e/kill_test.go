@@ -179,7 +179,7 @@ func TestKilledAtRandomMoments(t *testing.T) {
 func TestPostgresDiesUnderLoad(t *testing.T) {
 	c := shared.as(t, "OTHER_TEST_KEY")
 	var made ledger
-	writers := goOn(5, func() {
+	writers := goOn(t, 5, func() {
 		w := newCustomer()
 		made.note(c.insist(t, http.MethodPost, w.path, w.body, w.key, http.StatusCreated).id(t), w)
 	})
@@ -198,11 +198,14 @@ func TestPostgresDiesUnderLoad(t *testing.T) {
 // load is work that goes on until it is stopped.
 type load struct {
 	quit chan struct{}
+	once sync.Once
 	wg   sync.WaitGroup
 }
 
-func goOn(workers int, work func()) *load {
+func goOn(t *testing.T, workers int, work func()) *load {
+	t.Helper()
 	l := &load{quit: make(chan struct{})}
+	t.Cleanup(l.stop) // also when the test ends early
 	for range workers {
 		l.wg.Go(func() {
 			for {
@@ -219,7 +222,7 @@ func goOn(workers int, work func()) *load {
 }
 
 func (l *load) stop() {
-	close(l.quit)
+	l.once.Do(func() { close(l.quit) })
 	l.wg.Wait()
 }
 
@@ -233,7 +236,7 @@ func TestEveryProcessDiesUnderLoad(t *testing.T) {
 	won := map[int]string{} // slot → booking
 	var made ledger
 	next := 0
-	clients := goOn(2, func() {
+	clients := goOn(t, 2, func() {
 		mu.Lock()
 		slot := next
 		next++

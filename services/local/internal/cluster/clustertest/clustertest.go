@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os/exec"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -56,12 +55,13 @@ func Pods(ctx context.Context, c *cluster.Cluster, name string) ([]Pod, error) {
 	return pods, nil
 }
 
-// Signal sends a signal to the pod's process.
+// Signal sends a signal to the pod's process; one that has ended needs none.
 func Signal(ctx context.Context, pod Pod, sig syscall.Signal) error {
 	pid, err := pod.pid(ctx)
-	if err == nil {
-		_, err = node(ctx, pod.Node, "kill", "-"+strconv.Itoa(int(sig)), pid)
+	if err != nil || pid == "0" {
+		return err
 	}
+	_, err = node(ctx, pod.Node, "sh", "-c", fmt.Sprintf("kill -%d %s || [ ! -d /proc/%s ]", sig, pid, pid))
 	return err
 }
 
