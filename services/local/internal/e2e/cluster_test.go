@@ -36,14 +36,9 @@ func onMachine(t *testing.T) {
 // signalPods reaches the process of each pod; one that is killed comes back in another pod.
 func (p *platform) signalPods(t *testing.T, process string, sig syscall.Signal) {
 	t.Helper()
-	var pods []clustertest.Pod
-	await(t, process+" runs", func() bool {
-		all, err := clustertest.Pods(t.Context(), p.cluster, process)
-		pods = slices.DeleteFunc(all, func(pod clustertest.Pod) bool { return pod.Ending })
-		away := slices.ContainsFunc(pods, func(pod clustertest.Pod) bool { return !pod.Ready })
-		return err == nil && len(pods) > 0 && !away
-	})
+	pods := p.pods(t, process)
 	if sig == syscall.SIGKILL {
+		t.Cleanup(func() { p.pods(t, process) }) // the next test finds it running
 		if err := clustertest.Kill(t.Context(), p.cluster, pods...); err != nil {
 			t.Fatal(err)
 		}
@@ -54,6 +49,19 @@ func (p *platform) signalPods(t *testing.T, process string, sig syscall.Signal) 
 			t.Fatal(err)
 		}
 	}
+}
+
+// pods waits until all those of a service are ready that stay.
+func (p *platform) pods(t *testing.T, process string) (pods []clustertest.Pod) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context()) // also while a test cleans up
+	await(t, process+" runs", func() bool {
+		all, err := clustertest.Pods(ctx, p.cluster, process)
+		pods = slices.DeleteFunc(all, func(pod clustertest.Pod) bool { return pod.Ending })
+		away := slices.ContainsFunc(pods, func(pod clustertest.Pod) bool { return !pod.Ready })
+		return err == nil && len(pods) > 0 && !away
+	})
+	return pods
 }
 
 // metrics is what each of a service's processes says of itself.
