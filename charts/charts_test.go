@@ -258,6 +258,29 @@ func TestEveryServiceHasItsParts(t *testing.T) {
 	}
 }
 
+// A tag may be longer than a label, and end in what no label may end in; the label is then its beginning.
+func TestLongTagsMakeLabels(t *testing.T) {
+	t.Parallel()
+	for tag, label := range map[string]string{
+		"1.2.3":                               "1.2.3",
+		"v":                                   "v",
+		strings.Repeat("ab", 32):              strings.Repeat("ab", 31) + "a",
+		"_1.2.3-rc.1_":                        "1.2.3-rc.1",
+		strings.Repeat("a", 61) + "-.2-later": strings.Repeat("a", 61),
+	} {
+		for _, o := range objects(t, must(t, "--set-string", "global.image.tag="+tag)) {
+			if got, ok := o.Metadata.Labels["app.kubernetes.io/version"]; ok && got != label {
+				t.Errorf("%s %s: %q", o.Kind, o.Metadata.Name, got)
+			}
+			if o.Kind == "Deployment" {
+				if image, _ := at(list(at(o.Spec, "template", "spec", "containers"))[0], "image").(string); !strings.HasSuffix(image, ":"+tag) {
+					t.Errorf("%s runs %s", o.Metadata.Name, image)
+				}
+			}
+		}
+	}
+}
+
 // The hook Jobs stand on nothing that a failed or first install lacks.
 func TestMigrationsNeedOnlyTheirSecret(t *testing.T) {
 	t.Parallel()

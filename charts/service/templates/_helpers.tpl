@@ -11,16 +11,19 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- define "service.labels" -}}
 {{ include "service.selector" . }}
 app.kubernetes.io/part-of: holdfast
-app.kubernetes.io/version: {{ .Values.image.tag | default .Chart.AppVersion | default "dev" | quote }}
+app.kubernetes.io/version: {{ regexReplaceAll "^[^A-Za-z0-9]+|[^A-Za-z0-9]+$" (include "service.tag" . | trunc 63) "" | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{- define "service.tag" -}}
+{{ .Values.image.tag | default ((.Values.global).image | default dict).tag | default .Chart.AppVersion | default "dev" }}
 {{- end }}
 
 {{- define "service.image" -}}
 {{- $repository := .Values.image.repository | default (printf "holdfast/%s" .Chart.Name) -}}
 {{- $global := (.Values.global).image | default dict -}}
 {{- $registry := .Values.image.registry | default $global.registry -}}
-{{- $tag := .Values.image.tag | default $global.tag | default .Chart.AppVersion | default "dev" -}}
-{{ with $registry }}{{ . }}/{{ end }}{{ $repository }}:{{ $tag }}
+{{ with $registry }}{{ . }}/{{ end }}{{ $repository }}:{{ include "service.tag" . }}
 {{- end }}
 
 {{- define "service.secret" -}}
