@@ -3,6 +3,7 @@ package seed
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,42 +33,63 @@ func (c *client) valid(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// call sends body as JSON and decodes a 2xx answer into out; either may be nil.
+const (
+	callLimit = 20 * time.Second // of a call with its repetitions
+	callPause = 200 * time.Millisecond
+)
+
+// call sends body as JSON and decodes a 2xx answer into out; either may be nil. A service that is just coming answers
+// 503: the request is sent again, with its key.
 func (c *client) call(ctx context.Context, method, path string, body, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
-	var sent io.Reader
+	var sent []byte
 	if body != nil {
-		text, err := json.Marshal(body)
-		if err != nil {
+		var err error
+		if sent, err = json.Marshal(body); err != nil {
 			return err
 		}
-		sent = bytes.NewReader(text)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, c.base+path, sent)
+	for key := rand.Text(); ; {
+		text, err := c.send(ctx, method, path, key, sent)
+		var r *refusal
+		if errors.As(err, &r) && r.status == http.StatusServiceUnavailable {
+			select {
+			case <-ctx.Done():
+			case <-time.After(callPause):
+				continue
+			}
+		}
+		if err != nil || out == nil {
+			return err
+		}
+		return json.Unmarshal(text, out)
+	}
+}
+
+func (c *client) send(ctx context.Context, method, path, key string, body []byte) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	req.Header.Set("Authorization", "Bearer "+c.key)
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Idempotency-Key", key)
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 8<<20))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if resp.StatusCode/100 != 2 {
-		return fmt.Errorf("%s %s: %w", method, path, &refusal{resp.StatusCode, string(bytes.TrimSpace(text))})
+		return nil, fmt.Errorf("%s %s: %w", method, path, &refusal{resp.StatusCode, string(bytes.TrimSpace(text))})
 	}
-	if out == nil {
-		return nil
-	}
-	return json.Unmarshal(text, out)
+	return text, nil
 }
 
 // page is one list page.
