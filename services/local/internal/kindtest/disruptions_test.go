@@ -83,14 +83,14 @@ func TestAFailedMigrationStopsTheUpgrade(t *testing.T) {
 	kubectl(t, "create", "secret", "generic", "broken-migrate", "--from-literal=APP_ROLE=nobody", "--from-literal=WORKER_ROLE=nobody",
 		"--from-literal=MIGRATE_DATABASE_URL=postgres://nobody:wrong@holdfast-postgres:5432/holdfast_bookings?sslmode=disable")
 	t.Cleanup(func() { kubectl(t, "delete", "secret", "broken-migrate", "--ignore-not-found") })
-	kept := names(pods(t, "bookings"))
+	kept := replicaSets(pods(t, "bookings"))
 	load := send(t, rate, key(t), mixed)
 	err := upgrade(t, "bookings.migrate.existingSecret=broken-migrate", "bookings.env.LOG_LEVEL=debug")
 	if err == nil || !strings.Contains(err.Error(), "holdfast-bookings-migrate") {
 		t.Errorf("the upgrade with a failing migration: %v", err)
 	}
-	if now := names(pods(t, "bookings")); now != kept {
-		t.Errorf("pods were %s and are %s", kept, now)
+	if now := replicaSets(pods(t, "bookings")); now != kept {
+		t.Errorf("pods were of %s and are of %s", kept, now)
 	}
 	if level := setting(t, "bookings", "LOG_LEVEL"); level != "info" {
 		t.Errorf("LOG_LEVEL is %s after an upgrade that failed", level)
@@ -126,12 +126,14 @@ func setting(t *testing.T, service, name string) string {
 	return kubectl(t, "get", "configmap", "holdfast-"+service, "-o", "jsonpath={.data."+name+"}")
 }
 
-func names(pods []clustertest.Pod) string {
-	var all []string
+// replicaSets are those that the pods are of: another one with each change of the Deployment, whatever the autoscaler
+// does meanwhile.
+func replicaSets(pods []clustertest.Pod) string {
+	all := map[string]bool{}
 	for _, pod := range pods {
-		all = append(all, pod.Name)
+		all[pod.Name[:strings.LastIndex(pod.Name, "-")]] = true
 	}
-	return strings.Join(all, " ")
+	return strings.Join(sorted(all), " ")
 }
 
 // Whatever becomes of a datastore's pod, no second server gets at its volume while the first one runs. (Kafka has a lock
