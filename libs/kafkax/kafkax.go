@@ -129,16 +129,25 @@ func MakeTopics(ctx context.Context, s Settings, topics func(partitions int) []T
 	if err != nil {
 		return err
 	}
+	return patiently(ctx, time.Second, func() (again bool, err error) {
+		if err = EnsureTopics(ctx, c, topics(s.Partitions)); err != nil {
+			slog.WarnContext(ctx, "no topics yet", slog.Any("error", err))
+		}
+		return err != nil, err
+	})
+}
+
+// patiently calls try until it asks for no other try, ctx ends or reachLimit is over, and returns the last error.
+func patiently(ctx context.Context, pause time.Duration, try func() (again bool, err error)) error {
 	for limit := time.Now().Add(reachLimit); ; {
-		err := EnsureTopics(ctx, c, topics(s.Partitions))
-		if err == nil || time.Now().After(limit) {
+		again, err := try()
+		if !again || time.Now().After(limit) {
 			return err
 		}
-		slog.WarnContext(ctx, "trying again", slog.Any("error", err))
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(time.Second):
+		case <-time.After(pause):
 		}
 	}
 }

@@ -151,7 +151,15 @@ func (r redrive) send(ctx context.Context, letter kafka.Message) error {
 
 // committed is where the group stopped, -1 when it has never begun.
 func (r redrive) committed(ctx context.Context, id int) (int64, error) {
-	res, err := r.offsets(ctx, id)
+	var res *kafka.OffsetFetchResponse
+	err := patiently(ctx, redrivePause, func() (again bool, err error) {
+		res, err = r.client.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: r.group, Topics: map[string][]int{r.topic: {id}}})
+		if err != nil {
+			return false, err //nolint:wrapcheck // committed does
+		}
+		var said kafka.Error // a coordinator that is coming is no sign of a new group
+		return errors.As(res.Error, &said) && said.Temporary(), res.Error
+	})
 	switch {
 	case errors.Is(err, kafka.GroupIdNotFound):
 		return -1, nil
@@ -166,25 +174,6 @@ func (r redrive) committed(ctx context.Context, id int) (int64, error) {
 		return 0, fmt.Errorf("fetch offset: %w", err)
 	}
 	return list[0].CommittedOffset, nil
-}
-
-// offsets waits for a coordinator that is coming: one that is there for the first time takes its time.
-func (r redrive) offsets(ctx context.Context, id int) (*kafka.OffsetFetchResponse, error) {
-	for limit := time.Now().Add(reachLimit); ; {
-		res, err := r.client.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: r.group, Topics: map[string][]int{r.topic: {id}}})
-		if err != nil {
-			return nil, err //nolint:wrapcheck // committed does
-		}
-		var said kafka.Error
-		if !errors.As(res.Error, &said) || !said.Temporary() || time.Now().After(limit) {
-			return res, res.Error
-		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err() //nolint:wrapcheck // committed does
-		case <-time.After(redrivePause):
-		}
-	}
 }
 
 func (r redrive) commit(ctx context.Context, id int, next int64) error {
