@@ -150,7 +150,7 @@ func (c *client) want(t *testing.T, status int, method, path, body string) answe
 // with the same key until it gets one of the statuses. Anything but an outage on the way is an error.
 func (c *client) insist(t *testing.T, method, path, body, key string, statuses ...int) answer {
 	t.Helper()
-	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(60 * time.Second); time.Now().Before(end) && t.Context().Err() == nil; time.Sleep(50 * time.Millisecond) {
 		a, err := c.try(t, method, path, body, key)
 		switch {
 		case err != nil: // the gateway itself was down
