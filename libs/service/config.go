@@ -23,8 +23,9 @@ type Common struct {
 	LogLevel     string        `env:"LOG_LEVEL" envDefault:"info"`           // debug, info, warn, error
 	OTLPEndpoint string        `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`           // URL of an OTLP/HTTP collector; empty: no traces
 	HTTP         HTTPLimits    // bounds of the HTTP server
-	StopDelay    time.Duration `env:"STOP_DELAY" envDefault:"0s"`    // unready for so long before the stop begins
-	StopTimeout  time.Duration `env:"STOP_TIMEOUT" envDefault:"15s"` // for the whole graceful stop
+	BatchBytes   int           `env:"BATCH_BYTES" envDefault:"8388608"` // of the rows and messages that one step of background work holds; a larger one goes alone
+	StopDelay    time.Duration `env:"STOP_DELAY" envDefault:"0s"`       // unready for so long before the stop begins
+	StopTimeout  time.Duration `env:"STOP_TIMEOUT" envDefault:"15s"`    // for the whole graceful stop
 }
 
 // HTTPLimits bound what one client can hold.
