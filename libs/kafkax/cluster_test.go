@@ -96,7 +96,7 @@ func throughKafka(t *testing.T, settings kafkax.Settings) {
 	})
 	s.produce(t, thing("a", "bad"), thing("a", "good"))
 	eventually(t, "the good one", func() bool { return got.count("good") == 1 })
-	if n, err := kafkax.Redrive(t.Context(), settings, "readers", 0); n != 1 || err != nil {
+	if n, err := kafkax.Redrive(t.Context(), settings, "readers", 0, kafkax.DefaultBatchBytes); n != 1 || err != nil {
 		t.Fatalf("redrive sent %d: %v", n, err)
 	}
 	eventually(t, "the bad one is good now", func() bool { return got.count("bad") == 1 })

@@ -27,6 +27,7 @@ type Consumer struct {
 	// Together, where it is set, does the effects of several messages of one partition at once, all or none;
 	// after an error Handle gets them one by one.
 	Together   func(ctx context.Context, batch []Message) error
+	BatchBytes int      // of the batches of all partitions together; 0: DefaultBatchBytes
 	DeadLetter Producer // nil: a Writer of its own
 	Log        *slog.Logger
 	Metrics    prometheus.Registerer // nil: none
@@ -41,12 +42,13 @@ const (
 	commitTimeout = 5 * time.Second
 	rejoinPause   = 200 * time.Millisecond // the library's default of 5 s delays a new group's first message
 	sessionLimit  = 10 * time.Second       // after which a killed member's partitions go to others
+	lagEvery      = 5 * time.Second        // the lag of all partitions is measured
 )
 
 // Run consumes until ctx ends, and then returns nil once the last offsets are committed. Run it once.
 func (c *Consumer) Run(ctx context.Context) error {
 	if c.DeadLetter == nil {
-		w := NewWriter(c.Cluster)
+		w := NewWriter(c.Cluster, Topic{Name: DeadLetterTopic(c.Group)})
 		defer w.Close() //nolint:errcheck // each Produce has waited for its answer
 		c.DeadLetter = w
 	}
@@ -121,18 +123,47 @@ func register[M prometheus.Collector](reg prometheus.Registerer, m *M) error {
 func (c *Consumer) start(gen *kafka.Generation) {
 	c.lag.Reset()
 	done := &offsets{at: map[string]map[int]int64{}}
-	var readers sync.WaitGroup
+	var list []*partition
 	for topic, assigned := range gen.Assignments {
 		for _, a := range assigned {
-			p := &partition{Consumer: c, topic: topic, id: a.ID, next: a.Offset, done: done}
-			readers.Add(1)
-			gen.Start(func(ctx context.Context) {
-				defer readers.Done()
-				p.run(ctx)
-			})
+			p := &partition{Consumer: c, topic: topic, id: a.ID, done: done}
+			p.next.Store(a.Offset)
+			list = append(list, p)
 		}
 	}
+	bytes := c.BatchBytes
+	if bytes == 0 {
+		bytes = DefaultBatchBytes
+	}
+	var readers sync.WaitGroup
+	for _, p := range list {
+		p.batchBytes = bytes / len(list)
+		readers.Add(1)
+		gen.Start(func(ctx context.Context) {
+			defer readers.Done()
+			p.run(ctx)
+		})
+	}
+	gen.Start(func(ctx context.Context) { c.measure(ctx, list) })
 	gen.Start(func(ctx context.Context) { c.commit(ctx, gen, done, &readers) })
+}
+
+// measure tells the lag of partitions until ctx ends. It grows while a message is held, which ends no message.
+func (c *Consumer) measure(ctx context.Context, list []*partition) {
+	tick := time.NewTicker(lagEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for _, p := range list {
+			if _, err := p.measure(ctx); err != nil && ctx.Err() == nil {
+				c.Log.Debug("lag is not known", slog.String("topic", p.topic), slog.Int("partition", p.id), slog.Any("error", err))
+			}
+		}
+	}
 }
 
 // commit writes handled offsets a few times a second, and once more when the generation has ended.

@@ -8,10 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/segmentio/kafka-go"
 )
+
+// maxMessageBytes bounds a message with its key, as brokers do unless they are told otherwise.
+const maxMessageBytes = 1 << 20
 
 // Message is one record. Messages of one key keep their order.
 type Message struct {
@@ -33,22 +37,25 @@ func Poison(err error) error { return fmt.Errorf("%w: %w", ErrPoison, err) }
 
 // Writer is a Producer.
 type Writer struct {
-	prefix    string
+	cluster   Cluster
+	topics    []Topic
 	writer    *kafka.Writer
 	transport *kafka.Transport
 }
 
 // NewWriter makes a writer to topics of the cluster's prefix. It does not connect. Topics must exist before the first
-// write, because metadata is cached for 6 s.
-func NewWriter(c Cluster) *Writer {
+// write, because metadata is cached for 6 s; those named here are made when the brokers do not know one, as after
+// the loss of their disks.
+func NewWriter(c Cluster, topics ...Topic) *Writer {
 	transport := c.transport()
-	return &Writer{prefix: c.Prefix, transport: transport, writer: &kafka.Writer{
+	return &Writer{cluster: c, topics: topics, transport: transport, writer: &kafka.Writer{
 		Addr:         kafka.TCP(c.Brokers...),
 		Transport:    transport,
 		Balancer:     kafka.Murmur2Balancer{Consistent: true}, // as other Kafka clients do: order per key
 		RequiredAcks: kafka.RequireAll,                        // the library's default is none
 		BatchTimeout: 5 * time.Millisecond,                    // the library's default waits a second
 		BatchSize:    500,
+		BatchBytes:   maxMessageBytes,
 		MaxAttempts:  3,
 		WriteTimeout: 10 * time.Second,
 		ReadTimeout:  10 * time.Second,
@@ -59,12 +66,29 @@ func NewWriter(c Cluster) *Writer {
 func (w *Writer) Produce(ctx context.Context, msgs ...Message) error {
 	out := make([]kafka.Message, len(msgs))
 	for i, m := range msgs {
-		out[i] = kafka.Message{Topic: w.prefix + m.Topic, Key: []byte(m.Key), Value: m.Value, Headers: toHeaders(m.Headers)}
+		out[i] = kafka.Message{Topic: w.cluster.Prefix + m.Topic, Key: []byte(m.Key), Value: m.Value, Headers: toHeaders(m.Headers)}
 	}
-	if err := w.writer.WriteMessages(ctx, out...); err != nil {
+	err := w.writer.WriteMessages(ctx, out...)
+	if unknownTopic(err) && len(w.topics) > 0 {
+		if err = EnsureTopics(ctx, w.cluster, w.topics); err != nil {
+			return err
+		}
+		w.transport.CloseIdleConnections() // and with them what it knows of the topics
+		err = w.writer.WriteMessages(ctx, out...)
+	}
+	if err != nil {
 		return fmt.Errorf("write to kafka: %w", err)
 	}
 	return nil
+}
+
+// unknownTopic reports whether a broker does not know a topic or partition that was written to.
+func unknownTopic(err error) bool {
+	var each kafka.WriteErrors
+	if errors.As(err, &each) {
+		return slices.ContainsFunc(each, unknownTopic)
+	}
+	return errors.Is(err, kafka.UnknownTopicOrPartition)
 }
 
 // Close flushes and closes the connections.
@@ -205,6 +229,9 @@ func waitForLeaders(ctx context.Context, client *kafka.Client, names []string) e
 			err = led(meta.Topics)
 		}
 		if err == nil {
+			err = leading(ctx, client, meta.Topics)
+		}
+		if err == nil {
 			return nil
 		}
 		select {
@@ -223,6 +250,28 @@ func led(topics []kafka.Topic) error {
 		for _, p := range t.Partitions {
 			if p.Error != nil {
 				return fmt.Errorf("topic %s partition %d: %w", t.Name, p.ID, p.Error)
+			}
+		}
+	}
+	return nil
+}
+
+// leading asks the leaders: each learns of its partitions a moment after all brokers can name it.
+func leading(ctx context.Context, client *kafka.Client, topics []kafka.Topic) error {
+	ask := map[string][]kafka.OffsetRequest{}
+	for _, t := range topics {
+		for _, p := range t.Partitions {
+			ask[t.Name] = append(ask[t.Name], kafka.LastOffsetOf(p.ID))
+		}
+	}
+	res, err := client.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: ask})
+	if err != nil {
+		return fmt.Errorf("list offsets: %w", err)
+	}
+	for name, partitions := range res.Topics {
+		for _, p := range partitions {
+			if p.Error != nil {
+				return fmt.Errorf("topic %s partition %d: %w", name, p.Partition, p.Error)
 			}
 		}
 	}

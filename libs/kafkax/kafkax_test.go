@@ -284,7 +284,7 @@ func TestPoisonGoesToTheDeadLettersAndBack(t *testing.T) {
 		if err := s.writer.Produce(t.Context(), stray); err != nil {
 			t.Fatal(err)
 		}
-		if n, err := kafkax.Redrive(t.Context(), s.settings(), "readers", 0); n != 1 || err == nil {
+		if n, err := kafkax.Redrive(t.Context(), s.settings(), "readers", 0, kafkax.DefaultBatchBytes); n != 1 || err == nil {
 			t.Errorf("beside a letter from nowhere %d were sent, want 1 and an error: %v", n, err)
 		}
 		s.redrive(t, 0, 0)
@@ -299,7 +299,7 @@ func (s setup) settings() kafkax.Settings {
 
 func (s setup) redrive(t *testing.T, limit, want int) {
 	t.Helper()
-	n, err := kafkax.Redrive(t.Context(), s.settings(), "readers", limit)
+	n, err := kafkax.Redrive(t.Context(), s.settings(), "readers", limit, kafkax.DefaultBatchBytes)
 	if err != nil || n != want {
 		t.Fatalf("redrive of %d sent %d, want %d: %v", limit, n, want, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"runtime/debug"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -24,7 +25,12 @@ const (
 	maxErrorText  = 500
 	maxTogether   = 200
 	gatherFor     = 5 * time.Millisecond
+	fetchBytes    = 1 << 20 // of one answer; the broker sends one batch of a writer at least
+	fetchAhead    = 1       // messages that a reader holds for the next look; they may be large ones
 )
+
+// DefaultBatchBytes bounds the bytes of a batch where nothing else is set.
+const DefaultBatchBytes = 8 << 20
 
 // poisonPauses are the waits between tries of a poison message: below 5 s in all.
 var poisonPauses = []time.Duration{100 * time.Millisecond, 400 * time.Millisecond, 1500 * time.Millisecond}
@@ -40,10 +46,12 @@ const (
 // partition reads one partition for one generation of the group.
 type partition struct {
 	*Consumer
-	topic string // with prefix
-	id    int
-	next  int64 // offset, or kafka.FirstOffset
-	done  *offsets
+	topic      string // with prefix
+	id         int
+	batchBytes int          // this partition's part; a larger message goes alone
+	next       atomic.Int64 // offset, or kafka.FirstOffset
+	done       *offsets
+	ahead      *kafka.Message // read, but too large for the batch before it
 }
 
 // run reads and handles until ctx ends. A reader can stall for good: one that gives nothing although there
@@ -60,17 +68,18 @@ func (p *partition) run(ctx context.Context) {
 func (p *partition) read(ctx context.Context) error {
 	reader := kafka.NewReader(kafka.ReaderConfig{
 		Brokers: p.Brokers, Dialer: p.dialer(), Topic: p.topic, Partition: p.id,
-		MinBytes: 1, MaxBytes: 4 << 20, MaxWait: 500 * time.Millisecond, ReadBatchTimeout: stalled,
+		MinBytes: 1, MaxBytes: fetchBytes, QueueCapacity: fetchAhead, MaxWait: 500 * time.Millisecond, ReadBatchTimeout: stalled,
 		ReadBackoffMin: 50 * time.Millisecond, ReadBackoffMax: time.Second, ReadLagInterval: -1,
 		ErrorLogger: kafka.LoggerFunc(func(f string, a ...any) { p.Log.Debug("kafka reader: " + fmt.Sprintf(f, a...)) }),
 	})
 	defer reader.Close() //nolint:errcheck // always nil
-	if err := reader.SetOffset(p.next); err != nil {
+	p.ahead = nil
+	if err := reader.SetOffset(p.next.Load()); err != nil {
 		return fmt.Errorf("set offset: %w", err)
 	}
 	for {
 		waiting, cancel := context.WithTimeout(ctx, stalled)
-		m, err := reader.FetchMessage(waiting)
+		m, err := p.fetch(waiting, reader)
 		cancel()
 		switch {
 		case ctx.Err() != nil:
@@ -89,19 +98,34 @@ func (p *partition) read(ctx context.Context) error {
 	}
 }
 
-// gather adds to first what has already come behind it, where several are handled together.
+// fetch returns the next message.
+func (p *partition) fetch(ctx context.Context, reader *kafka.Reader) (kafka.Message, error) {
+	if m := p.ahead; m != nil {
+		p.ahead = nil
+		return *m, nil
+	}
+	return reader.FetchMessage(ctx) //nolint:wrapcheck // read does
+}
+
+// gather adds to first what has already come behind it, where several are handled together: up to maxTogether
+// messages of batchBytes in all.
 func (p *partition) gather(ctx context.Context, reader *kafka.Reader, first kafka.Message) []kafka.Message {
-	batch := []kafka.Message{first}
+	batch, bytes := []kafka.Message{first}, len(first.Value)
 	if p.Together == nil {
 		return batch
 	}
 	waiting, cancel := context.WithTimeout(ctx, gatherFor)
 	defer cancel()
-	for last := first; len(batch) < maxTogether && last.HighWaterMark > last.Offset+1; batch = append(batch, last) {
-		var err error
-		if last, err = reader.FetchMessage(waiting); err != nil {
+	for last := first; len(batch) < maxTogether && bytes < p.batchBytes && last.HighWaterMark > last.Offset+1; {
+		m, err := p.fetch(waiting, reader)
+		if err != nil {
 			break // the next fetch meets it again
 		}
+		if bytes += len(m.Value); bytes > p.batchBytes {
+			p.ahead = &m
+			break
+		}
+		batch, last = append(batch, m), m
 	}
 	return batch
 }
@@ -124,9 +148,10 @@ func (p *partition) take(ctx context.Context, batch []kafka.Message) bool {
 }
 
 func (p *partition) passed(m kafka.Message) {
-	p.next = m.Offset + 1
-	p.done.set(p.topic, p.id, p.next)
-	p.gauge(m.HighWaterMark - p.next)
+	next := m.Offset + 1
+	p.next.Store(next)
+	p.done.set(p.topic, p.id, next)
+	p.gauge(m.HighWaterMark - next)
 }
 
 // together handles a batch at once; false is that each message must be handled by itself.
@@ -143,20 +168,35 @@ func (p *partition) together(ctx context.Context, batch []kafka.Message) bool {
 	return true
 }
 
-var errStalled = errors.New("reader stalled: messages wait and none comes")
+var (
+	errStalled = errors.New("reader stalled: messages wait and none comes")
+	errAnew    = errors.New("the topic was made anew: its offsets begin again")
+)
 
-// check measures the lag of a quiet partition.
+// check looks at a quiet partition: whether its reader stalls, or waits for offsets that will not come.
 func (p *partition) check(ctx context.Context) error {
-	first, last, err := bounds(ctx, p.client, p.topic, p.id)
-	if err != nil {
+	lag, err := p.measure(ctx)
+	switch {
+	case err != nil:
 		return err
-	}
-	lag := last - max(p.next, first)
-	p.gauge(lag)
-	if lag > 0 {
+	case lag < 0:
+		p.next.Store(kafka.FirstOffset)
+		return errAnew
+	case lag > 0:
 		return errStalled
 	}
 	return nil
+}
+
+// measure asks for the lag and tells it. It is below zero where the partition ends before the next offset.
+func (p *partition) measure(ctx context.Context) (int64, error) {
+	first, last, err := bounds(ctx, p.client, p.topic, p.id)
+	if err != nil {
+		return 0, err
+	}
+	lag := last - max(p.next.Load(), first)
+	p.gauge(lag)
+	return lag, nil
 }
 
 func (p *partition) gauge(lag int64) {

@@ -12,7 +12,6 @@ import (
 
 const (
 	redriveFetch = 500 * time.Millisecond // of one request for letters
-	redriveBytes = 4 << 20
 	redrivePause = 200 * time.Millisecond // between looks for the coordinator
 )
 
@@ -20,9 +19,9 @@ var errNoOrigin = errors.New("dead letter has no " + HeaderTopic + " header and 
 
 // Redrive sends up to max dead letters of the group, 0 for all that are there now, back to the topics they
 // came from, oldest first, and returns how many. What fails again comes back to the dead-letter topic. One that
-// does not say where it came from is passed over and named in the error. It continues where the last call
-// stopped; a call that was cut short may send some twice.
-func Redrive(ctx context.Context, s Settings, group string, max int) (n int, err error) {
+// does not say where it came from is passed over and named in the error. It holds some batchBytes of letters at a
+// time. It continues where the last call stopped; a call that was cut short may send some twice.
+func Redrive(ctx context.Context, s Settings, group string, max, batchBytes int) (n int, err error) {
 	c, err := s.Cluster()
 	if err != nil {
 		return 0, err
@@ -32,7 +31,7 @@ func Redrive(ctx context.Context, s Settings, group string, max int) (n int, err
 	writer := NewWriter(c)
 	defer writer.Close() //nolint:errcheck // each Produce has waited for its answer
 	r := redrive{
-		client: client, writer: writer, prefix: c.Prefix,
+		client: client, writer: writer, prefix: c.Prefix, batchBytes: batchBytes,
 		topic: c.Prefix + DeadLetterTopic(group), group: c.Prefix + group + ".redrive",
 	}
 	meta, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{r.topic}})
@@ -63,6 +62,7 @@ type redrive struct {
 	client               *kafka.Client
 	writer               *Writer
 	prefix, topic, group string
+	batchBytes           int
 }
 
 // partition sends up to limit letters, all when it is not above zero. An error that is only errNoOrigin's
@@ -106,7 +106,7 @@ func (r redrive) partition(ctx context.Context, id, limit int) (n int, err error
 // fetch reads some letters from offset next on; none when the broker has none at hand.
 func (r redrive) fetch(ctx context.Context, id int, next int64) (letters []kafka.Message, err error) {
 	res, err := r.client.Fetch(ctx, &kafka.FetchRequest{
-		Topic: r.topic, Partition: id, Offset: next, MinBytes: 1, MaxBytes: redriveBytes, MaxWait: redriveFetch,
+		Topic: r.topic, Partition: id, Offset: next, MinBytes: 1, MaxBytes: int64(r.batchBytes), MaxWait: redriveFetch,
 	})
 	if err == nil {
 		err = res.Error

@@ -59,8 +59,9 @@ func TestCheckFindsAStalledReader(t *testing.T) {
 		if err := c.register(); err != nil {
 			t.Fatal(err)
 		}
-		for next, want := range map[int64]error{kafka.FirstOffset: errStalled, 0: errStalled, 1: errStalled, 2: nil} {
-			p := &partition{Consumer: c, topic: cluster.Prefix + "things", next: next}
+		for next, want := range map[int64]error{kafka.FirstOffset: errStalled, 0: errStalled, 1: errStalled, 2: nil, 3: errAnew} {
+			p := &partition{Consumer: c, topic: cluster.Prefix + "things"}
+			p.next.Store(next)
 			if err := p.check(t.Context()); !errors.Is(err, want) {
 				t.Errorf("at %d: %v, want %v", next, err, want)
 			}

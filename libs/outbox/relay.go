@@ -34,6 +34,8 @@ type Relay struct {
 	DB       *pg.DB // worker role
 	Producer Producer
 	Log      *slog.Logger
+	// BatchBytes bounds the messages that are sent at once and held meanwhile; a larger one goes alone.
+	BatchBytes int
 
 	wake chan struct{}
 	age  prometheus.Gauge
@@ -43,7 +45,7 @@ type Relay struct {
 // NewRelay registers the relay's metrics: the age of the oldest row and the rows sent.
 func NewRelay(db *pg.DB, p Producer, log *slog.Logger, reg prometheus.Registerer) *Relay {
 	r := &Relay{
-		DB: db, Producer: p, Log: log, wake: make(chan struct{}, 1),
+		DB: db, Producer: p, Log: log, BatchBytes: kafkax.DefaultBatchBytes, wake: make(chan struct{}, 1),
 		age:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "outbox_oldest_seconds", Help: "Age of the oldest event that is not yet in Kafka."}),
 		sent: prometheus.NewCounter(prometheus.CounterOpts{Name: "outbox_sent_total", Help: "Events acknowledged by Kafka."}),
 	}
@@ -65,7 +67,7 @@ func (r *Relay) Wake() {
 func (r *Relay) Run(ctx context.Context) error {
 	wait := pollMin
 	for {
-		n, err := r.sweep(ctx)
+		n, more, err := r.sweep(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -77,7 +79,7 @@ func (r *Relay) Run(ctx context.Context) error {
 		default:
 			wait = min(wait*2, pollMax)
 		}
-		if n == batchSize {
+		if more {
 			continue
 		}
 		select {
@@ -106,12 +108,13 @@ type row struct {
 	Message     []byte
 	Traceparent string
 	CreatedAt   time.Time
+	Waiting     int // rows that wait, this one and those of the next batches among them; batchSize may be more
 }
 
-// sweep relays one batch of the partitions that this relay can lead, and returns its size.
-func (r *Relay) sweep(ctx context.Context) (n int, err error) {
+// sweep relays one batch of the partitions that this relay can lead, and returns its size and whether there is more.
+func (r *Relay) sweep(ctx context.Context) (n int, more bool, err error) {
 	err = r.DB.Worker(ctx, func(ctx context.Context, tx pg.Tx) error {
-		batch, err := lockBatch(ctx, tx)
+		batch, err := lockBatch(ctx, tx, r.BatchBytes)
 		if err != nil {
 			return fmt.Errorf("look for events: %w", err)
 		}
@@ -123,6 +126,7 @@ func (r *Relay) sweep(ctx context.Context) (n int, err error) {
 			return fmt.Errorf("produce: %w", err)
 		}
 		n = len(batch)
+		more = batch[0].Waiting > n || n == batchSize
 		// A deletion that a crash of the server forgets only sends its event again: nobody waits for the disk.
 		tx.Finally(`set local synchronous_commit = off`)
 		tx.Finally(`delete from outbox o using unnest($1::uuid[], $2::boolean[], $3::uuid[]) as gone(tenant_id, livemode, id)
@@ -132,10 +136,10 @@ func (r *Relay) sweep(ctx context.Context) (n int, err error) {
 		return nil
 	})
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	r.sent.Add(float64(n))
-	return n, nil
+	return n, more, nil
 }
 
 func message(o row) kafkax.Message {
@@ -161,9 +165,12 @@ func column[T any](batch []row, of func(row) T) []T {
 	return out
 }
 
-// lockBatch takes the lead of each partition that is free, for the transaction, and reads their next rows. A
-// look at the rows comes after the locks: what another relay sent meanwhile is gone by then.
-func lockBatch(ctx context.Context, tx pg.Tx) ([]row, error) {
+const columns = `tenant_id, livemode, id, topic, aggregate_id, message, traceparent, created_at`
+
+// lockBatch takes the lead of each partition that is free, for the transaction, and reads their next rows, up to
+// batchSize of them with up to limit bytes of messages. A look at the rows comes after the locks: what another relay
+// sent meanwhile is gone by then. The server knows a message's length without reading it.
+func lockBatch(ctx context.Context, tx pg.Tx, limit int) ([]row, error) {
 	rows, err := tx.Query(ctx, `select hash from generate_series(0, $1) as hash where pg_try_advisory_xact_lock(hashtext('outbox'), hash)`, partitions-1)
 	if err != nil {
 		return nil, err
@@ -173,8 +180,10 @@ func lockBatch(ctx context.Context, tx pg.Tx) ([]row, error) {
 		return nil, err
 	}
 	rows, err = tx.Query(ctx, `
-		select tenant_id, livemode, id, topic, aggregate_id, message, traceparent, created_at
-		from outbox where hash = any($1) order by seq limit $2`, leads, batchSize)
+		select `+columns+`, waiting
+		from (select seq, `+columns+`, count(*) over ()::int as waiting, sum(octet_length(message)) over (order by seq) as bytes
+			from (select seq, `+columns+` from outbox where hash = any($1) order by seq limit $2) next) sized
+		where bytes <= $3 or bytes = octet_length(message) order by seq`, leads, batchSize, limit)
 	if err != nil {
 		return nil, err
 	}

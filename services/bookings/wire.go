@@ -60,9 +60,10 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		return err
 	}
 
-	writer := kafkax.NewWriter(cluster)
+	writer := kafkax.NewWriter(cluster, topics(cfg.Kafka.Partitions)...)
 	rt.OnStop("kafka", func(context.Context) error { return writer.Close() })
 	relay := outbox.NewRelay(worker, writer, rt.Log, rt.Metrics)
+	relay.BatchBytes = rt.Common.BatchBytes
 	rt.Go("relay", kafkax.WithTopics(cluster, topics(cfg.Kafka.Partitions), relay.Run))
 	rt.Every("idempotency sweeper", sweepEvery, func(ctx context.Context) error { return idem.Sweep(ctx, worker) })
 	rt.Every("inbox sweeper", sweepEvery, func(ctx context.Context) error { return inbox.Sweep(ctx, worker) })
@@ -84,7 +85,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 			"customers": (&consume.Customers{App: &app.Customers{DB: db}}).Handle,
 			"identity":  (&consume.Tenants{App: clocks}).Handle,
 		}.Handle,
-		DeadLetter: writer, Log: rt.Log, Metrics: rt.Metrics,
+		BatchBytes: rt.Common.BatchBytes, DeadLetter: writer, Log: rt.Log, Metrics: rt.Metrics,
 	}
 	rt.Go("consumer", kafkax.WithTopics(cluster, topics(cfg.Kafka.Partitions), consumer.Run))
 

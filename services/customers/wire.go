@@ -50,9 +50,10 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		return err
 	}
 
-	writer := kafkax.NewWriter(cluster)
+	writer := kafkax.NewWriter(cluster, topics(cfg.Kafka.Partitions)...)
 	rt.OnStop("kafka", func(context.Context) error { return writer.Close() })
 	relay := outbox.NewRelay(worker, writer, rt.Log, rt.Metrics)
+	relay.BatchBytes = rt.Common.BatchBytes
 	rt.Go("relay", kafkax.WithTopics(cluster, topics(cfg.Kafka.Partitions), relay.Run))
 	rt.Every("idempotency sweeper", sweepEvery, func(ctx context.Context) error { return idem.Sweep(ctx, worker) })
 	rt.Every("inbox sweeper", sweepEvery, func(ctx context.Context) error { return inbox.Sweep(ctx, worker) })

@@ -54,9 +54,10 @@ func wire(ctx context.Context, rt *service.Runtime, cfg config) error {
 	}
 	rt.OnStop("redis", func(context.Context) error { return redis.Close() })
 
-	writer := kafkax.NewWriter(cluster)
+	writer := kafkax.NewWriter(cluster, topics(cfg.Kafka.Partitions)...)
 	rt.OnStop("kafka", func(context.Context) error { return writer.Close() })
 	relay := outbox.NewRelay(worker, writer, rt.Log, rt.Metrics)
+	relay.BatchBytes = rt.Common.BatchBytes
 	rt.Go("relay", kafkax.WithTopics(cluster, topics(cfg.Kafka.Partitions), relay.Run))
 	rt.Every("inbox sweeper", sweepEvery, func(ctx context.Context) error { return inbox.Sweep(ctx, worker) })
 
@@ -69,7 +70,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg config) error {
 	rt.Go("last use", lastUse.Run)
 	consumer := &kafkax.Consumer{
 		Cluster: cluster, Group: consume.Group, Topics: consume.Topics,
-		Handle: (&consume.Webhooks{App: identity}).Handle, DeadLetter: writer, Log: rt.Log, Metrics: rt.Metrics,
+		Handle: (&consume.Webhooks{App: identity}).Handle, BatchBytes: rt.Common.BatchBytes, DeadLetter: writer, Log: rt.Log, Metrics: rt.Metrics,
 	}
 	rt.Go("consumer", kafkax.WithTopics(cluster, topics(cfg.Kafka.Partitions), consumer.Run))
 

@@ -67,9 +67,10 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		return err
 	}
 
-	writer := kafkax.NewWriter(cluster)
+	writer := kafkax.NewWriter(cluster, topics(cfg.Kafka.Partitions)...)
 	rt.OnStop("kafka", func(context.Context) error { return writer.Close() })
 	relay := outbox.NewRelay(worker, writer, rt.Log, rt.Metrics)
+	relay.BatchBytes = rt.Common.BatchBytes
 	rt.Go("relay", kafkax.WithTopics(cluster, topics(cfg.Kafka.Partitions), relay.Run))
 	rt.Every("idempotency sweeper", sweepEvery, func(ctx context.Context) error { return idem.Sweep(ctx, worker) })
 	rt.Every("secret sweeper", sweepEvery, func(ctx context.Context) error { return store.SweepSecrets(ctx, worker) })
@@ -88,7 +89,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	events := &consume.Events{Intake: intake, Types: app.AllTypes()}
 	consumer := &kafkax.Consumer{
 		Cluster: cluster, Group: consume.Group, Topics: consume.Topics,
-		Handle: events.Handle, Together: events.Together, DeadLetter: writer, Log: rt.Log, Metrics: rt.Metrics,
+		Handle: events.Handle, Together: events.Together, BatchBytes: rt.Common.BatchBytes, DeadLetter: writer, Log: rt.Log, Metrics: rt.Metrics,
 	}
 	rt.Go("consumer", kafkax.WithTopics(cluster, topics(cfg.Kafka.Partitions), consumer.Run))
 
