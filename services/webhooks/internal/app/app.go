@@ -4,6 +4,7 @@ package app
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"holdfast.dev/libs/apperr"
@@ -47,6 +48,11 @@ func AllTypes() []string {
 		out[i] = t.Name
 	}
 	return out
+}
+
+// Readable are the types whose resources the caller may read.
+func Readable(ctx context.Context) []string {
+	return slices.DeleteFunc(AllTypes(), func(t string) bool { return MayRead(ctx, []string{t}) != nil })
 }
 
 // MayRead is the 403 of the first type, in the order of the catalogue, whose resource the caller may not read;

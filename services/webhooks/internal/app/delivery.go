@@ -43,6 +43,9 @@ func (a *Deliveries) Retry(ctx context.Context, endpoint domain.EndpointID, id d
 		if err != nil {
 			return idem.Reply{}, err
 		}
+		if err := MayRead(ctx, []string{d.EventType}); err != nil {
+			return idem.Reply{}, err
+		}
 		if e.Status != domain.Enabled || d.Status == domain.Delivering {
 			return idem.Reply{}, domain.ErrTransition
 		}

@@ -86,6 +86,21 @@ func (ch EndpointChange) of(e domain.Endpoint) domain.Endpoint {
 	return e
 }
 
+// discloses are the types whose events ch can bring to another receiver: those before and after it, when it changes
+// where events go, which, or whether.
+func (ch EndpointChange) discloses(before domain.Endpoint) []string {
+	after := ch.of(before)
+	if after.URL == before.URL && after.Status == before.Status && slices.Equal(after.EventTypes, before.EventTypes) {
+		return nil
+	}
+	return slices.Concat(before.EventTypes, after.EventTypes)
+}
+
+// Of the verbs that change no receiver: a sample stands for nothing real, and a deletion sends nothing.
+func noTypes(domain.Endpoint) []string { return nil }
+
+func allItsTypes(e domain.Endpoint) []string { return e.EventTypes }
+
 // Create makes an endpoint with a secret, which only this answer shows.
 func (a *Endpoints) Create(ctx context.Context, ch EndpointChange) (idem.Reply, error) {
 	if err := a.check(ctx, ch); err != nil {
@@ -125,9 +140,9 @@ func (a *Endpoints) newSecret(ctx context.Context, tx pg.Tx, e domain.Endpoint) 
 // Update changes what ch says. A change that nobody could see is none: no new version.
 func (a *Endpoints) Update(ctx context.Context, id domain.EndpointID, ch EndpointChange, match httpx.Match) (idem.Reply, error) {
 	if err := a.check(ctx, ch); err != nil {
-		return idem.Reply{}, a.first(ctx, id, err)
+		return idem.Reply{}, a.first(ctx, id, ch, err)
 	}
-	return a.change(ctx, id, match, func(ctx context.Context, tx pg.Tx, before domain.Endpoint) (idem.Reply, error) {
+	return a.change(ctx, id, match, ch.discloses, func(ctx context.Context, tx pg.Tx, before domain.Endpoint) (idem.Reply, error) {
 		after := ch.of(before)
 		reply, err := answer(ctx, http.StatusOK, after)
 		if err != nil {
@@ -169,7 +184,7 @@ func (a *Endpoints) settle(ctx context.Context, tx pg.Tx, before, after domain.E
 
 // Delete deletes an endpoint with its secrets, and what is queued for it.
 func (a *Endpoints) Delete(ctx context.Context, id domain.EndpointID, match httpx.Match) error {
-	_, err := a.change(ctx, id, match, func(ctx context.Context, tx pg.Tx, e domain.Endpoint) (idem.Reply, error) {
+	_, err := a.change(ctx, id, match, noTypes, func(ctx context.Context, tx pg.Tx, e domain.Endpoint) (idem.Reply, error) {
 		if err := store.LockLane(ctx, tx, e.ID); err != nil {
 			return idem.Reply{}, err
 		}
@@ -180,7 +195,7 @@ func (a *Endpoints) Delete(ctx context.Context, id domain.EndpointID, match http
 
 // Rotate gives an endpoint a new secret; the earlier ones sign for so long at most.
 func (a *Endpoints) Rotate(ctx context.Context, id domain.EndpointID, overlap time.Duration, match httpx.Match) (idem.Reply, error) {
-	return a.change(ctx, id, match, func(ctx context.Context, tx pg.Tx, e domain.Endpoint) (idem.Reply, error) {
+	return a.change(ctx, id, match, allItsTypes, func(ctx context.Context, tx pg.Tx, e domain.Endpoint) (idem.Reply, error) {
 		if err := store.RetireSecrets(ctx, tx, id, a.Now().Add(overlap)); err != nil {
 			return idem.Reply{}, err
 		}
@@ -194,7 +209,7 @@ func (a *Endpoints) Rotate(ctx context.Context, id domain.EndpointID, overlap ti
 
 // Test sends a sample of a type to an endpoint, whatever it subscribes to; of "" one that it does.
 func (a *Endpoints) Test(ctx context.Context, id domain.EndpointID, eventType string, match httpx.Match) (idem.Reply, error) {
-	return a.change(ctx, id, match, func(ctx context.Context, tx pg.Tx, e domain.Endpoint) (idem.Reply, error) {
+	return a.change(ctx, id, match, noTypes, func(ctx context.Context, tx pg.Tx, e domain.Endpoint) (idem.Reply, error) {
 		if e.Status != domain.Enabled {
 			return idem.Reply{}, domain.ErrTransition
 		}
@@ -230,11 +245,16 @@ func (a *Endpoints) Test(ctx context.Context, id domain.EndpointID, eventType st
 
 type edit func(ctx context.Context, tx pg.Tx, e domain.Endpoint) (idem.Reply, error)
 
-// change runs edit on a locked endpoint, once per idempotency key.
-func (a *Endpoints) change(ctx context.Context, id domain.EndpointID, match httpx.Match, edit edit) (idem.Reply, error) {
+// change runs edit on a locked endpoint, once per idempotency key, for a caller who may read the types that it discloses.
+func (a *Endpoints) change(
+	ctx context.Context, id domain.EndpointID, match httpx.Match, discloses func(domain.Endpoint) []string, edit edit,
+) (idem.Reply, error) {
 	reply, err := a.Idem.Run(ctx, func(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
 		e, err := store.EndpointForUpdate(ctx, tx, id)
 		if err != nil {
+			return idem.Reply{}, err
+		}
+		if err := MayRead(ctx, discloses(e)); err != nil {
 			return idem.Reply{}, err
 		}
 		if err := match.Check(e.Version); err != nil {
@@ -248,14 +268,17 @@ func (a *Endpoints) change(ctx context.Context, id domain.EndpointID, match http
 	return reply, err
 }
 
-// first is err, unless the endpoint itself is missing: that comes before what is wrong with a body.
-func (a *Endpoints) first(ctx context.Context, id domain.EndpointID, err error) error {
-	_, missing := store.Endpoint(ctx, a.DB.Read(ctx), id)
+// first is err, unless the endpoint is missing or a scope for ch is: both come before what is wrong with a body.
+func (a *Endpoints) first(ctx context.Context, id domain.EndpointID, ch EndpointChange, err error) error {
+	e, missing := store.Endpoint(ctx, a.DB.Read(ctx), id)
 	if errors.Is(missing, domain.ErrEndpointNotFound) {
 		return store.MissingEndpoint(ctx, a.DB, id)
 	}
 	if missing != nil {
 		return missing
+	}
+	if lacks := MayRead(ctx, ch.discloses(e)); lacks != nil {
+		return lacks
 	}
 	return err
 }

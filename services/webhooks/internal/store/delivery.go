@@ -39,6 +39,7 @@ type DeliveryFilter struct {
 	Endpoint domain.EndpointID
 	Status   domain.DeliveryStatus
 	Type     string
+	Among    []string // types; nil is all
 }
 
 // Deliveries reads one page of an endpoint's. A delivery's id says when it was created.
@@ -57,6 +58,9 @@ func Deliveries(ctx context.Context, q pg.Q, f DeliveryFilter, r page.Request, n
 	}
 	if f.Type != "" {
 		w.Add(`d.event_type = ?`, f.Type)
+	}
+	if f.Among != nil {
+		w.Add(`d.event_type = any(?)`, f.Among)
 	}
 	tail, args := byID(w, r, "d")
 	return many[domain.Delivery](ctx, q, `select `+deliveryColumns("$1")+` from deliveries d `+tail, args...)
