@@ -29,6 +29,7 @@ const (
 	tidyEvery  = time.Hour
 	streamLife = 5 * time.Minute
 	streamPoll = time.Second
+	streamGap  = 100 * time.Millisecond
 )
 
 // wire builds everything, top to bottom, and registers it with rt; stopping runs upwards.
@@ -83,7 +84,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	}
 	rt.Go("dispatcher", dispatcher.Run)
 
-	bell := &app.Bell{}
+	bell := &app.Bell{Gap: streamGap, Most: cfg.Streams}
 	intake := &app.Intake{DB: db, Worker: worker, Wake: dispatcher.Ring, Bell: bell, Now: time.Now}
 	rt.Every("log keeper", tidyEvery, intake.Tidy)
 	events := &consume.Events{Intake: intake, Types: app.AllTypes()}

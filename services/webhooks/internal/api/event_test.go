@@ -17,6 +17,7 @@ import (
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto"
 
+	"holdfast.dev/services/webhooks/internal/app"
 	"holdfast.dev/services/webhooks/internal/domain"
 	"holdfast.dev/services/webhooks/internal/store"
 )
@@ -303,7 +304,7 @@ func TestStreamMissesNoLateCommit(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	w.bell.Ring()
+	w.bell.Ring(app.Audience{Tenant: c.Tenant, Livemode: c.Live()})
 	if got, want := <-came, []string{late.String(), quick[0].ID.String()}; !slices.Equal(got, want) {
 		t.Errorf("streamed %v, want %v", got, want)
 	}

@@ -33,7 +33,7 @@ var elsewhere = map[string][]int{
 	"listWebhookEndpoints": {403, 429, 503, 504}, "createWebhookEndpoint": {429, 503, 504}, "listEventTypes": {400, 403, 422, 429, 500, 503, 504},
 	"getWebhookEndpoint": {400, 429, 503, 504}, "updateWebhookEndpoint": {429, 503, 504}, "deleteWebhookEndpoint": {400, 413, 429, 503, 504},
 	"rotateWebhookSecret": {429, 503, 504}, "testWebhookEndpoint": {429, 503, 504}, "listDeliveries": {429, 503, 504},
-	"retryDelivery": {429, 503, 504}, "listEvents": {429, 503, 504}, "streamEvents": {400, 429, 503, 504}, "getEvent": {400, 429, 503, 504},
+	"retryDelivery": {429, 503, 504}, "listEvents": {429, 503, 504}, "streamEvents": {400, 503, 504}, "getEvent": {400, 429, 503, 504},
 	"replayEvents": {429, 503, 504},
 }
 
@@ -54,15 +54,17 @@ func (guard) CheckURL(_ context.Context, url string, live bool) error {
 // world is the real router, app and database of one test.
 type world struct {
 	*doortest.World
-	engine http.Handler
-	intake *app.Intake
-	bell   *app.Bell
-	stop   chan struct{}
+	engine  http.Handler
+	intake  *app.Intake
+	bell    *app.Bell
+	streams *api.Streams
+	stop    chan struct{}
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{World: doortest.New(t, "webhooks", migrations.FS), bell: &app.Bell{}, stop: make(chan struct{})}
+	w := &world{World: doortest.New(t, "webhooks", migrations.FS), bell: &app.Bell{Gap: 10 * time.Millisecond, Most: 100}, stop: make(chan struct{})}
+	w.streams = &api.Streams{Bell: w.bell, Life: 2 * time.Second, Poll: 50 * time.Millisecond, Stop: w.stop}
 	w.intake = &app.Intake{DB: w.DB.App, Worker: w.DB.Worker, Wake: func() {}, Bell: w.bell, Now: time.Now}
 	w.engine = w.serve(w.DB.App)
 	return w
@@ -79,7 +81,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 		DB:         db,
 		Endpoints:  &app.Endpoints{DB: db, Idem: answers, Box: box, Guard: guard{}, Wake: func() {}, Now: time.Now},
 		Deliveries: &app.Deliveries{DB: db, Idem: answers, Wake: func() {}, Now: time.Now},
-		Streams:    &api.Streams{Bell: w.bell, Life: 2 * time.Second, Poll: 50 * time.Millisecond, Stop: w.stop},
+		Streams:    w.streams,
 		Pages:      w.Pages(),
 		Server:     w.Server(answers),
 		Now:        time.Now,

@@ -18,7 +18,7 @@ import (
 )
 
 // Streams says how streams of events go. A stream ends after Life, so that a revoked credential does not read on: its
-// reader comes back with Last-Event-ID. The gateway bounds how many a credential has open.
+// reader comes back with Last-Event-ID. Bell bounds how many a tenant has open, the gateway how many a credential has.
 type Streams struct {
 	Bell *app.Bell
 	Life time.Duration   // 5 min
@@ -41,6 +41,12 @@ func (a *API) streamEvents(c *gin.Context) error {
 	if len(types) == 0 {
 		types = app.AllTypes()
 	}
+	who := caller.Must(ctx)
+	bell, err := a.Streams.Bell.Listen(app.Audience{Tenant: who.Tenant, Livemode: who.Live()})
+	if err != nil {
+		return err
+	}
+	defer bell.Close()
 	from, err := a.begin(ctx, c.GetHeader("Last-Event-ID"))
 	if err != nil {
 		return err
@@ -48,9 +54,9 @@ func (a *API) streamEvents(c *gin.Context) error {
 	h := c.Writer.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
-	h.Set("X-Request-Id", caller.Must(ctx).RequestID)
+	h.Set("X-Request-Id", who.RequestID)
 	c.Status(http.StatusOK)
-	a.follow(ctx, &sse{w: c.Writer, control: http.NewResponseController(c.Writer)}, types, from)
+	a.follow(ctx, &sse{w: c.Writer, control: http.NewResponseController(c.Writer)}, bell.C, types, from)
 	return nil
 }
 
@@ -68,21 +74,22 @@ func (a *API) begin(ctx context.Context, last string) (store.Cursor, error) {
 
 // follow writes events as they come in, until the stream's life is over, its reader gone, or the process stops.
 // What goes wrong ends it: the reader goes on from where he is.
-func (a *API) follow(ctx context.Context, out *sse, types []string, at store.Cursor) {
+func (a *API) follow(ctx context.Context, out *sse, rung <-chan struct{}, types []string, at store.Cursor) {
 	ctx, cancel := context.WithTimeout(ctx, a.Streams.Life)
 	defer cancel()
 	if out.begin() != nil {
 		return
 	}
 	for quiet := time.Now(); ; {
-		rung := a.Streams.Bell.Wait()
 		list, err := store.EventsBehind(ctx, a.DB.ReadSettled(ctx), types, at, streamPage)
 		if err != nil || out.events(list) != nil {
 			return
 		}
 		if n := len(list); n > 0 {
 			at, quiet = store.Cursor{At: list[n-1].UpdatedAt, ID: list[n-1].ID}, time.Now()
-			continue
+			if n == streamPage {
+				continue
+			}
 		}
 		if time.Since(quiet) > heartbeat {
 			if out.write(": still here\n\n") != nil {

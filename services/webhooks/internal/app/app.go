@@ -5,7 +5,6 @@ package app
 import (
 	"context"
 	"slices"
-	"sync"
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
@@ -14,32 +13,6 @@ import (
 
 	"holdfast.dev/services/webhooks/internal/domain"
 )
-
-// Bell tells whoever waits for it that events have come in.
-type Bell struct {
-	mu   sync.Mutex
-	next chan struct{}
-}
-
-// Wait returns a channel that the next Ring closes.
-func (b *Bell) Wait() <-chan struct{} {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.next == nil {
-		b.next = make(chan struct{})
-	}
-	return b.next
-}
-
-// Ring wakes all that wait.
-func (b *Bell) Ring() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.next != nil {
-		close(b.next)
-		b.next = nil
-	}
-}
 
 // AllTypes are the names of the catalogue.
 func AllTypes() []string {

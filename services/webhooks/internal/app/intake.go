@@ -54,10 +54,21 @@ func (a *Intake) Take(ctx context.Context, events []domain.Event) error {
 		n, err := store.TakeIn(ctx, tx, list, now)
 		if n > 0 {
 			tx.AfterCommit(a.Wake)
-			tx.AfterCommit(a.Bell.Ring)
+			tx.AfterCommit(func() { a.ring(list) })
 		}
 		return err
 	})
+}
+
+// ring wakes the streams that show events of list, once each.
+func (a *Intake) ring(list []store.Intake) {
+	rung := map[Audience]bool{}
+	for _, e := range list {
+		if of := (Audience{Tenant: e.Event.Tenant, Livemode: e.Event.Livemode}); !rung[of] {
+			rung[of] = true
+			a.Bell.Ring(of)
+		}
+	}
 }
 
 const eraseBatch = 100

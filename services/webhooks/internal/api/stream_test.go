@@ -1,0 +1,165 @@
+package api_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/webhooks/internal/app"
+)
+
+// reads counts the batches that a pool sends, by who asks: each read of a stream is one.
+type reads struct {
+	mu sync.Mutex
+	of map[app.Audience]int
+}
+
+func (r *reads) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	c := caller.Must(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.of[app.Audience{Tenant: c.Tenant, Livemode: c.Live()}]++
+	return ctx
+}
+
+func (*reads) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+func (*reads) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)     {}
+
+func (*reads) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	return ctx
+}
+func (*reads) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+func (r *reads) count(ctx context.Context) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.of[audience(ctx)]
+}
+
+func audience(ctx context.Context) app.Audience {
+	c := caller.Must(ctx)
+	return app.Audience{Tenant: c.Tenant, Livemode: c.Live()}
+}
+
+// counted serves streams that look only when they are woken, on a pool that counts its reads.
+func (w *world) counted() *reads {
+	w.T.Helper()
+	r := &reads{of: map[app.Audience]int{}}
+	db, err := pg.Open(w.T.Context(), w.DB.AppURL, pg.Options{Tracer: r})
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	w.T.Cleanup(db.Close)
+	w.streams.Life, w.streams.Poll = time.Hour, time.Hour
+	w.engine = w.serve(db)
+	return r
+}
+
+// open opens a stream of ctx's caller on a real server, which lives until the test ends or close is called.
+func (w *world) open(ctx context.Context) (closeStream func()) {
+	w.T.Helper()
+	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		w.Sign(ctx, r, "gateway")
+		w.engine.ServeHTTP(rw, r)
+	}))
+	reading, end := context.WithCancel(context.Background())
+	req, err := http.NewRequestWithContext(reading, "GET", srv.URL+"/api/v1/events/stream", nil)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	if res.StatusCode != http.StatusOK {
+		w.T.Fatalf("a stream: %d", res.StatusCode)
+	}
+	closeStream = sync.OnceFunc(func() {
+		end()
+		_ = res.Body.Close() // its end was asked for
+		srv.Close()          // once the handler has returned
+	})
+	w.T.Cleanup(closeStream)
+	return closeStream
+}
+
+// until polls.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal(what)
+		}
+	}
+}
+
+// beginning is how many reads a stream begins with: where now is, and what is behind that.
+const beginning = 2
+
+// What one tenant takes in makes no stream of another, or of the other mode, ask the database.
+func TestStreamsAreWokenForTheirOwnEventsOnly(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	asked := w.counted()
+	tenant := ids.New[ids.TenantPrefix]()
+	mine, live, other := w.as(tenant, caller.Test), w.as(tenant, caller.Live), w.ctx()
+	for _, ctx := range []context.Context{mine, live, other} {
+		w.open(ctx)
+		until(t, "a stream did not begin", func() bool { return asked.count(ctx) == beginning })
+	}
+	for range 20 {
+		w.happen(mine, "customer.created", 3)
+	}
+	until(t, "the stream of the tenant was not woken", func() bool { return asked.count(mine) > beginning })
+	if n, m := asked.count(other), asked.count(live); n != beginning || m != beginning {
+		t.Errorf("another tenant's stream asked %d times, the other mode's %d", n-beginning, m-beginning)
+	}
+}
+
+// However often it rings, a stream asks once per gap, and one time more for what came in the last.
+func TestStreamsAskOncePerGap(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.bell.Gap = time.Hour
+	asked := w.counted()
+	ctx := w.ctx()
+	w.open(ctx)
+	until(t, "the stream did not begin", func() bool { return asked.count(ctx) == beginning })
+	for range 50 {
+		w.happen(ctx, "customer.created", 1)
+	}
+	until(t, "the stream was not woken", func() bool { return asked.count(ctx) > beginning })
+	if n := asked.count(ctx); n != beginning+1 {
+		t.Errorf("50 events within one gap made the stream ask %d times", n-beginning)
+	}
+}
+
+// A tenant has a hundred streams open; one more is 429 until one of them ends, and others are not concerned.
+func TestAHundredStreams(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.counted()
+	tenant := ids.New[ids.TenantPrefix]()
+	ctx, live := w.as(tenant, caller.Test), w.as(tenant, caller.Live)
+	closeFirst := w.open(ctx)
+	for i := range 99 {
+		w.open([]context.Context{ctx, live}[i%2])
+	}
+	for _, full := range []context.Context{ctx, live} {
+		if a := w.do(full, "GET", "/events/stream", "").is(429, "rate_limited"); a.Header.Get("Retry-After") == "" {
+			t.Error("429 without Retry-After")
+		}
+	}
+	w.open(w.ctx())
+	closeFirst()
+	w.open(live)
+}

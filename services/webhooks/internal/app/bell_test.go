@@ -1,0 +1,97 @@
+package app_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/ids"
+
+	"holdfast.dev/services/webhooks/internal/app"
+	"holdfast.dev/services/webhooks/internal/domain"
+)
+
+// woken reports whether the listener has been woken since it was asked last.
+func woken(l *app.Listener) bool {
+	synctest.Wait()
+	select {
+	case <-l.C:
+		return true
+	default:
+		return false
+	}
+}
+
+func listen(t *testing.T, b *app.Bell, of app.Audience) *app.Listener {
+	t.Helper()
+	l, err := b.Listen(of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// The first ring wakes at once, those within the gap wake once at its end, and no other tenant or mode is woken.
+func TestBellWakesItsAudienceOncePerGap(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &app.Bell{Gap: 100 * time.Millisecond, Most: 10}
+		of := app.Audience{Tenant: ids.New[ids.TenantPrefix]()}
+		mine, too := listen(t, b, of), listen(t, b, of)
+		live := listen(t, b, app.Audience{Tenant: of.Tenant, Livemode: true})
+		other := listen(t, b, app.Audience{Tenant: ids.New[ids.TenantPrefix]()})
+		b.Ring(of)
+		if !woken(mine) || !woken(too) {
+			t.Fatal("the first ring wakes nobody")
+		}
+		wakes := 0
+		for range 1000 { // of 1 s
+			b.Ring(of)
+			time.Sleep(time.Millisecond)
+			if woken(mine) {
+				wakes++
+			}
+		}
+		if wakes < 9 || wakes > 10 {
+			t.Errorf("1,000 rings in a second woke a stream %d times", wakes)
+		}
+		b.Ring(of)
+		time.Sleep(100 * time.Millisecond)
+		if !woken(mine) {
+			t.Error("the last ring of a burst is lost")
+		}
+		time.Sleep(time.Hour)
+		if woken(mine) {
+			t.Error("a bell that nobody rings wakes")
+		}
+		if woken(live) || woken(other) {
+			t.Error("the other mode, or another tenant, is woken")
+		}
+		for _, l := range []*app.Listener{mine, too, live, other} {
+			l.Close()
+		}
+		b.Ring(of) // nobody listens
+	})
+}
+
+func TestBellBoundsTheStreamsOfATenant(t *testing.T) {
+	t.Parallel()
+	b := &app.Bell{Gap: time.Second, Most: 3}
+	of := app.Audience{Tenant: ids.New[ids.TenantPrefix]()}
+	live := app.Audience{Tenant: of.Tenant, Livemode: true}
+	first := listen(t, b, of)
+	listen(t, b, of)
+	listen(t, b, live)
+	for _, full := range []app.Audience{of, live} {
+		_, err := b.Listen(full)
+		var refused *apperr.Error
+		if !errors.Is(err, domain.ErrStreams) || !errors.As(err, &refused) || refused.RetryAfter <= 0 {
+			t.Errorf("one more stream: %v", err)
+		}
+	}
+	listen(t, b, app.Audience{Tenant: ids.New[ids.TenantPrefix]()})
+	first.Close()
+	listen(t, b, live)
+}
