@@ -25,6 +25,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/app"
 	"holdfast.dev/services/webhooks/internal/domain"
 	"holdfast.dev/services/webhooks/internal/peers"
+	"holdfast.dev/services/webhooks/internal/store"
 	"holdfast.dev/services/webhooks/migrations"
 )
 
@@ -99,7 +100,7 @@ func deliver(t *testing.T, url string, objects ...string) []string {
 		Breaker: true, Places: 16, Now: time.Now, Jitter: func() float64 { return 0 }, Wake: func() {},
 	}
 	endpoints := &app.Endpoints{
-		DB: db.App, Idem: &idem.Store{DB: db.App, Box: box, Now: time.Now}, Box: box, Guard: guard, Wake: d.Ring, Now: time.Now,
+		DB: db.App, Idem: &idem.Store{DB: db.App, Box: box, Now: time.Now}, Box: box, Guard: guard, Queue: &store.Queue{Wake: d.Ring}, Now: time.Now,
 	}
 	var made struct{ ID, Secret string }
 	var secrets []string
@@ -128,7 +129,7 @@ func deliver(t *testing.T, url string, objects ...string) []string {
 			t.Error(err)
 		}
 	})
-	intake := &app.Intake{DB: db.App, Worker: db.Worker, Wake: d.Ring, Bell: &app.Bell{}, Now: time.Now}
+	intake := &app.Intake{DB: db.App, Worker: db.Worker, Queue: &store.Queue{Wake: d.Ring}, Bell: &app.Bell{}, Now: time.Now}
 	for _, object := range objects {
 		err := intake.Take(ctx, []domain.Event{{
 			ID: ids.New[ids.EventPrefix](), Tenant: c.Tenant, Type: "customer.created", ObjectID: "cu_1", Version: 1,

@@ -84,8 +84,8 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	}
 	rt.Go("dispatcher", dispatcher.Run)
 
-	bell := &app.Bell{Gap: streamGap, Most: cfg.Streams}
-	intake := &app.Intake{DB: db, Worker: worker, Wake: dispatcher.Ring, Bell: bell, Now: time.Now}
+	bell, queue := &app.Bell{Gap: streamGap, Most: cfg.Streams}, &store.Queue{Wake: dispatcher.Ring}
+	intake := &app.Intake{DB: db, Worker: worker, Queue: queue, Bell: bell, Now: time.Now}
 	rt.Every("log keeper", tidyEvery, intake.Tidy)
 	events := &consume.Events{Intake: intake, Types: app.AllTypes()}
 	consumer := &kafkax.Consumer{
@@ -98,8 +98,8 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	stopping := make(chan struct{})
 	door := &api.API{
 		DB:         db,
-		Endpoints:  &app.Endpoints{DB: db, Idem: answers, Box: box, Guard: guard, Wake: dispatcher.Ring, Now: time.Now},
-		Deliveries: &app.Deliveries{DB: db, Idem: answers, Wake: dispatcher.Ring, Now: time.Now},
+		Endpoints:  &app.Endpoints{DB: db, Idem: answers, Box: box, Guard: guard, Queue: queue, Now: time.Now},
+		Deliveries: &app.Deliveries{DB: db, Idem: answers, Queue: queue, Now: time.Now},
 		Streams:    &api.Streams{Bell: bell, Life: streamLife, Poll: streamPoll, Stop: stopping},
 		Pages:      pages,
 		Server: &httpx.Server{

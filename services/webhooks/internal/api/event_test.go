@@ -286,7 +286,7 @@ func TestStreamMissesNoLateCommit(t *testing.T) {
 	go func() {
 		done <- w.DB.Worker.Worker(context.WithoutCancel(ctx), func(ctx context.Context, tx pg.Tx) error {
 			event := domain.Event{ID: late, Tenant: c.Tenant, Type: "customer.created", ObjectID: "cu_1"}
-			if _, err := store.TakeIn(ctx, tx, []store.Intake{{Event: event, Body: []byte(`{}`)}}, time.Now()); err != nil {
+			if _, err := (&store.Queue{Wake: func() {}}).TakeIn(ctx, tx, []store.Intake{{Event: event, Body: []byte(`{}`)}}, time.Now()); err != nil {
 				return err
 			}
 			close(taken)

@@ -25,6 +25,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/api"
 	"holdfast.dev/services/webhooks/internal/app"
 	"holdfast.dev/services/webhooks/internal/domain"
+	"holdfast.dev/services/webhooks/internal/store"
 	"holdfast.dev/services/webhooks/migrations"
 )
 
@@ -65,7 +66,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{World: doortest.New(t, "webhooks", migrations.FS), bell: &app.Bell{Gap: 10 * time.Millisecond, Most: 100}, stop: make(chan struct{})}
 	w.streams = &api.Streams{Bell: w.bell, Life: 2 * time.Second, Poll: 50 * time.Millisecond, Stop: w.stop}
-	w.intake = &app.Intake{DB: w.DB.App, Worker: w.DB.Worker, Wake: func() {}, Bell: w.bell, Now: time.Now}
+	w.intake = &app.Intake{DB: w.DB.App, Worker: w.DB.Worker, Queue: &store.Queue{Wake: func() {}}, Bell: w.bell, Now: time.Now}
 	w.engine = w.serve(w.DB.App)
 	return w
 }
@@ -79,8 +80,8 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	answers := &idem.Store{DB: db, Box: box, Now: time.Now}
 	door := &api.API{
 		DB:         db,
-		Endpoints:  &app.Endpoints{DB: db, Idem: answers, Box: box, Guard: guard{}, Wake: func() {}, Now: time.Now},
-		Deliveries: &app.Deliveries{DB: db, Idem: answers, Wake: func() {}, Now: time.Now},
+		Endpoints:  &app.Endpoints{DB: db, Idem: answers, Box: box, Guard: guard{}, Queue: &store.Queue{Wake: func() {}}, Now: time.Now},
+		Deliveries: &app.Deliveries{DB: db, Idem: answers, Queue: &store.Queue{Wake: func() {}}, Now: time.Now},
 		Streams:    w.streams,
 		Pages:      w.Pages(),
 		Server:     w.Server(answers),

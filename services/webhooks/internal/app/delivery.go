@@ -19,10 +19,10 @@ import (
 
 // Deliveries are the verbs of an operator's deliveries.
 type Deliveries struct {
-	DB   *pg.DB
-	Idem *idem.Store
-	Wake func() // wakes the dispatcher after a commit
-	Now  func() time.Time
+	DB    *pg.DB
+	Idem  *idem.Store
+	Queue *store.Queue
+	Now   func() time.Time
 }
 
 // MaxReplay is how many deliveries one replay makes at most.
@@ -49,13 +49,12 @@ func (a *Deliveries) Retry(ctx context.Context, endpoint domain.EndpointID, id d
 		if e.Status != domain.Enabled || d.Status == domain.Delivering {
 			return idem.Reply{}, domain.ErrTransition
 		}
-		if err := store.Requeue(ctx, tx, d, a.Now()); err != nil {
+		if err := a.Queue.Again(ctx, tx, d, a.Now()); err != nil {
 			return idem.Reply{}, err
 		}
 		if d, err = store.Delivery(ctx, tx, endpoint, id); err != nil {
 			return idem.Reply{}, err
 		}
-		tx.AfterCommit(a.Wake)
 		body, err := httpx.Encode(view.Delivery(d, mode(ctx)))
 		return idem.Reply{Status: http.StatusOK, Resource: id.String(), Body: body}, err
 	})
@@ -93,14 +92,13 @@ func (a *Deliveries) Replay(ctx context.Context, r Replay) (idem.Reply, error) {
 		if err := MayRead(ctx, types); err != nil {
 			return idem.Reply{}, err
 		}
-		n, err := store.QueueReplay(ctx, tx, store.Replay{Endpoint: e.ID, Types: types, From: r.From, To: r.To}, a.Now(), MaxReplay)
+		n, err := a.Queue.Replay(ctx, tx, store.Replay{Endpoint: e.ID, Types: types, From: r.From, To: r.To}, a.Now(), MaxReplay)
 		if err != nil {
 			return idem.Reply{}, err
 		}
 		if n > MaxReplay {
 			return idem.Reply{}, apperr.Field("to", "There are more than %d events until then; replay them in parts.", MaxReplay)
 		}
-		tx.AfterCommit(a.Wake)
 		body, err := httpx.Encode(api.EventReplayResult{Queued: n})
 		return idem.Reply{Status: http.StatusAccepted, Resource: e.ID.String(), Body: body}, err
 	})

@@ -204,7 +204,7 @@ func (d *Dispatcher) claim(ctx context.Context, tx pg.Tx, ready []store.ReadyLan
 
 // drop fails what is queued for a disabled endpoint, a batch at each of its turns.
 func (d *Dispatcher) drop(ctx context.Context, tx pg.Tx, key domain.LaneKey, now time.Time) error {
-	if _, err := store.Drop(ctx, tx, key, atOnce); err != nil {
+	if _, err := store.Drop(ctx, tx, key, now, atOnce); err != nil {
 		return err
 	}
 	store.EndTurns(tx, []store.Served{{Key: key, NotBefore: now}})

@@ -33,7 +33,7 @@ type Endpoints struct {
 	Idem  *idem.Store
 	Box   *crypt.Box
 	Guard Guard
-	Wake  func() // wakes the dispatcher after a commit
+	Queue *store.Queue
 	Now   func() time.Time
 }
 
@@ -167,12 +167,12 @@ func (a *Endpoints) settle(ctx context.Context, tx pg.Tx, before, after domain.E
 	if err := store.LockLane(ctx, tx, after.ID); err != nil {
 		return err
 	}
-	tx.AfterCommit(a.Wake)
+	tx.AfterCommit(a.Queue.Wake)
 	if before.Status == after.Status {
 		return nil
 	}
 	for {
-		n, err := store.Drop(ctx, tx, laneKey(ctx, after.ID), atOnce)
+		n, err := store.Drop(ctx, tx, laneKey(ctx, after.ID), a.Now(), atOnce)
 		if err != nil {
 			return err
 		}
@@ -235,10 +235,9 @@ func (a *Endpoints) Test(ctx context.Context, id domain.EndpointID, eventType st
 		if err := store.InsertSample(ctx, tx, sample, body); err != nil {
 			return idem.Reply{}, err
 		}
-		if err := store.Queue(ctx, tx, id, ids.New[domain.DeliveryPrefix](), sample, a.Now()); err != nil {
+		if err := a.Queue.Event(ctx, tx, id, ids.New[domain.DeliveryPrefix](), sample, a.Now()); err != nil {
 			return idem.Reply{}, err
 		}
-		tx.AfterCommit(a.Wake)
 		return answer(ctx, http.StatusAccepted, e)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -99,6 +100,7 @@ type world struct {
 	endpoints  *app.Endpoints
 	deliveries *app.Deliveries
 	intake     *app.Intake
+	wakes      atomic.Int64 // how often the dispatcher was woken
 }
 
 func newWorld(t *testing.T) *world {
@@ -115,9 +117,10 @@ func newWorld(t *testing.T) *world {
 	}
 	w.dispatcher = w.process(box)
 	answers := &idem.Store{DB: db.App, Box: box, Now: w.Now}
-	w.endpoints = &app.Endpoints{DB: db.App, Idem: answers, Box: box, Guard: open{}, Wake: func() {}, Now: w.Now}
-	w.deliveries = &app.Deliveries{DB: db.App, Idem: answers, Wake: func() {}, Now: w.Now}
-	w.intake = &app.Intake{DB: db.App, Worker: db.Worker, Wake: func() {}, Bell: &app.Bell{}, Now: w.Now}
+	queue := &store.Queue{Wake: func() { w.wakes.Add(1) }}
+	w.endpoints = &app.Endpoints{DB: db.App, Idem: answers, Box: box, Guard: open{}, Queue: queue, Now: w.Now}
+	w.deliveries = &app.Deliveries{DB: db.App, Idem: answers, Queue: queue, Now: w.Now}
+	w.intake = &app.Intake{DB: db.App, Worker: db.Worker, Queue: queue, Bell: &app.Bell{}, Now: w.Now}
 	return w
 }
 

@@ -20,7 +20,7 @@ import (
 type Intake struct {
 	DB     *pg.DB // app role
 	Worker *pg.DB // worker role: a batch is of many tenants
-	Wake   func() // wakes the dispatcher after a commit
+	Queue  *store.Queue
 	Bell   *Bell
 	Now    func() time.Time
 }
@@ -51,9 +51,8 @@ func (a *Intake) Take(ctx context.Context, events []domain.Event) error {
 	// Two processes that take the same in wait for each other in one order.
 	slices.SortFunc(list, func(x, y store.Intake) int { return strings.Compare(x.Event.ID.String(), y.Event.ID.String()) })
 	return a.Worker.Worker(ctx, func(ctx context.Context, tx pg.Tx) error {
-		n, err := store.TakeIn(ctx, tx, list, now)
+		n, err := a.Queue.TakeIn(ctx, tx, list, now)
 		if n > 0 {
-			tx.AfterCommit(a.Wake)
 			tx.AfterCommit(func() { a.ring(list) })
 		}
 		return err

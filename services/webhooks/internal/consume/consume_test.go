@@ -20,6 +20,7 @@ import (
 
 	"holdfast.dev/services/webhooks/internal/app"
 	"holdfast.dev/services/webhooks/internal/consume"
+	"holdfast.dev/services/webhooks/internal/store"
 	"holdfast.dev/services/webhooks/migrations"
 )
 
@@ -52,7 +53,7 @@ func newWorld(t *testing.T) world {
 	return world{
 		db: db, ctx: pgtest.Ctx(t, caller.Test),
 		Events: &consume.Events{Types: app.AllTypes(), Intake: &app.Intake{
-			DB: db.App, Worker: db.Worker, Wake: func() {}, Bell: &app.Bell{}, Now: time.Now,
+			DB: db.App, Worker: db.Worker, Queue: &store.Queue{Wake: func() {}}, Bell: &app.Bell{}, Now: time.Now,
 		}},
 	}
 }

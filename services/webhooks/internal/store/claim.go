@@ -233,20 +233,21 @@ func keys[T any](rows []T, key func(T) domain.LaneKey) (tenants [][16]byte, live
 	return tenants, live, endpoints
 }
 
-// Drop fails up to limit of a disabled endpoint's queued deliveries that are not on their way, in a transaction of
-// the worker or of its tenant, and returns how many they were.
-func Drop(ctx context.Context, tx pg.Tx, key domain.LaneKey, limit int) (int, error) {
+// Drop fails up to limit of a disabled endpoint's queued deliveries that are not on their way, those that an ended
+// process had claimed included, in a transaction of the worker or of its tenant, and returns how many they were. One
+// whose late end is just being written is left to it.
+func Drop(ctx context.Context, tx pg.Tx, key domain.LaneKey, now time.Time, limit int) (int, error) {
 	rows, err := tx.Query(ctx, `
 		with gone as (
 			delete from queue where ctid = any(array(
-				select ctid from queue where tenant_id = $1 and livemode = $2 and endpoint_id = $3 and not claimed
-				order by first, due_at, delivery_id limit $4 for update))
+				select ctid from queue where tenant_id = $1 and livemode = $2 and endpoint_id = $3 and (not claimed or due_at <= $5)
+				order by claimed, first, due_at, delivery_id limit $4 for update skip locked))
 			returning delivery_id
 		), failed as (
 			update deliveries d set status = 'failed', next_attempt_at = null, updated_at = clock_timestamp()
 			where d.tenant_id = $1 and d.livemode = $2 and d.endpoint_id = $3 and d.id = any(array(select delivery_id from gone))
 		)
-		select count(*)::int from gone`, key.Tenant, key.Livemode, key.Endpoint, limit)
+		select count(*)::int from gone`, key.Tenant, key.Livemode, key.Endpoint, limit, now)
 	if err != nil {
 		return 0, fmt.Errorf("drop deliveries: %w", err)
 	}

@@ -21,7 +21,7 @@ type Intake struct {
 
 // TakeIn writes events that are not there yet, with a delivery for each enabled endpoint that subscribes to them,
 // and returns how many events were new. tx has the worker role.
-func TakeIn(ctx context.Context, tx pg.Tx, events []Intake, now time.Time) (int, error) {
+func (q *Queue) TakeIn(ctx context.Context, tx pg.Tx, events []Intake, now time.Time) (int, error) {
 	var (
 		tenants, id    [][16]byte
 		live           []bool
@@ -35,7 +35,7 @@ func TakeIn(ctx context.Context, tx pg.Tx, events []Intake, now time.Time) (int,
 	}
 	b := &pgx.Batch{}
 	b.Queue(`select pg_current_xact_id()`) // from here on oldest_write() counts this transaction, whose times come after
-	b.Queue(`
+	return q.add(ctx, tx, b, `
 		with fresh as (
 			insert into events (tenant_id, livemode, id, type, object_id, body, updated_at)
 			select *, clock_timestamp() from unnest($2::uuid[], $3::boolean[], $4::uuid[], $5::text[], $6::text[], $7::bytea[])
@@ -46,28 +46,8 @@ func TakeIn(ctx context.Context, tx pg.Tx, events []Intake, now time.Time) (int,
 			select f.tenant_id, f.livemode, e.id, uuid_v7($1), f.id, f.type, $1, clock_timestamp()
 			from fresh f join endpoints e on e.tenant_id = f.tenant_id and e.livemode = f.livemode
 			where e.status = 'enabled' and e.event_types && array[f.type, '*']
-			returning tenant_id, livemode, endpoint_id, id, event_id
-		), queued as (
-			insert into queue (tenant_id, livemode, endpoint_id, due_at, delivery_id, event_id)
-			select tenant_id, livemode, endpoint_id, $1, id, event_id from made
-		), said as (
-			insert into signals (tenant_id, livemode, endpoint_id) select distinct tenant_id, livemode, endpoint_id from made
-		)
-		select count(*)::int from fresh`,
-		now, tenants, live, id, types, objects, bodies)
-	res := tx.SendBatch(ctx, b)
-	_, err := res.Exec()
-	n := 0
-	if err == nil {
-		err = res.QueryRow().Scan(&n)
-	}
-	if closeErr := res.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return 0, fmt.Errorf("take events in: %w", err)
-	}
-	return n, nil
+			returning tenant_id, livemode, endpoint_id, id, event_id, true as first, 0 as attempts, next_attempt_at as due_at
+		)`, "fresh", now, tenants, live, id, types, objects, bodies)
 }
 
 // ErasedBody is an event's body without personal data.

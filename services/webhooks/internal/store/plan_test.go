@@ -277,7 +277,7 @@ func TestDropReadsWhatItDrops(t *testing.T) {
 	const some = 100
 	drop := func(ctx context.Context, tx pg.Tx) error {
 		e := &explained{tx: tx}
-		_, err := store.Drop(ctx, claiming{tx, e}, domain.LaneKey{Tenant: c.Tenant, Livemode: true, Endpoint: endpoint}, some)
+		_, err := store.Drop(ctx, claiming{tx, e}, domain.LaneKey{Tenant: c.Tenant, Livemode: true, Endpoint: endpoint}, time.Now(), some)
 		if e.read > 4*some { // each row found, locked and deleted, and its delivery
 			t.Errorf("reads %.0f rows to drop %d\n%s", e.read, some, e.plan)
 		}
