@@ -27,6 +27,10 @@ type Config struct {
 	StreamsPerCredential int           `env:"STREAMS_PER_CREDENTIAL" envDefault:"10"` // open at once in this process, then 429
 	StreamWriteTimeout   time.Duration `env:"STREAM_WRITE_TIMEOUT" envDefault:"30s"`  // of one write to a stream's client, then it is cut
 
+	BodyBytesPerCredential int64         `env:"BODY_BYTES_PER_CREDENTIAL" envDefault:"8388608"` // of bodies under way at once in this process, then 429
+	BodyBytes              int64         `env:"BODY_BYTES" envDefault:"67108864"`               // the same of all credentials together, then 503
+	BodyStallTimeout       time.Duration `env:"BODY_STALL_TIMEOUT" envDefault:"5s"`             // without a byte of a body, then it is cut
+
 	RateLimit          int64         `env:"RATE_LIMIT_PER_MINUTE" envDefault:"600"`      // per credential
 	LookupFailures     int64         `env:"LOOKUP_FAILURES_PER_MINUTE" envDefault:"300"` // per client address
 	PrincipalCacheSize int           `env:"PRINCIPAL_CACHE_SIZE" envDefault:"50000"`

@@ -69,6 +69,7 @@ func newWorld(t testing.TB) *world {
 		IdentityURL: w.identity.url, BookingsURL: w.service.url, CustomersURL: w.service.url, WebhooksURL: w.service.url,
 		SignKeys: strings.Join(sign, ","), UpstreamTimeout: 10 * time.Second, UpstreamMaxConns: 256,
 		StreamsPerCredential: 10, StreamWriteTimeout: 30 * time.Second,
+		BodyBytesPerCredential: 8 << 20, BodyBytes: 64 << 20, BodyStallTimeout: 5 * time.Second,
 		RateLimit: 600, LookupFailures: 300, PrincipalCacheSize: 1000, PrincipalCacheTTL: 30 * time.Second,
 	}
 	return w

@@ -28,6 +28,7 @@ func wire(rt *service.Runtime, cfg Config) error {
 	if err != nil {
 		return err
 	}
+	door.ReadTimeout = rt.Common.HTTP.ReadTimeout
 	if !door.Docs.Redoc {
 		rt.Log.Info("/docs is a plain page: the build found no Node to embed redoc with")
 	}
@@ -71,6 +72,8 @@ func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Door, 
 		Contract: c,
 		Docs:     pages,
 		Hops:     cfg.TrustedProxyHops,
+
+		BodyPatience: cfg.BodyStallTimeout,
 		Gate: &app.Gate{
 			Principals: app.NewPrincipals(identity.Lookup, app.PrincipalOptions{
 				Keep: cfg.PrincipalCacheTTL, Size: cfg.PrincipalCacheSize, Failures: perMinute(cfg.LookupFailures),
@@ -80,6 +83,7 @@ func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Door, 
 			Limit:     perMinute(cfg.RateLimit),
 			Upstreams: upstreams,
 			Streams:   app.NewStreams(cfg.StreamsPerCredential, metrics),
+			Bodies:    app.NewBodies(cfg.BodyBytesPerCredential, cfg.BodyBytes, metrics),
 			Metrics:   metrics,
 		},
 	}, redis, nil

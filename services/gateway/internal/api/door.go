@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"time"
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/contract"
@@ -28,6 +29,9 @@ type Door struct {
 	Gate     *app.Gate
 	Docs     *docs.Pages
 	Hops     int // trusted proxies in front, whose X-Forwarded-For is believed
+
+	BodyPatience time.Duration // for the next bytes of a body, then it is cut
+	ReadTimeout  time.Duration // for the whole body; 0: none
 }
 
 const (
@@ -75,6 +79,7 @@ func (d *Door) fail(w http.ResponseWriter, r *http.Request, id string, err error
 
 // route hands the three bases to the contract and the rest to the documents.
 func (d *Door) route(w http.ResponseWriter, r *http.Request, id string) error {
+	body := d.arriving(w, r)
 	path := r.URL.EscapedPath()
 	rest, ok := strings.CutPrefix(path, base)
 	if !ok || rest == "" || rest[0] != '/' {
@@ -88,7 +93,7 @@ func (d *Door) route(w http.ResponseWriter, r *http.Request, id string) error {
 		return missing(allow)
 	}
 	obs.SetRoute(r.Context(), op.Path)
-	return d.operation(w, r, &request{op: op, id: id, path: rest, address: d.address(r)})
+	return d.operation(w, r, &request{op: op, id: id, path: rest, address: d.address(r), arrival: body})
 }
 
 func missing(allow []string) error {
@@ -127,9 +132,9 @@ func (d *Door) operation(w http.ResponseWriter, r *http.Request, q *request) err
 		return err //nolint:wrapcheck // the answer
 	}
 	obs.AddCaller(ctx, q.caller(credential))
-	q.read(w, r)
+	q.takeKey(r)
 	look := ""
-	if q.refused == nil && credential.Allows(q.op.Scopes) == nil {
+	if credential.Allows(q.op.Scopes) == nil {
 		look = q.key
 	}
 	verdict, err := d.Gate.Admit(ctx, credential, look)
@@ -137,7 +142,11 @@ func (d *Door) operation(w http.ResponseWriter, r *http.Request, q *request) err
 		return err //nolint:wrapcheck // the answer
 	}
 	announce(w.Header(), &verdict)
-	if err := d.checks(q, &verdict); err != nil {
+	if err := d.admitted(q, &verdict); err != nil {
+		return err
+	}
+	defer func() { d.Gate.Bodies.Free(credential.Caller.Credential, q.held) }()
+	if err := q.read(r, func(n int64) error { return d.hold(q, &verdict, n) }); err != nil {
 		return err
 	}
 	if q.op.Stream {
@@ -146,16 +155,26 @@ func (d *Door) operation(w http.ResponseWriter, r *http.Request, q *request) err
 	return d.answer(w, r, q, &verdict)
 }
 
-// checks is the order of the refusals of an authenticated request.
-func (d *Door) checks(q *request, v *app.Verdict) error {
+// admitted is the refusals of an authenticated request that need neither its body nor its key.
+func (d *Door) admitted(q *request, v *app.Verdict) error {
 	if !v.Passed {
 		d.Gate.Metrics.Limited.Inc()
 		return domain.ErrRate.WithHeader("Retry-After", strconv.FormatInt(max(1, v.Rate.RetryAfter), 10))
 	}
-	if err := v.Credential.Allows(q.op.Scopes); err != nil {
+	return v.Credential.Allows(q.op.Scopes) //nolint:wrapcheck // the answer
+}
+
+// hold counts n more bytes that the request keeps until it is answered: of its body, and first of all of the finished
+// answer that waits beside it.
+func (d *Door) hold(q *request, v *app.Verdict, n int64) error {
+	if q.held == 0 {
+		n += int64(len(v.Answer))
+	}
+	if err := d.Gate.Bodies.Take(v.Credential.Caller.Credential, n); err != nil {
 		return err //nolint:wrapcheck // the answer
 	}
-	return q.refused
+	q.held += n
+	return nil
 }
 
 // answer replays what is known, or asks the service.

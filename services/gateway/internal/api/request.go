@@ -1,8 +1,6 @@
 package api
 
 import (
-	"errors"
-	"io"
 	"mime"
 	"net"
 	"net/http"
@@ -19,73 +17,57 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-const (
-	maxBody = 1 << 20
-	maxKey  = 255
-	// eager is the longest body that gets its memory before it arrives: longer ones get theirs as they come,
-	// so that a client who only declares them holds little.
-	eager = 16 << 10
-)
+const maxKey = 255
 
 // request is what the door has found out about one request.
 type request struct {
 	op          *contract.Operation
 	id          string
-	path        string // escaped, relative to the base
-	address     string // the client's
+	path        string   // escaped, relative to the base
+	address     string   // the client's
+	arrival     *arrival // of the body, nil without one
 	body        []byte
 	key         string
+	badKey      error // the verdict on the key
 	fingerprint [32]byte
-	refused     error // the first of the verdicts on size, type, form and key
+	held        int64 // bytes that the gate has counted for this request
 }
 
-// read takes the body and the key of a write and notes the first verdict against them. A body that is
-// declared too long is not read, nor is that of a DELETE or GET, which means nothing.
-func (q *request) read(w http.ResponseWriter, r *http.Request) {
+// writes reports whether a body and an Idempotency-Key mean something: those of a GET or DELETE do not.
+func writes(method string) bool { return method != http.MethodGet && method != http.MethodDelete }
+
+// takeKey notes the key of a write, or the verdict on it, which waits for those on the body.
+func (q *request) takeKey(r *http.Request) {
+	if writes(r.Method) {
+		q.key, q.badKey = idempotencyKey(r.Header["Idempotency-Key"])
+	}
+}
+
+// read takes the body of a write and returns the first verdict on size, type, form and key. A body that is declared
+// too long is not read, nor is that of a DELETE or GET, which means nothing.
+func (q *request) read(r *http.Request, take func(n int64) error) error {
 	if r.Method == http.MethodGet {
-		return
+		return nil
 	}
 	if r.ContentLength > maxBody {
-		q.refused = domain.ErrTooLarge
-		return
-	}
-	if r.Method == http.MethodDelete {
-		return
-	}
-	if q.refused = q.readBody(w, r); q.refused != nil {
-		return
-	}
-	if q.refused = q.checkBody(r.Header.Get("Content-Type")); q.refused != nil {
-		return
-	}
-	if q.key, q.refused = idempotencyKey(r.Header["Idempotency-Key"]); q.key != "" {
-		q.fingerprint = idem.Fingerprint(r.Method, q.path, r.URL.RawQuery, q.body)
-	}
-}
-
-func (q *request) readBody(w http.ResponseWriter, r *http.Request) error {
-	if r.ContentLength == 0 {
-		return nil
-	}
-	if r.ContentLength > 0 && r.ContentLength <= eager {
-		q.body = make([]byte, r.ContentLength)
-		_, err := io.ReadFull(r.Body, q.body)
-		return unread(err)
-	}
-	var err error
-	q.body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
 		return domain.ErrTooLarge
 	}
-	return unread(err)
-}
-
-func unread(err error) error {
-	if err == nil {
+	if r.Method == http.MethodDelete {
 		return nil
 	}
-	return contract.ErrMalformed.Saying("The body could not be read to its end.").With(err)
+	if r.ContentLength != 0 {
+		var err error
+		if q.body, err = readBody(q.arrival, r.ContentLength, take); err != nil {
+			return err
+		}
+	}
+	if err := q.checkBody(r.Header.Get("Content-Type")); err != nil {
+		return err
+	}
+	if q.key != "" {
+		q.fingerprint = idem.Fingerprint(r.Method, q.path, r.URL.RawQuery, q.body)
+	}
+	return q.badKey
 }
 
 // checkBody is the 400 of a body: its type, then its form. Only an optional body may be absent.

@@ -33,6 +33,7 @@ type Gate struct {
 	Limit      domain.Limit
 	Upstreams  map[string]Upstream // by x-service
 	Streams    *Streams
+	Bodies     *Bodies
 	Metrics    *Metrics
 }
 

@@ -11,6 +11,7 @@ type Metrics struct {
 	RedisAway  prometheus.Gauge       // 1 while Redis is not asked
 	Limited    prometheus.Counter     // 429
 	Streams    prometheus.Gauge       // open ones
+	BodyBytes  prometheus.Gauge       // of bodies that are held
 }
 
 // NewMetrics registers them.
@@ -37,7 +38,10 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		Streams: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "gateway_streams_open", Help: "Streams that are being passed on.",
 		}),
+		BodyBytes: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "gateway_body_bytes", Help: "Bytes of the bodies of requests under way.",
+		}),
 	}
-	reg.MustRegister(m.Fallback, m.Principals, m.Replays, m.Dropped, m.RedisAway, m.Limited, m.Streams)
+	reg.MustRegister(m.Fallback, m.Principals, m.Replays, m.Dropped, m.RedisAway, m.Limited, m.Streams, m.BodyBytes)
 	return m
 }

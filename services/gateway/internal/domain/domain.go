@@ -21,6 +21,8 @@ var (
 	ErrScope     = apperr.New(apperr.Forbidden, "insufficient_scope", "The credential lacks a scope.")
 	ErrRate      = apperr.New(apperr.RateLimited, "rate_limited", "Too many requests. Wait for the time in Retry-After.")
 	ErrStreams   = apperr.New(apperr.RateLimited, "rate_limited", "The credential has too many streams open.").After(5 * time.Second)
+	ErrBodies    = apperr.New(apperr.RateLimited, "rate_limited", "The credential has too many bytes of bodies under way. Send fewer at a time.").After(time.Second)
+	ErrBusy      = apperr.ErrUnavailable.Saying("Too many bytes of bodies are under way. Retry shortly.")
 	ErrGuessing  = apperr.New(apperr.RateLimited, "rate_limited", "Too many unknown credentials from this address. Wait for the time in Retry-After.")
 	ErrNotFound  = apperr.New(apperr.NotFound, "not_found", "There is nothing at this path.")
 	ErrMethod    = apperr.New(apperr.MethodNotAllowed, "method_not_allowed", "This path does not take this method; Allow names those it takes.")
