@@ -23,6 +23,14 @@ import (
 // Ports are those of public addresses that receivers may listen on.
 var Ports = []uint16{80, 443, 8080, 8443}
 
+// refused4 and refused6 are the ranges within 0.0.0.0/0 and 2000::/3 that no receiver is in. The chart's policy names
+// the same. Clouds answer their machines' metadata at link-local and unique local addresses, which are among them, and
+// Azure also at one that is public.
+var (
+	refused4 = append(slices.Clone(ssrf.IPv4DeniedPrefixes), netip.MustParsePrefix("168.63.129.16/32"))
+	refused6 = ssrf.IPv6DeniedPrefixes
+)
+
 const resolveTimeout = 2 * time.Second
 
 // Resolver finds the addresses of a name. *net.Resolver is one.
@@ -40,7 +48,8 @@ type Guard struct {
 
 // NewGuard allows ranges such as 127.0.0.0/8 beside public addresses.
 func NewGuard(allowed []string) (*Guard, error) {
-	g := &Guard{Resolver: &net.Resolver{PreferGo: true}, public: ssrf.New(ssrf.WithPorts(Ports...))}
+	g := &Guard{Resolver: &net.Resolver{PreferGo: true}, public: ssrf.New(
+		ssrf.WithPorts(Ports...), ssrf.WithDeniedV4Prefixes(refused4...), ssrf.WithDeniedV6Prefixes(refused6...))}
 	for _, text := range allowed {
 		p, err := netip.ParsePrefix(text)
 		if err != nil {

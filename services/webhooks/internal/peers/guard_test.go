@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -55,7 +57,7 @@ var urls = map[error][]string{
 		"https://nowhere.test/", "http://nowhere.test:8080/", "https://no-name/", "https://empty.test/", "https://0x7f.example/", "https://127.0.0.1.nip.test/", "https://1e100.test/",
 		// beside the ranges below
 		"http://9.255.255.255/", "http://11.0.0.0/", "http://100.63.255.255/", "http://100.128.0.0/", "http://126.255.255.255/", "http://128.0.0.1/", "http://169.253.255.255/",
-		"http://169.255.0.0/", "http://172.15.255.255/", "http://172.32.0.0/", "http://192.0.1.0/", "http://192.167.255.255/", "http://192.169.0.0/", "http://198.17.255.255/",
+		"http://169.255.0.0/", "http://172.15.255.255/", "http://172.32.0.0/", "http://192.0.1.0/", "http://192.167.255.255/", "http://192.169.0.0/", "http://198.17.255.255/", "http://168.63.129.15/", "http://168.63.129.17/",
 		"http://198.20.0.0/", "http://223.255.255.255/", "http://1.0.0.0/", "http://[2001:200::1]/", "http://[2003::1]/", "http://[2000::1]/", "http://[3ffe:ffff::1]/",
 	},
 	errPrivate: {
@@ -70,6 +72,9 @@ var urls = map[error][]string{
 		"http://[::ffff:0:127.0.0.1]/", "http://[64:ff9b::7f00:1]/", "http://[64:ff9b::10.0.0.1]/", "http://[64:ff9b::8.8.8.8]/", "http://[64:ff9b:1::a00:1]/",
 		"http://[2002:7f00:1::]/", "http://[2002:c0a8:101::1]/", "http://[2001::1]/", "http://[2001:0:4136:e378:8000:63bf:80ff:fffe]/", "http://[2001:10::1]/", "http://[2001:20::1]/",
 		"http://[2001:db8::1]/", "http://[3fff::1]/", "http://[100::1]/", "http://[5f00::1]/", "http://[4000::1]/", "http://[fc00::1]/", "http://[fd00:ec2::254]/", "http://[fe80::1]/",
+		// what clouds answer their own machines on: metadata, credentials, names, time
+		"http://168.63.129.16/", "http://168.63.129.16:8080/", "http://[::ffff:168.63.129.16]/", "http://169.254.169.254:8080/", "http://169.254.169.253/", "http://169.254.169.123/",
+		"http://169.254.170.23/", "http://[fd00:ec2::23]/", "http://[fd00:ec2::253]/", "http://[fd20:ce::254]/", "http://[fe80::1234:5678:9abc]/", "http://[fd00:c1::a9fe:a9fe]/",
 		"http://[fec0::1]/", "http://[ff02::1]/", "http://[ff0e::1]/", "http://[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]/",
 		"https://localhost/", "https://LOCALHOST./", "https://private.test/", "https://mixed.test/", "https://mixed6.test/", "https://metadata.test/", "https://mapped.test/", "https://nat64.test/",
 		"https://münchen.test/", "https://ｌｏｃａｌｈｏｓｔ/", "https://localho%C5%BFt/", // an ſ
@@ -110,6 +115,38 @@ func TestCheckURL(t *testing.T) {
 	}
 	if err := g.CheckURL(t.Context(), "http://public.test/", true); !errors.Is(err, errScheme) {
 		t.Errorf("http in live mode: %v", err)
+	}
+}
+
+var exceptions = regexp.MustCompile(`(?m)^            cidr: (0\.0\.0\.0/0|2000::/3)\n            except:\n((?:            - .+\n)+)`)
+
+// The policy that the chart renders excepts what the guard refuses, no more and no less.
+func TestTheChartsPolicyIsTheGuards(t *testing.T) {
+	t.Parallel()
+	refused := map[string][]netip.Prefix{"0.0.0.0/0": refused4, "2000::/3": refused6}
+	for _, golden := range []string{"default", "dev", "production"} {
+		rendered, err := os.ReadFile("../../../../charts/testdata/" + golden + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := exceptions.FindAllStringSubmatch(string(rendered), -1)
+		if len(found) != len(refused) {
+			t.Fatalf("%s: %d blocks with exceptions, want %d", golden, len(found), len(refused))
+		}
+		for _, block := range found {
+			excepted := map[netip.Prefix]bool{}
+			for _, line := range strings.Fields(strings.ReplaceAll(block[2], "- ", "")) {
+				excepted[netip.MustParsePrefix(strings.Trim(line, `"`))] = true
+			}
+			if len(excepted) != len(refused[block[1]]) {
+				t.Errorf("%s excepts %d ranges of %s, the guard refuses %d", golden, len(excepted), block[1], len(refused[block[1]]))
+			}
+			for _, p := range refused[block[1]] {
+				if !excepted[p] {
+					t.Errorf("%s lets %s through, which the guard refuses", golden, p)
+				}
+			}
+		}
 	}
 }
 
