@@ -234,12 +234,7 @@ func (w *World) Exec(sql string, args ...any) {
 // Impatient is a pool of the app role that waits for a lock no longer than limit.
 func (w *World) Impatient(limit time.Duration) *pg.DB {
 	w.T.Helper()
-	db, err := pg.Open(w.T.Context(), w.DB.AppURL, pg.Options{LockTimeout: limit})
-	if err != nil {
-		w.T.Fatal(err)
-	}
-	w.T.Cleanup(db.Close)
-	return db
+	return w.open(pg.Options{LockTimeout: limit})
 }
 
 // Hold runs a statement as the owner in a transaction that stays open until release undoes it.

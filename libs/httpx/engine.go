@@ -75,7 +75,7 @@ func fail(c *gin.Context, err error) {
 // outside tells what is nobody's fault here from an internal error.
 func outside(err error, internal *apperr.Error) *apperr.Error {
 	switch {
-	case pg.Down(err):
+	case pg.Unavailable(err):
 		return apperr.ErrUnavailable.With(err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return apperr.ErrTimeout.With(err)

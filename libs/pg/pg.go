@@ -7,6 +7,7 @@
 package pg
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,18 +42,39 @@ type Tx interface {
 	AfterCommit(fn func())
 }
 
-// Options sets up a pool. Zero values mean: 10 connections, 5 s lock time-out, no tracer.
+// Limits are the settings of what one request may cost the database.
+type Limits struct {
+	StatementTimeout time.Duration `env:"DATABASE_STATEMENT_TIMEOUT" envDefault:"8s"` // of one statement of a request, then 503; below the gateway's UPSTREAM_TIMEOUT, above the 5 s that a lock is waited for
+}
+
+// Defaults of Options. Each is below the time after which the gateway gives a request up.
+const (
+	lockTimeout      = 5 * time.Second
+	statementTimeout = 8 * time.Second
+	acquireTimeout   = 5 * time.Second
+)
+
+// Options sets up a pool. Zero values mean: 10 connections, 5 s for a lock, 8 s for a statement, 5 s for a free
+// connection, no tracer.
 type Options struct {
-	MaxConns    int32
-	LockTimeout time.Duration
-	Tracer      pgx.QueryTracer
+	MaxConns         int32
+	LockTimeout      time.Duration
+	StatementTimeout time.Duration
+	AcquireTimeout   time.Duration
+	Tracer           pgx.QueryTracer
+	// Background is for the worker role and for commands: a statement and the wait for a connection take as long as
+	// they take. No client waits for them, and one that is ended half-way would only be begun again.
+	Background bool
 	// ByIndex keeps joins to nested loops: for statements that join a few rows of tables whose size the planner
 	// cannot know, because it changes by the second, to large ones.
 	ByIndex bool
 }
 
 // DB is a pool of connections in one role.
-type DB struct{ pool *pgxpool.Pool }
+type DB struct {
+	pool *pgxpool.Pool
+	wait time.Duration // for a free connection; 0 is without end
+}
 
 // Open makes a pool and pings the server.
 func Open(ctx context.Context, url string, opt Options) (*DB, error) {
@@ -77,10 +99,9 @@ func open(ctx context.Context, url string, opt Options) (*DB, error) {
 	if cfg.MaxConns == 0 {
 		cfg.MaxConns = 10
 	}
-	if opt.LockTimeout == 0 {
-		opt.LockTimeout = 5 * time.Second
-	}
+	opt = opt.withDefaults()
 	params := cfg.ConnConfig.RuntimeParams
+	params["statement_timeout"] = fmt.Sprint(opt.StatementTimeout.Milliseconds())
 	params["lock_timeout"] = fmt.Sprint(opt.LockTimeout.Milliseconds())
 	params["idle_in_transaction_session_timeout"] = "30000"
 	params["timezone"] = "UTC"
@@ -96,7 +117,38 @@ func open(ctx context.Context, url string, opt Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	return &DB{pool: pool}, nil
+	return &DB{pool: pool, wait: opt.AcquireTimeout}, nil
+}
+
+func (o Options) withDefaults() Options {
+	o.LockTimeout = cmp.Or(o.LockTimeout, lockTimeout)
+	if o.Background {
+		o.StatementTimeout, o.AcquireTimeout = 0, 0
+		return o
+	}
+	o.StatementTimeout = cmp.Or(o.StatementTimeout, statementTimeout)
+	o.AcquireTimeout = cmp.Or(o.AcquireTimeout, acquireTimeout)
+	return o
+}
+
+// errNoConnection says that all connections of the pool were in use for as long as a request may wait.
+var errNoConnection = errors.New("no connection became free")
+
+// acquire takes a connection of the pool.
+func (db *DB) acquire(ctx context.Context) (*pgxpool.Conn, error) {
+	limited, cancel := ctx, context.CancelFunc(func() {})
+	if db.wait > 0 {
+		limited, cancel = context.WithTimeout(ctx, db.wait)
+	}
+	defer cancel()
+	conn, err := db.pool.Acquire(limited)
+	if err != nil && ctx.Err() == nil && limited.Err() != nil {
+		err = errNoConnection
+	}
+	if err != nil {
+		return nil, fmt.Errorf("acquire connection: %w", err)
+	}
+	return conn, nil
 }
 
 // Close gives the connections back to the server.
@@ -149,9 +201,9 @@ func giveWay(ctx context.Context) {
 }
 
 func (db *DB) run(ctx context.Context, scope []any, fn func(context.Context, Tx) error) error {
-	conn, err := db.pool.Acquire(ctx)
+	conn, err := db.acquire(ctx)
 	if err != nil {
-		return fmt.Errorf("acquire connection: %w", err)
+		return err
 	}
 	defer conn.Release()
 	t := &tx{conn: conn.Conn(), scope: scope}
@@ -210,6 +262,18 @@ func Down(err error) bool {
 		return false // pgx wraps the network's error when the caller has given up
 	default:
 		return errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF) || pgconn.SafeToRetry(err)
+	}
+}
+
+// Unavailable reports whether err means that the request may succeed when it is repeated: the database is away, a
+// row stayed locked, a statement took too long, or no connection was free. Where a lock says more, its statement's
+// own error comes first, such as apperr.ErrInProgress.
+func Unavailable(err error) bool {
+	switch Code(err) {
+	case "55P03", "57014", "25P03": // lock_not_available, query_canceled, idle_in_transaction_session_timeout
+		return true
+	default:
+		return errors.Is(err, errNoConnection) || Down(err)
 	}
 }
 

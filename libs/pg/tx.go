@@ -144,9 +144,9 @@ type reader struct {
 
 // Query implements Q.
 func (r reader) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	conn, err := r.db.pool.Acquire(ctx)
+	conn, err := r.db.acquire(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("acquire connection: %w", err)
+		return nil, err
 	}
 	b := &pgx.Batch{}
 	b.Queue(setScope, scopeOf(r.caller)...)
@@ -167,9 +167,9 @@ func (r reader) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, e
 // ReadBatch runs the reads of b for the caller in ctx, all in one round trip and one implicit transaction;
 // collect takes their results in order.
 func (db *DB) ReadBatch(ctx context.Context, b *pgx.Batch, collect func(res pgx.BatchResults) error) error {
-	conn, err := db.pool.Acquire(ctx)
+	conn, err := db.acquire(ctx)
 	if err != nil {
-		return fmt.Errorf("acquire connection: %w", err)
+		return err
 	}
 	all := &pgx.Batch{}
 	all.Queue(setScope, scopeOf(caller.Must(ctx))...)

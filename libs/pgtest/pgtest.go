@@ -46,7 +46,7 @@ func New(t testing.TB, migrations fs.FS) *DB {
 	db := &DB{
 		OwnerURL: withRole(admin, ownerRole, name), AppURL: withRole(admin, appRole, name), WorkerURL: withRole(admin, workerRole, name),
 	}
-	db.App, db.Worker = open(t, db.AppURL), open(t, db.WorkerURL)
+	db.App, db.Worker = open(t, db.AppURL, false), open(t, db.WorkerURL, true)
 	return db
 }
 
@@ -63,9 +63,9 @@ func CtxOf(t testing.TB, tenant ids.Tenant, mode caller.Mode) context.Context {
 	})
 }
 
-func open(t testing.TB, url string) *pg.DB {
+func open(t testing.TB, url string, background bool) *pg.DB {
 	t.Helper()
-	db, err := pg.Open(context.Background(), url, pg.Options{MaxConns: 8})
+	db, err := pg.Open(context.Background(), url, pg.Options{MaxConns: 8, Background: background})
 	if err != nil {
 		t.Fatalf("open test database: %v", err)
 	}

@@ -31,7 +31,7 @@ func seedCommand() *cobra.Command {
 			if mode != string(caller.Test) && mode != string(caller.Live) {
 				return fmt.Errorf("--mode %q: want test or live", mode)
 			}
-			db, err := pg.Open(cmd.Context(), cfg.URL, pg.Options{MaxConns: 1})
+			db, err := pg.Open(cmd.Context(), cfg.URL, pg.Options{MaxConns: 1, Background: true})
 			if err != nil {
 				return err
 			}

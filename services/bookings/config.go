@@ -1,12 +1,16 @@
 package main
 
-import "holdfast.dev/libs/kafkax"
+import (
+	"holdfast.dev/libs/kafkax"
+	"holdfast.dev/libs/pg"
+)
 
 // Config is the service's own settings beside service.Common.
 type Config struct {
 	DatabaseURL       string          `env:"DATABASE_URL,required,notEmpty"`        // in the role <db>_app, under row-level security
 	WorkerDatabaseURL string          `env:"WORKER_DATABASE_URL,required,notEmpty"` // in the role <db>_worker, for relay and sweepers
 	DatabaseConns     int32           `env:"DATABASE_CONNS" envDefault:"16"`        // of the app role; the worker has 4
+	Database          pg.Limits       // of one request's statements
 	Kafka             kafkax.Settings // brokers and how they are reached
 	IdentityURL       string          `env:"IDENTITY_URL,required,notEmpty"`              // http://host:port
 	CustomersURL      string          `env:"CUSTOMERS_URL,required,notEmpty"`             // http://host:port

@@ -5,6 +5,7 @@ import (
 	"net/url"
 
 	"holdfast.dev/libs/kafkax"
+	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/redisx"
 	"holdfast.dev/libs/service"
 )
@@ -15,6 +16,7 @@ type config struct {
 	WorkerDatabaseURL string          `env:"WORKER_DATABASE_URL,required"` // worker role
 	RedisURL          string          `env:"REDIS_URL,required"`           // where the gateways look
 	Redis             redisx.Access   // its certificates, and the Sentinels' login
+	Database          pg.Limits       // of one request's statements
 	Kafka             kafkax.Settings // brokers and how they are reached
 	CallerVerifyKeys  string          `env:"CALLER_VERIFY_KEYS,required" secret:"true"`    // <caller>=<kid>:<hex>[;…][,…]
 	RateLimit         int             `env:"RATE_LIMIT_PER_MINUTE" envDefault:"600"`       // as GET /me tells it; the gateway counts

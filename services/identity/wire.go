@@ -38,11 +38,11 @@ func wire(ctx context.Context, rt *service.Runtime, cfg config) error {
 	if err != nil {
 		return err
 	}
-	db, err := pg.OpenIn(ctx, rt, "postgres", cfg.DatabaseURL, pg.Options{MaxConns: cfg.DatabaseMaxConns})
+	db, err := pg.OpenIn(ctx, rt, "postgres", cfg.DatabaseURL, pg.Options{MaxConns: cfg.DatabaseMaxConns, StatementTimeout: cfg.Database.StatementTimeout})
 	if err != nil {
 		return err
 	}
-	worker, err := pg.OpenIn(ctx, rt, "postgres worker", cfg.WorkerDatabaseURL, pg.Options{MaxConns: 4})
+	worker, err := pg.OpenIn(ctx, rt, "postgres worker", cfg.WorkerDatabaseURL, pg.Options{MaxConns: 4, Background: true})
 	if err != nil {
 		return err
 	}
@@ -109,12 +109,12 @@ func openTools(ctx context.Context) (identity *app.App, closeAll func(), err err
 	if err != nil {
 		return nil, nil, err
 	}
-	db, err := pg.Open(ctx, c.DatabaseURL, pg.Options{MaxConns: 2})
+	db, err := pg.Open(ctx, c.DatabaseURL, pg.Options{MaxConns: 2, Background: true})
 	if err != nil {
 		_ = redis.Close()
 		return nil, nil, err
 	}
-	worker, err := pg.Open(ctx, c.WorkerDatabaseURL, pg.Options{MaxConns: 2})
+	worker, err := pg.Open(ctx, c.WorkerDatabaseURL, pg.Options{MaxConns: 2, Background: true})
 	if err != nil {
 		_ = redis.Close()
 		db.Close()

@@ -1,6 +1,9 @@
 package main
 
-import "holdfast.dev/libs/kafkax"
+import (
+	"holdfast.dev/libs/kafkax"
+	"holdfast.dev/libs/pg"
+)
 
 // Config is the service's own settings beside service.Common.
 type Config struct {
@@ -8,6 +11,7 @@ type Config struct {
 	WorkerDatabaseURL string          `env:"WORKER_DATABASE_URL,required,notEmpty"` // in the role <db>_worker, for intake and deliveries
 	DatabaseConns     int32           `env:"DATABASE_CONNS" envDefault:"16"`        // of the app role
 	WorkerConns       int32           `env:"WORKER_DATABASE_CONNS" envDefault:"16"` // of the worker role
+	Database          pg.Limits       // of one request's statements
 	Kafka             kafkax.Settings // brokers and how they are reached
 	VerifyKeys        string          `env:"CALLER_VERIFY_KEYS,required" secret:"true"`               // <caller>=<kid>:<hex>[;…],…
 	CursorKeys        string          `env:"CURSOR_KEYS,required,notEmpty" secret:"true"`             // <kid>:<hex>,…: the first signs

@@ -26,18 +26,18 @@ import (
 
 // elsewhere lists the declared answers that this service never gives by itself: the gateway does.
 var elsewhere = map[string][]int{
-	"createBooking": {403, 429, 504}, "listBookings": {429, 503, 504}, "getBooking": {400, 429, 503, 504},
-	"updateBooking": {429, 503, 504}, "cancelBooking": {429, 503, 504},
-	"repriceBooking": {429, 503, 504},
+	"createBooking": {403, 429, 504}, "listBookings": {429, 504}, "getBooking": {400, 429, 504},
+	"updateBooking": {429, 504}, "cancelBooking": {429, 504},
+	"repriceBooking": {429, 504},
 	"getTestClock":   {400, 429, 500, 503, 504}, "setTestClock": {429, 504}, "deleteTestClock": {400, 413, 429, 504},
-	"listServices": {403, 429, 503, 504}, "getService": {400, 429, 503, 504},
-	"listUnits": {403, 429, 503, 504}, "getUnit": {400, 429, 503, 504},
-	"listPackages": {403, 429, 503, 504}, "getPackage": {400, 429, 503, 504},
-	"listHolidayRules": {403, 429, 503, 504}, "getHolidayRule": {400, 429, 503, 504},
-	"createService": {403, 429, 503, 504}, "updateService": {429, 503, 504},
-	"createUnit": {403, 429, 503, 504}, "updateUnit": {429, 503, 504},
-	"createPackage": {403, 429, 503, 504}, "updatePackage": {429, 503, 504},
-	"createHolidayRule": {403, 429, 503, 504}, "updateHolidayRule": {429, 503, 504},
+	"listServices": {403, 429, 504}, "getService": {400, 429, 504},
+	"listUnits": {403, 429, 504}, "getUnit": {400, 429, 504},
+	"listPackages": {403, 429, 504}, "getPackage": {400, 429, 504},
+	"listHolidayRules": {403, 429, 504}, "getHolidayRule": {400, 429, 504},
+	"createService": {403, 429, 504}, "updateService": {429, 504},
+	"createUnit": {403, 429, 504}, "updateUnit": {429, 504},
+	"createPackage": {403, 429, 504}, "updatePackage": {429, 504},
+	"createHolidayRule": {403, 429, 504}, "updateHolidayRule": {429, 504},
 	"listAvailability": {400, 403, 429, 504}, "explainAvailability": {400, 403, 429, 504},
 }
 

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"time"
 
-	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idem"
@@ -70,7 +69,7 @@ func (a *Bookings) Create(ctx context.Context, w domain.Wish) (idem.Reply, error
 			return a.create(ctx, tx, w, pre)
 		})
 	})
-	return reply, busy(err)
+	return reply, err
 }
 
 // stranger is a customer that the projection does not know: the transaction ends, the customers service is
@@ -100,14 +99,6 @@ func (a *Bookings) refs(ctx context.Context, tx pg.Tx, l domain.Links, met bool,
 		err = stranger{l.Customer}
 	}
 	return refs, lapsed, err
-}
-
-// busy answers a unit or booking that stayed locked for the whole lock time-out: it is safe to try again.
-func busy(err error) error {
-	if pg.Code(err) == "55P03" && !errors.Is(err, apperr.ErrInProgress) {
-		return apperr.ErrUnavailable.With(err)
-	}
-	return err
 }
 
 func (a *Bookings) create(ctx context.Context, tx pg.Tx, w domain.Wish, pre known) (idem.Reply, error) {

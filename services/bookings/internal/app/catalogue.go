@@ -121,7 +121,7 @@ func (o *Offer[P, T]) Update(ctx context.Context, id ids.ID[P], match httpx.Matc
 			return err
 		})
 	}
-	return reply, busy(err)
+	return reply, err
 }
 
 func (o *Offer[P, T]) edit(ctx context.Context, tx pg.Tx, t *T, edit func(*T) error) error {

@@ -66,7 +66,7 @@ func (a *Bookings) ExpireAll(ctx context.Context) error {
 		if errors.Is(err, errMoved) {
 			err = apperr.ErrUnavailable.With(err)
 		}
-		return busy(err)
+		return err
 	})
 }
 

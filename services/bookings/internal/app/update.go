@@ -60,7 +60,7 @@ func (a *Bookings) run(ctx context.Context, u update) (idem.Reply, error) {
 			return err
 		})
 	}
-	return reply, busy(err)
+	return reply, err
 }
 
 // update is one change of a booking on its way through its transaction.

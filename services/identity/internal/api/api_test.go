@@ -50,7 +50,11 @@ type door struct {
 
 func newDoor(t *testing.T) *door {
 	t.Helper()
-	db := pgtest.New(t, migrations.Files)
+	return doorOn(t, pgtest.New(t, migrations.Files))
+}
+
+func doorOn(t *testing.T, db *pgtest.DB) *door {
+	t.Helper()
 	url := os.Getenv("TEST_REDIS_URL")
 	if url == "" {
 		t.Fatal("TEST_REDIS_URL is not set: run `make test`, or `bin/local with -- go test ./...`")

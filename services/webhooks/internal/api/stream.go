@@ -66,6 +66,9 @@ func (a *API) begin(ctx context.Context, last string) (store.Cursor, error) {
 		return store.Now(ctx, a.DB.ReadSettled(ctx))
 	}
 	e, err := a.event(ctx, last)
+	if err != nil && apperr.As(err).Kind == apperr.Internal {
+		return store.Cursor{}, err
+	}
 	if err != nil {
 		return store.Cursor{}, apperr.Field("Last-Event-ID", "Must be the id of an event of the last 30 days.")
 	}

@@ -1,0 +1,94 @@
+package doortest
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/proto"
+)
+
+// Request is a valid call of one operation; Path is under /api/v1.
+type Request struct {
+	Method, Path, Body string
+	Headers            []Header
+}
+
+// Overloaded sends each request while another transaction holds all tables, until the lock time-out and until the
+// statement time-out, and while no connection is free. Each must be 503 unavailable with Retry-After. The requests
+// must be of all operations of the service but those of idle, which ask no database.
+func (w *World) Overloaded(ctx context.Context, serve func(*pg.DB) http.Handler, requests []Request, idle ...string) {
+	w.T.Helper()
+	w.complete(requests, idle)
+	const short = 30 * time.Millisecond
+	const long = time.Minute
+	release := w.Hold(`do $$ declare tables text; begin
+		select string_agg(format('%I', relname), ', ') into tables from pg_class
+		where relkind in ('r', 'p') and not relispartition and relnamespace = 'public'::regnamespace;
+		execute 'lock table ' || tables || ' in access exclusive mode';
+	end $$`)
+	w.T.Run("lock", func(t *testing.T) {
+		w.refused(t, ctx, serve(w.open(pg.Options{LockTimeout: short, StatementTimeout: long})), requests)
+	})
+	w.T.Run("statement", func(t *testing.T) {
+		w.refused(t, ctx, serve(w.open(pg.Options{LockTimeout: long, StatementTimeout: short})), requests)
+	})
+	release()
+	w.T.Run("connection", func(t *testing.T) {
+		full := w.open(pg.Options{MaxConns: 1, AcquireTimeout: short})
+		err := full.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+			w.refused(t, ctx, serve(full), requests)
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func (w *World) refused(t *testing.T, ctx context.Context, engine http.Handler, requests []Request) { //nolint:revive // t leads in tests
+	t.Helper()
+	for _, r := range requests {
+		a := w.Send(ctx, engine, "gateway", r.Method, "/api/v1"+r.Path, r.Body, r.Headers...)
+		if a.Status != http.StatusServiceUnavailable || a.Header.Get("Retry-After") == "" || !strings.Contains(string(a.Body), `"unavailable"`) {
+			t.Errorf("%s %s: got %d, Retry-After %q: %s", r.Method, r.Path, a.Status, a.Header.Get("Retry-After"), a.Body)
+		}
+	}
+}
+
+// complete fails the test when an operation of the service has no request.
+func (w *World) complete(requests []Request, idle []string) {
+	w.T.Helper()
+	spec, err := contract.Load(proto.OpenAPI)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	sent := slices.Clone(idle)
+	for _, r := range requests {
+		path, _, _ := strings.Cut(r.Path, "?")
+		if op, _, _ := spec.Match(r.Method, path); op != nil {
+			sent = append(sent, op.ID)
+		}
+	}
+	for _, op := range spec.For(w.service) {
+		if !slices.Contains(sent, op.ID) {
+			w.T.Errorf("%s has no request", op.ID)
+		}
+	}
+}
+
+// open makes a pool of the app role that ends with the test.
+func (w *World) open(opt pg.Options) *pg.DB {
+	w.T.Helper()
+	db, err := pg.Open(w.T.Context(), w.DB.AppURL, opt)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	w.T.Cleanup(db.Close)
+	return db
+}

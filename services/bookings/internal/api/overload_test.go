@@ -1,0 +1,42 @@
+package api_test
+
+import (
+	"fmt"
+	"testing"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/doortest"
+	"holdfast.dev/libs/pgtest"
+)
+
+func TestOverload(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	s := w.shop(ctx)
+	b := "/bookings/" + w.book(ctx, `"event_date":"2030-05-01","unit_id":"%s","package_id":"%s"`, s.ada, s.flat).ID
+	rule := decode[struct{ Data []struct{ ID string } }](w.do(ctx, "GET", "/holiday-rules", "").is(200)).Data[0].ID
+	requests := []doortest.Request{
+		{Method: "GET", Path: "/bookings"},
+		{Method: "POST", Path: "/bookings", Body: `{"event_date":"2030-05-02"}`},
+		{Method: "GET", Path: b},
+		{Method: "PATCH", Path: b, Body: `{"notes":"x"}`},
+		{Method: "POST", Path: b + "/cancel"},
+		{Method: "POST", Path: b + "/reprice"},
+		{Method: "POST", Path: "/test-clock", Body: `{"now":"2030-01-01T00:00:00Z"}`},
+		{Method: "DELETE", Path: "/test-clock"},
+		{Method: "GET", Path: "/availability?from=2030-05-01&to=2030-05-02"},
+		{Method: "GET", Path: fmt.Sprintf("/availability/explain?unit_id=%s&starts_at=2030-05-01T12:00:00Z", s.ada)},
+	}
+	for list, r := range map[string]struct{ id, create string }{
+		"/services":      {s.tour.String(), `{"name":"x"}`},
+		"/units":         {s.ada.String(), `{"name":"x"}`},
+		"/packages":      {s.flat.String(), fmt.Sprintf(`{"name":"x","service_id":%q,"base_price":{"amount":1,"currency":"USD"}}`, s.tour)},
+		"/holiday-rules": {rule, `{"name":"x","date_from":"2030-05-01","date_to":"2030-05-02","multiplier_bps":11000}`},
+	} {
+		requests = append(requests, doortest.Request{Method: "GET", Path: list},
+			doortest.Request{Method: "POST", Path: list, Body: r.create},
+			doortest.Request{Method: "GET", Path: list + "/" + r.id},
+			doortest.Request{Method: "PATCH", Path: list + "/" + r.id, Body: `{"name":"y"}`})
+	}
+	w.Overloaded(ctx, w.serve, requests, "getTestClock")
+}
