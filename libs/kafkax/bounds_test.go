@@ -28,7 +28,7 @@ var alone sync.Mutex
 // A consumer of many partitions that are full of the largest events fits into a small pod, and so does their way to
 // the dead letters and back.
 func TestLargestMessagesFitIntoThePod(t *testing.T) { //nolint:paralleltest // it measures the process
-	const partitions, messages, limit = 12, 240, 96 << 20
+	const partitions, messages, limit = 12, 240, 64 << 20
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		alone.Lock()
 		defer alone.Unlock()
@@ -51,21 +51,27 @@ func TestLargestMessagesFitIntoThePod(t *testing.T) { //nolint:paralleltest // i
 			s.produce(t, batch...)
 		}
 		memtest.Under(t, limit, func() {
-			var got seen
-			handle := func(_ context.Context, m kafkax.Message) error { got.add(m.Key); return nil }
-			stop := s.consume(t, handle, func(c *kafkax.Consumer) {
-				c.Together = func(_ context.Context, batch []kafkax.Message) error {
-					time.Sleep(20 * time.Millisecond) // what comes behind is read ahead meanwhile
-					for _, m := range batch {
-						got.add(m.Key)
-					}
-					return nil
+			var got, begun seen
+			together := func(_ context.Context, batch []kafkax.Message) error {
+				begun.add("")
+				eventually(t, "all partitions have a batch in hand", func() bool { return len(begun.all()) >= partitions })
+				time.Sleep(100 * time.Millisecond) // what comes behind is read ahead meanwhile
+				for _, m := range batch {
+					got.add(m.Key)
 				}
-			})
+				return nil
+			}
+			handle := func(ctx context.Context, m kafkax.Message) error { return together(ctx, []kafkax.Message{m}) }
+			stop := s.consume(t, handle, func(c *kafkax.Consumer) { c.Together = together })
 			eventually(t, "all have come", func() bool { return len(got.all()) >= messages })
 			stop()
 		})
-		memtest.Under(t, limit/4, func() { s.redrive(t, 0, messages/10) })
+		memtest.Under(t, limit/4, func() {
+			n, err := kafkax.Redrive(t.Context(), s.settings(), "readers", 0, 2<<20)
+			if n != messages/10 || err != nil {
+				t.Errorf("redrive sent %d: %v", n, err)
+			}
+		})
 	})
 }
 
