@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"holdfast.dev/libs/apperr"
+	"holdfast.dev/proto"
 )
 
 // statuses is the one map from a kind of error to its HTTP status.
@@ -59,6 +60,7 @@ type errorBody struct {
 	Code      string `json:"code"`
 	Message   string `json:"message"`
 	Param     string `json:"param,omitempty"`
+	DocURL    string `json:"doc_url"`
 	RequestID string `json:"request_id"`
 }
 
@@ -138,7 +140,7 @@ func setHeaders(h http.Header, e *apperr.Error, status int) {
 }
 
 func envelopeOf(e *apperr.Error, status int, requestID string) envelope {
-	env := envelope{Error: errorBody{Type: typeOf(status), Code: e.Code, Message: e.Message, RequestID: requestID}}
+	env := envelope{Error: errorBody{Type: typeOf(status), Code: e.Code, Message: e.Message, DocURL: proto.ErrorsPage + "#" + e.Code, RequestID: requestID}}
 	if status != http.StatusUnprocessableEntity {
 		return env
 	}

@@ -1311,7 +1311,10 @@ type Error struct {
 
 // ErrorBody defines model for ErrorBody.
 type ErrorBody struct {
-	Code      string        `json:"code"`
+	Code string `json:"code"`
+
+	// DocUrl Where the code's cause and mend are explained: a path of the same host as the request, as in Location.
+	DocUrl    string        `json:"doc_url"`
 	Message   string        `json:"message"`
 	Param     *string       `json:"param,omitempty"`
 	RequestId string        `json:"request_id"`

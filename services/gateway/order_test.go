@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -70,6 +71,31 @@ func TestOrderOfChecks(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			want(t, g.send(t, c.method, c.path, c.body, c.edits...), c.status, c.code)
 		})
+	}
+}
+
+// What doc_url names, resolved as a link of the answer, is the paragraph of the answer's code on every base.
+func TestAnErrorLeadsToItsParagraph(t *testing.T) {
+	t.Parallel()
+	g := newWorld(t).start(t)
+	for _, path := range []string{"/api/v1/customers", "/v1/customers", "/nothing"} {
+		a := g.send(t, "GET", path, "")
+		var e struct {
+			Error struct {
+				DocURL string `json:"doc_url"`
+			}
+		}
+		if err := json.Unmarshal([]byte(a.body), &e); err != nil {
+			t.Fatal(err)
+		}
+		link, err := a.Request.URL.Parse(e.Error.DocURL)
+		if err != nil || link.Host != a.Request.URL.Host || link.Fragment != a.code() {
+			t.Fatalf("%s: %s leads to %v (%v)", path, a.body, link, err)
+		}
+		page, err := g.raw("GET", link.Path, "")
+		if err != nil || page.StatusCode != 200 || !strings.Contains(page.body, `<h2 id="`+link.Fragment+`">`) {
+			t.Errorf("%s: %v %d at %s", path, err, page.StatusCode, link)
+		}
 	}
 }
 

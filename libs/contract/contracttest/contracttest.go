@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"holdfast.dev/libs/contract"
+	"holdfast.dev/proto"
 )
 
 // Checker checks answers; it is safe for parallel tests.
@@ -149,6 +150,7 @@ func envelope(res *http.Response, body []byte) []string {
 		Error   struct {
 			Type, Code, Message, Param string
 			RequestID                  string `json:"request_id"`
+			DocURL                     string `json:"doc_url"`
 		} `json:"error"`
 	}
 	if err := json.Unmarshal(body, &e); err != nil {
@@ -160,6 +162,9 @@ func envelope(res *http.Response, body []byte) []string {
 	}
 	if e.Error.RequestID != res.Header.Get("X-Request-Id") {
 		out = append(out, "error.request_id differs from X-Request-Id")
+	}
+	if e.Error.DocURL != proto.ErrorsPage+"#"+e.Error.Code {
+		out = append(out, "error.doc_url does not lead to the paragraph of error.code")
 	}
 	if res.StatusCode == http.StatusUnprocessableEntity && (e.Message == "" || len(e.Errors[e.Error.Param]) == 0) {
 		out = append(out, "a 422 needs message, and errors for error.param")

@@ -13,7 +13,7 @@ const tenant = `{"id":"tn_1","object":"tenant","name":"Demo","slug":"demo","time
 	`"booking_policy":{"auto_confirm":false,"hold_ttl_minutes":null,"min_notice_minutes":null,"max_advance_days":null,"confirm_on_deposit":true},` +
 	`"payments":{"provider":null,"configured":false}}`
 
-const notFound = `{"error":{"type":"invalid_request_error","code":"not_found","message":"Nothing.","request_id":"req_1"}}`
+const notFound = `{"error":{"type":"invalid_request_error","code":"not_found","message":"Nothing.","doc_url":"/docs/errors#not_found","request_id":"req_1"}}`
 
 // TestProblems hands over answers with one fault each; the first has none.
 func TestProblems(t *testing.T) {
@@ -42,6 +42,7 @@ func TestProblems(t *testing.T) {
 		{"no envelope", "GET", "/api/v1/nothing", 404, "", "404 page not found", "no envelope"},
 		{"other request id", "GET", "/api/v1/nothing", 404, "", strings.Replace(notFound, "req_1", "req_2", 1), "differs"},
 		{"no code", "GET", "/api/v1/nothing", 404, "", strings.Replace(notFound, `"code":"not_found",`, "", 1), "needed"},
+		{"doc_url elsewhere", "GET", "/api/v1/nothing", 404, "", strings.Replace(notFound, "#not_found", "#other", 1), "doc_url"},
 		{"401 without challenge", "GET", "/api/v1/tenant", 401, "", strings.Replace(notFound, "invalid_request_error", "authentication_error", 1), "WWW-Authenticate"},
 		{"422 without fields", "GET", "/api/v1/tenant", 422, "", notFound, "a 422 needs"},
 	} {

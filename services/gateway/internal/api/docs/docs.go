@@ -1,5 +1,5 @@
-// Package docs serves the contract, and a page that shows it. The page is redoc where its bundle was
-// embedded at build time, else a plain one of our own; nothing is loaded from elsewhere.
+// Package docs serves the contract, a page that shows it, and the catalogue of error codes. The contract's page
+// is redoc where its bundle was embedded at build time, else a plain one of our own; nothing is loaded from elsewhere.
 package docs
 
 import (
@@ -17,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"holdfast.dev/libs/contract"
+	"holdfast.dev/proto"
 )
 
 //go:embed all:assets
@@ -61,6 +62,11 @@ func New(doc []byte, c *contract.Contract, assets fs.FS) (*Pages, error) {
 	p := &Pages{pages: map[string]page{}}
 	p.add("/openapi.yaml", "application/yaml", doc)
 	p.add("/openapi.json", "application/json", asJSON)
+	codes, err := render("errors.html", proto.ErrorCodes)
+	if err != nil {
+		return nil, err
+	}
+	p.add(proto.ErrorsPage, "text/html; charset=utf-8", codes)
 	script, err := fs.ReadFile(assets, bundle)
 	switch {
 	case err == nil:

@@ -2,6 +2,8 @@ package docs
 
 import (
 	"encoding/json"
+	"fmt"
+	"html/template"
 	"io/fs"
 	"net/http/httptest"
 	"regexp"
@@ -135,6 +137,41 @@ func TestThePlainPageSaysWhatTheContractSays(t *testing.T) {
 	} {
 		if !strings.Contains(html, want) {
 			t.Errorf("no %s in\n%s", want, html)
+		}
+	}
+}
+
+// The catalogue is served with and without the bundle, and both pages of the contract lead to it.
+func TestThePageOfErrorCodes(t *testing.T) {
+	t.Parallel()
+	for _, assets := range []fs.FS{fstest.MapFS{}, fstest.MapFS{bundle: {Data: script}}} {
+		p := pages(t, proto.OpenAPI, assets)
+		html := p.get(t, proto.ErrorsPage, "").Body.String()
+		for _, c := range proto.ErrorCodes {
+			if n := strings.Count(html, ` id="`+c.Code+`"`); n != 1 {
+				t.Errorf("%s has %d anchors", c.Code, n)
+			}
+			_, section, _ := strings.Cut(html, `<h2 id="`+c.Code+`"><code>`+c.Code+`</code></h2>`)
+			section, _, _ = strings.Cut(section, "<h2")
+			retry := "Retry:</strong> no,"
+			if c.Retry {
+				retry = "Retry:</strong> yes,"
+			}
+			for _, want := range []string{fmt.Sprintf("Status %d. ", c.Status), template.HTMLEscapeString(c.Cause), template.HTMLEscapeString(c.Mend), retry} {
+				if !strings.Contains(section, want) {
+					t.Errorf("%s: no %q in %s", c.Code, want, section)
+				}
+			}
+			if !strings.Contains(html, `<a href="#`+c.Code+`">`) {
+				t.Errorf("the index does not name %s", c.Code)
+			}
+		}
+		page, address := p.get(t, "/docs", "").Body.String(), `href="`+proto.ErrorsPage+`"`
+		if p.Redoc { // it shows the contract's externalDocs
+			page, address = p.get(t, "/openapi.json", "").Body.String(), `"url":"`+proto.ErrorsPage+`"`
+		}
+		if !strings.Contains(page, address) {
+			t.Errorf("redoc %v: /docs does not lead to the error codes", p.Redoc)
 		}
 	}
 }

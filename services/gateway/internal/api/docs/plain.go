@@ -2,7 +2,7 @@ package docs
 
 import (
 	"bytes"
-	_ "embed"
+	"embed"
 	"fmt"
 	"html/template"
 	"maps"
@@ -12,8 +12,21 @@ import (
 	"holdfast.dev/libs/contract"
 )
 
-//go:embed plain.html
-var plainPage string
+//go:embed head.html plain.html errors.html
+var templates embed.FS
+
+// render fills one of the templates.
+func render(name string, data any) ([]byte, error) {
+	t, err := template.ParseFS(templates, "*.html")
+	if err != nil {
+		return nil, fmt.Errorf("docs page: %w", err)
+	}
+	var out bytes.Buffer
+	if err := t.ExecuteTemplate(&out, name, data); err != nil {
+		return nil, fmt.Errorf("docs page: %w", err)
+	}
+	return out.Bytes(), nil
+}
 
 // operation is what the plain page shows of one.
 type operation struct {
@@ -38,20 +51,12 @@ type object = map[string]any
 
 // plain renders the page without redoc: each operation with its scopes, parameters, body and answers.
 func plain(doc object, c *contract.Contract) ([]byte, error) {
-	t, err := template.New("docs").Parse(plainPage)
-	if err != nil {
-		return nil, fmt.Errorf("docs page: %w", err)
-	}
 	tree := tree{doc}
 	var ops []operation
 	for _, op := range c.Operations() {
 		ops = append(ops, tree.operation(op))
 	}
-	var out bytes.Buffer
-	if err := t.Execute(&out, object{"Info": doc["info"], "Operations": ops}); err != nil {
-		return nil, fmt.Errorf("docs page: %w", err)
-	}
-	return out.Bytes(), nil
+	return render("plain.html", object{"Info": doc["info"], "Operations": ops, "More": doc["externalDocs"]})
 }
 
 // tree is a document whose references are followed. What it does not know it leaves out.

@@ -1,0 +1,192 @@
+package proto
+
+// ErrorsPage is the path at which the gateway serves the catalogue; each code is an anchor of the page.
+const ErrorsPage = "/docs/errors"
+
+// ErrorCode is one value of error.code.
+type ErrorCode struct {
+	Code   string
+	Status int    // the HTTP status that it always comes with
+	Cause  string // what has happened
+	Mend   string // what the client does about it
+	Retry  bool   // whether the same request, unchanged, may succeed later
+}
+
+// ErrorCodes is the catalogue of all codes, by status. A code keeps its meaning within v1.
+var ErrorCodes = []ErrorCode{
+	{
+		"invalid_cursor", 400,
+		"The cursor was changed, or it belongs to another list, sort order, filter, tenant or mode.",
+		"Send next_cursor exactly as it was answered, with the same filters; or start again without a cursor.", false,
+	},
+	{
+		"malformed_json", 400,
+		"The body is not one JSON object in UTF-8.",
+		"Send one JSON object, made by a JSON library rather than by joining strings.", false,
+	},
+	{
+		"missing_content_type", 400,
+		"The request has a body, and its Content-Type is missing or is another one than JSON.",
+		"Send the body as JSON with the header Content-Type: application/json.", false,
+	},
+	{
+		"query_api_key_unsupported", 400,
+		"The query holds api_key. Addresses end up in logs, so a key is never taken from there.",
+		"Send the key as Authorization: Bearer <key>, and revoke it: whoever logged the address has it.", false,
+	},
+	{
+		"invalid_credential", 401,
+		"The credential is malformed, or nobody has it.",
+		"Compare the key with the one that was shown when it was made; when it is lost, make a new one.", false,
+	},
+	{
+		"missing_credential", 401,
+		"The request has no Authorization header, or one that is not of the form Bearer <credential>.",
+		"Send Authorization: Bearer <credential>.", false,
+	},
+	{
+		"revoked_credential", 401,
+		"The API key was revoked.",
+		"Use another key. A revoked one never works again.", false,
+	},
+	{
+		"insufficient_scope", 403,
+		"The credential lacks a scope that the operation needs. The message and WWW-Authenticate name it.",
+		"Use a credential that has the scope. The header X-Service-Scope lists those of the one that was sent.", false,
+	},
+	{
+		"mode_mismatch", 403,
+		"The resource is the tenant's own and belongs to the other mode: a test key asked for live data, or the other way round. Also: a test clock exists in test mode only.",
+		"Use a key of the other mode.", false,
+	},
+	{
+		"booking_not_found", 404,
+		"The tenant has no booking with this id.",
+		"Check the id. Another tenant's booking answers the same.", false,
+	},
+	{
+		"credential_not_found", 404,
+		"Between the platform's own processes: no credential has this hash.",
+		"Clients are answered invalid_credential in its place.", false,
+	},
+	{
+		"customer_not_found", 404,
+		"The tenant has no customer with this id.",
+		"Check the id. Another tenant's customer answers the same.", false,
+	},
+	{
+		"delivery_not_found", 404,
+		"The webhook endpoint has no delivery with this id.",
+		"Check both ids. Deliveries are kept for a limited time.", false,
+	},
+	{
+		"event_not_found", 404,
+		"The tenant has no event with this id.",
+		"Check the id. Events are kept for 30 days, and test deliveries are not among them.", false,
+	},
+	{
+		"holiday_rule_not_found", 404,
+		"The tenant has no holiday rule with this id.",
+		"Check the id. Another tenant's rule answers the same.", false,
+	},
+	{
+		"key_not_found", 404,
+		"The API key that is asked about is not there.",
+		"Check the key's id.", false,
+	},
+	{
+		"not_found", 404,
+		"There is nothing at this path.",
+		"Check the path against the API reference: no trailing slash, and /api/v1 once.", false,
+	},
+	{
+		"package_not_found", 404,
+		"The tenant has no package with this id.",
+		"Check the id. Another tenant's package answers the same.", false,
+	},
+	{
+		"service_not_found", 404,
+		"The tenant has no service with this id.",
+		"Check the id. Another tenant's service answers the same.", false,
+	},
+	{
+		"tenant_not_found", 404,
+		"The tenant is not there.",
+		"Check the tenant's slug or id; with a credential of its own, write to support with the request id.", false,
+	},
+	{
+		"unit_not_found", 404,
+		"The tenant has no unit with this id.",
+		"Check the id. Another tenant's unit answers the same.", false,
+	},
+	{
+		"webhook_endpoint_not_found", 404,
+		"The tenant has no webhook endpoint with this id.",
+		"Check the id. A deleted endpoint is gone at once.", false,
+	},
+	{
+		"method_not_allowed", 405,
+		"The path is there, and does not take this method.",
+		"Use one of the methods that the header Allow names.", false,
+	},
+	{
+		"idempotency_in_progress", 409,
+		"A request with the same Idempotency-Key is still running.",
+		"Wait for the time in Retry-After and send the same request with the same key: it gets the first one's answer.", true,
+	},
+	{
+		"slot_unavailable", 409,
+		"Another booking holds the unit at that time, its buffers included.",
+		"Ask GET /availability for a slot that is free, and book that one.", false,
+	},
+	{
+		"slug_taken", 409,
+		"Another tenant has the slug.",
+		"Choose another slug.", false,
+	},
+	{
+		"version_mismatch", 412,
+		"The resource has changed since the version that If-Match names.",
+		"Read it again, decide anew, and send the new version.", false,
+	},
+	{
+		"request_too_large", 413,
+		"The body is larger than 1 MiB.",
+		"Send less at a time.", false,
+	},
+	{
+		"idempotency_mismatch", 422,
+		"The Idempotency-Key was used within 24 hours with another request.",
+		"Use a new key for a new operation, and the very same request for a retry.", false,
+	},
+	{
+		"invalid_request", 422,
+		"A field of the body, a query parameter or a header is not as it must be. errors lists what is wrong by field; param is the first of them.",
+		"Mend the fields that errors names.", false,
+	},
+	{
+		"invalid_status_transition", 422,
+		"The resource's present status does not allow this.",
+		"Read the resource, and do what its status allows.", false,
+	},
+	{
+		"rate_limited", 429,
+		"Too many requests: of this credential within a minute, or with unknown credentials from this address; or too many open streams.",
+		"Wait for the time in Retry-After, then send the same request. RateLimit-Remaining and RateLimit-Reset tell how much is left.", true,
+	},
+	{
+		"internal_error", 500,
+		"Something went wrong on our side.",
+		"Send the same request with the same Idempotency-Key, waiting longer each time. When it goes on, write to support with the request id.", true,
+	},
+	{
+		"unavailable", 503,
+		"A part of the platform cannot be reached for the moment.",
+		"Wait for the time in Retry-After, then send the same request with the same Idempotency-Key.", true,
+	},
+	{
+		"upstream_timeout", 504,
+		"The answer did not come in time. The request may have had its effect.",
+		"Send the same request with the same Idempotency-Key: the effect happens once.", true,
+	},
+}
