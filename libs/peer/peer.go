@@ -38,8 +38,9 @@ type Client struct {
 	BaseURL string // http://host:port
 	Signer  *caller.Signer
 	Timeout time.Duration
-	HTTP    *http.Client     // nil: one made for peers
-	Now     func() time.Time // nil: time.Now
+	HTTP    *http.Client       // nil: one made for peers
+	Now     func() time.Time   // nil: time.Now
+	Changed func(state string) // of the breaker: closed, open, half-open; nil: only logged
 
 	once   sync.Once
 	client *http.Client
@@ -122,14 +123,18 @@ func (c *Client) prepare() {
 		}
 	}
 	breaker := circuitbreaker.NewBuilder[answer]().
-		HandleIf(func(a answer, err error) bool {
-			return err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, errOwn) || a.status >= http.StatusInternalServerError
+		// An answer of any status is none of its failures: one tenant's data can cause a 500.
+		HandleIf(func(_ answer, err error) bool {
+			return err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, errOwn)
 		}).
 		WithFailureRateThreshold(0.5, 20, 10*time.Second).
 		WithSuccessThreshold(3).
 		WithDelay(2 * time.Second).
 		OnStateChanged(func(e circuitbreaker.StateChangedEvent) {
 			slog.Warn("circuit breaker", slog.String("peer", c.Target), slog.String("state", e.NewState.String()))
+			if c.Changed != nil {
+				c.Changed(e.NewState.String())
+			}
 		}).
 		Build()
 	retry := retrypolicy.NewBuilder[answer]().

@@ -197,19 +197,28 @@ func TestSlowDeadAndGone(t *testing.T) {
 	}
 }
 
+// A peer that breaks its connections is left alone for a while; one that answers is not, whatever it answers.
 func TestBreakerOpensAndRefusesAtOnce(t *testing.T) {
 	t.Parallel()
-	var calls atomic.Int32
-	c := client(t, func(w http.ResponseWriter, _ *http.Request) {
-		calls.Add(1)
-		w.WriteHeader(http.StatusInternalServerError)
-	})
-	for range 100 {
-		if err := c.Do(ctx(), http.MethodPost, "/x", nil, nil); !errors.Is(err, apperr.ErrUnavailable) {
-			t.Fatalf("got %v", err)
+	for _, broken := range []bool{true, false} {
+		var calls atomic.Int32
+		c := client(t, func(w http.ResponseWriter, _ *http.Request) {
+			calls.Add(1)
+			if broken {
+				panic(http.ErrAbortHandler)
+			}
+			w.WriteHeader(http.StatusInternalServerError)
+		})
+		states := make(chan string, 1)
+		c.Changed = func(state string) { states <- state }
+		for range 100 {
+			if err := c.Do(ctx(), http.MethodPost, "/x", nil, nil); !errors.Is(err, apperr.ErrUnavailable) {
+				t.Fatalf("got %v", err)
+			}
 		}
-	}
-	if n := calls.Load(); n < 20 || n > 30 {
-		t.Errorf("%d calls reached the peer", n)
+		n := calls.Load()
+		if broken && (n < 20 || n > 30 || <-states != "open") || !broken && n != 100 {
+			t.Errorf("broken %v: %d calls reached the peer", broken, n)
+		}
 	}
 }

@@ -55,11 +55,11 @@ func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Door, 
 		return nil, nil, err //nolint:wrapcheck // says what it is
 	}
 	signer := &caller.Signer{From: "gateway", Keys: keys}
-	upstreams, err := upstreams(cfg, c, signer, log)
+	metrics := app.NewMetrics(reg)
+	upstreams, err := upstreams(cfg, c, signer, log, metrics)
 	if err != nil {
 		return nil, nil, err
 	}
-	metrics := app.NewMetrics(reg)
 	redis, err := store.Open(cfg.RedisURL, store.Options{
 		Timeout: cfg.RedisTimeout, Queue: cfg.RedisQueue, Access: cfg.Redis, Dropped: metrics.Dropped.Inc,
 		Changed: func(away bool) { redisChanged(away, log, metrics) },
@@ -67,7 +67,11 @@ func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Door, 
 	if err != nil {
 		return nil, nil, err //nolint:wrapcheck // says what it is
 	}
-	identity := &peers.Identity{Client: &peer.Client{Target: "identity", BaseURL: cfg.IdentityURL, Signer: signer}}
+	metrics.Breaker.WithLabelValues(lookups).Set(0)
+	identity := &peers.Identity{Client: &peer.Client{
+		Target: "identity", BaseURL: cfg.IdentityURL, Signer: signer,
+		Changed: func(state string) { metrics.Breaker.WithLabelValues(lookups).Set(breakerStates[state]) },
+	}}
 	return &api.Door{
 		Contract: c,
 		Docs:     pages,
@@ -91,8 +95,14 @@ func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Door, 
 
 func perMinute(n int64) domain.Limit { return domain.Limit{Max: n, Per: time.Minute.Microseconds()} }
 
+// breakerStates are the values of the metric.
+var breakerStates = map[string]float64{"closed": 0, "half-open": 1, "open": 2}
+
+// lookups is how the metric names the breaker of identity's look-ups, which is not that of clients' calls to identity.
+const lookups = "identity look-ups"
+
 // upstreams makes one per service that the contract names; a service without an address stops the start.
-func upstreams(cfg Config, c *contract.Contract, signer *caller.Signer, log *slog.Logger) (map[string]app.Upstream, error) {
+func upstreams(cfg Config, c *contract.Contract, signer *caller.Signer, log *slog.Logger, m *app.Metrics) (map[string]app.Upstream, error) {
 	addresses := map[string]string{
 		"identity": cfg.IdentityURL, "bookings": cfg.BookingsURL, "customers": cfg.CustomersURL, "webhooks": cfg.WebhooksURL,
 	}
@@ -107,12 +117,14 @@ func upstreams(cfg Config, c *contract.Contract, signer *caller.Signer, log *slo
 		up, err := peers.NewUpstream(op.Service, addresses[op.Service], signer, peers.UpstreamOptions{
 			Timeout: cfg.UpstreamTimeout, MaxConns: cfg.UpstreamMaxConns, Patience: cfg.StreamWriteTimeout,
 			Changed: func(target, state string) {
+				m.Breaker.WithLabelValues(target).Set(breakerStates[state])
 				log.Warn("circuit breaker", slog.String("service", target), slog.String("state", state))
 			},
 		})
 		if err != nil {
 			return nil, err //nolint:wrapcheck // says what it is
 		}
+		m.Breaker.WithLabelValues(op.Service).Set(0)
 		out[op.Service] = up
 	}
 	return out, nil

@@ -12,6 +12,7 @@ type Metrics struct {
 	Limited    prometheus.Counter     // 429
 	Streams    prometheus.Gauge       // open ones
 	BodyBytes  prometheus.Gauge       // of bodies that are held
+	Breaker    *prometheus.GaugeVec   // state of the circuit breaker by upstream: 0 closed, 1 half open, 2 open
 }
 
 // NewMetrics registers them.
@@ -41,7 +42,10 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		BodyBytes: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "gateway_body_bytes", Help: "Bytes of the bodies of requests under way.",
 		}),
+		Breaker: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "gateway_breaker_state", Help: "Circuit breaker by upstream: 0 closed, 1 half open, 2 open.",
+		}, []string{"upstream"}),
 	}
-	reg.MustRegister(m.Fallback, m.Principals, m.Replays, m.Dropped, m.RedisAway, m.Limited, m.Streams, m.BodyBytes)
+	reg.MustRegister(m.Fallback, m.Principals, m.Replays, m.Dropped, m.RedisAway, m.Limited, m.Streams, m.BodyBytes, m.Breaker)
 	return m
 }

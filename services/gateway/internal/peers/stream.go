@@ -95,11 +95,10 @@ func (o opening) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx := r.Context()
 	res, err := o.streams.RoundTrip(r)
 	if err != nil && ctx.Err() == nil {
-		o.breaker.RecordFailure()
+		o.settle(err)
 		return nil, o.failed(err)
 	}
-	// A client that has gone says nothing about the service, but the breaker wants each permit back.
-	o.breaker.RecordSuccess()
+	o.settle(nil) // a client that has gone says nothing about the service
 	switch {
 	case errors.Is(context.Cause(ctx), domain.ErrStopping):
 		err = apperr.ErrUnavailable.With(domain.ErrStopping)

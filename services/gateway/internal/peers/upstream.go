@@ -2,8 +2,10 @@ package peers
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -30,6 +32,7 @@ type Upstream struct {
 	host    string
 	client  *fasthttp.HostClient
 	breaker circuitbreaker.CircuitBreaker[any]
+	places  chan struct{} // one for each call that is under way
 
 	streams  *http.Transport
 	patience time.Duration
@@ -38,7 +41,7 @@ type Upstream struct {
 // UpstreamOptions are the bounds of NewUpstream.
 type UpstreamOptions struct {
 	Timeout  time.Duration // from the call to the end of the answer, of a stream to its header
-	MaxConns int           // connections to the service, streams apart
+	MaxConns int           // connections to the service, streams apart; further calls wait for one
 	Patience time.Duration // of one write to a stream's client
 	Changed  func(target, state string)
 }
@@ -63,7 +66,7 @@ func NewUpstream(target, base string, signer *caller.Signer, opt UpstreamOptions
 	}
 	up := &Upstream{
 		target: target, signer: signer, timeout: opt.Timeout, scheme: u.Scheme, host: u.Host,
-		streams: newStreams(opt.Timeout), patience: opt.Patience,
+		streams: newStreams(opt.Timeout), patience: opt.Patience, places: make(chan struct{}, opt.MaxConns),
 		breaker: circuitbreaker.NewBuilder[any]().WithFailureRateThreshold(0.5, 20, 10*time.Second).
 			WithSuccessThreshold(3).WithDelay(time.Second).
 			OnStateChanged(func(e circuitbreaker.StateChangedEvent) { opt.Changed(target, e.NewState.String()) }).
@@ -104,11 +107,15 @@ func (u *Upstream) again(req *fasthttp.Request, _ int, err error) (resetTimeout,
 	return false, true
 }
 
-// Do sends one call. No answer is ErrUnavailable, a late one ErrTimeout; an answer that the service should
-// never give, such as a refused signature, is an internal error.
-func (u *Upstream) Do(_ context.Context, call *domain.Call) (domain.Answer, error) {
-	now := time.Now()
-	signed, err := u.signer.SignEncoded(call.Encoded, call.Caller.RequestID, u.target, call.Method, call.Path, now)
+// Do sends one call, once there is a connection for it. No answer is ErrUnavailable, a late one ErrTimeout; an answer
+// that the service should never give, such as a refused signature or one that is too large, is an internal error.
+func (u *Upstream) Do(ctx context.Context, call *domain.Call) (domain.Answer, error) {
+	deadline := time.Now().Add(u.timeout)
+	if err := u.enter(ctx, deadline); err != nil {
+		return domain.Answer{}, err
+	}
+	defer func() { <-u.places }()
+	signed, err := u.signer.SignEncoded(call.Encoded, call.Caller.RequestID, u.target, call.Method, call.Path, time.Now())
 	if err != nil {
 		return domain.Answer{}, fmt.Errorf("sign call: %w", err)
 	}
@@ -119,23 +126,75 @@ func (u *Upstream) Do(_ context.Context, call *domain.Call) (domain.Answer, erro
 	defer fasthttp.ReleaseRequest(req)
 	defer fasthttp.ReleaseResponse(res)
 	u.fill(req, call, signed)
-	if err := u.client.DoDeadline(req, res, now.Add(u.timeout)); err != nil {
-		u.breaker.RecordFailure()
+	began := time.Now()
+	err = u.client.DoDeadline(req, res, deadline)
+	if late(err) && deadline.Sub(began) < u.timeout/2 {
+		u.settle(nil) // most of its time had gone by before the service was asked
+		return domain.Answer{}, apperr.ErrTimeout.With(fmt.Errorf("call %s after a wait for a connection: %w", u.target, err))
+	}
+	if u.settle(err); err != nil {
 		return domain.Answer{}, u.failed(err)
 	}
-	u.breaker.RecordSuccess()
 	if res.StatusCode() == fasthttp.StatusUnauthorized {
 		return domain.Answer{}, u.refused()
 	}
 	return read(res), nil
 }
 
-// admit takes a permit of the breaker, which is given back by recording what came of the call.
+// enter takes a place among the calls under way. Where there is none it waits, first come first served, until the
+// deadline, but not for a service whose breaker is open.
+func (u *Upstream) enter(ctx context.Context, deadline time.Time) error {
+	select {
+	case u.places <- struct{}{}:
+		return nil
+	default:
+	}
+	if u.breaker.IsOpen() && u.breaker.RemainingDelay() > 0 {
+		return u.open()
+	}
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	select {
+	case u.places <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return apperr.ErrTimeout.With(fmt.Errorf("%s: all %d connections were taken: %w", u.target, cap(u.places), ctx.Err()))
+	}
+}
+
+// admit takes a permit of the breaker, which settle gives back.
 func (u *Upstream) admit() error {
 	if !u.breaker.TryAcquirePermit() {
-		return apperr.ErrUnavailable.With(fmt.Errorf("%s: %w", u.target, circuitbreaker.ErrOpen))
+		return u.open()
 	}
 	return nil
+}
+
+func (u *Upstream) open() error {
+	return apperr.ErrUnavailable.With(fmt.Errorf("%s: %w", u.target, circuitbreaker.ErrOpen))
+}
+
+// settle tells the breaker what came of a call.
+func (u *Upstream) settle(err error) {
+	if unreachable(err) {
+		u.breaker.RecordFailure()
+	} else {
+		u.breaker.RecordSuccess()
+	}
+}
+
+// unreachable reports whether a connection was refused or broken, or the answer late. Anything else is an answer,
+// however large or wrong: one tenant's data can cause it, and must not close the service to all.
+func unreachable(err error) bool {
+	var network *net.OpError
+	var certificate *tls.CertificateVerificationError
+	return late(err) || errors.As(err, &network) || errors.As(err, &certificate) || errors.Is(err, fasthttp.ErrConnectionClosed) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
+}
+
+func late(err error) bool {
+	var timed interface{ Timeout() bool }
+	return errors.As(err, &timed) && timed.Timeout()
 }
 
 func (u *Upstream) refused() error {
@@ -175,14 +234,18 @@ func (u *Upstream) fill(req *fasthttp.Request, call *domain.Call, signed string)
 	}
 }
 
-// failed maps what came instead of an answer. The service may be another one by now: its other idle
-// connections are dropped, so that at most those under way meet the dead one.
+// failed maps what came instead of an answer that can be passed on. The service may be another one by now: its other
+// idle connections are dropped, so that at most those under way meet the dead one.
 func (u *Upstream) failed(err error) error {
 	cause := fmt.Errorf("call %s: %w", u.target, err)
 	var op *net.OpError
 	dialing := errors.As(err, &op) && op.Op == "dial"
-	var late interface{ Timeout() bool }
-	if errors.As(err, &late) && late.Timeout() && !dialing {
+	switch {
+	case errors.Is(err, fasthttp.ErrNoFreeConns):
+		return apperr.ErrUnavailable.With(cause)
+	case !unreachable(err):
+		return cause
+	case late(err) && !dialing:
 		return apperr.ErrTimeout.With(cause)
 	}
 	u.client.CloseIdleConnections()

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const closed, open = 0, 2 // of the metric
+
+func (g *gateway) breaker(service string) float64 {
+	return count(g.door.Gate.Metrics.Breaker.WithLabelValues(service))
+}
+
+// together sends so many GETs at once, each on a connection of its own, and returns how many got which status.
+func (g *gateway) together(t *testing.T, key string, clients int) map[int]int {
+	t.Helper()
+	many := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: clients}}
+	defer many.CloseIdleConnections()
+	got := map[int]int{}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for range clients {
+		wg.Go(func() {
+			req, _ := http.NewRequest("GET", g.url+oneCu, nil)
+			req.Header.Set("Authorization", "Bearer "+key)
+			res, err := many.Do(req)
+			status := 0
+			if err == nil {
+				status = res.StatusCode
+				_, _ = io.Copy(io.Discard, res.Body)
+				_ = res.Body.Close()
+			} else {
+				t.Error(err)
+			}
+			mu.Lock()
+			got[status]++
+			mu.Unlock()
+		})
+	}
+	wg.Wait()
+	return got
+}
+
+// An answer over 16 MiB is an error of its own request, and nothing that the breaker counts.
+func TestAnAnswerThatIsTooLargeIsNoFailureOfItsService(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := w.start(t)
+	declared := true
+	w.service.set(func(f *fakeService) {
+		f.handle = func(w http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Query().Get("limit") == "" {
+				return false
+			}
+			w.Header().Set("Content-Type", "application/json")
+			if declared {
+				w.Header().Set("Content-Length", "16777217")
+			}
+			for range 17 {
+				if _, err := io.WriteString(w, strings.Repeat(" ", 1<<20)); err != nil {
+					break
+				}
+			}
+			return true
+		}
+	})
+	key := w.identity.newKey()
+	for i := range 30 {
+		declared = i > 2
+		want(t, g.send(t, "GET", customers+"?limit=100", "", bearer(key)), 500, "internal_error")
+	}
+	want(t, g.send(t, "GET", oneCu, "", bearer(w.identity.newKey())), 200, "")
+	if g.breaker("customers") != closed || strings.Contains(g.log.String(), "circuit breaker") {
+		t.Errorf("the breaker is %v", g.breaker("customers"))
+	}
+	if !strings.Contains(g.log.String(), "exceeds the given limit") {
+		t.Error("the cause is not in the log")
+	}
+}
+
+// Connections that break open the breaker of their service alone, which the metric tells, until one is answered again.
+func TestBreakerIsMetered(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := w.start(t)
+	if g.breaker("customers") != closed || g.breaker(lookups) != closed {
+		t.Fatal("a breaker is open from the start")
+	}
+	w.service.set(func(f *fakeService) {
+		f.handle = func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) }
+	})
+	key := w.identity.newKey()
+	for range 20 {
+		want(t, g.send(t, "POST", customers, ada, bearer(key)), 503, "unavailable")
+	}
+	if g.breaker("customers") != open || g.breaker("bookings") != closed {
+		t.Errorf("customers %v, bookings %v", g.breaker("customers"), g.breaker("bookings"))
+	}
+	w.service.set(func(f *fakeService) { f.handle = nil })
+	eventually(t, "the breaker closes", func() bool {
+		g.send(t, "GET", oneCu, "", bearer(key))
+		return g.breaker("customers") == closed
+	})
+}
+
+// A thousand clients share 256 connections: who finds none waits for one, within its own deadline.
+func TestAThousandClientsAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := w.start(t, func(c *Config) { c.RateLimit, c.UpstreamTimeout = 1<<40, 20*time.Second })
+	w.service.set(func(f *fakeService) { f.delay = 600 * time.Millisecond })
+	if got := g.together(t, w.identity.newKey(), 1000); got[200] != 1000 {
+		t.Errorf("statuses %v", got)
+	}
+}
+
+// Who waited for a connection till the end got no answer in time; that says nothing about the service.
+func TestWaitingForAConnectionIsNoFailureOfItsService(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := w.start(t, func(c *Config) { c.RateLimit, c.UpstreamTimeout, c.UpstreamMaxConns = 1<<40, 2*time.Second, 25 })
+	w.service.set(func(f *fakeService) { f.delay = 1200 * time.Millisecond })
+	got := g.together(t, w.identity.newKey(), 75)
+	if got[200] != 25 || got[504] != 50 || g.breaker("customers") != closed {
+		t.Errorf("statuses %v, the breaker is %v", got, g.breaker("customers"))
+	}
+}
