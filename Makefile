@@ -14,6 +14,8 @@ export KUBECTL_VALIDATE := $(TOOLS)/kubectl-validate-0.0.4
 export PROMTOOL := $(TOOLS)/promtool
 export K6 := $(TOOLS)/k6-1.8.1
 TAG ?= dev
+COMMIT := $(shell git rev-parse HEAD 2>/dev/null)
+STAMP := -ldflags '-X holdfast.dev/libs/command.commit=$(COMMIT) -X main.commit=$(COMMIT)'
 REDOC := services/gateway/internal/api/docs/assets/redoc.standalone.js
 FUZZTIME ?= 30s
 
@@ -25,8 +27,8 @@ setup: build ## build, and install PostgreSQL and Redis where they are missing
 
 build: $(REDOC) ## build every process into bin/
 	@mkdir -p bin
-	@for s in $(SERVICES) local; do echo "build bin/$$s"; $(GO) build -p 2 -o bin/$$s ./services/$$s || exit 1; done
-	@echo "build bin/local-kafka"; $(GO) build -p 2 -o bin/local-kafka ./services/local/kafka
+	@for s in $(SERVICES) local; do echo "build bin/$$s"; $(GO) build -p 2 $(STAMP) -o bin/$$s ./services/$$s || exit 1; done
+	@echo "build bin/local-kafka"; $(GO) build -p 2 $(STAMP) -o bin/local-kafka ./services/local/kafka
 
 $(REDOC): .ci/redoc
 	@.ci/redoc $@
@@ -110,7 +112,7 @@ tidy: ## tidy every module
 	@for m in $(MODULES); do (cd $$m && GOWORK=off $(GO) mod tidy) || exit 1; done
 
 bench: build ## measure beside nginx and pgbench, on a platform of its own (loadtest/README.md)
-	@$(GO) build -p 2 -o bin/loadtest ./loadtest && bin/loadtest
+	@$(GO) build -p 2 $(STAMP) -o bin/loadtest ./loadtest && bin/loadtest bench
 
 load: $(K6) ## load with k6, as in make load SCENARIO=steady (loadtest/k6/README.md)
 	@.ci/load "$(SCENARIO)"

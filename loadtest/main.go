@@ -17,6 +17,9 @@ import (
 	"time"
 
 	"github.com/caarlos0/env/v11"
+	"github.com/spf13/cobra"
+
+	"holdfast.dev/libs/command"
 
 	"holdfast.dev/loadtest/internal/report"
 	"holdfast.dev/loadtest/internal/stack"
@@ -33,23 +36,27 @@ type settings struct {
 var figures = []string{"cpu", "latency", "bookings", "list", "availability", "race", "webhooks", "claims"}
 
 func main() {
-	if len(os.Args) == 3 && os.Args[1] == upstreamCommand {
-		fail(serveUpstream(os.Args[2]))
-		return
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	cfg, err := readSettings()
-	if err == nil {
-		err = run(ctx, cfg, os.Stdout)
-	}
-	fail(err)
-}
-
-func fail(err error) {
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
+	root := &cobra.Command{Use: "loadtest", Short: "Holdfast beside known yardsticks"}
+	root.AddCommand(
+		&cobra.Command{
+			Use: "bench", Short: "Start a platform of its own, print a table of figures, and remove all of it", Args: cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				cfg, err := readSettings()
+				if err != nil {
+					return err
+				}
+				ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+				defer stop()
+				return run(ctx, cfg, cmd.OutOrStdout())
+			},
+		},
+		&cobra.Command{
+			Use: upstreamCommand + " HOST:PORT", Short: "Serve one fixed answer until a signal", Args: cobra.ExactArgs(1),
+			RunE: func(_ *cobra.Command, args []string) error { return serveUpstream(args[0]) },
+		},
+	)
+	if err := command.Execute(context.Background(), root); err != nil {
+		command.Fail("loadtest", err)
 	}
 }
 

@@ -30,6 +30,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/libs/command"
 	"holdfast.dev/libs/obs"
 )
 
@@ -45,44 +46,41 @@ type App struct {
 	Commands []*cobra.Command
 }
 
-// Main runs the command that the arguments name, serve when they name none, and exits with 1 on an error.
+// Main runs the command that the arguments name, and exits with 1 on an error. Without a command it prints the help.
 func Main(app App) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := Run(ctx, app, os.Args[1:], os.Stdout)
 	stop()
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "%s: %v\n", app.Name, err)
-		os.Exit(1)
+		command.Fail(app.Name, err)
 	}
 }
 
 // Run is Main without signals and exit; it returns when ctx has ended and everything has stopped.
 func Run(ctx context.Context, app App, args []string, stdout io.Writer) error {
-	serve := func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), app, stdout) } //nolint:contextcheck // parts outlive the command's context to stop in order
-	root := &cobra.Command{
-		Use: app.Name, Short: "Run " + app.Name + ".", Args: cobra.NoArgs, RunE: serve,
-		SilenceUsage: true, SilenceErrors: true,
-	}
-	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(&cobra.Command{Use: "serve", Short: "Serve until a signal (the default).", Args: cobra.NoArgs, RunE: serve})
+	root := &cobra.Command{Use: app.Name, Short: "Run " + app.Name + ", or one of its commands."}
+	root.AddCommand(&cobra.Command{
+		Use: "serve", Short: "Serve until a signal; settings come from the environment.", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), app, stdout) }, //nolint:contextcheck // parts outlive the command's context to stop in order
+	})
 	root.AddCommand(app.Commands...)
 	root.SetArgs(args)
 	root.SetOut(stdout)
-	return root.ExecuteContext(ctx) //nolint:wrapcheck // the command's own words
+	return command.Execute(ctx, root) //nolint:wrapcheck // the command's own words
 }
 
 // Migrate makes the usual "migrate" command of a service with a database.
 func Migrate[Settings any](migrate func(ctx context.Context, cfg Settings) error) *cobra.Command {
-	return command("migrate", "Bring the database to this version's schema; safe to repeat.", migrate)
+	return fromSettings("migrate", "Bring the database to this version's schema; safe to repeat.", migrate)
 }
 
 // Topics makes the usual "topics" command of a service with Kafka.
 func Topics[Settings any](ensure func(ctx context.Context, cfg Settings) error) *cobra.Command {
-	return command("topics", "Make the topics that are missing; safe to repeat.", ensure)
+	return fromSettings("topics", "Make the topics that are missing; safe to repeat.", ensure)
 }
 
-// command takes its Settings from the environment.
-func command[Settings any](name, short string, run func(ctx context.Context, cfg Settings) error) *cobra.Command {
+// fromSettings makes a command that takes its Settings from the environment.
+func fromSettings[Settings any](name, short string, run func(ctx context.Context, cfg Settings) error) *cobra.Command {
 	return &cobra.Command{
 		Use: name, Short: short, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

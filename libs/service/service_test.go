@@ -274,7 +274,7 @@ func TestBadConfigStopsTheStartWithOneLine(t *testing.T) {
 	err := Run(context.Background(), App{Name: "x", Config: &config{}, Serve: func(context.Context, *Runtime) error {
 		t.Error("served")
 		return nil
-	}}, nil, io.Discard)
+	}}, []string{"serve"}, io.Discard)
 	if err == nil || strings.Contains(err.Error(), "\n") ||
 		!strings.Contains(err.Error(), "TEST_SERVICE_URL") || !strings.Contains(err.Error(), "Limit") {
 		t.Errorf("got %v", err)

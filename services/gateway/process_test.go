@@ -45,7 +45,7 @@ func (w *world) run(t *testing.T, env map[string]string) (address string, stop f
 		ended <- service.Run(ctx, service.App{Name: "gateway", Serve: func(_ context.Context, rt *service.Runtime) error {
 			started <- rt
 			return wire(rt, w.cfg)
-		}}, []string{}, io.Discard)
+		}}, []string{"serve"}, io.Discard)
 	}()
 	stop = sync.OnceValue(func() error {
 		cancel()

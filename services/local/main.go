@@ -13,20 +13,21 @@ import (
 
 	"github.com/spf13/cobra"
 
+	cmdline "holdfast.dev/libs/command"
+
 	"holdfast.dev/services/local/internal/parts"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	err := command().ExecuteContext(ctx)
+	err := cmdline.Execute(ctx, command())
 	var exit exitCode
 	switch {
 	case errors.As(err, &exit):
 		os.Exit(int(exit))
 	case err != nil:
-		fmt.Fprintln(os.Stderr, "local:", err)
-		os.Exit(1)
+		cmdline.Fail("local", err)
 	}
 }
 
@@ -36,11 +37,7 @@ type exitCode int
 func (e exitCode) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 func command() *cobra.Command {
-	root := &cobra.Command{
-		Use:          "local",
-		Short:        "Holdfast on one machine",
-		SilenceUsage: true, SilenceErrors: true,
-	}
+	root := &cobra.Command{Use: "local", Short: "Holdfast on one machine"}
 	root.AddCommand(upCommand(), downCommand(), cleanCommand(), withCommand(), kindCommand(), jarsCommand())
 	return root
 }

@@ -22,7 +22,7 @@ const (
 func (p *platform) startServices(ctx context.Context) error {
 	for _, s := range services {
 		err := p.group.Start(supervise.Spec{
-			Name: s.name, Path: p.binary(s.name), Env: p.environment(s), Dir: p.root,
+			Name: s.name, Path: p.binary(s.name), Args: []string{"serve"}, Env: p.environment(s), Dir: p.root,
 			Log: p.screen.serviceLog(s.name), StopTimeout: 20 * time.Second,
 		})
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 // clientConfig is what the commands of people who build receivers need. Whatever neither flags nor environment
 // say is taken from the .run/env of a running platform, looked for from the working folder upwards.
 type clientConfig struct {
-	BaseURL string `env:"BASE_URL"`                    // of the public API, with /api/v1
+	BaseURL string `env:"BASE_URL"`                    // of the platform, with or without /api/v1
 	Key     string `env:"DEMO_TEST_KEY" secret:"true"` // an API key of test mode
 }
 
@@ -30,7 +30,7 @@ var (
 )
 
 func (c *clientConfig) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&c.BaseURL, "base-url", "", "of the public API, with /api/v1 (default BASE_URL)")
+	cmd.Flags().StringVar(&c.BaseURL, "base-url", "", "URL of the platform, with or without /api/v1 (default BASE_URL)")
 	cmd.Flags().StringVar(&c.Key, "key", "", "API key of test mode (default DEMO_TEST_KEY)")
 }
 

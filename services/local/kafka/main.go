@@ -5,11 +5,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -19,10 +21,26 @@ import (
 // retentionMS is a week: the longest that the platform's inbox rows outlive.
 const retentionMS = "604800000"
 
+// commit is set by the linker, as in the Makefile.
+var commit string
+
 func main() {
 	port := flag.Int("port", 0, "loopback port to listen on")
 	data := flag.String("data", "", "folder that keeps topics, offsets and groups")
+	version := flag.Bool("version", false, "print the build")
+	flag.Usage = func() {
+		fmt.Fprintln(os.Stderr, "usage: local-kafka -port PORT -data FOLDER: an embedded Kafka-protocol broker for development")
+		flag.PrintDefaults()
+	}
 	flag.Parse()
+	switch {
+	case *version:
+		fmt.Println("local-kafka dev (commit " + cmp.Or(commit, "unknown") + ", " + runtime.Version() + ")")
+		return
+	case flag.NFlag() == 0:
+		flag.Usage()
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, *port, *data, time.Minute); err != nil {

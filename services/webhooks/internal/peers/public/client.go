@@ -39,7 +39,7 @@ type Refusal struct {
 // Error is the message alone.
 func (r *Refusal) Error() string { return r.Message }
 
-// New makes a client. base is a URL and ends with the version, as https://api.example.com/api/v1.
+// New makes a client. base is the URL of the platform, with or without /api/v1, as https://api.example.com.
 func New(base, key string) (*Client, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
@@ -52,7 +52,11 @@ func New(base, key string) (*Client, error) {
 	transport = transport.Clone()
 	transport.ResponseHeaderTimeout = firstByteMax
 	plain := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // a key goes nowhere else
-	return &Client{strings.TrimRight(base, "/"), key, &http.Client{Transport: transport, CheckRedirect: plain}}, nil
+	base = strings.TrimRight(base, "/")
+	if !strings.HasSuffix(base, "/v1") {
+		base += "/api/v1"
+	}
+	return &Client{base, key, &http.Client{Transport: transport, CheckRedirect: plain}}, nil
 }
 
 // Call sends body as JSON, with a fresh Idempotency-Key, and decodes the answer into out; either may be nil.

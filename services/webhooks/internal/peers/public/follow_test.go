@@ -275,6 +275,25 @@ func TestNewRefusesWhatIsNoURL(t *testing.T) {
 	}
 }
 
+// The platform is named by its address alone, or with the version that its paths begin with.
+func TestBaseURLWithAndWithoutTheVersion(t *testing.T) {
+	t.Parallel()
+	var asked string
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked = r.URL.Path }))
+	defer server.Close()
+	for base, want := range map[string]string{
+		"": "/api/v1/me", "/": "/api/v1/me", "/api/v1": "/api/v1/me", "/api/v1/": "/api/v1/me", "/v1": "/v1/me", "/behind": "/behind/api/v1/me",
+	} {
+		client, err := public.New(server.URL+base, "svc_test_x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := client.Call(t.Context(), http.MethodGet, "/me", nil, nil); err != nil || asked != want {
+			t.Errorf("%q: asked %s, want %s: %v", base, asked, want, err)
+		}
+	}
+}
+
 // A key is for the platform that was named, and for no other address.
 func TestClientFollowsNoRedirect(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"bytes"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// run runs one of the checkout's executables, which `make build` makes, without settings.
+func run(t *testing.T, name string, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join("..", "..", "bin", name), args...)
+	var out, said bytes.Buffer
+	cmd.Env, cmd.Stdout, cmd.Stderr = []string{}, &out, &said
+	err = cmd.Run()
+	return out.String(), said.String(), err
+}
+
+// Each executable prints its help when it is run alone, says which build it is, and says how it is used when it is
+// called wrongly.
+func TestExecutablesExplainThemselves(t *testing.T) {
+	t.Parallel()
+	names := []string{"local", "local-kafka"}
+	for _, s := range services {
+		names = append(names, s.name)
+	}
+	for _, name := range names {
+		out, said, err := run(t, name)
+		if help := strings.ToLower(out + said); err != nil || !strings.Contains(help, "usage:") || !strings.Contains(help, "version") {
+			t.Errorf("%s alone: %v\n%s%s", name, err, out, said)
+		}
+		out, said, err = run(t, name, "--version")
+		if err != nil || !strings.Contains(out, name) || !strings.Contains(out, "commit ") || !strings.Contains(out, "go1.") {
+			t.Errorf("%s --version: %v\n%s%s", name, err, out, said)
+		}
+		_, said, err = run(t, name, "--nonsense")
+		if err == nil || !strings.Contains(said, "nonsense") || !strings.Contains(strings.ToLower(said), "usage:") {
+			t.Errorf("%s --nonsense: %v\n%s", name, err, said)
+		}
+	}
+}
