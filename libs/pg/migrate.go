@@ -10,7 +10,7 @@ import (
 	"os"
 	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // the database/sql driver that goose runs on
+	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
 )
@@ -41,6 +41,7 @@ type MigrateSettings struct {
 
 // Migrate brings a database to the newest schema: first the tables that each service has (outbox, inbox,
 // idempotency keys), then the service's own, nil for none. A session lock lets only one process migrate at a time.
+// What a migration has to lock it waits for briefly only, and tries again, so that no request queues behind it.
 func Migrate(ctx context.Context, url string, service fs.FS, roles Roles) error {
 	for key, value := range map[string]string{"APP_ROLE": roles.App, "WORKER_ROLE": roles.Worker} {
 		if value == "" {
@@ -50,10 +51,11 @@ func Migrate(ctx context.Context, url string, service fs.FS, roles Roles) error 
 			return fmt.Errorf("migrate: %w", err)
 		}
 	}
-	db, err := sql.Open("pgx", url)
+	cfg, err := ownerConfig(url)
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
+	db := stdlib.OpenDB(*cfg)
 	defer func() { _ = db.Close() }()
 	if err := reach(ctx, db); err != nil {
 		return fmt.Errorf("migrate: %w", err)
@@ -96,7 +98,11 @@ func up(ctx context.Context, db *sql.DB, table string, files fs.FS) error {
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
-	if _, err := p.Up(ctx); err != nil {
+	err = untilLocked(ctx, lockPatience, func() error {
+		_, err := p.Up(ctx) // goes on behind what it has done
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
 	return nil

@@ -1,0 +1,122 @@
+package pg_test
+
+import (
+	"context"
+	"maps"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/pgtest"
+)
+
+const patience = 30 * time.Second
+
+// altered is the schema of notes with one more migration, which needs the table for itself.
+func altered() fstest.MapFS {
+	files := maps.Clone(notes)
+	files["00002_tag.sql"] = &fstest.MapFile{Data: []byte("-- +goose Up\nalter table notes add column tag text;\n")}
+	return files
+}
+
+// A migration that has to wait for a long read, as a dump is one, lets all requests pass meanwhile, and is done once
+// the read has ended.
+func TestNoRequestQueuesBehindAMigration(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, notes)
+	app, err := pg.Open(t.Context(), db.AppURL, pg.Options{LockTimeout: 3 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(app.Close)
+	endRead := pgtest.LongRead(t, db)
+	ctx, stop := context.WithCancel(pgtest.Ctx(t, caller.Test))
+	var done atomic.Int64
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for i := 0; ctx.Err() == nil; i++ {
+			err := app.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return insert(ctx, tx, i, "a") })
+			if err != nil && ctx.Err() == nil {
+				t.Errorf("request %d: %v", i, err)
+			}
+			done.Add(1)
+		}
+	}()
+	migrated := make(chan error, 1)
+	go func() { migrated <- pg.Migrate(t.Context(), db.OwnerURL, altered(), pgtest.Roles()) }()
+	for range 2 { // it asks, gives up, and asks again
+		eventually(t, "the migration asks for the table", func() bool { return waits(t, db) })
+		eventually(t, "the migration lets requests pass", func() bool { return !waits(t, db) })
+		before := done.Load()
+		eventually(t, "requests are served", func() bool { return done.Load() > before+10 })
+	}
+	endRead()
+	select {
+	case err := <-migrated:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(patience):
+		t.Error("the migration is not done")
+	}
+	stop()
+	<-ended
+	if there := scan(t, db, `select count(*) = 1 from information_schema.columns where table_name = 'notes' and column_name = 'tag'`); !there {
+		t.Error("the column is not there")
+	}
+}
+
+// Without an end of what holds the lock it gives up, says why, and has changed nothing.
+func TestAMigrationGivesUpOnALock(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, notes)
+	endRead := pgtest.LongRead(t, db)
+	tries := 0
+	err := pg.Alter(t.Context(), db.OwnerURL, 3*time.Second, func(ctx context.Context, conn *pgx.Conn) error {
+		tries++
+		_, err := conn.Exec(ctx, `alter table notes add column tag text`)
+		return err
+	})
+	if pg.Code(err) != "55P03" || !strings.Contains(err.Error(), "run this again") || tries < 2 {
+		t.Errorf("after %d tries: %v", tries, err)
+	}
+	endRead()
+	if err := pg.Migrate(t.Context(), db.OwnerURL, altered(), pgtest.Roles()); err != nil {
+		t.Error(err)
+	}
+}
+
+// waits reports whether somebody waits for notes as a whole.
+func waits(t *testing.T, db *pgtest.DB) bool {
+	t.Helper()
+	return scan(t, db, `select exists (select from pg_locks where relation = 'notes'::regclass and mode = 'AccessExclusiveLock' and not granted)`)
+}
+
+func scan(t *testing.T, db *pgtest.DB, sql string) (yes bool) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), db.OwnerURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background()) //nolint:errcheck // a test's connection
+	if err := conn.QueryRow(t.Context(), sql).Scan(&yes); err != nil {
+		t.Fatal(err)
+	}
+	return yes
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
