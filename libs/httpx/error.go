@@ -108,7 +108,7 @@ func encode(v any) []byte {
 
 // WriteError answers err in the public envelope: an *apperr.Error as it says, anything else as
 // internal_error. It sets Content-Type, X-Request-Id and whatever headers the error asks for; the cause is
-// never shown. Every 422 has message, errors and param.
+// never shown. Every 422 has message, errors and param, and its messages begin with the first field's name.
 func WriteError(w http.ResponseWriter, requestID string, err error) {
 	e := apperr.As(err)
 	status := StatusOf(e.Kind)
@@ -149,7 +149,11 @@ func envelopeOf(e *apperr.Error, status int, requestID string) envelope {
 		fields = fieldList{{Field: "body", Message: e.Message}}
 	}
 	env.Error.Param = fields[0].Field
-	env.Message = fields[0].Message
+	env.Message = e.Message
+	if len(e.Fields) > 0 {
+		env.Message = fields[0].Field + ": " + fields[0].Message
+	}
+	env.Error.Message = env.Message
 	switch more := len(fields) - 1; {
 	case more == 1:
 		env.Message += " (and 1 more error)"

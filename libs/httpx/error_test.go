@@ -45,9 +45,9 @@ func TestWriteError(t *testing.T) {
 	}{
 		{errors.New("a <cause>"), 500, `{"error":{"type":"api_error","code":"internal_error","message":"Something went wrong on our side. It is safe to retry with backoff.","doc_url":"/docs/errors#internal_error","request_id":"req_1"}}`},
 		{fmt.Errorf("wrapped: %w", httpx.ErrNotFound), 404, `{"error":{"type":"invalid_request_error","code":"not_found","message":"There is nothing at this path.","doc_url":"/docs/errors#not_found","request_id":"req_1"}}`},
-		{fields(1), 422, `{"message":"First.","errors":{"z<b>":["First."]},"error":{"type":"validation_error","code":"invalid_request","message":"First.","param":"z<b>","doc_url":"/docs/errors#invalid_request","request_id":"req_1"}}`},
-		{fields(2), 422, `{"message":"First. (and 1 more error)","errors":{"z<b>":["First."],"a1":["M1."]},"error":{"type":"validation_error","code":"invalid_request","message":"First.","param":"z<b>","doc_url":"/docs/errors#invalid_request","request_id":"req_1"}}`},
-		{fields(4), 422, `{"message":"First. (and 3 more errors)","errors":{"z<b>":["First."],"a1":["M1.","M3."],"a0":["M2."]},"error":{"type":"validation_error","code":"invalid_request","message":"First.","param":"z<b>","doc_url":"/docs/errors#invalid_request","request_id":"req_1"}}`},
+		{fields(1), 422, `{"message":"z<b>: First.","errors":{"z<b>":["First."]},"error":{"type":"validation_error","code":"invalid_request","message":"z<b>: First.","param":"z<b>","doc_url":"/docs/errors#invalid_request","request_id":"req_1"}}`},
+		{fields(2), 422, `{"message":"z<b>: First. (and 1 more error)","errors":{"z<b>":["First."],"a1":["M1."]},"error":{"type":"validation_error","code":"invalid_request","message":"z<b>: First.","param":"z<b>","doc_url":"/docs/errors#invalid_request","request_id":"req_1"}}`},
+		{fields(4), 422, `{"message":"z<b>: First. (and 3 more errors)","errors":{"z<b>":["First."],"a1":["M1.","M3."],"a0":["M2."]},"error":{"type":"validation_error","code":"invalid_request","message":"z<b>: First.","param":"z<b>","doc_url":"/docs/errors#invalid_request","request_id":"req_1"}}`},
 		{apperr.New(apperr.Invalid, "booking_not_payable", "No."), 422, `{"message":"No.","errors":{"body":["No."]},"error":{"type":"validation_error","code":"booking_not_payable","message":"No.","param":"body","doc_url":"/docs/errors#booking_not_payable","request_id":"req_1"}}`},
 	} {
 		rec := httptest.NewRecorder()

@@ -253,7 +253,7 @@ func TestRefusedStreams(t *testing.T) {
 			}
 		})
 	}
-	refuse(422, `{"message":"No.","errors":{"types":["No."]},"error":{"type":"validation_error","code":"invalid_request","message":"No.","param":"types","doc_url":"/docs/errors#invalid_request","request_id":%q}}`)
+	refuse(422, `{"message":"types: No.","errors":{"types":["No."]},"error":{"type":"validation_error","code":"invalid_request","message":"types: No.","param":"types","doc_url":"/docs/errors#invalid_request","request_id":%q}}`)
 	a := g.send(t, "GET", stream, "", bearer(w.identity.newKey()))
 	want(t, a, 422, "invalid_request")
 	if a.Header.Get("RateLimit-Limit") != "600" || a.Header.Get("Content-Type") != "application/json" {

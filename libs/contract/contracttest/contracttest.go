@@ -169,6 +169,10 @@ func envelope(res *http.Response, body []byte) []string {
 	if res.StatusCode == http.StatusUnprocessableEntity && (e.Message == "" || len(e.Errors[e.Error.Param]) == 0) {
 		out = append(out, "a 422 needs message, and errors for error.param")
 	}
+	if field := e.Error.Param + ": "; field != "body: " && res.StatusCode == http.StatusUnprocessableEntity &&
+		(!strings.HasPrefix(e.Message, field) || !strings.HasPrefix(e.Error.Message, field)) {
+		out = append(out, "the messages of a 422 name their field first")
+	}
 	if res.StatusCode == http.StatusUnauthorized && res.Header.Get("WWW-Authenticate") == "" {
 		out = append(out, "401 without WWW-Authenticate")
 	}
