@@ -80,7 +80,7 @@ func render(t *testing.T, args ...string) (string, error) {
 // variants are the values that are rendered into golden files.
 var variants = map[string][]string{
 	"default": nil, "dev": {"-f", "values-dev.yaml"}, "production": {"-f", "values-production.yaml"},
-	"keda": {"--set", "bookings.autoscaling.keda.enabled=true,bookings.autoscaling.keda.topics={customers},bookings.autoscaling.keda.bootstrapServers=kafka:9092,bookings.autoscaling.keda.consumerGroup=holdfast.bookings,httpRoute.enabled=true"},
+	"keda": {"--set", "bookings.autoscaling.keda.enabled=true,bookings.autoscaling.keda.topics={customers},bookings.autoscaling.keda.bootstrapServers=kafka:9092,bookings.autoscaling.keda.consumerGroup=holdfast.bookings,httpRoute.enabled=true", "--set-string", "gateway.env.TRUSTED_PROXY_HOPS=1"},
 }
 
 func must(t *testing.T, args ...string) string {
@@ -144,9 +144,38 @@ func TestBadValues(t *testing.T) {
 		"networks.redis.port=6379":                      "port",
 		"gateway.external.type=Ingress":                 "type",
 		"networkPolicies.guarded={redsi}":               "redsi",
+		"gateway.env.TRUSTED_PROXY_HOPS=one":            "TRUSTED_PROXY_HOPS",
 	} {
 		if _, err := render(t, "--set", set); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", set, err)
+		}
+	}
+}
+
+// Behind a proxy every client has the proxy's address, unless the gateway knows how many there are.
+func TestAWayInNeedsHops(t *testing.T) {
+	t.Parallel()
+	for _, way := range []string{"ingress", "httpRoute"} {
+		for hops, fails := range map[string]bool{"": true, "0": true, "1": false, "2": false} {
+			args := []string{"--set", way + ".enabled=true"}
+			if hops != "" {
+				args = append(args, "--set-string", "gateway.env.TRUSTED_PROXY_HOPS="+hops)
+			}
+			out, err := render(t, args...)
+			if fails {
+				if err == nil || !strings.Contains(err.Error(), "gateway.env.TRUSTED_PROXY_HOPS must say") {
+					t.Errorf("%s with %q: %v", way, hops, err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Errorf("%s with %q: %v", way, hops, err)
+			}
+			for _, o := range objects(t, out) {
+				if o.Kind == "ConfigMap" && o.Metadata.Name == "holdfast-gateway" && o.Data["TRUSTED_PROXY_HOPS"] != hops {
+					t.Errorf("%s with %q: the gateway is told %q", way, hops, o.Data["TRUSTED_PROXY_HOPS"])
+				}
+			}
 		}
 	}
 }

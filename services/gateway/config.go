@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"time"
 
 	"holdfast.dev/libs/redisx"
@@ -31,9 +32,23 @@ type Config struct {
 	BodyBytes              int64         `env:"BODY_BYTES" envDefault:"67108864"`               // the same of all credentials together, then 503
 	BodyStallTimeout       time.Duration `env:"BODY_STALL_TIMEOUT" envDefault:"5s"`             // without a byte of a body, then it is cut
 
-	RateLimit          int64         `env:"RATE_LIMIT_PER_MINUTE" envDefault:"600"`      // per credential
-	LookupFailures     int64         `env:"LOOKUP_FAILURES_PER_MINUTE" envDefault:"300"` // per client address
+	RateLimit          int64         `env:"RATE_LIMIT_PER_MINUTE" envDefault:"600"`   // per credential
+	LookupsAtOnce      int           `env:"LOOKUPS_AT_ONCE" envDefault:"16"`          // of credentials not seen in the last hour; further ones wait
+	UnknownPerSecond   int           `env:"UNKNOWN_KEYS_PER_SECOND" envDefault:"100"` // looked up in this process; those that wait a second for it get 429
 	PrincipalCacheSize int           `env:"PRINCIPAL_CACHE_SIZE" envDefault:"50000"`
 	PrincipalCacheTTL  time.Duration `env:"PRINCIPAL_CACHE_TTL" envDefault:"30s"`
 	TrustedProxyHops   int           `env:"TRUSTED_PROXY_HOPS" envDefault:"0"` // proxies whose X-Forwarded-For is believed
+}
+
+// check refuses bounds that would let nothing through.
+func (c *Config) check() error {
+	for name, n := range map[string]int64{
+		"UPSTREAM_MAX_CONNS": int64(c.UpstreamMaxConns), "LOOKUPS_AT_ONCE": int64(c.LookupsAtOnce), "UNKNOWN_KEYS_PER_SECOND": int64(c.UnknownPerSecond),
+		"BODY_BYTES_PER_CREDENTIAL": c.BodyBytesPerCredential, "BODY_BYTES": c.BodyBytes, "BODY_STALL_TIMEOUT": int64(c.BodyStallTimeout),
+	} {
+		if n < 1 {
+			return fmt.Errorf("%s must be above 0", name)
+		}
+	}
+	return nil
 }

@@ -42,6 +42,9 @@ func wire(rt *service.Runtime, cfg Config) error {
 
 // build is wire without the process: the tests use it.
 func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Door, *store.Redis, error) {
+	if err := cfg.check(); err != nil {
+		return nil, nil, err
+	}
 	c, err := contract.Load(proto.OpenAPI)
 	if err != nil {
 		return nil, nil, err //nolint:wrapcheck // says what it is
@@ -80,7 +83,7 @@ func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Door, 
 		BodyPatience: cfg.BodyStallTimeout,
 		Gate: &app.Gate{
 			Principals: app.NewPrincipals(identity.Lookup, app.PrincipalOptions{
-				Keep: cfg.PrincipalCacheTTL, Size: cfg.PrincipalCacheSize, Failures: perMinute(cfg.LookupFailures),
+				Keep: cfg.PrincipalCacheTTL, Size: cfg.PrincipalCacheSize, Lookups: app.NewLookups(cfg.LookupsAtOnce, cfg.UnknownPerSecond),
 			}, metrics),
 			Redis:     redis,
 			Local:     app.NewCounters(cfg.PrincipalCacheSize),

@@ -56,14 +56,3 @@ func (c *Counters) Take(name string, l domain.Limit) (domain.Rate, bool) {
 	one.w, ok = l.Take(one.w, now)
 	return l.Rate(one.w, now), ok
 }
-
-// Peek reads without counting.
-func (c *Counters) Peek(name string, l domain.Limit) domain.Rate {
-	w, ok := c.windows.get(name)
-	if !ok {
-		return domain.Rate{Limit: l.Max, Remaining: l.Max}
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return l.Rate(w.w, c.now())
-}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -27,36 +28,40 @@ type LookupFunc func(ctx context.Context, hash [32]byte) (domain.Principal, erro
 
 // Principals finds what a credential stands for, and remembers it for a while.
 type Principals struct {
-	lookup   LookupFunc
-	cache    cache[[32]byte, *Credential]
-	unknown  cache[[32]byte, struct{}]
-	flights  singleflight.Group
-	guesses  *Counters
-	failures domain.Limit
-	metrics  *Metrics
+	lookup  LookupFunc
+	cache   cache[[32]byte, *Credential]
+	unknown cache[[32]byte, struct{}]
+	good    cache[[32]byte, struct{}] // those that were good lately: they never wait for their turn
+	flights singleflight.Group
+	lookups *Lookups
+	metrics *Metrics
 }
 
 // PrincipalOptions are the bounds of NewPrincipals.
 type PrincipalOptions struct {
-	Keep     time.Duration // how long a principal, or that there is none, is remembered
-	Size     int           // entries of either cache
-	Failures domain.Limit  // failed look-ups of one client address
+	Keep    time.Duration // how long a principal, or that there is none, is remembered
+	Size    int           // entries of each cache
+	Lookups *Lookups      // of credentials that were not good lately
 }
 
 // lookupTimeout bounds a look-up that several requests may wait for, so no single one's end may cancel it.
 const lookupTimeout = 3 * time.Second
 
+// goodFor is how long a credential that was good is looked up without waiting for a turn.
+const goodFor = time.Hour
+
 // NewPrincipals makes empty caches in front of lookup.
 func NewPrincipals(lookup LookupFunc, opt PrincipalOptions, m *Metrics) *Principals {
 	return &Principals{
-		lookup: lookup, failures: opt.Failures, metrics: m, guesses: NewCounters(opt.Size),
+		lookup: lookup, lookups: opt.Lookups, metrics: m,
 		cache:   newCache[[32]byte, *Credential](opt.Size, opt.Keep, sinceWrite),
 		unknown: newCache[[32]byte, struct{}](opt.Size, opt.Keep, sinceWrite),
+		good:    newCache[[32]byte, struct{}](opt.Size, goodFor, sinceWrite),
 	}
 }
 
-// Find returns the credential of a well-formed token: ErrInvalid when nobody knows it, ErrRevoked, or
-// ErrGuessing when address has asked for too many that nobody knows.
+// Find returns the credential of a well-formed token: ErrInvalid when nobody knows it, ErrRevoked, or ErrGuessing when
+// there are too many unknown ones to look this one up, which is never said of one that was good lately.
 func (p *Principals) Find(ctx context.Context, token, address string) (*Credential, error) {
 	hash := apikey.Hash(token)
 	if c, ok := p.cache.get(hash); ok {
@@ -68,20 +73,29 @@ func (p *Principals) Find(ctx context.Context, token, address string) (*Credenti
 		return nil, domain.ErrInvalid
 	}
 	p.metrics.Principals.WithLabelValues("miss").Inc()
-	if rate := p.guesses.Peek(address, p.failures); rate.RetryAfter > 0 {
-		return nil, domain.ErrGuessing.After(time.Duration(rate.RetryAfter) * time.Second)
-	}
-	c, err := p.load(ctx, hash, "", "")
-	if errors.Is(err, domain.ErrInvalid) {
-		p.guesses.Take(address, p.failures)
-	}
-	return c, err
+	return p.once(hash, func() (*Credential, error) {
+		if _, ok := p.good.get(hash); ok {
+			return p.load(ctx, hash, "", "")
+		}
+		return p.inTurn(ctx, hash, address)
+	})
 }
 
-// Reread looks c up again, because of the marker and the state that Redis has answered.
+// inTurn loads what was not good lately.
+func (p *Principals) inTurn(ctx context.Context, hash [32]byte, address string) (c *Credential, err error) {
+	if err := p.lookups.Enter(address); err != nil {
+		p.metrics.Principals.WithLabelValues("refused").Inc()
+		return nil, err
+	}
+	defer func() { p.lookups.Leave(errors.Is(err, domain.ErrInvalid)) }()
+	return p.load(ctx, hash, "", "")
+}
+
+// Reread looks c up again, because of the marker and the state that Redis has answered. Requests that have seen another
+// marker or state do not join: the look-up under way may have read before the change that they know of.
 func (p *Principals) Reread(ctx context.Context, c *Credential, marker, state string) (*Credential, error) {
 	p.metrics.Principals.WithLabelValues("reread").Inc()
-	return p.load(ctx, c.hash, marker, state)
+	return p.once(c.hash, func() (*Credential, error) { return p.load(ctx, c.hash, marker, state) }, marker, "/", state)
 }
 
 // Revoke remembers that c is revoked.
@@ -100,25 +114,9 @@ func (c *Credential) standing() (*Credential, error) {
 	return c, nil
 }
 
-// load asks identity once for all who wait for the same. Requests that have seen another marker or state do
-// not join: the look-up under way may have read before the change that they know of.
-func (p *Principals) load(ctx context.Context, hash [32]byte, marker, state string) (*Credential, error) {
-	v, err, _ := p.flights.Do(string(hash[:])+marker+"/"+state, func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
-		defer cancel()
-		began := time.Now()
-		principal, err := p.lookup(ctx, hash)
-		if errors.Is(err, domain.ErrInvalid) {
-			p.cache.drop(hash)
-			p.unknown.set(hash, struct{}{})
-		}
-		if err != nil {
-			return nil, err
-		}
-		c := &Credential{Principal: principal, hash: hash, loaded: began, marker: marker, state: state}
-		p.cache.set(hash, c)
-		return c, nil
-	})
+// once runs load once for all who wait for the same: the hash, and what else they have seen.
+func (p *Principals) once(hash [32]byte, load func() (*Credential, error), seen ...string) (*Credential, error) {
+	v, err, _ := p.flights.Do(string(hash[:])+strings.Join(seen, ""), func() (any, error) { return load() })
 	if err != nil {
 		return nil, err //nolint:wrapcheck // LookupFunc's
 	}
@@ -127,4 +125,26 @@ func (p *Principals) load(ctx context.Context, hash [32]byte, marker, state stri
 		return nil, fmt.Errorf("look-up gave a %T", v)
 	}
 	return c.standing()
+}
+
+// load asks identity and remembers what it says.
+func (p *Principals) load(ctx context.Context, hash [32]byte, marker, state string) (*Credential, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
+	defer cancel()
+	began := time.Now()
+	principal, err := p.lookup(ctx, hash)
+	if errors.Is(err, domain.ErrInvalid) {
+		p.cache.drop(hash)
+		p.good.drop(hash)
+		p.unknown.set(hash, struct{}{})
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := &Credential{Principal: principal, hash: hash, loaded: began, marker: marker, state: state}
+	p.cache.set(hash, c)
+	if !c.Revoked {
+		p.good.set(hash, struct{}{})
+	}
+	return c, nil
 }

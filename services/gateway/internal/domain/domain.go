@@ -3,6 +3,7 @@ package domain
 
 import (
 	"errors"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -23,7 +24,7 @@ var (
 	ErrStreams   = apperr.New(apperr.RateLimited, "rate_limited", "The credential has too many streams open.").After(5 * time.Second)
 	ErrBodies    = apperr.New(apperr.RateLimited, "rate_limited", "The credential has too many bytes of bodies under way. Send fewer at a time.").After(time.Second)
 	ErrBusy      = apperr.ErrUnavailable.Saying("Too many bytes of bodies are under way. Retry shortly.")
-	ErrGuessing  = apperr.New(apperr.RateLimited, "rate_limited", "Too many unknown credentials from this address. Wait for the time in Retry-After.")
+	ErrGuessing  = apperr.New(apperr.RateLimited, "rate_limited", "Too many unknown credentials are being looked up. Wait for the time in Retry-After.").After(time.Second)
 	ErrNotFound  = apperr.New(apperr.NotFound, "not_found", "There is nothing at this path.")
 	ErrMethod    = apperr.New(apperr.MethodNotAllowed, "method_not_allowed", "This path does not take this method; Allow names those it takes.")
 	ErrTooLarge  = apperr.New(apperr.TooLarge, "request_too_large", "The body must be at most 1 MiB.")
@@ -84,4 +85,16 @@ func HasQueryKey(raw string) bool {
 		}
 	}
 	return false
+}
+
+// Network is what a client's address counts as: itself, or of IPv6 its /64, all of which one client has.
+func Network(address string) string {
+	ip, err := netip.ParseAddr(address)
+	if err != nil {
+		return address
+	}
+	if ip = ip.Unmap().WithZone(""); ip.Is4() {
+		return ip.String()
+	}
+	return netip.PrefixFrom(ip, 64).Masked().String()
 }
