@@ -169,7 +169,7 @@ func (b *bench) print(out io.Writer) {
 	fmt.Fprintf(out, "\nMeasured %s, %d cores, everything on one machine; %d s per figure; load average before: %s\n\n",
 		now, runtime.NumCPU(), b.Seconds, b.load)
 	b.table.Print(out)
-	fmt.Fprint(out, "\nBudgets (DESIGN, section 7):\n\n")
+	fmt.Fprint(out, "\nBudgets:\n\n")
 	b.table.Budgets(out)
 	b.say("done")
 }

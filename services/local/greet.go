@@ -46,6 +46,11 @@ func (p *platform) envFile() string { return filepath.Join(p.run, "env") }
 // writeEnv writes .run/env in one step: whoever finds it finds all of it, and
 // a platform that is healthy.
 func (p *platform) writeEnv(r seed.Result) error {
+	return replaceFile(p.envFile(), p.publicEnv(r))
+}
+
+// publicEnv are the lines of .run/env, whose names the documentation's commands use.
+func (p *platform) publicEnv(r seed.Result) []string {
 	public := p.publicURL()
 	lines := []string{
 		"BASE_URL=" + public + "/api/v1",
@@ -64,7 +69,7 @@ func (p *platform) writeEnv(r seed.Result) error {
 	if p.topicPrefix() != defaultTopicPrefix { // and the topics
 		lines = append(lines, "KAFKA_TOPIC_PREFIX="+p.topicPrefix())
 	}
-	return replaceFile(p.envFile(), lines)
+	return lines
 }
 
 // writeServiceEnvs writes what each service is started with to

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -24,6 +25,7 @@ import (
 	"holdfast.dev/proto"
 
 	"holdfast.dev/services/webhooks/internal/domain"
+	"holdfast.dev/services/webhooks/internal/peers/public"
 )
 
 // manual is docs/webhooks.md. Its path begins with the module's and is not cleaned: go test would take a result
@@ -41,12 +43,12 @@ func manual(t *testing.T) string {
 	return string(text)
 }
 
-// block is the only code block of a language.
-func block(t *testing.T, language string) string {
+// block is the only code block of a language that begins with start.
+func block(t *testing.T, language, start string) string {
 	t.Helper()
-	found := regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(manual(t), -1)
+	found := regexp.MustCompile("(?ms)^```"+language+"\n("+regexp.QuoteMeta(start)+".*?)^```$").FindAllStringSubmatch(manual(t), -1)
 	if len(found) != 1 {
-		t.Fatalf("%d blocks of %s", len(found), language)
+		t.Fatalf("%d blocks of %s that begin with %q", len(found), language, start)
 	}
 	return found[0][1]
 }
@@ -108,13 +110,61 @@ func buildGo(t *testing.T) check {
 	dir := t.TempDir()
 	write(t, dir, "go.mod", "module receiver\n\ngo 1.21\n")
 	write(t, dir, "main.go", goProgram)
-	write(t, dir, "webhook/verify.go", block(t, "go"))
-	build := exec.Command("go", "build", "-o", "receiver", ".")
+	write(t, dir, "webhook/verify.go", block(t, "go", "package webhook"))
+	return runs(t, compile(t, dir, "."))
+}
+
+// compile makes an executable of Go that stands alone, and returns its path.
+func compile(t *testing.T, dir, what string) string {
+	t.Helper()
+	build := exec.Command("go", "build", "-o", "receiver", what)
 	build.Dir, build.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=", "CGO_ENABLED=0")
 	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("the Go of the page: %v\n%s", err, text)
 	}
-	return runs(t, filepath.Join(dir, "receiver"))
+	return filepath.Join(dir, "receiver")
+}
+
+// The page's first receiver answers a delivery with 2xx and shows it. A port of the test's own replaces its fixed one.
+func TestFirstReceiverOfThePage(t *testing.T) {
+	t.Parallel()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const fixed = "127.0.0.1:3000"
+	code, dir := block(t, "go", "package main"), t.TempDir()
+	if n := strings.Count(manual(t), "http://"+fixed+"/hooks"); n < 2 || !strings.Contains(code, `"`+fixed+`"`) {
+		t.Errorf("the receiver is named %d times, want it served and registered at http://%s/hooks", n, fixed)
+	}
+	write(t, dir, "receiver.go", strings.ReplaceAll(code, fixed, l.Addr().String()))
+	cmd := exec.CommandContext(t.Context(), compile(t, dir, "receiver.go"))
+	shown := &screen{}
+	cmd.Stdout, cmd.Stderr = shown, shown
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // ended by the kill
+	})
+	shown.shows(t, "waiting on http://"+l.Addr().String()+"/hooks")
+	to := newReceiver("http://"+l.Addr().String()+"/hooks", domain.NewSecret())
+	event := public.Event{ID: "evt_1", Type: "customer.created", Body: []byte(signedBody)}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		status, _, err := to.deliver(t.Context(), event)
+		if err != nil && time.Now().Before(deadline) {
+			continue // it says so just before it listens
+		}
+		if err != nil || status != http.StatusNoContent {
+			t.Fatalf("%d, %v", status, err)
+		}
+		break
+	}
+	shown.shows(t, event.Type, event.ID, strconv.Itoa(len(signedBody)))
 }
 
 // buildTypeScript compiles with all checks, and with what browsers know: no types of Node.
@@ -136,7 +186,7 @@ func buildTypeScript(t *testing.T) check {
 		t.Logf("typescript is left out: its compiler cannot be had: %v\n%s", err, text)
 		return nil
 	}
-	write(t, dir, "verify.ts", block(t, "ts"))
+	write(t, dir, "verify.ts", block(t, "ts", ""))
 	write(t, dir, "package.json", `{"type":"module"}`)
 	write(t, dir, "main.js", nodeProgram)
 	if text, err := tsc("--strict", "--target", "es2022", "--module", "es2022", "--lib", "es2022,dom", "verify.ts"); err != nil {
@@ -152,7 +202,7 @@ func buildPython(t *testing.T) check {
 		return nil
 	}
 	dir := t.TempDir()
-	write(t, dir, "verify.py", block(t, "python")+pythonProgram)
+	write(t, dir, "verify.py", block(t, "python", "")+pythonProgram)
 	return runs(t, "python3", filepath.Join(dir, "verify.py"))
 }
 
@@ -336,7 +386,7 @@ func TestStripeVerifiesDeliveries(t *testing.T) {
 // What the page shows as sent is what would be sent.
 func TestExampleOfThePage(t *testing.T) {
 	t.Parallel()
-	head, body, _ := strings.Cut(block(t, "http"), "\n\n")
+	head, body, _ := strings.Cut(block(t, "http", ""), "\n\n")
 	body = strings.TrimSuffix(body, "\n")
 	header := http.Header{}
 	for _, line := range strings.Split(head, "\n")[1:] {

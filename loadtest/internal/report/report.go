@@ -77,7 +77,7 @@ func (t *Table) Print(w io.Writer) {
 	}
 }
 
-// Budgets writes only what has an aim: the paths of DESIGN, section 7.
+// Budgets writes only what has an aim.
 func (t *Table) Budgets(w io.Writer) {
 	fmt.Fprintln(w, "| budget | measured | aim | |\n|---|---|---|---|")
 	for _, r := range t.rows {

@@ -88,7 +88,7 @@ func TestSubscriptions(t *testing.T) {
 	}
 }
 
-// An endpoint that never answers well: each attempt comes when decisions 9 says, the twentieth ends it all, and the
+// An endpoint that never answers well: each attempt comes when docs/webhooks.md says, the twentieth ends it all, and the
 // operator hears of it twice.
 func TestScheduleByAMovedClock(t *testing.T) {
 	t.Parallel()

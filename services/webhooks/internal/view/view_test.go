@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/view"
 )
 
-// The body is as decisions 9 has it; what is in it is taken byte for byte.
+// The body is as the contract's Event has it; what is in it is taken byte for byte.
 func TestEvent(t *testing.T) {
 	t.Parallel()
 	id := ids.New[ids.EventPrefix]()

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"holdfast.dev/services/local/internal/seed"
+	"holdfast.dev/services/local/internal/state"
+)
+
+var (
+	usedName = regexp.MustCompile(`\$\{?([A-Z][A-Z0-9_]+)`)
+	// definedNames are what a page explains in a table, or sets itself.
+	definedName  = regexp.MustCompile("(?m)^(?:export )?([A-Z][A-Z0-9_]+)=")
+	explainedRow = regexp.MustCompile("(?m)^\\| (`[A-Z][A-Z0-9_]+`(?:, `[A-Z][A-Z0-9_]+`)*) \\|")
+	quotedName   = regexp.MustCompile("`([A-Z][A-Z0-9_]+)`")
+)
+
+// The commands of the documentation use the names of .run/env, or such as their page sets or explains.
+func TestVariablesOfTheDocs(t *testing.T) {
+	t.Parallel()
+	p := &platform{stack: stack{state: state.Memory(), brokers: []string{"127.0.0.1:9092"}}}
+	known := map[string]bool{}
+	for _, line := range p.publicEnv(seed.Result{}) {
+		name, _, _ := strings.Cut(line, "=")
+		known[name] = true
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := 0
+	root := filepath.Join("..", "..")
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if name := d.Name(); d.IsDir() && path != root && (strings.HasPrefix(name, ".") || name == "node_modules" || name == "bin") {
+			return filepath.SkipDir
+		}
+		if filepath.Ext(path) != ".md" {
+			return nil
+		}
+		pages++
+		// A path that begins with the module's and is not cleaned: go test would take the result from its cache otherwise.
+		text, err := os.ReadFile(here + "/" + path)
+		if err != nil {
+			return err
+		}
+		own := map[string]bool{}
+		for _, m := range definedName.FindAllStringSubmatch(string(text), -1) {
+			own[m[1]] = true
+		}
+		for _, row := range explainedRow.FindAllStringSubmatch(string(text), -1) {
+			for _, m := range quotedName.FindAllStringSubmatch(row[1], -1) {
+				own[m[1]] = true
+			}
+		}
+		for _, m := range usedName.FindAllStringSubmatch(string(text), -1) {
+			if !known[m[1]] && !own[m[1]] {
+				t.Errorf("%s uses $%s, which .run/env lacks and the page does not explain", path, m[1])
+			}
+		}
+		return nil
+	})
+	if err != nil || pages < 5 {
+		t.Errorf("%d pages: %v", pages, err)
+	}
+}
