@@ -67,6 +67,11 @@ func (b *bench) bookings(ctx context.Context) error {
 			return fmt.Errorf("availability: %w", err)
 		}
 	}
+	if b.wants("pricing") {
+		if err := b.pricing(ctx, s); err != nil {
+			return fmt.Errorf("pricing: %w", err)
+		}
+	}
 	if !b.wants("bookings") && !b.wants("list") {
 		return nil
 	}

@@ -33,7 +33,7 @@ type settings struct {
 	Profile string   `env:"BENCH_PROFILE"`                   // folder for CPU profiles; none when empty
 }
 
-var figures = []string{"cpu", "latency", "bookings", "list", "availability", "race", "webhooks", "claims"}
+var figures = []string{"cpu", "latency", "bookings", "list", "availability", "pricing", "race", "webhooks", "claims"}
 
 func main() {
 	root := &cobra.Command{Use: "loadtest", Short: "Holdfast beside known yardsticks"}
@@ -158,7 +158,7 @@ func (b *bench) measure(ctx context.Context) error {
 			return fmt.Errorf("claims of deliveries: %w", err)
 		}
 	}
-	if slices.ContainsFunc([]string{"bookings", "list", "availability", "race"}, b.wants) {
+	if slices.ContainsFunc([]string{"bookings", "list", "availability", "pricing", "race"}, b.wants) {
 		return b.bookings(ctx)
 	}
 	return nil

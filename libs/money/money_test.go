@@ -58,6 +58,28 @@ func TestMulBpsIsTheNearest(t *testing.T) {
 	})
 }
 
+// A product is exact, of however many factors and however it is put together, and is rounded once.
+func TestProductsAreExact(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		minor := rapid.Int64Range(-99_999_999_999, 99_999_999_999).Draw(t, "minor")
+		factors := rapid.SliceOfN(rapid.OneOf(rapid.Int64Range(0, 1<<31-1), rapid.Int64Range(9_000, 11_000), rapid.Just(int64(15_000))), 0, 200).Draw(t, "factors")
+		cut := rapid.IntRange(0, len(factors)).Draw(t, "cut")
+		exact := new(big.Rat).SetInt64(minor)
+		for _, f := range factors {
+			exact.Mul(exact, big.NewRat(f, money.Whole))
+		}
+		away := big.NewRat(int64(exact.Sign()), 2)
+		want := new(big.Int).Quo(away.Add(away, exact).Num(), away.Denom())
+		for _, f := range []money.Factor{money.Product(factors...), money.Product(factors[:cut]...).And(money.Product(factors[cut:]...))} {
+			got, err := usd(minor).Times(f)
+			if errors.Is(err, money.ErrOverflow) == want.IsInt64() || err == nil && got != usd(want.Int64()) {
+				t.Fatalf("%d × %v = %v, %v; want %v", minor, factors, got, err, want)
+			}
+		}
+	})
+}
+
 func TestAddAndSubAreChecked(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

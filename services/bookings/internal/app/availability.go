@@ -17,11 +17,19 @@ func (a *Bookings) Days(ctx context.Context, q offer.Query) ([]offer.Day, error)
 	if err != nil {
 		return nil, err
 	}
-	catalogue, claims, err := store.Offered(ctx, a.DB, q.Window(op.Loc), q.Unit)
+	catalogue, err := store.Offered(ctx, a.DB, q.Unit)
 	if err != nil {
 		return nil, err
 	}
-	return offer.Days(q, catalogue, claims, op)
+	plan, err := offer.NewPlan(ctx, q, catalogue, op)
+	if err != nil {
+		return nil, err
+	}
+	claims, err := store.Claims(ctx, a.DB.Read(ctx), q.Window(op.Loc), plan.Units())
+	if err != nil {
+		return nil, err
+	}
+	return plan.Days(ctx, claims)
 }
 
 // Explain says why the unit cannot be booked from start on, or offer.Free. A unit that the caller does not
@@ -31,12 +39,16 @@ func (a *Bookings) Explain(ctx context.Context, id domain.UnitID, start offer.St
 	if err != nil {
 		return "", err
 	}
-	catalogue, claims, err := store.Offered(ctx, a.DB, start.Window(op.Loc), &id)
+	catalogue, err := store.Offered(ctx, a.DB, &id)
 	if err != nil {
 		return "", err
 	}
 	if id.IsZero() || len(catalogue.Units) == 0 {
 		return "", apperr.Field("unit_id", "No such unit.")
+	}
+	claims, err := store.Claims(ctx, a.DB.Read(ctx), start.Window(op.Loc), []domain.UnitID{id})
+	if err != nil {
+		return "", err
 	}
 	return offer.Explain(catalogue.Units[0], catalogue.Services, start, claims, op), nil
 }

@@ -38,6 +38,10 @@ type Offer[P ids.Prefix, T any] struct {
 	judge func(ctx context.Context, q pg.Q, t *T) error // also brings lists into the order in which they are read
 	put   func(ctx context.Context, tx pg.Tx, t T) error
 	shape func(t T, mode api.Mode) (body any, version int64)
+
+	places domain.Places
+	inUse  func(t T) bool
+	count  func(ctx context.Context, tx pg.Tx) (domain.Count, error)
 }
 
 // NewCatalogue makes the verbs.
@@ -45,27 +49,31 @@ func NewCatalogue(db *pg.DB, answers *idem.Store) *Catalogue {
 	return &Catalogue{
 		Services: Offer[domain.ServicePrefix, domain.Service]{
 			DB: db, Idem: answers, path: "services", read: store.Service, judge: judgeService, put: store.PutService,
-			blank: func(id domain.ServiceID) domain.Service { return domain.Service{ID: id, Active: true} },
-			shape: func(s domain.Service, mode api.Mode) (any, int64) { return view.Service(s, mode), s.Version },
+			blank:  func(id domain.ServiceID) domain.Service { return domain.Service{ID: id, Active: true} },
+			shape:  func(s domain.Service, mode api.Mode) (any, int64) { return view.Service(s, mode), s.Version },
+			places: domain.ServicePlaces, count: store.CountServices, inUse: func(s domain.Service) bool { return s.Active },
 		},
 		Units: Offer[domain.UnitPrefix, domain.Unit]{
 			DB: db, Idem: answers, path: "units", read: store.Unit, judge: judgeUnit, put: store.PutUnit,
-			blank: func(id domain.UnitID) domain.Unit { return domain.Unit{ID: id, Status: domain.UnitActive} },
-			shape: func(u domain.Unit, mode api.Mode) (any, int64) { return view.Unit(u, mode), u.Version },
+			blank:  func(id domain.UnitID) domain.Unit { return domain.Unit{ID: id, Status: domain.UnitActive} },
+			shape:  func(u domain.Unit, mode api.Mode) (any, int64) { return view.Unit(u, mode), u.Version },
+			places: domain.UnitPlaces, count: store.CountUnits, inUse: func(u domain.Unit) bool { return u.Status != domain.UnitRetired },
 		},
 		Packages: Offer[domain.PackagePrefix, domain.Package]{
 			DB: db, Idem: answers, path: "packages", read: store.Package, judge: judgePackage, put: store.PutPackage,
 			blank: func(id domain.PackageID) domain.Package {
 				return domain.Package{ID: id, Visible: true, Active: true, Terms: domain.Terms{DepositType: domain.DepositNone}}
 			},
-			shape: func(p domain.Package, mode api.Mode) (any, int64) { return view.Package(p, mode), p.Version },
+			shape:  func(p domain.Package, mode api.Mode) (any, int64) { return view.Package(p, mode), p.Version },
+			places: domain.PackagePlaces, count: store.CountPackages, inUse: func(p domain.Package) bool { return p.Active },
 		},
 		Holidays: Offer[domain.HolidayPrefix, domain.HolidayRule]{
 			DB: db, Idem: answers, path: "holiday-rules", read: store.Holiday, judge: judgeHoliday, put: store.PutHoliday,
 			blank: func(id domain.HolidayID) domain.HolidayRule {
 				return domain.HolidayRule{ID: id, Recurrence: domain.Once, Active: true}
 			},
-			shape: func(r domain.HolidayRule, mode api.Mode) (any, int64) { return view.HolidayRule(r, mode), r.Version },
+			shape:  func(r domain.HolidayRule, mode api.Mode) (any, int64) { return view.HolidayRule(r, mode), r.Version },
+			places: domain.HolidayPlaces, count: store.CountHolidays, inUse: func(r domain.HolidayRule) bool { return r.Active },
 		},
 	}
 }
@@ -79,6 +87,9 @@ func (o *Offer[P, T]) Create(ctx context.Context, edit func(*T) error) (idem.Rep
 		id := ids.New[P]()
 		t := o.blank(id)
 		if err := o.edit(ctx, tx, &t, edit); err != nil {
+			return idem.Reply{}, err
+		}
+		if err := o.room(ctx, tx, t); err != nil {
 			return idem.Reply{}, err
 		}
 		reply, err := o.save(ctx, tx, id, t)
@@ -99,6 +110,7 @@ func (o *Offer[P, T]) Update(ctx context.Context, id ids.ID[P], match httpx.Matc
 			missing = apperr.As(err).Kind == apperr.NotFound
 			return idem.Reply{}, err
 		}
+		was := o.inUse(t)
 		before, version, err := o.reply(ctx, id, t)
 		if err != nil {
 			return idem.Reply{}, err
@@ -112,6 +124,11 @@ func (o *Offer[P, T]) Update(ctx context.Context, id ids.ID[P], match httpx.Matc
 		after, _, err := o.reply(ctx, id, t)
 		if err != nil || bytes.Equal(before.Body, after.Body) {
 			return before, err
+		}
+		if o.inUse(t) != was {
+			if err := o.room(ctx, tx, t); err != nil {
+				return idem.Reply{}, err
+			}
 		}
 		return o.save(ctx, tx, id, t)
 	})
@@ -129,6 +146,15 @@ func (o *Offer[P, T]) edit(ctx context.Context, tx pg.Tx, t *T, edit func(*T) er
 		return err
 	}
 	return o.judge(ctx, tx, t)
+}
+
+// room returns the 422 of one row more such as t, counted under the catalogue's lock.
+func (o *Offer[P, T]) room(ctx context.Context, tx pg.Tx, t T) error {
+	there, err := o.count(ctx, tx)
+	if err != nil {
+		return err
+	}
+	return o.places.Room(there, o.inUse(t))
 }
 
 // save writes t, under the catalogue's lock, and answers it as it is read from now on.

@@ -107,15 +107,18 @@ func Matching(rules []HolidayRule, p Package, d Date) []HolidayRule {
 			found = append(found, r)
 		}
 	}
-	slices.SortFunc(found, func(a, b HolidayRule) int {
-		return cmp.Or(
-			cmp.Compare(b.Priority, a.Priority),
-			cmp.Compare(a.narrowness(), b.narrowness()),
-			cmp.Compare(a.days(), b.days()),
-			CompareIDs(a.ID, b.ID),
-		)
-	})
+	slices.SortFunc(found, deciding)
 	return found
+}
+
+// deciding orders rules: the one that decides comes first, whatever package they concern.
+func deciding(a, b HolidayRule) int {
+	return cmp.Or(
+		cmp.Compare(b.Priority, a.Priority),
+		cmp.Compare(a.narrowness(), b.narrowness()),
+		cmp.Compare(a.days(), b.days()),
+		CompareIDs(a.ID, b.ID),
+	)
 }
 
 // days is the length of the range; of a yearly one, of its longest occurrence.

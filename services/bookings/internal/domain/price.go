@@ -30,24 +30,22 @@ type HolidaySnapshot struct {
 }
 
 // Quote prices the package on the operator-local day of the event. When every matching rule is stackable
-// their factors are multiplied and rounded once; else the deciding rule counts alone.
+// their factors are multiplied and rounded once; else the deciding rule counts alone. Tariff does the same for many.
 func Quote(p Package, rules []HolidayRule, day Date) (Price, error) {
-	price := Price{Snapshot: Snapshot{Terms: p.Terms, PackageID: p.ID}}
-	factors, holiday, err := adjustment(Matching(rules, p, day))
-	if err != nil {
-		return Price{}, err
-	}
-	price.Snapshot.Holiday = holiday
-	if price.Total, err = p.BasePrice.MulBps(factors...); err != nil || price.Total.Minor > MaxAmount {
-		return Price{}, ErrPriceTooHigh
-	}
-	price.Deposit, err = deposit(p.Terms, price.Total)
-	return price, err
+	return adjustmentBy(Matching(rules, p, day)).price(p)
 }
 
-func adjustment(matching []HolidayRule) ([]int64, *HolidaySnapshot, error) {
+// adjustment is what a set of holiday rules does to any price.
+type adjustment struct {
+	factor  money.Factor
+	holiday *HolidaySnapshot // nil: no rule applies
+	err     error            // the factor itself is beyond the largest amount
+}
+
+// adjustmentBy takes the rules in the order in which they decide.
+func adjustmentBy(matching []HolidayRule) adjustment {
 	if len(matching) == 0 {
-		return nil, nil, nil
+		return adjustment{factor: money.Product()}
 	}
 	first := matching[0]
 	factors := []int64{first.MultiplierBps}
@@ -57,11 +55,29 @@ func adjustment(matching []HolidayRule) ([]int64, *HolidaySnapshot, error) {
 			factors = append(factors, r.MultiplierBps)
 		}
 	}
-	combined, err := (money.Amount{Minor: money.Whole}).MulBps(factors...)
+	return adjusted(first, money.Product(factors...))
+}
+
+// adjusted is what a factor does that the rule has decided.
+func adjusted(first HolidayRule, factor money.Factor) adjustment {
+	combined, err := (money.Amount{Minor: money.Whole}).Times(factor)
 	if err != nil {
-		return nil, nil, ErrPriceTooHigh
+		return adjustment{err: ErrPriceTooHigh}
 	}
-	return factors, &HolidaySnapshot{ID: first.ID, Name: first.Name, MultiplierBps: combined.Minor}, nil
+	return adjustment{factor: factor, holiday: &HolidaySnapshot{ID: first.ID, Name: first.Name, MultiplierBps: combined.Minor}}
+}
+
+func (a adjustment) price(p Package) (Price, error) {
+	if a.err != nil {
+		return Price{}, a.err
+	}
+	price := Price{Snapshot: Snapshot{Terms: p.Terms, PackageID: p.ID, Holiday: a.holiday}}
+	var err error
+	if price.Total, err = p.BasePrice.Times(a.factor); err != nil || price.Total.Minor > MaxAmount {
+		return Price{}, ErrPriceTooHigh
+	}
+	price.Deposit, err = deposit(p.Terms, price.Total)
+	return price, err
 }
 
 func allStackable(rules []HolidayRule) bool {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"regexp"
 
 	"github.com/jackc/pgx/v5"
 
@@ -23,17 +24,21 @@ const claimsDuring = `
 		(select k.booking_id, k.unit_id, k.starts_at, k.ends_at from unit_claims k
 		 where k.unit_id = u.id and k.starts_at < $1 order by k.starts_at desc limit 1)
 	) c join bookings b on b.id = c.booking_id
-	where $3::uuid is null or u.id = $3`
+	where u.id = any($3::uuid[]) limit $4`
 
-// Offered reads what answers about a time rest on, in one round trip: what is offered, and the claims that
-// meet the time; both of one unit only when it is named.
-func Offered(ctx context.Context, db *pg.DB, during domain.Span, unit *domain.UnitID) (c offer.Catalogue, claims []offer.Claim, err error) {
+// Claims reads those of the units that meet the time, and one more than offer.MaxClaims at most.
+func Claims(ctx context.Context, q pg.Q, during domain.Span, units []domain.UnitID) ([]offer.Claim, error) {
+	return many(ctx, q, scanClaim, claimsDuring, during.From, during.To, units, offer.MaxClaims+1)
+}
+
+// Offered reads what is offered, in one round trip; of the units only one when it is named. Descriptions, which no
+// answer about a time shows, are left out.
+func Offered(ctx context.Context, db *pg.DB, unit *domain.UnitID) (c offer.Catalogue, err error) {
 	b := &pgx.Batch{}
-	b.Queue(`select `+unitColumns+` from units u where ($1::uuid is null and u.status <> 'retired') or u.id = $1`, unit)
-	b.Queue(`select ` + serviceColumns + ` from services s where s.active`)
-	b.Queue(`select ` + packageColumns + ` from packages p where p.active`)
+	b.Queue(`select `+bare(unitColumns)+` from units u where ($1::uuid is null and u.status <> 'retired') or u.id = $1`, unit)
+	b.Queue(`select ` + bare(serviceColumns) + ` from services s where s.active`)
+	b.Queue(`select ` + bare(packageColumns) + ` from packages p where p.active`)
 	b.Queue(`select ` + ruleColumns + ` from holiday_rules r where r.active`)
-	b.Queue(claimsDuring, during.From, during.To, unit)
 	err = db.ReadBatch(ctx, b, func(res pgx.BatchResults) (err error) {
 		if c.Units, err = next(res, pgx.RowToStructByName[domain.Unit]); err != nil {
 			return err
@@ -44,14 +49,18 @@ func Offered(ctx context.Context, db *pg.DB, during domain.Span, unit *domain.Un
 		if c.Packages, err = next(res, scanPackage); err != nil {
 			return err
 		}
-		if c.Rules, err = next(res, pgx.RowToStructByName[domain.HolidayRule]); err != nil {
-			return err
-		}
-		claims, err = next(res, scanClaim)
+		c.Rules, err = next(res, pgx.RowToStructByName[domain.HolidayRule])
 		return err
 	})
-	return c, claims, err
+	return c, err
 }
+
+// bare are the columns with a null in place of the description.
+func bare(columns string) string {
+	return describedBy.ReplaceAllString(columns, "null::text as description")
+}
+
+var describedBy = regexp.MustCompile(`[a-z]\.description`)
 
 func scanClaim(row pgx.CollectableRow) (offer.Claim, error) {
 	var c offer.Claim

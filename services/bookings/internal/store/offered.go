@@ -23,6 +23,38 @@ func LockCatalogue(ctx context.Context, tx pg.Tx) error {
 	return nil
 }
 
+// CountServices counts the caller's services; those that are active are in use.
+func CountServices(ctx context.Context, tx pg.Tx) (domain.Count, error) {
+	return count(ctx, tx, `services`, `active`)
+}
+
+// CountUnits counts the caller's units; those that are not retired are in use.
+func CountUnits(ctx context.Context, tx pg.Tx) (domain.Count, error) {
+	return count(ctx, tx, `units`, `status <> 'retired'`)
+}
+
+// CountPackages counts the caller's packages; those that are active are in use.
+func CountPackages(ctx context.Context, tx pg.Tx) (domain.Count, error) {
+	return count(ctx, tx, `packages`, `active`)
+}
+
+// CountHolidays counts the caller's holiday rules; those that are active are in use.
+func CountHolidays(ctx context.Context, tx pg.Tx) (domain.Count, error) {
+	return count(ctx, tx, `holiday_rules`, `active`)
+}
+
+func count(ctx context.Context, tx pg.Tx, table, used string) (domain.Count, error) {
+	rows, err := tx.Query(ctx, `select count(*) filter (where `+used+`) as in_use, count(*) filter (where not (`+used+`)) as aside from `+table)
+	if err != nil {
+		return domain.Count{}, fmt.Errorf("count %s: %w", table, err)
+	}
+	n, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[domain.Count])
+	if err != nil {
+		return domain.Count{}, fmt.Errorf("count %s: %w", table, err)
+	}
+	return n, nil
+}
+
 // PutService writes a service and its links. One that is there already gets the next version, as does each
 // unit whose links change.
 func PutService(ctx context.Context, tx pg.Tx, s domain.Service) error {

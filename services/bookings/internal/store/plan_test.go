@@ -18,6 +18,7 @@ import (
 	"holdfast.dev/libs/pgtest"
 
 	"holdfast.dev/services/bookings/internal/domain"
+	"holdfast.dev/services/bookings/internal/domain/offer"
 	"holdfast.dev/services/bookings/internal/store"
 	"holdfast.dev/services/bookings/migrations"
 )
@@ -95,8 +96,16 @@ func TestClaimsPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	from := time.Date(2020, 1, 15, 0, 30, 0, 0, time.UTC) // in the middle of one
-	for units, id := range map[float64]*domain.UnitID{1: &unit, 100: nil} {
-		plan := explain(t, db.App, ctx, store.ClaimsSQL, []any{from, from.AddDate(0, 0, 1), id})
+	rows, err := conn.Query(t.Context(), `select id from units`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := pgx.CollectRows(rows, pgx.RowTo[domain.UnitID])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for units, ids := range map[float64][]domain.UnitID{1: {unit}, 100: all} {
+		plan := explain(t, db.App, ctx, store.ClaimsSQL, []any{from, from.AddDate(0, 0, 1), ids, offer.MaxClaims + 1})
 		if plan.claims != 13*units || plan.read != 13*units {
 			t.Errorf("of %v units %v claims and %v bookings are read, want 13 of each unit:\n%s", units, plan.claims, plan.read, plan.text)
 		}

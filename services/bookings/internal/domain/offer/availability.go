@@ -1,6 +1,8 @@
 package offer
 
 import (
+	"context"
+
 	"holdfast.dev/libs/apperr"
 
 	"holdfast.dev/services/bookings/internal/domain"
@@ -32,28 +34,71 @@ type UnitDay struct {
 	Slots  []Slot
 }
 
-// Days answers a query. The claims are those of the range's Window, at least of the units that the query
-// shows. More than MaxSlots are refused on to, before any is made.
-func Days(q Query, c Catalogue, claims []Claim, op Operator) ([]Day, error) {
-	units := q.units(c)
-	openings, slots := cut(q.Range, units, op)
-	if slots > MaxSlots {
-		return nil, apperr.Field("to", "The answer would hold over %d slots. Ask for fewer days, or for one unit.", MaxSlots)
+// Plan is a query that can be answered: the units that it shows, and when they are open.
+type Plan struct {
+	query    Query
+	offered  Catalogue
+	op       Operator
+	units    []shown
+	openings [][][]domain.Span // by day and unit
+	slots    int
+}
+
+// NewPlan refuses on to what no answer holds, before a claim is read or a slot is made.
+func NewPlan(ctx context.Context, q Query, c Catalogue, op Operator) (Plan, error) {
+	p := Plan{query: q, offered: c, op: op, units: q.units(c)}
+	size := 0
+	for _, u := range p.units {
+		size += u.bytes() * q.Days()
 	}
-	byUnit := takenBy(claims, op.Now)
-	judges := make([]judge, len(units))
-	for i, u := range units {
-		judges[i] = op.judge(*u.unit, u.grid, byUnit[u.unit.ID])
+	if len(p.units)*q.Days() > MaxUnitDays {
+		return Plan{}, tooLong("over %d times a unit on a day", MaxUnitDays)
 	}
-	cheapest := prices{packages: q.packages(c), rules: c.Rules}
-	store := make([]Slot, 0, slots)
-	days := make([]Day, q.Days())
+	if err := p.cut(ctx); err != nil {
+		return Plan{}, err
+	}
+	if size+p.slots*slotBytes > MaxBytes {
+		return Plan{}, tooLong("over %d MiB", MaxBytes>>20)
+	}
+	return p, nil
+}
+
+func tooLong(format string, bound int) error {
+	return apperr.Field("to", "The answer would hold "+format+". Ask for fewer days, or for one unit.", bound)
+}
+
+// Units are those whose claims the answer rests on.
+func (p *Plan) Units() []domain.UnitID {
+	list := make([]domain.UnitID, len(p.units))
+	for i, u := range p.units {
+		list[i] = u.unit.ID
+	}
+	return list
+}
+
+// Days answers the plan. The claims are those of the range's Window, at least of the plan's units; over MaxClaims are
+// refused on to. The end of ctx ends the work.
+func (p *Plan) Days(ctx context.Context, claims []Claim) ([]Day, error) {
+	if len(claims) > MaxClaims {
+		return nil, tooLong("over %d bookings", MaxClaims)
+	}
+	byUnit := takenBy(claims, p.op.Now)
+	judges := make([]judge, len(p.units))
+	for i, u := range p.units {
+		judges[i] = p.op.judge(*u.unit, u.grid, byUnit[u.unit.ID])
+	}
+	cheapest := newPrices(p.query.packages(p.offered), p.offered.Rules)
+	store := make([]Slot, 0, p.slots)
+	days := make([]Day, p.query.Days())
 	for n := range days {
-		day := Day{Date: q.From.AddDays(n), Units: make([]UnitDay, len(units))}
+		if err := ctx.Err(); err != nil {
+			return nil, err //nolint:wrapcheck // says it all
+		}
+		day := Day{Date: p.query.From.AddDays(n), Units: make([]UnitDay, len(p.units))}
 		var all tally
-		for i, u := range units {
+		for i, u := range p.units {
 			first := len(store)
-			for _, o := range openings[n][i] {
+			for _, o := range p.openings[n][i] {
 				store = fill(store, &judges[i], o)
 			}
 			day.Units[i] = unitDay(u.unit, store[first:len(store):len(store)])
@@ -65,28 +110,30 @@ func Days(q Query, c Catalogue, claims []Claim, op Operator) ([]Day, error) {
 	return days, nil
 }
 
-// cut lists the openings by day and unit and counts their slots; it stops counting, and listing, beyond
-// MaxSlots.
-func cut(r Range, units []shown, op Operator) (openings [][][]domain.Span, slots int) {
-	openings = make([][][]domain.Span, r.Days())
-	for n := range openings {
-		d := r.From.AddDays(n)
-		always := domain.OpeningHours(nil).On(d, op.Loc)
-		openings[n] = make([][]domain.Span, len(units))
-		for i, u := range units {
+// cut lists the openings by day and unit and counts their slots; it stops beyond MaxSlots.
+func (p *Plan) cut(ctx context.Context) error {
+	p.openings = make([][][]domain.Span, p.query.Days())
+	for n := range p.openings {
+		if err := ctx.Err(); err != nil {
+			return err //nolint:wrapcheck // says it all
+		}
+		d := p.query.From.AddDays(n)
+		always := domain.OpeningHours(nil).On(d, p.op.Loc)
+		p.openings[n] = make([][]domain.Span, len(p.units))
+		for i, u := range p.units {
 			spans := always
 			if u.unit.OpeningHours != nil {
-				spans = u.unit.OpeningHours.On(d, op.Loc)
+				spans = u.unit.OpeningHours.On(d, p.op.Loc)
 			}
-			openings[n][i] = spans
+			p.openings[n][i] = spans
 			for _, o := range spans {
-				if slots += u.count(o); slots > MaxSlots {
-					return openings, slots
+				if p.slots += u.count(o); p.slots > MaxSlots {
+					return tooLong("over %d slots", MaxSlots)
 				}
 			}
 		}
 	}
-	return openings, slots
+	return nil
 }
 
 // fill appends the slots of one opening.

@@ -1,6 +1,7 @@
 package offer_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -217,12 +218,66 @@ func TestMostSlots(t *testing.T) {
 		t.Fatalf("%d slots", total)
 	}
 	c.Units = append(c.Units, boat(week(t, `{"mon":[["09:00","10:12"]]}`), s))
-	if _, err := offer.Days(q, c, nil, offer.Operator{Loc: time.UTC}); !onField(err, "to") {
+	if _, err := allDays(q, c, nil, offer.Operator{Loc: time.UTC}); !onField(err, "to") {
 		t.Errorf("one more: %v", err)
 	}
 	q.From, q.To = date("2026-05-12"), date("2026-05-12") // a Tuesday
-	if _, err := offer.Days(q, c, nil, offer.Operator{Loc: time.UTC}); err != nil {
+	if _, err := allDays(q, c, nil, offer.Operator{Loc: time.UTC}); err != nil {
 		t.Errorf("a unit more, without slots: %v", err)
+	}
+}
+
+// What an answer may hold is judged before anything is worked out: by units and days, and by the length of their names.
+func TestAnswersAreBounded(t *testing.T) {
+	t.Parallel()
+	closed := offer.Catalogue{}
+	for range offer.MaxUnitDays / 10 {
+		closed.Units = append(closed.Units, boat(domain.OpeningHours{}))
+	}
+	q, op := offer.Query{Range: days("2026-05-01", "2026-05-10")}, offer.Operator{Loc: time.UTC}
+	if got := answer(t, q, closed, nil, op); len(got) != 10 {
+		t.Errorf("%d days", len(got))
+	}
+	q.To = q.To.AddDays(1)
+	if _, err := allDays(q, closed, nil, op); !onField(err, "to") {
+		t.Errorf("a day more: %v", err)
+	}
+
+	named := offer.Catalogue{}
+	for range 100 {
+		u := boat(domain.OpeningHours{})
+		u.Name = strings.Repeat("\u0001", 200) // 1,200 bytes in JSON
+		named.Units = append(named.Units, u)
+	}
+	q = offer.Query{Range: days("2026-05-01", "2026-07-01")}
+	if got := answer(t, q, named, nil, op); len(got) != 62 { // 8,184,000 bytes
+		t.Errorf("%d days", len(got))
+	}
+	named.Units = append(named.Units, named.Units[:3]...)
+	if _, err := allDays(q, named, nil, op); !onField(err, "to") {
+		t.Errorf("over %d bytes: %v", offer.MaxBytes, err)
+	}
+	q = offer.Query{Range: days("2026-05-01", "2026-05-01")}
+	if _, err := allDays(q, named, make([]offer.Claim, offer.MaxClaims+1), op); !onField(err, "to") {
+		t.Errorf("over %d claims: %v", offer.MaxClaims, err)
+	}
+}
+
+// Whoever is gone is not worked for.
+func TestTheEndOfTheRequestEndsTheWork(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	q, op := offer.Query{Range: days("2026-05-01", "2026-07-01")}, offer.Operator{Loc: time.UTC}
+	p, err := offer.NewPlan(ctx, q, offer.Catalogue{Units: []domain.Unit{boat(nil)}}, op)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if got, err := p.Days(ctx, nil); !errors.Is(err, context.Canceled) || got != nil {
+		t.Errorf("%d days, %v", len(got), err)
+	}
+	if _, err := offer.NewPlan(ctx, q, offer.Catalogue{}, op); !errors.Is(err, context.Canceled) {
+		t.Errorf("planned: %v", err)
 	}
 }
 

@@ -27,8 +27,51 @@ func BenchmarkDays(b *testing.B) {
 	op := offer.Operator{Loc: zone(b, "America/New_York"), Now: instant("2026-04-01T00:00:00Z")}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := offer.Days(q, c, claims, op); err != nil {
+		if _, err := allDays(q, c, claims, op); err != nil {
 			b.Fatal(err)
 		}
 	}
+}
+
+// BenchmarkPrices is the largest catalogue that the caps allow: 500 packages and 200 rules that stack, over 62 days
+// and 300 units. On each day other rules hold; of "many sets", each package has rules of its own besides.
+func BenchmarkPrices(b *testing.B) {
+	for name, own := range map[string]int{"one set a day": 0, "many sets": 12} {
+		b.Run(name, func(b *testing.B) {
+			c := largest(own)
+			q := offer.Query{Range: days("2026-05-01", "2026-07-01")}
+			op := offer.Operator{Loc: zone(b, "America/New_York"), Now: instant("2026-04-01T00:00:00Z")}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := allDays(q, c, nil, op); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// largest is a catalogue at its caps; so many of its rules are each for some of the packages only.
+func largest(own int) offer.Catalogue {
+	const packages, rules, units = 500, 200, 300
+	s := tour(nil)
+	c := offer.Catalogue{Services: []domain.Service{s}}
+	for range units {
+		c.Units = append(c.Units, boat(nil))
+	}
+	for n := range packages {
+		c.Packages = append(c.Packages, pack(s, int64(100_000+n)))
+	}
+	first := date("2026-05-01")
+	for n := range rules {
+		factor := []int64{20_001, 4_999}[n%2] // their product stays near one
+		r := rule(first.String(), first.AddDays(61-n%62).String(), factor, func(r *domain.HolidayRule) { r.Stackable = true })
+		if n < own {
+			for k := range 100 {
+				r.PackageIDs = append(r.PackageIDs, c.Packages[(k*(2*n+1)+7*n)%packages].ID)
+			}
+		}
+		c.Rules = append(c.Rules, r)
+	}
+	return c
 }

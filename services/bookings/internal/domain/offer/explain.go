@@ -33,7 +33,7 @@ func (s Start) Window(loc *time.Location) domain.Span {
 // availability shows it so. The unit is taken in the terms of its usual service. Of a moment at which no
 // slot starts the time from there is judged, as long as a slot would be.
 func Explain(u domain.Unit, services []domain.Service, start Start, claims []Claim, op Operator) Reason {
-	g := gridOf(usual(u, services), nil)
+	g := gridOf(usually(services)(u), nil)
 	j := op.judge(u, g, takenBy(claims, op.Now)[u.ID])
 	if s, ok := slotAt(u, g, start.At, op.Loc); ok {
 		return j.slot(s)

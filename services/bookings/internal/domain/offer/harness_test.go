@@ -1,6 +1,7 @@
 package offer_test
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -99,10 +100,19 @@ func rule(from, to string, bps int64, change ...func(*domain.HolidayRule)) domai
 	return r
 }
 
+// allDays plans the query and answers it.
+func allDays(q offer.Query, c offer.Catalogue, claims []offer.Claim, op offer.Operator) ([]offer.Day, error) {
+	p, err := offer.NewPlan(context.Background(), q, c, op)
+	if err != nil {
+		return nil, err
+	}
+	return p.Days(context.Background(), claims)
+}
+
 // answer asks for days and fails on an error.
 func answer(t testing.TB, q offer.Query, c offer.Catalogue, claims []offer.Claim, op offer.Operator) []offer.Day {
 	t.Helper()
-	got, err := offer.Days(q, c, claims, op)
+	got, err := allDays(q, c, claims, op)
 	if err != nil {
 		t.Fatal(err)
 	}

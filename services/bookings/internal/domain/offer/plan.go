@@ -2,6 +2,7 @@ package offer
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 
 	"holdfast.dev/services/bookings/internal/domain"
@@ -30,6 +31,18 @@ type shown struct {
 	grid
 }
 
+// slotBytes is what a slot takes of the answer, and unitBytes what a unit does on each day beside its name.
+const (
+	slotBytes = 100
+	unitBytes = 120
+)
+
+// bytes is what the unit takes of the answer on each day, without its slots.
+func (s shown) bytes() int {
+	name, _ := json.Marshal(s.unit.Name) // a string can be written
+	return unitBytes + len(name)
+}
+
 // units are the units of the answer, by id. A retired unit is not shown, one in maintenance is.
 func (q Query) units(c Catalogue) []shown {
 	p, ok := q.pack(c)
@@ -37,12 +50,13 @@ func (q Query) units(c Catalogue) []shown {
 		return nil
 	}
 	var list []shown
+	usual := usually(c.Services)
 	for i := range c.Units {
 		u := &c.Units[i]
 		if u.Status == domain.UnitRetired || q.Unit != nil && u.ID != *q.Unit {
 			continue
 		}
-		if s, ok := q.service(c, *u, p); ok {
+		if s, ok := q.service(c, *u, p, usual); ok {
 			list = append(list, shown{unit: u, grid: gridOf(s, p)})
 		}
 	}
@@ -61,7 +75,7 @@ func (q Query) pack(c Catalogue) (*domain.Package, bool) {
 
 // service is the one in whose terms the unit is shown: the package's, the one asked for, or the usual one.
 // False when the unit does not go with it, or nobody can book it.
-func (q Query) service(c Catalogue, u domain.Unit, p *domain.Package) (*domain.Service, bool) {
+func (q Query) service(c Catalogue, u domain.Unit, p *domain.Package, usual func(domain.Unit) *domain.Service) (*domain.Service, bool) {
 	id := q.Service
 	switch {
 	case p != nil && id != nil && *id != p.ServiceID:
@@ -69,7 +83,7 @@ func (q Query) service(c Catalogue, u domain.Unit, p *domain.Package) (*domain.S
 	case p != nil:
 		id = &p.ServiceID
 	case id == nil:
-		return usual(u, c.Services), true
+		return usual(u), true
 	}
 	i := slices.IndexFunc(c.Services, func(s domain.Service) bool { return s.ID == *id })
 	if i < 0 || !c.Services[i].Active {
@@ -82,17 +96,39 @@ func (q Query) service(c Catalogue, u domain.Unit, p *domain.Package) (*domain.S
 	return s, u.Serves(*s)
 }
 
-// usual is the service of a unit for which none was asked: of the active ones that go with it the one with
+// usually tells the service of a unit for which none was asked: of the active ones that go with it the one with
 // the shortest duration, then the lowest id; one without a duration comes last. Nil: there is none.
-func usual(u domain.Unit, services []domain.Service) *domain.Service {
-	var best *domain.Service
+func usually(services []domain.Service) func(u domain.Unit) *domain.Service {
+	var ranked []*domain.Service
 	for i := range services {
-		s := &services[i]
-		if s.Active && u.Serves(*s) && (best == nil || shorter(*s, *best) < 0) {
-			best = s
+		if services[i].Active {
+			ranked = append(ranked, &services[i])
 		}
 	}
-	return best
+	slices.SortFunc(ranked, func(a, b *domain.Service) int { return shorter(*a, *b) })
+	rank := make(map[domain.ServiceID]int, len(ranked))
+	unlinked := -1
+	for i, s := range ranked {
+		rank[s.ID] = i
+		if unlinked < 0 && len(s.UnitIDs) == 0 {
+			unlinked = i
+		}
+	}
+	return func(u domain.Unit) *domain.Service {
+		best := -1
+		for _, id := range u.ServiceIDs {
+			if i, active := rank[id]; active && (best < 0 || i < best) {
+				best = i
+			}
+		}
+		if len(u.ServiceIDs) == 0 { // see domain.Unit.Serves
+			best = unlinked
+		}
+		if best < 0 {
+			return nil
+		}
+		return ranked[best]
+	}
 }
 
 func shorter(a, b domain.Service) int {

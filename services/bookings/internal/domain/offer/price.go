@@ -7,36 +7,39 @@ import (
 // prices finds the cheapest package of each day. Days on which the same rules hold cost the same, so that
 // each such set is priced once.
 type prices struct {
+	tariff   *domain.Tariff
 	packages []domain.Package
-	rules    []domain.HolidayRule
+	rules    []domain.Concerning // of each package those that concern it
 	found    map[string]*domain.Price
+}
+
+func newPrices(packages []domain.Package, rules []domain.HolidayRule) prices {
+	p := prices{
+		tariff: domain.NewTariff(rules), packages: packages,
+		rules: make([]domain.Concerning, len(packages)), found: map[string]*domain.Price{},
+	}
+	for i, k := range packages {
+		p.rules[i] = p.tariff.For(k)
+	}
+	return p
 }
 
 // on is what the cheapest package costs on the day, and so what a booking of it made for that day costs; of
 // two at one price the one with the lowest id. Nil: there is no package, or none whose price can be had.
 func (p *prices) on(d domain.Date) *domain.Price {
-	holding := make([]domain.HolidayRule, 0, len(p.rules))
-	set := make([]byte, len(p.rules))
-	for i, r := range p.rules {
-		if r.Active && r.Covers(d) {
-			holding, set[i] = append(holding, r), 1
-		}
-	}
-	if known, ok := p.found[string(set)]; ok {
+	holding := p.tariff.On(d)
+	if known, ok := p.found[string(holding)]; ok {
 		return known
 	}
-	best := p.cheapest(holding, d)
-	if p.found == nil {
-		p.found = make(map[string]*domain.Price)
-	}
-	p.found[string(set)] = best
+	best := p.cheapest(holding)
+	p.found[string(holding)] = best
 	return best
 }
 
-func (p *prices) cheapest(rules []domain.HolidayRule, d domain.Date) *domain.Price {
+func (p *prices) cheapest(holding domain.RuleSet) *domain.Price {
 	var best *domain.Price
-	for _, k := range p.packages {
-		price, err := domain.Quote(k, rules, d)
+	for i, k := range p.packages {
+		price, err := p.tariff.Quote(k, holding, p.rules[i])
 		if err != nil { // beyond the largest amount: a booking of it is refused as well
 			continue
 		}

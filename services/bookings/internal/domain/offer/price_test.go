@@ -88,7 +88,7 @@ func TestCheapestIsCharged(t *testing.T) {
 			c.Rules = append(c.Rules, drawRule(t, c, s))
 		}
 		first := date(rapid.SampledFrom([]string{"2026-12-28", "2027-02-26", "2028-02-26"}).Draw(t, "from"))
-		got, err := offer.Days(offer.Query{Range: offer.Range{From: first, To: first.AddDays(6)}}, c, nil, offer.Operator{Loc: time.UTC})
+		got, err := allDays(offer.Query{Range: offer.Range{From: first, To: first.AddDays(6)}}, c, nil, offer.Operator{Loc: time.UTC})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -128,7 +128,7 @@ func TestOfferedIsBookable(t *testing.T) {
 	check := func(t *rapid.T) {
 		w := worlds().Draw(t, "world")
 		q := narrowed(t, w)
-		got, err := offer.Days(q, w.Catalogue, w.claims, w.Operator)
+		got, err := allDays(q, w.Catalogue, w.claims, w.Operator)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -223,12 +223,12 @@ func TestSweepIsNaive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := worlds().Draw(t, "world")
 		w.Policy = domain.Policy{}
-		got, err := offer.Days(w.Query, w.Catalogue, w.claims, w.Operator)
+		got, err := allDays(w.Query, w.Catalogue, w.claims, w.Operator)
 		if err != nil {
 			t.Fatal(err)
 		}
 		slices.Reverse(w.claims) // their order does not count
-		again, err := offer.Days(w.Query, w.Catalogue, w.claims, w.Operator)
+		again, err := allDays(w.Query, w.Catalogue, w.claims, w.Operator)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -274,7 +274,7 @@ func TestSlotsFillOpenings(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		w := worlds().Draw(t, "world")
-		got, err := offer.Days(w.Query, w.Catalogue, nil, w.Operator)
+		got, err := allDays(w.Query, w.Catalogue, nil, w.Operator)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -323,7 +323,7 @@ func TestExplainIsAvailability(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		w := worlds().Draw(t, "world")
-		got, err := offer.Days(w.Query, w.Catalogue, w.claims, w.Operator)
+		got, err := allDays(w.Query, w.Catalogue, w.claims, w.Operator)
 		if err != nil {
 			t.Fatal(err)
 		}

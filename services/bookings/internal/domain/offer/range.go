@@ -14,8 +14,15 @@ import (
 // MaxDays is the longest range that one answer covers, both ends included.
 const MaxDays = 62
 
-// MaxSlots is the largest number of slots in one answer.
-const MaxSlots = 20_000
+// What one answer holds at most.
+const (
+	MaxSlots    = 20_000
+	MaxUnitDays = 20_000 // units times days
+	MaxBytes    = 8 << 20
+)
+
+// MaxClaims is the largest number of claims that one answer rests on.
+const MaxClaims = 100_000
 
 // longestBuffer is the most that the contract lets a service keep its unit busy before or after a booking.
 const longestBuffer = 1440 * time.Minute

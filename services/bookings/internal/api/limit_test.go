@@ -1,0 +1,138 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/proto"
+
+	"holdfast.dev/services/bookings/internal/domain"
+)
+
+// capped is a kind of the catalogue with its caps.
+type capped struct {
+	fill             string // SQL that inserts so many rows of a state
+	sqlUse, sqlAside string // the two states in SQL
+	use, aside       string // and as a field of a body
+	create, update   string // operations
+	places           domain.Places
+}
+
+func cappedKinds(s shop) map[string]capped {
+	const owner = `(tenant_id, livemode, id, name`
+	return map[string]capped{
+		"/services": {
+			fill: `insert into services ` + owner + `, active) select $1, $2, gen_random_uuid(), 'N', %s from generate_series(1, %d)`,
+			use:  `"active":true`, aside: `"active":false`, sqlUse: `true`, sqlAside: `false`,
+			create: "createService", update: "updateService", places: domain.ServicePlaces,
+		},
+		"/units": {
+			fill: `insert into units ` + owner + `, status) select $1, $2, gen_random_uuid(), 'N', %s from generate_series(1, %d)`,
+			use:  `"status":"maintenance"`, aside: `"status":"retired"`, sqlUse: `'active'`, sqlAside: `'retired'`,
+			create: "createUnit", update: "updateUnit", places: domain.UnitPlaces,
+		},
+		"/packages": {
+			fill: `insert into packages ` + owner + `, active, service_id, currency, base_price) select $1, $2, gen_random_uuid(), 'N', %s, '` +
+				uuidText(s.tour.UUID()) + `', 'USD', 1 from generate_series(1, %d)`,
+			use: `"active":true`, aside: `"active":false`, sqlUse: `true`, sqlAside: `false`,
+			create: "createPackage", update: "updatePackage", places: domain.PackagePlaces,
+		},
+		"/holiday-rules": {
+			fill: `insert into holiday_rules ` + owner + `, active, date_from, date_to, multiplier_bps) select $1, $2, gen_random_uuid(), 'N', %s,
+				'2030-01-01', '2030-01-02', 11000 from generate_series(1, %d)`,
+			use: `"active":true`, aside: `"active":false`, sqlUse: `true`, sqlAside: `false`,
+			create: "createHolidayRule", update: "updateHolidayRule", places: domain.HolidayPlaces,
+		},
+	}
+}
+
+func uuidText(u [16]byte) string {
+	return fmt.Sprintf("%x-%x-%x-%x-%x", u[0:4], u[4:6], u[6:8], u[8:10], u[10:16])
+}
+
+// The last place is taken once, however many want it at a time; one more, and bringing back one that was set aside,
+// is refused until there is room. Another mode and another tenant have places of their own.
+func TestCapsOfTheCatalogue(t *testing.T) {
+	t.Parallel()
+	w, tenant := newWorld(t), ids.New[ids.TenantPrefix]()
+	ctx, live := both(tenant, t)
+	s, theirs := w.shop(ctx), w.shop(live)
+	bodies, others := offers(s), offers(theirs)
+	for path, k := range cappedKinds(s) {
+		table := strings.ReplaceAll(strings.TrimPrefix(path, "/"), "-", "_")
+		fill := func(state string, to int) {
+			have := w.Count(`select count(*) from `+table+` where tenant_id = $1 and not livemode and `+stateOf(table)+` = (`+state+`)`, tenant.UUID())
+			w.Exec(fmt.Sprintf(k.fill, state, to-have), tenant.UUID(), false)
+		}
+		aside := w.offer(ctx, path, and(bodies[path], k.aside))
+		fill(k.sqlUse, k.places.InUse.Most-1)
+		made := w.race(ctx, path, bodies[path])
+		w.do(ctx, "POST", path, bodies[path]).is(422, "limit_reached", "name")
+		w.do(ctx, "PATCH", path+"/"+aside.ID, `{"name":"",`+k.use+"}").is(422, "invalid_request", "name")
+		w.do(ctx, "PATCH", path+"/"+aside.ID, "{"+k.use+"}").is(422, "limit_reached", "name")
+		w.do(ctx, "PATCH", path+"/"+aside.ID, "{"+k.use+"}", `If-Match: "7"`).is(412, "version_mismatch")
+		w.do(ctx, "PATCH", path+"/"+made, `{"name":"Still"}`).is(200)
+		w.do(ctx, "POST", path, and(bodies[path], k.aside)).is(201)
+		w.do(live, "POST", path, others[path]).is(201)
+		w.do(ctx, "PATCH", path+"/"+made, "{"+k.aside+"}").is(200)
+		w.do(ctx, "PATCH", path+"/"+aside.ID, "{"+k.use+"}").is(200)
+
+		fill(k.sqlAside, k.places.Aside.Most)
+		w.do(ctx, "POST", path, and(bodies[path], k.aside)).is(422, "limit_reached", "name")
+		w.do(ctx, "PATCH", path+"/"+aside.ID, "{"+k.aside+"}").is(422, "limit_reached", "name")
+	}
+}
+
+// stateOf is the column whose value says whether a row is in use.
+func stateOf(table string) string {
+	if table == "units" {
+		return "case when status = 'retired' then status else 'active' end"
+	}
+	return "active"
+}
+
+// and adds a field to a body.
+func and(body, field string) string { return strings.TrimSuffix(body, "}") + "," + field + "}" }
+
+// race lets four want the last place; one gets it.
+func (w *world) race(ctx context.Context, path, body string) (id string) {
+	w.T.Helper()
+	answers := make([]answer, 4)
+	var field sync.WaitGroup
+	for i := range answers {
+		field.Go(func() { answers[i] = w.do(ctx, "POST", path, body) })
+	}
+	field.Wait()
+	for _, a := range answers {
+		switch {
+		case a.Status == 201 && id == "":
+			id = decode[offered](a).ID
+		default:
+			a.is(422, "limit_reached", "name")
+		}
+	}
+	if id == "" {
+		w.T.Fatalf("%s: nobody got the last place", path)
+	}
+	return id
+}
+
+// The contract says the caps that hold.
+func TestTheContractSaysTheCaps(t *testing.T) {
+	t.Parallel()
+	for _, k := range cappedKinds(shop{}) {
+		for _, op := range []string{k.create, k.update} {
+			_, text, _ := strings.Cut(string(proto.OpenAPI), "operationId: "+op+"\n")
+			text, _, _ = strings.Cut(text, "x-service:")
+			for _, n := range []int{k.places.InUse.Most, k.places.Aside.Most} {
+				if !strings.Contains(strings.ReplaceAll(text, ",", ""), fmt.Sprintf(" %d ", n)) {
+					t.Errorf("%s does not say %d: %q", op, n, text)
+				}
+			}
+		}
+	}
+}
