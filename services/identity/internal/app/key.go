@@ -43,6 +43,13 @@ func (a *App) CreateKey(ctx context.Context, by domain.Origin, n NewKey) (k doma
 		if _, err := store.TenantForUpdate(ctx, tx, n.Tenant); err != nil {
 			return err
 		}
+		there, err := store.CountKeys(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if err := domain.KeyPlaces.Room(there); err != nil {
+			return err
+		}
 		if err := store.InsertKey(ctx, tx, k, hash[:]); err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/quota"
 	"holdfast.dev/proto"
 	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/domain"
@@ -60,6 +61,43 @@ func TestCreateKeyRefuses(t *testing.T) {
 		}
 	}
 	h.holds(t, tenant, 1)
+}
+
+// The last place is taken once, however many want it at a time; revoking one makes room. Another mode has its own.
+func TestCapOfKeys(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	tenant := h.tenant(t)
+	revoked, _ := h.key(t, tenant.ID, "live")
+	h.exec(t, `insert into api_keys (tenant_id, livemode, id, name, hash, scopes, version, created_at)
+		select $1, true, gen_random_uuid(), '', sha256(n::text::bytea), '{}', 1, now() from generate_series(1, $2) n`,
+		tenant.ID, domain.KeyPlaces.Most-2)
+	in := app.NewKey{Tenant: tenant.ID, Mode: "live", Scopes: "all"}
+	errs := make([]error, 4)
+	var field sync.WaitGroup
+	for i := range errs {
+		field.Go(func() { _, _, errs[i] = h.CreateKey(t.Context(), cli, in) })
+	}
+	field.Wait()
+	made := 0
+	for _, err := range errs {
+		if err == nil {
+			made++
+		} else if e := apperr.As(err); !errors.Is(err, quota.ErrReached) || e.Fields[0].Field != "name" {
+			t.Errorf("%v", err)
+		}
+	}
+	if made != 1 {
+		t.Errorf("%d got the last place", made)
+	}
+	h.key(t, tenant.ID, "test")
+	if _, _, err := h.RevokeKey(t.Context(), cli, revoked.ID); err != nil {
+		t.Fatal(err)
+	}
+	h.key(t, tenant.ID, "live")
+	if _, _, err := h.CreateKey(t.Context(), cli, in); !errors.Is(err, quota.ErrReached) {
+		t.Errorf("one more: %v", err)
+	}
 }
 
 func TestRevokeTwice(t *testing.T) {

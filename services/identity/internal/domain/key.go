@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/quota"
 )
 
 type keyPrefix struct{}
@@ -37,6 +38,9 @@ var (
 	ErrCredentialNotFound = apperr.New(apperr.NotFound, "credential_not_found", "No credential has this hash.")
 	ErrCredentialGone     = apperr.New(apperr.Unauthenticated, "invalid_credential", "The credential is not valid.")
 )
+
+// KeyPlaces is how many keys that are not revoked a tenant may have in one mode.
+var KeyPlaces = quota.Cap{Most: 1000, Rows: "API keys that are not revoked", Field: "name", Remedy: "Revoke one first."}
 
 // Key is an API key of one tenant and mode. The secret itself is nowhere; its SHA-256 is in the store.
 type Key struct {

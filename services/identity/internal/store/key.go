@@ -55,6 +55,16 @@ func Keys(ctx context.Context, q pg.Q) ([]domain.Key, error) {
 	return pgx.CollectRows(rows, pgx.RowToStructByName[domain.Key])
 }
 
+// CountKeys counts the keys of the caller's tenant and mode that are not revoked. The tenant's row is locked, so that
+// keys are counted and made one after the other.
+func CountKeys(ctx context.Context, tx pg.Tx) (int, error) {
+	rows, err := tx.Query(ctx, `select count(*) from api_keys where revoked_at is null`)
+	if err != nil {
+		return 0, err
+	}
+	return pgx.CollectExactlyOneRow(rows, pgx.RowTo[int])
+}
+
 // InsertKey adds a key; hash is the SHA-256 of the secret, which is stored nowhere.
 func InsertKey(ctx context.Context, tx pg.Tx, k domain.Key, hash []byte) error {
 	_, err := tx.Exec(ctx, `insert into api_keys (tenant_id, livemode, id, name, hash, scopes, version, created_at)

@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto"
 
 	"holdfast.dev/services/webhooks/internal/domain"
@@ -59,6 +60,39 @@ func TestEndpointsOfAnOperator(t *testing.T) {
 	w.do(ctx, "DELETE", "/webhook-endpoints/"+id, "", `If-Match: "1"`).is(412)
 	w.do(ctx, "DELETE", "/webhook-endpoints/"+id, "").is(204)
 	w.do(ctx, "DELETE", "/webhook-endpoints/"+id, "").is(404, "webhook_endpoint_not_found")
+}
+
+// The last place is taken once, however many want it at a time; deleting one makes room. Another mode has its own.
+func TestCapOfEndpoints(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.ctx()
+	const body = `{"url":"https://example.com/hook","event_types":["booking.created"]}`
+	var last string
+	for range domain.Places.Most - 1 {
+		last = w.do(ctx, "POST", "/webhook-endpoints", body).is(201).str("id")
+	}
+	answers := make([]answer, 4)
+	var field sync.WaitGroup
+	for i := range answers {
+		field.Go(func() { answers[i] = w.do(ctx, "POST", "/webhook-endpoints", body) })
+	}
+	field.Wait()
+	made := 0
+	for _, a := range answers {
+		if a.Status == 201 {
+			made++
+			continue
+		}
+		a.is(422, "limit_reached", "url")
+	}
+	if made != 1 {
+		t.Errorf("%d got the last place", made)
+	}
+	w.do(ctx, "DELETE", "/webhook-endpoints/"+last, "").is(204)
+	w.do(ctx, "POST", "/webhook-endpoints", body).is(201)
+	w.do(ctx, "POST", "/webhook-endpoints", body).is(422, "limit_reached", "url")
+	w.do(pg.OtherMode(ctx), "POST", "/webhook-endpoints", body).is(201)
 }
 
 func TestBoundsOfAnEndpoint(t *testing.T) {

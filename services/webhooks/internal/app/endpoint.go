@@ -111,8 +111,8 @@ func (a *Endpoints) Create(ctx context.Context, ch EndpointChange) (idem.Reply, 
 		if err != nil {
 			return idem.Reply{}, err
 		}
-		if n >= domain.MaxEndpoints {
-			return idem.Reply{}, domain.ErrTooMany
+		if err := domain.Places.Room(n); err != nil {
+			return idem.Reply{}, err
 		}
 		e := ch.of(domain.Endpoint{
 			ID: ids.New[domain.EndpointPrefix](), Status: domain.Enabled,

@@ -6,10 +6,11 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/quota"
 )
 
-// MaxEndpoints is how many a tenant may have in one mode.
-const MaxEndpoints = 50
+// Places is how many endpoints a tenant may have in one mode.
+var Places = quota.Cap{Most: 50, Rows: "webhook endpoints", Field: "url", Remedy: "Delete one first."}
 
 // MaxSecrets is how many secrets of an endpoint may sign at a time; a rotation ends the oldest beyond.
 const MaxSecrets = 5
