@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/proto"
 
-	"holdfast.dev/services/bookings/internal/domain"
+	"holdfast.dev/services/bookings/internal/domain/limit"
 )
 
 // capped is a kind of the catalogue with its caps.
@@ -19,7 +19,7 @@ type capped struct {
 	sqlUse, sqlAside string // the two states in SQL
 	use, aside       string // and as a field of a body
 	create, update   string // operations
-	places           domain.Places
+	places           limit.Places
 }
 
 func cappedKinds(s shop) map[string]capped {
@@ -28,24 +28,24 @@ func cappedKinds(s shop) map[string]capped {
 		"/services": {
 			fill: `insert into services ` + owner + `, active) select $1, $2, gen_random_uuid(), 'N', %s from generate_series(1, %d)`,
 			use:  `"active":true`, aside: `"active":false`, sqlUse: `true`, sqlAside: `false`,
-			create: "createService", update: "updateService", places: domain.ServicePlaces,
+			create: "createService", update: "updateService", places: limit.Services,
 		},
 		"/units": {
 			fill: `insert into units ` + owner + `, status) select $1, $2, gen_random_uuid(), 'N', %s from generate_series(1, %d)`,
 			use:  `"status":"maintenance"`, aside: `"status":"retired"`, sqlUse: `'active'`, sqlAside: `'retired'`,
-			create: "createUnit", update: "updateUnit", places: domain.UnitPlaces,
+			create: "createUnit", update: "updateUnit", places: limit.Units,
 		},
 		"/packages": {
 			fill: `insert into packages ` + owner + `, active, service_id, currency, base_price) select $1, $2, gen_random_uuid(), 'N', %s, '` +
 				uuidText(s.tour.UUID()) + `', 'USD', 1 from generate_series(1, %d)`,
 			use: `"active":true`, aside: `"active":false`, sqlUse: `true`, sqlAside: `false`,
-			create: "createPackage", update: "updatePackage", places: domain.PackagePlaces,
+			create: "createPackage", update: "updatePackage", places: limit.Packages,
 		},
 		"/holiday-rules": {
 			fill: `insert into holiday_rules ` + owner + `, active, date_from, date_to, multiplier_bps) select $1, $2, gen_random_uuid(), 'N', %s,
 				'2030-01-01', '2030-01-02', 11000 from generate_series(1, %d)`,
 			use: `"active":true`, aside: `"active":false`, sqlUse: `true`, sqlAside: `false`,
-			create: "createHolidayRule", update: "updateHolidayRule", places: domain.HolidayPlaces,
+			create: "createHolidayRule", update: "updateHolidayRule", places: limit.Holidays,
 		},
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/bookings/internal/domain"
+	"holdfast.dev/services/bookings/internal/domain/limit"
 	"holdfast.dev/services/bookings/internal/store"
 	"holdfast.dev/services/bookings/internal/view"
 )
@@ -39,9 +40,9 @@ type Offer[P ids.Prefix, T any] struct {
 	put   func(ctx context.Context, tx pg.Tx, t T) error
 	shape func(t T, mode api.Mode) (body any, version int64)
 
-	places domain.Places
+	places limit.Places
 	inUse  func(t T) bool
-	count  func(ctx context.Context, tx pg.Tx) (domain.Count, error)
+	count  func(ctx context.Context, tx pg.Tx) (limit.Count, error)
 }
 
 // NewCatalogue makes the verbs.
@@ -51,13 +52,13 @@ func NewCatalogue(db *pg.DB, answers *idem.Store) *Catalogue {
 			DB: db, Idem: answers, path: "services", read: store.Service, judge: judgeService, put: store.PutService,
 			blank:  func(id domain.ServiceID) domain.Service { return domain.Service{ID: id, Active: true} },
 			shape:  func(s domain.Service, mode api.Mode) (any, int64) { return view.Service(s, mode), s.Version },
-			places: domain.ServicePlaces, count: store.CountServices, inUse: func(s domain.Service) bool { return s.Active },
+			places: limit.Services, count: store.CountServices, inUse: func(s domain.Service) bool { return s.Active },
 		},
 		Units: Offer[domain.UnitPrefix, domain.Unit]{
 			DB: db, Idem: answers, path: "units", read: store.Unit, judge: judgeUnit, put: store.PutUnit,
 			blank:  func(id domain.UnitID) domain.Unit { return domain.Unit{ID: id, Status: domain.UnitActive} },
 			shape:  func(u domain.Unit, mode api.Mode) (any, int64) { return view.Unit(u, mode), u.Version },
-			places: domain.UnitPlaces, count: store.CountUnits, inUse: func(u domain.Unit) bool { return u.Status != domain.UnitRetired },
+			places: limit.Units, count: store.CountUnits, inUse: func(u domain.Unit) bool { return u.Status != domain.UnitRetired },
 		},
 		Packages: Offer[domain.PackagePrefix, domain.Package]{
 			DB: db, Idem: answers, path: "packages", read: store.Package, judge: judgePackage, put: store.PutPackage,
@@ -65,7 +66,7 @@ func NewCatalogue(db *pg.DB, answers *idem.Store) *Catalogue {
 				return domain.Package{ID: id, Visible: true, Active: true, Terms: domain.Terms{DepositType: domain.DepositNone}}
 			},
 			shape:  func(p domain.Package, mode api.Mode) (any, int64) { return view.Package(p, mode), p.Version },
-			places: domain.PackagePlaces, count: store.CountPackages, inUse: func(p domain.Package) bool { return p.Active },
+			places: limit.Packages, count: store.CountPackages, inUse: func(p domain.Package) bool { return p.Active },
 		},
 		Holidays: Offer[domain.HolidayPrefix, domain.HolidayRule]{
 			DB: db, Idem: answers, path: "holiday-rules", read: store.Holiday, judge: judgeHoliday, put: store.PutHoliday,
@@ -73,7 +74,7 @@ func NewCatalogue(db *pg.DB, answers *idem.Store) *Catalogue {
 				return domain.HolidayRule{ID: id, Recurrence: domain.Once, Active: true}
 			},
 			shape:  func(r domain.HolidayRule, mode api.Mode) (any, int64) { return view.HolidayRule(r, mode), r.Version },
-			places: domain.HolidayPlaces, count: store.CountHolidays, inUse: func(r domain.HolidayRule) bool { return r.Active },
+			places: limit.Holidays, count: store.CountHolidays, inUse: func(r domain.HolidayRule) bool { return r.Active },
 		},
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/bookings/internal/domain"
+	"holdfast.dev/services/bookings/internal/domain/limit"
 )
 
 // LockCatalogue makes the transaction the only one that writes the caller's catalogue: links are seen from
@@ -24,33 +25,33 @@ func LockCatalogue(ctx context.Context, tx pg.Tx) error {
 }
 
 // CountServices counts the caller's services; those that are active are in use.
-func CountServices(ctx context.Context, tx pg.Tx) (domain.Count, error) {
+func CountServices(ctx context.Context, tx pg.Tx) (limit.Count, error) {
 	return count(ctx, tx, `services`, `active`)
 }
 
 // CountUnits counts the caller's units; those that are not retired are in use.
-func CountUnits(ctx context.Context, tx pg.Tx) (domain.Count, error) {
+func CountUnits(ctx context.Context, tx pg.Tx) (limit.Count, error) {
 	return count(ctx, tx, `units`, `status <> 'retired'`)
 }
 
 // CountPackages counts the caller's packages; those that are active are in use.
-func CountPackages(ctx context.Context, tx pg.Tx) (domain.Count, error) {
+func CountPackages(ctx context.Context, tx pg.Tx) (limit.Count, error) {
 	return count(ctx, tx, `packages`, `active`)
 }
 
 // CountHolidays counts the caller's holiday rules; those that are active are in use.
-func CountHolidays(ctx context.Context, tx pg.Tx) (domain.Count, error) {
+func CountHolidays(ctx context.Context, tx pg.Tx) (limit.Count, error) {
 	return count(ctx, tx, `holiday_rules`, `active`)
 }
 
-func count(ctx context.Context, tx pg.Tx, table, used string) (domain.Count, error) {
+func count(ctx context.Context, tx pg.Tx, table, used string) (limit.Count, error) {
 	rows, err := tx.Query(ctx, `select count(*) filter (where `+used+`) as in_use, count(*) filter (where not (`+used+`)) as aside from `+table)
 	if err != nil {
-		return domain.Count{}, fmt.Errorf("count %s: %w", table, err)
+		return limit.Count{}, fmt.Errorf("count %s: %w", table, err)
 	}
-	n, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[domain.Count])
+	n, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[limit.Count])
 	if err != nil {
-		return domain.Count{}, fmt.Errorf("count %s: %w", table, err)
+		return limit.Count{}, fmt.Errorf("count %s: %w", table, err)
 	}
 	return n, nil
 }

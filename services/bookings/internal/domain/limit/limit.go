@@ -1,4 +1,5 @@
-package domain
+// Package limit holds how much of each kind of the catalogue a tenant may have. It is a part of domain and as pure.
+package limit
 
 import "holdfast.dev/libs/quota"
 
@@ -7,10 +8,10 @@ type Places struct{ InUse, Aside quota.Cap }
 
 // The caps of a tenant's catalogue in one mode.
 var (
-	ServicePlaces = places(200, "services", "active", "inactive", "Deactivate one of them first (active: false).")
-	UnitPlaces    = places(2000, "units", "active or in maintenance", "retired", "Retire one of them first (status: retired).")
-	PackagePlaces = places(500, "packages", "active", "inactive", "Deactivate one of them first (active: false).")
-	HolidayPlaces = places(200, "holiday rules", "active", "inactive", "Deactivate one of them first (active: false).")
+	Services = places(200, "services", "active", "inactive", "Deactivate one of them first (active: false).")
+	Units    = places(2000, "units", "active or in maintenance", "retired", "Retire one of them first (status: retired).")
+	Packages = places(500, "packages", "active", "inactive", "Deactivate one of them first (active: false).")
+	Holidays = places(200, "holiday rules", "active", "inactive", "Deactivate one of them first (active: false).")
 )
 
 // asideFactor is how many may be set aside for each that may be in use.
