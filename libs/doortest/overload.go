@@ -22,7 +22,7 @@ type Request struct {
 // Overloaded sends each request while another transaction holds all tables, until the lock time-out and until the
 // statement time-out, and while no connection is free. Each must be 503 unavailable with Retry-After. The requests
 // must be of all operations of the service but those of idle, which ask no database.
-func (w *World) Overloaded(ctx context.Context, serve func(*pg.DB) http.Handler, requests []Request, idle ...string) {
+func (w *World) Overloaded(ctx context.Context, serve func(*pg.DB) http.Handler, requests []Request, idle ...string) { //nolint:contextcheck // what is opened ends with the test
 	w.T.Helper()
 	w.complete(requests, idle)
 	const short = 30 * time.Millisecond

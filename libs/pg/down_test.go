@@ -66,7 +66,10 @@ func TestUnavailable(t *testing.T) {
 		})
 	}
 	read := func(pool *pg.DB, ctx context.Context) error { //nolint:revive // as methods have it
-		_, err := pool.Read(ctx).Query(ctx, `select 1`)
+		rows, err := pool.Read(ctx).Query(ctx, `select 1`)
+		if err == nil {
+			rows.Close()
+		}
 		return err
 	}
 	batch := func(pool *pg.DB, ctx context.Context) error { //nolint:revive // as methods have it

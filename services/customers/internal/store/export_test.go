@@ -1,0 +1,6 @@
+package store
+
+const (
+	RareMatches = rareMatches
+	WalkLookups = walkLookups
+)
