@@ -242,10 +242,10 @@ func TestEveryContainerIsRestricted(t *testing.T) {
 	t.Parallel()
 	seen := 0
 	for _, o := range objects(t, must(t, variants["production"]...)) {
-		if o.Kind != "Deployment" && o.Kind != "Job" {
+		if o.Kind != "Deployment" && o.Kind != "Job" && o.Kind != "CronJob" {
 			continue
 		}
-		pod := at(o.Spec, "template", "spec")
+		pod := podOf(o)
 		if at(pod, "securityContext", "runAsNonRoot") != true || at(pod, "securityContext", "runAsUser") != 65532 ||
 			at(pod, "securityContext", "seccompProfile", "type") != "RuntimeDefault" || at(pod, "automountServiceAccountToken") != false {
 			t.Errorf("%s %s: %v", o.Kind, o.Metadata.Name, pod)
@@ -261,8 +261,43 @@ func TestEveryContainerIsRestricted(t *testing.T) {
 			}
 		}
 	}
-	if seen != 13 { // five services, four migrations of two steps
+	if seen != 14 { // five services, four migrations of two steps, the upkeep of webhooks
 		t.Errorf("%d containers", seen)
+	}
+}
+
+// podOf is what the object runs.
+func podOf(o object) any {
+	if o.Kind == "CronJob" {
+		return at(o.Spec, "jobTemplate", "spec", "template", "spec")
+	}
+	return at(o.Spec, "template", "spec")
+}
+
+// The upkeep has the owner's secret, which no pod that serves has, and the migration's ways through the policies.
+func TestUpkeepRunsAsTheOwner(t *testing.T) {
+	t.Parallel()
+	seen := 0
+	for _, o := range objects(t, must(t)) {
+		switch o.Kind {
+		case "CronJob":
+			seen++
+			c := containers(podOf(o))[0]
+			if o.Metadata.Name != "holdfast-webhooks-upkeep" || at(list(at(c, "envFrom"))[0], "secretRef", "name") != "holdfast-webhooks-migrate" ||
+				at(list(at(c, "args"))[0]) != "partitions" ||
+				at(o.Spec, "jobTemplate", "spec", "template", "metadata", "labels", "app.kubernetes.io/component") != "migrate" {
+				t.Errorf("%s: %v", o.Metadata.Name, c)
+			}
+		case "Deployment":
+			for _, from := range list(at(containers(podOf(o))[0], "envFrom")) {
+				if name, _ := at(from, "secretRef", "name").(string); strings.HasSuffix(name, "-migrate") {
+					t.Errorf("%s has %s", o.Metadata.Name, name)
+				}
+			}
+		}
+	}
+	if seen != 1 {
+		t.Errorf("%d upkeeps", seen)
 	}
 }
 

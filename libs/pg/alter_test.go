@@ -78,8 +78,10 @@ func TestAMigrationGivesUpOnALock(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, notes)
 	endRead := pgtest.LongRead(t, db)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
 	tries := 0
-	err := pg.Alter(t.Context(), db.OwnerURL, 3*time.Second, func(ctx context.Context, conn *pgx.Conn) error {
+	err := pg.Alter(ctx, db.OwnerURL, 3*time.Second, func(ctx context.Context, conn *pgx.Conn) error {
 		tries++
 		_, err := conn.Exec(ctx, `alter table notes add column tag text`)
 		return err

@@ -71,16 +71,16 @@ func Run(ctx context.Context, app App, args []string, stdout io.Writer) error {
 
 // Migrate makes the usual "migrate" command of a service with a database.
 func Migrate[Settings any](migrate func(ctx context.Context, cfg Settings) error) *cobra.Command {
-	return fromSettings("migrate", "Bring the database to this version's schema; safe to repeat.", migrate)
+	return Command("migrate", "Bring the database to this version's schema; safe to repeat.", migrate)
 }
 
 // Topics makes the usual "topics" command of a service with Kafka.
 func Topics[Settings any](ensure func(ctx context.Context, cfg Settings) error) *cobra.Command {
-	return fromSettings("topics", "Make the topics that are missing; safe to repeat.", ensure)
+	return Command("topics", "Make the topics that are missing; safe to repeat.", ensure)
 }
 
-// fromSettings makes a command that takes its Settings from the environment.
-func fromSettings[Settings any](name, short string, run func(ctx context.Context, cfg Settings) error) *cobra.Command {
+// Command makes a command that takes its Settings from the environment.
+func Command[Settings any](name, short string, run func(ctx context.Context, cfg Settings) error) *cobra.Command {
 	return &cobra.Command{
 		Use: name, Short: short, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -4,6 +4,8 @@ package main
 
 import (
 	"context"
+	"log/slog"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +14,8 @@ import (
 	"holdfast.dev/libs/service"
 
 	"holdfast.dev/services/webhooks/internal/consume"
+	"holdfast.dev/services/webhooks/internal/domain"
+	"holdfast.dev/services/webhooks/internal/store"
 	"holdfast.dev/services/webhooks/migrations"
 )
 
@@ -22,11 +26,28 @@ func main() {
 		Config: &cfg,
 		Serve:  func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
 		Commands: []*cobra.Command{
-			service.Migrate(migrate), service.Topics(makeTopics), service.Redrive(consume.Group, kafkax.Redrive), listenCommand(), triggerCommand(), verifyCommand(),
+			service.Migrate(migrate), service.Command("partitions", "Drop the weeks of the log that are past.", dropPartitions), service.Topics(makeTopics), service.Redrive(consume.Group, kafkax.Redrive), listenCommand(), triggerCommand(), verifyCommand(),
 		},
 	})
 }
 
 func migrate(ctx context.Context, s pg.MigrateSettings) error {
-	return pg.Migrate(ctx, s.URL, migrations.FS, s.Roles)
+	if err := pg.Migrate(ctx, s.URL, migrations.FS, s.Roles); err != nil {
+		return err
+	}
+	if _, err := store.DropPartitions(ctx, s.URL, time.Now().Add(-domain.Retention), 0); err != nil { // the next one does it
+		slog.WarnContext(ctx, "past weeks of the log are left", slog.Any("error", err))
+	}
+	return nil
+}
+
+// partitionPatience is how long a command waits for readers of a week that is to go, such as a dump.
+const partitionPatience = 10 * time.Minute
+
+func dropPartitions(ctx context.Context, s pg.MigrateSettings) error {
+	dropped, err := store.DropPartitions(ctx, s.URL, time.Now().Add(-domain.Retention), partitionPatience)
+	for _, name := range dropped {
+		slog.InfoContext(ctx, "dropped", slog.String("partition", name))
+	}
+	return err
 }

@@ -334,6 +334,10 @@ func TestPartitions(t *testing.T) {
 	if err := w.intake.Tidy(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	dropped, err := store.DropPartitions(t.Context(), w.db.OwnerURL, w.Now().Add(-domain.Retention), 0)
+	if err != nil || len(dropped) == 0 {
+		t.Fatal(dropped, err)
+	}
 	if left := w.texts(`select id::text from events union all select id::text from deliveries`); len(left) != 0 {
 		t.Errorf("its partition is still there: %v", left)
 	}

@@ -106,7 +106,7 @@ const keptAhead = 14 * 24 * time.Hour
 
 const sweptAtOnce = 10_000
 
-// Tidy keeps the log's partitions, and deletes what belongs to nobody.
+// Tidy makes the log's coming partitions, and deletes what belongs to nobody.
 func (a *Intake) Tidy(ctx context.Context) error {
 	now := a.Now()
 	err := a.Worker.Worker(ctx, func(ctx context.Context, tx pg.Tx) error {

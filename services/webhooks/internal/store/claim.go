@@ -273,12 +273,3 @@ func SweepQueue(ctx context.Context, tx pg.Tx, limit int64) (more bool, err erro
 	}
 	return more, nil
 }
-
-// KeepPartitions makes the weeks of the log from a time on to one that comes, and drops earlier ones. tx has the
-// worker role.
-func KeepPartitions(ctx context.Context, tx pg.Tx, kept, until time.Time) error {
-	if _, err := tx.Exec(ctx, `select keep_partitions($1, $2)`, kept, until); err != nil {
-		return fmt.Errorf("keep partitions: %w", err)
-	}
-	return nil
-}

@@ -1,0 +1,86 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/pg"
+)
+
+// KeepPartitions makes the weeks of the log from a time on to one that comes. tx has the worker role.
+func KeepPartitions(ctx context.Context, tx pg.Tx, kept, until time.Time) error {
+	if _, err := tx.Exec(ctx, `select keep_partitions($1, $2)`, kept, until); err != nil {
+		return fmt.Errorf("keep partitions: %w", err)
+	}
+	return nil
+}
+
+// pastWeek is a partition whose week is over.
+type pastWeek struct {
+	Name, Parent string
+	Attached     bool // it is still a part of its table
+	Pending      bool // an earlier detachment was not finished
+}
+
+// DropPartitions drops the weeks of the log that ended before kept, as the owner, whom url names, and returns their
+// names. Each is detached concurrently, which no reader or writer waits for, and dropped when nobody reads it any
+// more; it tries again for at most patience while something does. What is left undone the next call does.
+func DropPartitions(ctx context.Context, url string, kept time.Time, patience time.Duration) (dropped []string, err error) {
+	err = pg.Alter(ctx, url, patience, func(ctx context.Context, conn *pgx.Conn) error {
+		weeks, err := pastWeeks(ctx, conn, kept)
+		if err != nil {
+			return err
+		}
+		for _, w := range weeks {
+			if err := w.drop(ctx, conn); err != nil {
+				return err
+			}
+			dropped = append(dropped, w.Name)
+		}
+		return nil
+	})
+	if err != nil {
+		return dropped, fmt.Errorf("drop partitions: %w", err)
+	}
+	return dropped, nil
+}
+
+// pastWeeks are those that ended before kept, one that is being detached first: a table has at most one of them.
+func pastWeeks(ctx context.Context, conn *pgx.Conn, kept time.Time) ([]pastWeek, error) {
+	rows, err := conn.Query(ctx, `
+		select c.relname::text as name, split_part(c.relname, '_', 1) as parent, i.inhrelid is not null as attached,
+		       coalesce(i.inhdetachpending, false) as pending
+		from pg_class c left join pg_inherits i on i.inhrelid = c.oid
+		where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and c.relname ~ '^(events|deliveries)_[0-9]{8}$'
+		  and to_date(right(c.relname, 8), 'YYYYMMDD') < date_trunc('week', $1::timestamptz at time zone 'UTC')
+		order by pending desc, c.relname`, kept)
+	if err != nil {
+		return nil, fmt.Errorf("look for past weeks: %w", err)
+	}
+	weeks, err := pgx.CollectRows(rows, pgx.RowToStructByName[pastWeek])
+	if err != nil {
+		return nil, fmt.Errorf("look for past weeks: %w", err)
+	}
+	return weeks, nil
+}
+
+// drop detaches the week, which must be a statement by itself, and drops what is then a table nobody asks.
+func (w pastWeek) drop(ctx context.Context, conn *pgx.Conn) error {
+	child, parent := pgx.Identifier{w.Name}.Sanitize(), pgx.Identifier{w.Parent}.Sanitize()
+	detach := "concurrently"
+	if w.Pending {
+		detach = "finalize"
+	}
+	if w.Attached {
+		if _, err := conn.Exec(ctx, `alter table `+parent+` detach partition `+child+` `+detach); err != nil {
+			return fmt.Errorf("detach %s: %w", w.Name, err)
+		}
+	}
+	if _, err := conn.Exec(ctx, `drop table `+child); err != nil {
+		return fmt.Errorf("drop %s: %w", w.Name, err)
+	}
+	return nil
+}
