@@ -33,7 +33,7 @@ build: $(REDOC) ## build every process into bin/
 $(REDOC): .ci/redoc
 	@.ci/redoc $@
 
-up: build ## build and start the whole platform; Ctrl-C stops it
+up: build ## build and start the whole platform (LOG=all shows each request); Ctrl-C stops it
 	@bin/local up
 
 down: ## stop the platform of this checkout

@@ -22,7 +22,7 @@ type config struct {
 	Kafka        string `env:"KAFKA" envDefault:"auto"`                // auto, apache or embedded
 	Prefix       string `env:"HOLDFAST_PREFIX" envDefault:"holdfast_"` // of databases and roles
 	GatewayPort  int    `env:"GATEWAY_PORT"`                           // 8080, or another one when that is taken
-	Logs         string `env:"LOCAL_LOGS" envDefault:"all"`            // lines of the services on the terminal: all or warn
+	Logs         string `env:"LOG" envDefault:"warn"`                  // lines of the services on the terminal: warn or all
 }
 
 const (
@@ -42,8 +42,8 @@ func readConfig() (config, error) {
 	switch {
 	case !slices.Contains([]string{"auto", parts.Apache, parts.Embedded}, c.Kafka):
 		return c, fmt.Errorf("KAFKA is auto, apache or embedded, not %q", c.Kafka)
-	case !slices.Contains([]string{"all", "warn"}, c.Logs):
-		return c, fmt.Errorf("LOCAL_LOGS is all or warn, not %q", c.Logs)
+	case !slices.Contains([]string{"warn", "all"}, c.Logs):
+		return c, fmt.Errorf("LOG is warn or all, not %q", c.Logs)
 	case c.GatewayPort < 0 || c.GatewayPort > 65535:
 		return c, fmt.Errorf("GATEWAY_PORT is a port number, not %d", c.GatewayPort)
 	case !prefixes.MatchString(c.Prefix):

@@ -14,14 +14,15 @@ import (
 	"holdfast.dev/services/local/internal/supervise"
 )
 
-// console prints the stack's own progress and, prefixed and coloured, the
-// lines of its processes.
+// console prints the stack's own progress and the lines of its processes: on a terminal short and readable, else
+// as they are behind the name of their process.
 type console struct {
-	out    io.Writer
-	colour bool
-	all    atomic.Bool // show every line of the services, else warnings only
-	began  time.Time
-	dir    string // folder of the log files; none when empty
+	out      io.Writer
+	terminal bool
+	colour   bool
+	all      atomic.Pointer[time.Time] // show every line of the services that is not older; nil: warnings only
+	began    time.Time
+	dir      string // folder of the log files; none when empty
 
 	mu    sync.Mutex
 	files map[string]*os.File
@@ -31,7 +32,7 @@ func newConsole(out *os.File, dir string) *console {
 	info, err := out.Stat()
 	terminal := err == nil && info.Mode()&os.ModeCharDevice != 0
 	return &console{
-		out: out, colour: terminal && os.Getenv("NO_COLOR") == "",
+		out: out, terminal: terminal, colour: terminal && os.Getenv("NO_COLOR") == "",
 		began: time.Now(), dir: dir, files: map[string]*os.File{},
 	}
 }
@@ -60,10 +61,24 @@ func (c *console) partLog(name string) io.Writer {
 func (c *console) serviceLog(name string) io.Writer {
 	prefix := c.paint(name)
 	return io.MultiWriter(c.partLog(name), &supervise.LineWriter{Line: func(line []byte) {
-		if c.all.Load() || grave(line) {
+		switch {
+		case len(bytes.TrimSpace(line)) == 0, !grave(line) && !c.wants(line):
+		case c.terminal:
+			c.print(readable(line, prefix, c.colour))
+		default:
 			c.print(prefix + string(line))
 		}
 	}})
+}
+
+// wants tells a line that is shown because all are. Lines of the start that come late stay away from the greeting.
+func (c *console) wants(line []byte) bool {
+	since := c.all.Load()
+	if since == nil {
+		return false
+	}
+	l, _, ok := parse(line)
+	return ok && !l.Time.Before(*since)
 }
 
 func (c *console) file(name string) (*os.File, error) {
@@ -85,9 +100,6 @@ func (c *console) file(name string) (*os.File, error) {
 // grave tells a line that should be seen at once: a warning, an error, or
 // something that is no log line, such as a panic.
 func grave(line []byte) bool {
-	if len(bytes.TrimSpace(line)) == 0 {
-		return false
-	}
 	return line[0] != '{' || bytes.Contains(line, []byte(`"level":"WARN"`)) || bytes.Contains(line, []byte(`"level":"ERROR"`))
 }
 
@@ -115,5 +127,9 @@ func (c *console) tail(name string, lines int) string {
 		return ""
 	}
 	all := strings.Split(strings.TrimSpace(string(text)), "\n")
-	return strings.Join(all[max(0, len(all)-lines):], "\n")
+	all = all[max(0, len(all)-lines):]
+	for i := range all {
+		all[i] = printable(all[i])
+	}
+	return strings.Join(all, "\n")
 }

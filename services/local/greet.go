@@ -107,7 +107,7 @@ func (p *platform) greet(ctx context.Context, r seed.Result) {
   Test key   %[3]s
   Live key   %[4]s
   Kafka      %[5]s
-  PostgreSQL, Redis and the other keys: .run/env   Logs: .run/logs/
+  PostgreSQL, Redis and the other keys: .run/env   Logs: .run/logs/ (on the screen: LOG=all make up)
 `, public, docsNote(ctx, public+"/docs"), r.TestKey, r.LiveKey, kafka))
 	p.screen.print(firstCall(public+"/api/v1", r))
 	p.screen.print("\n  Ctrl-C or `make down` stops everything.\n")

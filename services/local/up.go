@@ -145,7 +145,9 @@ func (p *platform) start(ctx context.Context) error {
 		return err
 	}
 	p.greet(ctx, seeded)
-	p.screen.all.Store(p.config.Logs == "all")
+	if now := time.Now(); p.config.Logs == "all" {
+		p.screen.all.Store(&now)
+	}
 	return nil
 }
 
@@ -224,7 +226,7 @@ func (p *platform) binary(name string) string { return filepath.Join(p.root, "bi
 // stop takes .run/env away and stops everything, the last started first.
 func (p *platform) stop() {
 	_ = os.Remove(p.envFile())
-	p.screen.all.Store(false)
+	p.screen.all.Store(nil)
 	p.screen.say("stopping")
 	p.group.Stop()
 	_ = os.Remove(filepath.Join(p.run, "pids", "local"))

@@ -60,7 +60,7 @@ func Start(ctx context.Context, checkout string, say func(string, ...any)) (*Pla
 		return p, err
 	}
 	shown := &progress{log: log, say: say}
-	p.local, err = start("bin/local up", inherited("LOCAL_LOGS=warn", "RATE_LIMIT_PER_MINUTE="+Limit),
+	p.local, err = start("bin/local up", inherited("LOG=warn", "RATE_LIMIT_PER_MINUTE="+Limit),
 		shown, filepath.Join(bin, "local"), "up")
 	if err != nil {
 		return p, err

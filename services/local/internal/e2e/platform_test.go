@@ -134,9 +134,9 @@ func (p *platform) command(name string, args ...string) *exec.Cmd {
 	cmd.Dir = p.root
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		return slices.Contains([]string{"DATABASE_URL", "REDIS_URL", "KAFKA_BROKERS", "KAFKA", "GATEWAY_PORT", "HOLDFAST_PREFIX"}, name)
+		return slices.Contains([]string{"DATABASE_URL", "REDIS_URL", "KAFKA_BROKERS", "KAFKA", "GATEWAY_PORT", "HOLDFAST_PREFIX", "LOG"}, name)
 	})
-	cmd.Env = append(cmd.Env, "LOCAL_LOGS=warn", "RATE_LIMIT_PER_MINUTE=1000000", "HOME="+p.home())
+	cmd.Env = append(cmd.Env, "RATE_LIMIT_PER_MINUTE=1000000", "HOME="+p.home())
 	cmd.Env = append(cmd.Env, p.settings...)
 	if p.user != nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: p.user}

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -160,6 +161,21 @@ func TestLineWriterJoinsPieces(t *testing.T) {
 	}
 	if strings.Join(got, "|") != "one|two|three|" {
 		t.Fatalf("got %q", got)
+	}
+}
+
+func TestLineWriterKeepsTheBeginningOfALongLine(t *testing.T) {
+	t.Parallel()
+	var got []string
+	w := &LineWriter{Line: func(line []byte) { got = append(got, string(line)) }}
+	long := strings.Repeat("x", longestLine)
+	for _, piece := range []string{long + "y", "yy", "\nnext\n" + long + "y\nlast\n"} {
+		if n, err := w.Write([]byte(piece)); n != len(piece) || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if !slices.Equal(got, []string{long, "next", long, "last"}) {
+		t.Fatalf("%d lines, the second %.20q", len(got), got[1])
 	}
 }
 

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// LineWriter calls Line for each whole line written to it, without its end.
-// It is safe for the two streams of one process.
+// LineWriter calls Line for each whole line written to it, without its end. Of a line that is too long it keeps the
+// beginning. It is safe for the two streams of one process.
 type LineWriter struct {
 	Line func(line []byte)
 
@@ -22,19 +22,12 @@ func (w *LineWriter) Write(p []byte) (int, error) {
 	n := len(p)
 	for {
 		line, tail, ended := bytes.Cut(p, []byte{'\n'})
+		w.rest = append(w.rest, line[:min(len(line), longestLine-len(w.rest))]...)
 		if !ended {
-			w.rest = append(w.rest, p...)
-			if len(w.rest) > longestLine {
-				w.Line(w.rest)
-				w.rest = w.rest[:0]
-			}
 			return n, nil
 		}
-		if len(w.rest) > 0 {
-			line = append(w.rest, line...)
-			w.rest = w.rest[:0]
-		}
-		w.Line(line)
+		w.Line(w.rest)
+		w.rest = w.rest[:0]
 		p = tail
 	}
 }
