@@ -97,7 +97,7 @@ func deliver(t *testing.T, url string, objects ...string) []string {
 	t.Cleanup(sender.Close)
 	d := &app.Dispatcher{
 		Worker: db.Worker, Box: box, Sender: sender, Log: slog.New(slog.DiscardHandler), Metrics: app.NewMetrics(nil),
-		Breaker: true, Places: 16, Now: time.Now, Jitter: func() float64 { return 0 }, Wake: func() {},
+		Breaker: true, Places: 16, Bytes: 64 << 20, Batch: 8 << 20, Now: time.Now, Jitter: func() float64 { return 0 }, Wake: func() {},
 	}
 	endpoints := &app.Endpoints{
 		DB: db.App, Idem: &idem.Store{DB: db.App, Box: box, Now: time.Now}, Box: box, Guard: guard, Queue: &store.Queue{Wake: d.Ring}, Now: time.Now,

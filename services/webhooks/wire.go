@@ -80,7 +80,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	rt.OnStop("sender", func(context.Context) error { sender.Close(); return nil })
 	dispatcher := &app.Dispatcher{
 		Worker: worker, Box: box, Sender: sender, Log: rt.Log, Metrics: app.NewMetrics(rt.Metrics),
-		Breaker: cfg.Breaker, Places: cfg.Places, Now: time.Now, Jitter: rand.Float64, Wake: relay.Wake,
+		Breaker: cfg.Breaker, Places: cfg.Places, Bytes: cfg.Bytes, Batch: rt.Common.BatchBytes, Now: time.Now, Jitter: rand.Float64, Wake: relay.Wake,
 	}
 	rt.Go("dispatcher", dispatcher.Run)
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"holdfast.dev/libs/crypt"
-	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/webhooks/internal/domain"
@@ -33,6 +32,8 @@ type Dispatcher struct {
 	Metrics *Metrics
 	Breaker bool // WEBHOOK_BREAKER
 	Places  int  // attempts on their way at a time
+	Bytes   int  // of their bodies
+	Batch   int  // bytes of the bodies that one transaction claims
 	Now     func() time.Time
 	Jitter  func() float64 // in [0, 1)
 	Wake    func()         // wakes the outbox's relay after a commit
@@ -41,9 +42,16 @@ type Dispatcher struct {
 	wake  chan struct{}
 	ended chan ending
 	stuck atomic.Bool // what ended cannot be written: the database is away
-	mu    sync.Mutex  // guards the two below
-	taken int
-	held  map[ids.Tenant]int
+	mu    sync.Mutex  // guards onWay
+	onWay map[*flight]bool
+}
+
+// flight is an attempt that is on its way.
+type flight struct {
+	lane  domain.LaneKey
+	speed domain.Speed
+	bytes int
+	began time.Time
 }
 
 // The times of a delivery's way.
@@ -51,15 +59,15 @@ const (
 	attemptTimeout = 10 * time.Second
 	lease          = 30 * time.Second // well over attemptTimeout: no live process loses a claim
 	pollEvery      = 100 * time.Millisecond
+	slowRest       = time.Second // between two looks at a slow endpoint for which there was no room
 	dispatchPause  = time.Second // after an error
 	lanesAtOnce    = 256
-	quotaShare     = 8 // one tenant has at most 1/8 of the places, and never fewer than quotaLeast
-	quotaLeast     = 32
+	leastPlaces    = 32 // a tenant's share of the places, however few there are
 )
 
 func (d *Dispatcher) prepare() {
 	d.once.Do(func() {
-		d.wake, d.ended, d.held = make(chan struct{}, 1), make(chan ending, d.Places), map[ids.Tenant]int{}
+		d.wake, d.ended, d.onWay = make(chan struct{}, 1), make(chan ending, d.Places), map[*flight]bool{}
 	})
 }
 
@@ -114,11 +122,10 @@ func (d *Dispatcher) turn(ctx context.Context, under *sync.WaitGroup) (more bool
 	if d.stuck.Load() {
 		return false, nil
 	}
-	free, held := d.room()
-	if free == 0 {
+	now, began := d.Now(), time.Now()
+	if r := d.room(now); r.places.Free() <= 0 || r.bytes.Free() <= 0 {
 		return false, nil
 	}
-	now, began := d.Now(), time.Now()
 	var lanes []store.ReadyLane
 	var claims []store.Claim
 	err = d.Worker.Worker(ctx, func(ctx context.Context, tx pg.Tx) error {
@@ -126,7 +133,7 @@ func (d *Dispatcher) turn(ctx context.Context, under *sync.WaitGroup) (more bool
 		if err != nil || len(lanes) == 0 {
 			return err
 		}
-		claims, err = d.claim(ctx, tx, lanes, now, free, held)
+		claims, err = d.claim(ctx, tx, lanes, now)
 		return err
 	})
 	if err != nil {
@@ -135,71 +142,95 @@ func (d *Dispatcher) turn(ctx context.Context, under *sync.WaitGroup) (more bool
 	if len(claims) > 0 {
 		d.Metrics.claims.Observe(time.Since(began).Seconds())
 	}
-	d.send(ctx, lanes, claims, under)
+	d.send(ctx, lanes, claims, now, under)
 	return len(lanes) == lanesAtOnce || len(claims) > 0, nil
 }
 
-// room is how many more attempts may be begun, and how many each tenant has on their way.
-func (d *Dispatcher) room() (free int, held map[ids.Tenant]int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	held = make(map[ids.Tenant]int, len(d.held))
-	for t, n := range d.held {
-		held[t] = n
-	}
-	return d.Places - d.taken, held
+// room is what a process has to give, and the lanes that have had an attempt on its way for long.
+type room struct {
+	places, bytes *domain.Budget
+	late          map[domain.LaneKey]bool
 }
 
-// claim shares the free places out to lanes, claims what is due for them, and says when each is ready again.
-func (d *Dispatcher) claim(ctx context.Context, tx pg.Tx, ready []store.ReadyLane, now time.Time, free int, held map[ids.Tenant]int) ([]store.Claim, error) {
-	var lanes []domain.Lane
-	for _, l := range ready {
-		if !d.Breaker {
-			l.Breaker = domain.Breaker{}
+func (d *Dispatcher) room(now time.Time) room {
+	r := room{domain.NewBudget(d.Places, leastPlaces), domain.NewBudget(d.Bytes, 0), map[domain.LaneKey]bool{}}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for f := range d.onWay {
+		speed := f.speed
+		if now.Sub(f.began) >= domain.SlowAfter {
+			speed, r.late[f.lane] = domain.Slow, true
 		}
-		if l.Enabled {
+		r.places.Hold(f.lane.Tenant, speed, 1)
+		r.bytes.Hold(f.lane.Tenant, speed, f.bytes)
+	}
+	return r
+}
+
+// claim shares what is free out to lanes, claims what is due for them, and says when each is ready again.
+func (d *Dispatcher) claim(ctx context.Context, tx pg.Tx, ready []store.ReadyLane, now time.Time) ([]store.Claim, error) {
+	r := d.room(now) // afresh: a transaction may be tried twice
+	var lanes []domain.Lane
+	for i := range ready {
+		if !d.Breaker {
+			ready[i].Breaker = domain.Breaker{}
+		}
+		if r.late[ready[i].Key] {
+			ready[i].Speed = domain.Slow
+		}
+		if l := ready[i]; l.Enabled {
 			lanes = append(lanes, l.Lane)
 		} else if err := d.drop(ctx, tx, l.Key, now); err != nil {
 			return nil, err
 		}
 	}
-	held = maps.Clone(held) // a transaction may be tried twice
 	turns := make([]domain.Turn, len(lanes))
 	for i, l := range lanes {
 		turns[i] = l.Turn(now)
 	}
-	quota := max(d.Places/quotaShare, quotaLeast)
-	n := domain.Share(lanes, turns, free, quota, held)
+	n, refused := domain.Share(lanes, turns, r.places)
 	var shares []store.Share
 	for i, l := range lanes {
-		if n[i] > 0 {
-			shares = append(shares, store.Share{Key: l.Key, N: n[i], Firsts: turns[i].Firsts})
-		}
+		shares = append(shares, store.Share{Key: l.Key, N: n[i], Firsts: turns[i].Firsts})
 	}
-	claims, err := store.ClaimDue(ctx, tx, shares, now, now.Add(lease))
+	due, err := store.DueDeliveries(ctx, tx, shares, now)
 	if err != nil {
 		return nil, err
 	}
-	begun := map[domain.LaneKey]int{}
-	for _, c := range claims {
-		begun[c.Key()]++
-		held[c.TenantID]++
+	loads, waiting := make([]domain.Load, len(due)), make([]int, len(lanes))
+	for i, q := range due {
+		loads[i] = domain.Load{Lane: q.Lane, Bytes: q.Bytes}
+		waiting[q.Lane]++
+	}
+	picked, heavy := domain.Fit(lanes, loads, r.bytes, d.Batch)
+	maps.Copy(refused, heavy)
+	chosen, begun := make([]store.Due, len(picked)), make([]int, len(lanes))
+	for i, at := range picked {
+		chosen[i] = due[at]
+		begun[due[at].Lane]++
 	}
 	var served []store.Served
 	for i, l := range lanes {
-		full := held[l.Key.Tenant] >= quota
-		if n[i] == 0 && turns[i].N > 0 && !full {
-			continue // no place is left: it keeps its own in the line
+		if begun[i] == 0 && turns[i].N > 0 && !refused[l.Key] && (n[i] == 0 || waiting[i] > 0) {
+			continue // all places are given away, or the batch is full: it keeps its place in the line
 		}
-		s := store.Served{Key: l.Key, DeferredUntil: l.Breaker.DeferredUntil}
-		s.Pace, s.NotBefore, s.Crowded = l.After(turns[i], now, begun[l.Key])
-		if full && s.NotBefore.Equal(now) {
-			s.NotBefore = now.Add(pollEvery) // others are to be seen meanwhile
-		}
-		served = append(served, s)
+		served = append(served, serve(l, turns[i], now, begun[i], refused[l.Key]))
 	}
 	store.EndTurns(tx, served)
-	return claims, nil
+	return store.ClaimDue(ctx, tx, chosen, now.Add(lease))
+}
+
+// serve is a lane after its turn. One that was refused more rests, so that others are seen meanwhile.
+func serve(l domain.Lane, t domain.Turn, now time.Time, begun int, refused bool) store.Served {
+	s := store.Served{Key: l.Key, DeferredUntil: l.Breaker.DeferredUntil}
+	s.Pace, s.NotBefore, s.Crowded = l.After(t, now, begun)
+	if refused && s.NotBefore.Equal(now) {
+		s.NotBefore = now.Add(pollEvery)
+		if l.Speed != domain.Fast {
+			s.NotBefore = now.Add(slowRest)
+		}
+	}
+	return s
 }
 
 // drop fails what is queued for a disabled endpoint, a batch at each of its turns.
@@ -212,28 +243,24 @@ func (d *Dispatcher) drop(ctx context.Context, tx pg.Tx, key domain.LaneKey, now
 }
 
 // send posts each claim in a goroutine of its own; what ended comes to d.ended.
-func (d *Dispatcher) send(ctx context.Context, lanes []store.ReadyLane, claims []store.Claim, under *sync.WaitGroup) {
+func (d *Dispatcher) send(ctx context.Context, lanes []store.ReadyLane, claims []store.Claim, now time.Time, under *sync.WaitGroup) {
 	at := map[domain.LaneKey]store.ReadyLane{}
 	for _, l := range lanes {
 		at[l.Key] = l
 	}
-	d.mu.Lock()
-	for _, c := range claims {
-		d.taken++
-		d.held[c.TenantID]++
-	}
-	d.mu.Unlock()
 	for _, c := range claims {
 		lane := at[c.Key()]
+		f := &flight{lane: c.Key(), speed: lane.Speed, bytes: len(c.Body), began: now}
+		d.mu.Lock()
+		d.onWay[f] = true
+		d.mu.Unlock()
 		under.Go(func() {
 			end := d.attempt(context.WithoutCancel(ctx), lane, c) // a stop lets it come to its end
+			end.claim.Body = nil
+			d.ended <- end // before its place is free: what waits to be written is bounded, too
 			d.mu.Lock()
-			d.taken--
-			if d.held[c.TenantID]--; d.held[c.TenantID] == 0 {
-				delete(d.held, c.TenantID)
-			}
+			delete(d.onWay, f)
 			d.mu.Unlock()
-			d.ended <- end
 		})
 	}
 }

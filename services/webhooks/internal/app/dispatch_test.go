@@ -260,6 +260,7 @@ func TestBreaker(t *testing.T) {
 			w := newWorld(t)
 			w.dispatcher.Breaker = on
 			e := w.endpoint(w.ctx, hook)
+			w.answered()
 			w.receivers.at(hook, func(domain.Outgoing) domain.Answer { return domain.Answer{Err: "connection refused"} })
 			w.happen(w.ctx, 20)
 			w.settle()

@@ -185,12 +185,13 @@ func await(t *testing.T, what string, ok func() bool) {
 func TestFairness(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.dispatcher.Places = 64
+	w.dispatcher.Places = 128
 	other := w.caller(ids.New[ids.TenantPrefix](), caller.Test)
 	for i := range 20 {
 		w.endpoint(w.ctx, fmt.Sprintf("http://many.test/%d", i), func(ch *app.EndpointChange) { ch.MaxPerSecond = new(5000) })
 	}
 	w.endpoint(other, "http://few.test/")
+	w.answered()
 	w.happen(w.ctx, 60)
 	w.Move(time.Second)
 	w.happen(other, 1)

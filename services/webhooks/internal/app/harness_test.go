@@ -128,7 +128,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) process(box *crypt.Box) *app.Dispatcher {
 	return &app.Dispatcher{
 		Worker: w.db.Worker, Box: box, Sender: w.receivers, Log: slog.New(slog.DiscardHandler), Metrics: app.NewMetrics(nil),
-		Breaker: true, Places: 256, Now: w.Now, Jitter: func() float64 { return .5 }, Wake: func() {},
+		Breaker: true, Places: 256, Bytes: 64 << 20, Batch: 8 << 20, Now: w.Now, Jitter: func() float64 { return .5 }, Wake: func() {},
 	}
 }
 
@@ -169,6 +169,24 @@ func (w *world) event(ctx context.Context) domain.Event {
 		ID: ids.New[ids.EventPrefix](), Tenant: c.Tenant, Livemode: c.Live(), Type: "customer.created", ObjectID: customer.String(),
 		Version: 1, RequestID: c.RequestID, Object: fmt.Appendf(nil, `{"id":%q,"first_name":"Ada <&> 🎉","email":"a@b.c","metadata":{}}`, customer),
 		Previous: json.RawMessage(`{}`),
+	}
+}
+
+// answered makes all endpoints such that have answered, fast.
+func (w *world) answered() {
+	w.t.Helper()
+	w.exec(`update lanes set slow_until = '2000-01-01Z'`)
+}
+
+// exec runs a statement as the worker, who sees all tenants.
+func (w *world) exec(sql string, args ...any) {
+	w.t.Helper()
+	err := w.db.Worker.Worker(w.t.Context(), func(ctx context.Context, tx pg.Tx) error {
+		_, err := tx.Exec(ctx, sql, args...)
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
 	}
 }
 

@@ -143,21 +143,22 @@ func (d *Dispatcher) settle(ctx context.Context, batch []ending) error {
 // judge writes what the endings mean for their endpoints and breakers, and returns the endpoints as they are then.
 func (d *Dispatcher) judge(ctx context.Context, tx pg.Tx, held store.Held, mine []ending) (map[domain.LaneKey]domain.Endpoint, error) {
 	outcomes := map[domain.LaneKey][]domain.Outcome{}
-	breakers := map[domain.LaneKey]domain.Breaker{} // those of the lanes that have to be written
+	lanes := map[domain.LaneKey]store.LaneHealth{} // those that have to be written
 	for _, e := range mine {
 		key := e.claim.Key()
-		before, known := breakers[key]
+		before, known := lanes[key]
 		if !known {
-			before = held.Breakers[key]
+			before = held.Lanes[key]
 		}
 		after := before
 		if e.answer != nil {
 			outcomes[key] = append(outcomes[key], e.answer.Outcome())
-			after = d.breaker(before, e)
+			after.Breaker = d.breaker(before.Breaker, e)
+			after.SlowUntil = domain.SlowUntil(before.SlowUntil, d.Now(), e.answer.Took)
 		}
 		failed := e.answer == nil || !e.answer.OK()
-		if known || failed || held.Crowded[key] || !before.Closed() {
-			breakers[key] = after
+		if known || failed || held.Crowded[key] || !before.Closed() || before.SlowUntil != after.SlowUntil {
+			lanes[key] = after
 		}
 	}
 	for key, before := range held.Endpoints {
@@ -171,8 +172,8 @@ func (d *Dispatcher) judge(ctx context.Context, tx pg.Tx, held store.Held, mine 
 			return nil, err
 		}
 	}
-	for key, b := range breakers {
-		store.WriteBreaker(tx, key, b, d.Now())
+	for key, l := range lanes {
+		store.WriteLane(tx, key, l, d.Now())
 	}
 	return held.Endpoints, nil
 }

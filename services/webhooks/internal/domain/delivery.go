@@ -53,6 +53,7 @@ type Outgoing struct {
 const (
 	ReadAnswer = 64 << 10
 	KeptAnswer = 4 << 10
+	HeldAnswer = KeptAnswer + utf8.UTFMax // until it is written: the last character may be cut
 )
 
 // Text makes what a receiver has sent storable and showable: at most KeptAnswer bytes, valid UTF-8, no NUL.

@@ -39,6 +39,7 @@ type Lane struct {
 	InFlight     int
 	Pace         Pace
 	Breaker      Breaker
+	Speed        Speed
 }
 
 // Turn is what a lane may begin now.
@@ -48,9 +49,13 @@ type Turn struct {
 	Crowded bool // it is those on their way that hold it back, not the pace
 }
 
-// Turn is how many the lane's own bounds allow. While its breaker probes there is one at a time.
+// Turn is how many the lane's own bounds allow. While its breaker probes there is one at a time, and until it has
+// answered UnknownAtATime.
 func (l Lane) Turn(now time.Time) Turn {
 	room := l.MaxInFlight
+	if l.Speed == Unknown {
+		room = min(room, UnknownAtATime)
+	}
 	if l.Breaker.Probing() {
 		room = 1
 	}
@@ -73,40 +78,83 @@ func (l Lane) After(t Turn, now time.Time, n int) (p Pace, notBefore time.Time, 
 	return p, free, false
 }
 
-// Share deals capacity out to turns, one at a time, round robin over the tenants and within a tenant over its
-// lanes in their order, so that neither many endpoints nor a long queue buys more than a turn. held is how many
-// of this process's places each tenant has, quota how many one tenant may have.
-func Share(lanes []Lane, turns []Turn, capacity, quota int, held map[ids.Tenant]int) []int {
-	out := make([]int, len(lanes))
+// Share deals places out to turns, one at a time, round robin over the tenants and within a tenant over its lanes in
+// their order, so that neither many endpoints nor a long queue buys more than a turn. Refused are the lanes that
+// could begin more, were it not for a bound of their tenant or their speed.
+func Share(lanes []Lane, turns []Turn, places *Budget) (out []int, refused map[LaneKey]bool) {
+	out, refused = make([]int, len(lanes)), map[LaneKey]bool{}
+	roundRobin(len(lanes), func(i int) ids.Tenant { return lanes[i].Key.Tenant }, func(i int) (again bool) {
+		if out[i] == turns[i].N || places.Free() <= 0 {
+			return false
+		}
+		if !places.Take(lanes[i].Key.Tenant, lanes[i].Speed, 1) {
+			refused[lanes[i].Key] = true
+			return false
+		}
+		out[i]++
+		return true
+	})
+	return out, refused
+}
+
+// Load is a delivery that is due, with the bytes of its body.
+type Load struct {
+	Lane  int // of a list of lanes
+	Bytes int
+}
+
+// Fit picks of loads, which come in the order of each lane, those whose bodies there is room for, round robin as
+// Share does, batch bytes at most; the first may be larger. Refused are the lanes that could begin more, were it not
+// for the room: a lane's order is kept, so what is small does not pass by what is large.
+func Fit(lanes []Lane, loads []Load, bytes *Budget, batch int) (picked []int, refused map[LaneKey]bool) {
+	waiting := make([][]int, len(lanes))
+	for i, l := range loads {
+		waiting[l.Lane] = append(waiting[l.Lane], i)
+	}
+	refused, sum, full := map[LaneKey]bool{}, 0, false
+	roundRobin(len(lanes), func(i int) ids.Tenant { return lanes[i].Key.Tenant }, func(i int) (again bool) {
+		if len(waiting[i]) == 0 || full {
+			return false
+		}
+		next := waiting[i][0]
+		n := loads[next].Bytes
+		if full = !within(sum, n, batch); full {
+			return false
+		}
+		if !bytes.Take(lanes[i].Key.Tenant, lanes[i].Speed, n) {
+			refused[lanes[i].Key] = true
+			return false
+		}
+		waiting[i], sum, picked = waiting[i][1:], sum+n, append(picked, next)
+		return true
+	})
+	return picked, refused
+}
+
+// roundRobin serves n lanes, tenant by tenant, each tenant's in turn, until none wants to be served again.
+func roundRobin(n int, tenant func(int) ids.Tenant, serve func(int) (again bool)) {
 	var order []ids.Tenant
 	waiting := map[ids.Tenant][]int{}
-	for i, l := range lanes {
-		if turns[i].N == 0 {
-			continue
+	for i := range n {
+		t := tenant(i)
+		if waiting[t] == nil {
+			order = append(order, t)
 		}
-		if waiting[l.Key.Tenant] == nil {
-			order = append(order, l.Key.Tenant)
-		}
-		waiting[l.Key.Tenant] = append(waiting[l.Key.Tenant], i)
+		waiting[t] = append(waiting[t], i)
 	}
-	taken := map[ids.Tenant]int{}
-	for capacity > 0 && len(order) > 0 {
+	for len(order) > 0 {
 		order = slices.DeleteFunc(order, func(t ids.Tenant) bool {
 			queue := waiting[t]
-			if capacity == 0 || len(queue) == 0 || held[t]+taken[t] >= quota {
-				return true
-			}
-			i := queue[0]
-			out[i]++
-			taken[t]++
-			capacity--
-			queue = queue[1:]
-			if out[i] < turns[i].N {
-				queue = append(queue, i)
+			for len(queue) > 0 {
+				i := queue[0]
+				queue = queue[1:]
+				if serve(i) {
+					queue = append(queue, i)
+					break
+				}
 			}
 			waiting[t] = queue
 			return len(queue) == 0
 		})
 	}
-	return out
 }

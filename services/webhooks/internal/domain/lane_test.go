@@ -66,6 +66,26 @@ func TestLaneTurn(t *testing.T) {
 		if got := l.Turn(noon.Add(tc.after)); got != tc.want {
 			t.Errorf("%s: %+v, want %+v", tc.name, got, tc.want)
 		}
+		slow := l
+		slow.Speed = domain.Slow
+		if got := slow.Turn(noon.Add(tc.after)); got != tc.want {
+			t.Errorf("%s, slow: %+v, want %+v", tc.name, got, tc.want)
+		}
+	}
+}
+
+// An endpoint that has not answered yet has few on their way.
+func TestUnknownLaneTurn(t *testing.T) {
+	t.Parallel()
+	for inFlight, want := range map[int]int{0: domain.UnknownAtATime, 3: domain.UnknownAtATime - 3, domain.UnknownAtATime: 0, 10: 0} {
+		l := domain.Lane{MaxInFlight: 10, MaxPerSecond: 20, InFlight: inFlight, Speed: domain.Unknown}
+		if got := l.Turn(noon); got != (domain.Turn{N: want, Firsts: true, Crowded: true}) {
+			t.Errorf("with %d on their way: %+v, want %d", inFlight, got, want)
+		}
+	}
+	l := domain.Lane{MaxInFlight: 2, MaxPerSecond: 20, Speed: domain.Unknown}
+	if got := l.Turn(noon); got.N != 2 {
+		t.Errorf("an endpoint that wants 2 may have %d", got.N)
 	}
 }
 
@@ -101,46 +121,45 @@ func TestLaneAfter(t *testing.T) {
 	}
 }
 
-// market is lanes that ask for places.
+// market is lanes that ask for places, of so many in all, some of which are held.
 type market struct {
-	lanes           []domain.Lane
-	turns           []domain.Turn
-	capacity, quota int
-	held            map[ids.Tenant]int
+	lanes        []domain.Lane
+	turns        []domain.Turn
+	limit, least int
+	held         map[ids.Tenant]int
 }
 
-func (m market) share() []int {
-	return domain.Share(m.lanes, m.turns, m.capacity, m.quota, m.held)
+func (m market) budget() *domain.Budget {
+	b := domain.NewBudget(m.limit, m.least)
+	for t, n := range m.held {
+		b.Hold(t, domain.Fast, n)
+	}
+	return b
 }
 
-// tenants sums up by tenant, in the order of their first lane: what each got, and what it could at most.
-func (m market) tenants(got []int) (order []ids.Tenant, has, want map[ids.Tenant]int) {
-	has, want = map[ids.Tenant]int{}, map[ids.Tenant]int{}
-	for i, l := range m.lanes {
-		if m.turns[i].N == 0 {
-			continue
-		}
-		if !slices.Contains(order, l.Key.Tenant) {
-			order = append(order, l.Key.Tenant)
-		}
-		has[l.Key.Tenant] += got[i]
-		want[l.Key.Tenant] += m.turns[i].N
+// total is how much of a market is given away.
+func (m market) total(got []int) (held map[ids.Tenant]int, total int) {
+	held = map[ids.Tenant]int{}
+	for t, n := range m.held {
+		held[t] += n
+		total += n
 	}
-	for t := range want {
-		want[t] = min(want[t], max(0, m.quota-m.held[t]))
+	for i, n := range got {
+		held[m.lanes[i].Key.Tenant] += n
+		total += n
 	}
-	return order, has, want
+	return held, total
 }
 
 func drawMarket(t *rapid.T) market {
-	m := market{held: map[ids.Tenant]int{}, capacity: rapid.IntRange(0, 120).Draw(t, "capacity"), quota: rapid.IntRange(1, 60).Draw(t, "quota")}
+	m := market{held: map[ids.Tenant]int{}, limit: rapid.IntRange(1, 200).Draw(t, "limit"), least: rapid.IntRange(0, 60).Draw(t, "least")}
 	for tenant := range rapid.IntRange(0, 6).Draw(t, "tenants") {
 		lanes := rapid.OneOf(rapid.IntRange(1, 4), rapid.Just(50)).Draw(t, "lanes")
 		for i := range lanes {
 			key := laneKey(byte(tenant), rapid.Bool().Draw(t, "live"), byte(i))
-			m.lanes = append(m.lanes, domain.Lane{Key: key})
+			m.lanes = append(m.lanes, domain.Lane{Key: key, Speed: domain.Speed(rapid.IntRange(0, 2).Draw(t, "speed"))})
 		}
-		m.held[laneKey(byte(tenant), false, 0).Tenant] = rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 70)).Draw(t, "held")
+		m.held[laneKey(byte(tenant), false, 0).Tenant] = rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 30)).Draw(t, "held")
 	}
 	m.lanes = rapid.Permutation(m.lanes).Draw(t, "order")
 	for range m.lanes {
@@ -149,51 +168,68 @@ func drawMarket(t *rapid.T) market {
 	return m
 }
 
+// Nobody gets more than he asks for or may have, and who gets less is refused by a bound, or nothing is left.
 func TestShareIsNeverOver(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawMarket(t)
-		got := m.share()
-		total := 0
+		_, before := m.total(make([]int, len(m.lanes)))
+		got, refused := domain.Share(m.lanes, m.turns, m.budget())
+		held, total := m.total(got)
+		if total > max(m.limit, before) {
+			t.Fatalf("%d of %d are given away", total, m.limit)
+		}
+		speeds := map[domain.Speed]int{}
 		for i, n := range got {
+			l := m.lanes[i]
+			speeds[l.Speed] += n
 			if n < 0 || n > m.turns[i].N {
 				t.Fatalf("lane %d got %d of %d", i, n, m.turns[i].N)
 			}
-			total += n
-		}
-		order, has, want := m.tenants(got)
-		satisfied := true
-		for _, tenant := range order {
-			if has[tenant] > 0 && has[tenant]+m.held[tenant] > m.quota {
-				t.Fatalf("a tenant got %d and held %d, of %d", has[tenant], m.held[tenant], m.quota)
+			if n > 0 && held[l.Key.Tenant] > max(m.limit/8, m.least, 1) {
+				t.Fatalf("a tenant got %d and has %d of %d, least %d", n, held[l.Key.Tenant], m.limit, m.least)
 			}
-			satisfied = satisfied && has[tenant] == want[tenant]
+			if n < m.turns[i].N && total < m.limit && !refused[l.Key] {
+				t.Fatalf("lane %d got %d of %d, %d are left", i, n, m.turns[i].N, m.limit-total)
+			}
+			if refused[l.Key] && l.Speed == domain.Fast && held[l.Key.Tenant] < min(max(m.limit/8, m.least), m.limit-total) {
+				t.Fatalf("a fast lane of a tenant with %d was refused, %d are left", held[l.Key.Tenant], m.limit-total)
+			}
 		}
-		if len(got) != len(m.lanes) || total > m.capacity || total < m.capacity && !satisfied {
-			t.Fatalf("%d of %d were dealt out, all satisfied %v", total, m.capacity, satisfied)
+		if speeds[domain.Slow] > max(m.limit/2, 1) || speeds[domain.Unknown] > max(m.limit/4, 1) {
+			t.Fatalf("slow and unknown lanes got %d and %d of %d", speeds[domain.Slow], speeds[domain.Unknown], m.limit)
 		}
 	})
 }
 
-// Who gets more than another by over one has outlived the other's demand; of equals the earlier comes first.
+// Who gets more than another by over one has outlived the other's demand, or the other's bounds; of equals the
+// earlier comes first.
 func TestShareIsFair(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawMarket(t)
-		got := m.share()
-		order, has, want := m.tenants(got)
+		got, refused := domain.Share(m.lanes, m.turns, m.budget())
+		has, wants := map[ids.Tenant]int{}, map[ids.Tenant]bool{}
+		var order []ids.Tenant
+		for i, l := range m.lanes {
+			if !slices.Contains(order, l.Key.Tenant) {
+				order = append(order, l.Key.Tenant)
+			}
+			has[l.Key.Tenant] += got[i]
+			wants[l.Key.Tenant] = wants[l.Key.Tenant] || got[i] < m.turns[i].N && !refused[l.Key]
+		}
 		for i, a := range order {
 			for j, b := range order {
 				ahead := has[a] - has[b]
-				if has[b] < want[b] && (ahead > 1 || ahead == 1 && j < i) {
-					t.Fatalf("tenant %d got %d, tenant %d only %d of %d", i, has[a], j, has[b], want[b])
+				if wants[b] && (ahead > 1 || ahead == 1 && j < i) {
+					t.Fatalf("tenant %d got %d, tenant %d only %d and wants more", i, has[a], j, has[b])
 				}
 			}
 		}
 		for i, a := range m.lanes {
 			for j, b := range m.lanes {
 				ahead := got[i] - got[j]
-				if a.Key.Tenant == b.Key.Tenant && got[j] < m.turns[j].N && (ahead > 1 || ahead == 1 && j < i) {
+				if a.Key.Tenant == b.Key.Tenant && got[j] < m.turns[j].N && !refused[b.Key] && (ahead > 1 || ahead == 1 && j < i) {
 					t.Fatalf("lane %d got %d, lane %d of the same tenant only %d of %d", i, got[i], j, got[j], m.turns[j].N)
 				}
 			}
@@ -203,16 +239,16 @@ func TestShareIsFair(t *testing.T) {
 
 func TestManyLanesBuyNoMore(t *testing.T) {
 	t.Parallel()
-	m := market{capacity: 100, quota: 1000}
+	m := market{limit: 100, least: 1000}
 	for i := range 50 {
 		m.lanes, m.turns = append(m.lanes, domain.Lane{Key: laneKey(1, i%2 == 0, byte(i))}), append(m.turns, domain.Turn{N: 100})
 	}
 	m.lanes, m.turns = append(m.lanes, domain.Lane{Key: laneKey(2, true, 0)}), append(m.turns, domain.Turn{N: 100})
-	got := m.share()
-	if _, has, _ := m.tenants(got); has[m.lanes[0].Key.Tenant] != 50 || got[50] != 50 {
-		t.Errorf("50 lanes got %d, one got %d", has[m.lanes[0].Key.Tenant], got[50])
+	got, _ := domain.Share(m.lanes, m.turns, m.budget())
+	if held, _ := m.total(got); held[m.lanes[0].Key.Tenant] != 34 || got[50] != 33 { // and a third is left
+		t.Errorf("50 lanes got %d, one got %d", held[m.lanes[0].Key.Tenant], got[50])
 	}
-	if slices.Min(got[:50]) != 1 || slices.Max(got[:50]) != 1 {
+	if slices.Min(got[:34]) != 1 || slices.Max(got[:34]) != 1 || slices.Max(got[34:50]) != 0 {
 		t.Errorf("the 50 lanes got %v", got[:50])
 	}
 }

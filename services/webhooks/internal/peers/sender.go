@@ -26,8 +26,8 @@ const (
 	userAgent    = "Holdfast-Webhooks/1"
 )
 
-// Sender posts deliveries. It follows no redirect, uses no proxy, reads ReadAnswer bytes of an answer at most, and
-// lets go of a connection when the attempt's time is up.
+// Sender posts deliveries. It follows no redirect, uses no proxy, reads ReadAnswer bytes of an answer at most and
+// keeps those that are shown, and lets go of a connection when the attempt's time is up.
 type Sender struct{ transport *http.Transport }
 
 // NewSender makes a sender whose connections guard lets through. It trusts the system's certificates.
@@ -81,7 +81,8 @@ func (s *Sender) post(ctx context.Context, d domain.Outgoing) domain.Answer {
 	defer res.Body.Close() //nolint:errcheck // read as far as it is wanted
 	a := domain.Answer{Status: res.StatusCode, RetryAfter: retryAfter(res.Header.Get("Retry-After"), time.Now())}
 	if a.Status != http.StatusSwitchingProtocols { // its body is the connection, which ctx does not bound
-		a.Body, _ = io.ReadAll(io.LimitReader(res.Body, domain.ReadAnswer)) // the status has decided
+		a.Body, _ = io.ReadAll(io.LimitReader(res.Body, domain.HeldAnswer))        // the status has decided
+		_, _ = io.CopyN(io.Discard, res.Body, domain.ReadAnswer-domain.HeldAnswer) // so that the connection can be used again
 	}
 	return a
 }

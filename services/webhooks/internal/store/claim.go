@@ -36,6 +36,7 @@ type laneRow struct {
 	Failed        []domain.DeliveryID
 	DeferredUntil *time.Time
 	Deferrals     int
+	SlowUntil     *time.Time
 	SecretIDs     []domain.SecretID
 	Sealed        [][]byte
 }
@@ -101,7 +102,7 @@ func ReadyLanes(ctx context.Context, tx pg.Tx, now time.Time, limit int) ([]Read
 		select l.tenant_id, l.livemode, l.endpoint_id, e.url, e.status = 'enabled' as enabled, e.max_in_flight, e.max_per_second,
 			(select count(*) from queue q where q.tenant_id = l.tenant_id and q.livemode = l.livemode
 				and q.endpoint_id = l.endpoint_id and q.claimed and q.due_at > $1)::int as in_flight,
-			l.begun_at, l.begun, l.failed_at, l.failed, l.deferred_until, l.deferrals,
+			l.begun_at, l.begun, l.failed_at, l.failed, l.deferred_until, l.deferrals, l.slow_until,
 			s.secret_ids, s.sealed
 		from unnest($2::uuid[], $3::boolean[], $4::uuid[]) with ordinality k(tenant_id, livemode, endpoint_id, place)
 		join lanes l on l.tenant_id = k.tenant_id and l.livemode = k.livemode and l.endpoint_id = k.endpoint_id
@@ -121,6 +122,7 @@ func ReadyLanes(ctx context.Context, tx pg.Tx, now time.Time, limit int) ([]Read
 				Enabled: r.Enabled, MaxInFlight: r.MaxInFlight, MaxPerSecond: r.MaxPerSecond, InFlight: r.InFlight,
 				Pace:    domain.Pace{At: r.BegunAt, Begun: r.Begun},
 				Breaker: domain.Breaker{FailedAt: r.FailedAt, Failed: r.Failed, DeferredUntil: r.DeferredUntil, Deferrals: r.Deferrals},
+				Speed:   domain.SpeedAt(r.SlowUntil, now),
 			},
 			URL: r.URL, SecretIDs: r.SecretIDs, Sealed: r.Sealed,
 		}
@@ -128,11 +130,56 @@ func ReadyLanes(ctx context.Context, tx pg.Tx, now time.Time, limit int) ([]Read
 	return out, nil
 }
 
-// Share is how many of a lane's deliveries to claim.
+// Share is how many of a lane's deliveries may be claimed.
 type Share struct {
 	Key    domain.LaneKey
 	N      int
 	Firsts bool
+}
+
+// Due is a delivery that may be claimed.
+type Due struct {
+	TenantID   ids.Tenant
+	Livemode   bool
+	EndpointID domain.EndpointID
+	Claimed    bool
+	First      bool
+	DueAt      time.Time
+	DeliveryID domain.DeliveryID
+	Lane       int // its share's place in the list
+	Bytes      int // of the event's body
+}
+
+// DueDeliveries reads the deliveries that are due in lanes which the transaction holds, in the order of the lanes and
+// within a lane in that of their times; what an ended process had claimed is due as well.
+func DueDeliveries(ctx context.Context, tx pg.Tx, shares []Share, now time.Time) ([]Due, error) {
+	if len(shares) == 0 {
+		return nil, nil
+	}
+	tenants, live, endpoints := keys(shares, func(s Share) domain.LaneKey { return s.Key })
+	n, firsts := make([]int32, len(shares)), make([]bool, len(shares))
+	for i, s := range shares {
+		n[i], firsts[i] = int32(s.N), s.Firsts //nolint:gosec // bounded by max_in_flight
+	}
+	due, err := many[Due](ctx, tx, `
+		select q.tenant_id, q.livemode, q.endpoint_id, q.claimed, q.first, q.due_at, q.delivery_id, l.lane - 1 as lane,
+			coalesce(octet_length(e.body), 0) as bytes
+		from unnest($2::uuid[], $3::boolean[], $4::uuid[], $5::int[], $6::boolean[]) with ordinality l(tenant_id, livemode, endpoint_id, n, firsts, lane)
+		cross join lateral (
+			select x.* from (values (true, false), (true, true), (false, false), (false, true)) k(claimed, first)
+			cross join lateral (
+				select q.* from queue q where q.tenant_id = l.tenant_id and q.livemode = l.livemode and q.endpoint_id = l.endpoint_id
+					and q.claimed = k.claimed and q.first = k.first and q.due_at <= $1
+				order by q.due_at, q.delivery_id limit l.n) x
+			where l.firsts or not k.first
+			order by x.due_at, x.delivery_id limit l.n) q
+		left join events e on e.tenant_id = q.tenant_id and e.livemode = q.livemode and e.id = q.event_id
+		order by l.lane, q.due_at, q.delivery_id`,
+		now, tenants, live, endpoints, n, firsts)
+	if err != nil {
+		return nil, fmt.Errorf("due deliveries: %w", err)
+	}
+	return due, nil
 }
 
 // Claim is one delivery that is this process's until Until.
@@ -154,37 +201,31 @@ func (c Claim) Key() domain.LaneKey {
 	return domain.LaneKey{Tenant: c.TenantID, Livemode: c.Livemode, Endpoint: c.EndpointID}
 }
 
-// ClaimDue claims the deliveries that are due in lanes which the transaction holds, until a time; what an ended
-// process had claimed is due as well.
-func ClaimDue(ctx context.Context, tx pg.Tx, shares []Share, now, until time.Time) ([]Claim, error) {
-	if len(shares) == 0 {
+// ClaimDue claims deliveries that the transaction has found due, until a time.
+func ClaimDue(ctx context.Context, tx pg.Tx, due []Due, until time.Time) ([]Claim, error) {
+	if len(due) == 0 {
 		return nil, nil
 	}
-	tenants, live, endpoints := keys(shares, func(s Share) domain.LaneKey { return s.Key })
-	n, firsts := make([]int32, len(shares)), make([]bool, len(shares))
-	for i, s := range shares {
-		n[i], firsts[i] = int32(s.N), s.Firsts //nolint:gosec // bounded by max_in_flight
+	tenants, live, endpoints := keys(due, func(d Due) domain.LaneKey {
+		return domain.LaneKey{Tenant: d.TenantID, Livemode: d.Livemode, Endpoint: d.EndpointID}
+	})
+	claimed, firsts := make([]bool, len(due)), make([]bool, len(due))
+	at, id := make([]time.Time, len(due)), make([][16]byte, len(due))
+	for i, d := range due {
+		claimed[i], firsts[i], at[i], id[i] = d.Claimed, d.First, d.DueAt, d.DeliveryID.UUID()
 	}
 	claims, err := many[Claim](ctx, tx, `
-		with due as (
-			select q.* from unnest($3::uuid[], $4::boolean[], $5::uuid[], $6::int[], $7::boolean[]) l(tenant_id, livemode, endpoint_id, n, firsts)
-			cross join lateral (
-				select x.* from (values (true, false), (true, true), (false, false), (false, true)) k(claimed, first)
-				cross join lateral (
-					select q.* from queue q where q.tenant_id = l.tenant_id and q.livemode = l.livemode and q.endpoint_id = l.endpoint_id
-						and q.claimed = k.claimed and q.first = k.first and q.due_at <= $1
-					order by q.due_at, q.delivery_id limit l.n) x
-				where l.firsts or not k.first
-				order by x.due_at, x.delivery_id limit l.n) q
-		), mine as (
-			update queue q set claimed = true, due_at = $2 from due d
+		with mine as (
+			update queue q set claimed = true, due_at = $1
+			from unnest($2::uuid[], $3::boolean[], $4::uuid[], $5::boolean[], $6::boolean[], $7::timestamptz[], $8::uuid[])
+				d(tenant_id, livemode, endpoint_id, claimed, first, due_at, delivery_id)
 			where q.tenant_id = d.tenant_id and q.livemode = d.livemode and q.endpoint_id = d.endpoint_id
 				and q.claimed = d.claimed and q.first = d.first and q.due_at = d.due_at and q.delivery_id = d.delivery_id
 			returning q.tenant_id, q.livemode, q.endpoint_id, q.delivery_id, q.event_id, q.first, q.attempts, q.due_at as until
 		)
 		select m.*, coalesce(e.type, '') as event_type, e.body
 		from mine m left join events e on e.tenant_id = m.tenant_id and e.livemode = m.livemode and e.id = m.event_id`,
-		now, until, tenants, live, endpoints, n, firsts)
+		until, tenants, live, endpoints, claimed, firsts, at, id)
 	if err != nil {
 		return nil, fmt.Errorf("claim: %w", err)
 	}

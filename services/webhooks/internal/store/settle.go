@@ -18,8 +18,14 @@ import (
 type Held struct {
 	Mine      map[domain.DeliveryID]bool // whose claim still holds
 	Endpoints map[domain.LaneKey]domain.Endpoint
-	Breakers  map[domain.LaneKey]domain.Breaker
+	Lanes     map[domain.LaneKey]LaneHealth
 	Crowded   map[domain.LaneKey]bool // lanes that wait for one of these to end
+}
+
+// LaneHealth is what attempts change of a lane.
+type LaneHealth struct {
+	domain.Breaker
+	SlowUntil *time.Time
 }
 
 type heldEndpoint struct {
@@ -36,6 +42,7 @@ type heldLane struct {
 	Failed        []domain.DeliveryID
 	DeferredUntil *time.Time
 	Deferrals     int
+	SlowUntil     *time.Time
 	Crowded       bool
 }
 
@@ -64,7 +71,7 @@ func Hold(ctx context.Context, tx pg.Tx, claims []Claim, failing []domain.LaneKe
 		where e.consecutive_failures > 0 or (e.tenant_id, e.livemode, e.id) in (select * from unnest($4::uuid[], $5::boolean[], $6::uuid[]))
 		order by 1, 2, 3 for no key update of e`, tenants, live, endpoints, ft, fl, fe)
 	b.Queue(`
-		select l.tenant_id, l.livemode, l.endpoint_id, l.failed_at, l.failed, l.deferred_until, l.deferrals, l.crowded from lanes l
+		select l.tenant_id, l.livemode, l.endpoint_id, l.failed_at, l.failed, l.deferred_until, l.deferrals, l.slow_until, l.crowded from lanes l
 		join (select distinct * from unnest($1::uuid[], $2::boolean[], $3::uuid[])) k(tenant_id, livemode, id)
 			on l.tenant_id = k.tenant_id and l.livemode = k.livemode and l.endpoint_id = k.id
 		order by 1, 2, 3 for no key update of l`, tenants, live, endpoints)
@@ -82,7 +89,7 @@ func Hold(ctx context.Context, tx pg.Tx, claims []Claim, failing []domain.LaneKe
 func collectHeld(res pgx.BatchResults) (Held, error) {
 	out := Held{
 		Mine: map[domain.DeliveryID]bool{}, Endpoints: map[domain.LaneKey]domain.Endpoint{},
-		Breakers: map[domain.LaneKey]domain.Breaker{}, Crowded: map[domain.LaneKey]bool{},
+		Lanes: map[domain.LaneKey]LaneHealth{}, Crowded: map[domain.LaneKey]bool{},
 	}
 	mine, err := collect(res, pgx.RowTo[domain.DeliveryID])
 	if err != nil {
@@ -104,7 +111,10 @@ func collectHeld(res pgx.BatchResults) (Held, error) {
 	}
 	for _, l := range lanes {
 		key := domain.LaneKey{Tenant: l.TenantID, Livemode: l.Livemode, Endpoint: l.EndpointID}
-		out.Breakers[key] = domain.Breaker{FailedAt: l.FailedAt, Failed: l.Failed, DeferredUntil: l.DeferredUntil, Deferrals: l.Deferrals}
+		out.Lanes[key] = LaneHealth{
+			Breaker:   domain.Breaker{FailedAt: l.FailedAt, Failed: l.Failed, DeferredUntil: l.DeferredUntil, Deferrals: l.Deferrals},
+			SlowUntil: l.SlowUntil,
+		}
 		out.Crowded[key] = l.Crowded
 	}
 	return out, nil
@@ -169,11 +179,11 @@ func WriteHealth(tx pg.Tx, key domain.LaneKey, e domain.Endpoint) {
 		key.Tenant, key.Livemode, key.Endpoint, string(e.Status), (*string)(e.DisabledReason), e.ConsecutiveFailures)
 }
 
-// WriteBreaker writes the breaker of a lane that Hold has locked, and makes the lane ready: one of its deliveries
-// has ended.
-func WriteBreaker(tx pg.Tx, key domain.LaneKey, b domain.Breaker, now time.Time) {
+// WriteLane writes what attempts have changed of a lane that Hold has locked, and makes the lane ready: one of its
+// deliveries has ended.
+func WriteLane(tx pg.Tx, key domain.LaneKey, h LaneHealth, now time.Time) {
 	tx.Finally(`
-		update lanes l set failed_at = $4, failed = $5, deferred_until = $6, deferrals = $7, crowded = false, ready_at = least(l.ready_at, $8)
+		update lanes l set failed_at = $4, failed = $5, deferred_until = $6, deferrals = $7, slow_until = $9, crowded = false, ready_at = least(l.ready_at, $8)
 		where l.tenant_id = $1 and l.livemode = $2 and l.endpoint_id = $3`,
-		key.Tenant, key.Livemode, key.Endpoint, list(b.FailedAt), list(b.Failed), b.DeferredUntil, b.Deferrals, now)
+		key.Tenant, key.Livemode, key.Endpoint, list(h.FailedAt), list(h.Failed), h.DeferredUntil, h.Deferrals, now, h.SlowUntil)
 }

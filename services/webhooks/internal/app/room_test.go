@@ -1,0 +1,327 @@
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/crypt"
+	"holdfast.dev/libs/ids"
+
+	"holdfast.dev/services/webhooks/internal/app"
+	"holdfast.dev/services/webhooks/internal/domain"
+)
+
+// largest is about the size of the largest event that there can be.
+const largest = 631 << 10
+
+// large is an event of that size.
+func (w *world) large(ctx context.Context) domain.Event {
+	e := w.event(ctx)
+	e.Object = fmt.Appendf(nil, `{"id":%q,"notes":%q}`, e.ObjectID, strings.Repeat("x", largest-600))
+	return e
+}
+
+// held is a receiver that answers when it is told to, and knows what is on its way to it.
+type held struct {
+	mu     sync.Mutex
+	bytes  map[string]int // by URL
+	begun  map[string]int
+	answer chan struct{}
+	once   sync.Once
+}
+
+// release lets all answer; a test defers it, or the dispatcher could not come to its end.
+func (h *held) release() { h.once.Do(func() { close(h.answer) }) }
+
+func newHeld() *held {
+	return &held{bytes: map[string]int{}, begun: map[string]int{}, answer: make(chan struct{})}
+}
+
+func (h *held) Send(_ context.Context, d domain.Outgoing) domain.Answer {
+	h.mu.Lock()
+	h.bytes[d.URL] += len(d.Body)
+	h.begun[d.URL]++
+	h.mu.Unlock()
+	<-h.answer
+	h.mu.Lock()
+	h.bytes[d.URL] -= len(d.Body)
+	h.mu.Unlock()
+	return domain.Answer{Status: 200}
+}
+
+func (h *held) total() (sum int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, n := range h.bytes {
+		sum += n
+	}
+	return sum
+}
+
+func (h *held) count(url string) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.begun[url]
+}
+
+// run starts the dispatcher and ends it with the test.
+func (w *world) run(d *app.Dispatcher) {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(w.t.Context())
+	done := make(chan error, 1)
+	go func() { done <- d.Run(ctx) }()
+	w.t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			w.t.Error(err)
+		}
+	})
+}
+
+// The bodies on their way have a bound of their own, whatever the places would allow; no tenant takes more than its
+// share of it, and one that comes later finds room. All arrive in the end.
+func TestBytesOnTheirWay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	h := newHeld()
+	defer h.release()
+	w.dispatcher.Sender, w.dispatcher.Now = h, time.Now
+	w.dispatcher.Places, w.dispatcher.Bytes, w.dispatcher.Batch = 1024, 24<<20, 2<<20
+	const tenants, each = 4, 10
+	url := func(i int) string { return fmt.Sprintf("http://large.test/%d", i) }
+	for i := range tenants {
+		ctx := w.caller(ids.New[ids.TenantPrefix](), caller.Test)
+		w.endpoint(ctx, url(i), func(ch *app.EndpointChange) { ch.MaxInFlight, ch.MaxPerSecond = new(100), new(1000) })
+		var list []domain.Event
+		for range each {
+			list = append(list, w.large(ctx))
+		}
+		if err := w.intake.Take(ctx, list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	late := w.caller(ids.New[ids.TenantPrefix](), caller.Test)
+	w.endpoint(late, "http://small.test/")
+	w.answered()
+	w.run(w.dispatcher)
+	const share = 4 // of the largest bodies in an eighth of the bytes
+	await(t, "every tenant's share", func() bool {
+		for i := range tenants {
+			if h.count(url(i)) < share {
+				return false
+			}
+		}
+		return true
+	})
+	w.happen(late, 3)
+	await(t, "the small tenant's deliveries", func() bool { return h.count("http://small.test/") == 3 })
+	for i := range tenants {
+		if n := h.count(url(i)); n != share {
+			t.Errorf("tenant %d has %d on their way, want %d", i, n, share)
+		}
+	}
+	if n := h.total(); n > w.dispatcher.Bytes {
+		t.Errorf("%d bytes are on their way", n)
+	}
+	h.release()
+	await(t, "all", func() bool {
+		return len(w.texts(`select '' from deliveries where status = 'succeeded'`)) == tenants*each+3
+	})
+}
+
+// A process that has little memory delivers the largest events to many tenants' receivers, who all hold them: it runs
+// as a process of its own, which says how much its heap held at most.
+func TestMemoryOfLargeBodies(t *testing.T) {
+	t.Parallel()
+	const child, tenants, each, bytes, most = "TEST_MEMORY_OF_LARGE_BODIES", 16, 20, 32 << 20, 128 << 20
+	if os.Getenv(child) == "" {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMemoryOfLargeBodies$", "-test.v")
+		cmd.Env = append(os.Environ(), child+"=1", "GOMEMLIMIT=64MiB")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	w := newWorld(t)
+	h := newHeld()
+	defer h.release()
+	w.dispatcher.Sender, w.dispatcher.Now, w.dispatcher.Places, w.dispatcher.Bytes = h, time.Now, 1024, bytes
+	for i := range tenants {
+		ctx := w.caller(ids.New[ids.TenantPrefix](), caller.Test)
+		w.endpoint(ctx, fmt.Sprintf("http://large.test/%d", i), func(ch *app.EndpointChange) { ch.MaxInFlight, ch.MaxPerSecond = new(100), new(1000) })
+		for range each / 5 {
+			if err := w.intake.Take(ctx, []domain.Event{w.large(ctx), w.large(ctx), w.large(ctx), w.large(ctx), w.large(ctx)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	w.answered()
+	w.run(w.dispatcher)
+	await(t, "what there is room for", func() bool { return w.atRest(h) })
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	if m.HeapAlloc > most {
+		t.Errorf("the heap holds %d MiB while %d MiB of bodies are on their way", m.HeapAlloc>>20, h.total()>>20)
+	}
+	h.release()
+	await(t, "all", func() bool {
+		runtime.ReadMemStats(&m)
+		if m.HeapAlloc > most {
+			t.Errorf("the heap held %d MiB", m.HeapAlloc>>20)
+		}
+		return len(w.texts(`select '' from deliveries where status = 'succeeded'`)) == tenants*each
+	})
+}
+
+// One transaction claims no more than its batch of bytes, and one body at least.
+func TestBytesOfAClaim(t *testing.T) {
+	t.Parallel()
+	for batch, want := range map[int]int{3 * largest: 3, 1: 1} {
+		w := newWorld(t)
+		w.dispatcher.Batch = batch
+		w.endpoint(w.ctx, hook)
+		w.answered()
+		if err := w.intake.Take(w.ctx, []domain.Event{w.large(w.ctx), w.large(w.ctx), w.large(w.ctx), w.large(w.ctx)}); err != nil {
+			t.Fatal(err)
+		}
+		if n := w.step(); n != want {
+			t.Errorf("a batch of %d bytes claims %d", batch, n)
+		}
+		if n := w.settle(); n != 4-want {
+			t.Errorf("%d more", n)
+		}
+	}
+}
+
+// Sixteen tenants have two endpoints each that hold all that they are given. One endpoint of another tenant answers
+// at once: none of its deliveries waits for them, though it is not known before, and they answered fast before.
+func TestSlowReceivers(t *testing.T) {
+	t.Parallel()
+	const tenants, each, events, good = 16, 2, 120, 50
+	slow := func(i int) string { return fmt.Sprintf("http://slow.test/%d", i) }
+	for name, before := range map[string]func(w *world){
+		"known as slow": func(w *world) {
+			w.exec(`update lanes set slow_until = $1`, time.Now().Add(time.Hour))
+		},
+		"not known":               func(*world) {},
+		"fast until a moment ago": func(w *world) { w.answered() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			h := newHeld()
+			defer h.release()
+			w.dispatcher.Sender, w.dispatcher.Now, w.dispatcher.Places = &router{slow: h, receivers: w.receivers}, time.Now, 1024
+			for i := range tenants {
+				ctx := w.caller(ids.New[ids.TenantPrefix](), caller.Test)
+				for j := range each {
+					w.endpoint(ctx, slow(i*each+j), func(ch *app.EndpointChange) { ch.MaxInFlight, ch.MaxPerSecond = new(100), new(1000) })
+				}
+				w.happen(ctx, events)
+			}
+			before(w)
+			w.run(w.dispatcher)
+			await(t, "the slow endpoints' places", func() bool { return w.atRest(h) })
+			n := 0
+			for i := range tenants * each {
+				n += h.count(slow(i))
+			}
+			if n > 1024*16/17+1 || name == "known as slow" && n > 512 || name == "not known" && n > 768 {
+				t.Errorf("they hold %d places", n)
+			}
+			w.endpoint(w.ctx, hook, func(ch *app.EndpointChange) { ch.MaxPerSecond = new(1000) })
+			start := time.Now()
+			w.happen(w.ctx, good)
+			await(t, "the good endpoint's deliveries", func() bool { return len(w.receivers.got(hook)) == good })
+			if took := time.Since(start); took > 5*time.Second { // an attempt that holds a place has 10 s
+				t.Errorf("they took %v", took)
+			}
+		})
+	}
+}
+
+// router sends to slow receivers what is for them.
+type router struct {
+	slow      *held
+	receivers *receivers
+}
+
+func (r *router) Send(ctx context.Context, d domain.Outgoing) domain.Answer {
+	if strings.HasPrefix(d.URL, "http://slow.test/") {
+		return r.slow.Send(ctx, d)
+	}
+	return r.receivers.Send(ctx, d)
+}
+
+// atRest reports that no more was begun for a while.
+func (w *world) atRest(h *held) bool {
+	sum := func() (n int) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		for _, begun := range h.begun {
+			n += begun
+		}
+		return n
+	}
+	before := sum()
+	for end := time.Now().Add(1500 * time.Millisecond); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if sum() != before {
+			return false
+		}
+	}
+	return before > 0
+}
+
+// An endpoint that took long is slow from then on, for all processes, until it has not for a minute.
+func TestSpeedIsKept(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.endpoint(w.ctx, hook, func(ch *app.EndpointChange) { ch.MaxInFlight = new(100) })
+	slow := func() string {
+		return w.texts(`select coalesce((slow_until > '` + w.Now().Format(time.RFC3339Nano) + `')::text, 'unknown') from lanes`)[0]
+	}
+	if got := slow(); got != "unknown" {
+		t.Errorf("a fresh one is slow: %s", got)
+	}
+	w.happen(w.ctx, 20)
+	if n := w.step(); n != domain.UnknownAtATime {
+		t.Errorf("a fresh one has %d on their way", n)
+	}
+	if n := w.step(); n != 20-domain.UnknownAtATime {
+		t.Errorf("one that has answered has %d on their way", n)
+	}
+	if got := slow(); got != "false" {
+		t.Errorf("after fast answers it is slow: %s", got)
+	}
+	w.receivers.at(hook, func(domain.Outgoing) domain.Answer { return domain.Answer{Status: 200, Took: 2 * time.Second} })
+	w.happen(w.ctx, 1)
+	w.settle()
+	if got := slow(); got != "true" {
+		t.Errorf("after a slow answer it is slow: %s", got)
+	}
+	w.dispatcher.Places = 64
+	w.happen(w.ctx, 60)
+	w.Move(time.Second)
+	if n := w.step(); n != 32 {
+		t.Errorf("a slow one has %d of 64 places", n)
+	}
+	box, err := crypt.NewBox("e1:" + strings.Repeat("5a", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.dispatcher = w.process(box)
+	w.dispatcher.Places = 32
+	w.Move(time.Second)
+	if n := w.step(); n != 16 {
+		t.Errorf("another process gives it %d of 32 places", n)
+	}
+}
