@@ -199,6 +199,7 @@ func (s *shop) attempt(ctx context.Context, client *http.Client, body string) in
 	}
 	req.Header.Set("Authorization", "Bearer "+s.key)
 	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Prefer", "handling=strict")
 	res, err := client.Do(req)
 	if err != nil {
 		return 0

@@ -33,6 +33,7 @@ type Caller struct {
 	Scopes        []string   `json:"scp,omitempty"`
 	RequestID     string     `json:"rid,omitempty"`
 	Traceparent   string     `json:"-"`
+	Fingerprint   []byte     `json:"-"` // of this request, where the calling service has worked it out
 }
 
 // Live reports whether the caller works in live mode.

@@ -20,13 +20,14 @@ const lifetime = 60 * time.Second
 // ErrInvalid says that a signed caller is missing, forged, stale, or meant for another call.
 var ErrInvalid = errors.New("invalid signed caller")
 
-// call is what a statement says besides who is calling.
-type call struct {
-	To        string `json:"aud"`
-	Method    string `json:"m"`
-	Path      string `json:"p"`
-	RequestID string `json:"rid"`
-	Expiry    int64  `json:"exp"`
+// Call is what a statement says besides who is calling.
+type Call struct {
+	Target      string `json:"aud"`
+	Method      string `json:"m"`
+	Path        string `json:"p"` // without the query
+	RequestID   string `json:"rid"`
+	Fingerprint []byte `json:"fp,omitempty"` // the request's, where it has an idempotency key and the caller knows it
+	Expiry      int64  `json:"exp"`          // set by SignEncoded
 }
 
 // Key is one shared secret with the id under which it is announced.
@@ -71,7 +72,7 @@ type Signer struct {
 // Encoded is a caller as a statement holds it. Whoever signs many calls of one caller encodes it once.
 type Encoded string
 
-// Encode returns c without its request id, which belongs to a call.
+// Encode returns c without its request id and fingerprint, which belong to a call.
 func Encode(c Caller) (Encoded, error) {
 	c.RequestID = ""
 	payload, err := json.Marshal(c) //nolint:gosec // Credential is an id
@@ -87,18 +88,17 @@ func (s *Signer) Sign(c Caller, target, method, path string, now time.Time) (str
 	if err != nil {
 		return "", err
 	}
-	return s.SignEncoded(who, c.RequestID, target, method, path, now)
+	return s.SignEncoded(who, Call{Target: target, Method: method, Path: path, RequestID: c.RequestID}, now)
 }
 
 // SignEncoded is Sign of a caller that has been encoded before.
-func (s *Signer) SignEncoded(who Encoded, requestID, target, method, path string, now time.Time) (string, error) {
-	keys := s.Keys[target]
+func (s *Signer) SignEncoded(who Encoded, call Call, now time.Time) (string, error) {
+	keys := s.Keys[call.Target]
 	if len(keys) == 0 {
-		return "", fmt.Errorf("no caller key for target %q", target)
+		return "", fmt.Errorf("no caller key for target %q", call.Target)
 	}
-	payload, err := json.Marshal(call{
-		To: target, Method: method, Path: path, RequestID: requestID, Expiry: now.Add(lifetime).Unix(),
-	})
+	call.Expiry = now.Add(lifetime).Unix()
+	payload, err := json.Marshal(call)
 	if err != nil {
 		return "", fmt.Errorf("encode call: %w", err)
 	}
@@ -128,14 +128,14 @@ func (v *Verifier) Verify(header, method, path string, now time.Time) (Caller, s
 		return Caller{}, "", ErrInvalid
 	}
 	var c Caller
-	var to call
+	var to Call
 	if !decode(parts[2], &c) || !decode(parts[3], &to) {
 		return Caller{}, "", ErrInvalid
 	}
-	if to.To != v.Self || to.Method != method || to.Path != path || now.Unix() > to.Expiry {
+	if to.Target != v.Self || to.Method != method || to.Path != path || now.Unix() > to.Expiry {
 		return Caller{}, "", ErrInvalid
 	}
-	c.RequestID = to.RequestID
+	c.RequestID, c.Fingerprint = to.RequestID, to.Fingerprint
 	return c, parts[0], nil
 }
 

@@ -49,7 +49,8 @@ func TestVerifyGivesBackWhoWasSigned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	encoded, err := s.SignEncoded(who, "req_1", "bookings", "GET", "/api/v1/bookings", now)
+	call := caller.Call{Target: "bookings", Method: "GET", Path: "/api/v1/bookings", RequestID: "req_1"}
+	encoded, err := s.SignEncoded(who, call, now)
 	if err != nil || encoded != plain {
 		t.Errorf("encoded before: %s, %v; want %s", encoded, err, plain)
 	}
@@ -59,6 +60,32 @@ func TestVerifyGivesBackWhoWasSigned(t *testing.T) {
 	}
 	if diff := cmp.Diff(c, got, cmp.Comparer(func(a, b ids.Tenant) bool { return a == b })); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// The fingerprint belongs to one call: whoever calls on with the same caller does not hand it on.
+func TestFingerprintIsOfOneCall(t *testing.T) {
+	t.Parallel()
+	s := &caller.Signer{From: "gateway", Keys: keys(t, "bookings=k1:"+one)}
+	v := &caller.Verifier{Self: "bookings", Keys: keys(t, "gateway=k1:"+one)}
+	who, err := caller.Encode(somebody())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := []byte(strings.Repeat("\xff", 32))
+	header, err := s.SignEncoded(who, caller.Call{Target: "bookings", Method: "POST", Path: "/a", Fingerprint: sum}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _, err := v.Verify(header, "POST", "/a", now)
+	if err != nil || string(got.Fingerprint) != string(sum) {
+		t.Fatalf("fingerprint %x: %v", got.Fingerprint, err)
+	}
+	if header, err = s.Sign(got, "bookings", "POST", "/b", now); err != nil {
+		t.Fatal(err)
+	}
+	if got, _, err = v.Verify(header, "POST", "/b", now); err != nil || got.Fingerprint != nil {
+		t.Errorf("handed on: %x, %v", got.Fingerprint, err)
 	}
 }
 

@@ -1,9 +1,7 @@
 package contract
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,94 +15,62 @@ import (
 )
 
 const (
-	maxDepth = 64
 	// maxFields bounds an answer: a body of 1 MiB can be wrong in 100,000 places.
 	maxFields = 100
 	// maxFieldName bounds the characters of a field's name in an answer; clients choose metadata keys.
 	maxFieldName = 200
 )
 
-// ErrMalformed is the 400 of a body that is not one JSON object.
-var ErrMalformed = apperr.New(apperr.BadRequest, "malformed_json", "The body must be one JSON object, in UTF-8.")
-
-// CheckJSON returns ErrMalformed unless body is exactly one JSON object in UTF-8, nested at most 64 deep.
-// A key may be given twice.
-func CheckJSON(body []byte) error {
-	trimmed := bytes.TrimLeft(body, " \t\r\n")
-	if len(trimmed) == 0 || trimmed[0] != '{' || !utf8.Valid(body) {
-		return ErrMalformed
-	}
-	if tooDeep(body) {
-		return ErrMalformed.Saying("The body must not be nested more than %d levels deep.", maxDepth)
-	}
-	if !json.Valid(body) {
-		return ErrMalformed
-	}
-	return nil
-}
-
-func tooDeep(body []byte) bool {
-	depth, quoted := 0, false
-	for i := 0; i < len(body); i++ {
-		switch c := body[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			if depth++; depth > maxDepth {
-				return true
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return false
-}
-
-// ValidateBody checks a body that CheckJSON accepted and returns a 422 whose fields stand in the contract's
-// property order, nested ones inside their parent, with dotted names (metadata.key, line_items.0.quantity).
-// Unknown fields are ignored. An operation without a body takes any.
-func (op *Operation) ValidateBody(body []byte) error {
+// ValidateBody returns a 422 whose fields stand in the contract's property order, nested ones inside their
+// parent, with dotted names (metadata.key, line_items.0.quantity). Unknown fields are ignored; with strict each is
+// refused, behind the known ones. An operation without a body takes any.
+func (op *Operation) ValidateBody(b *Body, strict bool) error {
 	if op.body == nil {
 		return nil
 	}
-	root, err := parse(body)
-	if err != nil {
-		return err
-	}
-	found := badTexts(root, nil, nil)
-	in := &instance{}
+	found := badTexts(b.root, nil, nil)
 	var invalid *jsonschema.ValidationError
-	if err := op.body.Validate(in.of(root, op.shape)); errors.As(err, &invalid) {
+	if err := op.body.Validate(b.root.instance(op.shape)); errors.As(err, &invalid) {
 		found = failures(invalid, found)
 	} else if err != nil {
 		return fmt.Errorf("validate body of %s: %w", op.ID, err)
 	}
-	if len(found) == 0 {
+	fields := named(found, b.root, op.shape)
+	if strict {
+		for _, u := range op.unknownFields(b) {
+			fields = add(fields, apperr.FieldError{Field: u.name, Message: u.message()})
+		}
+	}
+	if len(fields) == 0 {
 		return nil
 	}
-	return apperr.Fields(in.fields(found, root, op.shape))
+	return apperr.Fields(fields)
 }
 
-// badTexts finds texts and keys, known or not, that no field may hold.
+// add appends a field unless it is there already or there are enough.
+func add(fields []apperr.FieldError, f apperr.FieldError) []apperr.FieldError {
+	if len(fields) == maxFields || slices.Contains(fields, f) {
+		return fields
+	}
+	return append(fields, f)
+}
+
+// badTexts finds texts and keys, known or not, that hold the NUL character.
 func badTexts(n *node, path []string, out []failure) []failure {
-	for i, c := range n.children {
+	const nul = "Must not contain the NUL character."
+	for i := range n.children {
 		if len(out) >= maxFields {
 			break
 		}
-		at := c.key
-		if n.kind == array {
+		c, at := &n.children[i], n.children[i].key
+		if n.kind == arrayKind {
 			at = strconv.Itoa(i)
 		}
-		if msg := forbidden(c.rawKey, c.key); msg != "" {
-			out = append(out, failure{join(path, at), "The key: " + lowerFirst(msg)})
+		if strings.IndexByte(c.key, 0) >= 0 {
+			out = append(out, failure{join(path, at), "The key: " + lowerFirst(nul)})
 		}
-		if s, ok := c.value.(string); ok {
-			if msg := forbidden(c.raw, s); msg != "" {
-				out = append(out, failure{join(path, at), msg})
-			}
+		if c.kind == stringKind && strings.IndexByte(c.text, 0) >= 0 {
+			out = append(out, failure{join(path, at), nul})
 		}
 		if len(c.children) > 0 {
 			out = badTexts(c, join(path, at), out)
@@ -113,19 +79,14 @@ func badTexts(n *node, path []string, out []failure) []failure {
 	return out
 }
 
-// fields sorts the failures and names them.
-func (in *instance) fields(found []failure, sent *node, s *shape) []apperr.FieldError {
+// named sorts the failures and names their fields.
+func named(found []failure, sent *node, s *shape) []apperr.FieldError {
 	type ranked struct {
 		failure
 		rank []int
 	}
 	all := make([]ranked, len(found))
 	for i, f := range found {
-		for j, seg := range f.path {
-			if key, ok := in.standIns[seg]; ok {
-				f.path[j] = key
-			}
-		}
 		if hint := s.at(f.path).message(); hint != "" && strings.HasPrefix(f.message, "Must match ") {
 			f.message = hint
 		}
@@ -137,13 +98,7 @@ func (in *instance) fields(found []failure, sent *node, s *shape) []apperr.Field
 	})
 	var out []apperr.FieldError
 	for _, r := range all {
-		f := apperr.FieldError{Field: dotted(r.path), Message: r.message}
-		if !slices.Contains(out, f) {
-			out = append(out, f)
-		}
-		if len(out) == maxFields {
-			break
-		}
+		out = add(out, apperr.FieldError{Field: dotted(r.path), Message: r.message})
 	}
 	return out
 }
@@ -169,55 +124,4 @@ func dotted(path []string) string {
 		return string([]rune(name)[:maxFieldName]) + "…"
 	}
 	return name
-}
-
-// Decode reads a body that ValidateBody accepted into a generated type. It takes exactly the properties that
-// were validated: encoding/json alone would also match FIRST_NAME to first_name, past the validator, and
-// merge an object that is given twice. Free-form values such as metadata arrive as sent.
-func (op *Operation) Decode(body []byte, into any) error {
-	root, err := parse(body)
-	if err != nil {
-		return err
-	}
-	err = json.Unmarshal(prune(nil, root, op.shape), into)
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) && strings.HasPrefix(wrong.Value, "number") {
-		return apperr.Field(wrong.Field, "Is out of range.")
-	}
-	if err != nil {
-		return fmt.Errorf("decode body of %s: %w", op.ID, err)
-	}
-	return nil
-}
-
-// prune writes n without what the contract does not name.
-func prune(out []byte, n *node, s *shape) []byte {
-	switch {
-	case n.kind == object && s.closed():
-		out = append(out, '{')
-		first := true
-		for i, c := range n.children {
-			if last, _ := n.find(c.key); last != i || s.props[c.key] == nil {
-				continue
-			}
-			if !first {
-				out = append(out, ',')
-			}
-			first = false
-			out = append(append(out, c.rawKey...), ':')
-			out = prune(out, c, s.member(c.key))
-		}
-		return append(out, '}')
-	case n.kind == array && s.item().closed():
-		out = append(out, '[')
-		for i, c := range n.children {
-			if i > 0 {
-				out = append(out, ',')
-			}
-			out = prune(out, c, s.item())
-		}
-		return append(out, ']')
-	default:
-		return append(out, n.raw...)
-	}
 }

@@ -41,14 +41,14 @@ func TestOperations(t *testing.T) {
 	if c.Operation("nothing") != nil {
 		t.Error("an unknown operation was found")
 	}
-	if n := len(c.Operations()); n != 6 {
+	if n := len(c.Operations()); n != 7 {
 		t.Errorf("%d operations", n)
 	}
 	var ids []string
 	for _, op := range c.For("shop") {
 		ids = append(ids, op.ID)
 	}
-	if want := []string{"listOrders", "createOrder", "getLatestOrder", "getOrder", "deleteOrder"}; !slices.Equal(ids, want) {
+	if want := []string{"listOrders", "createOrder", "getLatestOrder", "getOrder", "deleteOrder", "closeOrder"}; !slices.Equal(ids, want) {
 		t.Errorf("shop has %v", ids)
 	}
 }

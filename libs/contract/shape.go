@@ -15,6 +15,7 @@ type shape struct {
 	extra  *shape // additionalProperties
 	limit  int    // maxItems or maxProperties, the larger; 0 where a part has none
 	strict bool   // a rule looks at unknown properties too
+	open   bool   // a rule says which unknown properties it takes
 	hint   string // x-message: said when pattern fails
 }
 
@@ -48,6 +49,7 @@ func (l *loader) lay(s *shape, n *yaml.Node) error {
 	for _, key := range []string{"additionalProperties", "patternProperties", "propertyNames", "minProperties", "maxProperties"} {
 		s.strict = s.strict || child(n, key) != nil
 	}
+	s.open = s.open || child(n, "additionalProperties") != nil || child(n, "patternProperties") != nil
 	for name, node := range pairs(child(n, "properties")) {
 		sub, err := l.shape(node)
 		if err != nil {
@@ -89,7 +91,7 @@ func (l *loader) lay(s *shape, n *yaml.Node) error {
 
 // enough returns as many children as it takes to see that there are too many, and to name a hundred of
 // their faults: a body of 1 MiB can have 100,000. Where the contract sets no bound, all count.
-func (s *shape) enough(children []*node) []*node {
+func (s *shape) enough(children []node) []node {
 	if s == nil || s.limit == 0 || len(children) <= s.limit+maxFields {
 		return children
 	}
@@ -144,7 +146,7 @@ func (s *shape) rank(sent *node, path []string) []int {
 	out := make([]int, 0, len(path))
 	for _, seg := range path {
 		switch {
-		case sent != nil && sent.kind == array:
+		case sent != nil && sent.kind == arrayKind:
 			i, _ := strconv.Atoi(seg)
 			out = append(out, i)
 			sent, s = sent.index(i), s.item()

@@ -106,7 +106,11 @@ func (d *door) write(c *gin.Context, status int, location string) error {
 	}
 	reply := idem.Reply{Status: status, Location: location, ETag: `"3"`, Body: []byte(customer)}
 	if req, ok := idem.RequestFrom(ctx); ok {
-		if found, err := d.Check(ctx); err != nil || found != nil {
+		found, err := d.Check(ctx)
+		if err != nil {
+			return err
+		}
+		if found != nil {
 			found.Replayed = true
 			return httpx.Send(c, *found)
 		}

@@ -18,6 +18,13 @@ const (
 	HeaderIdemCache   = "X-Internal-Idem-Cache"
 )
 
+// Headers of answers that speak of unknown fields of the body: those that were ignored, and that they were not
+// to be. A replay has neither.
+const (
+	HeaderIgnored = "X-Ignored-Fields"
+	HeaderApplied = "Preference-Applied"
+)
+
 func requestID(c *gin.Context) string { return caller.Must(c.Request.Context()).RequestID }
 
 // Send answers a write with the bytes that were stored with its effect.
@@ -27,6 +34,8 @@ func Send(c *gin.Context, r idem.Reply) error {
 		h.Set("Location", r.Location)
 	}
 	if r.Replayed {
+		h.Del(HeaderIgnored)
+		h.Del(HeaderApplied)
 		h.Set("Idempotent-Replayed", "true")
 	}
 	if !r.ExpiresAt.IsZero() {

@@ -2,6 +2,7 @@ package httpx
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -24,8 +25,8 @@ const (
 // request is what the door found out about one request.
 type request struct {
 	op      *contract.Operation
-	id      string // the first path parameter
-	body    []byte
+	id      string         // the first path parameter
+	body    *contract.Body // nil where an optional one is absent
 	query   contract.Query
 	ifMatch Match
 }
@@ -57,7 +58,7 @@ func of(c *gin.Context) *request {
 func Body[T any](c *gin.Context) (T, error) {
 	var v T
 	r := of(c)
-	if r.op == nil || len(r.body) == 0 {
+	if r.op == nil || r.body == nil {
 		return v, nil
 	}
 	return v, r.op.Decode(r.body, &v)
@@ -88,15 +89,69 @@ func readBody(c *gin.Context) ([]byte, error) {
 	return body, nil
 }
 
-// checkBody is the 400 of a body: its type, then its form. Only an optional body may be absent.
-func checkBody(op *contract.Operation, contentType string, body []byte) error {
+// parseBody returns the 400 of a body: its type, then its form. Only an optional body may be absent.
+func parseBody(op *contract.Operation, contentType string, body []byte) (*contract.Body, error) {
 	if len(body) == 0 && !op.BodyRequired {
+		return nil, nil
+	}
+	if err := CheckMediaType(contentType); err != nil {
+		return nil, err
+	}
+	return contract.Parse(body)
+}
+
+// CheckMediaType returns ErrMediaType unless a body comes as JSON; a form, as curl sends by default, is told so.
+func CheckMediaType(contentType string) error {
+	const want = "application/json"
+	if contentType == want {
 		return nil
 	}
-	if t, _, err := mime.ParseMediaType(contentType); err != nil || t != "application/json" {
+	t, _, err := mime.ParseMediaType(contentType)
+	switch {
+	case err != nil:
 		return ErrMediaType
+	case t == want:
+		return nil
+	case t == "application/x-www-form-urlencoded" || strings.HasPrefix(t, "multipart/"):
+		return ErrMediaType.Saying("The body must be JSON, sent with Content-Type: application/json; it came as a form (%.50s).", t)
+	default:
+		return ErrMediaType.Saying("The body must be JSON, sent with Content-Type: application/json; it came as %.50q.", t)
 	}
-	return contract.CheckJSON(body)
+}
+
+// strict reports whether a request prefers handling=strict (RFC 7240). Of a preference given twice the first counts.
+func strict(h http.Header) bool {
+	for list := range strings.SplitSeq(strings.Join(h.Values("Prefer"), ","), ",") {
+		one, _, _ := strings.Cut(list, ";")
+		name, value, _ := strings.Cut(one, "=")
+		if strings.EqualFold(strings.TrimSpace(name), "handling") {
+			return strings.EqualFold(strings.Trim(strings.TrimSpace(value), `"`), "strict")
+		}
+	}
+	return false
+}
+
+const (
+	maxIgnored     = 10 // names in X-Ignored-Fields
+	maxIgnoredName = 64 // characters of each, before they are percent-encoded
+)
+
+// ignoredFields is the value of X-Ignored-Fields.
+func ignoredFields(names []string) string {
+	out := make([]string, min(len(names), maxIgnored))
+	for i := range out {
+		name := []rune(names[i])
+		var b strings.Builder
+		for _, c := range []byte(string(name[:min(len(name), maxIgnoredName)])) {
+			if c == '_' || c == '.' || c == '-' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' {
+				b.WriteByte(c)
+			} else {
+				fmt.Fprintf(&b, "%%%02X", c)
+			}
+		}
+		out[i] = b.String()
+	}
+	return strings.Join(out, ", ")
 }
 
 // idempotencyKey returns the key, "" when there is none; out of bounds it is a 422.

@@ -162,17 +162,28 @@ func (s *Server) read(c *gin.Context, r *request) error {
 	if req.Method != http.MethodPost && req.Method != http.MethodPatch && req.Method != http.MethodPut {
 		return nil // a body has no meaning there
 	}
-	if err := checkBody(r.op, req.Header.Get("Content-Type"), body); err != nil {
+	if r.body, err = parseBody(r.op, req.Header.Get("Content-Type"), body); err != nil {
 		return err
 	}
-	r.body = body
 	key, err := idempotencyKey(req.Header)
 	if err != nil || key == "" {
 		return err
 	}
-	sum := idem.Fingerprint(req.Method, strings.TrimPrefix(req.URL.EscapedPath(), Base), req.URL.RawQuery, body)
+	sum := fingerprint(req, r.body)
 	c.Request = req.WithContext(idem.WithRequest(req.Context(), idem.Request{Key: key, Fingerprint: sum, Secret: r.op.Secret}))
 	return nil
+}
+
+// fingerprint is what the gateway has worked out, else it is worked out here.
+func fingerprint(req *http.Request, body *contract.Body) (sum [32]byte) {
+	if given := caller.Must(req.Context()).Fingerprint; len(given) == len(sum) {
+		return [32]byte(given)
+	}
+	var canonical []byte
+	if body != nil {
+		canonical = body.Canonical()
+	}
+	return idem.Fingerprint(req.Method, strings.TrimPrefix(req.URL.EscapedPath(), Base), req.URL.RawQuery, canonical)
 }
 
 func (s *Server) validate(c *gin.Context, r *request) error {
@@ -181,11 +192,7 @@ func (s *Server) validate(c *gin.Context, r *request) error {
 		return err
 	}
 	if r.op.HasBody {
-		body := r.body
-		if len(body) == 0 {
-			body = []byte("{}")
-		}
-		if err := r.op.ValidateBody(body); err != nil {
+		if err := validateBody(c, r); err != nil {
 			return err
 		}
 	}
@@ -193,6 +200,21 @@ func (s *Server) validate(c *gin.Context, r *request) error {
 		r.ifMatch, err = parseIfMatch(c.Request.Header)
 	}
 	return err
+}
+
+// validateBody names unknown fields in the answer's header, or refuses them where the client prefers that.
+func validateBody(c *gin.Context, r *request) error {
+	body, h := r.body, c.Writer.Header()
+	if body == nil {
+		body = contract.Empty()
+	}
+	refuse := strict(c.Request.Header)
+	if refuse {
+		h.Set(HeaderApplied, "handling=strict")
+	} else if names := r.op.Ignored(body); len(names) > 0 {
+		h.Set(HeaderIgnored, ignoredFields(names))
+	}
+	return r.op.ValidateBody(body, refuse) //nolint:wrapcheck // the answer
 }
 
 // refuse looks for whatever comes before a failed validation: a stored answer, then a missing resource.

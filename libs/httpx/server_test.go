@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +17,7 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/idem"
 )
 
 const good = `{"first_name":"Ada","email":"a@b.co"}`
@@ -42,6 +44,9 @@ func TestAnswers(t *testing.T) {
 		{"no body", "POST", "/customers", "", []string{"Content-Type", "application/json"}, "400 malformed_json"},
 		{"malformed", "POST", "/customers", `{"a":`, nil, "400 malformed_json"},
 		{"trailing", "POST", "/customers", good + "{}", nil, "400 malformed_json"},
+		{"repeated name", "POST", "/customers", `{"x":[{"a":1,"a":1}]}`, nil, "400 malformed_json"},
+		{"repeated name before key", "POST", "/customers", `{"x":1,"x":1}`, []string{"Idempotency-Key", ""}, "400 malformed_json"},
+		{"half a surrogate pair", "POST", "/customers", `{"first_name":"\ud83d","email":"a@b.co"}`, nil, "400 malformed_json"},
 		{"not an object", "POST", "/customers", `[]`, nil, "400 malformed_json"},
 		{"too large", "POST", "/customers", big, nil, "413 request_too_large"},
 		{"size before type", "POST", "/customers", big, []string{"Content-Type", "text/plain"}, "413 request_too_large"},
@@ -183,6 +188,78 @@ func TestReplayIsSentAsStored(t *testing.T) {
 	a, b := body(t, first), body(t, again)
 	if !bytes.Equal(a, b) || string(a) != customer {
 		t.Errorf("%s\n%s", a, b)
+	}
+}
+
+// A fingerprint that the gateway hands over is taken; a call without one gets the same from its body.
+func TestFingerprint(t *testing.T) {
+	t.Parallel()
+	const plain, spaced, escaped = good, ` { "email" : "a@b.co", "first_name":"Ada" } `, `{"first_name":"\u0041da","email":"a@b.co"}`
+	canonical, err := contract.Canonical([]byte(spaced))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := idem.Fingerprint("POST", "/customers", "", canonical)
+	other := idem.Fingerprint("POST", "/customers", "", []byte("{}"))
+	d := open(t)
+	for i, tc := range []struct {
+		body   string
+		handed []byte
+		want   string
+	}{
+		{plain, nil, "201"},
+		{spaced, nil, "201 replayed"},
+		{escaped, sum[:], "201 replayed"},
+		{plain, sum[:31], "201 replayed"}, // none: it is worked out
+		{plain, other[:], "422 idempotency_mismatch Idempotency-Key"},
+		{`{"first_name":"Ada","email":"a@b.co","phone":"1"}`, nil, "422 idempotency_mismatch Idempotency-Key"},
+	} {
+		req := httptest.NewRequest("POST", httpx.Base+"/customers", strings.NewReader(tc.body))
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Idempotency-Key", "k")
+		who, err := caller.Encode(caller.Caller{Mode: caller.Test, Credential: "key_1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		call := caller.Call{Target: "customers", Method: "POST", Path: req.URL.Path, RequestID: "req_1", Fingerprint: tc.handed}
+		signed, err := d.signer.SignEncoded(who, call, timeNow())
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set(caller.Header, signed)
+		res := d.send(req)
+		got := verdict(t, res)
+		if res.Header.Get("Idempotent-Replayed") == "true" {
+			got += " replayed"
+		}
+		if got != tc.want {
+			t.Errorf("%d: %s, want %s", i, got, tc.want)
+		}
+	}
+}
+
+// What is no JSON is told so by what it is: a missing type, a form, another type.
+func TestMediaType(t *testing.T) {
+	t.Parallel()
+	const json = "The body must be JSON, sent with Content-Type: application/json; it came as "
+	for contentType, want := range map[string]string{
+		"application/json":                  "",
+		"application/json; charset=utf-8":   "",
+		"":                                  "A request with a body needs Content-Type: application/json.",
+		";":                                 "A request with a body needs Content-Type: application/json.",
+		"application/x-www-form-urlencoded": json + "a form (application/x-www-form-urlencoded).",
+		"Multipart/Form-Data; boundary=x":   json + "a form (multipart/form-data).",
+		"text/json":                         json + `"text/json".`,
+		"text/" + strings.Repeat("x", 100):  json + `"text/` + strings.Repeat("x", 45) + `".`,
+		"application/vnd.api+json; charset=\"utf-8\"": json + `"application/vnd.api+json".`,
+	} {
+		err, got := httpx.CheckMediaType(contentType), ""
+		if err != nil {
+			got = apperr.As(err).Message
+		}
+		if got != want || err != nil && !errors.Is(err, httpx.ErrMediaType) {
+			t.Errorf("%q: %s, want %s", contentType, got, want)
+		}
 	}
 }
 

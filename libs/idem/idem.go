@@ -4,10 +4,8 @@
 package idem
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"time"
 )
 
@@ -46,32 +44,14 @@ func RequestFrom(ctx context.Context) (Request, bool) {
 	return r, ok
 }
 
-// Fingerprint is SHA-256 over method, canonical path (under /api/v1), query and the JSON body with key
-// order and white space ignored. A body that is no JSON counts byte for byte.
-func Fingerprint(method, path, rawQuery string, body []byte) [32]byte {
+// Fingerprint is SHA-256 over method, canonical path (under /api/v1), query and the body in its canonical form,
+// which contract.Canonical writes; empty without a body.
+func Fingerprint(method, path, rawQuery string, canonical []byte) [32]byte {
 	h := sha256.New()
 	for _, part := range []string{method, path, rawQuery} {
 		h.Write([]byte(part))
 		h.Write([]byte{0})
 	}
-	h.Write(canonical(body))
+	h.Write(canonical)
 	return [32]byte(h.Sum(nil))
-}
-
-// canonical re-encodes JSON with sorted keys; numbers keep their lexeme, so 1 and 1.0 differ.
-func canonical(body []byte) []byte {
-	if len(bytes.TrimSpace(body)) == 0 {
-		return nil
-	}
-	dec := json.NewDecoder(bytes.NewReader(body))
-	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil || dec.More() {
-		return body
-	}
-	out, err := json.Marshal(v) // maps marshal in key order
-	if err != nil {
-		return body
-	}
-	return out
 }

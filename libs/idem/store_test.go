@@ -14,6 +14,7 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/crypt"
 	"holdfast.dev/libs/idem"
 	"holdfast.dev/libs/ids"
@@ -22,7 +23,11 @@ import (
 )
 
 func with(ctx context.Context, key, body string) context.Context {
-	return idem.WithRequest(ctx, idem.Request{Key: key, Fingerprint: idem.Fingerprint(http.MethodPost, "/api/v1/x", "", []byte(body))})
+	canonical, err := contract.Canonical([]byte(body))
+	if err != nil {
+		panic(err)
+	}
+	return idem.WithRequest(ctx, idem.Request{Key: key, Fingerprint: idem.Fingerprint(http.MethodPost, "/api/v1/x", "", canonical)})
 }
 
 // effect counts how often the verb ran to its commit by leaving inbox rows behind.

@@ -1134,7 +1134,7 @@ type BookingCreate struct {
 	GuestCount     nullable.Nullable[int]    `json:"guest_count,omitempty"`
 	HoldMinutes    nullable.Nullable[int]    `json:"hold_minutes,omitempty"`
 
-	// Metadata A bag kept as sent: an object of strings, or an array of strings. Replaced wholesale.
+	// Metadata An object of strings, or an array of strings, kept value for value in the order sent and written in plain UTF-8 whatever escapes it came in. Replaced wholesale.
 	Metadata  nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 	Notes     nullable.Nullable[string]   `json:"notes,omitempty"`
 	PackageId nullable.Nullable[string]   `json:"package_id,omitempty"`
@@ -1178,7 +1178,7 @@ type BookingUpdate struct {
 	EventType      nullable.Nullable[string] `json:"event_type,omitempty"`
 	GuestCount     nullable.Nullable[int]    `json:"guest_count,omitempty"`
 
-	// Metadata A bag kept as sent: an object of strings, or an array of strings. Replaced wholesale.
+	// Metadata An object of strings, or an array of strings, kept value for value in the order sent and written in plain UTF-8 whatever escapes it came in. Replaced wholesale.
 	Metadata  nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 	Notes     nullable.Nullable[string]   `json:"notes,omitempty"`
 	PackageId nullable.Nullable[string]   `json:"package_id,omitempty"`
@@ -1230,7 +1230,7 @@ type CustomerCreate struct {
 	FirstName string                    `json:"first_name"`
 	LastName  nullable.Nullable[string] `json:"last_name,omitempty"`
 
-	// Metadata A bag kept as sent: an object of strings, or an array of strings. Replaced wholesale.
+	// Metadata An object of strings, or an array of strings, kept value for value in the order sent and written in plain UTF-8 whatever escapes it came in. Replaced wholesale.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 	Phone    nullable.Nullable[string]   `json:"phone,omitempty"`
 }
@@ -1249,7 +1249,7 @@ type CustomerUpdate struct {
 	FirstName *string                   `json:"first_name,omitempty"`
 	LastName  nullable.Nullable[string] `json:"last_name,omitempty"`
 
-	// Metadata A bag kept as sent: an object of strings, or an array of strings. Replaced wholesale.
+	// Metadata An object of strings, or an array of strings, kept value for value in the order sent and written in plain UTF-8 whatever escapes it came in. Replaced wholesale.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 	Phone    nullable.Nullable[string]   `json:"phone,omitempty"`
 }
@@ -1502,7 +1502,7 @@ type MeObject string
 // MeType defines model for Me.Type.
 type MeType string
 
-// Metadata A bag kept as sent: an object of strings, or an array of strings. Replaced wholesale.
+// Metadata An object of strings, or an array of strings, kept value for value in the order sent and written in plain UTF-8 whatever escapes it came in. Replaced wholesale.
 type Metadata = json.RawMessage
 
 // MetadataRead The bag as it was sent; empty reads as {}.
@@ -1991,6 +1991,9 @@ type PackageId = string
 // PaymentStatusFilter defines model for PaymentStatusFilter.
 type PaymentStatusFilter = []PaymentStatus
 
+// Prefer defines model for Prefer.
+type Prefer = string
+
 // ServiceFilter defines model for ServiceFilter.
 type ServiceFilter = string
 
@@ -2142,6 +2145,9 @@ type ListBookingsParamsExpand string
 type CreateBookingParams struct {
 	// IdempotencyKey Unique per logical operation; kept 24 hours.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // GetBookingParams defines parameters for GetBooking.
@@ -2158,6 +2164,9 @@ type UpdateBookingParams struct {
 	// IdempotencyKey Unique per logical operation; kept 24 hours.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
+	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	Prefer *Prefer `json:"Prefer,omitempty"`
+
 	// IfMatch The quoted version the change expects, or *.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
@@ -2167,6 +2176,9 @@ type CancelBookingParams struct {
 	// IdempotencyKey Unique per logical operation; kept 24 hours.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
+	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	Prefer *Prefer `json:"Prefer,omitempty"`
+
 	// IfMatch The quoted version the change expects, or *.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
@@ -2175,6 +2187,9 @@ type CancelBookingParams struct {
 type RepriceBookingParams struct {
 	// IdempotencyKey Unique per logical operation; kept 24 hours.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	Prefer *Prefer `json:"Prefer,omitempty"`
 
 	// IfMatch The quoted version the change expects, or *.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
@@ -2223,6 +2238,9 @@ type ListCustomersParamsSort string
 type CreateCustomerParams struct {
 	// IdempotencyKey Unique per logical operation; kept 24 hours.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // DeleteCustomerParams defines parameters for DeleteCustomer.
@@ -2235,6 +2253,9 @@ type DeleteCustomerParams struct {
 type UpdateCustomerParams struct {
 	// IdempotencyKey Unique per logical operation; kept 24 hours.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	Prefer *Prefer `json:"Prefer,omitempty"`
 
 	// IfMatch The quoted version the change expects, or *.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
@@ -2277,6 +2298,9 @@ type ListEventsParamsSort string
 type ReplayEventsParams struct {
 	// IdempotencyKey Unique per logical operation; kept 24 hours.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // StreamEventsParams defines parameters for StreamEvents.
@@ -2322,12 +2346,18 @@ type ListHolidayRulesParamsSort string
 type CreateHolidayRuleParams struct {
 	// IdempotencyKey Unique per logical operation; kept 24 hours.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // UpdateHolidayRuleParams defines parameters for UpdateHolidayRule.
 type UpdateHolidayRuleParams struct {
 	// IdempotencyKey Unique per logical operation; kept 24 hours.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	Prefer *Prefer `json:"Prefer,omitempty"`
 
 	// IfMatch The quoted version the change expects, or *.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
@@ -2370,12 +2400,18 @@ type ListPackagesParamsSort string
 type CreatePackageParams struct {
 	// IdempotencyKey Unique per logical operation; kept 24 hours.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // UpdatePackageParams defines parameters for UpdatePackage.
 type UpdatePackageParams struct {
 	// IdempotencyKey Unique per logical operation; kept 24 hours.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	Prefer *Prefer `json:"Prefer,omitempty"`
 
 	// IfMatch The quoted version the change expects, or *.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
@@ -2418,12 +2454,18 @@ type ListServicesParamsSort string
 type CreateServiceParams struct {
 	// IdempotencyKey Unique per logical operation; kept 24 hours.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // UpdateServiceParams defines parameters for UpdateService.
 type UpdateServiceParams struct {
 	// IdempotencyKey Unique per logical operation; kept 24 hours.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	Prefer *Prefer `json:"Prefer,omitempty"`
 
 	// IfMatch The quoted version the change expects, or *.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
@@ -2433,6 +2475,9 @@ type UpdateServiceParams struct {
 type SetTestClockParams struct {
 	// IdempotencyKey Unique per logical operation; kept 24 hours.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // ListUnitsParams defines parameters for ListUnits.
@@ -2472,12 +2517,18 @@ type ListUnitsParamsSort string
 type CreateUnitParams struct {
 	// IdempotencyKey Unique per logical operation; kept 24 hours.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // UpdateUnitParams defines parameters for UpdateUnit.
 type UpdateUnitParams struct {
 	// IdempotencyKey Unique per logical operation; kept 24 hours.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	Prefer *Prefer `json:"Prefer,omitempty"`
 
 	// IfMatch The quoted version the change expects, or *.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
@@ -2517,6 +2568,9 @@ type ListWebhookEndpointsParamsSort string
 type CreateWebhookEndpointParams struct {
 	// IdempotencyKey Unique per logical operation; kept 24 hours.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // DeleteWebhookEndpointParams defines parameters for DeleteWebhookEndpoint.
@@ -2529,6 +2583,9 @@ type DeleteWebhookEndpointParams struct {
 type UpdateWebhookEndpointParams struct {
 	// IdempotencyKey Unique per logical operation; kept 24 hours.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	Prefer *Prefer `json:"Prefer,omitempty"`
 
 	// IfMatch The quoted version the change expects, or *.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
@@ -2571,12 +2628,18 @@ type ListDeliveriesParamsSort string
 type RetryDeliveryParams struct {
 	// IdempotencyKey Unique per logical operation; kept 24 hours.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // RotateWebhookSecretParams defines parameters for RotateWebhookSecret.
 type RotateWebhookSecretParams struct {
 	// IdempotencyKey Unique per logical operation; kept 24 hours.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	Prefer *Prefer `json:"Prefer,omitempty"`
 
 	// IfMatch The quoted version the change expects, or *.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
@@ -2586,6 +2649,9 @@ type RotateWebhookSecretParams struct {
 type TestWebhookEndpointParams struct {
 	// IdempotencyKey Unique per logical operation; kept 24 hours.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	Prefer *Prefer `json:"Prefer,omitempty"`
 
 	// IfMatch The quoted version the change expects, or *.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`

@@ -65,8 +65,15 @@ func (a *fakeAPI) serve(t *testing.T, c *contract.Contract, w http.ResponseWrite
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
-	if err := op.ValidateBody(body); err != nil {
+	parsed, err := contract.Parse(body)
+	if err == nil {
+		err = op.ValidateBody(parsed, true)
+	}
+	if err != nil {
 		t.Errorf("%s: %s: %v", op.ID, body, err)
+	}
+	if r.Header.Get("Prefer") != "handling=strict" {
+		t.Errorf("%s without Prefer", op.ID)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

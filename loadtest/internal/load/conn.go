@@ -29,7 +29,7 @@ func Request(method, path string, headers []string, body string) []byte {
 		b.WriteString(h + "\r\n")
 	}
 	if body != "" {
-		fmt.Fprintf(&b, "Content-Type: application/json\r\nContent-Length: %d\r\n", len(body))
+		fmt.Fprintf(&b, "Content-Type: application/json\r\nPrefer: handling=strict\r\nContent-Length: %d\r\n", len(body))
 	}
 	b.WriteString("\r\n" + body)
 	return []byte(b.String())

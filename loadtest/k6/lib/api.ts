@@ -24,6 +24,7 @@ function params(c: Call): RefinedParams<'text'> {
   const headers: Record<string, string> = { Authorization: `Bearer ${keys[(c.key ?? turn++) % keys.length]}` };
   if (c.body) {
     headers['Content-Type'] = 'application/json';
+    headers.Prefer = 'handling=strict';
   }
   if (c.idempotencyKey) {
     headers['Idempotency-Key'] = c.idempotencyKey;

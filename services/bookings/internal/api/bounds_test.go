@@ -81,12 +81,12 @@ func TestMetadataRoundTrip(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	for sent, want := range map[string]string{
-		`{"z":"1","a":"2","z":"3"}`: `{"z":"1","a":"2","z":"3"}`,
-		`{"k":"<é&\u00e9\"/"}`:      `{"k":"<é&\u00e9\"/"}`,
-		`["b","a","b"]`:             `["b","a","b"]`,
-		`{}`:                        `{}`,
-		`[]`:                        `{}`,
-		`null`:                      `{}`,
+		`{ "z":"1", "a":"2" }`:                   `{"z":"1","a":"2"}`,
+		`{"\u006b":"<é&\u00e9\ud83d\ude00\"\/"}`: `{"k":"<é&é😀\"/"}`,
+		`["b","a","b"]`:                          `["b","a","b"]`,
+		`{}`:                                     `{}`,
+		`[]`:                                     `{}`,
+		`null`:                                   `{}`,
 	} {
 		b := w.book(ctx, `"event_date":"2030-05-01","metadata":%s`, sent)
 		if got := string(w.get(ctx, b.ID).Metadata); got != want {

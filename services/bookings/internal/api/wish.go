@@ -52,17 +52,16 @@ func change[T any](n nullable.Nullable[T]) domain.Change[T] {
 	return c
 }
 
-// bag is metadata as it was sent; null and [] clear it.
+// bag is metadata as the door hands it over, compact; null and an empty one clear it.
 func bag(n nullable.Nullable[api.Metadata]) domain.Change[json.RawMessage] {
-	c := change(n)
-	if c.Value == nil {
-		return domain.Change[json.RawMessage]{Given: c.Given}
+	c := domain.Change[json.RawMessage]{Given: n.IsSpecified()}
+	v, _ := n.Get() // nil when it is null or absent
+	switch string(v) {
+	case "", "{}", "[]":
+	default:
+		c.Value = &v
 	}
-	var list []string
-	if err := json.Unmarshal(*c.Value, &list); err == nil && len(list) == 0 {
-		return domain.Change[json.RawMessage]{Given: true}
-	}
-	return domain.Change[json.RawMessage]{Given: true, Value: c.Value}
+	return c
 }
 
 // set changes to when a value is given.

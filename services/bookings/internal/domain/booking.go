@@ -240,7 +240,7 @@ func (b Booking) Claim(s *Service) (from, to time.Time, ok bool) {
 	return from, to, true
 }
 
-// MetadataPairs are the pairs of metadata that is an object, of a name given twice the last; an array has none.
+// MetadataPairs are the pairs of metadata that is an object; an array has none.
 func (b Booking) MetadataPairs() map[string]string {
 	var pairs map[string]string
 	if err := json.Unmarshal(b.Metadata, &pairs); err != nil {

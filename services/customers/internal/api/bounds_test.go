@@ -65,8 +65,6 @@ var bounds = []struct{ field, value, wrong string }{
 	{"metadata", `{"k":null}`, "metadata.k"},
 	{"metadata", `{"k":{}}`, "metadata.k"},
 	{"metadata", `{"k":"\u0000"}`, "metadata.k"},
-	{"metadata", `{"k":"\ud800"}`, "metadata.k"},
-	{"metadata", `{"k":"` + strings.Repeat("v", 501) + `","k":"v"}`, "metadata.k"},
 	{"metadata", `[` + strings.TrimSuffix(strings.Repeat(`"v",`, 50), ",") + `]`, ""},
 	{"metadata", `[` + strings.TrimSuffix(strings.Repeat(`"v",`, 51), ",") + `]`, "metadata"},
 	{"metadata", `[` + str(strings.Repeat(emoji, 500)) + `]`, ""},
@@ -122,7 +120,10 @@ func TestBodiesThatAreNone(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	path := "/customers/" + w.create(ctx, "").ID
-	for _, body := range []string{`{`, `[]`, `"x"`, `null`, `{} {}`, "{\"first_name\":\"\xff\"}", `{"first_name":"Ann",}`} {
+	for _, body := range []string{
+		`{`, `[]`, `"x"`, `null`, `{} {}`, "{\"first_name\":\"\xff\"}", `{"first_name":"Ann",}`,
+		`{"first_name":"Ann","email":"a@b.co","metadata":{"k":"1","k":"2"}}`, `{"first_name":"\ud800"}`,
+	} {
 		w.do(ctx, "POST", "/customers", body).is(400, "malformed_json")
 		w.do(ctx, "PATCH", path, body).is(400, "malformed_json")
 	}
@@ -137,24 +138,25 @@ func TestBodiesThatAreNone(t *testing.T) {
 func TestMetadataRoundTrip(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
-	for _, m := range []string{
-		`{"z":"1","a":"2","m":"3"}`,
-		`{"k":"1","k":"2","K":"3"}`,
-		`["b","a","a",""]`,
-		`{"é":"\u00e9\ud83c\udff0","<&>":"<&>\u2028"}`,
-		`{"k":"line\nbreak\ttab\\ \" \/"}`,
-		`{"big":"` + strings.Repeat("9", 500) + `"}`,
+	for m, want := range map[string]string{
+		`{"z":"1","a":"2","m":"3"}`:                   `{"z":"1","a":"2","m":"3"}`,
+		`{ "k" : "1", "K":"3" }`:                      `{"k":"1","K":"3"}`,
+		`["b","a","a",""]`:                            `["b","a","a",""]`,
+		`{"é":"\u00e9\ud83c\udff0","\u003c&>":"<&>"}`: `{"é":"é🏰","<&>":"<&>"}`,
+		`{"k":"\u2028\u0022\u0001\u007f"}`:            "{\"k\":\"\u2028\\\"\\u0001\x7f\"}",
+		`{"k":"line\nbreak\ttab\\ \" \/"}`:            `{"k":"line\nbreak\ttab\\ \" /"}`,
+		`{"big":"` + strings.Repeat("9", 500) + `"}`:  `{"big":"` + strings.Repeat("9", 500) + `"}`,
 	} {
 		a := w.do(ctx, "POST", "/customers", `{"first_name":"Ann","email":"a@b.co","metadata":`+m+`}`).is(201)
 		c := a.customer()
-		if string(c.Metadata) != m {
+		if string(c.Metadata) != want {
 			t.Errorf("created with %s, answers %s", m, c.Metadata)
 		}
 		if got := w.do(ctx, "GET", "/customers/"+c.ID, "").is(200); string(got.Body) != string(a.Body) {
 			t.Errorf("created with %s, reads %s", m, got.Body)
 		}
 		b := w.create(ctx, "")
-		if got := w.do(ctx, "PATCH", "/customers/"+b.ID, `{"metadata":`+m+`}`).is(200).customer(); string(got.Metadata) != m {
+		if got := w.do(ctx, "PATCH", "/customers/"+b.ID, `{"metadata":`+m+`}`).is(200).customer(); string(got.Metadata) != want {
 			t.Errorf("changed to %s, answers %s", m, got.Metadata)
 		}
 	}

@@ -14,7 +14,7 @@ func TestCreate(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	a := w.do(ctx, "POST", "/customers", `{"first_name":" Ann ","last_name":"Lee","email":"Ann@Example.COM","phone":"+1 2",`+
-		`"company":"A <&> B","metadata":{ "b":"1", "a":"2", "b":"3" },"unknown":{"x":[1]}}`).is(201)
+		`"company":"A <&> B","metadata":{ "b":"1", "a":"2" },"unknown":{"x":[1]}}`).is(201)
 	c := a.customer()
 	if got, want := a.Header.Get("Location"), "/api/v1/customers/"+c.ID; got != want {
 		t.Errorf("Location %q, want %q", got, want)
@@ -25,8 +25,8 @@ func TestCreate(t *testing.T) {
 	if c.Name != "Ann  Lee" || c.FirstName != " Ann " || c.Email != "Ann@Example.COM" || deref(c.Company) != "A <&> B" {
 		t.Errorf("fields are kept as given: %+v", c)
 	}
-	if !strings.Contains(string(a.Body), `"metadata":{"b":"1","a":"2","b":"3"}`) {
-		t.Errorf("order and duplicates are kept: %s", a.Body)
+	if !strings.Contains(string(a.Body), `"metadata":{"b":"1","a":"2"}`) {
+		t.Errorf("the order is kept: %s", a.Body)
 	}
 	got := w.do(ctx, "GET", "/customers/"+c.ID, "").is(200)
 	if string(got.Body) != string(a.Body) || got.Header.Get("ETag") != `"1"` {

@@ -2,7 +2,6 @@
 package domain
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 	"time"
@@ -25,7 +24,7 @@ type Customer struct {
 	Email     string
 	Phone     *string
 	Company   *string
-	Metadata  json.RawMessage // compact JSON as sent, an object or an array of strings; nil when empty
+	Metadata  json.RawMessage // compact JSON in the order sent, an object or an array of strings; nil when empty
 	Version   int64
 	CreatedAt time.Time
 	UpdatedAt time.Time
@@ -69,7 +68,7 @@ func (c Customer) With(change CustomerChange) Customer {
 	set(&c.Phone, change.Phone)
 	set(&c.Company, change.Company)
 	set(&c.Metadata, change.Metadata)
-	c.Metadata = CompactMetadata(c.Metadata)
+	c.Metadata = orNil(c.Metadata)
 	return c
 }
 
@@ -79,21 +78,16 @@ func set[T any](field *T, m Maybe[T]) {
 	}
 }
 
-// CompactMetadata drops white space between tokens and nothing else: the order of keys and duplicates stay.
-// An empty bag, in any of its forms, is nil.
-func CompactMetadata(raw json.RawMessage) json.RawMessage {
-	var b bytes.Buffer
-	if err := json.Compact(&b, raw); err != nil { // only an empty raw: the door has checked the rest
+// orNil is metadata as the door hands it over, compact; an empty bag, in any of its forms, is nil.
+func orNil(raw json.RawMessage) json.RawMessage {
+	switch string(raw) {
+	case "", "null", "{}", "[]":
 		return nil
 	}
-	switch b.String() {
-	case "null", "{}", "[]":
-		return nil
-	}
-	return b.Bytes()
+	return raw
 }
 
-// MetadataPairs are the pairs a list can be filtered by: those of an object, the last of a repeated key.
+// MetadataPairs are the pairs a list can be filtered by: those of an object.
 func (c Customer) MetadataPairs() map[string]string {
 	var pairs map[string]string
 	if err := json.Unmarshal(c.Metadata, &pairs); err != nil { // empty, or an array, which has no keys

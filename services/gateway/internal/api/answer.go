@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strconv"
 
+	"holdfast.dev/libs/httpx"
+
 	"holdfast.dev/services/gateway/internal/app"
 	"holdfast.dev/services/gateway/internal/domain"
 )
@@ -38,6 +40,8 @@ func write(w http.ResponseWriter, a *domain.Answer) {
 	set("Cache-Control", a.CacheControl)
 	set("Www-Authenticate", a.WWWAuthenticate)
 	set("Retry-After", a.RetryAfter)
+	set(httpx.HeaderIgnored, a.IgnoredFields)
+	set(httpx.HeaderApplied, a.Applied)
 	if a.Replayed {
 		set("Idempotent-Replayed", "true")
 	}

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"mime"
 	"net"
 	"net/http"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idem"
 	"holdfast.dev/libs/obs"
 
@@ -27,6 +27,7 @@ type request struct {
 	address     string   // the client's
 	arrival     *arrival // of the body, nil without one
 	body        []byte
+	canonical   []byte // the body's canonical form, until the fingerprint is known
 	key         string
 	badKey      error // the verdict on the key
 	fingerprint [32]byte
@@ -65,22 +66,22 @@ func (q *request) read(r *http.Request, take func(n int64) error) error {
 		return err
 	}
 	if q.key != "" {
-		q.fingerprint = idem.Fingerprint(r.Method, q.path, r.URL.RawQuery, q.body)
+		q.fingerprint = idem.Fingerprint(r.Method, q.path, r.URL.RawQuery, q.canonical)
 	}
+	q.canonical = nil
 	return q.badKey
 }
 
 // checkBody is the 400 of a body: its type, then its form. Only an optional body may be absent.
-func (q *request) checkBody(contentType string) error {
+func (q *request) checkBody(contentType string) (err error) {
 	if len(q.body) == 0 && !q.op.BodyRequired {
 		return nil
 	}
-	if contentType != "application/json" {
-		if t, _, err := mime.ParseMediaType(contentType); err != nil || t != "application/json" {
-			return domain.ErrMediaType
-		}
+	if err := httpx.CheckMediaType(contentType); err != nil {
+		return err //nolint:wrapcheck // the answer
 	}
-	return contract.CheckJSON(q.body) //nolint:wrapcheck // the answer
+	q.canonical, err = contract.Canonical(q.body)
+	return err //nolint:wrapcheck // the answer
 }
 
 // idempotencyKey returns the key, "" when there is none; out of bounds it is a 422.
@@ -109,12 +110,16 @@ func (q *request) caller(c *app.Credential) caller.Caller {
 
 // call is what goes on to the service; no header of the client's but these.
 func (q *request) call(r *http.Request, c *app.Credential) *domain.Call {
-	return &domain.Call{
+	call := &domain.Call{
 		Caller: q.caller(c), Encoded: c.Encoded, Method: r.Method, Path: base + q.path, Query: r.URL.RawQuery,
 		Body: q.body, ContentType: "application/json", Key: q.key,
 		IfMatch: r.Header["If-Match"], IfNoneMatch: r.Header["If-None-Match"],
-		Traceparent: obs.Traceparent(r.Context()), Address: q.address,
+		Traceparent: obs.Traceparent(r.Context()), Address: q.address, Prefer: r.Header["Prefer"],
 	}
+	if q.key != "" {
+		call.Fingerprint = q.fingerprint[:]
+	}
+	return call
 }
 
 // address is the client's: the connection's, or what the outermost trusted proxy has seen.

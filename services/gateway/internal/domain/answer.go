@@ -20,6 +20,8 @@ type Answer struct {
 	WWWAuthenticate string
 	RetryAfter      string
 	Replayed        bool
+	IgnoredFields   string // like Applied, the preference that was followed, not of a replay
+	Applied         string
 	Body            []byte
 	KeepUntil       time.Time // end of the idempotency record; zero: there is none
 	Private         bool      // its service says that it must not be cached

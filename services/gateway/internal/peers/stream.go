@@ -44,7 +44,7 @@ func newStreams(timeout time.Duration) *http.Transport {
 // does. An error means that nothing was written; they are Do's. A service that breaks off panics with
 // http.ErrAbortHandler, by which the client's answer breaks off too.
 func (u *Upstream) Stream(ctx context.Context, w http.ResponseWriter, call *domain.Call) error {
-	signed, err := u.signer.SignEncoded(call.Encoded, call.Caller.RequestID, u.target, call.Method, call.Path, time.Now())
+	signed, err := u.signer.SignEncoded(call.Encoded, call.Statement(u.target), time.Now())
 	if err != nil {
 		return fmt.Errorf("sign call: %w", err)
 	}

@@ -115,7 +115,7 @@ func (u *Upstream) Do(ctx context.Context, call *domain.Call) (domain.Answer, er
 		return domain.Answer{}, err
 	}
 	defer func() { <-u.places }()
-	signed, err := u.signer.SignEncoded(call.Encoded, call.Caller.RequestID, u.target, call.Method, call.Path, time.Now())
+	signed, err := u.signer.SignEncoded(call.Encoded, call.Statement(u.target), time.Now())
 	if err != nil {
 		return domain.Answer{}, fmt.Errorf("sign call: %w", err)
 	}
@@ -222,6 +222,9 @@ func (u *Upstream) fill(req *fasthttp.Request, call *domain.Call, signed string)
 	if call.Key != "" {
 		h.Set("Idempotency-Key", call.Key)
 	}
+	for _, v := range call.Prefer {
+		h.Add("Prefer", v)
+	}
 	for _, v := range call.IfMatch {
 		h.Add("If-Match", v)
 	}
@@ -264,6 +267,8 @@ func read(res *fasthttp.Response) domain.Answer {
 		WWWAuthenticate: string(h.Peek("WWW-Authenticate")),
 		RetryAfter:      string(h.Peek("Retry-After")),
 		Replayed:        string(h.Peek("Idempotent-Replayed")) == "true",
+		IgnoredFields:   string(h.Peek(httpx.HeaderIgnored)),
+		Applied:         string(h.Peek(httpx.HeaderApplied)),
 		Body:            res.SwapBody(nil),
 		Private:         string(h.Peek(httpx.HeaderIdemCache)) == "no",
 	}

@@ -75,6 +75,7 @@ func (c *client) send(ctx context.Context, method, path, key string, body []byte
 	req.Header.Set("Authorization", "Bearer "+c.key)
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Prefer", "handling=strict")
 		req.Header.Set("Idempotency-Key", key)
 	}
 	resp, err := http.DefaultClient.Do(req)

@@ -72,6 +72,7 @@ func (c *Client) Call(ctx context.Context, method, path string, body, out any) e
 		}
 		sent = bytes.NewReader(text)
 		header.Set("Content-Type", "application/json")
+		header.Set("Prefer", "handling=strict") // a misspelt field is refused, not ignored
 	}
 	if method != http.MethodGet {
 		header.Set("Idempotency-Key", "cli-"+rand.Text())

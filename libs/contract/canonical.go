@@ -1,0 +1,144 @@
+package contract
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Canonical checks a body as Parse does, in one pass, and returns it with its names sorted and without white
+// space. Numbers stay as they are written, so 1 and 1.0 differ; strings are written in one way each.
+func Canonical(body []byte) ([]byte, error) {
+	t, err := start(body)
+	if err != nil {
+		return nil, err
+	}
+	w := canonical{tokens: t, out: make([]byte, 0, len(body))}
+	if err := w.object(); err != nil {
+		return nil, err
+	}
+	return w.out, t.end()
+}
+
+type canonical struct {
+	*tokens
+	out     []byte
+	members []member // of the objects that are open
+	sorted  []byte
+}
+
+// member is the place in out of a name with its value and a comma.
+type member struct {
+	name       []byte
+	start, end int
+}
+
+func (w *canonical) value() error {
+	kind, raw, err := w.next()
+	if err != nil {
+		return err
+	}
+	return w.write(kind, raw)
+}
+
+func (w *canonical) write(kind jsontext.Kind, raw []byte) error {
+	switch kind {
+	case objectKind:
+		return w.object()
+	case arrayKind:
+		return w.array()
+	case stringKind:
+		w.out = appendCanonical(w.out, raw)
+	default:
+		w.out = append(w.out, raw...)
+	}
+	return nil
+}
+
+func (w *canonical) object() error {
+	w.out = append(w.out, '{')
+	first, mark := len(w.out), len(w.members)
+	for {
+		kind, raw, err := w.next()
+		if err != nil {
+			return err
+		}
+		if kind == objectEnd {
+			break
+		}
+		at := len(w.out)
+		w.out = append(appendCanonical(w.out, raw), ':')
+		if err := w.value(); err != nil {
+			return err
+		}
+		w.out = append(w.out, ',')
+		w.members = append(w.members, member{unquote(raw), at, len(w.out)})
+	}
+	w.sort(first, w.members[mark:])
+	w.members = w.members[:mark]
+	w.close(first, '}')
+	return nil
+}
+
+// sort puts the members of an object, which begin at first, in the order of their names.
+func (w *canonical) sort(first int, members []member) {
+	byName := func(a, b member) int { return bytes.Compare(a.name, b.name) }
+	if slices.IsSortedFunc(members, byName) {
+		return
+	}
+	slices.SortFunc(members, byName)
+	w.sorted = w.sorted[:0]
+	for _, m := range members {
+		w.sorted = append(w.sorted, w.out[m.start:m.end]...)
+	}
+	copy(w.out[first:], w.sorted)
+}
+
+func (w *canonical) array() error {
+	w.out = append(w.out, '[')
+	first := len(w.out)
+	for {
+		kind, raw, err := w.next()
+		if err != nil {
+			return err
+		}
+		if kind == arrayEnd {
+			break
+		}
+		if err := w.write(kind, raw); err != nil {
+			return err
+		}
+		w.out = append(w.out, ',')
+	}
+	w.close(first, ']')
+	return nil
+}
+
+// close puts end in the place of the last comma.
+func (w *canonical) close(first int, end byte) {
+	if len(w.out) > first {
+		w.out = w.out[:len(w.out)-1]
+	}
+	w.out = append(w.out, end)
+}
+
+// appendCanonical appends a string as encoding/json writes it: fingerprints of earlier versions stay valid.
+func appendCanonical(out, raw []byte) []byte {
+	for _, c := range raw {
+		switch c {
+		case '\\', '<', '>', '&', "\u2028"[0]:
+			return append(out, marshal(string(unquote(raw)))...)
+		}
+	}
+	return append(out, raw...)
+}
+
+func marshal(s string) []byte {
+	quoted, err := json.Marshal(s)
+	if err != nil { // a string always has a form
+		return nil
+	}
+	return quoted
+}

@@ -1,0 +1,57 @@
+package contract_test
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestUnknownFields(t *testing.T) {
+	t.Parallel()
+	op := load(t).Operation("createOrder")
+	with := func(field string) string { return `{"title":"t",` + field + `,"buyer":"a@b.co"}` }
+	const nearest = ": Is not a known field; the nearest is "
+	for _, tc := range []struct{ body, ignored, strict string }{
+		{with(`"note":null`), "", ""},
+		{with(`"metadata":{"any":"x"},"exact":{"a":"x"}`), "", ""},
+		// The nearest: a letter less, two swapped, another case, none near.
+		{with(`"titel":1`), "titel", "titel" + nearest + "title."},
+		{with(`"stauts":"open"`), "stauts", "stauts" + nearest + "status."},
+		{with(`"COUNT":1`), "COUNT", "COUNT" + nearest + "count."},
+		{with(`"meta_data":{"deep":{"er":1}}`), "meta_data", "meta_data" + nearest + "metadata."},
+		{with(`"` + strings.Repeat("z", 500) + `":1`), strings.Repeat("z", 200) + "…", strings.Repeat("z", 200) + "…" + nearest + "title."},
+		{with(`"":1`), `""`, `""` + nearest + "at."},
+		// Nested, in the order sent.
+		{
+			with(`"linez":[{"foo":1}],"lines":[{"description":"d","quantity":1,"qty":2},{"description":"d","quantity":1,"price":{"amount":1,"currency":"EUR","cents":0}}]`),
+			"linez lines.0.qty lines.1.price.cents",
+			"linez" + nearest + "lines.\nlines.0.qty" + nearest + "quantity.\nlines.1.price.cents" + nearest + "amount.",
+		},
+		// A rule of the contract speaks of these itself.
+		{with(`"exact":{"b":1}`), "", "exact.b: Is not a known field."},
+		// Behind the known ones.
+		{
+			`{"zzz":"\u0000","lines":[{"qty":1}]}`, "zzz lines.0.qty",
+			"title: Is required.\nbuyer: Is required.\nlines.0.description: Is required.\nlines.0.quantity: Is required.\n" +
+				"zzz: Must not contain the NUL character.\nzzz" + nearest + "big.\nlines.0.qty" + nearest + "quantity.",
+		},
+	} {
+		b := parse(t, tc.body)
+		if got := strings.Join(op.Ignored(b), " "); got != tc.ignored {
+			t.Errorf("%.100s\n ignored %s\nwant %s", tc.body, got, tc.ignored)
+		}
+		if got := said(op.ValidateBody(b, true)); got != tc.strict {
+			t.Errorf("%.100s\n got %s\nwant %s", tc.body, got, tc.strict)
+		}
+		if got := said(op.ValidateBody(b, false)); tc.ignored != "" && strings.Contains(got, "nearest") {
+			t.Errorf("%.100s is refused without strict: %s", tc.body, got)
+		}
+	}
+	// An action that takes no field, and one without a body.
+	c := load(t)
+	if got := said(c.Operation("closeOrder").ValidateBody(parse(t, `{"x":1}`), true)); got != "x: Is not a known field; there are none here." {
+		t.Error(got)
+	}
+	if err := c.Operation("listOrders").ValidateBody(parse(t, `{"x":1}`), true); err != nil || c.Operation("listOrders").Ignored(parse(t, `{"x":1}`)) != nil {
+		t.Error(err)
+	}
+}
