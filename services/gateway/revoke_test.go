@@ -148,3 +148,79 @@ func TestConcurrentMissesShareOneLookup(t *testing.T) {
 		t.Errorf("%d look-ups", n)
 	}
 }
+
+// A single time-out of Redis is no reason to ask identity again for every credential that is older than a second.
+func TestOneTimeoutOfRedisCostsNoLookups(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	cable, url := newCable(t)
+	g := w.start(t, func(c *Config) { c.RedisURL, c.RedisTimeout = url, 50*time.Millisecond })
+	var keys []string
+	for range 20 {
+		key := w.identity.newKey()
+		keys = append(keys, key)
+		want(t, g.send(t, "GET", oneCu, "", bearer(key)), 200, "")
+	}
+	time.Sleep(1100 * time.Millisecond) // they are older than a second now
+	asked, local := w.identity.asked(), count(g.door.Gate.Metrics.Fallback)
+	cable.set(false, true)
+	for _, key := range keys {
+		if a, err := g.raw("GET", oneCu, "", bearer(key)); err != nil || a.StatusCode != 200 {
+			t.Errorf("%v, %v", a, err)
+		}
+	}
+	away := g.door.Gate.Redis.Away()
+	cable.set(false, false)
+	if count(g.door.Gate.Metrics.Fallback)-local != 20 || away == 0 {
+		t.Fatal("Redis was there")
+	}
+	if n := w.identity.asked() - asked; n != 0 && away < time.Second {
+		t.Errorf("%d look-ups", n)
+	}
+}
+
+func (f *fakeIdentity) setDown(down bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.down = down
+}
+
+// With Redis and identity both away, or Redis without its memory, what was read in the last 30 s goes on; here 4 s.
+func TestRedisAndIdentityAway(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"away", "forgetful"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			cable, url := newCable(t)
+			g := w.start(t, func(c *Config) { c.RedisURL, c.PrincipalCacheTTL, c.RateLimit = url, 4*time.Second, 1<<40 })
+			key := w.identity.newKey()
+			start := time.Now()
+			want(t, g.send(t, "GET", oneCu, "", bearer(key)), 200, "")
+			w.identity.setDown(true)
+			if how == "away" {
+				cable.set(true, false)
+			} else {
+				w.forget(t, key)
+			}
+			asked := w.identity.asked()
+			eventually(t, "identity is asked", func() bool {
+				a := g.send(t, "GET", oneCu, "", bearer(key))
+				if a.StatusCode != 200 && time.Since(start) < 4*time.Second {
+					t.Fatalf("%d after %s", a.StatusCode, time.Since(start))
+				}
+				return w.identity.asked() > asked
+			})
+			eventually(t, "it is too old", func() bool {
+				return g.send(t, "GET", oneCu, "", bearer(key)).StatusCode == http.StatusServiceUnavailable
+			})
+			if took := time.Since(start); took < 4*time.Second {
+				t.Errorf("too old after %s", took)
+			}
+			w.identity.setDown(false)
+			eventually(t, "identity answers", func() bool {
+				return g.send(t, "GET", oneCu, "", bearer(key)).StatusCode == http.StatusOK
+			})
+		})
+	}
+}

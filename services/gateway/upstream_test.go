@@ -78,6 +78,28 @@ func TestPathsAreNotRewritten(t *testing.T) {
 	}
 }
 
+// A raw # ends a target on the way, and unknown parameters behind it with it. Escaped it is like any other.
+func TestRawHashInATarget(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := w.start(t)
+	key := w.identity.newKey()
+	for target, status := range map[string]int{
+		oneCu + "?limit=1#&nonsense=1": 400, oneCu + "#": 400, customers + "#/../x": 400, "/nothing#": 400, "/docs#top": 400,
+		"http://x" + oneCu + "?a=%23#": 400, oneCu + "?a=%23": 200, customers + "/a%23": 200,
+	} {
+		conn := dial(t, strings.TrimPrefix(g.url, "http://"))
+		_, _ = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nConnection: close\r\n\r\n", target, key)
+		res, body, _ := answered(t, conn)
+		if res.StatusCode != status || status == 400 && (!strings.Contains(body, `"malformed_request"`) || res.Header.Get("X-Request-Id") == "") {
+			t.Errorf("%s: %d %s", target, res.StatusCode, body)
+		}
+	}
+	if handled, _ := w.service.calls(); handled != 2 {
+		t.Errorf("%d reached the service", handled)
+	}
+}
+
 func TestDeadAndSlowService(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

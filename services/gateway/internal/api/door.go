@@ -80,6 +80,9 @@ func (d *Door) fail(w http.ResponseWriter, r *http.Request, id string, err error
 // route hands the three bases to the contract and the rest to the documents.
 func (d *Door) route(w http.ResponseWriter, r *http.Request, id string) error {
 	body := d.arriving(w, r)
+	if strings.Contains(r.RequestURI, "#") { // what follows it would be lost on the way
+		return domain.ErrTarget
+	}
 	path := r.URL.EscapedPath()
 	rest, ok := strings.CutPrefix(path, base)
 	if !ok || rest == "" || rest[0] != '/' {

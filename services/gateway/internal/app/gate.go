@@ -37,8 +37,15 @@ type Gate struct {
 	Metrics    *Metrics
 }
 
-// maxStale is the greatest age of a cached principal while nothing tells of revocations.
-const maxStale = time.Second
+const (
+	// maxStale is the greatest age of a cached principal while nothing tells of revocations.
+	maxStale = time.Second
+	// grace is how long Redis must have been away before a principal is read again for it: one time-out of Redis is
+	// no reason to ask identity for everybody. Being no longer than maxStale, it delays no revocation beyond that.
+	grace = time.Second
+	// maxBlind is the greatest age while identity does not answer either.
+	maxBlind = 30 * time.Second
+)
 
 // Verdict is what Admit found out. Credential may be newer than the one that was asked about.
 type Verdict struct {
@@ -63,26 +70,39 @@ func (g *Gate) Admit(ctx context.Context, c *Credential, key string) (Verdict, e
 		g.Principals.Revoke(c)
 		return Verdict{}, domain.ErrRevoked
 	}
-	if g.outdated(c, &reply) {
-		if c, err = g.Principals.Reread(ctx, c, reply.Marker, reply.State); err != nil {
-			return Verdict{}, err
-		}
+	switch {
+	case outdated(c, &reply):
+		c, err = g.Principals.Reread(ctx, c, reply.Marker, reply.State)
+	case reply.Marker != c.marker && g.Principals.age(c) > maxStale:
+		c, err = g.refresh(ctx, c, reply.Marker, reply.State)
+	}
+	if err != nil {
+		return Verdict{}, err
 	}
 	return Verdict{
 		Credential: c, Rate: g.Limit.Rate(reply.Window, reply.Now), Passed: reply.Passed, Answer: reply.Answer,
 	}, nil
 }
 
-// outdated reports whether c must be read again: identity wrote a later version, or Redis has lost its
-// memory since c was read, and perhaps a revocation with it. A credential that was read again upon seeing
-// the same is not, so that one odd entry does not cost a look-up per request.
-func (g *Gate) outdated(c *Credential, r *store.Reply) bool {
-	if r.State != "" && r.State != c.state {
-		if v, err := strconv.ParseInt(r.State, 10, 64); err == nil && v > c.Version {
-			return true
-		}
+// outdated reports whether identity wrote a later version of c.
+func outdated(c *Credential, r *store.Reply) bool {
+	if r.State == "" || r.State == c.state {
+		return false
 	}
-	return r.Marker != c.marker && g.Principals.age(c) > maxStale
+	v, err := strconv.ParseInt(r.State, 10, 64)
+	return err == nil && v > c.Version
+}
+
+// refresh reads c again because a revocation may have been lost, with Redis's memory or with Redis itself. What
+// was read upon seeing the same is not read again, so that one odd entry does not cost a look-up per request. Where
+// identity cannot tell either, the request goes on with what is known, while that is not too old.
+func (g *Gate) refresh(ctx context.Context, c *Credential, marker, state string) (*Credential, error) {
+	fresh, err := g.Principals.Reread(ctx, c, marker, state)
+	if err == nil || errors.Is(err, domain.ErrInvalid) || errors.Is(err, domain.ErrRevoked) || g.Principals.age(c) > maxBlind {
+		return fresh, err
+	}
+	obs.Add(ctx, slog.String("principal", "stale"))
+	return c, nil
 }
 
 // alone decides without Redis.
@@ -92,9 +112,9 @@ func (g *Gate) alone(ctx context.Context, c *Credential, cause error) (Verdict, 
 	if !errors.Is(cause, store.ErrAway) {
 		return Verdict{}, cause
 	}
-	if g.Principals.age(c) > maxStale {
+	if g.Redis.Away() > grace && g.Principals.age(c) > maxStale {
 		var err error
-		if c, err = g.Principals.Reread(ctx, c, c.marker, c.state); err != nil {
+		if c, err = g.refresh(ctx, c, c.marker, c.state); err != nil {
 			return Verdict{}, err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 // Errors of the gateway's own checks.
 var (
 	ErrQueryKey  = apperr.New(apperr.BadRequest, "query_api_key_unsupported", "An API key in the query is not supported. Send it as Authorization: Bearer <key>.")
+	ErrTarget    = apperr.New(apperr.BadRequest, "malformed_request", "The target of the request is no URI: it holds a raw #. Escape it as %23.")
 	ErrMissing   = apperr.New(apperr.Unauthenticated, "missing_credential", "Send a credential as Authorization: Bearer <credential>.")
 	ErrInvalid   = apperr.New(apperr.Unauthenticated, "invalid_credential", "The credential is not valid.")
 	ErrRevoked   = apperr.New(apperr.Unauthenticated, "revoked_credential", "The credential has been revoked.")

@@ -185,6 +185,7 @@ func (r *Redis) lost(ctx context.Context) {
 	if !r.away.CompareAndSwap(false, true) {
 		return
 	}
+	r.since.Store(time.Now().UnixNano())
 	r.changed(true)
 	go func() {
 		for {
@@ -195,11 +196,21 @@ func (r *Redis) lost(ctx context.Context) {
 			}
 			if r.reach(ctx) == nil {
 				r.changed(false)
+				r.since.Store(0)
 				r.away.Store(false)
 				return
 			}
 		}
 	}()
+}
+
+// Away is how long Redis has not answered, 0 while it does.
+func (r *Redis) Away() time.Duration {
+	since := r.since.Load()
+	if since == 0 {
+		return 0
+	}
+	return time.Since(time.Unix(0, since))
 }
 
 // keepAll writes finished answers, those that have come together in one round trip. A lost one is no loss: its

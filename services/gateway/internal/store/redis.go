@@ -33,6 +33,7 @@ type Redis struct {
 	asks    chan *ask
 	keeps   chan keep
 	away    atomic.Bool
+	since   atomic.Int64 // nanoseconds since 1970 at which it went away; 0 while it is there
 	dropped func()
 	changed func(away bool)
 }

@@ -1,0 +1,42 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"holdfast.dev/libs/apperr"
+
+	"holdfast.dev/services/gateway/internal/domain"
+)
+
+// Without identity a principal goes on for 30 s, however long it is cached; what identity says always counts.
+func TestRefresh(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		age    time.Duration
+		says   error
+		passes bool
+	}{
+		{29 * time.Second, apperr.ErrUnavailable, true},
+		{31 * time.Second, apperr.ErrUnavailable, false},
+		{29 * time.Second, apperr.ErrTimeout, true},
+		{2 * time.Second, domain.ErrInvalid, false},
+	} {
+		p := NewPrincipals(func(context.Context, [32]byte) (domain.Principal, error) { return domain.Principal{}, c.says },
+			PrincipalOptions{Keep: time.Hour, Size: 10, Lookups: NewLookups(1, 1)}, NewMetrics(prometheus.NewRegistry()))
+		known := &Credential{loaded: time.Now().Add(-c.age)}
+		got, err := (&Gate{Principals: p}).refresh(t.Context(), known, "", "")
+		if c.passes != (err == nil && got == known) || !c.passes && !errors.Is(err, c.says) {
+			t.Errorf("%s old, identity says %v: %v", c.age, c.says, err)
+		}
+	}
+	dead := NewPrincipals(func(context.Context, [32]byte) (domain.Principal, error) { return domain.Principal{Revoked: true}, nil },
+		PrincipalOptions{Keep: time.Hour, Size: 10, Lookups: NewLookups(1, 1)}, NewMetrics(prometheus.NewRegistry()))
+	if _, err := (&Gate{Principals: dead}).refresh(t.Context(), &Credential{loaded: time.Now()}, "", ""); !errors.Is(err, domain.ErrRevoked) {
+		t.Errorf("revoked: %v", err)
+	}
+}
