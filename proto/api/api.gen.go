@@ -247,6 +247,30 @@ func (e CustomerObject) Valid() bool {
 	}
 }
 
+// Defines values for DeliveryFailureReason.
+const (
+	DeliveryFailureReasonAttemptsExhausted DeliveryFailureReason = "attempts_exhausted"
+	DeliveryFailureReasonEndpointDisabled  DeliveryFailureReason = "endpoint_disabled"
+	DeliveryFailureReasonExpired           DeliveryFailureReason = "expired"
+	DeliveryFailureReasonLessThannil       DeliveryFailureReason = "<nil>"
+)
+
+// Valid indicates whether the value is a known member of the DeliveryFailureReason enum.
+func (e DeliveryFailureReason) Valid() bool {
+	switch e {
+	case DeliveryFailureReasonAttemptsExhausted:
+		return true
+	case DeliveryFailureReasonEndpointDisabled:
+		return true
+	case DeliveryFailureReasonExpired:
+		return true
+	case DeliveryFailureReasonLessThannil:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for DeliveryObject.
 const (
 	DeliveryObjectDelivery DeliveryObject = "delivery"
@@ -1256,18 +1280,24 @@ type CustomerUpdate struct {
 
 // Delivery defines model for Delivery.
 type Delivery struct {
-	Attempts      []DeliveryAttempt            `json:"attempts"`
-	CreatedAt     time.Time                    `json:"created_at"`
-	EndpointId    string                       `json:"endpoint_id"`
-	EventId       string                       `json:"event_id"`
-	EventType     string                       `json:"event_type"`
-	Id            string                       `json:"id"`
-	Mode          Mode                         `json:"mode"`
-	NextAttemptAt nullable.Nullable[time.Time] `json:"next_attempt_at"`
-	Object        DeliveryObject               `json:"object"`
-	Status        DeliveryStatus               `json:"status"`
-	UpdatedAt     time.Time                    `json:"updated_at"`
+	Attempts   []DeliveryAttempt `json:"attempts"`
+	CreatedAt  time.Time         `json:"created_at"`
+	EndpointId string            `json:"endpoint_id"`
+	EventId    string            `json:"event_id"`
+	EventType  string            `json:"event_type"`
+
+	// FailureReason Why a failed delivery is not attempted again: after 20 attempts, after 7 days, or because its endpoint was disabled; else null.
+	FailureReason nullable.Nullable[DeliveryFailureReason] `json:"failure_reason"`
+	Id            string                                   `json:"id"`
+	Mode          Mode                                     `json:"mode"`
+	NextAttemptAt nullable.Nullable[time.Time]             `json:"next_attempt_at"`
+	Object        DeliveryObject                           `json:"object"`
+	Status        DeliveryStatus                           `json:"status"`
+	UpdatedAt     time.Time                                `json:"updated_at"`
 }
+
+// DeliveryFailureReason Why a failed delivery is not attempted again: after 20 attempts, after 7 days, or because its endpoint was disabled; else null.
+type DeliveryFailureReason string
 
 // DeliveryObject defines model for Delivery.Object.
 type DeliveryObject string
@@ -1795,6 +1825,9 @@ type WebhookEndpoint struct {
 	UpdatedAt    time.Time             `json:"updated_at"`
 	Url          string                `json:"url"`
 	Version      int64                 `json:"version"`
+
+	// Warning Why the platform has disabled the endpoint and how many waiting deliveries failed with it, or that it is about to; else null. For people: the text may change.
+	Warning nullable.Nullable[string] `json:"warning"`
 }
 
 // WebhookEndpointDisabledReason gone: it answered 410.
@@ -1864,6 +1897,9 @@ type WebhookEndpointWithSecret struct {
 	UpdatedAt time.Time             `json:"updated_at"`
 	Url       string                `json:"url"`
 	Version   int64                 `json:"version"`
+
+	// Warning Why the platform has disabled the endpoint and how many waiting deliveries failed with it, or that it is about to; else null. For people: the text may change.
+	Warning nullable.Nullable[string] `json:"warning"`
 }
 
 // WebhookEndpointWithSecretDisabledReason gone: it answered 410.

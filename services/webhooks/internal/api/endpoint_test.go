@@ -48,7 +48,7 @@ func TestEndpointsOfAnOperator(t *testing.T) {
 	if off.str("disabled_reason") != "requested" {
 		t.Errorf("%s", off.Body)
 	}
-	w.do(ctx, "POST", "/webhook-endpoints/"+id+"/test", `{}`).is(422, "invalid_status_transition", "status")
+	w.do(ctx, "POST", "/webhook-endpoints/"+id+"/test", `{}`).is(422, "invalid_request", "endpoint_id")
 	w.do(ctx, "PATCH", "/webhook-endpoints/"+id, `{"status":"enabled"}`).is(200)
 	w.endpoint(ctx)
 	if list := w.do(ctx, "GET", "/webhook-endpoints?limit=1", "").is(200); len(list.data()) != 1 || list.str("next_cursor") == "" {

@@ -92,9 +92,17 @@ func (a *Deliveries) Replay(ctx context.Context, r Replay) (idem.Reply, error) {
 		if err := MayRead(ctx, types); err != nil {
 			return idem.Reply{}, err
 		}
-		n, err := a.Queue.Replay(ctx, tx, store.Replay{Endpoint: e.ID, Types: types, From: r.From, To: r.To}, a.Now(), MaxReplay)
+		pending, err := store.PendingDeliveries(ctx, tx, e.ID, domain.MaxPending)
 		if err != nil {
 			return idem.Reply{}, err
+		}
+		limit := min(MaxReplay, domain.MaxPending-pending)
+		n, err := a.Queue.Replay(ctx, tx, store.Replay{Endpoint: e.ID, Types: types, From: r.From, To: r.To}, a.Now(), limit)
+		if err != nil {
+			return idem.Reply{}, err
+		}
+		if n > limit && limit < MaxReplay {
+			return idem.Reply{}, apperr.Field("endpoint_id", "The endpoint has %d pending deliveries, and may have %d; wait until they are delivered, or replay less.", pending, domain.MaxPending)
 		}
 		if n > MaxReplay {
 			return idem.Reply{}, apperr.Field("to", "There are more than %d events until then; replay them in parts.", MaxReplay)
@@ -111,7 +119,7 @@ func receiver(ctx context.Context, tx pg.Tx, given string) (domain.Endpoint, err
 		var e domain.Endpoint
 		if e, err = store.EndpointForUpdate(ctx, tx, id); err == nil {
 			if e.Status != domain.Enabled {
-				return e, apperr.Field("endpoint_id", "The endpoint is disabled; enable it first.")
+				return e, domain.ErrDisabled
 			}
 			return e, nil
 		}

@@ -109,7 +109,13 @@ func TestScheduleByAMovedClock(t *testing.T) {
 		if got := w.get(w.ctx, e.Id); got.ConsecutiveFailures != n || got.Status != domain.Enabled {
 			t.Fatalf("after %d: %+v", n, got)
 		}
+		if warning := w.get(w.ctx, e.Id).Warning(); (warning != nil) != (n >= domain.WarnAfter) {
+			t.Errorf("after %d failures: %v", n, warning)
+		}
 		d := w.log(w.ctx, e.Id, store.DeliveryFilter{})[0]
+		if d.FailureReason != nil {
+			t.Errorf("a pending one failed: %s", *d.FailureReason)
+		}
 		wait := domain.Delay(n, .5)
 		if d.Status != domain.Pending || !d.NextAttemptAt.Equal(w.Now().Add(wait)) {
 			t.Fatalf("after %d: %s, next %v, want %v", n, d.Status, d.NextAttemptAt, w.Now().Add(wait))
@@ -121,8 +127,11 @@ func TestScheduleByAMovedClock(t *testing.T) {
 		w.Move(time.Microsecond)
 	}
 	d, got := w.log(w.ctx, e.Id, store.DeliveryFilter{})[0], w.get(w.ctx, e.Id)
-	if d.Status != domain.Failed || len(d.Attempts) != 20 || d.NextAttemptAt != nil {
-		t.Errorf("delivery: %s, %d attempts", d.Status, len(d.Attempts))
+	if d.Status != domain.Failed || len(d.Attempts) != 20 || d.NextAttemptAt != nil || *d.FailureReason != domain.AttemptsExhausted {
+		t.Errorf("delivery: %s, %d attempts, %v", d.Status, len(d.Attempts), d.FailureReason)
+	}
+	if warning := got.Warning(); warning == nil || !strings.HasPrefix(*warning, "Disabled after 20 failed attempts in a row; 0 waiting deliveries") {
+		t.Errorf("warning: %v", warning)
 	}
 	if got.Status != domain.Disabled || *got.DisabledReason != domain.Failures || got.ConsecutiveFailures != 20 {
 		t.Errorf("endpoint: %+v", got)
@@ -176,8 +185,14 @@ func TestSevenDays(t *testing.T) {
 		w.Move(time.Second)
 	}
 	d := w.log(w.ctx, e.Id, store.DeliveryFilter{})[0]
-	if d.Status != domain.Failed || len(d.Attempts) != 14 {
-		t.Errorf("%s after %d attempts", d.Status, len(d.Attempts))
+	if d.Status != domain.Failed || len(d.Attempts) != 14 || *d.FailureReason != domain.Expired {
+		t.Errorf("%s after %d attempts: %v", d.Status, len(d.Attempts), d.FailureReason)
+	}
+	if _, err := w.deliveries.Retry(w.ctx, endpointID(t, e.Id), d.ID); err != nil {
+		t.Fatal(err)
+	}
+	if d := w.log(w.ctx, e.Id, store.DeliveryFilter{})[0]; d.Status != domain.Pending || d.FailureReason != nil {
+		t.Errorf("a retry is %s, %v", d.Status, d.FailureReason)
 	}
 }
 
@@ -201,13 +216,21 @@ func TestGone(t *testing.T) {
 	if len(failed) != 30 || len(w.texts(`select delivery_id::text from queue`)) != 0 {
 		t.Errorf("%d of 30 failed", len(failed))
 	}
+	for _, d := range failed { // the one that was answered too
+		if *d.FailureReason != domain.EndpointDisabled {
+			t.Errorf("after %d attempts: %s", len(d.Attempts), *d.FailureReason)
+		}
+	}
+	if warning := got.Warning(); warning == nil || !strings.HasPrefix(*warning, "Disabled because it answered 410; 29 waiting deliveries failed with it.") {
+		t.Errorf("warning: %v", warning)
+	}
 	w.happen(w.ctx, 5)
 	if all := w.log(w.ctx, e.Id, store.DeliveryFilter{}); len(all) != 30 {
 		t.Errorf("%d deliveries while disabled", len(all)-30)
 	}
 	w.receivers.at(hook, nil)
 	w.update(w.ctx, e.Id, app.EndpointChange{Status: new(domain.Enabled)})
-	if got := w.get(w.ctx, e.Id); got.ConsecutiveFailures != 0 || got.DisabledReason != nil {
+	if got := w.get(w.ctx, e.Id); got.ConsecutiveFailures != 0 || got.DisabledReason != nil || got.Warning() != nil {
 		t.Errorf("enabled: %+v", got)
 	}
 	reply, err := w.deliveries.Replay(w.ctx, app.Replay{Endpoint: e.Id, From: from, To: w.Now().Add(time.Minute)})
@@ -229,7 +252,7 @@ func TestDisabling(t *testing.T) {
 	e := w.endpoint(w.ctx, hook)
 	w.happen(w.ctx, 1500)
 	w.update(w.ctx, e.Id, app.EndpointChange{Status: new(domain.Disabled)})
-	if got := w.get(w.ctx, e.Id); *got.DisabledReason != domain.Requested {
+	if got := w.get(w.ctx, e.Id); *got.DisabledReason != domain.Requested || got.Warning() != nil {
 		t.Errorf("%+v", got)
 	}
 	if left := len(w.texts(`select delivery_id::text from queue`)); left != 500 {
@@ -245,7 +268,7 @@ func TestDisabling(t *testing.T) {
 	w.happen(w.ctx, 1500)
 	w.update(w.ctx, e.Id, app.EndpointChange{Status: new(domain.Disabled)})
 	w.step()
-	if left := w.texts(`select status from deliveries where status <> 'failed'`); len(left) != 0 {
+	if left := w.texts(`select status from deliveries where status <> 'failed' or failure_reason <> 'endpoint_disabled'`); len(left) != 0 {
 		t.Errorf("%d are not failed", len(left))
 	}
 }

@@ -211,7 +211,7 @@ func (a *Endpoints) Rotate(ctx context.Context, id domain.EndpointID, overlap ti
 func (a *Endpoints) Test(ctx context.Context, id domain.EndpointID, eventType string, match httpx.Match) (idem.Reply, error) {
 	return a.change(ctx, id, match, noTypes, func(ctx context.Context, tx pg.Tx, e domain.Endpoint) (idem.Reply, error) {
 		if e.Status != domain.Enabled {
-			return idem.Reply{}, domain.ErrTransition
+			return idem.Reply{}, domain.ErrDisabled
 		}
 		if eventType == "" {
 			eventType = e.EventTypes[0]

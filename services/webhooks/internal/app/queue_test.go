@@ -2,9 +2,13 @@ package app_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/httpx"
 
 	"holdfast.dev/services/webhooks/internal/app"
@@ -148,5 +152,51 @@ func TestARetryTakesADeadClaimOver(t *testing.T) {
 	}
 	if d = w.log(w.ctx, e.Id, store.DeliveryFilter{})[0]; d.Status != domain.Succeeded || len(d.Attempts) != 1 {
 		t.Errorf("%s after %d attempts", d.Status, len(d.Attempts))
+	}
+}
+
+// An endpoint for which much waits takes no replay that goes over its bound, and live events all the same.
+func TestReplayIntoAFullQueue(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var list []domain.Event
+	for i := range 9 {
+		e := w.event(w.ctx)
+		if i < 4 {
+			e.Type = "customer.updated"
+		}
+		list = append(list, e)
+	}
+	if err := w.intake.Take(w.ctx, list); err != nil {
+		t.Fatal(err)
+	}
+	e := w.endpoint(w.ctx, hook)
+	w.exec(`insert into queue (tenant_id, livemode, endpoint_id, due_at, delivery_id, event_id)
+		select l.tenant_id, l.livemode, l.endpoint_id, 'infinity', uuid_v7(now()), uuid_v7(now()) from lanes l, generate_series(1, $1) n`, domain.MaxPending-8)
+	replay := func(types ...string) error {
+		_, err := w.deliveries.Replay(w.ctx, app.Replay{Endpoint: e.Id, Types: types, From: w.Now().Add(-time.Hour), To: w.Now().Add(time.Hour)})
+		return err
+	}
+	full := func(err error) bool {
+		var refused *apperr.Error
+		return errors.As(err, &refused) && strings.Contains(fmt.Sprint(refused.Fields), "endpoint_id")
+	}
+	if err := replay(); !full(err) {
+		t.Errorf("nine where eight have room: %v", err)
+	}
+	for range 2 {
+		if err := replay("customer.updated"); err != nil {
+			t.Errorf("four where there is room: %v", err)
+		}
+	}
+	if err := replay("customer.updated"); !full(err) {
+		t.Errorf("four where there is no room: %v", err)
+	}
+	if err := replay("booking.created"); err != nil {
+		t.Errorf("none, which needs no room: %v", err)
+	}
+	w.happen(w.ctx, 3)
+	if n := w.texts(`select count(*)::text from queue`)[0]; n != fmt.Sprint(domain.MaxPending+3) {
+		t.Errorf("%s are queued", n)
 	}
 }

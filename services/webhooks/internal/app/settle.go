@@ -214,9 +214,9 @@ func (d *Dispatcher) tell(ctx context.Context, tx pg.Tx, key domain.LaneKey, c c
 func (d *Dispatcher) verdicts(mine []ending, endpoints map[domain.LaneKey]domain.Endpoint) []store.Ended {
 	out := make([]store.Ended, 0, len(mine))
 	for _, e := range mine {
-		ended := store.Ended{Claim: e.claim, Status: domain.Failed}
+		ended := store.Ended{Claim: e.claim, Status: domain.Failed, Reason: new(domain.Expired)}
 		if e.unsigned {
-			ended.Status, ended.Next = domain.Pending, new(d.Now().Add(unsignedPause))
+			ended.Status, ended.Reason, ended.Next = domain.Pending, nil, new(d.Now().Add(unsignedPause))
 		}
 		if e.answer != nil {
 			n := e.claim.Attempts + 1
@@ -225,9 +225,13 @@ func (d *Dispatcher) verdicts(mine []ending, endpoints map[domain.LaneKey]domain
 			next, again := domain.Next(e.claim.DeliveryID.Time(), d.Now(), n, e.answer.RetryAfter, d.Jitter())
 			switch {
 			case e.answer.OK():
-				ended.Status = domain.Succeeded
-			case again && known && endpoint.Status == domain.Enabled:
-				ended.Status, ended.Next = domain.Pending, &next
+				ended.Status, ended.Reason = domain.Succeeded, nil
+			case n >= domain.MaxAttempts:
+				ended.Reason = new(domain.AttemptsExhausted)
+			case !known || endpoint.Status != domain.Enabled:
+				ended.Reason = new(domain.EndpointDisabled)
+			case again:
+				ended.Status, ended.Reason, ended.Next = domain.Pending, nil, &next
 			}
 		}
 		out = append(out, ended)

@@ -19,6 +19,16 @@ const (
 	Failed     DeliveryStatus = "failed"
 )
 
+// FailureReason says why a failed delivery is not attempted again.
+type FailureReason string
+
+// The reasons.
+const (
+	AttemptsExhausted FailureReason = "attempts_exhausted" // MaxAttempts of them
+	Expired           FailureReason = "expired"            // after MaxAge, or the event is gone
+	EndpointDisabled  FailureReason = "endpoint_disabled"  // or deleted
+)
+
 // Delivery is one event on its way to one endpoint.
 type Delivery struct {
 	ID            DeliveryID
@@ -26,6 +36,7 @@ type Delivery struct {
 	EventID       ids.Event
 	EventType     string
 	Status        DeliveryStatus
+	FailureReason *FailureReason
 	Attempts      []Attempt
 	NextAttemptAt *time.Time
 	UpdatedAt     time.Time

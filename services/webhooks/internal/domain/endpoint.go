@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -11,6 +12,9 @@ import (
 
 // Places is how many endpoints a tenant may have in one mode.
 var Places = quota.Cap{Most: 50, Rows: "webhook endpoints", Field: "url", Remedy: "Delete one first."}
+
+// MaxPending is how many deliveries may wait for an endpoint after a replay. Live events beyond it are still taken.
+const MaxPending = 100_000
 
 // MaxSecrets is how many secrets of an endpoint may sign at a time; a rotation ends the oldest beyond.
 const MaxSecrets = 5
@@ -54,6 +58,7 @@ type Endpoint struct {
 	MaxInFlight         int
 	MaxPerSecond        int
 	ConsecutiveFailures int
+	FailedWaiting       int // deliveries that waited when the platform disabled it, MaxCounted at most
 	Version             int64
 	CreatedAt           time.Time
 	UpdatedAt           time.Time
@@ -123,6 +128,29 @@ func (e Endpoint) Warns(outcomes ...Outcome) bool {
 		}
 	}
 	return false
+}
+
+// MaxCounted is up to where the deliveries that fail with an endpoint are counted.
+const MaxCounted = MaxPending + 1
+
+// Warning says in a sentence what the operator must know of an endpoint; nil when all is well or he has disabled it.
+func (e Endpoint) Warning() *string {
+	var why string
+	switch {
+	case e.Status == Disabled && e.DisabledReason != nil && *e.DisabledReason == Failures:
+		why = fmt.Sprintf("Disabled after %d failed attempts in a row", DisableAfter)
+	case e.Status == Disabled && e.DisabledReason != nil && *e.DisabledReason == Gone:
+		why = "Disabled because it answered 410"
+	case e.Status == Enabled && e.ConsecutiveFailures >= WarnAfter:
+		return new(fmt.Sprintf("%d attempts in a row have failed; after %d the endpoint is disabled.", e.ConsecutiveFailures, DisableAfter))
+	default:
+		return nil
+	}
+	failed := fmt.Sprint(e.FailedWaiting)
+	if e.FailedWaiting == MaxCounted {
+		failed = fmt.Sprintf("more than %d", MaxPending)
+	}
+	return new(fmt.Sprintf("%s; %s waiting deliveries failed with it. Enable it, then replay the events.", why, failed))
 }
 
 // Outcome is how one attempt ended, for the health of its endpoint.

@@ -285,7 +285,7 @@ func Drop(ctx context.Context, tx pg.Tx, key domain.LaneKey, now time.Time, limi
 				order by claimed, first, due_at, delivery_id limit $4 for update skip locked))
 			returning delivery_id
 		), failed as (
-			update deliveries d set status = 'failed', next_attempt_at = null, updated_at = clock_timestamp()
+			update deliveries d set status = 'failed', failure_reason = 'endpoint_disabled', next_attempt_at = null, updated_at = clock_timestamp()
 			where d.tenant_id = $1 and d.livemode = $2 and d.endpoint_id = $3 and d.id = any(array(select delivery_id from gone))
 		)
 		select count(*)::int from gone`, key.Tenant, key.Livemode, key.Endpoint, limit, now)

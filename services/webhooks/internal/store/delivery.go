@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pg"
 
@@ -17,7 +19,7 @@ const onTheirWay = `array(select q.delivery_id from queue q where q.endpoint_id 
 func deliveryColumns(endpoint string) string {
 	return `d.id, d.endpoint_id, d.event_id, d.event_type,
 	case when d.status = 'pending' and d.id = any(` + fmt.Sprintf(onTheirWay, endpoint) + `) then 'delivering' else d.status end as status,
-	d.attempts, d.next_attempt_at, d.updated_at`
+	d.failure_reason, d.attempts, d.next_attempt_at, d.updated_at`
 }
 
 // Delivery reads one delivery of an endpoint, or domain.ErrDeliveryNotFound.
@@ -62,4 +64,17 @@ func Deliveries(ctx context.Context, q pg.Q, f DeliveryFilter, r page.Request, n
 	}
 	tail, args := byID(w, r, "d")
 	return many[domain.Delivery](ctx, q, `select `+deliveryColumns("$1")+` from deliveries d `+tail, args...)
+}
+
+// PendingDeliveries counts those of an endpoint that are queued, up to limit.
+func PendingDeliveries(ctx context.Context, q pg.Q, endpoint domain.EndpointID, limit int) (int, error) {
+	rows, err := q.Query(ctx, `select count(*)::int from (select from queue where endpoint_id = $1 limit $2) q`, endpoint, limit)
+	if err != nil {
+		return 0, fmt.Errorf("pending deliveries: %w", err)
+	}
+	n, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[int])
+	if err != nil {
+		return 0, fmt.Errorf("pending deliveries: %w", err)
+	}
+	return n, nil
 }

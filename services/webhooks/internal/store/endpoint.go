@@ -14,7 +14,7 @@ import (
 )
 
 const endpointColumns = `e.id, e.url, e.event_types, e.description, e.status, e.disabled_reason, e.max_in_flight,
-	e.max_per_second, e.consecutive_failures, e.version, e.created_at, e.updated_at`
+	e.max_per_second, e.consecutive_failures, e.failed_waiting, e.version, e.created_at, e.updated_at`
 
 // Endpoint reads one endpoint, or domain.ErrEndpointNotFound.
 func Endpoint(ctx context.Context, q pg.Q, id domain.EndpointID) (domain.Endpoint, error) {

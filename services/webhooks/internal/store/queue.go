@@ -70,7 +70,7 @@ func (q *Queue) Again(ctx context.Context, tx pg.Tx, d domain.Delivery, now time
 		where endpoint_id = $1 and delivery_id = $2 and (not claimed or due_at <= $3) for update skip locked))`, d.EndpointID, d.ID, now)
 	_, err := q.add(ctx, tx, b, `
 		with made as (
-			update deliveries set status = 'pending', next_attempt_at = $3, updated_at = clock_timestamp()
+			update deliveries set status = 'pending', failure_reason = null, next_attempt_at = $3, updated_at = clock_timestamp()
 			where endpoint_id = $1 and id = $2
 			returning tenant_id, livemode, endpoint_id, id, event_id, false as first, jsonb_array_length(attempts) as attempts, next_attempt_at as due_at
 		)`, "made", d.EndpointID, d.ID, now)

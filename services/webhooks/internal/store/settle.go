@@ -133,7 +133,8 @@ type Ended struct {
 	Claim   Claim
 	Attempt *domain.Attempt // nil: there was none
 	Status  domain.DeliveryStatus
-	Next    *time.Time // of a pending one
+	Reason  *domain.FailureReason // of a failed one
+	Next    *time.Time            // of a pending one
 }
 
 // End writes what came of claims that Hold has found: the log's line, and the queue's row away or back. It goes
@@ -145,7 +146,7 @@ func End(tx pg.Tx, ended []Ended) error {
 	tenants, live, endpoints := keys(ended, func(e Ended) domain.LaneKey { return e.Claim.Key() })
 	id, status, attempts := make([][16]byte, len(ended)), make([]string, len(ended)), make([]string, len(ended))
 	next, firsts, until := make([]*time.Time, len(ended)), make([]bool, len(ended)), make([]time.Time, len(ended))
-	tried := make([]bool, len(ended))
+	tried, reasons := make([]bool, len(ended)), make([]*string, len(ended))
 	for i, e := range ended {
 		line := []byte(`[]`)
 		if e.Attempt != nil {
@@ -156,12 +157,13 @@ func End(tx pg.Tx, ended []Ended) error {
 		}
 		id[i], status[i], attempts[i], next[i] = e.Claim.DeliveryID.UUID(), string(e.Status), string(line), e.Next
 		firsts[i], until[i], tried[i] = e.Claim.First, e.Claim.Until, e.Attempt != nil
+		reasons[i] = (*string)(e.Reason)
 	}
 	tx.Finally(`
-		update deliveries d set status = n.status, attempts = d.attempts || n.attempts, next_attempt_at = n.next, updated_at = clock_timestamp()
-		from unnest($1::uuid[], $2::boolean[], $3::uuid[], $4::uuid[], $5::text[], $6::jsonb[], $7::timestamptz[]) n(tenant_id, livemode, endpoint_id, id, status, attempts, next)
+		update deliveries d set status = n.status, attempts = d.attempts || n.attempts, next_attempt_at = n.next, failure_reason = n.reason, updated_at = clock_timestamp()
+		from unnest($1::uuid[], $2::boolean[], $3::uuid[], $4::uuid[], $5::text[], $6::jsonb[], $7::timestamptz[], $8::text[]) n(tenant_id, livemode, endpoint_id, id, status, attempts, next, reason)
 		where d.tenant_id = n.tenant_id and d.livemode = n.livemode and d.endpoint_id = n.endpoint_id and d.id = n.id`,
-		tenants, live, endpoints, id, status, attempts, next)
+		tenants, live, endpoints, id, status, attempts, next, reasons)
 	const claim = `unnest($1::uuid[], $2::boolean[], $3::uuid[], $4::boolean[], $5::timestamptz[], $6::uuid[], $7::timestamptz[], $8::boolean[]) n(tenant_id, livemode, endpoint_id, first, until, id, next, tried)
 		where q.tenant_id = n.tenant_id and q.livemode = n.livemode and q.endpoint_id = n.endpoint_id
 			and q.claimed and q.first = n.first and q.due_at = n.until and q.delivery_id = n.id and n.next is `
@@ -171,12 +173,15 @@ func End(tx pg.Tx, ended []Ended) error {
 	return nil
 }
 
-// WriteHealth writes what attempts have changed of endpoints that Hold has locked. It goes with the commit.
+// WriteHealth writes what attempts have changed of endpoints that Hold has locked; of one that is disabled now, how
+// many deliveries wait and will fail with it. It goes with the commit.
 func WriteHealth(tx pg.Tx, key domain.LaneKey, e domain.Endpoint) {
 	tx.Finally(`
-		update endpoints e set status = $4, disabled_reason = $5, consecutive_failures = $6, version = e.version + 1, updated_at = clock_timestamp()
+		update endpoints e set status = $4, disabled_reason = $5, consecutive_failures = $6,
+			failed_waiting = case $4 when 'disabled' then (select count(*) from (select from queue q
+				where q.tenant_id = $1 and q.livemode = $2 and q.endpoint_id = $3 and not (q.claimed and q.due_at > clock_timestamp()) limit $7) q) else 0 end, version = e.version + 1, updated_at = clock_timestamp()
 		where e.tenant_id = $1 and e.livemode = $2 and e.id = $3`,
-		key.Tenant, key.Livemode, key.Endpoint, string(e.Status), (*string)(e.DisabledReason), e.ConsecutiveFailures)
+		key.Tenant, key.Livemode, key.Endpoint, string(e.Status), (*string)(e.DisabledReason), e.ConsecutiveFailures, domain.MaxCounted)
 }
 
 // WriteLane writes what attempts have changed of a lane that Hold has locked, and makes the lane ready: one of its

@@ -19,7 +19,7 @@ func Endpoint(e domain.Endpoint, mode api.Mode) api.WebhookEndpoint {
 		Description: api.OrNull(e.Description), Status: api.WebhookEndpointStatus(e.Status),
 		DisabledReason: api.OrNull((*api.WebhookEndpointDisabledReason)(e.DisabledReason)),
 		MaxInFlight:    e.MaxInFlight, MaxPerSecond: e.MaxPerSecond, ConsecutiveFailures: e.ConsecutiveFailures,
-		Mode: mode, Version: e.Version, CreatedAt: e.CreatedAt.UTC(), UpdatedAt: e.UpdatedAt.UTC(),
+		Warning: api.OrNull(e.Warning()), Mode: mode, Version: e.Version, CreatedAt: e.CreatedAt.UTC(), UpdatedAt: e.UpdatedAt.UTC(),
 	}
 }
 
@@ -31,7 +31,7 @@ func EndpointWithSecret(e domain.Endpoint, secret string, mode api.Mode) api.Web
 		Description: plain.Description, Status: plain.Status,
 		DisabledReason: api.OrNull((*api.WebhookEndpointWithSecretDisabledReason)(e.DisabledReason)),
 		MaxInFlight:    plain.MaxInFlight, MaxPerSecond: plain.MaxPerSecond, ConsecutiveFailures: plain.ConsecutiveFailures,
-		Secret: secret, Mode: mode, Version: plain.Version, CreatedAt: plain.CreatedAt, UpdatedAt: plain.UpdatedAt,
+		Warning: plain.Warning, Secret: secret, Mode: mode, Version: plain.Version, CreatedAt: plain.CreatedAt, UpdatedAt: plain.UpdatedAt,
 	}
 }
 
@@ -51,6 +51,7 @@ func Delivery(d domain.Delivery, mode api.Mode) api.Delivery {
 	return api.Delivery{
 		Id: d.ID.String(), Object: api.DeliveryObjectDelivery, EndpointId: d.EndpointID.String(), EventId: d.EventID.String(),
 		EventType: d.EventType, Status: api.DeliveryStatus(d.Status), Attempts: attempts, NextAttemptAt: next,
-		Mode: mode, CreatedAt: d.ID.Time(), UpdatedAt: d.UpdatedAt.UTC(),
+		FailureReason: api.OrNull((*api.DeliveryFailureReason)(d.FailureReason)),
+		Mode:          mode, CreatedAt: d.ID.Time(), UpdatedAt: d.UpdatedAt.UTC(),
 	}
 }
