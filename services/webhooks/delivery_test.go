@@ -129,7 +129,7 @@ func deliver(t *testing.T, url string, objects ...string) []string {
 			t.Error(err)
 		}
 	})
-	intake := &app.Intake{DB: db.App, Worker: db.Worker, Queue: &store.Queue{Wake: d.Ring}, Bell: &app.Bell{}, Now: time.Now}
+	intake := &app.Intake{DB: db.App, Worker: db.Worker, Queue: &store.Queue{Wake: d.Ring}, Bell: &app.Bell{}, Batch: 8 << 20, Now: time.Now}
 	for _, object := range objects {
 		err := intake.Take(ctx, []domain.Event{{
 			ID: ids.New[ids.EventPrefix](), Tenant: c.Tenant, Type: "customer.created", ObjectID: "cu_1", Version: 1,

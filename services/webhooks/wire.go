@@ -85,7 +85,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	rt.Go("dispatcher", dispatcher.Run)
 
 	bell, queue := &app.Bell{Gap: streamGap, Most: cfg.Streams}, &store.Queue{Wake: dispatcher.Ring}
-	intake := &app.Intake{DB: db, Worker: worker, Queue: queue, Bell: bell, Now: time.Now}
+	intake := &app.Intake{DB: db, Worker: worker, Queue: queue, Bell: bell, Batch: rt.Common.BatchBytes, Now: time.Now}
 	rt.Every("log keeper", tidyEvery, intake.Tidy)
 	events := &consume.Events{Intake: intake, Types: app.AllTypes()}
 	consumer := &kafkax.Consumer{

@@ -307,6 +307,72 @@ func TestErasure(t *testing.T) {
 	}
 }
 
+// An erasure reads no more bytes at once than a batch may have, and yet all of a customer's events.
+func TestErasureByBytes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.intake.Batch = 2 * largest
+	list := []domain.Event{w.large(w.ctx)}
+	for range 4 {
+		e := w.large(w.ctx)
+		e.ObjectID, e.Object = list[0].ObjectID, list[0].Object
+		list = append(list, e)
+	}
+	if err := w.intake.Take(w.ctx, list); err != nil {
+		t.Fatal(err)
+	}
+	for bytes, want := range map[int]int{1: 1, 2 * largest: 3, 1 << 30: 5} { // the last one may go over
+		err := w.db.App.Tx(w.ctx, func(ctx context.Context, tx pg.Tx) error {
+			got, err := store.EventsOf(ctx, tx, list[0].ObjectID, ids.Event{}, 100, bytes)
+			if len(got) != want {
+				t.Errorf("%d bytes: %d events, want %d", bytes, len(got), want)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	customer, err := ids.Parse[ids.CustomerPrefix](list[0].ObjectID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.intake.Forget(w.ctx, customer); err != nil {
+		t.Fatal(err)
+	}
+	if left := w.texts(`select id::text from events where convert_from(body, 'UTF8') like '%"first_name":"Ada%'`); len(left) != 0 {
+		t.Errorf("%d events still name the person", len(left))
+	}
+}
+
+// An attempt is on its way while the person is erased: what the receiver answers to it then is not kept.
+func TestErasureWhileOnItsWay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	e := w.endpoint(w.ctx, hook)
+	w.receivers.at(hook, func(d domain.Outgoing) domain.Answer { return domain.Answer{Status: 500, Body: d.Body} }) // an echo
+	list := w.happen(w.ctx, 2)
+	end, n, err := w.dispatcher.Begin(t.Context())
+	if err != nil || n != 2 {
+		t.Fatal(n, err)
+	}
+	customer, err := ids.Parse[ids.CustomerPrefix](list[0].ObjectID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.intake.Forget(w.ctx, customer); err != nil {
+		t.Fatal(err)
+	}
+	if err := end(); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range w.log(w.ctx, e.Id, store.DeliveryFilter{}) {
+		if mine := d.EventID == list[0].ID; len(d.Attempts) != 1 || mine != (d.Attempts[0].ResponseBody == nil) {
+			t.Errorf("event of the erased %v: %+v", mine, d.Attempts)
+		}
+	}
+}
+
 // Weeks go by: partitions come and go with them, and what is older than 30 days is not shown even while it is there.
 func TestPartitions(t *testing.T) {
 	t.Parallel()

@@ -120,7 +120,7 @@ func newWorld(t *testing.T) *world {
 	queue := &store.Queue{Wake: func() { w.wakes.Add(1) }}
 	w.endpoints = &app.Endpoints{DB: db.App, Idem: answers, Box: box, Guard: open{}, Queue: queue, Now: w.Now}
 	w.deliveries = &app.Deliveries{DB: db.App, Idem: answers, Queue: queue, Now: w.Now}
-	w.intake = &app.Intake{DB: db.App, Worker: db.Worker, Queue: queue, Bell: &app.Bell{}, Now: w.Now}
+	w.intake = &app.Intake{DB: db.App, Worker: db.Worker, Queue: queue, Bell: &app.Bell{}, Batch: 8 << 20, Now: w.Now}
 	return w
 }
 

@@ -22,6 +22,7 @@ type Intake struct {
 	Worker *pg.DB // worker role: a batch is of many tenants
 	Queue  *store.Queue
 	Bell   *Bell
+	Batch  int // bytes of the bodies that one transaction of an erasure holds
 	Now    func() time.Time
 }
 
@@ -79,7 +80,7 @@ func (a *Intake) Forget(ctx context.Context, customer ids.Customer) error {
 	for {
 		var n int
 		err := a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-			list, err := store.EventsOf(ctx, tx, customer.String(), after, eraseBatch)
+			list, err := store.EventsOf(ctx, tx, customer.String(), after, eraseBatch, a.Batch)
 			n = len(list)
 			if err != nil || n == 0 {
 				return err
@@ -95,7 +96,7 @@ func (a *Intake) Forget(ctx context.Context, customer ids.Customer) error {
 			after = list[n-1].ID
 			return store.Erase(ctx, tx, erased)
 		})
-		if err != nil || n < eraseBatch {
+		if err != nil || n == 0 {
 			return err
 		}
 	}

@@ -25,7 +25,7 @@ const largest = 631 << 10
 // large is an event of that size.
 func (w *world) large(ctx context.Context) domain.Event {
 	e := w.event(ctx)
-	e.Object = fmt.Appendf(nil, `{"id":%q,"notes":%q}`, e.ObjectID, strings.Repeat("x", largest-600))
+	e.Object = fmt.Appendf(nil, `{"id":%q,"first_name":"Ada","notes":%q}`, e.ObjectID, strings.Repeat("x", largest-600))
 	return e
 }
 

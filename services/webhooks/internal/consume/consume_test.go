@@ -53,7 +53,7 @@ func newWorld(t *testing.T) world {
 	return world{
 		db: db, ctx: pgtest.Ctx(t, caller.Test),
 		Events: &consume.Events{Types: app.AllTypes(), Intake: &app.Intake{
-			DB: db.App, Worker: db.Worker, Queue: &store.Queue{Wake: func() {}}, Bell: &app.Bell{}, Now: time.Now,
+			DB: db.App, Worker: db.Worker, Queue: &store.Queue{Wake: func() {}}, Bell: &app.Bell{}, Batch: 8 << 20, Now: time.Now,
 		}},
 	}
 }

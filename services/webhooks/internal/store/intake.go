@@ -56,13 +56,18 @@ type ErasedBody struct {
 	Body []byte
 }
 
-// EventsOf reads up to limit events of one object behind an id, in the order of ids, and locks them.
-func EventsOf(ctx context.Context, tx pg.Tx, objectID string, after ids.Event, limit int) ([]domain.StoredEvent, error) {
-	return many[domain.StoredEvent](ctx, tx, `select id, type, body, updated_at from events
-		where object_id = $1 and id > coalesce($2, uuid_floor('1970-01-01Z')) order by id limit $3 for update`, objectID, after, limit)
+// EventsOf reads events of one object behind an id, in the order of ids, and locks them: up to limit, and no more once
+// they hold so many bytes; one at least, where there is one.
+func EventsOf(ctx context.Context, tx pg.Tx, objectID string, after ids.Event, limit, bytes int) ([]domain.StoredEvent, error) {
+	return many[domain.StoredEvent](ctx, tx, `select id, type, body, updated_at from events where id = any(array(
+			select id from (select id, sum(size) over (order by id) - size as before from (
+				select id, octet_length(body) as size from events
+				where object_id = $1 and id > coalesce($2, uuid_floor('1970-01-01Z')) order by id limit $3) e) e
+			where before < $4)) order by id for update`, objectID, after, limit, bytes)
 }
 
-// Erase replaces bodies, and clears what receivers have answered to their deliveries.
+// Erase replaces bodies, and clears what receivers have answered to their deliveries. The deliveries are marked, each
+// whether it was attempted or not: what is answered to an attempt that is on its way is not kept either.
 func Erase(ctx context.Context, tx pg.Tx, list []ErasedBody) error {
 	id, bodies := make([][16]byte, len(list)), make([][]byte, len(list))
 	for i, e := range list {
@@ -70,9 +75,9 @@ func Erase(ctx context.Context, tx pg.Tx, list []ErasedBody) error {
 	}
 	b := &pgx.Batch{}
 	b.Queue(`update events e set body = n.body from unnest($1::uuid[], $2::bytea[]) n(id, body) where e.id = n.id`, id, bodies)
-	b.Queue(`update deliveries d set attempts = (select jsonb_agg(a || '{"response_body": null}' order by n)
-			from jsonb_array_elements(d.attempts) with ordinality x(a, n))
-		where d.event_id = any($1) and d.attempts <> '[]'`, id)
+	b.Queue(`update deliveries d set erased = true, attempts = coalesce((select jsonb_agg(a || '{"response_body": null}' order by n)
+			from jsonb_array_elements(d.attempts) with ordinality x(a, n)), '[]')
+		where d.event_id = any($1)`, id)
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return fmt.Errorf("erase events: %w", err)
 	}

@@ -160,7 +160,8 @@ func End(tx pg.Tx, ended []Ended) error {
 		reasons[i] = (*string)(e.Reason)
 	}
 	tx.Finally(`
-		update deliveries d set status = n.status, attempts = d.attempts || n.attempts, next_attempt_at = n.next, failure_reason = n.reason, updated_at = clock_timestamp()
+		update deliveries d set status = n.status, next_attempt_at = n.next, failure_reason = n.reason, updated_at = clock_timestamp(),
+			attempts = d.attempts || case when d.erased then jsonb_set(n.attempts, '{0,response_body}', 'null') else n.attempts end
 		from unnest($1::uuid[], $2::boolean[], $3::uuid[], $4::uuid[], $5::text[], $6::jsonb[], $7::timestamptz[], $8::text[]) n(tenant_id, livemode, endpoint_id, id, status, attempts, next, reason)
 		where d.tenant_id = n.tenant_id and d.livemode = n.livemode and d.endpoint_id = n.endpoint_id and d.id = n.id`,
 		tenants, live, endpoints, id, status, attempts, next, reasons)
