@@ -25,6 +25,7 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/proto"
+	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/view"
 )
 
@@ -230,7 +231,7 @@ func TestKeyCommands(t *testing.T) {
 		t.Error("the list does not show the revoked key as such")
 	}
 	s.fails("API key not found", "key", "revoke", "key_nothing")
-	if text := s.run("audit", "verify"); !regexp.MustCompile(`demo +5 +holds`).MatchString(text) {
+	if text := s.run("audit", "verify"); !regexp.MustCompile(`demo +5 +[0-9a-f]{64} +holds`).MatchString(text) {
 		t.Errorf("audit: %s", text)
 	}
 }
@@ -253,6 +254,32 @@ func TestAuditVerifyFailsOnTampering(t *testing.T) {
 	s.fails("the audit log was altered", "audit", "verify")
 	s.fails("the audit log was altered", "audit", "verify", "--tenant", "demo", "--json")
 	s.run("audit", "verify", "--tenant", "other")
+}
+
+// What --json prints is kept elsewhere, and --kept compares with it.
+func TestAuditVerifyAgainstKeptHeads(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.run("tenant", "create", "--slug", "demo", "--name", "N", "--timezone", "UTC", "--currency", "USD")
+	printed := s.run("audit", "verify", "--json")
+	file := filepath.Join(s.dir, "heads.json")
+	keep := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keep(printed)
+	s.run("tenant", "update", "demo", "--name", "M")
+	hash := read[[]app.Verdict](s, "audit", "verify")[0].Head.Hash
+	if out := s.run("audit", "verify", "--kept", file); !strings.Contains(out, "holds") || !strings.Contains(out, hash) {
+		t.Error(out)
+	}
+	keep(strings.Replace(printed, `"hash":"`, `"hash":"00`, 1))
+	s.fails("the audit log was altered", "audit", "verify", "--kept", file)
+	keep(strings.Replace(printed, `"demo"`, `"gone"`, 1))
+	s.fails("the audit log was altered", "audit", "verify", "--kept", file)
+	keep("nonsense")
+	s.fails("is not what --json prints", "audit", "verify", "--kept", file)
 }
 
 func TestCommandsWithoutSettings(t *testing.T) {

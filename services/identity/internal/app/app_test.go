@@ -148,7 +148,7 @@ func (h *house) holds(t *testing.T, tenant domain.Tenant, n int64) {
 
 func (h *house) verify(t *testing.T, tenant domain.Tenant) app.Verdict {
 	t.Helper()
-	verdicts, err := h.VerifyAudit(t.Context(), []domain.Tenant{tenant})
+	verdicts, err := h.VerifyAudit(t.Context(), []domain.Tenant{tenant}, nil)
 	if err != nil || len(verdicts) != 1 {
 		t.Fatalf("verify: %v %v", verdicts, err)
 	}

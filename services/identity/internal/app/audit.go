@@ -3,6 +3,7 @@ package app
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 
 	"holdfast.dev/libs/caller"
@@ -38,53 +39,87 @@ func (a *App) Witness(ctx context.Context, event ids.Event, r domain.Record) err
 
 // Verdict is the outcome of checking one tenant's audit chain.
 type Verdict struct {
-	Tenant  string `json:"tenant"` // slug
-	Records int64  `json:"records"`
-	Broken  string `json:"broken"` // where the chain breaks first; "" when it holds
+	Tenant  string          `json:"tenant"`  // slug
+	Records int64           `json:"records"` // that hold
+	Head    domain.KeptHead `json:"head"`    // the last of them
+	Broken  string          `json:"broken"`  // where the chain breaks first; "" when it holds
 }
 
-// VerifyAudit walks the chain of each tenant from its first record to its noted head.
-func (a *App) VerifyAudit(ctx context.Context, tenants []domain.Tenant) ([]Verdict, error) {
+// VerifyAudit walks the chain of each tenant from its first record to its noted head, past the one that was kept
+// elsewhere, by slug: whoever can write the database can shorten log and head together, but not what was kept.
+func (a *App) VerifyAudit(ctx context.Context, tenants []domain.Tenant, kept map[string]domain.KeptHead) ([]Verdict, error) {
 	verdicts := make([]Verdict, 0, len(tenants))
 	for _, t := range tenants {
-		head, broken, err := a.walk(ctx, t)
-		if err != nil {
+		w := walk{at: domain.NewHead(t.ID), kept: kept[t.Slug]}
+		if err := w.run(ctx, a.Worker); err != nil {
 			return nil, fmt.Errorf("tenant %s: %w", t.Slug, err)
 		}
-		verdicts = append(verdicts, Verdict{Tenant: t.Slug, Records: head.Seq, Broken: broken})
+		verdicts = append(verdicts, Verdict{Tenant: t.Slug, Records: w.at.Seq, Head: w.at.Kept(), Broken: w.broken})
 	}
 	return verdicts, nil
 }
 
-// walk follows one chain. The head is read before the records, so that a record added meanwhile is no fault.
-func (a *App) walk(ctx context.Context, t domain.Tenant) (at domain.Head, broken string, err error) {
-	var end domain.Head
-	err = a.Worker.Worker(ctx, func(ctx context.Context, tx pg.Tx) error {
-		end, err = store.AuditHead(ctx, tx, t.ID)
+// walk follows one chain.
+type walk struct {
+	at     domain.Head
+	kept   domain.KeptHead // of number 0: none was
+	broken string
+}
+
+// run reads the head before the records, so that a record added meanwhile is no fault.
+func (w *walk) run(ctx context.Context, db *pg.DB) error {
+	var end store.AuditEnd
+	err := db.Worker(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+		end, err = store.AuditHead(ctx, tx, w.at.TenantID)
 		return err
 	})
-	at = domain.NewHead(t.ID)
-	for err == nil && at.Seq < end.Seq {
+	if errors.Is(err, domain.ErrHeadMissing) {
+		w.broken = err.Error()
+		return nil
+	}
+	for err == nil && w.broken == "" && w.at.Seq < end.Seq {
 		var records []domain.Record
-		err = a.Worker.Worker(ctx, func(ctx context.Context, tx pg.Tx) error {
-			records, err = store.Audit(ctx, tx, t.ID, at.Seq, auditBatch)
+		err = db.Worker(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+			records, err = store.Audit(ctx, tx, w.at.TenantID, w.at.Seq, auditBatch)
 			return err
 		})
-		if err == nil && len(records) == 0 {
-			return at, fmt.Sprintf("record %d is missing", at.Seq+1), nil
-		}
-		for _, r := range records {
-			next, fault := at.Follow(r)
-			if fault != nil {
-				return at, fault.Error(), nil
-			}
-			if at = next; at.Seq == end.Seq {
-				break
-			}
+		if err == nil {
+			w.follow(records, end.Seq)
 		}
 	}
-	if err == nil && !bytes.Equal(at.Hash, end.Hash) {
-		return at, fmt.Sprintf("record %d is not the one that the head names", at.Seq), nil
+	if err == nil && w.broken == "" {
+		w.broken = w.end(end)
 	}
-	return at, "", err
+	return err
+}
+
+// follow takes the next records, up to the one of number last.
+func (w *walk) follow(records []domain.Record, last int64) {
+	if len(records) == 0 {
+		w.broken = fmt.Sprintf("record %d is missing", w.at.Seq+1)
+	}
+	for _, r := range records[:min(int64(len(records)), last-w.at.Seq)] {
+		next, fault := w.at.Follow(r)
+		if fault != nil {
+			w.broken = fault.Error()
+			return
+		}
+		if w.at = next; w.at.Seq == w.kept.Seq && w.at.Kept() != w.kept {
+			w.broken = fmt.Sprintf("record %d is not the one that was kept", w.at.Seq)
+			return
+		}
+	}
+}
+
+// end is what is wrong where the chain ends; "" when nothing is.
+func (w *walk) end(end store.AuditEnd) string {
+	switch {
+	case !bytes.Equal(w.at.Hash, end.Hash):
+		return fmt.Sprintf("record %d is not the one that the head names", w.at.Seq)
+	case end.Stray != nil:
+		return fmt.Sprintf("record %d lies beyond the chain, which ends at %d", *end.Stray, end.Seq)
+	case w.kept.Seq > end.Seq:
+		return fmt.Sprintf("the chain ends at record %d, and record %d was kept", end.Seq, w.kept.Seq)
+	}
+	return ""
 }

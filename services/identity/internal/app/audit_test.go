@@ -72,6 +72,9 @@ func TestAuditFindsTampering(t *testing.T) {
 		"all removed":        {[]string{`delete from audit_log where tenant_id = $1`}, "record 1 is missing"},
 		"closed up":          {[]string{`delete from audit_log where tenant_id = $1 and seq = 3`, `update audit_log set seq = seq - 1 where tenant_id = $1 and seq > 3`}, "record 3"},
 		"cut, head set back": {[]string{`delete from audit_log where tenant_id = $1 and seq = 5`, `update audit_heads set seq = 4 where tenant_id = $1`}, "record 4"},
+		"slipped in behind":  {[]string{`insert into audit_log select tenant_id, livemode, seq + 2, at, 'eve', action, object, before, after, source, prev_hash, hash from audit_log where tenant_id = $1 and seq = 5`}, "record 7 lies beyond the chain, which ends at 5"},
+		"slipped in before":  {[]string{`insert into audit_log select tenant_id, livemode, -3, at, 'eve', action, object, before, after, source, prev_hash, hash from audit_log where tenant_id = $1 and seq = 5`}, "record -3 lies beyond"},
+		"head removed":       {[]string{`delete from audit_heads where tenant_id = $1`}, "the head is missing"},
 		"other mode":         {[]string{`update audit_log set livemode = not livemode where tenant_id = $1 and seq = 4`}, "record 4"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -89,6 +92,50 @@ func TestAuditFindsTampering(t *testing.T) {
 				t.Errorf("verdict %+v, want %q", v, c.broken)
 			}
 			h.holds(t, other, 1)
+		})
+	}
+}
+
+// Log and head are cut together, or made anew: only a head that was kept elsewhere shows it.
+func TestAuditAgainstAKeptHead(t *testing.T) {
+	t.Parallel()
+	cut := []string{`delete from audit_log where tenant_id = $1 and seq = 5`, `update audit_heads set seq = 4, hash = (select hash from audit_log l where l.tenant_id = $1 and l.seq = 4) where tenant_id = $1`}
+	for name, c := range map[string]struct {
+		sql    []string
+		more   bool
+		broken string
+	}{
+		"nothing":            {nil, false, ""},
+		"grown":              {nil, true, ""},
+		"cut":                {cut, false, "the chain ends at record 4, and record 5 was kept"},
+		"cut, and grown":     {cut, true, "record 5 is not the one that was kept"},
+		"emptied, head also": {[]string{`delete from audit_log where tenant_id = $1`, `update audit_heads set seq = 0, hash = decode(repeat('00', 32), 'hex') where tenant_id = $1`}, false, "ends at record 0, and record 5 was kept"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			tenant := h.tenant(t)
+			for range 4 {
+				h.key(t, tenant.ID, "test")
+			}
+			kept := h.verify(t, tenant)
+			if kept.Broken != "" || kept.Head.Seq != 5 || len(kept.Head.Hash) != 64 {
+				t.Fatalf("%+v", kept)
+			}
+			h.exec(t, `alter table audit_log disable trigger user`)
+			for _, sql := range c.sql {
+				h.exec(t, sql, tenant.ID)
+			}
+			if c.more {
+				h.key(t, tenant.ID, "test")
+			}
+			if v := h.verify(t, tenant); v.Broken != "" {
+				t.Errorf("without the kept head: %+v", v)
+			}
+			verdicts, err := h.VerifyAudit(t.Context(), []domain.Tenant{tenant}, map[string]domain.KeptHead{tenant.Slug: kept.Head})
+			if err != nil || (c.broken == "") != (verdicts[0].Broken == "") || !strings.Contains(verdicts[0].Broken, c.broken) {
+				t.Errorf("%v %+v, want %q", err, verdicts, c.broken)
+			}
 		})
 	}
 }

@@ -57,7 +57,7 @@ func (h *house) tenant(t *testing.T) domain.Tenant {
 // log is the tenant's audit log behind its creation; the chain must hold.
 func (h *house) log(t *testing.T, tenant domain.Tenant) (records []domain.Record) {
 	t.Helper()
-	verdicts, err := h.VerifyAudit(t.Context(), []domain.Tenant{tenant})
+	verdicts, err := h.VerifyAudit(t.Context(), []domain.Tenant{tenant}, nil)
 	if err != nil || verdicts[0].Broken != "" {
 		t.Fatalf("%+v, %v", verdicts, err)
 	}

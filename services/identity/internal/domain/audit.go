@@ -3,7 +3,9 @@ package domain
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -46,6 +48,18 @@ type Head struct {
 	Seq      int64
 	Hash     []byte
 }
+
+// ErrHeadMissing says that a tenant has no head, which is made with it.
+var ErrHeadMissing = errors.New("the head is missing")
+
+// KeptHead is a head as it is printed, for keeping where those who can write the database cannot.
+type KeptHead struct {
+	Seq  int64  `json:"sequence"`
+	Hash string `json:"hash"` // in hexadecimal
+}
+
+// Kept is h as it is printed.
+func (h Head) Kept() KeptHead { return KeptHead{Seq: h.Seq, Hash: hex.EncodeToString(h.Hash)} }
 
 // NewHead is the head of an empty chain.
 func NewHead(tenant ids.Tenant) Head { return Head{TenantID: tenant, Hash: make([]byte, sha256.Size)} }

@@ -44,11 +44,21 @@ func Audit(ctx context.Context, q pg.Q, tenant ids.Tenant, after int64, limit in
 	return pgx.CollectRows(rows, pgx.RowToStructByName[domain.Record])
 }
 
-// AuditHead returns the noted end of the tenant's chain; q has the worker role.
-func AuditHead(ctx context.Context, q pg.Q, tenant ids.Tenant) (domain.Head, error) {
-	rows, err := q.Query(ctx, `select tenant_id, seq, hash from audit_heads where tenant_id = $1`, tenant)
+// AuditEnd is the noted end of a tenant's chain, and the number of a record that lies outside of it.
+type AuditEnd struct {
+	domain.Head
+	Stray *int64 // nil: there is none
+}
+
+// AuditHead returns the noted end of the tenant's chain, or ErrHeadMissing; q has the worker role. Head and records
+// are of one moment.
+func AuditHead(ctx context.Context, q pg.Q, tenant ids.Tenant) (AuditEnd, error) {
+	rows, err := q.Query(ctx, `select tenant_id, seq, hash,
+			(select min(l.seq) from audit_log l where l.tenant_id = h.tenant_id and (l.seq > h.seq or l.seq < 1)) as stray
+		from audit_heads h where tenant_id = $1`, tenant)
 	if err != nil {
-		return domain.Head{}, err
+		return AuditEnd{}, err
 	}
-	return pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[domain.Head])
+	end, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[AuditEnd])
+	return end, notFound(err, domain.ErrHeadMissing)
 }
