@@ -1218,7 +1218,7 @@ type BookingUpdateStatus string
 type Cancellation struct {
 	CancelledAt time.Time `json:"cancelled_at"`
 
-	// Policy The operator's booking policy as it was then.
+	// Policy The operator's booking policy as it was when the booking was made; null for bookings that were made before it was kept.
 	Policy nullable.Nullable[BookingPolicy] `json:"policy"`
 	Reason nullable.Nullable[string]        `json:"reason"`
 }

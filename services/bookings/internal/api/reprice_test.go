@@ -68,16 +68,17 @@ func TestReprice(t *testing.T) {
 	w.do(ctx, "POST", "/bookings/"+b.ID+"/reprice", `{"notes":"`+strings.Repeat("x", 1<<20)+`"}`).is(413)
 }
 
-// A cancellation keeps the operator's policy of that moment, whatever becomes of it.
-func TestCancellationKeepsThePolicy(t *testing.T) {
+// A booking keeps the operator's policy of the moment when it was made, whatever becomes of it, and its cancellation
+// shows it.
+func TestCancellationShowsThePolicyOfTheBooking(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
-	then := domain.Policy{HoldTTLMinutes: new(30), MinNoticeMinutes: new(0), ConfirmOnDeposit: true}
-	w.tenants.Set(then)
+	w.tenants.Set(domain.Policy{HoldTTLMinutes: new(30), MinNoticeMinutes: new(0), ConfirmOnDeposit: true})
 	b := w.book(ctx, `"event_date":"2090-05-01","status":"confirmed"`)
+	w.tenants.Set(domain.Policy{AutoConfirm: true, MaxAdvanceDays: new(90000)})
 	c := w.book(ctx, `"event_date":"2090-05-02"`)
+	w.patch(ctx, b.ID, `{"event_date":"2090-05-03"}`).is(200)
 	cancelled := w.do(ctx, "POST", "/bookings/"+b.ID+"/cancel", `{"reason":"rain"}`).is(200)
-	w.tenants.Set(domain.Policy{AutoConfirm: true, MaxAdvanceDays: new(9)})
 	again := w.do(ctx, "POST", "/bookings/"+b.ID+"/cancel", `{"reason":"snow"}`).is(200)
 	if string(again.Body) != string(cancelled.Body) {
 		t.Errorf("cancelled twice: %s", again.Body)
@@ -89,14 +90,31 @@ func TestCancellationKeepsThePolicy(t *testing.T) {
 		}
 	}
 	other := w.patch(ctx, c.ID, `{"status":"canceled"}`).is(200).booking()
-	if p := other.Cancellation.Policy; p == nil || !p.AutoConfirm || *p.MaxAdvanceDays != 9 || p.HoldTTLMinutes != nil || p.ConfirmOnDeposit || other.Cancellation.Reason != nil {
+	if p := other.Cancellation.Policy; p == nil || !p.AutoConfirm || *p.MaxAdvanceDays != 90000 || p.HoldTTLMinutes != nil || p.ConfirmOnDeposit || other.Cancellation.Reason != nil {
 		t.Errorf("kept %+v", other.Cancellation)
 	}
-	w.Exec(`update bookings set cancel_policy = null`)
-	if got := w.get(ctx, b.ID); got.Cancellation == nil || got.Cancellation.Policy != nil {
-		t.Errorf("a cancellation of before: %+v", got.Cancellation)
+}
+
+// Cancelling asks identity nothing: it works while identity is away, of bookings too whose policy was never kept.
+func TestCancellingWithIdentityAway(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	w.tenants.Set(domain.Policy{HoldTTLMinutes: new(30)})
+	var ids []string
+	for day := range 3 {
+		ids = append(ids, w.book(ctx, fmt.Sprintf(`"event_date":"2090-05-0%d"`, day+1)).ID)
 	}
+	w.Exec(`update bookings set cancel_policy = null where id = (select id from bookings order by id desc limit 1)`)
 	w.tenants.Fail(apperr.ErrUnavailable)
-	d := fmt.Sprintf("/bookings/%s/cancel", b.ID)
-	w.do(ctx, "POST", d, "").is(503, "unavailable")
+	w.do(ctx, "POST", "/bookings", `{"event_date":"2090-05-04"}`).is(503, "unavailable")
+	asked := w.do(ctx, "POST", "/bookings/"+ids[0]+"/cancel", `{"reason":"rain"}`).is(200).booking()
+	patched := w.patch(ctx, ids[1], `{"status":"cancelled"}`).is(200).booking()
+	for _, b := range []booking{asked, patched} {
+		if b.Cancellation == nil || b.Cancellation.Policy == nil || *b.Cancellation.Policy.HoldTTLMinutes != 30 {
+			t.Errorf("%+v", b.Cancellation)
+		}
+	}
+	if b := w.do(ctx, "POST", "/bookings/"+ids[2]+"/cancel", "").is(200).booking(); b.Cancellation == nil || b.Cancellation.Policy != nil {
+		t.Errorf("a booking of before: %+v", b.Cancellation)
+	}
 }

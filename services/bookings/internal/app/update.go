@@ -37,8 +37,7 @@ func (a *Bookings) Cancel(ctx context.Context, id domain.BookingID, reason *stri
 
 // run asks the other services for what the change needs, and makes it in its transaction.
 func (a *Bookings) run(ctx context.Context, u update) (idem.Reply, error) {
-	cancels := u.wish.Status != nil && *u.wish.Status == domain.Cancelled
-	if u.wish.MovesTime() || cancels {
+	if u.wish.MovesTime() {
 		u.known = a.prepare(ctx)
 	}
 	var reply idem.Reply
@@ -114,7 +113,7 @@ func (a *Bookings) change(ctx context.Context, tx pg.Tx, u update, current domai
 	if u.reprice {
 		err = wanted.Repriceable()
 	} else {
-		wanted, err = wanted.Settle(u.wish, u.reason, u.policy, now)
+		wanted, err = wanted.Settle(u.wish, u.reason, now)
 	}
 	if err != nil {
 		return idem.Reply{}, err

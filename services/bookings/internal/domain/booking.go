@@ -26,7 +26,7 @@ type Booking struct {
 	Notes         *string
 	HoldExpiresAt *time.Time
 	CancelReason  *string
-	CancelPolicy  *Policy         // the operator's when it was cancelled; nil: not kept
+	Policy        *Policy         // the operator's when it was made; nil: made before it was kept
 	Metadata      json.RawMessage // as sent; nil: empty
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
@@ -58,7 +58,7 @@ func (r Refs) duration() *int {
 // New makes a booking from a wish. The price is a snapshot of the package on the event's day.
 func New(w Wish, when When, refs Refs, policy Policy, blank Booking, now time.Time) (Booking, error) {
 	b := blank
-	b.Version = 1
+	b.Version, b.Policy = 1, &policy
 	if err := b.link(w, refs); err != nil {
 		return Booking{}, err
 	}
@@ -145,7 +145,7 @@ func (b Booking) closed(refs Refs, when When) error {
 }
 
 // Settle applies the rest of a wish: texts, metadata and status. It refuses what the present state freezes.
-func (b Booking) Settle(w Wish, reason *string, policy Policy, now time.Time) (Booking, error) {
+func (b Booking) Settle(w Wish, reason *string, now time.Time) (Booking, error) {
 	if b.Status.Final() {
 		if err := w.frozen(b.Status); err != nil {
 			return Booking{}, err
@@ -160,7 +160,7 @@ func (b Booking) Settle(w Wish, reason *string, policy Policy, now time.Time) (B
 		return Booking{}, err
 	}
 	if b.Status == Cancelled && was != Cancelled {
-		b.CancelReason, b.CancelPolicy = reason, &policy
+		b.CancelReason = reason
 	}
 	return b, nil
 }

@@ -35,7 +35,7 @@ func scanBooking(row pgx.CollectableRow) (domain.Booking, error) {
 	if b.Snapshot, err = fromJSON[domain.Snapshot](snapshot); err != nil {
 		return domain.Booking{}, fmt.Errorf("booking %s: snapshot: %w", b.ID, err)
 	}
-	if b.CancelPolicy, err = fromJSON[domain.Policy](policy); err != nil {
+	if b.Policy, err = fromJSON[domain.Policy](policy); err != nil {
 		return domain.Booking{}, fmt.Errorf("booking %s: policy: %w", b.ID, err)
 	}
 	return b, nil
@@ -60,22 +60,26 @@ func InsertBooking(ctx context.Context, tx pg.Tx, k domain.Booking, claim *Claim
 	if err != nil {
 		return domain.Booking{}, err
 	}
+	policy, err := toJSON(k.Policy)
+	if err != nil {
+		return domain.Booking{}, err
+	}
 	b := &pgx.Batch{}
 	b.Queue(`
 		with stamp as materialized (select clock_timestamp() as at)
 		insert into bookings as b (id, number, status, customer_id, lead_id, quote_id, service_id, unit_id, package_id,
 			package_snapshot, event_type, event_day, event_start, event_end, starts_at, ends_at, timezone, guest_count, notes,
 			currency, total, deposit, paid, refunded, payment_status, hold_expires_at, metadata, confirmed_at,
-			created_at, updated_at)
+			cancel_policy, created_at, updated_at)
 		select $1, $2, $3, $4::uuid, $5::uuid, $6::uuid, $7::uuid, $8::uuid, $9::uuid,
 			$10, $11, $12, $13, $14, $15::timestamptz, $16::timestamptz, $17, $18::integer, $19,
 			$20, $21, $22, $23, $24, $25, $26::timestamptz, $27, $28::timestamptz,
-			at, at from stamp
+			$29, at, at from stamp
 		returning b.version, b.created_at, b.updated_at`,
 		k.ID, k.Number, k.Status, k.CustomerID, k.LeadID, k.QuoteID, k.ServiceID, k.UnitID, k.PackageID,
 		snapshot, k.EventType, k.Day.UTC(), k.Start, k.End, k.StartsAt, k.EndsAt, k.Loc.String(), k.GuestCount, k.Notes,
 		k.Total.Currency, k.Total.Minor, k.Deposit.Minor, k.Paid.Minor, k.Refunded.Minor, k.Amounts.Status(), k.HoldExpiresAt,
-		textOrNull(k.Metadata), k.ConfirmedAt)
+		textOrNull(k.Metadata), k.ConfirmedAt, policy)
 	if claim != nil {
 		b.Queue(putClaim, claim.Booking, claim.Unit, claim.From, claim.To)
 	}
@@ -90,7 +94,7 @@ func UpdateBooking(ctx context.Context, tx pg.Tx, k domain.Booking) (domain.Book
 	if err != nil {
 		return domain.Booking{}, err
 	}
-	policy, err := toJSON(k.CancelPolicy)
+	policy, err := toJSON(k.Policy)
 	if err != nil {
 		return domain.Booking{}, err
 	}

@@ -70,7 +70,7 @@ func cancellation(b domain.Booking) nullable.Nullable[api.Cancellation] {
 		return nullable.NewNullNullable[api.Cancellation]()
 	}
 	return nullable.NewNullableWithValue(api.Cancellation{
-		Reason: api.OrNull(b.CancelReason), CancelledAt: b.CancelledAt.UTC(), Policy: policy(b.CancelPolicy),
+		Reason: api.OrNull(b.CancelReason), CancelledAt: b.CancelledAt.UTC(), Policy: policy(b.Policy),
 	})
 }
 
