@@ -48,9 +48,14 @@ func NewBox(keys string) (*Box, error) {
 	return b, nil
 }
 
+// Head is what every text begins with that Seal makes, and no text under another key.
+func (b *Box) Head() []byte {
+	return append([]byte{version, byte(len(b.first))}, b.first...) //nolint:gosec // NewBox bounds a key id
+}
+
 // Seal encrypts plain and binds it to aad, which Open must be given again: name the row it belongs to.
 func (b *Box) Seal(plain, aad []byte) ([]byte, error) {
-	head := append([]byte{version, byte(len(b.first))}, b.first...) //nolint:gosec // NewBox bounds a key id
+	head := b.Head()
 	sealed, err := b.keys[b.first].Encrypt(plain, bind(head, aad))
 	if err != nil {
 		return nil, fmt.Errorf("seal: %w", err)

@@ -158,8 +158,9 @@ func (s *Store) keep(ctx context.Context, tx pg.Tx, req Request, r Reply) error 
 }
 
 // aad binds a sealed answer to its row.
-func aad(ctx context.Context, key string) []byte {
-	c := caller.Must(ctx)
+func aad(ctx context.Context, key string) []byte { return boundTo(caller.Must(ctx), key) }
+
+func boundTo(c caller.Caller, key string) []byte {
 	return fmt.Appendf(nil, "idempotency_keys\x00%s\x00%s\x00%s\x00%s", c.Tenant, c.Mode, c.Credential, key)
 }
 

@@ -26,7 +26,7 @@ func main() {
 		Config: &cfg,
 		Serve:  func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
 		Commands: []*cobra.Command{
-			service.Migrate(migrate), service.Command("partitions", "Drop the weeks of the log that are past.", dropPartitions), service.Topics(makeTopics), service.Redrive(consume.Group, kafkax.Redrive), listenCommand(), triggerCommand(), verifyCommand(),
+			service.Migrate(migrate), service.Command("partitions", "Drop the weeks of the log that are past.", dropPartitions), service.Topics(makeTopics), service.Redrive(consume.Group, kafkax.Redrive), resealCommand(), listenCommand(), triggerCommand(), verifyCommand(),
 		},
 	})
 }

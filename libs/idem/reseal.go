@@ -1,0 +1,70 @@
+package idem
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/crypt"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/reseal"
+)
+
+// sealedAnswer is a stored answer that holds a secret.
+type sealedAnswer struct {
+	Tenant     ids.Tenant `db:"tenant_id"`
+	Livemode   bool
+	Credential string `db:"credential_id"`
+	Key        string
+	Body       []byte
+}
+
+// Reseal seals the stored answers that hold a secret under the first key of box. db has the worker role.
+func Reseal(ctx context.Context, db *pg.DB, box *crypt.Box, out io.Writer) error {
+	return reseal.Run(ctx, db, box, reseal.Column[sealedAnswer]{
+		Name: "idempotency_keys", Next: nextAnswers, Put: putAnswers,
+		Sealed: func(r sealedAnswer) (text, bound []byte, name string) {
+			mode := caller.Test
+			if r.Livemode {
+				mode = caller.Live
+			}
+			name = fmt.Sprintf("key %q of %s", r.Key, r.Credential)
+			return r.Body, boundTo(caller.Caller{Tenant: r.Tenant, Mode: mode, Credential: r.Credential}, r.Key), name
+		},
+	}, out)
+}
+
+func nextAnswers(ctx context.Context, tx pg.Tx, head []byte, after *sealedAnswer, limit int) ([]sealedAnswer, error) {
+	if after == nil {
+		after = &sealedAnswer{} // no key is empty
+	}
+	rows, err := tx.Query(ctx, `
+		select tenant_id, livemode, credential_id, key, body from idempotency_keys
+		where secret and body is not null and substring(body for $1) <> $2 and (tenant_id, livemode, credential_id, key) > ($3, $4, $5, $6)
+		order by tenant_id, livemode, credential_id, key limit $7 for update`,
+		len(head), head, after.Tenant.UUID(), after.Livemode, after.Credential, after.Key, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read sealed answers: %w", err)
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[sealedAnswer])
+	if err != nil {
+		return nil, fmt.Errorf("read sealed answers: %w", err)
+	}
+	return list, nil
+}
+
+func putAnswers(ctx context.Context, tx pg.Tx, list []sealedAnswer, texts [][]byte) error {
+	b := &pgx.Batch{}
+	for i, r := range list {
+		b.Queue(`update idempotency_keys set body = $5 where tenant_id = $1 and livemode = $2 and credential_id = $3 and key = $4`,
+			r.Tenant, r.Livemode, r.Credential, r.Key, texts[i])
+	}
+	if err := tx.SendBatch(ctx, b).Close(); err != nil {
+		return fmt.Errorf("write sealed answers: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+package idem_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/crypt"
+	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/pgtest"
+	"holdfast.dev/libs/reseal"
+)
+
+// boxes are before a rotation, while it is done, and after it.
+func boxes(t *testing.T) (before, during, after *crypt.Box) {
+	t.Helper()
+	old, fresh := "old:"+strings.Repeat("ab", 32), "new:"+strings.Repeat("cd", 32)
+	list := make([]*crypt.Box, 3)
+	for i, keys := range []string{old, fresh + "," + old, fresh} {
+		var err error
+		if list[i], err = crypt.NewBox(keys); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return list[0], list[1], list[2]
+}
+
+// writer ends a context at the first word.
+type writer struct {
+	strings.Builder
+	end func()
+}
+
+func (w *writer) Write(b []byte) (int, error) {
+	if w.end != nil {
+		w.end()
+	}
+	return w.Builder.Write(b)
+}
+
+// Answers of all tenants and modes are sealed anew, in batches, however often it is cut off; what is not sealed is not
+// touched, and what no key opens is named and left.
+func TestReseal(t *testing.T) {
+	t.Parallel()
+	const answers = 250
+	before, during, after := boxes(t)
+	db := pgtest.New(t, nil)
+	var spaces []context.Context
+	for i := range answers {
+		mode := caller.Test
+		if i%2 == 0 {
+			mode = caller.Live
+		}
+		spaces = append(spaces, idem.WithRequest(pgtest.Ctx(t, mode), idem.Request{Key: fmt.Sprint("k", i), Secret: i != 7}))
+	}
+	run := func(ctx context.Context, box *crypt.Box, i int) (idem.Reply, error) {
+		s := &idem.Store{DB: db.App, Box: box, Now: time.Now}
+		return s.Run(ctx, func(context.Context, pg.Tx) (idem.Reply, error) {
+			return idem.Reply{Status: 201, Body: fmt.Appendf(nil, `{"secret":%d}`, i)}, nil
+		})
+	}
+	for i, ctx := range spaces {
+		if _, err := run(ctx, before, i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cut, cancel := context.WithCancel(t.Context())
+	out := &writer{end: cancel}
+	if err := idem.Reseal(cut, db.Worker, during, out); !errors.Is(err, context.Canceled) || !strings.Contains(out.String(), "idempotency_keys: 100 sealed anew\n") {
+		t.Errorf("cut off after its first batch: %v, %q", err, out.String())
+	}
+	for _, want := range []string{"idempotency_keys: 149 sealed anew\n", "idempotency_keys: 0 sealed anew\n"} {
+		out := &writer{}
+		if err := idem.Reseal(t.Context(), db.Worker, during, out); err != nil || !strings.HasSuffix(out.String(), want) {
+			t.Errorf("%v, %q, want %q", err, out.String(), want)
+		}
+	}
+	for i, ctx := range spaces {
+		got, err := run(ctx, after, i)
+		if want := fmt.Sprintf(`{"secret":%d}`, i); err != nil || !got.Replayed || string(got.Body) != want {
+			t.Fatalf("answer %d without the old key: %+v, %v", i, got, err)
+		}
+	}
+	lost := idem.WithRequest(pgtest.Ctx(t, caller.Test), idem.Request{Key: "lost", Secret: true})
+	if _, err := run(lost, before, 0); err != nil {
+		t.Fatal(err)
+	}
+	out = &writer{}
+	if err := idem.Reseal(t.Context(), db.Worker, after, out); !errors.Is(err, reseal.ErrLeft) || !strings.Contains(out.String(), `no key opens key "lost"`) {
+		t.Errorf("an answer under a key that is gone: %v, %q", err, out.String())
+	}
+	if err := idem.Reseal(t.Context(), db.Worker, during, io.Discard); err != nil {
+		t.Errorf("with the key again: %v", err)
+	}
+}

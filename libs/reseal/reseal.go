@@ -1,0 +1,87 @@
+// Package reseal seals stored secrets anew after a rotation of keys, so that the old key can be dropped.
+package reseal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"holdfast.dev/libs/crypt"
+	"holdfast.dev/libs/pg"
+)
+
+// Column is a column of sealed texts in rows of type R.
+type Column[R any] struct {
+	Name string
+	// Next locks and reads up to limit rows behind after, nil at first, in the order of their keys, whose text does not
+	// begin with head.
+	Next func(ctx context.Context, tx pg.Tx, head []byte, after *R, limit int) ([]R, error)
+	// Sealed is a row's text, what it is bound to, and a name of the row for people.
+	Sealed func(r R) (text, aad []byte, name string)
+	// Put replaces the texts of rows.
+	Put func(ctx context.Context, tx pg.Tx, rows []R, texts [][]byte) error
+}
+
+const batch = 100
+
+// ErrLeft says that some rows are sealed under a key that the box does not have.
+var ErrLeft = errors.New("secrets are left that no key opens")
+
+// Run seals every text of the column under the box's first key, in small transactions of the worker role, and tells
+// out how far it is. What is sealed so already it passes by: it may be stopped and run again at any time. A text that
+// cannot be opened stays as it is and is named, and the end is ErrLeft.
+func Run[R any](ctx context.Context, db *pg.DB, box *crypt.Box, column Column[R], out io.Writer) error {
+	var after *R
+	done, left := 0, 0
+	for {
+		var rows []R
+		var lost []string
+		err := db.Worker(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+			if rows, err = column.Next(ctx, tx, box.Head(), after, batch); err != nil || len(rows) == 0 {
+				return err
+			}
+			lost, err = column.renew(ctx, tx, box, rows)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", column.Name, err)
+		}
+		done, left = done+len(rows)-len(lost), left+len(lost)
+		for _, name := range lost {
+			fmt.Fprintf(out, "%s: no key opens %s\n", column.Name, name)
+		}
+		fmt.Fprintf(out, "%s: %d sealed anew\n", column.Name, done)
+		if len(rows) < batch {
+			break
+		}
+		after = &rows[len(rows)-1]
+	}
+	if left > 0 {
+		return fmt.Errorf("%s: %w: %d", column.Name, ErrLeft, left)
+	}
+	return nil
+}
+
+// renew seals rows anew, and returns the names of those that it cannot open.
+func (c Column[R]) renew(ctx context.Context, tx pg.Tx, box *crypt.Box, rows []R) (lost []string, err error) {
+	var fresh []R
+	var texts [][]byte
+	for _, r := range rows {
+		text, aad, name := c.Sealed(r)
+		plain, err := box.Open(text, aad)
+		if err != nil {
+			lost = append(lost, name)
+			continue
+		}
+		sealed, err := box.Seal(plain, aad)
+		if err != nil {
+			return nil, err
+		}
+		fresh, texts = append(fresh, r), append(texts, sealed)
+	}
+	if len(fresh) == 0 {
+		return lost, nil
+	}
+	return lost, c.Put(ctx, tx, fresh, texts)
+}

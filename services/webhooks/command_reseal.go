@@ -1,0 +1,40 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"holdfast.dev/libs/crypt"
+	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/service"
+
+	"holdfast.dev/services/webhooks/internal/store"
+)
+
+// resealSettings are a part of Config.
+type resealSettings struct {
+	WorkerDatabaseURL string `env:"WORKER_DATABASE_URL,required,notEmpty"`
+	EncryptionKeys    string `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"`
+}
+
+func resealCommand() *cobra.Command {
+	return service.Command("reseal", "Seal stored secrets under the first encryption key; safe to stop and to repeat.", reseal)
+}
+
+// reseal goes on with the next table when one holds what no key opens.
+func reseal(ctx context.Context, s resealSettings) error {
+	box, err := crypt.NewBox(s.EncryptionKeys)
+	if err != nil {
+		return err
+	}
+	worker, err := pg.Open(ctx, s.WorkerDatabaseURL, pg.Options{MaxConns: 1})
+	if err != nil {
+		return err
+	}
+	defer worker.Close()
+	return errors.Join(store.ResealSecrets(ctx, worker, box, os.Stdout), idem.Reseal(ctx, worker, box, os.Stdout))
+}
