@@ -168,8 +168,8 @@ func (b *bench) race(ctx context.Context, s *shop) error {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: racers}}
 	defer client.CloseIdleConnections()
 	var times []time.Duration
-	for day := firstDay.AddDate(10, 0, 0); len(times) < 10*b.Seconds; day = day.AddDate(0, 0, 1) {
-		body := s.wish(0, day)
+	for day := firstDay; len(times) < 10*b.Seconds; day = day.AddDate(0, 0, 1) {
+		body := s.wish(raceUnit, day)
 		statuses, began := make([]int, racers), time.Now()
 		var field sync.WaitGroup
 		for i := range racers {

@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"time"
 
 	"holdfast.dev/libs/ids"
 
@@ -100,17 +102,18 @@ func (b *bench) create(ctx context.Context, s *shop) error {
 			return load.Request(http.MethodPost, "/api/v1/bookings", headers, wishOf(s, n))
 		},
 	}
-	warm := target
-	warm.Nth = func(n int) []byte { return target.Nth(n + 1<<20) }
-	if _, err := load.Closed(ctx, warm, connections, warmUp); err != nil {
+	warm, err := load.Closed(ctx, target, connections, warmUp)
+	if err != nil {
 		return err
 	}
+	nth, used := target.Nth, warm.Requests+connections // with those that were cut off
+	target.Nth = func(n int) []byte { return nth(used + n) }
 	bare, published, err := b.createScripts(ctx, s)
 	if err != nil {
 		return err
 	}
 	ours := &served{name: "POST /bookings", target: target}
-	kept, sent := &replayed{script: bare}, &replayed{script: published, base: 1_000_000}
+	kept, sent := &replayed{script: bare, start: s.freeSlots}, &replayed{script: published, start: s.freeSlots}
 	err = turns(b.serve(ctx, ours), b.replay(ctx, pgbench, s.app, kept), b.replay(ctx, pgbench, s.app, sent))
 	if err != nil {
 		return err
@@ -124,6 +127,26 @@ func (b *bench) create(ctx context.Context, s *shop) error {
 // wishOf asks for the n-th slot: all units of a day in turn, then those of the next.
 func wishOf(s *shop, n int) string { return s.wish(n%units, firstDay.AddDate(0, 0, n/units)) }
 
+// firstBare and lastBare are the ids between which those of pgbench's bookings lie; bareSQL makes that of :n.
+const (
+	firstBare = "ffffffff-0001-7000-8000-000000000000"
+	lastBare  = "ffffffff-0001-7000-8000-ffffffffffff"
+	bareSQL   = `('ffffffff-%s-7000-8000-' || lpad(to_hex((:n)::bigint), 12, '0'))::uuid`
+)
+
+// freeSlots is where :i starts so that :n lies past every booking that pgbench has made, at whatever rate.
+func (s *shop) freeSlots(ctx context.Context) (int, error) {
+	var last string
+	err := s.admin.QueryRow(ctx, `select coalesce((select right(id::text, 12) from bookings
+		where tenant_id = $1 and not livemode and id between $2 and $3 order by id desc limit 1), '0')`,
+		s.tenant, firstBare, lastBare).Scan(&last)
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseInt(last, 16, 64)
+	return int(n) / sqlbench.Clients, err
+}
+
 // unpublished is an outbox partition that no relay looks at.
 const unpublished = "1000"
 
@@ -132,7 +155,7 @@ const unpublished = "1000"
 func (b *bench) createScripts(ctx context.Context, s *shop) (bare, published string, err error) {
 	const key = "bench-recorded"
 	for try := 0; ; try++ {
-		day, one := recordedDay.AddDate(0, 0, -1-try), fmt.Sprintf("%s-%d", key, try)
+		day, one := recordedOn(try), fmt.Sprintf("%s-%d", key, try)
 		var id string
 		statements, trips, err := b.record(ctx, s, "/bookings", func() error {
 			var err error
@@ -157,6 +180,10 @@ func (b *bench) createScripts(ctx context.Context, s *shop) (bare, published str
 	}
 }
 
+// recordedOn is the day of a try: later ones book later days, so that none lies where pgbench, which books from the
+// day after the last one on, comes by.
+func recordedOn(try int) time.Time { return recordedDay.AddDate(0, 0, try) }
+
 func takesNumbers(statements []sqlbench.Statement) bool {
 	for _, s := range statements {
 		if strings.Contains(s.SQL, "booking_counters") {
@@ -177,12 +204,11 @@ func (s *shop) varyCreate(ctx context.Context, id, key string) (func(hash string
 	if err := s.admin.QueryRow(ctx, "select number from bookings where id = $1", booking.UUID()).Scan(&number); err != nil {
 		return nil, err
 	}
-	const fresh = `('ffffffff-%s-7000-8000-' || lpad(to_hex((:n)::bigint), 12, '0'))::uuid`
 	return func(hash string) sqlbench.Vary {
 		return sqlbench.Vary{
-			Setup: []string{fmt.Sprintf("\\set u :n %% %d", units), fmt.Sprintf("\\set d :n / %d", units)},
+			Setup: []string{fmt.Sprintf("\\set u :n %% %d", units), fmt.Sprintf("\\set d :n / %d + 1", units)},
 			Values: map[string]string{
-				uuidText(booking.UUID()): fmt.Sprintf(fresh, "0001"),
+				uuidText(booking.UUID()): fmt.Sprintf(bareSQL, "0001"),
 				uuidText(unitUUID(0)):    unitSQL,
 				id:                       `('bk_' || (:n)::bigint)`,
 				number:                   `('P-' || (:n)::bigint)`,
@@ -193,12 +219,12 @@ func (s *shop) varyCreate(ctx context.Context, id, key string) (func(hash string
 				outbox := strings.HasPrefix(st.SQL, "insert into outbox")
 				switch {
 				case outbox && i == 3:
-					return fmt.Sprintf(fresh, "0002")
+					return fmt.Sprintf(bareSQL, "0002")
 				case outbox && i == 6:
 					return hash
-				case strings.HasPrefix(text, "2090-") && len(text) == len("2090-01-01"):
+				case strings.HasPrefix(text, "2199-") && len(text) == len(time.DateOnly):
 					return fmt.Sprintf("(date '%s' + (:d)::int)", text)
-				case strings.HasPrefix(text, "2090-"):
+				case strings.HasPrefix(text, "2199-"):
 					return fmt.Sprintf("(timestamptz E'%s' + (:d)::int * interval '1 day')", strings.ReplaceAll(text, ":", `\x3a`))
 				}
 				return ""

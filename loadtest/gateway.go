@@ -26,9 +26,12 @@ type door struct {
 	profiles string // address of its pprof; empty: none
 }
 
-// doors are the same upstream reached directly, through nginx, and through a gateway with real identity and
-// Redis, with its log lines and without.
-type doors struct{ direct, nginx, gateway, quiet door }
+// doors are the same upstream reached directly, through nginx, through a gateway with real identity and Redis, with
+// its log lines and without, and through Traefik with its limiter on the same Redis, where it is given.
+type doors struct {
+	direct, nginx, gateway, quiet door
+	traefik                       *door
+}
 
 // gateway measures what the gateway adds to a request, in processor time and in latency.
 func (b *bench) gateway(ctx context.Context) error {
@@ -37,12 +40,10 @@ func (b *bench) gateway(ctx context.Context) error {
 		return err
 	}
 	if b.wants("cpu") {
-		if err := b.processorTime(ctx, d); err != nil {
-			return err
-		}
+		b.try(ctx, "cpu", "gateway: CPU per request", func() error { return b.processorTime(ctx, d) })
 	}
 	if b.wants("latency") {
-		return b.latency(ctx, d)
+		b.try(ctx, "latency", "gateway: added latency", func() error { return b.latency(ctx, d) })
 	}
 	return nil
 }
@@ -67,6 +68,10 @@ func (b *bench) openDoors(ctx context.Context) (d doors, err error) {
 		return d, err
 	}
 	d.nginx = door{name: "nginx", target: to(addr), pid: proxy.PID()}
+	b.try(ctx, "cpu,latency", "Traefik with its Redis limiter", func() (err error) {
+		d.traefik, err = b.traefik(ctx, upstream, to)
+		return err
+	})
 	for _, g := range []struct {
 		door        *door
 		name, level string
@@ -80,6 +85,19 @@ func (b *bench) openDoors(ctx context.Context) (d doors, err error) {
 		*g.door = door{name: g.name, target: to(addr), pid: p.PID(), profiles: profiles}
 	}
 	return d, nil
+}
+
+// traefik is the door through Traefik; where TRAEFIK names no binary there is none, and a note says so.
+func (b *bench) traefik(ctx context.Context, upstream string, to func(addr string) load.Target) (*door, error) {
+	if b.Traefik == "" {
+		b.table.Note("Traefik with its Redis limiter was not measured: TRAEFIK names no binary of it")
+		return nil, nil //nolint:nilnil // there is none
+	}
+	proxy, addr, err := b.platform.Traefik(ctx, b.Traefik, upstream)
+	if err != nil {
+		return nil, err
+	}
+	return &door{name: "Traefik", target: to(addr), pid: proxy.PID()}, nil
 }
 
 func (b *bench) startUpstream(ctx context.Context) (string, error) {
@@ -97,9 +115,13 @@ func (b *bench) startUpstream(ctx context.Context) (string, error) {
 
 // processorTime is the time that each door's process uses for one request, beside nginx's.
 func (b *bench) processorTime(ctx context.Context, d doors) error {
-	costs := make([]cost, 3)
+	measured := []door{d.nginx, d.gateway, d.quiet}
+	if d.traefik != nil {
+		measured = append(measured, *d.traefik)
+	}
+	costs := make([]cost, len(measured))
 	var sides []func(int) error
-	for i, one := range []door{d.nginx, d.gateway, d.quiet} {
+	for i, one := range measured {
 		sides = append(sides, func(round int) error { return b.charge(ctx, one, round, &costs[i]) })
 	}
 	if err := turns(sides...); err != nil {
@@ -120,6 +142,13 @@ func (b *bench) processorTime(ctx context.Context, d doors) error {
 			r.Aim = report.Aim{Text: "≤ 3 ×", Value: ratio, AtMost: 3}
 		}
 		b.table.Add(r)
+	}
+	if d.traefik != nil {
+		ours, theirs := costs[1].micros(), costs[3].micros()
+		b.table.Add(report.Row{
+			Figure: "gateway beside Traefik with its Redis limiter, CPU per request", Ours: fmt.Sprintf("%.1f µs", ours),
+			Beside: fmt.Sprintf("Traefik: %.1f µs", theirs), Ratio: report.Ratio(ours, theirs), Show: "cpu",
+		})
 	}
 	return nil
 }
@@ -161,12 +190,16 @@ func (b *bench) charge(ctx context.Context, one door, round int, sum *cost) erro
 
 const warmUp = time.Second
 
-// latency is what nginx and the gateway add to the time of the direct call, at each rate.
+// latency is what nginx, the gateway and Traefik add to the time of the direct call, at each rate.
 func (b *bench) latency(ctx context.Context, d doors) error {
+	measured := []door{d.direct, d.nginx, d.gateway}
+	if d.traefik != nil {
+		measured = append(measured, *d.traefik)
+	}
 	for _, rate := range rates {
-		samples := make([]load.Sample, 3)
+		samples := make([]load.Sample, len(measured))
 		var sides []func(int) error
-		for i, one := range []door{d.direct, d.nginx, d.gateway} {
+		for i, one := range measured {
 			sides = append(sides, func(int) error {
 				s, err := b.wait(ctx, one, load.Schedule{Rate: rate})
 				samples[i] = load.Join(samples[i], s)
@@ -204,6 +237,10 @@ func (b *bench) addLatency(rate int, percentile float64, aim time.Duration, samp
 		Ours:   fmt.Sprintf("%s (%s in all)", report.Millis(ours-direct), report.Millis(ours)),
 		Beside: fmt.Sprintf("nginx: %s (%s in all); direct: %s", report.Millis(nginx-direct), report.Millis(nginx), report.Millis(direct)),
 		Ratio:  report.Ratio(float64(ours), float64(nginx)), Show: "latency",
+	}
+	if len(samples) > 3 {
+		theirs := samples[3].Percentile(percentile)
+		r.Beside += fmt.Sprintf("; Traefik: %s (%s in all)", report.Millis(theirs-direct), report.Millis(theirs))
 	}
 	if rate == rates[len(rates)-1] {
 		r.Aim = report.Aim{Text: "< " + report.Millis(aim), Value: float64(ours - direct), AtMost: float64(aim)}

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +13,7 @@ import (
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/walls"
 
+	"holdfast.dev/loadtest/internal/report"
 	"holdfast.dev/loadtest/internal/sqlbench"
 )
 
@@ -22,6 +26,8 @@ func TestSettings(t *testing.T) {
 		{"BENCH_ONLY", "cpu,list", ""},
 		{"BENCH_ONLY", "cpu,memory", "memory"},
 		{"BENCH_SECONDS", "0", "BENCH_SECONDS"},
+		{"BENCH_SECONDS", "301", "BENCH_SECONDS"},
+		{"TRAEFIK", "/nowhere/traefik", "TRAEFIK"},
 		{"BENCH_ROWS", "9999", "BENCH_ROWS"},
 	} {
 		t.Run(c.name+"="+c.value, func(t *testing.T) {
@@ -62,6 +68,53 @@ func TestSidesTakeTurns(t *testing.T) {
 	}
 }
 
+// A figure that fails is named with its error, the others are measured and printed, and the run is an error.
+func TestAFigureThatFailsIsNamed(t *testing.T) {
+	t.Parallel()
+	b := &bench{table: &report.Table{}, began: time.Now()}
+	b.try(t.Context(), "bookings", "`POST /bookings`", func() error {
+		return fmt.Errorf("pgbench: exit status 2\nERROR:  conflicting | key %s", strings.Repeat("x", 5000))
+	})
+	b.try(t.Context(), "list", "`GET /bookings`", func() error {
+		b.table.Add(report.Row{Figure: "first page", Ours: "2 ms", Show: "list", Aim: report.Aim{Text: "any"}})
+		return nil
+	})
+	var out strings.Builder
+	err := b.result(&out)
+	if !errors.Is(err, errFailed) || !strings.HasPrefix(err.Error(), "1 figures") {
+		t.Errorf("error %v", err)
+	}
+	for _, want := range []string{
+		"| `POST /bookings` | pgbench: exit status 2 ERROR: conflicting \\| key xxx", " … |  |  |  | **failed** | `BENCH_ONLY=bookings make bench` |\n",
+		" … |  | **failed** |\n", "| first page | 2 ms |",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+	if out.Len() > 3000 {
+		t.Errorf("%d bytes are printed of a long error", out.Len())
+	}
+	fine := &bench{table: &report.Table{}, began: time.Now()}
+	if err := fine.result(io.Discard); err != nil {
+		t.Error(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	fine.try(ended, "cpu", "after the end", func() error { t.Error("it is still measured"); return nil })
+}
+
+func TestTraefikIsLeftOutWithAReason(t *testing.T) {
+	t.Parallel()
+	b := &bench{table: &report.Table{}}
+	d, err := b.traefik(t.Context(), "127.0.0.1:1", nil)
+	var out strings.Builder
+	b.table.Print(&out)
+	if d != nil || err != nil || !strings.Contains(out.String(), "- Traefik with its Redis limiter was not measured: TRAEFIK names no binary of it\n") {
+		t.Errorf("%v, %v: %s", d, err, out.String())
+	}
+}
+
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	before := usage{"postgres": time.Second, "redis": 2 * time.Second}
@@ -92,8 +145,15 @@ func TestWantedBookingsNeverMeet(t *testing.T) {
 		}
 		seen[body] = true
 	}
-	if a, b := wishOf(s, 0), wishOf(s, units); !strings.Contains(a, "2040-01-01") || !strings.Contains(b, "2040-01-02") {
+	if a, b := wishOf(s, 0), wishOf(s, units); !strings.Contains(a, "1970-01-01") || !strings.Contains(b, "1970-01-02") {
 		t.Errorf("%s and %s", a, b)
+	}
+	last := firstDay.AddDate(0, 0, maxSeconds*17_000/units)
+	if !last.Before(recordedDay.AddDate(-1, 0, 0)) {
+		t.Errorf("a long run's last booking is on %s, after the template's day", last)
+	}
+	if slices.Contains(s.units[:units], s.units[raceUnit]) {
+		t.Error("the race's unit is booked besides")
 	}
 }
 

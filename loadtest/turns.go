@@ -25,7 +25,7 @@ type served struct {
 // replayed is what pgbench ran in its turns so far.
 type replayed struct {
 	script       string
-	base         int // where :i starts
+	start        func(ctx context.Context) (int, error) // where :i starts; nil where nothing is written
 	transactions float64
 	elapsed      time.Duration
 	used         usage
@@ -58,10 +58,16 @@ func (b *bench) serve(ctx context.Context, s *served) func(round int) error {
 
 // replay is a turn of pgbench.
 func (b *bench) replay(ctx context.Context, pgbench, url string, r *replayed) func(round int) error {
-	return func(round int) error {
+	return func(int) error {
+		base := 0
+		if r.start != nil {
+			var err error
+			if base, err = r.start(ctx); err != nil {
+				return err
+			}
+		}
 		before := b.processors()
-		const room = 200_000 // transactions of one client in one turn
-		rate, err := sqlbench.Run(ctx, pgbench, url, r.script, b.slice(), r.base+round*room)
+		rate, err := sqlbench.Run(ctx, pgbench, url, r.script, b.slice(), base)
 		if err != nil {
 			return err
 		}

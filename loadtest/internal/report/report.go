@@ -4,6 +4,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 )
 
@@ -15,6 +16,7 @@ type Row struct {
 	Ratio  float64
 	Aim    Aim
 	Show   string // the value of BENCH_ONLY that measures it
+	Failed string // why there is no figure; empty: there is one
 }
 
 // Aim is a bound on the ratio, or on a value of the same unit as Value.
@@ -54,6 +56,28 @@ type Table struct {
 // Add appends a figure.
 func (t *Table) Add(r Row) { t.rows = append(t.rows, r) }
 
+// Fail appends a figure that could not be measured, with the beginning of its error.
+func (t *Table) Fail(figure, show string, err error) {
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	if cut := []rune(text); len(cut) > longestError {
+		text = string(cut[:longestError]) + " …"
+	}
+	t.Add(Row{Figure: figure, Show: show, Failed: strings.ReplaceAll(text, "|", `\|`)})
+}
+
+const longestError = 200 // characters
+
+// Failed is how many figures could not be measured.
+func (t *Table) Failed() int {
+	n := 0
+	for _, r := range t.rows {
+		if r.Failed != "" {
+			n++
+		}
+	}
+	return n
+}
+
 // Note appends a line that stands below the table.
 func (t *Table) Note(format string, args ...any) {
 	t.notes = append(t.notes, fmt.Sprintf(format, args...))
@@ -64,6 +88,10 @@ func (t *Table) Print(w io.Writer) {
 	fmt.Fprintln(w, "| figure | Holdfast | beside | ratio | aim | | command |")
 	fmt.Fprintln(w, "|---|---|---|---|---|---|---|")
 	for _, r := range t.rows {
+		if r.Failed != "" {
+			fmt.Fprintf(w, "| %s | %s |  |  |  | **failed** | `BENCH_ONLY=%s make bench` |\n", r.Figure, r.Failed, r.Show)
+			continue
+		}
 		ratio := ""
 		if r.Ratio > 0 {
 			ratio = fmt.Sprintf("%.2f", r.Ratio)
@@ -81,6 +109,9 @@ func (t *Table) Print(w io.Writer) {
 func (t *Table) Budgets(w io.Writer) {
 	fmt.Fprintln(w, "| budget | measured | aim | |\n|---|---|---|---|")
 	for _, r := range t.rows {
+		if r.Failed != "" {
+			fmt.Fprintf(w, "| %s | %s |  | **failed** |\n", r.Figure, r.Failed)
+		}
 		if r.Aim.Text == "" {
 			continue
 		}
