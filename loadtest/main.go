@@ -36,7 +36,7 @@ type settings struct {
 	Traefik string   `env:"TRAEFIK"`                         // binary that is measured beside nginx; not measured when empty
 }
 
-var figures = []string{"cpu", "latency", "bookings", "list", "availability", "pricing", "race", "webhooks", "claims"}
+var figures = []string{"cpu", "latency", "bookings", "list", "search", "availability", "pricing", "race", "webhooks", "claims"}
 
 // maxSeconds keeps the bookings that are made through the API before the template's: at 64 a day there are slots for
 // 17,000 a second.
@@ -186,6 +186,7 @@ func (b *bench) measure(ctx context.Context) {
 		{"gateway beside nginx", []string{"cpu", "latency"}, b.gateway},
 		{"webhooks", []string{"webhooks"}, b.webhooks},
 		{"claims of deliveries", []string{"claims"}, b.claims},
+		{"search", []string{"search"}, b.search},
 		{"bookings", []string{"bookings", "list", "availability", "pricing", "race"}, b.bookings},
 	} {
 		if wanted := slices.DeleteFunc(group.show, func(show string) bool { return !b.wants(show) }); len(wanted) > 0 {

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/loadtest/internal/load"
+	"holdfast.dev/loadtest/internal/report"
+)
+
+// searches are what is looked for among BENCH_ROWS customers: a letter that half of them have a word with, a domain
+// that all have, two common words, one that few have, one that only the oldest tenth has, and nothing.
+var searches = []struct {
+	what, q string
+	aim     time.Duration // 0: as long as it takes
+}{
+	{"one letter", "a", searchAim},
+	{"a word of all", "example.com", searchAim},
+	{"two common words", "a+gm", searchAim},
+	{"a rare word", "name777777", searchAim},
+	{"no match", "zzzz", searchAim},
+	{"a word of the oldest tenth", "legacy", 0},
+}
+
+// searchAim is the longest a search may take.
+const searchAim = 50 * time.Millisecond
+
+// search fills the live mode of the tenant with customers and looks for some of them.
+func (b *bench) search(ctx context.Context) error {
+	settings, err := b.platform.Settings("customers")
+	if err != nil {
+		return err
+	}
+	admin, err := pgx.Connect(ctx, b.adminOf(settings["DATABASE_URL"]))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = admin.Close(context.WithoutCancel(ctx)) }()
+	env := b.platform.Env
+	base, _, _ := strings.Cut(strings.TrimPrefix(env["BASE_URL"], "http://"), "/")
+	s := &shop{addr: base, key: env["DEMO_TEST_KEY"], live: env["DEMO_LIVE_KEY"]}
+	var made struct {
+		ID string `json:"id"`
+	}
+	create := load.Request(http.MethodPost, "/api/v1/customers", s.headers(s.live, ""), `{"first_name":"Bench","email":"bench@example.com"}`)
+	if err := s.call(ctx, create, http.StatusCreated, &made); err != nil {
+		return err
+	}
+	if err := b.fillCustomers(ctx, admin); err != nil {
+		return err
+	}
+	for _, search := range searches {
+		get := load.Request(http.MethodGet, "/api/v1/customers?q="+search.q, s.headers(s.live, ""), "")
+		target := load.Target{Addr: s.addr, Nth: func(int) []byte { return get }, Status: http.StatusOK}
+		if _, err := load.Closed(ctx, target, 1, warmUp); err != nil {
+			return err
+		}
+		sample, err := load.Closed(ctx, target, 1, b.slice())
+		if err != nil {
+			return err
+		}
+		p50, p99 := sample.Percentile(50), sample.Percentile(99)
+		b.say("q=%s: p50 %s, p99 %s", search.q, report.Millis(p50), report.Millis(p99))
+		row := report.Row{
+			Figure: fmt.Sprintf("`GET /customers?q=%s` of %d (%s), p50", search.q, b.Rows, search.what),
+			Ours:   report.Millis(p50), Beside: "p99 " + report.Millis(p99), Show: "search",
+		}
+		if search.aim > 0 {
+			row.Aim = report.Aim{Text: "≤ " + report.Millis(search.aim), Value: float64(p50), AtMost: float64(search.aim)}
+		}
+		b.table.Add(row)
+	}
+	return nil
+}
+
+// fillCustomers copies the only customer of the live mode BENCH_ROWS times, each with six words of its own kind.
+func (b *bench) fillCustomers(ctx context.Context, admin *pgx.Conn) error {
+	const step = 250_000
+	for from := 1; from <= b.Rows; from += step {
+		to := min(from+step-1, b.Rows)
+		for _, sql := range []string{`
+			insert into customers (tenant_id, livemode, id, first_name, email, email_lower, version, created_at, updated_at)
+			select tenant_id, livemode, ('fe000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 'Name' || n, 'n' || n || '@example.com', 'n' || n || '@example.com', 1, at, at
+			from customers c, generate_series($1::int, $2::int) n, lateral (select timestamptz '2020-01-01' + n * interval '1 minute' as at) t
+			where livemode and first_name = 'Bench'`, `
+			insert into customer_words (tenant_id, livemode, word, customer_id)
+			select tenant_id, livemode, w, ('fe000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid
+			from customers c, generate_series($1::int, $2::int) n, unnest(array['name' || n, 'n' || n || '@example.com', 'example.com', 'com',
+				chr(97 + n % 2) || 'nna' || n % 1000, case when n <= ` + fmt.Sprint(b.Rows/10) + ` then 'legacy' else 'gmail' || n % 7 end]) w
+			where livemode and first_name = 'Bench'`,
+		} {
+			if _, err := admin.Exec(ctx, sql, from, to); err != nil {
+				return err
+			}
+		}
+		b.say("%d of %d customers", to, b.Rows)
+	}
+	for _, sql := range []string{"vacuum (analyze) customers, customer_words", "checkpoint"} {
+		if _, err := admin.Exec(ctx, sql); err != nil {
+			return err
+		}
+	}
+	return nil
+}
