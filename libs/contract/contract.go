@@ -15,6 +15,7 @@ type Contract struct {
 	operations []*Operation
 	byID       map[string]*Operation
 	routes     *route
+	kinds      map[string]*mask
 }
 
 // Operation is one method on one path of the contract.
@@ -31,8 +32,8 @@ type Operation struct {
 	// Secret says that the answer holds a secret (x-secret-response): never cached outside the table, and
 	// encrypted in it.
 	Secret bool
-	// Personal says that the answer holds a person's data (x-personal-data): never cached outside the table,
-	// where erasing the person finds it.
+	// Personal says that the answer holds a person's data (a field marked x-personal): never cached outside the
+	// table, where erasing the person finds it.
 	Personal bool
 	// Stream says that the answer goes on for minutes (x-stream): it is passed on as it comes.
 	Stream bool
@@ -68,6 +69,9 @@ func Load(doc []byte) (*Contract, error) {
 		}
 		c.byID[op.ID] = op
 		c.operations = append(c.operations, op)
+	}
+	if c.kinds, err = l.kinds(); err != nil {
+		return nil, fmt.Errorf("contract: %w", err)
 	}
 	if len(c.operations) == 0 {
 		return nil, fmt.Errorf("contract: the document has no operations")

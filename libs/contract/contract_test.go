@@ -35,13 +35,16 @@ func TestOperations(t *testing.T) {
 	if op := c.Operation("closeLine"); !op.HasBody || op.BodyRequired || op.Secret || op.Personal || !op.Cacheable() || !slices.Equal(op.PathParams, []string{"id", "line"}) {
 		t.Errorf("closeLine: %+v", op)
 	}
+	if c.Operation("getShelf").Personal || !c.Operation("expandShelf").Personal {
+		t.Error("a person who is only there when asked for is in every answer, or in none")
+	}
 	if !c.Operation("getLatestOrder").Stream || op.Stream {
 		t.Error("a stream is told by x-stream alone")
 	}
 	if c.Operation("nothing") != nil {
 		t.Error("an unknown operation was found")
 	}
-	if n := len(c.Operations()); n != 7 {
+	if n := len(c.Operations()); n != 9 {
 		t.Errorf("%d operations", n)
 	}
 	var ids []string

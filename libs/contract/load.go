@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,6 +25,7 @@ type loader struct {
 	root     *yaml.Node
 	compiler *jsonschema.Compiler
 	shapes   map[*yaml.Node]*shape
+	masks    map[*yaml.Node]*mask
 }
 
 func newLoader(doc []byte) (*loader, error) {
@@ -48,7 +50,7 @@ func newLoader(doc []byte) (*loader, error) {
 	if err := c.AddResource(docURL, value); err != nil {
 		return nil, fmt.Errorf("add document: %w", err)
 	}
-	return &loader{root: top.Content[0], compiler: c, shapes: map[*yaml.Node]*shape{}}, nil
+	return &loader{root: top.Content[0], compiler: c, shapes: map[*yaml.Node]*shape{}, masks: map[*yaml.Node]*mask{}}, nil
 }
 
 // plain turns a node into what a JSON decoder would give. Dates stay text.
@@ -201,7 +203,6 @@ func (l *loader) fill(op *Operation, item, node *yaml.Node, itemPtr, ptr string)
 		return fmt.Errorf("x-required-scopes: %w", err)
 	}
 	op.Secret = text(node, "x-secret-response") == "true"
-	op.Personal = text(node, "x-personal-data") == "true"
 	op.Stream = text(node, "x-stream") == "true"
 	for seg := range strings.SplitSeq(op.Path, "/") {
 		if isParam(seg) {
@@ -229,7 +230,29 @@ func (l *loader) fill(op *Operation, item, node *yaml.Node, itemPtr, ptr string)
 			return err
 		}
 	}
+	if err := l.answer(op, child(child(node, "responses"), strconv.Itoa(op.Success))); err != nil {
+		return err
+	}
 	return l.requestBody(op, child(node, "requestBody"), ptr+"/requestBody")
+}
+
+// answer finds out whether the 2xx answer holds a person's data.
+func (l *loader) answer(op *Operation, node *yaml.Node) error {
+	node, _, err := l.follow(node, "")
+	if err != nil {
+		return err
+	}
+	schema := child(child(child(node, "content"), "application/json"), "schema")
+	if schema == nil {
+		return nil
+	}
+	m, err := l.mask(schema)
+	if err != nil {
+		return err
+	}
+	expands := slices.ContainsFunc(op.params, func(p *parameter) bool { return p.name == "expand" })
+	op.Personal = m.holds(expands, map[*mask]bool{})
+	return nil
 }
 
 func (l *loader) requestBody(op *Operation, node *yaml.Node, ptr string) error {

@@ -61,7 +61,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	answers := &idem.Store{DB: db, Now: time.Now}
 	door := &api.API{
 		DB:        db,
-		Customers: &app.Customers{DB: db, Idem: answers, Wake: relay.Wake},
+		Customers: &app.Customers{DB: db, Idem: answers, Contract: spec, Wake: relay.Wake},
 		Pages:     pages,
 		Server: &httpx.Server{
 			Service: "customers", Contract: spec, Idem: answers,

@@ -128,22 +128,25 @@ func TestIfMatch(t *testing.T) {
 	}
 }
 
+// personal are words that stand nowhere by themselves: not in ids, times or numbers.
+var personal = []string{"secretus", "personius", "telephonus", "mobilius", "hiddenco", "confidential", "privatus"}
+
 func TestErase(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
-	body := `{"first_name":"Secretus","last_name":"Personius","email":"secretus@personius.example","phone":"5551234","company":"Hiddenco","metadata":{"Confidential":"Privatus"}}`
-	c := w.do(ctx, "POST", "/customers", body, "Idempotency-Key: k1").is(201).customer()
+	body := `{"first_name":"Secretus","last_name":"Personius","email":"secretus@personius.example","phone":"Telephonus","company":"Hiddenco","metadata":{"Confidential":"Privatus"}}`
+	created := w.do(ctx, "POST", "/customers", body, "Idempotency-Key: k1").is(201)
+	c := created.customer()
 	path := "/customers/" + c.ID
-	w.do(ctx, "PATCH", path, `{"phone":"5559999"}`, "Idempotency-Key: k2").is(200)
+	w.do(ctx, "PATCH", path, `{"phone":"Mobilius"}`, "Idempotency-Key: k2").is(200)
 	other := w.do(ctx, "POST", "/customers", `{"first_name":"Bea","email":"b@b.co"}`, "Idempotency-Key: k3").is(201).customer()
-	w.Exec(`delete from outbox`) // the relay has been here
 
 	w.do(ctx, "DELETE", path, "").is(204)
 	w.do(ctx, "DELETE", path, "").is(404, "customer_not_found")
 	w.do(ctx, "GET", path, "").is(404, "customer_not_found")
 	w.do(ctx, "PATCH", path, `{"phone":"1"}`).is(404, "customer_not_found")
 	w.do(pg.OtherMode(ctx), "GET", path, "").is(404, "customer_not_found")
-	for _, q := range []string{"?q=secretus", "?email=secretus@personius.example", "?phone=5559999", "?metadata[Confidential]=Privatus", "?email=", "?q=s"} {
+	for _, q := range []string{"?q=secretus", "?email=secretus@personius.example", "?phone=Mobilius", "?metadata[Confidential]=Privatus", "?email=", "?q=s"} {
 		if got := w.do(ctx, "GET", "/customers"+q, "").is(200).list(); len(got.Data) != 0 {
 			t.Errorf("%s finds %v", q, got.Data)
 		}
@@ -152,7 +155,7 @@ func TestErase(t *testing.T) {
 		t.Errorf("the list shows %v", got.Data)
 	}
 	for _, table := range []string{"customers", "customer_words", "customer_metadata", "outbox", "idempotency_keys"} {
-		for _, word := range []string{"secretus", "personius", "555", "hiddenco", "confidential", "privatus"} {
+		for _, word := range personal {
 			if n := w.Count(`select count(*) from `+table+` t where lower(t::text) like '%' || $1 || '%'`, word); n != 0 {
 				t.Errorf("%s still holds %q", table, word)
 			}
@@ -164,15 +167,57 @@ func TestErase(t *testing.T) {
 			}
 		}
 	}
-	if n := w.Count(`select count(*) from idempotency_keys`); n != 1 {
-		t.Errorf("%d stored answers are left, want the other customer's", n)
-	}
 	e := w.Events()
-	if len(e) != 1 || e[0].Type != "customer.erased" || !e[0].Internal || e[0].ResourceVersion != 3 || e[0].ObjectId != c.ID {
+	if w.Types() != "created updated created erased" || !e[3].Internal || e[3].ResourceVersion != 3 || e[3].ObjectId != c.ID {
 		t.Errorf("got %v", e)
 	}
-	// The key of an erased answer is free again: there is nothing to replay.
-	w.do(ctx, "POST", "/customers", body, "Idempotency-Key: k1").is(201)
+	if !strings.Contains(string(e[0].Object), `"email":""`) || string(e[1].PreviousAttributes) != `{"phone":null}` || !strings.Contains(string(e[2].Object), "b@b.co") {
+		t.Errorf("events that wait: %s, and of another customer %s", e[1].PreviousAttributes, e[2].Object)
+	}
+}
+
+// A request that comes again after the erasure has no effect, and answers the person's fields empty.
+func TestReplayAfterErasure(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	create := `{"first_name":"Secretus","last_name":"Personius","email":"secretus@personius.example","phone":"Telephonus","company":"Hiddenco","metadata":{"Confidential":"Privatus"}}`
+	patch := `{"company":"Hiddenco Ltd"}`
+	first := w.do(ctx, "POST", "/customers", create, "Idempotency-Key: k1").is(201)
+	path := "/customers/" + first.customer().ID
+	second := w.do(ctx, "PATCH", path, patch, "Idempotency-Key: k2").is(200)
+	for i := range 50 { // more than fit in one batch
+		w.do(ctx, "PATCH", path, `{}`, header("Idempotency-Key: more "+strings.Repeat("x", i+1))).is(200)
+	}
+	w.do(ctx, "DELETE", path, "").is(204)
+	w.Exec(`delete from outbox`)
+	for _, r := range []struct {
+		method, path, body, key string
+		before                  answer
+	}{
+		{"POST", "/customers", create, "k1", first}, {"PATCH", path, patch, "k2", second},
+		{"PATCH", path, `{}`, "more x", second}, {"PATCH", path, `{}`, "more " + strings.Repeat("x", 50), second},
+	} {
+		a := w.do(ctx, r.method, r.path, r.body, header("Idempotency-Key: "+r.key)).is(r.before.Status)
+		for _, name := range []string{"Location", "ETag"} {
+			if r.key[0] == 'k' && a.Header.Get(name) != r.before.Header.Get(name) {
+				t.Errorf("%s: %s %q, want %q", r.key, name, a.Header.Get(name), r.before.Header.Get(name))
+			}
+		}
+		for _, word := range personal {
+			if strings.Contains(strings.ToLower(string(a.Body)), word) {
+				t.Errorf("%s answers %q: %s", r.key, word, a.Body)
+			}
+		}
+		c, was := a.customer(), r.before.customer()
+		if a.Header.Get("Idempotent-Replayed") != "true" || c.ID != was.ID || c.Version != was.Version || !c.CreatedAt.Equal(was.CreatedAt) ||
+			c.FirstName+c.Email+c.Name != "" || c.LastName != nil || c.Phone != nil || c.Company != nil || string(c.Metadata) != "{}" {
+			t.Errorf("%s: %v %s", r.key, a.Header, a.Body)
+		}
+	}
+	w.do(ctx, "POST", "/customers", patch, "Idempotency-Key: k1").is(422, "idempotency_mismatch")
+	if n := w.Count(`select count(*) from customers`); n != 1 || w.Types() != "" {
+		t.Errorf("%d customers, events %q", n, w.Types())
+	}
 }
 
 func TestWhoSeesACustomer(t *testing.T) {

@@ -46,11 +46,12 @@ func newWorld(t *testing.T) *world {
 func (w *world) serve(db *pg.DB) http.Handler {
 	w.T.Helper()
 	answers := &idem.Store{DB: db, Now: func() time.Time { return time.Now().Add(time.Duration(w.late.Load())) }}
+	server := w.Server(answers, "bookings")
 	door := &api.API{
 		DB:        db,
-		Customers: &app.Customers{DB: db, Idem: answers, Wake: func() { w.wakes.Add(1) }},
+		Customers: &app.Customers{DB: db, Idem: answers, Contract: server.Contract, Wake: func() { w.wakes.Add(1) }},
 		Pages:     w.Pages(),
-		Server:    w.Server(answers, "bookings"),
+		Server:    server,
 	}
 	engine := httpx.NewEngine()
 	if err := door.Mount(engine); err != nil {

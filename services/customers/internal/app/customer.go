@@ -10,6 +10,7 @@ import (
 	"net/http"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idem"
 	"holdfast.dev/libs/ids"
@@ -26,6 +27,8 @@ import (
 type Customers struct {
 	DB   *pg.DB
 	Idem *idem.Store
+	// Contract says which fields are a person's.
+	Contract *contract.Contract
 	// Wake tells the relay that an event has been committed.
 	Wake func()
 }
@@ -87,8 +90,8 @@ func (a *Customers) change(ctx context.Context, tx pg.Tx, current, wanted domain
 	return answer(http.StatusOK, updated, body), a.emit(ctx, tx, customerUpdated(updated, body, previous))
 }
 
-// Erase clears the personal data for good: of the row, of what finds it, and of the stored answers about it.
-// The id stays taken, and nothing reads it again.
+// Erase clears the personal data for good: of the row, of what finds it, of the stored answers about it and of the
+// events that wait to be published. The id stays taken, and nothing reads it again.
 func (a *Customers) Erase(ctx context.Context, id domain.CustomerID, match httpx.Match) error {
 	err := a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		current, err := store.CustomerForUpdate(ctx, tx, id)
@@ -100,6 +103,12 @@ func (a *Customers) Erase(ctx context.Context, id domain.CustomerID, match httpx
 		}
 		version, err := store.EraseCustomer(ctx, tx, id)
 		if err != nil {
+			return err
+		}
+		if err := a.Idem.Erase(ctx, tx, []string{id.String()}, a.Contract.Erase); err != nil {
+			return err
+		}
+		if err := outbox.Erase(ctx, tx, a.Contract, id.String()); err != nil {
 			return err
 		}
 		body, err := httpx.Encode(view.ErasedCustomer(id))

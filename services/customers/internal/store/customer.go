@@ -109,7 +109,6 @@ func EraseCustomer(ctx context.Context, tx pg.Tx, id domain.CustomerID) (int64, 
 		where c.id = $1
 		returning c.version, c.created_at, c.updated_at`, id)
 	dropIndexes(b, id)
-	b.Queue(`delete from idempotency_keys where resource_id = $1`, id.String())
 	c, err := stamped(ctx, tx, b, domain.Customer{ID: id})
 	return c.Version, err
 }

@@ -1,0 +1,250 @@
+package contract
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// mask says what erasure leaves of a value. The contract marks a person's fields with x-personal.
+type mask struct {
+	empty json.RawMessage // what a marked value becomes: null, or the empty value of a type that has no null
+	props map[string]maskedProp
+	items *mask
+}
+
+type maskedProp struct {
+	*mask
+
+	expand bool // x-expand: the property is there only where the request asked for it
+}
+
+// mask reads the marks of a schema.
+func (l *loader) mask(n *yaml.Node) (*mask, error) {
+	marked := text(n, "x-personal") == "true"
+	n, _, err := l.follow(n, "")
+	if err != nil {
+		return nil, err
+	}
+	if marked || text(n, "x-personal") == "true" {
+		return &mask{empty: l.empty(n)}, nil
+	}
+	if m := l.masks[n]; m != nil {
+		return m, nil
+	}
+	m := &mask{props: map[string]maskedProp{}}
+	l.masks[n] = m // before the children: schemas may be recursive
+	return m, l.layMask(m, n)
+}
+
+// layMask adds the marks of a schema and of its alternatives.
+func (l *loader) layMask(m *mask, n *yaml.Node) error {
+	for name, node := range pairs(child(n, "properties")) {
+		sub, err := l.mask(node)
+		if err != nil {
+			return err
+		}
+		if before := m.props[name]; before.mask == nil || before.empty == nil {
+			m.props[name] = maskedProp{sub, text(node, "x-expand") == "true"}
+		}
+	}
+	if items := child(n, "items"); items != nil && items.Kind == yaml.MappingNode {
+		sub, err := l.mask(items)
+		if err != nil {
+			return err
+		}
+		m.items = sub
+	}
+	for _, key := range []string{"allOf", "oneOf", "anyOf"} {
+		alternatives := child(n, key)
+		if alternatives == nil {
+			continue
+		}
+		for _, alt := range alternatives.Content {
+			alt, _, err := l.follow(alt, "")
+			if err != nil {
+				return err
+			}
+			if err := l.layMask(m, alt); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// empties are the values that are left of a type without null.
+var empties = map[string]json.RawMessage{
+	"string": json.RawMessage(`""`), "object": json.RawMessage(`{}`), "array": json.RawMessage(`[]`),
+	"integer": json.RawMessage(`0`), "number": json.RawMessage(`0`), "boolean": json.RawMessage(`false`),
+}
+
+var null = json.RawMessage(`null`)
+
+// empty is null where the schema allows it, else the empty value of its first type.
+func (l *loader) empty(n *yaml.Node) json.RawMessage {
+	types := l.types(n)
+	for _, t := range types {
+		if t == "null" {
+			return null
+		}
+	}
+	for _, t := range types {
+		if v := empties[t]; v != nil {
+			return v
+		}
+	}
+	return null
+}
+
+// types are those that a schema allows, itself or by its alternatives.
+func (l *loader) types(n *yaml.Node) []string {
+	n, _, err := l.follow(n, "")
+	if err != nil {
+		return nil // the compiler reports it
+	}
+	var out []string
+	if t := child(n, "type"); t != nil && t.Kind == yaml.SequenceNode {
+		for _, one := range t.Content {
+			out = append(out, one.Value)
+		}
+	} else if t != nil {
+		out = append(out, t.Value)
+	}
+	for _, key := range []string{"oneOf", "anyOf"} {
+		if alternatives := child(n, key); alternatives != nil {
+			for _, alt := range alternatives.Content {
+				out = append(out, l.types(alt)...)
+			}
+		}
+	}
+	return out
+}
+
+// kinds are the masks of all schemas that say what they are by the constant of their property "object".
+func (l *loader) kinds() (map[string]*mask, error) {
+	out := map[string]*mask{}
+	for _, node := range pairs(child(child(l.root, "components"), "schemas")) {
+		kind := text(child(child(node, "properties"), "object"), "const")
+		if kind == "" {
+			continue
+		}
+		if out[kind] == nil {
+			out[kind] = &mask{props: map[string]maskedProp{}}
+		}
+		if err := l.layMask(out[kind], node); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// holds reports whether something in the value is a person's; expanded says whether what x-expand marks is there.
+func (m *mask) holds(expanded bool, seen map[*mask]bool) bool {
+	if m == nil || seen[m] {
+		return false
+	}
+	seen[m] = true
+	if m.empty != nil || m.items.holds(expanded, seen) {
+		return true
+	}
+	for _, sub := range m.props {
+		if (expanded || !sub.expand) && sub.holds(expanded, seen) {
+			return true
+		}
+	}
+	return false
+}
+
+// HasPersonal reports whether resources of a kind, the value of their property "object", hold a person's data.
+func (c *Contract) HasPersonal(kind string) bool { return c.kinds[kind].holds(true, map[*mask]bool{}) }
+
+// Erase returns the body of a resource without what the contract marks as a person's. What the body is, its property
+// "object" says. Nothing else changes but the order of names.
+func (c *Contract) Erase(body []byte) ([]byte, error) {
+	kind, err := kindOf(body)
+	if err != nil {
+		return nil, err
+	}
+	return c.eraseFields(kind, body)
+}
+
+// EraseChange is Erase for a resource after a change and for those of its fields that changed, before it.
+func (c *Contract) EraseChange(object, previous []byte) (erased, erasedPrevious []byte, err error) {
+	kind, err := kindOf(object)
+	if err != nil {
+		return nil, nil, err
+	}
+	if erased, err = c.eraseFields(kind, object); err != nil {
+		return nil, nil, err
+	}
+	erasedPrevious, err = c.eraseFields(kind, previous)
+	return erased, erasedPrevious, err
+}
+
+// kindOf is what a body says that it is.
+func kindOf(body []byte) (string, error) {
+	var head struct{ Object string }
+	if err := json.Unmarshal(body, &head); err != nil {
+		return "", fmt.Errorf("erase: %w", err)
+	}
+	return head.Object, nil
+}
+
+func (c *Contract) eraseFields(kind string, fields []byte) ([]byte, error) {
+	out, err := c.kinds[kind].erase(fields)
+	if err != nil {
+		return nil, fmt.Errorf("erase %s: %w", kind, err)
+	}
+	return out, nil
+}
+
+func (m *mask) erase(value json.RawMessage) (json.RawMessage, error) {
+	value = bytes.TrimSpace(value)
+	switch {
+	case m == nil:
+		return value, nil
+	case m.empty != nil:
+		return m.empty, nil
+	case bytes.HasPrefix(value, []byte("{")):
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal(value, &fields); err != nil {
+			return nil, err
+		}
+		for name, field := range fields {
+			erased, err := m.props[name].mask.erase(field)
+			if err != nil {
+				return nil, err
+			}
+			fields[name] = erased
+		}
+		return encode(fields)
+	case bytes.HasPrefix(value, []byte("[")):
+		var items []json.RawMessage
+		if err := json.Unmarshal(value, &items); err != nil {
+			return nil, err
+		}
+		for i, item := range items {
+			erased, err := m.items.erase(item)
+			if err != nil {
+				return nil, err
+			}
+			items[i] = erased
+		}
+		return encode(items)
+	default:
+		return value, nil
+	}
+}
+
+func encode(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
+}

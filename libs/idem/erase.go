@@ -1,0 +1,71 @@
+package idem
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/pg"
+)
+
+// eraseBatch is how many stored answers are in memory at a time; each is at most a few hundred KiB.
+const eraseBatch = 20
+
+// Erase replaces the stored answers about resources by what erase leaves of them. The records stay: the same request
+// again answers the erased body, and has no effect a second time.
+func (s *Store) Erase(ctx context.Context, tx pg.Tx, resources []string, erase func(body []byte) ([]byte, error)) error {
+	type answer struct {
+		CredentialID, Key string
+		Secret            bool
+		Body              []byte
+	}
+	var last answer
+	for {
+		rows, err := tx.Query(ctx, `
+			select credential_id, key, secret, body from idempotency_keys
+			where resource_id = any($1) and body is not null and (credential_id, key) > ($2, $3)
+			order by credential_id, key limit $4 for update`, resources, last.CredentialID, last.Key, eraseBatch)
+		if err != nil {
+			return fmt.Errorf("stored answers: %w", err)
+		}
+		list, err := pgx.CollectRows(rows, pgx.RowToStructByName[answer])
+		if err != nil {
+			return fmt.Errorf("stored answers: %w", err)
+		}
+		b := &pgx.Batch{}
+		for _, last = range list {
+			body, err := s.erased(ctx, last.CredentialID, last.Key, last.Secret, last.Body, erase)
+			if err != nil {
+				return fmt.Errorf("stored answer: %w", err)
+			}
+			b.Queue(`update idempotency_keys set body = $3 where credential_id = $1 and key = $2`, last.CredentialID, last.Key, body)
+		}
+		if len(list) > 0 {
+			if err := tx.SendBatch(ctx, b).Close(); err != nil {
+				return fmt.Errorf("erase stored answers: %w", err)
+			}
+		}
+		if len(list) < eraseBatch {
+			return nil
+		}
+	}
+}
+
+func (s *Store) erased(ctx context.Context, credential, key string, secret bool, body []byte, erase func([]byte) ([]byte, error)) ([]byte, error) {
+	if !secret {
+		return erase(body)
+	}
+	owner := caller.Must(ctx) // the one whom the answer is sealed for
+	owner.Credential = credential
+	sealed := aad(caller.With(ctx, owner), key)
+	plain, err := s.Box.Open(body, sealed)
+	if err != nil {
+		return nil, err
+	}
+	if plain, err = erase(plain); err != nil {
+		return nil, err
+	}
+	return s.Box.Seal(plain, sealed)
+}

@@ -1,0 +1,77 @@
+package idem_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/crypt"
+	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/pgtest"
+)
+
+// Answers about the resources are replaced, sealed ones too and whoever asked for them; the records stay as they are.
+func TestErase(t *testing.T) {
+	t.Parallel()
+	db, ctx := pgtest.New(t, nil), pgtest.Ctx(t, caller.Test)
+	box, err := crypt.NewBox("e1:" + strings.Repeat("5a", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &idem.Store{DB: db.App, Box: box, Now: time.Now}
+	answer := func(ctx context.Context, key, resource string, secret bool) idem.Reply {
+		t.Helper()
+		ctx = idem.WithRequest(ctx, idem.Request{Key: key, Fingerprint: idem.Fingerprint("POST", "/x", "", nil), Secret: secret})
+		r, err := s.Run(ctx, func(context.Context, pg.Tx) (idem.Reply, error) {
+			return idem.Reply{Status: 201, Location: "/x", ETag: `"1"`, Resource: resource, Body: []byte("person " + resource)}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	second := caller.Must(ctx)
+	second.Credential = "key_second"
+	others := caller.With(ctx, second)
+	const many = 45 // several batches
+	for i := range many {
+		answer(ctx, fmt.Sprint("k", i), "a", false)
+	}
+	answer(others, "k0", "a", true)
+	answer(ctx, "b", "b", false)
+	answer(ctx, "c", "c", false)
+	answer(pg.OtherMode(ctx), "k0", "a", false)
+	erase := func(body []byte) ([]byte, error) {
+		return []byte(strings.Replace(string(body), "person", "nobody", 1)), nil
+	}
+	err = db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return s.Erase(ctx, tx, []string{"a", "b"}, erase) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range many {
+		r := answer(ctx, fmt.Sprint("k", i), "a", false)
+		if string(r.Body) != "nobody a" || !r.Replayed || r.Status != 201 || r.Location != "/x" || r.ETag != `"1"` || r.ExpiresAt.IsZero() {
+			t.Errorf("k%d: %+v %s", i, r, r.Body)
+		}
+	}
+	for want, r := range map[string]idem.Reply{
+		"nobody a": answer(others, "k0", "a", true), "nobody b": answer(ctx, "b", "b", false),
+		"person c": answer(ctx, "c", "c", false), "person a": answer(pg.OtherMode(ctx), "k0", "a", false),
+	} {
+		if string(r.Body) != want || !r.Replayed {
+			t.Errorf("%q, want %q", r.Body, want)
+		}
+	}
+	boom := errors.New("boom")
+	err = db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		return s.Erase(ctx, tx, []string{"c"}, func([]byte) ([]byte, error) { return nil, boom })
+	})
+	if r := answer(ctx, "c", "c", false); !errors.Is(err, boom) || string(r.Body) != "person c" {
+		t.Errorf("%v, %s", err, r.Body)
+	}
+}
