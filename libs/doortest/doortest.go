@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -175,6 +176,44 @@ func Decode[T any](a Answer) T {
 		a.T.Fatalf("%v\n%s", err, a.Body)
 	}
 	return v
+}
+
+// LargestMetadata is the largest metadata that the contract takes: 50 pairs of characters that have four bytes each.
+func LargestMetadata() string {
+	pairs := make([]string, 50)
+	for i := range pairs {
+		key := strings.Repeat("\U00010000", 38) + fmt.Sprintf("%02d", i)
+		pairs[i] = Text(key) + ":" + Text(strings.Repeat("\U00010000", 500))
+	}
+	return "{" + strings.Join(pairs, ",") + "}"
+}
+
+// Walk reads a list to its end, at most limit rows a page, and returns the ids of its rows and the bytes of each page. It
+// fails the test when a page is empty, has more rows than asked for, or is larger than a page may be.
+func (w *World) Walk(get func(query string) Answer, limit int) (ids []string, sizes []int) {
+	w.T.Helper()
+	for next := ""; ; {
+		a := get(fmt.Sprint("limit=", limit) + next)
+		a.Is(http.StatusOK)
+		p := Decode[struct {
+			Data []json.RawMessage
+			More bool    `json:"has_more"`
+			Next *string `json:"next_cursor"`
+		}](a)
+		rows := 0
+		for _, row := range p.Data {
+			rows += len(row)
+			ids = append(ids, Decode[struct{ ID string }](Answer{T: w.T, Body: row}).ID)
+		}
+		sizes = append(sizes, rows)
+		if len(p.Data) > limit || rows > page.MaxBytes && len(p.Data) > 1 || p.More && len(p.Data) == 0 || p.More != (p.Next != nil) {
+			w.T.Fatalf("a page of %d rows and %d bytes, has_more %v, next_cursor %v", len(p.Data), rows, p.More, p.Next)
+		}
+		if !p.More {
+			return ids, sizes
+		}
+		next = "&cursor=" + url.QueryEscape(*p.Next)
+	}
 }
 
 // Events are those that the relay would send, in order.

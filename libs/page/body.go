@@ -1,13 +1,17 @@
 package page
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/jackc/pgx/v5"
 
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/pg"
 )
 
 // Place is where a row stands in the two orders of a list.
@@ -16,30 +20,78 @@ type Place struct {
 	Created, Updated time.Time
 }
 
-// Body is the answer of a list: rows, read through Where.Page with one more than the limit where another page
-// follows, each in its public shape.
-func Body[T, V any](c *Codec, r Request, rows []T, place func(T) Place, shape func(T) V) ([]byte, error) {
-	more := len(rows) > r.Limit
-	if more {
-		rows = rows[:r.Limit]
+// MaxBytes is where a page ends before its limit of rows: its bodies take no more, unless the first alone does.
+const MaxBytes = 2 << 20
+
+// maxRead is how much of a page's rows is read, as they are stored: more than MaxBytes, so that their bodies decide.
+const maxRead = 2 * MaxBytes
+
+// Rows are those of one page, as they are stored: at most the request's limit. Only Read makes them.
+type Rows[T any] struct {
+	Items []T
+	More  bool // others follow
+}
+
+// Read reads the rows of a list statement that ends in Where.Page. It keeps no more of them than a page can show.
+func Read[T any](ctx context.Context, q pg.Q, r Request, scan pgx.RowToFunc[T], sql string, args ...any) (Rows[T], error) {
+	rows, err := q.Query(ctx, sql, args...)
+	if err != nil {
+		return Rows[T]{}, fmt.Errorf("query: %w", err)
 	}
-	data := make([]json.RawMessage, len(rows))
-	for i, row := range rows {
-		body, err := httpx.Encode(shape(row))
-		if err != nil {
-			return nil, err //nolint:wrapcheck // says what it is
+	defer rows.Close()
+	out, read := Rows[T]{}, 0
+	for rows.Next() {
+		if len(out.Items) == r.Limit || read > maxRead {
+			out.More = true
+			return out, nil
 		}
-		data[i] = body
+		for _, value := range rows.RawValues() {
+			read += len(value)
+		}
+		item, err := scan(rows)
+		if err != nil {
+			return Rows[T]{}, fmt.Errorf("read row: %w", err)
+		}
+		out.Items = append(out.Items, item)
+	}
+	if err := rows.Err(); err != nil {
+		return Rows[T]{}, fmt.Errorf("read rows: %w", err)
+	}
+	return out, nil
+}
+
+// Body is the answer of a list: its rows, each in its public shape, as far as MaxBytes allows and at least one.
+func Body[T, V any](c *Codec, r Request, rows Rows[T], place func(T) Place, shape func(T) V) ([]byte, error) {
+	data, more, err := Fit(rows, shape)
+	if err != nil {
+		return nil, err
 	}
 	next := ""
 	if more {
-		next = c.Next(r, r.position(place(rows[len(rows)-1])))
+		next = c.Next(r, r.position(place(rows.Items[len(data)-1])))
 	}
 	return httpx.ListBody(data, more, next), nil
 }
 
+// Fit renders as many of the rows as one page shows, and says whether others follow.
+func Fit[T, V any](rows Rows[T], shape func(T) V) (data []json.RawMessage, more bool, err error) {
+	size := 0
+	data = make([]json.RawMessage, 0, len(rows.Items))
+	for i, row := range rows.Items {
+		body, err := httpx.Encode(shape(row))
+		if err != nil {
+			return nil, false, err //nolint:wrapcheck // says what it is
+		}
+		if size += len(body); size > MaxBytes && i > 0 {
+			return data, true, nil
+		}
+		data = append(data, body)
+	}
+	return data, rows.More, nil
+}
+
 // Send answers a list with Body.
-func Send[T, V any](c *gin.Context, pages *Codec, r Request, rows []T, place func(T) Place, shape func(T) V) error {
+func Send[T, V any](c *gin.Context, pages *Codec, r Request, rows Rows[T], place func(T) Place, shape func(T) V) error {
 	body, err := Body(pages, r, rows, place, shape)
 	if err != nil {
 		return err

@@ -2116,7 +2116,7 @@ type ExplainAvailabilityParams struct {
 
 // ListBookingsParams defines parameters for ListBookings.
 type ListBookingsParams struct {
-	// Limit Rows per page.
+	// Limit Rows per page at most: a page also ends where its rows pass 2 MiB, with has_more true.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor The next_cursor of the previous page.
@@ -2233,7 +2233,7 @@ type RepriceBookingParams struct {
 
 // ListCustomersParams defines parameters for ListCustomers.
 type ListCustomersParams struct {
-	// Limit Rows per page.
+	// Limit Rows per page at most: a page also ends where its rows pass 2 MiB, with has_more true.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor The next_cursor of the previous page.
@@ -2299,7 +2299,7 @@ type UpdateCustomerParams struct {
 
 // ListEventsParams defines parameters for ListEvents.
 type ListEventsParams struct {
-	// Limit Rows per page.
+	// Limit Rows per page at most: a page also ends where its rows pass 2 MiB, with has_more true.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor The next_cursor of the previous page.
@@ -2350,7 +2350,7 @@ type StreamEventsParams struct {
 
 // ListHolidayRulesParams defines parameters for ListHolidayRules.
 type ListHolidayRulesParams struct {
-	// Limit Rows per page.
+	// Limit Rows per page at most: a page also ends where its rows pass 2 MiB, with has_more true.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor The next_cursor of the previous page.
@@ -2401,7 +2401,7 @@ type UpdateHolidayRuleParams struct {
 
 // ListPackagesParams defines parameters for ListPackages.
 type ListPackagesParams struct {
-	// Limit Rows per page.
+	// Limit Rows per page at most: a page also ends where its rows pass 2 MiB, with has_more true.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor The next_cursor of the previous page.
@@ -2455,7 +2455,7 @@ type UpdatePackageParams struct {
 
 // ListServicesParams defines parameters for ListServices.
 type ListServicesParams struct {
-	// Limit Rows per page.
+	// Limit Rows per page at most: a page also ends where its rows pass 2 MiB, with has_more true.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor The next_cursor of the previous page.
@@ -2518,7 +2518,7 @@ type SetTestClockParams struct {
 
 // ListUnitsParams defines parameters for ListUnits.
 type ListUnitsParams struct {
-	// Limit Rows per page.
+	// Limit Rows per page at most: a page also ends where its rows pass 2 MiB, with has_more true.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor The next_cursor of the previous page.
@@ -2572,7 +2572,7 @@ type UpdateUnitParams struct {
 
 // ListWebhookEndpointsParams defines parameters for ListWebhookEndpoints.
 type ListWebhookEndpointsParams struct {
-	// Limit Rows per page.
+	// Limit Rows per page at most: a page also ends where its rows pass 2 MiB, with has_more true.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor The next_cursor of the previous page.
@@ -2629,7 +2629,7 @@ type UpdateWebhookEndpointParams struct {
 
 // ListDeliveriesParams defines parameters for ListDeliveries.
 type ListDeliveriesParams struct {
-	// Limit Rows per page.
+	// Limit Rows per page at most: a page also ends where its rows pass 2 MiB, with has_more true.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor The next_cursor of the previous page.

@@ -23,9 +23,10 @@ import (
 	"holdfast.dev/services/bookings/internal/store"
 )
 
-// Directory gives the public bodies of customers for expand, all in one call.
+// Directory gives the public bodies of customers for expand, in one call: as many of the first ones as a page can
+// show. The rest it has not looked up.
 type Directory interface {
-	Expand(ctx context.Context, list []domain.CustomerID) (map[domain.CustomerID]api.Customer, error)
+	Expand(ctx context.Context, list []domain.CustomerID) (found map[domain.CustomerID]api.Customer, rest []domain.CustomerID, err error)
 }
 
 // API holds what the handlers need.
@@ -161,7 +162,7 @@ func filterText(q contract.Query, name string) *string {
 // list answers a page of rows as read finds them; none is that a filter leaves no row.
 func list[T, V any](
 	a *API, c *gin.Context, operation string, none bool,
-	read func(ctx context.Context, q pg.Q, r page.Request) ([]T, error), place func(T) page.Place, shape func(T, api.Mode) V,
+	read func(ctx context.Context, q pg.Q, r page.Request) (page.Rows[T], error), place func(T) page.Place, shape func(T, api.Mode) V,
 ) error {
 	ctx := c.Request.Context()
 	req, err := a.Pages.Parse(ctx, httpx.Query(c), operation)

@@ -102,16 +102,17 @@ func (a *API) listBookings(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	for i := range rows {
-		rows[i] = rows[i].At(filter.Now)
+	for i, b := range rows.Items {
+		rows.Items[i] = b.At(filter.Now)
 	}
-	bodies, err := a.bodies(ctx, rows, expand)
+	bodies, err := a.bodies(ctx, rows.Items, expand)
 	if err != nil {
 		return err
 	}
-	shown := make([]shownBooking, len(rows))
-	for i, b := range rows {
-		shown[i] = shownBooking{page.Place{ID: b.ID.UUID(), Created: b.CreatedAt, Updated: b.UpdatedAt}, bodies[i]}
+	shown := page.Rows[shownBooking]{More: rows.More || len(bodies) < len(rows.Items)}
+	for i, body := range bodies {
+		b := rows.Items[i]
+		shown.Items = append(shown.Items, shownBooking{page.Place{ID: b.ID.UUID(), Created: b.CreatedAt, Updated: b.UpdatedAt}, body})
 	}
 	return page.Send(c, a.Pages, req, shown, func(s shownBooking) page.Place { return s.place }, func(s shownBooking) api.Booking { return s.body })
 }
@@ -149,7 +150,8 @@ func expands(ctx context.Context, q contract.Query) (bool, error) {
 	return true, nil
 }
 
-// bodies are the public bodies of bookings, their customers embedded where asked, all of them by one call.
+// bodies are the public bodies of bookings, their customers embedded where asked, by one call; then only of so many of
+// the first bookings as it has looked the customers up of: their customers alone fill a page.
 func (a *API) bodies(ctx context.Context, list []domain.Booking, expand bool) ([]api.Booking, error) {
 	out := make([]api.Booking, len(list))
 	var wanted []domain.CustomerID
@@ -163,13 +165,17 @@ func (a *API) bodies(ctx context.Context, list []domain.Booking, expand bool) ([
 		return out, nil
 	}
 	var known map[domain.CustomerID]api.Customer
+	var rest []domain.CustomerID
 	if len(wanted) > 0 {
 		var err error
-		if known, err = a.Directory.Expand(ctx, wanted); err != nil {
+		if known, rest, err = a.Directory.Expand(ctx, wanted); err != nil {
 			return nil, err
 		}
 	}
 	for i, b := range list {
+		if slices.Contains(rest, b.CustomerID) {
+			return out[:i], nil
+		}
 		out[i].Customer = nullable.NewNullNullable[api.Customer]()
 		if c, ok := known[b.CustomerID]; ok {
 			out[i].Customer = nullable.NewNullableWithValue(c)

@@ -41,7 +41,7 @@ func (a *API) updateHolidayRule(c *gin.Context) error {
 func (a *API) listHolidayRules(c *gin.Context) error {
 	q := httpx.Query(c)
 	f := store.HolidayFilter{Active: filterBool(q, "active")}
-	return list(a, c, "listHolidayRules", false, func(ctx context.Context, db pg.Q, r page.Request) ([]domain.HolidayRule, error) {
+	return list(a, c, "listHolidayRules", false, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[domain.HolidayRule], error) {
 		return store.Holidays(ctx, db, f, r)
 	}, func(t domain.HolidayRule) page.Place {
 		return page.Place{ID: t.ID.UUID(), Created: t.CreatedAt, Updated: t.UpdatedAt}

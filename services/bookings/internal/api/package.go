@@ -49,7 +49,7 @@ func (a *API) listPackages(c *gin.Context) error {
 	q := httpx.Query(c)
 	service, none := filterID[domain.ServicePrefix](q, "service_id")
 	f := store.PackageFilter{Active: filterBool(q, "active"), Service: service}
-	return list(a, c, "listPackages", none, func(ctx context.Context, db pg.Q, r page.Request) ([]domain.Package, error) {
+	return list(a, c, "listPackages", none, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[domain.Package], error) {
 		return store.Packages(ctx, db, f, r)
 	}, func(t domain.Package) page.Place {
 		return page.Place{ID: t.ID.UUID(), Created: t.CreatedAt, Updated: t.UpdatedAt}

@@ -41,7 +41,7 @@ func (a *API) listServices(c *gin.Context) error {
 	q := httpx.Query(c)
 	id, none := filterID[domain.ServicePrefix](q, "service_id")
 	f := store.ServiceFilter{Active: filterBool(q, "active"), ID: id}
-	return list(a, c, "listServices", none, func(ctx context.Context, db pg.Q, r page.Request) ([]domain.Service, error) {
+	return list(a, c, "listServices", none, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[domain.Service], error) {
 		return store.Services(ctx, db, f, r)
 	}, func(t domain.Service) page.Place {
 		return page.Place{ID: t.ID.UUID(), Created: t.CreatedAt, Updated: t.UpdatedAt}

@@ -43,7 +43,7 @@ func (a *API) listUnits(c *gin.Context) error {
 	q := httpx.Query(c)
 	service, none := filterID[domain.ServicePrefix](q, "service_id")
 	f := store.UnitFilter{Active: filterBool(q, "active"), Service: service}
-	return list(a, c, "listUnits", none, func(ctx context.Context, db pg.Q, r page.Request) ([]domain.Unit, error) {
+	return list(a, c, "listUnits", none, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[domain.Unit], error) {
 		return store.Units(ctx, db, f, r)
 	}, func(t domain.Unit) page.Place {
 		return page.Place{ID: t.ID.UUID(), Created: t.CreatedAt, Updated: t.UpdatedAt}

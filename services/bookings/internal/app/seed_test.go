@@ -30,11 +30,11 @@ func TestSeedTwice(t *testing.T) {
 		if err1 != nil || err2 != nil || err3 != nil {
 			t.Fatal(err1, err2, err3)
 		}
-		if len(services) != 2 || len(units) != 4 || len(packages) != 5 {
-			t.Errorf("%d services, %d units, %d packages", len(services), len(units), len(packages))
+		if len(services.Items) != 2 || len(units.Items) != 4 || len(packages.Items) != 5 {
+			t.Errorf("%d services, %d units, %d packages", len(services.Items), len(units.Items), len(packages.Items))
 		}
 		kinds := map[string]int{}
-		for _, p := range packages {
+		for _, p := range packages.Items {
 			kinds[string(p.DepositType)]++
 			if p.BasePrice.Currency != demo.Currency || p.ID.Time() != caller.Must(ctx).Tenant.Time() {
 				t.Errorf("%+v", p)

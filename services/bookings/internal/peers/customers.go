@@ -26,23 +26,30 @@ func (p *Customers) Customer(ctx context.Context, id domain.CustomerID) (domain.
 	return domain.Customer{ID: id, Name: got.Name, Version: got.Version}, nil
 }
 
-// Expand looks up the public bodies of at most 100 customers in one call; unknown and erased ones are absent.
-func (p *Customers) Expand(ctx context.Context, list []domain.CustomerID) (map[domain.CustomerID]api.Customer, error) {
+// Expand looks up the public bodies of at most 100 customers in one call, in the order of the list; unknown and erased
+// ones are absent. The answer ends where it is as large as a page: the rest has not been looked up.
+func (p *Customers) Expand(ctx context.Context, list []domain.CustomerID) (found map[domain.CustomerID]api.Customer, rest []domain.CustomerID, err error) {
 	in := internalapi.CustomerBatch{IDs: make([]string, len(list))}
 	for i, id := range list {
 		in.IDs[i] = id.String()
 	}
 	var out struct {
 		Data []api.Customer `json:"data"`
+		Rest []string       `json:"rest"`
 	}
 	if err := p.Client.Do(ctx, http.MethodPost, "/internal/v1/customers/batch", in, &out); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	found := make(map[domain.CustomerID]api.Customer, len(out.Data))
+	found = make(map[domain.CustomerID]api.Customer, len(out.Data))
 	for _, c := range out.Data {
 		if id, err := ids.Parse[ids.CustomerPrefix](c.Id); err == nil {
 			found[id] = c
 		}
 	}
-	return found, nil
+	for _, s := range out.Rest {
+		if id, err := ids.Parse[ids.CustomerPrefix](s); err == nil {
+			rest = append(rest, id)
+		}
+	}
+	return found, rest, nil
 }

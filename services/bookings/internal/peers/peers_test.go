@@ -92,7 +92,7 @@ func TestCustomers(t *testing.T) {
 			if err := json.NewDecoder(r.Body).Decode(&in); err != nil || len(in.IDs) != 2 {
 				t.Errorf("asked for %v, %v", in.IDs, err)
 			}
-			fmt.Fprintf(w, `{"data":[%s]}`, body)
+			fmt.Fprintf(w, `{"data":[%s],"rest":[%q]}`, body, unknown)
 		case strings.HasSuffix(r.URL.Path, known.String()):
 			fmt.Fprint(w, body)
 		default:
@@ -105,8 +105,8 @@ func TestCustomers(t *testing.T) {
 	if _, err := customers.Customer(ctx, unknown); !errors.Is(err, domain.ErrCustomerNotFound) {
 		t.Errorf("unknown: %v", err)
 	}
-	got, err := customers.Expand(ctx, []domain.CustomerID{known, unknown})
-	if err != nil || len(got) != 1 || string(got[known].Metadata) != `{"b":"1","a":"2"}` {
+	got, rest, err := customers.Expand(ctx, []domain.CustomerID{known, unknown})
+	if err != nil || len(got) != 1 || len(rest) != 1 || rest[0] != unknown || string(got[known].Metadata) != `{"b":"1","a":"2"}` {
 		t.Errorf("%v, %v", got, err)
 	}
 	down := &peers.Customers{Client: &peer.Client{Target: "customers", BaseURL: "http://127.0.0.1:1", Signer: customers.Client.Signer}}

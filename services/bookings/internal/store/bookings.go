@@ -28,10 +28,10 @@ type BookingFilter struct {
 	Metadata      map[string]string
 }
 
-// Bookings reads one page, with one row more than its limit when another page follows: see page.Body.
-func Bookings(ctx context.Context, q pg.Q, f BookingFilter, r page.Request) ([]domain.Booking, error) {
+// Bookings reads one page.
+func Bookings(ctx context.Context, q pg.Q, f BookingFilter, r page.Request) (page.Rows[domain.Booking], error) {
 	sql, args := bookingsSQL(f, r)
-	return many(ctx, q, scanBooking, sql, args...)
+	return page.Read(ctx, q, r, scanBooking, sql, args...)
 }
 
 // bookingsSQL joins one arm per state asked for, each with its own order and limit, so that each arm reads

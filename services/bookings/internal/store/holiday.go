@@ -23,12 +23,12 @@ func Holiday(ctx context.Context, q pg.Q, id domain.HolidayID) (domain.HolidayRu
 		`select `+ruleColumns+` from holiday_rules r where r.id = $1`, id)
 }
 
-// Holidays reads one page, with one row more than its limit when another page follows: see page.Body.
-func Holidays(ctx context.Context, q pg.Q, f HolidayFilter, r page.Request) ([]domain.HolidayRule, error) {
+// Holidays reads one page.
+func Holidays(ctx context.Context, q pg.Q, f HolidayFilter, r page.Request) (page.Rows[domain.HolidayRule], error) {
 	w := &page.Where{}
 	if f.Active != nil {
 		w.Add(`r.active = ?`, *f.Active)
 	}
 	tail, args := w.Page(r, "r")
-	return many(ctx, q, pgx.RowToStructByName[domain.HolidayRule], `select `+ruleColumns+` from holiday_rules r `+tail, args...)
+	return page.Read(ctx, q, r, pgx.RowToStructByName[domain.HolidayRule], `select `+ruleColumns+` from holiday_rules r `+tail, args...)
 }

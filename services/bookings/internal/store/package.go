@@ -37,8 +37,8 @@ func Package(ctx context.Context, q pg.Q, id domain.PackageID) (domain.Package, 
 	return one(ctx, q, scanPackage, domain.ErrPackageNotFound, `select `+packageColumns+` from packages p where p.id = $1`, id)
 }
 
-// Packages reads one page, with one row more than its limit when another page follows: see page.Body.
-func Packages(ctx context.Context, q pg.Q, f PackageFilter, r page.Request) ([]domain.Package, error) {
+// Packages reads one page.
+func Packages(ctx context.Context, q pg.Q, f PackageFilter, r page.Request) (page.Rows[domain.Package], error) {
 	w := &page.Where{}
 	if f.Active != nil {
 		w.Add(`p.active = ?`, *f.Active)
@@ -47,5 +47,5 @@ func Packages(ctx context.Context, q pg.Q, f PackageFilter, r page.Request) ([]d
 		w.Add(`p.service_id = ?`, *f.Service)
 	}
 	tail, args := w.Page(r, "p")
-	return many(ctx, q, scanPackage, `select `+packageColumns+` from packages p `+tail, args...)
+	return page.Read(ctx, q, r, scanPackage, `select `+packageColumns+` from packages p `+tail, args...)
 }

@@ -27,8 +27,8 @@ func Service(ctx context.Context, q pg.Q, id domain.ServiceID) (domain.Service, 
 		`select `+serviceColumns+` from services s where s.id = $1`, id)
 }
 
-// Services reads one page, with one row more than its limit when another page follows: see page.Body.
-func Services(ctx context.Context, q pg.Q, f ServiceFilter, r page.Request) ([]domain.Service, error) {
+// Services reads one page.
+func Services(ctx context.Context, q pg.Q, f ServiceFilter, r page.Request) (page.Rows[domain.Service], error) {
 	w := &page.Where{}
 	if f.Active != nil {
 		w.Add(`s.active = ?`, *f.Active)
@@ -37,5 +37,5 @@ func Services(ctx context.Context, q pg.Q, f ServiceFilter, r page.Request) ([]d
 		w.Add(`s.id = ?`, *f.ID)
 	}
 	tail, args := w.Page(r, "s")
-	return many(ctx, q, pgx.RowToStructByName[domain.Service], `select `+serviceColumns+` from services s `+tail, args...)
+	return page.Read(ctx, q, r, pgx.RowToStructByName[domain.Service], `select `+serviceColumns+` from services s `+tail, args...)
 }

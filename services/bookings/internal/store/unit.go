@@ -27,8 +27,8 @@ func Unit(ctx context.Context, q pg.Q, id domain.UnitID) (domain.Unit, error) {
 		`select `+unitColumns+` from units u where u.id = $1`, id)
 }
 
-// Units reads one page, with one row more than its limit when another page follows: see page.Body.
-func Units(ctx context.Context, q pg.Q, f UnitFilter, r page.Request) ([]domain.Unit, error) {
+// Units reads one page.
+func Units(ctx context.Context, q pg.Q, f UnitFilter, r page.Request) (page.Rows[domain.Unit], error) {
 	w := &page.Where{}
 	if f.Active != nil {
 		w.Add(`(u.status = 'active') = ?`, *f.Active)
@@ -37,7 +37,7 @@ func Units(ctx context.Context, q pg.Q, f UnitFilter, r page.Request) ([]domain.
 		w.Add(`u.id = any(array(select us.unit_id from unit_services us where us.service_id = ?))`, *f.Service)
 	}
 	tail, args := w.Page(r, "u")
-	return many(ctx, q, pgx.RowToStructByName[domain.Unit], `select `+unitColumns+` from units u `+tail, args...)
+	return page.Read(ctx, q, r, pgx.RowToStructByName[domain.Unit], `select `+unitColumns+` from units u `+tail, args...)
 }
 
 // LockUnits locks the booking's present unit and the one it may move to, by ascending id, until the

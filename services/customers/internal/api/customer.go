@@ -119,18 +119,6 @@ func render(ctx context.Context, c domain.Customer) (json.RawMessage, error) {
 	return httpx.Encode(view.Customer(c, api.Mode(caller.Must(ctx).Mode)))
 }
 
-func renderAll(ctx context.Context, list []domain.Customer) ([]json.RawMessage, error) {
-	out := make([]json.RawMessage, len(list))
-	for i, c := range list {
-		body, err := render(ctx, c)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = body
-	}
-	return out, nil
-}
-
 func fromCustomerCreate(b api.CustomerCreate) domain.CustomerChange {
 	return domain.CustomerChange{
 		FirstName: given(&b.FirstName), Email: given(&b.Email),

@@ -3,16 +3,21 @@ package api
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/page"
+	"holdfast.dev/proto/api"
 	"holdfast.dev/proto/internalapi"
 
 	"holdfast.dev/services/customers/internal/domain"
 	"holdfast.dev/services/customers/internal/store"
+	"holdfast.dev/services/customers/internal/view"
 )
 
 // maxBatch is the bound of proto/internal/customers.yaml.
@@ -52,19 +57,26 @@ func (a *API) lookupCustomers(c *gin.Context) error {
 	}
 	ids := make([]domain.CustomerID, 0, len(in.IDs))
 	for _, s := range in.IDs {
-		if id, err := domain.ParseCustomerID(s); err == nil {
+		if id, err := domain.ParseCustomerID(s); err == nil && !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
 	}
-	list, err := store.CustomersByID(ctx, a.DB.Read(ctx), ids)
+	rows, err := store.CustomersByID(ctx, a.DB.Read(ctx), ids)
 	if err != nil {
 		return err
 	}
-	data, err := renderAll(ctx, list)
+	data, more, err := page.Fit(rows, func(c domain.Customer) api.Customer { return view.Customer(c, api.Mode(caller.Must(ctx).Mode)) })
 	if err != nil {
 		return err
 	}
-	body, err := httpx.Encode(internalapi.CustomerBatchAnswer{Data: data})
+	out := internalapi.CustomerBatchAnswer{Data: data}
+	if more {
+		last := rows.Items[len(data)-1].ID
+		for _, id := range ids[slices.Index(ids, last)+1:] {
+			out.Rest = append(out.Rest, id.String())
+		}
+	}
+	body, err := httpx.Encode(out)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/customers/internal/domain"
@@ -42,21 +43,11 @@ func one(ctx context.Context, q pg.Q, sql string, args ...any) (domain.Customer,
 	return c, nil
 }
 
-// CustomersByID reads those of ids that exist, in no order.
-func CustomersByID(ctx context.Context, q pg.Q, ids []domain.CustomerID) ([]domain.Customer, error) {
-	return many(ctx, q, `select `+customerColumns+` from customers c where c.id = any($1) and c.erased_at is null`, ids)
-}
-
-func many(ctx context.Context, q pg.Q, sql string, args ...any) ([]domain.Customer, error) {
-	rows, err := q.Query(ctx, sql, args...)
-	if err != nil {
-		return nil, fmt.Errorf("customers: %w", err)
-	}
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[domain.Customer])
-	if err != nil {
-		return nil, fmt.Errorf("customers: %w", err)
-	}
-	return list, nil
+// CustomersByID reads those of ids that exist, in their order, as far as one page can show them.
+func CustomersByID(ctx context.Context, q pg.Q, ids []domain.CustomerID) (page.Rows[domain.Customer], error) {
+	return page.Read(ctx, q, page.Request{Limit: len(ids)}, pgx.RowToStructByName[domain.Customer], `
+		select `+customerColumns+` from unnest($1::uuid[]) with ordinality w(id, n) join customers c on c.id = w.id
+		where c.erased_at is null order by w.n`, ids)
 }
 
 // MissingCustomer says why an id was not found: apperr.ErrMode when it is the tenant's in the other mode,

@@ -108,11 +108,11 @@ func TestErasedCustomerIsGone(t *testing.T) {
 		t.Errorf("read: %v", err)
 	}
 	list, err := store.CustomersByID(ctx, db.Read(ctx), []domain.CustomerID{c.ID})
-	if err != nil || len(list) != 0 {
+	if err != nil || len(list.Items) != 0 {
 		t.Errorf("by id: %v %v", list, err)
 	}
 	list, err = store.Customers(ctx, db.Read(ctx), store.CustomerFilter{}, page.Request{Limit: 10})
-	if err != nil || len(list) != 0 {
+	if err != nil || len(list.Items) != 0 {
 		t.Errorf("list: %v %v", list, err)
 	}
 }

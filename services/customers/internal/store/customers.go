@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 
+	"github.com/jackc/pgx/v5"
+
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pg"
 
@@ -17,13 +19,18 @@ type CustomerFilter struct {
 	Metadata map[string]string // exact pairs
 }
 
-// Customers reads one page, with one row more than its limit when another page follows: see page.Body.
-func Customers(ctx context.Context, q pg.Q, f CustomerFilter, r page.Request) ([]domain.Customer, error) {
+// Customers reads one page.
+func Customers(ctx context.Context, q pg.Q, f CustomerFilter, r page.Request) (page.Rows[domain.Customer], error) {
 	if conds := conditions(f); len(conds) > 0 {
 		return search(ctx, q, f, r, conds)
 	}
 	tail, args := where(f).Page(r, "c")
-	return many(ctx, q, `select `+customerColumns+` from customers c `+tail, args...)
+	return listed(ctx, q, r, `select `+customerColumns+` from customers c `+tail, args...)
+}
+
+// listed reads the rows of a page.
+func listed(ctx context.Context, q pg.Q, r page.Request, sql string, args ...any) (page.Rows[domain.Customer], error) {
+	return page.Read(ctx, q, r, pgx.RowToStructByName[domain.Customer], sql, args...)
 }
 
 // where are the conditions on a customer's own row.

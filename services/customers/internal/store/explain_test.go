@@ -232,7 +232,7 @@ func explain(t *testing.T, db *pg.DB, ctx context.Context, mode string, f store.
 		}
 		e.tx = tx
 		list, err := store.Customers(ctx, e, f, r)
-		for _, c := range list {
+		for _, c := range list.Items {
 			found = append(found, c.ID)
 		}
 		return err

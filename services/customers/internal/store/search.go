@@ -53,10 +53,10 @@ func conditions(f CustomerFilter) []condition {
 // begins. If all are common, so are the matches as a rule: it looks at customers in the order of the list until the
 // page is full. Where that takes too many, matches are few or far away: their ids are collected, and what that may
 // cost ends with the statement time-out.
-func search(ctx context.Context, q pg.Q, f CustomerFilter, r page.Request, conds []condition) ([]domain.Customer, error) {
+func search(ctx context.Context, q pg.Q, f CustomerFilter, r page.Request, conds []condition) (page.Rows[domain.Customer], error) {
 	rare, err := rarest(ctx, q, conds)
 	if err != nil {
-		return nil, err
+		return page.Rows[domain.Customer]{}, err
 	}
 	if rare >= 0 {
 		return collected(ctx, q, f, r, conds[rare:rare+1], slices.Concat(conds[:rare], conds[rare+1:]))
@@ -94,7 +94,7 @@ func rarest(ctx context.Context, q pg.Q, conds []condition) (int, error) {
 // collected begins with the ids of those who fulfil the first conditions. They are collected as an array: whatever
 // the planner believes of a parameter it has not seen, it then reads the index ranges of what was asked and the
 // customers by key, never all customers of the tenant.
-func collected(ctx context.Context, q pg.Q, f CustomerFilter, r page.Request, first, others []condition) ([]domain.Customer, error) {
+func collected(ctx context.Context, q pg.Q, f CustomerFilter, r page.Request, first, others []condition) (page.Rows[domain.Customer], error) {
 	w := where(f)
 	selects := make([]string, len(first))
 	var args []any
@@ -107,12 +107,12 @@ func collected(ctx context.Context, q pg.Q, f CustomerFilter, r page.Request, fi
 		w.Add(c.has, c.args...)
 	}
 	tail, args := w.Page(r, "c")
-	return many(ctx, q, `select `+customerColumns+` from customers c `+tail, args...)
+	return listed(ctx, q, r, `select `+customerColumns+` from customers c `+tail, args...)
 }
 
 // walked looks at the next customers in the order of the list, as many as walkLookups allows. The page is complete
 // when it is full, or when there are no more customers to look at.
-func walked(ctx context.Context, q pg.Q, f CustomerFilter, r page.Request, conds []condition) (list []domain.Customer, complete bool, err error) {
+func walked(ctx context.Context, q pg.Q, f CustomerFilter, r page.Request, conds []condition) (list page.Rows[domain.Customer], complete bool, err error) {
 	wide := r
 	wide.Limit = walkLookups / len(conds)
 	tail, args := where(f).Page(wide, "c")
@@ -126,18 +126,18 @@ func walked(ctx context.Context, q pg.Q, f CustomerFilter, r page.Request, conds
 	if r.Updated {
 		order = `c.updated_at, c.id`
 	}
-	list, err = many(ctx, q, fmt.Sprintf(`select %s from (select %[1]s from customers c %s) c where %s order by %s limit %d`,
+	list, err = listed(ctx, q, r, fmt.Sprintf(`select %s from (select %[1]s from customers c %s) c where %s order by %s limit %d`,
 		customerColumns, tail, strings.Join(has, " and "), order, r.Limit+1), args...)
-	if err != nil || len(list) > r.Limit {
+	if err != nil || list.More {
 		return list, true, err
 	}
 	rows, err := q.Query(ctx, `select count(*)::int from (select from customers c `+tail+`) x`, args[:seen]...)
 	if err != nil {
-		return nil, false, fmt.Errorf("count customers: %w", err)
+		return list, false, fmt.Errorf("count customers: %w", err)
 	}
 	n, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[int])
 	if err != nil {
-		return nil, false, fmt.Errorf("count customers: %w", err)
+		return list, false, fmt.Errorf("count customers: %w", err)
 	}
 	return list, n <= wide.Limit, nil
 }

@@ -38,6 +38,30 @@ func names(events []domain.Event) []string {
 	return out
 }
 
+// Events with the largest bodies, and deliveries that hold the largest answers, come in pages that are small enough, each once.
+func TestPagesOfTheLargestEvents(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.ctx()
+	endpoint := w.endpoint(ctx, "customer.created")
+	var want []string
+	for _, e := range w.happen(ctx, "customer.created", 12) {
+		want = append([]string{e.ID.String()}, want...)
+	}
+	w.Exec(`update events set body = convert_to(replace(convert_from(body, 'UTF8'), '<&>', repeat('x', 600000)), 'UTF8')`)
+	get := func(path string) func(query string) doortest.Answer {
+		return func(query string) doortest.Answer { return w.do(ctx, "GET", path+query, "").Answer }
+	}
+	if got, sizes := w.Walk(get("/events?"), 100); !slices.Equal(got, want) || len(sizes) != 4 {
+		t.Errorf("%d of %d events in %d pages", len(got), len(want), len(sizes))
+	}
+	w.Exec(`update deliveries set attempts = jsonb_build_array(jsonb_build_object('number', 1, 'at', now(), 'status_code', 500,
+		'duration_ms', 1, 'error', null, 'response_body', repeat('x', 600000)))`)
+	if got, sizes := w.Walk(get("/webhook-endpoints/"+endpoint+"/deliveries?"), 100); len(got) != 12 || len(sizes) != 4 {
+		t.Errorf("%d deliveries in %d pages", len(got), len(sizes))
+	}
+}
+
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

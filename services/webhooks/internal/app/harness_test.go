@@ -252,7 +252,7 @@ func (w *world) log(ctx context.Context, id string, f store.DeliveryFilter) []do
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return list
+	return list.Items
 }
 
 func (w *world) update(ctx context.Context, id string, ch app.EndpointChange) {

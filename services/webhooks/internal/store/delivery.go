@@ -43,7 +43,7 @@ type DeliveryFilter struct {
 }
 
 // Deliveries reads one page of an endpoint's. A delivery's id says when it was created.
-func Deliveries(ctx context.Context, q pg.Q, f DeliveryFilter, r page.Request, now time.Time) ([]domain.Delivery, error) {
+func Deliveries(ctx context.Context, q pg.Q, f DeliveryFilter, r page.Request, now time.Time) (page.Rows[domain.Delivery], error) {
 	w := &page.Where{}
 	w.Add(`d.endpoint_id = ?`, f.Endpoint)
 	w.Add(`d.id >= uuid_floor(?)`, now.Add(-domain.Retention))
@@ -63,7 +63,7 @@ func Deliveries(ctx context.Context, q pg.Q, f DeliveryFilter, r page.Request, n
 		w.Add(`d.event_type = any(?)`, f.Among)
 	}
 	tail, args := byID(w, r, "d")
-	return many[domain.Delivery](ctx, q, `select `+deliveryColumns("$1")+` from deliveries d `+tail, args...)
+	return page.Read(ctx, q, r, pgx.RowToStructByName[domain.Delivery], `select `+deliveryColumns("$1")+` from deliveries d `+tail, args...)
 }
 
 // PendingDeliveries counts those of an endpoint that are queued, up to limit.

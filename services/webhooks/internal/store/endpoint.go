@@ -27,13 +27,13 @@ func EndpointForUpdate(ctx context.Context, tx pg.Tx, id domain.EndpointID) (dom
 }
 
 // Endpoints reads one page; status "" is any.
-func Endpoints(ctx context.Context, q pg.Q, status domain.Status, r page.Request) ([]domain.Endpoint, error) {
+func Endpoints(ctx context.Context, q pg.Q, status domain.Status, r page.Request) (page.Rows[domain.Endpoint], error) {
 	w := &page.Where{}
 	if status != "" {
 		w.Add(`e.status = ?`, string(status))
 	}
 	tail, args := w.Page(r, "e")
-	return many[domain.Endpoint](ctx, q, `select `+endpointColumns+` from endpoints e `+tail, args...)
+	return page.Read(ctx, q, r, pgx.RowToStructByName[domain.Endpoint], `select `+endpointColumns+` from endpoints e `+tail, args...)
 }
 
 // CountEndpoints counts those of the tenant and mode, and holds others off counting until the transaction ends.

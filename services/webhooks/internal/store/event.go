@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pg"
@@ -29,7 +31,7 @@ func Event(ctx context.Context, q pg.Q, id ids.Event, now time.Time) (domain.Sto
 
 // Events reads one page. An event's id says when it was created, so the order of ids is that of created_at; its
 // updated_at is when it came in, and is what a reader who goes on upwards misses nothing by.
-func Events(ctx context.Context, q pg.Q, f EventFilter, r page.Request, now time.Time) ([]domain.StoredEvent, error) {
+func Events(ctx context.Context, q pg.Q, f EventFilter, r page.Request, now time.Time) (page.Rows[domain.StoredEvent], error) {
 	w := &page.Where{}
 	w.Add(`e.id >= uuid_floor(?)`, now.Add(-domain.Retention))
 	w.Add(`not e.sample`)
@@ -42,7 +44,7 @@ func Events(ctx context.Context, q pg.Q, f EventFilter, r page.Request, now time
 		w.Add(`e.object_id = ?`, f.ObjectID)
 	}
 	tail, args := byID(w, r, "e")
-	return many[domain.StoredEvent](ctx, q, `select `+eventColumns+` from events e `+tail, args...)
+	return page.Read(ctx, q, r, pgx.RowToStructByName[domain.StoredEvent], `select `+eventColumns+` from events e `+tail, args...)
 }
 
 // byID is page.Where.Page for a table whose created_at is the time in its id.

@@ -11,6 +11,7 @@ import (
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/page"
 	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/bookings/internal/domain"
@@ -28,6 +29,8 @@ type entry struct {
 	tenant ids.Tenant
 	mode   caller.Mode
 	name   string
+
+	metadata string
 }
 
 // Add makes a customer of the caller's tenant and mode.
@@ -38,8 +41,17 @@ func (f *Customers) Add(c caller.Caller, name string) ids.Customer {
 		f.known = map[ids.Customer]entry{}
 	}
 	id := ids.New[ids.CustomerPrefix]()
-	f.known[id] = entry{tenant: c.Tenant, mode: c.Mode, name: name}
+	f.known[id] = entry{tenant: c.Tenant, mode: c.Mode, name: name, metadata: `{}`}
 	return id
+}
+
+// SetMetadata gives a customer metadata.
+func (f *Customers) SetMetadata(id ids.Customer, metadata string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	e := f.known[id]
+	e.metadata = metadata
+	f.known[id] = e
 }
 
 // Erase forgets a customer.
@@ -79,24 +91,27 @@ func (f *Customers) Customer(ctx context.Context, id domain.CustomerID) (domain.
 }
 
 // Expand implements api.Directory.
-func (f *Customers) Expand(ctx context.Context, list []domain.CustomerID) (map[domain.CustomerID]api.Customer, error) {
+func (f *Customers) Expand(ctx context.Context, list []domain.CustomerID) (map[domain.CustomerID]api.Customer, []domain.CustomerID, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls++
 	if f.fail != nil {
-		return nil, f.fail
+		return nil, nil, f.fail
 	}
-	out := map[domain.CustomerID]api.Customer{}
-	for _, id := range list {
+	size, out := 0, map[domain.CustomerID]api.Customer{}
+	for i, id := range list {
 		if e, ok := f.of(ctx, id); ok {
+			if size += len(e.metadata); size > page.MaxBytes && len(out) > 0 {
+				return out, list[i:], nil
+			}
 			out[id] = api.Customer{
 				Id: id.String(), Object: api.CustomerObjectCustomer, Name: e.name, FirstName: e.name, Email: "ann@example.com",
 				LastName: nullable.NewNullNullable[string](), Phone: nullable.NewNullNullable[string](), Company: nullable.NewNullNullable[string](),
-				Metadata: json.RawMessage(`{}`), Mode: api.Mode(e.mode), Version: 1, CreatedAt: time.Unix(0, 0).UTC(), UpdatedAt: time.Unix(0, 0).UTC(),
+				Metadata: json.RawMessage(e.metadata), Mode: api.Mode(e.mode), Version: 1, CreatedAt: time.Unix(0, 0).UTC(), UpdatedAt: time.Unix(0, 0).UTC(),
 			}
 		}
 	}
-	return out, nil
+	return out, nil, nil
 }
 
 func (f *Customers) of(ctx context.Context, id domain.CustomerID) (entry, bool) {
