@@ -55,7 +55,7 @@ func BenchmarkBody(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(body)))
 			for b.Loop() {
-				parsed, err := contract.Parse(body)
+				parsed, err := op.Parse(body)
 				if err != nil {
 					b.Fatal(err)
 				}

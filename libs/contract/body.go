@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -28,7 +27,7 @@ func (op *Operation) ValidateBody(b *Body, strict bool) error {
 	if op.body == nil {
 		return nil
 	}
-	found := badTexts(b.root, nil, nil)
+	found := slices.Clone(b.nul)
 	var invalid *jsonschema.ValidationError
 	if err := op.body.Validate(b.root.instance(op.shape)); errors.As(err, &invalid) {
 		found = failures(invalid, found)
@@ -55,30 +54,6 @@ func add(fields []apperr.FieldError, f apperr.FieldError) []apperr.FieldError {
 	return append(fields, f)
 }
 
-// badTexts finds texts and keys, known or not, that hold the NUL character.
-func badTexts(n *node, path []string, out []failure) []failure {
-	const nul = "Must not contain the NUL character."
-	for i := range n.children {
-		if len(out) >= maxFields {
-			break
-		}
-		c, at := &n.children[i], n.children[i].key
-		if n.kind == arrayKind {
-			at = strconv.Itoa(i)
-		}
-		if strings.IndexByte(c.key, 0) >= 0 {
-			out = append(out, failure{join(path, at), "The key: " + lowerFirst(nul)})
-		}
-		if c.kind == stringKind && strings.IndexByte(c.text, 0) >= 0 {
-			out = append(out, failure{join(path, at), nul})
-		}
-		if len(c.children) > 0 {
-			out = badTexts(c, join(path, at), out)
-		}
-	}
-	return out
-}
-
 // named sorts the failures and names their fields.
 func named(found []failure, sent *node, s *shape) []apperr.FieldError {
 	type ranked struct {
@@ -93,7 +68,7 @@ func named(found []failure, sent *node, s *shape) []apperr.FieldError {
 		all[i] = ranked{f, s.rank(sent, f.path)}
 	}
 	// Of one field, what is said of the key comes before what is said of the value.
-	slices.SortFunc(all, func(a, b ranked) int {
+	slices.SortStableFunc(all, func(a, b ranked) int {
 		return cmp.Or(slices.Compare(a.rank, b.rank), strings.Compare(b.message, a.message))
 	})
 	var out []apperr.FieldError

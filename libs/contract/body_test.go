@@ -3,16 +3,20 @@ package contract_test
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
+	"runtime/debug"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/contract"
 )
 
-func parse(t testing.TB, body string) *contract.Body {
+func parse(t testing.TB, op *contract.Operation, body string) *contract.Body {
 	t.Helper()
-	parsed, err := contract.Parse([]byte(body))
+	parsed, err := op.Parse([]byte(body))
 	if err != nil {
 		t.Fatalf("%.200s: %v", body, err)
 	}
@@ -114,7 +118,7 @@ func TestValidateBody(t *testing.T) {
 		{with(`"note":"\\ud83d"`), ""},
 		{with(`"note":"\ufffd\u00e9"`), ""},
 	} {
-		if got := said(op.ValidateBody(parse(t, tc.body), false)); got != tc.want {
+		if got := said(op.ValidateBody(parse(t, op, tc.body), false)); got != tc.want {
 			t.Errorf("%.200s\n got %q\nwant %q", tc.body, got, tc.want)
 		}
 	}
@@ -187,7 +191,7 @@ func TestFormats(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := said(op.ValidateBody(parse(t, string(raw)), false))
+		got := said(op.ValidateBody(parse(t, op, string(raw)), false))
 		if (got == "") != tc.ok || (got != "" && !strings.HasPrefix(got, tc.field+": Must be ")) {
 			t.Errorf("%s %q: %q", tc.field, tc.value, got)
 		}
@@ -201,21 +205,84 @@ func TestAnswersStayBounded(t *testing.T) {
 	for i := range 50_000 {
 		fmt.Fprintf(&b, `"k%d":"\u0000",`, i)
 	}
-	err := op.ValidateBody(parse(t, `{"title":"t","buyer":"a@b.co","metadata":{`+b.String()+`"`+strings.Repeat("k", 1000)+`":1}}`), true)
+	err := op.ValidateBody(parse(t, op, `{"title":"t","buyer":"a@b.co","metadata":{`+b.String()+`"`+strings.Repeat("k", 1000)+`":1}}`), true)
 	e := apperr.As(err)
 	if len(e.Fields) != 100 || e.Fields[0].Field != "metadata" {
 		t.Errorf("%d fields, first %q", len(e.Fields), e.Fields[0].Field)
 	}
-	err = op.ValidateBody(parse(t, `{"title":"t","buyer":"a@b.co","metadata":{"`+strings.Repeat("é", 1000)+`":1}}`), true)
+	err = op.ValidateBody(parse(t, op, `{"title":"t","buyer":"a@b.co","metadata":{"`+strings.Repeat("é", 1000)+`":1}}`), true)
 	if f := apperr.As(err).Fields[0].Field; len(f) > 410 {
 		t.Errorf("a field name of %d bytes", len(f))
 	}
-	body := parse(t, `{`+strings.ReplaceAll(b.String(), `\u0000`, "")+`"title":"t","buyer":"a@b.co"}`)
+	body := parse(t, op, `{`+strings.ReplaceAll(b.String(), `\u0000`, "")+`"title":"t","buyer":"a@b.co"}`)
 	if n := len(apperr.As(op.ValidateBody(body, true)).Fields); n != 100 {
 		t.Errorf("%d unknown fields", n)
 	}
 	if n := len(op.Ignored(body)); n != 100 {
 		t.Errorf("%d ignored fields", n)
+	}
+}
+
+// A body costs about its own size wherever it holds its many values: the contract looks at few of them. The other
+// tests, which are parallel, wait meanwhile.
+//
+//nolint:paralleltest // measures the memory of the whole process
+func TestManyValuesHoldLittle(t *testing.T) {
+	op := load(t).Operation("createOrder")
+	many := func(one string) string { return strings.Repeat(one+",", (1<<20-100)/(len(one)+1)) + one }
+	for name, body := range map[string]string{
+		"an unknown field": `{"other":[` + many("0") + `]}`,
+		"deeper":           `{"other":{"a":[` + many("{}") + `]}}`,
+		"a list":           `{"lines":[` + many("0") + `]}`,
+		"of a list":        `{"metadata":[` + many(`""`) + `]}`,
+		"in place of text": `{"title":[` + many("0") + `]}`,
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		b := parse(t, op, body)
+		_ = op.ValidateBody(b, true)
+		_ = op.Ignored(b)
+		runtime.ReadMemStats(&after)
+		if spent := after.TotalAlloc - before.TotalAlloc; spent > 4<<20 {
+			t.Errorf("%s: %d KiB", name, spent>>10)
+		}
+	}
+}
+
+// Large bodies are read few at a time, however many come at once.
+//
+//nolint:paralleltest // measures the memory of the whole process
+func TestManyLargeBodiesHoldLittle(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(25))
+	var b strings.Builder
+	for i := 0; b.Len() < 1<<20-64; i++ {
+		fmt.Fprintf(&b, `"%d":1,`, i)
+	}
+	body := []byte("{" + b.String() + `"z":1}`)
+	bodies := 8 * runtime.GOMAXPROCS(0)
+	var all sync.WaitGroup
+	for range bodies {
+		all.Go(func() {
+			if _, err := contract.Canonical(body); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	done, most := make(chan struct{}), uint64(0)
+	go func() { all.Wait(); close(done) }()
+	for under := true; under; {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		most = max(most, m.HeapAlloc)
+		select {
+		case <-done:
+			under = false
+		case <-time.After(time.Millisecond):
+		}
+	}
+	t.Logf("at most %d MiB", most>>20)
+	if bound := uint64(32+40*runtime.GOMAXPROCS(0)) << 20; most > bound {
+		t.Errorf("%d bodies hold %d MiB, at most %d are allowed", bodies, most>>20, bound>>20)
 	}
 }
 
@@ -232,7 +299,7 @@ func BenchmarkWorstBody(b *testing.B) {
 		raw := body.String()
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if op.ValidateBody(parse(b, raw), false) == nil {
+				if op.ValidateBody(parse(b, op, raw), false) == nil {
 					b.Fatal("passed")
 				}
 			}

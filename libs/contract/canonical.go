@@ -8,9 +8,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Canonical checks a body as Parse does, in one pass, and returns it with its names sorted and without white
+// Canonical checks a body as Operation.Parse does, in one pass, and returns it with its names sorted and without white
 // space. Numbers stay as they are written, so 1 and 1.0 differ; strings are written in one way each.
 func Canonical(body []byte) ([]byte, error) {
+	defer turn(len(body))()
 	t, err := start(body)
 	if err != nil {
 		return nil, err
@@ -89,7 +90,7 @@ func (w *canonical) sort(first int, members []member) {
 		return
 	}
 	slices.SortFunc(members, byName)
-	w.sorted = w.sorted[:0]
+	w.sorted = slices.Grow(w.sorted[:0], len(w.out)-first)
 	for _, m := range members {
 		w.sorted = append(w.sorted, w.out[m.start:m.end]...)
 	}

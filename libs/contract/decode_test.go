@@ -46,7 +46,7 @@ func TestDecode(t *testing.T) {
 	op := load(t).Operation("createOrder")
 	for _, body := range []string{full, `{}`, `{"title":"t","note":"","count":null,"gift":false,"lines":[],"metadata":null,"exact":{}}`} {
 		var got, want order
-		if err := op.Decode(parse(t, body), &got); err != nil {
+		if err := op.Decode(parse(t, op, body), &got); err != nil {
 			t.Errorf("%s: %v", body, err)
 		}
 		if err := json.Unmarshal([]byte(body), &want); err != nil {
@@ -63,7 +63,7 @@ func TestDecodeTakesNamesToTheLetter(t *testing.T) {
 	t.Parallel()
 	op := load(t).Operation("createOrder")
 	var got order
-	body := parse(t, `{"TITLE":"past the validator","title":"t","Title":"x","lines":[{"description":"b","DESCRIPTION":"c","quantity":1}]}`)
+	body := parse(t, op, `{"TITLE":"past the validator","title":"t","Title":"x","lines":[{"description":"b","DESCRIPTION":"c","quantity":1}]}`)
 	if err := op.Decode(body, &got); err != nil || got.Title != "t" || (*got.Lines)[0].Description != "b" {
 		t.Errorf("%+v %v", got, err)
 	}
@@ -82,7 +82,7 @@ func TestDecodeWritesPlainText(t *testing.T) {
 		{` { } `, `{}`},
 	} {
 		var got order
-		if err := op.Decode(parse(t, `{"metadata":`+tc.sent+`}`), &got); err != nil || string(got.Metadata.MustGet()) != tc.want {
+		if err := op.Decode(parse(t, op, `{"metadata":`+tc.sent+`}`), &got); err != nil || string(got.Metadata.MustGet()) != tc.want {
 			t.Errorf("%s: %s, want %s (%v)", tc.sent, got.Metadata.MustGet(), tc.want, err)
 		}
 		var sent, read any
@@ -101,7 +101,7 @@ func TestDecodeFailures(t *testing.T) {
 		`{"ratio":1e999}`:              "ratio: Is out of range.",
 		`{"lines":[{},{"price":{"amount":9999999999999999999}}]}`: "lines.1.price.amount: Is out of range.",
 	} {
-		if got := said(op.Decode(parse(t, body), &order{})); got != want {
+		if got := said(op.Decode(parse(t, op, body), &order{})); got != want {
 			t.Errorf("%s: %s", body, got)
 		}
 	}
@@ -109,7 +109,7 @@ func TestDecodeFailures(t *testing.T) {
 	for _, body := range []string{
 		`{"title":1}`, `{"title":{}}`, `{"gift":"x"}`, `{"big":"1"}`, `{"lines":{}}`, `{"lines":[1]}`, `{"exact":[]}`, `{"at":"x"}`, `{"at":[]}`,
 	} {
-		if err := op.Decode(parse(t, body), &order{}); err == nil || !strings.Contains(err.Error(), "createOrder") {
+		if err := op.Decode(parse(t, op, body), &order{}); err == nil || !strings.Contains(err.Error(), "createOrder") {
 			t.Errorf("%s: %v", body, err)
 		}
 	}

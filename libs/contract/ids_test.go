@@ -64,7 +64,8 @@ func TestIDsInBodiesSayWhichIsWanted(t *testing.T) {
 		{"createBooking", `{"unit_id":null,"customer_id":"cu_x"}`, ""},
 		{"createService", `{"name":"Hall","unit_ids":["un_x","unx"]}`, "unit_ids.1: Must be a unit's id, which begins with un_."},
 	} {
-		if got := said(c.Operation(tc.op).ValidateBody(parse(t, tc.body), false)); !strings.Contains(got, tc.want) || tc.want == "" && strings.Contains(got, "_id") {
+		op := c.Operation(tc.op)
+		if got := said(op.ValidateBody(parse(t, op, tc.body), false)); !strings.Contains(got, tc.want) || tc.want == "" && strings.Contains(got, "_id") {
 			t.Errorf("%s %s: %s", tc.op, tc.body, got)
 		}
 	}

@@ -10,29 +10,31 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Body is the one parse of a request's body.
-type Body struct{ root *node }
+// Body is the one parse of a request's body, as far as the contract has a use for it.
+type Body struct {
+	root *node
+	nul  []failure // texts and keys, known or not, that hold the NUL character
+}
 
 // Empty is the body of a request without one, where one is optional.
-func Empty() *Body { return &Body{&node{kind: objectKind}} }
+func Empty() *Body { return &Body{root: &node{kind: objectKind}} }
 
 // Parse returns ErrMalformed unless body is exactly one I-JSON object (RFC 7493), nested at most 64 deep: UTF-8,
-// and no object repeats a name.
-func Parse(body []byte) (*Body, error) {
+// and no object repeats a name. What no validation will look at is checked and not kept: 1 MiB of zeros would be
+// half a million values.
+func (op *Operation) Parse(body []byte) (*Body, error) {
+	defer turn(len(body))()
 	t, err := start(body)
 	if err != nil {
 		return nil, err
 	}
 	p := parser{tokens: t, src: string(body)}
 	root := &node{kind: objectKind}
-	if root.children, err = p.children(objectKind); err != nil {
+	if root.children, err = p.children(objectKind, op.shape); err != nil {
 		return nil, err
 	}
-	return &Body{root}, t.end()
+	return &Body{root, p.nul}, t.end()
 }
-
-// Canonical is what the function Canonical returns of the same body.
-func (b *Body) Canonical() []byte { return b.root.canonical(nil) }
 
 // node is a parsed JSON value; unlike a map it keeps the order of its members.
 type node struct {
@@ -47,9 +49,10 @@ type parser struct {
 	*tokens
 	src   string // body once more: texts are cut out of it
 	stack []node // children of the values that are open
+	nul   []failure
 }
 
-func (p *parser) children(parent jsontext.Kind) ([]node, error) {
+func (p *parser) children(parent jsontext.Kind, s *shape) ([]node, error) {
 	mark := len(p.stack)
 	for {
 		kind, raw, err := p.next()
@@ -59,36 +62,50 @@ func (p *parser) children(parent jsontext.Kind) ([]node, error) {
 		if kind == objectEnd || kind == arrayEnd {
 			break
 		}
-		child := node{kind: kind}
+		child, sub := node{kind: kind}, s.item()
 		if parent == objectKind {
-			child.key = p.text(raw)
+			child.key = p.text(raw, "The key: must not contain the NUL character.")
+			sub = s.member(child.key)
 			if child.kind, raw, err = p.next(); err != nil {
 				return nil, err
 			}
 		}
-		switch child.kind {
-		case objectKind, arrayKind:
-			if child.children, err = p.children(child.kind); err != nil {
-				return nil, err
-			}
-		case stringKind:
-			child.text = p.text(raw)
-		case numberKind:
-			child.text = p.cut(raw, 0)
-		default: // its kind says all
+		if err := p.fill(&child, raw, sub); err != nil {
+			return nil, err
 		}
-		p.stack = append(p.stack, child)
+		if s.keeps(child.key, len(p.stack)-mark) {
+			p.stack = append(p.stack, child)
+		}
 	}
 	out := slices.Clone(p.stack[mark:])
 	p.stack = p.stack[:mark]
 	return out, nil
 }
 
-func (p *parser) text(raw []byte) string {
+// fill reads what follows the first token of a value.
+func (p *parser) fill(n *node, raw []byte, s *shape) (err error) {
+	switch n.kind {
+	case objectKind, arrayKind:
+		n.children, err = p.children(n.kind, s)
+	case stringKind:
+		n.text = p.text(raw, "Must not contain the NUL character.")
+	case numberKind:
+		n.text = p.cut(raw, 0)
+	default: // its kind says all
+	}
+	return err
+}
+
+// text returns the string that was read last, and notes nul where it holds that character.
+func (p *parser) text(raw []byte, nul string) string {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return p.cut(raw, 1)
 	}
-	return string(unquote(raw))
+	s := string(unquote(raw))
+	if strings.IndexByte(s, 0) >= 0 && len(p.nul) < maxFields {
+		p.nul = append(p.nul, failure{slices.Collect(p.dec.StackPointer().Tokens()), nul})
+	}
+	return s
 }
 
 // cut returns the token that was read last, without so many bytes at both ends.
@@ -121,38 +138,6 @@ func (n *node) index(i int) *node {
 	return &n.children[i]
 }
 
-func (n *node) canonical(out []byte) []byte {
-	switch n.kind {
-	case objectKind:
-		order := make([]*node, len(n.children))
-		for i := range n.children {
-			order[i] = &n.children[i]
-		}
-		slices.SortFunc(order, func(a, b *node) int { return strings.Compare(a.key, b.key) })
-		out = append(out, '{')
-		for i, c := range order {
-			if i > 0 {
-				out = append(out, ',')
-			}
-			out = c.canonical(append(append(out, marshal(c.key)...), ':'))
-		}
-		return append(out, '}')
-	case arrayKind:
-		out = append(out, '[')
-		for i := range n.children {
-			if i > 0 {
-				out = append(out, ',')
-			}
-			out = n.children[i].canonical(out)
-		}
-		return append(out, ']')
-	case stringKind:
-		return append(out, marshal(n.text)...)
-	default:
-		return append(out, n.literal()...)
-	}
-}
-
 // literal is a value that is neither text nor has members.
 func (n *node) literal() string {
 	switch n.kind {
@@ -173,10 +158,9 @@ func (n *node) instance(s *shape) any {
 	case objectKind:
 		return n.object(s)
 	case arrayKind:
-		children := s.enough(n.children)
-		list := make([]any, len(children))
-		for i := range children {
-			list[i] = children[i].instance(s.item())
+		list := make([]any, len(n.children))
+		for i := range n.children {
+			list[i] = n.children[i].instance(s.item())
 		}
 		return list
 	case stringKind:
@@ -192,13 +176,9 @@ func (n *node) instance(s *shape) any {
 
 // object has the known members where the contract names them, else all.
 func (n *node) object(s *shape) map[string]any {
-	children := n.children
-	if !s.closed() {
-		children = s.enough(children)
-	}
-	m := make(map[string]any, min(len(children), maxFields))
-	for i := range children {
-		c := &children[i]
+	m := make(map[string]any, len(n.children))
+	for i := range n.children {
+		c := &n.children[i]
 		if !s.closed() || s.strict || s.props[c.key] != nil {
 			m[c.key] = c.instance(s.member(c.key))
 		}

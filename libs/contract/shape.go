@@ -16,6 +16,7 @@ type shape struct {
 	limit  int    // maxItems or maxProperties, the larger; 0 where a part has none
 	strict bool   // a rule looks at unknown properties too
 	open   bool   // a rule says which unknown properties it takes
+	parent bool   // a value may be an object or an array
 	hint   string // x-message: said when pattern fails
 }
 
@@ -48,6 +49,13 @@ func (l *loader) lay(s *shape, n *yaml.Node) error {
 	}
 	for _, key := range []string{"additionalProperties", "patternProperties", "propertyNames", "minProperties", "maxProperties"} {
 		s.strict = s.strict || child(n, key) != nil
+	}
+	if t := child(n, "type"); t == nil {
+		s.parent = true
+	} else {
+		for _, one := range append(t.Content, t) {
+			s.parent = s.parent || one.Value == "object" || one.Value == "array"
+		}
 	}
 	s.open = s.open || child(n, "additionalProperties") != nil || child(n, "patternProperties") != nil
 	for name, node := range pairs(child(n, "properties")) {
@@ -89,13 +97,18 @@ func (l *loader) lay(s *shape, n *yaml.Node) error {
 	return nil
 }
 
-// enough returns as many children as it takes to see that there are too many, and to name a hundred of
-// their faults: a body of 1 MiB can have 100,000. Where the contract sets no bound, all count.
-func (s *shape) enough(children []node) []node {
-	if s == nil || s.limit == 0 || len(children) <= s.limit+maxFields {
-		return children
+// keeps reports whether a child of a value is needed, behind so many that are kept: it takes no more to see that there
+// are too many, and to name a hundred of their faults. Where the contract sets no bound, all count; of a value
+// that is to have no children, none.
+func (s *shape) keeps(key string, before int) bool {
+	switch {
+	case s == nil || !s.parent:
+		return false
+	case s.closed():
+		return s.props[key] != nil || before < len(s.names)+maxFields
+	default:
+		return s.limit == 0 || before < s.limit+maxFields
 	}
-	return children[:s.limit+maxFields]
 }
 
 // closed reports whether the shape names its properties; others, such as metadata, are kept as sent.

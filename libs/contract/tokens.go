@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -28,6 +29,21 @@ const (
 	objectEnd  = jsontext.KindEndObject
 	arrayEnd   = jsontext.KindEndArray
 )
+
+// largeBody is the size from which only as many bodies are read at a time as there are processors: one of 1 MiB may
+// have 100,000 names in an object, and their comparison takes 15 MiB.
+const largeBody = 64 << 10
+
+var large = make(chan struct{}, runtime.GOMAXPROCS(0))
+
+// turn waits until a body of that size may be read.
+func turn(size int) (done func()) {
+	if size < largeBody {
+		return func() {}
+	}
+	large <- struct{}{}
+	return func() { <-large }
+}
 
 // tokens reads a body once. It refuses what is no JSON, no UTF-8, nested too deep, or repeats a name in an object.
 type tokens struct {

@@ -97,7 +97,7 @@ func parseBody(op *contract.Operation, contentType string, body []byte) (*contra
 	if err := CheckMediaType(contentType); err != nil {
 		return nil, err
 	}
-	return contract.Parse(body)
+	return op.Parse(body)
 }
 
 // CheckMediaType returns ErrMediaType unless a body comes as JSON; a form, as curl sends by default, is told so.

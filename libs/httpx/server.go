@@ -169,21 +169,27 @@ func (s *Server) read(c *gin.Context, r *request) error {
 	if err != nil || key == "" {
 		return err
 	}
-	sum := fingerprint(req, r.body)
+	sum, err := fingerprint(req, body)
+	if err != nil {
+		return err
+	}
 	c.Request = req.WithContext(idem.WithRequest(req.Context(), idem.Request{Key: key, Fingerprint: sum, Secret: r.op.Secret}))
 	return nil
 }
 
-// fingerprint is what the gateway has worked out, else it is worked out here.
-func fingerprint(req *http.Request, body *contract.Body) (sum [32]byte) {
+// fingerprint is what the gateway has worked out from its reading of the body. Who calls without one has the body
+// read once more.
+func fingerprint(req *http.Request, body []byte) (sum [32]byte, err error) {
 	if given := caller.Must(req.Context()).Fingerprint; len(given) == len(sum) {
-		return [32]byte(given)
+		return [32]byte(given), nil
 	}
 	var canonical []byte
-	if body != nil {
-		canonical = body.Canonical()
+	if len(body) > 0 {
+		if canonical, err = contract.Canonical(body); err != nil {
+			return sum, err //nolint:wrapcheck // the answer
+		}
 	}
-	return idem.Fingerprint(req.Method, strings.TrimPrefix(req.URL.EscapedPath(), Base), req.URL.RawQuery, canonical)
+	return idem.Fingerprint(req.Method, strings.TrimPrefix(req.URL.EscapedPath(), Base), req.URL.RawQuery, canonical), nil
 }
 
 func (s *Server) validate(c *gin.Context, r *request) error {

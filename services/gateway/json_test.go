@@ -71,7 +71,7 @@ func TestFingerprintIsHandedOver(t *testing.T) {
 	}
 }
 
-// What is wrong with a body is said by the gateway in the same words as by a service.
+// What is wrong with a body is said by the gateway, in the words that a service would use.
 func TestBodiesThatAreNotIJSON(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -80,7 +80,7 @@ func TestBodiesThatAreNotIJSON(t *testing.T) {
 	for _, body := range []string{
 		`{"a":{"b":[{"c":1,"c":2}]}}`, "{\n \"a\": tru\n}", `{"a":"\ud800"}`, `{"a":1}{}`, `[]`, "{\"a\":\"\xff\"}",
 	} {
-		_, err := contract.Parse([]byte(body))
+		_, err := contract.Canonical([]byte(body))
 		a := g.send(t, "POST", bookings, body, key)
 		want(t, a, 400, "malformed_json")
 		var e struct{ Error struct{ Message string } }

@@ -65,7 +65,7 @@ func (a *fakeAPI) serve(t *testing.T, c *contract.Contract, w http.ResponseWrite
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
-	parsed, err := contract.Parse(body)
+	parsed, err := op.Parse(body)
 	if err == nil {
 		err = op.ValidateBody(parsed, true)
 	}
