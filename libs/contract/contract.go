@@ -1,5 +1,5 @@
 // Package contract reads the public OpenAPI 3.1 document once at start: routes, scopes and target services
-// for the gateway; validators for bodies and queries for the services. It follows JSON Schema 2020-12 and
+// for the gateway; validators for bodies and queries for the services. Bodies are I-JSON (RFC 7493). It follows JSON Schema 2020-12 and
 // is stricter than it in two points: an integer is a JSON integer to the letter (10.0 and 1e2 are refused),
 // and no text holds a NUL character. Fields that fail come back in the document's property order.
 package contract

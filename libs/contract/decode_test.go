@@ -3,6 +3,7 @@ package contract_test
 import (
 	"encoding/json"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -31,6 +32,7 @@ type order struct {
 	} `json:"lines,omitempty"`
 	Exact    map[string]string                  `json:"exact,omitempty"`
 	Metadata nullable.Nullable[json.RawMessage] `json:"metadata,omitempty"`
+	Either   map[string]string                  `json:"either,omitempty"`
 	Hidden   string                             `json:"-"`
 }
 
@@ -89,6 +91,28 @@ func TestDecodeWritesPlainText(t *testing.T) {
 		if json.Unmarshal([]byte(tc.sent), &sent) != nil || json.Unmarshal(got.Metadata.MustGet(), &read) != nil || !reflect.DeepEqual(sent, read) {
 			t.Errorf("%s: the values are %v", tc.sent, read)
 		}
+	}
+}
+
+// Where an alternative has no bound, nothing is left out.
+func TestDecodeKeepsWhatHasNoBound(t *testing.T) {
+	t.Parallel()
+	op := load(t).Operation("createOrder")
+	sent := map[string]string{}
+	for i := range 1000 {
+		sent[strconv.Itoa(i)] = "x"
+	}
+	text, err := json.Marshal(sent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got order
+	b := parse(t, op, `{"title":"t","buyer":"a@b.co","either":`+string(text)+`}`)
+	if err := op.ValidateBody(b, true); err != nil {
+		t.Error(err)
+	}
+	if err := op.Decode(b, &got); err != nil || len(got.Either) != len(sent) {
+		t.Errorf("%d of %d: %v", len(got.Either), len(sent), err)
 	}
 }
 

@@ -9,15 +9,16 @@ import (
 // shape is what the validator forgets of a schema: the order of its properties. Alternatives (oneOf, anyOf,
 // allOf) are laid over each other.
 type shape struct {
-	names  []string
-	props  map[string]*prop
-	items  *shape
-	extra  *shape // additionalProperties
-	limit  int    // maxItems or maxProperties, the larger; 0 where a part has none
-	strict bool   // a rule looks at unknown properties too
-	open   bool   // a rule says which unknown properties it takes
-	parent bool   // a value may be an object or an array
-	hint   string // x-message: said when pattern fails
+	names   []string
+	props   map[string]*prop
+	items   *shape
+	extra   *shape // additionalProperties
+	limit   int    // maxItems or maxProperties, the larger; 0 without
+	endless bool   // an alternative has none of the two
+	strict  bool   // a rule looks at unknown properties too
+	open    bool   // a rule says which unknown properties it takes
+	parent  bool   // a value may be an object or an array
+	hint    string // x-message: said when pattern fails
 }
 
 type prop struct {
@@ -50,13 +51,7 @@ func (l *loader) lay(s *shape, n *yaml.Node) error {
 	for _, key := range []string{"additionalProperties", "patternProperties", "propertyNames", "minProperties", "maxProperties"} {
 		s.strict = s.strict || child(n, key) != nil
 	}
-	if t := child(n, "type"); t == nil {
-		s.parent = true
-	} else {
-		for _, one := range append(t.Content, t) {
-			s.parent = s.parent || one.Value == "object" || one.Value == "array"
-		}
-	}
+	s.types(n)
 	s.open = s.open || child(n, "additionalProperties") != nil || child(n, "patternProperties") != nil
 	for name, node := range pairs(child(n, "properties")) {
 		sub, err := l.shape(node)
@@ -97,6 +92,21 @@ func (l *loader) lay(s *shape, n *yaml.Node) error {
 	return nil
 }
 
+// types notes what children a value may have by its type, all where none is named.
+func (s *shape) types(n *yaml.Node) {
+	t := child(n, "type")
+	if t == nil {
+		s.parent = true
+		return
+	}
+	for _, one := range append(t.Content, t) {
+		if bound, ok := map[string]string{"object": "maxProperties", "array": "maxItems"}[one.Value]; ok {
+			s.parent = true
+			s.endless = s.endless || child(n, bound) == nil
+		}
+	}
+}
+
 // keeps reports whether a child of a value is needed, behind so many that are kept: it takes no more to see that there
 // are too many, and to name a hundred of their faults. Where the contract sets no bound, all count; of a value
 // that is to have no children, none.
@@ -107,7 +117,7 @@ func (s *shape) keeps(key string, before int) bool {
 	case s.closed():
 		return s.props[key] != nil || before < len(s.names)+maxFields
 	default:
-		return s.limit == 0 || before < s.limit+maxFields
+		return s.limit == 0 || s.endless || before < s.limit+maxFields
 	}
 }
 
