@@ -325,3 +325,28 @@ func TestSpeedIsKept(t *testing.T) {
 		t.Errorf("another process gives it %d of 32 places", n)
 	}
 }
+
+// An attempt that is on its way for a second counts as a slow one before it has ended, of an endpoint that always
+// answered fast, too.
+func TestLateAttemptsCountAsSlow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	h := newHeld()
+	defer h.release()
+	w.dispatcher.Sender, w.dispatcher.Places = h, 64
+	other := w.caller(ids.New[ids.TenantPrefix](), caller.Test)
+	many := func(ch *app.EndpointChange) { ch.MaxInFlight, ch.MaxPerSecond = new(100), new(1000) }
+	w.endpoint(w.ctx, hook, many)
+	w.answered()
+	slow := w.endpoint(other, "http://slow.test/", many)
+	w.exec(`update lanes set slow_until = $1 where endpoint_id = $2`, w.Now().Add(time.Hour), endpointID(t, slow.Id))
+	w.happen(w.ctx, 20)
+	w.run(w.dispatcher)
+	await(t, "twenty attempts", func() bool { return h.count(hook) == 20 })
+	w.Move(domain.SlowAfter)
+	w.happen(other, 30)
+	await(t, "what is left of the half for slow ones", func() bool { return w.atRest(h) && h.count("http://slow.test/") > 0 })
+	if n := h.count("http://slow.test/"); n != 12 {
+		t.Errorf("the slow endpoint has %d places beside 20 late attempts, want 12 of the 32", n)
+	}
+}
