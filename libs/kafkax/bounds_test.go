@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -164,35 +165,57 @@ func lag(t *testing.T, reg *prometheus.Registry) (sum float64) {
 	return sum
 }
 
-// A Kafka that has lost its topics gets them again from the next write, and who reads goes on by himself.
+// A Kafka that has lost its topics gets them again: its own from who writes next, those that it reads from who reads
+// them; and what is written then is read. Nothing is restarted.
 func TestTopicsAreMadeAnew(t *testing.T) {
 	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
-		s := prepare(t, brokers)
-		w := kafkax.NewWriter(s.cluster, kafkax.Topic{Name: "things", Partitions: 3}, kafkax.Topic{Name: kafkax.DeadLetterTopic("readers")})
+		c := kafkax.Cluster{Brokers: brokers, Prefix: kafkatest.Prefix(t)}
+		things, others := kafkax.Topic{Name: "things", Partitions: 3}, kafkax.Topic{Name: "others"}
+		w := kafkax.NewWriter(c, things)
 		t.Cleanup(func() { _ = w.Close() })
 		var got seen
-		s.consume(t, func(_ context.Context, m kafkax.Message) error { got.add(string(m.Value)); return nil })
-		produce := func(values ...string) {
+		consumer := &kafkax.Consumer{
+			Cluster: c, Group: "readers", Topics: []string{"things", "others"}, Log: slog.New(slog.DiscardHandler),
+			Handle: func(_ context.Context, m kafkax.Message) error { got.add(string(m.Value)); return nil },
+		}
+		keep(t, kafkax.WithTopics(c, []kafkax.Topic{things, others}, consumer.Run))
+		produce := func(value string) {
 			t.Helper()
-			for _, v := range values {
-				if err := w.Produce(t.Context(), thing("a", v)); err != nil {
-					t.Fatal(err)
-				}
+			if err := w.Produce(t.Context(), thing("a", value)); err != nil {
+				t.Fatal(err)
 			}
 		}
-		produce("1", "2", "3")
+		for _, v := range []string{"1", "2", "3"} {
+			produce(v)
+		}
 		eventually(t, "the first ones", func() bool { return got.count("3") == 1 })
-		client := &kafka.Client{Addr: kafka.TCP(brokers...)}
-		names := []string{s.cluster.Prefix + "things", s.cluster.Prefix + kafkax.DeadLetterTopic("readers")}
+		client := &kafka.Client{Addr: kafka.TCP(brokers...), Transport: &kafka.Transport{MetadataTTL: 50 * time.Millisecond}}
+		names := []string{c.Prefix + "things", c.Prefix + "others"}
 		res, err := client.DeleteTopics(t.Context(), &kafka.DeleteTopicsRequest{Topics: names})
 		if err != nil || res.Errors[names[0]] != nil {
 			t.Fatal(err, res)
 		}
 		produce("4")
-		eventually(t, "the one after", func() bool { return got.count("4") > 0 })
-		if err := w.Produce(t.Context(), kafkax.Message{Topic: kafkax.DeadLetterTopic("readers"), Key: "a"}); err != nil {
-			t.Errorf("the dead letters' topic: %v", err)
-		}
+		eventually(t, "the topic that nobody writes to is there again", func() bool {
+			meta, err := client.Metadata(t.Context(), &kafka.MetadataRequest{Topics: names})
+			return err == nil && len(meta.Topics) == 2 && meta.Topics[0].Error == nil && meta.Topics[1].Error == nil
+		})
+		produce("5")
+		eventually(t, "what was written since", func() bool { return got.count("4") > 0 && got.count("5") > 0 })
 	})
+}
+
+// keep runs work again whenever it fails, as a service does, until the test ends.
+func keep(t *testing.T, work func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil && work(ctx) != nil {
+			time.Sleep(50 * time.Millisecond) // the service's back-off
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-done })
 }

@@ -45,7 +45,8 @@ const (
 	lagEvery      = 5 * time.Second        // the lag of all partitions is measured
 )
 
-// Run consumes until ctx ends, and then returns nil once the last offsets are committed. Run it once.
+// Run consumes until ctx ends, and then returns nil once the last offsets are committed. A topic that the brokers do
+// not know is an error: make it, and run again. Run it once at a time.
 func (c *Consumer) Run(ctx context.Context) error {
 	if c.DeadLetter == nil {
 		w := NewWriter(c.Cluster, Topic{Name: DeadLetterTopic(c.Group)})
@@ -81,9 +82,29 @@ func (c *Consumer) Run(ctx context.Context) error {
 		case err != nil:
 			c.Log.Warn("cannot join consumer group, trying again", slog.String("group", c.Group), slog.Any("error", err))
 		default:
+			if err := c.unknown(ctx, topics); err != nil {
+				return err
+			}
 			c.start(gen)
 		}
 	}
+}
+
+// unknown returns an error when the brokers answer and do not know one of topics: a group would join again without end.
+// It asks anew, as they may have lost their disks since they were last asked.
+func (c *Consumer) unknown(ctx context.Context, topics []string) error {
+	client, release := c.newClient(commitTimeout)
+	defer release()
+	meta, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: topics})
+	if err != nil {
+		return nil //nolint:nilerr // brokers that are away are waited for
+	}
+	for _, t := range meta.Topics {
+		if errors.Is(t.Error, kafka.UnknownTopicOrPartition) {
+			return fmt.Errorf("topic %s: %w", t.Name, t.Error)
+		}
+	}
+	return nil
 }
 
 func (c *Consumer) register() error {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
 )
 
 // maxMessageBytes bounds a message with its key, as brokers do unless they are told otherwise.
@@ -82,13 +83,14 @@ func (w *Writer) Produce(ctx context.Context, msgs ...Message) error {
 	return nil
 }
 
-// unknownTopic reports whether a broker does not know a topic or partition that was written to.
+// unknownTopic reports whether a broker does not know a topic or partition that was written to, by its own answer or
+// by what the writer has last heard of it.
 func unknownTopic(err error) bool {
 	var each kafka.WriteErrors
 	if errors.As(err, &each) {
 		return slices.ContainsFunc(each, unknownTopic)
 	}
-	return errors.Is(err, kafka.UnknownTopicOrPartition)
+	return errors.Is(err, kafka.UnknownTopicOrPartition) || errors.Is(err, protocol.ErrNoTopic) || errors.Is(err, protocol.ErrNoPartition)
 }
 
 // Close flushes and closes the connections.

@@ -3,11 +3,13 @@ package kafkax
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
 
 	"holdfast.dev/libs/kafkatest"
 )
@@ -67,6 +69,26 @@ func TestCheckFindsAStalledReader(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestUnknownTopic(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"none":                      {nil, false},
+		"the broker's answer":       {kafka.UnknownTopicOrPartition, true},
+		"one of several":            {fmt.Errorf("write: %w", kafka.WriteErrors{nil, kafka.UnknownTopicOrPartition}), true},
+		"topic not in metadata":     {kafka.WriteErrors{fmt.Errorf("produce: %w", protocol.NewErrNoTopic("t"))}, true},
+		"partition not in metadata": {kafka.WriteErrors{fmt.Errorf("produce: %w", protocol.NewErrNoPartition("t", 1))}, true},
+		"another answer":            {kafka.WriteErrors{kafka.NotLeaderForPartition}, false},
+		"nobody answers":            {errors.New("connection refused"), false},
+	} {
+		if got := unknownTopic(tc.err); got != tc.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
 }
 
 func TestMetricsAreRegisteredOnceForAllRuns(t *testing.T) {
