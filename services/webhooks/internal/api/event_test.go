@@ -223,7 +223,13 @@ func TestReplay(t *testing.T) {
 }
 
 // stream reads server-sent events from a real server until n events have come or the stream ends.
-func (w *world) stream(ctx context.Context, url string, n int, headers ...string) (got []string) {
+func (w *world) stream(ctx context.Context, url string, n int, headers ...string) []string {
+	w.T.Helper()
+	return streamed(w.open(ctx, url, headers...), n)
+}
+
+// open returns once the stream has begun: what happens from then on is in it.
+func (w *world) open(ctx context.Context, url string, headers ...string) *http.Response {
 	w.T.Helper()
 	req, err := http.NewRequestWithContext(ctx, "GET", url, nil)
 	if err != nil {
@@ -237,10 +243,18 @@ func (w *world) stream(ctx context.Context, url string, n int, headers ...string
 		w.T.Error(err)
 		return nil
 	}
-	defer res.Body.Close() //nolint:errcheck // only read
 	if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" {
 		w.T.Errorf("%d %v", res.StatusCode, res.Header)
 	}
+	return res
+}
+
+// streamed are the ids of the next n events, of fewer when the stream ends before.
+func streamed(res *http.Response, n int) (got []string) {
+	if res == nil { // open has said why
+		return nil
+	}
+	defer res.Body.Close() //nolint:errcheck // only read
 	for lines := bufio.NewScanner(res.Body); len(got) < n && lines.Scan(); {
 		if id, ok := strings.CutPrefix(lines.Text(), "id: "); ok {
 			got = append(got, id)
@@ -267,13 +281,11 @@ func TestStream(t *testing.T) {
 	ctx := w.as(tenant, caller.Test)
 	before := w.happen(ctx, "customer.created", 3)
 	url := w.server(ctx)
-	came := make(chan []string)
-	go func() { came <- w.stream(t.Context(), url, 4) }()
-	time.Sleep(300 * time.Millisecond) // the stream begins now
+	stream := w.open(t.Context(), url)
 	w.happen(w.as(tenant, caller.Live), "customer.created", 1)
 	w.happen(w.ctx(), "customer.created", 1)
 	after := append(w.happen(ctx, "customer.created", 2), w.happen(ctx, "booking.created", 2)...)
-	got := <-came
+	got := streamed(stream, 4)
 	slices.Sort(got)
 	want := names(after)
 	slices.Sort(want)
@@ -364,9 +376,9 @@ func TestStreamIsRefused(t *testing.T) {
 	defer cancel()
 	ended := make(chan []string)
 	for range 2 {
-		go func() { ended <- w.stream(quiet, url, 1) }()
+		stream := w.open(quiet, url)
+		go func() { ended <- streamed(stream, 1) }()
 	}
-	time.Sleep(300 * time.Millisecond)
 	start := time.Now()
 	close(w.stop)
 	<-ended
