@@ -336,7 +336,9 @@ func TestPoisonIsHeldUntilTheDeadLetterIsWritten(t *testing.T) {
 		}, func(c *kafkax.Consumer) { c.DeadLetter = letters })
 		s.produce(t, thing("a", "bad"), thing("a", "next"))
 		eventually(t, "the one behind it", func() bool { return got.count("next") == 1 })
-		if n := len(s.letters(t)); n != 1 {
+		n := 0
+		eventually(t, "a dead letter", func() bool { n = len(s.letters(t)); return n > 0 })
+		if n != 1 {
 			t.Errorf("%d dead letters, want 1", n)
 		}
 	})
