@@ -312,14 +312,14 @@ func TestDeadAndSlowServiceOfStreams(t *testing.T) {
 	if a.Header.Get("Retry-After") == "" || a.Header.Get("X-Service-Scope") == "" || a.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("headers %v", a.Header)
 	}
-	slow := w.start(t, func(c *Config) { c.UpstreamTimeout = 200 * time.Millisecond })
+	slow := w.start(t, func(c *Config) { c.UpstreamTimeout = time.Second })
 	service := w.service.streaming(t)
-	w.service.set(func(f *fakeService) { f.delay = 600 * time.Millisecond })
+	w.service.set(func(f *fakeService) { f.delay = 3 * time.Second })
 	want(t, slow.send(t, "GET", stream, "", bearer(w.identity.newKey())), 504, "upstream_timeout")
 	// The time-out is for the header: a stream that has begun may be silent for longer.
 	w.service.set(func(f *fakeService) { f.delay = 0 })
 	l := slow.listen(t, bearer(w.identity.newKey()))
-	time.Sleep(500 * time.Millisecond)
+	time.Sleep(1500 * time.Millisecond)
 	service.sends(t, "data: 1\n")
 	l.hears(t, "data: 1\n")
 }
