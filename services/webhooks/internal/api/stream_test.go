@@ -64,8 +64,8 @@ func (w *world) counted() *reads {
 	return r
 }
 
-// open opens a stream of ctx's caller on a real server, which lives until the test ends or close is called.
-func (w *world) open(ctx context.Context) (closeStream func()) {
+// hold opens a stream of ctx's caller on a real server, which lives until the test ends or close is called.
+func (w *world) hold(ctx context.Context) (closeStream func()) {
 	w.T.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		w.Sign(ctx, r, "gateway")
@@ -113,7 +113,7 @@ func TestStreamsAreWokenForTheirOwnEventsOnly(t *testing.T) {
 	tenant := ids.New[ids.TenantPrefix]()
 	mine, live, other := w.as(tenant, caller.Test), w.as(tenant, caller.Live), w.ctx()
 	for _, ctx := range []context.Context{mine, live, other} {
-		w.open(ctx)
+		w.hold(ctx)
 		until(t, "a stream did not begin", func() bool { return asked.count(ctx) == beginning })
 	}
 	for range 20 {
@@ -132,7 +132,7 @@ func TestStreamsAskOncePerGap(t *testing.T) {
 	w.bell.Gap = time.Hour
 	asked := w.counted()
 	ctx := w.ctx()
-	w.open(ctx)
+	w.hold(ctx)
 	until(t, "the stream did not begin", func() bool { return asked.count(ctx) == beginning })
 	for range 50 {
 		w.happen(ctx, "customer.created", 1)
@@ -150,16 +150,16 @@ func TestAHundredStreams(t *testing.T) {
 	w.counted()
 	tenant := ids.New[ids.TenantPrefix]()
 	ctx, live := w.as(tenant, caller.Test), w.as(tenant, caller.Live)
-	closeFirst := w.open(ctx)
+	closeFirst := w.hold(ctx)
 	for i := range 99 {
-		w.open([]context.Context{ctx, live}[i%2])
+		w.hold([]context.Context{ctx, live}[i%2])
 	}
 	for _, full := range []context.Context{ctx, live} {
 		if a := w.do(full, "GET", "/events/stream", "").is(429, "rate_limited"); a.Header.Get("Retry-After") == "" {
 			t.Error("429 without Retry-After")
 		}
 	}
-	w.open(w.ctx())
+	w.hold(w.ctx())
 	closeFirst()
-	w.open(live)
+	w.hold(live)
 }

@@ -207,7 +207,8 @@ func (a *Endpoints) Rotate(ctx context.Context, id domain.EndpointID, overlap ti
 	})
 }
 
-// Test sends a sample of a type to an endpoint, whatever it subscribes to; of "" one that it does.
+// Test sends a sample of a type to an endpoint, whatever it subscribes to; of "" one that it does. The reply is the
+// delivery.
 func (a *Endpoints) Test(ctx context.Context, id domain.EndpointID, eventType string, match httpx.Match) (idem.Reply, error) {
 	return a.change(ctx, id, match, noTypes, func(ctx context.Context, tx pg.Tx, e domain.Endpoint) (idem.Reply, error) {
 		if e.Status != domain.Enabled {
@@ -235,10 +236,16 @@ func (a *Endpoints) Test(ctx context.Context, id domain.EndpointID, eventType st
 		if err := store.InsertSample(ctx, tx, sample, body); err != nil {
 			return idem.Reply{}, err
 		}
-		if err := a.Queue.Event(ctx, tx, id, ids.New[domain.DeliveryPrefix](), sample, a.Now()); err != nil {
+		delivery := ids.New[domain.DeliveryPrefix]()
+		if err := a.Queue.Event(ctx, tx, id, delivery, sample, a.Now()); err != nil {
 			return idem.Reply{}, err
 		}
-		return answer(ctx, http.StatusAccepted, e)
+		d, err := store.Delivery(ctx, tx, id, delivery)
+		if err != nil {
+			return idem.Reply{}, err
+		}
+		body, err = httpx.Encode(view.Delivery(d, mode(ctx)))
+		return idem.Reply{Status: http.StatusAccepted, Resource: delivery.String(), Body: body}, err
 	})
 }
 
