@@ -148,3 +148,32 @@ func TestPublicContract(t *testing.T) {
 		}
 	}
 }
+
+// What a service checks in words of its own is no business of the validator.
+func TestCheckedByService(t *testing.T) {
+	t.Parallel()
+	for mark, want := range map[string]string{"x-checked-by-service: [anyOf],": "", "": "a: Is required."} {
+		c, err := contract.Load([]byte(`openapi: 3.1.0
+paths:
+  /things:
+    post:
+      operationId: createThing
+      x-service: things
+      x-required-scopes: []
+      requestBody:
+        required: true
+        content: { application/json: { schema: { type: object, ` + mark + ` anyOf: [{ required: [a] }, { required: [b] }], properties: { a: { type: string } } } } }
+      responses:
+        "201": { description: Made. }
+`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := said(c.Operation("createThing").ValidateBody([]byte("{}"))); got != want {
+			t.Errorf("%q: %q, want %q", mark, got, want)
+		}
+		if got := said(c.Operation("createThing").ValidateBody([]byte(`{"a":1}`))); got != "a: Must be a string." {
+			t.Errorf("%q: %q", mark, got)
+		}
+	}
+}

@@ -1145,7 +1145,7 @@ type BookingCancel struct {
 	Reason nullable.Nullable[string] `json:"reason,omitempty"`
 }
 
-// BookingCreate defines model for BookingCreate.
+// BookingCreate Takes event_date with its times, or starts_at with ends_at; ends_at may be left out where the package or the service has a duration.
 type BookingCreate struct {
 	CustomerId nullable.Nullable[string] `json:"customer_id,omitempty"`
 	EndsAt     nullable.Nullable[string] `json:"ends_at,omitempty"`

@@ -99,6 +99,24 @@ func TestAnErrorLeadsToItsParagraph(t *testing.T) {
 	}
 }
 
+// Where there is nothing, the answer says where everything is listed.
+func TestNothingHerePointsToTheDocs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := w.start(t)
+	key := w.identity.newKey()
+	for _, path := range []string{"/", "/docs/", "/api", "/api/v1", "/api/v1/", "/v1", "/v1/", customers + "/", oneCu + "/", "/openapi.yaml/"} {
+		a, err := g.raw("GET", path, "", bearer(key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, a, 404, "not_found")
+		if !strings.Contains(a.body, " /docs") {
+			t.Errorf("%s: %s", path, a.body)
+		}
+	}
+}
+
 func TestChallengesAndAllow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

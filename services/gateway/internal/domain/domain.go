@@ -26,7 +26,7 @@ var (
 	ErrBodies    = apperr.New(apperr.RateLimited, "rate_limited", "The credential has too many bytes of bodies under way. Send fewer at a time.").After(time.Second)
 	ErrBusy      = apperr.ErrUnavailable.Saying("Too many bytes of bodies are under way. Retry shortly.")
 	ErrGuessing  = apperr.New(apperr.RateLimited, "rate_limited", "Too many unknown credentials are being looked up. Wait for the time in Retry-After.").After(time.Second)
-	ErrNotFound  = apperr.New(apperr.NotFound, "not_found", "There is nothing at this path.")
+	ErrNotFound  = apperr.New(apperr.NotFound, "not_found", "There is nothing at this path. All paths are listed at /docs; none ends in a slash.")
 	ErrMethod    = apperr.New(apperr.MethodNotAllowed, "method_not_allowed", "This path does not take this method; Allow names those it takes.")
 	ErrTooLarge  = apperr.New(apperr.TooLarge, "request_too_large", "The body must be at most 1 MiB.")
 	ErrMediaType = apperr.New(apperr.BadRequest, "missing_content_type", "A request with a body needs Content-Type: application/json.")

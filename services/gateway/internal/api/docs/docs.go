@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v4"
@@ -50,10 +52,10 @@ type page struct {
 }
 
 // New renders the pages of an OpenAPI document once. assets is Embedded, but for tests.
-func New(doc []byte, c *contract.Contract, assets fs.FS) (*Pages, error) {
-	var tree map[string]any
-	if err := yaml.Unmarshal(doc, &tree); err != nil {
-		return nil, fmt.Errorf("read contract: %w", err)
+func New(source []byte, c *contract.Contract, assets fs.FS) (*Pages, error) {
+	doc, tree, err := public(source)
+	if err != nil {
+		return nil, err
 	}
 	asJSON, err := json.Marshal(tree)
 	if err != nil {
@@ -83,6 +85,36 @@ func New(doc []byte, c *contract.Contract, assets fs.FS) (*Pages, error) {
 	}
 	p.add("/docs", "text/html; charset=utf-8", html)
 	return p, nil
+}
+
+// public returns the document as clients get it, as YAML and as a tree: without what only our own code generator reads.
+func public(source []byte) (doc []byte, tree map[string]any, err error) {
+	var root yaml.Node
+	if err := yaml.Unmarshal(source, &root); err != nil {
+		return nil, nil, fmt.Errorf("read contract: %w", err)
+	}
+	withoutGo(&root)
+	var out bytes.Buffer
+	encoder := yaml.NewEncoder(&out)
+	encoder.SetIndent(2)
+	if err := errors.Join(encoder.Encode(&root), encoder.Close(), root.Decode(&tree)); err != nil {
+		return nil, nil, fmt.Errorf("write contract: %w", err)
+	}
+	return out.Bytes(), tree, nil
+}
+
+// withoutGo takes all x-go-* out of n.
+func withoutGo(n *yaml.Node) {
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); {
+		if strings.HasPrefix(n.Content[i].Value, "x-go-") {
+			n.Content = slices.Delete(n.Content, i, i+2)
+		} else {
+			i += 2
+		}
+	}
+	for _, child := range n.Content {
+		withoutGo(child)
+	}
 }
 
 func (p *Pages) add(path, contentType string, body []byte) {
