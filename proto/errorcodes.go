@@ -25,6 +25,11 @@ var ErrorCodes = []ErrorCode{
 		"Send one JSON object, made by a JSON library rather than by joining strings.", false,
 	},
 	{
+		"malformed_request", 400,
+		"The request's target is no URI reference, such as one with a raw #.",
+		"Percent-encode what the path and the query hold.", false,
+	},
+	{
 		"missing_content_type", 400,
 		"The request has a body, and its Content-Type is missing or is another one than JSON.",
 		"Send the body as JSON with the header Content-Type: application/json.", false,
@@ -168,6 +173,11 @@ var ErrorCodes = []ErrorCode{
 		"invalid_status_transition", 422,
 		"The resource's present status does not allow this.",
 		"Read the resource, and do what its status allows.", false,
+	},
+	{
+		"limit_reached", 422,
+		"The tenant has as many of these as it may have in this mode. The message says how many.",
+		"Do what the message says: deactivate, retire or delete one first.", false,
 	},
 	{
 		"rate_limited", 429,

@@ -169,10 +169,11 @@ paths:
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := said(c.Operation("createThing").ValidateBody([]byte("{}"))); got != want {
+		op := c.Operation("createThing")
+		if got := said(op.ValidateBody(parse(t, op, "{}"), false)); got != want {
 			t.Errorf("%q: %q, want %q", mark, got, want)
 		}
-		if got := said(c.Operation("createThing").ValidateBody([]byte(`{"a":1}`))); got != "a: Must be a string." {
+		if got := said(op.ValidateBody(parse(t, op, `{"a":1}`), false)); got != "a: Must be a string." {
 			t.Errorf("%q: %q", mark, got)
 		}
 	}

@@ -158,39 +158,27 @@ func (m *mask) holds(expanded bool, seen map[*mask]bool) bool {
 	return false
 }
 
-// HasPersonal reports whether resources of a kind, the value of their property "object", hold a person's data.
-func (c *Contract) HasPersonal(kind string) bool { return c.kinds[kind].holds(true, map[*mask]bool{}) }
+// HasPersonal reports whether resources of a kind, the value of their property "object", hold a person's data. What
+// x-expand marks does not count: no event and no stored answer has it.
+func (c *Contract) HasPersonal(kind string) bool { return c.kinds[kind].holds(false, map[*mask]bool{}) }
 
 // Erase returns the body of a resource without what the contract marks as a person's. What the body is, its property
 // "object" says. Nothing else changes but the order of names.
 func (c *Contract) Erase(body []byte) ([]byte, error) {
-	kind, err := kindOf(body)
-	if err != nil {
-		return nil, err
+	var head struct{ Object string }
+	if err := json.Unmarshal(body, &head); err != nil {
+		return nil, fmt.Errorf("erase: %w", err)
 	}
-	return c.eraseFields(kind, body)
+	return c.eraseFields(head.Object, body)
 }
 
-// EraseChange is Erase for a resource after a change and for those of its fields that changed, before it.
-func (c *Contract) EraseChange(object, previous []byte) (erased, erasedPrevious []byte, err error) {
-	kind, err := kindOf(object)
-	if err != nil {
-		return nil, nil, err
-	}
+// EraseChange is Erase for a resource of a kind after a change, and for those of its fields that changed, before it.
+func (c *Contract) EraseChange(kind string, object, previous []byte) (erased, erasedPrevious []byte, err error) {
 	if erased, err = c.eraseFields(kind, object); err != nil {
 		return nil, nil, err
 	}
 	erasedPrevious, err = c.eraseFields(kind, previous)
 	return erased, erasedPrevious, err
-}
-
-// kindOf is what a body says that it is.
-func kindOf(body []byte) (string, error) {
-	var head struct{ Object string }
-	if err := json.Unmarshal(body, &head); err != nil {
-		return "", fmt.Errorf("erase: %w", err)
-	}
-	return head.Object, nil
 }
 
 func (c *Contract) eraseFields(kind string, fields []byte) ([]byte, error) {
@@ -214,7 +202,7 @@ func (m *mask) erase(value json.RawMessage) (json.RawMessage, error) {
 			return nil, err
 		}
 		for name, field := range fields {
-			erased, err := m.props[name].mask.erase(field)
+			erased, err := m.props[name].erase(field)
 			if err != nil {
 				return nil, err
 			}

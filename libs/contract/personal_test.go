@@ -25,7 +25,7 @@ func TestErase(t *testing.T) {
 			t.Errorf("%v\ngot  %s\nwant %s", err, got, want)
 		}
 	}
-	got, previous, err := c.EraseChange([]byte(orderBody), []byte(`{"note":"old","status":"open"}`))
+	got, previous, err := c.EraseChange("order", []byte(orderBody), []byte(`{"note":"old","status":"open"}`))
 	if err != nil || string(got) != want || string(previous) != `{"note":null,"status":"open"}` {
 		t.Errorf("a change: %s, %s, %v", got, previous, err)
 	}
@@ -34,13 +34,13 @@ func TestErase(t *testing.T) {
 			t.Errorf("of no kind: %s, %v", got, err)
 		}
 	}
-	if _, _, err := c.EraseChange([]byte(orderBody), []byte(`{`)); err == nil {
+	if _, _, err := c.EraseChange("order", []byte(orderBody), []byte(`{`)); err == nil {
 		t.Error("a broken change was erased")
 	}
 	if _, err := c.Erase([]byte(`{`)); err == nil {
 		t.Error("a broken body was erased")
 	}
-	if !c.HasPersonal("order") || !c.HasPersonal("shelf") || c.HasPersonal("nothing") {
+	if !c.HasPersonal("order") || c.HasPersonal("shelf") || c.HasPersonal("nothing") {
 		t.Error("which kinds hold a person's data")
 	}
 }

@@ -22,7 +22,7 @@ type Request struct {
 // Overloaded sends each request while another transaction holds all tables, until the lock time-out and until the
 // statement time-out, and while no connection is free. Each must be 503 unavailable with Retry-After. The requests
 // must be of all operations of the service but those of idle, which ask no database.
-func (w *World) Overloaded(ctx context.Context, serve func(*pg.DB) http.Handler, requests []Request, idle ...string) { //nolint:contextcheck // what is opened ends with the test
+func (w *World) Overloaded(ctx context.Context, serve func(*pg.DB) http.Handler, requests []Request, idle ...string) {
 	w.T.Helper()
 	w.complete(requests, idle)
 	const short = 30 * time.Millisecond
@@ -31,16 +31,16 @@ func (w *World) Overloaded(ctx context.Context, serve func(*pg.DB) http.Handler,
 		select string_agg(format('%I', relname), ', ') into tables from pg_class
 		where relkind in ('r', 'p') and not relispartition and relnamespace = 'public'::regnamespace;
 		execute 'lock table ' || tables || ' in access exclusive mode';
-	end $$`)
+	end $$`) //nolint:contextcheck // it ends with the test
 	w.T.Run("lock", func(t *testing.T) {
-		w.refused(t, ctx, serve(w.open(pg.Options{LockTimeout: short, StatementTimeout: long})), requests)
+		w.refused(t, ctx, serve(w.open(pg.Options{LockTimeout: short, StatementTimeout: long})), requests) //nolint:contextcheck // it ends with the test
 	})
 	w.T.Run("statement", func(t *testing.T) {
-		w.refused(t, ctx, serve(w.open(pg.Options{LockTimeout: long, StatementTimeout: short})), requests)
+		w.refused(t, ctx, serve(w.open(pg.Options{LockTimeout: long, StatementTimeout: short})), requests) //nolint:contextcheck // it ends with the test
 	})
 	release()
 	w.T.Run("connection", func(t *testing.T) {
-		full := w.open(pg.Options{MaxConns: 1, AcquireTimeout: short})
+		full := w.open(pg.Options{MaxConns: 1, AcquireTimeout: short}) //nolint:contextcheck // it ends with the test
 		err := full.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 			w.refused(t, ctx, serve(full), requests)
 			return nil

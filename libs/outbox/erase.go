@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"google.golang.org/protobuf/proto"
@@ -56,7 +57,8 @@ func erased(spec *contract.Contract, message []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e.Object, e.PreviousAttributes, err = spec.EraseChange(e.GetObject(), e.GetPreviousAttributes()); err != nil {
+	kind, _, _ := strings.Cut(e.GetType(), ".") // of the object, in the contract
+	if e.Object, e.PreviousAttributes, err = spec.EraseChange(kind, e.GetObject(), e.GetPreviousAttributes()); err != nil {
 		return nil, err
 	}
 	out, err := proto.Marshal(e)

@@ -15,6 +15,7 @@ import (
 	"github.com/stripe/stripe-go/v76/webhook"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/crypt"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idem"
@@ -129,7 +130,13 @@ func deliver(t *testing.T, url string, objects ...string) []string {
 			t.Error(err)
 		}
 	})
-	intake := &app.Intake{DB: db.App, Worker: db.Worker, Queue: &store.Queue{Wake: d.Ring}, Bell: &app.Bell{}, Batch: 8 << 20, Now: time.Now}
+	spec, err := contract.Load(proto.OpenAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	intake := &app.Intake{
+		DB: db.App, Worker: db.Worker, Queue: &store.Queue{Wake: d.Ring}, Bell: &app.Bell{}, Batch: 8 << 20, Now: time.Now, Contract: spec,
+	}
 	for _, object := range objects {
 		err := intake.Take(ctx, []domain.Event{{
 			ID: ids.New[ids.EventPrefix](), Tenant: c.Tenant, Type: "customer.created", ObjectID: "cu_1", Version: 1,

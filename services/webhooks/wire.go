@@ -85,7 +85,10 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	rt.Go("dispatcher", dispatcher.Run)
 
 	bell, queue := &app.Bell{Gap: streamGap, Most: cfg.Streams}, &store.Queue{Wake: dispatcher.Ring}
-	intake := &app.Intake{DB: db, Worker: worker, Queue: queue, Bell: bell, Batch: rt.Common.BatchBytes, Now: time.Now}
+	answers := &idem.Store{DB: db, Box: box, Now: time.Now}
+	intake := &app.Intake{
+		DB: db, Worker: worker, Queue: queue, Bell: bell, Batch: rt.Common.BatchBytes, Now: time.Now, Contract: spec, Idem: answers,
+	}
 	rt.Every("log keeper", tidyEvery, intake.Tidy)
 	events := &consume.Events{Intake: intake, Types: app.AllTypes()}
 	consumer := &kafkax.Consumer{
@@ -94,7 +97,6 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	}
 	rt.Go("consumer", kafkax.WithTopics(cluster, topics(cfg.Kafka.Partitions), consumer.Run))
 
-	answers := &idem.Store{DB: db, Box: box, Now: time.Now}
 	stopping := make(chan struct{})
 	door := &api.API{
 		DB:         db,

@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/crypt"
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/idem"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
 
@@ -272,8 +273,34 @@ func TestErasure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var retried string
+	again := func() idem.Reply {
+		t.Helper()
+		ctx := idem.WithRequest(w.ctx, idem.Request{Key: "retry"})
+		endpoint, err := domain.ParseEndpointID(e.Id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range w.log(w.ctx, e.Id, store.DeliveryFilter{}) {
+			if d.EventID == list[0].ID {
+				reply, err := w.deliveries.Retry(ctx, endpoint, d.ID)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return reply
+			}
+		}
+		t.Fatal("no delivery")
+		return idem.Reply{}
+	}
+	if retried = string(again().Body); !strings.Contains(retried, "Ada") {
+		t.Fatalf("no answer to erase: %s", retried)
+	}
 	if err := w.intake.Forget(w.ctx, customer); err != nil {
 		t.Fatal(err)
+	}
+	if r := again(); !r.Replayed || strings.Contains(string(r.Body), "Ada") || !strings.Contains(string(r.Body), `"response_body":null`) {
+		t.Errorf("the stored answer of a retry: %s", r.Body)
 	}
 	body := func(i int) string {
 		t.Helper()

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/crypt"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idem"
@@ -120,7 +121,13 @@ func newWorld(t *testing.T) *world {
 	queue := &store.Queue{Wake: func() { w.wakes.Add(1) }}
 	w.endpoints = &app.Endpoints{DB: db.App, Idem: answers, Box: box, Guard: open{}, Queue: queue, Now: w.Now}
 	w.deliveries = &app.Deliveries{DB: db.App, Idem: answers, Queue: queue, Now: w.Now}
-	w.intake = &app.Intake{DB: db.App, Worker: db.Worker, Queue: queue, Bell: &app.Bell{}, Batch: 8 << 20, Now: w.Now}
+	spec, err := contract.Load(proto.OpenAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.intake = &app.Intake{
+		DB: db.App, Worker: db.Worker, Queue: queue, Bell: &app.Bell{}, Batch: 8 << 20, Now: w.Now, Contract: spec, Idem: answers,
+	}
 	return w
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/idem"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
 
@@ -24,6 +26,9 @@ type Intake struct {
 	Bell   *Bell
 	Batch  int // bytes of the bodies that one transaction of an erasure holds
 	Now    func() time.Time
+	// Contract says which fields are a person's, and Idem holds stored answers about deliveries.
+	Contract *contract.Contract
+	Idem     *idem.Store
 }
 
 // ErrFuture says that an event's time is so far ahead that no partition is for it.
@@ -52,6 +57,9 @@ func (a *Intake) Take(ctx context.Context, events []domain.Event) error {
 	// Two processes that take the same in wait for each other in one order.
 	slices.SortFunc(list, func(x, y store.Intake) int { return strings.Compare(x.Event.ID.String(), y.Event.ID.String()) })
 	return a.Worker.Worker(ctx, func(ctx context.Context, tx pg.Tx) error {
+		if err := a.withoutErased(ctx, tx, list); err != nil {
+			return err
+		}
 		n, err := a.Queue.TakeIn(ctx, tx, list, now)
 		if n > 0 {
 			tx.AfterCommit(func() { a.ring(list) })
@@ -71,11 +79,43 @@ func (a *Intake) ring(list []store.Intake) {
 	}
 }
 
+// withoutErased takes the persons out of list who were erased before their events came in.
+func (a *Intake) withoutErased(ctx context.Context, tx pg.Tx, list []store.Intake) error {
+	var events []domain.Event
+	var places []int
+	for i, e := range list {
+		if a.Contract.HasPersonal(view.Kind(e.Event.Type)) {
+			events, places = append(events, e.Event), append(places, i)
+		}
+	}
+	if len(events) == 0 {
+		return nil
+	}
+	erased, err := store.Erased(ctx, tx, events)
+	if err != nil {
+		return err
+	}
+	for n := range erased {
+		e := &list[places[n]]
+		if e.Body, err = view.Erased(a.Contract, e.Body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 const eraseBatch = 100
 
-// Forget erases a person from the events of a customer and from what receivers answered to them. The caller in ctx
-// is of the customer's tenant and mode.
+// Forget erases a person from the events of a customer, from those that come in later, and from what receivers
+// answered to them. The caller in ctx is of the customer's tenant and mode.
 func (a *Intake) Forget(ctx context.Context, customer ids.Customer) error {
+	until := a.Now().Add(domain.Retention + domain.MaxAhead) // then the log takes no event in that is older than this
+	err := a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		return store.InsertErasure(ctx, tx, customer.String(), until)
+	})
+	if err != nil {
+		return err
+	}
 	var after ids.Event
 	for {
 		var n int
@@ -87,19 +127,35 @@ func (a *Intake) Forget(ctx context.Context, customer ids.Customer) error {
 			}
 			erased := make([]store.ErasedBody, n)
 			for i, e := range list {
-				body, err := view.Erased(e.Body)
+				body, err := view.Erased(a.Contract, e.Body)
 				if err != nil {
 					return err
 				}
 				erased[i] = store.ErasedBody{ID: e.ID, Body: body}
 			}
 			after = list[n-1].ID
+			if err := a.forgetAnswers(ctx, tx, list); err != nil {
+				return err
+			}
 			return store.Erase(ctx, tx, erased)
 		})
 		if err != nil || n == 0 {
 			return err
 		}
 	}
+}
+
+// forgetAnswers takes what receivers have answered out of the stored answers about deliveries of events.
+func (a *Intake) forgetAnswers(ctx context.Context, tx pg.Tx, list []domain.StoredEvent) error {
+	deliveries, err := store.AttemptedDeliveries(ctx, tx, list)
+	if err != nil {
+		return err
+	}
+	resources := make([]string, len(deliveries))
+	for i, id := range deliveries {
+		resources[i] = id.String()
+	}
+	return a.Idem.Erase(ctx, tx, resources, a.Contract.Erase)
 }
 
 // keptAhead is how far ahead partitions are made.
@@ -113,6 +169,9 @@ func (a *Intake) Tidy(ctx context.Context) error {
 	err := a.Worker.Worker(ctx, func(ctx context.Context, tx pg.Tx) error {
 		return store.KeepPartitions(ctx, tx, now.Add(-domain.Retention), now.Add(keptAhead))
 	})
+	if err == nil {
+		err = pg.SweepExpired(ctx, a.Worker, "erasures")
+	}
 	for more := true; more && err == nil; {
 		err = a.Worker.Worker(ctx, func(ctx context.Context, tx pg.Tx) error {
 			more, err = store.SweepQueue(ctx, tx, sweptAtOnce)

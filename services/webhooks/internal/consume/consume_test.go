@@ -13,9 +13,13 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/idem"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/kafkax"
+	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
+	holdfast "holdfast.dev/proto"
 	eventsv1 "holdfast.dev/proto/events/v1"
 
 	"holdfast.dev/services/webhooks/internal/app"
@@ -50,10 +54,15 @@ type world struct {
 func newWorld(t *testing.T) world {
 	t.Helper()
 	db := pgtest.New(t, migrations.FS)
+	spec, err := contract.Load(holdfast.OpenAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return world{
 		db: db, ctx: pgtest.Ctx(t, caller.Test),
 		Events: &consume.Events{Types: app.AllTypes(), Intake: &app.Intake{
 			DB: db.App, Worker: db.Worker, Queue: &store.Queue{Wake: func() {}}, Bell: &app.Bell{}, Batch: 8 << 20, Now: time.Now,
+			Contract: spec, Idem: &idem.Store{DB: db.App, Now: time.Now},
 		}},
 	}
 }
@@ -113,7 +122,77 @@ func TestErasureLeavesTheBatch(t *testing.T) {
 		}
 	}
 	got := w.stored(t)
-	if len(got) != 1 || !strings.Contains(got[0], `"email":null`) || strings.Contains(got[0], "a@b.c") {
+	if len(got) != 1 || !strings.Contains(got[0], `"email":""`) || strings.Contains(got[0], "a@b.c") {
+		t.Errorf("%v", got)
+	}
+}
+
+// An event that lay among the dead letters while its person was erased comes in erased, in a batch and alone; the same
+// id of another tenant or mode is another customer.
+func TestRedriveAfterErasure(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := caller.Must(w.ctx)
+	live := c
+	live.Mode = caller.Live
+	first := message(t, c, "customer.created")
+	same := func(e *eventsv1.Event) {
+		e.ObjectId, e.PreviousAttributes = first.Key, []byte(`{"email":"old@b.c","version":1}`)
+	}
+	if err := w.Handle(t.Context(), message(t, c, "customer.erased", same, func(e *eventsv1.Event) { e.Internal = true })); err != nil {
+		t.Fatal(err)
+	}
+	other := message(t, c, "customer.created", func(e *eventsv1.Event) { e.Object = []byte(`{"email":"kept@b.c"}`) })
+	if err := w.Together(t.Context(), []kafkax.Message{other, first, message(t, live, "customer.updated", same)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Handle(t.Context(), message(t, c, "customer.updated", same)); err != nil {
+		t.Fatal(err)
+	}
+	got := w.stored(t)
+	all := strings.Join(got, "\n")
+	if len(got) != 3 || strings.Contains(all, "a@b.c") || strings.Contains(all, "old@b.c") || !strings.Contains(all, "kept@b.c") ||
+		strings.Count(all, `"email":""`) != 3 || !strings.Contains(all, `"previous_attributes":{"email":"","version":1}`) {
+		t.Errorf("%s", all)
+	}
+	w.ctx = caller.With(w.ctx, live)
+	if got := w.stored(t); len(got) != 1 || !strings.Contains(got[0], "a@b.c") {
+		t.Errorf("the other mode: %v", got)
+	}
+}
+
+// An erasure waits for intakes that cannot know of it: what they took in is there to be found.
+func TestErasureWaitsForIntake(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := caller.Must(w.ctx)
+	created := message(t, c, "customer.created")
+	erased := message(t, c, "customer.erased", func(e *eventsv1.Event) { e.ObjectId, e.Internal = created.Key, true })
+	impatient, err := pg.Open(t.Context(), w.db.AppURL, pg.Options{LockTimeout: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(impatient.Close)
+	w.Intake.DB = impatient
+	err = w.db.Worker.Worker(t.Context(), func(ctx context.Context, tx pg.Tx) error {
+		if _, err := store.Erased(ctx, tx, nil); err != nil { // an intake that goes on
+			return err
+		}
+		if err := w.Handle(t.Context(), created); err != nil { // others do not wait for it
+			t.Error(err)
+		}
+		if err := w.Handle(t.Context(), erased); pg.Code(err) != "55P03" || errors.Is(err, kafkax.ErrPoison) {
+			t.Errorf("the erasure did not wait: %v", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Handle(t.Context(), erased); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.stored(t); len(got) != 1 || strings.Contains(got[0], "a@b.c") {
 		t.Errorf("%v", got)
 	}
 }

@@ -18,6 +18,7 @@ func TestIsolation(t *testing.T) {
 		{"queue", "endpoint_id, due_at, delivery_id, event_id", u + ", now(), " + u + ", " + u},
 		{"signals", "endpoint_id", u},
 		{"events", "id, type, object_id, body, updated_at", "uuid_v7(now()), 't', 'o', '', now()"},
+		{"erasures", "object_id, expires_at", "'o', now()"},
 		{"deliveries", "endpoint_id, id, event_id, event_type, updated_at", u + ", uuid_v7(now()), " + u + ", 't', now()"},
-	}, "lanes_ready", "signals_order")
+	}, "lanes_ready", "signals_order", "erasures_expiry")
 }

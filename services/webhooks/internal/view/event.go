@@ -4,11 +4,11 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/oapi-codegen/nullable"
 
+	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/proto/api"
 
@@ -43,30 +43,23 @@ func textOrNull(s string) nullable.Nullable[string] {
 	return nullable.NewNullableWithValue(s)
 }
 
-// personal are the fields of a customer that erasure clears.
-var personal = []string{"company", "email", "first_name", "last_name", "metadata", "name", "phone"}
+// Kind is what the events of a type are about: the value of the property "object" of their object.
+func Kind(eventType string) string {
+	kind, _, _ := strings.Cut(eventType, ".")
+	return kind
+}
 
-// Erased is the body of a customer's event without the person: the fields stay, their values are null.
-func Erased(body []byte) (json.RawMessage, error) {
+// Erased is the body of an event without what the contract marks as a person's.
+func Erased(spec *contract.Contract, body []byte) (json.RawMessage, error) {
 	var e api.Event
 	if err := json.Unmarshal(body, &e); err != nil {
 		return nil, fmt.Errorf("stored event: %w", err)
 	}
-	for _, part := range []*json.RawMessage{&e.Data.Object, &e.Data.PreviousAttributes} {
-		var fields map[string]json.RawMessage
-		if err := json.Unmarshal(*part, &fields); err != nil {
-			return nil, fmt.Errorf("stored event: %w", err)
-		}
-		for name := range fields {
-			if slices.Contains(personal, name) {
-				fields[name] = json.RawMessage("null")
-			}
-		}
-		var err error
-		if *part, err = httpx.Encode(fields); err != nil {
-			return nil, err
-		}
+	object, previous, err := spec.EraseChange(Kind(string(e.Type)), e.Data.Object, e.Data.PreviousAttributes)
+	if err != nil {
+		return nil, fmt.Errorf("stored event: %w", err)
 	}
+	e.Data.Object, e.Data.PreviousAttributes = object, previous
 	return httpx.Encode(e)
 }
 
@@ -75,8 +68,7 @@ var samples embed.FS
 
 // Sample is an object of the kind that events of a type are about, and its id. It stands for nothing real.
 func Sample(eventType string, mode api.Mode) (id string, object json.RawMessage, err error) {
-	kind, _, _ := strings.Cut(eventType, ".")
-	raw, err := samples.ReadFile("samples/" + kind + ".json")
+	raw, err := samples.ReadFile("samples/" + Kind(eventType) + ".json")
 	if err != nil {
 		return "", nil, fmt.Errorf("sample: %w", err)
 	}

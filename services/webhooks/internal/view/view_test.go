@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/proto"
@@ -43,6 +44,10 @@ func TestEvent(t *testing.T) {
 
 func TestErased(t *testing.T) {
 	t.Parallel()
+	spec, err := contract.Load(proto.OpenAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
 	e := domain.Event{
 		ID: ids.New[ids.EventPrefix](), Type: "customer.updated",
 		Object:   json.RawMessage(`{"id":"cu_1","name":"N","first_name":"F","last_name":null,"email":"e","phone":"p","company":"c","metadata":{"m":"secret"},"version":3}`),
@@ -52,7 +57,7 @@ func TestErased(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	erased, err := view.Erased(body)
+	erased, err := view.Erased(spec, body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,13 +65,13 @@ func TestErased(t *testing.T) {
 	if err := json.Unmarshal(erased, &got); err != nil {
 		t.Fatal(err)
 	}
-	if want := `{"company":null,"email":null,"first_name":null,"id":"cu_1","last_name":null,"metadata":null,"name":null,"phone":null,"version":3}`; string(got.Data.Object) != want {
+	if want := `{"company":null,"email":"","first_name":"","id":"cu_1","last_name":null,"metadata":{},"name":"","phone":null,"version":3}`; string(got.Data.Object) != want {
 		t.Errorf("object %s", got.Data.Object)
 	}
-	if want := `{"email":null,"metadata":null}`; string(got.Data.PreviousAttributes) != want || strings.Contains(string(erased), "secret") {
+	if want := `{"email":"","metadata":{}}`; string(got.Data.PreviousAttributes) != want || strings.Contains(string(erased), "secret") {
 		t.Errorf("%s", erased)
 	}
-	if _, err := view.Erased([]byte(`{`)); err == nil {
+	if _, err := view.Erased(spec, []byte(`{`)); err == nil {
 		t.Error("a broken body was erased")
 	}
 }
