@@ -140,7 +140,7 @@ func TestAnUnwantedStatusEndsTheRun(t *testing.T) {
 func TestRequestOnTheWire(t *testing.T) {
 	t.Parallel()
 	got := string(Request("POST", "/x", []string{"A: b"}, `{}`))
-	want := "POST /x HTTP/1.1\r\nHost: localhost\r\nA: b\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+	want := "POST /x HTTP/1.1\r\nHost: localhost\r\nA: b\r\nContent-Type: application/json\r\nPrefer: handling=strict\r\nContent-Length: 2\r\n\r\n{}"
 	if got != want {
 		t.Errorf("got %q", got)
 	}
