@@ -16,6 +16,7 @@ func TestUnknownFields(t *testing.T) {
 		// The nearest: a letter less, two swapped, another case, none near.
 		{with(`"titel":1`), "titel", "titel" + nearest + "title."},
 		{with(`"stauts":"open"`), "stauts", "stauts" + nearest + "status."},
+		{with(`"dtae":1`), "dtae", "dtae" + nearest + "date."},
 		{with(`"COUNT":1`), "COUNT", "COUNT" + nearest + "count."},
 		{with(`"meta_data":{"deep":{"er":1}}`), "meta_data", "meta_data" + nearest + "metadata."},
 		{with(`"` + strings.Repeat("z", 500) + `":1`), strings.Repeat("z", 200) + "…", strings.Repeat("z", 200) + "…" + nearest + "title."},
