@@ -1101,9 +1101,12 @@ type Booking struct {
 	DepositAmount Money                        `json:"deposit_amount"`
 	EndsAt        nullable.Nullable[time.Time] `json:"ends_at"`
 
-	// EventDate The first instant of the event's day at the operator's.
+	// EventDate The instant that was given for the event's day; of a bare date, the day's first at the operator's; with starts_at, that instant. Only event_local_date decides.
 	EventDate    time.Time                 `json:"event_date"`
 	EventEndTime nullable.Nullable[string] `json:"event_end_time"`
+
+	// EventLocalDate Read only: the event's day at the operator's.
+	EventLocalDate string `json:"event_local_date"`
 
 	// EventStartTime HH:MM at the operator's.
 	EventStartTime nullable.Nullable[string]    `json:"event_start_time"`
@@ -1150,7 +1153,7 @@ type BookingCreate struct {
 	CustomerId nullable.Nullable[string] `json:"customer_id,omitempty"`
 	EndsAt     nullable.Nullable[string] `json:"ends_at,omitempty"`
 
-	// EventDate RFC 3339 datetime, or a date at the operator's.
+	// EventDate RFC 3339 datetime, or a date at the operator's. Its date at the operator's is the event's day; its time of day decides nothing and is kept.
 	EventDate      *string                   `json:"event_date,omitempty"`
 	EventEndTime   nullable.Nullable[string] `json:"event_end_time,omitempty"`
 	EventStartTime nullable.Nullable[string] `json:"event_start_time,omitempty"`

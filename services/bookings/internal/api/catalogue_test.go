@@ -49,6 +49,7 @@ type booking struct {
 	} `json:"package_snapshot"`
 	EventType      *string    `json:"event_type"`
 	EventDate      time.Time  `json:"event_date"`
+	EventLocalDate string     `json:"event_local_date"`
 	EventStartTime *string    `json:"event_start_time"`
 	EventEndTime   *string    `json:"event_end_time"`
 	StartsAt       *time.Time `json:"starts_at"`

@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,64 @@ import (
 
 	"holdfast.dev/services/bookings/internal/domain"
 )
+
+// event_date reads back as the instant that was given, to the microsecond; its date at the operator's is the day, which
+// alone decides.
+func TestEventDateReadsBack(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test) // New York
+	reads := func(b booking, at, day string) {
+		t.Helper()
+		for _, got := range []booking{b, w.get(ctx, b.ID), w.list(ctx, "/bookings?limit=1&metadata[n]="+string(b.Metadata[6:len(b.Metadata)-2])).Data[0]} {
+			if got.ID != b.ID || got.EventDate.Format(time.RFC3339Nano) != at || got.EventLocalDate != day {
+				t.Errorf("%s: reads %s on %s, want %s on %s", b.ID, got.EventDate.Format(time.RFC3339Nano), got.EventLocalDate, at, day)
+			}
+		}
+	}
+	var made booking
+	for n, tc := range []struct{ fields, at, day string }{
+		{`"event_date":"2030-05-01"`, "2030-05-01T04:00:00Z", "2030-05-01"},
+		{`"event_date":"2030-05-01T03:59:59.999999Z"`, "2030-05-01T03:59:59.999999Z", "2030-04-30"},
+		{`"event_date":"2030-05-01T20:15:00.123456-04:00"`, "2030-05-02T00:15:00.123456Z", "2030-05-01"},
+		{`"event_date":"2030-05-01T20:15:00-04:00","event_start_time":"10:00","event_end_time":"11:00"`, "2030-05-02T00:15:00Z", "2030-05-01"},
+		{`"starts_at":"2030-05-02T01:00:00.5Z","ends_at":"2030-05-02T02:00:00Z"`, "2030-05-02T01:00:00.5Z", "2030-05-01"},
+		{`"starts_at":"2030-06-01","ends_at":"2030-06-02"`, "2030-06-01T04:00:00Z", "2030-06-01"},
+	} {
+		made = w.book(ctx, `%s,"metadata":{"n":"%d"}`, tc.fields, n)
+		reads(made, tc.at, tc.day)
+	}
+
+	patched := w.patch(ctx, made.ID, `{"event_date":"2030-06-03T16:30:00Z"}`).is(200).booking()
+	reads(patched, "2030-06-03T16:30:00Z", "2030-06-03")
+	later := w.patch(ctx, made.ID, `{"event_date":"2030-06-03T17:30:00Z"}`).is(200).booking()
+	reads(later, "2030-06-03T17:30:00Z", "2030-06-03")
+	if later.Version != patched.Version+1 || !later.StartsAt.Equal(*patched.StartsAt) {
+		t.Errorf("another time of the same day: version %d, starts at %s", later.Version, later.StartsAt)
+	}
+	same := w.patch(ctx, made.ID, `{"event_date":"2030-06-03T13:30:00-04:00"}`).is(200).booking()
+	kept := w.patch(ctx, made.ID, `{"event_start_time":"15:00"}`).is(200).booking()
+	reads(kept, "2030-06-03T17:30:00Z", "2030-06-03")
+	if same.Version != later.Version || kept.StartsAt.Equal(*later.StartsAt) {
+		t.Errorf("versions %d and %d, starts at %s", same.Version, kept.Version, kept.StartsAt)
+	}
+	bare := w.patch(ctx, made.ID, `{"event_date":"2030-06-03"}`).is(200).booking()
+	reads(bare, "2030-06-03T04:00:00Z", "2030-06-03")
+	events := w.Events()
+	if last := events[len(events)-1]; !strings.Contains(string(last.GetObject()), `"event_date":"2030-06-03T04:00:00Z"`) || !strings.Contains(string(last.GetObject()), `"event_local_date":"2030-06-03"`) ||
+		string(last.GetPreviousAttributes()) != `{"event_date":"2030-06-03T17:30:00Z"}` {
+		t.Errorf("%s\n%s", last.GetPreviousAttributes(), last.GetObject())
+	}
+
+	for query, n := range map[string]int{"event_date_from=2030-05-01&event_date_to=2030-05-01": 4, "event_date_to=2030-04-30": 1, "event_date_from=2030-05-02&event_date_to=2030-06-02": 0} {
+		if got := w.list(ctx, "/bookings?"+query).Data; len(got) != n {
+			t.Errorf("%s: %d rows, want %d", query, len(got), n)
+		}
+	}
+	w.Exec(`update bookings set event_at = null`) // as rows from before have it
+	reads(w.get(ctx, made.ID), "2030-06-03T04:00:00Z", "2030-06-03")
+	w.patch(ctx, made.ID, `{"event_local_date":"2031-01-01","notes":"read only"}`).is(200)
+	reads(w.get(ctx, made.ID), "2030-06-03T04:00:00Z", "2030-06-03")
+}
 
 func TestTimesOfABooking(t *testing.T) {
 	t.Parallel()

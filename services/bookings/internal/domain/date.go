@@ -37,22 +37,25 @@ func ParseDate(s string) (Date, error) {
 	return inRange(DateOf(t))
 }
 
-// ParseDay reads an RFC 3339 datetime or a bare date as a day in loc; the day must exist there.
-func ParseDay(s string, loc *time.Location) (Date, error) {
+// ParseDay reads an RFC 3339 datetime or a bare date as a day in loc; the day must exist there. Of a datetime it
+// returns the instant too, in UTC and to the microsecond.
+func ParseDay(s string, loc *time.Location) (Date, *time.Time, error) {
+	var at *time.Time
 	d, err := ParseDate(s)
 	if errors.Is(err, ErrDateFormat) {
 		var t time.Time
 		if t, err = parseInstant(s); err == nil {
+			at = &t
 			d, err = inRange(DateOf(t.In(loc)))
 		}
 	}
 	if err != nil {
-		return Date{}, err
+		return Date{}, nil, err
 	}
 	if _, ok := d.Start(loc); !ok {
-		return Date{}, ErrNoSuchDay
+		return Date{}, nil, ErrNoSuchDay
 	}
-	return d, nil
+	return d, at, nil
 }
 
 // ParseInstant reads an RFC 3339 datetime, or a bare date as the first instant of that day in loc. The

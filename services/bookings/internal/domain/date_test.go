@@ -124,7 +124,10 @@ func TestParseDay(t *testing.T) {
 		{"2199-12-31T23:00:00-05:00", "UTC", "", domain.ErrDateRange},
 		{"2011-12-30", "Pacific/Apia", "", domain.ErrNoSuchDay},
 	} {
-		got, err := domain.ParseDay(tc.text, zone(t, tc.zone))
+		got, at, err := domain.ParseDay(tc.text, zone(t, tc.zone))
+		if given, wrong := time.Parse(time.RFC3339Nano, strings.ToUpper(tc.text)); err == nil && (at != nil) != (wrong == nil) || at != nil && !at.Equal(given) {
+			t.Errorf("%q in %s: the instant is %v", tc.text, tc.zone, at)
+		}
 		if !errors.Is(err, tc.err) || err == nil && got.String() != tc.want {
 			t.Errorf("%q in %s: %v, %v; want %s, %v", tc.text, tc.zone, got, err, tc.want, tc.err)
 		}
@@ -145,11 +148,11 @@ func FuzzDate(f *testing.F) {
 		if err != nil || strings.Contains(name, "..") {
 			return
 		}
-		d, err := domain.ParseDay(text, loc)
+		d, _, err := domain.ParseDay(text, loc)
 		if err != nil {
 			return
 		}
-		if again, err := domain.ParseDay(d.String(), loc); err != nil || again != d {
+		if again, _, err := domain.ParseDay(d.String(), loc); err != nil || again != d {
 			t.Fatalf("%q: %s became %s, %v", text, d, again, err)
 		}
 		start, _ := d.Start(loc)

@@ -6,6 +6,7 @@ import "time"
 // duration. StartsAt and EndsAt are nil only for a day without times and without a unit.
 type Schedule struct {
 	Day              Date
+	EventAt          *time.Time // the instant that was given for the day; nil: the day's first
 	Start, End       *Clock
 	StartsAt, EndsAt *time.Time
 }
@@ -26,7 +27,7 @@ func (s *Schedule) first(w When, duration *int, loc *time.Location) error {
 	case w.Day == nil:
 		return field("event_date", "Is required.")
 	}
-	s.Day, s.Start, s.End = *w.Day, w.Start.Value, w.End.Value
+	s.Day, s.EventAt, s.Start, s.End = *w.Day, w.At, w.Start.Value, w.End.Value
 	return s.resolve(duration, loc)
 }
 
@@ -49,7 +50,7 @@ func (s *Schedule) span(from time.Time, to *time.Time, duration *int, loc *time.
 		return field("ends_at", "Must be after starts_at.")
 	}
 	first := ClockOf(from.In(loc))
-	s.Day, s.Start = DateOf(from.In(loc)), &first
+	s.Day, s.EventAt, s.Start = DateOf(from.In(loc)), &from, &first
 	s.StartsAt, s.EndsAt = &from, to
 	return nil
 }
@@ -64,7 +65,7 @@ func (s *Schedule) move(w When, duration *int, rewired bool, loc *time.Location)
 		}
 	}
 	if w.Day != nil {
-		s.Day = *w.Day
+		s.Day, s.EventAt = *w.Day, w.At
 	}
 	if w.Start.Given {
 		s.Start = w.Start.Value

@@ -47,6 +47,7 @@ func (w Wish) Rewires() bool {
 // When is the parsed time of a wish.
 type When struct {
 	Day        *Date
+	At         *time.Time // of the day; nil: given as a bare date
 	Start, End Change[Clock]
 	From, To   *time.Time
 }
@@ -59,8 +60,8 @@ func (w Wish) When(loc *time.Location) (When, error) {
 		failed = append(failed, apperr.FieldError{Field: name, Message: err.Error()})
 	}
 	if w.EventDate != nil {
-		d, err := ParseDay(*w.EventDate, loc)
-		when.Day = &d
+		d, at, err := ParseDay(*w.EventDate, loc)
+		when.Day, when.At = &d, at
 		if err != nil {
 			fail("event_date", err)
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 const bookingColumns = `b.id, b.number, b.status, b.customer_id, b.lead_id, b.quote_id, b.service_id, b.unit_id, b.package_id,
-	b.package_snapshot, b.event_type, b.event_day, b.event_start, b.event_end, b.starts_at, b.ends_at, b.timezone,
+	b.package_snapshot, b.event_type, b.event_day, b.event_at, b.event_start, b.event_end, b.starts_at, b.ends_at, b.timezone,
 	b.guest_count, b.notes, b.currency, b.total, b.deposit, b.paid, b.refunded, b.hold_expires_at, b.cancel_reason, b.cancel_policy,
 	b.metadata, b.version, b.created_at, b.updated_at, b.confirmed_at, b.cancelled_at, b.completed_at`
 
@@ -22,7 +22,7 @@ func scanBooking(row pgx.CollectableRow) (domain.Booking, error) {
 	var zone, currency string
 	var snapshot, policy []byte
 	err := row.Scan(&b.ID, &b.Number, &b.Status, &b.CustomerID, &b.LeadID, &b.QuoteID, &b.ServiceID, &b.UnitID, &b.PackageID,
-		&snapshot, &b.EventType, &b.Day, &b.Start, &b.End, &b.StartsAt, &b.EndsAt, &zone,
+		&snapshot, &b.EventType, &b.Day, &b.EventAt, &b.Start, &b.End, &b.StartsAt, &b.EndsAt, &zone,
 		&b.GuestCount, &b.Notes, &currency, &b.Total.Minor, &b.Deposit.Minor, &b.Paid.Minor, &b.Refunded.Minor, &b.HoldExpiresAt, &b.CancelReason, &policy,
 		&b.Metadata, &b.Version, &b.CreatedAt, &b.UpdatedAt, &b.ConfirmedAt, &b.CancelledAt, &b.CompletedAt)
 	if err != nil {
@@ -70,16 +70,16 @@ func InsertBooking(ctx context.Context, tx pg.Tx, k domain.Booking, claim *Claim
 		insert into bookings as b (id, number, status, customer_id, lead_id, quote_id, service_id, unit_id, package_id,
 			package_snapshot, event_type, event_day, event_start, event_end, starts_at, ends_at, timezone, guest_count, notes,
 			currency, total, deposit, paid, refunded, payment_status, hold_expires_at, metadata, confirmed_at,
-			cancel_policy, created_at, updated_at)
+			cancel_policy, event_at, created_at, updated_at)
 		select $1, $2, $3, $4::uuid, $5::uuid, $6::uuid, $7::uuid, $8::uuid, $9::uuid,
 			$10, $11, $12, $13, $14, $15::timestamptz, $16::timestamptz, $17, $18::integer, $19,
 			$20, $21, $22, $23, $24, $25, $26::timestamptz, $27, $28::timestamptz,
-			$29, at, at from stamp
+			$29, $30::timestamptz, at, at from stamp
 		returning b.version, b.created_at, b.updated_at`,
 		k.ID, k.Number, k.Status, k.CustomerID, k.LeadID, k.QuoteID, k.ServiceID, k.UnitID, k.PackageID,
 		snapshot, k.EventType, k.Day.UTC(), k.Start, k.End, k.StartsAt, k.EndsAt, k.Loc.String(), k.GuestCount, k.Notes,
 		k.Total.Currency, k.Total.Minor, k.Deposit.Minor, k.Paid.Minor, k.Refunded.Minor, k.Amounts.Status(), k.HoldExpiresAt,
-		textOrNull(k.Metadata), k.ConfirmedAt, policy)
+		textOrNull(k.Metadata), k.ConfirmedAt, policy, k.EventAt)
 	if claim != nil {
 		b.Queue(putClaim, claim.Booking, claim.Unit, claim.From, claim.To)
 	}
@@ -104,13 +104,13 @@ func UpdateBooking(ctx context.Context, tx pg.Tx, k domain.Booking) (domain.Book
 			package_snapshot = $7, event_type = $8, event_day = $9, event_start = $10, event_end = $11, starts_at = $12,
 			ends_at = $13, guest_count = $14, notes = $15, currency = $16, total = $17, deposit = $18, payment_status = $19,
 			hold_expires_at = $20, cancel_reason = $21, metadata = $22, confirmed_at = $23, cancelled_at = $24,
-			completed_at = $25, cancel_policy = $26, version = b.version + 1, updated_at = clock_timestamp()
+			completed_at = $25, cancel_policy = $26, event_at = $27, version = b.version + 1, updated_at = clock_timestamp()
 		where b.id = $1
 		returning b.version, b.created_at, b.updated_at`,
 		k.ID, k.Status, k.CustomerID, k.ServiceID, k.UnitID, k.PackageID,
 		snapshot, k.EventType, k.Day.UTC(), k.Start, k.End, k.StartsAt,
 		k.EndsAt, k.GuestCount, k.Notes, k.Total.Currency, k.Total.Minor, k.Deposit.Minor, k.Amounts.Status(),
-		k.HoldExpiresAt, k.CancelReason, textOrNull(k.Metadata), k.ConfirmedAt, k.CancelledAt, k.CompletedAt, policy)
+		k.HoldExpiresAt, k.CancelReason, textOrNull(k.Metadata), k.ConfirmedAt, k.CancelledAt, k.CompletedAt, policy, k.EventAt)
 	b.Queue(`delete from booking_metadata where booking_id = $1`, k.ID)
 	queuePairs(b, k)
 	return stamped(ctx, tx, b, k)

@@ -12,7 +12,6 @@ import (
 
 // Booking is the public shape of a booking; the mode is the caller's.
 func Booking(b domain.Booking, mode api.Mode) api.Booking {
-	day, _ := b.Day.Start(b.Loc) // a stored day exists in its zone
 	return api.Booking{
 		Id:              b.ID.String(),
 		Object:          api.BookingObjectBooking,
@@ -29,7 +28,8 @@ func Booking(b domain.Booking, mode api.Mode) api.Booking {
 		PackageId:       idOrNull(b.PackageID),
 		PackageSnapshot: snapshot(b.Snapshot),
 		EventType:       api.OrNull(b.EventType),
-		EventDate:       day.UTC(),
+		EventDate:       eventDate(b),
+		EventLocalDate:  b.Day.String(),
 		EventStartTime:  clock(b, b.Start, b.StartsAt),
 		EventEndTime:    clock(b, b.End, b.EndsAt),
 		StartsAt:        timeOrNull(b.StartsAt),
@@ -51,6 +51,15 @@ func Booking(b domain.Booking, mode api.Mode) api.Booking {
 		CancelledAt:     timeOrNull(b.CancelledAt),
 		CompletedAt:     timeOrNull(b.CompletedAt),
 	}
+}
+
+// eventDate is the instant that was given for the day, else the day's first.
+func eventDate(b domain.Booking) time.Time {
+	if b.EventAt != nil {
+		return b.EventAt.UTC()
+	}
+	day, _ := b.Day.Start(b.Loc) // a stored day exists in its zone
+	return day.UTC()
 }
 
 // clock is the time of day as given, else what the wall clock shows at the instant; null for a whole day.
