@@ -186,6 +186,9 @@ func (u *Upstream) settle(err error) {
 // unreachable reports whether a connection was refused or broken, or the answer late. Anything else is an answer,
 // however large or wrong: one tenant's data can cause it, and must not close the service to all.
 func unreachable(err error) bool {
+	if err == nil { // as it mostly is
+		return false
+	}
 	var network *net.OpError
 	var certificate *tls.CertificateVerificationError
 	return late(err) || errors.As(err, &network) || errors.As(err, &certificate) || errors.Is(err, fasthttp.ErrConnectionClosed) ||
@@ -193,6 +196,9 @@ func unreachable(err error) bool {
 }
 
 func late(err error) bool {
+	if err == nil {
+		return false
+	}
 	var timed interface{ Timeout() bool }
 	return errors.As(err, &timed) && timed.Timeout()
 }
