@@ -83,7 +83,8 @@ func (b *bench) fillCustomers(ctx context.Context, admin *pgx.Conn) error {
 	const step = 250_000
 	for from := 1; from <= b.Rows; from += step {
 		to := min(from+step-1, b.Rows)
-		for _, sql := range []string{`
+		for _, sql := range []string{
+			`
 			insert into customers (tenant_id, livemode, id, first_name, email, email_lower, version, created_at, updated_at)
 			select tenant_id, livemode, ('fe000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 'Name' || n, 'n' || n || '@example.com', 'n' || n || '@example.com', 1, at, at
 			from customers c, generate_series($1::int, $2::int) n, lateral (select timestamptz '2020-01-01' + n * interval '1 minute' as at) t

@@ -194,8 +194,10 @@ func TestReplayAfterErasure(t *testing.T) {
 		method, path, body, key string
 		before                  answer
 	}{
-		{"POST", "/customers", create, "k1", first}, {"PATCH", path, patch, "k2", second},
-		{"PATCH", path, `{}`, "more x", second}, {"PATCH", path, `{}`, "more " + strings.Repeat("x", 50), second},
+		{"POST", "/customers", create, "k1", first},
+		{"PATCH", path, patch, "k2", second},
+		{"PATCH", path, `{}`, "more x", second},
+		{"PATCH", path, `{}`, "more " + strings.Repeat("x", 50), second},
 	} {
 		a := w.do(ctx, r.method, r.path, r.body, header("Idempotency-Key: "+r.key)).is(r.before.Status)
 		for _, name := range []string{"Location", "ETag"} {
