@@ -65,7 +65,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{World: doortest.New(t, "webhooks", migrations.FS), bell: &app.Bell{Gap: 10 * time.Millisecond, Most: 100}, stop: make(chan struct{})}
-	w.streams = &api.Streams{Bell: w.bell, Life: 2 * time.Second, Poll: 50 * time.Millisecond, Stop: w.stop}
+	w.streams = &api.Streams{Bell: w.bell, Life: time.Hour, Poll: 50 * time.Millisecond, Stop: w.stop}
 	w.intake = &app.Intake{
 		DB: w.DB.App, Worker: w.DB.Worker, Queue: &store.Queue{Wake: func() {}}, Bell: w.bell, Batch: 8 << 20, Now: time.Now,
 		Contract: w.Server(nil).Contract, Idem: &idem.Store{DB: w.DB.App, Now: time.Now},
