@@ -120,9 +120,10 @@ func TestDecodeFailures(t *testing.T) {
 	t.Parallel()
 	op := load(t).Operation("createOrder")
 	for body, want := range map[string]string{
-		`{"big":99999999999999999999}`:                            "big: Is out of range.",
-		`{"count":2147483648}`:                                    "count: Is out of range.",
-		`{"ratio":1e999}`:                                         "ratio: Is out of range.",
+		`{"big":99999999999999999999}`: "big: Is out of range.",
+		`{"count":2147483648}`:         "count: Is out of range.",
+		`{"ratio":1e999}`:              "ratio: Is out of range.",
+
 		`{"lines":[{},{"price":{"amount":9999999999999999999}}]}`: "lines.1.price.amount: Is out of range.",
 	} {
 		if got := said(op.Decode(parse(t, op, body), &order{})); got != want {

@@ -163,6 +163,26 @@ func (l *loader) follow(n *yaml.Node, pointer string) (*yaml.Node, string, error
 	return nil, "", fmt.Errorf("line %d: $ref leads in a circle", n.Line)
 }
 
+// alternatives hands each schema of allOf, oneOf and anyOf to each.
+func (l *loader) alternatives(n *yaml.Node, each func(alt *yaml.Node) error) error {
+	for _, key := range []string{"allOf", "oneOf", "anyOf"} {
+		list := child(n, key)
+		if list == nil {
+			continue
+		}
+		for _, alt := range list.Content {
+			alt, _, err := l.follow(alt, "")
+			if err != nil {
+				return err
+			}
+			if err := each(alt); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func (l *loader) compile(pointer string) (*jsonschema.Schema, error) {
 	s, err := l.compiler.Compile(docURL + "#" + pointer)
 	if err != nil {

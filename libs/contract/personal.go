@@ -57,22 +57,7 @@ func (l *loader) layMask(m *mask, n *yaml.Node) error {
 		}
 		m.items = sub
 	}
-	for _, key := range []string{"allOf", "oneOf", "anyOf"} {
-		alternatives := child(n, key)
-		if alternatives == nil {
-			continue
-		}
-		for _, alt := range alternatives.Content {
-			alt, _, err := l.follow(alt, "")
-			if err != nil {
-				return err
-			}
-			if err := l.layMask(m, alt); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return l.alternatives(n, func(alt *yaml.Node) error { return l.layMask(m, alt) })
 }
 
 // empties are the values that are left of a type without null.

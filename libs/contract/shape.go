@@ -74,22 +74,7 @@ func (l *loader) lay(s *shape, n *yaml.Node) error {
 		}
 		*to = sub
 	}
-	for _, key := range []string{"allOf", "oneOf", "anyOf"} {
-		alternatives := child(n, key)
-		if alternatives == nil {
-			continue
-		}
-		for _, alt := range alternatives.Content {
-			alt, _, err := l.follow(alt, "")
-			if err != nil {
-				return err
-			}
-			if err := l.lay(s, alt); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return l.alternatives(n, func(alt *yaml.Node) error { return l.lay(s, alt) })
 }
 
 // types notes what children a value may have by its type, all where none is named.
