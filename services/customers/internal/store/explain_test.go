@@ -148,7 +148,7 @@ func expected(t *testing.T, conn *pgx.Conn, tenant ids.Tenant, f store.CustomerF
 	if err != nil {
 		t.Fatal(err)
 	}
-	return list
+	return list[:min(len(list), r.Limit)] // the query asks for one more
 }
 
 func TestListsUseTheirIndexes(t *testing.T) {
