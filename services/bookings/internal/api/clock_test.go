@@ -3,6 +3,8 @@ package api_test
 import (
 	"context"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +23,20 @@ type testClock struct {
 	Object string
 	Now    time.Time
 	Frozen bool
+}
+
+// shift moves the years of what a clock is set to along with the calendar, as a clock is never behind the time of day:
+// 2030 was four years ahead when these tests were written.
+var shift = time.Now().Year() - 2026
+
+var shifted = regexp.MustCompile(`203\d`)
+
+// ahead is text with its years of the 2030s shifted.
+func ahead(text string) string {
+	return shifted.ReplaceAllStringFunc(text, func(year string) string {
+		n, _ := strconv.Atoi(year)
+		return strconv.Itoa(n + shift)
+	})
 }
 
 // freeze sets the test clock and returns ctx as the gateway signs the tenant's next request.
@@ -56,15 +72,15 @@ func TestClockForwardOnly(t *testing.T) {
 		t.Errorf("no clock is set: %+v", got)
 	}
 	w.setClock(real, "2020-01-01T00:00:00Z").is(422, "invalid_request", "now")
-	at := time.Date(2030, 5, 1, 12, 0, 0, 123456000, time.UTC)
+	at := time.Date(2030+shift, 5, 1, 12, 0, 0, 123456000, time.UTC)
 	ctx := w.freeze(real, at)
 	if got := w.shown(ctx); !got.Frozen || !got.Now.Equal(at) {
 		t.Errorf("got %+v", got)
 	}
 	ctx = w.freeze(ctx, at) // no step is a step forward too
-	w.setClock(ctx, "2030-05-01T12:00:00Z").is(422, "invalid_request", "now")
-	w.setClock(ctx, "2030-05-01").is(422, "invalid_request", "now") // midnight in New York, 8 hours ago
-	if got := decode[testClock](w.setClock(ctx, "2030-05-02").is(200)); !got.Now.Equal(time.Date(2030, 5, 2, 4, 0, 0, 0, time.UTC)) {
+	w.setClock(ctx, ahead("2030-05-01T12:00:00Z")).is(422, "invalid_request", "now")
+	w.setClock(ctx, ahead("2030-05-01")).is(422, "invalid_request", "now") // midnight in New York, 8 hours ago
+	if got := decode[testClock](w.setClock(ctx, ahead("2030-05-02")).is(200)); !got.Now.Equal(time.Date(2030+shift, 5, 2, 4, 0, 0, 0, time.UTC)) {
 		t.Errorf("a date is the first instant of the day at the operator's: %+v", got)
 	}
 	for _, bad := range []string{`{}`, `{"now":null}`, `{"now":1}`, `{"now":"2030-05-03T00:00:00"}`, `{"now":"2200-01-01"}`, `{"now":"x"}`} {
@@ -104,12 +120,12 @@ func TestClockInLiveMode(t *testing.T) {
 	}
 	w.do(live, "POST", "/test-clock", `{`).is(400, "malformed_json")
 	w.post(live, `{"event_date":"2030-05-01"}`, "Idempotency-Key: k").is(201)
-	w.setClock(live, "2030-05-01", "Idempotency-Key: k").is(422, "idempotency_mismatch")
+	w.setClock(live, ahead("2030-05-01"), "Idempotency-Key: k").is(422, "idempotency_mismatch")
 	w.do(live, "POST", "/test-clock", `{"now":1}`, "Idempotency-Key: k").is(422, "idempotency_mismatch")
 	if c := w.tenants.Clock(tenant); c.Version != 1 || w.Count(`select count(*) from test_clocks`) != 0 {
 		t.Errorf("a refused request has moved the clock: %+v", c)
 	}
-	w.freeze(test, time.Date(2030, 5, 1, 0, 0, 0, 0, time.UTC))
+	w.freeze(test, time.Date(2030+shift, 5, 1, 0, 0, 0, 0, time.UTC))
 	if b := w.book(live, `"event_date":"2030-05-01","status":"confirmed"`); time.Since(*b.ConfirmedAt).Abs() > time.Minute {
 		t.Errorf("live mode goes by the test clock: %v", b.ConfirmedAt)
 	}
@@ -155,22 +171,22 @@ func TestClockRules(t *testing.T) {
 	t.Parallel()
 	w, real := newWorld(t), pgtest.Ctx(t, caller.Test)
 	s := w.shop(real)
-	noon := time.Date(2031, 5, 1, 16, 0, 0, 0, time.UTC)
+	noon := time.Date(2031+shift, 5, 1, 16, 0, 0, 0, time.UTC)
 	ctx := w.freeze(real, noon)
 	w.tenants.Set(domain.Policy{MinNoticeMinutes: new(60), MaxAdvanceDays: new(10), HoldTTLMinutes: new(15)})
-	w.post(ctx, fmt.Sprintf(`{"starts_at":"2031-05-01T16:59:59Z","service_id":"%s"}`, s.tour)).is(422, "invalid_request", "event_date")
-	w.post(ctx, `{"event_date":"2031-05-12"}`).is(422, "invalid_request", "event_date")
-	b := w.book(ctx, `"starts_at":"2031-05-01T17:00:00Z","service_id":"%s","unit_id":"%s"`, s.tour, s.ada)
+	w.post(ctx, fmt.Sprintf(ahead(`{"starts_at":"2031-05-01T16:59:59Z","service_id":"%s"}`), s.tour)).is(422, "invalid_request", "event_date")
+	w.post(ctx, ahead(`{"event_date":"2031-05-12"}`)).is(422, "invalid_request", "event_date")
+	b := w.book(ctx, ahead(`"starts_at":"2031-05-01T17:00:00Z","service_id":"%s","unit_id":"%s"`), s.tour, s.ada)
 	if !b.HoldExpiresAt.Equal(noon.Add(15*time.Minute)) || time.Since(b.CreatedAt).Abs() > time.Minute {
 		t.Errorf("held until %v, created %v", b.HoldExpiresAt, b.CreatedAt)
 	}
-	day := w.book(ctx, `"event_date":"2031-05-02","unit_id":"%s"`, s.bee)
+	day := w.book(ctx, ahead(`"event_date":"2031-05-02","unit_id":"%s"`), s.bee)
 	ctx = w.freeze(ctx, noon.Add(15*time.Minute-time.Microsecond))
 	if got := w.patch(ctx, b.ID, `{"status":"confirmed"}`).is(200).booking(); !got.ConfirmedAt.Equal(noon.Add(15*time.Minute - time.Microsecond)) {
 		t.Errorf("confirmed at %v", got.ConfirmedAt)
 	}
 	w.patch(ctx, day.ID, `{"status":"confirmed"}`).is(200)
-	lapsing := w.book(ctx, `"event_date":"2031-05-05","unit_id":"%s"`, s.bee)
+	lapsing := w.book(ctx, ahead(`"event_date":"2031-05-05","unit_id":"%s"`), s.bee)
 	ctx = w.freeze(ctx, *lapsing.HoldExpiresAt)
 	w.patch(ctx, lapsing.ID, `{"status":"confirmed"}`).is(422, "invalid_status_transition", "status")
 	w.do(ctx, "POST", "/bookings/"+lapsing.ID+"/cancel", "").is(422, "invalid_status_transition", "status")
@@ -185,7 +201,7 @@ func TestClockRules(t *testing.T) {
 		t.Helper()
 		w.patch(ctx, id, `{"status":"`+status+`"}`).is(want)
 	}
-	timed, whole := b.EndsAt.Add(week), time.Date(2031, 5, 3, 4, 0, 0, 0, time.UTC).Add(week) // the end of the day in New York
+	timed, whole := b.EndsAt.Add(week), time.Date(2031+shift, 5, 3, 4, 0, 0, 0, time.UTC).Add(week) // the end of the day in New York
 	ctx = w.freeze(ctx, timed)
 	flip(b.ID, "no_show", 200)
 	flip(b.ID, "completed", 200)
@@ -203,23 +219,23 @@ func TestClockReplays(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	const key = "Idempotency-Key: k"
-	first := w.setClock(ctx, "2030-05-01", key).is(200)
-	ctx = w.freeze(w.ticking(ctx), time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC))
-	again := w.setClock(ctx, "2030-05-01", key).is(200) // though it would now be a step back
+	first := w.setClock(ctx, ahead("2030-05-01"), key).is(200)
+	ctx = w.freeze(w.ticking(ctx), time.Date(2031+shift, 1, 1, 0, 0, 0, 0, time.UTC))
+	again := w.setClock(ctx, ahead("2030-05-01"), key).is(200) // though it would now be a step back
 	if string(again.Body) != string(first.Body) || again.Header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("got %s, first %s", again.Body, first.Body)
 	}
-	w.setClock(ctx, "2032-05-01", key).is(422, "idempotency_mismatch")
-	w.setClock(ctx, "2032-05-01", "Idempotency-Key: ").is(422, "invalid_request", "Idempotency-Key")
-	if c := w.tenants.Clock(caller.Must(ctx).Tenant); c.FrozenAt.Year() != 2031 {
+	w.setClock(ctx, ahead("2032-05-01"), key).is(422, "idempotency_mismatch")
+	w.setClock(ctx, ahead("2032-05-01"), "Idempotency-Key: ").is(422, "invalid_request", "Idempotency-Key")
+	if c := w.tenants.Clock(caller.Must(ctx).Tenant); c.FrozenAt.Year() != 2031+shift {
 		t.Errorf("a replay has moved the clock: %+v", c)
 	}
-	got := atOnce(10, func(int) answer { return w.setClock(ctx, "2033-01-01", "Idempotency-Key: many") })
+	got := atOnce(10, func(int) answer { return w.setClock(ctx, ahead("2033-01-01"), "Idempotency-Key: many") })
 	if got[200] != 10 {
 		t.Errorf("answers %v", got)
 	}
 	w.tenants.Fail(apperr.ErrUnavailable)
-	w.setClock(ctx, "2034-01-01").is(503, "unavailable")
+	w.setClock(ctx, ahead("2034-01-01")).is(503, "unavailable")
 	w.do(ctx, "DELETE", "/test-clock", "").is(503, "unavailable")
 }
 
@@ -228,7 +244,7 @@ func TestClockAfterACrash(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	b := w.book(ctx, `"event_date":"2030-05-01","hold_minutes":60`)
-	at := time.Date(2030, 5, 1, 0, 0, 0, 0, time.UTC)
+	at := time.Date(2030+shift, 5, 1, 0, 0, 0, 0, time.UTC)
 	if _, err := w.tenants.SetClock(ctx, &at); err != nil { // and nothing else happened
 		t.Fatal(err)
 	}
@@ -236,7 +252,7 @@ func TestClockAfterACrash(t *testing.T) {
 	if w.run(); w.Types() != "created" || w.get(ctx, b.ID).Status != "expired" {
 		t.Errorf("readers know, the worker does not yet: %s", w.Types())
 	}
-	w.setClock(ctx, "2030-05-01T00:00:00Z", "Idempotency-Key: k").is(200)
+	w.setClock(ctx, ahead("2030-05-01T00:00:00Z"), "Idempotency-Key: k").is(200)
 	if w.Types() != "created updated" {
 		t.Errorf("events %s", w.Types())
 	}
@@ -250,9 +266,9 @@ func TestClockWaitsForWhatIsLocked(t *testing.T) {
 	w.book(ctx, `"event_date":"2030-05-01","unit_id":"%s","hold_minutes":60`, s.ada)
 	w.engine = w.serve(w.Impatient(100 * time.Millisecond))
 	release := w.Hold(`select from units where id = $1 for no key update`, s.ada)
-	w.setClock(ctx, "2030-04-01", "Idempotency-Key: k").is(503, "unavailable")
+	w.setClock(ctx, ahead("2030-04-01"), "Idempotency-Key: k").is(503, "unavailable")
 	release()
-	w.setClock(w.ticking(ctx), "2030-04-01", "Idempotency-Key: k").is(200)
+	w.setClock(w.ticking(ctx), ahead("2030-04-01"), "Idempotency-Key: k").is(200)
 	if w.Types() != "created updated" {
 		t.Errorf("events %s", w.Types())
 	}
@@ -263,7 +279,7 @@ func TestClockWaitsForWhatIsLocked(t *testing.T) {
 func TestClockLearnedFromABooking(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
-	ctx = w.freeze(ctx, time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC))
+	ctx = w.freeze(ctx, time.Date(2031+shift, 1, 1, 0, 0, 0, 0, time.UTC))
 	old := w.tenants.Clock(caller.Must(ctx).Tenant)
 	if _, err := w.tenants.SetClock(ctx, nil); err != nil { // and nothing else happened
 		t.Fatal(err)

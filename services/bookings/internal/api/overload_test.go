@@ -22,7 +22,7 @@ func TestOverload(t *testing.T) {
 		{Method: "PATCH", Path: b, Body: `{"notes":"x"}`},
 		{Method: "POST", Path: b + "/cancel"},
 		{Method: "POST", Path: b + "/reprice"},
-		{Method: "POST", Path: "/test-clock", Body: `{"now":"2030-01-01T00:00:00Z"}`},
+		{Method: "POST", Path: "/test-clock", Body: ahead(`{"now":"2030-01-01T00:00:00Z"}`)},
 		{Method: "DELETE", Path: "/test-clock"},
 		{Method: "GET", Path: "/availability?from=2030-05-01&to=2030-05-02"},
 		{Method: "GET", Path: fmt.Sprintf("/availability/explain?unit_id=%s&starts_at=2030-05-01T12:00:00Z", s.ada)},
