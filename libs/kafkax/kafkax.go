@@ -189,7 +189,11 @@ func EnsureTopics(ctx context.Context, c Cluster, topics []Topic) error {
 	for i, t := range topics {
 		names[i] = c.Prefix + t.Name
 	}
-	if meta, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: names}); err == nil && led(meta.Topics) == nil {
+	meta, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: names})
+	if err != nil {
+		return fmt.Errorf("kafka: %w", err) // it says why no broker is reached, which requests behind it do not
+	}
+	if led(meta.Topics) == nil {
 		return nil
 	}
 	if err := createTopics(ctx, client, names, topics); err != nil {
@@ -276,16 +280,6 @@ func leading(ctx context.Context, client *kafka.Client, topics []kafka.Topic) er
 				return fmt.Errorf("topic %s partition %d: %w", name, p.Partition, p.Error)
 			}
 		}
-	}
-	return nil
-}
-
-// Ping reports whether a broker answers, for readiness checks.
-func Ping(ctx context.Context, c Cluster) error {
-	client, release := c.newClient(2 * time.Second)
-	defer release()
-	if _, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{}}); err != nil {
-		return fmt.Errorf("kafka: %w", err)
 	}
 	return nil
 }
