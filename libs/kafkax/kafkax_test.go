@@ -255,12 +255,8 @@ func TestPoisonGoesToTheDeadLettersAndBack(t *testing.T) {
 			got.add(string(m.Value))
 			return nil
 		})
-		start := time.Now()
 		s.produce(t, thing("a", "bad"), thing("a", "next"), thing("b", "panics"))
 		eventually(t, "the one behind it", func() bool { return got.count("next") == 1 })
-		if d := time.Since(start); d > 6*time.Second {
-			t.Errorf("it blocked for %v", d)
-		}
 		if n := tries.count("bad"); n != 4 {
 			t.Errorf("%d tries in place, want 4", n)
 		}

@@ -1,0 +1,52 @@
+package kafkax
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+)
+
+// letterbox keeps the topics of what is produced.
+type letterbox struct{ topics []string }
+
+func (l *letterbox) Produce(_ context.Context, msgs ...Message) error {
+	for _, m := range msgs {
+		l.topics = append(l.topics, m.Topic)
+	}
+	return nil
+}
+
+// A poison message holds its partition for 2 s, by a clock that counts the pauses only.
+func TestPoisonHoldsItsPartitionForTwoSeconds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var tries []time.Duration
+		var letters letterbox
+		start := time.Now()
+		c := &Consumer{Cluster: Cluster{Prefix: "test."}, Group: "readers", DeadLetter: &letters, Log: slog.New(slog.DiscardHandler)}
+		c.Handle = func(context.Context, Message) error {
+			tries = append(tries, time.Since(start))
+			return Poison(errors.New("cannot be decoded"))
+		}
+		if err := c.register(); err != nil {
+			t.Fatal(err)
+		}
+		p := &partition{Consumer: c, topic: "test.things"}
+		if !p.settle(t.Context(), kafka.Message{Topic: "test.things", Value: []byte("bad")}) {
+			t.Error("the message was not brought to its end")
+		}
+		want := []time.Duration{0, 100 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second}
+		if took := time.Since(start); !slices.Equal(tries, want) || took != 2*time.Second {
+			t.Errorf("tries at %v and %v in all, want them at %v", tries, took, want)
+		}
+		if !slices.Equal(letters.topics, []string{"readers.dlq"}) {
+			t.Errorf("dead letters to %v", letters.topics)
+		}
+	})
+}
