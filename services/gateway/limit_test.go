@@ -173,26 +173,24 @@ func lastLine(g *gateway) string {
 }
 
 // The first request that meets a hung Redis waits for the time-out, the next ones for nothing.
-func TestAHungRedisCostsTwentyMilliseconds(t *testing.T) {
+func TestAHungRedisCostsOneTimeout(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	cable, url := newCable(t)
-	g := w.start(t, func(c *Config) { c.RedisURL, c.RedisTimeout = url, 15*time.Millisecond })
+	const limit = time.Second // a loaded machine's hiccups are shorter
+	g := w.start(t, func(c *Config) { c.RedisURL, c.RedisTimeout = url, limit })
 	key := w.identity.newKey()
 	g.send(t, "GET", oneCu, "", bearer(key))
 	cable.set(false, true)
 	var slow int
-	best := time.Hour
 	for range 30 {
 		start := time.Now()
 		g.send(t, "GET", oneCu, "", bearer(key))
-		took := time.Since(start)
-		best = min(best, took)
-		if took > 100*time.Millisecond { // a loaded machine's hiccup, not Redis's time-out
+		if time.Since(start) >= limit {
 			slow++
 		}
 	}
-	if slow > 3 || best > 12*time.Millisecond {
-		t.Errorf("%d of 30 requests were slow, the best took %s", slow, best)
+	if slow > 3 {
+		t.Errorf("%d of 30 requests waited for Redis", slow)
 	}
 }

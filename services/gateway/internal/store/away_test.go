@@ -19,7 +19,8 @@ func TestADeadNodeIsAway(t *testing.T) {
 	address, kill := redistest.Cluster(t, nil)
 	var mu sync.Mutex
 	var changes []bool
-	r := open(t, address, Options{Timeout: 100 * time.Millisecond, Changed: func(away bool) {
+	const limit = time.Second // a loaded machine's hiccups are shorter
+	r := open(t, address, Options{Timeout: limit, Changed: func(away bool) {
 		mu.Lock()
 		defer mu.Unlock()
 		changes = append(changes, away)
@@ -44,7 +45,7 @@ func TestADeadNodeIsAway(t *testing.T) {
 			t.Fatal("back without the node")
 		}
 		away = away || r.away.Load()
-		if d := time.Since(start); d > 50*time.Millisecond {
+		if d := time.Since(start); d > limit/2 {
 			slow = append(slow, fmt.Sprint(d))
 		}
 	}

@@ -152,7 +152,7 @@ func keepsAnswersUntilTheirEnd(t *testing.T, r *Redis) {
 	}
 	r.Keep(who, "k", value, a.KeepUntil)
 	var got Reply
-	for deadline := time.Now().Add(5 * time.Second); got.Answer == nil && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); got.Answer == nil && time.Now().Before(deadline); {
 		var err error
 		if got, err = r.Ask(Question{Credential: who, Limit: domain.Limit{Max: 1e6, Per: 1e6}, Key: "k"}); err != nil {
 			t.Fatal(err)
