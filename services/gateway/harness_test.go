@@ -201,11 +201,14 @@ func want(t testing.TB, a *answer, status int, code string) {
 	}
 }
 
+// patience is the deadline of what tests wait for; it is reached only where something never comes.
+const patience = time.Minute
+
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within 10 s: %s", what)
+			t.Fatalf("not within %s: %s", patience, what)
 		}
 	}
 }
