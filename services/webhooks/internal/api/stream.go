@@ -27,7 +27,8 @@ type Streams struct {
 }
 
 const (
-	streamPage   = 100
+	streamPage   = 100       // events of one read
+	streamBytes  = 256 << 10 // of their bodies; a larger event is read alone
 	heartbeat    = 15 * time.Second
 	writeTimeout = 10 * time.Second
 )
@@ -84,18 +85,18 @@ func (a *API) follow(ctx context.Context, out *sse, rung <-chan struct{}, types 
 		return
 	}
 	for quiet := time.Now(); ; {
-		list, err := store.EventsBehind(ctx, a.DB.ReadSettled(ctx), types, at, streamPage)
+		list, more, err := store.EventsBehind(ctx, a.DB.ReadSettled(ctx), store.EventRange{Types: types, After: at, MaxRows: streamPage, MaxBytes: streamBytes})
 		if err != nil || out.events(list) != nil {
 			return
 		}
 		if n := len(list); n > 0 {
 			at, quiet = store.Cursor{At: list[n-1].UpdatedAt, ID: list[n-1].ID}, time.Now()
-			if n == streamPage {
-				continue
-			}
+		}
+		if more {
+			continue
 		}
 		if time.Since(quiet) > heartbeat {
-			if out.write(": still here\n\n") != nil {
+			if out.write([]byte(": still here\n\n")) != nil {
 				return
 			}
 			quiet = time.Now()
@@ -127,23 +128,26 @@ type sse struct {
 	control *http.ResponseController
 }
 
-func (s *sse) begin() error { return s.write("retry: 1000\n\n") }
+func (s *sse) begin() error { return s.write([]byte("retry: 1000\n\n")) }
 
 func (s *sse) events(list []domain.StoredEvent) error {
 	for _, e := range list {
-		if err := s.write(fmt.Sprintf("id: %s\nevent: %s\ndata: %s\n\n", e.ID, e.Type, e.Body)); err != nil {
+		if err := s.write(fmt.Appendf(nil, "id: %s\nevent: %s\ndata: ", e.ID, e.Type), e.Body, []byte("\n\n")); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *sse) write(text string) error {
+// write sends the parts of a message, as they are: a body is not copied.
+func (s *sse) write(parts ...[]byte) error {
 	if err := s.control.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
 		return fmt.Errorf("stream: %w", err)
 	}
-	if _, err := s.w.Write([]byte(text)); err != nil {
-		return fmt.Errorf("stream: %w", err)
+	for _, part := range parts {
+		if _, err := s.w.Write(part); err != nil {
+			return fmt.Errorf("stream: %w", err)
+		}
 	}
 	if err := s.control.Flush(); err != nil {
 		return fmt.Errorf("stream: %w", err)

@@ -1,9 +1,12 @@
 package api_test
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -162,4 +165,46 @@ func TestAHundredStreams(t *testing.T) {
 	w.hold(w.ctx())
 	closeFirst()
 	w.hold(live)
+}
+
+// The largest events come whole, in order, one to a read and without a pause between: nothing wakes this stream.
+func TestStreamOfTheLargestEvents(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.ctx()
+	const n, size = 12, 630_000
+	w.happen(ctx, "customer.created", n+1)
+	w.Exec(`update events set body = convert_to(replace(convert_from(body, 'UTF8'), '<&>', repeat('x', $1)), 'UTF8')`, size)
+	rows, err := w.Owner().Query(ctx, `select id from events order by updated_at, id`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	order, err := pgx.CollectRows(rows, pgx.RowTo[ids.Event])
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := w.counted()
+	reading, end := context.WithTimeout(t.Context(), time.Minute)
+	defer end()
+	res := w.open(reading, w.server(ctx), "Last-Event-ID", order[0].String())
+	defer res.Body.Close() //nolint:errcheck // only read
+	lines := bufio.NewScanner(res.Body)
+	lines.Buffer(nil, 2*size)
+	for i, id := range order[1:] {
+		message := map[string]string{}
+		for lines.Scan() && (lines.Text() != "" || message["data"] == "") {
+			field, value, _ := strings.Cut(lines.Text(), ": ")
+			message[field] = value
+		}
+		var body struct{ ID, Type string }
+		if err := json.Unmarshal([]byte(message["data"]), &body); err != nil || len(message["data"]) < size {
+			t.Fatalf("message %d: %d bytes of data, %v", i, len(message["data"]), err)
+		}
+		if want := id.String(); message["id"] != want || body.ID != want || message["event"] != body.Type {
+			t.Errorf("message %d is %s of %s, want %s", i, message["id"], body.ID, want)
+		}
+	}
+	if reads := asked.count(ctx) - 1; reads != n { // one looks up where to begin
+		t.Errorf("%d reads of %d events", reads, n)
+	}
 }

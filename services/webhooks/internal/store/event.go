@@ -68,13 +68,35 @@ type Cursor struct {
 	ID ids.Event
 }
 
-// EventsBehind reads up to limit events that came in behind a place, in the order in which they did. q is of
-// pg.DB.ReadSettled: what it shows is complete.
-func EventsBehind(ctx context.Context, q pg.Q, types []string, after Cursor, limit int) ([]domain.StoredEvent, error) {
-	return many[domain.StoredEvent](ctx, q, `
-		select `+eventColumns+` from events e
-		where (e.updated_at, e.id) > ($1, $2) and e.updated_at < `+pg.Settled+` and not e.sample and e.type = any($3)
-		order by e.updated_at, e.id limit $4`, after.At, after.ID, types, limit)
+// EventRange is what is read behind a place in the log: at most so many events, with at most so many bytes of bodies.
+type EventRange struct {
+	Types             []string
+	After             Cursor
+	MaxRows, MaxBytes int
+}
+
+// EventsBehind reads the events that came in behind a place, in the order in which they did, and says whether others
+// may follow. One that is larger than MaxBytes comes alone; the server knows a body's length without reading it. q is
+// of pg.DB.ReadSettled: what it shows is complete.
+func EventsBehind(ctx context.Context, q pg.Q, r EventRange) (list []domain.StoredEvent, more bool, err error) {
+	rows, err := many[struct {
+		domain.StoredEvent
+		Waiting int
+	}](ctx, q, `
+		select `+eventColumns+`, e.waiting
+		from (select `+eventColumns+`, count(*) over ()::int as waiting, sum(octet_length(e.body)) over (order by e.updated_at, e.id) as bytes
+			from (select `+eventColumns+` from events e
+				where (e.updated_at, e.id) > ($1, $2) and e.updated_at < `+pg.Settled+` and not e.sample and e.type = any($3)
+				order by e.updated_at, e.id limit $4) e) e
+		where e.bytes <= $5 or e.bytes = octet_length(e.body) order by e.updated_at, e.id`,
+		r.After.At, r.After.ID, r.Types, r.MaxRows, r.MaxBytes)
+	if err != nil || len(rows) == 0 {
+		return nil, false, err
+	}
+	for _, row := range rows {
+		list = append(list, row.StoredEvent)
+	}
+	return list, rows[0].Waiting > len(rows) || len(rows) == r.MaxRows, nil
 }
 
 // InsertSample writes an event that only deliveries show.
