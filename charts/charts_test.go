@@ -411,24 +411,31 @@ func TestPoliciesAreTheEdges(t *testing.T) {
 	}
 }
 
-var setting = regexp.MustCompile(`env:"([A-Z][A-Z0-9_]*)`)
+var setting = regexp.MustCompile(`env:"([A-Z][A-Z0-9_]*)[^"]*"(?: envDefault:"([^"]*)")?`)
+
+// settings are those that a service knows, each with its defaults.
+func settings(t *testing.T, service string) map[string][]string {
+	t.Helper()
+	known := map[string][]string{}
+	files, _ := filepath.Glob("../libs/*/*.go")
+	for _, file := range append(files, "../services/"+service+"/config.go") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range setting.FindAllStringSubmatch(string(text), -1) {
+			known[m[1]] = append(known[m[1]], m[2])
+		}
+	}
+	return known
+}
 
 // Each variable that the charts set is a setting that the service knows.
 func TestSettingsAreKnown(t *testing.T) {
 	t.Parallel()
-	known := map[string]map[string]bool{}
+	known := map[string]map[string][]string{}
 	for _, s := range services {
-		known[s] = map[string]bool{}
-		files, _ := filepath.Glob("../libs/*/*.go")
-		for _, file := range append(files, "../services/"+s+"/config.go") {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, m := range setting.FindAllSubmatch(text, -1) {
-				known[s][string(m[1])] = true
-			}
-		}
+		known[s] = settings(t, s)
 	}
 	for name, args := range variants {
 		for _, o := range objects(t, must(t, args...)) {
@@ -437,7 +444,7 @@ func TestSettingsAreKnown(t *testing.T) {
 				continue
 			}
 			for key := range o.Data {
-				if !known[s][key] && (s != "gateway" || !strings.HasPrefix(key, "KAFKA_")) { // global.env is for all
+				if known[s][key] == nil && (s != "gateway" || !strings.HasPrefix(key, "KAFKA_")) { // global.env is for all
 					t.Errorf("%s: %s does not know %s", name, s, key)
 				}
 			}
