@@ -10,8 +10,9 @@ import (
 
 // Where collects conditions and their arguments for one list statement.
 type Where struct {
-	conds []string
-	args  []any
+	conds        []string
+	args         []any
+	alias, order string // of the list, once it has its end
 }
 
 // Add appends a condition; each "?" in it becomes the next argument's placeholder. A nil or empty value
@@ -51,7 +52,7 @@ func (w *Where) Page(r Request, alias string) (string, []any) {
 	if r.After != nil {
 		w.Add(fmt.Sprintf("(%[1]s.%[2]s, %[1]s.id) %[3]s (?, ?)", alias, column, compare), r.After.At, r.After.ID)
 	}
-	return w.end(r, fmt.Sprintf("%[1]s.%[2]s %[3]s, %[1]s.id %[3]s", alias, column, direction))
+	return w.end(r, alias, fmt.Sprintf("%[1]s.%[2]s %[3]s, %[1]s.id %[3]s", alias, column, direction))
 }
 
 // PageByID is Page for a table whose created_at is the time in its id, newest first: the id alone is the order.
@@ -66,16 +67,27 @@ func (w *Where) PageByID(r Request, alias string) (string, []any) {
 	if r.After != nil {
 		w.Add(alias+".id < ?", r.After.ID)
 	}
-	return w.end(r, alias+".id desc")
+	return w.end(r, alias, alias+".id desc")
 }
 
-func (w *Where) end(r Request, order string) (string, []any) {
+func (w *Where) end(r Request, alias, order string) (string, []any) {
+	w.alias, w.order = alias, order
 	conds := ""
 	if len(w.conds) > 0 {
 		conds = "where " + strings.Join(w.conds, " and ")
 	}
 	w.args = append(w.args, r.Limit+1)
 	return fmt.Sprintf("%s order by %s limit $%d", conds, order, len(w.args)), w.args
+}
+
+// Bounded is list, a statement that ends in w's Page or PageByID, of which the server sends the rows that Read keeps and
+// one more, and not all up to the limit: for rows so large that many of them would cross the network for nothing. size is
+// the SQL of a row's bytes; columns are the names of those that list selects, those of its order among them.
+func (w *Where) Bounded(list, columns, size string) string {
+	return fmt.Sprintf(`select %[1]s from (
+			select %[1]s, sum(%[2]s) over (order by %[3]s rows between unbounded preceding and 2 preceding) as bytes_before
+			from (%[4]s) %[5]s) %[5]s
+		where %[5]s.bytes_before is null or %[5]s.bytes_before <= %[6]d order by %[3]s`, columns, size, w.order, list, w.alias, maxRead)
 }
 
 // Reader reads from db what Where.Page needs: a list in the order of updated_at shows only what has settled.

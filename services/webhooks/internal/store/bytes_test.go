@@ -4,14 +4,17 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
 
+	"holdfast.dev/services/webhooks/internal/domain"
 	"holdfast.dev/services/webhooks/internal/store"
 	"holdfast.dev/services/webhooks/migrations"
 )
@@ -80,5 +83,77 @@ func TestEventsBehindEndsByBytes(t *testing.T) {
 	}
 	if want := []int{4, 3, 3, 2, 1, 1, 1, 1, 1}; !slices.Equal(reads, want) {
 		t.Errorf("reads of %v events, want %v", reads, want)
+	}
+}
+
+// Of a page of large rows the server sends what the page can show, and no more; the pages together are all, in order.
+func TestPagesOfLargeRows(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, migrations.FS)
+	ctx := pgtest.Ctx(t, caller.Live)
+	want := logged(t, db, ctx, append(slices.Repeat([]int{largest}, 30), slices.Repeat([]int{1}, 10)...))
+	endpoint := ids.New[domain.EndpointPrefix]()
+	err := db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		_, err := tx.Exec(ctx, `insert into deliveries (endpoint_id, id, event_id, event_type, updated_at, attempts)
+			select $1, id, id, type, updated_at, jsonb_build_array(jsonb_build_object('number', 1, 'at', now(), 'status_code', 500,
+				'duration_ms', 1, 'error', null, 'response_body', convert_from(body, 'UTF8'))) from events`, endpoint)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	newest := slices.Clone(want)
+	slices.Reverse(newest)
+	for order, want := range map[bool][]ids.Event{true: want, false: newest} {
+		pages(t, db, ctx, order, want, func(ctx context.Context, q pg.Q, r page.Request) (page.Rows[page.Place], error) {
+			rows, err := store.Events(ctx, q, store.EventFilter{}, r, time.Now())
+			return places(rows, func(e domain.StoredEvent) page.Place { return page.Place{ID: e.ID.UUID(), Updated: e.UpdatedAt} }), err
+		})
+		pages(t, db, ctx, order, want, func(ctx context.Context, q pg.Q, r page.Request) (page.Rows[page.Place], error) {
+			rows, err := store.Deliveries(ctx, q, store.DeliveryFilter{Endpoint: endpoint}, r, time.Now())
+			return places(rows, func(d domain.Delivery) page.Place { return page.Place{ID: d.ID.UUID(), Updated: d.UpdatedAt} }), err
+		})
+	}
+}
+
+func places[T any](rows page.Rows[T], place func(T) page.Place) page.Rows[page.Place] {
+	out := page.Rows[page.Place]{More: rows.More}
+	for _, row := range rows.Items {
+		out.Items = append(out.Items, place(row))
+	}
+	return out
+}
+
+// pages reads a list to its end.
+func pages(t *testing.T, db *pgtest.DB, ctx context.Context, updated bool, want []ids.Event, //nolint:revive // t leads in tests
+	read func(context.Context, pg.Q, page.Request) (page.Rows[page.Place], error),
+) {
+	t.Helper()
+	var got []ids.Event
+	for r := (page.Request{Limit: 100, Updated: updated}); ; {
+		rows, err := read(ctx, r.Reader(ctx, db.App), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent := explain(t, db, ctx, "auto", func(ctx context.Context, q pg.Q) error {
+			_, err := read(ctx, q, r)
+			return err
+		}).sent
+		for _, p := range rows.Items {
+			got = append(got, ids.FromUUID[ids.EventPrefix](p.ID))
+			r.After = &page.Position{At: p.Updated, ID: p.ID}
+		}
+		if int(sent) > len(rows.Items)+1 {
+			t.Errorf("the server sends %.0f rows, of which %d are kept", sent, len(rows.Items))
+		}
+		if rows.More == (len(got) == len(want)) {
+			t.Errorf("after %d of %d: more %v", len(got), len(want), rows.More)
+		}
+		if !rows.More {
+			break
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%d of %d rows, or in another order", len(got), len(want))
 	}
 }

@@ -22,6 +22,9 @@ func deliveryColumns(endpoint string) string {
 	d.failure_reason, d.attempts, d.next_attempt_at, d.updated_at`
 }
 
+// deliveryNames are those of the deliveryColumns.
+const deliveryNames = `d.id, d.endpoint_id, d.event_id, d.event_type, d.status, d.failure_reason, d.attempts, d.next_attempt_at, d.updated_at`
+
 // Delivery reads one delivery of an endpoint, or domain.ErrDeliveryNotFound.
 func Delivery(ctx context.Context, q pg.Q, endpoint domain.EndpointID, id domain.DeliveryID) (domain.Delivery, error) {
 	return one[domain.Delivery](ctx, q, domain.ErrDeliveryNotFound, `select `+deliveryColumns("$1")+`
@@ -63,7 +66,7 @@ func Deliveries(ctx context.Context, q pg.Q, f DeliveryFilter, r page.Request, n
 		w.Add(`d.event_type = any(?)`, f.Among)
 	}
 	tail, args := byID(w, r, "d")
-	return page.Read(ctx, q, r, pgx.RowToStructByName[domain.Delivery], `select `+deliveryColumns("$1")+` from deliveries d `+tail, args...)
+	return page.Read(ctx, q, r, pgx.RowToStructByName[domain.Delivery], w.Bounded(`select `+deliveryColumns("$1")+` from deliveries d `+tail, deliveryNames, `octet_length(d.attempts::text)`), args...)
 }
 
 // PendingDeliveries counts those of an endpoint that are queued, up to limit.

@@ -44,7 +44,7 @@ func Events(ctx context.Context, q pg.Q, f EventFilter, r page.Request, now time
 		w.Add(`e.object_id = ?`, f.ObjectID)
 	}
 	tail, args := byID(w, r, "e")
-	return page.Read(ctx, q, r, pgx.RowToStructByName[domain.StoredEvent], `select `+eventColumns+` from events e `+tail, args...)
+	return page.Read(ctx, q, r, pgx.RowToStructByName[domain.StoredEvent], w.Bounded(`select `+eventColumns+` from events e `+tail, eventColumns, `octet_length(e.body)`), args...)
 }
 
 // byID is page.Where.Page for a table whose created_at is the time in its id.
