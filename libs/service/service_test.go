@@ -63,7 +63,7 @@ func running(t *testing.T, register func(rt *Runtime)) (rt *Runtime, log *safeBu
 
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(5 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("never: %s", what)
 		}
@@ -217,7 +217,7 @@ func TestHealth(t *testing.T) {
 func TestLimitsOfTheServer(t *testing.T) {
 	t.Parallel()
 	rt, _, _ := running(t, func(rt *Runtime) {
-		rt.Common.HTTP.ReadHeaderTimeout = 50 * time.Millisecond
+		rt.Common.HTTP.ReadHeaderTimeout, rt.Common.HTTP.ReadTimeout = 2*time.Second, time.Hour
 		rt.HTTP(loopback, http.NotFoundHandler())
 	})
 	addr := strings.TrimPrefix(base(t, rt), "http://")
@@ -228,7 +228,7 @@ func TestLimitsOfTheServer(t *testing.T) {
 		}
 		defer c.Close() //nolint:errcheck // a test's connection
 		_, _ = io.WriteString(c, text)
-		_ = c.SetReadDeadline(time.Now().Add(3 * time.Second))
+		_ = c.SetReadDeadline(time.Now().Add(30 * time.Second))
 		b, err := io.ReadAll(c)
 		var slow net.Error
 		if errors.As(err, &slow) && slow.Timeout() {
