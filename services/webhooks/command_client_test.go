@@ -34,7 +34,7 @@ func (s *screen) String() string {
 // shows waits until a line holds all the words, and returns it.
 func (s *screen) shows(t *testing.T, words ...string) string {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		for line := range strings.Lines(s.String()) {
 			if holds(line, words) {
 				return line

@@ -83,7 +83,7 @@ func (l *listening) ends() {
 		if err != nil {
 			l.t.Error(err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		l.t.Fatal("listen does not end")
 	}
 }

@@ -154,7 +154,7 @@ func TestFirstReceiverOfThePage(t *testing.T) {
 	shown.shows(t, "waiting on http://"+l.Addr().String()+"/hooks")
 	to := newReceiver("http://"+l.Addr().String()+"/hooks", domain.NewSecret())
 	event := public.Event{ID: "evt_1", Type: "customer.created", Body: []byte(signedBody)}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		status, _, err := to.deliver(t.Context(), event)
 		if err != nil && time.Now().Before(deadline) {
 			continue // it says so just before it listens

@@ -51,7 +51,7 @@ func followAs(t *testing.T, p *publictest.Platform, key string, bare *public.Fol
 	case <-started:
 	case err := <-f.end:
 		f.end <- err
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("it does not start")
 	}
 	return f
@@ -66,7 +66,7 @@ func (f *follower) note(what func()) {
 // got waits until it has so many events, stops it and returns their ids: one more would show.
 func (f *follower) got(n int) []string {
 	f.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		enough := false
 		if f.note(func() { enough = len(f.events) >= n }); enough {
 			break
@@ -88,7 +88,7 @@ func (f *follower) ended() error {
 	select {
 	case err := <-f.end:
 		return err
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		f.t.Fatal("it does not end")
 		return nil
 	}
