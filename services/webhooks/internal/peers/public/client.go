@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	maxAnswer    = 64 << 20 // a page of 100 events
+	maxAnswer    = 8 << 20 // a page: 2 MiB, or one larger row
 	callTimeout  = 30 * time.Second
 	firstByteMax = 30 * time.Second // until the header of an answer is there
 )
