@@ -181,7 +181,7 @@ var ErrorCodes = []ErrorCode{
 	},
 	{
 		"rate_limited", 429,
-		"Too many requests: of this credential within a minute, or with unknown credentials from this address; or too many open streams.",
+		"Too many requests: of this credential within a minute, or with unknown credentials from this address; or too many open streams, or searches that read all their matches, of this tenant.",
 		"Wait for the time in Retry-After, then send the same request. RateLimit-Remaining and RateLimit-Reset tell how much is left.", true,
 	},
 	{

@@ -30,21 +30,25 @@ type BookingFilter struct {
 
 // Bookings reads one page.
 func Bookings(ctx context.Context, q pg.Q, f BookingFilter, r page.Request) (page.Rows[domain.Booking], error) {
-	sql, args := bookingsSQL(f, r)
-	return page.Read(ctx, q, r, scanBooking, sql, args...)
+	return page.Search(ctx, q, r, page.List[domain.Booking]{
+		Alias:      "b",
+		Scan:       scanBooking,
+		Statement:  func(r page.Request, narrow func(*page.Where)) (string, []any) { return bookingsSQL(f, r, narrow) },
+		Conditions: conditions(f.Metadata),
+	})
 }
 
 // bookingsSQL joins one arm per state asked for, each with its own order and limit, so that each arm reads
-// its index from where the page starts and no further.
-func bookingsSQL(f BookingFilter, r page.Request) (string, []any) {
+// its index from where the page starts and no further. narrow adds conditions to each.
+func bookingsSQL(f BookingFilter, r page.Request, narrow func(*page.Where)) (string, []any) {
 	arms := stateArms(f)
 	if len(arms) == 1 {
-		return arm(f, r, arms[0], 0)
+		return arm(f, r, arms[0], narrow, 0)
 	}
 	var all []string
 	var args []any
 	for _, a := range arms {
-		sql, more := arm(f, r, a, len(args))
+		sql, more := arm(f, r, a, narrow, len(args))
 		all, args = append(all, "("+sql+")"), append(args, more...)
 	}
 	order := "created_at desc, id desc"
@@ -85,7 +89,7 @@ func stateArms(f BookingFilter) []*condition {
 }
 
 // arm is one select whose placeholders begin after skip others.
-func arm(f BookingFilter, r page.Request, state *condition, skip int) (string, []any) {
+func arm(f BookingFilter, r page.Request, state *condition, narrow func(*page.Where), skip int) (string, []any) {
 	w := &page.Where{}
 	if state != nil {
 		w.Add(state.sql, state.args...)
@@ -104,7 +108,7 @@ func arm(f BookingFilter, r page.Request, state *condition, skip int) (string, [
 	if f.To != nil {
 		w.Add(`b.event_day <= ?`, f.To.UTC())
 	}
-	addPairs(w, f.Metadata)
+	narrow(w)
 	tail, args := w.Page(r, "b")
 	if skip > 0 {
 		tail = shift(tail, len(args), skip)
@@ -118,18 +122,17 @@ func equal[T any](w *page.Where, cond string, v *T) {
 	}
 }
 
-// addPairs collects the ids first, as an array: the planner then reads the pairs' index ranges and the
-// bookings by key, never all bookings of the tenant.
-func addPairs(w *page.Where, pairs map[string]string) {
-	var selects []string
-	var args []any
-	for _, key := range slices.Sorted(maps.Keys(pairs)) {
-		selects = append(selects, `select booking_id from booking_metadata where key = ? and value = ?`)
-		args = append(args, key, pairs[key])
+// conditions are those in booking_metadata.
+func conditions(metadata map[string]string) []page.Condition {
+	var out []page.Condition
+	for _, key := range slices.Sorted(maps.Keys(metadata)) {
+		out = append(out, page.Condition{
+			IDs:  `select i.booking_id from booking_metadata i where i.key = ? and i.value = ?`,
+			Has:  `(select true from booking_metadata i where i.key = ? and i.value = ? and i.booking_id = b.id limit 1)`,
+			Args: []any{key, metadata[key]},
+		})
 	}
-	if len(selects) > 0 {
-		w.Add(`b.id = any(array(`+strings.Join(selects, " intersect ")+`))`, args...)
-	}
+	return out
 }
 
 // shift renumbers $1…$n upwards, the highest first so that none is taken twice.

@@ -21,16 +21,17 @@ type CustomerFilter struct {
 
 // Customers reads one page.
 func Customers(ctx context.Context, q pg.Q, f CustomerFilter, r page.Request) (page.Rows[domain.Customer], error) {
-	if conds := conditions(f); len(conds) > 0 {
-		return search(ctx, q, f, r, conds)
-	}
-	tail, args := where(f).Page(r, "c")
-	return listed(ctx, q, r, `select `+customerColumns+` from customers c `+tail, args...)
-}
-
-// listed reads the rows of a page.
-func listed(ctx context.Context, q pg.Q, r page.Request, sql string, args ...any) (page.Rows[domain.Customer], error) {
-	return page.Read(ctx, q, r, pgx.RowToStructByName[domain.Customer], sql, args...)
+	return page.Search(ctx, q, r, page.List[domain.Customer]{
+		Alias: "c",
+		Scan:  pgx.RowToStructByName[domain.Customer],
+		Statement: func(r page.Request, narrow func(*page.Where)) (string, []any) {
+			w := where(f)
+			narrow(w)
+			tail, args := w.Page(r, "c")
+			return `select ` + customerColumns + ` from customers c ` + tail, args
+		},
+		Conditions: conditions(f),
+	})
 }
 
 // where are the conditions on a customer's own row.

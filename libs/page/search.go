@@ -1,0 +1,158 @@
+package page
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/pg"
+)
+
+// What one page of a search reads, whatever is stored: a condition with at most RareMatches rows is read as a
+// whole, and the next rows of the list are looked at until WalkLookups look-ups are made. Only a deep search reads
+// more, and those wait for their turn.
+const (
+	RareMatches = 1_000
+	WalkLookups = 10_000
+)
+
+// ErrTooBroad says that a deep search did not end within the time of a statement.
+var ErrTooBroad = apperr.New(apperr.Unavailable, "unavailable",
+	"The search takes too long. Narrow it: by longer words, or by a filter that fewer rows fulfil.").After(time.Second)
+
+// Condition is what a row of a list must have in an index table. Each "?" is one of Args.
+type Condition struct {
+	IDs  string // selects the ids of the rows that have it
+	Has  string // the same for the list's own row: true, or null
+	Args []any
+}
+
+// List is the statement of a list, and the conditions in index tables that its rows must fulfil.
+type List[T any] struct {
+	Alias      string // of the table
+	Scan       pgx.RowToFunc[T]
+	Statement  func(r Request, narrow func(*Where)) (string, []any) // narrow adds conditions
+	Conditions []Condition
+}
+
+// Search reads one page of the rows that fulfil all conditions. A condition that few rows fulfil is where it
+// begins. If all are common, so are the matches as a rule: it looks at rows in the order of the list until the
+// page is full. Where that takes too many, matches are few or far away, and all their ids are collected: that is a
+// deep search.
+func Search[T any](ctx context.Context, q pg.Q, r Request, l List[T]) (Rows[T], error) {
+	if len(l.Conditions) == 0 {
+		sql, args := l.Statement(r, func(*Where) {})
+		return Read(ctx, q, r, l.Scan, sql, args...)
+	}
+	rare, err := rarest(ctx, q, l.Conditions)
+	if err != nil {
+		return Rows[T]{}, err
+	}
+	if rare >= 0 {
+		return l.collected(ctx, q, r, l.Conditions[rare:rare+1], slices.Concat(l.Conditions[:rare], l.Conditions[rare+1:]))
+	}
+	rows, complete, err := l.walked(ctx, q, r)
+	if err != nil || complete {
+		return rows, err
+	}
+	done, err := deep.take(ctx, caller.Must(ctx).Tenant)
+	if err != nil {
+		return Rows[T]{}, err
+	}
+	defer done()
+	rows, err = l.collected(ctx, q, r, l.Conditions, nil)
+	if pg.Code(err) == "57014" && ctx.Err() == nil { // query_canceled
+		return Rows[T]{}, ErrTooBroad.With(err)
+	}
+	return rows, err
+}
+
+// rarest is the place of the condition that the fewest rows fulfil, -1 when each has more than RareMatches.
+func rarest(ctx context.Context, q pg.Q, conds []Condition) (int, error) {
+	counts := make([]string, len(conds))
+	var args []any
+	for i, c := range conds {
+		counts[i] = fmt.Sprintf(`(select count(*)::int from (%s limit %d) x)`, bind(c.IDs, len(args)), RareMatches+1)
+		args = append(args, c.Args...)
+	}
+	found, err := one[[]int](ctx, q, `select array[`+strings.Join(counts, ", ")+`]`, args)
+	if err != nil {
+		return 0, err
+	}
+	least := slices.Index(found, slices.Min(found))
+	if found[least] > RareMatches {
+		return -1, nil
+	}
+	return least, nil
+}
+
+// collected begins with the ids of those who fulfil the first conditions. They are collected as an array: whatever
+// the planner believes of a parameter it has not seen, it then reads the index ranges of what was asked and the
+// list's rows by key, never all rows of the tenant.
+func (l List[T]) collected(ctx context.Context, q pg.Q, r Request, first, others []Condition) (Rows[T], error) {
+	selects := make([]string, len(first))
+	var ids []any
+	for i, c := range first {
+		selects[i] = c.IDs
+		ids = append(ids, c.Args...)
+	}
+	sql, args := l.Statement(r, func(w *Where) {
+		w.Add(l.Alias+`.id = any(array(`+strings.Join(selects, " intersect ")+`))`, ids...)
+		for _, c := range others {
+			w.Add(c.Has, c.Args...)
+		}
+	})
+	return Read(ctx, q, r, l.Scan, sql, args...)
+}
+
+// walked looks at the next rows in the order of the list, as many as WalkLookups allows. The page is complete
+// when it is full, or when there are no more rows to look at.
+func (l List[T]) walked(ctx context.Context, q pg.Q, r Request) (rows Rows[T], complete bool, err error) {
+	wide := r
+	wide.Limit = WalkLookups / len(l.Conditions)
+	inner, args := l.Statement(wide, func(*Where) {})
+	seen := len(args)
+	has := make([]string, len(l.Conditions))
+	for i, c := range l.Conditions {
+		has[i] = bind(c.Has, len(args))
+		args = append(args, c.Args...)
+	}
+	order := `created_at desc, id desc`
+	if r.Updated {
+		order = `updated_at, id`
+	}
+	rows, err = Read(ctx, q, r, l.Scan, fmt.Sprintf(`select * from (%s) %s where %s order by %s limit %d`,
+		inner, l.Alias, strings.Join(has, " and "), order, r.Limit+1), args...)
+	if err != nil || rows.More {
+		return rows, true, err
+	}
+	n, err := one[int](ctx, q, `select count(*)::int from (`+inner+`) x`, args[:seen])
+	return rows, n <= wide.Limit, err
+}
+
+// one reads a single value.
+func one[T any](ctx context.Context, q pg.Q, sql string, args []any) (T, error) {
+	rows, err := q.Query(ctx, sql, args...)
+	if err == nil {
+		var v T
+		if v, err = pgx.CollectExactlyOneRow(rows, pgx.RowTo[T]); err == nil {
+			return v, nil
+		}
+	}
+	var none T
+	return none, fmt.Errorf("count: %w", err)
+}
+
+// bind gives each "?" of sql its placeholder, behind those of so many arguments.
+func bind(sql string, before int) string {
+	for n := before + 1; strings.Contains(sql, "?"); n++ {
+		sql = strings.Replace(sql, "?", fmt.Sprintf("$%d", n), 1)
+	}
+	return sql
+}

@@ -1,6 +1,0 @@
-package store
-
-const (
-	RareMatches = rareMatches
-	WalkLookups = walkLookups
-)
