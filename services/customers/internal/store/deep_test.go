@@ -37,7 +37,7 @@ func (g *gated) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, e
 		defer g.now.Add(-1)
 		<-g.goes
 	}
-	return g.q.Query(ctx, sql, args...)
+	return g.q.Query(ctx, sql, args...) //nolint:sqlclosecheck // the caller closes them
 }
 
 // However many searches a tenant sends that must collect all their matches, one statement of it is under way, a few
