@@ -46,7 +46,7 @@ func (w *world) fill(ctx context.Context, n int, status string) {
 // synced waits until a list has n rows: what still runs in this database holds sort=updated_at back.
 func (w *world) synced(ctx context.Context, path string, n int) []booking {
 	w.T.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		if got := w.list(ctx, path).Data; len(got) >= n || time.Now().After(deadline) {
 			return got
 		}
