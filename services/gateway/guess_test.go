@@ -27,23 +27,22 @@ func TestForgedKeysKeepNobodyOut(t *testing.T) {
 	}
 	every := time.NewTicker(20 * time.Millisecond)
 	defer every.Stop()
-	slow := 0
 	for i := range 400 {
 		<-every.C
 		forgers.Go(forged)
 		if i%10 != 0 {
 			continue
 		}
-		start := time.Now()
-		want(t, g.send(t, "GET", oneCu, "", bearer(known)), 200, "")
-		want(t, g.send(t, "GET", oneCu, "", bearer(w.identity.newKey())), 200, "")
-		if took := time.Since(start); took > 2*time.Second {
-			t.Logf("after %d forged keys a good one took %s", i, took)
-			slow++
+		best := time.Hour
+		for try := 0; try < 3 && best > 2*time.Second; try++ { // the machine may be busy
+			start := time.Now()
+			want(t, g.send(t, "GET", oneCu, "", bearer(known)), 200, "")
+			want(t, g.send(t, "GET", oneCu, "", bearer(w.identity.newKey())), 200, "")
+			best = min(best, time.Since(start))
 		}
-	}
-	if slow > 3 { // fewer are a loaded machine's hiccups
-		t.Errorf("%d of 40 good keys were slow", slow)
+		if best > 2*time.Second {
+			t.Errorf("after %d forged keys a good one took %s", i, best)
+		}
 	}
 	forgers.Wait()
 	if unknown.Load() != 400 {
