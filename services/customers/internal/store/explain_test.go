@@ -138,7 +138,7 @@ func expected(t *testing.T, conn *pgx.Conn, tenant ids.Tenant, f store.CustomerF
 	if f.Phone != nil {
 		w.Add(`c.phone = ?`, *f.Phone)
 	}
-	r.Limit = page.DefaultLimit - 1 // Page reads one more
+	r.Limit = page.DefaultLimit
 	tail, args := w.Page(r, "c")
 	rows, err := conn.Query(t.Context(), `select id from customers c `+tail, args...)
 	if err != nil {
