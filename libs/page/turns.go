@@ -24,7 +24,7 @@ var ErrDeep = apperr.New(apperr.RateLimited, "rate_limited",
 // deep are the turns of the process: each deep search holds a connection of the pool.
 var deep = newTurns(deepWait)
 
-// turns gives places to tenants: each in the order in which it came, and all tenants alike.
+// turns gives places to tenants in the order in which they come, and never two to one tenant.
 type turns struct {
 	wait    time.Duration
 	all     chan struct{}
@@ -33,7 +33,7 @@ type turns struct {
 }
 
 type turn struct {
-	under   int           // way: they read or wait
+	under   int           // deep searches of the tenant that read or wait
 	reading chan struct{} // holds the one that reads, or waits for a place among all
 }
 
@@ -65,7 +65,7 @@ func (t *turns) take(ctx context.Context, tenant ids.Tenant) (done func(), err e
 	}, nil
 }
 
-// put waits for a place in c, late says that there was none in time.
+// put waits for a place in c; late is the error when there is none in time.
 func put(ctx context.Context, c chan struct{}, timer <-chan time.Time, late error) error {
 	select {
 	case c <- struct{}{}:
