@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
 
 	"holdfast.dev/loadtest/internal/load"
 	"holdfast.dev/loadtest/internal/report"
@@ -74,6 +77,60 @@ func (b *bench) search(ctx context.Context) error {
 			row.Aim = report.Aim{Text: "≤ " + report.Millis(search.aim), Value: float64(p50), AtMost: float64(search.aim)}
 		}
 		b.table.Add(row)
+	}
+	return b.besideDeep(ctx, s)
+}
+
+// deepClients look at once for a word of the oldest tenth.
+const deepClients = 32
+
+// besideDeep measures a list while more clients than the service has connections send searches that must collect
+// all their matches.
+func (b *bench) besideDeep(ctx context.Context, s *shop) error {
+	busy, end := context.WithCancel(ctx)
+	var clients errgroup.Group
+	for range deepClients {
+		clients.Go(func() error { return s.searchOn(busy, "/api/v1/customers?q=legacy") })
+	}
+	get := load.Request(http.MethodGet, "/api/v1/customers?limit=1", s.headers(s.key, ""), "")
+	target := load.Target{Addr: s.addr, Nth: func(int) []byte { return get }, Status: http.StatusOK}
+	_, err := load.Closed(ctx, target, 1, warmUp)
+	var sample load.Sample
+	if err == nil {
+		sample, err = load.Closed(ctx, target, 1, b.slice())
+	}
+	end()
+	if err = errors.Join(err, clients.Wait()); err != nil {
+		return err
+	}
+	p50, p99 := sample.Percentile(50), sample.Percentile(99)
+	b.say("list beside %d clients of q=legacy: p50 %s, p99 %s", deepClients, report.Millis(p50), report.Millis(p99))
+	b.table.Add(report.Row{
+		Figure: fmt.Sprintf("`GET /customers?limit=1` while %d clients send `q=legacy`, p50", deepClients),
+		Ours:   report.Millis(p50), Beside: "p99 " + report.Millis(p99), Show: "search",
+		Aim: report.Aim{Text: "≤ " + report.Millis(searchAim), Value: float64(p50), AtMost: float64(searchAim)},
+	})
+	return nil
+}
+
+// searchOn sends the search of the live mode until ctx ends; refused, it waits for as long as it was told.
+func (s *shop) searchOn(ctx context.Context, path string) error {
+	for ctx.Err() == nil {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.addr+path, nil)
+		if err != nil {
+			return err
+		}
+		req.Header.Set("Authorization", "Bearer "+s.live)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			continue // the end
+		}
+		_ = res.Body.Close()
+		wait, _ := strconv.Atoi(res.Header.Get("Retry-After"))
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Duration(wait) * time.Second):
+		}
 	}
 	return nil
 }
