@@ -127,7 +127,7 @@ func (p *Platform) Gateway(ctx context.Context, name string, changed map[string]
 	for key, value := range changed {
 		settings[key] = value
 	}
-	g, err = p.Run(ctx, name, "http://"+addr+"/readyz", flat(settings), filepath.Join(p.Dir, "bin", "gateway"))
+	g, err = p.Run(ctx, name, "http://"+addr+"/readyz", flat(settings), filepath.Join(p.Dir, "bin", "gateway"), "serve")
 	return g, addr, profiles, err
 }
 
