@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/webhooks/internal/domain"
@@ -35,20 +37,27 @@ func Erased(ctx context.Context, tx pg.Tx, events []domain.Event) (map[int]bool,
 	for _, e := range events {
 		tenants, live, objects = append(tenants, e.Tenant.UUID()), append(live, e.Livemode), append(objects, e.ObjectID)
 	}
-	if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock_shared(hashtext('erasures'))`); err != nil {
-		return nil, fmt.Errorf("hold erasures back: %w", err)
-	}
-	type found struct{ Place int }
-	list, err := many[found](ctx, tx, `
-		select n::int - 1 as place from unnest($1::uuid[], $2::boolean[], $3::text[]) with ordinality as o(tenant_id, livemode, object_id, n)
+	b := &pgx.Batch{}
+	b.Queue(`select pg_advisory_xact_lock_shared(hashtext('erasures'))`)
+	b.Queue(`
+		select n::int - 1 from unnest($1::uuid[], $2::boolean[], $3::text[]) with ordinality as o(tenant_id, livemode, object_id, n)
 		where exists (select from erasures e where e.tenant_id = o.tenant_id and e.livemode = o.livemode and e.object_id = o.object_id)`,
-		tenants, live, objects)
+		tenants, live, objects) // a snapshot of its own, taken once the lock is held
+	res := tx.SendBatch(ctx, b)
+	_, err := res.Exec()
+	var places []int
+	if err == nil {
+		places, err = collect(res, pgx.RowTo[int])
+	}
+	if closeErr := res.Close(); err == nil {
+		err = closeErr
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("look for erasures: %w", err)
 	}
 	out := map[int]bool{}
-	for _, f := range list {
-		out[f.Place] = true
+	for _, place := range places {
+		out[place] = true
 	}
 	return out, nil
 }
