@@ -107,7 +107,10 @@ func (h *Host) environment(home string) []string {
 	}
 }
 
-// await polls ready until it succeeds, the process dies or 60 s are over.
+// startAttempts is how often a part that dies at its start is started: another process may hold its port for a moment.
+const startAttempts = 3
+
+// await polls ready until it succeeds, the process has died startAttempts times or 60 s are over.
 func (h *Host) await(ctx context.Context, name string, ready func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -116,7 +119,7 @@ func (h *Host) await(ctx context.Context, name string, ready func(context.Contex
 		if err == nil {
 			return nil
 		}
-		if died := h.Group.Failed(name); died != nil {
+		if died := h.Group.Failed(name); died != nil && h.Group.Deaths(name) >= startAttempts {
 			return fmt.Errorf("%s does not start: %w", name, died)
 		}
 		select {

@@ -2,6 +2,7 @@ package parts
 
 import (
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"runtime"
@@ -22,7 +23,7 @@ const (
 type Ports struct {
 	mu     sync.Mutex
 	given  map[int]bool
-	claims []net.Listener
+	claims []io.Closer
 }
 
 // Free returns wanted when it is free, else any free loopback port.
@@ -43,28 +44,35 @@ func (p *Ports) Free(wanted int) (int, error) {
 func (p *Ports) Take(port int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.given[port] || !listenable(port) || !p.claim(port) {
+	if p.given[port] {
+		return false
+	}
+	claim, ok := claimed(port)
+	if !ok {
+		return false
+	}
+	if !listenable(port) {
+		_ = claim.Close()
 		return false
 	}
 	if p.given == nil {
 		p.given = map[int]bool{}
 	}
 	p.given[port] = true
+	p.claims = append(p.claims, claim)
 	return true
 }
 
-// claim tells other checkouts that the port is ours, by a name in Linux's
-// abstract socket space, which vanishes with this process. Elsewhere two
-// starts in the same second may collide.
-func (p *Ports) claim(port int) bool {
+// claimed tells other checkouts that the port is ours, by a name in Linux's
+// abstract socket space, which vanishes with this process. It comes before any
+// look at the port, which holds it for a moment. Elsewhere two starts in the
+// same second may collide.
+func claimed(port int) (claim io.Closer, ok bool) {
 	if runtime.GOOS != "linux" {
-		return true
+		return io.NopCloser(nil), true
 	}
 	l, err := net.Listen("unix", "@holdfast-port-"+strconv.Itoa(port)) //nolint:noctx // returns at once
-	if err == nil {
-		p.claims = append(p.claims, l)
-	}
-	return err == nil
+	return l, err == nil
 }
 
 // listenable tells whether nobody listens on the port.

@@ -1,0 +1,32 @@
+package parts
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"holdfast.dev/services/local/internal/supervise"
+)
+
+// A port that was free when it was chosen may be held for a moment when the server wants it.
+func TestAPartThatDiesAtItsStartIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	for deaths, want := range map[string]string{"2": "", "9": "part does not start: exit status 1"} {
+		dir := t.TempDir()
+		group := &supervise.Group{PIDs: dir}
+		t.Cleanup(group.Stop)
+		script := `echo >> starts; [ "$(wc -l < starts)" -gt ` + deaths + ` ] || exit 1; touch ready; exec sleep 60`
+		if err := group.Start(supervise.Spec{Name: "part", Path: "/bin/sh", Args: []string{"-c", script}, Dir: dir}); err != nil {
+			t.Fatal(err)
+		}
+		ready := func(context.Context) error {
+			_, err := os.Stat(filepath.Join(dir, "ready"))
+			return err
+		}
+		err := (&Host{Group: group}).await(t.Context(), "part", ready)
+		if (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("a part that dies %s times: %v, want %q", deaths, err, want)
+		}
+	}
+}
