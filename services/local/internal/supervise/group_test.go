@@ -126,7 +126,10 @@ func TestCleanUpEndsOnlyOurOwn(t *testing.T) {
 	mark := OwnerEnv + "=" + dir + "\x00"
 	var g Group
 	t.Cleanup(g.Stop)
-	ours, stranger := script("ours", "exec sleep 60", io.Discard), script("stranger", "exec sleep 60", io.Discard)
+	// No shell that replaces itself: while a process does, its environment reads as empty.
+	ours, stranger := script("ours", "", io.Discard), script("stranger", "", io.Discard)
+	ours.Path, ours.Args = "/bin/sleep", []string{"60"}
+	stranger.Path, stranger.Args = ours.Path, ours.Args
 	ours.Env = append(os.Environ(), OwnerEnv+"="+dir)
 	ours.Once = true
 	stranger.Env = append(os.Environ(), OwnerEnv+"="+dir+"-too")
