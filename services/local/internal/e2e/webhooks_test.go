@@ -367,11 +367,8 @@ func TestListenAndTrigger(t *testing.T) {
 	}
 	defer stop(listen)
 	await(t, "the secret", func() bool { return strings.Contains(said.String(), "whsec_") })
-	trigger := func(kind string) {
-		t.Helper()
-		if out, err := shared.command("webhooks", "trigger", kind, "--key", shared.env["OTHER_TEST_KEY"]).CombinedOutput(); err != nil {
-			t.Errorf("trigger %s: %v %s", kind, err, out)
-		}
+	trigger := func(kind string) (out []byte, err error) {
+		return shared.command("webhooks", "trigger", kind, "--key", shared.env["OTHER_TEST_KEY"]).CombinedOutput()
 	}
 	has := func(kind string) bool {
 		mu.Lock()
@@ -379,7 +376,9 @@ func TestListenAndTrigger(t *testing.T) {
 		return came[kind] > 0
 	}
 	patient(t, "the stream", func() bool { // nothing says when it is open
-		trigger("customer.created")
+		if out, err := trigger("customer.created"); err != nil {
+			t.Errorf("trigger: %v %s", err, out)
+		}
 		return has("customer.created")
 	})
 	for i, kind := range []string{"customer.created", "customer.updated", "booking.created", "booking.updated", "booking.cancelled"} {
@@ -391,7 +390,13 @@ func TestListenAndTrigger(t *testing.T) {
 			c := shared.as(t, "OTHER_TEST_KEY")
 			c.list(t, "/customers?limit=1")
 		}
-		trigger(kind)
+		out, err := trigger(kind)
+		for end := time.Now().Add(40 * time.Second); i == 3 && err != nil && time.Now().Before(end); { // another gateway may still be ending
+			out, err = trigger(kind)
+		}
+		if err != nil {
+			t.Fatalf("trigger %s: %v %s", kind, err, out)
+		}
 		patient(t, kind, func() bool { return has(kind) })
 	}
 	mu.Lock()
