@@ -1,0 +1,114 @@
+package proto
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+)
+
+//go:embed services.yaml
+var servicesYAML []byte
+
+// Service is a process of the platform. services.yaml says what each field means.
+type Service struct {
+	Name     string   `yaml:"-"` // of its folder, binary, database, consumer group and Kubernetes objects
+	Database bool     `yaml:"database"`
+	Redis    bool     `yaml:"redis"`
+	Topics   []string `yaml:"topics"`
+	Reads    []string `yaml:"reads"`
+	Calls    []string `yaml:"calls"`
+	Reaches  []string `yaml:"reaches"`
+	Public   bool     `yaml:"public"`
+	Jobs     []string `yaml:"jobs"`
+}
+
+// Kafka reports whether the service writes or reads a topic.
+func (s Service) Kafka() bool { return len(s.Topics)+len(s.Reads) > 0 }
+
+// Services are the processes of services.yaml in the order of their start. They are not to be changed.
+var Services = sync.OnceValue(func() []Service {
+	list, err := ParseServices(servicesYAML)
+	if err != nil {
+		panic(err) // services.yaml is part of the program, and a test reads it
+	}
+	return list
+})
+
+// ServiceNames are the names of Services, in the same order.
+func ServiceNames() []string {
+	var names []string
+	for _, s := range Services() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+var (
+	serviceName = regexp.MustCompile(`^[a-z][a-z0-9]{1,19}$`)
+
+	errServices = errors.New("services")
+)
+
+// ParseServices reads a list in the form of services.yaml. The error names the entry that is wrong: an unknown field,
+// a name that is no lower-case word, a call to or a topic of a service that the list does not have.
+func ParseServices(text []byte) ([]Service, error) {
+	var file struct {
+		Services yaml.Node `yaml:"services"`
+	}
+	if err := strict(text, &file); err != nil {
+		return nil, fmt.Errorf("%w: %w", errServices, err)
+	}
+	if file.Services.Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("%w: services is no mapping", errServices)
+	}
+	var list []Service
+	for i := 0; i < len(file.Services.Content); i += 2 {
+		entry, err := yaml.Marshal(file.Services.Content[i+1])
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errServices, err)
+		}
+		s := Service{Name: file.Services.Content[i].Value}
+		if err := strict(entry, &s); err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", errServices, s.Name, err)
+		}
+		list = append(list, s)
+	}
+	return list, check(list)
+}
+
+func strict(text []byte, into any) error {
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	dec.KnownFields(true)
+	return dec.Decode(into) //nolint:wrapcheck // by the caller
+}
+
+func check(list []Service) error {
+	names, topics := map[string]bool{}, map[string]bool{}
+	for _, s := range list {
+		if !serviceName.MatchString(s.Name) || names[s.Name] {
+			return fmt.Errorf("%w: %q is no lower-case word of 2 to 20 letters and digits, or occurs twice", errServices, s.Name)
+		}
+		names[s.Name] = true
+		for _, t := range s.Topics {
+			if topics[t] {
+				return fmt.Errorf("%w: two services write the topic %s", errServices, t)
+			}
+			topics[t] = true
+		}
+	}
+	for _, s := range list {
+		if i := slices.IndexFunc(s.Calls, func(to string) bool { return !names[to] || to == s.Name }); i >= 0 {
+			return fmt.Errorf("%w: %s calls %s, which is no other service", errServices, s.Name, s.Calls[i])
+		}
+		if i := slices.IndexFunc(s.Reads, func(t string) bool { return !topics[t] }); i >= 0 {
+			return fmt.Errorf("%w: %s reads %s, which nobody writes", errServices, s.Name, s.Reads[i])
+		}
+	}
+	return nil
+}

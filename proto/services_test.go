@@ -1,0 +1,41 @@
+package proto_test
+
+import (
+	"strings"
+	"testing"
+
+	"holdfast.dev/proto"
+)
+
+func TestServices(t *testing.T) {
+	t.Parallel()
+	names := strings.Join(proto.ServiceNames(), " ")
+	if names != "identity customers bookings webhooks gateway" {
+		t.Errorf("the services are %q", names)
+	}
+	for _, s := range proto.Services() {
+		if s.Kafka() != (s.Name != "gateway") {
+			t.Errorf("%s: Kafka is %v", s.Name, s.Kafka())
+		}
+	}
+}
+
+func TestServicesThatAreWrong(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"services: [a]":                                            "no mapping",
+		"services: {Ab: {}}":                                       `"Ab" is no lower-case word`,
+		"services: {a: {}}":                                        `"a" is no lower-case word`,
+		"services: {one: {databases: true}}":                       "field databases not found",
+		"services: {one: {calls: [two]}}":                          "one calls two",
+		"services: {one: {calls: [one]}}":                          "one calls one",
+		"services: {one: {reads: [two]}}":                          "one reads two",
+		"services: {one: {topics: [two]}, three: {topics: [two]}}": "two services write the topic two",
+		"service: {}":                                              "field service not found",
+	} {
+		_, err := proto.ParseServices([]byte(text))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
