@@ -77,7 +77,7 @@ func (b *bench) openDoors(ctx context.Context) (d doors, err error) {
 		name, level string
 	}{{&d.gateway, "gateway", "info"}, {&d.quiet, "gateway without log lines", "warn"}} {
 		p, addr, profiles, err := b.platform.Gateway(ctx, "gateway-"+g.level, map[string]string{
-			"CUSTOMERS_URL": "http://" + upstream, "LOG_LEVEL": g.level,
+			"UPSTREAM_CUSTOMERS_URL": "http://" + upstream, "LOG_LEVEL": g.level,
 		})
 		if err != nil {
 			return d, err

@@ -49,6 +49,20 @@ func ServiceNames() []string {
 	return names
 }
 
+// ServiceNamed returns the service of a name, and whether there is one.
+func ServiceNamed(name string) (Service, bool) {
+	i := slices.IndexFunc(Services(), func(s Service) bool { return s.Name == name })
+	if i < 0 {
+		return Service{}, false
+	}
+	return Services()[i], true
+}
+
+// PublicService is the service that clients reach.
+func PublicService() Service {
+	return Services()[slices.IndexFunc(Services(), func(s Service) bool { return s.Public })]
+}
+
 var (
 	serviceName = regexp.MustCompile(`^[a-z][a-z0-9]{1,19}$`)
 
@@ -56,7 +70,7 @@ var (
 )
 
 // ParseServices reads a list in the form of services.yaml. The error names the entry that is wrong: an unknown field,
-// a name that is no lower-case word, a call to or a topic of a service that the list does not have.
+// a name that is no lower-case word, a call to or a topic of a service that the list does not have. One service is public.
 func ParseServices(text []byte) ([]Service, error) {
 	var file struct {
 		Services yaml.Node `yaml:"services"`
@@ -89,12 +103,15 @@ func strict(text []byte, into any) error {
 }
 
 func check(list []Service) error {
-	names, topics := map[string]bool{}, map[string]bool{}
+	names, topics, public := map[string]bool{}, map[string]bool{}, 0
 	for _, s := range list {
 		if !serviceName.MatchString(s.Name) || names[s.Name] {
 			return fmt.Errorf("%w: %q is no lower-case word of 2 to 20 letters and digits, or occurs twice", errServices, s.Name)
 		}
 		names[s.Name] = true
+		if s.Public {
+			public++
+		}
 		for _, t := range s.Topics {
 			if topics[t] {
 				return fmt.Errorf("%w: two services write the topic %s", errServices, t)
@@ -107,8 +124,11 @@ func check(list []Service) error {
 			return fmt.Errorf("%w: %s calls %s, which is no other service", errServices, s.Name, s.Calls[i])
 		}
 		if i := slices.IndexFunc(s.Reads, func(t string) bool { return !topics[t] }); i >= 0 {
-			return fmt.Errorf("%w: %s reads %s, which nobody writes", errServices, s.Name, s.Reads[i])
+			return fmt.Errorf("%w: %s reads %s, which no service writes", errServices, s.Name, s.Reads[i])
 		}
+	}
+	if public != 1 {
+		return fmt.Errorf("%w: one service must be public, not %d", errServices, public)
 	}
 	return nil
 }

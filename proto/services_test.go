@@ -20,6 +20,19 @@ func TestServices(t *testing.T) {
 	}
 }
 
+func TestServiceNamed(t *testing.T) {
+	t.Parallel()
+	if s, ok := proto.ServiceNamed("bookings"); !ok || s.Name != "bookings" || !s.Database {
+		t.Errorf("bookings is %+v, %v", s, ok)
+	}
+	if s, ok := proto.ServiceNamed("nothing"); ok {
+		t.Errorf("nothing is %+v", s)
+	}
+	if s := proto.PublicService(); s.Name != "gateway" {
+		t.Errorf("clients reach %+v", s)
+	}
+}
+
 func TestServicesThatAreWrong(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -31,6 +44,8 @@ func TestServicesThatAreWrong(t *testing.T) {
 		"services: {one: {calls: [one]}}":                          "one calls one",
 		"services: {one: {reads: [two]}}":                          "one reads two",
 		"services: {one: {topics: [two]}, three: {topics: [two]}}": "two services write the topic two",
+		"services: {one: {}}":                                      "one service must be public, not 0",
+		"services: {one: {public: true}, two: {public: true}}":     "one service must be public, not 2",
 		"service: {}":                                              "field service not found",
 	} {
 		_, err := proto.ParseServices([]byte(text))

@@ -12,7 +12,6 @@ import (
 	"holdfast.dev/libs/kafkax"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/page"
-	"holdfast.dev/libs/peer"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/service"
 	"holdfast.dev/proto"
@@ -68,8 +67,16 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	rt.Every("idempotency sweeper", sweepEvery, func(ctx context.Context) error { return idem.Sweep(ctx, worker) })
 	rt.Every("inbox sweeper", sweepEvery, func(ctx context.Context) error { return inbox.Sweep(ctx, worker) })
 	signer := &caller.Signer{From: "bookings", Keys: sign}
-	customers := &peers.Customers{Client: &peer.Client{Target: "customers", BaseURL: cfg.CustomersURL, Signer: signer}}
-	tenants := peers.NewTenants(&peer.Client{Target: "identity", BaseURL: cfg.IdentityURL, Signer: signer})
+	toCustomers, err := cfg.Upstreams.Client("customers", signer)
+	if err != nil {
+		return err
+	}
+	toIdentity, err := cfg.Upstreams.Client("identity", signer)
+	if err != nil {
+		return err
+	}
+	customers := &peers.Customers{Client: toCustomers}
+	tenants := peers.NewTenants(toIdentity)
 	answers := &idem.Store{DB: db, Now: time.Now}
 	bookings := &app.Bookings{
 		DB: db, Idem: answers, Directory: customers, Tenants: tenants,

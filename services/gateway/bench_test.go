@@ -21,7 +21,7 @@ func BenchmarkHandler(b *testing.B) {
 		_, _ = io.WriteString(w, customerBody("cu_00000000000000000000000000"))
 	}))
 	defer idle.Close()
-	g := w.start(b, func(c *Config) { c.RateLimit, c.CustomersURL = 1<<40, idle.URL })
+	g := w.start(b, at("customers", idle.URL), func(c *Config) { c.RateLimit = 1 << 40 })
 	key := w.identity.newKey()
 	log := slog.New(slog.NewJSONHandler(io.Discard, nil))
 	door := obs.Handler(log, obs.NewRED(prometheus.NewRegistry(), "gateway"), g.door)

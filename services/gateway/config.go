@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"holdfast.dev/libs/peer"
 	"holdfast.dev/libs/redisx"
 )
 
@@ -15,12 +16,9 @@ type Config struct {
 	RedisTimeout time.Duration `env:"REDIS_TIMEOUT" envDefault:"15ms"` // then a request goes on without Redis
 	RedisQueue   int           `env:"REDIS_QUEUE" envDefault:"4096"`   // requests that may wait for Redis
 
-	IdentityURL  string `env:"IDENTITY_URL,required"`
-	BookingsURL  string `env:"BOOKINGS_URL,required"`
-	CustomersURL string `env:"CUSTOMERS_URL,required"`
-	WebhooksURL  string `env:"WEBHOOKS_URL,required"`
-	SignKeys     string `env:"CALLER_SIGN_KEYS,required" secret:"true"`
-	PublicURL    string `env:"PUBLIC_URL"` // where clients reach the gateway; for the start line
+	Upstreams peer.Addresses `env:"UPSTREAM_URL" envDefault:"http://{service}:8080"` // of the services that answer; UPSTREAM_<NAME>_URL for one
+	SignKeys  string         `env:"CALLER_SIGN_KEYS,required" secret:"true"`
+	PublicURL string         `env:"PUBLIC_URL"` // where clients reach the gateway; for the start line
 
 	UpstreamTimeout  time.Duration `env:"UPSTREAM_TIMEOUT" envDefault:"10s"`   // of one call, of a stream to its header; then 504
 	UpstreamMaxConns int           `env:"UPSTREAM_MAX_CONNS" envDefault:"256"` // per service

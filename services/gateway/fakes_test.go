@@ -14,6 +14,7 @@ import (
 
 	"holdfast.dev/libs/apikey"
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/proto"
 	"holdfast.dev/proto/internalapi"
@@ -100,7 +101,7 @@ func (f *fakeIdentity) asked() int {
 	return f.lookups
 }
 
-// fakeService stands for bookings, customers and webhooks: it keeps what it made and idempotency records.
+// fakeService stands for every service but identity: it keeps what it made and idempotency records.
 type fakeService struct {
 	url      string
 	mu       sync.Mutex
@@ -115,24 +116,31 @@ type fakeService struct {
 	handle   func(w http.ResponseWriter, r *http.Request) bool // true: it has answered
 }
 
-func newFakeService(t testing.TB, secrets []string) *fakeService {
+// published is the contract that the fakes' routes are taken from.
+var published = sync.OnceValues(func() (*contract.Contract, error) { return contract.Load(proto.OpenAPI) })
+
+func newFakeService(t testing.TB, secrets map[string]string) *fakeService {
 	f := &fakeService{bodies: map[string]string{}, records: map[string]string{}}
 	verifiers := map[string]*caller.Verifier{}
-	for i, self := range targets {
-		keys, err := caller.ParseKeys("gateway=k1:" + secrets[i])
+	for self, secret := range secrets {
+		keys, err := caller.ParseKeys("gateway=k1:" + secret)
 		if err != nil {
 			t.Fatal(err)
 		}
 		verifiers[self] = &caller.Verifier{Self: self, Keys: keys}
 	}
+	c, err := published()
+	if err != nil {
+		t.Fatal(err)
+	}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		self := "bookings"
-		for path, owner := range map[string]string{customers: "customers", events: "webhooks", endpoints: "webhooks"} {
-			if strings.HasPrefix(r.URL.Path, path) {
-				self = owner
-			}
+		op, _, _ := c.Match(r.Method, strings.TrimPrefix(r.URL.EscapedPath(), "/api/v1"))
+		if op == nil {
+			t.Errorf("%s %s is no operation of the contract", r.Method, r.URL)
+			w.WriteHeader(http.StatusNotFound)
+			return
 		}
-		who, _, err := verifiers[self].Verify(r.Header.Get(caller.Header), r.Method, r.URL.EscapedPath(), time.Now())
+		who, _, err := verifiers[op.Service].Verify(r.Header.Get(caller.Header), r.Method, r.URL.EscapedPath(), time.Now())
 		if err != nil || who.Tenant.IsZero() {
 			t.Errorf("%s %s: %v", r.Method, r.URL, err)
 			w.WriteHeader(http.StatusUnauthorized)

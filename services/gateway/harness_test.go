@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -21,6 +22,7 @@ import (
 
 	"holdfast.dev/libs/contract/contracttest"
 	"holdfast.dev/libs/obs"
+	"holdfast.dev/libs/peer"
 	"holdfast.dev/proto"
 
 	"holdfast.dev/services/gateway/internal/api"
@@ -45,7 +47,21 @@ type world struct {
 }
 
 // targets are the services that the gateway signs calls to.
-var targets = []string{"identity", "bookings", "customers", "webhooks"}
+func targets() []string {
+	self, _ := proto.ServiceNamed("gateway")
+	return self.Calls
+}
+
+// at sends the calls to one service elsewhere.
+func at(service, url string) func(*Config) {
+	return func(c *Config) {
+		c.Upstreams.Own = maps.Clone(c.Upstreams.Own)
+		c.Upstreams.Own[service] = url
+	}
+}
+
+// nowhere is an address at which nothing answers.
+const nowhere = "http://127.0.0.1:1"
 
 // newWorld starts the peers. Keys of one test never meet those of another: each credential's id is new.
 func newWorld(t testing.TB) *world {
@@ -56,18 +72,18 @@ func newWorld(t testing.TB) *world {
 	}
 	w := &world{redis: redis.NewClient(opt), checker: contracttest.New(t, proto.OpenAPI)}
 	t.Cleanup(func() { _ = w.redis.Close() })
-	var sign, verify []string
-	for i, target := range targets {
-		secret := strings.Repeat(fmt.Sprintf("%02x", i+1), 32)
-		sign = append(sign, target+"=k1:"+secret)
-		verify = append(verify, secret)
+	var sign []string
+	verify := map[string]string{} // by target
+	for i, target := range targets() {
+		verify[target] = strings.Repeat(fmt.Sprintf("%02x", i+1), 32)
+		sign = append(sign, target+"=k1:"+verify[target])
 	}
-	w.identity = newFakeIdentity(t, verify[0])
+	w.identity = newFakeIdentity(t, verify["identity"])
 	w.service = newFakeService(t, verify)
 	w.cfg = Config{
 		RedisURL: testRedisURL(t), RedisTimeout: 2 * time.Second, RedisQueue: 4096,
-		IdentityURL: w.identity.url, BookingsURL: w.service.url, CustomersURL: w.service.url, WebhooksURL: w.service.url,
-		SignKeys: strings.Join(sign, ","), UpstreamTimeout: 10 * time.Second, UpstreamMaxConns: 256,
+		Upstreams: peer.Addresses{Pattern: w.service.url, Own: map[string]string{"identity": w.identity.url}},
+		SignKeys:  strings.Join(sign, ","), UpstreamTimeout: 10 * time.Second, UpstreamMaxConns: 256,
 		StreamsPerCredential: 10, StreamWriteTimeout: 30 * time.Second,
 		BodyBytesPerCredential: 8 << 20, BodyBytes: 64 << 20, BodyStallTimeout: 5 * time.Second,
 		RateLimit: 600, LookupsAtOnce: 16, UnknownPerSecond: 100, PrincipalCacheSize: 1000, PrincipalCacheTTL: 30 * time.Second,

@@ -38,14 +38,13 @@ func TestEveryRefusalOfEveryOperation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	open := w.start(t)
-	dead := w.start(t, func(c *Config) {
-		c.BookingsURL, c.CustomersURL, c.WebhooksURL = "http://127.0.0.1:1", "http://127.0.0.1:1", "http://127.0.0.1:1"
-	})
-	slow := w.start(t, func(c *Config) { c.UpstreamTimeout = 500 * time.Millisecond })
+	dead := w.start(t, func(c *Config) { c.Upstreams.Pattern = nowhere })
+	impatient := func(c *Config) { c.UpstreamTimeout = 500 * time.Millisecond }
+	slow := w.start(t, impatient)
 	w.service.set(func(f *fakeService) { f.delay = 3 * time.Second })
-	for _, g := range []*gateway{dead, slow} { // identity itself must go on telling whose key it is
-		g.door.Gate.Upstreams["identity"] = g.door.Gate.Upstreams["bookings"]
-	}
+	// The look-ups of keys go on at identity's own address; clients' calls to it are answered like all others.
+	dead.door.Gate.Upstreams["identity"] = w.start(t, at("identity", nowhere)).door.Gate.Upstreams["identity"]
+	slow.door.Gate.Upstreams["identity"] = w.start(t, at("identity", w.service.url), impatient).door.Gate.Upstreams["identity"]
 	limited := w.start(t, func(c *Config) { c.RateLimit = 1 })
 	broken := w.start(t)
 	broken.door.Gate.Upstreams = nil

@@ -306,7 +306,7 @@ func TestAClientLeavesAStream(t *testing.T) {
 func TestDeadAndSlowServiceOfStreams(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	dead := w.start(t, func(c *Config) { c.WebhooksURL = "http://127.0.0.1:1" })
+	dead := w.start(t, at("webhooks", nowhere))
 	a := dead.send(t, "GET", stream, "", bearer(w.identity.newKey()))
 	want(t, a, 503, "unavailable")
 	if a.Header.Get("Retry-After") == "" || a.Header.Get("X-Service-Scope") == "" || a.Header.Get("Content-Type") != "application/json" {

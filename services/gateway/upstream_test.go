@@ -103,7 +103,7 @@ func TestRawHashInATarget(t *testing.T) {
 func TestDeadAndSlowService(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	dead := w.start(t, func(c *Config) { c.CustomersURL = "http://127.0.0.1:1" })
+	dead := w.start(t, at("customers", nowhere))
 	a := dead.send(t, "POST", customers, ada, bearer(w.identity.newKey()))
 	want(t, a, 503, "unavailable")
 	if a.Header.Get("Retry-After") == "" || a.Header.Get("X-Service-Scope") == "" {
@@ -134,7 +134,7 @@ func TestARefusedConnectionIsTriedAgain(t *testing.T) {
 	}
 	address := reserved.Addr().String()
 	_ = reserved.Close()
-	g := w.start(t, func(c *Config) { c.CustomersURL = "http://" + address })
+	g := w.start(t, at("customers", "http://"+address))
 	late := httptest.NewUnstartedServer(httputil.NewSingleHostReverseProxy(target))
 	t.Cleanup(late.Close)
 	go func() {

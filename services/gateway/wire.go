@@ -10,7 +10,6 @@ import (
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
-	"holdfast.dev/libs/peer"
 	"holdfast.dev/libs/service"
 	"holdfast.dev/proto"
 
@@ -71,10 +70,12 @@ func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Door, 
 		return nil, nil, err //nolint:wrapcheck // says what it is
 	}
 	metrics.Breaker.WithLabelValues(lookups).Set(0)
-	identity := &peers.Identity{Client: &peer.Client{
-		Target: "identity", BaseURL: cfg.IdentityURL, Signer: signer,
-		Changed: func(state string) { metrics.Breaker.WithLabelValues(lookups).Set(breakerStates[state]) },
-	}}
+	toIdentity, err := cfg.Upstreams.Client("identity", signer)
+	if err != nil {
+		return nil, nil, err //nolint:wrapcheck // says what it is
+	}
+	toIdentity.Changed = func(state string) { metrics.Breaker.WithLabelValues(lookups).Set(breakerStates[state]) }
+	identity := &peers.Identity{Client: toIdentity}
 	return &api.Door{
 		Contract: c,
 		Docs:     pages,
@@ -104,20 +105,18 @@ var breakerStates = map[string]float64{"closed": 0, "half-open": 1, "open": 2}
 // lookups is how the metric names the breaker of identity's look-ups, which is not that of clients' calls to identity.
 const lookups = "identity look-ups"
 
-// upstreams makes one per service that the contract names; a service without an address stops the start.
+// upstreams makes one per service that the contract names; one that proto/services.yaml lacks stops the start.
 func upstreams(cfg Config, c *contract.Contract, signer *caller.Signer, log *slog.Logger, m *app.Metrics) (map[string]app.Upstream, error) {
-	addresses := map[string]string{
-		"identity": cfg.IdentityURL, "bookings": cfg.BookingsURL, "customers": cfg.CustomersURL, "webhooks": cfg.WebhooksURL,
-	}
 	out := map[string]app.Upstream{}
 	for _, op := range c.Operations() {
 		if out[op.Service] != nil {
 			continue
 		}
-		if addresses[op.Service] == "" {
-			return nil, fmt.Errorf("%s is answered by %q, whose address is not set", op.ID, op.Service)
+		address, err := cfg.Upstreams.Of(op.Service)
+		if err != nil {
+			return nil, fmt.Errorf("the contract's operation %s is answered by a service that is missing: %w", op.ID, err)
 		}
-		up, err := peers.NewUpstream(op.Service, addresses[op.Service], signer, peers.UpstreamOptions{
+		up, err := peers.NewUpstream(op.Service, address, signer, peers.UpstreamOptions{
 			Timeout: cfg.UpstreamTimeout, MaxConns: cfg.UpstreamMaxConns, Patience: cfg.StreamWriteTimeout,
 			Changed: func(target, state string) {
 				m.Breaker.WithLabelValues(target).Set(breakerStates[state])

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"holdfast.dev/proto"
 )
 
 // run runs one of the checkout's executables, which `make build` makes, without settings.
@@ -22,11 +24,7 @@ func run(t *testing.T, name string, args ...string) (stdout, stderr string, err 
 // called wrongly.
 func TestExecutablesExplainThemselves(t *testing.T) {
 	t.Parallel()
-	names := []string{"local", "local-kafka"}
-	for _, s := range services {
-		names = append(names, s.name)
-	}
-	for _, name := range names {
+	for _, name := range append([]string{"local", "local-kafka"}, proto.ServiceNames()...) {
 		out, said, err := run(t, name)
 		if help := strings.ToLower(out + said); err != nil || !strings.Contains(help, "usage:") || !strings.Contains(help, "version") {
 			t.Errorf("%s alone: %v\n%s%s", name, err, out, said)

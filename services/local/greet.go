@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,27 +11,25 @@ import (
 	"strings"
 	"time"
 
+	"holdfast.dev/proto"
+
 	"holdfast.dev/services/local/internal/seed"
 )
 
 // seed fills the running platform through its own tools and public API.
 func (p *platform) seed(ctx context.Context) (seed.Result, error) {
-	tool := func(name string) seed.Tool {
-		return func(ctx context.Context, args ...string) ([]byte, error) {
-			for _, s := range services {
-				if s.name != name {
-					continue
-				}
-				out, err := p.tool(ctx, s, args...)
-				if err != nil {
-					err = fmt.Errorf("bin/%s %s: %w\n%s", name, strings.Join(args, " "), err, out)
-				}
-				return out, err
-			}
-			return nil, errors.New("no such service: " + name)
+	tool := func(ctx context.Context, name string, args ...string) ([]byte, error) {
+		s, ok := proto.ServiceNamed(name)
+		if !ok {
+			return nil, fmt.Errorf("%s is no service of proto/services.yaml", name)
 		}
+		out, err := p.tool(ctx, s, args...)
+		if err != nil {
+			err = fmt.Errorf("bin/%s %s: %w\n%s", name, strings.Join(args, " "), err, out)
+		}
+		return out, err
 	}
-	s := seed.Seeder{Base: p.publicURL() + "/api/v1", Identity: tool("identity"), Bookings: tool("bookings"), State: p.state}
+	s := seed.Seeder{Base: p.publicURL() + "/api/v1", Tool: tool, State: p.state}
 	r, err := s.Run(ctx)
 	if err != nil {
 		return r, fmt.Errorf("seeding: %w", err)
@@ -79,8 +76,8 @@ func (p *platform) writeServiceEnvs() error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	for _, s := range services {
-		if err := replaceFile(filepath.Join(dir, s.name+".env"), p.settings(s)); err != nil {
+	for _, s := range proto.Services() {
+		if err := replaceFile(filepath.Join(dir, s.Name+".env"), p.settings(s)); err != nil {
 			return err
 		}
 	}

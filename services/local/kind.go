@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"holdfast.dev/proto"
+
 	"holdfast.dev/services/local/internal/cluster"
 	"holdfast.dev/services/local/internal/parts"
 	"holdfast.dev/services/local/internal/seed"
@@ -136,10 +138,10 @@ func (k *kind) putSecrets(ctx context.Context) error {
 	secrets := map[string]map[string]string{
 		dataSecret: {"postgres-password": k.keys.Secret("postgres"), "redis-password": k.keys.Secret("redis")},
 	}
-	for _, s := range services {
-		secrets[release+"-"+s.name] = k.secrets(s)
-		if s.database {
-			secrets[release+"-"+s.name+"-migrate"] = k.migration(s)
+	for _, s := range proto.Services() {
+		secrets[release+"-"+s.Name] = k.secrets(s)
+		if s.Database {
+			secrets[release+"-"+s.Name+"-migrate"] = k.migration(s)
 		}
 	}
 	if err := k.keepKeys(ctx); err != nil { // first: what stands in a volume must be readable
@@ -169,9 +171,9 @@ func (k *kind) makeDatabases(ctx context.Context) error {
 		return err
 	}
 	all, ctx := errgroup.WithContext(ctx)
-	for _, s := range services {
-		if s.database {
-			all.Go(func() error { return parts.EnsureDatabase(ctx, admin, k.database(s.name)) })
+	for _, s := range proto.Services() {
+		if s.Database {
+			all.Go(func() error { return parts.EnsureDatabase(ctx, admin, k.database(s.Name)) })
 		}
 	}
 	return all.Wait()
@@ -209,12 +211,10 @@ func (k *kind) seed(ctx context.Context) error {
 }
 
 func (k *kind) seeded(ctx context.Context) (seed.Result, error) {
-	tool := func(name string) seed.Tool {
-		return func(ctx context.Context, args ...string) ([]byte, error) {
-			return k.Kubectl(ctx, nil, append([]string{"exec", "deployment/" + release + "-" + name, "--", "/service"}, args...)...)
-		}
+	tool := func(ctx context.Context, name string, args ...string) ([]byte, error) {
+		return k.Kubectl(ctx, nil, append([]string{"exec", "deployment/" + release + "-" + name, "--", "/service"}, args...)...)
 	}
-	s := seed.Seeder{Base: k.base + "/api/v1", Identity: tool("identity"), Bookings: tool("bookings"), State: k.keys}
+	s := seed.Seeder{Base: k.base + "/api/v1", Tool: tool, State: k.keys}
 	r, err := s.Run(ctx)
 	if err != nil {
 		return r, fmt.Errorf("seeding: %w", err)

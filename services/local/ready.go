@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"holdfast.dev/proto"
+
 	"holdfast.dev/services/local/internal/supervise"
 )
 
@@ -20,25 +22,22 @@ const (
 
 // startServices starts every service and returns when all are ready.
 func (p *platform) startServices(ctx context.Context) error {
-	for _, s := range services {
+	for _, s := range proto.Services() {
 		err := p.group.Start(supervise.Spec{
-			Name: s.name, Path: p.binary(s.name), Args: []string{"serve"}, Env: p.environment(s), Dir: p.root,
-			Log: p.screen.serviceLog(s.name), StopTimeout: 20 * time.Second,
+			Name: s.Name, Path: p.binary(s.Name), Args: []string{"serve"}, Env: p.environment(s), Dir: p.root,
+			Log: p.screen.serviceLog(s.Name), StopTimeout: 20 * time.Second,
 		})
 		if err != nil {
 			return err
 		}
 	}
 	all, ctx := errgroup.WithContext(ctx)
-	for _, s := range services {
-		all.Go(func() error { return p.awaitService(ctx, s.name) })
+	names := proto.ServiceNames()
+	for _, name := range names {
+		all.Go(func() error { return p.awaitService(ctx, name) })
 	}
 	if err := all.Wait(); err != nil {
 		return err
-	}
-	names := make([]string, len(services))
-	for i, s := range services {
-		names[i] = s.name
 	}
 	p.screen.say("%s are healthy", strings.Join(names, ", "))
 	return nil

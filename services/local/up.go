@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"holdfast.dev/proto"
+
 	"holdfast.dev/services/local/internal/parts"
 	"holdfast.dev/services/local/internal/state"
 	"holdfast.dev/services/local/internal/supervise"
@@ -161,21 +163,22 @@ func (p *platform) wanted() wanted {
 // choosePorts gives each service its two ports; one that was asked for by name
 // must be free.
 func (p *platform) choosePorts() error {
+	public := proto.PublicService().Name
 	if wanted := p.config.GatewayPort; wanted != 0 {
 		if !p.ports.Take(wanted) {
 			return fmt.Errorf("GATEWAY_PORT=%d is taken by another program: choose another port, or leave it out", wanted)
 		}
-		p.state.SetPort("gateway", wanted)
-	} else if err := p.takePort("gateway", defaultGatewayPort); err != nil {
+		p.state.SetPort(public, wanted)
+	} else if err := p.takePort(public, defaultGatewayPort); err != nil {
 		return err
 	}
-	for _, s := range services {
-		if s.name != "gateway" {
-			if err := p.takePort(s.name, 0); err != nil {
+	for _, name := range proto.ServiceNames() {
+		if name != public {
+			if err := p.takePort(name, 0); err != nil {
 				return err
 			}
 		}
-		if err := p.takePort(s.name+".metrics", 0); err != nil {
+		if err := p.takePort(name+".metrics", 0); err != nil {
 			return err
 		}
 	}
@@ -185,17 +188,17 @@ func (p *platform) choosePorts() error {
 // migrate makes the databases and brings each service's tables up to date.
 func (p *platform) migrate(ctx context.Context) error {
 	all, ctx := errgroup.WithContext(ctx)
-	for _, s := range services {
-		if !s.database {
+	for _, s := range proto.Services() {
+		if !s.Database {
 			continue
 		}
 		all.Go(func() error {
-			if err := parts.EnsureDatabase(ctx, p.postgresURL, p.wiring().database(s.name)); err != nil {
-				return fmt.Errorf("database of %s: %w", s.name, err)
+			if err := parts.EnsureDatabase(ctx, p.postgresURL, p.wiring().database(s.Name)); err != nil {
+				return fmt.Errorf("database of %s: %w", s.Name, err)
 			}
 			out, err := p.tool(ctx, s, "migrate")
 			if err != nil {
-				return fmt.Errorf("migrating %s: %w\n%s", s.name, err, out)
+				return fmt.Errorf("migrating %s: %w\n%s", s.Name, err, out)
 			}
 			return nil
 		})
@@ -209,8 +212,8 @@ func (p *platform) migrate(ctx context.Context) error {
 
 // tool runs a service's executable with arguments, in the service's own
 // environment, and returns its output (after an error: both streams).
-func (p *platform) tool(ctx context.Context, s service, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, p.binary(s.name), args...) //nolint:gosec // our own executables
+func (p *platform) tool(ctx context.Context, s proto.Service, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, p.binary(s.Name), args...) //nolint:gosec // our own executables
 	cmd.Env, cmd.Dir = p.environment(s), p.root
 	cmd.WaitDelay = time.Second
 	out, err := cmd.Output()
@@ -234,9 +237,9 @@ func (p *platform) stop() {
 }
 
 func requireServices(bin string) error {
-	for _, s := range services {
-		if _, err := exec.LookPath(filepath.Join(bin, s.name)); err != nil {
-			return fmt.Errorf("bin/%s is missing: run `make build`", s.name)
+	for _, name := range proto.ServiceNames() {
+		if _, err := exec.LookPath(filepath.Join(bin, name)); err != nil {
+			return fmt.Errorf("bin/%s is missing: run `make build`", name)
 		}
 	}
 	return nil

@@ -7,27 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"holdfast.dev/proto"
+
 	"holdfast.dev/services/local/internal/parts"
 	"holdfast.dev/services/local/internal/state"
 	"holdfast.dev/services/local/internal/supervise"
 )
-
-// service is one process of the platform. Adding one here is all that a new
-// process needs.
-type service struct {
-	name     string
-	database bool     // owns a database of its name
-	calls    []string // the services it calls, each with a key of its own
-}
-
-// services in the order of their start; they stop in the reverse order.
-var services = []service{
-	{name: "identity", database: true},
-	{name: "customers", database: true, calls: []string{"identity", "bookings"}},
-	{name: "bookings", database: true, calls: []string{"identity", "customers"}},
-	{name: "webhooks", database: true},
-	{name: "gateway", calls: []string{"identity", "customers", "bookings", "webhooks"}},
-}
 
 // keyID names the first generation of every key.
 const keyID = "k1"
@@ -46,40 +31,42 @@ func (w wiring) key(name string) string { return keyID + ":" + w.keys.Secret(nam
 func (w wiring) callerKey(from, to string) string { return w.key("caller." + from + "." + to) }
 
 // secrets are the settings of a service that only it may read.
-func (w wiring) secrets(s service) map[string]string {
+func (w wiring) secrets(s proto.Service) map[string]string {
 	vars := map[string]string{
-		"REDIS_URL":               w.redisURL,
 		"CURSOR_KEYS":             w.key("cursor"),
-		"SERVICE_ENCRYPTION_KEYS": w.key("encryption." + s.name),
+		"SERVICE_ENCRYPTION_KEYS": w.key("encryption." + s.Name),
 		"CALLER_SIGN_KEYS":        w.signKeys(s),
 		"CALLER_VERIFY_KEYS":      w.verifyKeys(s),
 	}
-	if s.database {
-		d := w.database(s.name)
+	if s.Redis {
+		vars["REDIS_URL"] = w.redisURL
+	}
+	if s.Database {
+		d := w.database(s.Name)
 		vars["DATABASE_URL"], vars["WORKER_DATABASE_URL"] = w.databaseURL(d, "app"), w.databaseURL(d, "worker")
 	}
 	return vars
 }
 
 // migration are the settings of a service's migrate command.
-func (w wiring) migration(s service) map[string]string {
-	d := w.database(s.name)
+func (w wiring) migration(s proto.Service) map[string]string {
+	d := w.database(s.Name)
 	return map[string]string{"MIGRATE_DATABASE_URL": w.databaseURL(d, "owner"), "APP_ROLE": d.Role("app"), "WORKER_ROLE": d.Role("worker")}
 }
 
-func (w wiring) signKeys(s service) string {
+func (w wiring) signKeys(s proto.Service) string {
 	var keys []string
-	for _, target := range s.calls {
-		keys = append(keys, target+"="+w.callerKey(s.name, target))
+	for _, target := range s.Calls {
+		keys = append(keys, target+"="+w.callerKey(s.Name, target))
 	}
 	return strings.Join(keys, ",")
 }
 
-func (w wiring) verifyKeys(s service) string {
+func (w wiring) verifyKeys(s proto.Service) string {
 	var keys []string
-	for _, from := range services {
-		if slices.Contains(from.calls, s.name) {
-			keys = append(keys, from.name+"="+w.callerKey(from.name, s.name))
+	for _, from := range proto.Services() {
+		if slices.Contains(from.Calls, s.Name) {
+			keys = append(keys, from.Name+"="+w.callerKey(from.Name, s.Name))
 		}
 	}
 	return strings.Join(keys, ",")
@@ -103,29 +90,29 @@ func (p *platform) wiring() wiring {
 }
 
 // environment is the whole environment of a service.
-func (p *platform) environment(s service) []string {
+func (p *platform) environment(s proto.Service) []string {
 	return append(append(inherited(), supervise.OwnerEnv+"="+p.root), p.settings(s)...)
 }
 
 // settings are the variables that tell a service where everything is.
-func (p *platform) settings(s service) []string {
+func (p *platform) settings(s proto.Service) []string {
 	vars := p.wiring().secrets(s)
-	vars["HTTP_ADDR"] = p.address(s.name)
-	vars["METRICS_ADDR"] = p.address(s.name + ".metrics")
-	vars["KAFKA_BROKERS"] = p.brokers[0]
-	vars["KAFKA_TOPIC_PREFIX"] = p.topicPrefix()
-	for _, other := range services {
-		if other.name != "gateway" {
-			vars[strings.ToUpper(other.name)+"_URL"] = "http://" + p.address(other.name)
-		}
+	vars["HTTP_ADDR"] = p.address(s.Name)
+	vars["METRICS_ADDR"] = p.address(s.Name + ".metrics")
+	if s.Kafka() {
+		vars["KAFKA_BROKERS"] = p.brokers[0]
+		vars["KAFKA_TOPIC_PREFIX"] = p.topicPrefix()
 	}
-	if s.name == "gateway" {
+	for _, target := range s.Calls {
+		vars["UPSTREAM_"+strings.ToUpper(target)+"_URL"] = "http://" + p.address(target)
+	}
+	if s.Public {
 		vars["PUBLIC_URL"] = p.publicURL()
 	}
-	if s.name == "webhooks" {
+	if slices.Contains(s.Reaches, "receivers") {
 		vars["WEBHOOK_ALLOWED_CIDRS"] = "127.0.0.0/8,::1/128" // receivers on this machine
 	}
-	if s.database {
+	if s.Database {
 		maps.Copy(vars, p.wiring().migration(s))
 	}
 	return lines(vars)
@@ -149,5 +136,5 @@ func (p *platform) topicPrefix() string {
 }
 
 func (p *platform) publicURL() string {
-	return "http://" + p.address("gateway")
+	return "http://" + p.address(proto.PublicService().Name)
 }

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"holdfast.dev/proto"
 )
 
 // Limit is the rate limit of the measured gateways: one that no run reaches.
@@ -22,7 +24,7 @@ const Limit = "1000000000"
 
 const scratchPrefix = "holdfast-bench-"
 
-var programs = []string{"local", "local-kafka", "identity", "customers", "bookings", "webhooks", "gateway"}
+var programs = append([]string{"local", "local-kafka"}, proto.ServiceNames()...)
 
 // Platform is a whole Holdfast with data of its own, started by bin/local out of a temporary checkout.
 type Platform struct {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"holdfast.dev/proto"
 	eventsv1 "holdfast.dev/proto/events/v1"
 )
 
@@ -268,7 +269,7 @@ func TestEveryProcessDiesUnderLoad(t *testing.T) {
 			t.Errorf("nobody got slot %d", slot)
 		}
 	})
-	victims := []string{"gateway", "identity", "customers", "bookings", "webhooks", "redis", "postgres", shared.broker()}
+	victims := append([]string{"redis", "postgres", shared.broker()}, proto.ServiceNames()...)
 	for range rounds(1) {
 		rand.Shuffle(len(victims), func(i, j int) { victims[i], victims[j] = victims[j], victims[i] })
 		for _, victim := range victims {

@@ -20,11 +20,13 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"holdfast.dev/proto"
+
 	"holdfast.dev/services/local/internal/cluster"
 )
 
 // binaries are all that a checkout needs to run.
-var binaries = []string{"local", "local-kafka", "gateway", "identity", "bookings", "customers", "webhooks"}
+var binaries = append([]string{"local", "local-kafka"}, proto.ServiceNames()...)
 
 // The platform that most tests share, and one on the embedded broker for what concerns Kafka.
 var shared, embedded *platform

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"holdfast.dev/proto"
 )
 
 // envKeys are the lines of .run/env, which people and scripts rely on.
@@ -38,7 +40,7 @@ func TestEnvFile(t *testing.T) {
 	if info, err := os.Stat(shared.path("env")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("its mode is %v (%v)", info.Mode(), err)
 	}
-	for _, name := range []string{"local", "gateway", "identity", "customers", "bookings", "webhooks", "postgres", "redis", shared.broker()} {
+	for _, name := range append([]string{"local", "postgres", "redis", shared.broker()}, proto.ServiceNames()...) {
 		if pid := shared.pid(name); pid == 0 || syscall.Kill(pid, 0) != nil {
 			t.Errorf(".run/pids/%s names %d, which does not run", name, pid)
 		}
@@ -156,14 +158,20 @@ func TestASecondCheckoutOnGivenParts(t *testing.T) {
 		t.Errorf("its .run/env is %v", first)
 	}
 	files, _ := filepath.Glob(p.path("pids", "*"))
-	if len(files) != 6 { // local and the five services
+	if len(files) != 1+len(proto.Services()) { // local and the services
 		t.Errorf("it runs %v", files)
 	}
+	databases := 0
+	for _, s := range proto.Services() {
+		if s.Database {
+			databases++
+		}
+	}
 	admin := shared.database(t, "bookings")
-	if all := rows(t, admin, `select datname::text from pg_database where datname like 'second\_%' order by 1`); len(all) != 4 {
+	if all := rows(t, admin, `select datname::text from pg_database where datname like 'second\_%' order by 1`); len(all) != databases {
 		t.Errorf("its databases are %v", all)
 	}
-	if all := rows(t, admin, `select rolname::text from pg_roles where rolname like 'second\_%'`); len(all) != 12 {
+	if all := rows(t, admin, `select rolname::text from pg_roles where rolname like 'second\_%'`); len(all) != 3*databases {
 		t.Errorf("its roles are %v", all)
 	}
 	c := p.as(t, "DEMO_TEST_KEY")

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/proto"
+
 	"holdfast.dev/services/local/internal/cluster"
 	"holdfast.dev/services/local/internal/cluster/clustertest"
 )
@@ -30,7 +32,7 @@ var (
 
 	installOptions = os.Getenv("KIND_INSTALL") // of `local kind install`
 
-	services = []string{"identity", "customers", "bookings", "webhooks", "gateway"}
+	services = proto.ServiceNames()
 )
 
 func TestMain(m *testing.M) {

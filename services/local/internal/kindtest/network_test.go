@@ -2,25 +2,27 @@ package kindtest
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"go.yaml.in/yaml/v3"
+	"holdfast.dev/proto"
 
 	"holdfast.dev/services/local/internal/cluster/clustertest"
 )
 
 // ports are where each pod listens.
-var ports = map[string][]int{
-	"postgres": {5432}, "redis": {6379}, "kafka": {9092},
-	"gateway": {8080, 9090}, "identity": {8080, 9090}, "customers": {8080, 9090}, "bookings": {8080, 9090}, "webhooks": {8080, 9090},
-}
+var ports = func() map[string][]int {
+	all := map[string][]int{"postgres": {5432}, "redis": {6379}, "kafka": {9092}}
+	for _, name := range services {
+		all[name] = []int{8080, 9090}
+	}
+	return all
+}()
 
-// From a pod of each kind every other one is tried on each of its ports: what answers is the list `edges` of the
-// chart's values, and nothing else.
+// From a pod of each kind every other one is tried on each of its ports: what answers is what proto/services.yaml says,
+// and nothing else.
 func TestTheNetworkIsTheEdges(t *testing.T) {
 	stranger(t, "stranger", nil)
 	stranger(t, "migrate", map[string]string{"app.kubernetes.io/component": "migrate", "app.kubernetes.io/instance": "holdfast", "app.kubernetes.io/part-of": "holdfast"})
@@ -33,7 +35,7 @@ func TestTheNetworkIsTheEdges(t *testing.T) {
 		from[name] = found[0]
 	}
 	time.Sleep(5 * time.Second) // the newest pods' addresses are in every node's tables
-	want := edges(t)
+	want := edges()
 	got := map[string]bool{}
 	for source, pod := range from {
 		for target, reached := range tried(t, source, pod) {
@@ -55,28 +57,26 @@ func TestTheNetworkIsTheEdges(t *testing.T) {
 	t.Logf("%d connections are open, of %d tried: %s", len(got), attempts(from), strings.Join(sorted(got), ", "))
 }
 
-// edges are the connections that the values allow, between what is in the cluster; who is outside reaches the gateway.
-func edges(t *testing.T) map[string]bool {
-	t.Helper()
-	text, err := os.ReadFile(root + "/charts/platform/values.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var values struct {
-		Edges []struct {
-			From string
-			To   []string
+// edges are the connections that follow from proto/services.yaml, between what is in the cluster. A stranger reaches the
+// public service only; the Jobs that migrate reach PostgreSQL, and Kafka for their topics.
+func edges() map[string]bool {
+	all := map[string]bool{}
+	add := func(from, to string) { all[fmt.Sprintf("%s → %s:%d", from, to, ports[to][0])] = true }
+	add("stranger", proto.PublicService().Name)
+	for _, s := range proto.Services() {
+		for _, to := range s.Calls {
+			add(s.Name, to)
 		}
-	}
-	if err := yaml.Unmarshal(text, &values); err != nil {
-		t.Fatal(err)
-	}
-	all := map[string]bool{"stranger → gateway:8080": true} // ingress: anybody who can send to the gateway's Service
-	for _, edge := range values.Edges {
-		for _, to := range edge.To {
-			if _, here := ports[to]; here && edge.From != "ingress" {
-				all[fmt.Sprintf("%s → %s:%d", edge.From, to, ports[to][0])] = true
-			}
+		if s.Database {
+			add(s.Name, "postgres")
+			add("migrate", "postgres")
+		}
+		if s.Redis {
+			add(s.Name, "redis")
+		}
+		if s.Kafka() {
+			add(s.Name, "kafka")
+			add("migrate", "kafka")
 		}
 	}
 	return all

@@ -11,15 +11,14 @@ import (
 	"holdfast.dev/services/local/internal/state"
 )
 
-// Tool runs a service's executable with arguments and returns what it printed.
-type Tool func(ctx context.Context, args ...string) ([]byte, error)
+// Tool runs the executable of a service with arguments and returns what it printed.
+type Tool func(ctx context.Context, service string, args ...string) ([]byte, error)
 
 // Seeder seeds one platform. All its fields are needed.
 type Seeder struct {
-	Base     string // …/api/v1
-	Identity Tool
-	Bookings Tool
-	State    *state.State // keeps the keys' secrets
+	Base  string // …/api/v1
+	Tool  Tool
+	State *state.State // keeps the keys' secrets
 }
 
 // Result is what a first visitor needs.
@@ -52,7 +51,7 @@ func (s *Seeder) Run(ctx context.Context) (Result, error) {
 		}
 	}
 	demo := tenants[0]
-	_, err = s.Bookings(ctx, "seed", "--tenant", ids[demo.slug], "--mode", "test",
+	_, err = s.Tool(ctx, "bookings", "seed", "--tenant", ids[demo.slug], "--mode", "test",
 		"--currency", demo.currency, "--timezone", demo.timezone)
 	if err != nil {
 		return Result{}, fmt.Errorf("seeding the catalogue: %w", err)
@@ -71,7 +70,7 @@ type tenantRow struct {
 
 // tenants makes the tenants that are missing, and returns all ids by slug.
 func (s *Seeder) tenants(ctx context.Context) (map[string]string, error) {
-	out, err := s.Identity(ctx, "tenant", "list", "--json")
+	out, err := s.Tool(ctx, "identity", "tenant", "list", "--json")
 	if err != nil {
 		return nil, fmt.Errorf("listing tenants: %w", err)
 	}
@@ -87,7 +86,7 @@ func (s *Seeder) tenants(ctx context.Context) (map[string]string, error) {
 		if ids[t.slug] != "" {
 			continue
 		}
-		out, err := s.Identity(ctx, "tenant", "create", "--slug", t.slug, "--name", t.name,
+		out, err := s.Tool(ctx, "identity", "tenant", "create", "--slug", t.slug, "--name", t.name,
 			"--timezone", t.timezone, "--currency", t.currency, "--json")
 		if err != nil {
 			return nil, fmt.Errorf("creating tenant %s: %w", t.slug, err)
@@ -111,7 +110,7 @@ func (s *Seeder) key(ctx context.Context, slug, mode string) (string, error) {
 			return secret, err
 		}
 	}
-	out, err := s.Identity(ctx, "key", "create", "--tenant", slug, "--mode", mode,
+	out, err := s.Tool(ctx, "identity", "key", "create", "--tenant", slug, "--mode", mode,
 		"--scopes", "all", "--name", "Seeded "+mode+" key", "--json")
 	if err != nil {
 		return "", fmt.Errorf("creating a %s key for %s: %w", mode, slug, err)

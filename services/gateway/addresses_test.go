@@ -1,0 +1,50 @@
+package main
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/peer"
+	"holdfast.dev/proto"
+
+	"holdfast.dev/services/gateway/internal/app"
+)
+
+// Each service that answers an operation has an upstream at the address of the pattern; one that proto/services.yaml
+// lacks, or that the gateway has no key for, stops the start with one line.
+func TestUpstreamsFollowTheList(t *testing.T) {
+	t.Parallel()
+	secret := "=k1:" + strings.Repeat("01", 32)
+	all := strings.Join(targets(), secret+",") + secret
+	for _, c := range []struct {
+		name, answers, keys, want string
+	}{
+		{"all are there", targets()[0], all, ""},
+		{"one that the list lacks", "billing", all, `answered by a service that is missing: "billing" is no service of proto/services.yaml`},
+		{"one without a key", targets()[0], strings.TrimPrefix(all, targets()[0]+secret+","), "no caller key for target"},
+	} {
+		doc := bytes.ReplaceAll(proto.OpenAPI, []byte("x-service: "+targets()[0]), []byte("x-service: "+c.answers))
+		spec, err := contract.Load(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys, err := caller.ParseKeys(c.keys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := upstreams(Config{Upstreams: peer.Addresses{Pattern: "http://{service}:8080"}, UpstreamMaxConns: 1}, spec,
+			&caller.Signer{From: "gateway", Keys: keys}, slog.New(slog.DiscardHandler), app.NewMetrics(prometheus.NewRegistry()))
+		if c.want == "" && (err != nil || len(made) != len(targets())) {
+			t.Errorf("%s: %d upstreams, %v", c.name, len(made), err)
+		}
+		if c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n")) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
