@@ -29,7 +29,7 @@ func (p *platform) seed(ctx context.Context) (seed.Result, error) {
 		}
 		return out, err
 	}
-	s := seed.Seeder{Base: p.publicURL() + "/api/v1", Tool: tool, State: p.state}
+	s := seed.Seeder{Base: p.wiring().publicURL() + "/api/v1", Tool: tool, State: p.state}
 	r, err := s.Run(ctx)
 	if err != nil {
 		return r, fmt.Errorf("seeding: %w", err)
@@ -48,7 +48,7 @@ func (p *platform) writeEnv(r seed.Result) error {
 
 // publicEnv are the lines of .run/env, whose names the documentation's commands use.
 func (p *platform) publicEnv(r seed.Result) []string {
-	public := p.publicURL()
+	public := p.wiring().publicURL()
 	lines := []string{
 		"BASE_URL=" + public + "/api/v1",
 		"LEGACY_BASE_URL=" + public + "/v1",
@@ -77,7 +77,7 @@ func (p *platform) writeServiceEnvs() error {
 		return err
 	}
 	for _, s := range proto.Services() {
-		if err := replaceFile(filepath.Join(dir, s.Name+".env"), p.settings(s)); err != nil {
+		if err := replaceFile(filepath.Join(dir, s.Name+".env"), p.wiring().settings(s)); err != nil {
 			return err
 		}
 	}
@@ -93,7 +93,7 @@ func replaceFile(path string, lines []string) error {
 
 // greet prints what a first visitor needs.
 func (p *platform) greet(ctx context.Context, r seed.Result) {
-	public := p.publicURL()
+	public := p.wiring().publicURL()
 	kafka := p.brokers[0]
 	if p.standIn != "" {
 		kafka += "  (embedded, a development default: " + p.standIn + ")"

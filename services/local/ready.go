@@ -46,7 +46,7 @@ func (p *platform) startServices(ctx context.Context) error {
 func (p *platform) awaitService(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
-	address := "http://" + p.address(name) + "/readyz"
+	address := "http://" + p.wiring().address(name) + "/readyz"
 	for {
 		err := answersOK(ctx, address)
 		if err == nil {

@@ -19,10 +19,12 @@ const keyID = "k1"
 
 // wiring is what tells the services where everything is, and their keys.
 type wiring struct {
-	keys        *state.State
-	prefix      string // of databases and roles
-	postgresURL string // administrator's
+	keys        *state.State // and ports
+	prefix      string       // of databases and roles
+	postgresURL string       // administrator's
 	redisURL    string
+	broker      string // of Kafka
+	topicPrefix string
 }
 
 func (w wiring) key(name string) string { return keyID + ":" + w.keys.Secret(name) }
@@ -85,38 +87,33 @@ func (w wiring) databaseURL(d parts.Database, role string) string {
 	return u
 }
 
-func (p *platform) wiring() wiring {
-	return wiring{keys: p.state, prefix: p.config.Prefix, postgresURL: p.postgresURL, redisURL: p.redisURL}
-}
-
-// environment is the whole environment of a service.
-func (p *platform) environment(s proto.Service) []string {
-	return append(append(inherited(), supervise.OwnerEnv+"="+p.root), p.settings(s)...)
-}
-
-// settings are the variables that tell a service where everything is.
-func (p *platform) settings(s proto.Service) []string {
-	vars := p.wiring().secrets(s)
-	vars["HTTP_ADDR"] = p.address(s.Name)
-	vars["METRICS_ADDR"] = p.address(s.Name + ".metrics")
+// settings are the variables that tell a process of this machine where everything is.
+func (w wiring) settings(s proto.Service) []string {
+	vars := w.secrets(s)
+	vars["HTTP_ADDR"] = w.address(s.Name)
+	vars["METRICS_ADDR"] = w.address(s.Name + ".metrics")
 	if s.Kafka() {
-		vars["KAFKA_BROKERS"] = p.brokers[0]
-		vars["KAFKA_TOPIC_PREFIX"] = p.topicPrefix()
+		vars["KAFKA_BROKERS"], vars["KAFKA_TOPIC_PREFIX"] = w.broker, w.topicPrefix
 	}
 	for _, target := range s.Calls {
-		vars["UPSTREAM_"+strings.ToUpper(target)+"_URL"] = "http://" + p.address(target)
+		vars["UPSTREAM_"+strings.ToUpper(target)+"_URL"] = "http://" + w.address(target)
 	}
 	if s.Public {
-		vars["PUBLIC_URL"] = p.publicURL()
+		vars["PUBLIC_URL"] = w.publicURL()
 	}
 	if slices.Contains(s.Reaches, "receivers") {
 		vars["WEBHOOK_ALLOWED_CIDRS"] = "127.0.0.0/8,::1/128" // receivers on this machine
 	}
 	if s.Database {
-		maps.Copy(vars, p.wiring().migration(s))
+		maps.Copy(vars, w.migration(s))
 	}
 	return lines(vars)
 }
+
+// address is where a process of this machine listens.
+func (w wiring) address(name string) string { return parts.Loopback(w.keys.Port(name)) }
+
+func (w wiring) publicURL() string { return "http://" + w.address(proto.PublicService().Name) }
 
 // lines are variables as an environment has them, in order.
 func lines(vars map[string]string) []string {
@@ -127,14 +124,20 @@ func lines(vars map[string]string) []string {
 	return out
 }
 
-func (p *platform) address(name string) string { return parts.Loopback(p.state.Port(name)) }
+func (p *platform) wiring() wiring {
+	return wiring{
+		keys: p.state, prefix: p.config.Prefix, postgresURL: p.postgresURL, redisURL: p.redisURL,
+		broker: p.brokers[0], topicPrefix: p.topicPrefix(),
+	}
+}
+
+// environment is the whole environment of a service.
+func (p *platform) environment(s proto.Service) []string {
+	return append(append(inherited(), supervise.OwnerEnv+"="+p.root), p.wiring().settings(s)...)
+}
 
 // topicPrefix keeps two checkouts apart that were given one Kafka: in the same
 // groups each would read half of both's events.
 func (p *platform) topicPrefix() string {
 	return cmp.Or(os.Getenv("KAFKA_TOPIC_PREFIX"), strings.TrimRight(p.config.Prefix, "_.-")+".")
-}
-
-func (p *platform) publicURL() string {
-	return "http://" + p.address(proto.PublicService().Name)
 }

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"holdfast.dev/proto"
+
+	"holdfast.dev/services/local/internal/state"
+)
+
+// settingsOf are the settings of each service, on ports from 1001 on.
+func settingsOf(t *testing.T) map[string]map[string]string {
+	t.Helper()
+	w := wiring{
+		keys: state.Memory(), prefix: "p_", postgresURL: "postgres://admin:secret@127.0.0.1:5432/postgres",
+		redisURL: "redis://127.0.0.1:6379", broker: "127.0.0.1:9092", topicPrefix: "p.",
+	}
+	for i, name := range proto.ServiceNames() {
+		w.keys.SetPort(name, 1001+i)
+	}
+	all := map[string]map[string]string{}
+	for _, s := range proto.Services() {
+		all[s.Name] = map[string]string{}
+		for _, line := range w.settings(s) {
+			name, value, _ := strings.Cut(line, "=")
+			all[s.Name][name] = value
+		}
+	}
+	return all
+}
+
+// A service is told of what proto/services.yaml gives it, and of nothing else.
+func TestSettingsFollowTheList(t *testing.T) {
+	t.Parallel()
+	all := settingsOf(t)
+	for _, s := range proto.Services() {
+		own := all[s.Name]
+		for name, wanted := range map[string]bool{
+			"HTTP_ADDR": true, "METRICS_ADDR": true, "REDIS_URL": s.Redis, "KAFKA_BROKERS": s.Kafka(), "KAFKA_TOPIC_PREFIX": s.Kafka(),
+			"DATABASE_URL": s.Database, "WORKER_DATABASE_URL": s.Database, "MIGRATE_DATABASE_URL": s.Database, "PUBLIC_URL": s.Public,
+			"WEBHOOK_ALLOWED_CIDRS": slices.Contains(s.Reaches, "receivers"),
+		} {
+			if _, has := own[name]; has != wanted {
+				t.Errorf("%s has %s: %v, want %v", s.Name, name, has, wanted)
+			}
+		}
+		for _, target := range proto.Services() {
+			want := ""
+			if slices.Contains(s.Calls, target.Name) {
+				want = "http://" + all[target.Name]["HTTP_ADDR"]
+			}
+			if got := own["UPSTREAM_"+strings.ToUpper(target.Name)+"_URL"]; got != want {
+				t.Errorf("%s finds %s at %q, want %q", s.Name, target.Name, got, want)
+			}
+		}
+	}
+}
+
+// Each call of the list has a key, which both ends hold; there is no other key.
+func TestCallerKeysFollowTheList(t *testing.T) {
+	t.Parallel()
+	all := settingsOf(t)
+	seen := map[string]bool{}
+	for _, from := range proto.Services() {
+		sign := keysIn(all[from.Name]["CALLER_SIGN_KEYS"])
+		if len(sign) != len(from.Calls) {
+			t.Errorf("%s signs for %d services, and calls %v", from.Name, len(sign), from.Calls)
+		}
+		for _, to := range proto.Services() {
+			called := slices.Contains(from.Calls, to.Name)
+			verify := keysIn(all[to.Name]["CALLER_VERIFY_KEYS"])[from.Name]
+			if key := sign[to.Name]; key != verify || called != (key != "") || seen[key] {
+				t.Errorf("%s to %s: signed with %q, verified with %q; a call: %v", from.Name, to.Name, key, verify, called)
+			} else if key != "" {
+				seen[key] = true
+			}
+		}
+	}
+}
+
+// keysIn are the keys of a setting, by the service at the other end.
+func keysIn(setting string) map[string]string {
+	keys := map[string]string{}
+	for entry := range strings.SplitSeq(setting, ",") {
+		if name, key, ok := strings.Cut(entry, "="); ok {
+			keys[name] = key
+		}
+	}
+	return keys
+}
