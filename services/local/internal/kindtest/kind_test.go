@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"holdfast.dev/proto"
-
 	"holdfast.dev/services/local/internal/cluster"
 	"holdfast.dev/services/local/internal/cluster/clustertest"
 )

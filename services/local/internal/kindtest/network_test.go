@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"holdfast.dev/proto"
-
 	"holdfast.dev/services/local/internal/cluster/clustertest"
 )
 
@@ -21,8 +20,8 @@ var ports = func() map[string][]int {
 	return all
 }()
 
-// From a pod of each kind every other one is tried on each of its ports: what answers is what proto/services.yaml says,
-// and nothing else.
+// From a pod of each kind every other one is tried on each of its ports: what answers is what proto/services.yaml
+// implies, and nothing else.
 func TestTheNetworkIsTheEdges(t *testing.T) {
 	stranger(t, "stranger", nil)
 	stranger(t, "migrate", map[string]string{"app.kubernetes.io/component": "migrate", "app.kubernetes.io/instance": "holdfast", "app.kubernetes.io/part-of": "holdfast"})
@@ -57,28 +56,27 @@ func TestTheNetworkIsTheEdges(t *testing.T) {
 	t.Logf("%d connections are open, of %d tried: %s", len(got), attempts(from), strings.Join(sorted(got), ", "))
 }
 
-// edges are the connections that follow from proto/services.yaml, between what is in the cluster. A stranger reaches the
-// public service only; the Jobs that migrate reach PostgreSQL, and Kafka for their topics.
+// edges are the connections that the chart allows, between what is in the cluster; who is outside reaches the gateway.
 func edges() map[string]bool {
-	all := map[string]bool{}
-	add := func(from, to string) { all[fmt.Sprintf("%s → %s:%d", from, to, ports[to][0])] = true }
-	add("stranger", proto.PublicService().Name)
-	for _, s := range proto.Services() {
-		for _, to := range s.Calls {
-			add(s.Name, to)
-		}
-		if s.Database {
-			add(s.Name, "postgres")
-			add("migrate", "postgres")
-		}
-		if s.Redis {
-			add(s.Name, "redis")
-		}
-		if s.Kafka() {
-			add(s.Name, "kafka")
-			add("migrate", "kafka")
+	all := map[string]bool{"stranger → gateway:8080": true} // ingress: anybody who can send to the gateway's Service
+	allow := func(from string, to ...string) {
+		for _, name := range to {
+			all[fmt.Sprintf("%s → %s:%d", from, name, ports[name][0])] = true
 		}
 	}
+	for _, s := range proto.Services() {
+		allow(s.Name, s.Calls...)
+		if s.Database {
+			allow(s.Name, "postgres")
+		}
+		if s.Redis {
+			allow(s.Name, "redis")
+		}
+		if s.Kafka() {
+			allow(s.Name, "kafka")
+		}
+	}
+	allow("migrate", "postgres", "kafka")
 	return all
 }
 
