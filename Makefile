@@ -2,9 +2,10 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 GO := go
-SERVICES := identity customers bookings webhooks gateway
+SERVICES := $(shell sed -n 's/^  \([a-z][a-z0-9]*\):.*/\1/p' proto/services.yaml)
 MODULES := libs proto $(addprefix services/,$(SERVICES)) services/local services/local/kafka loadtest charts
-PACKAGES := $(foreach m,$(MODULES),holdfast.dev/$(m)/...)
+# Each module is built by its own go.mod, whatever go.work lists.
+export GOWORK := off
 TOOLS := $(HOME)/.cache/holdfast/bin
 GOLANGCI := $(TOOLS)/golangci-lint-2.15.0
 export HELM := $(TOOLS)/helm-3.22.0
@@ -25,10 +26,15 @@ help: ## this list
 setup: build ## build, and install PostgreSQL and Redis where they are missing
 	@bin/local with --kafka none -- true
 
-build: $(REDOC) ## build every process into bin/
-	@mkdir -p bin
-	@for s in $(SERVICES) local; do echo "build bin/$$s"; $(GO) build -p 2 $(STAMP) -o bin/$$s ./services/$$s || exit 1; done
-	@echo "build bin/local-kafka"; $(GO) build -p 2 $(STAMP) -o bin/local-kafka ./services/local/kafka
+build: $(addprefix bin/,$(SERVICES) local local-kafka) ## build every process into bin/
+
+bin/local-kafka: SOURCE := services/local/kafka
+bin/loadtest: SOURCE := loadtest
+bin/%: SOURCE = services/$*
+bin/%: FORCE | $(REDOC)
+	@mkdir -p bin; echo "build $@"; $(GO) build -C $(SOURCE) -p 2 $(STAMP) -o $(CURDIR)/$@ .
+
+FORCE:
 
 $(REDOC): .ci/redoc
 	@.ci/redoc $@
@@ -40,7 +46,7 @@ down: ## stop the platform of this checkout
 	@bin/local down
 
 test: build $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) ## all tests on real PostgreSQL, Redis and Kafka
-	@bin/local with --kafka both -- .ci/gotest -p 2 -timeout 40m $(PACKAGES)
+	@bin/local with --kafka both -- .ci/gotest $(MODULES)
 
 test-full: ## the same with many more rounds and rows
 	@TEST_SCALE=full $(MAKE) test
@@ -105,14 +111,14 @@ gen: ## generate types from the contract and the event definitions
 	@cd proto && npx --yes @bufbuild/buf@1.75.0 generate
 
 verify: gen ## fail when generated files or module files are stale
-	@for m in $(MODULES); do (cd $$m && GOWORK=off $(GO) mod tidy -diff) || { echo "run: make tidy"; exit 1; }; done
+	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy -diff) || { echo "run: make tidy"; exit 1; }; done
 	@git diff --exit-code --stat -- proto/api proto/events || { echo "generated files are stale: run make gen and commit"; exit 1; }
 
 tidy: ## tidy every module
-	@for m in $(MODULES); do (cd $$m && GOWORK=off $(GO) mod tidy) || exit 1; done
+	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy) || exit 1; done
 
-bench: build ## measure beside nginx and pgbench, on a platform of its own (loadtest/README.md)
-	@$(GO) build -p 2 $(STAMP) -o bin/loadtest ./loadtest && bin/loadtest bench
+bench: build bin/loadtest ## measure beside nginx and pgbench, on a platform of its own (loadtest/README.md)
+	@bin/loadtest bench
 
 load: $(K6) ## load with k6, as in make load SCENARIO=steady (loadtest/k6/README.md)
 	@.ci/load "$(SCENARIO)"
@@ -124,4 +130,4 @@ clean: ## stop, and delete the platform's data and what was built
 	@[ ! -x bin/local ] || bin/local clean
 	@rm -rf bin $(REDOC)
 
-.PHONY: help setup build up down test test-full lint images images-data kind-up kind-install kind-test kind-load kind-uninstall kind-down gen verify tidy bench load fuzz clean
+.PHONY: FORCE help setup build up down test test-full lint images images-data kind-up kind-install kind-test kind-load kind-uninstall kind-down gen verify tidy bench load fuzz clean
