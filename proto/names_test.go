@@ -1,0 +1,159 @@
+package proto_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"holdfast.dev/proto"
+)
+
+// mayName are the files and folders that may name a service beside its own folder, this one and the documentation. What is
+// not in it follows from services.yaml.
+var mayName = map[string]string{
+	"go.work":                              "editors read it; no build does",
+	".ci/load":                             "its requests need keys, which identity's command makes",
+	".ci/kind-load":                        "the same, in a cluster",
+	"services/local/internal/seed/seed.go": "the first data is made by commands of identity and bookings",
+	"charts/":                              "the values, alerts and dashboards of one service",
+	"skaffold.yaml":                        "the images that it watches",
+}
+
+// most is how many files may name one service, the chart apart.
+const most = 5
+
+// named matches a service's name where it means the process: as a text of its own, in a path or an image, in a list. A
+// resource such as /customers, an identifier and a comment are no names of a service.
+func named(service string) (code, list *regexp.Regexp) {
+	const inPath = `(?:services/|bin/|holdfast[-/])%[1]s\b|UPSTREAM_%[2]s_URL`
+	name, upper := service, strings.ToUpper(service)
+	return regexp.MustCompile(fmt.Sprintf(inPath+"|[\"'`]%[1]s[\"'`]", name, upper)),
+		regexp.MustCompile(fmt.Sprintf(inPath+`|(?:^|[^\w/.$:-])%[1]s(?:$|[^\w/-])`, name, upper))
+}
+
+// The Makefile and what it calls read the same list in the same order.
+func TestTheMakefileReadsTheList(t *testing.T) {
+	t.Parallel()
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.ReadFile(here + "/../Makefile"); err != nil { // so that go test runs again when it has changed
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "make", "-s", "--eval", "names: ; @echo $(SERVICES)", "names")
+	cmd.Dir, cmd.Env = "..", append(os.Environ(), "MAKEFLAGS=")
+	out, err := cmd.CombinedOutput()
+	if want := strings.Join(proto.ServiceNames(), " ") + "\n"; err != nil || string(out) != want {
+		t.Errorf("%q, %v; want %q", out, err, want)
+	}
+}
+
+// A new service edits services.yaml and adds a folder: no file elsewhere has a list of its own.
+func TestFewFilesNameAService(t *testing.T) {
+	t.Parallel()
+	found := map[string][]string{} // files by service
+	for path, text := range sources(t) {
+		for _, s := range proto.Services() {
+			// The public service is the platform's door, which tests and tools must name.
+			if s.Public || belongs(path, s) || !names(path, text, s.Name) {
+				continue
+			}
+			allowed := slices.ContainsFunc(keys(mayName), func(may string) bool { return strings.HasPrefix(path, may) })
+			if !allowed {
+				t.Errorf("%s names the service %s: take the services from proto/services.yaml (proto.Services, or SERVICES of the Makefile); "+
+					"where the file is about this one service, say so in mayName", path, s.Name)
+			}
+			if !strings.HasPrefix(path, "charts/") {
+				found[s.Name] = append(found[s.Name], path)
+			}
+		}
+	}
+	for service, files := range found {
+		slices.Sort(files)
+		t.Logf("%s is named in %v", service, files)
+		if len(files) > most {
+			t.Errorf("%d files name the service %s, at most %d may: %v", len(files), service, most, files)
+		}
+	}
+}
+
+// belongs reports whether a file is the service's own, or of a service that services.yaml connects with it: one that it
+// calls or is called by, or whose events it reads.
+func belongs(path string, s proto.Service) bool {
+	for _, other := range proto.Services() {
+		if !strings.HasPrefix(path, "services/"+other.Name+"/") {
+			continue
+		}
+		reads := func(a, b proto.Service) bool {
+			return slices.ContainsFunc(a.Reads, func(topic string) bool { return slices.Contains(b.Topics, topic) })
+		}
+		return other.Name == s.Name || slices.Contains(other.Calls, s.Name) || slices.Contains(s.Calls, other.Name) || reads(other, s) || reads(s, other)
+	}
+	return false
+}
+
+// names reports whether a file names the service outside comments.
+func names(path, text, service string) bool {
+	code, list := named(service)
+	pattern, comment := list, "#"
+	if slices.Contains([]string{".go", ".ts"}, filepath.Ext(path)) {
+		pattern, comment = code, "//"
+	}
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(" "+strings.ReplaceAll(line, "\t", " "), " "+comment)
+		if pattern.MatchString(strings.TrimRight(line, "\n")) {
+			return true
+		}
+	}
+	return false
+}
+
+// sources are the files of the checkout that are neither documentation nor tests of a service's behaviour nor of this
+// folder, by path.
+func sources(t *testing.T) map[string]string {
+	t.Helper()
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	err = filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, inside := d.Name(), strings.TrimPrefix(filepath.ToSlash(path), "../")
+		if d.IsDir() {
+			if slices.Contains([]string{".git", ".run", "bin", "node_modules", "testdata"}, name) || slices.Contains([]string{"proto", "docs", "loadtest/k6"}, inside) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		measures := strings.HasPrefix(inside, "loadtest/") && strings.Count(inside, "/") == 1 // the behaviour of one service
+		if strings.HasSuffix(name, "_test.go") || measures || inside == "k8s/values-test.yaml" || slices.Contains([]string{".md", ".sum", ".mod", ".sql", ".js"}, filepath.Ext(name)) || !d.Type().IsRegular() {
+			return nil
+		}
+		// A path that begins with the module's and is not cleaned: go test would take the result from its cache otherwise.
+		text, err := os.ReadFile(here + "/" + path)
+		all[inside] = string(text)
+		return err
+	})
+	if err != nil || len(all) < 100 {
+		t.Fatalf("%d files: %v", len(all), err)
+	}
+	return all
+}
+
+func keys(m map[string]string) []string {
+	var all []string
+	for k := range m {
+		all = append(all, k)
+	}
+	return all
+}
