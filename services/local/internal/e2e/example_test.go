@@ -1,0 +1,93 @@
+package e2e
+
+import (
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// checkoutRoot is where the sources are.
+const checkoutRoot = "../../../.."
+
+// A service is an entry of proto/services.yaml and a folder: it is built, started, awaited and stopped like the others,
+// and no other file names it.
+func TestAServiceFollowsFromTheList(t *testing.T) {
+	onMachine(t)
+	t.Parallel()
+	p := fresh(t, "DATABASE_URL="+shared.env["POSTGRES_URL"], "REDIS_URL="+shared.env["REDIS_URL"],
+		"KAFKA_BROKERS="+shared.env["KAFKA_BROKERS"], "HOLDFAST_PREFIX=example_")
+	addExample(t, p.root)
+	if planned := makeIn(t, p.root, "-n", "build"); !strings.Contains(planned, "build bin/example") {
+		t.Errorf("`make build` does not build it:\n%s", planned)
+	}
+	makeIn(t, p.root, "bin/local", "bin/gateway", "bin/example") // the others are the checkout's own
+	if err := p.up(); err != nil {
+		t.Fatal(err)
+	}
+	own, err := readEnv(p.path("services", "example.env"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, base := range map[string]string{"example": "http://" + own["HTTP_ADDR"], "gateway": strings.TrimSuffix(p.env["BASE_URL"], "/api/v1")} {
+		res, err := http.Get(base + "/healthz")
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		_ = res.Body.Close()
+		if res.StatusCode != http.StatusOK || p.pid(name) == 0 {
+			t.Errorf("%s answers %s as process %d", name, res.Status, p.pid(name))
+		}
+	}
+	if !strings.Contains(p.log.String(), "gateway, example are healthy") {
+		t.Errorf("the start does not say that it is healthy:\n%s", p.log)
+	}
+	p.down()
+	p.stopped(t)
+}
+
+// addExample copies the sources into root, and adds the service example to them: an entry of the list, and a folder with
+// the requirements of another service.
+func addExample(t *testing.T, root string) {
+	t.Helper()
+	args := []string{"-a"}
+	for _, name := range []string{"Makefile", ".ci", "proto", "libs", "services"} {
+		args = append(args, filepath.Join(checkoutRoot, name))
+	}
+	if out, err := exec.CommandContext(t.Context(), "cp", append(args, root)...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	folder := filepath.Join(root, "services", "example")
+	if err := os.CopyFS(folder, os.DirFS("testdata/example")); err != nil {
+		t.Fatal(err)
+	}
+	edit := func(from, to string, change func(string) string) {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join(root, from))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(root, to), []byte(change(string(text))), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	edit("proto/services.yaml", "proto/services.yaml", func(list string) string { return list + "  example: {}\n" })
+	edit("services/gateway/go.mod", "services/example/go.mod", func(text string) string {
+		return strings.Replace(text, "module holdfast.dev/services/gateway", "module holdfast.dev/services/example", 1)
+	})
+	edit("services/gateway/go.sum", "services/example/go.sum", func(text string) string { return text })
+}
+
+// makeIn runs make in a folder, and returns what it says.
+func makeIn(t *testing.T, root string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "make", args...)
+	cmd.Dir, cmd.Env = root, append(os.Environ(), "MAKEFLAGS=")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("make %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
