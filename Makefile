@@ -106,12 +106,14 @@ kind-uninstall: build $(HELM) ## take the platform out of the cluster; volumes a
 kind-down: $(KIND) ## delete the cluster, or the namespace of one that was there before
 	@.ci/kind down
 
-gen: ## generate types from the contract and the event definitions
+gen: ## generate types from the contract and the event definitions, and what follows from the list of services
 	@cd proto && $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen.yaml openapi.yaml
+	@cd charts && $(GO) run ./generate
 	@cd proto && npx --yes @bufbuild/buf@1.75.0 generate
 
 verify: gen ## fail when generated files or module files are stale
 	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy -diff) || { echo "run: make tidy"; exit 1; }; done
+	@git diff --exit-code --stat -- charts/platform/files/services.yaml skaffold.yaml || { echo "what follows from proto/services.yaml is stale: run make gen and commit"; exit 1; }
 	@git diff --exit-code --stat -- proto/api proto/events || { echo "generated files are stale: run make gen and commit"; exit 1; }
 
 tidy: ## tidy every module

@@ -11,16 +11,17 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"holdfast.dev/proto"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// services are the blocks of charts/platform.
-var services = []string{"gateway", "identity", "customers", "bookings", "webhooks"}
+// services are those that the chart installs.
+var services = proto.ServiceNames()
 
 // tool is the path that `make test` gives of a program.
 func tool(t *testing.T, variable string) string {
@@ -32,43 +33,17 @@ func tool(t *testing.T, variable string) string {
 	return path
 }
 
-// folder is a copy of the charts whose dependencies are built.
-var folder = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "holdfast-charts-")
-	if err != nil {
-		return "", err
-	}
-	for _, name := range []string{"service", "platform"} {
-		if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(name)); err != nil {
-			return "", err
-		}
-	}
-	out, err := exec.Command(os.Getenv("HELM"), "dependency", "build", filepath.Join(dir, "platform"), "--skip-refresh").CombinedOutput()
-	if err != nil {
-		return "", errors.New(string(out))
-	}
-	return dir, nil
-})
-
-func TestMain(m *testing.M) {
-	flag.Parse()
-	code := m.Run()
-	if dir, err := folder(); err == nil {
-		_ = os.RemoveAll(dir)
-	}
-	os.Exit(code)
-}
-
 // render is what helm makes of values; an error is helm's own words.
 func render(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	helm := tool(t, "HELM")
-	dir, err := folder()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(helm, append([]string{"template", "holdfast", ".", "--namespace", "holdfast", "--kube-version", "1.30.0"}, args...)...)
-	cmd.Dir = filepath.Join(dir, "platform")
+	return renderChart(t, "platform", args...)
+}
+
+// renderChart is render of a copy of the chart.
+func renderChart(t *testing.T, folder string, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.Command(tool(t, "HELM"), append([]string{"template", "holdfast", ".", "--namespace", "holdfast", "--kube-version", "1.30.0"}, args...)...)
+	cmd.Dir = folder
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
 	if err := cmd.Run(); err != nil {
@@ -80,7 +55,7 @@ func render(t *testing.T, args ...string) (string, error) {
 // variants are the values that are rendered into golden files.
 var variants = map[string][]string{
 	"default": nil, "dev": {"-f", "values-dev.yaml"}, "production": {"-f", "values-production.yaml"},
-	"keda": {"--set", "bookings.autoscaling.keda.enabled=true,bookings.autoscaling.keda.topics={customers},bookings.autoscaling.keda.bootstrapServers=kafka:9092,bookings.autoscaling.keda.consumerGroup=holdfast.bookings,httpRoute.enabled=true", "--set-string", "gateway.env.TRUSTED_PROXY_HOPS=1"},
+	"keda": {"--set", "services.bookings.autoscaling.keda.enabled=true,services.bookings.autoscaling.keda.topics={customers},services.bookings.autoscaling.keda.bootstrapServers=kafka:9092,services.bookings.autoscaling.keda.consumerGroup=holdfast.bookings,httpRoute.enabled=true", "--set-string", "services.gateway.env.TRUSTED_PROXY_HOPS=1"},
 }
 
 func must(t *testing.T, args ...string) string {
@@ -110,13 +85,8 @@ func TestGolden(t *testing.T) {
 func TestLint(t *testing.T) {
 	t.Parallel()
 	helm := tool(t, "HELM")
-	dir, err := folder()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, args := range [][]string{{"service"}, {"platform"}, {"platform", "-f", "platform/values-dev.yaml"}, {"platform", "-f", "platform/values-production.yaml"}} {
+	for _, args := range [][]string{{"platform"}, {"platform", "-f", "platform/values-dev.yaml"}, {"platform", "-f", "platform/values-production.yaml"}} {
 		cmd := exec.Command(helm, append([]string{"lint", "--strict", "--kube-version", "1.30.0"}, args...)...)
-		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%v: %s", args, out)
 		}
@@ -127,24 +97,37 @@ func TestLint(t *testing.T) {
 func TestBadValues(t *testing.T) {
 	t.Parallel()
 	for set, want := range map[string]string{
-		"bookings.replicas=many":                        "replicas",
-		"bookings.replica=3":                            "replica",
-		"gateway.port=0":                                "port",
-		"gateway.env.lower=x":                           "lower",
-		"gateway.env.LIMIT=5":                           "LIMIT",
-		"webhooks.drain.graceSeconds=5":                 "graceSeconds",
-		"identity.image.pullPolicy=Sometimes":           "pullPolicy",
-		"customers.autoscaling.cpuPercent=0":            "cpuPercent",
-		"bookings.mounts[0].secret=ca":                  "path",
-		"bookings.pdb.maxUnavailable=0":                 "maxUnavailable",
-		"paymentz.replicas=2":                           "paymentz",
-		"edges[0].from=ingress,edges[0].to={gatweay}":   "gatweay",
-		"edges[0].from=strangers,edges[0].to={gateway}": "strangers",
-		"edges[0].from=ingress":                         "to",
-		"networks.redis.port=6379":                      "port",
-		"gateway.external.type=Ingress":                 "type",
-		"networkPolicies.guarded={redsi}":               "redsi",
-		"gateway.env.TRUSTED_PROXY_HOPS=one":            "TRUSTED_PROXY_HOPS",
+		"services.bookings.replicas=many":                "replicas",
+		"services.bookings.replica=3":                    "replica",
+		"services.gateway.port=0":                        "port",
+		"services.gateway.env.lower=x":                   "lower",
+		"services.gateway.env.LIMIT=5":                   "LIMIT",
+		"services.webhooks.drain.graceSeconds=5":         "graceSeconds",
+		"services.identity.image.pullPolicy=Sometimes":   "pullPolicy",
+		"services.identity.image.digest=sha256:12":       "digest",
+		"services.customers.autoscaling.cpuPercent=0":    "cpuPercent",
+		"services.bookings.mounts[0].secret=ca":          "path",
+		"services.bookings.pdb.maxUnavailable=0":         "maxUnavailable",
+		"services.bookings.extraEnv[0].value=x":          "name",
+		"services.bookings.migrate.extraEnv[0].name=a":   "extraEnv",
+		"services.bookings.serviceMonitor.labels.a=1":    "labels",
+		"services.paymentz.replicas=2":                   `services: "paymentz" is no service; they are bookings, customers`,
+		"services.bookings.database=false":               "database",
+		"defaults.replica=3":                             "replica",
+		"paymentz.replicas=2":                            "paymentz",
+		"bookings.replicas=3":                            "bookings", // as the values stood before there was services
+		"global.image.tag=1":                             "global",
+		"edges[0].from=ingress,edges[0].to={gatweay}":    `edges: "gatweay" is neither a service nor one of networks`,
+		"edges[0].from=strangers,edges[0].to={gateway}":  `edges: "strangers" is neither a service nor one of networks`,
+		"edges[0].from=ingress":                          "to",
+		"networks.receivers=null":                        `edges: "receivers" is neither a service nor one of networks`,
+		"networks.redis.port=6379":                       "port",
+		"services.gateway.external.type=Ingress":         "type",
+		"networkPolicies.guarded={redsi}":                `networkPolicies.guarded: "redsi" is no network with one peer`,
+		"networkPolicies.guarded={ingress}":              `networkPolicies.guarded: "ingress" is no network with one peer`,
+		"services.gateway.env.TRUSTED_PROXY_HOPS=one":    "TRUSTED_PROXY_HOPS",
+		"services.gateway.autoscaling.keda.enabled=true": "services.gateway.autoscaling.keda: gateway reads no topic",
+		"services.bookings.autoscaling.keda.enabled=true,services.bookings.env.KAFKA_SASL_MECHANISM=plain": "services.bookings.autoscaling.keda.authenticationRef.name must name a TriggerAuthentication",
 	} {
 		if _, err := render(t, "--set", set); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", set, err)
@@ -159,11 +142,11 @@ func TestAWayInNeedsHops(t *testing.T) {
 		for hops, fails := range map[string]bool{"": true, "0": true, "1": false, "2": false} {
 			args := []string{"--set", way + ".enabled=true"}
 			if hops != "" {
-				args = append(args, "--set-string", "gateway.env.TRUSTED_PROXY_HOPS="+hops)
+				args = append(args, "--set-string", "services.gateway.env.TRUSTED_PROXY_HOPS="+hops)
 			}
 			out, err := render(t, args...)
 			if fails {
-				if err == nil || !strings.Contains(err.Error(), "gateway.env.TRUSTED_PROXY_HOPS must say") {
+				if err == nil || !strings.Contains(err.Error(), "services.gateway.env.TRUSTED_PROXY_HOPS must say") {
 					t.Errorf("%s with %q: %v", way, hops, err)
 				}
 				continue
@@ -261,8 +244,15 @@ func TestEveryContainerIsRestricted(t *testing.T) {
 			}
 		}
 	}
-	if seen != 14 { // five services, four migrations of two steps, the upkeep of webhooks
-		t.Errorf("%d containers", seen)
+	want := 0
+	for _, s := range proto.Services() { // it serves, migrates in two steps, and does its jobs
+		want += 1 + len(s.Jobs)
+		if s.Database {
+			want += 2
+		}
+	}
+	if seen != want {
+		t.Errorf("%d containers, not %d", seen, want)
 	}
 }
 
@@ -332,7 +322,7 @@ func TestLongTagsMakeLabels(t *testing.T) {
 		"_1.2.3-rc.1_":                        "1.2.3-rc.1",
 		strings.Repeat("a", 61) + "-.2-later": strings.Repeat("a", 61),
 	} {
-		for _, o := range objects(t, must(t, "--set-string", "global.image.tag="+tag)) {
+		for _, o := range objects(t, must(t, "--set-string", "defaults.image.tag="+tag)) {
 			if got, ok := o.Metadata.Labels["app.kubernetes.io/version"]; ok && got != label {
 				t.Errorf("%s %s: %q", o.Kind, o.Metadata.Name, got)
 			}
@@ -343,6 +333,17 @@ func TestLongTagsMakeLabels(t *testing.T) {
 			}
 		}
 	}
+}
+
+// count is how many services are such.
+func count(such func(proto.Service) bool) int {
+	n := 0
+	for _, s := range proto.Services() {
+		if such(s) {
+			n++
+		}
+	}
+	return n
 }
 
 // The hook Jobs stand on nothing that a failed or first install lacks.
@@ -366,48 +367,8 @@ func TestMigrationsNeedOnlyTheirSecret(t *testing.T) {
 			}
 		}
 	}
-	if seen != 4 {
-		t.Errorf("%d migrations", seen)
-	}
-}
-
-// The policies allow the edges of the values, and no others.
-func TestPoliciesAreTheEdges(t *testing.T) {
-	t.Parallel()
-	want := []string{
-		"bookings → customers", "bookings → identity", "bookings → kafka", "bookings → postgres", "customers → kafka", "customers → postgres",
-		"gateway → bookings", "gateway → customers", "gateway → identity", "gateway → redis", "gateway → webhooks",
-		"identity → kafka", "identity → postgres", "identity → redis", "migrate → kafka", "migrate → postgres", "webhooks → kafka", "webhooks → postgres",
-	}
-	var in, out []string
-	guarded := []string{"postgres", "redis", "kafka"}
-	for _, o := range objects(t, must(t, variants["dev"]...)) {
-		if o.Kind != "NetworkPolicy" || o.Metadata.Name == "holdfast-deny" {
-			continue
-		}
-		self := strings.TrimPrefix(o.Metadata.Name, "holdfast-")
-		for _, rule := range list(o.Spec["ingress"]) {
-			for _, peer := range list(at(rule, "from")) {
-				if name, ok := at(peer, "podSelector", "matchLabels", "app.kubernetes.io/component").(string); ok {
-					in = append(in, name+" → "+self)
-				}
-				if name, ok := at(peer, "podSelector", "matchLabels", "app.kubernetes.io/name").(string); ok {
-					in = append(in, name+" → "+self)
-				}
-			}
-		}
-		for _, rule := range list(o.Spec["egress"]) {
-			for _, peer := range list(at(rule, "to")) {
-				if name, ok := at(peer, "podSelector", "matchLabels", "app.kubernetes.io/name").(string); ok && (slices.Contains(services, name) || slices.Contains(guarded, name)) {
-					out = append(out, self+" → "+name)
-				}
-			}
-		}
-	}
-	slices.Sort(in)
-	slices.Sort(out)
-	if !slices.Equal(in, want) || !slices.Equal(out, want) {
-		t.Errorf("in  %v\nout %v\nwant %v", in, out, want)
+	if want := count(func(s proto.Service) bool { return s.Database }); seen != want {
+		t.Errorf("%d migrations, not %d", seen, want)
 	}
 }
 
@@ -444,7 +405,10 @@ func TestSettingsAreKnown(t *testing.T) {
 				continue
 			}
 			for key := range o.Data {
-				if known[s][key] == nil && (s != "gateway" || !strings.HasPrefix(key, "KAFKA_")) { // global.env is for all
+				if strings.HasPrefix(key, "UPSTREAM_") { // TestUpstreams
+					continue
+				}
+				if known[s][key] == nil && (s != "gateway" || !strings.HasPrefix(key, "KAFKA_")) { // defaults.env is for all
 					t.Errorf("%s: %s does not know %s", name, s, key)
 				}
 			}
@@ -475,19 +439,6 @@ func TestKubernetesTakesIt(t *testing.T) {
 	}
 }
 
-// Each alert fires when it should and not before.
-func TestAlerts(t *testing.T) {
-	t.Parallel()
-	promtool := tool(t, "PROMTOOL")
-	for _, args := range [][]string{{"check", "rules", "alerts.yaml"}, {"test", "rules", "alerts_test.yaml"}} {
-		cmd := exec.Command(promtool, args...)
-		cmd.Dir = "platform/files"
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("promtool %v: %s", args, out)
-		}
-	}
-}
-
 // skaffold.yaml builds every service from paths that are there, and deploys this chart.
 func TestSkaffold(t *testing.T) {
 	t.Parallel()
@@ -511,7 +462,7 @@ func TestSkaffold(t *testing.T) {
 		}
 		paths = append(append(paths, command[0]), list(at(artifact, "custom", "dependencies", "paths"))...)
 		for _, key := range []string{".image.repository", ".image.tag"} {
-			if at(release, "setValueTemplates", s+key) == nil {
+			if at(release, "setValueTemplates", "services."+s+key) == nil {
 				t.Errorf("%s%s is not set", s, key)
 			}
 		}

@@ -122,7 +122,7 @@ func (k *kind) install(ctx context.Context, datastores, tag string, values []str
 		return err
 	}
 	k.Say("databases are there; the chart's Jobs migrate them")
-	args := []string{"--set", "global.image.tag=" + tag}
+	args := []string{"--set", "defaults.image.tag=" + tag}
 	for _, file := range append([]string{"charts/platform/values-dev.yaml"}, values...) {
 		args = append(args, "-f", filepath.Join(k.root, file))
 	}

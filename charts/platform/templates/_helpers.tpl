@@ -1,7 +1,3 @@
-{{- define "platform.services" -}}
-gateway,identity,customers,bookings,webhooks
-{{- end }}
-
 {{- define "platform.labels" -}}
 app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/part-of: holdfast
@@ -18,11 +14,44 @@ app.kubernetes.io/name: {{ .name }}
 app.kubernetes.io/instance: {{ .release }}
 {{- end }}
 
+{{/* Who may connect to whom, as a JSON list of {from, to}: what files/services.yaml implies, and edges beside it. */}}
+{{- define "platform.edges" -}}
+{{- $edges := list -}}
+{{- range $name, $s := include "platform.services" . | fromJson -}}
+{{- if .public -}}
+{{- $edges = append $edges (dict "from" "ingress" "to" $name) -}}
+{{- end -}}
+{{- $to := .calls | default list -}}
+{{- if .database -}}
+{{- $to = append $to "postgres" -}}
+{{- $edges = append $edges (dict "from" "migrate" "to" "postgres") -}}
+{{- end -}}
+{{- if .redis -}}
+{{- $to = append $to "redis" -}}
+{{- end -}}
+{{- if or .topics .reads -}}
+{{- $to = append $to "kafka" -}}
+{{- end -}}
+{{- if and .database .topics -}}
+{{- $edges = append $edges (dict "from" "migrate" "to" "kafka") -}}
+{{- end -}}
+{{- range concat $to (.reaches | default list) -}}
+{{- $edges = append $edges (dict "from" $name "to" .) -}}
+{{- end -}}
+{{- end -}}
+{{- range $edge := .Values.edges -}}
+{{- range .to -}}
+{{- $edges = append $edges (dict "from" $edge.from "to" .) -}}
+{{- end -}}
+{{- end -}}
+{{- uniq $edges | toJson -}}
+{{- end }}
+
 {{/* An error in one line for an edge that leads nowhere. */}}
 {{- define "platform.check" -}}
-{{- $known := append (splitList "," (include "platform.services" .)) "migrate" -}}
-{{- range $edge := .Values.edges -}}
-{{- range $name := prepend $edge.to $edge.from -}}
+{{- $known := append (keys (include "platform.services" . | fromJson)) "migrate" -}}
+{{- range $edge := include "platform.edges" . | fromJsonArray -}}
+{{- range $name := list .from .to -}}
 {{- if not (or (has $name $known) (hasKey $.Values.networks $name)) -}}
 {{- fail (printf "edges: %q is neither a service nor one of networks" $name) -}}
 {{- end -}}

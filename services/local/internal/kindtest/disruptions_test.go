@@ -85,7 +85,7 @@ func TestAFailedMigrationStopsTheUpgrade(t *testing.T) {
 	t.Cleanup(func() { kubectl(t, "delete", "secret", "broken-migrate", "--ignore-not-found") })
 	kept := replicaSets(pods(t, "bookings"))
 	load := send(t, rate, key(t), mixed)
-	err := upgrade(t, "bookings.migrate.existingSecret=broken-migrate", "bookings.env.LOG_LEVEL=debug")
+	err := upgrade(t, "services.bookings.migrate.existingSecret=broken-migrate", "services.bookings.env.LOG_LEVEL=debug")
 	if err == nil || !strings.Contains(err.Error(), "holdfast-bookings-migrate") {
 		t.Errorf("the upgrade with a failing migration: %v", err)
 	}
@@ -96,7 +96,7 @@ func TestAFailedMigrationStopsTheUpgrade(t *testing.T) {
 		t.Errorf("LOG_LEVEL is %s after an upgrade that failed", level)
 	}
 	load.stop().none(t, "while a migration failed")
-	if err := upgrade(t, "bookings.migrate.existingSecret=", "bookings.env.LOG_LEVEL=info"); err != nil {
+	if err := upgrade(t, "services.bookings.migrate.existingSecret=", "services.bookings.env.LOG_LEVEL=info"); err != nil {
 		t.Errorf("the mended upgrade: %v", err)
 	}
 }
@@ -104,7 +104,7 @@ func TestAFailedMigrationStopsTheUpgrade(t *testing.T) {
 // An upgrade and its rollback lose no request, and the rollback brings back what was.
 func TestRollback(t *testing.T) {
 	load := send(t, rate, key(t), mixed)
-	if err := upgrade(t, "customers.env.LOG_LEVEL=debug"); err != nil {
+	if err := upgrade(t, "services.customers.env.LOG_LEVEL=debug"); err != nil {
 		t.Fatal(err)
 	}
 	if level := setting(t, "customers", "LOG_LEVEL"); level != "debug" {

@@ -150,10 +150,7 @@ func TestServerTakesTheCharts(t *testing.T) {
 	for _, values := range []string{"values-dev.yaml", "values-production.yaml"} {
 		args := []string{"template", namespace, filepath.Join(root, "charts/platform"), "-f", filepath.Join(root, "charts/platform", values), "--no-hooks", "--kube-version", "1.34.0"}
 		if values == "values-production.yaml" { // what the file leaves open, and kinds of operators that are not here
-			args = append(args, "--set", "ingress.host=api.example.com,global.image.registry=registry.example.com,prometheusRule.enabled=false")
-			for _, s := range services {
-				args = append(args, "--set", s+".serviceMonitor.enabled=false")
-			}
+			args = append(args, "--set", "ingress.host=api.example.com,defaults.image.registry=registry.example.com,prometheusRule.enabled=false,defaults.serviceMonitor.enabled=false")
 		}
 		rendered, err := lab.RunHelm(t.Context(), args...)
 		if err != nil {
@@ -170,11 +167,11 @@ func TestServerTakesTheCharts(t *testing.T) {
 // Three gateways count together.
 func TestGatewaysShareTheRateLimit(t *testing.T) {
 	secret := key(t)
-	if err := upgrade(t, "gateway.replicas=3", "gateway.env.RATE_LIMIT_PER_MINUTE=600"); err != nil {
+	if err := upgrade(t, "services.gateway.replicas=3", "services.gateway.env.RATE_LIMIT_PER_MINUTE=600"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := upgrade(t, "gateway.replicas=2", "gateway.env.RATE_LIMIT_PER_MINUTE=1000000"); err != nil {
+		if err := upgrade(t, "services.gateway.replicas=2", "services.gateway.env.RATE_LIMIT_PER_MINUTE=1000000"); err != nil {
 			t.Error(err)
 		}
 	})
