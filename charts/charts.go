@@ -1,2 +1,2 @@
-// Package charts holds the tests of the charts; there is nothing to import.
+// Package charts holds the tests of the chart; there is nothing to import.
 package charts

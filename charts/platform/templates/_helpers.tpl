@@ -47,8 +47,11 @@ app.kubernetes.io/instance: {{ .release }}
 {{- uniq $edges | toJson -}}
 {{- end }}
 
-{{/* An error in one line for an edge that leads nowhere. */}}
+{{/* An error in one line for an edge that leads nowhere, and other values that cannot work. */}}
 {{- define "platform.check" -}}
+{{- if .Values.defaults.image.digest -}}
+{{- fail "defaults.image.digest: a digest is that of one image; set services.<name>.image.digest" -}}
+{{- end -}}
 {{- $known := append (keys (include "platform.services" . | fromJson)) "migrate" -}}
 {{- range $edge := include "platform.edges" . | fromJsonArray -}}
 {{- range $name := list .from .to -}}
