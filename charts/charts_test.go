@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -122,6 +123,7 @@ func TestBadValues(t *testing.T) {
 		"edges[0].from=strangers,edges[0].to={gateway}":            `edges: "strangers" is neither a service nor one of networks`,
 		"edges[0].from=ingress":                                    "to",
 		"networks.receivers=null":                                  `edges: "receivers" is neither a service nor one of networks`,
+		"prometheusRule.runbooks=docs/a.md#b":                      "runbooks",
 		"networks.redis.port=6379":                                 "port",
 		"services.gateway.external.type=Ingress":                   "type",
 		"networkPolicies.guarded={redsi}":                          `networkPolicies.guarded: "redsi" is no network with one peer`,
@@ -265,19 +267,30 @@ func podOf(o object) any {
 	return at(o.Spec, "template", "spec")
 }
 
-// The upkeep has the owner's secret, which no pod that serves has, and the migration's ways through the policies.
+// The upkeep runs the service's jobs with the owner's secret, which no pod that serves has, and with the migration's ways
+// through the policies.
 func TestUpkeepRunsAsTheOwner(t *testing.T) {
 	t.Parallel()
 	seen := 0
 	for _, o := range objects(t, must(t)) {
 		switch o.Kind {
 		case "CronJob":
-			seen++
-			c := containers(podOf(o))[0]
-			if o.Metadata.Name != "holdfast-webhooks-upkeep" || at(list(at(c, "envFrom"))[0], "secretRef", "name") != "holdfast-webhooks-migrate" ||
-				at(list(at(c, "args"))[0]) != "partitions" ||
-				at(o.Spec, "jobTemplate", "spec", "template", "metadata", "labels", "app.kubernetes.io/component") != "migrate" {
-				t.Errorf("%s: %v", o.Metadata.Name, c)
+			name := strings.TrimSuffix(o.Metadata.Name, "-upkeep")
+			i := slices.IndexFunc(proto.Services(), func(s proto.Service) bool { return "holdfast-"+s.Name == name })
+			if i < 0 || at(o.Spec, "jobTemplate", "spec", "template", "metadata", "labels", "app.kubernetes.io/component") != "migrate" {
+				t.Errorf("%s: %v", o.Metadata.Name, o.Spec)
+				continue
+			}
+			var jobs []string
+			for _, c := range containers(podOf(o)) {
+				seen++
+				jobs = append(jobs, at(c, "args", 0).(string))
+				if from := list(at(c, "envFrom")); len(from) != 1 || at(from[0], "secretRef", "name") != name+"-migrate" {
+					t.Errorf("%s: %v", o.Metadata.Name, from)
+				}
+			}
+			if !slices.Equal(jobs, proto.Services()[i].Jobs) {
+				t.Errorf("%s runs %v", o.Metadata.Name, jobs)
 			}
 		case "Deployment":
 			for _, from := range list(at(containers(podOf(o))[0], "envFrom")) {
@@ -287,8 +300,12 @@ func TestUpkeepRunsAsTheOwner(t *testing.T) {
 			}
 		}
 	}
-	if seen != 1 {
-		t.Errorf("%d upkeeps", seen)
+	want := 0
+	for _, s := range proto.Services() {
+		want += len(s.Jobs)
+	}
+	if seen != want {
+		t.Errorf("%d jobs, not %d", seen, want)
 	}
 }
 
@@ -421,7 +438,9 @@ func TestSettingsAreKnown(t *testing.T) {
 func TestKubernetesTakesIt(t *testing.T) {
 	t.Parallel()
 	validate := tool(t, "KUBECTL_VALIDATE")
-	for name, args := range variants {
+	all := maps.Clone(variants)
+	all["cluster values"] = clusterValues
+	for name, args := range all {
 		dir := t.TempDir()
 		var kept []string
 		for doc := range strings.SplitSeq(must(t, args...), "\n---\n") {

@@ -127,15 +127,22 @@ func TestServicesOverrideDefaults(t *testing.T) {
 	}
 }
 
+const digest = "sha256:0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+
+// clusterValues are what a platform team may set for its own cluster.
+var clusterValues = []string{"--set", strings.Join([]string{
+	"defaults.image.registry=registry.example.com", "defaults.image.tag=1.2.3", "services.bookings.image.digest=" + digest,
+	`services.bookings.serviceAccount.annotations.eks\.amazonaws\.com/role-arn=arn:bookings`,
+	"services.bookings.extraEnv[0].name=DATABASE_URL",
+	"services.bookings.extraEnv[0].valueFrom.secretKeyRef.name=bookings-app,services.bookings.extraEnv[0].valueFrom.secretKeyRef.key=uri",
+	"services.bookings.migrate.extraEnv[0].name=MIGRATE_DATABASE_URL,services.bookings.migrate.extraEnv[0].value=x",
+	"defaults.priorityClassName=serving", "defaults.serviceMonitor.enabled=true", "defaults.serviceMonitor.labels.release=prometheus",
+}, ",")}
+
 // What a platform team sets for its own cluster reaches the objects.
 func TestClusterValues(t *testing.T) {
 	t.Parallel()
-	digest := "sha256:" + strings.Repeat("0a", 32)
-	out := must(t, "--set", "defaults.image.registry=registry.example.com,defaults.image.tag=1.2.3,services.bookings.image.digest="+digest+
-		`,services.bookings.serviceAccount.annotations.eks\.amazonaws\.com/role-arn=arn:bookings`+
-		",services.bookings.extraEnv[0].name=DATABASE_URL,services.bookings.extraEnv[0].valueFrom.secretKeyRef.name=bookings-app,services.bookings.extraEnv[0].valueFrom.secretKeyRef.key=uri"+
-		",services.bookings.migrate.extraEnv[0].name=MIGRATE_DATABASE_URL,services.bookings.migrate.extraEnv[0].value=x"+
-		",defaults.priorityClassName=serving,defaults.serviceMonitor.enabled=true,defaults.serviceMonitor.labels.release=prometheus")
+	out := must(t, clusterValues...)
 	pod := podOf(find(t, out, "Deployment", "holdfast-bookings"))
 	if image := at(pod, "containers", 0, "image"); image != "registry.example.com/holdfast/bookings@"+digest {
 		t.Errorf("bookings runs %v", image)

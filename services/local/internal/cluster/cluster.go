@@ -122,9 +122,6 @@ func (c *Cluster) StartDatastores(ctx context.Context, folder string) error {
 
 // Release installs or upgrades the chart and returns when every pod is ready. A failure is helm's own words.
 func (c *Cluster) Release(ctx context.Context, name, chart string, args ...string) error {
-	if _, err := c.RunHelm(ctx, "dependency", "build", chart, "--skip-refresh"); err != nil {
-		return err
-	}
 	_, err := c.RunHelm(ctx, append([]string{
 		"upgrade", "--install", name, chart, "--wait", "--wait-for-jobs", "--timeout", "5m",
 	}, args...)...)
