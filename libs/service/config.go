@@ -39,7 +39,8 @@ type HTTPLimits struct {
 }
 
 // Load fills dst, a pointer to a struct, from the environment by its env tags. Of KEY=value files, such as
-// .run/env, it takes what the environment does not set; a missing file is no error.
+// .run/env, it takes what the environment does not set; a missing file is no error. A number, text, bool or duration that
+// dst holds before is used instead of the field's envDefault.
 func Load(dst any, files ...string) error {
 	vars := env.ToMap(os.Environ())
 	for _, name := range files {
@@ -47,6 +48,7 @@ func Load(dst any, files ...string) error {
 			return err
 		}
 	}
+	addValues(vars, reflect.Indirect(reflect.ValueOf(dst)))
 	err := env.ParseWithOptions(dst, env.Options{Environment: vars})
 	if err == nil {
 		return nil
@@ -60,6 +62,24 @@ func Load(dst any, files ...string) error {
 		lines[i] = strings.ReplaceAll(e.Error(), "\n", " ")
 	}
 	return fmt.Errorf("settings: %s", strings.Join(lines, "; "))
+}
+
+// addValues adds what the fields of v hold and vars does not name.
+func addValues(vars map[string]string, v reflect.Value) {
+	if v.Kind() != reflect.Struct {
+		return
+	}
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("env"), ",")
+		_, set := vars[name]
+		switch {
+		case name == "":
+			addValues(vars, v.Field(i))
+		case !set && !v.Field(i).IsZero():
+			vars[name] = fmt.Sprint(v.Field(i).Interface())
+		}
+	}
 }
 
 // EnvFile finds the .run/env of a running platform from the working folder upwards, for the command line

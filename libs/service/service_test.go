@@ -310,6 +310,27 @@ func TestStartLineMasksSecrets(t *testing.T) {
 	}
 }
 
+// A service changes a default of shared settings by a value that stands in its own before.
+func TestValueBeforeIsTheDefault(t *testing.T) {
+	type shared struct {
+		Conns   int32         `env:"TEST_SERVICE_CONNS" envDefault:"16"`
+		Timeout time.Duration `env:"TEST_SERVICE_TIMEOUT" envDefault:"1s"`
+		Name    string        `env:"TEST_SERVICE_NAME,required"`
+	}
+	t.Setenv("TEST_SERVICE_NAME", "set")
+	for _, value := range []string{"", "3"} {
+		want := int32(10)
+		if value != "" {
+			t.Setenv("TEST_SERVICE_CONNS", value)
+			want = 3
+		}
+		cfg := struct{ Shared shared }{shared{Conns: 10, Name: "default"}}
+		if err := Load(&cfg); err != nil || cfg.Shared != (shared{want, time.Second, "set"}) {
+			t.Errorf("%q: %+v, %v", value, cfg, err)
+		}
+	}
+}
+
 func TestCommandLoadsFromTheEnvironmentThenTheFile(t *testing.T) {
 	t.Setenv("TEST_SERVICE_LIMIT", "7")
 	file := filepath.Join(t.TempDir(), "env")

@@ -4,9 +4,7 @@ package main
 import (
 	"context"
 
-	"github.com/spf13/cobra"
-
-	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/platform"
 	"holdfast.dev/libs/service"
 
 	"holdfast.dev/services/customers/migrations"
@@ -18,10 +16,6 @@ func main() {
 		Name:     "customers",
 		Config:   &cfg,
 		Serve:    func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
-		Commands: []*cobra.Command{service.Migrate(migrate), service.Topics(makeTopics)},
+		Commands: platform.Commands("customers", platform.Migrate(migrations.FS)),
 	})
-}
-
-func migrate(ctx context.Context, s pg.MigrateSettings) error {
-	return pg.Migrate(ctx, s.URL, migrations.FS, s.Roles)
 }

@@ -1,0 +1,60 @@
+package platform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"holdfast.dev/libs/kafkax"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/service"
+)
+
+// Commands are those beside serve that every service with a database and Kafka has: migrate and topics, and redrive
+// where the service reads topics. Each takes its settings from the environment; Settings are those of migrate.
+func Commands[Settings any](name string, migrate func(ctx context.Context, cfg Settings) error) []*cobra.Command {
+	s, missing := entry(name)
+	commands := []*cobra.Command{
+		service.Command("migrate", "Bring the database to this version's schema; safe to repeat.", migrate),
+		service.Command("topics", "Make the topics that are missing; safe to repeat.", func(ctx context.Context, cfg kafkax.Settings) error {
+			if missing != nil {
+				return missing
+			}
+			return kafkax.MakeTopics(ctx, cfg, func(partitions int) []kafkax.Topic { return topics(s, partitions) })
+		}),
+	}
+	if len(s.Reads) > 0 {
+		commands = append(commands, redrive(s.Name))
+	}
+	return commands
+}
+
+// Migrate is the usual work of migrate: the tables that every service has, then those of files.
+func Migrate(files fs.FS) func(ctx context.Context, cfg pg.MigrateSettings) error {
+	return func(ctx context.Context, cfg pg.MigrateSettings) error {
+		return pg.Migrate(ctx, cfg.URL, files, cfg.Roles)
+	}
+}
+
+// redrive takes its settings from the environment or the .run/env of a running platform.
+func redrive(group string) *cobra.Command {
+	var limit int
+	cmd := &cobra.Command{
+		Use: "redrive", Short: "Send dead letters back to the topics they came from.", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var cfg kafkax.Settings
+			var common service.Common
+			if err := errors.Join(service.Load(&cfg, service.EnvFile()), service.Load(&common)); err != nil {
+				return err
+			}
+			n, err := kafkax.Redrive(cmd.Context(), cfg, group, limit, common.BatchBytes)
+			fmt.Fprintln(cmd.OutOrStdout(), n, "sent back")
+			return err
+		},
+	}
+	cmd.Flags().IntVar(&limit, "max", 0, "at most so many; 0 is all")
+	return cmd
+}

@@ -1,0 +1,185 @@
+// Package platform builds what every service with a database and Kafka is made of: settings, connections, the relay of
+// its events, stored answers, consumers, the HTTP server, sweepers, and the commands beside serve. What a service
+// writes, reads and is called comes from proto/services.yaml.
+//
+//	func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
+//		p, err := platform.Open(ctx, rt, cfg.Platform, platform.Spec{CursorKeys: cfg.CursorKeys})
+//		if err != nil {
+//			return err
+//		}
+//		…                       // the service's own objects and workers
+//		p.Consume(handle)       // where the service reads topics
+//		return p.Serve(door.Mount)
+//	}
+package platform
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/crypt"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/inbox"
+	"holdfast.dev/libs/kafkax"
+	"holdfast.dev/libs/outbox"
+	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/service"
+	"holdfast.dev/proto"
+)
+
+// Config are the settings that every service with a database and Kafka has, beside service.Common.
+type Config struct {
+	DatabaseURL            string          `env:"DATABASE_URL,required,notEmpty"`           // in the role <db>_app, under row-level security
+	WorkerDatabaseURL      string          `env:"WORKER_DATABASE_URL,required,notEmpty"`    // in the role <db>_worker, for the relay, sweepers and other background work
+	DatabaseMaxConns       int32           `env:"DATABASE_MAX_CONNS" envDefault:"16"`       // connections of the app role
+	WorkerDatabaseMaxConns int32           `env:"WORKER_DATABASE_MAX_CONNS" envDefault:"4"` // connections of the worker role
+	Database               pg.Limits       // of one request's statements
+	Kafka                  kafkax.Settings // brokers and how they are reached
+	VerifyKeys             string          `env:"CALLER_VERIFY_KEYS,required" secret:"true"` // of the services that may call: <caller>=<kid>:<hex>[;…],…
+}
+
+// Spec is what one service needs differently from the others.
+type Spec struct {
+	CursorKeys    string     // the setting CURSOR_KEYS; empty for a service without lists
+	Box           *crypt.Box // it seals stored answers that hold a secret; nil for a service without such answers
+	WorkerByIndex bool       // pg.Options.ByIndex of the worker role's connections
+}
+
+// Platform holds the parts that a service builds its own objects on.
+type Platform struct {
+	Contract *contract.Contract
+	DB       *pg.DB        // the app role
+	Worker   *pg.DB        // the worker role
+	Relay    *outbox.Relay // Wake is called after each commit of an event
+	Idem     *idem.Store
+	Pages    *page.Codec // nil without Spec.CursorKeys
+	Server   *httpx.Server
+
+	rt      *service.Runtime
+	service proto.Service
+	cluster kafkax.Cluster
+	topics  []kafkax.Topic
+	writer  *kafkax.Writer
+}
+
+const sweepEvery = time.Minute
+
+// Open builds the parts of the service rt.Name and registers them with rt: connections, relay and sweepers. All
+// settings are checked before the first connection. The service registers its own parts after Open, and stops them
+// before these.
+func Open(ctx context.Context, rt *service.Runtime, cfg Config, spec Spec) (*Platform, error) {
+	p := &Platform{rt: rt}
+	var err error
+	if p.service, err = entry(rt.Name); err != nil {
+		return nil, err
+	}
+	if err := p.read(cfg, spec); err != nil {
+		return nil, err
+	}
+	if err := p.connect(ctx, cfg, spec); err != nil {
+		return nil, err
+	}
+	p.Idem = &idem.Store{DB: p.DB, Box: spec.Box, Now: time.Now}
+	p.Server.Idem = p.Idem
+	p.background() //nolint:contextcheck // workers end at the stop, not with the start's context
+	return p, nil
+}
+
+// read checks the settings and the contract, without a connection.
+func (p *Platform) read(cfg Config, spec Spec) error {
+	keys, err := caller.ParseKeys(cfg.VerifyKeys)
+	if err != nil {
+		return fmt.Errorf("CALLER_VERIFY_KEYS: %w", err)
+	}
+	if spec.CursorKeys != "" {
+		if p.Pages, err = page.NewCodec(spec.CursorKeys); err != nil {
+			return fmt.Errorf("CURSOR_KEYS: %w", err)
+		}
+	}
+	if p.cluster, err = cfg.Kafka.Cluster(); err != nil {
+		return err
+	}
+	if p.Contract, err = contract.Load(proto.OpenAPI); err != nil {
+		return err
+	}
+	name := p.service.Name
+	p.topics = topics(p.service, cfg.Kafka.Partitions)
+	p.Server = &httpx.Server{Service: name, Contract: p.Contract, Verifier: &caller.Verifier{Self: name, Keys: keys}}
+	return nil
+}
+
+// connect opens the database in both roles.
+func (p *Platform) connect(ctx context.Context, cfg Config, spec Spec) (err error) {
+	p.DB, err = pg.OpenIn(ctx, p.rt, "postgres", cfg.DatabaseURL, pg.Options{
+		MaxConns: cfg.DatabaseMaxConns, StatementTimeout: cfg.Database.StatementTimeout,
+	})
+	if err != nil {
+		return err
+	}
+	p.Worker, err = pg.OpenIn(ctx, p.rt, "postgres worker", cfg.WorkerDatabaseURL, pg.Options{
+		MaxConns: cfg.WorkerDatabaseMaxConns, ByIndex: spec.WorkerByIndex, Background: true,
+	})
+	return err
+}
+
+// background registers the relay of events and the sweepers of the tables that every database has.
+func (p *Platform) background() {
+	p.writer = kafkax.NewWriter(p.cluster, p.topics...)
+	p.rt.OnStop("kafka", func(context.Context) error { return p.writer.Close() })
+	p.Relay = outbox.NewRelay(p.Worker, p.writer, p.rt.Log, p.rt.Metrics)
+	p.Relay.BatchBytes = p.rt.Common.BatchBytes
+	p.rt.Go("relay", kafkax.WithTopics(p.cluster, p.topics, p.Relay.Run))
+	p.rt.Every("idempotency sweeper", sweepEvery, func(ctx context.Context) error { return idem.Sweep(ctx, p.Worker) })
+	p.rt.Every("inbox sweeper", sweepEvery, func(ctx context.Context) error { return inbox.Sweep(ctx, p.Worker) })
+}
+
+// Consume registers a worker that handles the messages of the topics that the service reads, in the group of the
+// service's name. The service may set Together of the consumer until the start.
+func (p *Platform) Consume(handle kafkax.Handler) *kafkax.Consumer {
+	consumer := &kafkax.Consumer{
+		Cluster: p.cluster, Group: p.service.Name, Topics: p.service.Reads, Handle: handle,
+		BatchBytes: p.rt.Common.BatchBytes, DeadLetter: p.writer, Log: p.rt.Log, Metrics: p.rt.Metrics,
+	}
+	p.rt.Go("consumer", kafkax.WithTopics(p.cluster, p.topics, consumer.Run))
+	return consumer
+}
+
+// Serve registers the HTTP server with the operations that mount adds.
+func (p *Platform) Serve(mount func(e *gin.Engine) error) error {
+	engine := httpx.NewEngine()
+	if err := mount(engine); err != nil {
+		return err
+	}
+	p.rt.HTTP(p.rt.Common.HTTPAddr, engine)
+	return nil
+}
+
+// entry is the service's entry in proto/services.yaml.
+func entry(name string) (proto.Service, error) {
+	list := proto.Services()
+	i := slices.IndexFunc(list, func(s proto.Service) bool { return s.Name == name })
+	if i < 0 {
+		return proto.Service{}, fmt.Errorf("proto/services.yaml has no service %q: add it there", name)
+	}
+	return list[i], nil
+}
+
+// topics are those that the service writes and reads, and its dead letters when it reads any.
+func topics(s proto.Service, partitions int) []kafkax.Topic {
+	var out []kafkax.Topic
+	for _, name := range slices.Concat(s.Topics, s.Reads) {
+		out = append(out, kafkax.Topic{Name: name, Partitions: partitions})
+	}
+	if len(s.Reads) > 0 {
+		out = append(out, kafkax.Topic{Name: kafkax.DeadLetterTopic(s.Name), Partitions: 1})
+	}
+	return out
+}
