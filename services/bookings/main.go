@@ -6,13 +6,9 @@ import (
 	"context"
 	_ "time/tzdata" // zones of operators, whatever the machine has
 
-	"github.com/spf13/cobra"
-
-	"holdfast.dev/libs/kafkax"
-	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/platform"
 	"holdfast.dev/libs/service"
 
-	"holdfast.dev/services/bookings/internal/consume"
 	"holdfast.dev/services/bookings/migrations"
 )
 
@@ -22,10 +18,6 @@ func main() {
 		Name:     "bookings",
 		Config:   &cfg,
 		Serve:    func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
-		Commands: []*cobra.Command{service.Migrate(migrate), service.Topics(makeTopics), seedCommand(), service.Redrive(consume.Group, kafkax.Redrive)},
+		Commands: append(platform.Commands("bookings", platform.Migrate(migrations.FS)), seedCommand()),
 	})
-}
-
-func migrate(ctx context.Context, s pg.MigrateSettings) error {
-	return pg.Migrate(ctx, s.URL, migrations.FS, s.Roles)
 }

@@ -8,19 +8,19 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// Topic is where this service's events go, keyed by the booking's id.
-const Topic = "bookings"
+// topic is where this service's events go, keyed by the booking's id.
+const topic = "bookings"
 
 // All that this service emits.
 
 func bookingCreated(b domain.Booking, body json.RawMessage) outbox.Event {
-	return outbox.Event{Type: "booking.created", Topic: Topic, AggregateID: b.ID.String(), Version: b.Version, Object: body}
+	return outbox.Event{Type: "booking.created", Topic: topic, AggregateID: b.ID.String(), Version: b.Version, Object: body}
 }
 
 // bookingChanged is booking.cancelled for the change that cancels, else booking.updated; never both.
 func bookingChanged(b domain.Booking, body, previous json.RawMessage) outbox.Event {
 	e := outbox.Event{
-		Type: "booking.updated", Topic: Topic, AggregateID: b.ID.String(), Version: b.Version,
+		Type: "booking.updated", Topic: topic, AggregateID: b.ID.String(), Version: b.Version,
 		Object: body, Previous: previous,
 	}
 	if b.Status == domain.Cancelled && changed(previous, "status") {

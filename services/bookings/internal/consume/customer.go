@@ -16,13 +16,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// Group is the consumer group, and the name of its dead-letter topic.
-const Group = "bookings"
-
-// Topics are what the group reads.
-var Topics = []string{"customers", "identity"}
-
-// Handlers are those of Topics, by topic.
+// Handlers are those of the topics that the service reads, by topic.
 type Handlers map[string]kafkax.Handler
 
 // Handle is a kafkax.Handler that hands each message to its topic's.

@@ -8,18 +8,18 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// Topic is where this service's events go, keyed by the customer's id.
-const Topic = "customers"
+// topic is where this service's events go, keyed by the customer's id.
+const topic = "customers"
 
 // All that this service emits.
 
 func customerCreated(c domain.Customer, body json.RawMessage) outbox.Event {
-	return outbox.Event{Type: "customer.created", Topic: Topic, AggregateID: c.ID.String(), Version: c.Version, Object: body}
+	return outbox.Event{Type: "customer.created", Topic: topic, AggregateID: c.ID.String(), Version: c.Version, Object: body}
 }
 
 func customerUpdated(c domain.Customer, body, previous json.RawMessage) outbox.Event {
 	return outbox.Event{
-		Type: "customer.updated", Topic: Topic, AggregateID: c.ID.String(), Version: c.Version,
+		Type: "customer.updated", Topic: topic, AggregateID: c.ID.String(), Version: c.Version,
 		Object: body, Previous: previous,
 	}
 }
@@ -27,7 +27,7 @@ func customerUpdated(c domain.Customer, body, previous json.RawMessage) outbox.E
 // customerErased tells the platform's own projections to forget; it holds nothing but the id.
 func customerErased(id domain.CustomerID, version int64, body json.RawMessage) outbox.Event {
 	return outbox.Event{
-		Type: "customer.erased", Topic: Topic, AggregateID: id.String(), Version: version,
+		Type: "customer.erased", Topic: topic, AggregateID: id.String(), Version: version,
 		Object: body, Internal: true,
 	}
 }
