@@ -1,20 +1,27 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/user"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/redisx"
+	"holdfast.dev/proto"
 	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/domain"
+	"holdfast.dev/services/identity/internal/store"
 )
 
 // tool is one running command: the use cases and where its words go.
@@ -36,6 +43,37 @@ func command(run func(t tool, args []string) error) func(*cobra.Command, []strin
 		asJSON, _ := cmd.Flags().GetBool("json") // false where the command has no such flag
 		return inWords(run(tool{identity, origin(), cmd, asJSON}, args))
 	}
+}
+
+// openTools builds the use cases for one command; close gives the connections back.
+func openTools(ctx context.Context) (identity *app.App, closeAll func(), err error) {
+	c, err := loadTools()
+	if err != nil {
+		return nil, nil, err
+	}
+	if c.RedisURL == "" {
+		return nil, nil, errors.New("REDIS_URL is not set, and no .run/env names it")
+	}
+	redis, err := redisx.Open(c.RedisURL, redisx.Options{Timeout: time.Second, PoolSize: 2, Access: c.Redis})
+	if err != nil {
+		return nil, nil, err
+	}
+	db, err := pg.Open(ctx, c.DatabaseURL, pg.Options{MaxConns: 2, Background: true})
+	if err != nil {
+		_ = redis.Close()
+		return nil, nil, err
+	}
+	worker, err := pg.Open(ctx, c.WorkerDatabaseURL, pg.Options{MaxConns: 2, Background: true})
+	if err != nil {
+		_ = redis.Close()
+		db.Close()
+		return nil, nil, err
+	}
+	identity = &app.App{
+		DB: db, Worker: worker, Redis: store.Redis{Client: redis}, Scopes: proto.Scopes,
+		Now: time.Now, Log: slog.New(slog.DiscardHandler), // commands say themselves what failed
+	}
+	return identity, func() { worker.Close(); db.Close(); _ = redis.Close() }, nil
 }
 
 // origin is whom the audit log names for a command: this user on this machine.

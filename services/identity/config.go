@@ -3,26 +3,24 @@ package main
 import (
 	"errors"
 	"net/url"
+	"time"
 
-	"holdfast.dev/libs/kafkax"
-	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/platform"
 	"holdfast.dev/libs/redisx"
 	"holdfast.dev/libs/service"
 )
 
-// config is what serving needs beside service.Common.
-type config struct {
-	DatabaseURL       string          `env:"DATABASE_URL,required"`        // app role
-	WorkerDatabaseURL string          `env:"WORKER_DATABASE_URL,required"` // worker role
-	RedisURL          string          `env:"REDIS_URL,required"`           // where the gateways look
-	Redis             redisx.Access   // its certificates, and the Sentinels' login
-	Database          pg.Limits       // of one request's statements
-	Kafka             kafkax.Settings // brokers and how they are reached
-	CallerVerifyKeys  string          `env:"CALLER_VERIFY_KEYS,required" secret:"true"`    // <caller>=<kid>:<hex>[;…][,…]
-	RateLimit         int             `env:"RATE_LIMIT_PER_MINUTE" envDefault:"600"`       // as GET /me tells it; the gateway counts
-	DatabaseMaxConns  int32           `env:"DATABASE_MAX_CONNS" envDefault:"10"`           // of the app role
-	RedisTimeoutMS    int             `env:"REDIS_TIMEOUT_MILLISECONDS" envDefault:"1000"` // of one write; nobody waits for it on a hot path
+// Config is the service's own settings beside service.Common.
+type Config struct {
+	Platform     platform.Config
+	RedisURL     string        `env:"REDIS_URL,required"` // of the gateways' Redis: libs/redisx
+	Redis        redisx.Access // its certificates, and the Sentinels' login
+	RedisTimeout time.Duration `env:"REDIS_TIMEOUT" envDefault:"1s"`          // time of one write; no request waits for it
+	RateLimit    int           `env:"RATE_LIMIT_PER_MINUTE" envDefault:"600"` // requests, as GET /me tells them; the gateway counts
 }
+
+// defaults are those that differ from the ones of the shared settings.
+func defaults() Config { return Config{Platform: platform.Config{DatabaseMaxConns: 10}} }
 
 // toolConfig is what the command line needs. Whatever the environment lacks is taken from the .run/env of a
 // running platform, looked for from the working folder upwards.
@@ -30,10 +28,10 @@ type toolConfig struct {
 	DatabaseURL        string `env:"DATABASE_URL"`         // identity's own, or an administrator's
 	WorkerDatabaseURL  string `env:"WORKER_DATABASE_URL"`  // worker role
 	MigrateDatabaseURL string `env:"MIGRATE_DATABASE_URL"` // owner role
-	AppRole            string `env:"APP_ROLE"`
-	WorkerRole         string `env:"WORKER_ROLE"`
-	PostgresURL        string `env:"POSTGRES_URL"` // an administrator's
-	RedisURL           string `env:"REDIS_URL"`
+	AppRole            string `env:"APP_ROLE"`             // role that serves
+	WorkerRole         string `env:"WORKER_ROLE"`          // role of background work
+	PostgresURL        string `env:"POSTGRES_URL"`         // an administrator's
+	RedisURL           string `env:"REDIS_URL"`            // as identity has it
 	Redis              redisx.Access
 	Prefix             string `env:"HOLDFAST_PREFIX" envDefault:"holdfast_"` // of database and role names
 }

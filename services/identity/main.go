@@ -1,4 +1,4 @@
-// Identity owns tenants, API keys and the audit log; it tells the gateway what a credential stands for, and
+// Command identity owns tenants, API keys and the audit log; it tells the gateway what a credential stands for, and
 // its command line is how tenants and keys are managed.
 package main
 
@@ -6,21 +6,28 @@ import (
 	"context"
 	_ "time/tzdata" // time zones are checked on machines that have none installed
 
-	"github.com/spf13/cobra"
-
-	"holdfast.dev/libs/kafkax"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/platform"
 	"holdfast.dev/libs/service"
-	"holdfast.dev/services/identity/internal/consume"
+
+	"holdfast.dev/services/identity/migrations"
 )
 
 func main() {
-	var cfg config
+	cfg := defaults()
 	service.Main(service.App{
-		Name:   "identity",
-		Config: &cfg,
-		Serve:  func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
-		Commands: []*cobra.Command{
-			service.Migrate(migrate), service.Topics(makeTopics), service.Redrive(consume.Group, kafkax.Redrive), tenantCommand(), keyCommand(), auditCommand(),
-		},
+		Name:     "identity",
+		Config:   &cfg,
+		Serve:    func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
+		Commands: append(platform.Commands("identity", migrate), tenantCommand(), keyCommand(), auditCommand()),
 	})
+}
+
+func migrate(ctx context.Context, c toolConfig) (err error) {
+	if c.MigrateDatabaseURL == "" {
+		if c, err = loadTools(); err != nil {
+			return err
+		}
+	}
+	return pg.Migrate(ctx, c.MigrateDatabaseURL, migrations.FS, pg.Roles{App: c.AppRole, Worker: c.WorkerRole})
 }

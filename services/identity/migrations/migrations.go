@@ -3,10 +3,10 @@ package migrations
 
 import "embed"
 
-// Files are the migrations, in goose's format.
+// FS is all migrations, in goose's format.
 //
 //go:embed *.sql
-var Files embed.FS
+var FS embed.FS
 
 // Exempt are the tables that are not under row-level security by tenant and mode, each with the reason. A test
 // fails on any other table without it.

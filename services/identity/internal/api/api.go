@@ -2,13 +2,11 @@
 package api
 
 import (
-	"net/http"
 	"time"
 
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/caller"
-	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/services/identity/internal/app"
@@ -22,24 +20,18 @@ type API struct {
 	DB        *pg.DB // app role
 	App       *app.App
 	LastUse   *app.LastUse
-	Verifier  *caller.Verifier
 	RateLimit int // requests a minute of one credential, as GET /me tells it
+	Server    *httpx.Server
 	Now       func() time.Time
 }
 
-// Handler mounts all routes; it fails when the contract and the routes differ.
-func (a *API) Handler(c *contract.Contract) (http.Handler, error) {
-	e := httpx.NewEngine()
-	s := &httpx.Server{Service: "identity", Contract: c, Verifier: a.Verifier, Now: a.Now}
-	err := s.Mount(e, map[string]httpx.Route{
+// Mount registers the contract's operations and the internal calls.
+func (a *API) Mount(e *gin.Engine) error {
+	a.mountInternal(e)
+	return a.Server.Mount(e, map[string]httpx.Route{
 		"getTenant": {Handle: a.getTenant},
 		"getMe":     {Handle: a.getMe},
 	})
-	if err != nil {
-		return nil, err
-	}
-	a.mountInternal(e, s)
-	return e, nil
 }
 
 func (a *API) getTenant(c *gin.Context) error {

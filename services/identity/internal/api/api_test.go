@@ -50,7 +50,7 @@ type door struct {
 
 func newDoor(t *testing.T) *door {
 	t.Helper()
-	return doorOn(t, pgtest.New(t, migrations.Files))
+	return doorOn(t, pgtest.New(t, migrations.FS))
 }
 
 func doorOn(t *testing.T, db *pgtest.DB) *door {
@@ -77,13 +77,15 @@ func doorOn(t *testing.T, db *pgtest.DB) *door {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := (&api.API{
-		DB: db.App, App: d.app, LastUse: d.lastUse, Verifier: &caller.Verifier{Self: "identity", Keys: d.keys}, RateLimit: 77, Now: time.Now,
-	}).Handler(c)
+	engine := httpx.NewEngine()
+	err = (&api.API{
+		DB: db.App, App: d.app, LastUse: d.lastUse, RateLimit: 77, Now: time.Now,
+		Server: &httpx.Server{Service: "identity", Contract: c, Verifier: &caller.Verifier{Self: "identity", Keys: d.keys}},
+	}).Mount(engine)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.server = httptest.NewServer(obs.Handler(log, nil, h))
+	d.server = httptest.NewServer(obs.Handler(log, nil, engine))
 	t.Cleanup(d.server.Close)
 	return d
 }

@@ -22,10 +22,10 @@ import (
 const maxLookup = 4096 // bytes of a look-up's body
 
 // mountInternal adds the calls of proto/internal/identity.yaml, each with the services that may make it.
-func (a *API) mountInternal(e *gin.Engine, s *httpx.Server) {
-	e.POST("/internal/v1/credentials/lookup", s.Internal(a.lookupCredential, "gateway"))
-	e.GET("/internal/v1/tenants/:id", s.Internal(a.lookupTenant, "bookings"))
-	e.PUT("/internal/v1/tenants/:id/test-clock", s.Internal(a.setTestClock, "bookings"))
+func (a *API) mountInternal(e *gin.Engine) {
+	e.POST("/internal/v1/credentials/lookup", a.Server.Internal(a.lookupCredential, "gateway"))
+	e.GET("/internal/v1/tenants/:id", a.Server.Internal(a.lookupTenant, "bookings"))
+	e.PUT("/internal/v1/tenants/:id/test-clock", a.Server.Internal(a.setTestClock, "bookings"))
 }
 
 // lookupCredential answers what a credential stands for, and notes its use.

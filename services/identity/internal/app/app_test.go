@@ -38,7 +38,7 @@ type house struct {
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	db := pgtest.New(t, migrations.Files)
+	db := pgtest.New(t, migrations.FS)
 	client := openRedis(t, redisURL(t))
 	owner, err := pgx.Connect(t.Context(), db.OwnerURL)
 	if err != nil {

@@ -10,12 +10,12 @@ import (
 	"holdfast.dev/services/identity/internal/view"
 )
 
-// Topic is the topic of identity's events:
+// topic is the topic of identity's events:
 //
 //	tenant.updated (internal)  a tenant's settings or policy changed. The object is internalapi.Tenant, the
 //	                           same as the internal call answers. It is published once, with livemode true,
 //	                           and holds for both modes.
-const Topic = "identity"
+const topic = "identity"
 
 func tenantUpdated(ctx context.Context, tx pg.Tx, t domain.Tenant) error {
 	object, err := httpx.Encode(view.InternalTenant(t))
@@ -23,7 +23,7 @@ func tenantUpdated(ctx context.Context, tx pg.Tx, t domain.Tenant) error {
 		return err
 	}
 	return outbox.Add(ctx, tx, outbox.Event{
-		Type: "tenant.updated", Topic: Topic, AggregateID: t.ID.String(), Version: t.Version,
+		Type: "tenant.updated", Topic: topic, AggregateID: t.ID.String(), Version: t.Version,
 		Object: object, Internal: true,
 	})
 }

@@ -20,12 +20,6 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// Group is the consumer group, and the name of its dead-letter topic.
-const Group = "identity"
-
-// Topics are what the group reads.
-var Topics = []string{"webhooks"}
-
 // webhooks is who acts: the platform, by itself.
 var webhooks = domain.Origin{Actor: "svc:webhooks", Source: "webhooks"}
 

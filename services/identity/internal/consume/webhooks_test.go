@@ -38,7 +38,7 @@ type house struct {
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	db := pgtest.New(t, migrations.Files)
+	db := pgtest.New(t, migrations.FS)
 	identity := &app.App{DB: db.App, Worker: db.Worker, Scopes: []string{"read:bookings"}, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
 	return &house{App: identity, Webhooks: &consume.Webhooks{App: identity}, db: db}
 }

@@ -56,7 +56,7 @@ func owner(t *testing.T, db *pgtest.DB) *pgx.Conn {
 // Every table is under forced row-level security by tenant and mode, or stands in the list of exempt ones.
 func TestEveryTableIsProtected(t *testing.T) {
 	t.Parallel()
-	conn := owner(t, pgtest.New(t, migrations.Files))
+	conn := owner(t, pgtest.New(t, migrations.FS))
 	type table struct {
 		Name             string
 		Forced, TenantIn bool
@@ -99,7 +99,7 @@ type scope struct {
 // The matrix: each table × verb as the app role, for 2 tenants × 2 modes, and without any scope.
 func TestRowLevelSecurityMatrix(t *testing.T) {
 	t.Parallel()
-	db := pgtest.New(t, migrations.Files)
+	db := pgtest.New(t, migrations.FS)
 	conn := owner(t, db)
 	a, b := ids.New[ids.TenantPrefix](), ids.New[ids.TenantPrefix]()
 	scopes := []scope{{a, caller.Live}, {a, caller.Test}, {b, caller.Live}, {b, caller.Test}}
@@ -239,7 +239,7 @@ func (m *matrix) inserts(into scope) {
 // worker sees no hash, name or scopes of a key.
 func TestDoorsThroughRowLevelSecurity(t *testing.T) {
 	t.Parallel()
-	db := pgtest.New(t, migrations.Files)
+	db := pgtest.New(t, migrations.FS)
 	conn := owner(t, db)
 	rows, err := conn.Query(t.Context(), `select proname || case when has_function_privilege('public', oid, 'execute') then ' for all' else '' end
 		from pg_proc where prosecdef and pronamespace = 'public'::regnamespace order by 1`)
