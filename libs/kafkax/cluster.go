@@ -16,16 +16,16 @@ import (
 
 // Settings are those of every process that uses Kafka; Cluster makes of them what most of this package takes.
 type Settings struct {
-	Brokers        []string `env:"KAFKA_BROKERS,required,notEmpty"`           // host:port, by comma
+	Brokers        []string `env:"KAFKA_BROKERS,required,notEmpty"`           // host:port of each broker
 	Prefix         string   `env:"KAFKA_TOPIC_PREFIX" envDefault:"holdfast."` // before each topic's and group's name
-	TLS            bool     `env:"KAFKA_TLS"`                                 // each broker's certificate must be for the host it is reached at
+	TLS            bool     `env:"KAFKA_TLS"`                                 // connect with TLS; each broker's certificate must be for the host it is reached at
 	CAFile         string   `env:"KAFKA_CA_FILE"`                             // PEM: authorities that are trusted beside the system's
 	ClientCertFile string   `env:"KAFKA_CLIENT_CERT_FILE"`                    // PEM, with its key: for brokers that ask for one
 	ClientKeyFile  string   `env:"KAFKA_CLIENT_KEY_FILE"`                     // PEM
 	SASLMechanism  string   `env:"KAFKA_SASL_MECHANISM"`                      // plain, scram-sha-256, scram-sha-512; empty: none
 	SASLUsername   string   `env:"KAFKA_SASL_USERNAME"`                       // with a mechanism
 	SASLPassword   string   `env:"KAFKA_SASL_PASSWORD" secret:"true"`         // with a mechanism
-	Partitions     int      `env:"KAFKA_PARTITIONS" envDefault:"12"`          // of the topics, when they are created
+	Partitions     int      `env:"KAFKA_PARTITIONS" envDefault:"12"`          // partitions of a topic when it is created
 }
 
 // Cluster is a Kafka and how it is reached.

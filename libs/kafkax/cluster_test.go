@@ -90,7 +90,7 @@ func refusedFor(t *testing.T, c kafkax.Cluster, want string) {
 // throughKafka makes topics, writes, consumes, buries and redrives.
 func throughKafka(t *testing.T, settings kafkax.Settings) {
 	t.Helper()
-	letters := func(int) []kafkax.Topic { return []kafkax.Topic{{Name: kafkax.DeadLetterTopic("readers")}} }
+	letters := []kafkax.Topic{{Name: kafkax.DeadLetterTopic("readers")}}
 	if err := kafkax.MakeTopics(t.Context(), settings, letters); err != nil { // it waits for a broker that is slow to come
 		t.Fatal(err)
 	}

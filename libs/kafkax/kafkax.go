@@ -135,28 +135,15 @@ const (
 // DeadLetterTopic is the topic that holds what the group could not handle.
 func DeadLetterTopic(group string) string { return group + ".dlq" }
 
-// ServiceTopics are those of a service: its own, those that it reads, and its group's dead letters; a service that
-// reads none has no group.
-func ServiceTopics(partitions int, own, group string, read ...string) []Topic {
-	topics := []Topic{{Name: own, Partitions: partitions}}
-	for _, name := range read {
-		topics = append(topics, Topic{Name: name, Partitions: partitions})
-	}
-	if group != "" {
-		topics = append(topics, Topic{Name: DeadLetterTopic(group), Partitions: 1})
-	}
-	return topics
-}
-
 // MakeTopics is EnsureTopics for a command. It waits for a broker that is away: a pod may run seconds before its
 // network lets it through.
-func MakeTopics(ctx context.Context, s Settings, topics func(partitions int) []Topic) error {
+func MakeTopics(ctx context.Context, s Settings, topics []Topic) error {
 	c, err := s.Cluster()
 	if err != nil {
 		return err
 	}
 	return patiently(ctx, time.Second, func() (again bool, err error) {
-		if err = EnsureTopics(ctx, c, topics(s.Partitions)); err != nil {
+		if err = EnsureTopics(ctx, c, topics); err != nil {
 			slog.WarnContext(ctx, "no topics yet", slog.Any("error", err))
 		}
 		return err != nil, err

@@ -23,7 +23,7 @@ func Commands[Settings any](name string, migrate func(ctx context.Context, cfg S
 			if missing != nil {
 				return missing
 			}
-			return kafkax.MakeTopics(ctx, cfg, func(partitions int) []kafkax.Topic { return topics(s, partitions) })
+			return kafkax.MakeTopics(ctx, cfg, topics(s, cfg.Partitions))
 		}),
 	}
 	if len(s.Reads) > 0 {

@@ -7,7 +7,7 @@
 //			Name:   "customers",
 //			Config: &cfg,
 //			Serve:  func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
-//			Commands: []*cobra.Command{migrateCommand()},
+//			Commands: []*cobra.Command{seedCommand()},
 //		})
 //	}
 //
@@ -67,16 +67,6 @@ func Run(ctx context.Context, app App, args []string, stdout io.Writer) error {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	return command.Execute(ctx, root) //nolint:wrapcheck // the command's own words
-}
-
-// Migrate makes the usual "migrate" command of a service with a database.
-func Migrate[Settings any](migrate func(ctx context.Context, cfg Settings) error) *cobra.Command {
-	return Command("migrate", "Bring the database to this version's schema; safe to repeat.", migrate)
-}
-
-// Topics makes the usual "topics" command of a service with Kafka.
-func Topics[Settings any](ensure func(ctx context.Context, cfg Settings) error) *cobra.Command {
-	return Command("topics", "Make the topics that are missing; safe to repeat.", ensure)
 }
 
 // Command makes a command that takes its Settings from the environment.

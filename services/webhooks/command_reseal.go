@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/store"
 )
 
-// resealSettings are a part of Config.
+// resealSettings is what the reseal command needs.
 type resealSettings struct {
 	WorkerDatabaseURL string `env:"WORKER_DATABASE_URL,required,notEmpty"`
 	EncryptionKeys    string `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"`

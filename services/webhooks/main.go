@@ -7,27 +7,24 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/spf13/cobra"
-
-	"holdfast.dev/libs/kafkax"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/platform"
 	"holdfast.dev/libs/service"
 
-	"holdfast.dev/services/webhooks/internal/consume"
 	"holdfast.dev/services/webhooks/internal/domain"
 	"holdfast.dev/services/webhooks/internal/store"
 	"holdfast.dev/services/webhooks/migrations"
 )
 
 func main() {
-	var cfg Config
+	cfg := defaults()
 	service.Main(service.App{
 		Name:   "webhooks",
 		Config: &cfg,
 		Serve:  func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
-		Commands: []*cobra.Command{
-			service.Migrate(migrate), service.Command("partitions", "Drop the weeks of the log that are past.", dropPartitions), service.Topics(makeTopics), service.Redrive(consume.Group, kafkax.Redrive), resealCommand(), listenCommand(), triggerCommand(), verifyCommand(),
-		},
+		Commands: append(platform.Commands("webhooks", migrate),
+			service.Command("partitions", "Drop the weeks of the log that are past.", dropPartitions),
+			resealCommand(), listenCommand(), triggerCommand(), verifyCommand()),
 	})
 }
 

@@ -16,12 +16,6 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-// Group is the consumer group, and the name of its dead-letter topic.
-const Group = "webhooks"
-
-// Topics are what the group reads.
-var Topics = []string{"customers", "bookings"}
-
 // Events handles the events of all topics.
 type Events struct {
 	Intake *app.Intake
