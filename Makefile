@@ -110,10 +110,12 @@ gen: ## generate types from the contract and the event definitions, and what fol
 	@cd proto && $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen.yaml openapi.yaml
 	@cd charts && $(GO) run ./generate
 	@cd proto && npx --yes @bufbuild/buf@1.75.0 generate
+	@$(GO) run ./libs/service/settings
 
 verify: gen ## fail when generated files or module files are stale
 	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy -diff) || { echo "run: make tidy"; exit 1; }; done
 	@git diff --exit-code --stat -- charts/platform/files/services.yaml skaffold.yaml || { echo "what follows from proto/services.yaml is stale: run make gen and commit"; exit 1; }
+	@git diff --exit-code --stat -- docs/settings.md || { echo "docs/settings.md is stale: run make gen and commit"; exit 1; }
 	@git diff --exit-code --stat -- proto/api proto/events || { echo "generated files are stale: run make gen and commit"; exit 1; }
 
 tidy: ## tidy every module

@@ -29,8 +29,8 @@ func Common() fs.FS {
 
 // Roles are the two roles that migrations grant to; in SQL they are ${APP_ROLE} and ${WORKER_ROLE}.
 type Roles struct {
-	App    string `env:"APP_ROLE,required,notEmpty"`    // serves
-	Worker string `env:"WORKER_ROLE,required,notEmpty"` // does background work
+	App    string `env:"APP_ROLE,required,notEmpty"`    // role that serves: <db>_app
+	Worker string `env:"WORKER_ROLE,required,notEmpty"` // role of background work: <db>_worker
 }
 
 // MigrateSettings are those of a service's migrate command.

@@ -18,24 +18,24 @@ import (
 
 // Common are the settings that every process has.
 type Common struct {
-	HTTPAddr     string        `env:"HTTP_ADDR" envDefault:"127.0.0.1:8080"` // address of the service
+	HTTPAddr     string        `env:"HTTP_ADDR" envDefault:"127.0.0.1:8080"` // address that the service listens at
 	MetricsAddr  string        `env:"METRICS_ADDR"`                          // address of /metrics and /debug/pprof; empty: off
 	LogLevel     string        `env:"LOG_LEVEL" envDefault:"info"`           // debug, info, warn, error
 	OTLPEndpoint string        `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`           // URL of an OTLP/HTTP collector; empty: no traces
 	HTTP         HTTPLimits    // bounds of the HTTP server
-	BatchBytes   int           `env:"BATCH_BYTES" envDefault:"8388608"` // of the rows and messages that one step of background work holds; a larger one goes alone
-	StopDelay    time.Duration `env:"STOP_DELAY" envDefault:"0s"`       // unready for so long before the stop begins
-	StopTimeout  time.Duration `env:"STOP_TIMEOUT" envDefault:"15s"`    // for the whole graceful stop
+	BatchBytes   int           `env:"BATCH_BYTES" envDefault:"8388608"` // bytes of the rows and messages that one step of background work holds; a larger one goes alone
+	StopDelay    time.Duration `env:"STOP_DELAY" envDefault:"0s"`       // time for which the process is not ready before its stop begins
+	StopTimeout  time.Duration `env:"STOP_TIMEOUT" envDefault:"15s"`    // time for the whole graceful stop
 }
 
 // HTTPLimits bound what one client can hold.
 type HTTPLimits struct {
-	ReadHeaderTimeout time.Duration `env:"HTTP_READ_HEADER_TIMEOUT" envDefault:"5s"` // a request's header
-	ReadTimeout       time.Duration `env:"HTTP_READ_TIMEOUT" envDefault:"30s"`       // header and body
-	WriteTimeout      time.Duration `env:"HTTP_WRITE_TIMEOUT" envDefault:"60s"`      // header to end of answer
-	IdleTimeout       time.Duration `env:"HTTP_IDLE_TIMEOUT" envDefault:"75s"`       // above what clients keep idle connections for
-	MaxHeaderBytes    int           `env:"HTTP_MAX_HEADER_BYTES" envDefault:"32768"` // all headers of a request
-	MaxConnections    int           `env:"HTTP_MAX_CONNECTIONS" envDefault:"20000"`  // open at once; further ones wait
+	ReadHeaderTimeout time.Duration `env:"HTTP_READ_HEADER_TIMEOUT" envDefault:"5s"` // for a request's header
+	ReadTimeout       time.Duration `env:"HTTP_READ_TIMEOUT" envDefault:"30s"`       // for a request's header and body
+	WriteTimeout      time.Duration `env:"HTTP_WRITE_TIMEOUT" envDefault:"60s"`      // from the end of a request's header to the end of its answer
+	IdleTimeout       time.Duration `env:"HTTP_IDLE_TIMEOUT" envDefault:"75s"`       // of a connection between requests; longer than clients keep idle connections
+	MaxHeaderBytes    int           `env:"HTTP_MAX_HEADER_BYTES" envDefault:"32768"` // of all headers of a request
+	MaxConnections    int           `env:"HTTP_MAX_CONNS" envDefault:"20000"`        // connections that are open at once; further ones wait
 }
 
 // Load fills dst, a pointer to a struct, from the environment by its env tags. Of KEY=value files, such as

@@ -33,9 +33,9 @@ type Config struct {
 	RateLimit          int64         `env:"RATE_LIMIT_PER_MINUTE" envDefault:"600"`   // per credential
 	LookupsAtOnce      int           `env:"LOOKUPS_AT_ONCE" envDefault:"16"`          // of credentials not seen in the last hour; further ones wait
 	UnknownPerSecond   int           `env:"UNKNOWN_KEYS_PER_SECOND" envDefault:"100"` // looked up in this process; those that wait a second for it get 429
-	PrincipalCacheSize int           `env:"PRINCIPAL_CACHE_SIZE" envDefault:"50000"`
-	PrincipalCacheTTL  time.Duration `env:"PRINCIPAL_CACHE_TTL" envDefault:"30s"`
-	TrustedProxyHops   int           `env:"TRUSTED_PROXY_HOPS" envDefault:"0"` // proxies whose X-Forwarded-For is believed
+	PrincipalCacheSize int           `env:"PRINCIPAL_CACHE_SIZE" envDefault:"50000"`  // credentials that are remembered
+	PrincipalCacheTTL  time.Duration `env:"PRINCIPAL_CACHE_TTL" envDefault:"30s"`     // time for which a credential is remembered
+	TrustedProxyHops   int           `env:"TRUSTED_PROXY_HOPS" envDefault:"0"`        // proxies whose X-Forwarded-For is believed
 }
 
 // check refuses bounds that would let nothing through.

@@ -156,14 +156,14 @@ func TestEnormousHeader(t *testing.T) { //nolint:paralleltest // see process
 	}
 }
 
-// Of ten thousand idle connections HTTP_MAX_CONNECTIONS are open at once; the others wait their turn, which
+// Of ten thousand idle connections HTTP_MAX_CONNS are open at once; the others wait their turn, which
 // comes when those are idle for HTTP_IDLE_TIMEOUT, and so a new client is served in bounded time. What waits
 // for the process fits the system's own queue.
 func TestIdleConnectionsAreBounded(t *testing.T) { //nolint:paralleltest // see process
 	const limit, clients, idle = 6500, 10_000, 4 * time.Second
 	w := newWorld(t)
 	address := w.process(t, map[string]string{
-		"HTTP_MAX_CONNECTIONS": fmt.Sprint(limit), "HTTP_IDLE_TIMEOUT": idle.String(), "HTTP_READ_HEADER_TIMEOUT": "4s",
+		"HTTP_MAX_CONNS": fmt.Sprint(limit), "HTTP_IDLE_TIMEOUT": idle.String(), "HTTP_READ_HEADER_TIMEOUT": "4s",
 	})
 	var served atomic.Int64
 	start := time.Now()

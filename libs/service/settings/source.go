@@ -1,0 +1,246 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Setting is one environment variable, as its field declares it.
+type Setting struct {
+	Name, Type, Default, Meaning string
+	Required, Secret             bool
+	field                        string // the Go field
+}
+
+// Struct is a struct type with settings.
+type Struct struct {
+	Name     string
+	Doc      string // its comment
+	Settings []Setting
+	Shared   bool // it holds platform.Config, whose settings are not among Settings
+}
+
+const (
+	module         = "holdfast.dev/"
+	sharedPackage  = module + "libs/platform"
+	sharedSettings = "Config"
+)
+
+// source reads packages of the repository, each once.
+type source struct {
+	root     string
+	packages map[string]map[string]declared // by import path, then by the type's name
+	defaults map[string]map[string]string   // by import path: what its function defaults sets, by field
+}
+
+type declared struct {
+	doc  string
+	node *ast.StructType
+	file *ast.File
+}
+
+func newSource(root string) *source {
+	return &source{root: root, packages: map[string]map[string]declared{}, defaults: map[string]map[string]string{}}
+}
+
+// structs are the package's struct types with settings, Config first.
+func (s *source) structs(pkg string) ([]Struct, error) {
+	types, err := s.load(pkg)
+	if err != nil {
+		return nil, err
+	}
+	var out []Struct
+	for name := range types {
+		one, err := s.read(pkg, name)
+		if err != nil {
+			return nil, err
+		}
+		if len(one.Settings) > 0 || one.Shared {
+			out = append(out, one)
+		}
+	}
+	slices.SortFunc(out, func(a, b Struct) int {
+		if (a.Name == "Config") != (b.Name == "Config") {
+			return map[bool]int{true: -1, false: 1}[a.Name == "Config"]
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return out, nil
+}
+
+// read returns the settings of a type, those of the structs in it included.
+func (s *source) read(pkg, name string) (Struct, error) {
+	types, err := s.load(pkg)
+	if err != nil {
+		return Struct{}, err
+	}
+	t, ok := types[name]
+	if !ok {
+		return Struct{}, fmt.Errorf("%s has no struct %s", pkg, name)
+	}
+	out := Struct{Name: name, Doc: t.doc}
+	for _, f := range t.node.Fields.List {
+		setting, ok, err := s.setting(f)
+		if err != nil {
+			return Struct{}, fmt.Errorf("%s.%s: %w", pkg, name, err)
+		}
+		if ok {
+			out.Settings = append(out.Settings, setting)
+			continue
+		}
+		inner, innerName := typeOf(f.Type, pkg, t.file)
+		if !strings.HasPrefix(inner, module) {
+			continue
+		}
+		if inner == sharedPackage && innerName == sharedSettings {
+			out.Shared = true
+			continue
+		}
+		if types, err := s.load(inner); err != nil || types[innerName].node == nil {
+			continue // no struct
+		}
+		nested, err := s.read(inner, innerName)
+		if err != nil {
+			return Struct{}, err
+		}
+		out.Settings = append(out.Settings, nested.Settings...)
+	}
+	return out, nil
+}
+
+// setting reads a field with an env tag; false without one.
+func (s *source) setting(f *ast.Field) (Setting, bool, error) {
+	if f.Tag == nil || len(f.Names) != 1 {
+		return Setting{}, false, nil
+	}
+	text, err := strconv.Unquote(f.Tag.Value)
+	if err != nil {
+		return Setting{}, false, fmt.Errorf("tag %s: %w", f.Tag.Value, err)
+	}
+	tag := reflect.StructTag(text)
+	name, options, _ := strings.Cut(tag.Get("env"), ",")
+	if name == "" {
+		return Setting{}, false, nil
+	}
+	kind := kinds[typeText(f.Type)]
+	if kind == "" {
+		return Setting{}, false, fmt.Errorf("%s has the type %s, for which kinds has no word", name, typeText(f.Type))
+	}
+	return Setting{
+		Name: name, Type: kind, Default: tag.Get("envDefault"), Meaning: comment(f), field: f.Names[0].Name,
+		Required: slices.Contains(strings.Split(options, ","), "required"), Secret: tag.Get("secret") == "true",
+	}, true, nil
+}
+
+// kinds are the words of the page for types of Go.
+var kinds = map[string]string{
+	"string": "text", "[]string": "list, by comma", "bool": "true or false", "time.Duration": "duration",
+	"int": "number", "int32": "number", "int64": "number", "float64": "number",
+}
+
+func typeText(e ast.Expr) string {
+	switch t := e.(type) {
+	case *ast.Ident:
+		return t.Name
+	case *ast.SelectorExpr:
+		return typeText(t.X) + "." + t.Sel.Name
+	case *ast.ArrayType:
+		return "[]" + typeText(t.Elt)
+	default:
+		return fmt.Sprintf("%T", e)
+	}
+}
+
+// typeOf is the import path and the name of a field's type.
+func typeOf(e ast.Expr, pkg string, file *ast.File) (in, name string) {
+	switch t := e.(type) {
+	case *ast.Ident:
+		return pkg, t.Name
+	case *ast.SelectorExpr:
+		for _, i := range file.Imports {
+			if p, _ := strconv.Unquote(i.Path.Value); path.Base(p) == typeText(t.X) {
+				return p, t.Sel.Name
+			}
+		}
+	}
+	return "", ""
+}
+
+func comment(f *ast.Field) string {
+	for _, group := range []*ast.CommentGroup{f.Comment, f.Doc} {
+		if group != nil {
+			return strings.Join(strings.Fields(group.Text()), " ")
+		}
+	}
+	return ""
+}
+
+// load parses a package of the repository without its tests.
+func (s *source) load(pkg string) (map[string]declared, error) {
+	if types, ok := s.packages[pkg]; ok {
+		return types, nil
+	}
+	files, err := filepath.Glob(filepath.Join(s.root, filepath.FromSlash(strings.TrimPrefix(pkg, module)), "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	types := map[string]declared{}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		s.declarations(pkg, file, types)
+	}
+	if len(types) == 0 {
+		return nil, fmt.Errorf("%s has no struct: run in the root of the repository", pkg)
+	}
+	s.packages[pkg] = types
+	return types, nil
+}
+
+func (s *source) declarations(pkg string, file *ast.File, types map[string]declared) {
+	for _, d := range file.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Name.Name == "defaults" && d.Recv == nil {
+				s.defaults[pkg] = values(d.Body)
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				t, ok := spec.(*ast.TypeSpec)
+				if !ok {
+					continue
+				}
+				if node, ok := t.Type.(*ast.StructType); ok {
+					types[t.Name.Name] = declared{doc: strings.Join(strings.Fields(d.Doc.Text()), " "), node: node, file: file}
+				}
+			}
+		}
+	}
+}
+
+// values are the plain values that the composite literals of a function give to fields.
+func values(body ast.Node) map[string]string {
+	out := map[string]string{}
+	ast.Inspect(body, func(n ast.Node) bool {
+		if kv, ok := n.(*ast.KeyValueExpr); ok {
+			if value, ok := kv.Value.(*ast.BasicLit); ok {
+				out[typeText(kv.Key)] = strings.Trim(value.Value, `"`)
+			}
+		}
+		return true
+	})
+	return out
+}
