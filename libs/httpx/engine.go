@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/libs/pg"
 )
 
-// Errors of the door itself.
+// Errors that every HTTP server answers.
 var (
 	ErrNotFound  = apperr.New(apperr.NotFound, "not_found", "There is nothing at this path.")
 	ErrMethod    = apperr.New(apperr.MethodNotAllowed, "method_not_allowed", "This path does not take this method; Allow names those it takes.")
@@ -24,9 +24,9 @@ var (
 	ErrCaller    = apperr.New(apperr.Unauthenticated, "invalid_credential", "The credential is not valid.")
 )
 
-// NewEngine returns a gin engine without gin's surprises: no trusted proxies, no redirects, wrong methods
-// are 405, and every error, a panic included, comes in the public envelope.
-func NewEngine() *gin.Engine {
+// NewRouter returns a gin engine without middlewares and without gin's surprises: it trusts no proxies, redirects
+// nothing, answers a wrong method with 405 and an unknown path with notFound.
+func NewRouter(notFound error) *gin.Engine {
 	gin.SetMode(gin.ReleaseMode)
 	e := gin.New()
 	e.RedirectTrailingSlash = false
@@ -35,14 +35,20 @@ func NewEngine() *gin.Engine {
 	e.ForwardedByClientIP = false
 	e.UseRawPath = true          // an id may hold an escaped slash
 	_ = e.SetTrustedProxies(nil) // nil cannot fail
-	e.Use(recovery)
-	e.NoRoute(func(c *gin.Context) { fail(c, ErrNotFound) })
-	e.NoMethod(func(c *gin.Context) { fail(c, ErrMethod) }) // gin has set Allow
+	e.NoRoute(func(c *gin.Context) { Fail(c, notFound) })
+	e.NoMethod(func(c *gin.Context) { Fail(c, ErrMethod) }) // gin has set Allow
 	return e
 }
 
-// recovery turns a panic into internal_error. Once the answer has begun it can only be cut off.
-func recovery(c *gin.Context) {
+// NewEngine returns the engine of a service behind the gateway.
+func NewEngine() *gin.Engine {
+	e := NewRouter(ErrNotFound)
+	e.Use(Recover)
+	return e
+}
+
+// Recover turns a panic into internal_error. An answer that has begun can only be cut off.
+func Recover(c *gin.Context) {
 	defer func() {
 		p := recover()
 		if p == nil {
@@ -52,13 +58,27 @@ func recovery(c *gin.Context) {
 			panic(p)
 		}
 		obs.Add(c.Request.Context(), slog.String("stack", string(debug.Stack())))
-		fail(c, fmt.Errorf("panic: %v", p))
+		Fail(c, fmt.Errorf("panic: %v", p)) //nolint:err113 // for the log
 	}()
 	c.Next()
 }
 
-// fail is where a handler's error ends: on the wide log line, and in the answer.
-func fail(c *gin.Context, err error) {
+// Steps makes gin handlers of the steps of a request. The first error is its answer, and no later step runs. A step that
+// has written the answer itself calls c.Abort.
+func Steps(steps ...Handler) gin.HandlersChain {
+	chain := make(gin.HandlersChain, len(steps))
+	for i, step := range steps {
+		chain[i] = func(c *gin.Context) {
+			if err := step(c); err != nil {
+				Fail(c, err)
+			}
+		}
+	}
+	return chain
+}
+
+// Fail ends a request with an error: on the wide log line, and in the answer.
+func Fail(c *gin.Context, err error) {
 	e := apperr.As(err)
 	if e.Kind == apperr.Internal {
 		e = outside(err, e)
@@ -72,7 +92,15 @@ func fail(c *gin.Context, err error) {
 	c.Abort()
 }
 
-// outside tells what is nobody's fault here from an internal error.
+const headerRequestID = "X-Request-Id"
+
+// SetRequestID makes id the request id of the answer.
+func SetRequestID(c *gin.Context, id string) { c.Writer.Header()[headerRequestID] = []string{id} }
+
+// requestID returns what SetRequestID has set.
+func requestID(c *gin.Context) string { return c.Writer.Header().Get(headerRequestID) }
+
+// outside tells a failure of something that the service calls from an internal error.
 func outside(err error, internal *apperr.Error) *apperr.Error {
 	switch {
 	case pg.Unavailable(err):

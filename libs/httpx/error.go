@@ -1,5 +1,6 @@
-// Package httpx is the door of an HTTP service: it checks each request against the contract in the one order
-// that all services share, runs the handler, and writes the answer. It holds the only writer of errors.
+// Package httpx is the HTTP server of a service: it checks each request against the contract in the one order
+// that all services share, runs the handler, and writes the answer. It holds the only writer of errors, and the checks
+// that the gateway makes too.
 package httpx
 
 import (

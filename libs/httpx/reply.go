@@ -7,7 +7,6 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/idem"
 )
 
@@ -24,8 +23,6 @@ const (
 	HeaderIgnored = "X-Ignored-Fields"
 	HeaderApplied = "Preference-Applied"
 )
-
-func requestID(c *gin.Context) string { return caller.Must(c.Request.Context()).RequestID }
 
 // Send answers a write with the bytes that were stored with its effect.
 func Send(c *gin.Context, r idem.Reply) error {
@@ -52,9 +49,6 @@ func JSON(c *gin.Context, status int, etag string, body []byte) error {
 	h := c.Writer.Header()
 	if etag != "" {
 		h.Set("ETag", etag)
-	}
-	if id := requestID(c); id != "" {
-		h.Set("X-Request-Id", id)
 	}
 	h.Set("Cache-Control", "no-store")
 	if status == http.StatusNoContent || len(body) == 0 {

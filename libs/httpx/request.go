@@ -16,15 +16,21 @@ import (
 	"holdfast.dev/libs/contract"
 )
 
+// MaxBody is the most bytes that a request's body may have.
+const MaxBody = 1 << 20
+
 const (
-	maxBody = 1 << 20
-	maxKey  = 255
-	ctxKey  = "holdfast.request"
+	// firstRead is the memory that a body gets before it arrives. It gets twice as much each time that it has filled
+	// what it has, so that a client that only declares a long body holds little.
+	firstRead = 16 << 10
+	maxKey    = 255
+	ctxKey    = "holdfast.request"
 )
 
-// request is what the door found out about one request.
+// request is what the steps have found out about one request.
 type request struct {
 	op      *contract.Operation
+	raw     []byte         // the body as sent
 	id      string         // the first path parameter
 	body    *contract.Body // nil where an optional one is absent
 	query   contract.Query
@@ -70,34 +76,77 @@ func Query(c *gin.Context) contract.Query { return of(c).query }
 // IfMatch returns what the change expects.
 func IfMatch(c *gin.Context) Match { return of(c).ifMatch }
 
-// readBody returns at most 1 MiB; more, declared or sent, is ErrTooLarge, and a declared one is not read.
-func readBody(c *gin.Context) ([]byte, error) {
-	if c.Request.ContentLength > maxBody {
+// ReadBody returns the body of a request. One over MaxBody is ErrTooLarge, and is not read where its length was
+// declared. The memory of a body grows with what has arrived; reserve, which may be nil, is asked before each growth.
+func ReadBody(c *gin.Context, reserve func(n int64) error) ([]byte, error) {
+	req := c.Request
+	if req.ContentLength > MaxBody {
 		return nil, ErrTooLarge
 	}
-	if c.Request.Body == nil || c.Request.Body == http.NoBody {
+	if req.Body == nil || req.Body == http.NoBody || req.ContentLength == 0 {
 		return nil, nil
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
-		return nil, ErrTooLarge
+	if reserve == nil {
+		reserve = func(int64) error { return nil }
 	}
-	if err != nil {
-		return nil, contract.ErrMalformed.Saying("The body could not be read to its end.").With(err)
+	limited := http.MaxBytesReader(c.Writer, req.Body, MaxBody)
+	most := int64(MaxBody + 1) // the reader refuses the last byte
+	if req.ContentLength > 0 {
+		most = req.ContentLength
 	}
-	return body, nil
+	return readAll(limited, most, reserve)
 }
 
-// parseBody returns the 400 of a body: its type, then its form. Only an optional body may be absent.
-func parseBody(op *contract.Operation, contentType string, body []byte) (*contract.Body, error) {
-	if len(body) == 0 && !op.BodyRequired {
-		return nil, nil
-	}
-	if err := CheckMediaType(contentType); err != nil {
+// readAll reads to the end of r, or until it has read most bytes.
+func readAll(r io.Reader, most int64, reserve func(n int64) error) ([]byte, error) {
+	size := min(most, firstRead)
+	if err := reserve(size); err != nil {
 		return nil, err
 	}
-	return op.Parse(body)
+	body := make([]byte, 0, size)
+	for {
+		if len(body) == cap(body) {
+			if int64(len(body)) == most {
+				return body, nil
+			}
+			size = min(most, 2*int64(cap(body)))
+			if err := reserve(size - int64(cap(body))); err != nil {
+				return nil, err
+			}
+			body = append(make([]byte, 0, size), body...)
+		}
+		n, err := r.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		if errors.Is(err, io.EOF) {
+			return body, nil
+		}
+		if err != nil {
+			return nil, readError(err)
+		}
+	}
+}
+
+// readError returns the answer to a body that cannot be read. A reader may return an answer of its own.
+func readError(err error) error {
+	var tooLarge *http.MaxBytesError
+	var answer *apperr.Error
+	switch {
+	case errors.As(err, &tooLarge):
+		return ErrTooLarge
+	case errors.As(err, &answer):
+		return answer
+	default:
+		return contract.ErrMalformed.Saying("The body could not be read to its end.").With(err)
+	}
+}
+
+// HasBody reports whether a request has a body, and returns ErrMediaType unless it comes as JSON. Only an optional body
+// may be absent.
+func HasBody(op *contract.Operation, contentType string, body []byte) (bool, error) {
+	if len(body) == 0 && !op.BodyRequired {
+		return false, nil
+	}
+	return true, CheckMediaType(contentType)
 }
 
 // CheckMediaType returns ErrMediaType unless a body comes as JSON; a form, as curl sends by default, is told so.
@@ -154,8 +203,8 @@ func ignoredFields(names []string) string {
 	return strings.Join(out, ", ")
 }
 
-// idempotencyKey returns the key, "" when there is none; out of bounds it is a 422.
-func idempotencyKey(h http.Header) (string, error) {
+// IdempotencyKey returns the key, "" when there is none. One that is out of bounds is a 422.
+func IdempotencyKey(h http.Header) (string, error) {
 	const name = "Idempotency-Key"
 	values := h.Values(name)
 	if len(values) == 0 {
@@ -171,8 +220,8 @@ func idempotencyKey(h http.Header) (string, error) {
 	return key, nil
 }
 
-// parseIfMatch reads * or one entity tag of RFC 9110; lists are not taken.
-func parseIfMatch(h http.Header) (Match, error) {
+// ifMatch reads * or one entity tag of RFC 9110; lists are not taken.
+func ifMatch(h http.Header) (Match, error) {
 	values := h.Values("If-Match")
 	if len(values) == 0 {
 		return Match{}, nil

@@ -22,7 +22,8 @@ import (
 // Base is the path under which a service mounts its operations.
 const Base = "/api/v1"
 
-// Handler decodes, calls one thing and answers with Send or JSON; an error it returns is written here.
+// Handler is a step of a request. The last one decodes, calls one thing and answers with Send or JSON; an error that a
+// step returns is written by Fail.
 type Handler func(c *gin.Context) error
 
 // Route is what a service gives for one operation.
@@ -64,7 +65,7 @@ func (s *Server) Mount(e *gin.Engine, routes map[string]Route) error {
 			wrong = append(wrong, op.ID+" has no handler")
 			continue
 		}
-		e.Handle(op.Method, Base+ginPath(op.Path), s.handle(op, r))
+		e.Handle(op.Method, Base+Path(op), Steps(s.pipeline(op, r)...)...)
 	}
 	if len(wrong) > 0 {
 		slices.Sort(wrong)
@@ -73,7 +74,10 @@ func (s *Server) Mount(e *gin.Engine, routes map[string]Route) error {
 	return nil
 }
 
-func ginPath(path string) string { return strings.NewReplacer("{", ":", "}", "").Replace(path) }
+// Path returns the path of an operation as gin writes it.
+func Path(op *contract.Operation) string {
+	return strings.NewReplacer("{", ":", "}", "").Replace(op.Path)
+}
 
 func (s *Server) now() time.Time {
 	if s.Now == nil {
@@ -82,8 +86,22 @@ func (s *Server) now() time.Time {
 	return s.Now()
 }
 
-// Internal lets the named services' signed calls through to h and nobody else's; tenant and mode are those that
-// the caller states. It is for the calls of proto/internal, which the public contract does not have.
+// pipeline returns the steps of a request of an operation, in the order of the contract's errors. The line in the access
+// log is begun before all of them, by obs.Handler, which libs/service puts around each engine.
+func (s *Server) pipeline(op *contract.Operation, route Route) []Handler {
+	return []Handler{
+		setRoute(op),
+		s.verifyCaller,
+		readBody,
+		parseBody,
+		parseIdempotencyKey,
+		s.validate(route, parseQuery, validateBody, parseIfMatch),
+		s.handle(route),
+	}
+}
+
+// Internal lets the named services' signed calls through to h; tenant and mode are those that the caller states. It is
+// for the calls of proto/internal, which the public contract does not have.
 func (s *Server) Internal(h Handler, peers ...string) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		obs.SetRoute(c.Request.Context(), c.FullPath())
@@ -95,44 +113,27 @@ func (s *Server) Internal(h Handler, peers ...string) gin.HandlerFunc {
 			err = h(c)
 		}
 		if err != nil {
-			fail(c, err)
+			Fail(c, err)
 		}
 	}
 }
 
-func (s *Server) handle(op *contract.Operation, route Route) gin.HandlerFunc {
-	return func(c *gin.Context) {
+// setRoute notes the operation.
+func setRoute(op *contract.Operation) Handler {
+	return func(c *gin.Context) error {
 		obs.SetRoute(c.Request.Context(), op.Path)
-		if err := s.serve(c, op, route); err != nil {
-			fail(c, err)
+		r := &request{op: op}
+		if len(op.PathParams) > 0 {
+			r.id = c.Param(op.PathParams[0])
 		}
+		c.Set(ctxKey, r)
+		return nil
 	}
 }
 
-// serve runs the checks in the order of the contract's errors: caller, size, type and form, key; then
-// replay, existence, query, body, If-Match. The last five cost nothing until one of them fails.
-func (s *Server) serve(c *gin.Context, op *contract.Operation, route Route) error {
-	r := &request{op: op}
-	if len(op.PathParams) > 0 {
-		r.id = c.Param(op.PathParams[0])
-	}
-	c.Set(ctxKey, r)
-	if _, err := s.identify(c); err != nil {
-		return err
-	}
-	if err := s.read(c, r); err != nil {
-		return err
-	}
-	if err := s.validate(c, r); err != nil {
-		return s.refuse(c, r, route, err)
-	}
-	err := route.Handle(c)
-	if err == nil || !early(err) {
-		return err
-	}
-	if answered, stored := s.replay(c); answered || stored != nil {
-		return stored
-	}
+// verifyCaller refuses what no known service has signed.
+func (s *Server) verifyCaller(c *gin.Context) error {
+	_, err := s.identify(c)
 	return err
 }
 
@@ -144,6 +145,9 @@ func (s *Server) identify(c *gin.Context) (peer string, err error) {
 	if err != nil {
 		return "", ErrCaller.With(err)
 	}
+	if from.RequestID != "" {
+		SetRequestID(c, from.RequestID)
+	}
 	from.Traceparent = obs.Traceparent(req.Context())
 	ctx := caller.With(req.Context(), from)
 	obs.AddCaller(ctx, from)
@@ -152,24 +156,37 @@ func (s *Server) identify(c *gin.Context) (peer string, err error) {
 	return peer, nil
 }
 
-// read takes the body and the key, and puts the key with the request's fingerprint into the context.
-func (s *Server) read(c *gin.Context, r *request) error {
-	body, err := readBody(c)
-	if err != nil {
+// readBody reads the body of any request. That of a GET or DELETE means nothing.
+func readBody(c *gin.Context) (err error) {
+	of(c).raw, err = ReadBody(c, nil)
+	return err
+}
+
+// parseBody checks the type of a write's body, then its form.
+func parseBody(c *gin.Context) error {
+	r := of(c)
+	if !writes(c.Request.Method) {
+		return nil
+	}
+	found, err := HasBody(r.op, c.Request.Header.Get("Content-Type"), r.raw)
+	if !found || err != nil {
 		return err
 	}
-	req := c.Request
-	if req.Method != http.MethodPost && req.Method != http.MethodPatch && req.Method != http.MethodPut {
-		return nil // a body has no meaning there
+	r.body, err = r.op.Parse(r.raw)
+	return err //nolint:wrapcheck // the answer
+}
+
+// parseIdempotencyKey puts the key of a write with the request's fingerprint into the context.
+func parseIdempotencyKey(c *gin.Context) error {
+	r, req := of(c), c.Request
+	if !writes(req.Method) {
+		return nil
 	}
-	if r.body, err = parseBody(r.op, req.Header.Get("Content-Type"), body); err != nil {
-		return err
-	}
-	key, err := idempotencyKey(req.Header)
+	key, err := IdempotencyKey(req.Header)
 	if err != nil || key == "" {
 		return err
 	}
-	sum, err := fingerprint(req, body)
+	sum, err := fingerprint(req, r.raw)
 	if err != nil {
 		return err
 	}
@@ -177,8 +194,12 @@ func (s *Server) read(c *gin.Context, r *request) error {
 	return nil
 }
 
-// fingerprint is what the gateway has worked out from its reading of the body. Who calls without one has the body
-// read once more.
+// writes reports whether a body and an Idempotency-Key mean something.
+func writes(method string) bool {
+	return method == http.MethodPost || method == http.MethodPatch || method == http.MethodPut
+}
+
+// fingerprint returns the fingerprint that the gateway has signed. A caller that gives none has its body read once more.
 func fingerprint(req *http.Request, body []byte) (sum [32]byte, err error) {
 	if given := caller.Must(req.Context()).Fingerprint; len(given) == len(sum) {
 		return [32]byte(given), nil
@@ -192,24 +213,44 @@ func fingerprint(req *http.Request, body []byte) (sum [32]byte, err error) {
 	return idem.Fingerprint(req.Method, strings.TrimPrefix(req.URL.EscapedPath(), Base), req.URL.RawQuery, canonical), nil
 }
 
-func (s *Server) validate(c *gin.Context, r *request) error {
-	var err error
-	if r.query, err = r.op.ParseQuery(c.Request.URL.RawQuery); err != nil {
+// validate runs the checks that a stored answer outranks, and a missing resource after it. Those two cost a look-up,
+// which is made only when a check fails.
+func (s *Server) validate(route Route, checks ...Handler) Handler {
+	return func(c *gin.Context) error {
+		for _, check := range checks {
+			if err := check(c); err != nil {
+				return s.refuse(c, route, err)
+			}
+		}
+		return nil
+	}
+}
+
+// refuse returns the error of a failed validation, unless a stored answer or a missing resource comes before it.
+func (s *Server) refuse(c *gin.Context, route Route, invalid error) error {
+	if answered, err := s.replay(c); answered || err != nil {
 		return err
 	}
-	if r.op.HasBody {
-		if err := validateBody(c, r); err != nil {
+	if route.Exists != nil {
+		if err := route.Exists(c.Request.Context(), of(c).id); err != nil {
 			return err
 		}
 	}
-	if r.id != "" && c.Request.Method != http.MethodGet {
-		r.ifMatch, err = parseIfMatch(c.Request.Header)
-	}
-	return err
+	return invalid
+}
+
+func parseQuery(c *gin.Context) (err error) {
+	r := of(c)
+	r.query, err = r.op.ParseQuery(c.Request.URL.RawQuery)
+	return err //nolint:wrapcheck // the answer
 }
 
 // validateBody names unknown fields in the answer's header, or refuses them where the client prefers that.
-func validateBody(c *gin.Context, r *request) error {
+func validateBody(c *gin.Context) error {
+	r := of(c)
+	if !r.op.HasBody {
+		return nil
+	}
 	body, h := r.body, c.Writer.Header()
 	if body == nil {
 		body = contract.Empty()
@@ -223,20 +264,30 @@ func validateBody(c *gin.Context, r *request) error {
 	return r.op.ValidateBody(body, refuse) //nolint:wrapcheck // the answer
 }
 
-// refuse looks for whatever comes before a failed validation: a stored answer, then a missing resource.
-func (s *Server) refuse(c *gin.Context, r *request, route Route, invalid error) error {
-	if answered, err := s.replay(c); answered || err != nil {
-		return err
+// parseIfMatch reads the If-Match of a change to the resource in the path.
+func parseIfMatch(c *gin.Context) (err error) {
+	r := of(c)
+	if r.id != "" && c.Request.Method != http.MethodGet {
+		r.ifMatch, err = ifMatch(c.Request.Header)
 	}
-	if route.Exists != nil {
-		if err := route.Exists(c.Request.Context(), r.id); err != nil {
-			return err
-		}
-	}
-	return invalid
+	return err
 }
 
-// replay answers with the stored reply of the request's key, if there is one.
+// handle runs the handler. A stored answer comes before an error that the handler found without looking for one.
+func (s *Server) handle(route Route) Handler {
+	return func(c *gin.Context) error {
+		err := route.Handle(c)
+		if err == nil || !early(err) {
+			return err
+		}
+		if answered, stored := s.replay(c); answered || stored != nil {
+			return stored
+		}
+		return err
+	}
+}
+
+// replay answers with the stored reply of the request's key, if there is one, and ends the request then.
 func (s *Server) replay(c *gin.Context) (answered bool, err error) {
 	ctx := c.Request.Context()
 	if _, ok := idem.RequestFrom(ctx); !ok || s.Idem == nil {
@@ -246,12 +297,13 @@ func (s *Server) replay(c *gin.Context) (answered bool, err error) {
 	if err != nil || reply == nil {
 		return false, err //nolint:wrapcheck // an answer, or an internal error that says what it is
 	}
+	c.Abort()
 	reply.Replayed = true
 	return true, Send(c, *reply)
 }
 
-// early reports whether an error may have come before the look at the idempotency record, which an earlier
-// success with the same key outranks.
+// early reports whether an error may have come before the look at the idempotency record. A stored answer of the same key
+// comes before such an error.
 func early(err error) bool {
 	if errors.Is(err, apperr.ErrMismatch) || errors.Is(err, apperr.ErrInProgress) {
 		return false
