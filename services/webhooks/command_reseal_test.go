@@ -92,7 +92,7 @@ func opened(t *testing.T, db *pgtest.DB, keys string) map[string]bool {
 	}
 	out := map[string]bool{}
 	for _, r := range rows {
-		key := domain.LaneKey{Tenant: r.Tenant, Livemode: r.Livemode}
+		key := domain.EndpointKey{Tenant: r.Tenant, Livemode: r.Livemode}
 		plain, err := store.Secrets(box, key, []domain.SecretID{r.ID}, [][]byte{r.Sealed})
 		if err != nil {
 			t.Error(err)

@@ -9,8 +9,8 @@ type Config struct {
 	EncryptionKeys string   `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…: the first seals
 	AllowedCIDRs   []string `env:"WEBHOOK_ALLOWED_CIDRS"`                                   // ranges that receivers may be in beside public addresses
 	Breaker        bool     `env:"WEBHOOK_BREAKER" envDefault:"true"`                       // an endpoint that fails is given time
-	Places         int      `env:"WEBHOOK_MAX_IN_FLIGHT" envDefault:"1024"`                 // attempts on their way at a time, of all endpoints
-	Bytes          int      `env:"WEBHOOK_MAX_BYTES" envDefault:"67108864"`                 // of the bodies on their way at a time
+	MaxConcurrency int      `env:"WEBHOOK_MAX_IN_FLIGHT" envDefault:"1024"`                 // the most attempts in flight, of all endpoints
+	MaxBytes       int      `env:"WEBHOOK_MAX_BYTES" envDefault:"67108864"`                 // the most bytes of the bodies in flight
 	Streams        int      `env:"STREAMS_PER_TENANT" envDefault:"100"`                     // open at once in this process, then 429
 }
 

@@ -98,10 +98,10 @@ func deliver(t *testing.T, url string, objects ...string) []string {
 	t.Cleanup(sender.Close)
 	d := &app.Dispatcher{
 		Worker: db.Worker, Box: box, Sender: sender, Log: slog.New(slog.DiscardHandler), Metrics: app.NewMetrics(nil),
-		Breaker: true, Places: 16, Bytes: 64 << 20, Batch: 8 << 20, Now: time.Now, Jitter: func() float64 { return 0 }, Wake: func() {},
+		Breaker: true, MaxConcurrency: 16, MaxBytes: 64 << 20, BatchBytes: 8 << 20, Now: time.Now, Jitter: func() float64 { return 0 }, WakeRelay: func() {},
 	}
 	endpoints := &app.Endpoints{
-		DB: db.App, Idem: &idem.Store{DB: db.App, Box: box, Now: time.Now}, Box: box, Guard: guard, Queue: &store.Queue{Wake: d.Ring}, Now: time.Now,
+		DB: db.App, Idem: &idem.Store{DB: db.App, Box: box, Now: time.Now}, Box: box, Guard: guard, Queue: &store.Queue{Wake: d.Wake}, Now: time.Now,
 	}
 	var made struct{ ID, Secret string }
 	var secrets []string
@@ -135,10 +135,10 @@ func deliver(t *testing.T, url string, objects ...string) []string {
 		t.Fatal(err)
 	}
 	intake := &app.Intake{
-		DB: db.App, Worker: db.Worker, Queue: &store.Queue{Wake: d.Ring}, Bell: &app.Bell{}, Batch: 8 << 20, Now: time.Now, Contract: spec,
+		DB: db.App, Worker: db.Worker, Queue: &store.Queue{Wake: d.Wake}, Notifier: &app.Notifier{}, BatchBytes: 8 << 20, Now: time.Now, Contract: spec,
 	}
 	for _, object := range objects {
-		err := intake.Take(ctx, []domain.Event{{
+		err := intake.Ingest(ctx, []domain.Event{{
 			ID: ids.New[ids.EventPrefix](), Tenant: c.Tenant, Type: "customer.created", ObjectID: "cu_1", Version: 1,
 			Object: json.RawMessage(object), Previous: json.RawMessage(`{}`),
 		}})

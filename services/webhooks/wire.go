@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	sweepEvery = time.Minute
-	tidyEvery  = time.Hour
-	streamLife = 5 * time.Minute
-	streamPoll = time.Second
-	streamGap  = 100 * time.Millisecond
+	sweepEvery    = time.Minute
+	maintainEvery = time.Hour
+	streamLife    = 5 * time.Minute
+	streamPoll    = time.Second
+	streamGap     = 100 * time.Millisecond
 )
 
 // wire builds everything, top to bottom, and registers it with rt; stopping runs upwards.
@@ -44,24 +44,25 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	rt.OnStop("sender", func(context.Context) error { sender.Close(); return nil })
 	dispatcher := &app.Dispatcher{
 		Worker: p.Worker, Box: box, Sender: sender, Log: rt.Log, Metrics: app.NewMetrics(rt.Metrics),
-		Breaker: cfg.Breaker, Places: cfg.Places, Bytes: cfg.Bytes, Batch: rt.Common.BatchBytes, Now: time.Now, Jitter: rand.Float64, Wake: p.Relay.Wake,
+		Breaker: cfg.Breaker, MaxConcurrency: cfg.MaxConcurrency, MaxBytes: cfg.MaxBytes, BatchBytes: rt.Common.BatchBytes,
+		Now: time.Now, Jitter: rand.Float64, WakeRelay: p.Relay.Wake,
 	}
 	rt.Go("dispatcher", dispatcher.Run)
 
-	bell, queue := &app.Bell{Gap: streamGap, Most: cfg.Streams}, &store.Queue{Wake: dispatcher.Ring}
+	notifier, queue := &app.Notifier{MinInterval: streamGap, MaxStreams: cfg.Streams}, &store.Queue{Wake: dispatcher.Wake}
 	intake := &app.Intake{
-		DB: p.DB, Worker: p.Worker, Queue: queue, Bell: bell, Batch: rt.Common.BatchBytes, Now: time.Now, Contract: p.Contract, Idem: p.Idem,
+		DB: p.DB, Worker: p.Worker, Queue: queue, Notifier: notifier, BatchBytes: rt.Common.BatchBytes, Now: time.Now, Contract: p.Contract, Idem: p.Idem,
 	}
-	rt.Every("log keeper", tidyEvery, intake.Tidy)
+	rt.Every("log maintenance", maintainEvery, intake.Maintain)
 	events := &consume.Events{Intake: intake, Types: app.AllTypes()}
-	p.Consume(events.Handle).Together = events.Together
+	p.Consume(events.Handle).Together = events.HandleBatch
 
 	stopping := make(chan struct{})
 	door := &api.API{
 		DB:         p.DB,
 		Endpoints:  &app.Endpoints{DB: p.DB, Idem: p.Idem, Box: box, Guard: guard, Queue: queue, Now: time.Now},
 		Deliveries: &app.Deliveries{DB: p.DB, Idem: p.Idem, Queue: queue, Now: time.Now},
-		Streams:    &api.Streams{Bell: bell, Life: streamLife, Poll: streamPoll, Stop: stopping},
+		Streams:    &api.Streams{Notifier: notifier, MaxDuration: streamLife, PollInterval: streamPoll, Stop: stopping},
 		Pages:      p.Pages,
 		Server:     p.Server,
 		Now:        time.Now,

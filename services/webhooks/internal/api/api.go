@@ -1,4 +1,4 @@
-// Package api is the door for HTTP: handlers by operationId, which decode, call one thing and encode.
+// Package api holds the HTTP handlers by operationId: each decodes the request, makes one call and encodes the answer.
 package api
 
 import (
@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/app"
 )
 
-// API holds what the handlers need.
+// API holds the dependencies of the handlers.
 type API struct {
 	DB         *pg.DB // for reads
 	Endpoints  *app.Endpoints
@@ -27,7 +27,7 @@ type API struct {
 	Now        func() time.Time
 }
 
-// Mount registers the contract's operations.
+// Mount registers the handler of each operation.
 func (a *API) Mount(e *gin.Engine) error {
 	return a.Server.Mount(e, map[string]httpx.Route{
 		"createWebhookEndpoint": {Handle: a.createEndpoint},
@@ -49,4 +49,5 @@ func (a *API) Mount(e *gin.Engine) error {
 	})
 }
 
+// mode returns the caller's mode.
 func mode(ctx context.Context) api.Mode { return api.Mode(caller.Must(ctx).Mode) }

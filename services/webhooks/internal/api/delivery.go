@@ -27,12 +27,12 @@ func (a *API) listDeliveries(c *gin.Context) error {
 	if filter.Type != "" {
 		types = []string{filter.Type}
 	} else if app.MayRead(ctx, []string{domain.Every}) != nil {
-		filter.Among = app.Readable(ctx) // replays and earlier subscriptions can have left other types
+		filter.Among = app.Readable(ctx) // replays and earlier subscriptions may have made deliveries of other types
 	}
 	if err := app.MayRead(ctx, types); err != nil {
 		return err
 	}
-	// The id is bound to the cursor as a filter is: another endpoint's is another list.
+	// The endpoint's id is part of the list's name, so a cursor is valid for one endpoint only.
 	req, err := a.Pages.Parse(ctx, q, "listDeliveries "+e.ID.String())
 	if err != nil {
 		return err

@@ -60,15 +60,15 @@ func (a *API) deleteEndpoint(c *gin.Context) error {
 	})
 }
 
-// previousSecret is the contract's default of previous_secret_expires_in.
-const previousSecret = 86_400
+// defaultOverlap is the contract's default of previous_secret_expires_in, in seconds.
+const defaultOverlap = 86_400
 
 func (a *API) rotateSecret(c *gin.Context) error {
 	b, err := httpx.Body[api.WebhookSecretRotate](c)
 	if err != nil {
 		return err
 	}
-	seconds := previousSecret
+	seconds := defaultOverlap
 	if b.PreviousSecretExpiresIn != nil {
 		seconds = *b.PreviousSecretExpiresIn
 	}
@@ -91,13 +91,13 @@ func (a *API) testEndpoint(c *gin.Context) error {
 	})
 }
 
-// act runs a verb on the endpoint of the path and sends its reply.
-func (a *API) act(c *gin.Context, verb func(ctx context.Context, id domain.EndpointID) (idem.Reply, error)) error {
+// act runs a use case for the endpoint of the path and sends its reply.
+func (a *API) act(c *gin.Context, useCase func(ctx context.Context, id domain.EndpointID) (idem.Reply, error)) error {
 	id, err := domain.ParseEndpointID(c.Param("id"))
 	if err != nil {
 		return err
 	}
-	reply, err := verb(c.Request.Context(), id)
+	reply, err := useCase(c.Request.Context(), id)
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,8 @@ func (a *API) listEventTypes(c *gin.Context) error {
 	return httpx.JSON(c, http.StatusOK, "", httpx.ListBody(data, false, ""))
 }
 
-// endpoint reads one for the caller; a miss is a 404, or a 403 when the id is of the other mode.
+// endpoint reads an endpoint of the caller's. When it is not found, the error is a 404, or a 403 when the endpoint is of the
+// other mode.
 func (a *API) endpoint(ctx context.Context, param string) (domain.Endpoint, error) {
 	id, err := domain.ParseEndpointID(param)
 	if err != nil {
@@ -153,11 +154,13 @@ func (a *API) endpoint(ctx context.Context, param string) (domain.Endpoint, erro
 	return e, err
 }
 
+// endpointExists returns the error of endpoint.
 func (a *API) endpointExists(ctx context.Context, id string) error {
 	_, err := a.endpoint(ctx, id)
 	return err
 }
 
+// typeNames returns the types as strings.
 func typeNames(list []api.EventTypeWrite) []string {
 	out := make([]string, len(list))
 	for i, t := range list {
@@ -166,6 +169,7 @@ func typeNames(list []api.EventTypeWrite) []string {
 	return out
 }
 
+// clearable returns nil when the field is missing, and a pointer to nil when it is null.
 func clearable(n nullable.Nullable[string]) **string {
 	if !n.IsSpecified() {
 		return nil

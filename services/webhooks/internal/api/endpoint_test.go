@@ -69,7 +69,7 @@ func TestCapOfEndpoints(t *testing.T) {
 	ctx := w.ctx()
 	const body = `{"url":"https://example.com/hook","event_types":["booking.created"]}`
 	var last string
-	for range domain.Places.Most - 1 {
+	for range domain.EndpointCap.Most - 1 {
 		last = w.do(ctx, "POST", "/webhook-endpoints", body).is(201).str("id")
 	}
 	answers := make([]answer, 4)

@@ -34,7 +34,7 @@ func (a *API) listEvents(c *gin.Context) error {
 	ctx, q := c.Request.Context(), httpx.Query(c)
 	types := q.List("type")
 	object := q.String("object_id")
-	if err := app.MayRead(ctx, asked(types, object)); err != nil {
+	if err := app.MayRead(ctx, shownTypes(types, object)); err != nil {
 		return err
 	}
 	req, err := a.Pages.Parse(ctx, q, "listEvents")
@@ -50,13 +50,13 @@ func (a *API) listEvents(c *gin.Context) error {
 	}, func(e domain.StoredEvent) json.RawMessage { return e.Body })
 }
 
-// resources are the first words of the types, by the prefix of the ids of what they are about.
+// resources maps the prefix of an object's id to the first word of the event types about such objects.
 var resources = map[string]string{
 	"bk": "booking", "cu": "customer", "ld": "lead", "qt": "quote", "inv": "invoice", "pi": "payment",
 }
 
-// asked are the types that a list shows: those that it is narrowed to, else those of the one object, else all.
-func asked(types []string, objectID string) []string {
+// shownTypes returns the types that a list may show: the types of the filter, else those of the one object, else all.
+func shownTypes(types []string, objectID string) []string {
 	if len(types) > 0 {
 		return types
 	}
@@ -74,7 +74,7 @@ func asked(types []string, objectID string) []string {
 	return out
 }
 
-// event reads one for the caller; a miss is a 404, or a 403 when the id is of the other mode.
+// event reads an event of the caller's. When it is not found, the error is a 404, or a 403 when the event is of the other mode.
 func (a *API) event(ctx context.Context, param string) (domain.StoredEvent, error) {
 	id, err := domain.ParseEventID(param)
 	if err != nil {
@@ -91,6 +91,7 @@ func (a *API) event(ctx context.Context, param string) (domain.StoredEvent, erro
 	return e, err
 }
 
+// eventExists returns the error of event.
 func (a *API) eventExists(ctx context.Context, id string) error {
 	_, err := a.event(ctx, id)
 	return err

@@ -313,7 +313,7 @@ func TestStream(t *testing.T) {
 func TestStreamEndsByItsLife(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.streams.Life = 200 * time.Millisecond
+	w.streams.MaxDuration = 200 * time.Millisecond
 	ctx := w.ctx()
 	w.happen(ctx, "customer.created", 1)
 	ended := make(chan []string, 1)
@@ -341,7 +341,7 @@ func TestStreamMissesNoLateCommit(t *testing.T) {
 	go func() {
 		done <- w.DB.Worker.Worker(context.WithoutCancel(ctx), func(ctx context.Context, tx pg.Tx) error {
 			event := domain.Event{ID: late, Tenant: c.Tenant, Type: "customer.created", ObjectID: "cu_1"}
-			if _, err := (&store.Queue{Wake: func() {}}).TakeIn(ctx, tx, []store.Intake{{Event: event, Body: []byte(`{}`)}}, time.Now()); err != nil {
+			if _, err := (&store.Queue{Wake: func() {}}).AddEvents(ctx, tx, []store.Intake{{Event: event, Body: []byte(`{}`)}}, time.Now()); err != nil {
 				return err
 			}
 			close(taken)
@@ -359,7 +359,7 @@ func TestStreamMissesNoLateCommit(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	w.bell.Ring(app.Audience{Tenant: c.Tenant, Livemode: c.Live()})
+	w.notifier.Broadcast(app.Audience{Tenant: c.Tenant, Livemode: c.Live()})
 	if got, want := <-came, []string{late.String(), quick[0].ID.String()}; !slices.Equal(got, want) {
 		t.Errorf("streamed %v, want %v", got, want)
 	}

@@ -55,19 +55,19 @@ func (guard) CheckURL(_ context.Context, url string, live bool) error {
 // world is the real router, app and database of one test.
 type world struct {
 	*doortest.World
-	engine  http.Handler
-	intake  *app.Intake
-	bell    *app.Bell
-	streams *api.Streams
-	stop    chan struct{}
+	engine   http.Handler
+	intake   *app.Intake
+	notifier *app.Notifier
+	streams  *api.Streams
+	stop     chan struct{}
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{World: doortest.New(t, "webhooks", migrations.FS), bell: &app.Bell{Gap: 10 * time.Millisecond, Most: 100}, stop: make(chan struct{})}
-	w.streams = &api.Streams{Bell: w.bell, Life: time.Hour, Poll: 50 * time.Millisecond, Stop: w.stop}
+	w := &world{World: doortest.New(t, "webhooks", migrations.FS), notifier: &app.Notifier{MinInterval: 10 * time.Millisecond, MaxStreams: 100}, stop: make(chan struct{})}
+	w.streams = &api.Streams{Notifier: w.notifier, MaxDuration: time.Hour, PollInterval: 50 * time.Millisecond, Stop: w.stop}
 	w.intake = &app.Intake{
-		DB: w.DB.App, Worker: w.DB.Worker, Queue: &store.Queue{Wake: func() {}}, Bell: w.bell, Batch: 8 << 20, Now: time.Now,
+		DB: w.DB.App, Worker: w.DB.Worker, Queue: &store.Queue{Wake: func() {}}, Notifier: w.notifier, BatchBytes: 8 << 20, Now: time.Now,
 		Contract: w.Server(nil).Contract, Idem: &idem.Store{DB: w.DB.App, Now: time.Now},
 	}
 	w.engine = w.serve(w.DB.App)
@@ -164,7 +164,7 @@ func (w *world) happen(ctx context.Context, eventType string, n int) []domain.Ev
 		})
 	}
 	slices.SortFunc(list, func(x, y domain.Event) int { return strings.Compare(x.ID.String(), y.ID.String()) })
-	if err := w.intake.Take(ctx, list); err != nil {
+	if err := w.intake.Ingest(ctx, list); err != nil {
 		w.T.Fatal(err)
 	}
 	return list

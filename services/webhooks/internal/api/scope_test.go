@@ -86,7 +86,7 @@ func scopeCases(p place) []scopeCase {
 func TestScopesOfOperations(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.streams.Life = time.Millisecond // each is read to its end
+	w.streams.MaxDuration = time.Millisecond // each is read to its end
 	tenant := ids.New[ids.TenantPrefix]()
 	all := w.as(tenant, caller.Test)
 	cases := scopeCases(w.place(all))

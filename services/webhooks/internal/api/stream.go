@@ -17,18 +17,19 @@ import (
 	"holdfast.dev/services/webhooks/internal/store"
 )
 
-// Streams says how streams of events go. A stream ends after Life, so that a revoked credential does not read on: its
-// reader comes back with Last-Event-ID. Bell bounds how many a tenant has open, the gateway how many a credential has.
+// Streams holds the settings of event streams. A stream ends after MaxDuration, so that a revoked credential stops reading;
+// the client reconnects with Last-Event-ID. Notifier bounds the open streams of a tenant, and the gateway those of a
+// credential.
 type Streams struct {
-	Bell *app.Bell
-	Life time.Duration   // 5 min
-	Poll time.Duration   // 1 s: what other processes took in
-	Stop <-chan struct{} // ends all
+	Notifier     *app.Notifier
+	MaxDuration  time.Duration   // 5 min
+	PollInterval time.Duration   // 1 s: finds the events that other processes have written
+	Stop         <-chan struct{} // ends all streams when it is closed
 }
 
 const (
-	streamPage   = 100       // events of one read
-	streamBytes  = 256 << 10 // of their bodies; a larger event is read alone
+	streamPage   = 100       // the most events of one read
+	streamBytes  = 256 << 10 // the most bytes of their bodies; a larger event is read by itself
 	heartbeat    = 15 * time.Second
 	writeTimeout = 10 * time.Second
 )
@@ -36,18 +37,18 @@ const (
 func (a *API) streamEvents(c *gin.Context) error {
 	ctx, q := c.Request.Context(), httpx.Query(c)
 	types := q.List("type")
-	if err := app.MayRead(ctx, asked(types, "")); err != nil {
+	if err := app.MayRead(ctx, shownTypes(types, "")); err != nil {
 		return err
 	}
 	if len(types) == 0 {
 		types = app.AllTypes()
 	}
-	who := caller.Must(ctx)
-	bell, err := a.Streams.Bell.Listen(app.Audience{Tenant: who.Tenant, Livemode: who.Live()})
+	me := caller.Must(ctx)
+	listener, err := a.Streams.Notifier.Listen(app.Audience{Tenant: me.Tenant, Livemode: me.Live()})
 	if err != nil {
 		return err
 	}
-	defer bell.Close()
+	defer listener.Close()
 	from, err := a.begin(ctx, c.GetHeader("Last-Event-ID"))
 	if err != nil {
 		return err
@@ -55,13 +56,13 @@ func (a *API) streamEvents(c *gin.Context) error {
 	h := c.Writer.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
-	h.Set("X-Request-Id", who.RequestID)
+	h.Set("X-Request-Id", me.RequestID)
 	c.Status(http.StatusOK)
-	a.follow(ctx, &sse{w: c.Writer, control: http.NewResponseController(c.Writer)}, bell.C, types, from)
+	a.follow(ctx, &sse{w: c.Writer, control: http.NewResponseController(c.Writer)}, listener.C, types, from)
 	return nil
 }
 
-// begin is where a stream starts: behind the event that was received last, else now.
+// begin returns the position where a stream starts: after the event that the client received last, else now.
 func (a *API) begin(ctx context.Context, last string) (store.Cursor, error) {
 	if last == "" {
 		return store.Now(ctx, a.DB.ReadSettled(ctx))
@@ -71,65 +72,67 @@ func (a *API) begin(ctx context.Context, last string) (store.Cursor, error) {
 		return store.Cursor{}, err
 	}
 	if err != nil {
-		return store.Cursor{}, apperr.Field("Last-Event-ID", "Must be the id of an event of the last 30 days.")
+		return store.Cursor{}, apperr.Field("Last-Event-ID", "Must be the id of an event of the last 30 days; leave it out to start with the next event.")
 	}
 	return store.Cursor{At: e.UpdatedAt, ID: e.ID}, nil
 }
 
-// follow writes events as they come in, until the stream's life is over, its reader gone, or the process stops.
-// What goes wrong ends it: the reader goes on from where he is.
-func (a *API) follow(ctx context.Context, out *sse, rung <-chan struct{}, types []string, at store.Cursor) {
-	ctx, cancel := context.WithTimeout(ctx, a.Streams.Life)
+// follow writes events as they are stored, until MaxDuration is over, the client disconnects, or the process stops. An error
+// ends the stream, too; the client reconnects and continues after the last event that it received.
+func (a *API) follow(ctx context.Context, out *sse, wakeups <-chan struct{}, types []string, at store.Cursor) {
+	ctx, cancel := context.WithTimeout(ctx, a.Streams.MaxDuration)
 	defer cancel()
 	if out.begin() != nil {
 		return
 	}
-	for quiet := time.Now(); ; {
-		list, more, err := store.EventsBehind(ctx, a.DB.ReadSettled(ctx), store.EventRange{Types: types, After: at, MaxRows: streamPage, MaxBytes: streamBytes})
+	for lastWrite := time.Now(); ; {
+		list, more, err := store.EventsAfter(ctx, a.DB.ReadSettled(ctx), store.EventRange{Types: types, After: at, MaxRows: streamPage, MaxBytes: streamBytes})
 		if err != nil || out.events(list) != nil {
 			return
 		}
 		if n := len(list); n > 0 {
-			at, quiet = store.Cursor{At: list[n-1].UpdatedAt, ID: list[n-1].ID}, time.Now()
+			at, lastWrite = store.Cursor{At: list[n-1].UpdatedAt, ID: list[n-1].ID}, time.Now()
 		}
 		if more {
 			continue
 		}
-		if time.Since(quiet) > heartbeat {
+		if time.Since(lastWrite) > heartbeat {
 			if out.write([]byte(": still here\n\n")) != nil {
 				return
 			}
-			quiet = time.Now()
+			lastWrite = time.Now()
 		}
-		if !a.Streams.rest(ctx, rung) {
+		if !a.Streams.wait(ctx, wakeups) {
 			return
 		}
 	}
 }
 
-// rest waits for something to do; false is the end of the stream.
-func (s *Streams) rest(ctx context.Context, rung <-chan struct{}) bool {
-	t := time.NewTimer(s.Poll)
+// wait waits for a wakeup or for PollInterval. It returns false when the stream must end.
+func (s *Streams) wait(ctx context.Context, wakeups <-chan struct{}) bool {
+	t := time.NewTimer(s.PollInterval)
 	defer t.Stop()
 	select {
 	case <-ctx.Done():
 		return false
 	case <-s.Stop:
 		return false
-	case <-rung:
+	case <-wakeups:
 	case <-t.C:
 	}
 	return true
 }
 
-// sse writes server-sent events, as the HTML standard has them.
+// sse writes server-sent events as the HTML standard defines them.
 type sse struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 }
 
+// begin starts the stream with the time after which a client reconnects.
 func (s *sse) begin() error { return s.write([]byte("retry: 1000\n\n")) }
 
+// events writes one message for each event.
 func (s *sse) events(list []domain.StoredEvent) error {
 	for _, e := range list {
 		if err := s.write(fmt.Appendf(nil, "id: %s\nevent: %s\ndata: ", e.ID, e.Type), e.Body, []byte("\n\n")); err != nil {
@@ -139,7 +142,7 @@ func (s *sse) events(list []domain.StoredEvent) error {
 	return nil
 }
 
-// write sends the parts of a message, as they are: a body is not copied.
+// write sends the parts of a message without copying a body.
 func (s *sse) write(parts ...[]byte) error {
 	if err := s.control.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
 		return fmt.Errorf("stream: %w", err)

@@ -62,7 +62,7 @@ func (w *world) counted() *reads {
 		w.T.Fatal(err)
 	}
 	w.T.Cleanup(db.Close)
-	w.streams.Life, w.streams.Poll = time.Hour, time.Hour
+	w.streams.MaxDuration, w.streams.PollInterval = time.Hour, time.Hour
 	w.engine = w.serve(db)
 	return r
 }
@@ -132,7 +132,7 @@ func TestStreamsAreWokenForTheirOwnEventsOnly(t *testing.T) {
 func TestStreamsAskOncePerGap(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.bell.Gap = time.Hour
+	w.notifier.MinInterval = time.Hour
 	asked := w.counted()
 	ctx := w.ctx()
 	w.hold(ctx)

@@ -1,5 +1,5 @@
-// Package app holds the verbs of webhooks and owns their transactions: what an operator does to endpoints and
-// deliveries, what comes in from Kafka, and the work of delivering.
+// Package app holds the use cases of webhooks and owns their transactions: what an operator does with endpoints and
+// deliveries, the intake of events from Kafka, and the dispatcher that delivers them.
 package app
 
 import (
@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-// AllTypes are the names of the catalogue.
+// AllTypes returns the names of all event types.
 func AllTypes() []string {
 	out := make([]string, len(proto.EventTypes))
 	for i, t := range proto.EventTypes {
@@ -23,13 +23,13 @@ func AllTypes() []string {
 	return out
 }
 
-// Readable are the types whose resources the caller may read.
+// Readable returns the types whose resources the caller may read.
 func Readable(ctx context.Context) []string {
 	return slices.DeleteFunc(AllTypes(), func(t string) bool { return MayRead(ctx, []string{t}) != nil })
 }
 
-// MayRead is the 403 of the first type, in the order of the catalogue, whose resource the caller may not read;
-// domain.Every is all of them.
+// MayRead returns the 403 for the first type, in the order of the catalogue, whose resource the caller may not read.
+// domain.Every stands for all types.
 func MayRead(ctx context.Context, types []string) error {
 	asked := map[string]bool{}
 	for _, t := range types {
@@ -44,9 +44,11 @@ func MayRead(ctx context.Context, types []string) error {
 	return nil
 }
 
+// mode returns the caller's mode.
 func mode(ctx context.Context) api.Mode { return api.Mode(caller.Must(ctx).Mode) }
 
-func laneKey(ctx context.Context, id domain.EndpointID) domain.LaneKey {
+// endpointKey returns the key of an endpoint of the caller's tenant and mode.
+func endpointKey(ctx context.Context, id domain.EndpointID) domain.EndpointKey {
 	c := caller.Must(ctx)
-	return domain.LaneKey{Tenant: c.Tenant, Livemode: c.Live(), Endpoint: id}
+	return domain.EndpointKey{Tenant: c.Tenant, Livemode: c.Live(), Endpoint: id}
 }

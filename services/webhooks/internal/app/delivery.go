@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/view"
 )
 
-// Deliveries are the verbs of an operator's deliveries.
+// Deliveries holds the use cases of deliveries.
 type Deliveries struct {
 	DB    *pg.DB
 	Idem  *idem.Store
@@ -25,14 +25,14 @@ type Deliveries struct {
 	Now   func() time.Time
 }
 
-// MaxReplay is how many deliveries one replay makes at most.
+// MaxReplay is the most deliveries that one replay makes.
 const MaxReplay = 10_000
 
-// Retry attempts a delivery now, whatever became of it; one that is on its way, or whose endpoint is disabled,
-// cannot be.
+// Retry makes a delivery due now, whether it is pending, has failed or has succeeded. It returns domain.ErrTransition when
+// an attempt is in flight or the endpoint is disabled.
 func (a *Deliveries) Retry(ctx context.Context, endpoint domain.EndpointID, id domain.DeliveryID) (idem.Reply, error) {
 	reply, err := a.Idem.Run(ctx, func(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
-		if err := store.LockLane(ctx, tx, endpoint); err != nil {
+		if err := store.LockQueue(ctx, tx, endpoint); err != nil {
 			return idem.Reply{}, err
 		}
 		e, err := store.Endpoint(ctx, tx, endpoint)
@@ -49,7 +49,7 @@ func (a *Deliveries) Retry(ctx context.Context, endpoint domain.EndpointID, id d
 		if e.Status != domain.Enabled || d.Status == domain.Delivering {
 			return idem.Reply{}, domain.ErrTransition
 		}
-		if err := a.Queue.Again(ctx, tx, d, a.Now()); err != nil {
+		if err := a.Queue.Retry(ctx, tx, d, a.Now()); err != nil {
 			return idem.Reply{}, err
 		}
 		if d, err = store.Delivery(ctx, tx, endpoint, id); err != nil {
@@ -64,8 +64,8 @@ func (a *Deliveries) Retry(ctx context.Context, endpoint domain.EndpointID, id d
 	return reply, err
 }
 
-// Replay is which events go to an endpoint again: those from From until before To of Types, without any those of
-// its subscription.
+// Replay says which events are delivered to an endpoint again: those of Types from From until before To. Without Types, it
+// is the types that the endpoint subscribes to.
 type Replay struct {
 	Endpoint string
 	From, To time.Time
@@ -81,7 +81,7 @@ func (a *Deliveries) Replay(ctx context.Context, r Replay) (idem.Reply, error) {
 		return idem.Reply{}, apperr.Field("to", "Must be after from.")
 	}
 	return a.Idem.Run(ctx, func(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
-		e, err := receiver(ctx, tx, r.Endpoint)
+		e, err := enabledEndpoint(ctx, tx, r.Endpoint)
 		if err != nil {
 			return idem.Reply{}, err
 		}
@@ -112,8 +112,8 @@ func (a *Deliveries) Replay(ctx context.Context, r Replay) (idem.Reply, error) {
 	})
 }
 
-// receiver is the enabled endpoint that a body names; another mode's is unknown there.
-func receiver(ctx context.Context, tx pg.Tx, given string) (domain.Endpoint, error) {
+// enabledEndpoint reads and locks the enabled endpoint that a body names. An endpoint of the other mode is not found.
+func enabledEndpoint(ctx context.Context, tx pg.Tx, given string) (domain.Endpoint, error) {
 	id, err := domain.ParseEndpointID(given)
 	if err == nil {
 		var e domain.Endpoint
@@ -125,11 +125,12 @@ func receiver(ctx context.Context, tx pg.Tx, given string) (domain.Endpoint, err
 		}
 	}
 	if errors.Is(err, domain.ErrEndpointNotFound) {
-		err = apperr.Field("endpoint_id", "No such webhook endpoint.")
+		err = apperr.Field("endpoint_id", "Webhook endpoint not found; it must be the id of an endpoint of this mode.")
 	}
 	return domain.Endpoint{}, err
 }
 
+// subscription returns the types that an endpoint subscribes to.
 func subscription(e domain.Endpoint) []string {
 	if e.EventTypes[0] == domain.Every {
 		return AllTypes()

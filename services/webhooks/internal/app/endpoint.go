@@ -21,13 +21,13 @@ import (
 	"holdfast.dev/services/webhooks/internal/view"
 )
 
-// Guard decides where the platform may connect to.
+// Guard says which URLs the platform may connect to.
 type Guard interface {
 	// CheckURL returns nil, or a sentence that says what is allowed.
 	CheckURL(ctx context.Context, url string, live bool) error
 }
 
-// Endpoints are the verbs of an operator's endpoints. Guard asks the network, so it is asked before a transaction.
+// Endpoints holds the use cases of endpoints. Guard uses the network, so it is called before a transaction begins.
 type Endpoints struct {
 	DB    *pg.DB
 	Idem  *idem.Store
@@ -37,10 +37,10 @@ type Endpoints struct {
 	Now   func() time.Time
 }
 
-// atOnce is how many deliveries a disabling fails in its own transaction; the dispatcher fails the rest.
-const atOnce = 1000
+// failBatch is how many queued deliveries one transaction fails when an endpoint is disabled. The dispatcher fails the rest.
+const failBatch = 1000
 
-// EndpointChange is what an operator says of an endpoint; nil is nothing.
+// EndpointChange says what an operator changes of an endpoint; a nil field changes nothing.
 type EndpointChange struct {
 	URL          *string
 	EventTypes   []string
@@ -50,7 +50,7 @@ type EndpointChange struct {
 	MaxPerSecond *int
 }
 
-// check is the verdict on what can be judged without the endpoint.
+// check returns what is wrong with a change, as far as this can be said without the endpoint.
 func (a *Endpoints) check(ctx context.Context, ch EndpointChange) error {
 	if err := MayRead(ctx, ch.EventTypes); err != nil {
 		return err
@@ -64,7 +64,8 @@ func (a *Endpoints) check(ctx context.Context, ch EndpointChange) error {
 	return apperr.Join(refused, domain.CheckTypes(ch.EventTypes))
 }
 
-func (ch EndpointChange) of(e domain.Endpoint) domain.Endpoint {
+// apply returns the endpoint after the change.
+func (ch EndpointChange) apply(e domain.Endpoint) domain.Endpoint {
 	if ch.URL != nil {
 		e.URL = *ch.URL
 	}
@@ -86,22 +87,23 @@ func (ch EndpointChange) of(e domain.Endpoint) domain.Endpoint {
 	return e
 }
 
-// discloses are the types whose events ch can bring to another receiver: those before and after it, when it changes
-// where events go, which, or whether.
+// discloses returns the types whose events the change can send to another receiver: the types before and after it, when it
+// changes the URL, the types or the status.
 func (ch EndpointChange) discloses(before domain.Endpoint) []string {
-	after := ch.of(before)
+	after := ch.apply(before)
 	if after.URL == before.URL && after.Status == before.Status && slices.Equal(after.EventTypes, before.EventTypes) {
 		return nil
 	}
 	return slices.Concat(before.EventTypes, after.EventTypes)
 }
 
-// Of the verbs that change no receiver: a sample stands for nothing real, and a deletion sends nothing.
+// noTypes says that a use case discloses no events: a sample is not a real event, and a deletion sends nothing.
 func noTypes(domain.Endpoint) []string { return nil }
 
-func allItsTypes(e domain.Endpoint) []string { return e.EventTypes }
+// subscribedTypes says that a use case discloses the events that the endpoint subscribes to.
+func subscribedTypes(e domain.Endpoint) []string { return e.EventTypes }
 
-// Create makes an endpoint with a secret, which only this answer shows.
+// Create makes an endpoint with a secret. Only this answer shows the secret.
 func (a *Endpoints) Create(ctx context.Context, ch EndpointChange) (idem.Reply, error) {
 	if err := a.check(ctx, ch); err != nil {
 		return idem.Reply{}, err
@@ -111,10 +113,10 @@ func (a *Endpoints) Create(ctx context.Context, ch EndpointChange) (idem.Reply, 
 		if err != nil {
 			return idem.Reply{}, err
 		}
-		if err := domain.Places.Room(n); err != nil {
+		if err := domain.EndpointCap.Room(n); err != nil {
 			return idem.Reply{}, err
 		}
-		e := ch.of(domain.Endpoint{
+		e := ch.apply(domain.Endpoint{
 			ID: ids.New[domain.EndpointPrefix](), Status: domain.Enabled,
 			MaxInFlight: domain.DefaultInFlight, MaxPerSecond: domain.DefaultPerSecond,
 		})
@@ -127,6 +129,7 @@ func (a *Endpoints) Create(ctx context.Context, ch EndpointChange) (idem.Reply, 
 	})
 }
 
+// newSecret adds a secret and returns the reply that shows it.
 func (a *Endpoints) newSecret(ctx context.Context, tx pg.Tx, e domain.Endpoint) (idem.Reply, error) {
 	secret := domain.NewSecret()
 	err := store.InsertSecret(ctx, tx, a.Box, e.ID, domain.Secret{ID: ids.New[domain.SecretPrefixID](), Plain: secret})
@@ -137,13 +140,13 @@ func (a *Endpoints) newSecret(ctx context.Context, tx pg.Tx, e domain.Endpoint) 
 	return idem.Reply{Status: http.StatusOK, ETag: httpx.ETag(e.Version), Resource: e.ID.String(), Body: body, Secret: true}, err
 }
 
-// Update changes what ch says. A change that nobody could see is none: no new version.
+// Update applies a change. A change that changes nothing visible does not raise the version.
 func (a *Endpoints) Update(ctx context.Context, id domain.EndpointID, ch EndpointChange, match httpx.Match) (idem.Reply, error) {
 	if err := a.check(ctx, ch); err != nil {
-		return idem.Reply{}, a.first(ctx, id, ch, err)
+		return idem.Reply{}, a.firstError(ctx, id, ch, err)
 	}
 	return a.change(ctx, id, match, ch.discloses, func(ctx context.Context, tx pg.Tx, before domain.Endpoint) (idem.Reply, error) {
-		after := ch.of(before)
+		after := ch.apply(before)
 		reply, err := answer(ctx, http.StatusOK, after)
 		if err != nil {
 			return idem.Reply{}, err
@@ -151,7 +154,7 @@ func (a *Endpoints) Update(ctx context.Context, id domain.EndpointID, ch Endpoin
 		if unchanged, err := answer(ctx, http.StatusOK, before); err != nil || bytes.Equal(unchanged.Body, reply.Body) {
 			return unchanged, err
 		}
-		if err := a.settle(ctx, tx, before, after); err != nil {
+		if err := a.updateQueue(ctx, tx, before, after); err != nil {
 			return idem.Reply{}, err
 		}
 		if after, err = store.UpdateEndpoint(ctx, tx, after); err != nil {
@@ -161,10 +164,10 @@ func (a *Endpoints) Update(ctx context.Context, id domain.EndpointID, ch Endpoin
 	})
 }
 
-// settle does what a change means for the queue: disabling fails what is pending, and enabling begins afresh, so
-// what a disabling has not failed yet is failed before.
-func (a *Endpoints) settle(ctx context.Context, tx pg.Tx, before, after domain.Endpoint) error {
-	if err := store.LockLane(ctx, tx, after.ID); err != nil {
+// updateQueue changes the endpoint's queue as the change of the endpoint needs. Disabling fails queued deliveries, up to
+// failBatch. Enabling fails all that are left from before, so that the endpoint starts with an empty queue.
+func (a *Endpoints) updateQueue(ctx context.Context, tx pg.Tx, before, after domain.Endpoint) error {
+	if err := store.LockQueue(ctx, tx, after.ID); err != nil {
 		return err
 	}
 	tx.AfterCommit(a.Queue.Wake)
@@ -172,20 +175,20 @@ func (a *Endpoints) settle(ctx context.Context, tx pg.Tx, before, after domain.E
 		return nil
 	}
 	for {
-		n, err := store.Drop(ctx, tx, laneKey(ctx, after.ID), a.Now(), atOnce)
+		n, err := store.FailQueued(ctx, tx, endpointKey(ctx, after.ID), a.Now(), failBatch)
 		if err != nil {
 			return err
 		}
-		if n < atOnce || after.Status == domain.Disabled {
-			return store.ResetLane(ctx, tx, after.ID, a.Now())
+		if n < failBatch || after.Status == domain.Disabled {
+			return store.ResetQueue(ctx, tx, after.ID, a.Now())
 		}
 	}
 }
 
-// Delete deletes an endpoint with its secrets, and what is queued for it.
+// Delete deletes an endpoint with its secrets and its queue.
 func (a *Endpoints) Delete(ctx context.Context, id domain.EndpointID, match httpx.Match) error {
 	_, err := a.change(ctx, id, match, noTypes, func(ctx context.Context, tx pg.Tx, e domain.Endpoint) (idem.Reply, error) {
-		if err := store.LockLane(ctx, tx, e.ID); err != nil {
+		if err := store.LockQueue(ctx, tx, e.ID); err != nil {
 			return idem.Reply{}, err
 		}
 		return idem.Reply{}, store.DeleteEndpoint(ctx, tx, e.ID)
@@ -193,9 +196,9 @@ func (a *Endpoints) Delete(ctx context.Context, id domain.EndpointID, match http
 	return err
 }
 
-// Rotate gives an endpoint a new secret; the earlier ones sign for so long at most.
+// Rotate gives an endpoint a new secret. The earlier secrets sign until overlap is over.
 func (a *Endpoints) Rotate(ctx context.Context, id domain.EndpointID, overlap time.Duration, match httpx.Match) (idem.Reply, error) {
-	return a.change(ctx, id, match, allItsTypes, func(ctx context.Context, tx pg.Tx, e domain.Endpoint) (idem.Reply, error) {
+	return a.change(ctx, id, match, subscribedTypes, func(ctx context.Context, tx pg.Tx, e domain.Endpoint) (idem.Reply, error) {
 		if err := store.RetireSecrets(ctx, tx, id, a.Now().Add(overlap)); err != nil {
 			return idem.Reply{}, err
 		}
@@ -207,8 +210,8 @@ func (a *Endpoints) Rotate(ctx context.Context, id domain.EndpointID, overlap ti
 	})
 }
 
-// Test sends a sample of a type to an endpoint, whatever it subscribes to; of "" one that it does. The reply is the
-// delivery.
+// Test sends a sample of a type to an endpoint, whether it subscribes to the type or not. Without a type, it takes one that
+// the endpoint subscribes to. The reply is the delivery.
 func (a *Endpoints) Test(ctx context.Context, id domain.EndpointID, eventType string, match httpx.Match) (idem.Reply, error) {
 	return a.change(ctx, id, match, noTypes, func(ctx context.Context, tx pg.Tx, e domain.Endpoint) (idem.Reply, error) {
 		if e.Status != domain.Enabled {
@@ -237,7 +240,7 @@ func (a *Endpoints) Test(ctx context.Context, id domain.EndpointID, eventType st
 			return idem.Reply{}, err
 		}
 		delivery := ids.New[domain.DeliveryPrefix]()
-		if err := a.Queue.Event(ctx, tx, id, delivery, sample, a.Now()); err != nil {
+		if err := a.Queue.AddDelivery(ctx, tx, id, delivery, sample, a.Now()); err != nil {
 			return idem.Reply{}, err
 		}
 		d, err := store.Delivery(ctx, tx, id, delivery)
@@ -249,9 +252,11 @@ func (a *Endpoints) Test(ctx context.Context, id domain.EndpointID, eventType st
 	})
 }
 
+// edit is a use case on a locked endpoint.
 type edit func(ctx context.Context, tx pg.Tx, e domain.Endpoint) (idem.Reply, error)
 
-// change runs edit on a locked endpoint, once per idempotency key, for a caller who may read the types that it discloses.
+// change locks an endpoint and runs edit, once per idempotency key. The caller must be allowed to read the types that
+// discloses returns.
 func (a *Endpoints) change(
 	ctx context.Context, id domain.EndpointID, match httpx.Match, discloses func(domain.Endpoint) []string, edit edit,
 ) (idem.Reply, error) {
@@ -274,8 +279,8 @@ func (a *Endpoints) change(
 	return reply, err
 }
 
-// first is err, unless the endpoint is missing or a scope for ch is: both come before what is wrong with a body.
-func (a *Endpoints) first(ctx context.Context, id domain.EndpointID, ch EndpointChange, err error) error {
+// firstError returns err, unless the endpoint or a scope is missing: these errors come before errors of the body.
+func (a *Endpoints) firstError(ctx context.Context, id domain.EndpointID, ch EndpointChange, err error) error {
 	e, missing := store.Endpoint(ctx, a.DB.Read(ctx), id)
 	if errors.Is(missing, domain.ErrEndpointNotFound) {
 		return store.MissingEndpoint(ctx, a.DB, id)
@@ -289,6 +294,7 @@ func (a *Endpoints) first(ctx context.Context, id domain.EndpointID, ch Endpoint
 	return err
 }
 
+// answer returns the reply that shows an endpoint.
 func answer(ctx context.Context, status int, e domain.Endpoint) (idem.Reply, error) {
 	body, err := httpx.Encode(view.Endpoint(e, mode(ctx)))
 	return idem.Reply{Status: status, ETag: httpx.ETag(e.Version), Resource: e.ID.String(), Body: body}, err

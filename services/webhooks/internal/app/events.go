@@ -12,16 +12,17 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-// topic is where this service's events go, keyed by the endpoint's id. All are internal:
+// topic is the topic of this service's events. Their key is the endpoint's id, and all are internal:
 //
-//	webhook_endpoint.failing   domain.WarnAfter attempts in a row have failed
+//	webhook_endpoint.failing   domain.WarnAfter attempts in succession have failed
 //	webhook_endpoint.disabled  the platform has disabled the endpoint
 //
 // Identity writes both into the audit log; the operator area shows them.
 const topic = "webhooks"
 
-// health tells of what e has become, whose row the transaction has locked; version is its new one.
-func health(ctx context.Context, tx pg.Tx, what string, e domain.Endpoint, version int64) error {
+// publishHealth adds the event webhook_endpoint.<name> with the state of e to the outbox. The transaction has locked e, and
+// version is its new version.
+func publishHealth(ctx context.Context, tx pg.Tx, name string, e domain.Endpoint, version int64) error {
 	state := internalapi.EndpointHealth{ID: e.ID.String(), Status: string(e.Status), ConsecutiveFailures: e.ConsecutiveFailures}
 	if e.DisabledReason != nil {
 		state.DisabledReason = new(string(*e.DisabledReason))
@@ -31,10 +32,10 @@ func health(ctx context.Context, tx pg.Tx, what string, e domain.Endpoint, versi
 		return err
 	}
 	err = outbox.Add(ctx, tx, outbox.Event{
-		Type: "webhook_endpoint." + what, Topic: topic, AggregateID: e.ID.String(), Version: version, Object: body, Internal: true,
+		Type: "webhook_endpoint." + name, Topic: topic, AggregateID: e.ID.String(), Version: version, Object: body, Internal: true,
 	})
 	if err != nil {
-		return fmt.Errorf("webhook_endpoint.%s: %w", what, err)
+		return fmt.Errorf("webhook_endpoint.%s: %w", name, err)
 	}
 	return nil
 }

@@ -5,27 +5,27 @@ import (
 	"sync"
 )
 
-// Step gives every lane that is ready one turn and writes what came of it, so that a test can move the clock between
-// steps. It returns how many attempts were made.
+// Step makes one pass, waits for its attempts and writes their results, so that a test can move the clock between
+// steps. It returns the number of attempts.
 func (d *Dispatcher) Step(ctx context.Context) (int, error) {
-	end, n, err := d.Begin(ctx)
+	complete, n, err := d.Begin(ctx)
 	if err != nil || n == 0 {
 		return n, err
 	}
-	return n, end()
+	return n, complete()
 }
 
-// Begin is the half of Step before the end is written: what a process has done that dies then.
-func (d *Dispatcher) Begin(ctx context.Context) (end func() error, n int, err error) {
+// Begin is Step without writing the results, as when the process is killed then; complete writes them.
+func (d *Dispatcher) Begin(ctx context.Context) (complete func() error, n int, err error) {
 	d.prepare()
-	var under sync.WaitGroup
-	if _, err := d.turn(ctx, &under); err != nil {
+	var attempts sync.WaitGroup
+	if _, err := d.pass(ctx, &attempts); err != nil {
 		return nil, 0, err
 	}
-	under.Wait()
-	var batch []ending
-	for len(d.ended) > 0 {
-		batch = append(batch, <-d.ended)
+	attempts.Wait()
+	var batch []result
+	for len(d.results) > 0 {
+		batch = append(batch, <-d.results)
 	}
-	return func() error { return d.settle(ctx, batch) }, len(batch), nil
+	return func() error { return d.complete(ctx, batch) }, len(batch), nil
 }

@@ -126,7 +126,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.intake = &app.Intake{
-		DB: db.App, Worker: db.Worker, Queue: queue, Bell: &app.Bell{}, Batch: 8 << 20, Now: w.Now, Contract: spec, Idem: answers,
+		DB: db.App, Worker: db.Worker, Queue: queue, Notifier: &app.Notifier{}, BatchBytes: 8 << 20, Now: w.Now, Contract: spec, Idem: answers,
 	}
 	return w
 }
@@ -135,7 +135,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) process(box *crypt.Box) *app.Dispatcher {
 	return &app.Dispatcher{
 		Worker: w.db.Worker, Box: box, Sender: w.receivers, Log: slog.New(slog.DiscardHandler), Metrics: app.NewMetrics(nil),
-		Breaker: true, Places: 256, Bytes: 64 << 20, Batch: 8 << 20, Now: w.Now, Jitter: func() float64 { return .5 }, Wake: func() {},
+		Breaker: true, MaxConcurrency: 256, MaxBytes: 64 << 20, BatchBytes: 8 << 20, Now: w.Now, Jitter: func() float64 { return .5 }, WakeRelay: func() {},
 	}
 }
 
@@ -204,7 +204,7 @@ func (w *world) happen(ctx context.Context, n int) []domain.Event {
 	for range n {
 		list = append(list, w.event(ctx))
 	}
-	if err := w.intake.Take(ctx, list); err != nil {
+	if err := w.intake.Ingest(ctx, list); err != nil {
 		w.t.Fatal(err)
 	}
 	return list

@@ -18,25 +18,25 @@ import (
 	"holdfast.dev/services/webhooks/internal/view"
 )
 
-// Intake is what comes in from Kafka.
+// Intake writes the events that come from Kafka, and erases persons.
 type Intake struct {
-	DB     *pg.DB // app role
-	Worker *pg.DB // worker role: a batch is of many tenants
-	Queue  *store.Queue
-	Bell   *Bell
-	Batch  int // bytes of the bodies that one transaction of an erasure holds
-	Now    func() time.Time
-	// Contract says which fields are a person's, and Idem holds stored answers about deliveries.
-	Contract *contract.Contract
-	Idem     *idem.Store
+	DB         *pg.DB // app role
+	Worker     *pg.DB // worker role, because a batch has events of many tenants
+	Queue      *store.Queue
+	Notifier   *Notifier
+	BatchBytes int // the most bytes of bodies in one transaction of an erasure
+	Now        func() time.Time
+	Contract   *contract.Contract // says which fields are personal data
+	Idem       *idem.Store        // stores answers about deliveries
 }
 
-// ErrFuture says that an event's time is so far ahead that no partition is for it.
+// ErrFuture says that an event's time is so far in the future that no partition exists for it.
 var ErrFuture = errors.New("the event's time is in the future")
 
-// Take writes public events into the log, each once however often it comes, with the deliveries that follow from
-// them. Those older than the log reaches are passed over. An event of the future is ErrFuture, of the whole batch.
-func (a *Intake) Take(ctx context.Context, events []domain.Event) error {
+// Ingest writes public events into the log with their deliveries. An event that is in the log already changes nothing,
+// and events that are older than the log reaches are left out. When the time of an event is too far in the future, Ingest
+// writes nothing and returns ErrFuture.
+func (a *Intake) Ingest(ctx context.Context, events []domain.Event) error {
 	now := a.Now()
 	list := make([]store.Intake, 0, len(events))
 	for _, e := range events {
@@ -54,38 +54,38 @@ func (a *Intake) Take(ctx context.Context, events []domain.Event) error {
 	if len(list) == 0 {
 		return nil
 	}
-	// Two processes that take the same in wait for each other in one order.
+	// Two processes that write the same events lock them in the same order, so no deadlock occurs.
 	slices.SortFunc(list, func(x, y store.Intake) int { return strings.Compare(x.Event.ID.String(), y.Event.ID.String()) })
 	return a.Worker.Worker(ctx, func(ctx context.Context, tx pg.Tx) error {
-		if err := a.withoutErased(ctx, tx, list); err != nil {
+		if err := a.eraseBodies(ctx, tx, list); err != nil {
 			return err
 		}
-		n, err := a.Queue.TakeIn(ctx, tx, list, now)
+		n, err := a.Queue.AddEvents(ctx, tx, list, now)
 		if n > 0 {
-			tx.AfterCommit(func() { a.ring(list) })
+			tx.AfterCommit(func() { a.broadcast(list) })
 		}
 		return err
 	})
 }
 
-// ring wakes the streams that show events of list, once each.
-func (a *Intake) ring(list []store.Intake) {
-	rung := map[Audience]bool{}
+// broadcast wakes the streams that show the events, once for each audience.
+func (a *Intake) broadcast(list []store.Intake) {
+	done := map[Audience]bool{}
 	for _, e := range list {
-		if of := (Audience{Tenant: e.Event.Tenant, Livemode: e.Event.Livemode}); !rung[of] {
-			rung[of] = true
-			a.Bell.Ring(of)
+		if audience := (Audience{Tenant: e.Event.Tenant, Livemode: e.Event.Livemode}); !done[audience] {
+			done[audience] = true
+			a.Notifier.Broadcast(audience)
 		}
 	}
 }
 
-// withoutErased takes the persons out of list who were erased before their events came in.
-func (a *Intake) withoutErased(ctx context.Context, tx pg.Tx, list []store.Intake) error {
+// eraseBodies removes personal data from the bodies of events about persons who were erased before.
+func (a *Intake) eraseBodies(ctx context.Context, tx pg.Tx, list []store.Intake) error {
 	var events []domain.Event
-	var places []int
+	var indexes []int
 	for i, e := range list {
 		if a.Contract.HasPersonal(view.Kind(e.Event.Type)) {
-			events, places = append(events, e.Event), append(places, i)
+			events, indexes = append(events, e.Event), append(indexes, i)
 		}
 	}
 	if len(events) == 0 {
@@ -96,7 +96,7 @@ func (a *Intake) withoutErased(ctx context.Context, tx pg.Tx, list []store.Intak
 		return err
 	}
 	for n := range erased {
-		e := &list[places[n]]
+		e := &list[indexes[n]]
 		if e.Body, err = view.Erased(a.Contract, e.Body); err != nil {
 			return err
 		}
@@ -104,12 +104,13 @@ func (a *Intake) withoutErased(ctx context.Context, tx pg.Tx, list []store.Intak
 	return nil
 }
 
+// eraseBatch is how many events one transaction of an erasure changes.
 const eraseBatch = 100
 
-// Forget erases a person from the events of a customer, from those that come in later, and from what receivers
-// answered to them. The caller in ctx is of the customer's tenant and mode.
-func (a *Intake) Forget(ctx context.Context, customer ids.Customer) error {
-	until := a.Now().Add(domain.Retention + domain.MaxAhead) // then the log takes no event in that is older than this
+// EraseCustomer erases a person from the events about a customer, from events about it that come later, and from what
+// receivers have answered to them. ctx has a caller of the customer's tenant and mode.
+func (a *Intake) EraseCustomer(ctx context.Context, customer ids.Customer) error {
+	until := a.Now().Add(domain.Retention + domain.MaxAhead) // after this time the log accepts no event that exists now
 	err := a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		return store.InsertErasure(ctx, tx, customer.String(), until)
 	})
@@ -120,7 +121,7 @@ func (a *Intake) Forget(ctx context.Context, customer ids.Customer) error {
 	for {
 		var n int
 		err := a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-			list, err := store.EventsOf(ctx, tx, customer.String(), after, eraseBatch, a.Batch)
+			list, err := store.EventsOf(ctx, tx, customer.String(), after, eraseBatch, a.BatchBytes)
 			n = len(list)
 			if err != nil || n == 0 {
 				return err
@@ -134,7 +135,7 @@ func (a *Intake) Forget(ctx context.Context, customer ids.Customer) error {
 				erased[i] = store.ErasedBody{ID: e.ID, Body: body}
 			}
 			after = list[n-1].ID
-			if err := a.forgetAnswers(ctx, tx, list); err != nil {
+			if err := a.eraseAnswers(ctx, tx, list); err != nil {
 				return err
 			}
 			return store.Erase(ctx, tx, erased)
@@ -145,8 +146,8 @@ func (a *Intake) Forget(ctx context.Context, customer ids.Customer) error {
 	}
 }
 
-// forgetAnswers takes what receivers have answered out of the stored answers about deliveries of events.
-func (a *Intake) forgetAnswers(ctx context.Context, tx pg.Tx, list []domain.StoredEvent) error {
+// eraseAnswers removes what receivers have answered from the stored answers about deliveries of the events.
+func (a *Intake) eraseAnswers(ctx context.Context, tx pg.Tx, list []domain.StoredEvent) error {
 	deliveries, err := store.AttemptedDeliveries(ctx, tx, list)
 	if err != nil {
 		return err
@@ -158,31 +159,32 @@ func (a *Intake) forgetAnswers(ctx context.Context, tx pg.Tx, list []domain.Stor
 	return a.Idem.Erase(ctx, tx, resources, a.Contract.Erase)
 }
 
-// keptAhead is how far ahead partitions are made.
-const keptAhead = 14 * 24 * time.Hour
+// partitionsAhead is how far in the future partitions are created.
+const partitionsAhead = 14 * 24 * time.Hour
 
-const sweptAtOnce = 10_000
+// sweepBatch is how many queue rows one transaction sweeps.
+const sweepBatch = 10_000
 
-// Tidy makes the log's coming partitions, and deletes what belongs to nobody.
-func (a *Intake) Tidy(ctx context.Context) error {
+// Maintain creates the log's next partitions, and deletes expired erasures and the queue rows of deleted endpoints.
+func (a *Intake) Maintain(ctx context.Context) error {
 	now := a.Now()
 	err := a.Worker.Worker(ctx, func(ctx context.Context, tx pg.Tx) error {
-		return store.KeepPartitions(ctx, tx, now.Add(-domain.Retention), now.Add(keptAhead))
+		return store.KeepPartitions(ctx, tx, now.Add(-domain.Retention), now.Add(partitionsAhead))
 	})
 	if err == nil {
 		err = pg.SweepExpired(ctx, a.Worker, "erasures")
 	}
 	for more := true; more && err == nil; {
 		err = a.Worker.Worker(ctx, func(ctx context.Context, tx pg.Tx) error {
-			more, err = store.SweepQueue(ctx, tx, sweptAtOnce)
+			more, err = store.SweepQueue(ctx, tx, sweepBatch)
 			return err
 		})
 	}
 	return err
 }
 
-// As is ctx for the tenant and mode of an event.
-func As(ctx context.Context, e domain.Event) context.Context {
+// WithCaller returns ctx with this service as the caller, for the tenant and mode of an event.
+func WithCaller(ctx context.Context, e domain.Event) context.Context {
 	mode := caller.Test
 	if e.Livemode {
 		mode = caller.Live

@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/store"
 )
 
-// Metrics are those of deliveries.
+// Metrics are the metrics of deliveries.
 type Metrics struct {
 	attempts *prometheus.CounterVec
 	latency  prometheus.Histogram
@@ -18,18 +18,18 @@ type Metrics struct {
 	unsigned prometheus.Counter
 }
 
-// NewMetrics makes and registers them; reg may be nil.
+// NewMetrics makes the metrics and registers them unless reg is nil.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "webhook_attempts_total", Help: "Attempts by result: ok, refused (another status) or unanswered.",
+			Name: "webhook_attempts_total", Help: "Attempts by result: ok (a 2xx), refused (another status) or unanswered.",
 		}, []string{"result"}),
 		latency: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "webhook_first_attempt_seconds", Help: "From the change to the first attempt to deliver its event.",
+			Name: "webhook_first_attempt_seconds", Help: "Time from a change to the first attempt to deliver its event.",
 			Buckets: []float64{.025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
 		}),
 		took: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "webhook_attempt_seconds", Help: "From the start of an attempt to its answer.",
+			Name: "webhook_attempt_seconds", Help: "Time from the start of an attempt to its answer.",
 			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}),
 		claims: prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -37,7 +37,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1},
 		}),
 		unsigned: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "webhook_unsigned_total", Help: "Deliveries that wait because no key opens the endpoint's secrets.",
+			Name: "webhook_unsigned_total", Help: "Deliveries that wait because the service has no key for the endpoint's secrets.",
 		}),
 	}
 	if reg != nil {
@@ -46,12 +46,14 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	return m
 }
 
+// first observes the latency of a first attempt.
 func (m *Metrics) first(c store.Claim, now time.Time) {
 	if c.First {
 		m.latency.Observe(now.Sub(c.EventID.Time()).Seconds())
 	}
 }
 
+// count counts an attempt by its result.
 func (m *Metrics) count(a domain.Answer) {
 	result := "refused"
 	switch {

@@ -22,7 +22,7 @@ func TestWhatIsQueuedGoesAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, queue := range map[string]func(w *world, e domain.EndpointID, ended domain.DeliveryID) error{
 		"an event": func(w *world, _ domain.EndpointID, _ domain.DeliveryID) error {
-			return w.intake.Take(w.ctx, []domain.Event{w.event(w.ctx)})
+			return w.intake.Ingest(w.ctx, []domain.Event{w.event(w.ctx)})
 		},
 		"a test": func(w *world, e domain.EndpointID, _ domain.DeliveryID) error {
 			_, err := w.endpoints.Test(w.ctx, e, "", httpx.Match{})
@@ -67,7 +67,7 @@ func TestWhatIsQueuedGoesAtOnce(t *testing.T) {
 func TestAFreshEndpointIsTestedAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.endpoints.Queue = &store.Queue{Wake: w.dispatcher.Ring}
+	w.endpoints.Queue = &store.Queue{Wake: w.dispatcher.Wake}
 	e := w.endpoint(w.ctx, hook)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -167,7 +167,7 @@ func TestReplayIntoAFullQueue(t *testing.T) {
 		}
 		list = append(list, e)
 	}
-	if err := w.intake.Take(w.ctx, list); err != nil {
+	if err := w.intake.Ingest(w.ctx, list); err != nil {
 		t.Fatal(err)
 	}
 	e := w.endpoint(w.ctx, hook)

@@ -1,4 +1,4 @@
-// Package consume is the door for Kafka: it decodes what the platform's services publish and hands it to the log.
+// Package consume handles the messages from Kafka: it decodes what the platform's services publish and passes it to the intake.
 package consume
 
 import (
@@ -19,13 +19,15 @@ import (
 // Events handles the events of all topics.
 type Events struct {
 	Intake *app.Intake
-	Types  []string // the public ones
+	Types  []string // the public types
 }
 
-var errApart = errors.New("a message of the batch needs a transaction of its own")
+// errSeparate says that the messages of a batch must be handled one by one.
+var errSeparate = errors.New("a message of the batch needs a transaction of its own")
 
-// Together takes a batch in at once; one that holds more than public events is left to Handle.
-func (h *Events) Together(ctx context.Context, batch []kafkax.Message) error {
+// HandleBatch writes the public events of a batch in one transaction. It returns errSeparate when the batch has an erasure;
+// the consumer then calls Handle for each message.
+func (h *Events) HandleBatch(ctx context.Context, batch []kafkax.Message) error {
 	events := make([]domain.Event, 0, len(batch))
 	for _, m := range batch {
 		e, internal, err := h.decode(m)
@@ -33,25 +35,27 @@ func (h *Events) Together(ctx context.Context, batch []kafkax.Message) error {
 			return err
 		}
 		if internal && e.Type == customerErased {
-			return errApart
+			return errSeparate
 		}
 		if !internal {
 			events = append(events, e)
 		}
 	}
-	return h.Intake.Take(ctx, events)
+	return h.Intake.Ingest(ctx, events)
 }
 
+// customerErased is the internal type of the order to erase a customer.
 const customerErased = "customer.erased"
 
-// Handle is a kafkax.Handler. A public type that is not known yet is poison: it can be brought back when it is.
+// Handle is a kafkax.Handler. A message of a public type that this release does not have goes to the dead letters, from which
+// a later release can redrive it.
 func (h *Events) Handle(ctx context.Context, m kafkax.Message) error {
 	e, internal, err := h.decode(m)
 	if err != nil {
 		return err
 	}
 	if !internal {
-		return future(h.Intake.Take(ctx, []domain.Event{e}))
+		return poisonFuture(h.Intake.Ingest(ctx, []domain.Event{e}))
 	}
 	if e.Type != customerErased {
 		return nil
@@ -60,16 +64,18 @@ func (h *Events) Handle(ctx context.Context, m kafkax.Message) error {
 	if err != nil {
 		return kafkax.Poison(fmt.Errorf("customer id %q: %w", e.ObjectID, err))
 	}
-	return h.Intake.Forget(app.As(ctx, e), customer)
+	return h.Intake.EraseCustomer(app.WithCaller(ctx, e), customer)
 }
 
-func future(err error) error {
+// poisonFuture makes app.ErrFuture poison: such an event goes to the dead letters.
+func poisonFuture(err error) error {
 	if errors.Is(err, app.ErrFuture) {
 		return kafkax.Poison(err)
 	}
 	return err
 }
 
+// decode reads a message and reports whether its event is internal.
 func (h *Events) decode(m kafkax.Message) (e domain.Event, internal bool, err error) {
 	in, err := outbox.Decode(m.Value)
 	if err != nil {
@@ -84,10 +90,10 @@ func (h *Events) decode(m kafkax.Message) (e domain.Event, internal bool, err er
 		return e, false, kafkax.Poison(fmt.Errorf("tenant id %q: %w", in.GetTenantId(), err))
 	}
 	if !in.GetInternal() && !slices.Contains(h.Types, in.GetType()) {
-		return e, false, kafkax.Poison(fmt.Errorf("type %q is not in the catalogue", in.GetType()))
+		return e, false, kafkax.Poison(fmt.Errorf("type %q is not in the catalogue of event types", in.GetType()))
 	}
 	if !in.GetInternal() && (!json.Valid(in.GetObject()) || !json.Valid(in.GetPreviousAttributes())) {
-		return e, false, kafkax.Poison(fmt.Errorf("event %s: its object is no JSON", id))
+		return e, false, kafkax.Poison(fmt.Errorf("event %s: its object or its previous attributes are not JSON", id))
 	}
 	return domain.Event{
 		ID: id, Tenant: tenant, Livemode: in.GetLivemode(), Type: in.GetType(), ObjectID: in.GetObjectId(),

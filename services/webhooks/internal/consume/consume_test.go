@@ -61,7 +61,7 @@ func newWorld(t *testing.T) world {
 	return world{
 		db: db, ctx: pgtest.Ctx(t, caller.Test),
 		Events: &consume.Events{Types: app.AllTypes(), Intake: &app.Intake{
-			DB: db.App, Worker: db.Worker, Queue: &store.Queue{Wake: func() {}}, Bell: &app.Bell{}, Batch: 8 << 20, Now: time.Now,
+			DB: db.App, Worker: db.Worker, Queue: &store.Queue{Wake: func() {}}, Notifier: &app.Notifier{}, BatchBytes: 8 << 20, Now: time.Now,
 			Contract: spec, Idem: &idem.Store{DB: db.App, Now: time.Now},
 		}},
 	}
@@ -89,7 +89,7 @@ func TestEventsComeInOnce(t *testing.T) {
 	other := message(t, caller.Caller{Tenant: ids.New[ids.TenantPrefix](), Mode: caller.Live}, "customer.created")
 	batch := []kafkax.Message{message(t, c, "customer.created"), internal, other, message(t, c, "booking.cancelled")}
 	for range 2 {
-		if err := w.Together(t.Context(), batch); err != nil {
+		if err := w.HandleBatch(t.Context(), batch); err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range batch {
@@ -110,7 +110,7 @@ func TestErasureLeavesTheBatch(t *testing.T) {
 	c := caller.Must(w.ctx)
 	created := message(t, c, "customer.created")
 	erased := message(t, c, "customer.erased", func(e *eventsv1.Event) { e.ObjectId, e.Internal = created.Key, true })
-	if err := w.Together(t.Context(), []kafkax.Message{created, erased}); err == nil || errors.Is(err, kafkax.ErrPoison) {
+	if err := w.HandleBatch(t.Context(), []kafkax.Message{created, erased}); err == nil || errors.Is(err, kafkax.ErrPoison) {
 		t.Errorf("got %v", err)
 	}
 	if got := w.stored(t); len(got) != 0 {
@@ -143,7 +143,7 @@ func TestRedriveAfterErasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := message(t, c, "customer.created", func(e *eventsv1.Event) { e.Object = []byte(`{"email":"kept@b.c"}`) })
-	if err := w.Together(t.Context(), []kafkax.Message{other, first, message(t, live, "customer.updated", same)}); err != nil {
+	if err := w.HandleBatch(t.Context(), []kafkax.Message{other, first, message(t, live, "customer.updated", same)}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Handle(t.Context(), message(t, c, "customer.updated", same)); err != nil {
@@ -214,7 +214,7 @@ func TestPoison(t *testing.T) {
 		if err := w.Handle(t.Context(), m); !errors.Is(err, kafkax.ErrPoison) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := w.Together(t.Context(), []kafkax.Message{good, m}); err == nil {
+		if err := w.HandleBatch(t.Context(), []kafkax.Message{good, m}); err == nil {
 			t.Errorf("%s: a batch with it was taken", name)
 		}
 	}

@@ -2,26 +2,27 @@ package domain
 
 import "time"
 
-// The breaker's bounds.
+// The limits of the breaker.
 const (
 	breakerFailures = 5
 	breakerWindow   = 10 * time.Second
 	firstDeferral   = 30 * time.Second
-	lastDeferral    = 5 * time.Minute
+	maxDeferral     = 5 * time.Minute
 )
 
-// Breaker defers the first attempts of an endpoint that fails: five failures of different deliveries within ten
-// seconds, an endpoint that is being redeployed, put them off by 30 s. Then one attempt probes: its failure
-// defers them for twice as long, at most 5 min, its success ends it. Deferring is no failure of a delivery.
+// Breaker is the circuit breaker of an endpoint. It opens at five failures of different deliveries within ten seconds,
+// as happens while a receiver is deployed, and then defers first attempts by 30 s. After that, one attempt at a time
+// probes the endpoint: its failure defers first attempts for twice as long, up to 5 min, and its success closes the
+// breaker. A deferral does not count as a failed attempt.
 type Breaker struct {
-	FailedAt      []time.Time // the latest failures, oldest first
+	FailedAt      []time.Time // the times of the latest failures, the oldest first
 	Failed        []DeliveryID
 	DeferredUntil *time.Time
-	Deferrals     int // since the last success
+	Deferrals     int // the number of deferrals since the last success
 }
 
-// Fail is the breaker after an attempt of a delivery failed. While it is open nothing changes: that was one on its
-// way, or no first attempt.
+// Fail returns the breaker after an attempt of a delivery has failed. An open breaker does not change: such an attempt
+// was in flight when it opened, or is not a first attempt.
 func (b Breaker) Fail(at time.Time, id DeliveryID) Breaker {
 	if b.Open(at) {
 		return b
@@ -36,17 +37,17 @@ func (b Breaker) Fail(at time.Time, id DeliveryID) Breaker {
 	if next.Deferrals == 0 && len(next.Failed) < breakerFailures {
 		return next
 	}
-	until := at.Add(min(firstDeferral<<min(next.Deferrals, 8), lastDeferral))
+	until := at.Add(min(firstDeferral<<min(next.Deferrals, 8), maxDeferral))
 	return Breaker{DeferredUntil: &until, Deferrals: next.Deferrals + 1}
 }
 
-// Open reports whether first attempts wait.
+// Open reports whether the breaker defers first attempts.
 func (b Breaker) Open(now time.Time) bool {
 	return b.DeferredUntil != nil && now.Before(*b.DeferredUntil)
 }
 
-// Probing reports whether one attempt at a time is to show that the endpoint is back.
+// Probing reports whether one attempt at a time tests if the endpoint works again.
 func (b Breaker) Probing() bool { return b.Deferrals > 0 }
 
-// Closed reports whether nothing has failed since the last success.
+// Closed reports whether no attempt has failed since the last success.
 func (b Breaker) Closed() bool { return b.Deferrals == 0 && len(b.Failed) == 0 }

@@ -6,24 +6,24 @@ import (
 	"holdfast.dev/libs/ids"
 )
 
-// Speed is how long an endpoint holds what it is given, as its attempts say.
+// Speed classifies an endpoint by how long its attempts take.
 type Speed int
 
-// The speeds. An attempt that is on its way for SlowAfter already makes its endpoint slow, too.
+// The speeds. An endpoint also counts as slow while one of its attempts has been in flight for SlowAfter.
 const (
 	Fast    Speed = iota
-	Unknown       // it has not answered yet
+	Unknown       // no attempt has been answered yet
 	Slow          // an attempt took SlowAfter or more within the last SlowFor
 )
 
-// The bounds of speeds.
+// The limits that define speeds.
 const (
-	SlowAfter      = time.Second
-	SlowFor        = time.Minute
-	UnknownAtATime = 5 // an endpoint that has not answered yet has so many on their way at most
+	SlowAfter          = time.Second
+	SlowFor            = time.Minute
+	UnknownMaxInFlight = 5 // the most attempts in flight to an endpoint that has not answered yet
 )
 
-// SpeedAt is the speed of an endpoint that is slow until a time; nil until it has answered.
+// SpeedAt returns the speed of an endpoint that is slow until slowUntil, which is nil until it has answered.
 func SpeedAt(slowUntil *time.Time, now time.Time) Speed {
 	switch {
 	case slowUntil == nil:
@@ -35,7 +35,7 @@ func SpeedAt(slowUntil *time.Time, now time.Time) Speed {
 	}
 }
 
-// SlowUntil is until when an endpoint is slow after an attempt that ended now.
+// SlowUntil returns the time until which an endpoint is slow after an attempt that has just completed.
 func SlowUntil(before *time.Time, now time.Time, took time.Duration) *time.Time {
 	switch {
 	case took >= SlowAfter:
@@ -47,33 +47,33 @@ func SlowUntil(before *time.Time, now time.Time, took time.Duration) *time.Time 
 	}
 }
 
-// What may be held of a budget at most.
+// The shares of a budget: each is one part in so many.
 const (
-	tenantShare  = 8 // one tenant: an eighth
-	slowShare    = 2 // all slow endpoints: a half
-	unknownShare = 4 // all that have not answered yet: a quarter, so a quarter is left to those that answer fast
+	tenantShare  = 8 // one tenant may use an eighth
+	slowShare    = 2 // all slow endpoints together may use a half
+	unknownShare = 4 // all endpoints of unknown speed together may use a quarter, so fast endpoints always have a quarter
 )
 
-// Budget is what one process has to give to attempts, places or bytes, and how much of it is held. No tenant holds
-// more than its share, or more than what is left beside: so something is left for one more, however many tenants
-// hold all they can. Who holds nothing may take more than a share, so that nothing is too large for ever.
+// Budget counts how much one process uses of a resource for attempts: concurrency, or bytes of bodies. A tenant may use
+// at most its share, and at most as much as is free afterwards, so there is always something left for one more tenant.
+// A tenant that uses nothing may exceed its share once, so that no body is too large to be sent.
 type Budget struct {
 	limit, tenantLimit  int
-	held, slow, unknown int
+	used, slow, unknown int
 	tenants             map[ids.Tenant]int
 }
 
-// NewBudget is a budget of which nothing is held. A tenant's share is never below least.
-func NewBudget(limit, least int) *Budget {
-	return &Budget{limit: limit, tenantLimit: max(limit/tenantShare, least), tenants: map[ids.Tenant]int{}}
+// NewBudget returns an unused budget. A tenant's share is never less than leastShare.
+func NewBudget(limit, leastShare int) *Budget {
+	return &Budget{limit: limit, tenantLimit: max(limit/tenantShare, leastShare), tenants: map[ids.Tenant]int{}}
 }
 
-// Free is what is not held.
-func (b *Budget) Free() int { return b.limit - b.held }
+// Free returns what is not used.
+func (b *Budget) Free() int { return b.limit - b.used }
 
-// Hold takes n without asking.
-func (b *Budget) Hold(tenant ids.Tenant, speed Speed, n int) {
-	b.held += n
+// Acquire adds n to what is used, without any check.
+func (b *Budget) Acquire(tenant ids.Tenant, speed Speed, n int) {
+	b.used += n
 	b.tenants[tenant] += n
 	switch speed {
 	case Slow:
@@ -84,9 +84,9 @@ func (b *Budget) Hold(tenant ids.Tenant, speed Speed, n int) {
 	}
 }
 
-// Take takes n where the bounds allow it.
-func (b *Budget) Take(tenant ids.Tenant, speed Speed, n int) bool {
-	fits := within(b.held, n, b.limit) && within(b.tenants[tenant], n, min(b.tenantLimit, b.Free()))
+// TryAcquire acquires n and returns true, or returns false when a limit does not allow it.
+func (b *Budget) TryAcquire(tenant ids.Tenant, speed Speed, n int) bool {
+	fits := within(b.used, n, b.limit) && within(b.tenants[tenant], n, min(b.tenantLimit, b.Free()))
 	switch speed {
 	case Slow:
 		fits = fits && within(b.slow, n, b.limit/slowShare)
@@ -95,9 +95,10 @@ func (b *Budget) Take(tenant ids.Tenant, speed Speed, n int) bool {
 	case Fast:
 	}
 	if fits {
-		b.Hold(tenant, speed, n)
+		b.Acquire(tenant, speed, n)
 	}
 	return fits
 }
 
-func within(held, n, limit int) bool { return held == 0 || held+n <= limit }
+// within reports whether n more fit under limit; anything fits when nothing is used.
+func within(used, n, limit int) bool { return used == 0 || used+n <= limit }

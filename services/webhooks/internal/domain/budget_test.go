@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-func tenant(n byte) ids.Tenant { return laneKey(n, false, 0).Tenant }
+func tenant(n byte) ids.Tenant { return endpointKey(n, false, 0).Tenant }
 
 func TestSpeed(t *testing.T) {
 	t.Parallel()
@@ -38,7 +38,7 @@ func TestBudgetOfSpeeds(t *testing.T) {
 	t.Parallel()
 	b := domain.NewBudget(1024, 1024)
 	take := func(s domain.Speed) (n int) {
-		for i := 0; b.Take(tenant(byte(i%128)), s, 1); i++ {
+		for i := 0; b.TryAcquire(tenant(byte(i%128)), s, 1); i++ {
 			n++
 		}
 		return n
@@ -61,7 +61,7 @@ func TestBudgetLeavesSomething(t *testing.T) {
 		for took := true; took; {
 			took = false
 			for n := range hogs {
-				took = b.Take(tenant(n), domain.Fast, 1) || took
+				took = b.TryAcquire(tenant(n), domain.Fast, 1) || took
 			}
 		}
 		if left, want := b.Free(), 1024/(int(hogs)+1); left < want {
@@ -74,17 +74,17 @@ func TestBudgetLeavesSomething(t *testing.T) {
 func TestFit(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20
-	lanes := []domain.Lane{{Key: laneKey(1, true, 1)}, {Key: laneKey(1, true, 2)}, {Key: laneKey(2, true, 1)}}
-	of := func(sizes ...[2]int) (out []domain.Load) {
+	lanes := []domain.EndpointQueue{{Key: endpointKey(1, true, 1)}, {Key: endpointKey(1, true, 2)}, {Key: endpointKey(2, true, 1)}}
+	of := func(sizes ...[2]int) (out []domain.Candidate) {
 		for _, s := range sizes {
-			out = append(out, domain.Load{Lane: s[0], Bytes: s[1]})
+			out = append(out, domain.Candidate{Queue: s[0], Bytes: s[1]})
 		}
 		return out
 	}
 	for _, tc := range []struct {
 		name         string
 		limit, batch int
-		loads        []domain.Load
+		loads        []domain.Candidate
 		want         []int
 		refused      []int
 	}{
@@ -96,7 +96,7 @@ func TestFit(t *testing.T) {
 		{"what has no body", mib, mib, of([2]int{0, 0}, [2]int{2, 0}), []int{0, 1}, nil},
 		{"nothing", mib, mib, nil, nil, nil},
 	} {
-		picked, refused := domain.Fit(lanes, tc.loads, domain.NewBudget(tc.limit, 0), tc.batch)
+		picked, refused := domain.SelectByBytes(lanes, tc.loads, domain.NewBudget(tc.limit, 0), tc.batch)
 		if len(picked) != len(tc.want) {
 			t.Errorf("%s: picked %v, want %v", tc.name, picked, tc.want)
 			continue
@@ -124,17 +124,17 @@ func TestFitIsNeverOver(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawMarket(t)
 		batch, largest := rapid.IntRange(1, 100).Draw(t, "batch"), 0
-		var loads []domain.Load
+		var loads []domain.Candidate
 		for i := range m.lanes {
 			for range rapid.IntRange(0, 5).Draw(t, "due") {
 				n := rapid.IntRange(0, 80).Draw(t, "bytes")
-				loads, largest = append(loads, domain.Load{Lane: i, Bytes: n}), max(largest, n)
+				loads, largest = append(loads, domain.Candidate{Queue: i, Bytes: n}), max(largest, n)
 			}
 		}
-		picked, _ := domain.Fit(m.lanes, loads, m.budget(), batch)
+		picked, _ := domain.SelectByBytes(m.lanes, loads, m.budget(), batch)
 		got, sum := make([]int, len(m.lanes)), 0
 		for _, i := range picked {
-			got[loads[i].Lane] += loads[i].Bytes
+			got[loads[i].Queue] += loads[i].Bytes
 			sum += loads[i].Bytes
 		}
 		_, before := m.total(make([]int, len(m.lanes)))

@@ -8,10 +8,10 @@ import (
 	"holdfast.dev/libs/ids"
 )
 
-// DeliveryStatus is how a delivery stands.
+// DeliveryStatus is the status of a delivery.
 type DeliveryStatus string
 
-// The states of a delivery. Delivering is a pending one with an attempt on its way.
+// The statuses of a delivery. Delivering is a pending delivery with an attempt in flight.
 const (
 	Pending    DeliveryStatus = "pending"
 	Delivering DeliveryStatus = "delivering"
@@ -22,14 +22,14 @@ const (
 // FailureReason says why a failed delivery is not attempted again.
 type FailureReason string
 
-// The reasons.
+// The reasons why a delivery has failed.
 const (
-	AttemptsExhausted FailureReason = "attempts_exhausted" // MaxAttempts of them
-	Expired           FailureReason = "expired"            // after MaxAge, or the event is gone
-	EndpointDisabled  FailureReason = "endpoint_disabled"  // or deleted
+	AttemptsExhausted FailureReason = "attempts_exhausted" // MaxAttempts have failed
+	Expired           FailureReason = "expired"            // MaxAge is over, or the log does not keep the event any more
+	EndpointDisabled  FailureReason = "endpoint_disabled"  // the endpoint is disabled or deleted
 )
 
-// Delivery is one event on its way to one endpoint.
+// Delivery is the delivery of one event to one endpoint.
 type Delivery struct {
 	ID            DeliveryID
 	EndpointID    EndpointID
@@ -42,17 +42,17 @@ type Delivery struct {
 	UpdatedAt     time.Time
 }
 
-// Attempt is one POST to the endpoint, as the log shows it and the table keeps it.
+// Attempt is one POST to the endpoint, in the form in which the log shows and stores it.
 type Attempt struct {
 	Number       int       `json:"number"`
 	At           time.Time `json:"at"`
-	StatusCode   *int      `json:"status_code"` // nil when nothing was answered
+	StatusCode   *int      `json:"status_code"` // nil when there was no answer
 	DurationMS   int64     `json:"duration_ms"`
 	Error        *string   `json:"error"`         // why it failed
 	ResponseBody *string   `json:"response_body"` // the first KeptAnswer bytes
 }
 
-// Outgoing is one attempt: what is sent where, and in which mode the endpoint is.
+// Outgoing is the request of one attempt, with the mode of its endpoint.
 type Outgoing struct {
 	URL     string
 	Live    bool
@@ -60,14 +60,14 @@ type Outgoing struct {
 	Body    []byte
 }
 
-// What is taken of a receiver's answer.
+// The numbers of bytes of a receiver's answer that are used.
 const (
-	ReadAnswer = 64 << 10
-	KeptAnswer = 4 << 10
-	HeldAnswer = KeptAnswer + utf8.UTFMax // until it is written: the last character may be cut
+	ReadAnswer     = 64 << 10                 // are read, so that the connection can be used again
+	KeptAnswer     = 4 << 10                  // are written into the log
+	BufferedAnswer = KeptAnswer + utf8.UTFMax // are kept in memory until then: Text may cut off the last character
 )
 
-// Text makes what a receiver has sent storable and showable: at most KeptAnswer bytes, valid UTF-8, no NUL.
+// Text returns an answer as valid UTF-8 of at most KeptAnswer bytes without NUL, which the log can store.
 func Text(raw []byte) string {
 	s := strings.ReplaceAll(strings.ToValidUTF8(string(raw), "\uFFFD"), "\x00", "\uFFFD") // may be longer than raw
 	if len(s) <= KeptAnswer {
@@ -80,23 +80,23 @@ func Text(raw []byte) string {
 	return s[:end]
 }
 
-// Answer is what came of an attempt.
+// Answer is the result of an attempt.
 type Answer struct {
-	Status     int // 0: none
+	Status     int // 0 when there was no answer
 	Body       []byte
 	RetryAfter time.Duration
-	Err        string // why nothing was answered
+	Err        string // why there was no answer
 	At         time.Time
 	Took       time.Duration
 }
 
-// OK reports a success: any 2xx.
+// OK reports a success, which is any 2xx.
 func (a Answer) OK() bool { return a.Status/100 == 2 }
 
-// Outcome is what the answer means for the endpoint.
+// Outcome returns the outcome of the attempt for its endpoint.
 func (a Answer) Outcome() Outcome { return Outcome{OK: a.OK(), Gone: a.Status == 410} }
 
-// Attempt is the log's line of the answer to the n-th attempt.
+// Attempt returns the log's record of the n-th attempt.
 func (a Answer) Attempt(n int) Attempt {
 	out := Attempt{Number: n, At: a.At.UTC().Truncate(time.Microsecond), DurationMS: a.Took.Milliseconds()}
 	if a.Status != 0 {

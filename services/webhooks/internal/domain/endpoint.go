@@ -10,22 +10,22 @@ import (
 	"holdfast.dev/libs/quota"
 )
 
-// Places is how many endpoints a tenant may have in one mode.
-var Places = quota.Cap{Most: 50, Rows: "webhook endpoints", Field: "url", Remedy: "Delete one first."}
+// EndpointCap is the most endpoints that a tenant may have in one mode.
+var EndpointCap = quota.Cap{Most: 50, Rows: "webhook endpoints", Field: "url", Remedy: "Delete one first."}
 
-// MaxPending is how many deliveries may wait for an endpoint after a replay. Live events beyond it are still taken.
+// MaxPending is the most deliveries that may wait for an endpoint after a replay. New events may exceed it.
 const MaxPending = 100_000
 
-// MaxSecrets is how many secrets of an endpoint may sign at a time; a rotation ends the oldest beyond.
+// MaxSecrets is the most secrets of an endpoint that may sign at a time; a rotation deletes the oldest ones above it.
 const MaxSecrets = 5
 
-// Every is the subscription to every type, and stands alone.
+// Every is the subscription to every type. It is the only item of its list.
 const Every = "*"
 
-// Status of an endpoint.
+// Status is the status of an endpoint.
 type Status string
 
-// The states of an endpoint.
+// The statuses of an endpoint.
 const (
 	Enabled  Status = "enabled"
 	Disabled Status = "disabled"
@@ -34,14 +34,14 @@ const (
 // Reason says why an endpoint is disabled.
 type Reason string
 
-// The reasons.
+// The reasons why an endpoint is disabled.
 const (
-	Requested Reason = "requested"            // by the operator
-	Failures  Reason = "consecutive_failures" // DisableAfter of them
+	Requested Reason = "requested"            // the operator asked for it
+	Failures  Reason = "consecutive_failures" // DisableAfter attempts in succession have failed
 	Gone      Reason = "gone"                 // it answered 410
 )
 
-// What so many failed attempts in a row lead to.
+// The numbers of failed attempts in succession at which the operator is warned and the endpoint is disabled.
 const (
 	WarnAfter    = 10
 	DisableAfter = 20
@@ -58,22 +58,22 @@ type Endpoint struct {
 	MaxInFlight         int
 	MaxPerSecond        int
 	ConsecutiveFailures int
-	FailedWaiting       int // deliveries that waited when the platform disabled it, MaxCounted at most
+	FailedWaiting       int // the deliveries that waited when the platform disabled it, up to MaxCounted
 	Version             int64
 	CreatedAt           time.Time
 	UpdatedAt           time.Time
 }
 
-// The bounds of an endpoint that names none.
+// The limits of an endpoint for which the operator names none.
 const (
 	DefaultInFlight  = 10
 	DefaultPerSecond = 50
 )
 
-// CheckTypes is the verdict on a subscription whose items the contract knows.
+// CheckTypes returns an error when a list of valid types is not a valid subscription.
 func CheckTypes(types []string) error {
 	if len(types) > 1 && slices.Contains(types, Every) {
-		return apperr.Field("event_types", `Must be ["*"] alone, or types.`)
+		return apperr.Field("event_types", `Must be ["*"], or a list of event types without "*".`)
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func (e Endpoint) Subscribes(eventType string) bool {
 	return slices.Contains(e.EventTypes, eventType) || slices.Contains(e.EventTypes, Every)
 }
 
-// SwitchedTo is the endpoint after an operator asked for a status. Enabling forgets all failures.
+// SwitchedTo returns the endpoint after an operator has set its status. Enabling resets the count of failures.
 func (e Endpoint) SwitchedTo(s Status) Endpoint {
 	if s == e.Status {
 		return e
@@ -97,8 +97,8 @@ func (e Endpoint) SwitchedTo(s Status) Endpoint {
 	return e
 }
 
-// After is the endpoint after attempts that ended in this order. A success resets the count, DisableAfter
-// failures in a row disable it, 410 does at once; a disabled one stays as it is.
+// After returns the endpoint after attempts with these outcomes, in this order. A success resets the count of failures.
+// DisableAfter failures in succession, or one answer 410, disable the endpoint. A disabled endpoint does not change.
 func (e Endpoint) After(outcomes ...Outcome) Endpoint {
 	for _, o := range outcomes {
 		switch {
@@ -118,8 +118,7 @@ func (e Endpoint) After(outcomes ...Outcome) Endpoint {
 	return e
 }
 
-// Warns reports whether the operator must hear of attempts that end in this order: the WarnAfter-th failure in a row
-// is among them.
+// Warns reports whether the WarnAfter-th failure in succession is among these outcomes, so that the operator must be warned.
 func (e Endpoint) Warns(outcomes ...Outcome) bool {
 	for _, o := range outcomes {
 		before := e.ConsecutiveFailures
@@ -130,10 +129,11 @@ func (e Endpoint) Warns(outcomes ...Outcome) bool {
 	return false
 }
 
-// MaxCounted is up to where the deliveries that fail with an endpoint are counted.
+// MaxCounted is the highest number to which the deliveries that fail with an endpoint are counted.
 const MaxCounted = MaxPending + 1
 
-// Warning says in a sentence what the operator must know of an endpoint; nil when all is well or he has disabled it.
+// Warning returns a sentence about the health of an endpoint for its operator, or nil when the endpoint works or the operator
+// has disabled it.
 func (e Endpoint) Warning() *string {
 	var why string
 	switch {
@@ -153,20 +153,20 @@ func (e Endpoint) Warning() *string {
 	return new(fmt.Sprintf("%s; %s waiting deliveries failed with it. Enable it, then replay the events.", why, failed))
 }
 
-// Outcome is how one attempt ended, for the health of its endpoint.
+// Outcome is the result of one attempt as far as it changes the health of its endpoint.
 type Outcome struct{ OK, Gone bool }
 
-// Secret is an endpoint's secret, unsealed.
+// Secret is an endpoint's secret in plain text.
 type Secret struct {
 	ID    SecretID
 	Plain string
 }
 
-// SecretPrefixID is the prefix of a secret's id, which is internal.
+// SecretPrefixID is the prefix of a secret's id, which is not public.
 type SecretPrefixID struct{}
 
-// Prefix is "whs".
+// Prefix returns "whs".
 func (SecretPrefixID) Prefix() string { return "whs" }
 
-// SecretID names a secret's row.
+// SecretID is the id of a secret's row.
 type SecretID = ids.ID[SecretPrefixID]

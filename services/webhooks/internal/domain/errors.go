@@ -13,5 +13,5 @@ var (
 	ErrEventNotFound    = apperr.New(apperr.NotFound, "event_not_found", "Event not found.")
 	ErrTransition       = apperr.New(apperr.Invalid, "invalid_status_transition", "The status does not allow this.").On("status")
 	ErrStreams          = apperr.New(apperr.RateLimited, "rate_limited", "The tenant has too many streams open.").After(5 * time.Second)
-	ErrDisabled         = apperr.Field("endpoint_id", "The endpoint is disabled; enable it first.")
+	ErrDisabled         = apperr.Field("endpoint_id", "The endpoint is disabled. Enable it first.")
 )

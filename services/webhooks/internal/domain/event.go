@@ -7,10 +7,10 @@ import (
 	"holdfast.dev/libs/ids"
 )
 
-// Retention is how long events and deliveries are kept.
+// Retention is the time for which events and deliveries are kept.
 const Retention = 30 * 24 * time.Hour
 
-// MaxAhead is how far an event's time may be ahead of the clock here.
+// MaxAhead is how far an event's time may be in the future.
 const MaxAhead = 24 * time.Hour
 
 // Event is a change as it was published.
@@ -27,10 +27,10 @@ type Event struct {
 	Previous       json.RawMessage
 }
 
-// StoredEvent is an event as it is shown and delivered: Body never changes.
+// StoredEvent is an event as it is shown and delivered. Only an erasure changes Body.
 type StoredEvent struct {
 	ID        ids.Event
 	Type      string
 	Body      []byte
-	UpdatedAt time.Time // when it came in
+	UpdatedAt time.Time // when it was written
 }

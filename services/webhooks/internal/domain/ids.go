@@ -1,19 +1,19 @@
-// Package domain holds the nouns of webhooks and their rules: endpoints and their health, who may be served
-// next, when to try again, signatures. It is pure: no I/O and no clock.
+// Package domain holds the types of webhooks and their rules: endpoints and their health, the fair division of capacity, the
+// schedule of attempts, and signatures. It does no I/O and reads no clock.
 package domain
 
 import "holdfast.dev/libs/ids"
 
-// The prefixes, for functions that are generic in the kind of id.
+// The prefixes of ids, for functions that are generic in the kind of id.
 type (
 	EndpointPrefix struct{}
 	DeliveryPrefix struct{}
 )
 
-// Prefix is "we".
+// Prefix returns "we".
 func (EndpointPrefix) Prefix() string { return "we" }
 
-// Prefix is "whd".
+// Prefix returns "whd".
 func (DeliveryPrefix) Prefix() string { return "whd" }
 
 // The ids of webhooks.
@@ -22,7 +22,7 @@ type (
 	DeliveryID = ids.ID[DeliveryPrefix]
 )
 
-// ParseEndpointID reads we_…; what is no such id belongs to no endpoint.
+// ParseEndpointID reads an id we_…, or returns ErrEndpointNotFound when the text is not such an id.
 func ParseEndpointID(s string) (EndpointID, error) {
 	id, err := ids.Parse[EndpointPrefix](s)
 	if err != nil {
@@ -31,7 +31,7 @@ func ParseEndpointID(s string) (EndpointID, error) {
 	return id, nil
 }
 
-// ParseDeliveryID reads whd_…; what is no such id belongs to no delivery.
+// ParseDeliveryID reads an id whd_…, or returns ErrDeliveryNotFound when the text is not such an id.
 func ParseDeliveryID(s string) (DeliveryID, error) {
 	id, err := ids.Parse[DeliveryPrefix](s)
 	if err != nil {
@@ -40,7 +40,7 @@ func ParseDeliveryID(s string) (DeliveryID, error) {
 	return id, nil
 }
 
-// ParseEventID reads evt_…; what is no such id belongs to no event.
+// ParseEventID reads an id evt_…, or returns ErrEventNotFound when the text is not such an id.
 func ParseEventID(s string) (ids.Event, error) {
 	id, err := ids.Parse[ids.EventPrefix](s)
 	if err != nil {

@@ -13,28 +13,28 @@ import (
 	"time"
 )
 
-// SecretPrefix starts every secret.
+// SecretPrefix is the beginning of every secret.
 const SecretPrefix = "whsec_"
 
 // Tolerance is how far a signature's time may be from the receiver's, in both directions.
 const Tolerance = 5 * time.Minute
 
-// Why Verify refuses.
+// The errors of Verify.
 var (
-	ErrSignatureForm = errors.New("the header is not of the form t=<unix time>,v1=<hex>")
-	ErrSignatureTime = fmt.Errorf("the signature's time is over %d seconds away", int(Tolerance.Seconds()))
-	ErrSignature     = errors.New("no signature in the header is that of these bytes under this secret")
+	ErrSignatureForm = errors.New("the signature header is malformed: want t=<unix time>,v1=<hex>")
+	ErrSignatureTime = fmt.Errorf("the signature's time is more than %d seconds before or after the present time", int(Tolerance.Seconds()))
+	ErrSignature     = errors.New("no signature in the header matches these bytes and this secret")
 )
 
-// NewSecret makes a secret: whsec_ and 32 random bytes in base64, which is the form of Standard Webhooks.
+// NewSecret returns a new secret in the form of Standard Webhooks: whsec_ and 32 random bytes in base64.
 func NewSecret() string {
 	var raw [32]byte
 	_, _ = rand.Read(raw[:]) // never fails
 	return SecretPrefix + base64.StdEncoding.EncodeToString(raw[:])
 }
 
-// Sign is the value of Service-Signature: t=<unix seconds> and a v1=<hex> of each secret, in their order. A v1 is
-// HMAC-SHA256 of "<t>.<body>" under the whole secret, prefix included.
+// Sign returns the value of Service-Signature: t=<unix seconds> and one v1=<hex> for each secret, in their order. A v1 is the
+// HMAC-SHA256 of "<t>.<body>" under the whole secret, including its prefix.
 func Sign(body []byte, at time.Time, secrets ...string) string {
 	t := strconv.FormatInt(at.Unix(), 10)
 	var b strings.Builder
@@ -45,7 +45,7 @@ func Sign(body []byte, at time.Time, secrets ...string) string {
 	return b.String()
 }
 
-// SignStandard is the value of webhook-signature of Standard Webhooks 1.0: v1,<base64> of each secret. It signs
+// SignStandard returns the value of webhook-signature of Standard Webhooks 1.0: one v1,<base64> for each secret. It signs
 // "<id>.<t>.<body>" under the bytes that the secret encodes.
 func SignStandard(id string, body []byte, at time.Time, secrets ...string) string {
 	t := strconv.FormatInt(at.Unix(), 10)
@@ -53,14 +53,14 @@ func SignStandard(id string, body []byte, at time.Time, secrets ...string) strin
 	for _, s := range secrets {
 		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(s, SecretPrefix))
 		if err != nil {
-			continue // no secret of NewSecret
+			continue // not a secret of NewSecret
 		}
 		list = append(list, "v1,"+base64.StdEncoding.EncodeToString(sum(key, id, "."+t+".", body)))
 	}
 	return strings.Join(list, " ")
 }
 
-// Headers are those of the n-th attempt of a delivery, signed with each secret.
+// Headers returns the headers of the n-th attempt of a delivery, signed with each secret.
 func Headers(event, eventType, delivery string, n int, body []byte, at time.Time, secrets ...string) map[string]string {
 	return map[string]string{
 		"Content-Type":             "application/json",
@@ -75,6 +75,7 @@ func Headers(event, eventType, delivery string, n int, body []byte, at time.Time
 	}
 }
 
+// sum returns the HMAC-SHA256 of the parts under a key.
 func sum(key []byte, first, second string, body []byte) []byte {
 	h := hmac.New(sha256.New, key)
 	h.Write([]byte(first))
@@ -83,8 +84,8 @@ func sum(key []byte, first, second string, body []byte) []byte {
 	return h.Sum(nil)
 }
 
-// Verify checks the value of Service-Signature as a receiver must: the time is within Tolerance of now, and one
-// of the v1 is that of body. Parts of other names are passed over.
+// Verify checks the value of Service-Signature as a receiver must: its time is within Tolerance of now, and one v1 is the
+// signature of body. It ignores parts with other names.
 func Verify(header string, body []byte, secret string, now time.Time) error {
 	var t string
 	var given [][]byte

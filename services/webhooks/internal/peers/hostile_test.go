@@ -223,7 +223,7 @@ func TestHostileReceivers(t *testing.T) {
 			if a.Status != tc.status || !strings.Contains(a.Err, tc.err) || (a.Err == "") != (tc.err == "") {
 				t.Errorf("%d %q, want %d %q", a.Status, a.Err, tc.status, tc.err)
 			}
-			if a.Took > attempt+attempt/2 || len(a.Body) > domain.HeldAnswer {
+			if a.Took > attempt+attempt/2 || len(a.Body) > domain.BufferedAnswer {
 				t.Errorf("after %v, %d bytes", a.Took, len(a.Body))
 			}
 			tame(t, a)
@@ -232,7 +232,7 @@ func TestHostileReceivers(t *testing.T) {
 	}
 }
 
-// An answer without an end is read to ReadAnswer bytes, of which HeldAnswer are held; what is in the buffers of the machine between comes on top.
+// An answer without an end is read to ReadAnswer bytes, of which BufferedAnswer are held; what is in the buffers of the machine between comes on top.
 func TestEndlessBody(t *testing.T) {
 	t.Parallel()
 	const buffers = 16 << 20
@@ -257,7 +257,7 @@ func TestEndlessBody(t *testing.T) {
 			})
 			s := testSender(t)
 			a := send(t, s, domain.Outgoing{URL: l.url("http")})
-			if a.Status != 200 || !bytes.Equal(a.Body, bytes.Repeat([]byte("a"), domain.HeldAnswer)) {
+			if a.Status != 200 || !bytes.Equal(a.Body, bytes.Repeat([]byte("a"), domain.BufferedAnswer)) {
 				t.Errorf("%d %q, %d bytes", a.Status, a.Err, len(a.Body))
 			}
 			l.quiet(t, s, soon)

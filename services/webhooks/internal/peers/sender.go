@@ -81,8 +81,8 @@ func (s *Sender) post(ctx context.Context, d domain.Outgoing) domain.Answer {
 	defer res.Body.Close() //nolint:errcheck // read as far as it is wanted
 	a := domain.Answer{Status: res.StatusCode, RetryAfter: retryAfter(res.Header.Get("Retry-After"), time.Now())}
 	if a.Status != http.StatusSwitchingProtocols { // its body is the connection, which ctx does not bound
-		a.Body, _ = io.ReadAll(io.LimitReader(res.Body, domain.HeldAnswer))        // the status has decided
-		_, _ = io.CopyN(io.Discard, res.Body, domain.ReadAnswer-domain.HeldAnswer) // so that the connection can be used again
+		a.Body, _ = io.ReadAll(io.LimitReader(res.Body, domain.BufferedAnswer))        // the status has decided
+		_, _ = io.CopyN(io.Discard, res.Body, domain.ReadAnswer-domain.BufferedAnswer) // so that the connection can be used again
 	}
 	return a
 }

@@ -102,7 +102,7 @@ func TestAnswers(t *testing.T) {
 		s := testSender(t)
 		start := time.Now()
 		a := send(t, s, domain.Outgoing{URL: named(l.URL)})
-		if a.Status != tc.status || a.Err != "" || len(a.Body) != min(tc.kept, domain.HeldAnswer) || a.Took <= 0 || a.Took > time.Since(start) {
+		if a.Status != tc.status || a.Err != "" || len(a.Body) != min(tc.kept, domain.BufferedAnswer) || a.Took <= 0 || a.Took > time.Since(start) {
 			t.Errorf("%d with %d bytes: %d %q with %d, after %v", tc.status, tc.kept, a.Status, a.Err, len(a.Body), a.Took)
 		}
 		s.Close()

@@ -55,12 +55,12 @@ func TestEventsBehindEndsByBytes(t *testing.T) {
 	var got []ids.Event
 	var reads []int
 	for r := (store.EventRange{Types: []string{"booking.updated"}, MaxRows: rows, MaxBytes: most}); ; {
-		list, more, err := store.EventsBehind(ctx, db.App.ReadSettled(ctx), r)
+		list, more, err := store.EventsAfter(ctx, db.App.ReadSettled(ctx), r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		sent := explain(t, db, ctx, "auto", func(ctx context.Context, q pg.Q) error {
-			_, _, err := store.EventsBehind(ctx, q, r)
+			_, _, err := store.EventsAfter(ctx, q, r)
 			return err
 		}).sent
 		if int(sent) != len(list) {

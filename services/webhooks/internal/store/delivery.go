@@ -13,49 +13,50 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-// onTheirWay are the ids of one endpoint's deliveries that a process has claimed: at most max_in_flight.
-const onTheirWay = `array(select q.delivery_id from queue q where q.endpoint_id = %s and q.claimed and q.due_at > clock_timestamp())`
+// inFlight selects the ids of one endpoint's deliveries that are in flight: at most max_in_flight.
+const inFlight = `array(select q.delivery_id from queue q where q.endpoint_id = %s and q.claimed and q.due_at > clock_timestamp())`
 
+// deliveryColumns returns the columns of a delivery of the endpoint that a parameter names.
 func deliveryColumns(endpoint string) string {
 	return `d.id, d.endpoint_id, d.event_id, d.event_type,
-	case when d.status = 'pending' and d.id = any(` + fmt.Sprintf(onTheirWay, endpoint) + `) then 'delivering' else d.status end as status,
+	case when d.status = 'pending' and d.id = any(` + fmt.Sprintf(inFlight, endpoint) + `) then 'delivering' else d.status end as status,
 	d.failure_reason, d.attempts, d.next_attempt_at, d.updated_at`
 }
 
-// deliveryNames are those of the deliveryColumns.
+// deliveryNames are the names of the deliveryColumns.
 const deliveryNames = `d.id, d.endpoint_id, d.event_id, d.event_type, d.status, d.failure_reason, d.attempts, d.next_attempt_at, d.updated_at`
 
-// Delivery reads one delivery of an endpoint, or domain.ErrDeliveryNotFound.
+// Delivery reads one delivery of an endpoint, or returns domain.ErrDeliveryNotFound.
 func Delivery(ctx context.Context, q pg.Q, endpoint domain.EndpointID, id domain.DeliveryID) (domain.Delivery, error) {
 	return one[domain.Delivery](ctx, q, domain.ErrDeliveryNotFound, `select `+deliveryColumns("$1")+`
 		from deliveries d where d.endpoint_id = $1 and d.id = $2`, endpoint, id)
 }
 
-// DeliveryForUpdate locks the row until the transaction ends.
+// DeliveryForUpdate reads one delivery and locks its row until the transaction ends.
 func DeliveryForUpdate(ctx context.Context, tx pg.Tx, endpoint domain.EndpointID, id domain.DeliveryID) (domain.Delivery, error) {
 	return one[domain.Delivery](ctx, tx, domain.ErrDeliveryNotFound, `select `+deliveryColumns("$1")+`
 		from deliveries d where d.endpoint_id = $1 and d.id = $2 for update of d`, endpoint, id)
 }
 
-// DeliveryFilter narrows a list; empty fields do not.
+// DeliveryFilter says which deliveries a list has; an empty field excludes none.
 type DeliveryFilter struct {
 	Endpoint domain.EndpointID
 	Status   domain.DeliveryStatus
 	Type     string
-	Among    []string // types; nil is all
+	Among    []string // the event types; nil means all
 }
 
-// Deliveries reads one page of an endpoint's. A delivery's id says when it was created.
+// Deliveries reads one page of an endpoint's deliveries. The id of a delivery contains its created_at.
 func Deliveries(ctx context.Context, q pg.Q, f DeliveryFilter, r page.Request, now time.Time) (page.Rows[domain.Delivery], error) {
 	w := &page.Where{}
 	w.Add(`d.endpoint_id = ?`, f.Endpoint)
 	w.Add(`d.id >= uuid_floor(?)`, now.Add(-domain.Retention))
-	way := fmt.Sprintf(onTheirWay, "$1")
+	inFlightIDs := fmt.Sprintf(inFlight, "$1")
 	switch f.Status {
 	case domain.Delivering:
-		w.Add(`d.status = 'pending' and d.id = any(` + way + `)`)
+		w.Add(`d.status = 'pending' and d.id = any(` + inFlightIDs + `)`)
 	case domain.Pending:
-		w.Add(`d.status = 'pending' and d.id <> all(` + way + `)`)
+		w.Add(`d.status = 'pending' and d.id <> all(` + inFlightIDs + `)`)
 	case domain.Succeeded, domain.Failed:
 		w.Add(`d.status = ?`, string(f.Status))
 	}
@@ -69,15 +70,15 @@ func Deliveries(ctx context.Context, q pg.Q, f DeliveryFilter, r page.Request, n
 	return page.Read(ctx, q, r, pgx.RowToStructByName[domain.Delivery], w.Bounded(`select `+deliveryColumns("$1")+` from deliveries d `+tail, deliveryNames, `octet_length(d.attempts::text)`), args...)
 }
 
-// PendingDeliveries counts those of an endpoint that are queued, up to limit.
+// PendingDeliveries counts the queued deliveries of an endpoint, up to limit.
 func PendingDeliveries(ctx context.Context, q pg.Q, endpoint domain.EndpointID, limit int) (int, error) {
 	rows, err := q.Query(ctx, `select count(*)::int from (select from queue where endpoint_id = $1 limit $2) q`, endpoint, limit)
 	if err != nil {
-		return 0, fmt.Errorf("pending deliveries: %w", err)
+		return 0, fmt.Errorf("count pending deliveries: %w", err)
 	}
 	n, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[int])
 	if err != nil {
-		return 0, fmt.Errorf("pending deliveries: %w", err)
+		return 0, fmt.Errorf("count pending deliveries: %w", err)
 	}
 	return n, nil
 }

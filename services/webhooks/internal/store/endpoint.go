@@ -16,17 +16,17 @@ import (
 const endpointColumns = `e.id, e.url, e.event_types, e.description, e.status, e.disabled_reason, e.max_in_flight,
 	e.max_per_second, e.consecutive_failures, e.failed_waiting, e.version, e.created_at, e.updated_at`
 
-// Endpoint reads one endpoint, or domain.ErrEndpointNotFound.
+// Endpoint reads one endpoint, or returns domain.ErrEndpointNotFound.
 func Endpoint(ctx context.Context, q pg.Q, id domain.EndpointID) (domain.Endpoint, error) {
 	return one[domain.Endpoint](ctx, q, domain.ErrEndpointNotFound, `select `+endpointColumns+` from endpoints e where e.id = $1`, id)
 }
 
-// EndpointForUpdate locks the row until the transaction ends.
+// EndpointForUpdate reads one endpoint and locks its row until the transaction ends.
 func EndpointForUpdate(ctx context.Context, tx pg.Tx, id domain.EndpointID) (domain.Endpoint, error) {
 	return one[domain.Endpoint](ctx, tx, domain.ErrEndpointNotFound, `select `+endpointColumns+` from endpoints e where e.id = $1 for no key update`, id)
 }
 
-// Endpoints reads one page; status "" is any.
+// Endpoints reads one page of the endpoints with a status, or of all endpoints when status is empty.
 func Endpoints(ctx context.Context, q pg.Q, status domain.Status, r page.Request) (page.Rows[domain.Endpoint], error) {
 	w := &page.Where{}
 	if status != "" {
@@ -36,7 +36,8 @@ func Endpoints(ctx context.Context, q pg.Q, status domain.Status, r page.Request
 	return page.Read(ctx, q, r, pgx.RowToStructByName[domain.Endpoint], `select `+endpointColumns+` from endpoints e `+tail, args...)
 }
 
-// CountEndpoints counts those of the tenant and mode, and holds others off counting until the transaction ends.
+// CountEndpoints counts the endpoints of the tenant and mode. Until the transaction ends, other calls for the same tenant
+// and mode wait.
 func CountEndpoints(ctx context.Context, tx pg.Tx) (int, error) {
 	b := &pgx.Batch{}
 	b.Queue(`select pg_advisory_xact_lock(hashtextextended('endpoints' || current_setting('app.tenant_id') || current_setting('app.livemode'), 0))`)
@@ -53,7 +54,7 @@ func CountEndpoints(ctx context.Context, tx pg.Tx) (int, error) {
 	return n, nil
 }
 
-// InsertEndpoint writes a new endpoint with its lane and returns it with version and times.
+// InsertEndpoint writes a new endpoint with an empty queue and returns the endpoint with its version and times.
 func InsertEndpoint(ctx context.Context, tx pg.Tx, e domain.Endpoint) (domain.Endpoint, error) {
 	tx.Finally(`insert into lanes (endpoint_id) values ($1)`, e.ID)
 	return one[domain.Endpoint](ctx, tx, domain.ErrEndpointNotFound, `
@@ -63,8 +64,8 @@ func InsertEndpoint(ctx context.Context, tx pg.Tx, e domain.Endpoint) (domain.En
 		returning `+endpointColumns, e.ID, e.URL, e.EventTypes, e.Description, e.MaxInFlight, e.MaxPerSecond)
 }
 
-// UpdateEndpoint writes all fields of an endpoint that the transaction has locked, raises its version and returns
-// it with the new version and time.
+// UpdateEndpoint writes all fields of an endpoint that the transaction has locked, and returns it with its new version and
+// time.
 func UpdateEndpoint(ctx context.Context, tx pg.Tx, e domain.Endpoint) (domain.Endpoint, error) {
 	return one[domain.Endpoint](ctx, tx, domain.ErrEndpointNotFound, `
 		update endpoints e set url = $2, event_types = $3, description = $4, status = $5, disabled_reason = $6, max_in_flight = $7,
@@ -74,8 +75,8 @@ func UpdateEndpoint(ctx context.Context, tx pg.Tx, e domain.Endpoint) (domain.En
 		e.MaxInFlight, e.MaxPerSecond, e.ConsecutiveFailures)
 }
 
-// DeleteEndpoint deletes an endpoint that the transaction has locked, with its secrets and its lane, which is locked
-// too. What is queued for it then belongs to nobody: see SweepQueue.
+// DeleteEndpoint deletes an endpoint whose row and queue the transaction has locked, with its secrets. SweepQueue deletes
+// the rows of its queue later.
 func DeleteEndpoint(ctx context.Context, tx pg.Tx, id domain.EndpointID) error {
 	if _, err := tx.Exec(ctx, `delete from endpoints where id = $1`, id); err != nil {
 		return fmt.Errorf("delete endpoint: %w", err)
@@ -83,27 +84,28 @@ func DeleteEndpoint(ctx context.Context, tx pg.Tx, id domain.EndpointID) error {
 	return nil
 }
 
-// ResetLane forgets the breaker's failures and makes the lane ready for a look.
-func ResetLane(ctx context.Context, tx pg.Tx, id domain.EndpointID, now time.Time) error {
+// ResetQueue closes the breaker of an endpoint and makes its queue ready.
+func ResetQueue(ctx context.Context, tx pg.Tx, id domain.EndpointID, now time.Time) error {
 	_, err := tx.Exec(ctx, `update lanes set ready_at = $2, crowded = false, failed_at = '{}', failed = '{}',
 		deferred_until = null, deferrals = 0 where endpoint_id = $1`, id, now)
 	if err != nil {
-		return fmt.Errorf("reset lane: %w", err)
+		return fmt.Errorf("reset queue: %w", err)
 	}
 	return nil
 }
 
-// LockLane keeps the endpoint from being served until the transaction ends. Whoever touches an endpoint's row, its
-// lane and its queue does so in this order.
-func LockLane(ctx context.Context, tx pg.Tx, id domain.EndpointID) error {
+// LockQueue locks the queue of an endpoint, so that no process claims from it until the transaction ends. Every
+// transaction locks the endpoint's row first, then its row in lanes, then rows in queue.
+func LockQueue(ctx context.Context, tx pg.Tx, id domain.EndpointID) error {
 	_, err := tx.Exec(ctx, `select from lanes where endpoint_id = $1 for no key update`, id)
 	if err != nil {
-		return fmt.Errorf("lock lane: %w", err)
+		return fmt.Errorf("lock queue: %w", err)
 	}
 	return nil
 }
 
-// MissingEndpoint says why an endpoint was not found: domain.ErrEndpointNotFound, or a 403 in the other mode.
+// MissingEndpoint returns why an endpoint was not found: domain.ErrEndpointNotFound, or apperr.ErrMode when it is an endpoint
+// of the other mode.
 func MissingEndpoint(ctx context.Context, db *pg.DB, id domain.EndpointID) error {
 	return InOtherMode(ctx, db, func(ctx context.Context, q pg.Q) error {
 		_, err := Endpoint(ctx, q, id)

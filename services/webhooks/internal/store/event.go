@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-// EventFilter narrows a list; empty fields do not.
+// EventFilter says which events a list has; an empty field excludes none.
 type EventFilter struct {
 	Types    []string
 	ObjectID string
@@ -22,15 +22,15 @@ type EventFilter struct {
 
 const eventColumns = `e.id, e.type, e.body, e.updated_at`
 
-// Event reads one event of the last domain.Retention, or domain.ErrEventNotFound.
+// Event reads one event of the last domain.Retention, or returns domain.ErrEventNotFound.
 func Event(ctx context.Context, q pg.Q, id ids.Event, now time.Time) (domain.StoredEvent, error) {
 	return one[domain.StoredEvent](ctx, q, domain.ErrEventNotFound, `
 		select `+eventColumns+` from events e where e.id = $1 and e.id >= uuid_floor($2) and not e.sample`,
 		id, now.Add(-domain.Retention))
 }
 
-// Events reads one page. An event's id says when it was created, so the order of ids is that of created_at; its
-// updated_at is when it came in, and is what a reader who goes on upwards misses nothing by.
+// Events reads one page of events. An id contains its event's created_at, so both have the same order. updated_at is when the
+// event was written; a reader who pages by it upwards misses no event.
 func Events(ctx context.Context, q pg.Q, f EventFilter, r page.Request, now time.Time) (page.Rows[domain.StoredEvent], error) {
 	w := &page.Where{}
 	w.Add(`e.id >= uuid_floor(?)`, now.Add(-domain.Retention))
@@ -47,7 +47,7 @@ func Events(ctx context.Context, q pg.Q, f EventFilter, r page.Request, now time
 	return page.Read(ctx, q, r, pgx.RowToStructByName[domain.StoredEvent], w.Bounded(`select `+eventColumns+` from events e `+tail, eventColumns, `octet_length(e.body)`), args...)
 }
 
-// byID is page.Where.Page for a table whose created_at is the time in its id.
+// byID does what page.Where.Page does, for a table whose created_at is the time in its id.
 func byID(w *page.Where, r page.Request, alias string) (string, []any) {
 	if r.CreatedAfter != nil {
 		w.Add(alias+`.id >= uuid_floor(?)`, *r.CreatedAfter)
@@ -62,32 +62,40 @@ func byID(w *page.Where, r page.Request, alias string) (string, []any) {
 	return w.PageByID(r, alias)
 }
 
-// Cursor is where a reader of the log stands: behind the event that came in at At.
+// Cursor is a position in the log: after the event with this id, which was written at At.
 type Cursor struct {
 	At time.Time
 	ID ids.Event
 }
 
-// EventRange is what is read behind a place in the log: at most so many events, with at most so many bytes of bodies.
+// EventRange says which events are read after a position in the log, and the most rows and bytes of bodies.
 type EventRange struct {
 	Types             []string
 	After             Cursor
 	MaxRows, MaxBytes int
 }
 
-// EventsBehind reads the events that came in behind a place, in the order in which they did, and says whether others
-// may follow. One that is larger than MaxBytes comes alone; the server knows a body's length without reading it. q is
-// of pg.DB.ReadSettled: what it shows is complete.
-func EventsBehind(ctx context.Context, q pg.Q, r EventRange) (list []domain.StoredEvent, more bool, err error) {
+// EventsAfter reads the events after a position, in the order in which they were written, and reports whether more may
+// follow. An event that is larger than MaxBytes is returned as the only one; the server knows the length of a body
+// without reading it. q comes from pg.DB.ReadSettled, so no event before the last one is written later.
+func EventsAfter(ctx context.Context, q pg.Q, r EventRange) (list []domain.StoredEvent, more bool, err error) {
 	rows, err := many[struct {
 		domain.StoredEvent
 		Waiting int
 	}](ctx, q, `
-		select `+eventColumns+`, e.waiting
-		from (select `+eventColumns+`, count(*) over ()::int as waiting, sum(octet_length(e.body)) over (order by e.updated_at, e.id) as bytes
-			from (select `+eventColumns+` from events e
-				where (e.updated_at, e.id) > ($1, $2) and e.updated_at < `+pg.Settled+` and not e.sample and e.type = any($3)
-				order by e.updated_at, e.id limit $4) e) e
+		with
+		-- found: the next events
+		found as (
+			select `+eventColumns+` from events e
+			where (e.updated_at, e.id) > ($1, $2) and e.updated_at < `+pg.Settled+` and not e.sample and e.type = any($3)
+			order by e.updated_at, e.id limit $4
+		),
+		-- sums: the same, with their number and the bytes of each and those before it
+		sums as (
+			select `+eventColumns+`, count(*) over ()::int as waiting, sum(octet_length(e.body)) over (order by e.updated_at, e.id) as bytes
+			from found e
+		)
+		select `+eventColumns+`, e.waiting from sums e
 		where e.bytes <= $5 or e.bytes = octet_length(e.body) order by e.updated_at, e.id`,
 		r.After.At, r.After.ID, r.Types, r.MaxRows, r.MaxBytes)
 	if err != nil || len(rows) == 0 {
@@ -99,7 +107,7 @@ func EventsBehind(ctx context.Context, q pg.Q, r EventRange) (list []domain.Stor
 	return list, rows[0].Waiting > len(rows) || len(rows) == r.MaxRows, nil
 }
 
-// InsertSample writes an event that only deliveries show.
+// InsertSample writes an event that no list shows; only its delivery does.
 func InsertSample(ctx context.Context, tx pg.Tx, e domain.Event, body []byte) error {
 	_, err := tx.Exec(ctx, `insert into events (id, type, object_id, sample, body, updated_at) values ($1, $2, $3, true, $4, clock_timestamp())`,
 		e.ID, e.Type, e.ObjectID, body)
@@ -109,7 +117,7 @@ func InsertSample(ctx context.Context, tx pg.Tx, e domain.Event, body []byte) er
 	return nil
 }
 
-// Now is the place behind all that has come in. q is of pg.DB.ReadSettled.
+// Now returns the position after all events that have been written. q comes from pg.DB.ReadSettled.
 func Now(ctx context.Context, q pg.Q) (Cursor, error) {
 	return one[Cursor](ctx, q, nil, `select `+pg.Settled+` - interval '1 microsecond' as at, uuid_floor('2200-01-01Z') as id`)
 }

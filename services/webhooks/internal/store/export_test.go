@@ -1,4 +1,4 @@
 package store
 
-// TakeSignalsSQL is for tests that look at its plan.
-const TakeSignalsSQL = takeSignals
+// TakeWakeupsSQL is takeWakeups, for a test that reads its plan.
+const TakeWakeupsSQL = takeWakeups

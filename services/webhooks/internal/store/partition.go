@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/libs/pg"
 )
 
-// KeepPartitions makes the weeks of the log from a time on to one that comes. tx has the worker role.
+// KeepPartitions creates the weekly partitions of the log from kept until until. tx has the worker role.
 func KeepPartitions(ctx context.Context, tx pg.Tx, kept, until time.Time) error {
 	if _, err := tx.Exec(ctx, `select keep_partitions($1, $2)`, kept, until); err != nil {
 		return fmt.Errorf("keep partitions: %w", err)
@@ -18,18 +18,18 @@ func KeepPartitions(ctx context.Context, tx pg.Tx, kept, until time.Time) error 
 	return nil
 }
 
-// pastWeek is a partition whose week is over.
+// pastWeek is a partition of a week that is past.
 type pastWeek struct {
 	Name, Parent string
-	Attached     bool // it is still a part of its table
+	Attached     bool // it is still a partition of its table
 	Pending      bool // an earlier detachment was not finished
 }
 
-// DropPartitions drops the weeks of the log that ended before kept, as the owner, whom url names, and returns their
-// names. Each is detached concurrently, which no reader or writer waits for, and dropped when nobody reads it any
-// more; it tries again for at most patience while something does. What is left undone the next call does.
-func DropPartitions(ctx context.Context, url string, kept time.Time, patience time.Duration) (dropped []string, err error) {
-	err = pg.Alter(ctx, url, patience, func(ctx context.Context, conn *pgx.Conn) error {
+// DropPartitions drops the partitions of weeks that ended before kept and returns their names. url names the database's
+// owner. It detaches each partition concurrently, so that no reader or writer waits, and drops it when no transaction reads it
+// any more; it retries for at most maxWait. The next call finishes what a call has not finished.
+func DropPartitions(ctx context.Context, url string, kept time.Time, maxWait time.Duration) (dropped []string, err error) {
+	err = pg.Alter(ctx, url, maxWait, func(ctx context.Context, conn *pgx.Conn) error {
 		weeks, err := pastWeeks(ctx, conn, kept)
 		if err != nil {
 			return err
@@ -48,7 +48,8 @@ func DropPartitions(ctx context.Context, url string, kept time.Time, patience ti
 	return dropped, nil
 }
 
-// pastWeeks are those that ended before kept, one that is being detached first: a table has at most one of them.
+// pastWeeks returns the partitions of weeks that ended before kept. One that is being detached comes first; a table has at
+// most one of these.
 func pastWeeks(ctx context.Context, conn *pgx.Conn, kept time.Time) ([]pastWeek, error) {
 	rows, err := conn.Query(ctx, `
 		select c.relname::text as name, split_part(c.relname, '_', 1) as parent, i.inhrelid is not null as attached,
@@ -58,16 +59,16 @@ func pastWeeks(ctx context.Context, conn *pgx.Conn, kept time.Time) ([]pastWeek,
 		  and to_date(right(c.relname, 8), 'YYYYMMDD') < date_trunc('week', $1::timestamptz at time zone 'UTC')
 		order by pending desc, c.relname`, kept)
 	if err != nil {
-		return nil, fmt.Errorf("look for past weeks: %w", err)
+		return nil, fmt.Errorf("list past weeks: %w", err)
 	}
 	weeks, err := pgx.CollectRows(rows, pgx.RowToStructByName[pastWeek])
 	if err != nil {
-		return nil, fmt.Errorf("look for past weeks: %w", err)
+		return nil, fmt.Errorf("list past weeks: %w", err)
 	}
 	return weeks, nil
 }
 
-// drop detaches the week, which must be a statement by itself, and drops what is then a table nobody asks.
+// drop detaches the partition, which must be a statement of its own, and drops the table that it is then.
 func (w pastWeek) drop(ctx context.Context, conn *pgx.Conn) error {
 	child, parent := pgx.Identifier{w.Name}.Sanitize(), pgx.Identifier{w.Parent}.Sanitize()
 	detach := "concurrently"

@@ -104,7 +104,7 @@ func load(t *testing.T, app, worker *pg.DB) (served func(t *testing.T)) {
 			}
 			e := domain.Event{ID: ids.New[ids.EventPrefix](), Tenant: caller.Must(ctx).Tenant, Type: "booking.created", ObjectID: "bk_1"}
 			err := worker.Worker(ctx, func(ctx context.Context, tx pg.Tx) error {
-				_, err := (&store.Queue{Wake: func() {}}).TakeIn(ctx, tx, []store.Intake{{Event: e, Body: []byte(`{}`)}}, time.Now())
+				_, err := (&store.Queue{Wake: func() {}}).AddEvents(ctx, tx, []store.Intake{{Event: e, Body: []byte(`{}`)}}, time.Now())
 				return err
 			})
 			if err == nil {

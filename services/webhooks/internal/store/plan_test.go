@@ -90,7 +90,7 @@ func TestPlans(t *testing.T) {
 		}
 	}
 	check(t, db, ctx, "stream", func(ctx context.Context, q pg.Q) error {
-		_, _, err := store.EventsBehind(ctx, q, store.EventRange{Types: []string{"booking.updated"}, After: store.Cursor{At: middle}, MaxRows: 25, MaxBytes: 1 << 20})
+		_, _, err := store.EventsAfter(ctx, q, store.EventRange{Types: []string{"booking.updated"}, After: store.Cursor{At: middle}, MaxRows: 25, MaxBytes: 1 << 20})
 		return err
 	})
 }
@@ -212,7 +212,7 @@ func TestClaimReadsWhatItClaims(t *testing.T) {
 	endpoint, _ := fill(t, db, c)
 	const some = 10
 	err := queued(t, db).Worker(ctx, func(ctx context.Context, tx pg.Tx) error {
-		shares := []store.Share{{Key: domain.LaneKey{Tenant: c.Tenant, Livemode: true, Endpoint: endpoint}, N: some, Firsts: true}}
+		shares := []store.ClaimLimit{{Key: domain.EndpointKey{Tenant: c.Tenant, Livemode: true, Endpoint: endpoint}, Max: some, FirstAttempts: true}}
 		due, err := store.DueDeliveries(ctx, tx, shares, time.Now())
 		if err != nil || len(due) != some || due[0].Bytes != 2 {
 			return fmt.Errorf("%+v, %w", due, err)
@@ -276,7 +276,7 @@ func TestSignalsReadNoOtherLanes(t *testing.T) {
 	e := &explained{}
 	err = worker.Worker(t.Context(), func(ctx context.Context, tx pg.Tx) error {
 		e.tx = tx
-		if _, err := e.Query(ctx, store.TakeSignalsSQL, time.Now(), 1000); !errors.Is(err, errExplained) { //nolint:sqlclosecheck // no rows come
+		if _, err := e.Query(ctx, store.TakeWakeupsSQL, time.Now(), 1000); !errors.Is(err, errExplained) { //nolint:sqlclosecheck // no rows come
 			return err
 		}
 		return nil
@@ -300,7 +300,7 @@ func TestDropReadsWhatItDrops(t *testing.T) {
 	const some = 100
 	drop := func(ctx context.Context, tx pg.Tx) error {
 		e := &explained{tx: tx}
-		_, err := store.Drop(ctx, claiming{tx, e}, domain.LaneKey{Tenant: c.Tenant, Livemode: true, Endpoint: endpoint}, time.Now(), some)
+		_, err := store.FailQueued(ctx, claiming{tx, e}, domain.EndpointKey{Tenant: c.Tenant, Livemode: true, Endpoint: endpoint}, time.Now(), some)
 		if e.read > 4*some { // each row found, locked and deleted, and its delivery
 			t.Errorf("reads %.0f rows to drop %d\n%s", e.read, some, e.plan)
 		}

@@ -24,7 +24,7 @@ type sealedSecret struct {
 	Sealed   []byte
 }
 
-// ResealSecrets seals the endpoints' secrets under the first key of box. db has the worker role.
+// ResealSecrets seals the secrets of all endpoints under the first key of box. db has the worker role.
 func ResealSecrets(ctx context.Context, db *pg.DB, box *crypt.Box, out io.Writer) error {
 	return reseal.Run(ctx, db, box, reseal.Column[sealedSecret]{
 		Name: "endpoint_secrets", Next: nextSecrets, Put: putSecrets,
@@ -34,6 +34,7 @@ func ResealSecrets(ctx context.Context, db *pg.DB, box *crypt.Box, out io.Writer
 	}, out)
 }
 
+// nextSecrets locks and reads up to limit secrets after one, which are not sealed under the key that head names.
 func nextSecrets(ctx context.Context, tx pg.Tx, head []byte, after *sealedSecret, limit int) ([]sealedSecret, error) {
 	if after == nil {
 		after = &sealedSecret{} // no id is zero
@@ -45,6 +46,7 @@ func nextSecrets(ctx context.Context, tx pg.Tx, head []byte, after *sealedSecret
 		len(head), head, after.Tenant.UUID(), after.Livemode, after.Endpoint.UUID(), after.ID.UUID(), limit)
 }
 
+// putSecrets writes resealed secrets.
 func putSecrets(ctx context.Context, tx pg.Tx, list []sealedSecret, texts [][]byte) error {
 	b := &pgx.Batch{}
 	for i, s := range list {

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-// InsertSecret makes s the endpoint's present secret, sealed for its row.
+// InsertSecret writes a new current secret of an endpoint, sealed for its row.
 func InsertSecret(ctx context.Context, tx pg.Tx, box *crypt.Box, id domain.EndpointID, s domain.Secret) error {
 	c := caller.Must(ctx)
 	sealed, err := box.Seal([]byte(s.Plain), secretAAD(c.Tenant, c.Live(), s.ID))
@@ -26,8 +26,8 @@ func InsertSecret(ctx context.Context, tx pg.Tx, box *crypt.Box, id domain.Endpo
 	return nil
 }
 
-// RetireSecrets lets the endpoint's earlier secrets sign until a time at the latest, and of too many the oldest no
-// longer.
+// RetireSecrets lets the endpoint's present secrets sign until a time at the latest. It deletes the oldest secrets above
+// domain.MaxSecrets.
 func RetireSecrets(ctx context.Context, tx pg.Tx, id domain.EndpointID, until time.Time) error {
 	b := &pgx.Batch{}
 	b.Queue(`update endpoint_secrets set expires_at = least(expires_at, $2) where endpoint_id = $1`, id, until)
@@ -39,8 +39,8 @@ func RetireSecrets(ctx context.Context, tx pg.Tx, id domain.EndpointID, until ti
 	return nil
 }
 
-// Secrets opens sealed secrets of one endpoint, the present one first.
-func Secrets(box *crypt.Box, key domain.LaneKey, rows []domain.SecretID, sealed [][]byte) ([]string, error) {
+// Secrets opens the sealed secrets of one endpoint, in their order.
+func Secrets(box *crypt.Box, key domain.EndpointKey, rows []domain.SecretID, sealed [][]byte) ([]string, error) {
 	out := make([]string, len(rows))
 	for i, id := range rows {
 		plain, err := box.Open(sealed[i], secretAAD(key.Tenant, key.Livemode, id))
@@ -52,12 +52,12 @@ func Secrets(box *crypt.Box, key domain.LaneKey, rows []domain.SecretID, sealed 
 	return out, nil
 }
 
-// SweepSecrets deletes those that sign no more; db has the worker role.
+// SweepSecrets deletes the expired secrets. db has the worker role.
 func SweepSecrets(ctx context.Context, db *pg.DB) error {
 	return pg.SweepExpired(ctx, db, "endpoint_secrets")
 }
 
-// secretAAD binds a sealed secret to its row.
+// secretAAD returns the additional data that binds a sealed secret to its row.
 func secretAAD(tenant ids.Tenant, livemode bool, id domain.SecretID) []byte {
 	return fmt.Appendf(nil, "endpoint_secrets\x00%s\x00%t\x00%s", tenant, livemode, id)
 }

@@ -1,6 +1,6 @@
-// Package store is the only room with SQL. Readers take a pg.Q, writers a pg.Tx. What works for all tenants at
-// once, the event log's intake and the deliveries' claims and ends, runs in the worker role and names tenant and
-// mode in each row; all else leaves them to the transaction's settings.
+// Package store holds the SQL of the service. Functions that read take a pg.Q, functions that write take a pg.Tx. Statements
+// for all tenants, such as those of the intake and of the dispatcher, run in the worker role and name the tenant and the mode
+// of each row. The other statements take both from the transaction's settings.
 package store
 
 import (
@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/libs/pg"
 )
 
-// one reads exactly one row; none is missing.
+// one reads exactly one row, or returns missing when there is none.
 func one[T any](ctx context.Context, q pg.Q, missing error, sql string, args ...any) (T, error) {
 	var none T
 	rows, err := q.Query(ctx, sql, args...)
@@ -31,6 +31,7 @@ func one[T any](ctx context.Context, q pg.Q, missing error, sql string, args ...
 	return v, nil
 }
 
+// many reads all rows.
 func many[T any](ctx context.Context, q pg.Q, sql string, args ...any) ([]T, error) {
 	rows, err := q.Query(ctx, sql, args...)
 	if err != nil {
@@ -43,8 +44,8 @@ func many[T any](ctx context.Context, q pg.Q, sql string, args ...any) ([]T, err
 	return list, nil
 }
 
-// InOtherMode says why an id was not found: apperr.ErrMode when it is the tenant's in the other mode, else the
-// error of find. It costs a statement, so it is asked after a miss only.
+// InOtherMode returns why an id was not found: apperr.ErrMode when the tenant has it in the other mode, else the error of find.
+// It sends a statement, so it is called only when an id was not found.
 func InOtherMode(ctx context.Context, db *pg.DB, find func(ctx context.Context, q pg.Q) error) error {
 	other := pg.OtherMode(ctx)
 	err := find(other, db.Read(other))
@@ -52,4 +53,13 @@ func InOtherMode(ctx context.Context, db *pg.DB, find func(ctx context.Context, 
 		return apperr.ErrMode
 	}
 	return err
+}
+
+// collect reads all rows of the next statement of a batch.
+func collect[T any](res pgx.BatchResults, row pgx.RowToFunc[T]) ([]T, error) {
+	rows, err := res.Query()
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, row)
 }

@@ -24,9 +24,9 @@ func woken(l *app.Listener) bool {
 	}
 }
 
-func listen(t *testing.T, b *app.Bell, of app.Audience) *app.Listener {
+func listen(t *testing.T, n *app.Notifier, of app.Audience) *app.Listener {
 	t.Helper()
-	l, err := b.Listen(of)
+	l, err := n.Listen(of)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,18 +37,18 @@ func listen(t *testing.T, b *app.Bell, of app.Audience) *app.Listener {
 func TestBellWakesItsAudienceOncePerGap(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := &app.Bell{Gap: 100 * time.Millisecond, Most: 10}
+		n := &app.Notifier{MinInterval: 100 * time.Millisecond, MaxStreams: 10}
 		of := app.Audience{Tenant: ids.New[ids.TenantPrefix]()}
-		mine, too := listen(t, b, of), listen(t, b, of)
-		live := listen(t, b, app.Audience{Tenant: of.Tenant, Livemode: true})
-		other := listen(t, b, app.Audience{Tenant: ids.New[ids.TenantPrefix]()})
-		b.Ring(of)
+		mine, too := listen(t, n, of), listen(t, n, of)
+		live := listen(t, n, app.Audience{Tenant: of.Tenant, Livemode: true})
+		other := listen(t, n, app.Audience{Tenant: ids.New[ids.TenantPrefix]()})
+		n.Broadcast(of)
 		if !woken(mine) || !woken(too) {
 			t.Fatal("the first ring wakes nobody")
 		}
 		wakes := 0
 		for range 1000 { // of 1 s
-			b.Ring(of)
+			n.Broadcast(of)
 			time.Sleep(time.Millisecond)
 			if woken(mine) {
 				wakes++
@@ -57,7 +57,7 @@ func TestBellWakesItsAudienceOncePerGap(t *testing.T) {
 		if wakes < 9 || wakes > 10 {
 			t.Errorf("1,000 rings in a second woke a stream %d times", wakes)
 		}
-		b.Ring(of)
+		n.Broadcast(of)
 		time.Sleep(100 * time.Millisecond)
 		if !woken(mine) {
 			t.Error("the last ring of a burst is lost")
@@ -72,26 +72,26 @@ func TestBellWakesItsAudienceOncePerGap(t *testing.T) {
 		for _, l := range []*app.Listener{mine, too, live, other} {
 			l.Close()
 		}
-		b.Ring(of) // nobody listens
+		n.Broadcast(of) // nobody listens
 	})
 }
 
 func TestBellBoundsTheStreamsOfATenant(t *testing.T) {
 	t.Parallel()
-	b := &app.Bell{Gap: time.Second, Most: 3}
+	n := &app.Notifier{MinInterval: time.Second, MaxStreams: 3}
 	of := app.Audience{Tenant: ids.New[ids.TenantPrefix]()}
 	live := app.Audience{Tenant: of.Tenant, Livemode: true}
-	first := listen(t, b, of)
-	listen(t, b, of)
-	listen(t, b, live)
+	first := listen(t, n, of)
+	listen(t, n, of)
+	listen(t, n, live)
 	for _, full := range []app.Audience{of, live} {
-		_, err := b.Listen(full)
+		_, err := n.Listen(full)
 		var refused *apperr.Error
 		if !errors.Is(err, domain.ErrStreams) || !errors.As(err, &refused) || refused.RetryAfter <= 0 {
 			t.Errorf("one more stream: %v", err)
 		}
 	}
-	listen(t, b, app.Audience{Tenant: ids.New[ids.TenantPrefix]()})
+	listen(t, n, app.Audience{Tenant: ids.New[ids.TenantPrefix]()})
 	first.Close()
-	listen(t, b, live)
+	listen(t, n, live)
 }

@@ -77,7 +77,7 @@ func TestTheSameEventTwice(t *testing.T) {
 		rand.Shuffle(len(mine), func(i, j int) { mine[i], mine[j] = mine[j], mine[i] })
 		all.Go(func() {
 			for batch := range slices.Chunk(mine, 10) {
-				if err := w.intake.Take(context.Background(), batch); err != nil {
+				if err := w.intake.Ingest(context.Background(), batch); err != nil {
 					t.Error(err)
 				}
 			}
@@ -186,7 +186,7 @@ func await(t *testing.T, what string, ok func() bool) {
 func TestFairness(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.dispatcher.Places = 128
+	w.dispatcher.MaxConcurrency = 128
 	other := w.caller(ids.New[ids.TenantPrefix](), caller.Test)
 	for i := range 20 {
 		w.endpoint(w.ctx, fmt.Sprintf("http://many.test/%d", i), func(ch *app.EndpointChange) { ch.MaxPerSecond = new(5000) })
@@ -296,7 +296,7 @@ func TestErasure(t *testing.T) {
 	if retried = string(again().Body); !strings.Contains(retried, "Ada") {
 		t.Fatalf("no answer to erase: %s", retried)
 	}
-	if err := w.intake.Forget(w.ctx, customer); err != nil {
+	if err := w.intake.EraseCustomer(w.ctx, customer); err != nil {
 		t.Fatal(err)
 	}
 	if r := again(); !r.Replayed || strings.Contains(string(r.Body), "Ada") || !strings.Contains(string(r.Body), `"response_body":null`) {
@@ -329,7 +329,7 @@ func TestErasure(t *testing.T) {
 			t.Error("the person is still delivered")
 		}
 	}
-	if err := w.intake.Take(w.ctx, list[:1]); err != nil || strings.Contains(body(0), "Ada") {
+	if err := w.intake.Ingest(w.ctx, list[:1]); err != nil || strings.Contains(body(0), "Ada") {
 		t.Errorf("the event came again, and with it the person: %v", err)
 	}
 }
@@ -338,14 +338,14 @@ func TestErasure(t *testing.T) {
 func TestErasureByBytes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.intake.Batch = 2 * largest
+	w.intake.BatchBytes = 2 * largest
 	list := []domain.Event{w.large(w.ctx)}
 	for range 4 {
 		e := w.large(w.ctx)
 		e.ObjectID, e.Object = list[0].ObjectID, list[0].Object
 		list = append(list, e)
 	}
-	if err := w.intake.Take(w.ctx, list); err != nil {
+	if err := w.intake.Ingest(w.ctx, list); err != nil {
 		t.Fatal(err)
 	}
 	for bytes, want := range map[int]int{1: 1, 2 * largest: 3, 1 << 30: 5} { // the last one may go over
@@ -364,7 +364,7 @@ func TestErasureByBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.intake.Forget(w.ctx, customer); err != nil {
+	if err := w.intake.EraseCustomer(w.ctx, customer); err != nil {
 		t.Fatal(err)
 	}
 	if left := w.texts(`select id::text from events where convert_from(body, 'UTF8') like '%"first_name":"Ada%'`); len(left) != 0 {
@@ -387,7 +387,7 @@ func TestErasureWhileOnItsWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.intake.Forget(w.ctx, customer); err != nil {
+	if err := w.intake.EraseCustomer(w.ctx, customer); err != nil {
 		t.Fatal(err)
 	}
 	if err := end(); err != nil {
@@ -413,7 +413,7 @@ func TestPartitions(t *testing.T) {
 	}
 	for range 29 {
 		w.Move(24 * time.Hour)
-		if err := w.intake.Tidy(t.Context()); err != nil {
+		if err := w.intake.Maintain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -425,7 +425,7 @@ func TestPartitions(t *testing.T) {
 		t.Error("shown after 30 days")
 	}
 	w.Move(7 * 24 * time.Hour)
-	if err := w.intake.Tidy(t.Context()); err != nil {
+	if err := w.intake.Maintain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	dropped, err := store.DropPartitions(t.Context(), w.db.OwnerURL, w.Now().Add(-domain.Retention), 0)
@@ -438,12 +438,12 @@ func TestPartitions(t *testing.T) {
 	if n := w.texts(`select count(*)::text from pg_inherits where inhparent = 'events'::regclass`); n[0] > "9" || len(n[0]) > 1 {
 		t.Errorf("%s partitions", n)
 	}
-	if err := w.intake.Take(w.ctx, []domain.Event{old}); err != nil {
+	if err := w.intake.Ingest(w.ctx, []domain.Event{old}); err != nil {
 		t.Errorf("an event of long ago: %v", err)
 	}
 	late := w.event(w.ctx)
 	w.Move(-80 * 24 * time.Hour)
-	if err := w.intake.Take(w.ctx, []domain.Event{late}); err == nil {
+	if err := w.intake.Ingest(w.ctx, []domain.Event{late}); err == nil {
 		t.Error("an event of the future was taken")
 	}
 }
@@ -468,7 +468,7 @@ func TestDeletion(t *testing.T) {
 	if n := w.settle(); n != 0 {
 		t.Errorf("%d attempts", n)
 	}
-	if err := w.intake.Tidy(t.Context()); err != nil {
+	if err := w.intake.Maintain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if left := w.texts(`select delivery_id::text from queue union all select endpoint_id::text from lanes union all select id::text from endpoint_secrets`); len(left) != 0 {

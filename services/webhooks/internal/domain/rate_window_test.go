@@ -51,8 +51,8 @@ var pause = rapid.OneOf(
 )
 
 // walk begins at random times as many as Allowed says, or fewer, and calls see at each.
-func walk(t *rapid.T, limit int, see func(p domain.Pace, log []begun, now time.Time)) {
-	var p domain.Pace
+func walk(t *rapid.T, limit int, see func(p domain.RateWindow, log []begun, now time.Time)) {
+	var p domain.RateWindow
 	var log []begun
 	now := noon
 	greedy := rapid.Bool().Draw(t, "greedy")
@@ -63,7 +63,7 @@ func walk(t *rapid.T, limit int, see func(p domain.Pace, log []begun, now time.T
 		if !greedy {
 			n = rapid.IntRange(0, min(n, 3)).Draw(t, "begun")
 		}
-		if p = p.Begin(now, n); n > 0 {
+		if p = p.Add(now, n); n > 0 {
 			log = append(log, begun{now, n})
 		}
 		see(p, log, now)
@@ -74,7 +74,7 @@ func TestPaceHoldsInEachSecond(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.IntRange(1, 60).Draw(t, "limit")
-		walk(t, limit, func(p domain.Pace, log []begun, now time.Time) {
+		walk(t, limit, func(p domain.RateWindow, log []begun, now time.Time) {
 			real := within(log, now)
 			if n, _ := p.Allowed(now, limit); real > limit || real+n > limit {
 				t.Fatalf("%d begun within a second and %d more allowed, of %d", real, n, limit)
@@ -88,7 +88,7 @@ func TestPaceComesFreeInTime(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.IntRange(1, 60).Draw(t, "limit")
-		walk(t, limit, func(p domain.Pace, log []begun, now time.Time) {
+		walk(t, limit, func(p domain.RateWindow, log []begun, now time.Time) {
 			n, free := p.Allowed(now, limit)
 			soonest := roomAt(log, now, limit)
 			if free.Before(soonest) || free.After(soonest.Add(grain)) {
@@ -110,9 +110,9 @@ func TestPaceComesFreeInTime(t *testing.T) {
 // The limit may be lowered at any time; what was begun before counts.
 func TestPaceWhenTheLimitWasLowered(t *testing.T) {
 	t.Parallel()
-	var p domain.Pace
+	var p domain.RateWindow
 	for i := range 10 {
-		p = p.Begin(noon.Add(time.Duration(i)*50*time.Millisecond), 10)
+		p = p.Add(noon.Add(time.Duration(i)*50*time.Millisecond), 10)
 	}
 	now := noon.Add(500 * time.Millisecond)
 	for _, tc := range []struct {
@@ -135,23 +135,23 @@ func TestPaceWhenTheLimitWasLowered(t *testing.T) {
 func TestPaceListStaysShort(t *testing.T) {
 	t.Parallel()
 	for _, every := range []time.Duration{200 * time.Microsecond, time.Millisecond, grain - 1, grain, grain + 1, 25 * time.Millisecond} {
-		var p domain.Pace
+		var p domain.RateWindow
 		longest, total := 0, 0
 		for at := time.Duration(0); at < 3*time.Second; at += every {
 			n, _ := p.Allowed(noon.Add(at), 5000)
 			if n > 0 {
-				p = p.Begin(noon.Add(at), 1)
+				p = p.Add(noon.Add(at), 1)
 				total++
 			}
 			longest = max(longest, len(p.At))
 		}
-		if longest >= 110 || len(p.At) != len(p.Begun) {
+		if longest >= 110 || len(p.At) != len(p.Started) {
 			t.Errorf("each %v: %d entries", every, longest)
 		}
 		if want := int(3 * time.Second / every); total < want*99/100 {
 			t.Errorf("each %v: %d of %d were begun, under a limit of 5000", every, total, want)
 		}
-		if p = p.Begin(noon.Add(time.Minute), 0); len(p.At) != 0 {
+		if p = p.Add(noon.Add(time.Minute), 0); len(p.At) != 0 {
 			t.Errorf("each %v: %d entries a minute later", every, len(p.At))
 		}
 	}
@@ -160,7 +160,7 @@ func TestPaceListStaysShort(t *testing.T) {
 // Processes' clocks differ: that one is behind neither lets more through nor makes the list long.
 func TestPaceOfTwoClocks(t *testing.T) {
 	t.Parallel()
-	var p domain.Pace
+	var p domain.RateWindow
 	const behind = 40 * time.Millisecond
 	total := 0
 	for i := range 2000 {
@@ -169,7 +169,7 @@ func TestPaceOfTwoClocks(t *testing.T) {
 			now = now.Add(-behind)
 		}
 		n, _ := p.Allowed(now, 1000)
-		p = p.Begin(now, min(n, 1))
+		p = p.Add(now, min(n, 1))
 		total += min(n, 1)
 		if len(p.At) >= 110 || !slices.IsSortedFunc(p.At, time.Time.Compare) {
 			t.Fatalf("%d entries, or out of order, after %d", len(p.At), i)
@@ -183,11 +183,11 @@ func TestPaceOfTwoClocks(t *testing.T) {
 // A clock that is an hour ahead holds nobody back for an hour.
 func TestPaceOfAWrongClock(t *testing.T) {
 	t.Parallel()
-	p := domain.Pace{}.Begin(noon, 3).Begin(noon.Add(time.Hour), 10)
+	p := domain.RateWindow{}.Add(noon, 3).Add(noon.Add(time.Hour), 10)
 	if n, _ := p.Allowed(noon.Add(time.Millisecond), 10); n != 10 {
 		t.Errorf("%d allowed", n)
 	}
-	p = p.Begin(noon.Add(time.Millisecond), 10)
+	p = p.Add(noon.Add(time.Millisecond), 10)
 	if n, free := p.Allowed(noon.Add(2*time.Millisecond), 10); n != 0 || free.Sub(noon) != 1001*time.Millisecond {
 		t.Errorf("%d allowed, free %v after noon", n, free.Sub(noon))
 	}
@@ -195,7 +195,7 @@ func TestPaceOfAWrongClock(t *testing.T) {
 
 func TestPaceForgetsAfterASecond(t *testing.T) {
 	t.Parallel()
-	p := domain.Pace{}.Begin(noon, 5).Begin(noon.Add(500*time.Millisecond), 5)
+	p := domain.RateWindow{}.Add(noon, 5).Add(noon.Add(500*time.Millisecond), 5)
 	for after, want := range map[time.Duration]int{500 * time.Millisecond: 10, time.Second - 1: 10, time.Second: 15, 1500*time.Millisecond - 1: 15, 1500 * time.Millisecond: 20} {
 		if n, _ := p.Allowed(noon.Add(after), 20); n != want {
 			t.Errorf("%d allowed %v after noon, want %d", n, after, want)

@@ -94,7 +94,7 @@ func TestBytesOnTheirWay(t *testing.T) {
 	h := newHeld()
 	defer h.release()
 	w.dispatcher.Sender, w.dispatcher.Now = h, time.Now
-	w.dispatcher.Places, w.dispatcher.Bytes, w.dispatcher.Batch = 1024, 24<<20, 2<<20
+	w.dispatcher.MaxConcurrency, w.dispatcher.MaxBytes, w.dispatcher.BatchBytes = 1024, 24<<20, 2<<20
 	const tenants, each = 4, 10
 	url := func(i int) string { return fmt.Sprintf("http://large.test/%d", i) }
 	for i := range tenants {
@@ -104,7 +104,7 @@ func TestBytesOnTheirWay(t *testing.T) {
 		for range each {
 			list = append(list, w.large(ctx))
 		}
-		if err := w.intake.Take(ctx, list); err != nil {
+		if err := w.intake.Ingest(ctx, list); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -128,7 +128,7 @@ func TestBytesOnTheirWay(t *testing.T) {
 			t.Errorf("tenant %d has %d on their way, want %d", i, n, share)
 		}
 	}
-	if n := h.total(); n > w.dispatcher.Bytes {
+	if n := h.total(); n > w.dispatcher.MaxBytes {
 		t.Errorf("%d bytes are on their way", n)
 	}
 	h.release()
@@ -153,12 +153,12 @@ func TestMemoryOfLargeBodies(t *testing.T) {
 	w := newWorld(t)
 	h := newHeld()
 	defer h.release()
-	w.dispatcher.Sender, w.dispatcher.Now, w.dispatcher.Places, w.dispatcher.Bytes = h, time.Now, 1024, bytes
+	w.dispatcher.Sender, w.dispatcher.Now, w.dispatcher.MaxConcurrency, w.dispatcher.MaxBytes = h, time.Now, 1024, bytes
 	for i := range tenants {
 		ctx := w.caller(ids.New[ids.TenantPrefix](), caller.Test)
 		w.endpoint(ctx, fmt.Sprintf("http://large.test/%d", i), func(ch *app.EndpointChange) { ch.MaxInFlight, ch.MaxPerSecond = new(100), new(1000) })
 		for range each / 5 {
-			if err := w.intake.Take(ctx, []domain.Event{w.large(ctx), w.large(ctx), w.large(ctx), w.large(ctx), w.large(ctx)}); err != nil {
+			if err := w.intake.Ingest(ctx, []domain.Event{w.large(ctx), w.large(ctx), w.large(ctx), w.large(ctx), w.large(ctx)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -187,10 +187,10 @@ func TestBytesOfAClaim(t *testing.T) {
 	t.Parallel()
 	for batch, want := range map[int]int{3 * largest: 3, 1: 1} {
 		w := newWorld(t)
-		w.dispatcher.Batch = batch
+		w.dispatcher.BatchBytes = batch
 		w.endpoint(w.ctx, hook)
 		w.answered()
-		if err := w.intake.Take(w.ctx, []domain.Event{w.large(w.ctx), w.large(w.ctx), w.large(w.ctx), w.large(w.ctx)}); err != nil {
+		if err := w.intake.Ingest(w.ctx, []domain.Event{w.large(w.ctx), w.large(w.ctx), w.large(w.ctx), w.large(w.ctx)}); err != nil {
 			t.Fatal(err)
 		}
 		if n := w.step(); n != want {
@@ -220,7 +220,7 @@ func TestSlowReceivers(t *testing.T) {
 			w := newWorld(t)
 			h := newHeld()
 			defer h.release()
-			w.dispatcher.Sender, w.dispatcher.Now, w.dispatcher.Places = &router{slow: h, receivers: w.receivers}, time.Now, 1024
+			w.dispatcher.Sender, w.dispatcher.Now, w.dispatcher.MaxConcurrency = &router{slow: h, receivers: w.receivers}, time.Now, 1024
 			for i := range tenants {
 				ctx := w.caller(ids.New[ids.TenantPrefix](), caller.Test)
 				for j := range each {
@@ -293,10 +293,10 @@ func TestSpeedIsKept(t *testing.T) {
 		t.Errorf("a fresh one is slow: %s", got)
 	}
 	w.happen(w.ctx, 20)
-	if n := w.step(); n != domain.UnknownAtATime {
+	if n := w.step(); n != domain.UnknownMaxInFlight {
 		t.Errorf("a fresh one has %d on their way", n)
 	}
-	if n := w.step(); n != 20-domain.UnknownAtATime {
+	if n := w.step(); n != 20-domain.UnknownMaxInFlight {
 		t.Errorf("one that has answered has %d on their way", n)
 	}
 	if got := slow(); got != "false" {
@@ -308,7 +308,7 @@ func TestSpeedIsKept(t *testing.T) {
 	if got := slow(); got != "true" {
 		t.Errorf("after a slow answer it is slow: %s", got)
 	}
-	w.dispatcher.Places = 64
+	w.dispatcher.MaxConcurrency = 64
 	w.happen(w.ctx, 60)
 	w.Move(time.Second)
 	if n := w.step(); n != 32 {
@@ -319,7 +319,7 @@ func TestSpeedIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.dispatcher = w.process(box)
-	w.dispatcher.Places = 32
+	w.dispatcher.MaxConcurrency = 32
 	w.Move(time.Second)
 	if n := w.step(); n != 16 {
 		t.Errorf("another process gives it %d of 32 places", n)
@@ -333,7 +333,7 @@ func TestLateAttemptsCountAsSlow(t *testing.T) {
 	w := newWorld(t)
 	h := newHeld()
 	defer h.release()
-	w.dispatcher.Sender, w.dispatcher.Places = h, 64
+	w.dispatcher.Sender, w.dispatcher.MaxConcurrency = h, 64
 	other := w.caller(ids.New[ids.TenantPrefix](), caller.Test)
 	many := func(ch *app.EndpointChange) { ch.MaxInFlight, ch.MaxPerSecond = new(100), new(1000) }
 	w.endpoint(w.ctx, hook, many)

@@ -13,8 +13,8 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-func laneKey(tenant byte, live bool, endpoint byte) domain.LaneKey {
-	return domain.LaneKey{
+func endpointKey(tenant byte, live bool, endpoint byte) domain.EndpointKey {
+	return domain.EndpointKey{
 		Tenant: ids.FromUUID[ids.TenantPrefix]([16]byte{0: tenant}), Livemode: live,
 		Endpoint: ids.FromUUID[domain.EndpointPrefix]([16]byte{15: endpoint}),
 	}
@@ -22,7 +22,7 @@ func laneKey(tenant byte, live bool, endpoint byte) domain.LaneKey {
 
 func TestLaneKeyCompare(t *testing.T) {
 	t.Parallel()
-	sorted := []domain.LaneKey{laneKey(1, false, 1), laneKey(1, false, 2), laneKey(1, true, 0), laneKey(1, true, 1), laneKey(2, false, 0), laneKey(0xff, true, 0xff)}
+	sorted := []domain.EndpointKey{endpointKey(1, false, 1), endpointKey(1, false, 2), endpointKey(1, true, 0), endpointKey(1, true, 1), endpointKey(2, false, 0), endpointKey(0xff, true, 0xff)}
 	for i, a := range sorted {
 		for j, b := range sorted {
 			if got, want := a.Compare(b), cmp.Compare(i, j); got != want {
@@ -39,36 +39,36 @@ func probing() domain.Breaker {
 
 func TestLaneTurn(t *testing.T) {
 	t.Parallel()
-	paced := func(n int) domain.Pace { return domain.Pace{}.Begin(noon, n) }
+	paced := func(n int) domain.RateWindow { return domain.RateWindow{}.Add(noon, n) }
 	for _, tc := range []struct {
 		name     string
 		inFlight int
-		pace     domain.Pace
+		pace     domain.RateWindow
 		breaker  domain.Breaker
 		after    time.Duration
-		want     domain.Turn
+		want     domain.Allowance
 	}{
-		{"idle", 0, domain.Pace{}, domain.Breaker{}, 0, domain.Turn{N: 10, Firsts: true, Crowded: true}},
-		{"some on their way", 7, domain.Pace{}, domain.Breaker{}, 0, domain.Turn{N: 3, Firsts: true, Crowded: true}},
-		{"full", 10, domain.Pace{}, domain.Breaker{}, 0, domain.Turn{Firsts: true, Crowded: true}},
-		{"over full, the bound was lowered", 15, domain.Pace{}, domain.Breaker{}, 0, domain.Turn{Firsts: true, Crowded: true}},
-		{"the pace leaves less", 0, paced(15), domain.Breaker{}, 0, domain.Turn{N: 5, Firsts: true}},
-		{"the pace leaves as much", 5, paced(15), domain.Breaker{}, 0, domain.Turn{N: 5, Firsts: true, Crowded: true}},
-		{"the pace leaves none", 0, paced(20), domain.Breaker{}, 0, domain.Turn{Firsts: true}},
-		{"a second later", 0, paced(20), domain.Breaker{}, time.Second, domain.Turn{N: 10, Firsts: true, Crowded: true}},
-		{"deferred", 0, domain.Pace{}, probing(), -1, domain.Turn{N: 1, Crowded: true}},
-		{"probing", 0, domain.Pace{}, probing(), 0, domain.Turn{N: 1, Firsts: true, Crowded: true}},
-		{"a probe is on its way", 1, domain.Pace{}, probing(), 0, domain.Turn{Firsts: true, Crowded: true}},
-		{"those from before are on their way", 9, domain.Pace{}, probing(), 0, domain.Turn{Firsts: true, Crowded: true}},
-		{"failing, not yet deferred", 2, domain.Pace{}, failing(0, 0, 0, 0), 0, domain.Turn{N: 8, Firsts: true, Crowded: true}},
+		{"idle", 0, domain.RateWindow{}, domain.Breaker{}, 0, domain.Allowance{Max: 10, FirstAttempts: true, ConcurrencyBound: true}},
+		{"some on their way", 7, domain.RateWindow{}, domain.Breaker{}, 0, domain.Allowance{Max: 3, FirstAttempts: true, ConcurrencyBound: true}},
+		{"full", 10, domain.RateWindow{}, domain.Breaker{}, 0, domain.Allowance{FirstAttempts: true, ConcurrencyBound: true}},
+		{"over full, the bound was lowered", 15, domain.RateWindow{}, domain.Breaker{}, 0, domain.Allowance{FirstAttempts: true, ConcurrencyBound: true}},
+		{"the pace leaves less", 0, paced(15), domain.Breaker{}, 0, domain.Allowance{Max: 5, FirstAttempts: true}},
+		{"the pace leaves as much", 5, paced(15), domain.Breaker{}, 0, domain.Allowance{Max: 5, FirstAttempts: true, ConcurrencyBound: true}},
+		{"the pace leaves none", 0, paced(20), domain.Breaker{}, 0, domain.Allowance{FirstAttempts: true}},
+		{"a second later", 0, paced(20), domain.Breaker{}, time.Second, domain.Allowance{Max: 10, FirstAttempts: true, ConcurrencyBound: true}},
+		{"deferred", 0, domain.RateWindow{}, probing(), -1, domain.Allowance{Max: 1, ConcurrencyBound: true}},
+		{"probing", 0, domain.RateWindow{}, probing(), 0, domain.Allowance{Max: 1, FirstAttempts: true, ConcurrencyBound: true}},
+		{"a probe is on its way", 1, domain.RateWindow{}, probing(), 0, domain.Allowance{FirstAttempts: true, ConcurrencyBound: true}},
+		{"those from before are on their way", 9, domain.RateWindow{}, probing(), 0, domain.Allowance{FirstAttempts: true, ConcurrencyBound: true}},
+		{"failing, not yet deferred", 2, domain.RateWindow{}, failing(0, 0, 0, 0), 0, domain.Allowance{Max: 8, FirstAttempts: true, ConcurrencyBound: true}},
 	} {
-		l := domain.Lane{MaxInFlight: 10, MaxPerSecond: 20, InFlight: tc.inFlight, Pace: tc.pace, Breaker: tc.breaker}
-		if got := l.Turn(noon.Add(tc.after)); got != tc.want {
+		l := domain.EndpointQueue{MaxInFlight: 10, MaxPerSecond: 20, InFlight: tc.inFlight, RateWindow: tc.pace, Breaker: tc.breaker}
+		if got := l.Allowance(noon.Add(tc.after)); got != tc.want {
 			t.Errorf("%s: %+v, want %+v", tc.name, got, tc.want)
 		}
 		slow := l
 		slow.Speed = domain.Slow
-		if got := slow.Turn(noon.Add(tc.after)); got != tc.want {
+		if got := slow.Allowance(noon.Add(tc.after)); got != tc.want {
 			t.Errorf("%s, slow: %+v, want %+v", tc.name, got, tc.want)
 		}
 	}
@@ -77,15 +77,15 @@ func TestLaneTurn(t *testing.T) {
 // An endpoint that has not answered yet has few on their way.
 func TestUnknownLaneTurn(t *testing.T) {
 	t.Parallel()
-	for inFlight, want := range map[int]int{0: domain.UnknownAtATime, 3: domain.UnknownAtATime - 3, domain.UnknownAtATime: 0, 10: 0} {
-		l := domain.Lane{MaxInFlight: 10, MaxPerSecond: 20, InFlight: inFlight, Speed: domain.Unknown}
-		if got := l.Turn(noon); got != (domain.Turn{N: want, Firsts: true, Crowded: true}) {
+	for inFlight, want := range map[int]int{0: domain.UnknownMaxInFlight, 3: domain.UnknownMaxInFlight - 3, domain.UnknownMaxInFlight: 0, 10: 0} {
+		l := domain.EndpointQueue{MaxInFlight: 10, MaxPerSecond: 20, InFlight: inFlight, Speed: domain.Unknown}
+		if got := l.Allowance(noon); got != (domain.Allowance{Max: want, FirstAttempts: true, ConcurrencyBound: true}) {
 			t.Errorf("with %d on their way: %+v, want %d", inFlight, got, want)
 		}
 	}
-	l := domain.Lane{MaxInFlight: 2, MaxPerSecond: 20, Speed: domain.Unknown}
-	if got := l.Turn(noon); got.N != 2 {
-		t.Errorf("an endpoint that wants 2 may have %d", got.N)
+	l := domain.EndpointQueue{MaxInFlight: 2, MaxPerSecond: 20, Speed: domain.Unknown}
+	if got := l.Allowance(noon); got.Max != 2 {
+		t.Errorf("an endpoint that wants 2 may have %d", got.Max)
 	}
 }
 
@@ -110,8 +110,8 @@ func TestLaneAfter(t *testing.T) {
 		{"fewer than the pace allows", 0, 15, 4, 0, false},
 	} {
 		now := noon.Add(100 * time.Millisecond)
-		l := domain.Lane{MaxInFlight: 10, MaxPerSecond: 20, InFlight: tc.inFlight, Pace: domain.Pace{}.Begin(noon, tc.before)}
-		p, notBefore, crowded := l.After(l.Turn(now), now, tc.n)
+		l := domain.EndpointQueue{MaxInFlight: 10, MaxPerSecond: 20, InFlight: tc.inFlight, RateWindow: domain.RateWindow{}.Add(noon, tc.before)}
+		p, notBefore, crowded := l.AfterStart(l.Allowance(now), now, tc.n)
 		if notBefore.Sub(now) != tc.notBefore || crowded != tc.crowded {
 			t.Errorf("%s: %v, crowded %v; want %v, %v", tc.name, notBefore.Sub(now), crowded, tc.notBefore, tc.crowded)
 		}
@@ -123,8 +123,8 @@ func TestLaneAfter(t *testing.T) {
 
 // market is lanes that ask for places, of so many in all, some of which are held.
 type market struct {
-	lanes        []domain.Lane
-	turns        []domain.Turn
+	lanes        []domain.EndpointQueue
+	turns        []domain.Allowance
 	limit, least int
 	held         map[ids.Tenant]int
 }
@@ -132,7 +132,7 @@ type market struct {
 func (m market) budget() *domain.Budget {
 	b := domain.NewBudget(m.limit, m.least)
 	for t, n := range m.held {
-		b.Hold(t, domain.Fast, n)
+		b.Acquire(t, domain.Fast, n)
 	}
 	return b
 }
@@ -156,14 +156,14 @@ func drawMarket(t *rapid.T) market {
 	for tenant := range rapid.IntRange(0, 6).Draw(t, "tenants") {
 		lanes := rapid.OneOf(rapid.IntRange(1, 4), rapid.Just(50)).Draw(t, "lanes")
 		for i := range lanes {
-			key := laneKey(byte(tenant), rapid.Bool().Draw(t, "live"), byte(i))
-			m.lanes = append(m.lanes, domain.Lane{Key: key, Speed: domain.Speed(rapid.IntRange(0, 2).Draw(t, "speed"))})
+			key := endpointKey(byte(tenant), rapid.Bool().Draw(t, "live"), byte(i))
+			m.lanes = append(m.lanes, domain.EndpointQueue{Key: key, Speed: domain.Speed(rapid.IntRange(0, 2).Draw(t, "speed"))})
 		}
-		m.held[laneKey(byte(tenant), false, 0).Tenant] = rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 30)).Draw(t, "held")
+		m.held[endpointKey(byte(tenant), false, 0).Tenant] = rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 30)).Draw(t, "held")
 	}
 	m.lanes = rapid.Permutation(m.lanes).Draw(t, "order")
 	for range m.lanes {
-		m.turns = append(m.turns, domain.Turn{N: rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 3), rapid.IntRange(0, 100)).Draw(t, "turn")})
+		m.turns = append(m.turns, domain.Allowance{Max: rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 3), rapid.IntRange(0, 100)).Draw(t, "turn")})
 	}
 	return m
 }
@@ -174,7 +174,7 @@ func TestShareIsNeverOver(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawMarket(t)
 		_, before := m.total(make([]int, len(m.lanes)))
-		got, refused := domain.Share(m.lanes, m.turns, m.budget())
+		got, refused := domain.FairShare(m.lanes, m.turns, m.budget())
 		held, total := m.total(got)
 		if total > max(m.limit, before) {
 			t.Fatalf("%d of %d are given away", total, m.limit)
@@ -183,14 +183,14 @@ func TestShareIsNeverOver(t *testing.T) {
 		for i, n := range got {
 			l := m.lanes[i]
 			speeds[l.Speed] += n
-			if n < 0 || n > m.turns[i].N {
-				t.Fatalf("lane %d got %d of %d", i, n, m.turns[i].N)
+			if n < 0 || n > m.turns[i].Max {
+				t.Fatalf("lane %d got %d of %d", i, n, m.turns[i].Max)
 			}
 			if n > 0 && held[l.Key.Tenant] > max(m.limit/8, m.least, 1) {
 				t.Fatalf("a tenant got %d and has %d of %d, least %d", n, held[l.Key.Tenant], m.limit, m.least)
 			}
-			if n < m.turns[i].N && total < m.limit && !refused[l.Key] {
-				t.Fatalf("lane %d got %d of %d, %d are left", i, n, m.turns[i].N, m.limit-total)
+			if n < m.turns[i].Max && total < m.limit && !refused[l.Key] {
+				t.Fatalf("lane %d got %d of %d, %d are left", i, n, m.turns[i].Max, m.limit-total)
 			}
 			if refused[l.Key] && l.Speed == domain.Fast && held[l.Key.Tenant] < min(max(m.limit/8, m.least), m.limit-total) {
 				t.Fatalf("a fast lane of a tenant with %d was refused, %d are left", held[l.Key.Tenant], m.limit-total)
@@ -208,7 +208,7 @@ func TestShareIsFair(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawMarket(t)
-		got, refused := domain.Share(m.lanes, m.turns, m.budget())
+		got, refused := domain.FairShare(m.lanes, m.turns, m.budget())
 		has, wants := map[ids.Tenant]int{}, map[ids.Tenant]bool{}
 		var order []ids.Tenant
 		for i, l := range m.lanes {
@@ -216,7 +216,7 @@ func TestShareIsFair(t *testing.T) {
 				order = append(order, l.Key.Tenant)
 			}
 			has[l.Key.Tenant] += got[i]
-			wants[l.Key.Tenant] = wants[l.Key.Tenant] || got[i] < m.turns[i].N && !refused[l.Key]
+			wants[l.Key.Tenant] = wants[l.Key.Tenant] || got[i] < m.turns[i].Max && !refused[l.Key]
 		}
 		for i, a := range order {
 			for j, b := range order {
@@ -229,8 +229,8 @@ func TestShareIsFair(t *testing.T) {
 		for i, a := range m.lanes {
 			for j, b := range m.lanes {
 				ahead := got[i] - got[j]
-				if a.Key.Tenant == b.Key.Tenant && got[j] < m.turns[j].N && !refused[b.Key] && (ahead > 1 || ahead == 1 && j < i) {
-					t.Fatalf("lane %d got %d, lane %d of the same tenant only %d of %d", i, got[i], j, got[j], m.turns[j].N)
+				if a.Key.Tenant == b.Key.Tenant && got[j] < m.turns[j].Max && !refused[b.Key] && (ahead > 1 || ahead == 1 && j < i) {
+					t.Fatalf("lane %d got %d, lane %d of the same tenant only %d of %d", i, got[i], j, got[j], m.turns[j].Max)
 				}
 			}
 		}
@@ -241,10 +241,10 @@ func TestManyLanesBuyNoMore(t *testing.T) {
 	t.Parallel()
 	m := market{limit: 100, least: 1000}
 	for i := range 50 {
-		m.lanes, m.turns = append(m.lanes, domain.Lane{Key: laneKey(1, i%2 == 0, byte(i))}), append(m.turns, domain.Turn{N: 100})
+		m.lanes, m.turns = append(m.lanes, domain.EndpointQueue{Key: endpointKey(1, i%2 == 0, byte(i))}), append(m.turns, domain.Allowance{Max: 100})
 	}
-	m.lanes, m.turns = append(m.lanes, domain.Lane{Key: laneKey(2, true, 0)}), append(m.turns, domain.Turn{N: 100})
-	got, _ := domain.Share(m.lanes, m.turns, m.budget())
+	m.lanes, m.turns = append(m.lanes, domain.EndpointQueue{Key: endpointKey(2, true, 0)}), append(m.turns, domain.Allowance{Max: 100})
+	got, _ := domain.FairShare(m.lanes, m.turns, m.budget())
 	if held, _ := m.total(got); held[m.lanes[0].Key.Tenant] != 34 || got[50] != 33 { // and a third is left
 		t.Errorf("50 lanes got %d, one got %d", held[m.lanes[0].Key.Tenant], got[50])
 	}

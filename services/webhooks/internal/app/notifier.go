@@ -1,0 +1,106 @@
+package app
+
+import (
+	"sync"
+	"time"
+
+	"holdfast.dev/libs/ids"
+
+	"holdfast.dev/services/webhooks/internal/domain"
+)
+
+// Notifier wakes the open streams of a tenant and mode when events were written for them, and bounds the number of open
+// streams of a tenant in this process. It keeps nothing of a tenant without streams.
+type Notifier struct {
+	MinInterval time.Duration // between two wakeups of a stream
+	MaxStreams  int           // the most open streams of a tenant, of both modes together
+	mu          sync.Mutex
+	open        map[ids.Tenant]int
+	audiences   map[Audience]*audienceStreams
+}
+
+// Audience is the tenant and mode that an event belongs to.
+type Audience struct {
+	Tenant   ids.Tenant
+	Livemode bool
+}
+
+// audienceStreams are the open streams of one audience.
+type audienceStreams struct {
+	listeners map[*Listener]struct{}
+	waiting   bool // MinInterval since the last wakeup is not over
+	pending   bool // a broadcast came within that time
+}
+
+// Listener is one open stream.
+type Listener struct {
+	C        chan struct{} // receives after events were written; it buffers one wakeup
+	notifier *Notifier
+	audience Audience
+}
+
+// Listen opens a stream, or returns domain.ErrStreams when the tenant has MaxStreams open.
+func (n *Notifier) Listen(audience Audience) (*Listener, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.open[audience.Tenant] >= n.MaxStreams {
+		return nil, domain.ErrStreams.Saying("The tenant has %d streams open, and may have no more. Close one, or wait for the time in Retry-After.", n.MaxStreams)
+	}
+	if n.open == nil {
+		n.open, n.audiences = map[ids.Tenant]int{}, map[Audience]*audienceStreams{}
+	}
+	if n.audiences[audience] == nil {
+		n.audiences[audience] = &audienceStreams{listeners: map[*Listener]struct{}{}}
+	}
+	l := &Listener{C: make(chan struct{}, 1), notifier: n, audience: audience}
+	n.open[audience.Tenant]++
+	n.audiences[audience].listeners[l] = struct{}{}
+	return l, nil
+}
+
+// Close removes the stream, so that the tenant may open another one.
+func (l *Listener) Close() {
+	n := l.notifier
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.open[l.audience.Tenant]--; n.open[l.audience.Tenant] == 0 {
+		delete(n.open, l.audience.Tenant)
+	}
+	delete(n.audiences[l.audience].listeners, l)
+	if len(n.audiences[l.audience].listeners) == 0 {
+		delete(n.audiences, l.audience)
+	}
+}
+
+// Broadcast wakes the streams of one audience: now, or when MinInterval since their last wakeup is over.
+func (n *Notifier) Broadcast(audience Audience) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if streams := n.audiences[audience]; streams != nil {
+		n.broadcast(streams)
+	}
+}
+
+// broadcast is Broadcast with n.mu locked.
+func (n *Notifier) broadcast(streams *audienceStreams) {
+	if streams.waiting {
+		streams.pending = true
+		return
+	}
+	for l := range streams.listeners {
+		select {
+		case l.C <- struct{}{}:
+		default:
+		}
+	}
+	streams.waiting = true
+	time.AfterFunc(n.MinInterval, func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		pending := streams.pending
+		streams.waiting, streams.pending = false, false
+		if pending {
+			n.broadcast(streams)
+		}
+	})
+}

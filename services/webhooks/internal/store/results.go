@@ -1,0 +1,249 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/webhooks/internal/domain"
+)
+
+// LockedClaims is what LockClaims has locked, and what the results of the claims may change.
+type LockedClaims struct {
+	Valid     map[domain.DeliveryID]bool // the deliveries whose claims have not been taken over
+	Endpoints map[domain.EndpointKey]domain.Endpoint
+	Queues    map[domain.EndpointKey]QueueState
+	AtLimit   map[domain.EndpointKey]bool // the queues that are at their concurrency limit
+}
+
+// QueueState is the state of a queue that the results of attempts change.
+type QueueState struct {
+	domain.Breaker
+	SlowUntil *time.Time
+}
+
+type lockedEndpoint struct {
+	TenantID ids.Tenant
+	Livemode bool
+	domain.Endpoint
+}
+
+type lockedQueue struct {
+	keyRow
+	FailedAt      []time.Time
+	Failed        []domain.DeliveryID
+	DeferredUntil *time.Time
+	Deferrals     int
+	SlowUntil     *time.Time
+	AtLimit       bool `db:"crowded"`
+}
+
+// The statements of LockClaims. Rows of one table are locked in the order of their keys.
+const (
+	// lockQueueRows locks the rows of claims that are still valid; a claim that was taken over has another due_at.
+	lockQueueRows = `
+		with claims as (
+			select * from unnest($1::uuid[], $2::boolean[], $3::uuid[], $4::boolean[], $5::timestamptz[], $6::uuid[])
+				c(tenant_id, livemode, endpoint_id, first, until, delivery_id)
+		)
+		select q.delivery_id from queue q join claims c on ` + claimRow + `
+		order by q.delivery_id for update of q`
+
+	// claimRow joins a row of the queue with its claim.
+	claimRow = `q.claimed and (q.tenant_id, q.livemode, q.endpoint_id, q.first, q.due_at, q.delivery_id)
+		= (c.tenant_id, c.livemode, c.endpoint_id, c.first, c.until, c.delivery_id)`
+
+	// lockEndpoints locks those endpoints that an attempt may change: a failed attempt changes every endpoint, and a
+	// success changes an endpoint that has failed before.
+	lockEndpoints = `
+		with
+		keys as (
+			select distinct * from unnest($1::uuid[], $2::boolean[], $3::uuid[]) k(tenant_id, livemode, id)
+		),
+		failing as (
+			select * from unnest($4::uuid[], $5::boolean[], $6::uuid[]) f(tenant_id, livemode, id)
+		)
+		select e.tenant_id, e.livemode, ` + endpointColumns + ` from endpoints e
+		join keys k on (e.tenant_id, e.livemode, e.id) = (k.tenant_id, k.livemode, k.id)
+		where e.consecutive_failures > 0 or (e.tenant_id, e.livemode, e.id) in (select * from failing)
+		order by 1, 2, 3 for no key update of e`
+
+	// lockQueues locks the queues of the endpoints, so that no process reads a queue as being at its limit while a
+	// result is written.
+	lockQueues = `
+		with keys as (
+			select distinct * from unnest($1::uuid[], $2::boolean[], $3::uuid[]) k(tenant_id, livemode, endpoint_id)
+		)
+		select l.tenant_id, l.livemode, l.endpoint_id, l.failed_at, l.failed, l.deferred_until, l.deferrals, l.slow_until, l.crowded
+		from lanes l join keys k on (l.tenant_id, l.livemode, l.endpoint_id) = (k.tenant_id, k.livemode, k.endpoint_id)
+		order by 1, 2, 3 for no key update of l`
+)
+
+// LockClaims locks the rows of claims, their endpoints and their queues, in this order, so that two transactions never
+// wait for each other. Of the endpoints it locks those that an attempt may change: those in failing, and those that
+// have failed before. tx has the worker role.
+func LockClaims(ctx context.Context, tx pg.Tx, claims []Claim, failing []domain.EndpointKey) (LockedClaims, error) {
+	tenants, modes, endpoints := keyColumns(claims, Claim.Key)
+	failingTenants, failingModes, failingEndpoints := keyColumns(failing, itself)
+	b := &pgx.Batch{}
+	b.Queue(lockQueueRows, tenants, modes, endpoints,
+		column(claims, func(c Claim) bool { return c.First }),
+		column(claims, func(c Claim) time.Time { return c.Until }),
+		column(claims, func(c Claim) [16]byte { return c.DeliveryID.UUID() }))
+	b.Queue(lockEndpoints, tenants, modes, endpoints, failingTenants, failingModes, failingEndpoints)
+	b.Queue(lockQueues, tenants, modes, endpoints)
+	res := tx.SendBatch(ctx, b)
+	locked, err := collectLocked(res)
+	if closeErr := res.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return LockedClaims{}, fmt.Errorf("lock claims: %w", err)
+	}
+	return locked, nil
+}
+
+// collectLocked reads the results of the statements of LockClaims.
+func collectLocked(res pgx.BatchResults) (LockedClaims, error) {
+	out := LockedClaims{
+		Valid: map[domain.DeliveryID]bool{}, Endpoints: map[domain.EndpointKey]domain.Endpoint{},
+		Queues: map[domain.EndpointKey]QueueState{}, AtLimit: map[domain.EndpointKey]bool{},
+	}
+	valid, err := collect(res, pgx.RowTo[domain.DeliveryID])
+	if err != nil {
+		return out, err
+	}
+	endpoints, err := collect(res, pgx.RowToStructByName[lockedEndpoint])
+	if err != nil {
+		return out, err
+	}
+	queues, err := collect(res, pgx.RowToStructByName[lockedQueue])
+	if err != nil {
+		return out, err
+	}
+	for _, id := range valid {
+		out.Valid[id] = true
+	}
+	for _, e := range endpoints {
+		out.Endpoints[domain.EndpointKey{Tenant: e.TenantID, Livemode: e.Livemode, Endpoint: e.ID}] = e.Endpoint
+	}
+	for _, q := range queues {
+		out.Queues[q.key()] = QueueState{
+			Breaker:   domain.Breaker{FailedAt: q.FailedAt, Failed: q.Failed, DeferredUntil: q.DeferredUntil, Deferrals: q.Deferrals},
+			SlowUntil: q.SlowUntil,
+		}
+		out.AtLimit[q.key()] = q.AtLimit
+	}
+	return out, nil
+}
+
+// Completion is a claim with the result of its attempt.
+type Completion struct {
+	Claim   Claim
+	Attempt *domain.Attempt // nil when no attempt was made
+	Status  domain.DeliveryStatus
+	Reason  *domain.FailureReason // set when Status is failed
+	Next    *time.Time            // set when Status is pending: when the next attempt is due
+}
+
+// attemptsJSON returns the completion's attempt as an array of the log.
+func (c Completion) attemptsJSON() (string, error) {
+	if c.Attempt == nil {
+		return `[]`, nil
+	}
+	text, err := json.Marshal([]domain.Attempt{*c.Attempt})
+	if err != nil {
+		return "", fmt.Errorf("encode attempt: %w", err)
+	}
+	return string(text), nil
+}
+
+// The statements of Complete.
+const (
+	// logCompletions writes the results into the log. Of an erased delivery the receiver's answer is not kept.
+	logCompletions = `
+		with completions as (
+			select * from unnest($1::uuid[], $2::boolean[], $3::uuid[], $4::uuid[], $5::text[], $6::jsonb[], $7::timestamptz[], $8::text[])
+				c(tenant_id, livemode, endpoint_id, id, status, attempts, next_attempt_at, failure_reason)
+		)
+		update deliveries d set status = c.status, next_attempt_at = c.next_attempt_at, failure_reason = c.failure_reason, updated_at = clock_timestamp(),
+			attempts = d.attempts || case when d.erased then jsonb_set(c.attempts, '{0,response_body}', 'null') else c.attempts end
+		from completions c
+		where (d.tenant_id, d.livemode, d.endpoint_id, d.id) = (c.tenant_id, c.livemode, c.endpoint_id, c.id)`
+
+	// withCompletedClaims is the beginning of the two statements below.
+	withCompletedClaims = `
+		with completed as (
+			select * from unnest($1::uuid[], $2::boolean[], $3::uuid[], $4::boolean[], $5::timestamptz[], $6::uuid[], $7::timestamptz[], $8::boolean[])
+				c(tenant_id, livemode, endpoint_id, first, until, delivery_id, next, attempted)
+		)`
+
+	// requeueClaims makes the rows of pending deliveries due again.
+	requeueClaims = withCompletedClaims + `
+		update queue q set claimed = false, first = q.first and not c.attempted, due_at = c.next, attempts = q.attempts + c.attempted::int
+		from completed c where c.next is not null and ` + claimRow
+
+	// deleteClaims deletes the rows of deliveries that have succeeded or failed.
+	deleteClaims = withCompletedClaims + `
+		delete from queue q using completed c where c.next is null and ` + claimRow
+)
+
+// Complete writes the results of claims that LockClaims has found valid: into the log, and into the queue, where a row
+// becomes due again or is deleted. The statements are sent with the commit.
+func Complete(tx pg.Tx, completions []Completion) error {
+	if len(completions) == 0 {
+		return nil
+	}
+	attempts := make([]string, len(completions))
+	for i, c := range completions {
+		var err error
+		if attempts[i], err = c.attemptsJSON(); err != nil {
+			return err
+		}
+	}
+	tenants, modes, endpoints := keyColumns(completions, func(c Completion) domain.EndpointKey { return c.Claim.Key() })
+	id := column(completions, func(c Completion) [16]byte { return c.Claim.DeliveryID.UUID() })
+	next := column(completions, func(c Completion) *time.Time { return c.Next })
+	tx.Finally(logCompletions, tenants, modes, endpoints, id,
+		column(completions, func(c Completion) string { return string(c.Status) }), attempts, next,
+		column(completions, func(c Completion) *string { return (*string)(c.Reason) }))
+	claims := []any{
+		tenants, modes, endpoints,
+		column(completions, func(c Completion) bool { return c.Claim.First }),
+		column(completions, func(c Completion) time.Time { return c.Claim.Until }), id, next,
+		column(completions, func(c Completion) bool { return c.Attempt != nil }),
+	}
+	tx.Finally(requeueClaims, claims...)
+	tx.Finally(deleteClaims, claims...)
+	return nil
+}
+
+// WriteEndpointHealth writes what attempts have changed of an endpoint that LockClaims has locked. For an endpoint that
+// is disabled now it counts the deliveries that wait and so will fail. The statement is sent with the commit.
+func WriteEndpointHealth(tx pg.Tx, key domain.EndpointKey, e domain.Endpoint) {
+	tx.Finally(`
+		with waiting as (
+			select from queue q
+			where (q.tenant_id, q.livemode, q.endpoint_id) = ($1, $2, $3) and not (q.claimed and q.due_at > clock_timestamp()) limit $7
+		)
+		update endpoints e set status = $4, disabled_reason = $5, consecutive_failures = $6,
+			failed_waiting = case $4 when 'disabled' then (select count(*) from waiting) else 0 end,
+			version = e.version + 1, updated_at = clock_timestamp()
+		where (e.tenant_id, e.livemode, e.id) = ($1, $2, $3)`,
+		key.Tenant, key.Livemode, key.Endpoint, string(e.Status), (*string)(e.DisabledReason), e.ConsecutiveFailures, domain.MaxCounted)
+}
+
+// WriteQueueState writes what attempts have changed of a queue that LockClaims has locked, and makes the queue ready,
+// because one of its attempts has completed. The statement is sent with the commit.
+func WriteQueueState(tx pg.Tx, key domain.EndpointKey, s QueueState, now time.Time) {
+	tx.Finally(`
+		update lanes l set failed_at = $4, failed = $5, deferred_until = $6, deferrals = $7, slow_until = $9, crowded = false, ready_at = least(l.ready_at, $8)
+		where (l.tenant_id, l.livemode, l.endpoint_id) = ($1, $2, $3)`,
+		key.Tenant, key.Livemode, key.Endpoint, notNil(s.FailedAt), notNil(s.Failed), s.DeferredUntil, s.Deferrals, now, s.SlowUntil)
+}
