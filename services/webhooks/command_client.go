@@ -13,14 +13,14 @@ import (
 	"holdfast.dev/services/webhooks/internal/peers/public"
 )
 
-// clientConfig is what the commands of people who build receivers need. Whatever neither flags nor environment
-// say is taken from the .run/env of a running platform, looked for from the working folder upwards.
+// clientConfig contains the settings of the commands for developers of receivers. A setting that neither a flag nor the environment
+// has is read from the .run/env of a running platform, in the working folder or in one above it.
 type clientConfig struct {
 	BaseURL string `env:"BASE_URL"`                    // of the platform, with or without /api/v1
 	Key     string `env:"DEMO_TEST_KEY" secret:"true"` // an API key of test mode
 }
 
-// livePrefix starts the API keys of live mode.
+// livePrefix is the beginning of the API keys of live mode.
 const livePrefix = "svc_live_"
 
 var (
@@ -34,7 +34,7 @@ func (c *clientConfig) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.Key, "key", "", "API key of test mode (default DEMO_TEST_KEY)")
 }
 
-// connect makes the client; flags win over the environment.
+// connect makes the client. A flag overrides the environment.
 func (c *clientConfig) connect() (*public.Client, error) {
 	var found clientConfig
 	if err := service.Load(&found, service.EnvFile()); err != nil {
@@ -61,14 +61,14 @@ func (c *clientConfig) connect() (*public.Client, error) {
 	return client, nil
 }
 
-// checkType refuses what is no event type, and names those that there are.
+// checkType returns an error that lists the event types when a name is not one of them.
 func checkType(name string) error {
-	known := make([]string, len(proto.EventTypes))
+	names := make([]string, len(proto.EventTypes))
 	for i, t := range proto.EventTypes {
 		if t.Name == name {
 			return nil
 		}
-		known[i] = t.Name
+		names[i] = t.Name
 	}
-	return fmt.Errorf("%q is no event type; there are %s", name, strings.Join(known, ", "))
+	return fmt.Errorf("%q is no event type; there are %s", name, strings.Join(names, ", "))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// screen is where a command writes; the test reads it meanwhile.
+// screen is the output of a command, which the test reads while the command runs.
 type screen struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -31,12 +31,12 @@ func (s *screen) String() string {
 	return s.text.String()
 }
 
-// shows waits until a line holds all the words, and returns it.
+// shows waits until a line contains all the words, and returns it.
 func (s *screen) shows(t *testing.T, words ...string) string {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		for line := range strings.Lines(s.String()) {
-			if holds(line, words) {
+			if containsAll(line, words) {
 				return line
 			}
 		}
@@ -45,7 +45,7 @@ func (s *screen) shows(t *testing.T, words ...string) string {
 	return ""
 }
 
-func holds(line string, words []string) bool {
+func containsAll(line string, words []string) bool {
 	for _, w := range words {
 		if !strings.Contains(line, w) {
 			return false
@@ -69,7 +69,7 @@ func executeOn(ctx context.Context, cmd *cobra.Command, stdin string, stdout, st
 	return cmd.ExecuteContext(ctx)
 }
 
-// fails runs a command that must fail, with a text of one line that holds the words.
+// fails runs a command that must fail, with a text of one line that contains the words.
 func fails(t *testing.T, cmd *cobra.Command, words string, args ...string) {
 	t.Helper()
 	stdout, _, err := execute(t.Context(), cmd, "", args...)
@@ -78,7 +78,7 @@ func fails(t *testing.T, cmd *cobra.Command, words string, args ...string) {
 	}
 }
 
-// The commands that speak to a platform find it by flags, environment and .run/env, in this order.
+// The commands take the platform from flags, the environment and .run/env, in this order.
 func TestWhereCommandsFindThePlatform(t *testing.T) {
 	dir := t.TempDir()
 	below := filepath.Join(dir, "a", "b")
@@ -94,7 +94,7 @@ func TestWhereCommandsFindThePlatform(t *testing.T) {
 		fails(t, make(), "set BASE_URL")
 		fails(t, make(), "set DEMO_TEST_KEY", "--base-url", "http://127.0.0.1:1/api/v1")
 		fails(t, make(), "key of live mode", "--base-url", "http://127.0.0.1:1/api/v1", "--key", "svc_live_x")
-		fails(t, make(), "no http or https URL", "--base-url", "127.0.0.1:1", "--key", "svc_test_x")
+		fails(t, make(), "not an http or https URL", "--base-url", "127.0.0.1:1", "--key", "svc_test_x")
 	}
 	api := newAPI(t)
 	file := "BASE_URL=" + api.url + "\nDEMO_TEST_KEY=" + testKey + "\n"
@@ -116,7 +116,7 @@ func TestWhereCommandsFindThePlatform(t *testing.T) {
 	fails(t, triggerCommand(), "key of live mode", "customer.created")
 }
 
-// one puts a first argument before those of the test.
+// one adds a first argument before those of the test.
 func one(cmd *cobra.Command, arg string) *cobra.Command {
 	inner := cmd.RunE
 	cmd.Args = cobra.NoArgs

@@ -16,13 +16,12 @@ import (
 	"holdfast.dev/services/webhooks/internal/peers/public"
 )
 
-// patience is how long a receiver may take for its answer, as with a delivery.
-const patience = 10 * time.Second
+// answerTimeout is the time that a receiver has for its answer, as for a delivery.
+const answerTimeout = 10 * time.Second
 
-var errLate = fmt.Errorf("no answer within %v", patience)
+var errLate = fmt.Errorf("no answer within %v", answerTimeout)
 
-// receiver gets events as the platform's deliveries bring them; it is the developer's own, so that any address
-// will do.
+// receiver is the developer's own receiver, which gets events in the form of deliveries. It may have any address.
 type receiver struct {
 	url, secret string
 	http        *http.Client
@@ -30,12 +29,12 @@ type receiver struct {
 
 func newReceiver(target, secret string) *receiver {
 	return &receiver{target, secret, &http.Client{
-		Timeout:       patience,
+		Timeout:       answerTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
-// deliver makes the first attempt of a delivery; there is no second.
+// deliver makes one attempt, which is numbered 1.
 func (r *receiver) deliver(ctx context.Context, e public.Event) (status int, took time.Duration, err error) {
 	began := time.Now()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, bytes.NewReader(e.Body))
@@ -49,15 +48,15 @@ func (r *receiver) deliver(ctx context.Context, e public.Event) (status int, too
 	res, err := r.http.Do(req)
 	took = time.Since(began)
 	if err != nil {
-		return 0, took, inShort(err)
+		return 0, took, withoutURL(err)
 	}
 	defer res.Body.Close()                                       //nolint:errcheck // only read
 	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // the connection can be used again
 	return res.StatusCode, took, nil
 }
 
-// inShort leaves out method and URL, which the reader knows.
-func inShort(err error) error {
+// withoutURL returns the error without its method and URL.
+func withoutURL(err error) error {
 	var u *url.Error
 	if !errors.As(err, &u) {
 		return err

@@ -20,7 +20,7 @@ import (
 
 const ownSecret = "whsec_dGhpcyBpcyBhIHNlY3JldCBvZiB0aGUgdGVzdHM="
 
-// mailbox is a receiver that keeps what it gets.
+// mailbox is a receiver that stores its requests.
 type mailbox struct {
 	url    string
 	answer func(w http.ResponseWriter, r *http.Request)
@@ -56,7 +56,7 @@ func (b *mailbox) all() []posted {
 	return slices.Clone(b.got)
 }
 
-// listening is a running listen.
+// listening is a running listen command.
 type listening struct {
 	t        *testing.T
 	out, err *screen
@@ -134,7 +134,7 @@ func TestListenSignsWithAGivenSecret(t *testing.T) {
 	}
 }
 
-// The stream breaks off in the middle of the second event; the receiver gets each once, and in order.
+// The stream breaks off in the middle of the second event. The receiver gets each event once, in order.
 func TestListenResumes(t *testing.T) {
 	t.Parallel()
 	p, b := publictest.New(t, publictest.Stream{Cut: 250}), newMailbox(t)
@@ -210,7 +210,7 @@ func TestListenRefuses(t *testing.T) {
 	}
 }
 
-// A receiver that does not answer costs ten seconds and no more; here fewer.
+// A receiver that does not answer is given up after answerTimeout, which the test shortens.
 func TestListenWaitsForAnAnswerOnlySoLong(t *testing.T) {
 	t.Parallel()
 	b := newMailbox(t)

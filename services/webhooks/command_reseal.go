@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/store"
 )
 
-// resealSettings is what the reseal command needs.
+// resealSettings are the settings of the command, which are a part of Config.
 type resealSettings struct {
 	WorkerDatabaseURL string `env:"WORKER_DATABASE_URL,required,notEmpty"`
 	EncryptionKeys    string `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"`
@@ -25,7 +25,7 @@ func resealCommand() *cobra.Command {
 	return service.Command("reseal", "Seal stored secrets under the first encryption key; safe to stop and to repeat.", reseal)
 }
 
-// reseal goes on with the next table when one holds what no key opens.
+// reseal reseals both tables, also when one has a secret that no key opens.
 func reseal(ctx context.Context, s resealSettings) error {
 	box, err := crypt.NewBox(s.EncryptionKeys)
 	if err != nil {

@@ -26,8 +26,8 @@ type storedSecret struct {
 	Sealed   []byte
 }
 
-// After the command the old key is not needed any more: every endpoint's secret opens with the new one alone, and is
-// what it was.
+// After the command the old key is not needed any more: every endpoint's secret opens with only the new one, and has not
+// changed.
 func TestResealCommand(t *testing.T) {
 	t.Parallel()
 	const endpoints = 120
@@ -63,7 +63,7 @@ func TestResealCommand(t *testing.T) {
 		}
 	}
 	if got := opened(t, db, fresh); len(got) != endpoints {
-		t.Errorf("%d secrets open with the new key alone", len(got))
+		t.Errorf("%d secrets open with only the new key", len(got))
 	}
 	settings.EncryptionKeys = "other:" + strings.Repeat("ef", 32)
 	if err := reseal(t.Context(), settings); err == nil || !strings.Contains(err.Error(), "no key opens") {
@@ -71,7 +71,7 @@ func TestResealCommand(t *testing.T) {
 	}
 }
 
-// opened are the different secrets that keys open.
+// opened returns the different secrets that the keys open.
 func opened(t *testing.T, db *pgtest.DB, keys string) map[string]bool {
 	t.Helper()
 	box, err := crypt.NewBox(keys)

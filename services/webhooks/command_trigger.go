@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/peers/public"
 )
 
-// step is a request that leads to an event. {id} in its path is what the step before has made.
+// step is a request that causes an event. {id} in its path is the id that the step before has made.
 type step struct {
 	method, path string
 	body         func(now time.Time) map[string]any
@@ -29,7 +29,7 @@ var (
 		return map[string]any{"first_name": "Grace"}
 	}}
 	newBooking = step{http.MethodPost, "/bookings", func(now time.Time) map[string]any {
-		return map[string]any{"event_date": now.AddDate(0, 0, 42).Format(time.DateOnly)} // claims no unit: it never clashes
+		return map[string]any{"event_date": now.AddDate(0, 0, 42).Format(time.DateOnly)} // claims no unit, so it never conflicts
 	}}
 	noteBooking = step{http.MethodPatch, "/bookings/{id}", func(time.Time) map[string]any {
 		return map[string]any{"notes": "Changed by webhooks trigger."}
@@ -39,8 +39,7 @@ var (
 	}}
 )
 
-// triggers are the event types that something in the API causes, and the requests that do. A resource that is
-// built gets its rows here.
+// triggers maps the event types that the API can cause to the requests that cause them.
 var triggers = map[string][]step{
 	"customer.created":  {newCustomer},
 	"customer.updated":  {newCustomer, renameCustomer},
@@ -82,7 +81,7 @@ func stepsTo(name string) ([]step, error) {
 	return steps, nil
 }
 
-// trigger takes the steps and shows each: method, path and the id of what it made.
+// trigger sends the requests and shows each: its method, path and the id of the object.
 func trigger(ctx context.Context, client *public.Client, steps []step, out io.Writer) error {
 	var made struct{ ID string }
 	for _, s := range steps {

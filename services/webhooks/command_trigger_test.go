@@ -19,7 +19,7 @@ import (
 
 const testKey = "svc_test_trigger"
 
-// fakeAPI answers what the contract allows, as a platform would, and keeps the requests.
+// fakeAPI gives answers that the contract allows, and keeps the requests.
 type fakeAPI struct {
 	url  string
 	deny string // a path that is refused
@@ -40,13 +40,13 @@ func newAPI(t *testing.T) *fakeAPI {
 		t.Fatal(err)
 	}
 	a := &fakeAPI{}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.serve(t, c, w, r) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.handle(t, c, w, r) }))
 	t.Cleanup(server.Close)
 	a.url = server.URL + "/api/v1"
 	return a
 }
 
-func (a *fakeAPI) serve(t *testing.T, c *contract.Contract, w http.ResponseWriter, r *http.Request) {
+func (a *fakeAPI) handle(t *testing.T, c *contract.Contract, w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Authorization") != "Bearer "+testKey {
 		w.WriteHeader(http.StatusUnauthorized)
 		_, _ = io.WriteString(w, `{"error":{"message":"The API key is not valid."}}`)
@@ -114,7 +114,7 @@ func TestTriggerMakesWhatCausesTheEvent(t *testing.T) {
 	}
 }
 
-// checkChange checks that a booking lies weeks ahead, and that a PATCH changes something.
+// checkChange checks that a booking is weeks ahead, and that a PATCH changes something.
 func (a *fakeAPI) checkChange(t *testing.T, kind string) {
 	t.Helper()
 	if date, ok := a.requests[0].body["event_date"].(string); ok {
@@ -159,7 +159,7 @@ func TestTriggerRefuses(t *testing.T) {
 	}
 }
 
-// A resource that the contract has gained must be triggered too.
+// Each resource of the contract must have its triggers.
 func TestTriggersKeepUpWithTheContract(t *testing.T) {
 	t.Parallel()
 	c, err := contract.Load(proto.OpenAPI)

@@ -56,7 +56,7 @@ func readAll(file string, stdin io.Reader) ([]byte, error) {
 	return os.ReadFile(file) //nolint:gosec // the user names it
 }
 
-// verify is domain.Verify with a word on the newline that editors add.
+// verify is domain.Verify with an own error for the newline that editors add at the end of a file.
 func verify(header string, body []byte, secret string, now time.Time) error {
 	err := domain.Verify(header, body, secret, now)
 	sent := bytes.TrimRight(body, "\r\n")
@@ -66,7 +66,7 @@ func verify(header string, body []byte, secret string, now time.Time) error {
 	return err
 }
 
-// signedAt reads the time of a header that is valid.
+// signedAt returns the time of a valid header.
 func signedAt(header string) time.Time {
 	var unix int64
 	for part := range strings.SplitSeq(header, ",") {

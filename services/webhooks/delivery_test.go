@@ -30,14 +30,14 @@ import (
 	"holdfast.dev/services/webhooks/migrations"
 )
 
-// arrival is one delivery as a receiver got it.
+// arrival is one delivery as a receiver gets it.
 type arrival struct {
 	header http.Header
 	body   []byte
 }
 
-// What the platform really sends, over the network, while a secret is being rotated: every function of
-// docs/webhooks.md and Stripe's library accept it under either secret, for 300 seconds, and refuse a changed byte.
+// Every function of docs/webhooks.md and Stripe's library accept a real delivery while a secret is being rotated, with both
+// secrets, for 300 seconds, and refuse a changed byte.
 func TestReceiversVerifyRealDeliveries(t *testing.T) {
 	t.Parallel()
 	came := make(chan arrival, 10)
@@ -79,7 +79,7 @@ func TestReceiversVerifyRealDeliveries(t *testing.T) {
 	}
 }
 
-// deliver has the events of these objects delivered to url, and returns the endpoint's two secrets.
+// deliver delivers events about these objects to url, and returns the endpoint's two secrets.
 func deliver(t *testing.T, url string, objects ...string) []string {
 	t.Helper()
 	db := pgtest.New(t, migrations.FS)

@@ -28,8 +28,8 @@ import (
 	"holdfast.dev/services/webhooks/internal/peers/public"
 )
 
-// manual is docs/webhooks.md. Its path begins with the module's and is not cleaned: go test would take a result
-// from its cache for a file elsewhere that has changed.
+// manual returns the text of docs/webhooks.md. Its path begins with the module's and is not cleaned, because go test would
+// otherwise use a cached result after the file has changed.
 func manual(t *testing.T) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -43,7 +43,7 @@ func manual(t *testing.T) string {
 	return string(text)
 }
 
-// block is the only code block of a language that begins with start.
+// block returns the only code block of a language that begins with start.
 func block(t *testing.T, language, start string) string {
 	t.Helper()
 	found := regexp.MustCompile("(?ms)^```"+language+"\n("+regexp.QuoteMeta(start)+".*?)^```$").FindAllStringSubmatch(manual(t), -1)
@@ -56,7 +56,7 @@ func block(t *testing.T, language, start string) string {
 // check is a receiver's verification.
 type check = func(header string, body []byte, secret string, now int64) bool
 
-// The programs around the functions of the page: a line of JSON in, a line with true or false out.
+// The programs that call the functions of the page: they read lines of JSON and print true or false for each.
 const (
 	goProgram = `package main
 
@@ -91,8 +91,8 @@ for line in sys.stdin:
 `
 )
 
-// verifiers are the functions of docs/webhooks.md, by language, each run as it stands there. A language that this
-// machine lacks is left out, and the reason is logged.
+// verifiers returns the functions of docs/webhooks.md by language, and runs each unchanged. It leaves out a language that is not
+// installed and logs the reason.
 func verifiers(t *testing.T) map[string]func(header string, body []byte, secret string, now int64) bool {
 	t.Helper()
 	out := map[string]check{"go": buildGo(t)}
@@ -114,7 +114,7 @@ func buildGo(t *testing.T) check {
 	return runs(t, compile(t, dir, "."))
 }
 
-// compile makes an executable of Go that stands alone, and returns its path.
+// compile builds a statically linked Go program and returns its path.
 func compile(t *testing.T, dir, what string) string {
 	t.Helper()
 	build := exec.Command("go", "build", "-o", "receiver", what)
@@ -125,7 +125,7 @@ func compile(t *testing.T, dir, what string) string {
 	return filepath.Join(dir, "receiver")
 }
 
-// The page's first receiver answers a delivery with 2xx and shows it. A port of the test's own replaces its fixed one.
+// The page's first receiver answers a delivery with 2xx and prints it. The test replaces its port with a free one.
 func TestFirstReceiverOfThePage(t *testing.T) {
 	t.Parallel()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -135,7 +135,7 @@ func TestFirstReceiverOfThePage(t *testing.T) {
 	const fixed = "127.0.0.1:3000"
 	code, dir := block(t, "go", "package main"), t.TempDir()
 	if n := strings.Count(manual(t), "http://"+fixed+"/hooks"); n < 2 || !strings.Contains(code, `"`+fixed+`"`) {
-		t.Errorf("the receiver is named %d times, want it served and registered at http://%s/hooks", n, fixed)
+		t.Errorf("the receiver is named %d times, want it started and registered at http://%s/hooks", n, fixed)
 	}
 	write(t, dir, "receiver.go", strings.ReplaceAll(code, fixed, l.Addr().String()))
 	cmd := exec.CommandContext(t.Context(), compile(t, dir, "receiver.go"))
@@ -149,7 +149,7 @@ func TestFirstReceiverOfThePage(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // ended by the kill
+		_ = cmd.Wait() // the kill stops it
 	})
 	shown.shows(t, "waiting on http://"+l.Addr().String()+"/hooks")
 	to := newReceiver("http://"+l.Addr().String()+"/hooks", domain.NewSecret())
@@ -167,7 +167,7 @@ func TestFirstReceiverOfThePage(t *testing.T) {
 	shown.shows(t, event.Type, event.ID, strconv.Itoa(len(signedBody)))
 }
 
-// buildTypeScript compiles with all checks, and with what browsers know: no types of Node.
+// buildTypeScript compiles with all checks and with the types of browsers, without those of Node.
 func buildTypeScript(t *testing.T) check {
 	t.Helper()
 	for _, tool := range []string{"node", "npx"} {
@@ -217,8 +217,8 @@ func write(t *testing.T, dir, name, text string) {
 	}
 }
 
-// runs starts a program and asks it for verdicts until the test ends. A program that breaks on a header is as wrong
-// as one that accepts it.
+// runs starts a program and returns a function that asks it about deliveries until the test ends. A program that crashes on a
+// header is as wrong as one that accepts it.
 func runs(t *testing.T, name string, args ...string) check {
 	t.Helper()
 	cmd := exec.Command(name, args...)
@@ -253,7 +253,7 @@ func runs(t *testing.T, name string, args ...string) check {
 	}
 }
 
-// verdict is a delivery as it arrives and what a receiver must make of it.
+// verdict is a delivery with the result that a receiver must find.
 type verdict struct {
 	header string
 	body   string
@@ -301,7 +301,7 @@ func verdicts() map[string]verdict {
 		"a wrong one before":      with(t+",v1="+strings.Repeat("0", 64)+",v1="+mac, true),
 		"rubbish before":          with(t+",v1=xyz,v1=,v1="+mac, true),
 		"of other schemes":        with(one+",v0="+mac+",v2=abc=def,x=", true),
-		"another scheme alone":    with(t+",v0="+mac, false),
+		"another scheme only":     with(t+",v0="+mac, false),
 		"capitals":                with(t+",v1="+strings.ToUpper(mac), true),
 		"half":                    with(t+",v1="+mac[:32], false),
 		"longer":                  with(one+"00", false),
@@ -329,14 +329,14 @@ func verdicts() map[string]verdict {
 	}
 }
 
-// signedAs is a header whose signature fits a time that is written in a way of its own.
+// signedAs returns a header whose signature matches a time that is written in an unusual form.
 func signedAs(t string) string {
 	mac := hmac.New(sha256.New, []byte(ownSecret))
 	mac.Write([]byte(t + "." + signedBody))
 	return "t=" + t + ",v1=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// The functions that the page gives to receivers agree with domain.Verify, whatever arrives.
+// The functions of the page return the same as domain.Verify for any input.
 func TestVerifiersOfThePage(t *testing.T) {
 	t.Parallel()
 	checks := verifiers(t)
@@ -361,7 +361,7 @@ func TestVerifiersOfThePage(t *testing.T) {
 	}
 }
 
-// Stripe's own library takes what is signed here. It knows no times ahead.
+// Stripe's own library accepts the signatures. It does not check for times in the future.
 func TestStripeVerifiesDeliveries(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -383,7 +383,7 @@ func TestStripeVerifiesDeliveries(t *testing.T) {
 	}
 }
 
-// What the page shows as sent is what would be sent.
+// The delivery that the page shows is exactly what would be sent.
 func TestExampleOfThePage(t *testing.T) {
 	t.Parallel()
 	head, body, _ := strings.Cut(block(t, "http", ""), "\n\n")
@@ -412,7 +412,7 @@ func TestExampleOfThePage(t *testing.T) {
 	answers(t, "/customers/cu_1", e.Data.Object, "Etag")
 }
 
-// answers checks a body against the contract as that of a GET, whose answer has more headers.
+// answers checks a body against the contract as the answer to a GET.
 func answers(t *testing.T, path string, body []byte, more ...string) {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodGet, "/api/v1"+path, nil)

@@ -1,5 +1,5 @@
-// Command webhooks keeps the event log, delivers events to the endpoints of every tenant, and migrates its
-// database. Its other commands are for those who receive: listen, trigger and verify.
+// Command webhooks keeps the event log, delivers events to the endpoints of every tenant, and migrates its database. Its commands
+// listen, trigger and verify are for developers of receivers.
 package main
 
 import (

@@ -17,7 +17,7 @@ func delivery(n byte) domain.DeliveryID {
 	return ids.FromUUID[domain.DeliveryPrefix]([16]byte{15: n})
 }
 
-// failing is a breaker after a failure of another delivery at each of these times after noon.
+// failing returns a breaker after a failure of another delivery at each of these times after noon.
 func failing(after ...time.Duration) domain.Breaker {
 	var b domain.Breaker
 	for i, d := range after {
@@ -85,13 +85,13 @@ func TestBreakerDoubles(t *testing.T) {
 		if got := b.DeferredUntil.Sub(now); got != want || b.Deferrals != i+1 {
 			t.Fatalf("deferral %d is of %v, %d; want %v", i+1, got, b.Deferrals, want)
 		}
-		now = b.DeferredUntil.Add(time.Duration(i) * time.Minute) // the probe may come late
+		now = b.DeferredUntil.Add(time.Duration(i) * time.Minute) // the probe may be late
 		if b.Open(now) || !b.Probing() {
 			t.Fatalf("after deferral %d: open %v, probing %v", i+1, b.Open(now), b.Probing())
 		}
 		b = b.Fail(now, delivery(byte(i)))
 	}
-	for range 1000 { // no doubling goes over
+	for range 1000 { // the doubling never exceeds the limit
 		now = *b.DeferredUntil
 		if b = b.Fail(now, delivery(1)); b.DeferredUntil.Sub(now) != 300*s {
 			t.Fatalf("deferral %d is of %v", b.Deferrals, b.DeferredUntil.Sub(now))
@@ -102,7 +102,7 @@ func TestBreakerDoubles(t *testing.T) {
 	}
 }
 
-// What fails while first attempts are deferred, those on their way and later attempts, changes nothing.
+// Failures while first attempts are deferred, of attempts in flight and of later attempts, change nothing.
 func TestBreakerIsNotProlongedWhileOpen(t *testing.T) {
 	t.Parallel()
 	b := failing(0, 0, 0, 0, 0)
@@ -123,7 +123,7 @@ type fault struct {
 	id domain.DeliveryID
 }
 
-// differing is how many deliveries have failed within the window that ends with the last fault.
+// differing returns how many deliveries have failed within the window that ends with the last fault.
 func differing(past []fault) int {
 	seen := map[domain.DeliveryID]bool{}
 	for _, f := range past {

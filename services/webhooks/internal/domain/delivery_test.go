@@ -44,7 +44,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// Whatever a receiver sends is short, valid and without NUL, and what is valid stays as it is up to the cut.
+// A stored answer is short, valid UTF-8 and without NUL. A valid answer does not change up to where it is cut off.
 func TestTextIsStorable(t *testing.T) {
 	t.Parallel()
 	chunk := rapid.OneOf(rapid.SliceOf(rapid.Byte()), rapid.Map(rapid.String(), func(s string) []byte { return []byte(s) }),

@@ -28,6 +28,7 @@ func (k EndpointKey) Compare(o EndpointKey) int {
 	return slices.Compare(bytes(k.Endpoint.UUID()), bytes(o.Endpoint.UUID()))
 }
 
+// bytes returns an id as a slice, which slices.Compare needs.
 func bytes(u [16]byte) []byte { return u[:] }
 
 // EndpointQueue is the queue of deliveries to one endpoint, with its limits and with the state that they depend on.

@@ -48,7 +48,7 @@ func TestEndpointAfter(t *testing.T) {
 		{"more than 20 before", enabled(25), times(failed, 1), disabled(26, domain.Failures)},
 		{"a success resets", enabled(19), times(fine, 1), enabled(0)},
 		{"19, a success, 19", enabled(0), slices.Concat(times(failed, 19), times(fine, 1), times(failed, 19)), enabled(19)},
-		{"a success comes too late", enabled(0), append(times(failed, 20), fine), disabled(20, domain.Failures)},
+		{"a success after it is disabled", enabled(0), append(times(failed, 20), fine), disabled(20, domain.Failures)},
 		{"410", enabled(0), times(gone, 1), disabled(1, domain.Gone)},
 		{"410 as the 20th", enabled(19), times(gone, 1), disabled(20, domain.Gone)},
 		{"410 after a success", enabled(7), []domain.Outcome{fine, gone}, disabled(1, domain.Gone)},
@@ -67,8 +67,8 @@ func TestEndpointAfter(t *testing.T) {
 	}
 }
 
-// The count is that of the failures since the last success, however the outcomes are batched, and stands still
-// once the endpoint is disabled.
+// The count is the number of failures since the last success, however the outcomes are batched. It does not change after the
+// endpoint is disabled.
 func TestEndpointCountsFailuresSinceTheLastSuccess(t *testing.T) {
 	t.Parallel()
 	outcome := rapid.SampledFrom(append(slices.Repeat([]domain.Outcome{failed}, 20), fine, gone))
@@ -143,7 +143,7 @@ func TestEndpointWarnsOnceOnTheWayUp(t *testing.T) {
 	}
 	again := append([]domain.Outcome{fine}, slices.Repeat([]domain.Outcome{failed}, 10)...)
 	if !enabled(15).Warns(again...) {
-		t.Error("a success and ten failures of one batch are passed over")
+		t.Error("a success and ten failures of one batch do not warn")
 	}
 	if batch := enabled(8).After(failed, failed, failed, failed); !enabled(8).Warns(failed, failed, failed, failed) || batch.Warns(failed) {
 		t.Error("a batch over the tenth does not warn once")

@@ -8,7 +8,7 @@ import (
 
 // FairShare divides the free concurrency among queues, one attempt at a time, round robin over the tenants and within a
 // tenant over its queues in their order. So a tenant gets no more by having many endpoints or a long queue.
-// The set refused holds the queues that get less than their allowance because of a limit of their tenant or speed.
+// The set refused contains the queues that get less than their allowance because of a limit of their tenant or speed.
 func FairShare(queues []EndpointQueue, allowances []Allowance, concurrency *Budget) (shares []int, refused map[EndpointKey]bool) {
 	shares, refused = make([]int, len(queues)), map[EndpointKey]bool{}
 	roundRobin(len(queues), func(i int) ids.Tenant { return queues[i].Key.Tenant }, func(i int) (again bool) {
@@ -33,7 +33,7 @@ type Candidate struct {
 
 // SelectByBytes selects the candidates whose bodies fit into the free bytes, round robin as FairShare does, up to
 // batch bytes in all; the first body may be larger. Candidates are in the order of their queue, and that order is kept:
-// a small body does not overtake a large one. The set refused holds the queues whose next body does not fit into the
+// a small body does not overtake a large one. The set refused contains the queues whose next body does not fit into the
 // bytes of their tenant or speed.
 func SelectByBytes(queues []EndpointQueue, candidates []Candidate, bytes *Budget, batch int) (selected []int, refused map[EndpointKey]bool) {
 	waiting := make([][]int, len(queues))

@@ -1,4 +1,4 @@
-// Package domain holds the types of webhooks and their rules: endpoints and their health, the fair division of capacity, the
+// Package domain contains the types of webhooks and their rules: endpoints and their health, the fair division of capacity, the
 // schedule of attempts, and signatures. It does no I/O and reads no clock.
 package domain
 

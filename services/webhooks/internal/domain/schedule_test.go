@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-// delays are the waits after the first failures, in minutes and without jitter; 12 h after each later one.
+// delays are the delays after the first failures, in minutes and without jitter. After each later failure it is 12 h.
 var delays = []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 512}
 
 func delayAfter(n int) time.Duration {
@@ -76,7 +76,7 @@ func TestNext(t *testing.T) {
 		{"Retry-After of years", 0, 1, math.MaxInt64, 12 * time.Hour},
 		{"Retry-After over the week", week - time.Hour, 1, 2 * time.Hour, 0},
 		{"Retry-After after the 20th", 0, 20, time.Minute, 0},
-		{"made ahead of the clock", -time.Minute, 1, 0, time.Minute},
+		{"created in the future", -time.Minute, 1, 0, time.Minute},
 	} {
 		next, again := domain.Next(noon.Add(-tc.age), noon, tc.n, tc.retryAfter, middle)
 		if again != (tc.want != 0) || again && next.Sub(noon) != tc.want {

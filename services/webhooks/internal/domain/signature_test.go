@@ -25,7 +25,7 @@ const (
 
 var noon = time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// bodies are bytes that some encoder or decoder on the way would be tempted to change.
+// bodies are bytes that an encoder or decoder could change.
 var bodies = map[string][]byte{
 	"plain":           []byte(`{"id":"evt_1"}`),
 	"empty":           {},
@@ -40,7 +40,7 @@ var bodies = map[string][]byte{
 	"a megabyte":      bytes.Repeat([]byte("x"), 1<<20),
 }
 
-// mac is HMAC-SHA256 by its definition in RFC 2104, from the hash alone.
+// mac is HMAC-SHA256 by its definition in RFC 2104, made from the hash function.
 func mac(key, message []byte) []byte {
 	var pad [64]byte
 	copy(pad[:], key)
@@ -177,8 +177,7 @@ func TestVerifyHeaders(t *testing.T) {
 	}
 }
 
-// Nothing that was changed verifies: no byte of the body, no character of the secret, no other time, no bit of the
-// signature.
+// A signature does not verify after a change of the body, the secret, the time or the signature.
 func TestNothingChangedVerifies(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -1,5 +1,5 @@
-// Package peers is the door out to receivers of webhooks, who may be anybody: it decides where the platform
-// connects to, and bounds what a receiver can do to it.
+// Package peers sends deliveries to receivers, which may be hostile. It decides which addresses the platform connects to, and
+// bounds what a receiver can make the platform do.
 package peers
 
 import (
@@ -20,57 +20,58 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// Ports are those of public addresses that receivers may listen on.
+// Ports are the ports of public addresses on which receivers may listen.
 var Ports = []uint16{80, 443, 8080, 8443}
 
-// refused4 and refused6 are the ranges within 0.0.0.0/0 and 2000::/3 that no receiver is in. The chart's policy names
-// the same. Clouds answer their machines' metadata at link-local and unique local addresses, which are among them, and
-// Azure also at one that is public.
+// refused4 and refused6 are the ranges within 0.0.0.0/0 and 2000::/3 that are refused. The chart's network policy has the same
+// ranges. They contain the link-local and unique local addresses at which clouds serve the metadata of their machines, and
+// the public address at which Azure does.
 var (
 	refused4 = append(slices.Clone(ssrf.IPv4DeniedPrefixes), netip.MustParsePrefix("168.63.129.16/32"))
 	refused6 = ssrf.IPv6DeniedPrefixes
 )
 
+// resolveTimeout is the time that CheckURL waits for a name to resolve.
 const resolveTimeout = 2 * time.Second
 
-// Resolver finds the addresses of a name. *net.Resolver is one.
+// Resolver finds the addresses of a name. *net.Resolver implements it.
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// Guard lets connections through to public addresses only, on Ports, and to the ranges that the platform's
-// operator allows, on any port. What counts is the address that is dialled, whatever a name resolved to before.
+// Guard allows connections to public addresses on Ports, and to the ranges that the platform's operator allows on any port. It
+// checks the address that is dialled, not only the address that a name resolved to before.
 type Guard struct {
 	Resolver Resolver
 	allowed  []netip.Prefix
 	public   *ssrf.Guardian
 }
 
-// NewGuard allows ranges such as 127.0.0.0/8 beside public addresses.
+// NewGuard returns a guard that allows the given ranges, such as 127.0.0.0/8, in addition to public addresses.
 func NewGuard(allowed []string) (*Guard, error) {
 	g := &Guard{Resolver: &net.Resolver{PreferGo: true}, public: ssrf.New(
 		ssrf.WithPorts(Ports...), ssrf.WithDeniedV4Prefixes(refused4...), ssrf.WithDeniedV6Prefixes(refused6...))}
 	for _, text := range allowed {
 		p, err := netip.ParsePrefix(text)
 		if err != nil {
-			return nil, fmt.Errorf("WEBHOOK_ALLOWED_CIDRS: %q is no range such as 10.0.0.0/8", text)
+			return nil, fmt.Errorf("WEBHOOK_ALLOWED_CIDRS: %q is not a range; want one such as 10.0.0.0/8", text)
 		}
 		g.allowed = append(g.allowed, p.Masked())
 	}
 	return g, nil
 }
 
-// What CheckURL and the dialler say.
+// The errors of CheckURL and of the dialler.
 var (
-	errForm    = errors.New("Must be an absolute URL with a host, without user, password or fragment.") //nolint:staticcheck,revive // a sentence for people
+	errForm    = errors.New("Must be an absolute URL with a host, without user, password or fragment.") //nolint:staticcheck,revive // a sentence for the operator
 	errScheme  = errors.New("Must be an https URL.")                                                    //nolint:staticcheck,revive // as above
 	errSchemes = errors.New("Must be an http or https URL.")                                            //nolint:staticcheck,revive // as above
 	errPrivate = errors.New("Must be at a public address, on port 80, 443, 8080 or 8443.")              //nolint:staticcheck,revive // as above
-	errRefused = errors.New("the address is not public, or the port is none of 80, 443, 8080 and 8443")
+	errRefused = errors.New("the address is not public, or the port is not 80, 443, 8080 or 8443")
 )
 
-// CheckURL returns nil when deliveries may go to raw, else a sentence that says what is allowed. In live mode it
-// must be https. A name that does not resolve now is accepted: each attempt checks again.
+// CheckURL returns nil when deliveries may be sent to raw, else a sentence that says what is allowed. In live mode the URL must
+// be https. A name that does not resolve now is allowed, because each attempt checks the address again.
 func (g *Guard) CheckURL(ctx context.Context, raw string, live bool) error {
 	u, err := parse(raw)
 	if err != nil {
@@ -84,13 +85,13 @@ func (g *Guard) CheckURL(ctx context.Context, raw string, live bool) error {
 		return err
 	}
 	if addr, err := netip.ParseAddr(u.Hostname()); err == nil {
-		return g.verdict(addr, port)
+		return g.checkAddress(addr, port)
 	}
 	host, err := ascii(u.Hostname())
 	if err != nil || likeAddress(host) {
 		return errForm
 	}
-	if len(g.allowed) == 0 && !slices.Contains(Ports, port) { // whatever the name resolves to later
+	if len(g.allowed) == 0 && !slices.Contains(Ports, port) { // no address on this port is allowed
 		return errPrivate
 	}
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
@@ -100,13 +101,14 @@ func (g *Guard) CheckURL(ctx context.Context, raw string, live bool) error {
 		return nil //nolint:nilerr // it may resolve later
 	}
 	for _, addr := range addrs {
-		if err := g.verdict(addr, port); err != nil {
+		if err := g.checkAddress(addr, port); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// parse reads a URL that is valid for a receiver, apart from its address.
 func parse(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil || strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }) {
@@ -121,6 +123,7 @@ func parse(raw string) (*url.URL, error) {
 	return u, nil
 }
 
+// portOf returns the URL's port, or the scheme's default.
 func portOf(u *url.URL) (uint16, error) {
 	text := u.Port()
 	if text == "" {
@@ -136,7 +139,7 @@ func portOf(u *url.URL) (uint16, error) {
 	return uint16(port), nil
 }
 
-// ascii is a host as net/http dials it: letters, digits and dots of other scripts and widths become ASCII.
+// ascii returns a host as net/http dials it: letters, digits and dots of other scripts and widths become ASCII.
 func ascii(host string) (string, error) {
 	if !strings.ContainsFunc(host, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		return host, nil
@@ -144,8 +147,8 @@ func ascii(host string) (string, error) {
 	return idna.Lookup.ToASCII(host)
 }
 
-// likeAddress reports whether some resolver may read a host as an IPv4 address in one of its other forms: its last
-// label is a number, as the URL standard of WHATWG has it.
+// likeAddress reports whether a resolver may read a host as an IPv4 address in an unusual form: by the URL standard of WHATWG
+// it may when the last label is a number.
 func likeAddress(host string) bool {
 	labels := strings.Split(strings.TrimSuffix(host, "."), ".")
 	last := strings.ToLower(labels[len(labels)-1])
@@ -158,8 +161,8 @@ func likeAddress(host string) bool {
 	return strings.Trim(last, "0123456789") == ""
 }
 
-// verdict judges one address and port.
-func (g *Guard) verdict(addr netip.Addr, port uint16) error {
+// checkAddress returns errPrivate when an address and port are not allowed.
+func (g *Guard) checkAddress(addr netip.Addr, port uint16) error {
 	if addr.Zone() != "" {
 		return errPrivate
 	}
@@ -177,10 +180,10 @@ func (g *Guard) verdict(addr netip.Addr, port uint16) error {
 	return nil
 }
 
-// control is for net.Dialer: it sees the address that is about to be dialled.
+// control is the hook of net.Dialer that receives the address before it is dialled.
 func (g *Guard) control(network, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
-	if err != nil || network != "tcp4" && network != "tcp6" || g.verdict(at.Addr(), at.Port()) != nil {
+	if err != nil || network != "tcp4" && network != "tcp6" || g.checkAddress(at.Addr(), at.Port()) != nil {
 		return errRefused
 	}
 	return nil

@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// names is a Resolver; what is not in it does not resolve.
+// names is a Resolver of a fixed list; other names do not resolve.
 type names map[string][]string
 
 func (n names) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
@@ -32,7 +32,8 @@ func (n names) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, err
 	return out, nil
 }
 
-var known = names{
+// testNames are the names that resolve in tests.
+var testNames = names{
 	"public.test": {"93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c"}, "xn--bcher-kva.test": {"93.184.215.14"}, "my_host.test": {"93.184.215.14"},
 	"private.test": {"10.0.0.7"}, "localhost": {"127.0.0.1", "::1"}, "mixed.test": {"93.184.215.14", "192.168.1.1"}, "mixed6.test": {"93.184.215.14", "fd00::1"},
 	"metadata.test": {"169.254.169.254"}, "mapped.test": {"::ffff:127.0.0.1"}, "nat64.test": {"64:ff9b::7f00:1"}, "xn--mnchen-3ya.test": {"127.0.0.1"}, "empty.test": {},
@@ -43,11 +44,11 @@ func newGuard(t testing.TB, allowed ...string) *Guard {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.Resolver = known
+	g.Resolver = testNames
 	return g
 }
 
-// urls are URLs with the verdict in test mode.
+// urls are URLs by the result of CheckURL in test mode.
 var urls = map[error][]string{
 	nil: {
 		"http://93.184.215.14", "https://93.184.215.14/hook", "http://93.184.215.14:80/", "http://93.184.215.14:443/", "http://93.184.215.14:8080/", "https://93.184.215.14:8443/",
@@ -120,7 +121,7 @@ func TestCheckURL(t *testing.T) {
 
 var exceptions = regexp.MustCompile(`(?m)^            cidr: (0\.0\.0\.0/0|2000::/3)\n            except:\n((?:            - .+\n)+)`)
 
-// The policy that the chart renders excepts what the guard refuses, no more and no less.
+// The network policy of the chart excludes exactly the ranges that the guard refuses.
 func TestTheChartsPolicyIsTheGuards(t *testing.T) {
 	t.Parallel()
 	refused := map[string][]netip.Prefix{"0.0.0.0/0": refused4, "2000::/3": refused6}
@@ -150,7 +151,7 @@ func TestTheChartsPolicyIsTheGuards(t *testing.T) {
 	}
 }
 
-// dialled is the host and port that net/http would dial for a URL; none when it would not.
+// dialled returns the host and port that net/http would dial for a URL, or an empty text when it would not dial.
 func dialled(t *testing.T, raw string) (host, port string) {
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, raw, http.NoBody)
 	if err != nil {
@@ -168,15 +169,14 @@ func dialled(t *testing.T, raw string) (host, port string) {
 	return host, port
 }
 
-// The dialler judges as CheckURL does: what is accepted passes, what is private does not, and no other form of an
-// address leads to one that is private.
+// The dialler allows what CheckURL allows. It refuses private addresses in any form.
 func TestTheDiallerAgrees(t *testing.T) {
 	t.Parallel()
 	g := newGuard(t)
 	for want, list := range urls {
 		for _, raw := range list {
 			host, port := dialled(t, raw)
-			addrs, _ := known.LookupNetIP(t.Context(), "ip", host)
+			addrs, _ := testNames.LookupNetIP(t.Context(), "ip", host)
 			if literal, err := netip.ParseAddr(host); err == nil {
 				addrs = []netip.Addr{literal}
 			}
@@ -197,7 +197,7 @@ func TestTheDiallerAgrees(t *testing.T) {
 	}
 }
 
-// special are the ranges that no receiver may be in, as RFC 6890 and IANA list them.
+// special are the ranges that must be refused, as RFC 6890 and IANA list them.
 func special(a netip.Addr) bool {
 	a = a.Unmap()
 	for _, p := range []string{"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4"} {
@@ -299,7 +299,7 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// slow answers after the time that CheckURL waits, or when it is told to stop.
+// slow is a Resolver that answers after the time that CheckURL waits, or when its context ends.
 type slow struct{}
 
 func (slow) LookupNetIP(ctx context.Context, _, _ string) ([]netip.Addr, error) {
@@ -311,7 +311,7 @@ func (slow) LookupNetIP(ctx context.Context, _, _ string) ([]netip.Addr, error) 
 	}
 }
 
-// A name that takes long to resolve is one that does not resolve yet.
+// A name that takes long to resolve is treated as one that does not resolve now.
 func TestCheckURLWaitsNotForLong(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -21,17 +21,16 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-// raw is a receiver below HTTP. What it opens it watches until the sender lets go.
+// raw is a receiver that writes bytes to connections. It counts the connections that the sender has closed.
 type raw struct {
 	net.Listener
-	accepted, gone atomic.Int64
+	accepted, closed atomic.Int64
 }
 
-// soon is for how long a sender may keep a connection that it needs no more: well under idleTimeout. A connection
-// that it keeps all the same ends some time later.
+// soon is the time within which a sender must close a connection that it cannot use again. It is well under idleTimeout.
 const soon = 3 * time.Second
 
-// listen serves each connection, then reads until the sender has closed it.
+// listen starts a receiver that calls serve for each connection and then reads until the sender has closed it.
 func listen(t *testing.T, serve func(net.Conn)) *raw {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -52,7 +51,7 @@ func listen(t *testing.T, serve func(net.Conn)) *raw {
 				_ = c.SetDeadline(time.Now().Add(3 * soon))
 				serve(c)
 				if _, err := io.Copy(io.Discard, c); !errors.Is(err, os.ErrDeadlineExceeded) {
-					r.gone.Add(1)
+					r.closed.Add(1)
 				}
 			})
 		}
@@ -73,19 +72,19 @@ func port(c net.Conn) string {
 	return port
 }
 
-// quiet closes the sender and sees that no connection of it is left.
+// quiet closes the sender and fails when one of its connections is not closed in time.
 func (r *raw) quiet(t *testing.T, s *Sender, within time.Duration) {
 	t.Helper()
 	s.Close()
-	for end := time.Now().Add(within); r.gone.Load() < r.accepted.Load(); {
+	for end := time.Now().Add(within); r.closed.Load() < r.accepted.Load(); {
 		if time.Now().After(end) {
-			t.Fatalf("of %d connections %d are closed", r.accepted.Load(), r.gone.Load())
+			t.Fatalf("of %d connections %d are closed", r.accepted.Load(), r.closed.Load())
 		}
 		<-time.After(5 * time.Millisecond)
 	}
 }
 
-// take reads a request, all of it.
+// take reads a whole request.
 func take(c net.Conn) {
 	req, err := http.ReadRequest(bufio.NewReader(c))
 	if err == nil {
@@ -93,7 +92,7 @@ func take(c net.Conn) {
 	}
 }
 
-// says reads the request and answers with a text.
+// says returns a function that reads the request and answers with a text.
 func says(text string) func(net.Conn) {
 	return func(c net.Conn) {
 		take(c)
@@ -101,7 +100,7 @@ func says(text string) func(net.Conn) {
 	}
 }
 
-// over repeats a text after the first until the connection ends.
+// over returns a function that answers with a text, and then repeats another one until the connection ends.
 func over(first, text string, pause time.Duration) func(net.Conn) {
 	return func(c net.Conn) {
 		take(c)
@@ -126,7 +125,7 @@ const (
 	tooLong = "server response headers exceeded 32768 bytes"
 )
 
-// hostile are receivers with what is made of them: a status or an error, of which a part is given.
+// hostile are receivers with the expected result: a status, or a part of the error.
 var hostile = map[string]struct {
 	serve  func(net.Conn)
 	status int
@@ -197,7 +196,7 @@ var hostile = map[string]struct {
 	"closes within the headers":     {func(c net.Conn) { says(ok + "A: b")(c); _ = c.Close() }, 0, early},
 }
 
-// tame fails when an answer says what it must not.
+// tame fails when an answer contains what it must not.
 func tame(t *testing.T, a domain.Answer) {
 	t.Helper()
 	for _, secret := range []string{"127.0.0.1", "::1", "->", "receiver.test:", "goroutine", "0x"} {
@@ -232,7 +231,7 @@ func TestHostileReceivers(t *testing.T) {
 	}
 }
 
-// An answer without an end is read to ReadAnswer bytes, of which BufferedAnswer are held; what is in the buffers of the machine between comes on top.
+// Of an endless answer ReadAnswer bytes are read and BufferedAnswer kept. The system's buffers may take more bytes from the receiver.
 func TestEndlessBody(t *testing.T) {
 	t.Parallel()
 	const buffers = 16 << 20
@@ -268,7 +267,7 @@ func TestEndlessBody(t *testing.T) {
 	}
 }
 
-// greet shakes hands with a certificate for example.com that only trust knows, then serves.
+// greet makes the TLS handshake with a certificate for example.com, which a sender accepts after trust, and then calls serve.
 func greet(of *httptest.Server, change func(*tls.Config), serve func(net.Conn)) func(net.Conn) {
 	return func(c net.Conn) {
 		cfg := of.TLS.Clone()
@@ -287,8 +286,8 @@ func greet(of *httptest.Server, change func(*tls.Config), serve func(net.Conn)) 
 
 func TestHostileTLS(t *testing.T) {
 	t.Parallel()
-	known := httptest.NewTLSServer(http.NotFoundHandler())
-	t.Cleanup(known.Close)
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(server.Close)
 	for name, tc := range map[string]struct {
 		serve func(net.Conn)
 		trust bool
@@ -304,15 +303,15 @@ func TestHostileTLS(t *testing.T) {
 		"endless alerts":            {over("", strings.Repeat("\x15\x03\x03\x00\x02\x01\x5a", 100), 0), true, "tls: "},
 		"closes":                    {func(c net.Conn) { _ = c.Close() }, true, "connection"},
 		"resets":                    {reset, true, "connection"},
-		"an unknown authority":      {greet(known, nil, take), false, "certificate signed by unknown authority"},
-		"another's certificate":     {greet(known, nil, take), true, "certificate is valid for example.com"},
-		"TLS 1.1":                   {greet(known, func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 }, take), true, "protocol version not supported"},
+		"an unknown authority":      {greet(server, nil, take), false, "certificate signed by unknown authority"},
+		"another's certificate":     {greet(server, nil, take), true, "certificate is valid for example.com"},
+		"TLS 1.1":                   {greet(server, func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 }, take), true, "protocol version not supported"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l, s := listen(t, tc.serve), testSender(t)
 			if tc.trust {
-				trust(s, known)
+				trust(s, server)
 			} else {
 				s.transport.TLSClientConfig.ServerName = "example.com"
 			}
@@ -326,18 +325,18 @@ func TestHostileTLS(t *testing.T) {
 	}
 }
 
-// A receiver that is slow in TLS, or hostile within it, is bound as without.
+// The limits for slow and hostile receivers apply with TLS, too.
 func TestHostileWithinTLS(t *testing.T) {
 	t.Parallel()
-	known := httptest.NewTLSServer(http.NotFoundHandler())
-	t.Cleanup(known.Close)
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(server.Close)
 	for _, name := range []string{"never answers", "drips headers", "drips the body", "endless headers", "switches protocols", "closes after the request", "says two things"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tc, s := hostile[name], testSender(t)
-			trust(s, known)
+			trust(s, server)
 			s.transport.TLSClientConfig.ServerName = "example.com"
-			l := listen(t, greet(known, nil, func(c net.Conn) {
+			l := listen(t, greet(server, nil, func(c net.Conn) {
 				tc.serve(c)
 				if strings.HasPrefix(name, "closes") {
 					return

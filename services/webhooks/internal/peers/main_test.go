@@ -13,7 +13,7 @@ import (
 // proxied counts the connections to the proxy that the environment names.
 var proxied atomic.Int64
 
-// TestMain names a proxy before anything asks for one, and sees that nothing is left running in the end.
+// TestMain sets a proxy in the environment before the tests, and checks that they leave no goroutine.
 func TestMain(m *testing.M) {
 	proxy, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {

@@ -18,10 +18,10 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-// zone answers for a name, without the dot at its end; with none it does not exist.
+// zone returns the addresses of a name without its final dot. A name without addresses does not exist.
 type zone func(name string) []netip.Addr
 
-// resolver asks a name server that knows a zone.
+// resolver returns a resolver that asks a name server for a zone.
 func (z zone) resolver() *net.Resolver {
 	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		here, there := net.Pipe()
@@ -30,7 +30,7 @@ func (z zone) resolver() *net.Resolver {
 	}}
 }
 
-// serve speaks DNS as it is over TCP until the other side closes.
+// serve answers DNS over TCP until the client closes the connection.
 func (z zone) serve(c net.Conn) {
 	defer func() { _ = c.Close() }()
 	for {
@@ -80,7 +80,7 @@ var (
 	outside = netip.MustParseAddr("93.184.215.14")
 )
 
-// here is a zone in which every name ending in .test is this machine.
+// here is a zone in which every name that ends in .test is the loopback address.
 func here(name string) []netip.Addr {
 	if strings.HasSuffix(name, ".test") {
 		return []netip.Addr{home}
@@ -88,7 +88,7 @@ func here(name string) []netip.Addr {
 	return nil
 }
 
-// onPort listens on loopback at one of Ports, so that it is the address alone that is refused.
+// onPort listens on loopback at one of Ports, so that only the address can be refused.
 func onPort(t *testing.T) net.Listener {
 	t.Helper()
 	var failed error
@@ -103,8 +103,8 @@ func onPort(t *testing.T) net.Listener {
 	return nil
 }
 
-// A name that is public when the endpoint is made and loopback when it is dialled: the connection is refused before
-// it is made, at each attempt.
+// A name resolves to a public address when the endpoint is made and to loopback when it is dialled. Each attempt is refused before
+// the connection is made.
 func TestRebindingIsRefusedAtConnect(t *testing.T) {
 	t.Parallel()
 	var private atomic.Bool
@@ -160,7 +160,7 @@ func TestRebindingIsRefusedAtConnect(t *testing.T) {
 	}
 }
 
-// What the sender says of names never tells what they resolved to.
+// The sender's errors about names do not contain the addresses.
 func TestNamesThatCannotBeReached(t *testing.T) {
 	t.Parallel()
 	closed, err := net.Listen("tcp4", "127.0.0.1:0")

@@ -17,22 +17,24 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
+// The limits of a connection and of an answer.
 const (
 	dialTimeout  = 5 * time.Second
-	idleTimeout  = 5 * time.Second // how long a receiver's connection may wait for the next delivery
-	idlePerHost  = 100             // as many as an endpoint may have on their way
+	idleTimeout  = 5 * time.Second // for which an idle connection is kept for the next delivery
+	idlePerHost  = 100             // the highest max_in_flight of an endpoint
 	maxHeader    = 32 << 10
 	maxErrorText = 300 // characters
 	userAgent    = "Holdfast-Webhooks/1"
 )
 
-// Sender posts deliveries. It follows no redirect, uses no proxy, reads ReadAnswer bytes of an answer at most and
-// keeps those that are shown, and lets go of a connection when the attempt's time is up.
+// Sender posts deliveries. It follows no redirect and uses no proxy. It reads at most domain.ReadAnswer bytes of an answer,
+// keeps those that are shown, and closes the connection when the attempt's time is over.
 type Sender struct{ transport *http.Transport }
 
-// NewSender makes a sender whose connections guard lets through. It trusts the system's certificates.
+// NewSender returns a sender that connects only where guard allows it. It trusts the system's certificates.
 func NewSender(guard *Guard) *Sender { return newSender(guard, &net.Resolver{PreferGo: true}) }
 
+// newSender is NewSender with a resolver.
 func newSender(guard *Guard, resolver *net.Resolver) *Sender {
 	dialer := &net.Dialer{Timeout: dialTimeout, Control: guard.control, Resolver: resolver}
 	return &Sender{transport: &http.Transport{
@@ -43,14 +45,14 @@ func newSender(guard *Guard, resolver *net.Resolver) *Sender {
 	}}
 }
 
-// http1 keeps to HTTP/1.1: on a connection that HTTP/2 shares, one delivery could wait for another.
+// http1 allows HTTP/1.1 only: deliveries that share an HTTP/2 connection could wait for each other.
 func http1() *http.Protocols {
 	p := &http.Protocols{}
 	p.SetHTTP1(true)
 	return p
 }
 
-// Close lets idle connections go.
+// Close closes idle connections.
 func (s *Sender) Close() { s.transport.CloseIdleConnections() }
 
 // Send implements app.Sender.
@@ -61,6 +63,7 @@ func (s *Sender) Send(ctx context.Context, d domain.Outgoing) domain.Answer {
 	return a
 }
 
+// post makes the request and reads the answer.
 func (s *Sender) post(ctx context.Context, d domain.Outgoing) domain.Answer {
 	u, err := url.Parse(d.URL)
 	if err != nil || d.Live && u.Scheme != "https" {
@@ -68,26 +71,26 @@ func (s *Sender) post(ctx context.Context, d domain.Outgoing) domain.Answer {
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL, bytes.NewReader(d.Body))
 	if err != nil {
-		return domain.Answer{Err: "the URL cannot be used"}
+		return domain.Answer{Err: "the URL is not valid"}
 	}
 	req.Header.Set("User-Agent", userAgent)
 	for name, value := range d.Headers {
 		req.Header.Set(name, value)
 	}
-	res, err := s.transport.RoundTrip(req) // no http.Client, which would look at where a redirect leads
+	res, err := s.transport.RoundTrip(req) // an http.Client would read the target of a redirect
 	if err != nil {
 		return domain.Answer{Err: reason(ctx, err)}
 	}
-	defer res.Body.Close() //nolint:errcheck // read as far as it is wanted
+	defer res.Body.Close() //nolint:errcheck // only read
 	a := domain.Answer{Status: res.StatusCode, RetryAfter: retryAfter(res.Header.Get("Retry-After"), time.Now())}
-	if a.Status != http.StatusSwitchingProtocols { // its body is the connection, which ctx does not bound
-		a.Body, _ = io.ReadAll(io.LimitReader(res.Body, domain.BufferedAnswer))        // the status has decided
+	if a.Status != http.StatusSwitchingProtocols { // its body is the connection, which does not end with ctx
+		a.Body, _ = io.ReadAll(io.LimitReader(res.Body, domain.BufferedAnswer))        // the status says whether the attempt is a success
 		_, _ = io.CopyN(io.Discard, res.Body, domain.ReadAnswer-domain.BufferedAnswer) // so that the connection can be used again
 	}
 	return a
 }
 
-// retryAfter reads both forms of RFC 9110: seconds, of which too many are the most, or a date.
+// retryAfter reads both forms of RFC 9110: a number of seconds, or a date. A number that is too large is the largest number.
 func retryAfter(value string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseInt(value, 10, 32); err == nil || errors.Is(err, strconv.ErrRange) {
 		return max(0, time.Duration(seconds)*time.Second)
@@ -98,7 +101,7 @@ func retryAfter(value string, now time.Time) time.Duration {
 	return 0
 }
 
-// reason says in a few words why nothing was answered, without what only the platform knows: addresses, above all.
+// reason returns a short text that says why there was no answer. It contains nothing internal, such as addresses.
 func reason(ctx context.Context, err error) string {
 	var name *net.DNSError
 	var errno syscall.Errno
@@ -114,15 +117,16 @@ func reason(ctx context.Context, err error) string {
 		return errno.Error()
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		return "the connection was closed before an answer came"
-	case strings.Contains(err.Error(), "readLoopPeekFail"): // net/http has no other name for it
-		return "no HTTP: the receiver spoke before it was asked"
+	case strings.Contains(err.Error(), "readLoopPeekFail"): // net/http has no error value for it
+		return "no HTTP: the receiver sent data before the request"
 	case errors.As(err, &op):
 		err = op.Err
 	}
-	text := []rune(domain.Text([]byte(err.Error()))) // may quote what the receiver sent
+	text := []rune(domain.Text([]byte(err.Error()))) // an error may quote what the receiver sent
 	return string(text[:min(len(text), maxErrorText)])
 }
 
+// isTimeout reports whether an error is a timeout.
 func isTimeout(err error) bool {
 	var t interface{ Timeout() bool }
 	return errors.As(err, &t) && t.Timeout()

@@ -25,10 +25,10 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-// attempt is how long one may take here.
+// attempt is the time limit of an attempt in these tests.
 const attempt = time.Second
 
-// testSender reaches loopback, under any name that ends in .test.
+// testSender returns a sender that may connect to loopback, with any name that ends in .test.
 func testSender(t *testing.T) *Sender {
 	t.Helper()
 	s := newSender(newGuard(t, "127.0.0.0/8", "::1/128"), zone(here).resolver())
@@ -36,7 +36,7 @@ func testSender(t *testing.T) *Sender {
 	return s
 }
 
-// send makes one attempt, and fails the test when it does not come to its end.
+// send makes one attempt, and fails the test when it does not return in time.
 func send(t *testing.T, s *Sender, d domain.Outgoing) domain.Answer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), attempt)
@@ -52,7 +52,7 @@ func send(t *testing.T, s *Sender, d domain.Outgoing) domain.Answer {
 	}
 }
 
-// named is a server's URL under a name.
+// named returns a server's URL with another name.
 func named(raw string) string { return strings.Replace(raw, "127.0.0.1", "receiver.test", 1) }
 
 func TestRequest(t *testing.T) {
@@ -133,7 +133,7 @@ func trust(s *Sender, of *httptest.Server) {
 	s.transport.TLSClientConfig.RootCAs = pool
 }
 
-// HTTP/2 is not offered: a receiver that knows it is spoken to in HTTP/1.1.
+// The sender does not offer HTTP/2; a receiver with HTTP/2 gets HTTP/1.1.
 func TestHTTPS(t *testing.T) {
 	t.Parallel()
 	var protocol atomic.Value
@@ -172,7 +172,7 @@ func TestIPv6(t *testing.T) {
 	}
 }
 
-// The environment of this test names a proxy.
+// The environment of this test sets a proxy, which the sender must not use.
 func TestNoProxyIsUsed(t *testing.T) {
 	t.Parallel()
 	if p, err := http.ProxyFromEnvironment(httptest.NewRequest(http.MethodPost, "http://receiver.test/", nil)); p == nil {
@@ -187,15 +187,15 @@ func TestNoProxyIsUsed(t *testing.T) {
 	}
 }
 
-// meeting lets those who come go on when so many are there, again and again.
-type meeting struct {
+// barrier lets callers continue when a number of them have arrived, and can be used again.
+type barrier struct {
 	mu     sync.Mutex
 	size   int
 	here   int
 	opened chan struct{}
 }
 
-func (m *meeting) wait() {
+func (m *barrier) wait() {
 	m.mu.Lock()
 	if m.opened == nil {
 		m.opened = make(chan struct{})
@@ -209,14 +209,14 @@ func (m *meeting) wait() {
 	<-opened
 }
 
-// 100 deliveries and more, 16 at a time, need 16 connections; one after the other they need one.
+// More than 100 deliveries, 16 at a time, use 16 connections. One after the other they use one.
 func TestConnectionsAreUsedAgain(t *testing.T) {
 	t.Parallel()
 	for atATime, rounds := range map[int]int{1: 100, 16: 7} {
-		var opened, served atomic.Int64
-		m := &meeting{size: atATime}
+		var opened, requests atomic.Int64
+		m := &barrier{size: atATime}
 		l := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			served.Add(1)
+			requests.Add(1)
 			m.wait()
 			_, _ = io.WriteString(w, strings.Repeat("ok", 100))
 		}))
@@ -240,15 +240,15 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 			}
 			wg.Wait()
 		}
-		if opened.Load() > int64(atATime) || served.Load() != int64(rounds*atATime) {
-			t.Errorf("%d at a time: %d deliveries over %d connections", atATime, served.Load(), opened.Load())
+		if opened.Load() > int64(atATime) || requests.Load() != int64(rounds*atATime) {
+			t.Errorf("%d at a time: %d deliveries over %d connections", atATime, requests.Load(), opened.Load())
 		}
 		s.Close()
 		l.Close()
 	}
 }
 
-// Nothing of one answer goes into another request.
+// No part of an answer is used for another request.
 func TestNothingIsRemembered(t *testing.T) {
 	t.Parallel()
 	var heads []http.Header
@@ -281,16 +281,16 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	defer elsewhere.Close()
 	for _, status := range []int{300, 301, 302, 303, 304, 305, 307, 308} {
 		for _, location := range []string{"", "/", "/again", elsewhere.URL, "http://169.254.169.254/", "file:///etc/passwd", "http://%zz", "//", ":", strings.Repeat("a", 10_000)} {
-			var served atomic.Int64
+			var requests atomic.Int64
 			l := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				served.Add(1)
+				requests.Add(1)
 				w.Header().Set("Location", location)
 				w.WriteHeader(status)
 			}))
 			s := testSender(t)
 			a := send(t, s, domain.Outgoing{URL: named(l.URL), Body: []byte("{}")})
-			if a.Status != status || a.Err != "" || a.OK() || served.Load() != 1 || other.Load() != 0 {
-				t.Errorf("%d to %.30q: %d %q, asked %d times, the other %d times", status, location, a.Status, a.Err, served.Load(), other.Load())
+			if a.Status != status || a.Err != "" || a.OK() || requests.Load() != 1 || other.Load() != 0 {
+				t.Errorf("%d to %.30q: %d %q, asked %d times, the other %d times", status, location, a.Status, a.Err, requests.Load(), other.Load())
 			}
 			s.Close()
 			l.Close()
@@ -298,7 +298,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-// What is compressed stays so: a small answer cannot become a large one.
+// A compressed answer is not decompressed, so a small answer cannot become a large one.
 func TestGzipIsNotUnpacked(t *testing.T) {
 	t.Parallel()
 	var bomb bytes.Buffer
@@ -375,7 +375,7 @@ func TestReason(t *testing.T) {
 		{op(errors.New("missing address")), "missing address"},
 		{broken(io.EOF), "the connection was closed before an answer came"},
 		{io.ErrUnexpectedEOF, "the connection was closed before an answer came"},
-		{errors.New("readLoopPeekFailLocked: %!w(<nil>)"), "no HTTP: the receiver spoke before it was asked"},
+		{errors.New("readLoopPeekFailLocked: %!w(<nil>)"), "no HTTP: the receiver sent data before the request"},
 		{errors.New(strings.Repeat("é", 299) + "😀é"), strings.Repeat("é", 299) + "😀"},
 		{errors.New("a\x00b\xff"), "a\uFFFDb\uFFFD"},
 	} {

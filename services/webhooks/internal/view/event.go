@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-// Event is the body of an event, as it is kept, answered and delivered. The object is taken as it is.
+// Event returns the body of an event, which is stored, shown and delivered. It has the bytes of the object unchanged.
 func Event(e domain.Event) (json.RawMessage, error) {
 	mode := api.Test
 	if e.Livemode {
@@ -36,6 +36,7 @@ func Event(e domain.Event) (json.RawMessage, error) {
 	return httpx.Encode(body)
 }
 
+// textOrNull returns null for an empty text.
 func textOrNull(s string) nullable.Nullable[string] {
 	if s == "" {
 		return nullable.NewNullNullable[string]()
@@ -43,13 +44,13 @@ func textOrNull(s string) nullable.Nullable[string] {
 	return nullable.NewNullableWithValue(s)
 }
 
-// Kind is what the events of a type are about: the value of the property "object" of their object.
+// Kind returns the kind of object that the events of a type are about: the value of the object's property "object".
 func Kind(eventType string) string {
 	kind, _, _ := strings.Cut(eventType, ".")
 	return kind
 }
 
-// Erased is the body of an event without what the contract marks as a person's.
+// Erased returns the body of an event without the personal data that the contract marks.
 func Erased(spec *contract.Contract, body []byte) (json.RawMessage, error) {
 	var e api.Event
 	if err := json.Unmarshal(body, &e); err != nil {
@@ -66,7 +67,7 @@ func Erased(spec *contract.Contract, body []byte) (json.RawMessage, error) {
 //go:embed samples/*.json
 var samples embed.FS
 
-// Sample is an object of the kind that events of a type are about, and its id. It stands for nothing real.
+// Sample returns an example object of the kind that events of a type are about, and its id.
 func Sample(eventType string, mode api.Mode) (id string, object json.RawMessage, err error) {
 	raw, err := samples.ReadFile("samples/" + Kind(eventType) + ".json")
 	if err != nil {

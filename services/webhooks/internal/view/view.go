@@ -1,5 +1,5 @@
-// Package view turns nouns into their public bodies. Answers, stored replies, the event log and deliveries all
-// come from here, so they cannot differ.
+// Package view converts domain types into their public bodies. Answers, stored replies, the event log and deliveries use the
+// same functions, so their bodies are equal.
 package view
 
 import (
@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-// Endpoint is the public shape of an endpoint.
+// Endpoint returns the public body of an endpoint.
 func Endpoint(e domain.Endpoint, mode api.Mode) api.WebhookEndpoint {
 	return api.WebhookEndpoint{
 		Id: e.ID.String(), Object: api.WebhookEndpointObjectWebhookEndpoint, Url: e.URL, EventTypes: e.EventTypes,
@@ -23,7 +23,7 @@ func Endpoint(e domain.Endpoint, mode api.Mode) api.WebhookEndpoint {
 	}
 }
 
-// EndpointWithSecret is an endpoint in the answers that show its secret.
+// EndpointWithSecret returns the public body of an endpoint with its secret.
 func EndpointWithSecret(e domain.Endpoint, secret string, mode api.Mode) api.WebhookEndpointWithSecret {
 	plain := Endpoint(e, mode)
 	return api.WebhookEndpointWithSecret{
@@ -35,7 +35,7 @@ func EndpointWithSecret(e domain.Endpoint, secret string, mode api.Mode) api.Web
 	}
 }
 
-// Delivery is the public shape of a delivery.
+// Delivery returns the public body of a delivery.
 func Delivery(d domain.Delivery, mode api.Mode) api.Delivery {
 	attempts := make([]api.DeliveryAttempt, len(d.Attempts))
 	for i, a := range d.Attempts {

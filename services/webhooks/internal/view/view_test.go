@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/view"
 )
 
-// The body is as the contract's Event has it; what is in it is taken byte for byte.
+// The body has the form of the contract's Event, and the bytes of the object are unchanged.
 func TestEvent(t *testing.T) {
 	t.Parallel()
 	id := ids.New[ids.EventPrefix]()
@@ -76,7 +76,7 @@ func TestErased(t *testing.T) {
 	}
 }
 
-// Each type has a sample, in the caller's mode; those of resources that exist have exactly the contract's fields.
+// Each type has a sample in the caller's mode. The samples of resources that exist have exactly the contract's fields.
 func TestSamples(t *testing.T) {
 	t.Parallel()
 	for _, kind := range proto.EventTypes {
@@ -96,7 +96,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// same fails unless object has the fields of T, no more and no fewer.
+// same fails unless object has exactly the fields of T.
 func same[T any](t *testing.T, object []byte) {
 	t.Helper()
 	var v T

@@ -1,5 +1,5 @@
-// Package public speaks the platform's public API with an API key, as those who build on it do. It is for the
-// command line: no service calls another this way.
+// Package public is a client of the platform's public API with an API key. It is for the command line; services do not call
+// each other with it.
 package public
 
 import (
@@ -17,33 +17,34 @@ import (
 	"time"
 )
 
+// The limits of a request.
 const (
-	maxAnswer    = 8 << 20 // a page: 2 MiB, or one larger row
+	maxAnswer    = 8 << 20 // a page has up to 2 MiB, or one larger row
 	callTimeout  = 30 * time.Second
-	firstByteMax = 30 * time.Second // until the header of an answer is there
+	firstByteMax = 30 * time.Second // until the header of an answer
 )
 
-// Client speaks for one API key.
+// Client sends requests with one API key.
 type Client struct {
 	base, key string
 	http      *http.Client
 }
 
-// Refusal is an answer outside 2xx.
+// Refusal is an answer with a status other than 2xx.
 type Refusal struct {
 	Status  int
-	Message string        // of the envelope, or what was answered where there is none
-	After   time.Duration // of Retry-After, 0 without
+	Message string        // of the error envelope, or a text with the status when there is no envelope
+	After   time.Duration // of Retry-After; 0 when there is none
 }
 
-// Error is the message alone.
+// Error returns the message.
 func (r *Refusal) Error() string { return r.Message }
 
-// New makes a client. base is the URL of the platform, with or without /api/v1, as https://api.example.com.
+// New returns a client. base is the URL of the platform, such as https://api.example.com, with or without /api/v1.
 func New(base, key string) (*Client, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return nil, fmt.Errorf("%q is no http or https URL", base)
+		return nil, fmt.Errorf("%q is not an http or https URL", base)
 	}
 	transport, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
@@ -51,7 +52,7 @@ func New(base, key string) (*Client, error) {
 	}
 	transport = transport.Clone()
 	transport.ResponseHeaderTimeout = firstByteMax
-	plain := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // a key goes nowhere else
+	plain := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // a redirect would send the key to another server
 	base = strings.TrimRight(base, "/")
 	if !strings.HasSuffix(base, "/v1") {
 		base += "/api/v1"
@@ -59,7 +60,7 @@ func New(base, key string) (*Client, error) {
 	return &Client{base, key, &http.Client{Transport: transport, CheckRedirect: plain}}, nil
 }
 
-// Call sends body as JSON, with a fresh Idempotency-Key, and decodes the answer into out; either may be nil.
+// Call sends body as JSON, with a new Idempotency-Key, and decodes the answer into out. Both may be nil.
 func (c *Client) Call(ctx context.Context, method, path string, body, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -72,7 +73,7 @@ func (c *Client) Call(ctx context.Context, method, path string, body, out any) e
 		}
 		sent = bytes.NewReader(text)
 		header.Set("Content-Type", "application/json")
-		header.Set("Prefer", "handling=strict") // a misspelt field is refused, not ignored
+		header.Set("Prefer", "handling=strict") // a misspelt field is an error
 	}
 	if method != http.MethodGet {
 		header.Set("Idempotency-Key", "cli-"+rand.Text())
@@ -91,7 +92,7 @@ func (c *Client) Call(ctx context.Context, method, path string, body, out any) e
 	return nil
 }
 
-// send returns an answer of 2xx, whose body the caller closes.
+// send returns an answer with a status 2xx, whose body the caller must close.
 func (c *Client) send(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {
@@ -110,6 +111,7 @@ func (c *Client) send(ctx context.Context, method, path string, header http.Head
 	return nil, refusal(method+" "+path, res)
 }
 
+// refusal reads an answer with another status.
 func refusal(what string, res *http.Response) *Refusal {
 	r := &Refusal{Status: res.StatusCode}
 	if s, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && s > 0 {

@@ -15,44 +15,46 @@ import (
 	"time"
 )
 
+// The times and sizes of a Follower.
 const (
 	firstWait   = time.Second
-	longestWait = 30 * time.Second
-	silence     = 90 * time.Second
-	remembered  = 10_000 // events that are known when they come again
+	maxWait     = 30 * time.Second
+	defaultIdle = 90 * time.Second
+	maxSeen     = 10_000 // the ids that are kept to recognize repeated events
 )
 
+// The errors that end a stream.
 var (
-	errSilent   = errors.New("the stream fell silent")
+	errSilent   = errors.New("the stream sent nothing for too long")
 	errCut      = errors.New("the stream was cut off")
-	errNoStream = errors.New("what answers is no event stream: is the base URL right?")
+	errNoStream = errors.New("the answer is not an event stream: check the base URL")
 )
 
 // Event is one of the platform's events.
 type Event struct {
 	ID, Type string
-	Body     []byte // as deliveries carry it
+	Body     []byte // the body that a delivery has
 }
 
 // Follower reads the events of a client's tenant and mode as they happen.
 type Follower struct {
 	Client *Client
-	Types  []string                             // none: every type
-	Start  func()                               // called once: from now on nothing is missed
-	Notice func(err error, wait time.Duration)  // what went wrong, and when it is tried again
-	Sleep  func(context.Context, time.Duration) // nil: the real one
-	Idle   time.Duration                        // without a byte for so long a stream is dead; 0: 90 s
+	Types  []string                             // the event types; none means all
+	Start  func()                               // is called once, when no later event can be missed
+	Notice func(err error, wait time.Duration)  // is called with an error and the time until the next try
+	Sleep  func(context.Context, time.Duration) // replaces waiting in tests; nil waits
+	Idle   time.Duration                        // the time without a byte after which a stream is given up; 0 means 90 s
 
-	once  sync.Once
-	begun bool   // the place from which on to read is known
-	last  string // the id behind which to go on; "" while there was none at the beginning, and none in a stream
-	seen  map[string]bool
-	order []string // of seen, the oldest first
+	once    sync.Once
+	started bool   // the position where reading starts has been read
+	last    string // the id of the event after which reading continues; empty while there is none
+	seen    map[string]bool
+	order   []string // the ids in seen, the oldest first
 }
 
-// Follow hands take each event that happens from now on, once and in the stream's order, until ctx ends. It
-// outlives streams that end, networks that fail and a platform that restarts: it goes on behind the last event,
-// after 1 s, doubling to 30 s while nothing can be opened. What the platform refuses for good is returned.
+// Follow calls take for each event from now on, once and in the stream's order, until ctx ends. When a stream ends or fails, it
+// opens another one after the last event: after 1 s, and then after twice the time, up to 30 s, while no stream can be
+// opened. It returns an error when the platform would refuse the same request again.
 func (f *Follower) Follow(ctx context.Context, take func(Event)) error {
 	wait := firstWait
 	for {
@@ -70,11 +72,11 @@ func (f *Follower) Follow(ctx context.Context, take func(Event)) error {
 		if r := (*Refusal)(nil); errors.As(err, &r) {
 			pause = max(wait, r.After)
 		}
-		if !errors.Is(err, io.EOF) { // streams end every few minutes; that is not worth a word
+		if !errors.Is(err, io.EOF) { // streams end every few minutes, which is no error
 			f.Notice(err, pause)
 		}
 		f.sleep(ctx, pause)
-		wait = min(2*wait, longestWait)
+		wait = min(2*wait, maxWait)
 	}
 }
 
@@ -88,6 +90,7 @@ func final(err error) bool {
 		r.Status != http.StatusRequestTimeout && r.Status != http.StatusTooManyRequests
 }
 
+// sleep waits for d or until ctx ends.
 func (f *Follower) sleep(ctx context.Context, d time.Duration) {
 	if f.Sleep != nil {
 		f.Sleep(ctx, d)
@@ -99,11 +102,11 @@ func (f *Follower) sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// session is the life of one stream. A stream without Last-Event-ID begins at the moment it is opened, so what
-// happens between two of them would be lost: the place to begin is therefore that of the newest event. Where
-// there is none yet, the list is read once the stream is open; whatever is in it is new.
+// session opens one stream and reads it to its end. A stream without Last-Event-ID starts when it is opened, so the events
+// between two streams would be lost; therefore the first stream starts after the newest event. When there is no event yet,
+// the list of events is read after the stream is open, and all events in it are new.
 func (f *Follower) session(ctx context.Context, take func(Event)) (opened bool, err error) {
-	if !f.begun {
+	if !f.started {
 		if err := f.begin(ctx); err != nil {
 			return false, err
 		}
@@ -124,7 +127,7 @@ func (f *Follower) session(ctx context.Context, take func(Event)) (opened bool, 
 	return true, f.read(ctx, cancel, body, take)
 }
 
-// begin finds the newest event, behind which to read.
+// begin reads the newest event, after which the first stream starts.
 func (f *Follower) begin(ctx context.Context) error {
 	page, err := f.page(ctx, url.Values{"limit": {"1"}})
 	if err != nil {
@@ -137,12 +140,12 @@ func (f *Follower) begin(ctx context.Context) error {
 		}
 		f.last = e.ID
 	}
-	f.begun = true
+	f.started = true
 	return nil
 }
 
-// catchUp takes all the events that there are, the oldest first. It moves no place: the list is in another order than
-// the stream, which alone knows what comes behind an event.
+// catchUp calls take for all events that exist, the oldest first. It does not change f.last, because the list has another order
+// than the stream.
 func (f *Follower) catchUp(ctx context.Context, take func(Event)) error {
 	var all []Event
 	for cursor, more := "", true; more; {
@@ -169,12 +172,14 @@ func (f *Follower) catchUp(ctx context.Context, take func(Event)) error {
 	return nil
 }
 
+// page is one page of the list of events.
 type page struct {
 	Data       []json.RawMessage `json:"data"` // newest first
 	HasMore    bool              `json:"has_more"`
 	NextCursor string            `json:"next_cursor"`
 }
 
+// page reads one page of the list of events.
 func (f *Follower) page(ctx context.Context, q url.Values) (page, error) {
 	var p page
 	if len(f.Types) > 0 {
@@ -184,6 +189,7 @@ func (f *Follower) page(ctx context.Context, q url.Values) (page, error) {
 	return p, err
 }
 
+// open opens a stream after the last event.
 func (f *Follower) open(ctx context.Context) (io.ReadCloser, error) {
 	path := "/events/stream"
 	if len(f.Types) > 0 {
@@ -204,11 +210,11 @@ func (f *Follower) open(ctx context.Context) (io.ReadCloser, error) {
 	return res.Body, nil
 }
 
-// read takes events until the stream ends, which is io.EOF, or fails.
+// read calls take for the events of a stream until it fails or ends; the error of an end is io.EOF.
 func (f *Follower) read(ctx context.Context, cancel context.CancelCauseFunc, body io.Reader, take func(Event)) error {
 	idle := f.Idle
 	if idle == 0 {
-		idle = silence
+		idle = defaultIdle
 	}
 	watch := time.AfterFunc(idle, func() { cancel(errSilent) })
 	defer watch.Stop()
@@ -223,7 +229,7 @@ func (f *Follower) read(ctx context.Context, cancel context.CancelCauseFunc, bod
 		case err != nil:
 			return fmt.Errorf("%w: %w", errCut, err)
 		}
-		if e, err := eventOf(m.Data); err == nil { // else it only moves the id, or is of a kind that is not known yet
+		if e, err := eventOf(m.Data); err == nil { // else the message only has an id, or has another form
 			f.pass(e, take)
 		}
 		if m.ID != "" {
@@ -232,20 +238,21 @@ func (f *Follower) read(ctx context.Context, cancel context.CancelCauseFunc, bod
 	}
 }
 
-// watched stops the watch while nobody waits for the stream: a slow receiver is no silence.
+// watched runs the idle timer only while the stream is read, so that the time of a slow receiver does not count.
 type watched struct {
 	io.Reader
 	watch *time.Timer
 	idle  time.Duration
 }
 
+// Read implements io.Reader.
 func (w *watched) Read(p []byte) (int, error) {
 	w.watch.Reset(w.idle)
 	defer w.watch.Stop()
-	return w.Reader.Read(p) //nolint:wrapcheck // io.EOF must stay what it is
+	return w.Reader.Read(p) //nolint:wrapcheck // callers compare with io.EOF
 }
 
-// pass takes an event that was not taken before.
+// pass calls take for an event that was not passed before.
 func (f *Follower) pass(e Event, take func(Event)) {
 	if f.seen[e.ID] {
 		return
@@ -253,7 +260,7 @@ func (f *Follower) pass(e Event, take func(Event)) {
 	if f.seen == nil {
 		f.seen = map[string]bool{}
 	}
-	if len(f.order) == remembered {
+	if len(f.order) == maxSeen {
 		delete(f.seen, f.order[0])
 		f.order = f.order[1:]
 	}
@@ -261,10 +268,11 @@ func (f *Follower) pass(e Event, take func(Event)) {
 	take(e)
 }
 
+// eventOf reads an event's id and type from its body.
 func eventOf(body []byte) (Event, error) {
 	var e struct{ ID, Type string }
 	if err := json.Unmarshal(body, &e); err != nil || e.ID == "" {
-		return Event{}, fmt.Errorf("%w: it lists %.100q", errNoStream, body)
+		return Event{}, fmt.Errorf("%w: its list has %.100q", errNoStream, body)
 	}
 	return Event{e.ID, e.Type, body}, nil
 }

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/peers/public/publictest"
 )
 
-// follower is a Follower that runs, and what it has met.
+// follower is a Follower that runs, with its events, notices and waits.
 type follower struct {
 	*public.Follower
 	t      *testing.T
@@ -26,7 +26,7 @@ type follower struct {
 	stop   func()
 }
 
-// follow starts a Follower and waits until it reads or has ended. It does not sleep.
+// follow starts a Follower that does not sleep, and waits until it reads or has returned.
 func follow(t *testing.T, p *publictest.Platform, types ...string) *follower {
 	t.Helper()
 	return followAs(t, p, publictest.Key, &public.Follower{Types: types})
@@ -63,7 +63,7 @@ func (f *follower) note(what func()) {
 	what()
 }
 
-// got waits until it has so many events, stops it and returns their ids: one more would show.
+// got waits until the Follower has n events, stops it and returns the ids of all its events.
 func (f *follower) got(n int) []string {
 	f.t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
@@ -73,8 +73,8 @@ func (f *follower) got(n int) []string {
 		}
 	}
 	f.stop()
-	if err := f.ended(); err != nil {
-		f.t.Errorf("it ended with %v", err)
+	if err := f.returned(); err != nil {
+		f.t.Errorf("it returned %v", err)
 	}
 	var out []string
 	for _, e := range f.events {
@@ -83,7 +83,7 @@ func (f *follower) got(n int) []string {
 	return out
 }
 
-func (f *follower) ended() error {
+func (f *follower) returned() error {
 	f.t.Helper()
 	select {
 	case err := <-f.end:
@@ -127,7 +127,7 @@ func TestFollowNarrowsByType(t *testing.T) {
 	f.want(first, p.Add("customer.updated"))
 }
 
-// The stream breaks off at each place of the second of three events in turn; each comes once.
+// The stream breaks off at each byte of the second of three events. Each event is taken once.
 func TestFollowGoesOnBehindACut(t *testing.T) {
 	t.Parallel()
 	one := len("id: evt_0002\nevent: booking.created\ndata: \n\n")
@@ -140,7 +140,7 @@ func TestFollowGoesOnBehindACut(t *testing.T) {
 		f := follow(t, p)
 		ids := []string{p.Add("booking.created"), p.Add("booking.created"), p.Add("booking.created")}
 		f.want(ids...)
-		for i, last := range p.Heard() {
+		for i, last := range p.LastEventIDs() {
 			if i > 0 && at < one && !slices.Contains([]string{"evt_0002", "evt_0003"}, last) {
 				t.Errorf("cut at %d: stream %d was asked for behind %q", at, i+1, last)
 			}
@@ -158,8 +158,8 @@ func TestFollowTakesNothingTwice(t *testing.T) {
 	f.want(p.Add("booking.created"), p.Add("booking.updated"), p.Add("booking.updated"))
 }
 
-// Nothing has happened ever, so that there is no event to go on behind, and the first happens while no stream is
-// open: between the end of one and the beginning of the next, or between the first look and the first stream.
+// There is no event at the start, and the first one occurs while no stream is open: between two streams, or between the first
+// request and the first stream.
 func TestFollowMissesNothingOfAQuietTenant(t *testing.T) {
 	t.Parallel()
 	for name, when := range map[string]int{"before the first stream": 1, "between two": 2, "later": 3} {
@@ -172,14 +172,14 @@ func TestFollowMissesNothingOfAQuietTenant(t *testing.T) {
 			}
 		}
 		f := follow(t, p)
-		for len(p.Heard()) < 4 { // streams enough for each case
+		for len(p.LastEventIDs()) < 4 { // streams enough for each case
 			time.Sleep(time.Millisecond)
 		}
 		last := p.Add("customer.updated")
 		if got := f.got(4); !slices.Equal(got, append(ids, last)) || len(ids) != 3 {
 			t.Errorf("%s: events %q, want %q and %q", name, got, ids, last)
 		}
-		if heard := strings.Join(p.Heard(), ""); heard != "" {
+		if heard := strings.Join(p.LastEventIDs(), ""); heard != "" {
 			t.Errorf("%s: a stream was asked for behind %s, which only the list has named", name, heard)
 		}
 		if len(f.words) > 0 {
@@ -199,21 +199,21 @@ func TestFollowStopsWhereItIsRefused(t *testing.T) {
 		"422":          {publictest.Stream{Status: 422, Body: envelope}, "Needs the scope read:leads."},
 		"404, no JSON": {publictest.Stream{Status: 404, Body: "<html>"}, "GET /events/stream was answered with 404 Not Found"},
 		"redirect":     {publictest.Stream{Status: 302}, "GET /events/stream was answered with 302 Found"},
-		"a page":       {publictest.Stream{ContentType: "text/html", Body: "<html>"}, "what answers is no event stream: is the base URL right?"},
+		"a page":       {publictest.Stream{ContentType: "text/html", Body: "<html>"}, "the answer is not an event stream: check the base URL"},
 		"endless line": {publictest.Stream{Body: strings.Repeat("x", bound+10)}, public.ErrTooLong.Error()},
 	} {
 		f := follow(t, publictest.New(t, tc.stream, tc.stream))
-		if err := f.ended(); err == nil || err.Error() != tc.want || len(f.waits) > 0 {
+		if err := f.returned(); err == nil || err.Error() != tc.want || len(f.waits) > 0 {
 			t.Errorf("%s: %v after %v, want %s", name, err, f.waits, tc.want)
 		}
 	}
 	f := followAs(t, publictest.New(t), "svc_test_other", &public.Follower{})
-	if err := f.ended(); err == nil || err.Error() != "The API key is not valid." {
+	if err := f.returned(); err == nil || err.Error() != "The API key is not valid." {
 		t.Errorf("401: %v", err)
 	}
 }
 
-// 1 s, doubling to 30 s; Retry-After may ask for more; and from the beginning again once a stream was there.
+// The wait is 1 s and doubles up to 30 s. Retry-After may make it longer, and a stream resets it.
 func TestFollowBacksOff(t *testing.T) {
 	t.Parallel()
 	away := publictest.Stream{Status: 503, Body: `{"error":{"code":"unavailable","message":"Not now."}}`}
@@ -221,7 +221,7 @@ func TestFollowBacksOff(t *testing.T) {
 	p := publictest.New(t, away, away, away, away, away, away, away, asked, publictest.Stream{End: true}, away)
 	p.Add("booking.created")
 	f := follow(t, p)
-	for len(p.Heard()) < 11 {
+	for len(p.LastEventIDs()) < 11 {
 		time.Sleep(time.Millisecond)
 	}
 	f.want(p.Add("booking.created"))
@@ -239,12 +239,12 @@ func TestFollowLeavesASilentStream(t *testing.T) {
 	p := publictest.New(t, publictest.Stream{Silent: true})
 	f := followAs(t, p, publictest.Key, &public.Follower{Idle: 50 * time.Millisecond})
 	f.want(p.Add("booking.created"))
-	if !slices.Contains(f.words, "the stream fell silent") {
+	if !slices.Contains(f.words, "the stream sent nothing for too long") {
 		t.Errorf("notices %q", f.words)
 	}
 }
 
-// A platform that is not there is waited for.
+// A platform that does not answer is tried again.
 func TestFollowOutlivesTheNetwork(t *testing.T) {
 	t.Parallel()
 	client, err := public.New("http://127.0.0.1:1/api/v1", "svc_test_x")
@@ -275,7 +275,7 @@ func TestNewRefusesWhatIsNoURL(t *testing.T) {
 	}
 }
 
-// The platform is named by its address alone, or with the version that its paths begin with.
+// The base URL may end with the version of the API, or not.
 func TestBaseURLWithAndWithoutTheVersion(t *testing.T) {
 	t.Parallel()
 	var asked string
@@ -294,7 +294,7 @@ func TestBaseURLWithAndWithoutTheVersion(t *testing.T) {
 	}
 }
 
-// A key is for the platform that was named, and for no other address.
+// The key is sent to the platform of the base URL, and to no other address.
 func TestClientFollowsNoRedirect(t *testing.T) {
 	t.Parallel()
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%s arrived elsewhere", r.URL) }))

@@ -8,28 +8,28 @@ import (
 	"strings"
 )
 
-// maxLine bounds a line of a stream, and the data of one message, in bytes.
+// maxLine is the most bytes of a line of a stream, and of the data of one message.
 const maxLine = 2 << 20
 
-// ErrTooLong says that a stream holds a line or a message above the bound; it would at each attempt.
-var ErrTooLong = errors.New("the stream holds a message of more than 2 MiB")
+// ErrTooLong says that a stream has a line or a message of more than maxLine bytes. A new stream would have it again.
+var ErrTooLong = errors.New("the stream has a message of more than 2 MiB")
 
 // Message is one server-sent event.
 type Message struct {
-	ID    string // the last id that the stream has named, also in earlier messages
+	ID    string // the last id of the stream, which an earlier message may have had
 	Event string
-	Data  []byte // its lines joined by "\n"; nil when there were none, and the message only moves the id
+	Data  []byte // its lines joined by "\n"; nil when the message has an id only
 }
 
-// Reader reads server-sent events as the HTML standard defines them (section 9.2.6), of lines that end with LF
-// or CRLF. Of a message that is cut off before its empty line nothing is seen, its id neither.
+// Reader reads server-sent events as the HTML standard defines them (section 9.2.6), with lines that end with LF or CRLF. It
+// ignores a message that breaks off before its empty line, and the id of this message, too.
 type Reader struct {
 	lines *bufio.Scanner
 	first bool
-	id    string // takes effect with the message that names it
+	id    string // the last id, which is returned with the message that has it
 }
 
-// NewReader reads r from the beginning of the stream.
+// NewReader returns a reader of the stream r, from its beginning.
 func NewReader(r io.Reader) *Reader {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
@@ -50,7 +50,7 @@ func (r *Reader) Next() (Message, error) {
 			return m, nil
 		}
 		if len(line) == 0 {
-			m = Message{} // it had neither data nor id
+			m = Message{} // a message without data and id
 			continue
 		}
 		named = r.field(&m, line) || named
@@ -61,8 +61,8 @@ func (r *Reader) Next() (Message, error) {
 	return Message{}, r.end()
 }
 
-// field adds one line to the message and reports whether it named an id. A line that begins with a colon is a
-// comment: a sign of life.
+// field adds one line to the message and reports whether it is an id. A line that begins with a colon is a comment, which a
+// server sends to keep the connection open.
 func (r *Reader) field(m *Message, line []byte) bool {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
@@ -85,6 +85,7 @@ func (r *Reader) field(m *Message, line []byte) bool {
 	return false
 }
 
+// end returns the error after the last line.
 func (r *Reader) end() error {
 	err := r.lines.Err()
 	switch {

@@ -14,7 +14,7 @@ import (
 
 const bound = 2 << 20
 
-// read is every message of a stream as "id|event|data", and the error at its end.
+// read returns every message of a stream as "id|event|data", and the error after the last.
 func read(r io.Reader) ([]string, error) {
 	var out []string
 	stream := public.NewReader(r)
@@ -46,8 +46,8 @@ func TestReader(t *testing.T) {
 		"no colon":             {"data\n\n", []string{"||"}},
 		"comments":             {": alive\n\n:\n\nid: 1\n: between\ndata: x\n\n", []string{"1||x"}},
 		"others are ignored":   {"retry: 5\nfoo: bar\ndata: x\n\n", []string{"||x"}},
-		"an id alone":          {"id: 1\n\n", []string{"1||-"}},
-		"an event alone":       {"event: a\n\ndata: x\n\n", []string{"||x"}},
+		"an id only":           {"id: 1\n\n", []string{"1||-"}},
+		"an event only":        {"event: a\n\ndata: x\n\n", []string{"||x"}},
 		"the id stays":         {"id: 1\ndata: x\n\ndata: y\n\n", []string{"1||x", "1||y"}},
 		"the id is cleared":    {"id: 1\ndata: x\n\nid\ndata: y\n\n", []string{"1||x", "||y"}},
 		"an id with NUL":       {"id: 1\x002\ndata: x\n\n", []string{"||x"}},
@@ -58,10 +58,10 @@ func TestReader(t *testing.T) {
 		"cut in the empty one": {"id: 1\r\ndata: x\r\n\r", []string{"1||x"}},
 		"nothing":              {"", nil},
 	} {
-		for way, r := range map[string]io.Reader{"whole": strings.NewReader(tc.stream), "by bytes": iotest.OneByteReader(strings.NewReader(tc.stream))} {
+		for reader, r := range map[string]io.Reader{"whole": strings.NewReader(tc.stream), "by bytes": iotest.OneByteReader(strings.NewReader(tc.stream))} {
 			got, err := read(r)
 			if !errors.Is(err, io.EOF) || !slices.Equal(got, tc.want) {
-				t.Errorf("%s, %s: %q, %v; want %q", name, way, got, err, tc.want)
+				t.Errorf("%s, %s: %q, %v; want %q", name, reader, got, err, tc.want)
 			}
 		}
 	}

@@ -1,5 +1,4 @@
-// Package publictest is a platform that answers /events and /events/stream as the real one does, and that can be
-// told to fail.
+// Package publictest is a fake platform that answers /events and /events/stream as the real one does, and that fails on demand.
 package publictest
 
 import (
@@ -14,49 +13,50 @@ import (
 	"testing"
 )
 
-// Key is the API key that a Platform knows.
+// Key is the API key that a Platform accepts.
 const Key = "svc_test_publictest"
 
 // Platform keeps events and serves them at URL.
 type Platform struct {
 	URL string
-	// Before is called with each request before it is looked at.
+	// Before is called with each request before it is handled.
 	Before func(r *http.Request)
 
 	mu      sync.Mutex
 	events  []event
 	more    chan struct{} // closed by the next event
 	streams []Stream
-	heard   []string
+	resumed []string
 	closed  chan struct{}
 }
 
-// Stream is the fate of one call of /events/stream.
+// Stream says how one call of /events/stream is answered.
 type Stream struct {
 	Status      int    // instead of 200
 	Body        string // with Status, or with ContentType
 	RetryAfter  string
 	ContentType string // instead of text/event-stream
-	Cut         int    // breaks off after so many bytes of events; 0: does not
-	End         bool   // ends in order after the events that there are
-	All         bool   // begins with the first event, whatever Last-Event-ID says
-	Silent      bool   // sends nothing, and does not end
+	Cut         int    // the number of bytes of events after which it breaks off; 0 means never
+	End         bool   // ends after the events that exist
+	All         bool   // starts with the first event and ignores Last-Event-ID
+	Silent      bool   // sends nothing and does not end
 }
 
+// event is an event of the platform, with its body.
 type event struct{ id, kind, body string }
 
-// New starts a platform without events; streams are the fates of the first calls, all later ones go well.
+// New starts a platform without events. streams say how the first calls are answered; later calls do not fail.
 func New(t testing.TB, streams ...Stream) *Platform {
 	t.Helper()
 	p := &Platform{more: make(chan struct{}), closed: make(chan struct{}), streams: streams}
 	server := httptest.NewServer(p)
 	t.Cleanup(server.Close)
-	t.Cleanup(func() { close(p.closed) }) // the other way round a stream would keep the server waiting
+	t.Cleanup(func() { close(p.closed) }) // runs first, because the server's Close waits for open streams
 	p.URL = server.URL + "/api/v1"
 	return p
 }
 
-// Add makes an event happen and returns its id.
+// Add adds an event and returns its id.
 func (p *Platform) Add(kind string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,7 +68,7 @@ func (p *Platform) Add(kind string) string {
 	return e.id
 }
 
-// Bodies are the events that happened, as they are delivered.
+// Bodies returns the bodies of the events, as they are delivered.
 func (p *Platform) Bodies() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,11 +79,11 @@ func (p *Platform) Bodies() []string {
 	return out
 }
 
-// Heard are the values of Last-Event-ID of the streams so far.
-func (p *Platform) Heard() []string {
+// LastEventIDs returns the values of Last-Event-ID of all streams.
+func (p *Platform) LastEventIDs() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.Clone(p.heard)
+	return slices.Clone(p.resumed)
 }
 
 // ServeHTTP implements http.Handler.
@@ -103,12 +103,13 @@ func (p *Platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// refuse answers with an error status.
 func refuse(w http.ResponseWriter, status int, body string) {
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte(body))
 }
 
-// list answers pages, newest first; the cursor is how many came before.
+// list answers pages of events, the newest first. The cursor is the number of events before the page.
 func (p *Platform) list(w http.ResponseWriter, r *http.Request) {
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
 	from, _ := strconv.Atoi(r.URL.Query().Get("cursor"))
@@ -132,8 +133,8 @@ func (p *Platform) list(w http.ResponseWriter, r *http.Request) {
 	_ = enc.Encode(answer)
 }
 
-// since returns the events from a position on, of the types asked for, the position behind them, and what is
-// closed when there are more.
+// since returns the events of some types from a position on, the position after them, and a channel that is closed when there
+// are more.
 func (p *Platform) since(from int, r *http.Request) (out []event, next int, more chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,12 +146,12 @@ func (p *Platform) since(from int, r *http.Request) (out []event, next int, more
 	return out, len(p.events), p.more
 }
 
-// begin takes the next fate and finds the position of Last-Event-ID.
+// begin returns how the next stream is answered, and the position of its Last-Event-ID.
 func (p *Platform) begin(r *http.Request) (s Stream, from int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	last := r.Header.Get("Last-Event-ID")
-	p.heard = append(p.heard, last)
+	p.resumed = append(p.resumed, last)
 	if len(p.streams) > 0 {
 		s, p.streams = p.streams[0], p.streams[1:]
 	}
@@ -164,6 +165,7 @@ func (p *Platform) begin(r *http.Request) (s Stream, from int) {
 	return s, from
 }
 
+// stream answers /events/stream.
 func (p *Platform) stream(w http.ResponseWriter, r *http.Request) {
 	s, from := p.begin(r)
 	if s.RetryAfter != "" {
@@ -199,7 +201,7 @@ func (p *Platform) stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// send writes a heartbeat and the events, and breaks off where the fate says so.
+// send writes a heartbeat and the events, and breaks off where the Stream says so.
 func send(w http.ResponseWriter, events []event, s Stream, left *int) {
 	_, _ = w.Write([]byte(": alive\n\n"))
 	for _, e := range events {
