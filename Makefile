@@ -19,6 +19,7 @@ COMMIT := $(shell git rev-parse HEAD 2>/dev/null)
 STAMP := -ldflags '-X holdfast.dev/libs/command.commit=$(COMMIT) -X main.commit=$(COMMIT)'
 REDOC := services/gateway/internal/api/docs/assets/redoc.standalone.js
 FUZZTIME ?= 30s
+GENERATED := proto/api proto/events proto/eventtypes.gen.go charts/platform/files/services.yaml skaffold.yaml docs/settings.md
 
 help: ## this list
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -106,17 +107,16 @@ kind-uninstall: build $(HELM) ## take the platform out of the cluster; volumes a
 kind-down: $(KIND) ## delete the cluster, or the namespace of one that was there before
 	@.ci/kind down
 
-gen: ## generate types from the contract and the event definitions, and what follows from the list of services
-	@cd proto && $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen.yaml openapi.yaml
-	@cd charts && $(GO) run ./generate
+gen: ## generate what follows from the contract, the event definitions, the list of services and the settings
+	@cd proto && $(GO) run ./generate
+	@cd proto && $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen.yaml api/openapi.yaml
 	@cd proto && npx --yes @bufbuild/buf@1.75.0 generate
-	@$(GO) run ./libs/service/settings
+	@cd charts && $(GO) run ./generate
+	@cd libs && $(GO) run ./service/settings
 
 verify: gen ## fail when generated files or module files are stale
 	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy -diff) || { echo "run: make tidy"; exit 1; }; done
-	@git diff --exit-code --stat -- charts/platform/files/services.yaml skaffold.yaml || { echo "what follows from proto/services.yaml is stale: run make gen and commit"; exit 1; }
-	@git diff --exit-code --stat -- docs/settings.md || { echo "docs/settings.md is stale: run make gen and commit"; exit 1; }
-	@git diff --exit-code --stat -- proto/api proto/events || { echo "generated files are stale: run make gen and commit"; exit 1; }
+	@git diff --exit-code --stat -- $(GENERATED) || { echo "generated files are stale: run make gen and commit"; exit 1; }
 
 tidy: ## tidy every module
 	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy) || exit 1; done

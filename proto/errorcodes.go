@@ -3,6 +3,9 @@ package proto
 // ErrorsPage is the path at which the gateway serves the catalogue; each code is an anchor of the page.
 const ErrorsPage = "/docs/errors"
 
+// ErrorTableHead begins the table of codes at the end of each operation's description in the contract.
+const ErrorTableHead = "| Status | Code | Cause |\n"
+
 // ErrorCode is one value of error.code.
 type ErrorCode struct {
 	Code   string

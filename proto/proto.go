@@ -4,7 +4,7 @@ package proto
 
 import _ "embed"
 
-// OpenAPI is the public contract, openapi.yaml.
+// OpenAPI is the public contract as it is served: openapi.yaml with all that follows from it.
 //
-//go:embed openapi.yaml
+//go:embed api/openapi.yaml
 var OpenAPI []byte

@@ -41,7 +41,7 @@ func BenchmarkCanonical(b *testing.B) {
 
 // BenchmarkBody is what a service does with a body: form, validation and decoding.
 func BenchmarkBody(b *testing.B) {
-	doc, err := os.ReadFile("../../proto/openapi.yaml")
+	doc, err := os.ReadFile("../../proto/api/openapi.yaml")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -134,7 +134,7 @@ func TestLoadRefuses(t *testing.T) {
 // TestPublicContract loads the document that the services are started with.
 func TestPublicContract(t *testing.T) {
 	t.Parallel()
-	doc, err := os.ReadFile("../../proto/openapi.yaml")
+	doc, err := os.ReadFile("../../proto/api/openapi.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

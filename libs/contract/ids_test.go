@@ -15,7 +15,7 @@ import (
 // an id of another kind belongs to nothing.
 func TestIDsInBodiesSayWhichIsWanted(t *testing.T) {
 	t.Parallel()
-	doc, err := os.ReadFile("../../proto/openapi.yaml")
+	doc, err := os.ReadFile("../../proto/api/openapi.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

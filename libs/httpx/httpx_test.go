@@ -161,7 +161,7 @@ func (d *door) routes() map[string]httpx.Route {
 
 func document(t testing.TB) []byte {
 	t.Helper()
-	doc, err := os.ReadFile("../../proto/openapi.yaml")
+	doc, err := os.ReadFile("../../proto/api/openapi.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1015,69 +1015,94 @@ func (e ListDeliveriesParamsSort) Valid() bool {
 	}
 }
 
-// AppliesToWrite all, or the services or the packages that the rule is for.
+// AppliesToWrite What the rule is for: `all`, or an object with `service_ids` or with `package_ids`.
 type AppliesToWrite = json.RawMessage
 
-// AvailabilityDay defines model for AvailabilityDay.
+// AvailabilityDay What can be booked on a day.
 type AvailabilityDay struct {
+	// Date Day in the operator's time zone.
 	Date string `json:"date"`
 
-	// Holiday The rule that decided that price; stacked rules show the first by priority with the combined factor.
+	// Holiday Rule that decided price_from. Of several stacked rules it is the first by priority, with the combined factor. Null when no rule applied.
 	Holiday nullable.Nullable[HolidaySnapshot] `json:"holiday"`
 
-	// PriceFrom The cheapest visible, active package that day, holiday rules applied; null when there is none.
+	// PriceFrom Price of the cheapest visible, active package on that day, holiday rules applied; null when there is no such package.
 	PriceFrom nullable.Nullable[Money] `json:"price_from"`
 
-	// Status limited: at most a quarter of the slots is available; closed: there are none.
-	Status   AvailabilityDayStatus `json:"status"`
-	Timezone string                `json:"timezone"`
-	Units    []AvailabilityUnit    `json:"units"`
+	// Status Summary of the slots of the day.
+	Status AvailabilityDayStatus `json:"status"`
+
+	// Timezone IANA name of the operator's time zone.
+	Timezone string `json:"timezone"`
+
+	// Units Units and their slots, by id.
+	Units []AvailabilityUnit `json:"units"`
 }
 
-// AvailabilityDayStatus limited: at most a quarter of the slots is available; closed: there are none.
+// AvailabilityDayStatus Summary of the slots of the day.
 type AvailabilityDayStatus string
 
-// AvailabilityExplanation defines model for AvailabilityExplanation.
+// AvailabilityExplanation Whether a slot can be booked, and why not.
 type AvailabilityExplanation struct {
-	Available bool                                             `json:"available"`
-	Reason    nullable.Nullable[AvailabilityExplanationReason] `json:"reason"`
+	// Available Whether a booking of the unit at that time would be taken.
+	Available bool `json:"available"`
+
+	// Reason First reason against it; null when there is none.
+	Reason nullable.Nullable[AvailabilityExplanationReason] `json:"reason"`
 }
 
 // AvailabilityExplanationReason defines model for AvailabilityExplanation.Reason.
 type AvailabilityExplanationReason string
 
-// AvailabilityList defines model for AvailabilityList.
+// AvailabilityList Days of a range.
 type AvailabilityList struct {
-	Data       []AvailabilityDay       `json:"data"`
-	HasMore    AvailabilityListHasMore `json:"has_more"`
-	NextCursor nullable.Nullable[any]  `json:"next_cursor"`
+	// Data Days of the range, the first day first, 62 at most.
+	Data []AvailabilityDay `json:"data"`
+
+	// HasMore Always false: one answer holds the whole range.
+	HasMore AvailabilityListHasMore `json:"has_more"`
+
+	// NextCursor Always null: one answer holds the whole range.
+	NextCursor nullable.Nullable[any] `json:"next_cursor"`
 }
 
-// AvailabilityListHasMore defines model for AvailabilityList.HasMore.
+// AvailabilityListHasMore Always false: one answer holds the whole range.
 type AvailabilityListHasMore bool
 
-// AvailabilitySlot defines model for AvailabilitySlot.
+// AvailabilitySlot A time at which a unit is offered.
 type AvailabilitySlot struct {
-	EndsAt   time.Time              `json:"ends_at"`
-	StartsAt time.Time              `json:"starts_at"`
-	Status   AvailabilitySlotStatus `json:"status"`
+	// EndsAt End of the slot, in UTC. The slot does not include it.
+	EndsAt time.Time `json:"ends_at"`
+
+	// StartsAt Start of the slot, in UTC.
+	StartsAt time.Time `json:"starts_at"`
+
+	// Status Whether the slot can be booked.
+	Status AvailabilitySlotStatus `json:"status"`
 }
 
-// AvailabilitySlotStatus defines model for AvailabilitySlot.Status.
+// AvailabilitySlotStatus Whether the slot can be booked.
 type AvailabilitySlotStatus string
 
-// AvailabilityUnit defines model for AvailabilityUnit.
+// AvailabilityUnit What can be booked of a unit on a day.
 type AvailabilityUnit struct {
-	Name   string                 `json:"name"`
-	Slots  []AvailabilitySlot     `json:"slots"`
+	// Name Name of the unit.
+	Name string `json:"name"`
+
+	// Slots Slots of the day, in order of time.
+	Slots []AvailabilitySlot `json:"slots"`
+
+	// Status Summary of the slots of the unit.
 	Status AvailabilityUnitStatus `json:"status"`
-	UnitId string                 `json:"unit_id"`
+
+	// UnitId Id of the unit, `un_…`.
+	UnitId string `json:"unit_id"`
 }
 
-// AvailabilityUnitStatus defines model for AvailabilityUnit.Status.
+// AvailabilityUnitStatus Summary of the slots of the unit.
 type AvailabilityUnitStatus string
 
-// Booking defines model for Booking.
+// Booking A unit, a time and a customer, held or confirmed.
 type Booking struct {
 	// AmountDue An amount in the smallest unit of an ISO 4217 currency.
 	AmountDue Money `json:"amount_due"`
@@ -1086,839 +1111,1422 @@ type Booking struct {
 	AmountPaid Money `json:"amount_paid"`
 
 	// AmountRefunded An amount in the smallest unit of an ISO 4217 currency.
-	AmountRefunded Money                           `json:"amount_refunded"`
-	Cancellation   nullable.Nullable[Cancellation] `json:"cancellation"`
-	CancelledAt    nullable.Nullable[time.Time]    `json:"cancelled_at"`
-	CompletedAt    nullable.Nullable[time.Time]    `json:"completed_at"`
-	ConfirmedAt    nullable.Nullable[time.Time]    `json:"confirmed_at"`
-	CreatedAt      time.Time                       `json:"created_at"`
+	AmountRefunded Money `json:"amount_refunded"`
 
-	// Customer Present with expand=customer; null when the customer was erased or none is set.
-	Customer   nullable.Nullable[Customer] `json:"customer,omitempty"`
-	CustomerId nullable.Nullable[string]   `json:"customer_id"`
+	// Cancellation How the booking was cancelled; null when it was not.
+	Cancellation nullable.Nullable[Cancellation] `json:"cancellation"`
+
+	// CancelledAt Instant of the cancellation; null before it.
+	CancelledAt nullable.Nullable[time.Time] `json:"cancelled_at"`
+
+	// CompletedAt Instant at which the booking became `completed`; null before it.
+	CompletedAt nullable.Nullable[time.Time] `json:"completed_at"`
+
+	// ConfirmedAt Instant of the confirmation; null before it.
+	ConfirmedAt nullable.Nullable[time.Time] `json:"confirmed_at"`
+
+	// CreatedAt Instant at which the booking was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// Customer The customer; only with `expand=customer`. Null when none is set or the customer was erased.
+	Customer nullable.Nullable[Customer] `json:"customer,omitempty"`
+
+	// CustomerId Id of the customer, `cu_…`; null when none is set.
+	CustomerId nullable.Nullable[string] `json:"customer_id"`
 
 	// DepositAmount An amount in the smallest unit of an ISO 4217 currency.
-	DepositAmount Money                        `json:"deposit_amount"`
-	EndsAt        nullable.Nullable[time.Time] `json:"ends_at"`
+	DepositAmount Money `json:"deposit_amount"`
 
-	// EventDate The instant that was given for the event's day; of a bare date, the day's first at the operator's; with starts_at, that instant. Only event_local_date decides.
-	EventDate    time.Time                 `json:"event_date"`
+	// EndsAt End, in UTC; null when the booking takes the whole day.
+	EndsAt nullable.Nullable[time.Time] `json:"ends_at"`
+
+	// EventDate Instant that was given for the day. Of a bare date it is the first instant of that day, and with starts_at it is that instant. Only event_local_date decides the day.
+	EventDate time.Time `json:"event_date"`
+
+	// EventEndTime End as HH:MM in the operator's time zone; null when the booking takes the whole day.
 	EventEndTime nullable.Nullable[string] `json:"event_end_time"`
 
-	// EventLocalDate Read only: the event's day at the operator's.
+	// EventLocalDate Day of the booking in the operator's time zone.
 	EventLocalDate string `json:"event_local_date"`
 
-	// EventStartTime HH:MM at the operator's.
-	EventStartTime nullable.Nullable[string]    `json:"event_start_time"`
-	EventType      nullable.Nullable[string]    `json:"event_type"`
-	GuestCount     nullable.Nullable[int]       `json:"guest_count"`
-	HoldExpiresAt  nullable.Nullable[time.Time] `json:"hold_expires_at"`
-	Id             string                       `json:"id"`
-	LeadId         nullable.Nullable[string]    `json:"lead_id"`
+	// EventStartTime Start as HH:MM in the operator's time zone; null when the booking takes the whole day.
+	EventStartTime nullable.Nullable[string] `json:"event_start_time"`
 
-	// Metadata The bag as it was sent; empty reads as {}.
-	Metadata  MetadataRead              `json:"metadata"`
-	Mode      Mode                      `json:"mode"`
-	Notes     nullable.Nullable[string] `json:"notes"`
-	Number    string                    `json:"number"`
-	Object    BookingObject             `json:"object"`
+	// EventType Kind of event in your own words; null when none is set.
+	EventType nullable.Nullable[string] `json:"event_type"`
+
+	// GuestCount Number of guests; null when unknown.
+	GuestCount nullable.Nullable[int] `json:"guest_count"`
+
+	// HoldExpiresAt Instant at which the pending booking expires; null when it does not.
+	HoldExpiresAt nullable.Nullable[time.Time] `json:"hold_expires_at"`
+
+	// Id Id of the booking, `bk_…`. Do not parse what follows the prefix.
+	Id string `json:"id"`
+
+	// LeadId Id of the lead that the booking came from; null when there is none.
+	LeadId nullable.Nullable[string] `json:"lead_id"`
+
+	// Metadata Pairs of your own, as they were sent, with escapes written in plain UTF-8; `{}` when there are none.
+	Metadata MetadataRead `json:"metadata"`
+
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
+
+	// Notes Notes for the operator; null when there are none.
+	Notes nullable.Nullable[string] `json:"notes"`
+
+	// Number Number for people, such as `B-000001`: unique per tenant and mode, numbers may be skipped.
+	Number string `json:"number"`
+
+	// Object Always `booking`.
+	Object BookingObject `json:"object"`
+
+	// PackageId Id of the package, `pkg_…`; null when none is set.
 	PackageId nullable.Nullable[string] `json:"package_id"`
 
-	// PackageSnapshot The package's terms as they were when the booking was priced.
+	// PackageSnapshot Terms of the package when the booking was priced; null without a package.
 	PackageSnapshot nullable.Nullable[PackageSnapshot] `json:"package_snapshot"`
-	PaymentStatus   PaymentStatus                      `json:"payment_status"`
-	QuoteId         nullable.Nullable[string]          `json:"quote_id"`
-	ServiceId       nullable.Nullable[string]          `json:"service_id"`
-	StartsAt        nullable.Nullable[time.Time]       `json:"starts_at"`
-	Status          BookingStatus                      `json:"status"`
-	Timezone        string                             `json:"timezone"`
+
+	// PaymentStatus State of a booking's payments.
+	PaymentStatus PaymentStatus `json:"payment_status"`
+
+	// QuoteId Id of the quote that made the booking; null when there is none.
+	QuoteId nullable.Nullable[string] `json:"quote_id"`
+
+	// ServiceId Id of the service, `srv_…`; null when none is set.
+	ServiceId nullable.Nullable[string] `json:"service_id"`
+
+	// StartsAt Start, in UTC; null when the booking takes the whole day.
+	StartsAt nullable.Nullable[time.Time] `json:"starts_at"`
+
+	// Status State of a booking; `cancelled` and `expired` are final.
+	Status BookingStatus `json:"status"`
+
+	// Timezone IANA name of the time zone of the local date and times.
+	Timezone string `json:"timezone"`
 
 	// TotalAmount An amount in the smallest unit of an ISO 4217 currency.
-	TotalAmount Money                     `json:"total_amount"`
-	UnitId      nullable.Nullable[string] `json:"unit_id"`
-	UpdatedAt   time.Time                 `json:"updated_at"`
-	Version     int64                     `json:"version"`
+	TotalAmount Money `json:"total_amount"`
+
+	// UnitId Id of the unit that the booking takes, `un_…`; null when it takes none.
+	UnitId nullable.Nullable[string] `json:"unit_id"`
+
+	// UpdatedAt Instant of the last visible change, in UTC.
+	UpdatedAt time.Time `json:"updated_at"`
+
+	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	Version int64 `json:"version"`
 }
 
-// BookingObject defines model for Booking.Object.
+// BookingObject Always `booking`.
 type BookingObject string
 
-// BookingCancel defines model for BookingCancel.
+// BookingCancel How a booking is cancelled.
 type BookingCancel struct {
+	// Reason Why the booking is cancelled, at most 5,000 characters; null for no reason.
 	Reason nullable.Nullable[string] `json:"reason,omitempty"`
 }
 
-// BookingCreate Takes event_date with its times, or starts_at with ends_at; ends_at may be left out where the package or the service has a duration.
+// BookingCreate A booking to be created. It names its time by event_date, with event_start_time and event_end_time for a part of the day, or by starts_at and ends_at. The end may be left out when the package or the service has a duration.
 type BookingCreate struct {
+	// CustomerId Id of the customer who books; null for none.
 	CustomerId nullable.Nullable[string] `json:"customer_id,omitempty"`
-	EndsAt     nullable.Nullable[string] `json:"ends_at,omitempty"`
 
-	// EventDate RFC 3339 datetime, or a date at the operator's. Its date at the operator's is the event's day; its time of day decides nothing and is kept.
-	EventDate      *string                   `json:"event_date,omitempty"`
-	EventEndTime   nullable.Nullable[string] `json:"event_end_time,omitempty"`
+	// EndsAt End as an instant. It may be left out when the package or service has a duration.
+	EndsAt nullable.Nullable[string] `json:"ends_at,omitempty"`
+
+	// EventDate Day of the booking: a date in the operator's time zone, or an RFC 3339 datetime whose local date counts.
+	EventDate *string `json:"event_date,omitempty"`
+
+	// EventEndTime End as HH:MM; at or before the start it is on the next day. Without it the end follows from the duration of the package or service.
+	EventEndTime nullable.Nullable[string] `json:"event_end_time,omitempty"`
+
+	// EventStartTime Start as HH:MM in the operator's time zone. Without it the booking takes the whole day.
 	EventStartTime nullable.Nullable[string] `json:"event_start_time,omitempty"`
-	EventType      nullable.Nullable[string] `json:"event_type,omitempty"`
-	GuestCount     nullable.Nullable[int]    `json:"guest_count,omitempty"`
-	HoldMinutes    nullable.Nullable[int]    `json:"hold_minutes,omitempty"`
 
-	// Metadata An object of strings, or an array of strings, kept value for value in the order sent and written in plain UTF-8 whatever escapes it came in. Replaced wholesale.
-	Metadata  nullable.Nullable[Metadata] `json:"metadata,omitempty"`
-	Notes     nullable.Nullable[string]   `json:"notes,omitempty"`
-	PackageId nullable.Nullable[string]   `json:"package_id,omitempty"`
-	ServiceId nullable.Nullable[string]   `json:"service_id,omitempty"`
-	StartsAt  nullable.Nullable[string]   `json:"starts_at,omitempty"`
-	Status    *BookingCreateStatus        `json:"status,omitempty"`
-	UnitId    nullable.Nullable[string]   `json:"unit_id,omitempty"`
+	// EventType Kind of event in your own words, such as `wedding`, at most 100 characters; null for none.
+	EventType nullable.Nullable[string] `json:"event_type,omitempty"`
+
+	// GuestCount Number of guests, at most the capacity of the unit; null when unknown.
+	GuestCount nullable.Nullable[int] `json:"guest_count,omitempty"`
+
+	// HoldMinutes Minutes for which the pending booking holds its unit, 1 to 43,200 (30 days); null: as the booking policy says.
+	HoldMinutes nullable.Nullable[int] `json:"hold_minutes,omitempty"`
+
+	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
+
+	// Notes Notes for the operator, at most 5,000 characters; null for none.
+	Notes nullable.Nullable[string] `json:"notes,omitempty"`
+
+	// PackageId Id of the package that prices the booking; null: the total is 0.
+	PackageId nullable.Nullable[string] `json:"package_id,omitempty"`
+
+	// ServiceId Id of the service; null: the service of the package, or none.
+	ServiceId nullable.Nullable[string] `json:"service_id,omitempty"`
+
+	// StartsAt Start as an instant: RFC 3339 with any offset. It takes the place of event_date and the two times.
+	StartsAt nullable.Nullable[string] `json:"starts_at,omitempty"`
+
+	// Status Status of the new booking; `pending` when left out, or `confirmed` when the booking policy confirms automatically.
+	Status *BookingCreateStatus `json:"status,omitempty"`
+
+	// UnitId Id of the unit that the booking takes; null: none is taken.
+	UnitId nullable.Nullable[string] `json:"unit_id,omitempty"`
 }
 
-// BookingCreateStatus defines model for BookingCreate.Status.
+// BookingCreateStatus Status of the new booking; `pending` when left out, or `confirmed` when the booking policy confirms automatically.
 type BookingCreateStatus string
 
-// BookingList defines model for BookingList.
+// BookingList A page of bookings.
 type BookingList struct {
-	Data       []Booking                 `json:"data"`
-	HasMore    bool                      `json:"has_more"`
+	// Data Bookings of this page, 100 at most.
+	Data []Booking `json:"data"`
+
+	// HasMore Whether more rows follow this page.
+	HasMore bool `json:"has_more"`
+
+	// NextCursor Value of `cursor` for the next page; null on the last page.
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
 
-// BookingPolicy defines model for BookingPolicy.
+// BookingPolicy Rules that bookings of the operator must keep.
 type BookingPolicy struct {
-	AutoConfirm      bool                   `json:"auto_confirm"`
-	ConfirmOnDeposit bool                   `json:"confirm_on_deposit"`
-	HoldTtlMinutes   nullable.Nullable[int] `json:"hold_ttl_minutes"`
-	MaxAdvanceDays   nullable.Nullable[int] `json:"max_advance_days"`
+	// AutoConfirm Whether a new booking that names no status is confirmed at once instead of pending.
+	AutoConfirm bool `json:"auto_confirm"`
+
+	// ConfirmOnDeposit Whether a paid deposit confirms a pending booking.
+	ConfirmOnDeposit bool `json:"confirm_on_deposit"`
+
+	// HoldTtlMinutes Minutes for which a pending booking holds its unit; null: until it is confirmed or cancelled.
+	HoldTtlMinutes nullable.Nullable[int] `json:"hold_ttl_minutes"`
+
+	// MaxAdvanceDays Longest time between today and the day of a booking, in days; null checks nothing.
+	MaxAdvanceDays nullable.Nullable[int] `json:"max_advance_days"`
+
+	// MinNoticeMinutes Shortest time between now and the start of a booking, in minutes; 0 refuses the past, null checks nothing.
 	MinNoticeMinutes nullable.Nullable[int] `json:"min_notice_minutes"`
 }
 
-// BookingReprice Takes no field.
+// BookingReprice An object without fields.
 type BookingReprice = map[string]interface{}
 
-// BookingStatus defines model for BookingStatus.
+// BookingStatus State of a booking; `cancelled` and `expired` are final.
 type BookingStatus string
 
-// BookingUpdate defines model for BookingUpdate.
+// BookingUpdate Fields of a booking to be changed. A field that is left out stays as it is.
 type BookingUpdate struct {
-	CustomerId     nullable.Nullable[string] `json:"customer_id,omitempty"`
-	EventDate      *string                   `json:"event_date,omitempty"`
-	EventEndTime   nullable.Nullable[string] `json:"event_end_time,omitempty"`
-	EventStartTime nullable.Nullable[string] `json:"event_start_time,omitempty"`
-	EventType      nullable.Nullable[string] `json:"event_type,omitempty"`
-	GuestCount     nullable.Nullable[int]    `json:"guest_count,omitempty"`
+	// CustomerId Id of the customer who books; null for none.
+	CustomerId nullable.Nullable[string] `json:"customer_id,omitempty"`
 
-	// Metadata An object of strings, or an array of strings, kept value for value in the order sent and written in plain UTF-8 whatever escapes it came in. Replaced wholesale.
-	Metadata  nullable.Nullable[Metadata] `json:"metadata,omitempty"`
-	Notes     nullable.Nullable[string]   `json:"notes,omitempty"`
-	PackageId nullable.Nullable[string]   `json:"package_id,omitempty"`
-	ServiceId nullable.Nullable[string]   `json:"service_id,omitempty"`
-	Status    *BookingUpdateStatus        `json:"status,omitempty"`
-	UnitId    nullable.Nullable[string]   `json:"unit_id,omitempty"`
+	// EventDate Day of the booking: a date in the operator's time zone, or an RFC 3339 datetime whose local date counts.
+	EventDate *string `json:"event_date,omitempty"`
+
+	// EventEndTime End as HH:MM; at or before the start it is on the next day. Without it the end follows from the duration of the package or service.
+	EventEndTime nullable.Nullable[string] `json:"event_end_time,omitempty"`
+
+	// EventStartTime Start as HH:MM in the operator's time zone. Without it the booking takes the whole day.
+	EventStartTime nullable.Nullable[string] `json:"event_start_time,omitempty"`
+
+	// EventType Kind of event in your own words, such as `wedding`, at most 100 characters; null for none.
+	EventType nullable.Nullable[string] `json:"event_type,omitempty"`
+
+	// GuestCount Number of guests, at most the capacity of the unit; null when unknown.
+	GuestCount nullable.Nullable[int] `json:"guest_count,omitempty"`
+
+	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
+
+	// Notes Notes for the operator, at most 5,000 characters; null for none.
+	Notes nullable.Nullable[string] `json:"notes,omitempty"`
+
+	// PackageId Id of the package. Another package prices the booking anew.
+	PackageId nullable.Nullable[string] `json:"package_id,omitempty"`
+
+	// ServiceId Id of the service; null: the service of the package, or none.
+	ServiceId nullable.Nullable[string] `json:"service_id,omitempty"`
+
+	// Status Status that the booking is to have. `canceled` means `cancelled`. Only time makes a booking `expired`.
+	Status *BookingUpdateStatus `json:"status,omitempty"`
+
+	// UnitId Id of the unit that the booking takes; null: none is taken.
+	UnitId nullable.Nullable[string] `json:"unit_id,omitempty"`
 }
 
-// BookingUpdateStatus defines model for BookingUpdate.Status.
+// BookingUpdateStatus Status that the booking is to have. `canceled` means `cancelled`. Only time makes a booking `expired`.
 type BookingUpdateStatus string
 
-// Cancellation defines model for Cancellation.
+// Cancellation How a booking was cancelled.
 type Cancellation struct {
+	// CancelledAt Instant of the cancellation, in UTC.
 	CancelledAt time.Time `json:"cancelled_at"`
 
-	// Policy The operator's booking policy as it was when the booking was made; null for bookings that were made before it was kept.
+	// Policy Booking policy when the booking was made; null when it was not kept.
 	Policy nullable.Nullable[BookingPolicy] `json:"policy"`
-	Reason nullable.Nullable[string]        `json:"reason"`
+
+	// Reason Reason that was given; null when none was.
+	Reason nullable.Nullable[string] `json:"reason"`
 }
 
-// Customer defines model for Customer.
+// Customer A person or company that books.
 type Customer struct {
-	Company   nullable.Nullable[string] `json:"company"`
-	CreatedAt time.Time                 `json:"created_at"`
-	Email     string                    `json:"email"`
-	FirstName string                    `json:"first_name"`
-	Id        string                    `json:"id"`
-	LastName  nullable.Nullable[string] `json:"last_name"`
+	// Company Company; null when there is none.
+	Company nullable.Nullable[string] `json:"company"`
 
-	// Metadata The bag as it was sent; empty reads as {}.
+	// CreatedAt Instant at which the customer was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// Email E-mail address.
+	Email string `json:"email"`
+
+	// FirstName First name.
+	FirstName string `json:"first_name"`
+
+	// Id Id of the customer, `cu_…`. Do not parse what follows the prefix.
+	Id string `json:"id"`
+
+	// LastName Last name; null when there is none.
+	LastName nullable.Nullable[string] `json:"last_name"`
+
+	// Metadata Pairs of your own, as they were sent, with escapes written in plain UTF-8; `{}` when there are none.
 	Metadata MetadataRead `json:"metadata"`
-	Mode     Mode         `json:"mode"`
 
-	// Name First and last name.
-	Name      string                    `json:"name"`
-	Object    CustomerObject            `json:"object"`
-	Phone     nullable.Nullable[string] `json:"phone"`
-	UpdatedAt time.Time                 `json:"updated_at"`
-	Version   int64                     `json:"version"`
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
+
+	// Name First and last name, separated by a space.
+	Name string `json:"name"`
+
+	// Object Always `customer`.
+	Object CustomerObject `json:"object"`
+
+	// Phone Phone number; null when there is none.
+	Phone nullable.Nullable[string] `json:"phone"`
+
+	// UpdatedAt Instant of the last visible change, in UTC.
+	UpdatedAt time.Time `json:"updated_at"`
+
+	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	Version int64 `json:"version"`
 }
 
-// CustomerObject defines model for Customer.Object.
+// CustomerObject Always `customer`.
 type CustomerObject string
 
-// CustomerCreate defines model for CustomerCreate.
+// CustomerCreate A customer to be created.
 type CustomerCreate struct {
-	Company   nullable.Nullable[string] `json:"company,omitempty"`
-	Email     string                    `json:"email"`
-	FirstName string                    `json:"first_name"`
-	LastName  nullable.Nullable[string] `json:"last_name,omitempty"`
+	// Company Company, at most 200 characters; null for none.
+	Company nullable.Nullable[string] `json:"company,omitempty"`
 
-	// Metadata An object of strings, or an array of strings, kept value for value in the order sent and written in plain UTF-8 whatever escapes it came in. Replaced wholesale.
+	// Email E-mail address, at most 255 characters. Several customers may have the same one.
+	Email string `json:"email"`
+
+	// FirstName First name, 1 to 100 characters.
+	FirstName string `json:"first_name"`
+
+	// LastName Last name, at most 100 characters; null for none.
+	LastName nullable.Nullable[string] `json:"last_name,omitempty"`
+
+	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
-	Phone    nullable.Nullable[string]   `json:"phone,omitempty"`
+
+	// Phone Phone number as text, at most 50 characters; null for none.
+	Phone nullable.Nullable[string] `json:"phone,omitempty"`
 }
 
-// CustomerList defines model for CustomerList.
+// CustomerList A page of customers.
 type CustomerList struct {
-	Data       []Customer                `json:"data"`
-	HasMore    bool                      `json:"has_more"`
+	// Data Customers of this page, 100 at most.
+	Data []Customer `json:"data"`
+
+	// HasMore Whether more rows follow this page.
+	HasMore bool `json:"has_more"`
+
+	// NextCursor Value of `cursor` for the next page; null on the last page.
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
 
-// CustomerUpdate defines model for CustomerUpdate.
+// CustomerUpdate Fields of a customer to be changed. A field that is left out stays as it is.
 type CustomerUpdate struct {
-	Company   nullable.Nullable[string] `json:"company,omitempty"`
-	Email     *string                   `json:"email,omitempty"`
-	FirstName *string                   `json:"first_name,omitempty"`
-	LastName  nullable.Nullable[string] `json:"last_name,omitempty"`
+	// Company Company, at most 200 characters; null for none.
+	Company nullable.Nullable[string] `json:"company,omitempty"`
 
-	// Metadata An object of strings, or an array of strings, kept value for value in the order sent and written in plain UTF-8 whatever escapes it came in. Replaced wholesale.
+	// Email E-mail address, at most 255 characters. Several customers may have the same one.
+	Email *string `json:"email,omitempty"`
+
+	// FirstName First name, 1 to 100 characters.
+	FirstName *string `json:"first_name,omitempty"`
+
+	// LastName Last name, at most 100 characters; null for none.
+	LastName nullable.Nullable[string] `json:"last_name,omitempty"`
+
+	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
 	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
-	Phone    nullable.Nullable[string]   `json:"phone,omitempty"`
+
+	// Phone Phone number as text, at most 50 characters; null for none.
+	Phone nullable.Nullable[string] `json:"phone,omitempty"`
 }
 
-// Delivery defines model for Delivery.
+// Delivery An event on its way to an endpoint.
 type Delivery struct {
-	Attempts   []DeliveryAttempt `json:"attempts"`
-	CreatedAt  time.Time         `json:"created_at"`
-	EndpointId string            `json:"endpoint_id"`
-	EventId    string            `json:"event_id"`
-	EventType  string            `json:"event_type"`
+	// Attempts Attempts until now, the first one first, 20 at most.
+	Attempts []DeliveryAttempt `json:"attempts"`
 
-	// FailureReason Why a failed delivery is not attempted again: after 20 attempts, after 7 days, or because its endpoint was disabled; else null.
+	// CreatedAt Instant at which the delivery was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// EndpointId Id of the endpoint, `we_…`.
+	EndpointId string `json:"endpoint_id"`
+
+	// EventId Id of the event, `evt_…`.
+	EventId string `json:"event_id"`
+
+	// EventType Type of the event, such as `booking.created`.
+	EventType string `json:"event_type"`
+
+	// FailureReason Why a failed delivery is not attempted again; null while it is not failed.
 	FailureReason nullable.Nullable[DeliveryFailureReason] `json:"failure_reason"`
-	Id            string                                   `json:"id"`
-	Mode          Mode                                     `json:"mode"`
-	NextAttemptAt nullable.Nullable[time.Time]             `json:"next_attempt_at"`
-	Object        DeliveryObject                           `json:"object"`
-	Status        DeliveryStatus                           `json:"status"`
-	UpdatedAt     time.Time                                `json:"updated_at"`
+
+	// Id Id of the delivery, `whd_…`. Do not parse what follows the prefix.
+	Id string `json:"id"`
+
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
+
+	// NextAttemptAt Instant of the next attempt; null when there is none.
+	NextAttemptAt nullable.Nullable[time.Time] `json:"next_attempt_at"`
+
+	// Object Always `delivery`.
+	Object DeliveryObject `json:"object"`
+
+	// Status State of a delivery.
+	Status DeliveryStatus `json:"status"`
+
+	// UpdatedAt Instant of the last visible change, in UTC.
+	UpdatedAt time.Time `json:"updated_at"`
 }
 
-// DeliveryFailureReason Why a failed delivery is not attempted again: after 20 attempts, after 7 days, or because its endpoint was disabled; else null.
+// DeliveryFailureReason Why a failed delivery is not attempted again; null while it is not failed.
 type DeliveryFailureReason string
 
-// DeliveryObject defines model for Delivery.Object.
+// DeliveryObject Always `delivery`.
 type DeliveryObject string
 
-// DeliveryAttempt defines model for DeliveryAttempt.
+// DeliveryAttempt One attempt of a delivery.
 type DeliveryAttempt struct {
-	At         time.Time `json:"at"`
-	DurationMs int       `json:"duration_ms"`
+	// At Instant at which the attempt began, in UTC.
+	At time.Time `json:"at"`
 
-	// Error Why the attempt failed.
-	Error  nullable.Nullable[string] `json:"error"`
-	Number int                       `json:"number"`
+	// DurationMs Length of the attempt in milliseconds.
+	DurationMs int `json:"duration_ms"`
 
-	// ResponseBody The first 4 KiB of the answer.
+	// Error Why the attempt failed; null when it succeeded.
+	Error nullable.Nullable[string] `json:"error"`
+
+	// Number Number of the attempt, from 1.
+	Number int `json:"number"`
+
+	// ResponseBody First 4 KiB of the answer; null when there was none.
 	ResponseBody nullable.Nullable[string] `json:"response_body"`
 
-	// StatusCode null when nothing was answered.
+	// StatusCode HTTP status that the receiver answered; null when it answered nothing.
 	StatusCode nullable.Nullable[int] `json:"status_code"`
 }
 
-// DeliveryList defines model for DeliveryList.
+// DeliveryList A page of deliveries.
 type DeliveryList struct {
-	Data       []Delivery                `json:"data"`
-	HasMore    bool                      `json:"has_more"`
+	// Data Deliveries of this page, 100 at most.
+	Data []Delivery `json:"data"`
+
+	// HasMore Whether more rows follow this page.
+	HasMore bool `json:"has_more"`
+
+	// NextCursor Value of `cursor` for the next page; null on the last page.
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
 
-// DeliveryRetry Takes no field.
+// DeliveryRetry An object without fields.
 type DeliveryRetry = map[string]interface{}
 
-// DeliveryStatus defines model for DeliveryStatus.
+// DeliveryStatus State of a delivery.
 type DeliveryStatus string
 
-// DepositType defines model for DepositType.
+// DepositType How the deposit of a package follows from its price.
 type DepositType string
 
-// Error defines model for Error.
+// Error Answer to a request that failed.
 type Error struct {
+	// Error What went wrong, for programs and for people.
 	Error ErrorBody `json:"error"`
 }
 
-// ErrorBody defines model for ErrorBody.
+// ErrorBody What went wrong, for programs and for people.
 type ErrorBody struct {
+	// Code Stable code for programs to branch on; [/docs/errors](/docs/errors) lists all.
 	Code string `json:"code"`
 
-	// DocUrl Where the code's cause and mend are explained: a path of the same host as the request, as in Location.
-	DocUrl    string        `json:"doc_url"`
-	Message   string        `json:"message"`
-	Param     *string       `json:"param,omitempty"`
-	RequestId string        `json:"request_id"`
-	Type      ErrorBodyType `json:"type"`
+	// DocUrl Path of the page that explains the code, on the host of the request.
+	DocUrl string `json:"doc_url"`
+
+	// Message Explanation in English, for people. Its words may change.
+	Message string `json:"message"`
+
+	// Param Name of the first wrong field, parameter or header; only with status 422.
+	Param *string `json:"param,omitempty"`
+
+	// RequestId Id of the request, equal to the header X-Request-Id. Quote it to support.
+	RequestId string `json:"request_id"`
+
+	// Type Coarse class of the error.
+	Type ErrorBodyType `json:"type"`
 }
 
-// ErrorBodyType defines model for ErrorBody.Type.
+// ErrorBodyType Coarse class of the error.
 type ErrorBodyType string
 
-// Event Rendered at the time of the change and never again; deliveries carry exactly these bytes.
+// Event What has changed. An event is rendered at the time of the change and stays as it is; its deliveries carry exactly these bytes.
 type Event struct {
+	// ApiVersion Version of the API that rendered the event; always `v1`.
 	ApiVersion EventApiVersion `json:"api_version"`
-	CreatedAt  time.Time       `json:"created_at"`
-	Data       struct {
+
+	// CreatedAt Instant of the change, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// Data The object and what changed of it.
+	Data struct {
 		// Object The object as its GET answered after the change.
 		Object json.RawMessage `json:"object"`
 
-		// PreviousAttributes The fields that changed, with their values before; {} on created.
+		// PreviousAttributes The changed fields with the values that they had before; `{}` on a created object.
 		PreviousAttributes json.RawMessage `json:"previous_attributes"`
 	} `json:"data"`
-	Id     string      `json:"id"`
-	Mode   Mode        `json:"mode"`
+
+	// Id Id of the event, `evt_…`. Do not parse what follows the prefix.
+	Id string `json:"id"`
+
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
+
+	// Object Always `event`.
 	Object EventObject `json:"object"`
 
-	// Request The request that caused the change; null when the platform acted by itself.
+	// Request Request that caused the change; null when the platform acted by itself.
 	Request nullable.Nullable[struct {
-		Id             string                    `json:"id"`
+		// Id Id of the request, `req_…`.
+		Id string `json:"id"`
+
+		// IdempotencyKey Idempotency-Key of the request; null when it had none.
 		IdempotencyKey nullable.Nullable[string] `json:"idempotency_key"`
 	}] `json:"request"`
 
-	// ResourceVersion Rises strictly per object.
-	ResourceVersion int64     `json:"resource_version"`
-	Type            EventType `json:"type"`
+	// ResourceVersion Version of the object after the change. Of two events of an object the later one has the larger number.
+	ResourceVersion int64 `json:"resource_version"`
+
+	// Type Type of an event. Subscribing to a type and reading its events needs the read scope of its resource.
+	Type EventType `json:"type"`
 }
 
-// EventApiVersion defines model for Event.ApiVersion.
+// EventApiVersion Version of the API that rendered the event; always `v1`.
 type EventApiVersion string
 
-// EventObject defines model for Event.Object.
+// EventObject Always `event`.
 type EventObject string
 
-// EventList defines model for EventList.
+// EventList A page of events.
 type EventList struct {
-	Data       []Event                   `json:"data"`
-	HasMore    bool                      `json:"has_more"`
+	// Data Events of this page, 100 at most.
+	Data []Event `json:"data"`
+
+	// HasMore Whether more rows follow this page.
+	HasMore bool `json:"has_more"`
+
+	// NextCursor Value of `cursor` for the next page; null on the last page.
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
 
-// EventReplay defines model for EventReplay.
+// EventReplay Which events are sent again, and where.
 type EventReplay struct {
+	// EndpointId Id of the endpoint that gets the events, `we_…`.
 	EndpointId string `json:"endpoint_id"`
 
-	// From Events created at or after this instant.
+	// From Start of the time: events created at or after this instant.
 	From time.Time `json:"from"`
 
-	// To Events created before this instant; without it now.
-	To    *time.Time   `json:"to,omitempty"`
+	// To End of the time: events created before this instant; now when left out.
+	To *time.Time `json:"to,omitempty"`
+
+	// Types Event types to send; when left out, those that the endpoint subscribes to.
 	Types *[]EventType `json:"types,omitempty"`
 }
 
-// EventReplayResult defines model for EventReplayResult.
+// EventReplayResult How much is sent again.
 type EventReplayResult struct {
-	// Queued Deliveries made.
+	// Queued Number of deliveries that were made.
 	Queued int `json:"queued"`
 }
 
-// EventType defines model for EventType.
+// EventType Type of an event. Subscribing to a type and reading its events needs the read scope of its resource.
 type EventType string
 
-// EventTypeInfo defines model for EventTypeInfo.
+// EventTypeInfo An event type and the scope that it needs.
 type EventTypeInfo struct {
+	// Description When such an event is sent.
 	Description string `json:"description"`
 
-	// RequiredScope Needed beside the webhook scopes to subscribe to the type or to read its events.
-	RequiredScope string    `json:"required_scope"`
-	Type          EventType `json:"type"`
+	// RequiredScope Scope that is needed, beside the webhook scopes, to subscribe to the type and to read its events.
+	RequiredScope string `json:"required_scope"`
+
+	// Type Type of an event. Subscribing to a type and reading its events needs the read scope of its resource.
+	Type EventType `json:"type"`
 }
 
-// EventTypeList defines model for EventTypeList.
+// EventTypeList All event types.
 type EventTypeList struct {
-	Data       []EventTypeInfo           `json:"data"`
-	HasMore    bool                      `json:"has_more"`
+	// Data All event types.
+	Data []EventTypeInfo `json:"data"`
+
+	// HasMore Always false: one answer holds all types.
+	HasMore bool `json:"has_more"`
+
+	// NextCursor Always null: one answer holds all types.
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
 
-// EventTypeWrite defines model for EventTypeWrite.
+// EventTypeWrite An event type, or `*` for all of them.
 type EventTypeWrite string
 
-// HolidayRule defines model for HolidayRule.
+// HolidayRule A change of prices on some days.
 type HolidayRule struct {
-	Active    bool            `json:"active"`
-	AppliesTo json.RawMessage `json:"applies_to"`
-	CreatedAt time.Time       `json:"created_at"`
+	// Active Whether the rule changes prices.
+	Active bool `json:"active"`
 
-	// DateFrom First day, at the operator's.
+	// AppliesTo Services or packages whose price the rule changes.
+	AppliesTo json.RawMessage `json:"applies_to"`
+
+	// CreatedAt Instant at which the holiday rule was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// DateFrom First day, in the operator's time zone. Of a yearly rule only month and day count.
 	DateFrom string `json:"date_from"`
 
-	// DateTo Last day, inclusive. A yearly rule may run over New Year.
+	// DateTo Last day, inclusive. The range of a yearly rule may run over New Year.
 	DateTo string `json:"date_to"`
-	Id     string `json:"id"`
-	Mode   Mode   `json:"mode"`
 
-	// MultiplierBps 11500 is a factor of 1.15.
-	MultiplierBps int64             `json:"multiplier_bps"`
-	Name          string            `json:"name"`
-	Object        HolidayRuleObject `json:"object"`
-	Priority      int               `json:"priority"`
-	Recurrence    Recurrence        `json:"recurrence"`
-	Stackable     bool              `json:"stackable"`
-	UpdatedAt     time.Time         `json:"updated_at"`
-	Version       int64             `json:"version"`
+	// Id Id of the holiday rule, `hr_…`. Do not parse what follows the prefix.
+	Id string `json:"id"`
+
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
+
+	// MultiplierBps Factor of the price in basis points: 10000 leaves it as it is, 11500 multiplies it by 1.15.
+	MultiplierBps int64 `json:"multiplier_bps"`
+
+	// Name Name of the rule.
+	Name string `json:"name"`
+
+	// Object Always `holiday_rule`.
+	Object HolidayRuleObject `json:"object"`
+
+	// Priority Of the rules of a day the one with the highest priority decides.
+	Priority int `json:"priority"`
+
+	// Recurrence Whether a holiday rule returns each year.
+	Recurrence Recurrence `json:"recurrence"`
+
+	// Stackable Whether the rule is multiplied with others: this happens only when all rules of the day are stackable.
+	Stackable bool `json:"stackable"`
+
+	// UpdatedAt Instant of the last visible change, in UTC.
+	UpdatedAt time.Time `json:"updated_at"`
+
+	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	Version int64 `json:"version"`
 }
 
-// HolidayRuleObject defines model for HolidayRule.Object.
+// HolidayRuleObject Always `holiday_rule`.
 type HolidayRuleObject string
 
-// HolidayRuleCreate defines model for HolidayRuleCreate.
+// HolidayRuleCreate A holiday rule to be created.
 type HolidayRuleCreate struct {
+	// Active Whether the rule changes prices; true when left out.
 	Active *bool `json:"active,omitempty"`
 
-	// AppliesTo all, or the services or the packages that the rule is for.
+	// AppliesTo What the rule is for: `all`, or an object with `service_ids` or with `package_ids`.
 	AppliesTo *AppliesToWrite `json:"applies_to,omitempty"`
-	DateFrom  string          `json:"date_from"`
-	DateTo    string          `json:"date_to"`
 
-	// MultiplierBps 11500 is a factor of 1.15.
-	MultiplierBps int64       `json:"multiplier_bps"`
-	Name          string      `json:"name"`
-	Priority      *int        `json:"priority,omitempty"`
-	Recurrence    *Recurrence `json:"recurrence,omitempty"`
-	Stackable     *bool       `json:"stackable,omitempty"`
+	// DateFrom First day, in the operator's time zone. Of a yearly rule only month and day count.
+	DateFrom string `json:"date_from"`
+
+	// DateTo Last day, inclusive. The range of a yearly rule may run over New Year.
+	DateTo string `json:"date_to"`
+
+	// MultiplierBps Factor of the price in basis points: 10000 leaves it as it is, 11500 multiplies it by 1.15. At least 0.
+	MultiplierBps int64 `json:"multiplier_bps"`
+
+	// Name Name of the rule, 1 to 200 characters.
+	Name string `json:"name"`
+
+	// Priority Of the rules of a day the one with the highest priority decides; 0 when left out.
+	Priority *int `json:"priority,omitempty"`
+
+	// Recurrence Whether a holiday rule returns each year.
+	Recurrence *Recurrence `json:"recurrence,omitempty"`
+
+	// Stackable Whether the rule is multiplied with others: this happens only when all rules of the day are stackable; false when left out.
+	Stackable *bool `json:"stackable,omitempty"`
 }
 
-// HolidayRuleList defines model for HolidayRuleList.
+// HolidayRuleList A page of holiday rules.
 type HolidayRuleList struct {
-	Data       []HolidayRule             `json:"data"`
-	HasMore    bool                      `json:"has_more"`
+	// Data Holiday rules of this page, 100 at most.
+	Data []HolidayRule `json:"data"`
+
+	// HasMore Whether more rows follow this page.
+	HasMore bool `json:"has_more"`
+
+	// NextCursor Value of `cursor` for the next page; null on the last page.
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
 
-// HolidayRuleUpdate defines model for HolidayRuleUpdate.
+// HolidayRuleUpdate Fields of a holiday rule to be changed. A field that is left out stays as it is.
 type HolidayRuleUpdate struct {
+	// Active Whether the rule changes prices.
 	Active *bool `json:"active,omitempty"`
 
-	// AppliesTo all, or the services or the packages that the rule is for.
+	// AppliesTo What the rule is for: `all`, or an object with `service_ids` or with `package_ids`.
 	AppliesTo *AppliesToWrite `json:"applies_to,omitempty"`
-	DateFrom  *string         `json:"date_from,omitempty"`
-	DateTo    *string         `json:"date_to,omitempty"`
 
-	// MultiplierBps 11500 is a factor of 1.15.
-	MultiplierBps *int64      `json:"multiplier_bps,omitempty"`
-	Name          *string     `json:"name,omitempty"`
-	Priority      *int        `json:"priority,omitempty"`
-	Recurrence    *Recurrence `json:"recurrence,omitempty"`
-	Stackable     *bool       `json:"stackable,omitempty"`
+	// DateFrom First day, in the operator's time zone. Of a yearly rule only month and day count.
+	DateFrom *string `json:"date_from,omitempty"`
+
+	// DateTo Last day, inclusive. The range of a yearly rule may run over New Year.
+	DateTo *string `json:"date_to,omitempty"`
+
+	// MultiplierBps Factor of the price in basis points: 10000 leaves it as it is, 11500 multiplies it by 1.15. At least 0.
+	MultiplierBps *int64 `json:"multiplier_bps,omitempty"`
+
+	// Name Name of the rule, 1 to 200 characters.
+	Name *string `json:"name,omitempty"`
+
+	// Priority Of the rules of a day the one with the highest priority decides.
+	Priority *int `json:"priority,omitempty"`
+
+	// Recurrence Whether a holiday rule returns each year.
+	Recurrence *Recurrence `json:"recurrence,omitempty"`
+
+	// Stackable Whether the rule is multiplied with others: this happens only when all rules of the day are stackable.
+	Stackable *bool `json:"stackable,omitempty"`
 }
 
-// HolidaySnapshot defines model for HolidaySnapshot.
+// HolidaySnapshot A holiday rule at the time at which a price was computed.
 type HolidaySnapshot struct {
+	// Id Id of the holiday rule, `hr_…`.
 	Id string `json:"id"`
 
-	// MultiplierBps 11500 is a factor of 1.15.
-	MultiplierBps int64  `json:"multiplier_bps"`
-	Name          string `json:"name"`
+	// MultiplierBps Factor of the price in basis points: 11500 multiplies it by 1.15.
+	MultiplierBps int64 `json:"multiplier_bps"`
+
+	// Name Name of the holiday rule.
+	Name string `json:"name"`
 }
 
-// Me defines model for Me.
+// Me The credential that was sent.
 type Me struct {
-	Id        string                    `json:"id"`
-	Mode      Mode                      `json:"mode"`
-	Name      nullable.Nullable[string] `json:"name,omitempty"`
-	Object    MeObject                  `json:"object"`
+	// Id Id of the API key, `key_…`, or of the OAuth grant.
+	Id string `json:"id"`
+
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
+
+	// Name Name that the operator gave the API key, or of the OAuth app; null when there is none.
+	Name nullable.Nullable[string] `json:"name,omitempty"`
+
+	// Object Always `credential`.
+	Object MeObject `json:"object"`
+
+	// RateLimit Request limit of the credential.
 	RateLimit struct {
-		Limit         int `json:"limit"`
+		// Limit Requests that the credential may send within the window.
+		Limit int `json:"limit"`
+
+		// WindowSeconds Length of the window, in seconds.
 		WindowSeconds int `json:"window_seconds"`
 	} `json:"rate_limit"`
-	Scopes   []string `json:"scopes"`
-	TenantId string   `json:"tenant_id"`
-	Type     MeType   `json:"type"`
+
+	// Scopes Scopes that the credential has.
+	Scopes []string `json:"scopes"`
+
+	// TenantId Id of the tenant, `tn_…`.
+	TenantId string `json:"tenant_id"`
+
+	// Type Kind of the credential.
+	Type MeType `json:"type"`
 }
 
-// MeObject defines model for Me.Object.
+// MeObject Always `credential`.
 type MeObject string
 
-// MeType defines model for Me.Type.
+// MeType Kind of the credential.
 type MeType string
 
-// Metadata An object of strings, or an array of strings, kept value for value in the order sent and written in plain UTF-8 whatever escapes it came in. Replaced wholesale.
+// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
 type Metadata = json.RawMessage
 
-// MetadataRead The bag as it was sent; empty reads as {}.
+// MetadataRead Pairs of your own, as they were sent, with escapes written in plain UTF-8; `{}` when there are none.
 type MetadataRead = json.RawMessage
 
-// Mode defines model for Mode.
+// Mode Mode of data and credentials; the two never mix.
 type Mode string
 
 // Money An amount in the smallest unit of an ISO 4217 currency.
 type Money struct {
-	Amount   int64  `json:"amount"`
+	// Amount Amount in the currency's smallest unit, such as cents: -99,999,999,999 to 99,999,999,999.
+	Amount int64 `json:"amount"`
+
+	// Currency ISO 4217 code of the currency, three capital letters.
 	Currency string `json:"currency"`
 }
 
-// OpeningHoursWrite Per weekday, mon to sun, the operator-local openings, as [["09:00", "17:00"]]: an end at or before the start is on the next day, 24:00 is midnight, a day left out is closed. null is always open.
+// OpeningHoursWrite Openings by weekday, `mon` to `sun`, in the operator's time zone, such as `{"sat": [["09:00", "17:00"]]}`. An end at or before its start is on the next day, 24:00 is midnight, and a weekday that is left out is closed. Null means always open.
 type OpeningHoursWrite map[string]Openings
 
-// Openings defines model for Openings.
+// Openings Openings of one weekday as pairs of start and end; a time is HH:MM, and an end may be 24:00.
 type Openings = [][]string
 
-// Package defines model for Package.
+// Package A service at a price.
 type Package struct {
+	// Active Whether the package can be booked.
 	Active bool `json:"active"`
 
 	// BasePrice An amount in the smallest unit of an ISO 4217 currency.
-	BasePrice   Money       `json:"base_price"`
-	CreatedAt   time.Time   `json:"created_at"`
+	BasePrice Money `json:"base_price"`
+
+	// CreatedAt Instant at which the package was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// DepositType How the deposit of a package follows from its price.
 	DepositType DepositType `json:"deposit_type"`
 
-	// DepositValue Minor units for flat; basis points for percentage.
-	DepositValue    int64                     `json:"deposit_value"`
-	Description     nullable.Nullable[string] `json:"description"`
-	DurationMinutes nullable.Nullable[int]    `json:"duration_minutes"`
-	Id              string                    `json:"id"`
-	Mode            Mode                      `json:"mode"`
-	Name            string                    `json:"name"`
-	Object          PackageObject             `json:"object"`
-	ServiceId       string                    `json:"service_id"`
+	// DepositValue Deposit: for `flat` an amount in the currency's smallest unit, for `percentage` basis points of the total (2500 is 25 %).
+	DepositValue int64 `json:"deposit_value"`
 
-	// UnitIds Empty means any unit of the service.
-	UnitIds   []string  `json:"unit_ids"`
+	// Description Longer text for customers; null when there is none.
+	Description nullable.Nullable[string] `json:"description"`
+
+	// DurationMinutes Length of a booking that names no end, in minutes; null: the duration of the service.
+	DurationMinutes nullable.Nullable[int] `json:"duration_minutes"`
+
+	// Id Id of the package, `pkg_…`. Do not parse what follows the prefix.
+	Id string `json:"id"`
+
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
+
+	// Name Name that customers see.
+	Name string `json:"name"`
+
+	// Object Always `package`.
+	Object PackageObject `json:"object"`
+
+	// ServiceId Id of the service that the package sells.
+	ServiceId string `json:"service_id"`
+
+	// UnitIds Ids of the units on which the package can be had; empty: any unit of the service.
+	UnitIds []string `json:"unit_ids"`
+
+	// UpdatedAt Instant of the last visible change, in UTC.
 	UpdatedAt time.Time `json:"updated_at"`
-	Version   int64     `json:"version"`
-	Visible   bool      `json:"visible"`
+
+	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	Version int64 `json:"version"`
+
+	// Visible Whether availability and its price_from show the package. A hidden package can be booked by its id.
+	Visible bool `json:"visible"`
 }
 
-// PackageObject defines model for Package.Object.
+// PackageObject Always `package`.
 type PackageObject string
 
-// PackageCreate defines model for PackageCreate.
+// PackageCreate A package to be created.
 type PackageCreate struct {
+	// Active Whether the package can be booked; true when left out.
 	Active *bool `json:"active,omitempty"`
 
 	// BasePrice An amount in the smallest unit of the operator's currency.
-	BasePrice   Price        `json:"base_price"`
+	BasePrice Price `json:"base_price"`
+
+	// DepositType How the deposit of a package follows from its price.
 	DepositType *DepositType `json:"deposit_type,omitempty"`
 
-	// DepositValue Minor units for flat; basis points for percentage.
-	DepositValue    *int64                    `json:"deposit_value,omitempty"`
-	Description     nullable.Nullable[string] `json:"description,omitempty"`
-	DurationMinutes nullable.Nullable[int]    `json:"duration_minutes,omitempty"`
-	Name            string                    `json:"name"`
-	ServiceId       string                    `json:"service_id"`
-	UnitIds         *[]string                 `json:"unit_ids,omitempty"`
-	Visible         *bool                     `json:"visible,omitempty"`
+	// DepositValue Deposit: for `flat` an amount in the currency's smallest unit, for `percentage` basis points of the total, at most 10,000; 0 when left out.
+	DepositValue *int64 `json:"deposit_value,omitempty"`
+
+	// Description Longer text for customers, at most 5,000 characters; null for none.
+	Description nullable.Nullable[string] `json:"description,omitempty"`
+
+	// DurationMinutes Length of a booking that names no end, in minutes, at least 1; null: the duration of the service.
+	DurationMinutes nullable.Nullable[int] `json:"duration_minutes,omitempty"`
+
+	// Name Name that customers see, 1 to 200 characters.
+	Name string `json:"name"`
+
+	// ServiceId Id of the service that the package sells.
+	ServiceId string `json:"service_id"`
+
+	// UnitIds Ids of the units on which the package can be had, at most 100; empty: any unit of the service.
+	UnitIds *[]string `json:"unit_ids,omitempty"`
+
+	// Visible Whether availability and its price_from show the package; true when left out. A hidden package can be booked by its id.
+	Visible *bool `json:"visible,omitempty"`
 }
 
-// PackageList defines model for PackageList.
+// PackageList A page of packages.
 type PackageList struct {
-	Data       []Package                 `json:"data"`
-	HasMore    bool                      `json:"has_more"`
+	// Data Packages of this page, 100 at most.
+	Data []Package `json:"data"`
+
+	// HasMore Whether more rows follow this page.
+	HasMore bool `json:"has_more"`
+
+	// NextCursor Value of `cursor` for the next page; null on the last page.
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
 
-// PackageSnapshot defines model for PackageSnapshot.
+// PackageSnapshot Terms of a package at the time at which a booking was priced.
 type PackageSnapshot struct {
 	// BasePrice An amount in the smallest unit of an ISO 4217 currency.
-	BasePrice       Money                              `json:"base_price"`
-	DepositType     DepositType                        `json:"deposit_type"`
-	DepositValue    int64                              `json:"deposit_value"`
-	DurationMinutes nullable.Nullable[int]             `json:"duration_minutes"`
-	Holiday         nullable.Nullable[HolidaySnapshot] `json:"holiday"`
-	Id              string                             `json:"id"`
-	Name            string                             `json:"name"`
+	BasePrice Money `json:"base_price"`
+
+	// DepositType How the deposit of a package follows from its price.
+	DepositType DepositType `json:"deposit_type"`
+
+	// DepositValue Deposit: for `flat` an amount in the currency's smallest unit, for `percentage` basis points of the total.
+	DepositValue int64 `json:"deposit_value"`
+
+	// DurationMinutes Length in minutes; null when the package has none.
+	DurationMinutes nullable.Nullable[int] `json:"duration_minutes"`
+
+	// Holiday Holiday rule that changed the price; null when none did.
+	Holiday nullable.Nullable[HolidaySnapshot] `json:"holiday"`
+
+	// Id Id of the package, `pkg_…`.
+	Id string `json:"id"`
+
+	// Name Name of the package.
+	Name string `json:"name"`
 }
 
-// PackageUpdate defines model for PackageUpdate.
+// PackageUpdate Fields of a package to be changed. A field that is left out stays as it is.
 type PackageUpdate struct {
+	// Active Whether the package can be booked.
 	Active *bool `json:"active,omitempty"`
 
 	// BasePrice An amount in the smallest unit of the operator's currency.
-	BasePrice   *Price       `json:"base_price,omitempty"`
+	BasePrice *Price `json:"base_price,omitempty"`
+
+	// DepositType How the deposit of a package follows from its price.
 	DepositType *DepositType `json:"deposit_type,omitempty"`
 
-	// DepositValue Minor units for flat; basis points for percentage.
-	DepositValue    *int64                    `json:"deposit_value,omitempty"`
-	Description     nullable.Nullable[string] `json:"description,omitempty"`
-	DurationMinutes nullable.Nullable[int]    `json:"duration_minutes,omitempty"`
-	Name            *string                   `json:"name,omitempty"`
-	ServiceId       *string                   `json:"service_id,omitempty"`
-	UnitIds         *[]string                 `json:"unit_ids,omitempty"`
-	Visible         *bool                     `json:"visible,omitempty"`
+	// DepositValue Deposit: for `flat` an amount in the currency's smallest unit, for `percentage` basis points of the total, at most 10,000.
+	DepositValue *int64 `json:"deposit_value,omitempty"`
+
+	// Description Longer text for customers, at most 5,000 characters; null for none.
+	Description nullable.Nullable[string] `json:"description,omitempty"`
+
+	// DurationMinutes Length of a booking that names no end, in minutes, at least 1; null: the duration of the service.
+	DurationMinutes nullable.Nullable[int] `json:"duration_minutes,omitempty"`
+
+	// Name Name that customers see, 1 to 200 characters.
+	Name *string `json:"name,omitempty"`
+
+	// ServiceId Id of the service that the package sells.
+	ServiceId *string `json:"service_id,omitempty"`
+
+	// UnitIds Ids of the units on which the package can be had, at most 100; empty: any unit of the service.
+	UnitIds *[]string `json:"unit_ids,omitempty"`
+
+	// Visible Whether availability and its price_from show the package. A hidden package can be booked by its id.
+	Visible *bool `json:"visible,omitempty"`
 }
 
-// PaymentStatus defines model for PaymentStatus.
+// PaymentStatus State of a booking's payments.
 type PaymentStatus string
 
 // Price An amount in the smallest unit of the operator's currency.
 type Price struct {
-	Amount   int64  `json:"amount"`
+	// Amount Amount in the currency's smallest unit, such as cents: 0 to 99,999,999,999.
+	Amount int64 `json:"amount"`
+
+	// Currency ISO 4217 code, three capital letters. It must be the operator's currency.
 	Currency string `json:"currency"`
 }
 
-// Recurrence defines model for Recurrence.
+// Recurrence Whether a holiday rule returns each year.
 type Recurrence string
 
-// Service defines model for Service.
+// Service Something that the operator offers, such as a tour.
 type Service struct {
-	Active              bool                      `json:"active"`
-	BufferAfterMinutes  int                       `json:"buffer_after_minutes"`
-	BufferBeforeMinutes int                       `json:"buffer_before_minutes"`
-	CreatedAt           time.Time                 `json:"created_at"`
-	Description         nullable.Nullable[string] `json:"description"`
-	DurationMinutes     nullable.Nullable[int]    `json:"duration_minutes"`
-	Id                  string                    `json:"id"`
-	Mode                Mode                      `json:"mode"`
-	Name                string                    `json:"name"`
-	Object              ServiceObject             `json:"object"`
-	SlotStepMinutes     nullable.Nullable[int]    `json:"slot_step_minutes"`
-	UnitIds             []string                  `json:"unit_ids"`
-	UpdatedAt           time.Time                 `json:"updated_at"`
-	Version             int64                     `json:"version"`
+	// Active Whether the service can be booked.
+	Active bool `json:"active"`
+
+	// BufferAfterMinutes Minutes after a timed booking in which its unit is kept free.
+	BufferAfterMinutes int `json:"buffer_after_minutes"`
+
+	// BufferBeforeMinutes Minutes before a timed booking in which its unit is kept free.
+	BufferBeforeMinutes int `json:"buffer_before_minutes"`
+
+	// CreatedAt Instant at which the service was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// Description Longer text for customers; null when there is none.
+	Description nullable.Nullable[string] `json:"description"`
+
+	// DurationMinutes Length of a booking that names no end, in minutes; null when there is none.
+	DurationMinutes nullable.Nullable[int] `json:"duration_minutes"`
+
+	// Id Id of the service, `srv_…`. Do not parse what follows the prefix.
+	Id string `json:"id"`
+
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
+
+	// Name Name that customers see.
+	Name string `json:"name"`
+
+	// Object Always `service`.
+	Object ServiceObject `json:"object"`
+
+	// SlotStepMinutes Minutes from the start of one slot to the start of the next; null: the duration with both buffers.
+	SlotStepMinutes nullable.Nullable[int] `json:"slot_step_minutes"`
+
+	// UnitIds Ids of the units on which the service is offered.
+	UnitIds []string `json:"unit_ids"`
+
+	// UpdatedAt Instant of the last visible change, in UTC.
+	UpdatedAt time.Time `json:"updated_at"`
+
+	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	Version int64 `json:"version"`
 }
 
-// ServiceObject defines model for Service.Object.
+// ServiceObject Always `service`.
 type ServiceObject string
 
-// ServiceCreate defines model for ServiceCreate.
+// ServiceCreate A service to be created.
 type ServiceCreate struct {
-	Active              *bool                     `json:"active,omitempty"`
-	BufferAfterMinutes  *int                      `json:"buffer_after_minutes,omitempty"`
-	BufferBeforeMinutes *int                      `json:"buffer_before_minutes,omitempty"`
-	Description         nullable.Nullable[string] `json:"description,omitempty"`
-	DurationMinutes     nullable.Nullable[int]    `json:"duration_minutes,omitempty"`
-	Name                string                    `json:"name"`
-	SlotStepMinutes     nullable.Nullable[int]    `json:"slot_step_minutes,omitempty"`
-	UnitIds             *[]string                 `json:"unit_ids,omitempty"`
+	// Active Whether the service can be booked; true when left out.
+	Active *bool `json:"active,omitempty"`
+
+	// BufferAfterMinutes Minutes after a timed booking in which its unit is kept free, 0 to 1,440; 0 when left out.
+	BufferAfterMinutes *int `json:"buffer_after_minutes,omitempty"`
+
+	// BufferBeforeMinutes Minutes before a timed booking in which its unit is kept free, 0 to 1,440; 0 when left out.
+	BufferBeforeMinutes *int `json:"buffer_before_minutes,omitempty"`
+
+	// Description Longer text for customers, at most 5,000 characters; null for none.
+	Description nullable.Nullable[string] `json:"description,omitempty"`
+
+	// DurationMinutes Length of a booking that names no end, in minutes, at least 1; null for none.
+	DurationMinutes nullable.Nullable[int] `json:"duration_minutes,omitempty"`
+
+	// Name Name that customers see, 1 to 200 characters.
+	Name string `json:"name"`
+
+	// SlotStepMinutes Minutes from the start of one slot to the start of the next, at least 5; null: the duration with both buffers.
+	SlotStepMinutes nullable.Nullable[int] `json:"slot_step_minutes,omitempty"`
+
+	// UnitIds Ids of the units on which the service is offered, at most 100.
+	UnitIds *[]string `json:"unit_ids,omitempty"`
 }
 
-// ServiceList defines model for ServiceList.
+// ServiceList A page of services.
 type ServiceList struct {
-	Data       []Service                 `json:"data"`
-	HasMore    bool                      `json:"has_more"`
+	// Data Services of this page, 100 at most.
+	Data []Service `json:"data"`
+
+	// HasMore Whether more rows follow this page.
+	HasMore bool `json:"has_more"`
+
+	// NextCursor Value of `cursor` for the next page; null on the last page.
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
 
-// ServiceUpdate defines model for ServiceUpdate.
+// ServiceUpdate Fields of a service to be changed. A field that is left out stays as it is.
 type ServiceUpdate struct {
-	Active              *bool                     `json:"active,omitempty"`
-	BufferAfterMinutes  *int                      `json:"buffer_after_minutes,omitempty"`
-	BufferBeforeMinutes *int                      `json:"buffer_before_minutes,omitempty"`
-	Description         nullable.Nullable[string] `json:"description,omitempty"`
-	DurationMinutes     nullable.Nullable[int]    `json:"duration_minutes,omitempty"`
-	Name                *string                   `json:"name,omitempty"`
-	SlotStepMinutes     nullable.Nullable[int]    `json:"slot_step_minutes,omitempty"`
-	UnitIds             *[]string                 `json:"unit_ids,omitempty"`
+	// Active Whether the service can be booked.
+	Active *bool `json:"active,omitempty"`
+
+	// BufferAfterMinutes Minutes after a timed booking in which its unit is kept free, 0 to 1,440.
+	BufferAfterMinutes *int `json:"buffer_after_minutes,omitempty"`
+
+	// BufferBeforeMinutes Minutes before a timed booking in which its unit is kept free, 0 to 1,440.
+	BufferBeforeMinutes *int `json:"buffer_before_minutes,omitempty"`
+
+	// Description Longer text for customers, at most 5,000 characters; null for none.
+	Description nullable.Nullable[string] `json:"description,omitempty"`
+
+	// DurationMinutes Length of a booking that names no end, in minutes, at least 1; null for none.
+	DurationMinutes nullable.Nullable[int] `json:"duration_minutes,omitempty"`
+
+	// Name Name that customers see, 1 to 200 characters.
+	Name *string `json:"name,omitempty"`
+
+	// SlotStepMinutes Minutes from the start of one slot to the start of the next, at least 5; null: the duration with both buffers.
+	SlotStepMinutes nullable.Nullable[int] `json:"slot_step_minutes,omitempty"`
+
+	// UnitIds Ids of the units on which the service is offered, at most 100. The list replaces the earlier one.
+	UnitIds *[]string `json:"unit_ids,omitempty"`
 }
 
-// Tenant defines model for Tenant.
+// Tenant The operator whose credential was sent.
 type Tenant struct {
-	BookingPolicy BookingPolicy             `json:"booking_policy"`
-	Country       nullable.Nullable[string] `json:"country"`
-	Currency      string                    `json:"currency"`
-	Id            string                    `json:"id"`
-	Mode          Mode                      `json:"mode"`
-	Name          string                    `json:"name"`
-	Object        TenantObject              `json:"object"`
-	Payments      struct {
-		Configured bool                      `json:"configured"`
-		Provider   nullable.Nullable[string] `json:"provider"`
+	// BookingPolicy Rules that bookings of the operator must keep.
+	BookingPolicy BookingPolicy `json:"booking_policy"`
+
+	// Country ISO 3166-1 code of the operator's country, two capital letters; null when none is set.
+	Country nullable.Nullable[string] `json:"country"`
+
+	// Currency ISO 4217 code of the operator's currency. All prices are in it.
+	Currency string `json:"currency"`
+
+	// Id Id of the tenant, `tn_…`. Do not parse what follows the prefix.
+	Id string `json:"id"`
+
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
+
+	// Name Name of the operator.
+	Name string `json:"name"`
+
+	// Object Always `tenant`.
+	Object TenantObject `json:"object"`
+
+	// Payments Payment gateway of the operator in this mode.
+	Payments struct {
+		// Configured Whether card payments can be taken.
+		Configured bool `json:"configured"`
+
+		// Provider Name of the payment gateway; null when none is set.
+		Provider nullable.Nullable[string] `json:"provider"`
 	} `json:"payments"`
+
+	// Slug Short name of the operator, unique on the platform.
 	Slug string `json:"slug"`
 
-	// Timezone IANA name.
+	// Timezone IANA name of the operator's time zone, such as `America/New_York`. All local dates and times are in it.
 	Timezone string `json:"timezone"`
 }
 
-// TenantObject defines model for Tenant.Object.
+// TenantObject Always `tenant`.
 type TenantObject string
 
-// TestClock defines model for TestClock.
+// TestClock Time of the tenant in test mode.
 type TestClock struct {
-	Frozen bool            `json:"frozen"`
-	Now    time.Time       `json:"now"`
+	// Frozen Whether the clock stands still; false: it is real time.
+	Frozen bool `json:"frozen"`
+
+	// Now Present time of the tenant in test mode, in UTC.
+	Now time.Time `json:"now"`
+
+	// Object Always `test_clock`.
 	Object TestClockObject `json:"object"`
 }
 
-// TestClockObject defines model for TestClock.Object.
+// TestClockObject Always `test_clock`.
 type TestClockObject string
 
-// TestClockSet defines model for TestClockSet.
+// TestClockSet Time at which the test clock is to stand.
 type TestClockSet struct {
+	// Now Instant at which the clock is to stand: RFC 3339 with any offset, or a date. It may not be before the clock's present time.
 	Now string `json:"now"`
 }
 
-// Unit defines model for Unit.
+// Unit Something that a booking takes, such as a boat or a room: one booking at a time.
 type Unit struct {
-	Capacity    nullable.Nullable[int]    `json:"capacity"`
-	CreatedAt   time.Time                 `json:"created_at"`
-	Description nullable.Nullable[string] `json:"description"`
-	Id          string                    `json:"id"`
-	Mode        Mode                      `json:"mode"`
-	Name        string                    `json:"name"`
-	Object      UnitObject                `json:"object"`
+	// Capacity Largest guest_count of a booking; null when there is no limit.
+	Capacity nullable.Nullable[int] `json:"capacity"`
 
-	// OpeningHours Per weekday (mon … sun) the operator-local openings; null is always open.
+	// CreatedAt Instant at which the unit was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// Description Longer text for customers; null when there is none.
+	Description nullable.Nullable[string] `json:"description"`
+
+	// Id Id of the unit, `un_…`. Do not parse what follows the prefix.
+	Id string `json:"id"`
+
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
+
+	// Name Name that customers see.
+	Name string `json:"name"`
+
+	// Object Always `unit`.
+	Object UnitObject `json:"object"`
+
+	// OpeningHours Openings by weekday, `mon` to `sun`, in the operator's time zone; null: always open.
 	OpeningHours nullable.Nullable[map[string][][]string] `json:"opening_hours"`
-	ServiceIds   []string                                 `json:"service_ids"`
-	Status       UnitStatus                               `json:"status"`
-	UpdatedAt    time.Time                                `json:"updated_at"`
-	Version      int64                                    `json:"version"`
+
+	// ServiceIds Ids of the services that are offered on the unit.
+	ServiceIds []string `json:"service_ids"`
+
+	// Status Whether a unit can be booked.
+	Status UnitStatus `json:"status"`
+
+	// UpdatedAt Instant of the last visible change, in UTC.
+	UpdatedAt time.Time `json:"updated_at"`
+
+	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	Version int64 `json:"version"`
 }
 
-// UnitObject defines model for Unit.Object.
+// UnitObject Always `unit`.
 type UnitObject string
 
-// UnitCreate defines model for UnitCreate.
+// UnitCreate A unit to be created.
 type UnitCreate struct {
-	Capacity    nullable.Nullable[int]    `json:"capacity,omitempty"`
-	Description nullable.Nullable[string] `json:"description,omitempty"`
-	Name        string                    `json:"name"`
+	// Capacity Largest guest_count of a booking; null for no limit.
+	Capacity nullable.Nullable[int] `json:"capacity,omitempty"`
 
-	// OpeningHours Per weekday, mon to sun, the operator-local openings, as [["09:00", "17:00"]]: an end at or before the start is on the next day, 24:00 is midnight, a day left out is closed. null is always open.
+	// Description Longer text for customers, at most 5,000 characters; null for none.
+	Description nullable.Nullable[string] `json:"description,omitempty"`
+
+	// Name Name that customers see, 1 to 200 characters.
+	Name string `json:"name"`
+
+	// OpeningHours Openings by weekday, `mon` to `sun`, in the operator's time zone, such as `{"sat": [["09:00", "17:00"]]}`. An end at or before its start is on the next day, 24:00 is midnight, and a weekday that is left out is closed. Null means always open.
 	OpeningHours nullable.Nullable[OpeningHoursWrite] `json:"opening_hours,omitempty"`
-	ServiceIds   *[]string                            `json:"service_ids,omitempty"`
-	Status       *UnitStatus                          `json:"status,omitempty"`
+
+	// ServiceIds Ids of the services that are offered on the unit, at most 100.
+	ServiceIds *[]string `json:"service_ids,omitempty"`
+
+	// Status Whether a unit can be booked.
+	Status *UnitStatus `json:"status,omitempty"`
 }
 
-// UnitList defines model for UnitList.
+// UnitList A page of units.
 type UnitList struct {
-	Data       []Unit                    `json:"data"`
-	HasMore    bool                      `json:"has_more"`
+	// Data Units of this page, 100 at most.
+	Data []Unit `json:"data"`
+
+	// HasMore Whether more rows follow this page.
+	HasMore bool `json:"has_more"`
+
+	// NextCursor Value of `cursor` for the next page; null on the last page.
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
 
-// UnitStatus defines model for UnitStatus.
+// UnitStatus Whether a unit can be booked.
 type UnitStatus string
 
-// UnitUpdate defines model for UnitUpdate.
+// UnitUpdate Fields of a unit to be changed. A field that is left out stays as it is.
 type UnitUpdate struct {
-	Capacity    nullable.Nullable[int]    `json:"capacity,omitempty"`
+	// Capacity Largest guest_count of a booking; null for no limit.
+	Capacity nullable.Nullable[int] `json:"capacity,omitempty"`
+
+	// Description Longer text for customers, at most 5,000 characters; null for none.
 	Description nullable.Nullable[string] `json:"description,omitempty"`
-	Name        *string                   `json:"name,omitempty"`
 
-	// OpeningHours Per weekday, mon to sun, the operator-local openings, as [["09:00", "17:00"]]: an end at or before the start is on the next day, 24:00 is midnight, a day left out is closed. null is always open.
+	// Name Name that customers see, 1 to 200 characters.
+	Name *string `json:"name,omitempty"`
+
+	// OpeningHours Openings by weekday, `mon` to `sun`, in the operator's time zone, such as `{"sat": [["09:00", "17:00"]]}`. An end at or before its start is on the next day, 24:00 is midnight, and a weekday that is left out is closed. Null means always open.
 	OpeningHours nullable.Nullable[OpeningHoursWrite] `json:"opening_hours,omitempty"`
-	ServiceIds   *[]string                            `json:"service_ids,omitempty"`
-	Status       *UnitStatus                          `json:"status,omitempty"`
+
+	// ServiceIds Ids of the services that are offered on the unit, at most 100. The list replaces the earlier one.
+	ServiceIds *[]string `json:"service_ids,omitempty"`
+
+	// Status Whether a unit can be booked.
+	Status *UnitStatus `json:"status,omitempty"`
 }
 
-// ValidationError defines model for ValidationError.
+// ValidationError Answer to a request whose fields, parameters or headers are wrong.
 type ValidationError struct {
-	Error   ErrorBody           `json:"error"`
-	Errors  map[string][]string `json:"errors"`
-	Message string              `json:"message"`
+	// Error What went wrong, for programs and for people.
+	Error ErrorBody `json:"error"`
+
+	// Errors What is wrong by field. A field within a field is written with dots, such as `metadata.order`.
+	Errors map[string][]string `json:"errors"`
+
+	// Message First thing that is wrong, beginning with the name of its field, and how many more there are.
+	Message string `json:"message"`
 }
 
-// WebhookEndpoint defines model for WebhookEndpoint.
+// WebhookEndpoint A server of yours that receives events.
 type WebhookEndpoint struct {
 	// ConsecutiveFailures Failed attempts since the last success; 20 disable the endpoint.
-	ConsecutiveFailures int                       `json:"consecutive_failures"`
-	CreatedAt           time.Time                 `json:"created_at"`
-	Description         nullable.Nullable[string] `json:"description"`
+	ConsecutiveFailures int `json:"consecutive_failures"`
 
-	// DisabledReason gone: it answered 410.
+	// CreatedAt Instant at which the endpoint was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// Description Your own note on the endpoint; null when there is none.
+	Description nullable.Nullable[string] `json:"description"`
+
+	// DisabledReason Why the endpoint is disabled; null when it is enabled.
 	DisabledReason nullable.Nullable[WebhookEndpointDisabledReason] `json:"disabled_reason"`
 
-	// EventTypes ["*"] is every type.
+	// EventTypes Event types that are sent to the endpoint; `["*"]` means all, those of the future included.
 	EventTypes []string `json:"event_types"`
-	Id         string   `json:"id"`
 
-	// MaxInFlight Deliveries on their way at a time.
+	// Id Id of the endpoint, `we_…`. Do not parse what follows the prefix.
+	Id string `json:"id"`
+
+	// MaxInFlight Largest number of deliveries under way at a time.
 	MaxInFlight int `json:"max_in_flight"`
 
-	// MaxPerSecond Deliveries begun within any second.
-	MaxPerSecond int                   `json:"max_per_second"`
-	Mode         Mode                  `json:"mode"`
-	Object       WebhookEndpointObject `json:"object"`
-	Status       WebhookEndpointStatus `json:"status"`
-	UpdatedAt    time.Time             `json:"updated_at"`
-	Url          string                `json:"url"`
-	Version      int64                 `json:"version"`
+	// MaxPerSecond Largest number of deliveries begun within one second.
+	MaxPerSecond int `json:"max_per_second"`
 
-	// Warning Why the platform has disabled the endpoint and how many waiting deliveries failed with it, or that it is about to; else null. For people: the text may change.
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
+
+	// Object Always `webhook_endpoint`.
+	Object WebhookEndpointObject `json:"object"`
+
+	// Status Whether events are sent to an endpoint.
+	Status WebhookEndpointStatus `json:"status"`
+
+	// UpdatedAt Instant of the last visible change, in UTC.
+	UpdatedAt time.Time `json:"updated_at"`
+
+	// Url Address that events are sent to.
+	Url string `json:"url"`
+
+	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	Version int64 `json:"version"`
+
+	// Warning Why the platform has disabled the endpoint, or that it soon will; else null. For people: the words may change.
 	Warning nullable.Nullable[string] `json:"warning"`
 }
 
-// WebhookEndpointDisabledReason gone: it answered 410.
+// WebhookEndpointDisabledReason Why the endpoint is disabled; null when it is enabled.
 type WebhookEndpointDisabledReason string
 
-// WebhookEndpointObject defines model for WebhookEndpoint.Object.
+// WebhookEndpointObject Always `webhook_endpoint`.
 type WebhookEndpointObject string
 
-// WebhookEndpointCreate defines model for WebhookEndpointCreate.
+// WebhookEndpointCreate An endpoint to be created.
 type WebhookEndpointCreate struct {
+	// Description Your own note on the endpoint, at most 5,000 characters; null for none.
 	Description nullable.Nullable[string] `json:"description,omitempty"`
 
-	// EventTypes ["*"] is every type.
-	EventTypes   []EventTypeWrite `json:"event_types"`
-	MaxInFlight  *int             `json:"max_in_flight,omitempty"`
-	MaxPerSecond *int             `json:"max_per_second,omitempty"`
-	Url          string           `json:"url"`
+	// EventTypes Event types that are sent to the endpoint; `["*"]` means all, those of the future included.
+	EventTypes []EventTypeWrite `json:"event_types"`
+
+	// MaxInFlight Largest number of deliveries under way at a time, 1 to 100; 10 when left out.
+	MaxInFlight *int `json:"max_in_flight,omitempty"`
+
+	// MaxPerSecond Largest number of deliveries begun within one second, 1 to 5,000; 50 when left out.
+	MaxPerSecond *int `json:"max_per_second,omitempty"`
+
+	// Url Address that events are sent to, at most 2,048 characters: https, in test mode also http. Private addresses are refused.
+	Url string `json:"url"`
 }
 
-// WebhookEndpointList defines model for WebhookEndpointList.
+// WebhookEndpointList A page of endpoints.
 type WebhookEndpointList struct {
-	Data       []WebhookEndpoint         `json:"data"`
-	HasMore    bool                      `json:"has_more"`
+	// Data Endpoints of this page, 100 at most.
+	Data []WebhookEndpoint `json:"data"`
+
+	// HasMore Whether more rows follow this page.
+	HasMore bool `json:"has_more"`
+
+	// NextCursor Value of `cursor` for the next page; null on the last page.
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
 
-// WebhookEndpointStatus defines model for WebhookEndpointStatus.
+// WebhookEndpointStatus Whether events are sent to an endpoint.
 type WebhookEndpointStatus string
 
-// WebhookEndpointUpdate defines model for WebhookEndpointUpdate.
+// WebhookEndpointUpdate Fields of an endpoint to be changed. A field that is left out stays as it is.
 type WebhookEndpointUpdate struct {
+	// Description Your own note on the endpoint, at most 5,000 characters; null for none.
 	Description nullable.Nullable[string] `json:"description,omitempty"`
 
-	// EventTypes ["*"] is every type.
-	EventTypes   *[]EventTypeWrite      `json:"event_types,omitempty"`
-	MaxInFlight  *int                   `json:"max_in_flight,omitempty"`
-	MaxPerSecond *int                   `json:"max_per_second,omitempty"`
-	Status       *WebhookEndpointStatus `json:"status,omitempty"`
-	Url          *string                `json:"url,omitempty"`
+	// EventTypes Event types that are sent to the endpoint; `["*"]` means all, those of the future included.
+	EventTypes *[]EventTypeWrite `json:"event_types,omitempty"`
+
+	// MaxInFlight Largest number of deliveries under way at a time, 1 to 100.
+	MaxInFlight *int `json:"max_in_flight,omitempty"`
+
+	// MaxPerSecond Largest number of deliveries begun within one second, 1 to 5,000.
+	MaxPerSecond *int `json:"max_per_second,omitempty"`
+
+	// Status Whether events are sent to an endpoint.
+	Status *WebhookEndpointStatus `json:"status,omitempty"`
+
+	// Url Address that events are sent to, at most 2,048 characters: https, in test mode also http. Private addresses are refused.
+	Url *string `json:"url,omitempty"`
 }
 
-// WebhookEndpointWithSecret defines model for WebhookEndpointWithSecret.
+// WebhookEndpointWithSecret An endpoint with the secret that signs its events.
 type WebhookEndpointWithSecret struct {
 	// ConsecutiveFailures Failed attempts since the last success; 20 disable the endpoint.
-	ConsecutiveFailures int                       `json:"consecutive_failures"`
-	CreatedAt           time.Time                 `json:"created_at"`
-	Description         nullable.Nullable[string] `json:"description"`
+	ConsecutiveFailures int `json:"consecutive_failures"`
 
-	// DisabledReason gone: it answered 410.
+	// CreatedAt Instant at which the endpoint was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// Description Your own note on the endpoint; null when there is none.
+	Description nullable.Nullable[string] `json:"description"`
+
+	// DisabledReason Why the endpoint is disabled; null when it is enabled.
 	DisabledReason nullable.Nullable[WebhookEndpointWithSecretDisabledReason] `json:"disabled_reason"`
 
-	// EventTypes ["*"] is every type.
+	// EventTypes Event types that are sent to the endpoint; `["*"]` means all, those of the future included.
 	EventTypes []string `json:"event_types"`
-	Id         string   `json:"id"`
 
-	// MaxInFlight Deliveries on their way at a time.
+	// Id Id of the endpoint, `we_…`. Do not parse what follows the prefix.
+	Id string `json:"id"`
+
+	// MaxInFlight Largest number of deliveries under way at a time.
 	MaxInFlight int `json:"max_in_flight"`
 
-	// MaxPerSecond Deliveries begun within any second.
-	MaxPerSecond int                             `json:"max_per_second"`
-	Mode         Mode                            `json:"mode"`
-	Object       WebhookEndpointWithSecretObject `json:"object"`
+	// MaxPerSecond Largest number of deliveries begun within one second.
+	MaxPerSecond int `json:"max_per_second"`
 
-	// Secret whsec_…, the key of the signatures; shown here and never again.
-	Secret    string                `json:"secret"`
-	Status    WebhookEndpointStatus `json:"status"`
-	UpdatedAt time.Time             `json:"updated_at"`
-	Url       string                `json:"url"`
-	Version   int64                 `json:"version"`
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
 
-	// Warning Why the platform has disabled the endpoint and how many waiting deliveries failed with it, or that it is about to; else null. For people: the text may change.
+	// Object Always `webhook_endpoint`.
+	Object WebhookEndpointWithSecretObject `json:"object"`
+
+	// Secret Key of the signatures, `whsec_…`. Keep it: no other answer shows it.
+	Secret string `json:"secret"`
+
+	// Status Whether events are sent to an endpoint.
+	Status WebhookEndpointStatus `json:"status"`
+
+	// UpdatedAt Instant of the last visible change, in UTC.
+	UpdatedAt time.Time `json:"updated_at"`
+
+	// Url Address that events are sent to.
+	Url string `json:"url"`
+
+	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	Version int64 `json:"version"`
+
+	// Warning Why the platform has disabled the endpoint, or that it soon will; else null. For people: the words may change.
 	Warning nullable.Nullable[string] `json:"warning"`
 }
 
-// WebhookEndpointWithSecretDisabledReason gone: it answered 410.
+// WebhookEndpointWithSecretDisabledReason Why the endpoint is disabled; null when it is enabled.
 type WebhookEndpointWithSecretDisabledReason string
 
-// WebhookEndpointWithSecretObject defines model for WebhookEndpointWithSecret.Object.
+// WebhookEndpointWithSecretObject Always `webhook_endpoint`.
 type WebhookEndpointWithSecretObject string
 
-// WebhookSecretRotate defines model for WebhookSecretRotate.
+// WebhookSecretRotate How long the earlier secrets still sign.
 type WebhookSecretRotate struct {
-	// PreviousSecretExpiresIn Seconds for which the earlier secrets still sign.
+	// PreviousSecretExpiresIn Seconds for which the earlier secrets still sign, 0 to 604,800 (7 days).
 	PreviousSecretExpiresIn *int `json:"previous_secret_expires_in,omitempty"`
 }
 
-// WebhookTest defines model for WebhookTest.
+// WebhookTest Which sample is sent.
 type WebhookTest struct {
+	// Type Type of an event. Subscribing to a type and reading its events needs the read scope of its resource.
 	Type *EventType `json:"type,omitempty"`
 }
 
@@ -1964,16 +2572,16 @@ type CustomerQuery = string
 // DeliveryId defines model for DeliveryId.
 type DeliveryId = string
 
-// DeliveryStatusFilter defines model for DeliveryStatusFilter.
+// DeliveryStatusFilter State of a delivery.
 type DeliveryStatusFilter = DeliveryStatus
 
-// DeliveryTypeFilter defines model for DeliveryTypeFilter.
+// DeliveryTypeFilter Type of an event. Subscribing to a type and reading its events needs the read scope of its resource.
 type DeliveryTypeFilter = EventType
 
 // EndpointId defines model for EndpointId.
 type EndpointId = string
 
-// EndpointStatusFilter defines model for EndpointStatusFilter.
+// EndpointStatusFilter Whether events are sent to an endpoint.
 type EndpointStatusFilter = WebhookEndpointStatus
 
 // EventDateFrom defines model for EventDateFrom.
@@ -2054,123 +2662,123 @@ type UpdatedAfter = time.Time
 // UpdatedBefore defines model for UpdatedBefore.
 type UpdatedBefore = time.Time
 
-// BadRequest defines model for BadRequest.
+// BadRequest Answer to a request that failed.
 type BadRequest = Error
 
-// Conflict defines model for Conflict.
+// Conflict Answer to a request that failed.
 type Conflict = Error
 
-// Forbidden defines model for Forbidden.
+// Forbidden Answer to a request that failed.
 type Forbidden = Error
 
-// Invalid defines model for Invalid.
+// Invalid Answer to a request whose fields, parameters or headers are wrong.
 type Invalid = ValidationError
 
-// NotFound defines model for NotFound.
+// NotFound Answer to a request that failed.
 type NotFound = Error
 
-// PreconditionFailed defines model for PreconditionFailed.
+// PreconditionFailed Answer to a request that failed.
 type PreconditionFailed = Error
 
-// RateLimited defines model for RateLimited.
+// RateLimited Answer to a request that failed.
 type RateLimited = Error
 
-// ServerError defines model for ServerError.
+// ServerError Answer to a request that failed.
 type ServerError = Error
 
-// Timeout defines model for Timeout.
+// Timeout Answer to a request that failed.
 type Timeout = Error
 
-// TooLarge defines model for TooLarge.
+// TooLarge Answer to a request that failed.
 type TooLarge = Error
 
-// Unauthenticated defines model for Unauthenticated.
+// Unauthenticated Answer to a request that failed.
 type Unauthenticated = Error
 
-// Unavailable defines model for Unavailable.
+// Unavailable Answer to a request that failed.
 type Unavailable = Error
 
 // ListAvailabilityParams defines parameters for ListAvailability.
 type ListAvailabilityParams struct {
-	// From First day, at the operator's.
+	// From First day, in the operator's time zone.
 	From AvailabilityFrom `form:"from" json:"from"`
 
-	// To Last day, at the operator's, inclusive; at most 62 days.
+	// To Last day, inclusive, in the operator's time zone; the range has at most 62 days.
 	To AvailabilityTo `form:"to" json:"to"`
 
-	// ServiceId Rows of this service.
+	// ServiceId Only rows of this service, `srv_…`.
 	ServiceId *ServiceFilter `form:"service_id,omitempty" json:"service_id,omitempty"`
 
-	// UnitId Rows of this unit.
+	// UnitId Only rows of this unit, `un_…`.
 	UnitId *UnitFilter `form:"unit_id,omitempty" json:"unit_id,omitempty"`
 
-	// PackageId Rows of this package.
+	// PackageId Only rows of this package, `pkg_…`.
 	PackageId *PackageFilter `form:"package_id,omitempty" json:"package_id,omitempty"`
 }
 
 // ExplainAvailabilityParams defines parameters for ExplainAvailability.
 type ExplainAvailabilityParams struct {
-	// UnitId The unit that is asked about.
+	// UnitId Id of the unit that is asked about, `un_…`.
 	UnitId ExplainUnit `form:"unit_id" json:"unit_id"`
 
-	// StartsAt The time at which the slot starts; its offset may be the operator's.
+	// StartsAt Start of the slot: RFC 3339 with any offset.
 	StartsAt ExplainStart `form:"starts_at" json:"starts_at"`
 }
 
 // ListBookingsParams defines parameters for ListBookings.
 type ListBookingsParams struct {
-	// Limit Rows per page at most: a page also ends where its rows pass 2 MiB, with has_more true.
+	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page.
+	// Cursor The next_cursor of the previous page, unchanged and with the same filters.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Sort Newest first, or by updated_at upwards for syncing.
+	// Sort Order of the rows.
 	Sort *ListBookingsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// CreatedAfter Created at or after this instant.
+	// CreatedAfter Only rows created at or after this instant, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Created before this instant.
+	// CreatedBefore Only rows created before this instant, RFC 3339.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
-	// UpdatedAfter Updated at or after this instant.
+	// UpdatedAfter Only rows updated at or after this instant, RFC 3339.
 	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
 
-	// UpdatedBefore Updated before this instant.
+	// UpdatedBefore Only rows updated before this instant, RFC 3339.
 	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
 
-	// Status One or more states.
+	// Status Only bookings in these states, separated by commas; 10 at most.
 	Status *BookingStatusFilter `form:"status,omitempty" json:"status,omitempty"`
 
-	// PaymentStatus One or more payment states.
+	// PaymentStatus Only bookings in these payment states, separated by commas; 10 at most.
 	PaymentStatus *PaymentStatusFilter `form:"payment_status,omitempty" json:"payment_status,omitempty"`
 
-	// CustomerId Rows of this customer.
+	// CustomerId Only rows of this customer, `cu_…`.
 	CustomerId *CustomerFilter `form:"customer_id,omitempty" json:"customer_id,omitempty"`
 
-	// ServiceId Rows of this service.
+	// ServiceId Only rows of this service, `srv_…`.
 	ServiceId *ServiceFilter `form:"service_id,omitempty" json:"service_id,omitempty"`
 
-	// UnitId Rows of this unit.
+	// UnitId Only rows of this unit, `un_…`.
 	UnitId *UnitFilter `form:"unit_id,omitempty" json:"unit_id,omitempty"`
 
-	// PackageId Rows of this package.
+	// PackageId Only rows of this package, `pkg_…`.
 	PackageId *PackageFilter `form:"package_id,omitempty" json:"package_id,omitempty"`
 
-	// EventType Rows of exactly this event type.
+	// EventType Only bookings with exactly this event_type, at most 100 characters.
 	EventType *EventTypeFilter `form:"event_type,omitempty" json:"event_type,omitempty"`
 
-	// EventDateFrom First day, at the operator's.
+	// EventDateFrom Only bookings on or after this day, in the operator's time zone.
 	EventDateFrom *EventDateFrom `form:"event_date_from,omitempty" json:"event_date_from,omitempty"`
 
-	// EventDateTo Last day, at the operator's, inclusive.
+	// EventDateTo Only bookings on or before this day, in the operator's time zone.
 	EventDateTo *EventDateTo `form:"event_date_to,omitempty" json:"event_date_to,omitempty"`
 
-	// Metadata Exact pairs, as in metadata[order]=17.
+	// Metadata Only rows with exactly these pairs, such as `metadata[order]=17`; 10 pairs at most.
 	Metadata *MetadataFilter `json:"metadata,omitempty"`
 
-	// Expand Related resources to embed; each needs its own read scope.
+	// Expand Related resources to add to each row, separated by commas; each needs its own read scope.
 	Expand *Expand `form:"expand,omitempty" json:"expand,omitempty"`
 }
 
@@ -2182,16 +2790,16 @@ type ListBookingsParamsExpand string
 
 // CreateBookingParams defines parameters for CreateBooking.
 type CreateBookingParams struct {
-	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // GetBookingParams defines parameters for GetBooking.
 type GetBookingParams struct {
-	// Expand Related resources to embed; each needs its own read scope.
+	// Expand Related resources to add to each row, separated by commas; each needs its own read scope.
 	Expand *Expand `form:"expand,omitempty" json:"expand,omitempty"`
 }
 
@@ -2200,73 +2808,73 @@ type GetBookingParamsExpand string
 
 // UpdateBookingParams defines parameters for UpdateBooking.
 type UpdateBookingParams struct {
-	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch The quoted version the change expects, or *.
+	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // CancelBookingParams defines parameters for CancelBooking.
 type CancelBookingParams struct {
-	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch The quoted version the change expects, or *.
+	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // RepriceBookingParams defines parameters for RepriceBooking.
 type RepriceBookingParams struct {
-	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch The quoted version the change expects, or *.
+	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // ListCustomersParams defines parameters for ListCustomers.
 type ListCustomersParams struct {
-	// Limit Rows per page at most: a page also ends where its rows pass 2 MiB, with has_more true.
+	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page.
+	// Cursor The next_cursor of the previous page, unchanged and with the same filters.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Sort Newest first, or by updated_at upwards for syncing.
+	// Sort Order of the rows.
 	Sort *ListCustomersParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// CreatedAfter Created at or after this instant.
+	// CreatedAfter Only rows created at or after this instant, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Created before this instant.
+	// CreatedBefore Only rows created before this instant, RFC 3339.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
-	// UpdatedAfter Updated at or after this instant.
+	// UpdatedAfter Only rows updated at or after this instant, RFC 3339.
 	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
 
-	// UpdatedBefore Updated before this instant.
+	// UpdatedBefore Only rows updated before this instant, RFC 3339.
 	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
 
-	// Email The whole address, in any case.
+	// Email Only customers with this e-mail address; upper and lower case are the same.
 	Email *CustomerEmail `form:"email,omitempty" json:"email,omitempty"`
 
-	// Phone The whole number as stored.
+	// Phone Only customers with exactly this phone number, written as it was stored.
 	Phone *CustomerPhone `form:"phone,omitempty" json:"phone,omitempty"`
 
-	// Q Each word is a prefix, in any case, of a word of name, e-mail or company.
+	// Q Only customers of whose name, e-mail address or company each of these words begins a word; upper and lower case are the same.
 	Q *CustomerQuery `form:"q,omitempty" json:"q,omitempty"`
 
-	// Metadata Exact pairs, as in metadata[order]=17.
+	// Metadata Only rows with exactly these pairs, such as `metadata[order]=17`; 10 pairs at most.
 	Metadata *MetadataFilter `json:"metadata,omitempty"`
 }
 
@@ -2275,58 +2883,58 @@ type ListCustomersParamsSort string
 
 // CreateCustomerParams defines parameters for CreateCustomer.
 type CreateCustomerParams struct {
-	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // DeleteCustomerParams defines parameters for DeleteCustomer.
 type DeleteCustomerParams struct {
-	// IfMatch The quoted version the change expects, or *.
+	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // UpdateCustomerParams defines parameters for UpdateCustomer.
 type UpdateCustomerParams struct {
-	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch The quoted version the change expects, or *.
+	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // ListEventsParams defines parameters for ListEvents.
 type ListEventsParams struct {
-	// Limit Rows per page at most: a page also ends where its rows pass 2 MiB, with has_more true.
+	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page.
+	// Cursor The next_cursor of the previous page, unchanged and with the same filters.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Sort Newest first, or by updated_at upwards for syncing.
+	// Sort Order of the rows.
 	Sort *ListEventsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// CreatedAfter Created at or after this instant.
+	// CreatedAfter Only rows created at or after this instant, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Created before this instant.
+	// CreatedBefore Only rows created before this instant, RFC 3339.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
-	// UpdatedAfter Updated at or after this instant.
+	// UpdatedAfter Only rows updated at or after this instant, RFC 3339.
 	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
 
-	// UpdatedBefore Updated before this instant.
+	// UpdatedBefore Only rows updated before this instant, RFC 3339.
 	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
 
-	// Type Events of these types.
+	// Type Only events of these types, separated by commas; 13 at most.
 	Type *EventTypesFilter `form:"type,omitempty" json:"type,omitempty"`
 
-	// ObjectId Events of this object.
+	// ObjectId Only events of the object with this id.
 	ObjectId *ObjectFilter `form:"object_id,omitempty" json:"object_id,omitempty"`
 }
 
@@ -2335,46 +2943,46 @@ type ListEventsParamsSort string
 
 // ReplayEventsParams defines parameters for ReplayEvents.
 type ReplayEventsParams struct {
-	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // StreamEventsParams defines parameters for StreamEvents.
 type StreamEventsParams struct {
-	// Type Events of these types.
+	// Type Only events of these types, separated by commas; 13 at most.
 	Type *EventTypesFilter `form:"type,omitempty" json:"type,omitempty"`
 
-	// LastEventID The last event that was received.
+	// LastEventID Id of the last event that was received, `evt_…`: the stream goes on after it.
 	LastEventID *LastEventId `json:"Last-Event-ID,omitempty"`
 }
 
 // ListHolidayRulesParams defines parameters for ListHolidayRules.
 type ListHolidayRulesParams struct {
-	// Limit Rows per page at most: a page also ends where its rows pass 2 MiB, with has_more true.
+	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page.
+	// Cursor The next_cursor of the previous page, unchanged and with the same filters.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Sort Newest first, or by updated_at upwards for syncing.
+	// Sort Order of the rows.
 	Sort *ListHolidayRulesParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// CreatedAfter Created at or after this instant.
+	// CreatedAfter Only rows created at or after this instant, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Created before this instant.
+	// CreatedBefore Only rows created before this instant, RFC 3339.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
-	// UpdatedAfter Updated at or after this instant.
+	// UpdatedAfter Only rows updated at or after this instant, RFC 3339.
 	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
 
-	// UpdatedBefore Updated before this instant.
+	// UpdatedBefore Only rows updated before this instant, RFC 3339.
 	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
 
-	// Active Only active rows (true) or only the others (false).
+	// Active Only active rows (`true`) or only the others (`false`).
 	Active *Active `form:"active,omitempty" json:"active,omitempty"`
 }
 
@@ -2383,52 +2991,52 @@ type ListHolidayRulesParamsSort string
 
 // CreateHolidayRuleParams defines parameters for CreateHolidayRule.
 type CreateHolidayRuleParams struct {
-	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // UpdateHolidayRuleParams defines parameters for UpdateHolidayRule.
 type UpdateHolidayRuleParams struct {
-	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch The quoted version the change expects, or *.
+	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // ListPackagesParams defines parameters for ListPackages.
 type ListPackagesParams struct {
-	// Limit Rows per page at most: a page also ends where its rows pass 2 MiB, with has_more true.
+	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page.
+	// Cursor The next_cursor of the previous page, unchanged and with the same filters.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Sort Newest first, or by updated_at upwards for syncing.
+	// Sort Order of the rows.
 	Sort *ListPackagesParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// CreatedAfter Created at or after this instant.
+	// CreatedAfter Only rows created at or after this instant, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Created before this instant.
+	// CreatedBefore Only rows created before this instant, RFC 3339.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
-	// UpdatedAfter Updated at or after this instant.
+	// UpdatedAfter Only rows updated at or after this instant, RFC 3339.
 	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
 
-	// UpdatedBefore Updated before this instant.
+	// UpdatedBefore Only rows updated before this instant, RFC 3339.
 	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
 
-	// Active Only active rows (true) or only the others (false).
+	// Active Only active rows (`true`) or only the others (`false`).
 	Active *Active `form:"active,omitempty" json:"active,omitempty"`
 
-	// ServiceId Rows of this service.
+	// ServiceId Only rows of this service, `srv_…`.
 	ServiceId *ServiceFilter `form:"service_id,omitempty" json:"service_id,omitempty"`
 }
 
@@ -2437,52 +3045,52 @@ type ListPackagesParamsSort string
 
 // CreatePackageParams defines parameters for CreatePackage.
 type CreatePackageParams struct {
-	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // UpdatePackageParams defines parameters for UpdatePackage.
 type UpdatePackageParams struct {
-	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch The quoted version the change expects, or *.
+	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // ListServicesParams defines parameters for ListServices.
 type ListServicesParams struct {
-	// Limit Rows per page at most: a page also ends where its rows pass 2 MiB, with has_more true.
+	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page.
+	// Cursor The next_cursor of the previous page, unchanged and with the same filters.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Sort Newest first, or by updated_at upwards for syncing.
+	// Sort Order of the rows.
 	Sort *ListServicesParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// CreatedAfter Created at or after this instant.
+	// CreatedAfter Only rows created at or after this instant, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Created before this instant.
+	// CreatedBefore Only rows created before this instant, RFC 3339.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
-	// UpdatedAfter Updated at or after this instant.
+	// UpdatedAfter Only rows updated at or after this instant, RFC 3339.
 	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
 
-	// UpdatedBefore Updated before this instant.
+	// UpdatedBefore Only rows updated before this instant, RFC 3339.
 	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
 
-	// Active Only active rows (true) or only the others (false).
+	// Active Only active rows (`true`) or only the others (`false`).
 	Active *Active `form:"active,omitempty" json:"active,omitempty"`
 
-	// ServiceId Rows of this service.
+	// ServiceId Only rows of this service, `srv_…`.
 	ServiceId *ServiceFilter `form:"service_id,omitempty" json:"service_id,omitempty"`
 }
 
@@ -2491,61 +3099,61 @@ type ListServicesParamsSort string
 
 // CreateServiceParams defines parameters for CreateService.
 type CreateServiceParams struct {
-	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // UpdateServiceParams defines parameters for UpdateService.
 type UpdateServiceParams struct {
-	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch The quoted version the change expects, or *.
+	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // SetTestClockParams defines parameters for SetTestClock.
 type SetTestClockParams struct {
-	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // ListUnitsParams defines parameters for ListUnits.
 type ListUnitsParams struct {
-	// Limit Rows per page at most: a page also ends where its rows pass 2 MiB, with has_more true.
+	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page.
+	// Cursor The next_cursor of the previous page, unchanged and with the same filters.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Sort Newest first, or by updated_at upwards for syncing.
+	// Sort Order of the rows.
 	Sort *ListUnitsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// CreatedAfter Created at or after this instant.
+	// CreatedAfter Only rows created at or after this instant, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Created before this instant.
+	// CreatedBefore Only rows created before this instant, RFC 3339.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
-	// UpdatedAfter Updated at or after this instant.
+	// UpdatedAfter Only rows updated at or after this instant, RFC 3339.
 	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
 
-	// UpdatedBefore Updated before this instant.
+	// UpdatedBefore Only rows updated before this instant, RFC 3339.
 	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
 
-	// Active Only active rows (true) or only the others (false).
+	// Active Only active rows (`true`) or only the others (`false`).
 	Active *Active `form:"active,omitempty" json:"active,omitempty"`
 
-	// ServiceId Rows of this service.
+	// ServiceId Only rows of this service, `srv_…`.
 	ServiceId *ServiceFilter `form:"service_id,omitempty" json:"service_id,omitempty"`
 }
 
@@ -2554,49 +3162,49 @@ type ListUnitsParamsSort string
 
 // CreateUnitParams defines parameters for CreateUnit.
 type CreateUnitParams struct {
-	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // UpdateUnitParams defines parameters for UpdateUnit.
 type UpdateUnitParams struct {
-	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch The quoted version the change expects, or *.
+	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // ListWebhookEndpointsParams defines parameters for ListWebhookEndpoints.
 type ListWebhookEndpointsParams struct {
-	// Limit Rows per page at most: a page also ends where its rows pass 2 MiB, with has_more true.
+	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page.
+	// Cursor The next_cursor of the previous page, unchanged and with the same filters.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Sort Newest first, or by updated_at upwards for syncing.
+	// Sort Order of the rows.
 	Sort *ListWebhookEndpointsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// CreatedAfter Created at or after this instant.
+	// CreatedAfter Only rows created at or after this instant, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Created before this instant.
+	// CreatedBefore Only rows created before this instant, RFC 3339.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
-	// UpdatedAfter Updated at or after this instant.
+	// UpdatedAfter Only rows updated at or after this instant, RFC 3339.
 	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
 
-	// UpdatedBefore Updated before this instant.
+	// UpdatedBefore Only rows updated before this instant, RFC 3339.
 	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
 
-	// Status Endpoints of this status.
+	// Status Only endpoints of this status.
 	Status *EndpointStatusFilter `form:"status,omitempty" json:"status,omitempty"`
 }
 
@@ -2605,58 +3213,58 @@ type ListWebhookEndpointsParamsSort string
 
 // CreateWebhookEndpointParams defines parameters for CreateWebhookEndpoint.
 type CreateWebhookEndpointParams struct {
-	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // DeleteWebhookEndpointParams defines parameters for DeleteWebhookEndpoint.
 type DeleteWebhookEndpointParams struct {
-	// IfMatch The quoted version the change expects, or *.
+	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // UpdateWebhookEndpointParams defines parameters for UpdateWebhookEndpoint.
 type UpdateWebhookEndpointParams struct {
-	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch The quoted version the change expects, or *.
+	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // ListDeliveriesParams defines parameters for ListDeliveries.
 type ListDeliveriesParams struct {
-	// Limit Rows per page at most: a page also ends where its rows pass 2 MiB, with has_more true.
+	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The next_cursor of the previous page.
+	// Cursor The next_cursor of the previous page, unchanged and with the same filters.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Sort Newest first, or by updated_at upwards for syncing.
+	// Sort Order of the rows.
 	Sort *ListDeliveriesParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// CreatedAfter Created at or after this instant.
+	// CreatedAfter Only rows created at or after this instant, RFC 3339.
 	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Created before this instant.
+	// CreatedBefore Only rows created before this instant, RFC 3339.
 	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
 
-	// UpdatedAfter Updated at or after this instant.
+	// UpdatedAfter Only rows updated at or after this instant, RFC 3339.
 	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
 
-	// UpdatedBefore Updated before this instant.
+	// UpdatedBefore Only rows updated before this instant, RFC 3339.
 	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
 
-	// Status Deliveries of this status.
+	// Status Only deliveries of this status.
 	Status *DeliveryStatusFilter `form:"status,omitempty" json:"status,omitempty"`
 
-	// EventType Deliveries of this event type.
+	// EventType Only deliveries of this event type.
 	EventType *DeliveryTypeFilter `form:"event_type,omitempty" json:"event_type,omitempty"`
 }
 
@@ -2665,34 +3273,34 @@ type ListDeliveriesParamsSort string
 
 // RetryDeliveryParams defines parameters for RetryDelivery.
 type RetryDeliveryParams struct {
-	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // RotateWebhookSecretParams defines parameters for RotateWebhookSecret.
 type RotateWebhookSecretParams struct {
-	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch The quoted version the change expects, or *.
+	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // TestWebhookEndpointParams defines parameters for TestWebhookEndpoint.
 type TestWebhookEndpointParams struct {
-	// IdempotencyKey Unique per logical operation; kept 24 hours.
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer handling=strict refuses fields of the body that the contract does not know, in place of ignoring them. It is no part of what an Idempotency-Key is compared by.
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 
-	// IfMatch The quoted version the change expects, or *.
+	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 

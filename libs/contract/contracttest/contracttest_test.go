@@ -18,7 +18,7 @@ const notFound = `{"error":{"type":"invalid_request_error","code":"not_found","m
 // TestProblems hands over answers with one fault each; the first has none.
 func TestProblems(t *testing.T) {
 	t.Parallel()
-	doc, err := os.ReadFile("../../../proto/openapi.yaml")
+	doc, err := os.ReadFile("../../../proto/api/openapi.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestProblems(t *testing.T) {
 // TestGatewayHeaders: what clients get must carry the headers that only the gateway adds.
 func TestGatewayHeaders(t *testing.T) {
 	t.Parallel()
-	doc, err := os.ReadFile("../../../proto/openapi.yaml")
+	doc, err := os.ReadFile("../../../proto/api/openapi.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

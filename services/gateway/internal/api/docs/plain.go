@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"holdfast.dev/libs/contract"
+	"holdfast.dev/proto"
 )
 
 //go:embed head.html plain.html errors.html
@@ -85,7 +86,8 @@ func text(o object, key string) string {
 
 func (t tree) operation(op *contract.Operation) operation {
 	node := t.at(t.doc, "paths", op.Path, strings.ToLower(op.Method))
-	out := operation{Operation: op, Summary: text(node, "summary"), Description: text(node, "description")}
+	description, _, _ := strings.Cut(text(node, "description"), proto.ErrorTableHead) // Answers has the codes
+	out := operation{Operation: op, Summary: text(node, "summary"), Description: strings.TrimSpace(description)}
 	parameters, _ := node["parameters"].([]any)
 	for _, p := range parameters {
 		p := t.at(p)

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// example is a request that a test has made, and its answer: the text of examples/<operationId>.json.
+type example struct {
+	Request struct {
+		Path           string          `json:"path"` // with its query
+		IdempotencyKey string          `json:"idempotency_key"`
+		Body           json.RawMessage `json:"body"`
+	} `json:"request"`
+	Response struct {
+		Status int             `json:"status"`
+		Body   json.RawMessage `json:"body"` // a text where the answer is no JSON
+	} `json:"response"`
+}
+
+func readExamples(files fs.FS) (map[string]example, error) {
+	names, err := fs.Glob(files, "*.json")
+	if err != nil {
+		return nil, fmt.Errorf("examples: %w", err)
+	}
+	out := map[string]example{}
+	for _, name := range names {
+		text, err := fs.ReadFile(files, name)
+		if err != nil {
+			return nil, fmt.Errorf("examples: %w", err)
+		}
+		var e example
+		if err := json.Unmarshal(text, &e); err != nil {
+			return nil, fmt.Errorf("examples/%s: %w", name, err)
+		}
+		out[strings.TrimSuffix(name, ".json")] = e
+	}
+	return out, nil
+}
+
+// addExample puts the bodies of an example beside their schemas, and the request as curl sends it.
+func (op operation) addExample(e example, answer *yaml.Node) error {
+	for _, part := range []struct {
+		of   *yaml.Node
+		body json.RawMessage
+	}{{get(op.node, "requestBody"), e.Request.Body}, {answer, e.Response.Body}} {
+		if len(part.body) == 0 {
+			continue
+		}
+		body, err := value(part.body)
+		if err != nil {
+			return err
+		}
+		for _, media := range pairs(get(part.of, "content")) {
+			set(media, "example", body)
+		}
+	}
+	source, err := op.curl(e)
+	if err != nil {
+		return err
+	}
+	sample := mapping()
+	set(sample, "lang", scalar("Shell"))
+	set(sample, "label", scalar("curl"))
+	set(sample, "source", scalar(source))
+	set(op.node, "x-codeSamples", &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{sample}})
+	return nil
+}
+
+// curl is the command line that sends the request.
+func (op operation) curl(e example) (string, error) {
+	lines := []string{`curl "$BASE_URL` + e.Request.Path + `"`}
+	if op.method != "GET" {
+		lines[0] = `curl -X ` + op.method + ` "$BASE_URL` + e.Request.Path + `"`
+	}
+	lines = append(lines, `-H "Authorization: Bearer $API_KEY"`)
+	if e.Request.IdempotencyKey != "" {
+		lines = append(lines, `-H 'Idempotency-Key: `+e.Request.IdempotencyKey+`'`)
+	}
+	if len(e.Request.Body) > 0 {
+		var body bytes.Buffer
+		if err := json.Indent(&body, e.Request.Body, "", "  "); err != nil {
+			return "", fmt.Errorf("example: %w", err)
+		}
+		lines = append(lines, `-H 'Content-Type: application/json'`, `-d '`+strings.ReplaceAll(body.String(), "'", `'\''`)+`'`)
+	}
+	return strings.Join(lines, " \\\n  "), nil
+}

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"holdfast.dev/proto"
+)
+
+const firstLine = "# Code generated from openapi.yaml and examples/ by make gen. DO NOT EDIT.\n"
+
+// expand returns the whole document. openapi.yaml leaves out what follows from an operation's method, parameters and
+// answer: the headers of its answer, its errors and their codes. The comment at the top of openapi.yaml states the rules.
+func expand(source []byte, examples map[string]example) ([]byte, error) {
+	var top yaml.Node
+	if err := yaml.Unmarshal(source, &top); err != nil {
+		return nil, fmt.Errorf("read openapi.yaml: %w", err)
+	}
+	doc := top.Content[0]
+	doc.Content[0].HeadComment = "" // it speaks of openapi.yaml alone
+	expandEventTypes(doc)
+	for path, item := range pairs(get(doc, "paths")) {
+		for method, node := range pairs(item) {
+			op := operation{doc: doc, node: node, id: text(node, "operationId"), method: strings.ToUpper(method), path: path}
+			if err := op.expand(examples); err != nil {
+				return nil, fmt.Errorf("%s: %w", op.id, err)
+			}
+			delete(examples, op.id)
+		}
+	}
+	for id := range examples {
+		return nil, fmt.Errorf("examples/%s.json: the contract has no such operation", id)
+	}
+	var out bytes.Buffer
+	out.WriteString(firstLine)
+	encoder := yaml.NewEncoder(&out)
+	encoder.SetIndent(2)
+	if err := errors.Join(encoder.Encode(&top), encoder.Close()); err != nil {
+		return nil, fmt.Errorf("write api/openapi.yaml: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// operation is one of the contract's operations while it is being expanded.
+type operation struct {
+	doc, node        *yaml.Node
+	id, method, path string
+}
+
+func (op operation) expand(examples map[string]example) error {
+	success, answer := op.success()
+	if answer == nil {
+		return errors.New("it has no answer 2xx")
+	}
+	if err := op.addErrors(); err != nil {
+		return err
+	}
+	op.addHeaders(success, answer)
+	set(op.node, "security", op.security())
+	e, ok := examples[op.id]
+	if !ok {
+		return nil
+	}
+	return op.addExample(e, answer)
+}
+
+func (op operation) success() (status string, answer *yaml.Node) {
+	for status, answer := range pairs(get(op.node, "responses")) {
+		if strings.HasPrefix(status, "2") {
+			return status, answer
+		}
+	}
+	return "", nil
+}
+
+// takes reports whether the operation has the parameter of the components.
+func (op operation) takes(parameter string) bool {
+	return slices.Contains(op.parameters(), parameter)
+}
+
+func (op operation) parameters() []string {
+	var names []string
+	if list := get(op.node, "parameters"); list != nil {
+		for _, p := range list.Content {
+			names = append(names, referred(p))
+		}
+	}
+	return names
+}
+
+// addHeaders puts the headers of the answer before its content.
+func (op operation) addHeaders(status string, answer *yaml.Node) {
+	headers := mapping()
+	add := func(name, component string) { set(headers, name, reference("headers", component)) }
+	add("X-Request-Id", "RequestId")
+	add("X-Service-Scope", "ServiceScope")
+	add("RateLimit-Limit", "RateLimitLimit")
+	add("RateLimit-Remaining", "RateLimitRemaining")
+	add("RateLimit-Reset", "RateLimitReset")
+	add("RateLimit", "RateLimit")
+	add("RateLimit-Policy", "RateLimitPolicy")
+	if status == "201" {
+		add("Location", "Location")
+	}
+	schema := referred(get(answer, "content", "application/json", "schema"))
+	if get(op.doc, "components", "schemas", schema, "properties", "version") != nil {
+		add("ETag", "ETag")
+	}
+	if op.takes("IdempotencyKey") {
+		add("Idempotent-Replayed", "IdempotentReplayed")
+		add("X-Ignored-Fields", "IgnoredFields")
+		add("Preference-Applied", "PreferenceApplied")
+	}
+	content := get(answer, "content")
+	remove(answer, "content")
+	set(answer, "headers", headers)
+	if content != nil {
+		set(answer, "content", content)
+	}
+}
+
+// security names the scopes where readers look for them.
+func (op operation) security() *yaml.Node {
+	scopes := get(op.node, "x-required-scopes")
+	need := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle, Content: []*yaml.Node{scalar("bearer"), scopes}}
+	return &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{need}}
+}
+
+// responses are the components that describe the errors, by status.
+var responses = map[int]string{
+	400: "BadRequest", 401: "Unauthenticated", 403: "Forbidden", 404: "NotFound", 409: "Conflict", 412: "PreconditionFailed",
+	413: "TooLarge", 422: "Invalid", 429: "RateLimited", 500: "ServerError", 503: "Unavailable", 504: "Timeout",
+}
+
+// addErrors completes x-error-codes, adds an answer for each status of these codes, and tells the codes to readers.
+func (op operation) addErrors() error {
+	codes, err := op.codes()
+	if err != nil {
+		return err
+	}
+	var names []string
+	answers := get(op.node, "responses")
+	for _, c := range codes { // they are in the order of their statuses
+		names = append(names, c.Code)
+		set(answers, strconv.Itoa(c.Status), reference("responses", responses[c.Status]))
+	}
+	set(op.node, "x-error-codes", list(names))
+	description := get(op.node, "description")
+	if description == nil {
+		return errors.New("it has no description")
+	}
+	description.SetString(description.Value + "\n\n" + errorTable(codes))
+	return nil
+}
+
+// general are the codes that say nothing of the resource: any request may get them.
+var general = []string{
+	"malformed_json", "malformed_request", "missing_content_type", "query_api_key_unsupported", "missing_credential", "invalid_credential",
+	"revoked_credential", "request_too_large", "invalid_request", "rate_limited", "internal_error", "unavailable", "upstream_timeout",
+}
+
+// errorTable lists the codes in Markdown: those of the operation with their causes, then the general ones.
+func errorTable(codes []proto.ErrorCode) string {
+	var table, others strings.Builder
+	table.WriteString(proto.ErrorTableHead + "|---|---|---|\n")
+	status := 0
+	for _, c := range codes {
+		link := fmt.Sprintf("[`%s`](%s#%s)", c.Code, proto.ErrorsPage, c.Code)
+		switch {
+		case !slices.Contains(general, c.Code):
+			fmt.Fprintf(&table, "| %d | %s | %s |\n", c.Status, link, c.Cause)
+		case c.Status == status:
+			fmt.Fprintf(&others, ", %s", link)
+		default:
+			fmt.Fprintf(&others, "; %d %s", c.Status, link)
+			status = c.Status
+		}
+	}
+	return table.String() + "\nLike any request: " + strings.TrimPrefix(others.String(), "; ") + "."
+}
+
+// notFound are the codes of the ids in paths.
+var notFound = map[string]string{
+	"CustomerId": "customer_not_found", "BookingId": "booking_not_found", "ServiceId": "service_not_found", "UnitId": "unit_not_found",
+	"PackageId": "package_not_found", "HolidayRuleId": "holiday_rule_not_found", "EndpointId": "webhook_endpoint_not_found",
+	"DeliveryId": "delivery_not_found", "EventId": "event_not_found",
+}
+
+// codes are the operation's own codes and those that follow from its form, in the order of the catalogue.
+func (op operation) codes() ([]proto.ErrorCode, error) {
+	has := []string{
+		"malformed_request", "query_api_key_unsupported", "missing_credential", "invalid_credential", "revoked_credential",
+		"invalid_request", "rate_limited", "internal_error", "unavailable", "upstream_timeout", "insufficient_scope",
+	}
+	for _, p := range op.parameters() {
+		if code, ok := notFound[p]; ok {
+			has = append(has, code, "mode_mismatch")
+		}
+	}
+	for parameter, codes := range map[string][]string{
+		"Cursor":         {"invalid_cursor"},
+		"IdempotencyKey": {"idempotency_in_progress", "idempotency_mismatch"},
+		"IfMatch":        {"version_mismatch"},
+	} {
+		if op.takes(parameter) {
+			has = append(has, codes...)
+		}
+	}
+	if op.method != "GET" {
+		has = append(has, "request_too_large")
+	}
+	if get(op.node, "requestBody") != nil {
+		has = append(has, "malformed_json", "missing_content_type")
+	}
+	if own := get(op.node, "x-error-codes"); own != nil {
+		for _, c := range own.Content {
+			has = append(has, c.Value)
+		}
+	}
+	var codes []proto.ErrorCode
+	for _, c := range proto.ErrorCodes {
+		if i := slices.Index(has, c.Code); i >= 0 {
+			codes = append(codes, c)
+			has = slices.DeleteFunc(has, func(code string) bool { return code == c.Code })
+		}
+	}
+	if len(has) > 0 {
+		return nil, fmt.Errorf("x-error-codes names %v, which is not among proto.ErrorCodes", has)
+	}
+	return codes, nil
+}

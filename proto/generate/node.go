@@ -1,0 +1,118 @@
+package main
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// pairs walks a mapping in the order of the document.
+func pairs(n *yaml.Node) iter.Seq2[string, *yaml.Node] {
+	return func(yield func(string, *yaml.Node) bool) {
+		if n == nil || n.Kind != yaml.MappingNode {
+			return
+		}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if !yield(n.Content[i].Value, n.Content[i+1]) {
+				return
+			}
+		}
+	}
+}
+
+// get returns the value under keys, nil when there is none.
+func get(n *yaml.Node, keys ...string) *yaml.Node {
+	for _, key := range keys {
+		var found *yaml.Node
+		for k, v := range pairs(n) {
+			if k == key {
+				found = v
+			}
+		}
+		n = found
+	}
+	return n
+}
+
+// text returns the scalar under key, "" when there is none.
+func text(n *yaml.Node, key string) string {
+	if v := get(n, key); v != nil {
+		return v.Value
+	}
+	return ""
+}
+
+// set puts a value at the end of a mapping, or in the place of the one that is there.
+func set(n *yaml.Node, key string, value *yaml.Node) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			n.Content[i+1] = value
+			return
+		}
+	}
+	n.Content = append(n.Content, scalar(key), value)
+}
+
+// remove takes a key out of a mapping.
+func remove(n *yaml.Node, key string) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			n.Content = slices.Delete(n.Content, i, i+2)
+			return
+		}
+	}
+}
+
+// scalar is a text. Digits are quoted: a status is a text too.
+func scalar(s string) *yaml.Node {
+	n := &yaml.Node{}
+	n.SetString(s)
+	return n
+}
+
+// mapping is an empty mapping, written in lines.
+func mapping() *yaml.Node { return &yaml.Node{Kind: yaml.MappingNode} }
+
+// list is a sequence of texts, written in one line.
+func list(texts []string) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+	for _, s := range texts {
+		n.Content = append(n.Content, scalar(s))
+	}
+	return n
+}
+
+// reference is a $ref to a component.
+func reference(kind, name string) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
+	n.Content = []*yaml.Node{scalar("$ref"), {Kind: yaml.ScalarNode, Style: yaml.DoubleQuotedStyle, Value: "#/components/" + kind + "/" + name}}
+	return n
+}
+
+// referred returns the name of the component that n refers to.
+func referred(n *yaml.Node) string {
+	ref := text(n, "$ref")
+	return ref[strings.LastIndex(ref, "/")+1:]
+}
+
+// value is a JSON document as a node that is written in lines.
+func value(document []byte) (*yaml.Node, error) {
+	var top yaml.Node
+	if err := yaml.Unmarshal(document, &top); err != nil {
+		return nil, fmt.Errorf("read example: %w", err)
+	}
+	inLines(top.Content[0])
+	return top.Content[0], nil
+}
+
+func inLines(n *yaml.Node) {
+	if n.Kind != yaml.ScalarNode && len(n.Content) > 0 {
+		n.Style = 0
+	}
+	for _, c := range n.Content {
+		inLines(c)
+	}
+}
