@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -13,9 +15,9 @@ import (
 // example is a request that a test has made, and its answer: the text of examples/<operationId>.json.
 type example struct {
 	Request struct {
-		Path           string          `json:"path"` // with its query
-		IdempotencyKey string          `json:"idempotency_key"`
-		Body           json.RawMessage `json:"body"`
+		Path    string            `json:"path"`    // with its query
+		Headers map[string]string `json:"headers"` // beside Authorization and Content-Type
+		Body    json.RawMessage   `json:"body"`
 	} `json:"request"`
 	Response struct {
 		Status int             `json:"status"`
@@ -79,8 +81,8 @@ func (op operation) curl(e example) (string, error) {
 		lines[0] = `curl -X ` + op.method + ` "$BASE_URL` + e.Request.Path + `"`
 	}
 	lines = append(lines, `-H "Authorization: Bearer $API_KEY"`)
-	if e.Request.IdempotencyKey != "" {
-		lines = append(lines, `-H 'Idempotency-Key: `+e.Request.IdempotencyKey+`'`)
+	for _, name := range slices.Sorted(maps.Keys(e.Request.Headers)) {
+		lines = append(lines, fmt.Sprintf(`-H '%s: %s'`, name, e.Request.Headers[name]))
 	}
 	if len(e.Request.Body) > 0 {
 		var body bytes.Buffer

@@ -1,0 +1,311 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/proto"
+)
+
+var update = flag.Bool("update", false, "rewrite the examples of the contract, proto/examples")
+
+// TestExamples makes each example of the contract again, as one story of an operator: what it sells, who books, and what
+// its receiver hears. It fails when an answer differs from the example. Run it with -update after a change, then make gen.
+func TestExamples(t *testing.T) {
+	slug := strings.ReplaceAll(unique("harbour"), "-", "")
+	var made struct{ Secret string }
+	shared.identity(t, nil, "tenant", "create", "--slug", slug, "--name", "Harbour Kayaks", "--timezone", "America/New_York", "--currency", "USD")
+	shared.identity(t, &made, "key", "create", "--tenant", slug, "--mode", "test", "--scopes", "all", "--json")
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) }))
+	t.Cleanup(receiver.Close)
+	b := &book{client: shared.with(t, made.Secret), masks: newMasks(slug, receiver.URL), made: map[string]bool{}}
+
+	b.step(t, "getTenant", "GET", "/tenant", "")
+	b.step(t, "getMe", "GET", "/me", "")
+	service, unit, pack := b.catalogue(t)
+	customer := b.customer(t)
+	endpoint := b.endpoint(t, receiver.URL)
+	booking := b.booking(t, service, unit, pack, customer)
+	b.events(t, booking, endpoint)
+	b.clock(t)
+	b.step(t, "deleteWebhookEndpoint", "DELETE", "/webhook-endpoints/"+endpoint, "")
+	b.step(t, "deleteCustomer", "DELETE", "/customers/"+customer, "")
+
+	spec, err := contract.Load(proto.OpenAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, op := range spec.Operations() {
+		if !b.made[op.ID] {
+			t.Errorf("%s has no example", op.ID)
+		}
+	}
+}
+
+func (b *book) catalogue(t *testing.T) (service, unit, pack string) {
+	t.Helper()
+	service = b.step(t, "createService", "POST", "/services", `{"name":"Kayak tour","description":"Two hours along the coast.","duration_minutes":120}`)
+	b.step(t, "getService", "GET", "/services/"+service, "")
+	b.step(t, "updateService", "PATCH", "/services/"+service, `{"buffer_after_minutes":30,"slot_step_minutes":150}`)
+	b.step(t, "listServices", "GET", "/services?active=true&limit=10", "")
+
+	unit = b.step(t, "createUnit", "POST", "/units", fmt.Sprintf(`{"name":"Kayak 1","service_ids":[%q],"opening_hours":{"sat":[["09:00","17:00"]]}}`, service))
+	b.step(t, "getUnit", "GET", "/units/"+unit, "")
+	b.step(t, "updateUnit", "PATCH", "/units/"+unit, `{"capacity":2}`)
+	b.step(t, "listUnits", "GET", "/units?service_id="+service, "")
+
+	pack = b.step(t, "createPackage", "POST", "/packages", fmt.Sprintf(`{"service_id":%q,"name":"Coast tour","base_price":{"amount":8000,"currency":"USD"},"deposit_type":"percentage","deposit_value":2500}`, service))
+	b.step(t, "getPackage", "GET", "/packages/"+pack, "")
+	b.step(t, "updatePackage", "PATCH", "/packages/"+pack, `{"description":"Guide and equipment included."}`)
+	b.step(t, "listPackages", "GET", "/packages?service_id="+service, "")
+
+	rule := b.step(t, "createHolidayRule", "POST", "/holiday-rules", fmt.Sprintf(`{"name":"Summer","date_from":"2027-07-01","date_to":"2027-08-31","multiplier_bps":12500,"applies_to":{"service_ids":[%q]}}`, service))
+	b.step(t, "getHolidayRule", "GET", "/holiday-rules/"+rule, "")
+	b.step(t, "updateHolidayRule", "PATCH", "/holiday-rules/"+rule, `{"recurrence":"yearly"}`)
+	b.step(t, "listHolidayRules", "GET", "/holiday-rules?active=true", "")
+	return service, unit, pack
+}
+
+func (b *book) customer(t *testing.T) string {
+	t.Helper()
+	customer := b.step(t, "createCustomer", "POST", "/customers", `{"first_name":"Ada","last_name":"Lovelace","email":"ada@example.com","metadata":{"source":"website"}}`)
+	b.step(t, "getCustomer", "GET", "/customers/"+customer, "")
+	b.step(t, "updateCustomer", "PATCH", "/customers/"+customer, `{"phone":"+1 555 0100"}`)
+	b.step(t, "listCustomers", "GET", "/customers?email=ada@example.com", "")
+	return customer
+}
+
+func (b *book) endpoint(t *testing.T, url string) string {
+	t.Helper()
+	b.step(t, "listEventTypes", "GET", "/webhook-endpoints/event-types", "")
+	endpoint := b.step(t, "createWebhookEndpoint", "POST", "/webhook-endpoints", fmt.Sprintf(`{"url":%q,"event_types":["booking.created","booking.updated"]}`, url))
+	b.step(t, "getWebhookEndpoint", "GET", "/webhook-endpoints/"+endpoint, "")
+	b.step(t, "updateWebhookEndpoint", "PATCH", "/webhook-endpoints/"+endpoint, `{"event_types":["booking.created","booking.updated","booking.cancelled"],"description":"Website"}`)
+	b.step(t, "listWebhookEndpoints", "GET", "/webhook-endpoints?status=enabled", "")
+	return endpoint
+}
+
+func (b *book) booking(t *testing.T, service, unit, pack, customer string) string {
+	t.Helper()
+	b.step(t, "listAvailability", "GET", "/availability?from=2027-07-03&to=2027-07-03&service_id="+service, "")
+	booking := b.step(t, "createBooking", "POST", "/bookings", fmt.Sprintf(
+		`{"event_date":"2027-07-03","event_start_time":"09:00","customer_id":%q,"unit_id":%q,"package_id":%q,"hold_minutes":60,"metadata":{"order":"17"}}`, customer, unit, pack))
+	b.step(t, "getBooking", "GET", "/bookings/"+booking+"?expand=customer", "")
+	b.step(t, "updateBooking", "PATCH", "/bookings/"+booking, `{"status":"confirmed","guest_count":2}`)
+	b.step(t, "explainAvailability", "GET", "/availability/explain?unit_id="+unit+"&starts_at=2027-07-03T09:00:00-04:00", "")
+	b.client.want(t, http.StatusOK, "PATCH", "/packages/"+pack, `{"base_price":{"amount":9000,"currency":"USD"}}`)
+	b.step(t, "repriceBooking", "POST", "/bookings/"+booking+"/reprice", `{}`)
+	b.step(t, "listBookings", "GET", "/bookings?status=pending,confirmed&event_date_from=2027-07-01&limit=10", "")
+	b.step(t, "cancelBooking", "POST", "/bookings/"+booking+"/cancel", `{"reason":"Bad weather"}`)
+	return booking
+}
+
+func (b *book) events(t *testing.T, booking, endpoint string) {
+	t.Helper()
+	deliveries := "/webhook-endpoints/" + endpoint + "/deliveries"
+	await(t, "all deliveries of the booking", func() bool { return len(b.client.list(t, deliveries+"?status=succeeded")) == 4 })
+	events := b.client.list(t, "/events?object_id="+booking+"&sort=updated_at")
+	if len(events) != 4 {
+		t.Fatalf("%d events of the booking, want created, two updated, cancelled", len(events))
+	}
+	first := events[0]["id"].(string)
+	b.step(t, "listEvents", "GET", "/events?object_id="+booking+"&limit=1", "")
+	b.step(t, "getEvent", "GET", "/events/"+first, "")
+	b.stream(t, "/events/stream?type=booking.updated", first)
+	delivery := b.client.list(t, deliveries+"?event_type=booking.created")[0]["id"].(string)
+	b.step(t, "listDeliveries", "GET", deliveries+"?event_type=booking.created", "")
+	b.step(t, "retryDelivery", "POST", deliveries+"/"+delivery+"/retry", `{}`)
+	b.step(t, "testWebhookEndpoint", "POST", "/webhook-endpoints/"+endpoint+"/test", `{"type":"booking.created"}`)
+	b.step(t, "rotateWebhookSecret", "POST", "/webhook-endpoints/"+endpoint+"/rotate-secret", `{"previous_secret_expires_in":3600}`)
+	from := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
+	b.step(t, "replayEvents", "POST", "/events/replay", fmt.Sprintf(`{"endpoint_id":%q,"from":%q,"types":["booking.created"]}`, endpoint, from))
+}
+
+func (b *book) clock(t *testing.T) {
+	t.Helper()
+	tomorrow := time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339)
+	b.step(t, "setTestClock", "POST", "/test-clock", fmt.Sprintf(`{"now":%q}`, tomorrow))
+	b.step(t, "getTestClock", "GET", "/test-clock", "")
+	b.step(t, "deleteTestClock", "DELETE", "/test-clock", "")
+}
+
+// book makes examples and compares them with the folder proto/examples.
+type book struct {
+	client *client
+	masks  *masks
+	made   map[string]bool
+}
+
+// example is the form of a file of proto/examples.
+type example struct {
+	Request  exampleRequest `json:"request"`
+	Response exampleAnswer  `json:"response"`
+}
+
+type exampleRequest struct {
+	Method  string            `json:"method"`
+	Path    string            `json:"path"`
+	Headers map[string]string `json:"headers,omitempty"` // beside Authorization and Content-Type
+	Body    json.RawMessage   `json:"body,omitempty"`
+}
+
+type exampleAnswer struct {
+	Status int             `json:"status"`
+	Body   json.RawMessage `json:"body,omitempty"` // a text where the answer is no JSON
+}
+
+// words finds the capital letters of an operationId.
+var words = regexp.MustCompile(`[A-Z]`)
+
+// step makes the example of an operation and returns the id in its answer.
+func (b *book) step(t *testing.T, operation, method, path, body string) (id string) {
+	t.Helper()
+	e := example{Request: exampleRequest{Method: method, Path: path, Body: json.RawMessage(body)}}
+	key := ""
+	if method == http.MethodPost || method == http.MethodPatch {
+		key = strings.ToLower(words.ReplaceAllString(operation, "-$0")) + "-1"
+		e.Request.Headers = map[string]string{"Idempotency-Key": key}
+	}
+	b.masks.begin()
+	a := b.client.do(t, method, path, body, key)
+	if a.Status/100 != 2 {
+		t.Fatalf("%s: %d %s", operation, a.Status, a.Body)
+	}
+	e.Response = exampleAnswer{Status: a.Status, Body: a.Body}
+	b.keep(t, operation, e)
+	if a.Status == http.StatusNoContent {
+		return ""
+	}
+	var resource struct{ ID string }
+	a.decode(t, &resource)
+	return resource.ID
+}
+
+// stream makes the example of the stream: its first event after the one that is named.
+func (b *book) stream(t *testing.T, path, after string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.client.base+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+b.client.key)
+	req.Header.Set("Last-Event-ID", after)
+	b.masks.begin()
+	res, err := httpClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	var event strings.Builder
+	for lines := bufio.NewScanner(res.Body); lines.Scan() && !strings.Contains(event.String(), "\ndata: "); {
+		if name, _, _ := strings.Cut(lines.Text(), ":"); name == "id" || name == "event" || name == "data" {
+			event.WriteString(lines.Text() + "\n")
+		}
+	}
+	body, err := json.Marshal(event.String() + "\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.keep(t, "streamEvents", example{
+		Request:  exampleRequest{Method: http.MethodGet, Path: path, Headers: map[string]string{"Last-Event-ID": after}},
+		Response: exampleAnswer{Status: res.StatusCode, Body: body},
+	})
+}
+
+// keep compares an example with its file, or writes it.
+func (b *book) keep(t *testing.T, operation string, e example) {
+	t.Helper()
+	b.made[operation] = true
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(e); err != nil {
+		t.Fatalf("%s: %v", operation, err)
+	}
+	got := b.masks.hide(out.String())
+	file := filepath.Join("../../../../proto/examples", operation+".json")
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil { //nolint:gosec // anybody may read it
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs from its example; if that is right, run go test -run TestExamples -update and make gen\ngot  %s\nwant %s", operation, got, want)
+	}
+}
+
+// masks replaces what is another in each run: ids, instants of this run, secrets, addresses. The same value is replaced
+// by the same text in all examples.
+type masks struct {
+	fixed    *strings.Replacer
+	known    map[string]string
+	count    map[string]int // ids by prefix
+	began    time.Time      // of the step
+	pretends time.Time      // when the step began in the examples
+}
+
+func newMasks(slug, receiver string) *masks {
+	return &masks{
+		fixed: strings.NewReplacer(slug, "harbour-kayaks", receiver, "https://www.example.com/hooks/bookings", `"limit": 1000000`, `"limit": 600`),
+		known: map[string]string{}, count: map[string]int{}, pretends: time.Date(2027, 3, 1, 15, 0, 0, 0, time.UTC),
+	}
+}
+
+// begin tells that a step begins: each is a minute after the one before.
+func (m *masks) begin() {
+	m.began, m.pretends = time.Now(), m.pretends.Add(time.Minute)
+}
+
+var (
+	anyID      = regexp.MustCompile(`\b(?:bk|cu|srv|un|pkg|hr|tn|we|evt|whd|key|req)_[0-9a-z]{26}\b`)
+	anyInstant = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z`)
+	anySecret  = regexp.MustCompile(`whsec_[A-Za-z0-9+/=_-]+`)
+	anyCursor  = regexp.MustCompile(`"next_cursor": "[^"]+"`)
+	anyTook    = regexp.MustCompile(`"duration_ms": \d+`)
+)
+
+func (m *masks) hide(text string) string {
+	text = anyID.ReplaceAllStringFunc(text, func(id string) string {
+		prefix, _, _ := strings.Cut(id, "_")
+		return m.once(id, func() string {
+			m.count[prefix]++
+			return fmt.Sprintf("%s_01k0%022d", prefix, m.count[prefix])
+		})
+	})
+	text = anyInstant.ReplaceAllStringFunc(text, func(instant string) string {
+		at, err := time.Parse(time.RFC3339, instant)
+		if since := at.Sub(m.began); err == nil && since.Abs() < 72*time.Hour {
+			return m.once(instant, func() string { return m.pretends.Add(since.Round(time.Minute)).Format(time.RFC3339) })
+		}
+		return instant
+	})
+	text = anySecret.ReplaceAllString(text, "whsec_this-is-not-a-secret")
+	text = anyCursor.ReplaceAllString(text, `"next_cursor": "text-for-the-next-page"`)
+	return m.fixed.Replace(anyTook.ReplaceAllString(text, `"duration_ms": 12`))
+}
+
+// once returns what a value was replaced by before.
+func (m *masks) once(value string, mask func() string) string {
+	if m.known[value] == "" {
+		m.known[value] = mask()
+	}
+	return m.known[value]
+}
