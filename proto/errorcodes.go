@@ -3,8 +3,8 @@ package proto
 // ErrorsPage is the path at which the gateway serves the catalogue; each code is an anchor of the page.
 const ErrorsPage = "/docs/errors"
 
-// ErrorTableHead begins the table of codes at the end of each operation's description in the contract.
-const ErrorTableHead = "| Status | Code | Cause |\n"
+// ErrorsHead begins the list of codes at the end of each operation's description in the contract.
+const ErrorsHead = "**Errors**\n\n"
 
 // ErrorCode is one value of error.code.
 type ErrorCode struct {

@@ -155,7 +155,7 @@ func (op operation) addErrors() error {
 	if description == nil {
 		return errors.New("it has no description")
 	}
-	description.SetString(description.Value + "\n\n" + errorTable(codes))
+	description.SetString(description.Value + "\n\n" + errorList(codes))
 	return nil
 }
 
@@ -165,16 +165,15 @@ var general = []string{
 	"revoked_credential", "request_too_large", "invalid_request", "rate_limited", "internal_error", "unavailable", "upstream_timeout",
 }
 
-// errorTable lists the codes in Markdown: those of the operation with their causes, then the general ones.
-func errorTable(codes []proto.ErrorCode) string {
-	var table, others strings.Builder
-	table.WriteString(proto.ErrorTableHead + "|---|---|---|\n")
+// errorList lists the codes in Markdown: those of the operation with their causes, then the general ones.
+func errorList(codes []proto.ErrorCode) string {
+	var own, others strings.Builder
 	status := 0
 	for _, c := range codes {
 		link := fmt.Sprintf("[`%s`](%s#%s)", c.Code, proto.ErrorsPage, c.Code)
 		switch {
 		case !slices.Contains(general, c.Code):
-			fmt.Fprintf(&table, "| %d | %s | %s |\n", c.Status, link, c.Cause)
+			fmt.Fprintf(&own, "- %d %s: %s\n", c.Status, link, c.Cause)
 		case c.Status == status:
 			fmt.Fprintf(&others, ", %s", link)
 		default:
@@ -182,7 +181,7 @@ func errorTable(codes []proto.ErrorCode) string {
 			status = c.Status
 		}
 	}
-	return table.String() + "\nLike any request: " + strings.TrimPrefix(others.String(), "; ") + "."
+	return proto.ErrorsHead + own.String() + "- As of any request: " + strings.TrimPrefix(others.String(), "; ") + "."
 }
 
 // notFound are the codes of the ids in paths.

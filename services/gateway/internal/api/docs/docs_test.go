@@ -78,6 +78,13 @@ func TestWithoutTheBundle(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, op := range c.Operations() {
+		_, section, _ := strings.Cut(html, `<h2 id="`+op.ID+`">`)
+		section, _, _ = strings.Cut(section, "<h2")
+		for _, part := range []string{`<pre>curl `, `<a href="/docs/errors#rate_limited">`, `<summary>Show</summary>`} {
+			if !strings.Contains(section, part) && (part != `<summary>Show</summary>` || op.Success != 204) {
+				t.Errorf("%s: no %s", op.ID, part)
+			}
+		}
 		for _, part := range append([]string{`href="#` + op.ID + `"`, `<h2 id="` + op.ID + `"><code>` + op.Method + " " + op.Path + `</code>`}, op.Scopes...) {
 			if !strings.Contains(html, part) {
 				t.Errorf("%s: no %s", op.ID, part)

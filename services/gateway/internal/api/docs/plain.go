@@ -3,9 +3,11 @@ package docs
 import (
 	"bytes"
 	"embed"
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -18,7 +20,7 @@ var templates embed.FS
 
 // render fills one of the templates.
 func render(name string, data any) ([]byte, error) {
-	t, err := template.ParseFS(templates, "*.html")
+	t, err := template.New(name).Funcs(template.FuncMap{"inline": inline, "markdown": markdown}).ParseFS(templates, "*.html")
 	if err != nil {
 		return nil, fmt.Errorf("docs page: %w", err)
 	}
@@ -29,12 +31,38 @@ func render(name string, data any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
+var (
+	codeSpan = regexp.MustCompile("`([^`]+)`")
+	link     = regexp.MustCompile(`\[([^\]]+)\]\((/[^)]*)\)`)
+)
+
+// inline renders the code and the links of the contract's Markdown. All of the text is escaped.
+func inline(text string) template.HTML {
+	text = codeSpan.ReplaceAllString(template.HTMLEscapeString(text), "<code>$1</code>")
+	return template.HTML(link.ReplaceAllString(text, `<a href="$2">$1</a>`)) //nolint:gosec // escaped
+}
+
+// markdown renders paragraphs and headings too.
+func markdown(text string) template.HTML {
+	var out template.HTML
+	for block := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
+		if heading, ok := strings.CutPrefix(block, "## "); ok {
+			out += "<h3>" + inline(heading) + "</h3>\n"
+		} else {
+			out += "<p>" + inline(block) + "</p>\n"
+		}
+	}
+	return out
+}
+
 // operation is what the plain page shows of one.
 type operation struct {
 	*contract.Operation
 	Summary, Description string
 	Parameters, Body     []field
 	Answers              []answer
+	Curl                 string
+	Example              string // the body of the answer
 }
 
 type field struct {
@@ -45,6 +73,7 @@ type field struct {
 type answer struct {
 	Status      int
 	Description string
+	Codes       []proto.ErrorCode
 }
 
 // object is a mapping of the document.
@@ -86,7 +115,7 @@ func text(o object, key string) string {
 
 func (t tree) operation(op *contract.Operation) operation {
 	node := t.at(t.doc, "paths", op.Path, strings.ToLower(op.Method))
-	description, _, _ := strings.Cut(text(node, "description"), proto.ErrorTableHead) // Answers has the codes
+	description, _, _ := strings.Cut(text(node, "description"), proto.ErrorsHead) // Answers has the codes
 	out := operation{Operation: op, Summary: text(node, "summary"), Description: strings.TrimSpace(description)}
 	parameters, _ := node["parameters"].([]any)
 	for _, p := range parameters {
@@ -94,15 +123,42 @@ func (t tree) operation(op *contract.Operation) operation {
 		required, _ := p["required"].(bool)
 		out.Parameters = append(out.Parameters, field{
 			Name: text(p, "name"), In: text(p, "in"), Type: t.kind(p["schema"]),
-			Description: text(p, "description"), Required: required,
+			Description: text(p, "description") + meanings(t.at(p["schema"])), Required: required,
 		})
 	}
 	out.Body = t.fields(t.at(node, "requestBody", "content", "application/json", "schema"))
+	codes, _ := node["x-error-codes"].([]any)
 	for _, status := range op.Statuses {
-		a := t.at(node, "responses", fmt.Sprint(status))
-		out.Answers = append(out.Answers, answer{status, text(a, "description")})
+		a := answer{Status: status, Description: text(t.at(node, "responses", fmt.Sprint(status)), "description")}
+		for _, c := range proto.ErrorCodes {
+			if c.Status == status && slices.Contains(codes, any(c.Code)) {
+				a.Codes = append(a.Codes, c)
+			}
+		}
+		out.Answers = append(out.Answers, a)
 	}
+	if samples, _ := node["x-codeSamples"].([]any); len(samples) > 0 {
+		out.Curl = text(t.at(samples[0]), "source")
+	}
+	out.Example = example(t.at(node, "responses", fmt.Sprint(op.Success), "content"))
 	return out
+}
+
+// example is the example of a body as a reader gets it.
+func example(content object) string {
+	for _, media := range content {
+		media, _ := media.(object)
+		switch e := media["example"].(type) {
+		case nil:
+		case string:
+			return e
+		default:
+			if text, err := json.MarshalIndent(e, "", "  "); err == nil {
+				return string(text)
+			}
+		}
+	}
+	return ""
 }
 
 // fields are the properties of a body: the required ones first.
@@ -112,8 +168,12 @@ func (t tree) fields(schema object) []field {
 	var out []field
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		p := t.at(properties[name])
+		description := text(p, "description")
+		if own, _ := properties[name].(object); own["description"] != nil { // beside a reference
+			description = text(own, "description")
+		}
 		out = append(out, field{
-			Name: name, Type: t.kind(p), Description: text(p, "description"), Required: slices.Contains(required, any(name)),
+			Name: name, Type: t.kind(p), Description: description + meanings(p), Required: slices.Contains(required, any(name)),
 		})
 	}
 	slices.SortStableFunc(out, func(a, b field) int {
@@ -127,6 +187,19 @@ func (t tree) fields(schema object) []field {
 		}
 	})
 	return out
+}
+
+// meanings are the values of an enumeration with their descriptions.
+func meanings(schema object) string {
+	var out strings.Builder
+	described, _ := schema["x-enumDescriptions"].(object)
+	values, _ := schema["enum"].([]any)
+	for _, v := range values {
+		if meaning, ok := described[fmt.Sprint(v)]; ok {
+			fmt.Fprintf(&out, " `%v`: %v", v, meaning)
+		}
+	}
+	return out.String()
 }
 
 // kind says in a few words what a schema allows.
