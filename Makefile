@@ -19,7 +19,7 @@ COMMIT := $(shell git rev-parse HEAD 2>/dev/null)
 STAMP := -ldflags '-X holdfast.dev/libs/command.commit=$(COMMIT) -X main.commit=$(COMMIT)'
 REDOC := services/gateway/internal/api/docs/assets/redoc.standalone.js
 FUZZTIME ?= 30s
-GENERATED := proto/api proto/events proto/eventtypes.gen.go charts/platform/files/services.yaml skaffold.yaml docs/settings.md
+GENERATED := proto/api proto/events proto/internalapi proto/eventtypes.gen.go charts/platform/files/services.yaml skaffold.yaml docs/settings.md
 
 help: ## this list
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -110,6 +110,7 @@ kind-down: $(KIND) ## delete the cluster, or the namespace of one that was there
 gen: ## generate what follows from the contract, the event definitions, the list of services and the settings
 	@cd proto && $(GO) run ./generate
 	@cd proto && $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen.yaml api/openapi.yaml
+	@cd proto && for n in customers identity; do $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen-internal.yaml -o internalapi/$$n.gen.go internal/$$n.yaml || exit 1; done
 	@cd proto && npx --yes @bufbuild/buf@1.75.0 generate
 	@cd charts && $(GO) run ./generate
 	@cd libs && $(GO) run ./service/settings

@@ -1,5 +1,5 @@
 // Command settings writes docs/settings.md: every setting of every service, read from the Config structs and their
-// comments. Run it in the root of the repository; `make gen` does.
+// comments. It is run in the folder libs, by `make gen`.
 package main
 
 import (
@@ -9,9 +9,10 @@ import (
 )
 
 func main() {
-	page, err := page(".")
+	const root = ".."
+	page, err := page(root)
 	if err == nil {
-		err = os.WriteFile(filepath.Join("docs", "settings.md"), []byte(page), 0o644) //nolint:gosec // a page of the documentation
+		err = os.WriteFile(filepath.Join(root, "docs", "settings.md"), []byte(page), 0o644) //nolint:gosec // a page of the documentation
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "settings:", err)
