@@ -27,6 +27,7 @@ type Operation struct {
 	Scopes   []string // x-required-scopes: all are needed
 	Success  int      // the declared 2xx status
 	Statuses []int    // all declared statuses, in the document's order
+	Codes    []string // x-error-codes: every error.code that the operation answers
 	// HasBody says that a body is declared, BodyRequired that it must be sent.
 	HasBody, BodyRequired bool
 	// Secret says that the answer holds a secret (x-secret-response): never cached outside the table, and

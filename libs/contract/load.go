@@ -237,6 +237,11 @@ func (l *loader) fill(op *Operation, item, node *yaml.Node, itemPtr, ptr string)
 	if err := scopes.Decode(&op.Scopes); err != nil {
 		return fmt.Errorf("x-required-scopes: %w", err)
 	}
+	if codes := child(node, "x-error-codes"); codes != nil {
+		if err := codes.Decode(&op.Codes); err != nil {
+			return fmt.Errorf("x-error-codes: %w", err)
+		}
+	}
 	op.Secret = text(node, "x-secret-response") == "true"
 	op.Stream = text(node, "x-stream") == "true"
 	for seg := range strings.SplitSeq(op.Path, "/") {

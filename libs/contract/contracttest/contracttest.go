@@ -111,6 +111,9 @@ func (c *Checker) problems(req *http.Request, res *http.Response, body []byte) [
 	if !slices.Contains(op.Statuses, res.StatusCode) {
 		return append(out, fmt.Sprintf("%s does not declare this status", op.ID))
 	}
+	if code := errorCode(body); res.StatusCode >= http.StatusBadRequest && code != "" && len(op.Codes) > 0 && !slices.Contains(op.Codes, code) {
+		out = append(out, fmt.Sprintf("%s does not declare the code %s (x-error-codes)", op.ID, code))
+	}
 	out = append(out, c.answers.wrong(op.Method, op.Path, c.response(res), body)...) //nolint:bodyclose // has none
 	if res.StatusCode == http.StatusNoContent && len(body) > 0 {
 		out = append(out, "204 with a body")
@@ -177,6 +180,15 @@ func envelope(res *http.Response, body []byte) []string {
 		out = append(out, "401 without WWW-Authenticate")
 	}
 	return out
+}
+
+// errorCode is error.code of an answer, "" when it has none.
+func errorCode(body []byte) string {
+	var e struct {
+		Error struct{ Code string } `json:"error"`
+	}
+	_ = json.Unmarshal(body, &e) // an answer without an envelope is told by envelope
+	return e.Error.Code
 }
 
 // Uncovered lists "operationId status" for each declared answer that no Check has seen, of the services

@@ -35,6 +35,7 @@ func TestProblems(t *testing.T) {
 		{"wrong type", "GET", "/api/v1/tenant", 200, "", strings.Replace(tenant, `"demo"`, "5", 1), "string"},
 		{"undeclared header", "GET", "/api/v1/tenant", 200, "X-Debug", tenant, "X-Debug"},
 		{"undeclared status", "GET", "/api/v1/tenant", 409, "", notFound, "does not declare this status"},
+		{"undeclared code", "GET", "/api/v1/tenant", 422, "", strings.Replace(strings.Replace(notFound, `{"error"`, `{"message":"","errors":{},"error"`, 1), "not_found", "limit_reached", 2), "does not declare the code limit_reached"},
 		{"success on no path", "GET", "/api/v1/nothing", 200, "", tenant, "not in the contract"},
 		{"success on no method", "PUT", "/api/v1/tenant", 200, "", tenant, "not in the contract"},
 		{"405 without Allow", "PUT", "/api/v1/tenant", 405, "", notFound, "without Allow"},
