@@ -110,7 +110,7 @@ kind-down: $(KIND) ## delete the cluster, or the namespace of one that was there
 gen: ## generate what follows from the contract, the event definitions, the list of services and the settings
 	@cd proto && $(GO) run ./generate
 	@cd proto && $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen.yaml api/openapi.yaml
-	@cd proto && for n in customers identity; do $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen-internal.yaml -o internalapi/$$n.gen.go internal/$$n.yaml || exit 1; done
+	@cd proto && for n in $(basename $(notdir $(wildcard proto/internal/*.yaml))); do $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen-internal.yaml -o internalapi/$$n.gen.go internal/$$n.yaml || exit 1; done
 	@cd proto && npx --yes @bufbuild/buf@1.75.0 generate
 	@cd charts && $(GO) run ./generate
 	@cd libs && $(GO) run ./service/settings

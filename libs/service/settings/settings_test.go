@@ -63,7 +63,7 @@ func TestTypeWithoutAWord(t *testing.T) {
 	if _, err := newSource(root).structs(module + "services/x"); err == nil || !strings.Contains(err.Error(), "WEIGHT has the type complex128") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := page(root); err == nil || !strings.Contains(err.Error(), "run in the root of the repository") {
+	if _, err := page(root); err == nil || !strings.Contains(err.Error(), "give the root of the repository") {
 		t.Errorf("elsewhere: %v", err)
 	}
 }

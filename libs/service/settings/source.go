@@ -204,7 +204,7 @@ func (s *source) load(pkg string) (map[string]declared, error) {
 		s.declarations(pkg, file, types)
 	}
 	if len(types) == 0 {
-		return nil, fmt.Errorf("%s has no struct: run in the root of the repository", pkg)
+		return nil, fmt.Errorf("%s has no struct: give the root of the repository", pkg)
 	}
 	s.packages[pkg] = types
 	return types, nil
