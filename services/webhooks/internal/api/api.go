@@ -1,4 +1,4 @@
-// Package api holds the HTTP handlers by operationId: each decodes the request, makes one call and encodes the answer.
+// Package api contains the HTTP handlers by operationId: each decodes the request, makes one call and encodes the answer.
 package api
 
 import (
@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/app"
 )
 
-// API holds the dependencies of the handlers.
+// API contains the dependencies of the handlers.
 type API struct {
 	DB         *pg.DB // for reads
 	Endpoints  *app.Endpoints

@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/view"
 )
 
+// listDeliveries answers one page of an endpoint's deliveries.
 func (a *API) listDeliveries(c *gin.Context) error {
 	ctx, q := c.Request.Context(), httpx.Query(c)
 	e, err := a.endpoint(ctx, c.Param("id"))
@@ -46,6 +47,7 @@ func (a *API) listDeliveries(c *gin.Context) error {
 	}, func(d domain.Delivery) api.Delivery { return view.Delivery(d, mode(ctx)) })
 }
 
+// retryDelivery makes a delivery due now.
 func (a *API) retryDelivery(c *gin.Context) error {
 	if _, err := httpx.Body[api.DeliveryRetry](c); err != nil {
 		return err
@@ -62,6 +64,7 @@ func (a *API) retryDelivery(c *gin.Context) error {
 	})
 }
 
+// replayEvents delivers the events of a period to an endpoint again.
 func (a *API) replayEvents(c *gin.Context) error {
 	b, err := httpx.Body[api.EventReplay](c)
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/view"
 )
 
+// createEndpoint registers an endpoint and answers with its secret.
 func (a *API) createEndpoint(c *gin.Context) error {
 	b, err := httpx.Body[api.WebhookEndpointCreate](c)
 	if err != nil {
@@ -37,6 +38,7 @@ func (a *API) createEndpoint(c *gin.Context) error {
 	return httpx.Send(c, reply)
 }
 
+// updateEndpoint changes the given fields of an endpoint.
 func (a *API) updateEndpoint(c *gin.Context) error {
 	b, err := httpx.Body[api.WebhookEndpointUpdate](c)
 	if err != nil {
@@ -54,6 +56,7 @@ func (a *API) updateEndpoint(c *gin.Context) error {
 	})
 }
 
+// deleteEndpoint deletes an endpoint.
 func (a *API) deleteEndpoint(c *gin.Context) error {
 	return a.act(c, func(ctx context.Context, id domain.EndpointID) (idem.Reply, error) {
 		return idem.Reply{Status: http.StatusNoContent}, a.Endpoints.Delete(ctx, id, httpx.IfMatch(c))
@@ -63,6 +66,7 @@ func (a *API) deleteEndpoint(c *gin.Context) error {
 // defaultOverlap is the contract's default of previous_secret_expires_in, in seconds.
 const defaultOverlap = 86_400
 
+// rotateSecret gives an endpoint a new secret.
 func (a *API) rotateSecret(c *gin.Context) error {
 	b, err := httpx.Body[api.WebhookSecretRotate](c)
 	if err != nil {
@@ -77,6 +81,7 @@ func (a *API) rotateSecret(c *gin.Context) error {
 	})
 }
 
+// testEndpoint sends a sample event to an endpoint.
 func (a *API) testEndpoint(c *gin.Context) error {
 	b, err := httpx.Body[api.WebhookTest](c)
 	if err != nil {
@@ -104,6 +109,7 @@ func (a *API) act(c *gin.Context, useCase func(ctx context.Context, id domain.En
 	return httpx.Send(c, reply)
 }
 
+// getEndpoint answers one endpoint.
 func (a *API) getEndpoint(c *gin.Context) error {
 	ctx := c.Request.Context()
 	e, err := a.endpoint(ctx, c.Param("id"))
@@ -113,6 +119,7 @@ func (a *API) getEndpoint(c *gin.Context) error {
 	return httpx.Resource(c, e.Version, view.Endpoint(e, mode(ctx)))
 }
 
+// listEndpoints answers one page of endpoints.
 func (a *API) listEndpoints(c *gin.Context) error {
 	ctx, q := c.Request.Context(), httpx.Query(c)
 	req, err := a.Pages.Parse(ctx, q, "listWebhookEndpoints")
@@ -128,6 +135,7 @@ func (a *API) listEndpoints(c *gin.Context) error {
 	}, func(e domain.Endpoint) api.WebhookEndpoint { return view.Endpoint(e, mode(ctx)) })
 }
 
+// listEventTypes answers all event types with their scopes.
 func (a *API) listEventTypes(c *gin.Context) error {
 	data := make([]json.RawMessage, len(proto.EventTypes))
 	for i, t := range proto.EventTypes {

@@ -41,7 +41,7 @@ func TestEndpointsOfAnOperator(t *testing.T) {
 		t.Errorf("%s", patched.Body)
 	}
 	if again := w.do(ctx, "PATCH", "/webhook-endpoints/"+id, `{"max_in_flight":5,"status":"enabled"}`).is(200); again.Header.Get("ETag") != `"2"` {
-		t.Error("a change that nobody can see raised the version")
+		t.Error("a change of nothing visible raised the version")
 	}
 	w.do(ctx, "PATCH", "/webhook-endpoints/"+id, `{"max_in_flight":6}`, `If-Match: "1"`).is(412, "version_mismatch")
 	off := w.do(ctx, "PATCH", "/webhook-endpoints/"+id, `{"status":"disabled"}`).is(200)
@@ -62,7 +62,7 @@ func TestEndpointsOfAnOperator(t *testing.T) {
 	w.do(ctx, "DELETE", "/webhook-endpoints/"+id, "").is(404, "webhook_endpoint_not_found")
 }
 
-// The last place is taken once, however many want it at a time; deleting one makes room. Another mode has its own.
+// Of concurrent requests at the limit only one makes an endpoint. A deletion allows another one, and each mode has its own limit.
 func TestCapOfEndpoints(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -87,7 +87,7 @@ func TestCapOfEndpoints(t *testing.T) {
 		a.is(422, "limit_reached", "url")
 	}
 	if made != 1 {
-		t.Errorf("%d got the last place", made)
+		t.Errorf("%d endpoints were made where one was allowed", made)
 	}
 	w.do(ctx, "DELETE", "/webhook-endpoints/"+last, "").is(204)
 	w.do(ctx, "POST", "/webhook-endpoints", body).is(201)
@@ -141,7 +141,7 @@ func TestBoundsOfAnEndpoint(t *testing.T) {
 	w.do(live, "POST", "/webhook-endpoints", `{"url":"http://a.test","event_types":["*"]}`).is(422, "invalid_request", "url")
 }
 
-// Parallel creates stop at fifty per tenant and mode.
+// Concurrent requests make at most fifty endpoints per tenant and mode.
 func TestFiftyEndpoints(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -168,7 +168,7 @@ func TestFiftyEndpoints(t *testing.T) {
 	w.endpoint(w.as(tenant, caller.Live))
 }
 
-// Subscribing to a type needs the read scope of its resource; "*" needs them all, and the first that lacks is named.
+// Subscribing to a type needs the read scope of its resource, and "*" needs all of them. The error names the first missing one.
 func TestScopesOfTypes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -195,9 +195,9 @@ func TestScopesOfTypes(t *testing.T) {
 	refused(w.do(ctx, "POST", "/events/replay", replay+`}`), "read:customers")
 	refused(w.do(ctx, "POST", "/events/replay", replay+`,"types":["invoice.paid"]}`), "read:invoices")
 	w.do(ctx, "POST", "/events/replay", replay+`,"types":["booking.created"]}`).is(202)
-	customer := w.happen(all, "customer.created", 1)[0]
+	customer := w.ingest(all, "customer.created", 1)[0]
 	refused(w.do(ctx, "GET", "/events/"+customer.ID.String(), ""), "read:customers")
-	booking := w.happen(all, "booking.created", 1)[0]
+	booking := w.ingest(all, "booking.created", 1)[0]
 	w.do(ctx, "GET", "/events/"+booking.ID.String(), "").is(200)
 	w.do(ctx, "GET", "/events?object_id="+booking.ObjectID, "").is(200)
 	w.do(ctx, "GET", "/events?type=booking.created", "").is(200)
@@ -212,14 +212,14 @@ func TestEventTypes(t *testing.T) {
 	}
 }
 
-// Ids of another tenant are 404, of the other mode 403, wherever a path has one; in a body both are unknown.
+// An id of another tenant in a path is 404, and one of the other mode is 403. In a body both are not found.
 func TestForeignEndpoints(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	tenant := ids.New[ids.TenantPrefix]()
 	ctx, live, other := w.as(tenant, caller.Test), w.as(tenant, caller.Live), w.ctx()
 	id := w.endpoint(ctx)
-	w.happen(ctx, "booking.created", 1)
+	w.ingest(ctx, "booking.created", 1)
 	delivery, _ := w.do(ctx, "GET", "/webhook-endpoints/"+id+"/deliveries", "").is(200).data()[0]["id"].(string)
 	for _, call := range []struct{ method, path, body string }{
 		{"GET", "", ""},
@@ -252,7 +252,7 @@ func TestForeignEndpoints(t *testing.T) {
 	}
 }
 
-// A replay gives the secret again, out of a row in which it lies sealed, and makes nothing twice.
+// A repeated request answers with the same secret, which is stored sealed, and makes nothing twice.
 func TestSecretsAreReplayedSealed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -285,13 +285,13 @@ func TestSecretsAreReplayedSealed(t *testing.T) {
 	}
 }
 
-// A row that another transaction holds is 409 where a key is in use; a broken database is 500 without its words.
+// An idempotency key that is in use is 409. An error of the database is 500, and its text is not in the answer.
 func TestBusyAndBroken(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := w.ctx()
 	id := w.endpoint(ctx)
-	w.happen(ctx, "booking.created", 1)
+	w.ingest(ctx, "booking.created", 1)
 	delivery, _ := w.do(ctx, "GET", "/webhook-endpoints/"+id+"/deliveries", "").is(200).data()[0]["id"].(string)
 	w.engine = w.serve(w.Impatient(50 * time.Millisecond))
 	c := caller.Must(ctx)
@@ -344,7 +344,7 @@ func TestBusyAndBroken(t *testing.T) {
 	}
 }
 
-// A call that nobody signed is refused by each operation.
+// Each operation refuses a request without a caller's signature.
 func TestUnsignedCalls(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

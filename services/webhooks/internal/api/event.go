@@ -18,6 +18,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/store"
 )
 
+// getEvent answers one event.
 func (a *API) getEvent(c *gin.Context) error {
 	ctx := c.Request.Context()
 	e, err := a.event(ctx, c.Param("id"))
@@ -30,6 +31,7 @@ func (a *API) getEvent(c *gin.Context) error {
 	return httpx.JSON(c, http.StatusOK, "", e.Body)
 }
 
+// listEvents answers one page of events.
 func (a *API) listEvents(c *gin.Context) error {
 	ctx, q := c.Request.Context(), httpx.Query(c)
 	types := q.List("type")

@@ -38,14 +38,14 @@ func names(events []domain.Event) []string {
 	return out
 }
 
-// Events with the largest bodies, and deliveries that hold the largest answers, come in pages that are small enough, each once.
+// Lists of events with the largest bodies, and of deliveries with the largest answers, have pages of limited size, with each item once.
 func TestPagesOfTheLargestEvents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := w.ctx()
 	endpoint := w.endpoint(ctx, "customer.created")
 	var want []string
-	for _, e := range w.happen(ctx, "customer.created", 12) {
+	for _, e := range w.ingest(ctx, "customer.created", 12) {
 		want = append([]string{e.ID.String()}, want...)
 	}
 	w.Exec(`update events set body = convert_to(replace(convert_from(body, 'UTF8'), '<&>', repeat('x', 600000)), 'UTF8')`)
@@ -67,9 +67,9 @@ func TestEvents(t *testing.T) {
 	w := newWorld(t)
 	tenant := ids.New[ids.TenantPrefix]()
 	ctx := w.as(tenant, caller.Test)
-	customers := w.happen(ctx, "customer.created", 5)
+	customers := w.ingest(ctx, "customer.created", 5)
 	time.Sleep(2 * time.Millisecond) // another millisecond, of which ids know
-	bookings := w.happen(ctx, "booking.created", 3)
+	bookings := w.ingest(ctx, "booking.created", 3)
 	newest := append(names(customers), names(bookings)...)
 	slices.Reverse(newest)
 	var got []string
@@ -111,7 +111,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// A test sends a sample of any type, which the contract's shape fits, to this endpoint; the log has it, /events not.
+// A test sends a sample of any type, which the contract's schema allows, to one endpoint. The deliveries show it, and /events does not.
 func TestSamples(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -144,8 +144,8 @@ func TestDeliveries(t *testing.T) {
 	w := newWorld(t)
 	ctx := w.ctx()
 	id := w.endpoint(ctx)
-	w.happen(ctx, "customer.created", 3)
-	w.happen(ctx, "booking.created", 2)
+	w.ingest(ctx, "customer.created", 3)
+	w.ingest(ctx, "booking.created", 2)
 	path := "/webhook-endpoints/" + id + "/deliveries"
 	w.Exec(`update deliveries set status = 'failed', attempts = '[{"number":1,"at":"2026-01-01T00:00:00Z","status_code":null,"duration_ms":3,"error":"no","response_body":null}]'
 		where event_type = 'booking.created'`)
@@ -177,7 +177,7 @@ func TestDeliveries(t *testing.T) {
 	w.Exec(`update queue set claimed = true, due_at = now() + interval '1 minute'`)
 	w.do(ctx, "POST", path+"/"+failed+"/retry", "").is(422, "invalid_status_transition", "status")
 	if n := len(w.do(ctx, "GET", path+"?status=delivering", "").is(200).data()); n != 4 {
-		t.Errorf("%d on their way", n)
+		t.Errorf("%d in flight", n)
 	}
 	w.do(ctx, "PATCH", "/webhook-endpoints/"+id, `{"status":"disabled"}`).is(200)
 	w.do(ctx, "POST", path+"/"+failed+"/retry", "").is(422, "invalid_status_transition", "status")
@@ -187,8 +187,8 @@ func TestReplay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := w.ctx()
-	w.happen(ctx, "customer.created", 4)
-	w.happen(ctx, "booking.created", 2)
+	w.ingest(ctx, "customer.created", 4)
+	w.ingest(ctx, "booking.created", 2)
 	id := w.endpoint(ctx, "customer.created", "lead.created")
 	replay := func(rest string) answer {
 		t.Helper()
@@ -225,13 +225,13 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// stream reads server-sent events from a real server until n events have come or the stream ends.
+// stream reads server-sent events from a real server until it has n events or the stream ends.
 func (w *world) stream(ctx context.Context, url string, n int, headers ...string) []string {
 	w.T.Helper()
 	return streamed(w.open(ctx, url, headers...), n)
 }
 
-// open returns once the stream has begun: what happens from then on is in it.
+// open returns when the stream has started. It has all events after that.
 func (w *world) open(ctx context.Context, url string, headers ...string) *http.Response {
 	w.T.Helper()
 	req, err := http.NewRequestWithContext(ctx, "GET", url, nil)
@@ -252,7 +252,7 @@ func (w *world) open(ctx context.Context, url string, headers ...string) *http.R
 	return res
 }
 
-// streamed are the ids of the next n events, of fewer when the stream ends before.
+// streamed returns the ids of the next n events, or of fewer when the stream ends before.
 func streamed(res *http.Response, n int) (got []string) {
 	if res == nil { // open has said why
 		return nil
@@ -266,7 +266,7 @@ func streamed(res *http.Response, n int) (got []string) {
 	return got
 }
 
-// server is the engine behind a listener, its requests signed for the caller of ctx.
+// server returns a server whose requests are signed for the caller of ctx.
 func (w *world) server(ctx context.Context) string {
 	w.T.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -282,12 +282,12 @@ func TestStream(t *testing.T) {
 	w := newWorld(t)
 	tenant := ids.New[ids.TenantPrefix]()
 	ctx := w.as(tenant, caller.Test)
-	before := w.happen(ctx, "customer.created", 3)
+	before := w.ingest(ctx, "customer.created", 3)
 	url := w.server(ctx)
 	stream := w.open(t.Context(), url)
-	w.happen(w.as(tenant, caller.Live), "customer.created", 1)
-	w.happen(w.ctx(), "customer.created", 1)
-	after := append(w.happen(ctx, "customer.created", 2), w.happen(ctx, "booking.created", 2)...)
+	w.ingest(w.as(tenant, caller.Live), "customer.created", 1)
+	w.ingest(w.ctx(), "customer.created", 1)
+	after := append(w.ingest(ctx, "customer.created", 2), w.ingest(ctx, "booking.created", 2)...)
 	got := streamed(stream, 4)
 	slices.Sort(got)
 	want := names(after)
@@ -295,7 +295,7 @@ func TestStream(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("streamed %v, want %v", got, want)
 	}
-	// Resumed behind each event in turn, the rest comes, in one order, and nothing twice.
+	// A stream that resumes after an event has the later events, in the same order, each once.
 	all := w.stream(t.Context(), url, 6, "Last-Event-ID", w.firstIn(before))
 	if len(all) != 6 {
 		t.Fatalf("resumed: %v", all)
@@ -315,12 +315,12 @@ func TestStreamEndsByItsLife(t *testing.T) {
 	w := newWorld(t)
 	w.streams.MaxDuration = 200 * time.Millisecond
 	ctx := w.ctx()
-	w.happen(ctx, "customer.created", 1)
-	ended := make(chan []string, 1)
+	w.ingest(ctx, "customer.created", 1)
+	result := make(chan []string, 1)
 	stream := w.open(t.Context(), w.server(ctx))
-	go func() { ended <- streamed(stream, 1) }()
+	go func() { result <- streamed(stream, 1) }()
 	select {
-	case got := <-ended:
+	case got := <-result:
 		if len(got) != 0 {
 			t.Errorf("a quiet stream gave %v", got)
 		}
@@ -329,13 +329,13 @@ func TestStreamEndsByItsLife(t *testing.T) {
 	}
 }
 
-// An event whose transaction began first and ends last is not passed by: what came in behind it waits.
+// An event whose transaction starts first and ends last is not missed: later events wait for it.
 func TestStreamMissesNoLateCommit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := w.ctx()
 	c := caller.Must(ctx)
-	start := w.happen(ctx, "customer.created", 1)
+	start := w.ingest(ctx, "customer.created", 1)
 	late, taken, end := ids.New[ids.EventPrefix](), make(chan struct{}), make(chan struct{})
 	done := make(chan error)
 	go func() {
@@ -353,7 +353,7 @@ func TestStreamMissesNoLateCommit(t *testing.T) {
 	came := make(chan []string)
 	url := w.server(ctx)
 	go func() { came <- w.stream(t.Context(), url, 2, "Last-Event-ID", start[0].ID.String()) }()
-	quick := w.happen(ctx, "customer.created", 1)
+	quick := w.ingest(ctx, "customer.created", 1)
 	time.Sleep(300 * time.Millisecond) // the stream looks, and sees the second only
 	close(end)
 	if err := <-done; err != nil {
@@ -365,7 +365,7 @@ func TestStreamMissesNoLateCommit(t *testing.T) {
 	}
 }
 
-// firstIn is which of the events came in first.
+// firstIn returns which of the events was written first.
 func (w *world) firstIn(list []domain.Event) string {
 	w.T.Helper()
 	var id [16]byte
@@ -393,15 +393,15 @@ func TestStreamIsRefused(t *testing.T) {
 	url := w.server(ctx)
 	quiet, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	ended := make(chan []string, 2)
+	result := make(chan []string, 2)
 	for range 2 {
 		stream := w.open(quiet, url)
-		go func() { ended <- streamed(stream, 1) }()
+		go func() { result <- streamed(stream, 1) }()
 	}
 	close(w.stop)
 	for range 2 {
 		select {
-		case <-ended:
+		case <-result:
 		case <-time.After(time.Minute):
 			t.Fatal("a stop waits for streams")
 		}

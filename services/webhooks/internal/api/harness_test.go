@@ -29,7 +29,7 @@ import (
 	"holdfast.dev/services/webhooks/migrations"
 )
 
-// elsewhere lists the declared answers that this service never gives by itself: the gateway does.
+// elsewhere lists the declared answers that the gateway gives and this service does not.
 var elsewhere = map[string][]int{
 	"listWebhookEndpoints": {403, 429, 504}, "createWebhookEndpoint": {429, 504}, "listEventTypes": {400, 403, 422, 429, 500, 503, 504},
 	"getWebhookEndpoint": {400, 429, 504}, "updateWebhookEndpoint": {429, 504}, "deleteWebhookEndpoint": {400, 413, 429, 504},
@@ -40,7 +40,7 @@ var elsewhere = map[string][]int{
 
 func TestMain(m *testing.M) { os.Exit(doortest.Main(m, "webhooks", elsewhere)) }
 
-// guard refuses what holds "private".
+// guard refuses URLs that contain "private".
 type guard struct{}
 
 var errPrivate = errors.New("Must be at a public address.") //nolint:staticcheck,revive // a sentence for people
@@ -81,7 +81,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 		w.T.Fatal(err)
 	}
 	answers := &idem.Store{DB: db, Box: box, Now: time.Now}
-	door := &api.API{
+	handlers := &api.API{
 		DB:         db,
 		Endpoints:  &app.Endpoints{DB: db, Idem: answers, Box: box, Guard: guard{}, Queue: &store.Queue{Wake: func() {}}, Now: time.Now},
 		Deliveries: &app.Deliveries{DB: db, Idem: answers, Queue: &store.Queue{Wake: func() {}}, Now: time.Now},
@@ -91,13 +91,13 @@ func (w *world) serve(db *pg.DB) http.Handler {
 		Now:        time.Now,
 	}
 	engine := httpx.NewEngine()
-	if err := door.Mount(engine); err != nil {
+	if err := handlers.Mount(engine); err != nil {
 		w.T.Fatal(err)
 	}
 	return engine
 }
 
-// as is a caller of the tenant with scopes, all without.
+// as returns a context with a caller of the tenant, who has the given scopes, or all when none is given.
 func (w *world) as(tenant ids.Tenant, mode caller.Mode, scopes ...string) context.Context {
 	c := caller.Must(pgtest.CtxOf(w.T, tenant, mode))
 	if c.Scopes = scopes; len(scopes) == 0 {
@@ -108,7 +108,7 @@ func (w *world) as(tenant ids.Tenant, mode caller.Mode, scopes ...string) contex
 
 func (w *world) ctx() context.Context { return w.as(ids.New[ids.TenantPrefix](), caller.Test) }
 
-// answer is what came back.
+// answer is the answer to a request.
 type answer struct{ doortest.Answer }
 
 type header = doortest.Header
@@ -132,13 +132,13 @@ func (a answer) str(name string) string {
 	return v
 }
 
-// data are the items of a list.
+// data returns the items of a list.
 func (a answer) data() []map[string]any {
 	a.T.Helper()
 	return doortest.Decode[struct{ Data []map[string]any }](a.Answer).Data
 }
 
-// endpoint registers one and returns its id.
+// endpoint registers an endpoint and returns its id.
 func (w *world) endpoint(ctx context.Context, types ...string) string {
 	w.T.Helper()
 	if len(types) == 0 {
@@ -148,8 +148,8 @@ func (w *world) endpoint(ctx context.Context, types ...string) string {
 	return w.do(ctx, "POST", "/webhook-endpoints", fmt.Sprintf(`{"url":"https://example.com/hook","event_types":%s}`, list)).is(201).str("id")
 }
 
-// happen takes n events of a type in, each of an object of its own.
-func (w *world) happen(ctx context.Context, eventType string, n int) []domain.Event {
+// ingest writes n events of a type, each about another object.
+func (w *world) ingest(ctx context.Context, eventType string, n int) []domain.Event {
 	w.T.Helper()
 	c := caller.Must(ctx)
 	var list []domain.Event

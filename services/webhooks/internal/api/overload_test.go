@@ -13,7 +13,7 @@ func TestOverload(t *testing.T) {
 	w := newWorld(t)
 	ctx := w.ctx()
 	path := "/webhook-endpoints/" + w.endpoint(ctx)
-	event := w.happen(ctx, "customer.created", 1)[0]
+	event := w.ingest(ctx, "customer.created", 1)[0]
 	delivery := path + "/deliveries/" + fmt.Sprint(w.do(ctx, "GET", path+"/deliveries", "").is(200).data()[0]["id"])
 	w.Overloaded(ctx, w.serve, []doortest.Request{
 		{Method: "GET", Path: "/webhook-endpoints"},
@@ -32,7 +32,7 @@ func TestOverload(t *testing.T) {
 	}, "listEventTypes")
 }
 
-// A single row that stays locked is answered alike.
+// A request that waits for a locked row is answered in the same way.
 func TestLockedEndpoint(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -16,20 +16,20 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-// scopeCase is one request and the types whose events it brings to a reader or a receiver.
+// scopeCase is a request with the types whose events it shows to a reader or sends to a receiver.
 type scopeCase struct {
 	op, method, path, body string
 	types                  []string
 }
 
-// place is what the requests of a case speak of: an endpoint of customer and booking events with a delivery of each.
-type place struct{ endpoint, wide, customer, booking, event string }
+// fixture is what the requests of a case use: an endpoint of customer and booking events with a delivery of each.
+type fixture struct{ endpoint, wide, customer, booking, event string }
 
-func (w *world) place(ctx context.Context) place {
+func (w *world) fixture(ctx context.Context) fixture {
 	w.T.Helper()
-	p := place{endpoint: w.endpoint(ctx, "customer.updated", "booking.created")}
-	p.event = w.happen(ctx, "customer.updated", 1)[0].ID.String()
-	w.happen(ctx, "booking.created", 1)
+	p := fixture{endpoint: w.endpoint(ctx, "customer.updated", "booking.created")}
+	p.event = w.ingest(ctx, "customer.updated", 1)[0].ID.String()
+	w.ingest(ctx, "booking.created", 1)
 	for _, d := range w.do(ctx, "GET", "/webhook-endpoints/"+p.endpoint+"/deliveries", "").is(200).data() {
 		id, _ := d["id"].(string)
 		if d["event_type"] == "customer.updated" {
@@ -42,7 +42,7 @@ func (w *world) place(ctx context.Context) place {
 	return p
 }
 
-func scopeCases(p place) []scopeCase {
+func scopeCases(p fixture) []scopeCase {
 	own, every := []string{"customer.updated", "booking.created"}, []string{domain.Every}
 	one, wide := "/webhook-endpoints/"+p.endpoint, "/webhook-endpoints/"+p.wide
 	replay := func(endpoint, rest string) string {
@@ -82,14 +82,14 @@ func scopeCases(p place) []scopeCase {
 	}
 }
 
-// Each operation asks for the read scope of each type that it brings to a reader or a receiver, and for no other.
+// Each operation requires the read scope of each type that it shows to a reader or sends to a receiver, and no other.
 func TestScopesOfOperations(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.streams.MaxDuration = time.Millisecond // each is read to its end
 	tenant := ids.New[ids.TenantPrefix]()
 	all := w.as(tenant, caller.Test)
-	cases := scopeCases(w.place(all))
+	cases := scopeCases(w.fixture(all))
 	spec, err := contract.Load(proto.OpenAPI)
 	if err != nil {
 		t.Fatal(err)
@@ -122,12 +122,12 @@ func TestScopesOfOperations(t *testing.T) {
 	}
 }
 
-// A missing scope comes after 404 and wrong mode, and before what the network or the row's state would say.
+// The error of a missing scope comes after 404 and wrong mode, and before errors of the URL and of the row's status.
 func TestScopesInTheOrderOfChecks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	tenant := ids.New[ids.TenantPrefix]()
-	p := w.place(w.as(tenant, caller.Test))
+	p := w.fixture(w.as(tenant, caller.Test))
 	bare := []string{"read:webhooks", "write:webhooks"}
 	mine, live, other := w.as(tenant, caller.Test, bare...), w.as(tenant, caller.Live, bare...), w.as(ids.New[ids.TenantPrefix](), caller.Test, bare...)
 	path := "/webhook-endpoints/" + p.endpoint
@@ -143,7 +143,7 @@ func TestScopesInTheOrderOfChecks(t *testing.T) {
 		w.do(other, c.method, c.path, c.body).is(404, "webhook_endpoint_not_found")
 	}
 	w.do(mine, "PATCH", path, `{"status":"paused"}`).is(422, "invalid_request", "status")
-	// What a reader may not see is left out where an earlier subscription has left it.
+	// A list leaves out deliveries of types that the reader may not read, which an earlier subscription has left.
 	reader := w.as(tenant, caller.Test, append(bare, "read:bookings")...)
 	w.do(w.as(tenant, caller.Test), "PATCH", path, `{"event_types":["booking.created"]}`).is(200)
 	list := w.do(reader, "GET", path+"/deliveries", "").is(200).data()

@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/store"
 )
 
-// Streams holds the settings of event streams. A stream ends after MaxDuration, so that a revoked credential stops reading;
+// Streams contains the settings of event streams. A stream ends after MaxDuration, so that a revoked credential stops reading;
 // the client reconnects with Last-Event-ID. Notifier bounds the open streams of a tenant, and the gateway those of a
 // credential.
 type Streams struct {
@@ -27,6 +27,7 @@ type Streams struct {
 	Stop         <-chan struct{} // ends all streams when it is closed
 }
 
+// The sizes and times of a stream.
 const (
 	streamPage   = 100       // the most events of one read
 	streamBytes  = 256 << 10 // the most bytes of their bodies; a larger event is read by itself
@@ -34,6 +35,7 @@ const (
 	writeTimeout = 10 * time.Second
 )
 
+// streamEvents sends events as server-sent events until the stream ends.
 func (a *API) streamEvents(c *gin.Context) error {
 	ctx, q := c.Request.Context(), httpx.Query(c)
 	types := q.List("type")

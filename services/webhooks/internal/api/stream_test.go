@@ -20,7 +20,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/app"
 )
 
-// reads counts the batches that a pool sends, by who asks: each read of a stream is one.
+// reads counts the batches that a pool sends, by audience. Each read of a stream is one batch.
 type reads struct {
 	mu sync.Mutex
 	of map[app.Audience]int
@@ -53,7 +53,7 @@ func audience(ctx context.Context) app.Audience {
 	return app.Audience{Tenant: c.Tenant, Livemode: c.Live()}
 }
 
-// counted serves streams that look only when they are woken, on a pool that counts its reads.
+// counted makes streams read only when they are woken, on a pool that counts reads.
 func (w *world) counted() *reads {
 	w.T.Helper()
 	r := &reads{of: map[app.Audience]int{}}
@@ -67,8 +67,8 @@ func (w *world) counted() *reads {
 	return r
 }
 
-// hold opens a stream of ctx's caller on a real server, which lives until the test ends or close is called.
-func (w *world) hold(ctx context.Context) (closeStream func()) {
+// openStream opens a stream of ctx's caller on a real server. The stream ends with the test, or when closeStream is called.
+func (w *world) openStream(ctx context.Context) (closeStream func()) {
 	w.T.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		w.Sign(ctx, r, "gateway")
@@ -95,7 +95,7 @@ func (w *world) hold(ctx context.Context) (closeStream func()) {
 	return closeStream
 }
 
-// until polls.
+// until waits until a condition is true, and fails after 20 s.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
@@ -105,10 +105,10 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// beginning is how many reads a stream begins with: where now is, and what is behind that.
-const beginning = 2
+// firstReads is the number of reads at the start of a stream: the present position, and the events after it.
+const firstReads = 2
 
-// What one tenant takes in makes no stream of another, or of the other mode, ask the database.
+// Events of one tenant and mode cause no reads of the streams of another tenant or mode.
 func TestStreamsAreWokenForTheirOwnEventsOnly(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -116,64 +116,64 @@ func TestStreamsAreWokenForTheirOwnEventsOnly(t *testing.T) {
 	tenant := ids.New[ids.TenantPrefix]()
 	mine, live, other := w.as(tenant, caller.Test), w.as(tenant, caller.Live), w.ctx()
 	for _, ctx := range []context.Context{mine, live, other} {
-		w.hold(ctx)
-		until(t, "a stream did not begin", func() bool { return asked.count(ctx) == beginning })
+		w.openStream(ctx)
+		until(t, "a stream did not start", func() bool { return asked.count(ctx) == firstReads })
 	}
 	for range 20 {
-		w.happen(mine, "customer.created", 3)
+		w.ingest(mine, "customer.created", 3)
 	}
-	until(t, "the stream of the tenant was not woken", func() bool { return asked.count(mine) > beginning })
-	if n, m := asked.count(other), asked.count(live); n != beginning || m != beginning {
-		t.Errorf("another tenant's stream asked %d times, the other mode's %d", n-beginning, m-beginning)
+	until(t, "the stream of the tenant was not woken", func() bool { return asked.count(mine) > firstReads })
+	if n, m := asked.count(other), asked.count(live); n != firstReads || m != firstReads {
+		t.Errorf("another tenant's stream read %d times, the other mode's %d", n-firstReads, m-firstReads)
 	}
 }
 
-// However often it rings, a stream asks once per gap, and one time more for what came in the last.
-func TestStreamsAskOncePerGap(t *testing.T) {
+// A stream reads once per MinInterval, however often it is woken, and once more after the last broadcast.
+func TestStreamsReadOncePerInterval(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.notifier.MinInterval = time.Hour
 	asked := w.counted()
 	ctx := w.ctx()
-	w.hold(ctx)
-	until(t, "the stream did not begin", func() bool { return asked.count(ctx) == beginning })
+	w.openStream(ctx)
+	until(t, "the stream did not start", func() bool { return asked.count(ctx) == firstReads })
 	for range 50 {
-		w.happen(ctx, "customer.created", 1)
+		w.ingest(ctx, "customer.created", 1)
 	}
-	until(t, "the stream was not woken", func() bool { return asked.count(ctx) > beginning })
-	if n := asked.count(ctx); n != beginning+1 {
-		t.Errorf("50 events within one gap made the stream ask %d times", n-beginning)
+	until(t, "the stream was not woken", func() bool { return asked.count(ctx) > firstReads })
+	if n := asked.count(ctx); n != firstReads+1 {
+		t.Errorf("50 events within one interval made the stream read %d times", n-firstReads)
 	}
 }
 
-// A tenant has a hundred streams open; one more is 429 until one of them ends, and others are not concerned.
+// A tenant may have a hundred streams open. One more is 429 until one of them ends. Other tenants are not affected.
 func TestAHundredStreams(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.counted()
 	tenant := ids.New[ids.TenantPrefix]()
 	ctx, live := w.as(tenant, caller.Test), w.as(tenant, caller.Live)
-	closeFirst := w.hold(ctx)
+	closeFirst := w.openStream(ctx)
 	for i := range 99 {
-		w.hold([]context.Context{ctx, live}[i%2])
+		w.openStream([]context.Context{ctx, live}[i%2])
 	}
 	for _, full := range []context.Context{ctx, live} {
 		if a := w.do(full, "GET", "/events/stream", "").is(429, "rate_limited"); a.Header.Get("Retry-After") == "" {
 			t.Error("429 without Retry-After")
 		}
 	}
-	w.hold(w.ctx())
+	w.openStream(w.ctx())
 	closeFirst()
-	w.hold(live)
+	w.openStream(live)
 }
 
-// The largest events come whole, in order, one to a read and without a pause between: nothing wakes this stream.
+// The largest events are sent whole and in order, one per read, without a pause between the reads: nothing wakes this stream.
 func TestStreamOfTheLargestEvents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := w.ctx()
 	const n, size = 12, 630_000
-	w.happen(ctx, "customer.created", n+1)
+	w.ingest(ctx, "customer.created", n+1)
 	w.Exec(`update events set body = convert_to(replace(convert_from(body, 'UTF8'), '<&>', repeat('x', $1)), 'UTF8')`, size)
 	rows, err := w.Owner().Query(ctx, `select id from events order by updated_at, id`)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package app holds the use cases of webhooks and owns their transactions: what an operator does with endpoints and
+// Package app contains the use cases of webhooks and owns their transactions: what an operator does with endpoints and
 // deliveries, the intake of events from Kafka, and the dispatcher that delivers them.
 package app
 

@@ -19,36 +19,36 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
-// largest is about the size of the largest event that there can be.
+// largest is about the size of the largest possible event.
 const largest = 631 << 10
 
-// large is an event of that size.
+// large returns an event of that size.
 func (w *world) large(ctx context.Context) domain.Event {
 	e := w.event(ctx)
 	e.Object = fmt.Appendf(nil, `{"id":%q,"first_name":"Ada","notes":%q}`, e.ObjectID, strings.Repeat("x", largest-600))
 	return e
 }
 
-// held is a receiver that answers when it is told to, and knows what is on its way to it.
-type held struct {
-	mu     sync.Mutex
-	bytes  map[string]int // by URL
-	begun  map[string]int
-	answer chan struct{}
-	once   sync.Once
+// blockingSender answers when it is released, and counts what is in flight.
+type blockingSender struct {
+	mu      sync.Mutex
+	bytes   map[string]int // by URL
+	started map[string]int
+	answer  chan struct{}
+	once    sync.Once
 }
 
-// release lets all answer; a test defers it, or the dispatcher could not come to its end.
-func (h *held) release() { h.once.Do(func() { close(h.answer) }) }
+// release makes all attempts complete. A test defers it, because the dispatcher waits for them when it stops.
+func (h *blockingSender) release() { h.once.Do(func() { close(h.answer) }) }
 
-func newHeld() *held {
-	return &held{bytes: map[string]int{}, begun: map[string]int{}, answer: make(chan struct{})}
+func newBlockingSender() *blockingSender {
+	return &blockingSender{bytes: map[string]int{}, started: map[string]int{}, answer: make(chan struct{})}
 }
 
-func (h *held) Send(_ context.Context, d domain.Outgoing) domain.Answer {
+func (h *blockingSender) Send(_ context.Context, d domain.Outgoing) domain.Answer {
 	h.mu.Lock()
 	h.bytes[d.URL] += len(d.Body)
-	h.begun[d.URL]++
+	h.started[d.URL]++
 	h.mu.Unlock()
 	<-h.answer
 	h.mu.Lock()
@@ -57,7 +57,7 @@ func (h *held) Send(_ context.Context, d domain.Outgoing) domain.Answer {
 	return domain.Answer{Status: 200}
 }
 
-func (h *held) total() (sum int) {
+func (h *blockingSender) total() (sum int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, n := range h.bytes {
@@ -66,13 +66,13 @@ func (h *held) total() (sum int) {
 	return sum
 }
 
-func (h *held) count(url string) int {
+func (h *blockingSender) count(url string) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.begun[url]
+	return h.started[url]
 }
 
-// run starts the dispatcher and ends it with the test.
+// run starts a dispatcher and stops it when the test ends.
 func (w *world) run(d *app.Dispatcher) {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.t.Context())
@@ -86,12 +86,12 @@ func (w *world) run(d *app.Dispatcher) {
 	})
 }
 
-// The bodies on their way have a bound of their own, whatever the places would allow; no tenant takes more than its
-// share of it, and one that comes later finds room. All arrive in the end.
-func TestBytesOnTheirWay(t *testing.T) {
+// The bodies in flight have a limit of their own. No tenant uses more than its share of it, so a tenant that comes later can
+// deliver. All deliveries are made in the end.
+func TestBytesInFlight(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	h := newHeld()
+	h := newBlockingSender()
 	defer h.release()
 	w.dispatcher.Sender, w.dispatcher.Now = h, time.Now
 	w.dispatcher.MaxConcurrency, w.dispatcher.MaxBytes, w.dispatcher.BatchBytes = 1024, 24<<20, 2<<20
@@ -108,9 +108,9 @@ func TestBytesOnTheirWay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	late := w.caller(ids.New[ids.TenantPrefix](), caller.Test)
-	w.endpoint(late, "http://small.test/")
-	w.answered()
+	second := w.caller(ids.New[ids.TenantPrefix](), caller.Test)
+	w.endpoint(second, "http://small.test/")
+	w.markFast()
 	w.run(w.dispatcher)
 	const share = 4 // of the largest bodies in an eighth of the bytes
 	await(t, "every tenant's share", func() bool {
@@ -121,15 +121,15 @@ func TestBytesOnTheirWay(t *testing.T) {
 		}
 		return true
 	})
-	w.happen(late, 3)
+	w.ingest(second, 3)
 	await(t, "the small tenant's deliveries", func() bool { return h.count("http://small.test/") == 3 })
 	for i := range tenants {
 		if n := h.count(url(i)); n != share {
-			t.Errorf("tenant %d has %d on their way, want %d", i, n, share)
+			t.Errorf("tenant %d has %d in flight, want %d", i, n, share)
 		}
 	}
 	if n := h.total(); n > w.dispatcher.MaxBytes {
-		t.Errorf("%d bytes are on their way", n)
+		t.Errorf("%d bytes are in flight", n)
 	}
 	h.release()
 	await(t, "all", func() bool {
@@ -137,8 +137,8 @@ func TestBytesOnTheirWay(t *testing.T) {
 	})
 }
 
-// A process that has little memory delivers the largest events to many tenants' receivers, who all hold them: it runs
-// as a process of its own, which says how much its heap held at most.
+// A process with little memory delivers the largest events to receivers of many tenants, which answer late. The test runs it as
+// a process of its own and measures its heap.
 func TestMemoryOfLargeBodies(t *testing.T) {
 	t.Parallel()
 	const child, tenants, each, bytes, most = "TEST_MEMORY_OF_LARGE_BODIES", 16, 20, 32 << 20, 128 << 20
@@ -151,7 +151,7 @@ func TestMemoryOfLargeBodies(t *testing.T) {
 		return
 	}
 	w := newWorld(t)
-	h := newHeld()
+	h := newBlockingSender()
 	defer h.release()
 	w.dispatcher.Sender, w.dispatcher.Now, w.dispatcher.MaxConcurrency, w.dispatcher.MaxBytes = h, time.Now, 1024, bytes
 	for i := range tenants {
@@ -163,62 +163,62 @@ func TestMemoryOfLargeBodies(t *testing.T) {
 			}
 		}
 	}
-	w.answered()
+	w.markFast()
 	w.run(w.dispatcher)
-	await(t, "what there is room for", func() bool { return w.atRest(h) })
+	await(t, "the attempts that the limits allow", func() bool { return w.idle(h) })
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	if m.HeapAlloc > most {
-		t.Errorf("the heap holds %d MiB while %d MiB of bodies are on their way", m.HeapAlloc>>20, h.total()>>20)
+		t.Errorf("the heap has %d MiB while %d MiB of bodies are in flight", m.HeapAlloc>>20, h.total()>>20)
 	}
 	h.release()
 	await(t, "all", func() bool {
 		runtime.ReadMemStats(&m)
 		if m.HeapAlloc > most {
-			t.Errorf("the heap held %d MiB", m.HeapAlloc>>20)
+			t.Errorf("the heap had %d MiB", m.HeapAlloc>>20)
 		}
 		return len(w.texts(`select '' from deliveries where status = 'succeeded'`)) == tenants*each
 	})
 }
 
-// One transaction claims no more than its batch of bytes, and one body at least.
+// One transaction claims no more than a batch of bytes, and at least one body.
 func TestBytesOfAClaim(t *testing.T) {
 	t.Parallel()
 	for batch, want := range map[int]int{3 * largest: 3, 1: 1} {
 		w := newWorld(t)
 		w.dispatcher.BatchBytes = batch
 		w.endpoint(w.ctx, hook)
-		w.answered()
+		w.markFast()
 		if err := w.intake.Ingest(w.ctx, []domain.Event{w.large(w.ctx), w.large(w.ctx), w.large(w.ctx), w.large(w.ctx)}); err != nil {
 			t.Fatal(err)
 		}
 		if n := w.step(); n != want {
 			t.Errorf("a batch of %d bytes claims %d", batch, n)
 		}
-		if n := w.settle(); n != 4-want {
+		if n := w.drain(); n != 4-want {
 			t.Errorf("%d more", n)
 		}
 	}
 }
 
-// Sixteen tenants have two endpoints each that hold all that they are given. One endpoint of another tenant answers
-// at once: none of its deliveries waits for them, though it is not known before, and they answered fast before.
+// Sixteen tenants have two endpoints each that do not answer. The endpoint of another tenant answers at once, and its
+// deliveries do not wait for the others, whatever the speeds of the endpoints were before.
 func TestSlowReceivers(t *testing.T) {
 	t.Parallel()
 	const tenants, each, events, good = 16, 2, 120, 50
 	slow := func(i int) string { return fmt.Sprintf("http://slow.test/%d", i) }
 	for name, before := range map[string]func(w *world){
-		"known as slow": func(w *world) {
+		"slow": func(w *world) {
 			w.exec(`update lanes set slow_until = $1`, time.Now().Add(time.Hour))
 		},
-		"not known":               func(*world) {},
-		"fast until a moment ago": func(w *world) { w.answered() },
+		"unknown": func(*world) {},
+		"fast":    func(w *world) { w.markFast() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			h := newHeld()
+			h := newBlockingSender()
 			defer h.release()
 			w.dispatcher.Sender, w.dispatcher.Now, w.dispatcher.MaxConcurrency = &router{slow: h, receivers: w.receivers}, time.Now, 1024
 			for i := range tenants {
@@ -226,32 +226,32 @@ func TestSlowReceivers(t *testing.T) {
 				for j := range each {
 					w.endpoint(ctx, slow(i*each+j), func(ch *app.EndpointChange) { ch.MaxInFlight, ch.MaxPerSecond = new(100), new(1000) })
 				}
-				w.happen(ctx, events)
+				w.ingest(ctx, events)
 			}
 			before(w)
 			w.run(w.dispatcher)
-			await(t, "the slow endpoints' places", func() bool { return w.atRest(h) })
+			await(t, "the slow endpoints' attempts", func() bool { return w.idle(h) })
 			n := 0
 			for i := range tenants * each {
 				n += h.count(slow(i))
 			}
-			if n > 1024*16/17+1 || name == "known as slow" && n > 512 || name == "not known" && n > 768 {
-				t.Errorf("they hold %d places", n)
+			if n > 1024*16/17+1 || name == "slow" && n > 512 || name == "unknown" && n > 768 {
+				t.Errorf("they have %d in flight", n)
 			}
 			w.endpoint(w.ctx, hook, func(ch *app.EndpointChange) { ch.MaxPerSecond = new(1000) })
 			start := time.Now()
-			w.happen(w.ctx, good)
+			w.ingest(w.ctx, good)
 			await(t, "the good endpoint's deliveries", func() bool { return len(w.receivers.got(hook)) == good })
-			if took := time.Since(start); took > 9*time.Second { // an attempt that holds a place has 10 s
+			if took := time.Since(start); took > 9*time.Second { // an attempt may take 10 s
 				t.Errorf("they took %v", took)
 			}
 		})
 	}
 }
 
-// router sends to slow receivers what is for them.
+// router sends requests for slow receivers to slow.
 type router struct {
-	slow      *held
+	slow      *blockingSender
 	receivers *receivers
 }
 
@@ -262,13 +262,13 @@ func (r *router) Send(ctx context.Context, d domain.Outgoing) domain.Answer {
 	return r.receivers.Send(ctx, d)
 }
 
-// atRest reports that no more was begun for a while.
-func (w *world) atRest(h *held) bool {
+// idle reports that no attempt has started for a while.
+func (w *world) idle(h *blockingSender) bool {
 	sum := func() (n int) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		for _, begun := range h.begun {
-			n += begun
+		for _, started := range h.started {
+			n += started
 		}
 		return n
 	}
@@ -281,8 +281,8 @@ func (w *world) atRest(h *held) bool {
 	return before > 0
 }
 
-// An endpoint that took long is slow from then on, for all processes, until it has not for a minute.
-func TestSpeedIsKept(t *testing.T) {
+// An endpoint whose attempt took long is slow for all processes, until its attempts have been fast for a minute.
+func TestSpeedIsStored(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.endpoint(w.ctx, hook, func(ch *app.EndpointChange) { ch.MaxInFlight = new(100) })
@@ -290,63 +290,62 @@ func TestSpeedIsKept(t *testing.T) {
 		return w.texts(`select coalesce((slow_until > '` + w.Now().Format(time.RFC3339Nano) + `')::text, 'unknown') from lanes`)[0]
 	}
 	if got := slow(); got != "unknown" {
-		t.Errorf("a fresh one is slow: %s", got)
+		t.Errorf("a new endpoint is slow: %s", got)
 	}
-	w.happen(w.ctx, 20)
+	w.ingest(w.ctx, 20)
 	if n := w.step(); n != domain.UnknownMaxInFlight {
-		t.Errorf("a fresh one has %d on their way", n)
+		t.Errorf("a new endpoint has %d in flight", n)
 	}
 	if n := w.step(); n != 20-domain.UnknownMaxInFlight {
-		t.Errorf("one that has answered has %d on their way", n)
+		t.Errorf("an endpoint that has answered has %d in flight", n)
 	}
 	if got := slow(); got != "false" {
 		t.Errorf("after fast answers it is slow: %s", got)
 	}
 	w.receivers.at(hook, func(domain.Outgoing) domain.Answer { return domain.Answer{Status: 200, Took: 2 * time.Second} })
-	w.happen(w.ctx, 1)
-	w.settle()
+	w.ingest(w.ctx, 1)
+	w.drain()
 	if got := slow(); got != "true" {
 		t.Errorf("after a slow answer it is slow: %s", got)
 	}
 	w.dispatcher.MaxConcurrency = 64
-	w.happen(w.ctx, 60)
+	w.ingest(w.ctx, 60)
 	w.Move(time.Second)
 	if n := w.step(); n != 32 {
-		t.Errorf("a slow one has %d of 64 places", n)
+		t.Errorf("a slow endpoint has %d of 64", n)
 	}
 	box, err := crypt.NewBox("e1:" + strings.Repeat("5a", 32))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.dispatcher = w.process(box)
+	w.dispatcher = w.newDispatcher(box)
 	w.dispatcher.MaxConcurrency = 32
 	w.Move(time.Second)
 	if n := w.step(); n != 16 {
-		t.Errorf("another process gives it %d of 32 places", n)
+		t.Errorf("another process starts %d of 32", n)
 	}
 }
 
-// An attempt that is on its way for a second counts as a slow one before it has ended, of an endpoint that always
-// answered fast, too.
+// An attempt that has been in flight for a second counts as slow before it completes, also when the endpoint was always fast.
 func TestLateAttemptsCountAsSlow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	h := newHeld()
+	h := newBlockingSender()
 	defer h.release()
 	w.dispatcher.Sender, w.dispatcher.MaxConcurrency = h, 64
 	other := w.caller(ids.New[ids.TenantPrefix](), caller.Test)
 	many := func(ch *app.EndpointChange) { ch.MaxInFlight, ch.MaxPerSecond = new(100), new(1000) }
 	w.endpoint(w.ctx, hook, many)
-	w.answered()
+	w.markFast()
 	slow := w.endpoint(other, "http://slow.test/", many)
 	w.exec(`update lanes set slow_until = $1 where endpoint_id = $2`, w.Now().Add(time.Hour), endpointID(t, slow.Id))
-	w.happen(w.ctx, 20)
+	w.ingest(w.ctx, 20)
 	w.run(w.dispatcher)
 	await(t, "twenty attempts", func() bool { return h.count(hook) == 20 })
 	w.Move(domain.SlowAfter)
-	w.happen(other, 30)
-	await(t, "what is left of the half for slow ones", func() bool { return w.atRest(h) && h.count("http://slow.test/") > 0 })
+	w.ingest(other, 30)
+	await(t, "the rest of the half for slow endpoints", func() bool { return w.idle(h) && h.count("http://slow.test/") > 0 })
 	if n := h.count("http://slow.test/"); n != 12 {
-		t.Errorf("the slow endpoint has %d places beside 20 late attempts, want 12 of the 32", n)
+		t.Errorf("the slow endpoint has %d in flight with 20 late attempts, want 12 of the 32", n)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/view"
 )
 
-// Deliveries holds the use cases of deliveries.
+// Deliveries contains the use cases of deliveries.
 type Deliveries struct {
 	DB    *pg.DB
 	Idem  *idem.Store

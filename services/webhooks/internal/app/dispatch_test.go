@@ -23,13 +23,13 @@ import (
 
 const hook = "http://receiver.test/hook"
 
-// Exactly the event's bytes come, signed with the endpoint's secret, once; the log says so.
+// A receiver gets exactly the event's bytes, signed with the endpoint's secret, once, and the log shows the attempt.
 func TestDelivery(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	e := w.endpoint(w.ctx, hook)
-	sent := w.happen(w.ctx, 1)[0]
-	if n := w.settle(); n != 1 {
+	sent := w.ingest(w.ctx, 1)[0]
+	if n := w.drain(); n != 1 {
 		t.Fatalf("%d attempts", n)
 	}
 	got := w.receivers.got("")[0]
@@ -60,7 +60,7 @@ func TestDelivery(t *testing.T) {
 	}
 }
 
-// Only what an endpoint subscribes to, in its tenant and mode, while it is enabled.
+// An endpoint gets only the events of its types, tenant and mode, while it is enabled.
 func TestSubscriptions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -76,8 +76,8 @@ func TestSubscriptions(t *testing.T) {
 	w.update(w.ctx, off.Id, app.EndpointChange{Status: new(domain.Disabled)})
 	w.endpoint(live, "https://a/live")
 	w.endpoint(other, "http://a/other")
-	w.happen(w.ctx, 1)
-	w.settle()
+	w.ingest(w.ctx, 1)
+	w.drain()
 	for url, want := range map[string]int{"http://a/all": 1, "http://a/customers": 1, "http://a/bookings": 0, "http://a/off": 0, "https://a/live": 0, "http://a/other": 0} {
 		if got := len(w.receivers.got(url)); got != want {
 			t.Errorf("%s got %d, want %d", url, got, want)
@@ -88,16 +88,16 @@ func TestSubscriptions(t *testing.T) {
 	}
 }
 
-// An endpoint that never answers well: each attempt comes when docs/webhooks.md says, the twentieth ends it all, and the
-// operator hears of it twice.
-func TestScheduleByAMovedClock(t *testing.T) {
+// To an endpoint that always fails, each attempt is made when docs/webhooks.md says. The twentieth is the last one, and the
+// operator is told twice.
+func TestScheduleOfAttempts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	e := w.endpoint(w.ctx, hook)
 	w.receivers.at(hook, status(503))
-	w.happen(w.ctx, 1)
+	w.ingest(w.ctx, 1)
 	for n := 1; n <= domain.MaxAttempts; n++ {
-		if got := w.settle(); got != 1 {
+		if got := w.drain(); got != 1 {
 			t.Fatalf("attempt %d: %d were made", n, got)
 		}
 		if got := w.receivers.got("")[n-1].Headers["Service-Delivery-Attempt"]; got != fmt.Sprint(n) {
@@ -121,7 +121,7 @@ func TestScheduleByAMovedClock(t *testing.T) {
 			t.Fatalf("after %d: %s, next %v, want %v", n, d.Status, d.NextAttemptAt, w.Now().Add(wait))
 		}
 		w.Move(wait - time.Microsecond)
-		if early := w.settle(); early != 0 {
+		if early := w.drain(); early != 0 {
 			t.Fatalf("attempt %d came early", n+1)
 		}
 		w.Move(time.Microsecond)
@@ -141,7 +141,7 @@ func TestScheduleByAMovedClock(t *testing.T) {
 	}
 }
 
-// told are the events for the operator, in order.
+// told returns the events for the operator, in order.
 func (w *world) told() string {
 	w.t.Helper()
 	var out []string
@@ -167,19 +167,19 @@ func (w *world) told() string {
 	return strings.Join(out, ", ")
 }
 
-// A delivery ends after seven days, however few attempts it had.
+// A delivery fails after seven days, however few attempts were made.
 func TestSevenDays(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	e := w.endpoint(w.ctx, hook)
 	w.receivers.at(hook, func(domain.Outgoing) domain.Answer { return domain.Answer{Status: 429, RetryAfter: 100 * time.Hour} })
-	w.happen(w.ctx, 1)
+	w.ingest(w.ctx, 1)
 	for range 14 { // Retry-After is honoured up to 12 h
-		if n := w.settle(); n != 1 {
+		if n := w.drain(); n != 1 {
 			t.Fatalf("%d attempts after %s", n, w.Now())
 		}
 		w.Move(12*time.Hour - time.Second)
-		if n := w.settle(); n != 0 {
+		if n := w.drain(); n != 0 {
 			t.Fatal("Retry-After was not honoured")
 		}
 		w.Move(time.Second)
@@ -196,15 +196,15 @@ func TestSevenDays(t *testing.T) {
 	}
 }
 
-// 410 disables at once: what is pending fails, nothing new is made, and a replay fills the gap.
+// An answer 410 disables the endpoint at once: its pending deliveries fail, no new ones are made, and a replay makes them later.
 func TestGone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	from := w.Now().Add(-time.Minute)
 	e := w.endpoint(w.ctx, hook, func(ch *app.EndpointChange) { ch.MaxInFlight = new(1) })
 	w.receivers.at(hook, status(http.StatusGone))
-	w.happen(w.ctx, 30)
-	w.settle()
+	w.ingest(w.ctx, 30)
+	w.drain()
 	got := w.get(w.ctx, e.Id)
 	if got.Status != domain.Disabled || *got.DisabledReason != domain.Gone || got.ConsecutiveFailures != 1 {
 		t.Fatalf("%+v", got)
@@ -216,7 +216,7 @@ func TestGone(t *testing.T) {
 	if len(failed) != 30 || len(w.texts(`select delivery_id::text from queue`)) != 0 {
 		t.Errorf("%d of 30 failed", len(failed))
 	}
-	for _, d := range failed { // the one that was answered too
+	for _, d := range failed { // also the delivery that was answered
 		if *d.FailureReason != domain.EndpointDisabled {
 			t.Errorf("after %d attempts: %s", len(d.Attempts), *d.FailureReason)
 		}
@@ -224,7 +224,7 @@ func TestGone(t *testing.T) {
 	if warning := got.Warning(); warning == nil || !strings.HasPrefix(*warning, "Disabled because it answered 410; 29 waiting deliveries failed with it.") {
 		t.Errorf("warning: %v", warning)
 	}
-	w.happen(w.ctx, 5)
+	w.ingest(w.ctx, 5)
 	if all := w.log(w.ctx, e.Id, store.DeliveryFilter{}); len(all) != 30 {
 		t.Errorf("%d deliveries while disabled", len(all)-30)
 	}
@@ -237,7 +237,7 @@ func TestGone(t *testing.T) {
 	if err != nil || decode[api.EventReplayResult](t, reply.Body).Queued != 35 {
 		t.Fatalf("%s %v", reply.Body, err)
 	}
-	if n := w.settle(); n != 35 {
+	if n := w.drain(); n != 35 {
 		t.Errorf("%d attempts of the replay", n)
 	}
 	if told := w.told(); told != "webhook_endpoint.disabled 1 disabled" {
@@ -245,12 +245,12 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// What an operator disables fails at once; what is left over when he enables it again is not sent.
+// The deliveries to an endpoint that the operator disables fail. Those that are left when it is enabled again are not sent.
 func TestDisabling(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	e := w.endpoint(w.ctx, hook)
-	w.happen(w.ctx, 1500)
+	w.ingest(w.ctx, 1500)
 	w.update(w.ctx, e.Id, app.EndpointChange{Status: new(domain.Disabled)})
 	if got := w.get(w.ctx, e.Id); *got.DisabledReason != domain.Requested || got.Warning() != nil {
 		t.Errorf("%+v", got)
@@ -259,13 +259,13 @@ func TestDisabling(t *testing.T) {
 		t.Errorf("%d are left to the dispatcher", left)
 	}
 	w.update(w.ctx, e.Id, app.EndpointChange{Status: new(domain.Enabled)})
-	if n := w.settle(); n != 0 {
+	if n := w.drain(); n != 0 {
 		t.Errorf("%d were sent", n)
 	}
 	if told := w.told(); told != "" {
-		t.Errorf("told the operator what he did: %s", told)
+		t.Errorf("the operator was told of his own change: %s", told)
 	}
-	w.happen(w.ctx, 1500)
+	w.ingest(w.ctx, 1500)
 	w.update(w.ctx, e.Id, app.EndpointChange{Status: new(domain.Disabled)})
 	w.step()
 	if left := w.texts(`select status from deliveries where status <> 'failed' or failure_reason <> 'endpoint_disabled'`); len(left) != 0 {
@@ -273,8 +273,8 @@ func TestDisabling(t *testing.T) {
 	}
 }
 
-// Twenty events within a second meet an endpoint that is being redeployed. The breaker defers them, so that it is
-// not disabled, and each comes once it is back. Without the breaker it is disabled.
+// Twenty events are sent within a second to an endpoint that is being deployed. The breaker defers them, so that the endpoint
+// is not disabled, and each is delivered later. Without the breaker the endpoint is disabled.
 func TestBreaker(t *testing.T) {
 	t.Parallel()
 	for _, on := range []bool{true, false} {
@@ -283,10 +283,10 @@ func TestBreaker(t *testing.T) {
 			w := newWorld(t)
 			w.dispatcher.Breaker = on
 			e := w.endpoint(w.ctx, hook)
-			w.answered()
+			w.markFast()
 			w.receivers.at(hook, func(domain.Outgoing) domain.Answer { return domain.Answer{Err: "connection refused"} })
-			w.happen(w.ctx, 20)
-			w.settle()
+			w.ingest(w.ctx, 20)
+			w.drain()
 			got := w.get(w.ctx, e.Id)
 			if !on {
 				if got.Status != domain.Disabled {
@@ -298,21 +298,21 @@ func TestBreaker(t *testing.T) {
 				t.Fatalf("after the first ten: %+v", got)
 			}
 			w.Move(29 * time.Second)
-			if n := w.settle(); n != 0 {
+			if n := w.drain(); n != 0 {
 				t.Errorf("%d attempts while they are deferred", n)
 			}
 			w.Move(time.Second)
-			if n := w.settle(); n != 1 {
-				t.Errorf("%d attempts probe", n)
+			if n := w.drain(); n != 1 {
+				t.Errorf("%d probing attempts", n)
 			}
-			w.receivers.at(hook, nil) // it is back
+			w.receivers.at(hook, nil) // it works again
 			w.Move(time.Minute)
-			w.settle()
+			w.drain()
 			if got := w.get(w.ctx, e.Id); got.ConsecutiveFailures != 0 || got.Status != domain.Enabled {
 				t.Errorf("%+v", got)
 			}
 			w.Move(2 * time.Minute)
-			w.settle()
+			w.drain()
 			if n := len(w.log(w.ctx, e.Id, store.DeliveryFilter{Status: domain.Succeeded})); n != 20 {
 				t.Errorf("%d of 20 delivered", n)
 			}
@@ -320,7 +320,7 @@ func TestBreaker(t *testing.T) {
 	}
 }
 
-// The secrets of a rotation sign side by side until the earlier ones end.
+// The secrets of a rotation sign together until the earlier ones expire.
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -335,8 +335,8 @@ func TestRotation(t *testing.T) {
 	}
 	signedBy := func(secrets ...string) {
 		t.Helper()
-		w.happen(w.ctx, 1)
-		w.settle()
+		w.ingest(w.ctx, 1)
+		w.drain()
 		came := w.receivers.got("")
 		last := came[len(came)-1]
 		if want := domain.Sign(last.Body, w.Now(), secrets...); last.Headers["Service-Signature"] != want {
@@ -359,11 +359,11 @@ func TestRotation(t *testing.T) {
 	}
 	signedBy(all[:domain.MaxSecrets]...)
 	if plain := w.texts(`select encode(sealed, 'escape') from endpoint_secrets`); strings.Contains(strings.Join(plain, ""), "whsec_") {
-		t.Error("a secret lies open in the table")
+		t.Error("the table has a secret in plain text")
 	}
 }
 
-// A sealed secret that was moved to another row opens nowhere: nothing is sent unsigned.
+// A sealed secret that was copied into another row cannot be opened, and nothing is sent unsigned.
 func TestASecretBelongsToItsRow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -379,14 +379,14 @@ func TestASecretBelongsToItsRow(t *testing.T) {
 	if err != nil || tag.RowsAffected() != 1 {
 		t.Fatal(tag, err)
 	}
-	w.happen(w.ctx, 1)
-	w.settle()
+	w.ingest(w.ctx, 1)
+	w.drain()
 	if n := len(w.receivers.got("")); n != 0 {
-		t.Errorf("%d deliveries went out", n)
+		t.Errorf("%d deliveries were sent", n)
 	}
-	for range 30 { // a key that is missing is no fault of the receiver's
+	for range 30 { // a missing key is not the receiver's fault
 		w.Move(time.Minute)
-		w.settle()
+		w.drain()
 	}
 	d, at := w.log(w.ctx, e.Id, store.DeliveryFilter{})[0], w.get(w.ctx, e.Id)
 	if d.Status != domain.Pending || len(d.Attempts) != 0 || at.ConsecutiveFailures != 0 || at.Status != domain.Enabled {
@@ -399,7 +399,7 @@ func TestASecretBelongsToItsRow(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Move(time.Minute)
-	w.settle()
+	w.drain()
 	if got := w.receivers.got(hook); len(got) != 1 || got[0].Headers["Service-Delivery-Attempt"] != "1" {
 		t.Errorf("%d deliveries with a new secret", len(got))
 	}

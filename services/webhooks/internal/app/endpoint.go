@@ -27,7 +27,7 @@ type Guard interface {
 	CheckURL(ctx context.Context, url string, live bool) error
 }
 
-// Endpoints holds the use cases of endpoints. Guard uses the network, so it is called before a transaction begins.
+// Endpoints contains the use cases of endpoints. Guard uses the network, so it is called before a transaction begins.
 type Endpoints struct {
 	DB    *pg.DB
 	Idem  *idem.Store

@@ -22,14 +22,14 @@ import (
 	"holdfast.dev/services/webhooks/internal/store"
 )
 
-// A process dies between the receiver's answer and its commit: its claim ends by time, and not before, and then the
-// delivery is attempted again, as the same attempt. An end that comes after that changes nothing.
-func TestDeathBetweenAnswerAndCommit(t *testing.T) {
+// A process is killed between the receiver's answer and its commit. The delivery is attempted again when the claim expires, and
+// not before, with the same attempt number. A result that is written after that changes nothing.
+func TestKilledBetweenAnswerAndCommit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	e := w.endpoint(w.ctx, hook)
-	w.happen(w.ctx, 3)
-	lateEnd, n, err := w.dispatcher.Begin(t.Context())
+	w.ingest(w.ctx, 3)
+	completeLate, n, err := w.dispatcher.Begin(t.Context())
 	if err != nil || n != 3 {
 		t.Fatal(n, err)
 	}
@@ -40,14 +40,14 @@ func TestDeathBetweenAnswerAndCommit(t *testing.T) {
 		t.Errorf("%d are shown as pending", len(on))
 	}
 	w.Move(30*time.Second - time.Millisecond)
-	if n := w.settle(); n != 0 {
-		t.Fatalf("%d were attempted while they are claimed", n)
+	if n := w.drain(); n != 0 {
+		t.Fatalf("%d were attempted while they were claimed", n)
 	}
 	w.Move(time.Millisecond)
-	if n := w.settle(); n != 3 {
+	if n := w.drain(); n != 3 {
 		t.Fatalf("%d were attempted again", n)
 	}
-	if err := lateEnd(); err != nil {
+	if err := completeLate(); err != nil {
 		t.Fatal(err)
 	}
 	for _, d := range w.log(w.ctx, e.Id, store.DeliveryFilter{}) {
@@ -62,7 +62,7 @@ func TestDeathBetweenAnswerAndCommit(t *testing.T) {
 	}
 }
 
-// The same message comes twice, in batches side by side: it is one event with one delivery.
+// The same message comes several times, in concurrent batches. It is one event with one delivery.
 func TestTheSameEventTwice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -84,14 +84,14 @@ func TestTheSameEventTwice(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n := w.settle(); n != 50 {
+	if n := w.drain(); n != 50 {
 		t.Errorf("%d deliveries of 50 events", n)
 	}
 }
 
-// Several processes deliver side by side: each delivery is made once, and no endpoint gets more at a time, or
-// within a second, than it wants.
-func TestProcessesSideBySide(t *testing.T) {
+// Several processes deliver at the same time. Each delivery is made once, and no endpoint gets more at a time, or within a
+// second, than its limits.
+func TestConcurrentProcesses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	start := time.Now()
@@ -100,7 +100,7 @@ func TestProcessesSideBySide(t *testing.T) {
 	const events, flight, rate = 300, 4, 200
 	var mu sync.Mutex
 	now, most := map[string]int{}, map[string]int{}
-	begun := map[string][]time.Time{}
+	started := map[string][]time.Time{}
 	for i := range 3 {
 		url := fmt.Sprintf("http://receiver.test/%d", i)
 		w.endpoint(w.ctx, url, func(ch *app.EndpointChange) { ch.MaxInFlight, ch.MaxPerSecond = new(flight), new(rate) })
@@ -108,16 +108,16 @@ func TestProcessesSideBySide(t *testing.T) {
 			mu.Lock()
 			now[url]++
 			most[url] = max(most[url], now[url])
-			begun[url] = append(begun[url], time.Now())
+			started[url] = append(started[url], time.Now())
 			mu.Unlock()
-			time.Sleep(time.Duration(rand.IntN(4)) * time.Millisecond) // so long a receiver takes
+			time.Sleep(time.Duration(rand.IntN(4)) * time.Millisecond) // the time that a receiver takes
 			mu.Lock()
 			now[url]--
 			mu.Unlock()
 			return domain.Answer{Status: 200}
 		})
 	}
-	w.happen(w.ctx, events)
+	w.ingest(w.ctx, events)
 	box, err := crypt.NewBox("e1:" + strings.Repeat("5a", 32))
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func TestProcessesSideBySide(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	for range 3 {
-		d := w.process(box)
+		d := w.newDispatcher(box)
 		d.Now = time.Now
 		all.Go(func() {
 			if err := d.Run(ctx); err != nil {
@@ -150,15 +150,15 @@ func TestProcessesSideBySide(t *testing.T) {
 	}
 	for url, n := range most {
 		if n > flight {
-			t.Errorf("%s had %d on their way", url, n)
+			t.Errorf("%s had %d in flight", url, n)
 		}
-		if got := densest(begun[url], time.Second); got > rate+rate/10 { // a claim and its start are not one instant
+		if got := densest(started[url], time.Second); got > rate+rate/10 { // an attempt starts a little after its claim
 			t.Errorf("%s got %d within a second", url, got)
 		}
 	}
 }
 
-// densest is the greatest number of times within any window.
+// densest returns the greatest number of times within any window.
 func densest(times []time.Time, window time.Duration) (most int) {
 	slices.SortFunc(times, time.Time.Compare)
 	first := 0
@@ -181,8 +181,8 @@ func await(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// A tenant with many endpoints and long queues, another with one event: the one does not wait for the many, and so
-// it is between endpoints of one tenant.
+// A tenant with one event does not wait for a tenant with many endpoints and long queues. Nor does an endpoint wait for the long
+// queues of others of its tenant.
 func TestFairness(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -192,47 +192,46 @@ func TestFairness(t *testing.T) {
 		w.endpoint(w.ctx, fmt.Sprintf("http://many.test/%d", i), func(ch *app.EndpointChange) { ch.MaxPerSecond = new(5000) })
 	}
 	w.endpoint(other, "http://few.test/")
-	w.answered()
-	w.happen(w.ctx, 60)
+	w.markFast()
+	w.ingest(w.ctx, 60)
 	w.Move(time.Second)
-	w.happen(other, 1)
+	w.ingest(other, 1)
 	w.step()
 	if n := len(w.receivers.got("http://few.test/")); n != 1 {
-		t.Error("the event of the small tenant waits for those of the great one")
+		t.Error("the event of the small tenant waits for those of the large one")
 	}
 	for i := range 20 {
 		if n := len(w.receivers.got(fmt.Sprintf("http://many.test/%d", i))); n < 1 || n > 2 {
-			t.Errorf("endpoint %d had %d of the first 32 turns", i, n)
+			t.Errorf("endpoint %d had %d of the first 32 attempts", i, n)
 		}
 	}
 	more := 0
 	for range 100 {
-		w.Move(100 * time.Millisecond) // in which others are looked at
-		more += w.settle()
+		w.Move(100 * time.Millisecond) // refused queues are ready again
+		more += w.drain()
 	}
 	if more != 20*60-32 {
 		t.Errorf("%d more", more)
 	}
 }
 
-// What receivers have answered is known and cannot be written: nothing is claimed meanwhile, and nothing is sent
-// twice when it can.
+// While results cannot be written, nothing is claimed, so nothing is sent twice afterwards.
 func TestNothingIsSentTwiceWhileItCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.endpoint(w.ctx, hook)
-	impatient, err := pg.Open(t.Context(), w.db.WorkerURL, pg.Options{LockTimeout: 50 * time.Millisecond})
+	withLockTimeout, err := pg.Open(t.Context(), w.db.WorkerURL, pg.Options{LockTimeout: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer impatient.Close()
-	w.dispatcher.Worker = impatient
-	held := make(chan struct{})
+	defer withLockTimeout.Close()
+	w.dispatcher.Worker = withLockTimeout
+	locked := make(chan struct{})
 	w.receivers.at(hook, func(domain.Outgoing) domain.Answer {
-		<-held // until the log is locked
+		<-locked // until the log is locked
 		return domain.Answer{Status: 200}
 	})
-	w.happen(w.ctx, 5)
+	w.ingest(w.ctx, 5)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- w.dispatcher.Run(ctx) }()
@@ -241,9 +240,9 @@ func TestNothingIsSentTwiceWhileItCannotBeWritten(t *testing.T) {
 		if _, err := tx.Exec(ctx, `select from deliveries for update`); err != nil {
 			return err
 		}
-		close(held)
+		close(locked)
 		time.Sleep(300 * time.Millisecond) // the first refused write
-		w.Move(time.Hour)                  // all claims would have ended
+		w.Move(time.Hour)                  // all claims would have expired
 		time.Sleep(500 * time.Millisecond) // a few more
 		return nil
 	})
@@ -260,15 +259,15 @@ func TestNothingIsSentTwiceWhileItCannotBeWritten(t *testing.T) {
 	}
 }
 
-// Erasing a customer takes the person out of the events, of what is still to be delivered, and of what receivers
-// have answered; other customers stay.
+// Erasing a customer removes the person from the events, from deliveries that are pending, and from what receivers have
+// answered. Other customers do not change.
 func TestErasure(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	e := w.endpoint(w.ctx, hook)
 	w.receivers.at(hook, func(d domain.Outgoing) domain.Answer { return domain.Answer{Status: 500, Body: d.Body} }) // an echo
-	list := w.happen(w.ctx, 2)
-	w.settle()
+	list := w.ingest(w.ctx, 2)
+	w.drain()
 	customer, err := ids.Parse[ids.CustomerPrefix](list[0].ObjectID)
 	if err != nil {
 		t.Fatal(err)
@@ -323,7 +322,7 @@ func TestErasure(t *testing.T) {
 	}
 	w.receivers.at(hook, nil)
 	w.Move(2 * time.Minute)
-	w.settle()
+	w.drain()
 	for _, came := range w.receivers.got("")[2:] {
 		if came.Headers["Service-Event-Id"] == list[0].ID.String() && strings.Contains(string(came.Body), "Ada") {
 			t.Error("the person is still delivered")
@@ -334,7 +333,7 @@ func TestErasure(t *testing.T) {
 	}
 }
 
-// An erasure reads no more bytes at once than a batch may have, and yet all of a customer's events.
+// An erasure reads at most a batch of bytes at once, and erases all of a customer's events.
 func TestErasureByBytes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -348,7 +347,7 @@ func TestErasureByBytes(t *testing.T) {
 	if err := w.intake.Ingest(w.ctx, list); err != nil {
 		t.Fatal(err)
 	}
-	for bytes, want := range map[int]int{1: 1, 2 * largest: 3, 1 << 30: 5} { // the last one may go over
+	for bytes, want := range map[int]int{1: 1, 2 * largest: 3, 1 << 30: 5} { // the last one may exceed it
 		err := w.db.App.Tx(w.ctx, func(ctx context.Context, tx pg.Tx) error {
 			got, err := store.EventsOf(ctx, tx, list[0].ObjectID, ids.Event{}, 100, bytes)
 			if len(got) != want {
@@ -372,14 +371,14 @@ func TestErasureByBytes(t *testing.T) {
 	}
 }
 
-// An attempt is on its way while the person is erased: what the receiver answers to it then is not kept.
-func TestErasureWhileOnItsWay(t *testing.T) {
+// The answer to an attempt that is in flight while the person is erased is not kept.
+func TestErasureWhileInFlight(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	e := w.endpoint(w.ctx, hook)
 	w.receivers.at(hook, func(d domain.Outgoing) domain.Answer { return domain.Answer{Status: 500, Body: d.Body} }) // an echo
-	list := w.happen(w.ctx, 2)
-	end, n, err := w.dispatcher.Begin(t.Context())
+	list := w.ingest(w.ctx, 2)
+	complete, n, err := w.dispatcher.Begin(t.Context())
 	if err != nil || n != 2 {
 		t.Fatal(n, err)
 	}
@@ -390,7 +389,7 @@ func TestErasureWhileOnItsWay(t *testing.T) {
 	if err := w.intake.EraseCustomer(w.ctx, customer); err != nil {
 		t.Fatal(err)
 	}
-	if err := end(); err != nil {
+	if err := complete(); err != nil {
 		t.Fatal(err)
 	}
 	for _, d := range w.log(w.ctx, e.Id, store.DeliveryFilter{}) {
@@ -400,13 +399,14 @@ func TestErasureWhileOnItsWay(t *testing.T) {
 	}
 }
 
-// Weeks go by: partitions come and go with them, and what is older than 30 days is not shown even while it is there.
+// Partitions are created and dropped as time passes. Events that are older than 30 days are not shown, also while their partition
+// exists.
 func TestPartitions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.endpoint(w.ctx, hook)
-	old := w.happen(w.ctx, 1)[0]
-	w.settle()
+	old := w.ingest(w.ctx, 1)[0]
+	w.drain()
 	shown := func() bool {
 		_, err := store.Event(w.ctx, w.db.App.Read(w.ctx), old.ID, w.Now())
 		return err == nil
@@ -439,33 +439,33 @@ func TestPartitions(t *testing.T) {
 		t.Errorf("%s partitions", n)
 	}
 	if err := w.intake.Ingest(w.ctx, []domain.Event{old}); err != nil {
-		t.Errorf("an event of long ago: %v", err)
+		t.Errorf("an old event: %v", err)
 	}
 	late := w.event(w.ctx)
 	w.Move(-80 * 24 * time.Hour)
 	if err := w.intake.Ingest(w.ctx, []domain.Event{late}); err == nil {
-		t.Error("an event of the future was taken")
+		t.Error("an event of the future was written")
 	}
 }
 
-// What was on its way to an endpoint that is deleted ends, and what remains in the queue is swept.
+// Attempts that are in flight to an endpoint that is deleted complete, and the rest of its queue is swept.
 func TestDeletion(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	e := w.endpoint(w.ctx, hook, func(ch *app.EndpointChange) { ch.MaxInFlight = new(2) })
-	w.happen(w.ctx, 5)
-	end, n, err := w.dispatcher.Begin(t.Context())
+	w.ingest(w.ctx, 5)
+	complete, n, err := w.dispatcher.Begin(t.Context())
 	if err != nil || n != 2 {
 		t.Fatal(n, err)
 	}
 	if err := w.endpoints.Delete(w.ctx, endpointID(t, e.Id), httpx.Match{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := end(); err != nil {
+	if err := complete(); err != nil {
 		t.Fatal(err)
 	}
 	w.Move(time.Minute)
-	if n := w.settle(); n != 0 {
+	if n := w.drain(); n != 0 {
 		t.Errorf("%d attempts", n)
 	}
 	if err := w.intake.Maintain(t.Context()); err != nil {
@@ -476,14 +476,14 @@ func TestDeletion(t *testing.T) {
 	}
 }
 
-// Somebody serves a lane, sees nothing more and puts it to rest, while an event is committed that he does not see:
-// the next one to look finds it, and the event did not wait for him.
-func TestNothingIsOverlooked(t *testing.T) {
+// A pass finds nothing more in a queue and makes it idle, while an event is committed that its snapshot does not show. The next
+// pass finds the event, and the event's transaction did not wait.
+func TestNoDeliveryIsMissed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.endpoint(w.ctx, hook)
-	w.happen(w.ctx, 1)
-	if n := w.settle(); n != 1 {
+	w.ingest(w.ctx, 1)
+	if n := w.drain(); n != 1 {
 		t.Fatalf("%d attempts", n)
 	}
 	err := w.db.Worker.Worker(t.Context(), func(ctx context.Context, tx pg.Tx) error {
@@ -492,19 +492,19 @@ func TestNothingIsOverlooked(t *testing.T) {
 				return err
 			}
 		}
-		w.happen(w.ctx, 1)
-		if n := w.settle(); n != 0 {
-			t.Errorf("%d attempts while another serves the lane", n)
+		w.ingest(w.ctx, 1)
+		if n := w.drain(); n != 0 {
+			t.Errorf("%d attempts while another transaction has locked the queue", n)
 		}
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := w.settle(); n != 1 {
+	if n := w.drain(); n != 1 {
 		t.Errorf("%d attempts after it", n)
 	}
 	if left := w.texts(`select id::text from signals`); len(left) != 0 {
-		t.Errorf("signals are left: %v", left)
+		t.Errorf("wakeups are left: %v", left)
 	}
 }

@@ -32,7 +32,7 @@ import (
 	"holdfast.dev/services/webhooks/migrations"
 )
 
-// clock is moved by hand.
+// clock is a clock that a test moves.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -50,16 +50,16 @@ func (c *clock) Move(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-// receivers are all receivers of a test: they keep what came, and answer as told by URL, 200 without.
+// receivers are all receivers of a test. They keep each request, and answer with the function of its URL, or with 200.
 type receivers struct {
-	mu     sync.Mutex
-	came   []domain.Outgoing
-	answer map[string]func(domain.Outgoing) domain.Answer
+	mu       sync.Mutex
+	requests []domain.Outgoing
+	answer   map[string]func(domain.Outgoing) domain.Answer
 }
 
 func (r *receivers) Send(_ context.Context, d domain.Outgoing) domain.Answer {
 	r.mu.Lock()
-	r.came = append(r.came, d)
+	r.requests = append(r.requests, d)
 	answer := r.answer[d.URL]
 	r.mu.Unlock()
 	if answer == nil {
@@ -74,23 +74,23 @@ func (r *receivers) at(url string, answer func(domain.Outgoing) domain.Answer) {
 	r.answer[url] = answer
 }
 
-// got is what came to a URL, "" to any.
+// got returns the requests to a URL, or all requests when url is empty.
 func (r *receivers) got(url string) []domain.Outgoing {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(r.came), func(d domain.Outgoing) bool { return url != "" && d.URL != url })
+	return slices.DeleteFunc(slices.Clone(r.requests), func(d domain.Outgoing) bool { return url != "" && d.URL != url })
 }
 
 func status(code int) func(domain.Outgoing) domain.Answer {
 	return func(domain.Outgoing) domain.Answer { return domain.Answer{Status: code} }
 }
 
-// open lets every URL through.
-type open struct{}
+// anyURL is a Guard that allows every URL.
+type anyURL struct{}
 
-func (open) CheckURL(context.Context, string, bool) error { return nil }
+func (anyURL) CheckURL(context.Context, string, bool) error { return nil }
 
-// world is the service's verbs on a database of its own, with a clock that is moved by hand.
+// world is the service's use cases on a database of its own, with a clock that the test moves.
 type world struct {
 	*clock
 	t          *testing.T
@@ -116,10 +116,10 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.dispatcher = w.process(box)
+	w.dispatcher = w.newDispatcher(box)
 	answers := &idem.Store{DB: db.App, Box: box, Now: w.Now}
 	queue := &store.Queue{Wake: func() { w.wakes.Add(1) }}
-	w.endpoints = &app.Endpoints{DB: db.App, Idem: answers, Box: box, Guard: open{}, Queue: queue, Now: w.Now}
+	w.endpoints = &app.Endpoints{DB: db.App, Idem: answers, Box: box, Guard: anyURL{}, Queue: queue, Now: w.Now}
 	w.deliveries = &app.Deliveries{DB: db.App, Idem: answers, Queue: queue, Now: w.Now}
 	spec, err := contract.Load(proto.OpenAPI)
 	if err != nil {
@@ -131,8 +131,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// process is one more dispatcher on the same database.
-func (w *world) process(box *crypt.Box) *app.Dispatcher {
+// newDispatcher returns another dispatcher on the same database, as of another process.
+func (w *world) newDispatcher(box *crypt.Box) *app.Dispatcher {
 	return &app.Dispatcher{
 		Worker: w.db.Worker, Box: box, Sender: w.receivers, Log: slog.New(slog.DiscardHandler), Metrics: app.NewMetrics(nil),
 		Breaker: true, MaxConcurrency: 256, MaxBytes: 64 << 20, BatchBytes: 8 << 20, Now: w.Now, Jitter: func() float64 { return .5 }, WakeRelay: func() {},
@@ -145,7 +145,7 @@ func (w *world) caller(tenant ids.Tenant, mode caller.Mode) context.Context {
 	return caller.With(w.t.Context(), c)
 }
 
-// endpoint registers one for every type.
+// endpoint registers an endpoint for every type.
 func (w *world) endpoint(ctx context.Context, url string, change ...func(*app.EndpointChange)) api.WebhookEndpointWithSecret {
 	w.t.Helper()
 	ch := app.EndpointChange{URL: &url, EventTypes: []string{domain.Every}}
@@ -168,7 +168,7 @@ func decode[T any](t *testing.T, body []byte) T {
 	return v
 }
 
-// event is a change of a new customer of the caller's, now.
+// event returns an event about a new customer of the caller's tenant, created now.
 func (w *world) event(ctx context.Context) domain.Event {
 	c := caller.Must(ctx)
 	customer := ids.New[ids.CustomerPrefix]()
@@ -179,13 +179,13 @@ func (w *world) event(ctx context.Context) domain.Event {
 	}
 }
 
-// answered makes all endpoints such that have answered, fast.
-func (w *world) answered() {
+// markFast makes the speed of all endpoints fast.
+func (w *world) markFast() {
 	w.t.Helper()
 	w.exec(`update lanes set slow_until = '2000-01-01Z'`)
 }
 
-// exec runs a statement as the worker, who sees all tenants.
+// exec runs a statement in the worker role, which sees all tenants.
 func (w *world) exec(sql string, args ...any) {
 	w.t.Helper()
 	err := w.db.Worker.Worker(w.t.Context(), func(ctx context.Context, tx pg.Tx) error {
@@ -197,8 +197,8 @@ func (w *world) exec(sql string, args ...any) {
 	}
 }
 
-// happen takes n events in.
-func (w *world) happen(ctx context.Context, n int) []domain.Event {
+// ingest writes n new events.
+func (w *world) ingest(ctx context.Context, n int) []domain.Event {
 	w.t.Helper()
 	var list []domain.Event
 	for range n {
@@ -210,7 +210,7 @@ func (w *world) happen(ctx context.Context, n int) []domain.Event {
 	return list
 }
 
-// step gives all lanes a turn and returns how many attempts were made.
+// step makes one pass of the dispatcher and returns the number of attempts.
 func (w *world) step() int {
 	w.t.Helper()
 	n, err := w.dispatcher.Step(w.t.Context())
@@ -220,8 +220,8 @@ func (w *world) step() int {
 	return n
 }
 
-// settle steps until there is nothing to do, at this time.
-func (w *world) settle() (attempts int) {
+// drain makes passes until none has an attempt, without moving the clock, and returns the number of attempts.
+func (w *world) drain() (attempts int) {
 	w.t.Helper()
 	for range 200 {
 		n := w.step()
@@ -229,7 +229,7 @@ func (w *world) settle() (attempts int) {
 			return attempts
 		}
 	}
-	w.t.Fatal("it never comes to rest")
+	w.t.Fatal("attempts are still due after 200 passes")
 	return 0
 }
 
@@ -251,7 +251,7 @@ func endpointID(t *testing.T, id string) domain.EndpointID {
 	return parsed
 }
 
-// log is an endpoint's deliveries, newest first, at most 100.
+// log returns the newest deliveries of an endpoint, up to 100.
 func (w *world) log(ctx context.Context, id string, f store.DeliveryFilter) []domain.Delivery {
 	w.t.Helper()
 	f.Endpoint = endpointID(w.t, id)
@@ -269,7 +269,7 @@ func (w *world) update(ctx context.Context, id string, ch app.EndpointChange) {
 	}
 }
 
-// texts reads a column as the worker, who sees all tenants.
+// texts reads a column in the worker role, which sees all tenants.
 func (w *world) texts(sql string) (out []string) {
 	w.t.Helper()
 	err := w.db.Worker.Worker(w.t.Context(), func(ctx context.Context, tx pg.Tx) error {

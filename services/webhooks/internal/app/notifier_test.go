@@ -33,8 +33,8 @@ func listen(t *testing.T, n *app.Notifier, of app.Audience) *app.Listener {
 	return l
 }
 
-// The first ring wakes at once, those within the gap wake once at its end, and no other tenant or mode is woken.
-func TestBellWakesItsAudienceOncePerGap(t *testing.T) {
+// The first broadcast wakes at once, those within MinInterval wake once when it is over, and no other tenant or mode is woken.
+func TestNotifierWakesOncePerInterval(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := &app.Notifier{MinInterval: 100 * time.Millisecond, MaxStreams: 10}
@@ -44,7 +44,7 @@ func TestBellWakesItsAudienceOncePerGap(t *testing.T) {
 		other := listen(t, n, app.Audience{Tenant: ids.New[ids.TenantPrefix]()})
 		n.Broadcast(of)
 		if !woken(mine) || !woken(too) {
-			t.Fatal("the first ring wakes nobody")
+			t.Fatal("the first broadcast wakes no stream")
 		}
 		wakes := 0
 		for range 1000 { // of 1 s
@@ -55,16 +55,16 @@ func TestBellWakesItsAudienceOncePerGap(t *testing.T) {
 			}
 		}
 		if wakes < 9 || wakes > 10 {
-			t.Errorf("1,000 rings in a second woke a stream %d times", wakes)
+			t.Errorf("1,000 broadcasts in a second woke a stream %d times", wakes)
 		}
 		n.Broadcast(of)
 		time.Sleep(100 * time.Millisecond)
 		if !woken(mine) {
-			t.Error("the last ring of a burst is lost")
+			t.Error("the last broadcast of a burst is lost")
 		}
 		time.Sleep(time.Hour)
 		if woken(mine) {
-			t.Error("a bell that nobody rings wakes")
+			t.Error("a stream is woken without a broadcast")
 		}
 		if woken(live) || woken(other) {
 			t.Error("the other mode, or another tenant, is woken")
@@ -72,11 +72,12 @@ func TestBellWakesItsAudienceOncePerGap(t *testing.T) {
 		for _, l := range []*app.Listener{mine, too, live, other} {
 			l.Close()
 		}
-		n.Broadcast(of) // nobody listens
+		n.Broadcast(of) // without listeners
 	})
 }
 
-func TestBellBoundsTheStreamsOfATenant(t *testing.T) {
+// A tenant may have MaxStreams open, of both modes together.
+func TestNotifierBoundsTheStreamsOfATenant(t *testing.T) {
 	t.Parallel()
 	n := &app.Notifier{MinInterval: time.Second, MaxStreams: 3}
 	of := app.Audience{Tenant: ids.New[ids.TenantPrefix]()}

@@ -16,11 +16,11 @@ import (
 	"holdfast.dev/services/webhooks/internal/store"
 )
 
-// Whatever queues a delivery wakes the dispatcher after its commit, and the next turn attempts it, though no time
-// has passed and the lane was at rest.
-func TestWhatIsQueuedGoesAtOnce(t *testing.T) {
+// Each use case that queues a delivery wakes the dispatcher after its commit, and the next pass attempts the delivery, although
+// no time has passed and the queue was idle.
+func TestQueuedDeliveriesAreAttemptedAtOnce(t *testing.T) {
 	t.Parallel()
-	for name, queue := range map[string]func(w *world, e domain.EndpointID, ended domain.DeliveryID) error{
+	for name, queue := range map[string]func(w *world, e domain.EndpointID, delivered domain.DeliveryID) error{
 		"an event": func(w *world, _ domain.EndpointID, _ domain.DeliveryID) error {
 			return w.intake.Ingest(w.ctx, []domain.Event{w.event(w.ctx)})
 		},
@@ -28,8 +28,8 @@ func TestWhatIsQueuedGoesAtOnce(t *testing.T) {
 			_, err := w.endpoints.Test(w.ctx, e, "", httpx.Match{})
 			return err
 		},
-		"a retry": func(w *world, e domain.EndpointID, ended domain.DeliveryID) error {
-			_, err := w.deliveries.Retry(w.ctx, e, ended)
+		"a retry": func(w *world, e domain.EndpointID, delivered domain.DeliveryID) error {
+			_, err := w.deliveries.Retry(w.ctx, e, delivered)
 			return err
 		},
 		"a replay": func(w *world, e domain.EndpointID, _ domain.DeliveryID) error {
@@ -41,30 +41,30 @@ func TestWhatIsQueuedGoesAtOnce(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			e := endpointID(t, w.endpoint(w.ctx, hook).Id)
-			w.happen(w.ctx, 1)
-			w.settle()
+			w.ingest(w.ctx, 1)
+			w.drain()
 			w.Move(time.Minute)
-			w.settle() // a look after the claim's time, and then it rests
-			ended := w.log(w.ctx, e.String(), store.DeliveryFilter{})[0].ID
+			w.drain() // the pass after the claim's time, which finds nothing
+			delivered := w.log(w.ctx, e.String(), store.DeliveryFilter{})[0].ID
 			if at := w.texts(`select ready_at::text from lanes`); at[0] != "infinity" {
-				t.Fatalf("the lane is ready at %s", at)
+				t.Fatalf("the queue is ready at %s", at)
 			}
 			before := w.wakes.Load()
-			if err := queue(w, e, ended); err != nil {
+			if err := queue(w, e, delivered); err != nil {
 				t.Fatal(err)
 			}
 			if got := w.wakes.Load() - before; got != 1 {
 				t.Errorf("the dispatcher was woken %d times", got)
 			}
-			if n := w.settle(); n != 1 {
+			if n := w.drain(); n != 1 {
 				t.Errorf("%d attempts at once", n)
 			}
 		})
 	}
 }
 
-// The first thing that a fresh endpoint gets is a test, in the time that a wake-up takes.
-func TestAFreshEndpointIsTestedAtOnce(t *testing.T) {
+// A new endpoint receives a test event as soon as the dispatcher is woken.
+func TestANewEndpointIsTestedAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.endpoints.Queue = &store.Queue{Wake: w.dispatcher.Wake}
@@ -85,7 +85,7 @@ func TestAFreshEndpointIsTestedAtOnce(t *testing.T) {
 	}
 }
 
-// abandon lets a process claim what is due and die: nobody ends its claims, which have run out when it returns.
+// abandon claims what is due, as a process that is killed then, and moves the clock until the claims have expired.
 func (w *world) abandon(want int) {
 	w.t.Helper()
 	if _, n, err := w.dispatcher.Begin(w.t.Context()); err != nil || n != want {
@@ -94,23 +94,22 @@ func (w *world) abandon(want int) {
 	w.Move(30 * time.Second)
 }
 
-// What a dead process had claimed of an endpoint that is disabled then fails as the rest does, whoever fails it, and
-// the lane comes to rest.
-func TestADisabledEndpointWithADeadClaim(t *testing.T) {
+// The deliveries that a killed process had claimed fail with their endpoint when it is disabled, and the queue becomes idle.
+func TestADisabledEndpointWithAnExpiredClaim(t *testing.T) {
 	t.Parallel()
 	for name, disable := range map[string]func(w *world, e string){
-		"the claim ends first": func(w *world, e string) {
+		"the claim expires first": func(w *world, e string) {
 			w.abandon(2)
 			w.update(w.ctx, e, app.EndpointChange{Status: new(domain.Disabled)})
 		},
-		"it is disabled first": func(w *world, e string) {
+		"the endpoint is disabled first": func(w *world, e string) {
 			if _, n, err := w.dispatcher.Begin(w.t.Context()); err != nil || n != 2 {
 				w.t.Fatal(n, err)
 			}
 			w.update(w.ctx, e, app.EndpointChange{Status: new(domain.Disabled)})
 			w.step()
 			if on := w.log(w.ctx, e, store.DeliveryFilter{Status: domain.Delivering}); len(on) != 2 {
-				w.t.Errorf("%d are left to their process", len(on))
+				w.t.Errorf("%d are in flight", len(on))
 			}
 			w.Move(30 * time.Second)
 		},
@@ -119,7 +118,7 @@ func TestADisabledEndpointWithADeadClaim(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			e := w.endpoint(w.ctx, hook, func(ch *app.EndpointChange) { ch.MaxInFlight = new(2) })
-			w.happen(w.ctx, 5)
+			w.ingest(w.ctx, 5)
 			disable(w, e.Id)
 			w.step()
 			if failed := w.log(w.ctx, e.Id, store.DeliveryFilter{Status: domain.Failed}); len(failed) != 5 {
@@ -129,25 +128,25 @@ func TestADisabledEndpointWithADeadClaim(t *testing.T) {
 				t.Errorf("%d are still queued", len(left))
 			}
 			if at := w.texts(`select ready_at::text from lanes`); at[0] != "infinity" {
-				t.Errorf("the lane is ready at %s", at)
+				t.Errorf("the queue is ready at %s", at)
 			}
 		})
 	}
 }
 
-// A retry of what a dead process had claimed is one attempt, not two.
-func TestARetryTakesADeadClaimOver(t *testing.T) {
+// A retry of a delivery whose claim has expired makes one attempt, not two.
+func TestARetryReplacesAnExpiredClaim(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.Move(-time.Minute) // what is shown as delivering goes by the database's clock
+	w.Move(-time.Minute) // the status delivering depends on the database's clock
 	e := w.endpoint(w.ctx, hook)
-	w.happen(w.ctx, 1)
+	w.ingest(w.ctx, 1)
 	w.abandon(1)
 	d := w.log(w.ctx, e.Id, store.DeliveryFilter{})[0]
 	if _, err := w.deliveries.Retry(w.ctx, endpointID(t, e.Id), d.ID); err != nil {
 		t.Fatal(err)
 	}
-	if n := w.settle(); n != 1 {
+	if n := w.drain(); n != 1 {
 		t.Errorf("%d attempts", n)
 	}
 	if d = w.log(w.ctx, e.Id, store.DeliveryFilter{})[0]; d.Status != domain.Succeeded || len(d.Attempts) != 1 {
@@ -155,7 +154,7 @@ func TestARetryTakesADeadClaimOver(t *testing.T) {
 	}
 }
 
-// An endpoint for which much waits takes no replay that goes over its bound, and live events all the same.
+// An endpoint with many waiting deliveries refuses a replay that exceeds the limit, and accepts new events.
 func TestReplayIntoAFullQueue(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -182,20 +181,20 @@ func TestReplayIntoAFullQueue(t *testing.T) {
 		return errors.As(err, &refused) && strings.Contains(fmt.Sprint(refused.Fields), "endpoint_id")
 	}
 	if err := replay(); !full(err) {
-		t.Errorf("nine where eight have room: %v", err)
+		t.Errorf("a replay of nine where eight are allowed: %v", err)
 	}
 	for range 2 {
 		if err := replay("customer.updated"); err != nil {
-			t.Errorf("four where there is room: %v", err)
+			t.Errorf("a replay of four that are allowed: %v", err)
 		}
 	}
 	if err := replay("customer.updated"); !full(err) {
-		t.Errorf("four where there is no room: %v", err)
+		t.Errorf("a replay of four above the limit: %v", err)
 	}
 	if err := replay("booking.created"); err != nil {
-		t.Errorf("none, which needs no room: %v", err)
+		t.Errorf("a replay of none: %v", err)
 	}
-	w.happen(w.ctx, 3)
+	w.ingest(w.ctx, 3)
 	if n := w.texts(`select count(*)::text from queue`)[0]; n != fmt.Sprint(domain.MaxPending+3) {
 		t.Errorf("%s are queued", n)
 	}

@@ -50,6 +50,7 @@ func (d *Dispatcher) attempt(ctx context.Context, queue store.ReadyQueue, c stor
 	return result{claim: c, answer: &a}
 }
 
+// The sizes and times of writing results.
 const (
 	maxResults    = 500 // of one transaction
 	rewriteEvery  = 200 * time.Millisecond

@@ -67,7 +67,7 @@ func newWorld(t *testing.T) world {
 	}
 }
 
-// stored are the bodies that the caller sees.
+// stored returns the bodies that the caller can read.
 func (w world) stored(t *testing.T) []string {
 	t.Helper()
 	rows, err := w.db.App.Read(w.ctx).Query(w.ctx, `select convert_from(body, 'UTF8') from events order by id`)
@@ -103,7 +103,7 @@ func TestEventsComeInOnce(t *testing.T) {
 	}
 }
 
-// An erasure has a transaction of its own: a batch that holds one is taken message by message.
+// A batch with an erasure is handled message by message, because the erasure has transactions of its own.
 func TestErasureLeavesTheBatch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -127,8 +127,8 @@ func TestErasureLeavesTheBatch(t *testing.T) {
 	}
 }
 
-// An event that lay among the dead letters while its person was erased comes in erased, in a batch and alone; the same
-// id of another tenant or mode is another customer.
+// An event that is redriven from the dead letters after its person was erased is stored erased, whether it is handled in a batch
+// or as a single message. The same id of another tenant or mode is another customer.
 func TestRedriveAfterErasure(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -161,19 +161,19 @@ func TestRedriveAfterErasure(t *testing.T) {
 	}
 }
 
-// An erasure waits for intakes that cannot know of it: what they took in is there to be found.
+// An erasure waits for running intakes that cannot see it, and then finds the events that they have written.
 func TestErasureWaitsForIntake(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := caller.Must(w.ctx)
 	created := message(t, c, "customer.created")
 	erased := message(t, c, "customer.erased", func(e *eventsv1.Event) { e.ObjectId, e.Internal = created.Key, true })
-	impatient, err := pg.Open(t.Context(), w.db.AppURL, pg.Options{LockTimeout: 50 * time.Millisecond})
+	withLockTimeout, err := pg.Open(t.Context(), w.db.AppURL, pg.Options{LockTimeout: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(impatient.Close)
-	w.Intake.DB = impatient
+	t.Cleanup(withLockTimeout.Close)
+	w.Intake.DB = withLockTimeout
 	err = w.db.Worker.Worker(t.Context(), func(ctx context.Context, tx pg.Tx) error {
 		if _, err := store.Erased(ctx, tx, nil); err != nil { // an intake that goes on
 			return err
@@ -204,12 +204,12 @@ func TestPoison(t *testing.T) {
 	future := ids.FromUUID[ids.EventPrefix]([16]byte{0x7f, 0xff, 0, 0, 0, 0, 0x70, 0, 0x80}).String()
 	good := message(t, c, "customer.created")
 	for name, m := range map[string]kafkax.Message{
-		"no event":          {Topic: "customers", Value: []byte("nonsense")},
-		"no tenant":         message(t, c, "customer.created", func(e *eventsv1.Event) { e.TenantId = "tn_1" }),
-		"unknown type":      message(t, c, "customer.merged"),
-		"erased nobody":     message(t, c, "customer.erased", func(e *eventsv1.Event) { e.ObjectId, e.Internal = "bk_1", true }),
-		"of the future":     message(t, c, "customer.created", func(e *eventsv1.Event) { e.Id = future }),
-		"object is no JSON": message(t, c, "customer.created", func(e *eventsv1.Event) { e.Object = []byte(`{`) }),
+		"no event":           {Topic: "customers", Value: []byte("nonsense")},
+		"no tenant":          message(t, c, "customer.created", func(e *eventsv1.Event) { e.TenantId = "tn_1" }),
+		"unknown type":       message(t, c, "customer.merged"),
+		"erased no customer": message(t, c, "customer.erased", func(e *eventsv1.Event) { e.ObjectId, e.Internal = "bk_1", true }),
+		"of the future":      message(t, c, "customer.created", func(e *eventsv1.Event) { e.Id = future }),
+		"object is no JSON":  message(t, c, "customer.created", func(e *eventsv1.Event) { e.Object = []byte(`{`) }),
 	} {
 		if err := w.Handle(t.Context(), m); !errors.Is(err, kafkax.ErrPoison) {
 			t.Errorf("%s: %v", name, err)
@@ -223,9 +223,9 @@ func TestPoison(t *testing.T) {
 	}
 	// A database that is away is no poison: the partition waits.
 	w.db.Worker.Close()
-	ended, cancel := context.WithTimeout(t.Context(), time.Second)
+	expired, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if err := w.Handle(ended, good); err == nil || errors.Is(err, kafkax.ErrPoison) {
+	if err := w.Handle(expired, good); err == nil || errors.Is(err, kafkax.ErrPoison) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -19,10 +19,10 @@ import (
 	"holdfast.dev/services/webhooks/migrations"
 )
 
-// largest is about the size of the largest event that there can be.
+// largest is about the size of the largest possible event.
 const largest = 631 << 10
 
-// logged stores events with bodies of these sizes, and returns them in the order in which they came in.
+// logged writes events with bodies of these sizes and returns their ids in the order of updated_at.
 func logged(t *testing.T, db *pgtest.DB, ctx context.Context, sizes []int) (list []ids.Event) { //nolint:revive // t leads in tests
 	t.Helper()
 	err := db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
@@ -43,9 +43,9 @@ func logged(t *testing.T, db *pgtest.DB, ctx context.Context, sizes []int) (list
 	return list
 }
 
-// A read of the log ends by bytes where it does not end by rows, a larger event comes alone, nothing is passed by, and
-// the server sends what is shown and no more.
-func TestEventsBehindEndsByBytes(t *testing.T) {
+// A read of the log returns at most MaxRows events and MaxBytes bytes, or a single larger event. No event is left out, and the
+// server sends only what is returned.
+func TestEventsAfterEndsByBytes(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
 	ctx := pgtest.Ctx(t, caller.Live)
@@ -72,7 +72,7 @@ func TestEventsBehindEndsByBytes(t *testing.T) {
 		}
 		reads = append(reads, len(list))
 		if last := len(got) == len(want); more == last {
-			t.Errorf("behind %d of %d: more %v", len(got), len(want), more)
+			t.Errorf("after %d of %d: more %v", len(got), len(want), more)
 		}
 		if !more {
 			break
@@ -86,7 +86,7 @@ func TestEventsBehindEndsByBytes(t *testing.T) {
 	}
 }
 
-// Of a page of large rows the server sends what the page can show, and no more; the pages together are all, in order.
+// The server sends only the rows that a page of large rows can show. All pages together are all rows, in order.
 func TestPagesOfLargeRows(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
@@ -107,19 +107,19 @@ func TestPagesOfLargeRows(t *testing.T) {
 	for order, want := range map[bool][]ids.Event{true: want, false: newest} {
 		pages(t, db, ctx, order, want, func(ctx context.Context, q pg.Q, r page.Request) (page.Rows[page.Place], error) {
 			rows, err := store.Events(ctx, q, store.EventFilter{}, r, time.Now())
-			return places(rows, func(e domain.StoredEvent) page.Place { return page.Place{ID: e.ID.UUID(), Updated: e.UpdatedAt} }), err
+			return positions(rows, func(e domain.StoredEvent) page.Place { return page.Place{ID: e.ID.UUID(), Updated: e.UpdatedAt} }), err
 		})
 		pages(t, db, ctx, order, want, func(ctx context.Context, q pg.Q, r page.Request) (page.Rows[page.Place], error) {
 			rows, err := store.Deliveries(ctx, q, store.DeliveryFilter{Endpoint: endpoint}, r, time.Now())
-			return places(rows, func(d domain.Delivery) page.Place { return page.Place{ID: d.ID.UUID(), Updated: d.UpdatedAt} }), err
+			return positions(rows, func(d domain.Delivery) page.Place { return page.Place{ID: d.ID.UUID(), Updated: d.UpdatedAt} }), err
 		})
 	}
 }
 
-func places[T any](rows page.Rows[T], place func(T) page.Place) page.Rows[page.Place] {
+func positions[T any](rows page.Rows[T], position func(T) page.Place) page.Rows[page.Place] {
 	out := page.Rows[page.Place]{More: rows.More}
 	for _, row := range rows.Items {
-		out.Items = append(out.Items, place(row))
+		out.Items = append(out.Items, position(row))
 	}
 	return out
 }

@@ -52,7 +52,7 @@ const readDue = `
 				and q.due_at <= $1
 			order by q.due_at, q.delivery_id limit l.max_rows) q
 	),
-	-- ranked: the candidates with their place in their queue
+	-- ranked: the candidates, numbered in the order of their queue
 	ranked as (
 		select c.*, row_number() over (partition by c.number order by c.due_at, c.delivery_id) as rank from candidates c
 	)

@@ -13,6 +13,7 @@ type keyRow struct {
 	EndpointID domain.EndpointID
 }
 
+// key returns the columns as a key.
 func (r keyRow) key() domain.EndpointKey {
 	return domain.EndpointKey{Tenant: r.TenantID, Livemode: r.Livemode, Endpoint: r.EndpointID}
 }

@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/services/webhooks/internal/domain"
 )
 
+// endpointColumns are the columns of domain.Endpoint.
 const endpointColumns = `e.id, e.url, e.event_types, e.description, e.status, e.disabled_reason, e.max_in_flight,
 	e.max_per_second, e.consecutive_failures, e.failed_waiting, e.version, e.created_at, e.updated_at`
 

@@ -20,6 +20,7 @@ type EventFilter struct {
 	ObjectID string
 }
 
+// eventColumns are the columns of domain.StoredEvent.
 const eventColumns = `e.id, e.type, e.body, e.updated_at`
 
 // Event reads one event of the last domain.Retention, or returns domain.ErrEventNotFound.

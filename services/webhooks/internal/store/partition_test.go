@@ -20,14 +20,14 @@ import (
 	"holdfast.dev/services/webhooks/migrations"
 )
 
-const patience = 30 * time.Second
+const maxWait = 30 * time.Second
 
-// While a dump reads everything, weeks are made and past ones are let go, and no event or reader waits for it. One
-// that was left half-way is finished by the next call, once the dump has ended.
-func TestNothingQueuesBehindPartitions(t *testing.T) {
+// While a dump reads all tables, partitions are created and detached, and no intake or reader waits for that. The next call
+// finishes a detachment that was interrupted, when the dump has finished.
+func TestPartitionsBlockNoStatement(t *testing.T) {
 	t.Parallel()
 	db, now := pgtest.New(t, migrations.FS), time.Now()
-	app, worker := impatient(t, db.AppURL), impatient(t, db.WorkerURL)
+	app, worker := withLockTimeout(t, db.AppURL), withLockTimeout(t, db.WorkerURL)
 	keep := func(kept, until time.Time) {
 		t.Helper()
 		err := worker.Worker(t.Context(), func(ctx context.Context, tx pg.Tx) error { return store.KeepPartitions(ctx, tx, kept, until) })
@@ -42,11 +42,11 @@ func TestNothingQueuesBehindPartitions(t *testing.T) {
 		t.Fatalf("past weeks: %v", past)
 	}
 	endRead := pgtest.LongRead(t, db)
-	served := load(t, app, worker)
+	progress := load(t, app, worker)
 	drop := func(ctx context.Context) chan error {
 		done := make(chan error, 1)
 		go func() {
-			_, err := store.DropPartitions(ctx, db.OwnerURL, now.Add(-domain.Retention), patience)
+			_, err := store.DropPartitions(ctx, db.OwnerURL, now.Add(-domain.Retention), maxWait)
 			done <- err
 		}()
 		return done
@@ -55,15 +55,15 @@ func TestNothingQueuesBehindPartitions(t *testing.T) {
 	defer cancel()
 	cut := drop(first)
 	eventually(t, "a week is being detached", func() bool { return len(names(t, db, `inhdetachpending`)) == 1 })
-	served(t)
+	progress(t)
 	keep(now.Add(-30*day), now.Add(28*day))
-	served(t)
+	progress(t)
 	cancel()
 	if err := <-cut; err == nil {
 		t.Error("a week was dropped while it was read")
 	}
 	again := drop(t.Context())
-	served(t)
+	progress(t)
 	endRead()
 	if err := <-again; err != nil {
 		t.Error(err)
@@ -72,12 +72,13 @@ func TestNothingQueuesBehindPartitions(t *testing.T) {
 		t.Errorf("past weeks are left: %v", left)
 	}
 	if n := tables(t, db); n != len(names(t, db, `true`)) {
-		t.Errorf("%d tables of weeks", n)
+		t.Errorf("%d tables of partitions", n)
 	}
-	served(t)
+	progress(t)
 }
 
-func impatient(t *testing.T, url string) *pg.DB {
+// withLockTimeout opens a pool whose statements do not wait long for a lock.
+func withLockTimeout(t *testing.T, url string) *pg.DB {
 	t.Helper()
 	db, err := pg.Open(t.Context(), url, pg.Options{LockTimeout: 3 * time.Second})
 	if err != nil {
@@ -87,10 +88,10 @@ func impatient(t *testing.T, url string) *pg.DB {
 	return db
 }
 
-// load takes in events and reads them until the test ends; what it returns waits for some more of both.
-func load(t *testing.T, app, worker *pg.DB) (served func(t *testing.T)) {
+// load writes events and reads them until the test ends. The function that it returns waits until some more were written and read.
+func load(t *testing.T, app, worker *pg.DB) (progress func(t *testing.T)) {
 	t.Helper()
-	ctx := context.WithoutCancel(pgtest.Ctx(t, caller.Test)) // the test ends it
+	ctx := context.WithoutCancel(pgtest.Ctx(t, caller.Test)) // the test stops it
 	var count atomic.Int64
 	done := make(chan struct{})
 	stop := make(chan struct{})
@@ -121,11 +122,11 @@ func load(t *testing.T, app, worker *pg.DB) (served func(t *testing.T)) {
 	return func(t *testing.T) {
 		t.Helper()
 		before := count.Load()
-		eventually(t, "events come in and are read", func() bool { return t.Failed() || count.Load() > before+10 })
+		eventually(t, "events are written and read", func() bool { return t.Failed() || count.Load() > before+10 })
 	}
 }
 
-// names are the partitions for which where holds.
+// names returns the partitions for which a condition is true.
 func names(t *testing.T, db *pgtest.DB, where string) []string {
 	t.Helper()
 	return query[string](t, db, `select inhrelid::regclass::text from pg_inherits
@@ -157,7 +158,7 @@ func query[T any](t *testing.T, db *pgtest.DB, sql string) []T {
 
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(maxWait); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("never: %s", what)
 		}

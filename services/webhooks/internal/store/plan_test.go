@@ -22,7 +22,7 @@ import (
 	"holdfast.dev/services/webhooks/migrations"
 )
 
-// stored is how many events and deliveries there are, with TEST_SCALE=full as many as the plans are asked for.
+// stored is the number of events and deliveries. With TEST_SCALE=full it is the number for which the plans are made.
 var stored = func() int {
 	if os.Getenv("TEST_SCALE") == "full" {
 		return 200_000
@@ -30,7 +30,7 @@ var stored = func() int {
 	return 20_000
 }()
 
-// fill stores events of three weeks, of which 1 in 1,000 is rare, with their deliveries to one endpoint.
+// fill writes events of three weeks, of which 1 in 1,000 has a rare type, with their deliveries to one endpoint.
 func fill(t *testing.T, db *pgtest.DB, c caller.Caller) (domain.EndpointID, string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), db.OwnerURL)
@@ -81,7 +81,7 @@ func TestPlans(t *testing.T) {
 				return err
 			})
 		}
-		for what, f := range map[string]store.DeliveryFilter{"all": {}, "failed": {Status: domain.Failed}, "succeeded": {Status: domain.Succeeded}, "pending": {Status: domain.Pending}, "on their way": {Status: domain.Delivering}, "rare type": {Type: "invoice.paid"}} {
+		for what, f := range map[string]store.DeliveryFilter{"all": {}, "failed": {Status: domain.Failed}, "succeeded": {Status: domain.Succeeded}, "pending": {Status: domain.Pending}, "in flight": {Status: domain.Delivering}, "rare type": {Type: "invoice.paid"}} {
 			f.Endpoint = endpoint
 			check(t, db, ctx, "deliveries "+when+" "+what, func(ctx context.Context, q pg.Q) error {
 				_, err := store.Deliveries(ctx, q, f, r, now)
@@ -103,19 +103,20 @@ func floor(at time.Time) (id [16]byte) {
 	return id
 }
 
-// check explains what read asks; each partition may give a page, and a rare row hides among few others.
+// check reports an error when a read has many more rows than it returns. Each partition may return a page, and few rows are read
+// to find a rare one.
 func check(t *testing.T, db *pgtest.DB, ctx context.Context, name string, read func(context.Context, pg.Q) error) { //nolint:revive // t leads in tests
 	t.Helper()
 	for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
 		e := explain(t, db, ctx, mode, read)
-		// a rare type or object that is synced is filtered out of what came in since: bounded by the days asked
+		// a rare type or object is searched among the events since a time: bounded by the days of the request
 		if e.read > 400 && e.read > float64(stored)/50 {
 			t.Errorf("%s, %s: reads %.0f of %d rows\n%s", name, mode, e.read, stored, e.plan)
 		}
 	}
 }
 
-// explain explains what read asks, in a mode of planning.
+// explain runs explain analyze for the statement of read, with a plan_cache_mode.
 func explain(t *testing.T, db *pgtest.DB, ctx context.Context, mode string, read func(context.Context, pg.Q) error) *explained { //nolint:revive // t leads in tests
 	t.Helper()
 	e := &explained{}
@@ -137,12 +138,12 @@ func explain(t *testing.T, db *pgtest.DB, ctx context.Context, mode string, read
 
 var errExplained = errors.New("explained")
 
-// explained is a Q that explains a statement in place of answering it.
+// explained is a Q that explains a statement and returns errExplained.
 type explained struct {
 	tx   pg.Tx
 	plan string
-	read float64 // rows, of all tables
-	sent float64 // rows, to the client
+	read float64 // the rows read from all tables
+	sent float64 // the rows sent to the client
 }
 
 type node struct {
@@ -183,7 +184,7 @@ func (e *explained) Query(ctx context.Context, sql string, args ...any) (pgx.Row
 	return nil, errExplained
 }
 
-// queued fills the queue with all of a log's deliveries and opens a worker as the service does.
+// queued fills the queue with all deliveries of the log and opens a pool in the worker role as the service does.
 func queued(t *testing.T, db *pgtest.DB) *pg.DB {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), db.OwnerURL)
@@ -203,7 +204,7 @@ func queued(t *testing.T, db *pgtest.DB) *pg.DB {
 	return worker
 }
 
-// A claim reads what it claims, whatever the log and the queue hold.
+// A claim reads about as many rows as it claims, however many the log and the queue have.
 func TestClaimReadsWhatItClaims(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
@@ -212,17 +213,17 @@ func TestClaimReadsWhatItClaims(t *testing.T) {
 	endpoint, _ := fill(t, db, c)
 	const some = 10
 	err := queued(t, db).Worker(ctx, func(ctx context.Context, tx pg.Tx) error {
-		shares := []store.ClaimLimit{{Key: domain.EndpointKey{Tenant: c.Tenant, Livemode: true, Endpoint: endpoint}, Max: some, FirstAttempts: true}}
-		due, err := store.DueDeliveries(ctx, tx, shares, time.Now())
+		limits := []store.ClaimLimit{{Key: domain.EndpointKey{Tenant: c.Tenant, Livemode: true, Endpoint: endpoint}, Max: some, FirstAttempts: true}}
+		due, err := store.DueDeliveries(ctx, tx, limits, time.Now())
 		if err != nil || len(due) != some || due[0].Bytes != 2 {
 			return fmt.Errorf("%+v, %w", due, err)
 		}
 		for name, read := range map[string]func(tx pg.Tx) error{
-			"due":   func(tx pg.Tx) error { _, err := store.DueDeliveries(ctx, tx, shares, time.Now()); return err },
+			"due":   func(tx pg.Tx) error { _, err := store.DueDeliveries(ctx, tx, limits, time.Now()); return err },
 			"claim": func(tx pg.Tx) error { _, err := store.ClaimDue(ctx, tx, due, time.Now()); return err },
 		} {
 			e := &explained{tx: tx}
-			if err := read(claiming{tx, e}); !errors.Is(err, errExplained) {
+			if err := read(explainedTx{tx, e}); !errors.Is(err, errExplained) {
 				return fmt.Errorf("not explained: %w", err)
 			}
 			if e.read > 5*some {
@@ -236,20 +237,20 @@ func TestClaimReadsWhatItClaims(t *testing.T) {
 	}
 }
 
-// claiming is a transaction whose reads are explained.
-type claiming struct {
+// explainedTx is a transaction whose reads are explained.
+type explainedTx struct {
 	pg.Tx
 	e *explained
 }
 
 // Query implements pg.Q.
-func (c claiming) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+func (c explainedTx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	return c.e.Query(ctx, sql, args...)
 }
 
-// Signals find their lanes by key, however many lanes there are, and whatever the planner believes of a table that
-// is empty whenever it looks.
-func TestSignalsReadNoOtherLanes(t *testing.T) {
+// Taking wakeups reads only the queues that have them, by key, also when the planner's statistics say that the table of wakeups
+// is empty.
+func TestTakeWakeupsReadsOnlyTheirQueues(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
 	conn, err := pgx.Connect(t.Context(), db.OwnerURL)
@@ -284,13 +285,13 @@ func TestSignalsReadNoOtherLanes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := 60.0 + 20 + 20 + 60 + 60; e.read > want { // signals, their lanes twice, signals again to delete them
+	if want := 60.0 + 20 + 20 + 60 + 60; e.read > want { // the wakeups, their queues twice, and the wakeups again to delete them
 		t.Errorf("reads %.0f rows, want at most %.0f\n%s", e.read, want, e.plan)
 	}
 }
 
-// Failing a disabled endpoint's deliveries reads those that it fails, however many are queued.
-func TestDropReadsWhatItDrops(t *testing.T) {
+// Failing the deliveries of a disabled endpoint reads about as many rows as it fails, however many are queued.
+func TestFailQueuedReadsWhatItFails(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
 	ctx := pgtest.Ctx(t, caller.Live)
@@ -298,18 +299,18 @@ func TestDropReadsWhatItDrops(t *testing.T) {
 	endpoint, _ := fill(t, db, c)
 	worker := queued(t, db)
 	const some = 100
-	drop := func(ctx context.Context, tx pg.Tx) error {
+	fail := func(ctx context.Context, tx pg.Tx) error {
 		e := &explained{tx: tx}
-		_, err := store.FailQueued(ctx, claiming{tx, e}, domain.EndpointKey{Tenant: c.Tenant, Livemode: true, Endpoint: endpoint}, time.Now(), some)
-		if e.read > 4*some { // each row found, locked and deleted, and its delivery
-			t.Errorf("reads %.0f rows to drop %d\n%s", e.read, some, e.plan)
+		_, err := store.FailQueued(ctx, explainedTx{tx, e}, domain.EndpointKey{Tenant: c.Tenant, Livemode: true, Endpoint: endpoint}, time.Now(), some)
+		if e.read > 4*some { // each row is found, locked and deleted, and its delivery is updated
+			t.Errorf("reads %.0f rows to fail %d\n%s", e.read, some, e.plan)
 		}
 		if errors.Is(err, errExplained) {
 			return nil
 		}
 		return err
 	}
-	if err := errors.Join(worker.Worker(t.Context(), drop), db.App.Tx(ctx, drop)); err != nil {
+	if err := errors.Join(worker.Worker(t.Context(), fail), db.App.Tx(ctx, fail)); err != nil {
 		t.Fatal(err)
 	}
 }

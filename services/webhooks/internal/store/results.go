@@ -28,12 +28,14 @@ type QueueState struct {
 	SlowUntil *time.Time
 }
 
+// lockedEndpoint is an endpoint with its tenant and mode.
 type lockedEndpoint struct {
 	TenantID ids.Tenant
 	Livemode bool
 	domain.Endpoint
 }
 
+// lockedQueue is a row of lanes with the state that results change.
 type lockedQueue struct {
 	keyRow
 	FailedAt      []time.Time

@@ -26,8 +26,8 @@ func InsertSecret(ctx context.Context, tx pg.Tx, box *crypt.Box, id domain.Endpo
 	return nil
 }
 
-// RetireSecrets lets the endpoint's present secrets sign until a time at the latest. It deletes the oldest secrets above
-// domain.MaxSecrets.
+// RetireSecrets lets the endpoint's present secrets sign until a time at the latest. It deletes
+// expired secrets, and the oldest ones above domain.MaxSecrets.
 func RetireSecrets(ctx context.Context, tx pg.Tx, id domain.EndpointID, until time.Time) error {
 	b := &pgx.Batch{}
 	b.Queue(`update endpoint_secrets set expires_at = least(expires_at, $2) where endpoint_id = $1`, id, until)

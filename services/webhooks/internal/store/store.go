@@ -1,4 +1,4 @@
-// Package store holds the SQL of the service. Functions that read take a pg.Q, functions that write take a pg.Tx. Statements
+// Package store contains the SQL of the service. Functions that read take a pg.Q, functions that write take a pg.Tx. Statements
 // for all tenants, such as those of the intake and of the dispatcher, run in the worker role and name the tenant and the mode
 // of each row. The other statements take both from the transaction's settings.
 package store
