@@ -23,14 +23,12 @@ func (s *Store) Erase(ctx context.Context, tx pg.Tx, resources []string, erase f
 	}
 	var last answer
 	for {
-		rows, err := tx.Query(ctx, `
+		list, err := pg.Many(ctx, tx, pgx.RowToStructByName[answer], `
 			select credential_id, key, secret, body from idempotency_keys
-			where resource_id = any($1) and body is not null and (credential_id, key) > ($2, $3)
-			order by credential_id, key limit $4 for update`, resources, last.CredentialID, last.Key, eraseBatch)
-		if err != nil {
-			return fmt.Errorf("stored answers: %w", err)
-		}
-		list, err := pgx.CollectRows(rows, pgx.RowToStructByName[answer])
+			where tenant_id = @tenant and livemode = @live and resource_id = any(@resources) and body is not null
+			  and (credential_id, key) > (@credential, @key)
+			order by credential_id, key limit @limit for update`,
+			pg.Args{"resources": resources, "credential": last.CredentialID, "key": last.Key, "limit": eraseBatch})
 		if err != nil {
 			return fmt.Errorf("stored answers: %w", err)
 		}
@@ -40,7 +38,10 @@ func (s *Store) Erase(ctx context.Context, tx pg.Tx, resources []string, erase f
 			if err != nil {
 				return fmt.Errorf("stored answer: %w", err)
 			}
-			b.Queue(`update idempotency_keys set body = $3 where credential_id = $1 and key = $2`, last.CredentialID, last.Key, body)
+			b.Queue(`
+				update idempotency_keys set body = @body
+				where tenant_id = @tenant and livemode = @live and credential_id = @credential and key = @key`,
+				pg.Args{"credential": last.CredentialID, "key": last.Key, "body": body})
 		}
 		if len(list) > 0 {
 			if err := tx.SendBatch(ctx, b).Close(); err != nil {

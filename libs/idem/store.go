@@ -23,6 +23,20 @@ type Store struct {
 	Now func() time.Time
 }
 
+// Run runs a verb, which knows nothing of the answer, once per key as Store.Run does. The answer that render makes of
+// what the verb returns is stored in the verb's transaction.
+func Run[T any](
+	ctx context.Context, s *Store, verb func(ctx context.Context, tx pg.Tx) (T, error), render func(ctx context.Context, v T) (Reply, error),
+) (Reply, error) {
+	return s.Run(ctx, func(ctx context.Context, tx pg.Tx) (Reply, error) {
+		v, err := verb(ctx, tx)
+		if err != nil {
+			return Reply{}, err
+		}
+		return render(ctx, v)
+	})
+}
+
 // Run executes fn once per key: the record of the key, what fn writes and the stored answer commit together.
 // A request whose key is still in use waits for the first one, up to the lock time-out. fn may run twice
 // when the database reports a deadlock, so it must touch nothing but tx.

@@ -24,12 +24,10 @@ func Erase(ctx context.Context, tx pg.Tx, spec *contract.Contract, aggregate str
 	}
 	var last row
 	for {
-		rows, err := tx.Query(ctx, `select id, seq, message from outbox where aggregate_id = $1 and seq > $2 order by seq limit $3 for update`,
-			aggregate, last.Seq, eraseBatch)
-		if err != nil {
-			return fmt.Errorf("events to erase: %w", err)
-		}
-		list, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
+		list, err := pg.Many(ctx, tx, pgx.RowToStructByName[row], `
+			select id, seq, message from outbox
+			where tenant_id = @tenant and livemode = @live and aggregate_id = @aggregate and seq > @seq order by seq limit @limit for update`,
+			pg.Args{"aggregate": aggregate, "seq": last.Seq, "limit": eraseBatch})
 		if err != nil {
 			return fmt.Errorf("events to erase: %w", err)
 		}
@@ -39,7 +37,8 @@ func Erase(ctx context.Context, tx pg.Tx, spec *contract.Contract, aggregate str
 			if err != nil {
 				return err
 			}
-			b.Queue(`update outbox set message = $2 where id = $1`, last.ID, message)
+			b.Queue(`update outbox set message = @message where tenant_id = @tenant and livemode = @live and id = @id`,
+				pg.Args{"id": last.ID, "message": message})
 		}
 		if len(list) > 0 {
 			if err := tx.SendBatch(ctx, b).Close(); err != nil {

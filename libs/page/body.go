@@ -12,6 +12,7 @@ import (
 
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/proto/api"
 )
 
 // Place is where a row stands in the two orders of a list.
@@ -104,4 +105,22 @@ func (r Request) position(p Place) Position {
 		return Position{At: p.Updated, ID: p.ID}
 	}
 	return Position{At: p.Created, ID: p.ID}
+}
+
+// Serve answers one page of the list that the request asks for: read reads its rows.
+func Serve[T, V any](
+	c *gin.Context, pages *Codec, db *pg.DB,
+	read func(ctx context.Context, q pg.Q, r Request) (Rows[T], error), place func(T) Place, shape func(T, api.Mode) V,
+) error {
+	ctx := c.Request.Context()
+	r, err := pages.Parse(ctx, httpx.Query(c), httpx.OperationID(c))
+	if err != nil {
+		return err
+	}
+	rows, err := read(ctx, r.Reader(ctx, db), r)
+	if err != nil {
+		return err
+	}
+	mode := httpx.Mode(ctx)
+	return Send(c, pages, r, rows, place, func(v T) V { return shape(v, mode) })
 }

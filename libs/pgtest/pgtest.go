@@ -33,6 +33,8 @@ const (
 type DB struct {
 	App, Worker                 *pg.DB
 	OwnerURL, AppURL, WorkerURL string
+
+	sent *recorder // by App
 }
 
 // New clones the template for migrations (nil: only the common tables) and drops the clone when the test ends.
@@ -46,7 +48,9 @@ func New(t testing.TB, migrations fs.FS) *DB {
 	db := &DB{
 		OwnerURL: withRole(admin, ownerRole, name), AppURL: withRole(admin, appRole, name), WorkerURL: withRole(admin, workerRole, name),
 	}
-	db.App, db.Worker = open(t, db.AppURL, false), open(t, db.WorkerURL, true)
+	db.sent = &recorder{}
+	db.App = open(t, db.AppURL, pg.Options{MaxConns: 8, Tracer: db.sent})
+	db.Worker = open(t, db.WorkerURL, pg.Options{MaxConns: 8, Background: true})
 	return db
 }
 
@@ -63,9 +67,9 @@ func CtxOf(t testing.TB, tenant ids.Tenant, mode caller.Mode) context.Context {
 	})
 }
 
-func open(t testing.TB, url string, background bool) *pg.DB {
+func open(t testing.TB, url string, opt pg.Options) *pg.DB {
 	t.Helper()
-	db, err := pg.Open(context.Background(), url, pg.Options{MaxConns: 8, Background: background})
+	db, err := pg.Open(context.Background(), url, opt)
 	if err != nil {
 		t.Fatalf("open test database: %v", err)
 	}

@@ -1,0 +1,189 @@
+package httpx
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/patch"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/proto/api"
+)
+
+// Answer is a resource as it is answered.
+type Answer struct {
+	ID      string
+	Version int64 // the entity tag
+	Body    any   // the public shape
+}
+
+// Collection is what the handlers of one kind of resource share.
+type Collection[P ids.Prefix, T any] struct {
+	DB       *pg.DB
+	Answers  *idem.Store
+	Path     string // of the collection, such as "customers"
+	NotFound error  // for an id that is unknown, malformed or another tenant's
+	Load     func(ctx context.Context, q pg.Q, id ids.ID[P]) (T, error)
+	Show     func(v T, mode api.Mode) Answer
+}
+
+// Mode is the mode of the caller as the contract writes it.
+func Mode(ctx context.Context) api.Mode { return api.Mode(caller.Must(ctx).Mode) }
+
+// Read reads the resource of an id in a path. When there is none, the error is NotFound, or apperr.ErrMode when the
+// resource belongs to the other mode.
+func (r Collection[P, T]) Read(ctx context.Context, param string) (T, error) {
+	var none T
+	id, err := r.parse(param)
+	if err != nil {
+		return none, err
+	}
+	v, err := r.Load(ctx, r.DB.Read(ctx), id)
+	return v, r.otherMode(ctx, id, err)
+}
+
+// Exists returns the error of Read; it is the Exists of a Route.
+func (r Collection[P, T]) Exists(ctx context.Context, param string) error {
+	_, err := r.Read(ctx, param)
+	return err
+}
+
+func (r Collection[P, T]) parse(param string) (ids.ID[P], error) {
+	id, err := ids.Parse[P](param)
+	if err != nil {
+		return id, r.NotFound
+	}
+	return id, nil
+}
+
+// otherMode replaces NotFound by apperr.ErrMode when the resource belongs to the other mode.
+func (r Collection[P, T]) otherMode(ctx context.Context, id ids.ID[P], err error) error {
+	if !errors.Is(err, r.NotFound) {
+		return err
+	}
+	return pg.NotFoundOrOtherMode(ctx, r.DB, func(ctx context.Context, q pg.Q) error {
+		_, err := r.Load(ctx, q, id)
+		return err
+	})
+}
+
+// transact runs writes that answer with a status; reply becomes the answer.
+func (r Collection[P, T]) transact(status int, reply *idem.Reply) pg.Transact[T] {
+	return func(ctx context.Context, write func(ctx context.Context, tx pg.Tx) (T, error)) (err error) {
+		*reply, err = idem.Run(ctx, r.Answers, write, func(ctx context.Context, v T) (idem.Reply, error) {
+			shown := r.Show(v, Mode(ctx))
+			body, err := Encode(shown.Body)
+			out := idem.Reply{Status: status, ETag: ETag(shown.Version), Resource: shown.ID, Body: body}
+			if status == http.StatusCreated {
+				out.Location = Base + "/" + r.Path + "/" + shown.ID
+			}
+			return out, err
+		})
+		return err
+	}
+}
+
+// Get answers the resource of the path.
+func Get[P ids.Prefix, T any](c *gin.Context, r Collection[P, T]) error {
+	ctx := c.Request.Context()
+	v, err := r.Read(ctx, c.Param("id"))
+	if err != nil {
+		return err
+	}
+	shown := r.Show(v, Mode(ctx))
+	return Resource(c, shown.Version, shown.Body)
+}
+
+// Create makes a resource: from converts the body, and verb makes the resource in its transaction.
+func Create[P ids.Prefix, T, B, In any](
+	c *gin.Context, r Collection[P, T], from func(B) In, verb func(ctx context.Context, tx pg.Tx, in In) (T, error),
+) error {
+	return CreateVia(c, r, from, func(ctx context.Context, transact pg.Transact[T], in In) error {
+		return transact(ctx, func(ctx context.Context, tx pg.Tx) (T, error) { return verb(ctx, tx, in) })
+	})
+}
+
+// CreateVia is Create for a verb that opens its transaction itself.
+func CreateVia[P ids.Prefix, T, B, In any](
+	c *gin.Context, r Collection[P, T], from func(B) In, verb func(ctx context.Context, transact pg.Transact[T], in In) error,
+) error {
+	body, err := Body[B](c)
+	if err != nil {
+		return err
+	}
+	var reply idem.Reply
+	if err := verb(c.Request.Context(), r.transact(http.StatusCreated, &reply), from(body)); err != nil {
+		return err
+	}
+	return Send(c, reply)
+}
+
+// Update changes the resource of the path: from converts the body, and verb makes the change in its transaction.
+func Update[P ids.Prefix, T, B, In any](
+	c *gin.Context, r Collection[P, T], from func(B) In,
+	verb func(ctx context.Context, tx pg.Tx, id ids.ID[P], in In, match patch.Precondition) (T, error),
+) error {
+	return UpdateVia(c, r, from, func(ctx context.Context, transact pg.Transact[T], id ids.ID[P], in In, match patch.Precondition) error {
+		return transact(ctx, func(ctx context.Context, tx pg.Tx) (T, error) { return verb(ctx, tx, id, in, match) })
+	})
+}
+
+// UpdateVia is Update for a verb that opens its transaction itself.
+func UpdateVia[P ids.Prefix, T, B, In any](
+	c *gin.Context, r Collection[P, T], from func(B) In,
+	verb func(ctx context.Context, transact pg.Transact[T], id ids.ID[P], in In, match patch.Precondition) error,
+) error {
+	body, err := Body[B](c)
+	if err != nil {
+		return err
+	}
+	return ActionVia(c, r, func(ctx context.Context, transact pg.Transact[T], id ids.ID[P], match patch.Precondition) error {
+		return verb(ctx, transact, id, from(body), match)
+	})
+}
+
+// ActionVia does something with the resource of the path that has no body. The verb opens its transaction itself.
+func ActionVia[P ids.Prefix, T any](
+	c *gin.Context, r Collection[P, T],
+	verb func(ctx context.Context, transact pg.Transact[T], id ids.ID[P], match patch.Precondition) error,
+) error {
+	ctx := c.Request.Context()
+	id, err := r.parse(c.Param("id"))
+	if err != nil {
+		return err
+	}
+	var reply idem.Reply
+	if err := verb(ctx, r.transact(http.StatusOK, &reply), id, IfMatch(c)); err != nil {
+		return r.otherMode(ctx, id, err)
+	}
+	return Send(c, reply)
+}
+
+// Delete deletes the resource of the path in a transaction and answers without a body.
+func Delete[P ids.Prefix, T any](
+	c *gin.Context, r Collection[P, T], verb func(ctx context.Context, tx pg.Tx, id ids.ID[P], match patch.Precondition) error,
+) error {
+	ctx := c.Request.Context()
+	id, err := r.parse(c.Param("id"))
+	if err != nil {
+		return err
+	}
+	err = r.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return verb(ctx, tx, id, IfMatch(c)) })
+	if err != nil {
+		return r.otherMode(ctx, id, err)
+	}
+	return Send(c, idem.Reply{Status: http.StatusNoContent})
+}
+
+// OperationID is the operationId of the request in the contract.
+func OperationID(c *gin.Context) string {
+	if op := of(c).op; op != nil {
+		return op.ID
+	}
+	return ""
+}

@@ -1,0 +1,106 @@
+package pg
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/apperr"
+)
+
+// One reads exactly one row; without a row it returns notFound.
+func One[T any](ctx context.Context, q Q, scan pgx.RowToFunc[T], notFound error, sql string, args ...any) (T, error) {
+	var none T
+	rows, err := q.Query(ctx, sql, args...)
+	if err != nil {
+		return none, fmt.Errorf("query: %w", err)
+	}
+	v, err := pgx.CollectExactlyOneRow(rows, scan)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return none, notFound
+	}
+	if err != nil {
+		return none, fmt.Errorf("read row: %w", err)
+	}
+	return v, nil
+}
+
+// Many reads all rows.
+func Many[T any](ctx context.Context, q Q, scan pgx.RowToFunc[T], sql string, args ...any) ([]T, error) {
+	rows, err := q.Query(ctx, sql, args...)
+	return collect(rows, err, scan)
+}
+
+// Next reads the rows of a batch's next statement.
+func Next[T any](res pgx.BatchResults, scan pgx.RowToFunc[T]) ([]T, error) {
+	rows, err := res.Query()
+	return collect(rows, err, scan)
+}
+
+// NextOne reads the row of a batch's next statement, which finds one row at most; nil without a row.
+func NextOne[T any](res pgx.BatchResults, scan pgx.RowToFunc[T]) (*T, error) {
+	list, err := Next(res, scan)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	return &list[0], nil
+}
+
+func collect[T any](rows pgx.Rows, err error, scan pgx.RowToFunc[T]) ([]T, error) {
+	if err != nil {
+		return nil, fmt.Errorf("query: %w", err)
+	}
+	list, err := pgx.CollectRows(rows, scan)
+	if err != nil {
+		return nil, fmt.Errorf("read rows: %w", err)
+	}
+	return list, nil
+}
+
+// NotFoundOrOtherMode says why a resource was not found: apperr.ErrMode when load finds it in the caller's other mode,
+// else the error of load. It costs a statement, so it is asked only when a resource was not found.
+func NotFoundOrOtherMode(ctx context.Context, db *DB, load func(ctx context.Context, q Q) error) error {
+	other := OtherMode(ctx)
+	if err := load(other, db.Read(other)); err != nil {
+		return err
+	}
+	return apperr.ErrMode
+}
+
+// JSONText is JSON as a parameter of a json column; empty is null. As bytes of a json.Marshaler it would be encoded anew.
+func JSONText(raw []byte) *string {
+	if len(raw) == 0 {
+		return nil
+	}
+	s := string(raw)
+	return &s
+}
+
+// MetadataTable is the table of the metadata pairs of one kind of resource, by which lists are filtered.
+type MetadataTable struct {
+	Name  string
+	Owner string // the column with the id of the resource
+}
+
+// QueueInsert queues the insert of the pairs of metadata that is an object. An array has no pairs.
+func (t MetadataTable) QueueInsert(b *pgx.Batch, owner any, metadata json.RawMessage) {
+	var pairs map[string]string
+	if err := json.Unmarshal(metadata, &pairs); err != nil || len(pairs) == 0 {
+		return
+	}
+	keys, values := make([]string, 0, len(pairs)), make([]string, 0, len(pairs))
+	for k, v := range pairs {
+		keys, values = append(keys, k), append(values, v)
+	}
+	b.Queue(fmt.Sprintf(`insert into %s (tenant_id, livemode, key, value, %s)
+		select @tenant, @live, k, v, @owner from unnest(@keys::text[], @values::text[]) as p(k, v)`, t.Name, t.Owner),
+		Args{"owner": owner, "keys": keys, "values": values})
+}
+
+// QueueDelete queues the delete of the pairs of a resource.
+func (t MetadataTable) QueueDelete(b *pgx.Batch, owner any) {
+	b.Queue(fmt.Sprintf(`delete from %s where tenant_id = @tenant and livemode = @live and %s = @owner`, t.Name, t.Owner), Args{"owner": owner})
+}

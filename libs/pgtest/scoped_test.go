@@ -1,0 +1,23 @@
+package pgtest
+
+import "testing"
+
+func TestScopedCountsTables(t *testing.T) {
+	t.Parallel()
+	tables := []string{"units", "bookings"}
+	for sql, want := range map[string]bool{
+		`begin`:                               true,
+		`select 1 from pg_class`:              true,
+		`select from units u where u.id = $1`: false,
+		`select from units u where u.tenant_id = $1 and u.id = $2`:                                                   false,
+		`select from units u where u.tenant_id = $1 and u.livemode = $2 and u.id = $3`:                               true,
+		`select from units u join bookings b on b.unit_id = u.id where u.tenant_id = $1 and u.livemode = $2`:         false,
+		`insert into units (tenant_id, livemode, id) values ($1, $2, $3) on conflict do update set id = excluded.id`: true,
+		"update\n\tbookings set notes = '' where id = $1":                                                            false,
+		`delete from bookings where tenant_id = @tenant and livemode = @live`:                                        true,
+	} {
+		if got := scoped(sql, tables); got != want {
+			t.Errorf("%s: %v", sql, got)
+		}
+	}
+}
