@@ -3,6 +3,7 @@ package page
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -33,7 +34,8 @@ type Condition struct {
 	Args []any
 }
 
-// List is the statement of a list, and the conditions in index tables that its rows must fulfil.
+// List is the statement of a list, and the conditions in index tables that its rows must fulfil. All parts of the
+// statement have the same arguments: a part is a Where or a Fork of it.
 type List[T any] struct {
 	Alias      string // of the table
 	Scan       pgx.RowToFunc[T]
@@ -76,10 +78,9 @@ func Search[T any](ctx context.Context, q pg.Q, r Request, l List[T]) (Rows[T], 
 // rarest is the place of the condition that the fewest rows fulfil, -1 when each has more than RareMatches.
 func rarest(ctx context.Context, q pg.Q, conds []Condition) (int, error) {
 	counts := make([]string, len(conds))
-	var args []any
+	args := pg.Args{}
 	for i, c := range conds {
-		counts[i] = fmt.Sprintf(`(select count(*)::int from (%s limit %d) x)`, bind(c.IDs, len(args)), RareMatches+1)
-		args = append(args, c.Args...)
+		counts[i] = fmt.Sprintf(`(select count(*)::int from (%s limit %d) x)`, bind(args, c.IDs, c.Args), RareMatches+1)
 	}
 	found, err := one[[]int](ctx, q, `select array[`+strings.Join(counts, ", ")+`]`, args)
 	if err != nil {
@@ -116,43 +117,44 @@ func (l List[T]) collected(ctx context.Context, q pg.Q, r Request, first, others
 func (l List[T]) walked(ctx context.Context, q pg.Q, r Request) (rows Rows[T], complete bool, err error) {
 	wide := r
 	wide.Limit = WalkLookups / len(l.Conditions)
-	inner, args := l.Statement(wide, func(*Where) {})
-	seen := len(args)
+	w := &Where{}
+	inner, _ := l.Statement(wide, func(part *Where) { w = part })
 	has := make([]string, len(l.Conditions))
 	for i, c := range l.Conditions {
-		has[i] = bind(c.Has, len(args))
-		args = append(args, c.Args...)
+		has[i] = bind(w.named(), c.Has, c.Args)
 	}
 	order := `created_at desc, id desc`
 	if r.Updated {
 		order = `updated_at, id`
 	}
 	rows, err = Read(ctx, q, r, l.Scan, fmt.Sprintf(`select * from (%s) %s where %s order by %s limit %d`,
-		inner, l.Alias, strings.Join(has, " and "), order, r.Limit+1), args...)
+		inner, l.Alias, strings.Join(has, " and "), order, r.Limit+1), w.args)
 	if err != nil || rows.More {
 		return rows, true, err
 	}
-	n, err := one[int](ctx, q, `select count(*)::int from (`+inner+`) x`, args[:seen])
+	n, err := one[int](ctx, q, `select count(*)::int from (`+inner+`) x`, w.args)
 	return rows, n <= wide.Limit, err
 }
 
 // one reads a single value.
-func one[T any](ctx context.Context, q pg.Q, sql string, args []any) (T, error) {
-	rows, err := q.Query(ctx, sql, args...)
-	if err == nil {
-		var v T
-		if v, err = pgx.CollectExactlyOneRow(rows, pgx.RowTo[T]); err == nil {
-			return v, nil
-		}
+func one[T any](ctx context.Context, q pg.Q, sql string, args pg.Args) (T, error) {
+	v, err := pg.One(ctx, q, pgx.RowTo[T], pgx.ErrNoRows, sql, args)
+	if err != nil {
+		return v, fmt.Errorf("count: %w", err)
 	}
-	var none T
-	return none, fmt.Errorf("count: %w", err)
+	return v, nil
 }
 
-// bind gives each "?" of sql its placeholder, behind those of so many arguments.
-func bind(sql string, before int) string {
-	for n := before + 1; strings.Contains(sql, "?"); n++ {
-		sql = strings.Replace(sql, "?", fmt.Sprintf("$%d", n), 1)
+// MetadataConditions are those of the pairs of metadata that the rows of a list have. list is the alias of the list.
+func MetadataConditions(t pg.MetadataTable, list string, pairs map[string]string) []Condition {
+	var out []Condition
+	for _, key := range slices.Sorted(maps.Keys(pairs)) {
+		out = append(out, Condition{
+			IDs: fmt.Sprintf(`select i.%s from %s i where i.tenant_id = @tenant and i.livemode = @live and i.key = ? and i.value = ?`, t.Owner, t.Name),
+			Has: fmt.Sprintf(`(select true from %s i where i.tenant_id = @tenant and i.livemode = @live and i.key = ? and i.value = ? and i.%s = %s.id limit 1)`,
+				t.Name, t.Owner, list),
+			Args: []any{key, pairs[key]},
+		})
 	}
-	return sql
+	return out
 }

@@ -8,21 +8,38 @@ import (
 	"holdfast.dev/libs/pg"
 )
 
-// Where collects conditions and their arguments for one list statement.
+// Where collects conditions and their arguments for one list statement. The arguments are named, so that statements
+// may be put together without counting them.
 type Where struct {
 	conds        []string
-	args         []any
+	args         pg.Args
 	alias, order string // of the list, once it has its end
 }
 
-// Add appends a condition; each "?" in it becomes the next argument's placeholder. A nil or empty value
-// does not make a condition by itself: callers add only the filters that were asked.
+// Add appends a condition; each "?" in it stands for the next argument. A nil or empty value does not make a
+// condition by itself: callers add only the filters that were asked.
 func (w *Where) Add(cond string, args ...any) {
-	for _, a := range args {
-		w.args = append(w.args, a)
-		cond = strings.Replace(cond, "?", fmt.Sprintf("$%d", len(w.args)), 1)
+	w.conds = append(w.conds, bind(w.named(), cond, args))
+}
+
+// Fork returns a Where without conditions for another part of the same statement: its arguments are w's.
+func (w *Where) Fork() *Where { return &Where{args: w.named()} }
+
+func (w *Where) named() pg.Args {
+	if w.args == nil {
+		w.args = pg.Args{}
 	}
-	w.conds = append(w.conds, cond)
+	return w.args
+}
+
+// bind puts the values among args, each under a new name, and the names in place of the "?" of sql.
+func bind(args pg.Args, sql string, values []any) string {
+	for _, v := range values {
+		name := fmt.Sprintf("p%d", len(args)+1)
+		args[name] = v
+		sql = strings.Replace(sql, "?", "@"+name, 1)
+	}
+	return sql
 }
 
 // Page adds the request's time filters and position to w and returns the rest of the statement, from
@@ -76,8 +93,8 @@ func (w *Where) end(r Request, alias, order string) (string, []any) {
 	if len(w.conds) > 0 {
 		conds = "where " + strings.Join(w.conds, " and ")
 	}
-	w.args = append(w.args, r.Limit+1)
-	return fmt.Sprintf("%s order by %s limit $%d", conds, order, len(w.args)), w.args
+	limit := bind(w.named(), "limit ?", []any{r.Limit + 1})
+	return fmt.Sprintf("%s order by %s %s", conds, order, limit), []any{w.args}
 }
 
 // Bounded is list, a statement that ends in w's Page or PageByID, of which the server sends the rows that Read keeps and

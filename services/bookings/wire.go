@@ -38,10 +38,10 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	customers := &peers.Customers{Client: toCustomers}
 	tenants := peers.NewTenants(toIdentity)
 	bookings := &app.Bookings{
-		DB: p.DB, Idem: p.Idem, Directory: customers, Tenants: tenants,
+		DB: p.DB, Directory: customers, Tenants: tenants,
 		Numbers: &app.Numbers{DB: p.DB}, Wake: p.Relay.Wake, Now: time.Now,
 	}
-	clocks := &app.Clocks{DB: p.DB, Idem: p.Idem, Owner: tenants, Bookings: bookings}
+	clocks := &app.Clocks{DB: p.DB, Owner: tenants, Bookings: bookings}
 	expiry := &app.Expiry{Bookings: bookings, Worker: p.Worker, Log: rt.Log}
 	rt.Every("hold expiry", expireEvery, expiry.Run)
 	p.Consume(consume.Handlers{
@@ -51,8 +51,8 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 
 	door := &api.API{
 		DB:        p.DB,
+		Answers:   p.Idem,
 		Bookings:  bookings,
-		Catalogue: app.NewCatalogue(p.DB, p.Idem),
 		Clocks:    clocks,
 		Directory: customers,
 		Pages:     p.Pages,

@@ -18,7 +18,8 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	}
 	door := &api.API{
 		DB:        p.DB,
-		Customers: &app.Customers{DB: p.DB, Idem: p.Idem, Contract: p.Contract, Wake: p.Relay.Wake},
+		Answers:   p.Idem,
+		Customers: &app.Customers{Answers: p.Idem, Contract: p.Contract, Wake: p.Relay.Wake},
 		Pages:     p.Pages,
 		Server:    p.Server,
 	}

@@ -9,11 +9,11 @@ import (
 	"holdfast.dev/libs/httpx"
 
 	"holdfast.dev/services/bookings/internal/domain"
-	"holdfast.dev/services/bookings/internal/domain/offer"
+	"holdfast.dev/services/bookings/internal/domain/availability"
 	"holdfast.dev/services/bookings/internal/view"
 )
 
-// listAvailability answers all days at once. An id that is malformed is nobody's: the days are empty.
+// listAvailability answers all days at once. A malformed id is as good as unknown: the days are empty.
 func (a *API) listAvailability(c *gin.Context) error {
 	ctx, q := c.Request.Context(), httpx.Query(c)
 	timezone := caller.Must(ctx).Timezone
@@ -21,8 +21,8 @@ func (a *API) listAvailability(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	var query offer.Query
-	if query.Range, err = offer.ParseRange(q.String("from"), q.String("to"), loc); err != nil {
+	var query availability.Query
+	if query.Range, err = availability.ParseRange(q.String("from"), q.String("to"), loc); err != nil {
 		return err
 	}
 	query.Service, _ = filterID[domain.ServicePrefix](q, "service_id")
@@ -45,7 +45,7 @@ func (a *API) explainAvailability(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	start, err := offer.ParseStart(q.String("starts_at"), loc)
+	start, err := availability.ParseStart(q.String("starts_at"), loc)
 	if err != nil {
 		return fieldOf("starts_at", err)
 	}

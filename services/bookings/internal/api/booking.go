@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/bookings/internal/domain"
@@ -20,48 +21,30 @@ import (
 	"holdfast.dev/services/bookings/internal/view"
 )
 
+// bookings is how the handlers read and show a booking.
+func (a *API) bookings() httpx.Collection[domain.BookingPrefix, domain.Booking] {
+	return httpx.Collection[domain.BookingPrefix, domain.Booking]{
+		DB: a.DB, Answers: a.Answers, Path: "bookings", NotFound: domain.ErrBookingNotFound, Load: store.Booking,
+		Show: func(b domain.Booking, mode api.Mode) httpx.Answer {
+			return httpx.Answer{ID: b.ID.String(), Version: b.Version, Body: view.Booking(b, mode)}
+		},
+	}
+}
+
 func (a *API) createBooking(c *gin.Context) error {
-	body, err := httpx.Body[api.BookingCreate](c)
-	if err != nil {
-		return err
-	}
-	reply, err := a.Bookings.Create(c.Request.Context(), fromBookingCreate(body))
-	if err != nil {
-		return err
-	}
-	return httpx.Send(c, reply)
+	return httpx.CreateVia(c, a.bookings(), fromBookingCreate, a.Bookings.Create)
 }
 
 func (a *API) updateBooking(c *gin.Context) error {
-	body, err := httpx.Body[api.BookingUpdate](c)
-	if err != nil {
-		return err
-	}
-	id, err := bookingID(c)
-	if err != nil {
-		return err
-	}
-	reply, err := a.Bookings.Update(c.Request.Context(), id, fromBookingUpdate(body), httpx.IfMatch(c))
-	if err != nil {
-		return err
-	}
-	return httpx.Send(c, reply)
+	return httpx.UpdateVia(c, a.bookings(), fromBookingUpdate, a.Bookings.Update)
 }
 
 func (a *API) cancelBooking(c *gin.Context) error {
-	body, err := httpx.Body[api.BookingCancel](c)
-	if err != nil {
-		return err
-	}
-	id, err := bookingID(c)
-	if err != nil {
-		return err
-	}
-	reply, err := a.Bookings.Cancel(c.Request.Context(), id, change(body.Reason).Value, httpx.IfMatch(c))
-	if err != nil {
-		return err
-	}
-	return httpx.Send(c, reply)
+	return httpx.UpdateVia(c, a.bookings(), fromBookingCancel, a.Bookings.Cancel)
+}
+
+func (a *API) repriceBooking(c *gin.Context) error {
+	return httpx.ActionVia(c, a.bookings(), a.Bookings.Reprice)
 }
 
 func (a *API) getBooking(c *gin.Context) error {
@@ -70,10 +53,11 @@ func (a *API) getBooking(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	b, err := a.booking(ctx, c.Param("id"))
+	b, err := a.bookings().Read(ctx, c.Param("id"))
 	if err != nil {
 		return err
 	}
+	b = b.At(a.now(ctx))
 	bodies, err := a.bodies(ctx, []domain.Booking{b}, expand)
 	if err != nil {
 		return err
@@ -91,30 +75,33 @@ func (a *API) listBookings(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	req, err := a.Pages.Parse(ctx, q, "listBookings")
+	return page.Serve(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[shownBooking], error) {
+		if none {
+			return page.Rows[shownBooking]{}, nil
+		}
+		return a.shownBookings(ctx, db, r, filter, expand)
+	}, func(s shownBooking) page.Place { return s.place }, func(s shownBooking, _ api.Mode) api.Booking { return s.body })
+}
+
+// shownBookings reads one page, each booking as it is now.
+func (a *API) shownBookings(ctx context.Context, db pg.Q, r page.Request, f store.BookingFilter, expand bool) (page.Rows[shownBooking], error) {
+	rows, err := store.Bookings(ctx, db, f, r)
 	if err != nil {
-		return err
-	}
-	if none {
-		return sendNone(c)
-	}
-	rows, err := store.Bookings(ctx, req.Reader(ctx, a.DB), filter, req)
-	if err != nil {
-		return err
+		return page.Rows[shownBooking]{}, err
 	}
 	for i, b := range rows.Items {
-		rows.Items[i] = b.At(filter.Now)
+		rows.Items[i] = b.At(f.Now)
 	}
 	bodies, err := a.bodies(ctx, rows.Items, expand)
 	if err != nil {
-		return err
+		return page.Rows[shownBooking]{}, err
 	}
 	shown := page.Rows[shownBooking]{More: rows.More || len(bodies) < len(rows.Items)}
 	for i, body := range bodies {
 		b := rows.Items[i]
 		shown.Items = append(shown.Items, shownBooking{page.Place{ID: b.ID.UUID(), Created: b.CreatedAt, Updated: b.UpdatedAt}, body})
 	}
-	return page.Send(c, a.Pages, req, shown, func(s shownBooking) page.Place { return s.place }, func(s shownBooking) api.Booking { return s.body })
+	return shown, nil
 }
 
 // shownBooking is a row of the list with its body, which is made of all rows together.
@@ -123,21 +110,7 @@ type shownBooking struct {
 	body  api.Booking
 }
 
-// booking reads one as it is now.
-func (a *API) booking(ctx context.Context, id string) (domain.Booking, error) {
-	b, err := found(ctx, a.DB, id, domain.ErrBookingNotFound, store.Booking)
-	return b.At(a.now(ctx)), err
-}
-
 func (a *API) now(ctx context.Context) time.Time { return caller.Must(ctx).Now(a.Now()) }
-
-func bookingID(c *gin.Context) (domain.BookingID, error) {
-	id, err := ids.Parse[domain.BookingPrefix](c.Param("id"))
-	if err != nil {
-		return id, domain.ErrBookingNotFound
-	}
-	return id, nil
-}
 
 // expands reports whether customers are to be embedded, which needs their own read scope.
 func expands(ctx context.Context, q contract.Query) (bool, error) {
@@ -156,7 +129,7 @@ func (a *API) bodies(ctx context.Context, list []domain.Booking, expand bool) ([
 	out := make([]api.Booking, len(list))
 	var wanted []domain.CustomerID
 	for i, b := range list {
-		out[i] = view.Booking(b, mode(ctx))
+		out[i] = view.Booking(b, httpx.Mode(ctx))
 		if !b.CustomerID.IsZero() && !slices.Contains(wanted, b.CustomerID) {
 			wanted = append(wanted, b.CustomerID)
 		}

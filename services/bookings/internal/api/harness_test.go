@@ -67,6 +67,7 @@ func newWorld(t *testing.T) *world {
 		World: doortest.New(t, "bookings", migrations.FS), clock: &clock{},
 		customers: &peerstest.Customers{}, tenants: &peerstest.Tenants{},
 	}
+	pgtest.Scoped(t, w.DB)
 	w.engine = w.serve(w.DB.App)
 	return w
 }
@@ -75,15 +76,15 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	w.T.Helper()
 	answers := &idem.Store{DB: db, Now: func() time.Time { return time.Now().Add(time.Duration(w.late.Load())) }}
 	bookings := &app.Bookings{
-		DB: db, Idem: answers, Directory: w.customers, Tenants: w.tenants,
+		DB: db, Directory: w.customers, Tenants: w.tenants,
 		Numbers: &app.Numbers{DB: db}, Wake: func() {}, Now: w.clock.now,
 	}
 	w.expiry = &app.Expiry{Bookings: bookings, Worker: w.DB.Worker, Log: slog.New(slog.DiscardHandler)}
 	door := &api.API{
 		DB:        db,
+		Answers:   answers,
 		Bookings:  bookings,
-		Catalogue: app.NewCatalogue(db, answers),
-		Clocks:    &app.Clocks{DB: db, Idem: answers, Owner: w.tenants, Bookings: bookings},
+		Clocks:    &app.Clocks{DB: db, Owner: w.tenants, Bookings: bookings},
 		Directory: w.customers,
 		Pages:     w.Pages(),
 		Server:    w.Server(answers),

@@ -5,82 +5,60 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto/api"
 
+	"holdfast.dev/services/bookings/internal/app"
 	"holdfast.dev/services/bookings/internal/domain"
 	"holdfast.dev/services/bookings/internal/store"
 	"holdfast.dev/services/bookings/internal/view"
 )
 
-func (a *API) getHolidayRule(c *gin.Context) error {
-	ctx := c.Request.Context()
-	r, err := a.holiday(ctx, c.Param("id"))
-	if err != nil {
-		return err
+// holidayRules is how the handlers read and show a holiday rule.
+func (a *API) holidayRules() httpx.Collection[domain.HolidayPrefix, domain.HolidayRule] {
+	return httpx.Collection[domain.HolidayPrefix, domain.HolidayRule]{
+		DB: a.DB, Answers: a.Answers, Path: "holiday-rules", NotFound: domain.ErrHolidayNotFound, Load: store.Holiday,
+		Show: func(r domain.HolidayRule, mode api.Mode) httpx.Answer {
+			return httpx.Answer{ID: r.ID.String(), Version: r.Version, Body: view.HolidayRule(r, mode)}
+		},
 	}
-	return httpx.Resource(c, r.Version, view.HolidayRule(r, mode(ctx)))
 }
 
 func (a *API) createHolidayRule(c *gin.Context) error {
-	return create(c, &a.Catalogue.Holidays, func(b api.HolidayRuleCreate) func(*domain.HolidayRule) error {
-		return editHolidayRule(api.HolidayRuleUpdate{
-			Name: &b.Name, DateFrom: &b.DateFrom, DateTo: &b.DateTo, Recurrence: b.Recurrence, MultiplierBps: &b.MultiplierBps,
-			AppliesTo: b.AppliesTo, Priority: b.Priority, Stackable: b.Stackable, Active: b.Active,
-		})
-	})
+	return httpx.Create(c, a.holidayRules(), fromHolidayRuleCreate, app.CreateHolidayRule)
 }
 
 func (a *API) updateHolidayRule(c *gin.Context) error {
-	return update(c, &a.Catalogue.Holidays, domain.ErrHolidayNotFound, editHolidayRule)
+	return httpx.Update(c, a.holidayRules(), fromHolidayRuleUpdate, app.UpdateHolidayRule)
 }
+
+func (a *API) getHolidayRule(c *gin.Context) error { return httpx.Get(c, a.holidayRules()) }
 
 func (a *API) listHolidayRules(c *gin.Context) error {
 	q := httpx.Query(c)
 	f := store.HolidayFilter{Active: filterBool(q, "active")}
-	return list(a, c, "listHolidayRules", false, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[domain.HolidayRule], error) {
+	return page.Serve(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[domain.HolidayRule], error) {
 		return store.Holidays(ctx, db, f, r)
-	}, func(t domain.HolidayRule) page.Place {
-		return page.Place{ID: t.ID.UUID(), Created: t.CreatedAt, Updated: t.UpdatedAt}
+	}, func(r domain.HolidayRule) page.Place {
+		return page.Place{ID: r.ID.UUID(), Created: r.CreatedAt, Updated: r.UpdatedAt}
 	}, view.HolidayRule)
 }
 
-func (a *API) holiday(ctx context.Context, id string) (domain.HolidayRule, error) {
-	return found(ctx, a.DB, id, domain.ErrHolidayNotFound, store.Holiday)
+func fromHolidayRuleCreate(b api.HolidayRuleCreate) domain.HolidayRulePatch {
+	return fromHolidayRuleUpdate(api.HolidayRuleUpdate{
+		Name: &b.Name, DateFrom: &b.DateFrom, DateTo: &b.DateTo, Recurrence: b.Recurrence, MultiplierBps: &b.MultiplierBps,
+		AppliesTo: b.AppliesTo, Priority: b.Priority, Stackable: b.Stackable, Active: b.Active,
+	})
 }
 
-// editHolidayRule makes the changes that a body asks for.
-func editHolidayRule(b api.HolidayRuleUpdate) func(*domain.HolidayRule) error {
-	return func(r *domain.HolidayRule) error {
-		set(&r.Name, b.Name)
-		set(&r.MultiplierBps, b.MultiplierBps)
-		set(&r.Priority, b.Priority)
-		set(&r.Stackable, b.Stackable)
-		set(&r.Active, b.Active)
-		if b.Recurrence != nil {
-			r.Recurrence = domain.Recurrence(*b.Recurrence)
-		}
-		var target error
-		if b.AppliesTo != nil {
-			var t domain.Target
-			t, target = domain.ParseTarget(*b.AppliesTo)
-			r.ServiceIDs, r.PackageIDs = t.ServiceIDs, t.PackageIDs
-		}
-		return apperr.Join(setDate(&r.From, b.DateFrom, "date_from"), setDate(&r.To, b.DateTo, "date_to"), target)
+func fromHolidayRuleUpdate(b api.HolidayRuleUpdate) domain.HolidayRulePatch {
+	return domain.HolidayRulePatch{
+		Name: patch.FromPointer(b.Name), From: patch.FromPointer(b.DateFrom), To: patch.FromPointer(b.DateTo),
+		Recurrence:    patch.FromPointer((*domain.Recurrence)(b.Recurrence)),
+		MultiplierBps: patch.FromPointer(b.MultiplierBps), AppliesTo: patch.FromPointer(b.AppliesTo),
+		Priority: patch.FromPointer(b.Priority), Stackable: patch.FromPointer(b.Stackable), Active: patch.FromPointer(b.Active),
 	}
-}
-
-func setDate(to *domain.Date, given *string, name string) error {
-	if given == nil {
-		return nil
-	}
-	d, err := domain.ParseDate(*given)
-	if err != nil {
-		return fieldOf(name, err)
-	}
-	*to = d
-	return nil
 }

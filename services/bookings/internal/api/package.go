@@ -5,85 +5,69 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"holdfast.dev/libs/apperr"
-	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/httpx"
-	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto/api"
 
+	"holdfast.dev/services/bookings/internal/app"
 	"holdfast.dev/services/bookings/internal/domain"
 	"holdfast.dev/services/bookings/internal/store"
 	"holdfast.dev/services/bookings/internal/view"
 )
 
-func (a *API) getPackage(c *gin.Context) error {
-	ctx := c.Request.Context()
-	p, err := a.packaged(ctx, c.Param("id"))
-	if err != nil {
-		return err
+// packages is how the handlers read and show a package.
+func (a *API) packages() httpx.Collection[domain.PackagePrefix, domain.Package] {
+	return httpx.Collection[domain.PackagePrefix, domain.Package]{
+		DB: a.DB, Answers: a.Answers, Path: "packages", NotFound: domain.ErrPackageNotFound, Load: store.Package,
+		Show: func(p domain.Package, mode api.Mode) httpx.Answer {
+			return httpx.Answer{ID: p.ID.String(), Version: p.Version, Body: view.Package(p, mode)}
+		},
 	}
-	return httpx.Resource(c, p.Version, view.Package(p, mode(ctx)))
 }
 
 func (a *API) createPackage(c *gin.Context) error {
-	currency := caller.Must(c.Request.Context()).Currency
-	return create(c, &a.Catalogue.Packages, func(b api.PackageCreate) func(*domain.Package) error {
-		return editPackage(currency, api.PackageUpdate{
-			ServiceId: &b.ServiceId, Name: &b.Name, Description: b.Description, BasePrice: &b.BasePrice, DepositType: b.DepositType,
-			DepositValue: b.DepositValue, DurationMinutes: b.DurationMinutes, UnitIds: b.UnitIds, Visible: b.Visible, Active: b.Active,
-		})
-	})
+	return httpx.Create(c, a.packages(), fromPackageCreate, app.CreatePackage)
 }
 
 func (a *API) updatePackage(c *gin.Context) error {
-	currency := caller.Must(c.Request.Context()).Currency
-	return update(c, &a.Catalogue.Packages, domain.ErrPackageNotFound, func(b api.PackageUpdate) func(*domain.Package) error {
-		return editPackage(currency, b)
-	})
+	return httpx.Update(c, a.packages(), fromPackageUpdate, app.UpdatePackage)
 }
+
+func (a *API) getPackage(c *gin.Context) error { return httpx.Get(c, a.packages()) }
 
 func (a *API) listPackages(c *gin.Context) error {
 	q := httpx.Query(c)
 	service, none := filterID[domain.ServicePrefix](q, "service_id")
 	f := store.PackageFilter{Active: filterBool(q, "active"), Service: service}
-	return list(a, c, "listPackages", none, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[domain.Package], error) {
+	return page.Serve(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[domain.Package], error) {
+		if none {
+			return page.Rows[domain.Package]{}, nil
+		}
 		return store.Packages(ctx, db, f, r)
-	}, func(t domain.Package) page.Place {
-		return page.Place{ID: t.ID.UUID(), Created: t.CreatedAt, Updated: t.UpdatedAt}
+	}, func(p domain.Package) page.Place {
+		return page.Place{ID: p.ID.UUID(), Created: p.CreatedAt, Updated: p.UpdatedAt}
 	}, view.Package)
 }
 
-func (a *API) packaged(ctx context.Context, id string) (domain.Package, error) {
-	return found(ctx, a.DB, id, domain.ErrPackageNotFound, store.Package)
+func fromPackageCreate(b api.PackageCreate) domain.PackagePatch {
+	return fromPackageUpdate(api.PackageUpdate{
+		ServiceId: &b.ServiceId, Name: &b.Name, Description: b.Description, BasePrice: &b.BasePrice, DepositType: b.DepositType,
+		DepositValue: b.DepositValue, DurationMinutes: b.DurationMinutes, UnitIds: b.UnitIds, Visible: b.Visible, Active: b.Active,
+	})
 }
 
-// editPackage makes the changes that a body asks for; a price is in the operator's currency.
-func editPackage(currency string, b api.PackageUpdate) func(*domain.Package) error {
-	return func(p *domain.Package) error {
-		set(&p.Name, b.Name)
-		setOrNull(&p.Description, b.Description)
-		set(&p.DepositValue, b.DepositValue)
-		setOrNull(&p.DurationMinutes, b.DurationMinutes)
-		set(&p.Visible, b.Visible)
-		set(&p.Active, b.Active)
-		if b.DepositType != nil {
-			p.DepositType = domain.DepositType(*b.DepositType)
-		}
-		var service, price error
-		if b.ServiceId != nil {
-			if p.ServiceID, service = ids.Parse[domain.ServicePrefix](*b.ServiceId); service != nil {
-				service = apperr.Field("service_id", "No such service.")
-			}
-		}
-		if b.BasePrice != nil {
-			p.BasePrice = money.Amount{Minor: b.BasePrice.Amount, Currency: b.BasePrice.Currency}
-			if b.BasePrice.Currency != currency {
-				price = apperr.Field("base_price.currency", "Must be %s, the operator's currency.", currency)
-			}
-		}
-		return apperr.Join(service, price, setIDs(&p.UnitIDs, b.UnitIds, "unit_ids", "No such unit."))
+func fromPackageUpdate(b api.PackageUpdate) domain.PackagePatch {
+	p := domain.PackagePatch{
+		ServiceID: patch.FromPointer(b.ServiceId), Name: patch.FromPointer(b.Name), Description: patch.FromNullable(b.Description),
+		DepositType: patch.FromPointer((*domain.DepositType)(b.DepositType)), DepositValue: patch.FromPointer(b.DepositValue),
+		DurationMinutes: patch.FromNullable(b.DurationMinutes), UnitIDs: patch.FromPointer(b.UnitIds),
+		Visible: patch.FromPointer(b.Visible), Active: patch.FromPointer(b.Active),
 	}
+	if b.BasePrice != nil {
+		p.BasePrice = patch.Value(money.Amount{Minor: b.BasePrice.Amount, Currency: b.BasePrice.Currency})
+	}
+	return p
 }

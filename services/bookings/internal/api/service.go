@@ -7,61 +7,62 @@ import (
 
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto/api"
 
+	"holdfast.dev/services/bookings/internal/app"
 	"holdfast.dev/services/bookings/internal/domain"
 	"holdfast.dev/services/bookings/internal/store"
 	"holdfast.dev/services/bookings/internal/view"
 )
 
-func (a *API) getService(c *gin.Context) error {
-	ctx := c.Request.Context()
-	s, err := a.service(ctx, c.Param("id"))
-	if err != nil {
-		return err
+// services is how the handlers read and show a service.
+func (a *API) services() httpx.Collection[domain.ServicePrefix, domain.Service] {
+	return httpx.Collection[domain.ServicePrefix, domain.Service]{
+		DB: a.DB, Answers: a.Answers, Path: "services", NotFound: domain.ErrServiceNotFound, Load: store.Service,
+		Show: func(s domain.Service, mode api.Mode) httpx.Answer {
+			return httpx.Answer{ID: s.ID.String(), Version: s.Version, Body: view.Service(s, mode)}
+		},
 	}
-	return httpx.Resource(c, s.Version, view.Service(s, mode(ctx)))
 }
 
 func (a *API) createService(c *gin.Context) error {
-	return create(c, &a.Catalogue.Services, func(b api.ServiceCreate) func(*domain.Service) error {
-		return editService(api.ServiceUpdate{
-			Name: &b.Name, Description: b.Description, DurationMinutes: b.DurationMinutes, SlotStepMinutes: b.SlotStepMinutes,
-			BufferBeforeMinutes: b.BufferBeforeMinutes, BufferAfterMinutes: b.BufferAfterMinutes, Active: b.Active, UnitIds: b.UnitIds,
-		})
-	})
+	return httpx.Create(c, a.services(), fromServiceCreate, app.CreateService)
 }
 
 func (a *API) updateService(c *gin.Context) error {
-	return update(c, &a.Catalogue.Services, domain.ErrServiceNotFound, editService)
+	return httpx.Update(c, a.services(), fromServiceUpdate, app.UpdateService)
 }
+
+func (a *API) getService(c *gin.Context) error { return httpx.Get(c, a.services()) }
 
 func (a *API) listServices(c *gin.Context) error {
 	q := httpx.Query(c)
 	id, none := filterID[domain.ServicePrefix](q, "service_id")
 	f := store.ServiceFilter{Active: filterBool(q, "active"), ID: id}
-	return list(a, c, "listServices", none, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[domain.Service], error) {
+	return page.Serve(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[domain.Service], error) {
+		if none {
+			return page.Rows[domain.Service]{}, nil
+		}
 		return store.Services(ctx, db, f, r)
-	}, func(t domain.Service) page.Place {
-		return page.Place{ID: t.ID.UUID(), Created: t.CreatedAt, Updated: t.UpdatedAt}
+	}, func(s domain.Service) page.Place {
+		return page.Place{ID: s.ID.UUID(), Created: s.CreatedAt, Updated: s.UpdatedAt}
 	}, view.Service)
 }
 
-func (a *API) service(ctx context.Context, id string) (domain.Service, error) {
-	return found(ctx, a.DB, id, domain.ErrServiceNotFound, store.Service)
+func fromServiceCreate(b api.ServiceCreate) domain.ServicePatch {
+	return fromServiceUpdate(api.ServiceUpdate{
+		Name: &b.Name, Description: b.Description, DurationMinutes: b.DurationMinutes, SlotStepMinutes: b.SlotStepMinutes,
+		BufferBeforeMinutes: b.BufferBeforeMinutes, BufferAfterMinutes: b.BufferAfterMinutes, Active: b.Active, UnitIds: b.UnitIds,
+	})
 }
 
-// editService makes the changes that a body asks for.
-func editService(b api.ServiceUpdate) func(*domain.Service) error {
-	return func(s *domain.Service) (err error) {
-		set(&s.Name, b.Name)
-		setOrNull(&s.Description, b.Description)
-		setOrNull(&s.DurationMinutes, b.DurationMinutes)
-		setOrNull(&s.SlotStepMinutes, b.SlotStepMinutes)
-		set(&s.BufferBeforeMinutes, b.BufferBeforeMinutes)
-		set(&s.BufferAfterMinutes, b.BufferAfterMinutes)
-		set(&s.Active, b.Active)
-		return setIDs(&s.UnitIDs, b.UnitIds, "unit_ids", "No such unit.")
+func fromServiceUpdate(b api.ServiceUpdate) domain.ServicePatch {
+	return domain.ServicePatch{
+		Name: patch.FromPointer(b.Name), Description: patch.FromNullable(b.Description),
+		DurationMinutes: patch.FromNullable(b.DurationMinutes), SlotStepMinutes: patch.FromNullable(b.SlotStepMinutes),
+		BufferBeforeMinutes: patch.FromPointer(b.BufferBeforeMinutes), BufferAfterMinutes: patch.FromPointer(b.BufferAfterMinutes),
+		Active: patch.FromPointer(b.Active), UnitIDs: patch.FromPointer(b.UnitIds),
 	}
 }

@@ -7,12 +7,12 @@ import (
 	"holdfast.dev/libs/caller"
 
 	"holdfast.dev/services/bookings/internal/domain"
-	"holdfast.dev/services/bookings/internal/domain/offer"
+	"holdfast.dev/services/bookings/internal/domain/availability"
 	"holdfast.dev/services/bookings/internal/store"
 )
 
 // Days answers what is offered on the days of a query, whose dates are parsed in the caller's timezone.
-func (a *Bookings) Days(ctx context.Context, q offer.Query) ([]offer.Day, error) {
+func (a *Bookings) Days(ctx context.Context, q availability.Query) ([]availability.Day, error) {
 	op, err := a.operator(ctx)
 	if err != nil {
 		return nil, err
@@ -21,7 +21,7 @@ func (a *Bookings) Days(ctx context.Context, q offer.Query) ([]offer.Day, error)
 	if err != nil {
 		return nil, err
 	}
-	plan, err := offer.NewPlan(ctx, q, catalogue, op)
+	plan, err := availability.NewPlan(ctx, q, catalogue, op)
 	if err != nil {
 		return nil, err
 	}
@@ -32,9 +32,9 @@ func (a *Bookings) Days(ctx context.Context, q offer.Query) ([]offer.Day, error)
 	return plan.Days(ctx, claims)
 }
 
-// Explain says why the unit cannot be booked from start on, or offer.Free. A unit that the caller does not
+// Explain says why the unit cannot be booked from start on, or availability.Free. A unit that the caller does not
 // have is a 422 on unit_id.
-func (a *Bookings) Explain(ctx context.Context, id domain.UnitID, start offer.Start) (offer.Reason, error) {
+func (a *Bookings) Explain(ctx context.Context, id domain.UnitID, start availability.Start) (availability.Reason, error) {
 	op, err := a.operator(ctx)
 	if err != nil {
 		return "", err
@@ -50,15 +50,15 @@ func (a *Bookings) Explain(ctx context.Context, id domain.UnitID, start offer.St
 	if err != nil {
 		return "", err
 	}
-	return offer.Explain(catalogue.Units[0], catalogue.Services, start, claims, op), nil
+	return availability.Explain(catalogue.Units[0], catalogue.Services, start, claims, op), nil
 }
 
 // operator is whose time and policy an answer goes by.
-func (a *Bookings) operator(ctx context.Context) (offer.Operator, error) {
+func (a *Bookings) operator(ctx context.Context) (availability.Operator, error) {
 	loc, err := domain.Location(caller.Must(ctx).Timezone)
 	if err != nil {
-		return offer.Operator{}, err
+		return availability.Operator{}, err
 	}
 	policy, err := a.Tenants.Policy(ctx)
-	return offer.Operator{Loc: loc, Policy: policy, Now: a.now(ctx)}, err
+	return availability.Operator{Loc: loc, Policy: policy, Now: a.now(ctx)}, err
 }

@@ -1,5 +1,5 @@
-// Package app holds the verbs: one method per use case, each the owner of its transaction. Inside it are SQL
-// and outbox only; what other services know is asked before it begins.
+// Package app holds the verbs: one function per use case. A verb works in the transaction that it is given, or opens
+// it where other services must be asked before. Inside a transaction are SQL and outbox only.
 package app
 
 import (
@@ -7,22 +7,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"holdfast.dev/libs/caller"
-	"holdfast.dev/libs/httpx"
-	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/pg"
-	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/bookings/internal/domain"
 	"holdfast.dev/services/bookings/internal/store"
 	"holdfast.dev/services/bookings/internal/view"
 )
 
-// Directory knows the customers that the projection has not met yet.
+// Directory knows the customers that are not in the projection yet.
 type Directory interface {
 	Customer(ctx context.Context, id domain.CustomerID) (domain.Customer, error)
 }
@@ -35,7 +32,6 @@ type Tenants interface {
 // Bookings are the verbs of a booking.
 type Bookings struct {
 	DB        *pg.DB
-	Idem      *idem.Store
 	Directory Directory
 	Tenants   Tenants
 	Numbers   *Numbers
@@ -45,113 +41,112 @@ type Bookings struct {
 	Now func() time.Time
 }
 
-// known is what was asked of others before the transaction. Its errors are answered inside it, after the
-// look at the idempotency record: an earlier success with the same key outranks them.
-type known struct {
-	policy domain.Policy
-	number string
-	met    bool // the customers service has been asked for a customer that the projection lacks
-	err    error
+// prefetched is what was asked of others before the transaction. Its error is answered inside the transaction, after
+// the look at the idempotency record: an earlier success with the same key outranks it.
+type prefetched struct {
+	policy  domain.Policy
+	number  string
+	fetched bool // the customers service has been asked for a customer that the projection lacks
+	err     error
 }
 
 // Create makes a booking, prices it and claims its unit.
-func (a *Bookings) Create(ctx context.Context, w domain.Wish) (idem.Reply, error) {
-	pre := a.prepare(ctx)
+func (a *Bookings) Create(ctx context.Context, transact pg.Transact[domain.Booking], in domain.BookingInput) error {
+	pre := a.prefetch(ctx)
 	if pre.err == nil {
 		pre.number, pre.err = a.Numbers.Next(ctx)
 	}
-	reply, err := a.acquainted(ctx, func(met bool) (idem.Reply, error) {
-		return a.Idem.Run(ctx, func(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
+	return a.withCustomer(ctx, func(fetched bool) error {
+		return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Booking, error) {
 			if pre.err != nil {
-				return idem.Reply{}, pre.err
+				return domain.Booking{}, pre.err
 			}
-			pre.met = met
-			return a.create(ctx, tx, w, pre)
+			pre.fetched = fetched
+			return a.create(ctx, tx, in, pre)
 		})
 	})
-	return reply, err
 }
 
-// stranger is a customer that the projection does not know: the transaction ends, the customers service is
-// asked, and the write begins anew.
-type stranger struct{ id domain.CustomerID }
+// unknownCustomer is a customer that is not in the projection: the transaction ends, the customers service is asked,
+// and the write begins anew.
+type unknownCustomer struct{ id domain.CustomerID }
 
 // Error implements error.
-func (s stranger) Error() string { return "customer " + s.id.String() + " is not in the projection" }
+func (u unknownCustomer) Error() string {
+	return "customer " + u.id.String() + " is not in the projection"
+}
 
-// acquainted runs write, and once more when it met a stranger.
-func (a *Bookings) acquainted(ctx context.Context, write func(met bool) (idem.Reply, error)) (idem.Reply, error) {
-	reply, err := write(false)
-	var s stranger
-	if !errors.As(err, &s) {
-		return reply, err
+// withCustomer runs write, and once more after it has fetched a customer that write did not know.
+func (a *Bookings) withCustomer(ctx context.Context, write func(fetched bool) error) error {
+	err := write(false)
+	var unknown unknownCustomer
+	if !errors.As(err, &unknown) {
+		return err
 	}
-	if err := a.meet(ctx, s.id); err != nil {
-		return idem.Reply{}, err
+	if err := a.fetchCustomer(ctx, unknown.id); err != nil {
+		return err
 	}
 	return write(true)
 }
 
-// refs reads what a booking is to name.
-func (a *Bookings) refs(ctx context.Context, tx pg.Tx, l domain.Links, met bool, now time.Time) (domain.Refs, bool, error) {
+// refs reads the rows that a booking is to name.
+func (a *Bookings) refs(ctx context.Context, tx pg.Tx, l domain.Links, fetched bool, now time.Time) (domain.Refs, bool, error) {
 	refs, lapsed, err := store.Refs(ctx, tx, l, now)
-	if err == nil && refs.Customer == nil && !l.Customer.IsZero() && !met {
-		err = stranger{l.Customer}
+	if err == nil && refs.Customer == nil && !l.Customer.IsZero() && !fetched {
+		err = unknownCustomer{l.Customer}
 	}
 	return refs, lapsed, err
 }
 
-func (a *Bookings) create(ctx context.Context, tx pg.Tx, w domain.Wish, pre known) (idem.Reply, error) {
+func (a *Bookings) create(ctx context.Context, tx pg.Tx, in domain.BookingInput, pre prefetched) (domain.Booking, error) {
 	c := caller.Must(ctx)
 	loc, err := domain.Location(c.Timezone)
 	if err != nil {
-		return idem.Reply{}, err
+		return domain.Booking{}, err
 	}
-	when, err := w.When(loc)
+	when, err := in.When(loc)
 	if err != nil {
-		return idem.Reply{}, err
+		return domain.Booking{}, err
 	}
 	blank := domain.Booking{ID: domain.NewBookingID(), Number: pre.number, Loc: loc, Amounts: domain.NoMoney(c.Currency)}
-	refs, lapsed, err := a.refs(ctx, tx, blank.Links(w), pre.met, a.now(ctx))
+	refs, lapsed, err := a.refs(ctx, tx, blank.Links(in), pre.fetched, a.now(ctx))
 	if err != nil {
-		return idem.Reply{}, err
+		return domain.Booking{}, err
 	}
 	now := a.now(ctx) // the unit is locked: a hold begins when it is taken, not when it was asked for
-	b, err := domain.New(w, when, refs, pre.policy, blank, now)
+	b, err := domain.New(in, when, refs, pre.policy, blank, now)
 	if err != nil {
-		return idem.Reply{}, err
+		return domain.Booking{}, err
 	}
 	claim := claimOf(b, refs.Service)
 	if claim != nil && lapsed {
-		if err := a.expireInTheWay(ctx, tx, *claim, now); err != nil {
-			return idem.Reply{}, err
+		if err := a.expireOverlappingHolds(ctx, tx, *claim, now); err != nil {
+			return domain.Booking{}, err
 		}
 	}
 	if b, err = store.InsertBooking(ctx, tx, b, claim); err != nil {
-		return idem.Reply{}, err
+		return domain.Booking{}, err
 	}
 	if b.HoldExpiresAt != nil {
 		if err := learnClock(ctx, tx); err != nil {
-			return idem.Reply{}, err
+			return domain.Booking{}, err
 		}
 	}
 	body, err := render(ctx, b)
 	if err != nil {
-		return idem.Reply{}, err
+		return domain.Booking{}, err
 	}
-	reply := answer(http.StatusCreated, b, body)
-	reply.Location = "/api/v1/bookings/" + b.ID.String()
-	return reply, a.emit(ctx, tx, bookingCreated(b, body))
+	return b, a.emit(ctx, tx, bookingCreated(b, body))
 }
 
-// prepare asks identity for the operator's policy.
-func (a *Bookings) prepare(ctx context.Context) (pre known) {
+// prefetch asks identity for the operator's policy.
+func (a *Bookings) prefetch(ctx context.Context) (pre prefetched) {
 	pre.policy, pre.err = a.Tenants.Policy(ctx)
 	return pre
 }
 
-// meet brings a customer that the projection does not know yet into it. One that nobody knows stays unknown.
-func (a *Bookings) meet(ctx context.Context, id domain.CustomerID) error {
+// fetchCustomer writes a customer of the customers service into the projection. One that does not exist stays unknown.
+func (a *Bookings) fetchCustomer(ctx context.Context, id domain.CustomerID) error {
 	c, err := a.Directory.Customer(ctx, id)
 	if errors.Is(err, domain.ErrCustomerNotFound) {
 		return nil
@@ -162,8 +157,8 @@ func (a *Bookings) meet(ctx context.Context, id domain.CustomerID) error {
 	return a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.PutCustomer(ctx, tx, c) })
 }
 
-// expireInTheWay expires the lapsed holds that a claim meets, each with its event.
-func (a *Bookings) expireInTheWay(ctx context.Context, tx pg.Tx, claim store.Claim, now time.Time) error {
+// expireOverlappingHolds expires the lapsed holds that a claim overlaps, each with its event.
+func (a *Bookings) expireOverlappingHolds(ctx context.Context, tx pg.Tx, claim store.Claim, now time.Time) error {
 	lapsed, err := store.LapsedForUpdate(ctx, tx, claim, now)
 	if err != nil {
 		return err
@@ -216,10 +211,19 @@ func claimOf(b domain.Booking, s *domain.Service) *store.Claim {
 	return &store.Claim{Booking: b.ID, Unit: b.UnitID, From: from, To: to}
 }
 
-func answer(status int, b domain.Booking, body json.RawMessage) idem.Reply {
-	return idem.Reply{Status: status, ETag: httpx.ETag(b.Version), Resource: b.ID.String(), Body: body}
+// diff is what the change shows of the booking before it; {} is nothing.
+func diff(ctx context.Context, before, after domain.Booking) (json.RawMessage, error) {
+	was, err := render(ctx, before)
+	if err != nil {
+		return nil, err
+	}
+	is, err := render(ctx, after)
+	if err != nil {
+		return nil, err
+	}
+	return outbox.Diff(was, is), nil
 }
 
 func render(ctx context.Context, b domain.Booking) (json.RawMessage, error) {
-	return httpx.Encode(view.Booking(b, api.Mode(caller.Must(ctx).Mode)))
+	return contract.Encode(view.Booking(b, mode(ctx)))
 }

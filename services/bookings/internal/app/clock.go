@@ -3,20 +3,16 @@ package app
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"time"
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
-	"holdfast.dev/libs/httpx"
-	"holdfast.dev/libs/idem"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/inbox"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/bookings/internal/domain"
 	"holdfast.dev/services/bookings/internal/store"
-	"holdfast.dev/services/bookings/internal/view"
 )
 
 // errLive says that live mode has no clock but the real one.
@@ -31,7 +27,6 @@ type ClockOwner interface {
 // Clocks are the verbs of the test clock.
 type Clocks struct {
 	DB       *pg.DB
-	Idem     *idem.Store
 	Owner    ClockOwner
 	Bookings *Bookings
 }
@@ -44,35 +39,23 @@ func (a *Clocks) Allowed(ctx context.Context) error {
 	return nil
 }
 
-// Set freezes the clock at a time, forward only, and answers when all that has fallen due by then is done.
-// Each step may be repeated: whoever dies between identity's answer and his own is healed by the event that
-// identity has published, by the worker, or by the same request once more.
-func (a *Clocks) Set(ctx context.Context, given string) (idem.Reply, error) {
-	if err := a.Allowed(ctx); err != nil {
-		return idem.Reply{}, err
-	}
-	if prior, err := a.Idem.Check(ctx); err != nil || prior != nil {
-		return replayed(prior), err
-	}
+// Set freezes the clock at a time, forward only, and returns what it shows when all that has fallen due by then is
+// done. Each step may be repeated: a process that dies between identity's answer and its own leaves what the event that
+// identity has published, the worker, or the same request once more completes. The caller has asked Allowed.
+func (a *Clocks) Set(ctx context.Context, given string) (time.Time, error) {
 	loc, err := domain.Location(caller.Must(ctx).Timezone)
 	if err != nil {
-		return idem.Reply{}, err
+		return time.Time{}, err
 	}
 	at, err := domain.ParseInstant(given, loc)
 	if err != nil {
-		return idem.Reply{}, apperr.Field("now", "%s", err)
+		return time.Time{}, apperr.Field("now", "%s", err)
 	}
 	clock, err := a.set(ctx, &at)
 	if err != nil {
-		return idem.Reply{}, err
+		return time.Time{}, err
 	}
-	if err := a.Bookings.ExpireAll(ctx); err != nil {
-		return idem.Reply{}, err
-	}
-	return a.Idem.Run(ctx, func(context.Context, pg.Tx) (idem.Reply, error) {
-		body, err := httpx.Encode(view.TestClock(clock.Now(at), true))
-		return idem.Reply{Status: http.StatusOK, Body: body}, err
-	})
+	return clock.Now(at), a.Bookings.ExpireAll(ctx)
 }
 
 // Reset returns the tenant to real time.
@@ -93,7 +76,7 @@ func (a *Clocks) set(ctx context.Context, at *time.Time) (domain.TestClock, erro
 	return clock, err
 }
 
-// Learn takes one event about a tenant, once however often it comes, and never an older state than is known.
+// Learn takes one event about a tenant, once, however often the event comes, and never an older state than is known.
 // What falls due by it is the worker's. The context carries the tenant in test mode.
 func (a *Clocks) Learn(ctx context.Context, event ids.Event, clock domain.TestClock) error {
 	err := a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
@@ -109,19 +92,12 @@ func (a *Clocks) Learn(ctx context.Context, event ids.Event, clock domain.TestCl
 	return nil
 }
 
-// learnClock notes the clock by which a hold is made, beside it: whoever sees the hold then judges it by a
-// clock that is no older, though the event of a return to real time may still be on its way.
+// learnClock writes the clock by which a hold is made beside the hold: a reader of the hold then goes by a clock that is
+// no older, though the event of a return to real time may still be on its way.
 func learnClock(ctx context.Context, tx pg.Tx) error {
 	c := caller.Must(ctx)
 	if c.Mode != caller.Test || c.PolicyVersion == 0 {
 		return nil
 	}
 	return store.PutClock(ctx, tx, domain.TestClock{FrozenAt: c.Clock, Version: c.PolicyVersion})
-}
-
-func replayed(prior *idem.Reply) idem.Reply {
-	if prior == nil {
-		return idem.Reply{}
-	}
-	return *prior
 }

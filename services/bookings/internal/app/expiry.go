@@ -57,7 +57,7 @@ func (a *Expiry) Run(ctx context.Context) error {
 }
 
 // ExpireAll expires what is due of the caller's tenant and mode, and returns when all of it is done. It waits
-// for whoever holds one of them.
+// for transactions that hold one of them.
 func (a *Bookings) ExpireAll(ctx context.Context) error {
 	return pages(func(after store.Due) ([]store.Due, error) {
 		return store.TenantDue(ctx, a.DB.Read(ctx), a.Now(), after, dueBatch)

@@ -4,8 +4,7 @@ import (
 	"context"
 	"time"
 
-	"holdfast.dev/libs/httpx"
-	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/bookings/internal/domain"
@@ -13,8 +12,8 @@ import (
 )
 
 // Reprice takes a new price snapshot, whatever has been paid already.
-func (a *Bookings) Reprice(ctx context.Context, id domain.BookingID, match httpx.Match) (idem.Reply, error) {
-	return a.run(ctx, update{id: id, match: match, reprice: true})
+func (a *Bookings) Reprice(ctx context.Context, transact pg.Transact[domain.Booking], id domain.BookingID, match patch.Precondition) error {
+	return a.run(ctx, transact, update{id: id, match: match, reprice: true})
 }
 
 // repriced takes the price of today's terms. The unit is not asked for: it is no part of the price, and

@@ -3,6 +3,8 @@ package domain
 import (
 	"encoding/json"
 	"time"
+
+	"holdfast.dev/libs/patch"
 )
 
 // Booking is a unit, a time and a customer, held or confirmed. Absent ids are zero.
@@ -35,7 +37,7 @@ type Booking struct {
 	CompletedAt   *time.Time
 }
 
-// Refs are the rows that a booking names, after a wish; nil: there is no such row for this caller.
+// Refs are the rows that a booking names after an input; nil: there is no such row for this caller.
 type Refs struct {
 	Customer *Customer
 	Service  *Service
@@ -55,11 +57,11 @@ func (r Refs) duration() *int {
 	return nil
 }
 
-// New makes a booking from a wish. The price is a snapshot of the package on the event's day.
-func New(w Wish, when When, refs Refs, policy Policy, blank Booking, now time.Time) (Booking, error) {
+// New makes a booking from an input. The price is a snapshot of the package on the event's day.
+func New(in BookingInput, when When, refs Refs, policy Policy, blank Booking, now time.Time) (Booking, error) {
 	b := blank
 	b.Version, b.Policy = 1, &policy
-	if err := b.link(w, refs); err != nil {
+	if err := b.link(in, refs); err != nil {
 		return Booking{}, err
 	}
 	if err := b.first(when, refs.duration(), b.Loc); err != nil {
@@ -75,26 +77,26 @@ func New(w Wish, when When, refs Refs, policy Policy, blank Booking, now time.Ti
 	if err := b.reprice(refs); err != nil {
 		return Booking{}, err
 	}
-	b.write(w)
-	return b, b.open(w, policy, now)
+	b.write(in)
+	return b, b.open(in, policy, now)
 }
 
 // open gives a new booking its first state and, when pending, its hold.
-func (b *Booking) open(w Wish, policy Policy, now time.Time) error {
+func (b *Booking) open(in BookingInput, policy Policy, now time.Time) error {
 	b.Status = Pending
-	if w.Status != nil {
-		b.Status = *w.Status
+	if status := in.Status.Pointer(); status != nil {
+		b.Status = *status
 	} else if policy.AutoConfirm {
 		b.Status = Confirmed
 	}
 	if b.Status == Confirmed {
-		if w.HoldMinutes != nil {
+		if in.HoldMinutes.Pointer() != nil {
 			return field("hold_minutes", "Only a pending booking has a hold.")
 		}
 		b.ConfirmedAt = &now
 		return nil
 	}
-	minutes := w.HoldMinutes
+	minutes := in.HoldMinutes.Pointer()
 	if minutes == nil {
 		minutes = policy.HoldTTLMinutes
 	}
@@ -105,26 +107,26 @@ func (b *Booking) open(w Wish, policy Policy, now time.Time) error {
 	return nil
 }
 
-// Rewire applies what a wish says about time, links and guests to an existing booking. A changed package is
+// ApplySchedule applies what an input gives of time, links and guests to an existing booking. A changed package is
 // priced anew on the event's day; a changed day alone is not.
-func (b Booking) Rewire(w Wish, when When, refs Refs, policy Policy, now time.Time) (Booking, error) {
+func (b Booking) ApplySchedule(in BookingInput, when When, refs Refs, policy Policy, now time.Time) (Booking, error) {
 	was := b
-	if err := b.link(w, refs); err != nil {
+	if err := b.link(in, refs); err != nil {
 		return Booking{}, err
 	}
 	rewired := b.PackageID != was.PackageID || b.ServiceID != was.ServiceID
-	if w.MovesTime() {
+	if in.HasTime() {
 		if err := b.move(when, refs.duration(), rewired, b.Loc); err != nil {
 			return Booking{}, err
 		}
 	}
 	b.wholeDay(!b.UnitID.IsZero(), b.Loc)
-	if w.MovesTime() {
+	if in.HasTime() {
 		if err := policy.Refuses(b.Schedule, now, b.Loc); err != nil {
 			return Booking{}, err
 		}
 	}
-	if w.MovesTime() || b.UnitID != was.UnitID {
+	if in.HasTime() || b.UnitID != was.UnitID {
 		if err := b.closed(refs, when); err != nil {
 			return Booking{}, err
 		}
@@ -144,19 +146,20 @@ func (b Booking) closed(refs Refs, when When) error {
 	return refs.Unit.OpeningHours.refuses(b.Schedule, when.From != nil, b.Loc)
 }
 
-// Settle applies the rest of a wish: texts, metadata and status. It refuses what the present state freezes.
-func (b Booking) Settle(w Wish, reason *string, now time.Time) (Booking, error) {
+// ApplyStatus applies the rest of an input: texts, metadata and status. It refuses what the present state freezes.
+func (b Booking) ApplyStatus(in BookingInput, reason *string, now time.Time) (Booking, error) {
 	if b.Status.Final() {
-		if err := w.frozen(b.Status); err != nil {
+		if err := in.frozen(b.Status); err != nil {
 			return Booking{}, err
 		}
 	}
-	b.write(w)
-	if w.Status == nil {
+	b.write(in)
+	status := in.Status.Pointer()
+	if status == nil {
 		return b, nil
 	}
 	was := b.Status
-	if err := b.become(*w.Status, now); err != nil {
+	if err := b.transitionTo(*status, now); err != nil {
 		return Booking{}, err
 	}
 	if b.Status == Cancelled && was != Cancelled {
@@ -165,27 +168,18 @@ func (b Booking) Settle(w Wish, reason *string, now time.Time) (Booking, error) 
 	return b, nil
 }
 
-func (b *Booking) write(w Wish) {
-	if w.EventType.Given {
-		b.EventType = w.EventType.Value
-	}
-	if w.Notes.Given {
-		b.Notes = w.Notes.Value
-	}
-	if w.Metadata.Given {
-		b.Metadata = nil
-		if w.Metadata.Value != nil {
-			b.Metadata = *w.Metadata.Value
-		}
-	}
+func (b *Booking) write(in BookingInput) {
+	in.EventType.SetNullable(&b.EventType)
+	in.Notes.SetNullable(&b.Notes)
+	patch.SetMetadata(in.Metadata, &b.Metadata)
 }
 
-// become moves the booking to a state that a client named. The same state again changes nothing.
-func (b *Booking) become(to Status, now time.Time) error {
+// transitionTo moves the booking to a state that a client named. The same state again changes nothing.
+func (b *Booking) transitionTo(to Status, now time.Time) error {
 	if to == b.Status {
 		return nil
 	}
-	next, ok := b.Status.Next(towards[to])
+	next, ok := b.Status.Next(actionFor[to])
 	if !ok {
 		return noTransition(b.Status, to)
 	}
@@ -238,15 +232,6 @@ func (b Booking) Claim(s *Service) (from, to time.Time, ok bool) {
 		to = to.Add(time.Duration(s.BufferAfterMinutes) * time.Minute)
 	}
 	return from, to, true
-}
-
-// MetadataPairs are the pairs of metadata that is an object; an array has none.
-func (b Booking) MetadataPairs() map[string]string {
-	var pairs map[string]string
-	if err := json.Unmarshal(b.Metadata, &pairs); err != nil {
-		return nil
-	}
-	return pairs
 }
 
 // KeepsSlot reports whether unit, service and times are as they were, so that the claim stands.

@@ -9,13 +9,14 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/patch"
 
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
 func id[P ids.Prefix]() ids.ID[P] { return ids.New[P]() }
 
-func given(s string) domain.Change[string] { return domain.Change[string]{Given: true, Value: &s} }
+func given(s string) patch.Field[string] { return patch.Value(s) }
 
 // fieldOf is the first field that an error names, "" for none.
 func fieldOf(err error) string {

@@ -10,6 +10,7 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/patch"
 )
 
 // Recurrence says whether a holiday rule comes back each year.
@@ -37,6 +38,54 @@ type HolidayRule struct {
 	Version       int64
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
+}
+
+// HolidayRulePatch is what a create or an update gives; an absent field stays as it is.
+type HolidayRulePatch struct {
+	Name          patch.Field[string]
+	From, To      patch.Field[string] // as sent
+	Recurrence    patch.Field[Recurrence]
+	MultiplierBps patch.Field[int64]
+	AppliesTo     patch.Field[json.RawMessage] // as sent
+	Priority      patch.Field[int]
+	Stackable     patch.Field[bool]
+	Active        patch.Field[bool]
+}
+
+// NewHolidayRule is a holiday rule before its first patch.
+func NewHolidayRule() HolidayRule {
+	return HolidayRule{ID: ids.New[HolidayPrefix](), Recurrence: Once, Active: true}
+}
+
+// Apply returns the holiday rule with the given fields.
+func (r HolidayRule) Apply(p HolidayRulePatch) (HolidayRule, error) {
+	p.Name.Set(&r.Name)
+	p.Recurrence.Set(&r.Recurrence)
+	p.MultiplierBps.Set(&r.MultiplierBps)
+	p.Priority.Set(&r.Priority)
+	p.Stackable.Set(&r.Stackable)
+	p.Active.Set(&r.Active)
+	var target error
+	if raw := p.AppliesTo.Pointer(); raw != nil {
+		var t Target
+		t, target = ParseTarget(*raw)
+		r.ServiceIDs, r.PackageIDs = t.ServiceIDs, t.PackageIDs
+	}
+	err := apperr.Join(setDate(&r.From, p.From, "date_from"), setDate(&r.To, p.To, "date_to"), target)
+	return r, err
+}
+
+func setDate(to *Date, given patch.Field[string], name string) error {
+	text := given.Pointer()
+	if text == nil {
+		return nil
+	}
+	d, err := ParseDate(*text)
+	if err != nil {
+		return field(name, "%s", err)
+	}
+	*to = d
+	return nil
 }
 
 // Check returns the error of a rule whose fields do not go together; each alone is the contract's affair.

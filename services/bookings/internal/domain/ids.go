@@ -1,11 +1,14 @@
 // Package domain holds the nouns of bookings and their rules: prices, local times, states and schedules.
-// It is pure: no I/O and no clock; whoever calls says what time it is.
+// It is pure: no I/O and no clock; the caller says what time it is.
 package domain
 
 import (
 	"bytes"
+	"fmt"
 
+	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/patch"
 )
 
 // The prefixes, for functions that are generic in the kind of id.
@@ -59,4 +62,25 @@ func NewBookingID() BookingID { return ids.New[BookingPrefix]() }
 func CompareIDs[P ids.Prefix](a, b ids.ID[P]) int {
 	x, y := a.UUID(), b.UUID()
 	return bytes.Compare(x[:], y[:])
+}
+
+// setIDs changes a list when one is given. A malformed id is as good as unknown.
+func setIDs[P ids.Prefix](to *[]ids.ID[P], given patch.Field[[]string], name, unknown string) error {
+	texts := given.Pointer()
+	if texts == nil {
+		return nil
+	}
+	list := make([]ids.ID[P], len(*texts))
+	var failed []apperr.FieldError
+	for i, text := range *texts {
+		var err error
+		if list[i], err = ids.Parse[P](text); err != nil {
+			failed = append(failed, apperr.FieldError{Field: fmt.Sprintf("%s.%d", name, i), Message: unknown})
+		}
+	}
+	if len(failed) > 0 {
+		return apperr.Fields(failed)
+	}
+	*to = list
+	return nil
 }

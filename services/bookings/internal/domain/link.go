@@ -3,9 +3,10 @@ package domain
 import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/patch"
 )
 
-// Links are the ids that a booking names after a wish. A malformed id is Bad on its field and as good as unknown.
+// Links are the ids that a booking names after an input. A malformed id is Bad on its field and as good as unknown.
 type Links struct {
 	Customer CustomerID
 	Service  ServiceID // zero with a package: the package's
@@ -13,45 +14,47 @@ type Links struct {
 	Package  PackageID
 }
 
-// Links merges the booking's ids with those of the wish. A changed package brings its own service along.
-func (b Booking) Links(w Wish) Links {
+// Links merges the booking's ids with those of the input. A changed package brings its own service along.
+func (b Booking) Links(in BookingInput) Links {
 	l := Links{
-		Customer: merged(b.CustomerID, w.CustomerID),
-		Service:  merged(b.ServiceID, w.ServiceID),
-		Unit:     merged(b.UnitID, w.UnitID),
-		Package:  merged(b.PackageID, w.PackageID),
+		Customer: merged(b.CustomerID, in.CustomerID),
+		Service:  merged(b.ServiceID, in.ServiceID),
+		Unit:     merged(b.UnitID, in.UnitID),
+		Package:  merged(b.PackageID, in.PackageID),
 	}
-	if !l.Package.IsZero() && l.Package != b.PackageID && !w.ServiceID.Given {
+	if !l.Package.IsZero() && l.Package != b.PackageID && !in.ServiceID.Given() {
 		l.Service = ServiceID{}
 	}
 	return l
 }
 
 // merged is the id after the change; a malformed one is zero, which no row has.
-func merged[P ids.Prefix](now ids.ID[P], c Change[string]) ids.ID[P] {
-	if !c.Given {
+func merged[P ids.Prefix](now ids.ID[P], f patch.Field[string]) ids.ID[P] {
+	if !f.Given() {
 		return now
 	}
-	if c.Value == nil {
+	text := f.Pointer()
+	if text == nil {
 		return ids.ID[P]{}
 	}
-	id, err := ids.Parse[P](*c.Value)
+	id, err := ids.Parse[P](*text)
 	if err != nil {
 		return ids.ID[P]{}
 	}
 	return id
 }
 
-// stays reports whether the wish names what is linked already.
-func stays[P ids.Prefix](c Change[string], now ids.ID[P]) bool {
-	return c.Value != nil && !now.IsZero() && *c.Value == now.String()
+// stays reports whether the input names what is linked already.
+func stays[P ids.Prefix](f patch.Field[string], now ids.ID[P]) bool {
+	text := f.Pointer()
+	return text != nil && !now.IsZero() && *text == now.String()
 }
 
-// linker collects the failures of one wish's links.
+// linker collects the failures of one input's links.
 type linker struct {
 	b      *Booking
 	was    Booking
-	w      Wish
+	in     BookingInput
 	refs   Refs
 	failed []apperr.FieldError
 }
@@ -60,16 +63,16 @@ func (l *linker) fail(name, message string) {
 	l.failed = append(l.failed, apperr.FieldError{Field: name, Message: message})
 }
 
-// link sets the ids and the guests that the wish names, and checks that they go together. What was linked
+// link sets the ids and the guests that the input names, and checks that they go together. What was linked
 // before and stays is not judged again: it may have been retired since.
-func (b *Booking) link(w Wish, refs Refs) error {
-	l := linker{b: b, was: *b, w: w, refs: refs}
+func (b *Booking) link(in BookingInput, refs Refs) error {
+	l := linker{b: b, was: *b, in: in, refs: refs}
 	l.customer()
 	l.packaged()
 	l.service()
 	l.unit()
-	if w.GuestCount.Given {
-		b.GuestCount = w.GuestCount.Value
+	if in.GuestCount.Given() {
+		b.GuestCount = in.GuestCount.Pointer()
 	}
 	if len(l.failed) == 0 {
 		l.together()
@@ -78,10 +81,10 @@ func (b *Booking) link(w Wish, refs Refs) error {
 }
 
 func (l *linker) customer() {
-	if c := l.w.CustomerID; c.Given && c.Value == nil {
+	if c := l.in.CustomerID; c.Given() && c.Pointer() == nil {
 		l.b.CustomerID = CustomerID{}
 		return
-	} else if !c.Given || stays(c, l.b.CustomerID) {
+	} else if !c.Given() || stays(c, l.b.CustomerID) {
 		return
 	}
 	if l.refs.Customer == nil || l.refs.Customer.Erased {
@@ -92,19 +95,19 @@ func (l *linker) customer() {
 }
 
 func (l *linker) packaged() {
-	if c := l.w.PackageID; c.Given && c.Value == nil {
+	if c := l.in.PackageID; c.Given() && c.Pointer() == nil {
 		l.b.PackageID = PackageID{}
 		return
-	} else if !c.Given || stays(c, l.b.PackageID) {
+	} else if !c.Given() || stays(c, l.b.PackageID) {
 		return
 	}
 	p := l.refs.Package
 	switch {
 	case p == nil:
 		l.fail("package_id", "No such package.")
-	case !p.Active || l.refs.Service == nil && !l.w.ServiceID.Given:
+	case !p.Active || l.refs.Service == nil && !l.in.ServiceID.Given():
 		l.fail("package_id", "The package is not active.")
-	case !l.w.ServiceID.Given && !l.refs.Service.Active:
+	case !l.in.ServiceID.Given() && !l.refs.Service.Active:
 		l.fail("package_id", "The package's service is not active.")
 	default:
 		l.b.PackageID = p.ID
@@ -113,16 +116,16 @@ func (l *linker) packaged() {
 }
 
 func (l *linker) service() {
-	c := l.w.ServiceID
-	if !c.Given || stays(c, l.was.ServiceID) && l.b.PackageID == l.was.PackageID {
+	c := l.in.ServiceID
+	if !c.Given() || stays(c, l.was.ServiceID) && l.b.PackageID == l.was.PackageID {
 		return
 	}
 	s, p := l.refs.Service, l.refs.Package
 	switch {
-	case c.Value == nil && !l.b.PackageID.IsZero(): // the package's service stays
-	case c.Value == nil:
+	case c.Pointer() == nil && !l.b.PackageID.IsZero(): // the package's service stays
+	case c.Pointer() == nil:
 		l.b.ServiceID = ServiceID{}
-	case s == nil || s.ID.String() != *c.Value:
+	case s == nil || s.ID.String() != *c.Pointer():
 		l.fail("service_id", "No such service.")
 	case s.ID != l.b.ServiceID && p != nil && p.ServiceID != s.ID:
 		l.fail("service_id", "The service does not go with the package.")
@@ -134,10 +137,10 @@ func (l *linker) service() {
 }
 
 func (l *linker) unit() {
-	if c := l.w.UnitID; c.Given && c.Value == nil {
+	if c := l.in.UnitID; c.Given() && c.Pointer() == nil {
 		l.b.UnitID = UnitID{}
 		return
-	} else if !c.Given || stays(c, l.b.UnitID) {
+	} else if !c.Given() || stays(c, l.b.UnitID) {
 		return
 	}
 	u := l.refs.Unit
@@ -167,7 +170,7 @@ func (l *linker) together() {
 			l.fail("unit_id", "The unit does not go with the service.")
 		}
 	}
-	guests := l.w.GuestCount.Given || l.b.UnitID != was.UnitID
+	guests := l.in.GuestCount.Given() || l.b.UnitID != was.UnitID
 	if guests && l.b.GuestCount != nil && u.Capacity != nil && *l.b.GuestCount > *u.Capacity {
 		l.failed = append(l.failed, apperr.Field("guest_count", "Must be at most %d, the unit's capacity.", *u.Capacity).Fields...)
 	}

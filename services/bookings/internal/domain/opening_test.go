@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/patch"
 
 	"holdfast.dev/services/bookings/internal/domain"
 )
@@ -181,28 +182,28 @@ func TestBookingOutsideOpeningHours(t *testing.T) {
 	unit := domain.Unit{ID: id[domain.UnitPrefix](), Status: domain.UnitActive, OpeningHours: week(t, `{"mon":[["09:00","17:00"]],"tue":[["20:00","04:00"]],"thu":[["00:00","24:00"]],"fri":[["00:00","24:00"]]}`)}
 	name := unit.ID.String()
 	for _, tc := range []struct {
-		wish  domain.Wish
+		input domain.BookingInput
 		field string
 	}{
-		{domain.Wish{EventDate: new("2026-05-11"), Start: given("09:00"), End: given("17:00")}, ""},
-		{domain.Wish{EventDate: new("2026-05-11"), Start: given("08:59"), End: given("17:00")}, "event_start_time"},
-		{domain.Wish{EventDate: new("2026-05-11"), Start: given("09:00"), End: given("17:01")}, "event_start_time"},
-		{domain.Wish{EventDate: new("2026-05-12"), Start: given("22:00"), End: given("04:00")}, ""},
-		{domain.Wish{EventDate: new("2026-05-13"), Start: given("00:00"), End: given("04:00")}, ""},
-		{domain.Wish{EventDate: new("2026-05-13"), Start: given("04:00"), End: given("05:00")}, "event_start_time"},
-		{domain.Wish{EventDate: new("2026-05-14"), Start: given("22:00"), End: given("04:00")}, ""},
-		{domain.Wish{StartsAt: given("2026-05-11T13:00:00Z"), EndsAt: given("2026-05-11T21:00:00Z")}, ""},
-		{domain.Wish{StartsAt: given("2026-05-11T12:59:00Z"), EndsAt: given("2026-05-11T21:00:00Z")}, "starts_at"},
-		{domain.Wish{EventDate: new("2026-05-11")}, ""},
-		{domain.Wish{EventDate: new("2026-05-13")}, "event_date"},
+		{domain.BookingInput{EventDate: patch.Value("2026-05-11"), Start: given("09:00"), End: given("17:00")}, ""},
+		{domain.BookingInput{EventDate: patch.Value("2026-05-11"), Start: given("08:59"), End: given("17:00")}, "event_start_time"},
+		{domain.BookingInput{EventDate: patch.Value("2026-05-11"), Start: given("09:00"), End: given("17:01")}, "event_start_time"},
+		{domain.BookingInput{EventDate: patch.Value("2026-05-12"), Start: given("22:00"), End: given("04:00")}, ""},
+		{domain.BookingInput{EventDate: patch.Value("2026-05-13"), Start: given("00:00"), End: given("04:00")}, ""},
+		{domain.BookingInput{EventDate: patch.Value("2026-05-13"), Start: given("04:00"), End: given("05:00")}, "event_start_time"},
+		{domain.BookingInput{EventDate: patch.Value("2026-05-14"), Start: given("22:00"), End: given("04:00")}, ""},
+		{domain.BookingInput{StartsAt: given("2026-05-11T13:00:00Z"), EndsAt: given("2026-05-11T21:00:00Z")}, ""},
+		{domain.BookingInput{StartsAt: given("2026-05-11T12:59:00Z"), EndsAt: given("2026-05-11T21:00:00Z")}, "starts_at"},
+		{domain.BookingInput{EventDate: patch.Value("2026-05-11")}, ""},
+		{domain.BookingInput{EventDate: patch.Value("2026-05-13")}, "event_date"},
 	} {
-		tc.wish.UnitID = given(name)
-		when, err := tc.wish.When(loc)
+		tc.input.UnitID = given(name)
+		when, err := tc.input.When(loc)
 		if err != nil {
 			t.Fatal(err)
 		}
 		refs := domain.Refs{Unit: &unit}
-		booked, err := domain.New(tc.wish, when, refs, domain.Policy{}, domain.Booking{Loc: loc}, time.Time{})
+		booked, err := domain.New(tc.input, when, refs, domain.Policy{}, domain.Booking{Loc: loc}, time.Time{})
 		if got := fieldOf(err); got != tc.field {
 			t.Errorf("%+v: %v", when, err)
 		}
@@ -212,10 +213,10 @@ func TestBookingOutsideOpeningHours(t *testing.T) {
 		// A booking made before the unit closed keeps its time, and is not moved within the closed hours.
 		shut := unit
 		shut.OpeningHours = domain.OpeningHours{}
-		if _, err := booked.Rewire(domain.Wish{GuestCount: domain.Change[int]{Given: true, Value: new(2)}}, domain.When{}, domain.Refs{Unit: &shut}, domain.Policy{}, time.Time{}); err != nil {
+		if _, err := booked.ApplySchedule(domain.BookingInput{GuestCount: patch.Value(2)}, domain.When{}, domain.Refs{Unit: &shut}, domain.Policy{}, time.Time{}); err != nil {
 			t.Errorf("%+v: guests: %v", when, err)
 		}
-		if _, err := booked.Rewire(tc.wish, when, domain.Refs{Unit: &shut}, domain.Policy{}, time.Time{}); err == nil {
+		if _, err := booked.ApplySchedule(tc.input, when, domain.Refs{Unit: &shut}, domain.Policy{}, time.Time{}); err == nil {
 			t.Errorf("%+v moved into closed hours", when)
 		}
 	}

@@ -4,7 +4,10 @@ import (
 	"slices"
 	"time"
 
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/money"
+	"holdfast.dev/libs/patch"
 )
 
 // DepositType says how a package's deposit follows from the total.
@@ -38,6 +41,48 @@ type Package struct {
 	Version     int64
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
+}
+
+// PackagePatch is what a create or an update gives; an absent field stays as it is.
+type PackagePatch struct {
+	ServiceID       patch.Field[string] // as sent
+	Name            patch.Field[string]
+	Description     patch.Field[string]
+	BasePrice       patch.Field[money.Amount]
+	DepositType     patch.Field[DepositType]
+	DepositValue    patch.Field[int64]
+	DurationMinutes patch.Field[int]
+	UnitIDs         patch.Field[[]string] // as sent
+	Visible         patch.Field[bool]
+	Active          patch.Field[bool]
+}
+
+// NewPackage is a package before its first patch.
+func NewPackage() Package {
+	return Package{ID: ids.New[PackagePrefix](), Visible: true, Active: true, Terms: Terms{DepositType: DepositNone}}
+}
+
+// Apply returns the package with the given fields. A given price must be in the operator's currency.
+func (p Package) Apply(in PackagePatch, currency string) (Package, error) {
+	in.Name.Set(&p.Name)
+	in.Description.SetNullable(&p.Description)
+	in.BasePrice.Set(&p.BasePrice)
+	in.DepositType.Set(&p.DepositType)
+	in.DepositValue.Set(&p.DepositValue)
+	in.DurationMinutes.SetNullable(&p.DurationMinutes)
+	in.Visible.Set(&p.Visible)
+	in.Active.Set(&p.Active)
+	var service, price error
+	if id := in.ServiceID.Pointer(); id != nil {
+		if p.ServiceID, service = ids.Parse[ServicePrefix](*id); service != nil {
+			service = field("service_id", "No such service.")
+		}
+	}
+	if in.BasePrice.Given() && p.BasePrice.Currency != currency {
+		price = field("base_price.currency", "Must be %s, the operator's currency.", currency)
+	}
+	err := apperr.Join(service, price, setIDs(&p.UnitIDs, in.UnitIDs, "unit_ids", "No such unit."))
+	return p, err
 }
 
 // Check returns the error of a package whose fields do not go together; each alone is the contract's affair.

@@ -16,7 +16,7 @@ func (s Schedule) Timed() bool { return s.Start != nil }
 
 // first makes the schedule of a new booking.
 func (s *Schedule) first(w When, duration *int, loc *time.Location) error {
-	byClock := w.Day != nil || w.Start.Value != nil || w.End.Value != nil
+	byClock := w.Day != nil || w.Start.Pointer() != nil || w.End.Pointer() != nil
 	switch {
 	case byClock && (w.From != nil || w.To != nil):
 		return field("starts_at", "Give either event_date with its times, or starts_at and ends_at.")
@@ -27,7 +27,7 @@ func (s *Schedule) first(w When, duration *int, loc *time.Location) error {
 	case w.Day == nil:
 		return field("event_date", "Is required.")
 	}
-	s.Day, s.EventAt, s.Start, s.End = *w.Day, w.At, w.Start.Value, w.End.Value
+	s.Day, s.EventAt, s.Start, s.End = *w.Day, w.At, w.Start.Pointer(), w.End.Pointer()
 	return s.resolve(duration, loc)
 }
 
@@ -60,18 +60,18 @@ func (s *Schedule) span(from time.Time, to *time.Time, duration *int, loc *time.
 func (s *Schedule) move(w When, duration *int, rewired bool, loc *time.Location) error {
 	if s.Timed() && s.End == nil && (duration == nil || !rewired) {
 		kept := int(s.EndsAt.Sub(*s.StartsAt) / time.Minute)
-		if !w.End.Given {
+		if !w.End.Given() {
 			duration = &kept
 		}
 	}
 	if w.Day != nil {
 		s.Day, s.EventAt = *w.Day, w.At
 	}
-	if w.Start.Given {
-		s.Start = w.Start.Value
+	if w.Start.Given() {
+		s.Start = w.Start.Pointer()
 	}
-	if w.End.Given {
-		s.End = w.End.Value
+	if w.End.Given() {
+		s.End = w.End.Pointer()
 	}
 	return s.resolve(duration, loc)
 }

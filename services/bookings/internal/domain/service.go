@@ -1,6 +1,11 @@
 package domain
 
-import "time"
+import (
+	"time"
+
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/patch"
+)
 
 // Service is what an operator offers, such as a tour. Buffers keep its unit busy around a timed booking.
 type Service struct {
@@ -16,4 +21,32 @@ type Service struct {
 	Version             int64
 	CreatedAt           time.Time
 	UpdatedAt           time.Time
+}
+
+// ServicePatch is what a create or an update gives; an absent field stays as it is.
+type ServicePatch struct {
+	Name                patch.Field[string]
+	Description         patch.Field[string]
+	DurationMinutes     patch.Field[int]
+	SlotStepMinutes     patch.Field[int]
+	BufferBeforeMinutes patch.Field[int]
+	BufferAfterMinutes  patch.Field[int]
+	Active              patch.Field[bool]
+	UnitIDs             patch.Field[[]string] // as sent
+}
+
+// NewService is a service before its first patch.
+func NewService() Service { return Service{ID: ids.New[ServicePrefix](), Active: true} }
+
+// Apply returns the service with the given fields.
+func (s Service) Apply(p ServicePatch) (Service, error) {
+	p.Name.Set(&s.Name)
+	p.Description.SetNullable(&s.Description)
+	p.DurationMinutes.SetNullable(&s.DurationMinutes)
+	p.SlotStepMinutes.SetNullable(&s.SlotStepMinutes)
+	p.BufferBeforeMinutes.Set(&s.BufferBeforeMinutes)
+	p.BufferAfterMinutes.Set(&s.BufferAfterMinutes)
+	p.Active.Set(&s.Active)
+	err := setIDs(&s.UnitIDs, p.UnitIDs, "unit_ids", "No such unit.")
+	return s, err
 }

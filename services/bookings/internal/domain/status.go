@@ -20,17 +20,17 @@ type Action string
 
 // The actions on a booking. Only time expires one.
 const (
-	Confirm  Action = "confirm"
-	Cancel   Action = "cancel"
-	Expire   Action = "expire"
-	Complete Action = "complete"
-	Miss     Action = "miss"
+	Confirm    Action = "confirm"
+	Cancel     Action = "cancel"
+	Expire     Action = "expire"
+	Complete   Action = "complete"
+	MarkNoShow Action = "mark_no_show"
 )
 
 var transitions = map[Status]map[Action]Status{
 	Pending:   {Confirm: Confirmed, Expire: Expired, Cancel: Cancelled},
-	Confirmed: {Complete: Completed, Miss: NoShow, Cancel: Cancelled},
-	Completed: {Miss: NoShow},
+	Confirmed: {Complete: Completed, MarkNoShow: NoShow, Cancel: Cancelled},
+	Completed: {MarkNoShow: NoShow},
 	NoShow:    {Complete: Completed},
 	Cancelled: {},
 	Expired:   {},
@@ -48,8 +48,8 @@ func (s Status) Final() bool { return len(transitions[s]) == 0 }
 // Holds reports whether a booking in this state keeps its unit from others.
 func (s Status) Holds() bool { return s == Pending || s == Confirmed }
 
-// towards is the action by which a client reaches a state; expired and pending have none.
-var towards = map[Status]Action{Confirmed: Confirm, Cancelled: Cancel, Completed: Complete, NoShow: Miss}
+// actionFor is the action by which a client reaches a state; expired and pending have none.
+var actionFor = map[Status]Action{Confirmed: Confirm, Cancelled: Cancel, Completed: Complete, NoShow: MarkNoShow}
 
 // settle is how long after its end a booking may still turn between completed and no_show.
 const settle = 7 * 24 * time.Hour

@@ -36,7 +36,7 @@ func TestTransitionTable(t *testing.T) {
 			t.Errorf("%s: final %v", s, s.Final())
 		}
 	}
-	for to, action := range towards {
+	for to, action := range actionFor {
 		if to == Expired || to == Pending {
 			t.Errorf("a client reaches %s by %s", to, action)
 		}

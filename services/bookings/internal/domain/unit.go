@@ -3,6 +3,10 @@ package domain
 import (
 	"slices"
 	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/patch"
 )
 
 // UnitStatus says whether a unit can be booked.
@@ -28,6 +32,38 @@ type Unit struct {
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 }
+
+// UnitPatch is what a create or an update gives; an absent field stays as it is.
+type UnitPatch struct {
+	Name         patch.Field[string]
+	Description  patch.Field[string]
+	Status       patch.Field[UnitStatus]
+	Capacity     patch.Field[int]
+	OpeningHours patch.Field[map[string][][]string] // as sent
+	ServiceIDs   patch.Field[[]string]              // as sent
+}
+
+// NewUnit is a unit before its first patch.
+func NewUnit() Unit { return Unit{ID: ids.New[UnitPrefix](), Status: UnitActive} }
+
+// Apply returns the unit with the given fields.
+func (u Unit) Apply(p UnitPatch) (Unit, error) {
+	p.Name.Set(&u.Name)
+	p.Description.SetNullable(&u.Description)
+	p.Status.Set(&u.Status)
+	p.Capacity.SetNullable(&u.Capacity)
+	err := setIDs(&u.ServiceIDs, p.ServiceIDs, "service_ids", "No such service.")
+	if p.OpeningHours.Given() {
+		var table map[string][][]string // nil for null
+		p.OpeningHours.Set(&table)
+		hours, invalid := ParseOpeningHours(table)
+		u.OpeningHours, err = hours, apperr.Join(err, invalid)
+	}
+	return u, err
+}
+
+// InUse reports whether the unit is not retired.
+func (u Unit) InUse() bool { return u.Status != UnitRetired }
 
 // Serves reports whether the unit and the service go together: they are linked, or neither has any link.
 func (u Unit) Serves(s Service) bool {

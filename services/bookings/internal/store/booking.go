@@ -41,92 +41,93 @@ func scanBooking(row pgx.CollectableRow) (domain.Booking, error) {
 	return b, nil
 }
 
-// Booking reads one booking as it is stored, or domain.ErrBookingNotFound. Whoever shows or judges it asks
-// domain.Booking.At first: a hold may have run out since.
+const oneBooking = `select ` + bookingColumns + ` from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = @id`
+
+// bookingMetadata are the pairs of metadata that lists are filtered by.
+var bookingMetadata = pg.MetadataTable{Name: "booking_metadata", Owner: "booking_id"}
+
+// Booking reads one booking as it is stored, or domain.ErrBookingNotFound. Before it is shown or judged comes
+// domain.Booking.At: a hold may have run out since.
 func Booking(ctx context.Context, q pg.Q, id domain.BookingID) (domain.Booking, error) {
-	return one(ctx, q, scanBooking, domain.ErrBookingNotFound, `select `+bookingColumns+` from bookings b where b.id = $1`, id)
+	return pg.One(ctx, q, scanBooking, domain.ErrBookingNotFound, oneBooking, pg.Args{"id": id})
 }
 
 // BookingForUpdate locks the row until the transaction ends.
 func BookingForUpdate(ctx context.Context, tx pg.Tx, id domain.BookingID) (domain.Booking, error) {
-	return one(ctx, tx, scanBooking, domain.ErrBookingNotFound,
-		`select `+bookingColumns+` from bookings b where b.id = $1 for update`, id)
+	return pg.One(ctx, tx, scanBooking, domain.ErrBookingNotFound,
+		oneBooking+` for update`, pg.Args{"id": id})
+}
+
+// bookingArgs are the columns that are written, by name.
+func bookingArgs(k domain.Booking) (pg.Args, error) {
+	snapshot, err := toJSON(k.Snapshot)
+	if err != nil {
+		return nil, err
+	}
+	policy, err := toJSON(k.Policy)
+	if err != nil {
+		return nil, err
+	}
+	return pg.Args{
+		"id": k.ID, "number": k.Number, "status": k.Status, "customer_id": k.CustomerID, "lead_id": k.LeadID, "quote_id": k.QuoteID,
+		"service_id": k.ServiceID, "unit_id": k.UnitID, "package_id": k.PackageID, "package_snapshot": snapshot,
+		"event_type": k.EventType, "event_day": k.Day.UTC(), "event_at": k.EventAt, "event_start": k.Start, "event_end": k.End,
+		"starts_at": k.StartsAt, "ends_at": k.EndsAt, "timezone": k.Loc.String(), "guest_count": k.GuestCount, "notes": k.Notes,
+		"currency": k.Total.Currency, "total": k.Total.Minor, "deposit": k.Deposit.Minor, "paid": k.Paid.Minor,
+		"refunded": k.Refunded.Minor, "payment_status": k.Amounts.Status(), "hold_expires_at": k.HoldExpiresAt,
+		"cancel_reason": k.CancelReason, "cancel_policy": policy, "metadata": pg.JSONText(k.Metadata),
+		"confirmed_at": k.ConfirmedAt, "cancelled_at": k.CancelledAt, "completed_at": k.CompletedAt,
+	}, nil
 }
 
 // InsertBooking writes a new booking, its claim (nil: none) and its metadata in one round trip, and returns
 // it with its times. A taken slot is domain.ErrSlotUnavailable.
 func InsertBooking(ctx context.Context, tx pg.Tx, k domain.Booking, claim *Claim) (domain.Booking, error) {
-	snapshot, err := toJSON(k.Snapshot)
-	if err != nil {
-		return domain.Booking{}, err
-	}
-	policy, err := toJSON(k.Policy)
+	args, err := bookingArgs(k)
 	if err != nil {
 		return domain.Booking{}, err
 	}
 	b := &pgx.Batch{}
 	b.Queue(`
 		with stamp as materialized (select clock_timestamp() as at)
-		insert into bookings as b (id, number, status, customer_id, lead_id, quote_id, service_id, unit_id, package_id,
+		insert into bookings as b (tenant_id, livemode, id, number, status, customer_id, lead_id, quote_id, service_id, unit_id, package_id,
 			package_snapshot, event_type, event_day, event_start, event_end, starts_at, ends_at, timezone, guest_count, notes,
 			currency, total, deposit, paid, refunded, payment_status, hold_expires_at, metadata, confirmed_at,
 			cancel_policy, event_at, created_at, updated_at)
-		select $1, $2, $3, $4::uuid, $5::uuid, $6::uuid, $7::uuid, $8::uuid, $9::uuid,
-			$10, $11, $12, $13, $14, $15::timestamptz, $16::timestamptz, $17, $18::integer, $19,
-			$20, $21, $22, $23, $24, $25, $26::timestamptz, $27, $28::timestamptz,
-			$29, $30::timestamptz, at, at from stamp
-		returning b.version, b.created_at, b.updated_at`,
-		k.ID, k.Number, k.Status, k.CustomerID, k.LeadID, k.QuoteID, k.ServiceID, k.UnitID, k.PackageID,
-		snapshot, k.EventType, k.Day.UTC(), k.Start, k.End, k.StartsAt, k.EndsAt, k.Loc.String(), k.GuestCount, k.Notes,
-		k.Total.Currency, k.Total.Minor, k.Deposit.Minor, k.Paid.Minor, k.Refunded.Minor, k.Amounts.Status(), k.HoldExpiresAt,
-		textOrNull(k.Metadata), k.ConfirmedAt, policy, k.EventAt)
+		select @tenant, @live, @id, @number, @status, @customer_id::uuid, @lead_id::uuid, @quote_id::uuid, @service_id::uuid,
+			@unit_id::uuid, @package_id::uuid, @package_snapshot, @event_type, @event_day, @event_start, @event_end,
+			@starts_at::timestamptz, @ends_at::timestamptz, @timezone, @guest_count::integer, @notes,
+			@currency, @total, @deposit, @paid, @refunded, @payment_status, @hold_expires_at::timestamptz, @metadata,
+			@confirmed_at::timestamptz, @cancel_policy, @event_at::timestamptz, at, at from stamp
+		returning b.version, b.created_at, b.updated_at`, args)
 	if claim != nil {
-		b.Queue(putClaim, claim.Booking, claim.Unit, claim.From, claim.To)
+		b.Queue(putClaim, claim.args())
 	}
-	queuePairs(b, k)
+	bookingMetadata.QueueInsert(b, k.ID, k.Metadata)
 	return stamped(ctx, tx, b, k)
 }
 
 // UpdateBooking writes all that may change of a booking that the transaction has locked, raises its version
 // and returns it with the new version and time. Its claim is written apart.
 func UpdateBooking(ctx context.Context, tx pg.Tx, k domain.Booking) (domain.Booking, error) {
-	snapshot, err := toJSON(k.Snapshot)
-	if err != nil {
-		return domain.Booking{}, err
-	}
-	policy, err := toJSON(k.Policy)
+	args, err := bookingArgs(k)
 	if err != nil {
 		return domain.Booking{}, err
 	}
 	b := &pgx.Batch{}
 	b.Queue(`
-		update bookings b set status = $2, customer_id = $3, service_id = $4, unit_id = $5, package_id = $6,
-			package_snapshot = $7, event_type = $8, event_day = $9, event_start = $10, event_end = $11, starts_at = $12,
-			ends_at = $13, guest_count = $14, notes = $15, currency = $16, total = $17, deposit = $18, payment_status = $19,
-			hold_expires_at = $20, cancel_reason = $21, metadata = $22, confirmed_at = $23, cancelled_at = $24,
-			completed_at = $25, cancel_policy = $26, event_at = $27, version = b.version + 1, updated_at = clock_timestamp()
-		where b.id = $1
-		returning b.version, b.created_at, b.updated_at`,
-		k.ID, k.Status, k.CustomerID, k.ServiceID, k.UnitID, k.PackageID,
-		snapshot, k.EventType, k.Day.UTC(), k.Start, k.End, k.StartsAt,
-		k.EndsAt, k.GuestCount, k.Notes, k.Total.Currency, k.Total.Minor, k.Deposit.Minor, k.Amounts.Status(),
-		k.HoldExpiresAt, k.CancelReason, textOrNull(k.Metadata), k.ConfirmedAt, k.CancelledAt, k.CompletedAt, policy, k.EventAt)
-	b.Queue(`delete from booking_metadata where booking_id = $1`, k.ID)
-	queuePairs(b, k)
+		update bookings b set status = @status, customer_id = @customer_id, service_id = @service_id, unit_id = @unit_id,
+			package_id = @package_id, package_snapshot = @package_snapshot, event_type = @event_type, event_day = @event_day,
+			event_at = @event_at, event_start = @event_start, event_end = @event_end, starts_at = @starts_at, ends_at = @ends_at,
+			guest_count = @guest_count, notes = @notes, currency = @currency, total = @total, deposit = @deposit,
+			payment_status = @payment_status, hold_expires_at = @hold_expires_at, cancel_reason = @cancel_reason,
+			cancel_policy = @cancel_policy, metadata = @metadata, confirmed_at = @confirmed_at, cancelled_at = @cancelled_at,
+			completed_at = @completed_at, version = b.version + 1, updated_at = clock_timestamp()
+		where b.tenant_id = @tenant and b.livemode = @live and b.id = @id
+		returning b.version, b.created_at, b.updated_at`, args)
+	bookingMetadata.QueueDelete(b, k.ID)
+	bookingMetadata.QueueInsert(b, k.ID, k.Metadata)
 	return stamped(ctx, tx, b, k)
-}
-
-func queuePairs(b *pgx.Batch, k domain.Booking) {
-	pairs := k.MetadataPairs()
-	if len(pairs) == 0 {
-		return
-	}
-	keys, values := make([]string, 0, len(pairs)), make([]string, 0, len(pairs))
-	for key, value := range pairs {
-		keys, values = append(keys, key), append(values, value)
-	}
-	b.Queue(`insert into booking_metadata (key, value, booking_id)
-		select k, v, $3 from unnest($1::text[], $2::text[]) as p(k, v)`, keys, values, k.ID)
 }
 
 // stamped sends a batch whose first statement returns version and times, in one round trip.
@@ -147,14 +148,10 @@ func stamped(ctx context.Context, tx pg.Tx, b *pgx.Batch, k domain.Booking) (dom
 
 // TakeNumbers reserves n booking numbers of the caller's tenant and mode and returns the first.
 func TakeNumbers(ctx context.Context, tx pg.Tx, n int64) (int64, error) {
-	rows, err := tx.Query(ctx, `
-		insert into booking_counters as c (next) values (1 + $1)
-		on conflict (tenant_id, livemode) do update set next = c.next + $1
-		returning c.next - $1`, n)
-	if err != nil {
-		return 0, fmt.Errorf("take numbers: %w", err)
-	}
-	first, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[int64])
+	first, err := pg.One(ctx, tx, pgx.RowTo[int64], pgx.ErrNoRows, `
+		insert into booking_counters as c (tenant_id, livemode, next) values (@tenant, @live, 1 + @n)
+		on conflict (tenant_id, livemode) do update set next = c.next + @n
+		returning c.next - @n`, pg.Args{"n": n})
 	if err != nil {
 		return 0, fmt.Errorf("take numbers: %w", err)
 	}

@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -34,28 +32,29 @@ func Bookings(ctx context.Context, q pg.Q, f BookingFilter, r page.Request) (pag
 		Alias:      "b",
 		Scan:       scanBooking,
 		Statement:  func(r page.Request, narrow func(*page.Where)) (string, []any) { return bookingsSQL(f, r, narrow) },
-		Conditions: conditions(f.Metadata),
+		Conditions: page.MetadataConditions(bookingMetadata, "b", f.Metadata),
 	})
 }
 
 // bookingsSQL joins one arm per state asked for, each with its own order and limit, so that each arm reads
 // its index from where the page starts and no further. narrow adds conditions to each.
 func bookingsSQL(f BookingFilter, r page.Request, narrow func(*page.Where)) (string, []any) {
-	arms := stateArms(f)
-	if len(arms) == 1 {
-		return arm(f, r, arms[0], narrow, 0)
-	}
+	w := &page.Where{}
 	var all []string
 	var args []any
-	for _, a := range arms {
-		sql, more := arm(f, r, a, narrow, len(args))
-		all, args = append(all, "("+sql+")"), append(args, more...)
+	for _, state := range stateArms(f) {
+		var sql string
+		sql, args = arm(w.Fork(), f, r, state, narrow)
+		all = append(all, sql)
+	}
+	if len(all) == 1 {
+		return all[0], args
 	}
 	order := "created_at desc, id desc"
 	if r.Updated {
 		order = "updated_at, id"
 	}
-	return fmt.Sprintf(`select * from (%s) page order by %s limit %d`, strings.Join(all, " union all "), order, r.Limit+1), args
+	return fmt.Sprintf(`select * from ((%s)) page order by %s limit %d`, strings.Join(all, ") union all ("), order, r.Limit+1), args
 }
 
 type condition struct {
@@ -88,9 +87,9 @@ func stateArms(f BookingFilter) []*condition {
 	return arms
 }
 
-// arm is one select whose placeholders begin after skip others.
-func arm(f BookingFilter, r page.Request, state *condition, narrow func(*page.Where), skip int) (string, []any) {
-	w := &page.Where{}
+// arm is the select of one state.
+func arm(w *page.Where, f BookingFilter, r page.Request, state *condition, narrow func(*page.Where)) (string, []any) {
+	w.Add(`b.tenant_id = @tenant and b.livemode = @live`)
 	if state != nil {
 		w.Add(state.sql, state.args...)
 	}
@@ -110,9 +109,6 @@ func arm(f BookingFilter, r page.Request, state *condition, narrow func(*page.Wh
 	}
 	narrow(w)
 	tail, args := w.Page(r, "b")
-	if skip > 0 {
-		tail = shift(tail, len(args), skip)
-	}
 	return `select ` + bookingColumns + ` from bookings b ` + tail, args
 }
 
@@ -120,26 +116,4 @@ func equal[T any](w *page.Where, cond string, v *T) {
 	if v != nil {
 		w.Add(cond, *v)
 	}
-}
-
-// conditions are those in booking_metadata.
-func conditions(metadata map[string]string) []page.Condition {
-	var out []page.Condition
-	for _, key := range slices.Sorted(maps.Keys(metadata)) {
-		out = append(out, page.Condition{
-			IDs:  `select i.booking_id from booking_metadata i where i.key = ? and i.value = ?`,
-			Has:  `(select true from booking_metadata i where i.key = ? and i.value = ? and i.booking_id = b.id limit 1)`,
-			Args: []any{key, metadata[key]},
-		})
-	}
-	return out
-}
-
-// shift renumbers $1…$n upwards, the highest first so that none is taken twice.
-func shift(sql string, n, by int) string {
-	pairs := make([]string, 0, 2*n)
-	for i := n; i >= 1; i-- {
-		pairs = append(pairs, fmt.Sprintf("$%d", i), fmt.Sprintf("$%d", i+by))
-	}
-	return strings.NewReplacer(pairs...).Replace(sql)
 }

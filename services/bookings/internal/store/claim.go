@@ -20,18 +20,24 @@ type Claim struct {
 // PutClaim makes or moves the booking's claim; domain.ErrSlotUnavailable when another booking has the unit
 // then. The unit, and the one it is moved from, must be locked.
 func PutClaim(ctx context.Context, tx pg.Tx, c Claim) error {
-	_, err := tx.Exec(ctx, putClaim, c.Booking, c.Unit, c.From, c.To)
+	_, err := tx.Exec(ctx, putClaim, c.args())
 	return claimError(err)
 }
 
 const putClaim = `
-	insert into unit_claims (booking_id, unit_id, starts_at, ends_at) values ($1, $2, $3, $4)
+	insert into unit_claims (tenant_id, livemode, booking_id, unit_id, starts_at, ends_at)
+	values (@tenant, @live, @booking, @unit, @from, @to)
 	on conflict (tenant_id, livemode, booking_id) do update
 	set unit_id = excluded.unit_id, starts_at = excluded.starts_at, ends_at = excluded.ends_at`
 
+func (c Claim) args() pg.Args {
+	return pg.Args{"booking": c.Booking, "unit": c.Unit, "from": c.From, "to": c.To}
+}
+
 // DeleteClaim gives the booking's unit free; without a claim it does nothing.
 func DeleteClaim(ctx context.Context, tx pg.Tx, id domain.BookingID) error {
-	if _, err := tx.Exec(ctx, `delete from unit_claims where booking_id = $1`, id); err != nil {
+	if _, err := tx.Exec(ctx, `
+		delete from unit_claims where tenant_id = @tenant and livemode = @live and booking_id = @id`, pg.Args{"id": id}); err != nil {
 		return fmt.Errorf("delete claim: %w", err)
 	}
 	return nil
@@ -48,12 +54,14 @@ func claimError(err error) error {
 	}
 }
 
-// LapsedForUpdate reads and locks the bookings whose hold has run out by now and whose claim is in the way
-// of c.
+// LapsedForUpdate reads and locks the bookings whose hold has run out by now and whose claim overlaps c.
 func LapsedForUpdate(ctx context.Context, tx pg.Tx, c Claim, now time.Time) ([]domain.Booking, error) {
-	return many(ctx, tx, scanBooking, `
+	args := c.args()
+	args["now"] = now
+	return pg.Many(ctx, tx, scanBooking, `
 		select `+bookingColumns+` from bookings b
-		where b.unit_id = $1 and b.id <> $2 and b.status = 'pending' and b.hold_expires_at is not null and b.hold_expires_at <= $3
-		  and exists (select from unit_claims c where c.booking_id = b.id and c.starts_at < $5 and c.ends_at > $4)
-		order by b.id for update of b`, c.Unit, c.Booking, now, c.From, c.To)
+		where b.tenant_id = @tenant and b.livemode = @live and b.unit_id = @unit and b.id <> @booking
+		  and b.status = 'pending' and b.hold_expires_at is not null and b.hold_expires_at <= @now
+		  and exists (select from unit_claims c where c.tenant_id = @tenant and c.livemode = @live and c.booking_id = b.id and c.starts_at < @to and c.ends_at > @from)
+		order by b.id for update of b`, args)
 }

@@ -13,11 +13,12 @@ import (
 // not wait for a row that it would leave alone, so that writes of one tenant do not queue there.
 func PutClock(ctx context.Context, tx pg.Tx, c domain.TestClock) error {
 	_, err := tx.Exec(ctx, `
-		insert into test_clocks as c (frozen_at, version)
-		select $1::timestamptz, $2::bigint where not exists (select from test_clocks k where k.version >= $2)
+		insert into test_clocks as c (tenant_id, livemode, frozen_at, version)
+		select @tenant, @live, @frozen_at::timestamptz, @version::bigint
+		where not exists (select from test_clocks k where k.tenant_id = @tenant and k.livemode = @live and k.version >= @version)
 		on conflict (tenant_id, livemode) do update
 		set frozen_at = excluded.frozen_at, version = excluded.version
-		where c.version < excluded.version`, c.FrozenAt, c.Version)
+		where c.version < excluded.version`, pg.Args{"frozen_at": c.FrozenAt, "version": c.Version})
 	if err != nil {
 		return fmt.Errorf("put test clock: %w", err)
 	}

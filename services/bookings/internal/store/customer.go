@@ -15,10 +15,11 @@ const customerColumns = `c.id, c.name, c.version, c.erased`
 // look-ups may come in any order. An erased customer stays erased.
 func PutCustomer(ctx context.Context, tx pg.Tx, c domain.Customer) error {
 	_, err := tx.Exec(ctx, `
-		insert into customers as c (id, name, version, erased) values ($1, $2, $3, $4)
+		insert into customers as c (tenant_id, livemode, id, name, version, erased) values (@tenant, @live, @id, @name, @version, @erased)
 		on conflict (tenant_id, livemode, id) do update
 		set name = excluded.name, version = excluded.version, erased = excluded.erased
-		where c.version < excluded.version and not c.erased`, c.ID, c.Name, c.Version, c.Erased)
+		where c.version < excluded.version and not c.erased`,
+		pg.Args{"id": c.ID, "name": c.Name, "version": c.Version, "erased": c.Erased})
 	if err != nil {
 		return fmt.Errorf("put customer: %w", err)
 	}

@@ -43,21 +43,23 @@ const allDue = `
 // AllDue returns up to limit lapsed holds of all tenants and modes, oldest first, behind after; tx has the
 // worker role.
 func AllDue(ctx context.Context, tx pg.Tx, real time.Time, after Due, limit int) ([]Due, error) {
-	return many(ctx, tx, pgx.RowToStructByName[Due], allDue, real, after.HoldExpiresAt, after.ID.UUID(), limit)
+	return pg.Many(ctx, tx, pgx.RowToStructByName[Due], allDue, real, after.HoldExpiresAt, after.ID.UUID(), limit)
 }
 
 // TenantDue returns up to limit lapsed holds of the caller's tenant and mode, oldest first, behind after.
 func TenantDue(ctx context.Context, q pg.Q, real time.Time, after Due, limit int) ([]Due, error) {
-	return many(ctx, q, pgx.RowToStructByName[Due], tenantDue, real, after.HoldExpiresAt, after.ID.UUID(), limit)
+	return pg.Many(ctx, q, pgx.RowToStructByName[Due], tenantDue,
+		pg.Args{"real": real, "at": after.HoldExpiresAt, "id": after.ID.UUID(), "limit": limit})
 }
 
-// The clock is a value of its own: coalesce is not leakproof, and so no index condition for a tenant's query.
+// The clock is a value of its own: coalesce is not leakproof, and so no index condition for a tenant's query. The mode is
+// one too: beside the policy's own condition a plain boolean makes the planner choose an index in another order.
 const tenantDue = `
 	select b.tenant_id, b.livemode, b.id, b.hold_expires_at from bookings b
-	where b.status = 'pending' and b.hold_expires_at is not null
-	  and b.hold_expires_at <= (select coalesce(min(c.frozen_at), $1) from test_clocks c)
-	  and (b.hold_expires_at, b.id) > ($2, $3::uuid)
-	order by b.hold_expires_at, b.id limit $4`
+	where b.tenant_id = @tenant and b.livemode = (select @live::boolean) and b.status = 'pending' and b.hold_expires_at is not null
+	  and b.hold_expires_at <= (select coalesce(min(c.frozen_at), @real) from test_clocks c where c.tenant_id = @tenant and c.livemode = @live)
+	  and (b.hold_expires_at, b.id) > (@at, @id::uuid)
+	order by b.hold_expires_at, b.id limit @limit`
 
 // LockDue locks a booking for its expiry, its unit first, and reads the clock that the expiry goes by; false
 // when it is gone, or when not to wait and somebody else has it. The clock is read last: it is then at least as
@@ -67,21 +69,23 @@ func LockDue(ctx context.Context, tx pg.Tx, id domain.BookingID, wait bool) (k d
 	if wait {
 		skip = ``
 	}
+	args := pg.Args{"id": id}
 	b := &pgx.Batch{}
-	b.Queue(`select u.id from units u where u.id = (select b.unit_id from bookings b where b.id = $1) for no key update`+skip, id)
-	b.Queue(`select `+bookingColumns+` from bookings b where b.id = $1 for update`+skip, id)
-	b.Queue(`select c.frozen_at, c.version from test_clocks c`)
+	b.Queue(`select u.id from units u where u.tenant_id = @tenant and u.livemode = @live
+		and u.id = (select b.unit_id from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = @id) for no key update`+skip, args)
+	b.Queue(`select `+bookingColumns+` from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = @id for update`+skip, args)
+	b.Queue(`select c.frozen_at, c.version from test_clocks c where c.tenant_id = @tenant and c.livemode = @live`, args)
 	res := tx.SendBatch(ctx, b)
 	defer func() { err = errors.Join(err, res.Close()) }()
-	unit, err := first(next(res, pgx.RowTo[domain.UnitID]))
+	unit, err := pg.NextOne(res, pgx.RowTo[domain.UnitID])
 	if err != nil {
 		return domain.Booking{}, domain.TestClock{}, false, fmt.Errorf("lock unit: %w", err)
 	}
-	found, err := first(next(res, scanBooking))
+	found, err := pg.NextOne(res, scanBooking)
 	if err != nil {
 		return domain.Booking{}, domain.TestClock{}, false, fmt.Errorf("lock booking: %w", err)
 	}
-	known, err := first(next(res, pgx.RowToStructByName[domain.TestClock]))
+	known, err := pg.NextOne(res, pgx.RowToStructByName[domain.TestClock])
 	if err != nil {
 		return domain.Booking{}, domain.TestClock{}, false, fmt.Errorf("test clock: %w", err)
 	}

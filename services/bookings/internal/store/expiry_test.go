@@ -65,10 +65,12 @@ func TestDueReadsNoFutureHold(t *testing.T) {
 	}
 	for name, sql := range map[string]string{"worker": store.AllDueSQL, "tenant": store.TenantDueSQL} {
 		run := func(fn func(context.Context, pg.Tx) error) error { return db.Worker.Worker(t.Context(), fn) }
+		args := []any{now, time.Time{}, [16]byte{}, 100}
 		if name == "tenant" {
 			run = func(fn func(context.Context, pg.Tx) error) error { return db.App.Tx(frozen, fn) }
+			args = []any{pg.Args{"real": now, "at": time.Time{}, "id": [16]byte{}, "limit": 100}}
 		}
-		text := planOf(t, run, sql, now, time.Time{}, [16]byte{}, 100)
+		text := planOf(t, run, sql, args...)
 		if strings.Contains(text, "Seq Scan on bookings") || !strings.Contains(text, "bookings_due") || strings.Contains(text, "Rows Removed by Index Recheck") {
 			t.Errorf("%s:\n%s", name, text)
 		}

@@ -19,13 +19,14 @@ type HolidayFilter struct{ Active *bool }
 
 // Holiday reads one holiday rule, or domain.ErrHolidayNotFound.
 func Holiday(ctx context.Context, q pg.Q, id domain.HolidayID) (domain.HolidayRule, error) {
-	return one(ctx, q, pgx.RowToStructByName[domain.HolidayRule], domain.ErrHolidayNotFound,
-		`select `+ruleColumns+` from holiday_rules r where r.id = $1`, id)
+	return pg.One(ctx, q, pgx.RowToStructByName[domain.HolidayRule], domain.ErrHolidayNotFound,
+		`select `+ruleColumns+` from holiday_rules r where r.tenant_id = @tenant and r.livemode = @live and r.id = @id`, pg.Args{"id": id})
 }
 
 // Holidays reads one page.
 func Holidays(ctx context.Context, q pg.Q, f HolidayFilter, r page.Request) (page.Rows[domain.HolidayRule], error) {
 	w := &page.Where{}
+	w.Add(`r.tenant_id = @tenant and r.livemode = @live`)
 	if f.Active != nil {
 		w.Add(`r.active = ?`, *f.Active)
 	}

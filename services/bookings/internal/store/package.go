@@ -14,7 +14,7 @@ import (
 
 const packageColumns = `p.id, p.service_id, p.name, p.description, p.currency, p.base_price, p.deposit_type, p.deposit_value,
 	p.duration_minutes, p.visible, p.active, p.version, p.created_at, p.updated_at,
-	array(select pu.unit_id from package_units pu where pu.package_id = p.id order by pu.unit_id) as unit_ids`
+	array(select pu.unit_id from package_units pu where pu.tenant_id = p.tenant_id and pu.livemode = p.livemode and pu.package_id = p.id order by pu.unit_id) as unit_ids`
 
 func scanPackage(row pgx.CollectableRow) (domain.Package, error) {
 	var p domain.Package
@@ -34,12 +34,13 @@ type PackageFilter struct {
 
 // Package reads one package, or domain.ErrPackageNotFound.
 func Package(ctx context.Context, q pg.Q, id domain.PackageID) (domain.Package, error) {
-	return one(ctx, q, scanPackage, domain.ErrPackageNotFound, `select `+packageColumns+` from packages p where p.id = $1`, id)
+	return pg.One(ctx, q, scanPackage, domain.ErrPackageNotFound, `select `+packageColumns+` from packages p where p.tenant_id = @tenant and p.livemode = @live and p.id = @id`, pg.Args{"id": id})
 }
 
 // Packages reads one page.
 func Packages(ctx context.Context, q pg.Q, f PackageFilter, r page.Request) (page.Rows[domain.Package], error) {
 	w := &page.Where{}
+	w.Add(`p.tenant_id = @tenant and p.livemode = @live`)
 	if f.Active != nil {
 		w.Add(`p.active = ?`, *f.Active)
 	}

@@ -19,7 +19,7 @@ import (
 	"holdfast.dev/libs/pgtest"
 
 	"holdfast.dev/services/bookings/internal/domain"
-	"holdfast.dev/services/bookings/internal/domain/offer"
+	"holdfast.dev/services/bookings/internal/domain/availability"
 	"holdfast.dev/services/bookings/internal/store"
 	"holdfast.dev/services/bookings/migrations"
 )
@@ -93,7 +93,7 @@ func TestPlans(t *testing.T) {
 			if plan.read > most {
 				t.Errorf("%s reads %v rows of %d:\n%s", name, plan.read, stored, plan.text)
 			}
-			if want := expected(t, conn, f, r); !slices.Equal(found, want) {
+			if want := expected(t, ctx, conn, f, r); !slices.Equal(found, want) {
 				t.Errorf("%s: found %v\nwant %v", name, found, want)
 			}
 		}
@@ -101,7 +101,7 @@ func TestPlans(t *testing.T) {
 }
 
 // expected is the page of a filter's pairs that a reading of all bookings gives, of the other filters' rows.
-func expected(t *testing.T, conn *pgx.Conn, f store.BookingFilter, r page.Request) []string {
+func expected(t *testing.T, ctx context.Context, conn *pgx.Conn, f store.BookingFilter, r page.Request) []string { //nolint:revive // t leads in tests
 	t.Helper()
 	pairs := f.Metadata
 	f.Metadata = nil
@@ -110,7 +110,7 @@ func expected(t *testing.T, conn *pgx.Conn, f store.BookingFilter, r page.Reques
 			w.Add(`exists (select from booking_metadata i where i.booking_id = b.id and i.key = ? and i.value = ?)`, k, v)
 		}
 	})
-	rows, err := conn.Query(t.Context(), `select number from (`+sql+`) b limit 25`, args...)
+	rows, err := conn.Query(ctx, `select number from (`+sql+`) b limit 25`, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestClaimsPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	for units, ids := range map[float64][]domain.UnitID{1: {unit}, 100: all} {
-		plan := explain(t, db.App, ctx, store.ClaimsSQL, []any{from, from.AddDate(0, 0, 1), ids, offer.MaxClaims + 1})
+		plan := explain(t, db.App, ctx, store.ClaimsSQL, pg.Args{"from": from, "to": from.AddDate(0, 0, 1), "units": ids, "limit": availability.MaxClaims + 1})
 		if plan.claims != 13*units || plan.read != 13*units {
 			t.Errorf("of %v units %v claims and %v bookings are read, want 13 of each unit:\n%s", units, plan.claims, plan.read, plan.text)
 		}
@@ -270,10 +270,10 @@ func explainBookings(t *testing.T, db *pg.DB, ctx context.Context, f store.Booki
 	return e, numbers
 }
 
-func explain(t *testing.T, db *pg.DB, ctx context.Context, sql string, args []any) plan { //nolint:revive // t leads in tests
+func explain(t *testing.T, db *pg.DB, ctx context.Context, sql string, args pg.Args) plan { //nolint:revive // t leads in tests
 	t.Helper()
 	return explainAs(t, db, ctx, func(ctx context.Context, q pg.Q) error {
-		rows, err := q.Query(ctx, sql, args...)
+		rows, err := q.Query(ctx, sql, args)
 		if err == nil {
 			rows.Close()
 		}

@@ -13,7 +13,7 @@ import (
 
 const serviceColumns = `s.id, s.name, s.description, s.duration_minutes, s.slot_step_minutes, s.buffer_before_minutes,
 	s.buffer_after_minutes, s.active, s.version, s.created_at, s.updated_at,
-	array(select us.unit_id from unit_services us where us.service_id = s.id order by us.unit_id) as unit_ids`
+	array(select us.unit_id from unit_services us where us.tenant_id = s.tenant_id and us.livemode = s.livemode and us.service_id = s.id order by us.unit_id) as unit_ids`
 
 // ServiceFilter narrows a list; nil fields do not.
 type ServiceFilter struct {
@@ -23,13 +23,14 @@ type ServiceFilter struct {
 
 // Service reads one service, or domain.ErrServiceNotFound.
 func Service(ctx context.Context, q pg.Q, id domain.ServiceID) (domain.Service, error) {
-	return one(ctx, q, pgx.RowToStructByName[domain.Service], domain.ErrServiceNotFound,
-		`select `+serviceColumns+` from services s where s.id = $1`, id)
+	return pg.One(ctx, q, pgx.RowToStructByName[domain.Service], domain.ErrServiceNotFound,
+		`select `+serviceColumns+` from services s where s.tenant_id = @tenant and s.livemode = @live and s.id = @id`, pg.Args{"id": id})
 }
 
 // Services reads one page.
 func Services(ctx context.Context, q pg.Q, f ServiceFilter, r page.Request) (page.Rows[domain.Service], error) {
 	w := &page.Where{}
+	w.Add(`s.tenant_id = @tenant and s.livemode = @live`)
 	if f.Active != nil {
 		w.Add(`s.active = ?`, *f.Active)
 	}

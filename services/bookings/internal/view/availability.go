@@ -5,11 +5,11 @@ import (
 
 	"holdfast.dev/proto/api"
 
-	"holdfast.dev/services/bookings/internal/domain/offer"
+	"holdfast.dev/services/bookings/internal/domain/availability"
 )
 
 // Availability is the public shape of an answer: all days at once, there is no next page.
-func Availability(days []offer.Day, timezone string) api.AvailabilityList {
+func Availability(days []availability.Day, timezone string) api.AvailabilityList {
 	list := api.AvailabilityList{Data: make([]api.AvailabilityDay, len(days)), NextCursor: nullable.NewNullNullable[any]()}
 	for i, d := range days {
 		list.Data[i] = api.AvailabilityDay{
@@ -28,7 +28,7 @@ func Availability(days []offer.Day, timezone string) api.AvailabilityList {
 	return list
 }
 
-func unitDay(u offer.UnitDay) api.AvailabilityUnit {
+func unitDay(u availability.UnitDay) api.AvailabilityUnit {
 	slots := make([]api.AvailabilitySlot, len(u.Slots))
 	for i, s := range u.Slots {
 		slots[i] = api.AvailabilitySlot{StartsAt: s.From.UTC(), EndsAt: s.To.UTC(), Status: api.AvailabilitySlotStatus(s.Status)}
@@ -36,9 +36,9 @@ func unitDay(u offer.UnitDay) api.AvailabilityUnit {
 	return api.AvailabilityUnit{UnitId: u.Unit.ID.String(), Name: u.Unit.Name, Status: api.AvailabilityUnitStatus(u.Status), Slots: slots}
 }
 
-// Explanation is the public shape of a reason; offer.Free is none.
-func Explanation(r offer.Reason) api.AvailabilityExplanation {
-	if r == offer.Free {
+// Explanation is the public shape of a reason; availability.Free is none.
+func Explanation(r availability.Reason) api.AvailabilityExplanation {
+	if r == availability.Free {
 		return api.AvailabilityExplanation{Available: true, Reason: nullable.NewNullNullable[api.AvailabilityExplanationReason]()}
 	}
 	return api.AvailabilityExplanation{Reason: nullable.NewNullableWithValue(api.AvailabilityExplanationReason(r))}

@@ -5,6 +5,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/idem"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pg"
 
@@ -13,7 +14,8 @@ import (
 
 // API holds what the handlers need.
 type API struct {
-	DB        *pg.DB // for reads
+	DB        *pg.DB
+	Answers   *idem.Store
 	Customers *app.Customers
 	Pages     *page.Codec
 	Server    *httpx.Server
@@ -25,8 +27,8 @@ func (a *API) Mount(e *gin.Engine) error {
 	return a.Server.Mount(e, map[string]httpx.Route{
 		"createCustomer": {Handle: a.createCustomer},
 		"listCustomers":  {Handle: a.listCustomers},
-		"getCustomer":    {Handle: a.getCustomer, Exists: a.customerExists},
-		"updateCustomer": {Handle: a.updateCustomer, Exists: a.customerExists},
-		"deleteCustomer": {Handle: a.deleteCustomer, Exists: a.customerExists},
+		"getCustomer":    {Handle: a.getCustomer, Exists: a.customers().Exists},
+		"updateCustomer": {Handle: a.updateCustomer, Exists: a.customers().Exists},
+		"deleteCustomer": {Handle: a.deleteCustomer, Exists: a.customers().Exists},
 	})
 }

@@ -2,17 +2,14 @@ package api
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"net/http"
 
 	"github.com/gin-gonic/gin"
-	"github.com/oapi-codegen/nullable"
 
-	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/httpx"
-	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/patch"
+	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/customers/internal/domain"
@@ -20,137 +17,55 @@ import (
 	"holdfast.dev/services/customers/internal/view"
 )
 
+// customers is how the handlers read and show a customer.
+func (a *API) customers() httpx.Collection[ids.CustomerPrefix, domain.Customer] {
+	return httpx.Collection[ids.CustomerPrefix, domain.Customer]{
+		DB: a.DB, Answers: a.Answers, Path: "customers", NotFound: domain.ErrCustomerNotFound, Load: store.Customer,
+		Show: func(c domain.Customer, mode api.Mode) httpx.Answer {
+			return httpx.Answer{ID: c.ID.String(), Version: c.Version, Body: view.Customer(c, mode)}
+		},
+	}
+}
+
 func (a *API) createCustomer(c *gin.Context) error {
-	body, err := httpx.Body[api.CustomerCreate](c)
-	if err != nil {
-		return err
-	}
-	reply, err := a.Customers.Create(c.Request.Context(), fromCustomerCreate(body))
-	if err != nil {
-		return err
-	}
-	return httpx.Send(c, reply)
+	return httpx.Create(c, a.customers(), fromCustomerCreate, a.Customers.Create)
 }
 
 func (a *API) updateCustomer(c *gin.Context) error {
-	body, err := httpx.Body[api.CustomerUpdate](c)
-	if err != nil {
-		return err
-	}
-	id, err := domain.ParseCustomerID(c.Param("id"))
-	if err != nil {
-		return err
-	}
-	reply, err := a.Customers.Update(c.Request.Context(), id, fromCustomerUpdate(body), httpx.IfMatch(c))
-	if err != nil {
-		return err
-	}
-	return httpx.Send(c, reply)
+	return httpx.Update(c, a.customers(), fromCustomerUpdate, a.Customers.Update)
 }
 
 func (a *API) deleteCustomer(c *gin.Context) error {
-	id, err := domain.ParseCustomerID(c.Param("id"))
-	if err != nil {
-		return err
-	}
-	if err := a.Customers.Erase(c.Request.Context(), id, httpx.IfMatch(c)); err != nil {
-		return err
-	}
-	return httpx.Send(c, idem.Reply{Status: http.StatusNoContent})
+	return httpx.Delete(c, a.customers(), a.Customers.Erase)
 }
 
-func (a *API) getCustomer(c *gin.Context) error {
-	customer, err := a.customer(c.Request.Context(), c.Param("id"))
-	if err != nil {
-		return err
-	}
-	body, err := render(c.Request.Context(), customer)
-	if err != nil {
-		return err
-	}
-	return httpx.JSON(c, http.StatusOK, httpx.ETag(customer.Version), body)
-}
+func (a *API) getCustomer(c *gin.Context) error { return httpx.Get(c, a.customers()) }
 
 func (a *API) listCustomers(c *gin.Context) error {
-	ctx, q := c.Request.Context(), httpx.Query(c)
-	req, err := a.Pages.Parse(ctx, q, "listCustomers")
-	if err != nil {
-		return err
-	}
-	filter := store.CustomerFilter{Search: q.String("q"), Metadata: q.Map("metadata")}
+	q := httpx.Query(c)
+	f := store.CustomerFilter{Search: q.String("q"), Metadata: q.Map("metadata")}
 	if q.Has("email") {
-		filter.Email = new(q.String("email"))
+		f.Email = new(q.String("email"))
 	}
 	if q.Has("phone") {
-		filter.Phone = new(q.String("phone"))
+		f.Phone = new(q.String("phone"))
 	}
-	rows, err := store.Customers(ctx, req.Reader(ctx, a.DB), filter, req)
-	if err != nil {
-		return err
-	}
-	body, err := page.Body(a.Pages, req, rows, func(c domain.Customer) page.Place {
+	return page.Serve(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[domain.Customer], error) {
+		return store.Customers(ctx, db, f, r)
+	}, func(c domain.Customer) page.Place {
 		return page.Place{ID: c.ID.UUID(), Created: c.CreatedAt, Updated: c.UpdatedAt}
-	}, func(c domain.Customer) api.Customer { return view.Customer(c, api.Mode(caller.Must(ctx).Mode)) })
-	if err != nil {
-		return err
+	}, view.Customer)
+}
+
+func fromCustomerCreate(b api.CustomerCreate) domain.CustomerPatch {
+	return fromCustomerUpdate(api.CustomerUpdate{
+		FirstName: &b.FirstName, LastName: b.LastName, Email: &b.Email, Phone: b.Phone, Company: b.Company, Metadata: b.Metadata,
+	})
+}
+
+func fromCustomerUpdate(b api.CustomerUpdate) domain.CustomerPatch {
+	return domain.CustomerPatch{
+		FirstName: patch.FromPointer(b.FirstName), LastName: patch.FromNullable(b.LastName), Email: patch.FromPointer(b.Email),
+		Phone: patch.FromNullable(b.Phone), Company: patch.FromNullable(b.Company), Metadata: patch.FromNullable(b.Metadata),
 	}
-	return httpx.JSON(c, http.StatusOK, "", body)
-}
-
-// customer reads one for the caller; a miss is a 404, or a 403 when the id is of the other mode.
-func (a *API) customer(ctx context.Context, param string) (domain.Customer, error) {
-	id, err := domain.ParseCustomerID(param)
-	if err != nil {
-		return domain.Customer{}, err
-	}
-	customer, err := store.Customer(ctx, a.DB.Read(ctx), id)
-	if errors.Is(err, domain.ErrCustomerNotFound) {
-		err = store.MissingCustomer(ctx, a.DB, id)
-	}
-	return customer, err
-}
-
-func (a *API) customerExists(ctx context.Context, id string) error {
-	_, err := a.customer(ctx, id)
-	return err
-}
-
-func render(ctx context.Context, c domain.Customer) (json.RawMessage, error) {
-	return httpx.Encode(view.Customer(c, api.Mode(caller.Must(ctx).Mode)))
-}
-
-func fromCustomerCreate(b api.CustomerCreate) domain.CustomerChange {
-	return domain.CustomerChange{
-		FirstName: given(&b.FirstName), Email: given(&b.Email),
-		LastName: clearable(b.LastName), Phone: clearable(b.Phone), Company: clearable(b.Company),
-		Metadata: metadata(b.Metadata),
-	}
-}
-
-func fromCustomerUpdate(b api.CustomerUpdate) domain.CustomerChange {
-	return domain.CustomerChange{
-		FirstName: given(b.FirstName), Email: given(b.Email),
-		LastName: clearable(b.LastName), Phone: clearable(b.Phone), Company: clearable(b.Company),
-		Metadata: metadata(b.Metadata),
-	}
-}
-
-func given[T any](v *T) domain.Maybe[T] {
-	if v == nil {
-		return domain.Maybe[T]{}
-	}
-	return domain.Maybe[T]{Given: true, To: *v}
-}
-
-func clearable(n nullable.Nullable[string]) domain.Maybe[*string] {
-	m := domain.Maybe[*string]{Given: n.IsSpecified()}
-	if v, err := n.Get(); err == nil {
-		m.To = &v
-	}
-	return m
-}
-
-func metadata(n nullable.Nullable[api.Metadata]) domain.Maybe[json.RawMessage] {
-	v, _ := n.Get() // nil when it is null or absent
-	return domain.Maybe[json.RawMessage]{Given: n.IsSpecified(), To: v}
 }

@@ -5,9 +5,11 @@ import (
 	"testing"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/doortest"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
+	publicapi "holdfast.dev/proto/api"
 )
 
 func TestCreate(t *testing.T) {
@@ -293,4 +295,17 @@ func TestBrokenDatabaseIsAnInternalError(t *testing.T) {
 	if got := w.Types(); got != "created" {
 		t.Errorf("events of what was rolled back: %s", got)
 	}
+}
+
+// A field that can be written comes back as it was written, in the answer and in the next reading.
+func TestEachFieldIsWritten(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	const all = `{"first_name":"Bea","last_name":"Kay","email":"bea@example.com","phone":"+1 2","company":"Co","metadata":{"k":"v"}}`
+	id := w.create(ctx, "").ID
+	doortest.Written[publicapi.CustomerUpdate](t, all, w.do(ctx, "PATCH", "/customers/"+id, all).is(200).Body)
+	doortest.Written[publicapi.CustomerUpdate](t, all, w.do(ctx, "GET", "/customers/"+id, "").is(200).Body)
+	created := w.do(ctx, "POST", "/customers", all).is(201)
+	doortest.Written[publicapi.CustomerCreate](t, all, created.Body)
+	doortest.Written[publicapi.CustomerCreate](t, all, w.do(ctx, "GET", "/customers/"+created.customer().ID, "").is(200).Body)
 }

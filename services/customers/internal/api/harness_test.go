@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idem"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/pgtest"
 
 	"holdfast.dev/services/customers/internal/api"
 	"holdfast.dev/services/customers/internal/app"
@@ -39,6 +40,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{World: doortest.New(t, "customers", migrations.FS)}
+	pgtest.Scoped(t, w.DB)
 	w.engine = w.serve(w.DB.App)
 	return w
 }
@@ -49,7 +51,8 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	server := w.Server(answers, "bookings")
 	door := &api.API{
 		DB:        db,
-		Customers: &app.Customers{DB: db, Idem: answers, Contract: server.Contract, Wake: func() { w.wakes.Add(1) }},
+		Answers:   answers,
+		Customers: &app.Customers{Answers: answers, Contract: server.Contract, Wake: func() { w.wakes.Add(1) }},
 		Pages:     w.Pages(),
 		Server:    server,
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/apperr"
-	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/page"
@@ -39,11 +38,7 @@ func (a *API) lookupCustomer(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	body, err := render(ctx, customer)
-	if err != nil {
-		return err
-	}
-	return httpx.JSON(c, http.StatusOK, httpx.ETag(customer.Version), body)
+	return httpx.Resource(c, customer.Version, view.Customer(customer, httpx.Mode(ctx)))
 }
 
 func (a *API) lookupCustomers(c *gin.Context) error {
@@ -65,7 +60,7 @@ func (a *API) lookupCustomers(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	data, more, err := page.Fit(rows, func(c domain.Customer) api.Customer { return view.Customer(c, api.Mode(caller.Must(ctx).Mode)) })
+	data, more, err := page.Fit(rows, func(c domain.Customer) api.Customer { return view.Customer(c, httpx.Mode(ctx)) })
 	if err != nil {
 		return err
 	}

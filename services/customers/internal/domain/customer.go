@@ -8,6 +8,7 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/patch"
 )
 
 // CustomerID is cu_….
@@ -30,20 +31,14 @@ type Customer struct {
 	UpdatedAt time.Time
 }
 
-// Maybe is a field of a change: when Given, it becomes To.
-type Maybe[T any] struct {
-	Given bool
-	To    T
+// CustomerPatch is what a create or an update gives; an absent field stays as it is.
+type CustomerPatch struct {
+	FirstName, Email         patch.Field[string] // never null
+	LastName, Phone, Company patch.Field[string]
+	Metadata                 patch.Field[json.RawMessage]
 }
 
-// CustomerChange is what a PATCH asks for; what is not given stays as it is.
-type CustomerChange struct {
-	FirstName, Email         Maybe[string]
-	LastName, Phone, Company Maybe[*string]
-	Metadata                 Maybe[json.RawMessage]
-}
-
-// ParseCustomerID reads cu_…; what is no such id belongs to no customer.
+// ParseCustomerID reads cu_…; a malformed id is ErrCustomerNotFound.
 func ParseCustomerID(s string) (CustomerID, error) {
 	id, err := ids.Parse[ids.CustomerPrefix](s)
 	if err != nil {
@@ -60,38 +55,13 @@ func (c Customer) Name() string {
 	return strings.TrimSpace(c.FirstName + " " + *c.LastName)
 }
 
-// With returns the customer with the change applied.
-func (c Customer) With(change CustomerChange) Customer {
-	set(&c.FirstName, change.FirstName)
-	set(&c.LastName, change.LastName)
-	set(&c.Email, change.Email)
-	set(&c.Phone, change.Phone)
-	set(&c.Company, change.Company)
-	set(&c.Metadata, change.Metadata)
-	c.Metadata = orNil(c.Metadata)
+// Apply returns the customer with the given fields. The contract has checked each of them, so nothing fails here.
+func (c Customer) Apply(p CustomerPatch) Customer {
+	p.FirstName.Set(&c.FirstName)
+	p.LastName.SetNullable(&c.LastName)
+	p.Email.Set(&c.Email)
+	p.Phone.SetNullable(&c.Phone)
+	p.Company.SetNullable(&c.Company)
+	patch.SetMetadata(p.Metadata, &c.Metadata)
 	return c
-}
-
-func set[T any](field *T, m Maybe[T]) {
-	if m.Given {
-		*field = m.To
-	}
-}
-
-// orNil is metadata as the door hands it over, compact; an empty bag, in any of its forms, is nil.
-func orNil(raw json.RawMessage) json.RawMessage {
-	switch string(raw) {
-	case "", "null", "{}", "[]":
-		return nil
-	}
-	return raw
-}
-
-// MetadataPairs are the pairs a list can be filtered by: those of an object.
-func (c Customer) MetadataPairs() map[string]string {
-	var pairs map[string]string
-	if err := json.Unmarshal(c.Metadata, &pairs); err != nil { // empty, or an array, which has no keys
-		return nil
-	}
-	return pairs
 }

@@ -9,6 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"holdfast.dev/libs/patch"
+
 	"holdfast.dev/services/customers/internal/domain"
 )
 
@@ -34,34 +36,17 @@ func TestName(t *testing.T) {
 func TestAnEmptyBagIsNone(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{``: ``, `null`: ``, `{}`: ``, `[]`: ``, `{"b":"1"}`: `{"b":"1"}`, `[""]`: `[""]`} {
-		change := domain.CustomerChange{Metadata: domain.Maybe[json.RawMessage]{Given: true, To: json.RawMessage(in)}}
-		if got := (domain.Customer{Metadata: json.RawMessage(`{"old":"1"}`)}).With(change).Metadata; string(got) != want || (got == nil) != (want == "") {
+		change := domain.CustomerPatch{Metadata: patch.Value(json.RawMessage(in))}
+		if got := (domain.Customer{Metadata: json.RawMessage(`{"old":"1"}`)}).Apply(change).Metadata; string(got) != want || (got == nil) != (want == "") {
 			t.Errorf("%s: got %s, want %s", in, got, want)
 		}
 	}
 }
 
-func TestMetadataPairs(t *testing.T) {
-	t.Parallel()
-	got := domain.Customer{Metadata: json.RawMessage(`{"a":"3","b":"2"}`)}.MetadataPairs()
-	if len(got) != 2 || got["a"] != "3" || got["b"] != "2" {
-		t.Errorf("got %v", got)
-	}
-	if got := (domain.Customer{Metadata: json.RawMessage(`["a"]`)}).MetadataPairs(); len(got) != 0 {
-		t.Errorf("an array has no keys, got %v", got)
-	}
-	if got := (domain.Customer{}).MetadataPairs(); len(got) != 0 {
-		t.Errorf("nothing has no keys, got %v", got)
-	}
-}
-
-func TestWithChangesOnlyWhatIsGiven(t *testing.T) {
+func TestApplyChangesOnlyWhatIsGiven(t *testing.T) {
 	t.Parallel()
 	c := domain.Customer{FirstName: "Ann", LastName: new("Lee"), Email: "a@b.co", Phone: new("1"), Metadata: json.RawMessage(`{"a":"1"}`)}
-	got := c.With(domain.CustomerChange{
-		FirstName: domain.Maybe[string]{Given: true, To: "Bea"},
-		Phone:     domain.Maybe[*string]{Given: true},
-	})
+	got := c.Apply(domain.CustomerPatch{FirstName: patch.Value("Bea"), Phone: patch.Null[string]()})
 	if got.FirstName != "Bea" || got.Phone != nil || *got.LastName != "Lee" || got.Email != "a@b.co" || string(got.Metadata) != `{"a":"1"}` {
 		t.Errorf("got %+v", got)
 	}

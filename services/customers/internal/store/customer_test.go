@@ -90,7 +90,11 @@ func TestMissingCustomer(t *testing.T) {
 		if _, err := store.Customer(tc.ctx, db.Read(tc.ctx), c.ID); !errors.Is(err, domain.ErrCustomerNotFound) {
 			t.Errorf("read: %v", err)
 		}
-		if err := store.MissingCustomer(tc.ctx, db, c.ID); !errors.Is(err, tc.want) {
+		err := pg.NotFoundOrOtherMode(tc.ctx, db, func(ctx context.Context, q pg.Q) error {
+			_, err := store.Customer(ctx, q, c.ID)
+			return err
+		})
+		if !errors.Is(err, tc.want) {
 			t.Errorf("got %v, want %v", err, tc.want)
 		}
 	}

@@ -37,7 +37,7 @@ func Customers(ctx context.Context, q pg.Q, f CustomerFilter, r page.Request) (p
 // where are the conditions on a customer's own row.
 func where(f CustomerFilter) *page.Where {
 	w := &page.Where{}
-	w.Add(`c.erased_at is null`)
+	w.Add(`c.tenant_id = @tenant and c.livemode = @live and c.erased_at is null`)
 	if f.Email != nil {
 		w.Add(`c.email_lower = ?`, domain.Fold(*f.Email))
 	}

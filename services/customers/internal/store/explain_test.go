@@ -35,11 +35,15 @@ type explained struct {
 // Query implements pg.Q. The statement is prepared, as the pool does it, so that the plan can be one that has
 // not seen the arguments.
 func (e *explained) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	sql, args, err := args[0].(pgx.QueryRewriter).RewriteQuery(ctx, nil, sql, nil)
+	if err != nil {
+		return nil, err
+	}
 	literals := make([]string, len(args))
 	for i, a := range args {
 		literals[i] = literal(a)
 	}
-	if _, err := e.tx.Exec(ctx, `prepare p as `+sql); err != nil {
+	if _, err = e.tx.Exec(ctx, `prepare p as `+sql); err != nil {
 		return nil, err
 	}
 	execute := `execute p`
@@ -67,6 +71,8 @@ func literal(a any) string {
 		return "'" + v.Format(time.RFC3339Nano) + "'"
 	case *time.Time:
 		return literal(*v)
+	case ids.Tenant:
+		return literal(v.UUID())
 	case [16]byte:
 		return fmt.Sprintf("'%x'", v)
 	case string:

@@ -51,7 +51,7 @@ func Deliveries(ctx context.Context, q pg.Q, f DeliveryFilter, r page.Request, n
 	w := &page.Where{}
 	w.Add(`d.endpoint_id = ?`, f.Endpoint)
 	w.Add(`d.id >= uuid_floor(?)`, now.Add(-domain.Retention))
-	inFlightIDs := fmt.Sprintf(inFlight, "$1")
+	inFlightIDs := fmt.Sprintf(inFlight, "@p1")
 	switch f.Status {
 	case domain.Delivering:
 		w.Add(`d.status = 'pending' and d.id = any(` + inFlightIDs + `)`)
@@ -67,7 +67,7 @@ func Deliveries(ctx context.Context, q pg.Q, f DeliveryFilter, r page.Request, n
 		w.Add(`d.event_type = any(?)`, f.Among)
 	}
 	tail, args := byID(w, r, "d")
-	return page.Read(ctx, q, r, pgx.RowToStructByName[domain.Delivery], w.Bounded(`select `+deliveryColumns("$1")+` from deliveries d `+tail, deliveryNames, `octet_length(d.attempts::text)`), args...)
+	return page.Read(ctx, q, r, pgx.RowToStructByName[domain.Delivery], w.Bounded(`select `+deliveryColumns("@p1")+` from deliveries d `+tail, deliveryNames, `octet_length(d.attempts::text)`), args...)
 }
 
 // PendingDeliveries counts the queued deliveries of an endpoint, up to limit.

@@ -1,4 +1,4 @@
-package offer
+package availability
 
 import (
 	"slices"

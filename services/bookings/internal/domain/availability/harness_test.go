@@ -1,4 +1,4 @@
-package offer_test
+package availability_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/libs/money"
 
 	"holdfast.dev/services/bookings/internal/domain"
-	"holdfast.dev/services/bookings/internal/domain/offer"
+	"holdfast.dev/services/bookings/internal/domain/availability"
 )
 
 // fataler is a test, or a draw of one.
@@ -46,7 +46,9 @@ func instant(s string) time.Time {
 
 func span(from, to string) domain.Span { return domain.Span{From: instant(from), To: instant(to)} }
 
-func days(from, to string) offer.Range { return offer.Range{From: date(from), To: date(to)} }
+func days(from, to string) availability.Range {
+	return availability.Range{From: date(from), To: date(to)}
+}
 
 func week(t fataler, text string) domain.OpeningHours {
 	var h domain.OpeningHours
@@ -101,8 +103,8 @@ func rule(from, to string, bps int64, change ...func(*domain.HolidayRule)) domai
 }
 
 // allDays plans the query and answers it.
-func allDays(q offer.Query, c offer.Catalogue, claims []offer.Claim, op offer.Operator) ([]offer.Day, error) {
-	p, err := offer.NewPlan(context.Background(), q, c, op)
+func allDays(q availability.Query, c availability.Catalogue, claims []availability.Claim, op availability.Operator) ([]availability.Day, error) {
+	p, err := availability.NewPlan(context.Background(), q, c, op)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +112,7 @@ func allDays(q offer.Query, c offer.Catalogue, claims []offer.Claim, op offer.Op
 }
 
 // answer asks for days and fails on an error.
-func answer(t testing.TB, q offer.Query, c offer.Catalogue, claims []offer.Claim, op offer.Operator) []offer.Day {
+func answer(t testing.TB, q availability.Query, c availability.Catalogue, claims []availability.Claim, op availability.Operator) []availability.Day {
 	t.Helper()
 	got, err := allDays(q, c, claims, op)
 	if err != nil {
@@ -120,11 +122,11 @@ func answer(t testing.TB, q offer.Query, c offer.Catalogue, claims []offer.Claim
 }
 
 // starts are the slots' starts, by the clock of UTC, with a letter for each status but available.
-func starts(slots []offer.Slot) string {
+func starts(slots []availability.Slot) string {
 	var out []string
 	for _, s := range slots {
 		text := s.From.Format("02T15:04")
-		if s.Status != offer.SlotAvailable {
+		if s.Status != availability.SlotAvailable {
 			text += string(s.Status[:2])
 		}
 		out = append(out, text)

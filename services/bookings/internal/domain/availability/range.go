@@ -1,7 +1,7 @@
-// Package offer answers what an operator offers and when: the slots of units, whether each is free, what a
-// day costs at least, and why a moment cannot be booked. It is a part of domain and as pure: whoever calls
+// Package availability answers what an operator offers and when: the slots of units, whether each is free, what a
+// day costs at least, and why a moment cannot be booked. It is a part of domain and as pure: the caller
 // brings the catalogue, the claims and the time.
-package offer
+package availability
 
 import (
 	"time"

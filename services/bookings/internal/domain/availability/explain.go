@@ -1,4 +1,4 @@
-package offer
+package availability
 
 import (
 	"cmp"
@@ -34,9 +34,9 @@ func (s Start) Window(loc *time.Location) domain.Span {
 // slot starts the time from there is judged, as long as a slot would be.
 func Explain(u domain.Unit, services []domain.Service, start Start, claims []Claim, op Operator) Reason {
 	g := gridOf(usually(services)(u), nil)
-	j := op.judge(u, g, takenBy(claims, op.Now)[u.ID])
+	e := op.evaluator(u, g, takenBy(claims, op.Now)[u.ID])
 	if s, ok := slotAt(u, g, start.At, op.Loc); ok {
-		return j.slot(s)
+		return e.slot(s)
 	}
 	s := domain.Span{From: start.At, To: start.At.Add(max(min(g.duration, longestLook), time.Microsecond))}
 	closed, skipped := Free, Free
@@ -46,7 +46,7 @@ func Explain(u domain.Unit, services []domain.Service, start Start, claims []Cla
 	if start.Skipped {
 		skipped = DSTGap
 	}
-	return cmp.Or(j.unit, j.claims(s), closed, j.policy(s), skipped, NotASlot)
+	return cmp.Or(e.unit, e.claims(s), closed, e.policy(s), skipped, NotASlot)
 }
 
 // longestLook bounds what is judged of a duration that fits no opening anyway, to stay within the window.

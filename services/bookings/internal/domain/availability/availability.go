@@ -1,4 +1,4 @@
-package offer
+package availability
 
 import (
 	"context"
@@ -83,9 +83,9 @@ func (p *Plan) Days(ctx context.Context, claims []Claim) ([]Day, error) {
 		return nil, tooLong("over %d bookings", MaxClaims)
 	}
 	byUnit := takenBy(claims, p.op.Now)
-	judges := make([]judge, len(p.units))
+	evaluators := make([]evaluator, len(p.units))
 	for i, u := range p.units {
-		judges[i] = p.op.judge(*u.unit, u.grid, byUnit[u.unit.ID])
+		evaluators[i] = p.op.evaluator(*u.unit, u.grid, byUnit[u.unit.ID])
 	}
 	cheapest := newPrices(p.query.packages(p.offered), p.offered.Rules)
 	store := make([]Slot, 0, p.slots)
@@ -99,7 +99,7 @@ func (p *Plan) Days(ctx context.Context, claims []Claim) ([]Day, error) {
 		for i, u := range p.units {
 			first := len(store)
 			for _, o := range p.openings[n][i] {
-				store = fill(store, &judges[i], o)
+				store = fill(store, &evaluators[i], o)
 			}
 			day.Units[i] = unitDay(u.unit, store[first:len(store):len(store)])
 			all.add(day.Units[i].Slots)
@@ -137,10 +137,10 @@ func (p *Plan) cut(ctx context.Context) error {
 }
 
 // fill appends the slots of one opening.
-func fill(slots []Slot, j *judge, o domain.Span) []Slot {
-	for i := range j.grid.count(o) {
-		s := j.grid.slot(o, i)
-		slots = append(slots, Slot{Span: s, Status: j.slot(s).status()})
+func fill(slots []Slot, e *evaluator, o domain.Span) []Slot {
+	for i := range e.grid.count(o) {
+		s := e.grid.slot(o, i)
+		slots = append(slots, Slot{Span: s, Status: e.slot(s).status()})
 	}
 	return slots
 }

@@ -1,4 +1,4 @@
-package offer_test
+package availability_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/libs/apperr"
 
 	"holdfast.dev/services/bookings/internal/domain"
-	"holdfast.dev/services/bookings/internal/domain/offer"
+	"holdfast.dev/services/bookings/internal/domain/availability"
 )
 
 // The days on which clocks change, hour by hour.
@@ -23,21 +23,21 @@ func TestDaysOfZones(t *testing.T) {
 		minutes     int
 		slots       int
 		first, last string
-		status      offer.DayStatus
+		status      availability.DayStatus
 	}{
-		{"America/New_York", "2026-07-04", 60, 24, "2026-07-04T04:00:00Z", "2026-07-05T03:00:00Z", offer.DayAvailable},
-		{"America/New_York", "2026-03-08", 60, 23, "2026-03-08T05:00:00Z", "2026-03-09T03:00:00Z", offer.DayAvailable},
-		{"America/New_York", "2026-11-01", 60, 25, "2026-11-01T04:00:00Z", "2026-11-02T04:00:00Z", offer.DayAvailable},
-		{"America/Santiago", "2026-09-06", 60, 23, "2026-09-06T04:00:00Z", "2026-09-07T02:00:00Z", offer.DayAvailable}, // begins at 01:00
-		{"Australia/Lord_Howe", "2026-10-04", 30, 47, "2026-10-03T13:30:00Z", "2026-10-04T12:30:00Z", offer.DayAvailable},
-		{"Australia/Lord_Howe", "2026-04-05", 30, 49, "2026-04-04T13:00:00Z", "2026-04-05T13:00:00Z", offer.DayAvailable},
-		{"Pacific/Apia", "2011-12-29", 60, 24, "2011-12-29T10:00:00Z", "2011-12-30T09:00:00Z", offer.DayAvailable},
-		{"Pacific/Apia", "2011-12-30", 60, 0, "", "", offer.DayClosed},
-		{"Pacific/Apia", "2011-12-31", 60, 24, "2011-12-30T10:00:00Z", "2011-12-31T09:00:00Z", offer.DayAvailable},
+		{"America/New_York", "2026-07-04", 60, 24, "2026-07-04T04:00:00Z", "2026-07-05T03:00:00Z", availability.DayAvailable},
+		{"America/New_York", "2026-03-08", 60, 23, "2026-03-08T05:00:00Z", "2026-03-09T03:00:00Z", availability.DayAvailable},
+		{"America/New_York", "2026-11-01", 60, 25, "2026-11-01T04:00:00Z", "2026-11-02T04:00:00Z", availability.DayAvailable},
+		{"America/Santiago", "2026-09-06", 60, 23, "2026-09-06T04:00:00Z", "2026-09-07T02:00:00Z", availability.DayAvailable}, // begins at 01:00
+		{"Australia/Lord_Howe", "2026-10-04", 30, 47, "2026-10-03T13:30:00Z", "2026-10-04T12:30:00Z", availability.DayAvailable},
+		{"Australia/Lord_Howe", "2026-04-05", 30, 49, "2026-04-04T13:00:00Z", "2026-04-05T13:00:00Z", availability.DayAvailable},
+		{"Pacific/Apia", "2011-12-29", 60, 24, "2011-12-29T10:00:00Z", "2011-12-30T09:00:00Z", availability.DayAvailable},
+		{"Pacific/Apia", "2011-12-30", 60, 0, "", "", availability.DayClosed},
+		{"Pacific/Apia", "2011-12-31", 60, 24, "2011-12-30T10:00:00Z", "2011-12-31T09:00:00Z", availability.DayAvailable},
 	} {
 		s := tour(&tc.minutes)
-		c := offer.Catalogue{Services: []domain.Service{s}, Units: []domain.Unit{boat(nil, s)}, Packages: []domain.Package{pack(s, 100)}}
-		got := answer(t, offer.Query{Range: days(tc.day, tc.day)}, c, nil, offer.Operator{Loc: zone(t, tc.zone)})
+		c := availability.Catalogue{Services: []domain.Service{s}, Units: []domain.Unit{boat(nil, s)}, Packages: []domain.Package{pack(s, 100)}}
+		got := answer(t, availability.Query{Range: days(tc.day, tc.day)}, c, nil, availability.Operator{Loc: zone(t, tc.zone)})
 		if len(got) != 1 || got[0].Date != date(tc.day) || got[0].Status != tc.status || got[0].Price == nil {
 			t.Fatalf("%s %s: %+v", tc.zone, tc.day, got)
 		}
@@ -76,12 +76,12 @@ func TestSlotsOfAnOpening(t *testing.T) {
 		"elapsed time over an hour twice":  {"America/New_York", `{"sun":[["00:30","02:30"]]}`, "2026-11-01", tour(new(60)), "01T04:30 01T05:30 01T06:30"},
 		"a missing weekday":                {"UTC", `{"mon":[["09:00","12:00"]]}`, "2026-05-12", tour(new(60)), ""},
 	} {
-		c := offer.Catalogue{Services: []domain.Service{tc.service}, Units: []domain.Unit{boat(week(t, tc.hours), tc.service)}}
-		got := answer(t, offer.Query{Range: days(tc.day, tc.day)}, c, nil, offer.Operator{Loc: zone(t, tc.zone)})[0]
+		c := availability.Catalogue{Services: []domain.Service{tc.service}, Units: []domain.Unit{boat(week(t, tc.hours), tc.service)}}
+		got := answer(t, availability.Query{Range: days(tc.day, tc.day)}, c, nil, availability.Operator{Loc: zone(t, tc.zone)})[0]
 		if starts(got.Units[0].Slots) != tc.want {
 			t.Errorf("%s: %s, want %s", name, starts(got.Units[0].Slots), tc.want)
 		}
-		if (got.Status == offer.DayClosed) != (tc.want == "") {
+		if (got.Status == availability.DayClosed) != (tc.want == "") {
 			t.Errorf("%s: %s", name, got.Status)
 		}
 	}
@@ -92,8 +92,8 @@ func TestSlotStatus(t *testing.T) {
 	s := tour(new(60), buffers(10, 20), step(60))
 	u, other := boat(week(t, `{"mon":[["09:00","13:00"]]}`), s), boat(nil, s)
 	now := instant("2026-05-01T12:00:00Z")
-	claim := func(unit domain.Unit, status domain.Status, from, to string, expires ...time.Time) offer.Claim {
-		c := offer.Claim{Span: span("2026-05-11T"+from+":00Z", "2026-05-11T"+to+":00Z"), Unit: unit.ID, Status: status}
+	claim := func(unit domain.Unit, status domain.Status, from, to string, expires ...time.Time) availability.Claim {
+		c := availability.Claim{Span: span("2026-05-11T"+from+":00Z", "2026-05-11T"+to+":00Z"), Unit: unit.ID, Status: status}
 		for _, at := range expires {
 			c.HoldExpiresAt = &at
 		}
@@ -101,41 +101,41 @@ func TestSlotStatus(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		status domain.UnitStatus
-		claims []offer.Claim
+		claims []availability.Claim
 		policy domain.Policy
 		want   string
-		day    offer.DayStatus
+		day    availability.DayStatus
 	}{
 		"free":                      {want: "11T09:00 11T10:00 11T11:00 11T12:00", day: "available"},
-		"booked":                    {claims: []offer.Claim{claim(u, domain.Confirmed, "10:00", "11:00")}, want: "11T09:00bo 11T10:00bo 11T11:00bo 11T12:00", day: "limited"},
-		"touching the after buffer": {claims: []offer.Claim{claim(u, domain.Confirmed, "10:20", "10:50")}, want: "11T09:00 11T10:00bo 11T11:00 11T12:00", day: "available"},
-		"a minute into it":          {claims: []offer.Claim{claim(u, domain.Confirmed, "10:19", "10:50")}, want: "11T09:00bo 11T10:00bo 11T11:00 11T12:00", day: "available"},
-		"a minute into the before":  {claims: []offer.Claim{claim(u, domain.Confirmed, "10:20", "10:51")}, want: "11T09:00 11T10:00bo 11T11:00bo 11T12:00", day: "available"},
-		"held":                      {claims: []offer.Claim{claim(u, domain.Pending, "09:30", "10:30")}, want: "11T09:00he 11T10:00he 11T11:00 11T12:00", day: "available"},
-		"booked outranks held":      {claims: []offer.Claim{claim(u, domain.Pending, "09:00", "09:10"), claim(u, domain.Confirmed, "09:10", "09:20")}, want: "11T09:00bo 11T10:00 11T11:00 11T12:00", day: "available"},
-		"a hold that runs":          {claims: []offer.Claim{claim(u, domain.Pending, "09:00", "13:00", now.Add(time.Microsecond))}, want: "11T09:00he 11T10:00he 11T11:00he 11T12:00he", day: "sold_out"},
-		"a hold that has run out":   {claims: []offer.Claim{claim(u, domain.Pending, "09:00", "13:00", now)}, want: "11T09:00 11T10:00 11T11:00 11T12:00", day: "available"},
-		"confirmed does not lapse":  {claims: []offer.Claim{claim(u, domain.Confirmed, "09:00", "13:00", now)}, want: "11T09:00bo 11T10:00bo 11T11:00bo 11T12:00bo", day: "sold_out"},
-		"of another unit":           {claims: []offer.Claim{claim(other, domain.Confirmed, "09:00", "13:00")}, want: "11T09:00 11T10:00 11T11:00 11T12:00", day: "available"},
-		"a whole day":               {claims: []offer.Claim{claim(u, domain.Confirmed, "00:00", "23:59")}, want: "11T09:00bo 11T10:00bo 11T11:00bo 11T12:00bo", day: "sold_out"},
-		"maintenance":               {status: domain.UnitMaintenance, claims: []offer.Claim{claim(u, domain.Confirmed, "09:00", "10:00")}, want: "11T09:00bl 11T10:00bl 11T11:00bl 11T12:00bl", day: "sold_out"},
+		"booked":                    {claims: []availability.Claim{claim(u, domain.Confirmed, "10:00", "11:00")}, want: "11T09:00bo 11T10:00bo 11T11:00bo 11T12:00", day: "limited"},
+		"touching the after buffer": {claims: []availability.Claim{claim(u, domain.Confirmed, "10:20", "10:50")}, want: "11T09:00 11T10:00bo 11T11:00 11T12:00", day: "available"},
+		"a minute into it":          {claims: []availability.Claim{claim(u, domain.Confirmed, "10:19", "10:50")}, want: "11T09:00bo 11T10:00bo 11T11:00 11T12:00", day: "available"},
+		"a minute into the before":  {claims: []availability.Claim{claim(u, domain.Confirmed, "10:20", "10:51")}, want: "11T09:00 11T10:00bo 11T11:00bo 11T12:00", day: "available"},
+		"held":                      {claims: []availability.Claim{claim(u, domain.Pending, "09:30", "10:30")}, want: "11T09:00he 11T10:00he 11T11:00 11T12:00", day: "available"},
+		"booked outranks held":      {claims: []availability.Claim{claim(u, domain.Pending, "09:00", "09:10"), claim(u, domain.Confirmed, "09:10", "09:20")}, want: "11T09:00bo 11T10:00 11T11:00 11T12:00", day: "available"},
+		"a hold that runs":          {claims: []availability.Claim{claim(u, domain.Pending, "09:00", "13:00", now.Add(time.Microsecond))}, want: "11T09:00he 11T10:00he 11T11:00he 11T12:00he", day: "sold_out"},
+		"a hold that has run out":   {claims: []availability.Claim{claim(u, domain.Pending, "09:00", "13:00", now)}, want: "11T09:00 11T10:00 11T11:00 11T12:00", day: "available"},
+		"confirmed does not lapse":  {claims: []availability.Claim{claim(u, domain.Confirmed, "09:00", "13:00", now)}, want: "11T09:00bo 11T10:00bo 11T11:00bo 11T12:00bo", day: "sold_out"},
+		"of another unit":           {claims: []availability.Claim{claim(other, domain.Confirmed, "09:00", "13:00")}, want: "11T09:00 11T10:00 11T11:00 11T12:00", day: "available"},
+		"a whole day":               {claims: []availability.Claim{claim(u, domain.Confirmed, "00:00", "23:59")}, want: "11T09:00bo 11T10:00bo 11T11:00bo 11T12:00bo", day: "sold_out"},
+		"maintenance":               {status: domain.UnitMaintenance, claims: []availability.Claim{claim(u, domain.Confirmed, "09:00", "10:00")}, want: "11T09:00bl 11T10:00bl 11T11:00bl 11T12:00bl", day: "sold_out"},
 		"notice":                    {policy: domain.Policy{MinNoticeMinutes: new(9*24*60 + 23*60)}, want: "11T09:00bl 11T10:00bl 11T11:00 11T12:00", day: "available"},
 		"advance":                   {policy: domain.Policy{MaxAdvanceDays: new(9)}, want: "11T09:00bl 11T10:00bl 11T11:00bl 11T12:00bl", day: "sold_out"},
 		"advance, the last day":     {policy: domain.Policy{MaxAdvanceDays: new(10)}, want: "11T09:00 11T10:00 11T11:00 11T12:00", day: "available"},
-		"booked outranks notice":    {policy: domain.Policy{MinNoticeMinutes: new(1 << 31)}, claims: []offer.Claim{claim(u, domain.Confirmed, "09:00", "10:00")}, want: "11T09:00bo 11T10:00bo 11T11:00bl 11T12:00bl", day: "sold_out"},
+		"booked outranks notice":    {policy: domain.Policy{MinNoticeMinutes: new(1 << 31)}, claims: []availability.Claim{claim(u, domain.Confirmed, "09:00", "10:00")}, want: "11T09:00bo 11T10:00bo 11T11:00bl 11T12:00bl", day: "sold_out"},
 	} {
 		unit := u
 		if tc.status != "" {
 			unit.Status = tc.status
 		}
-		c := offer.Catalogue{Services: []domain.Service{s}, Units: []domain.Unit{unit}}
-		got := answer(t, offer.Query{Range: days("2026-05-11", "2026-05-11")}, c, tc.claims, offer.Operator{Loc: time.UTC, Policy: tc.policy, Now: now})[0]
+		c := availability.Catalogue{Services: []domain.Service{s}, Units: []domain.Unit{unit}}
+		got := answer(t, availability.Query{Range: days("2026-05-11", "2026-05-11")}, c, tc.claims, availability.Operator{Loc: time.UTC, Policy: tc.policy, Now: now})[0]
 		if starts(got.Units[0].Slots) != tc.want || got.Status != tc.day {
 			t.Errorf("%s: %s, %s; want %s, %s", name, starts(got.Units[0].Slots), got.Status, tc.want, tc.day)
 		}
 		want := tc.day
 		if tc.status == domain.UnitMaintenance {
-			want = offer.DayClosed
+			want = availability.DayClosed
 		}
 		if got.Units[0].Status != want {
 			t.Errorf("%s: the unit is %s, want %s", name, got.Units[0].Status, want)
@@ -161,38 +161,38 @@ func TestUnitsShown(t *testing.T) {
 	hidden := pack(long, 10, func(p *domain.Package) { p.Visible = false })
 	ended := pack(long, 10, func(p *domain.Package) { p.Active = false })
 	stale := pack(idle, 10)
-	c := offer.Catalogue{
+	c := availability.Catalogue{
 		Services: []domain.Service{bare, long, twin, short, idle, lone}, Units: []domain.Unit{free, retired, single, both},
 		Packages: []domain.Package{day, only, hidden, ended, stale},
 	}
 	for name, tc := range map[string]struct {
-		query offer.Query
+		query availability.Query
 		want  string // unit and number of slots
 	}{
-		"all":                         {offer.Query{}, "both 24 single 12 free 48"}, // of two that last 45 min the first made: short
-		"service":                     {offer.Query{Service: &long.ID}, "both 12 single 12"},
-		"service without a duration":  {offer.Query{Service: &bare.ID}, "both 1"},
-		"service that links nothing":  {offer.Query{Service: &lone.ID}, "free 48"},
-		"inactive service":            {offer.Query{Service: &idle.ID}, ""},
-		"unit":                        {offer.Query{Unit: &single.ID}, "single 12"},
-		"unit and service":            {offer.Query{Unit: &both.ID, Service: &twin.ID}, "both 32"},
-		"unit that has it not":        {offer.Query{Unit: &single.ID, Service: &twin.ID}, ""},
-		"retired unit":                {offer.Query{Unit: &retired.ID}, ""},
-		"package":                     {offer.Query{Package: &day.ID}, "both 2 single 2"},
-		"package and service":         {offer.Query{Package: &day.ID, Service: &long.ID}, "both 2 single 2"},
-		"package of another service":  {offer.Query{Package: &day.ID, Service: &short.ID}, ""},
-		"package of one unit":         {offer.Query{Package: &only.ID}, "single 24"},
-		"hidden package":              {offer.Query{Package: &hidden.ID}, "both 12 single 12"},
-		"inactive package":            {offer.Query{Package: &ended.ID}, ""},
-		"package of inactive service": {offer.Query{Package: &stale.ID}, ""},
-		"unknown package":             {offer.Query{Package: &domain.PackageID{}}, ""},
-		"unknown unit":                {offer.Query{Unit: &domain.UnitID{}}, ""},
-		"unknown service":             {offer.Query{Service: &domain.ServiceID{}}, ""},
+		"all":                         {availability.Query{}, "both 24 single 12 free 48"}, // of two that last 45 min the first made: short
+		"service":                     {availability.Query{Service: &long.ID}, "both 12 single 12"},
+		"service without a duration":  {availability.Query{Service: &bare.ID}, "both 1"},
+		"service that links nothing":  {availability.Query{Service: &lone.ID}, "free 48"},
+		"inactive service":            {availability.Query{Service: &idle.ID}, ""},
+		"unit":                        {availability.Query{Unit: &single.ID}, "single 12"},
+		"unit and service":            {availability.Query{Unit: &both.ID, Service: &twin.ID}, "both 32"},
+		"unit that has it not":        {availability.Query{Unit: &single.ID, Service: &twin.ID}, ""},
+		"retired unit":                {availability.Query{Unit: &retired.ID}, ""},
+		"package":                     {availability.Query{Package: &day.ID}, "both 2 single 2"},
+		"package and service":         {availability.Query{Package: &day.ID, Service: &long.ID}, "both 2 single 2"},
+		"package of another service":  {availability.Query{Package: &day.ID, Service: &short.ID}, ""},
+		"package of one unit":         {availability.Query{Package: &only.ID}, "single 24"},
+		"hidden package":              {availability.Query{Package: &hidden.ID}, "both 12 single 12"},
+		"inactive package":            {availability.Query{Package: &ended.ID}, ""},
+		"package of inactive service": {availability.Query{Package: &stale.ID}, ""},
+		"unknown package":             {availability.Query{Package: &domain.PackageID{}}, ""},
+		"unknown unit":                {availability.Query{Unit: &domain.UnitID{}}, ""},
+		"unknown service":             {availability.Query{Service: &domain.ServiceID{}}, ""},
 	} {
 		names := map[domain.UnitID]string{both.ID: "both", single.ID: "single", free.ID: "free", retired.ID: "retired"}
 		tc.query.Range = days("2026-05-11", "2026-05-11")
 		var got []string
-		for _, u := range answer(t, tc.query, c, nil, offer.Operator{Loc: time.UTC})[0].Units {
+		for _, u := range answer(t, tc.query, c, nil, availability.Operator{Loc: time.UTC})[0].Units {
 			got = append(got, fmt.Sprint(names[u.Unit.ID], " ", len(u.Slots)))
 		}
 		if strings.Join(got, " ") != tc.want {
@@ -205,24 +205,24 @@ func TestUnitsShown(t *testing.T) {
 func TestMostSlots(t *testing.T) {
 	t.Parallel()
 	s := tour(new(72)) // 20 slots a day
-	c := offer.Catalogue{Services: []domain.Service{s}}
+	c := availability.Catalogue{Services: []domain.Service{s}}
 	for range 1000 {
 		c.Units = append(c.Units, boat(nil, s))
 	}
-	q := offer.Query{Range: days("2026-05-11", "2026-05-11")}
+	q := availability.Query{Range: days("2026-05-11", "2026-05-11")}
 	total := 0
-	for _, u := range answer(t, q, c, nil, offer.Operator{Loc: time.UTC})[0].Units {
+	for _, u := range answer(t, q, c, nil, availability.Operator{Loc: time.UTC})[0].Units {
 		total += len(u.Slots)
 	}
-	if total != offer.MaxSlots {
+	if total != availability.MaxSlots {
 		t.Fatalf("%d slots", total)
 	}
 	c.Units = append(c.Units, boat(week(t, `{"mon":[["09:00","10:12"]]}`), s))
-	if _, err := allDays(q, c, nil, offer.Operator{Loc: time.UTC}); !onField(err, "to") {
+	if _, err := allDays(q, c, nil, availability.Operator{Loc: time.UTC}); !onField(err, "to") {
 		t.Errorf("one more: %v", err)
 	}
 	q.From, q.To = date("2026-05-12"), date("2026-05-12") // a Tuesday
-	if _, err := allDays(q, c, nil, offer.Operator{Loc: time.UTC}); err != nil {
+	if _, err := allDays(q, c, nil, availability.Operator{Loc: time.UTC}); err != nil {
 		t.Errorf("a unit more, without slots: %v", err)
 	}
 }
@@ -230,11 +230,11 @@ func TestMostSlots(t *testing.T) {
 // What an answer may hold is judged before anything is worked out: by units and days, and by the length of their names.
 func TestAnswersAreBounded(t *testing.T) {
 	t.Parallel()
-	closed := offer.Catalogue{}
-	for range offer.MaxUnitDays / 10 {
+	closed := availability.Catalogue{}
+	for range availability.MaxUnitDays / 10 {
 		closed.Units = append(closed.Units, boat(domain.OpeningHours{}))
 	}
-	q, op := offer.Query{Range: days("2026-05-01", "2026-05-10")}, offer.Operator{Loc: time.UTC}
+	q, op := availability.Query{Range: days("2026-05-01", "2026-05-10")}, availability.Operator{Loc: time.UTC}
 	if got := answer(t, q, closed, nil, op); len(got) != 10 {
 		t.Errorf("%d days", len(got))
 	}
@@ -243,23 +243,23 @@ func TestAnswersAreBounded(t *testing.T) {
 		t.Errorf("a day more: %v", err)
 	}
 
-	named := offer.Catalogue{}
+	named := availability.Catalogue{}
 	for range 100 {
 		u := boat(domain.OpeningHours{})
 		u.Name = strings.Repeat("\u0001", 200) // 1,200 bytes in JSON
 		named.Units = append(named.Units, u)
 	}
-	q = offer.Query{Range: days("2026-05-01", "2026-07-01")}
+	q = availability.Query{Range: days("2026-05-01", "2026-07-01")}
 	if got := answer(t, q, named, nil, op); len(got) != 62 { // 8,184,000 bytes
 		t.Errorf("%d days", len(got))
 	}
 	named.Units = append(named.Units, named.Units[:3]...)
 	if _, err := allDays(q, named, nil, op); !onField(err, "to") {
-		t.Errorf("over %d bytes: %v", offer.MaxBytes, err)
+		t.Errorf("over %d bytes: %v", availability.MaxBytes, err)
 	}
-	q = offer.Query{Range: days("2026-05-01", "2026-05-01")}
-	if _, err := allDays(q, named, make([]offer.Claim, offer.MaxClaims+1), op); !onField(err, "to") {
-		t.Errorf("over %d claims: %v", offer.MaxClaims, err)
+	q = availability.Query{Range: days("2026-05-01", "2026-05-01")}
+	if _, err := allDays(q, named, make([]availability.Claim, availability.MaxClaims+1), op); !onField(err, "to") {
+		t.Errorf("over %d claims: %v", availability.MaxClaims, err)
 	}
 }
 
@@ -267,8 +267,8 @@ func TestAnswersAreBounded(t *testing.T) {
 func TestTheEndOfTheRequestEndsTheWork(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	q, op := offer.Query{Range: days("2026-05-01", "2026-07-01")}, offer.Operator{Loc: time.UTC}
-	p, err := offer.NewPlan(ctx, q, offer.Catalogue{Units: []domain.Unit{boat(nil)}}, op)
+	q, op := availability.Query{Range: days("2026-05-01", "2026-07-01")}, availability.Operator{Loc: time.UTC}
+	p, err := availability.NewPlan(ctx, q, availability.Catalogue{Units: []domain.Unit{boat(nil)}}, op)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +276,7 @@ func TestTheEndOfTheRequestEndsTheWork(t *testing.T) {
 	if got, err := p.Days(ctx, nil); !errors.Is(err, context.Canceled) || got != nil {
 		t.Errorf("%d days, %v", len(got), err)
 	}
-	if _, err := offer.NewPlan(ctx, q, offer.Catalogue{}, op); !errors.Is(err, context.Canceled) {
+	if _, err := availability.NewPlan(ctx, q, availability.Catalogue{}, op); !errors.Is(err, context.Canceled) {
 		t.Errorf("planned: %v", err)
 	}
 }
@@ -305,7 +305,7 @@ func TestParseRange(t *testing.T) {
 		{"2011-12-30", "2011-12-31", apia, []string{"from"}},
 		{"2011-12-29", "2011-12-30", apia, []string{"to"}},
 	} {
-		got, err := offer.ParseRange(tc.from, tc.to, tc.loc)
+		got, err := availability.ParseRange(tc.from, tc.to, tc.loc)
 		if (err == nil) != (tc.fields == nil) || err == nil && got != days(tc.from, tc.to) {
 			t.Errorf("%s to %s: %v, %v", tc.from, tc.to, got, err)
 		}

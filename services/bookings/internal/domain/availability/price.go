@@ -1,4 +1,4 @@
-package offer
+package availability
 
 import (
 	"holdfast.dev/services/bookings/internal/domain"

@@ -1,4 +1,4 @@
-package offer
+package availability
 
 import (
 	"cmp"
@@ -64,7 +64,7 @@ func (q Query) units(c Catalogue) []shown {
 	return list
 }
 
-// pack is the package that was asked for, nil for none; false when nobody can book it.
+// pack is the package that was asked for, nil for none; false when it cannot be booked.
 func (q Query) pack(c Catalogue) (*domain.Package, bool) {
 	if q.Package == nil {
 		return nil, true
@@ -74,7 +74,7 @@ func (q Query) pack(c Catalogue) (*domain.Package, bool) {
 }
 
 // service is the one in whose terms the unit is shown: the package's, the one asked for, or the usual one.
-// False when the unit does not go with it, or nobody can book it.
+// False when the unit does not go with it, or cannot be booked.
 func (q Query) service(c Catalogue, u domain.Unit, p *domain.Package, usual func(domain.Unit) *domain.Service) (*domain.Service, bool) {
 	id := q.Service
 	switch {

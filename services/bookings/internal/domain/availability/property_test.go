@@ -1,4 +1,4 @@
-package offer_test
+package availability_test
 
 import (
 	"fmt"
@@ -9,15 +9,15 @@ import (
 	"pgregory.net/rapid"
 
 	"holdfast.dev/services/bookings/internal/domain"
-	"holdfast.dev/services/bookings/internal/domain/offer"
+	"holdfast.dev/services/bookings/internal/domain/availability"
 )
 
 // world is an operator with a few units and what is booked of them.
 type world struct {
-	offer.Catalogue
-	offer.Operator
-	offer.Query
-	claims []offer.Claim
+	availability.Catalogue
+	availability.Operator
+	availability.Query
+	claims []availability.Claim
 }
 
 // The ranges hold each kind of change of the clocks.
@@ -36,8 +36,8 @@ func worlds() *rapid.Generator[world] {
 	return rapid.Custom(func(t *rapid.T) world {
 		at := rapid.SampledFrom(changes).Draw(t, "zone")
 		w := world{
-			Operator: offer.Operator{Loc: zone(t, at.zone), Now: instant(at.now)},
-			Query:    offer.Query{Range: days(at.from, at.to)},
+			Operator: availability.Operator{Loc: zone(t, at.zone), Now: instant(at.now)},
+			Query:    availability.Query{Range: days(at.from, at.to)},
 		}
 		maybe := func(name string, low, high int) *int {
 			if n := rapid.IntRange(low-1, high).Draw(t, name); n >= low {
@@ -89,13 +89,13 @@ func drawHours(t *rapid.T) domain.OpeningHours {
 }
 
 // drawClaims makes any claims, overlapping ones too: the answer does not rest on the constraint.
-func drawClaims(t *rapid.T, w world) []offer.Claim {
+func drawClaims(t *rapid.T, w world) []availability.Claim {
 	window := w.Window(w.Loc)
 	length := int(window.To.Sub(window.From) / time.Minute)
-	var claims []offer.Claim
+	var claims []availability.Claim
 	for range rapid.IntRange(0, 6).Draw(t, "claims") {
 		from := window.From.Add(time.Duration(rapid.IntRange(0, length).Draw(t, "from")) * time.Minute)
-		c := offer.Claim{
+		c := availability.Claim{
 			Span:   domain.Span{From: from, To: from.Add(time.Duration(rapid.IntRange(1, 600).Draw(t, "length")) * time.Minute)},
 			Unit:   rapid.SampledFrom(w.Units).Draw(t, "unit").ID,
 			Status: rapid.SampledFrom([]domain.Status{domain.Pending, domain.Confirmed}).Draw(t, "status"),
@@ -110,7 +110,7 @@ func drawClaims(t *rapid.T, w world) []offer.Claim {
 }
 
 // narrowed draws the ids that a client may ask for.
-func narrowed(t *rapid.T, w world) offer.Query {
+func narrowed(t *rapid.T, w world) availability.Query {
 	q := w.Query
 	if len(w.Services) > 0 && rapid.Bool().Draw(t, "by service") {
 		q.Service = new(rapid.SampledFrom(w.Services).Draw(t, "service").ID)
@@ -124,7 +124,7 @@ func narrowed(t *rapid.T, w world) offer.Query {
 // A slot is offered exactly when a booking of it is accepted by the rules and by the claims.
 func TestOfferedIsBookable(t *testing.T) {
 	t.Parallel()
-	seen := map[offer.SlotStatus]int{}
+	seen := map[availability.SlotStatus]int{}
 	check := func(t *rapid.T) {
 		w := worlds().Draw(t, "world")
 		q := narrowed(t, w)
@@ -137,15 +137,15 @@ func TestOfferedIsBookable(t *testing.T) {
 				for _, s := range u.Slots {
 					seen[s.Status]++
 					refused := w.book(q, *u.Unit, s.Span)
-					if (refused == nil) != (s.Status == offer.SlotAvailable) {
+					if (refused == nil) != (s.Status == availability.SlotAvailable) {
 						t.Fatalf("%s %v is %s, and a booking gets %v", u.Unit.ID, s.Span, s.Status, refused)
 					}
 				}
 			}
 		}
 	}
-	all := []offer.SlotStatus{offer.SlotAvailable, offer.SlotBlocked, offer.SlotBooked, offer.SlotHeld}
-	unseen := func(s offer.SlotStatus) bool { return seen[s] == 0 }
+	all := []availability.SlotStatus{availability.SlotAvailable, availability.SlotBlocked, availability.SlotBooked, availability.SlotHeld}
+	unseen := func(s availability.SlotStatus) bool { return seen[s] == 0 }
 	for range 30 { // some hundred worlds show every status, one hundred nearly always
 		if rapid.Check(t, check); t.Failed() || !slices.ContainsFunc(all, unseen) {
 			return
@@ -155,25 +155,25 @@ func TestOfferedIsBookable(t *testing.T) {
 }
 
 // book makes the booking of a slot by its instants, and returns why it cannot be.
-func (w world) book(q offer.Query, u domain.Unit, s domain.Span) error {
-	wish := domain.Wish{
+func (w world) book(q availability.Query, u domain.Unit, s domain.Span) error {
+	input := domain.BookingInput{
 		StartsAt: given(s.From.Format(time.RFC3339Nano)), EndsAt: given(s.To.Format(time.RFC3339Nano)), UnitID: given(u.ID.String()),
 	}
 	refs := domain.Refs{Unit: &u}
 	for i := range w.Packages {
 		if q.Package != nil && w.Packages[i].ID == *q.Package {
 			refs.Package = &w.Packages[i]
-			wish.PackageID = given(q.Package.String())
+			input.PackageID = given(q.Package.String())
 		}
 	}
 	if refs.Service = w.service(q, u, refs.Package); refs.Service != nil {
-		wish.ServiceID = given(refs.Service.ID.String())
+		input.ServiceID = given(refs.Service.ID.String())
 	}
-	when, err := wish.When(w.Loc)
+	when, err := input.When(w.Loc)
 	if err != nil {
 		return err
 	}
-	b, err := domain.New(wish, when, refs, w.Policy, domain.Booking{Loc: w.Loc}, w.Now)
+	b, err := domain.New(input, when, refs, w.Policy, domain.Booking{Loc: w.Loc}, w.Now)
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (w world) book(q offer.Query, u domain.Unit, s domain.Span) error {
 }
 
 // service is the one that a client books: of the package, asked for, or the shortest.
-func (w world) service(q offer.Query, u domain.Unit, p *domain.Package) *domain.Service {
+func (w world) service(q availability.Query, u domain.Unit, p *domain.Package) *domain.Service {
 	var fits []domain.Service
 	for _, s := range w.Services {
 		switch {
@@ -244,11 +244,11 @@ func TestSweepIsNaive(t *testing.T) {
 	})
 }
 
-func (w world) naive(u domain.Unit, s domain.Span) offer.SlotStatus {
+func (w world) naive(u domain.Unit, s domain.Span) availability.SlotStatus {
 	if u.Status != domain.UnitActive {
-		return offer.SlotBlocked
+		return availability.SlotBlocked
 	}
-	status := offer.SlotAvailable
+	status := availability.SlotAvailable
 	service := w.service(w.Query, u, nil)
 	for _, c := range w.claims {
 		from, to := s.From, s.To
@@ -260,10 +260,10 @@ func (w world) naive(u domain.Unit, s domain.Span) offer.SlotStatus {
 			continue
 		}
 		if c.Status == domain.Confirmed {
-			return offer.SlotBooked
+			return availability.SlotBooked
 		}
 		if c.HoldExpiresAt == nil || c.HoldExpiresAt.After(w.Now) {
-			status = offer.SlotHeld
+			status = availability.SlotHeld
 		}
 	}
 	return status
@@ -329,7 +329,7 @@ func TestExplainIsAvailability(t *testing.T) {
 		}
 		for i := range w.Units {
 			u := &w.Units[i]
-			shown := map[time.Time]offer.SlotStatus{}
+			shown := map[time.Time]availability.SlotStatus{}
 			for _, d := range got {
 				for _, day := range d.Units {
 					for _, s := range day.Slots {
@@ -351,20 +351,20 @@ func TestExplainIsAvailability(t *testing.T) {
 }
 
 // explained compares the explanation of a moment with the status of the slot that is shown then, "" for none.
-func (w world) explained(t *rapid.T, u domain.Unit, at time.Time, status offer.SlotStatus) {
-	start := offer.Start{At: at}
-	var claims []offer.Claim
+func (w world) explained(t *rapid.T, u domain.Unit, at time.Time, status availability.SlotStatus) {
+	start := availability.Start{At: at}
+	var claims []availability.Claim
 	for _, c := range w.claims {
 		if c.Overlaps(start.Window(w.Loc)) {
 			claims = append(claims, c)
 		}
 	}
-	r := offer.Explain(u, w.Services, start, claims, w.Operator)
-	want := map[offer.Reason]offer.SlotStatus{
-		offer.Free: offer.SlotAvailable, offer.Booked: offer.SlotBooked, offer.Held: offer.SlotHeld,
-		offer.Maintenance: offer.SlotBlocked, offer.Notice: offer.SlotBlocked, offer.Advance: offer.SlotBlocked,
+	r := availability.Explain(u, w.Services, start, claims, w.Operator)
+	want := map[availability.Reason]availability.SlotStatus{
+		availability.Free: availability.SlotAvailable, availability.Booked: availability.SlotBooked, availability.Held: availability.SlotHeld,
+		availability.Maintenance: availability.SlotBlocked, availability.Notice: availability.SlotBlocked, availability.Advance: availability.SlotBlocked,
 	}
-	if status == "" && r == offer.Free || status != "" && want[r] != status {
+	if status == "" && r == availability.Free || status != "" && want[r] != status {
 		t.Fatalf("%s at %s is shown %q and explained %q", u.ID, at, status, r)
 	}
 }

@@ -1,4 +1,4 @@
-package offer_test
+package availability_test
 
 import (
 	"testing"
@@ -6,8 +6,10 @@ import (
 
 	"pgregory.net/rapid"
 
+	"holdfast.dev/libs/patch"
+
 	"holdfast.dev/services/bookings/internal/domain"
-	"holdfast.dev/services/bookings/internal/domain/offer"
+	"holdfast.dev/services/bookings/internal/domain/availability"
 )
 
 func TestPriceFrom(t *testing.T) {
@@ -24,7 +26,7 @@ func TestPriceFrom(t *testing.T) {
 	hidden := pack(cruise, 1, func(p *domain.Package) { p.Visible = false })
 	ended := pack(cruise, 1, func(p *domain.Package) { p.Active = false })
 	stale := pack(idle, 1)
-	c := offer.Catalogue{
+	c := availability.Catalogue{
 		Services: []domain.Service{cruise, rental, idle}, Units: []domain.Unit{gull, tern, retired},
 		Packages: []domain.Package{islands, dawn, half, sunset, hidden, ended, stale},
 		Rules: []domain.HolidayRule{
@@ -35,29 +37,29 @@ func TestPriceFrom(t *testing.T) {
 	}
 	var nobody domain.PackageID
 	for name, tc := range map[string]struct {
-		query   offer.Query
+		query   availability.Query
 		day     string
 		pack    domain.PackageID // zero: none
 		price   int64
 		holiday int64 // bps, 0: none
 	}{
-		"cheapest, though its unit is closed": {offer.Query{}, "2026-05-10", half.ID, 900, 0},
-		"a rule turns the order round":        {offer.Query{}, "2026-05-11", sunset.ID, 1000, 0}, // of two at 1000 the first made
-		"stacked, with the combined factor":   {offer.Query{}, "2026-05-12", half.ID, 1620, 18000},
-		"one rule":                            {offer.Query{}, "2026-05-13", half.ID, 1080, 12000},
-		"narrowed by service":                 {offer.Query{Service: &cruise.ID}, "2026-05-10", sunset.ID, 1000, 0},
-		"narrowed by unit":                    {offer.Query{Unit: &gull.ID}, "2026-05-12", sunset.ID, 1800, 18000},
-		"narrowed by package":                 {offer.Query{Package: &islands.ID}, "2026-05-10", islands.ID, 1500, 0},
-		"a closed unit":                       {offer.Query{Unit: &tern.ID}, "2026-05-10", half.ID, 900, 0},
-		"a retired unit":                      {offer.Query{Unit: &retired.ID}, "2026-05-10", nobody, 0, 0},
-		"a hidden package":                    {offer.Query{Package: &hidden.ID}, "2026-05-10", nobody, 0, 0},
-		"an inactive package":                 {offer.Query{Package: &ended.ID}, "2026-05-10", nobody, 0, 0},
-		"a package of another service":        {offer.Query{Package: &half.ID, Service: &cruise.ID}, "2026-05-10", nobody, 0, 0},
-		"an inactive service":                 {offer.Query{Service: &idle.ID}, "2026-05-10", nobody, 0, 0},
-		"an unknown unit":                     {offer.Query{Unit: &domain.UnitID{}}, "2026-05-10", nobody, 0, 0},
+		"cheapest, though its unit is closed": {availability.Query{}, "2026-05-10", half.ID, 900, 0},
+		"a rule turns the order round":        {availability.Query{}, "2026-05-11", sunset.ID, 1000, 0}, // of two at 1000 the first made
+		"stacked, with the combined factor":   {availability.Query{}, "2026-05-12", half.ID, 1620, 18000},
+		"one rule":                            {availability.Query{}, "2026-05-13", half.ID, 1080, 12000},
+		"narrowed by service":                 {availability.Query{Service: &cruise.ID}, "2026-05-10", sunset.ID, 1000, 0},
+		"narrowed by unit":                    {availability.Query{Unit: &gull.ID}, "2026-05-12", sunset.ID, 1800, 18000},
+		"narrowed by package":                 {availability.Query{Package: &islands.ID}, "2026-05-10", islands.ID, 1500, 0},
+		"a closed unit":                       {availability.Query{Unit: &tern.ID}, "2026-05-10", half.ID, 900, 0},
+		"a retired unit":                      {availability.Query{Unit: &retired.ID}, "2026-05-10", nobody, 0, 0},
+		"a hidden package":                    {availability.Query{Package: &hidden.ID}, "2026-05-10", nobody, 0, 0},
+		"an inactive package":                 {availability.Query{Package: &ended.ID}, "2026-05-10", nobody, 0, 0},
+		"a package of another service":        {availability.Query{Package: &half.ID, Service: &cruise.ID}, "2026-05-10", nobody, 0, 0},
+		"an inactive service":                 {availability.Query{Service: &idle.ID}, "2026-05-10", nobody, 0, 0},
+		"an unknown unit":                     {availability.Query{Unit: &domain.UnitID{}}, "2026-05-10", nobody, 0, 0},
 	} {
 		tc.query.Range = days(tc.day, tc.day)
-		got := answer(t, tc.query, c, nil, offer.Operator{Loc: time.UTC})[0].Price
+		got := answer(t, tc.query, c, nil, availability.Operator{Loc: time.UTC})[0].Price
 		switch {
 		case tc.pack.IsZero() && got == nil:
 		case tc.pack.IsZero() || got == nil || got.Snapshot.PackageID != tc.pack || got.Total.Minor != tc.price:
@@ -66,7 +68,7 @@ func TestPriceFrom(t *testing.T) {
 			t.Errorf("%s: %+v", name, got.Snapshot.Holiday)
 		}
 	}
-	if got := answer(t, offer.Query{Range: days("2026-05-12", "2026-05-12")}, c, nil, offer.Operator{Loc: time.UTC})[0]; got.Price.Snapshot.Holiday.ID == c.Rules[2].ID {
+	if got := answer(t, availability.Query{Range: days("2026-05-12", "2026-05-12")}, c, nil, availability.Operator{Loc: time.UTC})[0]; got.Price.Snapshot.Holiday.ID == c.Rules[2].ID {
 		t.Error("stacked rules show the first by priority")
 	}
 }
@@ -77,7 +79,7 @@ func TestCheapestIsCharged(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s, other := tour(new(60)), tour(new(60))
-		c := offer.Catalogue{Services: []domain.Service{s, other}}
+		c := availability.Catalogue{Services: []domain.Service{s, other}}
 		for range rapid.IntRange(0, 5).Draw(t, "packages") {
 			of := rapid.SampledFrom([]domain.Service{s, other}).Draw(t, "service")
 			c.Packages = append(c.Packages, pack(of, rapid.Int64Range(0, 20).Draw(t, "price")*99, func(p *domain.Package) {
@@ -88,7 +90,7 @@ func TestCheapestIsCharged(t *testing.T) {
 			c.Rules = append(c.Rules, drawRule(t, c, s))
 		}
 		first := date(rapid.SampledFrom([]string{"2026-12-28", "2027-02-26", "2028-02-26"}).Draw(t, "from"))
-		got, err := allDays(offer.Query{Range: offer.Range{From: first, To: first.AddDays(6)}}, c, nil, offer.Operator{Loc: time.UTC})
+		got, err := allDays(availability.Query{Range: availability.Range{From: first, To: first.AddDays(6)}}, c, nil, availability.Operator{Loc: time.UTC})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +126,7 @@ func sameHoliday(a, b *domain.HolidaySnapshot) bool {
 	return *a == *b
 }
 
-func drawRule(t *rapid.T, c offer.Catalogue, s domain.Service) domain.HolidayRule {
+func drawRule(t *rapid.T, c availability.Catalogue, s domain.Service) domain.HolidayRule {
 	from := rapid.SampledFrom([]string{"2026-12-30", "2027-02-28", "2028-02-29", "2024-02-29", "2026-12-28"}).Draw(t, "rule from")
 	r := rule(from, from, rapid.Int64Range(5000, 20_000).Draw(t, "bps"))
 	r.To = r.From.AddDays(rapid.IntRange(0, 5).Draw(t, "length"))
@@ -142,9 +144,9 @@ func drawRule(t *rapid.T, c offer.Catalogue, s domain.Service) domain.HolidayRul
 }
 
 // bookDay books the package for a day, as a client does that has read the price.
-func bookDay(p domain.Package, c offer.Catalogue, d domain.Date) (domain.Booking, error) {
-	w := domain.Wish{EventDate: new(d.String()), PackageID: given(p.ID.String())}
-	when, err := w.When(time.UTC)
+func bookDay(p domain.Package, c availability.Catalogue, d domain.Date) (domain.Booking, error) {
+	in := domain.BookingInput{EventDate: patch.Value(d.String()), PackageID: given(p.ID.String())}
+	when, err := in.When(time.UTC)
 	if err != nil {
 		return domain.Booking{}, err
 	}
@@ -154,7 +156,7 @@ func bookDay(p domain.Package, c offer.Catalogue, d domain.Date) (domain.Booking
 			refs.Service = &c.Services[i]
 		}
 	}
-	return domain.New(w, when, refs, domain.Policy{}, domain.Booking{Loc: time.UTC}, time.Time{})
+	return domain.New(in, when, refs, domain.Policy{}, domain.Booking{Loc: time.UTC}, time.Time{})
 }
 
-func given(s string) domain.Change[string] { return domain.Change[string]{Given: true, Value: &s} }
+func given(s string) patch.Field[string] { return patch.Value(s) }

@@ -1,4 +1,4 @@
-package offer
+package availability
 
 import (
 	"cmp"
@@ -47,8 +47,8 @@ type Operator struct {
 	Now    time.Time
 }
 
-// judge decides about one unit's times, as the writing of a booking would.
-type judge struct {
+// evaluator decides about one unit's times, as the writing of a booking would.
+type evaluator struct {
 	unit     Reason
 	grid     grid
 	taken    *taken // nil: nothing is
@@ -58,48 +58,48 @@ type judge struct {
 	horizon  time.Time // the end of last; zero: any
 }
 
-func (o Operator) judge(u domain.Unit, g grid, t *taken) judge {
-	j := judge{grid: g, taken: t, loc: o.Loc}
+func (o Operator) evaluator(u domain.Unit, g grid, t *taken) evaluator {
+	e := evaluator{grid: g, taken: t, loc: o.Loc}
 	switch u.Status {
 	case domain.UnitActive:
 	case domain.UnitMaintenance:
-		j.unit = Maintenance
+		e.unit = Maintenance
 	case domain.UnitRetired:
-		j.unit = Retired
+		e.unit = Retired
 	}
-	j.earliest, _ = o.Policy.Earliest(o.Now)
+	e.earliest, _ = o.Policy.Earliest(o.Now)
 	if last, limited := o.Policy.LastDay(o.Now, o.Loc); limited {
-		j.last, j.horizon = last, last.End(o.Loc)
+		e.last, e.horizon = last, last.End(o.Loc)
 	}
-	return j
+	return e
 }
 
 // slot decides about a time at which a slot starts.
-func (j *judge) slot(s domain.Span) Reason {
-	return cmp.Or(j.unit, j.claims(s), j.policy(s))
+func (e *evaluator) slot(s domain.Span) Reason {
+	return cmp.Or(e.unit, e.claims(s), e.policy(s))
 }
 
-func (j *judge) claims(s domain.Span) Reason {
-	if j.taken == nil {
+func (e *evaluator) claims(s domain.Span) Reason {
+	if e.taken == nil {
 		return Free
 	}
-	claim := j.grid.claim(s)
+	claim := e.grid.claim(s)
 	switch {
-	case j.taken.booked.meets(claim):
+	case e.taken.booked.meets(claim):
 		return Booked
-	case j.taken.held.meets(claim):
+	case e.taken.held.meets(claim):
 		return Held
 	}
 	return Free
 }
 
-func (j *judge) policy(s domain.Span) Reason {
+func (e *evaluator) policy(s domain.Span) Reason {
 	switch {
-	case s.From.Before(j.earliest):
+	case s.From.Before(e.earliest):
 		return Notice
-	case j.horizon.IsZero() || s.From.Before(j.horizon):
+	case e.horizon.IsZero() || s.From.Before(e.horizon):
 		return Free
-	case j.last.Before(domain.DateOf(s.From.In(j.loc))): // the date counts: it may come back after its end
+	case e.last.Before(domain.DateOf(s.From.In(e.loc))): // the date counts: it may come back after its end
 		return Advance
 	}
 	return Free

@@ -1,0 +1,145 @@
+package domain
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/patch"
+)
+
+// BookingInput is what a client gives of a new or an existing booking; an absent field stays as it is. Ids and times are
+// as sent.
+type BookingInput struct {
+	EventDate   patch.Field[string]
+	Start, End  patch.Field[string]
+	StartsAt    patch.Field[string]
+	EndsAt      patch.Field[string]
+	EventType   patch.Field[string]
+	Status      patch.Field[Status]
+	HoldMinutes patch.Field[int]
+	CustomerID  patch.Field[string]
+	ServiceID   patch.Field[string]
+	UnitID      patch.Field[string]
+	PackageID   patch.Field[string]
+	GuestCount  patch.Field[int]
+	Notes       patch.Field[string]
+	Metadata    patch.Field[json.RawMessage]
+}
+
+// HasTime reports whether a day or a time is given.
+func (in BookingInput) HasTime() bool {
+	return in.EventDate.Given() || in.Start.Given() || in.End.Given() || in.StartsAt.Given() || in.EndsAt.Given()
+}
+
+// HasSchedule reports whether time, links or guests are given: these are frozen in a final state, and are judged by the
+// catalogue.
+func (in BookingInput) HasSchedule() bool {
+	return in.HasTime() || in.CustomerID.Given() || in.ServiceID.Given() || in.UnitID.Given() || in.PackageID.Given() || in.GuestCount.Given()
+}
+
+// When is the parsed time of an input.
+type When struct {
+	Day        *Date
+	At         *time.Time // of the day; nil: given as a bare date
+	Start, End patch.Field[Clock]
+	From, To   *time.Time
+}
+
+// When parses the times of an input about a booking in loc. Every failed field is reported, in the contract's order.
+func (in BookingInput) When(loc *time.Location) (When, error) {
+	var when When
+	var failed []apperr.FieldError
+	fail := func(name string, err error) {
+		failed = append(failed, apperr.FieldError{Field: name, Message: err.Error()})
+	}
+	if text := in.EventDate.Pointer(); text != nil {
+		d, at, err := ParseDay(*text, loc)
+		when.Day, when.At = &d, at
+		if err != nil {
+			fail("event_date", err)
+		}
+	}
+	when.Start = clock(in.Start, "event_start_time", fail)
+	when.End = clock(in.End, "event_end_time", fail)
+	when.From = instant(in.StartsAt, loc, "starts_at", fail)
+	when.To = instant(in.EndsAt, loc, "ends_at", fail)
+	if len(failed) > 0 {
+		return When{}, apperr.Fields(failed)
+	}
+	return when, nil
+}
+
+var errClock = errors.New("Must be a time of day, HH:MM.") //nolint:staticcheck,revive // shown as it stands
+
+func clock(f patch.Field[string], name string, fail func(string, error)) patch.Field[Clock] {
+	text := f.Pointer()
+	switch {
+	case text != nil:
+	case f.Given():
+		return patch.Null[Clock]()
+	default:
+		return patch.Field[Clock]{}
+	}
+	v, ok := ParseClock(*text)
+	if !ok {
+		fail(name, errClock)
+	}
+	return patch.Value(v)
+}
+
+func instant(f patch.Field[string], loc *time.Location, name string, fail func(string, error)) *time.Time {
+	text := f.Pointer()
+	if text == nil {
+		return nil
+	}
+	t, err := ParseInstant(*text, loc)
+	if err != nil {
+		fail(name, err)
+	}
+	return &t
+}
+
+// frozen returns the error on the first field that a final booking no longer takes.
+func (in BookingInput) frozen(status Status) error {
+	given := []struct {
+		name string
+		is   bool
+	}{
+		{"event_date", in.EventDate.Given()},
+		{"event_start_time", in.Start.Given()},
+		{"event_end_time", in.End.Given()},
+		{"event_type", in.EventType.Given()},
+		{"customer_id", in.CustomerID.Given()},
+		{"service_id", in.ServiceID.Given()},
+		{"unit_id", in.UnitID.Given()},
+		{"package_id", in.PackageID.Given()},
+		{"guest_count", in.GuestCount.Given()},
+	}
+	var failed []apperr.FieldError
+	for _, f := range given {
+		if f.is {
+			failed = append(failed, apperr.FieldError{
+				Field: f.name, Message: "Cannot be changed on a booking that is " + string(status) + "; only notes and metadata can.",
+			})
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	return apperr.Fields(failed)
+}
+
+// inOrder sorts failures into the contract's property order.
+func inOrder(failed []apperr.FieldError) error {
+	if len(failed) == 0 {
+		return nil
+	}
+	order := []string{"customer_id", "service_id", "unit_id", "package_id", "guest_count"}
+	slices.SortStableFunc(failed, func(a, b apperr.FieldError) int {
+		return slices.Index(order, a.Field) - slices.Index(order, b.Field)
+	})
+	return apperr.Fields(failed)
+}
