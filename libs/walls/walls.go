@@ -40,6 +40,16 @@ var reserved = map[string][]string{
 	"database/sql":                  {},
 }
 
+// A verb knows nothing of HTTP: neither the rooms in behind nor what is below them import what only doors know.
+var (
+	behind = []string{"app", "domain"}
+	door   = []string{"net/http", "github.com/gin-gonic/gin", "holdfast.dev/libs/httpx", "holdfast.dev/libs/idem"}
+)
+
+// speaksHTTP are the services whose verbs may know HTTP: the gateway is a proxy, the others have verbs that still
+// return an answer in place of a noun.
+var speaksHTTP = []string{"gateway", "identity", "webhooks"}
+
 // pure rooms have no I/O.
 var (
 	pure     = []string{"domain", "view"}
@@ -175,6 +185,10 @@ func crossed(p listed, room, imp string) string {
 	if other, ok := roomOf(listed{ImportPath: imp, Module: p.Module}); ok && other != "" && other != room &&
 		!slices.Contains(rooms[room], other) {
 		return fmt.Sprintf("%s may not import %s", room, other)
+	}
+	if slices.Contains(behind, room) && !slices.Contains(speaksHTTP, strings.TrimPrefix(p.Module.Path, services)) &&
+		slices.ContainsFunc(door, func(pkg string) bool { return within(imp, pkg) }) {
+		return "a verb knows nothing of HTTP"
 	}
 	for pkg, allowed := range reserved {
 		if within(imp, pkg) && !slices.Contains(allowed, room) {
