@@ -220,7 +220,7 @@ func (w *World) Walk(get func(query string) Answer, limit int) (ids []string, si
 func (w *World) Events() []*eventsv1.Event {
 	w.T.Helper()
 	var out []*eventsv1.Event
-	err := w.DB.Worker.Worker(w.T.Context(), func(ctx context.Context, tx pg.Tx) error {
+	err := w.DB.Worker.SystemTx(w.T.Context(), func(ctx context.Context, tx pg.Tx) error {
 		rows, err := tx.Query(ctx, `select message from outbox order by seq`)
 		if err != nil {
 			return err

@@ -164,7 +164,7 @@ func (s *Store) keep(ctx context.Context, tx pg.Tx, req Request, r Reply) error 
 		body = sealed
 	}
 	c := caller.Must(ctx)
-	tx.Finally(`
+	tx.QueueAtCommit(`
 		update idempotency_keys set status = $5, location = $6, etag = $7, resource_id = $8, body = $9, secret = $10
 		where tenant_id = $1 and livemode = $2 and credential_id = $3 and key = $4`,
 		c.Tenant, c.Live(), c.Credential, req.Key, r.Status, r.Location, r.ETag, r.Resource, body, r.Secret)

@@ -65,7 +65,7 @@ func Add(ctx context.Context, tx pg.Tx, e Event) error {
 	if err != nil {
 		return fmt.Errorf("encode event: %w", err)
 	}
-	tx.Finally(`
+	tx.QueueAtCommit(`
 		insert into outbox (tenant_id, livemode, id, topic, aggregate_id, hash, message, traceparent)
 		values ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		c.Tenant, c.Live(), e.ID, e.Topic, e.AggregateID, partition(e.AggregateID), message, obs.Traceparent(ctx))

@@ -113,7 +113,7 @@ type row struct {
 
 // sweep relays one batch of the partitions that this relay can lead, and returns its size and whether there is more.
 func (r *Relay) sweep(ctx context.Context) (n int, more bool, err error) {
-	err = r.DB.Worker(ctx, func(ctx context.Context, tx pg.Tx) error {
+	err = r.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		batch, err := lockBatch(ctx, tx, r.BatchBytes)
 		if err != nil {
 			return fmt.Errorf("look for events: %w", err)
@@ -128,8 +128,8 @@ func (r *Relay) sweep(ctx context.Context) (n int, more bool, err error) {
 		n = len(batch)
 		more = batch[0].Waiting > n || n == batchSize
 		// A deletion that a crash of the server forgets only sends its event again: nobody waits for the disk.
-		tx.Finally(`set local synchronous_commit = off`)
-		tx.Finally(`delete from outbox o using unnest($1::uuid[], $2::boolean[], $3::uuid[]) as gone(tenant_id, livemode, id)
+		tx.QueueAtCommit(`set local synchronous_commit = off`)
+		tx.QueueAtCommit(`delete from outbox o using unnest($1::uuid[], $2::boolean[], $3::uuid[]) as gone(tenant_id, livemode, id)
 			where o.tenant_id = gone.tenant_id and o.livemode = gone.livemode and o.id = gone.id`,
 			column(batch, func(o row) [16]byte { return o.TenantID }), column(batch, func(o row) bool { return o.Livemode }),
 			column(batch, func(o row) [16]byte { return o.ID }))

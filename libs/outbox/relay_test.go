@@ -65,7 +65,7 @@ func add(ctx context.Context, db *pg.DB, object string, version int64) error {
 func left(t *testing.T, db *pgtest.DB) int {
 	t.Helper()
 	var n int
-	err := db.Worker.Worker(t.Context(), func(ctx context.Context, tx pg.Tx) error {
+	err := db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
 		rows, err := tx.Query(ctx, `select count(*) from outbox`)
 		if err != nil {
 			return err

@@ -64,7 +64,7 @@ func (w *Where) Page(r Request, alias string) (string, []any) {
 	column, compare, direction := "created_at", "<", "desc"
 	if r.Updated {
 		column, compare, direction = "updated_at", ">", "asc"
-		w.Add(alias + ".updated_at < " + pg.Settled)
+		w.Add(alias + ".updated_at < " + pg.Watermark)
 	}
 	if r.After != nil {
 		w.Add(fmt.Sprintf("(%[1]s.%[2]s, %[1]s.id) %[3]s (?, ?)", alias, column, compare), r.After.At, r.After.ID)
@@ -110,7 +110,7 @@ func (w *Where) Bounded(list, columns, size string) string {
 // Reader reads from db what Where.Page needs: a list in the order of updated_at shows only what has settled.
 func (r Request) Reader(ctx context.Context, db *pg.DB) pg.Q {
 	if r.Updated {
-		return db.ReadSettled(ctx)
+		return db.ReadToWatermark(ctx)
 	}
 	return db.Read(ctx)
 }

@@ -29,15 +29,15 @@ type Q interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// Tx writes; it exists only inside DB.Tx and DB.Worker.
+// Tx writes; it exists only inside DB.Tx and DB.SystemTx.
 type Tx interface {
 	Q
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 	// SendBatch runs several statements in one round trip; the result must be closed.
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
-	// Finally queues a statement whose result nobody waits for: it runs in the commit's own round trip, after
-	// all others, and its failure undoes the transaction.
-	Finally(sql string, args ...any)
+	// QueueAtCommit queues a statement without a result: it runs in the commit's own round trip, after all others, and
+	// its failure undoes the transaction.
+	QueueAtCommit(sql string, args ...any)
 	// AfterCommit registers fn to run once the transaction is durable.
 	AfterCommit(fn func())
 }
@@ -158,17 +158,17 @@ func (db *DB) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 // Close gives the connections back to the server.
 func (db *DB) Close() { db.pool.Close() }
 
-// Ping asks the server for a sign of life.
+// Ping checks that the server answers.
 func (db *DB) Ping(ctx context.Context) error { return db.pool.Ping(ctx) }
 
 const setScope = `select set_config('app.tenant_id', $1, true), set_config('app.livemode', $2, true)`
 
-// Settled is the SQL of a time before which all writes have ended, for DB.ReadSettled: a list in the order of
+// Watermark is the SQL of a time before which all writes have ended, for DB.ReadToWatermark: a list in the order of
 // updated_at that shows only what is older misses nothing. It is asked before the statement that uses it takes
 // its snapshot; asked inside it, a write that ends in between would be missed.
-const Settled = `current_setting('app.settled')::timestamptz`
+const Watermark = `current_setting('app.settled')::timestamptz`
 
-const setSettled = `select set_config('app.settled', oldest_write()::text, true)`
+const setWatermark = `select set_config('app.settled', oldest_write()::text, true)`
 
 // Tx runs fn in one transaction of the caller in ctx. A deadlock or serialisation failure is retried once;
 // fn must therefore have no effect outside tx.
@@ -180,24 +180,24 @@ func (db *DB) Tx(ctx context.Context, fn func(ctx context.Context, tx Tx) error)
 	return db.retry(ctx, scopeOf(c), fn)
 }
 
-// Worker runs fn in one transaction without a caller: for the worker role, which sees all tenants in the
+// SystemTx runs fn in one transaction without a caller: for the worker role, which sees all tenants in the
 // few tables that grant it.
-func (db *DB) Worker(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error {
+func (db *DB) SystemTx(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error {
 	return db.retry(ctx, nil, fn)
 }
 
 func (db *DB) retry(ctx context.Context, scope []any, fn func(context.Context, Tx) error) error {
 	err := db.run(ctx, scope, fn)
 	if code := Code(err); code == "40P01" || code == "40001" {
-		giveWay(ctx)
+		backoff(ctx)
 		err = db.run(ctx, scope, fn)
 	}
 	return err
 }
 
-// giveWay lets the transaction go on that this one met: at once it could take the same row again before the other
-// has woken, and meet it once more.
-func giveWay(ctx context.Context) {
+// backoff waits until the transaction that this one blocked has gone on: a retry at once could lock the same row again
+// before the other has woken.
+func backoff(ctx context.Context) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(5*time.Millisecond + rand.N(10*time.Millisecond)): //nolint:gosec // jitter
@@ -227,9 +227,9 @@ func (db *DB) run(ctx context.Context, scope []any, fn func(context.Context, Tx)
 // travel in one pipeline and one implicit transaction.
 func (db *DB) Read(ctx context.Context) Q { return reader{db: db, caller: caller.Must(ctx)} }
 
-// ReadSettled is Read for a statement that compares with Settled.
-func (db *DB) ReadSettled(ctx context.Context) Q {
-	return reader{db: db, caller: caller.Must(ctx), settled: true}
+// ReadToWatermark is Read for a statement that compares with Watermark.
+func (db *DB) ReadToWatermark(ctx context.Context) Q {
+	return reader{db: db, caller: caller.Must(ctx), watermark: true}
 }
 
 // OtherMode returns ctx with the caller's mode turned round, to tell a wrong-mode 403 from a 404 on a miss.
@@ -252,8 +252,8 @@ func uuidText(u [16]byte) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", u[0:4], u[4:6], u[6:8], u[8:10], u[10:16])
 }
 
-// Down reports whether err means that the database is away, or too busy to let anybody in: whoever repeats the
-// request, with its Idempotency-Key, may succeed. Of a commit without an answer nobody knows whether it was done.
+// Down reports whether err means that the database is away, or takes no more connections: the same request with its
+// Idempotency-Key may succeed later. A commit without an answer may have been done or not.
 func Down(err error) bool {
 	var dial *pgconn.ConnectError
 	var network *net.OpError

@@ -77,7 +77,7 @@ func TestTheScopeEndsWithTheTransaction(t *testing.T) {
 	if err := db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return insert(ctx, tx, 1, "a") }); err != nil {
 		t.Fatal(err)
 	}
-	err := db.App.Worker(ctx, func(ctx context.Context, tx pg.Tx) error { // same pool, no settings
+	err := db.App.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error { // same pool, no settings
 		if got := bodies(t, ctx, tx); len(got) != 0 {
 			t.Errorf("rows %q are visible without a tenant", got)
 		}
@@ -123,13 +123,13 @@ func TestTxReportsASwallowedFailure(t *testing.T) {
 	}
 }
 
-// What Finally queues runs with the commit: it is there after it, and its failure undoes all.
-func TestFinallyRunsWithTheCommit(t *testing.T) {
+// What QueueAtCommit queues runs with the commit: it is there after it, and its failure undoes all.
+func TestQueueAtCommitRunsWithTheCommit(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, notes), pgtest.Ctx(t, caller.Test)
 	put := func(id int, last string) error {
 		return db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-			tx.Finally(last, id)
+			tx.QueueAtCommit(last, id)
 			return insert(ctx, tx, id, "first")
 		})
 	}
@@ -143,7 +143,7 @@ func TestFinallyRunsWithTheCommit(t *testing.T) {
 		t.Errorf("notes: %q", got)
 	}
 	alone := func(_ context.Context, tx pg.Tx) error {
-		tx.Finally(`update notes set body = 'alone'`)
+		tx.QueueAtCommit(`update notes set body = 'alone'`)
 		return nil
 	}
 	if err := db.App.Tx(ctx, alone); err != nil {

@@ -15,9 +15,9 @@ type Runtime interface {
 	Ready(name string, run func(ctx context.Context) error)
 }
 
-// OpenIn opens a traced pool, without which rt's process is not ready, and closes it at the stop. A server that is
+// OpenManaged opens a traced pool, without which rt's process is not ready, and closes it at the stop. A server that is
 // away is waited for, as it would be later on; one that refuses the login or lacks the database is an error.
-func OpenIn(ctx context.Context, rt Runtime, name, url string, opt Options) (*DB, error) {
+func OpenManaged(ctx context.Context, rt Runtime, name, url string, opt Options) (*DB, error) {
 	opt.Tracer = obs.NewPostgres()
 	db, err := open(ctx, url, opt)
 	if err != nil {
@@ -35,7 +35,7 @@ func OpenIn(ctx context.Context, rt Runtime, name, url string, opt Options) (*DB
 	return db, nil
 }
 
-// away reports whether err says that nobody answered, or that the server is starting, stopping or full.
+// away reports whether err says that no server answered, or that it is starting, stopping or full.
 func away(err error) bool {
 	code := Code(err)
 	return Down(err) && (code == "" || code == "53300" || strings.HasPrefix(code, "57P"))

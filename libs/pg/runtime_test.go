@@ -22,7 +22,7 @@ func TestOpenInWaitsForAServerThatIsAway(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, nil)
 	var p process
-	pool, err := pg.OpenIn(t.Context(), &p, "postgres", "postgres://nobody@127.0.0.1:1/none", pg.Options{})
+	pool, err := pg.OpenManaged(t.Context(), &p, "postgres", "postgres://nobody@127.0.0.1:1/none", pg.Options{})
 	if err != nil || len(p.checks) != 1 || len(p.stops) != 1 {
 		t.Fatalf("away: %v, %d checks, %d stops", err, len(p.checks), len(p.stops))
 	}
@@ -40,7 +40,7 @@ func TestOpenInWaitsForAServerThatIsAway(t *testing.T) {
 	} {
 		wrong := *u
 		broken(&wrong)
-		if _, err := pg.OpenIn(t.Context(), &p, "postgres", wrong.String(), pg.Options{}); err == nil || !strings.Contains(err.Error(), name) {
+		if _, err := pg.OpenManaged(t.Context(), &p, "postgres", wrong.String(), pg.Options{}); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("wrong %s: %v", name, err)
 		}
 	}

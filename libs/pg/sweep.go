@@ -16,7 +16,7 @@ func SweepExpired(ctx context.Context, db *DB, table string) error {
 		pgx.Identifier{table}.Sanitize(), batch)
 	for {
 		var n int64
-		err := db.Worker(ctx, func(ctx context.Context, tx Tx) error {
+		err := db.SystemTx(ctx, func(ctx context.Context, tx Tx) error {
 			tag, err := tx.Exec(ctx, stmt)
 			n = tag.RowsAffected()
 			return err

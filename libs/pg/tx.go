@@ -77,13 +77,13 @@ func (t *tx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandT
 	return tag, err
 }
 
-// Finally implements Tx.
-func (t *tx) Finally(sql string, args ...any) { t.last.Queue(sql, args...) }
+// QueueAtCommit implements Tx.
+func (t *tx) QueueAtCommit(sql string, args ...any) { t.last.Queue(sql, args...) }
 
 // AfterCommit implements Tx.
 func (t *tx) AfterCommit(fn func()) { t.after = append(t.after, fn) }
 
-// commit sends what Finally has queued and the commit in one round trip. A statement that fails makes the
+// commit sends what QueueAtCommit has queued and the commit in one round trip. A statement that fails makes the
 // server skip the commit.
 func (t *tx) commit(ctx context.Context) error {
 	if !t.begun && t.last.Len() == 0 {
@@ -137,9 +137,9 @@ func (f failedBatch) Query() (pgx.Rows, error)         { return nil, f.err }
 
 // reader sends each query with its settings in one pipeline.
 type reader struct {
-	db      *DB
-	caller  caller.Caller
-	settled bool
+	db        *DB
+	caller    caller.Caller
+	watermark bool
 }
 
 // Query implements Q.
@@ -150,8 +150,8 @@ func (r reader) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, e
 	}
 	b := &pgx.Batch{}
 	b.Queue(setScope, scopeOf(r.caller)...)
-	if r.settled {
-		b.Queue(setSettled)
+	if r.watermark {
+		b.Queue(setWatermark)
 	}
 	settings := b.Len()
 	b.Queue(sql, args...)

@@ -104,7 +104,7 @@ func (s space) isAlone(t *testing.T, db *pg.DB, row Row, spaces []space) {
 // unscoped counts what a connection sees that has set no tenant.
 func unscoped(t *testing.T, db *pg.DB, table string) (n int64) {
 	t.Helper()
-	err := db.Worker(t.Context(), func(ctx context.Context, tx pg.Tx) error {
+	err := db.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
 		tag, err := tx.Exec(ctx, `select from `+table)
 		n = tag.RowsAffected()
 		return err

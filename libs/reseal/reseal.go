@@ -37,7 +37,7 @@ func Run[R any](ctx context.Context, db *pg.DB, box *crypt.Box, column Column[R]
 	for {
 		var rows []R
 		var lost []string
-		err := db.Worker(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+		err := db.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
 			if rows, err = column.Next(ctx, tx, box.Head(), after, batch); err != nil || len(rows) == 0 {
 				return err
 			}

@@ -79,7 +79,7 @@ func opened(t *testing.T, db *pgtest.DB, keys string) map[string]bool {
 		t.Fatal(err)
 	}
 	var rows []storedSecret
-	err = db.Worker.Worker(t.Context(), func(ctx context.Context, tx pg.Tx) error {
+	err = db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
 		list, err := tx.Query(ctx, `select tenant_id, livemode, id, sealed from endpoint_secrets`)
 		if err != nil {
 			return err

@@ -33,7 +33,7 @@ type Expiry struct {
 func (a *Expiry) Run(ctx context.Context) error {
 	var failed []error
 	err := pages(func(after store.Due) (list []store.Due, err error) {
-		err = a.Worker.Worker(ctx, func(ctx context.Context, tx pg.Tx) error {
+		err = a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
 			list, err = store.AllDue(ctx, tx, a.Bookings.Now(), after, dueBatch)
 			return err
 		})

@@ -91,7 +91,7 @@ func TestProjection(t *testing.T) {
 		t.Errorf("another tenant sees %+v, %v", other, err)
 	}
 	rows := 0
-	err := db.Worker.Worker(t.Context(), countInbox(&rows))
+	err := db.Worker.SystemTx(t.Context(), countInbox(&rows))
 	if err != nil || rows != 5 {
 		t.Errorf("%d inbox rows for 5 events, %v", rows, err)
 	}

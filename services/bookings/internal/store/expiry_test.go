@@ -42,7 +42,7 @@ func TestDueReadsNoFutureHold(t *testing.T) {
 	}
 	due := func(real time.Time, after store.Due) (all []store.Due) {
 		t.Helper()
-		err := db.Worker.Worker(t.Context(), func(ctx context.Context, tx pg.Tx) (err error) {
+		err := db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) (err error) {
 			all, err = store.AllDue(ctx, tx, real, after, 100)
 			return err
 		})
@@ -64,7 +64,7 @@ func TestDueReadsNoFutureHold(t *testing.T) {
 		t.Errorf("by its own clock %d are due, want 6: %v", len(ahead), err)
 	}
 	for name, sql := range map[string]string{"worker": store.AllDueSQL, "tenant": store.TenantDueSQL} {
-		run := func(fn func(context.Context, pg.Tx) error) error { return db.Worker.Worker(t.Context(), fn) }
+		run := func(fn func(context.Context, pg.Tx) error) error { return db.Worker.SystemTx(t.Context(), fn) }
 		args := []any{now, time.Time{}, [16]byte{}, 100}
 		if name == "tenant" {
 			run = func(fn func(context.Context, pg.Tx) error) error { return db.App.Tx(frozen, fn) }
@@ -119,7 +119,7 @@ func TestWorkerSeesHoldsOnly(t *testing.T) {
 		}
 	}
 	as := func(sql string) (n int64, err error) {
-		err = db.Worker.Worker(t.Context(), func(ctx context.Context, tx pg.Tx) error {
+		err = db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
 			tag, err := tx.Exec(ctx, sql)
 			n = tag.RowsAffected()
 			return err

@@ -23,7 +23,7 @@ func TestWorkerSeesOnlyWhatItServes(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS).Worker
 	for _, table := range []string{"customers", "customer_words", "customer_metadata"} {
-		err := db.Worker(t.Context(), func(ctx context.Context, tx pg.Tx) error {
+		err := db.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
 			_, err := tx.Exec(ctx, `select from `+table)
 			return err
 		})

@@ -194,7 +194,7 @@ func TestSecretIsStoredNowhere(t *testing.T) {
 
 func workerQuery[T any](t *testing.T, db *pg.DB, read func(ctx context.Context, q pg.Q) (T, error)) (out T) {
 	t.Helper()
-	err := db.Worker(t.Context(), func(ctx context.Context, tx pg.Tx) (err error) {
+	err := db.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) (err error) {
 		out, err = read(ctx, tx)
 		return err
 	})

@@ -69,7 +69,7 @@ type walk struct {
 // run reads the head before the records, so that a record added meanwhile is no fault.
 func (w *walk) run(ctx context.Context, db *pg.DB) error {
 	var end store.AuditEnd
-	err := db.Worker(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+	err := db.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
 		end, err = store.AuditHead(ctx, tx, w.at.TenantID)
 		return err
 	})
@@ -79,7 +79,7 @@ func (w *walk) run(ctx context.Context, db *pg.DB) error {
 	}
 	for err == nil && w.broken == "" && w.at.Seq < end.Seq {
 		var records []domain.Record
-		err = db.Worker(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+		err = db.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
 			records, err = store.Audit(ctx, tx, w.at.TenantID, w.at.Seq, auditBatch)
 			return err
 		})

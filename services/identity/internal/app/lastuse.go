@@ -47,7 +47,7 @@ func (l *LastUse) Write(ctx context.Context) error {
 	if len(used) == 0 {
 		return nil
 	}
-	err := l.Worker.Worker(ctx, func(ctx context.Context, tx pg.Tx) error { return store.TouchKeys(ctx, tx, used) })
+	err := l.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.TouchKeys(ctx, tx, used) })
 	if err != nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()

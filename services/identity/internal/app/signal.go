@@ -39,7 +39,7 @@ func (a *App) TellSignals(ctx context.Context, tenant ids.Tenant) error {
 		if err := a.Redis.Tell(ctx, signals); err != nil {
 			return err
 		}
-		err = a.Worker.Worker(ctx, func(ctx context.Context, tx pg.Tx) error { return store.DeleteSignals(ctx, tx, signals) })
+		err = a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.DeleteSignals(ctx, tx, signals) })
 		if err != nil || len(signals) < signalBatch {
 			return err
 		}
@@ -48,7 +48,7 @@ func (a *App) TellSignals(ctx context.Context, tenant ids.Tenant) error {
 }
 
 func (a *App) signals(ctx context.Context, tenant ids.Tenant, after domain.KeyID) (signals []domain.Signal, err error) {
-	err = a.Worker.Worker(ctx, func(ctx context.Context, tx pg.Tx) error {
+	err = a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		signals, err = store.Signals(ctx, tx, tenant, after, signalBatch)
 		return err
 	})

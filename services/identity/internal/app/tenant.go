@@ -76,7 +76,7 @@ func (a *App) writeTenant(ctx context.Context, tx pg.Tx, by domain.Origin, old d
 
 // Tenant finds a tenant by its id or slug.
 func (a *App) Tenant(ctx context.Context, ref string) (t domain.Tenant, err error) {
-	err = a.Worker.Worker(ctx, func(ctx context.Context, tx pg.Tx) error {
+	err = a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		t, err = store.FindTenant(ctx, tx, ref)
 		return err
 	})
@@ -85,7 +85,7 @@ func (a *App) Tenant(ctx context.Context, ref string) (t domain.Tenant, err erro
 
 // Tenants returns every tenant by slug.
 func (a *App) Tenants(ctx context.Context) (all []domain.Tenant, err error) {
-	err = a.Worker.Worker(ctx, func(ctx context.Context, tx pg.Tx) error {
+	err = a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		all, err = store.Tenants(ctx, tx)
 		return err
 	})

@@ -61,7 +61,7 @@ func (h *house) log(t *testing.T, tenant domain.Tenant) (records []domain.Record
 	if err != nil || verdicts[0].Broken != "" {
 		t.Fatalf("%+v, %v", verdicts, err)
 	}
-	err = h.db.Worker.Worker(t.Context(), func(ctx context.Context, tx pg.Tx) error {
+	err = h.db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
 		records, err = store.Audit(ctx, tx, tenant.ID, 1, 100)
 		return err
 	})
@@ -74,7 +74,7 @@ func (h *house) log(t *testing.T, tenant domain.Tenant) (records []domain.Record
 // heard is how many events the inbox remembers.
 func (h *house) heard(t *testing.T) (n int) {
 	t.Helper()
-	err := h.db.Worker.Worker(t.Context(), func(ctx context.Context, tx pg.Tx) error {
+	err := h.db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
 		rows, err := tx.Query(ctx, `select count(*) from inbox`)
 		if err != nil {
 			return err

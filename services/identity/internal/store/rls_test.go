@@ -162,7 +162,7 @@ func (m *matrix) run(sql string, args ...any) (n int64, err error) {
 		return errUndo
 	}
 	if m.own == (scope{}) {
-		err = m.db.Worker(ctx, fn) // sets no scope
+		err = m.db.SystemTx(ctx, fn) // sets no scope
 	} else {
 		err = m.db.Tx(ctx, fn)
 	}
@@ -251,7 +251,7 @@ func TestDoorsThroughRowLevelSecurity(t *testing.T) {
 		t.Errorf("security definer functions %v: %v; want %v", doors, err, want)
 	}
 	for _, sql := range []string{`select hash from api_keys`, `select scopes from api_keys`, `update api_keys set revoked_at = null`, `select * from credential_by_hash('\x00')`} {
-		err := db.Worker.Worker(t.Context(), func(ctx context.Context, tx pg.Tx) error {
+		err := db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
 			_, err := tx.Exec(ctx, sql)
 			return err
 		})

@@ -339,7 +339,7 @@ func TestStreamMissesNoLateCommit(t *testing.T) {
 	late, taken, end := ids.New[ids.EventPrefix](), make(chan struct{}), make(chan struct{})
 	done := make(chan error)
 	go func() {
-		done <- w.DB.Worker.Worker(context.WithoutCancel(ctx), func(ctx context.Context, tx pg.Tx) error {
+		done <- w.DB.Worker.SystemTx(context.WithoutCancel(ctx), func(ctx context.Context, tx pg.Tx) error {
 			event := domain.Event{ID: late, Tenant: c.Tenant, Type: "customer.created", ObjectID: "cu_1"}
 			if _, err := (&store.Queue{Wake: func() {}}).AddEvents(ctx, tx, []store.Intake{{Event: event, Body: []byte(`{}`)}}, time.Now()); err != nil {
 				return err

@@ -67,7 +67,7 @@ func (a *API) streamEvents(c *gin.Context) error {
 // begin returns the position where a stream starts: after the event that the client received last, else now.
 func (a *API) begin(ctx context.Context, last string) (store.Cursor, error) {
 	if last == "" {
-		return store.Now(ctx, a.DB.ReadSettled(ctx))
+		return store.Now(ctx, a.DB.ReadToWatermark(ctx))
 	}
 	e, err := a.event(ctx, last)
 	if err != nil && apperr.As(err).Kind == apperr.Internal {
@@ -88,7 +88,7 @@ func (a *API) follow(ctx context.Context, out *sse, wakeups <-chan struct{}, typ
 		return
 	}
 	for lastWrite := time.Now(); ; {
-		list, more, err := store.EventsAfter(ctx, a.DB.ReadSettled(ctx), store.EventRange{Types: types, After: at, MaxRows: streamPage, MaxBytes: streamBytes})
+		list, more, err := store.EventsAfter(ctx, a.DB.ReadToWatermark(ctx), store.EventRange{Types: types, After: at, MaxRows: streamPage, MaxBytes: streamBytes})
 		if err != nil || out.events(list) != nil {
 			return
 		}

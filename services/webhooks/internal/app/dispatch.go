@@ -148,7 +148,7 @@ func (d *Dispatcher) pass(ctx context.Context, attempts *sync.WaitGroup) (more b
 	}
 	var queues []store.ReadyQueue
 	var claims []store.Claim
-	err = d.Worker.Worker(ctx, func(ctx context.Context, tx pg.Tx) error {
+	err = d.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		queues, err = store.ReadyQueues(ctx, tx, now, queuesPerPass)
 		if err != nil || len(queues) == 0 {
 			return err

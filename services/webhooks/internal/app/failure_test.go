@@ -236,7 +236,7 @@ func TestNothingIsSentTwiceWhileItCannotBeWritten(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- w.dispatcher.Run(ctx) }()
 	await(t, "five attempts", func() bool { return len(w.receivers.got("")) == 5 })
-	err = w.db.Worker.Worker(t.Context(), func(ctx context.Context, tx pg.Tx) error {
+	err = w.db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
 		if _, err := tx.Exec(ctx, `select from deliveries for update`); err != nil {
 			return err
 		}
@@ -486,7 +486,7 @@ func TestNoDeliveryIsMissed(t *testing.T) {
 	if n := w.drain(); n != 1 {
 		t.Fatalf("%d attempts", n)
 	}
-	err := w.db.Worker.Worker(t.Context(), func(ctx context.Context, tx pg.Tx) error {
+	err := w.db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
 		for _, sql := range []string{`update lanes set ready_at = '-infinity'`, `update lanes set ready_at = 'infinity'`} {
 			if _, err := tx.Exec(ctx, sql); err != nil {
 				return err

@@ -188,7 +188,7 @@ func (w *world) markFast() {
 // exec runs a statement in the worker role, which sees all tenants.
 func (w *world) exec(sql string, args ...any) {
 	w.t.Helper()
-	err := w.db.Worker.Worker(w.t.Context(), func(ctx context.Context, tx pg.Tx) error {
+	err := w.db.Worker.SystemTx(w.t.Context(), func(ctx context.Context, tx pg.Tx) error {
 		_, err := tx.Exec(ctx, sql, args...)
 		return err
 	})
@@ -272,7 +272,7 @@ func (w *world) update(ctx context.Context, id string, ch app.EndpointChange) {
 // texts reads a column in the worker role, which sees all tenants.
 func (w *world) texts(sql string) (out []string) {
 	w.t.Helper()
-	err := w.db.Worker.Worker(w.t.Context(), func(ctx context.Context, tx pg.Tx) error {
+	err := w.db.Worker.SystemTx(w.t.Context(), func(ctx context.Context, tx pg.Tx) error {
 		rows, err := tx.Query(ctx, sql)
 		if err != nil {
 			return err

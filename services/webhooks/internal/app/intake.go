@@ -56,7 +56,7 @@ func (a *Intake) Ingest(ctx context.Context, events []domain.Event) error {
 	}
 	// Two processes that write the same events lock them in the same order, so no deadlock occurs.
 	slices.SortFunc(list, func(x, y store.Intake) int { return strings.Compare(x.Event.ID.String(), y.Event.ID.String()) })
-	return a.Worker.Worker(ctx, func(ctx context.Context, tx pg.Tx) error {
+	return a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		if err := a.eraseBodies(ctx, tx, list); err != nil {
 			return err
 		}
@@ -168,14 +168,14 @@ const sweepBatch = 10_000
 // Maintain creates the log's next partitions, and deletes expired erasures and the queue rows of deleted endpoints.
 func (a *Intake) Maintain(ctx context.Context) error {
 	now := a.Now()
-	err := a.Worker.Worker(ctx, func(ctx context.Context, tx pg.Tx) error {
+	err := a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		return store.KeepPartitions(ctx, tx, now.Add(-domain.Retention), now.Add(partitionsAhead))
 	})
 	if err == nil {
 		err = pg.SweepExpired(ctx, a.Worker, "erasures")
 	}
 	for more := true; more && err == nil; {
-		err = a.Worker.Worker(ctx, func(ctx context.Context, tx pg.Tx) error {
+		err = a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
 			more, err = store.SweepQueue(ctx, tx, sweepBatch)
 			return err
 		})

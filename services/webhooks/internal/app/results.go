@@ -128,7 +128,7 @@ func (d *Dispatcher) complete(ctx context.Context, batch []result) error {
 			failing = append(failing, r.claim.Key())
 		}
 	}
-	return d.Worker.Worker(ctx, func(ctx context.Context, tx pg.Tx) error {
+	return d.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		locked, err := store.LockClaims(ctx, tx, claims, failing)
 		if err != nil {
 			return err

@@ -174,7 +174,7 @@ func TestErasureWaitsForIntake(t *testing.T) {
 	}
 	t.Cleanup(withLockTimeout.Close)
 	w.Intake.DB = withLockTimeout
-	err = w.db.Worker.Worker(t.Context(), func(ctx context.Context, tx pg.Tx) error {
+	err = w.db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
 		if _, err := store.Erased(ctx, tx, nil); err != nil { // an intake that goes on
 			return err
 		}

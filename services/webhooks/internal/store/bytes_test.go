@@ -55,7 +55,7 @@ func TestEventsAfterEndsByBytes(t *testing.T) {
 	var got []ids.Event
 	var reads []int
 	for r := (store.EventRange{Types: []string{"booking.updated"}, MaxRows: rows, MaxBytes: most}); ; {
-		list, more, err := store.EventsAfter(ctx, db.App.ReadSettled(ctx), r)
+		list, more, err := store.EventsAfter(ctx, db.App.ReadToWatermark(ctx), r)
 		if err != nil {
 			t.Fatal(err)
 		}

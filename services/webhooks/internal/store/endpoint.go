@@ -57,7 +57,7 @@ func CountEndpoints(ctx context.Context, tx pg.Tx) (int, error) {
 
 // InsertEndpoint writes a new endpoint with an empty queue and returns the endpoint with its version and times.
 func InsertEndpoint(ctx context.Context, tx pg.Tx, e domain.Endpoint) (domain.Endpoint, error) {
-	tx.Finally(`insert into lanes (endpoint_id) values ($1)`, e.ID)
+	tx.QueueAtCommit(`insert into lanes (endpoint_id) values ($1)`, e.ID)
 	return one[domain.Endpoint](ctx, tx, domain.ErrEndpointNotFound, `
 		with stamp as materialized (select clock_timestamp() as at)
 		insert into endpoints as e (id, url, event_types, description, max_in_flight, max_per_second, created_at, updated_at)

@@ -78,7 +78,7 @@ type EventRange struct {
 
 // EventsAfter reads the events after a position, in the order in which they were written, and reports whether more may
 // follow. An event that is larger than MaxBytes is returned as the only one; the server knows the length of a body
-// without reading it. q comes from pg.DB.ReadSettled, so no event before the last one is written later.
+// without reading it. q comes from pg.DB.ReadToWatermark, so no event before the last one is written later.
 func EventsAfter(ctx context.Context, q pg.Q, r EventRange) (list []domain.StoredEvent, more bool, err error) {
 	rows, err := many[struct {
 		domain.StoredEvent
@@ -88,7 +88,7 @@ func EventsAfter(ctx context.Context, q pg.Q, r EventRange) (list []domain.Store
 		-- found: the next events
 		found as (
 			select `+eventColumns+` from events e
-			where (e.updated_at, e.id) > ($1, $2) and e.updated_at < `+pg.Settled+` and not e.sample and e.type = any($3)
+			where (e.updated_at, e.id) > ($1, $2) and e.updated_at < `+pg.Watermark+` and not e.sample and e.type = any($3)
 			order by e.updated_at, e.id limit $4
 		),
 		-- sums: the same, with their number and the bytes of each and those before it
@@ -118,7 +118,7 @@ func InsertSample(ctx context.Context, tx pg.Tx, e domain.Event, body []byte) er
 	return nil
 }
 
-// Now returns the position after all events that have been written. q comes from pg.DB.ReadSettled.
+// Now returns the position after all events that have been written. q comes from pg.DB.ReadToWatermark.
 func Now(ctx context.Context, q pg.Q) (Cursor, error) {
-	return one[Cursor](ctx, q, nil, `select `+pg.Settled+` - interval '1 microsecond' as at, uuid_floor('2200-01-01Z') as id`)
+	return one[Cursor](ctx, q, nil, `select `+pg.Watermark+` - interval '1 microsecond' as at, uuid_floor('2200-01-01Z') as id`)
 }

@@ -30,7 +30,7 @@ func TestPartitionsBlockNoStatement(t *testing.T) {
 	app, worker := withLockTimeout(t, db.AppURL), withLockTimeout(t, db.WorkerURL)
 	keep := func(kept, until time.Time) {
 		t.Helper()
-		err := worker.Worker(t.Context(), func(ctx context.Context, tx pg.Tx) error { return store.KeepPartitions(ctx, tx, kept, until) })
+		err := worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error { return store.KeepPartitions(ctx, tx, kept, until) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +104,7 @@ func load(t *testing.T, app, worker *pg.DB) (progress func(t *testing.T)) {
 			default:
 			}
 			e := domain.Event{ID: ids.New[ids.EventPrefix](), Tenant: caller.Must(ctx).Tenant, Type: "booking.created", ObjectID: "bk_1"}
-			err := worker.Worker(ctx, func(ctx context.Context, tx pg.Tx) error {
+			err := worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
 				_, err := (&store.Queue{Wake: func() {}}).AddEvents(ctx, tx, []store.Intake{{Event: e, Body: []byte(`{}`)}}, time.Now())
 				return err
 			})

@@ -212,7 +212,7 @@ func TestClaimReadsWhatItClaims(t *testing.T) {
 	c := caller.Must(ctx)
 	endpoint, _ := fill(t, db, c)
 	const some = 10
-	err := queued(t, db).Worker(ctx, func(ctx context.Context, tx pg.Tx) error {
+	err := queued(t, db).SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		limits := []store.ClaimLimit{{Key: domain.EndpointKey{Tenant: c.Tenant, Livemode: true, Endpoint: endpoint}, Max: some, FirstAttempts: true}}
 		due, err := store.DueDeliveries(ctx, tx, limits, time.Now())
 		if err != nil || len(due) != some || due[0].Bytes != 2 {
@@ -275,7 +275,7 @@ func TestTakeWakeupsReadsOnlyTheirQueues(t *testing.T) {
 	}
 	defer worker.Close()
 	e := &explained{}
-	err = worker.Worker(t.Context(), func(ctx context.Context, tx pg.Tx) error {
+	err = worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
 		e.tx = tx
 		if _, err := e.Query(ctx, store.TakeWakeupsSQL, time.Now(), 1000); !errors.Is(err, errExplained) { //nolint:sqlclosecheck // no rows come
 			return err
@@ -310,7 +310,7 @@ func TestFailQueuedReadsWhatItFails(t *testing.T) {
 		}
 		return err
 	}
-	if err := errors.Join(worker.Worker(t.Context(), fail), db.App.Tx(ctx, fail)); err != nil {
+	if err := errors.Join(worker.SystemTx(t.Context(), fail), db.App.Tx(ctx, fail)); err != nil {
 		t.Fatal(err)
 	}
 }

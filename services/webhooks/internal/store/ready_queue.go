@@ -171,7 +171,7 @@ const reschedule = `
 // Reschedule says when each queue is ready next. The statements are sent with the commit.
 func Reschedule(tx pg.Tx, schedules []Schedule) {
 	for _, s := range schedules {
-		tx.Finally(reschedule, s.Key.Tenant, s.Key.Livemode, s.Key.Endpoint,
+		tx.QueueAtCommit(reschedule, s.Key.Tenant, s.Key.Livemode, s.Key.Endpoint,
 			notNil(s.RateWindow.At), notNil(s.RateWindow.Started), s.AtLimit, s.NotBefore, s.DeferredUntil)
 	}
 }

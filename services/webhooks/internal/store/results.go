@@ -212,7 +212,7 @@ func Complete(tx pg.Tx, completions []Completion) error {
 	tenants, modes, endpoints := keyColumns(completions, func(c Completion) domain.EndpointKey { return c.Claim.Key() })
 	id := column(completions, func(c Completion) [16]byte { return c.Claim.DeliveryID.UUID() })
 	next := column(completions, func(c Completion) *time.Time { return c.Next })
-	tx.Finally(logCompletions, tenants, modes, endpoints, id,
+	tx.QueueAtCommit(logCompletions, tenants, modes, endpoints, id,
 		column(completions, func(c Completion) string { return string(c.Status) }), attempts, next,
 		column(completions, func(c Completion) *string { return (*string)(c.Reason) }))
 	claims := []any{
@@ -221,15 +221,15 @@ func Complete(tx pg.Tx, completions []Completion) error {
 		column(completions, func(c Completion) time.Time { return c.Claim.Until }), id, next,
 		column(completions, func(c Completion) bool { return c.Attempt != nil }),
 	}
-	tx.Finally(requeueClaims, claims...)
-	tx.Finally(deleteClaims, claims...)
+	tx.QueueAtCommit(requeueClaims, claims...)
+	tx.QueueAtCommit(deleteClaims, claims...)
 	return nil
 }
 
 // WriteEndpointHealth writes what attempts have changed of an endpoint that LockClaims has locked. For an endpoint that
 // is disabled now it counts the deliveries that wait and so will fail. The statement is sent with the commit.
 func WriteEndpointHealth(tx pg.Tx, key domain.EndpointKey, e domain.Endpoint) {
-	tx.Finally(`
+	tx.QueueAtCommit(`
 		with waiting as (
 			select from queue q
 			where (q.tenant_id, q.livemode, q.endpoint_id) = ($1, $2, $3) and not (q.claimed and q.due_at > clock_timestamp()) limit $7
@@ -244,7 +244,7 @@ func WriteEndpointHealth(tx pg.Tx, key domain.EndpointKey, e domain.Endpoint) {
 // WriteQueueState writes what attempts have changed of a queue that LockClaims has locked, and makes the queue ready,
 // because one of its attempts has completed. The statement is sent with the commit.
 func WriteQueueState(tx pg.Tx, key domain.EndpointKey, s QueueState, now time.Time) {
-	tx.Finally(`
+	tx.QueueAtCommit(`
 		update lanes l set failed_at = $4, failed = $5, deferred_until = $6, deferrals = $7, slow_until = $9, crowded = false, ready_at = least(l.ready_at, $8)
 		where (l.tenant_id, l.livemode, l.endpoint_id) = ($1, $2, $3)`,
 		key.Tenant, key.Livemode, key.Endpoint, notNil(s.FailedAt), notNil(s.Failed), s.DeferredUntil, s.Deferrals, now, s.SlowUntil)

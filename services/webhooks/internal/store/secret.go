@@ -22,7 +22,7 @@ func InsertSecret(ctx context.Context, tx pg.Tx, box *crypt.Box, id domain.Endpo
 	if err != nil {
 		return err
 	}
-	tx.Finally(`insert into endpoint_secrets (endpoint_id, id, sealed) values ($1, $2, $3)`, id, s.ID, sealed)
+	tx.QueueAtCommit(`insert into endpoint_secrets (endpoint_id, id, sealed) values ($1, $2, $3)`, id, s.ID, sealed)
 	return nil
 }
 
