@@ -259,11 +259,11 @@ func TestRefusedStreams(t *testing.T) {
 	if a.Header.Get("RateLimit-Limit") != "600" || a.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("headers %v", a.Header)
 	}
-	refuse(503, `{"error":{"type":"api_error","code":"draining","message":"Later.","doc_url":"/docs/errors#draining","request_id":%q}}`)
+	refuse(503, `{"error":{"type":"api_error","code":"unavailable","message":"Later.","doc_url":"/docs/errors#unavailable","request_id":%q}}`)
 	a = g.send(t, "GET", stream, "", bearer(w.identity.newKey()))
-	want(t, a, 503, "draining")
-	if a.Header.Get("Retry-After") != "7" {
-		t.Errorf("headers %v", a.Header)
+	want(t, a, 503, "unavailable")
+	if a.Header.Get("Retry-After") != "7" || !strings.Contains(a.body, `"Later."`) {
+		t.Errorf("headers %v, body %s", a.Header, a.body)
 	}
 	refuse(401, `{"error":{"code":"invalid_caller","request_id":%q}}`)
 	want(t, g.send(t, "GET", stream, "", bearer(w.identity.newKey())), 500, "internal_error")
