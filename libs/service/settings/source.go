@@ -143,7 +143,7 @@ func (s *source) setting(f *ast.Field) (Setting, bool, error) {
 // kinds are the words of the page for types of Go.
 var kinds = map[string]string{
 	"string": "text", "[]string": "list, by comma", "bool": "true or false", "time.Duration": "duration",
-	"int": "number", "int32": "number", "int64": "number", "float64": "number",
+	"int": "number", "int32": "number", "int64": "number", "float64": "number", "peer.Addresses": "URL",
 }
 
 func typeText(e ast.Expr) string {
