@@ -88,7 +88,7 @@ func Fail(c *gin.Context, err error) {
 		attrs = append(attrs, slog.String("error", err.Error()))
 	}
 	obs.Add(c.Request.Context(), attrs...)
-	WriteError(c.Writer, requestID(c), e)
+	WriteError(c.Writer, RequestID(c), e)
 	c.Abort()
 }
 
@@ -97,8 +97,8 @@ const headerRequestID = "X-Request-Id"
 // SetRequestID makes id the request id of the answer.
 func SetRequestID(c *gin.Context, id string) { c.Writer.Header()[headerRequestID] = []string{id} }
 
-// requestID returns what SetRequestID has set.
-func requestID(c *gin.Context) string { return c.Writer.Header().Get(headerRequestID) }
+// RequestID returns what SetRequestID has set.
+func RequestID(c *gin.Context) string { return c.Writer.Header().Get(headerRequestID) }
 
 // outside tells a failure of something that the service calls from an internal error.
 func outside(err error, internal *apperr.Error) *apperr.Error {

@@ -165,7 +165,7 @@ func readBody(c *gin.Context) (err error) {
 // parseBody checks the type of a write's body, then its form.
 func parseBody(c *gin.Context) error {
 	r := of(c)
-	if !writes(c.Request.Method) {
+	if !Writes(c.Request.Method) {
 		return nil
 	}
 	found, err := HasBody(r.op, c.Request.Header.Get("Content-Type"), r.raw)
@@ -179,7 +179,7 @@ func parseBody(c *gin.Context) error {
 // parseIdempotencyKey puts the key of a write with the request's fingerprint into the context.
 func parseIdempotencyKey(c *gin.Context) error {
 	r, req := of(c), c.Request
-	if !writes(req.Method) {
+	if !Writes(req.Method) {
 		return nil
 	}
 	key, err := IdempotencyKey(req.Header)
@@ -194,8 +194,8 @@ func parseIdempotencyKey(c *gin.Context) error {
 	return nil
 }
 
-// writes reports whether a body and an Idempotency-Key mean something.
-func writes(method string) bool {
+// Writes reports whether the body and the Idempotency-Key of a request of an operation mean something.
+func Writes(method string) bool {
 	return method == http.MethodPost || method == http.MethodPatch || method == http.MethodPut
 }
 

@@ -24,14 +24,14 @@ func BenchmarkHandler(b *testing.B) {
 	g := w.start(b, at("customers", idle.URL), func(c *Config) { c.RateLimit = 1 << 40 })
 	key := w.identity.newKey()
 	log := slog.New(slog.NewJSONHandler(io.Discard, nil))
-	door := obs.Handler(log, obs.NewRED(prometheus.NewRegistry(), "gateway"), g.door)
+	handler := obs.Handler(log, obs.NewRED(prometheus.NewRegistry(), "gateway"), g.server.Handler())
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			r := httptest.NewRequest(http.MethodGet, oneCu, nil)
 			r.Header.Set("Authorization", "Bearer "+key)
 			rec := httptest.NewRecorder()
-			if door.ServeHTTP(rec, r); rec.Code != http.StatusOK {
+			if handler.ServeHTTP(rec, r); rec.Code != http.StatusOK {
 				b.Error(rec.Code, rec.Body)
 				return
 			}

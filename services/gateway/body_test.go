@@ -57,7 +57,7 @@ func TestBodiesOverTheLimitAreNotRead(t *testing.T) { //nolint:paralleltest // m
 	if grown > 16<<20 {
 		t.Errorf("300 stalled bodies of 1 MiB hold %d MiB", grown>>20)
 	}
-	eventually(t, "all are refused", func() bool { return count(g.door.Gate.Metrics.Limited) == 300 })
+	eventually(t, "all are refused", func() bool { return count(g.server.Pipeline.Metrics.Limited) == 300 })
 	if handled, _ := w.service.calls(); handled != 1 {
 		t.Errorf("the service was called %d times", handled)
 	}
@@ -73,7 +73,7 @@ func TestBodiesOfOneCredentialAreBounded(t *testing.T) { //nolint:paralleltest /
 	if grown > 32<<20 {
 		t.Errorf("300 stalled bodies of 1 MiB hold %d MiB", grown>>20)
 	}
-	if held := count(g.door.Gate.Metrics.BodyBytes); held > 8<<20 {
+	if held := count(g.server.Pipeline.Metrics.BodyBytes); held > 8<<20 {
 		t.Errorf("%v bytes are counted", held)
 	}
 	other := `{"first_name":"` + strings.Repeat("x", longest-17) + `"}`
@@ -81,7 +81,7 @@ func TestBodiesOfOneCredentialAreBounded(t *testing.T) { //nolint:paralleltest /
 	for _, c := range conns {
 		_ = c.Close()
 	}
-	eventually(t, "all is given back", func() bool { return count(g.door.Gate.Metrics.BodyBytes) == 0 })
+	eventually(t, "all is given back", func() bool { return count(g.server.Pipeline.Metrics.BodyBytes) == 0 })
 	want(t, g.send(t, "POST", customers, ada, bearer(key)), 201, "")
 }
 
@@ -103,7 +103,7 @@ func TestBytesOfBodies(t *testing.T) {
 			g := w.start(t, c.change)
 			key, other := w.identity.newKey(), w.identity.newKey()
 			conn := g.upload(t, "POST", customers, key, longest, `{"first_name":"`+strings.Repeat("x", longest-17)+`"`)
-			eventually(t, "the body is held", func() bool { return count(g.door.Gate.Metrics.BodyBytes) == longest })
+			eventually(t, "the body is held", func() bool { return count(g.server.Pipeline.Metrics.BodyBytes) == longest })
 			a := g.send(t, "POST", customers, ada, bearer(key))
 			want(t, a, c.same, c.code)
 			if a.Header.Get("Retry-After") != "1" {
@@ -117,7 +117,7 @@ func TestBytesOfBodies(t *testing.T) {
 			if res, body, _ := answered(t, conn); res.StatusCode != 201 {
 				t.Errorf("%d %s", res.StatusCode, body)
 			}
-			eventually(t, "the room is given back", func() bool { return count(g.door.Gate.Metrics.BodyBytes) == 0 })
+			eventually(t, "the room is given back", func() bool { return count(g.server.Pipeline.Metrics.BodyBytes) == 0 })
 			want(t, g.send(t, "POST", customers, ada, bearer(key)), 201, "")
 		})
 	}

@@ -12,7 +12,7 @@ import (
 const closed, open = 0, 2 // of the metric
 
 func (g *gateway) breaker(service string) float64 {
-	return count(g.door.Gate.Metrics.Breaker.WithLabelValues(service))
+	return count(g.server.Pipeline.Metrics.Breaker.WithLabelValues(service))
 }
 
 // together sends so many GETs at once, each on a connection of its own, and returns how many got which status.

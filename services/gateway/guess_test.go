@@ -82,7 +82,7 @@ func TestForgedKeysOverTheBound(t *testing.T) {
 	if refused.Load()+unknown.Load() != 100 || unknown.Load() > most || unknown.Load() < 5 {
 		t.Errorf("%d refused, %d looked up, which may be %d", refused.Load(), unknown.Load(), most)
 	}
-	if n := count(g.door.Gate.Metrics.Principals.WithLabelValues("refused")); int64(n) != refused.Load() {
+	if n := count(g.server.Pipeline.Metrics.Principals.WithLabelValues("refused")); int64(n) != refused.Load() {
 		t.Errorf("%v are metered as refused, not %d", n, refused.Load())
 	}
 }

@@ -94,9 +94,9 @@ func newWorld(t testing.TB) *world {
 // gateway is one running gateway.
 type gateway struct {
 	*world
-	url  string
-	door *api.Door
-	log  *lines
+	url    string
+	server *api.Server
+	log    *lines
 }
 
 // start runs a gateway; change edits its settings first.
@@ -108,21 +108,21 @@ func (w *world) start(t testing.TB, change ...func(*Config)) *gateway {
 	}
 	log := &lines{}
 	logger := slog.New(slog.NewJSONHandler(log, nil))
-	door, store, err := build(cfg, logger, prometheus.NewRegistry())
+	server, store, err := build(cfg, logger, prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- store.Run(ctx) }()
-	srv := httptest.NewServer(obs.Handler(logger, nil, door))
+	srv := httptest.NewServer(obs.Handler(logger, nil, server.Handler()))
 	t.Cleanup(func() {
 		srv.Close()
 		cancel()
 		<-ended //nolint:errcheck // it ended because it was told to
 		_ = store.Close()
 	})
-	return &gateway{world: w, url: srv.URL, door: door, log: log}
+	return &gateway{world: w, url: srv.URL, server: server, log: log}
 }
 
 // lines collects log lines.

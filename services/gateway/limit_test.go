@@ -90,7 +90,7 @@ func (w *world) busy(t *testing.T) (refused int, local float64) {
 			refused++
 		}
 	}
-	return refused, count(g.door.Gate.Metrics.Fallback)
+	return refused, count(g.server.Pipeline.Metrics.Fallback)
 }
 
 func TestLimitOnAllBases(t *testing.T) {
@@ -134,7 +134,7 @@ func TestRedisDies(t *testing.T) {
 					!strings.Contains(lastLine(g), `"limiter":"local"`)
 			})
 			cable.set(how == "refuses", how == "hangs")
-			began := count(g.door.Gate.Metrics.Fallback)
+			began := count(g.server.Pipeline.Metrics.Fallback)
 			passed := 0
 			for range 40 {
 				a := g.send(t, "GET", oneCu, "", bearer(key))
@@ -152,7 +152,7 @@ func TestRedisDies(t *testing.T) {
 			if passed != 15 {
 				t.Errorf("%d passed of the 15 that were left", passed)
 			}
-			if n := count(g.door.Gate.Metrics.Fallback) - began; n != 40 {
+			if n := count(g.server.Pipeline.Metrics.Fallback) - began; n != 40 {
 				t.Errorf("%v requests metered as limited locally, want 40", n)
 			}
 			if strings.Count(g.log.String(), "redis is away") != 1 {

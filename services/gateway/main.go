@@ -1,5 +1,5 @@
-// Command gateway is the one door of the public API: credentials, limits, scopes and replays, then the
-// service that answers.
+// Command gateway receives every request of the public API. It checks credential, limit, scope and replay, then has the
+// service answer.
 package main
 
 import (

@@ -43,11 +43,11 @@ func TestEveryRefusalOfEveryOperation(t *testing.T) {
 	slow := w.start(t, impatient)
 	w.service.set(func(f *fakeService) { f.delay = 3 * time.Second })
 	// The look-ups of keys go on at identity's own address; clients' calls to it are answered like all others.
-	dead.door.Gate.Upstreams["identity"] = w.start(t, at("identity", nowhere)).door.Gate.Upstreams["identity"]
-	slow.door.Gate.Upstreams["identity"] = w.start(t, at("identity", w.service.url), impatient).door.Gate.Upstreams["identity"]
+	dead.server.Pipeline.Upstreams["identity"] = w.start(t, at("identity", nowhere)).server.Pipeline.Upstreams["identity"]
+	slow.server.Pipeline.Upstreams["identity"] = w.start(t, at("identity", w.service.url), impatient).server.Pipeline.Upstreams["identity"]
 	limited := w.start(t, func(c *Config) { c.RateLimit = 1 })
 	broken := w.start(t)
-	broken.door.Gate.Upstreams = nil
+	broken.server.Pipeline.Upstreams = nil
 	c, err := contract.Load(proto.OpenAPI)
 	if err != nil {
 		t.Fatal(err)

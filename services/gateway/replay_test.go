@@ -16,10 +16,10 @@ import (
 func (g *gateway) replayed(t *testing.T, body string, edits ...edit) *answer {
 	t.Helper()
 	var a *answer
-	before := count(g.door.Gate.Metrics.Replays.WithLabelValues("hit"))
+	before := count(g.server.Pipeline.Metrics.Replays.WithLabelValues("hit"))
 	eventually(t, "a replay from Redis", func() bool {
 		a = g.send(t, "POST", bookings, body, edits...)
-		return count(g.door.Gate.Metrics.Replays.WithLabelValues("hit")) > before
+		return count(g.server.Pipeline.Metrics.Replays.WithLabelValues("hit")) > before
 	})
 	return a
 }

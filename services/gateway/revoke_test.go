@@ -166,16 +166,16 @@ func TestOneTimeoutOfRedisCostsNoLookups(t *testing.T) {
 		want(t, g.send(t, "GET", oneCu, "", bearer(key)), 200, "")
 	}
 	time.Sleep(1100 * time.Millisecond) // they are older than a second now
-	asked, local := w.identity.asked(), count(g.door.Gate.Metrics.Fallback)
+	asked, local := w.identity.asked(), count(g.server.Pipeline.Metrics.Fallback)
 	cable.set(false, true)
 	for _, key := range keys {
 		if a, err := g.raw("GET", oneCu, "", bearer(key)); err != nil || a.StatusCode != 200 {
 			t.Errorf("%v, %v", a, err)
 		}
 	}
-	away := g.door.Gate.Redis.Away()
+	away := g.server.Pipeline.Redis.Away()
 	cable.set(false, false)
-	if count(g.door.Gate.Metrics.Fallback)-local != 20 || away == 0 {
+	if count(g.server.Pipeline.Metrics.Fallback)-local != 20 || away == 0 {
 		t.Fatal("Redis was there")
 	}
 	if n := w.identity.asked() - asked; n != 0 && away < time.Second {

@@ -144,7 +144,7 @@ func TestAStreamComesAsItIsSent(t *testing.T) {
 		service.sends(t, event)
 		l.hears(t, event)
 	}
-	if n := count(g.door.Gate.Metrics.Streams); n != 1 {
+	if n := count(g.server.Pipeline.Metrics.Streams); n != 1 {
 		t.Errorf("%v open streams", n)
 	}
 	close(service.events)
@@ -152,7 +152,7 @@ func TestAStreamComesAsItIsSent(t *testing.T) {
 		t.Error(err)
 	}
 	g.checker.Check(t, l.Request, l.Response, []byte("data: 1\ndata: 2\n"))
-	eventually(t, "no stream is open", func() bool { return count(g.door.Gate.Metrics.Streams) == 0 })
+	eventually(t, "no stream is open", func() bool { return count(g.server.Pipeline.Metrics.Streams) == 0 })
 }
 
 func TestWhatAStreamCarries(t *testing.T) {

@@ -204,7 +204,7 @@ func TestPanicIsAnAnswer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	g := w.start(t)
-	g.door.Gate.Upstreams = nil // whatever is asked of it now is a nil call
+	g.server.Pipeline.Upstreams = nil // whatever is asked of it now is a nil call
 	a := g.send(t, "GET", oneCu, "", bearer(w.identity.newKey()))
 	want(t, a, 500, "internal_error")
 	if !strings.Contains(g.log.String(), "goroutine") || strings.Contains(a.body, "nil") {

@@ -23,24 +23,24 @@ import (
 
 // wire builds the object graph and registers what runs.
 func wire(rt *service.Runtime, cfg Config) error {
-	door, redis, err := build(cfg, rt.Log, rt.Metrics)
+	server, redis, err := build(cfg, rt.Log, rt.Metrics)
 	if err != nil {
 		return err
 	}
-	door.ReadTimeout = rt.Common.HTTP.ReadTimeout
-	if !door.Docs.Redoc {
+	server.ReadTimeout = rt.Common.HTTP.ReadTimeout
+	if !server.Docs.Redoc {
 		rt.Log.Info("/docs is a plain page: the build found no Node to embed redoc with")
 	}
 	rt.OnStop("redis", func(context.Context) error { return redis.Close() })
 	rt.Go("redis", redis.Run)
-	rt.PublicHTTP(rt.Common.HTTPAddr, door)
+	rt.PublicHTTP(rt.Common.HTTPAddr, server.Handler())
 	// Behind the server, so that it stops before it, which waits for requests under way.
-	rt.OnStop("streams", func(context.Context) error { door.Gate.Streams.Stop(); return nil })
+	rt.OnStop("streams", func(context.Context) error { server.Pipeline.Streams.Stop(); return nil })
 	return nil
 }
 
 // build is wire without the process: the tests use it.
-func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Door, *store.Redis, error) {
+func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Server, *store.Redis, error) {
 	if err := cfg.check(); err != nil {
 		return nil, nil, err
 	}
@@ -76,13 +76,13 @@ func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Door, 
 	}
 	toIdentity.Changed = func(state string) { metrics.Breaker.WithLabelValues(lookups).Set(breakerStates[state]) }
 	identity := &peers.Identity{Client: toIdentity}
-	return &api.Door{
+	return &api.Server{
 		Contract: c,
 		Docs:     pages,
 		Hops:     cfg.TrustedProxyHops,
 
-		BodyPatience: cfg.BodyStallTimeout,
-		Gate: &app.Gate{
+		BodyStallTimeout: cfg.BodyStallTimeout,
+		Pipeline: &app.Pipeline{
 			Principals: app.NewPrincipals(identity.Lookup, app.PrincipalOptions{
 				Keep: cfg.PrincipalCacheTTL, Size: cfg.PrincipalCacheSize, Lookups: app.NewLookups(cfg.LookupsAtOnce, cfg.UnknownPerSecond),
 			}, metrics),

@@ -10,9 +10,9 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// announce sets the headers of every authenticated answer. The names are written as the drafts spell them,
+// setRateLimitHeaders sets the headers of every authenticated answer. The names are written as the drafts spell them,
 // which http.Header.Set would not.
-func announce(h http.Header, v *app.Verdict) {
+func setRateLimitHeaders(h http.Header, v *app.Verdict) {
 	limit, policy := v.Rate.Header()
 	values := [...]string{
 		v.Credential.Scopes, strconv.FormatInt(v.Rate.Limit, 10), strconv.FormatInt(v.Rate.Remaining, 10),

@@ -64,11 +64,11 @@ func (s *Streams) end(credential string) {
 }
 
 // Stream passes the answer of op's service on to w as it comes. An error means that nothing was written.
-func (g *Gate) Stream(ctx context.Context, w http.ResponseWriter, op *contract.Operation, call *domain.Call) error {
-	ctx, end, err := g.Streams.begin(ctx, call.Caller.Credential)
+func (p *Pipeline) Stream(ctx context.Context, w http.ResponseWriter, op *contract.Operation, call *domain.Call) error {
+	ctx, end, err := p.Streams.begin(ctx, call.Caller.Credential)
 	if err != nil {
 		return err
 	}
 	defer end()
-	return g.Upstreams[op.Service].Stream(ctx, w, call) //nolint:wrapcheck // an apperr of ours
+	return p.Upstreams[op.Service].Stream(ctx, w, call) //nolint:wrapcheck // an apperr of ours
 }

@@ -27,8 +27,6 @@ var (
 	ErrBusy     = apperr.ErrUnavailable.Saying("Too many bytes of bodies are under way. Retry shortly.")
 	ErrGuessing = apperr.New(apperr.RateLimited, "rate_limited", "Too many unknown credentials are being looked up. Wait for the time in Retry-After.").After(time.Second)
 	ErrNotFound = apperr.New(apperr.NotFound, "not_found", "There is nothing at this path. All paths are listed at /docs; none ends in a slash.")
-	ErrMethod   = apperr.New(apperr.MethodNotAllowed, "method_not_allowed", "This path does not take this method; Allow names those it takes.")
-	ErrTooLarge = apperr.New(apperr.TooLarge, "request_too_large", "The body must be at most 1 MiB.")
 )
 
 // ErrStopping is why a stream ends when the gateway stops.

@@ -66,7 +66,7 @@ func (u *Upstream) Stream(ctx context.Context, w http.ResponseWriter, call *doma
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { failure = err },
 	}
 	out := &passage{w: w, control: http.NewResponseController(w), header: http.Header{}, patience: u.patience}
-	defer out.extend() // for the end of the answer, which may come long after its last byte
+	defer out.finish()
 	defer context.AfterFunc(ctx, out.cut)()
 	proxy.ServeHTTP(out, in)
 	if errors.Is(failure, context.Canceled) {
@@ -144,7 +144,8 @@ type passage struct {
 	header   http.Header
 	patience time.Duration
 	mu       sync.Mutex
-	ended    bool // guarded by mu
+	ended    bool // guarded by mu: the stream was cut
+	finished bool // guarded by mu: the request is over
 }
 
 func (p *passage) Header() http.Header { return p.header }
@@ -184,6 +185,17 @@ func (p *passage) extend() {
 func (p *passage) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.ended = true
-	_ = p.control.SetWriteDeadline(time.Now().Add(parting))
+	if !p.finished {
+		p.ended = true
+		_ = p.control.SetWriteDeadline(time.Now().Add(parting))
+	}
+}
+
+// finish gives the end of the answer its time, because it may come long after its last byte. No cut comes after it: the
+// writer then belongs to another request.
+func (p *passage) finish() {
+	p.extend()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.finished = true
 }

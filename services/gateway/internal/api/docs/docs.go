@@ -122,13 +122,13 @@ func (p *Pages) add(path, contentType string, body []byte) {
 	p.pages[path] = page{contentType: contentType, etag: `"` + hex.EncodeToString(sum[:8]) + `"`, body: body}
 }
 
-// Find returns the document at path and its route, nil when there is none.
-func (p *Pages) Find(path string) (h http.Handler, route string) {
-	found, ok := p.pages[path]
-	if !ok {
-		return nil, ""
+// All returns the documents by path.
+func (p *Pages) All() map[string]http.Handler {
+	all := make(map[string]http.Handler, len(p.pages))
+	for path, found := range p.pages {
+		all[path] = found
 	}
-	return found, path
+	return all
 }
 
 // ServeHTTP implements http.Handler.

@@ -25,8 +25,8 @@ type Upstream interface {
 	Stream(ctx context.Context, w http.ResponseWriter, call *domain.Call) error
 }
 
-// Gate decides about requests. All fields are needed.
-type Gate struct {
+// Pipeline holds what the checks of a request need. All fields are needed.
+type Pipeline struct {
 	Principals *Principals
 	Redis      *store.Redis
 	Local      *Counters // stands in while Redis is away
@@ -58,29 +58,29 @@ type Verdict struct {
 // Admit counts a request of c, in one round trip, and asks for the finished answer of key where key is not
 // empty. With Redis away it counts in this process. It fails when the credential turns out to be revoked,
 // or when that cannot be known.
-func (g *Gate) Admit(ctx context.Context, c *Credential, key string) (Verdict, error) {
+func (p *Pipeline) Admit(ctx context.Context, c *Credential, key string) (Verdict, error) {
 	start := time.Now()
-	reply, err := g.Redis.Ask(store.Question{Credential: c.Caller.Credential, Limit: g.Limit, Key: key})
+	reply, err := p.Redis.Ask(store.Question{Credential: c.Caller.Credential, Limit: p.Limit, Key: key})
 	obs.Since(ctx, "redis_ms", start)
 	if err != nil {
-		return g.alone(ctx, c, err)
+		return p.alone(ctx, c, err)
 	}
-	g.Local.Adopt(c.Caller.Credential, reply.Window, reply.Now)
+	p.Local.Adopt(c.Caller.Credential, reply.Window, reply.Now)
 	if reply.State == store.Revoked {
-		g.Principals.Revoke(c)
+		p.Principals.Revoke(c)
 		return Verdict{}, domain.ErrRevoked
 	}
 	switch {
 	case outdated(c, &reply):
-		c, err = g.Principals.Reread(ctx, c, reply.Marker, reply.State)
-	case reply.Marker != c.marker && g.Principals.age(c) > maxStale:
-		c, err = g.refresh(ctx, c, reply.Marker, reply.State)
+		c, err = p.Principals.Reread(ctx, c, reply.Marker, reply.State)
+	case reply.Marker != c.marker && p.Principals.age(c) > maxStale:
+		c, err = p.refresh(ctx, c, reply.Marker, reply.State)
 	}
 	if err != nil {
 		return Verdict{}, err
 	}
 	return Verdict{
-		Credential: c, Rate: g.Limit.Rate(reply.Window, reply.Now), Passed: reply.Passed, Answer: reply.Answer,
+		Credential: c, Rate: p.Limit.Rate(reply.Window, reply.Now), Passed: reply.Passed, Answer: reply.Answer,
 	}, nil
 }
 
@@ -96,9 +96,9 @@ func outdated(c *Credential, r *store.Reply) bool {
 // refresh reads c again because a revocation may have been lost, with Redis's memory or with Redis itself. What
 // was read upon seeing the same is not read again, so that one odd entry does not cost a look-up per request. Where
 // identity cannot tell either, the request goes on with what is known, while that is not too old.
-func (g *Gate) refresh(ctx context.Context, c *Credential, marker, state string) (*Credential, error) {
-	fresh, err := g.Principals.Reread(ctx, c, marker, state)
-	if err == nil || errors.Is(err, domain.ErrInvalid) || errors.Is(err, domain.ErrRevoked) || g.Principals.age(c) > maxBlind {
+func (p *Pipeline) refresh(ctx context.Context, c *Credential, marker, state string) (*Credential, error) {
+	fresh, err := p.Principals.Reread(ctx, c, marker, state)
+	if err == nil || errors.Is(err, domain.ErrInvalid) || errors.Is(err, domain.ErrRevoked) || p.Principals.age(c) > maxBlind {
 		return fresh, err
 	}
 	obs.Add(ctx, slog.String("principal", "stale"))
@@ -106,25 +106,25 @@ func (g *Gate) refresh(ctx context.Context, c *Credential, marker, state string)
 }
 
 // alone decides without Redis.
-func (g *Gate) alone(ctx context.Context, c *Credential, cause error) (Verdict, error) {
-	g.Metrics.Fallback.Inc()
+func (p *Pipeline) alone(ctx context.Context, c *Credential, cause error) (Verdict, error) {
+	p.Metrics.Fallback.Inc()
 	obs.Add(ctx, slog.String("limiter", "local"))
 	if !errors.Is(cause, store.ErrAway) {
 		return Verdict{}, cause
 	}
-	if g.Redis.Away() > grace && g.Principals.age(c) > maxStale {
+	if p.Redis.Away() > grace && p.Principals.age(c) > maxStale {
 		var err error
-		if c, err = g.refresh(ctx, c, c.marker, c.state); err != nil {
+		if c, err = p.refresh(ctx, c, c.marker, c.state); err != nil {
 			return Verdict{}, err
 		}
 	}
-	rate, passed := g.Local.Take(c.Caller.Credential, g.Limit)
+	rate, passed := p.Local.Take(c.Caller.Credential, p.Limit)
 	return Verdict{Credential: c, Rate: rate, Passed: passed}, nil
 }
 
 // Replay reads what is cached of a request's key: ErrMismatch when another request was answered, nil when
 // only the service can tell.
-func (g *Gate) Replay(raw []byte, service string, fingerprint [32]byte) (*domain.Answer, error) {
+func (p *Pipeline) Replay(raw []byte, service string, fingerprint [32]byte) (*domain.Answer, error) {
 	if raw == nil {
 		return nil, nil
 	}
@@ -141,9 +141,9 @@ func (g *Gate) Replay(raw []byte, service string, fingerprint [32]byte) (*domain
 
 // Forward sends a call to the service of op, and caches the answer to a write with a key: whole where that
 // is allowed, else only that there is one.
-func (g *Gate) Forward(ctx context.Context, op *contract.Operation, call *domain.Call, fingerprint [32]byte) (domain.Answer, error) {
+func (p *Pipeline) Forward(ctx context.Context, op *contract.Operation, call *domain.Call, fingerprint [32]byte) (domain.Answer, error) {
 	start := time.Now()
-	a, err := g.Upstreams[op.Service].Do(ctx, call)
+	a, err := p.Upstreams[op.Service].Do(ctx, call)
 	obs.Since(ctx, "upstream_ms", start)
 	if err != nil {
 		return a, err //nolint:wrapcheck // an apperr of ours
@@ -160,6 +160,6 @@ func (g *Gate) Forward(ctx context.Context, op *contract.Operation, call *domain
 	if err != nil {
 		return a, err //nolint:wrapcheck // says what it is
 	}
-	g.Redis.Keep(call.Caller.Credential, call.Key, value, a.KeepUntil)
+	p.Redis.Keep(call.Caller.Credential, call.Key, value, a.KeepUntil)
 	return a, nil
 }

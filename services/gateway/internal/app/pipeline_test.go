@@ -29,14 +29,14 @@ func TestRefresh(t *testing.T) {
 		p := NewPrincipals(func(context.Context, [32]byte) (domain.Principal, error) { return domain.Principal{}, c.says },
 			PrincipalOptions{Keep: time.Hour, Size: 10, Lookups: NewLookups(1, 1)}, NewMetrics(prometheus.NewRegistry()))
 		known := &Credential{loaded: time.Now().Add(-c.age)}
-		got, err := (&Gate{Principals: p}).refresh(t.Context(), known, "", "")
+		got, err := (&Pipeline{Principals: p}).refresh(t.Context(), known, "", "")
 		if c.passes != (err == nil && got == known) || !c.passes && !errors.Is(err, c.says) {
 			t.Errorf("%s old, identity says %v: %v", c.age, c.says, err)
 		}
 	}
 	dead := NewPrincipals(func(context.Context, [32]byte) (domain.Principal, error) { return domain.Principal{Revoked: true}, nil },
 		PrincipalOptions{Keep: time.Hour, Size: 10, Lookups: NewLookups(1, 1)}, NewMetrics(prometheus.NewRegistry()))
-	if _, err := (&Gate{Principals: dead}).refresh(t.Context(), &Credential{loaded: time.Now()}, "", ""); !errors.Is(err, domain.ErrRevoked) {
+	if _, err := (&Pipeline{Principals: dead}).refresh(t.Context(), &Credential{loaded: time.Now()}, "", ""); !errors.Is(err, domain.ErrRevoked) {
 		t.Errorf("revoked: %v", err)
 	}
 }

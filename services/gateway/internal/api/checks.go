@@ -1,0 +1,168 @@
+package api
+
+import (
+	"log/slog"
+	"net/http"
+	"strconv"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/obs"
+
+	"holdfast.dev/services/gateway/internal/domain"
+)
+
+// rejectQueryKey refuses an API key in the query, also beside a valid Bearer.
+func rejectQueryKey(c *gin.Context) error {
+	if domain.HasQueryKey(c.Request.URL.RawQuery) {
+		return domain.ErrQueryKey
+	}
+	return nil
+}
+
+// authenticate finds the credential.
+func (s *Server) authenticate(c *gin.Context) error {
+	q, ctx := of(c), c.Request.Context()
+	token, err := domain.Bearer(c.Request.Header["Authorization"])
+	if err != nil {
+		return err //nolint:wrapcheck // the answer
+	}
+	if q.credential, err = s.Pipeline.Principals.Find(ctx, token, q.address); err != nil {
+		return err //nolint:wrapcheck // the answer
+	}
+	obs.AddCaller(ctx, q.caller())
+	return nil
+}
+
+// limitRate counts the request, and finds out in the same round trip whether the credential was revoked and whether the
+// answer to the Idempotency-Key is cached.
+func (s *Server) limitRate(c *gin.Context) error {
+	q := of(c)
+	if httpx.Writes(c.Request.Method) {
+		q.key, q.badKey = httpx.IdempotencyKey(c.Request.Header)
+	}
+	look := ""
+	if q.credential.Allows(q.op.Scopes) == nil {
+		look = q.key
+	}
+	verdict, err := s.Pipeline.Admit(c.Request.Context(), q.credential, look)
+	if err != nil {
+		return err //nolint:wrapcheck // the answer
+	}
+	q.credential, q.cached = verdict.Credential, verdict.Answer
+	setRateLimitHeaders(c.Writer.Header(), &verdict)
+	if !verdict.Passed {
+		s.Pipeline.Metrics.Limited.Inc()
+		return domain.ErrRate.WithHeader("Retry-After", strconv.FormatInt(max(1, verdict.Rate.RetryAfter), 10))
+	}
+	return nil
+}
+
+// authorize refuses a credential without the operation's scopes.
+func authorize(c *gin.Context) error {
+	q := of(c)
+	return q.credential.Allows(q.op.Scopes) //nolint:wrapcheck // the answer
+}
+
+// readBody reads the body of a write, and holds its bytes until the request is answered. A body that is declared too long
+// is not read, nor is that of a DELETE or GET, which means nothing.
+func (s *Server) readBody(c *gin.Context) (err error) {
+	q, r := of(c), c.Request
+	switch {
+	case r.Method == http.MethodGet:
+		return nil
+	case r.ContentLength > httpx.MaxBody:
+		return httpx.ErrTooLarge
+	case r.Method == http.MethodDelete:
+		return nil
+	}
+	defer func() { s.Pipeline.Bodies.Free(q.credential.Caller.Credential, q.held) }()
+	if q.body, err = httpx.ReadBody(c, func(n int64) error { return s.hold(q, n) }); err != nil {
+		return err //nolint:wrapcheck // the answer
+	}
+	c.Next()
+	return nil
+}
+
+// hold counts n more bytes that the request keeps until it is answered: of its body, and first of all of the cached
+// answer that waits beside it.
+func (s *Server) hold(q *request, n int64) error {
+	if q.held == 0 {
+		n += int64(len(q.cached))
+	}
+	if err := s.Pipeline.Bodies.Take(q.credential.Caller.Credential, n); err != nil {
+		return err //nolint:wrapcheck // the answer
+	}
+	q.held += n
+	return nil
+}
+
+// parseBody checks the type of a write's body, then its form.
+func parseBody(c *gin.Context) error {
+	q := of(c)
+	if !httpx.Writes(c.Request.Method) {
+		return nil
+	}
+	found, err := httpx.HasBody(q.op, c.Request.Header.Get("Content-Type"), q.body)
+	if !found || err != nil {
+		return err //nolint:wrapcheck // the answer
+	}
+	q.canonical, err = contract.Canonical(q.body)
+	return err //nolint:wrapcheck // the answer
+}
+
+// checkIdempotencyKey gives the verdict on the key, and works out the fingerprint of a request with a good one.
+func checkIdempotencyKey(c *gin.Context) error {
+	q, r := of(c), c.Request
+	if q.key != "" {
+		q.fingerprint = idem.Fingerprint(r.Method, q.path, r.URL.RawQuery, q.canonical)
+	}
+	q.canonical = nil
+	return q.badKey
+}
+
+// replay answers with the cached answer to the same request, and refuses another request with its key.
+func (s *Server) replay(c *gin.Context) error {
+	q := of(c)
+	answer, err := s.Pipeline.Replay(q.cached, q.op.Service, q.fingerprint)
+	if q.key != "" {
+		s.Pipeline.Metrics.Replays.WithLabelValues(replayResult(answer, err)).Inc()
+	}
+	if err != nil || answer == nil {
+		return err //nolint:wrapcheck // the answer
+	}
+	obs.Add(c.Request.Context(), slog.String("idempotency", "redis"))
+	write(c.Writer, answer)
+	c.Abort()
+	return nil
+}
+
+func replayResult(answer *domain.Answer, err error) string {
+	switch {
+	case err != nil:
+		return "mismatch"
+	case answer != nil:
+		return "hit"
+	default:
+		return "miss"
+	}
+}
+
+// proxy has the service answer. A stream is passed on as it comes.
+func (s *Server) proxy(c *gin.Context) error {
+	q := of(c)
+	call := q.call(c.Request)
+	if q.op.Stream {
+		call.Accept, call.LastEventID = c.Request.Header.Get("Accept"), c.Request.Header.Get("Last-Event-Id")
+		return s.Pipeline.Stream(c.Request.Context(), c.Writer, q.op, call) //nolint:wrapcheck // the answer
+	}
+	answer, err := s.Pipeline.Forward(c.Request.Context(), q.op, call, q.fingerprint)
+	if err != nil {
+		return err //nolint:wrapcheck // the answer
+	}
+	write(c.Writer, &answer)
+	return nil
+}
