@@ -8,5 +8,5 @@ import (
 
 func TestWalls(t *testing.T) {
 	t.Parallel()
-	walls.Check(t)
+	walls.Check(t, walls.HTTPInVerbs)
 }
