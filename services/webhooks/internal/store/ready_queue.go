@@ -159,10 +159,10 @@ const reschedule = `
 	next_due as (
 		select case when p.first then greatest($8::timestamptz, q.due_at) else q.due_at end as at
 		from (values (true, false), (false, false), (true, true), (false, true)) p(claimed, first)
-		left join lateral (
+		cross join lateral (
 			select q.due_at from queue q
 			where (q.tenant_id, q.livemode, q.endpoint_id, q.claimed, q.first) = ($1, $2, $3, p.claimed, p.first)
-			order by q.due_at limit 1) q on true
+			order by q.due_at limit 1) q
 	)
 	update lanes l set begun_at = $4, begun = $5, crowded = $6,
 		ready_at = greatest($7, coalesce((select min(at) from next_due), 'infinity'))
