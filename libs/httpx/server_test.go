@@ -440,8 +440,8 @@ func TestExistsWithoutAnID(t *testing.T) {
 	if got := verdict(t, d.call("GET", httpx.Base+"/customers?nope=1", "")); got != "422 invalid_request nope" || d.lastID != "asked for " {
 		t.Errorf("it exists: %s, %q", got, d.lastID)
 	}
-	d.fail = apperr.ErrMode
-	if got := verdict(t, d.call("GET", httpx.Base+"/customers?nope=1", "")); got != "403 mode_mismatch" {
+	d.fail = apperr.New(apperr.Forbidden, "insufficient_scope", "Not for this key.")
+	if got := verdict(t, d.call("GET", httpx.Base+"/customers?nope=1", "")); got != "403 insufficient_scope" {
 		t.Errorf("it does not: %s", got)
 	}
 	if got := verdict(t, d.call("GET", httpx.Base+"/customers?limit=3", "")); got != "200" {
