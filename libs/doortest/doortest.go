@@ -24,7 +24,7 @@ import (
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/contract/contracttest"
 	"holdfast.dev/libs/httpx"
-	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pg"
@@ -87,7 +87,7 @@ func (w *World) keys(names ...string) caller.Keys {
 }
 
 // Server checks calls of the gateway and of peers.
-func (w *World) Server(answers *idem.Store, peers ...string) *httpx.Server {
+func (w *World) Server(answers *idemstore.Store, peers ...string) *httpx.Server {
 	w.T.Helper()
 	spec, err := contract.Load(proto.OpenAPI)
 	if err != nil {

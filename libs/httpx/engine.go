@@ -12,7 +12,6 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/obs"
-	"holdfast.dev/libs/pg"
 )
 
 // Errors that every HTTP server answers.
@@ -100,10 +99,12 @@ func SetRequestID(c *gin.Context, id string) { c.Writer.Header()[headerRequestID
 // RequestID returns what SetRequestID has set.
 func RequestID(c *gin.Context) string { return c.Writer.Header().Get(headerRequestID) }
 
-// outside tells a failure of something that the service calls from an internal error.
+// outside tells a failure of something that the service calls from an internal error. libs/pg marks its errors with
+// Unavailable.
 func outside(err error, internal *apperr.Error) *apperr.Error {
+	var called interface{ Unavailable() bool }
 	switch {
-	case pg.Unavailable(err):
+	case errors.As(err, &called) && called.Unavailable():
 		return apperr.ErrUnavailable.With(err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return apperr.ErrTimeout.With(err)

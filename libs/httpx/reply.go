@@ -1,13 +1,16 @@
 package httpx
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"strconv"
 
 	"github.com/gin-gonic/gin"
 
+	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/idem"
+	"holdfast.dev/proto/api"
 )
 
 // Headers from a service to the gateway, which removes them: when the idempotency record ends (Unix
@@ -89,3 +92,6 @@ func ListBody(data []json.RawMessage, hasMore bool, next string) []byte {
 	}
 	return append(append(out, encode(next)...), '}')
 }
+
+// Mode is the mode of the caller as the contract writes it.
+func Mode(ctx context.Context) api.Mode { return api.Mode(caller.Must(ctx).Mode) }

@@ -241,3 +241,11 @@ func ifMatch(h http.Header) (Match, error) {
 	}
 	return Match{Version: n, Present: true}, nil
 }
+
+// OperationID is the operationId of the request in the contract.
+func OperationID(c *gin.Context) string {
+	if op := of(c).op; op != nil {
+		return op.ID
+	}
+	return ""
+}

@@ -36,7 +36,7 @@ type Route struct {
 }
 
 // IdemChecker finds the stored answer of a request whose key is in ctx: nil without one, ErrMismatch when
-// the key was used for another request. *idem.Store is one.
+// the key was used for another request. *idemstore.Store is one.
 type IdemChecker interface {
 	Check(ctx context.Context) (*idem.Reply, error)
 }

@@ -1,6 +1,5 @@
-// Package idem makes a POST or PATCH take effect once per Idempotency-Key: the record of the key and the
-// stored answer are rows of the same transaction as the effect. It follows the IETF draft
-// "The Idempotency-Key HTTP Header Field" where the specification is silent.
+// Package idem holds what identifies a request with an Idempotency-Key, and its answer; idemstore stores them. Both follow
+// the IETF draft "The Idempotency-Key HTTP Header Field" where the specification is silent.
 package idem
 
 import (

@@ -5,18 +5,19 @@ package ids
 import (
 	"database/sql/driver"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgtype"
 	"go.jetify.com/typeid"
 )
 
 // Prefix names a kind of resource; implementations are empty structs.
 type Prefix interface{ Prefix() string }
 
-// ErrMalformed says that a string is no id of the wanted kind. At a door it is a 404 or a 422.
+// ErrMalformed says that a string is no id of the wanted kind. An answer makes it a 404 or a 422.
 var ErrMalformed = errors.New("malformed id")
 
 // ID is the id of one kind of resource. The zero value means "none" and is stored as NULL.
@@ -87,27 +88,34 @@ func (id *ID[P]) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// ScanUUID implements pgtype.UUIDScanner; NULL becomes the zero id.
-func (id *ID[P]) ScanUUID(v pgtype.UUID) error {
-	if !v.Valid {
+// SetUUID makes id the one of a stored uuid; that of zeros is the zero id.
+func (id *ID[P]) SetUUID(u [16]byte) { id.uuid = u }
+
+// Scan implements sql.Scanner for connections that are not libs/pg's; NULL becomes the zero id.
+func (id *ID[P]) Scan(src any) error {
+	switch v := src.(type) {
+	case nil:
 		*id = ID[P]{}
 		return nil
+	case string:
+		u, err := hex.DecodeString(strings.ReplaceAll(v, "-", ""))
+		if err != nil || len(u) != len(id.uuid) {
+			return ErrMalformed
+		}
+		id.uuid = [16]byte(u)
+		return nil
+	default:
+		return fmt.Errorf("%w: a stored id is a %T", ErrMalformed, src)
 	}
-	id.uuid = v.Bytes
-	return nil
 }
 
-// UUIDValue implements pgtype.UUIDValuer; the zero id becomes NULL.
-func (id ID[P]) UUIDValue() (pgtype.UUID, error) {
-	return pgtype.UUID{Bytes: id.uuid, Valid: !id.IsZero()}, nil
-}
-
-// Value implements driver.Valuer for tools that use database/sql.
+// Value implements driver.Valuer for connections that are not libs/pg's; the zero id becomes NULL.
 func (id ID[P]) Value() (driver.Value, error) {
 	if id.IsZero() {
 		return nil, nil
 	}
-	return pgtype.UUID{Bytes: id.uuid, Valid: true}.Value()
+	u := id.uuid
+	return fmt.Sprintf("%x-%x-%x-%x-%x", u[0:4], u[4:6], u[6:8], u[8:10], u[10:16]), nil
 }
 
 // The prefixes that more than one service reads.

@@ -62,22 +62,22 @@ func (s sampler) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingRe
 // failed returns the span of ctx, or, where sampling has dropped it, one that began at start in the same trace;
 // end does what is then left to do.
 func failed(ctx context.Context, start time.Time) (span trace.Span, end func()) {
-	if span := trace.SpanFromContext(ctx); span.IsRecording() || !tracing() {
+	if span := trace.SpanFromContext(ctx); span.IsRecording() || !Tracing() {
 		return span, func() {}
 	}
 	_, span = otel.Tracer(scope).Start(context.WithValue(ctx, keepKey{}, true), "", trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(start))
 	return span, func() { span.End() }
 }
 
-// tracing reports whether StartTracing has run: only then are there spans worth their cost.
-func tracing() bool {
+// Tracing reports whether StartTracing has run: only then are there spans worth their cost.
+func Tracing() bool {
 	_, ok := otel.GetTracerProvider().(*sdktrace.TracerProvider)
 	return ok
 }
 
 // Span starts a span named name under the one of ctx; end it with the error of the work, or nil.
 func Span(ctx context.Context, name string, kind trace.SpanKind) (_ context.Context, end func(error)) {
-	if !tracing() {
+	if !Tracing() {
 		return ctx, func(error) {}
 	}
 	ctx, span := otel.Tracer(scope).Start(ctx, name, trace.WithSpanKind(kind))
@@ -112,7 +112,7 @@ func WithTrace(ctx context.Context, h http.Header) context.Context {
 	if tp := h.Get("Traceparent"); tp != "" {
 		ctx = WithTraceparent(ctx, tp)
 	}
-	if trace.SpanContextFromContext(ctx).IsValid() || tracing() {
+	if trace.SpanContextFromContext(ctx).IsValid() || Tracing() {
 		return ctx
 	}
 	var cfg trace.SpanContextConfig

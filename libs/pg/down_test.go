@@ -72,6 +72,13 @@ func TestUnavailable(t *testing.T) {
 		}
 		return err
 	}
+	slowRead := func(pool *pg.DB) error {
+		rows, err := pool.Read(ctx).Query(ctx, `select pg_sleep(60)::text`)
+		if err == nil {
+			_, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		}
+		return err
+	}
 	batch := func(pool *pg.DB, ctx context.Context) error { //nolint:revive // as methods have it
 		return pool.ReadBatch(ctx, &pgx.Batch{}, func(pgx.BatchResults) error { return nil })
 	}
@@ -82,6 +89,7 @@ func TestUnavailable(t *testing.T) {
 	defer stop()
 	verdicts := map[string]error{
 		"slow statement": run(slow, ctx, `select pg_sleep(60)`),
+		"slow read":      slowRead(slow),
 	}
 	wrong := map[string]error{
 		"no table": run(slow, ctx, `select from nowhere`), "plain": errors.New("plain"),
@@ -108,13 +116,14 @@ func TestUnavailable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var says interface{ Unavailable() bool } // as httpx asks
 	for name, err := range verdicts {
-		if err == nil || !pg.Unavailable(err) {
+		if err == nil || !pg.Unavailable(err) || !errors.As(err, &says) || !says.Unavailable() {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for name, err := range wrong {
-		if err == nil || pg.Unavailable(err) {
+		if err == nil || pg.Unavailable(err) || errors.As(err, &says) {
 			t.Errorf("%s is unavailable: %v", name, err)
 		}
 	}

@@ -117,6 +117,7 @@ func open(ctx context.Context, url string, opt Options) (*DB, error) {
 		params["enable_hashjoin"], params["enable_mergejoin"] = "off", "off"
 	}
 	cfg.ConnConfig.Tracer = opt.Tracer
+	cfg.AfterConnect = registerUUID
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
@@ -192,7 +193,7 @@ func (db *DB) retry(ctx context.Context, scope []any, fn func(context.Context, T
 		backoff(ctx)
 		err = db.run(ctx, scope, fn)
 	}
-	return err
+	return mark(err)
 }
 
 // backoff waits until the transaction that this one blocked has gone on: a retry at once could lock the same row again
@@ -279,6 +280,23 @@ func Unavailable(err error) bool {
 	default:
 		return errors.Is(err, errNoConnection) || Down(err)
 	}
+}
+
+// unavailableError is an error that Unavailable reports. It says so itself, to packages that know nothing of databases.
+type unavailableError struct{ error }
+
+// Unavailable reports that the request may succeed when it is repeated.
+func (unavailableError) Unavailable() bool { return true }
+
+// Unwrap returns the error of the database.
+func (e unavailableError) Unwrap() error { return e.error }
+
+// mark is called for each error that leaves the package.
+func mark(err error) error {
+	if err == nil || !Unavailable(err) {
+		return err
+	}
+	return unavailableError{err}
 }
 
 // Code returns the SQLSTATE in err's chain, or "".

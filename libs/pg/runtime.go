@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-
-	"holdfast.dev/libs/obs"
 )
 
 // Runtime is what a process registers its parts with; *service.Runtime is one.
@@ -18,7 +16,7 @@ type Runtime interface {
 // OpenManaged opens a traced pool, without which rt's process is not ready, and closes it at the stop. A server that is
 // away is waited for, as it would be later on; one that refuses the login or lacks the database is an error.
 func OpenManaged(ctx context.Context, rt Runtime, name, url string, opt Options) (*DB, error) {
-	opt.Tracer = obs.NewPostgres()
+	opt.Tracer = newTracer()
 	db, err := open(ctx, url, opt)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

@@ -144,6 +144,11 @@ type reader struct {
 
 // Query implements Q.
 func (r reader) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	found, err := r.query(ctx, sql, args...)
+	return found, mark(err)
+}
+
+func (r reader) query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	conn, err := r.db.acquire(ctx)
 	if err != nil {
 		return nil, err
@@ -167,6 +172,10 @@ func (r reader) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, e
 // ReadBatch runs the reads of b for the caller in ctx, all in one round trip and one implicit transaction;
 // collect takes their results in order.
 func (db *DB) ReadBatch(ctx context.Context, b *pgx.Batch, collect func(res pgx.BatchResults) error) error {
+	return mark(db.readBatch(ctx, b, collect))
+}
+
+func (db *DB) readBatch(ctx context.Context, b *pgx.Batch, collect func(res pgx.BatchResults) error) error {
 	conn, err := db.acquire(ctx)
 	if err != nil {
 		return err
@@ -196,6 +205,9 @@ func batchRows(res pgx.BatchResults, conn *pgxpool.Conn) (pgx.Rows, error) {
 	}
 	return &rows{Rows: inner, res: res, conn: conn}, nil
 }
+
+// Err implements pgx.Rows.
+func (r *rows) Err() error { return mark(r.Rows.Err()) }
 
 // Close implements pgx.Rows. The error of the pipeline is the query's own, which Err has.
 func (r *rows) Close() {

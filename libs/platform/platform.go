@@ -25,7 +25,7 @@ import (
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/crypt"
 	"holdfast.dev/libs/httpx"
-	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/inbox"
 	"holdfast.dev/libs/kafkax"
 	"holdfast.dev/libs/outbox"
@@ -59,7 +59,7 @@ type Platform struct {
 	DB       *pg.DB        // the app role
 	Worker   *pg.DB        // the worker role
 	Relay    *outbox.Relay // Wake is called after each commit of an event
-	Idem     *idem.Store
+	Idem     *idemstore.Store
 	Pages    *page.Codec // nil without Spec.CursorKeys
 	Server   *httpx.Server
 
@@ -87,7 +87,7 @@ func Open(ctx context.Context, rt *service.Runtime, cfg Config, spec Spec) (*Pla
 	if err := p.connect(ctx, cfg, spec); err != nil {
 		return nil, err
 	}
-	p.Idem = &idem.Store{DB: p.DB, Box: spec.Box, Now: time.Now}
+	p.Idem = &idemstore.Store{DB: p.DB, Box: spec.Box, Now: time.Now}
 	p.Server.Idem = p.Idem
 	p.background() //nolint:contextcheck // workers end at the stop, not with the start's context
 	return p, nil
@@ -137,7 +137,7 @@ func (p *Platform) background() {
 	p.Relay = outbox.NewRelay(p.Worker, p.writer, p.rt.Log, p.rt.Metrics)
 	p.Relay.BatchBytes = p.rt.Common.BatchBytes
 	p.rt.Go("relay", kafkax.WithTopics(p.cluster, p.topics, p.Relay.Run))
-	p.rt.Every("idempotency sweeper", sweepEvery, func(ctx context.Context) error { return idem.Sweep(ctx, p.Worker) })
+	p.rt.Every("idempotency sweeper", sweepEvery, func(ctx context.Context) error { return idemstore.Sweep(ctx, p.Worker) })
 	p.rt.Every("inbox sweeper", sweepEvery, func(ctx context.Context) error { return inbox.Sweep(ctx, p.Worker) })
 }
 

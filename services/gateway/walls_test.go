@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os/exec"
+	"strings"
 	"testing"
 
 	"holdfast.dev/libs/walls"
@@ -9,4 +11,20 @@ import (
 func TestWalls(t *testing.T) {
 	t.Parallel()
 	walls.Check(t, walls.HTTPInVerbs)
+}
+
+// The gateway has no database and reads no topic, so it links no driver of either.
+func TestNoDriverIsLinked(t *testing.T) {
+	t.Parallel()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range strings.Lines(string(out)) {
+		for _, driver := range []string{"github.com/jackc/", "otelpgx", "github.com/segmentio/kafka-go"} {
+			if strings.Contains(name, driver) {
+				t.Errorf("the gateway links %s", name)
+			}
+		}
+	}
 }

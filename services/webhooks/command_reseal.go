@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/libs/crypt"
-	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/service"
 
@@ -36,5 +36,5 @@ func reseal(ctx context.Context, s resealSettings) error {
 		return err
 	}
 	defer worker.Close()
-	return errors.Join(store.ResealSecrets(ctx, worker, box, os.Stdout), idem.Reseal(ctx, worker, box, os.Stdout))
+	return errors.Join(store.ResealSecrets(ctx, worker, box, os.Stdout), idemstore.Reseal(ctx, worker, box, os.Stdout))
 }

@@ -19,6 +19,7 @@ import (
 	"holdfast.dev/libs/crypt"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pgtest"
 	"holdfast.dev/proto"
@@ -101,7 +102,7 @@ func deliver(t *testing.T, url string, objects ...string) []string {
 		Breaker: true, MaxConcurrency: 16, MaxBytes: 64 << 20, BatchBytes: 8 << 20, Now: time.Now, Jitter: func() float64 { return 0 }, WakeRelay: func() {},
 	}
 	endpoints := &app.Endpoints{
-		DB: db.App, Idem: &idem.Store{DB: db.App, Box: box, Now: time.Now}, Box: box, Guard: guard, Queue: &store.Queue{Wake: d.Wake}, Now: time.Now,
+		DB: db.App, Idem: &idemstore.Store{DB: db.App, Box: box, Now: time.Now}, Box: box, Guard: guard, Queue: &store.Queue{Wake: d.Wake}, Now: time.Now,
 	}
 	var made struct{ ID, Secret string }
 	var secrets []string

@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
-	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pg"
@@ -29,7 +29,7 @@ type Directory interface {
 // API holds what the handlers need.
 type API struct {
 	DB        *pg.DB
-	Answers   *idem.Store
+	Answers   *idemstore.Store
 	Bookings  *app.Bookings
 	Clocks    *app.Clocks
 	Directory Directory

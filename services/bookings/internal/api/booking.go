@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/bookings/internal/domain"
@@ -22,29 +23,29 @@ import (
 )
 
 // bookings is how the handlers read and show a booking.
-func (a *API) bookings() httpx.Collection[domain.BookingPrefix, domain.Booking] {
-	return httpx.Collection[domain.BookingPrefix, domain.Booking]{
+func (a *API) bookings() rest.Collection[domain.BookingPrefix, domain.Booking] {
+	return rest.Collection[domain.BookingPrefix, domain.Booking]{
 		DB: a.DB, Answers: a.Answers, Path: "bookings", NotFound: domain.ErrBookingNotFound, Load: store.Booking,
-		Show: func(b domain.Booking, mode api.Mode) httpx.Answer {
-			return httpx.Answer{ID: b.ID.String(), Version: b.Version, Body: view.Booking(b, mode)}
+		Show: func(b domain.Booking, mode api.Mode) rest.Answer {
+			return rest.Answer{ID: b.ID.String(), Version: b.Version, Body: view.Booking(b, mode)}
 		},
 	}
 }
 
 func (a *API) createBooking(c *gin.Context) error {
-	return httpx.CreateVia(c, a.bookings(), fromBookingCreate, a.Bookings.Create)
+	return rest.CreateVia(c, a.bookings(), fromBookingCreate, a.Bookings.Create)
 }
 
 func (a *API) updateBooking(c *gin.Context) error {
-	return httpx.UpdateVia(c, a.bookings(), fromBookingUpdate, a.Bookings.Update)
+	return rest.UpdateVia(c, a.bookings(), fromBookingUpdate, a.Bookings.Update)
 }
 
 func (a *API) cancelBooking(c *gin.Context) error {
-	return httpx.UpdateVia(c, a.bookings(), fromBookingCancel, a.Bookings.Cancel)
+	return rest.UpdateVia(c, a.bookings(), fromBookingCancel, a.Bookings.Cancel)
 }
 
 func (a *API) repriceBooking(c *gin.Context) error {
-	return httpx.ActionVia(c, a.bookings(), a.Bookings.Reprice)
+	return rest.ActionVia(c, a.bookings(), a.Bookings.Reprice)
 }
 
 func (a *API) getBooking(c *gin.Context) error {

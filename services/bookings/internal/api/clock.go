@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto/api"
 
@@ -50,7 +51,7 @@ func (a *API) setTestClock(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	reply, err := idem.Run(ctx, a.Answers, func(context.Context, pg.Tx) (time.Time, error) { return now, nil }, renderClock)
+	reply, err := idemstore.Run(ctx, a.Answers, func(context.Context, pg.Tx) (time.Time, error) { return now, nil }, renderClock)
 	if err != nil {
 		return err
 	}

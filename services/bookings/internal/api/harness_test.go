@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/doortest"
 	"holdfast.dev/libs/httpx"
-	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
@@ -74,7 +74,7 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) serve(db *pg.DB) http.Handler {
 	w.T.Helper()
-	answers := &idem.Store{DB: db, Now: func() time.Time { return time.Now().Add(time.Duration(w.late.Load())) }}
+	answers := &idemstore.Store{DB: db, Now: func() time.Time { return time.Now().Add(time.Duration(w.late.Load())) }}
 	bookings := &app.Bookings{
 		DB: db, Directory: w.customers, Tenants: w.tenants,
 		Numbers: &app.Numbers{DB: db}, Wake: func() {}, Now: w.clock.now,

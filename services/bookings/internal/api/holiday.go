@@ -9,6 +9,7 @@ import (
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/bookings/internal/app"
@@ -18,24 +19,24 @@ import (
 )
 
 // holidayRules is how the handlers read and show a holiday rule.
-func (a *API) holidayRules() httpx.Collection[domain.HolidayPrefix, domain.HolidayRule] {
-	return httpx.Collection[domain.HolidayPrefix, domain.HolidayRule]{
+func (a *API) holidayRules() rest.Collection[domain.HolidayPrefix, domain.HolidayRule] {
+	return rest.Collection[domain.HolidayPrefix, domain.HolidayRule]{
 		DB: a.DB, Answers: a.Answers, Path: "holiday-rules", NotFound: domain.ErrHolidayNotFound, Load: store.Holiday,
-		Show: func(r domain.HolidayRule, mode api.Mode) httpx.Answer {
-			return httpx.Answer{ID: r.ID.String(), Version: r.Version, Body: view.HolidayRule(r, mode)}
+		Show: func(r domain.HolidayRule, mode api.Mode) rest.Answer {
+			return rest.Answer{ID: r.ID.String(), Version: r.Version, Body: view.HolidayRule(r, mode)}
 		},
 	}
 }
 
 func (a *API) createHolidayRule(c *gin.Context) error {
-	return httpx.Create(c, a.holidayRules(), fromHolidayRuleCreate, app.CreateHolidayRule)
+	return rest.Create(c, a.holidayRules(), fromHolidayRuleCreate, app.CreateHolidayRule)
 }
 
 func (a *API) updateHolidayRule(c *gin.Context) error {
-	return httpx.Update(c, a.holidayRules(), fromHolidayRuleUpdate, app.UpdateHolidayRule)
+	return rest.Update(c, a.holidayRules(), fromHolidayRuleUpdate, app.UpdateHolidayRule)
 }
 
-func (a *API) getHolidayRule(c *gin.Context) error { return httpx.Get(c, a.holidayRules()) }
+func (a *API) getHolidayRule(c *gin.Context) error { return rest.Get(c, a.holidayRules()) }
 
 func (a *API) listHolidayRules(c *gin.Context) error {
 	q := httpx.Query(c)

@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/bookings/internal/app"
@@ -19,24 +20,24 @@ import (
 )
 
 // packages is how the handlers read and show a package.
-func (a *API) packages() httpx.Collection[domain.PackagePrefix, domain.Package] {
-	return httpx.Collection[domain.PackagePrefix, domain.Package]{
+func (a *API) packages() rest.Collection[domain.PackagePrefix, domain.Package] {
+	return rest.Collection[domain.PackagePrefix, domain.Package]{
 		DB: a.DB, Answers: a.Answers, Path: "packages", NotFound: domain.ErrPackageNotFound, Load: store.Package,
-		Show: func(p domain.Package, mode api.Mode) httpx.Answer {
-			return httpx.Answer{ID: p.ID.String(), Version: p.Version, Body: view.Package(p, mode)}
+		Show: func(p domain.Package, mode api.Mode) rest.Answer {
+			return rest.Answer{ID: p.ID.String(), Version: p.Version, Body: view.Package(p, mode)}
 		},
 	}
 }
 
 func (a *API) createPackage(c *gin.Context) error {
-	return httpx.Create(c, a.packages(), fromPackageCreate, app.CreatePackage)
+	return rest.Create(c, a.packages(), fromPackageCreate, app.CreatePackage)
 }
 
 func (a *API) updatePackage(c *gin.Context) error {
-	return httpx.Update(c, a.packages(), fromPackageUpdate, app.UpdatePackage)
+	return rest.Update(c, a.packages(), fromPackageUpdate, app.UpdatePackage)
 }
 
-func (a *API) getPackage(c *gin.Context) error { return httpx.Get(c, a.packages()) }
+func (a *API) getPackage(c *gin.Context) error { return rest.Get(c, a.packages()) }
 
 func (a *API) listPackages(c *gin.Context) error {
 	q := httpx.Query(c)

@@ -9,6 +9,7 @@ import (
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/bookings/internal/app"
@@ -18,24 +19,24 @@ import (
 )
 
 // services is how the handlers read and show a service.
-func (a *API) services() httpx.Collection[domain.ServicePrefix, domain.Service] {
-	return httpx.Collection[domain.ServicePrefix, domain.Service]{
+func (a *API) services() rest.Collection[domain.ServicePrefix, domain.Service] {
+	return rest.Collection[domain.ServicePrefix, domain.Service]{
 		DB: a.DB, Answers: a.Answers, Path: "services", NotFound: domain.ErrServiceNotFound, Load: store.Service,
-		Show: func(s domain.Service, mode api.Mode) httpx.Answer {
-			return httpx.Answer{ID: s.ID.String(), Version: s.Version, Body: view.Service(s, mode)}
+		Show: func(s domain.Service, mode api.Mode) rest.Answer {
+			return rest.Answer{ID: s.ID.String(), Version: s.Version, Body: view.Service(s, mode)}
 		},
 	}
 }
 
 func (a *API) createService(c *gin.Context) error {
-	return httpx.Create(c, a.services(), fromServiceCreate, app.CreateService)
+	return rest.Create(c, a.services(), fromServiceCreate, app.CreateService)
 }
 
 func (a *API) updateService(c *gin.Context) error {
-	return httpx.Update(c, a.services(), fromServiceUpdate, app.UpdateService)
+	return rest.Update(c, a.services(), fromServiceUpdate, app.UpdateService)
 }
 
-func (a *API) getService(c *gin.Context) error { return httpx.Get(c, a.services()) }
+func (a *API) getService(c *gin.Context) error { return rest.Get(c, a.services()) }
 
 func (a *API) listServices(c *gin.Context) error {
 	q := httpx.Query(c)

@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/bookings/internal/app"
@@ -19,24 +20,24 @@ import (
 )
 
 // units is how the handlers read and show a unit.
-func (a *API) units() httpx.Collection[domain.UnitPrefix, domain.Unit] {
-	return httpx.Collection[domain.UnitPrefix, domain.Unit]{
+func (a *API) units() rest.Collection[domain.UnitPrefix, domain.Unit] {
+	return rest.Collection[domain.UnitPrefix, domain.Unit]{
 		DB: a.DB, Answers: a.Answers, Path: "units", NotFound: domain.ErrUnitNotFound, Load: store.Unit,
-		Show: func(u domain.Unit, mode api.Mode) httpx.Answer {
-			return httpx.Answer{ID: u.ID.String(), Version: u.Version, Body: view.Unit(u, mode)}
+		Show: func(u domain.Unit, mode api.Mode) rest.Answer {
+			return rest.Answer{ID: u.ID.String(), Version: u.Version, Body: view.Unit(u, mode)}
 		},
 	}
 }
 
 func (a *API) createUnit(c *gin.Context) error {
-	return httpx.Create(c, a.units(), fromUnitCreate, app.CreateUnit)
+	return rest.Create(c, a.units(), fromUnitCreate, app.CreateUnit)
 }
 
 func (a *API) updateUnit(c *gin.Context) error {
-	return httpx.Update(c, a.units(), fromUnitUpdate, app.UpdateUnit)
+	return rest.Update(c, a.units(), fromUnitUpdate, app.UpdateUnit)
 }
 
-func (a *API) getUnit(c *gin.Context) error { return httpx.Get(c, a.units()) }
+func (a *API) getUnit(c *gin.Context) error { return rest.Get(c, a.units()) }
 
 func (a *API) listUnits(c *gin.Context) error {
 	q := httpx.Query(c)

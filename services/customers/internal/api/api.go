@@ -5,7 +5,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/httpx"
-	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pg"
 
@@ -15,7 +15,7 @@ import (
 // API holds what the handlers need.
 type API struct {
 	DB        *pg.DB
-	Answers   *idem.Store
+	Answers   *idemstore.Store
 	Customers *app.Customers
 	Pages     *page.Codec
 	Server    *httpx.Server

@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/customers/internal/domain"
@@ -18,28 +19,28 @@ import (
 )
 
 // customers is how the handlers read and show a customer.
-func (a *API) customers() httpx.Collection[ids.CustomerPrefix, domain.Customer] {
-	return httpx.Collection[ids.CustomerPrefix, domain.Customer]{
+func (a *API) customers() rest.Collection[ids.CustomerPrefix, domain.Customer] {
+	return rest.Collection[ids.CustomerPrefix, domain.Customer]{
 		DB: a.DB, Answers: a.Answers, Path: "customers", NotFound: domain.ErrCustomerNotFound, Load: store.Customer,
-		Show: func(c domain.Customer, mode api.Mode) httpx.Answer {
-			return httpx.Answer{ID: c.ID.String(), Version: c.Version, Body: view.Customer(c, mode)}
+		Show: func(c domain.Customer, mode api.Mode) rest.Answer {
+			return rest.Answer{ID: c.ID.String(), Version: c.Version, Body: view.Customer(c, mode)}
 		},
 	}
 }
 
 func (a *API) createCustomer(c *gin.Context) error {
-	return httpx.Create(c, a.customers(), fromCustomerCreate, a.Customers.Create)
+	return rest.Create(c, a.customers(), fromCustomerCreate, a.Customers.Create)
 }
 
 func (a *API) updateCustomer(c *gin.Context) error {
-	return httpx.Update(c, a.customers(), fromCustomerUpdate, a.Customers.Update)
+	return rest.Update(c, a.customers(), fromCustomerUpdate, a.Customers.Update)
 }
 
 func (a *API) deleteCustomer(c *gin.Context) error {
-	return httpx.Delete(c, a.customers(), a.Customers.Erase)
+	return rest.Delete(c, a.customers(), a.Customers.Erase)
 }
 
-func (a *API) getCustomer(c *gin.Context) error { return httpx.Get(c, a.customers()) }
+func (a *API) getCustomer(c *gin.Context) error { return rest.Get(c, a.customers()) }
 
 func (a *API) listCustomers(c *gin.Context) error {
 	q := httpx.Query(c)

@@ -12,7 +12,7 @@ import (
 
 	"holdfast.dev/libs/doortest"
 	"holdfast.dev/libs/httpx"
-	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
 
@@ -47,7 +47,7 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) serve(db *pg.DB) http.Handler {
 	w.T.Helper()
-	answers := &idem.Store{DB: db, Now: func() time.Time { return time.Now().Add(time.Duration(w.late.Load())) }}
+	answers := &idemstore.Store{DB: db, Now: func() time.Time { return time.Now().Add(time.Duration(w.late.Load())) }}
 	server := w.Server(answers, "bookings")
 	door := &api.API{
 		DB:        db,

@@ -20,7 +20,7 @@ import (
 	"holdfast.dev/services/customers/internal/view"
 )
 
-// StoredAnswers are the answers that repeated requests get; *idem.Store has them.
+// StoredAnswers are the answers that repeated requests get; *idemstore.Store has them.
 type StoredAnswers interface {
 	// Erase replaces the answers about resources by what erase leaves of them.
 	Erase(ctx context.Context, tx pg.Tx, resources []string, erase func(body []byte) ([]byte, error)) error

@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/libs/crypt"
 	"holdfast.dev/libs/doortest"
 	"holdfast.dev/libs/httpx"
-	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
@@ -68,7 +68,7 @@ func newWorld(t *testing.T) *world {
 	w.streams = &api.Streams{Notifier: w.notifier, MaxDuration: time.Hour, PollInterval: 50 * time.Millisecond, Stop: w.stop}
 	w.intake = &app.Intake{
 		DB: w.DB.App, Worker: w.DB.Worker, Queue: &store.Queue{Wake: func() {}}, Notifier: w.notifier, BatchBytes: 8 << 20, Now: time.Now,
-		Contract: w.Server(nil).Contract, Idem: &idem.Store{DB: w.DB.App, Now: time.Now},
+		Contract: w.Server(nil).Contract, Idem: &idemstore.Store{DB: w.DB.App, Now: time.Now},
 	}
 	w.engine = w.serve(w.DB.App)
 	return w
@@ -80,7 +80,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	if err != nil {
 		w.T.Fatal(err)
 	}
-	answers := &idem.Store{DB: db, Box: box, Now: time.Now}
+	answers := &idemstore.Store{DB: db, Box: box, Now: time.Now}
 	handlers := &api.API{
 		DB:         db,
 		Endpoints:  &app.Endpoints{DB: db, Idem: answers, Box: box, Guard: guard{}, Queue: &store.Queue{Wake: func() {}}, Now: time.Now},

@@ -9,6 +9,7 @@ import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto/api"
 
@@ -20,7 +21,7 @@ import (
 // Deliveries contains the use cases of deliveries.
 type Deliveries struct {
 	DB    *pg.DB
-	Idem  *idem.Store
+	Idem  *idemstore.Store
 	Queue *store.Queue
 	Now   func() time.Time
 }

@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/libs/crypt"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
 
@@ -30,7 +31,7 @@ type Guard interface {
 // Endpoints contains the use cases of endpoints. Guard uses the network, so it is called before a transaction begins.
 type Endpoints struct {
 	DB    *pg.DB
-	Idem  *idem.Store
+	Idem  *idemstore.Store
 	Box   *crypt.Box
 	Guard Guard
 	Queue *store.Queue

@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/crypt"
 	"holdfast.dev/libs/httpx"
-	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pg"
@@ -117,7 +117,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.dispatcher = w.newDispatcher(box)
-	answers := &idem.Store{DB: db.App, Box: box, Now: w.Now}
+	answers := &idemstore.Store{DB: db.App, Box: box, Now: w.Now}
 	queue := &store.Queue{Wake: func() { w.wakes.Add(1) }}
 	w.endpoints = &app.Endpoints{DB: db.App, Idem: answers, Box: box, Guard: anyURL{}, Queue: queue, Now: w.Now}
 	w.deliveries = &app.Deliveries{DB: db.App, Idem: answers, Queue: queue, Now: w.Now}

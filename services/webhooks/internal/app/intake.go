@@ -9,7 +9,7 @@ import (
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
-	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
 
@@ -27,7 +27,7 @@ type Intake struct {
 	BatchBytes int // the most bytes of bodies in one transaction of an erasure
 	Now        func() time.Time
 	Contract   *contract.Contract // says which fields are personal data
-	Idem       *idem.Store        // stores answers about deliveries
+	Idem       *idemstore.Store   // stores answers about deliveries
 }
 
 // ErrFuture says that an event's time is so far in the future that no partition exists for it.

@@ -14,7 +14,7 @@ import (
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
-	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/kafkax"
 	"holdfast.dev/libs/pg"
@@ -62,7 +62,7 @@ func newWorld(t *testing.T) world {
 		db: db, ctx: pgtest.Ctx(t, caller.Test),
 		Events: &consume.Events{Types: app.AllTypes(), Intake: &app.Intake{
 			DB: db.App, Worker: db.Worker, Queue: &store.Queue{Wake: func() {}}, Notifier: &app.Notifier{}, BatchBytes: 8 << 20, Now: time.Now,
-			Contract: spec, Idem: &idem.Store{DB: db.App, Now: time.Now},
+			Contract: spec, Idem: &idemstore.Store{DB: db.App, Now: time.Now},
 		}},
 	}
 }

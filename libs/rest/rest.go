@@ -1,4 +1,6 @@
-package httpx
+// Package rest has one helper per shape of handler: get, create, update, action, delete. A handler says only what is its own.
+// A write is stored with its answer, so that a repetition with the same Idempotency-Key is answered alike.
+package rest
 
 import (
 	"context"
@@ -7,8 +9,9 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
@@ -25,15 +28,12 @@ type Answer struct {
 // Collection is what the handlers of one kind of resource share.
 type Collection[P ids.Prefix, T any] struct {
 	DB       *pg.DB
-	Answers  *idem.Store
+	Answers  *idemstore.Store
 	Path     string // of the collection, such as "customers"
 	NotFound error  // for an id that is unknown, malformed or another tenant's
 	Load     func(ctx context.Context, q pg.Q, id ids.ID[P]) (T, error)
 	Show     func(v T, mode api.Mode) Answer
 }
-
-// Mode is the mode of the caller as the contract writes it.
-func Mode(ctx context.Context) api.Mode { return api.Mode(caller.Must(ctx).Mode) }
 
 // Read reads the resource of an id in a path. When there is none, the error is NotFound, or apperr.ErrMode when the
 // resource belongs to the other mode.
@@ -75,12 +75,12 @@ func (r Collection[P, T]) otherMode(ctx context.Context, id ids.ID[P], err error
 // transact runs writes that answer with a status; reply becomes the answer.
 func (r Collection[P, T]) transact(status int, reply *idem.Reply) pg.Transact[T] {
 	return func(ctx context.Context, write func(ctx context.Context, tx pg.Tx) (T, error)) (err error) {
-		*reply, err = idem.Run(ctx, r.Answers, write, func(ctx context.Context, v T) (idem.Reply, error) {
-			shown := r.Show(v, Mode(ctx))
-			body, err := Encode(shown.Body)
-			out := idem.Reply{Status: status, ETag: ETag(shown.Version), Resource: shown.ID, Body: body}
+		*reply, err = idemstore.Run(ctx, r.Answers, write, func(ctx context.Context, v T) (idem.Reply, error) {
+			shown := r.Show(v, httpx.Mode(ctx))
+			body, err := httpx.Encode(shown.Body)
+			out := idem.Reply{Status: status, ETag: httpx.ETag(shown.Version), Resource: shown.ID, Body: body}
 			if status == http.StatusCreated {
-				out.Location = Base + "/" + r.Path + "/" + shown.ID
+				out.Location = httpx.Base + "/" + r.Path + "/" + shown.ID
 			}
 			return out, err
 		})
@@ -95,8 +95,8 @@ func Get[P ids.Prefix, T any](c *gin.Context, r Collection[P, T]) error {
 	if err != nil {
 		return err
 	}
-	shown := r.Show(v, Mode(ctx))
-	return Resource(c, shown.Version, shown.Body)
+	shown := r.Show(v, httpx.Mode(ctx))
+	return httpx.Resource(c, shown.Version, shown.Body)
 }
 
 // Create makes a resource: from converts the body, and verb makes the resource in its transaction.
@@ -112,7 +112,7 @@ func Create[P ids.Prefix, T, B, In any](
 func CreateVia[P ids.Prefix, T, B, In any](
 	c *gin.Context, r Collection[P, T], from func(B) In, verb func(ctx context.Context, transact pg.Transact[T], in In) error,
 ) error {
-	body, err := Body[B](c)
+	body, err := httpx.Body[B](c)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func CreateVia[P ids.Prefix, T, B, In any](
 	if err := verb(c.Request.Context(), r.transact(http.StatusCreated, &reply), from(body)); err != nil {
 		return err
 	}
-	return Send(c, reply)
+	return httpx.Send(c, reply)
 }
 
 // Update changes the resource of the path: from converts the body, and verb makes the change in its transaction.
@@ -138,7 +138,7 @@ func UpdateVia[P ids.Prefix, T, B, In any](
 	c *gin.Context, r Collection[P, T], from func(B) In,
 	verb func(ctx context.Context, transact pg.Transact[T], id ids.ID[P], in In, match patch.Precondition) error,
 ) error {
-	body, err := Body[B](c)
+	body, err := httpx.Body[B](c)
 	if err != nil {
 		return err
 	}
@@ -158,10 +158,10 @@ func ActionVia[P ids.Prefix, T any](
 		return err
 	}
 	var reply idem.Reply
-	if err := verb(ctx, r.transact(http.StatusOK, &reply), id, IfMatch(c)); err != nil {
+	if err := verb(ctx, r.transact(http.StatusOK, &reply), id, httpx.IfMatch(c)); err != nil {
 		return r.otherMode(ctx, id, err)
 	}
-	return Send(c, reply)
+	return httpx.Send(c, reply)
 }
 
 // Delete deletes the resource of the path in a transaction and answers without a body.
@@ -173,17 +173,9 @@ func Delete[P ids.Prefix, T any](
 	if err != nil {
 		return err
 	}
-	err = r.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return verb(ctx, tx, id, IfMatch(c)) })
+	err = r.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return verb(ctx, tx, id, httpx.IfMatch(c)) })
 	if err != nil {
 		return r.otherMode(ctx, id, err)
 	}
-	return Send(c, idem.Reply{Status: http.StatusNoContent})
-}
-
-// OperationID is the operationId of the request in the contract.
-func OperationID(c *gin.Context) string {
-	if op := of(c).op; op != nil {
-		return op.ID
-	}
-	return ""
+	return httpx.Send(c, idem.Reply{Status: http.StatusNoContent})
 }

@@ -1,4 +1,6 @@
-package idem
+// Package idemstore makes a POST or PATCH take effect once per Idempotency-Key: the record of the key and the stored
+// answer are rows of the same transaction as the effect.
+package idemstore
 
 import (
 	"context"
@@ -11,6 +13,7 @@ import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/crypt"
+	"holdfast.dev/libs/idem"
 	"holdfast.dev/libs/pg"
 )
 
@@ -26,12 +29,12 @@ type Store struct {
 // Run runs a verb, which knows nothing of the answer, once per key as Store.Run does. The answer that render makes of
 // what the verb returns is stored in the verb's transaction.
 func Run[T any](
-	ctx context.Context, s *Store, verb func(ctx context.Context, tx pg.Tx) (T, error), render func(ctx context.Context, v T) (Reply, error),
-) (Reply, error) {
-	return s.Run(ctx, func(ctx context.Context, tx pg.Tx) (Reply, error) {
+	ctx context.Context, s *Store, verb func(ctx context.Context, tx pg.Tx) (T, error), render func(ctx context.Context, v T) (idem.Reply, error),
+) (idem.Reply, error) {
+	return s.Run(ctx, func(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
 		v, err := verb(ctx, tx)
 		if err != nil {
-			return Reply{}, err
+			return idem.Reply{}, err
 		}
 		return render(ctx, v)
 	})
@@ -40,9 +43,9 @@ func Run[T any](
 // Run executes fn once per key: the record of the key, what fn writes and the stored answer commit together.
 // A request whose key is still in use waits for the first one, up to the lock time-out. fn may run twice
 // when the database reports a deadlock, so it must touch nothing but tx.
-func (s *Store) Run(ctx context.Context, fn func(ctx context.Context, tx pg.Tx) (Reply, error)) (Reply, error) {
-	req, keyed := RequestFrom(ctx)
-	var out Reply
+func (s *Store) Run(ctx context.Context, fn func(ctx context.Context, tx pg.Tx) (idem.Reply, error)) (idem.Reply, error) {
+	req, keyed := idem.RequestFrom(ctx)
+	var out idem.Reply
 	err := s.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		if keyed {
 			prior, err := s.claim(ctx, tx, req)
@@ -60,7 +63,7 @@ func (s *Store) Run(ctx context.Context, fn func(ctx context.Context, tx pg.Tx) 
 			return nil
 		}
 		out.Secret = req.Secret
-		out.ExpiresAt = s.Now().Add(Lifetime)
+		out.ExpiresAt = s.Now().Add(idem.Lifetime)
 		return s.keep(ctx, tx, req, out)
 	})
 	return out, err
@@ -68,8 +71,8 @@ func (s *Store) Run(ctx context.Context, fn func(ctx context.Context, tx pg.Tx) 
 
 // Check answers a request that failed before its transaction: a finished record of the same key comes
 // first, as a replay or as a mismatch. Without one it returns nil, nil.
-func (s *Store) Check(ctx context.Context) (*Reply, error) {
-	req, ok := RequestFrom(ctx)
+func (s *Store) Check(ctx context.Context) (*idem.Reply, error) {
+	req, ok := idem.RequestFrom(ctx)
 	if !ok {
 		return nil, nil
 	}
@@ -84,7 +87,7 @@ func (s *Store) Check(ctx context.Context) (*Reply, error) {
 }
 
 // claim inserts the key's row, or takes over an expired one. A concurrent holder makes it wait.
-func (s *Store) claim(ctx context.Context, tx pg.Tx, req Request) (*Reply, error) {
+func (s *Store) claim(ctx context.Context, tx pg.Tx, req idem.Request) (*idem.Reply, error) {
 	c := caller.Must(ctx)
 	now := s.Now()
 	tag, err := tx.Exec(ctx, `
@@ -94,7 +97,7 @@ func (s *Store) claim(ctx context.Context, tx pg.Tx, req Request) (*Reply, error
 		set fingerprint = excluded.fingerprint, expires_at = excluded.expires_at,
 		    status = null, body = null, location = '', etag = '', resource_id = '', secret = false
 		where k.expires_at <= $7`,
-		c.Tenant, c.Live(), c.Credential, req.Key, req.Fingerprint[:], now.Add(Lifetime), now)
+		c.Tenant, c.Live(), c.Credential, req.Key, req.Fingerprint[:], now.Add(idem.Lifetime), now)
 	if pg.Code(err) == "55P03" {
 		return nil, apperr.ErrInProgress.With(err)
 	}
@@ -121,7 +124,7 @@ type record struct {
 	ExpiresAt   time.Time
 }
 
-func (s *Store) record(ctx context.Context, q pg.Q, req Request) (record, error) {
+func (s *Store) record(ctx context.Context, q pg.Q, req idem.Request) (record, error) {
 	c := caller.Must(ctx)
 	rows, err := q.Query(ctx, `
 		select fingerprint, status, location, etag, secret, body, expires_at from idempotency_keys
@@ -133,7 +136,7 @@ func (s *Store) record(ctx context.Context, q pg.Q, req Request) (record, error)
 	return pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[record])
 }
 
-func (s *Store) replay(ctx context.Context, req Request, rec record) (*Reply, error) {
+func (s *Store) replay(ctx context.Context, req idem.Request, rec record) (*idem.Reply, error) {
 	if [32]byte(rec.Fingerprint) != req.Fingerprint {
 		return nil, apperr.ErrMismatch
 	}
@@ -148,13 +151,13 @@ func (s *Store) replay(ctx context.Context, req Request, rec record) (*Reply, er
 		}
 		body = plain
 	}
-	return &Reply{
+	return &idem.Reply{
 		Status: *rec.Status, Location: rec.Location, ETag: rec.ETag, Body: body,
 		Replayed: true, ExpiresAt: rec.ExpiresAt, Secret: rec.Secret,
 	}, nil
 }
 
-func (s *Store) keep(ctx context.Context, tx pg.Tx, req Request, r Reply) error {
+func (s *Store) keep(ctx context.Context, tx pg.Tx, req idem.Request, r idem.Reply) error {
 	body := r.Body
 	if r.Secret {
 		sealed, err := s.Box.Seal(body, aad(ctx, req.Key))
@@ -183,9 +186,9 @@ func Sweep(ctx context.Context, db *pg.DB) error {
 	return pg.SweepExpired(ctx, db, "idempotency_keys")
 }
 
-func deref(r *Reply) Reply {
+func deref(r *idem.Reply) idem.Reply {
 	if r == nil {
-		return Reply{}
+		return idem.Reply{}
 	}
 	return *r
 }

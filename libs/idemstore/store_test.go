@@ -1,4 +1,4 @@
-package idem_test
+package idemstore_test
 
 import (
 	"bytes"
@@ -17,6 +17,7 @@ import (
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/crypt"
 	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
@@ -38,7 +39,7 @@ func effect(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
 	return idem.Reply{Status: 201, Location: "/api/v1/x/" + id.String(), Body: []byte(`{"id":"` + id.String() + `"}`)}, err
 }
 
-func store(db *pgtest.DB) *idem.Store { return &idem.Store{DB: db.App, Now: time.Now} }
+func store(db *pgtest.DB) *idemstore.Store { return &idemstore.Store{DB: db.App, Now: time.Now} }
 
 func TestTwentyAtOnceHappenOnce(t *testing.T) {
 	t.Parallel()
@@ -151,7 +152,7 @@ func TestTheSecondWaitsAndThenIsToldToRetry(t *testing.T) {
 	defer impatient.Close()
 	ctx := with(pgtest.Ctx(t, caller.Test), "k", `{}`)
 	_, err = store(db).Run(ctx, func(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
-		second := idem.Store{DB: impatient, Now: time.Now}
+		second := idemstore.Store{DB: impatient, Now: time.Now}
 		if _, err := second.Run(ctx, effect); !errors.Is(err, apperr.ErrInProgress) {
 			t.Errorf("the second got %v while the first ran", err)
 		}
@@ -218,7 +219,7 @@ func TestSweepDeletesOnlyExpired(t *testing.T) {
 		}
 		s.Now = func() time.Time { return time.Now().Add(-2 * idem.Lifetime) } // the rest is long past
 	}
-	if err := idem.Sweep(t.Context(), db.Worker); err != nil {
+	if err := idemstore.Sweep(t.Context(), db.Worker); err != nil {
 		t.Fatal(err)
 	}
 	s.Now = time.Now

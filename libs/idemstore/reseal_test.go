@@ -1,4 +1,4 @@
-package idem_test
+package idemstore_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/crypt"
 	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
 	"holdfast.dev/libs/reseal"
@@ -60,7 +61,7 @@ func TestReseal(t *testing.T) {
 		spaces = append(spaces, idem.WithRequest(pgtest.Ctx(t, mode), idem.Request{Key: fmt.Sprint("k", i), Secret: i != 7}))
 	}
 	run := func(ctx context.Context, box *crypt.Box, i int) (idem.Reply, error) {
-		s := &idem.Store{DB: db.App, Box: box, Now: time.Now}
+		s := &idemstore.Store{DB: db.App, Box: box, Now: time.Now}
 		return s.Run(ctx, func(context.Context, pg.Tx) (idem.Reply, error) {
 			return idem.Reply{Status: 201, Body: fmt.Appendf(nil, `{"secret":%d}`, i)}, nil
 		})
@@ -72,12 +73,12 @@ func TestReseal(t *testing.T) {
 	}
 	cut, cancel := context.WithCancel(t.Context())
 	out := &writer{end: cancel}
-	if err := idem.Reseal(cut, db.Worker, during, out); !errors.Is(err, context.Canceled) || !strings.Contains(out.String(), "idempotency_keys: 100 sealed anew\n") {
+	if err := idemstore.Reseal(cut, db.Worker, during, out); !errors.Is(err, context.Canceled) || !strings.Contains(out.String(), "idempotency_keys: 100 sealed anew\n") {
 		t.Errorf("cut off after its first batch: %v, %q", err, out.String())
 	}
 	for _, want := range []string{"idempotency_keys: 149 sealed anew\n", "idempotency_keys: 0 sealed anew\n"} {
 		out := &writer{}
-		if err := idem.Reseal(t.Context(), db.Worker, during, out); err != nil || !strings.HasSuffix(out.String(), want) {
+		if err := idemstore.Reseal(t.Context(), db.Worker, during, out); err != nil || !strings.HasSuffix(out.String(), want) {
 			t.Errorf("%v, %q, want %q", err, out.String(), want)
 		}
 	}
@@ -92,10 +93,10 @@ func TestReseal(t *testing.T) {
 		t.Fatal(err)
 	}
 	out = &writer{}
-	if err := idem.Reseal(t.Context(), db.Worker, after, out); !errors.Is(err, reseal.ErrLeft) || !strings.Contains(out.String(), `no key opens key "lost"`) {
+	if err := idemstore.Reseal(t.Context(), db.Worker, after, out); !errors.Is(err, reseal.ErrLeft) || !strings.Contains(out.String(), `no key opens key "lost"`) {
 		t.Errorf("an answer under a key that is gone: %v, %q", err, out.String())
 	}
-	if err := idem.Reseal(t.Context(), db.Worker, during, io.Discard); err != nil {
+	if err := idemstore.Reseal(t.Context(), db.Worker, during, io.Discard); err != nil {
 		t.Errorf("with the key again: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package idem_test
+package idemstore_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/crypt"
 	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
 )
@@ -23,7 +24,7 @@ func TestErase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &idem.Store{DB: db.App, Box: box, Now: time.Now}
+	s := &idemstore.Store{DB: db.App, Box: box, Now: time.Now}
 	answer := func(ctx context.Context, key, resource string, secret bool) idem.Reply {
 		t.Helper()
 		ctx = idem.WithRequest(ctx, idem.Request{Key: key, Fingerprint: idem.Fingerprint("POST", "/x", "", nil), Secret: secret})

@@ -1,0 +1,75 @@
+package pg
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// uuidValue is a value that is stored as a uuid, such as ids.ID. The uuid of zeros is NULL.
+type uuidValue interface{ UUID() [16]byte }
+
+// uuidTarget is what a uuid is read into.
+type uuidTarget interface{ SetUUID(u [16]byte) }
+
+// registerUUID teaches a connection the ids of libs/ids in the binary format. Other connections read and write them as
+// text, through database/sql's interfaces.
+func registerUUID(_ context.Context, conn *pgx.Conn) error {
+	m := conn.TypeMap()
+	uuid := &pgtype.Type{Name: "uuid", OID: pgtype.UUIDOID, Codec: uuidCodec{}}
+	m.RegisterType(uuid)
+	m.RegisterType(&pgtype.Type{Name: "_uuid", OID: pgtype.UUIDArrayOID, Codec: &pgtype.ArrayCodec{ElementType: uuid}})
+	return nil
+}
+
+// uuidCodec is pgx's codec with ids.
+type uuidCodec struct{ pgtype.UUIDCodec }
+
+// PlanEncode implements pgtype.Codec.
+func (c uuidCodec) PlanEncode(m *pgtype.Map, oid uint32, format int16, value any) pgtype.EncodePlan {
+	if _, ok := value.(uuidValue); ok && format == pgtype.BinaryFormatCode {
+		return encodeUUID{}
+	}
+	return c.UUIDCodec.PlanEncode(m, oid, format, value)
+}
+
+// PlanScan implements pgtype.Codec.
+func (c uuidCodec) PlanScan(m *pgtype.Map, oid uint32, format int16, target any) pgtype.ScanPlan {
+	if _, ok := target.(uuidTarget); ok && format == pgtype.BinaryFormatCode {
+		return scanUUID{}
+	}
+	return c.UUIDCodec.PlanScan(m, oid, format, target)
+}
+
+type encodeUUID struct{}
+
+// Encode implements pgtype.EncodePlan.
+func (encodeUUID) Encode(value any, buf []byte) ([]byte, error) {
+	id, ok := value.(uuidValue)
+	if !ok {
+		return nil, fmt.Errorf("encode uuid: %T is none", value)
+	}
+	u := id.UUID()
+	if u == [16]byte{} {
+		return nil, nil
+	}
+	return append(buf, u[:]...), nil
+}
+
+type scanUUID struct{}
+
+// Scan implements pgtype.ScanPlan.
+func (scanUUID) Scan(src []byte, target any) error {
+	id, ok := target.(uuidTarget)
+	if !ok {
+		return fmt.Errorf("read uuid: %T takes none", target)
+	}
+	var u [16]byte
+	if src != nil && copy(u[:], src) != len(u) {
+		return fmt.Errorf("read uuid: %d bytes", len(src))
+	}
+	id.SetUUID(u)
+	return nil
+}
