@@ -146,7 +146,7 @@ func TestWhatIsNotCached(t *testing.T) {
 		credential := w.identity.newKey()
 		edits := []edit{bearer(credential), header("Idempotency-Key", c.key)}
 		first := g.send(t, "POST", c.path, c.body, edits...)
-		note, err := domain.Note(c.service)
+		note, err := domain.Placeholder(c.service)
 		if got := w.remembered(t, credential); err != nil || got != string(note) {
 			t.Errorf("%s: Redis holds %q", c.key, got)
 		}

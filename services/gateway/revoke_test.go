@@ -173,7 +173,7 @@ func TestOneTimeoutOfRedisCostsNoLookups(t *testing.T) {
 			t.Errorf("%v, %v", a, err)
 		}
 	}
-	away := g.server.Pipeline.Redis.Away()
+	away := g.server.Pipeline.Redis.DownFor()
 	cable.set(false, false)
 	if count(g.server.Pipeline.Metrics.Fallback)-local != 20 || away == 0 {
 		t.Fatal("Redis was there")

@@ -64,7 +64,7 @@ func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Server
 	}
 	redis, err := store.Open(cfg.RedisURL, store.Options{
 		Timeout: cfg.RedisTimeout, Queue: cfg.RedisQueue, Access: cfg.Redis, Dropped: metrics.Dropped.Inc,
-		Changed: func(away bool) { redisChanged(away, log, metrics) },
+		Changed: func(down bool) { redisChanged(down, log, metrics) },
 	})
 	if err != nil {
 		return nil, nil, err //nolint:wrapcheck // says what it is
@@ -117,7 +117,7 @@ func upstreams(cfg Config, c *contract.Contract, signer *caller.Signer, log *slo
 			return nil, fmt.Errorf("the contract's operation %s is answered by a service that is missing: %w", op.ID, err)
 		}
 		up, err := peers.NewUpstream(op.Service, address, signer, peers.UpstreamOptions{
-			Timeout: cfg.UpstreamTimeout, MaxConns: cfg.UpstreamMaxConns, Patience: cfg.StreamWriteTimeout,
+			Timeout: cfg.UpstreamTimeout, MaxConns: cfg.UpstreamMaxConns, StreamWriteTimeout: cfg.StreamWriteTimeout,
 			Changed: func(target, state string) {
 				m.Breaker.WithLabelValues(target).Set(breakerStates[state])
 				log.Warn("circuit breaker", slog.String("service", target), slog.String("state", state))
@@ -133,12 +133,12 @@ func upstreams(cfg Config, c *contract.Contract, signer *caller.Signer, log *slo
 }
 
 // redisChanged says once per outage, not once per request, that limits are local.
-func redisChanged(away bool, log *slog.Logger, m *app.Metrics) {
-	if away {
-		m.RedisAway.Set(1)
+func redisChanged(down bool, log *slog.Logger, m *app.Metrics) {
+	if down {
+		m.RedisDown.Set(1)
 		log.Warn("redis is away: limits are counted in this process, replays come from the services")
 		return
 	}
-	m.RedisAway.Set(0)
+	m.RedisDown.Set(0)
 	log.Info("redis is back")
 }

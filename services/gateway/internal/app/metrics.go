@@ -8,7 +8,7 @@ type Metrics struct {
 	Principals *prometheus.CounterVec // look-ups by result: hit, miss, unknown, refused, reread
 	Replays    *prometheus.CounterVec // writes with a key by result: hit, miss, mismatch
 	Dropped    prometheus.Counter     // answers that were not cached
-	RedisAway  prometheus.Gauge       // 1 while Redis is not asked
+	RedisDown  prometheus.Gauge       // 1 while Redis is not asked
 	Limited    prometheus.Counter     // 429
 	Streams    prometheus.Gauge       // open ones
 	BodyBytes  prometheus.Gauge       // of bodies that are held
@@ -30,7 +30,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		Dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "gateway_idempotency_dropped_total", Help: "Finished answers that were not cached in Redis.",
 		}),
-		RedisAway: prometheus.NewGauge(prometheus.GaugeOpts{
+		RedisDown: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "gateway_redis_away", Help: "1 while Redis is not asked because it failed to answer.",
 		}),
 		Limited: prometheus.NewCounter(prometheus.CounterOpts{
@@ -46,6 +46,6 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "gateway_breaker_state", Help: "Circuit breaker by upstream: 0 closed, 1 half open, 2 open.",
 		}, []string{"upstream"}),
 	}
-	reg.MustRegister(m.Fallback, m.Principals, m.Replays, m.Dropped, m.RedisAway, m.Limited, m.Streams, m.BodyBytes, m.Breaker)
+	reg.MustRegister(m.Fallback, m.Principals, m.Replays, m.Dropped, m.RedisDown, m.Limited, m.Streams, m.BodyBytes, m.Breaker)
 	return m
 }

@@ -29,7 +29,7 @@ type Upstream interface {
 type Pipeline struct {
 	Principals *Principals
 	Redis      *store.Redis
-	Local      *Counters // stands in while Redis is away
+	Local      *Counters // stands in while Redis is down
 	Limit      domain.Limit
 	Upstreams  map[string]Upstream // by x-service
 	Streams    *Streams
@@ -40,7 +40,7 @@ type Pipeline struct {
 const (
 	// maxStale is the greatest age of a cached principal while nothing tells of revocations.
 	maxStale = time.Second
-	// grace is how long Redis must have been away before a principal is read again for it: one time-out of Redis is
+	// grace is how long Redis must have been down before a principal is read again for it: one time-out of Redis is
 	// no reason to ask identity for everybody. Being no longer than maxStale, it delays no revocation beyond that.
 	grace = time.Second
 	// maxBlind is the greatest age while identity does not answer either.
@@ -56,14 +56,14 @@ type Verdict struct {
 }
 
 // Admit counts a request of c, in one round trip, and asks for the finished answer of key where key is not
-// empty. With Redis away it counts in this process. It fails when the credential turns out to be revoked,
+// empty. With Redis down it counts in this process. It fails when the credential turns out to be revoked,
 // or when that cannot be known.
 func (p *Pipeline) Admit(ctx context.Context, c *Credential, key string) (Verdict, error) {
 	start := time.Now()
-	reply, err := p.Redis.Ask(store.Question{Credential: c.Caller.Credential, Limit: p.Limit, Key: key})
+	reply, err := p.Redis.Evaluate(store.Request{Credential: c.Caller.Credential, Limit: p.Limit, Key: key})
 	obs.Since(ctx, "redis_ms", start)
 	if err != nil {
-		return p.alone(ctx, c, err)
+		return p.admitLocally(ctx, c, err)
 	}
 	p.Local.Adopt(c.Caller.Credential, reply.Window, reply.Now)
 	if reply.State == store.Revoked {
@@ -105,14 +105,14 @@ func (p *Pipeline) refresh(ctx context.Context, c *Credential, marker, state str
 	return c, nil
 }
 
-// alone decides without Redis.
-func (p *Pipeline) alone(ctx context.Context, c *Credential, cause error) (Verdict, error) {
+// admitLocally decides without Redis.
+func (p *Pipeline) admitLocally(ctx context.Context, c *Credential, cause error) (Verdict, error) {
 	p.Metrics.Fallback.Inc()
 	obs.Add(ctx, slog.String("limiter", "local"))
-	if !errors.Is(cause, store.ErrAway) {
+	if !errors.Is(cause, store.ErrDown) {
 		return Verdict{}, cause
 	}
-	if p.Redis.Away() > grace && p.Principals.age(c) > maxStale {
+	if p.Redis.DownFor() > grace && p.Principals.age(c) > maxStale {
 		var err error
 		if c, err = p.refresh(ctx, c, c.marker, c.state); err != nil {
 			return Verdict{}, err
@@ -153,13 +153,13 @@ func (p *Pipeline) Forward(ctx context.Context, op *contract.Operation, call *do
 	}
 	var value []byte
 	if a.Private || !op.Cacheable() {
-		value, err = domain.Note(op.Service)
+		value, err = domain.Placeholder(op.Service)
 	} else {
 		value, err = a.Encode(fingerprint)
 	}
 	if err != nil {
 		return a, err //nolint:wrapcheck // says what it is
 	}
-	p.Redis.Keep(call.Caller.Credential, call.Key, value, a.KeepUntil)
+	p.Redis.CacheAnswer(call.Caller.Credential, call.Key, value, a.KeepUntil)
 	return a, nil
 }

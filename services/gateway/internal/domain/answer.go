@@ -27,7 +27,7 @@ type Answer struct {
 	Private         bool      // its service says that it must not be cached
 }
 
-// stored is the head of a cached answer; the body follows it byte for byte. A note has Service only.
+// stored is the head of a cached answer; the body follows it byte for byte. A placeholder has Service only.
 type stored struct {
 	Service      string `json:"n,omitempty"`
 	Status       int    `json:"s"`
@@ -39,9 +39,9 @@ type stored struct {
 
 const lengthSize = 4
 
-// Note is what may be cached of an answer with a secret or personal data: that its key was used, and with
+// Placeholder is what may be cached of an answer with a secret or personal data: that its key was used, and with
 // which service. That service alone can tell whether the same request comes again, and what it answers.
-func Note(service string) ([]byte, error) {
+func Placeholder(service string) ([]byte, error) {
 	return encode([32]byte{}, stored{Service: service}, nil)
 }
 
@@ -66,27 +66,27 @@ func encode(fingerprint [32]byte, s stored, body []byte) ([]byte, error) {
 	return append(append(out, head...), body...), nil
 }
 
-// Known is what is cached of a key.
-type Known struct {
+// CachedAnswer is what is cached of a key.
+type CachedAnswer struct {
 	Same    bool   // the cached answer is that of the same request
-	Service string // of a note: the service that has the answer
+	Service string // of a placeholder: the service that has the answer
 	Answer  Answer
 }
 
-// Decode reads what Encode or Note wrote, for a request of that fingerprint.
-func Decode(raw []byte, fingerprint [32]byte) (Known, error) {
+// Decode reads what Encode or Placeholder wrote, for a request of that fingerprint.
+func Decode(raw []byte, fingerprint [32]byte) (CachedAnswer, error) {
 	rest, found := cutLen(raw, len(fingerprint))
 	size, ok := cutLen(rest, lengthSize)
 	if !found || !ok {
-		return Known{}, ErrStored
+		return CachedAnswer{}, ErrStored
 	}
 	n := int(binary.BigEndian.Uint32(rest))
 	body, ok := cutLen(size, n)
 	var head stored
 	if !ok || json.Unmarshal(size[:n], &head) != nil {
-		return Known{}, ErrStored
+		return CachedAnswer{}, ErrStored
 	}
-	return Known{
+	return CachedAnswer{
 		Same: bytes.Equal(raw[:len(fingerprint)], fingerprint[:]), Service: head.Service,
 		Answer: Answer{
 			Status: head.Status, ContentType: head.ContentType, Location: head.Location, ETag: head.ETag,

@@ -1,4 +1,4 @@
-// Package peers is the gateway's door to the other processes: identity's look-up, and the services that answer.
+// Package peers calls the other processes: identity's look-up, and the services that answer.
 package peers
 
 import (

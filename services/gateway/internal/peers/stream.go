@@ -23,15 +23,15 @@ import (
 const (
 	// idleStreams connections are kept: a stream that has ended leaves its own to the next one.
 	idleStreams = 16
-	// parting is how long the last bytes of a stream that is cut short may take.
-	parting = time.Second
+	// cutTimeout is how long the last bytes of a stream that is cut short may take.
+	cutTimeout = time.Second
 )
 
-// passed are the headers of a stream's answer that clients see; everything else, all X-Internal-* among it, ends here.
-var passed = [...]string{"Content-Type", "Cache-Control", "Retry-After", "Www-Authenticate"}
+// passedHeaders are the headers of a stream's answer that clients see; everything else, all X-Internal-* among it, ends here.
+var passedHeaders = [...]string{"Content-Type", "Cache-Control", "Retry-After", "Www-Authenticate"}
 
 // newStreams makes the connections for streams: each holds one for minutes, which fasthttp's bounds on calls
-// and answers would not allow. Nothing bounds their number here; the door bounds the streams of a credential.
+// and answers would not allow. Nothing bounds their number here; app.Streams bounds those of a credential.
 func newStreams(timeout time.Duration) *http.Transport {
 	return &http.Transport{
 		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
@@ -53,7 +53,7 @@ func (u *Upstream) Stream(ctx context.Context, w http.ResponseWriter, call *doma
 	if err != nil {
 		return fmt.Errorf("call %s: %w", u.target, err)
 	}
-	if err := u.admit(); err != nil {
+	if err := u.acquirePermit(); err != nil {
 		return err
 	}
 	var failure error
@@ -62,15 +62,15 @@ func (u *Upstream) Stream(ctx context.Context, w http.ResponseWriter, call *doma
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.Header, p.Out.URL.RawQuery = streamHeader(call, signed), call.Query
 		},
-		Transport: opening{u}, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
+		Transport: streamTransport{u}, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { failure = err },
 	}
-	out := &passage{w: w, control: http.NewResponseController(w), header: http.Header{}, patience: u.patience}
+	out := &streamWriter{w: w, control: http.NewResponseController(w), header: http.Header{}, writeTimeout: u.writeTimeout}
 	defer out.finish()
 	defer context.AfterFunc(ctx, out.cut)()
 	proxy.ServeHTTP(out, in)
 	if errors.Is(failure, context.Canceled) {
-		return nil // the client has gone: there is nobody to answer
+		return nil // the client has gone
 	}
 	return failure
 }
@@ -87,25 +87,25 @@ func streamHeader(call *domain.Call, signed string) http.Header {
 	return h
 }
 
-// opening is the Upstream as ReverseProxy uses it: up to the header of the answer.
-type opening struct{ *Upstream }
+// streamTransport is the Upstream as ReverseProxy uses it: up to the header of the answer.
+type streamTransport struct{ *Upstream }
 
 // RoundTrip implements http.RoundTripper with Do's errors.
-func (o opening) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t streamTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx := r.Context()
-	res, err := o.streams.RoundTrip(r)
+	res, err := t.streams.RoundTrip(r)
 	if err != nil && ctx.Err() == nil {
-		o.settle(err)
-		return nil, o.failed(err)
+		t.record(err)
+		return nil, t.failed(err)
 	}
-	o.settle(nil) // a client that has gone says nothing about the service
+	t.record(nil) // a client that has gone says nothing about the service
 	switch {
 	case errors.Is(context.Cause(ctx), domain.ErrStopping):
 		err = apperr.ErrUnavailable.With(domain.ErrStopping)
 	case err == nil && res.StatusCode == http.StatusUnauthorized:
-		err = o.refused()
+		err = t.refused()
 	case err == nil:
-		res.Body = &flow{ReadCloser: res.Body, ctx: ctx}
+		res.Body = &streamBody{ReadCloser: res.Body, ctx: ctx}
 		return res, nil
 	}
 	if res != nil {
@@ -114,47 +114,47 @@ func (o opening) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, err
 }
 
-// flow is the body of a stream.
-type flow struct {
+// streamBody is the body of a stream.
+type streamBody struct {
 	io.ReadCloser
 	ctx context.Context
 }
 
 // Read turns our own stop into an end like any other, behind which clients resume. That a service broke off is
 // for the log.
-func (f *flow) Read(b []byte) (int, error) {
-	n, err := f.ReadCloser.Read(b)
+func (b *streamBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
 	switch {
 	case err == nil || errors.Is(err, io.EOF):
-	case errors.Is(context.Cause(f.ctx), domain.ErrStopping):
+	case errors.Is(context.Cause(b.ctx), domain.ErrStopping):
 		err = io.EOF
-	case f.ctx.Err() == nil:
-		obs.Add(f.ctx, slog.String("error", "the stream broke off: "+err.Error()))
+	case b.ctx.Err() == nil:
+		obs.Add(b.ctx, slog.String("error", "the stream broke off: "+err.Error()))
 	}
 	return n, err //nolint:wrapcheck // a reader passes its error on
 }
 
-// passage is the client's side of a stream. Its headers are its own, so that neither what the service says
+// streamWriter is the client's side of a stream. Its headers are its own, so that neither what the service says
 // nor its trailers and early hints get to the client unasked; the gateway's headers stay as they are. The
 // server's write time-out is meant for whole answers: here each write has one of its own, and a client that
 // reads nothing is held no longer than that.
-type passage struct {
-	w        http.ResponseWriter
-	control  *http.ResponseController
-	header   http.Header
-	patience time.Duration
-	mu       sync.Mutex
-	ended    bool // guarded by mu: the stream was cut
-	finished bool // guarded by mu: the request is over
+type streamWriter struct {
+	w            http.ResponseWriter
+	control      *http.ResponseController
+	header       http.Header
+	writeTimeout time.Duration
+	mu           sync.Mutex
+	ended        bool // guarded by mu: the stream was cut
+	finished     bool // guarded by mu: the request is over
 }
 
-func (p *passage) Header() http.Header { return p.header }
+func (p *streamWriter) Header() http.Header { return p.header }
 
-func (p *passage) WriteHeader(status int) {
+func (p *streamWriter) WriteHeader(status int) {
 	if status < http.StatusOK {
 		return
 	}
-	for _, name := range passed {
+	for _, name := range passedHeaders {
 		if values := p.header[name]; len(values) > 0 {
 			p.w.Header()[name] = values[:1:1]
 		}
@@ -162,38 +162,38 @@ func (p *passage) WriteHeader(status int) {
 	p.w.WriteHeader(status)
 }
 
-func (p *passage) Write(b []byte) (int, error) {
+func (p *streamWriter) Write(b []byte) (int, error) {
 	p.extend()
 	return p.w.Write(b) //nolint:wrapcheck // a writer passes its error on
 }
 
-func (p *passage) FlushError() error {
+func (p *streamWriter) FlushError() error {
 	p.extend()
 	return p.control.Flush() //nolint:wrapcheck // as above
 }
 
 // extend gives the next write its time, unless the stream was cut.
-func (p *passage) extend() {
+func (p *streamWriter) extend() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.ended {
-		_ = p.control.SetWriteDeadline(time.Now().Add(p.patience)) // what has no deadlines needs none
+		_ = p.control.SetWriteDeadline(time.Now().Add(p.writeTimeout)) // what has no deadlines needs none
 	}
 }
 
 // cut ends the write that is under way, and leaves little time to those that follow.
-func (p *passage) cut() {
+func (p *streamWriter) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.finished {
 		p.ended = true
-		_ = p.control.SetWriteDeadline(time.Now().Add(parting))
+		_ = p.control.SetWriteDeadline(time.Now().Add(cutTimeout))
 	}
 }
 
 // finish gives the end of the answer its time, because it may come long after its last byte. No cut comes after it: the
 // writer then belongs to another request.
-func (p *passage) finish() {
+func (p *streamWriter) finish() {
 	p.extend()
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -34,16 +34,16 @@ type Upstream struct {
 	breaker circuitbreaker.CircuitBreaker[any]
 	places  chan struct{} // one for each call that is under way
 
-	streams  *http.Transport
-	patience time.Duration
+	streams      *http.Transport
+	writeTimeout time.Duration
 }
 
 // UpstreamOptions are the bounds of NewUpstream.
 type UpstreamOptions struct {
-	Timeout  time.Duration // from the call to the end of the answer, of a stream to its header
-	MaxConns int           // connections to the service, streams apart; further calls wait for one
-	Patience time.Duration // of one write to a stream's client
-	Changed  func(target, state string)
+	Timeout            time.Duration // from the call to the end of the answer, of a stream to its header
+	MaxConns           int           // connections to the service, streams apart; further calls wait for one
+	StreamWriteTimeout time.Duration // of one write to a stream's client
+	Changed            func(target, state string)
 }
 
 const (
@@ -66,7 +66,7 @@ func NewUpstream(target, base string, signer *caller.Signer, opt UpstreamOptions
 	}
 	up := &Upstream{
 		target: target, signer: signer, timeout: opt.Timeout, scheme: u.Scheme, host: u.Host,
-		streams: newStreams(opt.Timeout), patience: opt.Patience, places: make(chan struct{}, opt.MaxConns),
+		streams: newStreams(opt.Timeout), writeTimeout: opt.StreamWriteTimeout, places: make(chan struct{}, opt.MaxConns),
 		breaker: circuitbreaker.NewBuilder[any]().WithFailureRateThreshold(0.5, 20, 10*time.Second).
 			WithSuccessThreshold(3).WithDelay(time.Second).
 			OnStateChanged(func(e circuitbreaker.StateChangedEvent) { opt.Changed(target, e.NewState.String()) }).
@@ -111,7 +111,7 @@ func (u *Upstream) again(req *fasthttp.Request, _ int, err error) (resetTimeout,
 // that the service should never give, such as a refused signature or one that is too large, is an internal error.
 func (u *Upstream) Do(ctx context.Context, call *domain.Call) (domain.Answer, error) {
 	deadline := time.Now().Add(u.timeout)
-	if err := u.enter(ctx, deadline); err != nil {
+	if err := u.acquirePlace(ctx, deadline); err != nil {
 		return domain.Answer{}, err
 	}
 	defer func() { <-u.places }()
@@ -119,7 +119,7 @@ func (u *Upstream) Do(ctx context.Context, call *domain.Call) (domain.Answer, er
 	if err != nil {
 		return domain.Answer{}, fmt.Errorf("sign call: %w", err)
 	}
-	if err := u.admit(); err != nil {
+	if err := u.acquirePermit(); err != nil {
 		return domain.Answer{}, err
 	}
 	req, res := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
@@ -129,10 +129,10 @@ func (u *Upstream) Do(ctx context.Context, call *domain.Call) (domain.Answer, er
 	began := time.Now()
 	err = u.client.DoDeadline(req, res, deadline)
 	if late(err) && deadline.Sub(began) < u.timeout/2 {
-		u.settle(nil) // most of its time had gone by before the service was asked
+		u.record(nil) // most of its time had gone by before the service was asked
 		return domain.Answer{}, apperr.ErrTimeout.With(fmt.Errorf("call %s after a wait for a connection: %w", u.target, err))
 	}
-	if u.settle(err); err != nil {
+	if u.record(err); err != nil {
 		return domain.Answer{}, u.failed(err)
 	}
 	if res.StatusCode() == fasthttp.StatusUnauthorized {
@@ -141,9 +141,9 @@ func (u *Upstream) Do(ctx context.Context, call *domain.Call) (domain.Answer, er
 	return read(res), nil
 }
 
-// enter takes a place among the calls under way. Where there is none it waits, first come first served, until the
+// acquirePlace takes a place among the calls under way. Where there is none it waits, first come first served, until the
 // deadline, but not for a service whose breaker is open.
-func (u *Upstream) enter(ctx context.Context, deadline time.Time) error {
+func (u *Upstream) acquirePlace(ctx context.Context, deadline time.Time) error {
 	select {
 	case u.places <- struct{}{}:
 		return nil
@@ -162,8 +162,8 @@ func (u *Upstream) enter(ctx context.Context, deadline time.Time) error {
 	}
 }
 
-// admit takes a permit of the breaker, which settle gives back.
-func (u *Upstream) admit() error {
+// acquirePermit takes a permit of the breaker, which record gives back.
+func (u *Upstream) acquirePermit() error {
 	if !u.breaker.TryAcquirePermit() {
 		return u.open()
 	}
@@ -174,8 +174,8 @@ func (u *Upstream) open() error {
 	return apperr.ErrUnavailable.With(fmt.Errorf("%s: %w", u.target, circuitbreaker.ErrOpen))
 }
 
-// settle tells the breaker what came of a call.
-func (u *Upstream) settle(err error) {
+// record tells the breaker what came of a call.
+func (u *Upstream) record(err error) {
 	if unreachable(err) {
 		u.breaker.RecordFailure()
 	} else {

@@ -13,17 +13,18 @@ import (
 
 const (
 	maxBatch = 256
-	// patience is how many time-outs a round trip may take when this process, not Redis, is slow.
-	patience = 50
-	// pause is between two attempts to reach a Redis that is away. No request waits for them.
-	pause = 50 * time.Millisecond
+	// lateFactor is how many time-outs a round trip may take when this process, not Redis, is slow.
+	lateFactor = 50
+	// retryPause is between two attempts to reach a Redis that is down. No request waits for them.
+	retryPause = 50 * time.Millisecond
 )
 
-type ask struct {
-	question Question
-	reply    Reply
-	err      error
-	done     chan struct{}
+// evaluation is a request that waits for its reply.
+type evaluation struct {
+	request Request
+	reply   Reply
+	err     error
+	done    chan struct{}
 }
 
 // Options are the limits of Open.
@@ -31,54 +32,54 @@ type Options struct {
 	Timeout time.Duration   // for Redis to answer
 	Queue   int             // requests, and answers to cache, that may wait
 	Dropped func()          // an answer was not cached
-	Changed func(away bool) // Redis went away, or came back
+	Changed func(down bool) // Redis went down, or came back
 	Access  redisx.Access   // beside the address
 }
 
 // Open prepares for Redis at address, in any form of redisx; it does not connect.
 func Open(address string, opt Options) (*Redis, error) {
 	client, err := redisx.Open(address, redisx.Options{
-		Timeout: patience * opt.Timeout, PoolSize: 4, Access: opt.Access, Dial: patient(opt.Timeout),
+		Timeout: lateFactor * opt.Timeout, PoolSize: 4, Access: opt.Access, Dial: dialLateRead(opt.Timeout),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open redis: %w", err)
 	}
 	return &Redis{
-		client:  client,
-		script:  redis.NewScript(windowScript),
-		asks:    make(chan *ask, opt.Queue),
-		keeps:   make(chan keep, opt.Queue),
-		dropped: opt.Dropped,
-		changed: opt.Changed,
+		client:      client,
+		script:      redis.NewScript(windowScript),
+		evaluations: make(chan *evaluation, opt.Queue),
+		answers:     make(chan cachedAnswer, opt.Queue),
+		dropped:     opt.Dropped,
+		changed:     opt.Changed,
 	}, nil
 }
 
-// Ask runs the script. Questions of concurrent requests share a pipeline. It returns ErrAway after one
-// time-out when Redis does not answer, and at once until Redis is back.
-func (r *Redis) Ask(q Question) (Reply, error) {
-	if r.away.Load() {
-		return Reply{}, ErrAway
+// Evaluate runs the script. Those of concurrent requests share a pipeline. It returns ErrDown after one time-out when
+// Redis does not answer, and at once until Redis is back.
+func (r *Redis) Evaluate(q Request) (Reply, error) {
+	if r.down.Load() {
+		return Reply{}, ErrDown
 	}
-	a := &ask{question: q, done: make(chan struct{})}
+	e := &evaluation{request: q, done: make(chan struct{})}
 	select {
-	case r.asks <- a:
+	case r.evaluations <- e:
 	default:
-		return Reply{}, ErrAway
+		return Reply{}, ErrDown
 	}
-	<-a.done
-	return a.reply, a.err
+	<-e.done
+	return e.reply, e.err
 }
 
-// Run sends until ctx ends. Nobody may Ask after that.
+// Run sends until ctx ends. Evaluate must not be called after that.
 func (r *Redis) Run(ctx context.Context) error {
-	go r.keepAll(ctx)
+	go r.writeAnswers(ctx)
 	if err := r.reach(ctx); err != nil {
-		r.lost(ctx)
+		r.markDown(ctx)
 	}
-	batch := make([]*ask, 0, maxBatch)
+	batch := make([]*evaluation, 0, maxBatch)
 	for {
 		select {
-		case first := <-r.asks:
+		case first := <-r.evaluations:
 			batch = r.gather(append(batch[:0], first))
 			r.flush(ctx, batch)
 		case <-ctx.Done():
@@ -87,11 +88,11 @@ func (r *Redis) Run(ctx context.Context) error {
 	}
 }
 
-// gather adds the questions that came while the last batch was on its way.
-func (r *Redis) gather(batch []*ask) []*ask {
+// gather adds the evaluations that came while the last batch was on its way.
+func (r *Redis) gather(batch []*evaluation) []*evaluation {
 	for len(batch) < maxBatch {
 		select {
-		case next := <-r.asks:
+		case next := <-r.evaluations:
 			batch = append(batch, next)
 		default:
 			return batch
@@ -100,36 +101,36 @@ func (r *Redis) gather(batch []*ask) []*ask {
 	return batch
 }
 
-// flush asks all of batch in one round trip, in a Cluster in one to each node side by side.
-func (r *Redis) flush(ctx context.Context, batch []*ask) {
-	if r.away.Load() {
-		for _, a := range batch {
-			a.err = ErrAway
-			close(a.done)
+// flush runs all of batch in one round trip, in a Cluster in one to each node side by side.
+func (r *Redis) flush(ctx context.Context, batch []*evaluation) {
+	if r.down.Load() {
+		for _, e := range batch {
+			e.err = ErrDown
+			close(e.done)
 		}
 		return
 	}
-	silent := r.evaluate(ctx, batch, r.script.EvalSha)
-	// Redis has forgotten the script: whoever met that asks again, and loads it. The others were counted.
+	silent := r.runScript(ctx, batch, r.script.EvalSha)
+	// Redis has forgotten the script: those that met that run again, and load it. The others were counted.
 	if again := forgotten(batch); len(again) > 0 {
-		silent = r.evaluate(ctx, again, r.script.Eval) || silent
+		silent = r.runScript(ctx, again, r.script.Eval) || silent
 	}
 	if silent {
-		r.lost(ctx)
+		r.markDown(ctx)
 	}
-	for _, a := range batch {
-		if a.err != nil {
-			a.err = fmt.Errorf("%w: %w", ErrAway, a.err)
+	for _, e := range batch {
+		if e.err != nil {
+			e.err = fmt.Errorf("%w: %w", ErrDown, e.err)
 		}
-		close(a.done)
+		close(e.done)
 	}
 }
 
-func forgotten(batch []*ask) []*ask {
-	var again []*ask
-	for _, a := range batch {
-		if redis.HasErrorPrefix(a.err, "NOSCRIPT") {
-			again = append(again, a)
+func forgotten(batch []*evaluation) []*evaluation {
+	var again []*evaluation
+	for _, e := range batch {
+		if redis.HasErrorPrefix(e.err, "NOSCRIPT") {
+			again = append(again, e)
 		}
 	}
 	return again
@@ -137,23 +138,23 @@ func forgotten(batch []*ask) []*ask {
 
 type evalFunc func(ctx context.Context, c redis.Scripter, keys []string, args ...any) *redis.Cmd
 
-// evaluate fills in each reply or error, and reports whether Redis, or a node of it, has not answered.
-func (r *Redis) evaluate(ctx context.Context, batch []*ask, eval evalFunc) (silent bool) {
+// runScript fills in each reply or error, and reports whether Redis, or a node of it, has not answered.
+func (r *Redis) runScript(ctx context.Context, batch []*evaluation, eval evalFunc) (silent bool) {
 	ctx = context.WithoutCancel(ctx)
 	pipe := r.client.Pipeline()
 	cmds := make([]*redis.Cmd, len(batch))
-	for i, a := range batch {
-		keys, args := a.question.args()
+	for i, e := range batch {
+		keys, args := e.request.args()
 		cmds[i] = eval(ctx, pipe, keys, args...)
 	}
 	_, _ = pipe.Exec(ctx) // each command keeps its own error
-	for i, a := range batch {
+	for i, e := range batch {
 		v, err := cmds[i].Result()
 		silent = silent || unreachable(err)
 		if err == nil {
-			a.reply, err = parse(v)
+			e.reply, err = parse(v)
 		}
-		a.err = err
+		e.err = err
 	}
 	return silent
 }
@@ -164,8 +165,8 @@ func unreachable(err error) bool {
 	return err != nil && !errors.As(err, &refused)
 }
 
-// reach makes a round trip on the connection that batches use; in a Cluster one to each master, because questions go
-// to all of them: without one they would be away and back in turns.
+// reach makes a round trip on the connection that batches use; in a Cluster one to each master, because evaluations go
+// to all of them: without one they would be down and back in turns.
 func (r *Redis) reach(ctx context.Context) error {
 	if c, ok := r.client.(*redis.ClusterClient); ok {
 		return c.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return reach(ctx, node) }) //nolint:wrapcheck // for the caller only
@@ -180,9 +181,9 @@ func reach(ctx context.Context, node redis.UniversalClient) error {
 	return err //nolint:wrapcheck // for the caller only
 }
 
-// lost stops all questions until a round trip succeeds again, which is tried aside.
-func (r *Redis) lost(ctx context.Context) {
-	if !r.away.CompareAndSwap(false, true) {
+// markDown stops all evaluations until a round trip succeeds again, which is tried aside.
+func (r *Redis) markDown(ctx context.Context) {
+	if !r.down.CompareAndSwap(false, true) {
 		return
 	}
 	r.since.Store(time.Now().UnixNano())
@@ -190,22 +191,22 @@ func (r *Redis) lost(ctx context.Context) {
 	go func() {
 		for {
 			select {
-			case <-time.After(pause):
+			case <-time.After(retryPause):
 			case <-ctx.Done():
 				return
 			}
 			if r.reach(ctx) == nil {
 				r.changed(false)
 				r.since.Store(0)
-				r.away.Store(false)
+				r.down.Store(false)
 				return
 			}
 		}
 	}()
 }
 
-// Away is how long Redis has not answered, 0 while it does.
-func (r *Redis) Away() time.Duration {
+// DownFor is how long Redis has not answered, 0 while it does.
+func (r *Redis) DownFor() time.Duration {
 	since := r.since.Load()
 	if since == 0 {
 		return 0
@@ -213,28 +214,28 @@ func (r *Redis) Away() time.Duration {
 	return time.Since(time.Unix(0, since))
 }
 
-// keepAll writes finished answers, those that have come together in one round trip. A lost one is no loss: its
+// writeAnswers writes finished answers, those that have come together in one round trip. A lost one is no loss: its
 // service has it.
-func (r *Redis) keepAll(ctx context.Context) {
-	batch := make([]keep, 0, maxBatch)
+func (r *Redis) writeAnswers(ctx context.Context) {
+	batch := make([]cachedAnswer, 0, maxBatch)
 	for {
 		select {
-		case k := <-r.keeps:
+		case k := <-r.answers:
 			batch = append(batch[:0], k)
 		case <-ctx.Done():
 			return
 		}
-		for len(batch) < maxBatch && len(r.keeps) > 0 {
-			batch = append(batch, <-r.keeps)
+		for len(batch) < maxBatch && len(r.answers) > 0 {
+			batch = append(batch, <-r.answers)
 		}
 		r.write(ctx, batch)
 	}
 }
 
-func (r *Redis) write(ctx context.Context, batch []keep) {
+func (r *Redis) write(ctx context.Context, batch []cachedAnswer) {
 	pipe := r.client.Pipeline()
 	for _, k := range batch {
-		if ttl := time.Until(k.until); ttl < time.Second || r.away.Load() {
+		if ttl := time.Until(k.until); ttl < time.Second || r.down.Load() {
 			r.dropped()
 		} else {
 			pipe.Set(ctx, k.key, k.value, ttl)

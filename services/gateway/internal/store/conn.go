@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// patientConn tells a dead Redis from a busy gateway. When all processors are taken, a goroutine may run
+// lateReadConn tells a dead Redis from a busy gateway. When all processors are taken, a goroutine may run
 // long after it could: a deadline that was set before is over by then, and net.Conn reports it although the
 // answer lies in the socket. So time is counted only while Redis has to act, from the moment of each read
 // and write, and before a deadline is believed the socket is asked once more. Without this a burst of
 // requests would open the limiter. TLS goes over it.
-type patientConn struct {
+type lateReadConn struct {
 	net.Conn
 	raw     syscall.Conn
 	timeout time.Duration
@@ -24,7 +24,7 @@ type patientConn struct {
 }
 
 // patient dials connections that give Redis the time-out to take the connection, and for each answer.
-func patient(timeout time.Duration) func(ctx context.Context, network, address string) (net.Conn, error) {
+func dialLateRead(timeout time.Duration) func(ctx context.Context, network, address string) (net.Conn, error) {
 	dialer := &net.Dialer{Timeout: timeout}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dialer.DialContext(ctx, network, address)
@@ -35,24 +35,24 @@ func patient(timeout time.Duration) func(ctx context.Context, network, address s
 		if !ok { // never with TCP
 			return conn, nil
 		}
-		return &patientConn{Conn: conn, raw: raw, timeout: timeout}, nil
+		return &lateReadConn{Conn: conn, raw: raw, timeout: timeout}, nil
 	}
 }
 
 // SyscallConn lets the pool check the connection.
-func (c *patientConn) SyscallConn() (syscall.RawConn, error) { return c.raw.SyscallConn() } //nolint:wrapcheck // passes on
+func (c *lateReadConn) SyscallConn() (syscall.RawConn, error) { return c.raw.SyscallConn() } //nolint:wrapcheck // passes on
 
 // SetReadDeadline says only whether there is one: Read sets its own.
-func (c *patientConn) SetReadDeadline(t time.Time) error {
+func (c *lateReadConn) SetReadDeadline(t time.Time) error {
 	c.endless.Store(t.IsZero())
 	return nil
 }
 
 // SetWriteDeadline changes nothing: Write sets its own.
-func (c *patientConn) SetWriteDeadline(time.Time) error { return nil }
+func (c *lateReadConn) SetWriteDeadline(time.Time) error { return nil }
 
 // Write gives the whole time-out to the write itself.
-func (c *patientConn) Write(b []byte) (int, error) {
+func (c *lateReadConn) Write(b []byte) (int, error) {
 	if err := c.Conn.SetWriteDeadline(time.Now().Add(c.timeout)); err != nil {
 		return 0, err //nolint:wrapcheck // a writer passes its error on
 	}
@@ -60,7 +60,7 @@ func (c *patientConn) Write(b []byte) (int, error) {
 }
 
 // Read gives the whole time-out to the read itself, and at its end still takes what has arrived.
-func (c *patientConn) Read(b []byte) (int, error) {
+func (c *lateReadConn) Read(b []byte) (int, error) {
 	var end time.Time
 	if !c.endless.Load() {
 		end = time.Now().Add(c.timeout)

@@ -12,51 +12,51 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// While one node of a Cluster is dead Redis is away as a whole: no request waits a second time, and it is not away and
+// While one node of a Cluster is dead Redis is down as a whole: no request waits a second time, and it is not down and
 // back in turns.
-func TestADeadNodeIsAway(t *testing.T) {
+func TestADeadNodeIsDown(t *testing.T) {
 	t.Parallel()
 	address, kill := redistest.Cluster(t, nil)
 	var mu sync.Mutex
 	var changes []bool
 	const limit = time.Second // a loaded machine's hiccups are shorter
-	r := open(t, address, Options{Timeout: limit, Changed: func(away bool) {
+	r := open(t, address, Options{Timeout: limit, Changed: func(down bool) {
 		mu.Lock()
 		defer mu.Unlock()
-		changes = append(changes, away)
+		changes = append(changes, down)
 	}})
 	l := domain.Limit{Max: 600, Per: time.Minute.Microseconds()}
-	ask := func() error { _, err := r.Ask(Question{Credential: credential(), Limit: l}); return err }
+	evaluate := func() error { _, err := r.Evaluate(Request{Credential: credential(), Limit: l}); return err }
 	for i := range 20 {
-		if err := ask(); err != nil {
+		if err := evaluate(); err != nil {
 			t.Fatalf("%d: %v", i, err)
 		}
 	}
 	kill()
 	var slow []string
-	away := false
+	down := false
 	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
 		start := time.Now()
-		err := ask()
-		if err != nil && !errors.Is(err, ErrAway) {
+		err := evaluate()
+		if err != nil && !errors.Is(err, ErrDown) {
 			t.Fatal(err)
 		}
-		if away && err == nil {
+		if down && err == nil {
 			t.Fatal("back without the node")
 		}
-		away = away || r.away.Load()
+		down = down || r.down.Load()
 		if d := time.Since(start); d > limit/2 {
 			slow = append(slow, fmt.Sprint(d))
 		}
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if !away || len(changes) != 1 || !changes[0] || len(slow) > 3 {
-		t.Errorf("away %v, changes %v, slow: %v", away, changes, slow)
+	if !down || len(changes) != 1 || !changes[0] || len(slow) > 3 {
+		t.Errorf("down %v, changes %v, slow: %v", down, changes, slow)
 	}
 }
 
-// When a Sentinel has named the next master, questions go there.
+// When a Sentinel has named the next master, evaluations go there.
 func TestBackAfterAFailover(t *testing.T) {
 	t.Parallel()
 	address, kill := redistest.Sentinel(t, nil)
@@ -64,12 +64,12 @@ func TestBackAfterAFailover(t *testing.T) {
 	o.Access.SentinelPassword = redistest.SentinelPassword
 	r := open(t, address, o)
 	who, l := credential(), domain.Limit{Max: 600, Per: time.Hour.Microseconds()}
-	if got, err := r.Ask(Question{Credential: who, Limit: l}); err != nil || !got.Passed {
+	if got, err := r.Evaluate(Request{Credential: who, Limit: l}); err != nil || !got.Passed {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	kill()
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		got, err := r.Ask(Question{Credential: who, Limit: l})
+		got, err := r.Evaluate(Request{Credential: who, Limit: l})
 		if err == nil && got.Passed {
 			break
 		}

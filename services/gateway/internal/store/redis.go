@@ -1,4 +1,4 @@
-// Package store is the gateway's door to Redis: one script per request, and the cache of finished answers.
+// Package store is the gateway's access to Redis: one script per request, and the cache of finished answers.
 // Nothing in it is needed to be right about money or bookings: Redis may forget everything at any time.
 package store
 
@@ -23,23 +23,23 @@ var windowScript string
 // Revoked is the state of a credential that identity has revoked.
 const Revoked = "revoked"
 
-// ErrAway says that Redis did not answer in time, or has not for a moment: decide without it.
-var ErrAway = errors.New("redis is away")
+// ErrDown says that Redis did not answer in time, or has not for a moment: decide without it.
+var ErrDown = errors.New("redis is down")
 
-// Redis asks and keeps. Make it with Open; Run sends what Ask and Keep queue.
+// Redis runs the script and caches answers. Make it with Open; Run sends what Evaluate and CacheAnswer queue.
 type Redis struct {
-	client  redis.UniversalClient
-	script  *redis.Script
-	asks    chan *ask
-	keeps   chan keep
-	away    atomic.Bool
-	since   atomic.Int64 // nanoseconds since 1970 at which it went away; 0 while it is there
-	dropped func()
-	changed func(away bool)
+	client      redis.UniversalClient
+	script      *redis.Script
+	evaluations chan *evaluation
+	answers     chan cachedAnswer
+	down        atomic.Bool
+	since       atomic.Int64 // nanoseconds since 1970 at which it went down; 0 while it is up
+	dropped     func()
+	changed     func(down bool)
 }
 
-// Question is what one request wants to know.
-type Question struct {
+// Request is what is asked for one request of a client.
+type Request struct {
 	Credential string
 	Limit      domain.Limit
 	Key        string // Idempotency-Key whose finished answer is looked for; "" for none
@@ -70,7 +70,7 @@ func answerKey(credential, key string) string {
 }
 
 // args are the script's keys and arguments. The fresh marker is random: two Redis that were flushed never agree.
-func (q *Question) args() ([]string, []any) {
+func (q *Request) args() ([]string, []any) {
 	window := windowKey(q.Credential)
 	look, answer := "0", window // a key of the same node, which is not looked at
 	if q.Key != "" {
@@ -109,24 +109,24 @@ func (r *Redis) Close() error {
 	return nil
 }
 
-// keep is one answer to cache.
-type keep struct {
+// cachedAnswer is one answer to cache.
+type cachedAnswer struct {
 	key   string
 	value []byte
 	until time.Time
 }
 
-// maxKept bounds what is cached of one answer; a longer one is replayed by its service.
-const maxKept = 64 << 10
+// maxCachedAnswer bounds what is cached of one answer; a longer one is replayed by its service.
+const maxCachedAnswer = 64 << 10
 
-// Keep caches value, the finished answer of a credential's Idempotency-Key, until that time. It never waits:
-// with Redis away or the queue full the answer is not cached, and its service replays it.
-func (r *Redis) Keep(credential, key string, value []byte, until time.Time) {
-	if len(value) > maxKept {
+// CacheAnswer caches value, the finished answer of a credential's Idempotency-Key, until that time. It never waits:
+// with Redis down or the queue full the answer is not cached, and its service replays it.
+func (r *Redis) CacheAnswer(credential, key string, value []byte, until time.Time) {
+	if len(value) > maxCachedAnswer {
 		return
 	}
 	select {
-	case r.keeps <- keep{key: answerKey(credential, key), value: value, until: until}:
+	case r.answers <- cachedAnswer{key: answerKey(credential, key), value: value, until: until}:
 	default:
 		r.dropped()
 	}

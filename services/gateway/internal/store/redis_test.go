@@ -98,7 +98,7 @@ func scriptCountsLikeDomain(t *testing.T, r *Redis) {
 			now += rapid.OneOf(rapid.Int64Range(0, 1000), rapid.Int64Range(0, 3*l.Per), rapid.Just(l.Per)).Draw(t, "pause")
 			var ok bool
 			w, ok = l.Take(w, now)
-			got, err := r.Ask(Question{Credential: who, Limit: l, Now: now})
+			got, err := r.Evaluate(Request{Credential: who, Limit: l, Now: now})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -113,11 +113,11 @@ func redisClockAndExpiry(t *testing.T, r *Redis) {
 	t.Helper()
 	who := credential()
 	l := domain.Limit{Max: 600, Per: time.Minute.Microseconds()}
-	got, err := r.Ask(Question{Credential: who, Limit: l})
+	got, err := r.Evaluate(Request{Credential: who, Limit: l})
 	if err != nil || !got.Passed || got.Marker == "" || time.Since(time.UnixMicro(got.Now)).Abs() > time.Minute {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	again, err := r.Ask(Question{Credential: who, Limit: l})
+	again, err := r.Evaluate(Request{Credential: who, Limit: l})
 	if err != nil || again.Marker != got.Marker || again.Window.Cur != 2 || again.Window.Start != got.Window.Start {
 		t.Errorf("%+v, %v", again, err)
 	}
@@ -135,7 +135,7 @@ func scriptIsLoadedAgainAndCountsOnce(t *testing.T, r *Redis) {
 		if err := r.client.ScriptFlush(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		got, err := r.Ask(Question{Credential: who, Limit: domain.Limit{Max: 100, Per: time.Minute.Microseconds()}})
+		got, err := r.Evaluate(Request{Credential: who, Limit: domain.Limit{Max: 100, Per: time.Minute.Microseconds()}})
 		if err != nil || got.Window.Cur != i+1 {
 			t.Fatalf("%+v, %v, want %d", got, err, i+1)
 		}
@@ -150,11 +150,11 @@ func keepsAnswersUntilTheirEnd(t *testing.T, r *Redis) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Keep(who, "k", value, a.KeepUntil)
+	r.CacheAnswer(who, "k", value, a.KeepUntil)
 	var got Reply
 	for deadline := time.Now().Add(time.Minute); got.Answer == nil && time.Now().Before(deadline); {
 		var err error
-		if got, err = r.Ask(Question{Credential: who, Limit: domain.Limit{Max: 1e6, Per: 1e6}, Key: "k"}); err != nil {
+		if got, err = r.Evaluate(Request{Credential: who, Limit: domain.Limit{Max: 1e6, Per: 1e6}, Key: "k"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -169,7 +169,7 @@ func keepsAnswersUntilTheirEnd(t *testing.T, r *Redis) {
 	if other, _ := domain.Decode(got.Answer, [32]byte{}); other.Same {
 		t.Error("another fingerprint is the same")
 	}
-	if unasked, _ := r.Ask(Question{Credential: who, Limit: domain.Limit{Max: 1e6, Per: 1e6}}); unasked.Answer != nil {
+	if unasked, _ := r.Evaluate(Request{Credential: who, Limit: domain.Limit{Max: 1e6, Per: 1e6}}); unasked.Answer != nil {
 		t.Error("an answer that was not asked for")
 	}
 }
@@ -178,14 +178,14 @@ func keepsAnswersUntilTheirEnd(t *testing.T, r *Redis) {
 func tombstoneHolds(t *testing.T, r *Redis) {
 	t.Helper()
 	who, l := credential(), domain.Limit{Max: 600, Per: time.Minute.Microseconds()}
-	before, err := r.Ask(Question{Credential: who, Limit: l})
+	before, err := r.Evaluate(Request{Credential: who, Limit: l})
 	if err != nil || before.State != "" || !before.Passed {
 		t.Fatalf("%+v, %v", before, err)
 	}
 	if err := r.client.Set(t.Context(), StateKey(who), Revoked, time.Minute).Err(); err != nil {
 		t.Fatal(err)
 	}
-	after, err := r.Ask(Question{Credential: who, Limit: l})
+	after, err := r.Evaluate(Request{Credential: who, Limit: l})
 	if err != nil || after.Passed || after.State != Revoked || after.Window.Cur != 1 || after.Marker != before.Marker {
 		t.Errorf("%+v, %v", after, err)
 	}
@@ -204,7 +204,7 @@ func manyCredentialsAtOnce(t *testing.T, r *Redis) {
 			defer wg.Done()
 			who := credential()
 			for range requests {
-				got, err := r.Ask(Question{Credential: who, Limit: l})
+				got, err := r.Evaluate(Request{Credential: who, Limit: l})
 				if err != nil {
 					t.Error(err)
 					return
