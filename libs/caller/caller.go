@@ -72,8 +72,9 @@ func From(ctx context.Context) (Caller, error) {
 	return c, nil
 }
 
-// Must is From for code behind a door, where a caller is certain; the zero Caller matches no tenant.
-func Must(ctx context.Context) Caller {
+// FromContext is From for code that runs behind the check of the caller. Without one it returns the zero Caller, which
+// matches no tenant.
+func FromContext(ctx context.Context) Caller {
 	c, _ := ctx.Value(key{}).(Caller)
 	return c
 }

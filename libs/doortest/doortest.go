@@ -148,7 +148,7 @@ func (w *World) Send(ctx context.Context, engine http.Handler, peer, method, tar
 func (w *World) Sign(ctx context.Context, req *http.Request, peer string) {
 	w.T.Helper()
 	signer := &caller.Signer{From: peer, Keys: w.keys(w.service)}
-	signed, err := signer.Sign(caller.Must(ctx), w.service, req.Method, req.URL.EscapedPath(), time.Now())
+	signed, err := signer.Sign(caller.FromContext(ctx), w.service, req.Method, req.URL.EscapedPath(), time.Now())
 	if err != nil {
 		w.T.Fatal(err)
 	}

@@ -94,4 +94,4 @@ func ListBody(data []json.RawMessage, hasMore bool, next string) []byte {
 }
 
 // Mode is the mode of the caller as the contract writes it.
-func Mode(ctx context.Context) api.Mode { return api.Mode(caller.Must(ctx).Mode) }
+func Mode(ctx context.Context) api.Mode { return api.Mode(caller.FromContext(ctx).Mode) }

@@ -58,7 +58,7 @@ func (s *Store) erased(ctx context.Context, credential, key string, secret bool,
 	if !secret {
 		return erase(body)
 	}
-	owner := caller.Must(ctx) // the one whom the answer is sealed for
+	owner := caller.FromContext(ctx) // the one whom the answer is sealed for
 	owner.Credential = credential
 	sealed := aad(caller.With(ctx, owner), key)
 	plain, err := s.Box.Open(body, sealed)

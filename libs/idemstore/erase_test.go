@@ -36,7 +36,7 @@ func TestErase(t *testing.T) {
 		}
 		return r
 	}
-	second := caller.Must(ctx)
+	second := caller.FromContext(ctx)
 	second.Credential = "key_second"
 	others := caller.With(ctx, second)
 	const many = 45 // several batches

@@ -88,7 +88,7 @@ func (s *Store) Check(ctx context.Context) (*idem.Reply, error) {
 
 // claim inserts the key's row, or takes over an expired one. A concurrent holder makes it wait.
 func (s *Store) claim(ctx context.Context, tx pg.Tx, req idem.Request) (*idem.Reply, error) {
-	c := caller.Must(ctx)
+	c := caller.FromContext(ctx)
 	now := s.Now()
 	tag, err := tx.Exec(ctx, `
 		insert into idempotency_keys as k (tenant_id, livemode, credential_id, key, fingerprint, expires_at)
@@ -125,7 +125,7 @@ type record struct {
 }
 
 func (s *Store) record(ctx context.Context, q pg.Q, req idem.Request) (record, error) {
-	c := caller.Must(ctx)
+	c := caller.FromContext(ctx)
 	rows, err := q.Query(ctx, `
 		select fingerprint, status, location, etag, secret, body, expires_at from idempotency_keys
 		where tenant_id = $1 and livemode = $2 and credential_id = $3 and key = $4 and expires_at > $5`,
@@ -166,7 +166,7 @@ func (s *Store) keep(ctx context.Context, tx pg.Tx, req idem.Request, r idem.Rep
 		}
 		body = sealed
 	}
-	c := caller.Must(ctx)
+	c := caller.FromContext(ctx)
 	tx.QueueAtCommit(`
 		update idempotency_keys set status = $5, location = $6, etag = $7, resource_id = $8, body = $9, secret = $10
 		where tenant_id = $1 and livemode = $2 and credential_id = $3 and key = $4`,
@@ -175,7 +175,7 @@ func (s *Store) keep(ctx context.Context, tx pg.Tx, req idem.Request, r idem.Rep
 }
 
 // aad binds a sealed answer to its row.
-func aad(ctx context.Context, key string) []byte { return boundTo(caller.Must(ctx), key) }
+func aad(ctx context.Context, key string) []byte { return boundTo(caller.FromContext(ctx), key) }
 
 func boundTo(c caller.Caller, key string) []byte {
 	return fmt.Appendf(nil, "idempotency_keys\x00%s\x00%s\x00%s\x00%s", c.Tenant, c.Mode, c.Credential, key)

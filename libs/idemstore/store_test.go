@@ -33,7 +33,7 @@ func with(ctx context.Context, key, body string) context.Context {
 
 // effect counts how often the verb ran to its commit by leaving inbox rows behind.
 func effect(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
-	c := caller.Must(ctx)
+	c := caller.FromContext(ctx)
 	id := ids.New[ids.EventPrefix]()
 	_, err := tx.Exec(ctx, `insert into inbox values ($1, $2, 'test', $3, now())`, c.Tenant, c.Live(), id)
 	return idem.Reply{Status: 201, Location: "/api/v1/x/" + id.String(), Body: []byte(`{"id":"` + id.String() + `"}`)}, err
@@ -79,7 +79,7 @@ func TestIdentityOfAKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := caller.Must(base)
+	other := caller.FromContext(base)
 	other.Credential = "key_other"
 	live := pg.OtherMode(base)
 	for name, tc := range map[string]struct {

@@ -170,7 +170,7 @@ func TestDecodeGivesBackWhatWasAdded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := caller.Must(ctx)
+	c := caller.FromContext(ctx)
 	if e.TenantId != c.Tenant.String() || !e.Livemode || e.RequestId != c.RequestID || string(e.Object) != `{"a":"<&>"}` || string(e.PreviousAttributes) != `{}` {
 		t.Errorf("got %v", e)
 	}

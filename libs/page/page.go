@@ -132,7 +132,7 @@ func mac(secret, signed, binding []byte) []byte {
 
 // binding is all that a cursor may not change: limit, expand, base and credential may.
 func binding(ctx context.Context, operation string, q contract.Query) []byte {
-	c := caller.Must(ctx)
+	c := caller.FromContext(ctx)
 	return []byte(strings.Join([]string{
 		operation, c.Tenant.String(), string(c.Mode), q.Canonical("cursor", "limit", "expand"),
 	}, "\x00"))

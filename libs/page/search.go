@@ -63,7 +63,7 @@ func Search[T any](ctx context.Context, q pg.Q, r Request, l List[T]) (Rows[T], 
 	if err != nil || complete {
 		return rows, err
 	}
-	done, err := deep.take(ctx, caller.Must(ctx).Tenant)
+	done, err := deep.take(ctx, caller.FromContext(ctx).Tenant)
 	if err != nil {
 		return Rows[T]{}, err
 	}

@@ -21,7 +21,7 @@ func TestArgsNameTheCallersTenantAndMode(t *testing.T) {
 		if err != nil || sql != `select '@x' from t where tenant_id = $1 and livemode = $2 and id = $3 or id > $3` {
 			t.Errorf("%q: %v", sql, err)
 		}
-		if want := []any{caller.Must(ctx).Tenant, true, 7}; !slices.Equal(args, want) {
+		if want := []any{caller.FromContext(ctx).Tenant, true, 7}; !slices.Equal(args, want) {
 			t.Errorf("got %v, want %v", args, want)
 		}
 	}

@@ -226,16 +226,16 @@ func (db *DB) run(ctx context.Context, scope []any, fn func(context.Context, Tx)
 
 // Read returns a reader for the caller in ctx. Each query is one round trip: the settings and the query
 // travel in one pipeline and one implicit transaction.
-func (db *DB) Read(ctx context.Context) Q { return reader{db: db, caller: caller.Must(ctx)} }
+func (db *DB) Read(ctx context.Context) Q { return reader{db: db, caller: caller.FromContext(ctx)} }
 
 // ReadToWatermark is Read for a statement that compares with Watermark.
 func (db *DB) ReadToWatermark(ctx context.Context) Q {
-	return reader{db: db, caller: caller.Must(ctx), watermark: true}
+	return reader{db: db, caller: caller.FromContext(ctx), watermark: true}
 }
 
 // OtherMode returns ctx with the caller's mode turned round, to tell a wrong-mode 403 from a 404 on a miss.
 func OtherMode(ctx context.Context) context.Context {
-	c := caller.Must(ctx)
+	c := caller.FromContext(ctx)
 	if c.Live() {
 		c.Mode = caller.Test
 	} else {

@@ -25,7 +25,7 @@ select protect('notes');
 `)}}
 
 func insert(ctx context.Context, tx pg.Tx, id int, body string) error {
-	c := caller.Must(ctx)
+	c := caller.FromContext(ctx)
 	_, err := tx.Exec(ctx, `insert into notes values ($1, $2, $3, $4)`, c.Tenant, c.Live(), id, body)
 	return err
 }
@@ -207,7 +207,9 @@ func TestReadBatch(t *testing.T) {
 	t.Cleanup(one.Close)
 	mine, theirs := pgtest.Ctx(t, caller.Test), pgtest.Ctx(t, caller.Test)
 	for _, ctx := range []context.Context{mine, theirs} {
-		err := one.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return insert(ctx, tx, 1, caller.Must(ctx).Tenant.String()) })
+		err := one.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+			return insert(ctx, tx, 1, caller.FromContext(ctx).Tenant.String())
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,7 +236,7 @@ func TestReadBatch(t *testing.T) {
 		return got, err
 	}
 	const bodies = `select body from notes`
-	tenant := caller.Must(mine).Tenant.String()
+	tenant := caller.FromContext(mine).Tenant.String()
 	for range 3 { // on the pool's only connection
 		if got, err := read(bodies, `select 'between'`, bodies); err != nil || !slices.Equal(got, []string{tenant, "between", tenant}) {
 			t.Fatalf("%q, %v", got, err)

@@ -181,7 +181,7 @@ func (db *DB) readBatch(ctx context.Context, b *pgx.Batch, collect func(res pgx.
 		return err
 	}
 	all := &pgx.Batch{}
-	all.Queue(setScope, scopeOf(caller.Must(ctx))...)
+	all.Queue(setScope, scopeOf(caller.FromContext(ctx))...)
 	all.QueuedQueries = append(all.QueuedQueries, b.QueuedQueries...)
 	res := conn.SendBatch(ctx, all)
 	if _, err := res.Exec(); err != nil {

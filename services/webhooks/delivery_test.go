@@ -84,7 +84,7 @@ func TestReceiversVerifyRealDeliveries(t *testing.T) {
 func deliver(t *testing.T, url string, objects ...string) []string {
 	t.Helper()
 	db := pgtest.New(t, migrations.FS)
-	c := caller.Must(pgtest.Ctx(t, caller.Test))
+	c := caller.FromContext(pgtest.Ctx(t, caller.Test))
 	c.Scopes = proto.Scopes
 	ctx := caller.With(t.Context(), c)
 	box, err := crypt.NewBox("e1:" + strings.Repeat("5a", 32))

@@ -16,7 +16,7 @@ import (
 // listAvailability answers all days at once. A malformed id is as good as unknown: the days are empty.
 func (a *API) listAvailability(c *gin.Context) error {
 	ctx, q := c.Request.Context(), httpx.Query(c)
-	timezone := caller.Must(ctx).Timezone
+	timezone := caller.FromContext(ctx).Timezone
 	loc, err := domain.Location(timezone)
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func (a *API) listAvailability(c *gin.Context) error {
 
 func (a *API) explainAvailability(c *gin.Context) error {
 	ctx, q := c.Request.Context(), httpx.Query(c)
-	loc, err := domain.Location(caller.Must(ctx).Timezone)
+	loc, err := domain.Location(caller.FromContext(ctx).Timezone)
 	if err != nil {
 		return err
 	}

@@ -183,7 +183,7 @@ func TestALongBookingIsSeen(t *testing.T) {
 
 // offset is the caller's on the first of May, as RFC 3339 writes it.
 func (w *world) offset(ctx context.Context) string {
-	loc, err := time.LoadLocation(caller.Must(ctx).Timezone)
+	loc, err := time.LoadLocation(caller.FromContext(ctx).Timezone)
 	if err != nil {
 		w.T.Fatal(err)
 	}

@@ -111,14 +111,14 @@ type shownBooking struct {
 	body  api.Booking
 }
 
-func (a *API) now(ctx context.Context) time.Time { return caller.Must(ctx).Now(a.Now()) }
+func (a *API) now(ctx context.Context) time.Time { return caller.FromContext(ctx).Now(a.Now()) }
 
 // expands reports whether customers are to be embedded, which needs their own read scope.
 func expands(ctx context.Context, q contract.Query) (bool, error) {
 	if !slices.Contains(q.List("expand"), "customer") {
 		return false, nil
 	}
-	if !caller.Must(ctx).Has("read:customers") {
+	if !caller.FromContext(ctx).Has("read:customers") {
 		return false, domain.ErrScope
 	}
 	return true, nil

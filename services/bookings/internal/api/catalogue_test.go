@@ -139,5 +139,5 @@ func (w *world) insert(ctx context.Context, c store.Catalogue) {
 
 // customer makes one that the customers service knows and this one does not yet.
 func (w *world) customer(ctx context.Context) string {
-	return w.customers.Add(caller.Must(ctx), "Ann Smith").String()
+	return w.customers.Add(caller.FromContext(ctx), "Ann Smith").String()
 }

@@ -25,7 +25,7 @@ func (a *API) getTestClock(c *gin.Context) error {
 	if err := a.Clocks.Allowed(ctx); err != nil {
 		return err
 	}
-	body, err := httpx.Encode(view.TestClock(a.now(ctx), caller.Must(ctx).Clock != nil))
+	body, err := httpx.Encode(view.TestClock(a.now(ctx), caller.FromContext(ctx).Clock != nil))
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func (w *world) setClock(ctx context.Context, now string, headers ...header) ans
 
 // ticking is ctx with what identity says of the tenant's clock.
 func (w *world) ticking(ctx context.Context) context.Context {
-	known := w.tenants.Clock(caller.Must(ctx).Tenant)
+	known := w.tenants.Clock(caller.FromContext(ctx).Tenant)
 	return in(ctx, func(c *caller.Caller) { c.Clock, c.PolicyVersion = known.FrozenAt, known.Version })
 }
 
@@ -227,7 +227,7 @@ func TestClockReplays(t *testing.T) {
 	}
 	w.setClock(ctx, ahead("2032-05-01"), key).is(422, "idempotency_mismatch")
 	w.setClock(ctx, ahead("2032-05-01"), "Idempotency-Key: ").is(422, "invalid_request", "Idempotency-Key")
-	if c := w.tenants.Clock(caller.Must(ctx).Tenant); c.FrozenAt.Year() != 2031+shift {
+	if c := w.tenants.Clock(caller.FromContext(ctx).Tenant); c.FrozenAt.Year() != 2031+shift {
 		t.Errorf("a replay has moved the clock: %+v", c)
 	}
 	got := atOnce(10, func(int) answer { return w.setClock(ctx, ahead("2033-01-01"), "Idempotency-Key: many") })
@@ -280,7 +280,7 @@ func TestClockLearnedFromABooking(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	ctx = w.freeze(ctx, time.Date(2031+shift, 1, 1, 0, 0, 0, 0, time.UTC))
-	old := w.tenants.Clock(caller.Must(ctx).Tenant)
+	old := w.tenants.Clock(caller.FromContext(ctx).Tenant)
 	if _, err := w.tenants.SetClock(ctx, nil); err != nil { // and nothing else happened
 		t.Fatal(err)
 	}

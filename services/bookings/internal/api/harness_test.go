@@ -143,7 +143,7 @@ func str(s string) string { return doortest.Text(s) }
 
 // in returns ctx with a caller changed by f.
 func in(ctx context.Context, f func(*caller.Caller)) context.Context {
-	c := caller.Must(ctx)
+	c := caller.FromContext(ctx)
 	f(&c)
 	return caller.With(ctx, c)
 }

@@ -50,7 +50,7 @@ func TestIdsInAPath(t *testing.T) {
 		var bodies []string
 		for _, bad := range []string{r.foreign, r.unknown, r.kind, "x", r.kind + strings.Repeat("z", 26), strings.ToUpper(r.own), ids.New[ids.CustomerPrefix]().String(), "%20", r.own + "%00"} {
 			a := w.do(ctx, r.method, r.path+bad+r.suffix, r.body).is(404, r.code)
-			bodies = append(bodies, strings.ReplaceAll(string(a.Body), caller.Must(ctx).RequestID, ""))
+			bodies = append(bodies, strings.ReplaceAll(string(a.Body), caller.FromContext(ctx).RequestID, ""))
 		}
 		for _, body := range bodies {
 			if body != bodies[0] {
@@ -194,7 +194,7 @@ func TestKeyInUse(t *testing.T) {
 	rule := w.offer(ctx, "/holiday-rules", offers(s)["/holiday-rules"]).ID
 	b := w.book(ctx, `"event_date":"2030-05-01"`)
 	w.engine = w.serve(w.Impatient(100 * time.Millisecond))
-	c := caller.Must(ctx)
+	c := caller.FromContext(ctx)
 	release := w.Hold(`insert into idempotency_keys (tenant_id, livemode, credential_id, key, fingerprint, expires_at)
 		values ($1, false, $2, 'k', '', now() + interval '1 day')`, c.Tenant, c.Credential)
 	for _, r := range []struct{ method, path, body string }{

@@ -55,7 +55,7 @@ func (a *Bookings) Explain(ctx context.Context, id domain.UnitID, start availabi
 
 // operator is whose time and policy an answer goes by.
 func (a *Bookings) operator(ctx context.Context) (availability.Operator, error) {
-	loc, err := domain.Location(caller.Must(ctx).Timezone)
+	loc, err := domain.Location(caller.FromContext(ctx).Timezone)
 	if err != nil {
 		return availability.Operator{}, err
 	}

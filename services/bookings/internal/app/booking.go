@@ -99,7 +99,7 @@ func (a *Bookings) refs(ctx context.Context, tx pg.Tx, l domain.Links, fetched b
 }
 
 func (a *Bookings) create(ctx context.Context, tx pg.Tx, in domain.BookingInput, pre prefetched) (domain.Booking, error) {
-	c := caller.Must(ctx)
+	c := caller.FromContext(ctx)
 	loc, err := domain.Location(c.Timezone)
 	if err != nil {
 		return domain.Booking{}, err
@@ -192,7 +192,7 @@ func (a *Bookings) expire(ctx context.Context, tx pg.Tx, b domain.Booking, now t
 }
 
 func (a *Bookings) now(ctx context.Context) time.Time {
-	return caller.Must(ctx).Now(a.Now()).UTC().Truncate(time.Microsecond)
+	return caller.FromContext(ctx).Now(a.Now()).UTC().Truncate(time.Microsecond)
 }
 
 func (a *Bookings) emit(ctx context.Context, tx pg.Tx, e outbox.Event) error {

@@ -41,7 +41,7 @@ func sameBody(a, b any) (bool, error) {
 	return bytes.Equal(x, y), err
 }
 
-func mode(ctx context.Context) api.Mode { return api.Mode(caller.Must(ctx).Mode) }
+func mode(ctx context.Context) api.Mode { return api.Mode(caller.FromContext(ctx).Mode) }
 
 func listed(name string) func(i int) string {
 	return func(i int) string { return fmt.Sprintf("%s.%d", name, i) }

@@ -33,7 +33,7 @@ type Clocks struct {
 
 // Allowed returns a 403 in live mode.
 func (a *Clocks) Allowed(ctx context.Context) error {
-	if caller.Must(ctx).Mode != caller.Test {
+	if caller.FromContext(ctx).Mode != caller.Test {
 		return errLive
 	}
 	return nil
@@ -43,7 +43,7 @@ func (a *Clocks) Allowed(ctx context.Context) error {
 // done. Each step may be repeated: a process that dies between identity's answer and its own leaves what the event that
 // identity has published, the worker, or the same request once more completes. The caller has asked Allowed.
 func (a *Clocks) Set(ctx context.Context, given string) (time.Time, error) {
-	loc, err := domain.Location(caller.Must(ctx).Timezone)
+	loc, err := domain.Location(caller.FromContext(ctx).Timezone)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -95,7 +95,7 @@ func (a *Clocks) Learn(ctx context.Context, event ids.Event, clock domain.TestCl
 // learnClock writes the clock by which a hold is made beside the hold: a reader of the hold then goes by a clock that is
 // no older, though the event of a return to real time may still be on its way.
 func learnClock(ctx context.Context, tx pg.Tx) error {
-	c := caller.Must(ctx)
+	c := caller.FromContext(ctx)
 	if c.Mode != caller.Test || c.PolicyVersion == 0 {
 		return nil
 	}

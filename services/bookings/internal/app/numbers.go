@@ -40,7 +40,7 @@ type block struct {
 
 // Next returns a number that no other booking of the tenant and mode has.
 func (n *Numbers) Next(ctx context.Context) (string, error) {
-	c := caller.Must(ctx)
+	c := caller.FromContext(ctx)
 	b := n.block(owner{tenant: c.Tenant, live: c.Live()})
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -19,7 +19,7 @@ func CreatePackage(ctx context.Context, tx pg.Tx, in domain.PackagePatch) (domai
 	if err := store.LockCatalogue(ctx, tx); err != nil {
 		return domain.Package{}, err
 	}
-	p, err := domain.NewPackage().Apply(in, caller.Must(ctx).Currency)
+	p, err := domain.NewPackage().Apply(in, caller.FromContext(ctx).Currency)
 	if err != nil {
 		return domain.Package{}, err
 	}
@@ -41,7 +41,7 @@ func UpdatePackage(ctx context.Context, tx pg.Tx, id domain.PackageID, in domain
 	if err != nil {
 		return domain.Package{}, err
 	}
-	wanted, err := current.Apply(in, caller.Must(ctx).Currency)
+	wanted, err := current.Apply(in, caller.FromContext(ctx).Currency)
 	if err != nil {
 		return domain.Package{}, err
 	}

@@ -28,7 +28,7 @@ func Seed(ctx context.Context, db *pg.DB, d Demo) error {
 	if _, err := domain.Location(d.Timezone); err != nil {
 		return err
 	}
-	catalogue, err := boats(caller.Must(ctx), d)
+	catalogue, err := boats(caller.FromContext(ctx), d)
 	if err != nil {
 		return fmt.Errorf("seed: %w", err)
 	}

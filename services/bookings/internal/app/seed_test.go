@@ -36,7 +36,7 @@ func TestSeedTwice(t *testing.T) {
 		kinds := map[string]int{}
 		for _, p := range packages.Items {
 			kinds[string(p.DepositType)]++
-			if p.BasePrice.Currency != demo.Currency || p.ID.Time() != caller.Must(ctx).Tenant.Time() {
+			if p.BasePrice.Currency != demo.Currency || p.ID.Time() != caller.FromContext(ctx).Tenant.Time() {
 				t.Errorf("%+v", p)
 			}
 		}

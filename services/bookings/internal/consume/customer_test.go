@@ -40,7 +40,7 @@ func TestProjection(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, migrations.FS), pgtest.Ctx(t, caller.Test)
 	h := &consume.Customers{App: &app.Customers{DB: db.App}}
-	id, c := ids.New[ids.CustomerPrefix](), caller.Must(ctx)
+	id, c := ids.New[ids.CustomerPrefix](), caller.FromContext(ctx)
 	handle := func(m kafkax.Message) {
 		t.Helper()
 		if err := h.Handle(t.Context(), m); err != nil {
@@ -101,7 +101,7 @@ func TestPoison(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, migrations.FS), pgtest.Ctx(t, caller.Test)
 	h := &consume.Customers{App: &app.Customers{DB: db.App}}
-	c, id := caller.Must(ctx), ids.New[ids.CustomerPrefix]()
+	c, id := caller.FromContext(ctx), ids.New[ids.CustomerPrefix]()
 	nobody := message(t, caller.Caller{}, id, "customer.created", 1, `{}`)
 	for name, m := range map[string]kafkax.Message{
 		"no event": {Value: []byte("nonsense")}, "no tenant": nobody, "no JSON": message(t, c, id, "customer.created", 1, `{`),

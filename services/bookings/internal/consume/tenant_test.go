@@ -118,7 +118,7 @@ func TestClockHealedByItsEvent(t *testing.T) {
 		t.Errorf("before the event: %s", got)
 	}
 	h := &consume.Tenants{App: &app.Clocks{DB: db.App, Bookings: bookings}}
-	if err := h.Handle(t.Context(), tenantUpdated(t, caller.Must(ctx).Tenant, 2, `"2090-01-01T00:00:00Z"`)); err != nil {
+	if err := h.Handle(t.Context(), tenantUpdated(t, caller.FromContext(ctx).Tenant, 2, `"2090-01-01T00:00:00Z"`)); err != nil {
 		t.Fatal(err)
 	}
 	if got := status(); got != domain.Expired {

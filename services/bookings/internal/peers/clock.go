@@ -14,7 +14,7 @@ import (
 // SetClock freezes the test clock of the caller's tenant, or with nil returns it to real time. A time before
 // the effective one is identity's 422 on now.
 func (t *Tenants) SetClock(ctx context.Context, at *time.Time) (domain.TestClock, error) {
-	path := "/internal/v1/tenants/" + caller.Must(ctx).Tenant.String() + "/test-clock"
+	path := "/internal/v1/tenants/" + caller.FromContext(ctx).Tenant.String() + "/test-clock"
 	var got internalapi.Tenant
 	if err := t.client.Do(ctx, http.MethodPut, path, internalapi.TestClockSet{Now: at}, &got); err != nil {
 		return domain.TestClock{}, err

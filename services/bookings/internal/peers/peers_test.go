@@ -55,7 +55,7 @@ func TestPolicyIsCachedByVersion(t *testing.T) {
 	version.Store(1)
 	tenants := peers.NewTenants(other(t, "identity", func(w http.ResponseWriter, r *http.Request) {
 		calls.Add(1)
-		if want := "/internal/v1/tenants/" + caller.Must(ctx).Tenant.String(); r.URL.Path != want {
+		if want := "/internal/v1/tenants/" + caller.FromContext(ctx).Tenant.String(); r.URL.Path != want {
 			t.Errorf("asked for %s", r.URL.Path)
 		}
 		_ = json.NewEncoder(w).Encode(internalapi.Tenant{
@@ -64,7 +64,7 @@ func TestPolicyIsCachedByVersion(t *testing.T) {
 	}))
 	at := func(policyVersion int64, wantMinutes int, wantCalls int64) {
 		t.Helper()
-		c := caller.Must(ctx)
+		c := caller.FromContext(ctx)
 		c.PolicyVersion = policyVersion
 		got, err := tenants.Policy(caller.With(ctx, c))
 		if err != nil || !got.ConfirmOnDeposit || *got.HoldTTLMinutes != wantMinutes || calls.Load() != wantCalls {

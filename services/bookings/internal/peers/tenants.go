@@ -36,7 +36,7 @@ func NewTenants(client *peer.Client) *Tenants {
 
 // Policy returns the booking policy of the caller's tenant.
 func (t *Tenants) Policy(ctx context.Context) (domain.Policy, error) {
-	c := caller.Must(ctx)
+	c := caller.FromContext(ctx)
 	key := policyKey{tenant: c.Tenant, version: c.PolicyVersion}
 	if p, ok := t.cache.GetIfPresent(key); ok {
 		return p, nil

@@ -24,7 +24,7 @@ func TestDueReadsNoFutureHold(t *testing.T) {
 	conn := owner(t, db)
 	live, frozen := pgtest.Ctx(t, caller.Live), pgtest.Ctx(t, caller.Test)
 	for _, ctx := range []context.Context{live, frozen} {
-		c := caller.Must(ctx)
+		c := caller.FromContext(ctx)
 		_, err := conn.Exec(t.Context(), `insert into bookings (tenant_id, livemode, id, number, status, event_day, timezone,
 				currency, total, deposit, paid, refunded, payment_status, hold_expires_at)
 			select $1, $2, gen_random_uuid(), 'B-' || n, 'pending', '2030-01-01', 'UTC', 'USD', 0, 0, 0, 0, 'unpaid',
@@ -34,7 +34,7 @@ func TestDueReadsNoFutureHold(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := conn.Exec(t.Context(), `insert into test_clocks values ($1, false, '2029-01-01T01:00:00Z', 2)`, caller.Must(frozen).Tenant); err != nil {
+	if _, err := conn.Exec(t.Context(), `insert into test_clocks values ($1, false, '2029-01-01T01:00:00Z', 2)`, caller.FromContext(frozen).Tenant); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := conn.Exec(t.Context(), `vacuum analyze bookings`); err != nil {
@@ -107,7 +107,7 @@ func TestWorkerSeesHoldsOnly(t *testing.T) {
 	db := pgtest.New(t, migrations.FS)
 	conn := owner(t, db)
 	for _, mode := range []caller.Mode{caller.Live, caller.Test} {
-		c := caller.Must(pgtest.Ctx(t, mode))
+		c := caller.FromContext(pgtest.Ctx(t, mode))
 		for _, sql := range []string{
 			`insert into bookings (tenant_id, livemode, id, number, status, event_day, timezone, currency, total, deposit, paid, refunded, payment_status)
 				values ($1, $2, gen_random_uuid(), 'B-1', 'pending', '2030-01-01', 'UTC', 'USD', 0, 0, 0, 0, 'unpaid')`,

@@ -38,7 +38,7 @@ func TestPlans(t *testing.T) {
 	t.Parallel()
 	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()
 	ctx, conn := pgtest.CtxOf(t, tenant, caller.Live), owner(t, db)
-	c := caller.Must(ctx)
+	c := caller.FromContext(ctx)
 	many(t, conn, c)
 	var unit domain.UnitID
 	var service domain.ServiceID
@@ -126,7 +126,7 @@ func TestClaimsPlan(t *testing.T) {
 	t.Parallel()
 	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()
 	ctx, conn := pgtest.CtxOf(t, tenant, caller.Live), owner(t, db)
-	many(t, conn, caller.Must(ctx))
+	many(t, conn, caller.FromContext(ctx))
 	var unit domain.UnitID
 	if err := conn.QueryRow(t.Context(), `select id from units where name = 'u77'`).Scan(&unit); err != nil {
 		t.Fatal(err)

@@ -68,7 +68,7 @@ func TestKeysOfOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := pgtest.Ctx(t, caller.Test)
-	c := caller.Must(ctx)
+	c := caller.FromContext(ctx)
 	second := c
 	second.Credential = "key_second"
 	for _, who := range []context.Context{ctx, caller.With(ctx, second), pg.OtherMode(ctx), pgtest.Ctx(t, caller.Test)} {
@@ -125,7 +125,7 @@ func TestKeyInUse(t *testing.T) {
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	path := "/customers/" + w.create(ctx, "").ID
 	w.engine = w.serve(w.Impatient(100 * time.Millisecond))
-	c := caller.Must(ctx)
+	c := caller.FromContext(ctx)
 	release := w.Hold(`insert into idempotency_keys (tenant_id, livemode, credential_id, key, fingerprint, expires_at)
 		select $1, false, $2, key, '', now() + interval '1 day' from unnest(array['a', 'b']) key`, c.Tenant, c.Credential)
 	for _, r := range []struct{ method, path, body, key string }{{"POST", "/customers", ann, "a"}, {"PATCH", path, `{"phone":"1"}`, "b"}} {

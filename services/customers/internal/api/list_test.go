@@ -19,7 +19,7 @@ import (
 // fill inserts n customers of ctx's caller, all made at the same instant.
 func (w *world) fill(ctx context.Context, n int) {
 	w.T.Helper()
-	c := caller.Must(ctx)
+	c := caller.FromContext(ctx)
 	list := make([]ids.Customer, n)
 	for i := range list {
 		list[i] = ids.New[ids.CustomerPrefix]()
@@ -145,7 +145,7 @@ func TestCursorsOfOthers(t *testing.T) {
 	if got := use(ctx, "limit=100&email=a@b.co", cursor).is(200).list(); len(got.Data) != 20 || got.HasMore {
 		t.Errorf("limit may change: %d rows", len(got.Data))
 	}
-	second := caller.Must(ctx)
+	second := caller.FromContext(ctx)
 	second.Credential = "key_second"
 	use(caller.With(ctx, second), "email=a@b.co", cursor).is(200)
 
@@ -330,7 +330,7 @@ func (w *world) slowInsert(ctx context.Context) (finish func()) {
 
 func (w *world) insertSlow(ctx context.Context, tx pgx.Tx) {
 	w.T.Helper()
-	c := caller.Must(ctx)
+	c := caller.FromContext(ctx)
 	if _, err := tx.Exec(w.T.Context(), `
 		insert into customers (tenant_id, livemode, id, first_name, email, email_lower, version, created_at, updated_at)
 		values ($1, $2, $3, 'Slow', 's@b.co', 's@b.co', 1, clock_timestamp(), clock_timestamp())`,

@@ -124,5 +124,5 @@ func diff(ctx context.Context, before, after domain.Customer) (json.RawMessage, 
 }
 
 func render(ctx context.Context, c domain.Customer) (json.RawMessage, error) {
-	return contract.Encode(view.Customer(c, api.Mode(caller.Must(ctx).Mode)))
+	return contract.Encode(view.Customer(c, api.Mode(caller.FromContext(ctx).Mode)))
 }

@@ -36,7 +36,7 @@ func (a *API) Mount(e *gin.Engine) error {
 
 func (a *API) getTenant(c *gin.Context) error {
 	ctx := c.Request.Context()
-	who := caller.Must(ctx)
+	who := caller.FromContext(ctx)
 	t, err := store.Tenant(ctx, a.DB.Read(ctx), who.Tenant)
 	if err != nil {
 		return gone(err, domain.ErrTenantNotFound)
@@ -46,7 +46,7 @@ func (a *API) getTenant(c *gin.Context) error {
 
 func (a *API) getMe(c *gin.Context) error {
 	ctx := c.Request.Context()
-	id, err := domain.ParseKeyID(caller.Must(ctx).Credential)
+	id, err := domain.ParseKeyID(caller.FromContext(ctx).Credential)
 	if err != nil {
 		return domain.ErrCredentialGone.With(err)
 	}

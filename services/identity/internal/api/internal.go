@@ -55,7 +55,7 @@ func (a *API) lookupTenant(c *gin.Context) error {
 	if err != nil {
 		return domain.ErrTenantNotFound
 	}
-	who := caller.Must(c.Request.Context())
+	who := caller.FromContext(c.Request.Context())
 	who.Tenant = id
 	ctx := caller.With(c.Request.Context(), who)
 	t, err := store.Tenant(ctx, a.DB.Read(ctx), id)

@@ -47,7 +47,7 @@ type change struct {
 }
 
 func (a *App) audit(ctx context.Context, tx pg.Tx, by domain.Origin, c change) error {
-	who := caller.Must(ctx)
+	who := caller.FromContext(ctx)
 	r := domain.Record{
 		TenantID: who.Tenant, Livemode: who.Live(), At: a.now(),
 		Actor: by.Actor, Source: by.Source, Action: c.action, Object: c.object,

@@ -22,7 +22,7 @@ const (
 // Witness appends what another service tells to the audit log, once however often its event comes. Of r the
 // tenant and mode are those of the context: ErrTenantNotFound when there is no such tenant.
 func (a *App) Witness(ctx context.Context, event ids.Event, r domain.Record) error {
-	who := caller.Must(ctx)
+	who := caller.FromContext(ctx)
 	r.TenantID, r.Livemode = who.Tenant, who.Live()
 	err := a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		first, err := inbox.Once(ctx, tx, consumer, event)

@@ -50,4 +50,4 @@ func (a *API) Mount(e *gin.Engine) error {
 }
 
 // mode returns the caller's mode.
-func mode(ctx context.Context) api.Mode { return api.Mode(caller.Must(ctx).Mode) }
+func mode(ctx context.Context) api.Mode { return api.Mode(caller.FromContext(ctx).Mode) }

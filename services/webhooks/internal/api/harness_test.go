@@ -99,7 +99,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 
 // as returns a context with a caller of the tenant, who has the given scopes, or all when none is given.
 func (w *world) as(tenant ids.Tenant, mode caller.Mode, scopes ...string) context.Context {
-	c := caller.Must(pgtest.CtxOf(w.T, tenant, mode))
+	c := caller.FromContext(pgtest.CtxOf(w.T, tenant, mode))
 	if c.Scopes = scopes; len(scopes) == 0 {
 		c.Scopes = proto.Scopes
 	}
@@ -151,7 +151,7 @@ func (w *world) endpoint(ctx context.Context, types ...string) string {
 // ingest writes n events of a type, each about another object.
 func (w *world) ingest(ctx context.Context, eventType string, n int) []domain.Event {
 	w.T.Helper()
-	c := caller.Must(ctx)
+	c := caller.FromContext(ctx)
 	var list []domain.Event
 	for range n {
 		object := ids.New[ids.CustomerPrefix]().String()

@@ -45,7 +45,7 @@ func (a *API) streamEvents(c *gin.Context) error {
 	if len(types) == 0 {
 		types = app.AllTypes()
 	}
-	me := caller.Must(ctx)
+	me := caller.FromContext(ctx)
 	listener, err := a.Streams.Notifier.Listen(app.Audience{Tenant: me.Tenant, Livemode: me.Live()})
 	if err != nil {
 		return err

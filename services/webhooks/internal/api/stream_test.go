@@ -27,7 +27,7 @@ type reads struct {
 }
 
 func (r *reads) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
-	c := caller.Must(ctx)
+	c := caller.FromContext(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.of[app.Audience{Tenant: c.Tenant, Livemode: c.Live()}]++
@@ -49,7 +49,7 @@ func (r *reads) count(ctx context.Context) int {
 }
 
 func audience(ctx context.Context) app.Audience {
-	c := caller.Must(ctx)
+	c := caller.FromContext(ctx)
 	return app.Audience{Tenant: c.Tenant, Livemode: c.Live()}
 }
 

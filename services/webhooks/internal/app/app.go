@@ -36,7 +36,7 @@ func MayRead(ctx context.Context, types []string) error {
 		asked[t] = true
 	}
 	for _, t := range proto.EventTypes {
-		if (asked[t.Name] || asked[domain.Every]) && !caller.Must(ctx).Has(t.Scope) {
+		if (asked[t.Name] || asked[domain.Every]) && !caller.FromContext(ctx).Has(t.Scope) {
 			return apperr.New(apperr.Forbidden, "insufficient_scope", "The credential lacks the scope "+t.Scope+", which "+t.Name+" needs.").
 				WithHeader("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+t.Scope+`"`)
 		}
@@ -45,10 +45,10 @@ func MayRead(ctx context.Context, types []string) error {
 }
 
 // mode returns the caller's mode.
-func mode(ctx context.Context) api.Mode { return api.Mode(caller.Must(ctx).Mode) }
+func mode(ctx context.Context) api.Mode { return api.Mode(caller.FromContext(ctx).Mode) }
 
 // endpointKey returns the key of an endpoint of the caller's tenant and mode.
 func endpointKey(ctx context.Context, id domain.EndpointID) domain.EndpointKey {
-	c := caller.Must(ctx)
+	c := caller.FromContext(ctx)
 	return domain.EndpointKey{Tenant: c.Tenant, Livemode: c.Live(), Endpoint: id}
 }

@@ -64,7 +64,7 @@ func TestDelivery(t *testing.T) {
 func TestSubscriptions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	live := w.caller(caller.Must(w.ctx).Tenant, caller.Live)
+	live := w.caller(caller.FromContext(w.ctx).Tenant, caller.Live)
 	other := w.caller(ids.New[ids.TenantPrefix](), caller.Test)
 	to := func(types ...string) func(*app.EndpointChange) {
 		return func(ch *app.EndpointChange) { ch.EventTypes = types }
@@ -151,7 +151,7 @@ func (w *world) told() string {
 			w.t.Fatal(err)
 		}
 		e, err := outbox.Decode(message)
-		if err != nil || !e.GetInternal() || e.GetTenantId() != caller.Must(w.ctx).Tenant.String() {
+		if err != nil || !e.GetInternal() || e.GetTenantId() != caller.FromContext(w.ctx).Tenant.String() {
 			w.t.Fatalf("%v, %v", e, err)
 		}
 		state := decode[struct {

@@ -58,7 +58,7 @@ func (a *Endpoints) check(ctx context.Context, ch EndpointChange) error {
 	}
 	var refused error
 	if ch.URL != nil {
-		if err := a.Guard.CheckURL(ctx, *ch.URL, caller.Must(ctx).Live()); err != nil {
+		if err := a.Guard.CheckURL(ctx, *ch.URL, caller.FromContext(ctx).Live()); err != nil {
 			refused = apperr.Field("url", "%s", err)
 		}
 	}
@@ -228,7 +228,7 @@ func (a *Endpoints) Test(ctx context.Context, id domain.EndpointID, eventType st
 		if err != nil {
 			return idem.Reply{}, err
 		}
-		c := caller.Must(ctx)
+		c := caller.FromContext(ctx)
 		sample := domain.Event{
 			ID: ids.New[ids.EventPrefix](), Livemode: c.Live(), Type: eventType, ObjectID: objectID, Version: 1,
 			Object: object, Previous: []byte(`{}`),

@@ -140,7 +140,7 @@ func (w *world) newDispatcher(box *crypt.Box) *app.Dispatcher {
 }
 
 func (w *world) caller(tenant ids.Tenant, mode caller.Mode) context.Context {
-	c := caller.Must(pgtest.CtxOf(w.t, tenant, mode))
+	c := caller.FromContext(pgtest.CtxOf(w.t, tenant, mode))
 	c.Scopes = proto.Scopes
 	return caller.With(w.t.Context(), c)
 }
@@ -170,7 +170,7 @@ func decode[T any](t *testing.T, body []byte) T {
 
 // event returns an event about a new customer of the caller's tenant, created now.
 func (w *world) event(ctx context.Context) domain.Event {
-	c := caller.Must(ctx)
+	c := caller.FromContext(ctx)
 	customer := ids.New[ids.CustomerPrefix]()
 	return domain.Event{
 		ID: ids.New[ids.EventPrefix](), Tenant: c.Tenant, Livemode: c.Live(), Type: "customer.created", ObjectID: customer.String(),

@@ -84,7 +84,7 @@ func (w world) stored(t *testing.T) []string {
 func TestEventsComeInOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	c := caller.Must(w.ctx)
+	c := caller.FromContext(w.ctx)
 	internal := message(t, c, "booking.expired", func(e *eventsv1.Event) { e.Internal = true })
 	other := message(t, caller.Caller{Tenant: ids.New[ids.TenantPrefix](), Mode: caller.Live}, "customer.created")
 	batch := []kafkax.Message{message(t, c, "customer.created"), internal, other, message(t, c, "booking.cancelled")}
@@ -107,7 +107,7 @@ func TestEventsComeInOnce(t *testing.T) {
 func TestErasureLeavesTheBatch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	c := caller.Must(w.ctx)
+	c := caller.FromContext(w.ctx)
 	created := message(t, c, "customer.created")
 	erased := message(t, c, "customer.erased", func(e *eventsv1.Event) { e.ObjectId, e.Internal = created.Key, true })
 	if err := w.HandleBatch(t.Context(), []kafkax.Message{created, erased}); err == nil || errors.Is(err, kafkax.ErrPoison) {
@@ -132,7 +132,7 @@ func TestErasureLeavesTheBatch(t *testing.T) {
 func TestRedriveAfterErasure(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	c := caller.Must(w.ctx)
+	c := caller.FromContext(w.ctx)
 	live := c
 	live.Mode = caller.Live
 	first := message(t, c, "customer.created")
@@ -165,7 +165,7 @@ func TestRedriveAfterErasure(t *testing.T) {
 func TestErasureWaitsForIntake(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	c := caller.Must(w.ctx)
+	c := caller.FromContext(w.ctx)
 	created := message(t, c, "customer.created")
 	erased := message(t, c, "customer.erased", func(e *eventsv1.Event) { e.ObjectId, e.Internal = created.Key, true })
 	withLockTimeout, err := pg.Open(t.Context(), w.db.AppURL, pg.Options{LockTimeout: 50 * time.Millisecond})
@@ -200,7 +200,7 @@ func TestErasureWaitsForIntake(t *testing.T) {
 func TestPoison(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	c := caller.Must(w.ctx)
+	c := caller.FromContext(w.ctx)
 	future := ids.FromUUID[ids.EventPrefix]([16]byte{0x7f, 0xff, 0, 0, 0, 0, 0x70, 0, 0x80}).String()
 	good := message(t, c, "customer.created")
 	for name, m := range map[string]kafkax.Message{

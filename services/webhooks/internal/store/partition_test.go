@@ -103,7 +103,7 @@ func load(t *testing.T, app, worker *pg.DB) (progress func(t *testing.T)) {
 				return
 			default:
 			}
-			e := domain.Event{ID: ids.New[ids.EventPrefix](), Tenant: caller.Must(ctx).Tenant, Type: "booking.created", ObjectID: "bk_1"}
+			e := domain.Event{ID: ids.New[ids.EventPrefix](), Tenant: caller.FromContext(ctx).Tenant, Type: "booking.created", ObjectID: "bk_1"}
 			err := worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
 				_, err := (&store.Queue{Wake: func() {}}).AddEvents(ctx, tx, []store.Intake{{Event: e, Body: []byte(`{}`)}}, time.Now())
 				return err

@@ -66,7 +66,7 @@ func TestPlans(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
 	ctx := pgtest.Ctx(t, caller.Live)
-	endpoint, object := fill(t, db, caller.Must(ctx))
+	endpoint, object := fill(t, db, caller.FromContext(ctx))
 	now := time.Now()
 	middle := now.Add(-10 * 24 * time.Hour)
 	requests := map[string]page.Request{
@@ -209,7 +209,7 @@ func TestClaimReadsWhatItClaims(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
 	ctx := pgtest.Ctx(t, caller.Live)
-	c := caller.Must(ctx)
+	c := caller.FromContext(ctx)
 	endpoint, _ := fill(t, db, c)
 	const some = 10
 	err := queued(t, db).SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
@@ -295,7 +295,7 @@ func TestFailQueuedReadsWhatItFails(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
 	ctx := pgtest.Ctx(t, caller.Live)
-	c := caller.Must(ctx)
+	c := caller.FromContext(ctx)
 	endpoint, _ := fill(t, db, c)
 	worker := queued(t, db)
 	const some = 100

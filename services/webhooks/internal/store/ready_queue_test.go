@@ -20,7 +20,7 @@ import (
 func TestRescheduleWaitsForTheFirstDueDelivery(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, migrations.FS), pgtest.Ctx(t, caller.Live)
-	c := caller.Must(ctx)
+	c := caller.FromContext(ctx)
 	endpoint, _ := fill(t, db, c)
 	conn, err := pgx.Connect(t.Context(), db.OwnerURL)
 	if err != nil {

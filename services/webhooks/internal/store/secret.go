@@ -17,7 +17,7 @@ import (
 
 // InsertSecret writes a new current secret of an endpoint, sealed for its row.
 func InsertSecret(ctx context.Context, tx pg.Tx, box *crypt.Box, id domain.EndpointID, s domain.Secret) error {
-	c := caller.Must(ctx)
+	c := caller.FromContext(ctx)
 	sealed, err := box.Seal([]byte(s.Plain), secretAAD(c.Tenant, c.Live(), s.ID))
 	if err != nil {
 		return err

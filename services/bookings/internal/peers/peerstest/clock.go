@@ -18,7 +18,7 @@ func (f *Tenants) SetClock(ctx context.Context, at *time.Time) (domain.TestClock
 	if f.fail != nil {
 		return domain.TestClock{}, f.fail
 	}
-	tenant := caller.Must(ctx).Tenant
+	tenant := caller.FromContext(ctx).Tenant
 	was := f.clock(tenant)
 	if at != nil && at.Before(was.Now(time.Now())) {
 		return domain.TestClock{}, apperr.Field("now", "Must not be before the clock's time.")

@@ -116,7 +116,7 @@ func (f *Customers) Expand(ctx context.Context, list []domain.CustomerID) (map[d
 
 func (f *Customers) of(ctx context.Context, id domain.CustomerID) (entry, bool) {
 	e, ok := f.known[id]
-	c := caller.Must(ctx)
+	c := caller.FromContext(ctx)
 	return e, ok && e.tenant == c.Tenant && e.mode == c.Mode
 }
 
