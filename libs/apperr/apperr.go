@@ -101,29 +101,29 @@ func (e *Error) Is(target error) bool {
 	return errors.As(target, &t) && t.Code == e.Code
 }
 
-// With returns a copy that carries a cause for the log.
-func (e *Error) With(cause error) *Error {
+// WithCause returns a copy that carries a cause for the log.
+func (e *Error) WithCause(cause error) *Error {
 	c := *e
 	c.cause = cause
 	return &c
 }
 
-// On returns a copy that names the offending field, for 422s that have a code of their own.
-func (e *Error) On(field string) *Error {
+// WithField returns a copy that names the offending field, for 422s that have a code of their own.
+func (e *Error) WithField(field string) *Error {
 	c := *e
 	c.Fields = []FieldError{{Field: field, Message: e.Message}}
 	return &c
 }
 
-// Saying returns a copy with another message.
-func (e *Error) Saying(format string, args ...any) *Error {
+// WithMessage returns a copy with another message.
+func (e *Error) WithMessage(format string, args ...any) *Error {
 	c := *e
 	c.Message = fmt.Sprintf(format, args...)
 	return &c
 }
 
-// After returns a copy with a Retry-After.
-func (e *Error) After(d time.Duration) *Error {
+// WithRetryAfter returns a copy with a Retry-After.
+func (e *Error) WithRetryAfter(d time.Duration) *Error {
 	c := *e
 	c.RetryAfter = d
 	return &c
@@ -147,17 +147,17 @@ func As(err error) *Error {
 	if errors.As(err, &e) {
 		return e
 	}
-	return ErrInternal.With(err)
+	return ErrInternal.WithCause(err)
 }
 
 // Errors that more than one service answers.
 var (
 	ErrInternal    = New(Internal, "internal_error", "Something went wrong on our side. It is safe to retry with backoff.")
-	ErrUnavailable = New(Unavailable, "unavailable", "The service is temporarily unavailable. Retry shortly.").After(time.Second)
+	ErrUnavailable = New(Unavailable, "unavailable", "The service is temporarily unavailable. Retry shortly.").WithRetryAfter(time.Second)
 	ErrTimeout     = New(Timeout, "upstream_timeout", "The service took too long to answer. Retry with the same Idempotency-Key.")
 	ErrMode        = New(Forbidden, "mode_mismatch", "The resource belongs to the other mode; use a key of that mode.")
 	ErrVersion     = New(PreconditionFailed, "version_mismatch", "The resource has changed since the version named in If-Match.")
-	ErrMismatch    = New(Invalid, "idempotency_mismatch", "This Idempotency-Key was already used with a different request.").On("Idempotency-Key")
-	ErrInProgress  = New(Conflict, "idempotency_in_progress", "A request with this Idempotency-Key is still running. Retry shortly.").After(time.Second)
+	ErrMismatch    = New(Invalid, "idempotency_mismatch", "This Idempotency-Key was already used with a different request.").WithField("Idempotency-Key")
+	ErrInProgress  = New(Conflict, "idempotency_in_progress", "A request with this Idempotency-Key is still running. Retry shortly.").WithRetryAfter(time.Second)
 	ErrCursor      = New(BadRequest, "invalid_cursor", "The cursor is not valid for this list. Start again without it.")
 )

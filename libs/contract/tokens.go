@@ -66,7 +66,7 @@ func (t *tokens) next() (kind jsontext.Kind, raw []byte, err error) {
 	switch kind = t.dec.PeekKind(); kind {
 	case objectKind, arrayKind:
 		if t.dec.StackDepth() == maxDepth {
-			return 0, nil, ErrMalformed.Saying("The body must not be nested more than %d levels deep.", maxDepth)
+			return 0, nil, ErrMalformed.WithMessage("The body must not be nested more than %d levels deep.", maxDepth)
 		}
 		_, err = t.dec.ReadToken()
 	case objectEnd, arrayEnd:
@@ -92,7 +92,7 @@ func (t *tokens) end() error {
 	case err != nil:
 		return t.malformed(err)
 	default:
-		return ErrMalformed.Saying("The body must be one JSON object; more follows it at %s.", t.place(t.dec.InputOffset()))
+		return ErrMalformed.WithMessage("The body must be one JSON object; more follows it at %s.", t.place(t.dec.InputOffset()))
 	}
 }
 
@@ -100,11 +100,11 @@ func (t *tokens) end() error {
 func (t *tokens) malformed(err error) error {
 	var wrong *jsontext.SyntacticError
 	if !errors.As(err, &wrong) {
-		return ErrMalformed.With(err)
+		return ErrMalformed.WithCause(err)
 	}
 	at := t.place(wrong.ByteOffset)
 	if errors.Is(err, jsontext.ErrDuplicateName) {
-		return ErrMalformed.Saying("%s is given more than once, again at %s.", dotted(slices.Collect(wrong.JSONPointer.Tokens())), at)
+		return ErrMalformed.WithMessage("%s is given more than once, again at %s.", dotted(slices.Collect(wrong.JSONPointer.Tokens())), at)
 	}
 	reason := wrong.Err.Error()
 	switch {
@@ -113,7 +113,7 @@ func (t *tokens) malformed(err error) error {
 	case strings.HasPrefix(reason, "invalid surrogate pair"): // shows what follows, too
 		reason = "invalid surrogate pair in string"
 	}
-	return ErrMalformed.Saying("The body is not valid JSON at %s: %s.", at, reason)
+	return ErrMalformed.WithMessage("The body is not valid JSON at %s: %s.", at, reason)
 }
 
 // place is where a byte stands for the one who looks at the text: lines and characters, from 1.

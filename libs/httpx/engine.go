@@ -105,9 +105,9 @@ func outside(err error, internal *apperr.Error) *apperr.Error {
 	var called interface{ Unavailable() bool }
 	switch {
 	case errors.As(err, &called) && called.Unavailable():
-		return apperr.ErrUnavailable.With(err)
+		return apperr.ErrUnavailable.WithCause(err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return apperr.ErrTimeout.With(err)
+		return apperr.ErrTimeout.WithCause(err)
 	default:
 		return internal
 	}

@@ -136,7 +136,7 @@ func readError(err error) error {
 	case errors.As(err, &answer):
 		return answer
 	default:
-		return contract.ErrMalformed.Saying("The body could not be read to its end.").With(err)
+		return contract.ErrMalformed.WithMessage("The body could not be read to its end.").WithCause(err)
 	}
 }
 
@@ -162,9 +162,9 @@ func CheckMediaType(contentType string) error {
 	case t == want:
 		return nil
 	case t == "application/x-www-form-urlencoded" || strings.HasPrefix(t, "multipart/"):
-		return ErrMediaType.Saying("The body must be JSON, sent with Content-Type: application/json; it came as a form (%.50s).", t)
+		return ErrMediaType.WithMessage("The body must be JSON, sent with Content-Type: application/json; it came as a form (%.50s).", t)
 	default:
-		return ErrMediaType.Saying("The body must be JSON, sent with Content-Type: application/json; it came as %.50q.", t)
+		return ErrMediaType.WithMessage("The body must be JSON, sent with Content-Type: application/json; it came as %.50q.", t)
 	}
 }
 

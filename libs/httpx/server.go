@@ -107,7 +107,7 @@ func (s *Server) Internal(h Handler, peers ...string) gin.HandlerFunc {
 		obs.SetRoute(c.Request.Context(), c.FullPath())
 		peer, err := s.identify(c)
 		if err == nil && !slices.Contains(peers, peer) {
-			err = ErrCaller.With(fmt.Errorf("%s may not ask", peer))
+			err = ErrCaller.WithCause(fmt.Errorf("%s may not ask", peer))
 		}
 		if err == nil {
 			err = h(c)
@@ -143,7 +143,7 @@ func (s *Server) identify(c *gin.Context) (peer string, err error) {
 	from, peer, err := s.Verifier.Verify(req.Header.Get(caller.Header), req.Method, req.URL.EscapedPath(), s.now())
 	req.Header.Del(caller.Header)
 	if err != nil {
-		return "", ErrCaller.With(err)
+		return "", ErrCaller.WithCause(err)
 	}
 	if from.RequestID != "" {
 		SetRequestID(c, from.RequestID)

@@ -99,7 +99,7 @@ func (s *Store) claim(ctx context.Context, tx pg.Tx, req idem.Request) (*idem.Re
 		where k.expires_at <= $7`,
 		c.Tenant, c.Live(), c.Credential, req.Key, req.Fingerprint[:], now.Add(idem.Lifetime), now)
 	if pg.Code(err) == "55P03" {
-		return nil, apperr.ErrInProgress.With(err)
+		return nil, apperr.ErrInProgress.WithCause(err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("claim idempotency key: %w", err)

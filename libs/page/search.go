@@ -25,7 +25,7 @@ const (
 
 // ErrTooBroad says that a deep search did not end within the time of a statement.
 var ErrTooBroad = apperr.New(apperr.Unavailable, "unavailable",
-	"The search takes too long. Narrow it: by longer words, or by a filter that fewer rows fulfil.").After(time.Second)
+	"The search takes too long. Narrow it: by longer words, or by a filter that fewer rows fulfil.").WithRetryAfter(time.Second)
 
 // Condition is what a row of a list must have in an index table. Each "?" is one of Args.
 type Condition struct {
@@ -70,7 +70,7 @@ func Search[T any](ctx context.Context, q pg.Q, r Request, l List[T]) (Rows[T], 
 	defer done()
 	rows, err = l.collected(ctx, q, r, l.Conditions, nil)
 	if pg.Code(err) == "57014" && ctx.Err() == nil { // query_canceled
-		return Rows[T]{}, ErrTooBroad.With(err)
+		return Rows[T]{}, ErrTooBroad.WithCause(err)
 	}
 	return rows, err
 }

@@ -19,7 +19,7 @@ const (
 
 // ErrDeep says that the tenant has too many deep searches under way.
 var ErrDeep = apperr.New(apperr.RateLimited, "rate_limited",
-	"The tenant has too many searches under way that read all their matches. Narrow them, or send fewer at a time.").After(time.Second)
+	"The tenant has too many searches under way that read all their matches. Narrow them, or send fewer at a time.").WithRetryAfter(time.Second)
 
 // deep are the turns of the process: each deep search holds a connection of the pool.
 var deep = newTurns(deepWait)

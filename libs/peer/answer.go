@@ -45,7 +45,7 @@ func (c *Client) refused(a answer) error {
 	cause := fmt.Errorf("%s answered %d", c.Target, a.status) //nolint:err113 // for the log
 	if err := json.Unmarshal(a.body, &e); err != nil || e.Error.Code == "" || !known {
 		if a.status >= http.StatusInternalServerError {
-			return apperr.ErrUnavailable.With(cause)
+			return apperr.ErrUnavailable.WithCause(cause)
 		}
 		return cause
 	}
@@ -54,7 +54,7 @@ func (c *Client) refused(a answer) error {
 	if s, err := strconv.Atoi(a.retryAfter); err == nil {
 		out.RetryAfter = time.Duration(s) * time.Second
 	}
-	return out.With(cause)
+	return out.WithCause(cause)
 }
 
 // fields keeps param, the first that failed, in front; the others have lost their order on the way.

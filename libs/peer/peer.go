@@ -223,8 +223,8 @@ func (c *Client) failed(ctx, limited context.Context, err error) error {
 	case errors.Is(err, errOwn):
 		return err
 	case limited.Err() != nil, errors.As(err, &timeout) && timeout.Timeout():
-		return apperr.ErrTimeout.With(err)
+		return apperr.ErrTimeout.WithCause(err)
 	default:
-		return apperr.ErrUnavailable.With(err)
+		return apperr.ErrUnavailable.WithCause(err)
 	}
 }

@@ -4,7 +4,7 @@ package quota
 import "holdfast.dev/libs/apperr"
 
 // ErrReached is the 422 of one row more than a cap allows; Cap.Room gives it its field and message.
-var ErrReached = apperr.New(apperr.Invalid, "limit_reached", "There are as many as a tenant may have.").On("name")
+var ErrReached = apperr.New(apperr.Invalid, "limit_reached", "There are as many as a tenant may have.").WithField("name")
 
 // Cap is the most rows of one kind that a tenant may have in one mode.
 type Cap struct {
@@ -20,5 +20,5 @@ func (c Cap) Room(there int) error {
 	if there < c.Most {
 		return nil
 	}
-	return ErrReached.Saying("At most %d %s are allowed per tenant and mode. %s", c.Most, c.Rows, c.Remedy).On(c.Field)
+	return ErrReached.WithMessage("At most %d %s are allowed per tenant and mode. %s", c.Most, c.Rows, c.Remedy).WithField(c.Field)
 }

@@ -64,7 +64,7 @@ func (a *Bookings) ExpireAll(ctx context.Context) error {
 	}, func(due store.Due) error {
 		err := a.expireDue(ctx, due.ID, true)
 		if errors.Is(err, errMoved) {
-			err = apperr.ErrUnavailable.With(err)
+			err = apperr.ErrUnavailable.WithCause(err)
 		}
 		return err
 	})

@@ -52,7 +52,7 @@ func (a *Bookings) run(ctx context.Context, transact pg.Transact[domain.Booking]
 		})
 	}
 	if errors.Is(err, errMoved) {
-		return apperr.ErrUnavailable.With(err)
+		return apperr.ErrUnavailable.WithCause(err)
 	}
 	return err
 }

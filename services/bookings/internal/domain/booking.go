@@ -185,7 +185,7 @@ func (b *Booking) transitionTo(to Status, now time.Time) error {
 	}
 	if b.Status == Completed || b.Status == NoShow {
 		if now.After(b.over(b.Loc).Add(settle)) {
-			return ErrTransition.Saying("More than 7 days have passed since the booking's end.").On("status")
+			return ErrTransition.WithMessage("More than 7 days have passed since the booking's end.").WithField("status")
 		}
 	}
 	b.Status = next

@@ -11,7 +11,7 @@ var (
 	ErrHolidayNotFound  = apperr.New(apperr.NotFound, "holiday_rule_not_found", "Holiday rule not found.")
 	ErrCustomerNotFound = apperr.New(apperr.NotFound, "customer_not_found", "Customer not found.")
 	ErrSlotUnavailable  = apperr.New(apperr.Conflict, "slot_unavailable", "The unit is taken at that time.")
-	ErrTransition       = apperr.New(apperr.Invalid, "invalid_status_transition", "The booking's status does not allow this.").On("status")
+	ErrTransition       = apperr.New(apperr.Invalid, "invalid_status_transition", "The booking's status does not allow this.").WithField("status")
 	ErrScope            = apperr.New(apperr.Forbidden, "insufficient_scope", "The credential lacks the scope read:customers.").
 				WithHeader("WWW-Authenticate", `Bearer error="insufficient_scope", scope="read:customers"`)
 	ErrPriceTooHigh = apperr.Field("package_id", "The price on that day exceeds the largest amount, %d.", int64(MaxAmount))
@@ -23,5 +23,5 @@ func field(name, format string, args ...any) *apperr.Error {
 
 // noTransition names both ends of a change that the table does not have.
 func noTransition(from, to Status) error {
-	return ErrTransition.Saying("A booking that is %s cannot become %s.", from, to).On("status")
+	return ErrTransition.WithMessage("A booking that is %s cannot become %s.", from, to).WithField("status")
 }

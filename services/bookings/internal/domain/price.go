@@ -326,7 +326,7 @@ func (b Booking) Reprice(refs Refs) (Booking, error) {
 // Repriceable returns ErrTransition for a booking in a final state.
 func (b Booking) Repriceable() error {
 	if b.Status.Final() {
-		return ErrTransition.Saying("A booking that is %s cannot be repriced.", b.Status).On("status")
+		return ErrTransition.WithMessage("A booking that is %s cannot be repriced.", b.Status).WithField("status")
 	}
 	return nil
 }

@@ -138,7 +138,7 @@ func stamped(ctx context.Context, tx pg.Tx, b *pgx.Batch, k domain.Booking) (dom
 	switch pg.ConstraintName(err) {
 	case "":
 	case "unit_claims_no_overlap":
-		return domain.Booking{}, domain.ErrSlotUnavailable.With(err)
+		return domain.Booking{}, domain.ErrSlotUnavailable.WithCause(err)
 	}
 	if err != nil {
 		return domain.Booking{}, fmt.Errorf("write booking: %w", err)

@@ -48,7 +48,7 @@ func claimError(err error) error {
 	case err == nil:
 		return nil
 	case pg.ConstraintName(err) == "unit_claims_no_overlap":
-		return domain.ErrSlotUnavailable.With(err)
+		return domain.ErrSlotUnavailable.WithCause(err)
 	default:
 		return fmt.Errorf("claim unit: %w", err)
 	}

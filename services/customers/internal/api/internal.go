@@ -45,7 +45,7 @@ func (a *API) lookupCustomers(c *gin.Context) error {
 	ctx := c.Request.Context()
 	var in internalapi.CustomerBatch
 	if err := json.NewDecoder(http.MaxBytesReader(c.Writer, c.Request.Body, 1<<20)).Decode(&in); err != nil {
-		return contract.ErrMalformed.With(err)
+		return contract.ErrMalformed.WithCause(err)
 	}
 	if len(in.IDs) > maxBatch {
 		return apperr.Field("ids", "Must have at most %d items.", maxBatch)

@@ -35,13 +35,13 @@ func (s *Streams) Stop() { s.stop() }
 // or when Stop is called, with the cause ErrStopping; end gives the place back.
 func (s *Streams) begin(ctx context.Context, credential string) (streaming context.Context, end func(), err error) {
 	if s.running.Err() != nil {
-		return nil, nil, apperr.ErrUnavailable.With(domain.ErrStopping)
+		return nil, nil, apperr.ErrUnavailable.WithCause(domain.ErrStopping)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open[credential] >= s.most {
 		s.metrics.Limited.Inc()
-		return nil, nil, domain.ErrStreams.Saying("The credential has %d streams open, and may have no more. Close one, or wait for the time in Retry-After.", s.open[credential])
+		return nil, nil, domain.ErrStreams.WithMessage("The credential has %d streams open, and may have no more. Close one, or wait for the time in Retry-After.", s.open[credential])
 	}
 	s.open[credential]++
 	s.metrics.Streams.Inc()

@@ -22,10 +22,10 @@ var (
 	ErrRevoked  = apperr.New(apperr.Unauthenticated, "revoked_credential", "The credential has been revoked.")
 	ErrScope    = apperr.New(apperr.Forbidden, "insufficient_scope", "The credential lacks a scope.")
 	ErrRate     = apperr.New(apperr.RateLimited, "rate_limited", "Too many requests. Wait for the time in Retry-After.")
-	ErrStreams  = apperr.New(apperr.RateLimited, "rate_limited", "The credential has too many streams open.").After(5 * time.Second)
-	ErrBodies   = apperr.New(apperr.RateLimited, "rate_limited", "The credential has too many bytes of bodies under way. Send fewer at a time.").After(time.Second)
-	ErrBusy     = apperr.ErrUnavailable.Saying("Too many bytes of bodies are under way. Retry shortly.")
-	ErrGuessing = apperr.New(apperr.RateLimited, "rate_limited", "Too many unknown credentials are being looked up. Wait for the time in Retry-After.").After(time.Second)
+	ErrStreams  = apperr.New(apperr.RateLimited, "rate_limited", "The credential has too many streams open.").WithRetryAfter(5 * time.Second)
+	ErrBodies   = apperr.New(apperr.RateLimited, "rate_limited", "The credential has too many bytes of bodies under way. Send fewer at a time.").WithRetryAfter(time.Second)
+	ErrBusy     = apperr.ErrUnavailable.WithMessage("Too many bytes of bodies are under way. Retry shortly.")
+	ErrGuessing = apperr.New(apperr.RateLimited, "rate_limited", "Too many unknown credentials are being looked up. Wait for the time in Retry-After.").WithRetryAfter(time.Second)
 	ErrNotFound = apperr.New(apperr.NotFound, "not_found", "There is nothing at this path. All paths are listed at /docs; none ends in a slash.")
 )
 
@@ -45,7 +45,7 @@ type Principal struct {
 func (p *Principal) Allows(needed []string) error {
 	for _, scope := range needed {
 		if !p.Caller.Has(scope) {
-			return ErrScope.Saying("The credential lacks the scope %s.", scope).WithHeader("WWW-Authenticate",
+			return ErrScope.WithMessage("The credential lacks the scope %s.", scope).WithHeader("WWW-Authenticate",
 				`Bearer realm="holdfast", error="insufficient_scope", scope="`+strings.Join(needed, " ")+`"`)
 		}
 	}

@@ -101,7 +101,7 @@ func (t streamTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	t.record(nil) // a client that has gone says nothing about the service
 	switch {
 	case errors.Is(context.Cause(ctx), domain.ErrStopping):
-		err = apperr.ErrUnavailable.With(domain.ErrStopping)
+		err = apperr.ErrUnavailable.WithCause(domain.ErrStopping)
 	case err == nil && res.StatusCode == http.StatusUnauthorized:
 		err = t.refused()
 	case err == nil:

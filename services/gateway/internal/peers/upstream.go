@@ -130,7 +130,7 @@ func (u *Upstream) Do(ctx context.Context, call *domain.Call) (domain.Answer, er
 	err = u.client.DoDeadline(req, res, deadline)
 	if late(err) && deadline.Sub(began) < u.timeout/2 {
 		u.record(nil) // most of its time had gone by before the service was asked
-		return domain.Answer{}, apperr.ErrTimeout.With(fmt.Errorf("call %s after a wait for a connection: %w", u.target, err))
+		return domain.Answer{}, apperr.ErrTimeout.WithCause(fmt.Errorf("call %s after a wait for a connection: %w", u.target, err))
 	}
 	if u.record(err); err != nil {
 		return domain.Answer{}, u.failed(err)
@@ -158,7 +158,7 @@ func (u *Upstream) acquirePlace(ctx context.Context, deadline time.Time) error {
 	case u.places <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return apperr.ErrTimeout.With(fmt.Errorf("%s: all %d connections were taken: %w", u.target, cap(u.places), ctx.Err()))
+		return apperr.ErrTimeout.WithCause(fmt.Errorf("%s: all %d connections were taken: %w", u.target, cap(u.places), ctx.Err()))
 	}
 }
 
@@ -171,7 +171,7 @@ func (u *Upstream) acquirePermit() error {
 }
 
 func (u *Upstream) open() error {
-	return apperr.ErrUnavailable.With(fmt.Errorf("%s: %w", u.target, circuitbreaker.ErrOpen))
+	return apperr.ErrUnavailable.WithCause(fmt.Errorf("%s: %w", u.target, circuitbreaker.ErrOpen))
 }
 
 // record tells the breaker what came of a call.
@@ -251,15 +251,15 @@ func (u *Upstream) failed(err error) error {
 	dialing := errors.As(err, &op) && op.Op == "dial"
 	switch {
 	case errors.Is(err, fasthttp.ErrNoFreeConns):
-		return apperr.ErrUnavailable.With(cause)
+		return apperr.ErrUnavailable.WithCause(cause)
 	case !unreachable(err):
 		return cause
 	case late(err) && !dialing:
-		return apperr.ErrTimeout.With(cause)
+		return apperr.ErrTimeout.WithCause(cause)
 	}
 	u.client.CloseIdleConnections()
 	u.streams.CloseIdleConnections()
-	return apperr.ErrUnavailable.With(cause)
+	return apperr.ErrUnavailable.WithCause(cause)
 }
 
 // read copies what clients may see; everything else, all X-Internal-* among it, ends here.

@@ -48,7 +48,7 @@ func (a *API) getMe(c *gin.Context) error {
 	ctx := c.Request.Context()
 	id, err := domain.ParseKeyID(caller.FromContext(ctx).Credential)
 	if err != nil {
-		return domain.ErrCredentialGone.With(err)
+		return domain.ErrCredentialGone.WithCause(err)
 	}
 	k, err := store.Key(ctx, a.DB.Read(ctx), id)
 	if err != nil {

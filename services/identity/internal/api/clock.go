@@ -46,11 +46,11 @@ func clockOf(r io.Reader) (*time.Time, error) {
 	}
 	invalid := apperr.Field("now", "Must be given, as an RFC 3339 date and time or null.")
 	if err := json.NewDecoder(io.LimitReader(r, maxClock)).Decode(&body); err != nil || len(body.Now) == 0 {
-		return nil, invalid.With(err)
+		return nil, invalid.WithCause(err)
 	}
 	var at *time.Time
 	if err := json.Unmarshal(body.Now, &at); err != nil {
-		return nil, invalid.With(err)
+		return nil, invalid.WithCause(err)
 	}
 	return at, nil
 }

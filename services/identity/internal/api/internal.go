@@ -32,7 +32,7 @@ func (a *API) mountInternal(e *gin.Engine) {
 func (a *API) lookupCredential(c *gin.Context) error {
 	var body internalapi.Lookup
 	if err := json.NewDecoder(io.LimitReader(c.Request.Body, maxLookup)).Decode(&body); err != nil {
-		return apperr.Field("hash", "Must be given in a JSON object.").With(err)
+		return apperr.Field("hash", "Must be given in a JSON object.").WithCause(err)
 	}
 	hash, err := hex.DecodeString(body.Hash)
 	if err != nil || len(hash) != 32 {
@@ -68,7 +68,7 @@ func (a *API) lookupTenant(c *gin.Context) error {
 // gone is the answer where the caller's own tenant or key is missing: its credential means nothing any more.
 func gone(err, missing error) error {
 	if errors.Is(err, missing) {
-		return domain.ErrCredentialGone.With(err)
+		return domain.ErrCredentialGone.WithCause(err)
 	}
 	return err
 }

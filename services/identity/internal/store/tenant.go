@@ -53,7 +53,7 @@ func InsertTenant(ctx context.Context, tx pg.Tx, t domain.Tenant) error {
 		t.ID, t.Slug, t.Name, t.Timezone, t.Currency, t.Country, t.AutoConfirm, t.HoldTTLMinutes,
 		t.MinNoticeMinutes, t.MaxAdvanceDays, t.ConfirmOnDeposit, t.Clock, t.Version, t.CreatedAt, t.UpdatedAt)
 	if pg.ConstraintName(err) == "tenants_slug_key" {
-		return domain.ErrSlugTaken.Saying("Another tenant has the slug %q.", t.Slug)
+		return domain.ErrSlugTaken.WithMessage("Another tenant has the slug %q.", t.Slug)
 	}
 	if err != nil {
 		return err
