@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"holdfast.dev/libs/apitest"
 	"holdfast.dev/libs/caller"
-	"holdfast.dev/libs/doortest"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pgtest"
@@ -17,7 +17,7 @@ import (
 func TestPagesOfTheLargestBookings(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), in(pgtest.Ctx(t, caller.Test), func(c *caller.Caller) { c.Scopes = []string{"read:customers"} })
-	metadata := doortest.LargestMetadata()
+	metadata := apitest.LargestMetadata()
 	const four = "\U00010000" // one character, four bytes
 	large := `"event_date":"2030-05-01","event_type":` + str(strings.Repeat(four, 100)) + `,"notes":` + str(strings.Repeat(four, 5000)) + `,"metadata":` + metadata
 	var want []string
@@ -33,8 +33,8 @@ func TestPagesOfTheLargestBookings(t *testing.T) {
 		}
 		w.customers.SetMetadata(id, metadata)
 	}
-	get := func(path string) func(query string) doortest.Answer {
-		return func(query string) doortest.Answer { return w.do(ctx, "GET", path+query, "").Answer }
+	get := func(path string) func(query string) apitest.Answer {
+		return func(query string) apitest.Answer { return w.do(ctx, "GET", path+query, "").Answer }
 	}
 	got, plain := w.Walk(get("/bookings?"), 100)
 	if !slices.Equal(got, want) || len(plain) < 100*len(metadata)/page.MaxBytes {
@@ -84,7 +84,7 @@ func TestPagesOfTheLargestCatalogue(t *testing.T) {
 		for range 100 {
 			want = append([]string{w.offer(ctx, path, body).ID}, want...)
 		}
-		got, sizes := w.Walk(func(query string) doortest.Answer { return w.do(ctx, "GET", path+"?"+query, "").Answer }, 100)
+		got, sizes := w.Walk(func(query string) apitest.Answer { return w.do(ctx, "GET", path+"?"+query, "").Answer }, 100)
 		if !slices.Equal(got[:100], want) || len(sizes) < 2 {
 			t.Errorf("%s: %d rows in %d pages", path, len(got), len(sizes))
 		}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"holdfast.dev/libs/apitest"
 	"holdfast.dev/libs/caller"
-	"holdfast.dev/libs/doortest"
 	"holdfast.dev/libs/pgtest"
 	publicapi "holdfast.dev/proto/api"
 )
@@ -25,15 +25,15 @@ func TestEachFieldOfTheCatalogueIsWritten(t *testing.T) {
 		same(t, body, w.do(ctx, "POST", path, body).is(201).Body)
 	}
 	written("/services", fmt.Sprintf(`{"name":"New","description":"D","duration_minutes":90,"slot_step_minutes":30,"buffer_before_minutes":5,
-		"buffer_after_minutes":10,"active":false,"unit_ids":[%q]}`, unit), doortest.Written[publicapi.ServiceUpdate])
+		"buffer_after_minutes":10,"active":false,"unit_ids":[%q]}`, unit), apitest.Written[publicapi.ServiceUpdate])
 	written("/units", fmt.Sprintf(`{"name":"New","description":"D","service_ids":[%q],"status":"maintenance","capacity":7,
-		"opening_hours":{"mon":[["09:00","17:00"]]}}`, service), doortest.Written[publicapi.UnitUpdate])
+		"opening_hours":{"mon":[["09:00","17:00"]]}}`, service), apitest.Written[publicapi.UnitUpdate])
 	written("/packages", fmt.Sprintf(`{"service_id":%q,"name":"New","description":"D","base_price":{"amount":5,"currency":"USD"},
 		"deposit_type":"percentage","deposit_value":1000,"duration_minutes":45,"unit_ids":[%q],"visible":false,"active":false}`,
-		service, unit), doortest.Written[publicapi.PackageUpdate])
+		service, unit), apitest.Written[publicapi.PackageUpdate])
 	written("/holiday-rules", fmt.Sprintf(`{"name":"New","date_from":"2030-08-01","date_to":"2030-08-02","recurrence":"yearly",
 		"multiplier_bps":12000,"applies_to":{"service_ids":[%q]},"priority":3,"stackable":true,"active":false}`,
-		service), doortest.Written[publicapi.HolidayRuleUpdate])
+		service), apitest.Written[publicapi.HolidayRuleUpdate])
 }
 
 func TestEachFieldOfABookingIsWritten(t *testing.T) {
@@ -46,11 +46,11 @@ func TestEachFieldOfABookingIsWritten(t *testing.T) {
 			day, w.customer(ctx), s.tour, s.ada, s.flat)
 	}
 	body, at := all("2031-01-07"), "/bookings/"+w.book(ctx, `"event_date":"2031-01-09"`).ID
-	doortest.Written[publicapi.BookingUpdate](t, body, w.do(ctx, "PATCH", at, body).is(200).Body, "event_date")
-	doortest.Written[publicapi.BookingUpdate](t, body, w.do(ctx, "GET", at, "").is(200).Body, "event_date")
+	apitest.Written[publicapi.BookingUpdate](t, body, w.do(ctx, "PATCH", at, body).is(200).Body, "event_date")
+	apitest.Written[publicapi.BookingUpdate](t, body, w.do(ctx, "GET", at, "").is(200).Body, "event_date")
 	body = all("2031-01-08")
 	created := w.post(ctx, body).is(201)
 	other := []string{"event_date", "starts_at", "ends_at", "hold_minutes"}
-	doortest.Written[publicapi.BookingCreate](t, body, created.Body, other...)
-	doortest.Written[publicapi.BookingCreate](t, body, w.do(ctx, "GET", "/bookings/"+created.booking().ID, "").is(200).Body, other...)
+	apitest.Written[publicapi.BookingCreate](t, body, created.Body, other...)
+	apitest.Written[publicapi.BookingCreate](t, body, w.do(ctx, "GET", "/bookings/"+created.booking().ID, "").is(200).Body, other...)
 }

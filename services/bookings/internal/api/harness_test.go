@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/libs/apitest"
 	"holdfast.dev/libs/caller"
-	"holdfast.dev/libs/doortest"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/ids"
@@ -41,11 +41,11 @@ var elsewhere = map[string][]int{
 	"listAvailability": {400, 403, 429, 504}, "explainAvailability": {400, 403, 429, 504},
 }
 
-func TestMain(m *testing.M) { os.Exit(doortest.Main(m, "bookings", elsewhere)) }
+func TestMain(m *testing.M) { os.Exit(apitest.Main(m, "bookings", elsewhere)) }
 
 // world is the real router, app and database of one test; the other services are fakes that keep state.
 type world struct {
-	*doortest.World
+	*apitest.Env
 	engine    http.Handler
 	customers *peerstest.Customers
 	tenants   *peerstest.Tenants
@@ -64,7 +64,7 @@ func (c *clock) moveTo(t time.Time)   { c.ahead.Store(int64(time.Until(t))) }
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{
-		World: doortest.New(t, "bookings", migrations.FS), clock: &clock{},
+		Env: apitest.New(t, "bookings", migrations.FS), clock: &clock{},
 		customers: &peerstest.Customers{}, tenants: &peerstest.Tenants{},
 	}
 	pgtest.Scoped(t, w.DB)
@@ -98,9 +98,9 @@ func (w *world) serve(db *pg.DB) http.Handler {
 }
 
 // answer is what came back.
-type answer struct{ doortest.Answer }
+type answer struct{ apitest.Answer }
 
-type header = doortest.Header
+type header = apitest.Header
 
 // do sends a request as the gateway would and checks the answer against the contract.
 func (w *world) do(ctx context.Context, method, path, body string, headers ...header) answer {
@@ -137,9 +137,9 @@ func (a answer) is(status int, codeAndField ...string) answer {
 
 func (a answer) booking() booking { return decode[booking](a) }
 
-func decode[T any](a answer) T { return doortest.Decode[T](a.Answer) }
+func decode[T any](a answer) T { return apitest.Decode[T](a.Answer) }
 
-func str(s string) string { return doortest.Text(s) }
+func str(s string) string { return apitest.Text(s) }
 
 // in returns ctx with a caller changed by f.
 func in(ctx context.Context, f func(*caller.Caller)) context.Context {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"holdfast.dev/libs/apitest"
 	"holdfast.dev/libs/caller"
-	"holdfast.dev/libs/doortest"
 	"holdfast.dev/libs/pgtest"
 )
 
@@ -15,7 +15,7 @@ func TestOverload(t *testing.T) {
 	s := w.shop(ctx)
 	b := "/bookings/" + w.book(ctx, `"event_date":"2030-05-01","unit_id":"%s","package_id":"%s"`, s.ada, s.flat).ID
 	rule := decode[struct{ Data []struct{ ID string } }](w.do(ctx, "GET", "/holiday-rules", "").is(200)).Data[0].ID
-	requests := []doortest.Request{
+	requests := []apitest.Request{
 		{Method: "GET", Path: "/bookings"},
 		{Method: "POST", Path: "/bookings", Body: `{"event_date":"2030-05-02"}`},
 		{Method: "GET", Path: b},
@@ -33,10 +33,10 @@ func TestOverload(t *testing.T) {
 		"/packages":      {s.flat.String(), fmt.Sprintf(`{"name":"x","service_id":%q,"base_price":{"amount":1,"currency":"USD"}}`, s.tour)},
 		"/holiday-rules": {rule, `{"name":"x","date_from":"2030-05-01","date_to":"2030-05-02","multiplier_bps":11000}`},
 	} {
-		requests = append(requests, doortest.Request{Method: "GET", Path: list},
-			doortest.Request{Method: "POST", Path: list, Body: r.create},
-			doortest.Request{Method: "GET", Path: list + "/" + r.id},
-			doortest.Request{Method: "PATCH", Path: list + "/" + r.id, Body: `{"name":"y"}`})
+		requests = append(requests, apitest.Request{Method: "GET", Path: list},
+			apitest.Request{Method: "POST", Path: list, Body: r.create},
+			apitest.Request{Method: "GET", Path: list + "/" + r.id},
+			apitest.Request{Method: "PATCH", Path: list + "/" + r.id, Body: `{"name":"y"}`})
 	}
 	w.Overloaded(ctx, w.serve, requests, "getTestClock")
 }

@@ -215,7 +215,7 @@ func TestSameKeyAtOnce(t *testing.T) {
 func TestNumbersAreUnique(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
-	second := &world{World: w.World, clock: w.clock, customers: w.customers, tenants: w.tenants}
+	second := &world{Env: w.Env, clock: w.clock, customers: w.customers, tenants: w.tenants}
 	second.engine = second.serve(w.DB.App)
 	got := atOnce(60, func(i int) answer {
 		return []*world{w, second}[i%2].post(ctx, `{"event_date":"2030-05-01"}`)

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"holdfast.dev/libs/apitest"
 	"holdfast.dev/libs/caller"
-	"holdfast.dev/libs/doortest"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pgtest"
@@ -19,13 +19,13 @@ func TestPagesOfTheLargestCustomers(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	const four = "\U00010000" // one character, four bytes
-	metadata := doortest.LargestMetadata()
+	metadata := apitest.LargestMetadata()
 	var want []string
 	for range 100 {
 		c := w.create(ctx, `"last_name":`+str(strings.Repeat(four, 100))+`,"company":`+str(strings.Repeat(four, 200))+`,"metadata":`+metadata)
 		want = append([]string{c.ID}, want...)
 	}
-	get := func(query string) doortest.Answer { return w.do(ctx, "GET", "/customers?"+query, "").Answer }
+	get := func(query string) apitest.Answer { return w.do(ctx, "GET", "/customers?"+query, "").Answer }
 	if got, sizes := w.Walk(get, 100); !slices.Equal(got, want) || len(sizes) < 100*len(metadata)/page.MaxBytes {
 		t.Errorf("%d of %d rows in %d pages", len(got), len(want), len(sizes))
 	}

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"holdfast.dev/libs/apitest"
 	"holdfast.dev/libs/caller"
-	"holdfast.dev/libs/doortest"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
@@ -303,9 +303,9 @@ func TestEachFieldIsWritten(t *testing.T) {
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	const all = `{"first_name":"Bea","last_name":"Kay","email":"bea@example.com","phone":"+1 2","company":"Co","metadata":{"k":"v"}}`
 	id := w.create(ctx, "").ID
-	doortest.Written[publicapi.CustomerUpdate](t, all, w.do(ctx, "PATCH", "/customers/"+id, all).is(200).Body)
-	doortest.Written[publicapi.CustomerUpdate](t, all, w.do(ctx, "GET", "/customers/"+id, "").is(200).Body)
+	apitest.Written[publicapi.CustomerUpdate](t, all, w.do(ctx, "PATCH", "/customers/"+id, all).is(200).Body)
+	apitest.Written[publicapi.CustomerUpdate](t, all, w.do(ctx, "GET", "/customers/"+id, "").is(200).Body)
 	created := w.do(ctx, "POST", "/customers", all).is(201)
-	doortest.Written[publicapi.CustomerCreate](t, all, created.Body)
-	doortest.Written[publicapi.CustomerCreate](t, all, w.do(ctx, "GET", "/customers/"+created.customer().ID, "").is(200).Body)
+	apitest.Written[publicapi.CustomerCreate](t, all, created.Body)
+	apitest.Written[publicapi.CustomerCreate](t, all, w.do(ctx, "GET", "/customers/"+created.customer().ID, "").is(200).Body)
 }

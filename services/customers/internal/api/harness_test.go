@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"holdfast.dev/libs/doortest"
+	"holdfast.dev/libs/apitest"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/pg"
@@ -27,11 +27,11 @@ var elsewhere = map[string][]int{
 	"updateCustomer": {429, 504}, "deleteCustomer": {400, 413, 429, 504},
 }
 
-func TestMain(m *testing.M) { os.Exit(doortest.Main(m, "customers", elsewhere)) }
+func TestMain(m *testing.M) { os.Exit(apitest.Main(m, "customers", elsewhere)) }
 
 // world is the real router, app and database of one test.
 type world struct {
-	*doortest.World
+	*apitest.Env
 	engine http.Handler
 	late   atomic.Int64 // by how much the clock of the idempotency store is ahead
 	wakes  atomic.Int64
@@ -39,7 +39,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{World: doortest.New(t, "customers", migrations.FS)}
+	w := &world{Env: apitest.New(t, "customers", migrations.FS)}
 	pgtest.Scoped(t, w.DB)
 	w.engine = w.serve(w.DB.App)
 	return w
@@ -64,9 +64,9 @@ func (w *world) serve(db *pg.DB) http.Handler {
 }
 
 // answer is what came back.
-type answer struct{ doortest.Answer }
+type answer struct{ apitest.Answer }
 
-type header = doortest.Header
+type header = apitest.Header
 
 // do sends a request as the gateway would and checks the answer against the contract.
 func (w *world) do(ctx context.Context, method, path, body string, headers ...header) answer {
@@ -111,7 +111,7 @@ type list struct {
 
 func (a answer) list() list { return decode[list](a) }
 
-func decode[T any](a answer) T { return doortest.Decode[T](a.Answer) }
+func decode[T any](a answer) T { return apitest.Decode[T](a.Answer) }
 
 // create makes a customer with these fields beside the required ones.
 func (w *world) create(ctx context.Context, fields string) customer {
@@ -123,6 +123,6 @@ func (w *world) create(ctx context.Context, fields string) customer {
 	return w.do(ctx, "POST", "/customers", body+"}").is(201).customer()
 }
 
-func str(s string) string { return doortest.Text(s) }
+func str(s string) string { return apitest.Text(s) }
 
 func deref(s *string) string { return *cmp.Or(s, new(string)) }

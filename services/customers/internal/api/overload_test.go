@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/libs/apitest"
 	"holdfast.dev/libs/caller"
-	"holdfast.dev/libs/doortest"
 	"holdfast.dev/libs/pgtest"
 )
 
@@ -13,7 +13,7 @@ func TestOverload(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	path := "/customers/" + w.create(ctx, "").ID
-	w.Overloaded(ctx, w.serve, []doortest.Request{
+	w.Overloaded(ctx, w.serve, []apitest.Request{
 		{Method: "POST", Path: "/customers", Body: ann},
 		{Method: "GET", Path: "/customers"},
 		{Method: "GET", Path: "/customers?q=a"},
@@ -31,7 +31,7 @@ func TestLockedCustomer(t *testing.T) {
 	c := w.create(ctx, "")
 	w.engine = w.serve(w.Impatient(50 * time.Millisecond))
 	release := w.Hold(`select from customers for update`)
-	for _, r := range []doortest.Request{{Method: "PATCH", Body: `{"phone":"1"}`}, {Method: "DELETE"}} {
+	for _, r := range []apitest.Request{{Method: "PATCH", Body: `{"phone":"1"}`}, {Method: "DELETE"}} {
 		a := w.do(ctx, r.Method, "/customers/"+c.ID, r.Body, "Idempotency-Key: k").is(503, "unavailable")
 		if a.Header.Get("Retry-After") == "" {
 			t.Errorf("%s: 503 without Retry-After", r.Method)

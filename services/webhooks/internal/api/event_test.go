@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/libs/apitest"
 	"holdfast.dev/libs/caller"
-	"holdfast.dev/libs/doortest"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto"
@@ -49,8 +49,8 @@ func TestPagesOfTheLargestEvents(t *testing.T) {
 		want = append([]string{e.ID.String()}, want...)
 	}
 	w.Exec(`update events set body = convert_to(replace(convert_from(body, 'UTF8'), '<&>', repeat('x', 600000)), 'UTF8')`)
-	get := func(path string) func(query string) doortest.Answer {
-		return func(query string) doortest.Answer { return w.do(ctx, "GET", path+query, "").Answer }
+	get := func(path string) func(query string) apitest.Answer {
+		return func(query string) apitest.Answer { return w.do(ctx, "GET", path+query, "").Answer }
 	}
 	if got, sizes := w.Walk(get("/events?"), 100); !slices.Equal(got, want) || len(sizes) != 4 {
 		t.Errorf("%d of %d events in %d pages", len(got), len(want), len(sizes))
@@ -167,7 +167,7 @@ func TestDeliveries(t *testing.T) {
 	w.do(ctx, "GET", "/webhook-endpoints/"+other+"/deliveries?cursor="+cursor, "").is(400, "invalid_cursor")
 	failed := idsOf(w.do(ctx, "GET", path+"?status=failed", "").is(200).data())[0]
 	retried := w.do(ctx, "POST", path+"/"+failed+"/retry", "").is(200)
-	if retried.str("status") != "pending" || retried.str("next_attempt_at") == "" || len(doortest.Decode[struct{ Attempts []any }](retried.Answer).Attempts) != 1 {
+	if retried.str("status") != "pending" || retried.str("next_attempt_at") == "" || len(apitest.Decode[struct{ Attempts []any }](retried.Answer).Attempts) != 1 {
 		t.Errorf("%s", retried.Body)
 	}
 	w.do(ctx, "POST", path+"/"+failed+"/retry", "").is(200)
@@ -196,7 +196,7 @@ func TestReplay(t *testing.T) {
 	}
 	queued := func(a answer, want float64) {
 		t.Helper()
-		if got := doortest.Decode[map[string]any](a.is(202).Answer)["queued"]; got != want {
+		if got := apitest.Decode[map[string]any](a.is(202).Answer)["queued"]; got != want {
 			t.Errorf("queued %v, want %v", got, want)
 		}
 	}

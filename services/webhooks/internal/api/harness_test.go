@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/libs/apitest"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/crypt"
-	"holdfast.dev/libs/doortest"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/ids"
@@ -38,7 +38,7 @@ var elsewhere = map[string][]int{
 	"replayEvents": {429, 504},
 }
 
-func TestMain(m *testing.M) { os.Exit(doortest.Main(m, "webhooks", elsewhere)) }
+func TestMain(m *testing.M) { os.Exit(apitest.Main(m, "webhooks", elsewhere)) }
 
 // guard refuses URLs that contain "private".
 type guard struct{}
@@ -54,7 +54,7 @@ func (guard) CheckURL(_ context.Context, url string, live bool) error {
 
 // world is the real router, app and database of one test.
 type world struct {
-	*doortest.World
+	*apitest.Env
 	engine   http.Handler
 	intake   *app.Intake
 	notifier *app.Notifier
@@ -64,7 +64,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{World: doortest.New(t, "webhooks", migrations.FS), notifier: &app.Notifier{MinInterval: 10 * time.Millisecond, MaxStreams: 100}, stop: make(chan struct{})}
+	w := &world{Env: apitest.New(t, "webhooks", migrations.FS), notifier: &app.Notifier{MinInterval: 10 * time.Millisecond, MaxStreams: 100}, stop: make(chan struct{})}
 	w.streams = &api.Streams{Notifier: w.notifier, MaxDuration: time.Hour, PollInterval: 50 * time.Millisecond, Stop: w.stop}
 	w.intake = &app.Intake{
 		DB: w.DB.App, Worker: w.DB.Worker, Queue: &store.Queue{Wake: func() {}}, Notifier: w.notifier, BatchBytes: 8 << 20, Now: time.Now,
@@ -109,9 +109,9 @@ func (w *world) as(tenant ids.Tenant, mode caller.Mode, scopes ...string) contex
 func (w *world) ctx() context.Context { return w.as(ids.New[ids.TenantPrefix](), caller.Test) }
 
 // answer is the answer to a request.
-type answer struct{ doortest.Answer }
+type answer struct{ apitest.Answer }
 
-type header = doortest.Header
+type header = apitest.Header
 
 // do sends a request as the gateway would and checks the answer against the contract.
 func (w *world) do(ctx context.Context, method, path, body string, headers ...header) answer {
@@ -128,14 +128,14 @@ func (a answer) is(status int, codeAndField ...string) answer {
 // str reads a field of the body, "" when it is null or absent.
 func (a answer) str(name string) string {
 	a.T.Helper()
-	v, _ := doortest.Decode[map[string]any](a.Answer)[name].(string)
+	v, _ := apitest.Decode[map[string]any](a.Answer)[name].(string)
 	return v
 }
 
 // data returns the items of a list.
 func (a answer) data() []map[string]any {
 	a.T.Helper()
-	return doortest.Decode[struct{ Data []map[string]any }](a.Answer).Data
+	return apitest.Decode[struct{ Data []map[string]any }](a.Answer).Data
 }
 
 // endpoint registers an endpoint and returns its id.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"holdfast.dev/libs/doortest"
+	"holdfast.dev/libs/apitest"
 )
 
 func TestOverload(t *testing.T) {
@@ -15,7 +15,7 @@ func TestOverload(t *testing.T) {
 	path := "/webhook-endpoints/" + w.endpoint(ctx)
 	event := w.ingest(ctx, "customer.created", 1)[0]
 	delivery := path + "/deliveries/" + fmt.Sprint(w.do(ctx, "GET", path+"/deliveries", "").is(200).data()[0]["id"])
-	w.Overloaded(ctx, w.serve, []doortest.Request{
+	w.Overloaded(ctx, w.serve, []apitest.Request{
 		{Method: "GET", Path: "/webhook-endpoints"},
 		{Method: "POST", Path: "/webhook-endpoints", Body: `{"url":"https://example.com/hook","event_types":["*"]}`},
 		{Method: "GET", Path: path},

@@ -1,6 +1,6 @@
-// Package doortest runs the tests of a service's public door: the real router on a database of its own, behind
-// calls that are signed as by the gateway or another service. Each public answer is checked against the contract.
-package doortest
+// Package apitest runs the tests of a service's HTTP API: the real router on a database of its own, called with
+// requests that are signed as by the gateway or another service. Each public answer is checked against the contract.
+package apitest
 
 import (
 	"bytes"
@@ -60,24 +60,24 @@ func Main(m *testing.M, service string, elsewhere map[string][]int) int {
 	return code
 }
 
-// World is a service's name and the database of one test.
-type World struct {
+// Env is a service's name and the database of one test.
+type Env struct {
 	T       *testing.T
 	DB      *pgtest.DB
 	service string
 }
 
 // New makes the database.
-func New(t *testing.T, service string, migrations fs.FS) *World {
+func New(t *testing.T, service string, migrations fs.FS) *Env {
 	t.Helper()
 	once.Do(func() { checker = contracttest.NewService(t, proto.OpenAPI) })
-	return &World{T: t, DB: pgtest.New(t, migrations), service: service}
+	return &Env{T: t, DB: pgtest.New(t, migrations), service: service}
 }
 
 const secret = "k1:6761746577617967617465776179676174657761796761746577617967617465" //nolint:gosec // of tests
 
 // keys are of one secret, under each of the names.
-func (w *World) keys(names ...string) caller.Keys {
+func (w *Env) keys(names ...string) caller.Keys {
 	w.T.Helper()
 	keys, err := caller.ParseKeys(strings.Join(names, "="+secret+",") + "=" + secret)
 	if err != nil {
@@ -87,7 +87,7 @@ func (w *World) keys(names ...string) caller.Keys {
 }
 
 // Server checks calls of the gateway and of peers.
-func (w *World) Server(answers *idemstore.Store, peers ...string) *httpx.Server {
+func (w *Env) Server(answers *idemstore.Store, peers ...string) *httpx.Server {
 	w.T.Helper()
 	spec, err := contract.Load(proto.OpenAPI)
 	if err != nil {
@@ -100,7 +100,7 @@ func (w *World) Server(answers *idemstore.Store, peers ...string) *httpx.Server 
 }
 
 // Pages signs cursors.
-func (w *World) Pages() *page.Codec {
+func (w *Env) Pages() *page.Codec {
 	w.T.Helper()
 	pages, err := page.NewCodec("c1:637572736f72637572736f72637572736f72637572736f72637572736f726375")
 	if err != nil {
@@ -121,7 +121,7 @@ type Answer struct {
 }
 
 // Send sends a request as peer would on behalf of the caller in ctx.
-func (w *World) Send(ctx context.Context, engine http.Handler, peer, method, target, body string, headers ...Header) Answer {
+func (w *Env) Send(ctx context.Context, engine http.Handler, peer, method, target, body string, headers ...Header) Answer {
 	w.T.Helper()
 	req := httptest.NewRequestWithContext(context.WithoutCancel(ctx), method, target, strings.NewReader(body))
 	if body != "" {
@@ -145,7 +145,7 @@ func (w *World) Send(ctx context.Context, engine http.Handler, peer, method, tar
 }
 
 // Sign makes req one that peer sends on behalf of the caller in ctx.
-func (w *World) Sign(ctx context.Context, req *http.Request, peer string) {
+func (w *Env) Sign(ctx context.Context, req *http.Request, peer string) {
 	w.T.Helper()
 	signer := &caller.Signer{From: peer, Keys: w.keys(w.service)}
 	signed, err := signer.Sign(caller.FromContext(ctx), w.service, req.Method, req.URL.EscapedPath(), time.Now())
@@ -190,7 +190,7 @@ func LargestMetadata() string {
 
 // Walk reads a list to its end, at most limit rows a page, and returns the ids of its rows and the bytes of each page. It
 // fails the test when a page is empty, has more rows than asked for, or is larger than a page may be.
-func (w *World) Walk(get func(query string) Answer, limit int) (ids []string, sizes []int) {
+func (w *Env) Walk(get func(query string) Answer, limit int) (ids []string, sizes []int) {
 	w.T.Helper()
 	for next := ""; ; {
 		a := get(fmt.Sprint("limit=", limit) + next)
@@ -217,7 +217,7 @@ func (w *World) Walk(get func(query string) Answer, limit int) (ids []string, si
 }
 
 // Events are those that the relay would send, in order.
-func (w *World) Events() []*eventsv1.Event {
+func (w *Env) Events() []*eventsv1.Event {
 	w.T.Helper()
 	var out []*eventsv1.Event
 	err := w.DB.Worker.SystemTx(w.T.Context(), func(ctx context.Context, tx pg.Tx) error {
@@ -242,7 +242,7 @@ func (w *World) Events() []*eventsv1.Event {
 }
 
 // Types are the types of the events without their first word, in order.
-func (w *World) Types() string {
+func (w *Env) Types() string {
 	w.T.Helper()
 	var out []string
 	for _, e := range w.Events() {
@@ -253,7 +253,7 @@ func (w *World) Types() string {
 }
 
 // Count runs "select count(*) …" as the owner, who sees all tenants.
-func (w *World) Count(sql string, args ...any) int {
+func (w *Env) Count(sql string, args ...any) int {
 	w.T.Helper()
 	var n int
 	if err := w.Owner().QueryRow(w.T.Context(), sql, args...).Scan(&n); err != nil {
@@ -263,7 +263,7 @@ func (w *World) Count(sql string, args ...any) int {
 }
 
 // Exec runs a statement as the owner.
-func (w *World) Exec(sql string, args ...any) {
+func (w *Env) Exec(sql string, args ...any) {
 	w.T.Helper()
 	if _, err := w.Owner().Exec(w.T.Context(), sql, args...); err != nil {
 		w.T.Fatal(err)
@@ -271,13 +271,13 @@ func (w *World) Exec(sql string, args ...any) {
 }
 
 // Impatient is a pool of the app role that waits for a lock no longer than limit.
-func (w *World) Impatient(limit time.Duration) *pg.DB {
+func (w *Env) Impatient(limit time.Duration) *pg.DB {
 	w.T.Helper()
 	return w.open(pg.Options{LockTimeout: limit})
 }
 
 // Hold runs a statement as the owner in a transaction that stays open until release undoes it.
-func (w *World) Hold(sql string, args ...any) (release func()) {
+func (w *Env) Hold(sql string, args ...any) (release func()) {
 	w.T.Helper()
 	tx, err := w.Owner().Begin(w.T.Context())
 	if err != nil {
@@ -295,7 +295,7 @@ func (w *World) Hold(sql string, args ...any) (release func()) {
 }
 
 // Owner is a connection in the role that owns the tables.
-func (w *World) Owner() *pgx.Conn {
+func (w *Env) Owner() *pgx.Conn {
 	w.T.Helper()
 	conn, err := pgx.Connect(w.T.Context(), w.DB.OwnerURL)
 	if err != nil {

@@ -1,4 +1,4 @@
-package doortest
+package apitest
 
 import (
 	"context"
@@ -22,7 +22,7 @@ type Request struct {
 // Overloaded sends each request while another transaction holds all tables, until the lock time-out and until the
 // statement time-out, and while no connection is free. Each must be 503 unavailable with Retry-After. The requests
 // must be of all operations of the service but those of idle, which ask no database.
-func (w *World) Overloaded(ctx context.Context, serve func(*pg.DB) http.Handler, requests []Request, idle ...string) {
+func (w *Env) Overloaded(ctx context.Context, serve func(*pg.DB) http.Handler, requests []Request, idle ...string) {
 	w.T.Helper()
 	w.complete(requests, idle)
 	const short = 30 * time.Millisecond
@@ -52,7 +52,7 @@ func (w *World) Overloaded(ctx context.Context, serve func(*pg.DB) http.Handler,
 	})
 }
 
-func (w *World) refused(t *testing.T, ctx context.Context, engine http.Handler, requests []Request) { //nolint:revive // t leads in tests
+func (w *Env) refused(t *testing.T, ctx context.Context, engine http.Handler, requests []Request) { //nolint:revive // t leads in tests
 	t.Helper()
 	for _, r := range requests {
 		a := w.Send(ctx, engine, "gateway", r.Method, "/api/v1"+r.Path, r.Body, r.Headers...)
@@ -63,7 +63,7 @@ func (w *World) refused(t *testing.T, ctx context.Context, engine http.Handler, 
 }
 
 // complete fails the test when an operation of the service has no request.
-func (w *World) complete(requests []Request, idle []string) {
+func (w *Env) complete(requests []Request, idle []string) {
 	w.T.Helper()
 	spec, err := contract.Load(proto.OpenAPI)
 	if err != nil {
@@ -84,7 +84,7 @@ func (w *World) complete(requests []Request, idle []string) {
 }
 
 // open makes a pool of the app role that ends with the test.
-func (w *World) open(opt pg.Options) *pg.DB {
+func (w *Env) open(opt pg.Options) *pg.DB {
 	w.T.Helper()
 	db, err := pg.Open(w.T.Context(), w.DB.AppURL, opt)
 	if err != nil {
