@@ -10,14 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/libs/archtest"
 	"holdfast.dev/libs/ids"
-	"holdfast.dev/libs/walls"
 
 	"holdfast.dev/loadtest/internal/report"
 	"holdfast.dev/loadtest/internal/sqlbench"
 )
 
-func TestSizes(t *testing.T) { walls.Sizes(t) }
+func TestSizes(t *testing.T) { archtest.Sizes(t) }
 
 func TestSettings(t *testing.T) {
 	for _, c := range []struct {

@@ -1,4 +1,4 @@
-// Package apperr holds the one error type that crosses rooms: a kind, which decides the HTTP status,
+// Package apperr holds the one error type that crosses layers: a kind, which decides the HTTP status,
 // and a stable public code. Everything else that reaches a door is an internal error.
 package apperr
 

@@ -1,4 +1,4 @@
-// Package store is the only room with SQL. Readers take a pg.Q, writers a pg.Tx. Each statement names the caller's
+// Package store is the only layer with SQL. Readers take a pg.Q, writers a pg.Tx. Each statement names the caller's
 // tenant and mode, which row-level security checks once more.
 package store
 

@@ -1,4 +1,4 @@
-package walls_test
+package archtest_test
 
 import (
 	"os"
@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"holdfast.dev/libs/walls"
+	"holdfast.dev/libs/archtest"
 )
 
 func TestThisModule(t *testing.T) {
-	walls.Sizes(t)
-	problems, err := walls.Imports("..")
+	archtest.Sizes(t)
+	problems, err := archtest.Imports("..")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,18 +21,18 @@ func TestThisModule(t *testing.T) {
 	}
 }
 
-func TestImportsNamesEachCrossedWall(t *testing.T) {
+func TestImportsNamesEachForbiddenImport(t *testing.T) {
 	t.Setenv("GOWORK", "off")
-	got, err := walls.Imports(filepath.Join("testdata", "crossed"))
+	got, err := archtest.Imports(filepath.Join("testdata", "crossed"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
-		"internal/app imports database/sql: only these rooms import it: []",
+		"internal/app imports database/sql: only these layers import it: []",
 		"internal/app imports net/http: a verb knows nothing of HTTP",
 		"internal/domain imports holdfast.dev/services/crossed/internal/store: domain may not import store",
 		"internal/domain imports net/http: a verb knows nothing of HTTP",
-		`internal/helpers: there is no room "helpers"`,
+		`internal/helpers: there is no layer "helpers"`,
 	}
 	compare(t, got, want, "holdfast.dev/services/crossed/")
 }
@@ -47,7 +47,7 @@ func TestMeasureNamesEachSize(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "internal", "store", "big.go"), []byte(big), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := walls.Measure(dir)
+	got, err := archtest.Measure(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

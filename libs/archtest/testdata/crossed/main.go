@@ -1,4 +1,4 @@
-// Package main crosses walls on purpose.
+// Package main has forbidden imports on purpose.
 package main
 
 import (

@@ -3,10 +3,10 @@ package main
 import (
 	"testing"
 
-	"holdfast.dev/libs/walls"
+	"holdfast.dev/libs/archtest"
 )
 
 func TestSizes(t *testing.T) {
 	t.Parallel()
-	walls.Sizes(t)
+	archtest.Sizes(t)
 }

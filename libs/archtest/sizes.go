@@ -1,4 +1,4 @@
-package walls
+package archtest
 
 import (
 	"bytes"
@@ -31,7 +31,7 @@ type folder struct {
 }
 
 // Measure returns a line for each file, function and package below dir that is too long, each package
-// without a comment, and each clock read in a pure room. Generated files are exempt, wire.go is for its
+// without a comment, and each clock read in a pure layer. Generated files are exempt, wire.go is for its
 // length, and lines of composite literals do not count.
 func Measure(dir string) ([]string, error) {
 	var problems []string
@@ -51,7 +51,7 @@ func Measure(dir string) ([]string, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("walls: %w", err)
+		return nil, fmt.Errorf("archtest: %w", err)
 	}
 	for name, f := range folders {
 		if f.files > maxFiles {
@@ -169,7 +169,7 @@ func closures(fset *token.FileSet, node ast.Node) int {
 	return n
 }
 
-// clocked reports whether the file is in a room that must be told the time.
+// clocked reports whether the file is in a layer that must be told the time.
 func clocked(name string) bool {
 	parts := strings.Split(filepath.ToSlash(name), "/")
 	return len(parts) > 2 && parts[0] == "internal" && slices.Contains(pure, parts[1])

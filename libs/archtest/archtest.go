@@ -1,6 +1,6 @@
-// Package walls is the test that keeps the house in order: which room imports what, and how long a file or a
+// Package archtest checks the structure of a module: which layer imports what, and how long a file or a
 // function may grow. Each service runs Check in its root, every other module Sizes.
-package walls
+package archtest
 
 import (
 	"bytes"
@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// rooms maps each room of a service to the rooms that it may import.
-var rooms = map[string][]string{
+// layers maps each layer of a service to the layers that it may import.
+var layers = map[string][]string{
 	"domain":  {},
 	"view":    {"domain"},
 	"store":   {"domain"},
@@ -28,8 +28,8 @@ var rooms = map[string][]string{
 	"pages":   {"domain", "view", "app", "peers"},
 }
 
-// reserved maps a package, with all below it, to the only rooms that import it. wire.go and main.go are in no
-// room and may.
+// reserved maps a package, with all below it, to the only layers that import it. wire.go and main.go are in no
+// layer and may.
 var reserved = map[string][]string{
 	"github.com/jackc/pgx":          {"app", "store"},
 	"github.com/gin-gonic/gin":      {"api"},
@@ -40,7 +40,7 @@ var reserved = map[string][]string{
 	"database/sql":                  {},
 }
 
-// A verb knows nothing of HTTP: neither the rooms in behind nor what is below them import what only doors know.
+// A verb knows nothing of HTTP: neither the layers in behind nor what is below them import what only doors know.
 var (
 	behind = []string{"app", "domain"}
 	door   = []string{"net/http", "github.com/gin-gonic/gin", "holdfast.dev/libs/httpx", "holdfast.dev/libs/idem"}
@@ -50,7 +50,7 @@ var (
 // which is a proxy.
 const HTTPInVerbs = "a verb knows nothing of HTTP"
 
-// pure rooms have no I/O.
+// pure layers have no I/O.
 var (
 	pure     = []string{"domain", "view"}
 	impurity = []string{"net", "net/http", "os", "os/exec", "io/fs", "log", "log/slog", "holdfast.dev/libs/pg", "holdfast.dev/libs/kafkax", "holdfast.dev/libs/redisx", "holdfast.dev/libs/peer"}
@@ -58,13 +58,13 @@ var (
 
 const services = "holdfast.dev/services/"
 
-// Check fails on each crossed wall, but for the rules of except, and on each size of the module that holds the test.
+// Check fails on each forbidden import, but for the rules of except, and on each size of the module that holds the test.
 func Check(t *testing.T, except ...string) {
 	t.Helper()
 	report(t, except, Imports, Measure)
 }
 
-// Sizes is Check for a module without rooms.
+// Sizes is Check for a module without layers.
 func Sizes(t *testing.T) {
 	t.Helper()
 	report(t, nil, Measure)
@@ -93,14 +93,14 @@ func report(t *testing.T, except []string, checks ...func(dir string) ([]string,
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		return "", fmt.Errorf("walls: %w", err)
+		return "", fmt.Errorf("archtest: %w", err)
 	}
 	for ; ; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", errors.New("walls: no go.mod above the test") //nolint:err113 // ends the test
+			return "", errors.New("archtest: no go.mod above the test") //nolint:err113 // ends the test
 		}
 	}
 }
@@ -113,7 +113,7 @@ type listed struct {
 	Module       struct{ Path string }
 }
 
-// Imports returns a line for each import of the module at dir that crosses a wall.
+// Imports returns a line for each import of the module at dir that no layer may make.
 func Imports(dir string) ([]string, error) {
 	pkgs, err := list(dir)
 	if err != nil {
@@ -121,13 +121,13 @@ func Imports(dir string) ([]string, error) {
 	}
 	var problems []string
 	for _, p := range pkgs {
-		room, known := roomOf(p)
+		layer, known := layerOf(p)
 		if !known {
-			problems = append(problems, fmt.Sprintf("%s: there is no room %q", p.ImportPath, room))
+			problems = append(problems, fmt.Sprintf("%s: there is no layer %q", p.ImportPath, layer))
 			continue
 		}
 		for _, imp := range p.Imports {
-			if why := crossed(p, room, imp); why != "" {
+			if why := forbidden(p, layer, imp); why != "" {
 				problems = append(problems, fmt.Sprintf("%s imports %s: %s", p.ImportPath, imp, why))
 			}
 		}
@@ -161,43 +161,43 @@ func list(dir string) ([]listed, error) {
 	}
 }
 
-// roomOf returns the room of a package, "" for the root and what stands beside internal.
-func roomOf(p listed) (room string, known bool) {
+// layerOf returns the layer of a package, "" for the root and what stands beside internal.
+func layerOf(p listed) (layer string, known bool) {
 	rest, inside := strings.CutPrefix(p.ImportPath, p.Module.Path+"/internal/")
 	if !inside {
 		return "", true
 	}
-	room, _, _ = strings.Cut(rest, "/")
-	_, known = rooms[room]
-	return room, known
+	layer, _, _ = strings.Cut(rest, "/")
+	_, known = layers[layer]
+	return layer, known
 }
 
 func foreign(p listed, imp string) bool {
 	return strings.HasPrefix(imp, services) && !within(imp, p.Module.Path)
 }
 
-// crossed says which wall the import crosses, "" for none.
-func crossed(p listed, room, imp string) string {
+// forbidden says why the import is forbidden, "" for none.
+func forbidden(p listed, layer, imp string) string {
 	if foreign(p, imp) {
 		return "no service imports another, and libs imports none"
 	}
-	if room == "" {
+	if layer == "" {
 		return ""
 	}
-	if other, ok := roomOf(listed{ImportPath: imp, Module: p.Module}); ok && other != "" && other != room &&
-		!slices.Contains(rooms[room], other) {
-		return fmt.Sprintf("%s may not import %s", room, other)
+	if other, ok := layerOf(listed{ImportPath: imp, Module: p.Module}); ok && other != "" && other != layer &&
+		!slices.Contains(layers[layer], other) {
+		return fmt.Sprintf("%s may not import %s", layer, other)
 	}
-	if slices.Contains(behind, room) && slices.ContainsFunc(door, func(pkg string) bool { return within(imp, pkg) }) {
+	if slices.Contains(behind, layer) && slices.ContainsFunc(door, func(pkg string) bool { return within(imp, pkg) }) {
 		return HTTPInVerbs
 	}
 	for pkg, allowed := range reserved {
-		if within(imp, pkg) && !slices.Contains(allowed, room) {
-			return fmt.Sprintf("only these rooms import it: %v", allowed)
+		if within(imp, pkg) && !slices.Contains(allowed, layer) {
+			return fmt.Sprintf("only these layers import it: %v", allowed)
 		}
 	}
-	if slices.Contains(pure, room) && slices.Contains(impurity, imp) {
-		return room + " is pure"
+	if slices.Contains(pure, layer) && slices.Contains(impurity, imp) {
+		return layer + " is pure"
 	}
 	return ""
 }

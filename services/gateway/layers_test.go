@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"holdfast.dev/libs/walls"
+	"holdfast.dev/libs/archtest"
 )
 
-func TestWalls(t *testing.T) {
+func TestLayers(t *testing.T) {
 	t.Parallel()
-	walls.Check(t, walls.HTTPInVerbs)
+	archtest.Check(t, walls.HTTPInVerbs)
 }
 
 // The gateway has no database and reads no topic, so it links no driver of either.

@@ -1,0 +1,2 @@
+// Package helpers is no layer.
+package helpers

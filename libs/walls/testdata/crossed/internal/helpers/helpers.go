@@ -1,2 +1,0 @@
-// Package helpers is no room.
-package helpers
