@@ -10,7 +10,7 @@ import (
 
 func TestLayers(t *testing.T) {
 	t.Parallel()
-	archtest.Check(t, walls.HTTPInVerbs)
+	archtest.Check(t, archtest.HTTPInVerbs)
 }
 
 // The gateway has no database and reads no topic, so it links no driver of either.
