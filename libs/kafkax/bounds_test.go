@@ -63,7 +63,7 @@ func TestLargestMessagesFitIntoThePod(t *testing.T) { //nolint:paralleltest // i
 				return nil
 			}
 			handle := func(ctx context.Context, m kafkax.Message) error { return together(ctx, []kafkax.Message{m}) }
-			stop := s.consume(t, handle, func(c *kafkax.Consumer) { c.Together = together })
+			stop := s.consume(t, handle, func(c *kafkax.Consumer) { c.HandleBatch = together })
 			eventually(t, "all have come", func() bool { return len(got.all()) >= messages })
 			stop()
 		})
@@ -95,7 +95,7 @@ func TestABatchIsBoundedByBytes(t *testing.T) {
 		var got, groups seen
 		s.consume(t, func(_ context.Context, m kafkax.Message) error { got.add(string(m.Value[:3])); return nil }, func(c *kafkax.Consumer) {
 			c.BatchBytes = partitions * 3 * size
-			c.Together = func(_ context.Context, batch []kafkax.Message) error {
+			c.HandleBatch = func(_ context.Context, batch []kafkax.Message) error {
 				bytes := 0
 				for _, m := range batch {
 					bytes += len(m.Value)

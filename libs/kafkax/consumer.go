@@ -24,13 +24,13 @@ type Consumer struct {
 	Group  string
 	Topics []string
 	Handle Handler
-	// Together, where it is set, does the effects of several messages of one partition at once, all or none;
+	// HandleBatch, where it is set, does the effects of several messages of one partition at once, all or none;
 	// after an error Handle gets them one by one.
-	Together   func(ctx context.Context, batch []Message) error
-	BatchBytes int      // of the batches of all partitions together; 0: DefaultBatchBytes
-	DeadLetter Producer // nil: a Writer of its own
-	Log        *slog.Logger
-	Metrics    prometheus.Registerer // nil: none
+	HandleBatch func(ctx context.Context, batch []Message) error
+	BatchBytes  int      // of the batches of all partitions together; 0: DefaultBatchBytes
+	DeadLetter  Producer // nil: a Writer of its own
+	Log         *slog.Logger
+	Metrics     prometheus.Registerer // nil: none
 
 	lag     *prometheus.GaugeVec
 	handled *prometheus.CounterVec

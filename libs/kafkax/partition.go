@@ -23,7 +23,7 @@ const (
 	firstHold     = 100 * time.Millisecond
 	lastHold      = 10 * time.Second
 	maxErrorText  = 500
-	maxTogether   = 200
+	maxBatch      = 200
 	gatherFor     = 5 * time.Millisecond
 	fetchBytes    = 1 << 20 // of one answer; the broker sends one batch of a writer at least
 	fetchAhead    = 1       // messages that a reader holds for the next look; they may be large ones
@@ -107,16 +107,16 @@ func (p *partition) fetch(ctx context.Context, reader *kafka.Reader) (kafka.Mess
 	return reader.FetchMessage(ctx) //nolint:wrapcheck // read does
 }
 
-// gather adds to first what has already come behind it, where several are handled together: up to maxTogether
+// gather adds to first what has already come behind it, where several are handled together: up to maxBatch
 // messages of batchBytes in all.
 func (p *partition) gather(ctx context.Context, reader *kafka.Reader, first kafka.Message) []kafka.Message {
 	batch, bytes := []kafka.Message{first}, len(first.Value)
-	if p.Together == nil {
+	if p.HandleBatch == nil {
 		return batch
 	}
 	waiting, cancel := context.WithTimeout(ctx, gatherFor)
 	defer cancel()
-	for last := first; len(batch) < maxTogether && bytes < p.batchBytes && last.HighWaterMark > last.Offset+1; {
+	for last := first; len(batch) < maxBatch && bytes < p.batchBytes && last.HighWaterMark > last.Offset+1; {
 		m, err := p.fetch(waiting, reader)
 		if err != nil {
 			break // the next fetch meets it again
@@ -134,12 +134,12 @@ func (p *partition) gather(ctx context.Context, reader *kafka.Reader, first kafk
 // ended before.
 func (p *partition) take(ctx context.Context, batch []kafka.Message) bool {
 	last := batch[len(batch)-1]
-	if len(batch) > 1 && p.together(ctx, batch) {
+	if len(batch) > 1 && p.handleBatch(ctx, batch) {
 		p.passed(last)
 		return true
 	}
 	for _, m := range batch {
-		if !p.settle(ctx, m) {
+		if !p.process(ctx, m) {
 			return false
 		}
 		p.passed(m)
@@ -154,13 +154,13 @@ func (p *partition) passed(m kafka.Message) {
 	p.gauge(m.HighWaterMark - next)
 }
 
-// together handles a batch at once; false is that each message must be handled by itself.
-func (p *partition) together(ctx context.Context, batch []kafka.Message) bool {
+// handleBatch handles a batch at once; false is that each message must be handled by itself.
+func (p *partition) handleBatch(ctx context.Context, batch []kafka.Message) bool {
 	list := make([]Message, len(batch))
 	for i, m := range batch {
 		list[i] = fromKafka(p.Prefix, m)
 	}
-	err := p.contained(ctx, batch[0], list[0], slog.Int("messages", len(batch)), func(ctx context.Context) error { return p.Together(ctx, list) })
+	err := p.traced(ctx, batch[0], list[0], slog.Int("messages", len(batch)), func(ctx context.Context) error { return p.HandleBatch(ctx, list) })
 	if err != nil {
 		return false
 	}
@@ -203,9 +203,9 @@ func (p *partition) gauge(lag int64) {
 	p.lag.WithLabelValues(p.topic[len(p.Prefix):], strconv.Itoa(p.id)).Set(float64(max(lag, 0)))
 }
 
-// settle brings one message to its end: handled, or in the dead-letter topic. It returns false when ctx
+// process brings one message to its end: handled, or in the dead-letter topic. It returns false when ctx
 // ended before.
-func (p *partition) settle(ctx context.Context, raw kafka.Message) bool {
+func (p *partition) process(ctx context.Context, raw kafka.Message) bool {
 	m := fromKafka(p.Prefix, raw)
 	hold, refused := firstHold, 0
 	for ctx.Err() == nil {
@@ -221,7 +221,7 @@ func (p *partition) settle(ctx context.Context, raw kafka.Message) bool {
 			refused++
 			continue
 		case errors.Is(err, ErrPoison):
-			if err = p.bury(ctx, raw, m, err); err == nil {
+			if err = p.deadLetter(ctx, raw, m, err); err == nil {
 				p.handled.WithLabelValues(m.Topic, "dead").Inc()
 				return true
 			}
@@ -235,11 +235,11 @@ func (p *partition) settle(ctx context.Context, raw kafka.Message) bool {
 
 // try runs the handler once.
 func (p *partition) try(ctx context.Context, raw kafka.Message, m Message) error {
-	return p.contained(ctx, raw, m, slog.Int("messages", 1), func(ctx context.Context) error { return p.Handle(ctx, m) })
+	return p.traced(ctx, raw, m, slog.Int("messages", 1), func(ctx context.Context) error { return p.Handle(ctx, m) })
 }
 
-// contained runs handle inside the trace of whoever sent m, the first of its messages, and writes the wide line.
-func (p *partition) contained(ctx context.Context, raw kafka.Message, m Message, count slog.Attr, handle func(context.Context) error) (err error) {
+// traced runs handle inside the trace of the sender of m, the first of its messages, and writes the wide line.
+func (p *partition) traced(ctx context.Context, raw kafka.Message, m Message, count slog.Attr, handle func(context.Context) error) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, handleTimeout)
 	defer cancel()
 	ctx, line := obs.WithLine(obs.WithTraceparent(ctx, m.Headers["traceparent"]))
@@ -268,8 +268,8 @@ func (p *partition) contained(ctx context.Context, raw kafka.Message, m Message,
 	return handle(ctx)
 }
 
-// bury sends the message to the dead-letter topic with where it came from and why.
-func (p *partition) bury(ctx context.Context, raw kafka.Message, m Message, cause error) error {
+// deadLetter sends the message to the dead-letter topic with where it came from and why.
+func (p *partition) deadLetter(ctx context.Context, raw kafka.Message, m Message, cause error) error {
 	headers := map[string]string{
 		HeaderTopic: m.Topic, HeaderPartition: strconv.Itoa(p.id), HeaderOffset: strconv.FormatInt(raw.Offset, 10),
 		HeaderError: cut(cause.Error()),

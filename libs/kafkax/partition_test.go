@@ -38,7 +38,7 @@ func TestPoisonHoldsItsPartitionForTwoSeconds(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := &partition{Consumer: c, topic: "test.things"}
-		if !p.settle(t.Context(), kafka.Message{Topic: "test.things", Value: []byte("bad")}) {
+		if !p.process(t.Context(), kafka.Message{Topic: "test.things", Value: []byte("bad")}) {
 			t.Error("the message was not brought to its end")
 		}
 		want := []time.Duration{0, 100 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second}

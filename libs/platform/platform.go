@@ -142,7 +142,7 @@ func (p *Platform) background() {
 }
 
 // Consume registers a worker that handles the messages of the topics that the service reads, in the group of the
-// service's name. The service may set Together of the consumer until the start.
+// service's name. The service may set HandleBatch of the consumer until the start.
 func (p *Platform) Consume(handle kafkax.Handler) *kafkax.Consumer {
 	consumer := &kafkax.Consumer{
 		Cluster: p.cluster, Group: p.service.Name, Topics: p.service.Reads, Handle: handle,

@@ -135,8 +135,8 @@ func table(out io.Writer, rows [][]string) error {
 }
 
 // late says on stderr that the gateways do not know yet.
-func (t tool) late(told bool) {
-	if !told {
+func (t tool) late(published bool) {
+	if !published {
 		fmt.Fprintln(t.cmd.ErrOrStderr(), "Redis is away: the change is committed, and identity tells the gateways as soon as Redis is back.")
 	}
 }

@@ -79,11 +79,11 @@ func keyRevoke() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			k, told, err := t.RevokeKey(t.cmd.Context(), t.by, id)
+			k, published, err := t.RevokeKey(t.cmd.Context(), t.by, id)
 			if err != nil {
 				return err
 			}
-			t.late(told)
+			t.late(published)
 			return t.print(view.KeyForAdmin(k), []string{k.ID.String(), keyState(k)})
 		}),
 	})

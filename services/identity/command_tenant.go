@@ -54,11 +54,11 @@ func tenantUpdate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			made, told, err := t.UpdateTenant(t.cmd.Context(), t.by, old.ID, c)
+			made, published, err := t.UpdateTenant(t.cmd.Context(), t.by, old.ID, c)
 			if err != nil {
 				return err
 			}
-			t.late(told)
+			t.late(published)
 			return t.print(view.TenantForAdmin(made), tenantHead, tenantRow(made))
 		}),
 	})

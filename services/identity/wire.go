@@ -30,7 +30,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		DB: p.DB, Worker: p.Worker, Redis: store.Redis{Client: redis}, Scopes: proto.Scopes,
 		Now: time.Now, Log: rt.Log, Wake: p.Relay.Wake,
 	}
-	rt.Go("signals", identity.KeepTelling)
+	rt.Go("signals", identity.RetryPublish)
 	lastUse := &app.LastUse{Worker: p.Worker, Log: rt.Log}
 	rt.Go("last use", lastUse.Run)
 	p.Consume((&consume.Webhooks{App: identity}).Handle)

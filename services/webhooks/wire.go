@@ -55,7 +55,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	}
 	rt.Every("log maintenance", maintainEvery, intake.Maintain)
 	events := &consume.Events{Intake: intake, Types: app.AllTypes()}
-	p.Consume(events.Handle).Together = events.HandleBatch
+	p.Consume(events.Handle).HandleBatch = events.HandleBatch
 
 	stopping := make(chan struct{})
 	door := &api.API{

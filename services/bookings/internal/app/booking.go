@@ -128,7 +128,7 @@ func (a *Bookings) create(ctx context.Context, tx pg.Tx, in domain.BookingInput,
 		return domain.Booking{}, err
 	}
 	if b.HoldExpiresAt != nil {
-		if err := learnClock(ctx, tx); err != nil {
+		if err := saveClock(ctx, tx); err != nil {
 			return domain.Booking{}, err
 		}
 	}

@@ -76,9 +76,9 @@ func (a *Clocks) set(ctx context.Context, at *time.Time) (domain.TestClock, erro
 	return clock, err
 }
 
-// Learn takes one event about a tenant, once, however often the event comes, and never an older state than is known.
+// ApplyEvent takes one event about a tenant, once, however often the event comes, and never an older state than is known.
 // What falls due by it is the worker's. The context carries the tenant in test mode.
-func (a *Clocks) Learn(ctx context.Context, event ids.Event, clock domain.TestClock) error {
+func (a *Clocks) ApplyEvent(ctx context.Context, event ids.Event, clock domain.TestClock) error {
 	err := a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		first, err := inbox.Once(ctx, tx, consumer, event)
 		if err != nil || !first {
@@ -92,9 +92,9 @@ func (a *Clocks) Learn(ctx context.Context, event ids.Event, clock domain.TestCl
 	return nil
 }
 
-// learnClock writes the clock by which a hold is made beside the hold: a reader of the hold then goes by a clock that is
+// saveClock writes the clock by which a hold is made beside the hold: a reader of the hold then goes by a clock that is
 // no older, though the event of a return to real time may still be on its way.
-func learnClock(ctx context.Context, tx pg.Tx) error {
+func saveClock(ctx context.Context, tx pg.Tx) error {
 	c := caller.FromContext(ctx)
 	if c.Mode != caller.Test || c.PolicyVersion == 0 {
 		return nil

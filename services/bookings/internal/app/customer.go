@@ -18,9 +18,9 @@ const consumer = "bookings"
 // Customers keeps the projection of the customers service's rows.
 type Customers struct{ DB *pg.DB }
 
-// Learn takes one event about a customer, once however often it comes, and never an older state than is
+// ApplyEvent takes one event about a customer, once however often it comes, and never an older state than is
 // known. The context carries the event's tenant and mode.
-func (a *Customers) Learn(ctx context.Context, event ids.Event, c domain.Customer) error {
+func (a *Customers) ApplyEvent(ctx context.Context, event ids.Event, c domain.Customer) error {
 	err := a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		first, err := inbox.Once(ctx, tx, consumer, event)
 		if err != nil || !first {

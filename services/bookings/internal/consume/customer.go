@@ -49,7 +49,7 @@ func (h *Customers) Handle(ctx context.Context, m kafkax.Message) error {
 	if err != nil {
 		return kafkax.Poison(err)
 	}
-	return h.App.Learn(caller.With(ctx, from), id, c)
+	return h.App.ApplyEvent(caller.With(ctx, from), id, c)
 }
 
 // customer reads what the event says of a customer; false when it says nothing.

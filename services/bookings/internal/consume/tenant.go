@@ -38,5 +38,5 @@ func (h *Tenants) Handle(ctx context.Context, m kafkax.Message) error {
 		return kafkax.Poison(err)
 	}
 	clock := domain.TestClock{FrozenAt: body.Clock, Version: e.GetResourceVersion()}
-	return h.App.Learn(caller.With(ctx, from), id, clock)
+	return h.App.ApplyEvent(caller.With(ctx, from), id, clock)
 }

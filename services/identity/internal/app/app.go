@@ -18,7 +18,7 @@ import (
 
 // Teller tells the gateways, through Redis, to think again about keys that they remember.
 type Teller interface {
-	Tell(ctx context.Context, signals []domain.Signal) error
+	Publish(ctx context.Context, invalidations []domain.Invalidation) error
 }
 
 // App is identity's use cases over one database.

@@ -19,9 +19,9 @@ const (
 	consumer   = "identity" // this service's name in the inbox
 )
 
-// Witness appends what another service tells to the audit log, once however often its event comes. Of r the
+// RecordAudit appends what another service tells to the audit log, once however often its event comes. Of r the
 // tenant and mode are those of the context: ErrTenantNotFound when there is no such tenant.
-func (a *App) Witness(ctx context.Context, event ids.Event, r domain.Record) error {
+func (a *App) RecordAudit(ctx context.Context, event ids.Event, r domain.Record) error {
 	who := caller.FromContext(ctx)
 	r.TenantID, r.Livemode = who.Tenant, who.Live()
 	err := a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {

@@ -13,8 +13,8 @@ import (
 
 // SetClock freezes a tenant's test clock at a time that is not before its effective one, or with nil returns
 // it to real time. Gateways and services learn of it as of any change of the tenant. The same state again
-// leaves no trace. told is false while Redis has still to learn of it.
-func (a *App) SetClock(ctx context.Context, by domain.Origin, id ids.Tenant, at *time.Time) (t domain.Tenant, told bool, err error) {
+// leaves no trace. published is false while Redis has still to learn of it.
+func (a *App) SetClock(ctx context.Context, by domain.Origin, id ids.Tenant, at *time.Time) (t domain.Tenant, published bool, err error) {
 	ctx = scope(ctx, id, caller.Live)
 	changed := false
 	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
@@ -35,5 +35,5 @@ func (a *App) SetClock(ctx context.Context, by domain.Origin, id ids.Tenant, at 
 	if err != nil || !changed {
 		return t, true, err
 	}
-	return t, a.tell(ctx, id), nil
+	return t, a.publish(ctx, id), nil
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // clock is what a look-up and the newest event say of the tenant's test clock.
-func (h *house) clock(t *testing.T, secret string, tenant ids.Tenant) (looked, told *time.Time) {
+func (h *house) clock(t *testing.T, secret string, tenant ids.Tenant) (looked, published *time.Time) {
 	t.Helper()
 	var raw []byte
 	err := h.owner.QueryRow(t.Context(), `select message from outbox where aggregate_id = $1 order by seq desc limit 1`, tenant.String()).Scan(&raw)
@@ -44,9 +44,9 @@ func TestClockMovesForwardOnly(t *testing.T) {
 	_, foreignSecret := h.key(t, stranger.ID, "test")
 	set := func(at *time.Time, version int64) {
 		t.Helper()
-		got, told, err := h.SetClock(t.Context(), cli, tenant.ID, at)
-		if err != nil || !told || got.Version != version || (got.Clock == nil) != (at == nil) || at != nil && !got.Clock.Equal(at.Truncate(time.Microsecond)) {
-			t.Fatalf("set %v: %+v told %v: %v", at, got, told, err)
+		got, published, err := h.SetClock(t.Context(), cli, tenant.ID, at)
+		if err != nil || !published || got.Version != version || (got.Clock == nil) != (at == nil) || at != nil && !got.Clock.Equal(at.Truncate(time.Microsecond)) {
+			t.Fatalf("set %v: %+v published %v: %v", at, got, published, err)
 		}
 	}
 	back := func(at time.Time) {
@@ -67,9 +67,9 @@ func TestClockMovesForwardOnly(t *testing.T) {
 	back(real)
 	real = real.Add(200 * 24 * time.Hour) // the frozen time counts, not the real one that overtook it
 	set(new(later.Add(time.Hour)), 4)
-	looked, told := h.clock(t, testSecret, tenant.ID)
-	if want := later.Add(time.Hour).Truncate(time.Microsecond); looked == nil || !looked.Equal(want) || told == nil || !told.Equal(want) {
-		t.Errorf("looked up %v, published %v, want %v", looked, told, want)
+	looked, published := h.clock(t, testSecret, tenant.ID)
+	if want := later.Add(time.Hour).Truncate(time.Microsecond); looked == nil || !looked.Equal(want) || published == nil || !published.Equal(want) {
+		t.Errorf("looked up %v, published %v, want %v", looked, published, want)
 	}
 	if p := h.lookup(t, liveSecret); p.Clock != nil || p.Version != 5 {
 		t.Errorf("the live key: %+v", p)
@@ -84,8 +84,8 @@ func TestClockMovesForwardOnly(t *testing.T) {
 	}
 	set(nil, 5)
 	set(nil, 5)
-	if looked, told := h.clock(t, testSecret, tenant.ID); looked != nil || told != nil {
-		t.Errorf("looked up %v, published %v", looked, told)
+	if looked, published := h.clock(t, testSecret, tenant.ID); looked != nil || published != nil {
+		t.Errorf("looked up %v, published %v", looked, published)
 	}
 	back(real.Add(-time.Second)) // real time again
 	h.published(t, tenant.ID, 5)

@@ -61,10 +61,10 @@ func (a *App) CreateKey(ctx context.Context, by domain.Origin, n NewKey) (k doma
 	return k, secret, nil
 }
 
-// RevokeKey ends a key for good. Every gateway refuses it once told is true; while Redis is away told is
+// RevokeKey ends a key for good. Every gateway refuses it once published is true; while Redis is away published is
 // false, gateways re-read what they remember within a second, and the signal is repeated until it stuck.
 // Revoking twice changes nothing and tells again.
-func (a *App) RevokeKey(ctx context.Context, by domain.Origin, id domain.KeyID) (k domain.Key, told bool, err error) {
+func (a *App) RevokeKey(ctx context.Context, by domain.Origin, id domain.KeyID) (k domain.Key, published bool, err error) {
 	home, err := store.KeyHome(ctx, a.DB.Read(ctx), id)
 	if err != nil {
 		return domain.Key{}, false, err
@@ -77,7 +77,7 @@ func (a *App) RevokeKey(ctx context.Context, by domain.Origin, id domain.KeyID) 
 		if k, err = store.Key(ctx, tx, id); err != nil {
 			return err
 		}
-		if err := store.SignalRevoked(ctx, tx, k); err != nil {
+		if err := store.InvalidateKey(ctx, tx, k); err != nil {
 			return err
 		}
 		if k.RevokedAt != nil {
@@ -92,7 +92,7 @@ func (a *App) RevokeKey(ctx context.Context, by domain.Origin, id domain.KeyID) 
 	if err != nil {
 		return domain.Key{}, false, err
 	}
-	return k, a.tell(ctx, home.TenantID), nil
+	return k, a.publish(ctx, home.TenantID), nil
 }
 
 // Keys returns a tenant's keys of both modes, newest first.

@@ -105,9 +105,9 @@ func TestRevokeTwice(t *testing.T) {
 	h := newHouse(t)
 	tenant := h.tenant(t)
 	k, secret := h.key(t, tenant.ID, "live")
-	first, told, err := h.RevokeKey(t.Context(), cli, k.ID)
-	if err != nil || !told || first.RevokedAt == nil || first.Version != 2 {
-		t.Fatalf("revoke: %+v told %v: %v", first, told, err)
+	first, published, err := h.RevokeKey(t.Context(), cli, k.ID)
+	if err != nil || !published || first.RevokedAt == nil || first.Version != 2 {
+		t.Fatalf("revoke: %+v published %v: %v", first, published, err)
 	}
 	if got := h.state(t, k.ID); got != domain.Revoked {
 		t.Fatalf("Redis says %q when revoke returns, want the tombstone", got)
@@ -119,9 +119,9 @@ func TestRevokeTwice(t *testing.T) {
 		t.Errorf("looked up %+v, want revoked in version 3", p)
 	}
 	h.redis.Del(t.Context(), "st:{"+k.ID.String()+"}") // Redis has lost its memory
-	second, told, err := h.RevokeKey(t.Context(), cli, k.ID)
-	if err != nil || !told || !second.RevokedAt.Equal(*first.RevokedAt) || second.Version != 2 {
-		t.Fatalf("again: %+v told %v: %v", second, told, err)
+	second, published, err := h.RevokeKey(t.Context(), cli, k.ID)
+	if err != nil || !published || !second.RevokedAt.Equal(*first.RevokedAt) || second.Version != 2 {
+		t.Fatalf("again: %+v published %v: %v", second, published, err)
 	}
 	if got := h.state(t, k.ID); got != domain.Revoked {
 		t.Errorf("Redis says %q after the second, want the tombstone again", got)
@@ -138,14 +138,14 @@ func TestTombstoneIsRetried(t *testing.T) {
 	tenant := h.tenant(t)
 	k, secret := h.key(t, tenant.ID, "test")
 	mend := h.breakRedis(t)
-	_, told, err := h.RevokeKey(t.Context(), cli, k.ID)
-	if err != nil || told {
-		t.Fatalf("revoke without Redis: told %v: %v; want done but not told", told, err)
+	_, published, err := h.RevokeKey(t.Context(), cli, k.ID)
+	if err != nil || published {
+		t.Fatalf("revoke without Redis: published %v: %v; want done but not published", published, err)
 	}
 	if !h.lookup(t, secret).Revoked || h.state(t, k.ID) != "" {
 		t.Fatal("want the key revoked and nothing in Redis yet")
 	}
-	if err := h.TellSignals(t.Context(), ids.Tenant{}); err == nil {
+	if err := h.PublishInvalidations(t.Context(), ids.Tenant{}); err == nil {
 		t.Fatal("telling without Redis succeeded")
 	}
 	if h.count(t, `select count(*) from key_signals`) != 1 {
@@ -155,7 +155,7 @@ func TestTombstoneIsRetried(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	done := make(chan error, 1)
-	go func() { done <- h.KeepTelling(ctx) }()
+	go func() { done <- h.RetryPublish(ctx) }()
 	for h.count(t, `select count(*) from key_signals`) > 0 && ctx.Err() == nil {
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -176,7 +176,7 @@ func TestTellKeepsWhatSaysMore(t *testing.T) {
 	for _, step := range []struct{ tell, want string }{
 		{"9", "9"}, {"10", "10"}, {"9", "10"}, {"10", "10"}, {domain.Revoked, domain.Revoked}, {"11", domain.Revoked}, {domain.Revoked, domain.Revoked},
 	} {
-		if err := h.Redis.Tell(t.Context(), []domain.Signal{{KeyID: id, Value: step.tell}}); err != nil {
+		if err := h.Redis.Publish(t.Context(), []domain.Invalidation{{KeyID: id, Value: step.tell}}); err != nil {
 			t.Fatal(err)
 		}
 		if got := h.state(t, id); got != step.want {
@@ -210,7 +210,7 @@ func TestRevokeBesideTenantChanges(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if err := h.TellSignals(t.Context(), tenant.ID); err != nil {
+	if err := h.PublishInvalidations(t.Context(), tenant.ID); err != nil {
 		t.Fatal(err)
 	}
 	for _, k := range keys {

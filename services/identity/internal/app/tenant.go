@@ -32,8 +32,8 @@ func (a *App) CreateTenant(ctx context.Context, by domain.Origin, t domain.Tenan
 }
 
 // UpdateTenant changes a tenant's settings and tells the gateways and, by event, the services. A change that
-// changes nothing leaves no trace. told is false while Redis has still to learn of it.
-func (a *App) UpdateTenant(ctx context.Context, by domain.Origin, id ids.Tenant, c domain.TenantChange) (t domain.Tenant, told bool, err error) {
+// changes nothing leaves no trace. published is false while Redis has still to learn of it.
+func (a *App) UpdateTenant(ctx context.Context, by domain.Origin, id ids.Tenant, c domain.TenantChange) (t domain.Tenant, published bool, err error) {
 	ctx = scope(ctx, id, caller.Live)
 	changed := false
 	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
@@ -50,7 +50,7 @@ func (a *App) UpdateTenant(ctx context.Context, by domain.Origin, id ids.Tenant,
 	if err != nil || !changed {
 		return t, true, err
 	}
-	return t, a.tell(ctx, id), nil
+	return t, a.publish(ctx, id), nil
 }
 
 func (a *App) writeTenant(ctx context.Context, tx pg.Tx, by domain.Origin, old domain.Tenant, t *domain.Tenant) error {
@@ -62,7 +62,7 @@ func (a *App) writeTenant(ctx context.Context, tx pg.Tx, by domain.Origin, old d
 	if *t, err = store.UpdateTenant(ctx, tx, *t); err != nil {
 		return err
 	}
-	if err := store.SignalTenantKeys(ctx, tx); err != nil {
+	if err := store.InvalidateTenantKeys(ctx, tx); err != nil {
 		return err
 	}
 	if err := tenantUpdated(ctx, tx, *t); err != nil {

@@ -45,7 +45,7 @@ func TestCreateTenant(t *testing.T) {
 }
 
 // A change reaches the gateways as the new version of each active key, in both modes, and the services as one
-// event; the version a look-up answers is the one that was told.
+// event; the version a look-up answers is the one that was published.
 func TestUpdateTenantTellsEverybody(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -59,11 +59,11 @@ func TestUpdateTenantTellsEverybody(t *testing.T) {
 	}
 	woken := 0
 	h.Wake = func() { woken++ }
-	got, told, err := h.UpdateTenant(t.Context(), cli, tenant.ID, domain.TenantChange{
+	got, published, err := h.UpdateTenant(t.Context(), cli, tenant.ID, domain.TenantChange{
 		Timezone: new("Europe/Paris"), Currency: new("eur"), AutoConfirm: new(true), HoldTTLMinutes: new(new(30)),
 	})
-	if err != nil || !told || got.Version != 2 || got.Timezone != "Europe/Paris" || got.Currency != "EUR" || !got.AutoConfirm || *got.HoldTTLMinutes != 30 {
-		t.Fatalf("updated %+v told %v: %v", got, told, err)
+	if err != nil || !published || got.Version != 2 || got.Timezone != "Europe/Paris" || got.Currency != "EUR" || !got.AutoConfirm || *got.HoldTTLMinutes != 30 {
+		t.Fatalf("updated %+v published %v: %v", got, published, err)
 	}
 	for secret, k := range map[string]domain.Key{liveSecret: live, testSecret: test} {
 		p := h.lookup(t, secret)
@@ -126,9 +126,9 @@ func TestUpdateTenantWithoutChangeLeavesNoTrace(t *testing.T) {
 	for name, c := range map[string]domain.TenantChange{
 		"empty": {}, "the same": {Timezone: new(tenant.Timezone), Currency: new("usd"), HoldTTLMinutes: new((*int)(nil))},
 	} {
-		got, told, err := h.UpdateTenant(t.Context(), cli, tenant.ID, c)
-		if err != nil || !told || got.Version != 1 {
-			t.Errorf("%s: version %d told %v: %v", name, got.Version, told, err)
+		got, published, err := h.UpdateTenant(t.Context(), cli, tenant.ID, c)
+		if err != nil || !published || got.Version != 1 {
+			t.Errorf("%s: version %d published %v: %v", name, got.Version, published, err)
 		}
 	}
 	_, _, err := h.UpdateTenant(t.Context(), cli, tenant.ID, domain.TenantChange{Currency: new("nope")})
@@ -153,13 +153,13 @@ func TestUpdateTenantWithoutRedis(t *testing.T) {
 	k, _ := h.key(t, tenant.ID, "live")
 	mend := h.breakRedis(t)
 	for i, name := range []string{"One", "Two"} {
-		got, told, err := h.UpdateTenant(t.Context(), cli, tenant.ID, domain.TenantChange{Name: &name})
-		if err != nil || told || got.Version != int64(i+2) {
-			t.Fatalf("update: version %d told %v: %v", got.Version, told, err)
+		got, published, err := h.UpdateTenant(t.Context(), cli, tenant.ID, domain.TenantChange{Name: &name})
+		if err != nil || published || got.Version != int64(i+2) {
+			t.Fatalf("update: version %d published %v: %v", got.Version, published, err)
 		}
 	}
 	mend()
-	if err := h.TellSignals(t.Context(), ids.Tenant{}); err != nil {
+	if err := h.PublishInvalidations(t.Context(), ids.Tenant{}); err != nil {
 		t.Fatal(err)
 	}
 	if state := h.state(t, k.ID); state != "4" {

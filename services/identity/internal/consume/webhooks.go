@@ -45,7 +45,7 @@ func (h *Webhooks) Handle(ctx context.Context, m kafkax.Message) error {
 	if err != nil {
 		return kafkax.Poison(err)
 	}
-	err = h.App.Witness(caller.With(ctx, from), id, r)
+	err = h.App.RecordAudit(caller.With(ctx, from), id, r)
 	if errors.Is(err, domain.ErrTenantNotFound) || unstorable(err) {
 		return kafkax.Poison(err)
 	}

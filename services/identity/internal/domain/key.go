@@ -123,8 +123,8 @@ type Principal struct {
 // Revoked is the signal of a revoked key; any other signal is a principal's version.
 const Revoked = "revoked"
 
-// Signal tells the gateways, through Redis, to think again about a key they remember.
-type Signal struct {
+// Invalidation tells the gateways, through Redis, to think again about a key they remember.
+type Invalidation struct {
 	TenantID ids.Tenant
 	Livemode bool
 	KeyID    KeyID
@@ -132,7 +132,7 @@ type Signal struct {
 }
 
 // Lifetime is how long a signal must stay: far longer than any gateway remembers a principal.
-func (s Signal) Lifetime() time.Duration {
+func (s Invalidation) Lifetime() time.Duration {
 	if s.Value == Revoked {
 		return 24 * time.Hour
 	}

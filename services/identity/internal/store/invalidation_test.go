@@ -10,8 +10,8 @@ import (
 	"holdfast.dev/services/identity/internal/store"
 )
 
-// Signals of keys on different nodes are told at once, and a late version takes no tombstone away.
-func TestTellsACluster(t *testing.T) {
+// Invalidations of keys on different nodes are published at once, and a late version takes no tombstone away.
+func TestPublishsACluster(t *testing.T) {
 	t.Parallel()
 	address, _ := redistest.Cluster(t, nil)
 	client, err := redisx.Open(address, redisx.Options{Timeout: 2 * time.Second, PoolSize: 4})
@@ -20,24 +20,24 @@ func TestTellsACluster(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = client.Close() })
 	r := store.Redis{Client: client}
-	signals := make([]domain.Signal, 30)
-	for i := range signals {
-		signals[i] = domain.Signal{KeyID: domain.NewKeyID(), Value: domain.Revoked}
+	list := make([]domain.Invalidation, 30)
+	for i := range list {
+		list[i] = domain.Invalidation{KeyID: domain.NewKeyID(), Value: domain.Revoked}
 		if i%2 == 1 {
-			signals[i].Value = "7"
+			list[i].Value = "7"
 		}
 	}
-	late := make([]domain.Signal, len(signals))
-	for i, s := range signals {
+	late := make([]domain.Invalidation, len(list))
+	for i, s := range list {
 		late[i] = s
 		late[i].Value = "6"
 	}
-	for _, told := range [][]domain.Signal{signals, late, signals} {
-		if err := r.Tell(t.Context(), told); err != nil {
+	for _, published := range [][]domain.Invalidation{list, late, list} {
+		if err := r.Publish(t.Context(), published); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, s := range signals {
+	for _, s := range list {
 		key := "st:{" + s.KeyID.String() + "}"
 		if v, err := client.Get(t.Context(), key).Result(); v != s.Value || err != nil {
 			t.Errorf("%s holds %q, want %q: %v", key, v, s.Value, err)

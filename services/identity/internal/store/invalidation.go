@@ -12,46 +12,46 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// SignalRevoked notes that Redis has to learn of a revoked key.
-func SignalRevoked(ctx context.Context, tx pg.Tx, k domain.Key) error {
+// InvalidateKey adds the invalidation of a revoked key.
+func InvalidateKey(ctx context.Context, tx pg.Tx, k domain.Key) error {
 	_, err := tx.Exec(ctx, `insert into key_signals (tenant_id, livemode, key_id, value) values ($1, $2, $3, $4)
 		on conflict (tenant_id, livemode, key_id) do update set value = excluded.value`,
 		k.TenantID, k.Livemode, k.ID, domain.Revoked)
 	return err
 }
 
-// SignalTenantKeys notes the new version of every active key of the caller's tenant, in both modes.
-func SignalTenantKeys(ctx context.Context, tx pg.Tx) error {
+// InvalidateTenantKeys adds an invalidation with the new version of every active key of the caller's tenant, in both modes.
+func InvalidateTenantKeys(ctx context.Context, tx pg.Tx) error {
 	_, err := tx.Exec(ctx, `select signal_tenant_keys()`)
 	return err
 }
 
-// Signals returns up to limit signals that Redis has still to be told, of one tenant or, for the zero id, of
-// all, behind the key after; q has the worker role.
-func Signals(ctx context.Context, q pg.Q, tenant ids.Tenant, after domain.KeyID, limit int) ([]domain.Signal, error) {
+// Invalidations returns up to limit invalidations that Redis does not have yet, of one tenant or, for the zero id, of all,
+// behind the key after; q has the worker role.
+func Invalidations(ctx context.Context, q pg.Q, tenant ids.Tenant, after domain.KeyID, limit int) ([]domain.Invalidation, error) {
 	rows, err := q.Query(ctx, `select tenant_id, livemode, key_id, value from key_signals
 		where ($1::uuid is null or tenant_id = $1) and ($2::uuid is null or key_id > $2)
 		order by key_id limit $3`, tenant, after, limit)
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, pgx.RowToStructByName[domain.Signal])
+	return pgx.CollectRows(rows, pgx.RowToStructByName[domain.Invalidation])
 }
 
-// DeleteSignals forgets signals that Redis was told; one that was overtaken meanwhile stays. tx has the
-// worker role.
-func DeleteSignals(ctx context.Context, tx pg.Tx, told []domain.Signal) error {
+// DeleteInvalidations deletes invalidations that are in Redis; one whose value has changed since stays. tx has the worker
+// role.
+func DeleteInvalidations(ctx context.Context, tx pg.Tx, published []domain.Invalidation) error {
 	b := &pgx.Batch{}
-	for _, s := range told {
+	for _, s := range published {
 		b.Queue(`delete from key_signals where tenant_id = $1 and livemode = $2 and key_id = $3 and value = $4`,
 			s.TenantID, s.Livemode, s.KeyID, s.Value)
 	}
 	return tx.SendBatch(ctx, b).Close()
 }
 
-// tell keeps a signal that says more: a late version overwrites neither a tombstone nor a newer version.
+// publish keeps an invalidation that says more: a late version overwrites neither a tombstone nor a newer version.
 // KEYS: the key's state. ARGV: the value, its lifetime in seconds.
-var tell = redis.NewScript(`
+var publish = redis.NewScript(`
 local old = redis.call('GET', KEYS[1])
 if old and ARGV[1] ~= 'revoked' and (old == 'revoked' or tonumber(old) >= tonumber(ARGV[1])) then
   return 0
@@ -62,14 +62,14 @@ return 1`)
 // Redis is where the gateways look on every request.
 type Redis struct{ Client redis.UniversalClient }
 
-// Tell writes the signals where the gateways read them, in one round trip. Telling twice changes nothing.
-func (r Redis) Tell(ctx context.Context, signals []domain.Signal) error {
+// Publish writes the invalidations where the gateways read them, in one round trip. Writing twice changes nothing.
+func (r Redis) Publish(ctx context.Context, list []domain.Invalidation) error {
 	pipe := r.Client.Pipeline()
-	for _, s := range signals {
-		tell.Eval(ctx, pipe, []string{"st:{" + s.KeyID.String() + "}"}, s.Value, int(s.Lifetime().Seconds()))
+	for _, s := range list {
+		publish.Eval(ctx, pipe, []string{"st:{" + s.KeyID.String() + "}"}, s.Value, int(s.Lifetime().Seconds()))
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return fmt.Errorf("tell redis: %w", err)
+		return fmt.Errorf("publish invalidations: %w", err)
 	}
 	return nil
 }

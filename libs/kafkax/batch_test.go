@@ -47,7 +47,7 @@ func TestTogether(t *testing.T) {
 			}
 			return nil
 		}
-		grouped := func(c *kafkax.Consumer) { c.Together = batch }
+		grouped := func(c *kafkax.Consumer) { c.HandleBatch = batch }
 		stop := s.consume(t, handle, grouped)
 		count := func() int { return len(alone.all()) + len(together.all()) }
 		eventually(t, "all have come", func() bool { return count() >= keys*each })
