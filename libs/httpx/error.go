@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/contract"
 	"holdfast.dev/proto"
 )
 
@@ -100,7 +101,7 @@ func (l fieldList) MarshalJSON() ([]byte, error) {
 
 // encode is Encode for strings and structs of strings, which cannot fail.
 func encode(v any) []byte {
-	b, err := Encode(v)
+	b, err := contract.Encode(v)
 	if err != nil {
 		return []byte("null")
 	}

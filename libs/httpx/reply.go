@@ -9,6 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/idem"
 	"holdfast.dev/proto/api"
 )
@@ -68,7 +69,7 @@ func JSON(c *gin.Context, status int, etag string, body []byte) error {
 
 // Resource answers one resource in its public shape, with its version as the entity tag.
 func Resource(c *gin.Context, version int64, v any) error {
-	body, err := Encode(v)
+	body, err := contract.Encode(v)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/jackc/pgx/v5"
 
+	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto/api"
@@ -79,7 +80,7 @@ func Fit[T, V any](rows Rows[T], shape func(T) V) (data []json.RawMessage, more 
 	size := 0
 	data = make([]json.RawMessage, 0, len(rows.Items))
 	for i, row := range rows.Items {
-		body, err := httpx.Encode(shape(row))
+		body, err := contract.Encode(shape(row))
 		if err != nil {
 			return nil, false, err //nolint:wrapcheck // says what it is
 		}

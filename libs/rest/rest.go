@@ -9,6 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idem"
 	"holdfast.dev/libs/idemstore"
@@ -77,7 +78,7 @@ func (r Collection[P, T]) transact(status int, reply *idem.Reply) pg.Transact[T]
 	return func(ctx context.Context, write func(ctx context.Context, tx pg.Tx) (T, error)) (err error) {
 		*reply, err = idemstore.Run(ctx, r.Answers, write, func(ctx context.Context, v T) (idem.Reply, error) {
 			shown := r.Show(v, httpx.Mode(ctx))
-			body, err := httpx.Encode(shown.Body)
+			body, err := contract.Encode(shown.Body)
 			out := idem.Reply{Status: status, ETag: httpx.ETag(shown.Version), Resource: shown.ID, Body: body}
 			if status == http.StatusCreated {
 				out.Location = httpx.Base + "/" + r.Path + "/" + shown.ID

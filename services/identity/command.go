@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/libs/apperr"
-	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/redisx"
 	"holdfast.dev/proto"
@@ -114,7 +114,7 @@ func inWords(err error) error {
 func (t tool) print(v any, rows ...[]string) error {
 	out := t.cmd.OutOrStdout()
 	if t.json {
-		body, err := httpx.Encode(v)
+		body, err := contract.Encode(v)
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
 
 	"holdfast.dev/services/bookings/internal/domain"
@@ -32,7 +33,7 @@ func (a *API) listAvailability(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	body, err := httpx.Encode(view.Availability(days, timezone))
+	body, err := contract.Encode(view.Availability(days, timezone))
 	if err != nil {
 		return err
 	}
@@ -54,7 +55,7 @@ func (a *API) explainAvailability(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	body, err := httpx.Encode(view.Explanation(reason))
+	body, err := contract.Encode(view.Explanation(reason))
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idem"
 	"holdfast.dev/libs/idemstore"
@@ -25,7 +26,7 @@ func (a *API) getTestClock(c *gin.Context) error {
 	if err := a.Clocks.Allowed(ctx); err != nil {
 		return err
 	}
-	body, err := httpx.Encode(view.TestClock(a.now(ctx), caller.FromContext(ctx).Clock != nil))
+	body, err := contract.Encode(view.TestClock(a.now(ctx), caller.FromContext(ctx).Clock != nil))
 	if err != nil {
 		return err
 	}
@@ -60,7 +61,7 @@ func (a *API) setTestClock(c *gin.Context) error {
 
 // renderClock is the answer of a clock that is frozen at now.
 func renderClock(_ context.Context, now time.Time) (idem.Reply, error) {
-	body, err := httpx.Encode(view.TestClock(now, true))
+	body, err := contract.Encode(view.TestClock(now, true))
 	return idem.Reply{Status: http.StatusOK, Body: body}, err
 }
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/ids"
 
 	"holdfast.dev/services/bookings/internal/domain"
@@ -28,7 +28,7 @@ func BenchmarkAvailability(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := httpx.Encode(view.Availability(days, "America/New_York")); err != nil {
+		if _, err := contract.Encode(view.Availability(days, "America/New_York")); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -71,7 +71,7 @@ func (a *API) lookupCustomers(c *gin.Context) error {
 			out.Rest = append(out.Rest, id.String())
 		}
 	}
-	body, err := httpx.Encode(out)
+	body, err := contract.Encode(out)
 	if err != nil {
 		return err
 	}

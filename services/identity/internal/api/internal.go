@@ -11,6 +11,7 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/proto/internalapi"
@@ -74,7 +75,7 @@ func gone(err, missing error) error {
 }
 
 func send(c *gin.Context, v any) error {
-	body, err := httpx.Encode(v)
+	body, err := contract.Encode(v)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,7 @@ package app
 import (
 	"context"
 
-	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/services/identity/internal/domain"
@@ -18,7 +18,7 @@ import (
 const topic = "identity"
 
 func tenantUpdated(ctx context.Context, tx pg.Tx, t domain.Tenant) error {
-	object, err := httpx.Encode(view.InternalTenant(t))
+	object, err := contract.Encode(view.InternalTenant(t))
 	if err != nil {
 		return err
 	}

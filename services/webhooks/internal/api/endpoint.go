@@ -10,6 +10,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/oapi-codegen/nullable"
 
+	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idem"
 	"holdfast.dev/libs/page"
@@ -140,7 +141,7 @@ func (a *API) listEventTypes(c *gin.Context) error {
 	data := make([]json.RawMessage, len(proto.EventTypes))
 	for i, t := range proto.EventTypes {
 		var err error
-		data[i], err = httpx.Encode(api.EventTypeInfo{Type: api.EventType(t.Name), Description: t.Description, RequiredScope: t.Scope})
+		data[i], err = contract.Encode(api.EventTypeInfo{Type: api.EventType(t.Name), Description: t.Description, RequiredScope: t.Scope})
 		if err != nil {
 			return err
 		}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"holdfast.dev/libs/apperr"
-	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/idem"
 	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/pg"
@@ -56,7 +56,7 @@ func (a *Deliveries) Retry(ctx context.Context, endpoint domain.EndpointID, id d
 		if d, err = store.Delivery(ctx, tx, endpoint, id); err != nil {
 			return idem.Reply{}, err
 		}
-		body, err := httpx.Encode(view.Delivery(d, mode(ctx)))
+		body, err := contract.Encode(view.Delivery(d, mode(ctx)))
 		return idem.Reply{Status: http.StatusOK, Resource: id.String(), Body: body}, err
 	})
 	if errors.Is(err, domain.ErrEndpointNotFound) {
@@ -108,7 +108,7 @@ func (a *Deliveries) Replay(ctx context.Context, r Replay) (idem.Reply, error) {
 		if n > MaxReplay {
 			return idem.Reply{}, apperr.Field("to", "There are more than %d events until then; replay them in parts.", MaxReplay)
 		}
-		body, err := httpx.Encode(api.EventReplayResult{Queued: n})
+		body, err := contract.Encode(api.EventReplayResult{Queued: n})
 		return idem.Reply{Status: http.StatusAccepted, Resource: e.ID.String(), Body: body}, err
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/crypt"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idem"
@@ -137,7 +138,7 @@ func (a *Endpoints) newSecret(ctx context.Context, tx pg.Tx, e domain.Endpoint) 
 	if err != nil {
 		return idem.Reply{}, err
 	}
-	body, err := httpx.Encode(view.EndpointWithSecret(e, secret, mode(ctx)))
+	body, err := contract.Encode(view.EndpointWithSecret(e, secret, mode(ctx)))
 	return idem.Reply{Status: http.StatusOK, ETag: httpx.ETag(e.Version), Resource: e.ID.String(), Body: body, Secret: true}, err
 }
 
@@ -248,7 +249,7 @@ func (a *Endpoints) Test(ctx context.Context, id domain.EndpointID, eventType st
 		if err != nil {
 			return idem.Reply{}, err
 		}
-		body, err = httpx.Encode(view.Delivery(d, mode(ctx)))
+		body, err = contract.Encode(view.Delivery(d, mode(ctx)))
 		return idem.Reply{Status: http.StatusAccepted, Resource: delivery.String(), Body: body}, err
 	})
 }
@@ -297,6 +298,6 @@ func (a *Endpoints) firstError(ctx context.Context, id domain.EndpointID, ch End
 
 // answer returns the reply that shows an endpoint.
 func answer(ctx context.Context, status int, e domain.Endpoint) (idem.Reply, error) {
-	body, err := httpx.Encode(view.Endpoint(e, mode(ctx)))
+	body, err := contract.Encode(view.Endpoint(e, mode(ctx)))
 	return idem.Reply{Status: status, ETag: httpx.ETag(e.Version), Resource: e.ID.String(), Body: body}, err
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto/internalapi"
@@ -27,7 +27,7 @@ func publishHealth(ctx context.Context, tx pg.Tx, name string, e domain.Endpoint
 	if e.DisabledReason != nil {
 		state.DisabledReason = new(string(*e.DisabledReason))
 	}
-	body, err := httpx.Encode(state)
+	body, err := contract.Encode(state)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/oapi-codegen/nullable"
 
 	"holdfast.dev/libs/contract"
-	"holdfast.dev/libs/httpx"
 	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/webhooks/internal/domain"
@@ -33,7 +32,7 @@ func Event(e domain.Event) (json.RawMessage, error) {
 			IdempotencyKey nullable.Nullable[string] `json:"idempotency_key"`
 		}{e.RequestID, textOrNull(e.IdempotencyKey)})
 	}
-	return httpx.Encode(body)
+	return contract.Encode(body)
 }
 
 // textOrNull returns null for an empty text.
@@ -61,7 +60,7 @@ func Erased(spec *contract.Contract, body []byte) (json.RawMessage, error) {
 		return nil, fmt.Errorf("stored event: %w", err)
 	}
 	e.Data.Object, e.Data.PreviousAttributes = object, previous
-	return httpx.Encode(e)
+	return contract.Encode(e)
 }
 
 //go:embed samples/*.json
@@ -80,6 +79,6 @@ func Sample(eventType string, mode api.Mode) (id string, object json.RawMessage,
 	if err := json.Unmarshal(raw, &head); err != nil {
 		return "", nil, fmt.Errorf("sample: %w", err)
 	}
-	object, err = httpx.Encode(json.RawMessage(raw))
+	object, err = contract.Encode(json.RawMessage(raw))
 	return head.ID, object, err
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"holdfast.dev/libs/contract"
-	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/proto"
 	"holdfast.dev/proto/api"
@@ -106,7 +105,7 @@ func same[T any](t *testing.T, object []byte) {
 		t.Errorf("%v: %s", err, object)
 		return
 	}
-	again, err := httpx.Encode(v)
+	again, err := contract.Encode(v)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package httpx_test
+package contract_test
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/oapi-codegen/nullable"
 
-	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/contract"
 )
 
 // Stored answers, signatures and caches rest on these bytes, so they stay those that encoding/json wrote before.
@@ -48,7 +48,7 @@ func TestEncodeWritesTheBytesOfEncodingJSON(t *testing.T) {
 			if err := enc.Encode(v); err != nil {
 				t.Fatal(err)
 			}
-			got, err := httpx.Encode(v)
+			got, err := contract.Encode(v)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,7 +62,7 @@ func TestEncodeWritesTheBytesOfEncodingJSON(t *testing.T) {
 func TestEncodeWritesPlainUTF8(t *testing.T) {
 	t.Parallel()
 	for _, v := range []any{"a\xffb\U0001F600\u2028\u2029<", json.RawMessage("\"a\uFFFDb\U0001F600\u2028\u2029<\"")} {
-		got, err := httpx.Encode(v)
+		got, err := contract.Encode(v)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func TestEncodeWritesPlainUTF8(t *testing.T) {
 func TestEncodeRefusesWhatIsNoJSON(t *testing.T) {
 	t.Parallel()
 	for name, v := range map[string]any{"channel": make(chan int), "raw": json.RawMessage(`{"a":`)} {
-		if body, err := httpx.Encode(v); err == nil {
+		if body, err := contract.Encode(v); err == nil {
 			t.Errorf("%s: %s", name, body)
 		}
 	}

@@ -1,0 +1,6 @@
+package httpx
+
+import "strconv"
+
+// ETag is the entity tag of a version.
+func ETag(version int64) string { return strconv.Quote(strconv.FormatInt(version, 10)) }
