@@ -64,6 +64,19 @@ func (p *platform) pods(t *testing.T, process string) (pods []clustertest.Pod) {
 	return pods
 }
 
+// ended waits until no pod of a service is ending: until then its Service may still send connections there. On a machine
+// a process that was killed has ended.
+func (p *platform) ended(t *testing.T, process string) {
+	t.Helper()
+	if p.cluster == nil {
+		return
+	}
+	await(t, process+" has ended", func() bool {
+		all, err := clustertest.Pods(t.Context(), p.cluster, process)
+		return err == nil && !slices.ContainsFunc(all, func(pod clustertest.Pod) bool { return pod.Ending })
+	})
+}
+
 // metrics is what each of a service's processes says of itself.
 func (p *platform) metrics(t *testing.T, service string) []string {
 	t.Helper()

@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -28,8 +27,7 @@ func TestExamples(t *testing.T) {
 	var made struct{ Secret string }
 	shared.identity(t, nil, "tenant", "create", "--slug", slug, "--name", "Harbour Kayaks", "--timezone", "America/New_York", "--currency", "USD")
 	shared.identity(t, &made, "key", "create", "--tenant", slug, "--mode", "test", "--scopes", "all", "--json")
-	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) }))
-	t.Cleanup(receiver.Close)
+	receiver := serveReceiver(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) })
 	b := &book{client: shared.with(t, made.Secret), masks: newMasks(slug, receiver.URL), made: map[string]bool{}}
 
 	b.step(t, "getTenant", "GET", "/tenant", "")
