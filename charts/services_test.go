@@ -168,6 +168,24 @@ func TestClusterValues(t *testing.T) {
 	}
 }
 
+// Where pods may run holds for all pods of a service: its own, its migration's and its jobs'.
+func TestSchedulingReachesAllPods(t *testing.T) {
+	t.Parallel()
+	const pool = "webhooks"
+	out := must(t, "--set", "services.webhooks.nodeSelector.pool="+pool+",services.webhooks.tolerations[0].key="+pool+
+		",services.webhooks.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight=7")
+	for kind, name := range map[string]string{"Deployment": "holdfast-webhooks", "Job": "holdfast-webhooks-migrate", "CronJob": "holdfast-webhooks-upkeep"} {
+		pod := podOf(find(t, out, kind, name))
+		preferred := at(pod, "affinity", "nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution", 0, "weight")
+		if at(pod, "nodeSelector", "pool") != pool || at(pod, "tolerations", 0, "key") != pool || preferred != 7 {
+			t.Errorf("%s %s: %v", kind, name, pod)
+		}
+	}
+	if selector := at(podOf(find(t, out, "Deployment", "holdfast-customers")), "nodeSelector"); selector != nil {
+		t.Errorf("customers run on %v", selector)
+	}
+}
+
 // KEDA is told of the broker, the group, the topics, TLS and SASL as the service is; only the login is its own.
 func TestKedaFollowsTheService(t *testing.T) {
 	t.Parallel()

@@ -22,7 +22,9 @@ var mayName = map[string]string{
 	".ci/load":                             "its requests need keys, which identity's command makes",
 	".ci/kind-load":                        "the same, in a cluster",
 	"services/local/internal/seed/seed.go": "the first data is made by commands of identity and bookings",
-	"charts/":                              "the values, alerts and dashboards of one service",
+	"charts/platform/files/":               "the list itself, and alerts about the faults of one service",
+	"charts/platform/values":               "the values of one service",
+	"charts/platform/templates/NOTES.txt":  "the first tenant is made by a command of identity",
 	"skaffold.yaml":                        "the images that it watches",
 }
 
