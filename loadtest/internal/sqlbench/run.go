@@ -12,7 +12,10 @@ import (
 	"time"
 )
 
-var tps = regexp.MustCompile(`(?m)^tps = ([0-9.]+) `)
+var (
+	tps  = regexp.MustCompile(`(?m)^tps = ([0-9.]+) `)
+	none = regexp.MustCompile(`(?m)^number of transactions actually processed: 0$`)
+)
 
 var errPgbench = errors.New("pgbench")
 
@@ -42,9 +45,17 @@ func Run(ctx context.Context, pgbench, url, script string, d time.Duration, base
 	if err != nil {
 		return 0, fmt.Errorf("%w: %w\n%.2000s", errPgbench, err, out)
 	}
-	rate := tps.FindSubmatch(out)
-	if rate == nil {
+	return rate(out)
+}
+
+// rate reads the transactions per second in pgbench's report, which has no such line when none was committed in time.
+func rate(out []byte) (float64, error) {
+	if none.Match(out) {
+		return 0, nil
+	}
+	found := tps.FindSubmatch(out)
+	if found == nil {
 		return 0, fmt.Errorf("%w said no rate:\n%.2000s", errPgbench, out)
 	}
-	return strconv.ParseFloat(string(rate[1]), 64)
+	return strconv.ParseFloat(string(found[1]), 64)
 }

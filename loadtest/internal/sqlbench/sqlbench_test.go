@@ -1,6 +1,7 @@
 package sqlbench
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -83,5 +84,21 @@ func TestLiteralsAreNoVariablesOfPgbench(t *testing.T) {
 		if got := literal(in); got != want {
 			t.Errorf("%s becomes %s, want %s", in, got, want)
 		}
+	}
+}
+
+// pgbench reports no rate for a time in which nothing was committed, as on a machine that is very busy: that is no failure.
+func TestRate(t *testing.T) {
+	t.Parallel()
+	for report, want := range map[string]float64{
+		"number of transactions actually processed: 3913\nnumber of failed transactions: 0 (0.000%)\ntps = 3902.25 (without initial connection time)\n": 3902.25,
+		"number of transactions actually processed: 0\nnumber of failed transactions: 0 (NaN%)\n":                                                       0,
+	} {
+		if got, err := rate([]byte(report)); got != want || err != nil {
+			t.Errorf("%v, %v of %q", got, err, report)
+		}
+	}
+	if _, err := rate([]byte("number of transactions actually processed: 10\n")); !errors.Is(err, errPgbench) {
+		t.Errorf("a report without a rate: %v", err)
 	}
 }
