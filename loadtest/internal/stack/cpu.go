@@ -3,10 +3,12 @@ package stack
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -15,6 +17,18 @@ const tick = 10 * time.Millisecond
 
 // CPU is the processor time, user and system, that a process and its children have used, ended ones included.
 func CPU(pid int) (time.Duration, error) {
+	for {
+		used, err := tree(pid)
+		if !errors.Is(err, errChildEnded) {
+			return used, err
+		}
+	}
+}
+
+// errChildEnded says that a child ended while its time was read: its time is now among its parent's.
+var errChildEnded = errors.New("a child has ended")
+
+func tree(pid int) (time.Duration, error) {
 	t, err := read(pid)
 	if err != nil {
 		return 0, err
@@ -34,7 +48,10 @@ func CPU(pid int) (time.Duration, error) {
 			if err != nil {
 				return 0, err
 			}
-			more, err := CPU(id)
+			more, err := tree(id)
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+				err = errChildEnded
+			}
 			if err != nil {
 				return 0, err
 			}

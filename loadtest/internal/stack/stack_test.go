@@ -53,6 +53,21 @@ func TestCPUGrowsWithWorkAndCountsChildren(t *testing.T) {
 	}
 }
 
+// Children that end while they are read are no error.
+func TestCPUOfAProcessWhoseChildrenEnd(t *testing.T) {
+	t.Parallel()
+	parent, err := start("children", nil, nil, "/bin/sh", "-c", "while :; do /bin/true & /bin/true; done")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer parent.Stop()
+	for range 500 {
+		if _, err := CPU(parent.PID()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestStopEndsAProcess(t *testing.T) {
 	t.Parallel()
 	p, err := start("sleep", nil, nil, "/bin/sh", "-c", "exec sleep 600")
