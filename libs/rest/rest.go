@@ -22,8 +22,18 @@ import (
 // Answer is a resource as it is answered.
 type Answer struct {
 	ID      string
-	Version int64 // the entity tag
+	Version int64 // the entity tag; 0 for what has none
 	Body    any   // the public shape
+}
+
+// reply is the answer as it is stored and sent.
+func (a Answer) reply(status int) (idem.Reply, error) {
+	body, err := contract.Encode(a.Body)
+	out := idem.Reply{Status: status, Resource: a.ID, Body: body}
+	if a.Version > 0 {
+		out.ETag = httpx.ETag(a.Version)
+	}
+	return out, err
 }
 
 // Collection is what the handlers of one kind of resource share.
@@ -78,8 +88,7 @@ func (r Collection[P, T]) transact(status int, reply *idem.Reply) pg.Transact[T]
 	return func(ctx context.Context, write func(ctx context.Context, tx pg.Tx) (T, error)) (err error) {
 		*reply, err = idemstore.Run(ctx, r.Answers, write, func(ctx context.Context, v T) (idem.Reply, error) {
 			shown := r.Show(v, httpx.Mode(ctx))
-			body, err := contract.Encode(shown.Body)
-			out := idem.Reply{Status: status, ETag: httpx.ETag(shown.Version), Resource: shown.ID, Body: body}
+			out, err := shown.reply(status)
 			if status == http.StatusCreated {
 				out.Location = httpx.Base + "/" + r.Path + "/" + shown.ID
 			}
