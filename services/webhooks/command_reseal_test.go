@@ -33,6 +33,7 @@ func TestResealCommand(t *testing.T) {
 	const endpoints = 120
 	old, fresh := "old:"+strings.Repeat("ab", 32), "new:"+strings.Repeat("cd", 32)
 	db := pgtest.New(t, migrations.FS)
+	pgtest.Scoped(t, db)
 	before, err := crypt.NewBox(old)
 	if err != nil {
 		t.Fatal(err)
@@ -44,8 +45,8 @@ func TestResealCommand(t *testing.T) {
 		}
 		id := ids.New[domain.EndpointPrefix]()
 		err := db.App.Tx(pgtest.Ctx(t, mode), func(ctx context.Context, tx pg.Tx) error {
-			_, err := tx.Exec(ctx, `insert into endpoints (id, url, event_types, max_in_flight, max_per_second, created_at, updated_at)
-				values ($1, 'u', '{*}', 10, 50, now(), now())`, id)
+			_, err := tx.Exec(ctx, `insert into endpoints (tenant_id, livemode, id, url, event_types, max_in_flight, max_per_second, created_at, updated_at)
+				values (@tenant, @live, @id, 'u', '{*}', 10, 50, now(), now())`, pg.Args{"id": id})
 			if err != nil {
 				return err
 			}

@@ -84,6 +84,7 @@ func TestReceiversVerifyRealDeliveries(t *testing.T) {
 func deliver(t *testing.T, url string, objects ...string) []string {
 	t.Helper()
 	db := pgtest.New(t, migrations.FS)
+	pgtest.Scoped(t, db)
 	c := caller.FromContext(pgtest.Ctx(t, caller.Test))
 	c.Scopes = proto.Scopes
 	ctx := caller.With(t.Context(), c)

@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idem"
 	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto"
 	"holdfast.dev/proto/api"
 
@@ -158,7 +159,10 @@ func (a *API) endpoint(ctx context.Context, param string) (domain.Endpoint, erro
 	}
 	e, err := store.Endpoint(ctx, a.DB.Read(ctx), id)
 	if errors.Is(err, domain.ErrEndpointNotFound) {
-		err = store.MissingEndpoint(ctx, a.DB, id)
+		err = pg.NotFoundOrOtherMode(ctx, a.DB, func(ctx context.Context, q pg.Q) error {
+			_, err := store.Endpoint(ctx, q, id)
+			return err
+		})
 	}
 	return e, err
 }

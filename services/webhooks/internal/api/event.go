@@ -88,7 +88,7 @@ func (a *API) event(ctx context.Context, param string) (domain.StoredEvent, erro
 	}
 	e, err := store.Event(ctx, a.DB.Read(ctx), id, a.Now())
 	if errors.Is(err, domain.ErrEventNotFound) {
-		err = store.InOtherMode(ctx, a.DB, find)
+		err = pg.NotFoundOrOtherMode(ctx, a.DB, find)
 	}
 	return e, err
 }

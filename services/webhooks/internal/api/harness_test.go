@@ -65,6 +65,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{Env: apitest.New(t, "webhooks", migrations.FS), notifier: &app.Notifier{MinInterval: 10 * time.Millisecond, MaxStreams: 100}, stop: make(chan struct{})}
+	pgtest.Scoped(t, w.DB)
 	w.streams = &api.Streams{Notifier: w.notifier, MaxDuration: time.Hour, PollInterval: 50 * time.Millisecond, Stop: w.stop}
 	w.intake = &app.Intake{
 		DB: w.DB.App, Worker: w.DB.Worker, Queue: &store.Queue{Wake: func() {}}, Notifier: w.notifier, BatchBytes: 8 << 20, Now: time.Now,

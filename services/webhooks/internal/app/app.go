@@ -46,9 +46,3 @@ func MayRead(ctx context.Context, types []string) error {
 
 // mode returns the caller's mode.
 func mode(ctx context.Context) api.Mode { return api.Mode(caller.FromContext(ctx).Mode) }
-
-// endpointKey returns the key of an endpoint of the caller's tenant and mode.
-func endpointKey(ctx context.Context, id domain.EndpointID) domain.EndpointKey {
-	c := caller.FromContext(ctx)
-	return domain.EndpointKey{Tenant: c.Tenant, Livemode: c.Live(), Endpoint: id}
-}

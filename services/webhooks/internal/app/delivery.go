@@ -60,7 +60,7 @@ func (a *Deliveries) Retry(ctx context.Context, endpoint domain.EndpointID, id d
 		return idem.Reply{Status: http.StatusOK, Resource: id.String(), Body: body}, err
 	})
 	if errors.Is(err, domain.ErrEndpointNotFound) {
-		err = store.MissingEndpoint(ctx, a.DB, endpoint)
+		err = missingEndpoint(ctx, a.DB, endpoint)
 	}
 	return reply, err
 }

@@ -177,7 +177,7 @@ func (a *Endpoints) updateQueue(ctx context.Context, tx pg.Tx, before, after dom
 		return nil
 	}
 	for {
-		n, err := store.FailQueued(ctx, tx, endpointKey(ctx, after.ID), a.Now(), failBatch)
+		n, err := store.FailTenantQueued(ctx, tx, after.ID, a.Now(), failBatch)
 		if err != nil {
 			return err
 		}
@@ -276,7 +276,7 @@ func (a *Endpoints) change(
 		return edit(ctx, tx, e)
 	})
 	if errors.Is(err, domain.ErrEndpointNotFound) {
-		err = store.MissingEndpoint(ctx, a.DB, id)
+		err = missingEndpoint(ctx, a.DB, id)
 	}
 	return reply, err
 }
@@ -285,7 +285,7 @@ func (a *Endpoints) change(
 func (a *Endpoints) firstError(ctx context.Context, id domain.EndpointID, ch EndpointChange, err error) error {
 	e, missing := store.Endpoint(ctx, a.DB.Read(ctx), id)
 	if errors.Is(missing, domain.ErrEndpointNotFound) {
-		return store.MissingEndpoint(ctx, a.DB, id)
+		return missingEndpoint(ctx, a.DB, id)
 	}
 	if missing != nil {
 		return missing
@@ -300,4 +300,13 @@ func (a *Endpoints) firstError(ctx context.Context, id domain.EndpointID, ch End
 func answer(ctx context.Context, status int, e domain.Endpoint) (idem.Reply, error) {
 	body, err := contract.Encode(view.Endpoint(e, mode(ctx)))
 	return idem.Reply{Status: status, ETag: httpx.ETag(e.Version), Resource: e.ID.String(), Body: body}, err
+}
+
+// missingEndpoint returns why an endpoint was not found: domain.ErrEndpointNotFound, or apperr.ErrMode when it is an endpoint
+// of the other mode.
+func missingEndpoint(ctx context.Context, db *pg.DB, id domain.EndpointID) error {
+	return pg.NotFoundOrOtherMode(ctx, db, func(ctx context.Context, q pg.Q) error {
+		_, err := store.Endpoint(ctx, q, id)
+		return err
+	})
 }

@@ -107,6 +107,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	db := pgtest.New(t, migrations.FS)
+	pgtest.Scoped(t, db)
 	w := &world{
 		t: t, db: db, clock: &clock{at: time.Now().Truncate(time.Microsecond)},
 		receivers: &receivers{answer: map[string]func(domain.Outgoing) domain.Answer{}},

@@ -54,6 +54,7 @@ type world struct {
 func newWorld(t *testing.T) world {
 	t.Helper()
 	db := pgtest.New(t, migrations.FS)
+	pgtest.Scoped(t, db)
 	spec, err := contract.Load(holdfast.OpenAPI)
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +71,8 @@ func newWorld(t *testing.T) world {
 // stored returns the bodies that the caller can read.
 func (w world) stored(t *testing.T) []string {
 	t.Helper()
-	rows, err := w.db.App.Read(w.ctx).Query(w.ctx, `select convert_from(body, 'UTF8') from events order by id`)
+	rows, err := w.db.App.Read(w.ctx).Query(w.ctx, `
+		select convert_from(body, 'UTF8') from events where tenant_id = @tenant and livemode = @live order by id`, pg.Args{})
 	if err != nil {
 		t.Fatal(err)
 	}

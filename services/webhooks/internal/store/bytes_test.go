@@ -27,10 +27,10 @@ func logged(t *testing.T, db *pgtest.DB, ctx context.Context, sizes []int) (list
 	t.Helper()
 	err := db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		rows, err := tx.Query(ctx, `
-			insert into events (id, type, object_id, body, updated_at)
-			select uuid_v7(at), 'booking.updated', 'bk_1', convert_to(repeat('x', size), 'UTF8'), at
-			from unnest($1::int[]) with ordinality s(size, n), lateral (select now() - interval '1 hour' + n * interval '1 ms') x(at)
-			order by n returning id`, sizes)
+			insert into events (tenant_id, livemode, id, type, object_id, body, updated_at)
+			select @tenant, @live, uuid_v7(at), 'booking.updated', 'bk_1', convert_to(repeat('x', size), 'UTF8'), at
+			from unnest(@sizes::int[]) with ordinality s(size, n), lateral (select now() - interval '1 hour' + n * interval '1 ms') x(at)
+			order by n returning id`, pg.Args{"sizes": sizes})
 		if err != nil {
 			return err
 		}
@@ -48,6 +48,7 @@ func logged(t *testing.T, db *pgtest.DB, ctx context.Context, sizes []int) (list
 func TestEventsAfterEndsByBytes(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
+	pgtest.Scoped(t, db)
 	ctx := pgtest.Ctx(t, caller.Live)
 	const rows, most = 4, 2*largest + 10
 	sizes := []int{1, 2, 3, 4, 5, largest, largest, 10, 1, largest, largest, 11, most + 1, 1, most, most, 1}
@@ -90,13 +91,15 @@ func TestEventsAfterEndsByBytes(t *testing.T) {
 func TestPagesOfLargeRows(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
+	pgtest.Scoped(t, db)
 	ctx := pgtest.Ctx(t, caller.Live)
 	want := logged(t, db, ctx, append(slices.Repeat([]int{largest}, 30), slices.Repeat([]int{1}, 10)...))
 	endpoint := ids.New[domain.EndpointPrefix]()
 	err := db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		_, err := tx.Exec(ctx, `insert into deliveries (endpoint_id, id, event_id, event_type, updated_at, attempts)
-			select $1, id, id, type, updated_at, jsonb_build_array(jsonb_build_object('number', 1, 'at', now(), 'status_code', 500,
-				'duration_ms', 1, 'error', null, 'response_body', convert_from(body, 'UTF8'))) from events`, endpoint)
+		_, err := tx.Exec(ctx, `insert into deliveries (tenant_id, livemode, endpoint_id, id, event_id, event_type, updated_at, attempts)
+			select tenant_id, livemode, @endpoint, id, id, type, updated_at, jsonb_build_array(jsonb_build_object('number', 1, 'at', now(), 'status_code', 500,
+				'duration_ms', 1, 'error', null, 'response_body', convert_from(body, 'UTF8'))) from events
+				where tenant_id = @tenant and livemode = @live`, pg.Args{"endpoint": endpoint})
 		return err
 	})
 	if err != nil {

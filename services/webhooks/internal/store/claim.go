@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
 
@@ -69,7 +71,7 @@ func DueDeliveries(ctx context.Context, tx pg.Tx, limits []ClaimLimit, now time.
 		return nil, nil
 	}
 	tenants, modes, endpoints := keyColumns(limits, func(l ClaimLimit) domain.EndpointKey { return l.Key })
-	due, err := many[Due](ctx, tx, readDue, now, tenants, modes, endpoints,
+	due, err := pg.Many(ctx, tx, pgx.RowToStructByName[Due], readDue, now, tenants, modes, endpoints,
 		column(limits, func(l ClaimLimit) int32 { return int32(l.Max) }), //nolint:gosec // bounded by max_in_flight
 		column(limits, func(l ClaimLimit) bool { return l.FirstAttempts }))
 	if err != nil {
@@ -122,7 +124,7 @@ func ClaimDue(ctx context.Context, tx pg.Tx, due []Due, until time.Time) ([]Clai
 	tenants, modes, endpoints := keyColumns(due, func(d Due) domain.EndpointKey {
 		return domain.EndpointKey{Tenant: d.TenantID, Livemode: d.Livemode, Endpoint: d.EndpointID}
 	})
-	claims, err := many[Claim](ctx, tx, claimDue, until, tenants, modes, endpoints,
+	claims, err := pg.Many(ctx, tx, pgx.RowToStructByName[Claim], claimDue, until, tenants, modes, endpoints,
 		column(due, func(d Due) bool { return d.Claimed }),
 		column(due, func(d Due) bool { return d.First }),
 		column(due, func(d Due) time.Time { return d.DueAt }),

@@ -18,8 +18,8 @@ func InsertErasure(ctx context.Context, tx pg.Tx, objectID string, until time.Ti
 	if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtext('erasures'))`); err != nil {
 		return fmt.Errorf("wait for running intakes: %w", err)
 	}
-	_, err := tx.Exec(ctx, `insert into erasures (object_id, expires_at) values ($1, $2)
-		on conflict (tenant_id, livemode, object_id) do update set expires_at = excluded.expires_at`, objectID, until)
+	_, err := tx.Exec(ctx, `insert into erasures (tenant_id, livemode, object_id, expires_at) values (@tenant, @live, @object, @until)
+		on conflict (tenant_id, livemode, object_id) do update set expires_at = excluded.expires_at`, pg.Args{"object": objectID, "until": until})
 	if err != nil {
 		return fmt.Errorf("insert erasure: %w", err)
 	}
@@ -41,7 +41,7 @@ func Erased(ctx context.Context, tx pg.Tx, events []domain.Event) (map[int]bool,
 	_, err := res.Exec()
 	var indexes []int
 	if err == nil {
-		indexes, err = collect(res, pgx.RowTo[int])
+		indexes, err = pg.Next(res, pgx.RowTo[int])
 	}
 	if closeErr := res.Close(); err == nil {
 		err = closeErr
@@ -58,11 +58,7 @@ func Erased(ctx context.Context, tx pg.Tx, events []domain.Event) (map[int]bool,
 
 // AttemptedDeliveries returns the deliveries of events for which an attempt was made.
 func AttemptedDeliveries(ctx context.Context, tx pg.Tx, events []domain.StoredEvent) ([]domain.DeliveryID, error) {
-	id := column(events, func(e domain.StoredEvent) [16]byte { return e.ID.UUID() })
-	type found struct{ ID domain.DeliveryID }
-	list, err := many[found](ctx, tx, `select id from deliveries where event_id = any($1) and attempts <> '[]'`, id)
-	if err != nil {
-		return nil, err
-	}
-	return column(list, func(f found) domain.DeliveryID { return f.ID }), nil
+	return pg.Many(ctx, tx, pgx.RowTo[domain.DeliveryID], `
+		select id from deliveries where tenant_id = @tenant and livemode = @live and event_id = any(@events) and attempts <> '[]'`,
+		pg.Args{"events": column(events, func(e domain.StoredEvent) [16]byte { return e.ID.UUID() })})
 }

@@ -25,15 +25,17 @@ const eventColumns = `e.id, e.type, e.body, e.updated_at`
 
 // Event reads one event of the last domain.Retention, or returns domain.ErrEventNotFound.
 func Event(ctx context.Context, q pg.Q, id ids.Event, now time.Time) (domain.StoredEvent, error) {
-	return one[domain.StoredEvent](ctx, q, domain.ErrEventNotFound, `
-		select `+eventColumns+` from events e where e.id = $1 and e.id >= uuid_floor($2) and not e.sample`,
-		id, now.Add(-domain.Retention))
+	return pg.One(ctx, q, pgx.RowToStructByName[domain.StoredEvent], domain.ErrEventNotFound, `
+		select `+eventColumns+` from events e
+		where e.tenant_id = @tenant and e.livemode = @live and e.id = @id and e.id >= uuid_floor(@from) and not e.sample`,
+		pg.Args{"id": id, "from": now.Add(-domain.Retention)})
 }
 
 // Events reads one page of events. An id contains its event's created_at, so both have the same order. updated_at is when the
 // event was written; a reader who pages by it upwards misses no event.
 func Events(ctx context.Context, q pg.Q, f EventFilter, r page.Request, now time.Time) (page.Rows[domain.StoredEvent], error) {
 	w := &page.Where{}
+	w.Add(`e.tenant_id = @tenant and e.livemode = @live`)
 	w.Add(`e.id >= uuid_floor(?)`, now.Add(-domain.Retention))
 	w.Add(`not e.sample`)
 	if len(f.Types) == 1 {
@@ -45,7 +47,8 @@ func Events(ctx context.Context, q pg.Q, f EventFilter, r page.Request, now time
 		w.Add(`e.object_id = ?`, f.ObjectID)
 	}
 	tail, args := byID(w, r, "e")
-	return page.Read(ctx, q, r, pgx.RowToStructByName[domain.StoredEvent], w.Bounded(`select `+eventColumns+` from events e `+tail, eventColumns, `octet_length(e.body)`), args...)
+	return page.Read(ctx, q, r, pgx.RowToStructByName[domain.StoredEvent],
+		w.Bounded(`select `+eventColumns+` from events e `+tail, eventColumns, `octet_length(e.body)`), args...)
 }
 
 // byID does what page.Where.Page does, for a table whose created_at is the time in its id.
@@ -80,16 +83,18 @@ type EventRange struct {
 // follow. An event that is larger than MaxBytes is returned as the only one; the server knows the length of a body
 // without reading it. q comes from pg.DB.ReadToWatermark, so no event before the last one is written later.
 func EventsAfter(ctx context.Context, q pg.Q, r EventRange) (list []domain.StoredEvent, more bool, err error) {
-	rows, err := many[struct {
+	type counted struct {
 		domain.StoredEvent
 		Waiting int
-	}](ctx, q, `
+	}
+	rows, err := pg.Many(ctx, q, pgx.RowToStructByName[counted], `
 		with
 		-- found: the next events
 		found as (
 			select `+eventColumns+` from events e
-			where (e.updated_at, e.id) > ($1, $2) and e.updated_at < `+pg.Watermark+` and not e.sample and e.type = any($3)
-			order by e.updated_at, e.id limit $4
+			where e.tenant_id = @tenant and e.livemode = @live and (e.updated_at, e.id) > (@at, @id) and e.updated_at < `+pg.Watermark+`
+			  and not e.sample and e.type = any(@types)
+			order by e.updated_at, e.id limit @rows
 		),
 		-- sums: the same, with their number and the bytes of each and those before it
 		sums as (
@@ -97,8 +102,8 @@ func EventsAfter(ctx context.Context, q pg.Q, r EventRange) (list []domain.Store
 			from found e
 		)
 		select `+eventColumns+`, e.waiting from sums e
-		where e.bytes <= $5 or e.bytes = octet_length(e.body) order by e.updated_at, e.id`,
-		r.After.At, r.After.ID, r.Types, r.MaxRows, r.MaxBytes)
+		where e.bytes <= @bytes or e.bytes = octet_length(e.body) order by e.updated_at, e.id`,
+		pg.Args{"at": r.After.At, "id": r.After.ID, "types": r.Types, "rows": r.MaxRows, "bytes": r.MaxBytes})
 	if err != nil || len(rows) == 0 {
 		return nil, false, err
 	}
@@ -110,8 +115,10 @@ func EventsAfter(ctx context.Context, q pg.Q, r EventRange) (list []domain.Store
 
 // InsertSample writes an event that no list shows; only its delivery does.
 func InsertSample(ctx context.Context, tx pg.Tx, e domain.Event, body []byte) error {
-	_, err := tx.Exec(ctx, `insert into events (id, type, object_id, sample, body, updated_at) values ($1, $2, $3, true, $4, clock_timestamp())`,
-		e.ID, e.Type, e.ObjectID, body)
+	_, err := tx.Exec(ctx, `
+		insert into events (tenant_id, livemode, id, type, object_id, sample, body, updated_at)
+		values (@tenant, @live, @id, @type, @object, true, @body, clock_timestamp())`,
+		pg.Args{"id": e.ID, "type": e.Type, "object": e.ObjectID, "body": body})
 	if err != nil {
 		return fmt.Errorf("insert sample: %w", err)
 	}
@@ -120,5 +127,6 @@ func InsertSample(ctx context.Context, tx pg.Tx, e domain.Event, body []byte) er
 
 // Now returns the position after all events that have been written. q comes from pg.DB.ReadToWatermark.
 func Now(ctx context.Context, q pg.Q) (Cursor, error) {
-	return one[Cursor](ctx, q, nil, `select `+pg.Watermark+` - interval '1 microsecond' as at, uuid_floor('2200-01-01Z') as id`)
+	return pg.One(ctx, q, pgx.RowToStructByName[Cursor], pgx.ErrNoRows,
+		`select `+pg.Watermark+` - interval '1 microsecond' as at, uuid_floor('2200-01-01Z') as id`)
 }

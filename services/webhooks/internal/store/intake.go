@@ -54,28 +54,34 @@ type ErasedBody struct {
 // EventsOf reads and locks the events of one object whose ids are above after, in the order of their ids: up to limit,
 // and none after those that together have maxBytes. It returns at least one event when there is one.
 func EventsOf(ctx context.Context, tx pg.Tx, objectID string, after ids.Event, limit, maxBytes int) ([]domain.StoredEvent, error) {
-	return many[domain.StoredEvent](ctx, tx, `
+	return pg.Many(ctx, tx, pgx.RowToStructByName[domain.StoredEvent], `
 		with sizes as (
 			select id, octet_length(body) as size from events
-			where object_id = $1 and id > coalesce($2, uuid_floor('1970-01-01Z')) order by id limit $3
+			where tenant_id = @tenant and livemode = @live and object_id = @object and id > coalesce(@after, uuid_floor('1970-01-01Z'))
+			order by id limit @limit
 		), sums as (
 			select id, sum(size) over (order by id) - size as bytes_before from sizes
 		)
 		select id, type, body, updated_at from events
-		where id = any(array(select id from sums where bytes_before < $4)) order by id for update`, objectID, after, limit, maxBytes)
+		where tenant_id = @tenant and livemode = @live and id = any(array(select id from sums where bytes_before < @bytes))
+		order by id for update`, pg.Args{"object": objectID, "after": after, "limit": limit, "bytes": maxBytes})
 }
 
 // Erase replaces the bodies of events and deletes what receivers have answered to their deliveries. It marks all of
 // these deliveries as erased, so that the answer to an attempt in flight is not kept either.
 func Erase(ctx context.Context, tx pg.Tx, events []ErasedBody) error {
-	id := column(events, func(e ErasedBody) [16]byte { return e.ID.UUID() })
-	bodies := column(events, func(e ErasedBody) []byte { return e.Body })
+	args := pg.Args{
+		"ids":    column(events, func(e ErasedBody) [16]byte { return e.ID.UUID() }),
+		"bodies": column(events, func(e ErasedBody) []byte { return e.Body }),
+	}
 	b := &pgx.Batch{}
-	b.Queue(`update events e set body = n.body from unnest($1::uuid[], $2::bytea[]) n(id, body) where e.id = n.id`, id, bodies)
+	b.Queue(`
+		update events e set body = n.body from unnest(@ids::uuid[], @bodies::bytea[]) n(id, body)
+		where e.tenant_id = @tenant and e.livemode = @live and e.id = n.id`, args)
 	b.Queue(`
 		update deliveries d set erased = true, attempts = coalesce((
 			select jsonb_agg(a || '{"response_body": null}' order by n) from jsonb_array_elements(d.attempts) with ordinality x(a, n)), '[]')
-		where d.event_id = any($1)`, id)
+		where d.tenant_id = @tenant and d.livemode = @live and d.event_id = any(@ids)`, args)
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return fmt.Errorf("erase events: %w", err)
 	}

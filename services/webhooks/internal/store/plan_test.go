@@ -65,6 +65,7 @@ func fill(t *testing.T, db *pgtest.DB, c caller.Caller) (domain.EndpointID, stri
 func TestPlans(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
+	pgtest.Scoped(t, db)
 	ctx := pgtest.Ctx(t, caller.Live)
 	endpoint, object := fill(t, db, caller.FromContext(ctx))
 	now := time.Now()
@@ -208,6 +209,7 @@ func queued(t *testing.T, db *pgtest.DB) *pg.DB {
 func TestClaimReadsWhatItClaims(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
+	pgtest.Scoped(t, db)
 	ctx := pgtest.Ctx(t, caller.Live)
 	c := caller.FromContext(ctx)
 	endpoint, _ := fill(t, db, c)
@@ -294,14 +296,15 @@ func TestTakeWakeupsReadsOnlyTheirQueues(t *testing.T) {
 func TestFailQueuedReadsWhatItFails(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
+	pgtest.Scoped(t, db)
 	ctx := pgtest.Ctx(t, caller.Live)
 	c := caller.FromContext(ctx)
 	endpoint, _ := fill(t, db, c)
 	worker := queued(t, db)
 	const some = 100
-	fail := func(ctx context.Context, tx pg.Tx) error {
+	readsFew := func(tx pg.Tx, fail func(tx pg.Tx) (int, error)) error {
 		e := &explained{tx: tx}
-		_, err := store.FailQueued(ctx, explainedTx{tx, e}, domain.EndpointKey{Tenant: c.Tenant, Livemode: true, Endpoint: endpoint}, time.Now(), some)
+		_, err := fail(explainedTx{tx, e})
 		if e.read > 4*some { // each row is found, locked and deleted, and its delivery is updated
 			t.Errorf("reads %.0f rows to fail %d\n%s", e.read, some, e.plan)
 		}
@@ -310,7 +313,18 @@ func TestFailQueuedReadsWhatItFails(t *testing.T) {
 		}
 		return err
 	}
-	if err := errors.Join(worker.SystemTx(t.Context(), fail), db.App.Tx(ctx, fail)); err != nil {
+	err := worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
+		return readsFew(tx, func(tx pg.Tx) (int, error) {
+			return store.FailQueued(ctx, tx, domain.EndpointKey{Tenant: c.Tenant, Livemode: true, Endpoint: endpoint}, time.Now(), some)
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		return readsFew(tx, func(tx pg.Tx) (int, error) { return store.FailTenantQueued(ctx, tx, endpoint, time.Now(), some) })
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 }

@@ -59,27 +59,29 @@ func (q *Queue) add(ctx context.Context, tx pg.Tx, b *pgx.Batch, with, counted s
 func (q *Queue) AddDelivery(ctx context.Context, tx pg.Tx, endpoint domain.EndpointID, id domain.DeliveryID, e domain.Event, now time.Time) error {
 	_, err := q.add(ctx, tx, &pgx.Batch{}, `
 		with new_deliveries as (
-			insert into deliveries (endpoint_id, id, event_id, event_type, next_attempt_at, updated_at)
-			values ($1, $2, $3, $4, $5, clock_timestamp())
+			insert into deliveries (tenant_id, livemode, endpoint_id, id, event_id, event_type, next_attempt_at, updated_at)
+			values (@tenant, @live, @endpoint, @id, @event, @type, @now, clock_timestamp())
 			returning tenant_id, livemode, endpoint_id, id, event_id, true as first, 0 as attempts, next_attempt_at as due_at
-		)`, "new_deliveries", endpoint, id, e.ID, e.Type, now)
+		)`, "new_deliveries", pg.Args{"endpoint": endpoint, "id": id, "event": e.ID, "type": e.Type, "now": now})
 	return err
 }
 
 // Retry makes a delivery that the transaction has locked due now, whatever its status is, as an attempt that the
 // breaker does not defer. It deletes the row of the delivery that is in the queue, unless a claim of it is valid.
 func (q *Queue) Retry(ctx context.Context, tx pg.Tx, d domain.Delivery, now time.Time) error {
+	args := pg.Args{"endpoint": d.EndpointID, "id": d.ID, "now": now}
 	b := &pgx.Batch{}
 	b.Queue(`
-		delete from queue where ctid = any(array(
-			select ctid from queue where endpoint_id = $1 and delivery_id = $2 and (not claimed or due_at <= $3)
-			for update skip locked))`, d.EndpointID, d.ID, now)
+		delete from queue where tenant_id = @tenant and livemode = @live and ctid = any(array(
+			select ctid from queue
+			where tenant_id = @tenant and livemode = @live and endpoint_id = @endpoint and delivery_id = @id and (not claimed or due_at <= @now)
+			for update skip locked))`, args)
 	_, err := q.add(ctx, tx, b, `
 		with new_deliveries as (
-			update deliveries set status = 'pending', failure_reason = null, next_attempt_at = $3, updated_at = clock_timestamp()
-			where endpoint_id = $1 and id = $2
+			update deliveries set status = 'pending', failure_reason = null, next_attempt_at = @now, updated_at = clock_timestamp()
+			where tenant_id = @tenant and livemode = @live and endpoint_id = @endpoint and id = @id
 			returning tenant_id, livemode, endpoint_id, id, event_id, false as first, jsonb_array_length(attempts) as attempts, next_attempt_at as due_at
-		)`, "new_deliveries", d.EndpointID, d.ID, now)
+		)`, "new_deliveries", args)
 	return err
 }
 
@@ -96,35 +98,52 @@ func (q *Queue) Replay(ctx context.Context, tx pg.Tx, r Replay, now time.Time, l
 	return q.add(ctx, tx, &pgx.Batch{}, `
 		with found as materialized (
 			select e.id, e.type from events e
-			where e.id >= uuid_floor($2) and e.id < uuid_floor($3) and e.type = any($4) and not e.sample
-			order by e.id limit $6 + 1
+			where e.tenant_id = @tenant and e.livemode = @live and e.id >= uuid_floor(@from) and e.id < uuid_floor(@to)
+			  and e.type = any(@types) and not e.sample
+			order by e.id limit @limit + 1
 		), new_deliveries as (
-			insert into deliveries (endpoint_id, id, event_id, event_type, next_attempt_at, updated_at)
-			select $1, uuid_v7($5), id, type, $5, clock_timestamp() from found where (select count(*) from found) <= $6
+			insert into deliveries (tenant_id, livemode, endpoint_id, id, event_id, event_type, next_attempt_at, updated_at)
+			select @tenant, @live, @endpoint, uuid_v7(@now), id, type, @now, clock_timestamp() from found where (select count(*) from found) <= @limit
 			returning tenant_id, livemode, endpoint_id, id, event_id, true as first, 0 as attempts, next_attempt_at as due_at
-		)`, "found", r.Endpoint, r.From, r.To, r.Types, now, limit)
+		)`, "found", pg.Args{"endpoint": r.Endpoint, "types": r.Types, "from": r.From, "to": r.To, "now": now, "limit": limit})
 }
+
+// failQueued fails queued deliveries of the endpoint @endpoint; further conditions on the rows that it deletes may be put in
+// the place of %s.
+const failQueued = `
+	with removed as (
+		delete from queue where %s ctid = any(array(
+			select ctid from queue
+			where (tenant_id, livemode, endpoint_id) = (@tenant, @live, @endpoint) and (not claimed or due_at <= @now)
+			order by claimed, first, due_at, delivery_id limit @limit for update skip locked))
+		returning delivery_id
+	), failed as (
+		update deliveries d set status = 'failed', failure_reason = 'endpoint_disabled', next_attempt_at = null, updated_at = clock_timestamp()
+		where (d.tenant_id, d.livemode, d.endpoint_id) = (@tenant, @live, @endpoint) and d.id = any(array(select delivery_id from removed))
+	)
+	select count(*)::int from removed`
+
+var (
+	failQueuedOfAll    = fmt.Sprintf(failQueued, "") // in the worker role, rows are found by ctid alone
+	failQueuedOfTenant = fmt.Sprintf(failQueued, "tenant_id = @tenant and livemode = @live and")
+)
 
 // FailQueued fails up to limit deliveries that are queued for a disabled endpoint and returns how many there were. It
 // leaves out deliveries with a valid claim, and rows that are locked, because the result of an attempt is being written.
-// tx has the worker role or belongs to the endpoint's tenant.
+// tx has the worker role.
 func FailQueued(ctx context.Context, tx pg.Tx, key domain.EndpointKey, now time.Time, limit int) (int, error) {
-	rows, err := tx.Query(ctx, `
-		with removed as (
-			delete from queue where ctid = any(array(
-				select ctid from queue
-				where (tenant_id, livemode, endpoint_id) = ($1, $2, $3) and (not claimed or due_at <= $5)
-				order by claimed, first, due_at, delivery_id limit $4 for update skip locked))
-			returning delivery_id
-		), failed as (
-			update deliveries d set status = 'failed', failure_reason = 'endpoint_disabled', next_attempt_at = null, updated_at = clock_timestamp()
-			where (d.tenant_id, d.livemode, d.endpoint_id) = ($1, $2, $3) and d.id = any(array(select delivery_id from removed))
-		)
-		select count(*)::int from removed`, key.Tenant, key.Livemode, key.Endpoint, limit, now)
-	if err != nil {
-		return 0, fmt.Errorf("fail queued deliveries: %w", err)
-	}
-	n, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[int])
+	return fail(ctx, tx, failQueuedOfAll, pg.Args{
+		"tenant": key.Tenant, "live": key.Livemode, "endpoint": key.Endpoint, "now": now, "limit": limit,
+	})
+}
+
+// FailTenantQueued is FailQueued for an endpoint of the caller's tenant and mode.
+func FailTenantQueued(ctx context.Context, tx pg.Tx, endpoint domain.EndpointID, now time.Time, limit int) (int, error) {
+	return fail(ctx, tx, failQueuedOfTenant, pg.Args{"endpoint": endpoint, "now": now, "limit": limit})
+}
+
+func fail(ctx context.Context, tx pg.Tx, sql string, args pg.Args) (int, error) {
+	n, err := pg.One(ctx, tx, pgx.RowTo[int], pgx.ErrNoRows, sql, args)
 	if err != nil {
 		return 0, fmt.Errorf("fail queued deliveries: %w", err)
 	}

@@ -84,7 +84,7 @@ func lockReadyQueues(ctx context.Context, tx pg.Tx, now time.Time, limit int) ([
 	_, err := res.Exec()
 	var rows []keyRow
 	if err == nil {
-		rows, err = collect(res, pgx.RowToStructByName[keyRow])
+		rows, err = pg.Next(res, pgx.RowToStructByName[keyRow])
 	}
 	if closeErr := res.Close(); err == nil {
 		err = closeErr
@@ -124,7 +124,7 @@ func ReadyQueues(ctx context.Context, tx pg.Tx, now time.Time, limit int) ([]Rea
 		return nil, err
 	}
 	tenants, modes, endpoints := keyColumns(locked, itself)
-	rows, err := many[queueRow](ctx, tx, readQueues, now, tenants, modes, endpoints)
+	rows, err := pg.Many(ctx, tx, pgx.RowToStructByName[queueRow], readQueues, now, tenants, modes, endpoints)
 	if err != nil {
 		return nil, fmt.Errorf("read ready queues: %w", err)
 	}

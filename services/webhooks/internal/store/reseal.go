@@ -39,7 +39,7 @@ func nextSecrets(ctx context.Context, tx pg.Tx, head []byte, after *sealedSecret
 	if after == nil {
 		after = &sealedSecret{} // no id is zero
 	}
-	return many[sealedSecret](ctx, tx, `
+	return pg.Many(ctx, tx, pgx.RowToStructByName[sealedSecret], `
 		select tenant_id, livemode, endpoint_id, id, sealed from endpoint_secrets
 		where substring(sealed for $1) <> $2 and (tenant_id, livemode, endpoint_id, id) > ($3, $4, $5, $6)
 		order by tenant_id, livemode, endpoint_id, id limit $7 for update`,

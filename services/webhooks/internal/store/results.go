@@ -117,15 +117,15 @@ func collectLocked(res pgx.BatchResults) (LockedClaims, error) {
 		Valid: map[domain.DeliveryID]bool{}, Endpoints: map[domain.EndpointKey]domain.Endpoint{},
 		Queues: map[domain.EndpointKey]QueueState{}, AtLimit: map[domain.EndpointKey]bool{},
 	}
-	valid, err := collect(res, pgx.RowTo[domain.DeliveryID])
+	valid, err := pg.Next(res, pgx.RowTo[domain.DeliveryID])
 	if err != nil {
 		return out, err
 	}
-	endpoints, err := collect(res, pgx.RowToStructByName[lockedEndpoint])
+	endpoints, err := pg.Next(res, pgx.RowToStructByName[lockedEndpoint])
 	if err != nil {
 		return out, err
 	}
-	queues, err := collect(res, pgx.RowToStructByName[lockedQueue])
+	queues, err := pg.Next(res, pgx.RowToStructByName[lockedQueue])
 	if err != nil {
 		return out, err
 	}

@@ -22,7 +22,8 @@ func InsertSecret(ctx context.Context, tx pg.Tx, box *crypt.Box, id domain.Endpo
 	if err != nil {
 		return err
 	}
-	tx.QueueAtCommit(`insert into endpoint_secrets (endpoint_id, id, sealed) values ($1, $2, $3)`, id, s.ID, sealed)
+	tx.QueueAtCommit(`insert into endpoint_secrets (tenant_id, livemode, endpoint_id, id, sealed) values (@tenant, @live, @endpoint, @id, @sealed)`,
+		pg.Args{"endpoint": id, "id": s.ID, "sealed": sealed})
 	return nil
 }
 
@@ -30,9 +31,14 @@ func InsertSecret(ctx context.Context, tx pg.Tx, box *crypt.Box, id domain.Endpo
 // expired secrets, and the oldest ones above domain.MaxSecrets.
 func RetireSecrets(ctx context.Context, tx pg.Tx, id domain.EndpointID, until time.Time) error {
 	b := &pgx.Batch{}
-	b.Queue(`update endpoint_secrets set expires_at = least(expires_at, $2) where endpoint_id = $1`, id, until)
-	b.Queue(`delete from endpoint_secrets s where s.endpoint_id = $1 and (s.expires_at <= clock_timestamp() or s.id not in (
-		select id from endpoint_secrets where endpoint_id = $1 order by id desc limit $2))`, id, domain.MaxSecrets-1)
+	args := pg.Args{"endpoint": id, "until": until, "kept": domain.MaxSecrets - 1}
+	b.Queue(`update endpoint_secrets set expires_at = least(expires_at, @until)
+		where tenant_id = @tenant and livemode = @live and endpoint_id = @endpoint`, args)
+	b.Queue(`
+		delete from endpoint_secrets s where s.tenant_id = @tenant and s.livemode = @live and s.endpoint_id = @endpoint
+		  and (s.expires_at <= clock_timestamp() or s.id not in (
+			select k.id from endpoint_secrets k where k.tenant_id = @tenant and k.livemode = @live and k.endpoint_id = @endpoint
+			order by k.id desc limit @kept))`, args)
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return fmt.Errorf("retire secrets: %w", err)
 	}
