@@ -29,8 +29,8 @@ create table endpoint_secrets (
     foreign key (tenant_id, livemode, endpoint_id) references endpoints on delete cascade
 );
 
--- One row per endpoint: when there is something to do for it, and how fast that may go. Whoever serves an
--- endpoint holds its row, so its bounds hold over all processes.
+-- One row per endpoint: when a delivery is due, and how fast deliveries may start. A process that claims deliveries of
+-- an endpoint locks its row, so that the endpoint's limits apply to all processes together.
 create table lanes (
     tenant_id      uuid          not null default nullif(current_setting('app.tenant_id', true), '')::uuid,
     livemode       boolean       not null default nullif(current_setting('app.livemode', true), '')::boolean,
@@ -63,8 +63,8 @@ create table queue (
     primary key (tenant_id, livemode, endpoint_id, claimed, first, due_at, delivery_id)
 );
 
--- Who has queued something for an endpoint says so here, in its own transaction. It does not touch the lane, which
--- somebody may be serving just then who does not see yet what was queued: the next one to serve it takes the signal.
+-- The wakeups: a transaction that queues a delivery inserts one and does not change the lane, because a pass that has
+-- locked the lane does not see the new row of the queue yet. A later pass takes the wakeup.
 create table signals (
     tenant_id   uuid    not null default nullif(current_setting('app.tenant_id', true), '')::uuid,
     livemode    boolean not null default nullif(current_setting('app.livemode', true), '')::boolean,
@@ -158,7 +158,7 @@ revoke execute on function keep_partitions from public;
 -- +goose StatementBegin
 do $$ begin
     execute format('grant execute on function keep_partitions to %I', worker_role());
-    execute format('grant create on schema public to %I', current_user); -- as whom it runs, whoever owns the database
+    execute format('grant create on schema public to %I', current_user); -- the role that the function runs as
 end $$;
 -- +goose StatementEnd
 select keep_partitions(now() - interval '30 days', now() + interval '14 days');

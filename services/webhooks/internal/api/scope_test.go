@@ -60,7 +60,7 @@ func scopeCases(p fixture) []scopeCase {
 		{"updateWebhookEndpoint", "PATCH", one, `{"event_types":["lead.created","booking.created"]}`, []string{"customer.updated", "booking.created", "lead.created"}},
 		{"updateWebhookEndpoint", "PATCH", one, `{"event_types":["customer.updated","booking.created"]}`, append(own, "lead.created")},
 		{"updateWebhookEndpoint", "PATCH", wide, `{"url":"https://b.test"}`, every},
-		{"updateWebhookEndpoint", "PATCH", one, `{"description":"Ours","max_in_flight":3,"max_per_second":9}`, nil},
+		{"updateWebhookEndpoint", "PATCH", one, `{"description":"Main","max_in_flight":3,"max_per_second":9}`, nil},
 		{"rotateWebhookSecret", "POST", one + "/rotate-secret", `{}`, own},
 		{"rotateWebhookSecret", "POST", wide + "/rotate-secret", ``, every},
 		{"testWebhookEndpoint", "POST", one + "/test", `{"type":"invoice.paid"}`, nil},

@@ -104,7 +104,7 @@ func (f *follower) want(ids ...string) {
 func TestFollowTakesEventsAsTheyHappen(t *testing.T) {
 	t.Parallel()
 	p := publictest.New(t)
-	p.Add("booking.created") // before anybody listened
+	p.Add("booking.created") // before the client listened
 	f := follow(t, p)
 	f.want(p.Add("booking.created"), p.Add("customer.updated"), p.Add("booking.cancelled"))
 	bodies := p.Bodies()
