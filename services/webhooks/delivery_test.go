@@ -18,9 +18,9 @@ import (
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/crypt"
 	"holdfast.dev/libs/httpx"
-	"holdfast.dev/libs/idem"
-	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/patch"
+	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
 	"holdfast.dev/proto"
 
@@ -66,7 +66,7 @@ func TestReceiversVerifyRealDeliveries(t *testing.T) {
 				}
 			}
 			if verify(header, got.body, domain.NewSecret(), at) {
-				t.Errorf("%s accepts a strange secret", name)
+				t.Errorf("%s accepts another secret", name)
 			}
 		}
 		for _, secret := range secrets {
@@ -102,27 +102,26 @@ func deliver(t *testing.T, url string, objects ...string) []string {
 		Worker: db.Worker, Box: box, Sender: sender, Log: slog.New(slog.DiscardHandler), Metrics: app.NewMetrics(nil),
 		Breaker: true, MaxConcurrency: 16, MaxBytes: 64 << 20, BatchBytes: 8 << 20, Now: time.Now, Jitter: func() float64 { return 0 }, WakeRelay: func() {},
 	}
-	endpoints := &app.Endpoints{
-		DB: db.App, Idem: &idemstore.Store{DB: db.App, Box: box, Now: time.Now}, Box: box, Guard: guard, Queue: &store.Queue{Wake: d.Wake}, Now: time.Now,
-	}
-	var made struct{ ID, Secret string }
+	endpoints := &app.Endpoints{DB: db.App, Box: box, Guard: guard, Queue: &store.Queue{Wake: d.Wake}, Now: time.Now}
+	var made domain.EndpointWithSecret
 	var secrets []string
-	keep := func(reply idem.Reply, err error) {
-		t.Helper()
-		if err == nil {
-			err = json.Unmarshal(reply.Body, &made)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		secrets = append(secrets, made.Secret)
+	transact := func(ctx context.Context, write func(ctx context.Context, tx pg.Tx) (domain.EndpointWithSecret, error)) error {
+		return db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+			made, err = write(ctx, tx)
+			secrets = append(secrets, made.Secret)
+			return err
+		})
 	}
-	keep(endpoints.Create(ctx, app.EndpointChange{URL: &url, EventTypes: []string{domain.Every}}))
-	id, err := domain.ParseEndpointID(made.ID)
+	in := domain.EndpointPatch{URL: patch.Value(url), EventTypes: patch.Value([]string{domain.Every})}
+	if err := endpoints.Create(ctx, transact, in); err != nil {
+		t.Fatal(err)
+	}
+	err = transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.EndpointWithSecret, error) {
+		return endpoints.Rotate(ctx, tx, made.ID, time.Hour, httpx.Match{})
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	keep(endpoints.Rotate(ctx, id, time.Hour, httpx.Match{}))
 	running, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- d.Run(running) }()

@@ -51,7 +51,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 
 	notifier, queue := &app.Notifier{MinInterval: streamGap, MaxStreams: cfg.Streams}, &store.Queue{Wake: dispatcher.Wake}
 	intake := &app.Intake{
-		DB: p.DB, Worker: p.Worker, Queue: queue, Notifier: notifier, BatchBytes: rt.Common.BatchBytes, Now: time.Now, Contract: p.Contract, Idem: p.Idem,
+		DB: p.DB, Worker: p.Worker, Queue: queue, Notifier: notifier, BatchBytes: rt.Common.BatchBytes, Now: time.Now, Contract: p.Contract, Answers: p.Idem,
 	}
 	rt.Every("log maintenance", maintainEvery, intake.Maintain)
 	events := &consume.Events{Intake: intake, Types: app.AllTypes()}
@@ -60,8 +60,9 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	stopping := make(chan struct{})
 	door := &api.API{
 		DB:         p.DB,
-		Endpoints:  &app.Endpoints{DB: p.DB, Idem: p.Idem, Box: box, Guard: guard, Queue: queue, Now: time.Now},
-		Deliveries: &app.Deliveries{DB: p.DB, Idem: p.Idem, Queue: queue, Now: time.Now},
+		Answers:    p.Idem,
+		Endpoints:  &app.Endpoints{DB: p.DB, Box: box, Guard: guard, Queue: queue, Now: time.Now},
+		Deliveries: &app.Deliveries{Queue: queue, Now: time.Now},
 		Streams:    &api.Streams{Notifier: notifier, MaxDuration: streamLife, PollInterval: streamPoll, Stop: stopping},
 		Pages:      p.Pages,
 		Server:     p.Server,

@@ -2,23 +2,22 @@
 package api
 
 import (
-	"context"
 	"time"
 
 	"github.com/gin-gonic/gin"
 
-	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pg"
-	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/webhooks/internal/app"
 )
 
 // API contains the dependencies of the handlers.
 type API struct {
-	DB         *pg.DB // for reads
+	DB         *pg.DB
+	Answers    *idemstore.Store
 	Endpoints  *app.Endpoints
 	Deliveries *app.Deliveries
 	Streams    *Streams
@@ -32,22 +31,19 @@ func (a *API) Mount(e *gin.Engine) error {
 	return a.Server.Mount(e, map[string]httpx.Route{
 		"createWebhookEndpoint": {Handle: a.createEndpoint},
 		"listWebhookEndpoints":  {Handle: a.listEndpoints},
-		"getWebhookEndpoint":    {Handle: a.getEndpoint, Exists: a.endpointExists},
-		"updateWebhookEndpoint": {Handle: a.updateEndpoint, Exists: a.endpointExists},
-		"deleteWebhookEndpoint": {Handle: a.deleteEndpoint, Exists: a.endpointExists},
-		"rotateWebhookSecret":   {Handle: a.rotateSecret, Exists: a.endpointExists},
-		"testWebhookEndpoint":   {Handle: a.testEndpoint, Exists: a.endpointExists},
+		"getWebhookEndpoint":    {Handle: a.getEndpoint, Exists: a.endpoints().Exists},
+		"updateWebhookEndpoint": {Handle: a.updateEndpoint, Exists: a.endpoints().Exists},
+		"deleteWebhookEndpoint": {Handle: a.deleteEndpoint, Exists: a.endpoints().Exists},
+		"rotateWebhookSecret":   {Handle: a.rotateSecret, Exists: a.endpoints().Exists},
+		"testWebhookEndpoint":   {Handle: a.testEndpoint, Exists: a.endpoints().Exists},
 		"listEventTypes":        {Handle: a.listEventTypes},
 
-		"listDeliveries": {Handle: a.listDeliveries, Exists: a.endpointExists},
-		"retryDelivery":  {Handle: a.retryDelivery, Exists: a.endpointExists},
+		"listDeliveries": {Handle: a.listDeliveries, Exists: a.endpoints().Exists},
+		"retryDelivery":  {Handle: a.retryDelivery, Exists: a.endpoints().Exists},
 
 		"listEvents":   {Handle: a.listEvents},
-		"getEvent":     {Handle: a.getEvent, Exists: a.eventExists},
+		"getEvent":     {Handle: a.getEvent, Exists: a.events().Exists},
 		"streamEvents": {Handle: a.streamEvents},
 		"replayEvents": {Handle: a.replayEvents},
 	})
 }
-
-// mode returns the caller's mode.
-func mode(ctx context.Context) api.Mode { return api.Mode(caller.FromContext(ctx).Mode) }

@@ -2,12 +2,15 @@ package api
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/httpx"
-	"holdfast.dev/libs/idem"
 	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/patch"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/webhooks/internal/app"
@@ -16,10 +19,15 @@ import (
 	"holdfast.dev/services/webhooks/internal/view"
 )
 
+// showDelivery is how the handlers show a delivery, which has no entity tag.
+func showDelivery(d domain.Delivery, mode api.Mode) rest.Answer {
+	return rest.Answer{ID: d.ID.String(), Body: view.Delivery(d, mode)}
+}
+
 // listDeliveries answers one page of an endpoint's deliveries.
 func (a *API) listDeliveries(c *gin.Context) error {
 	ctx, q := c.Request.Context(), httpx.Query(c)
-	e, err := a.endpoint(ctx, c.Param("id"))
+	e, err := a.endpoints().Read(ctx, c.Param("id"))
 	if err != nil {
 		return err
 	}
@@ -44,27 +52,36 @@ func (a *API) listDeliveries(c *gin.Context) error {
 	}
 	return page.Send(c, a.Pages, req, rows, func(d domain.Delivery) page.Place {
 		return page.Place{ID: d.ID.UUID(), Created: d.ID.Time(), Updated: d.UpdatedAt}
-	}, func(d domain.Delivery) api.Delivery { return view.Delivery(d, mode(ctx)) })
+	}, func(d domain.Delivery) api.Delivery { return view.Delivery(d, httpx.Mode(ctx)) })
 }
 
-// retryDelivery makes a delivery due now.
-func (a *API) retryDelivery(c *gin.Context) error {
-	if _, err := httpx.Body[api.DeliveryRetry](c); err != nil {
+// testEndpoint sends a sample event to an endpoint and answers with its delivery.
+func (a *API) testEndpoint(c *gin.Context) error {
+	b, err := httpx.Body[api.WebhookTest](c)
+	if err != nil {
 		return err
 	}
-	return a.act(c, func(ctx context.Context, endpoint domain.EndpointID) (idem.Reply, error) {
-		id, err := domain.ParseDeliveryID(c.Param("delivery_id"))
-		if err != nil {
-			if missing := a.endpointExists(ctx, endpoint.String()); missing != nil {
-				return idem.Reply{}, missing
-			}
-			return idem.Reply{}, err
-		}
-		return a.Deliveries.Retry(ctx, endpoint, id)
-	})
+	eventType := ""
+	if b.Type != nil {
+		eventType = string(*b.Type)
+	}
+	return rest.RunOn(c, a.endpoints(), rest.Outcome[domain.Delivery]{Status: http.StatusAccepted, Show: showDelivery},
+		func(ctx context.Context, tx pg.Tx, id domain.EndpointID, match patch.Precondition) (domain.Delivery, error) {
+			return a.Deliveries.Test(ctx, tx, id, eventType, match)
+		})
 }
 
-// replayEvents delivers the events of a period to an endpoint again.
+// retryDelivery makes a delivery due now. A malformed id becomes the zero id, which no delivery has, so that errors of the
+// endpoint come first.
+func (a *API) retryDelivery(c *gin.Context) error {
+	delivery, _ := domain.ParseDeliveryID(c.Param("delivery_id"))
+	return rest.RunOn(c, a.endpoints(), rest.Outcome[domain.Delivery]{Status: http.StatusOK, Show: showDelivery},
+		func(ctx context.Context, tx pg.Tx, id domain.EndpointID, _ patch.Precondition) (domain.Delivery, error) {
+			return a.Deliveries.Retry(ctx, tx, id, delivery)
+		})
+}
+
+// replayEvents delivers the events of a period to an endpoint again and answers with their number.
 func (a *API) replayEvents(c *gin.Context) error {
 	b, err := httpx.Body[api.EventReplay](c)
 	if err != nil {
@@ -75,13 +92,9 @@ func (a *API) replayEvents(c *gin.Context) error {
 		r.To = *b.To
 	}
 	if b.Types != nil {
-		for _, t := range *b.Types {
-			r.Types = append(r.Types, string(t))
-		}
+		r.Types = names(*b.Types)
 	}
-	reply, err := a.Deliveries.Replay(c.Request.Context(), r)
-	if err != nil {
-		return err
-	}
-	return httpx.Send(c, reply)
+	return rest.Run(c, a.Answers, rest.Outcome[int]{Status: http.StatusAccepted, Show: func(queued int, _ api.Mode) rest.Answer {
+		return rest.Answer{ID: r.Endpoint, Body: api.EventReplayResult{Queued: queued}}
+	}}, func(ctx context.Context, tx pg.Tx) (int, error) { return a.Deliveries.Replay(ctx, tx, r) })
 }

@@ -9,11 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/libs/apitest"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto"
+	publicapi "holdfast.dev/proto/api"
 
 	"holdfast.dev/services/webhooks/internal/domain"
 )
@@ -24,7 +26,7 @@ func TestEndpointsOfAnOperator(t *testing.T) {
 	ctx := w.ctx()
 	w.do(ctx, "POST", "/webhook-endpoints", `{"url":"https://example.com/hook","event_types":["booking.created","*"]}`).is(422, "invalid_request", "event_types")
 	made := w.do(ctx, "POST", "/webhook-endpoints",
-		`{"url":"https://example.com/hook","event_types":["booking.created","customer.created"],"description":"Ours","max_in_flight":3,"max_per_second":7}`).is(201)
+		`{"url":"https://example.com/hook","event_types":["booking.created","customer.created"],"description":"Main","max_in_flight":3,"max_per_second":7}`).is(201)
 	id := made.str("id")
 	if secret := made.str("secret"); !strings.HasPrefix(secret, domain.SecretPrefix) || made.Header.Get("Location") != "/api/v1/webhook-endpoints/"+id {
 		t.Errorf("secret %q, location %s", secret, made.Header.Get("Location"))
@@ -60,6 +62,21 @@ func TestEndpointsOfAnOperator(t *testing.T) {
 	w.do(ctx, "DELETE", "/webhook-endpoints/"+id, "", `If-Match: "1"`).is(412)
 	w.do(ctx, "DELETE", "/webhook-endpoints/"+id, "").is(204)
 	w.do(ctx, "DELETE", "/webhook-endpoints/"+id, "").is(404, "webhook_endpoint_not_found")
+}
+
+// A field that can be written comes back as it was written, in the answer and in the next reading.
+func TestEachFieldIsWritten(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.ctx()
+	const fields = `"url":"https://b.test","event_types":["lead.created","invoice.paid"],"description":"D","max_in_flight":3,"max_per_second":7`
+	at, all := "/webhook-endpoints/"+w.endpoint(ctx), "{"+fields+`,"status":"disabled"}`
+	apitest.Written[publicapi.WebhookEndpointUpdate](t, all, w.do(ctx, "PATCH", at, all).is(200).Body)
+	apitest.Written[publicapi.WebhookEndpointUpdate](t, all, w.do(ctx, "GET", at, "").is(200).Body)
+	created := w.do(ctx, "POST", "/webhook-endpoints", "{"+fields+"}").is(201)
+	apitest.Written[publicapi.WebhookEndpointCreate](t, "{"+fields+"}", created.Body)
+	at = "/webhook-endpoints/" + created.str("id")
+	apitest.Written[publicapi.WebhookEndpointCreate](t, "{"+fields+"}", w.do(ctx, "GET", at, "").is(200).Body)
 }
 
 // Of concurrent requests at the limit only one makes an endpoint. A deletion allows another one, and each mode has its own limit.

@@ -3,25 +3,37 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"strings"
 
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/rest"
+	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/webhooks/internal/app"
 	"holdfast.dev/services/webhooks/internal/domain"
 	"holdfast.dev/services/webhooks/internal/store"
 )
 
-// getEvent answers one event.
+// events is how the handlers read an event.
+func (a *API) events() rest.Collection[ids.EventPrefix, domain.StoredEvent] {
+	return rest.Collection[ids.EventPrefix, domain.StoredEvent]{
+		DB: a.DB, NotFound: domain.ErrEventNotFound,
+		Load: func(ctx context.Context, q pg.Q, id ids.Event) (domain.StoredEvent, error) {
+			return store.Event(ctx, q, id, a.Now())
+		},
+	}
+}
+
+// getEvent answers one event, whose body is stored as it is shown.
 func (a *API) getEvent(c *gin.Context) error {
 	ctx := c.Request.Context()
-	e, err := a.event(ctx, c.Param("id"))
+	e, err := a.events().Read(ctx, c.Param("id"))
 	if err != nil {
 		return err
 	}
@@ -33,23 +45,16 @@ func (a *API) getEvent(c *gin.Context) error {
 
 // listEvents answers one page of events.
 func (a *API) listEvents(c *gin.Context) error {
-	ctx, q := c.Request.Context(), httpx.Query(c)
-	types := q.List("type")
-	object := q.String("object_id")
-	if err := app.MayRead(ctx, shownTypes(types, object)); err != nil {
+	q := httpx.Query(c)
+	f := store.EventFilter{Types: q.List("type"), ObjectID: q.String("object_id")}
+	if err := app.MayRead(c.Request.Context(), shownTypes(f.Types, f.ObjectID)); err != nil {
 		return err
 	}
-	req, err := a.Pages.Parse(ctx, q, "listEvents")
-	if err != nil {
-		return err
-	}
-	rows, err := store.Events(ctx, req.Reader(ctx, a.DB), store.EventFilter{Types: types, ObjectID: object}, req, a.Now())
-	if err != nil {
-		return err
-	}
-	return page.Send(c, a.Pages, req, rows, func(e domain.StoredEvent) page.Place {
+	return page.Serve(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[domain.StoredEvent], error) {
+		return store.Events(ctx, db, f, r, a.Now())
+	}, func(e domain.StoredEvent) page.Place {
 		return page.Place{ID: e.ID.UUID(), Created: e.ID.Time(), Updated: e.UpdatedAt}
-	}, func(e domain.StoredEvent) json.RawMessage { return e.Body })
+	}, func(e domain.StoredEvent, _ api.Mode) json.RawMessage { return e.Body })
 }
 
 // resources maps the prefix of an object's id to the first word of the event types about such objects.
@@ -74,27 +79,4 @@ func shownTypes(types []string, objectID string) []string {
 		}
 	}
 	return out
-}
-
-// event reads an event of the caller's. When it is not found, the error is a 404, or a 403 when the event is of the other mode.
-func (a *API) event(ctx context.Context, param string) (domain.StoredEvent, error) {
-	id, err := domain.ParseEventID(param)
-	if err != nil {
-		return domain.StoredEvent{}, err
-	}
-	find := func(ctx context.Context, q pg.Q) error {
-		_, err := store.Event(ctx, q, id, a.Now())
-		return err
-	}
-	e, err := store.Event(ctx, a.DB.Read(ctx), id, a.Now())
-	if errors.Is(err, domain.ErrEventNotFound) {
-		err = pg.NotFoundOrOtherMode(ctx, a.DB, find)
-	}
-	return e, err
-}
-
-// eventExists returns the error of event.
-func (a *API) eventExists(ctx context.Context, id string) error {
-	_, err := a.event(ctx, id)
-	return err
 }

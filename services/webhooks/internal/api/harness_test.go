@@ -69,7 +69,7 @@ func newWorld(t *testing.T) *world {
 	w.streams = &api.Streams{Notifier: w.notifier, MaxDuration: time.Hour, PollInterval: 50 * time.Millisecond, Stop: w.stop}
 	w.intake = &app.Intake{
 		DB: w.DB.App, Worker: w.DB.Worker, Queue: &store.Queue{Wake: func() {}}, Notifier: w.notifier, BatchBytes: 8 << 20, Now: time.Now,
-		Contract: w.Server(nil).Contract, Idem: &idemstore.Store{DB: w.DB.App, Now: time.Now},
+		Contract: w.Server(nil).Contract, Answers: &idemstore.Store{DB: w.DB.App, Now: time.Now},
 	}
 	w.engine = w.serve(w.DB.App)
 	return w
@@ -84,8 +84,9 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	answers := &idemstore.Store{DB: db, Box: box, Now: time.Now}
 	handlers := &api.API{
 		DB:         db,
-		Endpoints:  &app.Endpoints{DB: db, Idem: answers, Box: box, Guard: guard{}, Queue: &store.Queue{Wake: func() {}}, Now: time.Now},
-		Deliveries: &app.Deliveries{DB: db, Idem: answers, Queue: &store.Queue{Wake: func() {}}, Now: time.Now},
+		Answers:    answers,
+		Endpoints:  &app.Endpoints{DB: db, Box: box, Guard: guard{}, Queue: &store.Queue{Wake: func() {}}, Now: time.Now},
+		Deliveries: &app.Deliveries{Queue: &store.Queue{Wake: func() {}}, Now: time.Now},
 		Streams:    w.streams,
 		Pages:      w.Pages(),
 		Server:     w.Server(answers),

@@ -69,7 +69,7 @@ func (a *API) begin(ctx context.Context, last string) (store.Cursor, error) {
 	if last == "" {
 		return store.Now(ctx, a.DB.ReadToWatermark(ctx))
 	}
-	e, err := a.event(ctx, last)
+	e, err := a.events().Read(ctx, last)
 	if err != nil && apperr.As(err).Kind == apperr.Internal {
 		return store.Cursor{}, err
 	}

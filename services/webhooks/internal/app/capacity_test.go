@@ -99,7 +99,7 @@ func TestBytesInFlight(t *testing.T) {
 	url := func(i int) string { return fmt.Sprintf("http://large.test/%d", i) }
 	for i := range tenants {
 		ctx := w.caller(ids.New[ids.TenantPrefix](), caller.Test)
-		w.endpoint(ctx, url(i), func(ch *app.EndpointChange) { ch.MaxInFlight, ch.MaxPerSecond = new(100), new(1000) })
+		w.endpoint(ctx, url(i), limits(100, 1000))
 		var list []domain.Event
 		for range each {
 			list = append(list, w.large(ctx))
@@ -156,7 +156,7 @@ func TestMemoryOfLargeBodies(t *testing.T) {
 	w.dispatcher.Sender, w.dispatcher.Now, w.dispatcher.MaxConcurrency, w.dispatcher.MaxBytes = h, time.Now, 1024, bytes
 	for i := range tenants {
 		ctx := w.caller(ids.New[ids.TenantPrefix](), caller.Test)
-		w.endpoint(ctx, fmt.Sprintf("http://large.test/%d", i), func(ch *app.EndpointChange) { ch.MaxInFlight, ch.MaxPerSecond = new(100), new(1000) })
+		w.endpoint(ctx, fmt.Sprintf("http://large.test/%d", i), limits(100, 1000))
 		for range each / 5 {
 			if err := w.intake.Ingest(ctx, []domain.Event{w.large(ctx), w.large(ctx), w.large(ctx), w.large(ctx), w.large(ctx)}); err != nil {
 				t.Fatal(err)
@@ -224,7 +224,7 @@ func TestSlowReceivers(t *testing.T) {
 			for i := range tenants {
 				ctx := w.caller(ids.New[ids.TenantPrefix](), caller.Test)
 				for j := range each {
-					w.endpoint(ctx, slow(i*each+j), func(ch *app.EndpointChange) { ch.MaxInFlight, ch.MaxPerSecond = new(100), new(1000) })
+					w.endpoint(ctx, slow(i*each+j), limits(100, 1000))
 				}
 				w.ingest(ctx, events)
 			}
@@ -238,7 +238,7 @@ func TestSlowReceivers(t *testing.T) {
 			if n > 1024*16/17+1 || name == "slow" && n > 512 || name == "unknown" && n > 768 {
 				t.Errorf("they have %d in flight", n)
 			}
-			w.endpoint(w.ctx, hook, func(ch *app.EndpointChange) { ch.MaxPerSecond = new(1000) })
+			w.endpoint(w.ctx, hook, limits(domain.DefaultInFlight, 1000))
 			start := time.Now()
 			w.ingest(w.ctx, good)
 			await(t, "the good endpoint's deliveries", func() bool { return len(w.receivers.got(hook)) == good })
@@ -285,7 +285,7 @@ func (w *world) idle(h *blockingSender) bool {
 func TestSpeedIsStored(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.endpoint(w.ctx, hook, func(ch *app.EndpointChange) { ch.MaxInFlight = new(100) })
+	w.endpoint(w.ctx, hook, limits(100, domain.DefaultPerSecond))
 	slow := func() string {
 		return w.texts(`select coalesce((slow_until > '` + w.Now().Format(time.RFC3339Nano) + `')::text, 'unknown') from lanes`)[0]
 	}
@@ -334,11 +334,11 @@ func TestLateAttemptsCountAsSlow(t *testing.T) {
 	defer h.release()
 	w.dispatcher.Sender, w.dispatcher.MaxConcurrency = h, 64
 	other := w.caller(ids.New[ids.TenantPrefix](), caller.Test)
-	many := func(ch *app.EndpointChange) { ch.MaxInFlight, ch.MaxPerSecond = new(100), new(1000) }
+	many := limits(100, 1000)
 	w.endpoint(w.ctx, hook, many)
 	w.markFast()
 	slow := w.endpoint(other, "http://slow.test/", many)
-	w.exec(`update lanes set slow_until = $1 where endpoint_id = $2`, w.Now().Add(time.Hour), endpointID(t, slow.Id))
+	w.exec(`update lanes set slow_until = $1 where endpoint_id = $2`, w.Now().Add(time.Hour), slow.ID)
 	w.ingest(w.ctx, 20)
 	w.run(w.dispatcher)
 	await(t, "twenty attempts", func() bool { return h.count(hook) == 20 })

@@ -3,15 +3,13 @@ package app
 import (
 	"context"
 	"errors"
-	"net/http"
 	"time"
 
 	"holdfast.dev/libs/apperr"
-	"holdfast.dev/libs/contract"
-	"holdfast.dev/libs/idem"
-	"holdfast.dev/libs/idemstore"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
-	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/webhooks/internal/domain"
 	"holdfast.dev/services/webhooks/internal/store"
@@ -20,8 +18,6 @@ import (
 
 // Deliveries contains the use cases of deliveries.
 type Deliveries struct {
-	DB    *pg.DB
-	Idem  *idemstore.Store
 	Queue *store.Queue
 	Now   func() time.Time
 }
@@ -29,40 +25,76 @@ type Deliveries struct {
 // MaxReplay is the most deliveries that one replay makes.
 const MaxReplay = 10_000
 
+// Test sends a sample of a type to an endpoint, whether it subscribes to the type or not. Without a type, it takes one that
+// the endpoint subscribes to.
+func (a *Deliveries) Test(
+	ctx context.Context, tx pg.Tx, endpoint domain.EndpointID, eventType string, match patch.Precondition,
+) (domain.Delivery, error) {
+	e, err := lock(ctx, tx, endpoint, match, noTypes)
+	if err != nil {
+		return domain.Delivery{}, err
+	}
+	if e.Status != domain.Enabled {
+		return domain.Delivery{}, domain.ErrDisabled
+	}
+	if eventType == "" {
+		eventType = e.EventTypes[0]
+	}
+	if eventType == domain.Every {
+		eventType = AllTypes()[0]
+	}
+	sample, err := insertSample(ctx, tx, eventType)
+	if err != nil {
+		return domain.Delivery{}, err
+	}
+	id := ids.New[domain.DeliveryPrefix]()
+	if err := a.Queue.AddDelivery(ctx, tx, endpoint, id, sample, a.Now()); err != nil {
+		return domain.Delivery{}, err
+	}
+	return store.Delivery(ctx, tx, endpoint, id)
+}
+
+// insertSample writes a sample event of a type.
+func insertSample(ctx context.Context, tx pg.Tx, eventType string) (domain.Event, error) {
+	objectID, object, err := view.Sample(eventType, mode(ctx))
+	if err != nil {
+		return domain.Event{}, err
+	}
+	sample := domain.Event{
+		ID: ids.New[ids.EventPrefix](), Livemode: caller.FromContext(ctx).Live(), Type: eventType, ObjectID: objectID, Version: 1,
+		Object: object, Previous: []byte(`{}`),
+	}
+	body, err := view.Event(sample)
+	if err != nil {
+		return domain.Event{}, err
+	}
+	return sample, store.InsertSample(ctx, tx, sample, body)
+}
+
 // Retry makes a delivery due now, whether it is pending, has failed or has succeeded. It returns domain.ErrTransition when
 // an attempt is in flight or the endpoint is disabled.
-func (a *Deliveries) Retry(ctx context.Context, endpoint domain.EndpointID, id domain.DeliveryID) (idem.Reply, error) {
-	reply, err := a.Idem.Run(ctx, func(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
-		if err := store.LockQueue(ctx, tx, endpoint); err != nil {
-			return idem.Reply{}, err
-		}
-		e, err := store.Endpoint(ctx, tx, endpoint)
-		if err != nil {
-			return idem.Reply{}, err
-		}
-		d, err := store.DeliveryForUpdate(ctx, tx, endpoint, id)
-		if err != nil {
-			return idem.Reply{}, err
-		}
-		if err := MayRead(ctx, []string{d.EventType}); err != nil {
-			return idem.Reply{}, err
-		}
-		if e.Status != domain.Enabled || d.Status == domain.Delivering {
-			return idem.Reply{}, domain.ErrTransition
-		}
-		if err := a.Queue.Retry(ctx, tx, d, a.Now()); err != nil {
-			return idem.Reply{}, err
-		}
-		if d, err = store.Delivery(ctx, tx, endpoint, id); err != nil {
-			return idem.Reply{}, err
-		}
-		body, err := contract.Encode(view.Delivery(d, mode(ctx)))
-		return idem.Reply{Status: http.StatusOK, Resource: id.String(), Body: body}, err
-	})
-	if errors.Is(err, domain.ErrEndpointNotFound) {
-		err = missingEndpoint(ctx, a.DB, endpoint)
+func (a *Deliveries) Retry(ctx context.Context, tx pg.Tx, endpoint domain.EndpointID, id domain.DeliveryID) (domain.Delivery, error) {
+	if err := store.LockQueue(ctx, tx, endpoint); err != nil {
+		return domain.Delivery{}, err
 	}
-	return reply, err
+	e, err := store.Endpoint(ctx, tx, endpoint)
+	if err != nil {
+		return domain.Delivery{}, err
+	}
+	d, err := store.DeliveryForUpdate(ctx, tx, endpoint, id)
+	if err != nil {
+		return domain.Delivery{}, err
+	}
+	if err := MayRead(ctx, []string{d.EventType}); err != nil {
+		return domain.Delivery{}, err
+	}
+	if e.Status != domain.Enabled || d.Status == domain.Delivering {
+		return domain.Delivery{}, domain.ErrTransition
+	}
+	if err := a.Queue.Retry(ctx, tx, d, a.Now()); err != nil {
+		return domain.Delivery{}, err
+	}
+	return store.Delivery(ctx, tx, endpoint, id)
 }
 
 // Replay says which events are delivered to an endpoint again: those of Types from From until before To. Without Types, it
@@ -73,44 +105,42 @@ type Replay struct {
 	Types    []string
 }
 
-// Replay makes a delivery for each event of r.
-func (a *Deliveries) Replay(ctx context.Context, r Replay) (idem.Reply, error) {
+// Replay makes a delivery for each event of r and returns their number.
+func (a *Deliveries) Replay(ctx context.Context, tx pg.Tx, r Replay) (int, error) {
 	if err := MayRead(ctx, r.Types); err != nil {
-		return idem.Reply{}, err
+		return 0, err
 	}
 	if !r.From.Before(r.To) {
-		return idem.Reply{}, apperr.Field("to", "Must be after from.")
+		return 0, apperr.Field("to", "Must be after from.")
 	}
-	return a.Idem.Run(ctx, func(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
-		e, err := enabledEndpoint(ctx, tx, r.Endpoint)
-		if err != nil {
-			return idem.Reply{}, err
-		}
-		types := r.Types
-		if len(types) == 0 {
-			types = subscription(e)
-		}
-		if err := MayRead(ctx, types); err != nil {
-			return idem.Reply{}, err
-		}
-		pending, err := store.PendingDeliveries(ctx, tx, e.ID, domain.MaxPending)
-		if err != nil {
-			return idem.Reply{}, err
-		}
-		limit := min(MaxReplay, domain.MaxPending-pending)
-		n, err := a.Queue.Replay(ctx, tx, store.Replay{Endpoint: e.ID, Types: types, From: r.From, To: r.To}, a.Now(), limit)
-		if err != nil {
-			return idem.Reply{}, err
-		}
-		if n > limit && limit < MaxReplay {
-			return idem.Reply{}, apperr.Field("endpoint_id", "The endpoint has %d pending deliveries, and may have %d; wait until they are delivered, or replay less.", pending, domain.MaxPending)
-		}
-		if n > MaxReplay {
-			return idem.Reply{}, apperr.Field("to", "There are more than %d events until then; replay them in parts.", MaxReplay)
-		}
-		body, err := contract.Encode(api.EventReplayResult{Queued: n})
-		return idem.Reply{Status: http.StatusAccepted, Resource: e.ID.String(), Body: body}, err
-	})
+	e, err := enabledEndpoint(ctx, tx, r.Endpoint)
+	if err != nil {
+		return 0, err
+	}
+	types := r.Types
+	if len(types) == 0 {
+		types = subscription(e)
+	}
+	if err := MayRead(ctx, types); err != nil {
+		return 0, err
+	}
+	pending, err := store.PendingDeliveries(ctx, tx, e.ID, domain.MaxPending)
+	if err != nil {
+		return 0, err
+	}
+	limit := min(MaxReplay, domain.MaxPending-pending)
+	n, err := a.Queue.Replay(ctx, tx, store.Replay{Endpoint: e.ID, Types: types, From: r.From, To: r.To}, a.Now(), limit)
+	if err != nil {
+		return 0, err
+	}
+	if n > limit && limit < MaxReplay {
+		return 0, apperr.Field("endpoint_id",
+			"The endpoint has %d pending deliveries, and may have %d; wait until they are delivered, or replay less.", pending, domain.MaxPending)
+	}
+	if n > MaxReplay {
+		return 0, apperr.Field("to", "There are more than %d events until then; replay them in parts.", MaxReplay)
+	}
+	return n, nil
 }
 
 // enabledEndpoint reads and locks the enabled endpoint that a body names. An endpoint of the other mode is not found.

@@ -11,12 +11,10 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast.dev/libs/caller"
-	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/outbox"
-	"holdfast.dev/proto/api"
+	"holdfast.dev/libs/patch"
 
-	"holdfast.dev/services/webhooks/internal/app"
 	"holdfast.dev/services/webhooks/internal/domain"
 	"holdfast.dev/services/webhooks/internal/store"
 )
@@ -40,7 +38,7 @@ func TestDelivery(t *testing.T) {
 	if err := domain.Verify(got.Headers["Service-Signature"], got.Body, e.Secret, w.Now()); err != nil {
 		t.Errorf("signature: %v", err)
 	}
-	log := w.log(w.ctx, e.Id, store.DeliveryFilter{})
+	log := w.log(w.ctx, e.ID, store.DeliveryFilter{})
 	if len(log) != 1 || log[0].Status != domain.Succeeded || len(log[0].Attempts) != 1 || log[0].NextAttemptAt != nil ||
 		*log[0].Attempts[0].StatusCode != 200 || *log[0].Attempts[0].ResponseBody != "ok" || log[0].Attempts[0].Error != nil {
 		t.Fatalf("log: %+v", log)
@@ -66,14 +64,14 @@ func TestSubscriptions(t *testing.T) {
 	w := newWorld(t)
 	live := w.caller(caller.FromContext(w.ctx).Tenant, caller.Live)
 	other := w.caller(ids.New[ids.TenantPrefix](), caller.Test)
-	to := func(types ...string) func(*app.EndpointChange) {
-		return func(ch *app.EndpointChange) { ch.EventTypes = types }
+	to := func(types ...string) func(*domain.EndpointPatch) {
+		return func(p *domain.EndpointPatch) { p.EventTypes = patch.Value(types) }
 	}
 	w.endpoint(w.ctx, "http://a/all")
 	w.endpoint(w.ctx, "http://a/customers", to("customer.updated", "customer.created"))
 	w.endpoint(w.ctx, "http://a/bookings", to("booking.created"))
 	off := w.endpoint(w.ctx, "http://a/off")
-	w.update(w.ctx, off.Id, app.EndpointChange{Status: new(domain.Disabled)})
+	w.setStatus(off.ID, domain.Disabled)
 	w.endpoint(live, "https://a/live")
 	w.endpoint(other, "http://a/other")
 	w.ingest(w.ctx, 1)
@@ -106,13 +104,13 @@ func TestScheduleOfAttempts(t *testing.T) {
 		if n == domain.MaxAttempts {
 			break
 		}
-		if got := w.get(w.ctx, e.Id); got.ConsecutiveFailures != n || got.Status != domain.Enabled {
+		if got := w.get(w.ctx, e.ID); got.ConsecutiveFailures != n || got.Status != domain.Enabled {
 			t.Fatalf("after %d: %+v", n, got)
 		}
-		if warning := w.get(w.ctx, e.Id).Warning(); (warning != nil) != (n >= domain.WarnAfter) {
+		if warning := w.get(w.ctx, e.ID).Warning(); (warning != nil) != (n >= domain.WarnAfter) {
 			t.Errorf("after %d failures: %v", n, warning)
 		}
-		d := w.log(w.ctx, e.Id, store.DeliveryFilter{})[0]
+		d := w.log(w.ctx, e.ID, store.DeliveryFilter{})[0]
 		if d.FailureReason != nil {
 			t.Errorf("a pending one failed: %s", *d.FailureReason)
 		}
@@ -126,7 +124,7 @@ func TestScheduleOfAttempts(t *testing.T) {
 		}
 		w.Move(time.Microsecond)
 	}
-	d, got := w.log(w.ctx, e.Id, store.DeliveryFilter{})[0], w.get(w.ctx, e.Id)
+	d, got := w.log(w.ctx, e.ID, store.DeliveryFilter{})[0], w.get(w.ctx, e.ID)
 	if d.Status != domain.Failed || len(d.Attempts) != 20 || d.NextAttemptAt != nil || *d.FailureReason != domain.AttemptsExhausted {
 		t.Errorf("delivery: %s, %d attempts, %v", d.Status, len(d.Attempts), d.FailureReason)
 	}
@@ -184,14 +182,14 @@ func TestSevenDays(t *testing.T) {
 		}
 		w.Move(time.Second)
 	}
-	d := w.log(w.ctx, e.Id, store.DeliveryFilter{})[0]
+	d := w.log(w.ctx, e.ID, store.DeliveryFilter{})[0]
 	if d.Status != domain.Failed || len(d.Attempts) != 14 || *d.FailureReason != domain.Expired {
 		t.Errorf("%s after %d attempts: %v", d.Status, len(d.Attempts), d.FailureReason)
 	}
-	if _, err := w.deliveries.Retry(w.ctx, endpointID(t, e.Id), d.ID); err != nil {
+	if err := w.retry(e.ID, d.ID); err != nil {
 		t.Fatal(err)
 	}
-	if d := w.log(w.ctx, e.Id, store.DeliveryFilter{})[0]; d.Status != domain.Pending || d.FailureReason != nil {
+	if d := w.log(w.ctx, e.ID, store.DeliveryFilter{})[0]; d.Status != domain.Pending || d.FailureReason != nil {
 		t.Errorf("a retry is %s, %v", d.Status, d.FailureReason)
 	}
 }
@@ -200,19 +198,18 @@ func TestSevenDays(t *testing.T) {
 func TestGone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	from := w.Now().Add(-time.Minute)
-	e := w.endpoint(w.ctx, hook, func(ch *app.EndpointChange) { ch.MaxInFlight = new(1) })
+	e := w.endpoint(w.ctx, hook, limits(1, domain.DefaultPerSecond))
 	w.receivers.at(hook, status(http.StatusGone))
 	w.ingest(w.ctx, 30)
 	w.drain()
-	got := w.get(w.ctx, e.Id)
+	got := w.get(w.ctx, e.ID)
 	if got.Status != domain.Disabled || *got.DisabledReason != domain.Gone || got.ConsecutiveFailures != 1 {
 		t.Fatalf("%+v", got)
 	}
 	if n := len(w.receivers.got("")); n != 1 {
 		t.Errorf("%d attempts", n)
 	}
-	failed := w.log(w.ctx, e.Id, store.DeliveryFilter{Status: domain.Failed})
+	failed := w.log(w.ctx, e.ID, store.DeliveryFilter{Status: domain.Failed})
 	if len(failed) != 30 || len(w.texts(`select delivery_id::text from queue`)) != 0 {
 		t.Errorf("%d of 30 failed", len(failed))
 	}
@@ -225,17 +222,16 @@ func TestGone(t *testing.T) {
 		t.Errorf("warning: %v", warning)
 	}
 	w.ingest(w.ctx, 5)
-	if all := w.log(w.ctx, e.Id, store.DeliveryFilter{}); len(all) != 30 {
+	if all := w.log(w.ctx, e.ID, store.DeliveryFilter{}); len(all) != 30 {
 		t.Errorf("%d deliveries while disabled", len(all)-30)
 	}
 	w.receivers.at(hook, nil)
-	w.update(w.ctx, e.Id, app.EndpointChange{Status: new(domain.Enabled)})
-	if got := w.get(w.ctx, e.Id); got.ConsecutiveFailures != 0 || got.DisabledReason != nil || got.Warning() != nil {
+	w.setStatus(e.ID, domain.Enabled)
+	if got := w.get(w.ctx, e.ID); got.ConsecutiveFailures != 0 || got.DisabledReason != nil || got.Warning() != nil {
 		t.Errorf("enabled: %+v", got)
 	}
-	reply, err := w.deliveries.Replay(w.ctx, app.Replay{Endpoint: e.Id, From: from, To: w.Now().Add(time.Minute)})
-	if err != nil || decode[api.EventReplayResult](t, reply.Body).Queued != 35 {
-		t.Fatalf("%s %v", reply.Body, err)
+	if n, err := w.replay(e.ID); err != nil || n != 35 {
+		t.Fatalf("%d %v", n, err)
 	}
 	if n := w.drain(); n != 35 {
 		t.Errorf("%d attempts of the replay", n)
@@ -251,22 +247,22 @@ func TestDisabling(t *testing.T) {
 	w := newWorld(t)
 	e := w.endpoint(w.ctx, hook)
 	w.ingest(w.ctx, 1500)
-	w.update(w.ctx, e.Id, app.EndpointChange{Status: new(domain.Disabled)})
-	if got := w.get(w.ctx, e.Id); *got.DisabledReason != domain.Requested || got.Warning() != nil {
+	w.setStatus(e.ID, domain.Disabled)
+	if got := w.get(w.ctx, e.ID); *got.DisabledReason != domain.Requested || got.Warning() != nil {
 		t.Errorf("%+v", got)
 	}
 	if left := len(w.texts(`select delivery_id::text from queue`)); left != 500 {
 		t.Errorf("%d are left to the dispatcher", left)
 	}
-	w.update(w.ctx, e.Id, app.EndpointChange{Status: new(domain.Enabled)})
+	w.setStatus(e.ID, domain.Enabled)
 	if n := w.drain(); n != 0 {
 		t.Errorf("%d were sent", n)
 	}
 	if told := w.told(); told != "" {
-		t.Errorf("the operator was told of his own change: %s", told)
+		t.Errorf("the operator was told of a change that the operator made: %s", told)
 	}
 	w.ingest(w.ctx, 1500)
-	w.update(w.ctx, e.Id, app.EndpointChange{Status: new(domain.Disabled)})
+	w.setStatus(e.ID, domain.Disabled)
 	w.step()
 	if left := w.texts(`select status from deliveries where status <> 'failed' or failure_reason <> 'endpoint_disabled'`); len(left) != 0 {
 		t.Errorf("%d are not failed", len(left))
@@ -287,7 +283,7 @@ func TestBreaker(t *testing.T) {
 			w.receivers.at(hook, func(domain.Outgoing) domain.Answer { return domain.Answer{Err: "connection refused"} })
 			w.ingest(w.ctx, 20)
 			w.drain()
-			got := w.get(w.ctx, e.Id)
+			got := w.get(w.ctx, e.ID)
 			if !on {
 				if got.Status != domain.Disabled {
 					t.Errorf("%+v", got)
@@ -308,12 +304,12 @@ func TestBreaker(t *testing.T) {
 			w.receivers.at(hook, nil) // it works again
 			w.Move(time.Minute)
 			w.drain()
-			if got := w.get(w.ctx, e.Id); got.ConsecutiveFailures != 0 || got.Status != domain.Enabled {
+			if got := w.get(w.ctx, e.ID); got.ConsecutiveFailures != 0 || got.Status != domain.Enabled {
 				t.Errorf("%+v", got)
 			}
 			w.Move(2 * time.Minute)
 			w.drain()
-			if n := len(w.log(w.ctx, e.Id, store.DeliveryFilter{Status: domain.Succeeded})); n != 20 {
+			if n := len(w.log(w.ctx, e.ID, store.DeliveryFilter{Status: domain.Succeeded})); n != 20 {
 				t.Errorf("%d of 20 delivered", n)
 			}
 		})
@@ -327,11 +323,7 @@ func TestRotation(t *testing.T) {
 	e := w.endpoint(w.ctx, hook)
 	rotate := func(overlap time.Duration) string {
 		t.Helper()
-		reply, err := w.endpoints.Rotate(w.ctx, endpointID(t, e.Id), overlap, httpx.Match{})
-		if err != nil || !reply.Secret {
-			t.Fatal(err)
-		}
-		return decode[api.WebhookEndpointWithSecret](t, reply.Body).Secret
+		return w.rotate(e.ID, overlap)
 	}
 	signedBy := func(secrets ...string) {
 		t.Helper()
@@ -375,7 +367,7 @@ func TestASecretBelongsToItsRow(t *testing.T) {
 	}
 	defer func() { _ = owner.Close(context.Background()) }()
 	tag, err := owner.Exec(t.Context(), `update endpoint_secrets s set sealed = o.sealed from endpoint_secrets o
-		where s.endpoint_id = $1 and o.endpoint_id = $2`, endpointID(t, e.Id), endpointID(t, other.Id))
+		where s.endpoint_id = $1 and o.endpoint_id = $2`, e.ID, other.ID)
 	if err != nil || tag.RowsAffected() != 1 {
 		t.Fatal(tag, err)
 	}
@@ -388,16 +380,14 @@ func TestASecretBelongsToItsRow(t *testing.T) {
 		w.Move(time.Minute)
 		w.drain()
 	}
-	d, at := w.log(w.ctx, e.Id, store.DeliveryFilter{})[0], w.get(w.ctx, e.Id)
+	d, at := w.log(w.ctx, e.ID, store.DeliveryFilter{})[0], w.get(w.ctx, e.ID)
 	if d.Status != domain.Pending || len(d.Attempts) != 0 || at.ConsecutiveFailures != 0 || at.Status != domain.Enabled {
 		t.Errorf("delivery %+v, endpoint %+v", d, at)
 	}
-	if tag, err := owner.Exec(t.Context(), `delete from endpoint_secrets where endpoint_id = $1`, endpointID(t, e.Id)); err != nil {
+	if tag, err := owner.Exec(t.Context(), `delete from endpoint_secrets where endpoint_id = $1`, e.ID); err != nil {
 		t.Fatal(tag, err)
 	}
-	if _, err := w.endpoints.Rotate(w.ctx, endpointID(t, e.Id), 0, httpx.Match{}); err != nil {
-		t.Fatal(err)
-	}
+	w.rotate(e.ID, 0)
 	w.Move(time.Minute)
 	w.drain()
 	if got := w.receivers.got(hook); len(got) != 1 || got[0].Headers["Service-Delivery-Attempt"] != "1" {

@@ -11,15 +11,18 @@ import (
 	"time"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/crypt"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/proto/api"
 
-	"holdfast.dev/services/webhooks/internal/app"
 	"holdfast.dev/services/webhooks/internal/domain"
 	"holdfast.dev/services/webhooks/internal/store"
+	"holdfast.dev/services/webhooks/internal/view"
 )
 
 // A process is killed between the receiver's answer and its commit. The delivery is attempted again when the claim expires, and
@@ -33,10 +36,10 @@ func TestKilledBetweenAnswerAndCommit(t *testing.T) {
 	if err != nil || n != 3 {
 		t.Fatal(n, err)
 	}
-	if on := w.log(w.ctx, e.Id, store.DeliveryFilter{Status: domain.Delivering}); len(on) != 3 {
+	if on := w.log(w.ctx, e.ID, store.DeliveryFilter{Status: domain.Delivering}); len(on) != 3 {
 		t.Errorf("%d are shown as delivering", len(on))
 	}
-	if on := w.log(w.ctx, e.Id, store.DeliveryFilter{Status: domain.Pending}); len(on) != 0 {
+	if on := w.log(w.ctx, e.ID, store.DeliveryFilter{Status: domain.Pending}); len(on) != 0 {
 		t.Errorf("%d are shown as pending", len(on))
 	}
 	w.Move(30*time.Second - time.Millisecond)
@@ -50,7 +53,7 @@ func TestKilledBetweenAnswerAndCommit(t *testing.T) {
 	if err := completeLate(); err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range w.log(w.ctx, e.Id, store.DeliveryFilter{}) {
+	for _, d := range w.log(w.ctx, e.ID, store.DeliveryFilter{}) {
 		if d.Status != domain.Succeeded || len(d.Attempts) != 1 {
 			t.Errorf("%s: %d attempts", d.Status, len(d.Attempts))
 		}
@@ -103,7 +106,7 @@ func TestConcurrentProcesses(t *testing.T) {
 	started := map[string][]time.Time{}
 	for i := range 3 {
 		url := fmt.Sprintf("http://receiver.test/%d", i)
-		w.endpoint(w.ctx, url, func(ch *app.EndpointChange) { ch.MaxInFlight, ch.MaxPerSecond = new(flight), new(rate) })
+		w.endpoint(w.ctx, url, limits(flight, rate))
 		w.receivers.at(url, func(domain.Outgoing) domain.Answer {
 			mu.Lock()
 			now[url]++
@@ -189,7 +192,7 @@ func TestFairness(t *testing.T) {
 	w.dispatcher.MaxConcurrency = 128
 	other := w.caller(ids.New[ids.TenantPrefix](), caller.Test)
 	for i := range 20 {
-		w.endpoint(w.ctx, fmt.Sprintf("http://many.test/%d", i), func(ch *app.EndpointChange) { ch.MaxPerSecond = new(5000) })
+		w.endpoint(w.ctx, fmt.Sprintf("http://many.test/%d", i), limits(domain.DefaultInFlight, 5000))
 	}
 	w.endpoint(other, "http://few.test/")
 	w.markFast()
@@ -272,27 +275,17 @@ func TestErasure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var retried string
 	again := func() idem.Reply {
 		t.Helper()
-		ctx := idem.WithRequest(w.ctx, idem.Request{Key: "retry"})
-		endpoint, err := domain.ParseEndpointID(e.Id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, d := range w.log(w.ctx, e.Id, store.DeliveryFilter{}) {
+		for _, d := range w.log(w.ctx, e.ID, store.DeliveryFilter{}) {
 			if d.EventID == list[0].ID {
-				reply, err := w.deliveries.Retry(ctx, endpoint, d.ID)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return reply
+				return w.retryOnce(e.ID, d.ID)
 			}
 		}
 		t.Fatal("no delivery")
 		return idem.Reply{}
 	}
-	if retried = string(again().Body); !strings.Contains(retried, "Ada") {
+	if retried := string(again().Body); !strings.Contains(retried, "Ada") {
 		t.Fatalf("no answer to erase: %s", retried)
 	}
 	if err := w.intake.EraseCustomer(w.ctx, customer); err != nil {
@@ -315,7 +308,7 @@ func TestErasure(t *testing.T) {
 	if !strings.Contains(body(1), "Ada") {
 		t.Error("another customer is erased too")
 	}
-	for _, d := range w.log(w.ctx, e.Id, store.DeliveryFilter{}) {
+	for _, d := range w.log(w.ctx, e.ID, store.DeliveryFilter{}) {
 		if mine := d.EventID == list[0].ID; mine != (d.Attempts[0].ResponseBody == nil) {
 			t.Errorf("event of the erased %v: answer %v", mine, d.Attempts[0].ResponseBody)
 		}
@@ -331,6 +324,22 @@ func TestErasure(t *testing.T) {
 	if err := w.intake.Ingest(w.ctx, list[:1]); err != nil || strings.Contains(body(0), "Ada") {
 		t.Errorf("the event came again, and with it the person: %v", err)
 	}
+}
+
+// retryOnce retries a delivery once, with an idempotency key, and returns the stored answer.
+func (w *world) retryOnce(endpoint domain.EndpointID, id domain.DeliveryID) idem.Reply {
+	w.t.Helper()
+	ctx := idem.WithRequest(w.ctx, idem.Request{Key: "retry"})
+	reply, err := idemstore.Run(ctx, w.answers, func(ctx context.Context, tx pg.Tx) (domain.Delivery, error) {
+		return w.deliveries.Retry(ctx, tx, endpoint, id)
+	}, func(_ context.Context, d domain.Delivery) (idem.Reply, error) {
+		body, err := contract.Encode(view.Delivery(d, api.Test))
+		return idem.Reply{Status: 200, Resource: d.ID.String(), Body: body}, err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return reply
 }
 
 // An erasure reads at most a batch of bytes at once, and erases all of a customer's events.
@@ -392,7 +401,7 @@ func TestErasureWhileInFlight(t *testing.T) {
 	if err := complete(); err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range w.log(w.ctx, e.Id, store.DeliveryFilter{}) {
+	for _, d := range w.log(w.ctx, e.ID, store.DeliveryFilter{}) {
 		if mine := d.EventID == list[0].ID; len(d.Attempts) != 1 || mine != (d.Attempts[0].ResponseBody == nil) {
 			t.Errorf("event of the erased %v: %+v", mine, d.Attempts)
 		}
@@ -452,13 +461,14 @@ func TestPartitions(t *testing.T) {
 func TestDeletion(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	e := w.endpoint(w.ctx, hook, func(ch *app.EndpointChange) { ch.MaxInFlight = new(2) })
+	e := w.endpoint(w.ctx, hook, limits(2, domain.DefaultPerSecond))
 	w.ingest(w.ctx, 5)
 	complete, n, err := w.dispatcher.Begin(t.Context())
 	if err != nil || n != 2 {
 		t.Fatal(n, err)
 	}
-	if err := w.endpoints.Delete(w.ctx, endpointID(t, e.Id), httpx.Match{}); err != nil {
+	err = w.db.App.Tx(w.ctx, func(ctx context.Context, tx pg.Tx) error { return w.endpoints.Delete(ctx, tx, e.ID, httpx.Match{}) })
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := complete(); err != nil {

@@ -21,10 +21,10 @@ import (
 	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
 	"holdfast.dev/proto"
-	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/webhooks/internal/app"
 	"holdfast.dev/services/webhooks/internal/domain"
@@ -98,6 +98,7 @@ type world struct {
 	ctx        context.Context //nolint:containedctx // the caller of the test
 	receivers  *receivers
 	dispatcher *app.Dispatcher
+	answers    *idemstore.Store
 	endpoints  *app.Endpoints
 	deliveries *app.Deliveries
 	intake     *app.Intake
@@ -118,16 +119,16 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.dispatcher = w.newDispatcher(box)
-	answers := &idemstore.Store{DB: db.App, Box: box, Now: w.Now}
+	w.answers = &idemstore.Store{DB: db.App, Box: box, Now: w.Now}
 	queue := &store.Queue{Wake: func() { w.wakes.Add(1) }}
-	w.endpoints = &app.Endpoints{DB: db.App, Idem: answers, Box: box, Guard: anyURL{}, Queue: queue, Now: w.Now}
-	w.deliveries = &app.Deliveries{DB: db.App, Idem: answers, Queue: queue, Now: w.Now}
+	w.endpoints = &app.Endpoints{DB: db.App, Box: box, Guard: anyURL{}, Queue: queue, Now: w.Now}
+	w.deliveries = &app.Deliveries{Queue: queue, Now: w.Now}
 	spec, err := contract.Load(proto.OpenAPI)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.intake = &app.Intake{
-		DB: db.App, Worker: db.Worker, Queue: queue, Notifier: &app.Notifier{}, BatchBytes: 8 << 20, Now: w.Now, Contract: spec, Idem: answers,
+		DB: db.App, Worker: db.Worker, Queue: queue, Notifier: &app.Notifier{}, BatchBytes: 8 << 20, Now: w.Now, Contract: spec, Answers: w.answers,
 	}
 	return w
 }
@@ -147,17 +148,70 @@ func (w *world) caller(tenant ids.Tenant, mode caller.Mode) context.Context {
 }
 
 // endpoint registers an endpoint for every type.
-func (w *world) endpoint(ctx context.Context, url string, change ...func(*app.EndpointChange)) api.WebhookEndpointWithSecret {
+func (w *world) endpoint(ctx context.Context, url string, change ...func(*domain.EndpointPatch)) domain.EndpointWithSecret {
 	w.t.Helper()
-	ch := app.EndpointChange{URL: &url, EventTypes: []string{domain.Every}}
+	in := domain.EndpointPatch{URL: patch.Value(url), EventTypes: patch.Value([]string{domain.Every})}
 	for _, c := range change {
-		c(&ch)
+		c(&in)
 	}
-	reply, err := w.endpoints.Create(ctx, ch)
+	var e domain.EndpointWithSecret
+	if err := w.endpoints.Create(ctx, transact(w.db.App, &e), in); err != nil {
+		w.t.Fatal(err)
+	}
+	return e
+}
+
+// transact runs a use case in a transaction and keeps what it returns.
+func transact[T any](db *pg.DB, out *T) pg.Transact[T] {
+	return func(ctx context.Context, write func(ctx context.Context, tx pg.Tx) (T, error)) error {
+		return db.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+			*out, err = write(ctx, tx)
+			return err
+		})
+	}
+}
+
+// limits is a change of an endpoint's limits.
+func limits(inFlight, perSecond int) func(*domain.EndpointPatch) {
+	return func(p *domain.EndpointPatch) {
+		p.MaxInFlight, p.MaxPerSecond = patch.Value(inFlight), patch.Value(perSecond)
+	}
+}
+
+// rotate gives an endpoint a new secret and returns it.
+func (w *world) rotate(id domain.EndpointID, overlap time.Duration) string {
+	w.t.Helper()
+	var e domain.EndpointWithSecret
+	err := transact(w.db.App, &e)(w.ctx, func(ctx context.Context, tx pg.Tx) (domain.EndpointWithSecret, error) {
+		return w.endpoints.Rotate(ctx, tx, id, overlap, httpx.Match{})
+	})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return decode[api.WebhookEndpointWithSecret](w.t, reply.Body)
+	return e.Secret
+}
+
+// test sends a sample to an endpoint.
+func (w *world) test(id domain.EndpointID, eventType string) error {
+	return w.db.App.Tx(w.ctx, func(ctx context.Context, tx pg.Tx) error {
+		_, err := w.deliveries.Test(ctx, tx, id, eventType, httpx.Match{})
+		return err
+	})
+}
+
+func (w *world) retry(endpoint domain.EndpointID, id domain.DeliveryID) error {
+	return w.db.App.Tx(w.ctx, func(ctx context.Context, tx pg.Tx) error {
+		_, err := w.deliveries.Retry(ctx, tx, endpoint, id)
+		return err
+	})
+}
+
+// replay delivers the events of two hours around now to an endpoint again and returns their number.
+func (w *world) replay(id domain.EndpointID, types ...string) (n int, err error) {
+	err = transact(w.db.App, &n)(w.ctx, func(ctx context.Context, tx pg.Tx) (int, error) {
+		return w.deliveries.Replay(ctx, tx, app.Replay{Endpoint: id.String(), Types: types, From: w.Now().Add(-time.Hour), To: w.Now().Add(time.Hour)})
+	})
+	return n, err
 }
 
 func decode[T any](t *testing.T, body []byte) T {
@@ -234,28 +288,19 @@ func (w *world) drain() (attempts int) {
 	return 0
 }
 
-func (w *world) get(ctx context.Context, id string) domain.Endpoint {
+func (w *world) get(ctx context.Context, id domain.EndpointID) domain.Endpoint {
 	w.t.Helper()
-	e, err := store.Endpoint(ctx, w.db.App.Read(ctx), endpointID(w.t, id))
+	e, err := store.Endpoint(ctx, w.db.App.Read(ctx), id)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return e
 }
 
-func endpointID(t *testing.T, id string) domain.EndpointID {
-	t.Helper()
-	parsed, err := domain.ParseEndpointID(id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return parsed
-}
-
 // log returns the newest deliveries of an endpoint, up to 100.
-func (w *world) log(ctx context.Context, id string, f store.DeliveryFilter) []domain.Delivery {
+func (w *world) log(ctx context.Context, id domain.EndpointID, f store.DeliveryFilter) []domain.Delivery {
 	w.t.Helper()
-	f.Endpoint = endpointID(w.t, id)
+	f.Endpoint = id
 	list, err := store.Deliveries(ctx, w.db.App.Read(ctx), f, page.Request{Limit: 100}, w.Now())
 	if err != nil {
 		w.t.Fatal(err)
@@ -263,9 +308,12 @@ func (w *world) log(ctx context.Context, id string, f store.DeliveryFilter) []do
 	return list.Items
 }
 
-func (w *world) update(ctx context.Context, id string, ch app.EndpointChange) {
+// setStatus enables or disables an endpoint.
+func (w *world) setStatus(id domain.EndpointID, to domain.Status) {
 	w.t.Helper()
-	if _, err := w.endpoints.Update(ctx, endpointID(w.t, id), ch, httpx.Match{}); err != nil {
+	var e domain.Endpoint
+	err := w.endpoints.Update(w.ctx, transact(w.db.App, &e), id, domain.EndpointPatch{Status: patch.Value(to)}, httpx.Match{})
+	if err != nil {
 		w.t.Fatal(err)
 	}
 }

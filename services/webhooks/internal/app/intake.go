@@ -9,7 +9,6 @@ import (
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
-	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
 
@@ -17,6 +16,12 @@ import (
 	"holdfast.dev/services/webhooks/internal/store"
 	"holdfast.dev/services/webhooks/internal/view"
 )
+
+// StoredAnswers are the answers that repeated requests get; *idemstore.Store has them.
+type StoredAnswers interface {
+	// Erase replaces the answers about resources by what erase leaves of them.
+	Erase(ctx context.Context, tx pg.Tx, resources []string, erase func(body []byte) ([]byte, error)) error
+}
 
 // Intake writes the events that come from Kafka, and erases persons.
 type Intake struct {
@@ -27,7 +32,7 @@ type Intake struct {
 	BatchBytes int // the most bytes of bodies in one transaction of an erasure
 	Now        func() time.Time
 	Contract   *contract.Contract // says which fields are personal data
-	Idem       *idemstore.Store   // stores answers about deliveries
+	Answers    StoredAnswers      // about deliveries
 }
 
 // ErrFuture says that an event's time is so far in the future that no partition exists for it.
@@ -156,7 +161,7 @@ func (a *Intake) eraseAnswers(ctx context.Context, tx pg.Tx, list []domain.Store
 	for i, id := range deliveries {
 		resources[i] = id.String()
 	}
-	return a.Idem.Erase(ctx, tx, resources, a.Contract.Erase)
+	return a.Answers.Erase(ctx, tx, resources, a.Contract.Erase)
 }
 
 // partitionsAhead is how far in the future partitions are created.

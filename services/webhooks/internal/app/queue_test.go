@@ -9,9 +9,7 @@ import (
 	"time"
 
 	"holdfast.dev/libs/apperr"
-	"holdfast.dev/libs/httpx"
 
-	"holdfast.dev/services/webhooks/internal/app"
 	"holdfast.dev/services/webhooks/internal/domain"
 	"holdfast.dev/services/webhooks/internal/store"
 )
@@ -25,27 +23,25 @@ func TestQueuedDeliveriesAreAttemptedAtOnce(t *testing.T) {
 			return w.intake.Ingest(w.ctx, []domain.Event{w.event(w.ctx)})
 		},
 		"a test": func(w *world, e domain.EndpointID, _ domain.DeliveryID) error {
-			_, err := w.endpoints.Test(w.ctx, e, "", httpx.Match{})
-			return err
+			return w.test(e, "")
 		},
 		"a retry": func(w *world, e domain.EndpointID, delivered domain.DeliveryID) error {
-			_, err := w.deliveries.Retry(w.ctx, e, delivered)
-			return err
+			return w.retry(e, delivered)
 		},
 		"a replay": func(w *world, e domain.EndpointID, _ domain.DeliveryID) error {
-			_, err := w.deliveries.Replay(w.ctx, app.Replay{Endpoint: e.String(), From: w.Now().Add(-time.Hour), To: w.Now().Add(time.Hour)})
+			_, err := w.replay(e)
 			return err
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			e := endpointID(t, w.endpoint(w.ctx, hook).Id)
+			e := w.endpoint(w.ctx, hook).ID
 			w.ingest(w.ctx, 1)
 			w.drain()
 			w.Move(time.Minute)
 			w.drain() // the pass after the claim's time, which finds nothing
-			delivered := w.log(w.ctx, e.String(), store.DeliveryFilter{})[0].ID
+			delivered := w.log(w.ctx, e, store.DeliveryFilter{})[0].ID
 			if at := w.texts(`select ready_at::text from lanes`); at[0] != "infinity" {
 				t.Fatalf("the queue is ready at %s", at)
 			}
@@ -67,12 +63,12 @@ func TestQueuedDeliveriesAreAttemptedAtOnce(t *testing.T) {
 func TestANewEndpointIsTestedAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.endpoints.Queue = &store.Queue{Wake: w.dispatcher.Wake}
+	w.deliveries.Queue = &store.Queue{Wake: w.dispatcher.Wake}
 	e := w.endpoint(w.ctx, hook)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- w.dispatcher.Run(ctx) }()
-	if _, err := w.endpoints.Test(w.ctx, endpointID(t, e.Id), "booking.created", httpx.Match{}); err != nil {
+	if err := w.test(e.ID, "booking.created"); err != nil {
 		t.Fatal(err)
 	}
 	await(t, "the test", func() bool { return len(w.receivers.got(hook)) == 1 })
@@ -97,16 +93,16 @@ func (w *world) abandon(want int) {
 // The deliveries that a killed process had claimed fail with their endpoint when it is disabled, and the queue becomes idle.
 func TestADisabledEndpointWithAnExpiredClaim(t *testing.T) {
 	t.Parallel()
-	for name, disable := range map[string]func(w *world, e string){
-		"the claim expires first": func(w *world, e string) {
+	for name, disable := range map[string]func(w *world, e domain.EndpointID){
+		"the claim expires first": func(w *world, e domain.EndpointID) {
 			w.abandon(2)
-			w.update(w.ctx, e, app.EndpointChange{Status: new(domain.Disabled)})
+			w.setStatus(e, domain.Disabled)
 		},
-		"the endpoint is disabled first": func(w *world, e string) {
+		"the endpoint is disabled first": func(w *world, e domain.EndpointID) {
 			if _, n, err := w.dispatcher.Begin(w.t.Context()); err != nil || n != 2 {
 				w.t.Fatal(n, err)
 			}
-			w.update(w.ctx, e, app.EndpointChange{Status: new(domain.Disabled)})
+			w.setStatus(e, domain.Disabled)
 			w.step()
 			if on := w.log(w.ctx, e, store.DeliveryFilter{Status: domain.Delivering}); len(on) != 2 {
 				w.t.Errorf("%d are in flight", len(on))
@@ -117,11 +113,11 @@ func TestADisabledEndpointWithAnExpiredClaim(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			e := w.endpoint(w.ctx, hook, func(ch *app.EndpointChange) { ch.MaxInFlight = new(2) })
+			e := w.endpoint(w.ctx, hook, limits(2, domain.DefaultPerSecond))
 			w.ingest(w.ctx, 5)
-			disable(w, e.Id)
+			disable(w, e.ID)
 			w.step()
-			if failed := w.log(w.ctx, e.Id, store.DeliveryFilter{Status: domain.Failed}); len(failed) != 5 {
+			if failed := w.log(w.ctx, e.ID, store.DeliveryFilter{Status: domain.Failed}); len(failed) != 5 {
 				t.Errorf("%d of 5 failed", len(failed))
 			}
 			if left := w.texts(`select delivery_id::text from queue`); len(left) != 0 {
@@ -142,14 +138,14 @@ func TestARetryReplacesAnExpiredClaim(t *testing.T) {
 	e := w.endpoint(w.ctx, hook)
 	w.ingest(w.ctx, 1)
 	w.abandon(1)
-	d := w.log(w.ctx, e.Id, store.DeliveryFilter{})[0]
-	if _, err := w.deliveries.Retry(w.ctx, endpointID(t, e.Id), d.ID); err != nil {
+	d := w.log(w.ctx, e.ID, store.DeliveryFilter{})[0]
+	if err := w.retry(e.ID, d.ID); err != nil {
 		t.Fatal(err)
 	}
 	if n := w.drain(); n != 1 {
 		t.Errorf("%d attempts", n)
 	}
-	if d = w.log(w.ctx, e.Id, store.DeliveryFilter{})[0]; d.Status != domain.Succeeded || len(d.Attempts) != 1 {
+	if d = w.log(w.ctx, e.ID, store.DeliveryFilter{})[0]; d.Status != domain.Succeeded || len(d.Attempts) != 1 {
 		t.Errorf("%s after %d attempts", d.Status, len(d.Attempts))
 	}
 }
@@ -173,7 +169,7 @@ func TestReplayIntoAFullQueue(t *testing.T) {
 	w.exec(`insert into queue (tenant_id, livemode, endpoint_id, due_at, delivery_id, event_id)
 		select l.tenant_id, l.livemode, l.endpoint_id, 'infinity', uuid_v7(now()), uuid_v7(now()) from lanes l, generate_series(1, $1) n`, domain.MaxPending-8)
 	replay := func(types ...string) error {
-		_, err := w.deliveries.Replay(w.ctx, app.Replay{Endpoint: e.Id, Types: types, From: w.Now().Add(-time.Hour), To: w.Now().Add(time.Hour)})
+		_, err := w.replay(e.ID, types...)
 		return err
 	}
 	full := func(err error) bool {

@@ -7,6 +7,7 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/quota"
 )
 
@@ -64,18 +65,64 @@ type Endpoint struct {
 	UpdatedAt           time.Time
 }
 
+// EndpointWithSecret is an endpoint with a new secret in plain text, which is shown once.
+type EndpointWithSecret struct {
+	Endpoint
+	Secret string
+}
+
 // The limits of an endpoint for which the operator names none.
 const (
 	DefaultInFlight  = 10
 	DefaultPerSecond = 50
 )
 
-// CheckTypes returns an error when a list of valid types is not a valid subscription.
-func CheckTypes(types []string) error {
-	if len(types) > 1 && slices.Contains(types, Every) {
+// NewEndpoint returns an enabled endpoint with the default limits.
+func NewEndpoint() Endpoint {
+	return Endpoint{ID: ids.New[EndpointPrefix](), Status: Enabled, MaxInFlight: DefaultInFlight, MaxPerSecond: DefaultPerSecond}
+}
+
+// EndpointPatch is what a create or an update gives; an absent field stays as it is. Only the description can be null.
+type EndpointPatch struct {
+	URL, Description          patch.Field[string]
+	EventTypes                patch.Field[[]string]
+	Status                    patch.Field[Status]
+	MaxInFlight, MaxPerSecond patch.Field[int]
+}
+
+// Check returns an error when the event types, each of which is valid, are not a valid subscription.
+func (p EndpointPatch) Check() error {
+	var types []string
+	if p.EventTypes.Set(&types); len(types) > 1 && slices.Contains(types, Every) {
 		return apperr.Field("event_types", `Must be ["*"], or a list of event types without "*".`)
 	}
 	return nil
+}
+
+// Discloses returns the types whose events the change of an endpoint can send to another receiver: the types before and after
+// it, when it changes the URL, the types or the status.
+func (p EndpointPatch) Discloses(before Endpoint) []string {
+	after := before
+	p.URL.Set(&after.URL)
+	p.EventTypes.Set(&after.EventTypes)
+	p.Status.Set(&after.Status)
+	if after.URL == before.URL && after.Status == before.Status && slices.Equal(after.EventTypes, before.EventTypes) {
+		return nil
+	}
+	return slices.Concat(before.EventTypes, after.EventTypes)
+}
+
+// Apply returns the endpoint with the given fields, or the error of Check.
+func (e Endpoint) Apply(p EndpointPatch) (Endpoint, error) {
+	p.URL.Set(&e.URL)
+	p.Description.SetNullable(&e.Description)
+	p.EventTypes.Set(&e.EventTypes)
+	p.MaxInFlight.Set(&e.MaxInFlight)
+	p.MaxPerSecond.Set(&e.MaxPerSecond)
+	if status := p.Status.Pointer(); status != nil {
+		e = e.SwitchedTo(*status)
+	}
+	return e, p.Check()
 }
 
 // Subscribes reports whether events of the type go to the endpoint.

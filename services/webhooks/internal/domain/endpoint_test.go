@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/patch"
 
 	"holdfast.dev/services/webhooks/internal/domain"
 )
@@ -172,12 +173,13 @@ func TestEndpointSubscribes(t *testing.T) {
 	}
 }
 
-func TestCheckTypes(t *testing.T) {
+func TestEndpointPatchCheck(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		types []string
 		ok    bool
 	}{
+		{nil, true},
 		{[]string{"*"}, true},
 		{[]string{"booking.created"}, true},
 		{[]string{"booking.created", "lead.created"}, true},
@@ -185,10 +187,51 @@ func TestCheckTypes(t *testing.T) {
 		{[]string{"booking.created", "*"}, false},
 		{[]string{"*", "*"}, false},
 	} {
-		err := domain.CheckTypes(tc.types)
-		var e *apperr.Error
-		if tc.ok && err != nil || !tc.ok && !errors.As(err, &e) {
-			t.Errorf("%v: %v", tc.types, err)
+		p := domain.EndpointPatch{EventTypes: patch.Value(tc.types)}
+		_, applied := enabled(0).Apply(p)
+		for _, err := range []error{p.Check(), applied} {
+			var e *apperr.Error
+			if tc.ok && err != nil || !tc.ok && !errors.As(err, &e) {
+				t.Errorf("%v: %v", tc.types, err)
+			}
+		}
+	}
+}
+
+func TestEndpointApply(t *testing.T) {
+	t.Parallel()
+	before := enabled(7)
+	before.Description, before.EventTypes, before.MaxInFlight, before.MaxPerSecond = new("old"), []string{"*"}, 1, 2
+	all := before
+	all.URL, all.Description, all.EventTypes, all.MaxInFlight, all.MaxPerSecond = "https://b.example", nil, []string{"lead.created"}, 3, 4
+	all.Status, all.DisabledReason = domain.Disabled, new(domain.Requested)
+	for name, tc := range map[string]struct {
+		patch     domain.EndpointPatch
+		want      domain.Endpoint
+		discloses []string
+	}{
+		"nothing": {domain.EndpointPatch{}, before, nil},
+		"the same": {domain.EndpointPatch{
+			URL: patch.Value(before.URL), Status: patch.Value(domain.Enabled), EventTypes: patch.Value([]string{"*"}), MaxInFlight: patch.Value(1),
+		}, before, nil},
+		"all": {domain.EndpointPatch{
+			URL: patch.Value("https://b.example"), Description: patch.Null[string](), EventTypes: patch.Value([]string{"lead.created"}),
+			Status: patch.Value(domain.Disabled), MaxInFlight: patch.Value(3), MaxPerSecond: patch.Value(4),
+		}, all, []string{"*", "lead.created"}},
+	} {
+		got, err := before.Apply(tc.patch)
+		if err != nil || !reflect.DeepEqual(got, tc.want) {
+			t.Errorf("%s: %+v, want %+v, %v", name, got, tc.want, err)
+		}
+		if types := tc.patch.Discloses(before); !slices.Equal(types, tc.discloses) {
+			t.Errorf("%s discloses %v, want %v", name, types, tc.discloses)
+		}
+	}
+	for name, p := range map[string]domain.EndpointPatch{
+		"URL": {URL: patch.Value("https://b.example")}, "status": {Status: patch.Value(domain.Disabled)},
+	} {
+		if types := p.Discloses(before); !slices.Equal(types, []string{"*", "*"}) {
+			t.Errorf("another %s discloses %v", name, types)
 		}
 	}
 }

@@ -39,12 +39,3 @@ func ParseDeliveryID(s string) (DeliveryID, error) {
 	}
 	return id, nil
 }
-
-// ParseEventID reads an id evt_…, or returns ErrEventNotFound when the text is not such an id.
-func ParseEventID(s string) (ids.Event, error) {
-	id, err := ids.Parse[ids.EventPrefix](s)
-	if err != nil {
-		return ids.Event{}, ErrEventNotFound
-	}
-	return id, nil
-}

@@ -24,14 +24,14 @@ func Endpoint(e domain.Endpoint, mode api.Mode) api.WebhookEndpoint {
 }
 
 // EndpointWithSecret returns the public body of an endpoint with its secret.
-func EndpointWithSecret(e domain.Endpoint, secret string, mode api.Mode) api.WebhookEndpointWithSecret {
-	plain := Endpoint(e, mode)
+func EndpointWithSecret(e domain.EndpointWithSecret, mode api.Mode) api.WebhookEndpointWithSecret {
+	plain := Endpoint(e.Endpoint, mode)
 	return api.WebhookEndpointWithSecret{
 		Id: plain.Id, Object: api.WebhookEndpointWithSecretObjectWebhookEndpoint, Url: plain.Url, EventTypes: plain.EventTypes,
 		Description: plain.Description, Status: plain.Status,
 		DisabledReason: api.OrNull((*api.WebhookEndpointWithSecretDisabledReason)(e.DisabledReason)),
 		MaxInFlight:    plain.MaxInFlight, MaxPerSecond: plain.MaxPerSecond, ConsecutiveFailures: plain.ConsecutiveFailures,
-		Warning: plain.Warning, Secret: secret, Mode: mode, Version: plain.Version, CreatedAt: plain.CreatedAt, UpdatedAt: plain.UpdatedAt,
+		Warning: plain.Warning, Secret: e.Secret, Mode: mode, Version: plain.Version, CreatedAt: plain.CreatedAt, UpdatedAt: plain.UpdatedAt,
 	}
 }
 
