@@ -1,4 +1,5 @@
-// Package rest has one helper per shape of handler: get, create, update, action, delete. A handler says only what is its own.
+// Package rest has one helper per shape of handler: get, create, update, action, delete, and an object without a version. A
+// handler says only what is its own.
 // A write is stored with its answer, so that a repetition with the same Idempotency-Key is answered alike.
 package rest
 
@@ -107,6 +108,15 @@ func Get[P ids.Prefix, T any](c *gin.Context, r Collection[P, T]) error {
 	}
 	shown := r.Show(v, httpx.Mode(ctx))
 	return httpx.Resource(c, shown.Version, shown.Body)
+}
+
+// Object answers a value that has no version, and so no entity tag.
+func Object(c *gin.Context, v any) error {
+	body, err := contract.Encode(v)
+	if err != nil {
+		return err
+	}
+	return httpx.JSON(c, http.StatusOK, "", body)
 }
 
 // Create makes a resource: from converts the body, and verb makes the resource in its transaction.

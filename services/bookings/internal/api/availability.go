@@ -1,13 +1,11 @@
 package api
 
 import (
-	"net/http"
-
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/caller"
-	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/rest"
 
 	"holdfast.dev/services/bookings/internal/domain"
 	"holdfast.dev/services/bookings/internal/domain/availability"
@@ -33,11 +31,7 @@ func (a *API) listAvailability(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	body, err := contract.Encode(view.Availability(days, timezone))
-	if err != nil {
-		return err
-	}
-	return httpx.JSON(c, http.StatusOK, "", body)
+	return rest.Object(c, view.Availability(days, timezone))
 }
 
 func (a *API) explainAvailability(c *gin.Context) error {
@@ -55,9 +49,5 @@ func (a *API) explainAvailability(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	body, err := contract.Encode(view.Explanation(reason))
-	if err != nil {
-		return err
-	}
-	return httpx.JSON(c, http.StatusOK, "", body)
+	return rest.Object(c, view.Explanation(reason))
 }

@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/libs/idem"
 	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/bookings/internal/view"
@@ -26,11 +27,7 @@ func (a *API) getTestClock(c *gin.Context) error {
 	if err := a.Clocks.Allowed(ctx); err != nil {
 		return err
 	}
-	body, err := contract.Encode(view.TestClock(a.now(ctx), caller.FromContext(ctx).Clock != nil))
-	if err != nil {
-		return err
-	}
-	return httpx.JSON(c, http.StatusOK, "", body)
+	return rest.Object(c, view.TestClock(a.now(ctx), caller.FromContext(ctx).Clock != nil))
 }
 
 // setTestClock looks for the stored answer first: identity is asked before the transaction that keeps the answer.

@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto/api"
 	"holdfast.dev/proto/internalapi"
 
@@ -71,9 +72,5 @@ func (a *API) lookupCustomers(c *gin.Context) error {
 			out.Rest = append(out.Rest, id.String())
 		}
 	}
-	body, err := contract.Encode(out)
-	if err != nil {
-		return err
-	}
-	return httpx.JSON(c, http.StatusOK, "", body)
+	return rest.Object(c, out)
 }
