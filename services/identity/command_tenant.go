@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/patch"
+
 	"holdfast.dev/services/identity/internal/domain"
 	"holdfast.dev/services/identity/internal/view"
 )
@@ -18,15 +20,15 @@ func tenantCommand() *cobra.Command {
 }
 
 func tenantCreate() *cobra.Command {
-	var in domain.Tenant
-	var country string
+	var slug, name, timezone, currency, country string
 	cmd := withJSON(&cobra.Command{
 		Use: "create", Short: "Create a tenant with the default booking policy.", Args: cobra.NoArgs,
 		RunE: command(func(t tool, _ []string) error {
+			in := domain.TenantPatch{Name: patch.Value(name), Timezone: patch.Value(timezone), Currency: patch.Value(currency)}
 			if country != "" {
-				in.Country = &country
+				in.Country = patch.Value(country)
 			}
-			made, err := t.CreateTenant(t.cmd.Context(), t.by, in)
+			made, err := t.CreateTenant(t.cmd.Context(), t.by, slug, in)
 			if err != nil {
 				return err
 			}
@@ -34,10 +36,10 @@ func tenantCreate() *cobra.Command {
 		}),
 	})
 	f := cmd.Flags()
-	f.StringVar(&in.Slug, "slug", "", "unique short name: lower-case letters, digits and hyphens")
-	f.StringVar(&in.Name, "name", "", "name that customers see")
-	f.StringVar(&in.Timezone, "timezone", "", "IANA time zone, such as Europe/Berlin")
-	f.StringVar(&in.Currency, "currency", "", "ISO 4217 currency, such as EUR")
+	f.StringVar(&slug, "slug", "", "unique short name: lower-case letters, digits and hyphens")
+	f.StringVar(&name, "name", "", "name that customers see")
+	f.StringVar(&timezone, "timezone", "", "IANA time zone, such as Europe/Berlin")
+	f.StringVar(&currency, "currency", "", "ISO 4217 currency, such as EUR")
 	f.StringVar(&country, "country", "", "ISO 3166-1 country of two letters")
 	return cmd
 }
@@ -46,7 +48,7 @@ func tenantUpdate() *cobra.Command {
 	cmd := withJSON(&cobra.Command{
 		Use: "update TENANT", Short: "Change a tenant's settings and booking policy; null clears.", Args: cobra.ExactArgs(1),
 		RunE: command(func(t tool, args []string) error {
-			c, err := tenantChange(t.cmd.Flags())
+			in, err := fromFlags(t.cmd.Flags())
 			if err != nil {
 				return err
 			}
@@ -54,7 +56,7 @@ func tenantUpdate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			made, published, err := t.UpdateTenant(t.cmd.Context(), t.by, old.ID, c)
+			made, published, err := t.UpdateTenant(t.cmd.Context(), t.by, old.ID, in)
 			if err != nil {
 				return err
 			}
@@ -98,65 +100,61 @@ func tenantRow(t domain.Tenant) []string {
 	return []string{t.ID.String(), t.Slug, t.Name, t.Timezone, t.Currency}
 }
 
-// tenantChange reads the flags that were given.
-func tenantChange(f *pflag.FlagSet) (domain.TenantChange, error) {
-	var c domain.TenantChange
+// fromFlags reads the flags that were given.
+func fromFlags(f *pflag.FlagSet) (domain.TenantPatch, error) {
+	var p domain.TenantPatch
 	var wrong []apperr.FieldError
 	defaults := domain.DefaultPolicy()
 	f.Visit(func(flag *pflag.Flag) {
 		v, ok := flag.Value.String(), true
 		switch flag.Name {
 		case "name":
-			c.Name = &v
+			p.Name = patch.Value(v)
 		case "timezone":
-			c.Timezone = &v
+			p.Timezone = patch.Value(v)
 		case "currency":
-			c.Currency = &v
+			p.Currency = patch.Value(v)
 		case "country":
-			c.Country = new(orNil(v))
+			if p.Country = patch.Value(v); v == "null" {
+				p.Country = patch.Null[string]()
+			}
 		case "auto-confirm":
-			c.AutoConfirm, ok = boolean(v, defaults.AutoConfirm)
+			p.AutoConfirm, ok = boolean(v, defaults.AutoConfirm)
 		case "confirm-on-deposit":
-			c.ConfirmOnDeposit, ok = boolean(v, defaults.ConfirmOnDeposit)
+			p.ConfirmOnDeposit, ok = boolean(v, defaults.ConfirmOnDeposit)
 		case "hold-ttl-minutes":
-			c.HoldTTLMinutes, ok = number(v)
+			p.HoldTTLMinutes, ok = number(v)
 		case "min-notice-minutes":
-			c.MinNoticeMinutes, ok = number(v)
+			p.MinNoticeMinutes, ok = number(v)
 		case "max-advance-days":
-			c.MaxAdvanceDays, ok = number(v)
+			p.MaxAdvanceDays, ok = number(v)
 		}
 		if !ok {
 			wrong = append(wrong, apperr.FieldError{Field: flag.Name, Message: "Must be " + flag.Usage + "."})
 		}
 	})
 	if len(wrong) > 0 {
-		return c, apperr.Fields(wrong)
+		return p, apperr.Fields(wrong)
 	}
-	return c, nil
+	return p, nil
 }
 
-func orNil(s string) *string {
-	if s == "null" {
-		return nil
-	}
-	return &s
-}
-
-func boolean(s string, reset bool) (*bool, bool) {
+// boolean reads true or false; null is the default.
+func boolean(s string, reset bool) (patch.Field[bool], bool) {
 	switch s {
 	case "true", "false":
-		return new(s == "true"), true
+		return patch.Value(s == "true"), true
 	case "null":
-		return &reset, true
+		return patch.Value(reset), true
 	default:
-		return nil, false
+		return patch.Field[bool]{}, false
 	}
 }
 
-func number(s string) (**int, bool) {
+func number(s string) (patch.Field[int], bool) {
 	if s == "null" {
-		return new((*int)(nil)), true
+		return patch.Null[int](), true
 	}
 	n, err := strconv.Atoi(s)
-	return new(&n), err == nil
+	return patch.Value(n), err == nil
 }

@@ -22,9 +22,11 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast.dev/libs/apikey"
+	"holdfast.dev/libs/apitest"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/proto"
+
 	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/view"
 )
@@ -50,7 +52,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// shell is a person at a terminal, in a folder below one with a .run/env.
+// shell runs identity's commands in a folder below one with a .run/env.
 type shell struct {
 	t                *testing.T
 	dir, prefix, url string
@@ -189,11 +191,26 @@ func TestTenantCommands(t *testing.T) {
 	if got.Version != 3 || got.BookingPolicy != demo.BookingPolicy {
 		t.Errorf("cleared: %+v", got)
 	}
-	s.fails("Tenant not found", "tenant", "update", "nobody", "--name", "x")
+	s.fails("Tenant not found", "tenant", "update", "unknown", "--name", "x")
 	s.fails("--auto-confirm: Must be true or false", "tenant", "update", "demo", "--auto-confirm", "maybe")
 	s.fails("--hold-ttl-minutes", "tenant", "update", "demo", "--hold-ttl-minutes", "1.5")
 	s.fails("--timezone", "tenant", "update", "demo", "--timezone", "null")
 	s.fails("--max-advance-days: Must be 0 to 36500", "tenant", "update", "demo", "--max-advance-days", "36501")
+}
+
+// A setting that the command line writes comes back as it was written, in the answer and in the next reading.
+func TestEachFieldOfATenantIsWritten(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.run("tenant", "create", "--slug", "demo", "--name", "Demo", "--timezone", "UTC", "--currency", "USD")
+	const sent = `{"name":"New","timezone":"Europe/Paris","currency":"EUR","country":"FR","booking_policy":{"auto_confirm":true,
+		"hold_ttl_minutes":30,"min_notice_minutes":60,"max_advance_days":365,"confirm_on_deposit":false}}`
+	changed := s.run("tenant", "update", "demo", "--json", "--name", "New", "--timezone", "Europe/Paris", "--currency", "EUR", "--country", "FR",
+		"--auto-confirm", "true", "--hold-ttl-minutes", "30", "--min-notice-minutes", "60", "--max-advance-days", "365", "--confirm-on-deposit", "false")
+	all := read[[]json.RawMessage](s, "tenant", "list")
+	for _, answer := range []string{changed, string(all[0])} {
+		apitest.Written[view.AdminTenant](t, sent, []byte(answer), "id", "slug", "test_clock", "version", "created_at", "updated_at")
+	}
 }
 
 func TestKeyCommands(t *testing.T) {
@@ -215,7 +232,7 @@ func TestKeyCommands(t *testing.T) {
 		s.fails(scope, "key", "create", "--tenant", "demo", "--mode", "live", "--scopes", "read:nothing")
 	}
 	s.fails("--mode: Must be one of: live, test", "key", "create", "--tenant", "demo", "--mode", "prod", "--scopes", "all")
-	s.fails("Tenant not found", "key", "create", "--tenant", "nobody", "--mode", "live", "--scopes", "all")
+	s.fails("Tenant not found", "key", "create", "--tenant", "unknown", "--mode", "live", "--scopes", "all")
 	s.fails(`"tenant"`, "key", "create", "--mode", "live", "--scopes", "all")
 
 	list := s.run("key", "list", "--tenant", "demo", "--json") + s.run("key", "list", "--tenant", "demo")
@@ -256,7 +273,7 @@ func TestAuditVerifyFailsOnTampering(t *testing.T) {
 	s.run("audit", "verify", "--tenant", "other")
 }
 
-// What --json prints is kept elsewhere, and --kept compares with it.
+// What --json prints is kept in a file, and --kept compares with it.
 func TestAuditVerifyAgainstKeptHeads(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
@@ -290,7 +307,7 @@ func TestCommandsWithoutSettings(t *testing.T) {
 	s.fails("CALLER_VERIFY_KEYS", "serve")
 }
 
-// Redis away: revoking succeeds, and says that the gateways learn of it late.
+// While Redis is away a revocation succeeds and prints that the gateways learn of it later.
 func TestRevokeWithoutRedis(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)

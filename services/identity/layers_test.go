@@ -8,5 +8,5 @@ import (
 
 func TestLayers(t *testing.T) {
 	t.Parallel()
-	archtest.Check(t, archtest.HTTPInVerbs)
+	archtest.Check(t)
 }

@@ -1,7 +1,8 @@
-// Package api is identity's HTTP door: two public operations of the contract, and the internal calls.
+// Package api is the door for HTTP: two public operations of the contract, and the internal calls.
 package api
 
 import (
+	"errors"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -9,18 +10,20 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/rest"
+
 	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/domain"
 	"holdfast.dev/services/identity/internal/store"
 	"holdfast.dev/services/identity/internal/view"
 )
 
-// API answers identity's requests.
+// API holds what the handlers need.
 type API struct {
 	DB        *pg.DB // app role
 	App       *app.App
 	LastUse   *app.LastUse
-	RateLimit int // requests a minute of one credential, as GET /me tells it
+	RateLimit int // requests a minute of one credential, as GET /me answers it
 	Server    *httpx.Server
 	Now       func() time.Time
 }
@@ -36,12 +39,11 @@ func (a *API) Mount(e *gin.Engine) error {
 
 func (a *API) getTenant(c *gin.Context) error {
 	ctx := c.Request.Context()
-	who := caller.FromContext(ctx)
-	t, err := store.Tenant(ctx, a.DB.Read(ctx), who.Tenant)
+	t, err := store.Tenant(ctx, a.DB.Read(ctx))
 	if err != nil {
-		return gone(err, domain.ErrTenantNotFound)
+		return credentialGone(err, domain.ErrTenantNotFound)
 	}
-	return send(c, view.Tenant(t, who.Mode))
+	return rest.Object(c, view.Tenant(t, caller.FromContext(ctx).Mode))
 }
 
 func (a *API) getMe(c *gin.Context) error {
@@ -52,7 +54,15 @@ func (a *API) getMe(c *gin.Context) error {
 	}
 	k, err := store.Key(ctx, a.DB.Read(ctx), id)
 	if err != nil {
-		return gone(err, domain.ErrKeyNotFound)
+		return credentialGone(err, domain.ErrKeyNotFound)
 	}
-	return send(c, view.Me(k, a.RateLimit))
+	return rest.Object(c, view.Me(k, a.RateLimit))
+}
+
+// credentialGone replaces missing: without the caller's own tenant or key its credential is not valid.
+func credentialGone(err, missing error) error {
+	if errors.Is(err, missing) {
+		return domain.ErrCredentialGone.WithCause(err)
+	}
+	return err
 }

@@ -10,6 +10,8 @@ import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/rest"
+
 	"holdfast.dev/services/identity/internal/domain"
 	"holdfast.dev/services/identity/internal/view"
 )
@@ -19,24 +21,24 @@ const maxClock = 1024 // bytes of the body
 // setTestClock moves the clock of the caller's own tenant, in test mode only.
 func (a *API) setTestClock(c *gin.Context) error {
 	ctx := c.Request.Context()
-	who := caller.FromContext(ctx)
+	from := caller.FromContext(ctx)
 	id, err := ids.Parse[ids.TenantPrefix](c.Param("id"))
 	switch {
-	case err != nil || id != who.Tenant:
+	case err != nil || id != from.Tenant:
 		return domain.ErrTenantNotFound
-	case who.Mode != caller.Test:
+	case from.Mode != caller.Test:
 		return apperr.ErrMode
 	}
 	at, err := clockOf(c.Request.Body)
 	if err != nil {
 		return err
 	}
-	by := domain.Origin{Actor: who.Credential, Source: "bookings:" + who.RequestID}
+	by := domain.Origin{Actor: from.Credential, Source: "bookings:" + from.RequestID}
 	t, _, err := a.App.SetClock(ctx, by, id, at)
 	if err != nil {
 		return err
 	}
-	return send(c, view.InternalTenant(t))
+	return rest.Object(c, view.InternalTenant(t))
 }
 
 // clockOf reads the body's now, which must be given: nil stands for null.

@@ -3,18 +3,16 @@ package api
 import (
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"io"
-	"net/http"
 
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
-	"holdfast.dev/libs/contract"
-	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto/internalapi"
+
 	"holdfast.dev/services/identity/internal/domain"
 	"holdfast.dev/services/identity/internal/store"
 	"holdfast.dev/services/identity/internal/view"
@@ -22,7 +20,7 @@ import (
 
 const maxLookup = 4096 // bytes of a look-up's body
 
-// mountInternal adds the calls of proto/internal/identity.yaml, each with the services that may make it.
+// mountInternal registers the calls of other services, which proto/internal/identity.yaml states.
 func (a *API) mountInternal(e *gin.Engine) {
 	e.POST("/internal/v1/credentials/lookup", a.Server.Internal(a.lookupCredential, "gateway"))
 	e.GET("/internal/v1/tenants/:id", a.Server.Internal(a.lookupTenant, "bookings"))
@@ -47,7 +45,7 @@ func (a *API) lookupCredential(c *gin.Context) error {
 	if !p.Revoked {
 		a.LastUse.Note(p.KeyID, a.Now())
 	}
-	return send(c, view.Principal(p))
+	return rest.Object(c, view.Principal(p))
 }
 
 // lookupTenant answers one tenant, whatever tenant the calling service works for.
@@ -56,28 +54,12 @@ func (a *API) lookupTenant(c *gin.Context) error {
 	if err != nil {
 		return domain.ErrTenantNotFound
 	}
-	who := caller.FromContext(c.Request.Context())
-	who.Tenant = id
-	ctx := caller.With(c.Request.Context(), who)
-	t, err := store.Tenant(ctx, a.DB.Read(ctx), id)
+	from := caller.FromContext(c.Request.Context())
+	from.Tenant = id
+	ctx := caller.With(c.Request.Context(), from)
+	t, err := store.Tenant(ctx, a.DB.Read(ctx))
 	if err != nil {
 		return err
 	}
-	return send(c, view.InternalTenant(t))
-}
-
-// gone is the answer where the caller's own tenant or key is missing: its credential means nothing any more.
-func gone(err, missing error) error {
-	if errors.Is(err, missing) {
-		return domain.ErrCredentialGone.WithCause(err)
-	}
-	return err
-}
-
-func send(c *gin.Context, v any) error {
-	body, err := contract.Encode(v)
-	if err != nil {
-		return err
-	}
-	return httpx.JSON(c, http.StatusOK, "", body)
+	return rest.Object(c, view.InternalTenant(t))
 }

@@ -1,5 +1,6 @@
-// Package app holds identity's use cases. It owns the transactions: each change, its audit record, its event
-// and the signal to the gateways are committed together.
+// Package app holds the verbs: one method per use case. A verb opens its transaction itself, because the command line
+// names the tenant and mode that it works on: a change, its audit record, its event and its invalidations are committed
+// together, and Redis is written afterwards.
 package app
 
 import (
@@ -11,28 +12,30 @@ import (
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/pg"
+
 	"holdfast.dev/services/identity/internal/domain"
 	"holdfast.dev/services/identity/internal/store"
 )
 
-// Teller tells the gateways, through Redis, to think again about keys that they remember.
-type Teller interface {
+// Publisher publishes invalidations to the gateways; store.Redis does it.
+type Publisher interface {
 	Publish(ctx context.Context, invalidations []domain.Invalidation) error
 }
 
-// App is identity's use cases over one database.
+// App has identity's verbs over one database.
 type App struct {
 	DB     *pg.DB // app role
 	Worker *pg.DB // worker role
-	Redis  Teller
+	Redis  Publisher
 	Scopes []string // the catalogue
 	Now    func() time.Time
 	Log    *slog.Logger
 	Wake   func() // wakes the relay after a commit; nil where none runs in this process
 }
 
-// scope returns ctx for work on one tenant and mode by whoever manages all tenants.
+// scope returns ctx for work of this service itself on a tenant in a mode.
 func scope(ctx context.Context, tenant ids.Tenant, mode caller.Mode) context.Context {
 	return caller.With(ctx, caller.Service("identity", tenant, mode))
 }
@@ -40,18 +43,25 @@ func scope(ctx context.Context, tenant ids.Tenant, mode caller.Mode) context.Con
 // now is the time as the columns keep it.
 func (a *App) now() time.Time { return a.Now().UTC().Truncate(time.Microsecond) }
 
-// change is what an audit record says beside its place in the chain. A nil side was not, or is no more.
+// change is what an audit record says beside its place in the chain. A nil side says that the object did not exist before.
 type change struct {
 	action, object string
 	before, after  any
 }
 
-func (a *App) audit(ctx context.Context, tx pg.Tx, by domain.Origin, c change) error {
-	who := caller.FromContext(ctx)
-	r := domain.Record{
-		TenantID: who.Tenant, Livemode: who.Live(), At: a.now(),
-		Actor: by.Actor, Source: by.Source, Action: c.action, Object: c.object,
+func (a *App) emit(ctx context.Context, tx pg.Tx, e outbox.Event) error {
+	if a.Wake != nil {
+		tx.AfterCommit(a.Wake)
 	}
+	if err := outbox.Add(ctx, tx, e); err != nil {
+		return fmt.Errorf("%s: %w", e.Type, err)
+	}
+	return nil
+}
+
+// audit appends a change to the audit log of the caller's tenant.
+func (a *App) audit(ctx context.Context, tx pg.Tx, by domain.Origin, c change) error {
+	r := domain.Record{At: a.now(), Actor: by.Actor, Source: by.Source, Action: c.action, Object: c.object}
 	var err error
 	if r.Before, err = side(c.before); err != nil {
 		return err

@@ -16,10 +16,12 @@ import (
 
 	"holdfast.dev/libs/apikey"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
 	"holdfast.dev/libs/redisx"
 	"holdfast.dev/proto"
+
 	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/domain"
 	"holdfast.dev/services/identity/internal/store"
@@ -28,24 +30,25 @@ import (
 
 var cli = domain.Origin{Actor: "cli", Source: "cli:tester@here"}
 
-// house is identity's use cases over a database of the test's own and the shared Redis.
-type house struct {
+// world is identity's verbs over a database of the test's own and the shared Redis.
+type world struct {
 	*app.App
 	db    *pgtest.DB
 	redis redis.UniversalClient
 	owner *pgx.Conn
 }
 
-func newHouse(t *testing.T) *house {
+func newWorld(t *testing.T) *world {
 	t.Helper()
 	db := pgtest.New(t, migrations.FS)
+	pgtest.Scoped(t, db)
 	client := openRedis(t, redisURL(t))
 	owner, err := pgx.Connect(t.Context(), db.OwnerURL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = owner.Close(context.Background()) })
-	return &house{db: db, redis: client, owner: owner, App: &app.App{
+	return &world{db: db, redis: client, owner: owner, App: &app.App{
 		DB: db.App, Worker: db.Worker, Redis: store.Redis{Client: client}, Scopes: proto.Scopes,
 		Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	}}
@@ -70,17 +73,17 @@ func openRedis(t *testing.T, url string) redis.UniversalClient {
 	return client
 }
 
-// breakRedis points the use cases at a port where nobody listens; the result puts things right.
-func (h *house) breakRedis(t *testing.T) (mend func()) {
+// breakRedis points the verbs at a port without a server, until restore.
+func (w *world) breakRedis(t *testing.T) (restore func()) {
 	t.Helper()
-	h.Redis = store.Redis{Client: openRedis(t, "redis://127.0.0.1:1/0")}
-	return func() { h.Redis = store.Redis{Client: h.redis} }
+	w.Redis = store.Redis{Client: openRedis(t, "redis://127.0.0.1:1/0")}
+	return func() { w.Redis = store.Redis{Client: w.redis} }
 }
 
-func (h *house) tenant(t *testing.T) domain.Tenant {
+func (w *world) tenant(t *testing.T) domain.Tenant {
 	t.Helper()
-	made, err := h.CreateTenant(t.Context(), cli, domain.Tenant{
-		Slug: "s" + strings.ToLower(ids.New[ids.RequestPrefix]().String()[4:]), Name: "Demo", Timezone: "America/New_York", Currency: "USD",
+	made, err := w.CreateTenant(t.Context(), cli, "s"+strings.ToLower(ids.New[ids.RequestPrefix]().String()[4:]), domain.TenantPatch{
+		Name: patch.Value("Demo"), Timezone: patch.Value("America/New_York"), Currency: patch.Value("USD"),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -88,19 +91,19 @@ func (h *house) tenant(t *testing.T) domain.Tenant {
 	return made
 }
 
-func (h *house) key(t *testing.T, tenant ids.Tenant, mode string) (domain.Key, string) {
+func (w *world) key(t *testing.T, tenant ids.Tenant, mode string) (domain.Key, string) {
 	t.Helper()
-	k, secret, err := h.CreateKey(t.Context(), cli, app.NewKey{Tenant: tenant, Mode: mode, Name: "a key", Scopes: "all"})
+	k, secret, err := w.CreateKey(t.Context(), cli, app.NewKey{Tenant: tenant, Mode: mode, Name: "a key", Scopes: "all"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return k, secret
 }
 
-func (h *house) lookup(t *testing.T, secret string) domain.Principal {
+func (w *world) lookup(t *testing.T, secret string) domain.Principal {
 	t.Helper()
 	hash := apikey.Hash(secret)
-	p, err := store.Principal(t.Context(), h.DB.Read(t.Context()), hash[:])
+	p, err := store.Principal(t.Context(), w.DB.Read(t.Context()), hash[:])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,25 +111,25 @@ func (h *house) lookup(t *testing.T, secret string) domain.Principal {
 }
 
 // state is what the gateways read of a key: "" when there is nothing.
-func (h *house) state(t *testing.T, id domain.KeyID) string {
+func (w *world) state(t *testing.T, id domain.KeyID) string {
 	t.Helper()
-	v, err := h.redis.Get(t.Context(), "st:{"+id.String()+"}").Result()
+	v, err := w.redis.Get(t.Context(), "st:{"+id.String()+"}").Result()
 	if err != nil && err != redis.Nil { //nolint:errorlint // go-redis's own sentinel, never wrapped
 		t.Fatal(err)
 	}
 	return v
 }
 
-func (h *house) exec(t *testing.T, sql string, args ...any) {
+func (w *world) exec(t *testing.T, sql string, args ...any) {
 	t.Helper()
-	if _, err := h.owner.Exec(t.Context(), sql, args...); err != nil {
+	if _, err := w.owner.Exec(t.Context(), sql, args...); err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
 }
 
-func (h *house) count(t *testing.T, sql string, args ...any) int {
+func (w *world) count(t *testing.T, sql string, args ...any) int {
 	t.Helper()
-	rows, err := h.owner.Query(t.Context(), sql, args...)
+	rows, err := w.owner.Query(t.Context(), sql, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,17 +141,17 @@ func (h *house) count(t *testing.T, sql string, args ...any) int {
 }
 
 // holds fails the test unless the tenant's chain holds and has n records.
-func (h *house) holds(t *testing.T, tenant domain.Tenant, n int64) {
+func (w *world) holds(t *testing.T, tenant domain.Tenant, n int64) {
 	t.Helper()
-	v := h.verify(t, tenant)
+	v := w.verify(t, tenant)
 	if v.Broken != "" || v.Records != n {
 		t.Fatalf("audit chain of %d records (%s), want %d whole ones", v.Records, v.Broken, n)
 	}
 }
 
-func (h *house) verify(t *testing.T, tenant domain.Tenant) app.Verdict {
+func (w *world) verify(t *testing.T, tenant domain.Tenant) app.Verdict {
 	t.Helper()
-	verdicts, err := h.VerifyAudit(t.Context(), []domain.Tenant{tenant}, nil)
+	verdicts, err := w.VerifyAudit(t.Context(), []domain.Tenant{tenant}, nil)
 	if err != nil || len(verdicts) != 1 {
 		t.Fatalf("verify: %v %v", verdicts, err)
 	}
@@ -158,13 +161,13 @@ func (h *house) verify(t *testing.T, tenant domain.Tenant) app.Verdict {
 // The secret of a key must be found in no table: not as text, not inside bytes.
 func TestSecretIsStoredNowhere(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	tenant := h.tenant(t)
-	k, secret := h.key(t, tenant.ID, "live")
-	if _, _, err := h.RevokeKey(t.Context(), cli, k.ID); err != nil {
+	w := newWorld(t)
+	tenant := w.tenant(t)
+	k, secret := w.key(t, tenant.ID, "live")
+	if _, _, err := w.RevokeKey(t.Context(), cli, k.ID); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := h.owner.Query(t.Context(), `select relname from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace`)
+	rows, err := w.owner.Query(t.Context(), `select relname from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +178,7 @@ func TestSecretIsStoredNowhere(t *testing.T) {
 	found := func(what string) (where []string) {
 		for _, table := range tables {
 			sql := fmt.Sprintf(`select count(*) from %s x where x::text like $1 or x::text like $2`, pgx.Identifier{table}.Sanitize())
-			if h.count(t, sql, "%"+what+"%", "%"+hex.EncodeToString([]byte(what))+"%") > 0 {
+			if w.count(t, sql, "%"+what+"%", "%"+hex.EncodeToString([]byte(what))+"%") > 0 {
 				where = append(where, table)
 			}
 		}

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 
-	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/inbox"
 	"holdfast.dev/libs/pg"
+
 	"holdfast.dev/services/identity/internal/domain"
 	"holdfast.dev/services/identity/internal/store"
 )
@@ -19,11 +19,9 @@ const (
 	consumer   = "identity" // this service's name in the inbox
 )
 
-// RecordAudit appends what another service tells to the audit log, once however often its event comes. Of r the
-// tenant and mode are those of the context: ErrTenantNotFound when there is no such tenant.
+// RecordAudit appends what another service reports to the audit log of the caller's tenant, once however often its event
+// comes. The error is ErrTenantNotFound when there is no such tenant.
 func (a *App) RecordAudit(ctx context.Context, event ids.Event, r domain.Record) error {
-	who := caller.FromContext(ctx)
-	r.TenantID, r.Livemode = who.Tenant, who.Live()
 	err := a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		first, err := inbox.Once(ctx, tx, consumer, event)
 		if err != nil || !first {
@@ -32,7 +30,7 @@ func (a *App) RecordAudit(ctx context.Context, event ids.Event, r domain.Record)
 		return store.AppendAudit(ctx, tx, r)
 	})
 	if err != nil {
-		return fmt.Errorf("witness %s: %w", r.Action, err)
+		return fmt.Errorf("record audit of %s: %w", r.Action, err)
 	}
 	return nil
 }
@@ -46,7 +44,7 @@ type Verdict struct {
 }
 
 // VerifyAudit walks the chain of each tenant from its first record to its noted head, past the one that was kept
-// elsewhere, by slug: whoever can write the database can shorten log and head together, but not what was kept.
+// elsewhere, by slug: a person who can write the database can shorten log and head together, but not what was kept.
 func (a *App) VerifyAudit(ctx context.Context, tenants []domain.Tenant, kept map[string]domain.KeptHead) ([]Verdict, error) {
 	verdicts := make([]Verdict, 0, len(tenants))
 	for _, t := range tenants {

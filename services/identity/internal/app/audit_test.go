@@ -9,23 +9,25 @@ import (
 	"time"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
+
 	"holdfast.dev/services/identity/internal/domain"
 	"holdfast.dev/services/identity/internal/store"
 )
 
 func TestAuditSaysWhatHappened(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	tenant := h.tenant(t)
-	k, _ := h.key(t, tenant.ID, "test")
-	if _, _, err := h.RevokeKey(t.Context(), cli, k.ID); err != nil {
+	w := newWorld(t)
+	tenant := w.tenant(t)
+	k, _ := w.key(t, tenant.ID, "test")
+	if _, _, err := w.RevokeKey(t.Context(), cli, k.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := h.UpdateTenant(t.Context(), cli, tenant.ID, domain.TenantChange{Name: new("New <name>")}); err != nil {
+	if _, _, err := w.UpdateTenant(t.Context(), cli, tenant.ID, domain.TenantPatch{Name: patch.Value("New <name>")}); err != nil {
 		t.Fatal(err)
 	}
-	records := workerQuery(t, h.Worker, func(ctx context.Context, q pg.Q) ([]domain.Record, error) {
+	records := workerQuery(t, w.Worker, func(ctx context.Context, q pg.Q) ([]domain.Record, error) {
 		return store.Audit(ctx, q, tenant.ID, 0, 100)
 	})
 	want := []struct {
@@ -41,15 +43,15 @@ func TestAuditSaysWhatHappened(t *testing.T) {
 	if len(records) != len(want) {
 		t.Fatalf("%d records, want %d", len(records), len(want))
 	}
-	for i, w := range want {
+	for i, one := range want {
 		r := records[i]
-		if r.Seq != int64(i+1) || r.Action != w.action || r.Object != w.object || r.Livemode != w.live || r.Actor != cli.Actor || r.Source != cli.Source {
+		if r.Seq != int64(i+1) || r.Action != one.action || r.Object != one.object || r.Livemode != one.live || r.Actor != cli.Actor || r.Source != cli.Source {
 			t.Errorf("record %d: %+v", i+1, r)
 		}
 		for side, c := range map[string]struct {
 			got  json.RawMessage
 			want string
-		}{"before": {r.Before, w.before}, "after": {r.After, w.after}} {
+		}{"before": {r.Before, one.before}, "after": {r.After, one.after}} {
 			if (len(c.got) == 0) != (c.want == "") || !strings.Contains(string(c.got), c.want) {
 				t.Errorf("record %d %s: %s, want %s", i+1, side, c.got, c.want)
 			}
@@ -79,24 +81,24 @@ func TestAuditFindsTampering(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t)
-			tenant, other := h.tenant(t), h.tenant(t)
+			w := newWorld(t)
+			tenant, other := w.tenant(t), w.tenant(t)
 			for range 4 {
-				h.key(t, tenant.ID, "test")
+				w.key(t, tenant.ID, "test")
 			}
-			h.exec(t, `alter table audit_log disable trigger user`)
+			w.exec(t, `alter table audit_log disable trigger user`)
 			for _, sql := range c.sql {
-				h.exec(t, sql, tenant.ID)
+				w.exec(t, sql, tenant.ID)
 			}
-			if v := h.verify(t, tenant); (c.broken == "") != (v.Broken == "") || !strings.Contains(v.Broken, c.broken) {
+			if v := w.verify(t, tenant); (c.broken == "") != (v.Broken == "") || !strings.Contains(v.Broken, c.broken) {
 				t.Errorf("verdict %+v, want %q", v, c.broken)
 			}
-			h.holds(t, other, 1)
+			w.holds(t, other, 1)
 		})
 	}
 }
 
-// Log and head are cut together, or made anew: only a head that was kept elsewhere shows it.
+// Log and head are cut together, or made anew: only a head that was kept in another place shows it.
 func TestAuditAgainstAKeptHead(t *testing.T) {
 	t.Parallel()
 	cut := []string{`delete from audit_log where tenant_id = $1 and seq = 5`, `update audit_heads set seq = 4, hash = (select hash from audit_log l where l.tenant_id = $1 and l.seq = 4) where tenant_id = $1`}
@@ -113,26 +115,26 @@ func TestAuditAgainstAKeptHead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t)
-			tenant := h.tenant(t)
+			w := newWorld(t)
+			tenant := w.tenant(t)
 			for range 4 {
-				h.key(t, tenant.ID, "test")
+				w.key(t, tenant.ID, "test")
 			}
-			kept := h.verify(t, tenant)
+			kept := w.verify(t, tenant)
 			if kept.Broken != "" || kept.Head.Seq != 5 || len(kept.Head.Hash) != 64 {
 				t.Fatalf("%+v", kept)
 			}
-			h.exec(t, `alter table audit_log disable trigger user`)
+			w.exec(t, `alter table audit_log disable trigger user`)
 			for _, sql := range c.sql {
-				h.exec(t, sql, tenant.ID)
+				w.exec(t, sql, tenant.ID)
 			}
 			if c.more {
-				h.key(t, tenant.ID, "test")
+				w.key(t, tenant.ID, "test")
 			}
-			if v := h.verify(t, tenant); v.Broken != "" {
+			if v := w.verify(t, tenant); v.Broken != "" {
 				t.Errorf("without the kept head: %+v", v)
 			}
-			verdicts, err := h.VerifyAudit(t.Context(), []domain.Tenant{tenant}, map[string]domain.KeptHead{tenant.Slug: kept.Head})
+			verdicts, err := w.VerifyAudit(t.Context(), []domain.Tenant{tenant}, map[string]domain.KeptHead{tenant.Slug: kept.Head})
 			if err != nil || (c.broken == "") != (verdicts[0].Broken == "") || !strings.Contains(verdicts[0].Broken, c.broken) {
 				t.Errorf("%v %+v, want %q", err, verdicts, c.broken)
 			}
@@ -143,10 +145,10 @@ func TestAuditAgainstAKeptHead(t *testing.T) {
 // Not even the owner of the tables changes the log while its trigger stands.
 func TestAuditIsAppendOnly(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.tenant(t)
+	w := newWorld(t)
+	w.tenant(t)
 	for _, sql := range []string{`update audit_log set actor = 'eve'`, `delete from audit_log`, `truncate audit_log`} {
-		_, err := h.owner.Exec(t.Context(), sql)
+		_, err := w.owner.Exec(t.Context(), sql)
 		if err == nil || !strings.Contains(err.Error(), "append only") {
 			t.Errorf("%s: %v", sql, err)
 		}
@@ -155,18 +157,18 @@ func TestAuditIsAppendOnly(t *testing.T) {
 
 func TestAuditChainUnderParallelWrites(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	tenant := h.tenant(t)
+	w := newWorld(t)
+	tenant := w.tenant(t)
 	var wg sync.WaitGroup
 	for i := range 20 {
-		wg.Go(func() { h.key(t, tenant.ID, []string{"live", "test"}[i%2]) })
+		wg.Go(func() { w.key(t, tenant.ID, []string{"live", "test"}[i%2]) })
 	}
-	// Others than the verbs here may append without holding the tenant's row: the head alone must serialise.
+	// A consumer appends without the lock on the tenant's row: the lock on the head alone must serialise.
 	for range 20 {
 		wg.Go(func() {
 			ctx := caller.With(t.Context(), caller.Service("test", tenant.ID, caller.Live))
-			err := h.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-				return store.AppendAudit(ctx, tx, domain.Record{TenantID: tenant.ID, Livemode: true, At: time.Now(), Action: "test"})
+			err := w.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+				return store.AppendAudit(ctx, tx, domain.Record{At: time.Now(), Action: "test"})
 			})
 			if err != nil {
 				t.Error(err)
@@ -174,5 +176,5 @@ func TestAuditChainUnderParallelWrites(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	h.holds(t, tenant, 41)
+	w.holds(t, tenant, 41)
 }

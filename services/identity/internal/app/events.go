@@ -1,29 +1,22 @@
 package app
 
 import (
-	"context"
+	"encoding/json"
 
-	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/outbox"
-	"holdfast.dev/libs/pg"
+
 	"holdfast.dev/services/identity/internal/domain"
-	"holdfast.dev/services/identity/internal/view"
 )
 
-// topic is the topic of identity's events:
-//
-//	tenant.updated (internal)  a tenant's settings or policy changed. The object is internalapi.Tenant, the
-//	                           same as the internal call answers. It is published once, with livemode true,
-//	                           and holds for both modes.
+// topic is where this service's events go, keyed by the tenant's id.
 const topic = "identity"
 
-func tenantUpdated(ctx context.Context, tx pg.Tx, t domain.Tenant) error {
-	object, err := contract.Encode(view.InternalTenant(t))
-	if err != nil {
-		return err
+// All that this service emits.
+
+// tenantUpdated tells the services that a tenant's settings, policy or test clock changed. Its object is internalapi.Tenant,
+// as the internal call answers it. It is published once, with livemode true, and holds for both modes.
+func tenantUpdated(t domain.Tenant, body json.RawMessage) outbox.Event {
+	return outbox.Event{
+		Type: "tenant.updated", Topic: topic, AggregateID: t.ID.String(), Version: t.Version, Object: body, Internal: true,
 	}
-	return outbox.Add(ctx, tx, outbox.Event{
-		Type: "tenant.updated", Topic: topic, AggregateID: t.ID.String(), Version: t.Version,
-		Object: object, Internal: true,
-	})
 }

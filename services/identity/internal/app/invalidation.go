@@ -8,6 +8,7 @@ import (
 
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
+
 	"holdfast.dev/services/identity/internal/domain"
 	"holdfast.dev/services/identity/internal/store"
 )

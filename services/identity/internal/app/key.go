@@ -8,6 +8,7 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
+
 	"holdfast.dev/services/identity/internal/domain"
 	"holdfast.dev/services/identity/internal/store"
 	"holdfast.dev/services/identity/internal/view"
@@ -39,8 +40,8 @@ func (a *App) CreateKey(ctx context.Context, by domain.Origin, n NewKey) (k doma
 		Version: 1, CreatedAt: a.now(),
 	}
 	err = a.DB.Tx(scope(ctx, n.Tenant, mode), func(ctx context.Context, tx pg.Tx) error {
-		// Without this lock a key made beside a change of its tenant could miss the signal of that change.
-		if _, err := store.TenantForUpdate(ctx, tx, n.Tenant); err != nil {
+		// Without this lock a key made beside a change of its tenant could miss the invalidation of that change.
+		if _, err := store.TenantForUpdate(ctx, tx); err != nil {
 			return err
 		}
 		there, err := store.CountKeys(ctx, tx)
@@ -61,9 +62,9 @@ func (a *App) CreateKey(ctx context.Context, by domain.Origin, n NewKey) (k doma
 	return k, secret, nil
 }
 
-// RevokeKey ends a key for good. Every gateway refuses it once published is true; while Redis is away published is
-// false, gateways re-read what they remember within a second, and the signal is repeated until it stuck.
-// Revoking twice changes nothing and tells again.
+// RevokeKey ends a key for good. Every gateway refuses it once published is true. While Redis is away published is false:
+// gateways re-read what they remember within a second, and RetryPublish publishes the invalidation later.
+// Revoking twice changes nothing and publishes again.
 func (a *App) RevokeKey(ctx context.Context, by domain.Origin, id domain.KeyID) (k domain.Key, published bool, err error) {
 	home, err := store.KeyHome(ctx, a.DB.Read(ctx), id)
 	if err != nil {
@@ -71,7 +72,7 @@ func (a *App) RevokeKey(ctx context.Context, by domain.Origin, id domain.KeyID) 
 	}
 	ctx = scope(ctx, home.TenantID, domain.ModeOf(home.Livemode))
 	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		if _, err := store.TenantForUpdate(ctx, tx, home.TenantID); err != nil {
+		if _, err := store.TenantForUpdate(ctx, tx); err != nil {
 			return err
 		}
 		if k, err = store.Key(ctx, tx, id); err != nil {

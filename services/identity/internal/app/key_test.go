@@ -12,8 +12,10 @@ import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/quota"
 	"holdfast.dev/proto"
+
 	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/domain"
 	"holdfast.dev/services/identity/internal/store"
@@ -21,22 +23,22 @@ import (
 
 func TestCreateKey(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	tenant := h.tenant(t)
+	w := newWorld(t)
+	tenant := w.tenant(t)
 	for _, mode := range []caller.Mode{caller.Live, caller.Test} {
-		k, secret := h.key(t, tenant.ID, string(mode))
+		k, secret := w.key(t, tenant.ID, string(mode))
 		if got, ok := apikey.Valid(secret); !ok || got != mode {
 			t.Errorf("secret of mode %q, valid %v; want %s", got, ok, mode)
 		}
-		p := h.lookup(t, secret)
+		p := w.lookup(t, secret)
 		if p.KeyID != k.ID || p.TenantID != tenant.ID || p.Livemode != (mode == caller.Live) || p.Revoked ||
 			p.Version != 2 || p.PolicyVersion != 1 || p.Timezone != "America/New_York" || p.Currency != "USD" ||
 			p.Name != "a key" || !slices.Equal(p.Scopes, proto.Scopes) {
 			t.Errorf("%s: looked up %+v", mode, p)
 		}
 	}
-	h.holds(t, tenant, 3)
-	keys, err := h.Keys(t.Context(), tenant.ID)
+	w.holds(t, tenant, 3)
+	keys, err := w.Keys(t.Context(), tenant.ID)
 	if err != nil || len(keys) != 2 || keys[0].CreatedAt.Before(keys[1].CreatedAt) {
 		t.Errorf("keys %v: %v", keys, err)
 	}
@@ -44,8 +46,8 @@ func TestCreateKey(t *testing.T) {
 
 func TestCreateKeyRefuses(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	tenant := h.tenant(t)
+	w := newWorld(t)
+	tenant := w.tenant(t)
 	for name, c := range map[string]struct {
 		in   app.NewKey
 		want string
@@ -55,30 +57,30 @@ func TestCreateKeyRefuses(t *testing.T) {
 		"name":   {app.NewKey{Tenant: tenant.ID, Mode: "live", Scopes: "all", Name: "\x00"}, "invalid_request"},
 		"tenant": {app.NewKey{Tenant: ids.New[ids.TenantPrefix](), Mode: "live", Scopes: "all"}, "tenant_not_found"},
 	} {
-		_, secret, err := h.CreateKey(t.Context(), cli, c.in)
+		_, secret, err := w.CreateKey(t.Context(), cli, c.in)
 		if apperr.As(err).Code != c.want || secret != "" {
 			t.Errorf("%s: %v with secret %q, want %s and none", name, err, secret, c.want)
 		}
 	}
-	h.holds(t, tenant, 1)
+	w.holds(t, tenant, 1)
 }
 
-// The last place is taken once, however many want it at a time; revoking one makes room. Another mode has its own.
+// The last place is taken once, however many requests come at a time. A revoked key makes room. Each mode has its own cap.
 func TestCapOfKeys(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	tenant := h.tenant(t)
-	revoked, _ := h.key(t, tenant.ID, "live")
-	h.exec(t, `insert into api_keys (tenant_id, livemode, id, name, hash, scopes, version, created_at)
+	w := newWorld(t)
+	tenant := w.tenant(t)
+	revoked, _ := w.key(t, tenant.ID, "live")
+	w.exec(t, `insert into api_keys (tenant_id, livemode, id, name, hash, scopes, version, created_at)
 		select $1, true, gen_random_uuid(), '', sha256(n::text::bytea), '{}', 1, now() from generate_series(1, $2) n`,
 		tenant.ID, domain.KeyPlaces.Most-2)
 	in := app.NewKey{Tenant: tenant.ID, Mode: "live", Scopes: "all"}
 	errs := make([]error, 4)
-	var field sync.WaitGroup
+	var group sync.WaitGroup
 	for i := range errs {
-		field.Go(func() { _, _, errs[i] = h.CreateKey(t.Context(), cli, in) })
+		group.Go(func() { _, _, errs[i] = w.CreateKey(t.Context(), cli, in) })
 	}
-	field.Wait()
+	group.Wait()
 	made := 0
 	for _, err := range errs {
 		if err == nil {
@@ -90,97 +92,97 @@ func TestCapOfKeys(t *testing.T) {
 	if made != 1 {
 		t.Errorf("%d got the last place", made)
 	}
-	h.key(t, tenant.ID, "test")
-	if _, _, err := h.RevokeKey(t.Context(), cli, revoked.ID); err != nil {
+	w.key(t, tenant.ID, "test")
+	if _, _, err := w.RevokeKey(t.Context(), cli, revoked.ID); err != nil {
 		t.Fatal(err)
 	}
-	h.key(t, tenant.ID, "live")
-	if _, _, err := h.CreateKey(t.Context(), cli, in); !errors.Is(err, quota.ErrReached) {
+	w.key(t, tenant.ID, "live")
+	if _, _, err := w.CreateKey(t.Context(), cli, in); !errors.Is(err, quota.ErrReached) {
 		t.Errorf("one more: %v", err)
 	}
 }
 
 func TestRevokeTwice(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	tenant := h.tenant(t)
-	k, secret := h.key(t, tenant.ID, "live")
-	first, published, err := h.RevokeKey(t.Context(), cli, k.ID)
+	w := newWorld(t)
+	tenant := w.tenant(t)
+	k, secret := w.key(t, tenant.ID, "live")
+	first, published, err := w.RevokeKey(t.Context(), cli, k.ID)
 	if err != nil || !published || first.RevokedAt == nil || first.Version != 2 {
 		t.Fatalf("revoke: %+v published %v: %v", first, published, err)
 	}
-	if got := h.state(t, k.ID); got != domain.Revoked {
+	if got := w.state(t, k.ID); got != domain.Revoked {
 		t.Fatalf("Redis says %q when revoke returns, want the tombstone", got)
 	}
-	if ttl := h.redis.TTL(t.Context(), "st:{"+k.ID.String()+"}").Val(); ttl < 23*time.Hour {
+	if ttl := w.redis.TTL(t.Context(), "st:{"+k.ID.String()+"}").Val(); ttl < 23*time.Hour {
 		t.Errorf("the tombstone stays %s, want a day", ttl)
 	}
-	if p := h.lookup(t, secret); !p.Revoked || p.Version != 3 {
+	if p := w.lookup(t, secret); !p.Revoked || p.Version != 3 {
 		t.Errorf("looked up %+v, want revoked in version 3", p)
 	}
-	h.redis.Del(t.Context(), "st:{"+k.ID.String()+"}") // Redis has lost its memory
-	second, published, err := h.RevokeKey(t.Context(), cli, k.ID)
+	w.redis.Del(t.Context(), "st:{"+k.ID.String()+"}") // as a Redis that has lost its data
+	second, published, err := w.RevokeKey(t.Context(), cli, k.ID)
 	if err != nil || !published || !second.RevokedAt.Equal(*first.RevokedAt) || second.Version != 2 {
 		t.Fatalf("again: %+v published %v: %v", second, published, err)
 	}
-	if got := h.state(t, k.ID); got != domain.Revoked {
+	if got := w.state(t, k.ID); got != domain.Revoked {
 		t.Errorf("Redis says %q after the second, want the tombstone again", got)
 	}
-	h.holds(t, tenant, 3) // the second left no record
-	if _, _, err := h.RevokeKey(t.Context(), cli, domain.NewKeyID()); !errors.Is(err, domain.ErrKeyNotFound) {
+	w.holds(t, tenant, 3) // the second left no record
+	if _, _, err := w.RevokeKey(t.Context(), cli, domain.NewKeyID()); !errors.Is(err, domain.ErrKeyNotFound) {
 		t.Errorf("an unknown key: %v", err)
 	}
 }
 
 func TestTombstoneIsRetried(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	tenant := h.tenant(t)
-	k, secret := h.key(t, tenant.ID, "test")
-	mend := h.breakRedis(t)
-	_, published, err := h.RevokeKey(t.Context(), cli, k.ID)
+	w := newWorld(t)
+	tenant := w.tenant(t)
+	k, secret := w.key(t, tenant.ID, "test")
+	restore := w.breakRedis(t)
+	_, published, err := w.RevokeKey(t.Context(), cli, k.ID)
 	if err != nil || published {
 		t.Fatalf("revoke without Redis: published %v: %v; want done but not published", published, err)
 	}
-	if !h.lookup(t, secret).Revoked || h.state(t, k.ID) != "" {
+	if !w.lookup(t, secret).Revoked || w.state(t, k.ID) != "" {
 		t.Fatal("want the key revoked and nothing in Redis yet")
 	}
-	if err := h.PublishInvalidations(t.Context(), ids.Tenant{}); err == nil {
-		t.Fatal("telling without Redis succeeded")
+	if err := w.PublishInvalidations(t.Context(), ids.Tenant{}); err == nil {
+		t.Fatal("publishing without Redis succeeded")
 	}
-	if h.count(t, `select count(*) from key_signals`) != 1 {
-		t.Fatal("the signal was lost")
+	if w.count(t, `select count(*) from key_signals`) != 1 {
+		t.Fatal("the invalidation was lost")
 	}
-	mend()
+	restore()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	done := make(chan error, 1)
-	go func() { done <- h.RetryPublish(ctx) }()
-	for h.count(t, `select count(*) from key_signals`) > 0 && ctx.Err() == nil {
+	go func() { done <- w.RetryPublish(ctx) }()
+	for w.count(t, `select count(*) from key_signals`) > 0 && ctx.Err() == nil {
 		time.Sleep(10 * time.Millisecond)
 	}
 	cancel()
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if got := h.state(t, k.ID); got != domain.Revoked {
+	if got := w.state(t, k.ID); got != domain.Revoked {
 		t.Fatalf("Redis says %q, want the tombstone", got)
 	}
 }
 
 // A version that comes late overwrites neither a tombstone nor a newer version.
-func TestTellKeepsWhatSaysMore(t *testing.T) {
+func TestPublishKeepsWhatSaysMore(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	w := newWorld(t)
 	id := domain.NewKeyID()
-	for _, step := range []struct{ tell, want string }{
+	for _, step := range []struct{ published, want string }{
 		{"9", "9"}, {"10", "10"}, {"9", "10"}, {"10", "10"}, {domain.Revoked, domain.Revoked}, {"11", domain.Revoked}, {domain.Revoked, domain.Revoked},
 	} {
-		if err := h.Redis.Publish(t.Context(), []domain.Invalidation{{KeyID: id, Value: step.tell}}); err != nil {
+		if err := w.Redis.Publish(t.Context(), []domain.Invalidation{{KeyID: id, Value: step.published}}); err != nil {
 			t.Fatal(err)
 		}
-		if got := h.state(t, id); got != step.want {
-			t.Fatalf("after %s Redis says %s, want %s", step.tell, got, step.want)
+		if got := w.state(t, id); got != step.want {
+			t.Fatalf("after %s Redis says %s, want %s", step.published, got, step.want)
 		}
 	}
 }
@@ -189,45 +191,44 @@ func TestTellKeepsWhatSaysMore(t *testing.T) {
 // chain has each change once.
 func TestRevokeBesideTenantChanges(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	tenant := h.tenant(t)
+	w := newWorld(t)
+	tenant := w.tenant(t)
 	keys := make([]domain.Key, 8)
 	for i := range keys {
-		keys[i], _ = h.key(t, tenant.ID, []string{"live", "test"}[i%2])
+		keys[i], _ = w.key(t, tenant.ID, []string{"live", "test"}[i%2])
 	}
 	var wg sync.WaitGroup
 	for i, k := range keys {
 		wg.Go(func() {
-			if _, _, err := h.RevokeKey(t.Context(), cli, k.ID); err != nil {
+			if _, _, err := w.RevokeKey(t.Context(), cli, k.ID); err != nil {
 				t.Error(err)
 			}
 		})
 		wg.Go(func() {
-			n := i + 1
-			if _, _, err := h.UpdateTenant(t.Context(), cli, tenant.ID, domain.TenantChange{HoldTTLMinutes: new(&n)}); err != nil {
+			if _, _, err := w.UpdateTenant(t.Context(), cli, tenant.ID, domain.TenantPatch{HoldTTLMinutes: patch.Value(i + 1)}); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	if err := h.PublishInvalidations(t.Context(), tenant.ID); err != nil {
+	if err := w.PublishInvalidations(t.Context(), tenant.ID); err != nil {
 		t.Fatal(err)
 	}
 	for _, k := range keys {
-		if got := h.state(t, k.ID); got != domain.Revoked {
+		if got := w.state(t, k.ID); got != domain.Revoked {
 			t.Errorf("key %s: Redis says %q, want the tombstone", k.ID, got)
 		}
 	}
-	h.holds(t, tenant, 1+8+8+8)
+	w.holds(t, tenant, 1+8+8+8)
 }
 
 func TestLastUseIsCoarse(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	tenant := h.tenant(t)
-	k, _ := h.key(t, tenant.ID, "live")
-	other, _ := h.key(t, tenant.ID, "test")
-	l := &app.LastUse{Worker: h.Worker, Log: h.Log}
+	w := newWorld(t)
+	tenant := w.tenant(t)
+	k, _ := w.key(t, tenant.ID, "live")
+	other, _ := w.key(t, tenant.ID, "test")
+	l := &app.LastUse{Worker: w.Worker, Log: w.Log}
 	start := time.Now().UTC().Truncate(time.Microsecond)
 	used := func(at time.Time) time.Time {
 		t.Helper()
@@ -236,7 +237,7 @@ func TestLastUseIsCoarse(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx := caller.With(t.Context(), caller.Caller{Tenant: tenant.ID, Mode: caller.Live})
-		now, err := store.Key(ctx, h.DB.Read(ctx), k.ID)
+		now, err := store.Key(ctx, w.DB.Read(ctx), k.ID)
 		if err != nil || now.LastUsedAt == nil || now.Version != 1 {
 			t.Fatalf("%+v: %v", now, err)
 		}
@@ -247,7 +248,7 @@ func TestLastUseIsCoarse(t *testing.T) {
 			t.Errorf("used at +%s: noted +%s, want +%s", step.at, got.Sub(start), step.want)
 		}
 	}
-	if n := h.count(t, `select count(*) from api_keys where id = $1 and last_used_at is not null`, other.ID); n != 0 {
+	if n := w.count(t, `select count(*) from api_keys where id = $1 and last_used_at is not null`, other.ID); n != 0 {
 		t.Error("another key counts as used")
 	}
 }
@@ -255,10 +256,10 @@ func TestLastUseIsCoarse(t *testing.T) {
 // While the database is away, what was noted is kept and newer notes win; the end of Run writes the rest.
 func TestLastUseSurvivesAFailedWrite(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	tenant := h.tenant(t)
-	k, _ := h.key(t, tenant.ID, "live")
-	l := &app.LastUse{Worker: h.Worker, Log: h.Log}
+	w := newWorld(t)
+	tenant := w.tenant(t)
+	k, _ := w.key(t, tenant.ID, "live")
+	l := &app.LastUse{Worker: w.Worker, Log: w.Log}
 	dead, cancel := context.WithCancel(t.Context())
 	cancel()
 	l.Note(k.ID, time.Now().Add(-time.Hour))
@@ -268,7 +269,7 @@ func TestLastUseSurvivesAFailedWrite(t *testing.T) {
 	if err := l.Run(dead); err != nil {
 		t.Fatal(err)
 	}
-	if n := h.count(t, `select count(*) from api_keys where last_used_at is not null`); n != 1 {
+	if n := w.count(t, `select count(*) from api_keys where last_used_at is not null`); n != 1 {
 		t.Fatalf("%d keys have a last use, want 1", n)
 	}
 }

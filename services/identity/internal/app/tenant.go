@@ -2,27 +2,28 @@ package app
 
 import (
 	"context"
-	"reflect"
+	"time"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
+
 	"holdfast.dev/services/identity/internal/domain"
 	"holdfast.dev/services/identity/internal/store"
 	"holdfast.dev/services/identity/internal/view"
 )
 
-// CreateTenant adds a tenant with the default policy. Of t the slug, name, timezone, currency and country
-// are read.
-func (a *App) CreateTenant(ctx context.Context, by domain.Origin, t domain.Tenant) (domain.Tenant, error) {
+// CreateTenant adds a tenant; what in does not give of the booking policy is the default.
+func (a *App) CreateTenant(ctx context.Context, by domain.Origin, slug string, in domain.TenantPatch) (domain.Tenant, error) {
 	at := a.now()
-	t.ID, t.Policy, t.Version, t.CreatedAt, t.UpdatedAt = ids.New[ids.TenantPrefix](), domain.DefaultPolicy(), 1, at, at
-	t = t.Changed(domain.TenantChange{})
+	t := domain.Tenant{
+		ID: ids.New[ids.TenantPrefix](), Slug: slug, Policy: domain.DefaultPolicy(), Version: 1, CreatedAt: at, UpdatedAt: at,
+	}.Apply(in)
 	if err := t.Check(); err != nil {
 		return domain.Tenant{}, err
 	}
-	ctx = scope(ctx, t.ID, caller.Live)
-	err := a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+	err := a.DB.Tx(scope(ctx, t.ID, caller.Live), func(ctx context.Context, tx pg.Tx) error {
 		if err := store.InsertTenant(ctx, tx, t); err != nil {
 			return err
 		}
@@ -31,21 +32,45 @@ func (a *App) CreateTenant(ctx context.Context, by domain.Origin, t domain.Tenan
 	return t, err
 }
 
-// UpdateTenant changes a tenant's settings and tells the gateways and, by event, the services. A change that
-// changes nothing leaves no trace. published is false while Redis has still to learn of it.
-func (a *App) UpdateTenant(ctx context.Context, by domain.Origin, id ids.Tenant, c domain.TenantChange) (t domain.Tenant, published bool, err error) {
-	ctx = scope(ctx, id, caller.Live)
+// UpdateTenant changes the given settings. The gateways learn of it through Redis, the services by an event. A change
+// that changes nothing makes no version, no event and no audit record. published is false while Redis does not have it.
+func (a *App) UpdateTenant(
+	ctx context.Context, by domain.Origin, id ids.Tenant, in domain.TenantPatch,
+) (t domain.Tenant, published bool, err error) {
+	return a.changeTenant(ctx, by, id, func(old domain.Tenant) (domain.Tenant, error) { return old.Apply(in), nil })
+}
+
+// SetClock freezes a tenant's test clock at a time that is not before its effective one, or with nil returns it to real
+// time. It is otherwise as UpdateTenant.
+func (a *App) SetClock(
+	ctx context.Context, by domain.Origin, id ids.Tenant, at *time.Time,
+) (t domain.Tenant, published bool, err error) {
+	return a.changeTenant(ctx, by, id, func(old domain.Tenant) (domain.Tenant, error) {
+		if at == nil {
+			return old.Unfrozen(), nil
+		}
+		return old.Frozen(at.UTC().Truncate(time.Microsecond), a.now())
+	})
+}
+
+// changeTenant makes a change in a transaction and publishes it once the transaction is durable.
+func (a *App) changeTenant(
+	ctx context.Context, by domain.Origin, id ids.Tenant, apply func(old domain.Tenant) (domain.Tenant, error),
+) (t domain.Tenant, published bool, err error) {
 	changed := false
-	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		old, err := store.TenantForUpdate(ctx, tx, id)
+	err = a.DB.Tx(scope(ctx, id, caller.Live), func(ctx context.Context, tx pg.Tx) error {
+		old, err := store.TenantForUpdate(ctx, tx)
 		if err != nil {
 			return err
 		}
-		t = old.Changed(c)
-		if changed = !reflect.DeepEqual(old, t); !changed {
+		if t, err = apply(old); err != nil {
+			return err
+		}
+		if changed = !t.Equal(old); !changed {
 			return nil
 		}
-		return a.writeTenant(ctx, tx, by, old, &t)
+		t, err = a.writeTenant(ctx, tx, by, old, t)
+		return err
 	})
 	if err != nil || !changed {
 		return t, true, err
@@ -53,25 +78,27 @@ func (a *App) UpdateTenant(ctx context.Context, by domain.Origin, id ids.Tenant,
 	return t, a.publish(ctx, id), nil
 }
 
-func (a *App) writeTenant(ctx context.Context, tx pg.Tx, by domain.Origin, old domain.Tenant, t *domain.Tenant) error {
-	if err := t.Check(); err != nil {
-		return err
+// writeTenant writes a changed tenant, its event, its audit record and the invalidations of its keys.
+func (a *App) writeTenant(ctx context.Context, tx pg.Tx, by domain.Origin, old, wanted domain.Tenant) (domain.Tenant, error) {
+	if err := wanted.Check(); err != nil {
+		return domain.Tenant{}, err
 	}
-	var err error
-	t.UpdatedAt = a.now()
-	if *t, err = store.UpdateTenant(ctx, tx, *t); err != nil {
-		return err
+	wanted.UpdatedAt = a.now()
+	t, err := store.UpdateTenant(ctx, tx, wanted)
+	if err != nil {
+		return domain.Tenant{}, err
 	}
 	if err := store.InvalidateTenantKeys(ctx, tx); err != nil {
-		return err
+		return domain.Tenant{}, err
 	}
-	if err := tenantUpdated(ctx, tx, *t); err != nil {
-		return err
+	body, err := contract.Encode(view.InternalTenant(t))
+	if err != nil {
+		return domain.Tenant{}, err
 	}
-	if a.Wake != nil {
-		tx.AfterCommit(a.Wake)
+	if err := a.emit(ctx, tx, tenantUpdated(t, body)); err != nil {
+		return domain.Tenant{}, err
 	}
-	return a.audit(ctx, tx, by, change{domain.TenantUpdated, t.ID.String(), view.TenantForAdmin(old), view.TenantForAdmin(*t)})
+	return t, a.audit(ctx, tx, by, change{domain.TenantUpdated, t.ID.String(), view.TenantForAdmin(old), view.TenantForAdmin(t)})
 }
 
 // Tenant finds a tenant by its id or slug.

@@ -11,89 +11,93 @@ import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/outbox"
+	"holdfast.dev/libs/patch"
 	"holdfast.dev/proto/internalapi"
+
 	"holdfast.dev/services/identity/internal/domain"
 )
 
 func TestCreateTenant(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	made := h.tenant(t)
+	w := newWorld(t)
+	made := w.tenant(t)
 	for _, ref := range []string{made.ID.String(), made.Slug} {
-		got, err := h.Tenant(t.Context(), ref)
+		got, err := w.Tenant(t.Context(), ref)
 		if err != nil || got.ID != made.ID || got.Policy != domain.DefaultPolicy() || got.Version != 1 || !got.CreatedAt.Equal(made.CreatedAt) {
 			t.Errorf("%s: %+v: %v", ref, got, err)
 		}
 	}
-	_, err := h.CreateTenant(t.Context(), cli, domain.Tenant{Slug: made.Slug, Name: "N", Timezone: "UTC", Currency: "EUR"})
+	in := domain.TenantPatch{Name: patch.Value("N"), Timezone: patch.Value("UTC"), Currency: patch.Value("EUR")}
+	_, err := w.CreateTenant(t.Context(), cli, made.Slug, in)
 	if !errors.Is(err, domain.ErrSlugTaken) {
 		t.Errorf("the same slug again: %v", err)
 	}
-	_, err = h.CreateTenant(t.Context(), cli, domain.Tenant{Slug: "x", Name: "N", Timezone: "Mars", Currency: "EUR"})
+	in.Timezone = patch.Value("Mars")
+	_, err = w.CreateTenant(t.Context(), cli, "x", in)
 	if e := apperr.As(err); e.Kind != apperr.Invalid || e.Fields[0].Field != "timezone" {
 		t.Errorf("a wrong zone: %v", err)
 	}
-	if all, err := h.Tenants(t.Context()); err != nil || len(all) != 1 {
+	if all, err := w.Tenants(t.Context()); err != nil || len(all) != 1 {
 		t.Errorf("%d tenants: %v", len(all), err)
 	}
-	for _, ref := range []string{"nobody", "", ids.New[ids.TenantPrefix]().String()} {
-		if _, err := h.Tenant(t.Context(), ref); !errors.Is(err, domain.ErrTenantNotFound) {
+	for _, ref := range []string{"unknown", "", ids.New[ids.TenantPrefix]().String()} {
+		if _, err := w.Tenant(t.Context(), ref); !errors.Is(err, domain.ErrTenantNotFound) {
 			t.Errorf("tenant %q: %v", ref, err)
 		}
 	}
-	h.holds(t, made, 1)
+	w.holds(t, made, 1)
 }
 
 // A change reaches the gateways as the new version of each active key, in both modes, and the services as one
 // event; the version a look-up answers is the one that was published.
-func TestUpdateTenantTellsEverybody(t *testing.T) {
+func TestUpdateTenantReachesGatewaysAndServices(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	tenant, stranger := h.tenant(t), h.tenant(t)
-	live, liveSecret := h.key(t, tenant.ID, "live")
-	test, testSecret := h.key(t, tenant.ID, "test")
-	gone, _ := h.key(t, tenant.ID, "test")
-	foreign, _ := h.key(t, stranger.ID, "live")
-	if _, _, err := h.RevokeKey(t.Context(), cli, gone.ID); err != nil {
+	w := newWorld(t)
+	tenant, other := w.tenant(t), w.tenant(t)
+	live, liveSecret := w.key(t, tenant.ID, "live")
+	test, testSecret := w.key(t, tenant.ID, "test")
+	revoked, _ := w.key(t, tenant.ID, "test")
+	otherKey, _ := w.key(t, other.ID, "live")
+	if _, _, err := w.RevokeKey(t.Context(), cli, revoked.ID); err != nil {
 		t.Fatal(err)
 	}
 	woken := 0
-	h.Wake = func() { woken++ }
-	got, published, err := h.UpdateTenant(t.Context(), cli, tenant.ID, domain.TenantChange{
-		Timezone: new("Europe/Paris"), Currency: new("eur"), AutoConfirm: new(true), HoldTTLMinutes: new(new(30)),
+	w.Wake = func() { woken++ }
+	got, published, err := w.UpdateTenant(t.Context(), cli, tenant.ID, domain.TenantPatch{
+		Timezone: patch.Value("Europe/Paris"), Currency: patch.Value("eur"), AutoConfirm: patch.Value(true), HoldTTLMinutes: patch.Value(30),
 	})
 	if err != nil || !published || got.Version != 2 || got.Timezone != "Europe/Paris" || got.Currency != "EUR" || !got.AutoConfirm || *got.HoldTTLMinutes != 30 {
 		t.Fatalf("updated %+v published %v: %v", got, published, err)
 	}
 	for secret, k := range map[string]domain.Key{liveSecret: live, testSecret: test} {
-		p := h.lookup(t, secret)
+		p := w.lookup(t, secret)
 		if p.Version != 3 || p.PolicyVersion != 2 || p.Timezone != "Europe/Paris" || p.Currency != "EUR" {
 			t.Errorf("looked up %+v", p)
 		}
-		if state := h.state(t, k.ID); state != strconv.FormatInt(p.Version, 10) {
+		if state := w.state(t, k.ID); state != strconv.FormatInt(p.Version, 10) {
 			t.Errorf("Redis says %q, want %d", state, p.Version)
 		}
 	}
-	if state := h.state(t, gone.ID); state != domain.Revoked {
+	if state := w.state(t, revoked.ID); state != domain.Revoked {
 		t.Errorf("the revoked key: Redis says %q", state)
 	}
-	if state := h.state(t, foreign.ID); state != "" {
+	if state := w.state(t, otherKey.ID); state != "" {
 		t.Errorf("another tenant's key: Redis says %q", state)
 	}
-	if n := h.count(t, `select count(*) from key_signals`); n != 0 {
-		t.Errorf("%d signals left", n)
+	if n := w.count(t, `select count(*) from key_signals`); n != 0 {
+		t.Errorf("%d invalidations left", n)
 	}
 	if woken != 1 {
 		t.Errorf("the relay was woken %d times", woken)
 	}
-	h.published(t, tenant.ID, 2)
-	h.holds(t, tenant, 6)
+	w.published(t, tenant.ID, 2)
+	w.holds(t, tenant, 6)
 }
 
 // published fails the test unless the outbox holds one event of each version of the tenant from 2 to last.
-func (h *house) published(t *testing.T, tenant ids.Tenant, last int64) {
+func (w *world) published(t *testing.T, tenant ids.Tenant, last int64) {
 	t.Helper()
-	rows, err := h.owner.Query(t.Context(), `select message from outbox where topic = 'identity' and aggregate_id = $1 order by seq`, tenant.String())
+	rows, err := w.owner.Query(t.Context(), `select message from outbox where topic = 'identity' and aggregate_id = $1 order by seq`, tenant.String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,51 +122,51 @@ func (h *house) published(t *testing.T, tenant ids.Tenant, last int64) {
 	}
 }
 
-func TestUpdateTenantWithoutChangeLeavesNoTrace(t *testing.T) {
+func TestUpdateTenantWithoutChange(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	tenant := h.tenant(t)
-	k, _ := h.key(t, tenant.ID, "live")
-	for name, c := range map[string]domain.TenantChange{
-		"empty": {}, "the same": {Timezone: new(tenant.Timezone), Currency: new("usd"), HoldTTLMinutes: new((*int)(nil))},
+	w := newWorld(t)
+	tenant := w.tenant(t)
+	k, _ := w.key(t, tenant.ID, "live")
+	for name, c := range map[string]domain.TenantPatch{
+		"empty": {}, "the same": {Timezone: patch.Value(tenant.Timezone), Currency: patch.Value("usd"), HoldTTLMinutes: patch.Null[int]()},
 	} {
-		got, published, err := h.UpdateTenant(t.Context(), cli, tenant.ID, c)
+		got, published, err := w.UpdateTenant(t.Context(), cli, tenant.ID, c)
 		if err != nil || !published || got.Version != 1 {
 			t.Errorf("%s: version %d published %v: %v", name, got.Version, published, err)
 		}
 	}
-	_, _, err := h.UpdateTenant(t.Context(), cli, tenant.ID, domain.TenantChange{Currency: new("nope")})
+	_, _, err := w.UpdateTenant(t.Context(), cli, tenant.ID, domain.TenantPatch{Currency: patch.Value("nope")})
 	if apperr.As(err).Kind != apperr.Invalid {
 		t.Errorf("a wrong currency: %v", err)
 	}
-	_, _, err = h.UpdateTenant(t.Context(), cli, ids.New[ids.TenantPrefix](), domain.TenantChange{Name: new("x")})
+	_, _, err = w.UpdateTenant(t.Context(), cli, ids.New[ids.TenantPrefix](), domain.TenantPatch{Name: patch.Value("x")})
 	if !errors.Is(err, domain.ErrTenantNotFound) {
 		t.Errorf("an unknown tenant: %v", err)
 	}
-	if state := h.state(t, k.ID); state != "" {
+	if state := w.state(t, k.ID); state != "" {
 		t.Errorf("Redis says %q", state)
 	}
-	h.published(t, tenant.ID, 1)
-	h.holds(t, tenant, 2)
+	w.published(t, tenant.ID, 1)
+	w.holds(t, tenant, 2)
 }
 
 func TestUpdateTenantWithoutRedis(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	tenant := h.tenant(t)
-	k, _ := h.key(t, tenant.ID, "live")
-	mend := h.breakRedis(t)
+	w := newWorld(t)
+	tenant := w.tenant(t)
+	k, _ := w.key(t, tenant.ID, "live")
+	restore := w.breakRedis(t)
 	for i, name := range []string{"One", "Two"} {
-		got, published, err := h.UpdateTenant(t.Context(), cli, tenant.ID, domain.TenantChange{Name: &name})
+		got, published, err := w.UpdateTenant(t.Context(), cli, tenant.ID, domain.TenantPatch{Name: patch.Value(name)})
 		if err != nil || published || got.Version != int64(i+2) {
 			t.Fatalf("update: version %d published %v: %v", got.Version, published, err)
 		}
 	}
-	mend()
-	if err := h.PublishInvalidations(t.Context(), ids.Tenant{}); err != nil {
+	restore()
+	if err := w.PublishInvalidations(t.Context(), ids.Tenant{}); err != nil {
 		t.Fatal(err)
 	}
-	if state := h.state(t, k.ID); state != "4" {
+	if state := w.state(t, k.ID); state != "4" {
 		t.Errorf("Redis says %q, want the newest version 4", state)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/kafkax"
+	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
 	eventsv1 "holdfast.dev/proto/events/v1"
@@ -29,24 +30,26 @@ import (
 
 const endpoint = "we_01m7zd48z8f1svkv8g7bj63mam"
 
-// house is identity over a database of the test's own, with the handler in front.
-type house struct {
+// world is identity's verbs over a database of the test's own, and the handler.
+type world struct {
 	*app.App
 	*consume.Webhooks
 	db *pgtest.DB
 }
 
-func newHouse(t *testing.T) *house {
+func newWorld(t *testing.T) *world {
 	t.Helper()
 	db := pgtest.New(t, migrations.FS)
+	pgtest.Scoped(t, db)
 	identity := &app.App{DB: db.App, Worker: db.Worker, Scopes: []string{"read:bookings"}, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
-	return &house{App: identity, Webhooks: &consume.Webhooks{App: identity}, db: db}
+	return &world{App: identity, Webhooks: &consume.Webhooks{App: identity}, db: db}
 }
 
-func (h *house) tenant(t *testing.T) domain.Tenant {
+func (w *world) tenant(t *testing.T) domain.Tenant {
 	t.Helper()
-	made, err := h.CreateTenant(t.Context(), domain.Origin{Actor: "cli", Source: "cli:tester@here"}, domain.Tenant{
-		Slug: "s" + strings.ToLower(ids.New[ids.RequestPrefix]().String()[4:]), Name: "Demo", Timezone: "UTC", Currency: "USD",
+	by := domain.Origin{Actor: "cli", Source: "cli:tester@here"}
+	made, err := w.CreateTenant(t.Context(), by, "s"+strings.ToLower(ids.New[ids.RequestPrefix]().String()[4:]), domain.TenantPatch{
+		Name: patch.Value("Demo"), Timezone: patch.Value("UTC"), Currency: patch.Value("USD"),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -55,13 +58,13 @@ func (h *house) tenant(t *testing.T) domain.Tenant {
 }
 
 // log is the tenant's audit log behind its creation; the chain must hold.
-func (h *house) log(t *testing.T, tenant domain.Tenant) (records []domain.Record) {
+func (w *world) log(t *testing.T, tenant domain.Tenant) (records []domain.Record) {
 	t.Helper()
-	verdicts, err := h.VerifyAudit(t.Context(), []domain.Tenant{tenant}, nil)
+	verdicts, err := w.VerifyAudit(t.Context(), []domain.Tenant{tenant}, nil)
 	if err != nil || verdicts[0].Broken != "" {
 		t.Fatalf("%+v, %v", verdicts, err)
 	}
-	err = h.db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
+	err = w.db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
 		records, err = store.Audit(ctx, tx, tenant.ID, 1, 100)
 		return err
 	})
@@ -71,10 +74,10 @@ func (h *house) log(t *testing.T, tenant domain.Tenant) (records []domain.Record
 	return records
 }
 
-// heard is how many events the inbox remembers.
-func (h *house) heard(t *testing.T) (n int) {
+// received is how many events the inbox has.
+func (w *world) received(t *testing.T) (n int) {
 	t.Helper()
-	err := h.db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
+	err := w.db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
 		rows, err := tx.Query(ctx, `select count(*) from inbox`)
 		if err != nil {
 			return err
@@ -115,11 +118,11 @@ func failing(e *eventsv1.Event) {
 
 func TestEndpointHealthIsAudited(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	tenant, other := h.tenant(t), h.tenant(t)
+	w := newWorld(t)
+	tenant, other := w.tenant(t), w.tenant(t)
 	handle := func(m kafkax.Message) {
 		t.Helper()
-		if err := h.Handle(t.Context(), m); err != nil {
+		if err := w.Handle(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -130,9 +133,9 @@ func TestEndpointHealthIsAudited(t *testing.T) {
 	handle(event(t, tenant.ID, func(e *eventsv1.Event) { e.Type, e.Object = "webhook_endpoint.created", nil })) // not audited
 	handle(first)
 	handle(second)
-	records := h.log(t, tenant)
-	if len(records) != 2 || h.heard(t) != 2 {
-		t.Fatalf("%d records, %d events heard: %+v", len(records), h.heard(t), records)
+	records := w.log(t, tenant)
+	if len(records) != 2 || w.received(t) != 2 {
+		t.Fatalf("%d records, %d events received: %+v", len(records), w.received(t), records)
 	}
 	for i, want := range []struct {
 		action string
@@ -148,42 +151,42 @@ func TestEndpointHealthIsAudited(t *testing.T) {
 			t.Errorf("%+v\nafter %s, want %+v", r, r.After, want)
 		}
 	}
-	if got := h.log(t, other); len(got) != 0 {
+	if got := w.log(t, other); len(got) != 0 {
 		t.Errorf("another tenant's log: %+v", got)
 	}
 	// The chain goes on behind them.
-	if _, _, err := h.CreateKey(t.Context(), domain.Origin{Actor: "cli"}, app.NewKey{Tenant: tenant.ID, Mode: "live", Name: "a key", Scopes: "all"}); err != nil {
+	if _, _, err := w.CreateKey(t.Context(), domain.Origin{Actor: "cli"}, app.NewKey{Tenant: tenant.ID, Mode: "live", Name: "a key", Scopes: "all"}); err != nil {
 		t.Fatal(err)
 	}
-	if records = h.log(t, tenant); len(records) != 3 || records[2].Action != domain.KeyCreated {
+	if records = w.log(t, tenant); len(records) != 3 || records[2].Action != domain.KeyCreated {
 		t.Errorf("%+v", records)
 	}
 }
 
-// Two processes may have the same message at the turn of a partition.
+// Two processes may have the same message when a partition changes hands.
 func TestOneEventAtATimeTwice(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	tenant := h.tenant(t)
+	w := newWorld(t)
+	tenant := w.tenant(t)
 	m := event(t, tenant.ID)
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			if err := h.Handle(t.Context(), m); err != nil {
+			if err := w.Handle(t.Context(), m); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	if records := h.log(t, tenant); len(records) != 1 {
+	if records := w.log(t, tenant); len(records) != 1 {
 		t.Errorf("%d records", len(records))
 	}
 }
 
 func TestPoison(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	tenant := h.tenant(t)
+	w := newWorld(t)
+	tenant := w.tenant(t)
 	object := func(raw string) func(*eventsv1.Event) { return func(e *eventsv1.Event) { e.Object = []byte(raw) } }
 	for name, m := range map[string]kafkax.Message{
 		"no event":           {Value: []byte("nonsense")},
@@ -197,18 +200,18 @@ func TestPoison(t *testing.T) {
 		"an odd number":      event(t, tenant.ID, object(`{"id":"`+endpoint+`","consecutive_failures":1e1}`)),
 		"what jsonb has not": event(t, tenant.ID, object(`{"id":"`+endpoint+`","status":"\u0000"}`)),
 	} {
-		if err := h.Handle(t.Context(), m); !errors.Is(err, kafkax.ErrPoison) {
+		if err := w.Handle(t.Context(), m); !errors.Is(err, kafkax.ErrPoison) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if records := h.log(t, tenant); len(records) != 0 || h.heard(t) != 0 {
-		t.Errorf("%d events heard, %+v", h.heard(t), records)
+	if records := w.log(t, tenant); len(records) != 0 || w.received(t) != 0 {
+		t.Errorf("%d events received, %+v", w.received(t), records)
 	}
 	// A database that is away is no poison: the partition waits.
-	h.db.App.Close()
+	w.db.App.Close()
 	ended, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if err := h.Handle(ended, event(t, tenant.ID)); err == nil || errors.Is(err, kafkax.ErrPoison) {
+	if err := w.Handle(ended, event(t, tenant.ID)); err == nil || errors.Is(err, kafkax.ErrPoison) {
 		t.Errorf("got %v", err)
 	}
 }

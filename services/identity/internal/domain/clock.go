@@ -20,14 +20,14 @@ func (t Tenant) Frozen(at, real time.Time) (Tenant, error) {
 	return t, nil
 }
 
-// Thawed returns the tenant with real time in test mode too.
-func (t Tenant) Thawed() Tenant {
+// Unfrozen returns the tenant with real time in test mode too.
+func (t Tenant) Unfrozen() Tenant {
 	t.Clock = nil
 	return t
 }
 
-// SameClock reports whether both tenants' clocks show the same, or are both real time.
-func (t Tenant) SameClock(other Tenant) bool {
+// sameClock reports whether both tenants' clocks show the same, or are both real time.
+func (t Tenant) sameClock(other Tenant) bool {
 	if t.Clock == nil || other.Clock == nil {
 		return t.Clock == other.Clock
 	}

@@ -12,7 +12,9 @@ import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/patch"
 	"holdfast.dev/proto"
+
 	"holdfast.dev/services/identity/internal/domain"
 )
 
@@ -22,7 +24,6 @@ func tenant() domain.Tenant {
 
 func TestTenantCheck(t *testing.T) {
 	t.Parallel()
-	number := func(n int) **int { return new(&n) }
 	for name, c := range map[string]struct {
 		change func(*domain.Tenant)
 		field  string // "" is right
@@ -45,15 +46,15 @@ func TestTenantCheck(t *testing.T) {
 		"no such zone":        {func(t *domain.Tenant) { t.Timezone = "Europe/Atlantis" }, "timezone"},
 		"no currency":         {func(t *domain.Tenant) { t.Currency = "" }, "currency"},
 		"no such currency":    {func(t *domain.Tenant) { t.Currency = "XXY" }, "currency"},
-		"lower-case currency": {func(t *domain.Tenant) { *t = t.Changed(domain.TenantChange{Currency: new("usd")}) }, ""},
-		"country":             {func(t *domain.Tenant) { *t = t.Changed(domain.TenantChange{Country: new(new("de"))}) }, ""},
+		"lower-case currency": {func(t *domain.Tenant) { *t = t.Apply(domain.TenantPatch{Currency: patch.Value("usd")}) }, ""},
+		"country":             {func(t *domain.Tenant) { *t = t.Apply(domain.TenantPatch{Country: patch.Value("de")}) }, ""},
 		"no such country":     {func(t *domain.Tenant) { t.Country = new("ZZ") }, "country"},
-		"hold 0":              {func(t *domain.Tenant) { *t = t.Changed(domain.TenantChange{HoldTTLMinutes: number(0)}) }, "hold_ttl_minutes"},
-		"hold 30 days":        {func(t *domain.Tenant) { *t = t.Changed(domain.TenantChange{HoldTTLMinutes: number(43200)}) }, ""},
-		"hold over 30 days":   {func(t *domain.Tenant) { *t = t.Changed(domain.TenantChange{HoldTTLMinutes: number(43201)}) }, "hold_ttl_minutes"},
-		"notice 0":            {func(t *domain.Tenant) { *t = t.Changed(domain.TenantChange{MinNoticeMinutes: number(0)}) }, ""},
-		"notice below 0":      {func(t *domain.Tenant) { *t = t.Changed(domain.TenantChange{MinNoticeMinutes: number(-1)}) }, "min_notice_minutes"},
-		"advance over":        {func(t *domain.Tenant) { *t = t.Changed(domain.TenantChange{MaxAdvanceDays: number(36501)}) }, "max_advance_days"},
+		"hold 0":              {func(t *domain.Tenant) { *t = t.Apply(domain.TenantPatch{HoldTTLMinutes: patch.Value(0)}) }, "hold_ttl_minutes"},
+		"hold 30 days":        {func(t *domain.Tenant) { *t = t.Apply(domain.TenantPatch{HoldTTLMinutes: patch.Value(43200)}) }, ""},
+		"hold over 30 days":   {func(t *domain.Tenant) { *t = t.Apply(domain.TenantPatch{HoldTTLMinutes: patch.Value(43201)}) }, "hold_ttl_minutes"},
+		"notice 0":            {func(t *domain.Tenant) { *t = t.Apply(domain.TenantPatch{MinNoticeMinutes: patch.Value(0)}) }, ""},
+		"notice below 0":      {func(t *domain.Tenant) { *t = t.Apply(domain.TenantPatch{MinNoticeMinutes: patch.Value(-1)}) }, "min_notice_minutes"},
+		"advance over":        {func(t *domain.Tenant) { *t = t.Apply(domain.TenantPatch{MaxAdvanceDays: patch.Value(36501)}) }, "max_advance_days"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -74,15 +75,15 @@ func TestTenantCheck(t *testing.T) {
 	}
 }
 
-func TestChangeClears(t *testing.T) {
+func TestApplyClears(t *testing.T) {
 	t.Parallel()
 	one := tenant()
 	one.HoldTTLMinutes, one.Country = new(5), new("DE")
-	kept := one.Changed(domain.TenantChange{})
+	kept := one.Apply(domain.TenantPatch{})
 	if *kept.HoldTTLMinutes != 5 || *kept.Country != "DE" {
-		t.Fatalf("an empty change changed: %+v", kept)
+		t.Fatalf("an empty patch changed: %+v", kept)
 	}
-	cleared := one.Changed(domain.TenantChange{HoldTTLMinutes: new((*int)(nil)), Country: new((*string)(nil))})
+	cleared := one.Apply(domain.TenantPatch{HoldTTLMinutes: patch.Null[int](), Country: patch.Null[string]()})
 	if cleared.HoldTTLMinutes != nil || cleared.Country != nil {
 		t.Fatalf("not cleared: %+v", cleared)
 	}

@@ -120,10 +120,10 @@ type Principal struct {
 	Revoked       bool
 }
 
-// Revoked is the signal of a revoked key; any other signal is a principal's version.
+// Revoked is the value of a revoked key's invalidation; any other value is a principal's version.
 const Revoked = "revoked"
 
-// Invalidation tells the gateways, through Redis, to think again about a key they remember.
+// Invalidation makes the gateways, through Redis, read a key again that they have cached.
 type Invalidation struct {
 	TenantID ids.Tenant
 	Livemode bool
@@ -131,7 +131,7 @@ type Invalidation struct {
 	Value    string // Revoked, or the newest version of the principal
 }
 
-// Lifetime is how long a signal must stay: far longer than any gateway remembers a principal.
+// Lifetime is how long an invalidation must stay: far longer than any gateway caches a principal.
 func (s Invalidation) Lifetime() time.Duration {
 	if s.Value == Revoked {
 		return 24 * time.Hour

@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"reflect"
 	"regexp"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/patch"
 )
 
 // Errors about tenants.
@@ -18,7 +20,7 @@ var (
 	ErrSlugTaken      = apperr.New(apperr.Conflict, "slug_taken", "Another tenant has this slug.")
 )
 
-// Tenant is an operator: one business whose data nobody else sees. It spans both modes.
+// Tenant is an operator: one business, whose data no other tenant sees. It spans both modes.
 type Tenant struct {
 	ID       ids.Tenant `db:"tenant_id"`
 	Slug     string     // one DNS label, unique over all tenants
@@ -45,40 +47,39 @@ type Policy struct {
 // DefaultPolicy is what a new tenant has.
 func DefaultPolicy() Policy { return Policy{ConfirmOnDeposit: true} }
 
-// TenantChange names what to change; a nil field stays. A pointer to nil clears.
-type TenantChange struct {
-	Name, Timezone, Currency *string
-	Country                  **string
-	AutoConfirm              *bool
-	HoldTTLMinutes           **int
-	MinNoticeMinutes         **int
-	MaxAdvanceDays           **int
-	ConfirmOnDeposit         *bool
+// TenantPatch is what an update gives; an absent field stays as it is.
+type TenantPatch struct {
+	Name, Timezone, Currency                         patch.Field[string] // never null
+	Country                                          patch.Field[string]
+	AutoConfirm, ConfirmOnDeposit                    patch.Field[bool] // never null
+	HoldTTLMinutes, MinNoticeMinutes, MaxAdvanceDays patch.Field[int]
 }
 
-// Changed returns t with the change applied, not yet checked.
-func (t Tenant) Changed(c TenantChange) Tenant {
-	set(&t.Name, c.Name)
-	set(&t.Timezone, c.Timezone)
-	set(&t.Currency, c.Currency)
-	set(&t.Country, c.Country)
-	set(&t.AutoConfirm, c.AutoConfirm)
-	set(&t.HoldTTLMinutes, c.HoldTTLMinutes)
-	set(&t.MinNoticeMinutes, c.MinNoticeMinutes)
-	set(&t.MaxAdvanceDays, c.MaxAdvanceDays)
-	set(&t.ConfirmOnDeposit, c.ConfirmOnDeposit)
+// Apply returns the tenant with the given fields, which Check has still to check.
+func (t Tenant) Apply(p TenantPatch) Tenant {
+	p.Name.Set(&t.Name)
+	p.Timezone.Set(&t.Timezone)
+	p.Currency.Set(&t.Currency)
+	p.Country.SetNullable(&t.Country)
+	p.AutoConfirm.Set(&t.AutoConfirm)
+	p.ConfirmOnDeposit.Set(&t.ConfirmOnDeposit)
+	p.HoldTTLMinutes.SetNullable(&t.HoldTTLMinutes)
+	p.MinNoticeMinutes.SetNullable(&t.MinNoticeMinutes)
+	p.MaxAdvanceDays.SetNullable(&t.MaxAdvanceDays)
 	t.Currency = strings.ToUpper(t.Currency)
 	if t.Country != nil {
-		upper := strings.ToUpper(*t.Country)
-		t.Country = &upper
+		t.Country = new(strings.ToUpper(*t.Country))
 	}
 	return t
 }
 
-func set[T any](field *T, value *T) {
-	if value != nil {
-		*field = *value
+// Equal reports whether the two differ in nothing.
+func (t Tenant) Equal(other Tenant) bool {
+	if !t.sameClock(other) {
+		return false
 	}
+	t.Clock = other.Clock // the same time may be of another zone
+	return reflect.DeepEqual(t, other)
 }
 
 // The bounds of a policy's numbers.

@@ -9,33 +9,36 @@ import (
 
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
+
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// InvalidateKey adds the invalidation of a revoked key.
+// InvalidateKey adds the invalidation of a revoked key of the caller's tenant and mode.
 func InvalidateKey(ctx context.Context, tx pg.Tx, k domain.Key) error {
-	_, err := tx.Exec(ctx, `insert into key_signals (tenant_id, livemode, key_id, value) values ($1, $2, $3, $4)
+	_, err := tx.Exec(ctx, `insert into key_signals (tenant_id, livemode, key_id, value) values (@tenant, @live, @id, @value)
 		on conflict (tenant_id, livemode, key_id) do update set value = excluded.value`,
-		k.TenantID, k.Livemode, k.ID, domain.Revoked)
-	return err
+		pg.Args{"id": k.ID, "value": domain.Revoked})
+	if err != nil {
+		return fmt.Errorf("invalidate key: %w", err)
+	}
+	return nil
 }
 
-// InvalidateTenantKeys adds an invalidation with the new version of every active key of the caller's tenant, in both modes.
+// InvalidateTenantKeys adds an invalidation with the new version of every active key of the caller's tenant, in both
+// modes. The function of the database takes the tenant from the settings of the transaction.
 func InvalidateTenantKeys(ctx context.Context, tx pg.Tx) error {
-	_, err := tx.Exec(ctx, `select signal_tenant_keys()`)
-	return err
+	if _, err := tx.Exec(ctx, `select signal_tenant_keys()`); err != nil {
+		return fmt.Errorf("invalidate keys: %w", err)
+	}
+	return nil
 }
 
 // Invalidations returns up to limit invalidations that Redis does not have yet, of one tenant or, for the zero id, of all,
 // behind the key after; q has the worker role.
 func Invalidations(ctx context.Context, q pg.Q, tenant ids.Tenant, after domain.KeyID, limit int) ([]domain.Invalidation, error) {
-	rows, err := q.Query(ctx, `select tenant_id, livemode, key_id, value from key_signals
+	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Invalidation], `select tenant_id, livemode, key_id, value from key_signals
 		where ($1::uuid is null or tenant_id = $1) and ($2::uuid is null or key_id > $2)
 		order by key_id limit $3`, tenant, after, limit)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowToStructByName[domain.Invalidation])
 }
 
 // DeleteInvalidations deletes invalidations that are in Redis; one whose value has changed since stays. tx has the worker
@@ -46,7 +49,7 @@ func DeleteInvalidations(ctx context.Context, tx pg.Tx, published []domain.Inval
 		b.Queue(`delete from key_signals where tenant_id = $1 and livemode = $2 and key_id = $3 and value = $4`,
 			s.TenantID, s.Livemode, s.KeyID, s.Value)
 	}
-	return tx.SendBatch(ctx, b).Close()
+	return send(ctx, tx, b, "delete invalidations")
 }
 
 // publish keeps an invalidation that says more: a late version overwrites neither a tombstone nor a newer version.

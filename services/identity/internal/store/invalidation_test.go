@@ -6,6 +6,7 @@ import (
 
 	"holdfast.dev/libs/redistest"
 	"holdfast.dev/libs/redisx"
+
 	"holdfast.dev/services/identity/internal/domain"
 	"holdfast.dev/services/identity/internal/store"
 )

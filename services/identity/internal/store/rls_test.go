@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
+
 	"holdfast.dev/services/identity/migrations"
 )
 

@@ -1,91 +1,89 @@
-// Package store is identity's way to Postgres and Redis; it holds all SQL.
+// Package store is the only layer with SQL, and writes invalidations to Redis. Each statement of the app role names the
+// caller's tenant, and the mode where a table has one; row-level security checks both once more.
 package store
 
 import (
 	"context"
-	"errors"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
+
 	"holdfast.dev/services/identity/internal/domain"
 )
 
 const tenantColumns = `tenant_id, slug, name, timezone, currency, country, auto_confirm, hold_ttl_minutes,
 	min_notice_minutes, max_advance_days, confirm_on_deposit, clock, version, created_at, updated_at`
 
-// Tenant returns the tenant of the caller's scope.
-func Tenant(ctx context.Context, q pg.Q, id ids.Tenant) (domain.Tenant, error) {
-	rows, err := q.Query(ctx, `select `+tenantColumns+` from tenants where tenant_id = $1`, id)
-	return oneTenant(rows, err)
+const callersTenant = `select ` + tenantColumns + ` from tenants where tenant_id = @tenant`
+
+// Tenant returns the caller's tenant, or domain.ErrTenantNotFound.
+func Tenant(ctx context.Context, q pg.Q) (domain.Tenant, error) {
+	return oneTenant(ctx, q, callersTenant, pg.Args{})
 }
 
-// TenantForUpdate locks the tenant until the transaction ends: all audited writes of one tenant take turns. The
+// TenantForUpdate locks the caller's tenant until the transaction ends: all audited writes of one tenant take turns. The
 // lock leaves foreign keys alone, which a writer that holds only the audit head has to check.
-func TenantForUpdate(ctx context.Context, tx pg.Tx, id ids.Tenant) (domain.Tenant, error) {
-	rows, err := tx.Query(ctx, `select `+tenantColumns+` from tenants where tenant_id = $1 for no key update`, id)
-	return oneTenant(rows, err)
+func TenantForUpdate(ctx context.Context, tx pg.Tx) (domain.Tenant, error) {
+	return oneTenant(ctx, tx, callersTenant+` for no key update`, pg.Args{})
 }
 
 // FindTenant finds a tenant by its id or slug; q has the worker role.
 func FindTenant(ctx context.Context, q pg.Q, ref string) (domain.Tenant, error) {
 	if id, err := ids.Parse[ids.TenantPrefix](ref); err == nil {
-		return Tenant(ctx, q, id)
+		return oneTenant(ctx, q, `select `+tenantColumns+` from tenants where tenant_id = $1`, id)
 	}
-	rows, err := q.Query(ctx, `select `+tenantColumns+` from tenants where slug = $1`, ref)
-	return oneTenant(rows, err)
+	return oneTenant(ctx, q, `select `+tenantColumns+` from tenants where slug = $1`, ref)
 }
 
 // Tenants returns every tenant by slug; q has the worker role.
 func Tenants(ctx context.Context, q pg.Q) ([]domain.Tenant, error) {
-	rows, err := q.Query(ctx, `select `+tenantColumns+` from tenants order by slug`)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowToStructByName[domain.Tenant])
+	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Tenant], `select `+tenantColumns+` from tenants order by slug`)
 }
 
-// InsertTenant adds a tenant and the empty audit chain it begins with.
+// InsertTenant adds the caller's tenant and the empty audit chain that it begins with.
 func InsertTenant(ctx context.Context, tx pg.Tx, t domain.Tenant) error {
+	args := tenantArgs(t)
+	args["slug"], args["version"], args["created_at"] = t.Slug, t.Version, t.CreatedAt
 	_, err := tx.Exec(ctx, `insert into tenants (`+tenantColumns+`)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
-		t.ID, t.Slug, t.Name, t.Timezone, t.Currency, t.Country, t.AutoConfirm, t.HoldTTLMinutes,
-		t.MinNoticeMinutes, t.MaxAdvanceDays, t.ConfirmOnDeposit, t.Clock, t.Version, t.CreatedAt, t.UpdatedAt)
+		values (@tenant, @slug, @name, @timezone, @currency, @country, @auto_confirm, @hold_ttl_minutes,
+			@min_notice_minutes, @max_advance_days, @confirm_on_deposit, @clock, @version, @created_at, @updated_at)`, args)
 	if pg.ConstraintName(err) == "tenants_slug_key" {
 		return domain.ErrSlugTaken.WithMessage("Another tenant has the slug %q.", t.Slug)
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("insert tenant: %w", err)
 	}
 	head := domain.NewHead(t.ID)
-	_, err = tx.Exec(ctx, `insert into audit_heads (tenant_id, seq, hash) values ($1, $2, $3)`, t.ID, head.Seq, head.Hash)
-	return err
-}
-
-// UpdateTenant writes the tenant's settings, raises its version and returns the row.
-func UpdateTenant(ctx context.Context, tx pg.Tx, t domain.Tenant) (domain.Tenant, error) {
-	rows, err := tx.Query(ctx, `update tenants set name = $2, timezone = $3, currency = $4, country = $5,
-			auto_confirm = $6, hold_ttl_minutes = $7, min_notice_minutes = $8, max_advance_days = $9,
-			confirm_on_deposit = $10, clock = $11, updated_at = $12, version = version + 1
-		where tenant_id = $1 returning `+tenantColumns,
-		t.ID, t.Name, t.Timezone, t.Currency, t.Country, t.AutoConfirm, t.HoldTTLMinutes,
-		t.MinNoticeMinutes, t.MaxAdvanceDays, t.ConfirmOnDeposit, t.Clock, t.UpdatedAt)
-	return oneTenant(rows, err)
-}
-
-func oneTenant(rows pgx.Rows, err error) (domain.Tenant, error) {
+	_, err = tx.Exec(ctx, `insert into audit_heads (tenant_id, seq, hash) values (@tenant, @seq, @hash)`,
+		pg.Args{"seq": head.Seq, "hash": head.Hash})
 	if err != nil {
-		return domain.Tenant{}, err
+		return fmt.Errorf("insert audit head: %w", err)
 	}
-	t, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[domain.Tenant])
-	return t, notFound(err, domain.ErrTenantNotFound)
+	return nil
 }
 
-// notFound turns "no row" into the error that the caller knows.
-func notFound(err, instead error) error {
-	if errors.Is(err, pgx.ErrNoRows) {
-		return instead
+// UpdateTenant writes the settings of the caller's tenant, raises its version and returns the row.
+func UpdateTenant(ctx context.Context, tx pg.Tx, t domain.Tenant) (domain.Tenant, error) {
+	return oneTenant(ctx, tx, `update tenants set name = @name, timezone = @timezone, currency = @currency, country = @country,
+			auto_confirm = @auto_confirm, hold_ttl_minutes = @hold_ttl_minutes, min_notice_minutes = @min_notice_minutes,
+			max_advance_days = @max_advance_days, confirm_on_deposit = @confirm_on_deposit, clock = @clock,
+			updated_at = @updated_at, version = version + 1
+		where tenant_id = @tenant returning `+tenantColumns, tenantArgs(t))
+}
+
+// tenantArgs are the columns that an update writes.
+func tenantArgs(t domain.Tenant) pg.Args {
+	return pg.Args{
+		"name": t.Name, "timezone": t.Timezone, "currency": t.Currency, "country": t.Country,
+		"auto_confirm": t.AutoConfirm, "hold_ttl_minutes": t.HoldTTLMinutes, "min_notice_minutes": t.MinNoticeMinutes,
+		"max_advance_days": t.MaxAdvanceDays, "confirm_on_deposit": t.ConfirmOnDeposit, "clock": t.Clock,
+		"updated_at": t.UpdatedAt,
 	}
-	return err
+}
+
+func oneTenant(ctx context.Context, q pg.Q, sql string, args ...any) (domain.Tenant, error) {
+	return pg.One(ctx, q, pgx.RowToStructByName[domain.Tenant], domain.ErrTenantNotFound, sql, args...)
 }

@@ -1,0 +1,140 @@
+package api_test
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/apikey"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/identity/internal/domain"
+)
+
+const lookup = "/internal/v1/credentials/lookup"
+
+// lookupOf is the body that asks what a secret stands for.
+func lookupOf(secret string) string {
+	hash := apikey.Hash(secret)
+	return hashed(hex.EncodeToString(hash[:]))
+}
+
+func hashed(hash string) string { return fmt.Sprintf(`{"hash":%q}`, hash) }
+
+func TestLookup(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx, tenant, secret := w.keyed("live", "read:units")
+	none := w.service("gateway", ids.Tenant{}, "")
+	got := decode[internalapi.Principal](w.from(none, "gateway", "POST", lookup, lookupOf(secret)).is(200))
+	if got.ID != caller.FromContext(ctx).Credential || got.Kind != "api_key" || got.Name != "Till" || got.Mode != "live" || !slices.Equal(got.Scopes, []string{"read:units"}) ||
+		got.TenantID != tenant.ID.String() || got.Timezone != "Europe/Berlin" || got.Currency != "EUR" || got.PolicyVersion != 1 ||
+		got.Version != 2 || got.Clock != nil || got.Revoked {
+		t.Errorf("%+v", got)
+	}
+	if err := w.lastUse.Write(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if w.used() != 1 {
+		t.Error("the use was not noted")
+	}
+	w.revoke(got.ID)
+	if got := decode[internalapi.Principal](w.from(none, "gateway", "POST", lookup, lookupOf(secret)).is(200)); !got.Revoked || got.Version != 3 {
+		t.Errorf("after the revocation %+v", got)
+	}
+	w.from(none, "gateway", "POST", lookup, hashed(strings.Repeat("0", 64))).is(404, "credential_not_found")
+	for _, body := range []string{"", "{}", "x", `{"hash": 1}`, hashed(secret), hashed(strings.Repeat("0", 62))} {
+		w.from(none, "gateway", "POST", lookup, body).is(422, "invalid_request")
+	}
+	for _, peer := range []string{"", "bookings", "customers"} {
+		w.from(none, peer, "POST", lookup, lookupOf(secret)).is(401, "invalid_credential")
+	}
+}
+
+// A request with a revoked key is no use of it.
+func TestLookupOfARevokedKeyIsNoUse(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx, _, secret := w.keyed("live", "all")
+	w.revoke(caller.FromContext(ctx).Credential)
+	w.from(w.service("gateway", ids.Tenant{}, ""), "gateway", "POST", lookup, lookupOf(secret)).is(200)
+	if err := w.lastUse.Write(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if w.used() != 0 {
+		t.Error("a revoked key counts as used")
+	}
+}
+
+func (w *world) revoke(key string) {
+	w.T.Helper()
+	id, err := domain.ParseKeyID(key)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	if _, _, err := w.app.RevokeKey(w.T.Context(), domain.Origin{}, id); err != nil {
+		w.T.Fatal(err)
+	}
+}
+
+func (w *world) used() int {
+	w.T.Helper()
+	return w.Count(`select count(*) from api_keys where last_used_at is not null`)
+}
+
+func TestLookupTenant(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, tenant, _ := w.keyed("live", "all")
+	path := "/internal/v1/tenants/" + tenant.ID.String()
+	live := w.service("bookings", tenant.ID, caller.Live)
+	for _, ctx := range []context.Context{live, w.service("bookings", tenant.ID, caller.Test), w.service("bookings", ids.Tenant{}, "")} {
+		got := decode[internalapi.Tenant](w.from(ctx, "bookings", "GET", path, "").is(200))
+		if got.ID != tenant.ID.String() || got.Slug != tenant.Slug || got.PolicyVersion != 1 || !got.BookingPolicy.ConfirmOnDeposit || got.Country != nil {
+			t.Errorf("%+v", got)
+		}
+	}
+	for _, id := range []string{ids.New[ids.TenantPrefix]().String(), "tn_x", tenant.Slug, "x%2Fy"} {
+		w.from(live, "bookings", "GET", "/internal/v1/tenants/"+id, "").is(404, "tenant_not_found")
+	}
+	for _, peer := range []string{"", "gateway", "customers"} {
+		w.from(live, peer, "GET", path, "").is(401, "invalid_credential")
+	}
+}
+
+// Tables that stay locked, and statements that take too long, are 503 here too.
+func TestOverloadOfInternalCalls(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx, tenant, _ := w.keyed("test", "all")
+	path := "/internal/v1/tenants/" + tenant.ID.String()
+	w.Hold(`lock table tenants, api_keys in access exclusive mode`)
+	const short = 50 * time.Millisecond
+	for name, opt := range map[string]pg.Options{
+		"lock":      {LockTimeout: short, StatementTimeout: time.Minute},
+		"statement": {LockTimeout: time.Minute, StatementTimeout: short},
+	} {
+		impatient, err := pg.Open(t.Context(), w.DB.AppURL, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(impatient.Close)
+		w.engine = w.serve(impatient)
+		for _, a := range []answer{
+			w.from(w.service("gateway", ids.Tenant{}, ""), "gateway", "POST", lookup, hashed(strings.Repeat("ab", 32))),
+			w.from(ctx, "bookings", "GET", path, ""),
+			w.from(ctx, "bookings", "PUT", path+"/test-clock", `{"now":"2030-01-01T00:00:00Z"}`),
+		} {
+			if a.is(503, "unavailable"); a.Header.Get("Retry-After") == "" {
+				t.Errorf("%s: 503 without Retry-After: %s", name, a.Body)
+			}
+		}
+	}
+}
