@@ -19,12 +19,13 @@ import (
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/redisx"
 	"holdfast.dev/proto"
+
 	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/domain"
 	"holdfast.dev/services/identity/internal/store"
 )
 
-// tool is one running command: the use cases and where its words go.
+// tool is one running command: the verbs, who acts, and how the result is printed.
 type tool struct {
 	*app.App
 	by   domain.Origin
@@ -32,7 +33,7 @@ type tool struct {
 	json bool
 }
 
-// command opens the use cases, runs the command and says its error in words.
+// command opens the verbs, runs the command and turns its error into words.
 func command(run func(t tool, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		identity, closeAll, err := openTools(cmd.Context())
@@ -45,7 +46,7 @@ func command(run func(t tool, args []string) error) func(*cobra.Command, []strin
 	}
 }
 
-// openTools builds the use cases for one command; close gives the connections back.
+// openTools builds the verbs for one command; closeAll closes the connections.
 func openTools(ctx context.Context) (identity *app.App, closeAll func(), err error) {
 	c, err := loadTools()
 	if err != nil {
@@ -71,12 +72,12 @@ func openTools(ctx context.Context) (identity *app.App, closeAll func(), err err
 	}
 	identity = &app.App{
 		DB: db, Worker: worker, Redis: store.Redis{Client: redis}, Scopes: proto.Scopes,
-		Now: time.Now, Log: slog.New(slog.DiscardHandler), // commands say themselves what failed
+		Now: time.Now, Log: slog.New(slog.DiscardHandler), // a command prints what failed
 	}
 	return identity, func() { worker.Close(); db.Close(); _ = redis.Close() }, nil
 }
 
-// origin is whom the audit log names for a command: this user on this machine.
+// origin is the actor of a command in the audit log: this user on this machine.
 func origin() domain.Origin {
 	name, host := "unknown", "unknown"
 	if u, err := user.Current(); err == nil {
@@ -134,9 +135,9 @@ func table(out io.Writer, rows [][]string) error {
 	return w.Flush()
 }
 
-// late says on stderr that the gateways do not know yet.
+// late prints on stderr that the gateways do not know of the change yet.
 func (t tool) late(published bool) {
 	if !published {
-		fmt.Fprintln(t.cmd.ErrOrStderr(), "Redis is away: the change is committed, and identity tells the gateways as soon as Redis is back.")
+		fmt.Fprintln(t.cmd.ErrOrStderr(), "Redis is away: the change is committed, and identity publishes it to the gateways as soon as Redis is back.")
 	}
 }

@@ -25,10 +25,10 @@ func auditCommand() *cobra.Command {
 func auditVerify() *cobra.Command {
 	var tenant, kept string
 	cmd := withJSON(&cobra.Command{
-		Use: "verify", Short: "Follow the hash chain of each tenant; fails when a record was altered, removed or slipped in.", Args: cobra.NoArgs,
-		Long: "Follow the hash chain of each tenant and print its head; fails when a record was altered, removed or slipped in.\n" +
-			"Whoever can write the database can make it anew with another chain. Keep what --json prints elsewhere, and name\n" +
-			"that file by --kept the next time: the chain must go through the heads that it holds.",
+		Use: "verify", Short: "Follow the hash chain of each tenant; fails when a record was altered, removed or inserted.", Args: cobra.NoArgs,
+		Long: "Follow the hash chain of each tenant and print its head; fails when a record was altered, removed or inserted.\n" +
+			"A person who can write the database can replace the whole chain by another one. Keep what --json prints in another\n" +
+			"place, and name that file by --kept the next time: the chain must go through the heads that it holds.",
 		RunE: command(func(t tool, _ []string) error {
 			heads, err := keptHeads(kept)
 			if err != nil {
@@ -81,7 +81,7 @@ func keptHeads(file string) (map[string]domain.KeptHead, error) {
 	return heads, nil
 }
 
-// missing are the tenants whose head was kept and that are no more.
+// missing are the tenants whose head was kept and that do not exist any more.
 func missing(found []app.Verdict, kept map[string]domain.KeptHead) []app.Verdict {
 	var out []app.Verdict
 	for _, slug := range slices.Sorted(maps.Keys(kept)) {

@@ -16,14 +16,14 @@ type Config struct {
 	RedisURL     string        `env:"REDIS_URL,required"` // of the gateways' Redis: libs/redisx
 	Redis        redisx.Access // its certificates, and the Sentinels' login
 	RedisTimeout time.Duration `env:"REDIS_TIMEOUT" envDefault:"1s"`          // time of one write; no request waits for it
-	RateLimit    int           `env:"RATE_LIMIT_PER_MINUTE" envDefault:"600"` // requests, as GET /me tells them; the gateway counts
+	RateLimit    int           `env:"RATE_LIMIT_PER_MINUTE" envDefault:"600"` // requests, as GET /me answers them; the gateway counts
 }
 
 // defaults are those that differ from the ones of the shared settings.
 func defaults() Config { return Config{Platform: platform.Config{DatabaseMaxConns: 10}} }
 
-// toolConfig is what the command line needs. Whatever the environment lacks is taken from the .run/env of a
-// running platform, looked for from the working folder upwards.
+// toolConfig is what the command line needs. A setting that the environment lacks is taken from the .run/env of a
+// running platform, which is looked for from the working folder upwards.
 type toolConfig struct {
 	DatabaseURL        string `env:"DATABASE_URL"`         // identity's own, or an administrator's
 	WorkerDatabaseURL  string `env:"WORKER_DATABASE_URL"`  // worker role
@@ -62,8 +62,8 @@ func (c *toolConfig) ownDatabase() bool {
 	return c.DatabaseURL != "" && c.WorkerDatabaseURL != ""
 }
 
-// derive makes the three URLs out of an administrator's: his login, in identity's database and its roles, so
-// that row-level security holds for him too.
+// derive makes the three URLs out of an administrator's: the same login, in identity's database and its roles, so
+// that row-level security holds for it too.
 func (c *toolConfig) derive(admin string) error {
 	u, err := url.Parse(admin)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command identity owns tenants, API keys and the audit log; it tells the gateway what a credential stands for, and
-// its command line is how tenants and keys are managed.
+// Command identity owns tenants, API keys and the audit log. It answers the gateway what a credential stands for, and
+// its command line manages tenants and keys.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Package consume is the door for Kafka: what other services tell that belongs into the audit log.
+// Package consume is the door for Kafka: events of other services that belong into the audit log.
 package consume
 
 import (
@@ -20,14 +20,13 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// webhooks is who acts: the platform, by itself.
+// webhooks is the actor: the platform, by itself.
 var webhooks = domain.Origin{Actor: "svc:webhooks", Source: "webhooks"}
 
 // Webhooks handles the events of the webhooks service.
 type Webhooks struct{ App *app.App }
 
-// Handle is a kafkax.Handler. What cannot be read, or is of a tenant that nobody knows, is poison; types that are
-// not audited pass.
+// Handle is a kafkax.Handler. What cannot be read, or is of an unknown tenant, is poison; types that are not audited pass.
 func (h *Webhooks) Handle(ctx context.Context, m kafkax.Message) error {
 	e, err := outbox.Decode(m.Value)
 	if err != nil {
@@ -55,8 +54,8 @@ func (h *Webhooks) Handle(ctx context.Context, m kafkax.Message) error {
 // unstorable reports that Postgres will never take what it was given, such as text with a NUL in it.
 func unstorable(err error) bool { return strings.HasPrefix(pg.Code(err), "22") }
 
-// record is the event as the log holds it. The object is written anew: numbers that jsonb would spell in another
-// way, which breaks the chain, are no EndpointHealth.
+// record is the event as the log holds it. The object is encoded anew: a number that jsonb would write in another way
+// would break the chain.
 func record(e *eventsv1.Event) (domain.Record, error) {
 	var object internalapi.EndpointHealth
 	if err := json.Unmarshal(e.GetObject(), &object); err != nil {

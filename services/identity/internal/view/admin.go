@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"holdfast.dev/proto/internalapi"
+
 	"holdfast.dev/services/identity/internal/domain"
 )
 
@@ -22,7 +23,7 @@ type AdminTenant struct {
 	UpdatedAt     time.Time                 `json:"updated_at"`
 }
 
-// TenantForAdmin renders a tenant for whoever manages all of them.
+// TenantForAdmin renders a tenant for the command line, which manages all of them.
 func TenantForAdmin(t domain.Tenant) AdminTenant {
 	return AdminTenant{
 		ID: t.ID.String(), Slug: t.Slug, Name: t.Name, Timezone: t.Timezone, Currency: t.Currency, Country: t.Country,
@@ -43,7 +44,7 @@ type AdminKey struct {
 	RevokedAt  *time.Time `json:"revoked_at"`
 }
 
-// KeyForAdmin renders a key for whoever manages all tenants.
+// KeyForAdmin renders a key for the command line, which manages all tenants.
 func KeyForAdmin(k domain.Key) AdminKey {
 	return AdminKey{
 		ID: k.ID.String(), TenantID: k.TenantID.String(), Mode: string(k.Mode()), Name: k.Name, Scopes: k.Scopes,

@@ -9,6 +9,7 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/proto/api"
 	"holdfast.dev/proto/internalapi"
+
 	"holdfast.dev/services/identity/internal/domain"
 )
 
