@@ -44,10 +44,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	clocks := &app.Clocks{DB: p.DB, Owner: tenants, Bookings: bookings}
 	expiry := &app.Expiry{Bookings: bookings, Worker: p.Worker, Log: rt.Log}
 	rt.Every("hold expiry", expireEvery, expiry.Run)
-	p.Consume(consume.Handlers{
-		"customers": (&consume.Customers{App: &app.Customers{DB: p.DB}}).Handle,
-		"identity":  (&consume.Tenants{App: clocks}).Handle,
-	}.Handle)
+	p.Consume(consume.New(&app.Customers{DB: p.DB}, clocks).Handle)
 
 	door := &api.API{
 		DB:        p.DB,

@@ -19,6 +19,14 @@ import (
 // Handlers are those of the topics that the service reads, by topic.
 type Handlers map[string]kafkax.Handler
 
+// New makes the handlers.
+func New(customers *app.Customers, clocks *app.Clocks) Handlers {
+	return Handlers{
+		"customers": (&Customers{App: customers}).Handle,
+		"identity":  (&Tenants{App: clocks}).Handle,
+	}
+}
+
 // Handle is a kafkax.Handler that hands each message to its topic's.
 func (h Handlers) Handle(ctx context.Context, m kafkax.Message) error {
 	handle := h[m.Topic]
