@@ -28,7 +28,7 @@ func TestErase(t *testing.T) {
 	answer := func(ctx context.Context, key, resource string, secret bool) idem.Reply {
 		t.Helper()
 		ctx = idem.WithRequest(ctx, idem.Request{Key: key, Fingerprint: idem.Fingerprint("POST", "/x", "", nil), Secret: secret})
-		r, err := s.Run(ctx, func(context.Context, pg.Tx) (idem.Reply, error) {
+		r, err := runOn(ctx, s, func(context.Context, pg.Tx) (idem.Reply, error) {
 			return idem.Reply{Status: 201, Location: "/x", ETag: `"1"`, Resource: resource, Body: []byte("person " + resource)}, nil
 		})
 		if err != nil {

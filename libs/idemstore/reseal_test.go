@@ -62,7 +62,7 @@ func TestReseal(t *testing.T) {
 	}
 	run := func(ctx context.Context, box *crypt.Box, i int) (idem.Reply, error) {
 		s := &idemstore.Store{DB: db.App, Box: box, Now: time.Now}
-		return s.Run(ctx, func(context.Context, pg.Tx) (idem.Reply, error) {
+		return runOn(ctx, s, func(context.Context, pg.Tx) (idem.Reply, error) {
 			return idem.Reply{Status: 201, Body: fmt.Appendf(nil, `{"secret":%d}`, i)}, nil
 		})
 	}

@@ -26,24 +26,12 @@ type Store struct {
 	Now func() time.Time
 }
 
-// Run runs a verb, which knows nothing of the answer, once per key as Store.Run does. The answer that render makes of
-// what the verb returns is stored in the verb's transaction.
+// Run runs a verb, which knows nothing of the answer, once per key: the record of the key, what the verb writes, and the
+// answer that render makes of its result, commit together. A request whose key is still in use waits for the first one, up
+// to the lock time-out. The verb may run twice when the database reports a deadlock, so it must touch nothing but tx.
 func Run[T any](
 	ctx context.Context, s *Store, verb func(ctx context.Context, tx pg.Tx) (T, error), render func(ctx context.Context, v T) (idem.Reply, error),
 ) (idem.Reply, error) {
-	return s.Run(ctx, func(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
-		v, err := verb(ctx, tx)
-		if err != nil {
-			return idem.Reply{}, err
-		}
-		return render(ctx, v)
-	})
-}
-
-// Run executes fn once per key: the record of the key, what fn writes and the stored answer commit together.
-// A request whose key is still in use waits for the first one, up to the lock time-out. fn may run twice
-// when the database reports a deadlock, so it must touch nothing but tx.
-func (s *Store) Run(ctx context.Context, fn func(ctx context.Context, tx pg.Tx) (idem.Reply, error)) (idem.Reply, error) {
 	req, keyed := idem.RequestFrom(ctx)
 	var out idem.Reply
 	err := s.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
@@ -54,13 +42,12 @@ func (s *Store) Run(ctx context.Context, fn func(ctx context.Context, tx pg.Tx) 
 				return err
 			}
 		}
-		reply, err := fn(ctx, tx)
+		v, err := verb(ctx, tx)
 		if err != nil {
 			return err
 		}
-		out = reply
-		if !keyed {
-			return nil
+		if out, err = render(ctx, v); err != nil || !keyed {
+			return err
 		}
 		out.Secret = req.Secret
 		out.ExpiresAt = s.Now().Add(idem.Lifetime)

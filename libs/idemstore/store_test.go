@@ -41,6 +41,11 @@ func effect(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
 
 func store(db *pgtest.DB) *idemstore.Store { return &idemstore.Store{DB: db.App, Now: time.Now} }
 
+// runOn runs a verb that makes its answer itself.
+func runOn(ctx context.Context, s *idemstore.Store, verb func(ctx context.Context, tx pg.Tx) (idem.Reply, error)) (idem.Reply, error) {
+	return idemstore.Run(ctx, s, verb, func(_ context.Context, r idem.Reply) (idem.Reply, error) { return r, nil })
+}
+
 func TestTwentyAtOnceHappenOnce(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, nil)
@@ -50,7 +55,7 @@ func TestTwentyAtOnceHappenOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range bodies {
 		wg.Go(func() {
-			r, err := store(db).Run(ctx, func(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
+			r, err := runOn(ctx, store(db), func(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
 				ran.Add(1)
 				return effect(ctx, tx)
 			})
@@ -75,7 +80,7 @@ func TestIdentityOfAKey(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, nil)
 	base := pgtest.Ctx(t, caller.Test)
-	first, err := store(db).Run(with(base, "k", `{"a":1,"b":2}`), effect)
+	first, err := runOn(with(base, "k", `{"a":1,"b":2}`), store(db), effect)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +100,7 @@ func TestIdentityOfAKey(t *testing.T) {
 		"the other mode":                         {with(live, "k", `{"a":1,"b":2}`), false, nil},
 		"another tenant":                         {with(pgtest.Ctx(t, caller.Test), "k", `{"a":1,"b":2}`), false, nil},
 	} {
-		got, err := store(db).Run(tc.ctx, effect)
+		got, err := runOn(tc.ctx, store(db), effect)
 		if !errors.Is(err, tc.err) {
 			t.Errorf("%s: error %v, want %v", name, err, tc.err)
 		}
@@ -110,13 +115,13 @@ func TestAnErrorFreesTheKey(t *testing.T) {
 	db := pgtest.New(t, nil)
 	ctx := with(pgtest.Ctx(t, caller.Test), "k", `{}`)
 	boom := errors.New("boom")
-	if _, err := store(db).Run(ctx, func(context.Context, pg.Tx) (idem.Reply, error) { return idem.Reply{}, boom }); !errors.Is(err, boom) {
+	if _, err := runOn(ctx, store(db), func(context.Context, pg.Tx) (idem.Reply, error) { return idem.Reply{}, boom }); !errors.Is(err, boom) {
 		t.Fatal(err)
 	}
 	if r, err := store(db).Check(ctx); r != nil || err != nil {
 		t.Fatalf("a failed request left %v, %v", r, err)
 	}
-	if _, err := store(db).Run(with(ctx, "k", `{"other":1}`), effect); err != nil {
+	if _, err := runOn(with(ctx, "k", `{"other":1}`), store(db), effect); err != nil {
 		t.Fatalf("the key is not free after an error: %v", err)
 	}
 }
@@ -126,7 +131,7 @@ func TestAKeyIsFreshAfterADay(t *testing.T) {
 	db := pgtest.New(t, nil)
 	ctx := with(pgtest.Ctx(t, caller.Test), "k", `{}`)
 	s := store(db)
-	first, err := s.Run(ctx, effect)
+	first, err := runOn(ctx, s, effect)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +140,7 @@ func TestAKeyIsFreshAfterADay(t *testing.T) {
 		replay bool
 	}{{idem.Lifetime - time.Minute, true}, {idem.Lifetime + time.Minute, false}} {
 		s.Now = func() time.Time { return time.Now().Add(tc.after) }
-		got, err := s.Run(ctx, effect)
+		got, err := runOn(ctx, s, effect)
 		if err != nil || bytes.Equal(got.Body, first.Body) != tc.replay {
 			t.Errorf("after %v: %s, %v; replay wanted: %v", tc.after, got.Body, err, tc.replay)
 		}
@@ -151,9 +156,9 @@ func TestTheSecondWaitsAndThenIsToldToRetry(t *testing.T) {
 	}
 	defer impatient.Close()
 	ctx := with(pgtest.Ctx(t, caller.Test), "k", `{}`)
-	_, err = store(db).Run(ctx, func(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
+	_, err = runOn(ctx, store(db), func(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
 		second := idemstore.Store{DB: impatient, Now: time.Now}
-		if _, err := second.Run(ctx, effect); !errors.Is(err, apperr.ErrInProgress) {
+		if _, err := runOn(ctx, &second, effect); !errors.Is(err, apperr.ErrInProgress) {
 			t.Errorf("the second got %v while the first ran", err)
 		}
 		return effect(ctx, tx)
@@ -177,7 +182,7 @@ func TestSecretAnswersAreSealedAtRest(t *testing.T) {
 		return idem.Reply{Status: 201, Body: []byte(`{"secret":"whsec_visible"}`)}, nil
 	}
 	for i := range 2 {
-		got, err := s.Run(ctx, verb)
+		got, err := runOn(ctx, s, verb)
 		if err != nil || string(got.Body) != `{"secret":"whsec_visible"}` || got.Replayed != (i == 1) || !got.Secret {
 			t.Fatalf("run %d: %+v, %v", i, got, err)
 		}
@@ -214,7 +219,7 @@ func TestSweepDeletesOnlyExpired(t *testing.T) {
 	ctx := pgtest.Ctx(t, caller.Test)
 	s := store(db)
 	for i := range 3 {
-		if _, err := s.Run(with(ctx, fmt.Sprint(i), `{}`), effect); err != nil {
+		if _, err := runOn(with(ctx, fmt.Sprint(i), `{}`), s, effect); err != nil {
 			t.Fatal(err)
 		}
 		s.Now = func() time.Time { return time.Now().Add(-2 * idem.Lifetime) } // the rest is long past

@@ -8,10 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/caller"
-	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
-	"holdfast.dev/libs/idem"
-	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto/api"
@@ -49,17 +46,9 @@ func (a *API) setTestClock(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	reply, err := idemstore.Run(ctx, a.Answers, func(context.Context, pg.Tx) (time.Time, error) { return now, nil }, renderClock)
-	if err != nil {
-		return err
-	}
-	return httpx.Send(c, reply)
-}
-
-// renderClock is the answer of a clock that is frozen at now.
-func renderClock(_ context.Context, now time.Time) (idem.Reply, error) {
-	body, err := contract.Encode(view.TestClock(now, true))
-	return idem.Reply{Status: http.StatusOK, Body: body}, err
+	return rest.Run(c, a.Answers, rest.Outcome[time.Time]{Status: http.StatusOK, Show: func(now time.Time, _ api.Mode) rest.Answer {
+		return rest.Answer{Body: view.TestClock(now, true)}
+	}}, func(context.Context, pg.Tx) (time.Time, error) { return now, nil })
 }
 
 func (a *API) deleteTestClock(c *gin.Context) error {
