@@ -151,10 +151,12 @@ func TestStalledBodiesAreCut(t *testing.T) {
 			t.Errorf("%s: %d %s, closed %v", c.name, res.StatusCode, body, closed)
 		}
 	}
-	// One that goes on, however slowly, is not.
-	conn := g.upload(t, "POST", customers, key, len(ada), "")
+	// One that goes on, however slowly, is not: it takes longer than the time-out, and each of its pieces much less.
+	const stall = 2 * time.Second
+	patient := w.start(t, func(c *Config) { c.BodyStallTimeout = stall })
+	conn := patient.upload(t, "POST", customers, key, len(ada), "")
 	for i := range len(ada) {
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(stall * 3 / 2 / time.Duration(len(ada)))
 		if _, err := io.WriteString(conn, ada[i:i+1]); err != nil {
 			t.Fatal(err)
 		}
