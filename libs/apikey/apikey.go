@@ -1,6 +1,5 @@
-// Package apikey makes and checks API keys: svc_live_ or svc_test_, 26 random base62 digits, and 6 base62
-// digits of the CRC32 (IEEE) of all that precedes. The checksum lets a door refuse a mistyped key without
-// any look-up; it is no secret and proves nothing else.
+// Package apikey makes and checks API keys: svc_live_ or svc_test_, 26 random base62 digits, and 6 base62 digits of the
+// CRC32 (IEEE) of everything before them. The checksum finds a mistyped key without a look-up. It is not a secret.
 package apikey
 
 import (
@@ -21,7 +20,7 @@ const (
 	checkLen   = 6
 )
 
-// New makes a fresh key of the mode, with 154 random bits. It is shown once and stored as its Hash.
+// New makes a new key of the mode, with 154 random bits. The key is shown once and stored as its Hash.
 func New(mode caller.Mode) string {
 	prefix := testPrefix
 	if mode == caller.Live {
@@ -33,7 +32,8 @@ func New(mode caller.Mode) string {
 	for len(key) < len(prefix)+randomLen {
 		_, _ = rand.Read(buf[:]) // never fails since Go 1.24
 		for _, b := range buf {
-			// 248 is the largest multiple of 62 in a byte: what is above would bias the digits.
+			// 248 is the largest multiple of 62 that fits into a byte. Larger bytes are skipped, because they would bias
+			// the digits.
 			if b < 248 && len(key) < len(prefix)+randomLen {
 				key = append(key, alphabet[uint32(b)%base])
 			}
@@ -43,7 +43,7 @@ func New(mode caller.Mode) string {
 	return string(append(key, sum[:]...))
 }
 
-// Valid reports whether s has the form of a key, checksum included, and which mode it is of.
+// Valid reports whether s has the form of a key, with a correct checksum, and returns the key's mode.
 func Valid(s string) (caller.Mode, bool) {
 	mode := caller.Live
 	digits, ok := strings.CutPrefix(s, livePrefix)

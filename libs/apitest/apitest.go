@@ -1,5 +1,5 @@
-// Package apitest runs the tests of a service's HTTP API: the real router on a database of its own, called with
-// requests that are signed as by the gateway or another service. Each public answer is checked against the contract.
+// Package apitest runs the tests of a service's HTTP API: the real router on a database of its own, called with requests
+// that are signed like those of the gateway or of another service. It checks each public answer against the contract.
 package apitest
 
 import (
@@ -33,15 +33,15 @@ import (
 	eventsv1 "holdfast.dev/proto/events/v1"
 )
 
-// checker is of all tests of a package, and counts which answers they saw.
+// checker is shared by all tests of a package. It counts which answers they saw.
 var (
 	checker *contracttest.Checker
 	once    sync.Once
 )
 
-// Main runs the tests of a package and returns the code to exit with. When all of them ran it fails unless
-// every answer that the contract declares for the service was seen, but those of elsewhere: by operation, the
-// statuses that the service never gives by itself.
+// Main runs the tests of a package and returns the exit code. When all tests ran, it fails if an answer that the
+// contract declares for the service was never seen. elsewhere names, by operation, the statuses that the service itself
+// never answers.
 func Main(m *testing.M, service string, elsewhere map[string][]int) int {
 	flag.Parse()
 	code := m.Run()
@@ -60,7 +60,7 @@ func Main(m *testing.M, service string, elsewhere map[string][]int) int {
 	return code
 }
 
-// Env is a service's name and the database of one test.
+// Env is the environment of one test: the service's name and a database.
 type Env struct {
 	T       *testing.T
 	DB      *pgtest.DB
@@ -76,7 +76,7 @@ func New(t *testing.T, service string, migrations fs.FS) *Env {
 
 const secret = "k1:6761746577617967617465776179676174657761796761746577617967617465" //nolint:gosec // of tests
 
-// keys are of one secret, under each of the names.
+// keys gives the same secret to each of the names.
 func (w *Env) keys(names ...string) caller.Keys {
 	w.T.Helper()
 	keys, err := caller.ParseKeys(strings.Join(names, "="+secret+",") + "=" + secret)
@@ -86,7 +86,7 @@ func (w *Env) keys(names ...string) caller.Keys {
 	return keys
 }
 
-// Server checks calls of the gateway and of peers.
+// Server verifies the calls of the gateway and of the named peers.
 func (w *Env) Server(answers *idemstore.Store, peers ...string) *httpx.Server {
 	w.T.Helper()
 	spec, err := contract.Load(proto.OpenAPI)
@@ -112,7 +112,7 @@ func (w *Env) Pages() *page.Codec {
 // Header is a request header, as "Name: value"; without a value it is removed.
 type Header string
 
-// Answer is what came back.
+// Answer is a received response.
 type Answer struct {
 	T      *testing.T
 	Status int
@@ -120,7 +120,7 @@ type Answer struct {
 	Body   []byte
 }
 
-// Send sends a request as peer would on behalf of the caller in ctx.
+// Send sends a request as the service peer would, on behalf of the caller in ctx.
 func (w *Env) Send(ctx context.Context, engine http.Handler, peer, method, target, body string, headers ...Header) Answer {
 	w.T.Helper()
 	req := httptest.NewRequestWithContext(context.WithoutCancel(ctx), method, target, strings.NewReader(body))
@@ -144,7 +144,7 @@ func (w *Env) Send(ctx context.Context, engine http.Handler, peer, method, targe
 	return Answer{T: w.T, Status: res.StatusCode, Header: res.Header, Body: rec.Body.Bytes()}
 }
 
-// Sign makes req one that peer sends on behalf of the caller in ctx.
+// Sign signs req as a request that the service peer sends on behalf of the caller in ctx.
 func (w *Env) Sign(ctx context.Context, req *http.Request, peer string) {
 	w.T.Helper()
 	signer := &caller.Signer{From: peer, Keys: w.keys(w.service)}
@@ -178,7 +178,7 @@ func Decode[T any](a Answer) T {
 	return v
 }
 
-// LargestMetadata is the largest metadata that the contract takes: 50 pairs of characters that have four bytes each.
+// LargestMetadata is the largest metadata that the contract allows: 50 pairs of characters of four bytes each.
 func LargestMetadata() string {
 	pairs := make([]string, 50)
 	for i := range pairs {
@@ -188,8 +188,8 @@ func LargestMetadata() string {
 	return "{" + strings.Join(pairs, ",") + "}"
 }
 
-// Walk reads a list to its end, at most limit rows a page, and returns the ids of its rows and the bytes of each page. It
-// fails the test when a page is empty, has more rows than asked for, or is larger than a page may be.
+// Walk reads a list to its end, with at most limit rows a page, and returns the ids of its rows and the size of each
+// page in bytes. It fails the test when a page is empty, has more rows than limit, or is larger than a page may be.
 func (w *Env) Walk(get func(query string) Answer, limit int) (ids []string, sizes []int) {
 	w.T.Helper()
 	for next := ""; ; {
@@ -216,7 +216,7 @@ func (w *Env) Walk(get func(query string) Answer, limit int) (ids []string, size
 	}
 }
 
-// Events are those that the relay would send, in order.
+// Events returns the events that the relay would send, in order.
 func (w *Env) Events() []*eventsv1.Event {
 	w.T.Helper()
 	var out []*eventsv1.Event
@@ -241,7 +241,7 @@ func (w *Env) Events() []*eventsv1.Event {
 	return out
 }
 
-// Types are the types of the events without their first word, in order.
+// Types returns the types of the events without their first word, in order.
 func (w *Env) Types() string {
 	w.T.Helper()
 	var out []string
@@ -252,7 +252,7 @@ func (w *Env) Types() string {
 	return strings.Join(out, " ")
 }
 
-// Count runs "select count(*) …" as the owner, who sees all tenants.
+// Count runs "select count(*) …" as the owner role, which sees all tenants.
 func (w *Env) Count(sql string, args ...any) int {
 	w.T.Helper()
 	var n int
@@ -262,7 +262,7 @@ func (w *Env) Count(sql string, args ...any) int {
 	return n
 }
 
-// Exec runs a statement as the owner.
+// Exec runs a statement as the owner role.
 func (w *Env) Exec(sql string, args ...any) {
 	w.T.Helper()
 	if _, err := w.Owner().Exec(w.T.Context(), sql, args...); err != nil {
@@ -270,13 +270,13 @@ func (w *Env) Exec(sql string, args ...any) {
 	}
 }
 
-// Impatient is a pool of the app role that waits for a lock no longer than limit.
+// Impatient returns a pool of the app role that waits for a lock no longer than limit.
 func (w *Env) Impatient(limit time.Duration) *pg.DB {
 	w.T.Helper()
 	return w.open(pg.Options{LockTimeout: limit})
 }
 
-// Hold runs a statement as the owner in a transaction that stays open until release undoes it.
+// Hold runs a statement as the owner role in a transaction that stays open until release rolls it back.
 func (w *Env) Hold(sql string, args ...any) (release func()) {
 	w.T.Helper()
 	tx, err := w.Owner().Begin(w.T.Context())
@@ -294,7 +294,7 @@ func (w *Env) Hold(sql string, args ...any) (release func()) {
 	}
 }
 
-// Owner is a connection in the role that owns the tables.
+// Owner connects with the role that owns the tables.
 func (w *Env) Owner() *pgx.Conn {
 	w.T.Helper()
 	conn, err := pgx.Connect(w.T.Context(), w.DB.OwnerURL)
@@ -305,7 +305,7 @@ func (w *Env) Owner() *pgx.Conn {
 	return conn
 }
 
-// Text is a JSON string.
+// Text encodes s as a JSON string.
 func Text(s string) string {
 	var b bytes.Buffer
 	_ = json.NewEncoder(&b).Encode(s)

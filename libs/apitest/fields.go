@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// Written checks that a field of a resource is forgotten nowhere between the body of an update and the answer: sent has
-// each field of the generated body B, and the answer has each of them with the value that was sent. Fields in except are
-// answered in another form, or go with no other.
+// Written checks that every field of a resource is stored and answered: sent has each field of the generated body B, and
+// the answer has each of them with the value that was sent. except names the fields that are answered in another form,
+// or that cannot be sent together with the others.
 func Written[B any](t *testing.T, sent string, answer []byte, except ...string) {
 	t.Helper()
 	var want, got map[string]any

@@ -1,5 +1,5 @@
-// Package apperr holds the one error type that crosses layers: a kind, which decides the HTTP status,
-// and a stable public code. Everything else that reaches a door is an internal error.
+// Package apperr holds the one error type that crosses layers: a kind, which decides the HTTP status, and a stable
+// public code. A handler answers every other error as an internal error.
 package apperr
 
 import (
@@ -65,7 +65,7 @@ func Fields(fields []FieldError) *Error {
 	return &Error{Kind: Invalid, Code: "invalid_request", Message: fields[0].Message, Fields: fields}
 }
 
-// Join makes one error of several verdicts on fields, nil of none. Any other error among them stands alone.
+// Join makes one error of several errors on fields, nil when there are none. An error of another kind is returned alone.
 func Join(verdicts ...error) error {
 	var failed []FieldError
 	for _, err := range verdicts {

@@ -28,8 +28,8 @@ var layers = map[string][]string{
 	"pages":   {"domain", "view", "app", "peers"},
 }
 
-// reserved maps a package, with all below it, to the only layers that import it. wire.go and main.go are in no
-// layer and may.
+// reserved maps a package, with everything below it, to the only layers that may import it. wire.go and main.go are in
+// no layer and may import it too.
 var reserved = map[string][]string{
 	"github.com/jackc/pgx":          {"app", "store"},
 	"github.com/gin-gonic/gin":      {"api"},
@@ -40,31 +40,32 @@ var reserved = map[string][]string{
 	"database/sql":                  {},
 }
 
-// A verb knows nothing of HTTP: neither the layers in behind nor what is below them import what only doors know.
+// The layers in core know nothing of HTTP: neither they nor packages below them import httpPackages.
 var (
-	behind = []string{"app", "domain"}
-	door   = []string{"net/http", "github.com/gin-gonic/gin", "holdfast.dev/libs/httpx", "holdfast.dev/libs/idem"}
+	core         = []string{"app", "domain"}
+	httpPackages = []string{"net/http", "github.com/gin-gonic/gin", "holdfast.dev/libs/httpx", "holdfast.dev/libs/idem"}
 )
 
-// HTTPInVerbs is the rule that a module may leave out of Check whose verbs still return an answer in place of a noun, or
-// which is a proxy.
+// HTTPInVerbs names the rule that forbids HTTP in use cases. A module passes it to Check when its use cases still return
+// an HTTP answer, or when it is a proxy.
 const HTTPInVerbs = "a verb knows nothing of HTTP"
 
-// pure layers have no I/O.
+// pureLayers do no I/O: they import none of ioPackages.
 var (
-	pure     = []string{"domain", "view"}
-	impurity = []string{"net", "net/http", "os", "os/exec", "io/fs", "log", "log/slog", "holdfast.dev/libs/pg", "holdfast.dev/libs/kafkax", "holdfast.dev/libs/redisx", "holdfast.dev/libs/peer"}
+	pureLayers = []string{"domain", "view"}
+	ioPackages = []string{"net", "net/http", "os", "os/exec", "io/fs", "log", "log/slog", "holdfast.dev/libs/pg", "holdfast.dev/libs/kafkax", "holdfast.dev/libs/redisx", "holdfast.dev/libs/peer"}
 )
 
 const services = "holdfast.dev/services/"
 
-// Check fails on each forbidden import, but for the rules of except, and on each size of the module that holds the test.
+// Check fails on each forbidden import, except those of the rules in except, and on each file, function or package that
+// is too large in the module of the test.
 func Check(t *testing.T, except ...string) {
 	t.Helper()
 	report(t, except, Imports, Measure)
 }
 
-// Sizes is Check for a module without layers.
+// Sizes is Check for a module without layers: it checks sizes only.
 func Sizes(t *testing.T) {
 	t.Helper()
 	report(t, nil, Measure)
@@ -89,7 +90,7 @@ func report(t *testing.T, except []string, checks ...func(dir string) ([]string,
 	}
 }
 
-// moduleRoot is the nearest folder upwards with a go.mod.
+// moduleRoot returns the nearest parent folder with a go.mod.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -113,7 +114,7 @@ type listed struct {
 	Module       struct{ Path string }
 }
 
-// Imports returns a line for each import of the module at dir that no layer may make.
+// Imports returns a line for each forbidden import in the module at dir.
 func Imports(dir string) ([]string, error) {
 	pkgs, err := list(dir)
 	if err != nil {
@@ -161,7 +162,7 @@ func list(dir string) ([]listed, error) {
 	}
 }
 
-// layerOf returns the layer of a package, "" for the root and what stands beside internal.
+// layerOf returns the layer of a package, "" for the module's root and for packages outside internal.
 func layerOf(p listed) (layer string, known bool) {
 	rest, inside := strings.CutPrefix(p.ImportPath, p.Module.Path+"/internal/")
 	if !inside {
@@ -176,7 +177,7 @@ func foreign(p listed, imp string) bool {
 	return strings.HasPrefix(imp, services) && !within(imp, p.Module.Path)
 }
 
-// forbidden says why the import is forbidden, "" for none.
+// forbidden returns why the import is forbidden, "" when it is allowed.
 func forbidden(p listed, layer, imp string) string {
 	if foreign(p, imp) {
 		return "no service imports another, and libs imports none"
@@ -188,7 +189,7 @@ func forbidden(p listed, layer, imp string) string {
 		!slices.Contains(layers[layer], other) {
 		return fmt.Sprintf("%s may not import %s", layer, other)
 	}
-	if slices.Contains(behind, layer) && slices.ContainsFunc(door, func(pkg string) bool { return within(imp, pkg) }) {
+	if slices.Contains(core, layer) && slices.ContainsFunc(httpPackages, func(pkg string) bool { return within(imp, pkg) }) {
 		return HTTPInVerbs
 	}
 	for pkg, allowed := range reserved {
@@ -196,7 +197,7 @@ func forbidden(p listed, layer, imp string) string {
 			return fmt.Sprintf("only these layers import it: %v", allowed)
 		}
 	}
-	if slices.Contains(pure, layer) && slices.Contains(impurity, imp) {
+	if slices.Contains(pureLayers, layer) && slices.Contains(ioPackages, imp) {
 		return layer + " is pure"
 	}
 	return ""

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// The sizes at which work stops: a file, a test file, a function, files in a package.
+// The size limits of a file, a test file and a function, and the number of files in a package.
 const (
 	maxFile     = 600
 	maxTestFile = 900
@@ -24,15 +24,15 @@ const (
 
 var generated = regexp.MustCompile(`^// Code generated .* DO NOT EDIT\.\r?$`)
 
-// folder is what is counted per package.
+// folder holds what is counted for one package.
 type folder struct {
 	files     int
 	commented bool
 }
 
-// Measure returns a line for each file, function and package below dir that is too long, each package
-// without a comment, and each clock read in a pure layer. Generated files are exempt, wire.go is for its
-// length, and lines of composite literals do not count.
+// Measure returns a line for each file, function and package below dir that is too long, each package without a comment,
+// and each read of the clock in a pure layer. Generated files are exempt, wire.go may be long, and lines of composite
+// literals do not count.
 func Measure(dir string) ([]string, error) {
 	var problems []string
 	folders := map[string]*folder{}
@@ -65,7 +65,7 @@ func Measure(dir string) ([]string, error) {
 	return problems, nil
 }
 
-// skip leaves out what is not of this module.
+// skip leaves out folders that do not belong to this module.
 func skip(root, path string, d fs.DirEntry) error {
 	if path == root {
 		return nil
@@ -142,8 +142,8 @@ func lines(fset *token.FileSet, from, to token.Pos) int {
 	return fset.Position(to).Line - fset.Position(from).Line + 1
 }
 
-// literals counts the lines inside outermost composite literals, which are tables; functions inside them are
-// code and do not count as table.
+// literals counts the lines inside outermost composite literals, which are tables. Functions inside them are code and
+// still count.
 func literals(fset *token.FileSet, node ast.Node) int {
 	n := 0
 	ast.Inspect(node, func(x ast.Node) bool {
@@ -169,10 +169,10 @@ func closures(fset *token.FileSet, node ast.Node) int {
 	return n
 }
 
-// clocked reports whether the file is in a layer that must be told the time.
+// clocked reports whether the file is in a layer that gets the time as an argument.
 func clocked(name string) bool {
 	parts := strings.Split(filepath.ToSlash(name), "/")
-	return len(parts) > 2 && parts[0] == "internal" && slices.Contains(pure, parts[1])
+	return len(parts) > 2 && parts[0] == "internal" && slices.Contains(pureLayers, parts[1])
 }
 
 func clocks(fset *token.FileSet, name string, file *ast.File) []string {

@@ -1,5 +1,5 @@
-// Package caller carries who is calling from the gateway to a service, and from service to service: a
-// short-lived statement, signed with HMAC-SHA256 under a key that only the two ends share.
+// Package caller carries the identity of the caller from the gateway to a service, and from service to service: a
+// short-lived statement, signed with HMAC-SHA256 under a key that only the two sides share.
 package caller
 
 import (
@@ -14,7 +14,7 @@ import (
 // Mode is "live" or "test".
 type Mode string
 
-// The two modes; neither ever sees the other's data.
+// The two modes. Neither mode sees the other's data.
 const (
 	Live Mode = "live"
 	Test Mode = "test"
@@ -33,7 +33,7 @@ type Caller struct {
 	Scopes        []string   `json:"scp,omitempty"`
 	RequestID     string     `json:"rid,omitempty"`
 	Traceparent   string     `json:"-"`
-	Fingerprint   []byte     `json:"-"` // of this request, where the calling service has worked it out
+	Fingerprint   []byte     `json:"-"` // of this request, when the calling service has computed it
 }
 
 // Live reports whether the caller works in live mode.
@@ -42,7 +42,7 @@ func (c Caller) Live() bool { return c.Mode == Live }
 // Has reports whether scope was granted. No scope implies another.
 func (c Caller) Has(scope string) bool { return slices.Contains(c.Scopes, scope) }
 
-// Now is the tenant's time: the test clock where one is set, else real.
+// Now is the tenant's time: the test clock when one is set, else real.
 func (c Caller) Now(real time.Time) time.Time {
 	if c.Clock != nil && c.Mode == Test {
 		return *c.Clock
@@ -50,21 +50,21 @@ func (c Caller) Now(real time.Time) time.Time {
 	return real
 }
 
-// Service is a service that acts by itself on a tenant's data, in an idempotency space of its own.
+// Service returns the caller of a service that acts on its own on a tenant's data, with idempotency keys of its own.
 func Service(name string, tenant ids.Tenant, mode Mode) Caller {
 	return Caller{Tenant: tenant, Mode: mode, Credential: "svc:" + name, Kind: "service"}
 }
 
 type key struct{}
 
-// ErrNone says that a context carries no caller: a door was passed by.
+// ErrNone says that a context has no caller, because the request was not verified.
 var ErrNone = errors.New("no caller in context")
 
 // With returns ctx with the caller.
 func With(ctx context.Context, c Caller) context.Context { return context.WithValue(ctx, key{}, c) }
 
-// From returns the caller of ctx, or ErrNone.
-func From(ctx context.Context) (Caller, error) {
+// Require returns the caller of ctx, or ErrNone when there is none.
+func Require(ctx context.Context) (Caller, error) {
 	c, ok := ctx.Value(key{}).(Caller)
 	if !ok {
 		return Caller{}, ErrNone
@@ -72,8 +72,8 @@ func From(ctx context.Context) (Caller, error) {
 	return c, nil
 }
 
-// FromContext is From for code that runs behind the check of the caller. Without one it returns the zero Caller, which
-// matches no tenant.
+// FromContext returns the caller of ctx for code that runs after the caller was verified. Without a caller it returns
+// the zero Caller, which matches no tenant. Use Require where a missing caller must be an error.
 func FromContext(ctx context.Context) Caller {
 	c, _ := ctx.Value(key{}).(Caller)
 	return c

@@ -12,31 +12,32 @@ import (
 	"time"
 )
 
-// Header is the request header that carries the signed caller. Every door deletes an inbound one first.
+// Header is the request header that carries the signed caller. The gateway deletes it from requests of clients.
 const Header = "X-Caller"
 
 const lifetime = 60 * time.Second
 
-// ErrInvalid says that a signed caller is missing, forged, stale, or meant for another call.
+// ErrInvalid says that a signed caller is missing, forged, expired, or meant for another call.
 var ErrInvalid = errors.New("invalid signed caller")
 
-// Call is what a statement says besides who is calling.
+// Call is the part of a statement that describes the call; the rest describes the caller.
 type Call struct {
 	Target      string `json:"aud"`
 	Method      string `json:"m"`
 	Path        string `json:"p"` // without the query
 	RequestID   string `json:"rid"`
-	Fingerprint []byte `json:"fp,omitempty"` // the request's, where it has an idempotency key and the caller knows it
+	Fingerprint []byte `json:"fp,omitempty"` // of the request, when it has an idempotency key and the sender has computed it
 	Expiry      int64  `json:"exp"`          // set by SignEncoded
 }
 
-// Key is one shared secret with the id under which it is announced.
+// Key is one shared secret with its id.
 type Key struct {
 	ID     string
 	Secret []byte
 }
 
-// Keys maps a peer's name to its keys. The first signs, all verify, so that keys rotate without a gap.
+// Keys maps a peer's name to its keys. The first key signs and all keys verify, so that keys can be rotated without
+// refused calls.
 type Keys map[string][]Key
 
 // ParseKeys reads "<peer>=<kid>:<hex>[;<kid>:<hex>…][,<peer>=…]".
@@ -62,17 +63,17 @@ func ParseKeys(s string) (Keys, error) {
 	return keys, nil
 }
 
-// Signer signs calls of the service From to the targets in Keys. The header is
-// <from>.<key id>.<caller>.<call>.<mac>, the middle two JSON in base64url.
+// Signer signs calls of the service From to the targets in Keys. The header is <from>.<key id>.<caller>.<call>.<mac>;
+// caller and call are JSON in base64url.
 type Signer struct {
 	From string
 	Keys Keys
 }
 
-// Encoded is a caller as a statement holds it. Whoever signs many calls of one caller encodes it once.
+// Encoded is a caller in the form that a statement holds. Encode a caller once when it signs many calls.
 type Encoded string
 
-// Encode returns c without its request id and fingerprint, which belong to a call.
+// Encode encodes c without its request id and fingerprint, which belong to one call.
 func Encode(c Caller) (Encoded, error) {
 	c.RequestID = ""
 	payload, err := json.Marshal(c) //nolint:gosec // Credential is an id
@@ -91,7 +92,7 @@ func (s *Signer) Sign(c Caller, target, method, path string, now time.Time) (str
 	return s.SignEncoded(who, Call{Target: target, Method: method, Path: path, RequestID: c.RequestID}, now)
 }
 
-// SignEncoded is Sign of a caller that has been encoded before.
+// SignEncoded is Sign for a caller that is already encoded.
 func (s *Signer) SignEncoded(who Encoded, call Call, now time.Time) (string, error) {
 	keys := s.Keys[call.Target]
 	if len(keys) == 0 {
@@ -116,7 +117,7 @@ type Verifier struct {
 	Keys Keys
 }
 
-// Verify returns the caller that a header value states, and the name of the calling service.
+// Verify returns the caller in a header value, and the name of the service that signed it.
 func (v *Verifier) Verify(header, method, path string, now time.Time) (Caller, string, error) {
 	signed, sig, ok := cutLast(header)
 	parts := strings.Split(signed, ".")

@@ -63,7 +63,7 @@ func TestVerifyGivesBackWhoWasSigned(t *testing.T) {
 	}
 }
 
-// The fingerprint belongs to one call: whoever calls on with the same caller does not hand it on.
+// A fingerprint belongs to one call: a service that calls on with the same caller does not send it.
 func TestFingerprintIsOfOneCall(t *testing.T) {
 	t.Parallel()
 	s := &caller.Signer{From: "gateway", Keys: keys(t, "bookings=k1:"+one)}

@@ -1,4 +1,4 @@
-// Package command is the command line of every process: help, usage and version are the same everywhere.
+// Package command is the command line of every process. Help, usage and version are the same everywhere.
 package command
 
 import (
@@ -15,8 +15,8 @@ import (
 // version and commit are set by the linker, as in the Makefile.
 var version, commit string
 
-// Version says which build this is: its version, its commit, and the Go that made it. Without the linker's word the
-// commit is the one that `go build` has stamped.
+// Version describes the build: its version, its commit and its Go version. When the linker set no commit, the one that
+// `go build` recorded is used.
 func Version() string {
 	v, c := version, commit
 	if v == "" {
@@ -34,7 +34,7 @@ func Version() string {
 	return fmt.Sprintf("%s (commit %s, %s)", v, c, runtime.Version())
 }
 
-// UsageError is a command line that names no command's work: the error, and how the command that it reached is used.
+// UsageError is a command line that is not valid: the error, and the usage of the command that it reached.
 type UsageError struct {
 	Err   error
 	Usage string
@@ -46,8 +46,8 @@ func (e *UsageError) Error() string { return e.Err.Error() }
 // Unwrap returns the parser's error.
 func (e *UsageError) Unwrap() error { return e.Err }
 
-// Execute runs the command that the arguments name. Without one a command that only has commands below it prints its
-// help; `--version` prints Version; whatever fails before the command's own work begins is a UsageError.
+// Execute runs the command that the arguments name. A command that only has subcommands prints its help, and `--version`
+// prints Version. An error before the command's own work begins is a UsageError.
 func Execute(ctx context.Context, root *cobra.Command) error {
 	root.Version = Version()
 	root.SilenceUsage, root.SilenceErrors = true, true
@@ -58,17 +58,17 @@ func Execute(ctx context.Context, root *cobra.Command) error {
 	if err != nil && !began {
 		return &UsageError{Err: err, Usage: cmd.UsageString()}
 	}
-	return err //nolint:wrapcheck // the command's own words
+	return err //nolint:wrapcheck // the command's own error
 }
 
-// prepare makes each command note when its work begins, and each group of commands refuse a name that it lacks.
+// prepare makes each command record that its work began, and each group of commands refuse a name that it does not have.
 func prepare(cmd *cobra.Command, began *bool) {
 	if run := cmd.RunE; run != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			*began = true
 			return run(cmd, args)
 		}
-	} else if cmd.HasSubCommands() && cmd.HasParent() { // cobra looks after the root itself
+	} else if cmd.HasSubCommands() && cmd.HasParent() { // cobra checks the root command itself
 		cmd.Args = cobra.ArbitraryArgs
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -82,7 +82,7 @@ func prepare(cmd *cobra.Command, began *bool) {
 	}
 }
 
-// Fail prints an error of Execute as every process does, and exits with 1.
+// Fail prints an error of Execute in the form that all processes share, and exits with 1.
 func Fail(name string, err error) {
 	fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 	if usage := (*UsageError)(nil); errors.As(err, &usage) {

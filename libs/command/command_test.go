@@ -53,7 +53,7 @@ func TestHelpAndVersion(t *testing.T) {
 	}
 }
 
-// An error in how a command was called comes with that command's own usage; an error of its work does not.
+// An error in the use of a command is printed with the command's usage; an error of its work is not.
 func TestUsageErrors(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string][2]string{

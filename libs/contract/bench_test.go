@@ -24,7 +24,7 @@ func bookings() map[string][]byte {
 	}
 }
 
-// BenchmarkCanonical is what the gateway does with a body: form and fingerprint.
+// BenchmarkCanonical measures what the gateway does with a body: syntax and fingerprint.
 func BenchmarkCanonical(b *testing.B) {
 	for name, body := range bookings() {
 		b.Run(name, func(b *testing.B) {
@@ -39,7 +39,7 @@ func BenchmarkCanonical(b *testing.B) {
 	}
 }
 
-// BenchmarkBody is what a service does with a body: form, validation and decoding.
+// BenchmarkBody measures what a service does with a body: syntax, validation and decoding.
 func BenchmarkBody(b *testing.B) {
 	doc, err := os.ReadFile("../../proto/api/openapi.yaml")
 	if err != nil {

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// maxFields bounds an answer: a body of 1 MiB can be wrong in 100,000 places.
+	// maxFields bounds the errors in an answer: a body of 1 MiB can have 100,000 invalid fields.
 	maxFields = 100
-	// maxFieldName bounds the characters of a field's name in an answer; clients choose metadata keys.
+	// maxFieldName bounds the characters of a field's name in an answer, because clients choose the keys of metadata.
 	maxFieldName = 200
 )
 
-// ValidateBody returns a 422 whose fields stand in the contract's property order, nested ones inside their
-// parent, with dotted names (metadata.key, line_items.0.quantity). Unknown fields are ignored; with strict each is
-// refused, behind the known ones. An operation without a body takes any.
+// ValidateBody returns a 422 whose fields stand in the contract's property order, nested ones inside their parent, with
+// dotted names (metadata.key, line_items.0.quantity). Unknown fields are ignored; with strict each is refused, after the
+// known ones. An operation without a body accepts any body.
 func (op *Operation) ValidateBody(b *Body, strict bool) error {
 	if op.body == nil {
 		return nil
@@ -46,7 +46,7 @@ func (op *Operation) ValidateBody(b *Body, strict bool) error {
 	return apperr.Fields(fields)
 }
 
-// add appends a field unless it is there already or there are enough.
+// add appends a field unless the list already has it or is full.
 func add(fields []apperr.FieldError, f apperr.FieldError) []apperr.FieldError {
 	if len(fields) == maxFields || slices.Contains(fields, f) {
 		return fields
@@ -54,7 +54,7 @@ func add(fields []apperr.FieldError, f apperr.FieldError) []apperr.FieldError {
 	return append(fields, f)
 }
 
-// named sorts the failures and names their fields.
+// named sorts the failures and gives each the name of its field.
 func named(found []failure, sent *node, s *shape) []apperr.FieldError {
 	type ranked struct {
 		failure
@@ -67,7 +67,7 @@ func named(found []failure, sent *node, s *shape) []apperr.FieldError {
 		}
 		all[i] = ranked{f, s.rank(sent, f.path)}
 	}
-	// Of one field, what is said of the key comes before what is said of the value.
+	// For one field, failures of the key come before failures of the value.
 	slices.SortStableFunc(all, func(a, b ranked) int {
 		return cmp.Or(slices.Compare(a.rank, b.rank), strings.Compare(b.message, a.message))
 	})
@@ -85,8 +85,7 @@ func (s *shape) message() string {
 	return s.hint
 }
 
-// dotted joins a path. The body as a whole, which no schema here refuses, is called "body", and the empty
-// name "": an answer must name something.
+// dotted joins a path. The body as a whole is called "body", and the empty name "": an error must always name a field.
 func dotted(path []string) string {
 	if len(path) == 0 {
 		return "body"

@@ -23,8 +23,8 @@ func parse(t testing.TB, op *contract.Operation, body string) *contract.Body {
 	return parsed
 }
 
-// said returns "field: message" lines.
-func said(err error) string {
+// messages returns "field: message" lines.
+func messages(err error) string {
 	if err == nil {
 		return ""
 	}
@@ -65,7 +65,7 @@ func TestValidateBody(t *testing.T) {
 		{with(`"count":-1`), "count: Must be at least 0."},
 		{with(`"count":2147483648`), "count: Must be at most 2147483647."},
 		{with(`"lines":[]`), "lines: Must have at least 1 item."},
-		// Integers, to the letter.
+		// Integers must be written as integers.
 		{with(`"count":7`), ""},
 		{with(`"count":-0`), ""},
 		{with(`"count":null`), ""},
@@ -87,7 +87,7 @@ func TestValidateBody(t *testing.T) {
 		{with(`"status":"shut"`), "status: Must be one of: open, closed."},
 		{with(`"time":"9:00"`), "time: Must match ^[0-9]{2}:[0-9]{2}$."},
 		{with(`"lines":[{"description":"d","quantity":1,"price":{"amount":1,"currency":"usd"}}]`), "lines.0.price.currency: Must be an ISO 4217 code, such as USD."},
-		// Order: the contract's, not the client's; inside the parent.
+		// The order is the contract's, not the client's; nested fields stand inside their parent.
 		{
 			`{"lines":[{"quantity":0},{"price":{},"quantity":"x","description":""}],"gift":1,"title":""}`,
 			"title: Must not be empty.\nbuyer: Is required.\ngift: Must be true or false.\n" +
@@ -118,7 +118,7 @@ func TestValidateBody(t *testing.T) {
 		{with(`"note":"\\ud83d"`), ""},
 		{with(`"note":"\ufffd\u00e9"`), ""},
 	} {
-		if got := said(op.ValidateBody(parse(t, op, tc.body), false)); got != tc.want {
+		if got := messages(op.ValidateBody(parse(t, op, tc.body), false)); got != tc.want {
 			t.Errorf("%.200s\n got %q\nwant %q", tc.body, got, tc.want)
 		}
 	}
@@ -191,7 +191,7 @@ func TestFormats(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := said(op.ValidateBody(parse(t, op, string(raw)), false))
+		got := messages(op.ValidateBody(parse(t, op, string(raw)), false))
 		if (got == "") != tc.ok || (got != "" && !strings.HasPrefix(got, tc.field+": Must be ")) {
 			t.Errorf("%s %q: %q", tc.field, tc.value, got)
 		}
@@ -223,8 +223,8 @@ func TestAnswersStayBounded(t *testing.T) {
 	}
 }
 
-// A body costs about its own size wherever it holds its many values: the contract looks at few of them. The other
-// tests, which are parallel, wait meanwhile.
+// A body needs about its own size in memory wherever it has many values, because the contract reads few of them. The
+// other tests, which are parallel, wait meanwhile.
 //
 //nolint:paralleltest // measures the memory of the whole process
 func TestManyValuesHoldLittle(t *testing.T) {
@@ -249,7 +249,7 @@ func TestManyValuesHoldLittle(t *testing.T) {
 	}
 }
 
-// Large bodies are read few at a time, however many come at once.
+// Few large bodies are parsed at a time, however many arrive at once.
 //
 //nolint:paralleltest // measures the memory of the whole process
 func TestManyLargeBodiesHoldLittle(t *testing.T) {
@@ -286,7 +286,7 @@ func TestManyLargeBodiesHoldLittle(t *testing.T) {
 	}
 }
 
-// BenchmarkWorstBody is 1 MiB that is wrong in 100,000 places.
+// BenchmarkWorstBody measures a body of 1 MiB with 100,000 errors.
 func BenchmarkWorstBody(b *testing.B) {
 	op := load(b).Operation("createOrder")
 	for name, unit := range map[string]string{"keys": `"%06d":1,`, "nul": `"%06d":"\u0000",`} {

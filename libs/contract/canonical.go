@@ -11,7 +11,7 @@ import (
 // Canonical checks a body as Operation.Parse does, in one pass, and returns it with its names sorted and without white
 // space. Numbers stay as they are written, so 1 and 1.0 differ; strings are written in one way each.
 func Canonical(body []byte) ([]byte, error) {
-	defer turn(len(body))()
+	defer reserveParser(len(body))()
 	t, err := start(body)
 	if err != nil {
 		return nil, err
@@ -26,11 +26,11 @@ func Canonical(body []byte) ([]byte, error) {
 type canonical struct {
 	*tokens
 	out     []byte
-	members []member // of the objects that are open
+	members []member // of the objects that are not closed yet
 	sorted  []byte
 }
 
-// member is the place in out of a name with its value and a comma.
+// member is the position in out of a name with its value and a comma.
 type member struct {
 	name       []byte
 	start, end int
@@ -83,7 +83,7 @@ func (w *canonical) object() error {
 	return nil
 }
 
-// sort puts the members of an object, which begin at first, in the order of their names.
+// sort puts the members of an object, which begin at first, into the order of their names.
 func (w *canonical) sort(first int, members []member) {
 	byName := func(a, b member) int { return bytes.Compare(a.name, b.name) }
 	if slices.IsSortedFunc(members, byName) {
@@ -117,7 +117,7 @@ func (w *canonical) array() error {
 	return nil
 }
 
-// close puts end in the place of the last comma.
+// close replaces the last comma by end.
 func (w *canonical) close(first int, end byte) {
 	if len(w.out) > first {
 		w.out = w.out[:len(w.out)-1]
@@ -138,7 +138,7 @@ func appendCanonical(out, raw []byte) []byte {
 
 func marshal(s string) []byte {
 	quoted, err := json.Marshal(s)
-	if err != nil { // a string always has a form
+	if err != nil { // every string has a canonical form
 		return nil
 	}
 	return quoted

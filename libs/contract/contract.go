@@ -1,7 +1,7 @@
-// Package contract reads the public OpenAPI 3.1 document once at start: routes, scopes and target services
-// for the gateway; validators for bodies and queries for the services. Bodies are I-JSON (RFC 7493). It follows JSON Schema 2020-12 and
-// is stricter than it in two points: an integer is a JSON integer to the letter (10.0 and 1e2 are refused),
-// and no text holds a NUL character. Fields that fail come back in the document's property order.
+// Package contract reads the public OpenAPI 3.1 document once at start: routes, scopes and target services for the
+// gateway, validators of bodies and queries for the services. Bodies are I-JSON (RFC 7493). The package follows JSON
+// Schema 2020-12 and is stricter in two points: an integer must be written as an integer (10.0 and 1e2 are refused), and
+// no text may hold a NUL character. Invalid fields are returned in the document's property order.
 package contract
 
 import (
@@ -22,7 +22,7 @@ type Contract struct {
 type Operation struct {
 	ID       string
 	Method   string   // upper case
-	Path     string   // relative to the base, with {id}
+	Path     string   // relative to the base path, with {id}
 	Service  string   // x-service: the process that answers
 	Scopes   []string // x-required-scopes: all are needed
 	Success  int      // the declared 2xx status
@@ -30,13 +30,13 @@ type Operation struct {
 	Codes    []string // x-error-codes: every error.code that the operation answers
 	// HasBody says that a body is declared, BodyRequired that it must be sent.
 	HasBody, BodyRequired bool
-	// Secret says that the answer holds a secret (x-secret-response): never cached outside the table, and
-	// encrypted in it.
+	// Secret says that the answer holds a secret (x-secret-response): it is encrypted in the table and never cached
+	// elsewhere.
 	Secret bool
-	// Personal says that the answer holds a person's data (a field marked x-personal): never cached outside the
-	// table, where erasing the person finds it.
+	// Personal says that the answer holds a person's data (a field marked x-personal): it is never cached outside the
+	// table, where the person's erasure finds it.
 	Personal bool
-	// Stream says that the answer goes on for minutes (x-stream): it is passed on as it comes.
+	// Stream says that the answer lasts for minutes (x-stream) and is forwarded while it arrives.
 	Stream bool
 	// PathParams are the names in Path, from left to right.
 	PathParams []string
@@ -46,11 +46,11 @@ type Operation struct {
 	params []*parameter
 }
 
-// Cacheable reports whether an answer may be kept outside the service that gave it.
+// Cacheable reports whether an answer may be cached outside the service that gave it.
 func (op *Operation) Cacheable() bool { return !op.Secret && !op.Personal }
 
-// Load compiles an OpenAPI 3.1 document (YAML or JSON) and fails on whatever the services could not use:
-// a missing operationId or x-service, two operations of one name, a schema that does not compile.
+// Load compiles an OpenAPI 3.1 document (YAML or JSON). It fails on what the services could not use: a missing
+// operationId or x-service, two operations of one name, a schema that does not compile.
 func Load(doc []byte) (*Contract, error) {
 	l, err := newLoader(doc)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/libs/apperr"
 )
 
-// Decode sets into, a pointer to a generated type, from a body that ValidateBody accepted. Names count to the
-// letter. Free-form values such as metadata arrive compact, in the order sent and in plain UTF-8.
+// Decode fills into, a pointer to a generated type, from a body that ValidateBody accepted. Names must match exactly.
+// Free-form values such as metadata are kept compact, in the order sent and in plain UTF-8.
 func (op *Operation) Decode(b *Body, into any) error {
 	err := decode(reflect.ValueOf(into).Elem(), b.root, op.shape)
 	var wrong *rangeError
@@ -45,7 +45,7 @@ func within(field string, err error) error {
 
 var rawMessage = reflect.TypeFor[json.RawMessage]()
 
-// decode sets v as encoding/json would, without reading the text again.
+// decode sets v as encoding/json would, without parsing the text again.
 func decode(v reflect.Value, n *node, s *shape) error {
 	if v.Type() == rawMessage {
 		v.SetBytes(n.write(nil, s))
@@ -59,7 +59,7 @@ func decode(v reflect.Value, n *node, s *shape) error {
 		return nil
 	}
 	if m, ok := v.Addr().Interface().(json.Unmarshaler); ok {
-		return m.UnmarshalJSON(n.write(nil, s)) //nolint:wrapcheck // Decode says whose it is
+		return m.UnmarshalJSON(n.write(nil, s)) //nolint:wrapcheck // Decode adds the context
 	}
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -111,10 +111,10 @@ func decodeStruct(v reflect.Value, n *node, s *shape) error {
 	return nil
 }
 
-// fieldCache holds fieldsOf's answers by type.
+// fieldCache caches the results of fieldsOf by type.
 var fieldCache sync.Map
 
-// fieldsOf maps the JSON names of a struct's fields to their places.
+// fieldsOf maps the JSON names of a struct's fields to their indexes.
 func fieldsOf(t reflect.Type) map[string]int {
 	if known, ok := fieldCache.Load(t); ok {
 		return known.(map[string]int) //nolint:forcetypeassert,errcheck // nothing else is stored
@@ -189,7 +189,7 @@ func mismatch(v reflect.Value, n *node) error {
 	return fmt.Errorf("a %s does not fit into %s", n.kind, v.Type()) //nolint:err113 // for the log
 }
 
-// write appends n as compact JSON in plain UTF-8, without what the contract does not name.
+// write appends n as compact JSON in plain UTF-8, without the fields that the contract does not name.
 func (n *node) write(out []byte, s *shape) []byte {
 	switch n.kind {
 	case objectKind:

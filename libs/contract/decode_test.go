@@ -42,7 +42,7 @@ const full = `{"title":"t","buyer":"a@b.co","note":null,"count":3,"big":-7,"rati
 	`"at":"2026-05-10T17:04:05.5+02:00","lines":[{"description":"a","quantity":2,"price":{"amount":1,"currency":"EUR"}},` +
 	`{"description":"b","quantity":1}],"exact":{"a":"x"},"metadata":{"b":"2","a":"1"}}`
 
-// Decode agrees with encoding/json on all that is in the contract.
+// Decode agrees with encoding/json on everything in the contract.
 func TestDecode(t *testing.T) {
 	t.Parallel()
 	op := load(t).Operation("createOrder")
@@ -60,7 +60,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// A name that differs from the contract's in case alone is another field, also in nested objects.
+// A name that differs from the contract's only in case is another field, also in nested objects.
 func TestDecodeTakesNamesToTheLetter(t *testing.T) {
 	t.Parallel()
 	op := load(t).Operation("createOrder")
@@ -71,7 +71,7 @@ func TestDecodeTakesNamesToTheLetter(t *testing.T) {
 	}
 }
 
-// Free-form values keep their order, and are written compact and in plain UTF-8 whatever escapes they came in.
+// Free-form values keep their order, and are written compactly and in plain UTF-8, however they were escaped.
 func TestDecodeWritesPlainText(t *testing.T) {
 	t.Parallel()
 	op := load(t).Operation("createOrder")
@@ -94,7 +94,7 @@ func TestDecodeWritesPlainText(t *testing.T) {
 	}
 }
 
-// Where an alternative has no bound, nothing is left out.
+// Nothing is left out when an alternative has no bound.
 func TestDecodeKeepsWhatHasNoBound(t *testing.T) {
 	t.Parallel()
 	op := load(t).Operation("createOrder")
@@ -126,11 +126,11 @@ func TestDecodeFailures(t *testing.T) {
 
 		`{"lines":[{},{"price":{"amount":9999999999999999999}}]}`: "lines.1.price.amount: Is out of range.",
 	} {
-		if got := said(op.Decode(parse(t, op, body), &order{})); got != want {
+		if got := messages(op.Decode(parse(t, op, body), &order{})); got != want {
 			t.Errorf("%s: %s", body, got)
 		}
 	}
-	// What the validator would have refused is an error, never a panic.
+	// A body that the validator would refuse is an error, never a panic.
 	for _, body := range []string{
 		`{"title":1}`, `{"title":{}}`, `{"gift":"x"}`, `{"big":"1"}`, `{"lines":{}}`, `{"lines":[1]}`, `{"exact":[]}`, `{"at":"x"}`, `{"at":[]}`,
 	} {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/text/message"
 )
 
-// Years outside which no date is taken.
+// Dates outside these years are refused.
 const minYear, maxYear = 1900, 2199
 
 var (
@@ -19,8 +19,8 @@ var (
 	errYears = errors.New("years")
 )
 
-// formats replace or extend the validator's own. Each takes only what Go's types can hold, so that a body
-// that passed is decoded without error.
+// formats replace or extend the validator's own formats. Each accepts only what Go's types can hold, so that a valid
+// body is decoded without an error.
 var formats = []*jsonschema.Format{
 	{Name: "date-time", Validate: onText(dateTime)},
 	{Name: "date", Validate: onText(date)},
@@ -51,10 +51,10 @@ func onText(f func(string) error) func(any) error {
 	}
 }
 
-// rfc3339 is the form alone: time.Parse also takes one-digit hours, decimal commas and any offset.
+// rfc3339 checks the form only: time.Parse also accepts one-digit hours, decimal commas and any offset.
 var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 
-// dateTime wants RFC 3339 with an offset; like Go it knows no leap second and no lower-case t or z.
+// dateTime accepts RFC 3339 with an offset. Like Go, it refuses leap seconds and a lower-case t or z.
 func dateTime(s string) error {
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil || !rfc3339.MatchString(s) {
@@ -78,8 +78,8 @@ func years(t time.Time) error {
 	return nil
 }
 
-// email wants one address and nothing more: a dot-atom or any UTF-8 before the last @ (RFC 6531), a host
-// name behind it. Quoted local parts and address literals are refused.
+// email accepts exactly one address: a dot-atom or any UTF-8 before the last @ (RFC 6531), and a host name after it.
+// Quoted local parts and address literals are refused.
 func email(s string) error {
 	at := strings.LastIndexByte(s, '@')
 	if at < 1 || at > 64 || strings.ContainsFunc(s, notInEmail) || strings.IndexByte(s, '@') != at {
@@ -108,8 +108,8 @@ func notInHost(r rune) bool {
 	return r < 0x80 && r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 }
 
-// strictness adds to each schema what JSON Schema leaves open: an integer is a JSON integer to the letter,
-// and a failed property name is reported where it stands (the validator loses its place).
+// strictness adds two rules to each schema: an integer must be written as an integer, and a failed property name is
+// reported at its place (the validator loses it).
 var strictness = &jsonschema.Vocabulary{URL: docURL + "/strictness", Compile: compileStrictness}
 
 type strict struct {
@@ -123,7 +123,7 @@ func compileStrictness(ctx *jsonschema.CompilerContext, obj map[string]any) (jso
 		s.names = ctx.Enqueue([]string{"propertyNames"})
 	}
 	if !s.integer && s.names == nil {
-		return nil, nil //nolint:nilnil // the validator's way to say that nothing applies
+		return nil, nil //nolint:nilnil // nil tells the validator that nothing applies
 	}
 	return s, nil
 }

@@ -42,7 +42,7 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-// validated checks the verdict on a body that is I-JSON, and that what passed decodes.
+// validated validates a body that is I-JSON, and checks that a valid body can be decoded.
 func validated(t *testing.T, op *contract.Operation, body []byte, parsed *contract.Body) {
 	t.Helper()
 	err := op.ValidateBody(parsed, false)

@@ -11,8 +11,8 @@ import (
 	"holdfast.dev/libs/contract"
 )
 
-// Each id that a body takes says in the contract which one is wanted. The path and the filters take any text: there
-// an id of another kind belongs to nothing.
+// The contract says for each id in a body which kind it has. Paths and filters take any text, and an id of another kind
+// finds nothing there.
 func TestIDsInBodiesSayWhichIsWanted(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../../proto/api/openapi.yaml")
@@ -65,7 +65,7 @@ func TestIDsInBodiesSayWhichIsWanted(t *testing.T) {
 		{"createService", `{"name":"Hall","unit_ids":["un_x","unx"]}`, "unit_ids.1: Must be a unit's id, which begins with un_."},
 	} {
 		op := c.Operation(tc.op)
-		if got := said(op.ValidateBody(parse(t, op, tc.body), false)); !strings.Contains(got, tc.want) || tc.want == "" && strings.Contains(got, "_id") {
+		if got := messages(op.ValidateBody(parse(t, op, tc.body), false)); !strings.Contains(got, tc.want) || tc.want == "" && strings.Contains(got, "_id") {
 			t.Errorf("%s %s: %s", tc.op, tc.body, got)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/libs/contract"
 )
 
-// Both readers of a body, the gateway's and the services', take and refuse the same, with the same words.
+// The two readers of a body, the gateway's and the services', accept and refuse the same bodies with the same messages.
 func TestParse(t *testing.T) {
 	t.Parallel()
 	const general = "The body must be one JSON object, in UTF-8."
@@ -35,7 +35,7 @@ func TestParse(t *testing.T) {
 		{deep(65), nested},
 		{list(63), ""},
 		{list(64), nested},
-		// Not one object.
+		// Not exactly one object.
 		{"", general},
 		{" ", general},
 		{`[]`, general},
@@ -85,7 +85,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// earlier is the canonical form by encoding/json, as fingerprints in the table were made from it.
+// earlier returns the canonical form made with encoding/json, as the stored fingerprints were made from it.
 func earlier(t *rapid.T, body []byte) string {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.UseNumber()
@@ -100,7 +100,7 @@ func earlier(t *rapid.T, body []byte) string {
 	return string(out)
 }
 
-// The canonical form is one for all orders, spaces and escapes, and that of earlier versions.
+// The canonical form is the same for all orders, spaces and escapes, and the same as in earlier versions.
 func TestCanonical(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ body, want string }{
@@ -133,7 +133,7 @@ func TestCanonical(t *testing.T) {
 	})
 }
 
-// objects are maps of texts, numbers as written, literals, lists and objects.
+// objects generates maps of texts, numbers as written, literals, lists and objects.
 func objects(depth int) *rapid.Generator[map[string]any] {
 	values := []*rapid.Generator[any]{
 		rapid.String().AsAny(),
@@ -148,13 +148,13 @@ func objects(depth int) *rapid.Generator[map[string]any] {
 	return rapid.MapOfN(keys, rapid.OneOf(values...), 0, 5)
 }
 
-// spell writes a value in one of its many ways: any order of keys, white space, and escapes or none.
+// spell writes a value in one of its many forms: any order of keys, white space, with or without escapes.
 func spell(t *rapid.T, v any) []byte {
 	space := rapid.SampledFrom([]string{"", " ", "\n\t", "\r\n"})
 	switch v := v.(type) {
 	case map[string]any:
 		out, sep := []byte("{"), ""
-		for key, value := range v { // in an order of its own each time
+		for key, value := range v { // a map's order differs each time
 			out = append(append(append(out, sep...), space.Draw(t, "space")...), spell(t, key)...)
 			out = append(append(append(out, ':'), space.Draw(t, "space")...), spell(t, value)...)
 			sep = ","
@@ -192,7 +192,7 @@ func spellText(t *rapid.T, s string) []byte {
 	return out
 }
 
-// escapeAll writes each UTF-16 unit of a text as an escape.
+// escapeAll writes each UTF-16 unit of a text as an escape sequence.
 func escapeAll(s string) string {
 	out := `"`
 	for _, unit := range utf16.Encode([]rune(s)) {

@@ -34,7 +34,7 @@ func newLoader(doc []byte) (*loader, error) {
 		return nil, fmt.Errorf("parse: %w", err)
 	}
 	if top.Kind != yaml.DocumentNode || len(top.Content) != 1 || top.Content[0].Kind != yaml.MappingNode {
-		return nil, errors.New("the document is no mapping")
+		return nil, errors.New("the document is not a mapping")
 	}
 	value, err := plain(top.Content[0])
 	if err != nil {
@@ -53,7 +53,7 @@ func newLoader(doc []byte) (*loader, error) {
 	return &loader{root: top.Content[0], compiler: c, shapes: map[*yaml.Node]*shape{}, masks: map[*yaml.Node]*mask{}}, nil
 }
 
-// plain turns a node into what a JSON decoder would give. Dates stay text.
+// plain converts a node to what a JSON decoder returns. Dates stay text.
 func plain(n *yaml.Node) (any, error) {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -86,7 +86,7 @@ func plain(n *yaml.Node) (any, error) {
 	}
 }
 
-// byService are the keywords of a schema that its service checks, in words of its own (x-checked-by-service).
+// byService lists the keywords of a schema that the service checks itself, with its own messages (x-checked-by-service).
 func byService(schema map[string]any) []string {
 	list, _ := schema["x-checked-by-service"].([]any)
 	var names []string
@@ -113,7 +113,7 @@ func scalar(n *yaml.Node) (any, error) {
 	}
 }
 
-// pairs walks a mapping in the order of the document.
+// pairs iterates over a mapping in the order of the document.
 func pairs(n *yaml.Node) func(yield func(string, *yaml.Node) bool) {
 	return func(yield func(string, *yaml.Node) bool) {
 		if n == nil || n.Kind != yaml.MappingNode {
@@ -143,8 +143,7 @@ func text(n *yaml.Node, key string) string {
 	return ""
 }
 
-// follow resolves $ref, returning the target and its JSON pointer. Only references within the document
-// are known.
+// follow resolves $ref and returns the target and its JSON pointer. Only references within the document are supported.
 func (l *loader) follow(n *yaml.Node, pointer string) (*yaml.Node, string, error) {
 	for range 32 {
 		ref := text(n, "$ref")
@@ -160,10 +159,10 @@ func (l *loader) follow(n *yaml.Node, pointer string) (*yaml.Node, string, error
 		}
 		n, pointer = target, strings.TrimPrefix(ref, "#")
 	}
-	return nil, "", fmt.Errorf("line %d: $ref leads in a circle", n.Line)
+	return nil, "", fmt.Errorf("line %d: $ref refers to itself", n.Line)
 }
 
-// alternatives hands each schema of allOf, oneOf and anyOf to each.
+// alternatives calls each with every schema of allOf, oneOf and anyOf.
 func (l *loader) alternatives(n *yaml.Node, each func(alt *yaml.Node) error) error {
 	for _, key := range []string{"allOf", "oneOf", "anyOf"} {
 		list := child(n, key)
@@ -228,11 +227,11 @@ func (l *loader) fill(op *Operation, item, node *yaml.Node, itemPtr, ptr string)
 		op.Service = text(item, "x-service")
 	}
 	if op.ID == "" || op.Service == "" {
-		return errors.New("operationId and x-service are needed")
+		return errors.New("operationId or x-service is missing")
 	}
 	scopes := child(node, "x-required-scopes")
 	if scopes == nil {
-		return errors.New("x-required-scopes is needed, [] where any credential will do")
+		return errors.New("x-required-scopes is missing: list the scopes, or [] when any credential is enough")
 	}
 	if err := scopes.Decode(&op.Scopes); err != nil {
 		return fmt.Errorf("x-required-scopes: %w", err)
@@ -252,7 +251,7 @@ func (l *loader) fill(op *Operation, item, node *yaml.Node, itemPtr, ptr string)
 	for status := range pairs(child(node, "responses")) {
 		n, err := strconv.Atoi(status)
 		if err != nil {
-			return fmt.Errorf("status %q: each is declared by its number", status)
+			return fmt.Errorf("status %q: a status must be a number", status)
 		}
 		op.Statuses = append(op.Statuses, n)
 		if n/100 == 2 && op.Success == 0 {

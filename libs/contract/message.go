@@ -10,13 +10,13 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// failure is one reason at one place.
+// failure is one reason why the value at a path is invalid.
 type failure struct {
 	path    []string
 	message string
 }
 
-// failures flattens the validator's tree of causes into plain sentences.
+// failures converts the validator's tree of causes to a list of plain sentences.
 func failures(e *jsonschema.ValidationError, out []failure) []failure {
 	at := e.InstanceLocation
 	switch k := e.ErrorKind.(type) {
@@ -36,7 +36,7 @@ func failures(e *jsonschema.ValidationError, out []failure) []failure {
 		}
 		return out
 	case *kind.PropertyNames:
-		return out // badName says it at the right place
+		return out // badName reports it at the right place
 	case *badName:
 		for _, f := range failures(k.err, nil) {
 			out = append(out, failure{join(at, k.name), "The key: " + lowerFirst(f.message)})
@@ -60,7 +60,8 @@ func join(path []string, name string) []string {
 
 func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 
-// alternatives speaks of the branch whose type the value has; where it has none's, of the types.
+// alternatives returns the failures of the alternative that has the value's type; when none has, it lists the allowed
+// types.
 func alternatives(e *jsonschema.ValidationError, out []failure) []failure {
 	var types []string
 	for _, branch := range e.Causes {
@@ -76,7 +77,7 @@ func alternatives(e *jsonschema.ValidationError, out []failure) []failure {
 	return append(out, failure{e.InstanceLocation, wants(types)})
 }
 
-// wrongType returns the types that a branch wants when the value at depth has another.
+// wrongType returns the types that an alternative allows when the value at depth has another type.
 func wrongType(e *jsonschema.ValidationError, depth int) []string {
 	if k, ok := e.ErrorKind.(*kind.Type); ok && len(e.InstanceLocation) == depth {
 		return k.Want

@@ -10,20 +10,19 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Body is the one parse of a request's body, as far as the contract has a use for it.
+// Body is a request's body, parsed once, with the parts that the contract uses.
 type Body struct {
 	root *node
-	nul  []failure // texts and keys, known or not, that hold the NUL character
+	nul  []failure // texts and keys, known or unknown, that hold the NUL character
 }
 
-// Empty is the body of a request without one, where one is optional.
+// Empty is the body of a request that has none, for operations where it is optional.
 func Empty() *Body { return &Body{root: &node{kind: objectKind}} }
 
-// Parse returns ErrMalformed unless body is exactly one I-JSON object (RFC 7493), nested at most 64 deep: UTF-8,
-// and no object repeats a name. What no validation will look at is checked and not kept: 1 MiB of zeros would be
-// half a million values.
+// Parse returns ErrMalformed unless body is exactly one I-JSON object (RFC 7493): UTF-8, no repeated names, at most 64
+// levels deep. Values that no validation reads are checked but not kept: 1 MiB of zeros would be half a million values.
 func (op *Operation) Parse(body []byte) (*Body, error) {
-	defer turn(len(body))()
+	defer reserveParser(len(body))()
 	t, err := start(body)
 	if err != nil {
 		return nil, err
@@ -36,19 +35,19 @@ func (op *Operation) Parse(body []byte) (*Body, error) {
 	return &Body{root, p.nul}, t.end()
 }
 
-// node is a parsed JSON value; unlike a map it keeps the order of its members.
+// node is a parsed JSON value. Unlike a map it keeps the order of its members.
 type node struct {
 	kind     jsontext.Kind
 	key      string // inside an object
-	text     string // of a string its characters, of a number its digits as written
+	text     string // the characters of a string, the digits of a number as written
 	children []node
-	places   map[string]int // of the children by key, made on first use
+	places   map[string]int // of the children by key, filled on first use
 }
 
 type parser struct {
 	*tokens
-	src   string // body once more: texts are cut out of it
-	stack []node // children of the values that are open
+	src   string // a copy of body; texts are slices of it
+	stack []node // children of the values that are not closed yet
 	nul   []failure
 }
 
@@ -82,7 +81,7 @@ func (p *parser) children(parent jsontext.Kind, s *shape) ([]node, error) {
 	return out, nil
 }
 
-// fill reads what follows the first token of a value.
+// fill reads the rest of a value after its first token.
 func (p *parser) fill(n *node, raw []byte, s *shape) (err error) {
 	switch n.kind {
 	case objectKind, arrayKind:
@@ -91,12 +90,12 @@ func (p *parser) fill(n *node, raw []byte, s *shape) (err error) {
 		n.text = p.text(raw, "Must not contain the NUL character.")
 	case numberKind:
 		n.text = p.cut(raw, 0)
-	default: // its kind says all
+	default: // the kind is the whole value
 	}
 	return err
 }
 
-// text returns the string that was read last, and notes nul where it holds that character.
+// text returns the string that was read last, and records nul as a failure when it holds a NUL character.
 func (p *parser) text(raw []byte, nul string) string {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return p.cut(raw, 1)
@@ -108,13 +107,13 @@ func (p *parser) text(raw []byte, nul string) string {
 	return s
 }
 
-// cut returns the token that was read last, without so many bytes at both ends.
+// cut returns the token that was read last, without that many bytes at both ends.
 func (p *parser) cut(raw []byte, quotes int) string {
 	end := int(p.dec.InputOffset())
 	return p.src[end-len(raw)+quotes : end-quotes]
 }
 
-// find returns the child of a key with its place; a place behind all when there is none.
+// find returns the child of a key and its index; the index is the number of children when there is none.
 func (n *node) find(key string) (int, *node) {
 	if n == nil {
 		return 0, nil
@@ -138,7 +137,7 @@ func (n *node) index(i int) *node {
 	return &n.children[i]
 }
 
-// literal is a value that is neither text nor has members.
+// literal returns the text of a value that is neither a string nor an object or array.
 func (n *node) literal() string {
 	switch n.kind {
 	case numberKind:
@@ -152,7 +151,7 @@ func (n *node) literal() string {
 	}
 }
 
-// instance is the value as the validator takes it.
+// instance converts the value to the form that the validator takes.
 func (n *node) instance(s *shape) any {
 	switch n.kind {
 	case objectKind:
@@ -166,7 +165,7 @@ func (n *node) instance(s *shape) any {
 	case stringKind:
 		return n.text
 	case numberKind:
-		return tame(json.Number(n.text))
+		return boundNumber(json.Number(n.text))
 	case nullKind:
 		return nil
 	default:
@@ -174,7 +173,7 @@ func (n *node) instance(s *shape) any {
 	}
 }
 
-// object has the known members where the contract names them, else all.
+// object holds the members that the contract names, or all of them when it names none.
 func (n *node) object(s *shape) map[string]any {
 	m := make(map[string]any, len(n.children))
 	for i := range n.children {
@@ -186,16 +185,16 @@ func (n *node) object(s *shape) map[string]any {
 	return m
 }
 
-// tame keeps the validator from computing with numbers of a million digits; the stand-in has the same sign
-// and type and is out of every bound that a contract sets.
-func tame(n json.Number) json.Number {
+// boundNumber keeps the validator from computing with numbers of a million digits. The replacement has the same sign and
+// type and is outside every bound that a contract sets.
+func boundNumber(n json.Number) json.Number {
 	const huge = "99999999999999999999999999999999999999999"
 	if len(n) <= len(huge) && !strings.ContainsAny(string(n), "eE") {
 		return n
 	}
 	if f, err := strconv.ParseFloat(string(n), 64); err == nil && f > -1e40 && f < 1e40 {
 		if strings.ContainsAny(string(n), ".eE") {
-			return json.Number(strconv.FormatFloat(f, 'e', -1, 64)) // keeps the mark of a non-integer
+			return json.Number(strconv.FormatFloat(f, 'e', -1, 64)) // keeps it a non-integer
 		}
 		return n
 	}

@@ -8,9 +8,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// mask says what erasure leaves of a value. The contract marks a person's fields with x-personal.
+// mask says what erasure leaves of a value. The contract marks the fields of a person with x-personal.
 type mask struct {
-	empty json.RawMessage // what a marked value becomes: null, or the empty value of a type that has no null
+	empty json.RawMessage // replaces a marked value: null, or the empty value of a type that has no null
 	props map[string]maskedProp
 	items *mask
 }
@@ -18,7 +18,7 @@ type mask struct {
 type maskedProp struct {
 	*mask
 
-	expand bool // x-expand: the property is there only where the request asked for it
+	expand bool // x-expand: the property exists only when the request asked for it
 }
 
 // mask reads the marks of a schema.
@@ -36,11 +36,11 @@ func (l *loader) mask(n *yaml.Node) (*mask, error) {
 	}
 	m := &mask{props: map[string]maskedProp{}}
 	l.masks[n] = m // before the children: schemas may be recursive
-	return m, l.layMask(m, n)
+	return m, l.addMarks(m, n)
 }
 
-// layMask adds the marks of a schema and of its alternatives.
-func (l *loader) layMask(m *mask, n *yaml.Node) error {
+// addMarks adds the marks of a schema and of its alternatives.
+func (l *loader) addMarks(m *mask, n *yaml.Node) error {
 	for name, node := range pairs(child(n, "properties")) {
 		sub, err := l.mask(node)
 		if err != nil {
@@ -57,10 +57,10 @@ func (l *loader) layMask(m *mask, n *yaml.Node) error {
 		}
 		m.items = sub
 	}
-	return l.alternatives(n, func(alt *yaml.Node) error { return l.layMask(m, alt) })
+	return l.alternatives(n, func(alt *yaml.Node) error { return l.addMarks(m, alt) })
 }
 
-// empties are the values that are left of a type without null.
+// empties are the values that replace values of a type without null.
 var empties = map[string]json.RawMessage{
 	"string": json.RawMessage(`""`), "object": json.RawMessage(`{}`), "array": json.RawMessage(`[]`),
 	"integer": json.RawMessage(`0`), "number": json.RawMessage(`0`), "boolean": json.RawMessage(`false`),
@@ -68,7 +68,7 @@ var empties = map[string]json.RawMessage{
 
 var null = json.RawMessage(`null`)
 
-// empty is null where the schema allows it, else the empty value of its first type.
+// empty returns null when the schema allows it, else the empty value of its first type.
 func (l *loader) empty(n *yaml.Node) json.RawMessage {
 	types := l.types(n)
 	for _, t := range types {
@@ -84,7 +84,7 @@ func (l *loader) empty(n *yaml.Node) json.RawMessage {
 	return null
 }
 
-// types are those that a schema allows, itself or by its alternatives.
+// types returns the types that a schema allows, by itself or by its alternatives.
 func (l *loader) types(n *yaml.Node) []string {
 	n, _, err := l.follow(n, "")
 	if err != nil {
@@ -108,7 +108,7 @@ func (l *loader) types(n *yaml.Node) []string {
 	return out
 }
 
-// kinds are the masks of all schemas that say what they are by the constant of their property "object".
+// kinds returns the masks of all schemas that name their kind by the constant of their property "object".
 func (l *loader) kinds() (map[string]*mask, error) {
 	out := map[string]*mask{}
 	for _, node := range pairs(child(child(l.root, "components"), "schemas")) {
@@ -119,14 +119,15 @@ func (l *loader) kinds() (map[string]*mask, error) {
 		if out[kind] == nil {
 			out[kind] = &mask{props: map[string]maskedProp{}}
 		}
-		if err := l.layMask(out[kind], node); err != nil {
+		if err := l.addMarks(out[kind], node); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-// holds reports whether something in the value is a person's; expanded says whether what x-expand marks is there.
+// holds reports whether the value contains a person's data. expanded says whether properties marked x-expand are
+// present.
 func (m *mask) holds(expanded bool, seen map[*mask]bool) bool {
 	if m == nil || seen[m] {
 		return false
@@ -143,12 +144,12 @@ func (m *mask) holds(expanded bool, seen map[*mask]bool) bool {
 	return false
 }
 
-// HasPersonal reports whether resources of a kind, the value of their property "object", hold a person's data. What
-// x-expand marks does not count: no event and no stored answer has it.
+// HasPersonal reports whether resources of a kind, the value of their property "object", hold a person's data.
+// Properties marked x-expand do not count, because no event and no stored answer has them.
 func (c *Contract) HasPersonal(kind string) bool { return c.kinds[kind].holds(false, map[*mask]bool{}) }
 
-// Erase returns the body of a resource without what the contract marks as a person's. What the body is, its property
-// "object" says. Nothing else changes but the order of names.
+// Erase returns the body of a resource without the values that the contract marks as a person's. The property "object"
+// names the kind of the body. Only the order of names may change besides.
 func (c *Contract) Erase(body []byte) ([]byte, error) {
 	var head struct{ Object string }
 	if err := json.Unmarshal(body, &head); err != nil {
@@ -157,7 +158,7 @@ func (c *Contract) Erase(body []byte) ([]byte, error) {
 	return c.eraseFields(head.Object, body)
 }
 
-// EraseChange is Erase for a resource of a kind after a change, and for those of its fields that changed, before it.
+// EraseChange is Erase for the state of a resource after a change, and for the previous values of the changed fields.
 func (c *Contract) EraseChange(kind string, object, previous []byte) (erased, erasedPrevious []byte, err error) {
 	if erased, err = c.eraseFields(kind, object); err != nil {
 		return nil, nil, err

@@ -45,7 +45,7 @@ func TestErase(t *testing.T) {
 	}
 }
 
-// A field that is added later is erased for its mark alone.
+// A field that is added later is erased because of its mark, without other changes.
 func TestAFieldAddedLaterIsErased(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("testdata/openapi.yaml")
@@ -65,10 +65,10 @@ func TestAFieldAddedLaterIsErased(t *testing.T) {
 	}
 }
 
-// persons are the resources that are about a person, as soon as the contract has them.
+// persons are the resources that describe a person, once the contract has them.
 var persons = map[string]bool{"customer": true, "lead": true, "quote": true}
 
-// Each property of a schema that is about a person says whether it is that person's.
+// Each property of a schema that describes a person says whether it is personal.
 func TestPersonalSchemasMarkEachProperty(t *testing.T) {
 	t.Parallel()
 	var doc struct {
@@ -115,7 +115,7 @@ func value(n *yaml.Node, key string) string {
 	return ""
 }
 
-// What holds a person's data is never cached outside its service; what holds none is.
+// An answer that holds a person's data is never cached outside its service; an answer that holds none is.
 func TestPersonalOperations(t *testing.T) {
 	t.Parallel()
 	c, err := contract.Load(proto.OpenAPI)

@@ -22,7 +22,7 @@ type parameter struct {
 	name     string
 	kind     string // string, integer, boolean, array or object
 	items    string // kind of an array's items
-	instant  bool   // holds RFC 3339 datetimes
+	instant  bool   // holds RFC 3339 date-times
 	required bool
 	fallback string // the schema's default
 	schema   *jsonschema.Schema
@@ -123,7 +123,7 @@ func (op *Operation) ParseQuery(raw string) (Query, error) {
 	return q, nil
 }
 
-// take reads one name=value.
+// take reads one name=value pair.
 func (q *Query) take(part string, fail func(name, msg string)) {
 	rawName, rawValue, _ := strings.Cut(part, "=")
 	name, err1 := url.QueryUnescape(rawName)
@@ -245,11 +245,11 @@ func (p *parameter) validate(v any, fail func(name, msg string)) {
 	}
 }
 
-// typed gives a text the JSON type that the contract wants, where it has the form of one.
+// typed converts a text to the JSON type that the contract wants, when it has that type's form.
 func typed(kind, s string) any {
 	switch {
 	case kind == "integer" && isInteger(s):
-		return tame(json.Number(s))
+		return boundNumber(json.Number(s))
 	case kind == "boolean" && s == "true":
 		return true
 	case kind == "boolean" && s == "false":
@@ -264,7 +264,7 @@ func (q Query) Has(name string) bool {
 	return ok
 }
 
-// String returns a parameter's text; absent, the contract's default or "".
+// String returns a parameter's text; when absent, the contract's default or "".
 func (q Query) String(name string) string {
 	if s, ok := q.values[name].(string); ok {
 		return s
@@ -278,7 +278,7 @@ func (q Query) String(name string) string {
 	return ""
 }
 
-// Int returns an integer parameter; absent, the contract's default, else def.
+// Int returns an integer parameter; when absent, the contract's default, else def.
 func (q Query) Int(name string, def int) int {
 	n, err := strconv.Atoi(q.String(name))
 	if err != nil {
@@ -287,7 +287,7 @@ func (q Query) Int(name string, def int) int {
 	return n
 }
 
-// List returns the items of a comma list, nil when absent.
+// List returns the items of a comma-separated list, nil when absent.
 func (q Query) List(name string) []string {
 	l, _ := q.values[name].([]string)
 	return l
@@ -299,13 +299,14 @@ func (q Query) Map(name string) map[string]string {
 	return m
 }
 
-// Time returns a date-time parameter in UTC; false when it is absent or holds a bare date.
+// Time returns a date-time parameter in UTC, and false when it is absent or a date without a time.
 func (q Query) Time(name string) (time.Time, bool) {
 	t, err := time.Parse(time.RFC3339Nano, q.String(name))
 	return t.UTC(), err == nil
 }
 
-// Canonical is one text for equal queries, with names and keys sorted; the parameters in except are left out.
+// Canonical returns the same text for equal queries: names and keys are sorted, and the parameters in except are left
+// out.
 func (q Query) Canonical(except ...string) string {
 	out := url.Values{}
 	for name, v := range q.values {

@@ -64,15 +64,15 @@ func TestParseQuery(t *testing.T) {
 		{"nope=1&sort=x&limit=0", "limit: Must be at least 1.\nsort: Must be one of: created_at, updated_at.\nnope: " + allowed},
 	} {
 		_, err := op.ParseQuery(tc.raw)
-		if got := said(err); got != tc.want {
+		if got := messages(err); got != tc.want {
 			t.Errorf("%s\n got %q\nwant %q", tc.raw, got, tc.want)
 		}
 	}
 	c := load(t)
-	if got := said(second(c.Operation("getLatestOrder").ParseQuery("a=1"))); got != "a: Is not a known parameter. This operation takes none." {
+	if got := messages(second(c.Operation("getLatestOrder").ParseQuery("a=1"))); got != "a: Is not a known parameter. This operation takes none." {
 		t.Error(got)
 	}
-	if got := said(second(c.Operation("getOrder").ParseQuery(""))); got != "view: Is required." {
+	if got := messages(second(c.Operation("getOrder").ParseQuery(""))); got != "view: Is required." {
 		t.Error(got)
 	}
 }

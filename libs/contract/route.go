@@ -8,10 +8,10 @@ import (
 
 const maxParams = 3
 
-// Param is one value taken from a path.
+// Param is one value of a path.
 type Param struct{ Name, Value string }
 
-// Params are the values of the names in an operation's path; unused places are zero.
+// Params are the values of the parameters in an operation's path; unused elements are zero.
 type Params [maxParams]Param
 
 // Get returns the value of a name, "" when the path has no such name.
@@ -24,7 +24,7 @@ func (p Params) Get(name string) string {
 	return ""
 }
 
-// route is one segment of the tree of paths. A literal segment wins over a parameter.
+// route is one segment in the tree of paths. A literal segment comes before a parameter.
 type route struct {
 	literal map[string]*route
 	param   *route
@@ -69,10 +69,10 @@ func (r *route) child(seg string) *route {
 
 func isParam(seg string) bool { return strings.HasPrefix(seg, "{") && strings.HasSuffix(seg, "}") }
 
-// Match finds the operation of a method and a path relative to the base ("/customers/cu_…"). When op is
-// nil, allow tells the two cases apart: the methods of a known path (405), or none (404). A trailing slash
-// is another path; HEAD and OPTIONS match only where they are declared. Values are the segments as given,
-// so hand over the escaped path where ids may hold escapes. allow must not be changed.
+// Match finds the operation of a method and a path relative to the base ("/customers/cu_…"). When op is nil, allow has
+// the methods of a known path (405) or is empty (404). A trailing slash makes another path; HEAD and OPTIONS match only
+// when they are declared. Params are the segments as given, so pass the escaped path when ids may hold escapes. The
+// caller must not change allow.
 func (c *Contract) Match(method, path string) (op *Operation, params Params, allow []string) {
 	if len(path) < 2 || path[0] != '/' {
 		return nil, params, nil

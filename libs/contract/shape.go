@@ -6,19 +6,19 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// shape is what the validator forgets of a schema: the order of its properties. Alternatives (oneOf, anyOf,
-// allOf) are laid over each other.
+// shape holds what the validator does not keep of a schema: the order of its properties. Alternatives (oneOf, anyOf,
+// allOf) are merged.
 type shape struct {
-	names   []string
-	props   map[string]*prop
-	items   *shape
-	extra   *shape // additionalProperties
-	limit   int    // maxItems or maxProperties, the larger; 0 without
-	endless bool   // an alternative has none of the two
-	strict  bool   // a rule looks at unknown properties too
-	open    bool   // a rule says which unknown properties it takes
-	parent  bool   // a value may be an object or an array
-	hint    string // x-message: said when pattern fails
+	names     []string
+	props     map[string]*prop
+	items     *shape
+	extra     *shape // additionalProperties
+	limit     int    // maxItems or maxProperties, the larger; 0 when there is none
+	unbounded bool   // an alternative has neither
+	strict    bool   // a rule reads unknown properties too
+	open      bool   // a rule limits unknown properties
+	parent    bool   // the value may be an object or an array
+	hint      string // x-message: the error text when pattern fails
 }
 
 type prop struct {
@@ -77,7 +77,7 @@ func (l *loader) lay(s *shape, n *yaml.Node) error {
 	return l.alternatives(n, func(alt *yaml.Node) error { return l.lay(s, alt) })
 }
 
-// types notes what children a value may have by its type, all where none is named.
+// types records whether a value may have children, by its types; a schema without a type may.
 func (s *shape) types(n *yaml.Node) {
 	t := child(n, "type")
 	if t == nil {
@@ -87,14 +87,14 @@ func (s *shape) types(n *yaml.Node) {
 	for _, one := range append(t.Content, t) {
 		if bound, ok := map[string]string{"object": "maxProperties", "array": "maxItems"}[one.Value]; ok {
 			s.parent = true
-			s.endless = s.endless || child(n, bound) == nil
+			s.unbounded = s.unbounded || child(n, bound) == nil
 		}
 	}
 }
 
-// keeps reports whether a child of a value is needed, behind so many that are kept: it takes no more to see that there
-// are too many, and to name a hundred of their faults. Where the contract sets no bound, all count; of a value
-// that is to have no children, none.
+// keeps reports whether another child of a value is needed after before kept ones. Children beyond the contract's bound
+// are not needed, except as many as it takes to report the excess and a hundred errors. Without a bound all are needed;
+// a value that must not have children needs none.
 func (s *shape) keeps(key string, before int) bool {
 	switch {
 	case s == nil || !s.parent:
@@ -102,14 +102,14 @@ func (s *shape) keeps(key string, before int) bool {
 	case s.closed():
 		return s.props[key] != nil || before < len(s.names)+maxFields
 	default:
-		return s.limit == 0 || s.endless || before < s.limit+maxFields
+		return s.limit == 0 || s.unbounded || before < s.limit+maxFields
 	}
 }
 
-// closed reports whether the shape names its properties; others, such as metadata, are kept as sent.
+// closed reports whether the shape names its properties. Other objects, such as metadata, are kept as sent.
 func (s *shape) closed() bool { return s != nil && len(s.names) > 0 }
 
-// member returns the shape of a property, nil when the contract does not know it.
+// member returns the shape of a property, nil when the contract has no such property.
 func (s *shape) member(name string) *shape {
 	if s == nil {
 		return nil
@@ -127,7 +127,7 @@ func (s *shape) item() *shape {
 	return s.items
 }
 
-// at returns the shape of a path, nil when the contract does not know it.
+// at returns the shape at a path, nil when the contract has no such path.
 func (s *shape) at(path []string) *shape {
 	for _, seg := range path {
 		if s == nil {
@@ -149,7 +149,7 @@ func isIndex(seg string) bool {
 
 const unlisted = 1 << 20
 
-// rank orders a path: by the contract's property order, then by the order in which the client sent.
+// rank orders paths by the contract's property order, then by the order in which the client sent them.
 func (s *shape) rank(sent *node, path []string) []int {
 	out := make([]int, 0, len(path))
 	for _, seg := range path {

@@ -30,28 +30,29 @@ const (
 	arrayEnd   = jsontext.KindEndArray
 )
 
-// largeBody is the size from which only as many bodies are read at a time as there are processors: one of 1 MiB may
-// have 100,000 names in an object, and their comparison takes 15 MiB.
+// largeBody is the size from which bodies are parsed at most one per processor at a time: an object in a body of 1 MiB
+// may have 100,000 names, and comparing them takes 15 MiB.
 const largeBody = 64 << 10
 
-var large = make(chan struct{}, runtime.GOMAXPROCS(0))
+var parsers = make(chan struct{}, runtime.GOMAXPROCS(0))
 
-// turn waits until a body of that size may be read.
-func turn(size int) (done func()) {
+// reserveParser waits until a body of that size may be parsed.
+func reserveParser(size int) (done func()) {
 	if size < largeBody {
 		return func() {}
 	}
-	large <- struct{}{}
-	return func() { <-large }
+	parsers <- struct{}{}
+	return func() { <-parsers }
 }
 
-// tokens reads a body once. It refuses what is no JSON, no UTF-8, nested too deep, or repeats a name in an object.
+// tokens reads a body once. It refuses what is not JSON or not UTF-8, is nested too deep, or repeats a name in an
+// object.
 type tokens struct {
 	body []byte
 	dec  *jsontext.Decoder
 }
 
-// start reads the brace that a body begins with.
+// start reads the opening brace of a body.
 func start(body []byte) (*tokens, error) {
 	t := &tokens{body: body, dec: jsontext.NewDecoder(bytes.NewBuffer(body))}
 	if t.dec.PeekKind() != objectKind {
@@ -61,7 +62,7 @@ func start(body []byte) (*tokens, error) {
 	return t, err
 }
 
-// next returns a token; raw is the text of a scalar or a name, quotes and escapes included.
+// next returns a token. raw is the text of a scalar or a name, with its quotes and escapes.
 func (t *tokens) next() (kind jsontext.Kind, raw []byte, err error) {
 	switch kind = t.dec.PeekKind(); kind {
 	case objectKind, arrayKind:
@@ -83,7 +84,7 @@ func (t *tokens) next() (kind jsontext.Kind, raw []byte, err error) {
 	return kind, raw, nil
 }
 
-// end makes sure that nothing follows the object.
+// end checks that nothing follows the object.
 func (t *tokens) end() error {
 	_, err := t.dec.ReadToken()
 	switch {
@@ -96,7 +97,7 @@ func (t *tokens) end() error {
 	}
 }
 
-// malformed says what is wrong and where.
+// malformed describes the error and its place.
 func (t *tokens) malformed(err error) error {
 	var wrong *jsontext.SyntacticError
 	if !errors.As(err, &wrong) {
@@ -110,20 +111,20 @@ func (t *tokens) malformed(err error) error {
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		reason = "it ends too early"
-	case strings.HasPrefix(reason, "invalid surrogate pair"): // shows what follows, too
+	case strings.HasPrefix(reason, "invalid surrogate pair"): // also shows the following bytes
 		reason = "invalid surrogate pair in string"
 	}
 	return ErrMalformed.WithMessage("The body is not valid JSON at %s: %s.", at, reason)
 }
 
-// place is where a byte stands for the one who looks at the text: lines and characters, from 1.
+// place returns the line and the character of a byte offset, both counted from 1.
 func (t *tokens) place(offset int64) string {
 	before := t.body[:min(int(offset), len(t.body))]
 	line := bytes.LastIndexByte(before, '\n') + 1
 	return fmt.Sprintf("line %d, column %d", bytes.Count(before, []byte{'\n'})+1, utf8.RuneCount(before[line:])+1)
 }
 
-// unquote returns what a string without its quotes and escapes says. t has found it to be valid.
+// unquote decodes a string without its quotes and escapes. t has already validated it.
 func unquote(raw []byte) []byte {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return raw[1 : len(raw)-1]

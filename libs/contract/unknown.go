@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// unknownField is one that the contract does not know, in an object whose fields it names.
+// unknownField is a field that the contract does not know, in an object whose fields it names.
 type unknownField struct {
 	name  string   // dotted
 	key   string   // its last part
@@ -28,7 +28,7 @@ func (op *Operation) unknownFields(b *Body) []unknownField {
 	return op.shape.unknown(b.root, nil, nil)
 }
 
-// unknown looks for no further ones within an unknown field. A body whose contract names no field takes none.
+// unknown does not look inside an unknown field. When the contract names no field, every field is unknown.
 func (s *shape) unknown(n *node, path []string, out []unknownField) []unknownField {
 	if s == nil {
 		return out
@@ -54,7 +54,7 @@ func (s *shape) unknown(n *node, path []string, out []unknownField) []unknownFie
 	return out
 }
 
-// message names the known field that is nearest.
+// message names the nearest known field.
 func (u unknownField) message() string {
 	if len(u.known) == 0 {
 		return "Is not a known field; there are none here."
@@ -71,7 +71,7 @@ func (u unknownField) message() string {
 // maxNameLength bounds the characters that distance compares.
 const maxNameLength = 64
 
-// distance is the optimal string alignment distance, in any case: how many characters to add, drop, change or swap.
+// distance is the optimal string alignment distance, ignoring case: how many characters to add, drop, change or swap.
 func distance(a, b string) int {
 	x, y := letters(a), letters(b)
 	before, last, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)

@@ -13,7 +13,7 @@ func TestUnknownFields(t *testing.T) {
 	for _, tc := range []struct{ body, ignored, strict string }{
 		{with(`"note":null`), "", ""},
 		{with(`"metadata":{"any":"x"},"exact":{"a":"x"}`), "", ""},
-		// The nearest: a letter less, two swapped, another case, none near.
+		// The nearest name: one letter less, two swapped letters, another case, no near name.
 		{with(`"titel":1`), "titel", "titel" + nearest + "title."},
 		{with(`"stauts":"open"`), "stauts", "stauts" + nearest + "status."},
 		{with(`"dtae":1`), "dtae", "dtae" + nearest + "date."},
@@ -27,9 +27,9 @@ func TestUnknownFields(t *testing.T) {
 			"linez lines.0.qty lines.1.price.cents",
 			"linez" + nearest + "lines.\nlines.0.qty" + nearest + "quantity.\nlines.1.price.cents" + nearest + "amount.",
 		},
-		// A rule of the contract speaks of these itself.
+		// A rule of the contract names these itself.
 		{with(`"exact":{"b":1}`), "", "exact.b: Is not a known field."},
-		// Behind the known ones.
+		// After the known ones.
 		{
 			`{"zzz":"\u0000","lines":[{"qty":1}]}`, "zzz lines.0.qty",
 			"title: Is required.\nbuyer: Is required.\nlines.0.description: Is required.\nlines.0.quantity: Is required.\n" +
@@ -40,16 +40,16 @@ func TestUnknownFields(t *testing.T) {
 		if got := strings.Join(op.Ignored(b), " "); got != tc.ignored {
 			t.Errorf("%.100s\n ignored %s\nwant %s", tc.body, got, tc.ignored)
 		}
-		if got := said(op.ValidateBody(b, true)); got != tc.strict {
+		if got := messages(op.ValidateBody(b, true)); got != tc.strict {
 			t.Errorf("%.100s\n got %s\nwant %s", tc.body, got, tc.strict)
 		}
-		if got := said(op.ValidateBody(b, false)); tc.ignored != "" && strings.Contains(got, "nearest") {
+		if got := messages(op.ValidateBody(b, false)); tc.ignored != "" && strings.Contains(got, "nearest") {
 			t.Errorf("%.100s is refused without strict: %s", tc.body, got)
 		}
 	}
-	// An action that takes no field, and one without a body.
+	// One action takes no fields, and one operation has no body.
 	shut, none := load(t).Operation("closeOrder"), load(t).Operation("listOrders")
-	if got := said(shut.ValidateBody(parse(t, shut, `{"x":1}`), true)); got != "x: Is not a known field; there are none here." {
+	if got := messages(shut.ValidateBody(parse(t, shut, `{"x":1}`), true)); got != "x: Is not a known field; there are none here." {
 		t.Error(got)
 	}
 	if b := parse(t, none, `{"x":1}`); none.ValidateBody(b, true) != nil || none.Ignored(b) != nil {

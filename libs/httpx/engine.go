@@ -23,8 +23,8 @@ var (
 	ErrCaller    = apperr.New(apperr.Unauthenticated, "invalid_credential", "The credential is not valid.")
 )
 
-// NewRouter returns a gin engine without middlewares and without gin's surprises: it trusts no proxies, redirects
-// nothing, answers a wrong method with 405 and an unknown path with notFound.
+// NewRouter returns a gin engine without middlewares and with safe settings: it trusts no proxies, never redirects,
+// answers a wrong method with 405 and an unknown path with notFound.
 func NewRouter(notFound error) *gin.Engine {
 	gin.SetMode(gin.ReleaseMode)
 	e := gin.New()
@@ -46,7 +46,7 @@ func NewEngine() *gin.Engine {
 	return e
 }
 
-// Recover turns a panic into internal_error. An answer that has begun can only be cut off.
+// Recover turns a panic into internal_error. When the answer has already begun, the connection is closed.
 func Recover(c *gin.Context) {
 	defer func() {
 		p := recover()
@@ -62,8 +62,8 @@ func Recover(c *gin.Context) {
 	c.Next()
 }
 
-// Steps makes gin handlers of the steps of a request. The first error is its answer, and no later step runs. A step that
-// has written the answer itself calls c.Abort.
+// Steps converts the steps of a request to gin handlers. The first error is the answer, and no later step runs. A step
+// that has written the answer itself calls c.Abort.
 func Steps(steps ...Handler) gin.HandlersChain {
 	chain := make(gin.HandlersChain, len(steps))
 	for i, step := range steps {
@@ -76,7 +76,7 @@ func Steps(steps ...Handler) gin.HandlersChain {
 	return chain
 }
 
-// Fail ends a request with an error: on the wide log line, and in the answer.
+// Fail ends a request with an error: it adds the error to the log line and writes the answer.
 func Fail(c *gin.Context, err error) {
 	e := apperr.As(err)
 	if e.Kind == apperr.Internal {
@@ -99,7 +99,7 @@ func SetRequestID(c *gin.Context, id string) { c.Writer.Header()[headerRequestID
 // RequestID returns what SetRequestID has set.
 func RequestID(c *gin.Context) string { return c.Writer.Header().Get(headerRequestID) }
 
-// outside tells a failure of something that the service calls from an internal error. libs/pg marks its errors with
+// outside tells a failure of a dependency of the service from an internal error. libs/pg marks its errors with
 // Unavailable.
 func outside(err error, internal *apperr.Error) *apperr.Error {
 	var called interface{ Unavailable() bool }

@@ -1,6 +1,6 @@
-// Package httpx is the HTTP server of a service: it checks each request against the contract in the one order
-// that all services share, runs the handler, and writes the answer. It holds the only writer of errors, and the checks
-// that the gateway makes too.
+// Package httpx is the HTTP server of a service: it checks each request against the contract in the order that all
+// services share, runs the handler, and writes the answer. It has the only code that writes errors, and the checks that
+// the gateway makes too.
 package httpx
 
 import (
@@ -72,7 +72,7 @@ type envelope struct {
 	Error   errorBody  `json:"error"`
 }
 
-// fieldList writes fields as an object in their given order, which a map would lose.
+// fieldList writes fields as an object in their order. A map would lose the order.
 type fieldList []apperr.FieldError
 
 // MarshalJSON implements json.Marshaler: each field once, with the list of its messages.
@@ -108,9 +108,9 @@ func encode(v any) []byte {
 	return b
 }
 
-// WriteError answers err in the public envelope: an *apperr.Error as it says, anything else as
-// internal_error. It sets Content-Type, X-Request-Id and whatever headers the error asks for; the cause is
-// never shown. Every 422 has message, errors and param, and its messages begin with the first field's name.
+// WriteError answers err in the public envelope: an *apperr.Error as it is, every other error as internal_error. It sets
+// Content-Type, X-Request-Id and the headers of the error. The cause is never shown. Every 422 has message, errors and
+// param, and its message begins with the name of the first field.
 func WriteError(w http.ResponseWriter, requestID string, err error) {
 	e := apperr.As(err)
 	status := StatusOf(e.Kind)
@@ -122,7 +122,7 @@ func WriteError(w http.ResponseWriter, requestID string, err error) {
 	body := encode(envelopeOf(e, status, requestID))
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // the client is gone when this fails
+	_, _ = w.Write(body) // fails when the client is gone
 }
 
 func setHeaders(h http.Header, e *apperr.Error, status int) {

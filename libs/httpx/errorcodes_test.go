@@ -23,13 +23,14 @@ var kindNames = map[string]apperr.Kind{
 	"BadGateway": apperr.BadGateway, "Unavailable": apperr.Unavailable, "Timeout": apperr.Timeout,
 }
 
-// relay is the one place that makes errors whose code is not written there: they are another service's.
+// relay is the only file that makes errors with a computed code, because they come from another service.
 const relay = "libs/peer/answer.go"
 
-// declared is an error that the code makes: its kind and code as they are written, "" where they are computed.
+// declared is an error in the source: its kind and code as they are written, "" when they are computed.
 type declared struct{ kind, code string }
 
-// Each code that a service or library declares stands in the catalogue with its status, and no other does.
+// Each code that a service or library declares is in the catalogue with its status, and the catalogue has no other
+// codes.
 func TestTheCatalogueHasEachCode(t *testing.T) {
 	t.Parallel()
 	catalogue := map[string]proto.ErrorCode{}
@@ -74,7 +75,7 @@ func TestTheCatalogueHasEachCode(t *testing.T) {
 	}
 }
 
-// sources are the errors that each file of the libraries and services declares.
+// sources returns the errors that each file of the libraries and services declares.
 func sources(t *testing.T) map[string][]declared {
 	t.Helper()
 	const root = "../.."
@@ -114,7 +115,7 @@ func errorsOf(file *ast.File) (out []declared) {
 		}
 		return true
 	})
-	if file.Name.Name == "apperr" { // New itself takes both from its caller
+	if file.Name.Name == "apperr" { // New itself gets both from its caller
 		out = slices.DeleteFunc(out, func(e declared) bool { return e == declared{kind: "kind"} })
 	}
 	return out
@@ -136,7 +137,7 @@ func literal(n *ast.CompositeLit) (e declared) {
 	return e
 }
 
-// isApperr tells whether an expression is this name of package apperr.
+// isApperr reports whether an expression is this name of package apperr.
 func isApperr(file *ast.File, e ast.Expr, want string) bool {
 	if s, ok := e.(*ast.SelectorExpr); ok {
 		return name(s.X) == "apperr" && s.Sel.Name == want
@@ -144,7 +145,7 @@ func isApperr(file *ast.File, e ast.Expr, want string) bool {
 	return file.Name.Name == "apperr" && name(e) == want
 }
 
-// name is the last part of an identifier, "" of anything else.
+// name returns the last part of an identifier, "" for any other expression.
 func name(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -156,7 +157,7 @@ func name(e ast.Expr) string {
 	}
 }
 
-// text is the value of a string literal, "" of anything else.
+// text returns the value of a string literal, "" for any other expression.
 func text(e ast.Expr) string {
 	if lit, ok := e.(*ast.BasicLit); ok {
 		if s, err := strconv.Unquote(lit.Value); err == nil {

@@ -34,14 +34,14 @@ const (
 
 var errNone = apperr.New(apperr.NotFound, "customer_not_found", "Customer not found.")
 
-// record is the idempotency memory of one test: key → fingerprint and answer.
+// record is the idempotency table of one test: key → fingerprint and answer.
 type record struct {
 	fingerprint [32]byte
 	reply       idem.Reply
 }
 
-// door is a customers service of one customer, and what a test needs to call it.
-type door struct {
+// testService is a customers service with one customer, and what a test needs to call it.
+type testService struct {
 	t       *testing.T
 	handler http.Handler
 	spec    *contract.Contract
@@ -57,7 +57,7 @@ type door struct {
 	log     bytes.Buffer
 }
 
-func (d *door) Check(ctx context.Context) (*idem.Reply, error) {
+func (d *testService) Check(ctx context.Context) (*idem.Reply, error) {
 	d.checks++
 	req, _ := idem.RequestFrom(ctx)
 	rec, ok := d.records[req.Key]
@@ -71,7 +71,7 @@ func (d *door) Check(ctx context.Context) (*idem.Reply, error) {
 	return &reply, nil
 }
 
-func (d *door) existing(_ context.Context, id string) error {
+func (d *testService) existing(_ context.Context, id string) error {
 	d.exists++
 	switch id {
 	case known:
@@ -85,8 +85,8 @@ func (d *door) existing(_ context.Context, id string) error {
 const customer = `{"id":"cu_known","object":"customer","name":"Ada <&> L","first_name":"Ada","last_name":null,"email":"a@b.co",` +
 	`"phone":null,"company":null,"metadata":{},"mode":"test","version":3,"created_at":"2026-05-10T15:04:05Z","updated_at":"2026-05-10T15:04:05Z"}`
 
-// write stores and answers, as a use case in one transaction would.
-func (d *door) write(c *gin.Context, status int, location string) error {
+// write stores and answers, as a use case does in one transaction.
+func (d *testService) write(c *gin.Context, status int, location string) error {
 	ctx := c.Request.Context()
 	if d.panics {
 		panic("a defect")
@@ -120,7 +120,7 @@ func (d *door) write(c *gin.Context, status int, location string) error {
 	return httpx.Send(c, reply)
 }
 
-func (d *door) routes() map[string]httpx.Route {
+func (d *testService) routes() map[string]httpx.Route {
 	type body struct {
 		FirstName *string `json:"first_name"`
 		Email     *string `json:"email"`
@@ -168,7 +168,7 @@ func document(t testing.TB) []byte {
 	return doc
 }
 
-func open(t *testing.T) *door {
+func open(t *testing.T) *testService {
 	t.Helper()
 	doc := document(t)
 	c, err := contract.Load(doc)
@@ -176,7 +176,7 @@ func open(t *testing.T) *door {
 		t.Fatal(err)
 	}
 	secret := []byte("0123456789abcdef0123456789abcdef")
-	d := &door{
+	d := &testService{
 		t: t, records: map[string]record{}, checker: contracttest.NewService(t, doc),
 		signer: &caller.Signer{From: "gateway", Keys: caller.Keys{"customers": {{ID: "k1", Secret: secret}}}},
 	}
@@ -185,8 +185,8 @@ func open(t *testing.T) *door {
 	return d
 }
 
-// mount serves routes from now on.
-func (d *door) mount(routes map[string]httpx.Route) {
+// mount replaces the served routes.
+func (d *testService) mount(routes map[string]httpx.Route) {
 	d.t.Helper()
 	s := &httpx.Server{
 		Service: "customers", Contract: d.spec, Idem: d,
@@ -199,9 +199,8 @@ func (d *door) mount(routes map[string]httpx.Route) {
 	d.handler = obs.Handler(slog.New(slog.NewJSONHandler(&d.log, nil)), nil, e)
 }
 
-// call sends one request as the gateway would; headers are pairs. Every answer is checked against the
-// contract.
-func (d *door) call(method, target, body string, headers ...string) *http.Response {
+// call sends one request as the gateway would; headers are pairs. It checks every answer against the contract.
+func (d *testService) call(method, target, body string, headers ...string) *http.Response {
 	d.t.Helper()
 	var r io.Reader
 	if body != "" {
@@ -225,7 +224,7 @@ func (d *door) call(method, target, body string, headers ...string) *http.Respon
 	return d.send(req)
 }
 
-func (d *door) send(req *http.Request) *http.Response {
+func (d *testService) send(req *http.Request) *http.Response {
 	d.t.Helper()
 	rec := httptest.NewRecorder()
 	d.handler.ServeHTTP(rec, req)
@@ -235,7 +234,7 @@ func (d *door) send(req *http.Request) *http.Response {
 	return res
 }
 
-// verdict is "status code param".
+// verdict returns "status code param".
 func verdict(t *testing.T, res *http.Response) string {
 	t.Helper()
 	var e struct {

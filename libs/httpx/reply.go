@@ -14,21 +14,21 @@ import (
 	"holdfast.dev/proto/api"
 )
 
-// Headers from a service to the gateway, which removes them: when the idempotency record ends (Unix
-// seconds), and "no" for an answer that must not be cached, because it holds a secret or personal data.
+// Headers from a service to the gateway, which removes them: the end of the idempotency record (Unix seconds), and "no"
+// for an answer that must not be cached, because it holds a secret or personal data.
 const (
 	HeaderIdemExpires = "X-Internal-Idem-Expires"
 	HeaderIdemCache   = "X-Internal-Idem-Cache"
 )
 
-// Headers of answers that speak of unknown fields of the body: those that were ignored, and that they were not
-// to be. A replay has neither.
+// Headers that name unknown fields of the body: the ignored ones, and the preference that was applied. A replay has
+// neither.
 const (
 	HeaderIgnored = "X-Ignored-Fields"
 	HeaderApplied = "Preference-Applied"
 )
 
-// Send answers a write with the bytes that were stored with its effect.
+// Send answers a write with the stored bytes of its reply.
 func Send(c *gin.Context, r idem.Reply) error {
 	h := c.Writer.Header()
 	if r.Location != "" {
@@ -48,7 +48,7 @@ func Send(c *gin.Context, r idem.Reply) error {
 	return JSON(c, r.Status, r.ETag, r.Body)
 }
 
-// JSON answers body as it is; etag, when not empty, is the header as sent, quotes included. A 204 has no body.
+// JSON answers body as it is. etag, when not empty, is the header's value with its quotes. A 204 has no body.
 func JSON(c *gin.Context, status int, etag string, body []byte) error {
 	h := c.Writer.Header()
 	if etag != "" {
@@ -63,7 +63,7 @@ func JSON(c *gin.Context, status int, etag string, body []byte) error {
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	c.Writer.WriteHeader(status)
-	_, _ = c.Writer.Write(body) // the client is gone when this fails
+	_, _ = c.Writer.Write(body) // fails when the client is gone
 	return nil
 }
 
@@ -76,7 +76,7 @@ func Resource(c *gin.Context, version int64, v any) error {
 	return JSON(c, http.StatusOK, ETag(version), body)
 }
 
-// ListBody is a list's body; next is ignored on the last page.
+// ListBody returns a list's body. next is ignored on the last page.
 func ListBody(data []json.RawMessage, hasMore bool, next string) []byte {
 	out := []byte(`{"data":[`)
 	for i, item := range data {
@@ -94,5 +94,5 @@ func ListBody(data []json.RawMessage, hasMore bool, next string) []byte {
 	return append(append(out, encode(next)...), '}')
 }
 
-// Mode is the mode of the caller as the contract writes it.
+// Mode returns the caller's mode as the contract writes it.
 func Mode(ctx context.Context) api.Mode { return api.Mode(caller.FromContext(ctx).Mode) }

@@ -16,35 +16,35 @@ import (
 	"holdfast.dev/libs/contract"
 )
 
-// MaxBody is the most bytes that a request's body may have.
+// MaxBody is the largest body of a request, in bytes.
 const MaxBody = 1 << 20
 
 const (
-	// firstRead is the memory that a body gets before it arrives. It gets twice as much each time that it has filled
-	// what it has, so that a client that only declares a long body holds little.
+	// firstRead is the buffer that a body gets before it arrives. The buffer doubles each time that it is full, so that a
+	// client that only declares a long body uses little memory.
 	firstRead = 16 << 10
 	maxKey    = 255
 	ctxKey    = "holdfast.request"
 )
 
-// request is what the steps have found out about one request.
+// request holds what the steps have read from one request.
 type request struct {
 	op      *contract.Operation
 	raw     []byte         // the body as sent
 	id      string         // the first path parameter
-	body    *contract.Body // nil where an optional one is absent
+	body    *contract.Body // nil when an optional body is absent
 	query   contract.Query
 	ifMatch Match
 }
 
 // Match is the If-Match of a request.
 type Match struct {
-	Version int64 // the one that is expected; 0, which no resource has, for an entity tag that is none of ours
+	Version int64 // the expected version; 0, which no resource has, for an entity tag that is not ours
 	Any     bool  // *
 	Present bool
 }
 
-// Check returns apperr.ErrVersion when version is not the one that is expected.
+// Check returns apperr.ErrVersion when version is not the expected one.
 func (m Match) Check(version int64) error {
 	if m.Present && !m.Any && m.Version != version {
 		return apperr.ErrVersion
@@ -60,7 +60,7 @@ func of(c *gin.Context) *request {
 	return r
 }
 
-// Body decodes the validated body into a generated type. An absent optional body gives the zero value.
+// Body decodes the validated body into a generated type. It returns the zero value when an optional body is absent.
 func Body[T any](c *gin.Context) (T, error) {
 	var v T
 	r := of(c)
@@ -73,11 +73,11 @@ func Body[T any](c *gin.Context) (T, error) {
 // Query returns the validated query.
 func Query(c *gin.Context) contract.Query { return of(c).query }
 
-// IfMatch returns what the change expects.
+// IfMatch returns the request's If-Match.
 func IfMatch(c *gin.Context) Match { return of(c).ifMatch }
 
-// ReadBody returns the body of a request. One over MaxBody is ErrTooLarge, and is not read where its length was
-// declared. The memory of a body grows with what has arrived; reserve, which may be nil, is asked before each growth.
+// ReadBody reads the body of a request. A body over MaxBody is ErrTooLarge; when its length is declared, it is not read.
+// The buffer grows with what has arrived, and reserve, which may be nil, is called before each growth.
 func ReadBody(c *gin.Context, reserve func(n int64) error) ([]byte, error) {
 	req := c.Request
 	if req.ContentLength > MaxBody {
@@ -90,14 +90,14 @@ func ReadBody(c *gin.Context, reserve func(n int64) error) ([]byte, error) {
 		reserve = func(int64) error { return nil }
 	}
 	limited := http.MaxBytesReader(c.Writer, req.Body, MaxBody)
-	most := int64(MaxBody + 1) // the reader refuses the last byte
+	most := int64(MaxBody + 1) // one byte over the limit, so that the reader reports it
 	if req.ContentLength > 0 {
 		most = req.ContentLength
 	}
 	return readAll(limited, most, reserve)
 }
 
-// readAll reads to the end of r, or until it has read most bytes.
+// readAll reads to the end of r, at most `most` bytes.
 func readAll(r io.Reader, most int64, reserve func(n int64) error) ([]byte, error) {
 	size := min(most, firstRead)
 	if err := reserve(size); err != nil {
@@ -126,7 +126,7 @@ func readAll(r io.Reader, most int64, reserve func(n int64) error) ([]byte, erro
 	}
 }
 
-// readError returns the answer to a body that cannot be read. A reader may return an answer of its own.
+// readError returns the answer when a body cannot be read. The reader may return an *apperr.Error of its own.
 func readError(err error) error {
 	var tooLarge *http.MaxBytesError
 	var answer *apperr.Error
@@ -140,7 +140,7 @@ func readError(err error) error {
 	}
 }
 
-// HasBody reports whether a request has a body, and returns ErrMediaType unless it comes as JSON. Only an optional body
+// HasBody reports whether a request has a body. It returns ErrMediaType unless the body is JSON. Only an optional body
 // may be absent.
 func HasBody(op *contract.Operation, contentType string, body []byte) (bool, error) {
 	if len(body) == 0 && !op.BodyRequired {
@@ -149,7 +149,8 @@ func HasBody(op *contract.Operation, contentType string, body []byte) (bool, err
 	return true, CheckMediaType(contentType)
 }
 
-// CheckMediaType returns ErrMediaType unless a body comes as JSON; a form, as curl sends by default, is told so.
+// CheckMediaType returns ErrMediaType unless the body is JSON. A form, which curl sends by default, gets a message of
+// its own.
 func CheckMediaType(contentType string) error {
 	const want = "application/json"
 	if contentType == want {
@@ -168,7 +169,8 @@ func CheckMediaType(contentType string) error {
 	}
 }
 
-// strict reports whether a request prefers handling=strict (RFC 7240). Of a preference given twice the first counts.
+// strict reports whether a request prefers handling=strict (RFC 7240). When a preference is given twice, the first one
+// counts.
 func strict(h http.Header) bool {
 	for list := range strings.SplitSeq(strings.Join(h.Values("Prefer"), ","), ",") {
 		one, _, _ := strings.Cut(list, ";")
@@ -203,7 +205,7 @@ func ignoredFields(names []string) string {
 	return strings.Join(out, ", ")
 }
 
-// IdempotencyKey returns the key, "" when there is none. One that is out of bounds is a 422.
+// IdempotencyKey returns the key, "" when there is none. A key that is out of bounds is a 422.
 func IdempotencyKey(h http.Header) (string, error) {
 	const name = "Idempotency-Key"
 	values := h.Values(name)
@@ -220,7 +222,7 @@ func IdempotencyKey(h http.Header) (string, error) {
 	return key, nil
 }
 
-// ifMatch reads * or one entity tag of RFC 9110; lists are not taken.
+// ifMatch reads * or one entity tag of RFC 9110. Lists are refused.
 func ifMatch(h http.Header) (Match, error) {
 	values := h.Values("If-Match")
 	if len(values) == 0 {
@@ -237,7 +239,7 @@ func ifMatch(h http.Header) (Match, error) {
 	inner := tag[1 : len(tag)-1]
 	n, err := strconv.ParseInt(inner, 10, 64)
 	if weak || err != nil || n < 1 || strconv.FormatInt(n, 10) != inner {
-		n = 0 // well-formed, but no version of ours: it matches nothing
+		n = 0 // a well-formed entity tag that is not a version: it matches nothing
 	}
 	return Match{Version: n, Present: true}, nil
 }

@@ -22,21 +22,21 @@ import (
 // Base is the path under which a service mounts its operations.
 const Base = "/api/v1"
 
-// Handler is a step of a request. The last one decodes, calls one thing and answers with Send or JSON; an error that a
-// step returns is written by Fail.
+// Handler is a step of a request. The last step decodes the request, calls one use case and answers with Send or JSON.
+// Fail writes the error of a step.
 type Handler func(c *gin.Context) error
 
-// Route is what a service gives for one operation.
+// Route is a service's implementation of one operation.
 type Route struct {
 	Handle Handler
-	// Exists returns the 404 or 403 of the id in the path, nil when the caller may see the resource. It is
-	// asked only when the request is about to be refused as invalid: those errors come first. A path without
-	// an id may have one too, for a resource that each caller has one of or none; id is "" then.
+	// Exists returns the 404 or 403 of the id in the path, nil when the caller may see the resource. It is called only
+	// when the request is invalid, because these errors come first. A path without an id may have an Exists too, for a
+	// resource that each caller has at most one of; id is "" then.
 	Exists func(ctx context.Context, id string) error
 }
 
-// IdemChecker finds the stored answer of a request whose key is in ctx: nil without one, ErrMismatch when
-// the key was used for another request. *idemstore.Store is one.
+// IdemChecker finds the stored answer of a request whose key is in ctx. It returns nil without one, and ErrMismatch when
+// the key was used for another request. *idemstore.Store implements it.
 type IdemChecker interface {
 	Check(ctx context.Context) (*idem.Reply, error)
 }
@@ -50,8 +50,8 @@ type Server struct {
 	Now      func() time.Time // nil is time.Now
 }
 
-// Mount registers each of the service's operations under /api/v1. routes is keyed by operationId; one that
-// is missing, without a handler, or not the service's is an error.
+// Mount registers each of the service's operations under /api/v1. routes is keyed by operationId. A missing operation,
+// one without a handler, and one of another service are errors.
 func (s *Server) Mount(e *gin.Engine, routes map[string]Route) error {
 	var wrong []string
 	for id := range routes {
@@ -74,7 +74,7 @@ func (s *Server) Mount(e *gin.Engine, routes map[string]Route) error {
 	return nil
 }
 
-// Path returns the path of an operation as gin writes it.
+// Path returns the path of an operation in gin's notation.
 func Path(op *contract.Operation) string {
 	return strings.NewReplacer("{", ":", "}", "").Replace(op.Path)
 }
@@ -86,8 +86,8 @@ func (s *Server) now() time.Time {
 	return s.Now()
 }
 
-// pipeline returns the steps of a request of an operation, in the order of the contract's errors. The line in the access
-// log is begun before all of them, by obs.Handler, which libs/service puts around each engine.
+// pipeline returns the steps of a request of an operation, in the order of the contract's errors. obs.Handler, which
+// libs/service puts around each engine, begins the log line before all of them.
 func (s *Server) pipeline(op *contract.Operation, route Route) []Handler {
 	return []Handler{
 		setRoute(op),
@@ -100,14 +100,14 @@ func (s *Server) pipeline(op *contract.Operation, route Route) []Handler {
 	}
 }
 
-// Internal lets the named services' signed calls through to h; tenant and mode are those that the caller states. It is
-// for the calls of proto/internal, which the public contract does not have.
+// Internal gives the signed calls of the named services to h, with the tenant and mode of the signed caller. It is for
+// the calls of proto/internal, which are not in the public contract.
 func (s *Server) Internal(h Handler, peers ...string) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		obs.SetRoute(c.Request.Context(), c.FullPath())
 		peer, err := s.identify(c)
 		if err == nil && !slices.Contains(peers, peer) {
-			err = ErrCaller.WithCause(fmt.Errorf("%s may not ask", peer))
+			err = ErrCaller.WithCause(fmt.Errorf("%s is not allowed to make this call", peer))
 		}
 		if err == nil {
 			err = h(c)
@@ -118,7 +118,7 @@ func (s *Server) Internal(h Handler, peers ...string) gin.HandlerFunc {
 	}
 }
 
-// setRoute notes the operation.
+// setRoute records the operation.
 func setRoute(op *contract.Operation) Handler {
 	return func(c *gin.Context) error {
 		obs.SetRoute(c.Request.Context(), op.Path)
@@ -131,13 +131,13 @@ func setRoute(op *contract.Operation) Handler {
 	}
 }
 
-// verifyCaller refuses what no known service has signed.
+// verifyCaller refuses a request that no known service has signed.
 func (s *Server) verifyCaller(c *gin.Context) error {
 	_, err := s.identify(c)
 	return err
 }
 
-// identify puts the verified caller into the request's context and returns the service that signed for it.
+// identify puts the verified caller into the request's context and returns the service that signed it.
 func (s *Server) identify(c *gin.Context) (peer string, err error) {
 	req := c.Request
 	from, peer, err := s.Verifier.Verify(req.Header.Get(caller.Header), req.Method, req.URL.EscapedPath(), s.now())
@@ -156,13 +156,13 @@ func (s *Server) identify(c *gin.Context) (peer string, err error) {
 	return peer, nil
 }
 
-// readBody reads the body of any request. That of a GET or DELETE means nothing.
+// readBody reads the body of any request. The body of a GET or DELETE is ignored.
 func readBody(c *gin.Context) (err error) {
 	of(c).raw, err = ReadBody(c, nil)
 	return err
 }
 
-// parseBody checks the type of a write's body, then its form.
+// parseBody checks the media type of a write's body, then its syntax.
 func parseBody(c *gin.Context) error {
 	r := of(c)
 	if !Writes(c.Request.Method) {
@@ -176,7 +176,7 @@ func parseBody(c *gin.Context) error {
 	return err //nolint:wrapcheck // the answer
 }
 
-// parseIdempotencyKey puts the key of a write with the request's fingerprint into the context.
+// parseIdempotencyKey puts the key of a write, with the request's fingerprint, into the context.
 func parseIdempotencyKey(c *gin.Context) error {
 	r, req := of(c), c.Request
 	if !Writes(req.Method) {
@@ -194,12 +194,13 @@ func parseIdempotencyKey(c *gin.Context) error {
 	return nil
 }
 
-// Writes reports whether the body and the Idempotency-Key of a request of an operation mean something.
+// Writes reports whether an operation uses the body and the Idempotency-Key of its requests.
 func Writes(method string) bool {
 	return method == http.MethodPost || method == http.MethodPatch || method == http.MethodPut
 }
 
-// fingerprint returns the fingerprint that the gateway has signed. A caller that gives none has its body read once more.
+// fingerprint returns the fingerprint that the gateway has signed. When there is none, it computes the fingerprint from
+// the body.
 func fingerprint(req *http.Request, body []byte) (sum [32]byte, err error) {
 	if given := caller.FromContext(req.Context()).Fingerprint; len(given) == len(sum) {
 		return [32]byte(given), nil
@@ -213,8 +214,8 @@ func fingerprint(req *http.Request, body []byte) (sum [32]byte, err error) {
 	return idem.Fingerprint(req.Method, strings.TrimPrefix(req.URL.EscapedPath(), Base), req.URL.RawQuery, canonical), nil
 }
 
-// validate runs the checks that a stored answer outranks, and a missing resource after it. Those two cost a look-up,
-// which is made only when a check fails.
+// validate runs the checks that come after a stored answer and a missing resource. Both need a look-up, which is made
+// only when a check fails.
 func (s *Server) validate(route Route, checks ...Handler) Handler {
 	return func(c *gin.Context) error {
 		for _, check := range checks {
@@ -226,7 +227,7 @@ func (s *Server) validate(route Route, checks ...Handler) Handler {
 	}
 }
 
-// refuse returns the error of a failed validation, unless a stored answer or a missing resource comes before it.
+// refuse returns the error of a failed validation, unless a stored answer or a missing resource comes first.
 func (s *Server) refuse(c *gin.Context, route Route, invalid error) error {
 	if answered, err := s.replay(c); answered || err != nil {
 		return err
@@ -245,7 +246,7 @@ func parseQuery(c *gin.Context) (err error) {
 	return err //nolint:wrapcheck // the answer
 }
 
-// validateBody names unknown fields in the answer's header, or refuses them where the client prefers that.
+// validateBody names unknown fields in a header of the answer, or refuses them when the client prefers that.
 func validateBody(c *gin.Context) error {
 	r := of(c)
 	if !r.op.HasBody {
@@ -264,7 +265,7 @@ func validateBody(c *gin.Context) error {
 	return r.op.ValidateBody(body, refuse) //nolint:wrapcheck // the answer
 }
 
-// parseIfMatch reads the If-Match of a change to the resource in the path.
+// parseIfMatch reads the If-Match of a change to the resource of the path.
 func parseIfMatch(c *gin.Context) (err error) {
 	r := of(c)
 	if r.id != "" && c.Request.Method != http.MethodGet {
@@ -273,7 +274,7 @@ func parseIfMatch(c *gin.Context) (err error) {
 	return err
 }
 
-// handle runs the handler. A stored answer comes before an error that the handler found without looking for one.
+// handle runs the handler. A stored answer replaces an error that the handler returned before it looked for one.
 func (s *Server) handle(route Route) Handler {
 	return func(c *gin.Context) error {
 		err := route.Handle(c)
@@ -287,7 +288,7 @@ func (s *Server) handle(route Route) Handler {
 	}
 }
 
-// replay answers with the stored reply of the request's key, if there is one, and ends the request then.
+// replay answers with the stored reply of the request's key, if there is one, and ends the request.
 func (s *Server) replay(c *gin.Context) (answered bool, err error) {
 	ctx := c.Request.Context()
 	if _, ok := idem.RequestFrom(ctx); !ok || s.Idem == nil {
@@ -302,8 +303,8 @@ func (s *Server) replay(c *gin.Context) (answered bool, err error) {
 	return true, Send(c, *reply)
 }
 
-// early reports whether an error may have come before the look at the idempotency record. A stored answer of the same key
-// comes before such an error.
+// early reports whether a handler may return this error before it reads the idempotency record. A stored answer of the
+// same key replaces such an error.
 func early(err error) bool {
 	if errors.Is(err, apperr.ErrMismatch) || errors.Is(err, apperr.ErrInProgress) {
 		return false

@@ -116,7 +116,7 @@ func TestCallerIsNeeded(t *testing.T) {
 		"absent": func(h http.Header) { h.Del(caller.Header) },
 		"forged": func(h http.Header) { h.Set(caller.Header, h.Get(caller.Header)+"x") },
 	} {
-		// The body is malformed too: who calls comes first.
+		// The body is malformed too: the caller is checked first.
 		req := httptest.NewRequest("POST", httpx.Base+"/customers", strings.NewReader("{"))
 		signed, err := d.signer.Sign(caller.Caller{}, "customers", "POST", req.URL.Path, timeNow())
 		if err != nil {
@@ -178,7 +178,7 @@ func TestReplayIsSentAsStored(t *testing.T) {
 	key := []string{"Idempotency-Key", "k"}
 	first := d.call("POST", httpx.Base+"/customers", good, key...)
 	if first.Header.Get("Idempotent-Replayed") != "" || first.Header.Get(httpx.HeaderIdemExpires) != "1800000000" ||
-		first.Header.Get(httpx.HeaderIdemCache) != "no" { // a customer is personal
+		first.Header.Get(httpx.HeaderIdemCache) != "no" { // the customer resource is personal
 		t.Errorf("first: %v", first.Header)
 	}
 	again := d.call("POST", httpx.Base+"/customers", ` {"email":"a@b.co", "first_name":"Ada"}`, key...)
@@ -191,7 +191,7 @@ func TestReplayIsSentAsStored(t *testing.T) {
 	}
 }
 
-// A fingerprint that the gateway hands over is taken; a call without one gets the same from its body.
+// The service uses the fingerprint that the gateway sends; for a call without one it computes the same from the body.
 func TestFingerprint(t *testing.T) {
 	t.Parallel()
 	const plain, spaced, escaped = good, ` { "email" : "a@b.co", "first_name":"Ada" } `, `{"first_name":"\u0041da","email":"a@b.co"}`
@@ -210,7 +210,7 @@ func TestFingerprint(t *testing.T) {
 		{plain, nil, "201"},
 		{spaced, nil, "201 replayed"},
 		{escaped, sum[:], "201 replayed"},
-		{plain, sum[:31], "201 replayed"}, // none: it is worked out
+		{plain, sum[:31], "201 replayed"}, // none: the service computes it
 		{plain, other[:], "422 idempotency_mismatch Idempotency-Key"},
 		{`{"first_name":"Ada","email":"a@b.co","phone":"1"}`, nil, "422 idempotency_mismatch Idempotency-Key"},
 	} {
@@ -238,7 +238,7 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// What is no JSON is told so by what it is: a missing type, a form, another type.
+// A body that is not JSON is refused with a message for its media type: none, a form, another type.
 func TestMediaType(t *testing.T) {
 	t.Parallel()
 	const json = "The body must be JSON, sent with Content-Type: application/json; it came as "
@@ -263,7 +263,7 @@ func TestMediaType(t *testing.T) {
 	}
 }
 
-// A stored answer, or a mismatch with it, comes before each later verdict; other requests never ask for one.
+// A stored answer, or a mismatch with it, comes before each later error; other requests never look for one.
 func TestIdempotencyComesFirst(t *testing.T) {
 	t.Parallel()
 	path := httpx.Base + "/customers/" + known
@@ -307,7 +307,7 @@ func TestLookupsOnlyOnFailure(t *testing.T) {
 	d := open(t)
 	d.call("PATCH", httpx.Base+"/customers/"+known, `{}`)
 	d.call("GET", httpx.Base+"/customers/"+known, "")
-	if d.checks != 0 || d.exists != 2 { // the two handlers' own
+	if d.checks != 0 || d.exists != 2 { // the look-ups of the two handlers
 		t.Errorf("%d checks, %d look-ups of the id", d.checks, d.exists)
 	}
 }
@@ -356,7 +356,7 @@ func TestMountWantsExactlyTheContract(t *testing.T) {
 		"getTenant is not an operation of customers": func(r map[string]httpx.Route) { r["getTenant"] = httpx.Route{Handle: nothing} },
 		"nothing is not an operation of customers":   func(r map[string]httpx.Route) { r["nothing"] = httpx.Route{Handle: nothing} },
 	} {
-		routes := (&door{}).routes()
+		routes := (&testService{}).routes()
 		change(routes)
 		if err := s.Mount(httpx.NewEngine(), routes); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
@@ -366,7 +366,7 @@ func TestMountWantsExactlyTheContract(t *testing.T) {
 
 func nothing(*gin.Context) error { return nil }
 
-// An action takes an optional body: without one it needs no content type, with one it does.
+// An action takes an optional body: without a body it needs no content type, with a body it needs one.
 func TestOptionalBody(t *testing.T) {
 	t.Parallel()
 	c, err := contract.Load(document(t))
@@ -425,7 +425,7 @@ func TestOptionalBody(t *testing.T) {
 	}
 }
 
-// A resource that a caller has one of or none has a path without an id; its absence comes first all the same.
+// A resource that each caller has at most one of has a path without an id; its absence is reported first too.
 func TestExistsWithoutAnID(t *testing.T) {
 	t.Parallel()
 	d := open(t)

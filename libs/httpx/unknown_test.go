@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/libs/httpx"
 )
 
-// unknown is "status X-Ignored-Fields Preference-Applied" of an answer.
+// unknown returns "status X-Ignored-Fields Preference-Applied" of an answer.
 func unknown(res *http.Response) string {
 	return strings.TrimSpace(fmt.Sprint(res.StatusCode, " ", res.Header.Get(httpx.HeaderIgnored), " ", res.Header.Get(httpx.HeaderApplied)))
 }
@@ -44,7 +44,8 @@ func TestUnknownFieldsAreNamed(t *testing.T) {
 	}
 }
 
-// Strict handling belongs to what is wrong with a body: behind the path, and known fields first.
+// Unknown fields are refused together with other errors of the body: after errors of the path, and after the known
+// fields.
 func TestStrictSaysTheNearestField(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -71,7 +72,7 @@ func TestStrictSaysTheNearestField(t *testing.T) {
 	}
 }
 
-// A replay answers what was answered first, however the body is to be handled now: it is not looked at again.
+// A replay returns the first answer whatever the request prefers now, because the body is not validated again.
 func TestReplaySaysNothingOfUnknownFields(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -85,7 +86,7 @@ func TestReplaySaysNothingOfUnknownFields(t *testing.T) {
 			t.Errorf("%q: %s", prefer, got)
 		}
 	}
-	// After a refusal, the same key runs.
+	// After a refusal, the same key can be used.
 	if got := unknown(d.call("PATCH", path, odd, "Idempotency-Key", "k2", "Prefer", "handling=strict")); got != "422  handling=strict" {
 		t.Error(got)
 	}

@@ -1,5 +1,5 @@
-// Package idem holds what identifies a request with an Idempotency-Key, and its answer; idemstore stores them. Both follow
-// the IETF draft "The Idempotency-Key HTTP Header Field" where the specification is silent.
+// Package idem holds what identifies a request with an Idempotency-Key, and its answer; idemstore stores them. Where the
+// specification says nothing, both follow the IETF draft "The Idempotency-Key HTTP Header Field".
 package idem
 
 import (
@@ -11,7 +11,7 @@ import (
 // Lifetime is how long a key is remembered, from its first use.
 const Lifetime = 24 * time.Hour
 
-// Reply is the answer of a write verb, as stored with its effect and sent unchanged.
+// Reply is the answer of a write, as stored in the write's transaction and sent unchanged.
 type Reply struct {
 	Status    int
 	Location  string
@@ -23,7 +23,7 @@ type Reply struct {
 	Secret    bool      // the body holds a secret: encrypted in the table, never cached elsewhere
 }
 
-// Request is what identifies a write beside its caller.
+// Request identifies a write of a caller.
 type Request struct {
 	Key         string
 	Fingerprint [32]byte
@@ -43,8 +43,8 @@ func RequestFrom(ctx context.Context) (Request, bool) {
 	return r, ok
 }
 
-// Fingerprint is SHA-256 over method, canonical path (under /api/v1), query and the body in its canonical form,
-// which contract.Canonical writes; empty without a body.
+// Fingerprint is SHA-256 over the method, the canonical path (under /api/v1), the query and the body in the canonical
+// form of contract.Canonical, which is empty without a body.
 func Fingerprint(method, path, rawQuery string, canonical []byte) [32]byte {
 	h := sha256.New()
 	for _, part := range []string{method, path, rawQuery} {

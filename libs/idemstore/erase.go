@@ -13,8 +13,8 @@ import (
 // eraseBatch is how many stored answers are in memory at a time; each is at most a few hundred KiB.
 const eraseBatch = 20
 
-// Erase replaces the stored answers about resources by what erase leaves of them. The records stay: the same request
-// again answers the erased body, and has no effect a second time.
+// Erase replaces the stored answers about resources by what erase leaves of them. The records stay: a repetition of the
+// request answers the erased body and has no second effect.
 func (s *Store) Erase(ctx context.Context, tx pg.Tx, resources []string, erase func(body []byte) ([]byte, error)) error {
 	type answer struct {
 		CredentialID, Key string
@@ -58,7 +58,7 @@ func (s *Store) erased(ctx context.Context, credential, key string, secret bool,
 	if !secret {
 		return erase(body)
 	}
-	owner := caller.FromContext(ctx) // the one whom the answer is sealed for
+	owner := caller.FromContext(ctx) // the caller that the answer is sealed for
 	owner.Credential = credential
 	sealed := aad(caller.With(ctx, owner), key)
 	plain, err := s.Box.Open(body, sealed)

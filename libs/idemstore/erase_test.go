@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// Answers about the resources are replaced, sealed ones too and whoever asked for them; the records stay as they are.
+// Answers about the resources are replaced, sealed ones too and those of every caller; the records stay unchanged.
 func TestErase(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, nil), pgtest.Ctx(t, caller.Test)
@@ -48,7 +48,7 @@ func TestErase(t *testing.T) {
 	answer(ctx, "c", "c", false)
 	answer(pg.OtherMode(ctx), "k0", "a", false)
 	erase := func(body []byte) ([]byte, error) {
-		return []byte(strings.Replace(string(body), "person", "nobody", 1)), nil
+		return []byte(strings.Replace(string(body), "person", "erased", 1)), nil
 	}
 	err = db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return s.Erase(ctx, tx, []string{"a", "b"}, erase) })
 	if err != nil {
@@ -56,12 +56,12 @@ func TestErase(t *testing.T) {
 	}
 	for i := range many {
 		r := answer(ctx, fmt.Sprint("k", i), "a", false)
-		if string(r.Body) != "nobody a" || !r.Replayed || r.Status != 201 || r.Location != "/x" || r.ETag != `"1"` || r.ExpiresAt.IsZero() {
+		if string(r.Body) != "erased a" || !r.Replayed || r.Status != 201 || r.Location != "/x" || r.ETag != `"1"` || r.ExpiresAt.IsZero() {
 			t.Errorf("k%d: %+v %s", i, r, r.Body)
 		}
 	}
 	for want, r := range map[string]idem.Reply{
-		"nobody a": answer(others, "k0", "a", true), "nobody b": answer(ctx, "b", "b", false),
+		"erased a": answer(others, "k0", "a", true), "erased b": answer(ctx, "b", "b", false),
 		"person c": answer(ctx, "c", "c", false), "person a": answer(pg.OtherMode(ctx), "k0", "a", false),
 	} {
 		if string(r.Body) != want || !r.Replayed {

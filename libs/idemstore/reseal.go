@@ -40,7 +40,7 @@ func Reseal(ctx context.Context, db *pg.DB, box *crypt.Box, out io.Writer) error
 
 func nextAnswers(ctx context.Context, tx pg.Tx, head []byte, after *sealedAnswer, limit int) ([]sealedAnswer, error) {
 	if after == nil {
-		after = &sealedAnswer{} // no key is empty
+		after = &sealedAnswer{} // every key comes after the empty one
 	}
 	rows, err := tx.Query(ctx, `
 		select tenant_id, livemode, credential_id, key, body from idempotency_keys

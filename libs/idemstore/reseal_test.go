@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/libs/reseal"
 )
 
-// boxes are before a rotation, while it is done, and after it.
+// boxes returns the keys before a rotation, during it, and after it.
 func boxes(t *testing.T) (before, during, after *crypt.Box) {
 	t.Helper()
 	old, fresh := "old:"+strings.Repeat("ab", 32), "new:"+strings.Repeat("cd", 32)
@@ -32,7 +32,7 @@ func boxes(t *testing.T) (before, during, after *crypt.Box) {
 	return list[0], list[1], list[2]
 }
 
-// writer ends a context at the first word.
+// writer ends a context at the first write.
 type writer struct {
 	strings.Builder
 	end func()
@@ -45,8 +45,8 @@ func (w *writer) Write(b []byte) (int, error) {
 	return w.Builder.Write(b)
 }
 
-// Answers of all tenants and modes are sealed anew, in batches, however often it is cut off; what is not sealed is not
-// touched, and what no key opens is named and left.
+// Answers of all tenants and modes are sealed again, in batches, however often the command is interrupted. Answers
+// without a secret are not changed, and one that no key opens is named and left.
 func TestReseal(t *testing.T) {
 	t.Parallel()
 	const answers = 250

@@ -17,12 +17,12 @@ import (
 	"holdfast.dev/libs/pg"
 )
 
-// Store runs write verbs; the table idempotency_keys comes with pg.Migrate.
+// Store runs writes. pg.Migrate creates its table idempotency_keys.
 type Store struct {
 	DB *pg.DB
-	// Box encrypts answers that hold a secret; it may be nil where no operation has one.
+	// Box encrypts answers that hold a secret. It may be nil in a service without such answers.
 	Box *crypt.Box
-	// Now is real time, also in test mode.
+	// Now returns real time, in test mode too.
 	Now func() time.Time
 }
 
@@ -56,8 +56,8 @@ func Run[T any](
 	return out, err
 }
 
-// Check answers a request that failed before its transaction: a finished record of the same key comes
-// first, as a replay or as a mismatch. Without one it returns nil, nil.
+// Check finds the stored answer for a request that failed before its transaction: a finished record of the same key is a
+// replay or a mismatch. Without a record it returns nil, nil.
 func (s *Store) Check(ctx context.Context) (*idem.Reply, error) {
 	req, ok := idem.RequestFrom(ctx)
 	if !ok {
@@ -73,7 +73,7 @@ func (s *Store) Check(ctx context.Context) (*idem.Reply, error) {
 	return s.replay(ctx, req, rec)
 }
 
-// claim inserts the key's row, or takes over an expired one. A concurrent holder makes it wait.
+// claim inserts the key's row, or takes over an expired one. It waits while another transaction holds the row.
 func (s *Store) claim(ctx context.Context, tx pg.Tx, req idem.Request) (*idem.Reply, error) {
 	c := caller.FromContext(ctx)
 	now := s.Now()
@@ -127,7 +127,7 @@ func (s *Store) replay(ctx context.Context, req idem.Request, rec record) (*idem
 	if [32]byte(rec.Fingerprint) != req.Fingerprint {
 		return nil, apperr.ErrMismatch
 	}
-	if rec.Status == nil { // only a claim that never stored its answer; its transaction cannot have committed
+	if rec.Status == nil { // a claim without a stored answer: its transaction cannot have committed
 		return nil, apperr.ErrInProgress
 	}
 	body := rec.Body

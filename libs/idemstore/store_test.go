@@ -31,7 +31,7 @@ func with(ctx context.Context, key, body string) context.Context {
 	return idem.WithRequest(ctx, idem.Request{Key: key, Fingerprint: idem.Fingerprint(http.MethodPost, "/api/v1/x", "", canonical)})
 }
 
-// effect counts how often the verb ran to its commit by leaving inbox rows behind.
+// effect inserts an inbox row, so that the rows count how often the verb was committed.
 func effect(ctx context.Context, tx pg.Tx) (idem.Reply, error) {
 	c := caller.FromContext(ctx)
 	id := ids.New[ids.EventPrefix]()
@@ -222,7 +222,7 @@ func TestSweepDeletesOnlyExpired(t *testing.T) {
 		if _, err := runOn(with(ctx, fmt.Sprint(i), `{}`), s, effect); err != nil {
 			t.Fatal(err)
 		}
-		s.Now = func() time.Time { return time.Now().Add(-2 * idem.Lifetime) } // the rest is long past
+		s.Now = func() time.Time { return time.Now().Add(-2 * idem.Lifetime) } // the records have expired long ago
 	}
 	if err := idemstore.Sweep(t.Context(), db.Worker); err != nil {
 		t.Fatal(err)

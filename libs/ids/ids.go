@@ -1,5 +1,5 @@
-// Package ids makes and reads resource ids: a stable prefix, an underscore and a UUIDv7 in sortable
-// base32, as the TypeID specification 0.3 defines. Tables hold the bare uuid.
+// Package ids makes and parses resource ids: a fixed prefix, an underscore and a UUIDv7 in sortable base32, as the
+// TypeID specification 0.3 defines. Tables store the bare uuid.
 package ids
 
 import (
@@ -17,26 +17,26 @@ import (
 // Prefix names a kind of resource; implementations are empty structs.
 type Prefix interface{ Prefix() string }
 
-// ErrMalformed says that a string is no id of the wanted kind. An answer makes it a 404 or a 422.
+// ErrMalformed says that a string is not an id of the wanted kind. A handler answers it with a 404 or a 422.
 var ErrMalformed = errors.New("malformed id")
 
 // ID is the id of one kind of resource. The zero value means "none" and is stored as NULL.
 type ID[P Prefix] struct{ uuid [16]byte }
 
-// New makes a fresh id that sorts by time.
+// New makes a new id. Ids sort by the time at which they were made.
 func New[P Prefix]() ID[P] {
 	var p P
 	tid, err := typeid.WithPrefix(p.Prefix())
 	if err != nil {
-		panic(fmt.Sprintf("ids: prefix %q: %v", p.Prefix(), err)) // a constant prefix that is no TypeID prefix
+		panic(fmt.Sprintf("ids: prefix %q: %v", p.Prefix(), err)) // the constant prefix is not a valid TypeID prefix
 	}
 	return ID[P]{uuid: [16]byte(tid.UUIDBytes())}
 }
 
-// FromUUID wraps a stored uuid.
+// FromUUID converts a stored uuid.
 func FromUUID[P Prefix](u [16]byte) ID[P] { return ID[P]{uuid: u} }
 
-// Parse reads the public form; anything but the exact canonical form is ErrMalformed.
+// Parse parses the public form. Everything except the exact canonical form is ErrMalformed.
 func Parse[P Prefix](s string) (ID[P], error) {
 	var p P
 	tid, err := typeid.FromString(s)
@@ -46,7 +46,7 @@ func Parse[P Prefix](s string) (ID[P], error) {
 	return ID[P]{uuid: [16]byte(tid.UUIDBytes())}, nil
 }
 
-// String is the public form, "" for the zero id.
+// String returns the public form, "" for the zero id.
 func (id ID[P]) String() string {
 	if id.IsZero() {
 		return ""
@@ -65,7 +65,7 @@ func (id ID[P]) IsZero() bool { return id.uuid == [16]byte{} }
 // UUID returns the stored form.
 func (id ID[P]) UUID() [16]byte { return id.uuid }
 
-// Time is the millisecond at which the id was made, from its UUIDv7.
+// Time is the millisecond at which the id was made, read from its UUIDv7.
 func (id ID[P]) Time() time.Time {
 	ms := binary.BigEndian.Uint64(append([]byte{0, 0}, id.uuid[:6]...))
 	return time.UnixMilli(int64(ms)).UTC() //nolint:gosec // 48 bits fit
@@ -88,10 +88,10 @@ func (id *ID[P]) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// SetUUID makes id the one of a stored uuid; that of zeros is the zero id.
+// SetUUID sets the id from a stored uuid. The uuid of zeros gives the zero id.
 func (id *ID[P]) SetUUID(u [16]byte) { id.uuid = u }
 
-// Scan implements sql.Scanner for connections that are not libs/pg's; NULL becomes the zero id.
+// Scan implements sql.Scanner for connections that libs/pg did not open. NULL becomes the zero id.
 func (id *ID[P]) Scan(src any) error {
 	switch v := src.(type) {
 	case nil:
@@ -109,7 +109,7 @@ func (id *ID[P]) Scan(src any) error {
 	}
 }
 
-// Value implements driver.Valuer for connections that are not libs/pg's; the zero id becomes NULL.
+// Value implements driver.Valuer for connections that libs/pg did not open. The zero id becomes NULL.
 func (id ID[P]) Value() (driver.Value, error) {
 	if id.IsZero() {
 		return nil, nil
@@ -118,7 +118,7 @@ func (id ID[P]) Value() (driver.Value, error) {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", u[0:4], u[4:6], u[6:8], u[8:10], u[10:16]), nil
 }
 
-// The prefixes that more than one service reads.
+// The prefixes of resources that more than one service reads.
 type (
 	TenantPrefix   struct{}
 	EventPrefix    struct{}
@@ -138,7 +138,7 @@ func (RequestPrefix) Prefix() string { return "req" }
 // Prefix implements Prefix.
 func (CustomerPrefix) Prefix() string { return "cu" }
 
-// Ids that travel between services.
+// Ids that services send to each other.
 type (
 	Tenant   = ID[TenantPrefix]
 	Event    = ID[EventPrefix]

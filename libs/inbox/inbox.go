@@ -1,4 +1,4 @@
-// Package inbox lets a consumer take each event once: its row is written in the transaction of the effect.
+// Package inbox makes a consumer handle each event once: it writes a row in the transaction of the effect.
 package inbox
 
 import (
@@ -11,13 +11,13 @@ import (
 	"holdfast.dev/libs/pg"
 )
 
-// Lifetime outlives Kafka's retention (7 days at most) and a redrive after it.
+// Lifetime is longer than Kafka's retention (7 days at most) and a redrive after it.
 const Lifetime = 30 * 24 * time.Hour
 
-// Once records the event for the consumer and reports whether it is the first time. The context carries
-// the tenant and mode of the event.
+// Once records the event for the consumer and reports whether it is new. The caller in ctx has the tenant and mode of
+// the event.
 func Once(ctx context.Context, tx pg.Tx, consumer string, id ids.Event) (bool, error) {
-	c, err := caller.From(ctx)
+	c, err := caller.Require(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -30,7 +30,7 @@ func Once(ctx context.Context, tx pg.Tx, consumer string, id ids.Event) (bool, e
 	return tag.RowsAffected() == 1, nil
 }
 
-// Sweep deletes rows past their life. db has the worker role.
+// Sweep deletes expired rows. db has the worker role.
 func Sweep(ctx context.Context, db *pg.DB) error {
 	return pg.SweepExpired(ctx, db, "inbox")
 }

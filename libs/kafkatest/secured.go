@@ -14,26 +14,26 @@ import (
 	"holdfast.dev/libs/tlstest"
 )
 
-// The one user of a Secure broker, for SASL by plain, scram-sha-256 and scram-sha-512.
+// The only user of a Secure broker, for SASL plain, scram-sha-256 and scram-sha-512.
 const (
 	User     = "holdfast"
 	Password = "a test's password"
 )
 
-// Secure is an Apache Kafka of the test's own that is reached with TLS only.
+// Secure is an Apache Kafka for one test that accepts TLS connections only.
 type Secure struct {
-	Authority *tlstest.Authority // signed the broker's certificate, and those that it asks clients for
+	Authority *tlstest.Authority // signed the broker's certificate, and signs those of clients
 	SASL      string             // host:port for TLS and SASL
-	Mutual    string             // host:port for TLS with the client's certificate
+	Mutual    string             // host:port for TLS with a client certificate
 }
 
 const (
-	secureLimit = time.Minute // for the broker to listen
+	secureLimit = time.Minute // for the broker's start
 	clusterID   = "aG9sZGZhc3Qtc2VjdXJlMQ"
 )
 
-// StartSecure starts the broker, which ends with the test. Where there is no JDK, or `bin/local` has not yet fetched
-// the jars, it skips the test.
+// StartSecure starts the broker and stops it at the end of the test. It skips the test when there is no JDK, or when
+// `bin/local` has not yet downloaded the jars.
 func StartSecure(t testing.TB) Secure {
 	t.Helper()
 	java, jars := findJars(t)
@@ -61,8 +61,8 @@ func StartSecure(t testing.TB) Secure {
 	return s
 }
 
-// secureProperties takes the addresses of the four listeners, the folder of the data, the broker's PEM file, the
-// authority's, the user and its password.
+// secureProperties is a format string for the addresses of the four listeners, the data folder, the PEM files of the
+// broker and of the authority, the user and its password.
 const secureProperties = `process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@%[4]s
@@ -89,7 +89,7 @@ group.initial.rebalance.delay.ms=0
 log.index.size.max.bytes=1048576
 `
 
-// findJars looks where bin/local keeps Kafka's jars.
+// findJars finds java and the folder where bin/local keeps Kafka's jars.
 func findJars(t testing.TB) (java, jars string) {
 	t.Helper()
 	java, err := exec.LookPath("java")
@@ -109,7 +109,7 @@ func findJars(t testing.TB) (java, jars string) {
 	return "", ""
 }
 
-// run starts the process, waits until it listens on every address, and ends it with the test.
+// run starts the process, waits until it listens on every address, and stops it at the end of the test.
 func run(t testing.TB, path string, args []string, logFile string, addresses ...string) {
 	t.Helper()
 	log, err := os.Create(logFile) //nolint:gosec // in the test's folder
@@ -157,7 +157,7 @@ func freeAddresses(t testing.TB, n int) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer l.Close() //nolint:errcheck // free again for the broker
+		defer l.Close() //nolint:errcheck // closed, so that the broker can use the port
 		out[i] = l.Addr().String()
 	}
 	return out

@@ -13,8 +13,8 @@ import (
 	"holdfast.dev/libs/kafkax"
 )
 
-// What waits is handled together, in order per key; a batch that fails leaves nothing behind and is handled message
-// by message; a restarted consumer begins behind what is done.
+// Messages that wait are handled together, in order per key; a failed batch has no effect and is handled message by
+// message; a restarted consumer begins after the handled messages.
 func TestTogether(t *testing.T) {
 	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {

@@ -20,14 +20,14 @@ import (
 	"holdfast.dev/libs/memtest"
 )
 
-// largest is an event whose object and previous attributes are as large as the contract lets them be.
+// largest is the size of an event whose object and previous attributes are as large as the contract allows.
 const largest = 631 << 10
 
-// alone lets the two brokers' tests of one function run one after the other.
+// alone makes the tests of the two brokers in one function run one after the other.
 var alone sync.Mutex
 
-// A consumer of many partitions that are full of the largest events fits into a small pod, and so does their way to
-// the dead letters and back.
+// A consumer of many partitions that are full of the largest events fits into a small pod, and so does the way to the
+// dead letters and back.
 func TestLargestMessagesFitIntoThePod(t *testing.T) { //nolint:paralleltest // it measures the process
 	const partitions, messages, limit = 12, 240, 64 << 20
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
@@ -56,7 +56,7 @@ func TestLargestMessagesFitIntoThePod(t *testing.T) { //nolint:paralleltest // i
 			together := func(_ context.Context, batch []kafkax.Message) error {
 				begun.add("")
 				eventually(t, "all partitions have a batch in hand", func() bool { return len(begun.all()) >= partitions })
-				time.Sleep(100 * time.Millisecond) // what comes behind is read ahead meanwhile
+				time.Sleep(100 * time.Millisecond) // meanwhile the following messages are fetched in advance
 				for _, m := range batch {
 					got.add(m.Key)
 				}
@@ -76,8 +76,8 @@ func TestLargestMessagesFitIntoThePod(t *testing.T) { //nolint:paralleltest // i
 	})
 }
 
-// A batch ends before it has more than its bytes; a message that has more by itself goes alone. None is lost and
-// none is overtaken.
+// A batch ends before it has more than its bytes; a message that has more is handled alone. None is lost and none is
+// overtaken.
 func TestABatchIsBoundedByBytes(t *testing.T) {
 	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
@@ -118,7 +118,7 @@ func TestABatchIsBoundedByBytes(t *testing.T) {
 	})
 }
 
-// What is as large as a broker takes can be written.
+// The largest message that a broker accepts can be written.
 func TestTheLargestMessageIsWritten(t *testing.T) {
 	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
@@ -130,13 +130,13 @@ func TestTheLargestMessageIsWritten(t *testing.T) {
 	})
 }
 
-// The lag of a partition grows while its message is held, with no message before that has ended.
+// The lag of a partition grows while its message is blocked, even when no message was handled before.
 func TestLagMovesWhileAMessageIsHeld(t *testing.T) {
 	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		s := prepare(t, brokers)
 		reg := prometheus.NewRegistry()
-		s.consume(t, func(context.Context, kafkax.Message) error { return errors.New("the database is away") },
+		s.consume(t, func(context.Context, kafkax.Message) error { return errors.New("the database is down") },
 			func(c *kafkax.Consumer) { c.Metrics = reg })
 		waits := func(want float64) func() bool {
 			return func() bool { return lag(t, reg) == want }
@@ -148,7 +148,7 @@ func TestLagMovesWhileAMessageIsHeld(t *testing.T) {
 	})
 }
 
-// lag is the sum over all partitions.
+// lag returns the sum over all partitions.
 func lag(t *testing.T, reg *prometheus.Registry) (sum float64) {
 	t.Helper()
 	families, err := reg.Gather()
@@ -165,8 +165,8 @@ func lag(t *testing.T, reg *prometheus.Registry) (sum float64) {
 	return sum
 }
 
-// A Kafka that has lost its topics gets them again: its own from who writes next, those that it reads from who reads
-// them; and what is written then is read. Nothing is restarted.
+// A Kafka that has lost its topics gets them again: the next writer creates those of the service, and the readers create
+// those that they read; messages that are written then are read. Nothing is restarted.
 func TestTopicsAreMadeAnew(t *testing.T) {
 	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
@@ -197,7 +197,7 @@ func TestTopicsAreMadeAnew(t *testing.T) {
 			t.Fatal(err, res)
 		}
 		produce("4")
-		eventually(t, "the topic that nobody writes to is there again", func() bool {
+		eventually(t, "the topic without a writer exists again", func() bool {
 			meta, err := client.Metadata(t.Context(), &kafka.MetadataRequest{Topics: names})
 			return err == nil && len(meta.Topics) == 2 && meta.Topics[0].Error == nil && meta.Topics[1].Error == nil
 		})
@@ -206,7 +206,7 @@ func TestTopicsAreMadeAnew(t *testing.T) {
 	})
 }
 
-// keep runs work again whenever it fails, as a service does, until the test ends.
+// keep restarts work whenever it fails, as a service does, until the test ends.
 func keep(t *testing.T, work func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

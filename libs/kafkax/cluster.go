@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/libs/tlsx"
 )
 
-// Settings are those of every process that uses Kafka; Cluster makes of them what most of this package takes.
+// Settings are the settings of every process that uses Kafka. Cluster converts them.
 type Settings struct {
 	Brokers        []string `env:"KAFKA_BROKERS,required,notEmpty"`           // host:port of each broker
 	Prefix         string   `env:"KAFKA_TOPIC_PREFIX" envDefault:"holdfast."` // before each topic's and group's name
@@ -28,7 +28,7 @@ type Settings struct {
 	Partitions     int      `env:"KAFKA_PARTITIONS" envDefault:"12"`          // partitions of a topic when it is created
 }
 
-// Cluster is a Kafka and how it is reached.
+// Cluster says how to reach a Kafka cluster.
 type Cluster struct {
 	Brokers []string       // host:port
 	Prefix  string         // before each topic's and group's name
@@ -36,7 +36,7 @@ type Cluster struct {
 	SASL    sasl.Mechanism // nil: none
 }
 
-// Cluster reads the files and checks that the settings fit together. It does not connect.
+// Cluster reads the files and checks that the settings are consistent. It does not connect.
 func (s Settings) Cluster() (Cluster, error) {
 	c := Cluster{Brokers: s.Brokers, Prefix: s.Prefix}
 	files := tlsx.Files{CA: s.CAFile, Cert: s.ClientCertFile, Key: s.ClientKeyFile}
@@ -58,13 +58,13 @@ func (s Settings) Cluster() (Cluster, error) {
 var (
 	errNoMechanism = errors.New("KAFKA_SASL_USERNAME or KAFKA_SASL_PASSWORD is set without KAFKA_SASL_MECHANISM")
 	errNoLogin     = errors.New("KAFKA_SASL_MECHANISM needs KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD")
-	errMechanism   = errors.New("KAFKA_SASL_MECHANISM is plain, scram-sha-256 or scram-sha-512")
+	errMechanism   = errors.New("KAFKA_SASL_MECHANISM must be plain, scram-sha-256 or scram-sha-512")
 )
 
 func (s Settings) sasl() (sasl.Mechanism, error) {
 	switch {
 	case s.SASLMechanism == "" && s.SASLUsername == "" && s.SASLPassword == "":
-		return nil, nil //nolint:nilnil // no mechanism is one of the answers
+		return nil, nil //nolint:nilnil // nil: no SASL
 	case s.SASLMechanism == "":
 		return nil, errNoMechanism
 	case s.SASLUsername == "" || s.SASLPassword == "":
@@ -74,9 +74,9 @@ func (s Settings) sasl() (sasl.Mechanism, error) {
 	case "plain":
 		return plain.Mechanism{Username: s.SASLUsername, Password: s.SASLPassword}, nil
 	case "scram-sha-256":
-		return scram.Mechanism(scram.SHA256, s.SASLUsername, s.SASLPassword) //nolint:wrapcheck // says what it is
+		return scram.Mechanism(scram.SHA256, s.SASLUsername, s.SASLPassword) //nolint:wrapcheck // the error is already clear
 	case "scram-sha-512":
-		return scram.Mechanism(scram.SHA512, s.SASLUsername, s.SASLPassword) //nolint:wrapcheck // says what it is
+		return scram.Mechanism(scram.SHA512, s.SASLUsername, s.SASLPassword) //nolint:wrapcheck // the error is already clear
 	default:
 		return nil, fmt.Errorf("%w, not %q", errMechanism, s.SASLMechanism)
 	}
@@ -84,21 +84,21 @@ func (s Settings) sasl() (sasl.Mechanism, error) {
 
 const (
 	clientID    = "holdfast"
-	dialTimeout = 3 * time.Second // of one connection, TLS and SASL included
+	dialTimeout = 3 * time.Second // for one connection with TLS and SASL
 )
 
-// transport keeps connections until CloseIdleConnections.
+// transport keeps its connections open until CloseIdleConnections.
 func (c Cluster) transport() *kafka.Transport {
 	return &kafka.Transport{DialTimeout: dialTimeout, IdleTimeout: 30 * time.Second, ClientID: clientID, TLS: c.TLS, SASL: c.SASL}
 }
 
-// newClient makes a client for single requests; release closes its connections.
+// newClient makes a client for single requests. release closes its connections.
 func (c Cluster) newClient(timeout time.Duration) (client *kafka.Client, release func()) {
 	t := c.transport()
 	return &kafka.Client{Addr: kafka.TCP(c.Brokers...), Transport: t, Timeout: timeout}, t.CloseIdleConnections
 }
 
-// dialer is what readers and group members connect with.
+// dialer connects readers and group members.
 func (c Cluster) dialer() *kafka.Dialer {
 	return &kafka.Dialer{Timeout: 10 * time.Second, DualStack: true, ClientID: clientID, TLS: c.TLS, SASLMechanism: c.SASL}
 }

@@ -32,8 +32,8 @@ func cluster(t *testing.T, s kafkax.Settings) kafkax.Cluster {
 	return c
 }
 
-// Whatever a service does with Kafka goes through TLS and SASL, or with a client's certificate; who may not come in
-// hears why.
+// Everything that a service does with Kafka works over TLS with SASL, or with a client certificate; a refused client
+// gets the reason.
 func TestSecureKafka(t *testing.T) {
 	t.Parallel()
 	k := kafkatest.StartSecure(t)
@@ -52,7 +52,7 @@ func TestSecureKafka(t *testing.T) {
 			throughKafka(t, s)
 		})
 	}
-	stranger := tlstest.New(t)
+	otherCA := tlstest.New(t)
 	for name, refused := range map[string]struct {
 		change func(*kafkax.Settings)
 		want   string
@@ -60,7 +60,7 @@ func TestSecureKafka(t *testing.T) {
 		"wrong password":       {func(s *kafkax.Settings) { s.SASLPassword = "guessed" }, "SASL Authentication Failed"},
 		"wrong plain password": {func(s *kafkax.Settings) { s.SASLMechanism, s.SASLPassword = "plain", "guessed" }, "SASL Authentication Failed"},
 		"no CA":                {func(s *kafkax.Settings) { s.CAFile = "" }, "certificate signed by unknown authority"},
-		"another's CA":         {func(s *kafkax.Settings) { s.CAFile = stranger.CAFile }, "certificate signed by unknown authority"},
+		"another's CA":         {func(s *kafkax.Settings) { s.CAFile = otherCA.CAFile }, "certificate signed by unknown authority"},
 		"no certificate": {func(s *kafkax.Settings) {
 			s.Brokers, s.SASLMechanism, s.SASLUsername, s.SASLPassword = []string{k.Mutual}, "", "", ""
 		}, "bad certificate"},
@@ -73,7 +73,7 @@ func TestSecureKafka(t *testing.T) {
 	}
 }
 
-// refusedFor polls for the reason: a connection that takes longer than its limit on a loaded machine says another one.
+// refusedFor polls for the reason, because a connection that exceeds its limit on a loaded machine reports another one.
 func refusedFor(t *testing.T, c kafkax.Cluster, want string) {
 	t.Helper()
 	for end := time.Now().Add(patience); ; {
@@ -87,11 +87,11 @@ func refusedFor(t *testing.T, c kafkax.Cluster, want string) {
 	}
 }
 
-// throughKafka makes topics, writes, consumes, buries and redrives.
+// throughKafka creates topics, writes, consumes, dead-letters and redrives.
 func throughKafka(t *testing.T, settings kafkax.Settings) {
 	t.Helper()
 	letters := []kafkax.Topic{{Name: kafkax.DeadLetterTopic("readers")}}
-	if err := kafkax.MakeTopics(t.Context(), settings, letters); err != nil { // it waits for a broker that is slow to come
+	if err := kafkax.MakeTopics(t.Context(), settings, letters); err != nil { // waits for a broker that starts slowly
 		t.Fatal(err)
 	}
 	s := prepareOn(t, cluster(t, settings))

@@ -12,20 +12,20 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// Handler does the effect of one message. nil commits it. An error that is ErrPoison sends it to the
-// dead-letter topic after a few tries; any other holds the partition and is tried again without end.
-// ctx ends when the partition moves to another process.
+// Handler has the effect of one message. nil commits the message. ErrPoison sends it to the dead-letter topic after a
+// few tries. Any other error blocks the partition and is retried without end. ctx ends when the partition moves to
+// another process.
 type Handler func(ctx context.Context, m Message) error
 
-// Consumer handles the messages of Topics as a member of Group: those of one partition in order, partitions
-// side by side, so that a held partition holds no other.
+// Consumer handles the messages of Topics as a member of Group: the messages of one partition in order, and partitions
+// in parallel, so that a blocked partition blocks no other.
 type Consumer struct {
 	Cluster
 	Group  string
 	Topics []string
 	Handle Handler
-	// HandleBatch, where it is set, does the effects of several messages of one partition at once, all or none;
-	// after an error Handle gets them one by one.
+	// HandleBatch, when set, has the effects of several messages of one partition at once, all or none. After an error
+	// Handle gets them one by one.
 	HandleBatch func(ctx context.Context, batch []Message) error
 	BatchBytes  int      // of the batches of all partitions together; 0: DefaultBatchBytes
 	DeadLetter  Producer // nil: a Writer of its own
@@ -40,17 +40,17 @@ type Consumer struct {
 const (
 	commitEvery   = 100 * time.Millisecond
 	commitTimeout = 5 * time.Second
-	rejoinPause   = 200 * time.Millisecond // the library's default of 5 s delays a new group's first message
-	sessionLimit  = 10 * time.Second       // after which a killed member's partitions go to others
-	lagEvery      = 5 * time.Second        // the lag of all partitions is measured
+	rejoinPause   = 200 * time.Millisecond // the library's default of 5 s would delay a new group's first message
+	sessionLimit  = 10 * time.Second       // after which the partitions of a killed member move to others
+	lagEvery      = 5 * time.Second        // how often the lag of all partitions is measured
 )
 
-// Run consumes until ctx ends, and then returns nil once the last offsets are committed. A topic that the brokers do
-// not know is an error: make it, and run again. Run it once at a time.
+// Run consumes until ctx ends, and then returns nil when the last offsets are committed. A topic that the brokers do not
+// know is an error: create it, and call Run again. Do not call Run twice at the same time.
 func (c *Consumer) Run(ctx context.Context) error {
 	if c.DeadLetter == nil {
 		w := NewWriter(c.Cluster, Topic{Name: DeadLetterTopic(c.Group)})
-		defer w.Close() //nolint:errcheck // each Produce has waited for its answer
+		defer w.Close() //nolint:errcheck // each Produce has waited for its acknowledgement
 		c.DeadLetter = w
 	}
 	client, release := c.newClient(commitTimeout)
@@ -90,14 +90,14 @@ func (c *Consumer) Run(ctx context.Context) error {
 	}
 }
 
-// unknown returns an error when the brokers answer and do not know one of topics: a group would join again without end.
-// It asks anew, as they may have lost their disks since they were last asked.
+// unknown returns an error when the brokers answer and do not know one of topics, because a group would rejoin without
+// end. It asks the brokers each time, because they may have lost their disks.
 func (c *Consumer) unknown(ctx context.Context, topics []string) error {
 	client, release := c.newClient(commitTimeout)
 	defer release()
 	meta, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: topics})
 	if err != nil {
-		return nil //nolint:nilerr // brokers that are away are waited for
+		return nil //nolint:nilerr // the consumer waits for unreachable brokers
 	}
 	for _, t := range meta.Topics {
 		if errors.Is(t.Error, kafka.UnknownTopicOrPartition) {
@@ -110,7 +110,7 @@ func (c *Consumer) unknown(ctx context.Context, topics []string) error {
 func (c *Consumer) register() error {
 	labels := prometheus.Labels{"group": c.Group}
 	c.lag = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "kafka_consumer_lag", Help: "Messages that wait behind the last handled one.", ConstLabels: labels,
+		Name: "kafka_consumer_lag", Help: "Messages after the last handled one.", ConstLabels: labels,
 	}, []string{"topic", "partition"})
 	c.handled = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "kafka_consumer_messages_total", Help: "Attempts by result: ok, held or dead.", ConstLabels: labels,
@@ -124,7 +124,7 @@ func (c *Consumer) register() error {
 	return register(c.Metrics, &c.handled)
 }
 
-// register registers *m, or takes the one that an earlier run of the same group has left.
+// register registers *m, or uses the metric that an earlier run of the same group has registered.
 func register[M prometheus.Collector](reg prometheus.Registerer, m *M) error {
 	err := reg.Register(*m)
 	var there prometheus.AlreadyRegisteredError
@@ -140,7 +140,7 @@ func register[M prometheus.Collector](reg prometheus.Registerer, m *M) error {
 	return nil
 }
 
-// start runs one generation of the group: a reader per assigned partition, and one committer for all.
+// start runs one generation of the group: one reader per assigned partition, and one committer.
 func (c *Consumer) start(gen *kafka.Generation) {
 	c.lag.Reset()
 	done := &offsets{at: map[string]map[int]int64{}}
@@ -169,7 +169,7 @@ func (c *Consumer) start(gen *kafka.Generation) {
 	gen.Start(func(ctx context.Context) { c.commit(ctx, gen, done, &readers) })
 }
 
-// measure tells the lag of partitions until ctx ends. It grows while a message is held, which ends no message.
+// measure reports the lag of partitions until ctx ends, also while a message is blocked.
 func (c *Consumer) measure(ctx context.Context, list []*partition) {
 	tick := time.NewTicker(lagEvery)
 	defer tick.Stop()
@@ -187,7 +187,7 @@ func (c *Consumer) measure(ctx context.Context, list []*partition) {
 	}
 }
 
-// commit writes handled offsets a few times a second, and once more when the generation has ended.
+// commit commits the offsets of handled messages a few times a second, and once more when the generation has ended.
 func (c *Consumer) commit(ctx context.Context, gen *kafka.Generation, done *offsets, readers *sync.WaitGroup) {
 	tick := time.NewTicker(commitEvery)
 	defer tick.Stop()
@@ -212,7 +212,7 @@ func (c *Consumer) commit(ctx context.Context, gen *kafka.Generation, done *offs
 	}
 }
 
-// offsets are the next offsets to commit, by topic and partition.
+// offsets holds the next offsets to commit, by topic and partition.
 type offsets struct {
 	mu sync.Mutex
 	at map[string]map[int]int64

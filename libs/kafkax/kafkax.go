@@ -1,6 +1,6 @@
-// Package kafkax writes to and consumes from Kafka such that nothing is lost: writes wait for all replicas,
-// offsets are committed after the effect, and what cannot be handled goes to a dead-letter topic. Duplicates
-// are certain; consumers recognise them by event id. Topic and group names here are without the prefix.
+// Package kafkax writes to and consumes from Kafka without loss: writes wait for all replicas, offsets are committed
+// after the effect, and messages that cannot be handled go to a dead-letter topic. Messages may come twice; consumers
+// recognise duplicates by event id. Names of topics and groups in this package have no prefix.
 package kafkax
 
 import (
@@ -15,22 +15,22 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 )
 
-// maxMessageBytes bounds a message with its key, as brokers do unless they are told otherwise.
+// maxMessageBytes is the largest message with its key. It equals the brokers' default.
 const maxMessageBytes = 1 << 20
 
-// Message is one record. Messages of one key keep their order.
+// Message is one record. Messages with the same key keep their order.
 type Message struct {
 	Topic, Key string
 	Value      []byte
 	Headers    map[string]string
 }
 
-// Producer is what sends messages; it returns when all of them are stored, or with an error when any may not be.
+// Producer sends messages. It returns when all of them are stored, or an error when any of them may not be.
 type Producer interface {
 	Produce(ctx context.Context, msgs ...Message) error
 }
 
-// ErrPoison marks a message that no repetition will make good: undecodable, or refused for good.
+// ErrPoison marks a message that no retry can handle, because it cannot be decoded or is refused for good.
 var ErrPoison = errors.New("poison message")
 
 // Poison wraps err so that the message goes to the dead-letter topic.
@@ -45,16 +45,16 @@ type Writer struct {
 }
 
 // NewWriter makes a writer to topics of the cluster's prefix. It does not connect. Topics must exist before the first
-// write, because metadata is cached for 6 s; those named here are made when the brokers do not know one, as after
-// the loss of their disks.
+// write, because metadata is cached for 6 s. The topics that are named here are created when the brokers do not know
+// one, for instance after they lost their disks.
 func NewWriter(c Cluster, topics ...Topic) *Writer {
 	transport := c.transport()
 	return &Writer{cluster: c, topics: topics, transport: transport, writer: &kafka.Writer{
 		Addr:         kafka.TCP(c.Brokers...),
 		Transport:    transport,
-		Balancer:     kafka.Murmur2Balancer{Consistent: true}, // as other Kafka clients do: order per key
-		RequiredAcks: kafka.RequireAll,                        // the library's default is none
-		BatchTimeout: 5 * time.Millisecond,                    // the library's default waits a second
+		Balancer:     kafka.Murmur2Balancer{Consistent: true}, // as other Kafka clients do; keeps the order per key
+		RequiredAcks: kafka.RequireAll,                        // the library's default is no acknowledgement
+		BatchTimeout: 5 * time.Millisecond,                    // the library's default is one second
 		BatchSize:    500,
 		BatchBytes:   maxMessageBytes,
 		MaxAttempts:  3,
@@ -63,7 +63,7 @@ func NewWriter(c Cluster, topics ...Topic) *Writer {
 	}}
 }
 
-// Produce implements Producer. On an error some messages may have been stored: produce all again.
+// Produce implements Producer. After an error some messages may have been stored: produce all of them again.
 func (w *Writer) Produce(ctx context.Context, msgs ...Message) error {
 	out := make([]kafka.Message, len(msgs))
 	for i, m := range msgs {
@@ -74,7 +74,7 @@ func (w *Writer) Produce(ctx context.Context, msgs ...Message) error {
 		if err = EnsureTopics(ctx, w.cluster, w.topics); err != nil {
 			return err
 		}
-		w.transport.CloseIdleConnections() // and with them what it knows of the topics
+		w.transport.CloseIdleConnections() // also drops the cached metadata of the topics
 		err = w.writer.WriteMessages(ctx, out...)
 	}
 	if err != nil {
@@ -83,8 +83,8 @@ func (w *Writer) Produce(ctx context.Context, msgs ...Message) error {
 	return nil
 }
 
-// unknownTopic reports whether a broker does not know a topic or partition that was written to, by its own answer or
-// by what the writer has last heard of it.
+// unknownTopic reports whether a broker, or the writer's cached metadata, does not know a topic or partition that was
+// written to.
 func unknownTopic(err error) bool {
 	var each kafka.WriteErrors
 	if errors.As(err, &each) {
@@ -93,7 +93,7 @@ func unknownTopic(err error) bool {
 	return errors.Is(err, kafka.UnknownTopicOrPartition) || errors.Is(err, protocol.ErrNoTopic) || errors.Is(err, protocol.ErrNoPartition)
 }
 
-// Close flushes and closes the connections.
+// Close sends what is buffered and closes the connections.
 func (w *Writer) Close() error {
 	err := w.writer.Close()
 	w.transport.CloseIdleConnections()
@@ -119,7 +119,8 @@ func fromKafka(prefix string, m kafka.Message) Message {
 	return Message{Topic: m.Topic[len(prefix):], Key: string(m.Key), Value: m.Value, Headers: h}
 }
 
-// Topic describes a topic to create. Partitions never change afterwards: order per key depends on them.
+// Topic describes a topic to create. The number of partitions never changes afterwards, because the order per key
+// depends on it.
 type Topic struct {
 	Name       string
 	Partitions int           // 1 when zero
@@ -132,26 +133,26 @@ const (
 	reachLimit       = 30 * time.Second
 )
 
-// DeadLetterTopic is the topic that holds what the group could not handle.
+// DeadLetterTopic returns the topic of the messages that the group could not handle.
 func DeadLetterTopic(group string) string { return group + ".dlq" }
 
-// MakeTopics is EnsureTopics for a command. It waits for a broker that is away: a pod may run seconds before its
-// network lets it through.
+// MakeTopics is EnsureTopics for a command. It waits for unreachable brokers, because a pod may run seconds before its
+// network is ready.
 func MakeTopics(ctx context.Context, s Settings, topics []Topic) error {
 	c, err := s.Cluster()
 	if err != nil {
 		return err
 	}
-	return patiently(ctx, time.Second, func() (again bool, err error) {
+	return retryUntilReached(ctx, time.Second, func() (again bool, err error) {
 		if err = EnsureTopics(ctx, c, topics); err != nil {
-			slog.WarnContext(ctx, "no topics yet", slog.Any("error", err))
+			slog.WarnContext(ctx, "cannot create the topics, trying again", slog.Any("error", err))
 		}
 		return err != nil, err
 	})
 }
 
-// patiently calls try until it asks for no other try, ctx ends or reachLimit is over, and returns the last error.
-func patiently(ctx context.Context, pause time.Duration, try func() (again bool, err error)) error {
+// retryUntilReached calls try until it asks for no retry, ctx ends or reachLimit has passed, and returns the last error.
+func retryUntilReached(ctx context.Context, pause time.Duration, try func() (again bool, err error)) error {
 	for limit := time.Now().Add(reachLimit); ; {
 		again, err := try()
 		if !again || time.Now().After(limit) {
@@ -165,8 +166,8 @@ func patiently(ctx context.Context, pause time.Duration, try func() (again bool,
 	}
 }
 
-// EnsureTopics creates the topics that do not exist and waits until all have leaders. Where all do it creates none,
-// and needs no right to.
+// EnsureTopics creates the missing topics and waits until all have leaders. When none is missing it needs no permission
+// to create.
 func EnsureTopics(ctx context.Context, c Cluster, topics []Topic) error {
 	ctx, cancel := context.WithTimeout(ctx, topicTimeout)
 	defer cancel()
@@ -178,7 +179,7 @@ func EnsureTopics(ctx context.Context, c Cluster, topics []Topic) error {
 	}
 	meta, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: names})
 	if err != nil {
-		return fmt.Errorf("kafka: %w", err) // it says why no broker is reached, which requests behind it do not
+		return fmt.Errorf("kafka: %w", err) // says why no broker is reached; the errors of later requests do not
 	}
 	if led(meta.Topics) == nil {
 		return nil
@@ -222,7 +223,7 @@ func waitForLeaders(ctx context.Context, client *kafka.Client, names []string) e
 			err = led(meta.Topics)
 		}
 		if err == nil {
-			err = leading(ctx, client, meta.Topics)
+			err = checkLeaders(ctx, client, meta.Topics)
 		}
 		if err == nil {
 			return nil
@@ -249,8 +250,9 @@ func led(topics []kafka.Topic) error {
 	return nil
 }
 
-// leading asks the leaders: each learns of its partitions a moment after all brokers can name it.
-func leading(ctx context.Context, client *kafka.Client, topics []kafka.Topic) error {
+// checkLeaders asks each partition's leader, because a leader learns of its partition a moment later than the other
+// brokers.
+func checkLeaders(ctx context.Context, client *kafka.Client, topics []kafka.Topic) error {
 	ask := map[string][]kafka.OffsetRequest{}
 	for _, t := range topics {
 		for _, p := range t.Partitions {
@@ -271,8 +273,8 @@ func leading(ctx context.Context, client *kafka.Client, topics []kafka.Topic) er
 	return nil
 }
 
-// WithTopics makes a worker that first sees to its topics. A broker that is away fails the worker, which is
-// started again with back-off; the process goes on serving meanwhile.
+// WithTopics returns a worker that first creates the topics. When no broker is reached the worker fails and is restarted
+// with back-off, and the process continues to serve.
 func WithTopics(c Cluster, topics []Topic, work func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if err := EnsureTopics(ctx, c, topics); err != nil {

@@ -21,7 +21,7 @@ import (
 
 const patience = 30 * time.Second
 
-// setup is a fresh prefix with a topic "things" of four partitions, a dead-letter topic and a writer.
+// setup is a new prefix with a topic "things" of four partitions, a dead-letter topic and a writer.
 type setup struct {
 	cluster kafkax.Cluster
 	writer  *kafkax.Writer
@@ -57,7 +57,7 @@ func thing(key, value string) kafkax.Message {
 	return kafkax.Message{Topic: "things", Key: key, Value: []byte(value), Headers: map[string]string{"kind": "thing"}}
 }
 
-// seen collects what a handler was given.
+// seen collects what a handler received.
 type seen struct {
 	mu     sync.Mutex
 	values []string
@@ -148,7 +148,7 @@ func TestEachMessageOnceInOrderPerKey(t *testing.T) {
 				t.Errorf("%s: %v", k, values)
 			}
 		}
-		stop() // commits: the next member of the group sees only what is new
+		stop() // commits, so that the next member of the group gets new messages only
 		s.consume(t, handle)
 		s.produce(t, thing("k0", "new"))
 		eventually(t, "the new one has come", func() bool { return got.count("k0=new") == 1 })
@@ -165,7 +165,7 @@ func TestNothingIsCommittedBeforeTheEffect(t *testing.T) {
 		entered := make(chan struct{})
 		stop := s.consume(t, func(ctx context.Context, _ kafkax.Message) error {
 			close(entered)
-			<-ctx.Done() // the process ends in the middle of the effect
+			<-ctx.Done() // the process ends during the effect
 			return ctx.Err()
 		})
 		s.produce(t, thing("a", "1"))
@@ -182,14 +182,14 @@ func TestTransientErrorHoldsOnlyItsPartition(t *testing.T) {
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		s := prepare(t, brokers)
 		var mu sync.Mutex
-		away := true
+		down := true
 		var got, tries seen
 		s.consume(t, func(_ context.Context, m kafkax.Message) error {
 			mu.Lock()
 			defer mu.Unlock()
-			if m.Key == "held" && away {
+			if m.Key == "held" && down {
 				tries.add(string(m.Value))
-				return errors.New("the database is away")
+				return errors.New("the database is down")
 			}
 			got.add(string(m.Value))
 			return nil
@@ -204,7 +204,7 @@ func TestTransientErrorHoldsOnlyItsPartition(t *testing.T) {
 			t.Errorf("the held message was passed by: tries %v, got %v", tries.all(), got.all())
 		}
 		mu.Lock()
-		away = false
+		down = false
 		mu.Unlock()
 		eventually(t, "held ones come in order", func() bool {
 			v := got.all()
@@ -213,7 +213,7 @@ func TestTransientErrorHoldsOnlyItsPartition(t *testing.T) {
 	})
 }
 
-// letters reads everything in the dead-letter topic.
+// letters reads all messages of the dead-letter topic.
 func (s setup) letters(t *testing.T) []kafka.Message {
 	t.Helper()
 	r := kafka.NewReader(kafka.ReaderConfig{
@@ -256,7 +256,7 @@ func TestPoisonGoesToTheDeadLettersAndBack(t *testing.T) {
 			return nil
 		})
 		s.produce(t, thing("a", "bad"), thing("a", "next"), thing("b", "panics"))
-		eventually(t, "the one behind it", func() bool { return got.count("next") == 1 })
+		eventually(t, "the next message", func() bool { return got.count("next") == 1 })
 		if n := tries.count("bad"); n != 4 {
 			t.Errorf("%d tries in place, want 4", n)
 		}
@@ -288,7 +288,7 @@ func TestPoisonGoesToTheDeadLettersAndBack(t *testing.T) {
 	})
 }
 
-// settings are what reaches the test's brokers without TLS.
+// settings connect to the test's brokers without TLS.
 func (s setup) settings() kafkax.Settings {
 	return kafkax.Settings{Brokers: s.cluster.Brokers, Prefix: s.cluster.Prefix}
 }
@@ -331,7 +331,7 @@ func TestPoisonIsHeldUntilTheDeadLetterIsWritten(t *testing.T) {
 			return nil
 		}, func(c *kafkax.Consumer) { c.DeadLetter = letters })
 		s.produce(t, thing("a", "bad"), thing("a", "next"))
-		eventually(t, "the one behind it", func() bool { return got.count("next") == 1 })
+		eventually(t, "the next message", func() bool { return got.count("next") == 1 })
 		n := 0
 		eventually(t, "a dead letter", func() bool { n = len(s.letters(t)); return n > 0 })
 		if n != 1 {

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	stalled       = 10 * time.Second // without a message, after which the reader is looked at
+	stalled       = 10 * time.Second // time without a message after which the reader is checked
 	handleTimeout = 30 * time.Second // of one try
 	firstHold     = 100 * time.Millisecond
 	lastHold      = 10 * time.Second
@@ -26,16 +26,16 @@ const (
 	maxBatch      = 200
 	gatherFor     = 5 * time.Millisecond
 	fetchBytes    = 1 << 20 // of one answer; the broker sends one batch of a writer at least
-	fetchAhead    = 1       // messages that a reader holds for the next look; they may be large ones
+	fetchAhead    = 1       // messages that a reader fetches in advance; they may be large
 )
 
-// DefaultBatchBytes bounds the bytes of a batch where nothing else is set.
+// DefaultBatchBytes bounds the bytes of a batch when BatchBytes is zero.
 const DefaultBatchBytes = 8 << 20
 
-// poisonPauses are the waits between tries of a poison message: below 5 s in all.
+// poisonPauses are the pauses between the tries of a poison message, below 5 s in all.
 var poisonPauses = []time.Duration{100 * time.Millisecond, 400 * time.Millisecond, 1500 * time.Millisecond}
 
-// Headers of a dead letter; those of the original message stand beside them.
+// Headers of a dead letter. The original message's headers are kept beside them.
 const (
 	HeaderTopic     = "x-original-topic"
 	HeaderPartition = "x-original-partition"
@@ -43,19 +43,19 @@ const (
 	HeaderError     = "x-error"
 )
 
-// partition reads one partition for one generation of the group.
+// partition reads one partition during one generation of the group.
 type partition struct {
 	*Consumer
 	topic      string // with prefix
 	id         int
-	batchBytes int          // this partition's part; a larger message goes alone
+	batchBytes int          // this partition's share; a larger message is handled alone
 	next       atomic.Int64 // offset, or kafka.FirstOffset
 	done       *offsets
-	ahead      *kafka.Message // read, but too large for the batch before it
+	ahead      *kafka.Message // read, but too large for the previous batch
 }
 
-// run reads and handles until ctx ends. A reader can stall for good: one that gives nothing although there
-// is something is thrown away.
+// run reads and handles until ctx ends. A reader that returns nothing although messages wait has stalled, and is
+// replaced.
 func (p *partition) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := p.read(ctx); err != nil && ctx.Err() == nil {
@@ -104,11 +104,11 @@ func (p *partition) fetch(ctx context.Context, reader *kafka.Reader) (kafka.Mess
 		p.ahead = nil
 		return *m, nil
 	}
-	return reader.FetchMessage(ctx) //nolint:wrapcheck // read does
+	return reader.FetchMessage(ctx) //nolint:wrapcheck // read wraps it
 }
 
-// gather adds to first what has already come behind it, where several are handled together: up to maxBatch
-// messages of batchBytes in all.
+// gather adds the messages that have already arrived after first, when HandleBatch is set: up to maxBatch messages and
+// batchBytes in all.
 func (p *partition) gather(ctx context.Context, reader *kafka.Reader, first kafka.Message) []kafka.Message {
 	batch, bytes := []kafka.Message{first}, len(first.Value)
 	if p.HandleBatch == nil {
@@ -119,7 +119,7 @@ func (p *partition) gather(ctx context.Context, reader *kafka.Reader, first kafk
 	for last := first; len(batch) < maxBatch && bytes < p.batchBytes && last.HighWaterMark > last.Offset+1; {
 		m, err := p.fetch(waiting, reader)
 		if err != nil {
-			break // the next fetch meets it again
+			break // the next call of fetch returns the error again
 		}
 		if bytes += len(m.Value); bytes > p.batchBytes {
 			p.ahead = &m
@@ -130,8 +130,7 @@ func (p *partition) gather(ctx context.Context, reader *kafka.Reader, first kafk
 	return batch
 }
 
-// take brings messages to their end: together where that goes, else one after the other. It returns false when ctx
-// ended before.
+// take completes messages: in one batch when possible, else one by one. It returns false when ctx ended first.
 func (p *partition) take(ctx context.Context, batch []kafka.Message) bool {
 	last := batch[len(batch)-1]
 	if len(batch) > 1 && p.handleBatch(ctx, batch) {
@@ -154,7 +153,7 @@ func (p *partition) passed(m kafka.Message) {
 	p.gauge(m.HighWaterMark - next)
 }
 
-// handleBatch handles a batch at once; false is that each message must be handled by itself.
+// handleBatch handles a batch at once. It returns false when each message must be handled alone.
 func (p *partition) handleBatch(ctx context.Context, batch []kafka.Message) bool {
 	list := make([]Message, len(batch))
 	for i, m := range batch {
@@ -169,11 +168,12 @@ func (p *partition) handleBatch(ctx context.Context, batch []kafka.Message) bool
 }
 
 var (
-	errStalled = errors.New("reader stalled: messages wait and none comes")
-	errAnew    = errors.New("the topic was made anew: its offsets begin again")
+	errStalled   = errors.New("reader stalled: messages wait, but it returns none")
+	errRecreated = errors.New("the topic was created again: its offsets begin again")
 )
 
-// check looks at a quiet partition: whether its reader stalls, or waits for offsets that will not come.
+// check examines a partition without new messages: its reader may have stalled, or waits for an offset that the
+// partition does not have.
 func (p *partition) check(ctx context.Context) error {
 	lag, err := p.measure(ctx)
 	switch {
@@ -181,14 +181,14 @@ func (p *partition) check(ctx context.Context) error {
 		return err
 	case lag < 0:
 		p.next.Store(kafka.FirstOffset)
-		return errAnew
+		return errRecreated
 	case lag > 0:
 		return errStalled
 	}
 	return nil
 }
 
-// measure asks for the lag and tells it. It is below zero where the partition ends before the next offset.
+// measure reads the lag and reports it. The lag is negative when the partition ends before the next offset.
 func (p *partition) measure(ctx context.Context) (int64, error) {
 	first, last, err := bounds(ctx, p.client, p.topic, p.id)
 	if err != nil {
@@ -203,8 +203,8 @@ func (p *partition) gauge(lag int64) {
 	p.lag.WithLabelValues(p.topic[len(p.Prefix):], strconv.Itoa(p.id)).Set(float64(max(lag, 0)))
 }
 
-// process brings one message to its end: handled, or in the dead-letter topic. It returns false when ctx
-// ended before.
+// process completes one message: it is handled, or stored in the dead-letter topic. It returns false when ctx ended
+// first.
 func (p *partition) process(ctx context.Context, raw kafka.Message) bool {
 	m := fromKafka(p.Prefix, raw)
 	hold, refused := firstHold, 0
@@ -238,7 +238,7 @@ func (p *partition) try(ctx context.Context, raw kafka.Message, m Message) error
 	return p.traced(ctx, raw, m, slog.Int("messages", 1), func(ctx context.Context) error { return p.Handle(ctx, m) })
 }
 
-// traced runs handle inside the trace of the sender of m, the first of its messages, and writes the wide line.
+// traced runs handle in the trace of the sender of m, the first of its messages, and writes the log line.
 func (p *partition) traced(ctx context.Context, raw kafka.Message, m Message, count slog.Attr, handle func(context.Context) error) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, handleTimeout)
 	defer cancel()
@@ -268,7 +268,7 @@ func (p *partition) traced(ctx context.Context, raw kafka.Message, m Message, co
 	return handle(ctx)
 }
 
-// deadLetter sends the message to the dead-letter topic with where it came from and why.
+// deadLetter sends the message to the dead-letter topic, with its origin and the cause.
 func (p *partition) deadLetter(ctx context.Context, raw kafka.Message, m Message, cause error) error {
 	headers := map[string]string{
 		HeaderTopic: m.Topic, HeaderPartition: strconv.Itoa(p.id), HeaderOffset: strconv.FormatInt(raw.Offset, 10),

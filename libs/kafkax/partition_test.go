@@ -12,22 +12,22 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// letterbox keeps the topics of what is produced.
-type letterbox struct{ topics []string }
+// topicRecorder records the topics of produced messages.
+type topicRecorder struct{ topics []string }
 
-func (l *letterbox) Produce(_ context.Context, msgs ...Message) error {
+func (l *topicRecorder) Produce(_ context.Context, msgs ...Message) error {
 	for _, m := range msgs {
 		l.topics = append(l.topics, m.Topic)
 	}
 	return nil
 }
 
-// A poison message holds its partition for 2 s, by a clock that counts the pauses only.
+// A poison message blocks its partition for 2 s, by a clock that counts only the pauses.
 func TestPoisonHoldsItsPartitionForTwoSeconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var tries []time.Duration
-		var letters letterbox
+		var letters topicRecorder
 		start := time.Now()
 		c := &Consumer{Cluster: Cluster{Prefix: "test."}, Group: "readers", DeadLetter: &letters, Log: slog.New(slog.DiscardHandler)}
 		c.Handle = func(context.Context, Message) error {

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	redriveFetch = 500 * time.Millisecond // of one request for letters
-	redrivePause = 200 * time.Millisecond // between looks for the coordinator
+	redriveFetch = 500 * time.Millisecond // for one request
+	redrivePause = 200 * time.Millisecond // between two searches for the coordinator
 )
 
-var errNoOrigin = errors.New("dead letter has no " + HeaderTopic + " header and stays where it is")
+var errNoOrigin = errors.New("dead letter has no " + HeaderTopic + " header and is skipped")
 
-// Redrive sends up to max dead letters of the group, 0 for all that are there now, back to the topics they
-// came from, oldest first, and returns how many. What fails again comes back to the dead-letter topic. One that
-// does not say where it came from is passed over and named in the error. It holds some batchBytes of letters at a
-// time. It continues where the last call stopped; a call that was cut short may send some twice.
+// Redrive sends up to max dead letters of the group, oldest first, back to the topics that they came from, and returns
+// how many; max 0 sends all that are there at the start. A message that fails again returns to the dead-letter topic. A
+// letter without an origin is skipped and named in the error. At most about batchBytes of letters are held at a time.
+// Redrive continues where the last call stopped; an interrupted call may send some letters twice.
 func Redrive(ctx context.Context, s Settings, group string, max, batchBytes int) (n int, err error) {
 	c, err := s.Cluster()
 	if err != nil {
@@ -29,7 +29,7 @@ func Redrive(ctx context.Context, s Settings, group string, max, batchBytes int)
 	client, release := c.newClient(commitTimeout)
 	defer release()
 	writer := NewWriter(c)
-	defer writer.Close() //nolint:errcheck // each Produce has waited for its answer
+	defer writer.Close() //nolint:errcheck // each Produce has waited for its acknowledgement
 	r := redrive{
 		client: client, writer: writer, prefix: c.Prefix, batchBytes: batchBytes,
 		topic: c.Prefix + DeadLetterTopic(group), group: c.Prefix + group + ".redrive",
@@ -65,8 +65,8 @@ type redrive struct {
 	batchBytes           int
 }
 
-// partition sends up to limit letters, all when it is not above zero. An error that is only errNoOrigin's
-// stopped nothing.
+// partition sends up to limit letters, or all when limit is not positive. errNoOrigin names skipped letters and stops
+// nothing.
 func (r redrive) partition(ctx context.Context, id, limit int) (n int, err error) {
 	first, last, err := bounds(ctx, r.client, r.topic, id)
 	if err != nil {
@@ -103,7 +103,7 @@ func (r redrive) partition(ctx context.Context, id, limit int) (n int, err error
 	return n, errors.Join(passed...)
 }
 
-// fetch reads some letters from offset next on; none when the broker has none at hand.
+// fetch reads some letters from offset next on. It returns none when the broker has none ready.
 func (r redrive) fetch(ctx context.Context, id int, next int64) (letters []kafka.Message, err error) {
 	res, err := r.client.Fetch(ctx, &kafka.FetchRequest{
 		Topic: r.topic, Partition: id, Offset: next, MinBytes: 1, MaxBytes: int64(r.batchBytes), MaxWait: redriveFetch,
@@ -123,7 +123,7 @@ func (r redrive) fetch(ctx context.Context, id int, next int64) (letters []kafka
 			return nil, fmt.Errorf("fetch: %w", err)
 		}
 		if rec.Offset < next {
-			continue // a batch begins before the offset that was asked for
+			continue // a batch may begin before the requested offset
 		}
 		m := kafka.Message{Topic: r.topic, Partition: id, Offset: rec.Offset, Headers: rec.Headers}
 		if m.Key, err = kafka.ReadAll(rec.Key); err != nil {
@@ -136,7 +136,7 @@ func (r redrive) fetch(ctx context.Context, id int, next int64) (letters []kafka
 	}
 }
 
-// send puts one letter back where it came from.
+// send sends one letter back to its origin.
 func (r redrive) send(ctx context.Context, letter kafka.Message) error {
 	m := fromKafka(r.prefix, letter)
 	m.Topic = m.Headers[HeaderTopic]
@@ -149,15 +149,15 @@ func (r redrive) send(ctx context.Context, letter kafka.Message) error {
 	return r.writer.Produce(ctx, m)
 }
 
-// committed is where the group stopped, -1 when it has never begun.
+// committed returns the group's offset, -1 when it never committed one.
 func (r redrive) committed(ctx context.Context, id int) (int64, error) {
 	var res *kafka.OffsetFetchResponse
-	err := patiently(ctx, redrivePause, func() (again bool, err error) {
+	err := retryUntilReached(ctx, redrivePause, func() (again bool, err error) {
 		res, err = r.client.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: r.group, Topics: map[string][]int{r.topic: {id}}})
 		if err != nil {
-			return false, err //nolint:wrapcheck // committed does
+			return false, err //nolint:wrapcheck // committed wraps it
 		}
-		var said kafka.Error // a coordinator that is coming is no sign of a new group
+		var said kafka.Error // a coordinator that is not ready yet does not mean a new group
 		return errors.As(res.Error, &said) && said.Temporary(), res.Error
 	})
 	switch {
@@ -178,7 +178,7 @@ func (r redrive) committed(ctx context.Context, id int) (int64, error) {
 
 func (r redrive) commit(ctx context.Context, id int, next int64) error {
 	res, err := r.client.OffsetCommit(ctx, &kafka.OffsetCommitRequest{
-		GroupID: r.group, GenerationID: -1, // no member: this group is never joined
+		GroupID: r.group, GenerationID: -1, // not a member: nothing ever joins this group
 		Topics: map[string][]kafka.OffsetCommit{r.topic: {{Partition: id, Offset: next}}},
 	})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/segmentio/kafka-go/protocol/offsetfetch"
 )
 
-// coordinator answers each request for a group's offsets with the next of its errors, and then with the offset.
+// coordinator answers each request for a group's offsets with its next error, and then with the offset.
 type coordinator struct {
 	errors []kafka.Error
 	offset int64
@@ -27,7 +27,7 @@ func (c *coordinator) RoundTrip(context.Context, net.Addr, kafka.Request) (kafka
 	}}}, nil
 }
 
-// A group whose coordinator is just coming is no new group: its letters would all be sent again.
+// A group whose coordinator is not ready yet is not a new group: otherwise all its letters would be sent again.
 func TestRedriveGoesOnWhereItStopped(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/libs/kafkatest"
 )
 
-// The library's own settings acknowledge nothing, wait a second and spread a key over all partitions.
+// The library's defaults wait for no acknowledgement, wait a second and spread a key over all partitions.
 func TestWriterLosesNothing(t *testing.T) {
 	t.Parallel()
 	w := NewWriter(Cluster{Brokers: []string{"127.0.0.1:1"}, Prefix: "p."}).writer
@@ -40,11 +40,11 @@ func TestWriterSaysWhenNobodyAnswers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	if err := w.Produce(ctx, Message{Topic: "things", Key: "a"}); err == nil {
-		t.Error("produced to nobody")
+		t.Error("produced without a broker")
 	}
 }
 
-// A reader that stalls is told from a quiet partition by the offsets.
+// The offsets tell a stalled reader from a partition without new messages.
 func TestCheckFindsAStalledReader(t *testing.T) {
 	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
@@ -61,7 +61,7 @@ func TestCheckFindsAStalledReader(t *testing.T) {
 		if err := c.register(); err != nil {
 			t.Fatal(err)
 		}
-		for next, want := range map[int64]error{kafka.FirstOffset: errStalled, 0: errStalled, 1: errStalled, 2: nil, 3: errAnew} {
+		for next, want := range map[int64]error{kafka.FirstOffset: errStalled, 0: errStalled, 1: errStalled, 2: nil, 3: errRecreated} {
 			p := &partition{Consumer: c, topic: cluster.Prefix + "things"}
 			p.next.Store(next)
 			if err := p.check(t.Context()); !errors.Is(err, want) {
@@ -83,7 +83,7 @@ func TestUnknownTopic(t *testing.T) {
 		"topic not in metadata":     {kafka.WriteErrors{fmt.Errorf("produce: %w", protocol.NewErrNoTopic("t"))}, true},
 		"partition not in metadata": {kafka.WriteErrors{fmt.Errorf("produce: %w", protocol.NewErrNoPartition("t", 1))}, true},
 		"another answer":            {kafka.WriteErrors{kafka.NotLeaderForPartition}, false},
-		"nobody answers":            {errors.New("connection refused"), false},
+		"no answer":                 {errors.New("connection refused"), false},
 	} {
 		if got := unknownTopic(tc.err); got != tc.want {
 			t.Errorf("%s: %v", name, got)

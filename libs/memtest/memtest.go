@@ -1,4 +1,4 @@
-// Package memtest runs work under a memory limit, as a container does, and tells what it held.
+// Package memtest runs work under a memory limit, as a container does, and measures the heap.
 package memtest
 
 import (
@@ -11,8 +11,8 @@ import (
 
 const lookEvery = 2 * time.Millisecond
 
-// Under runs work with limit as the process's soft memory limit, and fails the test when more bytes than that live on
-// the heap at any time. It returns the most that did. No other test of the process may run beside it.
+// Under runs work with limit as the process's soft memory limit, and fails the test when the live heap exceeds limit at
+// any time. It returns the largest live heap in bytes. No other test of the process may run at the same time.
 func Under(t testing.TB, limit int64, work func()) int64 {
 	t.Helper()
 	before := debug.SetMemoryLimit(limit)
@@ -40,10 +40,10 @@ func Under(t testing.TB, limit int64, work func()) int64 {
 	return most
 }
 
-// live collects what is garbage and returns the bytes that are left.
+// live collects garbage and returns the bytes that are left.
 func live() int64 {
 	runtime.GC()
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
-	return int64(sample[0].Value.Uint64()) //nolint:gosec // far below
+	return int64(sample[0].Value.Uint64()) //nolint:gosec // far below the limit of int64
 }

@@ -1,5 +1,5 @@
-// Package money is an amount in the minor units of an ISO 4217 currency. No float ever touches it: products
-// are exact and rounded once, half away from zero.
+// Package money is an amount in the minor units of an ISO 4217 currency. It uses no floats: products are exact and
+// rounded once, half away from zero.
 package money
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/bojanz/currency"
 )
 
-// Whole is the number of basis points in one: 11500 means a factor of 1.15.
+// Whole is the number of basis points in one: 11500 is a factor of 1.15.
 const Whole = 10_000
 
 // Errors of arithmetic and parsing.
@@ -41,7 +41,7 @@ func Decimals(code string) (int, error) {
 	return int(d), nil
 }
 
-// IsZero reports whether the amount is nothing, in whatever currency.
+// IsZero reports whether the amount is zero, in any currency.
 func (a Amount) IsZero() bool { return a.Minor == 0 }
 
 // Add returns a + b of one currency, or ErrCurrency or ErrOverflow.
@@ -71,11 +71,11 @@ func (a Amount) Sub(b Amount) (Amount, error) {
 // MulBps multiplies by every factor, each in basis points, and rounds once at the end, half away from zero.
 func (a Amount) MulBps(factors ...int64) (Amount, error) { return a.Times(Product(factors...)) }
 
-// Factor is the exact product of factors in basis points. Its zero value is no factor; make it with Product.
+// Factor is the exact product of factors in basis points. The zero value is not usable; make a Factor with Product.
 type Factor struct{ num, den *big.Int }
 
-// Product multiplies factors in basis points, none negative. It takes one step for each machine word that they fill
-// together, and is meant to be made once for many amounts.
+// Product multiplies factors in basis points, none of them negative. It takes one step for each machine word that the
+// product fills. Make a Product once for many amounts.
 func Product(bps ...int64) Factor {
 	f := Factor{num: big.NewInt(1), den: new(big.Int).Exp(big.NewInt(Whole), big.NewInt(int64(len(bps))), nil)}
 	word, next := uint64(1), new(big.Int)
@@ -92,7 +92,7 @@ func Product(bps ...int64) Factor {
 	return f
 }
 
-// And is the product of both.
+// And returns the product of both.
 func (f Factor) And(g Factor) Factor {
 	return Factor{num: new(big.Int).Mul(f.num, g.num), den: new(big.Int).Mul(f.den, g.den)}
 }
@@ -110,8 +110,8 @@ func (a Amount) Times(f Factor) (Amount, error) {
 	return Amount{Minor: quotient.Int64(), Currency: a.Currency}, nil
 }
 
-// Parse reads a plain decimal, such as "12.34" or "-5", as an amount of the currency. More decimals than
-// ISO 4217 gives the currency are ErrFormat, so nothing is ever rounded.
+// Parse parses a plain decimal, such as "12.34" or "-5", as an amount of the currency. More decimals than ISO 4217 gives
+// the currency are ErrFormat; nothing is rounded.
 func Parse(text, code string) (Amount, error) {
 	decimals, err := Decimals(code)
 	if err != nil {
@@ -147,7 +147,7 @@ func (a Amount) String() string {
 	return a.Decimal(decimals) + " " + a.Currency
 }
 
-// Decimal writes the number alone with the given decimals, as Parse reads it.
+// Decimal returns the number alone with that many decimals, in the form that Parse reads.
 func (a Amount) Decimal(decimals int) string {
 	digits := strconv.FormatInt(a.Minor, 10)
 	sign := ""

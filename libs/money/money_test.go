@@ -58,7 +58,7 @@ func TestMulBpsIsTheNearest(t *testing.T) {
 	})
 }
 
-// A product is exact, of however many factors and however it is put together, and is rounded once.
+// A product is exact, for any number of factors in any combination, and is rounded once.
 func TestProductsAreExact(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

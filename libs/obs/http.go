@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// RED holds rate, errors and duration of requests by method, route template and status.
+// RED records rate, errors and duration of requests by method, route template and status.
 type RED struct{ seconds *prometheus.HistogramVec }
 
 // NewRED registers http_request_duration_seconds for the service.
@@ -41,7 +41,7 @@ func (r *RED) Observe(method, route string, status int, d time.Duration) {
 	r.seconds.WithLabelValues(knownMethod(method), route, strconv.Itoa(status)).Observe(d.Seconds())
 }
 
-// knownMethod keeps a client from making label values without end.
+// knownMethod maps unknown methods to one label value, because clients can send any method.
 func knownMethod(m string) string {
 	switch m {
 	case http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodPut, http.MethodDelete, http.MethodHead, http.MethodOptions:
@@ -51,9 +51,9 @@ func knownMethod(m string) string {
 	}
 }
 
-// Handler wraps next as the outermost door: it puts a line and a trace into the context, and when next is
-// done writes the line and counts the request. Whoever finds the route calls SetRoute, whoever verifies the
-// caller calls AddCaller. A panic that reaches it is logged and aborts the connection.
+// Handler wraps next as the outermost handler: it puts a log line and a trace into the context, and when next has
+// returned it writes the line and counts the request. Code that finds the route calls SetRoute, and code that verifies
+// the caller calls AddCaller. A panic is logged and closes the connection.
 func Handler(log *slog.Logger, red *RED, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
@@ -116,7 +116,7 @@ type recorder struct {
 	bytes  int64
 }
 
-// WriteHeader notes the first final status.
+// WriteHeader records the first final status.
 func (r *recorder) WriteHeader(status int) {
 	if r.status == 0 && status >= http.StatusOK {
 		r.status = status
@@ -124,14 +124,14 @@ func (r *recorder) WriteHeader(status int) {
 	r.ResponseWriter.WriteHeader(status)
 }
 
-// Write counts the bytes.
+// Write counts the bytes of the body.
 func (r *recorder) Write(b []byte) (int, error) {
 	if r.status == 0 {
 		r.status = http.StatusOK
 	}
 	n, err := r.ResponseWriter.Write(b)
 	r.bytes += int64(n)
-	return n, err //nolint:wrapcheck // a writer passes its error on
+	return n, err //nolint:wrapcheck // a writer returns the error as it is
 }
 
 // Flush implements http.Flusher, which streams need.

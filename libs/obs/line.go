@@ -1,5 +1,5 @@
-// Package obs makes what a service does visible: one wide log line per request or message, RED metrics by
-// route template, and traces. Bodies, secrets and full keys never enter any of them.
+// Package obs makes a service observable: one wide log line per request or message, RED metrics by route template, and
+// traces. None of them ever contains bodies, secrets or full keys.
 package obs
 
 import (
@@ -13,8 +13,8 @@ import (
 	"holdfast.dev/libs/caller"
 )
 
-// Line collects the attributes and sums of one wide log line. It is safe for concurrent use, and all
-// methods do nothing on a nil Line, so that code below a door need not ask whether there is one.
+// Line collects the attributes and sums of one wide log line. It is safe for concurrent use. All methods accept a nil
+// Line and do nothing, so that callers need not check for one.
 type Line struct {
 	mu    sync.Mutex
 	route string
@@ -30,7 +30,7 @@ type sum struct {
 
 type lineKey struct{}
 
-// WithLine returns ctx with a fresh line; the door that calls it writes the line at the end.
+// WithLine returns ctx with a new line. The handler that calls it writes the line at the end.
 func WithLine(ctx context.Context) (context.Context, *Line) {
 	l := &Line{attrs: make([]slog.Attr, 0, 16), sums: make([]sum, 0, 8)}
 	return context.WithValue(ctx, lineKey{}, l), l
@@ -42,10 +42,10 @@ func LineFrom(ctx context.Context) *Line {
 	return l
 }
 
-// Add puts attributes on the line of ctx; a later one of the same name replaces the earlier.
+// Add puts attributes on the line of ctx. A later attribute replaces an earlier one of the same name.
 func Add(ctx context.Context, attrs ...slog.Attr) { LineFrom(ctx).Add(attrs...) }
 
-// AddCaller puts who is calling on the line: tenant, mode, credential id, request id.
+// AddCaller puts the caller on the line: tenant, mode, credential id, request id.
 func AddCaller(ctx context.Context, c caller.Caller) {
 	Add(ctx, slog.String("tenant", c.Tenant.String()), slog.String("mode", string(c.Mode)),
 		slog.String("credential", c.Credential), slog.String("request_id", c.RequestID))
@@ -68,7 +68,7 @@ func Since(ctx context.Context, name string, start time.Time) {
 // Count adds n to the whole-number sum of that name, such as "postgres_calls".
 func Count(ctx context.Context, name string, n int) { LineFrom(ctx).sum(name, float64(n), true) }
 
-// Add puts attributes on the line; a later one of the same name replaces the earlier.
+// Add puts attributes on the line. A later attribute replaces an earlier one of the same name.
 func (l *Line) Add(attrs ...slog.Attr) {
 	if l == nil {
 		return
@@ -105,7 +105,7 @@ func (l *Line) sum(name string, v float64, whole bool) {
 	l.sums = append(l.sums, sum{name: name, value: v, whole: whole})
 }
 
-// Route returns the template given to SetRoute, "" when none was.
+// Route returns the template given to SetRoute, "" when there is none.
 func (l *Line) Route() string {
 	if l == nil {
 		return ""
@@ -115,7 +115,7 @@ func (l *Line) Route() string {
 	return l.route
 }
 
-// Attrs returns what was collected, sums last.
+// Attrs returns the collected attributes, sums last.
 func (l *Line) Attrs() []slog.Attr {
 	if l == nil {
 		return nil
@@ -134,8 +134,7 @@ func (l *Line) Attrs() []slog.Attr {
 	return out
 }
 
-// NewLogger returns a logger that writes JSON lines, each with the service's name; level is debug, info,
-// warn or error.
+// NewLogger returns a logger that writes JSON lines with the service's name. level is debug, info, warn or error.
 func NewLogger(w io.Writer, service, level string) (*slog.Logger, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {

@@ -104,7 +104,7 @@ func TestSampledAndFailedRequestsAreExported(t *testing.T) {
 		t.Errorf("inside the span: %s", inside)
 	}
 	unsampled := http.Header{"Traceparent": {parent[:53] + "00"}}
-	for route, status := range map[string]int{"/fine": 200, "/ours": 503, "/theirs": 404} {
+	for route, status := range map[string]int{"/fine": 200, "/failed": 503, "/missing": 404} {
 		handle(t, func(w http.ResponseWriter, r *http.Request) {
 			obs.SetRoute(r.Context(), route)
 			w.WriteHeader(status)
@@ -114,10 +114,10 @@ func TestSampledAndFailedRequestsAreExported(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := <-got
-	if !strings.HasPrefix(b, "/v1/traces") || !strings.Contains(b, "POST /customers/{id}") || !strings.Contains(b, "POST /ours") {
+	if !strings.HasPrefix(b, "/v1/traces") || !strings.Contains(b, "POST /customers/{id}") || !strings.Contains(b, "POST /failed") {
 		t.Errorf("exported: %q", b)
 	}
-	if strings.Contains(b, "/fine") || strings.Contains(b, "/theirs") {
+	if strings.Contains(b, "/fine") || strings.Contains(b, "/missing") {
 		t.Errorf("exported though not sampled: %q", b)
 	}
 }

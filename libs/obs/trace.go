@@ -18,15 +18,16 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// sampled is the share of root traces that is kept: tracing everything costs a third of the CPU at load.
+// sampled is the share of root traces that is kept. Tracing every request would cost a third of the CPU under load.
 const sampled = 0.05
 
 const scope = "holdfast.dev/libs/obs"
 
 var propagator = propagation.TraceContext{}
 
-// StartTracing sends parent-based 5 % of the traces, and a span for each request that fails with a 5xx, to the
-// base URL of an OTLP/HTTP collector; the returned function flushes and stops. Without a call to it spans are no-ops, and trace ids still travel.
+// StartTracing exports 5 % of the traces, by the parent's decision when there is a parent, and a span for each request
+// that fails with a 5xx, to the base URL of an OTLP/HTTP collector. The returned function flushes and stops. Without
+// StartTracing spans do nothing, and trace ids are still propagated.
 func StartTracing(ctx context.Context, service, endpoint string) (stop func(context.Context) error, err error) {
 	target, err := url.JoinPath(endpoint, "v1/traces")
 	if err != nil {
@@ -46,7 +47,7 @@ func StartTracing(ctx context.Context, service, endpoint string) (stop func(cont
 	return provider.Shutdown, nil
 }
 
-// sampler keeps what its base keeps, and spans that are kept for their outcome.
+// sampler keeps the spans that its base keeps, and spans that are kept for their result.
 type sampler struct{ sdktrace.Sampler }
 
 type keepKey struct{}
@@ -59,8 +60,8 @@ func (s sampler) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingRe
 	return s.Sampler.ShouldSample(p)
 }
 
-// failed returns the span of ctx, or, where sampling has dropped it, one that began at start in the same trace;
-// end does what is then left to do.
+// failed returns the span of ctx, or, when sampling has dropped it, one that began at start in the same trace. end
+// completes the span.
 func failed(ctx context.Context, start time.Time) (span trace.Span, end func()) {
 	if span := trace.SpanFromContext(ctx); span.IsRecording() || !Tracing() {
 		return span, func() {}
@@ -69,13 +70,13 @@ func failed(ctx context.Context, start time.Time) (span trace.Span, end func()) 
 	return span, func() { span.End() }
 }
 
-// Tracing reports whether StartTracing has run: only then are there spans worth their cost.
+// Tracing reports whether StartTracing has run. Without it spans are not exported and need not be made.
 func Tracing() bool {
 	_, ok := otel.GetTracerProvider().(*sdktrace.TracerProvider)
 	return ok
 }
 
-// Span starts a span named name under the one of ctx; end it with the error of the work, or nil.
+// Span starts a span named name under the span of ctx. End it with the error of the work, or nil.
 func Span(ctx context.Context, name string, kind trace.SpanKind) (_ context.Context, end func(error)) {
 	if !Tracing() {
 		return ctx, func(error) {}
@@ -89,7 +90,7 @@ func Span(ctx context.Context, name string, kind trace.SpanKind) (_ context.Cont
 	}
 }
 
-// Traceparent returns ctx's position in its trace as a W3C traceparent header, "" when there is none.
+// Traceparent returns the position of ctx in its trace as a W3C traceparent header, "" when there is none.
 func Traceparent(ctx context.Context) string {
 	sc := trace.SpanContextFromContext(ctx)
 	if !sc.IsValid() {
@@ -98,7 +99,7 @@ func Traceparent(ctx context.Context) string {
 	return "00-" + sc.TraceID().String() + "-" + sc.SpanID().String() + "-" + sc.TraceFlags().String()
 }
 
-// WithTraceparent returns ctx at the position that a W3C traceparent states; a malformed one changes nothing.
+// WithTraceparent returns ctx at the position in a W3C traceparent. A malformed one changes nothing.
 func WithTraceparent(ctx context.Context, traceparent string) context.Context {
 	if traceparent == "" {
 		return ctx
@@ -106,8 +107,8 @@ func WithTraceparent(ctx context.Context, traceparent string) context.Context {
 	return propagator.Extract(ctx, propagation.MapCarrier{"traceparent": traceparent})
 }
 
-// WithTrace returns ctx in the trace of an inbound request, or in a fresh one, so that log lines of all
-// services join even when nothing is exported.
+// WithTrace returns ctx in the trace of an inbound request, or in a new one, so that the log lines of all services can
+// be joined even when no trace is exported.
 func WithTrace(ctx context.Context, h http.Header) context.Context {
 	if tp := h.Get("Traceparent"); tp != "" {
 		ctx = WithTraceparent(ctx, tp)

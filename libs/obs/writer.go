@@ -11,9 +11,9 @@ const (
 	flushEvery = 50 * time.Millisecond
 )
 
-// Writer collects what is written to it and hands it on in pieces, at the latest after 50 ms: a system call per
-// log line is a tenth of a gateway's work. What the last moments before a kill -9 have written is lost. A
-// piece ends with a whole line. It is safe for concurrent use.
+// Writer buffers what is written to it for at most 50 ms, because a system call per log line is a tenth of a gateway's
+// work. A kill -9 loses what is in the buffer. Each write to the target ends with a whole line. Writer is safe for
+// concurrent use.
 type Writer struct {
 	to    io.Writer
 	mu    sync.Mutex
@@ -21,10 +21,10 @@ type Writer struct {
 	timer *time.Timer
 }
 
-// NewWriter returns a Writer in front of to; call Flush before the process ends.
+// NewWriter returns a Writer that writes to `to`. Call Flush before the process ends.
 func NewWriter(to io.Writer) *Writer { return &Writer{to: to} }
 
-// Write implements io.Writer. An error is that of an earlier piece at most, so nobody can act on it: none is told.
+// Write implements io.Writer. It always returns nil, because an error could only concern earlier lines.
 func (w *Writer) Write(line []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -38,7 +38,7 @@ func (w *Writer) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// Flush hands on what has come together.
+// Flush writes what is buffered.
 func (w *Writer) Flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -51,7 +51,7 @@ func (w *Writer) flush() {
 		w.timer = nil
 	}
 	if len(w.lines) > 0 {
-		_, _ = w.to.Write(w.lines) // there is nowhere else to say it
+		_, _ = w.to.Write(w.lines) // there is no other place to report the error
 		w.lines = w.lines[:0]
 	}
 }

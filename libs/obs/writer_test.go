@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/libs/obs"
 )
 
-// pieces counts the writes that arrive.
+// pieces counts the writes that it receives.
 type pieces struct {
 	bytes.Buffer
 	n int

@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// sizes is a broker that takes its time and remembers the lengths of what came together.
+// sizes is a slow broker that records the sizes of messages that came together.
 type sizes struct {
 	mu      sync.Mutex
 	batches [][]int
@@ -38,7 +38,7 @@ func (p *sizes) Produce(_ context.Context, msgs ...kafkax.Message) error {
 	return nil
 }
 
-// put writes an event for each length, in their order.
+// put writes an event of each length, in their order.
 func put(t *testing.T, db *pgtest.DB, lengths ...int) {
 	t.Helper()
 	for i, n := range lengths {
@@ -52,7 +52,7 @@ func put(t *testing.T, db *pgtest.DB, lengths ...int) {
 	}
 }
 
-// relayAll runs one relay until nothing waits.
+// relayAll runs one relay until no event waits.
 func relayAll(t *testing.T, db *pgtest.DB, p outbox.Producer, batchBytes int) {
 	t.Helper()
 	relay := outbox.NewRelay(db.Worker, p, slog.New(slog.DiscardHandler), nil)
@@ -81,8 +81,7 @@ func TestLargestEventsFitIntoThePod(t *testing.T) { //nolint:paralleltest // it 
 	}
 }
 
-// A batch ends before it has more than its bytes, an event that has more by itself goes alone, none is lost and none
-// is overtaken.
+// A batch ends before it has more than its bytes, a larger event is sent alone, none is lost and none is overtaken.
 func TestABatchIsBoundedByBytes(t *testing.T) {
 	t.Parallel()
 	const limit = 10_000

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// bookkeeping changes with every write, so it is no part of what changed.
+// bookkeeping names the fields that change with every write. They are not part of the difference.
 var bookkeeping = map[string]bool{"version": true, "updated_at": true}
 
 type attribute struct {
@@ -13,10 +13,10 @@ type attribute struct {
 	value json.RawMessage
 }
 
-// Diff returns the previous_attributes of a change: the fields of before that have another value in after,
-// with their values before; a field that is new was null. Only the top level is compared, byte by byte after
-// white space: both are bodies that one view has rendered, or objects like them. No difference is {}.
-// version and updated_at are left out.
+// Diff returns the previous_attributes of a change: the fields of before that have another value in after, with their
+// values before; the previous value of a new field is null. It compares the top level only, byte by byte without white
+// space, because both bodies are rendered by the same view. Without a difference it returns {}. version and updated_at
+// are left out.
 func Diff(before, after json.RawMessage) json.RawMessage {
 	now := map[string]json.RawMessage{}
 	for _, a := range attributes(after) {
@@ -27,7 +27,7 @@ func Diff(before, after json.RawMessage) json.RawMessage {
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		quoted, _ := json.Marshal(name) // a string cannot fail
+		quoted, _ := json.Marshal(name) // a string can always be encoded
 		out = append(append(append(out, quoted...), ':'), value...)
 	}
 	for _, a := range attributes(before) {
@@ -45,7 +45,8 @@ func Diff(before, after json.RawMessage) json.RawMessage {
 	return append(out, '}')
 }
 
-// attributes are the fields of an object in their order, their values compact; none of what is no object.
+// attributes returns the fields of an object in their order with compact values, and none for a value that is not an
+// object.
 func attributes(object json.RawMessage) []attribute {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, object); err != nil {

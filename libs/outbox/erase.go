@@ -15,7 +15,7 @@ import (
 // eraseBatch is how many events are in memory at a time.
 const eraseBatch = 20
 
-// Erase takes what the contract marks as a person's out of the events about an object that are not published yet.
+// Erase removes the values that the contract marks as a person's from the unpublished events about an object.
 func Erase(ctx context.Context, tx pg.Tx, spec *contract.Contract, aggregate string) error {
 	type row struct {
 		ID      [16]byte

@@ -1,5 +1,5 @@
-// Package outbox publishes what a transaction changed: the event is a row of the same transaction, and the
-// relay moves rows to Kafka. At least once, in order per object; never for a rolled-back write.
+// Package outbox publishes the changes of a transaction: an event is a row of the same transaction, and the relay sends
+// rows to Kafka. Delivery is at least once and in order per object. A rolled-back write publishes nothing.
 package outbox
 
 import (
@@ -21,31 +21,31 @@ import (
 	eventsv1 "holdfast.dev/proto/events/v1"
 )
 
-// partitions is how many relays may work side by side; each owns the objects whose hash falls to it.
+// partitions is how many relays may work in parallel. Each leads the objects whose hash belongs to its partition.
 const partitions = 8
 
 // Event is one committed change.
 type Event struct {
-	// ID is made by Add when it is zero.
+	// ID is set by Add when it is zero.
 	ID ids.Event
-	// Type is the dotted name of the catalogue, such as "customer.created".
+	// Type is the dotted name in the catalogue, such as "customer.created".
 	Type string
 	// Topic is the topic's short name, such as "customers".
 	Topic string
-	// AggregateID is the public id of the changed object; it keys the message.
+	// AggregateID is the public id of the changed object, and the key of the message.
 	AggregateID string
 	// Version is the object's version after the change.
 	Version int64
-	// Object is the GET body after the change; Previous the changed public fields before it.
+	// Object is the GET body after the change. Previous holds the changed public fields with their values before it.
 	Object, Previous json.RawMessage
-	// Internal marks changes without a public type.
+	// Internal marks changes that have no public type.
 	Internal bool
 }
 
-// Add writes the event into the caller's transaction, at its end. The object's row must be locked by it, which
-// gives the events of one object their order.
+// Add writes the event at the end of the caller's transaction. The transaction must hold the lock of the object's row,
+// which orders the events of one object.
 func Add(ctx context.Context, tx pg.Tx, e Event) error {
-	c, err := caller.From(ctx)
+	c, err := caller.Require(ctx)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func Add(ctx context.Context, tx pg.Tx, e Event) error {
 	return nil
 }
 
-// Decode reads a message that a relay produced; what cannot be read is poison.
+// Decode decodes a message that a relay produced. A message that cannot be decoded is poison.
 func Decode(value []byte) (*eventsv1.Event, error) {
 	var e eventsv1.Event
 	if err := proto.Unmarshal(value, &e); err != nil {
@@ -84,7 +84,7 @@ func Decode(value []byte) (*eventsv1.Event, error) {
 	return &e, nil
 }
 
-// Caller is the service acting on the event's tenant and mode, for a consumer's transaction.
+// Caller returns the service as the caller for the event's tenant and mode, for a consumer's transaction.
 func Caller(service string, e *eventsv1.Event) (caller.Caller, error) {
 	tenant, err := ids.Parse[ids.TenantPrefix](e.TenantId)
 	if err != nil {

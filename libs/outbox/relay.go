@@ -20,21 +20,21 @@ type Producer interface {
 
 const (
 	batchSize = 500
-	// gather is how long a relay that is awake lets commits come together: one produce for many events.
+	// gather is how long a relay that was woken waits for more commits, so that one produce call sends many events.
 	gather  = 20 * time.Millisecond
 	pollMin = 20 * time.Millisecond
 	pollMax = 250 * time.Millisecond
 	backoff = time.Second
 )
 
-// Relay moves outbox rows to Kafka. Several may run: an advisory lock gives each partition one leader at a time.
-// A row is deleted in the transaction that spans the produce call, so a relay killed at any point leaves
-// the row to the next one: a message may come twice and is never lost.
+// Relay sends outbox rows to Kafka. Several relays may run: an advisory lock gives each partition one leader at a time.
+// A row is deleted in the transaction that spans the produce call, so a relay that is killed leaves the row to the next
+// one: a message may come twice and is never lost.
 type Relay struct {
 	DB       *pg.DB // worker role
 	Producer Producer
 	Log      *slog.Logger
-	// BatchBytes bounds the messages that are sent at once and held meanwhile; a larger one goes alone.
+	// BatchBytes bounds the messages that are sent at once and held meanwhile. A larger message is sent alone.
 	BatchBytes int
 
 	wake chan struct{}
@@ -55,7 +55,7 @@ func NewRelay(db *pg.DB, p Producer, log *slog.Logger, reg prometheus.Registerer
 	return r
 }
 
-// Wake asks for a look at the table now; call it after a commit. It never blocks.
+// Wake makes the relay read the table now. Call it after a commit. It never blocks.
 func (r *Relay) Wake() {
 	select {
 	case r.wake <- struct{}{}:
@@ -63,7 +63,7 @@ func (r *Relay) Wake() {
 	}
 }
 
-// Run relays until ctx ends. It polls more slowly while there is nothing to do.
+// Run relays until ctx ends. It polls less often when there is nothing to do.
 func (r *Relay) Run(ctx context.Context) error {
 	wait := pollMin
 	for {
@@ -108,15 +108,16 @@ type row struct {
 	Message     []byte
 	Traceparent string
 	CreatedAt   time.Time
-	Waiting     int // rows that wait, this one and those of the next batches among them; batchSize may be more
+	Waiting     int // rows that wait, this one and those of later batches included; may exceed batchSize
 }
 
-// sweep relays one batch of the partitions that this relay can lead, and returns its size and whether there is more.
+// sweep relays one batch of the partitions that this relay can lead. It returns the batch's size and whether more rows
+// wait.
 func (r *Relay) sweep(ctx context.Context) (n int, more bool, err error) {
 	err = r.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		batch, err := lockBatch(ctx, tx, r.BatchBytes)
 		if err != nil {
-			return fmt.Errorf("look for events: %w", err)
+			return fmt.Errorf("read events: %w", err)
 		}
 		r.age.Set(age(batch))
 		if len(batch) == 0 {
@@ -127,7 +128,7 @@ func (r *Relay) sweep(ctx context.Context) (n int, more bool, err error) {
 		}
 		n = len(batch)
 		more = batch[0].Waiting > n || n == batchSize
-		// A deletion that a crash of the server forgets only sends its event again: nobody waits for the disk.
+		// This commit need not wait for the disk: when a crash loses the deletion, the event is only sent again.
 		tx.QueueAtCommit(`set local synchronous_commit = off`)
 		tx.QueueAtCommit(`delete from outbox o using unnest($1::uuid[], $2::boolean[], $3::uuid[]) as gone(tenant_id, livemode, id)
 			where o.tenant_id = gone.tenant_id and o.livemode = gone.livemode and o.id = gone.id`,
@@ -149,7 +150,7 @@ func message(o row) kafkax.Message {
 	}
 }
 
-// age is how many seconds the oldest event has waited.
+// age returns how many seconds the oldest event has waited.
 func age(batch []row) float64 {
 	if len(batch) == 0 {
 		return 0
@@ -167,9 +168,9 @@ func column[T any](batch []row, of func(row) T) []T {
 
 const columns = `tenant_id, livemode, id, topic, aggregate_id, message, traceparent, created_at`
 
-// lockBatch takes the lead of each partition that is free, for the transaction, and reads their next rows, up to
-// batchSize of them with up to limit bytes of messages. A look at the rows comes after the locks: what another relay
-// sent meanwhile is gone by then. The server knows a message's length without reading it.
+// lockBatch takes the lead of each free partition for the transaction, and reads the next rows, up to batchSize of them
+// with up to limit bytes of messages. It reads the rows after it has the locks, so that it does not see rows that
+// another relay sent meanwhile. The server knows a message's length without reading the message.
 func lockBatch(ctx context.Context, tx pg.Tx, limit int) ([]row, error) {
 	rows, err := tx.Query(ctx, `select hash from generate_series(0, $1) as hash where pg_try_advisory_xact_lock(hashtext('outbox'), hash)`, partitions-1)
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// topic is a broker that keeps what it acknowledged and can fail after taking a batch, as one that dies
-// before its answer arrives.
+// topic is a broker that keeps what it acknowledged. It can fail after it stored a batch, like a broker that dies before
+// it answers.
 type topic struct {
 	mu       sync.Mutex
 	messages []kafkax.Message
@@ -104,8 +104,8 @@ func TestARolledBackEventIsNeverSent(t *testing.T) {
 	}
 }
 
-// Relays are stopped at random, their acknowledgements get lost, and two run at once: every event still
-// arrives, and per object the first arrivals are in order.
+// Relays are stopped at random, acknowledgements are lost, and two relays run at once: every event still arrives, and
+// the first arrivals of each object are in order.
 func TestNothingIsLostAndObjectsKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	const objects, changes = 20, 15
@@ -116,7 +116,7 @@ func TestNothingIsLostAndObjectsKeepTheirOrder(t *testing.T) {
 	var relays, writers sync.WaitGroup
 	for range 2 {
 		relays.Go(func() {
-			for ctx.Err() == nil { // a relay lives 30 ms, then the next takes over
+			for ctx.Err() == nil { // a relay runs for 30 ms, then the next one takes over
 				life, cancel := context.WithTimeout(ctx, 30*time.Millisecond)
 				_ = outbox.NewRelay(db.Worker, broker, slog.New(slog.DiscardHandler), nil).Run(life)
 				cancel()

@@ -16,25 +16,26 @@ import (
 	"holdfast.dev/proto/api"
 )
 
-// Place is where a row stands in the two orders of a list.
+// Place is the position of a row in the two orders of a list.
 type Place struct {
 	ID               [16]byte
 	Created, Updated time.Time
 }
 
-// MaxBytes is where a page ends before its limit of rows: its bodies take no more, unless the first alone does.
+// MaxBytes bounds a page: its bodies have no more bytes, except when the first body alone has more.
 const MaxBytes = 2 << 20
 
-// maxRead is how much of a page's rows is read, as they are stored: more than MaxBytes, so that their bodies decide.
+// maxRead bounds the stored bytes that are read for a page. It is larger than MaxBytes, so that the bodies decide where
+// the page ends.
 const maxRead = 2 * MaxBytes
 
-// Rows are those of one page, as they are stored: at most the request's limit. Only Read makes them.
+// Rows are the stored rows of one page, at most the request's limit. Only Read makes them.
 type Rows[T any] struct {
 	Items []T
-	More  bool // others follow
+	More  bool // more rows follow
 }
 
-// Read reads the rows of a list statement that ends in Where.Page. It keeps no more of them than a page can show.
+// Read reads the rows of a list statement that ends in Where.Page. It keeps no more rows than a page can show.
 func Read[T any](ctx context.Context, q pg.Q, r Request, scan pgx.RowToFunc[T], sql string, args ...any) (Rows[T], error) {
 	rows, err := q.Query(ctx, sql, args...)
 	if err != nil {
@@ -62,7 +63,7 @@ func Read[T any](ctx context.Context, q pg.Q, r Request, scan pgx.RowToFunc[T], 
 	return out, nil
 }
 
-// Body is the answer of a list: its rows, each in its public shape, as far as MaxBytes allows and at least one.
+// Body returns the answer of a list: its rows in their public shape, as many as MaxBytes allows and at least one.
 func Body[T, V any](c *Codec, r Request, rows Rows[T], place func(T) Place, shape func(T) V) ([]byte, error) {
 	data, more, err := Fit(rows, shape)
 	if err != nil {
@@ -75,14 +76,14 @@ func Body[T, V any](c *Codec, r Request, rows Rows[T], place func(T) Place, shap
 	return httpx.ListBody(data, more, next), nil
 }
 
-// Fit renders as many of the rows as one page shows, and says whether others follow.
+// Fit renders as many rows as one page can show, and reports whether more rows follow.
 func Fit[T, V any](rows Rows[T], shape func(T) V) (data []json.RawMessage, more bool, err error) {
 	size := 0
 	data = make([]json.RawMessage, 0, len(rows.Items))
 	for i, row := range rows.Items {
 		body, err := contract.Encode(shape(row))
 		if err != nil {
-			return nil, false, err //nolint:wrapcheck // says what it is
+			return nil, false, err //nolint:wrapcheck // the error is already clear
 		}
 		if size += len(body); size > MaxBytes && i > 0 {
 			return data, true, nil
@@ -108,7 +109,7 @@ func (r Request) position(p Place) Position {
 	return Position{At: p.Created, ID: p.ID}
 }
 
-// Serve answers one page of the list that the request asks for: read reads its rows.
+// Serve answers one page of the list that the request asks for. read reads the rows.
 func Serve[T, V any](
 	c *gin.Context, pages *Codec, db *pg.DB,
 	read func(ctx context.Context, q pg.Q, r Request) (Rows[T], error), place func(T) Place, shape func(T, api.Mode) V,

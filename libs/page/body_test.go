@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// Of rows that together are large only so many are kept as a page can show, and one at least.
+// Read keeps no more rows than a page can show, and at least one.
 func TestReadEndsByBytes(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, fstest.MapFS{"00001_none.sql": {Data: []byte("-- +goose Up\n")}})
@@ -44,7 +44,7 @@ func TestReadEndsByBytes(t *testing.T) {
 	}
 }
 
-// A page ends before it passes MaxBytes, to the byte, and never without a row.
+// A page ends before it exceeds MaxBytes, to the byte, and has at least one row.
 func TestFitEndsByBytes(t *testing.T) {
 	t.Parallel()
 	text := func(bytes int) string { return strings.Repeat("x", bytes-2) } // and its quotes

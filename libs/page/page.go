@@ -1,7 +1,6 @@
-// Package page reads a list's position, order and limit, and makes cursors. A cursor is opaque and
-// authenticated: a MAC binds it to the operation, tenant, mode, sort and filters it was made for, so it
-// cannot be forged or carried to another list. Paging is by keyset: inserts and deletes between pages
-// neither repeat nor skip a row.
+// Package page parses a list's position, order and limit, and makes cursors. A cursor is opaque and authenticated: a MAC
+// binds it to the operation, tenant, mode, sort and filters that it was made for, so it cannot be forged or used for
+// another list. Paging is by keyset: inserts and deletes between pages neither repeat nor skip a row.
 package page
 
 import (
@@ -23,7 +22,7 @@ import (
 const (
 	version = 1
 	macSize = 16
-	// DefaultLimit is the page size when none is asked; the contract bounds it.
+	// DefaultLimit is the page size when the request has no limit. The contract bounds it.
 	DefaultLimit = 25
 )
 
@@ -36,9 +35,9 @@ type Position struct {
 // Request is one page to read.
 type Request struct {
 	Limit int
-	// Updated is true for sort=updated_at, which runs upwards; else created_at, newest first.
+	// Updated is true for sort=updated_at, oldest first; else the order is created_at, newest first.
 	Updated bool
-	// After is the position to go on from; nil on the first page.
+	// After is the position after which the page begins; nil for the first page.
 	After *Position
 
 	CreatedAfter, CreatedBefore, UpdatedAfter, UpdatedBefore *time.Time
@@ -46,7 +45,8 @@ type Request struct {
 	binding []byte
 }
 
-// Codec signs cursors with its first key and verifies with all, so that keys rotate and replicas share them.
+// Codec signs cursors with its first key and verifies with all keys, so that keys can be rotated and replicas accept
+// each other's cursors.
 type Codec struct{ keys []key }
 
 type key struct {
@@ -54,7 +54,7 @@ type key struct {
 	secret []byte
 }
 
-// NewCodec reads "<kid>:<hex>[,<kid>:<hex>…]"; a kid has 1 to 8 characters, a secret at least 32 bytes.
+// NewCodec reads "<kid>:<hex>[,<kid>:<hex>…]". A kid has 1 to 8 characters, a secret at least 32 bytes.
 func NewCodec(keys string) (*Codec, error) {
 	c := &Codec{}
 	for entry := range strings.SplitSeq(keys, ",") {
@@ -68,8 +68,8 @@ func NewCodec(keys string) (*Codec, error) {
 	return c, nil
 }
 
-// Parse reads the paging parameters of a list operation. A cursor that is forged, or was made for another
-// list, is apperr.ErrCursor.
+// Parse reads the paging parameters of a list operation. A cursor that is forged, or was made for another list, is
+// apperr.ErrCursor.
 func (c *Codec) Parse(ctx context.Context, q contract.Query, operation string) (Request, error) {
 	r := Request{Limit: q.Int("limit", DefaultLimit), Updated: q.String("sort") == "updated_at"}
 	for name, dst := range map[string]**time.Time{
@@ -92,7 +92,7 @@ func (c *Codec) Parse(ctx context.Context, q contract.Query, operation string) (
 	return r, nil
 }
 
-// Next makes the cursor that goes on after last.
+// Next makes the cursor of the page after last.
 func (c *Codec) Next(r Request, last Position) string {
 	k := c.keys[0]
 	out := make([]byte, 0, 2+len(k.id)+8+16+macSize)
@@ -130,7 +130,7 @@ func mac(secret, signed, binding []byte) []byte {
 	return h.Sum(nil)[:macSize]
 }
 
-// binding is all that a cursor may not change: limit, expand, base and credential may.
+// binding returns the parameters that may not change between pages: all except limit, expand, base and credential.
 func binding(ctx context.Context, operation string, q contract.Query) []byte {
 	c := caller.FromContext(ctx)
 	return []byte(strings.Join([]string{

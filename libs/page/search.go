@@ -15,22 +15,22 @@ import (
 	"holdfast.dev/libs/pg"
 )
 
-// What one page of a search reads, whatever is stored: a condition with at most RareMatches rows is read as a
-// whole, and the next rows of the list are looked at until WalkLookups look-ups are made. Only a deep search reads
-// more, and those wait for their turn.
+// The bounds of a search, independent of how much is stored: a condition with at most RareMatches rows is read
+// completely, and otherwise the next rows of the list are examined with at most WalkLookups look-ups. Only a deep search
+// reads more; the number of deep searches is limited.
 const (
 	RareMatches = 1_000
 	WalkLookups = 10_000
 )
 
-// ErrTooBroad says that a deep search did not end within the time of a statement.
+// ErrTooBroad says that a deep search did not end within the statement time-out.
 var ErrTooBroad = apperr.New(apperr.Unavailable, "unavailable",
 	"The search takes too long. Narrow it: by longer words, or by a filter that fewer rows fulfil.").WithRetryAfter(time.Second)
 
 // Condition is what a row of a list must have in an index table. Each "?" is one of Args.
 type Condition struct {
 	IDs  string // selects the ids of the rows that have it
-	Has  string // the same for the list's own row: true, or null
+	Has  string // the same for one row of the list: true, or null
 	Args []any
 }
 
@@ -43,10 +43,9 @@ type List[T any] struct {
 	Conditions []Condition
 }
 
-// Search reads one page of the rows that fulfil all conditions. A condition that few rows fulfil is where it
-// begins. If all are common, so are the matches as a rule: it looks at rows in the order of the list until the
-// page is full. Where that takes too many, matches are few or far away, and all their ids are collected: that is a
-// deep search.
+// Search reads one page of the rows that fulfil all conditions. When few rows fulfil a condition, it begins with these.
+// When many rows fulfil every condition, it examines rows in the order of the list until the page is full. When that
+// needs too many look-ups, it collects the ids of all matches: this is a deep search.
 func Search[T any](ctx context.Context, q pg.Q, r Request, l List[T]) (Rows[T], error) {
 	if len(l.Conditions) == 0 {
 		sql, args := l.Statement(r, func(*Where) {})
@@ -63,7 +62,7 @@ func Search[T any](ctx context.Context, q pg.Q, r Request, l List[T]) (Rows[T], 
 	if err != nil || complete {
 		return rows, err
 	}
-	done, err := deep.take(ctx, caller.FromContext(ctx).Tenant)
+	done, err := deepSearches.acquire(ctx, caller.FromContext(ctx).Tenant)
 	if err != nil {
 		return Rows[T]{}, err
 	}
@@ -75,7 +74,7 @@ func Search[T any](ctx context.Context, q pg.Q, r Request, l List[T]) (Rows[T], 
 	return rows, err
 }
 
-// rarest is the place of the condition that the fewest rows fulfil, -1 when each has more than RareMatches.
+// rarest returns the index of the condition that the fewest rows fulfil, -1 when each has more than RareMatches.
 func rarest(ctx context.Context, q pg.Q, conds []Condition) (int, error) {
 	counts := make([]string, len(conds))
 	args := pg.Args{}
@@ -93,9 +92,8 @@ func rarest(ctx context.Context, q pg.Q, conds []Condition) (int, error) {
 	return least, nil
 }
 
-// collected begins with the ids of those who fulfil the first conditions. They are collected as an array: whatever
-// the planner believes of a parameter it has not seen, it then reads the index ranges of what was asked and the
-// list's rows by key, never all rows of the tenant.
+// collected begins with the ids of the rows that fulfil the first conditions. The ids are collected as an array, so that
+// every plan reads the index ranges of these conditions and the list's rows by key, and never all rows of the tenant.
 func (l List[T]) collected(ctx context.Context, q pg.Q, r Request, first, others []Condition) (Rows[T], error) {
 	selects := make([]string, len(first))
 	var ids []any
@@ -112,8 +110,8 @@ func (l List[T]) collected(ctx context.Context, q pg.Q, r Request, first, others
 	return Read(ctx, q, r, l.Scan, sql, args...)
 }
 
-// walked looks at the next rows in the order of the list, as many as WalkLookups allows. The page is complete
-// when it is full, or when there are no more rows to look at.
+// walked examines the next rows in the order of the list, as many as WalkLookups allows. complete says that the page is
+// full or that no more rows follow.
 func (l List[T]) walked(ctx context.Context, q pg.Q, r Request) (rows Rows[T], complete bool, err error) {
 	wide := r
 	wide.Limit = WalkLookups / len(l.Conditions)
@@ -145,7 +143,8 @@ func one[T any](ctx context.Context, q pg.Q, sql string, args pg.Args) (T, error
 	return v, nil
 }
 
-// MetadataConditions are those of the pairs of metadata that the rows of a list have. list is the alias of the list.
+// MetadataConditions returns the conditions that rows of a list have these pairs of metadata. list is the alias of the
+// list.
 func MetadataConditions(t pg.MetadataTable, list string, pairs map[string]string) []Condition {
 	var out []Condition
 	for _, key := range slices.Sorted(maps.Keys(pairs)) {

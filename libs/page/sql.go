@@ -8,21 +8,21 @@ import (
 	"holdfast.dev/libs/pg"
 )
 
-// Where collects conditions and their arguments for one list statement. The arguments are named, so that statements
-// may be put together without counting them.
+// Where collects conditions and their arguments for one list statement. The arguments are named, so that statements can
+// be combined without counting them.
 type Where struct {
 	conds        []string
 	args         pg.Args
-	alias, order string // of the list, once it has its end
+	alias, order string // of the list, set by Page or PageByID
 }
 
-// Add appends a condition; each "?" in it stands for the next argument. A nil or empty value does not make a
-// condition by itself: callers add only the filters that were asked.
+// Add appends a condition. Each "?" in it stands for the next argument. Callers add only the filters that the request
+// has: an empty value does not leave a condition out.
 func (w *Where) Add(cond string, args ...any) {
 	w.conds = append(w.conds, bind(w.named(), cond, args))
 }
 
-// Fork returns a Where without conditions for another part of the same statement: its arguments are w's.
+// Fork returns a Where without conditions for another part of the same statement. It shares the arguments of w.
 func (w *Where) Fork() *Where { return &Where{args: w.named()} }
 
 func (w *Where) named() pg.Args {
@@ -32,7 +32,7 @@ func (w *Where) named() pg.Args {
 	return w.args
 }
 
-// bind puts the values among args, each under a new name, and the names in place of the "?" of sql.
+// bind adds the values to args under new names, and replaces each "?" of sql by its name.
 func bind(args pg.Args, sql string, values []any) string {
 	for _, v := range values {
 		name := fmt.Sprintf("p%d", len(args)+1)
@@ -42,10 +42,10 @@ func bind(args pg.Args, sql string, values []any) string {
 	return sql
 }
 
-// Page adds the request's time filters and position to w and returns the rest of the statement, from
-// "where" to "limit", with its arguments. alias is the table's alias; the table has created_at,
-// updated_at (clock_timestamp() in the statement that writes it) and id. The statement goes through
-// r.Reader. One row more than the limit is read, to know whether a page follows.
+// Page adds the request's time filters and position to w and returns the rest of the statement, from "where" to "limit",
+// with its arguments. alias is the table's alias. The table has created_at, updated_at (clock_timestamp() in the
+// statement that writes it) and id. Run the statement with r.Reader. It reads one row more than the limit, to know
+// whether another page follows.
 func (w *Where) Page(r Request, alias string) (string, []any) {
 	for _, f := range []struct {
 		cond string
@@ -72,8 +72,8 @@ func (w *Where) Page(r Request, alias string) (string, []any) {
 	return w.end(r, alias, fmt.Sprintf("%[1]s.%[2]s %[3]s, %[1]s.id %[3]s", alias, column, direction))
 }
 
-// PageByID is Page for a table whose created_at is the time in its id, newest first: the id alone is the order.
-// Filters on created_at are the caller's.
+// PageByID is Page for a table whose created_at is the time in its id: newest first, ordered by id alone. It adds no
+// filters on created_at.
 func (w *Where) PageByID(r Request, alias string) (string, []any) {
 	if r.UpdatedAfter != nil {
 		w.Add(alias+".updated_at >= ?", r.UpdatedAfter)
@@ -97,9 +97,9 @@ func (w *Where) end(r Request, alias, order string) (string, []any) {
 	return fmt.Sprintf("%s order by %s %s", conds, order, limit), []any{w.args}
 }
 
-// Bounded is list, a statement that ends in w's Page or PageByID, of which the server sends the rows that Read keeps and
-// one more, and not all up to the limit: for rows so large that many of them would cross the network for nothing. size is
-// the SQL of a row's bytes; columns are the names of those that list selects, those of its order among them.
+// Bounded wraps list, a statement that ends in w's Page or PageByID, so that the server sends only the rows that Read
+// keeps and one more, for rows so large that sending all up to the limit would be expensive. size is the SQL of a row's
+// bytes. columns are the names that list selects, those of its order included.
 func (w *Where) Bounded(list, columns, size string) string {
 	return fmt.Sprintf(`select %[1]s from (
 			select %[1]s, sum(%[2]s) over (order by %[3]s rows between unbounded preceding and 2 preceding) as bytes_before
@@ -107,7 +107,8 @@ func (w *Where) Bounded(list, columns, size string) string {
 		where %[5]s.bytes_before is null or %[5]s.bytes_before <= %[6]d order by %[3]s`, columns, size, w.order, list, w.alias, maxRead)
 }
 
-// Reader reads from db what Where.Page needs: a list in the order of updated_at shows only what has settled.
+// Reader returns the reader for a statement of Where.Page: a list in the order of updated_at shows only rows whose
+// writes have ended.
 func (r Request) Reader(ctx context.Context, db *pg.DB) pg.Q {
 	if r.Updated {
 		return db.ReadToWatermark(ctx)

@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// Of a list that is bounded the server sends what Read keeps, in the list's order, and one row more, so that Read knows
+// For a bounded list the server sends the rows that Read keeps, in the list's order, and one more, so that Read knows
 // whether others follow.
 func TestBoundedListEndsAtTheServer(t *testing.T) {
 	t.Parallel()

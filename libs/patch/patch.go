@@ -1,4 +1,4 @@
-// Package patch holds the fields of a partial update, which are absent, null, or a value (RFC 7396).
+// Package patch holds the fields of a partial update, which are absent, null, or have a value (RFC 7396).
 package patch
 
 import (
@@ -13,16 +13,16 @@ type Field[T any] struct {
 	value *T
 }
 
-// Value is a field with a value.
+// Value returns a field with a value.
 func Value[T any](v T) Field[T] { return Field[T]{given: true, value: &v} }
 
-// Null is a field that is null.
+// Null returns a field that is null.
 func Null[T any]() Field[T] { return Field[T]{given: true} }
 
-// FromPointer is the field of a generated body that cannot be null; nil is absent.
+// FromPointer converts a field of a generated body that cannot be null. nil is absent.
 func FromPointer[T any](v *T) Field[T] { return Field[T]{given: v != nil, value: v} }
 
-// FromNullable is the field of a generated body that can be null.
+// FromNullable converts a field of a generated body that can be null.
 func FromNullable[T any](n nullable.Nullable[T]) Field[T] {
 	f := Field[T]{given: n.IsSpecified()}
 	if v, err := n.Get(); err == nil {
@@ -34,24 +34,24 @@ func FromNullable[T any](n nullable.Nullable[T]) Field[T] {
 // Given reports whether the field is null or has a value.
 func (f Field[T]) Given() bool { return f.given }
 
-// Pointer is the value; nil when the field is absent or null.
+// Pointer returns the value, nil when the field is absent or null.
 func (f Field[T]) Pointer() *T { return f.value }
 
-// Set writes the value, if the field has one, to a property that cannot be null.
+// Set copies the value, if the field has one, to a property that cannot be null.
 func (f Field[T]) Set(to *T) {
 	if f.value != nil {
 		*to = *f.value
 	}
 }
 
-// SetNullable writes the value or nil to a property that can be null. An absent field changes nothing.
+// SetNullable copies the value or nil to a property that can be null. An absent field changes nothing.
 func (f Field[T]) SetNullable(to **T) {
 	if f.given {
 		*to = f.value
 	}
 }
 
-// SetMetadata writes metadata, which is compact JSON. Null and each empty form clear it to nil.
+// SetMetadata copies metadata, which is compact JSON. Null and every empty form clear it to nil.
 func SetMetadata(f Field[json.RawMessage], to *json.RawMessage) {
 	if !f.given {
 		return
@@ -67,7 +67,7 @@ func SetMetadata(f Field[json.RawMessage], to *json.RawMessage) {
 	}
 }
 
-// Precondition says which version of a resource a change expects. The If-Match of a request is one.
+// Precondition says which version of a resource a change expects. The If-Match of a request implements it.
 type Precondition interface {
 	// Check returns apperr.ErrVersion when the version is not the expected one.
 	Check(version int64) error

@@ -11,18 +11,18 @@ import (
 	"holdfast.dev/proto"
 )
 
-// Addresses are the base URLs of the services of proto/services.yaml. They are one setting of a process:
+// Addresses are the base URLs of the services in proto/services.yaml. They are one setting of a process:
 //
 //	Upstreams peer.Addresses `env:"UPSTREAM_URL" envDefault:"http://{service}:8080"`
 //
 // UPSTREAM_<NAME>_URL replaces the pattern for one service.
 type Addresses struct {
 	Pattern string            // with {service} in place of the name
-	Own     map[string]string // by name: the services that have an address of their own
+	Own     map[string]string // by name: the services with an address of their own
 }
 
-// UnmarshalText takes the pattern, and the addresses of single services from the environment. An address that is no
-// http(s)://host[:port] is an error.
+// UnmarshalText takes the pattern, and the addresses of single services from the environment. An address must have the
+// form http(s)://host[:port].
 func (a *Addresses) UnmarshalText(pattern []byte) error {
 	*a = Addresses{Pattern: string(pattern), Own: map[string]string{}}
 	if err := checkAddress("UPSTREAM_URL", a.at("name")); err != nil {
@@ -45,7 +45,7 @@ func (a *Addresses) UnmarshalText(pattern []byte) error {
 // Of returns the address of a service. It fails when proto/services.yaml has no service of that name.
 func (a Addresses) Of(service string) (string, error) {
 	if names := proto.ServiceNames(); !slices.Contains(names, service) {
-		return "", fmt.Errorf("%q is no service of proto/services.yaml, which has %s: add it there", service, strings.Join(names, ", ")) //nolint:err113 // stops the start
+		return "", fmt.Errorf("proto/services.yaml has no service %q, only %s: add it there", service, strings.Join(names, ", ")) //nolint:err113 // stops the start
 	}
 	if own := a.Own[service]; own != "" {
 		return own, nil
@@ -53,7 +53,7 @@ func (a Addresses) Of(service string) (string, error) {
 	return a.at(service), nil
 }
 
-// Client returns a client of a service at its address, with the defaults of Client.
+// Client returns a client of a service at its address, with Client's defaults.
 func (a Addresses) Client(target string, signer *caller.Signer) (*Client, error) {
 	base, err := a.Of(target)
 	return &Client{Target: target, BaseURL: base, Signer: signer}, err
@@ -63,7 +63,7 @@ func (a Addresses) at(service string) string {
 	return strings.ReplaceAll(a.Pattern, "{service}", service)
 }
 
-// String is the pattern and the services that have an address of their own, for the start line.
+// String returns the pattern and the services with an address of their own, for the start line.
 func (a Addresses) String() string {
 	text := a.Pattern
 	for _, service := range proto.ServiceNames() {

@@ -24,7 +24,7 @@ func load(t *testing.T, env map[string]string) (peer.Addresses, error) {
 	return s.Upstreams, err
 }
 
-// Every service has an address by the pattern, but for one that has a setting of its own.
+// Every service has an address made from the pattern, except one that has a setting of its own.
 func TestAddresses(t *testing.T) {
 	for _, c := range []struct {
 		env         map[string]string
@@ -63,7 +63,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// A wrong address stops the start with one line that names the setting; so does a service that does not exist.
+// A wrong address stops the start with one line that names the setting, and so does an unknown service.
 func TestWrongAddresses(t *testing.T) {
 	own := "UPSTREAM_" + strings.ToUpper(proto.ServiceNames()[0]) + "_URL"
 	for name, value := range map[string]string{"UPSTREAM_URL": "{service}:8080", own: "ftp://files"} {
@@ -75,7 +75,7 @@ func TestWrongAddresses(t *testing.T) {
 		})
 	}
 	_, err := peer.Addresses{Pattern: "http://{service}"}.Of("billing")
-	if err == nil || !strings.Contains(err.Error(), `"billing" is no service of proto/services.yaml`) || strings.Contains(err.Error(), "\n") {
+	if err == nil || !strings.Contains(err.Error(), `proto/services.yaml has no service "billing"`) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("%v", err)
 	}
 }

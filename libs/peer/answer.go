@@ -36,9 +36,9 @@ type envelope struct {
 	Errors map[string][]string `json:"errors"`
 }
 
-// refused reads the envelope of an answer outside 2xx. A refused signature is this service's own fault, so
-// that it comes out as an internal error, as does an answer that is no envelope; without one a 5xx is
-// ErrUnavailable: something in between has answered.
+// refused decodes the envelope of an answer outside 2xx. A refused signature is a fault of this service, so it becomes
+// an internal error, like an answer without an envelope. A 5xx without an envelope is ErrUnavailable, because a proxy in
+// between has answered.
 func (c *Client) refused(a answer) error {
 	var e envelope
 	kind, known := kinds[a.status]
@@ -57,7 +57,7 @@ func (c *Client) refused(a answer) error {
 	return out.WithCause(cause)
 }
 
-// fields keeps param, the first that failed, in front; the others have lost their order on the way.
+// fields puts param, the first invalid field, in front. The order of the others is not known.
 func fields(e envelope) []apperr.FieldError {
 	names := make([]string, 0, len(e.Errors))
 	for name := range e.Errors {

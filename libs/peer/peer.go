@@ -1,5 +1,5 @@
-// Package peer calls another service of the platform: signed on behalf of the caller in the context, with a
-// deadline, a circuit breaker, and retries of what is safe to repeat.
+// Package peer calls another service of the platform: signed on behalf of the caller in the context, with a deadline, a
+// circuit breaker, and retries of what is safe to repeat.
 package peer
 
 import (
@@ -31,8 +31,8 @@ const (
 	maxAnswer      = 8 << 20
 )
 
-// Client calls the service Target at BaseURL. Make one per target and share it: it holds the breaker and
-// the connections. Timeout is of one Do with all its retries, 3 s when zero.
+// Client calls the service Target at BaseURL. Make one per target and share it, because it holds the breaker and the
+// connections. Timeout bounds one Do with all its retries; zero is 3 s.
 type Client struct {
 	Target  string
 	BaseURL string // http://host:port
@@ -40,7 +40,7 @@ type Client struct {
 	Timeout time.Duration
 	HTTP    *http.Client       // nil: one made for peers
 	Now     func() time.Time   // nil: time.Now
-	Changed func(state string) // of the breaker: closed, open, half-open; nil: only logged
+	Changed func(state string) // called with the breaker's new state: closed, open, half-open; nil: only logged
 
 	once   sync.Once
 	client *http.Client
@@ -57,7 +57,7 @@ type answer struct {
 // Option changes one request.
 type Option func(*http.Request)
 
-// IdempotencyKey makes a write safe to repeat by the one who calls Do; Do itself repeats reads only.
+// IdempotencyKey makes a write safe to repeat for the caller of Do. Do itself repeats reads only.
 func IdempotencyKey(key string) Option {
 	return func(r *http.Request) { r.Header.Set("Idempotency-Key", key) }
 }
@@ -67,9 +67,9 @@ func Header(name, value string) Option {
 	return func(r *http.Request) { r.Header.Set(name, value) }
 }
 
-// Do sends in as JSON (nil: no body) to path, which may hold a query, and decodes a 2xx answer into out
-// (nil: dropped). Another answer comes back as the *apperr.Error that it states; a peer that cannot be
-// reached, or whose breaker is open, is apperr.ErrUnavailable, one that is too slow apperr.ErrTimeout.
+// Do sends in as JSON (nil: no body) to path, which may have a query, and decodes a 2xx answer into out (nil: the body
+// is ignored). Any other answer is returned as its *apperr.Error. A peer that cannot be reached, or whose breaker is
+// open, is apperr.ErrUnavailable; one that is too slow is apperr.ErrTimeout.
 func (c *Client) Do(ctx context.Context, method, path string, in, out any, options ...Option) error {
 	c.once.Do(c.prepare)
 	var body []byte
@@ -117,13 +117,13 @@ func (c *Client) prepare() {
 			Transport: &http.Transport{
 				DialContext:         (&net.Dialer{Timeout: time.Second, KeepAlive: 15 * time.Second}).DialContext,
 				MaxIdleConnsPerHost: 64,
-				IdleConnTimeout:     60 * time.Second, // below the peers' own, so that no dying connection is taken
+				IdleConnTimeout:     60 * time.Second, // less than the peers' own, so that no connection is used while the peer closes it
 			},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}
 	}
 	breaker := circuitbreaker.NewBuilder[answer]().
-		// An answer of any status is none of its failures: one tenant's data can cause a 500.
+		// An answer is never a failure for the breaker: one tenant's data can cause a 500.
 		HandleIf(func(_ answer, err error) bool {
 			return err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, errOwn)
 		}).
@@ -148,8 +148,7 @@ func (c *Client) prepare() {
 	c.again = failsafe.With[answer](retry, breaker)
 }
 
-// retryable tells what another instance, or the same a moment later, may answer: not a deadline, which is
-// used up, and not an open breaker.
+// retryable reports whether a retry may succeed: not after a deadline, which is used up, and not with an open breaker.
 func retryable(a answer, err error) bool {
 	if err == nil {
 		return a.status == http.StatusBadGateway || a.status == http.StatusServiceUnavailable
@@ -158,7 +157,7 @@ func retryable(a answer, err error) bool {
 		!errors.Is(err, circuitbreaker.ErrOpen) && !errors.Is(err, errOwn)
 }
 
-// errOwn marks failures on this side of the wire.
+// errOwn marks errors of this process, before anything is sent.
 var errOwn = errors.New("request cannot be sent")
 
 func (c *Client) send(ctx context.Context, method, path string, body []byte, options []Option) (_ answer, err error) {
@@ -173,7 +172,7 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte, opt
 	if err != nil {
 		return answer{}, fmt.Errorf("call %s: %w", c.Target, err)
 	}
-	defer res.Body.Close() //nolint:errcheck // only read
+	defer res.Body.Close() //nolint:errcheck // the body is only read
 	b, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
 	if err != nil {
 		return answer{}, fmt.Errorf("read answer of %s: %w", c.Target, err)
@@ -185,14 +184,14 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte, opt
 }
 
 func (c *Client) request(ctx context.Context, method, path string, body []byte, options []Option) (*http.Request, error) {
-	who, err := caller.From(ctx)
+	who, err := caller.Require(ctx)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // says it all
+		return nil, err //nolint:wrapcheck // names the cause
 	}
 	bare, _, _ := strings.Cut(path, "?")
 	signed, err := c.Signer.Sign(who, c.Target, method, bare, c.Now())
 	if err != nil {
-		return nil, err //nolint:wrapcheck // says it all
+		return nil, err //nolint:wrapcheck // names the cause
 	}
 	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.BaseURL, "/")+path, bytes.NewReader(body))
 	if err != nil {
@@ -214,7 +213,7 @@ func (c *Client) request(ctx context.Context, method, path string, body []byte, 
 	return req, nil
 }
 
-// failed maps what came instead of an answer. When the caller itself went away, its own error says so.
+// failed returns the error of a call without an answer. When the caller itself has given up, its own error is returned.
 func (c *Client) failed(ctx, limited context.Context, err error) error {
 	var timeout net.Error
 	switch {

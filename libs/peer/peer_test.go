@@ -199,11 +199,11 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// The time-out is of a read with all its tries, by a clock that counts the waiting only.
+// The time-out bounds a read with all its tries, by a clock that counts only the waiting.
 func TestTimeoutIsOfAllTries(t *testing.T) {
 	t.Parallel()
 	const want = 50 * time.Millisecond
-	for _, first := range []int{0, 1} { // tries that are refused before one that hangs
+	for _, first := range []int{0, 1} { // tries that fail before one that hangs
 		synctest.Test(t, func(t *testing.T) {
 			tries := 0
 			c := &peer.Client{Target: "bookings", BaseURL: "http://bookings.test", Timeout: want, Signer: &caller.Signer{From: "customers", Keys: keys(t, "bookings")}}
@@ -225,7 +225,7 @@ func TestTimeoutIsOfAllTries(t *testing.T) {
 	}
 }
 
-// A peer that breaks its connections is left alone for a while; one that answers is not, whatever it answers.
+// A peer that breaks its connections is not called for a while; a peer that answers is, whatever it answers.
 func TestBreakerOpensAndRefusesAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, broken := range []bool{true, false} {

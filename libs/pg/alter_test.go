@@ -18,15 +18,15 @@ import (
 
 const patience = 30 * time.Second
 
-// altered is the schema of notes with one more migration, which needs the table for itself.
+// altered returns the schema of notes with one more migration, which locks the whole table.
 func altered() fstest.MapFS {
 	files := maps.Clone(notes)
 	files["00002_tag.sql"] = &fstest.MapFile{Data: []byte("-- +goose Up\nalter table notes add column tag text;\n")}
 	return files
 }
 
-// A migration that has to wait for a long read, as a dump is one, lets all requests pass meanwhile, and is done once
-// the read has ended.
+// A migration that waits for a long read, such as a dump, lets all requests pass meanwhile, and is done when the read
+// has ended.
 func TestNoRequestQueuesBehindAMigration(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, notes)
@@ -51,7 +51,7 @@ func TestNoRequestQueuesBehindAMigration(t *testing.T) {
 	}()
 	migrated := make(chan error, 1)
 	go func() { migrated <- pg.Migrate(t.Context(), db.OwnerURL, altered(), pgtest.Roles()) }()
-	for range 2 { // it asks, gives up, and asks again
+	for range 2 { // it tries, gives up, and tries again
 		eventually(t, "the migration asks for the table", func() bool { return waits(t, db) })
 		eventually(t, "the migration lets requests pass", func() bool { return !waits(t, db) })
 		before := done.Load()
@@ -73,7 +73,7 @@ func TestNoRequestQueuesBehindAMigration(t *testing.T) {
 	}
 }
 
-// Without an end of what holds the lock it gives up, says why, and has changed nothing.
+// A migration that never gets its lock gives up, says why, and has changed nothing.
 func TestAMigrationGivesUpOnALock(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, notes)
@@ -95,7 +95,7 @@ func TestAMigrationGivesUpOnALock(t *testing.T) {
 	}
 }
 
-// waits reports whether somebody waits for notes as a whole.
+// waits reports whether a connection waits for a lock on the whole table notes.
 func waits(t *testing.T, db *pgtest.DB) bool {
 	t.Helper()
 	return scan(t, db, `select exists (select from pg_locks where relation = 'notes'::regclass and mode = 'AccessExclusiveLock' and not granted)`)

@@ -11,13 +11,13 @@ import (
 )
 
 // Args are the arguments of a statement by name: @id is Args{"id": …}. @tenant and @live are the tenant and the mode of
-// the caller in the context. Each statement of the app role names them, so that row-level security is the second wall
-// and not the only one, and each statement belongs to one tenant's shard.
+// the caller in the context. Every statement of the app role names them, so that row-level security is a second
+// protection and not the only one, and so that each statement belongs to one tenant's shard.
 type Args map[string]any
 
 var _ pgx.QueryRewriter = Args{}
 
-// RewriteQuery implements pgx.QueryRewriter. An argument that the statement names and that is not given is an error.
+// RewriteQuery implements pgx.QueryRewriter. A name in the statement that has no argument is an error.
 func (a Args) RewriteQuery(ctx context.Context, conn *pgx.Conn, sql string, _ []any) (string, []any, error) {
 	s, err := statements.parse(ctx, conn, sql, a)
 	if err != nil {
@@ -30,7 +30,7 @@ func (a Args) RewriteQuery(ctx context.Context, conn *pgx.Conn, sql string, _ []
 		case given:
 			values[i] = v
 		case name == "tenant" || name == "live":
-			c, err := caller.From(ctx)
+			c, err := caller.Require(ctx)
 			if err != nil {
 				return "", nil, fmt.Errorf("statement of a tenant: %w", err)
 			}
@@ -48,13 +48,13 @@ func errMissing(name string) error {
 	return fmt.Errorf("the statement names @%s, which is not among its arguments", name) //nolint:err113 // a defect
 }
 
-// statement is one with numbers in place of its names.
+// statement is a statement with numbers in place of its names.
 type statement struct {
 	sql   string
 	names []string // of $1, $2, …
 }
 
-// maxStatements bounds the parsed statements that are kept. Services have fewer; lists have as many forms as filters.
+// maxStatements bounds the cached statements. A service has fewer; a list has one form for each combination of filters.
 const maxStatements = 4096
 
 // cache keeps parsed statements by their text.

@@ -16,7 +16,7 @@ import (
 func TestArgsNameTheCallersTenantAndMode(t *testing.T) {
 	t.Parallel()
 	ctx := pgtest.Ctx(t, caller.Live)
-	for range 2 { // parsed, and read from what is kept
+	for range 2 { // parsed, and read from the cache
 		sql, args, err := pg.Args{"id": 7, "unused": 1}.RewriteQuery(ctx, nil, `select '@x' from t where tenant_id = @tenant and livemode = @live and id = @id or id > @id`, nil)
 		if err != nil || sql != `select '@x' from t where tenant_id = $1 and livemode = $2 and id = $3 or id > $3` {
 			t.Errorf("%q: %v", sql, err)
@@ -45,7 +45,7 @@ func TestArgsThatAreMissingAreAnError(t *testing.T) {
 	}
 }
 
-// The pairs of an object are written beside its resource; an array and nothing have no pairs.
+// The pairs of an object are written beside its resource; an array and an absent value have no pairs.
 func TestMetadataPairs(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, fstest.MapFS{"00001_pairs.sql": {Data: []byte(`-- +goose Up

@@ -22,7 +22,7 @@ func TestDownTellsADeadServerFromAnError(t *testing.T) {
 			return err
 		})
 	}
-	_, refused := pgx.Connect(t.Context(), "postgres://nobody@127.0.0.1:1/none")
+	_, refused := pgx.Connect(t.Context(), "postgres://unknown@127.0.0.1:1/none")
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
 	late, stop := context.WithTimeout(ctx, 50e6)
@@ -44,8 +44,8 @@ func TestDownTellsADeadServerFromAnError(t *testing.T) {
 	}
 }
 
-// What a repetition may cure is unavailable: a row that stays locked, a statement that takes too long, a pool
-// without a free connection. A request that its own client gave up is not.
+// An error that a repetition may cure is unavailable: a row that stays locked, a statement that takes too long, a pool
+// without a free connection. A request that its own client cancelled is not.
 func TestUnavailable(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, notes), pgtest.Ctx(t, caller.Test)
@@ -129,7 +129,7 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// Requests have time-outs below the gateway's 10 s, whoever opens the pool; background work has none.
+// Requests have time-outs below the gateway's 10 s, in every pool; background work has none.
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, nil), pgtest.Ctx(t, caller.Test)

@@ -18,36 +18,36 @@ import (
 //go:embed migrations/*.sql
 var common embed.FS
 
-// Common is the set of migrations that each service's database has.
+// Common returns the migrations that each service's database has.
 func Common() fs.FS {
 	sub, err := fs.Sub(common, "migrations")
 	if err != nil {
-		panic(err) // the folder is embedded above
+		panic(err) // cannot fail: the folder is embedded above
 	}
 	return sub
 }
 
-// Roles are the two roles that migrations grant to; in SQL they are ${APP_ROLE} and ${WORKER_ROLE}.
+// Roles are the two roles that migrations grant rights to; in SQL they are ${APP_ROLE} and ${WORKER_ROLE}.
 type Roles struct {
 	App    string `env:"APP_ROLE,required,notEmpty"`    // role that serves: <db>_app
 	Worker string `env:"WORKER_ROLE,required,notEmpty"` // role of background work: <db>_worker
 }
 
-// MigrateSettings are those of a service's migrate command.
+// MigrateSettings are the settings of a service's migrate command.
 type MigrateSettings struct {
 	URL   string `env:"MIGRATE_DATABASE_URL,required,notEmpty"` // in the role <db>_owner
 	Roles Roles
 }
 
-// Migrate brings a database to the newest schema: first the tables that each service has (outbox, inbox,
-// idempotency keys), then the service's own, nil for none. A session lock lets only one process migrate at a time.
-// What a migration has to lock it waits for briefly only, and tries again, so that no request queues behind it.
+// Migrate brings a database to the newest schema: first the tables that each service has (outbox, inbox, idempotency
+// keys), then the service's own, nil for none. A session lock lets only one process migrate at a time. A migration waits
+// only briefly for a lock and tries again, so that no request queues behind it.
 func Migrate(ctx context.Context, url string, service fs.FS, roles Roles) error {
 	for key, value := range map[string]string{"APP_ROLE": roles.App, "WORKER_ROLE": roles.Worker} {
 		if value == "" {
 			return fmt.Errorf("migrate: %s is not set", key)
 		}
-		if err := os.Setenv(key, value); err != nil { // goose substitutes from the environment
+		if err := os.Setenv(key, value); err != nil { // goose replaces ${…} from the environment
 			return fmt.Errorf("migrate: %w", err)
 		}
 	}
@@ -69,17 +69,17 @@ func Migrate(ctx context.Context, url string, service fs.FS, roles Roles) error 
 	return up(ctx, db, "schema_service", service)
 }
 
-// reachLimit is how long a migration waits for its server. A pod may run seconds before its network lets it through.
+// reachLimit is how long a migration waits for its server, because a pod may run seconds before its network is ready.
 const reachLimit = 30 * time.Second
 
-// reach returns when the server answers, at once when it refuses, and after the limit when nobody does.
+// reach returns when the server answers, at once when it refuses, and after reachLimit when there is no answer.
 func reach(ctx context.Context, db *sql.DB) error {
 	for limit := time.Now().Add(reachLimit); ; {
 		err := db.PingContext(ctx)
-		if err == nil || !away(err) || time.Now().After(limit) {
+		if err == nil || !unreachable(err) || time.Now().After(limit) {
 			return err
 		}
-		slog.WarnContext(ctx, "the database is away, trying again", slog.Any("error", err))
+		slog.WarnContext(ctx, "cannot reach the database, trying again", slog.Any("error", err))
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -98,8 +98,8 @@ func up(ctx context.Context, db *sql.DB, table string, files fs.FS) error {
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
-	err = untilLocked(ctx, lockPatience, func() error {
-		_, err := p.Up(ctx) // goes on behind what it has done
+	err = retryLocked(ctx, lockLimit, func() error {
+		_, err := p.Up(ctx) // continues after the migrations that are done
 		return err
 	})
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package pg is the way to PostgreSQL: a transaction that knows its tenant and mode, a reader that spends
-// one round trip with row-level security included, and the migrations.
+// Package pg connects to PostgreSQL: a transaction that knows its tenant and mode, a reader that needs one round trip
+// with row-level security included, and the migrations.
 //
-// Readers take a Q and writers take a Tx, so a write outside a transaction does not compile. Tenant and
-// mode come from the caller in the context and are set with set_config(…, true): they end with the
-// transaction, also behind a pooler.
+// Readers take a Q and writers take a Tx, so a write outside a transaction does not compile. Tenant and mode come from
+// the caller in the context and are set with set_config(…, true): the settings end with the transaction, also behind a
+// pooler.
 package pg
 
 import (
@@ -24,41 +24,41 @@ import (
 	"holdfast.dev/libs/caller"
 )
 
-// Q reads. Rows are read with pgx.Collect… only, which cannot lose a late row error.
+// Q runs reads. Read rows with pgx.Collect… only: these functions cannot lose an error that comes after the last row.
 type Q interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// Tx writes; it exists only inside DB.Tx and DB.SystemTx.
+// Tx runs writes. It exists only inside DB.Tx and DB.SystemTx.
 type Tx interface {
 	Q
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
-	// SendBatch runs several statements in one round trip; the result must be closed.
+	// SendBatch runs several statements in one round trip. Close the result.
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
-	// QueueAtCommit queues a statement without a result: it runs in the commit's own round trip, after all others, and
-	// its failure undoes the transaction.
+	// QueueAtCommit queues a statement without a result. It runs in the round trip of the commit, after all others, and
+	// its failure rolls the transaction back.
 	QueueAtCommit(sql string, args ...any)
-	// AfterCommit registers fn to run once the transaction is durable.
+	// AfterCommit registers fn to run when the transaction is durable.
 	AfterCommit(fn func())
 }
 
-// Transact runs write in one transaction, in which its owner stores the answer too. A verb takes it in place of a Tx
-// when it needs to do something before its transaction, or needs more than one.
+// Transact runs write in one transaction, in which the owner of the Transact also stores the answer. A verb takes it in
+// place of a Tx when it must do something before its transaction, or needs more than one.
 type Transact[T any] func(ctx context.Context, write func(ctx context.Context, tx Tx) (T, error)) error
 
-// Limits are the settings of what one request may cost the database.
+// Limits are the settings that bound what one request may cost the database.
 type Limits struct {
 	StatementTimeout time.Duration `env:"DATABASE_STATEMENT_TIMEOUT" envDefault:"8s"` // time of one statement of a request, then 503; below the gateway's UPSTREAM_TIMEOUT, above the 5 s that a lock is waited for
 }
 
-// Defaults of Options. Each is below the time after which the gateway gives a request up.
+// The defaults of Options. Each is below the time after which the gateway gives up a request.
 const (
 	lockTimeout      = 5 * time.Second
 	statementTimeout = 8 * time.Second
 	acquireTimeout   = 5 * time.Second
 )
 
-// Options sets up a pool. Zero values mean: 10 connections, 5 s for a lock, 8 s for a statement, 5 s for a free
+// Options configures a pool. Zero values mean: 10 connections, 5 s for a lock, 8 s for a statement, 5 s for a free
 // connection, no tracer.
 type Options struct {
 	MaxConns         int32
@@ -66,18 +66,18 @@ type Options struct {
 	StatementTimeout time.Duration
 	AcquireTimeout   time.Duration
 	Tracer           pgx.QueryTracer
-	// Background is for the worker role and for commands: a statement and the wait for a connection take as long as
-	// they take. No client waits for them, and one that is ended half-way would only be begun again.
+	// Background removes the time-outs of statements and of the wait for a connection, for the worker role and for
+	// commands. No client waits for them, and an interrupted one would only start again.
 	Background bool
-	// ByIndex keeps joins to nested loops: for statements that join a few rows of tables whose size the planner
-	// cannot know, because it changes by the second, to large ones.
+	// ByIndex makes joins use nested loops. Use it for statements that join a few rows to large tables, when the planner
+	// cannot know how few, because their number changes every second.
 	ByIndex bool
 }
 
 // DB is a pool of connections in one role.
 type DB struct {
 	pool *pgxpool.Pool
-	wait time.Duration // for a free connection; 0 is without end
+	wait time.Duration // for a free connection; 0 waits without end
 }
 
 // Open makes a pool and pings the server.
@@ -93,7 +93,7 @@ func Open(ctx context.Context, url string, opt Options) (*DB, error) {
 	return db, nil
 }
 
-// open makes a pool, which connects when it is used.
+// open makes a pool that connects when it is first used.
 func open(ctx context.Context, url string, opt Options) (*DB, error) {
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -109,8 +109,8 @@ func open(ctx context.Context, url string, opt Options) (*DB, error) {
 	params["lock_timeout"] = fmt.Sprint(opt.LockTimeout.Milliseconds())
 	params["idle_in_transaction_session_timeout"] = "30000"
 	params["timezone"] = "UTC"
-	// Prepared statements and foreign keys keep the plan that they got while a table was small. Every
-	// statement of a service has an index; a sequential scan chosen then would be slow until the next ANALYZE.
+	// Prepared statements and foreign keys keep the plan that they got while a table was small. Every statement of a
+	// service has an index; a sequential scan chosen then would be slow until the next ANALYZE.
 	params["enable_seqscan"] = "off"
 	params["jit"] = "off" // compiling takes longer than any of our statements
 	if opt.ByIndex {
@@ -139,7 +139,7 @@ func (o Options) withDefaults() Options {
 // errNoConnection says that all connections of the pool were in use for as long as a request may wait.
 var errNoConnection = errors.New("no connection became free")
 
-// acquire takes a connection of the pool.
+// acquire takes a connection from the pool.
 func (db *DB) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	limited, cancel := ctx, context.CancelFunc(func() {})
 	if db.wait > 0 {
@@ -156,7 +156,7 @@ func (db *DB) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	return conn, nil
 }
 
-// Close gives the connections back to the server.
+// Close closes the pool's connections.
 func (db *DB) Close() { db.pool.Close() }
 
 // Ping checks that the server answers.
@@ -164,25 +164,25 @@ func (db *DB) Ping(ctx context.Context) error { return db.pool.Ping(ctx) }
 
 const setScope = `select set_config('app.tenant_id', $1, true), set_config('app.livemode', $2, true)`
 
-// Watermark is the SQL of a time before which all writes have ended, for DB.ReadToWatermark: a list in the order of
-// updated_at that shows only what is older misses nothing. It is asked before the statement that uses it takes
-// its snapshot; asked inside it, a write that ends in between would be missed.
+// Watermark is the SQL of a time before which all writes have ended, for DB.ReadToWatermark. A list in the order of
+// updated_at that shows only older rows misses none. The watermark is read before the snapshot of the statement that
+// uses it: otherwise a write that ends in between would be missed.
 const Watermark = `current_setting('app.settled')::timestamptz`
 
 const setWatermark = `select set_config('app.settled', oldest_write()::text, true)`
 
-// Tx runs fn in one transaction of the caller in ctx. A deadlock or serialisation failure is retried once;
-// fn must therefore have no effect outside tx.
+// Tx runs fn in one transaction of the caller in ctx. It retries a deadlock or serialisation failure once, so fn must
+// have no effect outside tx.
 func (db *DB) Tx(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error {
-	c, err := caller.From(ctx)
+	c, err := caller.Require(ctx)
 	if err != nil {
 		return err
 	}
 	return db.retry(ctx, scopeOf(c), fn)
 }
 
-// SystemTx runs fn in one transaction without a caller: for the worker role, which sees all tenants in the
-// few tables that grant it.
+// SystemTx runs fn in one transaction without a caller. It is for the worker role, which sees all tenants in the few
+// tables that grant it access.
 func (db *DB) SystemTx(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error {
 	return db.retry(ctx, nil, fn)
 }
@@ -193,11 +193,11 @@ func (db *DB) retry(ctx context.Context, scope []any, fn func(context.Context, T
 		backoff(ctx)
 		err = db.run(ctx, scope, fn)
 	}
-	return mark(err)
+	return markUnavailable(err)
 }
 
-// backoff waits until the transaction that this one blocked has gone on: a retry at once could lock the same row again
-// before the other has woken.
+// backoff waits until the transaction that blocked this one has continued. An immediate retry could lock the same row
+// again before the other transaction wakes up.
 func backoff(ctx context.Context) {
 	select {
 	case <-ctx.Done():
@@ -213,7 +213,7 @@ func (db *DB) run(ctx context.Context, scope []any, fn func(context.Context, Tx)
 	defer conn.Release()
 	t := &tx{conn: conn.Conn(), scope: scope}
 	if err := fn(ctx, t); err != nil {
-		return errors.Join(err, t.rollback()) //nolint:contextcheck // ctx may be what ended fn
+		return errors.Join(err, t.rollback()) //nolint:contextcheck // ctx may be why fn failed
 	}
 	if err := t.commit(ctx); err != nil {
 		return err
@@ -224,8 +224,8 @@ func (db *DB) run(ctx context.Context, scope []any, fn func(context.Context, Tx)
 	return nil
 }
 
-// Read returns a reader for the caller in ctx. Each query is one round trip: the settings and the query
-// travel in one pipeline and one implicit transaction.
+// Read returns a reader for the caller in ctx. Each query takes one round trip: the settings and the query are sent in
+// one pipeline and one implicit transaction.
 func (db *DB) Read(ctx context.Context) Q { return reader{db: db, caller: caller.FromContext(ctx)} }
 
 // ReadToWatermark is Read for a statement that compares with Watermark.
@@ -233,7 +233,7 @@ func (db *DB) ReadToWatermark(ctx context.Context) Q {
 	return reader{db: db, caller: caller.FromContext(ctx), watermark: true}
 }
 
-// OtherMode returns ctx with the caller's mode turned round, to tell a wrong-mode 403 from a 404 on a miss.
+// OtherMode returns ctx with the caller's other mode. After a miss it tells a 403 for the wrong mode from a 404.
 func OtherMode(ctx context.Context) context.Context {
 	c := caller.FromContext(ctx)
 	if c.Live() {
@@ -253,8 +253,8 @@ func uuidText(u [16]byte) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", u[0:4], u[4:6], u[6:8], u[8:10], u[10:16])
 }
 
-// Down reports whether err means that the database is away, or takes no more connections: the same request with its
-// Idempotency-Key may succeed later. A commit without an answer may have been done or not.
+// Down reports whether err means that the database is unreachable, or accepts no more connections. The same request with
+// its Idempotency-Key may succeed later. A commit without an answer may have happened or not.
 func Down(err error) bool {
 	var dial *pgconn.ConnectError
 	var network *net.OpError
@@ -264,15 +264,15 @@ func Down(err error) bool {
 	case errors.As(err, &dial):
 		return true
 	case code != "", errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return false // pgx wraps the network's error when the caller has given up
+		return false // pgx wraps the network's error when ctx has ended
 	default:
 		return errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF) || pgconn.SafeToRetry(err)
 	}
 }
 
-// Unavailable reports whether err means that the request may succeed when it is repeated: the database is away, a
-// row stayed locked, a statement took too long, or no connection was free. Where a lock says more, its statement's
-// own error comes first, such as apperr.ErrInProgress.
+// Unavailable reports whether err means that the request may succeed when it is repeated: the database is unreachable, a
+// row stayed locked, a statement took too long, or no connection was free. A statement may return a more precise error
+// for a lock instead, such as apperr.ErrInProgress.
 func Unavailable(err error) bool {
 	switch Code(err) {
 	case "55P03", "57014", "25P03": // lock_not_available, query_canceled, idle_in_transaction_session_timeout
@@ -282,7 +282,7 @@ func Unavailable(err error) bool {
 	}
 }
 
-// unavailableError is an error that Unavailable reports. It says so itself, to packages that know nothing of databases.
+// unavailableError is an error for which Unavailable is true. Packages that do not import pg can ask it by its method.
 type unavailableError struct{ error }
 
 // Unavailable reports that the request may succeed when it is repeated.
@@ -291,8 +291,8 @@ func (unavailableError) Unavailable() bool { return true }
 // Unwrap returns the error of the database.
 func (e unavailableError) Unwrap() error { return e.error }
 
-// mark is called for each error that leaves the package.
-func mark(err error) error {
+// markUnavailable wraps each error that leaves the package.
+func markUnavailable(err error) error {
 	if err == nil || !Unavailable(err) {
 		return err
 	}

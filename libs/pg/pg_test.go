@@ -123,7 +123,8 @@ func TestTxReportsASwallowedFailure(t *testing.T) {
 	}
 }
 
-// What QueueAtCommit queues runs with the commit: it is there after it, and its failure undoes all.
+// The statements of QueueAtCommit run with the commit: their effect is there after it, and their failure rolls
+// everything back.
 func TestQueueAtCommitRunsWithTheCommit(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, notes), pgtest.Ctx(t, caller.Test)
@@ -181,7 +182,7 @@ func TestDeadlockIsRetriedOnce(t *testing.T) {
 				if first {
 					first = false
 					gate.Done()
-					gate.Wait() // each holds its first row before it asks for the other's
+					gate.Wait() // each holds its first row before it locks the other's
 				}
 				return touch(ctx, tx, order[1])
 			})
@@ -196,7 +197,7 @@ func TestDeadlockIsRetriedOnce(t *testing.T) {
 	}
 }
 
-// The reads of a batch see what the caller may see, and whatever goes wrong gives the connection back.
+// The reads of a batch see what the caller may see, and every failure returns the connection to the pool.
 func TestReadBatch(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, notes)
@@ -205,8 +206,8 @@ func TestReadBatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(one.Close)
-	mine, theirs := pgtest.Ctx(t, caller.Test), pgtest.Ctx(t, caller.Test)
-	for _, ctx := range []context.Context{mine, theirs} {
+	mine, other := pgtest.Ctx(t, caller.Test), pgtest.Ctx(t, caller.Test)
+	for _, ctx := range []context.Context{mine, other} {
 		err := one.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 			return insert(ctx, tx, 1, caller.FromContext(ctx).Tenant.String())
 		})

@@ -10,21 +10,21 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// process is a Runtime that keeps what was registered.
+// process is a Runtime that records what was registered.
 type process struct{ stops, checks []func(context.Context) error }
 
 func (p *process) OnStop(_ string, stop func(context.Context) error) { p.stops = append(p.stops, stop) }
 
 func (p *process) Ready(_ string, run func(context.Context) error) { p.checks = append(p.checks, run) }
 
-// A process starts before its database, and is ready when that answers; a wrong login is an error at once.
-func TestOpenInWaitsForAServerThatIsAway(t *testing.T) {
+// A process starts before its database, and is ready when the database answers; a wrong login is an error at once.
+func TestOpenManagedWaitsForAnUnreachableServer(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, nil)
 	var p process
-	pool, err := pg.OpenManaged(t.Context(), &p, "postgres", "postgres://nobody@127.0.0.1:1/none", pg.Options{})
+	pool, err := pg.OpenManaged(t.Context(), &p, "postgres", "postgres://unknown@127.0.0.1:1/none", pg.Options{})
 	if err != nil || len(p.checks) != 1 || len(p.stops) != 1 {
-		t.Fatalf("away: %v, %d checks, %d stops", err, len(p.checks), len(p.stops))
+		t.Fatalf("unreachable: %v, %d checks, %d stops", err, len(p.checks), len(p.stops))
 	}
 	defer pool.Close()
 	if p.checks[0](t.Context()) == nil {

@@ -10,8 +10,8 @@ import (
 	"holdfast.dev/libs/obs"
 )
 
-// tracer adds the time and the number of round trips to the line of the context as postgres_ms and postgres_calls, and
-// makes spans when tracing is on.
+// tracer adds the duration and the number of round trips to the log line of the context as postgres_ms and
+// postgres_calls, and makes spans when tracing is on.
 type tracer struct{ spans *otelpgx.Tracer }
 
 var (
@@ -19,7 +19,7 @@ var (
 	_ pgx.BatchTracer = (*tracer)(nil)
 )
 
-// newTracer makes a tracer; call it after obs.StartTracing.
+// newTracer makes a tracer. Call it after obs.StartTracing.
 func newTracer() *tracer {
 	if !obs.Tracing() {
 		return &tracer{}

@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/libs/caller"
 )
 
-// tx begins lazily: "begin" and the tenant's settings travel with the first statement.
+// tx begins lazily: "begin" and the tenant's settings are sent with the first statement.
 type tx struct {
 	conn  *pgx.Conn
 	scope []any
@@ -83,8 +83,8 @@ func (t *tx) QueueAtCommit(sql string, args ...any) { t.last.Queue(sql, args...)
 // AfterCommit implements Tx.
 func (t *tx) AfterCommit(fn func()) { t.after = append(t.after, fn) }
 
-// commit sends what QueueAtCommit has queued and the commit in one round trip. A statement that fails makes the
-// server skip the commit.
+// commit sends the queue of QueueAtCommit and the commit in one round trip. When a statement fails, the server skips the
+// commit.
 func (t *tx) commit(ctx context.Context) error {
 	if !t.begun && t.last.Len() == 0 {
 		return nil
@@ -97,15 +97,15 @@ func (t *tx) commit(ctx context.Context) error {
 		err = closeErr
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("commit: %w", err), t.rollback()) //nolint:contextcheck // ctx may be what ended it
+		return errors.Join(fmt.Errorf("commit: %w", err), t.rollback()) //nolint:contextcheck // ctx may be why the commit failed
 	}
-	if tag.String() != "COMMIT" { // an ignored error inside aborts; Postgres then answers ROLLBACK
+	if tag.String() != "COMMIT" { // fn ignored an error, which aborted the transaction; Postgres then answers ROLLBACK
 		return pgx.ErrTxCommitRollback
 	}
 	return nil
 }
 
-// commitTag reads the results of so many statements and then the commit's.
+// commitTag reads the results of `before` statements and then the result of the commit.
 func commitTag(res pgx.BatchResults, before int) (pgconn.CommandTag, error) {
 	for range before {
 		if _, err := res.Exec(); err != nil {
@@ -145,7 +145,7 @@ type reader struct {
 // Query implements Q.
 func (r reader) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	found, err := r.query(ctx, sql, args...)
-	return found, mark(err)
+	return found, markUnavailable(err)
 }
 
 func (r reader) query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
@@ -169,10 +169,10 @@ func (r reader) query(ctx context.Context, sql string, args ...any) (pgx.Rows, e
 	return batchRows(res, conn)
 }
 
-// ReadBatch runs the reads of b for the caller in ctx, all in one round trip and one implicit transaction;
-// collect takes their results in order.
+// ReadBatch runs the reads of b for the caller in ctx in one round trip and one implicit transaction. collect takes the
+// results in order.
 func (db *DB) ReadBatch(ctx context.Context, b *pgx.Batch, collect func(res pgx.BatchResults) error) error {
-	return mark(db.readBatch(ctx, b, collect))
+	return markUnavailable(db.readBatch(ctx, b, collect))
 }
 
 func (db *DB) readBatch(ctx context.Context, b *pgx.Batch, collect func(res pgx.BatchResults) error) error {
@@ -190,7 +190,7 @@ func (db *DB) readBatch(ctx context.Context, b *pgx.Batch, collect func(res pgx.
 	return closeBatch(res, conn, collect(res))
 }
 
-// rows closes its batch, and gives its connection back, when it is closed.
+// rows closes its batch and returns its connection to the pool when it is closed.
 type rows struct {
 	pgx.Rows
 	res  pgx.BatchResults
@@ -207,9 +207,9 @@ func batchRows(res pgx.BatchResults, conn *pgxpool.Conn) (pgx.Rows, error) {
 }
 
 // Err implements pgx.Rows.
-func (r *rows) Err() error { return mark(r.Rows.Err()) }
+func (r *rows) Err() error { return markUnavailable(r.Rows.Err()) }
 
-// Close implements pgx.Rows. The error of the pipeline is the query's own, which Err has.
+// Close implements pgx.Rows. An error of the pipeline is the query's own, which Err returns.
 func (r *rows) Close() {
 	r.Rows.Close()
 	if r.done {

@@ -8,14 +8,14 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// uuidValue is a value that is stored as a uuid, such as ids.ID. The uuid of zeros is NULL.
+// uuidValue is a value that is stored as a uuid, such as ids.ID. The uuid of zeros is stored as NULL.
 type uuidValue interface{ UUID() [16]byte }
 
-// uuidTarget is what a uuid is read into.
+// uuidTarget is a variable that a uuid is read into.
 type uuidTarget interface{ SetUUID(u [16]byte) }
 
-// registerUUID teaches a connection the ids of libs/ids in the binary format. Other connections read and write them as
-// text, through database/sql's interfaces.
+// registerUUID registers the ids of libs/ids with a connection, in the binary format. Other connections read and write
+// them as text, by database/sql's interfaces.
 func registerUUID(_ context.Context, conn *pgx.Conn) error {
 	m := conn.TypeMap()
 	uuid := &pgtype.Type{Name: "uuid", OID: pgtype.UUIDOID, Codec: uuidCodec{}}
@@ -24,7 +24,7 @@ func registerUUID(_ context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// uuidCodec is pgx's codec with ids.
+// uuidCodec is pgx's codec for uuids, extended by ids.
 type uuidCodec struct{ pgtype.UUIDCodec }
 
 // PlanEncode implements pgtype.Codec.
@@ -49,7 +49,7 @@ type encodeUUID struct{}
 func (encodeUUID) Encode(value any, buf []byte) ([]byte, error) {
 	id, ok := value.(uuidValue)
 	if !ok {
-		return nil, fmt.Errorf("encode uuid: %T is none", value)
+		return nil, fmt.Errorf("encode uuid: %T is not a uuid", value)
 	}
 	u := id.UUID()
 	if u == [16]byte{} {
@@ -64,7 +64,7 @@ type scanUUID struct{}
 func (scanUUID) Scan(src []byte, target any) error {
 	id, ok := target.(uuidTarget)
 	if !ok {
-		return fmt.Errorf("read uuid: %T takes none", target)
+		return fmt.Errorf("read uuid: cannot store it in %T", target)
 	}
 	var u [16]byte
 	if src != nil && copy(u[:], src) != len(u) {

@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/libs/pgtest"
 )
 
-// An id is read as it was written, alone, as NULL and in an array, on a connection of this package and on another.
+// An id is read as it was written: alone, as NULL and in an array, on a connection of this package and on another.
 func TestIDsAreStoredAsUUIDs(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, nil), pgtest.Ctx(t, caller.Test)

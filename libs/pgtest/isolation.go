@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/libs/pg"
 )
 
-// Row is one row for Isolation: its table, the columns beside tenant and mode, and their values in SQL. Rows come
-// behind those that they refer to.
+// Row is one row for Isolation: its table, the columns besides tenant and mode, and their values in SQL. A row comes
+// after the rows that it refers to.
 type Row [3]string
 
 // common are rows of the tables that each service has.
@@ -25,10 +25,10 @@ var common = []Row{
 	{"inbox", "consumer, event_id, expires_at", "'c', gen_random_uuid(), now()"},
 }
 
-// Isolation checks a service's schema: each table is under forced row-level security and leads its key with tenant
-// and mode, as each index does but those named in workers'; partitions are reached through their table only. Then
-// two tenants in two modes write rows, one into each table, and none sees, changes, takes or gives another's. rows
-// has one of each table of the service.
+// Isolation checks a service's schema. Each table has forced row-level security, and its key begins with tenant and
+// mode, as does each index except those named in workers'; partitions are reached through their table only. Then two
+// tenants in two modes write one row into each table, and none of them sees, changes, takes or adds a row of another.
+// rows has one row for each table of the service.
 func Isolation(t *testing.T, migrations fs.FS, rows []Row, workers ...string) {
 	t.Helper()
 	db := New(t, migrations)
@@ -48,7 +48,7 @@ func Isolation(t *testing.T, migrations fs.FS, rows []Row, workers ...string) {
 	}
 	for _, row := range rows {
 		for _, me := range spaces {
-			me.isAlone(t, db.App, row, spaces)
+			me.isIsolated(t, db.App, row, spaces)
 		}
 		if n := unscoped(t, db.App, row[0]); n != 0 {
 			t.Errorf("%s: %d rows without a tenant", row[0], n)
@@ -74,8 +74,8 @@ func (r Row) insert(s space) string {
 	return fmt.Sprintf(`insert into %s (tenant_id, livemode, %s) values ('%x', %v, %s)`, r[0], r[1], s.tenant.UUID(), s.mode == caller.Live, r[2])
 }
 
-// isAlone tries every verb on the rows of others.
-func (s space) isAlone(t *testing.T, db *pg.DB, row Row, spaces []space) {
+// isIsolated tries every verb on the rows of others.
+func (s space) isIsolated(t *testing.T, db *pg.DB, row Row, spaces []space) {
 	t.Helper()
 	for _, other := range spaces {
 		if other == s {
@@ -101,7 +101,7 @@ func (s space) isAlone(t *testing.T, db *pg.DB, row Row, spaces []space) {
 	}
 }
 
-// unscoped counts what a connection sees that has set no tenant.
+// unscoped counts the rows that a connection sees without a tenant.
 func unscoped(t *testing.T, db *pg.DB, table string) (n int64) {
 	t.Helper()
 	err := db.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
@@ -115,11 +115,11 @@ func unscoped(t *testing.T, db *pg.DB, table string) (n int64) {
 	return n
 }
 
-// table is what protected looks at.
+// table is a table of the schema as protected reads it.
 type table struct {
 	Name      string
 	Partition bool
-	Granted   bool // to somebody beside its owner
+	Granted   bool // to a role other than its owner
 	Safe      bool
 	Leads     []string
 }

@@ -10,11 +10,11 @@ import (
 	"holdfast.dev/libs/pg"
 )
 
-// Roles are those of every test's database.
+// Roles returns the roles in every test's database.
 func Roles() pg.Roles { return pg.Roles{App: appRole, Worker: workerRole} }
 
-// LongRead does what a dump does: one transaction has a snapshot and reads every table, until end is called or the
-// test ends.
+// LongRead behaves like a dump: one transaction takes a snapshot and reads every table, until end is called or the test
+// ends.
 func LongRead(t testing.TB, db *DB) (end func()) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), db.OwnerURL)

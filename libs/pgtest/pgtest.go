@@ -1,5 +1,5 @@
-// Package pgtest gives each test a database of its own: a clone of a template that is migrated once per
-// process and set of migrations. It needs a real PostgreSQL, named by TEST_POSTGRES_URL.
+// Package pgtest gives each test a database of its own: a clone of a template that is migrated once per process and set
+// of migrations. It needs a real PostgreSQL, named by TEST_POSTGRES_URL.
 package pgtest
 
 import (
@@ -34,7 +34,7 @@ type DB struct {
 	App, Worker                 *pg.DB
 	OwnerURL, AppURL, WorkerURL string
 
-	sent *recorder // by App
+	sent *recorder // the statements of App
 }
 
 // New clones the template for migrations (nil: only the common tables) and drops the clone when the test ends.
@@ -54,7 +54,7 @@ func New(t testing.TB, migrations fs.FS) *DB {
 	return db
 }
 
-// Ctx returns a context with a caller of a fresh tenant, all scopes not included.
+// Ctx returns a context with a caller of a new tenant, without scopes.
 func Ctx(t testing.TB, mode caller.Mode) context.Context {
 	return CtxOf(t, ids.New[ids.TenantPrefix](), mode)
 }
@@ -102,7 +102,7 @@ var (
 	templates = map[string]string{}
 )
 
-// templateFor migrates a template once per process; processes of other packages wait on an advisory lock.
+// templateFor migrates a template once per process. Processes of other packages wait for an advisory lock.
 func templateFor(t testing.TB, admin *url.URL, migrations fs.FS) string {
 	t.Helper()
 	mu.Lock()
@@ -142,7 +142,7 @@ func templateFor(t testing.TB, admin *url.URL, migrations fs.FS) string {
 	return name
 }
 
-// digest names a set of migrations, the common ones included.
+// digest identifies a set of migrations, the common ones included.
 func digest(t testing.TB, migrations fs.FS) string {
 	t.Helper()
 	h := sha256.New()

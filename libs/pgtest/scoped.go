@@ -54,7 +54,7 @@ func (r *recorder) TraceBatchQuery(_ context.Context, _ *pgx.Conn, data pgx.Trac
 func (r *recorder) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
 
 // Scoped fails the test at its end when a statement that db.App has sent does not name tenant and mode for each table of
-// a tenant that it reads or writes: row-level security is the second wall and not the only one. Of a table without the
+// a tenant that it reads or writes: row-level security is a second protection and not the only one. Of a table without the
 // column livemode, whose rows belong to both modes, it must name the tenant.
 func Scoped(t *testing.T, db *DB) {
 	t.Helper()

@@ -1,6 +1,6 @@
-// Package platform builds what every service with a database and Kafka is made of: settings, connections, the relay of
-// its events, stored answers, consumers, the HTTP server, sweepers, and the commands beside serve. What a service
-// writes, reads and is called comes from proto/services.yaml.
+// Package platform builds the parts of every service with a database and Kafka: settings, connections, the relay of its
+// events, stored answers, consumers, the HTTP server, sweepers, and the commands besides serve. proto/services.yaml says
+// what a service is called, writes and reads.
 //
 //	func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 //		p, err := platform.Open(ctx, rt, cfg.Platform, platform.Spec{CursorKeys: cfg.CursorKeys})
@@ -35,7 +35,7 @@ import (
 	"holdfast.dev/proto"
 )
 
-// Config are the settings that every service with a database and Kafka has, beside service.Common.
+// Config are the settings of every service with a database and Kafka, besides service.Common.
 type Config struct {
 	DatabaseURL            string          `env:"DATABASE_URL,required,notEmpty"`           // in the role <db>_app, under row-level security
 	WorkerDatabaseURL      string          `env:"WORKER_DATABASE_URL,required,notEmpty"`    // in the role <db>_worker, for the relay, sweepers and other background work
@@ -49,16 +49,16 @@ type Config struct {
 // Spec is what one service needs differently from the others.
 type Spec struct {
 	CursorKeys    string     // the setting CURSOR_KEYS; empty for a service without lists
-	Box           *crypt.Box // it seals stored answers that hold a secret; nil for a service without such answers
+	Box           *crypt.Box // seals stored answers that hold a secret; nil for a service without such answers
 	WorkerByIndex bool       // pg.Options.ByIndex of the worker role's connections
 }
 
-// Platform holds the parts that a service builds its own objects on.
+// Platform holds the parts that a service uses for its own objects.
 type Platform struct {
 	Contract *contract.Contract
 	DB       *pg.DB        // the app role
 	Worker   *pg.DB        // the worker role
-	Relay    *outbox.Relay // Wake is called after each commit of an event
+	Relay    *outbox.Relay // call Wake after each commit of an event
 	Idem     *idemstore.Store
 	Pages    *page.Codec // nil without Spec.CursorKeys
 	Server   *httpx.Server
@@ -72,9 +72,8 @@ type Platform struct {
 
 const sweepEvery = time.Minute
 
-// Open builds the parts of the service rt.Name and registers them with rt: connections, relay and sweepers. All
-// settings are checked before the first connection. The service registers its own parts after Open, and stops them
-// before these.
+// Open builds the parts of the service rt.Name and registers them with rt: connections, relay and sweepers. It checks
+// all settings before the first connection. A service registers its own parts after Open, so they stop before these.
 func Open(ctx context.Context, rt *service.Runtime, cfg Config, spec Spec) (*Platform, error) {
 	p := &Platform{rt: rt}
 	var err error
@@ -141,8 +140,8 @@ func (p *Platform) background() {
 	p.rt.Every("inbox sweeper", sweepEvery, func(ctx context.Context) error { return inbox.Sweep(ctx, p.Worker) })
 }
 
-// Consume registers a worker that handles the messages of the topics that the service reads, in the group of the
-// service's name. The service may set HandleBatch of the consumer until the start.
+// Consume registers a worker that handles the messages of the topics that the service reads, in the group with the
+// service's name. The service may set HandleBatch of the consumer before the start.
 func (p *Platform) Consume(handle kafkax.Handler) *kafkax.Consumer {
 	consumer := &kafkax.Consumer{
 		Cluster: p.cluster, Group: p.service.Name, Topics: p.service.Reads, Handle: handle,
@@ -162,7 +161,7 @@ func (p *Platform) Serve(mount func(e *gin.Engine) error) error {
 	return nil
 }
 
-// entry is the service's entry in proto/services.yaml.
+// entry returns the service's entry in proto/services.yaml.
 func entry(name string) (proto.Service, error) {
 	list := proto.Services()
 	i := slices.IndexFunc(list, func(s proto.Service) bool { return s.Name == name })
@@ -172,7 +171,7 @@ func entry(name string) (proto.Service, error) {
 	return list[i], nil
 }
 
-// topics are those that the service writes and reads, and its dead letters when it reads any.
+// topics returns the topics that the service writes and reads, and its dead-letter topic when it reads any.
 func topics(s proto.Service, partitions int) []kafkax.Topic {
 	var out []kafkax.Topic
 	for _, name := range slices.Concat(s.Topics, s.Reads) {

@@ -44,7 +44,7 @@ type config struct {
 	Platform platform.Config
 }
 
-// tiny is a service of a few lines: its one write adds a note and an event, and it keeps the messages that it reads.
+// tiny is a service of a few lines: its one write adds a note and an event, and it records the messages that it reads.
 type tiny struct {
 	cfg     config
 	log     safeBuffer
@@ -98,7 +98,7 @@ func note(ctx context.Context, tx pg.Tx) error {
 	return outbox.Add(ctx, tx, outbox.Event{Type: "tenant.updated", Topic: name, AggregateID: "tn_1", Version: 1, Object: json.RawMessage(`{}`)})
 }
 
-// handle refuses the bad message until the service is mended.
+// handle refuses the bad message until mended is set.
 func (s *tiny) handle(_ context.Context, m kafkax.Message) error {
 	if string(m.Value) == "bad" && !s.mended.Load() {
 		return kafkax.Poison(errors.New("refused"))
@@ -107,7 +107,7 @@ func (s *tiny) handle(_ context.Context, m kafkax.Message) error {
 	return nil
 }
 
-// settings puts a database and topics of the test's own into the environment.
+// settings sets the environment for the test's own database and topics.
 func settings(t *testing.T) kafkax.Cluster {
 	t.Helper()
 	db := pgtest.New(t, nil)
@@ -124,7 +124,7 @@ func settings(t *testing.T) kafkax.Cluster {
 	return cluster
 }
 
-// allow lets the owner of the database's tables make others.
+// allow lets the owner of the database's tables create others.
 func allow(t *testing.T, db *pgtest.DB) {
 	t.Helper()
 	admin, err := url.Parse(os.Getenv("TEST_POSTGRES_URL"))
@@ -179,7 +179,7 @@ func TestService(t *testing.T) {
 	s.stoppedInOrder(t)
 }
 
-// base is where the service listens, once it does.
+// base returns where the service listens, once it does.
 func (s *tiny) base(t *testing.T, done <-chan error) string {
 	t.Helper()
 	select {
@@ -211,7 +211,7 @@ func (s *tiny) answers(t *testing.T, base string) {
 	}
 }
 
-// get sends a request that from has signed for a tenant of its own.
+// get sends a request that the service from has signed, for a new tenant.
 func get(t *testing.T, base, path, from string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+path, http.NoBody)
@@ -265,7 +265,7 @@ func relayed(t *testing.T, cluster kafkax.Cluster) {
 	}
 }
 
-// consumes sends a bad message and a good one behind it: the bad one becomes a dead letter, and redrive brings it back.
+// consumes sends a bad message and a good one after it: the bad one becomes a dead letter, and redrive sends it back.
 func (s *tiny) consumes(t *testing.T, cluster kafkax.Cluster) {
 	t.Helper()
 	writer := kafkax.NewWriter(cluster)
@@ -295,7 +295,8 @@ func (s *tiny) handles(t *testing.T, want string) {
 	}
 }
 
-// stoppedInOrder reads the log: what was registered last stops first, under the names that the log has always had.
+// stoppedInOrder reads the log: the part that was registered last stops first, under the names that the log has always
+// had.
 func (s *tiny) stoppedInOrder(t *testing.T) {
 	t.Helper()
 	var got []string
@@ -313,7 +314,7 @@ func (s *tiny) stoppedInOrder(t *testing.T) {
 	}
 }
 
-// A start without settings says all that is missing in one line.
+// A start without settings lists everything that is missing in one line.
 func TestMissingSettings(t *testing.T) {
 	for _, name := range []string{"DATABASE_URL", "WORKER_DATABASE_URL", "KAFKA_BROKERS", "CALLER_VERIFY_KEYS"} {
 		t.Setenv(name, "")
@@ -332,7 +333,7 @@ func TestMissingSettings(t *testing.T) {
 	}
 }
 
-// A wrong setting stops the start before a connection is made, and names the setting.
+// A wrong setting stops the start before a connection is made, and the error names the setting.
 func TestWrongSettings(t *testing.T) {
 	t.Setenv("DATABASE_URL", "postgres://127.0.0.1:1/none")
 	t.Setenv("WORKER_DATABASE_URL", "postgres://127.0.0.1:1/none")

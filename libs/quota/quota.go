@@ -3,19 +3,19 @@ package quota
 
 import "holdfast.dev/libs/apperr"
 
-// ErrReached is the 422 of one row more than a cap allows; Cap.Room gives it its field and message.
+// ErrReached is the 422 when a cap allows no more rows. Cap.Room sets its field and message.
 var ErrReached = apperr.New(apperr.Invalid, "limit_reached", "There are as many as a tenant may have.").WithField("name")
 
-// Cap is the most rows of one kind that a tenant may have in one mode.
+// Cap is the largest number of rows of one kind that a tenant may have in one mode.
 type Cap struct {
 	Most   int
-	Rows   string // what they are called, as in "active services"
-	Field  string // that the error is on
+	Rows   string // what the rows are called, as in "active services"
+	Field  string // the field of the error
 	Remedy string // a sentence that says what to do
 }
 
-// Room returns nil when one row more fits beside those that are there. Whoever asks has counted them under a lock that
-// every other writer of such rows takes too, so that no two take the last place.
+// Room returns nil when one more row fits beside there rows. The caller must have counted them under a lock that every
+// other writer of such rows takes, so that two writers cannot both add the last row.
 func (c Cap) Room(there int) error {
 	if there < c.Most {
 		return nil

@@ -1,5 +1,5 @@
-// Package redistest gives tests Redis servers of their own where the shared one will not do: with TLS, as a Cluster,
-// and behind a Sentinel. All listen on loopback and end with the test.
+// Package redistest gives tests Redis servers of their own where the shared server is not enough: with TLS, as a
+// Cluster, and with a Sentinel. All of them listen on loopback and end with the test.
 package redistest
 
 import (
@@ -21,19 +21,19 @@ import (
 	"holdfast.dev/libs/tlstest"
 )
 
-// Passwords of the servers' default user, and of the Sentinel's.
+// Passwords of the servers' default user, and of the Sentinel.
 const (
 	Password         = "a-test's-password"
 	SentinelPassword = "a-sentinel's-password" //nolint:gosec // a test's
 )
 
-// MasterName is what the Sentinel calls its master.
+// MasterName is the name of the master in the Sentinel's configuration.
 const MasterName = "holdfast"
 
 const patience = 30 * time.Second
 
-// Server starts one server, with TLS when there is an authority, and returns its URL. A redis-server that was built
-// without TLS skips the test.
+// Server starts one server, with TLS when there is an authority, and returns its URL. It skips the test when
+// redis-server was built without TLS.
 func Server(t testing.TB, a *tlstest.Authority) string {
 	t.Helper()
 	port := freePorts(t, 1)[0]
@@ -41,7 +41,7 @@ func Server(t testing.TB, a *tlstest.Authority) string {
 	return address(a, port)
 }
 
-// Cluster starts three masters that share the slots, and returns the URL of two of them; kill ends the third.
+// Cluster starts three masters that share the slots, and returns the URL of two of them. kill stops the third.
 func Cluster(t testing.TB, a *tlstest.Authority) (u string, kill func()) {
 	t.Helper()
 	ports := freePorts(t, 6)
@@ -72,8 +72,8 @@ func Cluster(t testing.TB, a *tlstest.Authority) (u string, kill func()) {
 	return address(a, nodes[0]) + fmt.Sprintf("?cluster=true&addr=127.0.0.1:%d", nodes[1]), kill
 }
 
-// Sentinel starts a master with a replica and a Sentinel, and returns the Sentinel's URL; kill ends the master. The
-// Sentinel asks for SentinelPassword.
+// Sentinel starts a master with a replica and a Sentinel, and returns the Sentinel's URL. kill stops the master. The
+// Sentinel requires SentinelPassword.
 func Sentinel(t testing.TB, a *tlstest.Authority) (u string, kill func()) {
 	t.Helper()
 	ports := freePorts(t, 3)
@@ -109,8 +109,8 @@ func address(a *tlstest.Authority, port int) string {
 
 func host(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// tls are the arguments of a server that listens on the port, with TLS when there is an authority; it asks its clients
-// for a certificate, as redis-server does unless it is told otherwise.
+// tls returns the arguments of a server that listens on the port, with TLS when there is an authority. The server
+// requires a client certificate, which is redis-server's default.
 func tls(t testing.TB, a *tlstest.Authority, port int) []string {
 	t.Helper()
 	if a == nil {
@@ -123,7 +123,7 @@ func tls(t testing.TB, a *tlstest.Authority, port int) []string {
 	}
 }
 
-// start runs a server that keeps nothing on disk.
+// start runs a server that stores nothing on disk.
 func start(t testing.TB, port int, args ...string) (kill func()) {
 	t.Helper()
 	return run(t, port, append(args,
@@ -131,7 +131,7 @@ func start(t testing.TB, port int, args ...string) (kill func()) {
 		"--requirepass", Password, "--masterauth", Password)...)
 }
 
-// run starts redis-server, waits until it listens and ends it with the test, or by kill before.
+// run starts redis-server, waits until it listens, and stops it at the end of the test or when kill is called.
 func run(t testing.TB, port int, args ...string) (kill func()) {
 	t.Helper()
 	path, err := exec.LookPath("redis-server")
@@ -177,7 +177,7 @@ func listens(ctx context.Context, port int) bool {
 	return true
 }
 
-// client reaches one server.
+// client connects to one server.
 func client(t testing.TB, a *tlstest.Authority, port int) *redis.Client {
 	t.Helper()
 	c := redis.NewClient(options(t, a, port, Password))
@@ -218,7 +218,7 @@ func freePorts(t testing.TB, n int) []int {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer l.Close() //nolint:errcheck // free again for the server
+		defer l.Close() //nolint:errcheck // closed, so that the server can use the port
 		out[i] = l.Addr().(*net.TCPAddr).Port
 	}
 	return out

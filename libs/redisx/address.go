@@ -16,14 +16,15 @@ import (
 	"holdfast.dev/libs/tlsx"
 )
 
-// Access are the settings beside REDIS_URL of every process that uses Redis. The URL is one of
+// Access are the settings besides REDIS_URL of every process that uses Redis. The URL is one of
 //
 //	redis://[user:password@]host:port[/db]                             one server
 //	redis://[user:password@]host:port?cluster=true[&addr=host:port…]   a Redis Cluster, by one or some of its nodes
 //	redis://[user:password@]host:port[/db]?master_name=…[&addr=…]      the master that these Sentinels name
 //
-// where addr without master_name says cluster=true, too. With rediss:// all connections have TLS. User and password are those of the servers. A server's
-// certificate must be for the name it is reached at; where a node tells an address and the URL has a name, for that name.
+// where addr without master_name implies cluster=true. With rediss:// all connections use TLS. User and password are
+// those of the servers. A server's certificate must be valid for the name by which it is reached; when a node announces
+// an IP address and the URL has a name, for that name.
 type Access struct {
 	CAFile           string `env:"REDIS_CA_FILE"`                         // PEM: authorities that are trusted beside the system's
 	ClientCertFile   string `env:"REDIS_CLIENT_CERT_FILE"`                // PEM, with its key: for servers that ask for one
@@ -35,16 +36,16 @@ type Access struct {
 const keepAlive = 5 * time.Minute
 
 var (
-	errScheme   = errors.New("it begins with redis:// or rediss://")
-	errHost     = errors.New("it names no host")
-	errDB       = errors.New("behind the host stands the number of a database, or nothing")
-	errCluster  = errors.New("cluster is true or false")
-	errBoth     = errors.New("a Cluster has neither master_name nor a database beside 0")
-	errAddr     = errors.New("addr is host:port")
+	errScheme   = errors.New("it must begin with redis:// or rediss://")
+	errHost     = errors.New("it has no host")
+	errDB       = errors.New("its path must be empty or the number of a database")
+	errCluster  = errors.New("cluster must be true or false")
+	errBoth     = errors.New("a Cluster must have neither master_name nor a database other than 0")
+	errAddr     = errors.New("addr must be host:port")
 	errSentinel = errors.New("REDIS_SENTINEL_USERNAME or REDIS_SENTINEL_PASSWORD is set, but the URL has no master_name")
 )
 
-// parse reads the address, and the files that access names.
+// parse reads the URL, and the files that access names.
 func parse(u *url.URL, access Access) (*redis.UniversalOptions, error) {
 	files := tlsx.Files{CA: access.CAFile, Cert: access.ClientCertFile, Key: access.ClientKeyFile}
 	o := &redis.UniversalOptions{SentinelUsername: access.SentinelUsername, SentinelPassword: access.SentinelPassword}
@@ -78,7 +79,7 @@ func parse(u *url.URL, access Access) (*redis.UniversalOptions, error) {
 	return o, kind(o, u.Query())
 }
 
-// kind adds what the query says.
+// kind applies the URL's query.
 func kind(o *redis.UniversalOptions, query url.Values) error {
 	for name, values := range query {
 		switch name {
@@ -97,7 +98,7 @@ func kind(o *redis.UniversalOptions, query url.Values) error {
 				return errCluster
 			}
 		default:
-			return fmt.Errorf("%q is no parameter: there are cluster, master_name and addr", name) //nolint:err113 // for the operator
+			return fmt.Errorf("unknown parameter %q: use cluster, master_name or addr", name) //nolint:err113 // for the operator
 		}
 	}
 	o.IsClusterMode = o.IsClusterMode || len(o.Addrs) > 1 && o.MasterName == ""
@@ -112,8 +113,8 @@ func kind(o *redis.UniversalOptions, query url.Values) error {
 
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// overTLS makes dial's connections secure. Nodes of a Cluster and the masters of Sentinels often tell an address, which
-// certificates seldom hold: then it must be the URL's host.
+// overTLS makes the connections of dial secure. Nodes of a Cluster and masters behind Sentinels often announce an IP
+// address, which certificates seldom name: then the certificate must be valid for the URL's host.
 func overTLS(base *tls.Config, host string, dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)

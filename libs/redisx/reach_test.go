@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/libs/tlstest"
 )
 
-// access is what a client of the authority's servers needs.
+// access returns what a client of the authority's servers needs.
 func access(t *testing.T, a *tlstest.Authority) redisx.Access {
 	t.Helper()
 	if a == nil {
@@ -51,7 +51,7 @@ func writesAndReads(t *testing.T, c redis.UniversalClient) {
 	}
 }
 
-// each runs the test without TLS and with it.
+// each runs the test without TLS and with TLS.
 func each(t *testing.T, test func(t *testing.T, a *tlstest.Authority)) {
 	t.Run("plain", func(t *testing.T) { t.Parallel(); test(t, nil) })
 	t.Run("TLS", func(t *testing.T) { t.Parallel(); test(t, tlstest.New(t)) })
@@ -64,15 +64,15 @@ func TestTLS(t *testing.T) {
 	good := access(t, a)
 	writesAndReads(t, openTo(t, u, good))
 	writesAndReads(t, openTo(t, strings.Replace(u, "127.0.0.1", "localhost", 1), good))
-	stranger := tlstest.New(t)
+	otherCA := tlstest.New(t)
 	for name, refused := range map[string]struct {
 		address string
 		change  func(*redisx.Access)
 		want    string
 	}{
-		"another's CA":   {u, func(x *redisx.Access) { x.CAFile = stranger.CAFile }, "certificate signed by unknown authority"},
+		"another's CA":   {u, func(x *redisx.Access) { x.CAFile = otherCA.CAFile }, "certificate signed by unknown authority"},
 		"no CA":          {u, func(x *redisx.Access) { x.CAFile = "" }, "certificate signed by unknown authority"},
-		"no certificate": {u, func(x *redisx.Access) { x.ClientCertFile, x.ClientKeyFile = "", "" }, ""}, // TLS 1.3 tells it late, often by a broken connection
+		"no certificate": {u, func(x *redisx.Access) { x.ClientCertFile, x.ClientKeyFile = "", "" }, ""}, // TLS 1.3 reports it late, often as a broken connection
 		"wrong password": {strings.Replace(u, "password", "pass", 1), func(*redisx.Access) {}, "WRONGPASS"},
 	} {
 		x := good
@@ -93,8 +93,8 @@ func TestCluster(t *testing.T) {
 	})
 }
 
-// A dead node costs its own keys no more than twice the time-out, and the others' nothing. Each key has the best of five
-// tries, because the machine may be busy.
+// A dead node delays its own keys by at most twice the time-out, and no others. The test takes the best of five tries
+// for each key, because the machine may be busy.
 func TestDeadNodeOfAClusterFailsFast(t *testing.T) {
 	t.Parallel()
 	u, kill := redistest.Cluster(t, nil)

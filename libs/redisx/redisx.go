@@ -1,5 +1,5 @@
-// Package redisx opens Redis as a thing that may die at any time: every command has a short deadline, is
-// never retried, and its time is added to the wide log line. A breaker belongs to the user.
+// Package redisx opens a Redis that may fail at any time: every command has a short deadline and is never retried, and
+// its duration is added to the log line. The user of the package provides a circuit breaker.
 package redisx
 
 import (
@@ -17,19 +17,19 @@ import (
 	"holdfast.dev/libs/obs"
 )
 
-// Options are the limits; a zero field takes its default.
+// Options are the limits. A zero field takes its default.
 type Options struct {
-	Timeout  time.Duration // of one command or pipeline, dialling included; 15 ms
+	Timeout  time.Duration // of one command or pipeline with its dialling; 15 ms
 	PoolSize int           // connections per node; 32
 	Access   Access
-	// Dial makes the connections that TLS, where there is any, goes over; a plain dialler.
+	// Dial makes the network connections, under TLS if there is any. The default is a plain dialler.
 	Dial dialFunc
 }
 
-// Open returns a client of what the address names; it does not connect. Blocking commands are not possible. A command
-// is sent a second time in a Cluster only: to where its slot has moved, or when the node's connection broke.
+// Open returns a client for the address. It does not connect. Blocking commands are not possible. Only in a Cluster a
+// command may be sent twice: to the slot's new node, or after the connection to a node broke.
 func Open(address string, options ...Options) (redis.UniversalClient, error) {
-	quiet()
+	silenceLibrary()
 	opt := Options{Timeout: 15 * time.Millisecond, PoolSize: 32}
 	for _, o := range options {
 		if o.Timeout > 0 {
@@ -57,7 +57,7 @@ func Open(address string, options ...Options) (redis.UniversalClient, error) {
 	}
 	o.MaxRetries, o.MaxRedirects, o.MinRetryBackoff, o.ContextTimeoutEnabled = -1, 1, -1, true
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = opt.Timeout, opt.Timeout, opt.Timeout, opt.Timeout
-	o.DialerRetries = 1 // the default of 5 dials for half a second
+	o.DialerRetries = 1 // the default of 5 would dial for half a second
 	o.PoolSize, o.MinIdleConns, o.ConnMaxIdleTime = opt.PoolSize, min(4, opt.PoolSize), 5*time.Minute
 	o.DisableIdentity = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
@@ -66,9 +66,9 @@ func Open(address string, options ...Options) (redis.UniversalClient, error) {
 	return client, nil
 }
 
-// quiet stops the library from writing a line of plain text to stderr for each failed dial: errors come back
-// to the caller, and a dead Redis would fill the log.
-var quiet = sync.OnceFunc(func() { redis.SetLogger(silent{}) })
+// silenceLibrary stops the library from writing a line of plain text to stderr for each failed dial: the caller gets the
+// errors, and an unreachable Redis would fill the log.
+var silenceLibrary = sync.OnceFunc(func() { redis.SetLogger(silent{}) })
 
 type silent struct{}
 
@@ -76,7 +76,7 @@ func (silent) Printf(ctx context.Context, format string, v ...any) {
 	slog.DebugContext(ctx, fmt.Sprintf(format, v...))
 }
 
-// redact drops the address, which may hold a password, from a parse error.
+// redact removes the address, which may hold a password, from a parse error.
 func redact(err error) error {
 	if e, ok := err.(*url.Error); ok { //nolint:errorlint // url.Parse returns exactly this
 		return e.Err
@@ -84,8 +84,8 @@ func redact(err error) error {
 	return err
 }
 
-// deadline bounds the whole of a command: dialling, handshake, writing and reading each have their own
-// time-out, and a Redis that hangs in each of them would cost the sum.
+// deadline bounds a whole command: dialling, handshake, writing and reading each have their own time-out, and without it
+// the sum of them would bound a Redis that hangs in each.
 type deadline struct{ timeout time.Duration }
 
 func (d deadline) DialHook(next redis.DialHook) redis.DialHook {

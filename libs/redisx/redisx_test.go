@@ -56,7 +56,7 @@ func fails(t *testing.T, what string, run func(ctx context.Context) error) {
 
 func TestCommandsAndLine(t *testing.T) {
 	t.Parallel()
-	c, err := redisx.Open(address(t), redisx.Options{Timeout: time.Minute}) // the bound of 20 ms is for others to test
+	c, err := redisx.Open(address(t), redisx.Options{Timeout: time.Minute}) // other tests check the bound of 20 ms
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestCommandsAndLine(t *testing.T) {
 	}
 }
 
-// proxy forwards to a real Redis until hung is set; then it swallows everything, as a stopped process does.
+// proxy forwards to a real Redis until hung is set. Then it reads without answering, as a stopped process does.
 func proxy(t *testing.T, target string, hung *atomic.Bool) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -130,7 +130,7 @@ func TestHungRedisFailsFastAndComesBack(t *testing.T) {
 	answers(t, c)
 }
 
-// answers waits until a command succeeds; on a busy machine one may take longer than the client's time-out.
+// answers waits until a command succeeds: on a busy machine one may take longer than the client's time-out.
 func answers(t *testing.T, c redis.UniversalClient) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); ; {

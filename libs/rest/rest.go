@@ -1,6 +1,6 @@
-// Package rest has one helper per shape of handler: get, create, update, action, delete, and an object without a version. A
-// handler says only what is its own.
-// A write is stored with its answer, so that a repetition with the same Idempotency-Key is answered alike.
+// Package rest has one helper per kind of handler: get, create, update, action, delete, an object without a version, and a
+// verb whose outcome is not the resource of the path. A handler passes only what is specific to its resource. A write is
+// stored with its answer, so that a repetition with the same Idempotency-Key gets the same answer.
 package rest
 
 import (
@@ -20,7 +20,7 @@ import (
 	"holdfast.dev/proto/api"
 )
 
-// Answer is a resource as it is answered.
+// Answer is a resource in the form of an answer.
 type Answer struct {
 	ID      string
 	Version int64 // the entity tag; 0 for what has none
@@ -167,7 +167,8 @@ func UpdateVia[P ids.Prefix, T, B, In any](
 	})
 }
 
-// ActionVia does something with the resource of the path that has no body. The verb opens its transaction itself.
+// ActionVia runs an action on the resource of the path, for requests without a body. The verb opens its transaction
+// itself.
 func ActionVia[P ids.Prefix, T any](
 	c *gin.Context, r Collection[P, T],
 	verb func(ctx context.Context, transact pg.Transact[T], id ids.ID[P], match patch.Precondition) error,

@@ -28,7 +28,7 @@ type Common struct {
 	StopTimeout  time.Duration `env:"STOP_TIMEOUT" envDefault:"15s"`    // time for the whole graceful stop
 }
 
-// HTTPLimits bound what one client can hold.
+// HTTPLimits bounds what one client can use.
 type HTTPLimits struct {
 	ReadHeaderTimeout time.Duration `env:"HTTP_READ_HEADER_TIMEOUT" envDefault:"5s"` // for a request's header
 	ReadTimeout       time.Duration `env:"HTTP_READ_TIMEOUT" envDefault:"30s"`       // for a request's header and body
@@ -38,9 +38,9 @@ type HTTPLimits struct {
 	MaxConnections    int           `env:"HTTP_MAX_CONNS" envDefault:"20000"`        // connections that are open at once; further ones wait
 }
 
-// Load fills dst, a pointer to a struct, from the environment by its env tags. Of KEY=value files, such as
-// .run/env, it takes what the environment does not set; a missing file is no error. A number, text, bool or duration that
-// dst holds before is used instead of the field's envDefault.
+// Load fills dst, a pointer to a struct, from the environment by its env tags. KEY=value files, such as .run/env, give
+// the variables that the environment does not set; a missing file is not an error. A number, text, bool or duration that
+// dst already has replaces the field's envDefault.
 func Load(dst any, files ...string) error {
 	vars := env.ToMap(os.Environ())
 	for _, name := range files {
@@ -64,7 +64,7 @@ func Load(dst any, files ...string) error {
 	return fmt.Errorf("settings: %s", strings.Join(lines, "; "))
 }
 
-// addValues adds what the fields of v hold and vars does not name.
+// addValues adds the values of v's fields for names that vars does not have.
 func addValues(vars map[string]string, v reflect.Value) {
 	if v.Kind() != reflect.Struct {
 		return
@@ -82,8 +82,8 @@ func addValues(vars map[string]string, v reflect.Value) {
 	}
 }
 
-// EnvFile finds the .run/env of a running platform from the working folder upwards, for the command line
-// tools; "" when there is none.
+// EnvFile finds the .run/env of a running platform in the working folder or a folder above it, for command-line tools.
+// It returns "" when there is none.
 func EnvFile() string {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -101,14 +101,14 @@ func EnvFile() string {
 }
 
 func addFile(vars map[string]string, name string) error {
-	f, err := os.Open(name) //nolint:gosec // a name from the program or its operator
+	f, err := os.Open(name) //nolint:gosec // the program or its operator names the file
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("settings file: %w", err)
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close() //nolint:errcheck // the file is only read
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		key, value, ok := strings.Cut(strings.TrimSpace(lines.Text()), "=")
@@ -122,7 +122,7 @@ func addFile(vars map[string]string, name string) error {
 	return nil
 }
 
-// Describe renders settings for the start line. Fields tagged `secret:"true"` and passwords in URLs are masked.
+// Describe returns settings for the start line. Fields tagged `secret:"true"` and passwords in URLs are masked.
 func Describe(configs ...any) slog.Value {
 	var attrs []slog.Attr
 	for _, c := range configs {

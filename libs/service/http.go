@@ -31,14 +31,14 @@ func (rt *Runtime) Ready(name string, run func(ctx context.Context) error) {
 	rt.checks = append(rt.checks, check{name, run})
 }
 
-// HTTP registers a server with the limits of Common.HTTP. It answers GET /healthz and /readyz itself and
-// hands all else to h inside obs.Handler, so that each request gets its line, trace and metrics.
+// HTTP registers a server with the limits of Common.HTTP. It answers GET /healthz and /readyz itself and passes
+// everything else to h inside obs.Handler, so that each request gets its line, trace and metrics.
 func (rt *Runtime) HTTP(addr string, h http.Handler) {
 	rt.serve(addr, obs.Handler(rt.Log, rt.red, h))
 }
 
-// PublicHTTP is HTTP for a server that anybody can reach. Each request starts a trace of its own: a client's
-// traceparent could otherwise have every request sampled, or join what does not belong together.
+// PublicHTTP is HTTP for a server that anybody can reach. Each request begins a new trace: a client's traceparent could
+// otherwise force sampling of every request, or join unrelated requests.
 func (rt *Runtime) PublicHTTP(addr string, h http.Handler) {
 	seen := obs.Handler(rt.Log, rt.red, h)
 	rt.serve(addr, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -52,7 +52,7 @@ func (rt *Runtime) serve(addr string, h http.Handler) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", rt.ready)
-	// The mux cleans paths and redirects; only the two paths of health may pass through it.
+	// The mux cleans paths and redirects, so it gets only the two health paths.
 	rt.server("http "+addr, addr, rt.Common.HTTP, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet && (r.URL.Path == "/healthz" || r.URL.Path == "/readyz") {
 			mux.ServeHTTP(w, r)
@@ -62,14 +62,15 @@ func (rt *Runtime) serve(addr string, h http.Handler) {
 	}))
 }
 
-// Addr is where the server that was registered for addr listens, once it runs; it differs when addr has port 0.
+// Addr returns where the server registered for addr listens, once it runs. The result differs from addr when addr has
+// port 0.
 func (rt *Runtime) Addr(addr string) net.Addr {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
 	return rt.addrs[addr]
 }
 
-// serveMetrics registers the server of /metrics and profiles, on an address that clients do not reach.
+// serveMetrics registers the server of /metrics and profiles, on an address that clients cannot reach.
 func (rt *Runtime) serveMetrics() {
 	if rt.Common.MetricsAddr == "" {
 		return
@@ -82,7 +83,7 @@ func (rt *Runtime) serveMetrics() {
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	limits := rt.Common.HTTP
-	limits.WriteTimeout = 2 * time.Minute // a profile takes as long as it is asked for
+	limits.WriteTimeout = 2 * time.Minute // a profile takes as long as the request asks for
 	limits.MaxConnections = 100
 	rt.server("metrics", rt.Common.MetricsAddr, limits, mux)
 }
@@ -125,8 +126,8 @@ func (rt *Runtime) accept(name string, srv *http.Server, l net.Listener) {
 	}
 }
 
-// ready answers 200 when every check passes within the deadline and no stop has begun, else 503 with the
-// name of what is missing. The cause goes to the log: the path is open to anybody.
+// ready answers 200 when every check passes within the deadline and the stop has not begun, else 503 with the name of
+// the failed check. The cause is logged only, because anybody can read the path.
 func (rt *Runtime) ready(w http.ResponseWriter, r *http.Request) {
 	if rt.stopping.Load() {
 		http.Error(w, "stopping", http.StatusServiceUnavailable)
@@ -140,10 +141,10 @@ func (rt *Runtime) ready(w http.ResponseWriter, r *http.Request) {
 	results := make(chan error, len(checks))
 	for _, c := range checks {
 		go func() {
-			err := contained(ctx, c.run)
+			err := recovered(ctx, c.run)
 			if err != nil {
 				rt.Log.Warn("not ready", slog.String("check", c.name), slog.Any("error", err))
-				err = fmt.Errorf("not ready: %s", c.name) //nolint:err113 // text of the answer
+				err = fmt.Errorf("not ready: %s", c.name) //nolint:err113 // the text of the answer
 			}
 			results <- err
 		}()

@@ -21,11 +21,11 @@ import (
 const (
 	firstBackoff = 100 * time.Millisecond
 	lastBackoff  = 30 * time.Second
-	settled      = time.Minute // a worker that ran so long starts its back-off afresh
+	steadyAfter  = time.Minute // a worker that ran this long starts with the shortest back-off again
 )
 
-// Runtime is what Serve registers its parts with. Parts start in order of registration, once Serve has
-// returned, and stop in reverse order.
+// Runtime is where Serve registers the parts of the process. Parts start in the order of their registration, after Serve
+// has returned, and stop in reverse order.
 type Runtime struct {
 	Name    string
 	Log     *slog.Logger
@@ -44,7 +44,7 @@ type Runtime struct {
 
 type part struct {
 	name  string
-	start func() error // nil: open already
+	start func() error // nil: nothing to start
 	stop  func(context.Context) error
 	runs  bool
 }
@@ -62,13 +62,13 @@ func newRuntime(name string, log *slog.Logger, common Common) *Runtime {
 	return rt
 }
 
-// OnStop registers a part that only needs stopping, such as a pool of connections.
+// OnStop registers a part that only needs to be stopped, such as a pool of connections.
 func (rt *Runtime) OnStop(name string, stop func(ctx context.Context) error) {
 	rt.parts = append(rt.parts, part{name: name, stop: stop, runs: true})
 }
 
-// Go registers a background worker. An error or a panic restarts it with back-off, without end; returning
-// nil ends it. Its context ends when it is its turn to stop.
+// Go registers a background worker. After an error or a panic the worker is restarted with back-off, without end; it
+// ends when it returns nil. Its context ends when the worker must stop.
 func (rt *Runtime) Go(name string, work func(ctx context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -93,8 +93,8 @@ func (rt *Runtime) Go(name string, work func(ctx context.Context) error) {
 	})
 }
 
-// Every runs work now and then once per interval, until the stop; an error waits for no interval, it is
-// retried with Go's back-off.
+// Every runs work at once and then once per interval, until the stop. After an error it retries with the back-off of Go
+// instead of the interval.
 func (rt *Runtime) Every(name string, interval time.Duration, work func(ctx context.Context) error) {
 	rt.Go(name, func(ctx context.Context) error {
 		tick := time.NewTicker(interval)
@@ -116,11 +116,11 @@ func (rt *Runtime) keep(ctx context.Context, name string, work func(ctx context.
 	wait := firstBackoff
 	for {
 		start := time.Now()
-		err := contained(ctx, work)
+		err := recovered(ctx, work)
 		if ctx.Err() != nil || err == nil {
 			return
 		}
-		if time.Since(start) > settled {
+		if time.Since(start) > steadyAfter {
 			wait = firstBackoff
 		}
 		rt.restarts.WithLabelValues(name).Inc()
@@ -135,8 +135,8 @@ func (rt *Runtime) keep(ctx context.Context, name string, work func(ctx context.
 	}
 }
 
-// contained turns a panic of work into an error.
-func contained(ctx context.Context, work func(ctx context.Context) error) (err error) {
+// recovered turns a panic of work into an error.
+func recovered(ctx context.Context, work func(ctx context.Context) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
@@ -145,7 +145,7 @@ func contained(ctx context.Context, work func(ctx context.Context) error) (err e
 	return work(ctx)
 }
 
-// run starts the parts, waits for the end of ctx or a failed server, and stops.
+// run starts the parts, waits until ctx ends or a server fails, and stops them.
 func (rt *Runtime) run(ctx context.Context) error {
 	for i := range rt.parts {
 		p := &rt.parts[i]
@@ -153,7 +153,7 @@ func (rt *Runtime) run(ctx context.Context) error {
 			continue
 		}
 		if err := p.start(); err != nil {
-			return errors.Join(fmt.Errorf("start %s: %w", p.name, err), rt.stop()) //nolint:contextcheck // ctx has ended when it stops
+			return errors.Join(fmt.Errorf("start %s: %w", p.name, err), rt.stop()) //nolint:contextcheck // the stop happens after ctx has ended
 		}
 		p.runs = true
 	}
@@ -166,12 +166,12 @@ func (rt *Runtime) run(ctx context.Context) error {
 	rt.stopping.Store(true)
 	rt.Log.Info("stopping")
 	if failure == nil && rt.Common.StopDelay > 0 {
-		time.Sleep(rt.Common.StopDelay) // the balancer sees /readyz and sends no more
+		time.Sleep(rt.Common.StopDelay) // the load balancer sees /readyz and sends no more requests
 	}
-	return errors.Join(failure, rt.stop()) //nolint:contextcheck // ctx has ended when it stops
+	return errors.Join(failure, rt.stop()) //nolint:contextcheck // the stop happens after ctx has ended
 }
 
-// stop stops the parts in reverse order; one that hangs costs what is left of the time, not the others' turn.
+// stop stops the parts in reverse order. A part that hangs uses up the remaining time, but the others are still stopped.
 func (rt *Runtime) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), rt.Common.StopTimeout)
 	defer cancel()
@@ -189,7 +189,7 @@ func (rt *Runtime) stop() error {
 	return errors.Join(failures...)
 }
 
-// trace starts the export of traces where an address is set.
+// trace starts the export of traces when an address is set.
 func (rt *Runtime) trace(ctx context.Context) error {
 	if rt.Common.OTLPEndpoint == "" {
 		return nil

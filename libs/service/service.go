@@ -1,5 +1,5 @@
-// Package service is the shell of every process: commands, settings from the environment, JSON logs, metrics,
-// traces, health, background workers with restart, and a graceful stop in reverse order of registration.
+// Package service is the frame of every process: commands, settings from the environment, JSON logs, metrics, traces,
+// health, background workers with restart, and a graceful stop in reverse order of registration.
 //
 //	func main() {
 //		var cfg Config // fields with `env:"NAME" envDefault:"…" secret:"true"`
@@ -11,7 +11,7 @@
 //		})
 //	}
 //
-// wire opens what the process needs and registers it with rt, in order; nothing runs until it has returned.
+// wire opens what the process needs and registers it with rt, in order. Nothing runs until wire has returned.
 package service
 
 import (
@@ -37,12 +37,12 @@ import (
 // App describes a process.
 type App struct {
 	Name string
-	// Config points to the process's own settings; they are loaded before Serve, and for Serve only:
-	// a command loads what it needs by Load.
+	// Config points to the process's own settings. They are loaded before Serve, and only for Serve: a command loads its
+	// own with Load.
 	Config any
-	// Serve builds the object graph and registers it; returning nil starts everything.
+	// Serve builds the object graph and registers it. When it returns nil, everything starts.
 	Serve func(ctx context.Context, rt *Runtime) error
-	// Commands stand beside serve, such as migrate. They get a context that ends with the first signal.
+	// Commands are the commands besides serve, such as migrate. Their context ends with the first signal.
 	Commands []*cobra.Command
 }
 
@@ -56,20 +56,20 @@ func Main(app App) {
 	}
 }
 
-// Run is Main without signals and exit; it returns when ctx has ended and everything has stopped.
+// Run is Main without signals and exit. It returns when ctx has ended and everything has stopped.
 func Run(ctx context.Context, app App, args []string, stdout io.Writer) error {
 	root := &cobra.Command{Use: app.Name, Short: "Run " + app.Name + ", or one of its commands."}
 	root.AddCommand(&cobra.Command{
 		Use: "serve", Short: "Serve until a signal; settings come from the environment.", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), app, stdout) }, //nolint:contextcheck // parts outlive the command's context to stop in order
+		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), app, stdout) }, //nolint:contextcheck // parts outlive the command's context, to stop in order
 	})
 	root.AddCommand(app.Commands...)
 	root.SetArgs(args)
 	root.SetOut(stdout)
-	return command.Execute(ctx, root) //nolint:wrapcheck // the command's own words
+	return command.Execute(ctx, root) //nolint:wrapcheck // the command's own error
 }
 
-// Command makes a command that takes its Settings from the environment.
+// Command makes a command that reads its Settings from the environment.
 func Command[Settings any](name, short string, run func(ctx context.Context, cfg Settings) error) *cobra.Command {
 	return &cobra.Command{
 		Use: name, Short: short, Args: cobra.NoArgs,
@@ -94,7 +94,7 @@ func serve(ctx context.Context, app App, stdout io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	slog.SetDefault(log) // what libraries print through the standard logger becomes lines like ours
+	slog.SetDefault(log) // libraries that print through the standard logger then write lines of the same form
 	limitMemory(log)
 	log.Info("start", slog.Any("config", Describe(&common, app.Config)))
 	rt := newRuntime(app.Name, log, common)
@@ -115,9 +115,9 @@ func loadOwn(config any) error {
 	return Load(config)
 }
 
-// limitMemory sets the soft memory limit from the container's; without one nothing changes. These processes keep
-// little and make much garbage: collecting at five times what lives, not at twice, saves them a tenth of
-// the processor for some megabytes.
+// limitMemory sets the soft memory limit from the container's limit; without one nothing changes. These processes have a
+// small heap and make much garbage: collecting at five times the live heap, not at twice, saves a tenth of their CPU for
+// a few megabytes.
 func limitMemory(log *slog.Logger) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)

@@ -41,7 +41,7 @@ func (s *safeBuffer) String() string {
 	return s.b.String()
 }
 
-// running starts the parts that register adds and returns how to stop them and wait.
+// running starts the parts that register adds, and returns a function that stops them and waits.
 func running(t *testing.T, register func(rt *Runtime)) (rt *Runtime, log *safeBuffer, stop func() error) {
 	t.Helper()
 	log = &safeBuffer{}
@@ -239,7 +239,7 @@ func TestLimitsOfTheServer(t *testing.T) {
 	if got := send("GET / HTTP/1.1\r\nHost: h\r\nX: " + strings.Repeat("x", 16<<10)); !strings.Contains(got, "431") {
 		t.Errorf("an enormous header got %.60q", got)
 	}
-	send("GET / HTTP/1.1\r\nHo") // never ends its header: closed by the server
+	send("GET / HTTP/1.1\r\nHo") // never ends its header: the server closes the connection
 }
 
 func TestATakenAddressStopsTheStart(t *testing.T) {
@@ -310,7 +310,7 @@ func TestStartLineMasksSecrets(t *testing.T) {
 	}
 }
 
-// A service changes a default of shared settings by a value that stands in its own before.
+// A service changes a default of shared settings by a value in its own struct.
 func TestValueBeforeIsTheDefault(t *testing.T) {
 	type shared struct {
 		Conns   int32         `env:"TEST_SERVICE_CONNS" envDefault:"16"`

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Authority signs certificates that hold for an hour.
+// Authority signs certificates that are valid for an hour.
 type Authority struct {
 	CAFile string // its own certificate, in PEM
 	dir    string
@@ -25,7 +25,7 @@ type Authority struct {
 	key    *ecdsa.PrivateKey
 }
 
-// New makes an authority whose files live as long as the test.
+// New makes an authority. Its files are deleted at the end of the test.
 func New(t testing.TB) *Authority {
 	t.Helper()
 	a := &Authority{dir: t.TempDir()}
@@ -44,7 +44,8 @@ func New(t testing.TB) *Authority {
 	return a
 }
 
-// Leaf returns the files of a certificate and its key for 127.0.0.1, localhost and the name, for either side.
+// Leaf returns the files of a certificate and its key for 127.0.0.1, localhost and the name, usable by servers and
+// clients.
 func (a *Authority) Leaf(t testing.TB, name string) (certFile, keyFile string) {
 	t.Helper()
 	key := newKey(t)
@@ -65,7 +66,7 @@ func (a *Authority) Leaf(t testing.TB, name string) (certFile, keyFile string) {
 	return a.write(t, name+".pem", "CERTIFICATE", cert), a.write(t, name+".key", "PRIVATE KEY", der)
 }
 
-// Client is the configuration of a client with a certificate of its own.
+// Client returns the configuration of a client with a certificate of its own.
 func (a *Authority) Client(t testing.TB) *tls.Config {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(a.Leaf(t, "client"))

@@ -1,4 +1,4 @@
-// Package tlsx makes the client's side of TLS to Kafka and Redis out of PEM files.
+// Package tlsx makes the TLS configuration of clients of Kafka and Redis from PEM files.
 package tlsx
 
 import (
@@ -15,7 +15,8 @@ type Files struct {
 	Cert, Key string // the client's certificate with its chain, and its private key: both or neither
 }
 
-// Client reads the files. prefix is that of the settings which name them, such as "KAFKA_", for errors.
+// Client reads the files. prefix is the common beginning of the settings that name them, such as "KAFKA_", for error
+// messages.
 func Client(prefix string, f Files) (*tls.Config, error) {
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
 	if f.CA != "" {
@@ -41,7 +42,7 @@ func Client(prefix string, f Files) (*tls.Config, error) {
 	return cfg, nil
 }
 
-// None is an error when any file is named, for connections without TLS: how is the setting that turns it on.
+// None returns an error when any file is named, for connections without TLS. how is the setting that turns TLS on.
 func (f Files) None(prefix, how string) error {
 	if f != (Files{}) {
 		return fmt.Errorf("%[1]sCA_FILE, %[1]sCLIENT_CERT_FILE or %[1]sCLIENT_KEY_FILE is set, but TLS is not: %[2]s", prefix, how)
@@ -58,7 +59,7 @@ func authorities(file string) (*x509.CertPool, error) {
 	}
 	pool, err := x509.SystemCertPool()
 	if err != nil {
-		pool = x509.NewCertPool() // an image without roots: the file is all there is
+		pool = x509.NewCertPool() // an image without root certificates: the file is the only source
 	}
 	if !pool.AppendCertsFromPEM(pem) {
 		return nil, fmt.Errorf("%s %w", file, errNoCertificate)

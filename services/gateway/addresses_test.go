@@ -16,8 +16,8 @@ import (
 	"holdfast.dev/services/gateway/internal/app"
 )
 
-// Each service that answers an operation has an upstream at the address of the pattern; one that proto/services.yaml
-// lacks, or that the gateway has no key for, stops the start with one line.
+// Each service that answers an operation has an upstream at the address made from the pattern. A service that
+// proto/services.yaml does not have, or that the gateway has no key for, stops the start with one line.
 func TestUpstreamsFollowTheList(t *testing.T) {
 	t.Parallel()
 	secret := "=k1:" + strings.Repeat("01", 32)
@@ -26,7 +26,7 @@ func TestUpstreamsFollowTheList(t *testing.T) {
 		name, answers, keys, want string
 	}{
 		{"all are there", targets()[0], all, ""},
-		{"one that the list lacks", "billing", all, `answered by a service that is missing: "billing" is no service of proto/services.yaml`},
+		{"one that the list lacks", "billing", all, `answered by a service that is missing: proto/services.yaml has no service "billing"`},
 		{"one without a key", targets()[0], strings.TrimPrefix(all, targets()[0]+secret+","), "no caller key for target"},
 	} {
 		doc := bytes.ReplaceAll(proto.OpenAPI, []byte("x-service: "+targets()[0]), []byte("x-service: "+c.answers))

@@ -16,8 +16,8 @@ import (
 
 const docURL = "contract://answers"
 
-// answers is what a document declares of them. Its schemas are those that the services validate by, sealed: an
-// object that names its properties and says nothing of others has no others.
+// answers holds what a document declares of its answers. Its schemas are those that the services validate by, but
+// closed: an object that names its properties may have no others.
 type answers struct {
 	tree     map[string]any
 	compiler *jsonschema.Compiler
@@ -66,7 +66,7 @@ func seal(v any) any {
 	return v
 }
 
-// wrong lists what is not as declared in an answer to the operation at a path template.
+// wrong lists the differences between an answer and its declaration for the operation at a path template.
 func (a *answers) wrong(method, template string, res *http.Response, body []byte) []string {
 	pointer := "/paths/" + escape(template) + "/" + strings.ToLower(method) + "/responses/" + strconv.Itoa(res.StatusCode)
 	declared, pointer := a.at(pointer)
@@ -94,7 +94,7 @@ func (a *answers) wrong(method, template string, res *http.Response, body []byte
 	return append(out, a.validate(pointer+"/content/application~1json/schema", "body", value)...)
 }
 
-// headers checks those that are declared, and that there are no others but HTTP's own.
+// headers checks the declared headers, and that no undeclared ones are sent except those of HTTP itself.
 func (a *answers) headers(declared map[string]any, pointer string, got http.Header) (out []string) {
 	names, _ := declared["headers"].(map[string]any)
 	for name := range names {
@@ -117,7 +117,7 @@ func (a *answers) headers(declared map[string]any, pointer string, got http.Head
 	return out
 }
 
-// find looks a header up however its name is spelled.
+// find returns a header in any spelling of its name.
 func find(h http.Header, name string) (string, bool) {
 	for key, values := range h {
 		if strings.EqualFold(key, name) && len(values) > 0 {
@@ -127,7 +127,7 @@ func find(h http.Header, name string) (string, bool) {
 	return "", false
 }
 
-// typed is a header's text as the value that its schema speaks of.
+// typed converts a header's text to the type that its schema names.
 func typed(schema any, value string) any {
 	if s, ok := schema.(map[string]any); ok && s["type"] == "integer" {
 		return json.Number(value)
@@ -150,7 +150,7 @@ func (a *answers) validate(pointer, what string, value any) []string {
 	return nil
 }
 
-// at returns the object at a JSON pointer and where it stands, references followed.
+// at returns the object at a JSON pointer and its place, after following references.
 func (a *answers) at(pointer string) (map[string]any, string) {
 	var v any = a.tree
 	for seg := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {

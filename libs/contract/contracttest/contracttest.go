@@ -1,5 +1,5 @@
-// Package contracttest checks the answers of API tests against the contract, strictly: a status, header or
-// property that is not declared fails the test. It also remembers which answers were never seen.
+// Package contracttest checks the answers of API tests against the contract, strictly: a status, header or property that
+// is not declared fails the test. It also records which answers were never seen.
 package contracttest
 
 import (
@@ -33,7 +33,7 @@ var gatewayHeaders = map[string]string{
 	"RateLimit": `"default";r=599;t=60`, "RateLimit-Policy": `"default";q=600;w=60`,
 }
 
-// undeclared are headers that belong to HTTP or to the way between service and gateway, not to the contract.
+// undeclared are headers that belong to HTTP or to the calls between gateway and service, not to the contract.
 var undeclared = []string{
 	"content-type", "content-length", "date", "cache-control", "connection", "allow", "strict-transport-security", "x-content-type-options", "x-internal-idem-expires", "x-internal-idem-cache",
 }
@@ -43,15 +43,15 @@ var (
 	checkers = map[string]*Checker{}
 )
 
-// New returns the checker of answers as clients get them, through the gateway. The same document gives the
-// same checker within a test binary: reading one takes 0.2 s, and coverage is a sum over tests.
+// New returns the checker of answers as clients get them, through the gateway. It returns the same checker for the same
+// document within a test binary: reading a document takes 0.2 s, and coverage is counted over all tests.
 func New(t testing.TB, doc []byte) *Checker {
 	t.Helper()
 	return open(t, doc, false)
 }
 
-// NewService is New for tests that call a service directly: the headers that only the gateway adds to a
-// success (X-Service-Scope, RateLimit…) are not demanded.
+// NewService is New for tests that call a service directly: it does not require the headers that only the gateway adds
+// to a success (X-Service-Scope, RateLimit…).
 func NewService(t testing.TB, doc []byte) *Checker {
 	t.Helper()
 	return open(t, doc, true)
@@ -77,8 +77,8 @@ func open(t testing.TB, doc []byte, service bool) *Checker {
 	return checkers[key]
 }
 
-// Check fails the test unless res, whose body has been read into body, is an answer that the contract
-// declares for req. Of a path or method that the contract does not know, only the error envelope is checked.
+// Check fails the test unless res, whose body was read into body, is an answer that the contract declares for req. When
+// the contract does not know the path or method, Check looks at the error envelope only.
 func (c *Checker) Check(t testing.TB, req *http.Request, res *http.Response, body []byte) {
 	t.Helper()
 	for _, problem := range c.problems(req, res, body) {
@@ -121,7 +121,7 @@ func (c *Checker) problems(req *http.Request, res *http.Response, body []byte) [
 	return out
 }
 
-// response is res with the headers that the gateway will add to it.
+// response returns res with the headers that the gateway adds to it.
 func (c *Checker) response(res *http.Response) *http.Response {
 	h := res.Header.Clone()
 	if c.service && res.StatusCode < http.StatusBadRequest {
@@ -132,7 +132,7 @@ func (c *Checker) response(res *http.Response) *http.Response {
 	return &http.Response{StatusCode: res.StatusCode, Header: h}
 }
 
-// unknown checks the answer to a route that does not exist.
+// unknown checks the answer to a path that does not exist.
 func unknown(res *http.Response, allow []string) []string {
 	switch {
 	case allow == nil && res.StatusCode < http.StatusBadRequest:
@@ -145,7 +145,7 @@ func unknown(res *http.Response, allow []string) []string {
 	return nil
 }
 
-// envelope checks what a schema cannot say of an error: that its parts agree with each other.
+// envelope checks what a schema cannot express about an error: that its parts agree with each other.
 func envelope(res *http.Response, body []byte) []string {
 	var e struct {
 		Message string              `json:"message"`
@@ -182,17 +182,17 @@ func envelope(res *http.Response, body []byte) []string {
 	return out
 }
 
-// errorCode is error.code of an answer, "" when it has none.
+// errorCode returns error.code of an answer, "" when it has none.
 func errorCode(body []byte) string {
 	var e struct {
 		Error struct{ Code string } `json:"error"`
 	}
-	_ = json.Unmarshal(body, &e) // an answer without an envelope is told by envelope
+	_ = json.Unmarshal(body, &e) // envelope reports an answer without an envelope
 	return e.Error.Code
 }
 
-// Uncovered lists "operationId status" for each declared answer that no Check has seen, of the services
-// named, or of all.
+// Uncovered lists "operationId status" for each declared answer that no Check has seen, for the named services or for
+// all.
 func (c *Checker) Uncovered(services ...string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/proto"
 )
 
-// TestExamplesKeepTheContract hands the examples of the contract to the code that validates requests and answers.
+// TestExamplesKeepTheContract validates the examples of the contract with the code that validates requests and answers.
 func TestExamplesKeepTheContract(t *testing.T) {
 	t.Parallel()
 	spec, err := contract.Load(proto.OpenAPI)
@@ -56,7 +56,7 @@ func TestExamplesKeepTheContract(t *testing.T) {
 		res := &http.Response{StatusCode: e.Response.Status, Header: http.Header{"Content-Type": {"application/json"}, "X-Request-Id": {"req_1"}}}
 		switch {
 		case op.Stream:
-			continue // its answer is no JSON
+			continue // the answer is not JSON
 		case op.Success == http.StatusCreated:
 			res.Header.Set("Location", "/api/v1/example")
 		}

@@ -71,8 +71,8 @@ end $$;
 -- +goose StatementEnd
 
 -- oldest_write is a time before which no write can come any more: when the oldest open transaction of the
--- services began, or now. A transaction that is not seen here yet takes its times after this. Only whoever has
--- the roles' privileges sees when their transactions began, hence the check and "security definer". Of the other
+-- services began, or now. A transaction that is not seen here yet takes its times after this. Only a role with
+-- the roles' privileges can see when their transactions began, hence the check and "security definer". Of the other
 -- roles only transactions that have written count: neither a backup nor a relay that waits for Kafka holds a
 -- list up. They must take their times after their first write.
 -- +goose StatementBegin

@@ -20,7 +20,7 @@ A duration is a number with a unit, such as ` + "`500ms`, `15s` or `1m30s`" + `.
 
 `
 
-// page is the text of docs/settings.md, from the source below root.
+// page returns the text of docs/settings.md, made from the source below root.
 func page(root string) (string, error) {
 	s := newSource(root)
 	var b strings.Builder
@@ -57,7 +57,7 @@ func page(root string) (string, error) {
 	return b.String(), nil
 }
 
-// owners names the services with a database.
+// owners lists the services with a database.
 func owners() string {
 	var names []string
 	for _, s := range proto.Services() {
@@ -68,7 +68,7 @@ func owners() string {
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
-// service writes the settings of one service, and those of its own commands.
+// service writes the settings of one service and of its own commands.
 func (s *source) service(b *strings.Builder, name string, shared Struct) error {
 	pkg := module + "services/" + name
 	structs, err := s.structs(pkg)
@@ -91,7 +91,7 @@ func (s *source) service(b *strings.Builder, name string, shared Struct) error {
 	return nil
 }
 
-// otherDefaults says which defaults of the shared settings the service changes.
+// otherDefaults lists the defaults of shared settings that the service changes.
 func otherDefaults(shared Struct, values map[string]string) string {
 	var changed []string
 	for _, one := range shared.Settings {
@@ -105,7 +105,7 @@ func otherDefaults(shared Struct, values map[string]string) string {
 	return ", where the default of " + strings.Join(changed, ", of ")
 }
 
-// sentence is the comment of a struct without its name in front.
+// sentence returns the comment of a struct without the struct's name.
 func sentence(one Struct) string {
 	doc := strings.TrimPrefix(one.Doc, one.Name+" is ")
 	if doc == one.Doc || doc == "" {
@@ -132,7 +132,7 @@ func yes(is bool) string {
 	return ""
 }
 
-// escape keeps Markdown from reading a pipe or an angle bracket.
+// escape escapes the pipe and the angle bracket for Markdown.
 func escape(text string) string {
 	return strings.NewReplacer("|", `\|`, "<", `\<`, "*", `\*`).Replace(text)
 }

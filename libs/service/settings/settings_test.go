@@ -24,7 +24,7 @@ func TestPageIsCurrent(t *testing.T) {
 	}
 }
 
-// Each kind of row, of the service whose section it stands in.
+// The page has each kind of row in the section of its service.
 func TestRows(t *testing.T) {
 	t.Parallel()
 	text, err := page(repository)

@@ -25,7 +25,7 @@ type Struct struct {
 	Name     string
 	Doc      string // its comment
 	Settings []Setting
-	Shared   bool // it holds platform.Config, whose settings are not among Settings
+	Shared   bool // it contains platform.Config, whose settings are not in Settings
 }
 
 const (
@@ -34,11 +34,11 @@ const (
 	sharedSettings = "Config"
 )
 
-// source reads packages of the repository, each once.
+// source reads packages of the repository, each of them once.
 type source struct {
 	root     string
 	packages map[string]map[string]declared // by import path, then by the type's name
-	defaults map[string]map[string]string   // by import path: what its function defaults sets, by field
+	defaults map[string]map[string]string   // by import path: the values that its function defaults sets, by field
 }
 
 type declared struct {
@@ -51,7 +51,7 @@ func newSource(root string) *source {
 	return &source{root: root, packages: map[string]map[string]declared{}, defaults: map[string]map[string]string{}}
 }
 
-// structs are the package's struct types with settings, Config first.
+// structs returns the package's struct types with settings, Config first.
 func (s *source) structs(pkg string) ([]Struct, error) {
 	types, err := s.load(pkg)
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *source) structs(pkg string) ([]Struct, error) {
 	return out, nil
 }
 
-// read returns the settings of a type, those of the structs in it included.
+// read returns the settings of a type, with those of the structs inside it.
 func (s *source) read(pkg, name string) (Struct, error) {
 	types, err := s.load(pkg)
 	if err != nil {
@@ -105,7 +105,7 @@ func (s *source) read(pkg, name string) (Struct, error) {
 			continue
 		}
 		if types, err := s.load(inner); err != nil || types[innerName].node == nil {
-			continue // no struct
+			continue // not a struct
 		}
 		nested, err := s.read(inner, innerName)
 		if err != nil {
@@ -116,7 +116,7 @@ func (s *source) read(pkg, name string) (Struct, error) {
 	return out, nil
 }
 
-// setting reads a field with an env tag; false without one.
+// setting reads a field with an env tag. It returns false for a field without one.
 func (s *source) setting(f *ast.Field) (Setting, bool, error) {
 	if f.Tag == nil || len(f.Names) != 1 {
 		return Setting{}, false, nil
@@ -132,7 +132,7 @@ func (s *source) setting(f *ast.Field) (Setting, bool, error) {
 	}
 	kind := kinds[typeText(f.Type)]
 	if kind == "" {
-		return Setting{}, false, fmt.Errorf("%s has the type %s, for which kinds has no word", name, typeText(f.Type))
+		return Setting{}, false, fmt.Errorf("%s has the type %s: add a word for it to kinds", name, typeText(f.Type))
 	}
 	return Setting{
 		Name: name, Type: kind, Default: tag.Get("envDefault"), Meaning: comment(f), field: f.Names[0].Name,
@@ -140,7 +140,7 @@ func (s *source) setting(f *ast.Field) (Setting, bool, error) {
 	}, true, nil
 }
 
-// kinds are the words of the page for types of Go.
+// kinds maps Go types to the words of the page.
 var kinds = map[string]string{
 	"string": "text", "[]string": "list, by comma", "bool": "true or false", "time.Duration": "duration",
 	"int": "number", "int32": "number", "int64": "number", "float64": "number", "peer.Addresses": "URL",
@@ -159,7 +159,7 @@ func typeText(e ast.Expr) string {
 	}
 }
 
-// typeOf is the import path and the name of a field's type.
+// typeOf returns the import path and the name of a field's type.
 func typeOf(e ast.Expr, pkg string, file *ast.File) (in, name string) {
 	switch t := e.(type) {
 	case *ast.Ident:
@@ -231,7 +231,7 @@ func (s *source) declarations(pkg string, file *ast.File, types map[string]decla
 	}
 }
 
-// values are the plain values that the composite literals of a function give to fields.
+// values returns the literal values that the composite literals of a function give to fields.
 func values(body ast.Node) map[string]string {
 	out := map[string]string{}
 	ast.Inspect(body, func(n ast.Node) bool {

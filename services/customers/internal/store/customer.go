@@ -1,5 +1,5 @@
 // Package store is the only layer with SQL. Readers take a pg.Q, writers a pg.Tx. Each statement names the caller's
-// tenant and mode, which row-level security checks once more.
+// tenant and mode, and row-level security checks them again.
 package store
 
 import (
@@ -20,7 +20,7 @@ const customerColumns = `c.id, c.first_name, c.last_name, c.email, c.phone, c.co
 const oneCustomer = `select ` + customerColumns + ` from customers c
 	where c.tenant_id = @tenant and c.livemode = @live and c.id = @id and c.erased_at is null`
 
-// customerMetadata are the pairs of metadata that lists are filtered by.
+// customerMetadata is the table of the metadata pairs by which lists are filtered.
 var customerMetadata = pg.MetadataTable{Name: "customer_metadata", Owner: "customer_id"}
 
 // Customer reads one customer, or domain.ErrCustomerNotFound.
@@ -33,7 +33,7 @@ func CustomerForUpdate(ctx context.Context, tx pg.Tx, id domain.CustomerID) (dom
 	return pg.One(ctx, tx, pgx.RowToStructByName[domain.Customer], domain.ErrCustomerNotFound, oneCustomer+` for update`, pg.Args{"id": id})
 }
 
-// CustomersByID reads those of ids that exist, in their order, as far as one page can show them.
+// CustomersByID reads the existing customers of ids, in their order, as many as one page can show.
 func CustomersByID(ctx context.Context, q pg.Q, ids []domain.CustomerID) (page.Rows[domain.Customer], error) {
 	return page.Read(ctx, q, page.Request{Limit: len(ids)}, pgx.RowToStructByName[domain.Customer], `
 		select `+customerColumns+` from unnest(@ids::uuid[]) with ordinality w(id, n)
@@ -53,7 +53,7 @@ func InsertCustomer(ctx context.Context, tx pg.Tx, c domain.Customer) (domain.Cu
 	return stamped(ctx, tx, b, c)
 }
 
-// fields are the columns that a client gives, and the id.
+// fields returns the columns that a client sets, and the id.
 func fields(c domain.Customer) pg.Args {
 	return pg.Args{
 		"id": c.ID, "first_name": c.FirstName, "last_name": c.LastName, "email": c.Email, "email_lower": domain.Fold(c.Email),
@@ -61,8 +61,8 @@ func fields(c domain.Customer) pg.Args {
 	}
 }
 
-// UpdateCustomer writes all fields of a customer that the transaction has locked, raises its version and
-// returns it with the new version and time.
+// UpdateCustomer writes all fields of a customer that the transaction has locked, increments its version and returns it
+// with the new version and time.
 func UpdateCustomer(ctx context.Context, tx pg.Tx, c domain.Customer) (domain.Customer, error) {
 	b := &pgx.Batch{}
 	b.Queue(`
@@ -75,8 +75,8 @@ func UpdateCustomer(ctx context.Context, tx pg.Tx, c domain.Customer) (domain.Cu
 	return stamped(ctx, tx, b, c)
 }
 
-// EraseCustomer clears the personal data of a customer that the transaction has locked and leaves a
-// tombstone; it returns the version of the erasure.
+// EraseCustomer clears the personal data of a customer that the transaction has locked. It leaves a row without data,
+// and returns the version of the erasure.
 func EraseCustomer(ctx context.Context, tx pg.Tx, id domain.CustomerID) (int64, error) {
 	b := &pgx.Batch{}
 	b.Queue(`
@@ -101,7 +101,7 @@ func dropIndexes(b *pgx.Batch, id domain.CustomerID) {
 	customerMetadata.QueueDelete(b, id)
 }
 
-// stamped sends a batch whose first statement returns version and times, in one round trip.
+// stamped sends a batch in one round trip. Its first statement returns version and times.
 func stamped(ctx context.Context, tx pg.Tx, b *pgx.Batch, c domain.Customer) (domain.Customer, error) {
 	res := tx.SendBatch(ctx, b)
 	err := res.QueryRow().Scan(&c.Version, &c.CreatedAt, &c.UpdatedAt)

@@ -11,11 +11,11 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// CustomerFilter narrows a list; nil and empty fields do not.
+// CustomerFilter selects customers of a list. Nil and empty fields select all.
 type CustomerFilter struct {
 	Email    *string           // in any case
 	Phone    *string           // as stored
-	Search   string            // each word a prefix of a word of name, e-mail or company
+	Search   string            // each word must be a prefix of a word of name, e-mail or company
 	Metadata map[string]string // exact pairs
 }
 
@@ -34,7 +34,7 @@ func Customers(ctx context.Context, q pg.Q, f CustomerFilter, r page.Request) (p
 	})
 }
 
-// where are the conditions on a customer's own row.
+// where returns the conditions on a customer's own row.
 func where(f CustomerFilter) *page.Where {
 	w := &page.Where{}
 	w.Add(`c.tenant_id = @tenant and c.livemode = @live and c.erased_at is null`)

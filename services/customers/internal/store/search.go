@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// conditions are those in the two index tables.
+// conditions returns the conditions in the two index tables.
 func conditions(f CustomerFilter) []page.Condition {
 	var out []page.Condition
 	for _, p := range domain.Prefixes(f.Search) {

@@ -1,2 +1,2 @@
-// Package helpers is no layer.
+// Package helpers is not a layer.
 package helpers

@@ -21,7 +21,7 @@ import (
 	"holdfast.dev/services/customers/migrations"
 )
 
-// gated is a Q whose statements that collect all matches wait for go, and that counts how many are under way.
+// gated is a Q whose statements that collect all matches wait for a value in goes. It counts how many run at once.
 type gated struct {
 	q           pg.Q
 	goes        chan struct{}
@@ -40,9 +40,9 @@ func (g *gated) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, e
 	return g.q.Query(ctx, sql, args...) //nolint:sqlclosecheck // the caller closes them
 }
 
-// However many searches a tenant sends that must collect all their matches, one statement of it is under way, a few
-// wait, the others are refused, and another tenant's search is not delayed.
-func TestDeepSearchesOfATenantTakeTurns(t *testing.T) {
+// A tenant may send many searches that must collect all their matches: one of them runs, a few wait, the others are
+// refused, and another tenant's search is not delayed.
+func TestDeepSearchesOfATenantAreLimited(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
 	conn, err := pgx.Connect(t.Context(), db.OwnerURL)
@@ -56,7 +56,7 @@ func TestDeepSearchesOfATenantTakeTurns(t *testing.T) {
 	if _, err := conn.Exec(t.Context(), `analyze customers, customer_words, customer_metadata`); err != nil {
 		t.Fatal(err)
 	}
-	const sent = 4 * page.DeepPerTenant
+	const sent = 4 * page.MaxDeepPerTenant
 	old, r := store.CustomerFilter{Search: "old"}, page.Request{Limit: page.DefaultLimit}
 	ctx := pgtest.CtxOf(t, busy, caller.Test)
 	g := &gated{q: db.App.Read(ctx), goes: make(chan struct{})}
@@ -66,7 +66,7 @@ func TestDeepSearchesOfATenantTakeTurns(t *testing.T) {
 		answers.Go(func() {
 			list, err := store.Customers(ctx, g, old, r)
 			switch {
-			case errors.Is(err, page.ErrDeep):
+			case errors.Is(err, page.ErrTooManySearches):
 				refused.Add(1)
 			case err != nil:
 				t.Error(err)
@@ -77,7 +77,7 @@ func TestDeepSearchesOfATenantTakeTurns(t *testing.T) {
 			}
 		})
 	}
-	for end := time.Now().Add(time.Minute); refused.Load() < sent-page.DeepPerTenant || g.begun.Load() == 0; {
+	for end := time.Now().Add(time.Minute); refused.Load() < sent-page.MaxDeepPerTenant || g.begun.Load() == 0; {
 		if time.Now().After(end) {
 			close(g.goes)
 			t.Fatalf("%d are under way, %d are refused", g.begun.Load(), refused.Load())
@@ -96,7 +96,7 @@ func TestDeepSearchesOfATenantTakeTurns(t *testing.T) {
 	}
 }
 
-// A search that takes longer than a statement may says what to do.
+// A search that reaches the statement time-out answers with an error that says what to do.
 func TestASearchThatIsTooBroadSaysSo(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)
@@ -117,7 +117,7 @@ func TestASearchThatIsTooBroadSaysSo(t *testing.T) {
 	}
 }
 
-// slow is a Q whose statement that collects all matches has no time.
+// slow is a Q whose statement that collects all matches times out at once.
 type slow struct{ pg.Tx }
 
 // Query implements pg.Q.
