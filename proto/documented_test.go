@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/proto"
 )
 
-// TestDocumented fails for each part of the contract that lacks words or an example; make lint runs it too.
+// TestDocumented fails for each part of the contract without a description or an example; make lint runs it too.
 func TestDocumented(t *testing.T) {
 	t.Parallel()
 	var doc object
@@ -23,7 +23,7 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
-// TestUndocumentedIsFound takes one thing after another out of a small contract.
+// TestUndocumentedIsFound removes one description or example after another from a small contract.
 func TestUndocumentedIsFound(t *testing.T) {
 	t.Parallel()
 	const whole = `
@@ -76,7 +76,7 @@ components:
 
 type object = map[string]any
 
-// undocumented lists what lacks words or an example.
+// undocumented lists the parts without a description or an example.
 func undocumented(doc object) []string {
 	var out []string
 	need := func(where string, o object, keys ...string) {
@@ -119,7 +119,7 @@ func undocumented(doc object) []string {
 	return out
 }
 
-// wordless lists the properties and values of a schema that nothing describes.
+// wordless lists the properties and values of a schema that have no description.
 func wordless(where string, schema any) []string {
 	o, ok := schema.(object)
 	if !ok {
@@ -151,7 +151,7 @@ func wordless(where string, schema any) []string {
 	return out
 }
 
-// children are the mappings under a key.
+// children returns the mappings under a key.
 func children(o object, key string) map[string]object {
 	out := map[string]object{}
 	under, _ := o[key].(object)

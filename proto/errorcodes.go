@@ -11,8 +11,8 @@ type ErrorCode struct {
 	Code   string
 	Status int    // the HTTP status that it always comes with
 	Cause  string // what has happened
-	Mend   string // what the client does about it
-	Retry  bool   // whether the same request, unchanged, may succeed later
+	Remedy string // what the client should do
+	Retry  bool   // whether the unchanged request may succeed later
 }
 
 // ErrorCodes is the catalogue of all codes, by status. A code keeps its meaning within v1.
@@ -29,22 +29,22 @@ var ErrorCodes = []ErrorCode{
 	},
 	{
 		"malformed_request", 400,
-		"The request's target is no URI reference, such as one with a raw #.",
-		"Percent-encode what the path and the query hold.", false,
+		"The request's target is not a URI reference; it may have a raw #.",
+		"Percent-encode the parts of the path and the query.", false,
 	},
 	{
 		"missing_content_type", 400,
-		"The request has a body, and its Content-Type is missing or is another one than JSON.",
+		"The request has a body, and its Content-Type is missing or is not JSON.",
 		"Send the body as JSON with the header Content-Type: application/json.", false,
 	},
 	{
 		"query_api_key_unsupported", 400,
-		"The query holds api_key. Addresses end up in logs, so a key is never taken from there.",
-		"Send the key as Authorization: Bearer <key>, and revoke it: whoever logged the address has it.", false,
+		"The query has api_key. Addresses end up in logs, so keys in them are not accepted.",
+		"Send the key as Authorization: Bearer <key>, and revoke it: it may be in logs.", false,
 	},
 	{
 		"invalid_credential", 401,
-		"The credential is malformed, or nobody has it.",
+		"The credential is malformed or unknown.",
 		"Compare the key with the one that was shown when it was made; when it is lost, make a new one.", false,
 	},
 	{
@@ -60,7 +60,7 @@ var ErrorCodes = []ErrorCode{
 	{
 		"insufficient_scope", 403,
 		"The credential lacks a scope that the operation needs. The message and WWW-Authenticate name it.",
-		"Use a credential that has the scope. The header X-Service-Scope lists those of the one that was sent.", false,
+		"Use a credential that has the scope. The header X-Service-Scope lists the scopes of the credential that was sent.", false,
 	},
 	{
 		"mode_mismatch", 403,
@@ -70,12 +70,12 @@ var ErrorCodes = []ErrorCode{
 	{
 		"booking_not_found", 404,
 		"The tenant has no booking with this id.",
-		"Check the id. Another tenant's booking answers the same.", false,
+		"Check the id. The answer is the same for another tenant's booking.", false,
 	},
 	{
 		"credential_not_found", 404,
 		"Between the platform's own processes: no credential has this hash.",
-		"Clients are answered invalid_credential in its place.", false,
+		"Clients get invalid_credential instead.", false,
 	},
 	{
 		"customer_not_found", 404,
@@ -90,42 +90,42 @@ var ErrorCodes = []ErrorCode{
 	{
 		"event_not_found", 404,
 		"The tenant has no event with this id.",
-		"Check the id. Events are kept for 30 days, and test deliveries are not among them.", false,
+		"Check the id. Events are kept for 30 days, and do not include test deliveries.", false,
 	},
 	{
 		"holiday_rule_not_found", 404,
 		"The tenant has no holiday rule with this id.",
-		"Check the id. Another tenant's rule answers the same.", false,
+		"Check the id. The answer is the same for another tenant's rule.", false,
 	},
 	{
 		"key_not_found", 404,
-		"The API key that is asked about is not there.",
+		"The API key does not exist.",
 		"Check the key's id.", false,
 	},
 	{
 		"not_found", 404,
-		"There is nothing at this path.",
+		"This path does not exist.",
 		"Check the path against the API reference: no trailing slash, and /api/v1 once.", false,
 	},
 	{
 		"package_not_found", 404,
 		"The tenant has no package with this id.",
-		"Check the id. Another tenant's package answers the same.", false,
+		"Check the id. The answer is the same for another tenant's package.", false,
 	},
 	{
 		"service_not_found", 404,
 		"The tenant has no service with this id.",
-		"Check the id. Another tenant's service answers the same.", false,
+		"Check the id. The answer is the same for another tenant's service.", false,
 	},
 	{
 		"tenant_not_found", 404,
-		"The tenant is not there.",
-		"Check the tenant's slug or id; with a credential of its own, write to support with the request id.", false,
+		"The tenant does not exist.",
+		"Check the tenant's slug or id; when the credential is the tenant's own, write to support with the request id.", false,
 	},
 	{
 		"unit_not_found", 404,
 		"The tenant has no unit with this id.",
-		"Check the id. Another tenant's unit answers the same.", false,
+		"Check the id. The answer is the same for another tenant's unit.", false,
 	},
 	{
 		"webhook_endpoint_not_found", 404,
@@ -134,8 +134,8 @@ var ErrorCodes = []ErrorCode{
 	},
 	{
 		"method_not_allowed", 405,
-		"The path is there, and does not take this method.",
-		"Use one of the methods that the header Allow names.", false,
+		"The path exists, but not for this method.",
+		"Use one of the methods in the header Allow.", false,
 	},
 	{
 		"idempotency_in_progress", 409,
@@ -145,7 +145,7 @@ var ErrorCodes = []ErrorCode{
 	{
 		"slot_unavailable", 409,
 		"Another booking holds the unit at that time, its buffers included.",
-		"Ask GET /availability for a slot that is free, and book that one.", false,
+		"Call GET /availability to find a free slot, and book that one.", false,
 	},
 	{
 		"slug_taken", 409,
@@ -155,7 +155,7 @@ var ErrorCodes = []ErrorCode{
 	{
 		"version_mismatch", 412,
 		"The resource has changed since the version that If-Match names.",
-		"Read it again, decide anew, and send the new version.", false,
+		"Read the resource again, decide again, and send its new version.", false,
 	},
 	{
 		"request_too_large", 413,
@@ -165,36 +165,36 @@ var ErrorCodes = []ErrorCode{
 	{
 		"idempotency_mismatch", 422,
 		"The Idempotency-Key was used within 24 hours with another request.",
-		"Use a new key for a new operation, and the very same request for a retry.", false,
+		"Use a new key for a new operation, and the unchanged request for a retry.", false,
 	},
 	{
 		"invalid_request", 422,
-		"A field of the body, a query parameter or a header is not as it must be. errors lists what is wrong by field; param is the first of them.",
-		"Mend the fields that errors names.", false,
+		"A field of the body, a query parameter or a header is invalid. errors lists the messages by field; param is the first field.",
+		"Correct the fields in errors.", false,
 	},
 	{
 		"invalid_status_transition", 422,
-		"The resource's present status does not allow this.",
-		"Read the resource, and do what its status allows.", false,
+		"The resource's current status does not allow this.",
+		"Read the resource, and use an action that its status allows.", false,
 	},
 	{
 		"limit_reached", 422,
-		"The tenant has as many of these as it may have in this mode. The message says how many.",
+		"The tenant has the largest allowed number of these in this mode. The message states the number.",
 		"Do what the message says: deactivate, retire or delete one first.", false,
 	},
 	{
 		"rate_limited", 429,
 		"Too many requests: of this credential within a minute, or with unknown credentials from this address; or too many open streams, or searches that read all their matches, of this tenant.",
-		"Wait for the time in Retry-After, then send the same request. RateLimit-Remaining and RateLimit-Reset tell how much is left.", true,
+		"Wait for the time in Retry-After, then send the same request. RateLimit-Remaining and RateLimit-Reset say how many requests are left, and until when.", true,
 	},
 	{
 		"internal_error", 500,
 		"Something went wrong on our side.",
-		"Send the same request with the same Idempotency-Key, waiting longer each time. When it goes on, write to support with the request id.", true,
+		"Send the same request with the same Idempotency-Key, waiting longer each time. If the error stays, write to support with the request id.", true,
 	},
 	{
 		"unavailable", 503,
-		"A part of the platform cannot be reached for the moment.",
+		"A part of the platform cannot be reached at the moment.",
 		"Wait for the time in Retry-After, then send the same request with the same Idempotency-Key.", true,
 	},
 	{

@@ -1,8 +1,8 @@
 package proto
 
-// EventType is one of the types that receivers of webhooks know. The contract declares them, with x-event-types.
+// EventType is a type of event that webhook receivers can get. The contract declares the types with x-event-types.
 type EventType struct {
-	Name        string // as Event.type and the contract's EventType carry it
+	Name        string // the value in Event.type and in the contract's EventType
 	Scope       string // the read scope of its resource
 	Description string // when it is sent
 }

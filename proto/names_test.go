@@ -15,8 +15,8 @@ import (
 	"holdfast.dev/proto"
 )
 
-// mayName are the files and folders that may name a service beside its own folder, this one and the documentation. What is
-// not in it follows from services.yaml.
+// mayName are the files and folders that may name a service, besides its own folder, this one and the documentation.
+// Everything else is derived from services.yaml.
 var mayName = map[string]string{
 	"go.work":                              "editors read it; no build does",
 	".ci/load":                             "its requests need keys, which identity's command makes",
@@ -28,11 +28,11 @@ var mayName = map[string]string{
 	"skaffold.yaml":                        "the images that it watches",
 }
 
-// most is how many files may name one service, the chart apart.
+// most is how many files may name one service, without the chart.
 const most = 5
 
 // named matches a service's name where it means the process: as a text of its own, in a path or an image, in a list. A
-// resource such as /customers, an identifier and a comment are no names of a service.
+// resource such as /customers, an identifier and a comment do not count.
 func named(service string) (code, list *regexp.Regexp) {
 	const inPath = `(?:services/|bin/|holdfast[-/])%[1]s\b|UPSTREAM_%[2]s_URL`
 	name, upper := service, strings.ToUpper(service)
@@ -40,14 +40,14 @@ func named(service string) (code, list *regexp.Regexp) {
 		regexp.MustCompile(fmt.Sprintf(inPath+`|(?:^|[^\w/.$:-])%[1]s(?:$|[^\w/-])`, name, upper))
 }
 
-// The Makefile and what it calls read the same list in the same order.
+// The Makefile and its scripts read the same list in the same order.
 func TestTheMakefileReadsTheList(t *testing.T) {
 	t.Parallel()
 	here, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.ReadFile(here + "/../Makefile"); err != nil { // so that go test runs again when it has changed
+	if _, err := os.ReadFile(here + "/../Makefile"); err != nil { // so that go test runs again after a change of the Makefile
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "make", "-s", "--eval", "names: ; @echo $(SERVICES)", "names")
@@ -58,13 +58,13 @@ func TestTheMakefileReadsTheList(t *testing.T) {
 	}
 }
 
-// A new service edits services.yaml and adds a folder: no file elsewhere has a list of its own.
+// A new service edits services.yaml and adds a folder: no other file has a list of its own.
 func TestFewFilesNameAService(t *testing.T) {
 	t.Parallel()
 	found := map[string][]string{} // files by service
 	for path, text := range sources(t) {
 		for _, s := range proto.Services() {
-			// The public service is the platform's door, which tests and tools must name.
+			// Tests and tools must name the public service, because it is the platform's entry.
 			if s.Public || belongs(path, s) || !names(path, text, s.Name) {
 				continue
 			}
@@ -87,8 +87,8 @@ func TestFewFilesNameAService(t *testing.T) {
 	}
 }
 
-// belongs reports whether a file is the service's own, or of a service that services.yaml connects with it: one that it
-// calls or is called by, or whose events it reads.
+// belongs reports whether a file belongs to the service itself, or to a service that services.yaml connects with it: by
+// a call in either direction, or by its events.
 func belongs(path string, s proto.Service) bool {
 	for _, other := range proto.Services() {
 		if !strings.HasPrefix(path, "services/"+other.Name+"/") {
@@ -118,8 +118,8 @@ func names(path, text, service string) bool {
 	return false
 }
 
-// sources are the files of the checkout that are neither documentation nor tests of a service's behaviour nor of this
-// folder, by path.
+// sources returns the files of the checkout by path, without documentation, tests of a service's behaviour, and this
+// folder.
 func sources(t *testing.T) map[string]string {
 	t.Helper()
 	here, err := os.Getwd()
@@ -128,7 +128,7 @@ func sources(t *testing.T) map[string]string {
 	}
 	all := map[string]string{}
 	err = filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) { // another test's file that has gone
+		if errors.Is(err, fs.ErrNotExist) { // a file of another test that has been deleted
 			return nil
 		}
 		if err != nil {
@@ -145,7 +145,7 @@ func sources(t *testing.T) map[string]string {
 		if strings.HasSuffix(name, "_test.go") || measures || inside == "k8s/values-test.yaml" || slices.Contains([]string{".md", ".sum", ".mod", ".sql", ".js"}, filepath.Ext(name)) || !d.Type().IsRegular() {
 			return nil
 		}
-		// A path that begins with the module's and is not cleaned: go test would take the result from its cache otherwise.
+		// The path begins with the module's folder and is not cleaned: otherwise go test would use a cached result.
 		text, err := os.ReadFile(here + "/" + path)
 		all[inside] = string(text)
 		return err

@@ -1,10 +1,10 @@
-// Package proto holds the contracts that every process shares: the public API, the events, and the
-// internal calls. What is generated from them lies in its sub-packages.
+// Package proto holds the contracts that all processes share: the public API, the events, and the internal calls. What
+// is generated from them is in its sub-packages.
 package proto
 
 import _ "embed"
 
-// OpenAPI is the public contract as it is served: openapi.yaml with all that follows from it.
+// OpenAPI is the public contract as it is served: openapi.yaml with everything that is derived from it.
 //
 //go:embed api/openapi.yaml
 var OpenAPI []byte

@@ -17,7 +17,7 @@ var servicesYAML []byte
 
 // Service is a process of the platform. services.yaml says what each field means.
 type Service struct {
-	Name     string   `yaml:"-"` // of its folder, binary, database, consumer group and Kubernetes objects
+	Name     string   `yaml:"-"` // also of its folder, binary, database, consumer group and Kubernetes objects
 	Database bool     `yaml:"database"`
 	Redis    bool     `yaml:"redis"`
 	Topics   []string `yaml:"topics"`
@@ -31,7 +31,7 @@ type Service struct {
 // Kafka reports whether the service writes or reads a topic.
 func (s Service) Kafka() bool { return len(s.Topics)+len(s.Reads) > 0 }
 
-// Services are the processes of services.yaml in the order of their start. They are not to be changed.
+// Services returns the processes of services.yaml in the order of their start. Callers must not change them.
 var Services = sync.OnceValue(func() []Service {
 	list, err := ParseServices(servicesYAML)
 	if err != nil {
@@ -40,7 +40,7 @@ var Services = sync.OnceValue(func() []Service {
 	return list
 })
 
-// ServiceNames are the names of Services, in the same order.
+// ServiceNames returns the names of Services, in the same order.
 func ServiceNames() []string {
 	var names []string
 	for _, s := range Services() {
@@ -49,7 +49,7 @@ func ServiceNames() []string {
 	return names
 }
 
-// ServiceNamed returns the service of a name, and whether there is one.
+// ServiceNamed returns the service with a name, and whether there is one.
 func ServiceNamed(name string) (Service, bool) {
 	i := slices.IndexFunc(Services(), func(s Service) bool { return s.Name == name })
 	if i < 0 {
@@ -58,7 +58,7 @@ func ServiceNamed(name string) (Service, bool) {
 	return Services()[i], true
 }
 
-// PublicService is the service that clients reach.
+// PublicService returns the service that clients reach.
 func PublicService() Service {
 	return Services()[slices.IndexFunc(Services(), func(s Service) bool { return s.Public })]
 }
@@ -69,8 +69,9 @@ var (
 	errServices = errors.New("services")
 )
 
-// ParseServices reads a list in the form of services.yaml. The error names the entry that is wrong: an unknown field,
-// a name that is no lower-case word, a call to or a topic of a service that the list does not have. One service is public.
+// ParseServices parses a list in the form of services.yaml. The error names the invalid entry: an unknown field, a name
+// that is not a lower-case word, a call to or a topic of a service that is not in the list. Exactly one service is
+// public.
 func ParseServices(text []byte) ([]Service, error) {
 	var file struct {
 		Services yaml.Node `yaml:"services"`
@@ -79,7 +80,7 @@ func ParseServices(text []byte) ([]Service, error) {
 		return nil, fmt.Errorf("%w: %w", errServices, err)
 	}
 	if file.Services.Kind != yaml.MappingNode {
-		return nil, fmt.Errorf("%w: services is no mapping", errServices)
+		return nil, fmt.Errorf("%w: services is not a mapping", errServices)
 	}
 	var list []Service
 	for i := 0; i < len(file.Services.Content); i += 2 {

@@ -36,7 +36,7 @@ func TestServiceNamed(t *testing.T) {
 func TestServicesThatAreWrong(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"services: [a]":                                            "no mapping",
+		"services: [a]":                                            "not a mapping",
 		"services: {Ab: {}}":                                       `"Ab" is no lower-case word`,
 		"services: {a: {}}":                                        `"a" is no lower-case word`,
 		"services: {one: {databases: true}}":                       "field databases not found",

@@ -38,8 +38,8 @@ func TestTheCatalogueHasEachCode(t *testing.T) {
 		if _, twice := catalogue[c.Code]; twice {
 			t.Errorf("%s stands in the catalogue twice", c.Code)
 		}
-		if !strings.HasSuffix(c.Cause, ".") || !strings.HasSuffix(c.Mend, ".") {
-			t.Errorf("%s: cause %q and mend %q must be sentences", c.Code, c.Cause, c.Mend)
+		if !strings.HasSuffix(c.Cause, ".") || !strings.HasSuffix(c.Remedy, ".") {
+			t.Errorf("%s: cause %q and remedy %q must be sentences", c.Code, c.Cause, c.Remedy)
 		}
 		catalogue[c.Code] = c
 	}

@@ -2,7 +2,7 @@ package api
 
 import "github.com/oapi-codegen/nullable"
 
-// OrNull is a nullable field's value: null where there is none.
+// OrNull returns a nullable field's value: null when v is nil.
 func OrNull[T any](v *T) nullable.Nullable[T] {
 	if v == nil {
 		return nullable.NewNullNullable[T]()

@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/proto"
 )
 
-// declared are the event types of the contract in its order: x-event-types of the schema EventType.
+// declared returns the event types of the contract in its order: x-event-types of the schema EventType.
 func declared(doc *yaml.Node) []proto.EventType {
 	var types []proto.EventType
 	for name, t := range pairs(get(doc, "components", "schemas", "EventType", "x-event-types")) {
@@ -19,7 +19,7 @@ func declared(doc *yaml.Node) []proto.EventType {
 	return types
 }
 
-// expandEventTypes makes the values of EventType, and of EventTypeWrite, which takes * too.
+// expandEventTypes makes the values of EventType, and of EventTypeWrite, which also allows *.
 func expandEventTypes(doc *yaml.Node) {
 	var names []string
 	meanings := mapping()
@@ -42,7 +42,7 @@ func expandEventTypes(doc *yaml.Node) {
 	set(write, "x-enumDescriptions", all)
 }
 
-// eventTypes is the Go source of the catalogue.
+// eventTypes returns the Go source of the catalogue.
 func eventTypes(source []byte) ([]byte, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(source, &doc); err != nil {

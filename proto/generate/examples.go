@@ -12,16 +12,16 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// example is a request that a test has made, and its answer: the text of examples/<operationId>.json.
+// example is a request that a test has made, and its answer: the content of examples/<operationId>.json.
 type example struct {
 	Request struct {
 		Path    string            `json:"path"`    // with its query
-		Headers map[string]string `json:"headers"` // beside Authorization and Content-Type
+		Headers map[string]string `json:"headers"` // besides Authorization and Content-Type
 		Body    json.RawMessage   `json:"body"`
 	} `json:"request"`
 	Response struct {
 		Status int             `json:"status"`
-		Body   json.RawMessage `json:"body"` // a text where the answer is no JSON
+		Body   json.RawMessage `json:"body"` // a text when the answer is not JSON
 	} `json:"response"`
 }
 
@@ -45,7 +45,7 @@ func readExamples(files fs.FS) (map[string]example, error) {
 	return out, nil
 }
 
-// addExample puts the bodies of an example beside their schemas, and the request as curl sends it.
+// addExample adds the bodies of an example to their schemas, and the request as a curl command.
 func (op operation) addExample(e example, answer *yaml.Node) error {
 	for _, part := range []struct {
 		of   *yaml.Node
@@ -74,7 +74,7 @@ func (op operation) addExample(e example, answer *yaml.Node) error {
 	return nil
 }
 
-// curl is the command line that sends the request.
+// curl returns the command that sends the request.
 func (op operation) curl(e example) (string, error) {
 	lines := []string{`curl "$BASE_URL` + e.Request.Path + `"`}
 	if op.method != "GET" {

@@ -16,14 +16,15 @@ import (
 const firstLine = "# Code generated from openapi.yaml and examples/ by make gen. DO NOT EDIT.\n"
 
 // expand returns the whole document. openapi.yaml leaves out what follows from an operation's method, parameters and
-// answer: the headers of its answer, its errors and their codes. The comment at the top of openapi.yaml states the rules.
+// answer: the headers of its answer, its errors and their codes. The comment at the top of openapi.yaml states the
+// rules.
 func expand(source []byte, examples map[string]example) ([]byte, error) {
 	var top yaml.Node
 	if err := yaml.Unmarshal(source, &top); err != nil {
 		return nil, fmt.Errorf("read openapi.yaml: %w", err)
 	}
 	doc := top.Content[0]
-	doc.Content[0].HeadComment = "" // it speaks of openapi.yaml alone
+	doc.Content[0].HeadComment = "" // it describes openapi.yaml only
 	expandEventTypes(doc)
 	for path, item := range pairs(get(doc, "paths")) {
 		for method, node := range pairs(item) {
@@ -79,7 +80,7 @@ func (op operation) success() (status string, answer *yaml.Node) {
 	return "", nil
 }
 
-// takes reports whether the operation has the parameter of the components.
+// takes reports whether the operation has that parameter of the components.
 func (op operation) takes(parameter string) bool {
 	return slices.Contains(op.parameters(), parameter)
 }
@@ -94,7 +95,7 @@ func (op operation) parameters() []string {
 	return names
 }
 
-// addHeaders puts the headers of the answer before its content.
+// addHeaders adds the headers of the answer before its content.
 func (op operation) addHeaders(status string, answer *yaml.Node) {
 	headers := mapping()
 	add := func(name, component string) { set(headers, name, reference("headers", component)) }
@@ -125,20 +126,21 @@ func (op operation) addHeaders(status string, answer *yaml.Node) {
 	}
 }
 
-// security names the scopes where readers look for them.
+// security lists the scopes where tools and readers expect them.
 func (op operation) security() *yaml.Node {
 	scopes := get(op.node, "x-required-scopes")
 	need := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle, Content: []*yaml.Node{scalar("bearer"), scopes}}
 	return &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{need}}
 }
 
-// responses are the components that describe the errors, by status.
+// responses are the components that describe errors, by status.
 var responses = map[int]string{
 	400: "BadRequest", 401: "Unauthenticated", 403: "Forbidden", 404: "NotFound", 409: "Conflict", 412: "PreconditionFailed",
 	413: "TooLarge", 422: "Invalid", 429: "RateLimited", 500: "ServerError", 503: "Unavailable", 504: "Timeout",
 }
 
-// addErrors completes x-error-codes, adds an answer for each status of these codes, and tells the codes to readers.
+// addErrors completes x-error-codes, adds an answer for each status of these codes, and lists the codes in the
+// description.
 func (op operation) addErrors() error {
 	codes, err := op.codes()
 	if err != nil {
@@ -146,7 +148,7 @@ func (op operation) addErrors() error {
 	}
 	var names []string
 	answers := get(op.node, "responses")
-	for _, c := range codes { // they are in the order of their statuses
+	for _, c := range codes { // codes are in the order of their statuses
 		names = append(names, c.Code)
 		set(answers, strconv.Itoa(c.Status), reference("responses", responses[c.Status]))
 	}
@@ -159,13 +161,13 @@ func (op operation) addErrors() error {
 	return nil
 }
 
-// general are the codes that say nothing of the resource: any request may get them.
+// general are the codes that do not depend on the resource: every request may get them.
 var general = []string{
 	"malformed_json", "malformed_request", "missing_content_type", "query_api_key_unsupported", "missing_credential", "invalid_credential",
 	"revoked_credential", "request_too_large", "invalid_request", "rate_limited", "internal_error", "unavailable", "upstream_timeout",
 }
 
-// errorList lists the codes in Markdown: those of the operation with their causes, then the general ones.
+// errorList lists the codes in Markdown: the operation's codes with their causes, then the general ones.
 func errorList(codes []proto.ErrorCode) string {
 	var own, others strings.Builder
 	status := 0
@@ -184,14 +186,15 @@ func errorList(codes []proto.ErrorCode) string {
 	return proto.ErrorsHead + own.String() + "- As of any request: " + strings.TrimPrefix(others.String(), "; ") + "."
 }
 
-// notFound are the codes of the ids in paths.
+// notFound are the codes for ids in paths.
 var notFound = map[string]string{
 	"CustomerId": "customer_not_found", "BookingId": "booking_not_found", "ServiceId": "service_not_found", "UnitId": "unit_not_found",
 	"PackageId": "package_not_found", "HolidayRuleId": "holiday_rule_not_found", "EndpointId": "webhook_endpoint_not_found",
 	"DeliveryId": "delivery_not_found", "EventId": "event_not_found",
 }
 
-// codes are the operation's own codes and those that follow from its form, in the order of the catalogue.
+// codes returns the operation's own codes and those that follow from its parameters and answer, in the order of the
+// catalogue.
 func (op operation) codes() ([]proto.ErrorCode, error) {
 	has := []string{
 		"malformed_request", "query_api_key_unsupported", "missing_credential", "invalid_credential", "revoked_credential",

@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/proto"
 )
 
-// TestTheWholeContractIsFresh fails when make gen was left out.
+// TestTheWholeContractIsFresh fails when make gen was not run.
 func TestTheWholeContractIsFresh(t *testing.T) {
 	t.Parallel()
 	source, err := os.ReadFile("../openapi.yaml")
@@ -72,7 +72,7 @@ components:
     EventTypeWrite: { type: string }
 `
 
-// tree is the part of a whole document that the tests look at.
+// tree is the part of a whole document that the tests read.
 type tree struct {
 	Paths map[string]map[string]struct {
 		Description string

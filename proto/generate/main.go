@@ -1,5 +1,5 @@
-// Command generate writes what follows from the public contract: api/openapi.yaml, the whole document that is served
-// and that other tools read, and eventtypes.gen.go. It is run in the folder of proto.
+// Command generate writes what is derived from the public contract: api/openapi.yaml, the whole document that is served
+// and that other tools read, and eventtypes.gen.go. `make gen` runs it in the folder proto.
 package main
 
 import (

@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// pairs walks a mapping in the order of the document.
+// pairs iterates over a mapping in the order of the document.
 func pairs(n *yaml.Node) iter.Seq2[string, *yaml.Node] {
 	return func(yield func(string, *yaml.Node) bool) {
 		if n == nil || n.Kind != yaml.MappingNode {
@@ -45,7 +45,7 @@ func text(n *yaml.Node, key string) string {
 	return ""
 }
 
-// set puts a value at the end of a mapping, or in the place of the one that is there.
+// set adds a value at the end of a mapping, or replaces the existing one.
 func set(n *yaml.Node, key string, value *yaml.Node) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {
@@ -56,7 +56,7 @@ func set(n *yaml.Node, key string, value *yaml.Node) {
 	n.Content = append(n.Content, scalar(key), value)
 }
 
-// remove takes a key out of a mapping.
+// remove deletes a key from a mapping.
 func remove(n *yaml.Node, key string) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {
@@ -66,17 +66,17 @@ func remove(n *yaml.Node, key string) {
 	}
 }
 
-// scalar is a text. Digits are quoted: a status is a text too.
+// scalar returns a text. Digits are quoted, because a status is a text too.
 func scalar(s string) *yaml.Node {
 	n := &yaml.Node{}
 	n.SetString(s)
 	return n
 }
 
-// mapping is an empty mapping, written in lines.
+// mapping returns an empty mapping in block style.
 func mapping() *yaml.Node { return &yaml.Node{Kind: yaml.MappingNode} }
 
-// list is a sequence of texts, written in one line.
+// list returns a sequence of texts in flow style.
 func list(texts []string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
 	for _, s := range texts {
@@ -85,7 +85,7 @@ func list(texts []string) *yaml.Node {
 	return n
 }
 
-// reference is a $ref to a component.
+// reference returns a $ref to a component.
 func reference(kind, name string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
 	n.Content = []*yaml.Node{scalar("$ref"), {Kind: yaml.ScalarNode, Style: yaml.DoubleQuotedStyle, Value: "#/components/" + kind + "/" + name}}
@@ -98,7 +98,7 @@ func referred(n *yaml.Node) string {
 	return ref[strings.LastIndex(ref, "/")+1:]
 }
 
-// value is a JSON document as a node that is written in lines.
+// value converts a JSON document to a node in block style.
 func value(document []byte) (*yaml.Node, error) {
 	var top yaml.Node
 	if err := yaml.Unmarshal(document, &top); err != nil {

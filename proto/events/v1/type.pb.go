@@ -36,7 +36,7 @@ const (
 	Type_TYPE_CUSTOMER_CREATED Type = 4
 	// customer.updated: any visible change.
 	Type_TYPE_CUSTOMER_UPDATED Type = 5
-	// customer.erased (internal): personal data is gone; projections clear theirs.
+	// customer.erased (internal): personal data is erased; projections erase their copies.
 	Type_TYPE_CUSTOMER_ERASED Type = 6
 	// tenant.updated (internal): settings or policy changed.
 	Type_TYPE_TENANT_UPDATED Type = 7

@@ -1,5 +1,5 @@
-// Package docs serves the contract, a page that shows it, and the catalogue of error codes. The contract's page
-// is redoc where its bundle was embedded at build time, else a plain one of our own; nothing is loaded from elsewhere.
+// Package docs serves the contract, a page that shows it, and the catalogue of error codes. The contract's page uses
+// redoc when its bundle was embedded at build time, else a plain page of our own. Nothing is loaded from other servers.
 package docs
 
 import (
@@ -25,7 +25,7 @@ import (
 //go:embed all:assets
 var assets embed.FS
 
-// Embedded holds redoc's bundle if it was there when the process was built.
+// Embedded holds redoc's bundle when it existed at build time.
 func Embedded() fs.FS { return assets }
 
 const (
@@ -42,7 +42,7 @@ const (
 // Pages are the documents by path.
 type Pages struct {
 	pages map[string]page
-	Redoc bool // whether /docs is redoc rather than the plain page
+	Redoc bool // /docs is redoc, not the plain page
 }
 
 type page struct {
@@ -51,7 +51,7 @@ type page struct {
 	body        []byte
 }
 
-// New renders the pages of an OpenAPI document once. assets is Embedded, but for tests.
+// New renders the pages of an OpenAPI document once. assets is Embedded, except in tests.
 func New(source []byte, c *contract.Contract, assets fs.FS) (*Pages, error) {
 	doc, tree, err := public(source)
 	if err != nil {
@@ -87,7 +87,8 @@ func New(source []byte, c *contract.Contract, assets fs.FS) (*Pages, error) {
 	return p, nil
 }
 
-// public returns the document as clients get it, as YAML and as a tree: without what only our own code generator reads.
+// public returns the document in its published form, as YAML and as a tree: without the keys that only our own code
+// generator reads.
 func public(source []byte) (doc []byte, tree map[string]any, err error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(source, &root); err != nil {
@@ -103,7 +104,7 @@ func public(source []byte) (doc []byte, tree map[string]any, err error) {
 	return out.Bytes(), tree, nil
 }
 
-// withoutGo takes all x-go-* out of n.
+// withoutGo removes all x-go-* from n.
 func withoutGo(n *yaml.Node) {
 	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); {
 		if strings.HasPrefix(n.Content[i].Value, "x-go-") {
@@ -139,5 +140,5 @@ func (p page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "max-age=300")
 	h.Set("ETag", p.etag)
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(p.body)) // 304 to whoever has it
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(p.body)) // 304 when the client already has it
 }

@@ -128,7 +128,7 @@ components:
         name: { type: string, minLength: 1, maxLength: 9 }
 `
 
-// The rows are as a reader sees them; what the document says is text, never markup.
+// The rows are what a reader sees; the document's text never becomes markup.
 func TestThePlainPageSaysWhatTheContractSays(t *testing.T) {
 	t.Parallel()
 	html := pages(t, []byte(odd), fstest.MapFS{}).get(t, "/docs", "").Body.String()
@@ -152,7 +152,7 @@ func TestThePlainPageSaysWhatTheContractSays(t *testing.T) {
 	}
 }
 
-// The catalogue is served with and without the bundle, and both pages of the contract lead to it.
+// The catalogue is served with and without the bundle, and both pages of the contract link to it.
 func TestThePageOfErrorCodes(t *testing.T) {
 	t.Parallel()
 	for _, assets := range []fs.FS{fstest.MapFS{}, fstest.MapFS{bundle: {Data: script}}} {
@@ -168,7 +168,7 @@ func TestThePageOfErrorCodes(t *testing.T) {
 			if c.Retry {
 				retry = "Retry:</strong> yes,"
 			}
-			for _, want := range []string{fmt.Sprintf("Status %d. ", c.Status), template.HTMLEscapeString(c.Cause), template.HTMLEscapeString(c.Mend), retry} {
+			for _, want := range []string{fmt.Sprintf("Status %d. ", c.Status), template.HTMLEscapeString(c.Cause), template.HTMLEscapeString(c.Remedy), retry} {
 				if !strings.Contains(section, want) {
 					t.Errorf("%s: no %q in %s", c.Code, want, section)
 				}
@@ -178,7 +178,7 @@ func TestThePageOfErrorCodes(t *testing.T) {
 			}
 		}
 		page, address := p.get(t, "/docs", "").Body.String(), `href="`+proto.ErrorsPage+`"`
-		if p.Redoc { // it shows the contract's externalDocs
+		if p.Redoc { // redoc shows the contract's externalDocs
 			page, address = p.get(t, "/openapi.json", "").Body.String(), `"url":"`+proto.ErrorsPage+`"`
 		}
 		if !strings.Contains(page, address) {
@@ -187,7 +187,7 @@ func TestThePageOfErrorCodes(t *testing.T) {
 	}
 }
 
-// Both documents are the contract, value for value, but for what our own code generator alone reads.
+// Both documents equal the contract value for value, except for the keys that only our own code generator reads.
 func TestTheServedContract(t *testing.T) {
 	t.Parallel()
 	p := pages(t, proto.OpenAPI, fstest.MapFS{})
@@ -199,7 +199,7 @@ func TestTheServedContract(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	plain := func(v any) string { // numbers and keys as JSON has them, in one order
+	plain := func(v any) string { // numbers and keys as JSON writes them, in one order
 		b, err := json.Marshal(v)
 		if err != nil {
 			t.Fatal(err)
@@ -217,7 +217,7 @@ func TestTheServedContract(t *testing.T) {
 	}
 }
 
-// What BookingCreate requires stands in the contract, for validators and readers.
+// The contract says what BookingCreate requires, for validators and readers.
 func TestBookingCreateSaysWhatIsRequired(t *testing.T) {
 	t.Parallel()
 	var doc struct {
@@ -249,7 +249,7 @@ func TestHeadersOfTheDocuments(t *testing.T) {
 			t.Errorf("%s: %v", path, h)
 		}
 		if again := p.get(t, path, h.Get("ETag")); again.Code != 304 || again.Body.Len() != 0 {
-			t.Errorf("%s: %d to whoever has it", path, again.Code)
+			t.Errorf("%s: %d to a client that has it", path, again.Code)
 		}
 	}
 	if h := p.All()["/docs/"]; h != nil {

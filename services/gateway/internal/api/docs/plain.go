@@ -18,7 +18,7 @@ import (
 //go:embed head.html plain.html errors.html
 var templates embed.FS
 
-// render fills one of the templates.
+// render executes one of the templates.
 func render(name string, data any) ([]byte, error) {
 	t, err := template.New(name).Funcs(template.FuncMap{"inline": inline, "markdown": markdown}).ParseFS(templates, "*.html")
 	if err != nil {
@@ -36,7 +36,7 @@ var (
 	link     = regexp.MustCompile(`\[([^\]]+)\]\((/[^)]*)\)`)
 )
 
-// inline renders the code and the links of the contract's Markdown. All of the text is escaped.
+// inline renders the code and the links in the contract's Markdown. It escapes all text.
 func inline(text string) template.HTML {
 	text = codeSpan.ReplaceAllString(template.HTMLEscapeString(text), "<code>$1</code>")
 	return template.HTML(link.ReplaceAllString(text, `<a href="$2">$1</a>`)) //nolint:gosec // escaped
@@ -55,7 +55,7 @@ func markdown(text string) template.HTML {
 	return out
 }
 
-// operation is what the plain page shows of one.
+// operation is what the plain page shows of one operation.
 type operation struct {
 	*contract.Operation
 	Summary, Description string
@@ -89,10 +89,10 @@ func plain(doc object, c *contract.Contract) ([]byte, error) {
 	return render("plain.html", object{"Info": doc["info"], "Operations": ops, "More": doc["externalDocs"]})
 }
 
-// tree is a document whose references are followed. What it does not know it leaves out.
+// tree is a document whose references are followed. It leaves out what it does not know.
 type tree struct{ doc object }
 
-// at returns the mapping under keys, following references on the way.
+// at returns the mapping at keys, following references.
 func (t tree) at(from any, keys ...string) object {
 	o, _ := from.(object)
 	for depth := 0; depth < 32; depth++ {
@@ -115,7 +115,7 @@ func text(o object, key string) string {
 
 func (t tree) operation(op *contract.Operation) operation {
 	node := t.at(t.doc, "paths", op.Path, strings.ToLower(op.Method))
-	description, _, _ := strings.Cut(text(node, "description"), proto.ErrorsHead) // Answers has the codes
+	description, _, _ := strings.Cut(text(node, "description"), proto.ErrorsHead) // Answers lists the codes
 	out := operation{Operation: op, Summary: text(node, "summary"), Description: strings.TrimSpace(description)}
 	parameters, _ := node["parameters"].([]any)
 	for _, p := range parameters {
@@ -144,7 +144,7 @@ func (t tree) operation(op *contract.Operation) operation {
 	return out
 }
 
-// example is the example of a body as a reader gets it.
+// example returns the example of a body as text.
 func example(content object) string {
 	for _, media := range content {
 		media, _ := media.(object)
@@ -161,7 +161,7 @@ func example(content object) string {
 	return ""
 }
 
-// fields are the properties of a body: the required ones first.
+// fields returns the properties of a body, the required ones first.
 func (t tree) fields(schema object) []field {
 	required, _ := schema["required"].([]any)
 	properties := t.at(schema, "properties")
@@ -189,7 +189,7 @@ func (t tree) fields(schema object) []field {
 	return out
 }
 
-// meanings are the values of an enumeration with their descriptions.
+// meanings returns the values of an enumeration with their descriptions.
 func meanings(schema object) string {
 	var out strings.Builder
 	described, _ := schema["x-enumDescriptions"].(object)
@@ -202,7 +202,7 @@ func meanings(schema object) string {
 	return out.String()
 }
 
-// kind says in a few words what a schema allows.
+// kind describes in a few words what a schema allows.
 func (t tree) kind(schema any) string {
 	s := t.at(schema)
 	var words []string
