@@ -15,16 +15,16 @@ import (
 
 const longest = 1 << 20
 
-// upload opens a connection with a request that declares a body of so many bytes, and sends the beginning of it.
+// upload opens a connection with a request that declares a body of `declared` bytes, and sends its beginning.
 func (g *gateway) upload(t *testing.T, method, path, key string, declared int, sent string) net.Conn {
 	t.Helper()
 	conn := dial(t, strings.TrimPrefix(g.url, "http://"))
 	_, _ = fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
-		method, path, key, declared, sent) // the gateway may have refused it meanwhile
+		method, path, key, declared, sent) // the gateway may already have refused the request
 	return conn
 }
 
-// stalled opens so many connections whose bodies lack their last byte, and returns by how much the heap has grown then.
+// stalled opens connections whose bodies lack their last byte, and returns by how much the heap has grown then.
 func (g *gateway) stalled(t *testing.T, key string, connections int) (conns []net.Conn, grown int64) {
 	t.Helper()
 	body := `{"first_name":"` + strings.Repeat("x", longest-17) + `"`
@@ -35,7 +35,7 @@ func (g *gateway) stalled(t *testing.T, key string, connections int) (conns []ne
 		wg.Go(func() { conns[i] = g.upload(t, "POST", customers, key, longest, body) })
 	}
 	wg.Wait()
-	time.Sleep(300 * time.Millisecond) // what is in the sockets is read, or never will be
+	time.Sleep(300 * time.Millisecond) // the gateway has read from the sockets what it will read
 	return conns, heap() - before
 }
 
@@ -63,7 +63,8 @@ func TestBodiesOverTheLimitAreNotRead(t *testing.T) { //nolint:paralleltest // m
 	}
 }
 
-// A credential within its limit holds its 8 MiB, however many bodies it begins, and nobody else notices.
+// A credential within its limit holds at most 8 MiB, however many bodies it begins, and other credentials are not
+// affected.
 func TestBodiesOfOneCredentialAreBounded(t *testing.T) { //nolint:paralleltest // measures the heap
 	w := newWorld(t)
 	g := w.start(t)
@@ -85,7 +86,8 @@ func TestBodiesOfOneCredentialAreBounded(t *testing.T) { //nolint:paralleltest /
 	want(t, g.send(t, "POST", customers, ada, bearer(key)), 201, "")
 }
 
-// Over the bound of a credential it is 429, over that of the process 503 for everybody, until a body is done with.
+// Over the limit of a credential the answer is 429, over that of the process 503 for every credential, until a body is
+// released.
 func TestBytesOfBodies(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -112,7 +114,7 @@ func TestBytesOfBodies(t *testing.T) {
 			if a := g.send(t, "POST", customers, ada, bearer(other)); a.StatusCode != c.others {
 				t.Errorf("another credential: %d, want %d", a.StatusCode, c.others)
 			}
-			want(t, g.send(t, "GET", oneCu, "", bearer(key)), 200, "") // needs no room
+			want(t, g.send(t, "GET", oneCu, "", bearer(key)), 200, "") // needs no body bytes
 			_, _ = io.WriteString(conn, "}")
 			if res, body, _ := answered(t, conn); res.StatusCode != 201 {
 				t.Errorf("%d %s", res.StatusCode, body)
@@ -123,7 +125,7 @@ func TestBytesOfBodies(t *testing.T) {
 	}
 }
 
-// A body of which nothing more comes is cut, whether somebody reads it or it is only waited for after a refusal.
+// A body that stalls is cut, both when the gateway reads it and when the server only waits for it after a refusal.
 func TestStalledBodiesAreCut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

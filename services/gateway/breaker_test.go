@@ -15,7 +15,7 @@ func (g *gateway) breaker(service string) float64 {
 	return count(g.server.Pipeline.Metrics.Breaker.WithLabelValues(service))
 }
 
-// together sends so many GETs at once, each on a connection of its own, and returns how many got which status.
+// together sends `clients` GETs at once, each on its own connection, and counts the statuses of the answers.
 func (g *gateway) together(t *testing.T, key string, clients int) map[int]int {
 	t.Helper()
 	many := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: clients}}
@@ -45,7 +45,7 @@ func (g *gateway) together(t *testing.T, key string, clients int) map[int]int {
 	return got
 }
 
-// An answer over 16 MiB is an error of its own request, and nothing that the breaker counts.
+// An answer over 16 MiB is an error of its own request, and the breaker does not count it.
 func TestAnAnswerThatIsTooLargeIsNoFailureOfItsService(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -82,7 +82,7 @@ func TestAnAnswerThatIsTooLargeIsNoFailureOfItsService(t *testing.T) {
 	}
 }
 
-// Connections that break open the breaker of their service alone, which the metric tells, until one is answered again.
+// Broken connections open the breaker of their service only, which the metric shows, until a call is answered again.
 func TestBreakerIsMetered(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -107,7 +107,7 @@ func TestBreakerIsMetered(t *testing.T) {
 	})
 }
 
-// A thousand clients share 256 connections: who finds none waits for one, within its own deadline.
+// A thousand clients share 256 connections: a call without one waits for one, until its own deadline.
 func TestAThousandClientsAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -118,7 +118,7 @@ func TestAThousandClientsAtOnce(t *testing.T) {
 	}
 }
 
-// Who waited for a connection till the end got no answer in time; that says nothing about the service.
+// A call that waited for a connection until its deadline gets 504; this says nothing about the service.
 func TestWaitingForAConnectionIsNoFailureOfItsService(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -83,7 +83,7 @@ func (c *cable) hanging() bool {
 	return c.hang
 }
 
-// set cuts the cable, makes it hang, or with neither mends it.
+// set cuts the cable or makes it hang; with neither it works again.
 func (c *cable) set(cut, hang bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -62,7 +62,7 @@ func newFakeIdentity(t testing.TB, secret string) *fakeIdentity {
 	return f
 }
 
-// newKey makes a test key; without scopes it has all.
+// newKey makes a test key; without scopes it has all of them.
 func (f *fakeIdentity) newKey(scopes ...string) string {
 	if len(scopes) == 0 {
 		scopes = proto.Scopes
@@ -101,7 +101,7 @@ func (f *fakeIdentity) asked() int {
 	return f.lookups
 }
 
-// fakeService stands for every service but identity: it keeps what it made and idempotency records.
+// fakeService stands for every service except identity: it stores what it made, and idempotency records.
 type fakeService struct {
 	url      string
 	mu       sync.Mutex
@@ -195,7 +195,7 @@ func (f *fakeService) serve(w http.ResponseWriter, r *http.Request, who caller.C
 	_, _ = io.WriteString(w, f.bodies[stored])
 }
 
-// customerBody has white space and an order of its own: a replay must keep them.
+// customerBody has its own white space and order, which a replay must keep.
 func customerBody(id string) string {
 	return `{ "object":"customer","id":"` + id + `","name":"Ada <&>","first_name":"Ada","last_name":null,"email":"a@example.com",` +
 		`"phone":null,"company":null,"metadata":{},"mode":"test","version":1,` +

@@ -10,9 +10,9 @@ import (
 	"holdfast.dev/libs/caller"
 )
 
-// While its own address forges 50 keys a second with a right checksum, a good key that this gateway has not seen is
-// answered within 2 s, and one that was good lately at once.
-func TestForgedKeysKeepNobodyOut(t *testing.T) {
+// While a client of the same address sends 50 invented keys a second with correct checksums, a valid key that this
+// gateway has not seen is answered within 2 s, and one that was valid recently at once.
+func TestForgedKeysKeepNoClientOut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	g := w.start(t, func(c *Config) { c.PrincipalCacheTTL = 50 * time.Millisecond })
@@ -50,8 +50,8 @@ func TestForgedKeysKeepNobodyOut(t *testing.T) {
 	}
 }
 
-// Over the bound an unknown key is 429, whose ever it is; identity gets no more than the bound, and keys that were good
-// lately still pass.
+// Over the limit every unknown key gets 429; identity gets no more look-ups than the limit, and keys that were valid
+// recently still pass.
 func TestForgedKeysOverTheBound(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

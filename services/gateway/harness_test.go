@@ -37,7 +37,7 @@ func testRedisURL(t testing.TB) string {
 	return u
 }
 
-// world is everything around the gateways of one test.
+// world holds the gateways of one test and everything around them.
 type world struct {
 	redis    *redis.Client
 	identity *fakeIdentity
@@ -52,7 +52,7 @@ func targets() []string {
 	return self.Calls
 }
 
-// at sends the calls to one service elsewhere.
+// at sends the calls of one service to another address.
 func at(service, url string) func(*Config) {
 	return func(c *Config) {
 		c.Upstreams.Own = maps.Clone(c.Upstreams.Own)
@@ -60,10 +60,10 @@ func at(service, url string) func(*Config) {
 	}
 }
 
-// nowhere is an address at which nothing answers.
+// nowhere is an address where no server listens.
 const nowhere = "http://127.0.0.1:1"
 
-// newWorld starts the peers. Keys of one test never meet those of another: each credential's id is new.
+// newWorld starts the peers. Each credential has a new id, so that the keys of two tests never meet.
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	opt, err := redis.ParseURL(testRedisURL(t))
@@ -143,7 +143,7 @@ func (l *lines) String() string {
 	return l.buf.String()
 }
 
-// answer is what came back.
+// answer is a received response.
 type answer struct {
 	*http.Response
 	body string
@@ -163,7 +163,7 @@ func header(name, value string) edit { return func(r *http.Request) { r.Header.A
 
 func bearer(key string) edit { return header("Authorization", "Bearer "+key) }
 
-// send makes one request and checks the answer against the contract; a body that is not empty goes as JSON.
+// send makes one request and checks the answer against the contract. A body that is not empty is sent as JSON.
 func (g *gateway) send(t testing.TB, method, path, body string, edits ...edit) *answer {
 	t.Helper()
 	a, err := g.try(t, method, path, body, edits...)
@@ -173,7 +173,7 @@ func (g *gateway) send(t testing.TB, method, path, body string, edits ...edit) *
 	return a
 }
 
-// try is send for other goroutines than the test's own, which must not end it.
+// try is send for other goroutines, which must not end the test.
 func (g *gateway) try(t testing.TB, method, path, body string, edits ...edit) (*answer, error) {
 	t.Helper()
 	a, err := g.raw(method, path, body, edits...)
@@ -189,7 +189,7 @@ func (g *gateway) try(t testing.TB, method, path, body string, edits ...edit) (*
 
 var client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 256, MaxConnsPerHost: 256}}
 
-// raw sends a request whose answer the contract does not know.
+// raw sends a request whose answer is not in the contract.
 func (g *gateway) raw(method, path, body string, edits ...edit) (*answer, error) {
 	req, err := http.NewRequest(method, g.url+path, strings.NewReader(body))
 	if err != nil {
@@ -217,7 +217,7 @@ func want(t testing.TB, a *answer, status int, code string) {
 	}
 }
 
-// patience is the deadline of what tests wait for; it is reached only where something never comes.
+// patience is the deadline of waiting in tests; only a failing test reaches it.
 const patience = time.Minute
 
 func eventually(t testing.TB, what string, ok func() bool) {

@@ -10,7 +10,8 @@ import (
 	"holdfast.dev/libs/idem"
 )
 
-// The preference goes to the service, and what the service says of unknown fields comes back: but not on a replay.
+// The gateway sends the preference to the service, and returns what the service says of unknown fields, but not on a
+// replay.
 func TestUnknownFieldsPassTheGateway(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -36,13 +37,13 @@ func TestUnknownFieldsPassTheGateway(t *testing.T) {
 			t.Errorf("a replay says %s", name)
 		}
 	}
-	// Whether fields are to be refused is no part of what a key is compared by.
+	// The comparison of requests with the same key ignores the preference.
 	if lenient := g.replayed(t, party, edits[:2]...); lenient.body != first.body {
 		t.Error("the same request without the preference is another one")
 	}
 }
 
-// The gateway hands over the fingerprint of a request with a key, worked out from the same read of the body.
+// The gateway sends the fingerprint of a request with a key, computed in the same pass over the body.
 func TestFingerprintIsHandedOver(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -71,7 +72,7 @@ func TestFingerprintIsHandedOver(t *testing.T) {
 	}
 }
 
-// What is wrong with a body is said by the gateway, in the words that a service would use.
+// The gateway refuses a wrong body with the same messages as a service.
 func TestBodiesThatAreNotIJSON(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

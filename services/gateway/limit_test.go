@@ -39,9 +39,9 @@ func TestTwoGatewaysOneLimit(t *testing.T) {
 	}
 }
 
-// A gateway with the default time-out of Redis must stay exact however busy its own process is. This test
-// runs alone: it takes all processors. What others run on the machine may starve Redis itself, which a
-// gateway cannot tell from a dead one; so one of three attempts must be exact.
+// A gateway with the default time-out of Redis must count exactly however busy its own process is. This test runs alone,
+// because it uses all processors. Other processes of the machine may delay Redis itself, which a gateway cannot tell
+// from a dead Redis; so one of three attempts must be exact.
 func TestABusyProcessDoesNotOpenTheLimit(t *testing.T) { //nolint:paralleltest // see above
 	w := newWorld(t)
 	var seen []string
@@ -55,8 +55,8 @@ func TestABusyProcessDoesNotOpenTheLimit(t *testing.T) { //nolint:paralleltest /
 	t.Errorf("want 201 refused and none limited locally, got %s", strings.Join(seen, "; "))
 }
 
-// busy sends 301 requests of one credential to a gateway with a limit of 100 whose process does far more
-// than there are processors for, and returns how many got 429 and how many Redis did not count.
+// busy sends 301 requests of one credential to a gateway with a limit of 100 whose process has far more work than
+// processors. It returns how many got 429 and how many Redis did not count.
 func (w *world) busy(t *testing.T) (refused int, local float64) {
 	t.Helper()
 	g := w.start(t, func(c *Config) { c.RedisTimeout = 15 * time.Millisecond; c.RateLimit = 100 })
@@ -83,7 +83,7 @@ func (w *world) busy(t *testing.T) (refused int, local float64) {
 	wg.Wait()
 	close(stop)
 	busy.Wait()
-	for _, a := range answers { // what passed may have found the service too slow to reach
+	for _, a := range answers { // a request that passed the limit may have timed out at the service
 		if a == nil {
 			continue
 		}
@@ -145,7 +145,7 @@ func TestRedisDies(t *testing.T) {
 					passed++
 				case 429:
 				default:
-					t.Fatalf("%d with Redis away", a.StatusCode)
+					t.Fatalf("%d with Redis down", a.StatusCode)
 				}
 				if a.Header.Get("RateLimit-Limit") != "20" {
 					t.Fatal("no rate headers")
@@ -157,8 +157,8 @@ func TestRedisDies(t *testing.T) {
 			if n := count(g.server.Pipeline.Metrics.Fallback) - began; n != 40 {
 				t.Errorf("%v requests metered as limited locally, want 40", n)
 			}
-			if strings.Count(g.log.String(), "redis is away") != 1 {
-				t.Errorf("the outage is logged %d times", strings.Count(g.log.String(), "redis is away"))
+			if strings.Count(g.log.String(), "redis is down") != 1 {
+				t.Errorf("the outage is logged %d times", strings.Count(g.log.String(), "redis is down"))
 			}
 			cable.set(false, false)
 			eventually(t, "Redis counts again", func() bool {
@@ -174,12 +174,12 @@ func lastLine(g *gateway) string {
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// The first request that meets a hung Redis waits for the time-out, the next ones for nothing.
+// The first request to a hung Redis waits for the time-out, the next ones do not wait.
 func TestAHungRedisCostsOneTimeout(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	cable, url := newCable(t)
-	const limit = time.Second // a loaded machine's hiccups are shorter
+	const limit = time.Second // a loaded machine's pauses are shorter
 	g := w.start(t, func(c *Config) { c.RedisURL, c.RedisTimeout = url, limit })
 	key := w.identity.newKey()
 	g.send(t, "GET", oneCu, "", bearer(key))

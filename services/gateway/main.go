@@ -1,5 +1,5 @@
-// Command gateway receives every request of the public API. It checks credential, limit, scope and replay, then has the
-// service answer.
+// Command gateway receives every request of the public API. It checks credential, limit, scope and replay, then forwards
+// the request to the service.
 package main
 
 import (

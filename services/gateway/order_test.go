@@ -21,7 +21,7 @@ const (
 	party     = `{"event_date":"2026-05-10","guest_count":2}`
 )
 
-// Each row is wrong in its own way and in all the ways that come later, as far as one request can be.
+// The request of each row has its own fault and all faults that are checked later, as far as one request can have them.
 func TestOrderOfChecks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -74,7 +74,7 @@ func TestOrderOfChecks(t *testing.T) {
 	}
 }
 
-// What doc_url names, resolved as a link of the answer, is the paragraph of the answer's code on every base.
+// doc_url, resolved as a link of the answer, leads to the paragraph of the answer's code, on every base.
 func TestAnErrorLeadsToItsParagraph(t *testing.T) {
 	t.Parallel()
 	g := newWorld(t).start(t)
@@ -99,7 +99,7 @@ func TestAnErrorLeadsToItsParagraph(t *testing.T) {
 	}
 }
 
-// Where there is nothing, the answer says where everything is listed.
+// The answer for an unknown path says where the operations are listed.
 func TestNothingHerePointsToTheDocs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -124,7 +124,7 @@ func TestChallengesAndAllow(t *testing.T) {
 	if a := g.send(t, "PUT", customers, ""); a.Header.Get("Allow") != "GET, POST" {
 		t.Errorf("Allow %q", a.Header.Get("Allow"))
 	}
-	// The answer to HEAD has no body, so its headers must say all.
+	// The answer to HEAD has no body, so its headers must have everything.
 	if a, err := g.raw("HEAD", customers, "", bearer(w.identity.newKey())); err != nil || a.StatusCode != 405 ||
 		a.Header.Get("Allow") != "GET, POST" || a.body != "" || a.Header.Get("X-Request-Id") == "" {
 		t.Errorf("HEAD: %v, %v", a, err)
@@ -146,7 +146,7 @@ func TestChallengesAndAllow(t *testing.T) {
 	}
 }
 
-// The malformed key must cost no look-up; an unknown one costs one, then none for a while.
+// A malformed key causes no look-up; an unknown key causes one, then none for a while.
 func TestLookupsOfBadKeys(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -18,8 +18,8 @@ import (
 	"holdfast.dev/libs/service"
 )
 
-// process runs the gateway as main does, with its server's own bounds, and returns its address. Tests that use
-// it change the environment and so cannot run beside others; they stand in this file.
+// process runs the gateway as main does, with the server's own limits, and returns its address. Its tests change the
+// environment, so they cannot run in parallel; they are in this file.
 func (w *world) process(t *testing.T, env map[string]string) (address string) {
 	t.Helper()
 	address, stop := w.run(t, env)
@@ -87,12 +87,12 @@ func answered(t *testing.T, conn net.Conn) (res *http.Response, body string, clo
 	if err == nil {
 		_, err = in.ReadByte()
 	}
-	// A server that closes with bytes of ours unread resets the connection.
+	// A server that closes before it has read all our bytes resets the connection.
 	return res, string(b), errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// A body that comes a byte at a time holds its connection until HTTP_READ_TIMEOUT, a header until
-// HTTP_READ_HEADER_TIMEOUT, however lively both are.
+// A body that arrives byte by byte holds its connection until HTTP_READ_TIMEOUT, a header until
+// HTTP_READ_HEADER_TIMEOUT, even when bytes keep arriving.
 func TestSlowClientsAreBounded(t *testing.T) { //nolint:paralleltest // see process
 	w := newWorld(t)
 	address := w.process(t, map[string]string{"HTTP_READ_TIMEOUT": "600ms", "HTTP_READ_HEADER_TIMEOUT": "300ms"})
@@ -131,7 +131,7 @@ func TestSlowClientsAreBounded(t *testing.T) { //nolint:paralleltest // see proc
 	}
 }
 
-// Over HTTP_MAX_HEADER_BYTES the server answers by itself, before there is a request that could have an id.
+// Over HTTP_MAX_HEADER_BYTES the server itself answers, before the request can have an id.
 func TestEnormousHeader(t *testing.T) { //nolint:paralleltest // see process
 	w := newWorld(t)
 	address := w.process(t, nil)
@@ -146,7 +146,7 @@ func TestEnormousHeader(t *testing.T) { //nolint:paralleltest // see process
 		{"address", oneCu + "?x=" + strings.Repeat("x", 64<<10), 0, 431},
 	} {
 		conn := dial(t, address)
-		go func() { // the server stops reading in the midst of it
+		go func() { // the server stops reading before the end
 			_, _ = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nX-Long: %s\r\nConnection: close\r\n\r\n",
 				c.target, key, strings.Repeat("x", c.header))
 		}()
@@ -156,9 +156,9 @@ func TestEnormousHeader(t *testing.T) { //nolint:paralleltest // see process
 	}
 }
 
-// Of ten thousand idle connections HTTP_MAX_CONNS are open at once; the others wait their turn, which
-// comes when those are idle for HTTP_IDLE_TIMEOUT, and so a new client is served in bounded time. What waits
-// for the process fits the system's own queue.
+// At most HTTP_MAX_CONNS of ten thousand idle connections are open at once. The others wait until open ones were idle
+// for HTTP_IDLE_TIMEOUT, so that a new client is served in bounded time. The waiting connections fit into the system's
+// own queue.
 func TestIdleConnectionsAreBounded(t *testing.T) { //nolint:paralleltest // see process
 	const limit, clients, idle = 6500, 10_000, 4 * time.Second
 	w := newWorld(t)
@@ -193,19 +193,19 @@ func TestIdleConnectionsAreBounded(t *testing.T) { //nolint:paralleltest // see 
 }
 
 func TestAClientDoesNotSteerTraces(t *testing.T) { //nolint:paralleltest // see process
-	const theirs = "0af7651916cd43dd8448eb211c80319c"
+	const clientTrace = "0af7651916cd43dd8448eb211c80319c"
 	w := newWorld(t)
 	g := &gateway{world: w, url: "http://" + w.process(t, nil)}
 	a := g.send(t, "GET", oneCu, "", bearer(w.identity.newKey()),
-		header("Traceparent", "00-"+theirs+"-b7ad6b7169203331-01"), header("Tracestate", "vendor=1"))
+		header("Traceparent", "00-"+clientTrace+"-b7ad6b7169203331-01"), header("Tracestate", "vendor=1"))
 	want(t, a, 200, "")
 	got := w.service.last.Header
-	if tp := got.Get("Traceparent"); len(tp) != 55 || strings.Contains(tp, theirs) || !strings.HasSuffix(tp, "-00") || got.Get("Tracestate") != "" {
+	if tp := got.Get("Traceparent"); len(tp) != 55 || strings.Contains(tp, clientTrace) || !strings.HasSuffix(tp, "-00") || got.Get("Tracestate") != "" {
 		t.Errorf("the service got %q, %q", tp, got.Get("Tracestate"))
 	}
 }
 
-// Go's own server would answer this one by itself.
+// Without this Go's own server would answer the request.
 func TestOptionsOfTheWholeServer(t *testing.T) { //nolint:paralleltest // see process
 	w := newWorld(t)
 	conn := dial(t, w.process(t, nil))

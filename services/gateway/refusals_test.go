@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/proto"
 )
 
-// call sends a request to op that only what comes after the gateway could find fault with.
+// call sends a request to op that passes the checks before the service.
 func (g *gateway) call(t *testing.T, op *contract.Operation, query string, edits ...edit) *answer {
 	t.Helper()
 	body := ""
@@ -32,8 +32,8 @@ func (g *gateway) call(t *testing.T, op *contract.Operation, query string, edits
 	return a
 }
 
-// Each operation is refused in each way in which the gateway itself refuses, and each refusal is what the
-// contract declares: in the end no such answer is left that no test has seen.
+// Each operation is refused in every way in which the gateway itself refuses, and each refusal is as the contract
+// declares; at the end every such answer was seen.
 func TestEveryRefusalOfEveryOperation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -42,7 +42,7 @@ func TestEveryRefusalOfEveryOperation(t *testing.T) {
 	impatient := func(c *Config) { c.UpstreamTimeout = 500 * time.Millisecond }
 	slow := w.start(t, impatient)
 	w.service.set(func(f *fakeService) { f.delay = 3 * time.Second })
-	// The look-ups of keys go on at identity's own address; clients' calls to it are answered like all others.
+	// The look-ups of keys go to identity's own address; clients' calls to identity are refused like all others.
 	dead.server.Pipeline.Upstreams["identity"] = w.start(t, at("identity", nowhere)).server.Pipeline.Upstreams["identity"]
 	slow.server.Pipeline.Upstreams["identity"] = w.start(t, at("identity", w.service.url), impatient).server.Pipeline.Upstreams["identity"]
 	limited := w.start(t, func(c *Config) { c.RateLimit = 1 })

@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// replayed waits until Redis answers the key, which happens soon after the first answer.
+// replayed waits until Redis has the answer of the key, soon after the first answer.
 func (g *gateway) replayed(t *testing.T, body string, edits ...edit) *answer {
 	t.Helper()
 	var a *answer
@@ -94,7 +94,7 @@ func TestReplayNeedsTheScopeStill(t *testing.T) {
 	want(t, g.send(t, "POST", bookings, party, edits...), 403, "insufficient_scope")
 }
 
-// With Redis's memory lost, the service's own record answers; the gateway claims nothing.
+// When Redis has lost its data, the service's own record answers, and the gateway does not answer by itself.
 func TestReplayFromTheService(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -110,7 +110,7 @@ func TestReplayFromTheService(t *testing.T) {
 	}
 }
 
-// remembered waits for what is in Redis under the credential's one idempotency key.
+// remembered waits for the Redis entry of the credential's one idempotency key.
 func (w *world) remembered(t *testing.T, key string) string {
 	t.Helper()
 	var value string
@@ -125,8 +125,8 @@ func (w *world) remembered(t *testing.T, key string) string {
 	return value
 }
 
-// An erased person must not live on in Redis: of an answer with personal data, or with a secret, only the
-// service that gave it is remembered there, so that the key still is refused to another one.
+// The data of an erased person must not stay in Redis: of an answer with personal data, or with a secret, only the
+// service is cached, so that its key is still refused for another service.
 func TestWhatIsNotCached(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

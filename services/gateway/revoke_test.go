@@ -18,7 +18,7 @@ func (w *world) setState(t *testing.T, key, state string) {
 	}
 }
 
-// forget does to one credential what FLUSHALL does to all.
+// forget has the effect of FLUSHALL for one credential.
 func (w *world) forget(t *testing.T, key string) {
 	t.Helper()
 	id := "{" + w.identity.id(key) + "}"
@@ -66,7 +66,7 @@ func TestANewVersionHoldsFromTheNextRequest(t *testing.T) {
 	if a.Header.Get("X-Service-Scope") != "read:units" {
 		t.Errorf("X-Service-Scope %q", a.Header.Get("X-Service-Scope"))
 	}
-	// A version that identity does not have yet costs one look-up, not one per request.
+	// A version that identity does not have yet causes one look-up, not one per request.
 	w.setState(t, key, "9")
 	before := w.identity.asked()
 	for range 3 {
@@ -77,8 +77,8 @@ func TestANewVersionHoldsFromTheNextRequest(t *testing.T) {
 	}
 }
 
-// A flushed Redis has lost the tombstone too: the principal is read again at the next request after a second,
-// long before the 30 s end for which it is cached.
+// A flushed Redis has lost the revocation too: the principal is read again at the next request after a second, long
+// before its 30 s in the cache end.
 func TestFlushedRedisIsNoticed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -136,7 +136,7 @@ func TestConcurrentMissesShareOneLookup(t *testing.T) {
 	w := newWorld(t)
 	g := w.start(t)
 	key := w.identity.newKey()
-	w.identity.mu.Lock() // the look-up hangs until all wait for it
+	w.identity.mu.Lock() // the look-up hangs until all requests wait for it
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() {
@@ -153,7 +153,8 @@ func TestConcurrentMissesShareOneLookup(t *testing.T) {
 	}
 }
 
-// A single time-out of Redis is no reason to ask identity again for every credential that is older than a second.
+// A single time-out of Redis must not make the gateway ask identity again for every credential that is older than a
+// second.
 func TestOneTimeoutOfRedisCostsNoLookups(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -173,12 +174,12 @@ func TestOneTimeoutOfRedisCostsNoLookups(t *testing.T) {
 			t.Errorf("%v, %v", a, err)
 		}
 	}
-	away := g.server.Pipeline.Redis.DownFor()
+	downFor := g.server.Pipeline.Redis.DownFor()
 	cable.set(false, false)
-	if count(g.server.Pipeline.Metrics.Fallback)-local != 20 || away == 0 {
+	if count(g.server.Pipeline.Metrics.Fallback)-local != 20 || downFor == 0 {
 		t.Fatal("Redis was there")
 	}
-	if n := w.identity.asked() - asked; n != 0 && away < time.Second {
+	if n := w.identity.asked() - asked; n != 0 && downFor < time.Second {
 		t.Errorf("%d look-ups", n)
 	}
 }
@@ -189,10 +190,11 @@ func (f *fakeIdentity) setDown(down bool) {
 	f.down = down
 }
 
-// With Redis and identity both away, or Redis without its memory, what was read in the last 30 s goes on; here 4 s.
-func TestRedisAndIdentityAway(t *testing.T) {
+// While Redis and identity are both down, or Redis has lost its data, principals of the last 30 s (here 4 s) are still
+// used.
+func TestRedisAndIdentityDown(t *testing.T) {
 	t.Parallel()
-	for _, how := range []string{"away", "forgetful"} {
+	for _, how := range []string{"down", "forgetful"} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
@@ -202,7 +204,7 @@ func TestRedisAndIdentityAway(t *testing.T) {
 			start := time.Now()
 			want(t, g.send(t, "GET", oneCu, "", bearer(key)), 200, "")
 			w.identity.setDown(true)
-			if how == "away" {
+			if how == "down" {
 				cable.set(true, false)
 			} else {
 				w.forget(t, key)

@@ -21,15 +21,15 @@ import (
 
 const stream = events + "/stream"
 
-// source is a service whose streams send what the test puts into it.
+// source is a service whose streams send the test's events.
 type source struct {
 	events chan string   // "" breaks the connection; closing it ends the stream
 	ended  chan struct{} // one for each stream whose request has ended
-	noise  http.Header   // what clients must not see
+	noise  http.Header   // headers that clients must not see
 	over   <-chan struct{}
 }
 
-// streaming has the fake service answer with streams of a source.
+// streaming makes the fake service answer with streams of a source.
 func (f *fakeService) streaming(t testing.TB) *source {
 	s := &source{events: make(chan string), ended: make(chan struct{}, 100), over: t.Context().Done()}
 	f.set(func(f *fakeService) { f.handle = s.serve })
@@ -75,7 +75,7 @@ type listener struct {
 	leave context.CancelFunc
 }
 
-// listen opens a stream; what may come before its header is over by then.
+// listen opens a stream and returns after its header.
 func (g *gateway) listen(t testing.TB, edits ...edit) *listener {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -139,7 +139,7 @@ func TestAStreamComesAsItIsSent(t *testing.T) {
 	w := newWorld(t)
 	g := w.start(t)
 	service := w.service.streaming(t)
-	l := g.listen(t, bearer(w.identity.newKey())) // the header comes before the first event
+	l := g.listen(t, bearer(w.identity.newKey())) // the header arrives before the first event
 	for _, event := range []string{"data: 1\n", "data: 2\n"} {
 		service.sends(t, event)
 		l.hears(t, event)
@@ -170,7 +170,7 @@ func TestWhatAStreamCarries(t *testing.T) {
 	l := g.listen(t, bearer(key), header("Accept", "text/event-stream"), header("Last-Event-ID", "evt_1"), header("Te", "trailers"),
 		header("X-Caller", "gateway.k1.forged"), header("X-Internal-Tenant", "t"), header("Connection", "X-Caller, Last-Event-ID"),
 		header("Cookie", "a=b"), header("X-Request-Id", "mine"), header("X-Forwarded-For", "6.6.6.6"), header("Forwarded", "for=6.6.6.6"),
-		header("Upgrade", "websocket"), header("Connection", "Upgrade"), header("User-Agent", "theirs"), header("Idempotency-Key", "k"),
+		header("Upgrade", "websocket"), header("Connection", "Upgrade"), header("User-Agent", "client/1"), header("Idempotency-Key", "k"),
 		func(r *http.Request) {
 			r.URL.RawQuery = "types=booking.created&b=;c&a=%zz"
 			*r = *r.WithContext(httptrace.WithClientTrace(r.Context(), hints))
@@ -221,7 +221,7 @@ func TestWhatAStreamCarries(t *testing.T) {
 	}
 }
 
-// A refusal by the gateway costs the service nothing; one by the service comes as it is.
+// The service does not see a refusal by the gateway; a refusal by the service is forwarded unchanged.
 func TestRefusedStreams(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -279,7 +279,7 @@ func TestAClientLeavesAStream(t *testing.T) {
 	l.leave()
 	service.ends(t)
 
-	// One that leaves before there is an answer is no failure of the service.
+	// A client that leaves before the answer is not a failure of the service.
 	asked := make(chan struct{})
 	w.service.set(func(f *fakeService) {
 		f.handle = func(_ http.ResponseWriter, r *http.Request) bool {
@@ -289,7 +289,7 @@ func TestAClientLeavesAStream(t *testing.T) {
 			return true
 		}
 	})
-	for range 30 { // more than open the circuit
+	for range 30 { // more than enough to open the breaker
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { <-asked; cancel() }()
 		_, err := g.raw("GET", stream, "", bearer(w.identity.newKey()), func(r *http.Request) { *r = *r.WithContext(ctx) })
@@ -316,7 +316,7 @@ func TestDeadAndSlowServiceOfStreams(t *testing.T) {
 	service := w.service.streaming(t)
 	w.service.set(func(f *fakeService) { f.delay = 6 * time.Second })
 	want(t, slow.send(t, "GET", stream, "", bearer(w.identity.newKey())), 504, "upstream_timeout")
-	// The time-out is for the header: a stream that has begun may be silent for longer.
+	// The time-out bounds the header: an open stream may be silent for longer.
 	w.service.set(func(f *fakeService) { f.delay = 0 })
 	l := slow.listen(t, bearer(w.identity.newKey()))
 	time.Sleep(2500 * time.Millisecond)
@@ -371,7 +371,7 @@ func TestStreamsOfOneCredentialAreBounded(t *testing.T) {
 	})
 }
 
-// What bounds a request and its answer as a whole must not cut a stream, nor its last bytes after a silence.
+// The time-outs of a request and its answer must not end a stream, nor its last bytes after a silence.
 func TestAStreamOutlivesTheServersTimeouts(t *testing.T) { //nolint:paralleltest // see process
 	w := newWorld(t)
 	w.cfg.StreamWriteTimeout = 200 * time.Millisecond
@@ -420,7 +420,7 @@ func (f *fakeService) flooding() *flood {
 	return s
 }
 
-// stuck reports that nothing moves any more.
+// stuck reports whether no chunk was sent for a while.
 func (s *flood) stuck() bool {
 	before := s.sent.Load()
 	time.Sleep(100 * time.Millisecond)
@@ -441,7 +441,7 @@ func TestAClientThatReadsNothingIsCut(t *testing.T) { //nolint:paralleltest // s
 	}
 }
 
-// A stop waits for requests under way, but not for streams: silent, stuck, or not yet begun.
+// A stop waits for running requests, but not for streams: silent, blocked, or not yet begun.
 func TestAStopEndsStreams(t *testing.T) { //nolint:paralleltest // see process
 	w := newWorld(t)
 	w.cfg.UpstreamTimeout = time.Minute
@@ -483,8 +483,8 @@ func TestAStopEndsStreams(t *testing.T) { //nolint:paralleltest // see process
 	}
 }
 
-// Streams are judged by the same circuit as other calls, and give back what they take of it: a client that
-// leaves while the circuit tries a service again must not hold it half-open.
+// Streams use the same breaker as other calls and return its permits: a client that leaves during the breaker's trial
+// must not keep it half-open.
 func TestTheCircuitOfStreams(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

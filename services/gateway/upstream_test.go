@@ -60,7 +60,7 @@ func TestWhatReachesTheService(t *testing.T) {
 	}
 }
 
-// Paths that look like others once they are cleaned or unescaped stay what they are.
+// Paths that would equal others after cleaning or unescaping are forwarded unchanged.
 func TestPathsAreNotRewritten(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -78,7 +78,7 @@ func TestPathsAreNotRewritten(t *testing.T) {
 	}
 }
 
-// A raw # ends a target on the way, and unknown parameters behind it with it. Escaped it is like any other.
+// A raw # would end a target on the way and hide unknown parameters after it. An escaped one is an ordinary character.
 func TestRawHashInATarget(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -119,8 +119,8 @@ func TestDeadAndSlowService(t *testing.T) {
 	}
 }
 
-// A refused connection is tried again, whatever the call is: behind a balancer the next attempt may meet a process that
-// lives. Here the service comes up while the call waits.
+// A refused connection is retried for every call: behind a load balancer the next attempt may reach a living process.
+// Here the service starts while the call waits.
 func TestARefusedConnectionIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -150,7 +150,7 @@ func TestARefusedConnectionIsTriedAgain(t *testing.T) {
 	}
 }
 
-// A connection that breaks without an answer is tried again only where that is safe.
+// A connection that breaks without an answer is retried only when that is safe.
 func TestBrokenConnections(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -204,7 +204,7 @@ func TestPanicIsAnAnswer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	g := w.start(t)
-	g.server.Pipeline.Upstreams = nil // whatever is asked of it now is a nil call
+	g.server.Pipeline.Upstreams = nil // a call of a service would now be a nil call
 	a := g.send(t, "GET", oneCu, "", bearer(w.identity.newKey()))
 	want(t, a, 500, "internal_error")
 	if !strings.Contains(g.log.String(), "goroutine") || strings.Contains(a.body, "nil") {
@@ -236,7 +236,7 @@ func TestBodyLimit(t *testing.T) {
 	}
 }
 
-// A declared length over the limit is refused before a byte of it is read.
+// A body whose declared length is over the limit is refused before a byte of it is read.
 func TestDeclaredTooLongIsNotRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -261,12 +261,12 @@ func TestWideLine(t *testing.T) {
 	w := newWorld(t)
 	g := w.start(t)
 	key := w.identity.newKey()
-	a := g.send(t, "POST", customers+"?x=sensitive", ada, bearer(key), header("X-Request-Id", "theirs"), header("Idempotency-Key", "private"))
+	a := g.send(t, "POST", customers+"?x=sensitive", ada, bearer(key), header("X-Request-Id", "client-id"), header("Idempotency-Key", "private"))
 	var line map[string]any
 	eventually(t, "a line", func() bool { return json.Unmarshal([]byte(lastLine(g)), &line) == nil })
 	for name, value := range map[string]any{
 		"route": "/customers", "method": "POST", "status": 201.0, "request_id": a.Header.Get("X-Request-Id"),
-		"client_request_id": "theirs", "credential": w.identity.id(key), "mode": "test", "tenant": w.identity.change(key, nil).TenantID,
+		"client_request_id": "client-id", "credential": w.identity.id(key), "mode": "test", "tenant": w.identity.change(key, nil).TenantID,
 	} {
 		if line[name] != value {
 			t.Errorf("%s is %v, want %v", name, line[name], value)
@@ -284,7 +284,7 @@ func TestWideLine(t *testing.T) {
 	}
 }
 
-// Only what the trusted proxies have written counts: a client may put anything in front of it.
+// Only addresses from the trusted proxies count: a client may send anything before them.
 func TestClientAddress(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -34,27 +34,27 @@ func wire(rt *service.Runtime, cfg Config) error {
 	rt.OnStop("redis", func(context.Context) error { return redis.Close() })
 	rt.Go("redis", redis.Run)
 	rt.PublicHTTP(rt.Common.HTTPAddr, server.Handler())
-	// Behind the server, so that it stops before it, which waits for requests under way.
+	// This is registered after the server, so it stops first: the server's stop waits for running requests.
 	rt.OnStop("streams", func(context.Context) error { server.Pipeline.Streams.Stop(); return nil })
 	return nil
 }
 
-// build is wire without the process: the tests use it.
+// build is wire without the process, for tests.
 func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Server, *store.Redis, error) {
 	if err := cfg.check(); err != nil {
 		return nil, nil, err
 	}
 	c, err := contract.Load(proto.OpenAPI)
 	if err != nil {
-		return nil, nil, err //nolint:wrapcheck // says what it is
+		return nil, nil, err //nolint:wrapcheck // the error is already clear
 	}
 	pages, err := docs.New(proto.OpenAPI, c, docs.Embedded())
 	if err != nil {
-		return nil, nil, err //nolint:wrapcheck // says what it is
+		return nil, nil, err //nolint:wrapcheck // the error is already clear
 	}
 	keys, err := caller.ParseKeys(cfg.SignKeys)
 	if err != nil {
-		return nil, nil, err //nolint:wrapcheck // says what it is
+		return nil, nil, err //nolint:wrapcheck // the error is already clear
 	}
 	signer := &caller.Signer{From: "gateway", Keys: keys}
 	metrics := app.NewMetrics(reg)
@@ -67,12 +67,12 @@ func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Server
 		Changed: func(down bool) { redisChanged(down, log, metrics) },
 	})
 	if err != nil {
-		return nil, nil, err //nolint:wrapcheck // says what it is
+		return nil, nil, err //nolint:wrapcheck // the error is already clear
 	}
 	metrics.Breaker.WithLabelValues(lookups).Set(0)
 	toIdentity, err := cfg.Upstreams.Client("identity", signer)
 	if err != nil {
-		return nil, nil, err //nolint:wrapcheck // says what it is
+		return nil, nil, err //nolint:wrapcheck // the error is already clear
 	}
 	toIdentity.Changed = func(state string) { metrics.Breaker.WithLabelValues(lookups).Set(breakerStates[state]) }
 	identity := &peers.Identity{Client: toIdentity}
@@ -102,10 +102,12 @@ func perMinute(n int64) domain.Limit { return domain.Limit{Max: n, Per: time.Min
 // breakerStates are the values of the metric.
 var breakerStates = map[string]float64{"closed": 0, "half-open": 1, "open": 2}
 
-// lookups is how the metric names the breaker of identity's look-ups, which is not that of clients' calls to identity.
+// lookups is the metric's name of the breaker of identity's look-ups, which is not the breaker of clients' calls to
+// identity.
 const lookups = "identity look-ups"
 
-// upstreams makes one per service that the contract names; one that proto/services.yaml lacks stops the start.
+// upstreams makes one Upstream per service that the contract names. A service that proto/services.yaml does not have
+// stops the start.
 func upstreams(cfg Config, c *contract.Contract, signer *caller.Signer, log *slog.Logger, m *app.Metrics) (map[string]app.Upstream, error) {
 	out := map[string]app.Upstream{}
 	for _, op := range c.Operations() {
@@ -124,7 +126,7 @@ func upstreams(cfg Config, c *contract.Contract, signer *caller.Signer, log *slo
 			},
 		})
 		if err != nil {
-			return nil, err //nolint:wrapcheck // says what it is
+			return nil, err //nolint:wrapcheck // the error is already clear
 		}
 		m.Breaker.WithLabelValues(op.Service).Set(0)
 		out[op.Service] = up
@@ -132,11 +134,11 @@ func upstreams(cfg Config, c *contract.Contract, signer *caller.Signer, log *slo
 	return out, nil
 }
 
-// redisChanged says once per outage, not once per request, that limits are local.
+// redisChanged logs once per outage, not once per request, that limits are local.
 func redisChanged(down bool, log *slog.Logger, m *app.Metrics) {
 	if down {
 		m.RedisDown.Set(1)
-		log.Warn("redis is away: limits are counted in this process, replays come from the services")
+		log.Warn("redis is down: limits are counted in this process, replays come from the services")
 		return
 	}
 	m.RedisDown.Set(0)

@@ -10,8 +10,8 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// setRateLimitHeaders sets the headers of every authenticated answer. The names are written as the drafts spell them,
-// which http.Header.Set would not.
+// setRateLimitHeaders sets the headers of every authenticated answer. It writes their names as the drafts spell them;
+// http.Header.Set would change the spelling.
 func setRateLimitHeaders(h http.Header, v *app.Verdict) {
 	limit, policy := v.Rate.Header()
 	values := [...]string{
@@ -26,7 +26,7 @@ func setRateLimitHeaders(h http.Header, v *app.Verdict) {
 	h["RateLimit-Policy"] = values[5:6:6]
 }
 
-// write sends a service's answer. Location needs no change: it is under /api/v1 on every base.
+// write sends a service's answer. Location is not changed: it is under /api/v1 for every base.
 func write(w http.ResponseWriter, a *domain.Answer) {
 	h := w.Header()
 	set := func(name, value string) {
@@ -50,6 +50,6 @@ func write(w http.ResponseWriter, a *domain.Answer) {
 	}
 	w.WriteHeader(a.Status)
 	if len(a.Body) > 0 {
-		_, _ = w.Write(a.Body) //nolint:gosec // JSON from our own services; the client is gone when this fails
+		_, _ = w.Write(a.Body) //nolint:gosec // JSON from our own services; an error means that the client is gone
 	}
 }

@@ -12,16 +12,16 @@ import (
 	"holdfast.dev/libs/contract"
 )
 
-// timedBody is a request's body that sets a deadline for each read. No deadline is later than the end.
+// timedBody is a request's body that sets a deadline for each read. No deadline is later than end.
 type timedBody struct {
 	io.ReadCloser
 	control *http.ResponseController
 	stall   time.Duration
-	end     time.Time // zero: there is none
+	end     time.Time // zero: no end
 }
 
-// limitBodyTime bounds the time of a body, if there is one. It comes first, because the server reads to its end also a
-// body that the gateway does not read.
+// limitBodyTime bounds the time of a body, if there is one. It is the first step, because the server reads a body to its
+// end even when the gateway does not.
 func (s *Server) limitBodyTime(c *gin.Context) error {
 	if c.Request.ContentLength == 0 {
 		return nil
@@ -35,21 +35,21 @@ func (s *Server) limitBodyTime(c *gin.Context) error {
 	return nil
 }
 
-// extend gives the next bytes their time.
+// extend sets the deadline for the next bytes.
 func (b *timedBody) extend() {
 	until := time.Now().Add(b.stall)
 	if !b.end.IsZero() && b.end.Before(until) {
 		until = b.end
 	}
-	_ = b.control.SetReadDeadline(until) // what has no deadlines needs none
+	_ = b.control.SetReadDeadline(until) // a body without deadlines needs none
 }
 
-// Read implements io.Reader. The error of a body that has stalled is the answer to its request.
+// Read implements io.Reader. When the body has stalled, the error is the answer to the request.
 func (b *timedBody) Read(p []byte) (int, error) {
 	b.extend()
 	n, err := b.ReadCloser.Read(p)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = contract.ErrMalformed.WithMessage("The body stalled: the rest of it did not come within %s.", b.stall).WithCause(err)
 	}
-	return n, err //nolint:wrapcheck // a reader passes its error on
+	return n, err //nolint:wrapcheck // a reader returns the error as it is
 }

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// rejectQueryKey refuses an API key in the query, also beside a valid Bearer.
+// rejectQueryKey refuses an API key in the query, also when the request has a valid Bearer.
 func rejectQueryKey(c *gin.Context) error {
 	if domain.HasQueryKey(c.Request.URL.RawQuery) {
 		return domain.ErrQueryKey
@@ -37,8 +37,8 @@ func (s *Server) authenticate(c *gin.Context) error {
 	return nil
 }
 
-// limitRate counts the request, and finds out in the same round trip whether the credential was revoked and whether the
-// answer to the Idempotency-Key is cached.
+// limitRate counts the request. The same round trip finds out whether the credential was revoked and whether the answer
+// to the Idempotency-Key is cached.
 func (s *Server) limitRate(c *gin.Context) error {
 	q := of(c)
 	if httpx.Writes(c.Request.Method) {
@@ -67,8 +67,8 @@ func authorize(c *gin.Context) error {
 	return q.credential.Allows(q.op.Scopes) //nolint:wrapcheck // the answer
 }
 
-// readBody reads the body of a write, and holds its bytes until the request is answered. A body that is declared too long
-// is not read, nor is that of a DELETE or GET, which means nothing.
+// readBody reads the body of a write, and counts its bytes until the request is answered. It does not read a body whose
+// declared length is too large, nor the body of a GET or DELETE, which is ignored.
 func (s *Server) readBody(c *gin.Context) (err error) {
 	q, r := of(c), c.Request
 	switch {
@@ -87,8 +87,8 @@ func (s *Server) readBody(c *gin.Context) (err error) {
 	return nil
 }
 
-// hold counts n more bytes that the request keeps until it is answered: of its body, and first of all of the cached
-// answer that waits beside it.
+// hold counts n more bytes that the request keeps until it is answered: bytes of its body, and before them those of the
+// cached answer.
 func (s *Server) hold(q *request, n int64) error {
 	if q.held == 0 {
 		n += int64(len(q.cached))
@@ -100,7 +100,7 @@ func (s *Server) hold(q *request, n int64) error {
 	return nil
 }
 
-// parseBody checks the type of a write's body, then its form.
+// parseBody checks the media type of a write's body, then its syntax.
 func parseBody(c *gin.Context) error {
 	q := of(c)
 	if !httpx.Writes(c.Request.Method) {
@@ -114,7 +114,7 @@ func parseBody(c *gin.Context) error {
 	return err //nolint:wrapcheck // the answer
 }
 
-// checkIdempotencyKey gives the verdict on the key, and works out the fingerprint of a request with a good one.
+// checkIdempotencyKey returns the error of an invalid key, and computes the fingerprint of a request with a valid key.
 func checkIdempotencyKey(c *gin.Context) error {
 	q, r := of(c), c.Request
 	if q.key != "" {
@@ -124,7 +124,7 @@ func checkIdempotencyKey(c *gin.Context) error {
 	return q.badKey
 }
 
-// replay answers with the cached answer to the same request, and refuses another request with its key.
+// replay answers with the cached answer to the same request, and refuses another request with the same key.
 func (s *Server) replay(c *gin.Context) error {
 	q := of(c)
 	answer, err := s.Pipeline.Replay(q.cached, q.op.Service, q.fingerprint)
@@ -151,7 +151,7 @@ func replayResult(answer *domain.Answer, err error) string {
 	}
 }
 
-// proxy has the service answer. A stream is passed on as it comes.
+// proxy forwards the request to the service. It forwards the answer of a stream while it arrives.
 func (s *Server) proxy(c *gin.Context) error {
 	q := of(c)
 	call := q.call(c.Request)

@@ -17,36 +17,36 @@ import (
 
 const requestKey = "gateway.request"
 
-// request is what the checks have found out about one request.
+// request holds what the checks know about one request.
 type request struct {
 	op          *contract.Operation
 	id          string
 	path        string // escaped, relative to the base
-	address     string // the client's
+	address     string // of the client
 	credential  *app.Credential
 	key         string // Idempotency-Key
-	badKey      error  // the verdict on the key
+	badKey      error  // the error of an invalid key
 	cached      []byte // the cached answer of the key
 	body        []byte
 	canonical   []byte // the body's canonical form, until the fingerprint is known
 	fingerprint [32]byte
-	held        int64 // bytes that are counted for this request
+	held        int64 // bytes counted for this request
 }
 
-// of returns the request of c, which route has put there.
+// of returns the request of c, which route has stored there.
 func of(c *gin.Context) *request {
 	q, _ := c.Value(requestKey).(*request)
 	return q
 }
 
-// caller is the credential's caller in this request.
+// caller returns the credential's caller with the id of this request.
 func (q *request) caller() caller.Caller {
 	from := q.credential.Caller
 	from.RequestID = q.id
 	return from
 }
 
-// call is what goes on to the service; no header of the client's but these.
+// call returns what is sent to the service. No other header of the client is sent.
 func (q *request) call(r *http.Request) *domain.Call {
 	call := &domain.Call{
 		Caller: q.caller(), Encoded: q.credential.Encoded, Method: r.Method, Path: bases[0] + q.path, Query: r.URL.RawQuery,
@@ -60,7 +60,7 @@ func (q *request) call(r *http.Request) *domain.Call {
 	return call
 }
 
-// address is the client's: the connection's, or what the outermost trusted proxy has seen.
+// address returns the client's address: that of the connection, or the one that the outermost trusted proxy has added.
 func (s *Server) address(r *http.Request) string {
 	if s.Hops > 0 {
 		seen := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")

@@ -27,8 +27,8 @@ func newRouter(t testing.TB) (http.Handler, *contract.Contract) {
 	return (&Server{Contract: spec, Docs: pages}).Handler(), spec
 }
 
-// TestTheRouterFollowsTheContract compares gin's router with a plain search of the contract, on every path of it and on
-// those that differ in one segment. A request without a credential that has found its operation is a 401.
+// TestTheRouterFollowsTheContract compares gin's router with a plain search of the contract, on every path of the
+// contract and on paths that differ in one segment. A request without a credential whose operation was found gets 401.
 func TestTheRouterFollowsTheContract(t *testing.T) {
 	t.Parallel()
 	router, spec := newRouter(t)
@@ -60,7 +60,8 @@ func TestTheRouterFollowsTheContract(t *testing.T) {
 	}
 }
 
-// variants returns the paths of the contract with each segment replaced by each other one, cut, doubled and left out.
+// variants returns the paths of the contract, and each of them with a segment replaced by another one, cut, doubled and
+// left out.
 func variants(spec *contract.Contract) []string {
 	words := []string{"", "x", "a%2Fb"}
 	for _, op := range spec.Operations() {

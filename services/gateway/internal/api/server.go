@@ -1,4 +1,4 @@
-// Package api is the gateway's HTTP server: it finds the operation of each request, runs the checks in their one order,
+// Package api is the gateway's HTTP server: it finds the operation of each request, runs the checks in a fixed order,
 // and writes the answer.
 package api
 
@@ -27,23 +27,23 @@ type Server struct {
 	Contract *contract.Contract
 	Pipeline *app.Pipeline
 	Docs     *docs.Pages
-	Hops     int // trusted proxies in front, whose X-Forwarded-For is believed
+	Hops     int // trusted proxies in front, which add to X-Forwarded-For
 
-	BodyStallTimeout time.Duration // for the next bytes of a body, then it is cut
+	BodyStallTimeout time.Duration // for the next bytes of a body; then the request ends
 	ReadTimeout      time.Duration // for the whole body; 0: none
 }
 
-// bases are the paths under which each operation is mounted. Services know the first one only.
+// bases are the paths under which each operation is mounted. Services use the first one only.
 var bases = [...]string{"/api/v1", "/v1"}
 
-// Handler returns the router with all checks of a request, in the order of their errors. The line in the access log is
-// begun before all of them, by obs.Handler, which libs/service puts around each handler. A verdict that is known early
-// waits for its turn: the key is looked up in the round trip of limitRate, and judged by checkIdempotencyKey.
+// Handler returns the router with all checks of a request, in the order of their errors. obs.Handler, which libs/service
+// puts around each handler, begins the log line before all of them. A result that is known early is used in this order
+// too: limitRate looks up the Idempotency-Key, and checkIdempotencyKey evaluates it.
 func (s *Server) Handler() http.Handler {
 	router := httpx.NewRouter(domain.ErrNotFound)
-	router.UseEscapedPath, router.UnescapePathValues = true, false // the path that is matched is the one that goes on
+	router.UseEscapedPath, router.UnescapePathValues = true, false // the matched path is the one that is sent on
 	router.HandleMethodNotAllowed = false                          // each path answers all methods itself
-	// These run before the router's own 404 and 405, too.
+	// These run before the router's own 404 and 405 too.
 	router.Use(requestID, httpx.Recover)
 	router.Use(httpx.Steps(s.limitBodyTime, rejectFragment, rejectEmptySegment)...)
 	s.mountOperations(router,
@@ -80,14 +80,14 @@ func (s *Server) mountOperations(router *gin.Engine, steps ...httpx.Handler) {
 	}
 }
 
-// methods are those that the router knows.
+// methods are the methods that the router knows.
 var methods = [...]string{
 	http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
 	http.MethodHead, http.MethodOptions, http.MethodConnect, http.MethodTrace,
 }
 
-// mount registers a path. Its other methods are registered too, as 405: the router has a tree for each method, and would
-// take /events/replay for an id where only POST has that path.
+// mount registers a path. It registers the other methods of the path too, as 405: the router has a tree for each method,
+// and without them a GET of /events/replay would match an id when only POST has that path.
 func mount(router *gin.Engine, path string, byMethod map[string]gin.HandlersChain) {
 	allow := strings.Join(slices.Sorted(maps.Keys(byMethod)), ", ")
 	refuse := httpx.Steps(func(*gin.Context) error { return httpx.ErrMethod.WithHeader("Allow", allow) })
@@ -100,7 +100,7 @@ func mount(router *gin.Engine, path string, byMethod map[string]gin.HandlersChai
 	}
 }
 
-// knownMethods has the router refuse a method that it does not know like TRACE, which no path has.
+// knownMethods makes the router treat a method that it does not know like TRACE, which no path has.
 func knownMethods(router http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !slices.Contains(methods[:], r.Method) {
@@ -120,7 +120,7 @@ func page(path string, document http.Handler) gin.HandlerFunc {
 	}
 }
 
-// requestID gives the request its id. The client's own is only logged.
+// requestID gives the request an id. The client's own id is only logged.
 func requestID(c *gin.Context) {
 	id := ids.New[ids.RequestPrefix]().String()
 	httpx.SetRequestID(c, id)
@@ -131,7 +131,7 @@ func requestID(c *gin.Context) {
 	}
 }
 
-// rejectFragment refuses a target with a raw #: what follows it would be lost on the way to the service.
+// rejectFragment refuses a target with an unescaped #, because the service would not get what follows it.
 func rejectFragment(c *gin.Context) error {
 	if strings.Contains(c.Request.RequestURI, "#") {
 		return domain.ErrTarget
@@ -139,7 +139,7 @@ func rejectFragment(c *gin.Context) error {
 	return nil
 }
 
-// rejectEmptySegment refuses a path with an empty segment, which the router would take for an empty id.
+// rejectEmptySegment refuses a path with an empty segment, which the router would treat as an empty id.
 func rejectEmptySegment(c *gin.Context) error {
 	if strings.Contains(c.Request.URL.Path, "//") && strings.Contains(c.Request.URL.EscapedPath(), "//") {
 		return domain.ErrNotFound
@@ -147,7 +147,7 @@ func rejectEmptySegment(c *gin.Context) error {
 	return nil
 }
 
-// route notes the operation that the router has found.
+// route stores the operation that the router has found.
 func (s *Server) route(op *contract.Operation, base string) httpx.Handler {
 	return func(c *gin.Context) error {
 		r := c.Request

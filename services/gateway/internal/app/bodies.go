@@ -6,22 +6,23 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// Bodies bounds the bytes of requests' bodies that this process holds at once: of each credential, and of all.
+// Bodies bounds the bytes of request bodies that this process holds at once: for each credential, and for all together.
 type Bodies struct {
-	one     int64 // of one credential
-	all     int64 // of all of them
+	one     int64 // for one credential
+	all     int64 // for all of them
 	metrics *Metrics
 	mu      sync.Mutex
 	sum     int64            // guarded by mu
-	held    map[string]int64 // guarded by mu; by credential id, none of 0
+	held    map[string]int64 // guarded by mu; by credential id, without zeros
 }
 
-// NewBodies allows each credential so many bytes at a time, and all of them together so many.
+// NewBodies allows each credential at most `one` bytes at a time, and all of them together at most `all`.
 func NewBodies(one, all int64, m *Metrics) *Bodies {
 	return &Bodies{one: one, all: all, metrics: m, held: map[string]int64{}}
 }
 
-// Take counts n more bytes of the credential: ErrBodies when it would hold too many, ErrBusy when the process would.
+// Take counts n more bytes of the credential. It returns ErrBodies when the credential would hold too many, and ErrBusy
+// when the process would.
 func (b *Bodies) Take(credential string, n int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -36,7 +37,7 @@ func (b *Bodies) Take(credential string, n int64) error {
 	return nil
 }
 
-// Free gives back what Take has counted.
+// Free releases what Take has counted.
 func (b *Bodies) Free(credential string, n int64) {
 	if n == 0 {
 		return

@@ -6,17 +6,17 @@ import (
 	"github.com/maypok86/otter/v2"
 )
 
-// cache keeps the entries that are used most, each for a while. Its fields are functions so that no type of
-// otter's is reachable from one of ours: each package that holds one would compile all of otter for itself,
-// which took more than a minute in three of them.
+// cache keeps the most used entries, each for a limited time. Its fields are functions, so that otter's types are not
+// reachable from ours: otherwise each package with one would compile all of otter again, which took more than a minute
+// in three of them.
 type cache[K comparable, V any] struct {
 	get  func(K) (V, bool)
 	set  func(K, V)
-	add  func(K, V) V // sets where nothing is, and returns what is there then
+	add  func(K, V) V // sets the value when there is none, and returns the current value
 	drop func(K)
 }
 
-// What an entry's time begins with.
+// since says when the time of an entry begins.
 type since bool
 
 const (

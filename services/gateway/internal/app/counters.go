@@ -8,11 +8,11 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// Counters are sliding windows of this process only, one per name. For a credential they follow what Redis
-// answers, so that when Redis goes away counting goes on from there, not from zero.
+// Counters are sliding windows of this process only, one per name. They follow the windows in Redis, so that counting
+// continues from there, not from zero, when Redis does not answer.
 type Counters struct {
 	windows cache[string, *counter]
-	skew    atomic.Int64 // Redis's clock less ours, microseconds
+	skew    atomic.Int64 // Redis's clock minus this process's, in microseconds
 }
 
 type counter struct {
@@ -20,7 +20,7 @@ type counter struct {
 	w  domain.Window
 }
 
-// NewCounters keeps the size windows that are used most.
+// NewCounters keeps the `size` most used windows.
 func NewCounters(size int) *Counters {
 	return &Counters{windows: newCache[string, *counter](size, 2*time.Minute, sinceUse)}
 }
@@ -34,8 +34,8 @@ func (c *Counters) of(name string) *counter {
 
 func (c *Counters) now() int64 { return time.Now().UnixMicro() + c.skew.Load() }
 
-// Adopt takes over the shared window as it stood at now on Redis's clock; an older one, of an answer that
-// was overtaken, changes nothing.
+// Adopt replaces the window of name by the shared one as it was at now by Redis's clock. An older window, from an answer
+// that came late, changes nothing.
 func (c *Counters) Adopt(name string, w domain.Window, now int64) {
 	c.skew.Store(now - time.Now().UnixMicro())
 	one := c.of(name)

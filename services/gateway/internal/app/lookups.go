@@ -8,147 +8,149 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// Lookups bounds what credentials that this process has not seen yet cost identity: how many are looked up at once, and
-// how many a second may turn out to be unknown. Those over it wait, and the addresses that they come from have their
-// turns one after the other: a client that guesses keys takes no more of it than one that brings a single good one.
+// Lookups bounds how much identity must do for credentials that this process has not seen yet: how many are looked up at
+// once, and how many a second may turn out to be unknown. Further look-ups wait in one queue per client address, and the
+// queues are served in turn, so that a client that guesses keys does not keep others waiting.
 type Lookups struct {
 	atOnce int
-	rate   float64 // unknown ones a second, and as many at once after a quiet second
+	rate   float64 // unknown credentials a second; after an idle second as many at once
 
-	mu      sync.Mutex
-	running int              // guarded by mu, as all that follows
-	left    float64          // unknown ones that are left
-	counted time.Time        // when left was right
-	turns   []*line          // the first is next
-	lines   map[string]*line // those of turns, by address
-	waking  bool             // a timer will dispatch
+	mu        sync.Mutex
+	running   int             // guarded by mu, like all fields below
+	allowance float64         // unknown credentials that are allowed now
+	counted   time.Time       // when allowance was computed
+	queues    []*addressQueue // the next one first
+	byAddress map[string]*addressQueue
+	waking    bool // a timer will call dispatch
 }
 
-// line is those who wait of one address, first come first served.
-type line struct {
+// addressQueue holds the look-ups that wait for one address, in the order of their arrival.
+type addressQueue struct {
 	address string
-	waiting []chan struct{} // closed when it is their turn
+	waiting []chan struct{} // each is closed when its look-up may begin
 }
 
 const (
-	// lookupWait is how long a credential waits for its turn. It is below the two seconds within which a good one
-	// is to be answered.
+	// lookupWait is how long a look-up waits. It is less than the two seconds within which a valid credential must be
+	// answered.
 	lookupWait = time.Second
-	// lookupLine is how many of one address may wait.
-	lookupLine = 1024
+	// maxWaiting is how many look-ups of one address may wait.
+	maxWaiting = 1024
 )
 
-// NewLookups allows so many look-ups at once, and so many a second that find nothing.
+// NewLookups allows atOnce look-ups at a time, and unknownPerSecond that find nothing.
 func NewLookups(atOnce, unknownPerSecond int) *Lookups {
 	return &Lookups{
-		atOnce: atOnce, rate: float64(unknownPerSecond), left: float64(unknownPerSecond), counted: time.Now(), lines: map[string]*line{},
+		atOnce: atOnce, rate: float64(unknownPerSecond), allowance: float64(unknownPerSecond), counted: time.Now(),
+		byAddress: map[string]*addressQueue{},
 	}
 }
 
-// Enter waits for the turn of a client's address: ErrGuessing when it does not come in time. Who entered must Leave.
+// Enter waits until a look-up for a client's address may begin. It returns ErrGuessing when that takes too long. After a
+// successful Enter call Leave.
 func (l *Lookups) Enter(address string) error {
-	turn := make(chan struct{})
+	ready := make(chan struct{})
 	address = domain.Network(address)
-	if !l.queue(address, turn) {
+	if !l.enqueue(address, ready) {
 		return domain.ErrGuessing
 	}
 	timer := time.NewTimer(lookupWait)
 	defer timer.Stop()
 	select {
-	case <-turn:
+	case <-ready:
 		return nil
 	case <-timer.C:
 	}
-	if !l.withdraw(address, turn) {
-		return nil // its turn came with the end of the wait
+	if !l.withdraw(address, ready) {
+		return nil // it was allowed at the same moment
 	}
 	return domain.ErrGuessing
 }
 
-// Leave ends a look-up. One that turned out to be unknown is counted.
+// Leave ends a look-up. unknown says that it found no credential.
 func (l *Lookups) Leave(unknown bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.running--
 	if !unknown {
-		l.left++
+		l.allowance++
 	}
 	l.dispatch()
 }
 
-func (l *Lookups) queue(address string, turn chan struct{}) bool {
+func (l *Lookups) enqueue(address string, ready chan struct{}) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	of := l.lines[address]
-	if of == nil {
-		of = &line{address: address}
-		l.lines[address] = of
-		l.turns = append(l.turns, of)
+	q := l.byAddress[address]
+	if q == nil {
+		q = &addressQueue{address: address}
+		l.byAddress[address] = q
+		l.queues = append(l.queues, q)
 	}
-	if len(of.waiting) >= lookupLine {
+	if len(q.waiting) >= maxWaiting {
 		return false
 	}
-	of.waiting = append(of.waiting, turn)
+	q.waiting = append(q.waiting, ready)
 	l.dispatch()
 	return true
 }
 
-// withdraw reports whether turn still waited.
-func (l *Lookups) withdraw(address string, turn chan struct{}) bool {
+// withdraw removes a look-up from its queue and reports whether it still waited.
+func (l *Lookups) withdraw(address string, ready chan struct{}) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	of := l.lines[address]
-	if of == nil {
+	q := l.byAddress[address]
+	if q == nil {
 		return false
 	}
-	i := slices.Index(of.waiting, turn)
+	i := slices.Index(q.waiting, ready)
 	if i < 0 {
 		return false
 	}
-	of.waiting = slices.Delete(of.waiting, i, i+1)
+	q.waiting = slices.Delete(q.waiting, i, i+1)
 	return true
 }
 
-// dispatch gives turns while there are some to give. l.mu is held.
+// dispatch begins as many look-ups as allowed. l.mu is held.
 func (l *Lookups) dispatch() {
-	for len(l.turns) > 0 {
-		next := l.turns[0]
+	for len(l.queues) > 0 {
+		next := l.queues[0]
 		if len(next.waiting) > 0 && !l.take() {
 			l.wakeLater()
 			return
 		}
-		l.turns = l.turns[1:]
+		l.queues = l.queues[1:]
 		if len(next.waiting) > 0 {
 			close(next.waiting[0])
 			next.waiting = next.waiting[1:]
 		}
 		if len(next.waiting) > 0 {
-			l.turns = append(l.turns, next)
+			l.queues = append(l.queues, next)
 		} else {
-			delete(l.lines, next.address)
+			delete(l.byAddress, next.address)
 		}
 	}
 }
 
 func (l *Lookups) take() bool {
 	now := time.Now()
-	l.left = min(l.rate, l.left+now.Sub(l.counted).Seconds()*l.rate)
+	l.allowance = min(l.rate, l.allowance+now.Sub(l.counted).Seconds()*l.rate)
 	l.counted = now
-	if l.running >= l.atOnce || l.left < 1 {
+	if l.running >= l.atOnce || l.allowance < 1 {
 		return false
 	}
 	l.running++
-	l.left--
+	l.allowance--
 	return true
 }
 
-// wakeLater dispatches again when one more may be unknown. Where all places are taken, Leave does it.
+// wakeLater calls dispatch when one more unknown credential is allowed. When atOnce look-ups run, Leave calls it.
 func (l *Lookups) wakeLater() {
 	if l.waking || l.running >= l.atOnce {
 		return
 	}
 	l.waking = true
-	time.AfterFunc(time.Duration((1-l.left)/l.rate*float64(time.Second))+time.Millisecond, func() {
+	time.AfterFunc(time.Duration((1-l.allowance)/l.rate*float64(time.Second))+time.Millisecond, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.waking = false

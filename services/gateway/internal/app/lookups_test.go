@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// enter looks one credential up that takes so long, and says how long it waited, -1 when it was refused.
+// enter makes a look-up that takes `takes`, and returns how long it waited, -1 when it was refused.
 func enter(t *testing.T, l *app.Lookups, address string, takes time.Duration, unknown bool) time.Duration {
 	t.Helper()
 	start := time.Now()
@@ -28,7 +28,7 @@ func enter(t *testing.T, l *app.Lookups, address string, takes time.Duration, un
 	return waited
 }
 
-// Good ones are bound by the places alone, however many come.
+// Only the number of parallel look-ups limits valid credentials, however many arrive.
 func TestLookupsAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestUnknownOnesASecond(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			// Each round lasts a second; the first begins with a second's worth.
+			// Each round lasts a second; the first begins with a full second's allowance.
 			if want := 10; passed < want-1 || passed > want+1 && second > 0 || passed > 2*want+1 {
 				t.Errorf("second %d: %d passed", second, passed)
 			}
@@ -87,8 +87,8 @@ func TestUnknownOnesASecond(t *testing.T) {
 	})
 }
 
-// Whoever comes from elsewhere has the next turn but one, however many a guesser has waiting.
-func TestAddressesHaveTurns(t *testing.T) {
+// A client of another address waits for one look-up at most, however many look-ups of one address wait.
+func TestAddressesAreServedInTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := app.NewLookups(4, 10)
@@ -99,7 +99,7 @@ func TestAddressesHaveTurns(t *testing.T) {
 		for i := range 500 {
 			wg.Go(func() {
 				for time.Now().Before(stop) {
-					// Of one /64, so that all are one client.
+					// All of one /64, so that they count as one client.
 					if enter(t, l, fmt.Sprintf("2001:db8::%x", i), time.Millisecond, true) < 0 {
 						mu.Lock()
 						refused++
@@ -121,12 +121,12 @@ func TestAddressesHaveTurns(t *testing.T) {
 	})
 }
 
-// More than a line's worth of one address is refused at once; those who gave up leave no trace.
-func TestALineIsBounded(t *testing.T) {
+// When the queue of an address is full, further look-ups are refused at once; look-ups that timed out leave the queue.
+func TestAQueueIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := app.NewLookups(1, 10)
-		if err := l.Enter("2.2.2.2"); err != nil { // and does not leave: nobody has a turn
+		if err := l.Enter("2.2.2.2"); err != nil { // does not call Leave, so that all later look-ups wait
 			t.Fatal(err)
 		}
 		start := time.Now()

@@ -2,24 +2,24 @@ package app
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Metrics count what the caches and the limiter do. No label names a tenant or a key.
+// Metrics count what the caches and the limiter do. No label contains a tenant or a key.
 type Metrics struct {
-	Fallback   prometheus.Counter     // requests that were limited in this process only
+	Fallback   prometheus.Counter     // requests that were counted in this process only
 	Principals *prometheus.CounterVec // look-ups by result: hit, miss, unknown, refused, reread
 	Replays    *prometheus.CounterVec // writes with a key by result: hit, miss, mismatch
 	Dropped    prometheus.Counter     // answers that were not cached
-	RedisDown  prometheus.Gauge       // 1 while Redis is not asked
+	RedisDown  prometheus.Gauge       // 1 while Redis is down
 	Limited    prometheus.Counter     // 429
-	Streams    prometheus.Gauge       // open ones
-	BodyBytes  prometheus.Gauge       // of bodies that are held
+	Streams    prometheus.Gauge       // open streams
+	BodyBytes  prometheus.Gauge       // bytes of bodies that are held
 	Breaker    *prometheus.GaugeVec   // state of the circuit breaker by upstream: 0 closed, 1 half open, 2 open
 }
 
-// NewMetrics registers them.
+// NewMetrics registers the metrics.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		Fallback: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "gateway_limiter_fallback_total", Help: "Requests limited in this process because Redis was away.",
+			Name: "gateway_limiter_fallback_total", Help: "Requests limited in this process because Redis was down.",
 		}),
 		Principals: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "gateway_principal_lookups_total", Help: "Credentials looked up, by result in the local cache.",
@@ -31,13 +31,13 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "gateway_idempotency_dropped_total", Help: "Finished answers that were not cached in Redis.",
 		}),
 		RedisDown: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "gateway_redis_away", Help: "1 while Redis is not asked because it failed to answer.",
+			Name: "gateway_redis_away", Help: "1 while Redis is marked as down.",
 		}),
 		Limited: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "gateway_rate_limited_total", Help: "Requests refused with 429.",
 		}),
 		Streams: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "gateway_streams_open", Help: "Streams that are being passed on.",
+			Name: "gateway_streams_open", Help: "Open streams.",
 		}),
 		BodyBytes: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "gateway_body_bytes", Help: "Bytes of the bodies of requests under way.",

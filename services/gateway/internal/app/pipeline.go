@@ -1,5 +1,5 @@
-// Package app holds the gateway's verdicts: whose credential it is, whether the request passes the limit,
-// whether its answer is known already, and else what the service answers.
+// Package app decides about requests: which credential it is, whether the request is within the limit, whether its
+// answer is cached; otherwise it forwards the request to the service.
 package app
 
 import (
@@ -18,18 +18,18 @@ import (
 	"holdfast.dev/services/gateway/internal/store"
 )
 
-// Upstream sends a call to one service. Its errors are apperr's; an answer of any status is none. Stream passes
-// the answer on as it comes, and has written nothing when it fails.
+// Upstream sends a call to one service. Its errors are *apperr.Error; an answer of any status is not an error. Stream
+// forwards the answer while it arrives, and has written nothing when it fails.
 type Upstream interface {
 	Do(ctx context.Context, call *domain.Call) (domain.Answer, error)
 	Stream(ctx context.Context, w http.ResponseWriter, call *domain.Call) error
 }
 
-// Pipeline holds what the checks of a request need. All fields are needed.
+// Pipeline holds what the checks of a request use. All fields are required.
 type Pipeline struct {
 	Principals *Principals
 	Redis      *store.Redis
-	Local      *Counters // stands in while Redis is down
+	Local      *Counters // used while Redis is down
 	Limit      domain.Limit
 	Upstreams  map[string]Upstream // by x-service
 	Streams    *Streams
@@ -38,26 +38,25 @@ type Pipeline struct {
 }
 
 const (
-	// maxStale is the greatest age of a cached principal while nothing tells of revocations.
+	// maxStale is the greatest age of a cached principal while no revocations can arrive.
 	maxStale = time.Second
-	// grace is how long Redis must have been down before a principal is read again for it: one time-out of Redis is
-	// no reason to ask identity for everybody. Being no longer than maxStale, it delays no revocation beyond that.
+	// grace is how long Redis must have been down before principals are read again: after a single time-out of Redis,
+	// identity need not be asked for every credential. It is at most maxStale, so it delays no revocation further.
 	grace = time.Second
 	// maxBlind is the greatest age while identity does not answer either.
 	maxBlind = 30 * time.Second
 )
 
-// Verdict is what Admit found out. Credential may be newer than the one that was asked about.
+// Verdict is the result of Admit. Credential may be newer than the given one.
 type Verdict struct {
 	Credential *Credential
 	Rate       domain.Rate
 	Passed     bool   // false: over the limit, and not counted
-	Answer     []byte // the finished answer of the key that was asked for
+	Answer     []byte // the cached answer of the key
 }
 
-// Admit counts a request of c, in one round trip, and asks for the finished answer of key where key is not
-// empty. With Redis down it counts in this process. It fails when the credential turns out to be revoked,
-// or when that cannot be known.
+// Admit counts a request of c and, when key is not empty, looks up the key's cached answer, in one round trip. While
+// Redis is down it counts in this process. It fails when the credential has been revoked, or when that cannot be known.
 func (p *Pipeline) Admit(ctx context.Context, c *Credential, key string) (Verdict, error) {
 	start := time.Now()
 	reply, err := p.Redis.Evaluate(store.Request{Credential: c.Caller.Credential, Limit: p.Limit, Key: key})
@@ -84,7 +83,7 @@ func (p *Pipeline) Admit(ctx context.Context, c *Credential, key string) (Verdic
 	}, nil
 }
 
-// outdated reports whether identity wrote a later version of c.
+// outdated reports whether identity has written a later version of c.
 func outdated(c *Credential, r *store.Reply) bool {
 	if r.State == "" || r.State == c.state {
 		return false
@@ -93,9 +92,9 @@ func outdated(c *Credential, r *store.Reply) bool {
 	return err == nil && v > c.Version
 }
 
-// refresh reads c again because a revocation may have been lost, with Redis's memory or with Redis itself. What
-// was read upon seeing the same is not read again, so that one odd entry does not cost a look-up per request. Where
-// identity cannot tell either, the request goes on with what is known, while that is not too old.
+// refresh reads c again because a revocation may have been lost, when Redis was down or lost its data. A credential is
+// read once for each marker and state, so that one wrong entry does not cause a look-up per request. When identity does
+// not answer either, the request continues with the cached principal while it is not too old.
 func (p *Pipeline) refresh(ctx context.Context, c *Credential, marker, state string) (*Credential, error) {
 	fresh, err := p.Principals.Reread(ctx, c, marker, state)
 	if err == nil || errors.Is(err, domain.ErrInvalid) || errors.Is(err, domain.ErrRevoked) || p.Principals.age(c) > maxBlind {
@@ -122,8 +121,8 @@ func (p *Pipeline) admitLocally(ctx context.Context, c *Credential, cause error)
 	return Verdict{Credential: c, Rate: rate, Passed: passed}, nil
 }
 
-// Replay reads what is cached of a request's key: ErrMismatch when another request was answered, nil when
-// only the service can tell.
+// Replay decodes the cached answer of a request's key. It returns ErrMismatch when the answer belongs to another
+// request, and nil when only the service can tell.
 func (p *Pipeline) Replay(raw []byte, service string, fingerprint [32]byte) (*domain.Answer, error) {
 	if raw == nil {
 		return nil, nil
@@ -131,7 +130,7 @@ func (p *Pipeline) Replay(raw []byte, service string, fingerprint [32]byte) (*do
 	known, err := domain.Decode(raw, fingerprint)
 	switch {
 	case err != nil || known.Service == service:
-		return nil, nil //nolint:nilerr // the service knows better than a broken cache
+		return nil, nil //nolint:nilerr // the service answers instead of an unreadable cache entry
 	case !known.Same:
 		return nil, apperr.ErrMismatch
 	default:
@@ -139,14 +138,14 @@ func (p *Pipeline) Replay(raw []byte, service string, fingerprint [32]byte) (*do
 	}
 }
 
-// Forward sends a call to the service of op, and caches the answer to a write with a key: whole where that
-// is allowed, else only that there is one.
+// Forward sends a call to the service of op, and caches the answer to a write with a key: the whole answer when allowed,
+// else a placeholder.
 func (p *Pipeline) Forward(ctx context.Context, op *contract.Operation, call *domain.Call, fingerprint [32]byte) (domain.Answer, error) {
 	start := time.Now()
 	a, err := p.Upstreams[op.Service].Do(ctx, call)
 	obs.Since(ctx, "upstream_ms", start)
 	if err != nil {
-		return a, err //nolint:wrapcheck // an apperr of ours
+		return a, err //nolint:wrapcheck // already an *apperr.Error
 	}
 	if call.Key == "" || a.Status/100 != 2 || a.KeepUntil.IsZero() {
 		return a, nil
@@ -158,7 +157,7 @@ func (p *Pipeline) Forward(ctx context.Context, op *contract.Operation, call *do
 		value, err = a.Encode(fingerprint)
 	}
 	if err != nil {
-		return a, err //nolint:wrapcheck // says what it is
+		return a, err //nolint:wrapcheck // the error is already clear
 	}
 	p.Redis.CacheAnswer(call.Caller.Credential, call.Key, value, a.KeepUntil)
 	return a, nil

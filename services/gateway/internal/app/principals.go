@@ -14,40 +14,40 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// Credential is a principal as this process has cached it; it is never changed, only replaced.
+// Credential is a cached principal. It is never changed, only replaced.
 type Credential struct {
 	domain.Principal
 	hash   [32]byte
 	loaded time.Time
-	marker string // Redis's memory marker and state that were seen before the principal was read
+	marker string // Redis's marker and state when the principal was read
 	state  string
 }
 
-// LookupFunc asks identity for the principal of a credential's hash: ErrInvalid when there is none.
+// LookupFunc asks identity for the principal of a credential's hash. It returns ErrInvalid when there is none.
 type LookupFunc func(ctx context.Context, hash [32]byte) (domain.Principal, error)
 
-// Principals finds what a credential stands for, and remembers it for a while.
+// Principals finds the principal of a credential, and caches it.
 type Principals struct {
 	lookup  LookupFunc
 	cache   cache[[32]byte, *Credential]
 	unknown cache[[32]byte, struct{}]
-	good    cache[[32]byte, struct{}] // those that were good lately: they never wait for their turn
+	good    cache[[32]byte, struct{}] // credentials that were valid recently: their look-ups never wait
 	flights singleflight.Group
 	lookups *Lookups
 	metrics *Metrics
 }
 
-// PrincipalOptions are the bounds of NewPrincipals.
+// PrincipalOptions are the options of NewPrincipals.
 type PrincipalOptions struct {
-	Keep    time.Duration // how long a principal, or that there is none, is remembered
+	Keep    time.Duration // how long a result is cached, also that there is no principal
 	Size    int           // entries of each cache
-	Lookups *Lookups      // of credentials that were not good lately
+	Lookups *Lookups      // limits look-ups of credentials that were not valid recently
 }
 
-// lookupTimeout bounds a look-up that several requests may wait for, so no single one's end may cancel it.
+// lookupTimeout bounds a look-up. Several requests may wait for it, so the end of one request does not cancel it.
 const lookupTimeout = 3 * time.Second
 
-// goodFor is how long a credential that was good is looked up without waiting for a turn.
+// goodFor is how long a valid credential is looked up without waiting.
 const goodFor = time.Hour
 
 // NewPrincipals makes empty caches in front of lookup.
@@ -60,8 +60,9 @@ func NewPrincipals(lookup LookupFunc, opt PrincipalOptions, m *Metrics) *Princip
 	}
 }
 
-// Find returns the credential of a well-formed token: ErrInvalid when nobody knows it, ErrRevoked, or ErrGuessing when
-// there are too many unknown ones to look this one up, which is never said of one that was good lately.
+// Find returns the credential of a well-formed token. It returns ErrInvalid when no credential has the token,
+// ErrRevoked, or ErrGuessing when there are too many unknown tokens to look this one up. A credential that was valid
+// recently never gets ErrGuessing.
 func (p *Principals) Find(ctx context.Context, token, address string) (*Credential, error) {
 	hash := apikey.Hash(token)
 	if c, ok := p.cache.get(hash); ok {
@@ -77,12 +78,12 @@ func (p *Principals) Find(ctx context.Context, token, address string) (*Credenti
 		if _, ok := p.good.get(hash); ok {
 			return p.load(ctx, hash, "", "")
 		}
-		return p.inTurn(ctx, hash, address)
+		return p.loadLimited(ctx, hash, address)
 	})
 }
 
-// inTurn loads what was not good lately.
-func (p *Principals) inTurn(ctx context.Context, hash [32]byte, address string) (c *Credential, err error) {
+// loadLimited loads a credential that was not valid recently, within the limits of Lookups.
+func (p *Principals) loadLimited(ctx context.Context, hash [32]byte, address string) (c *Credential, err error) {
 	if err := p.lookups.Enter(address); err != nil {
 		p.metrics.Principals.WithLabelValues("refused").Inc()
 		return nil, err
@@ -91,14 +92,14 @@ func (p *Principals) inTurn(ctx context.Context, hash [32]byte, address string) 
 	return p.load(ctx, hash, "", "")
 }
 
-// Reread looks c up again, because of the marker and the state that Redis has answered. Requests that have seen another
-// marker or state do not join: the look-up under way may have read before the change that they know of.
+// Reread looks c up again, because of the marker and the state that Redis has answered. Only requests with the same
+// marker and state share a look-up: another look-up may have read before the change that they know of.
 func (p *Principals) Reread(ctx context.Context, c *Credential, marker, state string) (*Credential, error) {
 	p.metrics.Principals.WithLabelValues("reread").Inc()
 	return p.once(c.hash, func() (*Credential, error) { return p.load(ctx, c.hash, marker, state) }, marker, "/", state)
 }
 
-// Revoke remembers that c is revoked.
+// Revoke caches that c is revoked.
 func (p *Principals) Revoke(c *Credential) {
 	dead := *c
 	dead.Revoked = true
@@ -114,7 +115,7 @@ func (c *Credential) standing() (*Credential, error) {
 	return c, nil
 }
 
-// once runs load once for all who wait for the same: the hash, and what else they have seen.
+// once runs load once for all requests that wait for the same hash and have seen the same state.
 func (p *Principals) once(hash [32]byte, load func() (*Credential, error), seen ...string) (*Credential, error) {
 	v, err, _ := p.flights.Do(string(hash[:])+strings.Join(seen, ""), func() (any, error) { return load() })
 	if err != nil {
@@ -122,12 +123,12 @@ func (p *Principals) once(hash [32]byte, load func() (*Credential, error), seen 
 	}
 	c, ok := v.(*Credential)
 	if !ok {
-		return nil, fmt.Errorf("look-up gave a %T", v)
+		return nil, fmt.Errorf("look-up returned a %T", v)
 	}
 	return c.standing()
 }
 
-// load asks identity and remembers what it says.
+// load asks identity and caches the result.
 func (p *Principals) load(ctx context.Context, hash [32]byte, marker, state string) (*Credential, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
 	defer cancel()

@@ -11,28 +11,28 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// Streams bounds how many streams each credential has open in this process, and ends all of them when it stops.
+// Streams bounds how many streams each credential has open in this process, and ends all of them at the stop.
 type Streams struct {
-	most    int // of one credential
+	most    int // for one credential
 	metrics *Metrics
-	running context.Context // until Stop
+	running context.Context // ends with Stop
 	stop    context.CancelFunc
 	mu      sync.Mutex
-	open    map[string]int // guarded by mu; by credential id, none of 0
+	open    map[string]int // guarded by mu; by credential id, without zeros
 }
 
-// NewStreams allows each credential so many streams at a time.
+// NewStreams allows each credential at most `most` streams at a time.
 func NewStreams(most int, m *Metrics) *Streams {
 	s := &Streams{most: most, metrics: m, open: map[string]int{}}
 	s.running, s.stop = context.WithCancel(context.Background())
 	return s
 }
 
-// Stop ends all streams and begins no more. A server's graceful stop would wait for them.
+// Stop ends all streams and allows no new ones. The server's graceful stop would wait for them.
 func (s *Streams) Stop() { s.stop() }
 
-// begin counts one more stream of the credential: ErrStreams when it has too many. The context ends with ctx,
-// or when Stop is called, with the cause ErrStopping; end gives the place back.
+// begin counts one more stream of the credential. It returns ErrStreams when the credential has too many. The context
+// ends with ctx, or with the cause ErrStopping when Stop is called. end releases the stream.
 func (s *Streams) begin(ctx context.Context, credential string) (streaming context.Context, end func(), err error) {
 	if s.running.Err() != nil {
 		return nil, nil, apperr.ErrUnavailable.WithCause(domain.ErrStopping)
@@ -63,12 +63,12 @@ func (s *Streams) end(credential string) {
 	}
 }
 
-// Stream passes the answer of op's service on to w as it comes. An error means that nothing was written.
+// Stream forwards the answer of op's service to w while it arrives. An error means that nothing was written.
 func (p *Pipeline) Stream(ctx context.Context, w http.ResponseWriter, op *contract.Operation, call *domain.Call) error {
 	ctx, end, err := p.Streams.begin(ctx, call.Caller.Credential)
 	if err != nil {
 		return err
 	}
 	defer end()
-	return p.Upstreams[op.Service].Stream(ctx, w, call) //nolint:wrapcheck // an apperr of ours
+	return p.Upstreams[op.Service].Stream(ctx, w, call) //nolint:wrapcheck // already an *apperr.Error
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Answer is what a service answered, as far as clients see it.
+// Answer is the part of a service's answer that clients see.
 type Answer struct {
 	Status          int
 	ContentType     string
@@ -20,14 +20,14 @@ type Answer struct {
 	WWWAuthenticate string
 	RetryAfter      string
 	Replayed        bool
-	IgnoredFields   string // like Applied, the preference that was followed, not of a replay
+	IgnoredFields   string // like Applied, the preference that was applied, absent from a replay
 	Applied         string
 	Body            []byte
-	KeepUntil       time.Time // end of the idempotency record; zero: there is none
-	Private         bool      // its service says that it must not be cached
+	KeepUntil       time.Time // end of the idempotency record; zero: no record
+	Private         bool      // the service says that the answer must not be cached
 }
 
-// stored is the head of a cached answer; the body follows it byte for byte. A placeholder has Service only.
+// stored is the head of a cached answer; the unchanged body follows it. A placeholder has Service only.
 type stored struct {
 	Service      string `json:"n,omitempty"`
 	Status       int    `json:"s"`
@@ -39,16 +39,16 @@ type stored struct {
 
 const lengthSize = 4
 
-// Placeholder is what may be cached of an answer with a secret or personal data: that its key was used, and with
-// which service. That service alone can tell whether the same request comes again, and what it answers.
+// Placeholder returns what may be cached of an answer with a secret or personal data: that its key was used, and with
+// which service. Only that service can tell whether the same request is repeated, and what the answer is.
 func Placeholder(service string) ([]byte, error) {
 	return encode([32]byte{}, stored{Service: service}, nil)
 }
 
-// ErrStored says that a cached answer cannot be read; it counts as none.
+// ErrStored says that a cached answer cannot be decoded. The caller ignores such an answer.
 var ErrStored = errors.New("malformed cached answer")
 
-// Encode is the cached form of a finished answer: fingerprint, length of the head, head, body.
+// Encode returns the cached form of an answer: fingerprint, length of the head, head, body.
 func (a *Answer) Encode(fingerprint [32]byte) ([]byte, error) {
 	return encode(fingerprint, stored{
 		Status: a.Status, ContentType: a.ContentType, Location: a.Location, ETag: a.ETag, CacheControl: a.CacheControl,
@@ -66,14 +66,14 @@ func encode(fingerprint [32]byte, s stored, body []byte) ([]byte, error) {
 	return append(append(out, head...), body...), nil
 }
 
-// CachedAnswer is what is cached of a key.
+// CachedAnswer is the cached entry of a key.
 type CachedAnswer struct {
-	Same    bool   // the cached answer is that of the same request
+	Same    bool   // the entry belongs to the same request
 	Service string // of a placeholder: the service that has the answer
 	Answer  Answer
 }
 
-// Decode reads what Encode or Placeholder wrote, for a request of that fingerprint.
+// Decode decodes the result of Encode or Placeholder, for a request with that fingerprint.
 func Decode(raw []byte, fingerprint [32]byte) (CachedAnswer, error) {
 	rest, found := cutLen(raw, len(fingerprint))
 	size, ok := cutLen(rest, lengthSize)

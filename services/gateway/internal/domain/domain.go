@@ -1,4 +1,4 @@
-// Package domain holds the gateway's nouns: credential, principal, rate window, answer. Pure: no I/O, no clock.
+// Package domain holds the gateway's types: credential, principal, rate window, answer. It is pure: no I/O, no clock.
 package domain
 
 import (
@@ -29,19 +29,19 @@ var (
 	ErrNotFound = apperr.New(apperr.NotFound, "not_found", "There is nothing at this path. All paths are listed at /docs; none ends in a slash.")
 )
 
-// ErrStopping is why a stream ends when the gateway stops.
+// ErrStopping is the reason why a stream ends when the gateway stops.
 var ErrStopping = errors.New("the gateway is stopping")
 
-// Principal is what a credential stands for.
+// Principal is the identity and the rights of a credential.
 type Principal struct {
 	Caller  caller.Caller  // without a request id
-	Encoded caller.Encoded // Caller, as its calls to services state it
+	Encoded caller.Encoded // Caller in the form that signed calls hold it
 	Scopes  string         // the granted scopes, space-separated
 	Version int64          // raised by each change of the credential or its tenant
 	Revoked bool
 }
 
-// Allows returns ErrScope, naming the first scope of needed that p was not granted.
+// Allows returns ErrScope with the first scope of needed that p does not have.
 func (p *Principal) Allows(needed []string) error {
 	for _, scope := range needed {
 		if !p.Caller.Has(scope) {
@@ -52,8 +52,7 @@ func (p *Principal) Allows(needed []string) error {
 	return nil
 }
 
-// Bearer takes the credential out of the values of the Authorization header and checks its form, which
-// costs no look-up.
+// Bearer returns the credential in the values of the Authorization header and checks its form, without a look-up.
 func Bearer(values []string) (string, error) {
 	if len(values) == 0 {
 		return "", ErrMissing
@@ -69,7 +68,7 @@ func Bearer(values []string) (string, error) {
 	return token, nil
 }
 
-// HasQueryKey reports whether a raw query names api_key, however it is escaped.
+// HasQueryKey reports whether a raw query has a parameter api_key, escaped or not.
 func HasQueryKey(raw string) bool {
 	for pair := range strings.SplitSeq(raw, "&") {
 		name, _, _ := strings.Cut(pair, "=")
@@ -85,7 +84,8 @@ func HasQueryKey(raw string) bool {
 	return false
 }
 
-// Network is what a client's address counts as: itself, or of IPv6 its /64, all of which one client has.
+// Network returns the unit by which client addresses are limited: an IPv4 address, or the /64 of an IPv6 address,
+// because one client has all of it.
 func Network(address string) string {
 	ip, err := netip.ParseAddr(address)
 	if err != nil {

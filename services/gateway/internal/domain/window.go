@@ -1,20 +1,20 @@
 package domain
 
-// Window is a sliding-window counter that starts at the credential's first request. Times are microseconds
-// since 1970; Start 0 means that nothing was counted yet. The Redis script in store does the same sums.
+// Window is a sliding-window counter that starts at the credential's first request. Times are microseconds since 1970;
+// Start 0 means that nothing was counted yet. The Redis script in store computes the same.
 type Window struct {
 	Start int64 // first instant of the current window
 	Cur   int64 // requests counted in the current window
-	Prev  int64 // requests counted in the window before
+	Prev  int64 // requests counted in the window before the current one
 }
 
-// Limit allows Max requests in any Per microseconds.
+// Limit allows Max requests in any period of Per microseconds.
 type Limit struct {
 	Max int64
 	Per int64
 }
 
-// Roll returns w as it stands at now: a later window takes over where the current one has ended.
+// Roll returns w at the time now: when the current window has ended, a later one replaces it.
 func (l Limit) Roll(w Window, now int64) Window {
 	switch {
 	case w.Start == 0 || now >= w.Start+2*l.Per:
@@ -26,18 +26,18 @@ func (l Limit) Roll(w Window, now int64) Window {
 	}
 }
 
-// used is what counts at now: the current window and the part of the one before that still overlaps. w has
-// been rolled to now.
+// used is the count at now: the current window, and the part of the previous one that still overlaps. w has been rolled
+// to now.
 func (l Limit) used(w Window, now int64) int64 {
 	return w.Prev*l.left(w, now)/l.Per + w.Cur
 }
 
-// left is how long the window still lasts; a clock that ran back never makes it longer than a whole one.
+// left is how long the window still lasts. When the clock has run backwards, it is at most one whole window.
 func (l Limit) left(w Window, now int64) int64 {
 	return min(w.Start+l.Per-now, l.Per)
 }
 
-// Take counts a request at now, unless the limit is used up: a refused request leaves w as it was.
+// Take counts a request at now, unless the limit is used up: a refused request does not change w.
 func (l Limit) Take(w Window, now int64) (Window, bool) {
 	rolled := l.Roll(w, now)
 	if l.used(rolled, now) >= l.Max {
@@ -47,7 +47,7 @@ func (l Limit) Take(w Window, now int64) (Window, bool) {
 	return rolled, true
 }
 
-// Rate is what the answer's headers say.
+// Rate holds the values of the answer's headers.
 type Rate struct {
 	Limit      int64
 	Remaining  int64
@@ -66,7 +66,7 @@ func (l Limit) Rate(w Window, now int64) Rate {
 	}
 }
 
-// wait is the time from now to the first instant at which Take would count. w has been rolled to now.
+// wait is the time from now to the first moment at which Take counts again. w has been rolled to now.
 func (l Limit) wait(w Window, now int64) int64 {
 	if l.used(w, now) < l.Max {
 		return 0
@@ -74,11 +74,11 @@ func (l Limit) wait(w Window, now int64) int64 {
 	if w.Cur < l.Max {
 		return w.Start + l.Per - l.overlap(w.Prev, l.Max-w.Cur) - now
 	}
-	// The current window is full: it must end, and then fade.
+	// The current window is full: it must end, and then its overlap must shrink.
 	return w.Start + 2*l.Per - l.overlap(w.Cur, l.Max) - now
 }
 
-// overlap is the longest rest of the window at which prev requests of the one before count as fewer than room.
+// overlap is the longest remaining part of a window at which prev requests of the previous one count as fewer than room.
 func (l Limit) overlap(prev, room int64) int64 {
 	return (l.Per*room+prev-1)/prev - 1
 }

@@ -13,7 +13,7 @@ const (
 	minute = 60 * second
 )
 
-// reach returns a window after a random history, with the time at which it stands.
+// reach returns a window after a random history, and its time.
 func reach(t *rapid.T, l domain.Limit) (domain.Window, int64) {
 	now := rapid.Int64Range(1, 1<<50).Draw(t, "start")
 	var w domain.Window
@@ -61,8 +61,8 @@ func TestRetryAfterWhenTheLimitWasLowered(t *testing.T) {
 	})
 }
 
-// Whatever the client does, no stretch of one window's length lets through twice the limit, and a
-// credential that was idle gets exactly the limit in its first window, however slowly it asks.
+// Whatever the client does, no period of one window's length allows more than twice the limit, and an idle credential
+// gets exactly the limit in its first window, however slowly it sends.
 func TestLimitHolds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

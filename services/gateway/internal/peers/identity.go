@@ -1,4 +1,4 @@
-// Package peers calls the other processes: identity's look-up, and the services that answer.
+// Package peers calls other processes: identity for look-ups, and the services that answer.
 package peers
 
 import (
@@ -18,11 +18,11 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// Identity asks the identity service what a credential stands for.
+// Identity asks the identity service for the principal of a credential.
 type Identity struct{ Client *peer.Client }
 
-// Lookup returns the principal of a credential's hash, domain.ErrInvalid when there is none. It reads only,
-// so it is asked again when the connection broke.
+// Lookup returns the principal of a credential's hash, domain.ErrInvalid when there is none. It only reads, so it is
+// retried when the connection broke.
 func (i *Identity) Lookup(ctx context.Context, hash [32]byte) (domain.Principal, error) {
 	ctx = caller.With(ctx, caller.Service("gateway", ids.Tenant{}, ""))
 	in := internalapi.Lookup{Hash: hex.EncodeToString(hash[:])}
@@ -51,7 +51,7 @@ func fromPrincipal(p internalapi.Principal) (domain.Principal, error) {
 	}
 	encoded, err := caller.Encode(c)
 	if err != nil {
-		return domain.Principal{}, err //nolint:wrapcheck // says what it is
+		return domain.Principal{}, err //nolint:wrapcheck // the error is already clear
 	}
 	return domain.Principal{
 		Caller: c, Encoded: encoded,

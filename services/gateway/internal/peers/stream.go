@@ -21,17 +21,17 @@ import (
 )
 
 const (
-	// idleStreams connections are kept: a stream that has ended leaves its own to the next one.
+	// idleStreams connections are kept open: a new stream uses the connection of one that has ended.
 	idleStreams = 16
-	// cutTimeout is how long the last bytes of a stream that is cut short may take.
+	// cutTimeout is how long the last bytes of an aborted stream may take.
 	cutTimeout = time.Second
 )
 
-// passedHeaders are the headers of a stream's answer that clients see; everything else, all X-Internal-* among it, ends here.
+// passedHeaders are the headers of a stream's answer that clients get. All others, such as X-Internal-*, are dropped.
 var passedHeaders = [...]string{"Content-Type", "Cache-Control", "Retry-After", "Www-Authenticate"}
 
-// newStreams makes the connections for streams: each holds one for minutes, which fasthttp's bounds on calls
-// and answers would not allow. Nothing bounds their number here; app.Streams bounds those of a credential.
+// newStreams makes the connections for streams: each is used for minutes, which fasthttp's limits on calls and answers
+// do not allow. Their number is not limited here; app.Streams limits the streams of a credential.
 func newStreams(timeout time.Duration) *http.Transport {
 	return &http.Transport{
 		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
@@ -40,15 +40,15 @@ func newStreams(timeout time.Duration) *http.Transport {
 	}
 }
 
-// Stream sends one call and passes the answer on to w as it comes, until one of the two sides ends it, or ctx
-// does. An error means that nothing was written; they are Do's. A service that breaks off panics with
-// http.ErrAbortHandler, by which the client's answer breaks off too.
+// Stream sends one call and forwards the answer to w while it arrives, until the client or the service ends it, or ctx
+// ends. An error means that nothing was written; errors are the same as Do's. When the service breaks off, Stream panics
+// with http.ErrAbortHandler, which breaks off the client's answer too.
 func (u *Upstream) Stream(ctx context.Context, w http.ResponseWriter, call *domain.Call) error {
 	signed, err := u.signer.SignEncoded(call.Encoded, call.Statement(u.target), time.Now())
 	if err != nil {
 		return fmt.Errorf("sign call: %w", err)
 	}
-	// The proxy gets a request of our own: of the client's there is nothing in it to take away.
+	// The proxy gets a new request, which has nothing of the client's to remove.
 	in, err := http.NewRequestWithContext(ctx, call.Method, u.scheme+"://"+u.host+call.Path, nil)
 	if err != nil {
 		return fmt.Errorf("call %s: %w", u.target, err)
@@ -58,7 +58,7 @@ func (u *Upstream) Stream(ctx context.Context, w http.ResponseWriter, call *doma
 	}
 	var failure error
 	proxy := &httputil.ReverseProxy{
-		// The proxy drops X-Forwarded-For and the parts of a query that it cannot read before it asks for this.
+		// The proxy removes X-Forwarded-For and invalid parts of the query before it calls this.
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.Header, p.Out.URL.RawQuery = streamHeader(call, signed), call.Query
 		},
@@ -70,7 +70,7 @@ func (u *Upstream) Stream(ctx context.Context, w http.ResponseWriter, call *doma
 	defer context.AfterFunc(ctx, out.cut)()
 	proxy.ServeHTTP(out, in)
 	if errors.Is(failure, context.Canceled) {
-		return nil // the client has gone
+		return nil // the client is gone
 	}
 	return failure
 }
@@ -87,7 +87,7 @@ func streamHeader(call *domain.Call, signed string) http.Header {
 	return h
 }
 
-// streamTransport is the Upstream as ReverseProxy uses it: up to the header of the answer.
+// streamTransport makes Upstream an http.RoundTripper for ReverseProxy, until the answer's header.
 type streamTransport struct{ *Upstream }
 
 // RoundTrip implements http.RoundTripper with Do's errors.
@@ -98,7 +98,7 @@ func (t streamTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		t.record(err)
 		return nil, t.failed(err)
 	}
-	t.record(nil) // a client that has gone says nothing about the service
+	t.record(nil) // a client that is gone says nothing about the service
 	switch {
 	case errors.Is(context.Cause(ctx), domain.ErrStopping):
 		err = apperr.ErrUnavailable.WithCause(domain.ErrStopping)
@@ -114,14 +114,13 @@ func (t streamTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, err
 }
 
-// streamBody is the body of a stream.
+// streamBody is the body of a stream's answer.
 type streamBody struct {
 	io.ReadCloser
 	ctx context.Context
 }
 
-// Read turns our own stop into an end like any other, behind which clients resume. That a service broke off is
-// for the log.
+// Read returns a normal end when the gateway stops, so that clients resume. It logs when the service broke off.
 func (b *streamBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	switch {
@@ -131,21 +130,20 @@ func (b *streamBody) Read(p []byte) (int, error) {
 	case b.ctx.Err() == nil:
 		obs.Add(b.ctx, slog.String("error", "the stream broke off: "+err.Error()))
 	}
-	return n, err //nolint:wrapcheck // a reader passes its error on
+	return n, err //nolint:wrapcheck // a reader returns the error as it is
 }
 
-// streamWriter is the client's side of a stream. Its headers are its own, so that neither what the service says
-// nor its trailers and early hints get to the client unasked; the gateway's headers stay as they are. The
-// server's write time-out is meant for whole answers: here each write has one of its own, and a client that
-// reads nothing is held no longer than that.
+// streamWriter writes a stream to the client. It has its own headers, so that the service's headers, trailers and early
+// hints are not forwarded unchecked; the gateway's headers stay. The server's write time-out is for whole answers: here
+// each write has a time-out of its own, after which a client that does not read is dropped.
 type streamWriter struct {
 	w            http.ResponseWriter
 	control      *http.ResponseController
 	header       http.Header
 	writeTimeout time.Duration
 	mu           sync.Mutex
-	ended        bool // guarded by mu: the stream was cut
-	finished     bool // guarded by mu: the request is over
+	ended        bool // guarded by mu: the stream was aborted
+	finished     bool // guarded by mu: the request has ended
 }
 
 func (p *streamWriter) Header() http.Header { return p.header }
@@ -164,7 +162,7 @@ func (p *streamWriter) WriteHeader(status int) {
 
 func (p *streamWriter) Write(b []byte) (int, error) {
 	p.extend()
-	return p.w.Write(b) //nolint:wrapcheck // a writer passes its error on
+	return p.w.Write(b) //nolint:wrapcheck // a writer returns the error as it is
 }
 
 func (p *streamWriter) FlushError() error {
@@ -172,16 +170,16 @@ func (p *streamWriter) FlushError() error {
 	return p.control.Flush() //nolint:wrapcheck // as above
 }
 
-// extend gives the next write its time, unless the stream was cut.
+// extend sets the deadline of the next write, unless the stream was aborted.
 func (p *streamWriter) extend() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.ended {
-		_ = p.control.SetWriteDeadline(time.Now().Add(p.writeTimeout)) // what has no deadlines needs none
+		_ = p.control.SetWriteDeadline(time.Now().Add(p.writeTimeout)) // a connection without deadlines needs none
 	}
 }
 
-// cut ends the write that is under way, and leaves little time to those that follow.
+// cut ends the current write, and gives later ones little time.
 func (p *streamWriter) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -191,8 +189,8 @@ func (p *streamWriter) cut() {
 	}
 }
 
-// finish gives the end of the answer its time, because it may come long after its last byte. No cut comes after it: the
-// writer then belongs to another request.
+// finish sets the deadline for the end of the answer, which may come long after its last byte. cut must not follow,
+// because the writer then belongs to another request.
 func (p *streamWriter) finish() {
 	p.extend()
 	p.mu.Lock()

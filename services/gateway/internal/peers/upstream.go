@@ -32,26 +32,26 @@ type Upstream struct {
 	host    string
 	client  *fasthttp.HostClient
 	breaker circuitbreaker.CircuitBreaker[any]
-	places  chan struct{} // one for each call that is under way
+	places  chan struct{} // one for each running call
 
 	streams      *http.Transport
 	writeTimeout time.Duration
 }
 
-// UpstreamOptions are the bounds of NewUpstream.
+// UpstreamOptions are the options of NewUpstream.
 type UpstreamOptions struct {
-	Timeout            time.Duration // from the call to the end of the answer, of a stream to its header
-	MaxConns           int           // connections to the service, streams apart; further calls wait for one
-	StreamWriteTimeout time.Duration // of one write to a stream's client
+	Timeout            time.Duration // from the call to the end of the answer, or to a stream's header
+	MaxConns           int           // connections to the service without streams; further calls wait for one
+	StreamWriteTimeout time.Duration // for one write to a stream's client
 	Changed            func(target, state string)
 }
 
 const (
 	maxAnswer   = 16 << 20
 	dialTimeout = time.Second
-	// longestPause between two attempts to connect: 5, 10, 20, 40, 80, 160, 320 ms.
+	// longestPause is the longest pause between two attempts to connect: 5, 10, 20, 40, 80, 160, 320 ms.
 	longestPause = 320 * time.Millisecond
-	// idle is below the services' own HTTP_IDLE_TIMEOUT, so that a connection is not taken while it dies.
+	// idle is less than the services' own HTTP_IDLE_TIMEOUT, so that no connection is used while the service closes it.
 	idle = 30 * time.Second
 )
 
@@ -83,22 +83,22 @@ func NewUpstream(target, base string, signer *caller.Signer, opt UpstreamOptions
 	return up, nil
 }
 
-// dial connects with one of the service's processes. A connection that is refused is tried again for half a second,
-// whatever the call is: nothing was sent, and a balancer that has not noticed yet that one process died may lead the
-// next attempt to another.
+// dial connects to one of the service's processes. It retries a refused connection for half a second, for every call:
+// nothing was sent yet, and a load balancer that has not noticed a dead process may choose another one for the next
+// attempt.
 func dial(addr string, timeout time.Duration) (net.Conn, error) {
 	end := time.Now().Add(timeout)
 	for pause := 5 * time.Millisecond; ; pause *= 2 {
 		conn, err := (&net.Dialer{Deadline: end}).Dial("tcp", addr)
 		if err == nil || !errors.Is(err, syscall.ECONNREFUSED) || pause > longestPause || time.Until(end) < pause {
-			return conn, err //nolint:wrapcheck // says what it is
+			return conn, err //nolint:wrapcheck // the error is already clear
 		}
 		time.Sleep(pause)
 	}
 }
 
-// again lets a call be sent once more when a connection broke, never after its deadline: a read, or a write
-// that the service recognises by its key. The other idle connections have most likely broken too.
+// again allows a second attempt when a connection broke, but never after the deadline: for a read, or for a write that
+// the service recognises by its key. The other idle connections have most likely broken too.
 func (u *Upstream) again(req *fasthttp.Request, _ int, err error) (resetTimeout, retry bool) {
 	if errors.Is(err, fasthttp.ErrTimeout) || !req.Header.IsGet() && len(req.Header.Peek("Idempotency-Key")) == 0 {
 		return false, false
@@ -107,8 +107,8 @@ func (u *Upstream) again(req *fasthttp.Request, _ int, err error) (resetTimeout,
 	return false, true
 }
 
-// Do sends one call, once there is a connection for it. No answer is ErrUnavailable, a late one ErrTimeout; an answer
-// that the service should never give, such as a refused signature or one that is too large, is an internal error.
+// Do sends one call when a connection is free. No answer is ErrUnavailable, a late one ErrTimeout. An answer that the
+// service should never give, such as a refused signature or a body that is too large, is an internal error.
 func (u *Upstream) Do(ctx context.Context, call *domain.Call) (domain.Answer, error) {
 	deadline := time.Now().Add(u.timeout)
 	if err := u.acquirePlace(ctx, deadline); err != nil {
@@ -129,7 +129,7 @@ func (u *Upstream) Do(ctx context.Context, call *domain.Call) (domain.Answer, er
 	began := time.Now()
 	err = u.client.DoDeadline(req, res, deadline)
 	if late(err) && deadline.Sub(began) < u.timeout/2 {
-		u.record(nil) // most of its time had gone by before the service was asked
+		u.record(nil) // most of its time had passed before the call was sent
 		return domain.Answer{}, apperr.ErrTimeout.WithCause(fmt.Errorf("call %s after a wait for a connection: %w", u.target, err))
 	}
 	if u.record(err); err != nil {
@@ -141,8 +141,8 @@ func (u *Upstream) Do(ctx context.Context, call *domain.Call) (domain.Answer, er
 	return read(res), nil
 }
 
-// acquirePlace takes a place among the calls under way. Where there is none it waits, first come first served, until the
-// deadline, but not for a service whose breaker is open.
+// acquirePlace takes a place among the running calls. When all are taken it waits until the deadline, in the order of
+// arrival, but not for a service whose breaker is open.
 func (u *Upstream) acquirePlace(ctx context.Context, deadline time.Time) error {
 	select {
 	case u.places <- struct{}{}:
@@ -162,7 +162,7 @@ func (u *Upstream) acquirePlace(ctx context.Context, deadline time.Time) error {
 	}
 }
 
-// acquirePermit takes a permit of the breaker, which record gives back.
+// acquirePermit takes a permit of the breaker. record returns it.
 func (u *Upstream) acquirePermit() error {
 	if !u.breaker.TryAcquirePermit() {
 		return u.open()
@@ -174,7 +174,7 @@ func (u *Upstream) open() error {
 	return apperr.ErrUnavailable.WithCause(fmt.Errorf("%s: %w", u.target, circuitbreaker.ErrOpen))
 }
 
-// record tells the breaker what came of a call.
+// record reports the result of a call to the breaker.
 func (u *Upstream) record(err error) {
 	if unreachable(err) {
 		u.breaker.RecordFailure()
@@ -183,10 +183,10 @@ func (u *Upstream) record(err error) {
 	}
 }
 
-// unreachable reports whether a connection was refused or broken, or the answer late. Anything else is an answer,
-// however large or wrong: one tenant's data can cause it, and must not close the service to all.
+// unreachable reports whether a connection was refused or broken, or the answer late. Every other result is an answer,
+// even a too large or wrong one: one tenant's data can cause it, and it must not close the service for all.
 func unreachable(err error) bool {
-	if err == nil { // as it mostly is
+	if err == nil { // the usual case
 		return false
 	}
 	var network *net.OpError
@@ -214,7 +214,7 @@ func (u *Upstream) fill(req *fasthttp.Request, call *domain.Call, signed string)
 	if call.Query != "" {
 		target += "?" + call.Query
 	}
-	if u.scheme == "https" { // else fasthttp takes the call for a plain one
+	if u.scheme == "https" { // otherwise fasthttp sends the call without TLS
 		target = u.scheme + "://" + u.host + target
 	}
 	h.SetRequestURI(target)
@@ -243,8 +243,8 @@ func (u *Upstream) fill(req *fasthttp.Request, call *domain.Call, signed string)
 	}
 }
 
-// failed maps what came instead of an answer that can be passed on. The service may be another one by now: its other
-// idle connections are dropped, so that at most those under way meet the dead one.
+// failed returns the error of a call without an answer that can be forwarded. The process may have been replaced, so all
+// idle connections are closed: at most the running calls use a dead one.
 func (u *Upstream) failed(err error) error {
 	cause := fmt.Errorf("call %s: %w", u.target, err)
 	var op *net.OpError
@@ -262,7 +262,7 @@ func (u *Upstream) failed(err error) error {
 	return apperr.ErrUnavailable.WithCause(cause)
 }
 
-// read copies what clients may see; everything else, all X-Internal-* among it, ends here.
+// read copies what clients may see. All other headers, such as X-Internal-*, are dropped.
 func read(res *fasthttp.Response) domain.Answer {
 	h := &res.Header
 	a := domain.Answer{

@@ -13,9 +13,9 @@ import (
 
 const (
 	maxBatch = 256
-	// lateFactor is how many time-outs a round trip may take when this process, not Redis, is slow.
+	// lateFactor is how many time-outs a round trip may take when this process is slow, not Redis.
 	lateFactor = 50
-	// retryPause is between two attempts to reach a Redis that is down. No request waits for them.
+	// retryPause is the pause between two attempts to reach a Redis that is down. No request waits for them.
 	retryPause = 50 * time.Millisecond
 )
 
@@ -27,16 +27,16 @@ type evaluation struct {
 	done    chan struct{}
 }
 
-// Options are the limits of Open.
+// Options are the options of Open.
 type Options struct {
 	Timeout time.Duration   // for Redis to answer
 	Queue   int             // requests, and answers to cache, that may wait
-	Dropped func()          // an answer was not cached
-	Changed func(down bool) // Redis went down, or came back
-	Access  redisx.Access   // beside the address
+	Dropped func()          // called when an answer was not cached
+	Changed func(down bool) // called when Redis goes down, and when it is back
+	Access  redisx.Access   // besides the address
 }
 
-// Open prepares for Redis at address, in any form of redisx; it does not connect.
+// Open prepares a client of Redis at address, in any form that redisx accepts. It does not connect.
 func Open(address string, opt Options) (*Redis, error) {
 	client, err := redisx.Open(address, redisx.Options{
 		Timeout: lateFactor * opt.Timeout, PoolSize: 4, Access: opt.Access, Dial: dialLateRead(opt.Timeout),
@@ -54,8 +54,8 @@ func Open(address string, opt Options) (*Redis, error) {
 	}, nil
 }
 
-// Evaluate runs the script. Those of concurrent requests share a pipeline. It returns ErrDown after one time-out when
-// Redis does not answer, and at once until Redis is back.
+// Evaluate runs the script. Concurrent requests share a pipeline. It returns ErrDown after one time-out when Redis does
+// not answer, and then at once until Redis is back.
 func (r *Redis) Evaluate(q Request) (Reply, error) {
 	if r.down.Load() {
 		return Reply{}, ErrDown
@@ -70,7 +70,7 @@ func (r *Redis) Evaluate(q Request) (Reply, error) {
 	return e.reply, e.err
 }
 
-// Run sends until ctx ends. Evaluate must not be called after that.
+// Run sends batches until ctx ends. Evaluate must not be called after that.
 func (r *Redis) Run(ctx context.Context) error {
 	go r.writeAnswers(ctx)
 	if err := r.reach(ctx); err != nil {
@@ -88,7 +88,7 @@ func (r *Redis) Run(ctx context.Context) error {
 	}
 }
 
-// gather adds the evaluations that came while the last batch was on its way.
+// gather adds the evaluations that arrived while the last batch was sent.
 func (r *Redis) gather(batch []*evaluation) []*evaluation {
 	for len(batch) < maxBatch {
 		select {
@@ -101,7 +101,7 @@ func (r *Redis) gather(batch []*evaluation) []*evaluation {
 	return batch
 }
 
-// flush runs all of batch in one round trip, in a Cluster in one to each node side by side.
+// flush runs batch in one round trip, in a Cluster in one round trip to each node in parallel.
 func (r *Redis) flush(ctx context.Context, batch []*evaluation) {
 	if r.down.Load() {
 		for _, e := range batch {
@@ -111,7 +111,7 @@ func (r *Redis) flush(ctx context.Context, batch []*evaluation) {
 		return
 	}
 	silent := r.runScript(ctx, batch, r.script.EvalSha)
-	// Redis has forgotten the script: those that met that run again, and load it. The others were counted.
+	// Redis has lost the script: evaluations that failed for this reason run again, and load it. The others were counted.
 	if again := forgotten(batch); len(again) > 0 {
 		silent = r.runScript(ctx, again, r.script.Eval) || silent
 	}
@@ -138,7 +138,7 @@ func forgotten(batch []*evaluation) []*evaluation {
 
 type evalFunc func(ctx context.Context, c redis.Scripter, keys []string, args ...any) *redis.Cmd
 
-// runScript fills in each reply or error, and reports whether Redis, or a node of it, has not answered.
+// runScript stores each reply or error, and reports whether Redis, or one of its nodes, has not answered.
 func (r *Redis) runScript(ctx context.Context, batch []*evaluation, eval evalFunc) (silent bool) {
 	ctx = context.WithoutCancel(ctx)
 	pipe := r.client.Pipeline()
@@ -147,7 +147,7 @@ func (r *Redis) runScript(ctx context.Context, batch []*evaluation, eval evalFun
 		keys, args := e.request.args()
 		cmds[i] = eval(ctx, pipe, keys, args...)
 	}
-	_, _ = pipe.Exec(ctx) // each command keeps its own error
+	_, _ = pipe.Exec(ctx) // each command has its own error
 	for i, e := range batch {
 		v, err := cmds[i].Result()
 		silent = silent || unreachable(err)
@@ -159,14 +159,14 @@ func (r *Redis) runScript(ctx context.Context, batch []*evaluation, eval evalFun
 	return silent
 }
 
-// unreachable reports whether err means that Redis has not answered, rather than refused a command.
+// unreachable reports whether err means that Redis has not answered. Otherwise Redis has refused a command.
 func unreachable(err error) bool {
 	var refused redis.Error
 	return err != nil && !errors.As(err, &refused)
 }
 
-// reach makes a round trip on the connection that batches use; in a Cluster one to each master, because evaluations go
-// to all of them: without one they would be down and back in turns.
+// reach makes a round trip on the connection that batches use. In a Cluster it makes one to each master, because
+// evaluations go to all of them: otherwise Redis would alternate between down and up.
 func (r *Redis) reach(ctx context.Context) error {
 	if c, ok := r.client.(*redis.ClusterClient); ok {
 		return c.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return reach(ctx, node) }) //nolint:wrapcheck // for the caller only
@@ -181,7 +181,7 @@ func reach(ctx context.Context, node redis.UniversalClient) error {
 	return err //nolint:wrapcheck // for the caller only
 }
 
-// markDown stops all evaluations until a round trip succeeds again, which is tried aside.
+// markDown stops all evaluations. A background probe ends this when a round trip succeeds.
 func (r *Redis) markDown(ctx context.Context) {
 	if !r.down.CompareAndSwap(false, true) {
 		return
@@ -205,7 +205,7 @@ func (r *Redis) markDown(ctx context.Context) {
 	}()
 }
 
-// DownFor is how long Redis has not answered, 0 while it does.
+// DownFor returns how long Redis has been down, 0 while it is up.
 func (r *Redis) DownFor() time.Duration {
 	since := r.since.Load()
 	if since == 0 {
@@ -214,8 +214,8 @@ func (r *Redis) DownFor() time.Duration {
 	return time.Since(time.Unix(0, since))
 }
 
-// writeAnswers writes finished answers, those that have come together in one round trip. A lost one is no loss: its
-// service has it.
+// writeAnswers caches finished answers, several in one round trip. A lost one does no harm, because its service has
+// stored it.
 func (r *Redis) writeAnswers(ctx context.Context) {
 	batch := make([]cachedAnswer, 0, maxBatch)
 	for {
@@ -241,7 +241,7 @@ func (r *Redis) write(ctx context.Context, batch []cachedAnswer) {
 			pipe.Set(ctx, k.key, k.value, ttl)
 		}
 	}
-	cmds, _ := pipe.Exec(ctx) // each command keeps its own error
+	cmds, _ := pipe.Exec(ctx) // each command has its own error
 	for _, c := range cmds {
 		if c.Err() != nil {
 			r.dropped()

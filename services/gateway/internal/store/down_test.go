@@ -12,14 +12,14 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// While one node of a Cluster is dead Redis is down as a whole: no request waits a second time, and it is not down and
-// back in turns.
+// While one node of a Cluster is dead, Redis counts as down: no request waits a second time, and Redis does not
+// alternate between down and up.
 func TestADeadNodeIsDown(t *testing.T) {
 	t.Parallel()
 	address, kill := redistest.Cluster(t, nil)
 	var mu sync.Mutex
 	var changes []bool
-	const limit = time.Second // a loaded machine's hiccups are shorter
+	const limit = time.Second // a loaded machine's pauses are shorter
 	r := open(t, address, Options{Timeout: limit, Changed: func(down bool) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -56,7 +56,7 @@ func TestADeadNodeIsDown(t *testing.T) {
 	}
 }
 
-// When a Sentinel has named the next master, evaluations go there.
+// When a Sentinel has named a new master, evaluations go there.
 func TestBackAfterAFailover(t *testing.T) {
 	t.Parallel()
 	address, kill := redistest.Sentinel(t, nil)

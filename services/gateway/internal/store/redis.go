@@ -1,5 +1,5 @@
-// Package store is the gateway's access to Redis: one script per request, and the cache of finished answers.
-// Nothing in it is needed to be right about money or bookings: Redis may forget everything at any time.
+// Package store is the gateway's access to Redis: one script per request, and the cache of finished answers. Money and
+// bookings do not depend on it: Redis may lose everything at any time.
 package store
 
 import (
@@ -23,26 +23,26 @@ var windowScript string
 // Revoked is the state of a credential that identity has revoked.
 const Revoked = "revoked"
 
-// ErrDown says that Redis did not answer in time, or has not for a moment: decide without it.
+// ErrDown says that Redis did not answer in time, or is marked as down: decide without it.
 var ErrDown = errors.New("redis is down")
 
-// Redis runs the script and caches answers. Make it with Open; Run sends what Evaluate and CacheAnswer queue.
+// Redis runs the script and caches answers. Make one with Open. Run sends what Evaluate and CacheAnswer queue.
 type Redis struct {
 	client      redis.UniversalClient
 	script      *redis.Script
 	evaluations chan *evaluation
 	answers     chan cachedAnswer
 	down        atomic.Bool
-	since       atomic.Int64 // nanoseconds since 1970 at which it went down; 0 while it is up
+	since       atomic.Int64 // nanoseconds since 1970 when it went down; 0 while it is up
 	dropped     func()
 	changed     func(down bool)
 }
 
-// Request is what is asked for one request of a client.
+// Request is what the script needs for one request of a client.
 type Request struct {
 	Credential string
 	Limit      domain.Limit
-	Key        string // Idempotency-Key whose finished answer is looked for; "" for none
+	Key        string // Idempotency-Key whose cached answer is wanted; "" for none
 	Now        int64  // microseconds; 0 is Redis's own clock
 }
 
@@ -52,14 +52,14 @@ type Reply struct {
 	Window domain.Window
 	Now    int64  // Redis's clock, microseconds
 	State  string // "", Revoked, or the version that identity wrote last
-	Marker string // changes when Redis has lost its memory
-	Answer []byte // the finished answer, nil without one
+	Marker string // changes when Redis has lost its data
+	Answer []byte // the cached answer, nil without one
 }
 
-// The keys of a credential share its hash tag, so that they live on one node.
+// windowKey has the credential as its hash tag, like its other keys, so that all of them are on one node.
 func windowKey(credential string) string { return "rl:{" + credential + "}" }
 
-// StateKey is where identity writes Revoked or a version number.
+// StateKey is the key where identity writes Revoked or a version number.
 func StateKey(credential string) string { return "st:{" + credential + "}" }
 
 func markerKey(credential string) string { return "mem:{" + credential + "}" }
@@ -69,10 +69,11 @@ func answerKey(credential, key string) string {
 	return "id:{" + credential + "}:" + hex.EncodeToString(sum[:])
 }
 
-// args are the script's keys and arguments. The fresh marker is random: two Redis that were flushed never agree.
+// args returns the script's keys and arguments. The new marker is random, so two Redis servers that were flushed have
+// different ones.
 func (q *Request) args() ([]string, []any) {
 	window := windowKey(q.Credential)
-	look, answer := "0", window // a key of the same node, which is not looked at
+	look, answer := "0", window // a key of the same node, which the script does not read
 	if q.Key != "" {
 		look, answer = "1", answerKey(q.Credential, q.Key)
 	}
@@ -80,7 +81,7 @@ func (q *Request) args() ([]string, []any) {
 		[]any{q.Now, q.Limit.Max, q.Limit.Per, rand.Text(), look}
 }
 
-// parse reads the script's answer.
+// parse decodes the script's reply.
 func parse(v any) (Reply, error) {
 	row, ok := v.([]any)
 	if !ok || len(row) != 8 {
@@ -116,11 +117,11 @@ type cachedAnswer struct {
 	until time.Time
 }
 
-// maxCachedAnswer bounds what is cached of one answer; a longer one is replayed by its service.
+// maxCachedAnswer bounds the size of a cached answer. The service replays a longer one.
 const maxCachedAnswer = 64 << 10
 
 // CacheAnswer caches value, the finished answer of a credential's Idempotency-Key, until that time. It never waits:
-// with Redis down or the queue full the answer is not cached, and its service replays it.
+// while Redis is down or the queue is full the answer is not cached, and its service replays it.
 func (r *Redis) CacheAnswer(credential, key string, value []byte, until time.Time) {
 	if len(value) > maxCachedAnswer {
 		return

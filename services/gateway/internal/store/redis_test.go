@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// Everything holds on one server as on a Cluster and behind a Sentinel, here both with TLS.
+// The same tests run on one server, and with TLS on a Cluster and behind a Sentinel.
 func TestRedis(t *testing.T) {
 	t.Parallel()
 	for kind, start := range map[string]func(testing.TB, *tlstest.Authority) (string, func()){
@@ -87,7 +87,7 @@ func open(t *testing.T, address string, opt Options) *Redis {
 
 func credential() string { return ids.New[ids.RequestPrefix]().String() }
 
-// The script and domain.Limit are two statements of one rule.
+// The script and domain.Limit implement the same rule.
 func scriptCountsLikeDomain(t *testing.T, r *Redis) {
 	t.Helper()
 	rapid.Check(t, func(t *rapid.T) {
@@ -174,7 +174,7 @@ func keepsAnswersUntilTheirEnd(t *testing.T, r *Redis) {
 	}
 }
 
-// A tombstone that identity wrote holds from the next question on, and takes nothing from the window.
+// A revocation that identity wrote holds from the next request on, and does not change the window.
 func tombstoneHolds(t *testing.T, r *Redis) {
 	t.Helper()
 	who, l := credential(), domain.Limit{Max: 600, Per: time.Minute.Microseconds()}
@@ -191,7 +191,7 @@ func tombstoneHolds(t *testing.T, r *Redis) {
 	}
 }
 
-// Questions of many credentials at once share pipelines, whose commands go to different nodes of a Cluster.
+// Requests of many credentials at once share pipelines, whose commands go to different nodes of a Cluster.
 func manyCredentialsAtOnce(t *testing.T, r *Redis) {
 	t.Helper()
 	const credentials, requests = 40, 20
