@@ -153,7 +153,7 @@ func TestStalledBodiesAreCut(t *testing.T) {
 			t.Errorf("%s: %d %s, closed %v", c.name, res.StatusCode, body, closed)
 		}
 	}
-	// One that goes on, however slowly, is not: it takes longer than the time-out, and each of its pieces much less.
+	// A slow body that continues is not cut: it takes longer than the time-out, and each of its pieces much less.
 	const stall = 2 * time.Second
 	patient := w.start(t, func(c *Config) { c.BodyStallTimeout = stall })
 	conn := patient.upload(t, "POST", customers, key, len(ada), "")

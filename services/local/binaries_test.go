@@ -20,7 +20,7 @@ func run(t *testing.T, name string, args ...string) (stdout, stderr string, err 
 	return out.String(), said.String(), err
 }
 
-// Each executable prints its help when it is run alone, says which build it is, and says how it is used when it is
+// Each executable prints its help when it is run without arguments, prints its build, and prints its usage when it is
 // called wrongly.
 func TestExecutablesExplainThemselves(t *testing.T) {
 	t.Parallel()

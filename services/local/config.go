@@ -14,11 +14,11 @@ import (
 	"holdfast.dev/services/local/internal/parts"
 )
 
-// config is what the environment says about `local up`.
+// config holds the environment settings of `local up`.
 type config struct {
-	DatabaseURL  string `env:"DATABASE_URL"`                           // an administrator's; a private PostgreSQL when empty
+	DatabaseURL  string `env:"DATABASE_URL"`                           // of an administrator; a private PostgreSQL when empty
 	RedisURL     string `env:"REDIS_URL"`                              // a private Redis when empty
-	KafkaBrokers string `env:"KAFKA_BROKERS"`                          // comma list; a private broker when empty
+	KafkaBrokers string `env:"KAFKA_BROKERS"`                          // comma-separated; a private broker when empty
 	Kafka        string `env:"KAFKA" envDefault:"auto"`                // auto, apache or embedded
 	Prefix       string `env:"HOLDFAST_PREFIX" envDefault:"holdfast_"` // of databases and roles
 	GatewayPort  int    `env:"GATEWAY_PORT"`                           // 8080, or another one when that is taken
@@ -31,7 +31,7 @@ const (
 	defaultTopicPrefix = "holdfast."
 )
 
-// prefixes fit before every name of a database, a role and a topic.
+// prefixes is the pattern of the prefix of databases, roles and topics.
 var prefixes = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,29}$`)
 
 func readConfig() (config, error) {
@@ -52,7 +52,7 @@ func readConfig() (config, error) {
 	return c, nil
 }
 
-// checkout is the folder that holds bin/: everything private lies in its .run/.
+// checkout is the folder that holds bin/. All private files are in its .run/.
 func checkout() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -68,8 +68,7 @@ func checkout() (string, error) {
 	return filepath.Dir(bin), nil
 }
 
-// inherited is our own environment without the addresses that are the
-// administrator's and none of a service's business.
+// inherited is our own environment without the administrator's addresses, which services do not need.
 func inherited() []string {
 	return slices.DeleteFunc(os.Environ(), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")

@@ -14,15 +14,15 @@ import (
 	"holdfast.dev/services/local/internal/supervise"
 )
 
-// console prints the stack's own progress and the lines of its processes: on a terminal short and readable, else
-// as they are behind the name of their process.
+// console prints the stack's own progress and the lines of its processes: short and readable on a terminal, otherwise
+// unchanged with the name of their process in front.
 type console struct {
 	out      io.Writer
 	terminal bool
 	colour   bool
-	all      atomic.Pointer[time.Time] // show every line of the services that is not older; nil: warnings only
+	all      atomic.Pointer[time.Time] // show all lines of the services from this time on; nil: warnings only
 	began    time.Time
-	dir      string // folder of the log files; none when empty
+	dir      string // folder of the log files; empty: none
 
 	mu    sync.Mutex
 	files map[string]*os.File
@@ -48,7 +48,7 @@ func (c *console) print(text string) {
 	_, _ = fmt.Fprintln(c.out, text)
 }
 
-// partLog takes the output of a part: into its file only.
+// partLog returns the writer for a part's output: its log file only.
 func (c *console) partLog(name string) io.Writer {
 	file, err := c.file(name)
 	if err != nil {
@@ -57,7 +57,7 @@ func (c *console) partLog(name string) io.Writer {
 	return file
 }
 
-// serviceLog takes the output of a service: into its file, and on the terminal.
+// serviceLog returns the writer for a service's output: its log file and the terminal.
 func (c *console) serviceLog(name string) io.Writer {
 	prefix := c.paint(name)
 	return io.MultiWriter(c.partLog(name), &supervise.LineWriter{Line: func(line []byte) {
@@ -71,7 +71,7 @@ func (c *console) serviceLog(name string) io.Writer {
 	}})
 }
 
-// wants tells a line that is shown because all are. Lines of the start that come late stay away from the greeting.
+// wants reports whether a line is shown because all lines are. Late lines of the start are not shown after the greeting.
 func (c *console) wants(line []byte) bool {
 	since := c.all.Load()
 	if since == nil {
@@ -97,8 +97,8 @@ func (c *console) file(name string) (*os.File, error) {
 	return f, err
 }
 
-// grave tells a line that should be seen at once: a warning, an error, or
-// something that is no log line, such as a panic.
+// grave reports whether a line must be shown at once: a warning, an error, or something that is not a log line, such as
+// a panic.
 func grave(line []byte) bool {
 	return line[0] != '{' || bytes.Contains(line, []byte(`"level":"WARN"`)) || bytes.Contains(line, []byte(`"level":"ERROR"`))
 }
@@ -117,7 +117,7 @@ func (c *console) paint(name string) string {
 	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", palette[sum%len(palette)], text)
 }
 
-// tail is the end of a log, for an error message.
+// tail returns the end of a log, for an error message.
 func (c *console) tail(name string, lines int) string {
 	if c.dir == "" {
 		return ""

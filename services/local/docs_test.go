@@ -14,13 +14,13 @@ import (
 
 var (
 	usedName = regexp.MustCompile(`\$\{?([A-Z][A-Z0-9_]+)`)
-	// definedNames are what a page explains in a table, or sets itself.
+	// definedNames are the names that a page explains in a table, or sets itself.
 	definedName  = regexp.MustCompile("(?m)^(?:export )?([A-Z][A-Z0-9_]+)=")
 	explainedRow = regexp.MustCompile("(?m)^\\| (`[A-Z][A-Z0-9_]+`(?:, `[A-Z][A-Z0-9_]+`)*) \\|")
 	quotedName   = regexp.MustCompile("`([A-Z][A-Z0-9_]+)`")
 )
 
-// The commands of the documentation use the names of .run/env, or such as their page sets or explains.
+// The commands of the documentation use names of .run/env, or names that their page sets or explains.
 func TestVariablesOfTheDocs(t *testing.T) {
 	t.Parallel()
 	p := &platform{stack: stack{state: state.Memory(), brokers: []string{"127.0.0.1:9092"}}}
@@ -46,7 +46,7 @@ func TestVariablesOfTheDocs(t *testing.T) {
 			return nil
 		}
 		pages++
-		// A path that begins with the module's and is not cleaned: go test would take the result from its cache otherwise.
+		// The path begins with the module's folder and is not cleaned: otherwise go test would use a cached result.
 		text, err := os.ReadFile(here + "/" + path)
 		if err != nil {
 			return err

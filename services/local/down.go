@@ -37,8 +37,8 @@ func cleanCommand() *cobra.Command {
 	}
 }
 
-// down signals the running supervisor, waits for it, and ends what a killed
-// one left. Nothing running is no error.
+// down signals the running supervisor, waits for it, and stops the processes that a killed supervisor left. It is not an
+// error when nothing runs.
 func down(ctx context.Context) error {
 	root, err := checkout()
 	if err != nil {

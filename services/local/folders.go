@@ -12,8 +12,8 @@ import (
 	"holdfast.dev/services/local/internal/supervise"
 )
 
-// dataDir makes the folder of the parts' data: .run/data, or, as root, a
-// folder that the servers' user can reach, which .run/data links to.
+// dataDir makes the folder of the parts' data: .run/data, or, as root, a folder that the servers' user can reach, to
+// which .run/data links.
 func dataDir(root, run string) (string, error) {
 	link := filepath.Join(run, "data")
 	if os.Geteuid() != 0 {
@@ -35,9 +35,8 @@ func dataDir(root, run string) (string, error) {
 	return dir, os.Symlink(dir, link)
 }
 
-// setAside moves away the data of a checkout that was deleted, when another one
-// stands at its path: the passwords went with its state, and nobody can open
-// it. It returns where the data is now, "" when there was none.
+// setAside moves the data of a deleted checkout away when another checkout is at its path: the passwords were deleted
+// with its state, so the data cannot be opened. It returns the new place of the data, "" when there was none.
 func setAside(data, state string) (string, error) {
 	if _, err := os.Stat(state); err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return "", err
@@ -58,14 +57,14 @@ func setAside(data, state string) (string, error) {
 
 const asideSuffix = ".lost"
 
-// rootData is named by the checkout's path, so that two checkouts never meet.
+// rootData contains the checkout's path, so that two checkouts never share a folder.
 func rootData(root string) string {
 	sum := sha256.Sum256([]byte(root))
 	return filepath.Join(parts.RootData, hex.EncodeToString(sum[:6]))
 }
 
-// marks tell this checkout's processes from strangers: the variable that each
-// carries (whole, so that a longer path is another one), or a path in its data.
+// marks identify this checkout's processes: the variable that each of them has (the whole value, so that a longer path
+// is another checkout), or a path in the checkout's data.
 func marks(root, data string) []string {
 	return []string{supervise.OwnerEnv + "=" + root + "\x00", data + "/"}
 }

@@ -16,12 +16,12 @@ import (
 	"holdfast.dev/services/local/internal/seed"
 )
 
-// seed fills the running platform through its own tools and public API.
+// seed fills the running platform through its own tools and its public API.
 func (p *platform) seed(ctx context.Context) (seed.Result, error) {
 	tool := func(ctx context.Context, name string, args ...string) ([]byte, error) {
 		s, ok := proto.ServiceNamed(name)
 		if !ok {
-			return nil, fmt.Errorf("%s is no service of proto/services.yaml", name)
+			return nil, fmt.Errorf("%s is not a service of proto/services.yaml", name)
 		}
 		out, err := p.tool(ctx, s, args...)
 		if err != nil {
@@ -40,13 +40,12 @@ func (p *platform) seed(ctx context.Context) (seed.Result, error) {
 
 func (p *platform) envFile() string { return filepath.Join(p.run, "env") }
 
-// writeEnv writes .run/env in one step: whoever finds it finds all of it, and
-// a platform that is healthy.
+// writeEnv writes .run/env in one step: the file is always complete, and exists only while the platform is healthy.
 func (p *platform) writeEnv(r seed.Result) error {
 	return replaceFile(p.envFile(), p.publicEnv(r))
 }
 
-// publicEnv are the lines of .run/env, whose names the documentation's commands use.
+// publicEnv returns the lines of .run/env. The documentation's commands use their names.
 func (p *platform) publicEnv(r seed.Result) []string {
 	public := p.wiring().publicURL()
 	lines := []string{
@@ -60,7 +59,7 @@ func (p *platform) publicEnv(r seed.Result) []string {
 		"REDIS_URL=" + p.redisURL,
 		"KAFKA_BROKERS=" + p.brokers[0],
 	}
-	if p.config.Prefix != defaultPrefix { // the command lines must find the databases
+	if p.config.Prefix != defaultPrefix { // the command-line tools need it to find the databases
 		lines = append(lines, "HOLDFAST_PREFIX="+p.config.Prefix)
 	}
 	if p.topicPrefix() != defaultTopicPrefix { // and the topics
@@ -69,8 +68,8 @@ func (p *platform) publicEnv(r seed.Result) []string {
 	return lines
 }
 
-// writeServiceEnvs writes what each service is started with to
-// .run/services/<name>.env, for its command line and for debugging.
+// writeServiceEnvs writes the environment of each service to .run/services/<name>.env, for its command-line tools and
+// for debugging.
 func (p *platform) writeServiceEnvs() error {
 	dir := filepath.Join(p.run, "services")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -91,7 +90,7 @@ func replaceFile(path string, lines []string) error {
 	return os.Rename(path+".new", path)
 }
 
-// greet prints what a first visitor needs.
+// greet prints what a new user needs.
 func (p *platform) greet(ctx context.Context, r seed.Result) {
 	public := p.wiring().publicURL()
 	kafka := p.brokers[0]
@@ -110,7 +109,7 @@ func (p *platform) greet(ctx context.Context, r seed.Result) {
 	p.screen.print("\n  Ctrl-C or `make down` stops everything.\n")
 }
 
-// docsNote says that the page is the plain one.
+// docsNote says when /docs is the plain page.
 func docsNote(ctx context.Context, address string) string {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -130,8 +129,8 @@ func docsNote(ctx context.Context, address string) string {
 	return "  (a plain page: redoc was not built in, which takes Node)"
 }
 
-// firstCall is a command that makes a customer and books a unit with a
-// deposit for it; pasted twice, the second booking is refused with 409.
+// firstCall returns a command that creates a customer and books a unit with a deposit for it. When it is run twice, the
+// second booking is refused with 409.
 func firstCall(base string, r seed.Result) string {
 	headers := fmt.Sprintf(`-H 'Authorization: Bearer %s' -H 'Content-Type: application/json'`, r.TestKey)
 	customer := fmt.Sprintf(`curl -sS %s/customers %s -d '{"first_name":"Grace","email":"grace@example.com"}'`, base, headers)

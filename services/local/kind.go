@@ -22,24 +22,24 @@ import (
 )
 
 const (
-	release     = "holdfast" // and its namespace
+	release     = "holdfast" // also the namespace
 	keysSecret  = "holdfast-keys"
 	dataSecret  = "holdfast-datastores"
 	clusterBase = "http://127.0.0.1:30080" // k8s/kind.yaml maps the gateway's port of values-dev
 )
 
-// kind is Holdfast in a development cluster. Its keys stand in a Secret of their own beside the volumes, which
-// cannot be read without them; all else can be made again.
+// kind is Holdfast in a development cluster. Its keys are in a Secret of their own, because the volumes cannot be read
+// without them; everything else can be made again.
 type kind struct {
 	*cluster.Cluster
 	wiring
 	screen *console
 	root   string // the checkout
-	base   string // of the gateway, from here
+	base   string // of the gateway, from this machine
 }
 
 func kindCommand() *cobra.Command {
-	root := &cobra.Command{Use: "kind", Short: "Holdfast in the development cluster that KUBECONFIG points at"}
+	root := &cobra.Command{Use: "kind", Short: "Run Holdfast in the development cluster of KUBECONFIG"}
 	var datastores, tag string
 	var values []string
 	install := &cobra.Command{
@@ -52,9 +52,9 @@ func kindCommand() *cobra.Command {
 			return k.install(cmd.Context(), datastores, tag, values)
 		},
 	}
-	install.Flags().StringVar(&datastores, "datastores", "k8s/datastores", "folder of PostgreSQL, Redis and Kafka")
-	install.Flags().StringVar(&tag, "tag", "dev", "of the images")
-	install.Flags().StringArrayVar(&values, "values", nil, "files of values beside values-dev.yaml")
+	install.Flags().StringVar(&datastores, "datastores", "k8s/datastores", "folder with the manifests of PostgreSQL, Redis and Kafka")
+	install.Flags().StringVar(&tag, "tag", "dev", "tag of the images")
+	install.Flags().StringArrayVar(&values, "values", nil, "files of values besides values-dev.yaml")
 	forward := &cobra.Command{
 		Use: "forward", Short: "Keep the datastores reachable from here until Ctrl-C, and write .run/kind/.run/env", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -66,7 +66,7 @@ func kindCommand() *cobra.Command {
 		},
 	}
 	uninstall := &cobra.Command{
-		Use: "uninstall", Short: "Take everything away but the volumes and the keys to read them", Args: cobra.NoArgs,
+		Use: "uninstall", Short: "Uninstall everything except the volumes and the keys to read them", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			k, err := openKind(cmd.Context())
 			if err != nil {
@@ -133,7 +133,7 @@ func (k *kind) install(ctx context.Context, datastores, tag string, values []str
 	return k.seed(ctx)
 }
 
-// putSecrets makes the Secrets that the datastores and the services read, and keeps the keys in one of their own.
+// putSecrets makes the Secrets that the datastores and the services read, and stores the keys in a Secret of their own.
 func (k *kind) putSecrets(ctx context.Context) error {
 	secrets := map[string]map[string]string{
 		dataSecret: {"postgres-password": k.keys.Secret("postgres"), "redis-password": k.keys.Secret("redis")},
@@ -144,7 +144,7 @@ func (k *kind) putSecrets(ctx context.Context) error {
 			secrets[release+"-"+s.Name+"-migrate"] = k.migration(s)
 		}
 	}
-	if err := k.keepKeys(ctx); err != nil { // first: what stands in a volume must be readable
+	if err := k.keepKeys(ctx); err != nil { // first, because the volumes must stay readable
 		return err
 	}
 	for name, values := range secrets {
@@ -179,7 +179,7 @@ func (k *kind) makeDatabases(ctx context.Context) error {
 	return all.Wait()
 }
 
-// reachPostgres is the administrator's URL from here, until ctx ends.
+// reachPostgres returns the administrator's URL from this machine, valid until ctx ends.
 func (k *kind) reachPostgres(ctx context.Context) (string, error) {
 	port, err := (&parts.Ports{}).Free(0)
 	if err != nil {
@@ -189,7 +189,7 @@ func (k *kind) reachPostgres(ctx context.Context) (string, error) {
 	return p.URL(), k.Forward(ctx, release+"-postgres-0", port, 5432)
 }
 
-// seed fills the platform through the command lines in its pods and its public API.
+// seed fills the platform through the command-line tools in its pods and through its public API.
 func (k *kind) seed(ctx context.Context) error {
 	if err := k.awaitGateway(ctx); err != nil {
 		return err
@@ -239,7 +239,7 @@ func (k *kind) awaitGateway(ctx context.Context) error {
 	}
 }
 
-// env is what a client needs to know.
+// env returns what a client needs to know.
 func (k *kind) env() map[string]string {
 	return map[string]string{
 		"BASE_URL": k.base + "/api/v1", "LEGACY_BASE_URL": k.base + "/v1", "AUTH_URL": k.base,
@@ -256,10 +256,10 @@ func (k *kind) writeEnv(vars map[string]string) error {
 	return replaceFile(filepath.Join(dir, "env"), lines(vars))
 }
 
-// kafkaForward is the port of this machine that Kafka advertises to whom it reaches by forwarding.
+// kafkaForward is the port of this machine that Kafka advertises to clients that reach it by forwarding.
 const kafkaForward = 19092
 
-// forward connects ports of this machine with the datastores, and tells where they are.
+// forward connects ports of this machine with the datastores, and prints their addresses.
 func (k *kind) forward(ctx context.Context) error {
 	if k.keys.Given("key.demo.test") == "" {
 		return errors.New("the platform is not installed: run `make kind-install`")

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// errRunning says that this checkout's stack is up already.
+// errRunning says that this checkout's stack already runs.
 var errRunning = errors.New("this checkout's stack is running already")
 
-// lock takes the checkout's lock, which the kernel gives back when we die.
+// lock takes the checkout's lock. The kernel releases it when this process ends.
 func lock(run string) (release func(), err error) {
 	f, err := os.OpenFile(filepath.Join(run, "lock"), os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // .run/lock
 	if err != nil {
@@ -32,9 +32,8 @@ func lock(run string) (release func(), err error) {
 	return func() { _ = f.Close() }, f.Truncate(int64(len(text)))
 }
 
-// stopHolder asks the process that holds the lock to stop, and tells whether
-// it was there to be asked: a killed one's number stays in the file until the
-// next one has written its own.
+// stopHolder asks the process that holds the lock to stop, and reports whether that process exists: the process id of a
+// killed one stays in the file until the next one writes its own.
 func stopHolder(run string) bool {
 	text, err := os.ReadFile(filepath.Join(run, "lock")) //nolint:gosec // of this checkout
 	if err != nil {
@@ -44,8 +43,7 @@ func stopHolder(run string) bool {
 	return err == nil && syscall.Kill(pid, syscall.SIGTERM) == nil
 }
 
-// takeOver stops whoever holds the lock, waits for it to be given back, and
-// takes it.
+// takeOver stops the process that holds the lock, waits until the lock is free, and takes it.
 func takeOver(ctx context.Context, run string, limit time.Duration) (release func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

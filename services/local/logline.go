@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what the terminal shows of one log line; the whole of it is in .run/logs.
+// Bounds of a log line on the terminal; .run/logs has the whole line.
 const (
 	longestShown = 300 // characters of a line
 	longestStack = 20  // lines of a stack
@@ -34,11 +34,12 @@ type logLine struct {
 	Stack     string    `json:"stack"`
 }
 
-// elsewhere are the attributes that stand elsewhere on the shown line, or say nothing to a reader of one machine.
-var elsewhere = []string{"time", "level", "msg", "service", "error", "stack", "trace_id", "tenant", "mode", "credential"}
+// shownElsewhere are the attributes that the shown line has in another form, or that do not help the reader of one
+// machine's log.
+var shownElsewhere = []string{"time", "level", "msg", "service", "error", "stack", "trace_id", "tenant", "mode", "credential"}
 
-// readable is the line of a process as a person reads it: time, process, level and what happened; below it the
-// stack of a panic. A line that is no JSON is shown as it is. Nothing in it controls the terminal.
+// readable formats a line of a process for people: time, process, level and what happened; below it the stack of a
+// panic. A line that is not JSON is shown as it is. Control characters are escaped.
 func readable(line []byte, process string, colour bool) string {
 	l, rest, ok := parse(line)
 	if !ok {
@@ -64,7 +65,7 @@ func readable(line []byte, process string, colour bool) string {
 
 func now(t time.Time) string { return t.Local().Format("15:04:05.000") }
 
-// parse reads one JSON object; rest are all its attributes.
+// parse decodes one JSON object. rest has all its attributes.
 func parse(line []byte) (l logLine, rest map[string]json.RawMessage, ok bool) {
 	if !bytes.HasPrefix(line, []byte("{")) || json.Unmarshal(line, &rest) != nil {
 		return l, nil, false
@@ -72,24 +73,24 @@ func parse(line []byte) (l logLine, rest map[string]json.RawMessage, ok bool) {
 	return l, rest, json.Unmarshal(line, &l) == nil
 }
 
-// request is method, route, status, milliseconds, request id, and what went wrong.
+// request returns method, route, status, milliseconds, request id, and the error.
 func (l logLine) request() string {
 	code := l.Code
 	if strings.HasPrefix(l.Error, code+":") {
-		code = "" // the error says it
+		code = "" // the error contains it
 	}
 	words := []string{l.Method, l.Route, strconv.Itoa(l.Status), strconv.FormatFloat(l.Duration, 'f', 1, 64) + "ms", l.RequestID, code, l.Error}
 	return strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), " ")
 }
 
-// attributes are the error and then the others by name.
+// attributes returns the error and then the others by name.
 func (l logLine) attributes(rest map[string]json.RawMessage) string {
 	out := ""
 	if l.Error != "" {
 		out = ": " + l.Error
 	}
 	for _, name := range slices.Sorted(maps.Keys(rest)) {
-		if slices.Contains(elsewhere, name) {
+		if slices.Contains(shownElsewhere, name) {
 			continue
 		}
 		var text string
@@ -110,7 +111,7 @@ func paintLevel(level string, colour bool) string {
 	return text
 }
 
-// printable writes what a terminal would obey, and what is no UTF-8, as Go escapes it.
+// printable escapes control characters and invalid UTF-8 as Go does.
 func printable(text string) string {
 	text = strings.ReplaceAll(text, "\t", "  ")
 	if utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
@@ -130,7 +131,7 @@ func printable(text string) string {
 	return out.String()
 }
 
-// shorten cuts what is longer than a line.
+// shorten cuts a text that is longer than a line.
 func shorten(text string) string {
 	if utf8.RuneCountInString(text) <= longestShown {
 		return text

@@ -59,7 +59,7 @@ func TestReadable(t *testing.T) {
 	}
 }
 
-// What is no JSON is shown with its controls escaped: a panic of the runtime, half a line, bytes that are no UTF-8.
+// A line that is not JSON is shown with escaped control characters: a panic of the runtime, half a line, invalid UTF-8.
 func TestLinesThatAreNoJSON(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
@@ -103,8 +103,8 @@ func TestStacksAndLongLinesAreBounded(t *testing.T) {
 	}
 }
 
-// Requests are quiet until LOG=all asks for those after the greeting, warnings never are; the file has every line as it
-// came, and so has an output that is no terminal.
+// The terminal shows warnings only; with LOG=all it also shows requests after the greeting. The log file has every line
+// unchanged, and so has an output that is not a terminal.
 func TestConsole(t *testing.T) {
 	t.Parallel()
 	const (

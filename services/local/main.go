@@ -1,6 +1,5 @@
-// Command local runs Holdfast on one machine: `up` starts the whole platform,
-// `with` starts throw-away parts around one command, `kind` installs in a development cluster. It is no part of
-// production.
+// Command local runs Holdfast on one machine: `up` starts the whole platform, `with` starts temporary parts around one
+// command, `kind` installs in a development cluster. It is not a part of production.
 package main
 
 import (
@@ -31,20 +30,20 @@ func main() {
 	}
 }
 
-// exitCode is the code of a command that was run and failed by itself.
+// exitCode is the exit code of a command that ran and failed.
 type exitCode int
 
 func (e exitCode) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 func command() *cobra.Command {
-	root := &cobra.Command{Use: "local", Short: "Holdfast on one machine"}
+	root := &cobra.Command{Use: "local", Short: "Run Holdfast on one machine"}
 	root.AddCommand(upCommand(), downCommand(), cleanCommand(), withCommand(), kindCommand(), jarsCommand())
 	return root
 }
 
 func jarsCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "jars", Short: "Take Kafka's jars through Maven where they are missing, and print their folder", Args: cobra.NoArgs,
+		Use: "jars", Short: "Download Kafka's jars with Maven when they are missing, and print their folder", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := parts.Jars(cmd.Context(), newConsole(os.Stderr, "").say)
 			if err == nil {

@@ -13,29 +13,29 @@ import (
 	"holdfast.dev/services/local/internal/supervise"
 )
 
-// stack is one set of parts, and where it can be reached once it runs.
+// stack is one set of parts, and their addresses once they run.
 type stack struct {
 	screen    *console
 	state     *state.State
 	group     *supervise.Group
 	ports     parts.Ports
 	data      string // folder of the parts' data
-	mark      string // what tells our processes from strangers
+	mark      string // identifies our processes
 	throwaway bool
 
-	postgresURL string   // administrator's
+	postgresURL string   // of the administrator
 	redisURL    string   //
-	brokers     []string // comma lists, in the order of wanted.kafka
+	brokers     []string // comma-separated lists, in the order of wanted.kafka
 	standIn     string   // why the broker is not Apache Kafka; empty when it is, or was given
 }
 
 // wanted says which parts to start, and which are given.
 type wanted struct {
-	postgresURL, redisURL, brokers string   // used instead when given
+	postgresURL, redisURL, brokers string   // used when not empty
 	kafka                          []string // kinds: auto, apache, embedded
 }
 
-// check asks the given parts for an answer.
+// check checks that the given parts answer.
 func (w wanted) check(ctx context.Context) error {
 	all, ctx := errgroup.WithContext(ctx)
 	for _, part := range []struct {
@@ -49,8 +49,7 @@ func (w wanted) check(ctx context.Context) error {
 	return all.Wait()
 }
 
-// startParts starts the parts that are not given, all at once, and returns
-// when each of them answers.
+// startParts starts the parts that are not given, in parallel, and returns when each of them answers.
 func (s *stack) startParts(ctx context.Context, w wanted) error {
 	s.postgresURL, s.redisURL = w.postgresURL, w.redisURL
 	if w.brokers != "" {
@@ -95,7 +94,7 @@ func (s *stack) startPostgres(ctx context.Context, host *parts.Host, bin string)
 		return err
 	}
 	p := parts.Postgres{Bin: bin, Port: port, Password: s.state.Secret("postgres"), Throwaway: s.throwaway}
-	if err := s.state.Save(); err != nil { // a start that is killed once the cluster is made must not lose its password
+	if err := s.state.Save(); err != nil { // saved before the cluster is made, so that a killed start does not lose its password
 		return err
 	}
 	if err := host.StartPostgres(ctx, p); err != nil {
@@ -125,7 +124,7 @@ func (s *stack) startKafka(ctx context.Context, host *parts.Host, index int, kin
 	if err != nil {
 		return err
 	}
-	// A folder per kind: neither broker reads the other's files.
+	// One folder per kind, because the two brokers cannot read each other's files.
 	k.Name = "kafka"
 	if k.Kind == parts.Embedded {
 		k.Name = "kafka-embedded"
@@ -157,13 +156,13 @@ func (s *stack) startKafka(ctx context.Context, host *parts.Host, index int, kin
 	return nil
 }
 
-// port is the port that the process had at the last start, or a free one.
+// port returns the port that the process had at the last start, or a free one.
 func (s *stack) port(name string) (int, error) {
 	err := s.takePort(name, 0)
 	return s.state.Port(name), err
 }
 
-// takePort gives the process the port it had, else the usual one, else any.
+// takePort gives the process its last port, else the usual one, else any free port.
 func (s *stack) takePort(name string, usual int) error {
 	wanted := s.state.Port(name)
 	if wanted == 0 {
@@ -188,7 +187,7 @@ func (s *stack) explain(name string, err error) error {
 	return err
 }
 
-// sibling is the path of an executable beside this one.
+// sibling returns the path of an executable beside this one.
 func sibling(name string) (string, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"holdfast.dev/services/local/internal/supervise"
 )
 
-// platform is the whole of Holdfast, running out of one checkout.
+// platform is the whole of Holdfast, run from one checkout.
 type platform struct {
 	stack
 	config config
@@ -38,7 +38,7 @@ func upCommand() *cobra.Command {
 	}
 }
 
-// up runs the platform until ctx ends. An interrupted start is no error.
+// up runs the platform until ctx ends. An interrupted start is not an error.
 func up(ctx context.Context) error {
 	p, release, err := newPlatform()
 	if err != nil {
@@ -59,8 +59,7 @@ func up(ctx context.Context) error {
 	return nil
 }
 
-// newPlatform reads settings and state, takes the checkout's lock and clears
-// away what a killed supervisor left.
+// newPlatform reads settings and state, takes the checkout's lock and ends what a killed supervisor left.
 func newPlatform() (*platform, func(), error) {
 	p := &platform{}
 	var err error
@@ -90,7 +89,7 @@ func newPlatform() (*platform, func(), error) {
 	return p, release, nil
 }
 
-// prepare does all that can fail before anything is started.
+// prepare does everything that can fail before the first start of a process.
 func (p *platform) prepare() error {
 	_ = os.Remove(p.envFile())
 	rotateLogs(filepath.Join(p.run, "logs"))
@@ -111,7 +110,7 @@ func (p *platform) prepare() error {
 		return err
 	}
 	if aside != "" {
-		p.screen.say("a checkout that is gone left data here; it is set aside in %s", aside)
+		p.screen.say("a deleted checkout left data here; the data was moved to %s", aside)
 	}
 	if p.state, err = state.Load(remembered); err != nil {
 		return err
@@ -119,7 +118,7 @@ func (p *platform) prepare() error {
 	return p.choosePorts()
 }
 
-// start brings everything up and tells where it is; .run/env comes last.
+// start starts everything and prints the addresses. It writes .run/env last.
 func (p *platform) start(ctx context.Context) error {
 	if err := supervise.WritePID(p.group.PIDs, "local", os.Getpid()); err != nil {
 		return err
@@ -160,8 +159,7 @@ func (p *platform) wanted() wanted {
 	}
 }
 
-// choosePorts gives each service its two ports; one that was asked for by name
-// must be free.
+// choosePorts gives each service its two ports. A port that was requested must be free.
 func (p *platform) choosePorts() error {
 	public := proto.PublicService().Name
 	if wanted := p.config.GatewayPort; wanted != 0 {
@@ -185,7 +183,7 @@ func (p *platform) choosePorts() error {
 	return nil
 }
 
-// migrate makes the databases and brings each service's tables up to date.
+// migrate makes the databases and updates each service's tables.
 func (p *platform) migrate(ctx context.Context) error {
 	all, ctx := errgroup.WithContext(ctx)
 	for _, s := range proto.Services() {
@@ -210,8 +208,8 @@ func (p *platform) migrate(ctx context.Context) error {
 	return nil
 }
 
-// tool runs a service's executable with arguments, in the service's own
-// environment, and returns its output (after an error: both streams).
+// tool runs a service's executable with arguments, in the service's own environment, and returns its output (after an
+// error: both streams).
 func (p *platform) tool(ctx context.Context, s proto.Service, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, p.binary(s.Name), args...) //nolint:gosec // our own executables
 	cmd.Env, cmd.Dir = p.environment(s), p.root
@@ -226,7 +224,7 @@ func (p *platform) tool(ctx context.Context, s proto.Service, args ...string) ([
 
 func (p *platform) binary(name string) string { return filepath.Join(p.root, "bin", name) }
 
-// stop takes .run/env away and stops everything, the last started first.
+// stop removes .run/env and stops everything, the last started first.
 func (p *platform) stop() {
 	_ = os.Remove(p.envFile())
 	p.screen.all.Store(nil)

@@ -14,14 +14,14 @@ import (
 	"holdfast.dev/services/local/internal/supervise"
 )
 
-// keyID names the first generation of every key.
+// keyID is the id of the first generation of every key.
 const keyID = "k1"
 
-// wiring is what tells the services where everything is, and their keys.
+// wiring has the addresses and keys for the services' settings.
 type wiring struct {
-	keys        *state.State // and ports
+	keys        *state.State // also the ports
 	prefix      string       // of databases and roles
-	postgresURL string       // administrator's
+	postgresURL string       // of the administrator
 	redisURL    string
 	broker      string // of Kafka
 	topicPrefix string
@@ -32,7 +32,7 @@ func (w wiring) key(name string) string { return keyID + ":" + w.keys.Secret(nam
 // callerKey is the key that signs the calls of one service to another.
 func (w wiring) callerKey(from, to string) string { return w.key("caller." + from + "." + to) }
 
-// secrets are the settings of a service that only it may read.
+// secrets returns the settings of a service that only this service may read.
 func (w wiring) secrets(s proto.Service) map[string]string {
 	vars := map[string]string{
 		"CURSOR_KEYS":             w.key("cursor"),
@@ -50,7 +50,7 @@ func (w wiring) secrets(s proto.Service) map[string]string {
 	return vars
 }
 
-// migration are the settings of a service's migrate command.
+// migration returns the settings of a service's migrate command.
 func (w wiring) migration(s proto.Service) map[string]string {
 	d := w.database(s.Name)
 	return map[string]string{"MIGRATE_DATABASE_URL": w.databaseURL(d, "owner"), "APP_ROLE": d.Role("app"), "WORKER_ROLE": d.Role("worker")}
@@ -83,11 +83,11 @@ func (w wiring) database(name string) parts.Database {
 }
 
 func (w wiring) databaseURL(d parts.Database, role string) string {
-	u, _ := d.URL(w.postgresURL, role) // was checked before anything was started
+	u, _ := d.URL(w.postgresURL, role) // checked before anything was started
 	return u
 }
 
-// settings are the variables that tell a process of this machine where everything is.
+// settings returns the variables with the addresses of everything on this machine.
 func (w wiring) settings(s proto.Service) []string {
 	vars := w.secrets(s)
 	vars["HTTP_ADDR"] = w.address(s.Name)
@@ -110,12 +110,12 @@ func (w wiring) settings(s proto.Service) []string {
 	return lines(vars)
 }
 
-// address is where a process of this machine listens.
+// address returns where a process of this machine listens.
 func (w wiring) address(name string) string { return parts.Loopback(w.keys.Port(name)) }
 
 func (w wiring) publicURL() string { return "http://" + w.address(proto.PublicService().Name) }
 
-// lines are variables as an environment has them, in order.
+// lines returns variables in the form of an environment, in order.
 func lines(vars map[string]string) []string {
 	out := make([]string, 0, len(vars))
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
@@ -136,8 +136,8 @@ func (p *platform) environment(s proto.Service) []string {
 	return append(append(inherited(), supervise.OwnerEnv+"="+p.root), p.wiring().settings(s)...)
 }
 
-// topicPrefix keeps two checkouts apart that were given one Kafka: in the same
-// groups each would read half of both's events.
+// topicPrefix separates two checkouts that use the same Kafka: in the same groups each would read half of the other's
+// events.
 func (p *platform) topicPrefix() string {
 	return cmp.Or(os.Getenv("KAFKA_TOPIC_PREFIX"), strings.TrimRight(p.config.Prefix, "_.-")+".")
 }

@@ -31,7 +31,7 @@ func settingsOf(t *testing.T) map[string]map[string]string {
 	return all
 }
 
-// A service is told of what proto/services.yaml gives it, and of nothing else.
+// A service gets the settings that proto/services.yaml implies, and no others.
 func TestSettingsFollowTheList(t *testing.T) {
 	t.Parallel()
 	all := settingsOf(t)
@@ -58,7 +58,7 @@ func TestSettingsFollowTheList(t *testing.T) {
 	}
 }
 
-// Each call of the list has a key, which both ends hold; there is no other key.
+// Each call of the list has a key, which both sides have; there is no other key.
 func TestCallerKeysFollowTheList(t *testing.T) {
 	t.Parallel()
 	all := settingsOf(t)

@@ -26,7 +26,7 @@ func withCommand() *cobra.Command {
 	var kafka string
 	cmd := &cobra.Command{
 		Use:   "with [flags] -- COMMAND [ARGUMENT…]",
-		Short: "Run a command beside throw-away PostgreSQL, Redis and Kafka (TEST_POSTGRES_URL, TEST_REDIS_URL, TEST_KAFKA_BROKERS)",
+		Short: "Run a command beside temporary PostgreSQL, Redis and Kafka (TEST_POSTGRES_URL, TEST_REDIS_URL, TEST_KAFKA_BROKERS)",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return with(cmd.Context(), kafka, args)
@@ -36,8 +36,8 @@ func withCommand() *cobra.Command {
 	return cmd
 }
 
-// with starts private parts in a temporary folder, runs the command and stops
-// them. The command's own exit code comes back as an exitCode.
+// with starts private parts in a temporary folder, runs the command and stops the parts. It returns the command's own
+// exit code as an exitCode.
 func with(ctx context.Context, kafka string, args []string) error {
 	base, err := scratchBase()
 	if err != nil {
@@ -69,8 +69,7 @@ func with(ctx context.Context, kafka string, args []string) error {
 	return runInside(ctx, args, env)
 }
 
-// startTestParts starts what tests ask for, and returns the variables that
-// tell them where it is.
+// startTestParts starts what tests ask for, and returns the variables with the addresses.
 func (s *stack) startTestParts(ctx context.Context, kafka string) ([]string, error) {
 	kinds := []string{kafka}
 	switch kafka {
@@ -95,8 +94,7 @@ func (s *stack) startTestParts(ctx context.Context, kafka string) ([]string, err
 	return env, nil
 }
 
-// runInside runs the command in our own process group, so that a shell keeps
-// its terminal, and hands signals on to it.
+// runInside runs the command in our own process group, so that a shell keeps its terminal, and forwards signals to it.
 func runInside(ctx context.Context, args, env []string) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -116,7 +114,7 @@ func runInside(ctx context.Context, args, env []string) error {
 	for {
 		select {
 		case sig := <-signals:
-			if sig != os.Interrupt || !onTerminal() { // a terminal has told the command itself
+			if sig != os.Interrupt || !onTerminal() { // on a terminal the command has received it itself
 				_ = cmd.Process.Signal(sig)
 			}
 			if sig != os.Interrupt {
@@ -130,8 +128,7 @@ func runInside(ctx context.Context, args, env []string) error {
 	}
 }
 
-// exitOf turns a command's end into its exit code, a signal into 128 + its
-// number as shells do.
+// exitOf converts a command's end to its exit code, and a signal to 128 + its number as shells do.
 func exitOf(err error) error {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
@@ -148,11 +145,11 @@ func onTerminal() bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// scratchPrefix begins the name of a temporary folder; our process id follows.
+// scratchPrefix begins the name of a temporary folder. Our process id follows.
 const scratchPrefix = "holdfast-with-"
 
-// scratchBase is where temporary folders are made: as root one that the
-// servers' user can reach, which TMPDIR need not be.
+// scratchBase is where temporary folders are made: as root a folder that the servers' user can reach, which TMPDIR may
+// not be.
 func scratchBase() (string, error) {
 	if os.Geteuid() != 0 {
 		return os.TempDir(), nil
@@ -160,7 +157,7 @@ func scratchBase() (string, error) {
 	return parts.RootData, os.MkdirAll(parts.RootData, 0o755) //nolint:gosec // only the folders in it are private
 }
 
-// sweepScratch removes the folders of runs that were killed.
+// sweepScratch removes the folders of killed runs.
 func sweepScratch(base string) {
 	folders, _ := filepath.Glob(filepath.Join(base, scratchPrefix+"*"))
 	for _, folder := range folders {

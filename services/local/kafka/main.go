@@ -1,7 +1,5 @@
-// Command local-kafka is the embedded Kafka-protocol broker of the development
-// stack: one broker on a loopback port that keeps its topics in a folder. It
-// stands in for Apache Kafka where no JDK is installed, and is no part of
-// production.
+// Command local-kafka is the embedded Kafka-protocol broker of the development stack: one broker on a loopback port that
+// keeps its topics in a folder. It replaces Apache Kafka when no JDK is installed, and is not a part of production.
 package main
 
 import (
@@ -18,7 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
-// retentionMS is a week: the longest that the platform's inbox rows outlive.
+// retentionMS is a week, the longest retention that the platform's inbox rows outlive.
 const retentionMS = "604800000"
 
 // commit is set by the linker, as in the Makefile.
@@ -49,8 +47,8 @@ func main() {
 	}
 }
 
-// run serves until ctx ends, then writes everything to data and returns. What
-// is past its retention goes every trimEvery.
+// run serves until ctx ends, then writes everything to data and returns. Every trimEvery it deletes messages past their
+// retention.
 func run(ctx context.Context, port int, data string, trimEvery time.Duration) error {
 	if port == 0 || data == "" {
 		return fmt.Errorf("-port and -data are both needed")

@@ -9,17 +9,16 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// watchEvery is how often the groups are looked at.
+// watchEvery is how often the groups are checked.
 const watchEvery = time.Second
 
-// members makes every member of a group mortal. kfake starts a member's session
-// with the first answer that reaches it: one that was killed while it waited to
-// join would keep its partitions for ever. So each member gets one heartbeat in
-// its name per generation, which starts its session too.
+// members makes sure that the session of every member can time out. kfake starts a member's session with the first
+// answer that reaches it: a member that was killed while it waited to join would keep its partitions for ever. So each
+// member gets one heartbeat in its name per generation, which starts its session too.
 type members struct {
 	cluster *kfake.Cluster
 	client  *kgo.Client
-	begun   map[string]map[string]int32 // generation whose session has begun, by group and member
+	begun   map[string]map[string]int32 // the generation whose session has started, by group and member
 }
 
 func watchMembers(cluster *kfake.Cluster) (*members, error) {
@@ -32,8 +31,7 @@ func watchMembers(cluster *kfake.Cluster) (*members, error) {
 
 func (m *members) close() { m.client.Close() }
 
-// look begins the sessions that have not begun. What fails is tried at the next
-// look.
+// look starts the sessions that have not started. The next call retries what failed.
 func (m *members) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, watchEvery)
 	defer cancel()
@@ -50,7 +48,7 @@ func (m *members) look(ctx context.Context) {
 	}
 }
 
-// begin returns the generation of each member whose session has begun by now.
+// begin returns the generation of each member whose session has started.
 func (m *members) begin(ctx context.Context, group *kfake.GroupInfo, before map[string]int32) map[string]int32 {
 	begun := make(map[string]int32, len(group.Members))
 	for _, member := range group.Members {
@@ -59,7 +57,7 @@ func (m *members) begin(ctx context.Context, group *kfake.GroupInfo, before map[
 			continue
 		}
 		if group.State != "Stable" {
-			continue // some of them wait for an answer
+			continue // some members wait for an answer
 		}
 		req := kmsg.NewPtrHeartbeatRequest()
 		req.Group, req.Generation, req.MemberID = group.Group, group.Epoch, member.MemberID

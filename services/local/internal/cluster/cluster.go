@@ -1,4 +1,4 @@
-// Package cluster installs Holdfast in a development cluster, through kubectl and helm as a person would.
+// Package cluster installs Holdfast in a development cluster with kubectl and helm.
 package cluster
 
 import (
@@ -19,11 +19,11 @@ type Cluster struct {
 	Namespace string
 	Say       func(format string, args ...any)
 
-	context string // of KUBECONFIG: whatever its current one is, nothing else is touched
+	context string // of KUBECONFIG; no other context is used, whatever the current one is
 	helm    string // command
 }
 
-// Open asks the kind cluster KIND_CLUSTER, holdfast when that is empty, for an answer.
+// Open checks that the kind cluster KIND_CLUSTER answers; the default is holdfast.
 func Open(ctx context.Context, namespace string, say func(format string, args ...any)) (*Cluster, error) {
 	c := &Cluster{
 		Namespace: namespace, Say: say,
@@ -38,7 +38,7 @@ func Open(ctx context.Context, namespace string, say func(format string, args ..
 	return c, nil
 }
 
-// Kubectl runs kubectl in the namespace and returns what it printed; an error holds what it said.
+// Kubectl runs kubectl in the namespace and returns its output. An error contains kubectl's error output.
 func (c *Cluster) Kubectl(ctx context.Context, stdin []byte, args ...string) ([]byte, error) {
 	return run(ctx, stdin, "kubectl", append([]string{"--context", c.context, "-n", c.Namespace}, args...)...)
 }
@@ -57,7 +57,7 @@ func run(ctx context.Context, stdin []byte, name string, args ...string) ([]byte
 	return out.Bytes(), nil
 }
 
-// RunHelm runs helm in the namespace and returns what it printed; an error holds what it said.
+// RunHelm runs helm in the namespace and returns its output. An error contains helm's error output.
 func (c *Cluster) RunHelm(ctx context.Context, args ...string) ([]byte, error) {
 	return run(ctx, nil, c.helm, append([]string{"--kube-context", c.context, "-n", c.Namespace}, args...)...)
 }
@@ -74,7 +74,7 @@ func (c *Cluster) apply(ctx context.Context, o object) error {
 	return err
 }
 
-// MakeNamespace makes the namespace, in which only restricted pods run.
+// MakeNamespace creates the namespace, in which only restricted pods may run.
 func (c *Cluster) MakeNamespace(ctx context.Context) error {
 	return c.apply(ctx, object{
 		"apiVersion": "v1", "kind": "Namespace",
@@ -84,14 +84,14 @@ func (c *Cluster) MakeNamespace(ctx context.Context) error {
 	})
 }
 
-// PutSecret makes the Secret hold these values and no others.
+// PutSecret replaces all values of the Secret by these.
 func (c *Cluster) PutSecret(ctx context.Context, name string, values map[string]string) error {
 	return c.apply(ctx, object{
 		"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": object{"name": name}, "stringData": values,
 	})
 }
 
-// Secret is one value of a Secret, nil when there is none.
+// Secret returns one value of a Secret, nil when there is none.
 func (c *Cluster) Secret(ctx context.Context, name, key string) ([]byte, error) {
 	out, err := c.Kubectl(ctx, nil, "get", "secret", name, "--ignore-not-found", "-o", "json")
 	if err != nil || len(out) == 0 {
@@ -120,7 +120,7 @@ func (c *Cluster) StartDatastores(ctx context.Context, folder string) error {
 	return nil
 }
 
-// Release installs or upgrades the chart and returns when every pod is ready. A failure is helm's own words.
+// Release installs or upgrades the chart and returns when every pod is ready. A failure is helm's own error.
 func (c *Cluster) Release(ctx context.Context, name, chart string, args ...string) error {
 	_, err := c.RunHelm(ctx, append([]string{
 		"upgrade", "--install", name, chart, "--wait", "--wait-for-jobs", "--timeout", "5m",
@@ -128,7 +128,7 @@ func (c *Cluster) Release(ctx context.Context, name, chart string, args ...strin
 	return err
 }
 
-// Remove uninstalls the release and takes away all that stands in the namespace but volumes and what keep names.
+// Remove uninstalls the release and deletes everything in the namespace except volumes and the objects in keep.
 func (c *Cluster) Remove(ctx context.Context, name string, keep ...string) error {
 	if _, err := c.RunHelm(ctx, "uninstall", name, "--ignore-not-found", "--wait"); err != nil {
 		return err

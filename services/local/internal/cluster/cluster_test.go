@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// record puts a program into PATH that writes down how it was called, and returns where.
+// record puts a program into PATH that records its arguments, and returns the file.
 func record(t *testing.T, names ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -23,7 +23,7 @@ func record(t *testing.T, names ...string) string {
 	return calls
 }
 
-// Whatever the current context is, perhaps production's, only the kind cluster is touched.
+// Only the kind cluster is used, even when the current context is another one, such as production.
 func TestOnlyTheNamedClusterIsTouched(t *testing.T) {
 	for named, context := range map[string]string{"": "kind-holdfast", "lab": "kind-lab"} {
 		calls := record(t, "kubectl", "helm")

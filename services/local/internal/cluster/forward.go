@@ -11,8 +11,8 @@ import (
 	"holdfast.dev/services/local/internal/supervise"
 )
 
-// Forward keeps a port of this machine connected with one of a pod until ctx ends, whatever happens to the pod
-// meanwhile. It returns when the port answers for the first time.
+// Forward connects a port of this machine to a port of a pod until ctx ends, also when the pod is replaced. It returns
+// when the port answers for the first time.
 func (c *Cluster) Forward(ctx context.Context, pod string, local, port int) error {
 	first := make(chan error, 1)
 	go func() {
@@ -44,11 +44,11 @@ func offer(to chan<- error, err error) {
 	}
 }
 
-// forward is one life of kubectl port-forward.
+// forward runs kubectl port-forward once.
 func (c *Cluster) forward(ctx context.Context, pod string, local, port int, ready func()) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	go func() { // kubectl does not hear of the pod's end: what is sent to one that is gone may hang for minutes
+	go func() { // kubectl does not notice the end of the pod: what is sent to a pod that is gone may hang for minutes
 		c.awaitEnd(ctx, pod)
 		end()
 	}()
@@ -59,7 +59,7 @@ func (c *Cluster) forward(ctx context.Context, pod string, local, port int, read
 	if err != nil {
 		return err
 	}
-	cmd.SysProcAttr = supervise.Attached() // it holds the port, and must not outlive us
+	cmd.SysProcAttr = supervise.Attached() // it holds the port, so it must not outlive this process
 	if err := supervise.Start(cmd); err != nil {
 		return err
 	}
@@ -68,11 +68,11 @@ func (c *Cluster) forward(ctx context.Context, pod string, local, port int, read
 			ready()
 		}
 	}
-	_ = cmd.Wait() // how it ended stands in what it said
+	_ = cmd.Wait() // its error output says how it ended
 	return fmt.Errorf("port-forward: %s", strings.TrimSpace(said.String()))
 }
 
-// awaitEnd returns when the pod of this name is gone, also when there is another one by then.
+// awaitEnd returns when the pod is gone, also when a new one has the same name.
 func (c *Cluster) awaitEnd(ctx context.Context, pod string) {
 	for ctx.Err() == nil {
 		if _, err := c.Kubectl(ctx, nil, "wait", "--for=delete", "pod/"+pod, "--timeout=1m"); err == nil {

@@ -18,7 +18,7 @@ import (
 	eventsv1 "holdfast.dev/proto/events/v1"
 )
 
-// database connects as administrator to a service's database, past row-level security.
+// database connects as administrator to a service's database, without row-level security.
 func (p *platform) database(t *testing.T, service string) *pgx.Conn {
 	t.Helper()
 	u, err := url.Parse(p.env["POSTGRES_URL"])
@@ -73,7 +73,7 @@ func (p *platform) events(t *testing.T, topic string) map[string][]*eventsv1.Eve
 	out := map[string][]*eventsv1.Event{}
 	for _, m := range p.messages(t, topic) {
 		e, err := outbox.Decode(m.Value)
-		if err != nil || seen[e.GetId()] { // poison that a test has sent, or a repetition, which is allowed
+		if err != nil || seen[e.GetId()] { // poison that a test has sent, or a duplicate, which is allowed
 			continue
 		}
 		seen[e.GetId()] = true
@@ -93,7 +93,7 @@ func ofType(events []*eventsv1.Event, kind string) int {
 	return n
 }
 
-// messages reads a whole topic; a broker that is just coming back is waited for.
+// messages reads a whole topic. It waits for a broker that is restarting.
 func (p *platform) messages(t *testing.T, topic string) []kafka.Message {
 	t.Helper()
 	var all []kafka.Message
@@ -107,7 +107,7 @@ func (p *platform) messages(t *testing.T, topic string) []kafka.Message {
 	return all
 }
 
-// readTopic reads the partitions side by side.
+// readTopic reads the partitions in parallel.
 func readTopic(ctx context.Context, broker, topic string) ([]kafka.Message, error) {
 	conn, err := kafka.DialContext(ctx, "tcp", broker)
 	if err != nil {
@@ -156,7 +156,7 @@ func readPartition(ctx context.Context, broker, topic string, partition int) ([]
 		batch := conn.ReadBatchWith(kafka.ReadBatchConfig{MinBytes: 1, MaxBytes: 4 << 20, MaxWait: time.Second})
 		for {
 			m, err := batch.ReadMessage()
-			if err != nil { // the batch is at its end, or the next one says what is wrong
+			if err != nil { // the batch is at its end, or the next one returns the error
 				break
 			}
 			at, out = m.Offset+1, append(out, m)
@@ -168,7 +168,7 @@ func readPartition(ctx context.Context, broker, topic string, partition int) ([]
 	return out, nil
 }
 
-// produce writes messages to a topic, past the services.
+// produce writes messages to a topic, without a service.
 func (p *platform) produce(t *testing.T, topic string, messages ...kafka.Message) {
 	t.Helper()
 	w := &kafka.Writer{
@@ -181,7 +181,7 @@ func (p *platform) produce(t *testing.T, topic string, messages ...kafka.Message
 	}
 }
 
-// uuidOf is what the databases hold of a public id.
+// uuidOf returns the form of a public id in the databases.
 func uuidOf(t *testing.T, id string) string {
 	t.Helper()
 	if c, err := ids.Parse[ids.CustomerPrefix](id); err == nil {

@@ -26,10 +26,10 @@ func rounds(n int) int {
 	return n
 }
 
-// unique makes a value that no earlier run has left behind.
+// unique makes a value that no earlier run has used.
 func unique(prefix string) string { return fmt.Sprintf("%s-%d", prefix, rand.Uint64()) }
 
-// answer is one HTTP answer, read whole.
+// answer is one HTTP answer, read completely.
 type answer struct {
 	Status int
 	Header http.Header
@@ -60,7 +60,7 @@ func (a answer) code() string {
 	return e.Error.Code
 }
 
-// outage reports whether the answer is what a client is promised while something is down: 503 with a
+// outage reports whether the answer is the one that clients are promised while something is down: 503 with a
 // Retry-After, or 504.
 func (a answer) outage() bool {
 	switch a.Status {
@@ -74,7 +74,7 @@ func (a answer) outage() bool {
 	}
 }
 
-// client speaks to the platform with one key and checks each answer against the contract.
+// client calls the platform with one key and checks each answer against the contract.
 type client struct {
 	base, key string
 	checker   *contracttest.Checker
@@ -89,7 +89,7 @@ func (p *platform) as(t *testing.T, name string) *client {
 	}
 	c := p.with(t, p.env[name])
 	for _, path := range []string{"/customers", "/bookings", "/webhook-endpoints"} {
-		c.list(t, path+"?limit=1") // what an earlier test has killed is back
+		c.list(t, path+"?limit=1") // waits until what an earlier test has killed runs again
 	}
 	return c
 }
@@ -146,15 +146,15 @@ func (c *client) want(t *testing.T, status int, method, path, body string) answe
 	return a
 }
 
-// insist does what the documentation tells a client to do while something is down: it repeats the request
-// with the same key until it gets one of the statuses. Anything but an outage on the way is an error.
+// insist does what the documentation tells a client to do while something is down: it repeats the request with the same
+// key until it gets one of the statuses. Any other answer except an outage is an error.
 func (c *client) insist(t *testing.T, method, path, body, key string, statuses ...int) answer {
 	t.Helper()
 	for end := time.Now().Add(60 * time.Second); time.Now().Before(end) && t.Context().Err() == nil; time.Sleep(50 * time.Millisecond) {
 		a, err := c.try(t, method, path, body, key)
 		switch {
 		case err != nil: // the gateway itself was down
-		case a.code() == "idempotency_in_progress": // the attempt before goes on
+		case a.code() == "idempotency_in_progress": // the previous attempt still runs
 		case slices.Contains(statuses, a.Status):
 			return a
 		case !a.outage():

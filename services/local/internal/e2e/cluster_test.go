@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/services/local/internal/cluster/clustertest"
 )
 
-// openCluster is the platform in a cluster; folder is the one that `local kind forward` keeps, with the command lines
-// in its bin/.
+// openCluster returns the platform in a cluster. folder is the one that `local kind forward` keeps, with the
+// command-line tools in its bin/.
 func openCluster(folder string) (*platform, error) {
 	c, err := cluster.Open(context.Background(), "holdfast", func(string, ...any) {})
 	if err != nil {
@@ -25,7 +25,7 @@ func openCluster(folder string) (*platform, error) {
 	return &platform{root: folder, env: env, cluster: c}, err
 }
 
-// onMachine leaves a test out in a cluster.
+// onMachine skips a test in a cluster.
 func onMachine(t *testing.T) {
 	t.Helper()
 	if shared.cluster != nil {
@@ -33,7 +33,7 @@ func onMachine(t *testing.T) {
 	}
 }
 
-// signalPods reaches the process of each pod; one that is killed comes back in another pod.
+// signalPods signals the process of each pod. A killed one is replaced by another pod.
 func (p *platform) signalPods(t *testing.T, process string, sig syscall.Signal) {
 	t.Helper()
 	pods := p.pods(t, process)
@@ -51,7 +51,7 @@ func (p *platform) signalPods(t *testing.T, process string, sig syscall.Signal) 
 	}
 }
 
-// pods waits until all those of a service are ready that stay.
+// pods waits until all remaining pods of a service are ready.
 func (p *platform) pods(t *testing.T, process string) (pods []clustertest.Pod) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context()) // also while a test cleans up
@@ -77,7 +77,7 @@ func (p *platform) ended(t *testing.T, process string) {
 	})
 }
 
-// metrics is what each of a service's processes says of itself.
+// metrics returns the metrics of each of a service's processes.
 func (p *platform) metrics(t *testing.T, service string) []string {
 	t.Helper()
 	if p.cluster == nil {
@@ -111,5 +111,5 @@ func (p *platform) metrics(t *testing.T, service string) []string {
 	return all
 }
 
-// receivers is the address at which the platform reaches servers of this test.
+// receivers is the address at which the platform reaches this test's servers.
 var receivers = cmp.Or(os.Getenv("HOLDFAST_RECEIVERS"), "127.0.0.1")

@@ -28,15 +28,14 @@ func TestEveryCommittedChangeHasItsEvent(t *testing.T) {
 		for range rounds(3) {
 			time.Sleep(time.Duration(rand.IntN(500)) * time.Millisecond)
 			p.kill(t, "customers")
-			c.list(t, "/customers?limit=1") // the service is back, so that work goes on between two kills
+			c.list(t, "/customers?limit=1") // waits until the service is back, so that it works between two kills
 		}
 		writers.stop()
 		made.check(t, p, c)
 	})
 }
 
-// A change that changes nothing, and one that is refused, have no event; those that count have one each, in
-// order.
+// A change without effect and a refused one have no event; every other change has one, in order.
 func TestNoEventWithoutAChange(t *testing.T) {
 	eachBroker(t, func(t *testing.T, p *platform) {
 		c := p.as(t, "OTHER_TEST_KEY")
@@ -56,7 +55,7 @@ func TestNoEventWithoutAChange(t *testing.T) {
 	})
 }
 
-// Kafka stands still, then dies, while writes go on: they succeed, and their events arrive when it is back.
+// Kafka is stopped, then killed, while writes continue: they succeed, and their events arrive when it is back.
 func TestWritesGoOnWithoutKafka(t *testing.T) {
 	eachBroker(t, func(t *testing.T, p *platform) {
 		c := p.as(t, "OTHER_TEST_KEY")
@@ -87,14 +86,14 @@ func TestWritesGoOnWithoutKafka(t *testing.T) {
 	})
 }
 
-// projection is what bookings knows of customers, and truth what customers says: "id name version erased".
+// projection is the state of customers in bookings, and truth the state in customers: "id name version erased".
 const (
 	projection = `select format('%s|%s|%s|%s', id, name, version, erased) from customers where id = any($1)`
 	truth      = `select format('%s|%s|%s|%s', id, first_name, version, false) from customers where id = any($1)`
 )
 
-// The consumer is killed again and again while customers change. What it knows is then what is true, and each
-// event has taken effect once.
+// The consumer is killed again and again while customers change. Afterwards its state is correct, and each event has had
+// its effect once.
 func TestAKilledConsumerDoesEachEffectOnce(t *testing.T) {
 	eachBroker(t, func(t *testing.T, p *platform) {
 		c := p.as(t, "OTHER_TEST_KEY")
@@ -113,16 +112,16 @@ func TestAKilledConsumerDoesEachEffectOnce(t *testing.T) {
 		}
 		time.Sleep(200 * time.Millisecond)
 		changes.stop()
-		theirs, ours := p.database(t, "customers"), p.database(t, "bookings")
+		customersDB, bookingsDB := p.database(t, "customers"), p.database(t, "bookings")
 		uuids := make([]string, len(ids))
 		for i, id := range ids {
 			uuids[i] = uuidOf(t, id)
 		}
-		want := rows(t, theirs, truth, uuids)
+		want := rows(t, customersDB, truth, uuids)
 		slices.Sort(want)
 		var got []string
 		await(t, "bookings knows what customers says", func() bool {
-			got = rows(t, ours, projection, uuids)
+			got = rows(t, bookingsDB, projection, uuids)
 			slices.Sort(got)
 			return slices.Equal(got, want)
 		})
@@ -133,20 +132,20 @@ func TestAKilledConsumerDoesEachEffectOnce(t *testing.T) {
 				all = append(all, uuidOf(t, e.GetId()))
 			}
 		}
-		if n := len(rows(t, ours, `select event_id::text from inbox where event_id = any($1)`, all)); n != len(all) {
+		if n := len(rows(t, bookingsDB, `select event_id::text from inbox where event_id = any($1)`, all)); n != len(all) {
 			t.Errorf("%d of %d events are in the inbox", n, len(all))
 		}
 	})
 }
 
-// A poison message among good ones holds up nobody and ends in the dead-letter topic. Redriving brings back
-// what is good by now, and what is not comes to rest there again.
+// A poison message among good ones delays no other message and ends in the dead-letter topic. After a redrive, messages
+// that can be handled now are handled, and the others return to the dead-letter topic.
 func TestPoisonIsPutAsideAndRedriven(t *testing.T) {
 	eachBroker(t, func(t *testing.T, p *platform) {
 		c := p.as(t, "OTHER_TEST_KEY")
-		ours := p.database(t, "bookings")
-		knows := func(id string) bool { return len(rows(t, ours, projection, []string{uuidOf(t, id)})) == 1 }
-		left := p.letters(t) // of an earlier run
+		bookingsDB := p.database(t, "bookings")
+		knows := func(id string) bool { return len(rows(t, bookingsDB, projection, []string{uuidOf(t, id)})) == 1 }
+		left := p.letters(t) // from an earlier run
 		poison := unique("poison")
 		p.produce(t, "customers", poisonIn12(poison)...)
 		var good string
@@ -166,15 +165,15 @@ func TestPoisonIsPutAsideAndRedriven(t *testing.T) {
 		await(t, "a customer behind the poison is known", func() bool { return knows(good) })
 		await(t, "twelve dead letters", func() bool { return dead() >= 12 })
 
-		// A good event that was put aside by mistake: bookings forgets that it has ever seen it.
+		// A good event that became a dead letter by mistake: bookings has no record of it.
 		var lost kafka.Message
 		for _, m := range p.messages(t, "customers") {
 			if string(m.Key) == good {
 				lost = m
 			}
 		}
-		execute(t, ours, `delete from customers where id = $1`, uuidOf(t, good))
-		execute(t, ours, `delete from inbox where event_id = $1`, uuidOf(t, p.events(t, "customers")[good][0].GetId()))
+		execute(t, bookingsDB, `delete from customers where id = $1`, uuidOf(t, good))
+		execute(t, bookingsDB, `delete from inbox where event_id = $1`, uuidOf(t, p.events(t, "customers")[good][0].GetId()))
 		p.produce(t, "bookings.dlq", kafka.Message{Key: lost.Key, Value: lost.Value, Headers: append(lost.Headers,
 			kafka.Header{Key: kafkax.HeaderTopic, Value: []byte("customers")})})
 		if said := p.redrive(t); said != fmt.Sprintln(left+13, "sent back") {
@@ -188,7 +187,7 @@ func TestPoisonIsPutAsideAndRedriven(t *testing.T) {
 	})
 }
 
-// poisonIn12 is a message for each of twelve partitions that nobody can decode.
+// poisonIn12 returns one message for each of twelve partitions that cannot be decoded.
 func poisonIn12(text string) []kafka.Message {
 	var all []kafka.Message
 	for n := range 12 {
@@ -197,7 +196,7 @@ func poisonIn12(text string) []kafka.Message {
 	return all
 }
 
-// letters is how many dead letters of bookings have not been sent back.
+// letters counts the dead letters of bookings that have not been sent back.
 func (p *platform) letters(t *testing.T) int {
 	t.Helper()
 	client := kafka.Client{Addr: kafka.TCP(p.env["KAFKA_BROKERS"])}
@@ -213,7 +212,7 @@ func (p *platform) letters(t *testing.T) int {
 	return len(p.messages(t, "bookings.dlq")) - int(sent)
 }
 
-// redrive runs bin/bookings redrive as somebody in the platform's folder would, and returns what it printed.
+// redrive runs bin/bookings redrive in the platform's folder, as an operator would, and returns its output.
 func (p *platform) redrive(t *testing.T) string {
 	t.Helper()
 	out, err := p.command("bookings", "redrive").CombinedOutput()

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// checkoutRoot is where the sources are.
+// checkoutRoot is the folder of the sources.
 const checkoutRoot = "../../../.."
 
 // A service is an entry of proto/services.yaml and a folder: it is built, started, awaited and stopped like the others,
@@ -23,7 +23,7 @@ func TestAServiceFollowsFromTheList(t *testing.T) {
 	if planned := makeIn(t, p.root, "-n", "build"); !strings.Contains(planned, "build bin/example") {
 		t.Errorf("`make build` does not build it:\n%s", planned)
 	}
-	makeIn(t, p.root, "bin/local", "bin/gateway", "bin/example") // the others are the checkout's own
+	makeIn(t, p.root, "bin/local", "bin/gateway", "bin/example") // the other executables are those of the checkout
 	if err := p.up(); err != nil {
 		t.Fatal(err)
 	}
@@ -48,8 +48,8 @@ func TestAServiceFollowsFromTheList(t *testing.T) {
 	p.stopped(t)
 }
 
-// addExample copies the sources into root, and adds the service example to them: an entry of the list, and a folder with
-// the requirements of another service.
+// addExample copies the sources to root, and adds the service example: an entry of the list, and a folder with the
+// requirements of another service.
 func addExample(t *testing.T, root string) {
 	t.Helper()
 	args := []string{"-a"}
@@ -80,7 +80,7 @@ func addExample(t *testing.T, root string) {
 	edit("services/gateway/go.sum", "services/example/go.sum", func(text string) string { return text })
 }
 
-// makeIn runs make in a folder, and returns what it says.
+// makeIn runs make in a folder, and returns its output.
 func makeIn(t *testing.T, root string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "make", args...)

@@ -21,7 +21,8 @@ import (
 var update = flag.Bool("update", false, "rewrite the examples of the contract, proto/examples")
 
 // TestExamples makes each example of the contract again, as one story of an operator: what it sells, who books, and what
-// its receiver hears. It fails when an answer differs from the example. Run it with -update after a change, then make gen.
+// its receiver gets. It fails when an answer differs from the example. Run it with -update after a change, then make
+// gen.
 func TestExamples(t *testing.T) {
 	slug := strings.ReplaceAll(unique("harbour"), "-", "")
 	var made struct{ Secret string }
@@ -155,13 +156,13 @@ type example struct {
 type exampleRequest struct {
 	Method  string            `json:"method"`
 	Path    string            `json:"path"`
-	Headers map[string]string `json:"headers,omitempty"` // beside Authorization and Content-Type
+	Headers map[string]string `json:"headers,omitempty"` // besides Authorization and Content-Type
 	Body    json.RawMessage   `json:"body,omitempty"`
 }
 
 type exampleAnswer struct {
 	Status int             `json:"status"`
-	Body   json.RawMessage `json:"body,omitempty"` // a text where the answer is no JSON
+	Body   json.RawMessage `json:"body,omitempty"` // a text when the answer is not JSON
 }
 
 // words finds the capital letters of an operationId.
@@ -191,7 +192,7 @@ func (b *book) step(t *testing.T, operation, method, path, body string) (id stri
 	return resource.ID
 }
 
-// stream makes the example of the stream: its first event after the one that is named.
+// stream makes the example of the stream: its first event after the given one.
 func (b *book) stream(t *testing.T, path, after string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.client.base+path, nil)
@@ -250,8 +251,8 @@ func (b *book) keep(t *testing.T, operation string, e example) {
 	}
 }
 
-// masks replaces what is another in each run: ids, instants of this run, secrets, addresses. The same value is replaced
-// by the same text in all examples.
+// masks replaces values that differ in each run: ids, times of this run, secrets, addresses. The same value has the same
+// replacement in all examples.
 type masks struct {
 	fixed    *strings.Replacer
 	known    map[string]string
@@ -267,7 +268,7 @@ func newMasks(slug, receiver string) *masks {
 	}
 }
 
-// begin tells that a step begins: each is a minute after the one before.
+// begin starts a step: each step is a minute after the previous one.
 func (m *masks) begin() {
 	m.began, m.pretends = time.Now(), m.pretends.Add(time.Minute)
 }
@@ -300,7 +301,7 @@ func (m *masks) hide(text string) string {
 	return m.fixed.Replace(anyTook.ReplaceAllString(text, `"duration_ms": 12`))
 }
 
-// once returns what a value was replaced by before.
+// once returns the earlier replacement of a value.
 func (m *masks) once(value string, mask func() string) string {
 	if m.known[value] == "" {
 		m.known[value] = mask()

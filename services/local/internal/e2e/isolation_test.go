@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Each id route answers its own caller, and hides the resource from every other one in the same words.
+// Each id route answers the owner of the id, and answers every other caller with the same 404 as for an unknown id.
 func TestIdsBelongToTheirTenantAndMode(t *testing.T) {
 	own, live, other := shared.as(t, "DEMO_TEST_KEY"), shared.as(t, "DEMO_LIVE_KEY"), shared.as(t, "OTHER_TEST_KEY")
 	var customer, booking map[string]any
@@ -59,7 +59,7 @@ func TestForeignIdsInBodiesAndFilters(t *testing.T) {
 	}
 }
 
-// The three bases and any host are one interface with one bucket.
+// The three bases and every host are the same API with the same rate limit.
 func TestBasesAreEquivalent(t *testing.T) {
 	c := shared.as(t, "DEMO_LIVE_KEY")
 	base := shared.env["BASE_URL"]

@@ -14,7 +14,7 @@ import (
 	eventsv1 "holdfast.dev/proto/events/v1"
 )
 
-// write is one request with a key, and how to find what it has made.
+// write is one request with a key, and how to find the resource that it made.
 type write struct {
 	path, body, key, topic, created string
 }
@@ -35,8 +35,8 @@ func newBooking() write {
 	}
 }
 
-// settle repeats the write until it is answered, and fails unless there is exactly one resource and one
-// answer, whatever happened to the first attempt. Its event is looked for later, by the ledger.
+// settle repeats the write until it is answered, and fails unless there is exactly one resource and one answer, whatever
+// happened to the first attempt. The ledger checks its event later.
 func (w write) settle(t *testing.T, c *client, first answer) (id string) {
 	t.Helper()
 	second := c.insist(t, http.MethodPost, w.path, w.body, w.key, http.StatusCreated)
@@ -50,7 +50,7 @@ func (w write) settle(t *testing.T, c *client, first answer) (id string) {
 	return second.id(t)
 }
 
-// ledger is what clients have been told: each answered write by the id it was answered with.
+// ledger holds the answered writes by the id in their answers.
 type ledger struct {
 	mu   sync.Mutex
 	made map[string]write
@@ -65,7 +65,7 @@ func (l *ledger) note(id string, w write) {
 	l.made[id] = w
 }
 
-// check fails unless each answered write is there once, and has exactly one event.
+// check fails unless each answered write exists once, and has exactly one event.
 func (l *ledger) check(t *testing.T, p *platform, c *client) {
 	t.Helper()
 	if len(l.made) == 0 {
@@ -96,8 +96,8 @@ func (l *ledger) check(t *testing.T, p *platform, c *client) {
 	}
 }
 
-// The worst moment, on purpose: the transaction is committed, and the process dies before anybody hears of
-// it. PostgreSQL is made to wait, after its commit, for a replica that does not exist.
+// The worst moment, on purpose: the transaction is committed, and the process dies before the client gets the answer.
+// PostgreSQL is made to wait, after its commit, for a replica that does not exist.
 func TestKilledBetweenCommitAndAnswer(t *testing.T) {
 	c := shared.as(t, "DEMO_TEST_KEY")
 	admin := shared.database(t, "bookings")
@@ -113,7 +113,7 @@ func TestKilledBetweenCommitAndAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for range rounds(1) {
 				w := tc.write()
-				c.list(t, w.path+"?limit=1") // whatever was killed before is back
+				c.list(t, w.path+"?limit=1") // waits until the killed process is back
 				commitsWait(t, admin, true)
 				answered := make(chan answer)
 				go func() {
@@ -137,21 +137,21 @@ func TestKilledBetweenCommitAndAnswer(t *testing.T) {
 	made.check(t, shared, c)
 }
 
-// commitsWait turns the wait of every commit for an absent replica on or off.
+// commitsWait turns on or off that every commit waits for an absent replica.
 func commitsWait(t *testing.T, admin *pgx.Conn, on bool) {
 	t.Helper()
 	absent := "''"
 	if on {
-		absent = "'nobody'"
+		absent = "'absent'"
 	}
-	execute(t, admin, `set synchronous_commit = local`) // ours do not wait
+	execute(t, admin, `set synchronous_commit = local`) // the test's own commits do not wait
 	execute(t, admin, `alter system set synchronous_standby_names = `+absent)
 	execute(t, admin, `select pg_reload_conf()`)
 	want := absent[1 : len(absent)-1]
 	await(t, "the setting has arrived", func() bool { return rows(t, admin, `show synchronous_standby_names`)[0] == want })
 }
 
-// Processes on the request's way die at random moments. Each operation then exists exactly once.
+// Processes that serve the request die at random moments. Afterwards each operation exists exactly once.
 func TestKilledAtRandomMoments(t *testing.T) {
 	c := shared.as(t, "DEMO_TEST_KEY")
 	var made ledger
@@ -161,7 +161,7 @@ func TestKilledAtRandomMoments(t *testing.T) {
 			write  func() write
 		}{{"customers", newCustomer}, {"gateway", newCustomer}, {"bookings", newBooking}, {"gateway", newBooking}, {"identity", newBooking}} {
 			w := tc.write()
-			c.list(t, w.path+"?limit=1") // whatever was killed before is back
+			c.list(t, w.path+"?limit=1") // waits until the killed process is back
 			var wg sync.WaitGroup
 			wg.Go(func() {
 				time.Sleep(time.Duration(rand.IntN(12_000)) * time.Microsecond)
@@ -175,8 +175,8 @@ func TestKilledAtRandomMoments(t *testing.T) {
 	made.check(t, shared, c)
 }
 
-// PostgreSQL dies under load and comes back: clients see 503 with a Retry-After, never a 500, and what was
-// answered is there once.
+// PostgreSQL dies under load and comes back: clients get 503 with a Retry-After, never a 500, and what was answered
+// exists once.
 func TestPostgresDiesUnderLoad(t *testing.T) {
 	c := shared.as(t, "OTHER_TEST_KEY")
 	var made ledger
@@ -196,7 +196,7 @@ func TestPostgresDiesUnderLoad(t *testing.T) {
 	made.check(t, shared, c)
 }
 
-// load is work that goes on until it is stopped.
+// load is work that continues until it is stopped.
 type load struct {
 	quit chan struct{}
 	once sync.Once
@@ -227,8 +227,8 @@ func (l *load) stop() {
 	l.wg.Wait()
 }
 
-// Every process of the platform is killed once, in random order, while clients race for slots: no slot is
-// booked twice, each booking that was answered is there, and has its event.
+// Every process of the platform is killed once, in random order, while clients compete for slots: no slot is booked
+// twice, and each answered booking exists and has its event.
 func TestEveryProcessDiesUnderLoad(t *testing.T) {
 	c := shared.as(t, "DEMO_TEST_KEY")
 	unit := c.list(t, "/units?active=true&limit=1")[0]["id"].(string)
@@ -266,7 +266,7 @@ func TestEveryProcessDiesUnderLoad(t *testing.T) {
 		}
 		race.Wait()
 		if won[slot] == "" {
-			t.Errorf("nobody got slot %d", slot)
+			t.Errorf("slot %d is not booked", slot)
 		}
 	})
 	victims := append([]string{"redis", "postgres", shared.broker()}, proto.ServiceNames()...)

@@ -1,6 +1,6 @@
-// Package e2e attacks the promises on the whole platform: it starts `local up` in a folder of its own, with
-// real PostgreSQL, Redis and Kafka, kills what the tests name, and looks from outside. With HOLDFAST_CLUSTER it
-// attacks the platform of `make kind-install` instead, through the gateway's Service.
+// Package e2e attacks the promises on the whole platform: it starts `local up` in a folder of its own, with real
+// PostgreSQL, Redis and Kafka, kills processes, and observes from outside. With HOLDFAST_CLUSTER it attacks the platform
+// of `make kind-install` instead, through the gateway's Service.
 package e2e
 
 import (
@@ -25,10 +25,10 @@ import (
 	"holdfast.dev/services/local/internal/cluster"
 )
 
-// binaries are all that a checkout needs to run.
+// binaries are all executables that a checkout needs to run.
 var binaries = append([]string{"local", "local-kafka"}, proto.ServiceNames()...)
 
-// The platform that most tests share, and one on the embedded broker for what concerns Kafka.
+// The platform that most tests share, and one on the embedded broker for tests of Kafka.
 var shared, embedded *platform
 
 func TestMain(m *testing.M) {
@@ -61,7 +61,8 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// eachBroker runs the test on both platforms at once. The shared one has Apache Kafka where a JDK and Maven are.
+// eachBroker runs the test on both platforms at once. The shared one has Apache Kafka when a JDK and Maven are
+// installed.
 func eachBroker(t *testing.T, f func(t *testing.T, p *platform)) {
 	t.Helper()
 	for name, p := range map[string]*platform{"shared": shared, "embedded": embedded} {
@@ -75,10 +76,10 @@ func eachBroker(t *testing.T, f func(t *testing.T, p *platform)) {
 	}
 }
 
-// platform is one checkout: a folder with executables, and what `local up` makes of it.
+// platform is one checkout: a folder with executables, and the running `local up`.
 type platform struct {
 	root     string
-	settings []string // environment beside ours
+	settings []string // environment besides ours
 	user     *syscall.Credential
 	env      map[string]string // .run/env
 	cmd      *exec.Cmd
@@ -87,7 +88,7 @@ type platform struct {
 	cluster  *cluster.Cluster // nil: processes of `local up`
 }
 
-// transcript is what a process says, readable while it does.
+// transcript is the output of a process, readable while the process runs.
 type transcript struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -105,7 +106,7 @@ func (t *transcript) String() string {
 	return t.text.String()
 }
 
-// newPlatform makes a checkout out of the executables that `make build` has made.
+// newPlatform makes a checkout from the executables of `make build`.
 func newPlatform(settings ...string) (*platform, error) {
 	bin, err := filepath.Abs("../../../../bin")
 	if err != nil {
@@ -130,7 +131,7 @@ func newPlatform(settings ...string) (*platform, error) {
 	return &platform{root: root, settings: settings}, nil
 }
 
-// command is one of the checkout's executables, in its folder.
+// command returns a command for one of the checkout's executables, in its folder.
 func (p *platform) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(p.root, "bin", name), args...)
 	cmd.Dir = p.root
@@ -205,7 +206,7 @@ func (p *platform) down() {
 	}
 }
 
-// remove stops the platform and deletes everything of it.
+// remove stops the platform and deletes its files.
 func (p *platform) remove() {
 	p.down()
 	_ = p.command("local", "clean").Run()
@@ -230,7 +231,7 @@ func readEnv(path string) (map[string]string, error) {
 	return env, nil
 }
 
-// pid is the process's present id by its pid file, 0 when there is none.
+// pid returns the process's current id from its pid file, 0 when there is none.
 func (p *platform) pid(process string) int {
 	b, err := os.ReadFile(p.path("pids", process))
 	if err != nil {
@@ -240,7 +241,7 @@ func (p *platform) pid(process string) int {
 	return pid
 }
 
-// signal reaches a process of the platform; one that is just being started again is waited for.
+// signal signals a process of the platform. It waits for a process that is being restarted.
 func (p *platform) signal(t *testing.T, process string, sig syscall.Signal) {
 	t.Helper()
 	if p.cluster != nil {

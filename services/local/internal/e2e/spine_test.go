@@ -37,7 +37,7 @@ func TestAPricedBookingGoesAllTheWay(t *testing.T) {
 	c.want(t, http.StatusCreated, http.MethodPost, "/bookings", body)
 }
 
-// anyDay is a day of the 2030s, drawn, so that the tests can run again on the same database.
+// anyDay is a random day of the 2030s, so that the tests can run again on the same database.
 func anyDay() string {
 	return time.Date(2030, 1, 1+rand.IntN(3650), 0, 0, 0, 0, time.UTC).Format(time.DateOnly)
 }
@@ -83,7 +83,7 @@ func TestRequestsGoOnWhileRedisIsDown(t *testing.T) {
 	c := shared.as(t, "DEMO_TEST_KEY")
 	c.want(t, http.StatusOK, http.MethodGet, "/me", "")
 	shared.kill(t, "redis")
-	for range 20 { // the supervisor brings Redis back within these
+	for range 20 { // the supervisor restarts Redis meanwhile
 		if a := c.do(t, http.MethodGet, "/customers?limit=1", "", ""); a.Status != http.StatusOK {
 			t.Fatalf("%d %s", a.Status, a.Body)
 		}
@@ -98,7 +98,7 @@ func TestRequestsGoOnWhileRedisIsDown(t *testing.T) {
 	})
 }
 
-// Fifty clients want one slot: one gets it, the others are told so, and nothing else happens.
+// Fifty clients want one slot: one gets it, the others are refused, and nothing else happens.
 func TestFiftyClientsOneSlot(t *testing.T) {
 	c := shared.as(t, "DEMO_TEST_KEY")
 	unit := c.list(t, "/units?active=true&limit=1")[0]
@@ -124,7 +124,7 @@ func TestFiftyClientsOneSlot(t *testing.T) {
 	}
 }
 
-// A key is refused on the very next request after its revocation, however warm the gateway's caches are.
+// A key is refused on the first request after its revocation, even when the gateway has cached it.
 func TestARevokedKeyIsRefusedAtOnce(t *testing.T) {
 	for range rounds(3) {
 		var made struct{ ID, Secret string }
@@ -140,8 +140,8 @@ func TestARevokedKeyIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// A tenant made from nothing takes a booking by the availability that it is shown; its hold runs out by the
-// tenant's own clock, with its event, and the slot can be had again.
+// A new tenant takes a booking from the availability that it shows; its hold expires by the tenant's own clock, with its
+// event, and the slot is free again.
 func TestATenantFromNothing(t *testing.T) {
 	slug := strings.ReplaceAll(unique("harbour"), "-", "")
 	var made struct{ ID, Secret string }
@@ -197,10 +197,10 @@ func TestATenantFromNothing(t *testing.T) {
 	c.want(t, http.StatusCreated, http.MethodPost, "/bookings", wish)
 }
 
-// identity runs bin/identity as a person does in the checkout's folder, and decodes what it prints.
+// identity runs bin/identity in the checkout's folder, as an operator would, and decodes its output.
 func (p *platform) identity(t *testing.T, out any, args ...string) {
 	t.Helper()
-	if p.cluster != nil { // what was forwarded to a pod that died is being forwarded to the next one
+	if p.cluster != nil { // the forwarding moves from a pod that died to the next one
 		await(t, "PostgreSQL and Redis are reached", func() bool {
 			conn, err := pgx.Connect(t.Context(), p.env["POSTGRES_URL"])
 			return err == nil && conn.Close(t.Context()) == nil && p.redis(t).Ping(t.Context()).Err() == nil

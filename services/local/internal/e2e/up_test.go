@@ -50,7 +50,7 @@ func TestEnvFile(t *testing.T) {
 	}
 }
 
-// What `make up` prints must work when pasted, and once only: the slot is taken then.
+// The commands that `make up` prints work when pasted, and only once: then the slot is taken.
 func TestGreetingWorksWhenPasted(t *testing.T) {
 	onMachine(t)
 	said := embedded.log.String()
@@ -73,7 +73,7 @@ func TestGreetingWorksWhenPasted(t *testing.T) {
 	}
 }
 
-// The private servers run as ordinary users, and as root their data lies where those can reach it.
+// The private servers run as ordinary users, and as root their data is where those can reach it.
 func TestDataFolder(t *testing.T) {
 	onMachine(t)
 	for _, name := range []string{"postgres", "redis"} {
@@ -106,7 +106,7 @@ func uidOf(t *testing.T, pid int) string {
 	return strings.Fields(rest)[0]
 }
 
-// leftovers are the processes that still carry the checkout's mark.
+// leftovers returns the processes that still have the checkout's mark.
 func (p *platform) leftovers() []string {
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
 	var left []string
@@ -118,7 +118,7 @@ func (p *platform) leftovers() []string {
 	return left
 }
 
-// stopped fails when anything of a stopped platform is left but its data.
+// stopped fails when anything of a stopped platform is left except its data.
 func (p *platform) stopped(t *testing.T) {
 	t.Helper()
 	if left := p.leftovers(); len(left) > 0 {
@@ -132,7 +132,7 @@ func (p *platform) stopped(t *testing.T) {
 	}
 }
 
-// fresh makes a checkout that goes when the test ends.
+// fresh makes a checkout that is deleted at the end of the test.
 func fresh(t *testing.T, settings ...string) *platform {
 	t.Helper()
 	p, err := newPlatform(settings...)
@@ -143,8 +143,8 @@ func fresh(t *testing.T, settings ...string) *platform {
 	return p
 }
 
-// A second checkout beside the first, on given parts: it starts none of its own, keeps to its prefix, and
-// after a stop and a start everything is as it was.
+// A second checkout beside the first, on given parts: it starts none of its own, keeps to its prefix, and after a stop
+// and a start everything is as before.
 func TestASecondCheckoutOnGivenParts(t *testing.T) {
 	onMachine(t)
 	t.Parallel()
@@ -202,13 +202,13 @@ func TestASecondCheckoutOnGivenParts(t *testing.T) {
 	}
 }
 
-// topicOf reads the events of one object from a topic named whole.
+// topicOf reads the events of one object from a topic with its full name.
 func (p *platform) topicOf(t *testing.T, topic, id string) []string {
 	t.Helper()
 	var found []string
 	all, err := readTopic(t.Context(), p.env["KAFKA_BROKERS"], topic)
 	if err != nil {
-		return nil // not there yet
+		return nil // does not exist yet
 	}
 	for _, m := range all {
 		if string(m.Key) == id {
@@ -261,7 +261,7 @@ func TestSeededCatalogue(t *testing.T) {
 	}
 }
 
-// An ordinary user has the whole platform too, all in .run/.
+// An ordinary user can run the whole platform too, with everything in .run/.
 func TestAnOrdinaryUser(t *testing.T) {
 	onMachine(t)
 	t.Parallel()
@@ -294,7 +294,7 @@ func TestAnOrdinaryUser(t *testing.T) {
 	}
 }
 
-// A first start that is killed on the way leaves no process, and nothing that keeps the next one from starting.
+// A first start that is killed leaves no process, and nothing that prevents the next start.
 func TestAStartKilledOnTheWay(t *testing.T) {
 	onMachine(t)
 	t.Parallel()
@@ -313,7 +313,7 @@ func TestAStartKilledOnTheWay(t *testing.T) {
 	}
 }
 
-// What was asked for by name and cannot be had is said in one line, before anything is started.
+// A requested setting that is not possible is refused in one line, before anything is started.
 func TestRefusedStarts(t *testing.T) {
 	onMachine(t)
 	t.Parallel()
@@ -323,15 +323,15 @@ func TestRefusedStarts(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = l.Close() })
 	_, taken, _ := net.SplitHostPort(l.Addr().String())
-	nobody := "127.0.0.1:1"
+	closedPort := "127.0.0.1:1"
 	for setting, want := range map[string]string{
-		"GATEWAY_PORT=" + taken:                 "GATEWAY_PORT=" + taken + " is taken",
-		"GATEWAY_PORT=70000":                    "GATEWAY_PORT is a port number",
-		"KAFKA=other":                           "KAFKA is auto, apache or embedded",
-		"HOLDFAST_PREFIX=a b":                   "HOLDFAST_PREFIX",
-		"DATABASE_URL=postgres://a:b@" + nobody: "DATABASE_URL",
-		"REDIS_URL=redis://" + nobody:           "REDIS_URL",
-		"KAFKA_BROKERS=" + nobody:               "KAFKA_BROKERS",
+		"GATEWAY_PORT=" + taken:                     "GATEWAY_PORT=" + taken + " is taken",
+		"GATEWAY_PORT=70000":                        "GATEWAY_PORT is a port number",
+		"KAFKA=other":                               "KAFKA is auto, apache or embedded",
+		"HOLDFAST_PREFIX=a b":                       "HOLDFAST_PREFIX",
+		"DATABASE_URL=postgres://a:b@" + closedPort: "DATABASE_URL",
+		"REDIS_URL=redis://" + closedPort:           "REDIS_URL",
+		"KAFKA_BROKERS=" + closedPort:               "KAFKA_BROKERS",
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()

@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// hit is one delivery as it came to a receiver.
+// hit is one delivery that a receiver got.
 type hit struct {
 	at                       time.Time
 	delivery, event, attempt string
@@ -29,7 +29,7 @@ type hit struct {
 	created                  time.Time
 }
 
-// receiver is an endpoint's server: it checks each signature and keeps what came.
+// receiver is an endpoint's server: it checks each signature and records the deliveries.
 type receiver struct {
 	id, secret string
 	mu         sync.Mutex
@@ -78,7 +78,7 @@ func (r *receiver) register(t *testing.T, c *client, body string) {
 	c.insist(t, http.MethodPost, "/webhook-endpoints", body, unique("we"), http.StatusCreated).decode(t, &made)
 	r.id, r.secret = made.ID, made.Secret
 	t.Cleanup(func() {
-		req, _ := http.NewRequestWithContext(context.Background(), http.MethodDelete, c.base+"/webhook-endpoints/"+made.ID, nil) // the test's own has ended
+		req, _ := http.NewRequestWithContext(context.Background(), http.MethodDelete, c.base+"/webhook-endpoints/"+made.ID, nil) // the test's own context has ended
 		req.Header.Set("Authorization", "Bearer "+c.key)
 		if res, err := httpClient.Do(req); err == nil {
 			_ = res.Body.Close()
@@ -109,7 +109,7 @@ func (r *receiver) keep(h http.Header, body []byte) {
 	})
 }
 
-// signed is what docs/webhooks.md tells receivers to compute.
+// signed checks a signature as docs/webhooks.md tells receivers to.
 func signed(header string, body []byte, secret string) bool {
 	var t string
 	for part := range strings.SplitSeq(header, ",") {
@@ -127,7 +127,7 @@ func signed(header string, body []byte, secret string) bool {
 	return false
 }
 
-// all is what came until now.
+// all returns the deliveries until now.
 func (r *receiver) all(t *testing.T) []hit {
 	t.Helper()
 	r.mu.Lock()
@@ -138,7 +138,7 @@ func (r *receiver) all(t *testing.T) []hit {
 	return slices.Clone(r.hits)
 }
 
-// objects are the ids that came with events of a type.
+// objects counts the deliveries of events of a type by the object's id.
 func objects(hits []hit, kind string) map[string]int {
 	out := map[string]int{}
 	for _, h := range hits {
@@ -149,8 +149,8 @@ func objects(hits []hit, kind string) map[string]int {
 	return out
 }
 
-// A receiver that is registered through the API gets customer.created and booking.created within a second of the
-// POST. A machine that stands still may take longer once or twice, not three times.
+// A receiver that is registered through the API gets customer.created and booking.created within a second of the POST.
+// On a busy machine it may take longer once or twice, not three times.
 func TestEventsComeWithinASecond(t *testing.T) {
 	eachBroker(t, func(t *testing.T, p *platform) {
 		c := p.as(t, "OTHER_TEST_KEY")
@@ -172,9 +172,9 @@ func TestEventsComeWithinASecond(t *testing.T) {
 	})
 }
 
-// Two thousand changes, while the process that delivers, the service that publishes and Kafka are killed at random:
-// each is delivered, nothing is delivered that was not committed, and a delivery succeeds twice only where the
-// process died between the receiver's answer and its commit.
+// Two thousand changes, while the process that delivers, the service that publishes and Kafka are killed at random: each
+// change is delivered, nothing is delivered that was not committed, and a delivery succeeds twice only when the process
+// died between the receiver's answer and its own commit.
 func TestDeliveriesUnderFire(t *testing.T) {
 	p := shared
 	c := p.as(t, "OTHER_TEST_KEY")
@@ -232,7 +232,7 @@ func TestDeliveriesUnderFire(t *testing.T) {
 		twice++
 		// A request of a process that has just died may be read a moment later.
 		if !slices.ContainsFunc(deaths, func(d time.Time) bool { return d.After(before.Add(-time.Second)) && d.Sub(before) < 3*time.Second }) {
-			t.Errorf("%s came at %v and at %v, and nobody died in between (%v)", h.delivery, before, h.at, deaths)
+			t.Errorf("%s came at %v and at %v, and no process died in between (%v)", h.delivery, before, h.at, deaths)
 		}
 	}
 	got := objects(mine(), "customer.created")
@@ -247,7 +247,7 @@ func TestDeliveriesUnderFire(t *testing.T) {
 	t.Logf("%d events, %d deaths of webhooks, %d deliveries made twice", events, len(deaths), twice)
 }
 
-// patient waits for what may take a claim's end after a death.
+// patient waits for something that may have to wait for the end of a claim after a death.
 func patient(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(100 * time.Millisecond) {
@@ -257,8 +257,8 @@ func patient(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// One endpoint is dead, one takes ten seconds to say nothing; eight others of two tenants get their events as if they
-// were alone. Timed, so a machine that stands still gets three chances.
+// One endpoint is dead, and one takes ten seconds and does not answer; eight others of two tenants get their events
+// without delay. The test measures time, so it has three attempts for a busy machine.
 func TestSlowEndpointsDelayNoOther(t *testing.T) {
 	c, other := shared.as(t, "DEMO_TEST_KEY"), shared.as(t, "OTHER_TEST_KEY")
 	silent := make(chan struct{})
@@ -268,7 +268,7 @@ func TestSlowEndpointsDelayNoOther(t *testing.T) {
 		case <-r.Context().Done():
 		}
 	})
-	t.Cleanup(func() { close(silent) }) // before its server is, which waits for it
+	t.Cleanup(func() { close(silent) }) // before its server is closed, which waits for it
 	gone, err := net.Listen("tcp", net.JoinHostPort(receivers, "0"))
 	if err != nil {
 		t.Fatal(err)
@@ -317,7 +317,7 @@ func TestSlowEndpointsDelayNoOther(t *testing.T) {
 	}
 }
 
-// An endpoint that says 410 is disabled, which stands in the audit log; the chain still holds.
+// An endpoint that answers 410 is disabled; the audit log has this, and its chain is valid.
 func TestADisabledEndpointIsAudited(t *testing.T) {
 	c := shared.as(t, "OTHER_TEST_KEY")
 	r := c.receive(t, `["customer.created"]`, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) })
@@ -340,7 +340,7 @@ func TestADisabledEndpointIsAudited(t *testing.T) {
 	}
 }
 
-// Erasing a customer reaches the event log.
+// The erasure of a customer also erases the customer's data in the event log.
 func TestErasureReachesTheEvents(t *testing.T) {
 	c := shared.as(t, "OTHER_TEST_KEY")
 	id := c.insist(t, http.MethodPost, "/customers", `{"first_name":"Erasmus","email":"erasmus@example.com"}`, unique("erase"), http.StatusCreated).id(t)
@@ -352,8 +352,8 @@ func TestErasureReachesTheEvents(t *testing.T) {
 	await(t, "the erasure", func() bool { return !strings.Contains(body(), "rasmus") && strings.Contains(body(), id) })
 }
 
-// The command line of receivers: listen forwards to a local URL what trigger causes, over a stream that outlives the
-// processes it runs through.
+// The command-line tool for receivers: listen forwards the events that trigger causes to a local URL, over a stream that
+// survives the processes it runs through.
 func TestListenAndTrigger(t *testing.T) {
 	var mu sync.Mutex
 	came := map[string]int{}
@@ -383,7 +383,7 @@ func TestListenAndTrigger(t *testing.T) {
 		defer mu.Unlock()
 		return came[kind] > 0
 	}
-	patient(t, "the stream", func() bool { // nothing says when it is open; what a test before has killed may still be starting
+	patient(t, "the stream", func() bool { // nothing else shows when it is open, and a process that an earlier test killed may still be starting
 		if out, err := trigger("customer.created"); err != nil {
 			t.Logf("trigger: %v %s", err, out)
 		}
@@ -391,7 +391,7 @@ func TestListenAndTrigger(t *testing.T) {
 	})
 	for i, kind := range []string{"customer.created", "customer.updated", "booking.created", "booking.updated", "booking.cancelled"} {
 		if i == 2 {
-			shared.kill(t, "webhooks") // the stream is taken up again behind what came
+			shared.kill(t, "webhooks") // the stream continues after the last event
 		}
 		if i == 3 {
 			shared.kill(t, "gateway")

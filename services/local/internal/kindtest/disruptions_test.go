@@ -24,8 +24,8 @@ func TestRollingUpdatesLoseNothing(t *testing.T) {
 	}
 }
 
-// A pod is killed with SIGKILL under load. What was on its way to it may fail, and nothing else; repeated with its key,
-// each write takes effect once.
+// A pod is killed with SIGKILL under load. Only requests on their way to it may fail; repeated with its key, each write
+// has its effect once.
 func TestKilledPods(t *testing.T) {
 	secret := key(t)
 	for _, service := range services {
@@ -59,7 +59,7 @@ func TestKilledPods(t *testing.T) {
 	}
 }
 
-// A worker node is drained: budgets hold, and no request is lost.
+// A worker node is drained: the disruption budgets hold, and no request is lost.
 func TestDrainedNode(t *testing.T) {
 	node := pods(t, "gateway")[0].Node
 	load := send(t, rate, key(t), mixed)
@@ -77,11 +77,11 @@ func TestDrainedNode(t *testing.T) {
 	load.stop().none(t, "drained in "+time.Since(begin).Round(time.Second).String())
 }
 
-// A migration that fails stops the upgrade; the old pods go on. What was installed before can be gone back to.
+// A migration that fails stops the upgrade, and the old pods continue. A rollback to the installed version is possible.
 func TestAFailedMigrationStopsTheUpgrade(t *testing.T) {
 	kubectl(t, "delete", "secret", "broken-migrate", "--ignore-not-found")
-	kubectl(t, "create", "secret", "generic", "broken-migrate", "--from-literal=APP_ROLE=nobody", "--from-literal=WORKER_ROLE=nobody",
-		"--from-literal=MIGRATE_DATABASE_URL=postgres://nobody:wrong@holdfast-postgres:5432/holdfast_bookings?sslmode=disable")
+	kubectl(t, "create", "secret", "generic", "broken-migrate", "--from-literal=APP_ROLE=unknown", "--from-literal=WORKER_ROLE=unknown",
+		"--from-literal=MIGRATE_DATABASE_URL=postgres://unknown:wrong@holdfast-postgres:5432/holdfast_bookings?sslmode=disable")
 	t.Cleanup(func() { kubectl(t, "delete", "secret", "broken-migrate", "--ignore-not-found") })
 	kept := replicaSets(pods(t, "bookings"))
 	load := send(t, rate, key(t), mixed)
@@ -101,7 +101,7 @@ func TestAFailedMigrationStopsTheUpgrade(t *testing.T) {
 	}
 }
 
-// An upgrade and its rollback lose no request, and the rollback brings back what was.
+// An upgrade and its rollback lose no request, and the rollback restores the previous version.
 func TestRollback(t *testing.T) {
 	load := send(t, rate, key(t), mixed)
 	if err := upgrade(t, "services.customers.env.LOG_LEVEL=debug"); err != nil {
@@ -120,14 +120,14 @@ func TestRollback(t *testing.T) {
 	load.stop().none(t, "upgrade and rollback")
 }
 
-// setting is what a service's ConfigMap says.
+// setting returns a value of a service's ConfigMap.
 func setting(t *testing.T, service, name string) string {
 	t.Helper()
 	return kubectl(t, "get", "configmap", "holdfast-"+service, "-o", "jsonpath={.data."+name+"}")
 }
 
-// replicaSets are those that the pods are of: another one with each change of the Deployment, whatever the autoscaler
-// does meanwhile.
+// replicaSets returns the ReplicaSets of the pods: a new one after each change of the Deployment, whatever the
+// autoscaler does.
 func replicaSets(pods []clustertest.Pod) string {
 	all := map[string]bool{}
 	for _, pod := range pods {
@@ -136,8 +136,8 @@ func replicaSets(pods []clustertest.Pod) string {
 	return strings.Join(sorted(all), " ")
 }
 
-// Whatever becomes of a datastore's pod, no second server gets at its volume while the first one runs. (Kafka has a lock
-// of its own.)
+// Whatever happens to a datastore's pod, no second server uses its volume while the first one runs. (Kafka has a lock of
+// its own.)
 func TestOneServerPerVolume(t *testing.T) {
 	for _, name := range []string{"postgres", "redis"} {
 		lock := "/data/" + name + ".lock"

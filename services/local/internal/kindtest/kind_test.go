@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	namespace = "holdfast" // and the release
+	namespace = "holdfast" // also the release
 	root      = "../../../.."
 )
 
@@ -98,7 +98,7 @@ func local(t *testing.T, args ...string) {
 	}
 }
 
-// settled waits until a deployment has so many ready pods of its newest kind, and no others.
+// settled waits until a deployment has that many ready pods of its newest version, and no others.
 func settled(t *testing.T, service string) {
 	t.Helper()
 	kubectl(t, "rollout", "status", "deployment/holdfast-"+service, "--timeout=180s")
@@ -121,7 +121,7 @@ func pods(t *testing.T, service string) []clustertest.Pod {
 	return found
 }
 
-// key makes an API key of a new tenant, by the command line in identity's pod.
+// key makes an API key of a new tenant, with the command-line tool in identity's pod.
 func key(t *testing.T) string {
 	t.Helper()
 	slug := fmt.Sprintf("kind-%d", time.Now().UnixNano())
@@ -145,11 +145,11 @@ func await(t *testing.T, what string, limit time.Duration, ok func() bool) {
 	}
 }
 
-// What Kubernetes says to all objects of both kinds of values, without taking them.
+// Kubernetes accepts all objects of both kinds of values, in a dry run.
 func TestServerTakesTheCharts(t *testing.T) {
 	for _, values := range []string{"values-dev.yaml", "values-production.yaml"} {
 		args := []string{"template", namespace, filepath.Join(root, "charts/platform"), "-f", filepath.Join(root, "charts/platform", values), "--no-hooks", "--kube-version", "1.34.0"}
-		if values == "values-production.yaml" { // what the file leaves open, and kinds of operators that are not here
+		if values == "values-production.yaml" { // values that the file leaves open, and kinds of operators that are not installed here
 			args = append(args, "--set", "ingress.host=api.example.com,defaults.image.registry=registry.example.com,prometheusRule.enabled=false,defaults.serviceMonitor.enabled=false")
 		}
 		rendered, err := lab.RunHelm(t.Context(), args...)
@@ -164,7 +164,7 @@ func TestServerTakesTheCharts(t *testing.T) {
 	}
 }
 
-// Three gateways count together.
+// Three gateways share one rate limit.
 func TestGatewaysShareTheRateLimit(t *testing.T) {
 	secret := key(t)
 	if err := upgrade(t, "services.gateway.replicas=3", "services.gateway.env.RATE_LIMIT_PER_MINUTE=600"); err != nil {
@@ -180,7 +180,7 @@ func TestGatewaysShareTheRateLimit(t *testing.T) {
 	for _, pod := range pods(t, "gateway") {
 		before[pod.Name] = answered(t, pod)
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second} // each may meet another gateway
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second} // each request may reach another gateway
 	begin := time.Now()
 	for n := 1; n <= 605; n++ {
 		status, err := ask(t.Context(), client, call{method: http.MethodGet, path: "/me", key: secret})
@@ -196,7 +196,7 @@ func TestGatewaysShareTheRateLimit(t *testing.T) {
 	t.Logf("605 requests in %v", time.Since(begin).Round(time.Millisecond))
 }
 
-// answered is the gateway's own count of answers, as its metrics have it.
+// answered returns the gateway's own count of answers, from its metrics.
 func answered(t *testing.T, pod clustertest.Pod) string {
 	t.Helper()
 	text, err := clustertest.Inside(t.Context(), pod, "curl -sf http://127.0.0.1:9090/metrics")
@@ -212,7 +212,7 @@ func answered(t *testing.T, pod clustertest.Pod) string {
 	return strings.Join(counts, "")
 }
 
-// A load on bookings brings more pods of it, and its end takes them away.
+// Load on bookings adds pods, and they are removed after the load.
 func TestBookingsScalesUpAndDown(t *testing.T) {
 	if n := len(pods(t, "bookings")); n != 2 {
 		await(t, "bookings has two pods", 3*time.Minute, func() bool { return len(pods(t, "bookings")) == 2 })

@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/services/local/internal/cluster/clustertest"
 )
 
-// ports are where each pod listens.
+// ports are the ports of each pod.
 var ports = func() map[string][]int {
 	all := map[string][]int{"postgres": {5432}, "redis": {6379}, "kafka": {9092}}
 	for _, name := range services {
@@ -20,20 +20,19 @@ var ports = func() map[string][]int {
 	return all
 }()
 
-// From a pod of each kind every other one is tried on each of its ports: what answers is what proto/services.yaml
-// implies, and nothing else.
+// From a pod of each kind every port of every other pod is tried: exactly those answer that proto/services.yaml implies.
 func TestTheNetworkIsTheEdges(t *testing.T) {
-	stranger(t, "stranger", nil)
-	stranger(t, "migrate", map[string]string{"app.kubernetes.io/component": "migrate", "app.kubernetes.io/instance": "holdfast", "app.kubernetes.io/part-of": "holdfast"})
+	unrelatedPod(t, "unrelated", nil)
+	unrelatedPod(t, "migrate", map[string]string{"app.kubernetes.io/component": "migrate", "app.kubernetes.io/instance": "holdfast", "app.kubernetes.io/part-of": "holdfast"})
 	from := map[string]clustertest.Pod{}
-	for _, name := range append([]string{"stranger", "migrate"}, sorted(ports)...) {
+	for _, name := range append([]string{"unrelated", "migrate"}, sorted(ports)...) {
 		found := pods(t, name)
 		if len(found) == 0 {
 			t.Fatalf("there is no pod of %s", name)
 		}
 		from[name] = found[0]
 	}
-	time.Sleep(5 * time.Second) // the newest pods' addresses are in every node's tables
+	time.Sleep(5 * time.Second) // so that every node knows the addresses of the newest pods
 	want := edges()
 	got := map[string]bool{}
 	for source, pod := range from {
@@ -56,9 +55,9 @@ func TestTheNetworkIsTheEdges(t *testing.T) {
 	t.Logf("%d connections are open, of %d tried: %s", len(got), attempts(from), strings.Join(sorted(got), ", "))
 }
 
-// edges are the connections that the chart allows, between what is in the cluster; who is outside reaches the gateway.
+// edges returns the connections in the cluster that the chart allows. Clients from outside reach the gateway.
 func edges() map[string]bool {
-	all := map[string]bool{"stranger → gateway:8080": true} // ingress: anybody who can send to the gateway's Service
+	all := map[string]bool{"unrelated → gateway:8080": true} // ingress: every pod that can send to the gateway's Service
 	allow := func(from string, to ...string) {
 		for _, name := range to {
 			all[fmt.Sprintf("%s → %s:%d", from, name, ports[name][0])] = true
@@ -80,7 +79,7 @@ func edges() map[string]bool {
 	return all
 }
 
-// tried says which ports of the others' pods a pod reaches.
+// tried returns which ports of other pods a pod reaches.
 func tried(t *testing.T, source string, pod clustertest.Pod) map[string]bool {
 	t.Helper()
 	var script strings.Builder
@@ -117,8 +116,8 @@ func attempts(from map[string]clustertest.Pod) int {
 	return n
 }
 
-// stranger runs a pod that does nothing, until the test ends.
-func stranger(t *testing.T, name string, labels map[string]string) {
+// unrelatedPod runs a pod that does nothing, until the test ends.
+func unrelatedPod(t *testing.T, name string, labels map[string]string) {
 	t.Helper()
 	image := kubectl(t, "get", "statefulset", "holdfast-redis", "-o", "jsonpath={.spec.template.spec.containers[0].image}")
 	all := "app.kubernetes.io/name: " + name

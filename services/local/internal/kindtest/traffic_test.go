@@ -19,8 +19,8 @@ import (
 // call is one request.
 type call struct{ method, path, body, idempotency, key string }
 
-// client is an ordinary one behind an ordinary balancer: connections are kept and used again, and one that is refused
-// is tried again, since nothing was sent.
+// client behaves like an ordinary client behind an ordinary load balancer: it keeps connections, and retries a refused
+// one, because nothing was sent.
 var client = &http.Client{Timeout: 15 * time.Second, Transport: &http.Transport{
 	MaxIdleConnsPerHost: 100,
 	DialContext: func(ctx context.Context, network, address string) (conn net.Conn, err error) {
@@ -61,7 +61,7 @@ func askFor(ctx context.Context, client *http.Client, c call) (int, []byte, erro
 	return res.StatusCode, body, err
 }
 
-// traffic is requests at a constant rate, whether or not earlier ones were answered.
+// traffic sends requests at a constant rate, whether or not earlier ones were answered.
 type traffic struct {
 	quit, done chan struct{}
 	mu         sync.Mutex
@@ -70,7 +70,7 @@ type traffic struct {
 	pending    map[*call]time.Time
 }
 
-// failure is a request without a 2xx.
+// failure is a request without a 2xx answer.
 type failure struct {
 	call
 	at, began time.Time
@@ -83,7 +83,7 @@ func (f failure) String() string {
 	return fmt.Sprintf("%s %s (%v): %d %v %.200s", f.method, f.path, f.at.Sub(f.began).Round(time.Millisecond), f.status, f.err, f.body)
 }
 
-// send begins to send what next makes, so many a second.
+// send begins to send the calls of next, `rate` a second.
 func send(t *testing.T, rate int, secret string, next func() call) *traffic {
 	t.Helper()
 	tr := &traffic{quit: make(chan struct{}), done: make(chan struct{}), pending: map[*call]time.Time{}}
@@ -125,14 +125,14 @@ func (tr *traffic) do(c call) {
 	}
 }
 
-// inFlight is how many are on their way.
+// inFlight returns the number of unanswered requests.
 func (tr *traffic) inFlight() int {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	return len(tr.pending)
 }
 
-// stop ends the sending and waits for what is on its way.
+// stop ends the sending and waits for the unanswered requests.
 func (tr *traffic) stop() *traffic {
 	select {
 	case <-tr.quit:
@@ -161,7 +161,7 @@ func (tr *traffic) none(t *testing.T, when string) {
 
 func unique(prefix string) string { return fmt.Sprintf("%s-%d", prefix, rand.Uint64()) }
 
-// newCustomer is a write with a key, whose effect can be counted by its tag.
+// newCustomer returns a write with a key. Its effect can be counted by its tag.
 func newCustomer() call {
 	tag := unique("kind")
 	return call{
@@ -180,7 +180,7 @@ func newBooking() call {
 
 func readBookings() call { return call{method: http.MethodGet, path: "/bookings?limit=20"} }
 
-// mixed reaches every service.
+// mixed returns a call of any service.
 func mixed() call {
 	switch rand.IntN(6) {
 	case 0:
@@ -198,7 +198,7 @@ func mixed() call {
 	}
 }
 
-// once repeats a write with its key until it is answered, and fails unless its effect is there exactly once.
+// once repeats a write with its key until it is answered, and fails unless its effect exists exactly once.
 func once(t *testing.T, c call) {
 	t.Helper()
 	await(t, "an answer to "+c.body, time.Minute, func() bool {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Nothing is left of an uninstalled platform but its volumes and the keys to read them; installed again, it has what
-// it had.
+// Nothing is left of an uninstalled platform except its volumes and the keys to read them; after a new installation it
+// has the same data.
 func TestUninstall(t *testing.T) {
 	made := newCustomer()
 	made.key = key(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Roles of each database: owner migrates and is above row-level security, app
-// serves requests under it, worker does what concerns all tenants.
+// Roles are the roles of each database: owner migrates and is not subject to row-level security, app serves requests
+// under it, worker does the work that concerns all tenants.
 var Roles = []string{"owner", "app", "worker"}
 
 // Database is one service's database with its three roles.
@@ -23,19 +23,18 @@ type Database struct {
 // Role is the full name of a role.
 func (d Database) Role(role string) string { return d.Name + "_" + role }
 
-// URL is the administrator's URL with a role of the database and its name
-// instead of his; its other settings stay.
+// URL is the administrator's URL with a role of the database and the database's name; other settings stay.
 func (d Database) URL(adminURL, role string) (string, error) {
 	u, err := url.Parse(adminURL)
 	if err != nil {
-		return "", errors.New("the administrator's URL is no URL")
+		return "", errors.New("the administrator's URL is not a valid URL")
 	}
 	u.User, u.Path = url.UserPassword(d.Role(role), d.Passwords[role]), "/"+d.Name
 	return u.String(), nil
 }
 
-// EnsureDatabase makes the database, its roles and extensions as far as they
-// are missing, with the administrator's connection. Passwords are set anew.
+// EnsureDatabase creates the missing parts of the database, its roles and extensions, with the administrator's
+// connection. It sets the passwords each time.
 func EnsureDatabase(ctx context.Context, adminURL string, d Database) error {
 	conn, err := pgx.Connect(ctx, adminURL)
 	if err != nil {
@@ -80,10 +79,10 @@ func (d Database) roles(ctx context.Context, conn *pgx.Conn) error {
 		}
 		err := run(ctx, conn, fmt.Sprintf("%s role %s with %s password %s", verb, quote(name), attributes, literal(d.Passwords[role])))
 		if err != nil {
-			return fmt.Errorf("role %s (DATABASE_URL must be a superuser's): %w", name, err)
+			return fmt.Errorf("role %s (DATABASE_URL must be of a superuser): %w", name, err)
 		}
 	}
-	// The owner sees when the others' transactions began: oldest_write() of libs/pg.
+	// oldest_write() of libs/pg lets the owner see when transactions of the other roles began.
 	return run(ctx, conn, fmt.Sprintf("grant %s, %s to %s", quote(d.Role("app")), quote(d.Role("worker")), quote(d.Role("owner"))))
 }
 
@@ -113,5 +112,5 @@ func run(ctx context.Context, conn *pgx.Conn, statements ...string) error {
 
 func quote(name string) string { return pgx.Identifier{name}.Sanitize() }
 
-// literal quotes a string that no parameter can carry, as in `create role`.
+// literal quotes a string for statements that take no parameters, such as `create role`.
 func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }

@@ -10,7 +10,7 @@ import (
 	"strconv"
 )
 
-// The oldest major versions the platform runs on.
+// The oldest major versions that the platform supports.
 const (
 	postgresMajor = 15
 	redisMajor    = 7
@@ -21,7 +21,7 @@ const (
 func FindPostgres(ctx context.Context) string {
 	best, found := postgresMajor-1, ""
 	for _, path := range postgresCandidates() {
-		// A link in PATH may hide the folder that initdb lies in.
+		// A link in PATH may hide the folder of initdb.
 		real, err := filepath.EvalSymlinks(path)
 		if err != nil {
 			continue
@@ -49,7 +49,7 @@ func postgresCandidates() []string {
 	return all
 }
 
-// hasContrib looks for btree_gist, beside the server or where Debian puts it.
+// hasContrib looks for btree_gist, beside the server or in Debian's folder.
 func hasContrib(bin string, major int) bool {
 	for _, share := range []string{
 		filepath.Join("/usr/share/postgresql", strconv.Itoa(major)),
@@ -75,7 +75,7 @@ func FindRedis(ctx context.Context) string {
 
 var majorVersion = regexp.MustCompile(`(?:\(PostgreSQL\) |v=)(\d+)`)
 
-// version is the major version that `path --version` tells, 0 when it does not.
+// version returns the major version in the output of `path --version`, 0 when there is none.
 func version(ctx context.Context, path string) int {
 	out, err := exec.CommandContext(ctx, path, "--version").Output() //nolint:gosec // a server found above
 	if err != nil {
@@ -94,8 +94,7 @@ func executable(path string) bool {
 	return err == nil
 }
 
-// Find returns PostgreSQL's folder and redis-server's path, installing what is
-// missing among those that are needed.
+// Find returns PostgreSQL's folder and redis-server's path. It installs the required ones that are missing.
 func Find(ctx context.Context, needPostgres, needRedis bool, say func(string, ...any)) (bin, redis string, err error) {
 	var missing []string
 	look := func() {

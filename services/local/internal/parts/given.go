@@ -13,14 +13,14 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// givenLimit is how long a given part may take to answer for the first time.
+// givenLimit is how long a given part may take for its first answer.
 const givenLimit = 10 * time.Second
 
-// CheckPostgres tells, in one line, what is wrong with a given DATABASE_URL.
+// CheckPostgres returns an error of one line that says what is wrong with a given DATABASE_URL.
 func CheckPostgres(ctx context.Context, address string) error {
 	u, err := url.Parse(address)
 	if err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") {
-		return errors.New("DATABASE_URL is no postgres:// URL") // its text may hold a password
+		return errors.New("DATABASE_URL must be a postgres:// URL") // its text may hold a password
 	}
 	ctx, cancel := context.WithTimeout(ctx, givenLimit)
 	defer cancel()
@@ -37,18 +37,18 @@ func CheckPostgres(ctx context.Context, address string) error {
 	case err != nil:
 		return fmt.Errorf("DATABASE_URL: %w", err)
 	case version/10000 < postgresMajor:
-		return fmt.Errorf("DATABASE_URL: PostgreSQL %d is too old, %d or later is needed", version/10000, postgresMajor)
+		return fmt.Errorf("DATABASE_URL: PostgreSQL %d is too old: use %d or later", version/10000, postgresMajor)
 	case !allowed:
-		return errors.New("DATABASE_URL must be a superuser's: databases and roles are made with it")
+		return errors.New("DATABASE_URL must be of a superuser, because it creates databases and roles")
 	}
 	return nil
 }
 
-// CheckRedis tells, in one line, what is wrong with a given REDIS_URL.
+// CheckRedis returns an error of one line that says what is wrong with a given REDIS_URL.
 func CheckRedis(ctx context.Context, address string) error {
 	opt, err := redis.ParseURL(address)
 	if err != nil {
-		return errors.New("REDIS_URL is no redis:// URL")
+		return errors.New("REDIS_URL must be a redis:// URL")
 	}
 	ctx, cancel := context.WithTimeout(ctx, givenLimit)
 	defer cancel()
@@ -62,8 +62,8 @@ func CheckRedis(ctx context.Context, address string) error {
 	return nil
 }
 
-// CheckKafka tells, in one line, what is wrong with given KAFKA_BROKERS. One
-// broker that answers will do.
+// CheckKafka returns an error of one line that says what is wrong with given KAFKA_BROKERS. One broker that answers is
+// enough.
 func CheckKafka(ctx context.Context, brokers string) error {
 	ctx, cancel := context.WithTimeout(ctx, givenLimit)
 	defer cancel()
@@ -75,15 +75,14 @@ func CheckKafka(ctx context.Context, brokers string) error {
 	return nil
 }
 
-// innermost is the cause alone, in one line: drivers wrap it in lines that
-// repeat the address, and the user with it.
+// innermost returns the cause alone, in one line: drivers wrap it in lines that repeat the address with the user.
 func innermost(err error) error {
 	for {
 		several, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // looking at the wrapping itself
 		inner := errors.Unwrap(err)
 		switch {
 		case ok && len(several.Unwrap()) > 0:
-			err = several.Unwrap()[0] // one address of a name speaks for all
+			err = several.Unwrap()[0] // one address of a name is enough
 		case inner != nil:
 			err = inner
 		default:
@@ -92,7 +91,7 @@ func innermost(err error) error {
 	}
 }
 
-// silence keeps the client's own log lines off the terminal: its error says all.
+// silence discards the client's own log lines: its error is enough.
 type silence struct{}
 
 func (silence) Printf(context.Context, string, ...any) {}

@@ -23,23 +23,23 @@ func TestGivenPartsAreChecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody := l.Addr().String()
+	closedPort := l.Addr().String()
 	_ = l.Close()
 	postgres := fromTest(t, "TEST_POSTGRES_URL")
 	for name, tc := range map[string]struct {
 		check   func(context.Context, string) error
 		address string
-		want    string // a word of the error, "" when all is well
+		want    string // a part of the error, "" for none
 	}{
-		"postgres":          {CheckPostgres, postgres, ""},
-		"postgres, nobody":  {CheckPostgres, "postgres://me:secret@" + nobody + "/x", "DATABASE_URL: no connection to " + nobody},
-		"postgres, no URL":  {CheckPostgres, "host=localhost password=secret", "DATABASE_URL is no postgres:// URL"},
-		"postgres, refused": {CheckPostgres, strings.Replace(postgres, "postgres:", "stranger:secret", 1), "DATABASE_URL"},
-		"redis":             {CheckRedis, fromTest(t, "TEST_REDIS_URL"), ""},
-		"redis, nobody":     {CheckRedis, "redis://:secret@" + nobody + "/0", "REDIS_URL: no answer from " + nobody},
-		"redis, no URL":     {CheckRedis, "localhost:6379", "REDIS_URL is no redis:// URL"},
-		"kafka":             {CheckKafka, fromTest(t, "TEST_KAFKA_BROKERS"), ""},
-		"kafka, nobody":     {CheckKafka, nobody, "KAFKA_BROKERS: no answer from " + nobody},
+		"postgres":              {CheckPostgres, postgres, ""},
+		"postgres, closed port": {CheckPostgres, "postgres://me:secret@" + closedPort + "/x", "DATABASE_URL: no connection to " + closedPort},
+		"postgres, no URL":      {CheckPostgres, "host=localhost password=secret", "DATABASE_URL must be a postgres:// URL"},
+		"postgres, refused":     {CheckPostgres, strings.Replace(postgres, "postgres:", "unknown:secret", 1), "DATABASE_URL"},
+		"redis":                 {CheckRedis, fromTest(t, "TEST_REDIS_URL"), ""},
+		"redis, closed port":    {CheckRedis, "redis://:secret@" + closedPort + "/0", "REDIS_URL: no answer from " + closedPort},
+		"redis, no URL":         {CheckRedis, "localhost:6379", "REDIS_URL must be a redis:// URL"},
+		"kafka":                 {CheckKafka, fromTest(t, "TEST_KAFKA_BROKERS"), ""},
+		"kafka, closed port":    {CheckKafka, closedPort, "KAFKA_BROKERS: no answer from " + closedPort},
 	} {
 		err := tc.check(t.Context(), tc.address)
 		if tc.want == "" {
@@ -54,7 +54,7 @@ func TestGivenPartsAreChecked(t *testing.T) {
 	}
 }
 
-// A role that may not make databases is refused before anything is made.
+// A role that may not create databases is refused before anything is created.
 func TestGivenPostgresMustBeAnAdministrators(t *testing.T) {
 	t.Parallel()
 	admin := fromTest(t, "TEST_POSTGRES_URL")

@@ -1,6 +1,5 @@
-// Package parts finds, installs and starts the real parts the platform stands
-// on: PostgreSQL, Redis and a Kafka broker, each private to one checkout, on
-// loopback ports, as an ordinary user.
+// Package parts finds, installs and starts the real parts that the platform needs: PostgreSQL, Redis and a Kafka broker,
+// each private to one checkout, on loopback ports, as an ordinary user.
 package parts
 
 import (
@@ -23,7 +22,7 @@ import (
 // Host is where the parts run: their folder, their user, and the group that
 // supervises them.
 type Host struct {
-	Dir   string // data folder; each part has a folder of its name in it
+	Dir   string // data folder; each part has a folder of its own name in it
 	User  *syscall.Credential
 	Group *supervise.Group
 	Log   func(name string) io.Writer
@@ -31,8 +30,8 @@ type Host struct {
 	Mark  string // value of supervise.OwnerEnv
 }
 
-// ServerUser is the user that the parts run as: nil (ourselves), or, as root,
-// postgres where it exists, else nobody: PostgreSQL refuses to run as root.
+// ServerUser returns the user that the parts run as: nil (the current user), or, as root, postgres when that user
+// exists, else nobody, because PostgreSQL refuses to run as root.
 func ServerUser() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil //nolint:nilnil // no credential means: stay who we are
@@ -61,8 +60,7 @@ func (h *Host) Prepare() error {
 	return err
 }
 
-// folder makes the folder of that name in the data folder, owned by the
-// servers' user and closed to others.
+// folder makes a folder in the data folder, owned by the servers' user and closed to other users.
 func (h *Host) folder(name string) (string, error) {
 	path := filepath.Join(h.Dir, name)
 	if err := os.MkdirAll(path, 0o700); err != nil {
@@ -86,8 +84,7 @@ func (h *Host) give(path string) error {
 	return os.Chown(path, int(h.User.Uid), int(h.User.Gid))
 }
 
-// run runs a tool to its end as the servers' user; an error carries the last
-// line of what it said.
+// run runs a tool as the servers' user and waits for its end. An error has the last line of the tool's output.
 func (h *Host) run(ctx context.Context, dir, path string, args ...string) error {
 	cmd := exec.CommandContext(ctx, path, args...) //nolint:gosec // the stack's own tools
 	cmd.Dir, cmd.Env = dir, h.environment(dir)
@@ -99,7 +96,7 @@ func (h *Host) run(ctx context.Context, dir, path string, args ...string) error 
 	return nil
 }
 
-// environment is all that a part inherits: nothing of ours but the path.
+// environment is everything that a part inherits: of our environment only the path.
 func (h *Host) environment(home string) []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "LANG=C.UTF-8", "TZ=UTC",
@@ -107,10 +104,11 @@ func (h *Host) environment(home string) []string {
 	}
 }
 
-// startAttempts is how often a part that dies at its start is started: another process may hold its port for a moment.
+// startAttempts is how often a part that ends during its start is started, because another process may hold its port for
+// a moment.
 const startAttempts = 3
 
-// await polls ready until it succeeds, the process has died startAttempts times or 60 s are over.
+// await polls ready until it succeeds, the process has ended startAttempts times or 60 s have passed.
 func (h *Host) await(ctx context.Context, name string, ready func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

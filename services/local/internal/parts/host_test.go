@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/services/local/internal/supervise"
 )
 
-// A port that was free when it was chosen may be held for a moment when the server wants it.
+// Another process may hold a port for a moment that was free when it was chosen.
 func TestAPartThatDiesAtItsStartIsStartedAgain(t *testing.T) {
 	t.Parallel()
 	for deaths, want := range map[string]string{"2": "", "9": "part does not start: exit status 1"} {

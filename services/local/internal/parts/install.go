@@ -10,11 +10,9 @@ import (
 	"strings"
 )
 
-// quietInstall installs the packages in "$@" without starting or creating any
-// instance of the system's own: Debian asks policy-rc.d before it starts a
-// service, and createcluster.conf before it makes a cluster. Both are put back
-// as they were, also by the next run when this one is killed. The first
-// argument is the system's root, empty but for tests.
+// quietInstall installs the packages in "$@" without starting or creating an instance of the system's own: Debian asks
+// policy-rc.d before it starts a service, and createcluster.conf before it makes a cluster. The script restores both
+// files, also at its next run after it was killed. The first argument is the system's root, empty except in tests.
 const quietInstall = `set -eu
 root=$1
 shift
@@ -47,8 +45,7 @@ if [ -d "$root/run/systemd/system" ]; then
 fi
 `
 
-// installer is what installing asks of the machine; tests put another one in
-// its place.
+// installer is what an installation needs of the machine. Tests replace it.
 type installer struct {
 	uid      int
 	lookPath func(name string) (string, error)
@@ -63,8 +60,8 @@ func systemInstaller() installer {
 	}}
 }
 
-// install installs Debian packages, as root or through sudo; where it cannot,
-// its error is one line that says what to install.
+// install installs Debian packages, as root or with sudo. When it cannot, its error is one line that says what to
+// install.
 func (i installer) install(ctx context.Context, packages []string, say func(string, ...any)) error {
 	hint := fmt.Sprintf("PostgreSQL %d+ (with contrib) and Redis %d+ are needed; missing here: %s",
 		postgresMajor, redisMajor, strings.Join(packages, ", "))
@@ -81,7 +78,7 @@ func (i installer) install(ctx context.Context, packages []string, say func(stri
 		}
 		command = slices.Insert(command, 0, "sudo")
 	}
-	say("installing %s (nothing of the system's own is started)", strings.Join(packages, ", "))
+	say("installing %s (without starting their services)", strings.Join(packages, ", "))
 	if out, err := i.run(ctx, command); err != nil {
 		return fmt.Errorf("installing %s: %w\n%s", strings.Join(packages, ", "), err, out)
 	}

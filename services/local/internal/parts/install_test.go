@@ -18,7 +18,7 @@ func TestInstallAsksRootOrSudo(t *testing.T) {
 	for name, tc := range map[string]struct {
 		uid  int
 		has  []string
-		want string // the command's beginning, or, with !, a word of the error
+		want string // the beginning of the command, or, after !, a part of the error
 	}{
 		"root":                   {0, []string{"apt-get"}, "sh -c"},
 		"a user with sudo":       {1000, []string{"apt-get", "sudo"}, "sudo sh -c"},
@@ -53,7 +53,7 @@ func TestInstallAsksRootOrSudo(t *testing.T) {
 	}
 }
 
-// fakeSystem is a root folder with an apt-get that notes what it is told, and what it would have started.
+// fakeSystem is a root folder with an apt-get that records its arguments, and the services that it would have started.
 func fakeSystem(t *testing.T, aptExit string) (root string, run func() error) {
 	t.Helper()
 	root = t.TempDir()
@@ -96,8 +96,8 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// Nothing of the system's own may start while packages are installed, and the two switches that see to it are
-// put back whether the installation succeeds, fails, or was killed the last time.
+// Packages are installed without starting services of the system, and the two files that prevent it are restored after a
+// success, a failure and a kill.
 func TestInstallStartsNothingAndPutsBack(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

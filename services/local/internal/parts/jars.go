@@ -15,8 +15,7 @@ import (
 //go:embed pom.xml
 var pom []byte
 
-// kafkaFolder names the jars by version, so that another version is fetched
-// beside them.
+// kafkaFolder contains the version, so that another version gets a folder of its own.
 const kafkaFolder = "kafka-4.3.0"
 
 // Java finds a java command of version 17 or later.
@@ -49,8 +48,8 @@ func javaMajor(text string) int {
 	return major
 }
 
-// CacheDir is where Kafka's jars stay for all checkouts. As root it must be a
-// folder that the servers' user can read, which root's home is not.
+// CacheDir is the folder of Kafka's jars for all checkouts. As root it must be a folder that the servers' user can read;
+// root's home is not.
 func CacheDir() (string, error) {
 	if os.Geteuid() == 0 {
 		return filepath.Join(RootData, "cache"), nil
@@ -62,11 +61,11 @@ func CacheDir() (string, error) {
 	return filepath.Join(home, ".cache", "holdfast"), nil
 }
 
-// RootData is the folder below which everything of a root user's stack lies.
+// RootData is the folder of the data of all stacks that root runs.
 const RootData = "/var/lib/holdfast"
 
-// Jars returns the folder of Kafka's jars, taking them through Maven when they
-// are not there yet. The folder appears whole or not at all.
+// Jars returns the folder of Kafka's jars. It downloads them with Maven when they are missing. The folder is always
+// complete.
 func Jars(ctx context.Context, say func(string, ...any)) (string, error) {
 	cache, err := CacheDir()
 	if err != nil {
@@ -80,7 +79,7 @@ func Jars(ctx context.Context, say func(string, ...any)) (string, error) {
 	if err != nil {
 		return "", errors.New("no Maven")
 	}
-	say("taking Apache Kafka through Maven (44 MB, once)")
+	say("downloading Apache Kafka with Maven (44 MB, once)")
 	if err := os.MkdirAll(cache, 0o755); err != nil { //nolint:gosec // public jars, read by the servers' user
 		return "", err
 	}
@@ -107,13 +106,13 @@ func fetchJars(ctx context.Context, mvn, work, dir string) error {
 	}
 	err := os.Rename(jars, dir)
 	if _, there := os.Stat(dir); there == nil {
-		return nil // made by another checkout meanwhile
+		return nil // another checkout has made it meanwhile
 	}
 	return err
 }
 
-// ChooseKafka turns auto into the broker this machine can run, with the reason
-// when it is not Apache Kafka, and finds what that broker needs.
+// ChooseKafka replaces auto by the broker that this machine can run, with the reason when it is not Apache Kafka, and
+// finds what the broker needs.
 func ChooseKafka(ctx context.Context, wanted string, say func(string, ...any)) (Kafka, string, error) {
 	if wanted == Embedded {
 		return Kafka{Kind: Embedded}, "asked for", nil

@@ -20,7 +20,7 @@ const (
 	Embedded = "embedded"
 )
 
-// Kafka says how a broker is run.
+// Kafka configures a broker.
 type Kafka struct {
 	Kind       string // Apache or Embedded
 	Name       string // process name and folder
@@ -46,8 +46,8 @@ func (h *Host) StartKafka(ctx context.Context, k Kafka) error {
 	return h.await(ctx, k.Name, k.ready)
 }
 
-// embeddedSpec runs our own broker as ourselves: its executable may lie where
-// the servers' user cannot go.
+// embeddedSpec runs our own broker as the current user, because its executable may be in a folder that the servers' user
+// cannot read.
 func (h *Host) embeddedSpec(k Kafka) (supervise.Spec, error) {
 	dir := filepath.Join(h.Dir, k.Name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -84,12 +84,12 @@ func (h *Host) apacheSpec(ctx context.Context, k Kafka) (supervise.Spec, error) 
 	}, nil
 }
 
-// clusterID is any 16 bytes in base64; each private broker is alone.
+// clusterID is any 16 bytes in base64, because each private broker is the only one.
 const clusterID = "aG9sZGZhc3QtbG9jYWwtMQ"
 
-// properties configures one node that is broker and controller. Topics are
-// created by the services, with partitions and retention, never by a typo. A
-// killed broker may register anew only when its old session has timed out.
+// properties configures one node that is broker and controller. Only services create topics, with partitions and
+// retention; a wrong name never creates one. After a kill the broker can register again only when its old session has
+// timed out.
 func (k Kafka) properties(data string) string {
 	broker, controller := Loopback(k.Port), Loopback(k.Controller)
 	return fmt.Sprintf(`process.roles=broker,controller
@@ -119,8 +119,7 @@ broker.session.timeout.ms=3000
 `, broker, controller, data)
 }
 
-// ready asks for the brokers: one that listens but is still fenced is missing
-// from its own answer.
+// ready asks for the brokers. A broker that listens but is not yet usable is missing in its own answer.
 func (k Kafka) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

@@ -10,16 +10,14 @@ import (
 	"sync"
 )
 
-// The range that ports are taken from: below the one the kernel gives to
-// outgoing connections, so that no client is sitting on a chosen port.
+// The range of ports: below the range of the kernel's outgoing connections, so that no client uses a chosen port.
 const (
 	lowestPort  = 20000
 	highestPort = 32000
 )
 
-// Ports hands out free loopback ports, none of them twice: a port counts as
-// given from the moment it is chosen, long before its server listens, and to
-// every checkout on the machine. The zero value is ready.
+// Ports chooses free loopback ports, each of them once: a port counts as taken from the moment when it is chosen, before
+// its server listens, and for every checkout on the machine. The zero value is ready for use.
 type Ports struct {
 	mu     sync.Mutex
 	given  map[int]bool
@@ -40,7 +38,7 @@ func (p *Ports) Free(wanted int) (int, error) {
 	return 0, fmt.Errorf("no free port between %d and %d", lowestPort, highestPort)
 }
 
-// Take takes the port when it is free, and tells whether it was.
+// Take takes the port when it is free, and reports whether it was.
 func (p *Ports) Take(port int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,10 +61,9 @@ func (p *Ports) Take(port int) bool {
 	return true
 }
 
-// claimed tells other checkouts that the port is ours, by a name in Linux's
-// abstract socket space, which vanishes with this process. It comes before any
-// look at the port, which holds it for a moment. Elsewhere two starts in the
-// same second may collide.
+// claimed tells other checkouts that the port is taken, by a name in Linux's abstract socket space, which disappears
+// with this process. Call it before listenable, which uses the port for a moment. On other systems two starts in the
+// same second may choose the same port.
 func claimed(port int) (claim io.Closer, ok bool) {
 	if runtime.GOOS != "linux" {
 		return io.NopCloser(nil), true
@@ -75,7 +72,7 @@ func claimed(port int) (claim io.Closer, ok bool) {
 	return l, err == nil
 }
 
-// listenable tells whether nobody listens on the port.
+// listenable reports whether the port is free.
 func listenable(port int) bool {
 	l, err := net.Listen("tcp", Loopback(port)) //nolint:noctx // returns at once
 	if err != nil {

@@ -17,11 +17,11 @@ import (
 	"holdfast.dev/services/local/internal/supervise"
 )
 
-// Postgres says how the private PostgreSQL is run.
+// Postgres configures the private PostgreSQL.
 type Postgres struct {
 	Bin       string // folder of postgres and initdb
 	Port      int
-	Host      string // host:port where it is not this machine's Port
+	Host      string // host:port when it is not this machine's Port
 	Password  string // of the superuser postgres
 	Throwaway bool   // for tests: nothing is synced to disk
 }
@@ -35,8 +35,7 @@ func (p Postgres) URL() string {
 	return u.String()
 }
 
-// StartPostgres initialises the cluster when it is new, starts it, and returns
-// when it answers.
+// StartPostgres initialises the cluster when it is new, starts it, and returns when it answers.
 func (h *Host) StartPostgres(ctx context.Context, p Postgres) error {
 	dir, err := h.folder("postgres")
 	if err != nil {
@@ -60,7 +59,7 @@ func (h *Host) initPostgres(ctx context.Context, dir string, p Postgres) error {
 	if _, err := os.Stat(filepath.Join(dir, "PG_VERSION")); err == nil {
 		return nil
 	}
-	if err := os.RemoveAll(dir); err != nil { // half-made by an interrupted start
+	if err := os.RemoveAll(dir); err != nil { // an interrupted start left it incomplete
 		return err
 	}
 	if _, err := h.folder("postgres"); err != nil {
@@ -79,7 +78,7 @@ func (p Postgres) arguments(dir string) []string {
 	settings := []string{
 		"listen_addresses=127.0.0.1", "port=" + strconv.Itoa(p.Port), "unix_socket_directories=",
 		"max_connections=400", "shared_buffers=256MB", "max_wal_size=2GB",
-		"autovacuum_naptime=5s", // a new platform's tables grow from nothing: plans need to know soon
+		"autovacuum_naptime=5s", // the tables of a new platform grow quickly: the planner needs statistics soon
 		"timezone=UTC", "log_timezone=UTC", "log_line_prefix=%m [%p] %u@%d ", "log_min_messages=warning",
 	}
 	if p.Throwaway {

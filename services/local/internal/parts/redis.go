@@ -14,17 +14,16 @@ import (
 	"holdfast.dev/services/local/internal/supervise"
 )
 
-// Redis says how the private Redis is run.
+// Redis configures the private Redis.
 type Redis struct {
 	Path      string // redis-server
 	Port      int
-	Host      string // host:port where it is not this machine's Port
+	Host      string // host:port when it is not this machine's Port
 	Password  string
 	Throwaway bool // for tests: nothing is written to disk
 }
 
-// URL is the connection string of database 0. It names the default user,
-// which redis-cli does not take for granted.
+// URL is the connection string of database 0. It names the default user, because redis-cli does not assume one.
 func (r Redis) URL() string {
 	u := url.URL{Scheme: "redis", Host: cmp.Or(r.Host, Loopback(r.Port)), Path: "/0", User: url.UserPassword("default", r.Password)}
 	return u.String()
@@ -68,8 +67,7 @@ daemonize no
 `, r.Port, dir, r.Password, persistence)
 }
 
-// ready asks for a PONG; while the append-only file is being read Redis
-// answers with an error instead.
+// ready sends PING. While Redis reads the append-only file it answers with an error.
 func (r Redis) ready(ctx context.Context) error {
 	dialer := net.Dialer{Timeout: time.Second}
 	conn, err := dialer.DialContext(ctx, "tcp", Loopback(r.Port))

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// client speaks the public API with one key.
+// client calls the public API with one key.
 type client struct{ base, key string }
 
-// refusal is an answer that is no success.
+// refusal is an answer outside 2xx.
 type refusal struct {
 	status  int
 	message string
@@ -23,7 +23,7 @@ type refusal struct {
 
 func (r *refusal) Error() string { return fmt.Sprintf("%d: %s", r.status, r.message) }
 
-// valid tells whether the platform knows the key.
+// valid reports whether the platform knows the key.
 func (c *client) valid(ctx context.Context) (bool, error) {
 	err := c.call(ctx, http.MethodGet, "/me", nil, nil)
 	var r *refusal
@@ -34,12 +34,12 @@ func (c *client) valid(ctx context.Context) (bool, error) {
 }
 
 const (
-	callLimit = 20 * time.Second // of a call with its repetitions
+	callLimit = 20 * time.Second // for a call with its retries
 	callPause = 200 * time.Millisecond
 )
 
-// call sends body as JSON and decodes a 2xx answer into out; either may be nil. A service that is just coming answers
-// 503: the request is sent again, with its key.
+// call sends body as JSON and decodes a 2xx answer into out; either may be nil. A service that is starting answers 503:
+// then the request is sent again with the same Idempotency-Key.
 func (c *client) call(ctx context.Context, method, path string, body, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
@@ -93,7 +93,7 @@ func (c *client) send(ctx context.Context, method, path, key string, body []byte
 	return text, nil
 }
 
-// page is one list page.
+// page is one page of a list.
 type page[T any] struct {
 	Data []T `json:"data"`
 }

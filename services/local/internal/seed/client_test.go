@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// While a service is coming, a request is repeated as it was, with its key; what is refused is not.
+// While a service is starting, a request is repeated unchanged, with its key; a refused one is not repeated.
 func TestCallsArePatient(t *testing.T) {
 	t.Parallel()
 	var keys, bodies []string

@@ -54,11 +54,10 @@ type booking struct {
 	Guests     int    `json:"guest_count,omitempty"`
 }
 
-// Suggestion is a booking with a deposit that can be made right now.
+// Suggestion is a booking with a deposit that can be made now.
 type Suggestion struct{ PackageID, UnitID, Date, Start, End string }
 
-// fill makes the customers that are missing and, when there are no bookings at
-// all, some bookings; it returns one that is still free.
+// fill makes the missing customers and, when there are no bookings, some bookings. It returns one that is still free.
 func (c *client) fill(ctx context.Context, t tenant) (*Suggestion, error) {
 	ids, err := c.customers(ctx)
 	if err != nil {
@@ -102,8 +101,7 @@ func (c *client) customers(ctx context.Context) ([]string, error) {
 	return ids, nil
 }
 
-// offers pairs each package with a unit it can be booked on; those with a
-// deposit come first.
+// offers pairs each package with a unit on which it can be booked. Packages with a deposit come first.
 func (c *client) offers(ctx context.Context) ([]booking, error) {
 	packs, err := list[pack](ctx, c, "/packages?limit=100")
 	if err != nil {
@@ -142,8 +140,7 @@ func depositRank(p pack) int {
 
 var occasions = []string{"Birthday", "Team outing", "Wedding", "Sunset trip", "Photo shoot", "Anniversary"}
 
-// bookings makes a handful of bookings, one every third day from next week on,
-// so that no two of them meet; only where there are none at all.
+// bookings makes a few bookings when there are none, one every third day from next week on, so that no two overlap.
 func (c *client) bookings(ctx context.Context, customers []string, offers []booking, today time.Time) error {
 	there, err := list[booking](ctx, c, "/bookings?limit=1")
 	if err != nil || len(there) > 0 {
@@ -163,8 +160,7 @@ func (c *client) bookings(ctx context.Context, customers []string, offers []book
 	return nil
 }
 
-// suggest finds a day, a month ahead or later, on which the first offer's unit
-// has no booking.
+// suggest finds a day, a month ahead or later, on which the first offer's unit has no booking.
 func (c *client) suggest(ctx context.Context, offers []booking, today time.Time) (*Suggestion, error) {
 	o := offers[0]
 	from := today.AddDate(0, 1, 0)

@@ -1,6 +1,5 @@
-// Package seed fills a fresh platform with two tenants, their keys, a small
-// believable catalogue, some customers and bookings. Seeding twice changes
-// nothing.
+// Package seed fills a new platform with two tenants, their keys, a small catalogue, some customers and bookings.
+// Seeding twice changes nothing.
 package seed
 
 import (
@@ -14,20 +13,20 @@ import (
 // Tool runs the executable of a service with arguments and returns what it printed.
 type Tool func(ctx context.Context, service string, args ...string) ([]byte, error)
 
-// Seeder seeds one platform. All its fields are needed.
+// Seeder seeds one platform. All its fields are required.
 type Seeder struct {
 	Base  string // …/api/v1
 	Tool  Tool
 	State *state.State // keeps the keys' secrets
 }
 
-// Result is what a first visitor needs.
+// Result is what a new user needs.
 type Result struct {
 	TestKey, LiveKey, OtherKey string
 	Booking                    *Suggestion // nil when the catalogue offers none
 }
 
-// The two tenants; both start with the default booking policy.
+// The two tenants. Both start with the default booking policy.
 var tenants = []tenant{
 	{slug: "demo", name: "Demo Boats", timezone: "America/New_York", currency: "USD"},
 	{slug: "other", name: "Other Boats", timezone: "Europe/Berlin", currency: "EUR"},
@@ -68,7 +67,7 @@ type tenantRow struct {
 	Slug string `json:"slug"`
 }
 
-// tenants makes the tenants that are missing, and returns all ids by slug.
+// tenants makes the missing tenants, and returns all ids by slug.
 func (s *Seeder) tenants(ctx context.Context) (map[string]string, error) {
 	out, err := s.Tool(ctx, "identity", "tenant", "list", "--json")
 	if err != nil {
@@ -100,8 +99,7 @@ func (s *Seeder) tenants(ctx context.Context) (map[string]string, error) {
 	return ids, nil
 }
 
-// key returns the secret of the seeded key, which stays the same until its
-// database is gone.
+// key returns the secret of the seeded key. The key stays the same until its database is deleted.
 func (s *Seeder) key(ctx context.Context, slug, mode string) (string, error) {
 	name := "key." + slug + "." + mode
 	if secret := s.State.Given(name); secret != "" {
@@ -122,5 +120,5 @@ func (s *Seeder) key(ctx context.Context, slug, mode string) (string, error) {
 		return "", fmt.Errorf("creating a %s key for %s: %w", mode, slug, err)
 	}
 	s.State.Give(name, made.Secret)
-	return made.Secret, s.State.Save() // at once: a secret is shown only once
+	return made.Secret, s.State.Save() // saved at once, because a secret is shown only once
 }

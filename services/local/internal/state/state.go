@@ -1,5 +1,5 @@
-// Package state keeps what one checkout's stack must remember between starts:
-// ports, passwords, keys, and the secrets of the seeded tenants.
+// Package state keeps what one checkout's stack must know at its next start: ports, passwords, keys, and the secrets of
+// the seeded tenants.
 package state
 
 import (
@@ -22,8 +22,7 @@ type State struct {
 	path string
 }
 
-// Load reads the state at path; a file that does not exist yet is an empty
-// state.
+// Load reads the state at path. A missing file is an empty state.
 func Load(path string) (*State, error) {
 	s := &State{Ports: map[string]int{}, Secrets: map[string]string{}, path: path}
 	text, err := os.ReadFile(path) //nolint:gosec // .run/state.json of this checkout
@@ -34,13 +33,12 @@ func Load(path string) (*State, error) {
 		return nil, err
 	}
 	if err := json.Unmarshal(text, s); err != nil {
-		return nil, fmt.Errorf("%s is damaged (make clean starts anew): %w", path, err)
+		return nil, fmt.Errorf("%s is damaged (`make clean` deletes it): %w", path, err)
 	}
 	return s, nil
 }
 
-// Save writes the state in one step, readable by its owner only. A state
-// without a path is kept in memory.
+// Save writes the state in one step, readable by its owner only. A state without a path is kept in memory.
 func (s *State) Save() error {
 	if s.path == "" {
 		return nil
@@ -64,15 +62,14 @@ func (s *State) Port(name string) int {
 	return s.Ports[name]
 }
 
-// SetPort remembers the port of name.
+// SetPort stores the port of name.
 func (s *State) SetPort(name string, port int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.Ports[name] = port
 }
 
-// Secret returns the 32 random bytes of that name in hexadecimal, made at the
-// first call.
+// Secret returns 32 random bytes in hexadecimal under that name. The first call makes them.
 func (s *State) Secret(name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,19 +81,19 @@ func (s *State) Secret(name string) string {
 	return s.Secrets[name]
 }
 
-// Given is the secret of that name that was handed over, empty when none was.
+// Given returns the secret that Give has stored under that name, "" when there is none.
 func (s *State) Given(name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.Secrets[name]
 }
 
-// Give keeps a secret that somebody else made.
+// Give stores a secret that another process made.
 func (s *State) Give(name, secret string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.Secrets[name] = secret
 }
 
-// Memory is a state that is never written.
+// Memory returns a state that is never written.
 func Memory() *State { return &State{Ports: map[string]int{}, Secrets: map[string]string{}} }

@@ -2,13 +2,11 @@ package supervise
 
 import "syscall"
 
-// childAttr gives a child its own process group, so that Ctrl-C in the
-// terminal reaches only the supervisor, and a signal from the kernel when the
-// supervisor dies.
+// childAttr gives a child its own process group, so that Ctrl-C in the terminal reaches only the supervisor, and a
+// signal from the kernel when the supervisor dies.
 func childAttr(s Spec) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Credential: s.User, Pdeathsig: s.Orphan}
 }
 
-// Attached ties a command to our life without taking it out of our process
-// group, so that it keeps the terminal.
+// Attached ends a command when this process dies. The command stays in our process group, so that it keeps the terminal.
 func Attached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM} }

@@ -1,6 +1,6 @@
 package supervise
 
-// PID is the present process id of name, 0 when it is not running.
+// PID returns the current process id of name, 0 when it does not run.
 func (g *Group) PID(name string) int {
 	p := g.find(name)
 	if p == nil {

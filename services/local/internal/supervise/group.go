@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Back-off between two starts of a process that dies: it doubles from first to
-// longest, and starts anew once the process has lived calm times the next one.
+// The back-off between two starts of a process that dies: it doubles from first to longest, and begins again at first
+// when the process has lived for calm times the next pause.
 const (
 	firstDelay   = 200 * time.Millisecond
 	longestDelay = 5 * time.Second
@@ -22,7 +22,7 @@ var errStopping = errors.New("the stack is being stopped")
 // Group holds the running processes of one stack in the order of their start.
 type Group struct {
 	PIDs   string                           // folder of the pid files; none when empty
-	Notice func(format string, args ...any) // told of each death and restart; may be nil
+	Notice func(format string, args ...any) // called at each death and restart; may be nil
 
 	mu      sync.Mutex
 	procs   []*process
@@ -32,7 +32,7 @@ type Group struct {
 type process struct {
 	spec    Spec
 	quit    chan struct{} // closed: do not restart
-	done    chan struct{} // closed: gone for good
+	done    chan struct{} // closed: ended for good
 	mu      sync.Mutex
 	pid     int // 0 while not running
 	lastErr error
@@ -57,8 +57,7 @@ func (g *Group) Start(spec Spec) error {
 	return nil
 }
 
-// Failed returns why the process of that name is not running at this moment,
-// nil when it is.
+// Failed returns why the process of that name does not run now, nil when it runs.
 func (g *Group) Failed(name string) error {
 	p := g.find(name)
 	if p == nil {
@@ -89,8 +88,7 @@ func (g *Group) find(name string) *process {
 	return nil
 }
 
-// Stop stops every process, the last started first, and returns when none is
-// left.
+// Stop stops every process, the last started first, and returns when all have ended.
 func (g *Group) Stop() {
 	g.mu.Lock()
 	g.stopped = true
@@ -116,7 +114,7 @@ func (g *Group) spawn(p *process) (*exec.Cmd, error) {
 	return cmd, WritePID(g.PIDs, p.spec.Name, p.pid)
 }
 
-// watch waits for the process and starts it again, until it is told to quit.
+// watch waits for the process and starts it again, until quit is closed.
 func (g *Group) watch(p *process, cmd *exec.Cmd) {
 	defer close(p.done)
 	defer removePID(g.PIDs, p.spec.Name)
@@ -131,8 +129,7 @@ func (g *Group) watch(p *process, cmd *exec.Cmd) {
 	}
 }
 
-// restart waits for delay and starts the process anew; nil when it is to stay
-// down.
+// restart waits for delay and starts the process again. It returns nil when the process must not run.
 func (g *Group) restart(p *process, delay *time.Duration) *exec.Cmd {
 	for !p.spec.Once && !p.quitting() {
 		g.notice("%s died (%v), starting it again in %v", p.spec.Name, p.failure(), *delay)
@@ -151,7 +148,7 @@ func (g *Group) restart(p *process, delay *time.Duration) *exec.Cmd {
 	return nil
 }
 
-// waitFor waits for cmd, and then removes what it left in its process group.
+// waitFor waits for cmd, and then ends what is left of its process group.
 func waitFor(cmd *exec.Cmd) error {
 	err := cmd.Wait()
 	if errors.Is(err, exec.ErrWaitDelay) {
@@ -171,7 +168,7 @@ func (p *process) ended(err error) {
 	p.deaths++
 }
 
-// failure is why the process is not running, nil while it is.
+// failure returns why the process does not run, nil while it runs.
 func (p *process) failure() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -208,8 +205,7 @@ func (p *process) stop() {
 	<-p.done
 }
 
-// signal reaches the process itself, not its group: Postgres and Redis stop
-// their own children. The caller holds p.mu.
+// signal signals the process itself, not its group: Postgres and Redis stop their own children. The caller holds p.mu.
 func (p *process) signal(sig syscall.Signal) {
 	if p.pid != 0 {
 		_ = syscall.Kill(p.pid, sig)

@@ -126,14 +126,14 @@ func TestCleanUpEndsOnlyOurOwn(t *testing.T) {
 	mark := OwnerEnv + "=" + dir + "\x00"
 	var g Group
 	t.Cleanup(g.Stop)
-	// No shell that replaces itself: while a process does, its environment reads as empty.
-	ours, stranger := script("ours", "", io.Discard), script("stranger", "", io.Discard)
+	// Not a shell that replaces itself: while a process does, its environment is empty.
+	ours, unrelated := script("ours", "", io.Discard), script("unrelated", "", io.Discard)
 	ours.Path, ours.Args = "/bin/sleep", []string{"60"}
-	stranger.Path, stranger.Args = ours.Path, ours.Args
+	unrelated.Path, unrelated.Args = ours.Path, ours.Args
 	ours.Env = append(os.Environ(), OwnerEnv+"="+dir)
 	ours.Once = true
-	stranger.Env = append(os.Environ(), OwnerEnv+"="+dir+"-too")
-	for _, s := range []Spec{ours, stranger} {
+	unrelated.Env = append(os.Environ(), OwnerEnv+"="+dir+"-too")
+	for _, s := range []Spec{ours, unrelated} {
 		if err := g.Start(s); err != nil {
 			t.Fatal(err)
 		}
@@ -145,8 +145,8 @@ func TestCleanUpEndsOnlyOurOwn(t *testing.T) {
 	if ended := CleanUp(dir, mark); len(ended) != 1 || ended[0] != "ours" {
 		t.Fatalf("ended %v", ended)
 	}
-	if !alive(g.PID("stranger")) {
-		t.Fatal("a stranger was ended")
+	if !alive(g.PID("unrelated")) {
+		t.Fatal("an unrelated process was ended")
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) > 0 {
 		t.Fatalf("pid files are left: %v", left)
@@ -191,7 +191,7 @@ func TestBackOffGrowsAndStartsAnew(t *testing.T) {
 		defer mu.Unlock()
 		notices = append(notices, args[2].(time.Duration).String())
 	}}
-	// Three deaths, and between the first two a life of more than ten times the next delay.
+	// Three deaths; between the first two it lives for more than ten times the next delay.
 	count := filepath.Join(t.TempDir(), "count")
 	text := "echo x >>" + count + "; [ $(wc -l <" + count + ") = 2 ] && sleep 4.2; exit 3"
 	if err := g.Start(script("failing", text, io.Discard)); err != nil {

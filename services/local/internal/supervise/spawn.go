@@ -6,10 +6,8 @@ import (
 	"sync"
 )
 
-// spawner starts every child from one thread that lives as long as the
-// process: the kernel's parent-death signal is tied to the thread that forked,
-// so a child started from a goroutine's passing thread would be killed at
-// random.
+// spawner starts every child from one thread that lives as long as the process: the kernel's parent-death signal belongs
+// to the thread that forked, so a child that another goroutine's thread started would be killed when that thread ends.
 var spawner = sync.OnceValue(func() chan<- spawnRequest {
 	requests := make(chan spawnRequest)
 	go func() {

@@ -1,6 +1,5 @@
-// Package supervise runs the stack's processes: it starts them as their own
-// process groups, restarts one that dies, stops them in reverse order, and
-// makes sure that they go when the supervisor itself is killed.
+// Package supervise runs the stack's processes: it starts each in its own process group, restarts one that dies, stops
+// them in reverse order, and makes sure that they end when the supervisor itself is killed.
 package supervise
 
 import (
@@ -14,11 +13,11 @@ import (
 	"time"
 )
 
-// Spec says how one process is run.
+// Spec configures one process.
 type Spec struct {
 	Name string   // also the name of the pid file
 	Path string   // the executable
-	Args []string // without the executable's own name
+	Args []string // without the executable's name
 	Env  []string // the whole environment, KEY=value
 	Dir  string   // working folder
 	User *syscall.Credential
@@ -54,7 +53,7 @@ func (s Spec) command() *exec.Cmd {
 	return cmd
 }
 
-// WritePID writes a pid file in one step; an empty folder means none is kept.
+// WritePID writes a pid file in one step. With an empty folder it does nothing.
 func WritePID(dir, name string, pid int) error {
 	if dir == "" {
 		return nil
@@ -72,8 +71,7 @@ func removePID(dir, name string) {
 	}
 }
 
-// signalGroup sends sig to the process group led by pid; a group that is gone
-// already is no error.
+// signalGroup sends sig to the process group led by pid. It is not an error when the group has ended.
 func signalGroup(pid int, sig syscall.Signal) error {
 	if err := syscall.Kill(-pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return err

@@ -10,14 +10,12 @@ import (
 	"time"
 )
 
-// OwnerEnv is set in every child's environment to the checkout it belongs to,
-// so that a later start can tell its own left-overs from strangers that were
-// given the same process id.
+// OwnerEnv is set in every child's environment to the child's checkout, so that a later start can tell its own old
+// processes from other processes that got the same process id.
 const OwnerEnv = "HOLDFAST_CHECKOUT"
 
-// CleanUp ends what an earlier, killed supervisor left: each process of a pid
-// file in dir that still carries one of marks in its environment or command
-// line. It returns the names of those it ended.
+// CleanUp ends what an earlier, killed supervisor left: each process of a pid file in dir that has one of marks in its
+// environment or command line. It returns the names of the ended processes.
 func CleanUp(dir string, marks ...string) []string {
 	files, _ := filepath.Glob(filepath.Join(dir, "*"))
 	var names []string
@@ -32,8 +30,7 @@ func CleanUp(dir string, marks ...string) []string {
 	return names
 }
 
-// Owned tells whether the process carries one of marks in its environment or
-// command line.
+// Owned reports whether the process has one of marks in its environment or command line.
 func Owned(pid int, marks ...string) bool {
 	for _, file := range []string{"environ", "cmdline"} {
 		text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), file)) //nolint:gosec // two names of our own
@@ -57,8 +54,8 @@ func readPID(file string) (int, error) {
 	return strconv.Atoi(strings.TrimSpace(string(text)))
 }
 
-// end asks the process to stop, and kills it and its group after 10 s. SIGINT
-// is what Postgres takes for a fast stop; the others take it like SIGTERM.
+// end asks the process to stop, and kills it and its group after 10 s. SIGINT asks Postgres for a fast stop; the others
+// treat it like SIGTERM.
 func end(pid int) {
 	_ = syscall.Kill(pid, syscall.SIGINT)
 	if gone(pid, defaultStopTimeout) {

@@ -1,5 +1,5 @@
-// Package clustertest reaches the processes in the pods of a kind cluster, to end or to stop them as a dying machine
-// would: by a signal of the node's kernel, which no pod hears of beforehand.
+// Package clustertest stops or kills the processes in the pods of a kind cluster as a failing machine would: by a signal
+// of the node's kernel, which the pod does not receive in advance.
 package clustertest
 
 import (
@@ -21,7 +21,7 @@ type Pod struct {
 	container      string
 }
 
-// Pods are those of a service or a datastore, by its name.
+// Pods returns the pods of a service or a datastore, by its name.
 func Pods(ctx context.Context, c *cluster.Cluster, name string) ([]Pod, error) {
 	out, err := c.Kubectl(ctx, nil, "get", "pods", "-l", "app.kubernetes.io/name="+name, "-o", "json")
 	if err != nil {
@@ -55,7 +55,7 @@ func Pods(ctx context.Context, c *cluster.Cluster, name string) ([]Pod, error) {
 	return pods, nil
 }
 
-// Signal sends a signal to the pod's process; one that has ended needs none.
+// Signal sends a signal to the pod's process. It is not an error when the process has ended.
 func Signal(ctx context.Context, pod Pod, sig syscall.Signal) error {
 	pid, err := pod.pid(ctx)
 	if err != nil || pid == "0" {
@@ -65,7 +65,7 @@ func Signal(ctx context.Context, pod Pod, sig syscall.Signal) error {
 	return err
 }
 
-// Inside runs a script in the pod's network, with the node's programs, and returns what it printed.
+// Inside runs a script in the pod's network, with the node's programs, and returns its output.
 func Inside(ctx context.Context, pod Pod, script string) (string, error) {
 	pid, err := pod.pid(ctx)
 	if err != nil {
@@ -74,13 +74,13 @@ func Inside(ctx context.Context, pod Pod, script string) (string, error) {
 	return node(ctx, pod.Node, "nsenter", "-t", pid, "-n", "bash", "-c", script)
 }
 
-// pid is the process's id on its node.
+// pid returns the id of the pod's process on its node.
 func (p Pod) pid(ctx context.Context) (string, error) {
 	return node(ctx, p.Node, "crictl", "inspect", "-o", "go-template", "--template", "{{.info.pid}}", p.container)
 }
 
-// Kill ends the pods' processes at once, and then the pods, so that others come without a back-off. The pods are not
-// deleted by force: a StatefulSet's next one would start while the node may be starting the process anew in this one,
+// Kill ends the pods' processes at once, and then deletes the pods, so that new ones start without a back-off. It does
+// not delete them by force: a StatefulSet's next pod would start while the node may restart the process in the old one,
 // and both would write to the volume.
 func Kill(ctx context.Context, c *cluster.Cluster, pods ...Pod) error {
 	names := []string{"delete", "--grace-period=1", "--wait=false", "pod"}
@@ -94,7 +94,7 @@ func Kill(ctx context.Context, c *cluster.Cluster, pods ...Pod) error {
 	return err
 }
 
-// node runs a command on a node, which kind runs in a container of docker.
+// node runs a command on a node, which is a container of docker.
 func node(ctx context.Context, name string, args ...string) (string, error) {
 	out, err := exec.CommandContext(ctx, "docker", append([]string{"exec", name}, args...)...).CombinedOutput() //nolint:gosec // our own arguments
 	if err != nil {
