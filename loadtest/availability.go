@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	calendarUnits = 20 // of the calendar that is asked for, each with eight slots a day
+	calendarUnits = 20 // of the requested calendar, each with eight slots a day
 	calendarDays  = "from=2040-01-01&to=2040-03-02"
 	shownBookings = 1000 // on these days, however many are stored
 )
 
-// storedBookings are the sizes of the table between which the answer's time is compared.
+// storedBookings are the table sizes for which the answer's time is compared.
 var storedBookings = []int{shownBookings, 50_000, 500_000}
 
-// calendarRow is what the n-th booking of the calendar has of its own: the first lie on the days that are asked
-// for, all others before them. None meets another.
+// calendarRow returns what differs in the n-th booking of the calendar: the first bookings are on the requested days,
+// all others before them. None overlaps another.
 var calendarRow = func() map[string]string {
 	at := fmt.Sprintf(`(timestamp '2040-01-01 09:00'
 		+ case when n <= %[1]d then (n - 1) / %[2]d else -1 - (n - %[1]d - 1) / %[2]d / 8 end * interval '1 day'
@@ -38,8 +38,7 @@ var calendarRow = func() map[string]string {
 	}
 }()
 
-// availability compares the time that the service takes for the same 62 days with more and more bookings
-// stored.
+// availability compares the service's time for the same 62 days while more and more bookings are stored.
 func (b *bench) availability(ctx context.Context, s *shop) error {
 	service, template, err := s.calendar(ctx)
 	if err != nil {
@@ -90,7 +89,7 @@ func (b *bench) availability(ctx context.Context, s *shop) error {
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// calendar makes a service with its units, and a booking whose copies fill them.
+// calendar makes a service with its units, and a booking that is copied to fill them.
 func (s *shop) calendar(ctx context.Context) (service string, template [16]byte, err error) {
 	var made struct {
 		ID string `json:"id"`
@@ -142,7 +141,7 @@ func (s *shop) fill(ctx context.Context, template [16]byte, from, to int) error 
 	return err
 }
 
-// medianOf is the middle of the durations that the service itself has logged of a route.
+// medianOf returns the median of the durations that the service has logged for a route.
 func medianOf(log, route string) (time.Duration, error) {
 	var all []float64
 	for line := range strings.Lines(log) {
@@ -163,13 +162,13 @@ func medianOf(log, route string) (time.Duration, error) {
 
 const racers = 40
 
-// race lets clients race for one unit's whole day, day after day: one of them books it.
+// race lets clients compete for one unit's whole day, day after day: one of them books it.
 func (b *bench) race(ctx context.Context, s *shop) error {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: racers}}
 	defer client.CloseIdleConnections()
 	var times []time.Duration
 	for day := firstDay; len(times) < 10*b.Seconds; day = day.AddDate(0, 0, 1) {
-		body := s.wish(raceUnit, day)
+		body := s.bookingBody(raceUnit, day)
 		statuses, began := make([]int, racers), time.Now()
 		var field sync.WaitGroup
 		for i := range racers {
@@ -191,7 +190,7 @@ func (b *bench) race(ctx context.Context, s *shop) error {
 	return nil
 }
 
-// attempt returns the status of one create, 0 when there was no answer.
+// attempt returns the status of one create, 0 without an answer.
 func (s *shop) attempt(ctx context.Context, client *http.Client, body string) int {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.addr+"/api/v1/bookings", strings.NewReader(body))
 	if err != nil {

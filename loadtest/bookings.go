@@ -15,15 +15,15 @@ import (
 	"holdfast.dev/loadtest/internal/load"
 )
 
-// The days of the bookings that are made through the API run from firstDay to the template's; recordedDay is that of
-// the booking whose SQL is recorded, near the last one that the contract takes. pgbench, which is not bound by it,
-// books the days after.
+// The days of the bookings that are made through the API run from firstDay to the template's. recordedDay is the day of
+// the booking whose SQL is recorded, near the last day that the contract allows. pgbench is not limited by the contract
+// and books later days.
 var (
 	firstDay    = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
 	recordedDay = time.Date(2199, 3, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// units are booked in turn: requests that are under way at once never want the same one. raceUnit is one more.
+// units are booked in turn, so that parallel requests never want the same one. raceUnit is one more.
 const (
 	units    = 64
 	raceUnit = units
@@ -35,8 +35,8 @@ type shop struct {
 	tenant          [16]byte
 	pack, customer  string
 	units           [units + 1]string
-	admin           *pgx.Conn // in the bookings database, above row-level security
-	admins, app     string    // URLs of that database: the administrator's, and the service's own role's
+	admin           *pgx.Conn // in the bookings database, not subject to row-level security
+	admins, app     string    // URLs of that database: of the administrator, and of the service's own role
 	bookings        string    // address of the bookings service
 }
 
@@ -50,7 +50,7 @@ func (unitPrefix) Prefix() string    { return "un" }
 func (bookingPrefix) Prefix() string { return "bk" }
 func (servicePrefix) Prefix() string { return "srv" }
 
-// bookings measures the ways through gateway, service and database.
+// bookings measures requests through gateway, service and database.
 func (b *bench) bookings(ctx context.Context) error {
 	s, err := b.openShop(ctx)
 	if err != nil {
@@ -87,7 +87,7 @@ func (b *bench) bookings(ctx context.Context) error {
 	return nil
 }
 
-// openShop takes the seeded tenant's catalogue and adds the units.
+// openShop reads the seeded tenant's catalogue and adds the units.
 func (b *bench) openShop(ctx context.Context) (*shop, error) {
 	env := b.platform.Env
 	base, _, _ := strings.Cut(strings.TrimPrefix(env["BASE_URL"], "http://"), "/")
@@ -121,7 +121,7 @@ func (b *bench) openShop(ctx context.Context) (*shop, error) {
 	return s, s.addUnits(ctx)
 }
 
-// addUnits finds the package that any unit of its service can be booked with, and gives the service units.
+// addUnits finds the package that can be booked with any unit of its service, and adds units to the service.
 func (s *shop) addUnits(ctx context.Context) error {
 	var packs struct {
 		Data []struct {
@@ -154,7 +154,7 @@ func (s *shop) addUnits(ctx context.Context) error {
 	return fmt.Errorf("the seed has no package %q", "Half day") //nolint:err113 // for the reader
 }
 
-// unitUUID is the i-th unit's id; unitSQL makes the same of a number in SQL.
+// unitUUID returns the i-th unit's id. unitSQL does the same with a number in SQL.
 func unitUUID(i int) (u [16]byte) {
 	u[0], u[6], u[8], u[15] = 0xff, 0x70, 0x80, byte(i) //nolint:gosec // there are 65 units
 	return u
@@ -162,8 +162,8 @@ func unitUUID(i int) (u [16]byte) {
 
 const unitSQL = `('ff000000-0000-7000-8000-' || lpad(to_hex((:u)::bigint), 12, '0'))::uuid`
 
-// wish is the body of a booking of the n-th unit and day.
-func (s *shop) wish(unit int, day time.Time) string {
+// bookingBody returns the body of a booking of the unit on a day.
+func (s *shop) bookingBody(unit int, day time.Time) string {
 	return fmt.Sprintf(`{"customer_id":%q,"package_id":%q,"unit_id":%q,"event_date":%q,"event_start_time":"10:00",`+
 		`"event_type":"Team outing","guest_count":4,"notes":"Vegetarian lunch for two."}`,
 		s.customer, s.pack, s.units[unit], day.Format(time.DateOnly))
@@ -174,7 +174,7 @@ func (s *shop) book(ctx context.Context, key string, day time.Time) (string, err
 	var made struct {
 		ID string `json:"id"`
 	}
-	err := s.post(ctx, "/bookings", key, s.wish(0, day), &made)
+	err := s.post(ctx, "/bookings", key, s.bookingBody(0, day), &made)
 	return made.ID, err
 }
 

@@ -88,8 +88,8 @@ func rateRow(figure string, ours, bare, least float64) report.Row {
 	return r
 }
 
-// create compares POST /bookings with the same transaction in pgbench: each books another unit or day, with
-// price, deposit, customer, claim, idempotency record, stored answer and event.
+// create compares POST /bookings with the same transaction in pgbench: each books another unit or day, with price,
+// deposit, customer, claim, idempotency record, stored answer and event.
 func (b *bench) create(ctx context.Context, s *shop) error {
 	pgbench, err := sqlbench.Find()
 	if err != nil {
@@ -99,14 +99,14 @@ func (b *bench) create(ctx context.Context, s *shop) error {
 		Addr: s.addr, Status: http.StatusCreated,
 		Nth: func(n int) []byte {
 			headers := s.headers(s.key, fmt.Sprintf("bench-%d", n))
-			return load.Request(http.MethodPost, "/api/v1/bookings", headers, wishOf(s, n))
+			return load.Request(http.MethodPost, "/api/v1/bookings", headers, nthBooking(s, n))
 		},
 	}
 	warm, err := load.Closed(ctx, target, connections, warmUp)
 	if err != nil {
 		return err
 	}
-	nth, used := target.Nth, warm.Requests+connections // with those that were cut off
+	nth, used := target.Nth, warm.Requests+connections // including the aborted ones
 	target.Nth = func(n int) []byte { return nth(used + n) }
 	bare, published, err := b.createScripts(ctx, s)
 	if err != nil {
@@ -124,17 +124,19 @@ func (b *bench) create(ctx context.Context, s *shop) error {
 	return nil
 }
 
-// wishOf asks for the n-th slot: all units of a day in turn, then those of the next.
-func wishOf(s *shop, n int) string { return s.wish(n%units, firstDay.AddDate(0, 0, n/units)) }
+// nthBooking returns the body for the n-th slot: all units of a day in turn, then those of the next day.
+func nthBooking(s *shop, n int) string {
+	return s.bookingBody(n%units, firstDay.AddDate(0, 0, n/units))
+}
 
-// firstBare and lastBare are the ids between which those of pgbench's bookings lie; bareSQL makes that of :n.
+// firstBare and lastBare bound the ids of pgbench's bookings. bareSQL makes the id of :n.
 const (
 	firstBare = "ffffffff-0001-7000-8000-000000000000"
 	lastBare  = "ffffffff-0001-7000-8000-ffffffffffff"
 	bareSQL   = `('ffffffff-%s-7000-8000-' || lpad(to_hex((:n)::bigint), 12, '0'))::uuid`
 )
 
-// freeSlots is where :i starts so that :n lies past every booking that pgbench has made, at whatever rate.
+// freeSlots returns a start of :i for which :n is larger than in every earlier booking of pgbench, at any rate.
 func (s *shop) freeSlots(ctx context.Context) (int, error) {
 	var last string
 	err := s.admin.QueryRow(ctx, `select coalesce((select right(id::text, 12) from bookings
@@ -147,11 +149,11 @@ func (s *shop) freeSlots(ctx context.Context) (int, error) {
 	return int(n) / sqlbench.Clients, err
 }
 
-// unpublished is an outbox partition that no relay looks at.
+// unpublished is an outbox partition that no relay reads.
 const unpublished = "1000"
 
-// createScripts records one POST and makes two scripts of it: one whose events stay in the outbox, and one
-// whose events the service's relay publishes while pgbench runs.
+// createScripts records one POST and makes two scripts from it: one whose events stay in the outbox, and one whose
+// events the service's relay publishes while pgbench runs.
 func (b *bench) createScripts(ctx context.Context, s *shop) (bare, published string, err error) {
 	const key = "bench-recorded"
 	for try := 0; ; try++ {
@@ -166,7 +168,7 @@ func (b *bench) createScripts(ctx context.Context, s *shop) (bare, published str
 			return "", "", err
 		}
 		if takesNumbers(statements) && try < 4 {
-			continue // one request in sixteen reserves numbers for the next ones besides
+			continue // one request in sixteen also reserves numbers for the next ones
 		}
 		vary, err := s.varyCreate(ctx, id, one)
 		if err != nil {
@@ -180,8 +182,8 @@ func (b *bench) createScripts(ctx context.Context, s *shop) (bare, published str
 	}
 }
 
-// recordedOn is the day of a try: later ones book later days, so that none lies where pgbench, which books from the
-// day after the last one on, comes by.
+// recordedOn returns the day of an attempt. Later attempts book later days, so that none is on a day of pgbench, which
+// books from the day after the last one.
 func recordedOn(try int) time.Time { return recordedDay.AddDate(0, 0, try) }
 
 func takesNumbers(statements []sqlbench.Statement) bool {
@@ -193,8 +195,8 @@ func takesNumbers(statements []sqlbench.Statement) bool {
 	return false
 }
 
-// varyCreate says what of the recorded POST differs from one booking to the next: ids, number, key, unit and
-// day. hash is the outbox partition.
+// varyCreate returns what differs between two bookings in the recorded POST: ids, number, key, unit and day. hash is the
+// outbox partition.
 func (s *shop) varyCreate(ctx context.Context, id, key string) (func(hash string) sqlbench.Vary, error) {
 	booking, err := ids.Parse[bookingPrefix](id)
 	if err != nil {
@@ -233,9 +235,9 @@ func (s *shop) varyCreate(ctx context.Context, id, key string) (func(hash string
 	}, nil
 }
 
-var errTrips = errors.New("the recorded statements fall into another number of round trips than the service made; beginsTrip no longer knows its pipelines")
+var errTrips = errors.New("the recorded statements make another number of round trips than the service has counted: update beginsTrip")
 
-// script writes a pgbench script beside the platform's data and checks its round trips.
+// script writes a pgbench script beside the platform's data and checks its number of round trips.
 func (b *bench) script(name string, statements []sqlbench.Statement, v sqlbench.Vary, trips int) (string, error) {
 	text, n := sqlbench.Script(statements, v, beginsTrip)
 	path := filepath.Join(b.platform.Dir, name+".pgbench")
@@ -253,13 +255,13 @@ func (b *bench) script(name string, statements []sqlbench.Statement, v sqlbench.
 	return path, nil
 }
 
-// beginsTrip tells the statements that the service waits before: PostgreSQL's log does not show which ones
-// travelled together. The number of trips is compared with what the service itself has counted.
+// beginsTrip reports whether the service waits before it sends the statement: PostgreSQL's log does not show which
+// statements were sent together. The number of round trips is compared with the service's own count.
 func beginsTrip(s sqlbench.Statement) bool {
 	sql := strings.TrimSpace(s.SQL)
 	switch {
 	case sql == "begin", strings.HasPrefix(sql, "with stamp"),
-		strings.HasPrefix(sql, "insert into outbox"): // with the stored answer and the commit
+		strings.HasPrefix(sql, "insert into outbox"): // sent with the stored answer and the commit
 		return true
 	case strings.HasPrefix(sql, "select") && strings.Contains(sql, "for no key update"):
 		return true

@@ -12,30 +12,30 @@ import (
 	"holdfast.dev/loadtest/internal/stack"
 )
 
-// connections is how many requests are under way in the closed model.
+// connections is how many requests run at a time in the closed model.
 const connections = 16
 
 // rates of the open model, in requests per second.
 var rates = []int{250, 500, 1000}
 
-// door is one way to the fixed answer.
-type door struct {
+// route is one way to the fixed answer.
+type route struct {
 	name     string
 	target   load.Target
 	pid      int
 	profiles string // address of its pprof; empty: none
 }
 
-// doors are the same upstream reached directly, through nginx, through a gateway with real identity and Redis, with
-// its log lines and without, and through Traefik with its limiter on the same Redis, where it is given.
-type doors struct {
-	direct, nginx, gateway, quiet door
-	traefik                       *door
+// routes lead to the same upstream: directly, through nginx, through a gateway with real identity and Redis, with its
+// log lines and without, and through Traefik, when given, with its limiter on the same Redis.
+type routes struct {
+	direct, nginx, gateway, quiet route
+	traefik                       *route
 }
 
-// gateway measures what the gateway adds to a request, in processor time and in latency.
+// gateway measures the processor time and the latency that the gateway adds to a request.
 func (b *bench) gateway(ctx context.Context) error {
-	d, err := b.openDoors(ctx)
+	d, err := b.openRoutes(ctx)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (b *bench) gateway(ctx context.Context) error {
 	return nil
 }
 
-func (b *bench) openDoors(ctx context.Context) (d doors, err error) {
+func (b *bench) openRoutes(ctx context.Context) (d routes, err error) {
 	nginx, err := stack.FindNginx(ctx, b.say)
 	if err != nil {
 		return d, err
@@ -62,18 +62,18 @@ func (b *bench) openDoors(ctx context.Context) (d doors, err error) {
 	to := func(addr string) load.Target {
 		return load.Target{Addr: addr, Nth: func(int) []byte { return get }, Status: http.StatusOK}
 	}
-	d.direct = door{name: "direct", target: to(upstream)}
+	d.direct = route{name: "direct", target: to(upstream)}
 	proxy, addr, err := b.platform.Nginx(ctx, nginx, upstream)
 	if err != nil {
 		return d, err
 	}
-	d.nginx = door{name: "nginx", target: to(addr), pid: proxy.PID()}
+	d.nginx = route{name: "nginx", target: to(addr), pid: proxy.PID()}
 	b.try(ctx, "cpu,latency", "Traefik with its Redis limiter", func() (err error) {
 		d.traefik, err = b.traefik(ctx, upstream, to)
 		return err
 	})
 	for _, g := range []struct {
-		door        *door
+		route       *route
 		name, level string
 	}{{&d.gateway, "gateway", "info"}, {&d.quiet, "gateway without log lines", "warn"}} {
 		p, addr, profiles, err := b.platform.Gateway(ctx, "gateway-"+g.level, map[string]string{
@@ -82,22 +82,22 @@ func (b *bench) openDoors(ctx context.Context) (d doors, err error) {
 		if err != nil {
 			return d, err
 		}
-		*g.door = door{name: g.name, target: to(addr), pid: p.PID(), profiles: profiles}
+		*g.route = route{name: g.name, target: to(addr), pid: p.PID(), profiles: profiles}
 	}
 	return d, nil
 }
 
-// traefik is the door through Traefik; where TRAEFIK names no binary there is none, and a note says so.
-func (b *bench) traefik(ctx context.Context, upstream string, to func(addr string) load.Target) (*door, error) {
+// traefik returns the route through Traefik. Without a binary in TRAEFIK there is none, and a note says so.
+func (b *bench) traefik(ctx context.Context, upstream string, to func(addr string) load.Target) (*route, error) {
 	if b.Traefik == "" {
-		b.table.Note("Traefik with its Redis limiter was not measured: TRAEFIK names no binary of it")
+		b.table.Note("Traefik with its Redis limiter was not measured: set TRAEFIK to the path of its binary")
 		return nil, nil //nolint:nilnil // there is none
 	}
 	proxy, addr, err := b.platform.Traefik(ctx, b.Traefik, upstream)
 	if err != nil {
 		return nil, err
 	}
-	return &door{name: "Traefik", target: to(addr), pid: proxy.PID()}, nil
+	return &route{name: "Traefik", target: to(addr), pid: proxy.PID()}, nil
 }
 
 func (b *bench) startUpstream(ctx context.Context) (string, error) {
@@ -113,9 +113,9 @@ func (b *bench) startUpstream(ctx context.Context) (string, error) {
 	return addr, err
 }
 
-// processorTime is the time that each door's process uses for one request, beside nginx's.
-func (b *bench) processorTime(ctx context.Context, d doors) error {
-	measured := []door{d.nginx, d.gateway, d.quiet}
+// processorTime measures the time that each route's process uses for one request, compared with nginx's.
+func (b *bench) processorTime(ctx context.Context, d routes) error {
+	measured := []route{d.nginx, d.gateway, d.quiet}
 	if d.traefik != nil {
 		measured = append(measured, *d.traefik)
 	}
@@ -144,16 +144,16 @@ func (b *bench) processorTime(ctx context.Context, d doors) error {
 		b.table.Add(r)
 	}
 	if d.traefik != nil {
-		ours, theirs := costs[1].micros(), costs[3].micros()
+		ours, traefik := costs[1].micros(), costs[3].micros()
 		b.table.Add(report.Row{
 			Figure: "gateway beside Traefik with its Redis limiter, CPU per request", Ours: fmt.Sprintf("%.1f µs", ours),
-			Beside: fmt.Sprintf("Traefik: %.1f µs", theirs), Ratio: report.Ratio(ours, theirs), Show: "cpu",
+			Beside: fmt.Sprintf("Traefik: %.1f µs", traefik), Ratio: report.Ratio(ours, traefik), Show: "cpu",
 		})
 	}
 	return nil
 }
 
-// cost is the processor time of so many requests.
+// cost is the processor time of a number of requests.
 type cost struct {
 	used     time.Duration
 	requests int
@@ -163,8 +163,8 @@ func (c cost) micros() float64 {
 	return report.Ratio(float64(c.used.Microseconds()), float64(c.requests))
 }
 
-// charge adds one turn of a door to its cost.
-func (b *bench) charge(ctx context.Context, one door, round int, sum *cost) error {
+// charge adds one round of a route to its cost.
+func (b *bench) charge(ctx context.Context, one route, round int, sum *cost) error {
 	if _, err := load.Closed(ctx, one.target, connections, warmUp); err != nil {
 		return fmt.Errorf("%s: %w", one.name, err)
 	}
@@ -190,9 +190,9 @@ func (b *bench) charge(ctx context.Context, one door, round int, sum *cost) erro
 
 const warmUp = time.Second
 
-// latency is what nginx, the gateway and Traefik add to the time of the direct call, at each rate.
-func (b *bench) latency(ctx context.Context, d doors) error {
-	measured := []door{d.direct, d.nginx, d.gateway}
+// latency measures what nginx, the gateway and Traefik add to the time of the direct call, at each rate.
+func (b *bench) latency(ctx context.Context, d routes) error {
+	measured := []route{d.direct, d.nginx, d.gateway}
 	if d.traefik != nil {
 		measured = append(measured, *d.traefik)
 	}
@@ -215,8 +215,8 @@ func (b *bench) latency(ctx context.Context, d doors) error {
 	return nil
 }
 
-// wait is one turn of a door.
-func (b *bench) wait(ctx context.Context, one door, at load.Schedule) (load.Sample, error) {
+// wait measures one round of a route.
+func (b *bench) wait(ctx context.Context, one route, at load.Schedule) (load.Sample, error) {
 	if _, err := load.Open(ctx, one.target, at, warmUp/2); err != nil {
 		return load.Sample{}, fmt.Errorf("%s: %w", one.name, err)
 	}
@@ -228,8 +228,8 @@ func (b *bench) wait(ctx context.Context, one door, at load.Schedule) (load.Samp
 	return s, nil
 }
 
-// addLatency compares one percentile of direct, nginx and gateway; the aim holds at the highest rate. The
-// ratio is of the whole times: what nginx adds is close to nothing, and no divisor.
+// addLatency compares one percentile of direct, nginx and gateway. The aim is for the highest rate. The ratio is of the
+// whole times, because nginx adds almost nothing, which cannot be a divisor.
 func (b *bench) addLatency(rate int, percentile float64, aim time.Duration, samples []load.Sample) {
 	direct, nginx, ours := samples[0].Percentile(percentile), samples[1].Percentile(percentile), samples[2].Percentile(percentile)
 	r := report.Row{
@@ -239,8 +239,8 @@ func (b *bench) addLatency(rate int, percentile float64, aim time.Duration, samp
 		Ratio:  report.Ratio(float64(ours), float64(nginx)), Show: "latency",
 	}
 	if len(samples) > 3 {
-		theirs := samples[3].Percentile(percentile)
-		r.Beside += fmt.Sprintf("; Traefik: %s (%s in all)", report.Millis(theirs-direct), report.Millis(theirs))
+		traefik := samples[3].Percentile(percentile)
+		r.Beside += fmt.Sprintf("; Traefik: %s (%s in all)", report.Millis(traefik-direct), report.Millis(traefik))
 	}
 	if rate == rates[len(rates)-1] {
 		r.Aim = report.Aim{Text: "< " + report.Millis(aim), Value: float64(ours - direct), AtMost: float64(aim)}

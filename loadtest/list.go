@@ -17,18 +17,18 @@ import (
 	"holdfast.dev/loadtest/internal/report"
 )
 
-// smallList is the rows of the list that the large one is compared with.
+// smallList is the number of rows of the small list, with which the large one is compared.
 const smallList = 10_000
 
-// list is what was measured of the small list. The deep page's cursor was answered when only half of its
-// rows were there: every later row is newer, so the same page lies ever deeper.
+// list holds the measurements of the small list. The cursor of the deep page was made when the list had half of its
+// rows: every later row is newer, so the same page becomes deeper.
 type list struct {
 	template            [16]byte // the booking that its rows copy
 	deep                string
 	firstTime, deepTime time.Duration
 }
 
-// rowUUID is the id of the n-th row of the lists; rowSQL makes the same of pgbench's :r.
+// rowUUID returns the id of the n-th row of the lists. rowSQL does the same with pgbench's :r.
 func rowUUID(n int) (u [16]byte) {
 	u[0], u[6], u[8] = 0xfe, 0x70, 0x80
 	binary.BigEndian.PutUint32(u[12:], uint32(n)) //nolint:gosec // a few millions
@@ -41,13 +41,13 @@ func uuidText(u [16]byte) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", u[0:4], u[4:6], u[6:8], u[8:10], u[10:16])
 }
 
-// smallList fills the live mode of the tenant with copies of a booking, and measures where that is wanted.
+// smallList fills the live mode of the tenant with copies of a booking, and measures when it is selected.
 func (b *bench) smallList(ctx context.Context, s *shop, template string) (*list, error) {
 	id, err := ids.Parse[bookingPrefix](template)
 	if err != nil {
 		return nil, err
 	}
-	for _, table := range []string{"services", "units", "packages", "customers"} { // what the copies name
+	for _, table := range []string{"services", "units", "packages", "customers"} { // the copies refer to them
 		_, err := s.admin.Exec(ctx, fmt.Sprintf(`insert into %[1]s
 			select (jsonb_populate_record(t, '{"livemode": true}')).* from %[1]s t where tenant_id = $1 and not livemode`, table), s.tenant)
 		if err != nil {
@@ -79,14 +79,14 @@ func (b *bench) smallList(ctx context.Context, s *shop, template string) (*list,
 
 const firstPage = "/api/v1/bookings?limit=25"
 
-// listed is what the n-th row of the list has of its own: each is newer than the one before.
+// listed is what differs in the n-th row of the list: each row is newer than the one before.
 var listed = map[string]string{
 	"livemode": "true", "id": "('fe000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid", "number": "'L-' || n",
 	"created_at": "timestamptz '2020-01-01' + n * interval '100 ms'", "updated_at": "timestamptz '2020-01-01' + n * interval '100 ms'",
 }
 
-// copies inserts copies n = from…to of a booking; own has the SQL of the columns that differ. Triggers are off:
-// the rows that a copy names were checked with the booking itself.
+// copies inserts copies n = from…to of a booking. own has the SQL of the columns that differ. Triggers are off, because
+// the rows that a copy refers to were checked with the booking itself.
 func (s *shop) copies(ctx context.Context, template [16]byte, from, to int, own map[string]string) error {
 	rows, err := s.admin.Query(ctx, `select attname from pg_attribute
 		where attrelid = 'bookings'::regclass and attnum > 0 and not attisdropped and attgenerated = '' order by attnum`)
@@ -120,8 +120,8 @@ func (s *shop) copies(ctx context.Context, template [16]byte, from, to int, own 
 	return tx.Commit(ctx)
 }
 
-// settle brings the planner's statistics and the visibility map up to date, and ends the loading's writes:
-// what is measured next does not pay for them.
+// settle updates the planner's statistics and the visibility map, and finishes the writes of the loading, so that they
+// do not slow down the next measurement.
 func (s *shop) settle(ctx context.Context) error {
 	for _, sql := range []string{"vacuum (analyze) bookings", "checkpoint"} {
 		if _, err := s.admin.Exec(ctx, sql); err != nil {
@@ -131,7 +131,7 @@ func (s *shop) settle(ctx context.Context) error {
 	return nil
 }
 
-// pages is the median time of the first page and of the deep one, one request at a time.
+// pages returns the median time of the first page and of the deep one, one request at a time.
 func (b *bench) pages(ctx context.Context, s *shop, l *list) (first, deep time.Duration, err error) {
 	for _, p := range []struct {
 		path string
@@ -170,7 +170,7 @@ func (b *bench) largeList(ctx context.Context, s *shop, l *list) error {
 	return nil
 }
 
-// grow inserts the rows that the large list has more.
+// grow inserts the additional rows of the large list.
 func (b *bench) grow(ctx context.Context, s *shop, l *list) error {
 	const step = 250_000
 	for from := smallList + 1; from <= b.Rows; from += step {
@@ -183,8 +183,7 @@ func (b *bench) grow(ctx context.Context, s *shop, l *list) error {
 	return nil
 }
 
-// withoutIndexes drops the indexes that no constraint needs, and builds them again when load is done: that
-// takes a fraction of the time.
+// withoutIndexes drops the indexes that no constraint needs, calls load, and builds them again, which is much faster.
 func (s *shop) withoutIndexes(ctx context.Context, load func() error) error {
 	rows, err := s.admin.Query(ctx, `select indexname, indexdef from pg_indexes where tablename = 'bookings'
 		and indexname not in (select conname from pg_constraint where conrelid = 'bookings'::regclass)`)

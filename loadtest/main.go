@@ -1,6 +1,6 @@
-// Command loadtest measures Holdfast beside known yardsticks on this machine: the gateway beside nginx, the
-// services beside pgbench running their own SQL, a list page beside the same page of a small table. It
-// starts a whole platform with data of its own and removes all of it.
+// Command loadtest measures Holdfast and known programs on this machine: the gateway and nginx, the services and pgbench
+// with the services' own SQL, a page of a large list and the same page of a small one. It starts a whole platform with
+// data of its own and removes it completely.
 package main
 
 import (
@@ -29,23 +29,23 @@ import (
 
 // settings are read from the environment.
 type settings struct {
-	Seconds int      `env:"BENCH_SECONDS" envDefault:"10"`   // of each figure
+	Seconds int      `env:"BENCH_SECONDS" envDefault:"10"`   // for each figure
 	Rows    int      `env:"BENCH_ROWS" envDefault:"1000000"` // of the large list
-	Only    []string `env:"BENCH_ONLY"`                      // of figures; all when empty
+	Only    []string `env:"BENCH_ONLY"`                      // names of figures; all when empty
 	Profile string   `env:"BENCH_PROFILE"`                   // folder for CPU profiles; none when empty
-	Traefik string   `env:"TRAEFIK"`                         // binary that is measured beside nginx; not measured when empty
+	Traefik string   `env:"TRAEFIK"`                         // path of the Traefik binary; empty: Traefik is not measured
 }
 
 var figures = []string{"cpu", "latency", "bookings", "list", "search", "availability", "pricing", "race", "webhooks", "claims"}
 
-// maxSeconds keeps the bookings that are made through the API before the template's: at 64 a day there are slots for
+// maxSeconds keeps the bookings that are made through the API before the template's day: at 64 a day there are slots for
 // 17,000 a second.
 const maxSeconds = 300
 
 var errFailed = errors.New("failed: the table names them with their errors")
 
 func main() {
-	root := &cobra.Command{Use: "loadtest", Short: "Holdfast beside known yardsticks"}
+	root := &cobra.Command{Use: "loadtest", Short: "Measure Holdfast beside nginx, pgbench and Traefik"}
 	root.AddCommand(
 		&cobra.Command{
 			Use: "bench", Short: "Start a platform of its own, print a table of figures, and remove all of it", Args: cobra.NoArgs,
@@ -76,11 +76,11 @@ func readSettings() (settings, error) {
 	}
 	for _, name := range cfg.Only {
 		if !slices.Contains(figures, name) {
-			return cfg, fmt.Errorf("BENCH_ONLY takes %s, not %q", strings.Join(figures, ", "), name) //nolint:err113 // for the user
+			return cfg, fmt.Errorf("BENCH_ONLY must be of %s, not %q", strings.Join(figures, ", "), name) //nolint:err113 // for the user
 		}
 	}
 	if cfg.Seconds < 1 || cfg.Seconds > maxSeconds || cfg.Rows < smallList {
-		return cfg, fmt.Errorf("BENCH_SECONDS is 1 to %d, BENCH_ROWS at least %d", maxSeconds, smallList) //nolint:err113 // for the user
+		return cfg, fmt.Errorf("BENCH_SECONDS must be 1 to %d, BENCH_ROWS at least %d", maxSeconds, smallList) //nolint:err113 // for the user
 	}
 	if cfg.Traefik != "" {
 		if cfg.Traefik, err = exec.LookPath(cfg.Traefik); err != nil {
@@ -96,15 +96,15 @@ type bench struct {
 	platform *stack.Platform
 	table    *report.Table
 	began    time.Time
-	load     string // the machine's load before
+	load     string // the machine's load before the run
 }
 
 func (b *bench) wants(figure string) bool { return len(b.Only) == 0 || slices.Contains(b.Only, figure) }
 
-// rounds is how often what is compared takes turns: whatever else the machine does meets both sides.
+// rounds is how often the compared programs take turns, so that other work on the machine affects both sides.
 const rounds = 3
 
-// slice is the time of one turn, in whole seconds, as pgbench wants it.
+// slice is the time of one round of one program, in whole seconds, as pgbench needs it.
 func (b *bench) slice() time.Duration {
 	return time.Duration((b.Seconds+rounds-1)/rounds) * time.Second
 }
@@ -156,7 +156,7 @@ func run(ctx context.Context, cfg settings, out io.Writer) error {
 	return b.result(out)
 }
 
-// result prints what was measured; it is an error when a figure is missing.
+// result prints the table. A missing figure is an error.
 func (b *bench) result(out io.Writer) error {
 	b.print(out)
 	if failed := b.table.Failed(); failed > 0 {
@@ -165,8 +165,8 @@ func (b *bench) result(out io.Writer) error {
 	return nil
 }
 
-// try measures one figure, or several that need each other. One that fails is named in the table with its error, and
-// the others are measured all the same. show is its BENCH_ONLY.
+// try measures one figure, or several that depend on each other. A failed one is named in the table with its error, and
+// the others are still measured. show is its BENCH_ONLY.
 func (b *bench) try(ctx context.Context, show, figure string, measure func() error) {
 	if ctx.Err() != nil {
 		return
@@ -205,7 +205,7 @@ func (b *bench) print(out io.Writer) {
 	b.say("done")
 }
 
-// loadAverage is how many processes wanted a processor in the last minute.
+// loadAverage is the average number of processes that wanted a processor in the last minute.
 func loadAverage() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

@@ -68,7 +68,7 @@ func TestSidesTakeTurns(t *testing.T) {
 	}
 }
 
-// A figure that fails is named with its error, the others are measured and printed, and the run is an error.
+// A figure that fails is named with its error, the others are measured and printed, and the run ends with an error.
 func TestAFigureThatFailsIsNamed(t *testing.T) {
 	t.Parallel()
 	b := &bench{table: &report.Table{}, began: time.Now()}
@@ -110,7 +110,7 @@ func TestTraefikIsLeftOutWithAReason(t *testing.T) {
 	d, err := b.traefik(t.Context(), "127.0.0.1:1", nil)
 	var out strings.Builder
 	b.table.Print(&out)
-	if d != nil || err != nil || !strings.Contains(out.String(), "- Traefik with its Redis limiter was not measured: TRAEFIK names no binary of it\n") {
+	if d != nil || err != nil || !strings.Contains(out.String(), "- Traefik with its Redis limiter was not measured: set TRAEFIK to the path of its binary\n") {
 		t.Errorf("%v, %v: %s", d, err, out.String())
 	}
 }
@@ -139,13 +139,13 @@ func TestWantedBookingsNeverMeet(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for n := range 10 * units {
-		body := wishOf(s, n)
+		body := nthBooking(s, n)
 		if seen[body] {
 			t.Fatalf("request %d asks for a slot that is taken: %s", n, body)
 		}
 		seen[body] = true
 	}
-	if a, b := wishOf(s, 0), wishOf(s, units); !strings.Contains(a, "1970-01-01") || !strings.Contains(b, "1970-01-02") {
+	if a, b := nthBooking(s, 0), nthBooking(s, units); !strings.Contains(a, "1970-01-01") || !strings.Contains(b, "1970-01-02") {
 		t.Errorf("%s and %s", a, b)
 	}
 	last := firstDay.AddDate(0, 0, maxSeconds*17_000/units)

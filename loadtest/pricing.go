@@ -12,16 +12,16 @@ import (
 	"holdfast.dev/loadtest/internal/report"
 )
 
-// The largest catalogue that one answer can be asked of: every price is asked for on every day.
+// The largest catalogue of one answer: every price on every day.
 const (
 	pricedPackages = 500
-	pricedRules    = 200 // all stack
-	ownRules       = 12  // of them are for some packages only, so that most packages have a set of rules of their own
+	pricedRules    = 200 // all of them apply together
+	ownRules       = 12  // rules for some packages only, so that most packages have a different set of rules
 	pricedUnits    = 300
-	pricedDays     = "from=2040-02-01&to=2040-04-02" // 62, on each of which other rules hold
+	pricedDays     = "from=2040-02-01&to=2040-04-02" // 62 days, with other rules on each
 )
 
-// pricing measures the processor time of an answer whose prices rest on as much as the caps allow.
+// pricing measures the processor time of an answer with the largest number of prices and rules that the caps allow.
 func (b *bench) pricing(ctx context.Context, s *shop) error {
 	service := ids.New[servicePrefix]()
 	if err := s.price(ctx, service.UUID()); err != nil {
@@ -80,7 +80,7 @@ func (s *shop) price(ctx context.Context, service [16]byte) error {
 	return err
 }
 
-// unprice removes it: what is measured next has its own catalogue.
+// unprice removes the catalogue, because the next measurement has its own.
 func (s *shop) unprice(ctx context.Context, service [16]byte) {
 	for _, sql := range []string{
 		`delete from holiday_rules where name like 'Priced %' and tenant_id = $1 and $2::uuid is not null`,

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/loadtest/internal/stack"
 )
 
-// processors is the processor time that the platform's processes and our own have used so far.
+// processors returns the processor time of the platform's processes and of this one so far.
 func (b *bench) processors() usage {
 	all := usage{}
 	files, _ := filepath.Glob(filepath.Join(b.platform.Dir, ".run", "pids", "*"))
@@ -22,11 +22,11 @@ func (b *bench) processors() usage {
 		name := filepath.Base(file)
 		pid, err := b.platform.PID(name)
 		if err != nil {
-			continue // just restarted
+			continue // it was just restarted
 		}
 		measure := stack.CPU // with its children: PostgreSQL's backends
 		if name == "local" {
-			measure = stack.Own // whose children are counted by themselves
+			measure = stack.Own // its children are counted by themselves
 		}
 		if used, err := measure(pid); err == nil {
 			all[name] = used
@@ -38,7 +38,7 @@ func (b *bench) processors() usage {
 	return all
 }
 
-// redisCalls is how many scripts Redis has run.
+// redisCalls returns how many scripts Redis has run.
 func redisCalls(ctx context.Context, url string) (int, error) {
 	opt, err := redis.ParseURL(url)
 	if err != nil {
@@ -59,7 +59,7 @@ func redisCalls(ctx context.Context, url string) (int, error) {
 	return 0, nil
 }
 
-// scanMetric reads the sum and the count of a histogram in Prometheus' text form.
+// scanMetric reads the sum and the count of a histogram in Prometheus' text format.
 func scanMetric(text io.Reader, name string) (sum, count float64, err error) {
 	lines := bufio.NewScanner(text)
 	for lines.Scan() {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// profile takes a CPU profile of a process while a figure is measured, where BENCH_PROFILE asks for it; the
-// returned function waits for it. What goes wrong is said and ends nothing. The profile costs a few percent.
+// profile takes a CPU profile of a process while a figure is measured, when BENCH_PROFILE is set. The returned function
+// waits for it. An error is printed and ends nothing. The profile costs a few percent.
 func (b *bench) profile(ctx context.Context, name, addr string) (done func()) {
 	if b.Profile == "" || addr == "" {
 		return func() {}

@@ -16,8 +16,8 @@ import (
 
 var errRecord = errors.New("recording the service's SQL")
 
-// record returns the statements that the bookings service sends while do runs, and how many round trips it
-// says they were, from the wide log line of route. do makes exactly one request.
+// record returns the statements that the bookings service sends while do runs, and how many round trips they were by the
+// log line of route. do makes exactly one request.
 func (b *bench) record(ctx context.Context, s *shop, route string, do func() error) ([]sqlbench.Statement, int, error) {
 	app, err := url.Parse(s.app)
 	if err != nil {
@@ -49,7 +49,7 @@ func (b *bench) record(ctx context.Context, s *shop, route string, do func() err
 	return all, trips, err
 }
 
-// logStatements changes log_statement for every session, which each sees with its next statement.
+// logStatements changes log_statement for every session. Each session uses it from its next statement on.
 func (s *shop) logStatements(ctx context.Context, what string) error {
 	if _, err := s.admin.Exec(ctx, "alter system set log_statement = '"+what+"'"); err != nil {
 		return fmt.Errorf("%w: %w", errRecord, err)
@@ -59,7 +59,7 @@ func (s *shop) logStatements(ctx context.Context, what string) error {
 	return err
 }
 
-// follow returns a function that reads what a log has got since.
+// follow returns a function that reads what was added to a log since the call.
 func (b *bench) follow(name string) func() (string, error) {
 	path := b.platform.LogFile(name)
 	info, err := os.Stat(path)
@@ -77,7 +77,7 @@ func (b *bench) follow(name string) func() (string, error) {
 	}
 }
 
-// roundTrips reads postgres_calls of the one request of route.
+// roundTrips reads postgres_calls from the log line of the only request of route.
 func roundTrips(log, route string) (int, error) {
 	for line := range strings.Lines(log) {
 		var wide struct {

@@ -16,11 +16,11 @@ import (
 	"holdfast.dev/loadtest/internal/report"
 )
 
-// searches are what is looked for among BENCH_ROWS customers: a letter that half of them have a word with, a domain
-// that all have, two common words, one that few have, one that only the oldest tenth has, and nothing.
+// searches are the searches among BENCH_ROWS customers: a letter with which a word of half of them begins, a domain that
+// all have, two common words, a rare word, a word of the oldest tenth only, and a word that no customer has.
 var searches = []struct {
 	what, q string
-	aim     time.Duration // 0: as long as it takes
+	aim     time.Duration // 0: no aim
 }{
 	{"one letter", "a", searchAim},
 	{"a word of all", "example.com", searchAim},
@@ -30,10 +30,10 @@ var searches = []struct {
 	{"a word of the oldest tenth", "legacy", 0},
 }
 
-// searchAim is the longest a search may take.
+// searchAim is the longest time that a search may take.
 const searchAim = 50 * time.Millisecond
 
-// search fills the live mode of the tenant with customers and looks for some of them.
+// search fills the live mode of the tenant with customers and searches among them.
 func (b *bench) search(ctx context.Context) error {
 	settings, err := b.platform.Settings("customers")
 	if err != nil {
@@ -81,11 +81,11 @@ func (b *bench) search(ctx context.Context) error {
 	return b.besideDeep(ctx, s)
 }
 
-// deepClients look at once for a word of the oldest tenth.
+// deepClients search at once for a word of the oldest tenth.
 const deepClients = 32
 
-// besideDeep measures a list while more clients than the service has connections send searches that must collect
-// all their matches.
+// besideDeep measures a list while more clients than the service has connections send searches that must collect all
+// their matches.
 func (b *bench) besideDeep(ctx context.Context, s *shop) error {
 	busy, end := context.WithCancel(ctx)
 	var clients errgroup.Group
@@ -113,7 +113,7 @@ func (b *bench) besideDeep(ctx context.Context, s *shop) error {
 	return nil
 }
 
-// searchOn sends the search of the live mode until ctx ends; refused, it waits for as long as it was told.
+// searchOn sends a search in live mode until ctx ends. When it is refused, it waits for the time in the answer.
 func (s *shop) searchOn(ctx context.Context, path string) error {
 	for ctx.Err() == nil {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.addr+path, nil)
@@ -123,7 +123,7 @@ func (s *shop) searchOn(ctx context.Context, path string) error {
 		req.Header.Set("Authorization", "Bearer "+s.live)
 		res, err := http.DefaultClient.Do(req)
 		if err != nil {
-			continue // the end
+			continue // ctx has ended
 		}
 		_ = res.Body.Close()
 		wait, _ := strconv.Atoi(res.Header.Get("Retry-After"))
@@ -135,7 +135,7 @@ func (s *shop) searchOn(ctx context.Context, path string) error {
 	return nil
 }
 
-// fillCustomers copies the only customer of the live mode BENCH_ROWS times, each with six words of its own kind.
+// fillCustomers copies the only customer of the live mode BENCH_ROWS times, each with six different words.
 func (b *bench) fillCustomers(ctx context.Context, admin *pgx.Conn) error {
 	const step = 250_000
 	for from := 1; from <= b.Rows; from += step {

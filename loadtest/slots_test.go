@@ -18,13 +18,13 @@ import (
 	"holdfast.dev/loadtest/internal/stack"
 )
 
-// slotTable is what of the bookings table decides whether a slot is free.
+// slotTable is the part of the bookings table that decides whether a slot is free.
 const slotTable = `create extension btree_gist;
 	create table bookings (tenant_id uuid, livemode bool, id uuid primary key, number text unique, unit_id uuid, day date, during tstzrange,
 		exclude using gist (unit_id with =, during with &&))`
 
-// The recorded booking may take several tries, each of which leaves a booking; pgbench then runs in turns, with both
-// scripts, and never wants a slot that is taken, however many it has booked before.
+// The recorded booking may take several attempts, and each leaves a booking. Then pgbench runs both scripts in turns,
+// and never books a taken slot, whatever it has booked before.
 func TestPgbenchNeverRunsOutOfSlots(t *testing.T) {
 	t.Parallel()
 	pgbench, err := sqlbench.Find()
@@ -85,7 +85,7 @@ func slot(day time.Time, hour int) string {
 	return day.Add(time.Duration(hour) * time.Hour).Format("2006-01-02 15:04:05-07")
 }
 
-// scratchDatabase is the URL of an empty database that goes with the test.
+// scratchDatabase returns the URL of an empty database that is dropped at the end of the test.
 func scratchDatabase(t *testing.T) string {
 	t.Helper()
 	server := os.Getenv("TEST_POSTGRES_URL")

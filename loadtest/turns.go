@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/loadtest/internal/sqlbench"
 )
 
-// served is what the platform answered in its turns so far.
+// served is what the platform has answered so far.
 type served struct {
 	load.Sample
 	name   string
@@ -22,10 +22,10 @@ type served struct {
 	used   usage
 }
 
-// replayed is what pgbench ran in its turns so far.
+// replayed is what pgbench has run so far.
 type replayed struct {
 	script       string
-	start        func(ctx context.Context) (int, error) // where :i starts; nil where nothing is written
+	start        func(ctx context.Context) (int, error) // where :i starts; nil when nothing is written
 	transactions float64
 	elapsed      time.Duration
 	used         usage
@@ -34,7 +34,7 @@ type replayed struct {
 // Rate is the transactions per second.
 func (r *replayed) Rate() float64 { return report.Ratio(r.transactions, r.elapsed.Seconds()) }
 
-// serve is a turn of the platform. Requests never repeat: each turn goes on where the last one ended.
+// serve returns one round of the platform. Requests never repeat: each round continues where the last one ended.
 func (b *bench) serve(ctx context.Context, s *served) func(round int) error {
 	return func(round int) error {
 		t := s.target
@@ -56,7 +56,7 @@ func (b *bench) serve(ctx context.Context, s *served) func(round int) error {
 	}
 }
 
-// replay is a turn of pgbench.
+// replay returns one round of pgbench.
 func (b *bench) replay(ctx context.Context, pgbench, url string, r *replayed) func(round int) error {
 	return func(int) error {
 		base := 0
@@ -78,7 +78,7 @@ func (b *bench) replay(ctx context.Context, pgbench, url string, r *replayed) fu
 	}
 }
 
-// noteCosts says which processes used the processors.
+// noteCosts adds a note with the processor time of each process.
 func (b *bench) noteCosts(s *served, r *replayed) {
 	b.table.Note("%s, CPU µs per request: %s", s.name, s.used.per(float64(s.Requests)))
 	b.table.Note("the same SQL in pgbench, CPU µs per transaction: %s", r.used.per(r.transactions))
@@ -102,7 +102,7 @@ func (b *bench) profileServices(ctx context.Context, name string) (done func(), 
 	}, nil
 }
 
-// usage is processor time by process.
+// usage is the processor time by process.
 type usage map[string]time.Duration
 
 func (u usage) plus(more usage) usage {
@@ -121,7 +121,7 @@ func (u usage) since(before usage) usage {
 	return rest
 }
 
-// per shows microseconds per request, the largest first; what rounds to nothing is left out.
+// per formats the microseconds per request, the largest first, without those that round to zero.
 func (u usage) per(requests float64) string {
 	names := slices.SortedFunc(maps.Keys(u), func(a, b string) int { return int(u[b] - u[a]) })
 	var parts []string

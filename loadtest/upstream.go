@@ -6,7 +6,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// upstreamCommand runs the fixed answer: `loadtest upstream HOST:PORT`.
+// upstreamCommand is the command that serves the fixed answer: `loadtest upstream HOST:PORT`.
 const upstreamCommand = "upstream"
 
 // fixedAnswer has the size of a customer.
@@ -14,7 +14,7 @@ const fixedAnswer = `{"company":"Tanaka Events","created_at":"2026-01-05T09:12:3
 	`"first_name":"Emi","id":"cu_01m7zbmmn5exnr5ab2hvbd652e","last_name":"Tanaka","metadata":{"source":"walk-in"},"mode":"test",` +
 	`"name":"Emi Tanaka","object":"customer","phone":"+1 212 555 0105","updated_at":"2026-01-05T09:12:33.154205Z","version":1}`
 
-// serveUpstream answers every request alike, as cheaply as it can, in place of the customers service.
+// serveUpstream answers every request with the fixed answer, as cheaply as possible, in place of the customers service.
 func serveUpstream(addr string) error {
 	l, err := net.Listen("tcp", addr) //nolint:noctx // returns at once
 	if err != nil {

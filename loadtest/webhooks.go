@@ -23,25 +23,25 @@ import (
 	"holdfast.dev/loadtest/internal/report"
 )
 
-// herd is a set of endpoints that all lead to one sink: fan per tenant.
-type herd struct {
+// endpointSet is a set of webhook endpoints with one sink: fan per tenant.
+type endpointSet struct {
 	name    string
 	tenants []ids.Tenant
 	fan     int
 	sink    *load.Sink
-	outbox  *pgx.Conn // in the customers database, whose relay publishes what is put there
+	outbox  *pgx.Conn // in the customers database, whose relay publishes the events
 }
 
 const (
 	steadyRate  = 200    // deliveries per second
 	highRate    = 1000   // the budget
-	backlog     = 20_000 // deliveries that wait all at once
+	backlog     = 20_000 // deliveries that wait at the same time
 	maxEndpoint = 50     // per tenant
 )
 
 // webhooks measures deliveries to one endpoint and to a thousand.
 func (b *bench) webhooks(ctx context.Context) error {
-	for _, h := range []herd{{name: "1 endpoint", fan: 1}, {name: "1,000 endpoints", fan: maxEndpoint}} {
+	for _, h := range []endpointSet{{name: "1 endpoint", fan: 1}, {name: "1,000 endpoints", fan: maxEndpoint}} {
 		count := 1
 		if h.fan > 1 {
 			count = 1000 / maxEndpoint
@@ -49,7 +49,7 @@ func (b *bench) webhooks(ctx context.Context) error {
 		if err := b.gather(ctx, &h, count, 100); err != nil {
 			return err
 		}
-		err := b.herd(ctx, &h)
+		err := b.deliveries(ctx, &h)
 		h.sink.Close()
 		_ = h.outbox.Close(context.WithoutCancel(ctx))
 		if err != nil {
@@ -59,8 +59,8 @@ func (b *bench) webhooks(ctx context.Context) error {
 	return nil
 }
 
-func (b *bench) herd(ctx context.Context, h *herd) error {
-	if _, err := b.burst(ctx, h, backlog/10); err != nil { // warms caches and connections
+func (b *bench) deliveries(ctx context.Context, h *endpointSet) error {
+	if _, err := b.burst(ctx, h, backlog/10); err != nil { // fills caches and opens connections
 		return err
 	}
 	for _, rate := range []int{steadyRate, highRate} {
@@ -93,7 +93,7 @@ func (b *bench) herd(ctx context.Context, h *herd) error {
 }
 
 // gather makes tenants with fan endpoints each.
-func (b *bench) gather(ctx context.Context, h *herd, tenants, inFlight int) error {
+func (b *bench) gather(ctx context.Context, h *endpointSet, tenants, inFlight int) error {
 	var err error
 	if h.sink, err = load.Listen(ctx); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (b *bench) gather(ctx context.Context, h *herd, tenants, inFlight int) erro
 	}
 	base, _, _ := strings.Cut(strings.TrimPrefix(b.platform.Env["BASE_URL"], "http://"), "/")
 	for n := range tenants {
-		slug := fmt.Sprintf("herd-%d-%d-%d", h.fan, inFlight, n)
+		slug := fmt.Sprintf("endpoints-%d-%d-%d", h.fan, inFlight, n)
 		key, err := b.tenant(ctx, slug)
 		if err != nil {
 			return err
@@ -130,13 +130,13 @@ func (b *bench) gather(ctx context.Context, h *herd, tenants, inFlight int) erro
 	return nil
 }
 
-// adminOf is the administrator's URL of a service's database.
+// adminOf returns the administrator's URL of a service's database.
 func (b *bench) adminOf(url string) string {
 	at := strings.LastIndexByte(url, '/')
 	return strings.Replace(b.platform.Env["POSTGRES_URL"], "/postgres?", url[at:strings.IndexByte(url+"?", '?')]+"?", 1)
 }
 
-// tenant makes a tenant by the command line and returns a test key of it.
+// tenant makes a tenant with the command-line tool and returns one of its test keys.
 func (b *bench) tenant(ctx context.Context, slug string) (string, error) {
 	for _, args := range [][]string{
 		{"tenant", "create", "--slug", slug, "--name", slug, "--timezone", "UTC", "--currency", "USD", "--json"},
@@ -161,9 +161,9 @@ func (b *bench) tenant(ctx context.Context, slug string) (string, error) {
 	return "", fmt.Errorf("%w: no key was made", errRecord)
 }
 
-// publish commits n events in one transaction, of the tenants in turn, into the outbox of customers: its relay, Kafka
-// and the webhooks service do the rest.
-func (h *herd) publish(ctx context.Context, first, n int) error {
+// publish commits n events of the tenants in turn in one transaction, into the outbox of customers: its relay, Kafka and
+// the webhooks service do the rest.
+func (h *endpointSet) publish(ctx context.Context, first, n int) error {
 	rows := make([][]any, n)
 	for i := range rows {
 		tenant := h.tenants[(first+i)%len(h.tenants)]
@@ -183,16 +183,16 @@ func (h *herd) publish(ctx context.Context, first, n int) error {
 	return err
 }
 
-// burst commits so many deliveries' events at once, and waits for all.
-func (b *bench) burst(ctx context.Context, h *herd, deliveries int) (load.Sample, error) {
+// burst commits the events of that many deliveries at once, and waits for all of them.
+func (b *bench) burst(ctx context.Context, h *endpointSet, deliveries int) (load.Sample, error) {
 	if err := h.publish(ctx, 0, deliveries/h.fan); err != nil {
 		return load.Sample{}, err
 	}
 	return h.sink.Await(ctx, time.Now(), deliveries, 2*time.Minute)
 }
 
-// steady commits events so that rate deliveries are due per second, every 10 ms or for each event.
-func (b *bench) steady(ctx context.Context, h *herd, rate int) (load.Sample, error) {
+// steady commits events so that rate deliveries are due per second, every 10 ms or one event at a time.
+func (b *bench) steady(ctx context.Context, h *endpointSet, rate int) (load.Sample, error) {
 	perSecond := rate / h.fan
 	ticks := min(100, perSecond) // per second
 	each := perSecond / ticks
@@ -207,12 +207,12 @@ func (b *bench) steady(ctx context.Context, h *herd, rate int) (load.Sample, err
 	return h.sink.Await(ctx, start, total*each*h.fan, time.Minute)
 }
 
-// finishedPerRow is how many finished deliveries are stored for each row of the large list: ten million.
+// finishedPerRow is how many finished deliveries are stored for each row of the large list: ten million in all.
 const finishedPerRow = 10
 
-// claims compares the time of a claim with nothing in the log and with millions of finished deliveries.
+// claims compares the time of a claim with an empty log and with millions of finished deliveries.
 func (b *bench) claims(ctx context.Context) error {
-	h := herd{name: "claims", fan: 1}
+	h := endpointSet{name: "claims", fan: 1}
 	if err := b.gather(ctx, &h, 20, 10); err != nil {
 		return err
 	}
@@ -250,8 +250,8 @@ func (b *bench) claims(ctx context.Context) error {
 	return nil
 }
 
-// claimTime is the median, of several backlogs, of a claim's mean time.
-func (b *bench) claimTime(ctx context.Context, h *herd, metrics string) (time.Duration, error) {
+// claimTime returns the median, over several backlogs, of a claim's mean time.
+func (b *bench) claimTime(ctx context.Context, h *endpointSet, metrics string) (time.Duration, error) {
 	var means []time.Duration
 	for range 5 {
 		sum, count, err := claimed(ctx, metrics)
@@ -286,7 +286,7 @@ func claimed(ctx context.Context, addr string) (sum, count float64, err error) {
 	return scanMetric(res.Body, "webhook_claim_seconds")
 }
 
-// finish stores deliveries that have ended: the indexes are made anew behind them.
+// finish stores finished deliveries, and builds the indexes again afterwards.
 func (b *bench) finish(ctx context.Context, admin *pgx.Conn, tenant ids.Tenant, rows int) error {
 	b.say("storing %d finished deliveries", rows)
 	var indexes []string

@@ -1,4 +1,4 @@
-// Changes at a constant rate, an endpoint that hears of them, and the log of its deliveries afterwards.
+// Changes at a constant rate, an endpoint that receives them, and the log of its deliveries afterwards.
 
 import { sleep } from 'k6';
 import exec from 'k6/execution';

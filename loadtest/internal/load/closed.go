@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Closed keeps conns requests under way for d: a connection sends its next one when it has its answer. It
-// measures what a system can carry, not how long a client waits. The first error ends it.
+// Closed keeps conns requests running for d: a connection sends its next request when it has its answer. It measures how
+// much a system can do, not how long a client waits. The first error ends it.
 func Closed(ctx context.Context, t Target, conns int, d time.Duration) (Sample, error) {
 	var next atomic.Int64
 	times := make([][]time.Duration, conns)

@@ -11,17 +11,17 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Target is what is asked, and where.
+// Target says what is requested, and where.
 type Target struct {
 	Addr   string             // host:port
-	Nth    func(n int) []byte // the n-th request as it goes over the wire; called from several goroutines
+	Nth    func(n int) []byte // the n-th request as it is sent; called from several goroutines
 	Status int                // the status that each answer must have
 }
 
-// answerTimeout ends a run against something that hangs.
+// answerTimeout ends a run when the target hangs.
 const answerTimeout = 20 * time.Second
 
-// Request is one HTTP/1.1 request as it goes over the wire. An empty body is none.
+// Request returns one HTTP/1.1 request as it is sent. An empty body is none.
 func Request(method, path string, headers []string, body string) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: localhost\r\n", method, path)
@@ -35,7 +35,7 @@ func Request(method, path string, headers []string, body string) []byte {
 	return []byte(b.String())
 }
 
-// conn is one keep-alive connection with at most one request under way.
+// conn is one keep-alive connection with at most one running request.
 type conn struct {
 	net.Conn
 	in     *bufio.Reader

@@ -58,7 +58,7 @@ func TestScheduleIsConstantAndDoesNotDrift(t *testing.T) {
 		{1000, 0, 0},
 		{1000, 1, time.Millisecond},
 		{250, 3, 12 * time.Millisecond},
-		{3, 3, time.Second}, // three thirds are a whole: no rounding piles up
+		{3, 3, time.Second}, // three thirds are a whole: rounding errors do not add up
 		{3, 3_000_000, 1_000_000 * time.Second},
 	} {
 		if got := (Schedule{c.rate}).At(c.n); got != c.want {
@@ -93,7 +93,7 @@ func TestOpenCountsAStallForAllThatWereDue(t *testing.T) {
 	if s.Requests != 100 {
 		t.Errorf("%d requests, want 100", s.Requests)
 	}
-	// Some 60 were due during the stall; the 40th of 100 from the slow end waited 100 ms or so.
+	// About 60 were due during the stall; the 40th of 100 from the slow end waited about 100 ms.
 	if p := s.Percentile(60); p < 50*time.Millisecond {
 		t.Errorf("p60 is %v: the requests that were due during the stall are not counted from their time", p)
 	}

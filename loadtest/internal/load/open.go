@@ -12,7 +12,7 @@ import (
 // Schedule is a constant arrival of Rate requests per second.
 type Schedule struct{ Rate int }
 
-// At is when the n-th request is due, from the start.
+// At is the time from the start at which the n-th request is due.
 func (s Schedule) At(n int) time.Duration {
 	return time.Duration(int64(n) * int64(time.Second) / int64(s.Rate))
 }
@@ -22,13 +22,12 @@ func (s Schedule) Count(d time.Duration) int {
 	return int(int64(d) * int64(s.Rate) / int64(time.Second))
 }
 
-// openConns bounds the requests that can be under way. A request that finds none free waits, and its time
-// runs.
+// openConns bounds the running requests. A request without a free connection waits, and its time counts.
 const openConns = 64
 
-// Open sends requests on schedule for d, whether or not earlier ones were answered, and counts each one's
-// time from the moment it was due: an answer that keeps others waiting counts for all of them, so there is
-// no coordinated omission. The first error ends it.
+// Open sends requests on schedule for d, whether or not earlier ones were answered, and measures each from the time when
+// it was due: a slow answer counts for all requests that wait behind it, so there is no coordinated omission. The first
+// error ends it.
 func Open(ctx context.Context, t Target, s Schedule, d time.Duration) (Sample, error) {
 	return open(ctx, t, s, d, openConns)
 }
@@ -67,15 +66,15 @@ func open(ctx context.Context, t Target, s Schedule, d time.Duration, conns int)
 	return newSample(join(times), time.Since(start)), err
 }
 
-// pace hands out each number when it is due. It sleeps in the kernel on a thread of its own: the runtime's
-// timers are as coarse as a millisecond when the process is idle, which is more than what is measured.
+// pace sends each number when it is due. It sleeps in the kernel on a thread of its own, because the runtime's timers
+// are as coarse as a millisecond while the process is idle, which is more than what is measured.
 func pace(ctx context.Context, s Schedule, count int, start time.Time, due chan<- int) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	for n := range count {
 		if wait := s.At(n) - time.Since(start); wait > 0 {
 			spec := syscall.NsecToTimespec(int64(wait))
-			_ = syscall.Nanosleep(&spec, nil) // woken early: the request is sent early by as much
+			_ = syscall.Nanosleep(&spec, nil) // when it wakes up early, the request is sent early by as much
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()

@@ -1,5 +1,4 @@
-// Package load sends HTTP requests, as fast as they are answered or on a fixed schedule, and keeps the time
-// each one took.
+// Package load sends HTTP requests, as fast as they are answered or on a fixed schedule, and records the time of each.
 package load
 
 import (
@@ -8,7 +7,7 @@ import (
 	"time"
 )
 
-// Sample is the outcome of one run.
+// Sample is the result of one run.
 type Sample struct {
 	Requests int
 	Elapsed  time.Duration
@@ -20,7 +19,7 @@ func newSample(times []time.Duration, elapsed time.Duration) Sample {
 	return Sample{Requests: len(times), Elapsed: elapsed, times: times}
 }
 
-// Join is the outcome of several runs as one.
+// Join returns the results of several runs as one.
 func Join(runs ...Sample) Sample {
 	var times []time.Duration
 	var elapsed time.Duration
@@ -38,8 +37,8 @@ func (s Sample) Rate() float64 {
 	return float64(s.Requests) / s.Elapsed.Seconds()
 }
 
-// Percentile is the time within which p percent of the requests were answered, by nearest rank: always one
-// that was measured. 0 without any.
+// Percentile is the time within which p percent of the requests were answered, by nearest rank, so always a measured
+// value. It is 0 without any.
 func (s Sample) Percentile(p float64) time.Duration {
 	n := len(s.times)
 	if n == 0 {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Sink is a receiver of webhooks on loopback: it answers 200 to everything, and keeps how long after its event was
-// created each first attempt came. An event's time is that of the transaction that made it, in milliseconds.
+// Sink is a receiver of webhooks on loopback: it answers 200 to everything, and records how long after the event's
+// creation each first attempt arrived. An event's time is that of the transaction that made it, in milliseconds.
 type Sink struct {
 	URL    string
 	server *http.Server
@@ -22,7 +22,7 @@ type Sink struct {
 	last  time.Time
 }
 
-// Listen starts a sink; Close ends it.
+// Listen starts a sink. Close ends it.
 func Listen(ctx context.Context) (*Sink, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -34,7 +34,7 @@ func Listen(ctx context.Context) (*Sink, error) {
 	return s, nil
 }
 
-// Close lets all connections go.
+// Close closes the server and all its connections.
 func (s *Sink) Close() { _ = s.server.Close() }
 
 var createdAt = []byte(`"created_at":"`)
@@ -42,7 +42,7 @@ var createdAt = []byte(`"created_at":"`)
 // ServeHTTP implements http.Handler.
 func (s *Sink) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	now := time.Now()
-	head := make([]byte, 128) // in which an event's own time stands
+	head := make([]byte, 128) // contains the event's own time
 	n, _ := io.ReadFull(r.Body, head)
 	_, _ = io.Copy(io.Discard, r.Body)
 	_, rest, _ := bytes.Cut(head[:n], createdAt)
@@ -56,7 +56,7 @@ func (s *Sink) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	s.times, s.last = append(s.times, now.Sub(at)), now
 }
 
-// Await waits until n first attempts have come, and returns them as a sample of the time since from.
+// Await waits until n first attempts have arrived, and returns them as a sample of the time since from.
 func (s *Sink) Await(ctx context.Context, from time.Time, n int, limit time.Duration) (Sample, error) {
 	for end := time.Now().Add(limit); ; time.Sleep(5 * time.Millisecond) {
 		s.mu.Lock()

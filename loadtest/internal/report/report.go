@@ -1,4 +1,4 @@
-// Package report holds the measured figures beside their yardsticks and aims, and prints them as markdown.
+// Package report holds the measured figures with their comparisons and aims, and prints them as markdown.
 package report
 
 import (
@@ -12,7 +12,7 @@ import (
 type Row struct {
 	Figure string
 	Ours   string // as it is shown, with its unit
-	Beside string // the yardstick of the same run
+	Beside string // the comparison of the same run
 	Ratio  float64
 	Aim    Aim
 	Show   string // the value of BENCH_ONLY that measures it
@@ -21,7 +21,7 @@ type Row struct {
 
 // Aim is a bound on the ratio, or on a value of the same unit as Value.
 type Aim struct {
-	Text   string // "≤ 3 ×"; empty: nothing is aimed at
+	Text   string // "≤ 3 ×"; empty: no aim
 	Value  float64
 	AtMost float64 // 0: no such bound
 	Least  float64
@@ -39,7 +39,7 @@ func (a Aim) Verdict() string {
 	}
 }
 
-// Ratio is a over b, 0 when there is nothing to compare with.
+// Ratio is a over b, 0 when b is 0.
 func Ratio(a, b float64) float64 {
 	if b == 0 {
 		return 0
@@ -56,7 +56,7 @@ type Table struct {
 // Add appends a figure.
 func (t *Table) Add(r Row) { t.rows = append(t.rows, r) }
 
-// Fail appends a figure that could not be measured, with the beginning of its error.
+// Fail appends a figure that could not be measured, with the beginning of the error.
 func (t *Table) Fail(figure, show string, err error) {
 	text := strings.Join(strings.Fields(err.Error()), " ")
 	if cut := []rune(text); len(cut) > longestError {
@@ -78,7 +78,7 @@ func (t *Table) Failed() int {
 	return n
 }
 
-// Note appends a line that stands below the table.
+// Note appends a line below the table.
 func (t *Table) Note(format string, args ...any) {
 	t.notes = append(t.notes, fmt.Sprintf(format, args...))
 }
@@ -105,7 +105,7 @@ func (t *Table) Print(w io.Writer) {
 	}
 }
 
-// Budgets writes only what has an aim.
+// Budgets writes only the figures with an aim.
 func (t *Table) Budgets(w io.Writer) {
 	fmt.Fprintln(w, "| budget | measured | aim | |\n|---|---|---|---|")
 	for _, r := range t.rows {
@@ -130,5 +130,5 @@ func strong(verdict string) string {
 	return verdict
 }
 
-// Millis shows a duration in milliseconds with two decimals.
+// Millis formats a duration in milliseconds with two decimals.
 func Millis(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d.Microseconds())/1000) }

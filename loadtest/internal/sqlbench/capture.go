@@ -1,5 +1,5 @@
-// Package sqlbench turns the SQL that a service really sent into a pgbench script, and runs it: the yardstick
-// is always the service's own statements, in its own round trips.
+// Package sqlbench makes a pgbench script from the SQL that a service has sent, and runs it: the comparison is always
+// the service's own statements, in its own round trips.
 package sqlbench
 
 import (
@@ -31,8 +31,8 @@ var (
 
 var errLog = errors.New("the statement log cannot be read")
 
-// Parse reads a part of PostgreSQL's log, written with the prefix "%m [%p] %u@%d ", and returns the
-// statements of one user in order.
+// Parse reads a part of PostgreSQL's log, written with the prefix "%m [%p] %u@%d ", and returns one user's statements in
+// order.
 func Parse(log, user string) ([]Statement, error) {
 	var all []Statement
 	for _, e := range entries(log) {
@@ -53,7 +53,7 @@ func Parse(log, user string) ([]Statement, error) {
 
 type logEntry struct{ user, level, text string }
 
-// entries joins the lines of each entry; all but its first begin with a tab.
+// entries joins the lines of each entry. All lines except the first begin with a tab.
 func entries(log string) []logEntry {
 	var all []logEntry
 	for line := range strings.SplitSeq(log, "\n") {
@@ -90,7 +90,7 @@ func parseParams(text string) ([]Param, error) {
 	return all, nil
 }
 
-// closing is the place of the quote that ends a literal, past doubled ones; -1 without.
+// closing returns the index of the quote that ends a literal, skipping doubled ones; -1 when there is none.
 func closing(text string) int {
 	for i := 0; i < len(text); i++ {
 		if text[i] != '\'' {

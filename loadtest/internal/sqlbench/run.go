@@ -19,7 +19,7 @@ var (
 
 var errPgbench = errors.New("pgbench")
 
-// Find returns pgbench's path: beside the newest server, as Debian has it, or in PATH.
+// Find returns pgbench's path: beside the newest server, as Debian installs it, or in PATH.
 func Find() (string, error) {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/pgbench")
 	if len(found) > 0 {
@@ -27,13 +27,13 @@ func Find() (string, error) {
 	}
 	path, err := exec.LookPath("pgbench")
 	if err != nil {
-		return "", fmt.Errorf("%w is needed as the yardstick: install it (Debian: postgresql-contrib)", errPgbench)
+		return "", fmt.Errorf("%w is needed for the comparison: install it (Debian: postgresql-contrib)", errPgbench)
 	}
 	return path, nil
 }
 
-// Run runs a script with Clients clients for d and returns the transactions per second. base keeps :n apart
-// from that of other runs: each client's :i starts there.
+// Run runs a script with Clients clients for d and returns the transactions per second. Each client's :i starts at base,
+// so that :n differs from that of other runs.
 func Run(ctx context.Context, pgbench, url, script string, d time.Duration, base int) (float64, error) {
 	cmd := exec.CommandContext(ctx, pgbench, "-n", "-M", "prepared", "-c", strconv.Itoa(Clients), "-j", "2", //nolint:gosec // our own script
 		"-T", strconv.Itoa(max(1, int(d.Seconds()))), "-D", "i="+strconv.Itoa(base), "-f", script, url)
@@ -55,7 +55,7 @@ func rate(out []byte) (float64, error) {
 	}
 	found := tps.FindSubmatch(out)
 	if found == nil {
-		return 0, fmt.Errorf("%w said no rate:\n%.2000s", errPgbench, out)
+		return 0, fmt.Errorf("%w printed no rate:\n%.2000s", errPgbench, out)
 	}
 	return strconv.ParseFloat(string(found[1]), 64)
 }

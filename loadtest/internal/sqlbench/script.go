@@ -10,17 +10,17 @@ import (
 // Clients is how many connections pgbench runs a script on: :n counts over all of them.
 const Clients = 16
 
-// Vary says what of the recorded statements must differ from one transaction to the next. The expressions
-// may use pgbench's variables :n, which rises with the transactions of all clients, and those of Setup.
+// Vary says what differs in the recorded statements between two transactions. The expressions may use pgbench's
+// variables :n, which increases with the transactions of all clients, and those of Setup.
 type Vary struct {
-	Setup  []string          // pgbench commands at the head of the script
+	Setup  []string          // pgbench commands at the beginning of the script
 	Values map[string]string // recorded value → SQL expression
-	// Special is asked before Values; "" leaves the parameter to them.
+	// Special is called before Values is used; "" leaves the parameter to Values.
 	Special func(s Statement, index int) string
 }
 
-// Script renders the statements as a pgbench script. A statement that begins a new round trip, as first
-// tells, ends the pipeline of those before it.
+// Script renders the statements as a pgbench script. When first reports that a statement begins a new round trip, the
+// statement ends the pipeline before it.
 func Script(statements []Statement, v Vary, first func(s Statement) bool) (text string, trips int) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\\set i :i + 1\n\\set n :i * %d + :client_id\n", Clients)
@@ -53,7 +53,7 @@ var (
 	space       = regexp.MustCompile(`\s+`)
 )
 
-// render puts the values in the places of the parameters.
+// render replaces the parameters by their values.
 func (v Vary) render(s Statement) string {
 	sql := space.ReplaceAllString(s.SQL, " ") // no statement of a service has a literal with white space
 	return placeholder.ReplaceAllStringFunc(sql, func(name string) string {
@@ -77,7 +77,7 @@ func (v Vary) render(s Statement) string {
 	})
 }
 
-// literal quotes a value; a colon before a letter would be a variable of pgbench's.
+// literal quotes a value. pgbench would read a colon before a letter as a variable.
 func literal(text string) string {
 	quoted := strings.ReplaceAll(text, "'", "''")
 	if !strings.ContainsAny(quoted, ":\\") {

@@ -15,7 +15,7 @@ import (
 // tick is the unit of /proc's processor times: USER_HZ, 100 per second on every Linux.
 const tick = 10 * time.Millisecond
 
-// CPU is the processor time, user and system, that a process and its children have used, ended ones included.
+// CPU is the processor time, user and system, of a process and its children, including those that have ended.
 func CPU(pid int) (time.Duration, error) {
 	for {
 		used, err := tree(pid)
@@ -61,13 +61,13 @@ func tree(pid int) (time.Duration, error) {
 	return used, nil
 }
 
-// Own is the processor time, user and system, that a process has used without its children.
+// Own is the processor time, user and system, of a process without its children.
 func Own(pid int) (time.Duration, error) {
 	t, err := read(pid)
 	return t.own, err
 }
 
-// times are of a process, and of its children that have ended.
+// times are those of a process, and of its children that have ended.
 type times struct{ own, ended time.Duration }
 
 func read(pid int) (times, error) {

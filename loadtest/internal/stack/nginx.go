@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 )
 
-// quietInstall installs nginx without starting the system's own instance: Debian asks policy-rc.d before it
-// starts a service. It is put back as it was, whatever happens.
+// quietInstall installs nginx without starting the system's own instance: Debian asks policy-rc.d before it starts a
+// service. The script always restores that file.
 const quietInstall = `set -eu
 policy=/usr/sbin/policy-rc.d
 made=
@@ -29,9 +29,9 @@ apt-get install -y -qq --no-install-recommends nginx-light
 if [ -d /run/systemd/system ]; then systemctl disable nginx || true; fi
 `
 
-var errNoNginx = errors.New("nginx is needed as the yardstick: install it (Debian: apt-get install nginx-light)")
+var errNoNginx = errors.New("nginx is needed for the comparison: install it (Debian: apt-get install nginx-light)")
 
-// FindNginx returns nginx's path, installing it as root or through sudo where apt is.
+// FindNginx returns nginx's path. With apt it installs a missing nginx, as root or with sudo.
 func FindNginx(ctx context.Context, say func(string, ...any)) (string, error) {
 	if path := lookNginx(); path != "" {
 		return path, nil
@@ -59,7 +59,7 @@ func FindNginx(ctx context.Context, say func(string, ...any)) (string, error) {
 }
 
 func lookNginx() string {
-	for _, name := range []string{"nginx", "/usr/sbin/nginx"} { // sbin is not in everybody's PATH
+	for _, name := range []string{"nginx", "/usr/sbin/nginx"} { // sbin may not be in PATH
 		if path, err := exec.LookPath(name); err == nil {
 			return path
 		}
@@ -119,18 +119,18 @@ func (p *Platform) Nginx(ctx context.Context, path, upstream string) (*Process, 
 	return one, addr, err
 }
 
-// workerUser is the directive that, as root, makes the worker somebody without rights.
+// workerUser returns the directive that, as root, runs the worker as a user without rights.
 func workerUser() (string, error) {
 	if os.Geteuid() != 0 {
 		return "", nil
 	}
-	nobody, err := user.Lookup("nobody")
+	account, err := user.Lookup("nobody")
 	if err != nil {
 		return "", err
 	}
-	group, err := user.LookupGroupId(nobody.Gid)
+	group, err := user.LookupGroupId(account.Gid)
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("user %s %s;", nobody.Username, group.Name), nil
+	return fmt.Sprintf("user %s %s;", account.Username, group.Name), nil
 }

@@ -19,14 +19,14 @@ import (
 	"holdfast.dev/proto"
 )
 
-// Limit is the rate limit of the measured gateways: one that no run reaches.
+// Limit is the rate limit of the measured gateways. No run reaches it.
 const Limit = "1000000000"
 
 const scratchPrefix = "holdfast-bench-"
 
 var programs = append([]string{"local", "local-kafka"}, proto.ServiceNames()...)
 
-// Platform is a whole Holdfast with data of its own, started by bin/local out of a temporary checkout.
+// Platform is a whole Holdfast with data of its own, started by bin/local in a temporary checkout.
 type Platform struct {
 	Dir     string
 	Env     map[string]string // of .run/env
@@ -36,8 +36,7 @@ type Platform struct {
 	closers []io.Closer
 }
 
-// Start starts the platform of the checkout's bin/ and returns when it is healthy. Stop must be called also
-// after an error.
+// Start starts the platform of the checkout's bin/ and returns when it is healthy. Call Stop also after an error.
 func Start(ctx context.Context, checkout string, say func(string, ...any)) (*Platform, error) {
 	p := &Platform{say: say}
 	sweep() //nolint:contextcheck // what a killed run has left goes whatever becomes of this one
@@ -101,18 +100,18 @@ func (p *Platform) PID(name string) (int, error) {
 	return strconv.Atoi(strings.TrimSpace(string(text)))
 }
 
-// Settings are the variables that a service was started with.
+// Settings returns the variables that a service was started with.
 func (p *Platform) Settings(service string) (map[string]string, error) {
 	return readEnv(filepath.Join(p.Dir, ".run", "services", service+".env"))
 }
 
-// LogFile is the path of a platform process's log.
+// LogFile returns the path of a process's log.
 func (p *Platform) LogFile(name string) string {
 	return filepath.Join(p.Dir, ".run", "logs", name+".log")
 }
 
-// Gateway starts one more gateway of the platform with some settings changed, its log lines written to a
-// file, and returns it with its address and that of its profiles.
+// Gateway starts one more gateway of the platform with some changed settings, and its log in a file. It returns the
+// gateway with its address and that of its profiles.
 func (p *Platform) Gateway(ctx context.Context, name string, changed map[string]string) (g *Process, addr, profiles string, err error) {
 	settings, err := p.Settings("gateway")
 	if err != nil {
@@ -133,8 +132,8 @@ func (p *Platform) Gateway(ctx context.Context, name string, changed map[string]
 	return g, addr, profiles, err
 }
 
-// Run starts a program that Stop ends, and returns when the address answers; its output goes to a file of
-// that name. extra is added to our environment.
+// Run starts a program, which Stop ends, and returns when the address answers. Its output goes to a file of that name.
+// extra is added to our environment.
 func (p *Platform) Run(ctx context.Context, name, ready string, extra []string, path string, args ...string) (*Process, error) {
 	log, err := p.Log(name)
 	if err != nil {
@@ -152,7 +151,7 @@ func (p *Platform) Run(ctx context.Context, name, ready string, extra []string, 
 	return one, nil
 }
 
-// Log opens a log file that Stop closes.
+// Log opens a log file. Stop closes it.
 func (p *Platform) Log(name string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(p.Dir, name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600) //nolint:gosec // in our own folder
 	if err == nil {
@@ -161,7 +160,7 @@ func (p *Platform) Log(name string) (*os.File, error) {
 	return f, err
 }
 
-// FreeAddr is a loopback address that nobody listens on.
+// FreeAddr returns a loopback address whose port is free.
 func FreeAddr() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // returns at once
 	if err != nil {
@@ -188,7 +187,7 @@ func answers(ctx context.Context, url string) error {
 	return nil
 }
 
-// link makes the file appear at to: by a hard link, or a copy where the file system is another.
+// link creates the file at to: by a hard link, or by a copy when the file systems differ.
 func link(from, to string) error {
 	if os.Link(from, to) == nil {
 		return nil
@@ -218,7 +217,7 @@ func sweep() {
 	}
 }
 
-// discard lets bin/local end what still runs of a folder and remove its data, which as root lies elsewhere.
+// discard makes bin/local end the running processes of a folder and remove its data, which as root is in another place.
 func discard(dir string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// progress keeps everything that bin/local prints, and shows its lines of progress: the keys that it prints
-// besides belong to nobody's terminal here.
+// progress keeps everything that bin/local prints, and shows its lines of progress only, because bin/local also prints
+// keys.
 type progress struct {
 	log  io.Writer
 	say  func(string, ...any)

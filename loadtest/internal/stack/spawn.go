@@ -1,5 +1,5 @@
-// Package stack starts what is measured: a whole platform of its own, further gateways, nginx and the
-// upstream; and tells how much processor time each process has used.
+// Package stack starts what is measured: a whole platform, further gateways, nginx and the upstream. It measures the
+// processor time of each process.
 package stack
 
 import (
@@ -22,8 +22,8 @@ type Process struct {
 	done chan struct{} // closed when it has ended
 }
 
-// spawner starts every child from one thread that lives as long as this process: the kernel's parent-death
-// signal is tied to the thread that forked.
+// spawner starts every child from one thread that lives as long as this process, because the kernel's parent-death
+// signal belongs to the thread that forked.
 var spawner = sync.OnceValue(func() chan<- func() {
 	starts := make(chan func())
 	go func() {
@@ -35,7 +35,7 @@ var spawner = sync.OnceValue(func() chan<- func() {
 	return starts
 })
 
-// start runs a program that is told to stop when we die. env is its whole environment.
+// start runs a program that is stopped when this process dies. env is its whole environment.
 func start(name string, env []string, log io.Writer, path string, args ...string) (*Process, error) {
 	cmd := exec.Command(path, args...) //nolint:gosec,noctx // our own programs; stopped in order by Stop
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, log, log
@@ -53,10 +53,10 @@ func start(name string, env []string, log io.Writer, path string, args ...string
 	return p, nil
 }
 
-// PID is the program's process id.
+// PID returns the program's process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Stop asks the program to end, and kills its group after two minutes. A nil or ended process is no error.
+// Stop asks the program to end, and kills its group after two minutes. It accepts a nil or ended process.
 func (p *Process) Stop() {
 	if p == nil {
 		return
@@ -72,7 +72,7 @@ func (p *Process) Stop() {
 
 var errEnded = errors.New("ended")
 
-// await polls ready until it succeeds, the program ends or limit is over.
+// await polls ready until it succeeds, the program ends or limit has passed.
 func (p *Process) await(ctx context.Context, limit time.Duration, ready func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -91,5 +91,5 @@ func (p *Process) await(ctx context.Context, limit time.Duration, ready func(con
 	}
 }
 
-// inherited is our environment with some settings of its own.
+// inherited returns our environment with some added settings.
 func inherited(settings ...string) []string { return append(os.Environ(), settings...) }

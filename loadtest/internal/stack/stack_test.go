@@ -116,7 +116,7 @@ func TestLinkCopiesOrLinks(t *testing.T) {
 	}
 }
 
-// The limiter asks the platform's Redis for each Authorization header, and no run reaches its limit.
+// The limiter uses the platform's Redis for each Authorization header, and no run reaches its limit.
 func TestTraefikConfig(t *testing.T) {
 	t.Parallel()
 	static, dynamic, err := traefikConfig("/data/traefik", "127.0.0.1:4000", "127.0.0.1:5000", "redis://user:p%22w@127.0.0.1:6379/3")

@@ -55,7 +55,7 @@ export function ok(a: Answer): boolean {
   return a.status >= 200 && a.status < 300;
 }
 
-// refusal is the code of an error, or the bare status where there is no such body.
+// refusal is the code of an error, or the status when the body has no code.
 export function refusal(a: Answer): string {
   try {
     return read<Refusal>(a).error.code;
