@@ -213,7 +213,7 @@ func TestPriceFromIsCharged(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	if d := w.days(ctx, "from=2032-01-01&to=2032-01-01&package_id=pkg_x")[0]; d.PriceFrom != nil || len(d.Units) != 0 {
-		t.Errorf("a package that nobody has: %+v", d)
+		t.Errorf("an unknown package: %+v", d)
 	}
 }
 
@@ -221,7 +221,7 @@ func TestAvailabilityIsRefused(t *testing.T) {
 	t.Parallel()
 	w, tenant := newWorld(t), ids.New[ids.TenantPrefix]()
 	ctx, live := both(tenant, t)
-	s, modes, theirs := w.shop(ctx), w.shop(live), w.shop(pgtest.Ctx(t, caller.Test))
+	s, otherMode, otherTenant := w.shop(ctx), w.shop(live), w.shop(pgtest.Ctx(t, caller.Test))
 	for query, field := range map[string]string{
 		"from=2030-05-02&to=2030-05-01": "to", "from=2030-05-01&to=2030-07-02": "to", "from=2030-02-30&to=2030-03-01": "from",
 		"to=2030-05-01": "from", "from=2030-05-01": "to", "from=x&to=2030-05-01": "from", "from=2030-05-01&to=2030-05-01&limit=2": "limit",
@@ -240,7 +240,7 @@ func TestAvailabilityIsRefused(t *testing.T) {
 	w.do(ctx, "GET", "/availability?from=2030-05-01&to=2030-07-01", "").is(422, "invalid_request", "to")
 
 	const at = "&starts_at=2030-05-01T10:00:00Z"
-	for _, bad := range []string{modes.ada.String(), theirs.ada.String(), id0(), "un_x", "x"} {
+	for _, bad := range []string{otherMode.ada.String(), otherTenant.ada.String(), id0(), "un_x", "x"} {
 		w.do(ctx, "GET", "/availability/explain?unit_id="+bad+at, "").is(422, "invalid_request", "unit_id")
 	}
 	w.do(ctx, "GET", "/availability/explain?unit_id="+s.ada.String()+"&starts_at=noon", "").is(422, "invalid_request", "starts_at")

@@ -27,15 +27,15 @@ func TestIdsInAPath(t *testing.T) {
 		rules[who] = w.offer(who, "/holiday-rules", `{"name":"R","date_from":"2030-07-01","date_to":"2030-07-02","multiplier_bps":11000}`).ID
 	}
 	book := func(ctx context.Context) string { return w.book(ctx, `"event_date":"2030-05-01"`).ID }
-	mine, modes, theirs := book(ctx), book(live), book(other)
+	ownID, modeID, tenantID := book(ctx), book(live), book(other)
 	for _, r := range []struct {
 		method, path, suffix, body, code       string
 		own, wrongMode, foreign, unknown, kind string
 	}{
-		{"GET", "/bookings/", "", "", "booking_not_found", mine, modes, theirs, domain.NewBookingID().String(), "bk_"},
-		{"PATCH", "/bookings/", "", `{"notes":"x"}`, "booking_not_found", mine, modes, theirs, domain.NewBookingID().String(), "bk_"},
-		{"POST", "/bookings/", "/reprice", ``, "booking_not_found", mine, modes, theirs, domain.NewBookingID().String(), "bk_"},
-		{"POST", "/bookings/", "/cancel", ``, "booking_not_found", mine, modes, theirs, domain.NewBookingID().String(), "bk_"},
+		{"GET", "/bookings/", "", "", "booking_not_found", ownID, modeID, tenantID, domain.NewBookingID().String(), "bk_"},
+		{"PATCH", "/bookings/", "", `{"notes":"x"}`, "booking_not_found", ownID, modeID, tenantID, domain.NewBookingID().String(), "bk_"},
+		{"POST", "/bookings/", "/reprice", ``, "booking_not_found", ownID, modeID, tenantID, domain.NewBookingID().String(), "bk_"},
+		{"POST", "/bookings/", "/cancel", ``, "booking_not_found", ownID, modeID, tenantID, domain.NewBookingID().String(), "bk_"},
 		{"GET", "/services/", "", "", "service_not_found", own.tour.String(), wrongMode.tour.String(), foreign.tour.String(), id[domain.ServicePrefix]().String(), "srv_"},
 		{"PATCH", "/services/", "", `{"name":"x"}`, "service_not_found", own.tour.String(), wrongMode.tour.String(), foreign.tour.String(), id[domain.ServicePrefix]().String(), "srv_"},
 		{"PATCH", "/units/", "", `{"name":"x"}`, "unit_not_found", own.ada.String(), wrongMode.ada.String(), foreign.ada.String(), id[domain.UnitPrefix]().String(), "un_"},
@@ -71,7 +71,7 @@ func TestIdsInAPath(t *testing.T) {
 		for _, who := range []context.Context{ctx, live, other} {
 			got := w.do(who, "GET", path, "").is(200)
 			for _, foreign := range []context.Context{ctx, live, other} {
-				if who != foreign && strings.Contains(string(got.Body), map[context.Context]string{ctx: mine, live: modes, other: theirs}[foreign]) {
+				if who != foreign && strings.Contains(string(got.Body), map[context.Context]string{ctx: ownID, live: modeID, other: tenantID}[foreign]) {
 					t.Errorf("%s shows another's row", path)
 				}
 			}
@@ -167,7 +167,7 @@ func TestDoor(t *testing.T) {
 		w.do(ctx, "GET", path+"?cursor=x", "").is(400, "invalid_cursor")
 		w.do(ctx, "GET", path+"?limit=0", "").is(422, "invalid_request", "limit")
 	}
-	// A caller whose zone nobody knows is a fault of the platform, as is a table that is gone.
+	// A caller with an unknown zone is a fault of the platform, and so is a missing table.
 	w.post(zoned(ctx, "Mars/Olympus"), `{"event_date":"2030-05-01"}`).is(500, "internal_error")
 	w.setClock(zoned(ctx, "Mars/Olympus"), "2030-05-01").is(500, "internal_error")
 	w.Exec(`drop table bookings, services, packages, units, holiday_rules, test_clocks cascade`)

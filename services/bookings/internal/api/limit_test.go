@@ -15,37 +15,37 @@ import (
 
 // capped is a kind of the catalogue with its caps.
 type capped struct {
-	fill             string // SQL that inserts so many rows of a state
-	sqlUse, sqlAside string // the two states in SQL
-	use, aside       string // and as a field of a body
-	create, update   string // operations
-	places           limit.Places
+	fill                   string // SQL that inserts so many rows of a state
+	sqlActive, sqlInactive string // the two states in SQL
+	active, inactive       string // and as a field of a body
+	create, update         string // operations
+	caps                   limit.Caps
 }
 
 func cappedKinds(s shop) map[string]capped {
 	const owner = `(tenant_id, livemode, id, name`
 	return map[string]capped{
 		"/services": {
-			fill: `insert into services ` + owner + `, active) select $1, $2, gen_random_uuid(), 'N', %s from generate_series(1, %d)`,
-			use:  `"active":true`, aside: `"active":false`, sqlUse: `true`, sqlAside: `false`,
-			create: "createService", update: "updateService", places: limit.Services,
+			fill:   `insert into services ` + owner + `, active) select $1, $2, gen_random_uuid(), 'N', %s from generate_series(1, %d)`,
+			active: `"active":true`, inactive: `"active":false`, sqlActive: `true`, sqlInactive: `false`,
+			create: "createService", update: "updateService", caps: limit.Services,
 		},
 		"/units": {
-			fill: `insert into units ` + owner + `, status) select $1, $2, gen_random_uuid(), 'N', %s from generate_series(1, %d)`,
-			use:  `"status":"maintenance"`, aside: `"status":"retired"`, sqlUse: `'active'`, sqlAside: `'retired'`,
-			create: "createUnit", update: "updateUnit", places: limit.Units,
+			fill:   `insert into units ` + owner + `, status) select $1, $2, gen_random_uuid(), 'N', %s from generate_series(1, %d)`,
+			active: `"status":"maintenance"`, inactive: `"status":"retired"`, sqlActive: `'active'`, sqlInactive: `'retired'`,
+			create: "createUnit", update: "updateUnit", caps: limit.Units,
 		},
 		"/packages": {
 			fill: `insert into packages ` + owner + `, active, service_id, currency, base_price) select $1, $2, gen_random_uuid(), 'N', %s, '` +
 				uuidText(s.tour.UUID()) + `', 'USD', 1 from generate_series(1, %d)`,
-			use: `"active":true`, aside: `"active":false`, sqlUse: `true`, sqlAside: `false`,
-			create: "createPackage", update: "updatePackage", places: limit.Packages,
+			active: `"active":true`, inactive: `"active":false`, sqlActive: `true`, sqlInactive: `false`,
+			create: "createPackage", update: "updatePackage", caps: limit.Packages,
 		},
 		"/holiday-rules": {
 			fill: `insert into holiday_rules ` + owner + `, active, date_from, date_to, multiplier_bps) select $1, $2, gen_random_uuid(), 'N', %s,
 				'2030-01-01', '2030-01-02', 11000 from generate_series(1, %d)`,
-			use: `"active":true`, aside: `"active":false`, sqlUse: `true`, sqlAside: `false`,
-			create: "createHolidayRule", update: "updateHolidayRule", places: limit.Holidays,
+			active: `"active":true`, inactive: `"active":false`, sqlActive: `true`, sqlInactive: `false`,
+			create: "createHolidayRule", update: "updateHolidayRule", caps: limit.Holidays,
 		},
 	}
 }
@@ -54,40 +54,40 @@ func uuidText(u [16]byte) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", u[0:4], u[4:6], u[6:8], u[8:10], u[10:16])
 }
 
-// The last place is taken once, however many want it at a time; one more, and bringing back one that was set aside,
-// is refused until there is room. Another mode and another tenant have places of their own.
+// Of parallel requests one gets the last place within a cap. One more row, and the activation of an inactive one, are
+// refused until the cap allows it. Every mode and every tenant has its own caps.
 func TestCapsOfTheCatalogue(t *testing.T) {
 	t.Parallel()
 	w, tenant := newWorld(t), ids.New[ids.TenantPrefix]()
 	ctx, live := both(tenant, t)
-	s, theirs := w.shop(ctx), w.shop(live)
-	bodies, others := offers(s), offers(theirs)
+	s, liveShop := w.shop(ctx), w.shop(live)
+	bodies, others := offers(s), offers(liveShop)
 	for path, k := range cappedKinds(s) {
 		table := strings.ReplaceAll(strings.TrimPrefix(path, "/"), "-", "_")
 		fill := func(state string, to int) {
 			have := w.Count(`select count(*) from `+table+` where tenant_id = $1 and not livemode and `+stateOf(table)+` = (`+state+`)`, tenant.UUID())
 			w.Exec(fmt.Sprintf(k.fill, state, to-have), tenant.UUID(), false)
 		}
-		aside := w.offer(ctx, path, and(bodies[path], k.aside))
-		fill(k.sqlUse, k.places.InUse.Most-1)
+		inactive := w.offer(ctx, path, and(bodies[path], k.inactive))
+		fill(k.sqlActive, k.caps.Active.Most-1)
 		made := w.race(ctx, path, bodies[path])
 		w.do(ctx, "POST", path, bodies[path]).is(422, "limit_reached", "name")
-		w.do(ctx, "PATCH", path+"/"+aside.ID, `{"name":"",`+k.use+"}").is(422, "invalid_request", "name")
-		w.do(ctx, "PATCH", path+"/"+aside.ID, "{"+k.use+"}").is(422, "limit_reached", "name")
-		w.do(ctx, "PATCH", path+"/"+aside.ID, "{"+k.use+"}", `If-Match: "7"`).is(412, "version_mismatch")
+		w.do(ctx, "PATCH", path+"/"+inactive.ID, `{"name":"",`+k.active+"}").is(422, "invalid_request", "name")
+		w.do(ctx, "PATCH", path+"/"+inactive.ID, "{"+k.active+"}").is(422, "limit_reached", "name")
+		w.do(ctx, "PATCH", path+"/"+inactive.ID, "{"+k.active+"}", `If-Match: "7"`).is(412, "version_mismatch")
 		w.do(ctx, "PATCH", path+"/"+made, `{"name":"Still"}`).is(200)
-		w.do(ctx, "POST", path, and(bodies[path], k.aside)).is(201)
+		w.do(ctx, "POST", path, and(bodies[path], k.inactive)).is(201)
 		w.do(live, "POST", path, others[path]).is(201)
-		w.do(ctx, "PATCH", path+"/"+made, "{"+k.aside+"}").is(200)
-		w.do(ctx, "PATCH", path+"/"+aside.ID, "{"+k.use+"}").is(200)
+		w.do(ctx, "PATCH", path+"/"+made, "{"+k.inactive+"}").is(200)
+		w.do(ctx, "PATCH", path+"/"+inactive.ID, "{"+k.active+"}").is(200)
 
-		fill(k.sqlAside, k.places.Aside.Most)
-		w.do(ctx, "POST", path, and(bodies[path], k.aside)).is(422, "limit_reached", "name")
-		w.do(ctx, "PATCH", path+"/"+aside.ID, "{"+k.aside+"}").is(422, "limit_reached", "name")
+		fill(k.sqlInactive, k.caps.Inactive.Most)
+		w.do(ctx, "POST", path, and(bodies[path], k.inactive)).is(422, "limit_reached", "name")
+		w.do(ctx, "PATCH", path+"/"+inactive.ID, "{"+k.inactive+"}").is(422, "limit_reached", "name")
 	}
 }
 
-// stateOf is the column whose value says whether a row is in use.
+// stateOf returns the SQL of a row's state.
 func stateOf(table string) string {
 	if table == "units" {
 		return "case when status = 'retired' then status else 'active' end"
@@ -98,7 +98,7 @@ func stateOf(table string) string {
 // and adds a field to a body.
 func and(body, field string) string { return strings.TrimSuffix(body, "}") + "," + field + "}" }
 
-// race lets four want the last place; one gets it.
+// race sends four requests for the last place; one gets it.
 func (w *world) race(ctx context.Context, path, body string) (id string) {
 	w.T.Helper()
 	answers := make([]answer, 4)
@@ -116,19 +116,19 @@ func (w *world) race(ctx context.Context, path, body string) (id string) {
 		}
 	}
 	if id == "" {
-		w.T.Fatalf("%s: nobody got the last place", path)
+		w.T.Fatalf("%s: no request got the last place", path)
 	}
 	return id
 }
 
-// The contract says the caps that hold.
+// The contract states the caps.
 func TestTheContractSaysTheCaps(t *testing.T) {
 	t.Parallel()
 	for _, k := range cappedKinds(shop{}) {
 		for _, op := range []string{k.create, k.update} {
 			_, text, _ := strings.Cut(string(proto.OpenAPI), "operationId: "+op+"\n")
 			text, _, _ = strings.Cut(text, "x-service:")
-			for _, n := range []int{k.places.InUse.Most, k.places.Aside.Most} {
+			for _, n := range []int{k.caps.Active.Most, k.caps.Inactive.Most} {
 				if !strings.Contains(strings.ReplaceAll(text, ",", ""), fmt.Sprintf(" %d ", n)) {
 					t.Errorf("%s does not say %d: %q", op, n, text)
 				}

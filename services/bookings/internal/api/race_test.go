@@ -154,7 +154,7 @@ func TestCancelAgainstCreate(t *testing.T) {
 	}
 }
 
-// Bookings swap their units crosswise, over and over: nobody deadlocks, nobody shares a unit.
+// Bookings swap their units crosswise, again and again, without a deadlock, and no two share a unit.
 func TestCrosswiseMoves(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -95,7 +95,7 @@ func TestCancellationShowsThePolicyOfTheBooking(t *testing.T) {
 	}
 }
 
-// Cancelling asks identity nothing: it works while identity is away, of bookings too whose policy was never kept.
+// Cancelling does not call identity: it works while identity is down, also for bookings whose policy was never stored.
 func TestCancellingWithIdentityAway(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

@@ -20,15 +20,16 @@ import (
 // This file holds what the verbs of the catalogue share. The catalogue has no events: no public type is about it. Each
 // write holds the lock of the caller's catalogue and returns the row as it is read after the write.
 
-// checkRoom returns the 422 of one row more, in use or set aside, counted under the catalogue's lock.
+// checkRoom returns the 422 when one more row, active or inactive, would exceed its cap. It counts under the catalogue's
+// lock.
 func checkRoom(
-	ctx context.Context, tx pg.Tx, places limit.Places, count func(ctx context.Context, tx pg.Tx) (limit.Count, error), inUse bool,
+	ctx context.Context, tx pg.Tx, caps limit.Caps, count func(ctx context.Context, tx pg.Tx) (limit.Count, error), active bool,
 ) error {
 	there, err := count(ctx, tx)
 	if err != nil {
 		return err
 	}
-	return places.Room(there, inUse)
+	return caps.Room(there, active)
 }
 
 // sameBody reports whether two public bodies are equal, so that a change shows nowhere.

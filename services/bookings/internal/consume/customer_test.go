@@ -102,16 +102,16 @@ func TestPoison(t *testing.T) {
 	db, ctx := pgtest.New(t, migrations.FS), pgtest.Ctx(t, caller.Test)
 	h := &consume.Customers{App: &app.Customers{DB: db.App}}
 	c, id := caller.FromContext(ctx), ids.New[ids.CustomerPrefix]()
-	nobody := message(t, caller.Caller{}, id, "customer.created", 1, `{}`)
+	noTenant := message(t, caller.Caller{}, id, "customer.created", 1, `{}`)
 	for name, m := range map[string]kafkax.Message{
-		"no event": {Value: []byte("nonsense")}, "no tenant": nobody, "no JSON": message(t, c, id, "customer.created", 1, `{`),
+		"no event": {Value: []byte("nonsense")}, "no tenant": noTenant, "no JSON": message(t, c, id, "customer.created", 1, `{`),
 		"no customer": message(t, c, ids.Customer{}, "customer.created", 1, `{"name":"x"}`),
 	} {
 		if err := h.Handle(t.Context(), m); !errors.Is(err, kafkax.ErrPoison) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// A database that is away is no poison: the partition waits.
+	// A message is not poison because the database is down: the partition waits.
 	db.App.Close()
 	ended, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()

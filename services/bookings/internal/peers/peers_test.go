@@ -111,6 +111,6 @@ func TestCustomers(t *testing.T) {
 	}
 	down := &peers.Customers{Client: &peer.Client{Target: "customers", BaseURL: "http://127.0.0.1:1", Signer: customers.Client.Signer}}
 	if _, err := down.Customer(ctx, known); !errors.Is(err, apperr.ErrUnavailable) {
-		t.Errorf("nobody there: %v", err)
+		t.Errorf("no server: %v", err)
 	}
 }

@@ -24,29 +24,29 @@ func LockCatalogue(ctx context.Context, tx pg.Tx) error {
 	return nil
 }
 
-// CountServices counts the caller's services; those that are active are in use.
+// CountServices counts the caller's active and inactive services.
 func CountServices(ctx context.Context, tx pg.Tx) (limit.Count, error) {
 	return count(ctx, tx, `services`, `active`)
 }
 
-// CountUnits counts the caller's units; those that are not retired are in use.
+// CountUnits counts the caller's units; retired ones are inactive, all others active.
 func CountUnits(ctx context.Context, tx pg.Tx) (limit.Count, error) {
 	return count(ctx, tx, `units`, `status <> 'retired'`)
 }
 
-// CountPackages counts the caller's packages; those that are active are in use.
+// CountPackages counts the caller's active and inactive packages.
 func CountPackages(ctx context.Context, tx pg.Tx) (limit.Count, error) {
 	return count(ctx, tx, `packages`, `active`)
 }
 
-// CountHolidays counts the caller's holiday rules; those that are active are in use.
+// CountHolidays counts the caller's active and inactive holiday rules.
 func CountHolidays(ctx context.Context, tx pg.Tx) (limit.Count, error) {
 	return count(ctx, tx, `holiday_rules`, `active`)
 }
 
-func count(ctx context.Context, tx pg.Tx, table, used string) (limit.Count, error) {
+func count(ctx context.Context, tx pg.Tx, table, active string) (limit.Count, error) {
 	n, err := pg.One(ctx, tx, pgx.RowToStructByName[limit.Count], pgx.ErrNoRows, `
-		select count(*) filter (where `+used+`) as in_use, count(*) filter (where not (`+used+`)) as aside
+		select count(*) filter (where `+active+`) as active, count(*) filter (where not (`+active+`)) as inactive
 		from `+table+` where tenant_id = @tenant and livemode = @live`, pg.Args{})
 	if err != nil {
 		return limit.Count{}, fmt.Errorf("count %s: %w", table, err)

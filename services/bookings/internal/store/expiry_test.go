@@ -17,7 +17,8 @@ import (
 	"holdfast.dev/services/bookings/migrations"
 )
 
-// Among 8,000 holds of which few are due, the worker and a moved clock read the due ones, whoever's clock counts.
+// Among 8,000 holds of which few are due, the worker and a moved clock read only the due ones, by real time and by a
+// test clock.
 func TestDueReadsNoFutureHold(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS)

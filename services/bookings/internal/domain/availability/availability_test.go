@@ -263,7 +263,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
-// Whoever is gone is not worked for.
+// The work stops when the client is gone.
 func TestTheEndOfTheRequestEndsTheWork(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -35,7 +35,7 @@ func TestPriceFrom(t *testing.T) {
 			rule("2026-05-12", "2026-05-13", 12000, func(r *domain.HolidayRule) { r.Stackable = true }),
 		},
 	}
-	var nobody domain.PackageID
+	var none domain.PackageID
 	for name, tc := range map[string]struct {
 		query   availability.Query
 		day     string
@@ -51,12 +51,12 @@ func TestPriceFrom(t *testing.T) {
 		"narrowed by unit":                    {availability.Query{Unit: &gull.ID}, "2026-05-12", sunset.ID, 1800, 18000},
 		"narrowed by package":                 {availability.Query{Package: &islands.ID}, "2026-05-10", islands.ID, 1500, 0},
 		"a closed unit":                       {availability.Query{Unit: &tern.ID}, "2026-05-10", half.ID, 900, 0},
-		"a retired unit":                      {availability.Query{Unit: &retired.ID}, "2026-05-10", nobody, 0, 0},
-		"a hidden package":                    {availability.Query{Package: &hidden.ID}, "2026-05-10", nobody, 0, 0},
-		"an inactive package":                 {availability.Query{Package: &ended.ID}, "2026-05-10", nobody, 0, 0},
-		"a package of another service":        {availability.Query{Package: &half.ID, Service: &cruise.ID}, "2026-05-10", nobody, 0, 0},
-		"an inactive service":                 {availability.Query{Service: &idle.ID}, "2026-05-10", nobody, 0, 0},
-		"an unknown unit":                     {availability.Query{Unit: &domain.UnitID{}}, "2026-05-10", nobody, 0, 0},
+		"a retired unit":                      {availability.Query{Unit: &retired.ID}, "2026-05-10", none, 0, 0},
+		"a hidden package":                    {availability.Query{Package: &hidden.ID}, "2026-05-10", none, 0, 0},
+		"an inactive package":                 {availability.Query{Package: &ended.ID}, "2026-05-10", none, 0, 0},
+		"a package of another service":        {availability.Query{Package: &half.ID, Service: &cruise.ID}, "2026-05-10", none, 0, 0},
+		"an inactive service":                 {availability.Query{Service: &idle.ID}, "2026-05-10", none, 0, 0},
+		"an unknown unit":                     {availability.Query{Unit: &domain.UnitID{}}, "2026-05-10", none, 0, 0},
 	} {
 		tc.query.Range = days(tc.day, tc.day)
 		got := answer(t, tc.query, c, nil, availability.Operator{Loc: time.UTC})[0].Price
