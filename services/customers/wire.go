@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/services/customers/internal/app"
 )
 
-// wire builds everything, top to bottom, and registers it with rt; stopping runs upwards.
+// wire builds everything and registers it with rt. The parts stop in reverse order.
 func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	p, err := platform.Open(ctx, rt, cfg.Platform, platform.Spec{CursorKeys: cfg.CursorKeys})
 	if err != nil {

@@ -3,7 +3,7 @@ package migrations
 
 import "embed"
 
-// FS is all migrations.
+// FS contains all migrations.
 //
 //go:embed *.sql
 var FS embed.FS

@@ -1,4 +1,5 @@
-// Package api is the door for HTTP: handlers by operationId, which decode, call one thing and encode.
+// Package api has the HTTP handlers by operationId. A handler decodes the request, calls one use case and encodes the
+// result.
 package api
 
 import (
@@ -12,7 +13,7 @@ import (
 	"holdfast.dev/services/customers/internal/app"
 )
 
-// API holds what the handlers need.
+// API holds what the handlers use.
 type API struct {
 	DB        *pg.DB
 	Answers   *idemstore.Store

@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/services/customers/internal/view"
 )
 
-// customers is how the handlers read and show a customer.
+// customers says how the handlers read and show a customer.
 func (a *API) customers() rest.Collection[ids.CustomerPrefix, domain.Customer] {
 	return rest.Collection[ids.CustomerPrefix, domain.Customer]{
 		DB: a.DB, Answers: a.Answers, Path: "customers", NotFound: domain.ErrCustomerNotFound, Load: store.Customer,

@@ -20,10 +20,10 @@ import (
 	"holdfast.dev/services/customers/internal/view"
 )
 
-// maxBatch is the bound of proto/internal/customers.yaml.
+// maxBatch is the bound in proto/internal/customers.yaml.
 const maxBatch = 100
 
-// mountInternal registers the calls of other services, which proto/internal/customers.yaml states.
+// mountInternal registers the calls of other services, which proto/internal/customers.yaml declares.
 func (a *API) mountInternal(e *gin.Engine) {
 	e.GET("/internal/v1/customers/:id", a.Server.Internal(a.lookupCustomer, "bookings"))
 	e.POST("/internal/v1/customers/batch", a.Server.Internal(a.lookupCustomers, "bookings"))

@@ -1,5 +1,5 @@
-// Package app holds the verbs: one method per use case, which works in the transaction that it is given. Inside a
-// transaction are SQL and outbox only.
+// Package app holds the use cases: one method for each, which works in the given transaction. A transaction contains SQL
+// and outbox only.
 package app
 
 import (
@@ -20,16 +20,16 @@ import (
 	"holdfast.dev/services/customers/internal/view"
 )
 
-// StoredAnswers are the answers that repeated requests get; *idemstore.Store has them.
+// StoredAnswers are the answers that repeated requests get. *idemstore.Store implements it.
 type StoredAnswers interface {
 	// Erase replaces the answers about resources by what erase leaves of them.
 	Erase(ctx context.Context, tx pg.Tx, resources []string, erase func(body []byte) ([]byte, error)) error
 }
 
-// Customers are the verbs of a customer.
+// Customers are the use cases of a customer.
 type Customers struct {
 	Answers StoredAnswers
-	// Contract says which fields are a person's.
+	// Contract says which fields are personal.
 	Contract *contract.Contract
 	// Wake tells the relay that an event has been committed.
 	Wake func()
@@ -48,7 +48,7 @@ func (a *Customers) Create(ctx context.Context, tx pg.Tx, in domain.CustomerPatc
 	return c, a.emit(ctx, tx, customerCreated(c, body))
 }
 
-// Update changes the given fields. A change that shows nowhere makes no new version and no event.
+// Update changes the given fields. A change that is not visible makes no new version and no event.
 func (a *Customers) Update(
 	ctx context.Context, tx pg.Tx, id domain.CustomerID, in domain.CustomerPatch, match patch.Precondition,
 ) (domain.Customer, error) {
@@ -75,8 +75,8 @@ func (a *Customers) Update(
 	return updated, a.emit(ctx, tx, customerUpdated(updated, body, previous))
 }
 
-// Erase clears the personal data for good: of the row, of its indexes, of the stored answers about it and of the
-// events that wait to be published. The id stays taken, and nothing reads it again.
+// Erase clears the personal data permanently: in the row, in its indexes, in the stored answers about it and in the
+// unpublished events. The id is never used again, and the customer can no longer be read.
 func (a *Customers) Erase(ctx context.Context, tx pg.Tx, id domain.CustomerID, match patch.Precondition) error {
 	current, err := store.CustomerForUpdate(ctx, tx, id)
 	if err != nil {
@@ -110,7 +110,7 @@ func (a *Customers) emit(ctx context.Context, tx pg.Tx, e outbox.Event) error {
 	return nil
 }
 
-// diff is what the change shows of the customer before it; {} is nothing.
+// diff returns the previous values of the fields that the change shows; {} when there are none.
 func diff(ctx context.Context, before, after domain.Customer) (json.RawMessage, error) {
 	was, err := render(ctx, before)
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// topic is where this service's events go, keyed by the customer's id.
+// topic is the topic of this service's events. The customer's id is the key.
 const topic = "customers"
 
-// All that this service emits.
+// The events that this service emits.
 
 func customerCreated(c domain.Customer, body json.RawMessage) outbox.Event {
 	return outbox.Event{Type: "customer.created", Topic: topic, AggregateID: c.ID.String(), Version: c.Version, Object: body}
@@ -24,7 +24,7 @@ func customerUpdated(c domain.Customer, body, previous json.RawMessage) outbox.E
 	}
 }
 
-// customerErased tells the platform's own projections to forget; it holds nothing but the id.
+// customerErased tells the platform's own projections to erase their copies. It contains only the id.
 func customerErased(id domain.CustomerID, version int64, body json.RawMessage) outbox.Event {
 	return outbox.Event{
 		Type: "customer.erased", Topic: topic, AggregateID: id.String(), Version: version,

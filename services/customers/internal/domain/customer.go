@@ -1,4 +1,4 @@
-// Package domain holds the nouns of this service and their rules. It does no I/O and reads no clock.
+// Package domain holds the types of this service and their rules. It does no I/O and reads no clock.
 package domain
 
 import (
@@ -14,10 +14,10 @@ import (
 // CustomerID is cu_….
 type CustomerID = ids.Customer
 
-// ErrCustomerNotFound is the answer for an id that is unknown, erased, malformed or another tenant's.
+// ErrCustomerNotFound is the answer for an id that is unknown, erased, malformed or of another tenant.
 var ErrCustomerNotFound = apperr.New(apperr.NotFound, "customer_not_found", "Customer not found.")
 
-// Customer is a person or company that books. Nil means that nothing is known.
+// Customer is a person or company that books. Nil means unknown.
 type Customer struct {
 	ID        CustomerID
 	FirstName string
@@ -31,7 +31,7 @@ type Customer struct {
 	UpdatedAt time.Time
 }
 
-// CustomerPatch is what a create or an update gives; an absent field stays as it is.
+// CustomerPatch holds the fields of a create or an update. An absent field stays unchanged.
 type CustomerPatch struct {
 	FirstName, Email         patch.Field[string] // never null
 	LastName, Phone, Company patch.Field[string]
@@ -47,7 +47,7 @@ func ParseCustomerID(s string) (CustomerID, error) {
 	return id, nil
 }
 
-// Name is the first and the last name.
+// Name returns the first and the last name.
 func (c Customer) Name() string {
 	if c.LastName == nil {
 		return strings.TrimSpace(c.FirstName)
@@ -55,7 +55,7 @@ func (c Customer) Name() string {
 	return strings.TrimSpace(c.FirstName + " " + *c.LastName)
 }
 
-// Apply returns the customer with the given fields. The contract has checked each of them, so nothing fails here.
+// Apply returns the customer with the given fields. It cannot fail, because the contract has checked each of them.
 func (c Customer) Apply(p CustomerPatch) Customer {
 	p.FirstName.Set(&c.FirstName)
 	p.LastName.SetNullable(&c.LastName)

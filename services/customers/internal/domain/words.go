@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Fold makes texts that differ in case only equal, by Unicode's simple folding: it never changes how many
-// characters there are, and the three sigmas are one.
+// Fold makes texts equal that differ only in case, by Unicode's simple folding: it never changes the number of
+// characters, and the three sigmas become one.
 func Fold(s string) string {
 	return strings.Map(func(r rune) rune {
 		least := r
@@ -18,9 +18,9 @@ func Fold(s string) string {
 	}, s)
 }
 
-// Words are what a search finds the customer by: each part of name, e-mail and company between spaces,
-// folded, and its rest from the start of each further run of letters and digits. So "anna.smith@example.com"
-// is found by the prefixes of itself, of "smith@example.com", of "example.com" and of "com".
+// Words returns the words by which a search finds the customer: each part of name, e-mail and company between spaces,
+// folded, and its rest from the start of each further run of letters and digits. So "anna.smith@example.com" is found by
+// the prefixes of itself, of "smith@example.com", of "example.com" and of "com".
 func (c Customer) Words() []string {
 	texts := []string{c.FirstName, c.Email}
 	for _, s := range []*string{c.LastName, c.Company} {
@@ -32,7 +32,7 @@ func (c Customer) Words() []string {
 	var words []string
 	for _, text := range texts {
 		for token := range strings.FieldsSeq(Fold(text)) {
-			inside := true // the whole token is a word, whatever it begins with
+			inside := true // the whole token is a word, whatever its first character is
 			for i, r := range token {
 				begins := i == 0 || !inside && isWordRune(r)
 				inside = isWordRune(r)
@@ -51,7 +51,7 @@ func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) 
 // Prefix is the half-open range of words, in byte order, that begin with one text.
 type Prefix struct{ From, Before string }
 
-// Prefixes are the ranges of the words of a search text.
+// Prefixes returns the ranges for the words of a search text.
 func Prefixes(q string) []Prefix {
 	var out []Prefix
 	seen := map[string]bool{}
@@ -64,17 +64,18 @@ func Prefixes(q string) []Prefix {
 	return out
 }
 
-// longerThanAnyWord bounds a prefix that has no next text: fields have at most 255 characters.
+// longerThanAnyWord bounds a prefix without a next text: fields have at most 255 characters.
 const longerThanAnyWord = 256
 
-// after is the least text above every text that begins with w: UTF-8 sorts by bytes as by code points.
+// after returns the smallest text that is larger than every text that begins with w: UTF-8 sorts by bytes as by code
+// points.
 func after(w string) string {
 	for w != "" {
 		r, size := utf8.DecodeLastRuneInString(w)
 		w = w[:len(w)-size]
 		switch {
 		case r == 0xD7FF:
-			return w + "\uE000" // surrogates are no characters
+			return w + "\uE000" // surrogates are not characters
 		case r < unicode.MaxRune:
 			return w + string(r+1)
 		}

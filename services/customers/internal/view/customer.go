@@ -1,5 +1,5 @@
-// Package view turns nouns into their public bodies. Answers, stored replies and events all come from here,
-// so they cannot differ.
+// Package view converts domain types to their public bodies. Answers, stored replies and events all use it, so they
+// cannot differ.
 package view
 
 import (
@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// Customer is the public shape of a customer; the mode is the caller's.
+// Customer returns the public body of a customer in the caller's mode.
 func Customer(c domain.Customer, mode api.Mode) api.Customer {
 	return api.Customer{
 		Id:        c.ID.String(),
@@ -36,7 +36,7 @@ func orEmpty(m json.RawMessage) json.RawMessage {
 	return m
 }
 
-// Erased is all that is left of a customer.
+// Erased is what is left of an erased customer.
 type Erased struct {
 	ID     string `json:"id"`
 	Object string `json:"object"`
