@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// rules are the chart's, as Prometheus takes them.
+// rules returns the chart's alert rules, in Prometheus' format.
 func rules(t *testing.T, args ...string) map[string]any {
 	t.Helper()
 	for _, o := range objects(t, must(t, append([]string{"--set", "prometheusRule.enabled=true"}, args...)...)) {
@@ -23,7 +23,7 @@ func rules(t *testing.T, args ...string) map[string]any {
 	return nil
 }
 
-// Each alert fires when it should and not before.
+// Each alert fires when it should, and not before.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	promtool, dir := tool(t, "PROMTOOL"), t.TempDir()
@@ -51,7 +51,7 @@ func TestAlerts(t *testing.T) {
 
 var heading = regexp.MustCompile(`(?m)^#+ (\w+)$`)
 
-// The address of each alert's runbook is a heading of docs/operations.md, wherever that page is published.
+// The address of each alert's runbook is a heading of docs/operations.md, wherever the page is published.
 func TestRunbooks(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../docs/operations.md")
@@ -84,7 +84,7 @@ func TestRunbooks(t *testing.T) {
 
 var aService = regexp.MustCompile(`=~?\\?"[a-z|]*\b(?:identity|customers|bookings|webhooks)\b`)
 
-// Alerts and dashboards name no service but the gateway: a new one is watched without a change to them.
+// Alerts and dashboards name no service except the gateway: a new service is monitored without a change to them.
 func TestAlertsAndDashboardsNameNoService(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"alerts.yaml", "dashboards/holdfast.json"} {

@@ -12,7 +12,7 @@ import (
 
 var quoted = regexp.MustCompile("`([A-Z][A-Z0-9_]+)`")
 
-// Each setting that the table of bounds names is one of a service, and its default there is the code's.
+// Each setting in the table of bounds belongs to a service, and its default there equals the default in the code.
 func TestBoundsAreTheSettings(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../docs/operations.md")
@@ -50,7 +50,7 @@ func TestBoundsAreTheSettings(t *testing.T) {
 	}
 }
 
-// plain is a number or time as the code has it, or as people write it.
+// plain converts a number or a time, as in the code or as in the documentation, to one form.
 func plain(value string) string {
 	value = strings.ReplaceAll(value, ",", "")
 	if d, err := time.ParseDuration(strings.ReplaceAll(value, " ", "")); err == nil {

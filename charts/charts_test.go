@@ -21,10 +21,10 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// services are those that the chart installs.
+// services are the services that the chart installs.
 var services = proto.ServiceNames()
 
-// tool is the path that `make test` gives of a program.
+// tool returns the path of a program that `make test` sets.
 func tool(t *testing.T, variable string) string {
 	t.Helper()
 	path := os.Getenv(variable)
@@ -34,13 +34,13 @@ func tool(t *testing.T, variable string) string {
 	return path
 }
 
-// render is what helm makes of values; an error is helm's own words.
+// render renders the chart with values. An error is helm's own error.
 func render(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	return renderChart(t, "platform", args...)
 }
 
-// renderChart is render of a copy of the chart.
+// renderChart renders a copy of the chart.
 func renderChart(t *testing.T, folder string, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.Command(tool(t, "HELM"), append([]string{"template", "holdfast", ".", "--namespace", "holdfast", "--kube-version", "1.30.0"}, args...)...)
@@ -94,7 +94,7 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// Values that cannot work are refused in words that name them.
+// Values that cannot work are refused with an error that names them.
 func TestBadValues(t *testing.T) {
 	t.Parallel()
 	for set, want := range map[string]string{
@@ -117,10 +117,10 @@ func TestBadValues(t *testing.T) {
 		"services.bookings.database=false":                         "database",
 		"defaults.replica=3":                                       "replica",
 		"paymentz.replicas=2":                                      "paymentz",
-		"bookings.replicas=3":                                      "bookings", // as the values stood before there was services
+		"bookings.replicas=3":                                      "bookings", // the form of the values before there was services
 		"global.image.tag=1":                                       "global",
 		"edges[0].from=ingress,edges[0].to={gatweay}":              `edges: "gatweay" is neither a service nor one of networks`,
-		"edges[0].from=strangers,edges[0].to={gateway}":            `edges: "strangers" is neither a service nor one of networks`,
+		"edges[0].from=outside,edges[0].to={gateway}":              `edges: "outside" is neither a service nor one of networks`,
 		"edges[0].from=ingress":                                    "to",
 		"networks.receivers=null":                                  `edges: "receivers" is neither a service nor one of networks`,
 		"prometheusRule.runbooks=docs/a.md#b":                      "runbooks",
@@ -138,7 +138,7 @@ func TestBadValues(t *testing.T) {
 	}
 }
 
-// Behind a proxy every client has the proxy's address, unless the gateway knows how many there are.
+// Behind a proxy every client has the proxy's address, unless the gateway knows the number of proxies.
 func TestAWayInNeedsHops(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"ingress", "httpRoute"} {
@@ -196,7 +196,7 @@ func objects(t *testing.T, rendered string) []object {
 	}
 }
 
-// at walks maps and lists.
+// at returns the value at a path of map keys and list indexes.
 func at(v any, path ...any) any {
 	for _, step := range path {
 		switch step := step.(type) {
@@ -219,7 +219,7 @@ func list(v any) []any {
 	return l
 }
 
-// containers are all of a pod, those that go first included.
+// containers returns all containers of a pod, init containers included.
 func containers(pod any) []any {
 	return slices.Concat(list(at(pod, "initContainers")), list(at(pod, "containers")))
 }
@@ -248,7 +248,7 @@ func TestEveryContainerIsRestricted(t *testing.T) {
 		}
 	}
 	want := 0
-	for _, s := range proto.Services() { // it serves, migrates in two steps, and does its jobs
+	for _, s := range proto.Services() { // serves, migrates in two steps, and runs its jobs
 		want += 1 + len(s.Jobs)
 		if s.Database {
 			want += 2
@@ -259,7 +259,7 @@ func TestEveryContainerIsRestricted(t *testing.T) {
 	}
 }
 
-// podOf is what the object runs.
+// podOf returns the pod template of the object.
 func podOf(o object) any {
 	if o.Kind == "CronJob" {
 		return at(o.Spec, "jobTemplate", "spec", "template", "spec")
@@ -267,8 +267,8 @@ func podOf(o object) any {
 	return at(o.Spec, "template", "spec")
 }
 
-// The upkeep runs the service's jobs with the owner's secret, which no pod that serves has, and with the migration's ways
-// through the policies.
+// The upkeep job runs the service's jobs with the owner's secret, which no serving pod has, and has the same network
+// policies as the migration.
 func TestUpkeepRunsAsTheOwner(t *testing.T) {
 	t.Parallel()
 	seen := 0
@@ -330,7 +330,8 @@ func TestEveryServiceHasItsParts(t *testing.T) {
 	}
 }
 
-// A tag may be longer than a label, and end in what no label may end in; the label is then its beginning.
+// A tag may be longer than a label allows, and end with a character with which a label may not end; the label is then
+// its beginning.
 func TestLongTagsMakeLabels(t *testing.T) {
 	t.Parallel()
 	for tag, label := range map[string]string{
@@ -353,7 +354,7 @@ func TestLongTagsMakeLabels(t *testing.T) {
 	}
 }
 
-// count is how many services are such.
+// count counts the services for which such is true.
 func count(such func(proto.Service) bool) int {
 	n := 0
 	for _, s := range proto.Services() {
@@ -364,7 +365,7 @@ func count(such func(proto.Service) bool) int {
 	return n
 }
 
-// The hook Jobs stand on nothing that a failed or first install lacks.
+// The hook Jobs need nothing that is missing in a failed or first installation.
 func TestMigrationsNeedOnlyTheirSecret(t *testing.T) {
 	t.Parallel()
 	seen := 0
@@ -392,7 +393,7 @@ func TestMigrationsNeedOnlyTheirSecret(t *testing.T) {
 
 var setting = regexp.MustCompile(`env:"([A-Z][A-Z0-9_]*)[^"]*"(?: envDefault:"([^"]*)")?`)
 
-// settings are those that a service knows, each with its defaults.
+// settings returns the settings of a service with their defaults.
 func settings(t *testing.T, service string) map[string][]string {
 	t.Helper()
 	known := map[string][]string{}
@@ -417,7 +418,7 @@ func calls(service, upstream string) bool {
 	return ok && slices.Contains(s.Calls, upstream)
 }
 
-// Each variable that the charts set is a setting that the service knows.
+// Each variable that the charts set is a setting of the service.
 func TestSettingsAreKnown(t *testing.T) {
 	t.Parallel()
 	known := map[string]map[string][]string{}
@@ -434,7 +435,7 @@ func TestSettingsAreKnown(t *testing.T) {
 				if upstream := upstreamOf.FindStringSubmatch(key); upstream != nil && calls(s, strings.ToLower(upstream[1])) {
 					continue
 				}
-				if known[s][key] == nil && (s != "gateway" || !strings.HasPrefix(key, "KAFKA_")) { // defaults.env is for all
+				if known[s][key] == nil && (s != "gateway" || !strings.HasPrefix(key, "KAFKA_")) { // defaults.env is for all services
 					t.Errorf("%s: %s does not know %s", name, s, key)
 				}
 			}
@@ -442,7 +443,7 @@ func TestSettingsAreKnown(t *testing.T) {
 	}
 }
 
-// What is rendered is what Kubernetes takes; kinds of operators are left out, whose schemas are theirs.
+// Kubernetes accepts what is rendered. Objects of operators are left out, because their schemas are not built in.
 func TestKubernetesTakesIt(t *testing.T) {
 	t.Parallel()
 	validate := tool(t, "KUBECTL_VALIDATE")
@@ -467,7 +468,7 @@ func TestKubernetesTakesIt(t *testing.T) {
 	}
 }
 
-// skaffold.yaml builds every service from paths that are there, and deploys this chart.
+// skaffold.yaml builds every service from existing paths, and deploys this chart.
 func TestSkaffold(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../skaffold.yaml")

@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/proto"
 )
 
-// edges are those between pods of a development cluster that the list of services implies, as "from → to".
+// edges returns the connections between pods of a development cluster that the list of services implies, as "from → to".
 func edges() []string {
 	var all []string
 	for _, s := range proto.Services() {
@@ -31,8 +31,8 @@ func edges() []string {
 	return slices.Compact(all)
 }
 
-// allowed are the edges that the policies allow: by those of the pods that are reached, and by those of the pods that
-// reach.
+// allowed returns the connections that the policies allow: by the policies of the receiving pods, and by those of the
+// sending pods.
 func allowed(t *testing.T, rendered string) (in, out []string) {
 	t.Helper()
 	datastores := []string{"postgres", "redis", "kafka"}
@@ -64,7 +64,7 @@ func allowed(t *testing.T, rendered string) (in, out []string) {
 	return in, out
 }
 
-// The policies allow the edges of the list, and no others.
+// The policies allow the connections of the list, and no others.
 func TestPoliciesAreTheEdges(t *testing.T) {
 	t.Parallel()
 	in, out := allowed(t, must(t, variants["dev"]...))
@@ -73,7 +73,7 @@ func TestPoliciesAreTheEdges(t *testing.T) {
 	}
 }
 
-// Edges of the values stand beside those of the list; one that is there already changes nothing.
+// Edges in the values are added to those of the list; an edge that exists changes nothing.
 func TestEdgesAdd(t *testing.T) {
 	t.Parallel()
 	added := "edges[0].from=customers,edges[0].to={webhooks,postgres},edges[1].from=bookings,edges[1].to={otlp}"
@@ -99,7 +99,7 @@ func TestEdgesAdd(t *testing.T) {
 	}
 }
 
-// Clients reach the public services and no others; networks that a service reaches are open to it alone.
+// Clients reach the public services and no others; only a service that reaches a network has access to it.
 func TestPublicServicesAndReaches(t *testing.T) {
 	t.Parallel()
 	for _, o := range objects(t, must(t)) {

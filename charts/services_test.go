@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/proto"
 )
 
-// A service is an entry of the list: an empty one has all that a service has.
+// An entry of the list is a service: an entry without fields has everything that every service has.
 func TestAnEntryIsAService(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -44,7 +44,7 @@ func TestAnEntryIsAService(t *testing.T) {
 			if o.Data["UPSTREAM_URL"] != "" {
 				t.Errorf("it calls nothing, and has %v", o.Data)
 			}
-		case "NetworkPolicy": // who scrapes its metrics, and DNS
+		case "NetworkPolicy": // Prometheus, and DNS
 			if len(list(o.Spec["ingress"])) != 1 || len(list(o.Spec["egress"])) != 1 {
 				t.Errorf("its policy: %v", o.Spec)
 			}
@@ -60,7 +60,7 @@ func TestAnEntryIsAService(t *testing.T) {
 	}
 }
 
-// find is the object of that kind and name.
+// find returns the object of that kind and name.
 func find(t *testing.T, rendered, kind, name string) object {
 	t.Helper()
 	for _, o := range objects(t, rendered) {
@@ -72,8 +72,8 @@ func find(t *testing.T, rendered, kind, name string) object {
 	return object{}
 }
 
-// A service that calls others is told where they are, by one pattern, and by an address of its own for each that the
-// pattern does not reach.
+// A service that calls others gets their addresses by one pattern, and a separate address for each service that the
+// pattern does not fit.
 func TestUpstreams(t *testing.T) {
 	t.Parallel()
 	for _, o := range objects(t, must(t, "--set", "services.identity.port=8090")) {
@@ -101,7 +101,7 @@ func TestUpstreams(t *testing.T) {
 	}
 }
 
-// The block of a service overrides the defaults, false and empty values too, and leaves the other keys of a map.
+// The block of a service overrides the defaults, also with false and empty values, and keeps the other keys of a map.
 func TestServicesOverrideDefaults(t *testing.T) {
 	t.Parallel()
 	out := must(t, "--set", "defaults.replicas=5,defaults.pdb.maxUnavailable=2,defaults.nodeSelector.pool=api,"+
@@ -129,7 +129,7 @@ func TestServicesOverrideDefaults(t *testing.T) {
 
 const digest = "sha256:0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
 
-// clusterValues are what a platform team may set for its own cluster.
+// clusterValues are values that a platform team may set for its own cluster.
 var clusterValues = []string{"--set", strings.Join([]string{
 	"defaults.image.registry=registry.example.com", "defaults.image.tag=1.2.3", "services.bookings.image.digest=" + digest,
 	`services.bookings.serviceAccount.annotations.eks\.amazonaws\.com/role-arn=arn:bookings`,
@@ -139,7 +139,7 @@ var clusterValues = []string{"--set", strings.Join([]string{
 	"defaults.priorityClassName=serving", "defaults.serviceMonitor.enabled=true", "defaults.serviceMonitor.labels.release=prometheus",
 }, ",")}
 
-// What a platform team sets for its own cluster reaches the objects.
+// The values of a platform team reach the objects.
 func TestClusterValues(t *testing.T) {
 	t.Parallel()
 	out := must(t, clusterValues...)
@@ -168,7 +168,7 @@ func TestClusterValues(t *testing.T) {
 	}
 }
 
-// Where pods may run holds for all pods of a service: its own, its migration's and its jobs'.
+// The scheduling settings hold for all pods of a service: its own, and those of its migration and jobs.
 func TestSchedulingReachesAllPods(t *testing.T) {
 	t.Parallel()
 	const pool = "webhooks"
@@ -186,7 +186,7 @@ func TestSchedulingReachesAllPods(t *testing.T) {
 	}
 }
 
-// KEDA is told of the broker, the group, the topics, TLS and SASL as the service is; only the login is its own.
+// KEDA gets the same broker, group, topics, TLS and SASL as the service; only its login is its own.
 func TestKedaFollowsTheService(t *testing.T) {
 	t.Parallel()
 	out := must(t, append(variants["production"], "--set", "services.bookings.autoscaling.keda.enabled=true,"+

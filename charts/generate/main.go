@@ -1,5 +1,5 @@
-// Command generate writes what follows from proto/services.yaml beside the chart: the chart's copy of the list, and
-// skaffold.yaml. It is run in the folder charts, by `make gen`.
+// Command generate writes what is derived from proto/services.yaml for the chart: the chart's copy of the list, and
+// skaffold.yaml. `make gen` runs it in the folder charts.
 package main
 
 import (
@@ -37,7 +37,7 @@ func write(root string) error {
 	return nil
 }
 
-// files are the generated files by their path in the checkout, with what they are to hold.
+// files returns the content of the generated files, by their path in the checkout.
 func files(root string) (map[string][]byte, error) {
 	list, err := fs.ReadFile(os.DirFS(root), "proto/services.yaml")
 	if err != nil {
