@@ -201,8 +201,12 @@ func (op operation) codes() ([]proto.ErrorCode, error) {
 		"invalid_request", "rate_limited", "internal_error", "unavailable", "upstream_timeout", "insufficient_scope",
 	}
 	for _, p := range op.parameters() {
-		if code, ok := notFound[p]; ok {
+		code, ok := notFound[p]
+		switch {
+		case ok:
 			has = append(has, code, "mode_mismatch")
+		case text(get(op.doc, "components", "parameters", p), "in") == "path":
+			return nil, fmt.Errorf("the parameter %s has no code: add it to notFound in proto/generate/expand.go", p)
 		}
 	}
 	for parameter, codes := range map[string][]string{

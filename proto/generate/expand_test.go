@@ -112,6 +112,15 @@ func expanded(t *testing.T, source string, examples map[string]example) tree {
 	return doc
 }
 
+// The generator refuses an id in a path that has no code: its operations would lack the 404.
+func TestAnIDWithoutACode(t *testing.T) {
+	t.Parallel()
+	source := strings.ReplaceAll(small, "UnitId", "ThingId") + "  parameters:\n    ThingId: { name: id, in: path, required: true }\n"
+	if _, err := expand([]byte(source), nil); err == nil || !strings.Contains(err.Error(), "updateThing: the parameter ThingId has no code") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestAnOperationGetsWhatFollowsFromItsForm(t *testing.T) {
 	t.Parallel()
 	doc := expanded(t, small, nil)
