@@ -17,8 +17,8 @@ type Config struct {
 	RedisQueue   int           `env:"REDIS_QUEUE" envDefault:"4096"`   // requests that may wait for Redis
 
 	Upstreams peer.Addresses `env:"UPSTREAM_URL" envDefault:"http://{service}:8080"` // addresses of the services; UPSTREAM_<NAME>_URL sets a single one
-	SignKeys  string         `env:"CALLER_SIGN_KEYS,required" secret:"true"`
-	PublicURL string         `env:"PUBLIC_URL"` // where clients reach the gateway; for the start line
+	SignKeys  string         `env:"CALLER_SIGN_KEYS,required" secret:"true"`         // <target>=<kid>:<hex>,…
+	PublicURL string         `env:"PUBLIC_URL"`                                      // where clients reach the gateway; for the start line
 
 	UpstreamTimeout  time.Duration `env:"UPSTREAM_TIMEOUT" envDefault:"10s"`   // time for one call, or until a stream's header; then 504
 	UpstreamMaxConns int           `env:"UPSTREAM_MAX_CONNS" envDefault:"256"` // connections to each service

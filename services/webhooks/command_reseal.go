@@ -17,8 +17,8 @@ import (
 
 // resealSettings are the settings of the command, which are a part of Config.
 type resealSettings struct {
-	WorkerDatabaseURL string `env:"WORKER_DATABASE_URL,required,notEmpty"`
-	EncryptionKeys    string `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"`
+	WorkerDatabaseURL string `env:"WORKER_DATABASE_URL,required,notEmpty"`                   // in the role <db>_worker
+	EncryptionKeys    string `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…: the first seals
 }
 
 func resealCommand() *cobra.Command {

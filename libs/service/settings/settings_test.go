@@ -49,19 +49,25 @@ func TestRows(t *testing.T) {
 	}
 }
 
-func TestTypeWithoutAWord(t *testing.T) {
+// A setting of a type that has no word, or without a comment, fails the generator.
+func TestSettingsThatCannotBeShown(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	dir := filepath.Join(root, "services", "x")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	code := "package main\n\ntype Config struct {\n\tWeight complex128 `env:\"WEIGHT\"`\n}\n"
-	if err := os.WriteFile(filepath.Join(dir, "config.go"), []byte(code), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := newSource(root).structs(module + "services/x"); err == nil || !strings.Contains(err.Error(), "WEIGHT has the type complex128") {
-		t.Errorf("got %v", err)
+	for field, want := range map[string]string{
+		"Weight complex128 `env:\"WEIGHT\"` // in kilograms": "WEIGHT has the type complex128",
+		"Weight int `env:\"WEIGHT\"`":                        "WEIGHT has no comment",
+	} {
+		code := "package main\n\ntype Config struct {\n\t" + field + "\n}\n"
+		if err := os.WriteFile(filepath.Join(dir, "config.go"), []byte(code), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := newSource(root).structs(module + "services/x"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v", field, err)
+		}
 	}
 	if _, err := page(root); err == nil || !strings.Contains(err.Error(), "give the root of the repository") {
 		t.Errorf("elsewhere: %v", err)

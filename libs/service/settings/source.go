@@ -134,8 +134,12 @@ func (s *source) setting(f *ast.Field) (Setting, bool, error) {
 	if kind == "" {
 		return Setting{}, false, fmt.Errorf("%s has the type %s: add a word for it to kinds", name, typeText(f.Type))
 	}
+	meaning := comment(f)
+	if meaning == "" {
+		return Setting{}, false, fmt.Errorf("%s has no comment, which docs/settings.md shows as its meaning", name)
+	}
 	return Setting{
-		Name: name, Type: kind, Default: tag.Get("envDefault"), Meaning: comment(f), field: f.Names[0].Name,
+		Name: name, Type: kind, Default: tag.Get("envDefault"), Meaning: meaning, field: f.Names[0].Name,
 		Required: slices.Contains(strings.Split(options, ","), "required"), Secret: tag.Get("secret") == "true",
 	}, true, nil
 }
