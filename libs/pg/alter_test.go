@@ -73,6 +73,35 @@ func TestNoRequestQueuesBehindAMigration(t *testing.T) {
 	}
 }
 
+// indexed is an index that is built concurrently, in the form of docs/adding.md.
+const indexed = `-- +goose NO TRANSACTION
+-- +goose Up
+drop index concurrently if exists notes_body;
+create index concurrently notes_body on notes (tenant_id, livemode, body);
+`
+
+// An attempt that gave up leaves an invalid index, which the next one replaces.
+func TestAnIndexBuiltConcurrently(t *testing.T) {
+	t.Parallel()
+	files := maps.Clone(notes)
+	files["00002_grant.sql"] = &fstest.MapFile{Data: []byte("-- +goose Up\ngrant create on schema public to current_user;\n")}
+	db := pgtest.New(t, files)
+	files["00003_index.sql"] = &fstest.MapFile{Data: []byte(indexed)}
+	endRead := pgtest.LongRead(t, db)
+	migrated := make(chan error, 1)
+	go func() { migrated <- pg.Migrate(t.Context(), db.OwnerURL, files, pgtest.Roles()) }()
+	gaveUp := `select exists (select from pg_index where indexrelid = to_regclass('notes_body') and not indisvalid)
+		and not exists (select from pg_stat_progress_create_index where index_relid = to_regclass('notes_body'))`
+	eventually(t, "an attempt gives up", func() bool { return scan(t, db, gaveUp) })
+	endRead()
+	if err := <-migrated; err != nil {
+		t.Error(err)
+	}
+	if valid := `select indisvalid from pg_index where indexrelid = 'notes_body'::regclass`; !scan(t, db, valid) {
+		t.Error("the index is invalid")
+	}
+}
+
 // A migration that never gets its lock gives up, says why, and has changed nothing.
 func TestAMigrationGivesUpOnALock(t *testing.T) {
 	t.Parallel()
