@@ -68,6 +68,8 @@ type Platform struct {
 	cluster kafkax.Cluster
 	topics  []kafkax.Topic
 	writer  *kafkax.Writer
+
+	consumes bool // Consume was called
 }
 
 const sweepEvery = time.Minute
@@ -147,17 +149,33 @@ func (p *Platform) Consume(handle kafkax.Handler) *kafkax.Consumer {
 		Cluster: p.cluster, Group: p.service.Name, Topics: p.service.Reads, Handle: handle,
 		BatchBytes: p.rt.Common.BatchBytes, DeadLetter: p.writer, Log: p.rt.Log, Metrics: p.rt.Metrics,
 	}
+	p.consumes = true
 	p.rt.Go("consumer", kafkax.WithTopics(p.cluster, p.topics, consumer.Run))
 	return consumer
 }
 
-// Serve registers the HTTP server with the operations that mount adds.
+// Serve registers the HTTP server with the operations that mount adds. It fails when proto/services.yaml and the calls of
+// Consume do not agree.
 func (p *Platform) Serve(mount func(e *gin.Engine) error) error {
+	if err := p.checkReads(); err != nil {
+		return err
+	}
 	engine := httpx.NewEngine()
 	if err := mount(engine); err != nil {
 		return err
 	}
 	p.rt.HTTP(p.rt.Common.HTTPAddr, engine)
+	return nil
+}
+
+// checkReads fails for a service that reads topics without Consume, and for one that calls Consume without topics.
+func (p *Platform) checkReads() error {
+	switch reads := p.service.Reads; {
+	case len(reads) > 0 && !p.consumes:
+		return fmt.Errorf("%s reads %v in proto/services.yaml: call Consume in wire.go", p.service.Name, reads)
+	case len(reads) == 0 && p.consumes:
+		return fmt.Errorf("%s calls Consume: add the topics to its reads in proto/services.yaml", p.service.Name)
+	}
 	return nil
 }
 

@@ -51,6 +51,7 @@ type tiny struct {
 	started chan *service.Runtime
 	handled chan string
 	mended  atomic.Bool // the bad message can be handled
+	idle    bool        // it does not call Consume
 }
 
 func newTiny() *tiny {
@@ -78,7 +79,9 @@ func (s *tiny) wire(ctx context.Context, rt *service.Runtime) error {
 		return err
 	}
 	rt.Go("own worker", func(ctx context.Context) error { <-ctx.Done(); return nil })
-	p.Consume(s.handle)
+	if !s.idle {
+		p.Consume(s.handle)
+	}
 	defer func() { s.started <- rt }()
 	return p.Serve(func(e *gin.Engine) error {
 		return p.Server.Mount(e, map[string]httpx.Route{
@@ -311,6 +314,19 @@ func (s *tiny) stoppedInOrder(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("stopped %q, want %q\n%s", got, want, s.log.String())
+	}
+}
+
+// A service whose topics nothing consumes does not start.
+func TestReadsWithoutConsume(t *testing.T) {
+	settings(t)
+	s := newTiny()
+	s.idle = true
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	const want = "identity reads [webhooks] in proto/services.yaml: call Consume"
+	if _, err := s.run(ctx, "serve"); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v", err)
 	}
 }
 
