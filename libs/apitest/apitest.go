@@ -216,7 +216,7 @@ func (w *Env) Walk(get func(query string) Answer, limit int) (ids []string, size
 	}
 }
 
-// Events returns the events that the relay would send, in order.
+// Events returns the events that the relay would send, in order. The type of each must be in the catalogues.
 func (w *Env) Events() []*eventsv1.Event {
 	w.T.Helper()
 	var out []*eventsv1.Event
@@ -231,6 +231,7 @@ func (w *Env) Events() []*eventsv1.Event {
 			if err != nil {
 				return err
 			}
+			checkType(w.T, e)
 			out = append(out, e)
 		}
 		return err
@@ -239,6 +240,19 @@ func (w *Env) Events() []*eventsv1.Event {
 		w.T.Fatal(err)
 	}
 	return out
+}
+
+// checkType fails the test unless the event's type is in type.proto, and in the contract when it is not internal.
+func checkType(t *testing.T, e *eventsv1.Event) {
+	t.Helper()
+	kind := e.GetType()
+	if constant := "TYPE_" + strings.ToUpper(strings.ReplaceAll(kind, ".", "_")); eventsv1.Type_value[constant] == 0 {
+		t.Errorf("event %s: proto/events/v1/type.proto has no %s", kind, constant)
+	}
+	public := slices.ContainsFunc(proto.EventTypes, func(p proto.EventType) bool { return p.Name == kind })
+	if public == e.GetInternal() {
+		t.Errorf("event %s: Internal is %v, and EventType of proto/openapi.yaml has it: %v", kind, e.GetInternal(), public)
+	}
 }
 
 // Types returns the types of the events without their first word, in order.
