@@ -124,7 +124,7 @@ func TestSettingsStopTheStartInOneLine(t *testing.T) {
 		s    kafkax.Settings
 		want string
 	}{
-		{kafkax.Settings{SASLMechanism: "gssapi", SASLUsername: "u", SASLPassword: "hunter2"}, `KAFKA_SASL_MECHANISM is plain, scram-sha-256 or scram-sha-512, not "gssapi"`},
+		{kafkax.Settings{SASLMechanism: "gssapi", SASLUsername: "u", SASLPassword: "hunter2"}, `KAFKA_SASL_MECHANISM must be plain, scram-sha-256 or scram-sha-512, not "gssapi"`},
 		{kafkax.Settings{SASLMechanism: "plain", SASLPassword: "hunter2"}, "KAFKA_SASL_MECHANISM needs KAFKA_SASL_USERNAME"},
 		{kafkax.Settings{SASLMechanism: "plain", SASLUsername: "u"}, "KAFKA_SASL_MECHANISM needs KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD"},
 		{kafkax.Settings{SASLUsername: "u", SASLPassword: "hunter2"}, "without KAFKA_SASL_MECHANISM"},
