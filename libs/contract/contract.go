@@ -5,9 +5,12 @@
 package contract
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
 )
 
 // Contract is a compiled document. It is immutable and safe for concurrent use.
@@ -95,4 +98,49 @@ func (c *Contract) For(service string) []*Operation {
 		}
 	}
 	return out
+}
+
+// identify reads the id, the service and what the extensions of the operation declare.
+func (op *Operation) identify(item, node *yaml.Node) error {
+	op.ID = text(node, "operationId")
+	op.Service = text(node, "x-service")
+	if op.Service == "" {
+		op.Service = text(item, "x-service")
+	}
+	if op.ID == "" || op.Service == "" {
+		return errors.New("operationId and x-service are needed")
+	}
+	scopes := child(node, "x-required-scopes")
+	if scopes == nil {
+		return errors.New("x-required-scopes is needed, [] where any credential will do")
+	}
+	if err := scopes.Decode(&op.Scopes); err != nil {
+		return fmt.Errorf("x-required-scopes: %w", err)
+	}
+	if codes := child(node, "x-error-codes"); codes != nil {
+		if err := codes.Decode(&op.Codes); err != nil {
+			return fmt.Errorf("x-error-codes: %w", err)
+		}
+	}
+	op.Secret = text(node, "x-secret-response") == "true"
+	op.Stream = text(node, "x-stream") == "true"
+	return nil
+}
+
+// responses reads the declared statuses; the first 2xx is the one of success.
+func (op *Operation) responses(node *yaml.Node) error {
+	for status := range pairs(node) {
+		n, err := strconv.Atoi(status)
+		if err != nil {
+			return fmt.Errorf("status %q: each is declared by its number", status)
+		}
+		op.Statuses = append(op.Statuses, n)
+		if n/100 == 2 && op.Success == 0 {
+			op.Success = n
+		}
+	}
+	if op.Success == 0 {
+		return errors.New("no 2xx answer is declared")
+	}
+	return nil
 }

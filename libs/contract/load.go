@@ -221,45 +221,16 @@ func known(method string) bool {
 func escape(seg string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(seg) }
 
 func (l *loader) fill(op *Operation, item, node *yaml.Node, itemPtr, ptr string) error {
-	op.ID = text(node, "operationId")
-	op.Service = text(node, "x-service")
-	if op.Service == "" {
-		op.Service = text(item, "x-service")
+	if err := op.identify(item, node); err != nil {
+		return err
 	}
-	if op.ID == "" || op.Service == "" {
-		return errors.New("operationId or x-service is missing")
-	}
-	scopes := child(node, "x-required-scopes")
-	if scopes == nil {
-		return errors.New("x-required-scopes is missing: list the scopes, or [] when any credential is enough")
-	}
-	if err := scopes.Decode(&op.Scopes); err != nil {
-		return fmt.Errorf("x-required-scopes: %w", err)
-	}
-	if codes := child(node, "x-error-codes"); codes != nil {
-		if err := codes.Decode(&op.Codes); err != nil {
-			return fmt.Errorf("x-error-codes: %w", err)
-		}
-	}
-	op.Secret = text(node, "x-secret-response") == "true"
-	op.Stream = text(node, "x-stream") == "true"
 	for seg := range strings.SplitSeq(op.Path, "/") {
 		if isParam(seg) {
 			op.PathParams = append(op.PathParams, strings.Trim(seg, "{}"))
 		}
 	}
-	for status := range pairs(child(node, "responses")) {
-		n, err := strconv.Atoi(status)
-		if err != nil {
-			return fmt.Errorf("status %q: a status must be a number", status)
-		}
-		op.Statuses = append(op.Statuses, n)
-		if n/100 == 2 && op.Success == 0 {
-			op.Success = n
-		}
-	}
-	if op.Success == 0 {
-		return errors.New("no 2xx answer is declared")
+	if err := op.responses(child(node, "responses")); err != nil {
+		return err
 	}
 	for _, from := range []struct {
 		node *yaml.Node
