@@ -108,11 +108,11 @@ func (op *Operation) identify(item, node *yaml.Node) error {
 		op.Service = text(item, "x-service")
 	}
 	if op.ID == "" || op.Service == "" {
-		return errors.New("operationId and x-service are needed")
+		return errors.New("operationId or x-service is missing")
 	}
 	scopes := child(node, "x-required-scopes")
 	if scopes == nil {
-		return errors.New("x-required-scopes is needed, [] where any credential will do")
+		return errors.New("x-required-scopes is missing: list the scopes, or [] when any credential is enough")
 	}
 	if err := scopes.Decode(&op.Scopes); err != nil {
 		return fmt.Errorf("x-required-scopes: %w", err)
@@ -132,7 +132,7 @@ func (op *Operation) responses(node *yaml.Node) error {
 	for status := range pairs(node) {
 		n, err := strconv.Atoi(status)
 		if err != nil {
-			return fmt.Errorf("status %q: each is declared by its number", status)
+			return fmt.Errorf("status %q: a status must be a number", status)
 		}
 		op.Statuses = append(op.Statuses, n)
 		if n/100 == 2 && op.Success == 0 {

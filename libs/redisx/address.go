@@ -82,23 +82,8 @@ func parse(u *url.URL, access Access) (*redis.UniversalOptions, error) {
 // kind applies the URL's query.
 func kind(o *redis.UniversalOptions, query url.Values) error {
 	for name, values := range query {
-		switch name {
-		case "addr":
-			for _, v := range values {
-				if host, port, err := net.SplitHostPort(v); err != nil || host == "" || port == "" {
-					return errAddr
-				}
-				o.Addrs = append(o.Addrs, v)
-			}
-		case "master_name":
-			o.MasterName = values[0]
-		case "cluster":
-			var err error
-			if o.IsClusterMode, err = strconv.ParseBool(values[0]); err != nil {
-				return errCluster
-			}
-		default:
-			return fmt.Errorf("unknown parameter %q: use cluster, master_name or addr", name) //nolint:err113 // for the operator
+		if err := parameter(o, name, values); err != nil {
+			return err
 		}
 	}
 	o.IsClusterMode = o.IsClusterMode || len(o.Addrs) > 1 && o.MasterName == ""
@@ -107,6 +92,28 @@ func kind(o *redis.UniversalOptions, query url.Values) error {
 		return errBoth
 	case o.MasterName == "" && (o.SentinelUsername != "" || o.SentinelPassword != ""):
 		return errSentinel
+	}
+	return nil
+}
+
+// parameter adds one parameter of the query.
+func parameter(o *redis.UniversalOptions, name string, values []string) (err error) {
+	switch name {
+	case "addr":
+		for _, v := range values {
+			if host, port, err := net.SplitHostPort(v); err != nil || host == "" || port == "" {
+				return errAddr
+			}
+			o.Addrs = append(o.Addrs, v)
+		}
+	case "master_name":
+		o.MasterName = values[0]
+	case "cluster":
+		if o.IsClusterMode, err = strconv.ParseBool(values[0]); err != nil {
+			return errCluster
+		}
+	default:
+		return fmt.Errorf("%q is no parameter: there are cluster, master_name and addr", name)
 	}
 	return nil
 }
