@@ -118,7 +118,7 @@ func (id ID[P]) Value() (driver.Value, error) {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", u[0:4], u[4:6], u[6:8], u[8:10], u[10:16]), nil
 }
 
-// The prefixes of resources that more than one service reads.
+// TenantPrefix and the others are the prefixes of resources that more than one service reads.
 type (
 	TenantPrefix   struct{}
 	EventPrefix    struct{}
@@ -138,7 +138,7 @@ func (RequestPrefix) Prefix() string { return "req" }
 // Prefix implements Prefix.
 func (CustomerPrefix) Prefix() string { return "cu" }
 
-// Ids that services send to each other.
+// Tenant and the others are ids that services send to each other.
 type (
 	Tenant   = ID[TenantPrefix]
 	Event    = ID[EventPrefix]

@@ -1,3 +1,4 @@
+// Package api contains the bodies of the contract, generated from openapi.yaml.
 package api
 
 import "github.com/oapi-codegen/nullable"

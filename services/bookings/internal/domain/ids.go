@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/libs/patch"
 )
 
-// The prefixes, for functions that are generic in the kind of id.
+// BookingPrefix and the others are the prefixes, for functions that are generic in the kind of id.
 type (
 	BookingPrefix struct{}
 	ServicePrefix struct{}
@@ -43,7 +43,7 @@ func (LeadPrefix) Prefix() string { return "ld" }
 // Prefix is "qt".
 func (QuotePrefix) Prefix() string { return "qt" }
 
-// The ids of this service's resources, and of those that a booking names.
+// BookingID and the others are the ids of this service's resources, and of those that a booking names.
 type (
 	BookingID  = ids.ID[BookingPrefix]
 	ServiceID  = ids.ID[ServicePrefix]

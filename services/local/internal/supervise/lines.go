@@ -16,6 +16,7 @@ type LineWriter struct {
 
 const longestLine = 64 << 10
 
+// Write implements io.Writer.
 func (w *LineWriter) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
