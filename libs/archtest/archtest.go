@@ -1,5 +1,6 @@
-// Package archtest checks the structure of a module: which layer imports what, and how long a file or a
-// function may grow. Each service runs Check in its root, every other module Sizes.
+// Package archtest checks what no linter does: which layer of a service imports which other, and how many files a
+// package may have. Each service runs Check in its root, every other module Sizes. Libraries that one layer alone may
+// import, the clock in pure layers and the length of files and functions are checked by .golangci.yml.
 package archtest
 
 import (
@@ -28,18 +29,6 @@ var layers = map[string][]string{
 	"pages":   {"domain", "view", "app", "peers"},
 }
 
-// reserved maps a package, with everything below it, to the only layers that may import it. wire.go and main.go are in
-// no layer and may import it too.
-var reserved = map[string][]string{
-	"github.com/jackc/pgx":          {"app", "store"},
-	"github.com/gin-gonic/gin":      {"api"},
-	"github.com/segmentio/kafka-go": {"consume"},
-	"github.com/stripe/stripe-go":   {"peers"},
-	"github.com/valyala/fasthttp":   {"peers"},
-	"github.com/redis/go-redis":     {"store"},
-	"database/sql":                  {},
-}
-
 // The layers in core know nothing of HTTP: neither they nor packages below them import httpPackages.
 var (
 	core         = []string{"app", "domain"}
@@ -50,25 +39,18 @@ var (
 // an HTTP answer, or when it is a proxy.
 const HTTPInVerbs = "a verb knows nothing of HTTP"
 
-// pureLayers do no I/O: they import none of ioPackages.
-var (
-	pureLayers = []string{"domain", "view"}
-	ioPackages = []string{"net", "net/http", "os", "os/exec", "io/fs", "log", "log/slog", "holdfast.dev/libs/pg", "holdfast.dev/libs/kafkax", "holdfast.dev/libs/redisx", "holdfast.dev/libs/peer"}
-)
-
 const services = "holdfast.dev/services/"
 
-// Check fails on each forbidden import, except those of the rules in except, and on each file, function or package that
-// is too large in the module of the test.
+// Check fails on each forbidden import, except those of the rules in except, and on each package that has too many files.
 func Check(t *testing.T, except ...string) {
 	t.Helper()
-	report(t, except, Imports, Measure)
+	report(t, except, Imports, Packages)
 }
 
 // Sizes is Check for a module without layers: it checks sizes only.
 func Sizes(t *testing.T) {
 	t.Helper()
-	report(t, nil, Measure)
+	report(t, nil, Packages)
 }
 
 func report(t *testing.T, except []string, checks ...func(dir string) ([]string, error)) {
@@ -192,18 +174,10 @@ func forbidden(p listed, layer, imp string) string {
 	if slices.Contains(core, layer) && slices.ContainsFunc(httpPackages, func(pkg string) bool { return within(imp, pkg) }) {
 		return HTTPInVerbs
 	}
-	for pkg, allowed := range reserved {
-		if within(imp, pkg) && !slices.Contains(allowed, layer) {
-			return fmt.Sprintf("only these layers import it: %v", allowed)
-		}
-	}
-	if slices.Contains(pureLayers, layer) && slices.Contains(ioPackages, imp) {
-		return layer + " is pure"
-	}
 	return ""
 }
 
-// within reports whether imp is pkg, a package below it, or one of its major versions.
+// within reports whether imp is pkg or a package below it.
 func within(imp, pkg string) bool {
-	return imp == pkg || strings.HasPrefix(imp, pkg+"/") || strings.HasPrefix(imp, pkg+"-")
+	return imp == pkg || strings.HasPrefix(imp, pkg+"/")
 }

@@ -1,8 +1,7 @@
-// Package app opens a database by itself and knows HTTP.
+// Package app knows HTTP.
 package app
 
 import (
-	_ "database/sql"
 	_ "net/http"
 
 	_ "holdfast.dev/services/crossed/internal/store"

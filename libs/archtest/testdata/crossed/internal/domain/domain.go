@@ -2,11 +2,7 @@
 package domain
 
 import (
-	"net/http"
-	"time"
+	_ "net/http"
 
 	_ "holdfast.dev/services/crossed/internal/store"
 )
-
-// Method reads the clock.
-func Method() string { return http.MethodGet + time.Now().String() }
