@@ -151,7 +151,7 @@ func (s *shop) addUnits(ctx context.Context) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("the seed has no package %q", "Half day") //nolint:err113 // for the reader
+	return fmt.Errorf("the seed has no package %q", "Half day")
 }
 
 // unitUUID returns the i-th unit's id. unitSQL does the same with a number in SQL.

@@ -91,7 +91,7 @@ func (b *bench) openRoutes(ctx context.Context) (d routes, err error) {
 func (b *bench) traefik(ctx context.Context, upstream string, to func(addr string) load.Target) (*route, error) {
 	if b.Traefik == "" {
 		b.table.Note("Traefik with its Redis limiter was not measured: set TRAEFIK to the path of its binary")
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil
 	}
 	proxy, addr, err := b.platform.Traefik(ctx, b.Traefik, upstream)
 	if err != nil {

@@ -76,11 +76,11 @@ func readSettings() (settings, error) {
 	}
 	for _, name := range cfg.Only {
 		if !slices.Contains(figures, name) {
-			return cfg, fmt.Errorf("BENCH_ONLY must be of %s, not %q", strings.Join(figures, ", "), name) //nolint:err113 // for the user
+			return cfg, fmt.Errorf("BENCH_ONLY must be of %s, not %q", strings.Join(figures, ", "), name)
 		}
 	}
 	if cfg.Seconds < 1 || cfg.Seconds > maxSeconds || cfg.Rows < smallList {
-		return cfg, fmt.Errorf("BENCH_SECONDS must be 1 to %d, BENCH_ROWS at least %d", maxSeconds, smallList) //nolint:err113 // for the user
+		return cfg, fmt.Errorf("BENCH_SECONDS must be 1 to %d, BENCH_ROWS at least %d", maxSeconds, smallList)
 	}
 	if cfg.Traefik != "" {
 		if cfg.Traefik, err = exec.LookPath(cfg.Traefik); err != nil {

@@ -100,7 +100,7 @@ func ParseServices(text []byte) ([]Service, error) {
 func strict(text []byte, into any) error {
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	dec.KnownFields(true)
-	return dec.Decode(into) //nolint:wrapcheck // by the caller
+	return dec.Decode(into)
 }
 
 func check(list []Service) error {

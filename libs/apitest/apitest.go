@@ -137,7 +137,7 @@ func (w *Env) Send(ctx context.Context, engine http.Handler, peer, method, targe
 	rec := httptest.NewRecorder()
 	engine.ServeHTTP(rec, req)
 	res := rec.Result()
-	defer res.Body.Close() //nolint:errcheck // a recorder's
+	defer res.Body.Close()
 	if strings.HasPrefix(target, "/api/v1/") {
 		checker.Check(w.T, req, res, rec.Body.Bytes())
 	}

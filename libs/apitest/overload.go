@@ -52,7 +52,7 @@ func (w *Env) Overloaded(ctx context.Context, serve func(*pg.DB) http.Handler, r
 	})
 }
 
-func (w *Env) refused(t *testing.T, ctx context.Context, engine http.Handler, requests []Request) { //nolint:revive // t leads in tests
+func (w *Env) refused(t *testing.T, ctx context.Context, engine http.Handler, requests []Request) {
 	t.Helper()
 	for _, r := range requests {
 		a := w.Send(ctx, engine, "gateway", r.Method, "/api/v1"+r.Path, r.Body, r.Headers...)

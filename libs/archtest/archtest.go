@@ -83,7 +83,7 @@ func moduleRoot() (string, error) {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", errors.New("archtest: no go.mod above the test") //nolint:err113 // ends the test
+			return "", errors.New("archtest: no go.mod above the test")
 		}
 	}
 }

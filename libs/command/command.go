@@ -58,7 +58,7 @@ func Execute(ctx context.Context, root *cobra.Command) error {
 	if err != nil && !began {
 		return &UsageError{Err: err, Usage: cmd.UsageString()}
 	}
-	return err //nolint:wrapcheck // the command's own error
+	return err
 }
 
 // prepare makes each command record that its work began, and each group of commands refuse a name that it does not have.

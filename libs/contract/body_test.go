@@ -225,8 +225,7 @@ func TestAnswersStayBounded(t *testing.T) {
 
 // A body needs about its own size in memory wherever it has many values, because the contract reads few of them. The
 // other tests, which are parallel, wait meanwhile.
-//
-//nolint:paralleltest // measures the memory of the whole process
+// The test is not parallel, as it measures the memory of the whole process.
 func TestManyValuesHoldLittle(t *testing.T) {
 	op := load(t).Operation("createOrder")
 	many := func(one string) string { return strings.Repeat(one+",", (1<<20-100)/(len(one)+1)) + one }
@@ -250,8 +249,7 @@ func TestManyValuesHoldLittle(t *testing.T) {
 }
 
 // Few large bodies are parsed at a time, however many arrive at once.
-//
-//nolint:paralleltest // measures the memory of the whole process
+// The test is not parallel, as it measures the memory of the whole process.
 func TestManyLargeBodiesHoldLittle(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(25))
 	var b strings.Builder

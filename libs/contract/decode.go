@@ -59,7 +59,7 @@ func decode(v reflect.Value, n *node, s *shape) error {
 		return nil
 	}
 	if m, ok := v.Addr().Interface().(json.Unmarshaler); ok {
-		return m.UnmarshalJSON(n.write(nil, s)) //nolint:wrapcheck // Decode adds the context
+		return m.UnmarshalJSON(n.write(nil, s))
 	}
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -117,7 +117,7 @@ var fieldCache sync.Map
 // fieldsOf maps the JSON names of a struct's fields to their indexes.
 func fieldsOf(t reflect.Type) map[string]int {
 	if known, ok := fieldCache.Load(t); ok {
-		return known.(map[string]int) //nolint:forcetypeassert,errcheck // nothing else is stored
+		return known.(map[string]int) // The map holds no other type.
 	}
 	fields := map[string]int{}
 	for i := range t.NumField() {
@@ -186,7 +186,7 @@ func decodeScalar(v reflect.Value, n *node) error {
 }
 
 func mismatch(v reflect.Value, n *node) error {
-	return fmt.Errorf("a %s does not fit into %s", n.kind, v.Type()) //nolint:err113 // for the log
+	return fmt.Errorf("a %s does not fit into %s", n.kind, v.Type())
 }
 
 // write appends n as compact JSON in plain UTF-8, without the fields that the contract does not name.

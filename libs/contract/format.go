@@ -123,7 +123,7 @@ func compileStrictness(ctx *jsonschema.CompilerContext, obj map[string]any) (jso
 		s.names = ctx.Enqueue([]string{"propertyNames"})
 	}
 	if !s.integer && s.names == nil {
-		return nil, nil //nolint:nilnil // nil tells the validator that nothing applies
+		return nil, nil
 	}
 	return s, nil
 }

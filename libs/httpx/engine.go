@@ -53,11 +53,11 @@ func Recover(c *gin.Context) {
 		if p == nil {
 			return
 		}
-		if p == http.ErrAbortHandler || c.Writer.Written() { //nolint:errorlint,err113 // a panic value
+		if p == http.ErrAbortHandler || c.Writer.Written() { //nolint:errorlint // a panic value
 			panic(p)
 		}
 		obs.Add(c.Request.Context(), slog.String("stack", string(debug.Stack())))
-		Fail(c, fmt.Errorf("panic: %v", p)) //nolint:err113 // for the log
+		Fail(c, fmt.Errorf("panic: %v", p))
 	}()
 	c.Next()
 }

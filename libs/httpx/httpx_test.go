@@ -63,7 +63,7 @@ func (d *testService) Check(ctx context.Context) (*idem.Reply, error) {
 	rec, ok := d.records[req.Key]
 	switch {
 	case !ok:
-		return nil, nil //nolint:nilnil // as idemstore.Store does
+		return nil, nil
 	case rec.fingerprint != req.Fingerprint:
 		return nil, apperr.ErrMismatch
 	}

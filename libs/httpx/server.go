@@ -173,7 +173,7 @@ func parseBody(c *gin.Context) error {
 		return err
 	}
 	r.body, err = r.op.Parse(r.raw)
-	return err //nolint:wrapcheck // the answer
+	return err
 }
 
 // parseIdempotencyKey puts the key of a write, with the request's fingerprint, into the context.
@@ -208,7 +208,7 @@ func fingerprint(req *http.Request, body []byte) (sum [32]byte, err error) {
 	var canonical []byte
 	if len(body) > 0 {
 		if canonical, err = contract.Canonical(body); err != nil {
-			return sum, err //nolint:wrapcheck // the answer
+			return sum, err
 		}
 	}
 	return idem.Fingerprint(req.Method, strings.TrimPrefix(req.URL.EscapedPath(), Base), req.URL.RawQuery, canonical), nil
@@ -243,7 +243,7 @@ func (s *Server) refuse(c *gin.Context, route Route, invalid error) error {
 func parseQuery(c *gin.Context) (err error) {
 	r := of(c)
 	r.query, err = r.op.ParseQuery(c.Request.URL.RawQuery)
-	return err //nolint:wrapcheck // the answer
+	return err
 }
 
 // validateBody names unknown fields in a header of the answer, or refuses them when the client prefers that.
@@ -262,7 +262,7 @@ func validateBody(c *gin.Context) error {
 	} else if names := r.op.Ignored(body); len(names) > 0 {
 		h.Set(HeaderIgnored, ignoredFields(names))
 	}
-	return r.op.ValidateBody(body, refuse) //nolint:wrapcheck // the answer
+	return r.op.ValidateBody(body, refuse)
 }
 
 // parseIfMatch reads the If-Match of a change to the resource of the path.
@@ -296,7 +296,7 @@ func (s *Server) replay(c *gin.Context) (answered bool, err error) {
 	}
 	reply, err := s.Idem.Check(ctx)
 	if err != nil || reply == nil {
-		return false, err //nolint:wrapcheck // an answer, or an internal error that says what it is
+		return false, err
 	}
 	c.Abort()
 	reply.Replayed = true

@@ -116,8 +116,8 @@ func run(t testing.TB, path string, args []string, logFile string, addresses ...
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer log.Close()                  //nolint:errcheck // the process has its own
-	cmd := exec.Command(path, args...) //nolint:gosec,noctx // java from the path; it ends below
+	defer log.Close()                  // The process has its own descriptor.
+	cmd := exec.Command(path, args...) //nolint:gosec // java from the path; it ends below
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -157,7 +157,7 @@ func freeAddresses(t testing.TB, n int) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer l.Close() //nolint:errcheck // closed, so that the broker can use the port
+		defer l.Close()
 		out[i] = l.Addr().String()
 	}
 	return out

@@ -28,7 +28,8 @@ var alone sync.Mutex
 
 // A consumer of many partitions that are full of the largest events fits into a small pod, and so does the way to the
 // dead letters and back.
-func TestLargestMessagesFitIntoThePod(t *testing.T) { //nolint:paralleltest // it measures the process
+// The test is not parallel, as it measures the memory of the whole process.
+func TestLargestMessagesFitIntoThePod(t *testing.T) {
 	const partitions, messages, limit = 12, 240, 64 << 20
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		alone.Lock()

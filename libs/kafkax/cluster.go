@@ -64,7 +64,7 @@ var (
 func (s Settings) sasl() (sasl.Mechanism, error) {
 	switch {
 	case s.SASLMechanism == "" && s.SASLUsername == "" && s.SASLPassword == "":
-		return nil, nil //nolint:nilnil // nil: no SASL
+		return nil, nil
 	case s.SASLMechanism == "":
 		return nil, errNoMechanism
 	case s.SASLUsername == "" || s.SASLPassword == "":
@@ -74,9 +74,9 @@ func (s Settings) sasl() (sasl.Mechanism, error) {
 	case "plain":
 		return plain.Mechanism{Username: s.SASLUsername, Password: s.SASLPassword}, nil
 	case "scram-sha-256":
-		return scram.Mechanism(scram.SHA256, s.SASLUsername, s.SASLPassword) //nolint:wrapcheck // the error is already clear
+		return scram.Mechanism(scram.SHA256, s.SASLUsername, s.SASLPassword)
 	case "scram-sha-512":
-		return scram.Mechanism(scram.SHA512, s.SASLUsername, s.SASLPassword) //nolint:wrapcheck // the error is already clear
+		return scram.Mechanism(scram.SHA512, s.SASLUsername, s.SASLPassword)
 	default:
 		return nil, fmt.Errorf("%w, not %q", errMechanism, s.SASLMechanism)
 	}

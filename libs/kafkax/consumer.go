@@ -50,7 +50,7 @@ const (
 func (c *Consumer) Run(ctx context.Context) error {
 	if c.DeadLetter == nil {
 		w := NewWriter(c.Cluster, Topic{Name: DeadLetterTopic(c.Group)})
-		defer w.Close() //nolint:errcheck // each Produce has waited for its acknowledgement
+		defer w.Close()
 		c.DeadLetter = w
 	}
 	client, release := c.newClient(commitTimeout)
@@ -73,7 +73,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("consumer group %s: %w", c.Group, err)
 	}
-	defer group.Close() //nolint:errcheck // always nil
+	defer group.Close()
 	for {
 		gen, err := group.Next(ctx)
 		switch {
@@ -97,7 +97,7 @@ func (c *Consumer) unknown(ctx context.Context, topics []string) error {
 	defer release()
 	meta, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: topics})
 	if err != nil {
-		return nil //nolint:nilerr // the consumer waits for unreachable brokers
+		return nil
 	}
 	for _, t := range meta.Topics {
 		if errors.Is(t.Error, kafka.UnknownTopicOrPartition) {

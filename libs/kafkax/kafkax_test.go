@@ -219,7 +219,7 @@ func (s setup) letters(t *testing.T) []kafka.Message {
 	r := kafka.NewReader(kafka.ReaderConfig{
 		Brokers: s.cluster.Brokers, Topic: s.cluster.Prefix + kafkax.DeadLetterTopic("readers"), MaxWait: 100 * time.Millisecond,
 	})
-	defer r.Close() //nolint:errcheck // a test's reader
+	defer r.Close()
 	var out []kafka.Message
 	for {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

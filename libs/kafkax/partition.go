@@ -72,7 +72,7 @@ func (p *partition) read(ctx context.Context) error {
 		ReadBackoffMin: 50 * time.Millisecond, ReadBackoffMax: time.Second, ReadLagInterval: -1,
 		ErrorLogger: kafka.LoggerFunc(func(f string, a ...any) { p.Log.Debug("kafka reader: " + fmt.Sprintf(f, a...)) }),
 	})
-	defer reader.Close() //nolint:errcheck // always nil
+	defer reader.Close()
 	p.ahead = nil
 	if err := reader.SetOffset(p.next.Load()); err != nil {
 		return fmt.Errorf("set offset: %w", err)
@@ -104,7 +104,7 @@ func (p *partition) fetch(ctx context.Context, reader *kafka.Reader) (kafka.Mess
 		p.ahead = nil
 		return *m, nil
 	}
-	return reader.FetchMessage(ctx) //nolint:wrapcheck // read wraps it
+	return reader.FetchMessage(ctx)
 }
 
 // gather adds the messages that have already arrived after first, when HandleBatch is set: up to maxBatch messages and
@@ -248,7 +248,7 @@ func (p *partition) traced(ctx context.Context, raw kafka.Message, m Message, co
 	defer func() {
 		if v := recover(); v != nil {
 			line.Add(slog.String("stack", string(debug.Stack())))
-			err = Poison(fmt.Errorf("panic: %v", v)) //nolint:err113 // a panic value
+			err = Poison(fmt.Errorf("panic: %v", v))
 		}
 		end(err)
 		attrs := []slog.Attr{
@@ -286,7 +286,7 @@ func (p *partition) deadLetter(ctx context.Context, raw kafka.Message, m Message
 		p.Log.Error("dead letter could not be written, partition is held", slog.String("topic", m.Topic),
 			slog.Int64("offset", raw.Offset), slog.Any("error", err))
 	}
-	return err //nolint:wrapcheck // logged here
+	return err
 }
 
 func cut(s string) string {

@@ -29,7 +29,7 @@ func Redrive(ctx context.Context, s Settings, group string, max, batchBytes int)
 	client, release := c.newClient(commitTimeout)
 	defer release()
 	writer := NewWriter(c)
-	defer writer.Close() //nolint:errcheck // each Produce has waited for its acknowledgement
+	defer writer.Close()
 	r := redrive{
 		client: client, writer: writer, prefix: c.Prefix, batchBytes: batchBytes,
 		topic: c.Prefix + DeadLetterTopic(group), group: c.Prefix + group + ".redrive",
@@ -155,7 +155,7 @@ func (r redrive) committed(ctx context.Context, id int) (int64, error) {
 	err := retryUntilReached(ctx, redrivePause, func() (again bool, err error) {
 		res, err = r.client.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: r.group, Topics: map[string][]int{r.topic: {id}}})
 		if err != nil {
-			return false, err //nolint:wrapcheck // committed wraps it
+			return false, err
 		}
 		var said kafka.Error // a coordinator that is not ready yet does not mean a new group
 		return errors.As(res.Error, &said) && said.Temporary(), res.Error

@@ -20,7 +20,7 @@ func (c *coordinator) RoundTrip(context.Context, net.Addr, kafka.Request) (kafka
 	if len(c.errors) > 0 {
 		err := c.errors[0]
 		c.errors = c.errors[1:]
-		return &offsetfetch.Response{ErrorCode: int16(err)}, nil //nolint:gosec // is one
+		return &offsetfetch.Response{ErrorCode: int16(err)}, nil
 	}
 	return &offsetfetch.Response{Topics: []offsetfetch.ResponseTopic{{
 		Name: "letters", Partitions: []offsetfetch.ResponsePartition{{CommittedOffset: c.offset}},

@@ -36,7 +36,7 @@ func TestWriterLosesNothing(t *testing.T) {
 func TestWriterSaysWhenNobodyAnswers(t *testing.T) {
 	t.Parallel()
 	w := NewWriter(Cluster{Brokers: []string{"127.0.0.1:1"}, Prefix: "p."})
-	defer w.Close() //nolint:errcheck // a test's writer
+	defer w.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	if err := w.Produce(ctx, Message{Topic: "things", Key: "a"}); err == nil {
@@ -53,7 +53,7 @@ func TestCheckFindsAStalledReader(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := NewWriter(cluster)
-		defer w.Close() //nolint:errcheck // a test's writer
+		defer w.Close()
 		if err := w.Produce(t.Context(), Message{Topic: "things", Key: "a"}, Message{Topic: "things", Key: "a"}); err != nil {
 			t.Fatal(err)
 		}

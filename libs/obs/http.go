@@ -62,7 +62,7 @@ func Handler(log *slog.Logger, red *RED, next http.Handler) http.Handler {
 		rec := &recorder{ResponseWriter: w}
 		defer func() {
 			var err error
-			if p := recover(); p != nil && p != http.ErrAbortHandler { //nolint:errorlint,err113 // a panic value
+			if p := recover(); p != nil && p != http.ErrAbortHandler { //nolint:errorlint // a panic value
 				err = fmt.Errorf("panic: %v", p)
 				line.Add(slog.String("error", err.Error()), slog.String("stack", string(debug.Stack())))
 				rec.status = http.StatusInternalServerError
@@ -131,7 +131,7 @@ func (r *recorder) Write(b []byte) (int, error) {
 	}
 	n, err := r.ResponseWriter.Write(b)
 	r.bytes += int64(n)
-	return n, err //nolint:wrapcheck // a writer returns the error as it is
+	return n, err
 }
 
 // Flush implements http.Flusher, which streams need.

@@ -70,7 +70,8 @@ func relayAll(t *testing.T, db *pgtest.DB, p outbox.Producer, batchBytes int) {
 }
 
 // A full batch of the largest events that the contract allows fits into a small pod.
-func TestLargestEventsFitIntoThePod(t *testing.T) { //nolint:paralleltest // it measures the process
+// The test is not parallel, as it measures the memory of the whole process.
+func TestLargestEventsFitIntoThePod(t *testing.T) {
 	const largest, events, limit = 631 << 10, 500, 48 << 20
 	db := pgtest.New(t, nil)
 	put(t, db, slices.Repeat([]int{largest}, events)...)

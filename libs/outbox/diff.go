@@ -66,7 +66,7 @@ func attributes(object json.RawMessage) []attribute {
 		if err := dec.Decode(&value); err != nil {
 			return nil
 		}
-		out = append(out, attribute{name: name.(string), value: value}) //nolint:errcheck,forcetypeassert // a name is a string
+		out = append(out, attribute{name: name.(string), value: value}) // The token of a member's name is a string.
 	}
 	return out
 }

@@ -83,7 +83,7 @@ func Fit[T, V any](rows Rows[T], shape func(T) V) (data []json.RawMessage, more 
 	for i, row := range rows.Items {
 		body, err := contract.Encode(shape(row))
 		if err != nil {
-			return nil, false, err //nolint:wrapcheck // the error is already clear
+			return nil, false, err
 		}
 		if size += len(body); size > MaxBytes && i > 0 {
 			return data, true, nil
@@ -99,7 +99,7 @@ func Send[T, V any](c *gin.Context, pages *Codec, r Request, rows Rows[T], place
 	if err != nil {
 		return err
 	}
-	return httpx.JSON(c, http.StatusOK, "", body) //nolint:wrapcheck // an answer
+	return httpx.JSON(c, http.StatusOK, "", body)
 }
 
 func (r Request) position(p Place) Position {

@@ -73,7 +73,7 @@ func acquireSlot(ctx context.Context, c chan struct{}, timer <-chan time.Time, l
 	case <-timer:
 		return late
 	case <-ctx.Done():
-		return ctx.Err() //nolint:wrapcheck // the request's own end
+		return ctx.Err()
 	}
 }
 

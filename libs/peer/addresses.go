@@ -45,7 +45,7 @@ func (a *Addresses) UnmarshalText(pattern []byte) error {
 // Of returns the address of a service. It fails when proto/services.yaml has no service of that name.
 func (a Addresses) Of(service string) (string, error) {
 	if names := proto.ServiceNames(); !slices.Contains(names, service) {
-		return "", fmt.Errorf("proto/services.yaml has no service %q, only %s: add it there", service, strings.Join(names, ", ")) //nolint:err113 // stops the start
+		return "", fmt.Errorf("proto/services.yaml has no service %q, only %s: add it there", service, strings.Join(names, ", "))
 	}
 	if own := a.Own[service]; own != "" {
 		return own, nil
@@ -77,7 +77,7 @@ func (a Addresses) String() string {
 func checkAddress(setting, address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return fmt.Errorf("%s: want http://host:port, got %q", setting, address) //nolint:err113 // stops the start
+		return fmt.Errorf("%s: want http://host:port, got %q", setting, address)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ type envelope struct {
 func (c *Client) refused(a answer) error {
 	var e envelope
 	kind, known := kinds[a.status]
-	cause := fmt.Errorf("%s answered %d", c.Target, a.status) //nolint:err113 // for the log
+	cause := fmt.Errorf("%s answered %d", c.Target, a.status)
 	if err := json.Unmarshal(a.body, &e); err != nil || e.Error.Code == "" || !known {
 		if a.status >= http.StatusInternalServerError {
 			return apperr.ErrUnavailable.WithCause(cause)

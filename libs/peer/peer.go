@@ -172,7 +172,7 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte, opt
 	if err != nil {
 		return answer{}, fmt.Errorf("call %s: %w", c.Target, err)
 	}
-	defer res.Body.Close() //nolint:errcheck // the body is only read
+	defer res.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
 	if err != nil {
 		return answer{}, fmt.Errorf("read answer of %s: %w", c.Target, err)
@@ -186,12 +186,12 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte, opt
 func (c *Client) request(ctx context.Context, method, path string, body []byte, options []Option) (*http.Request, error) {
 	who, err := caller.Require(ctx)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // names the cause
+		return nil, err
 	}
 	bare, _, _ := strings.Cut(path, "?")
 	signed, err := c.Signer.Sign(who, c.Target, method, bare, c.Now())
 	if err != nil {
-		return nil, err //nolint:wrapcheck // names the cause
+		return nil, err
 	}
 	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.BaseURL, "/")+path, bytes.NewReader(body))
 	if err != nil {

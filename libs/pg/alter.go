@@ -31,7 +31,7 @@ func Alter(ctx context.Context, url string, limit time.Duration, change func(ctx
 	if err != nil {
 		return fmt.Errorf("reach database: %w", err)
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // an error here changes nothing
+	defer conn.Close(context.WithoutCancel(ctx))
 	return retryLocked(ctx, limit, func() error { return change(ctx, conn) })
 }
 

@@ -136,7 +136,7 @@ func scan(t *testing.T, db *pgtest.DB, sql string) (yes bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close(context.Background()) //nolint:errcheck // a test's connection
+	defer conn.Close(context.Background())
 	if err := conn.QueryRow(t.Context(), sql).Scan(&yes); err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func (a Args) RewriteQuery(ctx context.Context, conn *pgx.Conn, sql string, _ []
 }
 
 func errMissing(name string) error {
-	return fmt.Errorf("the statement names @%s, which is not among its arguments", name) //nolint:err113 // a defect
+	return fmt.Errorf("the statement names @%s, which is not among its arguments", name)
 }
 
 // statement is a statement with numbers in place of its names.

@@ -59,13 +59,13 @@ func TestUnavailable(t *testing.T) {
 		return pool
 	}
 	const short = 50 * time.Millisecond
-	run := func(pool *pg.DB, ctx context.Context, sql string) error { //nolint:revive // as methods have it
+	run := func(pool *pg.DB, ctx context.Context, sql string) error {
 		return pool.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 			_, err := tx.Exec(ctx, sql)
 			return err
 		})
 	}
-	read := func(pool *pg.DB, ctx context.Context) error { //nolint:revive // as methods have it
+	read := func(pool *pg.DB, ctx context.Context) error {
 		rows, err := pool.Read(ctx).Query(ctx, `select 1`)
 		if err == nil {
 			rows.Close()
@@ -79,7 +79,7 @@ func TestUnavailable(t *testing.T) {
 		}
 		return err
 	}
-	batch := func(pool *pg.DB, ctx context.Context) error { //nolint:revive // as methods have it
+	batch := func(pool *pg.DB, ctx context.Context) error {
 		return pool.ReadBatch(ctx, &pgx.Batch{}, func(pgx.BatchResults) error { return nil })
 	}
 	slow, full := open(pg.Options{StatementTimeout: short}), open(pg.Options{MaxConns: 1, AcquireTimeout: short})

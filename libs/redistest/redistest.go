@@ -89,7 +89,7 @@ func Sentinel(t testing.TB, a *tlstest.Authority) (u string, kill func()) {
 	args := append([]string{conf, "--sentinel"}, tls(t, a, sentinel)...)
 	run(t, sentinel, append(args, "--bind", "127.0.0.1", "--requirepass", SentinelPassword)...)
 	c := redis.NewSentinelClient(options(t, a, sentinel, SentinelPassword))
-	defer c.Close() //nolint:errcheck // a test's client
+	defer c.Close()
 	eventually(t, "the Sentinel knows the replica, and it is in step", func() bool {
 		all := c.Replicas(t.Context(), MasterName).Val()
 		return len(all) == 1 && all[0]["master-link-status"] == "ok"
@@ -143,8 +143,8 @@ func run(t testing.TB, port int, args ...string) (kill func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer log.Close()                  //nolint:errcheck // the process has its own
-	cmd := exec.Command(path, args...) //nolint:gosec,noctx // redis-server from the path; it ends below
+	defer log.Close()                  // The process has its own descriptor.
+	cmd := exec.Command(path, args...) //nolint:gosec // redis-server from the path; it ends below
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -156,7 +156,7 @@ func run(t testing.TB, port int, args ...string) (kill func()) {
 	eventually(t, "redis-server listens", func() bool {
 		select {
 		case <-ended:
-			text, _ := os.ReadFile(logFile) //nolint:gosec,errcheck // in the test's folder
+			text, _ := os.ReadFile(logFile) //nolint:gosec // in the test's folder
 			if strings.Contains(string(text), "'tls-port") || strings.Contains(string(text), "'--tls-") {
 				t.Skip("this redis-server was built without TLS")
 			}
@@ -218,7 +218,7 @@ func freePorts(t testing.TB, n int) []int {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer l.Close() //nolint:errcheck // closed, so that the server can use the port
+		defer l.Close()
 		out[i] = l.Addr().(*net.TCPAddr).Port
 	}
 	return out

@@ -59,7 +59,7 @@ func parse(u *url.URL, access Access) (*redis.UniversalOptions, error) {
 		err = errScheme
 	}
 	if err != nil {
-		return nil, err //nolint:wrapcheck // names the setting
+		return nil, err
 	}
 	if u.Hostname() == "" {
 		return nil, errHost
@@ -131,7 +131,7 @@ func overTLS(base *tls.Config, host string, dial dialFunc) dialFunc {
 		cfg := base.Clone()
 		if cfg.ServerName, _, err = net.SplitHostPort(address); err != nil {
 			_ = conn.Close()
-			return nil, err //nolint:wrapcheck // names the address
+			return nil, err
 		}
 		if net.ParseIP(cfg.ServerName) != nil && net.ParseIP(host) == nil {
 			cfg.ServerName = host

@@ -108,7 +108,7 @@ func addFile(vars map[string]string, name string) error {
 	if err != nil {
 		return fmt.Errorf("settings file: %w", err)
 	}
-	defer f.Close() //nolint:errcheck // the file is only read
+	defer f.Close()
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		key, value, ok := strings.Cut(strings.TrimSpace(lines.Text()), "=")

@@ -144,7 +144,7 @@ func (rt *Runtime) ready(w http.ResponseWriter, r *http.Request) {
 			err := recovered(ctx, c.run)
 			if err != nil {
 				rt.Log.Warn("not ready", slog.String("check", c.name), slog.Any("error", err))
-				err = fmt.Errorf("not ready: %s", c.name) //nolint:err113 // the text of the answer
+				err = fmt.Errorf("not ready: %s", c.name)
 			}
 			results <- err
 		}()

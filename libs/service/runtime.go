@@ -87,7 +87,7 @@ func (rt *Runtime) Go(name string, work func(ctx context.Context) error) {
 			case <-done:
 				return nil
 			case <-limit.Done():
-				return errors.New("still running") //nolint:err113 // for the log
+				return errors.New("still running")
 			}
 		},
 	})

@@ -66,7 +66,7 @@ func Run(ctx context.Context, app App, args []string, stdout io.Writer) error {
 	root.AddCommand(app.Commands...)
 	root.SetArgs(args)
 	root.SetOut(stdout)
-	return command.Execute(ctx, root) //nolint:wrapcheck // the command's own error
+	return command.Execute(ctx, root)
 }
 
 // Command makes a command that reads its Settings from the environment.

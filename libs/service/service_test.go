@@ -77,11 +77,11 @@ func base(t *testing.T, rt *Runtime) string {
 }
 
 func get(url string) (status int, body string, err error) {
-	res, err := http.Get(url) //nolint:gosec,noctx // a test's own server
+	res, err := http.Get(url)
 	if err != nil {
 		return 0, "", err
 	}
-	defer res.Body.Close() //nolint:errcheck // only read
+	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)
 	return res.StatusCode, string(b), err
 }
@@ -226,7 +226,7 @@ func TestLimitsOfTheServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close() //nolint:errcheck // a test's connection
+		defer c.Close()
 		_, _ = io.WriteString(c, text)
 		_ = c.SetReadDeadline(time.Now().Add(30 * time.Second))
 		b, err := io.ReadAll(c)
@@ -248,7 +248,7 @@ func TestATakenAddressStopsTheStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close() //nolint:errcheck // a test's listener
+	defer l.Close()
 	_, _, stop := running(t, func(rt *Runtime) {
 		rt.HTTP(l.Addr().String(), http.NotFoundHandler())
 		rt.Go("never started", func(context.Context) error { return nil })

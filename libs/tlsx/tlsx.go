@@ -55,7 +55,7 @@ var errNoCertificate = errors.New("holds no certificate in PEM")
 func authorities(file string) (*x509.CertPool, error) {
 	pem, err := os.ReadFile(file) //nolint:gosec // named by the operator
 	if err != nil {
-		return nil, err //nolint:wrapcheck // names the file
+		return nil, err
 	}
 	pool, err := x509.SystemCertPool()
 	if err != nil {

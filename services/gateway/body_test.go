@@ -43,11 +43,12 @@ func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc) //nolint:gosec // far below
+	return int64(m.HeapAlloc)
 }
 
 // A credential that is over its limit is refused before a byte of its bodies is read.
-func TestBodiesOverTheLimitAreNotRead(t *testing.T) { //nolint:paralleltest // measures the heap
+// The test is not parallel, as it measures the heap of the whole process.
+func TestBodiesOverTheLimitAreNotRead(t *testing.T) {
 	w := newWorld(t)
 	g := w.start(t, func(c *Config) { c.RateLimit = 1 })
 	key := w.identity.newKey()
@@ -65,7 +66,8 @@ func TestBodiesOverTheLimitAreNotRead(t *testing.T) { //nolint:paralleltest // m
 
 // A credential within its limit holds at most 8 MiB, however many bodies it begins, and other credentials are not
 // affected.
-func TestBodiesOfOneCredentialAreBounded(t *testing.T) { //nolint:paralleltest // measures the heap
+// The test is not parallel, as it measures the heap of the whole process.
+func TestBodiesOfOneCredentialAreBounded(t *testing.T) {
 	w := newWorld(t)
 	g := w.start(t)
 	key := w.identity.newKey()

@@ -42,7 +42,7 @@ func TestTwoGatewaysOneLimit(t *testing.T) {
 // A gateway with the default time-out of Redis must count exactly however busy its own process is. This test runs alone,
 // because it uses all processors. Other processes of the machine may delay Redis itself, which a gateway cannot tell
 // from a dead Redis; so one of three attempts must be exact.
-func TestABusyProcessDoesNotOpenTheLimit(t *testing.T) { //nolint:paralleltest // see above
+func TestABusyProcessDoesNotOpenTheLimit(t *testing.T) {
 	w := newWorld(t)
 	var seen []string
 	for range 3 {

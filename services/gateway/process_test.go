@@ -93,7 +93,7 @@ func answered(t *testing.T, conn net.Conn) (res *http.Response, body string, clo
 
 // A body that arrives byte by byte holds its connection until HTTP_READ_TIMEOUT, a header until
 // HTTP_READ_HEADER_TIMEOUT, even when bytes keep arriving.
-func TestSlowClientsAreBounded(t *testing.T) { //nolint:paralleltest // see process
+func TestSlowClientsAreBounded(t *testing.T) {
 	w := newWorld(t)
 	address := w.process(t, map[string]string{"HTTP_READ_TIMEOUT": "600ms", "HTTP_READ_HEADER_TIMEOUT": "300ms"})
 	start := time.Now()
@@ -132,7 +132,7 @@ func TestSlowClientsAreBounded(t *testing.T) { //nolint:paralleltest // see proc
 }
 
 // Over HTTP_MAX_HEADER_BYTES the server itself answers, before the request can have an id.
-func TestEnormousHeader(t *testing.T) { //nolint:paralleltest // see process
+func TestEnormousHeader(t *testing.T) {
 	w := newWorld(t)
 	address := w.process(t, nil)
 	key := w.identity.newKey()
@@ -159,7 +159,7 @@ func TestEnormousHeader(t *testing.T) { //nolint:paralleltest // see process
 // At most HTTP_MAX_CONNS of ten thousand idle connections are open at once. The others wait until open ones were idle
 // for HTTP_IDLE_TIMEOUT, so that a new client is served in bounded time. The waiting connections fit into the system's
 // own queue.
-func TestIdleConnectionsAreBounded(t *testing.T) { //nolint:paralleltest // see process
+func TestIdleConnectionsAreBounded(t *testing.T) {
 	const limit, clients, idle = 6500, 10_000, 4 * time.Second
 	w := newWorld(t)
 	address := w.process(t, map[string]string{
@@ -173,7 +173,7 @@ func TestIdleConnectionsAreBounded(t *testing.T) { //nolint:paralleltest // see 
 			t.Fatal(err)
 		}
 		go func() {
-			if _, err := http.ReadResponse(bufio.NewReader(conn), nil); err == nil { //nolint:bodyclose // two bytes
+			if _, err := http.ReadResponse(bufio.NewReader(conn), nil); err == nil {
 				served.Add(1)
 			}
 		}()
@@ -192,7 +192,7 @@ func TestIdleConnectionsAreBounded(t *testing.T) { //nolint:paralleltest // see 
 	}
 }
 
-func TestAClientDoesNotSteerTraces(t *testing.T) { //nolint:paralleltest // see process
+func TestAClientDoesNotSteerTraces(t *testing.T) {
 	const clientTrace = "0af7651916cd43dd8448eb211c80319c"
 	w := newWorld(t)
 	g := &gateway{world: w, url: "http://" + w.process(t, nil)}
@@ -206,7 +206,7 @@ func TestAClientDoesNotSteerTraces(t *testing.T) { //nolint:paralleltest // see 
 }
 
 // Without this Go's own server would answer the request.
-func TestOptionsOfTheWholeServer(t *testing.T) { //nolint:paralleltest // see process
+func TestOptionsOfTheWholeServer(t *testing.T) {
 	w := newWorld(t)
 	conn := dial(t, w.process(t, nil))
 	_, _ = io.WriteString(conn, "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")

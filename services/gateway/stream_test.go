@@ -372,7 +372,7 @@ func TestStreamsOfOneCredentialAreBounded(t *testing.T) {
 }
 
 // The time-outs of a request and its answer must not end a stream, nor its last bytes after a silence.
-func TestAStreamOutlivesTheServersTimeouts(t *testing.T) { //nolint:paralleltest // see process
+func TestAStreamOutlivesTheServersTimeouts(t *testing.T) {
 	w := newWorld(t)
 	w.cfg.StreamWriteTimeout = 200 * time.Millisecond
 	g := &gateway{world: w, url: "http://" + w.process(t, map[string]string{"HTTP_WRITE_TIMEOUT": "200ms", "HTTP_READ_TIMEOUT": "200ms"})}
@@ -427,7 +427,7 @@ func (s *flood) stuck() bool {
 	return before > 0 && s.sent.Load() == before
 }
 
-func TestAClientThatReadsNothingIsCut(t *testing.T) { //nolint:paralleltest // see process
+func TestAClientThatReadsNothingIsCut(t *testing.T) {
 	w := newWorld(t)
 	w.cfg.StreamWriteTimeout = 300 * time.Millisecond
 	address := w.process(t, nil)
@@ -442,7 +442,7 @@ func TestAClientThatReadsNothingIsCut(t *testing.T) { //nolint:paralleltest // s
 }
 
 // A stop waits for running requests, but not for streams: silent, blocked, or not yet begun.
-func TestAStopEndsStreams(t *testing.T) { //nolint:paralleltest // see process
+func TestAStopEndsStreams(t *testing.T) {
 	w := newWorld(t)
 	w.cfg.UpstreamTimeout = time.Minute
 	address, stop := w.run(t, map[string]string{"STOP_TIMEOUT": "60s"})

@@ -46,15 +46,15 @@ func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Server
 	}
 	c, err := contract.Load(proto.OpenAPI)
 	if err != nil {
-		return nil, nil, err //nolint:wrapcheck // the error is already clear
+		return nil, nil, err
 	}
 	pages, err := docs.New(proto.OpenAPI, c, docs.Embedded())
 	if err != nil {
-		return nil, nil, err //nolint:wrapcheck // the error is already clear
+		return nil, nil, err
 	}
 	keys, err := caller.ParseKeys(cfg.SignKeys)
 	if err != nil {
-		return nil, nil, err //nolint:wrapcheck // the error is already clear
+		return nil, nil, err
 	}
 	signer := &caller.Signer{From: "gateway", Keys: keys}
 	metrics := app.NewMetrics(reg)
@@ -67,12 +67,12 @@ func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Server
 		Changed: func(down bool) { redisChanged(down, log, metrics) },
 	})
 	if err != nil {
-		return nil, nil, err //nolint:wrapcheck // the error is already clear
+		return nil, nil, err
 	}
 	metrics.Breaker.WithLabelValues(lookups).Set(0)
 	toIdentity, err := cfg.Upstreams.Client("identity", signer)
 	if err != nil {
-		return nil, nil, err //nolint:wrapcheck // the error is already clear
+		return nil, nil, err
 	}
 	toIdentity.Changed = func(state string) { metrics.Breaker.WithLabelValues(lookups).Set(breakerStates[state]) }
 	identity := &peers.Identity{Client: toIdentity}
@@ -126,7 +126,7 @@ func upstreams(cfg Config, c *contract.Contract, signer *caller.Signer, log *slo
 			},
 		})
 		if err != nil {
-			return nil, err //nolint:wrapcheck // the error is already clear
+			return nil, err
 		}
 		m.Breaker.WithLabelValues(op.Service).Set(0)
 		out[op.Service] = up

@@ -64,7 +64,7 @@ func auditVerify() *cobra.Command {
 // keptHeads reads what --json has printed, by slug.
 func keptHeads(file string) (map[string]domain.KeptHead, error) {
 	if file == "" {
-		return nil, nil //nolint:nilnil // nothing was kept
+		return nil, nil
 	}
 	text, err := os.ReadFile(file) //nolint:gosec // the user names it
 	if err != nil {

@@ -46,7 +46,7 @@ func down(ctx context.Context) error {
 	}
 	run := filepath.Join(root, ".run")
 	if _, err := os.Stat(run); err != nil {
-		return nil //nolint:nilerr // never started
+		return nil // The platform was never started.
 	}
 	release, err := takeOver(ctx, run, stopLimit)
 	if err != nil {

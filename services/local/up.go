@@ -51,7 +51,7 @@ func up(ctx context.Context) error {
 	defer p.stop()
 	if err := p.start(ctx); err != nil {
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // it was asked to stop
+			return nil // A signal ended the start.
 		}
 		return err
 	}

@@ -102,7 +102,7 @@ func runInside(ctx context.Context, args, env []string) error {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
-	cmd := exec.Command(args[0], args[1:]...) //nolint:gosec,noctx // the user's own command; signals are handed on
+	cmd := exec.Command(args[0], args[1:]...) //nolint:gosec // the user's own command; signals are handed on
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = env, os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = supervise.Attached()
 	if err := supervise.Start(cmd); err != nil {

@@ -50,7 +50,7 @@ func (r *receiver) deliver(ctx context.Context, e public.Event) (status int, too
 	if err != nil {
 		return 0, took, withoutURL(err)
 	}
-	defer res.Body.Close()                                       //nolint:errcheck // only read
+	defer res.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // the connection can be used again
 	return res.StatusCode, took, nil
 }

@@ -72,7 +72,7 @@ func (s *Sink) Await(ctx context.Context, from time.Time, n int, limit time.Dura
 			return Sample{}, err
 		}
 		if time.Now().After(end) {
-			return Sample{}, fmt.Errorf("%d of %d deliveries came within %v", came, n, limit) //nolint:err113 // for the reader
+			return Sample{}, fmt.Errorf("%d of %d deliveries came within %v", came, n, limit)
 		}
 	}
 }

@@ -162,7 +162,7 @@ func (p *Platform) Log(name string) (*os.File, error) {
 
 // FreeAddr returns a loopback address whose port is free.
 func FreeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // returns at once
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
 	}
@@ -182,7 +182,7 @@ func answers(ctx context.Context, url string) error {
 	}
 	_ = res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", url, res.Status) //nolint:err113 // for the reader
+		return fmt.Errorf("%s answers %s", url, res.Status)
 	}
 	return nil
 }

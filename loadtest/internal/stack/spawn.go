@@ -37,7 +37,7 @@ var spawner = sync.OnceValue(func() chan<- func() {
 
 // start runs a program that is stopped when this process dies. env is its whole environment.
 func start(name string, env []string, log io.Writer, path string, args ...string) (*Process, error) {
-	cmd := exec.Command(path, args...) //nolint:gosec,noctx // our own programs; stopped in order by Stop
+	cmd := exec.Command(path, args...) //nolint:gosec // our own programs; stopped in order by Stop
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	started := make(chan error)

@@ -181,7 +181,7 @@ func (a *API) bookingFilter(ctx context.Context, q contract.Query) (f store.Book
 
 func filterDate(q contract.Query, name string) (*domain.Date, error) {
 	if !q.Has(name) {
-		return nil, nil //nolint:nilnil // no filter
+		return nil, nil // A nil date means no filter.
 	}
 	d, err := domain.ParseDate(q.String(name))
 	if err != nil {

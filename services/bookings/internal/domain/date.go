@@ -17,10 +17,10 @@ type Date struct {
 
 // Errors of dates and local times; the door puts them on a field.
 var (
-	ErrDateFormat = errors.New("Must be an RFC 3339 datetime with an offset, or a date YYYY-MM-DD.") //nolint:staticcheck,revive // shown as it stands
-	ErrDateRange  = errors.New("Must be between 1900-01-01 and 2199-12-31.")                         //nolint:staticcheck,revive // shown as it stands
-	ErrNoSuchDay  = errors.New("This date does not exist in the operator's timezone.")               //nolint:staticcheck,revive // shown as it stands
-	ErrNoSuchTime = errors.New("This time does not exist on that day in the operator's timezone.")   //nolint:staticcheck,revive // shown as it stands
+	ErrDateFormat = errors.New("Must be an RFC 3339 datetime with an offset, or a date YYYY-MM-DD.") //nolint:staticcheck // shown as it stands
+	ErrDateRange  = errors.New("Must be between 1900-01-01 and 2199-12-31.")                         //nolint:staticcheck // shown as it stands
+	ErrNoSuchDay  = errors.New("This date does not exist in the operator's timezone.")               //nolint:staticcheck // shown as it stands
+	ErrNoSuchTime = errors.New("This time does not exist on that day in the operator's timezone.")   //nolint:staticcheck // shown as it stands
 )
 
 const (
@@ -125,7 +125,7 @@ func (d Date) UTC() time.Time { return time.Date(d.Year, d.Month, d.Day, 0, 0, 0
 func (d *Date) Scan(src any) error {
 	t, ok := src.(time.Time)
 	if !ok {
-		return fmt.Errorf("scan date from %T", src) //nolint:err113 // a programming error
+		return fmt.Errorf("scan date from %T", src)
 	}
 	*d = DateOf(t.UTC())
 	return nil
@@ -275,11 +275,11 @@ var locations sync.Map // IANA name → *time.Location; bounded by the number of
 // Location returns the zone of an IANA name. Zones are read once: parsing one costs more than a price.
 func Location(name string) (*time.Location, error) {
 	if loc, ok := locations.Load(name); ok {
-		return loc.(*time.Location), nil //nolint:forcetypeassert // only this function stores
+		return loc.(*time.Location), nil // The map holds no other type.
 	}
 	loc, err := time.LoadLocation(name)
 	if err != nil || name == "" || name == "Local" {
-		return nil, fmt.Errorf("timezone %q is unknown", name) //nolint:err113 // an internal error with its cause
+		return nil, fmt.Errorf("timezone %q is unknown", name)
 	}
 	locations.Store(name, loc)
 	return loc, nil

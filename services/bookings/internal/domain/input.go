@@ -72,7 +72,7 @@ func (in BookingInput) When(loc *time.Location) (When, error) {
 	return when, nil
 }
 
-var errClock = errors.New("Must be a time of day, HH:MM.") //nolint:staticcheck,revive // shown as it stands
+var errClock = errors.New("Must be a time of day, HH:MM.") //nolint:staticcheck // shown as it stands
 
 func clock(f patch.Field[string], name string, fail func(string, error)) patch.Field[Clock] {
 	text := f.Pointer()

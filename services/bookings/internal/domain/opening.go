@@ -55,7 +55,7 @@ var weekdays = []struct {
 // reported on its dotted field, such as opening_hours.mon.0.
 func ParseOpeningHours(table map[string][][]string) (OpeningHours, error) {
 	if table == nil {
-		return nil, nil //nolint:nilnil // always open
+		return nil, nil // Nil hours mean always open.
 	}
 	hours := make(OpeningHours, len(table))
 	var failed []apperr.FieldError

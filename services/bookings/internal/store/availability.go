@@ -72,5 +72,5 @@ var describedBy = regexp.MustCompile(`[a-z]\.description`)
 func scanClaim(row pgx.CollectableRow) (availability.Claim, error) {
 	var c availability.Claim
 	err := row.Scan(&c.Unit, &c.From, &c.To, &c.Status, &c.HoldExpiresAt)
-	return c, err //nolint:wrapcheck // by next
+	return c, err
 }

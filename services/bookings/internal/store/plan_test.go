@@ -101,7 +101,7 @@ func TestPlans(t *testing.T) {
 }
 
 // expected is the page of a filter's pairs that a reading of all bookings gives, of the other filters' rows.
-func expected(t *testing.T, ctx context.Context, conn *pgx.Conn, f store.BookingFilter, r page.Request) []string { //nolint:revive // t leads in tests
+func expected(t *testing.T, ctx context.Context, conn *pgx.Conn, f store.BookingFilter, r page.Request) []string {
 	t.Helper()
 	pairs := f.Metadata
 	f.Metadata = nil
@@ -258,7 +258,7 @@ func (e *explained) Query(ctx context.Context, sql string, args ...any) (pgx.Row
 	return e.tx.Query(ctx, sql, args...)
 }
 
-func explainBookings(t *testing.T, db *pg.DB, ctx context.Context, f store.BookingFilter, r page.Request) (p plan, numbers []string) { //nolint:revive // t leads in tests
+func explainBookings(t *testing.T, db *pg.DB, ctx context.Context, f store.BookingFilter, r page.Request) (p plan, numbers []string) {
 	t.Helper()
 	e := explainAs(t, db, ctx, func(ctx context.Context, q pg.Q) error {
 		list, err := store.Bookings(ctx, q, f, r)
@@ -270,7 +270,7 @@ func explainBookings(t *testing.T, db *pg.DB, ctx context.Context, f store.Booki
 	return e, numbers
 }
 
-func explain(t *testing.T, db *pg.DB, ctx context.Context, sql string, args pg.Args) plan { //nolint:revive // t leads in tests
+func explain(t *testing.T, db *pg.DB, ctx context.Context, sql string, args pg.Args) plan {
 	t.Helper()
 	return explainAs(t, db, ctx, func(ctx context.Context, q pg.Q) error {
 		rows, err := q.Query(ctx, sql, args)
@@ -282,7 +282,7 @@ func explain(t *testing.T, db *pg.DB, ctx context.Context, sql string, args pg.A
 }
 
 // explainAs has the plans of what read asks, as the app role gets them.
-func explainAs(t *testing.T, db *pg.DB, ctx context.Context, read func(context.Context, pg.Q) error) plan { //nolint:revive // t leads in tests
+func explainAs(t *testing.T, db *pg.DB, ctx context.Context, read func(context.Context, pg.Q) error) plan {
 	t.Helper()
 	e := &explained{}
 	err := db.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {

@@ -12,7 +12,7 @@ import (
 // toJSON is the text of a json column; nil is null.
 func toJSON[T any](v *T) (*string, error) {
 	if v == nil {
-		return nil, nil //nolint:nilnil // null
+		return nil, nil // A nil value is null.
 	}
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -24,7 +24,7 @@ func toJSON[T any](v *T) (*string, error) {
 // fromJSON reads what toJSON has written.
 func fromJSON[T any](raw []byte) (*T, error) {
 	if raw == nil {
-		return nil, nil //nolint:nilnil // null
+		return nil, nil // A nil value is null.
 	}
 	v := new(T)
 	return v, json.Unmarshal(raw, v)

@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/services/customers/migrations"
 )
 
-func tx[T any](t *testing.T, db *pg.DB, ctx context.Context, fn func(ctx context.Context, tx pg.Tx) (T, error)) T { //nolint:revive // t leads in tests
+func tx[T any](t *testing.T, db *pg.DB, ctx context.Context, fn func(ctx context.Context, tx pg.Tx) (T, error)) T {
 	t.Helper()
 	var out T
 	err := db.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
@@ -31,7 +31,7 @@ func tx[T any](t *testing.T, db *pg.DB, ctx context.Context, fn func(ctx context
 	return out
 }
 
-func insert(t *testing.T, db *pg.DB, ctx context.Context, c domain.Customer) domain.Customer { //nolint:revive // t leads in tests
+func insert(t *testing.T, db *pg.DB, ctx context.Context, c domain.Customer) domain.Customer {
 	t.Helper()
 	c.ID = ids.New[ids.CustomerPrefix]()
 	return tx(t, db, ctx, func(ctx context.Context, tx pg.Tx) (domain.Customer, error) { return store.InsertCustomer(ctx, tx, c) })

@@ -228,7 +228,7 @@ func TestListsUseTheirIndexes(t *testing.T) {
 	}
 }
 
-func explain(t *testing.T, db *pg.DB, ctx context.Context, mode string, f store.CustomerFilter, r page.Request) (plan string, found []domain.CustomerID) { //nolint:revive // t leads in tests
+func explain(t *testing.T, db *pg.DB, ctx context.Context, mode string, f store.CustomerFilter, r page.Request) (plan string, found []domain.CustomerID) {
 	t.Helper()
 	r.Limit = page.DefaultLimit
 	e := &explained{}

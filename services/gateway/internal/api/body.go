@@ -51,5 +51,5 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = contract.ErrMalformed.WithMessage("The body stalled: the rest of it did not come within %s.", b.stall).WithCause(err)
 	}
-	return n, err //nolint:wrapcheck // a reader returns the error as it is
+	return n, err
 }

@@ -28,10 +28,10 @@ func (s *Server) authenticate(c *gin.Context) error {
 	q, ctx := of(c), c.Request.Context()
 	token, err := domain.Bearer(c.Request.Header["Authorization"])
 	if err != nil {
-		return err //nolint:wrapcheck // the answer
+		return err
 	}
 	if q.credential, err = s.Pipeline.Principals.Find(ctx, token, q.address); err != nil {
-		return err //nolint:wrapcheck // the answer
+		return err
 	}
 	obs.AddCaller(ctx, q.caller())
 	return nil
@@ -50,7 +50,7 @@ func (s *Server) limitRate(c *gin.Context) error {
 	}
 	verdict, err := s.Pipeline.Admit(c.Request.Context(), q.credential, look)
 	if err != nil {
-		return err //nolint:wrapcheck // the answer
+		return err
 	}
 	q.credential, q.cached = verdict.Credential, verdict.Answer
 	setRateLimitHeaders(c.Writer.Header(), &verdict)
@@ -64,7 +64,7 @@ func (s *Server) limitRate(c *gin.Context) error {
 // authorize refuses a credential without the operation's scopes.
 func authorize(c *gin.Context) error {
 	q := of(c)
-	return q.credential.Allows(q.op.Scopes) //nolint:wrapcheck // the answer
+	return q.credential.Allows(q.op.Scopes)
 }
 
 // readBody reads the body of a write, and counts its bytes until the request is answered. It does not read a body whose
@@ -81,7 +81,7 @@ func (s *Server) readBody(c *gin.Context) (err error) {
 	}
 	defer func() { s.Pipeline.Bodies.Free(q.credential.Caller.Credential, q.held) }()
 	if q.body, err = httpx.ReadBody(c, func(n int64) error { return s.hold(q, n) }); err != nil {
-		return err //nolint:wrapcheck // the answer
+		return err
 	}
 	c.Next()
 	return nil
@@ -94,7 +94,7 @@ func (s *Server) hold(q *request, n int64) error {
 		n += int64(len(q.cached))
 	}
 	if err := s.Pipeline.Bodies.Take(q.credential.Caller.Credential, n); err != nil {
-		return err //nolint:wrapcheck // the answer
+		return err
 	}
 	q.held += n
 	return nil
@@ -108,10 +108,10 @@ func parseBody(c *gin.Context) error {
 	}
 	found, err := httpx.HasBody(q.op, c.Request.Header.Get("Content-Type"), q.body)
 	if !found || err != nil {
-		return err //nolint:wrapcheck // the answer
+		return err
 	}
 	q.canonical, err = contract.Canonical(q.body)
-	return err //nolint:wrapcheck // the answer
+	return err
 }
 
 // checkIdempotencyKey returns the error of an invalid key, and computes the fingerprint of a request with a valid key.
@@ -132,7 +132,7 @@ func (s *Server) replay(c *gin.Context) error {
 		s.Pipeline.Metrics.Replays.WithLabelValues(replayResult(answer, err)).Inc()
 	}
 	if err != nil || answer == nil {
-		return err //nolint:wrapcheck // the answer
+		return err
 	}
 	obs.Add(c.Request.Context(), slog.String("idempotency", "redis"))
 	write(c.Writer, answer)
@@ -157,11 +157,11 @@ func (s *Server) proxy(c *gin.Context) error {
 	call := q.call(c.Request)
 	if q.op.Stream {
 		call.Accept, call.LastEventID = c.Request.Header.Get("Accept"), c.Request.Header.Get("Last-Event-Id")
-		return s.Pipeline.Stream(c.Request.Context(), c.Writer, q.op, call) //nolint:wrapcheck // the answer
+		return s.Pipeline.Stream(c.Request.Context(), c.Writer, q.op, call)
 	}
 	answer, err := s.Pipeline.Forward(c.Request.Context(), q.op, call, q.fingerprint)
 	if err != nil {
-		return err //nolint:wrapcheck // the answer
+		return err
 	}
 	write(c.Writer, &answer)
 	return nil

@@ -130,7 +130,7 @@ func (p *Pipeline) Replay(raw []byte, service string, fingerprint [32]byte) (*do
 	known, err := domain.Decode(raw, fingerprint)
 	switch {
 	case err != nil || known.Service == service:
-		return nil, nil //nolint:nilerr // the service answers instead of an unreadable cache entry
+		return nil, nil
 	case !known.Same:
 		return nil, apperr.ErrMismatch
 	default:
@@ -145,7 +145,7 @@ func (p *Pipeline) Forward(ctx context.Context, op *contract.Operation, call *do
 	a, err := p.Upstreams[op.Service].Do(ctx, call)
 	obs.Since(ctx, "upstream_ms", start)
 	if err != nil {
-		return a, err //nolint:wrapcheck // already an *apperr.Error
+		return a, err
 	}
 	if call.Key == "" || a.Status/100 != 2 || a.KeepUntil.IsZero() {
 		return a, nil
@@ -157,7 +157,7 @@ func (p *Pipeline) Forward(ctx context.Context, op *contract.Operation, call *do
 		value, err = a.Encode(fingerprint)
 	}
 	if err != nil {
-		return a, err //nolint:wrapcheck // the error is already clear
+		return a, err
 	}
 	p.Redis.CacheAnswer(call.Caller.Credential, call.Key, value, a.KeepUntil)
 	return a, nil

@@ -119,7 +119,7 @@ func (c *Credential) standing() (*Credential, error) {
 func (p *Principals) once(hash [32]byte, load func() (*Credential, error), seen ...string) (*Credential, error) {
 	v, err, _ := p.flights.Do(string(hash[:])+strings.Join(seen, ""), func() (any, error) { return load() })
 	if err != nil {
-		return nil, err //nolint:wrapcheck // LookupFunc's
+		return nil, err
 	}
 	c, ok := v.(*Credential)
 	if !ok {

@@ -70,5 +70,5 @@ func (p *Pipeline) Stream(ctx context.Context, w http.ResponseWriter, op *contra
 		return err
 	}
 	defer end()
-	return p.Upstreams[op.Service].Stream(ctx, w, call) //nolint:wrapcheck // already an *apperr.Error
+	return p.Upstreams[op.Service].Stream(ctx, w, call)
 }

@@ -51,7 +51,7 @@ func fromPrincipal(p internalapi.Principal) (domain.Principal, error) {
 	}
 	encoded, err := caller.Encode(c)
 	if err != nil {
-		return domain.Principal{}, err //nolint:wrapcheck // the error is already clear
+		return domain.Principal{}, err
 	}
 	return domain.Principal{
 		Caller: c, Encoded: encoded,

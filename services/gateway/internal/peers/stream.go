@@ -130,7 +130,7 @@ func (b *streamBody) Read(p []byte) (int, error) {
 	case b.ctx.Err() == nil:
 		obs.Add(b.ctx, slog.String("error", "the stream broke off: "+err.Error()))
 	}
-	return n, err //nolint:wrapcheck // a reader returns the error as it is
+	return n, err
 }
 
 // streamWriter writes a stream to the client. It has its own headers, so that the service's headers, trailers and early
@@ -162,12 +162,12 @@ func (p *streamWriter) WriteHeader(status int) {
 
 func (p *streamWriter) Write(b []byte) (int, error) {
 	p.extend()
-	return p.w.Write(b) //nolint:wrapcheck // a writer returns the error as it is
+	return p.w.Write(b)
 }
 
 func (p *streamWriter) FlushError() error {
 	p.extend()
-	return p.control.Flush() //nolint:wrapcheck // as above
+	return p.control.Flush()
 }
 
 // extend sets the deadline of the next write, unless the stream was aborted.

@@ -91,7 +91,7 @@ func dial(addr string, timeout time.Duration) (net.Conn, error) {
 	for pause := 5 * time.Millisecond; ; pause *= 2 {
 		conn, err := (&net.Dialer{Deadline: end}).Dial("tcp", addr)
 		if err == nil || !errors.Is(err, syscall.ECONNREFUSED) || pause > longestPause || time.Until(end) < pause {
-			return conn, err //nolint:wrapcheck // the error is already clear
+			return conn, err
 		}
 		time.Sleep(pause)
 	}
@@ -204,7 +204,7 @@ func late(err error) bool {
 }
 
 func (u *Upstream) refused() error {
-	return fmt.Errorf("%s refused the signed caller", u.target) //nolint:err113 // for the log
+	return fmt.Errorf("%s refused the signed caller", u.target)
 }
 
 func (u *Upstream) fill(req *fasthttp.Request, call *domain.Call, signed string) {

@@ -169,7 +169,7 @@ func unreachable(err error) bool {
 // evaluations go to all of them: otherwise Redis would alternate between down and up.
 func (r *Redis) reach(ctx context.Context) error {
 	if c, ok := r.client.(*redis.ClusterClient); ok {
-		return c.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return reach(ctx, node) }) //nolint:wrapcheck // for the caller only
+		return c.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return reach(ctx, node) })
 	}
 	return reach(ctx, r.client)
 }
@@ -178,7 +178,7 @@ func reach(ctx context.Context, node redis.UniversalClient) error {
 	pipe := node.Pipeline()
 	pipe.Ping(ctx)
 	_, err := pipe.Exec(ctx)
-	return err //nolint:wrapcheck // for the caller only
+	return err
 }
 
 // markDown stops all evaluations. A background probe ends this when a round trip succeeds.

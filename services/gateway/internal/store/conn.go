@@ -28,7 +28,7 @@ func dialLateRead(timeout time.Duration) func(ctx context.Context, network, addr
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dialer.DialContext(ctx, network, address)
 		if err != nil {
-			return nil, err //nolint:wrapcheck // names the address
+			return nil, err
 		}
 		raw, ok := conn.(syscall.Conn)
 		if !ok { // never for TCP
@@ -39,7 +39,7 @@ func dialLateRead(timeout time.Duration) func(ctx context.Context, network, addr
 }
 
 // forwards the call
-func (c *lateReadConn) SyscallConn() (syscall.RawConn, error) { return c.raw.SyscallConn() } //nolint:wrapcheck // forwards the call
+func (c *lateReadConn) SyscallConn() (syscall.RawConn, error) { return c.raw.SyscallConn() }
 
 // SetReadDeadline only records whether there is a deadline: Read sets its own.
 func (c *lateReadConn) SetReadDeadline(t time.Time) error {
@@ -53,9 +53,9 @@ func (c *lateReadConn) SetWriteDeadline(time.Time) error { return nil }
 // Write gives the write the whole time-out.
 func (c *lateReadConn) Write(b []byte) (int, error) {
 	if err := c.Conn.SetWriteDeadline(time.Now().Add(c.timeout)); err != nil {
-		return 0, err //nolint:wrapcheck // a writer returns the error as it is
+		return 0, err
 	}
-	return c.Conn.Write(b) //nolint:wrapcheck // a writer returns the error as it is
+	return c.Conn.Write(b)
 }
 
 // Read gives the read the whole time-out, and at its end still returns what has arrived.
@@ -65,23 +65,23 @@ func (c *lateReadConn) Read(b []byte) (int, error) {
 		end = time.Now().Add(c.timeout)
 	}
 	if err := c.Conn.SetReadDeadline(end); err != nil {
-		return 0, err //nolint:wrapcheck // a reader returns the error as it is
+		return 0, err
 	}
 	n, err := c.Conn.Read(b)
 	if err == nil || n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
-		return n, err //nolint:wrapcheck // a reader returns the error as it is
+		return n, err
 	}
 	rc, rawErr := c.raw.SyscallConn()
 	if rawErr != nil {
-		return 0, err //nolint:wrapcheck // the deadline
+		return 0, err
 	}
 	got := -1
 	rawErr = rc.Control(func(fd uintptr) {
-		got, _, _ = syscall.Recvfrom(int(fd), b, syscall.MSG_DONTWAIT) //nolint:errcheck // without data there is no error to handle
+		got, _, _ = syscall.Recvfrom(int(fd), b, syscall.MSG_DONTWAIT)
 	})
 	switch {
 	case rawErr != nil || got < 0:
-		return 0, err //nolint:wrapcheck // the deadline
+		return 0, err
 	case got == 0:
 		return 0, io.EOF
 	default:

@@ -237,7 +237,7 @@ func (b *book) keep(t *testing.T, operation string, e example) {
 	got := b.masks.hide(out.String())
 	file := filepath.Join("../../../../proto/examples", operation+".json")
 	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil { //nolint:gosec // anybody may read it
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return

@@ -34,7 +34,7 @@ type Host struct {
 // exists, else nobody, because PostgreSQL refuses to run as root.
 func ServerUser() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
-		return nil, nil //nolint:nilnil // no credential means: stay who we are
+		return nil, nil // A nil credential means the user of this process.
 	}
 	for _, name := range []string{"postgres", "nobody"} {
 		u, err := user.Lookup(name)

@@ -68,13 +68,13 @@ func claimed(port int) (claim io.Closer, ok bool) {
 	if runtime.GOOS != "linux" {
 		return io.NopCloser(nil), true
 	}
-	l, err := net.Listen("unix", "@holdfast-port-"+strconv.Itoa(port)) //nolint:noctx // returns at once
+	l, err := net.Listen("unix", "@holdfast-port-"+strconv.Itoa(port))
 	return l, err == nil
 }
 
 // listenable reports whether the port is free.
 func listenable(port int) bool {
-	l, err := net.Listen("tcp", Loopback(port)) //nolint:noctx // returns at once
+	l, err := net.Listen("tcp", Loopback(port))
 	if err != nil {
 		return false
 	}

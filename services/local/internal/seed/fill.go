@@ -68,7 +68,7 @@ func (c *client) fill(ctx context.Context, t tenant) (*Suggestion, error) {
 		return nil, fmt.Errorf("reading the catalogue: %w", err)
 	}
 	if len(offers) == 0 {
-		return nil, nil //nolint:nilnil // nothing can be suggested
+		return nil, nil // An empty catalogue gives no bookings.
 	}
 	zone, err := time.LoadLocation(t.timezone)
 	if err != nil {

@@ -257,7 +257,7 @@ func streamed(res *http.Response, n int) (got []string) {
 	if res == nil { // open has said why
 		return nil
 	}
-	defer res.Body.Close() //nolint:errcheck // only read
+	defer res.Body.Close()
 	for lines := bufio.NewScanner(res.Body); len(got) < n && lines.Scan(); {
 		if id, ok := strings.CutPrefix(lines.Text(), "id: "); ok {
 			got = append(got, id)

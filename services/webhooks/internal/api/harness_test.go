@@ -43,7 +43,7 @@ func TestMain(m *testing.M) { os.Exit(apitest.Main(m, "webhooks", elsewhere)) }
 // guard refuses URLs that contain "private".
 type guard struct{}
 
-var errPrivate = errors.New("Must be at a public address.") //nolint:staticcheck,revive // a sentence for people
+var errPrivate = errors.New("Must be at a public address.") //nolint:staticcheck // a sentence for people
 
 func (guard) CheckURL(_ context.Context, url string, live bool) error {
 	if strings.Contains(url, "private") || live && !strings.HasPrefix(url, "https://") {

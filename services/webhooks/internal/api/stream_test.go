@@ -187,7 +187,7 @@ func TestStreamOfTheLargestEvents(t *testing.T) {
 	reading, end := context.WithTimeout(t.Context(), time.Minute)
 	defer end()
 	res := w.open(reading, w.server(ctx), "Last-Event-ID", order[0].String())
-	defer res.Body.Close() //nolint:errcheck // only read
+	defer res.Body.Close()
 	lines := bufio.NewScanner(res.Body)
 	lines.Buffer(nil, 2*size)
 	for i, id := range order[1:] {

@@ -95,7 +95,7 @@ type world struct {
 	*clock
 	t          *testing.T
 	db         *pgtest.DB
-	ctx        context.Context //nolint:containedctx // the caller of the test
+	ctx        context.Context // The context carries the caller.
 	receivers  *receivers
 	dispatcher *app.Dispatcher
 	answers    *idemstore.Store

@@ -48,7 +48,7 @@ func message(t *testing.T, c caller.Caller, kind string, change ...func(*eventsv
 type world struct {
 	*consume.Events
 	db  *pgtest.DB
-	ctx context.Context //nolint:containedctx // the caller of the test
+	ctx context.Context // The context carries the caller.
 }
 
 func newWorld(t *testing.T) world {

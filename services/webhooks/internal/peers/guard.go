@@ -63,10 +63,10 @@ func NewGuard(allowed []string) (*Guard, error) {
 
 // The errors of CheckURL and of the dialler.
 var (
-	errForm    = errors.New("Must be an absolute URL with a host, without user, password or fragment.") //nolint:staticcheck,revive // a sentence for the operator
-	errScheme  = errors.New("Must be an https URL.")                                                    //nolint:staticcheck,revive // as above
-	errSchemes = errors.New("Must be an http or https URL.")                                            //nolint:staticcheck,revive // as above
-	errPrivate = errors.New("Must be at a public address, on port 80, 443, 8080 or 8443.")              //nolint:staticcheck,revive // as above
+	errForm    = errors.New("Must be an absolute URL with a host, without user, password or fragment.") //nolint:staticcheck // a sentence for the operator
+	errScheme  = errors.New("Must be an https URL.")                                                    //nolint:staticcheck // as above
+	errSchemes = errors.New("Must be an http or https URL.")                                            //nolint:staticcheck // as above
+	errPrivate = errors.New("Must be at a public address, on port 80, 443, 8080 or 8443.")              //nolint:staticcheck // as above
 	errRefused = errors.New("the address is not public, or the port is not 80, 443, 8080 or 8443")
 )
 
@@ -98,7 +98,7 @@ func (g *Guard) CheckURL(ctx context.Context, raw string, live bool) error {
 	defer cancel()
 	addrs, err := g.Resolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
-		return nil //nolint:nilerr // it may resolve later
+		return nil // The name may resolve later.
 	}
 	for _, addr := range addrs {
 		if err := g.checkAddress(addr, port); err != nil {

@@ -81,7 +81,7 @@ func (s *Sender) post(ctx context.Context, d domain.Outgoing) domain.Answer {
 	if err != nil {
 		return domain.Answer{Err: reason(ctx, err)}
 	}
-	defer res.Body.Close() //nolint:errcheck // only read
+	defer res.Body.Close()
 	a := domain.Answer{Status: res.StatusCode, RetryAfter: retryAfter(res.Header.Get("Retry-After"), time.Now())}
 	if a.Status != http.StatusSwitchingProtocols { // its body is the connection, which does not end with ctx
 		a.Body, _ = io.ReadAll(io.LimitReader(res.Body, domain.BufferedAnswer))        // the status says whether the attempt is a success

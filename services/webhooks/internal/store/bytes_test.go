@@ -23,7 +23,7 @@ import (
 const largest = 631 << 10
 
 // logged writes events with bodies of these sizes and returns their ids in the order of updated_at.
-func logged(t *testing.T, db *pgtest.DB, ctx context.Context, sizes []int) (list []ids.Event) { //nolint:revive // t leads in tests
+func logged(t *testing.T, db *pgtest.DB, ctx context.Context, sizes []int) (list []ids.Event) {
 	t.Helper()
 	err := db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		rows, err := tx.Query(ctx, `
@@ -128,7 +128,7 @@ func positions[T any](rows page.Rows[T], position func(T) page.Place) page.Rows[
 }
 
 // pages reads a list to its end.
-func pages(t *testing.T, db *pgtest.DB, ctx context.Context, updated bool, want []ids.Event, //nolint:revive // t leads in tests
+func pages(t *testing.T, db *pgtest.DB, ctx context.Context, updated bool, want []ids.Event,
 	read func(context.Context, pg.Q, page.Request) (page.Rows[page.Place], error),
 ) {
 	t.Helper()

@@ -48,7 +48,7 @@ func CountEndpoints(ctx context.Context, tx pg.Tx) (int, error) {
 	b.Queue(`select pg_advisory_xact_lock(hashtextextended('endpoints' || current_setting('app.tenant_id') || current_setting('app.livemode'), 0))`)
 	b.Queue(`select count(*) from endpoints where tenant_id = @tenant and livemode = @live`, pg.Args{})
 	res := tx.SendBatch(ctx, b)
-	defer res.Close() //nolint:errcheck // the scan has the error
+	defer res.Close()
 	if _, err := res.Exec(); err != nil {
 		return 0, fmt.Errorf("lock endpoints: %w", err)
 	}

@@ -144,7 +144,7 @@ func query[T any](t *testing.T, db *pgtest.DB, sql string) []T {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close(context.Background()) //nolint:errcheck // a test's connection
+	defer conn.Close(context.Background())
 	rows, err := conn.Query(t.Context(), sql)
 	if err != nil {
 		t.Fatal(err)

@@ -106,7 +106,7 @@ func floor(at time.Time) (id [16]byte) {
 
 // check reports an error when a read has many more rows than it returns. Each partition may return a page, and few rows are read
 // to find a rare one.
-func check(t *testing.T, db *pgtest.DB, ctx context.Context, name string, read func(context.Context, pg.Q) error) { //nolint:revive // t leads in tests
+func check(t *testing.T, db *pgtest.DB, ctx context.Context, name string, read func(context.Context, pg.Q) error) {
 	t.Helper()
 	for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
 		e := explain(t, db, ctx, mode, read)
@@ -118,7 +118,7 @@ func check(t *testing.T, db *pgtest.DB, ctx context.Context, name string, read f
 }
 
 // explain runs explain analyze for the statement of read, with a plan_cache_mode.
-func explain(t *testing.T, db *pgtest.DB, ctx context.Context, mode string, read func(context.Context, pg.Q) error) *explained { //nolint:revive // t leads in tests
+func explain(t *testing.T, db *pgtest.DB, ctx context.Context, mode string, read func(context.Context, pg.Q) error) *explained {
 	t.Helper()
 	e := &explained{}
 	err := db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {

@@ -81,7 +81,7 @@ func TestWritesOfATenantReadWhatTheyChange(t *testing.T) {
 }
 
 // explainWrite explains the statements of a write together, with a plan_cache_mode, and rolls them back.
-func explainWrite(t *testing.T, db *pgtest.DB, ctx context.Context, mode string, write func(context.Context, pg.Tx) error) *explained { //nolint:revive // t leads in tests
+func explainWrite(t *testing.T, db *pgtest.DB, ctx context.Context, mode string, write func(context.Context, pg.Tx) error) *explained {
 	t.Helper()
 	e := &explained{}
 	err := db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {

@@ -92,7 +92,7 @@ func (p *Plan) Days(ctx context.Context, claims []Claim) ([]Day, error) {
 	days := make([]Day, p.query.Days())
 	for n := range days {
 		if err := ctx.Err(); err != nil {
-			return nil, err //nolint:wrapcheck // says it all
+			return nil, err
 		}
 		day := Day{Date: p.query.From.AddDays(n), Units: make([]UnitDay, len(p.units))}
 		var all tally
@@ -115,7 +115,7 @@ func (p *Plan) cut(ctx context.Context) error {
 	p.openings = make([][][]domain.Span, p.query.Days())
 	for n := range p.openings {
 		if err := ctx.Err(); err != nil {
-			return err //nolint:wrapcheck // says it all
+			return err
 		}
 		d := p.query.From.AddDays(n)
 		always := domain.OpeningHours(nil).On(d, p.op.Loc)

@@ -18,7 +18,7 @@ type Start struct {
 func ParseStart(text string, loc *time.Location) (Start, error) {
 	at, err := domain.ParseInstant(text, loc)
 	if err != nil {
-		return Start{}, err //nolint:wrapcheck // the door shows it as it stands
+		return Start{}, err
 	}
 	return Start{At: at, Skipped: domain.Skips(text, loc)}, nil
 }

@@ -82,7 +82,7 @@ func (c *Client) Call(ctx context.Context, method, path string, body, out any) e
 	if err != nil {
 		return err
 	}
-	defer res.Body.Close() //nolint:errcheck // only read
+	defer res.Body.Close()
 	if out == nil {
 		return nil
 	}
@@ -102,12 +102,12 @@ func (c *Client) send(ctx context.Context, method, path string, header http.Head
 	req.Header.Set("Authorization", "Bearer "+c.key)
 	res, err := c.http.Do(req)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // names method and URL
+		return nil, err // The error names method and URL.
 	}
 	if res.StatusCode/100 == 2 {
 		return res, nil
 	}
-	defer res.Body.Close() //nolint:errcheck // only read
+	defer res.Body.Close()
 	return nil, refusal(method+" "+path, res)
 }
 

@@ -117,7 +117,7 @@ func (f *Follower) session(ctx context.Context, take func(Event)) (opened bool, 
 	if err != nil {
 		return false, err
 	}
-	defer body.Close() //nolint:errcheck // only read
+	defer body.Close()
 	if f.last == "" {
 		if err := f.catchUp(ctx, take); err != nil {
 			return true, err
@@ -249,7 +249,7 @@ type watched struct {
 func (w *watched) Read(p []byte) (int, error) {
 	w.watch.Reset(w.idle)
 	defer w.watch.Stop()
-	return w.Reader.Read(p) //nolint:wrapcheck // callers compare with io.EOF
+	return w.Reader.Read(p) // Callers compare the error with io.EOF.
 }
 
 // pass calls take for an event that was not passed before.
