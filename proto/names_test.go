@@ -37,7 +37,7 @@ func named(service string) (code, list *regexp.Regexp) {
 	const inPath = `(?:services/|bin/|holdfast[-/])%[1]s\b|UPSTREAM_%[2]s_URL`
 	name, upper := service, strings.ToUpper(service)
 	return regexp.MustCompile(fmt.Sprintf(inPath+"|[\"'`]%[1]s[\"'`]", name, upper)),
-		regexp.MustCompile(fmt.Sprintf(inPath+`|(?:^|[^\w/.$:-])%[1]s(?:$|[^\w/-])`, name, upper))
+		regexp.MustCompile(fmt.Sprintf(inPath+`|(?:^|[^\w/.$:-])%[1]s(?:$|[^\w/.-])`, name, upper))
 }
 
 // The Makefile and its scripts read the same list in the same order.
@@ -142,7 +142,7 @@ func sources(t *testing.T) map[string]string {
 			return nil
 		}
 		measures := strings.HasPrefix(inside, "loadtest/") && strings.Count(inside, "/") == 1 // the behaviour of one service
-		if strings.HasSuffix(name, "_test.go") || measures || inside == "k8s/values-test.yaml" || slices.Contains([]string{".md", ".sum", ".mod", ".sql", ".js"}, filepath.Ext(name)) || !d.Type().IsRegular() {
+		if strings.HasSuffix(name, "_test.go") || measures || slices.Contains([]string{"k8s/values-test.yaml", "LICENSE"}, inside) || slices.Contains([]string{".md", ".sum", ".mod", ".sql", ".js"}, filepath.Ext(name)) || !d.Type().IsRegular() {
 			return nil
 		}
 		// The path begins with the module's folder and is not cleaned: otherwise go test would use a cached result.
