@@ -27,9 +27,13 @@ type pastWeek struct {
 
 // DropPartitions drops the partitions of weeks that ended before kept and returns their names. url names the database's
 // owner. It detaches each partition concurrently, so that no reader or writer waits, and drops it when no transaction reads it
-// any more; it retries for at most maxWait. The next call finishes what a call has not finished.
+// any more; it retries for at most maxWait. One call works at a time: the next waits until the session of an interrupted call
+// has ended, and finishes what that has not finished.
 func DropPartitions(ctx context.Context, url string, kept time.Time, maxWait time.Duration) (dropped []string, err error) {
 	err = pg.Alter(ctx, url, maxWait, func(ctx context.Context, conn *pgx.Conn) error {
+		if _, err := conn.Exec(ctx, `select pg_advisory_lock(hashtext('drop_partitions'))`); err != nil { // until the session ends
+			return fmt.Errorf("wait for another call: %w", err)
+		}
 		weeks, err := pastWeeks(ctx, conn, kept)
 		if err != nil {
 			return err

@@ -77,6 +77,38 @@ func TestPartitionsBlockNoStatement(t *testing.T) {
 	progress(t)
 }
 
+// The server may still work on an interrupted call when the next one comes: that waits for the end of the other's session.
+func TestPartitionsAreDroppedByOneCallAtATime(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, migrations.FS)
+	other, err := pgx.Connect(t.Context(), db.OwnerURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Exec(t.Context(), `select pg_advisory_lock(hashtext('drop_partitions'))`); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		_, err := store.DropPartitions(t.Context(), db.OwnerURL, time.Now().Add(-domain.Retention), maxWait)
+		done <- err
+	}()
+	eventually(t, "the call waits", func() bool {
+		var waits bool
+		if err := other.QueryRow(t.Context(), `select exists (select from pg_locks where locktype = 'advisory' and not granted
+			and database = (select oid from pg_database where datname = current_database()))`).Scan(&waits); err != nil {
+			t.Fatal(err)
+		}
+		return waits
+	})
+	if err := other.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
 // withLockTimeout opens a pool whose statements do not wait long for a lock.
 func withLockTimeout(t *testing.T, url string) *pg.DB {
 	t.Helper()
