@@ -98,7 +98,7 @@ func (c *Codec) Next(r Request, last Position) string {
 	out := make([]byte, 0, 2+len(k.id)+8+16+macSize)
 	out = append(out, version, byte(len(k.id))) //nolint:gosec // a key id has 8 characters at most
 	out = append(out, k.id...)
-	out = binary.BigEndian.AppendUint64(out, uint64(last.At.UnixMicro())) //nolint:gosec // read back as int64
+	out = binary.BigEndian.AppendUint64(out, uint64(last.At.UnixMicro()))
 	out = append(out, last.ID[:]...)
 	return base64.RawURLEncoding.EncodeToString(append(out, mac(k.secret, out, r.binding)...))
 }

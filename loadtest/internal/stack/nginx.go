@@ -47,8 +47,8 @@ func FindNginx(ctx context.Context, say func(string, ...any)) (string, error) {
 		command = append([]string{"sudo"}, command...)
 	}
 	say("installing nginx-light (the system's own instance is not started)")
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // our own script
-	cmd.Stdin = os.Stdin                                        // sudo may ask for a password
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Stdin = os.Stdin // sudo may ask for a password
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %w\n%s", errNoNginx, err, out)
 	}

@@ -79,7 +79,7 @@ func open(t *testing.T, address string, opt Options) *Redis {
 	go func() { done <- r.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		<-done
+		_ = <-done
 		_ = r.Close()
 	})
 	return r

@@ -78,7 +78,7 @@ func (t Tenant) Equal(other Tenant) bool {
 	if !t.sameClock(other) {
 		return false
 	}
-	t.Clock = other.Clock // the same time may be of another zone
+	other.Clock = t.Clock // the same time may be of another zone
 	return reflect.DeepEqual(t, other)
 }
 

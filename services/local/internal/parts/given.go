@@ -78,7 +78,7 @@ func CheckKafka(ctx context.Context, brokers string) error {
 // innermost returns the cause alone, in one line: drivers wrap it in lines that repeat the address with the user.
 func innermost(err error) error {
 	for {
-		several, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // looking at the wrapping itself
+		several, ok := err.(interface{ Unwrap() []error })
 		inner := errors.Unwrap(err)
 		switch {
 		case ok && len(several.Unwrap()) > 0:

@@ -28,7 +28,7 @@ func Event(e domain.Event) (json.RawMessage, error) {
 	body.Request.SetNull()
 	if e.RequestID != "" {
 		body.Request.Set(struct {
-			Id             string                    `json:"id"`
+			Id             string                    `json:"id"` //nolint:revive // the name of the generated field
 			IdempotencyKey nullable.Nullable[string] `json:"idempotency_key"`
 		}{e.RequestID, textOrNull(e.IdempotencyKey)})
 	}
