@@ -119,7 +119,7 @@ func (w *world) start(t testing.TB, change ...func(*Config)) *gateway {
 	t.Cleanup(func() {
 		srv.Close()
 		cancel()
-		_ = <-ended
+		<-ended //nolint:errcheck // the test waits for the end only
 		_ = store.Close()
 	})
 	return &gateway{world: w, url: srv.URL, server: server, log: log}

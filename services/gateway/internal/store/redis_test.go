@@ -79,7 +79,7 @@ func open(t *testing.T, address string, opt Options) *Redis {
 	go func() { done <- r.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		_ = <-done
+		<-done //nolint:errcheck // the test waits for the end only
 		_ = r.Close()
 	})
 	return r
