@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/go-json-experiment/json"
@@ -19,4 +20,14 @@ func Encode(v any) ([]byte, error) {
 		return nil, fmt.Errorf("encode body: %w", err)
 	}
 	return body, nil
+}
+
+// SameBody reports whether two values have equal bodies, so that a change from one to the other shows nowhere.
+func SameBody(a, b any) (bool, error) {
+	x, err := Encode(a)
+	if err != nil {
+		return false, err
+	}
+	y, err := Encode(b)
+	return bytes.Equal(x, y), err
 }

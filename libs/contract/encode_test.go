@@ -80,3 +80,24 @@ func TestEncodeRefusesWhatIsNoJSON(t *testing.T) {
 		}
 	}
 }
+
+func TestSameBody(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		a, b any
+		same bool
+	}{
+		"equal":            {map[string]any{"a": 1, "b": nil}, map[string]any{"b": nil, "a": 1}, true},
+		"another value":    {map[string]any{"a": 1}, map[string]any{"a": 2}, false},
+		"null and nothing": {map[string]any{"a": nil}, map[string]any{}, false},
+	} {
+		if same, err := contract.SameBody(tc.a, tc.b); same != tc.same || err != nil {
+			t.Errorf("%s: %v, %v", name, same, err)
+		}
+	}
+	for _, pair := range [][2]any{{make(chan int), 1}, {1, make(chan int)}} {
+		if _, err := contract.SameBody(pair[0], pair[1]); err == nil {
+			t.Errorf("%v: no error", pair)
+		}
+	}
+}

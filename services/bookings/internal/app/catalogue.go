@@ -1,14 +1,12 @@
 package app
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
-	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto/api"
@@ -30,16 +28,6 @@ func checkRoom(
 		return err
 	}
 	return caps.Room(there, active)
-}
-
-// sameBody reports whether two public bodies are equal, so that a change shows nowhere.
-func sameBody(a, b any) (bool, error) {
-	x, err := contract.Encode(a)
-	if err != nil {
-		return false, err
-	}
-	y, err := contract.Encode(b)
-	return bytes.Equal(x, y), err
 }
 
 func mode(ctx context.Context) api.Mode { return api.Mode(caller.FromContext(ctx).Mode) }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
 
@@ -50,7 +51,7 @@ func UpdateHolidayRule(ctx context.Context, tx pg.Tx, id domain.HolidayID, in do
 	if err := match.Check(current.Version); err != nil {
 		return domain.HolidayRule{}, err
 	}
-	same, err := sameBody(view.HolidayRule(current, mode(ctx)), view.HolidayRule(wanted, mode(ctx)))
+	same, err := contract.SameBody(view.HolidayRule(current, mode(ctx)), view.HolidayRule(wanted, mode(ctx)))
 	if err != nil || same {
 		return current, err
 	}

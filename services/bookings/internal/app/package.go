@@ -5,6 +5,7 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
 
@@ -51,7 +52,7 @@ func UpdatePackage(ctx context.Context, tx pg.Tx, id domain.PackageID, in domain
 	if err := match.Check(current.Version); err != nil {
 		return domain.Package{}, err
 	}
-	same, err := sameBody(view.Package(current, mode(ctx)), view.Package(wanted, mode(ctx)))
+	same, err := contract.SameBody(view.Package(current, mode(ctx)), view.Package(wanted, mode(ctx)))
 	if err != nil || same {
 		return current, err
 	}

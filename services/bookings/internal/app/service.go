@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 
+	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
 
@@ -49,7 +50,7 @@ func UpdateService(ctx context.Context, tx pg.Tx, id domain.ServiceID, in domain
 	if err := match.Check(current.Version); err != nil {
 		return domain.Service{}, err
 	}
-	same, err := sameBody(view.Service(current, mode(ctx)), view.Service(wanted, mode(ctx)))
+	same, err := contract.SameBody(view.Service(current, mode(ctx)), view.Service(wanted, mode(ctx)))
 	if err != nil || same {
 		return current, err
 	}

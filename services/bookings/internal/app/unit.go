@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 
+	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
 
@@ -49,7 +50,7 @@ func UpdateUnit(ctx context.Context, tx pg.Tx, id domain.UnitID, in domain.UnitP
 	if err := match.Check(current.Version); err != nil {
 		return domain.Unit{}, err
 	}
-	same, err := sameBody(view.Unit(current, mode(ctx)), view.Unit(wanted, mode(ctx)))
+	same, err := contract.SameBody(view.Unit(current, mode(ctx)), view.Unit(wanted, mode(ctx)))
 	if err != nil || same {
 		return current, err
 	}

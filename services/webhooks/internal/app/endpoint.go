@@ -1,7 +1,6 @@
 package app
 
 import (
-	"bytes"
 	"context"
 	"time"
 
@@ -118,7 +117,7 @@ func (a *Endpoints) update(
 	if err != nil {
 		return domain.Endpoint{}, err
 	}
-	same, err := sameBody(ctx, before, after)
+	same, err := contract.SameBody(view.Endpoint(before, mode(ctx)), view.Endpoint(after, mode(ctx)))
 	if err != nil || same {
 		return before, err
 	}
@@ -126,16 +125,6 @@ func (a *Endpoints) update(
 		return domain.Endpoint{}, err
 	}
 	return store.UpdateEndpoint(ctx, tx, after)
-}
-
-// sameBody reports whether two states of an endpoint have equal public bodies, so that a change shows nowhere.
-func sameBody(ctx context.Context, before, after domain.Endpoint) (bool, error) {
-	x, err := contract.Encode(view.Endpoint(before, mode(ctx)))
-	if err != nil {
-		return false, err
-	}
-	y, err := contract.Encode(view.Endpoint(after, mode(ctx)))
-	return bytes.Equal(x, y), err
 }
 
 // updateQueue changes the endpoint's queue as the change of the endpoint needs. Disabling fails queued deliveries, up to
