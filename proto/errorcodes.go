@@ -73,6 +73,11 @@ var ErrorCodes = []ErrorCode{
 		"Check the id. The answer is the same for another tenant's booking.", false,
 	},
 	{
+		"calendar_feed_not_found", 404,
+		"The tenant has no calendar feed with this id, or no feed has the token in the address.",
+		"Check the id or the address. A deleted feed is gone at once.", false,
+	},
+	{
 		"credential_not_found", 404,
 		"Between the platform's own processes: no credential has this hash.",
 		"Clients get invalid_credential instead.", false,
@@ -98,9 +103,24 @@ var ErrorCodes = []ErrorCode{
 		"Check the id. The answer is the same for another tenant's rule.", false,
 	},
 	{
+		"invoice_not_found", 404,
+		"The tenant has no invoice with this id.",
+		"Check the id. The answer is the same for another tenant's invoice.", false,
+	},
+	{
+		"invoice_payment_not_found", 404,
+		"The invoice has no payment with this id.",
+		"Check both ids. The invoice lists its payments.", false,
+	},
+	{
 		"key_not_found", 404,
 		"The API key does not exist.",
 		"Check the key's id.", false,
+	},
+	{
+		"lead_not_found", 404,
+		"The tenant has no lead with this id.",
+		"Check the id. The answer is the same for another tenant's lead.", false,
 	},
 	{
 		"not_found", 404,
@@ -111,6 +131,11 @@ var ErrorCodes = []ErrorCode{
 		"package_not_found", 404,
 		"The tenant has no package with this id.",
 		"Check the id. The answer is the same for another tenant's package.", false,
+	},
+	{
+		"quote_not_found", 404,
+		"The tenant has no quote with this id.",
+		"Check the id. The answer is the same for another tenant's quote.", false,
 	},
 	{
 		"service_not_found", 404,

@@ -39,8 +39,12 @@ type Operation struct {
 	// Personal says that the answer holds a person's data (a field marked x-personal): it is never cached outside the
 	// table, where the person's erasure finds it.
 	Personal bool
+	// Public says that the operation takes no credential (x-public): what it may read follows from its path.
+	Public bool
 	// Stream says that the answer lasts for minutes (x-stream) and is forwarded while it arrives.
 	Stream bool
+	// CSV are the columns of the list as text/csv (x-csv); nil when the operation answers JSON only.
+	CSV []Column
 	// PathParams are the names in Path, from left to right.
 	PathParams []string
 
@@ -124,6 +128,7 @@ func (op *Operation) identify(item, node *yaml.Node) error {
 	}
 	op.Secret = text(node, "x-secret-response") == "true"
 	op.Stream = text(node, "x-stream") == "true"
+	op.Public = text(node, "x-public") == "true"
 	return nil
 }
 

@@ -226,7 +226,7 @@ func (l *loader) fill(op *Operation, item, node *yaml.Node, itemPtr, ptr string)
 	}
 	for seg := range strings.SplitSeq(op.Path, "/") {
 		if isParam(seg) {
-			op.PathParams = append(op.PathParams, strings.Trim(seg, "{}"))
+			op.PathParams = append(op.PathParams, paramName(seg))
 		}
 	}
 	if err := op.responses(child(node, "responses")); err != nil {
@@ -262,7 +262,7 @@ func (l *loader) answer(op *Operation, node *yaml.Node) error {
 	}
 	expands := slices.ContainsFunc(op.params, func(p *parameter) bool { return p.name == "expand" })
 	op.Personal = m.holds(expands, map[*mask]bool{})
-	return nil
+	return l.columns(op, child(child(node, "content"), "text/csv"), schema)
 }
 
 func (l *loader) requestBody(op *Operation, node *yaml.Node, ptr string) error {

@@ -67,7 +67,15 @@ func (r *route) child(seg string) *route {
 	return r.literal[seg]
 }
 
-func isParam(seg string) bool { return strings.HasPrefix(seg, "{") && strings.HasSuffix(seg, "}") }
+// isParam reports whether a segment is a parameter. A suffix, as in {token}.ics, is not matched: the operation sees the
+// whole segment.
+func isParam(seg string) bool { return strings.HasPrefix(seg, "{") && strings.Contains(seg, "}") }
+
+// paramName returns the name of a parameter.
+func paramName(seg string) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(seg, "{"), "}")
+	return name
+}
 
 // Match finds the operation of a method and a path relative to the base ("/customers/cu_…"). When op is nil, allow has
 // the methods of a known path (405) or is empty (404). A trailing slash makes another path; HEAD and OPTIONS match only

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -50,17 +51,50 @@ func Send(c *gin.Context, r idem.Reply) error {
 
 // JSON answers body as it is. etag, when not empty, is the header's value with its quotes. A 204 has no body.
 func JSON(c *gin.Context, status int, etag string, body []byte) error {
+	return answer(c, status, etag, "application/json", body)
+}
+
+// PDF answers a document.
+func PDF(c *gin.Context, body []byte) error {
+	return answer(c, http.StatusOK, "", "application/pdf", body)
+}
+
+// Text answers a document of a media type with the entity tag of its content: 304 when the client has it already. Clients
+// may keep it, but must ask each time whether it is still valid.
+func Text(c *gin.Context, contentType, etag string, body []byte) error {
+	status := http.StatusOK
+	if noneMatch(c.Request.Header.Values("If-None-Match"), etag) {
+		status, body = http.StatusNotModified, nil
+	}
+	c.Writer.Header().Set("Cache-Control", "private, no-cache")
+	return answer(c, status, etag, contentType, body)
+}
+
+// noneMatch reports whether an If-None-Match names the entity tag, by the weak comparison of RFC 9110.
+func noneMatch(values []string, etag string) bool {
+	for given := range strings.SplitSeq(strings.Join(values, ","), ",") {
+		given = strings.TrimSpace(given)
+		if given == "*" || strings.TrimPrefix(given, "W/") == strings.TrimPrefix(etag, "W/") {
+			return true
+		}
+	}
+	return false
+}
+
+func answer(c *gin.Context, status int, etag, contentType string, body []byte) error {
 	h := c.Writer.Header()
 	if etag != "" {
 		h.Set("ETag", etag)
 	}
-	h.Set("Cache-Control", "no-store")
+	if h.Get("Cache-Control") == "" {
+		h.Set("Cache-Control", "no-store")
+	}
 	if status == http.StatusNoContent || len(body) == 0 {
 		c.Writer.WriteHeader(status)
 		c.Writer.WriteHeaderNow()
 		return nil
 	}
-	h.Set("Content-Type", "application/json")
+	h.Set("Content-Type", contentType)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	c.Writer.WriteHeader(status)
 	_, _ = c.Writer.Write(body) // fails when the client is gone

@@ -244,6 +244,9 @@ func ifMatch(h http.Header) (Match, error) {
 	return Match{Version: n, Present: true}, nil
 }
 
+// Operation is the request's operation of the contract, nil outside the contract.
+func Operation(c *gin.Context) *contract.Operation { return of(c).op }
+
 // OperationID is the operationId of the request in the contract.
 func OperationID(c *gin.Context) string {
 	if op := of(c).op; op != nil {

@@ -74,9 +74,17 @@ func (s *Server) Mount(e *gin.Engine, routes map[string]Route) error {
 	return nil
 }
 
-// Path returns the path of an operation in gin's notation.
+// Path returns the path of an operation in gin's notation. A parameter is a whole segment: a suffix, as in {token}.ics,
+// is left out, and the parameter's value has it.
 func Path(op *contract.Operation) string {
-	return strings.NewReplacer("{", ":", "}", "").Replace(op.Path)
+	segments := strings.Split(op.Path, "/")
+	for i, segment := range segments {
+		if name, ok := strings.CutPrefix(segment, "{"); ok {
+			name, _, _ = strings.Cut(name, "}")
+			segments[i] = ":" + name
+		}
+	}
+	return strings.Join(segments, "/")
 }
 
 func (s *Server) now() time.Time {

@@ -356,7 +356,7 @@ func TestMountWantsExactlyTheContract(t *testing.T) {
 		"getTenant is not an operation of customers": func(r map[string]httpx.Route) { r["getTenant"] = httpx.Route{Handle: nothing} },
 		"nothing is not an operation of customers":   func(r map[string]httpx.Route) { r["nothing"] = httpx.Route{Handle: nothing} },
 	} {
-		routes := (&testService{}).routes()
+		routes := (&testService{spec: c}).routes()
 		change(routes)
 		if err := s.Mount(httpx.NewEngine(), routes); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)

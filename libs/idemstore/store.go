@@ -73,6 +73,13 @@ func (s *Store) Check(ctx context.Context) (*idem.Reply, error) {
 	return s.replay(ctx, req, rec)
 }
 
+// Answered reports whether the request was answered before, so that Run runs nothing. A verb asks it before an effect outside
+// Run's transaction. Another request with the same key is an error, as in Check.
+func (s *Store) Answered(ctx context.Context) (bool, error) {
+	prior, err := s.Check(ctx)
+	return prior != nil, err
+}
+
 // claim inserts the key's row, or takes over an expired one. It waits while another transaction holds the row.
 func (s *Store) claim(ctx context.Context, tx pg.Tx, req idem.Request) (*idem.Reply, error) {
 	c := caller.FromContext(ctx)

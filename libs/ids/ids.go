@@ -124,6 +124,13 @@ type (
 	EventPrefix    struct{}
 	RequestPrefix  struct{}
 	CustomerPrefix struct{}
+	LeadPrefix     struct{}
+	QuotePrefix    struct{}
+	BookingPrefix  struct{}
+	ServicePrefix  struct{}
+	UnitPrefix     struct{}
+	PackagePrefix  struct{}
+	InvoicePrefix  struct{}
 )
 
 // Prefix implements Prefix.
@@ -138,10 +145,38 @@ func (RequestPrefix) Prefix() string { return "req" }
 // Prefix implements Prefix.
 func (CustomerPrefix) Prefix() string { return "cu" }
 
+// Prefix implements Prefix.
+func (LeadPrefix) Prefix() string { return "ld" }
+
+// Prefix implements Prefix.
+func (QuotePrefix) Prefix() string { return "qt" }
+
+// Prefix implements Prefix.
+func (BookingPrefix) Prefix() string { return "bk" }
+
+// Prefix implements Prefix.
+func (ServicePrefix) Prefix() string { return "srv" }
+
+// Prefix implements Prefix.
+func (UnitPrefix) Prefix() string { return "un" }
+
+// Prefix implements Prefix.
+func (PackagePrefix) Prefix() string { return "pkg" }
+
+// Prefix implements Prefix.
+func (InvoicePrefix) Prefix() string { return "inv" }
+
 // Tenant and the others are ids that services send to each other.
 type (
 	Tenant   = ID[TenantPrefix]
 	Event    = ID[EventPrefix]
 	Request  = ID[RequestPrefix]
 	Customer = ID[CustomerPrefix]
+	Lead     = ID[LeadPrefix]
+	Quote    = ID[QuotePrefix]
+	Booking  = ID[BookingPrefix]
+	Service  = ID[ServicePrefix]
+	Unit     = ID[UnitPrefix]
+	Package  = ID[PackagePrefix]
+	Invoice  = ID[InvoicePrefix]
 )

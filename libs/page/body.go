@@ -37,6 +37,9 @@ type Rows[T any] struct {
 
 // Read reads the rows of a list statement that ends in Where.Page. It keeps no more rows than a page can show.
 func Read[T any](ctx context.Context, q pg.Q, r Request, scan pgx.RowToFunc[T], sql string, args ...any) (Rows[T], error) {
+	if r.count != nil {
+		return Rows[T]{}, count(ctx, q, r.count, sql, args)
+	}
 	rows, err := q.Query(ctx, sql, args...)
 	if err != nil {
 		return Rows[T]{}, fmt.Errorf("query: %w", err)
@@ -61,6 +64,18 @@ func Read[T any](ctx context.Context, q pg.Q, r Request, scan pgx.RowToFunc[T], 
 		return Rows[T]{}, fmt.Errorf("read rows: %w", err)
 	}
 	return out, nil
+}
+
+// count stores in n how many rows the statement has.
+func count(ctx context.Context, q pg.Q, n *int, sql string, args []any) error {
+	rows, err := q.Query(ctx, `select count(*)::int from (`+sql+`) x`, args...)
+	if err == nil {
+		*n, err = pgx.CollectExactlyOneRow(rows, pgx.RowTo[int])
+	}
+	if err != nil {
+		return fmt.Errorf("count rows: %w", err)
+	}
+	return nil
 }
 
 // Body returns the answer of a list: its rows in their public shape, as many as MaxBytes allows and at least one.
@@ -109,20 +124,31 @@ func (r Request) position(p Place) Position {
 	return Position{At: p.Created, ID: p.ID}
 }
 
-// Serve answers one page of the list that the request asks for. read reads the rows.
+// Serve answers one page of the list that the request asks for, or the whole list as CSV where the operation has that and
+// the request prefers it. read reads the rows.
 func Serve[T, V any](
 	c *gin.Context, pages *Codec, db *pg.DB,
 	read func(ctx context.Context, q pg.Q, r Request) (Rows[T], error), place func(T) Place, shape func(T, api.Mode) V,
 ) error {
-	ctx := c.Request.Context()
-	r, err := pages.Parse(ctx, httpx.Query(c), httpx.OperationID(c))
+	ctx, q := c.Request.Context(), httpx.Query(c)
+	mode := httpx.Mode(ctx)
+	show := func(v T) V { return shape(v, mode) }
+	csv := httpx.PrefersCSV(c)
+	if csv {
+		if err := refusePaging(q); err != nil {
+			return err
+		}
+	}
+	r, err := pages.Parse(ctx, q, httpx.OperationID(c))
 	if err != nil {
 		return err
+	}
+	if csv {
+		return serveCSV(c, r, func(ctx context.Context, r Request) (Rows[T], error) { return read(ctx, r.Reader(ctx, db), r) }, place, show)
 	}
 	rows, err := read(ctx, r.Reader(ctx, db), r)
 	if err != nil {
 		return err
 	}
-	mode := httpx.Mode(ctx)
-	return Send(c, pages, r, rows, place, func(v T) V { return shape(v, mode) })
+	return Send(c, pages, r, rows, place, show)
 }

@@ -43,6 +43,7 @@ type Request struct {
 	CreatedAfter, CreatedBefore, UpdatedAfter, UpdatedBefore *time.Time
 
 	binding []byte
+	count   *int // when set, Read only counts the rows
 }
 
 // Codec signs cursors with its first key and verifies with all keys, so that keys can be rotated and replicas accept

@@ -58,16 +58,18 @@ func Search[T any](ctx context.Context, q pg.Q, r Request, l List[T]) (Rows[T], 
 	if rare >= 0 {
 		return l.collected(ctx, q, r, l.Conditions[rare:rare+1], slices.Concat(l.Conditions[:rare], l.Conditions[rare+1:]))
 	}
-	rows, complete, err := l.walked(ctx, q, r)
-	if err != nil || complete {
-		return rows, err
+	if r.count == nil {
+		rows, complete, err := l.walked(ctx, q, r)
+		if err != nil || complete {
+			return rows, err
+		}
 	}
 	done, err := deepSearches.acquire(ctx, caller.FromContext(ctx).Tenant)
 	if err != nil {
 		return Rows[T]{}, err
 	}
 	defer done()
-	rows, err = l.collected(ctx, q, r, l.Conditions, nil)
+	rows, err := l.collected(ctx, q, r, l.Conditions, nil)
 	if pg.Code(err) == "57014" && ctx.Err() == nil { // query_canceled
 		return Rows[T]{}, ErrTooBroad.WithCause(err)
 	}

@@ -9,7 +9,7 @@
 //		}
 //		…                       // the service's own objects and workers
 //		p.Consume(handle)       // where the service reads topics
-//		return p.Serve(door.Mount)
+//		return p.Serve(handlers.Mount)
 //	}
 package platform
 

@@ -232,6 +232,36 @@ func (e BookingUpdateStatus) Valid() bool {
 	}
 }
 
+// Defines values for CalendarFeedObject.
+const (
+	CalendarFeedObjectCalendarFeed CalendarFeedObject = "calendar_feed"
+)
+
+// Valid indicates whether the value is a known member of the CalendarFeedObject enum.
+func (e CalendarFeedObject) Valid() bool {
+	switch e {
+	case CalendarFeedObjectCalendarFeed:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CalendarFeedWithUrlObject.
+const (
+	CalendarFeedWithUrlObjectCalendarFeed CalendarFeedWithUrlObject = "calendar_feed"
+)
+
+// Valid indicates whether the value is a known member of the CalendarFeedWithUrlObject enum.
+func (e CalendarFeedWithUrlObject) Valid() bool {
+	switch e {
+	case CalendarFeedWithUrlObjectCalendarFeed:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for CustomerObject.
 const (
 	CustomerObjectCustomer CustomerObject = "customer"
@@ -511,6 +541,174 @@ func (e HolidayRuleObject) Valid() bool {
 	}
 }
 
+// Defines values for InvoiceObject.
+const (
+	InvoiceObjectInvoice InvoiceObject = "invoice"
+)
+
+// Valid indicates whether the value is a known member of the InvoiceObject enum.
+func (e InvoiceObject) Valid() bool {
+	switch e {
+	case InvoiceObjectInvoice:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InvoiceKind.
+const (
+	Balance InvoiceKind = "balance"
+	Deposit InvoiceKind = "deposit"
+	Full    InvoiceKind = "full"
+)
+
+// Valid indicates whether the value is a known member of the InvoiceKind enum.
+func (e InvoiceKind) Valid() bool {
+	switch e {
+	case Balance:
+		return true
+	case Deposit:
+		return true
+	case Full:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InvoicePaymentSource.
+const (
+	Gateway InvoicePaymentSource = "gateway"
+	Manual  InvoicePaymentSource = "manual"
+)
+
+// Valid indicates whether the value is a known member of the InvoicePaymentSource enum.
+func (e InvoicePaymentSource) Valid() bool {
+	switch e {
+	case Gateway:
+		return true
+	case Manual:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InvoiceStatus.
+const (
+	InvoiceStatusDraft         InvoiceStatus = "draft"
+	InvoiceStatusOpen          InvoiceStatus = "open"
+	InvoiceStatusPaid          InvoiceStatus = "paid"
+	InvoiceStatusPartiallyPaid InvoiceStatus = "partially_paid"
+	InvoiceStatusUncollectible InvoiceStatus = "uncollectible"
+	InvoiceStatusVoid          InvoiceStatus = "void"
+)
+
+// Valid indicates whether the value is a known member of the InvoiceStatus enum.
+func (e InvoiceStatus) Valid() bool {
+	switch e {
+	case InvoiceStatusDraft:
+		return true
+	case InvoiceStatusOpen:
+		return true
+	case InvoiceStatusPaid:
+		return true
+	case InvoiceStatusPartiallyPaid:
+		return true
+	case InvoiceStatusUncollectible:
+		return true
+	case InvoiceStatusVoid:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for LeadObject.
+const (
+	LeadObjectLead LeadObject = "lead"
+)
+
+// Valid indicates whether the value is a known member of the LeadObject enum.
+func (e LeadObject) Valid() bool {
+	switch e {
+	case LeadObjectLead:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for LeadBookingStatus.
+const (
+	LeadBookingStatusConfirmed LeadBookingStatus = "confirmed"
+	LeadBookingStatusPending   LeadBookingStatus = "pending"
+)
+
+// Valid indicates whether the value is a known member of the LeadBookingStatus enum.
+func (e LeadBookingStatus) Valid() bool {
+	switch e {
+	case LeadBookingStatusConfirmed:
+		return true
+	case LeadBookingStatusPending:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for LeadStatus.
+const (
+	Contacted LeadStatus = "contacted"
+	Converted LeadStatus = "converted"
+	Lost      LeadStatus = "lost"
+	New       LeadStatus = "new"
+	Qualified LeadStatus = "qualified"
+	Quoted    LeadStatus = "quoted"
+)
+
+// Valid indicates whether the value is a known member of the LeadStatus enum.
+func (e LeadStatus) Valid() bool {
+	switch e {
+	case Contacted:
+		return true
+	case Converted:
+		return true
+	case Lost:
+		return true
+	case New:
+		return true
+	case Qualified:
+		return true
+	case Quoted:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ManualPaymentMethod.
+const (
+	ManualPaymentMethodBankTransfer ManualPaymentMethod = "bank_transfer"
+	ManualPaymentMethodCash         ManualPaymentMethod = "cash"
+	ManualPaymentMethodOther        ManualPaymentMethod = "other"
+)
+
+// Valid indicates whether the value is a known member of the ManualPaymentMethod enum.
+func (e ManualPaymentMethod) Valid() bool {
+	switch e {
+	case ManualPaymentMethodBankTransfer:
+		return true
+	case ManualPaymentMethodCash:
+		return true
+	case ManualPaymentMethodOther:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for MeObject.
 const (
 	Credential MeObject = "credential"
@@ -577,33 +775,102 @@ func (e PackageObject) Valid() bool {
 	}
 }
 
+// Defines values for PaymentMethod.
+const (
+	PaymentMethodBankTransfer PaymentMethod = "bank_transfer"
+	PaymentMethodCard         PaymentMethod = "card"
+	PaymentMethodCash         PaymentMethod = "cash"
+	PaymentMethodOther        PaymentMethod = "other"
+)
+
+// Valid indicates whether the value is a known member of the PaymentMethod enum.
+func (e PaymentMethod) Valid() bool {
+	switch e {
+	case PaymentMethodBankTransfer:
+		return true
+	case PaymentMethodCard:
+		return true
+	case PaymentMethodCash:
+		return true
+	case PaymentMethodOther:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for PaymentStatus.
 const (
-	DepositPaid       PaymentStatus = "deposit_paid"
-	Overpaid          PaymentStatus = "overpaid"
-	Paid              PaymentStatus = "paid"
-	PartiallyPaid     PaymentStatus = "partially_paid"
-	PartiallyRefunded PaymentStatus = "partially_refunded"
-	Refunded          PaymentStatus = "refunded"
-	Unpaid            PaymentStatus = "unpaid"
+	PaymentStatusDepositPaid       PaymentStatus = "deposit_paid"
+	PaymentStatusOverpaid          PaymentStatus = "overpaid"
+	PaymentStatusPaid              PaymentStatus = "paid"
+	PaymentStatusPartiallyPaid     PaymentStatus = "partially_paid"
+	PaymentStatusPartiallyRefunded PaymentStatus = "partially_refunded"
+	PaymentStatusRefunded          PaymentStatus = "refunded"
+	PaymentStatusUnpaid            PaymentStatus = "unpaid"
 )
 
 // Valid indicates whether the value is a known member of the PaymentStatus enum.
 func (e PaymentStatus) Valid() bool {
 	switch e {
-	case DepositPaid:
+	case PaymentStatusDepositPaid:
 		return true
-	case Overpaid:
+	case PaymentStatusOverpaid:
 		return true
-	case Paid:
+	case PaymentStatusPaid:
 		return true
-	case PartiallyPaid:
+	case PaymentStatusPartiallyPaid:
 		return true
-	case PartiallyRefunded:
+	case PaymentStatusPartiallyRefunded:
 		return true
-	case Refunded:
+	case PaymentStatusRefunded:
 		return true
-	case Unpaid:
+	case PaymentStatusUnpaid:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for QuoteObject.
+const (
+	QuoteObjectQuote QuoteObject = "quote"
+)
+
+// Valid indicates whether the value is a known member of the QuoteObject enum.
+func (e QuoteObject) Valid() bool {
+	switch e {
+	case QuoteObjectQuote:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for QuoteStatus.
+const (
+	QuoteStatusAccepted  QuoteStatus = "accepted"
+	QuoteStatusCancelled QuoteStatus = "cancelled"
+	QuoteStatusDeclined  QuoteStatus = "declined"
+	QuoteStatusDraft     QuoteStatus = "draft"
+	QuoteStatusExpired   QuoteStatus = "expired"
+	QuoteStatusSent      QuoteStatus = "sent"
+)
+
+// Valid indicates whether the value is a known member of the QuoteStatus enum.
+func (e QuoteStatus) Valid() bool {
+	switch e {
+	case QuoteStatusAccepted:
+		return true
+	case QuoteStatusCancelled:
+		return true
+	case QuoteStatusDeclined:
+		return true
+	case QuoteStatusDraft:
+		return true
+	case QuoteStatusExpired:
+		return true
+	case QuoteStatusSent:
 		return true
 	default:
 		return false
@@ -871,6 +1138,24 @@ func (e GetBookingParamsExpand) Valid() bool {
 	}
 }
 
+// Defines values for ListCalendarFeedsParamsSort.
+const (
+	ListCalendarFeedsParamsSortCreatedAt ListCalendarFeedsParamsSort = "created_at"
+	ListCalendarFeedsParamsSortUpdatedAt ListCalendarFeedsParamsSort = "updated_at"
+)
+
+// Valid indicates whether the value is a known member of the ListCalendarFeedsParamsSort enum.
+func (e ListCalendarFeedsParamsSort) Valid() bool {
+	switch e {
+	case ListCalendarFeedsParamsSortCreatedAt:
+		return true
+	case ListCalendarFeedsParamsSortUpdatedAt:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ListCustomersParamsSort.
 const (
 	ListCustomersParamsSortCreatedAt ListCustomersParamsSort = "created_at"
@@ -925,6 +1210,102 @@ func (e ListHolidayRulesParamsSort) Valid() bool {
 	}
 }
 
+// Defines values for ListInvoicesParamsSort.
+const (
+	ListInvoicesParamsSortCreatedAt ListInvoicesParamsSort = "created_at"
+	ListInvoicesParamsSortUpdatedAt ListInvoicesParamsSort = "updated_at"
+)
+
+// Valid indicates whether the value is a known member of the ListInvoicesParamsSort enum.
+func (e ListInvoicesParamsSort) Valid() bool {
+	switch e {
+	case ListInvoicesParamsSortCreatedAt:
+		return true
+	case ListInvoicesParamsSortUpdatedAt:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ListInvoicesParamsExpand.
+const (
+	ListInvoicesParamsExpandCustomer ListInvoicesParamsExpand = "customer"
+)
+
+// Valid indicates whether the value is a known member of the ListInvoicesParamsExpand enum.
+func (e ListInvoicesParamsExpand) Valid() bool {
+	switch e {
+	case ListInvoicesParamsExpandCustomer:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for GetInvoiceParamsExpand.
+const (
+	GetInvoiceParamsExpandCustomer GetInvoiceParamsExpand = "customer"
+)
+
+// Valid indicates whether the value is a known member of the GetInvoiceParamsExpand enum.
+func (e GetInvoiceParamsExpand) Valid() bool {
+	switch e {
+	case GetInvoiceParamsExpandCustomer:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ListLeadsParamsSort.
+const (
+	ListLeadsParamsSortCreatedAt ListLeadsParamsSort = "created_at"
+	ListLeadsParamsSortUpdatedAt ListLeadsParamsSort = "updated_at"
+)
+
+// Valid indicates whether the value is a known member of the ListLeadsParamsSort enum.
+func (e ListLeadsParamsSort) Valid() bool {
+	switch e {
+	case ListLeadsParamsSortCreatedAt:
+		return true
+	case ListLeadsParamsSortUpdatedAt:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ListLeadsParamsExpand.
+const (
+	ListLeadsParamsExpandCustomer ListLeadsParamsExpand = "customer"
+)
+
+// Valid indicates whether the value is a known member of the ListLeadsParamsExpand enum.
+func (e ListLeadsParamsExpand) Valid() bool {
+	switch e {
+	case ListLeadsParamsExpandCustomer:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for GetLeadParamsExpand.
+const (
+	GetLeadParamsExpandCustomer GetLeadParamsExpand = "customer"
+)
+
+// Valid indicates whether the value is a known member of the GetLeadParamsExpand enum.
+func (e GetLeadParamsExpand) Valid() bool {
+	switch e {
+	case GetLeadParamsExpandCustomer:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ListPackagesParamsSort.
 const (
 	ListPackagesParamsSortCreatedAt ListPackagesParamsSort = "created_at"
@@ -937,6 +1318,60 @@ func (e ListPackagesParamsSort) Valid() bool {
 	case ListPackagesParamsSortCreatedAt:
 		return true
 	case ListPackagesParamsSortUpdatedAt:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ListQuotesParamsSort.
+const (
+	ListQuotesParamsSortCreatedAt ListQuotesParamsSort = "created_at"
+	ListQuotesParamsSortUpdatedAt ListQuotesParamsSort = "updated_at"
+)
+
+// Valid indicates whether the value is a known member of the ListQuotesParamsSort enum.
+func (e ListQuotesParamsSort) Valid() bool {
+	switch e {
+	case ListQuotesParamsSortCreatedAt:
+		return true
+	case ListQuotesParamsSortUpdatedAt:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ListQuotesParamsExpand.
+const (
+	ListQuotesParamsExpandCustomer ListQuotesParamsExpand = "customer"
+	ListQuotesParamsExpandLead     ListQuotesParamsExpand = "lead"
+)
+
+// Valid indicates whether the value is a known member of the ListQuotesParamsExpand enum.
+func (e ListQuotesParamsExpand) Valid() bool {
+	switch e {
+	case ListQuotesParamsExpandCustomer:
+		return true
+	case ListQuotesParamsExpandLead:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for GetQuoteParamsExpand.
+const (
+	GetQuoteParamsExpandCustomer GetQuoteParamsExpand = "customer"
+	GetQuoteParamsExpandLead     GetQuoteParamsExpand = "lead"
+)
+
+// Valid indicates whether the value is a known member of the GetQuoteParamsExpand enum.
+func (e GetQuoteParamsExpand) Valid() bool {
+	switch e {
+	case GetQuoteParamsExpandCustomer:
+		return true
+	case GetQuoteParamsExpandLead:
 		return true
 	default:
 		return false
@@ -1102,6 +1537,21 @@ type AvailabilityUnit struct {
 // AvailabilityUnitStatus Summary of the slots of the unit.
 type AvailabilityUnitStatus string
 
+// Billing Whom an invoice was made out to when it was opened. The law asks to keep it, so it stays when the customer is erased.
+type Billing struct {
+	// Address Address of the customer; null when there was none.
+	Address nullable.Nullable[string] `json:"address"`
+
+	// Company Company of the customer; null when there was none.
+	Company nullable.Nullable[string] `json:"company"`
+
+	// Email E-mail address of the customer; null when there was none.
+	Email nullable.Nullable[string] `json:"email"`
+
+	// Name Name of the customer.
+	Name string `json:"name"`
+}
+
 // Booking A unit, a time and a customer, held or confirmed.
 type Booking struct {
 	// AmountDue An amount in the smallest unit of an ISO 4217 currency.
@@ -1163,6 +1613,9 @@ type Booking struct {
 
 	// Id Id of the booking, `bk_…`. Do not parse what follows the prefix.
 	Id string `json:"id"`
+
+	// InvoiceIds Ids of the invoices of the booking, the oldest first, 100 at most.
+	InvoiceIds []string `json:"invoice_ids"`
 
 	// LeadId Id of the lead that the booking came from; null when there is none.
 	LeadId nullable.Nullable[string] `json:"lead_id"`
@@ -1309,9 +1762,6 @@ type BookingPolicy struct {
 	MinNoticeMinutes nullable.Nullable[int] `json:"min_notice_minutes"`
 }
 
-// BookingReprice An object without fields.
-type BookingReprice = map[string]interface{}
-
 // BookingStatus State of a booking; `cancelled` and `expired` are final.
 type BookingStatus string
 
@@ -1356,6 +1806,99 @@ type BookingUpdate struct {
 
 // BookingUpdateStatus Status that the booking is to have. `canceled` means `cancelled`. Only time makes a booking `expired`.
 type BookingUpdateStatus string
+
+// CalendarFeed An address at which calendar programs read the bookings.
+type CalendarFeed struct {
+	// CreatedAt Instant at which the feed was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// Id Id of the feed, `cf_…`. Do not parse what follows the prefix.
+	Id string `json:"id"`
+
+	// IncludeDetails Whether events hold the customer's name and the booking's notes.
+	IncludeDetails bool `json:"include_details"`
+
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
+
+	// Name Name of the calendar.
+	Name string `json:"name"`
+
+	// Object Always `calendar_feed`.
+	Object CalendarFeedObject `json:"object"`
+
+	// UnitId Unit whose bookings the calendar holds; null for the bookings of all units.
+	UnitId nullable.Nullable[string] `json:"unit_id"`
+
+	// UpdatedAt The same instant as `created_at`.
+	UpdatedAt time.Time `json:"updated_at"`
+
+	// Version Number of the present version, always 1: a feed is not changed. The header ETag holds the same number.
+	Version int64 `json:"version"`
+}
+
+// CalendarFeedObject Always `calendar_feed`.
+type CalendarFeedObject string
+
+// CalendarFeedCreate A calendar feed to be created.
+type CalendarFeedCreate struct {
+	// IncludeDetails Whether events hold the customer's name and the booking's notes: all who know the address can read them.
+	IncludeDetails *bool `json:"include_details,omitempty"`
+
+	// Name Name of the calendar, which calendar programs show, 1 to 200 characters.
+	Name string `json:"name"`
+
+	// UnitId Id of the unit whose bookings the calendar holds; null for the bookings of all units.
+	UnitId nullable.Nullable[string] `json:"unit_id,omitempty"`
+}
+
+// CalendarFeedList A page of calendar feeds.
+type CalendarFeedList struct {
+	// Data Calendar feeds of this page, 100 at most.
+	Data []CalendarFeed `json:"data"`
+
+	// HasMore Whether more rows follow this page.
+	HasMore bool `json:"has_more"`
+
+	// NextCursor Value of `cursor` for the next page; null on the last page.
+	NextCursor nullable.Nullable[string] `json:"next_cursor"`
+}
+
+// CalendarFeedWithUrl A calendar feed with its address.
+type CalendarFeedWithUrl struct {
+	// CreatedAt Instant at which the feed was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// Id Id of the feed, `cf_…`. Do not parse what follows the prefix.
+	Id string `json:"id"`
+
+	// IncludeDetails Whether events hold the customer's name and the booking's notes.
+	IncludeDetails bool `json:"include_details"`
+
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
+
+	// Name Name of the calendar.
+	Name string `json:"name"`
+
+	// Object Always `calendar_feed`.
+	Object CalendarFeedWithUrlObject `json:"object"`
+
+	// UnitId Unit whose bookings the calendar holds; null for the bookings of all units.
+	UnitId nullable.Nullable[string] `json:"unit_id"`
+
+	// UpdatedAt The same instant as `created_at`.
+	UpdatedAt time.Time `json:"updated_at"`
+
+	// Url Address of the calendar. All who know it can read the calendar: it is shown once.
+	Url string `json:"url"`
+
+	// Version Number of the present version, always 1: a feed is not changed. The header ETag holds the same number.
+	Version int64 `json:"version"`
+}
+
+// CalendarFeedWithUrlObject Always `calendar_feed`.
+type CalendarFeedWithUrlObject string
 
 // Cancellation How a booking was cancelled.
 type Cancellation struct {
@@ -1831,6 +2374,537 @@ type HolidaySnapshot struct {
 	Name string `json:"name"`
 }
 
+// Invoice What a customer has to pay.
+type Invoice struct {
+	// AmountDue An amount in the smallest unit of an ISO 4217 currency.
+	AmountDue Money `json:"amount_due"`
+
+	// AmountPaid An amount in the smallest unit of an ISO 4217 currency.
+	AmountPaid Money `json:"amount_paid"`
+
+	// Billing Whom the invoice was made out to; null before it is opened.
+	Billing nullable.Nullable[Billing] `json:"billing"`
+
+	// BillingAddress Address that the invoice shows; null when there is none.
+	BillingAddress nullable.Nullable[string] `json:"billing_address"`
+
+	// BookingId Id of the booking, `bk_…`; null when there is none.
+	BookingId nullable.Nullable[string] `json:"booking_id"`
+
+	// BookingStatus State of the booking as it was last reported; null without a booking.
+	BookingStatus nullable.Nullable[string] `json:"booking_status"`
+
+	// CreatedAt Instant at which the invoice was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// Customer The customer; only with `expand=customer`. Null when the customer was erased.
+	Customer nullable.Nullable[Customer] `json:"customer,omitempty"`
+
+	// CustomerId Id of the customer, `cu_…`.
+	CustomerId string `json:"customer_id"`
+
+	// DiscountAmount An amount in the smallest unit of an ISO 4217 currency.
+	DiscountAmount Money `json:"discount_amount"`
+
+	// DueAt Instant until which the invoice is to be paid; null when none is set.
+	DueAt nullable.Nullable[time.Time] `json:"due_at"`
+
+	// Id Id of the invoice, `inv_…`. Do not parse what follows the prefix.
+	Id string `json:"id"`
+
+	// Kind What an invoice asks for.
+	Kind InvoiceKind `json:"kind"`
+
+	// LeadId Id of the lead behind the quote, `ld_…`; null when there is none.
+	LeadId nullable.Nullable[string] `json:"lead_id"`
+
+	// LineItems Lines, 100 at most.
+	LineItems []LineItem `json:"line_items"`
+
+	// Metadata Pairs of your own, as they were sent, with escapes written in plain UTF-8; `{}` when there are none.
+	Metadata MetadataRead `json:"metadata"`
+
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
+
+	// Notes Notes that the invoice shows; null when there are none.
+	Notes nullable.Nullable[string] `json:"notes"`
+
+	// Number Number for people: the prefix of the operator, the year where the operator wants it, and a counter without gaps per tenant and mode; null on a draft.
+	Number nullable.Nullable[string] `json:"number"`
+
+	// Object Always `invoice`.
+	Object InvoiceObject `json:"object"`
+
+	// OpenedAt Instant at which the invoice was opened; null before.
+	OpenedAt nullable.Nullable[time.Time] `json:"opened_at"`
+
+	// Overdue Whether something is due and the day of due_at is past in the operator's time zone.
+	Overdue bool `json:"overdue"`
+
+	// PaidAt Instant at which nothing was due any more; null while something is.
+	PaidAt nullable.Nullable[time.Time] `json:"paid_at"`
+
+	// Payments Payments, the oldest first, 100 at most.
+	Payments []InvoicePayment `json:"payments"`
+
+	// QuoteId Id of the quote that made the invoice, `qt_…`; null when there is none.
+	QuoteId nullable.Nullable[string] `json:"quote_id"`
+
+	// Status State of an invoice; `void` is final.
+	Status InvoiceStatus `json:"status"`
+
+	// SubtotalAmount An amount in the smallest unit of an ISO 4217 currency.
+	SubtotalAmount Money `json:"subtotal_amount"`
+
+	// TaxAmount An amount in the smallest unit of an ISO 4217 currency.
+	TaxAmount Money `json:"tax_amount"`
+
+	// TotalAmount An amount in the smallest unit of an ISO 4217 currency.
+	TotalAmount Money `json:"total_amount"`
+
+	// UpdatedAt Instant of the last visible change, in UTC.
+	UpdatedAt time.Time `json:"updated_at"`
+
+	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	Version int64 `json:"version"`
+
+	// VoidedAt Instant at which the invoice was voided; null when it was not.
+	VoidedAt nullable.Nullable[time.Time] `json:"voided_at"`
+}
+
+// InvoiceObject Always `invoice`.
+type InvoiceObject string
+
+// InvoiceCreate An invoice to be created.
+type InvoiceCreate struct {
+	// BillingAddress Address that the invoice shows, at most 500 characters; null for none.
+	BillingAddress nullable.Nullable[string] `json:"billing_address,omitempty"`
+
+	// BookingId Id of the booking that the invoice is for; null for none.
+	BookingId nullable.Nullable[string] `json:"booking_id,omitempty"`
+
+	// CustomerId Id of the customer. It may be left out with `booking_id`: then it is that of the booking.
+	CustomerId *string `json:"customer_id,omitempty"`
+
+	// DueAt Instant until which the invoice is to be paid: RFC 3339 with any offset, or a date; null for none.
+	DueAt nullable.Nullable[string] `json:"due_at,omitempty"`
+
+	// Kind What an invoice asks for.
+	Kind *InvoiceKind `json:"kind,omitempty"`
+
+	// LineItems Lines, 1 to 100, in the currency of the operator. They may be left out with `kind` `balance` and a `booking_id`.
+	LineItems *[]LineItemInput `json:"line_items,omitempty"`
+
+	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
+
+	// Notes Notes that the invoice shows, at most 5,000 characters; null for none.
+	Notes nullable.Nullable[string] `json:"notes,omitempty"`
+}
+
+// InvoiceKind What an invoice asks for.
+type InvoiceKind string
+
+// InvoiceList A page of invoices.
+type InvoiceList struct {
+	// Data Invoices of this page, 100 at most.
+	Data []Invoice `json:"data"`
+
+	// HasMore Whether more rows follow this page.
+	HasMore bool `json:"has_more"`
+
+	// NextCursor Value of `cursor` for the next page; null on the last page.
+	NextCursor nullable.Nullable[string] `json:"next_cursor"`
+}
+
+// InvoicePayment A payment of an invoice.
+type InvoicePayment struct {
+	// Amount An amount in the smallest unit of an ISO 4217 currency.
+	Amount Money `json:"amount"`
+
+	// Id Id of the payment, `pay_…`.
+	Id string `json:"id"`
+
+	// Method How money was paid.
+	Method PaymentMethod `json:"method"`
+
+	// PaidAt Instant of the payment, in UTC.
+	PaidAt time.Time `json:"paid_at"`
+
+	// Reference Reference of your own; null when there is none.
+	Reference nullable.Nullable[string] `json:"reference"`
+
+	// ReversedAt Instant at which the payment was reversed; null when it counts.
+	ReversedAt nullable.Nullable[time.Time] `json:"reversed_at"`
+
+	// Source Where the payment comes from.
+	Source InvoicePaymentSource `json:"source"`
+}
+
+// InvoicePaymentSource Where the payment comes from.
+type InvoicePaymentSource string
+
+// InvoicePaymentCreate Money that was paid outside the payment gateway.
+type InvoicePaymentCreate struct {
+	// Amount An amount to be paid, in the smallest unit of its currency.
+	Amount Payable `json:"amount"`
+
+	// Method How money was paid outside the payment gateway.
+	Method ManualPaymentMethod `json:"method"`
+
+	// PaidAt Instant of the payment, not in the future: RFC 3339 with any offset, or a date; null: now.
+	PaidAt nullable.Nullable[string] `json:"paid_at,omitempty"`
+
+	// Reference Reference of your own, such as the number of a receipt, at most 200 characters; null for none.
+	Reference nullable.Nullable[string] `json:"reference,omitempty"`
+}
+
+// InvoiceStatus State of an invoice; `void` is final.
+type InvoiceStatus string
+
+// InvoiceUpdate Fields of an invoice to be changed. A field that is left out stays as it is.
+type InvoiceUpdate struct {
+	// BillingAddress Address that the invoice shows, at most 500 characters; null for none.
+	BillingAddress nullable.Nullable[string] `json:"billing_address,omitempty"`
+
+	// BookingId Id of the booking that the invoice is for; null for none.
+	BookingId nullable.Nullable[string] `json:"booking_id,omitempty"`
+
+	// CustomerId Id of the customer.
+	CustomerId *string `json:"customer_id,omitempty"`
+
+	// DueAt Instant until which the invoice is to be paid: RFC 3339 with any offset, or a date; null for none.
+	DueAt nullable.Nullable[string] `json:"due_at,omitempty"`
+
+	// Kind What an invoice asks for.
+	Kind *InvoiceKind `json:"kind,omitempty"`
+
+	// LineItems Lines, 1 to 100. They replace the earlier ones.
+	LineItems *[]LineItemInput `json:"line_items,omitempty"`
+
+	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
+
+	// Notes Notes that the invoice shows, at most 5,000 characters; null for none.
+	Notes nullable.Nullable[string] `json:"notes,omitempty"`
+}
+
+// Lead Somebody who asked, and may book.
+type Lead struct {
+	// Budget What the person wants to spend; null when unknown.
+	Budget nullable.Nullable[Money] `json:"budget"`
+
+	// Company Company; null when there is none.
+	Company nullable.Nullable[string] `json:"company"`
+
+	// ConvertedAt Instant of the conversion; null before it.
+	ConvertedAt nullable.Nullable[time.Time] `json:"converted_at"`
+
+	// ConvertedBookingId Id of the booking that was made when the lead was converted, `bk_…`; null when none was.
+	ConvertedBookingId nullable.Nullable[string] `json:"converted_booking_id"`
+
+	// CreatedAt Instant at which the lead was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// Customer The customer; only with `expand=customer`. Null when there is none or the customer was erased.
+	Customer nullable.Nullable[Customer] `json:"customer,omitempty"`
+
+	// CustomerId Id of the customer that the lead has become, `cu_…`; null before.
+	CustomerId nullable.Nullable[string] `json:"customer_id"`
+
+	// Email E-mail address; null when there is none.
+	Email nullable.Nullable[string] `json:"email"`
+
+	// EventDate Instant that was given for the day; of a bare date the first instant of that day; null when none is set.
+	EventDate nullable.Nullable[time.Time] `json:"event_date"`
+
+	// EventLocalDate Day of the event in the operator's time zone; null when none is set.
+	EventLocalDate nullable.Nullable[string] `json:"event_local_date"`
+
+	// EventType Kind of event in your own words; null when none is set.
+	EventType nullable.Nullable[string] `json:"event_type"`
+
+	// FirstName First name.
+	FirstName string `json:"first_name"`
+
+	// GuestCount Number of guests; null when unknown.
+	GuestCount nullable.Nullable[int] `json:"guest_count"`
+
+	// Id Id of the lead, `ld_…`. Do not parse what follows the prefix.
+	Id string `json:"id"`
+
+	// LastName Last name; null when there is none.
+	LastName nullable.Nullable[string] `json:"last_name"`
+
+	// LostReason Why the lead is lost; null when it is not.
+	LostReason nullable.Nullable[string] `json:"lost_reason"`
+
+	// Message What the person wrote; null when there is nothing.
+	Message nullable.Nullable[string] `json:"message"`
+
+	// Metadata Pairs of your own, as they were sent, with escapes written in plain UTF-8; `{}` when there are none.
+	Metadata MetadataRead `json:"metadata"`
+
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
+
+	// Object Always `lead`.
+	Object LeadObject `json:"object"`
+
+	// PackageId Id of the package, `pkg_…`; null when none is set.
+	PackageId nullable.Nullable[string] `json:"package_id"`
+
+	// Phone Phone number; null when there is none.
+	Phone nullable.Nullable[string] `json:"phone"`
+
+	// QuoteIds Ids of the quotes that name the lead, the newest first, 100 at most.
+	QuoteIds []string `json:"quote_ids"`
+
+	// ServiceId Id of the service, `srv_…`; null when none is set.
+	ServiceId nullable.Nullable[string] `json:"service_id"`
+
+	// Source Where the lead came from; null when unknown.
+	Source nullable.Nullable[string] `json:"source"`
+
+	// Status State of a lead; `converted` is final.
+	Status LeadStatus `json:"status"`
+
+	// UnitId Id of the unit, `un_…`; null when none is set.
+	UnitId nullable.Nullable[string] `json:"unit_id"`
+
+	// UpdatedAt Instant of the last visible change, in UTC.
+	UpdatedAt time.Time `json:"updated_at"`
+
+	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	Version int64 `json:"version"`
+}
+
+// LeadObject Always `lead`.
+type LeadObject string
+
+// LeadBooking Booking that is made when a lead is converted. A field that is left out is the lead's, where the lead has it.
+type LeadBooking struct {
+	// EndsAt End as an instant. It may be left out when the package or service has a duration.
+	EndsAt nullable.Nullable[string] `json:"ends_at,omitempty"`
+
+	// EventDate Day of the booking: a date in the operator's time zone, or an RFC 3339 datetime whose local date counts.
+	EventDate *string `json:"event_date,omitempty"`
+
+	// EventEndTime End as HH:MM; at or before the start it is on the next day. Without it the end follows from the duration of the package or service.
+	EventEndTime nullable.Nullable[string] `json:"event_end_time,omitempty"`
+
+	// EventStartTime Start as HH:MM in the operator's time zone. Without it the booking takes the whole day.
+	EventStartTime nullable.Nullable[string] `json:"event_start_time,omitempty"`
+
+	// EventType Kind of event in your own words, such as `wedding`, at most 100 characters; null for none.
+	EventType nullable.Nullable[string] `json:"event_type,omitempty"`
+
+	// GuestCount Number of guests, at most the capacity of the unit; null when unknown.
+	GuestCount nullable.Nullable[int] `json:"guest_count,omitempty"`
+
+	// HoldMinutes Minutes for which the pending booking holds its unit, 1 to 43,200 (30 days); null: as the booking policy says.
+	HoldMinutes nullable.Nullable[int] `json:"hold_minutes,omitempty"`
+
+	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
+
+	// Notes Notes for the operator, at most 5,000 characters; null for none.
+	Notes nullable.Nullable[string] `json:"notes,omitempty"`
+
+	// PackageId Id of the package that prices the booking; null: the total is 0.
+	PackageId nullable.Nullable[string] `json:"package_id,omitempty"`
+
+	// ServiceId Id of the service; null: the service of the package, or none.
+	ServiceId nullable.Nullable[string] `json:"service_id,omitempty"`
+
+	// StartsAt Start as an instant: RFC 3339 with any offset. It takes the place of event_date and the two times.
+	StartsAt nullable.Nullable[string] `json:"starts_at,omitempty"`
+
+	// Status Status of the new booking; `pending` when left out, or `confirmed` when the booking policy confirms automatically.
+	Status *LeadBookingStatus `json:"status,omitempty"`
+
+	// UnitId Id of the unit that the booking takes; null: none is taken.
+	UnitId nullable.Nullable[string] `json:"unit_id,omitempty"`
+}
+
+// LeadBookingStatus Status of the new booking; `pending` when left out, or `confirmed` when the booking policy confirms automatically.
+type LeadBookingStatus string
+
+// LeadConvert How a lead is converted.
+type LeadConvert struct {
+	// Booking Booking to be made for the customer: the fields of a new booking without `customer_id`; what is left out is the lead's. Null: no booking.
+	Booking nullable.Nullable[LeadBooking] `json:"booking,omitempty"`
+
+	// CustomerId Id of the customer; null: the one with the lead's e-mail address, or a new one.
+	CustomerId nullable.Nullable[string] `json:"customer_id,omitempty"`
+}
+
+// LeadCreate A lead to be created.
+type LeadCreate struct {
+	// Budget What the person wants to spend, in the currency of the operator; null when unknown.
+	Budget nullable.Nullable[Price] `json:"budget,omitempty"`
+
+	// Company Company, at most 200 characters; null for none.
+	Company nullable.Nullable[string] `json:"company,omitempty"`
+
+	// Email E-mail address, at most 255 characters; null for none.
+	Email nullable.Nullable[string] `json:"email,omitempty"`
+
+	// EventDate Day of the event: a date in the operator's time zone, or an RFC 3339 datetime whose local date counts; null for none.
+	EventDate nullable.Nullable[string] `json:"event_date,omitempty"`
+
+	// EventType Kind of event in your own words, such as `wedding`, at most 100 characters; null for none.
+	EventType nullable.Nullable[string] `json:"event_type,omitempty"`
+
+	// FirstName First name, 1 to 100 characters.
+	FirstName string `json:"first_name"`
+
+	// GuestCount Number of guests; null when unknown.
+	GuestCount nullable.Nullable[int] `json:"guest_count,omitempty"`
+
+	// LastName Last name, at most 100 characters; null for none.
+	LastName nullable.Nullable[string] `json:"last_name,omitempty"`
+
+	// Message What the person wrote, at most 5,000 characters; null for nothing.
+	Message nullable.Nullable[string] `json:"message,omitempty"`
+
+	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
+
+	// PackageId Id of the package; null for none.
+	PackageId nullable.Nullable[string] `json:"package_id,omitempty"`
+
+	// Phone Phone number as it is written, at most 50 characters; null for none.
+	Phone nullable.Nullable[string] `json:"phone,omitempty"`
+
+	// ServiceId Id of the service; null for none.
+	ServiceId nullable.Nullable[string] `json:"service_id,omitempty"`
+
+	// Source Where the lead came from in your own words, such as `website`, at most 100 characters; null when unknown.
+	Source nullable.Nullable[string] `json:"source,omitempty"`
+
+	// UnitId Id of the unit; null for none.
+	UnitId nullable.Nullable[string] `json:"unit_id,omitempty"`
+}
+
+// LeadList A page of leads.
+type LeadList struct {
+	// Data Leads of this page, 100 at most.
+	Data []Lead `json:"data"`
+
+	// HasMore Whether more rows follow this page.
+	HasMore bool `json:"has_more"`
+
+	// NextCursor Value of `cursor` for the next page; null on the last page.
+	NextCursor nullable.Nullable[string] `json:"next_cursor"`
+}
+
+// LeadStatus State of a lead; `converted` is final.
+type LeadStatus string
+
+// LeadUpdate Fields of a lead to be changed. A field that is left out stays as it is.
+type LeadUpdate struct {
+	// Budget What the person wants to spend, in the currency of the operator; null when unknown.
+	Budget nullable.Nullable[Price] `json:"budget,omitempty"`
+
+	// Company Company, at most 200 characters; null for none.
+	Company nullable.Nullable[string] `json:"company,omitempty"`
+
+	// Email E-mail address, at most 255 characters; null for none.
+	Email nullable.Nullable[string] `json:"email,omitempty"`
+
+	// EventDate Day of the event: a date in the operator's time zone, or an RFC 3339 datetime whose local date counts; null for none.
+	EventDate nullable.Nullable[string] `json:"event_date,omitempty"`
+
+	// EventType Kind of event in your own words, such as `wedding`, at most 100 characters; null for none.
+	EventType nullable.Nullable[string] `json:"event_type,omitempty"`
+
+	// FirstName First name, 1 to 100 characters.
+	FirstName *string `json:"first_name,omitempty"`
+
+	// GuestCount Number of guests; null when unknown.
+	GuestCount nullable.Nullable[int] `json:"guest_count,omitempty"`
+
+	// LastName Last name, at most 100 characters; null for none.
+	LastName nullable.Nullable[string] `json:"last_name,omitempty"`
+
+	// LostReason Why the lead is lost, at most 5,000 characters. Needed for the status `lost`; another status clears it.
+	LostReason nullable.Nullable[string] `json:"lost_reason,omitempty"`
+
+	// Message What the person wrote, at most 5,000 characters; null for nothing.
+	Message nullable.Nullable[string] `json:"message,omitempty"`
+
+	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
+
+	// PackageId Id of the package; null for none.
+	PackageId nullable.Nullable[string] `json:"package_id,omitempty"`
+
+	// Phone Phone number as it is written, at most 50 characters; null for none.
+	Phone nullable.Nullable[string] `json:"phone,omitempty"`
+
+	// ServiceId Id of the service; null for none.
+	ServiceId nullable.Nullable[string] `json:"service_id,omitempty"`
+
+	// Source Where the lead came from in your own words, such as `website`, at most 100 characters; null when unknown.
+	Source nullable.Nullable[string] `json:"source,omitempty"`
+
+	// Status State of a lead; `converted` is final.
+	Status *LeadStatus `json:"status,omitempty"`
+
+	// UnitId Id of the unit; null for none.
+	UnitId nullable.Nullable[string] `json:"unit_id,omitempty"`
+}
+
+// LineItem A line of a quote or an invoice with its amounts. Each is rounded once, half away from zero.
+type LineItem struct {
+	// Amount An amount in the smallest unit of an ISO 4217 currency.
+	Amount Money `json:"amount"`
+
+	// Description What is sold.
+	Description string `json:"description"`
+
+	// DiscountAmount An amount in the smallest unit of an ISO 4217 currency.
+	DiscountAmount Money `json:"discount_amount"`
+
+	// DiscountBps Discount in basis points of the amount.
+	DiscountBps int64 `json:"discount_bps"`
+
+	// Quantity How many.
+	Quantity int64 `json:"quantity"`
+
+	// TaxAmount An amount in the smallest unit of an ISO 4217 currency.
+	TaxAmount Money `json:"tax_amount"`
+
+	// TaxRateBps Tax in basis points of the discounted amount.
+	TaxRateBps int64 `json:"tax_rate_bps"`
+
+	// UnitAmount An amount in the smallest unit of an ISO 4217 currency.
+	UnitAmount Money `json:"unit_amount"`
+}
+
+// LineItemInput A line of a quote or an invoice.
+type LineItemInput struct {
+	// Description What is sold, 1 to 5,000 characters.
+	Description string `json:"description"`
+
+	// DiscountBps Discount in basis points of the amount, 0 to 10,000; 0 when left out.
+	DiscountBps *int64 `json:"discount_bps,omitempty"`
+
+	// Quantity How many, 1 to 10,000.
+	Quantity int64 `json:"quantity"`
+
+	// TaxRateBps Tax in basis points of the discounted amount, 0 to 10,000; 0 when left out.
+	TaxRateBps *int64 `json:"tax_rate_bps,omitempty"`
+
+	// UnitAmount An amount in the smallest unit of the operator's currency.
+	UnitAmount Price `json:"unit_amount"`
+}
+
+// ManualPaymentMethod How money was paid outside the payment gateway.
+type ManualPaymentMethod string
+
 // Me The credential that was sent.
 type Me struct {
 	// Id Id of the API key, `key_…`, or of the OAuth grant.
@@ -1887,6 +2961,9 @@ type Money struct {
 	// Currency ISO 4217 code of the currency, three capital letters.
 	Currency string `json:"currency"`
 }
+
+// NoFields An object without fields.
+type NoFields = map[string]interface{}
 
 // OpeningHoursWrite Openings by weekday, `mon` to `sun`, in the operator's time zone, such as `{"sat": [["09:00", "17:00"]]}`. An end at or before its start is on the next day, 24:00 is midnight, and a weekday that is left out is closed. Null means always open.
 type OpeningHoursWrite map[string]Openings
@@ -2050,6 +3127,18 @@ type PackageUpdate struct {
 	Visible *bool `json:"visible,omitempty"`
 }
 
+// Payable An amount to be paid, in the smallest unit of its currency.
+type Payable struct {
+	// Amount Amount in the currency's smallest unit, such as cents: 1 to 99,999,999,999.
+	Amount int64 `json:"amount"`
+
+	// Currency ISO 4217 code, three capital letters.
+	Currency string `json:"currency"`
+}
+
+// PaymentMethod How money was paid.
+type PaymentMethod string
+
 // PaymentStatus State of a booking's payments.
 type PaymentStatus string
 
@@ -2060,6 +3149,234 @@ type Price struct {
 
 	// Currency ISO 4217 code, three capital letters. It must be the operator's currency.
 	Currency string `json:"currency"`
+}
+
+// Quote An offer to a customer, which becomes a booking and an invoice when it is accepted.
+type Quote struct {
+	// AcceptedAt Instant at which the quote was accepted; null before.
+	AcceptedAt nullable.Nullable[time.Time] `json:"accepted_at"`
+
+	// BookingId Id of the booking that accepting has made, `bk_…`; null before.
+	BookingId nullable.Nullable[string] `json:"booking_id"`
+
+	// BookingStatus State of that booking as it was last reported; null before.
+	BookingStatus nullable.Nullable[string] `json:"booking_status"`
+
+	// CancelledAt Instant at which the quote was cancelled; null when it was not.
+	CancelledAt nullable.Nullable[time.Time] `json:"cancelled_at"`
+
+	// CreatedAt Instant at which the quote was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// Customer The customer; only with `expand=customer`. Null when the customer was erased.
+	Customer nullable.Nullable[Customer] `json:"customer,omitempty"`
+
+	// CustomerId Id of the customer, `cu_…`.
+	CustomerId string `json:"customer_id"`
+
+	// DeclineReason Why the customer declined; null when no reason was given.
+	DeclineReason nullable.Nullable[string] `json:"decline_reason"`
+
+	// DeclinedAt Instant at which the quote was declined; null when it was not.
+	DeclinedAt nullable.Nullable[time.Time] `json:"declined_at"`
+
+	// DepositAmount An amount in the smallest unit of an ISO 4217 currency.
+	DepositAmount Money `json:"deposit_amount"`
+
+	// DiscountAmount An amount in the smallest unit of an ISO 4217 currency.
+	DiscountAmount Money `json:"discount_amount"`
+
+	// EventDate Instant that was given for the day; of a bare date the first instant of that day; null when none is set.
+	EventDate nullable.Nullable[time.Time] `json:"event_date"`
+
+	// EventEndTime End as HH:MM in the operator's time zone; null: as the package or service says.
+	EventEndTime nullable.Nullable[string] `json:"event_end_time"`
+
+	// EventLocalDate Day of the event in the operator's time zone; null when none is set.
+	EventLocalDate nullable.Nullable[string] `json:"event_local_date"`
+
+	// EventStartTime Start as HH:MM in the operator's time zone; null: the whole day.
+	EventStartTime nullable.Nullable[string] `json:"event_start_time"`
+
+	// ExpiresAt Instant from which the quote cannot be accepted; null on a draft without one.
+	ExpiresAt nullable.Nullable[time.Time] `json:"expires_at"`
+
+	// Id Id of the quote, `qt_…`. Do not parse what follows the prefix.
+	Id string `json:"id"`
+
+	// InvoiceIds Ids of the invoices of the quote, the oldest first, 100 at most.
+	InvoiceIds []string `json:"invoice_ids"`
+
+	// Lead The lead; only with `expand=lead`. Null when there is none.
+	Lead nullable.Nullable[Lead] `json:"lead,omitempty"`
+
+	// LeadId Id of the lead that asked, `ld_…`; null when there is none.
+	LeadId nullable.Nullable[string] `json:"lead_id"`
+
+	// LineItems Lines, 100 at most.
+	LineItems []LineItem `json:"line_items"`
+
+	// Metadata Pairs of your own, as they were sent, with escapes written in plain UTF-8; `{}` when there are none.
+	Metadata MetadataRead `json:"metadata"`
+
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
+
+	// Notes Notes for the operator; null when there are none.
+	Notes nullable.Nullable[string] `json:"notes"`
+
+	// Number Number for people, such as `Q-000001`: unique per tenant and mode, numbers may be skipped.
+	Number string `json:"number"`
+
+	// Object Always `quote`.
+	Object QuoteObject `json:"object"`
+
+	// PackageId Id of the package, `pkg_…`; null when none is set.
+	PackageId nullable.Nullable[string] `json:"package_id"`
+
+	// SentAt Instant at which the quote was sent; null before.
+	SentAt nullable.Nullable[time.Time] `json:"sent_at"`
+
+	// ServiceId Id of the service, `srv_…`; null when none is set.
+	ServiceId nullable.Nullable[string] `json:"service_id"`
+
+	// Status State of a quote; `accepted`, `declined`, `expired` and `cancelled` are final.
+	Status QuoteStatus `json:"status"`
+
+	// SubtotalAmount An amount in the smallest unit of an ISO 4217 currency.
+	SubtotalAmount Money `json:"subtotal_amount"`
+
+	// TaxAmount An amount in the smallest unit of an ISO 4217 currency.
+	TaxAmount Money `json:"tax_amount"`
+
+	// Terms Terms for the customer; null when there are none.
+	Terms nullable.Nullable[string] `json:"terms"`
+
+	// TotalAmount An amount in the smallest unit of an ISO 4217 currency.
+	TotalAmount Money `json:"total_amount"`
+
+	// UnitId Id of the unit, `un_…`; null when none is set.
+	UnitId nullable.Nullable[string] `json:"unit_id"`
+
+	// UpdatedAt Instant of the last visible change, in UTC.
+	UpdatedAt time.Time `json:"updated_at"`
+
+	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	Version int64 `json:"version"`
+}
+
+// QuoteObject Always `quote`.
+type QuoteObject string
+
+// QuoteCreate A quote to be created, with lines or with a package.
+type QuoteCreate struct {
+	// CustomerId Id of the customer.
+	CustomerId string `json:"customer_id"`
+
+	// DepositAmount Part of the total that is due as a deposit, 0 to the total; null: that of the package where it makes the line, else 0.
+	DepositAmount nullable.Nullable[Price] `json:"deposit_amount,omitempty"`
+
+	// EventDate Day of the event: a date in the operator's time zone, or an RFC 3339 datetime whose local date counts; null for none.
+	EventDate nullable.Nullable[string] `json:"event_date,omitempty"`
+
+	// EventEndTime End as HH:MM; at or before the start it is on the next day. Null: it follows from the duration of the package or service.
+	EventEndTime nullable.Nullable[string] `json:"event_end_time,omitempty"`
+
+	// EventStartTime Start as HH:MM in the operator's time zone; null: the whole day.
+	EventStartTime nullable.Nullable[string] `json:"event_start_time,omitempty"`
+
+	// ExpiresAt Instant at which the quote expires, in the future; null: 14 days after it is sent.
+	ExpiresAt nullable.Nullable[string] `json:"expires_at,omitempty"`
+
+	// LeadId Id of the lead that asked; null for none.
+	LeadId nullable.Nullable[string] `json:"lead_id,omitempty"`
+
+	// LineItems Lines, 1 to 100, in the currency of the operator. Without them `package_id` and `event_date` make one.
+	LineItems *[]LineItemInput `json:"line_items,omitempty"`
+
+	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
+
+	// Notes Notes for the operator, at most 5,000 characters; null for none.
+	Notes nullable.Nullable[string] `json:"notes,omitempty"`
+
+	// PackageId Id of the package; null for none.
+	PackageId nullable.Nullable[string] `json:"package_id,omitempty"`
+
+	// ServiceId Id of the service; null for none.
+	ServiceId nullable.Nullable[string] `json:"service_id,omitempty"`
+
+	// Terms Terms for the customer, at most 5,000 characters; null for none.
+	Terms nullable.Nullable[string] `json:"terms,omitempty"`
+
+	// UnitId Id of the unit; null for none.
+	UnitId nullable.Nullable[string] `json:"unit_id,omitempty"`
+}
+
+// QuoteDecline How a quote is declined.
+type QuoteDecline struct {
+	// Reason Why the customer declines, at most 5,000 characters; null for no reason.
+	Reason nullable.Nullable[string] `json:"reason,omitempty"`
+}
+
+// QuoteList A page of quotes.
+type QuoteList struct {
+	// Data Quotes of this page, 100 at most.
+	Data []Quote `json:"data"`
+
+	// HasMore Whether more rows follow this page.
+	HasMore bool `json:"has_more"`
+
+	// NextCursor Value of `cursor` for the next page; null on the last page.
+	NextCursor nullable.Nullable[string] `json:"next_cursor"`
+}
+
+// QuoteStatus State of a quote; `accepted`, `declined`, `expired` and `cancelled` are final.
+type QuoteStatus string
+
+// QuoteUpdate Fields of a quote to be changed. A field that is left out stays as it is.
+type QuoteUpdate struct {
+	// CustomerId Id of the customer.
+	CustomerId *string `json:"customer_id,omitempty"`
+
+	// DepositAmount Part of the total that is due as a deposit, 0 to the total; null: none.
+	DepositAmount nullable.Nullable[Price] `json:"deposit_amount,omitempty"`
+
+	// EventDate Day of the event: a date in the operator's time zone, or an RFC 3339 datetime whose local date counts; null for none.
+	EventDate nullable.Nullable[string] `json:"event_date,omitempty"`
+
+	// EventEndTime End as HH:MM; at or before the start it is on the next day. Null: it follows from the duration of the package or service.
+	EventEndTime nullable.Nullable[string] `json:"event_end_time,omitempty"`
+
+	// EventStartTime Start as HH:MM in the operator's time zone; null: the whole day.
+	EventStartTime nullable.Nullable[string] `json:"event_start_time,omitempty"`
+
+	// ExpiresAt Instant at which the quote expires, in the future; null: 14 days after it is sent.
+	ExpiresAt nullable.Nullable[string] `json:"expires_at,omitempty"`
+
+	// LeadId Id of the lead that asked; null for none.
+	LeadId nullable.Nullable[string] `json:"lead_id,omitempty"`
+
+	// LineItems Lines, 1 to 100. They replace the earlier ones. Another package does not change them.
+	LineItems *[]LineItemInput `json:"line_items,omitempty"`
+
+	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
+
+	// Notes Notes for the operator, at most 5,000 characters; null for none.
+	Notes nullable.Nullable[string] `json:"notes,omitempty"`
+
+	// PackageId Id of the package; null for none.
+	PackageId nullable.Nullable[string] `json:"package_id,omitempty"`
+
+	// ServiceId Id of the service; null for none.
+	ServiceId nullable.Nullable[string] `json:"service_id,omitempty"`
+
+	// Terms Terms for the customer, at most 5,000 characters; null for none.
+	Terms nullable.Nullable[string] `json:"terms,omitempty"`
+
+	// UnitId Id of the unit; null for none.
+	UnitId nullable.Nullable[string] `json:"unit_id,omitempty"`
 }
 
 // Recurrence Whether a holiday rule returns each year.
@@ -2539,11 +3856,20 @@ type AvailabilityFrom = string
 // AvailabilityTo defines model for AvailabilityTo.
 type AvailabilityTo = string
 
+// BookingFilter defines model for BookingFilter.
+type BookingFilter = string
+
 // BookingId defines model for BookingId.
 type BookingId = string
 
 // BookingStatusFilter defines model for BookingStatusFilter.
 type BookingStatusFilter = []BookingStatus
+
+// CalendarFeedId defines model for CalendarFeedId.
+type CalendarFeedId = string
+
+// CalendarToken defines model for CalendarToken.
+type CalendarToken = string
 
 // CreatedAfter defines model for CreatedAfter.
 type CreatedAfter = time.Time
@@ -2578,6 +3904,9 @@ type DeliveryStatusFilter = DeliveryStatus
 // DeliveryTypeFilter Type of an event. Subscribing to a type and reading its events needs the read scope of its resource.
 type DeliveryTypeFilter = EventType
 
+// DueBefore defines model for DueBefore.
+type DueBefore = time.Time
+
 // EndpointId defines model for EndpointId.
 type EndpointId = string
 
@@ -2602,6 +3931,9 @@ type EventTypesFilter = []EventType
 // Expand defines model for Expand.
 type Expand = []string
 
+// ExpandQuote defines model for ExpandQuote.
+type ExpandQuote = []string
+
 // ExplainStart defines model for ExplainStart.
 type ExplainStart = string
 
@@ -2617,8 +3949,35 @@ type IdempotencyKey = string
 // IfMatch defines model for IfMatch.
 type IfMatch = string
 
+// IfNoneMatch defines model for IfNoneMatch.
+type IfNoneMatch = string
+
+// InvoiceId defines model for InvoiceId.
+type InvoiceId = string
+
+// InvoicePaymentId defines model for InvoicePaymentId.
+type InvoicePaymentId = string
+
+// InvoiceStatusFilter defines model for InvoiceStatusFilter.
+type InvoiceStatusFilter = []InvoiceStatus
+
 // LastEventId defines model for LastEventId.
 type LastEventId = string
+
+// LeadFilter defines model for LeadFilter.
+type LeadFilter = string
+
+// LeadId defines model for LeadId.
+type LeadId = string
+
+// LeadQuery defines model for LeadQuery.
+type LeadQuery = string
+
+// LeadSourceFilter defines model for LeadSourceFilter.
+type LeadSourceFilter = string
+
+// LeadStatusFilter defines model for LeadStatusFilter.
+type LeadStatusFilter = []LeadStatus
 
 // Limit defines model for Limit.
 type Limit = int
@@ -2628,6 +3987,9 @@ type MetadataFilter map[string]string
 
 // ObjectFilter defines model for ObjectFilter.
 type ObjectFilter = string
+
+// OverdueFilter defines model for OverdueFilter.
+type OverdueFilter = bool
 
 // PackageFilter defines model for PackageFilter.
 type PackageFilter = string
@@ -2640,6 +4002,12 @@ type PaymentStatusFilter = []PaymentStatus
 
 // Prefer defines model for Prefer.
 type Prefer = string
+
+// QuoteId defines model for QuoteId.
+type QuoteId = string
+
+// QuoteStatusFilter defines model for QuoteStatusFilter.
+type QuoteStatusFilter = []QuoteStatus
 
 // ServiceFilter defines model for ServiceFilter.
 type ServiceFilter = string
@@ -2842,6 +4210,57 @@ type RepriceBookingParams struct {
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
+// ListCalendarFeedsParams defines parameters for ListCalendarFeeds.
+type ListCalendarFeedsParams struct {
+	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The next_cursor of the previous page, unchanged and with the same filters.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Sort Order of the rows.
+	Sort *ListCalendarFeedsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+
+	// CreatedAfter Only rows created at or after this instant, RFC 3339.
+	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
+
+	// CreatedBefore Only rows created before this instant, RFC 3339.
+	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
+
+	// UpdatedAfter Only rows updated at or after this instant, RFC 3339.
+	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
+
+	// UpdatedBefore Only rows updated before this instant, RFC 3339.
+	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
+
+	// UnitId Only rows of this unit, `un_…`.
+	UnitId *UnitFilter `form:"unit_id,omitempty" json:"unit_id,omitempty"`
+}
+
+// ListCalendarFeedsParamsSort defines parameters for ListCalendarFeeds.
+type ListCalendarFeedsParamsSort string
+
+// CreateCalendarFeedParams defines parameters for CreateCalendarFeed.
+type CreateCalendarFeedParams struct {
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	Prefer *Prefer `json:"Prefer,omitempty"`
+}
+
+// DeleteCalendarFeedParams defines parameters for DeleteCalendarFeed.
+type DeleteCalendarFeedParams struct {
+	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// GetCalendarParams defines parameters for GetCalendar.
+type GetCalendarParams struct {
+	// IfNoneMatch Entity tag of the calendar that is known; when it is unchanged, the answer is 304.
+	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
+}
+
 // ListCustomersParams defines parameters for ListCustomers.
 type ListCustomersParams struct {
 	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
@@ -3010,6 +4429,237 @@ type UpdateHolidayRuleParams struct {
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
+// ListInvoicesParams defines parameters for ListInvoices.
+type ListInvoicesParams struct {
+	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The next_cursor of the previous page, unchanged and with the same filters.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Sort Order of the rows.
+	Sort *ListInvoicesParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+
+	// CreatedAfter Only rows created at or after this instant, RFC 3339.
+	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
+
+	// CreatedBefore Only rows created before this instant, RFC 3339.
+	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
+
+	// UpdatedAfter Only rows updated at or after this instant, RFC 3339.
+	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
+
+	// UpdatedBefore Only rows updated before this instant, RFC 3339.
+	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
+
+	// Status Only invoices in these states, separated by commas; 10 at most.
+	Status *InvoiceStatusFilter `form:"status,omitempty" json:"status,omitempty"`
+
+	// Overdue Only invoices that are overdue (`true`) or only the others (`false`).
+	Overdue *OverdueFilter `form:"overdue,omitempty" json:"overdue,omitempty"`
+
+	// CustomerId Only rows of this customer, `cu_…`.
+	CustomerId *CustomerFilter `form:"customer_id,omitempty" json:"customer_id,omitempty"`
+
+	// BookingId Only rows of this booking, `bk_…`.
+	BookingId *BookingFilter `form:"booking_id,omitempty" json:"booking_id,omitempty"`
+
+	// DueBefore Only invoices due before this instant, RFC 3339.
+	DueBefore *DueBefore `form:"due_before,omitempty" json:"due_before,omitempty"`
+
+	// Metadata Only rows with exactly these pairs, such as `metadata[order]=17`; 10 pairs at most.
+	Metadata *MetadataFilter `json:"metadata,omitempty"`
+
+	// Expand Related resources to add to each row, separated by commas; each needs its own read scope.
+	Expand *Expand `form:"expand,omitempty" json:"expand,omitempty"`
+}
+
+// ListInvoicesParamsSort defines parameters for ListInvoices.
+type ListInvoicesParamsSort string
+
+// ListInvoicesParamsExpand defines parameters for ListInvoices.
+type ListInvoicesParamsExpand string
+
+// CreateInvoiceParams defines parameters for CreateInvoice.
+type CreateInvoiceParams struct {
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	Prefer *Prefer `json:"Prefer,omitempty"`
+}
+
+// GetInvoiceParams defines parameters for GetInvoice.
+type GetInvoiceParams struct {
+	// Expand Related resources to add to each row, separated by commas; each needs its own read scope.
+	Expand *Expand `form:"expand,omitempty" json:"expand,omitempty"`
+}
+
+// GetInvoiceParamsExpand defines parameters for GetInvoice.
+type GetInvoiceParamsExpand string
+
+// UpdateInvoiceParams defines parameters for UpdateInvoice.
+type UpdateInvoiceParams struct {
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	Prefer *Prefer `json:"Prefer,omitempty"`
+
+	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// MarkInvoiceUncollectibleParams defines parameters for MarkInvoiceUncollectible.
+type MarkInvoiceUncollectibleParams struct {
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	Prefer *Prefer `json:"Prefer,omitempty"`
+
+	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// OpenInvoiceParams defines parameters for OpenInvoice.
+type OpenInvoiceParams struct {
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	Prefer *Prefer `json:"Prefer,omitempty"`
+
+	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// ReverseInvoicePaymentParams defines parameters for ReverseInvoicePayment.
+type ReverseInvoicePaymentParams struct {
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	Prefer *Prefer `json:"Prefer,omitempty"`
+
+	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// RecordInvoicePaymentParams defines parameters for RecordInvoicePayment.
+type RecordInvoicePaymentParams struct {
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	Prefer *Prefer `json:"Prefer,omitempty"`
+
+	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// VoidInvoiceParams defines parameters for VoidInvoice.
+type VoidInvoiceParams struct {
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	Prefer *Prefer `json:"Prefer,omitempty"`
+
+	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// ListLeadsParams defines parameters for ListLeads.
+type ListLeadsParams struct {
+	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The next_cursor of the previous page, unchanged and with the same filters.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Sort Order of the rows.
+	Sort *ListLeadsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+
+	// CreatedAfter Only rows created at or after this instant, RFC 3339.
+	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
+
+	// CreatedBefore Only rows created before this instant, RFC 3339.
+	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
+
+	// UpdatedAfter Only rows updated at or after this instant, RFC 3339.
+	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
+
+	// UpdatedBefore Only rows updated before this instant, RFC 3339.
+	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
+
+	// Status Only leads in these states, separated by commas; 10 at most.
+	Status *LeadStatusFilter `form:"status,omitempty" json:"status,omitempty"`
+
+	// Source Only leads with exactly this source, at most 100 characters.
+	Source *LeadSourceFilter `form:"source,omitempty" json:"source,omitempty"`
+
+	// CustomerId Only rows of this customer, `cu_…`.
+	CustomerId *CustomerFilter `form:"customer_id,omitempty" json:"customer_id,omitempty"`
+
+	// Q Only leads of whose name, e-mail address or company each of these words begins a word; upper and lower case are the same.
+	Q *LeadQuery `form:"q,omitempty" json:"q,omitempty"`
+
+	// Metadata Only rows with exactly these pairs, such as `metadata[order]=17`; 10 pairs at most.
+	Metadata *MetadataFilter `json:"metadata,omitempty"`
+
+	// Expand Related resources to add to each row, separated by commas; each needs its own read scope.
+	Expand *Expand `form:"expand,omitempty" json:"expand,omitempty"`
+}
+
+// ListLeadsParamsSort defines parameters for ListLeads.
+type ListLeadsParamsSort string
+
+// ListLeadsParamsExpand defines parameters for ListLeads.
+type ListLeadsParamsExpand string
+
+// CreateLeadParams defines parameters for CreateLead.
+type CreateLeadParams struct {
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	Prefer *Prefer `json:"Prefer,omitempty"`
+}
+
+// GetLeadParams defines parameters for GetLead.
+type GetLeadParams struct {
+	// Expand Related resources to add to each row, separated by commas; each needs its own read scope.
+	Expand *Expand `form:"expand,omitempty" json:"expand,omitempty"`
+}
+
+// GetLeadParamsExpand defines parameters for GetLead.
+type GetLeadParamsExpand string
+
+// UpdateLeadParams defines parameters for UpdateLead.
+type UpdateLeadParams struct {
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	Prefer *Prefer `json:"Prefer,omitempty"`
+
+	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// ConvertLeadParams defines parameters for ConvertLead.
+type ConvertLeadParams struct {
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	Prefer *Prefer `json:"Prefer,omitempty"`
+
+	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
 // ListPackagesParams defines parameters for ListPackages.
 type ListPackagesParams struct {
 	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
@@ -3054,6 +4704,132 @@ type CreatePackageParams struct {
 
 // UpdatePackageParams defines parameters for UpdatePackage.
 type UpdatePackageParams struct {
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	Prefer *Prefer `json:"Prefer,omitempty"`
+
+	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// ListQuotesParams defines parameters for ListQuotes.
+type ListQuotesParams struct {
+	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The next_cursor of the previous page, unchanged and with the same filters.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Sort Order of the rows.
+	Sort *ListQuotesParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+
+	// CreatedAfter Only rows created at or after this instant, RFC 3339.
+	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
+
+	// CreatedBefore Only rows created before this instant, RFC 3339.
+	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
+
+	// UpdatedAfter Only rows updated at or after this instant, RFC 3339.
+	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
+
+	// UpdatedBefore Only rows updated before this instant, RFC 3339.
+	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
+
+	// Status Only quotes in these states, separated by commas; 10 at most.
+	Status *QuoteStatusFilter `form:"status,omitempty" json:"status,omitempty"`
+
+	// CustomerId Only rows of this customer, `cu_…`.
+	CustomerId *CustomerFilter `form:"customer_id,omitempty" json:"customer_id,omitempty"`
+
+	// LeadId Only rows of this lead, `ld_…`.
+	LeadId *LeadFilter `form:"lead_id,omitempty" json:"lead_id,omitempty"`
+
+	// BookingId Only rows of this booking, `bk_…`.
+	BookingId *BookingFilter `form:"booking_id,omitempty" json:"booking_id,omitempty"`
+
+	// Metadata Only rows with exactly these pairs, such as `metadata[order]=17`; 10 pairs at most.
+	Metadata *MetadataFilter `json:"metadata,omitempty"`
+
+	// Expand Related resources to add to each row, separated by commas; each needs its own read scope.
+	Expand *ExpandQuote `form:"expand,omitempty" json:"expand,omitempty"`
+}
+
+// ListQuotesParamsSort defines parameters for ListQuotes.
+type ListQuotesParamsSort string
+
+// ListQuotesParamsExpand defines parameters for ListQuotes.
+type ListQuotesParamsExpand string
+
+// CreateQuoteParams defines parameters for CreateQuote.
+type CreateQuoteParams struct {
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	Prefer *Prefer `json:"Prefer,omitempty"`
+}
+
+// GetQuoteParams defines parameters for GetQuote.
+type GetQuoteParams struct {
+	// Expand Related resources to add to each row, separated by commas; each needs its own read scope.
+	Expand *ExpandQuote `form:"expand,omitempty" json:"expand,omitempty"`
+}
+
+// GetQuoteParamsExpand defines parameters for GetQuote.
+type GetQuoteParamsExpand string
+
+// UpdateQuoteParams defines parameters for UpdateQuote.
+type UpdateQuoteParams struct {
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	Prefer *Prefer `json:"Prefer,omitempty"`
+
+	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// AcceptQuoteParams defines parameters for AcceptQuote.
+type AcceptQuoteParams struct {
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	Prefer *Prefer `json:"Prefer,omitempty"`
+
+	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// CancelQuoteParams defines parameters for CancelQuote.
+type CancelQuoteParams struct {
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	Prefer *Prefer `json:"Prefer,omitempty"`
+
+	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// DeclineQuoteParams defines parameters for DeclineQuote.
+type DeclineQuoteParams struct {
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	Prefer *Prefer `json:"Prefer,omitempty"`
+
+	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// SendQuoteParams defines parameters for SendQuote.
+type SendQuoteParams struct {
 	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
@@ -3314,7 +5090,10 @@ type UpdateBookingJSONRequestBody = BookingUpdate
 type CancelBookingJSONRequestBody = BookingCancel
 
 // RepriceBookingJSONRequestBody defines body for RepriceBooking for application/json ContentType.
-type RepriceBookingJSONRequestBody = BookingReprice
+type RepriceBookingJSONRequestBody = NoFields
+
+// CreateCalendarFeedJSONRequestBody defines body for CreateCalendarFeed for application/json ContentType.
+type CreateCalendarFeedJSONRequestBody = CalendarFeedCreate
 
 // CreateCustomerJSONRequestBody defines body for CreateCustomer for application/json ContentType.
 type CreateCustomerJSONRequestBody = CustomerCreate
@@ -3331,11 +5110,59 @@ type CreateHolidayRuleJSONRequestBody = HolidayRuleCreate
 // UpdateHolidayRuleJSONRequestBody defines body for UpdateHolidayRule for application/json ContentType.
 type UpdateHolidayRuleJSONRequestBody = HolidayRuleUpdate
 
+// CreateInvoiceJSONRequestBody defines body for CreateInvoice for application/json ContentType.
+type CreateInvoiceJSONRequestBody = InvoiceCreate
+
+// UpdateInvoiceJSONRequestBody defines body for UpdateInvoice for application/json ContentType.
+type UpdateInvoiceJSONRequestBody = InvoiceUpdate
+
+// MarkInvoiceUncollectibleJSONRequestBody defines body for MarkInvoiceUncollectible for application/json ContentType.
+type MarkInvoiceUncollectibleJSONRequestBody = NoFields
+
+// OpenInvoiceJSONRequestBody defines body for OpenInvoice for application/json ContentType.
+type OpenInvoiceJSONRequestBody = NoFields
+
+// ReverseInvoicePaymentJSONRequestBody defines body for ReverseInvoicePayment for application/json ContentType.
+type ReverseInvoicePaymentJSONRequestBody = NoFields
+
+// RecordInvoicePaymentJSONRequestBody defines body for RecordInvoicePayment for application/json ContentType.
+type RecordInvoicePaymentJSONRequestBody = InvoicePaymentCreate
+
+// VoidInvoiceJSONRequestBody defines body for VoidInvoice for application/json ContentType.
+type VoidInvoiceJSONRequestBody = NoFields
+
+// CreateLeadJSONRequestBody defines body for CreateLead for application/json ContentType.
+type CreateLeadJSONRequestBody = LeadCreate
+
+// UpdateLeadJSONRequestBody defines body for UpdateLead for application/json ContentType.
+type UpdateLeadJSONRequestBody = LeadUpdate
+
+// ConvertLeadJSONRequestBody defines body for ConvertLead for application/json ContentType.
+type ConvertLeadJSONRequestBody = LeadConvert
+
 // CreatePackageJSONRequestBody defines body for CreatePackage for application/json ContentType.
 type CreatePackageJSONRequestBody = PackageCreate
 
 // UpdatePackageJSONRequestBody defines body for UpdatePackage for application/json ContentType.
 type UpdatePackageJSONRequestBody = PackageUpdate
+
+// CreateQuoteJSONRequestBody defines body for CreateQuote for application/json ContentType.
+type CreateQuoteJSONRequestBody = QuoteCreate
+
+// UpdateQuoteJSONRequestBody defines body for UpdateQuote for application/json ContentType.
+type UpdateQuoteJSONRequestBody = QuoteUpdate
+
+// AcceptQuoteJSONRequestBody defines body for AcceptQuote for application/json ContentType.
+type AcceptQuoteJSONRequestBody = NoFields
+
+// CancelQuoteJSONRequestBody defines body for CancelQuote for application/json ContentType.
+type CancelQuoteJSONRequestBody = NoFields
+
+// DeclineQuoteJSONRequestBody defines body for DeclineQuote for application/json ContentType.
+type DeclineQuoteJSONRequestBody = QuoteDecline
+
+// SendQuoteJSONRequestBody defines body for SendQuote for application/json ContentType.
+type SendQuoteJSONRequestBody = NoFields
 
 // CreateServiceJSONRequestBody defines body for CreateService for application/json ContentType.
 type CreateServiceJSONRequestBody = ServiceCreate

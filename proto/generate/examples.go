@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -23,6 +24,7 @@ type example struct {
 		Status int             `json:"status"`
 		Body   json.RawMessage `json:"body"` // a text when the answer is not JSON
 	} `json:"response"`
+	CSV string `json:"-"` // the same answer as CSV, the content of examples/<operationId>.csv
 }
 
 func readExamples(files fs.FS) (map[string]example, error) {
@@ -40,7 +42,13 @@ func readExamples(files fs.FS) (map[string]example, error) {
 		if err := json.Unmarshal(text, &e); err != nil {
 			return nil, fmt.Errorf("examples/%s: %w", name, err)
 		}
-		out[strings.TrimSuffix(name, ".json")] = e
+		id := strings.TrimSuffix(name, ".json")
+		csv, err := fs.ReadFile(files, id+".csv")
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("examples: %w", err)
+		}
+		e.CSV = string(csv)
+		out[id] = e
 	}
 	return out, nil
 }
@@ -58,8 +66,12 @@ func (op operation) addExample(e example, answer *yaml.Node) error {
 		if err != nil {
 			return err
 		}
-		for _, media := range pairs(get(part.of, "content")) {
-			set(media, "example", body)
+		for kind, media := range pairs(get(part.of, "content")) {
+			if kind != csvType {
+				set(media, "example", body)
+			} else if e.CSV != "" {
+				set(media, "example", scalar(e.CSV))
+			}
 		}
 	}
 	source, err := op.curl(e)
@@ -80,7 +92,9 @@ func (op operation) curl(e example) (string, error) {
 	if op.method != "GET" {
 		lines[0] = `curl -X ` + op.method + ` "$BASE_URL` + e.Request.Path + `"`
 	}
-	lines = append(lines, `-H "Authorization: Bearer $API_KEY"`)
+	if !op.public() {
+		lines = append(lines, `-H "Authorization: Bearer $API_KEY"`)
+	}
 	for _, name := range slices.Sorted(maps.Keys(e.Request.Headers)) {
 		lines = append(lines, fmt.Sprintf(`-H '%s: %s'`, name, e.Request.Headers[name]))
 	}

@@ -48,6 +48,9 @@ func expand(source []byte, examples map[string]example) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
+// csvType is the media type of lists as CSV.
+const csvType = "text/csv"
+
 // operation is one of the contract's operations while it is being expanded.
 type operation struct {
 	doc, node        *yaml.Node
@@ -63,6 +66,11 @@ func (op operation) expand(examples map[string]example) error {
 		return err
 	}
 	op.addHeaders(success, answer)
+	if text(op.node, "x-csv") == "true" {
+		media := mapping()
+		set(media, "schema", mappingOf("type", "string"))
+		set(get(answer, "content"), csvType, media)
+	}
 	set(op.node, "security", op.security())
 	e, ok := examples[op.id]
 	if !ok {
@@ -100,6 +108,10 @@ func (op operation) addHeaders(status string, answer *yaml.Node) {
 	headers := mapping()
 	add := func(name, component string) { set(headers, name, reference("headers", component)) }
 	add("X-Request-Id", "RequestId")
+	if op.public() {
+		op.addPublicHeaders(answer, headers)
+		return
+	}
 	add("X-Service-Scope", "ServiceScope")
 	add("RateLimit-Limit", "RateLimitLimit")
 	add("RateLimit-Remaining", "RateLimitRemaining")
@@ -126,9 +138,32 @@ func (op operation) addHeaders(status string, answer *yaml.Node) {
 	}
 }
 
+// public reports whether the operation takes no credential.
+func (op operation) public() bool { return text(op.node, "x-public") == "true" }
+
+// addPublicHeaders adds the headers of an answer without a credential, which has no scopes and no rate of one.
+func (op operation) addPublicHeaders(answer, headers *yaml.Node) {
+	answers := []*yaml.Node{answer}
+	if unchanged := get(op.node, "responses", "304"); unchanged != nil {
+		set(headers, "ETag", reference("headers", "ContentETag"))
+		answers = append(answers, unchanged)
+	}
+	for _, a := range answers {
+		content := get(a, "content")
+		remove(a, "content")
+		set(a, "headers", headers)
+		if content != nil {
+			set(a, "content", content)
+		}
+	}
+}
+
 // security lists the scopes where tools and readers expect them.
 func (op operation) security() *yaml.Node {
 	scopes := get(op.node, "x-required-scopes")
+	if op.public() {
+		return &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+	}
 	need := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle, Content: []*yaml.Node{scalar("bearer"), scopes}}
 	return &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{need}}
 }
@@ -191,20 +226,26 @@ var notFound = map[string]string{
 	"CustomerId": "customer_not_found", "BookingId": "booking_not_found", "ServiceId": "service_not_found", "UnitId": "unit_not_found",
 	"PackageId": "package_not_found", "HolidayRuleId": "holiday_rule_not_found", "EndpointId": "webhook_endpoint_not_found",
 	"DeliveryId": "delivery_not_found", "EventId": "event_not_found",
+	"CalendarFeedId": "calendar_feed_not_found", "CalendarToken": "calendar_feed_not_found",
+	"LeadId": "lead_not_found", "QuoteId": "quote_not_found", "InvoiceId": "invoice_not_found", "InvoicePaymentId": "invoice_payment_not_found",
 }
 
 // codes returns the operation's own codes and those that follow from its parameters and answer, in the order of the
 // catalogue.
 func (op operation) codes() ([]proto.ErrorCode, error) {
 	has := []string{
-		"malformed_request", "query_api_key_unsupported", "missing_credential", "invalid_credential", "revoked_credential",
-		"invalid_request", "rate_limited", "internal_error", "unavailable", "upstream_timeout", "insufficient_scope",
+		"malformed_request", "query_api_key_unsupported", "invalid_request", "rate_limited", "internal_error", "unavailable", "upstream_timeout",
+	}
+	if !op.public() {
+		has = append(has, "missing_credential", "invalid_credential", "revoked_credential", "insufficient_scope")
 	}
 	for _, p := range op.parameters() {
 		code, ok := notFound[p]
 		switch {
 		case ok:
-			has = append(has, code, "mode_mismatch")
+			if has = append(has, code); !op.public() {
+				has = append(has, "mode_mismatch")
+			}
 		case text(get(op.doc, "components", "parameters", p), "in") == "path":
 			return nil, fmt.Errorf("the parameter %s has no code: add it to notFound in proto/generate/expand.go", p)
 		}

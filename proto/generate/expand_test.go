@@ -207,3 +207,42 @@ func TestWhatCannotBeExpandedIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// An operation without a credential has no code, header or scope of one; its 304 has the headers of its answer.
+func TestAPublicOperation(t *testing.T) {
+	t.Parallel()
+	const public = `# A comment.
+openapi: 3.1.0
+paths:
+  /calendar/{token}.ics:
+    get:
+      operationId: getCalendar
+      description: Reads a calendar.
+      x-public: true
+      x-required-scopes: []
+      parameters: [{ $ref: "#/components/parameters/CalendarToken" }]
+      responses:
+        "200": { description: A calendar., content: { text/calendar: { schema: { type: string } } } }
+        "304": { description: Unchanged. }
+components:
+  parameters:
+    CalendarToken: { name: token, in: path }
+`
+	whole, err := expand([]byte(public), map[string]example{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, missing := range []string{"security: []", "calendar_feed_not_found", "rate_limited"} {
+		if !strings.Contains(string(whole), missing) {
+			t.Errorf("%q is missing in\n%s", missing, whole)
+		}
+	}
+	if n := strings.Count(string(whole), "#/components/headers/ContentETag"); n != 2 {
+		t.Errorf("the entity tag is declared %d times", n)
+	}
+	for _, wrong := range []string{"bearer", "credential", "ServiceScope", "RateLimitLimit", "mode_mismatch", "insufficient_scope"} {
+		if strings.Contains(string(whole), wrong) {
+			t.Errorf("%q is in\n%s", wrong, whole)
+		}
+	}
+}

@@ -76,6 +76,13 @@ func scalar(s string) *yaml.Node {
 // mapping returns an empty mapping in block style.
 func mapping() *yaml.Node { return &yaml.Node{Kind: yaml.MappingNode} }
 
+// mappingOf returns a mapping of one text in flow style.
+func mappingOf(key, value string) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
+	set(n, key, scalar(value))
+	return n
+}
+
 // list returns a sequence of texts in flow style.
 func list(texts []string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}

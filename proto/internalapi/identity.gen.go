@@ -55,18 +55,33 @@ type Principal struct {
 
 // Tenant The answer of GET /internal/v1/tenants/{id}: what other services need of a tenant.
 type Tenant struct {
+	// Address Address of the operator on invoices; empty when none is set.
+	Address string `json:"address"`
+
 	// BookingPolicy A tenant's rules for bookings; a null number means that nothing is checked.
 	BookingPolicy BookingPolicy `json:"booking_policy"`
 
 	// Clock The test clock; it holds in test mode only.
-	Clock         *time.Time `json:"clock"`
-	Country       *string    `json:"country"`
-	Currency      string     `json:"currency"`
-	ID            string     `json:"id"`
-	Name          string     `json:"name"`
-	PolicyVersion int64      `json:"policy_version"`
-	Slug          string     `json:"slug"`
-	Timezone      string     `json:"timezone"`
+	Clock    *time.Time `json:"clock"`
+	Country  *string    `json:"country"`
+	Currency string     `json:"currency"`
+	ID       string     `json:"id"`
+
+	// InvoicePrefix What the numbers of invoices begin with, such as INV-; empty for nothing.
+	InvoicePrefix string `json:"invoice_prefix"`
+
+	// InvoiceYear Whether the year follows the prefix.
+	InvoiceYear bool `json:"invoice_year"`
+
+	// LegalName Name of the operator on invoices; empty when none is set.
+	LegalName     string `json:"legal_name"`
+	Name          string `json:"name"`
+	PolicyVersion int64  `json:"policy_version"`
+	Slug          string `json:"slug"`
+
+	// TaxID Tax number of the operator on invoices; empty when none is set.
+	TaxID    string `json:"tax_id"`
+	Timezone string `json:"timezone"`
 }
 
 // TestClockSet The body of PUT /internal/v1/tenants/{id}/test-clock.

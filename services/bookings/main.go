@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	_ "time/tzdata" // zones of operators, whatever the machine has
 
 	"holdfast.dev/libs/platform"
 	"holdfast.dev/libs/service"

@@ -5,8 +5,11 @@ import (
 	"time"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/crypt"
+	"holdfast.dev/libs/numbers"
 	"holdfast.dev/libs/platform"
 	"holdfast.dev/libs/service"
+	"holdfast.dev/libs/testclock"
 
 	"holdfast.dev/services/bookings/internal/api"
 	"holdfast.dev/services/bookings/internal/app"
@@ -22,7 +25,11 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	p, err := platform.Open(ctx, rt, cfg.Platform, platform.Spec{CursorKeys: cfg.CursorKeys})
+	box, err := crypt.NewBox(cfg.EncryptionKeys)
+	if err != nil {
+		return err
+	}
+	p, err := platform.Open(ctx, rt, cfg.Platform, platform.Spec{CursorKeys: cfg.CursorKeys, Box: box})
 	if err != nil {
 		return err
 	}
@@ -39,22 +46,26 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	tenants := peers.NewTenants(toIdentity)
 	bookings := &app.Bookings{
 		DB: p.DB, Directory: customers, Tenants: tenants,
-		Numbers: &app.Numbers{DB: p.DB}, Wake: p.Relay.Wake, Now: time.Now,
+		Numbers: &numbers.Numbers{DB: p.DB, Table: "booking_counters", Format: "B-%06d"}, Wake: p.Relay.Wake, Now: time.Now,
 	}
 	clocks := &app.Clocks{DB: p.DB, Owner: tenants, Bookings: bookings}
 	expiry := &app.Expiry{Bookings: bookings, Worker: p.Worker, Log: rt.Log}
 	rt.Every("hold expiry", expireEvery, expiry.Run)
-	p.Consume(consume.New(&app.Customers{DB: p.DB}, clocks).Handle)
+	p.Consume(consume.New(
+		&app.Customers{DB: p.DB}, &app.Payments{Bookings: bookings, Log: rt.Log}, &testclock.Events{DB: p.DB, Service: "bookings"},
+	).Handle)
 
-	door := &api.API{
+	handlers := &api.API{
 		DB:        p.DB,
 		Answers:   p.Idem,
 		Bookings:  bookings,
+		Catalogue: &app.Catalogue{Wake: p.Relay.Wake},
 		Clocks:    clocks,
+		Feeds:     app.NewFeeds(p.DB, cfg.PublicURL, time.Now),
 		Directory: customers,
 		Pages:     p.Pages,
 		Server:    p.Server,
 		Now:       time.Now,
 	}
-	return p.Serve(door.Mount)
+	return p.Serve(handlers.Mount)
 }

@@ -1,9 +1,14 @@
 package main
 
-import "holdfast.dev/libs/platform"
+import (
+	"holdfast.dev/libs/peer"
+	"holdfast.dev/libs/platform"
+)
 
 // Config are the service's own settings, besides service.Common.
 type Config struct {
 	Platform   platform.Config
-	CursorKeys string `env:"CURSOR_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex>,…: the first signs
+	Upstreams  peer.Addresses `env:"UPSTREAM_URL" envDefault:"http://{service}:8080"` // of the services that it calls; UPSTREAM_<NAME>_URL for one
+	SignKeys   string         `env:"CALLER_SIGN_KEYS,required" secret:"true"`         // <target>=<kid>:<hex>,…
+	CursorKeys string         `env:"CURSOR_KEYS,required,notEmpty" secret:"true"`     // <kid>:<hex>,…: the first signs
 }

@@ -2,26 +2,73 @@ package main
 
 import (
 	"context"
+	"time"
 
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/numbers"
 	"holdfast.dev/libs/platform"
 	"holdfast.dev/libs/service"
+	"holdfast.dev/libs/testclock"
 
 	"holdfast.dev/services/customers/internal/api"
 	"holdfast.dev/services/customers/internal/app"
+	"holdfast.dev/services/customers/internal/consume"
+	"holdfast.dev/services/customers/internal/peers"
+)
+
+const (
+	countEvery = 15 * time.Second // how often what waits for a completer is counted
+	workEvery  = time.Second      // how often workers look for what is due
+	patience   = 5 * time.Second  // of a request that another one's accept is in the way of
 )
 
 // wire builds everything and registers it with rt. The parts stop in reverse order.
 func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
+	sign, err := caller.ParseKeys(cfg.SignKeys)
+	if err != nil {
+		return err
+	}
 	p, err := platform.Open(ctx, rt, cfg.Platform, platform.Spec{CursorKeys: cfg.CursorKeys})
 	if err != nil {
 		return err
 	}
-	door := &api.API{
+	signer := &caller.Signer{From: "customers", Keys: sign}
+	toBookings, err := cfg.Upstreams.Client("bookings", signer)
+	if err != nil {
+		return err
+	}
+	toIdentity, err := cfg.Upstreams.Client("identity", signer)
+	if err != nil {
+		return err
+	}
+	bookings, tenants := &peers.Bookings{Client: toBookings}, peers.NewTenants(toIdentity)
+	catalogue := &app.Catalogue{DB: p.DB, Bookings: bookings}
+	p.Consume(consume.New(catalogue, &app.BookingProjection{DB: p.DB}, &testclock.Events{DB: p.DB, Service: "customers"}).Handle)
+	customers := &app.Customers{Answers: p.Idem, Contract: p.Contract, Wake: p.Relay.Wake}
+	leads := &app.Leads{
+		DB: p.DB, Catalogue: catalogue, Customers: customers, Bookings: bookings, Replies: p.Idem, Wake: p.Relay.Wake, Now: time.Now,
+	}
+	invoices := &app.Invoices{Bookings: bookings, Tenants: tenants, Wake: p.Relay.Wake, Now: time.Now}
+	quotes := &app.Quotes{
+		DB: p.DB, Bookings: bookings, Tenants: tenants, Catalogue: catalogue, Leads: leads, Invoices: invoices,
+		Numbers: &numbers.Numbers{DB: p.DB, Table: "quote_counters", Format: "Q-%06d"}, Wake: p.Relay.Wake, Now: time.Now, Patience: patience,
+	}
+	rt.Every("unfinished steps", countEvery, app.NewUnfinished(p.Worker, time.Now, rt.Metrics).Run)
+	rt.Every("lead completer", workEvery, (&app.LeadCompleter{Leads: leads, Tenants: tenants, Worker: p.Worker, Log: rt.Log}).Run)
+	rt.Every("quote expiry", workEvery, (&app.QuoteExpiry{Quotes: quotes, Worker: p.Worker, Log: rt.Log}).Run)
+	rt.Every("quote completer", workEvery, (&app.QuoteCompleter{Quotes: quotes, Worker: p.Worker, Log: rt.Log}).Run)
+
+	handlers := &api.API{
 		DB:        p.DB,
 		Answers:   p.Idem,
-		Customers: &app.Customers{Answers: p.Idem, Contract: p.Contract, Wake: p.Relay.Wake},
+		Customers: customers,
+		Leads:     leads,
+		Quotes:    quotes,
+		Invoices:  invoices,
+		Tenants:   tenants,
 		Pages:     p.Pages,
 		Server:    p.Server,
+		Now:       time.Now,
 	}
-	return p.Serve(door.Mount)
+	return p.Serve(handlers.Mount)
 }

@@ -141,7 +141,7 @@ func newFakeService(t testing.TB, secrets map[string]string) *fakeService {
 			return
 		}
 		who, _, err := verifiers[op.Service].Verify(r.Header.Get(caller.Header), r.Method, r.URL.EscapedPath(), time.Now())
-		if err != nil || who.Tenant.IsZero() {
+		if err != nil || who.Tenant.IsZero() != op.Public {
 			t.Errorf("%s %s: %v", r.Method, r.URL, err)
 			w.WriteHeader(http.StatusUnauthorized)
 			return
@@ -205,7 +205,7 @@ func customerBody(id string) string {
 func bookingBody(id string) string {
 	money := `{"amount":0,"currency":"USD"}`
 	return `{ "object":"booking","id":"` + id + `","number":"B-1","status":"pending","payment_status":"unpaid","mode":"test","version":1,` +
-		`"customer_id":null,"lead_id":null,"quote_id":null,"service_id":null,"unit_id":null,"package_id":null,"package_snapshot":null,` +
+		`"customer_id":null,"lead_id":null,"quote_id":null,"invoice_ids":[],"service_id":null,"unit_id":null,"package_id":null,"package_snapshot":null,` +
 		`"event_type":null,"event_date":"2026-05-10T00:00:00Z","event_local_date":"2026-05-10","event_start_time":null,"event_end_time":null,"starts_at":null,"ends_at":null,` +
 		`"timezone":"UTC","guest_count":2,"notes":"<&>","total_amount":` + money + `,"deposit_amount":` + money + `,"amount_paid":` + money +
 		`,"amount_refunded":` + money + `,"amount_due":` + money + `,"hold_expires_at":null,"cancellation":null,"metadata":{},` +

@@ -35,7 +35,11 @@ func wire(rt *service.Runtime, cfg Config) error {
 	rt.Go("redis", redis.Run)
 	rt.PublicHTTP(rt.Common.HTTPAddr, server.Handler())
 	// This is registered after the server, so it stops first: the server's stop waits for running requests.
-	rt.OnStop("streams", func(context.Context) error { server.Pipeline.Streams.Stop(); return nil })
+	rt.OnStop("streams", func(context.Context) error {
+		server.Pipeline.Streams.Stop()
+		server.Pipeline.Downloads.Stop()
+		return nil
+	})
 	return nil
 }
 
@@ -74,6 +78,7 @@ func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Server
 	if err != nil {
 		return nil, nil, err
 	}
+	limits := app.NewLookups(cfg.LookupsAtOnce, cfg.UnknownPerSecond)
 	toIdentity.Changed = func(state string) { metrics.Breaker.WithLabelValues(lookups).Set(breakerStates[state]) }
 	identity := &peers.Identity{Client: toIdentity}
 	return &api.Server{
@@ -84,13 +89,17 @@ func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Server
 		BodyStallTimeout: cfg.BodyStallTimeout,
 		Pipeline: &app.Pipeline{
 			Principals: app.NewPrincipals(identity.Lookup, app.PrincipalOptions{
-				Keep: cfg.PrincipalCacheTTL, Size: cfg.PrincipalCacheSize, Lookups: app.NewLookups(cfg.LookupsAtOnce, cfg.UnknownPerSecond),
+				Keep: cfg.PrincipalCacheTTL, Size: cfg.PrincipalCacheSize, Lookups: limits,
 			}, metrics),
-			Redis:     redis,
-			Local:     app.NewCounters(cfg.PrincipalCacheSize),
-			Limit:     perMinute(cfg.RateLimit),
+			Redis: redis,
+			Local: app.NewCounters(cfg.PrincipalCacheSize),
+			Limit: perMinute(cfg.RateLimit),
+			Tokens: app.NewTokens(app.TokenOptions{
+				Keep: cfg.PrincipalCacheTTL, Size: cfg.PrincipalCacheSize, Lookups: limits, Limit: perMinute(cfg.TokenRateLimit),
+			}),
 			Upstreams: upstreams,
-			Streams:   app.NewStreams(cfg.StreamsPerCredential, metrics),
+			Streams:   app.NewStreams(cfg.StreamsPerCredential, "streams", metrics),
+			Downloads: app.NewStreams(cfg.DownloadsPerCredential, "lists as CSV", metrics),
 			Bodies:    app.NewBodies(cfg.BodyBytesPerCredential, cfg.BodyBytes, metrics),
 			Metrics:   metrics,
 		},

@@ -15,7 +15,7 @@ import (
 
 func tenantCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "tenant", Short: "Manage tenants."}
-	cmd.AddCommand(tenantCreate(), tenantUpdate(), tenantList())
+	cmd.AddCommand(tenantCreate(), tenantUpdate(), tenantShow(), tenantList())
 	return cmd
 }
 
@@ -46,7 +46,7 @@ func tenantCreate() *cobra.Command {
 
 func tenantUpdate() *cobra.Command {
 	cmd := withJSON(&cobra.Command{
-		Use: "update TENANT", Short: "Change a tenant's settings and booking policy; null clears.", Args: cobra.ExactArgs(1),
+		Use: "update TENANT", Short: "Change a tenant's settings and booking policy; null clears, and an empty text clears what invoices show.", Args: cobra.ExactArgs(1),
 		RunE: command(func(t tool, args []string) error {
 			in, err := fromFlags(t.cmd.Flags())
 			if err != nil {
@@ -74,7 +74,25 @@ func tenantUpdate() *cobra.Command {
 	f.String("min-notice-minutes", "", "minutes that a booking must lie ahead, or null: not checked")
 	f.String("max-advance-days", "", "days that a booking may lie ahead, or null: not checked")
 	f.String("confirm-on-deposit", "", "true or false; null is true")
+	f.String("invoice-prefix", "", "what the numbers of invoices begin with: at most 20 letters, digits, hyphens and slashes; null is INV-")
+	f.String("invoice-year", "", "true or false: whether the year follows the prefix; null is false")
+	f.String("legal-name", "", "name on invoices, at most 200 characters")
+	f.String("address", "", "address on invoices, at most 500 characters")
+	f.String("tax-id", "", "tax number on invoices, at most 50 characters")
 	return cmd
+}
+
+func tenantShow() *cobra.Command {
+	return withJSON(&cobra.Command{
+		Use: "show TENANT", Short: "Show a tenant; all of its settings with --json.", Args: cobra.ExactArgs(1),
+		RunE: command(func(t tool, args []string) error {
+			found, err := t.Tenant(t.cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return t.print(view.TenantForAdmin(found), tenantHead, tenantRow(found))
+		}),
+	})
 }
 
 func tenantList() *cobra.Command {
@@ -104,7 +122,7 @@ func tenantRow(t domain.Tenant) []string {
 func fromFlags(f *pflag.FlagSet) (domain.TenantPatch, error) {
 	var p domain.TenantPatch
 	var wrong []apperr.FieldError
-	defaults := domain.DefaultPolicy()
+	defaults, invoicing := domain.DefaultPolicy(), domain.DefaultInvoicing()
 	f.Visit(func(flag *pflag.Flag) {
 		v, ok := flag.Value.String(), true
 		switch flag.Name {
@@ -128,6 +146,16 @@ func fromFlags(f *pflag.FlagSet) (domain.TenantPatch, error) {
 			p.MinNoticeMinutes, ok = number(v)
 		case "max-advance-days":
 			p.MaxAdvanceDays, ok = number(v)
+		case "invoice-prefix":
+			p.InvoicePrefix = text(v, invoicing.InvoicePrefix)
+		case "invoice-year":
+			p.InvoiceYear, ok = boolean(v, invoicing.InvoiceYear)
+		case "legal-name":
+			p.LegalName = text(v, "")
+		case "address":
+			p.Address = text(v, "")
+		case "tax-id":
+			p.TaxID = text(v, "")
 		}
 		if !ok {
 			wrong = append(wrong, apperr.FieldError{Field: flag.Name, Message: "Must be " + flag.Usage + "."})
@@ -149,6 +177,14 @@ func boolean(s string, reset bool) (patch.Field[bool], bool) {
 	default:
 		return patch.Field[bool]{}, false
 	}
+}
+
+// text reads a text; null is the default.
+func text(s, reset string) patch.Field[string] {
+	if s == "null" {
+		return patch.Value(reset)
+	}
+	return patch.Value(s)
 }
 
 func number(s string) (patch.Field[int], bool) {

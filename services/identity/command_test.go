@@ -204,13 +204,25 @@ func TestEachFieldOfATenantIsWritten(t *testing.T) {
 	s := newShell(t)
 	s.run("tenant", "create", "--slug", "demo", "--name", "Demo", "--timezone", "UTC", "--currency", "USD")
 	const sent = `{"name":"New","timezone":"Europe/Paris","currency":"EUR","country":"FR","booking_policy":{"auto_confirm":true,
-		"hold_ttl_minutes":30,"min_notice_minutes":60,"max_advance_days":365,"confirm_on_deposit":false}}`
+		"hold_ttl_minutes":30,"min_notice_minutes":60,"max_advance_days":365,"confirm_on_deposit":false},
+		"invoice_prefix":"R/","invoice_year":true,"legal_name":"New SARL","address":"1, rue Neuve\n75001 Paris","tax_id":"FR 1"}`
 	changed := s.run("tenant", "update", "demo", "--json", "--name", "New", "--timezone", "Europe/Paris", "--currency", "EUR", "--country", "FR",
-		"--auto-confirm", "true", "--hold-ttl-minutes", "30", "--min-notice-minutes", "60", "--max-advance-days", "365", "--confirm-on-deposit", "false")
+		"--auto-confirm", "true", "--hold-ttl-minutes", "30", "--min-notice-minutes", "60", "--max-advance-days", "365", "--confirm-on-deposit", "false",
+		"--invoice-prefix", "R/", "--invoice-year", "true", "--legal-name", "New SARL", "--address", "1, rue Neuve\n75001 Paris", "--tax-id", "FR 1")
 	all := read[[]json.RawMessage](s, "tenant", "list")
-	for _, answer := range []string{changed, string(all[0])} {
+	for _, answer := range []string{changed, string(all[0]), s.run("tenant", "show", "demo", "--json")} {
 		apitest.Written[view.AdminTenant](t, sent, []byte(answer), "id", "slug", "test_clock", "version", "created_at", "updated_at")
 	}
+	got := read[view.AdminTenant](s, "tenant", "update", "demo", "--invoice-prefix", "", "--invoice-year", "null", "--legal-name", "", "--address", "", "--tax-id", "")
+	if got.InvoicePrefix+got.LegalName+got.Address+got.TaxID != "" || got.InvoiceYear || got.Version != 3 {
+		t.Errorf("cleared: %+v", got)
+	}
+	if got := read[view.AdminTenant](s, "tenant", "update", "demo", "--invoice-prefix", "null"); got.InvoicePrefix != "INV-" {
+		t.Errorf("reset: %q", got.InvoicePrefix)
+	}
+	s.fails("--invoice-prefix: Must be at most 20", "tenant", "update", "demo", "--invoice-prefix", "RE 1")
+	s.fails("--invoice-year: Must be true or false", "tenant", "update", "demo", "--invoice-year", "2030")
+	s.fails("Tenant not found", "tenant", "show", "unknown")
 }
 
 func TestKeyCommands(t *testing.T) {

@@ -35,7 +35,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	rt.Go("last use", lastUse.Run)
 	p.Consume((&consume.Webhooks{App: identity}).Handle)
 
-	door := &api.API{
+	handlers := &api.API{
 		DB:        p.DB,
 		App:       identity,
 		LastUse:   lastUse,
@@ -43,5 +43,5 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		Server:    p.Server,
 		Now:       time.Now,
 	}
-	return p.Serve(door.Mount)
+	return p.Serve(handlers.Mount)
 }

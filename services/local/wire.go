@@ -92,14 +92,12 @@ func (w wiring) settings(s proto.Service) []string {
 	vars := w.secrets(s)
 	vars["HTTP_ADDR"] = w.address(s.Name)
 	vars["METRICS_ADDR"] = w.address(s.Name + ".metrics")
+	vars["PUBLIC_URL"] = w.publicURL()
 	if s.Kafka() {
 		vars["KAFKA_BROKERS"], vars["KAFKA_TOPIC_PREFIX"] = w.broker, w.topicPrefix
 	}
 	for _, target := range s.Calls {
 		vars["UPSTREAM_"+strings.ToUpper(target)+"_URL"] = "http://" + w.address(target)
-	}
-	if s.Public {
-		vars["PUBLIC_URL"] = w.publicURL()
 	}
 	if slices.Contains(s.Reaches, "receivers") {
 		vars["WEBHOOK_ALLOWED_CIDRS"] = "127.0.0.0/8,::1/128" // receivers on this machine

@@ -39,7 +39,7 @@ func TestSettingsFollowTheList(t *testing.T) {
 		own := all[s.Name]
 		for name, wanted := range map[string]bool{
 			"HTTP_ADDR": true, "METRICS_ADDR": true, "REDIS_URL": s.Redis, "KAFKA_BROKERS": s.Kafka(), "KAFKA_TOPIC_PREFIX": s.Kafka(),
-			"DATABASE_URL": s.Database, "WORKER_DATABASE_URL": s.Database, "MIGRATE_DATABASE_URL": s.Database, "PUBLIC_URL": s.Public,
+			"DATABASE_URL": s.Database, "WORKER_DATABASE_URL": s.Database, "MIGRATE_DATABASE_URL": s.Database, "PUBLIC_URL": true,
 			"WEBHOOK_ALLOWED_CIDRS": slices.Contains(s.Reaches, "receivers"),
 		} {
 			if _, has := own[name]; has != wanted {

@@ -65,6 +65,10 @@ func (a *fakeAPI) handle(t *testing.T, c *contract.Contract, w http.ResponseWrit
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
+	if op.ID == "getTenant" {
+		_, _ = io.WriteString(w, `{"currency":"EUR"}`)
+		return
+	}
 	parsed, err := op.Parse(body)
 	if err == nil {
 		err = op.ValidateBody(parsed, true)
@@ -95,6 +99,14 @@ func TestTriggerMakesWhatCausesTheEvent(t *testing.T) {
 		"booking.created":   {"POST /bookings  bo_1"},
 		"booking.updated":   {"POST /bookings  bo_1", "PATCH /bookings/bo_1  bo_1"},
 		"booking.cancelled": {"POST /bookings  bo_1", "POST /bookings/bo_1/cancel  bo_1"},
+		"lead.created":      {"POST /leads  le_1"},
+		"lead.updated":      {"POST /leads  le_1", "PATCH /leads/le_1  le_1"},
+		"quote.created":     {"POST /customers  cu_1", "POST /quotes  qu_2"},
+		"quote.accepted":    {"POST /customers  cu_1", "POST /quotes  qu_2", "POST /quotes/qu_2/send  qu_2", "POST /quotes/qu_2/accept  qu_2"},
+		"invoice.created":   {"POST /customers  cu_1", "POST /invoices  in_2"},
+		"invoice.paid": {
+			"POST /customers  cu_1", "POST /invoices  in_2", "POST /invoices/in_2/open  in_2", "POST /invoices/in_2/record-payment  in_2",
+		},
 	} {
 		a := newAPI(t)
 		out, _, err := execute(t.Context(), triggerCommand(), "", kind, "--base-url", a.url+"/", "--key", testKey)

@@ -58,7 +58,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	p.Consume(events.Handle).HandleBatch = events.HandleBatch
 
 	stopping := make(chan struct{})
-	door := &api.API{
+	handlers := &api.API{
 		DB:         p.DB,
 		Answers:    p.Idem,
 		Endpoints:  &app.Endpoints{DB: p.DB, Box: box, Guard: guard, Queue: queue, Now: time.Now},
@@ -68,7 +68,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		Server:     p.Server,
 		Now:        time.Now,
 	}
-	if err := p.Serve(door.Mount); err != nil {
+	if err := p.Serve(handlers.Mount); err != nil {
 		return err
 	}
 	rt.OnStop("streams", func(context.Context) error { close(stopping); return nil }) // before the server, which waits for them

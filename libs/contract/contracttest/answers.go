@@ -2,6 +2,7 @@ package contracttest
 
 import (
 	"bytes"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -78,13 +79,17 @@ func (a *answers) wrong(method, template string, res *http.Response, body []byte
 		}
 		return out
 	}
-	if _, stream := content["text/event-stream"]; stream {
-		if got := res.Header.Get("Content-Type"); got != "text/event-stream" {
-			out = append(out, fmt.Sprintf("Content-Type %q, want text/event-stream", got))
+	if _, object := content["application/json"]; !object {
+		if got := res.Header.Get("Content-Type"); content[got] == nil {
+			out = append(out, fmt.Sprintf("Content-Type %q, want one of %v", got, slices.Collect(maps.Keys(content))))
 		}
 		return out
 	}
-	if got := res.Header.Get("Content-Type"); got != "application/json" {
+	got := res.Header.Get("Content-Type")
+	if content["text/csv"] != nil && got == "text/csv; charset=utf-8" {
+		return append(out, table(body)...)
+	}
+	if got != "application/json" {
 		out = append(out, fmt.Sprintf("Content-Type %q, want application/json", got))
 	}
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
@@ -92,6 +97,17 @@ func (a *answers) wrong(method, template string, res *http.Response, body []byte
 		return append(out, "the body is not JSON: "+err.Error())
 	}
 	return append(out, a.validate(pointer+"/content/application~1json/schema", "body", value)...)
+}
+
+// table lists what is wrong with a CSV: no header, or records that are not as long as it.
+func table(body []byte) (out []string) {
+	records, err := csv.NewReader(bytes.NewReader(body)).ReadAll()
+	if err != nil {
+		out = append(out, "the body is not CSV: "+err.Error())
+	} else if len(records) == 0 {
+		out = append(out, "the CSV has no header")
+	}
+	return out
 }
 
 // headers checks the declared headers, and that no undeclared ones are sent except those of HTTP itself.

@@ -115,6 +115,9 @@ func (c *Checker) problems(req *http.Request, res *http.Response, body []byte) [
 		out = append(out, fmt.Sprintf("%s does not declare the code %s (x-error-codes)", op.ID, code))
 	}
 	out = append(out, c.answers.wrong(op.Method, op.Path, c.response(res), body)...) //nolint:bodyclose // has none
+	if strings.HasPrefix(res.Header.Get("Content-Type"), "text/csv") && !strings.Contains(strings.Join(req.Header["Accept"], ","), "text/csv") {
+		out = append(out, "CSV that the request did not ask for")
+	}
 	if res.StatusCode == http.StatusNoContent && len(body) > 0 {
 		out = append(out, "204 with a body")
 	}

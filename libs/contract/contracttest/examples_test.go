@@ -55,8 +55,8 @@ func TestExamplesKeepTheContract(t *testing.T) {
 		}
 		res := &http.Response{StatusCode: e.Response.Status, Header: http.Header{"Content-Type": {"application/json"}, "X-Request-Id": {"req_1"}}}
 		switch {
-		case op.Stream:
-			continue // the answer is not JSON
+		case len(e.Response.Body) > 0 && e.Response.Body[0] == '"':
+			continue // a text: the answer is not JSON
 		case op.Success == http.StatusCreated:
 			res.Header.Set("Location", "/api/v1/example")
 		}

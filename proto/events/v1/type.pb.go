@@ -61,6 +61,22 @@ const (
 	Type_TYPE_WEBHOOK_ENDPOINT_FAILING Type = 16
 	// webhook_endpoint.disabled (internal): the platform has disabled an endpoint; the same object.
 	Type_TYPE_WEBHOOK_ENDPOINT_DISABLED Type = 17
+	// quote.updated (internal): any visible change but acceptance.
+	Type_TYPE_QUOTE_UPDATED Type = 18
+	// invoice.updated (internal): any visible change but payment in full.
+	Type_TYPE_INVOICE_UPDATED Type = 19
+	// service.updated (internal): a service exists or has changed; the object is its GET body.
+	Type_TYPE_SERVICE_UPDATED Type = 20
+	// unit.updated (internal): a unit exists or has changed; the object is its GET body.
+	Type_TYPE_UNIT_UPDATED Type = 21
+	// package.updated (internal): a package exists or has changed; the object is its GET body.
+	Type_TYPE_PACKAGE_UPDATED Type = 22
+	// lead.erased (internal): the personal data of a lead is erased with its customer's.
+	Type_TYPE_LEAD_ERASED Type = 23
+	// quote.erased (internal): the personal data of a quote is erased with its customer's.
+	Type_TYPE_QUOTE_ERASED Type = 24
+	// invoice.erased (internal): the personal data of an invoice is erased with its customer's, except whom it was made out to.
+	Type_TYPE_INVOICE_ERASED Type = 25
 )
 
 // Enum value maps for Type.
@@ -84,6 +100,14 @@ var (
 		15: "TYPE_PAYMENT_FAILED",
 		16: "TYPE_WEBHOOK_ENDPOINT_FAILING",
 		17: "TYPE_WEBHOOK_ENDPOINT_DISABLED",
+		18: "TYPE_QUOTE_UPDATED",
+		19: "TYPE_INVOICE_UPDATED",
+		20: "TYPE_SERVICE_UPDATED",
+		21: "TYPE_UNIT_UPDATED",
+		22: "TYPE_PACKAGE_UPDATED",
+		23: "TYPE_LEAD_ERASED",
+		24: "TYPE_QUOTE_ERASED",
+		25: "TYPE_INVOICE_ERASED",
 	}
 	Type_value = map[string]int32{
 		"TYPE_UNSPECIFIED":               0,
@@ -104,6 +128,14 @@ var (
 		"TYPE_PAYMENT_FAILED":            15,
 		"TYPE_WEBHOOK_ENDPOINT_FAILING":  16,
 		"TYPE_WEBHOOK_ENDPOINT_DISABLED": 17,
+		"TYPE_QUOTE_UPDATED":             18,
+		"TYPE_INVOICE_UPDATED":           19,
+		"TYPE_SERVICE_UPDATED":           20,
+		"TYPE_UNIT_UPDATED":              21,
+		"TYPE_PACKAGE_UPDATED":           22,
+		"TYPE_LEAD_ERASED":               23,
+		"TYPE_QUOTE_ERASED":              24,
+		"TYPE_INVOICE_ERASED":            25,
 	}
 )
 
@@ -138,7 +170,7 @@ var File_v1_type_proto protoreflect.FileDescriptor
 
 const file_v1_type_proto_rawDesc = "" +
 	"\n" +
-	"\rv1/type.proto\x12\x12holdfast.events.v1*\xe1\x03\n" +
+	"\rv1/type.proto\x12\x12holdfast.events.v1*\xa4\x05\n" +
 	"\x04Type\x12\x14\n" +
 	"\x10TYPE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14TYPE_BOOKING_CREATED\x10\x01\x12\x18\n" +
@@ -158,7 +190,15 @@ const file_v1_type_proto_rawDesc = "" +
 	"\x16TYPE_PAYMENT_SUCCEEDED\x10\x0e\x12\x17\n" +
 	"\x13TYPE_PAYMENT_FAILED\x10\x0f\x12!\n" +
 	"\x1dTYPE_WEBHOOK_ENDPOINT_FAILING\x10\x10\x12\"\n" +
-	"\x1eTYPE_WEBHOOK_ENDPOINT_DISABLED\x10\x11B'Z%holdfast.dev/proto/events/v1;eventsv1b\x06proto3"
+	"\x1eTYPE_WEBHOOK_ENDPOINT_DISABLED\x10\x11\x12\x16\n" +
+	"\x12TYPE_QUOTE_UPDATED\x10\x12\x12\x18\n" +
+	"\x14TYPE_INVOICE_UPDATED\x10\x13\x12\x18\n" +
+	"\x14TYPE_SERVICE_UPDATED\x10\x14\x12\x15\n" +
+	"\x11TYPE_UNIT_UPDATED\x10\x15\x12\x18\n" +
+	"\x14TYPE_PACKAGE_UPDATED\x10\x16\x12\x14\n" +
+	"\x10TYPE_LEAD_ERASED\x10\x17\x12\x15\n" +
+	"\x11TYPE_QUOTE_ERASED\x10\x18\x12\x17\n" +
+	"\x13TYPE_INVOICE_ERASED\x10\x19B'Z%holdfast.dev/proto/events/v1;eventsv1b\x06proto3"
 
 var (
 	file_v1_type_proto_rawDescOnce sync.Once

@@ -1,4 +1,5 @@
-// Package api is the door for HTTP: handlers by operationId, which decode, call one thing and encode.
+// Package api has the HTTP handlers by operationId. A handler decodes the request, calls one use case and encodes the
+// result.
 package api
 
 import (
@@ -31,15 +32,18 @@ type API struct {
 	DB        *pg.DB
 	Answers   *idemstore.Store
 	Bookings  *app.Bookings
+	Catalogue *app.Catalogue
 	Clocks    *app.Clocks
+	Feeds     *app.Feeds
 	Directory Directory
 	Pages     *page.Codec
 	Server    *httpx.Server
 	Now       func() time.Time // real time
 }
 
-// Mount registers the contract's operations.
+// Mount registers the contract's operations and the internal calls.
 func (a *API) Mount(e *gin.Engine) error {
+	a.mountInternal(e)
 	return a.Server.Mount(e, map[string]httpx.Route{
 		"createBooking":  {Handle: a.createBooking},
 		"listBookings":   {Handle: a.listBookings},
@@ -68,6 +72,12 @@ func (a *API) Mount(e *gin.Engine) error {
 		"listHolidayRules":  {Handle: a.listHolidayRules},
 		"getHolidayRule":    {Handle: a.getHolidayRule, Exists: a.holidayRules().Exists},
 		"updateHolidayRule": {Handle: a.updateHolidayRule, Exists: a.holidayRules().Exists},
+
+		"createCalendarFeed": {Handle: a.createFeed},
+		"listCalendarFeeds":  {Handle: a.listFeeds},
+		"getCalendarFeed":    {Handle: a.getFeed, Exists: a.feeds().Exists},
+		"deleteCalendarFeed": {Handle: a.deleteFeed, Exists: a.feeds().Exists},
+		"getCalendar":        {Handle: a.getCalendar, Exists: a.calendarExists},
 
 		"listAvailability":    {Handle: a.listAvailability},
 		"explainAvailability": {Handle: a.explainAvailability},

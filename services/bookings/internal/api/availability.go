@@ -4,6 +4,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/rest"
 
@@ -16,7 +17,7 @@ import (
 func (a *API) listAvailability(c *gin.Context) error {
 	ctx, q := c.Request.Context(), httpx.Query(c)
 	timezone := caller.FromContext(ctx).Timezone
-	loc, err := domain.Location(timezone)
+	loc, err := civil.Location(timezone)
 	if err != nil {
 		return err
 	}
@@ -36,7 +37,7 @@ func (a *API) listAvailability(c *gin.Context) error {
 
 func (a *API) explainAvailability(c *gin.Context) error {
 	ctx, q := c.Request.Context(), httpx.Query(c)
-	loc, err := domain.Location(caller.FromContext(ctx).Timezone)
+	loc, err := civil.Location(caller.FromContext(ctx).Timezone)
 	if err != nil {
 		return err
 	}

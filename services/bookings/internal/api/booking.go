@@ -9,6 +9,7 @@ import (
 	"github.com/oapi-codegen/nullable"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
@@ -179,11 +180,11 @@ func (a *API) bookingFilter(ctx context.Context, q contract.Query) (f store.Book
 	return f, slices.Contains(bad[:], true), err
 }
 
-func filterDate(q contract.Query, name string) (*domain.Date, error) {
+func filterDate(q contract.Query, name string) (*civil.Date, error) {
 	if !q.Has(name) {
 		return nil, nil // A nil date means no filter.
 	}
-	d, err := domain.ParseDate(q.String(name))
+	d, err := civil.ParseDate(q.String(name))
 	if err != nil {
 		return nil, fieldOf(name, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/pg"
@@ -37,6 +38,8 @@ type booking struct {
 	Mode            string
 	Version         int64
 	CustomerID      *string `json:"customer_id"`
+	LeadID          *string `json:"lead_id"`
+	QuoteID         *string `json:"quote_id"`
 	ServiceID       *string `json:"service_id"`
 	UnitID          *string `json:"unit_id"`
 	PackageID       *string `json:"package_id"`
@@ -59,7 +62,9 @@ type booking struct {
 	Notes          *string
 	TotalAmount    amount     `json:"total_amount"`
 	DepositAmount  amount     `json:"deposit_amount"`
+	AmountPaid     amount     `json:"amount_paid"`
 	AmountDue      amount     `json:"amount_due"`
+	InvoiceIDs     []string   `json:"invoice_ids"`
 	HoldExpiresAt  *time.Time `json:"hold_expires_at"`
 	Cancellation   *struct {
 		Reason      *string
@@ -122,8 +127,8 @@ func (w *world) shop(ctx context.Context) shop {
 			{ID: s.yen, ServiceID: s.rental, Visible: true, Active: true, Terms: domain.Terms{Name: "Yen", BasePrice: money.Amount{Minor: 250, Currency: "JPY"}, DepositType: domain.DepositNone}},
 		},
 		Rules: []domain.HolidayRule{
-			{ID: id[domain.HolidayPrefix](), Name: "July", From: domain.Date{Year: 2030, Month: 7, Day: 1}, To: domain.Date{Year: 2030, Month: 7, Day: 31}, Recurrence: domain.Once, MultiplierBps: 11500, Active: true},
-			{ID: id[domain.HolidayPrefix](), Name: "New Year", From: domain.Date{Year: 2020, Month: 12, Day: 30}, To: domain.Date{Year: 2021, Month: 1, Day: 2}, Recurrence: domain.Yearly, MultiplierBps: 10100, Active: true},
+			{ID: id[domain.HolidayPrefix](), Name: "July", From: civil.Date{Year: 2030, Month: 7, Day: 1}, To: civil.Date{Year: 2030, Month: 7, Day: 31}, Recurrence: domain.Once, MultiplierBps: 11500, Active: true},
+			{ID: id[domain.HolidayPrefix](), Name: "New Year", From: civil.Date{Year: 2020, Month: 12, Day: 30}, To: civil.Date{Year: 2021, Month: 1, Day: 2}, Recurrence: domain.Yearly, MultiplierBps: 10100, Active: true},
 		},
 	})
 	return s
@@ -131,7 +136,10 @@ func (w *world) shop(ctx context.Context) shop {
 
 func (w *world) insert(ctx context.Context, c store.Catalogue) {
 	w.T.Helper()
-	err := w.DB.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.InsertCatalogue(ctx, tx, c) })
+	err := w.DB.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		_, err := store.InsertCatalogue(ctx, tx, c)
+		return err
+	})
 	if err != nil {
 		w.T.Fatal(err)
 	}

@@ -14,9 +14,9 @@ import (
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
+	"holdfast.dev/libs/testclock"
 
 	"holdfast.dev/services/bookings/internal/domain"
-	"holdfast.dev/services/bookings/internal/store"
 )
 
 type testClock struct {
@@ -287,7 +287,7 @@ func TestClockLearnedFromABooking(t *testing.T) {
 	ctx = w.ticking(ctx)
 	w.book(ctx, `"event_date":"2031-05-01","hold_minutes":60`)
 	w.run()
-	if err := w.DB.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.PutClock(ctx, tx, old) }); err != nil {
+	if err := w.DB.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return testclock.Put(ctx, tx, old) }); err != nil {
 		t.Fatal(err)
 	}
 	w.run()

@@ -6,15 +6,18 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"holdfast.dev/libs/apitest"
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/crypt"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/numbers"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
 
@@ -38,6 +41,8 @@ var elsewhere = map[string][]int{
 	"createUnit": {403, 429, 504}, "updateUnit": {429, 504},
 	"createPackage": {403, 429, 504}, "updatePackage": {429, 504},
 	"createHolidayRule": {403, 429, 504}, "updateHolidayRule": {429, 504},
+	"listCalendarFeeds": {403, 429, 504}, "createCalendarFeed": {403, 429, 504}, "getCalendarFeed": {400, 429, 504},
+	"deleteCalendarFeed": {400, 413, 429, 504}, "getCalendar": {400, 429, 504},
 	"listAvailability": {400, 403, 429, 504}, "explainAvailability": {400, 403, 429, 504},
 }
 
@@ -75,23 +80,30 @@ func newWorld(t *testing.T) *world {
 func (w *world) serve(db *pg.DB) http.Handler {
 	w.T.Helper()
 	answers := &idemstore.Store{DB: db, Now: func() time.Time { return time.Now().Add(time.Duration(w.late.Load())) }}
+	box, err := crypt.NewBox("e1:" + strings.Repeat("5a", 32))
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	answers.Box = box
 	bookings := &app.Bookings{
 		DB: db, Directory: w.customers, Tenants: w.tenants,
-		Numbers: &app.Numbers{DB: db}, Wake: func() {}, Now: w.clock.now,
+		Numbers: &numbers.Numbers{DB: db, Table: "booking_counters", Format: "B-%06d"}, Wake: func() {}, Now: w.clock.now,
 	}
 	w.expiry = &app.Expiry{Bookings: bookings, Worker: w.DB.Worker, Log: slog.New(slog.DiscardHandler)}
-	door := &api.API{
+	handlers := &api.API{
 		DB:        db,
 		Answers:   answers,
 		Bookings:  bookings,
+		Catalogue: &app.Catalogue{Wake: func() {}},
 		Clocks:    &app.Clocks{DB: db, Owner: w.tenants, Bookings: bookings},
+		Feeds:     app.NewFeeds(db, "https://api.test", w.clock.now),
 		Directory: w.customers,
 		Pages:     w.Pages(),
-		Server:    w.Server(answers),
+		Server:    w.Server(answers, "customers"),
 		Now:       w.clock.now,
 	}
 	engine := httpx.NewEngine()
-	if err := door.Mount(engine); err != nil {
+	if err := handlers.Mount(engine); err != nil {
 		w.T.Fatal(err)
 	}
 	return engine
@@ -111,6 +123,12 @@ func (w *world) do(ctx context.Context, method, path, body string, headers ...he
 func (w *world) post(ctx context.Context, body string, headers ...header) answer {
 	w.T.Helper()
 	return w.do(ctx, "POST", "/bookings", body, headers...)
+}
+
+// from sends an internal call as the service peer would.
+func (w *world) from(ctx context.Context, peer, method, path, body string, headers ...header) answer {
+	w.T.Helper()
+	return answer{w.Send(ctx, w.engine, peer, method, "/internal/v1"+path, body, headers...)}
 }
 
 // book makes a booking with these fields.

@@ -125,8 +125,8 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// Whatever the services' doors check, in the answers that the contract declares.
-func TestDoor(t *testing.T) {
+// Every answer of a refused request that the contract declares.
+func TestRefusals(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	s := w.shop(ctx)

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"holdfast.dev/libs/apitest"
@@ -27,6 +28,11 @@ func TestOverload(t *testing.T) {
 		{Method: "GET", Path: "/availability?from=2030-05-01&to=2030-05-02"},
 		{Method: "GET", Path: fmt.Sprintf("/availability/explain?unit_id=%s&starts_at=2030-05-01T12:00:00Z", s.ada)},
 	}
+	f := w.feed(ctx, `{"name":"x"}`)
+	requests = append(requests,
+		apitest.Request{Method: "GET", Path: "/calendar-feeds"}, apitest.Request{Method: "POST", Path: "/calendar-feeds", Body: `{"name":"x"}`},
+		apitest.Request{Method: "GET", Path: "/calendar-feeds/" + f.ID}, apitest.Request{Method: "GET", Path: strings.TrimPrefix(*f.URL, feedBase)},
+		apitest.Request{Method: "DELETE", Path: "/calendar-feeds/" + f.ID})
 	for list, r := range map[string]struct{ id, create string }{
 		"/services":      {s.tour.String(), `{"name":"x"}`},
 		"/units":         {s.ada.String(), `{"name":"x"}`},

@@ -13,7 +13,6 @@ import (
 	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto/api"
 
-	"holdfast.dev/services/bookings/internal/app"
 	"holdfast.dev/services/bookings/internal/domain"
 	"holdfast.dev/services/bookings/internal/store"
 	"holdfast.dev/services/bookings/internal/view"
@@ -30,11 +29,11 @@ func (a *API) packages() rest.Collection[domain.PackagePrefix, domain.Package] {
 }
 
 func (a *API) createPackage(c *gin.Context) error {
-	return rest.Create(c, a.packages(), fromPackageCreate, app.CreatePackage)
+	return rest.Create(c, a.packages(), fromPackageCreate, a.Catalogue.CreatePackage)
 }
 
 func (a *API) updatePackage(c *gin.Context) error {
-	return rest.Update(c, a.packages(), fromPackageUpdate, app.UpdatePackage)
+	return rest.Update(c, a.packages(), fromPackageUpdate, a.Catalogue.UpdatePackage)
 }
 
 func (a *API) getPackage(c *gin.Context) error { return rest.Get(c, a.packages()) }

@@ -12,7 +12,6 @@ import (
 	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto/api"
 
-	"holdfast.dev/services/bookings/internal/app"
 	"holdfast.dev/services/bookings/internal/domain"
 	"holdfast.dev/services/bookings/internal/store"
 	"holdfast.dev/services/bookings/internal/view"
@@ -29,11 +28,11 @@ func (a *API) services() rest.Collection[domain.ServicePrefix, domain.Service] {
 }
 
 func (a *API) createService(c *gin.Context) error {
-	return rest.Create(c, a.services(), fromServiceCreate, app.CreateService)
+	return rest.Create(c, a.services(), fromServiceCreate, a.Catalogue.CreateService)
 }
 
 func (a *API) updateService(c *gin.Context) error {
-	return rest.Update(c, a.services(), fromServiceUpdate, app.UpdateService)
+	return rest.Update(c, a.services(), fromServiceUpdate, a.Catalogue.UpdateService)
 }
 
 func (a *API) getService(c *gin.Context) error { return rest.Get(c, a.services()) }

@@ -13,7 +13,6 @@ import (
 	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto/api"
 
-	"holdfast.dev/services/bookings/internal/app"
 	"holdfast.dev/services/bookings/internal/domain"
 	"holdfast.dev/services/bookings/internal/store"
 	"holdfast.dev/services/bookings/internal/view"
@@ -30,11 +29,11 @@ func (a *API) units() rest.Collection[domain.UnitPrefix, domain.Unit] {
 }
 
 func (a *API) createUnit(c *gin.Context) error {
-	return rest.Create(c, a.units(), fromUnitCreate, app.CreateUnit)
+	return rest.Create(c, a.units(), fromUnitCreate, a.Catalogue.CreateUnit)
 }
 
 func (a *API) updateUnit(c *gin.Context) error {
-	return rest.Update(c, a.units(), fromUnitUpdate, app.UpdateUnit)
+	return rest.Update(c, a.units(), fromUnitUpdate, a.Catalogue.UpdateUnit)
 }
 
 func (a *API) getUnit(c *gin.Context) error { return rest.Get(c, a.units()) }

@@ -5,6 +5,7 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/civil"
 
 	"holdfast.dev/services/bookings/internal/domain"
 	"holdfast.dev/services/bookings/internal/domain/availability"
@@ -55,7 +56,7 @@ func (a *Bookings) Explain(ctx context.Context, id domain.UnitID, start availabi
 
 // operator is whose time and policy an answer goes by.
 func (a *Bookings) operator(ctx context.Context) (availability.Operator, error) {
-	loc, err := domain.Location(caller.FromContext(ctx).Timezone)
+	loc, err := civil.Location(caller.FromContext(ctx).Timezone)
 	if err != nil {
 		return availability.Operator{}, err
 	}

@@ -9,10 +9,14 @@ import (
 	"fmt"
 	"time"
 
+	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/numbers"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/testclock"
 
 	"holdfast.dev/services/bookings/internal/domain"
 	"holdfast.dev/services/bookings/internal/store"
@@ -34,7 +38,7 @@ type Bookings struct {
 	DB        *pg.DB
 	Directory Directory
 	Tenants   Tenants
-	Numbers   *Numbers
+	Numbers   *numbers.Numbers
 	// Wake tells the relay that an event has been committed.
 	Wake func()
 	// Now is real time; a caller's test clock is read from the caller.
@@ -62,31 +66,85 @@ func (a *Bookings) Create(ctx context.Context, transact pg.Transact[domain.Booki
 				return domain.Booking{}, pre.err
 			}
 			pre.fetched = fetched
-			return a.create(ctx, tx, in, pre)
+			return a.create(ctx, tx, domain.LinkedInput{BookingInput: in}, pre)
 		})
 	})
 }
 
-// unknownCustomer is a customer that is not in the projection: the transaction ends, the customers service is asked,
-// and the write begins anew.
-type unknownCustomer struct{ id domain.CustomerID }
-
-// Error implements error.
-func (u unknownCustomer) Error() string {
-	return "customer " + u.id.String() + " is not in the projection"
+// CreateLinked makes the booking of a quote or a lead, or returns the one that it has, in whatever state that is. After
+// ValidUntil nothing is sent to the database any more: what was sent before ends within the time of one statement.
+func (a *Bookings) CreateLinked(ctx context.Context, in domain.LinkedInput) (domain.Booking, error) {
+	if err := in.Check(); err != nil {
+		return domain.Booking{}, err
+	}
+	left := in.ValidUntil.Sub(a.Now())
+	if left <= 0 {
+		return domain.Booking{}, apperr.ErrUnavailable
+	}
+	limited, cancel := context.WithTimeout(ctx, left)
+	defer cancel()
+	b, err := a.createLinked(limited, in)
+	if errors.Is(err, domain.ErrLinked) { // the other request has committed: its booking is found now
+		b, err = a.createLinked(limited, in)
+	}
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return domain.Booking{}, apperr.ErrUnavailable.WithCause(err)
+	}
+	return b.At(a.now(ctx)), err
 }
 
-// withCustomer runs write, and once more after it has fetched a customer that write did not know.
-func (a *Bookings) withCustomer(ctx context.Context, write func(fetched bool) error) error {
-	err := write(false)
-	var unknown unknownCustomer
-	if !errors.As(err, &unknown) {
-		return err
+func (a *Bookings) createLinked(ctx context.Context, in domain.LinkedInput) (b domain.Booking, err error) {
+	pre := a.prefetch(ctx)
+	if pre.err == nil {
+		pre.number, pre.err = a.Numbers.Next(ctx)
 	}
-	if err := a.fetchCustomer(ctx, unknown.id); err != nil {
-		return err
+	err = a.withCustomer(ctx, func(fetched bool) error {
+		pre.fetched = fetched
+		return a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+			b, err = a.linked(ctx, tx, in, pre)
+			return err
+		})
+	})
+	return b, err
+}
+
+// linked looks for the booking first: it outranks whatever would refuse another one today.
+func (a *Bookings) linked(ctx context.Context, tx pg.Tx, in domain.LinkedInput, pre prefetched) (domain.Booking, error) {
+	if !a.Now().Before(in.ValidUntil) {
+		return domain.Booking{}, apperr.ErrUnavailable
 	}
-	return write(true)
+	b, err := store.LinkedBooking(ctx, tx, in.Origin)
+	if !errors.Is(err, domain.ErrBookingNotFound) {
+		return b, err
+	}
+	if pre.err != nil {
+		return domain.Booking{}, pre.err
+	}
+	return a.create(ctx, tx, in, pre)
+}
+
+// Price returns a booking of a package on a day that is not made: its price is the one that POST /bookings would take, and
+// so are the errors on package_id and event_date. The booking policy is not asked.
+func (a *Bookings) Price(ctx context.Context, in domain.BookingInput) (b domain.Booking, err error) {
+	c := caller.FromContext(ctx)
+	loc, err := civil.Location(c.Timezone)
+	if err != nil {
+		return domain.Booking{}, err
+	}
+	when, err := in.When(loc)
+	if err != nil {
+		return domain.Booking{}, err
+	}
+	blank := domain.Booking{Loc: loc, Amounts: domain.NoMoney(c.Currency)}
+	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		refs, _, err := store.Refs(ctx, tx, blank.Links(in), a.now(ctx))
+		if err != nil {
+			return err
+		}
+		b, err = domain.New(in, when, refs, domain.Policy{}, blank, a.now(ctx))
+		return err
+	})
+	return b, err
 }
 
 // refs reads the rows that a booking is to name.
@@ -98,9 +156,9 @@ func (a *Bookings) refs(ctx context.Context, tx pg.Tx, l domain.Links, fetched b
 	return refs, lapsed, err
 }
 
-func (a *Bookings) create(ctx context.Context, tx pg.Tx, in domain.BookingInput, pre prefetched) (domain.Booking, error) {
+func (a *Bookings) create(ctx context.Context, tx pg.Tx, in domain.LinkedInput, pre prefetched) (domain.Booking, error) {
 	c := caller.FromContext(ctx)
-	loc, err := domain.Location(c.Timezone)
+	loc, err := civil.Location(c.Timezone)
 	if err != nil {
 		return domain.Booking{}, err
 	}
@@ -109,12 +167,12 @@ func (a *Bookings) create(ctx context.Context, tx pg.Tx, in domain.BookingInput,
 		return domain.Booking{}, err
 	}
 	blank := domain.Booking{ID: domain.NewBookingID(), Number: pre.number, Loc: loc, Amounts: domain.NoMoney(c.Currency)}
-	refs, lapsed, err := a.refs(ctx, tx, blank.Links(in), pre.fetched, a.now(ctx))
+	refs, lapsed, err := a.refs(ctx, tx, blank.Links(in.BookingInput), pre.fetched, a.now(ctx))
 	if err != nil {
 		return domain.Booking{}, err
 	}
 	now := a.now(ctx) // the unit is locked: a hold begins when it is taken, not when it was asked for
-	b, err := domain.New(in, when, refs, pre.policy, blank, now)
+	b, err := domain.NewLinked(in, when, refs, pre.policy, blank, now)
 	if err != nil {
 		return domain.Booking{}, err
 	}
@@ -128,7 +186,7 @@ func (a *Bookings) create(ctx context.Context, tx pg.Tx, in domain.BookingInput,
 		return domain.Booking{}, err
 	}
 	if b.HoldExpiresAt != nil {
-		if err := saveClock(ctx, tx); err != nil {
+		if err := testclock.Save(ctx, tx); err != nil {
 			return domain.Booking{}, err
 		}
 	}
@@ -143,18 +201,6 @@ func (a *Bookings) create(ctx context.Context, tx pg.Tx, in domain.BookingInput,
 func (a *Bookings) prefetch(ctx context.Context) (pre prefetched) {
 	pre.policy, pre.err = a.Tenants.Policy(ctx)
 	return pre
-}
-
-// fetchCustomer writes a customer of the customers service into the projection. One that does not exist stays unknown.
-func (a *Bookings) fetchCustomer(ctx context.Context, id domain.CustomerID) error {
-	c, err := a.Directory.Customer(ctx, id)
-	if errors.Is(err, domain.ErrCustomerNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.PutCustomer(ctx, tx, c) })
 }
 
 // expireOverlappingHolds expires the lapsed holds that a claim overlaps, each with its event.
@@ -196,7 +242,11 @@ func (a *Bookings) now(ctx context.Context) time.Time {
 }
 
 func (a *Bookings) emit(ctx context.Context, tx pg.Tx, e outbox.Event) error {
-	tx.AfterCommit(a.Wake)
+	return emit(ctx, tx, a.Wake, e)
+}
+
+func emit(ctx context.Context, tx pg.Tx, wake func(), e outbox.Event) error {
+	tx.AfterCommit(wake)
 	if err := outbox.Add(ctx, tx, e); err != nil {
 		return fmt.Errorf("%s: %w", e.Type, err)
 	}

@@ -2,17 +2,13 @@ package app
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
-	"holdfast.dev/libs/ids"
-	"holdfast.dev/libs/inbox"
+	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/pg"
-
-	"holdfast.dev/services/bookings/internal/domain"
-	"holdfast.dev/services/bookings/internal/store"
+	"holdfast.dev/libs/testclock"
 )
 
 // errLive says that live mode has no clock but the real one.
@@ -21,7 +17,7 @@ var errLive = apperr.ErrMode.WithMessage("Live mode has no test clock; use a key
 // ClockOwner is identity, which owns each tenant's test clock.
 type ClockOwner interface {
 	// SetClock freezes the clock of the caller's tenant, or with nil returns it to real time.
-	SetClock(ctx context.Context, at *time.Time) (domain.TestClock, error)
+	SetClock(ctx context.Context, at *time.Time) (testclock.Clock, error)
 }
 
 // Clocks are the verbs of the test clock.
@@ -43,11 +39,11 @@ func (a *Clocks) Allowed(ctx context.Context) error {
 // done. Each step may be repeated: a process that dies between identity's answer and its own leaves what the event that
 // identity has published, the worker, or the same request once more completes. The caller has asked Allowed.
 func (a *Clocks) Set(ctx context.Context, given string) (time.Time, error) {
-	loc, err := domain.Location(caller.FromContext(ctx).Timezone)
+	loc, err := civil.Location(caller.FromContext(ctx).Timezone)
 	if err != nil {
 		return time.Time{}, err
 	}
-	at, err := domain.ParseInstant(given, loc)
+	at, err := civil.ParseInstant(given, loc)
 	if err != nil {
 		return time.Time{}, apperr.Field("now", "%s", err)
 	}
@@ -67,37 +63,11 @@ func (a *Clocks) Reset(ctx context.Context) error {
 	return err
 }
 
-func (a *Clocks) set(ctx context.Context, at *time.Time) (domain.TestClock, error) {
+func (a *Clocks) set(ctx context.Context, at *time.Time) (testclock.Clock, error) {
 	clock, err := a.Owner.SetClock(ctx, at)
 	if err != nil {
-		return domain.TestClock{}, err
+		return testclock.Clock{}, err
 	}
-	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.PutClock(ctx, tx, clock) })
+	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return testclock.Put(ctx, tx, clock) })
 	return clock, err
-}
-
-// ApplyEvent takes one event about a tenant, once, however often the event comes, and never an older state than is known.
-// What falls due by it is the worker's. The context carries the tenant in test mode.
-func (a *Clocks) ApplyEvent(ctx context.Context, event ids.Event, clock domain.TestClock) error {
-	err := a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		first, err := inbox.Once(ctx, tx, consumer, event)
-		if err != nil || !first {
-			return err
-		}
-		return store.PutClock(ctx, tx, clock)
-	})
-	if err != nil {
-		return fmt.Errorf("learn test clock: %w", err)
-	}
-	return nil
-}
-
-// saveClock writes the clock by which a hold is made beside the hold: a reader of the hold then goes by a clock that is
-// no older, though the event of a return to real time may still be on its way.
-func saveClock(ctx context.Context, tx pg.Tx) error {
-	c := caller.FromContext(ctx)
-	if c.Mode != caller.Test || c.PolicyVersion == 0 {
-		return nil
-	}
-	return store.PutClock(ctx, tx, domain.TestClock{FrozenAt: c.Clock, Version: c.PolicyVersion})
 }

@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// topic is where this service's events go, keyed by the booking's id.
+// topic is where this service's events go, keyed by the id of what changed.
 const topic = "bookings"
 
 // All that this service emits.
@@ -27,6 +27,12 @@ func bookingChanged(b domain.Booking, body, previous json.RawMessage) outbox.Eve
 		e.Type = "booking.cancelled"
 	}
 	return e
+}
+
+// catalogueUpdated tells other services that a service, a unit or a package exists or has changed: service.updated,
+// unit.updated or package.updated.
+func catalogueUpdated(kind, id string, version int64, body json.RawMessage) outbox.Event {
+	return outbox.Event{Type: kind, Topic: topic, AggregateID: id, Version: version, Object: body, Internal: true}
 }
 
 func changed(previous json.RawMessage, name string) bool {

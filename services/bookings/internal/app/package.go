@@ -16,7 +16,7 @@ import (
 )
 
 // CreatePackage makes a package.
-func CreatePackage(ctx context.Context, tx pg.Tx, in domain.PackagePatch) (domain.Package, error) {
+func (a *Catalogue) CreatePackage(ctx context.Context, tx pg.Tx, in domain.PackagePatch) (domain.Package, error) {
 	if err := store.LockCatalogue(ctx, tx); err != nil {
 		return domain.Package{}, err
 	}
@@ -30,11 +30,11 @@ func CreatePackage(ctx context.Context, tx pg.Tx, in domain.PackagePatch) (domai
 	if err := checkRoom(ctx, tx, limit.Packages, store.CountPackages, p.Active); err != nil {
 		return domain.Package{}, err
 	}
-	return savePackage(ctx, tx, p)
+	return a.savePackage(ctx, tx, p)
 }
 
 // UpdatePackage changes the given fields. A change that shows nowhere makes no new version.
-func UpdatePackage(ctx context.Context, tx pg.Tx, id domain.PackageID, in domain.PackagePatch, match patch.Precondition) (domain.Package, error) {
+func (a *Catalogue) UpdatePackage(ctx context.Context, tx pg.Tx, id domain.PackageID, in domain.PackagePatch, match patch.Precondition) (domain.Package, error) {
 	if err := store.LockCatalogue(ctx, tx); err != nil {
 		return domain.Package{}, err
 	}
@@ -61,7 +61,7 @@ func UpdatePackage(ctx context.Context, tx pg.Tx, id domain.PackageID, in domain
 			return domain.Package{}, err
 		}
 	}
-	return savePackage(ctx, tx, wanted)
+	return a.savePackage(ctx, tx, wanted)
 }
 
 // validatePackage returns the 422 of fields that do not go together, and of rows that the caller does not have.
@@ -74,9 +74,13 @@ func validatePackage(ctx context.Context, q pg.Q, p *domain.Package) error {
 	)
 }
 
-func savePackage(ctx context.Context, tx pg.Tx, p domain.Package) (domain.Package, error) {
+func (a *Catalogue) savePackage(ctx context.Context, tx pg.Tx, p domain.Package) (domain.Package, error) {
 	if err := store.PutPackage(ctx, tx, p); err != nil {
 		return domain.Package{}, err
 	}
-	return store.Package(ctx, tx, p.ID)
+	p, err := store.Package(ctx, tx, p.ID)
+	if err != nil {
+		return domain.Package{}, err
+	}
+	return p, a.emit(ctx, tx, store.Catalogue{Packages: []domain.Package{p}})
 }

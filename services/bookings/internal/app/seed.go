@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/pg"
@@ -25,14 +26,21 @@ type Demo struct {
 // Seed gives the caller's tenant a small boat rental: 2 services, 4 units, 5 packages, 3 holiday rules. Ids
 // follow from the tenant and a name, so that seeding twice changes nothing.
 func Seed(ctx context.Context, db *pg.DB, d Demo) error {
-	if _, err := domain.Location(d.Timezone); err != nil {
+	if _, err := civil.Location(d.Timezone); err != nil {
 		return err
 	}
 	catalogue, err := boats(caller.FromContext(ctx), d)
 	if err != nil {
 		return fmt.Errorf("seed: %w", err)
 	}
-	return db.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.InsertCatalogue(ctx, tx, catalogue) })
+	verbs := &Catalogue{Wake: func() {}} // the relay of the service finds the events by itself
+	return db.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		made, err := store.InsertCatalogue(ctx, tx, catalogue)
+		if err != nil {
+			return err
+		}
+		return verbs.emit(ctx, tx, made)
+	})
 }
 
 func boats(c caller.Caller, d Demo) (store.Catalogue, error) {
@@ -49,7 +57,7 @@ func boats(c caller.Caller, d Demo) (store.Catalogue, error) {
 	cruise, rental := seeded[domain.ServicePrefix](c, "cruise"), seeded[domain.ServicePrefix](c, "rental")
 	heron, gull := seeded[domain.UnitPrefix](c, "heron"), seeded[domain.UnitPrefix](c, "gull")
 	tern, osprey := seeded[domain.UnitPrefix](c, "tern"), seeded[domain.UnitPrefix](c, "osprey")
-	day := func(m time.Month, n int) domain.Date { return domain.Date{Year: d.Year, Month: m, Day: n} }
+	day := func(m time.Month, n int) civil.Date { return civil.Date{Year: d.Year, Month: m, Day: n} }
 	return store.Catalogue{
 		Services: []domain.Service{
 			{ID: cruise, Name: "Harbour cruise", Description: new("With a skipper, around the harbour and the islands."), DurationMinutes: new(120), BufferBeforeMinutes: 15, BufferAfterMinutes: 30, Active: true},

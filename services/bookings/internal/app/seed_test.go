@@ -1,15 +1,23 @@
 package app_test
 
 import (
+	"context"
 	"testing"
 	_ "time/tzdata"
 
+	"github.com/jackc/pgx/v5"
+
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
+	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/bookings/internal/app"
 	"holdfast.dev/services/bookings/internal/store"
+	"holdfast.dev/services/bookings/internal/view"
 	"holdfast.dev/services/bookings/migrations"
 )
 
@@ -40,6 +48,24 @@ func TestSeedTwice(t *testing.T) {
 				t.Errorf("%+v", p)
 			}
 		}
+		told := map[string]int{}
+		for _, object := range seeded(t, db, ctx) {
+			told[object]++
+		}
+		for _, s := range services.Items {
+			told[encoded(t, view.Service(s, api.Test))]--
+		}
+		for _, u := range units.Items {
+			told[encoded(t, view.Unit(u, api.Test))]--
+		}
+		for _, p := range packages.Items {
+			told[encoded(t, view.Package(p, api.Test))]--
+		}
+		for object, n := range told {
+			if n != 0 {
+				t.Errorf("%d events more than rows: %s", n, object)
+			}
+		}
 		if len(kinds) != 3 {
 			t.Errorf("deposits: %v", kinds)
 		}
@@ -49,4 +75,35 @@ func TestSeedTwice(t *testing.T) {
 			t.Errorf("%+v was taken", bad)
 		}
 	}
+}
+
+// seeded returns the objects of the events of the caller's tenant, all of them internal.
+func seeded(t *testing.T, db *pgtest.DB, ctx context.Context) (objects []string) {
+	t.Helper()
+	err := db.Worker.SystemTx(t.Context(), func(own context.Context, tx pg.Tx) error {
+		messages, err := pg.Many(own, tx, pgx.RowTo[[]byte], `select message from outbox where tenant_id = $1`, caller.FromContext(ctx).Tenant)
+		for _, m := range messages {
+			e, err := outbox.Decode(m)
+			if err != nil {
+				return err
+			}
+			if objects = append(objects, string(e.GetObject())); !e.GetInternal() || e.GetResourceVersion() != 1 {
+				t.Errorf("event %v", e)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
+}
+
+func encoded(t *testing.T, v any) string {
+	t.Helper()
+	body, err := contract.Encode(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
 }

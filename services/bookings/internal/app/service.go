@@ -14,7 +14,7 @@ import (
 )
 
 // CreateService makes a service.
-func CreateService(ctx context.Context, tx pg.Tx, in domain.ServicePatch) (domain.Service, error) {
+func (a *Catalogue) CreateService(ctx context.Context, tx pg.Tx, in domain.ServicePatch) (domain.Service, error) {
 	if err := store.LockCatalogue(ctx, tx); err != nil {
 		return domain.Service{}, err
 	}
@@ -28,11 +28,11 @@ func CreateService(ctx context.Context, tx pg.Tx, in domain.ServicePatch) (domai
 	if err := checkRoom(ctx, tx, limit.Services, store.CountServices, s.Active); err != nil {
 		return domain.Service{}, err
 	}
-	return saveService(ctx, tx, s)
+	return a.saveService(ctx, tx, s)
 }
 
 // UpdateService changes the given fields. A change that shows nowhere makes no new version.
-func UpdateService(ctx context.Context, tx pg.Tx, id domain.ServiceID, in domain.ServicePatch, match patch.Precondition) (domain.Service, error) {
+func (a *Catalogue) UpdateService(ctx context.Context, tx pg.Tx, id domain.ServiceID, in domain.ServicePatch, match patch.Precondition) (domain.Service, error) {
 	if err := store.LockCatalogue(ctx, tx); err != nil {
 		return domain.Service{}, err
 	}
@@ -59,7 +59,7 @@ func UpdateService(ctx context.Context, tx pg.Tx, id domain.ServiceID, in domain
 			return domain.Service{}, err
 		}
 	}
-	return saveService(ctx, tx, wanted)
+	return a.saveService(ctx, tx, wanted)
 }
 
 // validateService returns the 422 of units that the caller does not have.
@@ -67,9 +67,17 @@ func validateService(ctx context.Context, q pg.Q, s *domain.Service) error {
 	return checkExist(ctx, q, listed("unit_ids"), "No such unit.", &s.UnitIDs, store.KnownUnits)
 }
 
-func saveService(ctx context.Context, tx pg.Tx, s domain.Service) (domain.Service, error) {
-	if err := store.PutService(ctx, tx, s); err != nil {
+func (a *Catalogue) saveService(ctx context.Context, tx pg.Tx, s domain.Service) (domain.Service, error) {
+	linked, err := store.PutService(ctx, tx, s)
+	if err != nil {
 		return domain.Service{}, err
 	}
-	return store.Service(ctx, tx, s.ID)
+	if s, err = store.Service(ctx, tx, s.ID); err != nil {
+		return domain.Service{}, err
+	}
+	units, err := unlessEmpty(ctx, tx, linked, store.UnitsByID)
+	if err != nil {
+		return domain.Service{}, err
+	}
+	return s, a.emit(ctx, tx, store.Catalogue{Services: []domain.Service{s}, Units: units})
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // CreateUnit makes a unit.
-func CreateUnit(ctx context.Context, tx pg.Tx, in domain.UnitPatch) (domain.Unit, error) {
+func (a *Catalogue) CreateUnit(ctx context.Context, tx pg.Tx, in domain.UnitPatch) (domain.Unit, error) {
 	if err := store.LockCatalogue(ctx, tx); err != nil {
 		return domain.Unit{}, err
 	}
@@ -28,11 +28,11 @@ func CreateUnit(ctx context.Context, tx pg.Tx, in domain.UnitPatch) (domain.Unit
 	if err := checkRoom(ctx, tx, limit.Units, store.CountUnits, u.InUse()); err != nil {
 		return domain.Unit{}, err
 	}
-	return saveUnit(ctx, tx, u)
+	return a.saveUnit(ctx, tx, u)
 }
 
 // UpdateUnit changes the given fields. A change that shows nowhere makes no new version.
-func UpdateUnit(ctx context.Context, tx pg.Tx, id domain.UnitID, in domain.UnitPatch, match patch.Precondition) (domain.Unit, error) {
+func (a *Catalogue) UpdateUnit(ctx context.Context, tx pg.Tx, id domain.UnitID, in domain.UnitPatch, match patch.Precondition) (domain.Unit, error) {
 	if err := store.LockCatalogue(ctx, tx); err != nil {
 		return domain.Unit{}, err
 	}
@@ -59,7 +59,7 @@ func UpdateUnit(ctx context.Context, tx pg.Tx, id domain.UnitID, in domain.UnitP
 			return domain.Unit{}, err
 		}
 	}
-	return saveUnit(ctx, tx, wanted)
+	return a.saveUnit(ctx, tx, wanted)
 }
 
 // validateUnit returns the 422 of services that the caller does not have.
@@ -67,9 +67,17 @@ func validateUnit(ctx context.Context, q pg.Q, u *domain.Unit) error {
 	return checkExist(ctx, q, listed("service_ids"), "No such service.", &u.ServiceIDs, store.KnownServices)
 }
 
-func saveUnit(ctx context.Context, tx pg.Tx, u domain.Unit) (domain.Unit, error) {
-	if err := store.PutUnit(ctx, tx, u); err != nil {
+func (a *Catalogue) saveUnit(ctx context.Context, tx pg.Tx, u domain.Unit) (domain.Unit, error) {
+	linked, err := store.PutUnit(ctx, tx, u)
+	if err != nil {
 		return domain.Unit{}, err
 	}
-	return store.Unit(ctx, tx, u.ID)
+	if u, err = store.Unit(ctx, tx, u.ID); err != nil {
+		return domain.Unit{}, err
+	}
+	services, err := unlessEmpty(ctx, tx, linked, store.ServicesByID)
+	if err != nil {
+		return domain.Unit{}, err
+	}
+	return u, a.emit(ctx, tx, store.Catalogue{Units: []domain.Unit{u}, Services: services})
 }

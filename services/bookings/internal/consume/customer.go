@@ -1,4 +1,4 @@
-// Package consume is the door for Kafka: one handler per topic, which decodes an event and calls one verb.
+// Package consume handles the messages from Kafka: one handler per topic, which decodes an event and calls one use case.
 package consume
 
 import (
@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/kafkax"
 	"holdfast.dev/libs/outbox"
+	"holdfast.dev/libs/testclock"
 	eventsv1 "holdfast.dev/proto/events/v1"
 
 	"holdfast.dev/services/bookings/internal/app"
@@ -20,10 +21,10 @@ import (
 type Handlers map[string]kafkax.Handler
 
 // New makes the handlers.
-func New(customers *app.Customers, clocks *app.Clocks) Handlers {
+func New(customers *app.Customers, payments *app.Payments, clocks *testclock.Events) Handlers {
 	return Handlers{
-		"customers": (&Customers{App: customers}).Handle,
-		"identity":  (&Tenants{App: clocks}).Handle,
+		"customers": (&Customers{App: customers, Payments: payments}).Handle,
+		"identity":  clocks.Handle,
 	}
 }
 
@@ -37,9 +38,13 @@ func (h Handlers) Handle(ctx context.Context, m kafkax.Message) error {
 }
 
 // Customers handles the events of the customers service.
-type Customers struct{ App *app.Customers }
+type Customers struct {
+	App      *app.Customers
+	Payments *app.Payments
+}
 
-// Handle is a kafkax.Handler. What cannot be read is poison; types that are not about a customer's state pass.
+// Handle is a kafkax.Handler. What cannot be read is poison; types that are not about the state of a customer or an
+// invoice pass.
 func (h *Customers) Handle(ctx context.Context, m kafkax.Message) error {
 	e, err := outbox.Decode(m.Value)
 	if err != nil {
@@ -49,37 +54,46 @@ func (h *Customers) Handle(ctx context.Context, m kafkax.Message) error {
 	if err != nil {
 		return err
 	}
-	c, known, err := customer(e)
-	if err != nil || !known {
-		return err
-	}
+	ctx = caller.With(ctx, from)
 	id, err := ids.Parse[ids.EventPrefix](e.GetId())
 	if err != nil {
 		return kafkax.Poison(err)
 	}
-	return h.App.ApplyEvent(caller.With(ctx, from), id, c)
+	switch e.GetType() {
+	case "customer.created", "customer.updated", "customer.erased":
+		c, err := customer(e)
+		if err != nil {
+			return err
+		}
+		return h.App.ApplyEvent(ctx, id, c)
+	case "invoice.created", "invoice.updated", "invoice.paid":
+		in, err := invoice(e)
+		if err != nil {
+			return err
+		}
+		return h.Payments.ApplyEvent(ctx, id, in)
+	default:
+		return nil
+	}
 }
 
-// customer reads what the event says of a customer; false when it says nothing.
-func customer(e *eventsv1.Event) (domain.Customer, bool, error) {
+// customer reads what the event says of a customer.
+func customer(e *eventsv1.Event) (domain.Customer, error) {
 	id, err := ids.Parse[ids.CustomerPrefix](e.GetObjectId())
 	if err != nil {
-		return domain.Customer{}, false, kafkax.Poison(fmt.Errorf("customer id %q: %w", e.GetObjectId(), err))
+		return domain.Customer{}, kafkax.Poison(fmt.Errorf("customer id %q: %w", e.GetObjectId(), err))
 	}
 	c := domain.Customer{ID: id, Version: e.GetResourceVersion()}
-	switch e.GetType() {
-	case "customer.created", "customer.updated":
-		var body struct {
-			Name string `json:"name"`
-		}
-		if err := json.Unmarshal(e.GetObject(), &body); err != nil {
-			return domain.Customer{}, false, kafkax.Poison(fmt.Errorf("customer body: %w", err))
-		}
-		c.Name = body.Name
-	case "customer.erased":
+	if e.GetType() == "customer.erased" {
 		c.Erased = true
-	default:
-		return domain.Customer{}, false, nil
+		return c, nil
 	}
-	return c, true, nil
+	var body struct {
+		Name string `json:"name"`
+	}
+	if err := json.Unmarshal(e.GetObject(), &body); err != nil {
+		return domain.Customer{}, kafkax.Poison(fmt.Errorf("customer body: %w", err))
+	}
+	c.Name = body.Name
+	return c, nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/patch"
 )
 
@@ -29,6 +30,7 @@ type Booking struct {
 	HoldExpiresAt *time.Time
 	CancelReason  *string
 	Policy        *Policy         // the operator's when it was made; nil: made before it was kept
+	InvoiceIDs    []string        // of its invoices, the oldest first, at most 100; kept apart, so that they raise no version
 	Metadata      json.RawMessage // as sent; nil: empty
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
@@ -79,6 +81,21 @@ func New(in BookingInput, when When, refs Refs, policy Policy, blank Booking, no
 	}
 	b.write(in)
 	return b, b.open(in, policy, now)
+}
+
+// NewLinked is New for the booking of a quote or a lead. That of a quote has the quote's amounts in the operator's
+// currency, beside the package as it is, and no hold that could lapse; that of a lead is an ordinary one.
+func NewLinked(in LinkedInput, when When, refs Refs, policy Policy, blank Booking, now time.Time) (Booking, error) {
+	currency := blank.Total.Currency
+	blank.QuoteID, blank.LeadID = in.Quote, in.Lead
+	b, err := New(in.input(in.BookingInput), when, refs, policy, blank, now)
+	if err != nil || in.Quote.IsZero() {
+		return b, err
+	}
+	b.Amounts = NoMoney(currency)
+	b.Total, b.Deposit = money.Amount{Minor: *in.Total, Currency: currency}, money.Amount{Minor: *in.Deposit, Currency: currency}
+	b.HoldExpiresAt = nil
+	return b, nil
 }
 
 // open gives a new booking its first state and, when pending, its hold.
@@ -245,4 +262,35 @@ func sameTime(a, b *time.Time) bool {
 		return a == b
 	}
 	return a.Equal(*b)
+}
+
+// Invoice is what bookings knows of an invoice: a projection of the customers service's events.
+type Invoice struct {
+	ID       string    // inv_…
+	Booking  BookingID // zero: the invoice is for no booking
+	Version  int64
+	Payments []Payment
+}
+
+// Payment is one payment of an invoice, by whatever way it came.
+type Payment struct {
+	ID         string // pay_…
+	Amount     money.Amount
+	ReversedAt *time.Time // nil: it counts
+}
+
+// confirming are the payment states in which a pending booking is confirmed, where the policy says so.
+var confirming = map[PaymentStatus]bool{DepositPaid: true, Paid: true, Overpaid: true}
+
+// Receive is the booking with so much paid on its invoices. A pending one whose hold has not run out becomes confirmed by
+// its deposit, as the policy says that held when it was made. Any other keeps its state.
+func (b Booking) Receive(paid int64, now time.Time) (Booking, error) {
+	if paid == b.Paid.Minor {
+		return b, nil
+	}
+	b.Paid.Minor = paid
+	if b.Status != Pending || b.Lapsed(now) || b.Policy == nil || !b.Policy.ConfirmOnDeposit || !confirming[b.Amounts.Status()] {
+		return b, nil
+	}
+	return b, b.transitionTo(Confirmed, now)
 }

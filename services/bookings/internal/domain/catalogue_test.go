@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/patch"
 
@@ -136,7 +137,7 @@ func TestSkips(t *testing.T) {
 		{"2026-10-04T02:15:00+10:30", "Australia/Lord_Howe", true},
 		{"2026-03-08", "America/New_York", false},
 	} {
-		if got := domain.Skips(tc.text, zone(t, tc.zone)); got != tc.want {
+		if got := civil.Skips(tc.text, zone(t, tc.zone)); got != tc.want {
 			t.Errorf("%s in %s: %v", tc.text, tc.zone, got)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/patch"
 )
@@ -26,8 +27,8 @@ const (
 type HolidayRule struct {
 	ID            HolidayID
 	Name          string
-	From          Date `db:"date_from"` // at the operator's; of a yearly rule only month and day matter
-	To            Date `db:"date_to"`   // inclusive
+	From          civil.Date `db:"date_from"` // at the operator's; of a yearly rule only month and day matter
+	To            civil.Date `db:"date_to"`   // inclusive
 	Recurrence    Recurrence
 	MultiplierBps int64 // 11500 is a factor of 1.15
 	ServiceIDs    []ServiceID
@@ -75,12 +76,12 @@ func (r HolidayRule) Apply(p HolidayRulePatch) (HolidayRule, error) {
 	return r, err
 }
 
-func setDate(to *Date, given patch.Field[string], name string) error {
+func setDate(to *civil.Date, given patch.Field[string], name string) error {
 	text := given.Pointer()
 	if text == nil {
 		return nil
 	}
-	d, err := ParseDate(*text)
+	d, err := civil.ParseDate(*text)
 	if err != nil {
 		return field(name, "%s", err)
 	}
@@ -99,14 +100,14 @@ func (r HolidayRule) Check() error {
 
 // Covers reports whether the rule holds on the day. A yearly range may run over New Year; one that ends on
 // 29 February ends on the 28th of a common year, and one that is 29 February alone skips common years.
-func (r HolidayRule) Covers(d Date) bool {
+func (r HolidayRule) Covers(d civil.Date) bool {
 	if r.Recurrence != Yearly {
 		return !d.Before(r.From) && !r.To.Before(d)
 	}
 	if r.From.DaysUntil(r.To) >= daysOfYear {
 		return true
 	}
-	from, to, at := r.From.yearDay(), r.To.yearDay(), d.yearDay()
+	from, to, at := yearDay(r.From), yearDay(r.To), yearDay(d)
 	if from <= to {
 		return from <= at && at <= to
 	}
@@ -116,7 +117,7 @@ func (r HolidayRule) Covers(d Date) bool {
 const daysOfYear = 365
 
 // yearDay orders the days within any year, 29 February included.
-func (d Date) yearDay() int { return int(d.Month)*32 + d.Day }
+func yearDay(d civil.Date) int { return int(d.Month)*32 + d.Day }
 
 // AppliesTo reports whether the rule concerns the package.
 func (r HolidayRule) AppliesTo(p Package) bool {
@@ -149,7 +150,7 @@ func (r HolidayRule) narrowness() int {
 
 // Matching returns the active rules that concern the package on the day, the deciding one first: highest
 // priority, then package before service before all, then the shortest range, then the lowest id.
-func Matching(rules []HolidayRule, p Package, d Date) []HolidayRule {
+func Matching(rules []HolidayRule, p Package, d civil.Date) []HolidayRule {
 	found := make([]HolidayRule, 0, len(rules))
 	for _, r := range rules {
 		if r.Active && r.Covers(d) && r.AppliesTo(p) {
@@ -176,7 +177,7 @@ func (r HolidayRule) days() int {
 	if n >= 0 {
 		return n
 	}
-	leap := func(d Date, year int) Date { return Date{Year: year, Month: d.Month, Day: d.Day} }
+	leap := func(d civil.Date, year int) civil.Date { return civil.Date{Year: year, Month: d.Month, Day: d.Day} }
 	if n = leap(r.From, 2000).DaysUntil(leap(r.To, 2000)); n < 0 {
 		n = leap(r.From, 1999).DaysUntil(leap(r.To, 2000))
 	}

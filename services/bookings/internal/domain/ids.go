@@ -13,45 +13,25 @@ import (
 
 // BookingPrefix and the others are the prefixes, for functions that are generic in the kind of id.
 type (
-	BookingPrefix struct{}
-	ServicePrefix struct{}
-	UnitPrefix    struct{}
-	PackagePrefix struct{}
+	BookingPrefix = ids.BookingPrefix
+	ServicePrefix = ids.ServicePrefix
+	UnitPrefix    = ids.UnitPrefix
+	PackagePrefix = ids.PackagePrefix
 	HolidayPrefix struct{}
-	LeadPrefix    struct{}
-	QuotePrefix   struct{}
 )
-
-// Prefix is "bk".
-func (BookingPrefix) Prefix() string { return "bk" }
-
-// Prefix is "srv".
-func (ServicePrefix) Prefix() string { return "srv" }
-
-// Prefix is "un".
-func (UnitPrefix) Prefix() string { return "un" }
-
-// Prefix is "pkg".
-func (PackagePrefix) Prefix() string { return "pkg" }
 
 // Prefix is "hr".
 func (HolidayPrefix) Prefix() string { return "hr" }
 
-// Prefix is "ld".
-func (LeadPrefix) Prefix() string { return "ld" }
-
-// Prefix is "qt".
-func (QuotePrefix) Prefix() string { return "qt" }
-
 // BookingID and the others are the ids of this service's resources, and of those that a booking names.
 type (
-	BookingID  = ids.ID[BookingPrefix]
-	ServiceID  = ids.ID[ServicePrefix]
-	UnitID     = ids.ID[UnitPrefix]
-	PackageID  = ids.ID[PackagePrefix]
+	BookingID  = ids.Booking
+	ServiceID  = ids.Service
+	UnitID     = ids.Unit
+	PackageID  = ids.Package
 	HolidayID  = ids.ID[HolidayPrefix]
-	LeadID     = ids.ID[LeadPrefix]
-	QuoteID    = ids.ID[QuotePrefix]
+	LeadID     = ids.Lead
+	QuoteID    = ids.Quote
 	CustomerID = ids.Customer
 )
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/patch"
 )
 
@@ -42,9 +43,9 @@ func (in BookingInput) HasSchedule() bool {
 
 // When is the parsed time of an input.
 type When struct {
-	Day        *Date
+	Day        *civil.Date
 	At         *time.Time // of the day; nil: given as a bare date
-	Start, End patch.Field[Clock]
+	Start, End patch.Field[civil.Clock]
 	From, To   *time.Time
 }
 
@@ -56,7 +57,7 @@ func (in BookingInput) When(loc *time.Location) (When, error) {
 		failed = append(failed, apperr.FieldError{Field: name, Message: err.Error()})
 	}
 	if text := in.EventDate.Pointer(); text != nil {
-		d, at, err := ParseDay(*text, loc)
+		d, at, err := civil.ParseDay(*text, loc)
 		when.Day, when.At = &d, at
 		if err != nil {
 			fail("event_date", err)
@@ -74,16 +75,16 @@ func (in BookingInput) When(loc *time.Location) (When, error) {
 
 var errClock = errors.New("Must be a time of day, HH:MM.") //nolint:staticcheck // shown as it stands
 
-func clock(f patch.Field[string], name string, fail func(string, error)) patch.Field[Clock] {
+func clock(f patch.Field[string], name string, fail func(string, error)) patch.Field[civil.Clock] {
 	text := f.Pointer()
 	switch {
 	case text != nil:
 	case f.Given():
-		return patch.Null[Clock]()
+		return patch.Null[civil.Clock]()
 	default:
-		return patch.Field[Clock]{}
+		return patch.Field[civil.Clock]{}
 	}
-	v, ok := ParseClock(*text)
+	v, ok := civil.ParseClock(*text)
 	if !ok {
 		fail(name, errClock)
 	}
@@ -95,7 +96,7 @@ func instant(f patch.Field[string], loc *time.Location, name string, fail func(s
 	if text == nil {
 		return nil
 	}
-	t, err := ParseInstant(*text, loc)
+	t, err := civil.ParseInstant(*text, loc)
 	if err != nil {
 		fail(name, err)
 	}
@@ -142,4 +143,51 @@ func inOrder(failed []apperr.FieldError) error {
 		return slices.Index(order, a.Field) - slices.Index(order, b.Field)
 	})
 	return apperr.Fields(failed)
+}
+
+// ErrLinked says that the quote or the lead has got a booking meanwhile.
+var ErrLinked = errors.New("the quote or the lead has a booking already")
+
+// Origin is the quote or the lead that a booking is made for, once for ever. The zero Origin is neither.
+type Origin struct {
+	Quote          QuoteID // zero: for the lead
+	Lead           LeadID  // beside a quote: the quote's lead
+	Total, Deposit *int64  // of the quote, in the smallest unit of the operator's currency
+}
+
+// LinkedInput is a booking that is to be made for a quote or a lead.
+type LinkedInput struct {
+	BookingInput
+	Origin
+	ValidUntil time.Time // real time; afterwards nothing is made
+}
+
+// Check returns the 422 of an origin that names neither quote nor lead, or amounts that a quote cannot have.
+func (o Origin) Check() error {
+	var failed []apperr.FieldError
+	fail := func(bad bool, name, message string) {
+		if bad {
+			failed = append(failed, apperr.FieldError{Field: name, Message: message})
+		}
+	}
+	if o.Quote.IsZero() {
+		fail(o.Lead.IsZero(), "quote_id", "Must be given, or lead_id.")
+		fail(o.Total != nil, "total_amount", "Must be left out without quote_id.")
+		fail(o.Deposit != nil, "deposit_amount", "Must be left out without quote_id.")
+	} else {
+		fail(o.Total == nil || *o.Total < 0 || *o.Total > MaxAmount, "total_amount", "Must be 0 to 99999999999.")
+		fail(o.Deposit == nil || *o.Deposit < 0 || o.Total != nil && *o.Deposit > *o.Total, "deposit_amount", "Must be 0 to total_amount.")
+	}
+	if len(failed) > 0 {
+		return apperr.Fields(failed)
+	}
+	return nil
+}
+
+// input leaves to the policy what the booking of a quote cannot ask for: its first state and its hold.
+func (o Origin) input(in BookingInput) BookingInput {
+	if !o.Quote.IsZero() {
+		in.Status, in.HoldMinutes = BookingInput{}.Status, BookingInput{}.HoldMinutes
+	}
+	return in
 }

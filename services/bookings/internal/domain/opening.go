@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/civil"
 )
 
 // Span is a stretch of time, half open.
@@ -18,11 +19,11 @@ type Span struct{ From, To time.Time }
 func (s Span) Overlaps(o Span) bool { return s.From.Before(o.To) && o.From.Before(s.To) }
 
 // Midnight ends a day: the only time of day beyond 23:59, and an end only.
-const Midnight Clock = "24:00"
+const Midnight civil.Clock = "24:00"
 
 // Opening is one opening of a weekday, by the operator's clock. It belongs to the day on which it opens; one
 // that closes at or before its opening time closes on the next day.
-type Opening struct{ Open, Close Clock }
+type Opening struct{ Open, Close civil.Clock }
 
 // closes counts the minutes from the day's 00:00 to the closing, which may lie on the next day.
 func (o Opening) closes() int {
@@ -95,11 +96,11 @@ func parseOpenings(name string, list [][]string) ([]Opening, []apperr.FieldError
 			fail(field, `Must be an opening and a closing time, as in ["09:00", "17:00"].`)
 			continue
 		}
-		from, ok := ParseClock(pair[0])
+		from, ok := civil.ParseClock(pair[0])
 		if !ok {
 			fail(field+".0", "Must be a time of day, HH:MM.")
 		}
-		to, okTo := ParseClock(pair[1])
+		to, okTo := civil.ParseClock(pair[1])
 		if pair[1] == string(Midnight) {
 			to, okTo = Midnight, true
 		}
@@ -166,7 +167,7 @@ func (h *OpeningHours) UnmarshalJSON(raw []byte) error {
 // On lists the openings that belong to the date, as instants and in order of time; none when the unit is
 // closed or the date does not exist in loc. An end that the clock skips is moved to the end of the gap, and
 // an opening that lies wholly inside one is left out.
-func (h OpeningHours) On(d Date, loc *time.Location) []Span {
+func (h OpeningHours) On(d civil.Date, loc *time.Location) []Span {
 	start, ok := d.Start(loc)
 	if !ok {
 		return nil
@@ -177,7 +178,7 @@ func (h OpeningHours) On(d Date, loc *time.Location) []Span {
 	openings := h[d.UTC().Weekday()]
 	spans := make([]Span, 0, len(openings))
 	for _, o := range openings {
-		s := Span{From: d.reach(o.Open.Minutes(), loc), To: d.reach(o.closes(), loc)}
+		s := Span{From: d.Reach(o.Open.Minutes(), loc), To: d.Reach(o.closes(), loc)}
 		if s.From.Before(s.To) {
 			spans = append(spans, s)
 		}
@@ -192,9 +193,9 @@ func (h OpeningHours) Cover(s Span, loc *time.Location) bool {
 	if h == nil {
 		return true
 	}
-	open := s.From                          // all of s before it is open
-	last := DateOf(s.To.In(loc)).AddDays(1) // where the clock falls back over midnight, an opening begins before its date comes to stay
-	for d := DateOf(s.From.In(loc)).AddDays(-1); !last.Before(d); d = d.AddDays(1) {
+	open := s.From                                // all of s before it is open
+	last := civil.DateOf(s.To.In(loc)).AddDays(1) // where the clock falls back over midnight, an opening begins before its date comes to stay
+	for d := civil.DateOf(s.From.In(loc)).AddDays(-1); !last.Before(d); d = d.AddDays(1) {
 		for _, o := range h.On(d, loc) {
 			if o.From.After(open) {
 				return false
@@ -229,7 +230,7 @@ func (h OpeningHours) refuses(s Schedule, byInstant bool, loc *time.Location) er
 }
 
 // describe names a day's openings for people.
-func (h OpeningHours) describe(d Date) string {
+func (h OpeningHours) describe(d civil.Date) string {
 	openings := h[d.UTC().Weekday()]
 	if len(openings) == 0 {
 		return "closed"

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/patch"
 
 	"holdfast.dev/services/bookings/internal/domain"
@@ -116,7 +117,7 @@ func TestCoverIsTheUnionOfOpenings(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		hours := openingHours().Draw(t, "hours")
-		loc, err := domain.Location(rapid.SampledFrom([]string{"America/New_York", "America/Santiago", "Australia/Lord_Howe"}).Draw(t, "zone"))
+		loc, err := civil.Location(rapid.SampledFrom([]string{"America/New_York", "America/Santiago", "Australia/Lord_Howe"}).Draw(t, "zone"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +134,7 @@ func TestCoverIsTheUnionOfOpenings(t *testing.T) {
 	})
 }
 
-func open(hours domain.OpeningHours, first domain.Date, minute domain.Span, loc *time.Location) bool {
+func open(hours domain.OpeningHours, first civil.Date, minute domain.Span, loc *time.Location) bool {
 	for n := -3; n < 8; n++ {
 		for _, o := range hours.On(first.AddDays(n), loc) {
 			if o.Overlaps(minute) {

@@ -1,6 +1,10 @@
 package domain
 
-import "time"
+import (
+	"time"
+
+	"holdfast.dev/libs/civil"
+)
 
 // Policy is the operator's rules for bookings; a nil number checks nothing.
 type Policy struct {
@@ -28,18 +32,18 @@ func (p Policy) Earliest(now time.Time) (time.Time, bool) {
 }
 
 // LastDay is the last operator-local day on which an event may start; false: any.
-func (p Policy) LastDay(now time.Time, loc *time.Location) (Date, bool) {
+func (p Policy) LastDay(now time.Time, loc *time.Location) (civil.Date, bool) {
 	if p.MaxAdvanceDays == nil {
-		return Date{}, false
+		return civil.Date{}, false
 	}
-	return DateOf(now.In(loc)).AddDays(*p.MaxAdvanceDays), true
+	return civil.DateOf(now.In(loc)).AddDays(*p.MaxAdvanceDays), true
 }
 
 // Refuses returns the error on event_date of a schedule that comes too soon or too late. A timed event is
 // measured by its start, a whole day by its date.
 func (p Policy) Refuses(s Schedule, now time.Time, loc *time.Location) error {
 	if earliest, limited := p.Earliest(now); limited {
-		late := s.Day.Before(DateOf(earliest.In(loc)))
+		late := s.Day.Before(civil.DateOf(earliest.In(loc)))
 		if s.Timed() {
 			late = s.StartsAt.Before(earliest)
 		}
@@ -51,18 +55,4 @@ func (p Policy) Refuses(s Schedule, now time.Time, loc *time.Location) error {
 		return field("event_date", "Must be on or before %s.", last)
 	}
 	return nil
-}
-
-// TestClock is what is known of a tenant's test clock, which holds in test mode only.
-type TestClock struct {
-	FrozenAt *time.Time // nil: real time
-	Version  int64      // the tenant's, raised by each change of the clock
-}
-
-// Now is the tenant's time: the frozen one, else real.
-func (c TestClock) Now(real time.Time) time.Time {
-	if c.FrozenAt != nil {
-		return *c.FrozenAt
-	}
-	return real
 }

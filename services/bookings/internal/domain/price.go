@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/money"
 )
 
@@ -32,7 +33,7 @@ type HolidaySnapshot struct {
 
 // Quote prices the package on the operator-local day of the event. When every matching rule is stackable
 // their factors are multiplied and rounded once; else the deciding rule counts alone. Tariff does the same for many.
-func Quote(p Package, rules []HolidayRule, day Date) (Price, error) {
+func Quote(p Package, rules []HolidayRule, day civil.Date) (Price, error) {
 	return adjustmentBy(Matching(rules, p, day)).price(p)
 }
 
@@ -155,7 +156,7 @@ func index[K comparable](t *Tariff, sets map[K]RuleSet, keys []K, i int) {
 }
 
 // On are the rules that hold on the day.
-func (t *Tariff) On(d Date) RuleSet {
+func (t *Tariff) On(d civil.Date) RuleSet {
 	set := t.none()
 	for i := range t.rules {
 		if t.rules[i].Covers(d) {

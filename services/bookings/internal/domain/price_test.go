@@ -4,9 +4,11 @@ import (
 	"errors"
 	"math/big"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
+	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/money"
 
@@ -22,12 +24,21 @@ func pack(base int64, kind domain.DepositType, value int64) domain.Package {
 	}
 }
 
-func date(s string) domain.Date {
-	d, err := domain.ParseDate(s)
+func date(s string) civil.Date {
+	d, err := civil.ParseDate(s)
 	if err != nil {
 		panic(err)
 	}
 	return d
+}
+
+func zone(t testing.TB, name string) *time.Location {
+	t.Helper()
+	loc, err := civil.Location(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loc
 }
 
 func rule(from, to string, bps int64, change ...func(*domain.HolidayRule)) domain.HolidayRule {

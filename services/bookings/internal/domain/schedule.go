@@ -1,13 +1,17 @@
 package domain
 
-import "time"
+import (
+	"time"
+
+	"holdfast.dev/libs/civil"
+)
 
 // Schedule is when a booking takes place. Start is nil for a whole day, End is nil where it follows from a
 // duration. StartsAt and EndsAt are nil only for a day without times and without a unit.
 type Schedule struct {
-	Day              Date
+	Day              civil.Date
 	EventAt          *time.Time // the instant that was given for the day; nil: the day's first
-	Start, End       *Clock
+	Start, End       *civil.Clock
 	StartsAt, EndsAt *time.Time
 }
 
@@ -43,14 +47,14 @@ func (s *Schedule) span(from time.Time, to *time.Time, duration *int, loc *time.
 		}
 		to = &end
 	} else {
-		last := ClockOf(to.In(loc))
+		last := civil.ClockOf(to.In(loc))
 		s.End = &last
 	}
 	if !to.After(from) {
 		return field("ends_at", "Must be after starts_at.")
 	}
-	first := ClockOf(from.In(loc))
-	s.Day, s.EventAt, s.Start = DateOf(from.In(loc)), &from, &first
+	first := civil.ClockOf(from.In(loc))
+	s.Day, s.EventAt, s.Start = civil.DateOf(from.In(loc)), &from, &first
 	s.StartsAt, s.EndsAt = &from, to
 	return nil
 }
@@ -87,7 +91,7 @@ func (s *Schedule) resolve(duration *int, loc *time.Location) error {
 	}
 	from, ok := s.Day.At(*s.Start, loc)
 	if !ok {
-		return field("event_start_time", "%s", ErrNoSuchTime)
+		return field("event_start_time", "%s", civil.ErrNoSuchTime)
 	}
 	to, err := s.end(from, duration, loc)
 	if err != nil {
@@ -114,7 +118,7 @@ func (s *Schedule) end(from time.Time, duration *int, loc *time.Location) (time.
 	}
 	to, ok := day.At(*s.End, loc)
 	if !ok {
-		return time.Time{}, field("event_end_time", "%s", ErrNoSuchTime)
+		return time.Time{}, field("event_end_time", "%s", civil.ErrNoSuchTime)
 	}
 	if !to.After(from) {
 		return time.Time{}, field("event_end_time", "Must be after event_start_time.")
@@ -125,8 +129,7 @@ func (s *Schedule) end(from time.Time, duration *int, loc *time.Location) (time.
 // after is the end that follows from a duration; it must lie on a date that can be written.
 func after(from time.Time, minutes int, loc *time.Location) (time.Time, error) {
 	to := from.Add(Minutes(minutes))
-	_, err := inRange(DateOf(to.In(loc)))
-	return to, err
+	return to, civil.DateOf(to.In(loc)).Check()
 }
 
 // wholeDay fills the instants of a booking without times: the operator-local day of its unit, nothing

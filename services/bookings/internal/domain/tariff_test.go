@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/money"
 
@@ -27,7 +28,7 @@ func TestTariffIsExact(t *testing.T) {
 		}
 		rules := drawRules(t, services, packages)
 		tariff := domain.NewTariff(rules)
-		for _, day := range []domain.Date{date("2030-01-10"), date("2030-01-15"), date("2030-01-20")} {
+		for _, day := range []civil.Date{date("2030-01-10"), date("2030-01-15"), date("2030-01-20")} {
 			on := tariff.On(day)
 			for _, p := range packages {
 				want, wantErr := domain.Quote(p, rules, day)

@@ -6,18 +6,17 @@ import (
 	"time"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/testclock"
 	"holdfast.dev/proto/internalapi"
-
-	"holdfast.dev/services/bookings/internal/domain"
 )
 
 // SetClock freezes the test clock of the caller's tenant, or with nil returns it to real time. A time before
 // the effective one is identity's 422 on now.
-func (t *Tenants) SetClock(ctx context.Context, at *time.Time) (domain.TestClock, error) {
+func (t *Tenants) SetClock(ctx context.Context, at *time.Time) (testclock.Clock, error) {
 	path := "/internal/v1/tenants/" + caller.FromContext(ctx).Tenant.String() + "/test-clock"
 	var got internalapi.Tenant
 	if err := t.client.Do(ctx, http.MethodPut, path, internalapi.TestClockSet{Now: at}, &got); err != nil {
-		return domain.TestClock{}, err
+		return testclock.Clock{}, err
 	}
-	return domain.TestClock{FrozenAt: got.Clock, Version: got.PolicyVersion}, nil
+	return testclock.Clock{FrozenAt: got.Clock, Version: got.PolicyVersion}, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/bookings/internal/domain"
@@ -15,7 +16,9 @@ import (
 const bookingColumns = `b.id, b.number, b.status, b.customer_id, b.lead_id, b.quote_id, b.service_id, b.unit_id, b.package_id,
 	b.package_snapshot, b.event_type, b.event_day, b.event_at, b.event_start, b.event_end, b.starts_at, b.ends_at, b.timezone,
 	b.guest_count, b.notes, b.currency, b.total, b.deposit, b.paid, b.refunded, b.hold_expires_at, b.cancel_reason, b.cancel_policy,
-	b.metadata, b.version, b.created_at, b.updated_at, b.confirmed_at, b.cancelled_at, b.completed_at`
+	b.metadata, b.version, b.created_at, b.updated_at, b.confirmed_at, b.cancelled_at, b.completed_at,
+	array(select i.invoice_id from booking_invoices i where i.tenant_id = b.tenant_id and i.livemode = b.livemode and i.booking_id = b.id
+		order by i.invoice_id limit 100) as invoice_ids`
 
 func scanBooking(row pgx.CollectableRow) (domain.Booking, error) {
 	var b domain.Booking
@@ -24,12 +27,12 @@ func scanBooking(row pgx.CollectableRow) (domain.Booking, error) {
 	err := row.Scan(&b.ID, &b.Number, &b.Status, &b.CustomerID, &b.LeadID, &b.QuoteID, &b.ServiceID, &b.UnitID, &b.PackageID,
 		&snapshot, &b.EventType, &b.Day, &b.EventAt, &b.Start, &b.End, &b.StartsAt, &b.EndsAt, &zone,
 		&b.GuestCount, &b.Notes, &currency, &b.Total.Minor, &b.Deposit.Minor, &b.Paid.Minor, &b.Refunded.Minor, &b.HoldExpiresAt, &b.CancelReason, &policy,
-		&b.Metadata, &b.Version, &b.CreatedAt, &b.UpdatedAt, &b.ConfirmedAt, &b.CancelledAt, &b.CompletedAt)
+		&b.Metadata, &b.Version, &b.CreatedAt, &b.UpdatedAt, &b.ConfirmedAt, &b.CancelledAt, &b.CompletedAt, &b.InvoiceIDs)
 	if err != nil {
 		return domain.Booking{}, fmt.Errorf("scan booking: %w", err)
 	}
 	b.Total.Currency, b.Deposit.Currency, b.Paid.Currency, b.Refunded.Currency = currency, currency, currency, currency
-	if b.Loc, err = domain.Location(zone); err != nil {
+	if b.Loc, err = civil.Location(zone); err != nil {
 		return domain.Booking{}, fmt.Errorf("booking %s: %w", b.ID, err)
 	}
 	if b.Snapshot, err = fromJSON[domain.Snapshot](snapshot); err != nil {
@@ -58,6 +61,20 @@ func BookingForUpdate(ctx context.Context, tx pg.Tx, id domain.BookingID) (domai
 		oneBooking+` for update`, pg.Args{"id": id})
 }
 
+// LinkedBooking reads the booking of a quote or a lead, or domain.ErrBookingNotFound.
+func LinkedBooking(ctx context.Context, q pg.Q, o domain.Origin) (domain.Booking, error) {
+	if !o.Quote.IsZero() {
+		return pg.One(ctx, q, scanBooking, domain.ErrBookingNotFound, bookingOfQuote, pg.Args{"quote": o.Quote})
+	}
+	return pg.One(ctx, q, scanBooking, domain.ErrBookingNotFound, bookingOfLead, pg.Args{"lead": o.Lead})
+}
+
+const (
+	bookingOfQuote = `select ` + bookingColumns + ` from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.quote_id = @quote`
+	bookingOfLead  = `select ` + bookingColumns + ` from bookings b
+		where b.tenant_id = @tenant and b.livemode = @live and b.lead_id = @lead and b.quote_id is null`
+)
+
 // bookingArgs are the columns that are written, by name.
 func bookingArgs(k domain.Booking) (pg.Args, error) {
 	snapshot, err := toJSON(k.Snapshot)
@@ -81,7 +98,7 @@ func bookingArgs(k domain.Booking) (pg.Args, error) {
 }
 
 // InsertBooking writes a new booking, its claim (nil: none) and its metadata in one round trip, and returns
-// it with its times. A taken slot is domain.ErrSlotUnavailable.
+// it with its times. A taken slot is domain.ErrSlotUnavailable; a second booking of a quote or a lead is domain.ErrLinked.
 func InsertBooking(ctx context.Context, tx pg.Tx, k domain.Booking, claim *Claim) (domain.Booking, error) {
 	args, err := bookingArgs(k)
 	if err != nil {
@@ -120,7 +137,7 @@ func UpdateBooking(ctx context.Context, tx pg.Tx, k domain.Booking) (domain.Book
 			package_id = @package_id, package_snapshot = @package_snapshot, event_type = @event_type, event_day = @event_day,
 			event_at = @event_at, event_start = @event_start, event_end = @event_end, starts_at = @starts_at, ends_at = @ends_at,
 			guest_count = @guest_count, notes = @notes, currency = @currency, total = @total, deposit = @deposit,
-			payment_status = @payment_status, hold_expires_at = @hold_expires_at, cancel_reason = @cancel_reason,
+			paid = @paid, payment_status = @payment_status, hold_expires_at = @hold_expires_at, cancel_reason = @cancel_reason,
 			cancel_policy = @cancel_policy, metadata = @metadata, confirmed_at = @confirmed_at, cancelled_at = @cancelled_at,
 			completed_at = @completed_at, version = b.version + 1, updated_at = clock_timestamp()
 		where b.tenant_id = @tenant and b.livemode = @live and b.id = @id
@@ -139,21 +156,11 @@ func stamped(ctx context.Context, tx pg.Tx, b *pgx.Batch, k domain.Booking) (dom
 	case "":
 	case "unit_claims_no_overlap":
 		return domain.Booking{}, domain.ErrSlotUnavailable.WithCause(err)
+	case "bookings_quote", "bookings_lead":
+		return domain.Booking{}, fmt.Errorf("%w: %w", domain.ErrLinked, err)
 	}
 	if err != nil {
 		return domain.Booking{}, fmt.Errorf("write booking: %w", err)
 	}
 	return k, nil
-}
-
-// TakeNumbers reserves n booking numbers of the caller's tenant and mode and returns the first.
-func TakeNumbers(ctx context.Context, tx pg.Tx, n int64) (int64, error) {
-	first, err := pg.One(ctx, tx, pgx.RowTo[int64], pgx.ErrNoRows, `
-		insert into booking_counters as c (tenant_id, livemode, next) values (@tenant, @live, 1 + @n)
-		on conflict (tenant_id, livemode) do update set next = c.next + @n
-		returning c.next - @n`, pg.Args{"n": n})
-	if err != nil {
-		return 0, fmt.Errorf("take numbers: %w", err)
-	}
-	return first, nil
 }

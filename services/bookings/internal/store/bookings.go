@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pg"
 
@@ -22,7 +23,7 @@ type BookingFilter struct {
 	Unit          *domain.UnitID
 	Package       *domain.PackageID
 	EventType     *string
-	From, To      *domain.Date // the event's day, inclusive
+	From, To      *civil.Date // the event's day, inclusive
 	Metadata      map[string]string
 }
 

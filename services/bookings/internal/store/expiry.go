@@ -10,6 +10,7 @@ import (
 
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/testclock"
 
 	"holdfast.dev/services/bookings/internal/domain"
 )
@@ -62,9 +63,10 @@ const tenantDue = `
 	order by b.hold_expires_at, b.id limit @limit`
 
 // LockDue locks a booking for its expiry, its unit first, and reads the clock that the expiry goes by; false
-// when it is gone, or when not to wait and somebody else has it. The clock is read last: it is then at least as
+// when it has moved to another unit, and, with the zero booking, when there is none, or when not to wait and
+// another transaction has it. The clock is read last: it is then at least as
 // new as the one that the booking was made by.
-func LockDue(ctx context.Context, tx pg.Tx, id domain.BookingID, wait bool) (k domain.Booking, clock domain.TestClock, ok bool, err error) {
+func LockDue(ctx context.Context, tx pg.Tx, id domain.BookingID, wait bool) (k domain.Booking, clock testclock.Clock, ok bool, err error) {
 	skip := ` skip locked`
 	if wait {
 		skip = ``
@@ -74,26 +76,26 @@ func LockDue(ctx context.Context, tx pg.Tx, id domain.BookingID, wait bool) (k d
 	b.Queue(`select u.id from units u where u.tenant_id = @tenant and u.livemode = @live
 		and u.id = (select b.unit_id from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = @id) for no key update`+skip, args)
 	b.Queue(`select `+bookingColumns+` from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = @id for update`+skip, args)
-	b.Queue(`select c.frozen_at, c.version from test_clocks c where c.tenant_id = @tenant and c.livemode = @live`, args)
+	b.Queue(testclock.Known, args)
 	res := tx.SendBatch(ctx, b)
 	defer func() { err = errors.Join(err, res.Close()) }()
 	unit, err := pg.NextOne(res, pgx.RowTo[domain.UnitID])
 	if err != nil {
-		return domain.Booking{}, domain.TestClock{}, false, fmt.Errorf("lock unit: %w", err)
+		return domain.Booking{}, testclock.Clock{}, false, fmt.Errorf("lock unit: %w", err)
 	}
 	found, err := pg.NextOne(res, scanBooking)
 	if err != nil {
-		return domain.Booking{}, domain.TestClock{}, false, fmt.Errorf("lock booking: %w", err)
+		return domain.Booking{}, testclock.Clock{}, false, fmt.Errorf("lock booking: %w", err)
 	}
-	known, err := pg.NextOne(res, pgx.RowToStructByName[domain.TestClock])
+	known, err := pg.NextOne(res, pgx.RowToStructByName[testclock.Clock])
 	if err != nil {
-		return domain.Booking{}, domain.TestClock{}, false, fmt.Errorf("test clock: %w", err)
+		return domain.Booking{}, testclock.Clock{}, false, fmt.Errorf("test clock: %w", err)
 	}
 	if known != nil {
 		clock = *known
 	}
-	if found == nil || !found.UnitID.IsZero() && (unit == nil || *unit != found.UnitID) {
+	if found == nil {
 		return domain.Booking{}, clock, false, nil
 	}
-	return *found, clock, true, nil
+	return *found, clock, found.UnitID.IsZero() || unit != nil && *unit == found.UnitID, nil
 }

@@ -3,7 +3,11 @@ package store
 // Statements, for tests that ask how they are planned.
 var (
 	BookingsSQL  = bookingsSQL
+	CalendarSQL  = calendarSQL
 	ClaimsSQL    = claimsDuring
 	AllDueSQL    = allDue
 	TenantDueSQL = tenantDue
+	OfQuoteSQL   = bookingOfQuote
+	OfLeadSQL    = bookingOfLead
+	PaidSQL      = paidOf
 )

@@ -26,6 +26,9 @@ func TestIsolation(t *testing.T) {
 		{"booking_metadata", "key, value, booking_id", "'k', 'v', " + u},
 		{"unit_claims", "unit_id, booking_id, starts_at, ends_at", u + ", " + u + ", '2030-01-01', '2030-01-02'"},
 		{"booking_counters", "next", "1"},
+		{"booking_invoices", "invoice_id, version", "'inv_1', 1"},
+		{"booking_payments", "payment_id, booking_id, invoice_id, amount, currency", "'pay_1', " + u + ", 'inv_1', 1, 'USD'"},
+		{"calendar_feeds", "id, name, include_details, timezone, hash, created_at, updated_at", u + ", 'f', false, 'UTC', uuid_send(gen_random_uuid()), now(), now()"},
 		{"test_clocks", "frozen_at, version", "null, 1"},
-	}, "bookings_due")
+	}, "bookings_due", "calendar_feeds_hash_key")
 }

@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pg"
@@ -52,7 +54,7 @@ func TestPlans(t *testing.T) {
 	if _, err := conn.Exec(t.Context(), `select set_config('app.settled', (now() + interval '1 day')::text, false)`); err != nil {
 		t.Fatal(err)
 	}
-	day := domain.Date{Year: 2030, Month: 3, Day: 3}
+	day := civil.Date{Year: 2030, Month: 3, Day: 3}
 	now := time.Date(2029, 1, 1, 0, 0, 0, 0, time.UTC)
 	for name, f := range map[string]store.BookingFilter{
 		"all":            {},
@@ -148,6 +150,51 @@ func TestClaimsPlan(t *testing.T) {
 	}
 }
 
+// The booking of a quote or a lead, and what is paid of a booking, are found among all by their index; a page of bookings
+// reads no invoices but its own.
+func TestLinksPlan(t *testing.T) {
+	t.Parallel()
+	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()
+	ctx, conn := pgtest.CtxOf(t, tenant, caller.Live), owner(t, db)
+	many(t, conn, caller.FromContext(ctx))
+	for _, sql := range []string{
+		`update bookings set lead_id = gen_random_uuid(), quote_id = case when substr(number, 3)::int % 2 = 0 then gen_random_uuid() end`,
+		`insert into booking_invoices select tenant_id, livemode, 'inv_' || n || number, id, 1 from bookings, generate_series(1, 2) n`,
+		`insert into booking_payments select tenant_id, livemode, 'pay_' || n || number, id, 'inv_1' || number, 5, 'USD' from bookings, generate_series(1, 2) n`,
+		`analyze`,
+	} {
+		if _, err := conn.Exec(t.Context(), sql); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+	var quote domain.QuoteID
+	var lead domain.LeadID
+	var booking domain.BookingID
+	err1 := conn.QueryRow(t.Context(), `select id, quote_id from bookings where number = 'B-78'`).Scan(&booking, &quote)
+	err2 := conn.QueryRow(t.Context(), `select lead_id from bookings where number = 'B-77'`).Scan(&lead)
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		sql            string
+		args           pg.Args
+		read, invoices float64
+	}{
+		"quote": {store.OfQuoteSQL, pg.Args{"quote": quote}, 1, 2},
+		"lead":  {store.OfLeadSQL, pg.Args{"lead": lead}, 1, 2},
+		"paid":  {store.PaidSQL, pg.Args{"booking": booking, "currency": "USD"}, 0, 2},
+	} {
+		plan := explain(t, db.App, ctx, tc.sql, tc.args)
+		if plan.read != tc.read || plan.bills != tc.invoices || strings.Contains(plan.text, "Seq Scan") {
+			t.Errorf("%s reads %v bookings and %v invoices or payments:\n%s", name, plan.read, plan.bills, plan.text)
+		}
+	}
+	plan, _ := explainBookings(t, db.App, ctx, store.BookingFilter{}, page.Request{Limit: 25})
+	if plan.bills != 52 { // of the 25 and of the one that tells whether more follow
+		t.Errorf("a page reads %v invoices:\n%s", plan.bills, plan.text)
+	}
+}
+
 // many stores bookings: 1 in 8 of a tenant's rows belongs to a rare state, the filters each name few.
 func many(t *testing.T, conn *pgx.Conn, c caller.Caller) {
 	t.Helper()
@@ -203,6 +250,7 @@ type plan struct {
 	text   string
 	read   float64 // rows of bookings that were looked at
 	claims float64 // and of unit_claims
+	bills  float64 // and of booking_invoices and booking_payments
 }
 
 type node struct {
@@ -247,6 +295,7 @@ func (e *explained) Query(ctx context.Context, sql string, args ...any) (pgx.Row
 	}
 	e.read += tree[0].Plan.read("bookings")
 	e.claims += tree[0].Plan.read("unit_claims")
+	e.bills += tree[0].Plan.read("booking_invoices") + tree[0].Plan.read("booking_payments")
 	if rows, err = e.tx.Query(ctx, `explain (analyze) `+sql, args...); err != nil {
 		return nil, err
 	}

@@ -27,6 +27,12 @@ func Service(ctx context.Context, q pg.Q, id domain.ServiceID) (domain.Service, 
 		`select `+serviceColumns+` from services s where s.tenant_id = @tenant and s.livemode = @live and s.id = @id`, pg.Args{"id": id})
 }
 
+// ServicesByID reads the services of a list, by id.
+func ServicesByID(ctx context.Context, q pg.Q, list []domain.ServiceID) ([]domain.Service, error) {
+	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Service],
+		`select `+serviceColumns+` from services s where s.tenant_id = @tenant and s.livemode = @live and s.id = any(@ids::uuid[]) order by s.id`, pg.Args{"ids": list})
+}
+
 // Services reads one page.
 func Services(ctx context.Context, q pg.Q, f ServiceFilter, r page.Request) (page.Rows[domain.Service], error) {
 	w := &page.Where{}

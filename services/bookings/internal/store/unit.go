@@ -27,6 +27,12 @@ func Unit(ctx context.Context, q pg.Q, id domain.UnitID) (domain.Unit, error) {
 		`select `+unitColumns+` from units u where u.tenant_id = @tenant and u.livemode = @live and u.id = @id`, pg.Args{"id": id})
 }
 
+// UnitsByID reads the units of a list, by id.
+func UnitsByID(ctx context.Context, q pg.Q, list []domain.UnitID) ([]domain.Unit, error) {
+	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Unit],
+		`select `+unitColumns+` from units u where u.tenant_id = @tenant and u.livemode = @live and u.id = any(@ids::uuid[]) order by u.id`, pg.Args{"ids": list})
+}
+
 // Units reads one page.
 func Units(ctx context.Context, q pg.Q, f UnitFilter, r page.Request) (page.Rows[domain.Unit], error) {
 	w := &page.Where{}

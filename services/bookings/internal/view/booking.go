@@ -5,6 +5,7 @@ import (
 
 	"github.com/oapi-codegen/nullable"
 
+	"holdfast.dev/libs/civil"
 	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/bookings/internal/domain"
@@ -44,6 +45,7 @@ func Booking(b domain.Booking, mode api.Mode) api.Booking {
 		AmountDue:       amount(b.Due()),
 		HoldExpiresAt:   timeOrNull(b.HoldExpiresAt),
 		Cancellation:    cancellation(b),
+		InvoiceIds:      append([]string{}, b.InvoiceIDs...),
 		Metadata:        orEmpty(b.Metadata),
 		CreatedAt:       b.CreatedAt.UTC(),
 		UpdatedAt:       b.UpdatedAt.UTC(),
@@ -63,14 +65,14 @@ func eventDate(b domain.Booking) time.Time {
 }
 
 // clock is the time of day as given, else what the wall clock shows at the instant; null for a whole day.
-func clock(b domain.Booking, given *domain.Clock, at *time.Time) nullable.Nullable[string] {
+func clock(b domain.Booking, given *civil.Clock, at *time.Time) nullable.Nullable[string] {
 	switch {
 	case !b.Timed():
 		return nullable.NewNullNullable[string]()
 	case given != nil:
 		return nullable.NewNullableWithValue(string(*given))
 	default:
-		return nullable.NewNullableWithValue(string(domain.ClockOf(at.In(b.Loc))))
+		return nullable.NewNullableWithValue(string(civil.ClockOf(at.In(b.Loc))))
 	}
 }
 

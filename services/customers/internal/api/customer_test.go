@@ -297,7 +297,7 @@ func TestBrokenDatabaseIsAnInternalError(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	path := "/customers/" + w.create(ctx, "").ID
-	w.Exec(`drop table customers`)
+	w.Exec(`drop table customers cascade`)
 	for _, r := range []struct{ method, path, body string }{
 		{"POST", "/customers", `{"first_name":"Ann","email":"a@b.co"}`},
 		{"GET", "/customers", ""},

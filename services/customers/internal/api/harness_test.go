@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"holdfast.dev/libs/apitest"
+	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/pg"
@@ -18,6 +20,8 @@ import (
 
 	"holdfast.dev/services/customers/internal/api"
 	"holdfast.dev/services/customers/internal/app"
+	"holdfast.dev/services/customers/internal/domain"
+	"holdfast.dev/services/customers/internal/peers/peerstest"
 	"holdfast.dev/services/customers/migrations"
 )
 
@@ -25,6 +29,12 @@ import (
 var elsewhere = map[string][]int{
 	"createCustomer": {403, 429, 504}, "listCustomers": {403, 429, 504}, "getCustomer": {400, 429, 504},
 	"updateCustomer": {429, 504}, "deleteCustomer": {400, 413, 429, 504},
+	"createQuote": {403, 429, 504}, "listQuotes": {429, 504}, "getQuote": {400, 429, 504}, "updateQuote": {429, 504},
+	"sendQuote": {429, 504}, "acceptQuote": {429}, "declineQuote": {429, 504}, "cancelQuote": {429, 504},
+	"createLead": {403, 429, 504}, "listLeads": {429, 504}, "getLead": {400, 429, 504}, "updateLead": {429, 504}, "convertLead": {429, 504},
+	"listInvoices": {429, 504}, "createInvoice": {403, 429, 504}, "getInvoice": {400, 429, 504}, "updateInvoice": {429, 504},
+	"openInvoice": {429, 504}, "voidInvoice": {429, 504}, "markInvoiceUncollectible": {429, 504},
+	"recordInvoicePayment": {429, 504}, "reverseInvoicePayment": {429, 504}, "getInvoicePdf": {400, 429, 504}, "getQuotePdf": {400, 429, 504},
 }
 
 func TestMain(m *testing.M) { os.Exit(apitest.Main(m, "customers", elsewhere)) }
@@ -32,14 +42,30 @@ func TestMain(m *testing.M) { os.Exit(apitest.Main(m, "customers", elsewhere)) }
 // world is the real router, app and database of one test.
 type world struct {
 	*apitest.Env
-	engine http.Handler
-	late   atomic.Int64 // by how much the clock of the idempotency store is ahead
-	wakes  atomic.Int64
+	engine    http.Handler
+	bookings  *peerstest.Bookings
+	tenants   *peerstest.Tenants
+	clock     *clock
+	leads     *app.Leads // of the last engine, as those below
+	quotes    *app.Quotes
+	expiry    *app.QuoteExpiry
+	completer *app.QuoteCompleter
+	late      atomic.Int64 // by how much the clock of the idempotency store is ahead
+	ahead     atomic.Int64 // by how much the clock of the leads is ahead
+	wakes     atomic.Int64
 }
+
+// clock is a real time that tests move.
+type clock struct{ ahead atomic.Int64 }
+
+func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{Env: apitest.New(t, "customers", migrations.FS)}
+	w := &world{
+		Env: apitest.New(t, "customers", migrations.FS), bookings: &peerstest.Bookings{}, clock: &clock{},
+		tenants: &peerstest.Tenants{Info: domain.Invoicing{Prefix: "INV-"}},
+	}
 	pgtest.Scoped(t, w.DB)
 	w.engine = w.serve(w.DB.App)
 	return w
@@ -49,15 +75,28 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	w.T.Helper()
 	answers := &idemstore.Store{DB: db, Now: func() time.Time { return time.Now().Add(time.Duration(w.late.Load())) }}
 	server := w.Server(answers, "bookings")
-	door := &api.API{
+	wake := func() { w.wakes.Add(1) }
+	customers := &app.Customers{Answers: answers, Contract: server.Contract, Wake: wake}
+	w.leads = &app.Leads{
+		DB: db, Catalogue: &app.Catalogue{DB: db, Bookings: w.bookings}, Customers: customers, Bookings: w.bookings, Replies: answers,
+		Wake: wake, Now: func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) },
+	}
+	invoices := &app.Invoices{Bookings: w.bookings, Tenants: w.tenants, Wake: wake, Now: w.clock.now}
+	w.serveQuotes(db, invoices)
+	handlers := &api.API{
+		Quotes:    w.quotes,
+		Now:       w.clock.now,
 		DB:        db,
 		Answers:   answers,
-		Customers: &app.Customers{Answers: answers, Contract: server.Contract, Wake: func() { w.wakes.Add(1) }},
+		Customers: customers,
+		Leads:     w.leads,
+		Invoices:  invoices,
+		Tenants:   w.tenants,
 		Pages:     w.Pages(),
 		Server:    server,
 	}
 	engine := httpx.NewEngine()
-	if err := door.Mount(engine); err != nil {
+	if err := handlers.Mount(engine); err != nil {
 		w.T.Fatal(err)
 	}
 	return engine
@@ -123,6 +162,31 @@ func (w *world) create(ctx context.Context, fields string) customer {
 	return w.do(ctx, "POST", "/customers", body+"}").is(201).customer()
 }
 
+// in returns ctx with a caller changed by f.
+func in(ctx context.Context, f func(*caller.Caller)) context.Context {
+	c := caller.FromContext(ctx)
+	f(&c)
+	return caller.With(ctx, c)
+}
+
 func str(s string) string { return apitest.Text(s) }
 
 func deref(s *string) string { return *cmp.Or(s, new(string)) }
+
+// atOnce runs f n times at the same time.
+func atOnce(n int, f func(i int)) {
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { f(i) })
+	}
+	all.Wait()
+}
+
+func decodeJSON[T any](t *testing.T, raw []byte) T {
+	t.Helper()
+	var v T
+	if err := json.Unmarshal(raw, &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}

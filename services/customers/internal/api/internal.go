@@ -1,7 +1,9 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
 
@@ -35,11 +37,26 @@ func (a *API) lookupCustomer(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	customer, err := store.Customer(ctx, a.DB.Read(ctx), id)
+	customer, err := a.customer(ctx, id)
 	if err != nil {
 		return err
 	}
 	return httpx.Resource(c, customer.Version, view.Customer(customer, httpx.Mode(ctx)))
+}
+
+// customer reads a customer, or one that is about to be made from a lead: bookings must know it before it exists.
+func (a *API) customer(ctx context.Context, id domain.CustomerID) (domain.Customer, error) {
+	c, err := store.Customer(ctx, a.DB.Read(ctx), id)
+	if !errors.Is(err, domain.ErrCustomerNotFound) {
+		return c, err
+	}
+	l, err := store.LeadOfNewCustomer(ctx, a.DB.Read(ctx), id)
+	if err != nil {
+		return domain.Customer{}, err
+	}
+	c = l.NewCustomer(id)
+	c.Version, c.CreatedAt, c.UpdatedAt = 1, l.UpdatedAt, l.UpdatedAt
+	return c, nil
 }
 
 func (a *API) lookupCustomers(c *gin.Context) error {

@@ -12,7 +12,11 @@ import (
 func TestOverload(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
-	path := "/customers/" + w.create(ctx, "").ID
+	ctx = withScopes(ctx, "read:customers", "write:customers", "write:bookings")
+	path, lead := "/customers/"+w.create(ctx, "").ID, "/leads/"+w.lead(ctx, `"email":"a@b.co"`).ID
+	v := w.pay(ctx, w.open(ctx, 2), 1).is(200).invoice()
+	offer := "/quotes/" + w.sentQuote(ctx, "").ID
+	bill, payment := "/invoices/"+v.ID, `{"amount":`+usd(1)+`,"method":"cash"}`
 	w.Overloaded(ctx, w.serve, []apitest.Request{
 		{Method: "POST", Path: "/customers", Body: ann},
 		{Method: "GET", Path: "/customers"},
@@ -21,6 +25,34 @@ func TestOverload(t *testing.T) {
 		{Method: "GET", Path: path},
 		{Method: "PATCH", Path: path, Body: `{"phone":"1"}`},
 		{Method: "DELETE", Path: path},
+		{Method: "POST", Path: "/leads", Body: `{"first_name":"Ann"}`},
+		{Method: "GET", Path: "/leads"},
+		{Method: "GET", Path: "/leads?q=a"},
+		{Method: "GET", Path: lead},
+		{Method: "PATCH", Path: lead, Body: `{"phone":"1"}`},
+		{Method: "POST", Path: lead + "/convert"},
+		{Method: "POST", Path: lead + "/convert", Body: `{"booking":{"event_date":"2030-01-01"}}`},
+		{Method: "POST", Path: "/invoices", Body: `{"customer_id":` + str(v.CustomerID) + `,"line_items":[` + line(1) + `]}`},
+		{Method: "GET", Path: "/invoices"},
+		{Method: "GET", Path: "/invoices?overdue=true"},
+		{Method: "GET", Path: bill},
+		{Method: "PATCH", Path: bill, Body: `{"notes":"x"}`},
+		{Method: "POST", Path: bill + "/open"},
+		{Method: "POST", Path: bill + "/void"},
+		{Method: "POST", Path: bill + "/mark-uncollectible"},
+		{Method: "POST", Path: bill + "/record-payment", Body: payment},
+		{Method: "POST", Path: bill + "/payments/" + v.Payments[0].ID + "/reverse"},
+		{Method: "GET", Path: bill + "/pdf"},
+		{Method: "POST", Path: "/quotes", Body: `{"customer_id":` + str(v.CustomerID) + `,` + lines + `}`},
+		{Method: "GET", Path: "/quotes"},
+		{Method: "GET", Path: "/quotes?expand=customer"},
+		{Method: "GET", Path: offer},
+		{Method: "PATCH", Path: offer, Body: `{"notes":"x"}`},
+		{Method: "POST", Path: offer + "/send"},
+		{Method: "POST", Path: offer + "/accept"},
+		{Method: "POST", Path: offer + "/decline"},
+		{Method: "POST", Path: offer + "/cancel"},
+		{Method: "GET", Path: offer + "/pdf"},
 	})
 }
 

@@ -37,7 +37,12 @@ type Customers struct {
 
 // Create makes a customer.
 func (a *Customers) Create(ctx context.Context, tx pg.Tx, in domain.CustomerPatch) (domain.Customer, error) {
-	c, err := store.InsertCustomer(ctx, tx, domain.Customer{ID: ids.New[ids.CustomerPrefix]()}.Apply(in))
+	return a.insert(ctx, tx, domain.Customer{ID: ids.New[ids.CustomerPrefix]()}.Apply(in))
+}
+
+// insert writes a new customer with its event.
+func (a *Customers) insert(ctx context.Context, tx pg.Tx, c domain.Customer) (domain.Customer, error) {
+	c, err := store.InsertCustomer(ctx, tx, c)
 	if err != nil {
 		return domain.Customer{}, err
 	}
@@ -75,8 +80,8 @@ func (a *Customers) Update(
 	return updated, a.emit(ctx, tx, customerUpdated(updated, body, previous))
 }
 
-// Erase clears the personal data permanently: in the row, in its indexes, in the stored answers about it and in the
-// unpublished events. The id is never used again, and the customer can no longer be read.
+// Erase clears the personal data permanently: in the row, in its indexes, in the stored answers about it, in the
+// unpublished events, and in all that belongs to the customer. The id is never used again, and the customer can no longer be read.
 func (a *Customers) Erase(ctx context.Context, tx pg.Tx, id domain.CustomerID, match patch.Precondition) error {
 	current, err := store.CustomerForUpdate(ctx, tx, id)
 	if err != nil {
@@ -95,6 +100,9 @@ func (a *Customers) Erase(ctx context.Context, tx pg.Tx, id domain.CustomerID, m
 	if err := outbox.Erase(ctx, tx, a.Contract, id.String()); err != nil {
 		return err
 	}
+	if err := a.eraseOwned(ctx, tx, id); err != nil {
+		return err
+	}
 	body, err := contract.Encode(view.ErasedCustomer(id))
 	if err != nil {
 		return err
@@ -103,7 +111,12 @@ func (a *Customers) Erase(ctx context.Context, tx pg.Tx, id domain.CustomerID, m
 }
 
 func (a *Customers) emit(ctx context.Context, tx pg.Tx, e outbox.Event) error {
-	tx.AfterCommit(a.Wake)
+	return emit(ctx, tx, a.Wake, e)
+}
+
+// emit adds an event to the transaction and wakes the relay after it.
+func emit(ctx context.Context, tx pg.Tx, wake func(), e outbox.Event) error {
+	tx.AfterCommit(wake)
 	if err := outbox.Add(ctx, tx, e); err != nil {
 		return fmt.Errorf("%s: %w", e.Type, err)
 	}

@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// topic is the topic of this service's events. The customer's id is the key.
+// topic is the topic of this service's events. The id of the changed object is the key.
 const topic = "customers"
 
 // The events that this service emits.
@@ -30,4 +30,50 @@ func customerErased(id domain.CustomerID, version int64, body json.RawMessage) o
 		Type: "customer.erased", Topic: topic, AggregateID: id.String(), Version: version,
 		Object: body, Internal: true,
 	}
+}
+
+func quoteCreated(q domain.Quote, body json.RawMessage) outbox.Event {
+	return outbox.Event{Type: "quote.created", Topic: topic, AggregateID: q.ID.String(), Version: q.Version, Object: body}
+}
+
+// quoteUpdated is for the platform's own services: no client sees it.
+func quoteUpdated(q domain.Quote, body, previous json.RawMessage) outbox.Event {
+	return outbox.Event{
+		Type: "quote.updated", Topic: topic, AggregateID: q.ID.String(), Version: q.Version,
+		Object: body, Previous: previous, Internal: true,
+	}
+}
+
+func quoteAccepted(q domain.Quote, body, previous json.RawMessage) outbox.Event {
+	return outbox.Event{
+		Type: "quote.accepted", Topic: topic, AggregateID: q.ID.String(), Version: q.Version,
+		Object: body, Previous: previous,
+	}
+}
+
+func leadCreated(l domain.Lead, body json.RawMessage) outbox.Event {
+	return outbox.Event{Type: "lead.created", Topic: topic, AggregateID: l.ID.String(), Version: l.Version, Object: body}
+}
+
+func leadUpdated(l domain.Lead, body, previous json.RawMessage) outbox.Event {
+	return outbox.Event{
+		Type: "lead.updated", Topic: topic, AggregateID: l.ID.String(), Version: l.Version, Object: body, Previous: previous,
+	}
+}
+
+func invoiceCreated(v domain.Invoice, body json.RawMessage) outbox.Event {
+	return outbox.Event{Type: "invoice.created", Topic: topic, AggregateID: v.ID.String(), Version: v.Version, Object: body}
+}
+
+// invoiceChanged is invoice.paid for the change after which nothing is due, and else invoice.updated, which is internal.
+// Bookings reads the payments in both.
+func invoiceChanged(v domain.Invoice, before domain.InvoiceStatus, body, previous json.RawMessage) outbox.Event {
+	e := outbox.Event{
+		Type: "invoice.updated", Topic: topic, AggregateID: v.ID.String(), Version: v.Version,
+		Object: body, Previous: previous, Internal: true,
+	}
+	if v.Status == domain.InvoicePaid && before != domain.InvoicePaid {
+		e.Type, e.Internal = "invoice.paid", false
+	}
+	return e
 }

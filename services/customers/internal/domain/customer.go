@@ -11,9 +11,6 @@ import (
 	"holdfast.dev/libs/patch"
 )
 
-// CustomerID is cu_….
-type CustomerID = ids.Customer
-
 // ErrCustomerNotFound is the answer for an id that is unknown, erased, malformed or of another tenant.
 var ErrCustomerNotFound = apperr.New(apperr.NotFound, "customer_not_found", "Customer not found.")
 

@@ -18,32 +18,32 @@ func Fold(s string) string {
 	}, s)
 }
 
-// Words returns the words by which a search finds the customer: each part of name, e-mail and company between spaces,
-// folded, and its rest from the start of each further run of letters and digits. So "anna.smith@example.com" is found by
-// the prefixes of itself, of "smith@example.com", of "example.com" and of "com".
-func (c Customer) Words() []string {
-	texts := []string{c.FirstName, c.Email}
-	for _, s := range []*string{c.LastName, c.Company} {
-		if s != nil {
-			texts = append(texts, *s)
-		}
-	}
+// Words returns the words by which a search finds the customer.
+func (c Customer) Words() []string { return words(&c.FirstName, c.LastName, &c.Email, c.Company) }
+
+// words returns the words of texts: each part between spaces, folded, and its rest from the start of each further run of
+// letters and digits. So "anna.smith@example.com" is found by the prefixes of itself, of "smith@example.com", of "example.com"
+// and of "com".
+func words(texts ...*string) []string {
 	seen := map[string]bool{}
-	var words []string
+	var out []string
 	for _, text := range texts {
-		for token := range strings.FieldsSeq(Fold(text)) {
+		if text == nil {
+			continue
+		}
+		for token := range strings.FieldsSeq(Fold(*text)) {
 			inside := true // the whole token is a word, whatever its first character is
 			for i, r := range token {
 				begins := i == 0 || !inside && isWordRune(r)
 				inside = isWordRune(r)
 				if begins && !seen[token[i:]] {
 					seen[token[i:]] = true
-					words = append(words, token[i:])
+					out = append(out, token[i:])
 				}
 			}
 		}
 	}
-	return words
+	return out
 }
 
 func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }

@@ -20,6 +20,9 @@ const customerColumns = `c.id, c.first_name, c.last_name, c.email, c.phone, c.co
 const oneCustomer = `select ` + customerColumns + ` from customers c
 	where c.tenant_id = @tenant and c.livemode = @live and c.id = @id and c.erased_at is null`
 
+// customerWords is the table of the words by which q finds a customer.
+var customerWords = wordTable{name: "customer_words", owner: "customer_id"}
+
 // customerMetadata is the table of the metadata pairs by which lists are filtered.
 var customerMetadata = pg.MetadataTable{Name: "customer_metadata", Owner: "customer_id"}
 
@@ -33,12 +36,25 @@ func CustomerForUpdate(ctx context.Context, tx pg.Tx, id domain.CustomerID) (dom
 	return pg.One(ctx, tx, pgx.RowToStructByName[domain.Customer], domain.ErrCustomerNotFound, oneCustomer+` for update`, pg.Args{"id": id})
 }
 
+// CustomerForShare keeps the customer from being erased until the transaction ends.
+func CustomerForShare(ctx context.Context, tx pg.Tx, id domain.CustomerID) (domain.Customer, error) {
+	return pg.One(ctx, tx, pgx.RowToStructByName[domain.Customer], domain.ErrCustomerNotFound, oneCustomer+` for share`, pg.Args{"id": id})
+}
+
 // CustomersByID reads the existing customers of ids, in their order, as many as one page can show.
 func CustomersByID(ctx context.Context, q pg.Q, ids []domain.CustomerID) (page.Rows[domain.Customer], error) {
 	return page.Read(ctx, q, page.Request{Limit: len(ids)}, pgx.RowToStructByName[domain.Customer], `
 		select `+customerColumns+` from unnest(@ids::uuid[]) with ordinality w(id, n)
 		join customers c on c.tenant_id = @tenant and c.livemode = @live and c.id = w.id
 		where c.erased_at is null order by w.n`, pg.Args{"ids": ids})
+}
+
+// CustomersByEmail reads the customers with an e-mail address in any case, the newest first, up to limit.
+func CustomersByEmail(ctx context.Context, q pg.Q, email string, limit int) ([]domain.Customer, error) {
+	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Customer], `
+		select `+customerColumns+` from customers c
+		where c.tenant_id = @tenant and c.livemode = @live and c.email_lower = @email and c.erased_at is null
+		order by c.created_at desc, c.id desc limit @limit`, pg.Args{"email": domain.Fold(email), "limit": limit})
 }
 
 // InsertCustomer writes a new customer and returns it with version and times.
@@ -91,13 +107,12 @@ func EraseCustomer(ctx context.Context, tx pg.Tx, id domain.CustomerID) (int64, 
 }
 
 func queueIndexes(b *pgx.Batch, c domain.Customer) {
-	b.Queue(`insert into customer_words (tenant_id, livemode, word, customer_id) select @tenant, @live, unnest(@words::text[]), @id`,
-		pg.Args{"words": c.Words(), "id": c.ID})
+	customerWords.queueInsert(b, c.ID, c.Words())
 	customerMetadata.QueueInsert(b, c.ID, c.Metadata)
 }
 
 func dropIndexes(b *pgx.Batch, id domain.CustomerID) {
-	b.Queue(`delete from customer_words where tenant_id = @tenant and livemode = @live and customer_id = @id`, pg.Args{"id": id})
+	customerWords.queueDelete(b, id)
 	customerMetadata.QueueDelete(b, id)
 }
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -30,7 +31,7 @@ func Customers(ctx context.Context, q pg.Q, f CustomerFilter, r page.Request) (p
 			tail, args := w.Page(r, "c")
 			return `select ` + customerColumns + ` from customers c ` + tail, args
 		},
-		Conditions: conditions(f),
+		Conditions: slices.Concat(customerWords.conditions("c", f.Search), page.MetadataConditions(customerMetadata, "c", f.Metadata)),
 	})
 }
 

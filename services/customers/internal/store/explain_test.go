@@ -71,7 +71,7 @@ func literal(a any) string {
 		return "'" + v.Format(time.RFC3339Nano) + "'"
 	case *time.Time:
 		return literal(*v)
-	case ids.Tenant:
+	case interface{ UUID() [16]byte }:
 		return literal(v.UUID())
 	case [16]byte:
 		return fmt.Sprintf("'%x'", v)

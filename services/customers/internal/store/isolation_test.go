@@ -12,17 +12,44 @@ import (
 
 func TestIsolation(t *testing.T) {
 	t.Parallel()
+	const u = `'01890000-0000-7000-8000-000000000001'`
 	pgtest.Isolation(t, migrations.FS, []pgtest.Row{
-		{"customers", "id, first_name, email, email_lower, version, created_at, updated_at", "gen_random_uuid(), 'a', 'b', 'b', 1, now(), now()"},
+		{"customers", "id, first_name, email, email_lower, version, created_at, updated_at", u + ", 'a', 'b', 'b', 1, now(), now()"},
 		{"customer_words", "word, customer_id", "'w', gen_random_uuid()"},
 		{"customer_metadata", "key, value, customer_id", "'k', 'v', gen_random_uuid()"},
-	})
+		{"catalogue_items", "id, version", "'srv_1', 1"},
+		{"bookings", "id, status, currency, total, version", u + ", 'pending', 'USD', 1, 1"},
+		{
+			"invoices", "id, status, kind, customer_id, lines, currency, subtotal, discount, tax, total, created_at, updated_at",
+			u + ", 'draft', 'full', " + u + ", '[]', 'USD', 1, 0, 0, 1, now(), now()",
+		},
+		{
+			"invoice_payments", "invoice_id, position, id, amount, method, source, paid_at",
+			u + ", 1, " + u + ", 1, 'cash', 'manual', now()",
+		},
+		{"invoice_metadata", "key, value, invoice_id", "'k', 'v', " + u},
+		{"invoice_counters", "next", "1"},
+		{"leads", "id, status, first_name, created_at, updated_at", "gen_random_uuid(), 'new', 'a', now(), now()"},
+		{"lead_words", "word, lead_id", "'w', gen_random_uuid()"},
+		{"lead_metadata", "key, value, lead_id", "'k', 'v', gen_random_uuid()"},
+		{
+			"quotes", "id, number, status, customer_id, timezone, line_items, currency, subtotal, discount, tax, total, deposit, created_at, updated_at",
+			u + ", 'Q-1', 'draft', " + u + ", 'UTC', '[]', 'USD', 0, 0, 0, 0, 0, now(), now()",
+		},
+		{"quote_metadata", "key, value, quote_id", "'k', 'v', " + u},
+		{"quote_counters", "next", "1"},
+		{"test_clocks", "version", "1"},
+	}, "leads_converting", "quotes_due", "quotes_left")
 }
 
 func TestWorkerSeesOnlyWhatItServes(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS).Worker
-	for _, table := range []string{"customers", "customer_words", "customer_metadata"} {
+	for _, table := range []string{
+		"customers", "customer_words", "customer_metadata", "catalogue_items", "bookings", "invoices", "invoice_payments", "invoice_metadata",
+		"invoice_counters", "lead_words", "lead_metadata",
+		"quote_metadata", "quote_counters",
+	} {
 		err := db.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
 			_, err := tx.Exec(ctx, `select from `+table)
 			return err

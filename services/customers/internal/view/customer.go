@@ -36,7 +36,7 @@ func orEmpty(m json.RawMessage) json.RawMessage {
 	return m
 }
 
-// Erased is what is left of an erased customer.
+// Erased is what is left of an erased resource.
 type Erased struct {
 	ID     string `json:"id"`
 	Object string `json:"object"`

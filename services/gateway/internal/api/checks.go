@@ -151,12 +151,18 @@ func replayResult(answer *domain.Answer, err error) string {
 	}
 }
 
-// proxy forwards the request to the service. It forwards the answer of a stream while it arrives.
+// proxy forwards the request to the service. It forwards the answer of a stream, and a list as CSV,
+// while it arrives.
 func (s *Server) proxy(c *gin.Context) error {
 	q := of(c)
 	call := q.call(c.Request)
 	if q.op.Stream {
 		call.Accept, call.LastEventID = c.Request.Header.Get("Accept"), c.Request.Header.Get("Last-Event-Id")
+		return s.Pipeline.Stream(c.Request.Context(), c.Writer, q.op, call)
+	}
+	if httpx.AcceptsCSV(q.op, c.Request.Header) {
+		obs.SetRoute(c.Request.Context(), httpx.CSVRoute(q.op))
+		call.Accept, call.Whole = httpx.CSVType, true
 		return s.Pipeline.Stream(c.Request.Context(), c.Writer, q.op, call)
 	}
 	answer, err := s.Pipeline.Forward(c.Request.Context(), q.op, call, q.fingerprint)

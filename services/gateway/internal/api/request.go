@@ -21,12 +21,12 @@ const requestKey = "gateway.request"
 type request struct {
 	op          *contract.Operation
 	id          string
-	path        string // escaped, relative to the base
-	address     string // of the client
-	credential  *app.Credential
-	key         string // Idempotency-Key
-	badKey      error  // the error of an invalid key
-	cached      []byte // the cached answer of the key
+	path        string          // escaped, relative to the base
+	address     string          // of the client
+	credential  *app.Credential // nil for an operation without one
+	key         string          // Idempotency-Key
+	badKey      error           // the error of an invalid key
+	cached      []byte          // the cached answer of the key
 	body        []byte
 	canonical   []byte // the body's canonical form, until the fingerprint is known
 	fingerprint [32]byte

@@ -46,7 +46,7 @@ func (s *Server) Handler() http.Handler {
 	// These run before the router's own 404 and 405 too.
 	router.Use(requestID, httpx.Recover)
 	router.Use(httpx.Steps(s.limitBodyTime, rejectFragment, rejectEmptySegment)...)
-	s.mountOperations(router,
+	s.mountOperations(router, []httpx.Handler{rejectQueryKey, s.proxyPublic},
 		rejectQueryKey,
 		s.authenticate,
 		s.limitRate,
@@ -63,16 +63,21 @@ func (s *Server) Handler() http.Handler {
 	return knownMethods(router)
 }
 
-// mountOperations registers the operations of the contract under each base.
-func (s *Server) mountOperations(router *gin.Engine, steps ...httpx.Handler) {
+// mountOperations registers the operations of the contract under each base: those without a credential with the steps of
+// public, all others with steps.
+func (s *Server) mountOperations(router *gin.Engine, public []httpx.Handler, steps ...httpx.Handler) {
 	paths := map[string]map[string]gin.HandlersChain{}
 	for _, op := range s.Contract.Operations() {
+		own := steps
+		if op.Public {
+			own = public
+		}
 		for _, base := range bases {
 			path := base + httpx.Path(op)
 			if paths[path] == nil {
 				paths[path] = map[string]gin.HandlersChain{}
 			}
-			paths[path][op.Method] = httpx.Steps(append([]httpx.Handler{s.route(op, base)}, steps...)...)
+			paths[path][op.Method] = httpx.Steps(append([]httpx.Handler{s.route(op, base)}, own...)...)
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(paths)) {

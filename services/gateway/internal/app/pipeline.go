@@ -31,8 +31,10 @@ type Pipeline struct {
 	Redis      *store.Redis
 	Local      *Counters // used while Redis is down
 	Limit      domain.Limit
+	Tokens     *Tokens
 	Upstreams  map[string]Upstream // by x-service
-	Streams    *Streams
+	Streams    *Streams            // of events
+	Downloads  *Streams            // of lists as CSV
 	Bodies     *Bodies
 	Metrics    *Metrics
 }

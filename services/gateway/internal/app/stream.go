@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"sync"
+	"time"
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/contract"
@@ -13,7 +14,8 @@ import (
 
 // Streams bounds how many streams each credential has open in this process, and ends all of them at the stop.
 type Streams struct {
-	most    int // for one credential
+	most    int    // for one credential
+	kind    string // what the streams are called, in the plural
 	metrics *Metrics
 	running context.Context // ends with Stop
 	stop    context.CancelFunc
@@ -21,9 +23,9 @@ type Streams struct {
 	open    map[string]int // guarded by mu; by credential id, without zeros
 }
 
-// NewStreams allows each credential at most `most` streams at a time.
-func NewStreams(most int, m *Metrics) *Streams {
-	s := &Streams{most: most, metrics: m, open: map[string]int{}}
+// NewStreams allows each credential at most `most` streams of a kind at a time.
+func NewStreams(most int, kind string, m *Metrics) *Streams {
+	s := &Streams{most: most, kind: kind, metrics: m, open: map[string]int{}}
 	s.running, s.stop = context.WithCancel(context.Background())
 	return s
 }
@@ -41,7 +43,7 @@ func (s *Streams) begin(ctx context.Context, credential string) (streaming conte
 	defer s.mu.Unlock()
 	if s.open[credential] >= s.most {
 		s.metrics.Limited.Inc()
-		return nil, nil, domain.ErrStreams.WithMessage("The credential has %d streams open, and may have no more. Close one, or wait for the time in Retry-After.", s.open[credential])
+		return nil, nil, domain.ErrStreams.WithMessage("The credential has %d %s open, and may have no more. Close one, or wait for the time in Retry-After.", s.open[credential], s.kind)
 	}
 	s.open[credential]++
 	s.metrics.Streams.Inc()
@@ -63,9 +65,20 @@ func (s *Streams) end(credential string) {
 	}
 }
 
+// maxDownload bounds the time of a whole answer that is forwarded while it arrives. The services end theirs a little
+// earlier.
+const maxDownload = 5*time.Minute + 10*time.Second
+
 // Stream forwards the answer of op's service to w while it arrives. An error means that nothing was written.
 func (p *Pipeline) Stream(ctx context.Context, w http.ResponseWriter, op *contract.Operation, call *domain.Call) error {
-	ctx, end, err := p.Streams.begin(ctx, call.Caller.Credential)
+	streams := p.Streams
+	if call.Whole {
+		streams = p.Downloads
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, maxDownload)
+		defer cancel()
+	}
+	ctx, end, err := streams.begin(ctx, call.Caller.Credential)
 	if err != nil {
 		return err
 	}

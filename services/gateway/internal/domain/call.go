@@ -19,6 +19,7 @@ type Call struct {
 	Traceparent string
 	Address     string // of the client
 	Accept      string // for streams, like LastEventID
+	Whole       bool   // a stream that is of no use without its end: a stop breaks it off, in place of ending it
 	LastEventID string
 }
 

@@ -26,6 +26,8 @@ var (
 	ErrBodies   = apperr.New(apperr.RateLimited, "rate_limited", "The credential has too many bytes of bodies under way. Send fewer at a time.").WithRetryAfter(time.Second)
 	ErrBusy     = apperr.ErrUnavailable.WithMessage("Too many bytes of bodies are under way. Retry shortly.")
 	ErrGuessing = apperr.New(apperr.RateLimited, "rate_limited", "Too many unknown credentials are being looked up. Wait for the time in Retry-After.").WithRetryAfter(time.Second)
+	ErrNoFeed   = apperr.New(apperr.NotFound, "calendar_feed_not_found", "Calendar feed not found.")
+	ErrTokens   = apperr.New(apperr.RateLimited, "rate_limited", "Too many unknown addresses are being looked up. Wait for the time in Retry-After.").WithRetryAfter(time.Second)
 	ErrNotFound = apperr.New(apperr.NotFound, "not_found", "There is nothing at this path. All paths are listed at /docs; none ends in a slash.")
 )
 

@@ -62,7 +62,7 @@ func (u *Upstream) Stream(ctx context.Context, w http.ResponseWriter, call *doma
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.Header, p.Out.URL.RawQuery = streamHeader(call, signed), call.Query
 		},
-		Transport: streamTransport{u}, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
+		Transport: streamTransport{u, call.Whole}, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { failure = err },
 	}
 	out := &streamWriter{w: w, control: http.NewResponseController(w), header: http.Header{}, writeTimeout: u.writeTimeout}
@@ -88,7 +88,11 @@ func streamHeader(call *domain.Call, signed string) http.Header {
 }
 
 // streamTransport makes Upstream an http.RoundTripper for ReverseProxy, until the answer's header.
-type streamTransport struct{ *Upstream }
+type streamTransport struct {
+	*Upstream
+
+	whole bool
+}
 
 // RoundTrip implements http.RoundTripper with Do's errors.
 func (t streamTransport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -105,7 +109,7 @@ func (t streamTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	case err == nil && res.StatusCode == http.StatusUnauthorized:
 		err = t.refused()
 	case err == nil:
-		res.Body = &streamBody{ReadCloser: res.Body, ctx: ctx}
+		res.Body = &streamBody{ReadCloser: res.Body, ctx: ctx, whole: t.whole}
 		return res, nil
 	}
 	if res != nil {
@@ -117,15 +121,17 @@ func (t streamTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 // streamBody is the body of a stream's answer.
 type streamBody struct {
 	io.ReadCloser
-	ctx context.Context
+	ctx   context.Context
+	whole bool
 }
 
-// Read returns a normal end when the gateway stops, so that clients resume. It logs when the service broke off.
+// Read returns a normal end when the gateway stops, so that clients resume; a whole answer is broken off instead. It logs
+// when the service broke off.
 func (b *streamBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	switch {
 	case err == nil || errors.Is(err, io.EOF):
-	case errors.Is(context.Cause(b.ctx), domain.ErrStopping):
+	case errors.Is(context.Cause(b.ctx), domain.ErrStopping) && !b.whole:
 		err = io.EOF
 	case b.ctx.Err() == nil:
 		obs.Add(b.ctx, slog.String("error", "the stream broke off: "+err.Error()))

@@ -1,4 +1,4 @@
-// Package api is the door for HTTP: two public operations of the contract, and the internal calls.
+// Package api has the HTTP handlers: two public operations of the contract, and the internal calls.
 package api
 
 import (

@@ -66,12 +66,12 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	w.T.Helper()
 	identity := *w.app
 	identity.DB = db
-	door := &api.API{
+	handlers := &api.API{
 		DB: db, App: &identity, LastUse: w.lastUse, RateLimit: 77, Now: time.Now,
 		Server: w.Server(&idemstore.Store{DB: db, Now: time.Now}, "bookings", "customers"),
 	}
 	engine := httpx.NewEngine()
-	if err := door.Mount(engine); err != nil {
+	if err := handlers.Mount(engine); err != nil {
 		w.T.Fatal(err)
 	}
 	return engine

@@ -23,7 +23,7 @@ const maxLookup = 4096 // bytes of a look-up's body
 // mountInternal registers the calls of other services, which proto/internal/identity.yaml states.
 func (a *API) mountInternal(e *gin.Engine) {
 	e.POST("/internal/v1/credentials/lookup", a.Server.Internal(a.lookupCredential, "gateway"))
-	e.GET("/internal/v1/tenants/:id", a.Server.Internal(a.lookupTenant, "bookings"))
+	e.GET("/internal/v1/tenants/:id", a.Server.Internal(a.lookupTenant, "bookings", "customers"))
 	e.PUT("/internal/v1/tenants/:id/test-clock", a.Server.Internal(a.setTestClock, "bookings"))
 }
 

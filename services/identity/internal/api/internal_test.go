@@ -97,14 +97,16 @@ func TestLookupTenant(t *testing.T) {
 	live := w.service("bookings", tenant.ID, caller.Live)
 	for _, ctx := range []context.Context{live, w.service("bookings", tenant.ID, caller.Test), w.service("bookings", ids.Tenant{}, "")} {
 		got := decode[internalapi.Tenant](w.from(ctx, "bookings", "GET", path, "").is(200))
-		if got.ID != tenant.ID.String() || got.Slug != tenant.Slug || got.PolicyVersion != 1 || !got.BookingPolicy.ConfirmOnDeposit || got.Country != nil {
+		if got.ID != tenant.ID.String() || got.Slug != tenant.Slug || got.PolicyVersion != 1 || !got.BookingPolicy.ConfirmOnDeposit || got.Country != nil ||
+			got.InvoicePrefix != "INV-" || got.InvoiceYear || got.LegalName+got.Address+got.TaxID != "" {
 			t.Errorf("%+v", got)
 		}
 	}
+	w.from(w.service("customers", tenant.ID, caller.Live), "customers", "GET", path, "").is(200)
 	for _, id := range []string{ids.New[ids.TenantPrefix]().String(), "tn_x", tenant.Slug, "x%2Fy"} {
 		w.from(live, "bookings", "GET", "/internal/v1/tenants/"+id, "").is(404, "tenant_not_found")
 	}
-	for _, peer := range []string{"", "gateway", "customers"} {
+	for _, peer := range []string{"", "gateway"} {
 		w.from(live, peer, "GET", path, "").is(401, "invalid_credential")
 	}
 }

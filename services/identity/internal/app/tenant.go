@@ -18,7 +18,7 @@ import (
 func (a *App) CreateTenant(ctx context.Context, by domain.Origin, slug string, in domain.TenantPatch) (domain.Tenant, error) {
 	at := a.now()
 	t := domain.Tenant{
-		ID: ids.New[ids.TenantPrefix](), Slug: slug, Policy: domain.DefaultPolicy(), Version: 1, CreatedAt: at, UpdatedAt: at,
+		ID: ids.New[ids.TenantPrefix](), Slug: slug, Policy: domain.DefaultPolicy(), Invoicing: domain.DefaultInvoicing(), Version: 1, CreatedAt: at, UpdatedAt: at,
 	}.Apply(in)
 	if err := t.Check(); err != nil {
 		return domain.Tenant{}, err

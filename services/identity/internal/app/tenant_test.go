@@ -65,8 +65,9 @@ func TestUpdateTenantReachesGatewaysAndServices(t *testing.T) {
 	w.Wake = func() { woken++ }
 	got, published, err := w.UpdateTenant(t.Context(), cli, tenant.ID, domain.TenantPatch{
 		Timezone: patch.Value("Europe/Paris"), Currency: patch.Value("eur"), AutoConfirm: patch.Value(true), HoldTTLMinutes: patch.Value(30),
+		LegalName: patch.Value("Demo GmbH"), InvoiceYear: patch.Value(true),
 	})
-	if err != nil || !published || got.Version != 2 || got.Timezone != "Europe/Paris" || got.Currency != "EUR" || !got.AutoConfirm || *got.HoldTTLMinutes != 30 {
+	if err != nil || !published || got.Version != 2 || got.Timezone != "Europe/Paris" || got.Currency != "EUR" || !got.AutoConfirm || *got.HoldTTLMinutes != 30 || got.LegalName != "Demo GmbH" || !got.InvoiceYear {
 		t.Fatalf("updated %+v published %v: %v", got, published, err)
 	}
 	for secret, k := range map[string]domain.Key{liveSecret: live, testSecret: test} {
@@ -116,7 +117,7 @@ func (w *world) published(t *testing.T, tenant ids.Tenant, last int64) {
 		}
 		version := int64(i + 2)
 		if e.Type != "tenant.updated" || !e.Internal || e.ResourceVersion != version || e.ObjectId != tenant.String() ||
-			object.ID != tenant.String() || object.PolicyVersion != version {
+			object.ID != tenant.String() || object.PolicyVersion != version || object.InvoicePrefix != "INV-" {
 			t.Errorf("event %d: %v", i, e)
 		}
 	}

@@ -1,4 +1,4 @@
-// Package consume is the door for Kafka: events of other services that belong into the audit log.
+// Package consume handles the messages from Kafka: events of other services that belong into the audit log.
 package consume
 
 import (

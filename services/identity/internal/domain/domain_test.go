@@ -55,6 +55,19 @@ func TestTenantCheck(t *testing.T) {
 		"notice 0":            {func(t *domain.Tenant) { *t = t.Apply(domain.TenantPatch{MinNoticeMinutes: patch.Value(0)}) }, ""},
 		"notice below 0":      {func(t *domain.Tenant) { *t = t.Apply(domain.TenantPatch{MinNoticeMinutes: patch.Value(-1)}) }, "min_notice_minutes"},
 		"advance over":        {func(t *domain.Tenant) { *t = t.Apply(domain.TenantPatch{MaxAdvanceDays: patch.Value(36501)}) }, "max_advance_days"},
+		"prefix of 20":        {func(t *domain.Tenant) { t.InvoicePrefix = strings.Repeat("a", 17) + "9-/" }, ""},
+		"no prefix":           {func(t *domain.Tenant) { t.InvoicePrefix = "" }, ""},
+		"prefix of 21":        {func(t *domain.Tenant) { t.InvoicePrefix = strings.Repeat("a", 21) }, "invoice_prefix"},
+		"prefix with a space": {func(t *domain.Tenant) { t.InvoicePrefix = "RE 1" }, "invoice_prefix"},
+		"prefix with a line":  {func(t *domain.Tenant) { t.InvoicePrefix = "RE\n" }, "invoice_prefix"},
+		"prefix with ü":       {func(t *domain.Tenant) { t.InvoicePrefix = "ü" }, "invoice_prefix"},
+		"legal name of 200":   {func(t *domain.Tenant) { t.LegalName = strings.Repeat("ü", 200) }, ""},
+		"legal name of 201":   {func(t *domain.Tenant) { t.LegalName = strings.Repeat("ü", 201) }, "legal_name"},
+		"address of 500":      {func(t *domain.Tenant) { t.Address = strings.Repeat("ü", 499) + "\n" }, ""},
+		"address of 501":      {func(t *domain.Tenant) { t.Address = strings.Repeat("ü", 501) }, "address"},
+		"NUL in the address":  {func(t *domain.Tenant) { t.Address = "\x00" }, "address"},
+		"tax id of 50":        {func(t *domain.Tenant) { t.TaxID = strings.Repeat("ü", 50) }, ""},
+		"tax id of 51":        {func(t *domain.Tenant) { t.TaxID = strings.Repeat("ü", 51) }, "tax_id"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

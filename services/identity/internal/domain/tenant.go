@@ -29,6 +29,7 @@ type Tenant struct {
 	Currency string  // ISO 4217, upper case
 	Country  *string // ISO 3166-1 alpha-2, upper case
 	Policy
+	Invoicing
 	Clock     *time.Time // frozen time of test mode; nil: real time holds
 	Version   int64      // raised by each change; it is also the policy version that callers carry
 	CreatedAt time.Time
@@ -44,6 +45,18 @@ type Policy struct {
 	ConfirmOnDeposit bool
 }
 
+// Invoicing is what a tenant's invoices and quotes show of it; empty texts show nothing.
+type Invoicing struct {
+	InvoicePrefix string // of the numbers
+	InvoiceYear   bool   // whether the year follows the prefix
+	LegalName     string
+	Address       string // may have several lines
+	TaxID         string
+}
+
+// DefaultInvoicing is what a new tenant has.
+func DefaultInvoicing() Invoicing { return Invoicing{InvoicePrefix: "INV-"} }
+
 // DefaultPolicy is what a new tenant has.
 func DefaultPolicy() Policy { return Policy{ConfirmOnDeposit: true} }
 
@@ -53,6 +66,8 @@ type TenantPatch struct {
 	Country                                          patch.Field[string]
 	AutoConfirm, ConfirmOnDeposit                    patch.Field[bool] // never null
 	HoldTTLMinutes, MinNoticeMinutes, MaxAdvanceDays patch.Field[int]
+	InvoicePrefix, LegalName, Address, TaxID         patch.Field[string] // never null; empty clears
+	InvoiceYear                                      patch.Field[bool]   // never null
 }
 
 // Apply returns the tenant with the given fields, which Check has still to check.
@@ -66,6 +81,11 @@ func (t Tenant) Apply(p TenantPatch) Tenant {
 	p.HoldTTLMinutes.SetNullable(&t.HoldTTLMinutes)
 	p.MinNoticeMinutes.SetNullable(&t.MinNoticeMinutes)
 	p.MaxAdvanceDays.SetNullable(&t.MaxAdvanceDays)
+	p.InvoicePrefix.Set(&t.InvoicePrefix)
+	p.InvoiceYear.Set(&t.InvoiceYear)
+	p.LegalName.Set(&t.LegalName)
+	p.Address.Set(&t.Address)
+	p.TaxID.Set(&t.TaxID)
 	t.Currency = strings.ToUpper(t.Currency)
 	if t.Country != nil {
 		t.Country = new(strings.ToUpper(*t.Country))
@@ -89,6 +109,16 @@ const (
 	MaxAdvanceDays   = 36_500    // 100 years
 )
 
+// The bounds of what invoices show, in characters.
+const (
+	MaxLegalName = 200
+	MaxAddress   = 500
+	MaxTaxID     = 50
+)
+
+// prefixForm bounds the prefix of an invoice's number.
+var prefixForm = regexp.MustCompile(`^[A-Za-z0-9/-]{0,20}$`)
+
 var slugForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
 // Check returns the 422 that names every wrong field, or nil.
@@ -107,6 +137,10 @@ func (t Tenant) Check() error {
 	want(within(t.HoldTTLMinutes, 1, MaxHoldMinutes), "hold_ttl_minutes", "Must be 1 to 43200, or null.")
 	want(within(t.MinNoticeMinutes, 0, MaxNoticeMinutes), "min_notice_minutes", "Must be 0 to 5256000, or null.")
 	want(within(t.MaxAdvanceDays, 0, MaxAdvanceDays), "max_advance_days", "Must be 0 to 36500, or null.")
+	want(prefixForm.MatchString(t.InvoicePrefix), "invoice_prefix", "Must be at most 20 letters, digits, hyphens and slashes.")
+	want(isText(t.LegalName, 0, MaxLegalName), "legal_name", "Must be at most 200 characters.")
+	want(isText(t.Address, 0, MaxAddress), "address", "Must be at most 500 characters.")
+	want(isText(t.TaxID, 0, MaxTaxID), "tax_id", "Must be at most 50 characters.")
 	if len(wrong) > 0 {
 		return apperr.Fields(wrong)
 	}
@@ -115,9 +149,11 @@ func (t Tenant) Check() error {
 
 func within(n *int, low, high int) bool { return n == nil || *n >= low && *n <= high }
 
-func isName(s string, low int) bool {
+func isName(s string, low int) bool { return isText(s, low, 200) }
+
+func isText(s string, low, high int) bool {
 	n := utf8.RuneCountInString(s)
-	return n >= low && n <= 200 && utf8.ValidString(s) && !strings.ContainsRune(s, 0)
+	return n >= low && n <= high && utf8.ValidString(s) && !strings.ContainsRune(s, 0)
 }
 
 // isTimezone refuses what LoadLocation takes beyond IANA names: "" is UTC there, and "Local" this machine's.

@@ -247,9 +247,9 @@ func TestDoorsThroughRowLevelSecurity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	doors, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if want := []string{"credential_by_hash", "key_home", "oldest_write", "signal_tenant_keys"}; err != nil || !slices.Equal(doors, want) {
-		t.Errorf("security definer functions %v: %v; want %v", doors, err, want)
+	functions, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if want := []string{"credential_by_hash", "key_home", "oldest_write", "signal_tenant_keys"}; err != nil || !slices.Equal(functions, want) {
+		t.Errorf("security definer functions %v: %v; want %v", functions, err, want)
 	}
 	for _, sql := range []string{`select hash from api_keys`, `select scopes from api_keys`, `update api_keys set revoked_at = null`, `select * from credential_by_hash('\x00')`} {
 		err := db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {

@@ -17,6 +17,11 @@ type AdminTenant struct {
 	Currency      string                    `json:"currency"`
 	Country       *string                   `json:"country"`
 	BookingPolicy internalapi.BookingPolicy `json:"booking_policy"`
+	InvoicePrefix string                    `json:"invoice_prefix"`
+	InvoiceYear   bool                      `json:"invoice_year"`
+	LegalName     string                    `json:"legal_name"`
+	Address       string                    `json:"address"`
+	TaxID         string                    `json:"tax_id"`
 	TestClock     *time.Time                `json:"test_clock"` // null: real time
 	Version       int64                     `json:"version"`
 	CreatedAt     time.Time                 `json:"created_at"`
@@ -27,7 +32,9 @@ type AdminTenant struct {
 func TenantForAdmin(t domain.Tenant) AdminTenant {
 	return AdminTenant{
 		ID: t.ID.String(), Slug: t.Slug, Name: t.Name, Timezone: t.Timezone, Currency: t.Currency, Country: t.Country,
-		BookingPolicy: internalapi.BookingPolicy(t.Policy), TestClock: utc(t.Clock), Version: t.Version, CreatedAt: t.CreatedAt.UTC(), UpdatedAt: t.UpdatedAt.UTC(),
+		BookingPolicy: internalapi.BookingPolicy(t.Policy),
+		InvoicePrefix: t.InvoicePrefix, InvoiceYear: t.InvoiceYear, LegalName: t.LegalName, Address: t.Address, TaxID: t.TaxID,
+		TestClock: utc(t.Clock), Version: t.Version, CreatedAt: t.CreatedAt.UTC(), UpdatedAt: t.UpdatedAt.UTC(),
 	}
 }
 

@@ -50,7 +50,8 @@ func InternalTenant(t domain.Tenant) internalapi.Tenant {
 	return internalapi.Tenant{
 		ID: t.ID.String(), Slug: t.Slug, Name: t.Name, Timezone: t.Timezone, Currency: t.Currency,
 		Country: t.Country, PolicyVersion: t.Version, BookingPolicy: internalapi.BookingPolicy(t.Policy),
-		Clock: utc(t.Clock),
+		Clock:         utc(t.Clock),
+		InvoicePrefix: t.InvoicePrefix, InvoiceYear: t.InvoiceYear, LegalName: t.LegalName, Address: t.Address, TaxID: t.TaxID,
 	}
 }
 

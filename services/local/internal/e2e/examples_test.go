@@ -38,7 +38,11 @@ func TestExamples(t *testing.T) {
 	endpoint := b.endpoint(t, receiver.URL)
 	booking := b.booking(t, service, unit, pack, customer)
 	b.events(t, booking, endpoint)
+	b.lead(t, customer, service, pack)
+	b.quote(t, customer, unit, pack)
+	b.invoice(t, customer)
 	b.clock(t)
+	b.calendar(t)
 	b.step(t, "deleteWebhookEndpoint", "DELETE", "/webhook-endpoints/"+endpoint, "")
 	b.step(t, "deleteCustomer", "DELETE", "/customers/"+customer, "")
 
@@ -109,6 +113,99 @@ func (b *book) booking(t *testing.T, service, unit, pack, customer string) strin
 	b.step(t, "listBookings", "GET", "/bookings?status=pending,confirmed&event_date_from=2027-07-01&limit=10", "")
 	b.step(t, "cancelBooking", "POST", "/bookings/"+booking+"/cancel", `{"reason":"Bad weather"}`)
 	return booking
+}
+
+func (b *book) lead(t *testing.T, customer, service, pack string) {
+	t.Helper()
+	lead := b.step(t, "createLead", "POST", "/leads", fmt.Sprintf(
+		`{"first_name":"Grace","last_name":"Hopper","email":"grace@example.com","source":"website","event_date":"2027-07-10","guest_count":2,"service_id":%q,"message":"Is the coast tour free?"}`, service))
+	b.step(t, "getLead", "GET", "/leads/"+lead, "")
+	b.step(t, "updateLead", "PATCH", "/leads/"+lead, `{"status":"contacted"}`)
+	b.step(t, "listLeads", "GET", "/leads?status=new,contacted&q=grace", "")
+	b.step(t, "convertLead", "POST", "/leads/"+lead+"/convert", fmt.Sprintf(`{"customer_id":%q,"booking":{"package_id":%q}}`, customer, pack))
+}
+
+func (b *book) quote(t *testing.T, customer, unit, pack string) {
+	t.Helper()
+	lines := `[{"description":"Coast tour for two","quantity":2,"unit_amount":{"amount":9000,"currency":"USD"},"discount_bps":1000,"tax_rate_bps":825}]`
+	create := fmt.Sprintf(`{"customer_id":%q,"unit_id":%q,"package_id":%q,"event_date":"2027-07-17","event_start_time":"09:00","line_items":%s,"deposit_amount":{"amount":5000,"currency":"USD"}}`, customer, unit, pack, lines)
+	quote := b.step(t, "createQuote", "POST", "/quotes", create)
+	b.step(t, "getQuote", "GET", "/quotes/"+quote, "")
+	b.step(t, "updateQuote", "PATCH", "/quotes/"+quote, `{"terms":"Free of charge until a day before."}`)
+	b.step(t, "sendQuote", "POST", "/quotes/"+quote+"/send", `{}`)
+	b.step(t, "acceptQuote", "POST", "/quotes/"+quote+"/accept", `{}`)
+	b.pdf(t, "getQuotePdf", "/quotes/"+quote+"/pdf")
+	second := b.client.want(t, http.StatusCreated, "POST", "/quotes", create).id(t)
+	b.client.want(t, http.StatusOK, "POST", "/quotes/"+second+"/send", "")
+	b.step(t, "declineQuote", "POST", "/quotes/"+second+"/decline", `{"reason":"Another day"}`)
+	third := b.client.want(t, http.StatusCreated, "POST", "/quotes", create).id(t)
+	b.step(t, "cancelQuote", "POST", "/quotes/"+third+"/cancel", `{}`)
+	b.step(t, "listQuotes", "GET", "/quotes?status=accepted&expand=customer", "")
+}
+
+func (b *book) invoice(t *testing.T, customer string) {
+	t.Helper()
+	create := fmt.Sprintf(`{"customer_id":%q,"line_items":[{"description":"Dry bag","quantity":1,"unit_amount":{"amount":2500,"currency":"USD"}}],"due_at":"2027-07-31","billing_address":"12 St James Square, London"}`, customer)
+	invoice := b.step(t, "createInvoice", "POST", "/invoices", create)
+	b.step(t, "getInvoice", "GET", "/invoices/"+invoice, "")
+	b.step(t, "updateInvoice", "PATCH", "/invoices/"+invoice, `{"notes":"Thank you."}`)
+	b.step(t, "openInvoice", "POST", "/invoices/"+invoice+"/open", `{}`)
+	paid := b.client.want(t, http.StatusOK, "POST", "/invoices/"+invoice+"/record-payment", `{"amount":{"amount":500,"currency":"USD"},"method":"cash"}`)
+	var body struct{ Payments []struct{ ID string } }
+	paid.decode(t, &body)
+	b.step(t, "reverseInvoicePayment", "POST", "/invoices/"+invoice+"/payments/"+body.Payments[0].ID+"/reverse", `{}`)
+	b.step(t, "recordInvoicePayment", "POST", "/invoices/"+invoice+"/record-payment", `{"amount":{"amount":2500,"currency":"USD"},"method":"bank_transfer","reference":"17"}`)
+	b.pdf(t, "getInvoicePdf", "/invoices/"+invoice+"/pdf")
+	second := b.client.want(t, http.StatusCreated, "POST", "/invoices", create).id(t)
+	b.client.want(t, http.StatusOK, "POST", "/invoices/"+second+"/open", "")
+	b.step(t, "markInvoiceUncollectible", "POST", "/invoices/"+second+"/mark-uncollectible", `{}`)
+	b.step(t, "voidInvoice", "POST", "/invoices/"+second+"/void", `{}`)
+	b.step(t, "listInvoices", "GET", "/invoices?status=paid&limit=10", "")
+}
+
+// exampleCalendar is the path of a calendar in the examples.
+const exampleCalendar = "/calendar/mfrggzdfmztwq2lknnwg23tpobyxe43u.ics"
+
+// calendar makes the examples of calendar feeds. The calendar's own has its first lines, and the token of its address is
+// replaced.
+func (b *book) calendar(t *testing.T) {
+	t.Helper()
+	feed := b.step(t, "createCalendarFeed", "POST", "/calendar-feeds", `{"name":"All boats"}`)
+	b.step(t, "getCalendarFeed", "GET", "/calendar-feeds/"+feed, "")
+	b.step(t, "listCalendarFeeds", "GET", "/calendar-feeds?limit=10", "")
+	var made struct{ URL string }
+	if err := json.Unmarshal(b.client.want(t, http.StatusCreated, "POST", "/calendar-feeds", `{"name":"Read"}`).Body, &made); err != nil {
+		t.Fatal(err)
+	}
+	path := made.URL[strings.LastIndex(made.URL, "/calendar/"):]
+	a := b.client.want(t, http.StatusOK, "GET", path, "")
+	const first = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\n"
+	if got := a.Header.Get("Content-Type"); got != "text/calendar; charset=utf-8" || !strings.HasPrefix(string(a.Body), first) {
+		t.Fatalf("%s: %s, %.40q", path, got, a.Body)
+	}
+	body, err := json.Marshal(first + "…")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.keep(t, "getCalendar", example{
+		Request:  exampleRequest{Method: http.MethodGet, Path: exampleCalendar},
+		Response: exampleAnswer{Status: a.Status, Body: body},
+	})
+	b.step(t, "deleteCalendarFeed", "DELETE", "/calendar-feeds/"+feed, "")
+}
+
+// pdf makes the example of a document: its first bytes.
+func (b *book) pdf(t *testing.T, operation, path string) {
+	t.Helper()
+	a := b.client.want(t, http.StatusOK, "GET", path, "")
+	const magic = "%PDF-1."
+	if got := a.Header.Get("Content-Type"); got != "application/pdf" || !strings.HasPrefix(string(a.Body), magic) {
+		t.Fatalf("%s: %s, %.20q", operation, got, a.Body)
+	}
+	b.keep(t, operation, example{
+		Request:  exampleRequest{Method: http.MethodGet, Path: path},
+		Response: exampleAnswer{Status: a.Status, Body: json.RawMessage(`"` + magic + `…"`)},
+	})
 }
 
 func (b *book) events(t *testing.T, booking, endpoint string) {
@@ -274,9 +371,10 @@ func (m *masks) begin() {
 }
 
 var (
-	anyID      = regexp.MustCompile(`\b(?:bk|cu|srv|un|pkg|hr|tn|we|evt|whd|key|req)_[0-9a-z]{26}\b`)
+	anyID      = regexp.MustCompile(`\b(?:bk|cu|ld|qt|inv|pay|srv|un|pkg|hr|cf|tn|we|evt|whd|key|req)_[0-9a-z]{26}\b`)
 	anyInstant = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z`)
 	anySecret  = regexp.MustCompile(`whsec_[A-Za-z0-9+/=_-]+`)
+	anyFeed    = regexp.MustCompile(`http://[^"]+/calendar/[a-z2-7]{32}\.ics`)
 	anyCursor  = regexp.MustCompile(`"next_cursor": "[^"]+"`)
 	anyTook    = regexp.MustCompile(`"duration_ms": \d+`)
 )
@@ -291,12 +389,13 @@ func (m *masks) hide(text string) string {
 	})
 	text = anyInstant.ReplaceAllStringFunc(text, func(instant string) string {
 		at, err := time.Parse(time.RFC3339, instant)
-		if since := at.Sub(m.began); err == nil && since.Abs() < 72*time.Hour {
+		if since := at.Sub(m.began); err == nil && since.Abs() < 15*24*time.Hour {
 			return m.once(instant, func() string { return m.pretends.Add(since.Round(time.Minute)).Format(time.RFC3339) })
 		}
 		return instant
 	})
 	text = anySecret.ReplaceAllString(text, "whsec_this-is-not-a-secret")
+	text = anyFeed.ReplaceAllString(text, "https://api.example.com/api/v1"+exampleCalendar)
 	text = anyCursor.ReplaceAllString(text, `"next_cursor": "text-for-the-next-page"`)
 	return m.fixed.Replace(anyTook.ReplaceAllString(text, `"duration_ms": 12`))
 }

@@ -222,11 +222,17 @@ func (p *platform) topicOf(t *testing.T, topic, id string) []string {
 func catalogue(t *testing.T, c *client) string {
 	t.Helper()
 	var all strings.Builder
-	for path, want := range map[string]int{"/services": 2, "/units": 4, "/packages": 5, "/customers": 6, "/bookings": 6} {
+	for path, want := range map[string]int{"/services": 2, "/units": 4, "/packages": 5, "/customers": 7, "/bookings": 7, "/leads": 6, "/quotes": 6, "/invoices": 6} {
 		if n := len(c.list(t, path+"?limit=100")); n != want {
 			t.Errorf("%d %s, want %d", n, path, want)
 		}
 	}
+	await(t, "the booking of the accepted quote shows its invoice", func() bool {
+		return slices.ContainsFunc(c.list(t, "/bookings?limit=100"), func(b map[string]any) bool {
+			ids, _ := b["invoice_ids"].([]any)
+			return len(ids) == 1
+		})
+	})
 	for _, path := range []string{"/services", "/units", "/packages", "/customers", "/bookings"} {
 		all.Write(c.do(t, http.MethodGet, path+"?limit=100", "", "").Body)
 	}

@@ -78,6 +78,9 @@ func (c *client) fill(ctx context.Context, t tenant) (*Suggestion, error) {
 	if err := c.bookings(ctx, ids, offers, today); err != nil {
 		return nil, fmt.Errorf("seeding bookings: %w", err)
 	}
+	if err := c.chain(ctx, ids, t.currency, today); err != nil {
+		return nil, fmt.Errorf("seeding leads, quotes and invoices: %w", err)
+	}
 	return c.suggest(ctx, offers, today)
 }
 

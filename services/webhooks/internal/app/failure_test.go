@@ -288,7 +288,7 @@ func TestErasure(t *testing.T) {
 	if retried := string(again().Body); !strings.Contains(retried, "Ada") {
 		t.Fatalf("no answer to erase: %s", retried)
 	}
-	if err := w.intake.EraseCustomer(w.ctx, customer); err != nil {
+	if err := w.intake.EraseObject(w.ctx, customer.String()); err != nil {
 		t.Fatal(err)
 	}
 	if r := again(); !r.Replayed || strings.Contains(string(r.Body), "Ada") || !strings.Contains(string(r.Body), `"response_body":null`) {
@@ -372,7 +372,7 @@ func TestErasureByBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.intake.EraseCustomer(w.ctx, customer); err != nil {
+	if err := w.intake.EraseObject(w.ctx, customer.String()); err != nil {
 		t.Fatal(err)
 	}
 	if left := w.texts(`select id::text from events where convert_from(body, 'UTF8') like '%"first_name":"Ada%'`); len(left) != 0 {
@@ -395,7 +395,7 @@ func TestErasureWhileInFlight(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.intake.EraseCustomer(w.ctx, customer); err != nil {
+	if err := w.intake.EraseObject(w.ctx, customer.String()); err != nil {
 		t.Fatal(err)
 	}
 	if err := complete(); err != nil {

@@ -112,12 +112,12 @@ func (a *Intake) eraseBodies(ctx context.Context, tx pg.Tx, list []store.Intake)
 // eraseBatch is how many events one transaction of an erasure changes.
 const eraseBatch = 100
 
-// EraseCustomer erases a person from the events about a customer, from events about it that come later, and from what
-// receivers have answered to them. ctx has a caller of the customer's tenant and mode.
-func (a *Intake) EraseCustomer(ctx context.Context, customer ids.Customer) error {
+// EraseObject erases a person from the events about an object, from events about it that come later, and from what
+// receivers have answered to them. ctx has a caller of the object's tenant and mode.
+func (a *Intake) EraseObject(ctx context.Context, objectID string) error {
 	until := a.Now().Add(domain.Retention + domain.MaxAhead) // after this time the log accepts no event that exists now
 	err := a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		return store.InsertErasure(ctx, tx, customer.String(), until)
+		return store.InsertErasure(ctx, tx, objectID, until)
 	})
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (a *Intake) EraseCustomer(ctx context.Context, customer ids.Customer) error
 	for {
 		var n int
 		err := a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-			list, err := store.EventsOf(ctx, tx, customer.String(), after, eraseBatch, a.BatchBytes)
+			list, err := store.EventsOf(ctx, tx, objectID, after, eraseBatch, a.BatchBytes)
 			n = len(list)
 			if err != nil || n == 0 {
 				return err

@@ -34,7 +34,7 @@ func (h *Events) HandleBatch(ctx context.Context, batch []kafkax.Message) error 
 		if err != nil {
 			return err
 		}
-		if internal && e.Type == customerErased {
+		if internal && erasures[e.Type] != nil {
 			return errSeparate
 		}
 		if !internal {
@@ -44,8 +44,18 @@ func (h *Events) HandleBatch(ctx context.Context, batch []kafkax.Message) error 
 	return h.Intake.Ingest(ctx, events)
 }
 
-// customerErased is the internal type of the order to erase a customer.
-const customerErased = "customer.erased"
+// erasures are the internal types that tell to erase a person's data from the events about an object, and the form of its id.
+var erasures = map[string]func(id string) error{
+	"customer.erased": parses[ids.CustomerPrefix],
+	"lead.erased":     parses[ids.LeadPrefix],
+	"quote.erased":    parses[ids.QuotePrefix],
+	"invoice.erased":  parses[ids.InvoicePrefix],
+}
+
+func parses[P ids.Prefix](id string) error {
+	_, err := ids.Parse[P](id)
+	return err
+}
 
 // Handle is a kafkax.Handler. A message of a public type that this release does not have goes to the dead letters, from which
 // a later release can redrive it.
@@ -57,14 +67,14 @@ func (h *Events) Handle(ctx context.Context, m kafkax.Message) error {
 	if !internal {
 		return poisonFuture(h.Intake.Ingest(ctx, []domain.Event{e}))
 	}
-	if e.Type != customerErased {
+	parse := erasures[e.Type]
+	if parse == nil {
 		return nil
 	}
-	customer, err := ids.Parse[ids.CustomerPrefix](e.ObjectID)
-	if err != nil {
-		return kafkax.Poison(fmt.Errorf("customer id %q: %w", e.ObjectID, err))
+	if err := parse(e.ObjectID); err != nil {
+		return kafkax.Poison(fmt.Errorf("%s of %q: %w", e.Type, e.ObjectID, err))
 	}
-	return h.Intake.EraseCustomer(app.WithCaller(ctx, e), customer)
+	return h.Intake.EraseObject(app.WithCaller(ctx, e), e.ObjectID)
 }
 
 // poisonFuture makes app.ErrFuture poison: such an event goes to the dead letters.

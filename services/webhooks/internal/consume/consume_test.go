@@ -129,6 +129,31 @@ func TestErasureLeavesTheBatch(t *testing.T) {
 	}
 }
 
+// Leads, quotes and invoices hold data of a person, too: each has an erasure of its own, which clears what the contract marks.
+func TestEachResourceOfAPersonIsErased(t *testing.T) {
+	t.Parallel()
+	for kind, id := range map[string]string{
+		"lead":    ids.New[ids.LeadPrefix]().String(),
+		"quote":   ids.New[ids.QuotePrefix]().String(),
+		"invoice": ids.New[ids.InvoicePrefix]().String(),
+	} {
+		w := newWorld(t)
+		c := caller.FromContext(w.ctx)
+		created := message(t, c, kind+".created", func(e *eventsv1.Event) {
+			e.ObjectId, e.Object = id, []byte(`{"object":"`+kind+`","id":"`+id+`","metadata":{"who":"Ann"}}`)
+		})
+		erased := message(t, c, kind+".erased", func(e *eventsv1.Event) { e.ObjectId, e.Internal = id, true })
+		for _, m := range []kafkax.Message{created, erased} {
+			if err := w.Handle(t.Context(), m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := w.stored(t); len(got) != 1 || strings.Contains(got[0], "Ann") || !strings.Contains(got[0], id) {
+			t.Errorf("%s: %v", kind, got)
+		}
+	}
+}
+
 // An event that is redriven from the dead letters after its person was erased is stored erased, whether it is handled in a batch
 // or as a single message. The same id of another tenant or mode is another customer.
 func TestRedriveAfterErasure(t *testing.T) {

@@ -88,6 +88,12 @@ func TestSamples(t *testing.T) {
 			same[api.Booking](t, object)
 		case "customer":
 			same[api.Customer](t, object)
+		case "lead":
+			same[api.Lead](t, object)
+		case "quote":
+			same[api.Quote](t, object)
+		case "invoice":
+			same[api.Invoice](t, object)
 		}
 	}
 	if _, _, err := view.Sample("../../secrets", api.Test); err == nil {

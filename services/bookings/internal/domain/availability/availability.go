@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/civil"
 
 	"holdfast.dev/services/bookings/internal/domain"
 )
@@ -21,7 +22,7 @@ const (
 
 // Day is what is offered on a date. A date that did not exist in the operator's zone is closed.
 type Day struct {
-	Date   domain.Date
+	Date   civil.Date
 	Status DayStatus
 	Price  *domain.Price // of the cheapest package, with its holiday; nil: there is none
 	Units  []UnitDay     // by id

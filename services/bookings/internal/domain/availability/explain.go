@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"time"
 
+	"holdfast.dev/libs/civil"
+
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
@@ -16,16 +18,16 @@ type Start struct {
 // ParseStart reads an RFC 3339 datetime, or a bare date as the first instant of that day in loc. The errors
 // are domain's.
 func ParseStart(text string, loc *time.Location) (Start, error) {
-	at, err := domain.ParseInstant(text, loc)
+	at, err := civil.ParseInstant(text, loc)
 	if err != nil {
 		return Start{}, err
 	}
-	return Start{At: at, Skipped: domain.Skips(text, loc)}, nil
+	return Start{At: at, Skipped: civil.Skips(text, loc)}, nil
 }
 
 // Window is the time whose claims decide about the moment.
 func (s Start) Window(loc *time.Location) domain.Span {
-	d := domain.DateOf(s.At.In(loc))
+	d := civil.DateOf(s.At.In(loc))
 	return Range{From: d.AddDays(-1), To: d.AddDays(1)}.Window(loc)
 }
 
@@ -55,7 +57,7 @@ const longestLook = 24 * time.Hour
 // slotAt is the slot that starts at the instant. It may belong to the day before, whose opening runs on, and
 // where the clock falls back over midnight to the day after.
 func slotAt(u domain.Unit, g grid, at time.Time, loc *time.Location) (domain.Span, bool) {
-	d := domain.DateOf(at.In(loc))
+	d := civil.DateOf(at.In(loc))
 	for n := -1; n <= 1; n++ {
 		for _, o := range u.OpeningHours.On(d.AddDays(n), loc) {
 			if s, ok := g.find(o, at); ok {

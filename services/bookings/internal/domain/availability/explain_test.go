@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/libs/civil"
+
 	"holdfast.dev/services/bookings/internal/domain"
 	"holdfast.dev/services/bookings/internal/domain/availability"
 )
@@ -72,7 +74,7 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}
-	if _, err := availability.ParseStart("2011-12-30", zone(t, "Pacific/Apia")); !errors.Is(err, domain.ErrNoSuchDay) {
+	if _, err := availability.ParseStart("2011-12-30", zone(t, "Pacific/Apia")); !errors.Is(err, civil.ErrNoSuchDay) {
 		t.Errorf("a date that did not exist: %v", err)
 	}
 }

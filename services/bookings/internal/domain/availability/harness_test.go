@@ -8,6 +8,7 @@ import (
 	"time"
 	_ "time/tzdata"
 
+	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/money"
 
@@ -21,15 +22,15 @@ type fataler interface{ Fatal(args ...any) }
 func id[P ids.Prefix]() ids.ID[P] { return ids.New[P]() }
 
 func zone(t fataler, name string) *time.Location {
-	loc, err := domain.Location(name)
+	loc, err := civil.Location(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return loc
 }
 
-func date(s string) domain.Date {
-	d, err := domain.ParseDate(s)
+func date(s string) civil.Date {
+	d, err := civil.ParseDate(s)
 	if err != nil {
 		panic(err)
 	}

@@ -1,6 +1,8 @@
 package availability
 
 import (
+	"holdfast.dev/libs/civil"
+
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
@@ -26,7 +28,7 @@ func newPrices(packages []domain.Package, rules []domain.HolidayRule) prices {
 
 // on is what the cheapest package costs on the day, and so what a booking of it made for that day costs; of
 // two at one price the one with the lowest id. Nil: there is no package, or none whose price can be had.
-func (p *prices) on(d domain.Date) *domain.Price {
+func (p *prices) on(d civil.Date) *domain.Price {
 	holding := p.tariff.On(d)
 	if known, ok := p.found[string(holding)]; ok {
 		return known

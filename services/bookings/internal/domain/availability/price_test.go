@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/patch"
 
 	"holdfast.dev/services/bookings/internal/domain"
@@ -144,7 +145,7 @@ func drawRule(t *rapid.T, c availability.Catalogue, s domain.Service) domain.Hol
 }
 
 // bookDay books the package for a day, as a client does that has read the price.
-func bookDay(p domain.Package, c availability.Catalogue, d domain.Date) (domain.Booking, error) {
+func bookDay(p domain.Package, c availability.Catalogue, d civil.Date) (domain.Booking, error) {
 	in := domain.BookingInput{EventDate: patch.Value(d.String()), PackageID: given(p.ID.String())}
 	when, err := in.When(time.UTC)
 	if err != nil {

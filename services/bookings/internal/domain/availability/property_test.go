@@ -8,6 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"holdfast.dev/libs/civil"
+
 	"holdfast.dev/services/bookings/internal/domain"
 	"holdfast.dev/services/bookings/internal/domain/availability"
 )
@@ -78,7 +80,7 @@ func drawHours(t *rapid.T) domain.OpeningHours {
 		return nil
 	}
 	hours := domain.OpeningHours{}
-	clocks := []domain.Clock{"00:00", "00:30", "01:30", "02:15", "02:30", "03:00", "09:00", "14:00", "22:00", "23:30"}
+	clocks := []civil.Clock{"00:00", "00:30", "01:30", "02:15", "02:30", "03:00", "09:00", "14:00", "22:00", "23:30"}
 	for day := time.Sunday; day <= time.Saturday; day++ {
 		if rapid.IntRange(0, 3).Draw(t, "closed") == 0 {
 			continue

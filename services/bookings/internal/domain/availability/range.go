@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/civil"
 
 	"holdfast.dev/services/bookings/internal/domain"
 )
@@ -28,19 +29,19 @@ const MaxClaims = 100_000
 const longestBuffer = 1440 * time.Minute
 
 // Range is the days from From to To, both included.
-type Range struct{ From, To domain.Date }
+type Range struct{ From, To civil.Date }
 
 // ParseRange reads the days of an answer, YYYY-MM-DD, which must exist in loc. The errors are on from and to.
 func ParseRange(from, to string, loc *time.Location) (Range, error) {
 	var failed []apperr.FieldError
-	parse := func(name, text string) domain.Date {
-		d, err := domain.ParseDate(text)
+	parse := func(name, text string) civil.Date {
+		d, err := civil.ParseDate(text)
 		message := "Must be a date, YYYY-MM-DD, between 1900-01-01 and 2199-12-31."
 		if err == nil {
 			if _, exists := d.Start(loc); exists {
 				return d
 			}
-			message = domain.ErrNoSuchDay.Error()
+			message = civil.ErrNoSuchDay.Error()
 		}
 		failed = append(failed, apperr.FieldError{Field: name, Message: message})
 		return d

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"time"
 
+	"holdfast.dev/libs/civil"
+
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
@@ -54,7 +56,7 @@ type evaluator struct {
 	taken    *taken // nil: nothing is
 	loc      *time.Location
 	earliest time.Time // zero: any
-	last     domain.Date
+	last     civil.Date
 	horizon  time.Time // the end of last; zero: any
 }
 
@@ -99,7 +101,7 @@ func (e *evaluator) policy(s domain.Span) Reason {
 		return Notice
 	case e.horizon.IsZero() || s.From.Before(e.horizon):
 		return Free
-	case e.last.Before(domain.DateOf(s.From.In(e.loc))): // the date counts: it may come back after its end
+	case e.last.Before(civil.DateOf(s.From.In(e.loc))): // the date counts: it may come back after its end
 		return Advance
 	}
 	return Free

@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/testclock"
 	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/bookings/internal/domain"
@@ -125,7 +126,7 @@ type Tenants struct {
 	mu     sync.Mutex
 	policy domain.Policy
 	fail   error
-	clocks map[ids.Tenant]domain.TestClock
+	clocks map[ids.Tenant]testclock.Clock
 }
 
 // Set makes p the policy of every tenant.

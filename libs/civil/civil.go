@@ -1,0 +1,297 @@
+// Package civil has local dates and times of day: the calendar and the clock of a place, with the days and the times that
+// its changes of the clock skip or repeat.
+package civil
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+	_ "time/tzdata" // zones of operators, whatever the machine has
+)
+
+// Date is a day of the proleptic Gregorian calendar, without a place; it is ordered by Before.
+type Date struct {
+	Year  int
+	Month time.Month
+	Day   int
+}
+
+// Errors of dates and local times; a caller puts them on a field.
+var (
+	ErrDateFormat = errors.New("Must be an RFC 3339 datetime with an offset, or a date YYYY-MM-DD.") //nolint:staticcheck // shown as it stands
+	ErrDateRange  = errors.New("Must be between 1900-01-01 and 2199-12-31.")                         //nolint:staticcheck // shown as it stands
+	ErrNoSuchDay  = errors.New("This date does not exist in the operator's timezone.")               //nolint:staticcheck // shown as it stands
+	ErrNoSuchTime = errors.New("This time does not exist on that day in the operator's timezone.")   //nolint:staticcheck // shown as it stands
+)
+
+const (
+	firstYear = 1900
+	lastYear  = 2199
+)
+
+// ParseDate reads YYYY-MM-DD within 1900–2199.
+func ParseDate(s string) (Date, error) {
+	t, err := time.Parse(time.DateOnly, s)
+	if err != nil {
+		return Date{}, ErrDateFormat
+	}
+	return inRange(DateOf(t))
+}
+
+// ParseDay reads an RFC 3339 datetime or a bare date as a day in loc; the day must exist there. Of a datetime it
+// returns the instant too, in UTC and to the microsecond.
+func ParseDay(s string, loc *time.Location) (Date, *time.Time, error) {
+	var at *time.Time
+	d, err := ParseDate(s)
+	if errors.Is(err, ErrDateFormat) {
+		var t time.Time
+		if t, err = parseInstant(s); err == nil {
+			at = &t
+			d, err = inRange(DateOf(t.In(loc)))
+		}
+	}
+	if err != nil {
+		return Date{}, nil, err
+	}
+	if _, ok := d.Start(loc); !ok {
+		return Date{}, nil, ErrNoSuchDay
+	}
+	return d, at, nil
+}
+
+// ParseInstant reads an RFC 3339 datetime, or a bare date as the first instant of that day in loc. The
+// result is in UTC, to the microsecond.
+func ParseInstant(s string, loc *time.Location) (time.Time, error) {
+	d, err := ParseDate(s)
+	if err == nil {
+		t, ok := d.Start(loc)
+		if !ok {
+			return time.Time{}, ErrNoSuchDay
+		}
+		return t, nil
+	}
+	if !errors.Is(err, ErrDateFormat) {
+		return time.Time{}, err
+	}
+	t, err := parseInstant(s)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if _, err := inRange(DateOf(t.In(loc))); err != nil {
+		return time.Time{}, err
+	}
+	return t, nil
+}
+
+// parseInstant takes the lower-case t and z that RFC 3339 allows too.
+func parseInstant(s string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339Nano, strings.ToUpper(s))
+	if err != nil || strings.Contains(s, ",") {
+		return time.Time{}, ErrDateFormat
+	}
+	return t.UTC().Truncate(time.Microsecond), nil
+}
+
+func inRange(d Date) (Date, error) {
+	if err := d.Check(); err != nil {
+		return Date{}, err
+	}
+	return d, nil
+}
+
+// Check returns ErrDateRange for a day outside 1900 to 2199.
+func (d Date) Check() error {
+	if d.Year < firstYear || d.Year > lastYear {
+		return ErrDateRange
+	}
+	return nil
+}
+
+// DateOf is the day that t shows in its own location.
+func DateOf(t time.Time) Date {
+	y, m, d := t.Date()
+	return Date{Year: y, Month: m, Day: d}
+}
+
+// String is YYYY-MM-DD.
+func (d Date) String() string { return fmt.Sprintf("%04d-%02d-%02d", d.Year, d.Month, d.Day) }
+
+// AddDays walks the calendar, never the clock.
+func (d Date) AddDays(n int) Date {
+	return DateOf(time.Date(d.Year, d.Month, d.Day+n, 0, 0, 0, 0, time.UTC))
+}
+
+// Before reports whether d is an earlier day than o.
+func (d Date) Before(o Date) bool { return d.UTC().Before(o.UTC()) }
+
+// DaysUntil counts the days from d to o.
+func (d Date) DaysUntil(o Date) int { return int(o.UTC().Sub(d.UTC()) / (24 * time.Hour)) }
+
+// UTC is the day's midnight in UTC: a label to count and to store with, no instant of the operator's.
+func (d Date) UTC() time.Time { return time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, time.UTC) }
+
+// Scan implements sql.Scanner for a date column; it is written as UTC.
+func (d *Date) Scan(src any) error {
+	t, ok := src.(time.Time)
+	if !ok {
+		return fmt.Errorf("scan date from %T", src)
+	}
+	*d = DateOf(t.UTC())
+	return nil
+}
+
+// Start is the day's first instant in loc, in UTC; false when the day does not exist there. Where midnight
+// was skipped it is the instant after the gap, where midnight came twice it is the first one.
+func (d Date) Start(loc *time.Location) (time.Time, bool) {
+	midnight := d.UTC()
+	var first time.Time
+	found := false
+	for _, z := range zonesAround(midnight, loc) {
+		at := midnight.Add(-z.offset)
+		if at.Before(z.start) {
+			at = z.start
+		}
+		if !at.Before(z.end) || DateOf(at.In(loc)) != d {
+			continue
+		}
+		if !found || at.Before(first) {
+			first, found = at, true
+		}
+	}
+	return first, found
+}
+
+// End is the first instant of the next day that exists in loc, so that whole days meet without a gap.
+func (d Date) End(loc *time.Location) time.Time {
+	for next := d.AddDays(1); ; next = next.AddDays(1) {
+		if t, ok := next.Start(loc); ok {
+			return t
+		}
+	}
+}
+
+// At is the instant at which the clock of loc shows c on this day, the first when it does so twice; false
+// when it never does.
+func (d Date) At(c Clock, loc *time.Location) (time.Time, bool) {
+	wall := d.UTC().Add(time.Duration(c.Minutes()) * time.Minute)
+	var first time.Time
+	found := false
+	for _, z := range zonesAround(wall, loc) {
+		at := wall.Add(-z.offset)
+		if at.Before(z.start) || !at.Before(z.end) {
+			continue
+		}
+		if !found || at.Before(first) {
+			first, found = at, true
+		}
+	}
+	return first, found
+}
+
+// Reach is the first instant at which the clock of loc has come to so many minutes past the day's 00:00, or
+// has skipped them; more than 24 h lead into the next day.
+func (d Date) Reach(minutes int, loc *time.Location) time.Time {
+	wall := d.UTC().Add(time.Duration(minutes) * time.Minute)
+	zones := zonesAround(wall, loc)
+	for _, z := range zones {
+		at := wall.Add(-z.offset)
+		if at.Before(z.start) {
+			at = z.start
+		}
+		if at.Before(z.end) {
+			return at
+		}
+	}
+	return zones[len(zones)-1].end // not reached: the clock passes wall within the stretches around it
+}
+
+// Skips reports whether text writes a local time that the clock of loc leaves out: its date and time stand
+// in a gap, and its offset is the one from before or after it. A time written with Z names no local time.
+func Skips(text string, loc *time.Location) bool {
+	t, err := time.Parse(time.RFC3339Nano, strings.ToUpper(text))
+	if err != nil || t.Location() == time.UTC {
+		return false
+	}
+	d, c := DateOf(t), ClockOf(t)
+	if _, exists := d.At(c, loc); exists {
+		return false
+	}
+	gap := d.Reach(c.Minutes(), loc)
+	_, offset := t.Zone()
+	_, before := gap.Add(-time.Nanosecond).In(loc).Zone()
+	_, after := gap.In(loc).Zone()
+	return offset == before || offset == after
+}
+
+// zone is a stretch of time in which loc keeps one offset from UTC.
+type zone struct {
+	start, end time.Time
+	offset     time.Duration
+}
+
+// farthest is how far a wall clock has ever stood from UTC, with room for a skipped day.
+const farthest = 40 * time.Hour
+
+// zonesAround lists the stretches that may show the wall time, given as if it were UTC. time.Date is not
+// asked: around a change it picks either side as it likes.
+func zonesAround(wall time.Time, loc *time.Location) []zone {
+	zones := make([]zone, 0, 3)
+	for at := wall.Add(-farthest); !at.After(wall.Add(farthest)); {
+		local := at.In(loc)
+		_, seconds := local.Zone()
+		start, end := local.ZoneBounds()
+		z := zone{start: start.UTC(), end: end.UTC(), offset: time.Duration(seconds) * time.Second}
+		switch {
+		case end.IsZero():
+			z.end = wall.Add(10 * farthest)
+		case !end.After(at):
+			// Beyond the table of a zone, ZoneBounds ends the last stretch of every year after 365 days; here
+			// is the 366th.
+			z.end = z.end.Add(24 * time.Hour)
+		}
+		zones = append(zones, z)
+		at = z.end
+	}
+	return zones
+}
+
+// Clock is a time of day as the operator's wall clock shows it, "HH:MM".
+type Clock string
+
+// ParseClock reads HH:MM from 00:00 to 23:59.
+func ParseClock(s string) (Clock, bool) {
+	if len(s) != 5 || s[2] != ':' || !digit(s[0]) || !digit(s[1]) || !digit(s[3]) || !digit(s[4]) {
+		return "", false
+	}
+	return Clock(s), s[:2] <= "23" && s[3:] <= "59"
+}
+
+func digit(b byte) bool { return b >= '0' && b <= '9' }
+
+// ClockOf is what t shows in its own location, to the minute.
+func ClockOf(t time.Time) Clock { return Clock(fmt.Sprintf("%02d:%02d", t.Hour(), t.Minute())) }
+
+// Minutes counts from 00:00.
+func (c Clock) Minutes() int {
+	if len(c) != 5 {
+		return 0
+	}
+	return int(c[0]-'0')*600 + int(c[1]-'0')*60 + int(c[3]-'0')*10 + int(c[4]-'0')
+}
+
+var locations sync.Map // IANA name → *time.Location; bounded by the number of zones, as only known names enter
+
+// Location returns the zone of an IANA name. Zones are read once: parsing one costs more than a price.
+func Location(name string) (*time.Location, error) {
+	if loc, ok := locations.Load(name); ok {
+		return loc.(*time.Location), nil // The map holds no other type.
+	}
+	loc, err := time.LoadLocation(name)
+	if err != nil || name == "" || name == "Local" {
+		return nil, fmt.Errorf("timezone %q is unknown", name)
+	}
+	locations.Store(name, loc)
+	return loc, nil
+}

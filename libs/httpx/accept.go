@@ -1,0 +1,60 @@
+package httpx
+
+import (
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/contract"
+)
+
+// CSVType is the media type of lists as CSV, in Accept and in the contract.
+const CSVType = "text/csv"
+
+// CSVRoute is the route of a list as CSV in logs and metrics: its time says nothing about the time of pages.
+func CSVRoute(op *contract.Operation) string { return op.Path + ".csv" }
+
+// PrefersCSV reports whether the request is to be answered as CSV.
+func PrefersCSV(c *gin.Context) bool { return AcceptsCSV(of(c).op, c.Request.Header) }
+
+// AcceptsCSV reports whether the operation has CSV and the Accept header names text/csv with at least the quality that
+// JSON has there.
+func AcceptsCSV(op *contract.Operation, h http.Header) bool {
+	if op == nil || op.CSV == nil {
+		return false
+	}
+	csv := 0.0
+	json, exact := 0.0, 0 // exact is how exactly the header names JSON: 3 for application/json, 1 for */*
+	for _, values := range h["Accept"] {
+		for entry := range strings.SplitSeq(values, ",") {
+			name, params, err := mime.ParseMediaType(entry)
+			if err != nil {
+				continue
+			}
+			q := quality(params)
+			if name == CSVType {
+				csv = max(csv, q)
+			}
+			if rank := map[string]int{"application/json": 3, "application/*": 2, "*/*": 1}[name]; rank > exact {
+				json, exact = q, rank
+			}
+		}
+	}
+	return csv > 0 && csv >= json
+}
+
+// quality is the parameter q, 1 when it is absent and 0 when it is no number.
+func quality(params map[string]string) float64 {
+	text, ok := params["q"]
+	if !ok {
+		return 1
+	}
+	q, err := strconv.ParseFloat(text, 64)
+	if err != nil || q < 0 || q > 1 {
+		return 0
+	}
+	return q
+}

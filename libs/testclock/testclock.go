@@ -1,0 +1,55 @@
+// Package testclock keeps what a service knows of the tenants' test clocks, which identity owns. Background work, such as an
+// expiry, follows the tenant's time by it. The service makes the table test_clocks in a migration of its own.
+package testclock
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/pg"
+)
+
+// Clock is what is known of a tenant's test clock, which holds in test mode only.
+type Clock struct {
+	FrozenAt *time.Time // nil: real time
+	Version  int64      // the tenant's, raised by each change of the clock
+}
+
+// Now is the tenant's time: the frozen one, else real.
+func (c Clock) Now(real time.Time) time.Time {
+	if c.FrozenAt != nil {
+		return *c.FrozenAt
+	}
+	return real
+}
+
+// Put writes what is known of the caller's test clock, unless something as new is known already. It does not wait for a row
+// that it would leave alone, so that writes of one tenant do not queue there.
+func Put(ctx context.Context, tx pg.Tx, c Clock) error {
+	_, err := tx.Exec(ctx, `
+		insert into test_clocks as c (tenant_id, livemode, frozen_at, version)
+		select @tenant, @live, @frozen_at::timestamptz, @version::bigint
+		where not exists (select from test_clocks k where k.tenant_id = @tenant and k.livemode = @live and k.version >= @version)
+		on conflict (tenant_id, livemode) do update
+		set frozen_at = excluded.frozen_at, version = excluded.version
+		where c.version < excluded.version`, pg.Args{"frozen_at": c.FrozenAt, "version": c.Version})
+	if err != nil {
+		return fmt.Errorf("put test clock: %w", err)
+	}
+	return nil
+}
+
+// Save writes the caller's clock beside something that is to expire. A later reader then uses a clock that is no older, though
+// the event of a return to real time may still be on its way.
+func Save(ctx context.Context, tx pg.Tx) error {
+	c := caller.FromContext(ctx)
+	if c.Mode != caller.Test || c.PolicyVersion == 0 {
+		return nil
+	}
+	return Put(ctx, tx, Clock{FrozenAt: c.Clock, Version: c.PolicyVersion})
+}
+
+// Known is the statement that reads the clock of the caller's tenant and mode; it finds no row where none is known.
+const Known = `select c.frozen_at, c.version from test_clocks c where c.tenant_id = @tenant and c.livemode = @live`

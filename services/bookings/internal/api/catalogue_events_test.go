@@ -1,0 +1,100 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/pgtest"
+)
+
+// told returns the events since the first n as "type id version", and checks that each is internal and holds what GET answers.
+func (w *world) told(ctx context.Context, n int) (list []string) {
+	w.T.Helper()
+	paths := map[string]string{"service.updated": "/services/", "unit.updated": "/units/", "package.updated": "/packages/"}
+	newest := map[string]int64{}
+	all := w.Events()
+	for _, e := range all {
+		newest[e.GetObjectId()] = e.GetResourceVersion()
+	}
+	for _, e := range all[n:] {
+		list = append(list, fmt.Sprint(e.GetType(), " ", e.GetObjectId(), " ", e.GetResourceVersion()))
+		if !e.GetInternal() || string(e.GetPreviousAttributes()) != "{}" {
+			w.T.Errorf("%s is no internal event: %v", e.GetType(), e)
+		}
+		if body := w.do(ctx, "GET", paths[e.GetType()]+e.GetObjectId(), "").is(200).Body; e.GetResourceVersion() == newest[e.GetObjectId()] && string(body) != string(e.GetObject()) {
+			w.T.Errorf("%s holds %s\nwant %s", e.GetType(), e.GetObject(), body)
+		}
+	}
+	return list
+}
+
+// Each create and each change of a service, a unit or a package has one event; a link is a change of both ends. What shows
+// nothing and what is refused has none, and neither have holiday rules.
+func TestCatalogueEvents(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	n := 0
+	expect := func(what string, want ...string) {
+		t.Helper()
+		got := w.told(ctx, n)
+		n += len(got)
+		if strings.Join(got, ", ") != strings.Join(want, ", ") {
+			t.Errorf("%s: events %v, want %v", what, got, want)
+		}
+	}
+	service := w.offer(ctx, "/services", `{"name":"S"}`).ID
+	expect("create", "service.updated "+service+" 1")
+	unit := w.offer(ctx, "/units", fmt.Sprintf(`{"name":"U","service_ids":[%q]}`, service)).ID
+	expect("create with a link", "service.updated "+service+" 2", "unit.updated "+unit+" 1")
+	pack := w.offer(ctx, "/packages", fmt.Sprintf(`{"name":"P","service_id":%q,"base_price":{"amount":1,"currency":"USD"},"unit_ids":[%q]}`, service, unit)).ID
+	expect("create a package", "package.updated "+pack+" 1")
+	rule := w.offer(ctx, "/holiday-rules", offers(shop{})["/holiday-rules"]).ID
+	w.do(ctx, "PATCH", "/holiday-rules/"+rule, `{"name":"x"}`).is(200)
+	expect("holiday rules")
+	for path, event := range map[string]string{"/services/" + service: "service.updated " + service + " 3", "/units/" + unit: "unit.updated " + unit + " 2", "/packages/" + pack: "package.updated " + pack + " 2"} {
+		w.do(ctx, "PATCH", path, `{"name":"x"}`, "Idempotency-Key: k"+header(event[:3])).is(200)
+		expect("update", event)
+		w.do(ctx, "PATCH", path, `{"name":"x"}`, "Idempotency-Key: k"+header(event[:3])).is(200)
+		w.do(ctx, "PATCH", path, `{"name":"x"}`).is(200)
+		w.do(ctx, "PATCH", path, `{"name":"y"}`, `If-Match: "1"`).is(412)
+		w.do(ctx, "PATCH", path, `{"name":""}`).is(422)
+		expect("no change")
+	}
+	w.do(ctx, "PATCH", "/services/"+service, `{"unit_ids":[]}`).is(200)
+	expect("unlink", "service.updated "+service+" 4", "unit.updated "+unit+" 3")
+	w.do(ctx, "PATCH", "/units/"+unit, fmt.Sprintf(`{"service_ids":[%q]}`, service)).is(200)
+	expect("link", "service.updated "+service+" 5", "unit.updated "+unit+" 4")
+	w.do(ctx, "PATCH", "/units/"+unit, fmt.Sprintf(`{"service_ids":[%q],"name":"z"}`, service)).is(200)
+	expect("keep the link", "unit.updated "+unit+" 5")
+	w.do(ctx, "POST", "/packages", fmt.Sprintf(`{"name":"P","service_id":%q,"base_price":{"amount":1,"currency":"EUR"}}`, service)).is(422)
+	expect("refused")
+}
+
+// Parallel changes of one unit are told in the order of its versions, none left out.
+func TestCatalogueEventsInOrder(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Live)
+	service, unit := w.offer(ctx, "/services", `{"name":"S"}`).ID, w.offer(ctx, "/units", `{"name":"U"}`).ID
+	got := atOnce(20, func(i int) answer {
+		if i%2 == 0 {
+			return w.do(ctx, "PATCH", "/units/"+unit, fmt.Sprintf(`{"name":"%d"}`, i))
+		}
+		return w.do(ctx, "PATCH", "/services/"+service, fmt.Sprintf(`{"unit_ids":[%s]}`, []string{"", str(unit)}[i/2%2]))
+	})
+	if got[200] != 20 {
+		t.Fatalf("answers %v", got)
+	}
+	versions := map[string]int64{}
+	for _, e := range w.Events() {
+		if e.GetResourceVersion() != versions[e.GetObjectId()]+1 {
+			t.Errorf("%s: version %d after %d", e.GetType(), e.GetResourceVersion(), versions[e.GetObjectId()])
+		}
+		versions[e.GetObjectId()] = e.GetResourceVersion()
+	}
+	if at := w.offered(ctx, "/units/"+unit); at.Version != versions[unit] || w.offered(ctx, "/services/"+service).Version != versions[service] {
+		t.Errorf("versions %v", versions)
+	}
+}

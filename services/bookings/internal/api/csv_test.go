@@ -1,0 +1,59 @@
+package api_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"holdfast.dev/libs/apitest"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/pgtest"
+)
+
+func TestBookingsAsCSV(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := pgtest.Ctx(t, caller.Test)
+	csv := func(query string) []byte {
+		t.Helper()
+		return w.do(ctx, "GET", "/bookings"+query, "", "Accept: text/csv; charset=utf-8").is(200).Body
+	}
+	if got := string(csv("")); strings.Count(got, "\r\n") != 1 || !strings.Contains(got, ",total_amount.amount,total_amount.currency,") {
+		t.Errorf("an empty list is %q", got)
+	}
+	for _, fields := range []string{
+		`"event_date":"2030-05-10","notes":"=1+1","metadata":{"k":"v"}`, `"event_date":"2030-05-11","notes":"a\n\"b\"","event_type":"@x"`,
+		`"starts_at":"2030-05-12T10:00:00Z","ends_at":"2030-05-12T12:00:00Z","guest_count":3,"status":"confirmed"`,
+	} {
+		w.book(ctx, "%s", fields)
+	}
+	gone := w.book(ctx, `"event_date":"2030-05-13"`)
+	w.do(ctx, "POST", "/bookings/"+gone.ID+"/cancel", `{"reason":"-5"}`).is(200)
+	w.fill(ctx, 50, "pending")
+	for _, query := range []string{"?", "?status=confirmed,cancelled", "?status=pending,expired", "?metadata[k]=v", "?event_type=@x", "?customer_id=none", "?event_date_from=2030-05-11"} {
+		var all []json.RawMessage
+		w.Walk(func(page string) apitest.Answer {
+			a := w.do(ctx, "GET", "/bookings"+query+"&"+page, "").is(200)
+			all = append(all, decode[struct{ Data []json.RawMessage }](a).Data...)
+			return a.Answer
+		}, 100)
+		apitest.SameRows(t, csv(query), all)
+	}
+	w.do(ctx, "GET", "/bookings?limit=3", "", "Accept: text/csv").is(422, "invalid_request", "limit")
+	w.do(ctx, "GET", "/services", "", "Accept: text/csv").is(200)
+}
+
+func TestExpandedCSV(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := pgtest.Ctx(t, caller.Test)
+	w.fill(ctx, 250, "confirmed") // more than one call expands
+	w.do(ctx, "GET", "/bookings?expand=customer", "", "Accept: text/csv").is(403, "insufficient_scope")
+	reads := in(ctx, func(c *caller.Caller) { c.Scopes = []string{"read:customers"} })
+	text := string(w.do(reads, "GET", "/bookings?expand=customer", "", "Accept: text/csv").is(200).Body)
+	header, _, _ := strings.Cut(text, "\r\n")
+	if strings.Count(text, "\r\n") != 251 || !slices.Contains(strings.Split(header, ","), "customer.email") {
+		t.Errorf("%.2000s", text)
+	}
+}

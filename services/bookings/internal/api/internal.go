@@ -1,0 +1,164 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/patch"
+	"holdfast.dev/libs/rest"
+	"holdfast.dev/proto/api"
+	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/bookings/internal/domain"
+	"holdfast.dev/services/bookings/internal/store"
+	"holdfast.dev/services/bookings/internal/view"
+)
+
+// mountInternal registers the calls of other services, which proto/internal/bookings.yaml declares.
+func (a *API) mountInternal(e *gin.Engine) {
+	e.POST("/internal/v1/bookings", a.Server.Internal(a.createLinkedBooking, "customers"))
+	e.GET("/internal/v1/bookings/:id", a.Server.Internal(a.lookupBooking, "customers"))
+	e.GET("/internal/v1/catalogue/:id", a.Server.Internal(a.lookupCatalogue, "customers"))
+	e.POST("/internal/v1/prices", a.Server.Internal(a.priceBooking, "customers"))
+}
+
+// createLinkedBooking needs no Idempotency-Key: the quote or the lead itself is the key, and it does not expire.
+func (a *API) createLinkedBooking(c *gin.Context) error {
+	var body internalapi.LinkedBooking
+	if err := decode(c, &body); err != nil {
+		return err
+	}
+	in, err := a.fromLinked(body)
+	if err != nil {
+		return err
+	}
+	b, err := a.Bookings.CreateLinked(c.Request.Context(), in)
+	if err != nil {
+		return err
+	}
+	return showBooking(c, b)
+}
+
+// fromLinked reads the ids, and the booking as a body of POST /bookings.
+func (a *API) fromLinked(body internalapi.LinkedBooking) (in domain.LinkedInput, err error) {
+	in = domain.LinkedInput{
+		Origin:     domain.Origin{Total: body.TotalAmount, Deposit: body.DepositAmount},
+		ValidUntil: body.ValidUntil,
+	}
+	if in.Quote, err = optionalID[ids.QuotePrefix]("quote_id", body.QuoteID); err != nil {
+		return in, err
+	}
+	if in.Lead, err = optionalID[ids.LeadPrefix]("lead_id", body.LeadID); err != nil {
+		return in, err
+	}
+	op := a.Server.Contract.Operation("createBooking")
+	sent, err := op.Parse(body.Booking)
+	if err != nil {
+		return in, err
+	}
+	if err := op.ValidateBody(sent, false); err != nil {
+		return in, err
+	}
+	var create api.BookingCreate
+	err = op.Decode(sent, &create)
+	in.BookingInput = fromBookingCreate(create)
+	return in, err
+}
+
+func optionalID[P ids.Prefix](name, text string) (id ids.ID[P], err error) {
+	if text == "" {
+		return id, nil
+	}
+	if id, err = ids.Parse[P](text); err != nil {
+		var p P
+		return id, apperr.Field(name, "Must be an id, which begins with %s_.", p.Prefix())
+	}
+	return id, nil
+}
+
+func (a *API) lookupBooking(c *gin.Context) error {
+	ctx := c.Request.Context()
+	id, err := ids.Parse[domain.BookingPrefix](c.Param("id"))
+	if err != nil {
+		return domain.ErrBookingNotFound
+	}
+	b, err := store.Booking(ctx, a.DB.Read(ctx), id)
+	if err != nil {
+		return err
+	}
+	return showBooking(c, b.At(a.now(ctx)))
+}
+
+func showBooking(c *gin.Context, b domain.Booking) error {
+	return httpx.Resource(c, b.Version, view.Booking(b, httpx.Mode(c.Request.Context())))
+}
+
+// lookupCatalogue tells the kind by the prefix of the id; an id of no kind is as good as an unknown service.
+func (a *API) lookupCatalogue(c *gin.Context) error {
+	ctx, text := c.Request.Context(), c.Param("id")
+	version, err := int64(0), error(nil)
+	switch kind, _, _ := strings.Cut(text, "_"); kind {
+	case domain.UnitPrefix{}.Prefix():
+		version, err = versionOf(ctx, a.units(), text)
+	case domain.PackagePrefix{}.Prefix():
+		version, err = versionOf(ctx, a.packages(), text)
+	default:
+		version, err = versionOf(ctx, a.services(), text)
+	}
+	if err != nil {
+		return err
+	}
+	return rest.Object(c, internalapi.CatalogueItem{ID: text, Version: version})
+}
+
+// versionOf reads the version of a resource; one of the other mode is unknown.
+func versionOf[P ids.Prefix, T any](ctx context.Context, r rest.Collection[P, T], text string) (int64, error) {
+	id, err := ids.Parse[P](text)
+	if err != nil {
+		return 0, r.NotFound
+	}
+	v, err := r.Load(ctx, r.DB.Read(ctx), id)
+	if err != nil {
+		return 0, err
+	}
+	return r.Show(v, httpx.Mode(ctx)).Version, nil
+}
+
+func (a *API) priceBooking(c *gin.Context) error {
+	var body internalapi.PriceQuery
+	if err := decode(c, &body); err != nil {
+		return err
+	}
+	b, err := a.Bookings.Price(c.Request.Context(), domain.BookingInput{
+		PackageID: patch.Value(body.PackageID), EventDate: patch.Value(body.EventDate),
+	})
+	if err != nil {
+		return err
+	}
+	return rest.Object(c, internalapi.PackagePrice{
+		Name: b.Snapshot.Name, ServiceID: b.ServiceID.String(), Currency: b.Total.Currency,
+		TotalAmount: b.Total.Minor, DepositAmount: b.Deposit.Minor,
+	})
+}
+
+// decode reads the body of an internal call, at most as large as a public one.
+func decode(c *gin.Context, into any) error {
+	err := json.NewDecoder(http.MaxBytesReader(c.Writer, c.Request.Body, httpx.MaxBody)).Decode(into)
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return httpx.ErrTooLarge
+	case err != nil:
+		return contract.ErrMalformed.WithCause(err)
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+package app
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/civil"
+	"holdfast.dev/libs/patch"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/bookings/internal/domain"
+	"holdfast.dev/services/bookings/internal/store"
+	"holdfast.dev/services/bookings/internal/view"
+)
+
+const (
+	// calendarsAtOnce bounds the memory of calendars: one takes up to about 40 MiB while it is made.
+	calendarsAtOnce = 4
+	// calendarWait is how long a request waits for its turn.
+	calendarWait = 5 * time.Second
+)
+
+// errCalendars says that other calendars have to be made first.
+var errCalendars = apperr.ErrUnavailable.WithMessage("Too many calendars are being made. Retry shortly.")
+
+// Feeds are the verbs of calendar feeds. Make one with NewFeeds.
+type Feeds struct {
+	db     *pg.DB
+	base   string // of addresses
+	now    func() time.Time
+	places chan struct{}
+}
+
+// NewFeeds makes the verbs. publicURL is where clients reach the gateway.
+func NewFeeds(db *pg.DB, publicURL string, now func() time.Time) *Feeds {
+	return &Feeds{
+		db: db, base: strings.TrimRight(publicURL, "/") + "/api/v1/calendar/", now: now, places: make(chan struct{}, calendarsAtOnce),
+	}
+}
+
+// Create makes a feed with an address. Only this answer shows the address.
+func (a *Feeds) Create(ctx context.Context, tx pg.Tx, in domain.FeedInput) (domain.FeedWithURL, error) {
+	f, err := domain.NewFeed(in)
+	if err != nil {
+		return domain.FeedWithURL{}, err
+	}
+	if err := checkFeedUnit(ctx, tx, f); err != nil {
+		return domain.FeedWithURL{}, err
+	}
+	there, err := store.CountFeeds(ctx, tx)
+	if err != nil {
+		return domain.FeedWithURL{}, err
+	}
+	if err := domain.FeedCap.Room(there); err != nil {
+		return domain.FeedWithURL{}, err
+	}
+	token := domain.NewFeedToken()
+	hash, _ := domain.FeedTokenHash(token) // a new token has the form of one
+	f, err = store.InsertFeed(ctx, tx, f, hash[:], caller.FromContext(ctx).Timezone)
+	return domain.FeedWithURL{Feed: f, URL: a.base + token + ".ics"}, err
+}
+
+// checkFeedUnit returns the 422 of a unit that the caller does not have.
+func checkFeedUnit(ctx context.Context, q pg.Q, f domain.Feed) error {
+	if f.UnitID.IsZero() {
+		return nil
+	}
+	have, err := store.KnownUnits(ctx, q, []domain.UnitID{f.UnitID})
+	if err == nil && len(have) == 0 {
+		return domain.ErrFeedUnit
+	}
+	return err
+}
+
+// Delete deletes a feed: its address is unknown when the transaction has ended.
+func (a *Feeds) Delete(ctx context.Context, tx pg.Tx, id domain.FeedID, match patch.Precondition) error {
+	f, err := store.Feed(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	if err := match.Check(f.Version); err != nil {
+		return err
+	}
+	return store.DeleteFeed(ctx, tx, id)
+}
+
+// Open finds the feed of a token, or domain.ErrFeedNotFound. A text that is no token is not looked up.
+func (a *Feeds) Open(ctx context.Context, token string) (store.OpenFeed, error) {
+	hash, ok := domain.FeedTokenHash(token)
+	if !ok {
+		return store.OpenFeed{}, domain.ErrFeedNotFound
+	}
+	return store.FeedByHash(ctx, a.db.Read(ctx), hash[:])
+}
+
+// Calendar makes the calendar of a token's feed, as the tenant and in the mode that the feed belongs to.
+func (a *Feeds) Calendar(ctx context.Context, token string) ([]byte, error) {
+	f, err := a.Open(ctx, token)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { <-a.places }()
+	from := caller.FromContext(ctx)
+	from.Tenant, from.Mode, from.Timezone, from.Clock = f.TenantID, modeOf(f.Livemode), f.Timezone, f.Clock
+	return a.render(caller.With(ctx, from), f)
+}
+
+// enter waits for a place among the calendars that are being made.
+func (a *Feeds) enter(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, calendarWait)
+	defer cancel()
+	select {
+	case a.places <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return errCalendars.WithCause(ctx.Err())
+	}
+}
+
+func (a *Feeds) render(ctx context.Context, f store.OpenFeed) ([]byte, error) {
+	loc, err := civil.Location(f.Timezone)
+	if err != nil {
+		return nil, err
+	}
+	now := caller.FromContext(ctx).Now(a.now())
+	today := civil.DateOf(now.In(loc))
+	entries, err := store.Calendar(ctx, a.db.Read(ctx), store.CalendarRange{
+		From: today.AddDays(-domain.CalendarDaysBefore), Today: today, To: today.AddDays(domain.CalendarDaysAfter),
+		Unit: f.UnitID, Details: f.IncludeDetails,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range entries {
+		entries[i] = entries[i].At(now)
+	}
+	return view.Calendar(domain.Calendar{Name: f.Name, Loc: loc, Today: today, Entries: entries}), nil
+}
+
+func modeOf(live bool) caller.Mode {
+	if live {
+		return caller.Live
+	}
+	return caller.Test
+}

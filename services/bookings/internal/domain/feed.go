@@ -1,0 +1,127 @@
+package domain
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"strings"
+	"time"
+
+	"holdfast.dev/libs/civil"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/quota"
+)
+
+// FeedCap is the most calendar feeds that a tenant may have in one mode.
+var FeedCap = quota.Cap{Most: 50, Rows: "calendar feeds", Field: "name", Remedy: "Delete one first."}
+
+// FeedPrefix is the prefix of a feed's id.
+type FeedPrefix struct{}
+
+// Prefix is "cf".
+func (FeedPrefix) Prefix() string { return "cf" }
+
+// FeedID is the id of a calendar feed.
+type FeedID = ids.ID[FeedPrefix]
+
+// Feed is an address at which calendar programs read bookings.
+type Feed struct {
+	ID             FeedID
+	Name           string
+	UnitID         UnitID // zero: all units
+	IncludeDetails bool
+	Version        int64
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+}
+
+// FeedWithURL is a feed with its address, which is known only when the feed is made.
+type FeedWithURL struct {
+	Feed
+
+	URL string
+}
+
+// FeedInput is a feed to be made; UnitID is nil for all units.
+type FeedInput struct {
+	Name           string
+	UnitID         *string
+	IncludeDetails bool
+}
+
+// NewFeed makes a feed with a fresh id.
+func NewFeed(in FeedInput) (Feed, error) {
+	f := Feed{ID: ids.New[FeedPrefix](), Name: in.Name, IncludeDetails: in.IncludeDetails}
+	if in.UnitID == nil {
+		return f, nil
+	}
+	var err error
+	if f.UnitID, err = ids.Parse[UnitPrefix](*in.UnitID); err != nil {
+		return Feed{}, ErrFeedUnit
+	}
+	return f, nil
+}
+
+const (
+	tokenDigits = "abcdefghijklmnopqrstuvwxyz234567" // of RFC 4648, in lower case
+	tokenLength = 32
+)
+
+// NewFeedToken makes the secret part of a feed's address: 32 random base32 digits, which are 160 bits.
+func NewFeedToken() string {
+	return strings.ToLower(rand.Text() + rand.Text())[:tokenLength]
+}
+
+// FeedTokenHash is the only form in which a token is stored: its SHA-256. It is false for a text that is no token.
+func FeedTokenHash(token string) ([sha256.Size]byte, bool) {
+	if len(token) != tokenLength || strings.Trim(token, tokenDigits) != "" {
+		return [sha256.Size]byte{}, false
+	}
+	return sha256.Sum256([]byte(token)), true
+}
+
+// Bounds of a calendar. What lies furthest from today is left out first.
+const (
+	CalendarDaysBefore = 90
+	CalendarDaysAfter  = 400
+	// CalendarAhead and CalendarBehind are the most events from today on, and before today.
+	CalendarAhead  = 15_000
+	CalendarBehind = 5_000
+	// CalendarBytesAhead and CalendarBytesBehind bound the texts of these events, so that the largest calendar, with each
+	// character escaped, is below the 16 MiB that the gateway forwards.
+	CalendarBytesAhead  = 5 << 20
+	CalendarBytesBehind = 2 << 20
+)
+
+// Calendar is what a feed shows.
+type Calendar struct {
+	Name    string
+	Loc     *time.Location // the operator's
+	Today   civil.Date
+	Entries []CalendarEntry // by day
+}
+
+// CalendarEntry is one booking in a calendar.
+type CalendarEntry struct {
+	ID               BookingID
+	Number           string
+	Status           Status
+	Version          int64
+	UpdatedAt        time.Time
+	HoldExpiresAt    *time.Time
+	Day              civil.Date
+	Start            *civil.Clock // nil: a whole day
+	StartsAt, EndsAt *time.Time
+	Loc              *time.Location
+	Title            *string // of the unit, the service or the package
+	Customer, Notes  *string // nil unless the feed shows details
+}
+
+// Timed reports whether the booking has a time of day.
+func (e CalendarEntry) Timed() bool { return e.Start != nil && e.StartsAt != nil && e.EndsAt != nil }
+
+// At is the entry as every reader sees the booking: a lapsed hold is expired.
+func (e CalendarEntry) At(now time.Time) CalendarEntry {
+	b := Booking{Status: e.Status, Version: e.Version, HoldExpiresAt: e.HoldExpiresAt}.At(now)
+	e.Status, e.Version = b.Status, b.Version
+	return e
+}

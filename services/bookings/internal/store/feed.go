@@ -1,0 +1,153 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/civil"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/bookings/internal/domain"
+)
+
+const feedColumns = `f.id, f.name, f.unit_id, f.include_details, f.version, f.created_at, f.updated_at`
+
+// Feed reads one feed, or domain.ErrFeedNotFound.
+func Feed(ctx context.Context, q pg.Q, id domain.FeedID) (domain.Feed, error) {
+	return pg.One(ctx, q, pgx.RowToStructByName[domain.Feed], domain.ErrFeedNotFound,
+		`select `+feedColumns+` from calendar_feeds f where f.tenant_id = @tenant and f.livemode = @live and f.id = @id`, pg.Args{"id": id})
+}
+
+// Feeds reads one page of the feeds of a unit, or of all feeds when unit is nil.
+func Feeds(ctx context.Context, q pg.Q, unit *domain.UnitID, r page.Request) (page.Rows[domain.Feed], error) {
+	w := &page.Where{}
+	w.Add(`f.tenant_id = @tenant and f.livemode = @live`)
+	equal(w, `f.unit_id = ?`, unit)
+	tail, args := w.Page(r, "f")
+	return page.Read(ctx, q, r, pgx.RowToStructByName[domain.Feed], `select `+feedColumns+` from calendar_feeds f `+tail, args...)
+}
+
+// CountFeeds counts the feeds of the caller. Until the transaction ends, other calls for the same tenant and mode wait.
+func CountFeeds(ctx context.Context, tx pg.Tx) (int, error) {
+	_, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtext('calendar feeds'),
+		hashtext(current_setting('app.tenant_id') || current_setting('app.livemode')))`)
+	if err != nil {
+		return 0, fmt.Errorf("lock feeds: %w", err)
+	}
+	return pg.One(ctx, tx, pgx.RowTo[int], pgx.ErrNoRows,
+		`select count(*) from calendar_feeds where tenant_id = @tenant and livemode = @live`, pg.Args{})
+}
+
+// InsertFeed writes a new feed with the hash of its token and the operator's timezone, and returns it with its times.
+func InsertFeed(ctx context.Context, tx pg.Tx, f domain.Feed, hash []byte, timezone string) (domain.Feed, error) {
+	return pg.One(ctx, tx, pgx.RowToStructByName[domain.Feed], domain.ErrFeedNotFound, `
+		with stamp as materialized (select clock_timestamp() as at)
+		insert into calendar_feeds as f (tenant_id, livemode, id, name, unit_id, include_details, timezone, hash, created_at, updated_at)
+		select @tenant, @live, @id, @name, @unit_id::uuid, @include_details, @timezone, @hash, at, at from stamp
+		returning `+feedColumns, pg.Args{
+		"id": f.ID, "name": f.Name, "unit_id": f.UnitID, "include_details": f.IncludeDetails, "timezone": timezone, "hash": hash,
+	})
+}
+
+// DeleteFeed deletes a feed. One that is gone already is domain.ErrFeedNotFound.
+func DeleteFeed(ctx context.Context, tx pg.Tx, id domain.FeedID) error {
+	tag, err := tx.Exec(ctx, `delete from calendar_feeds where tenant_id = @tenant and livemode = @live and id = @id`, pg.Args{"id": id})
+	if err != nil {
+		return fmt.Errorf("delete feed: %w", err)
+	}
+	if tag.RowsAffected() == 0 {
+		return domain.ErrFeedNotFound
+	}
+	return nil
+}
+
+// OpenFeed is a feed that its token has opened, with the tenant and mode that it belongs to.
+type OpenFeed struct {
+	TenantID       ids.Tenant
+	Livemode       bool
+	ID             domain.FeedID
+	Name           string
+	UnitID         domain.UnitID
+	IncludeDetails bool
+	Timezone       string
+	Clock          *time.Time // the tenant's test clock
+}
+
+// FeedByHash finds a feed of any tenant by the hash of its token, or domain.ErrFeedNotFound.
+func FeedByHash(ctx context.Context, q pg.Q, hash []byte) (OpenFeed, error) {
+	return pg.One(ctx, q, pgx.RowToStructByName[OpenFeed], domain.ErrFeedNotFound, `
+		select tenant_id, livemode, id, name, unit_id, include_details, timezone, clock from calendar_feed_by_hash(@hash)`,
+		pg.Args{"hash": hash})
+}
+
+// CalendarRange says which bookings a calendar shows: those of the days From to To, of one unit or of all (zero).
+type CalendarRange struct {
+	From, Today, To civil.Date
+	Unit            domain.UnitID
+	Details         bool
+}
+
+// Calendar reads the bookings of a calendar within its bounds, by day. Of those from today on the nearest come first,
+// and of the earlier ones too.
+func Calendar(ctx context.Context, q pg.Q, r CalendarRange) ([]domain.CalendarEntry, error) {
+	sql, args := calendarSQL(r)
+	return pg.Many(ctx, q, scanCalendarEntry, sql, args)
+}
+
+// calendarSQL joins what lies ahead and what lies behind, each read along its index from today.
+func calendarSQL(r CalendarRange) (string, pg.Args) {
+	ofUnit := ""
+	if !r.Unit.IsZero() {
+		ofUnit = " and b.unit_id = @unit"
+	}
+	sql := calendarPart(`b.event_day >= @today and b.event_day <= @to`+ofUnit, ``, "ahead") + ` union all ` +
+		calendarPart(`b.event_day < @today and b.event_day >= @from`+ofUnit, ` desc`, "behind") + ` order by event_day, id`
+	return sql, pg.Args{
+		"from": r.From.UTC(), "today": r.Today.UTC(), "to": r.To.UTC(), "unit": r.Unit, "details": r.Details,
+		"ahead": domain.CalendarAhead, "behind": domain.CalendarBehind,
+		"bytes_ahead": domain.CalendarBytesAhead, "bytes_behind": domain.CalendarBytesBehind,
+	}
+}
+
+// eventBytes is about the size of an event without its texts.
+const eventBytes = 320
+
+func calendarPart(where, order, part string) string {
+	return fmt.Sprintf(`
+		select id, number, status, version, updated_at, hold_expires_at, event_day, event_start, starts_at, ends_at, timezone, title, customer, notes
+		from (
+			select e.*, sum(%[4]d + octet_length(coalesce(title, '')) + octet_length(coalesce(customer, '')) + octet_length(coalesce(notes, '')))
+				over (order by event_day%[2]s, id%[2]s rows unbounded preceding) as bytes
+			from (
+				select b.id, b.number, b.status, b.version, b.updated_at, b.hold_expires_at, b.event_day, b.event_start, b.starts_at, b.ends_at,
+					b.timezone, coalesce(u.name, s.name, p.name) as title,
+					case when @details and not coalesce(c.erased, false) then c.name end as customer,
+					case when @details and not coalesce(c.erased, false) then b.notes end as notes
+				from (select * from bookings b where b.tenant_id = @tenant and b.livemode = @live and %[1]s
+					order by b.event_day%[2]s, b.id%[2]s limit @%[3]s) b
+				left join units u on u.tenant_id = @tenant and u.livemode = @live and u.id = b.unit_id
+				left join services s on s.tenant_id = @tenant and s.livemode = @live and s.id = b.service_id
+				left join packages p on p.tenant_id = @tenant and p.livemode = @live and p.id = b.package_id
+				left join customers c on c.tenant_id = @tenant and c.livemode = @live and c.id = b.customer_id
+			) e
+		) %[3]s where bytes <= @bytes_%[3]s`, where, order, part, eventBytes)
+}
+
+func scanCalendarEntry(row pgx.CollectableRow) (domain.CalendarEntry, error) {
+	var e domain.CalendarEntry
+	var zone string
+	err := row.Scan(&e.ID, &e.Number, &e.Status, &e.Version, &e.UpdatedAt, &e.HoldExpiresAt, &e.Day, &e.Start, &e.StartsAt, &e.EndsAt,
+		&zone, &e.Title, &e.Customer, &e.Notes)
+	if err != nil {
+		return domain.CalendarEntry{}, fmt.Errorf("scan calendar entry: %w", err)
+	}
+	if e.Loc, err = civil.Location(zone); err != nil {
+		return domain.CalendarEntry{}, fmt.Errorf("booking %s: %w", e.ID, err)
+	}
+	return e, nil
+}

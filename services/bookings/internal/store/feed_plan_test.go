@@ -1,0 +1,62 @@
+package store_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/civil"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/pgtest"
+
+	"holdfast.dev/services/bookings/internal/domain"
+	"holdfast.dev/services/bookings/internal/store"
+	"holdfast.dev/services/bookings/migrations"
+)
+
+// A calendar, planned as the app role under row-level security, reads the bookings of its days by index, also when it is of
+// one unit among many.
+func TestPlanOfACalendar(t *testing.T) {
+	t.Parallel()
+	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()
+	ctx, conn := pgtest.CtxOf(t, tenant, caller.Live), owner(t, db)
+	many(t, conn, caller.FromContext(ctx))
+	today := civil.Date{Year: 2100, Month: 1, Day: 1}
+	var unit domain.UnitID
+	if err := conn.QueryRow(t.Context(), `select unit_id from bookings where tenant_id = $1 and number = 'B-77'`, tenant).Scan(&unit); err != nil {
+		t.Fatal(err)
+	}
+	for name, r := range map[string]store.CalendarRange{
+		"of all": {From: today.AddDays(-90), Today: today, To: today.AddDays(400), Details: true},
+		"of one unit": {
+			From: civil.Date{Year: 2000, Month: 1, Day: 1}, Today: civil.Date{Year: 2030, Month: 3, Day: 3}, To: today, Unit: unit,
+		},
+	} {
+		sql, args := store.CalendarSQL(r)
+		var plan string
+		err := db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+			lines, err := pg.Many(ctx, tx, pgx.RowTo[string], `explain (analyze, timing off) `+sql, args)
+			plan = strings.Join(lines, "\n")
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "bookings_day"
+		if !r.Unit.IsZero() {
+			want = "bookings_unit_day"
+		}
+		if strings.Contains(plan, "Seq Scan on bookings") || strings.Count(plan, want) != 2 {
+			t.Errorf("%s does not read %s twice:\n%s", name, want, plan)
+		}
+	}
+	began := time.Now()
+	if _, err := store.FeedByHash(ctx, db.App.Read(ctx), make([]byte, 32)); err != domain.ErrFeedNotFound { //nolint:errorlint // the error itself
+		t.Errorf("an unknown hash: %v after %s", err, time.Since(began))
+	}
+}

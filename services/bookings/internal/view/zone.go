@@ -1,0 +1,94 @@
+package view
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"holdfast.dev/services/bookings/internal/domain"
+)
+
+// calendarZone is a zone that a calendar's events name, and the time from the first to the last of them.
+type calendarZone struct {
+	loc      *time.Location
+	from, to time.Time
+}
+
+// zonesOf returns the zones of a calendar by name: the operator's, and those of bookings that were made in another one.
+func zonesOf(c domain.Calendar) []calendarZone {
+	zones := map[string]calendarZone{}
+	extend := func(loc *time.Location, from, to time.Time) {
+		z, ok := zones[loc.String()]
+		if !ok {
+			z = calendarZone{loc: loc, from: from, to: to}
+		}
+		if from.Before(z.from) {
+			z.from = from
+		}
+		if to.After(z.to) {
+			z.to = to
+		}
+		zones[loc.String()] = z
+	}
+	extend(c.Loc, c.Today.UTC(), c.Today.UTC())
+	for _, e := range c.Entries {
+		if e.Timed() {
+			extend(e.Loc, *e.StartsAt, *e.EndsAt)
+		}
+	}
+	var out []calendarZone
+	for _, name := range slices.Sorted(maps.Keys(zones)) {
+		out = append(out, zones[name])
+	}
+	return out
+}
+
+// zone writes a VTIMEZONE with one observance for each change of the clock, and none by a rule: changes are written as
+// they are known, also those that follow no rule.
+func (w *calendarWriter) zone(z calendarZone) {
+	w.line("BEGIN", "VTIMEZONE")
+	w.line("TZID", z.loc.String())
+	for at := z.from.In(z.loc); ; {
+		since, until := at.ZoneBounds()
+		w.observance(at, since)
+		if until.IsZero() || until.After(z.to) {
+			break
+		}
+		at = until
+	}
+	w.line("END", "VTIMEZONE")
+}
+
+// observance writes the offset at an instant, which holds since another one; zero: since ever.
+func (w *calendarWriter) observance(at, since time.Time) {
+	kind := "STANDARD"
+	if at.IsDST() {
+		kind = "DAYLIGHT"
+	}
+	name, offset := at.Zone()
+	before, onset := offset, time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
+	if !since.IsZero() {
+		_, before = since.Add(-time.Second).Zone()
+		onset = since.UTC().Add(time.Duration(before) * time.Second) // as the clock showed it
+	}
+	w.line("BEGIN", kind)
+	w.line("DTSTART", onset.Format(formLocal))
+	w.line("TZOFFSETFROM", utcOffset(before))
+	w.line("TZOFFSETTO", utcOffset(offset))
+	w.line("TZNAME", escape(name))
+	w.line("END", kind)
+}
+
+// utcOffset is an offset of RFC 5545; seconds are written only where there are any.
+func utcOffset(seconds int) string {
+	sign := '+'
+	if seconds < 0 {
+		sign, seconds = '-', -seconds
+	}
+	text := fmt.Sprintf("%c%02d%02d", sign, seconds/3600, seconds/60%60)
+	if seconds%60 != 0 {
+		text += fmt.Sprintf("%02d", seconds%60)
+	}
+	return text
+}

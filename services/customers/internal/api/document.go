@@ -1,0 +1,73 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/civil"
+	"holdfast.dev/libs/httpx"
+
+	"holdfast.dev/services/customers/internal/domain"
+	"holdfast.dev/services/customers/internal/store"
+	"holdfast.dev/services/customers/internal/view"
+)
+
+func (a *API) getInvoicePdf(c *gin.Context) error {
+	ctx := c.Request.Context()
+	v, err := a.invoices().Read(ctx, c.Param("id"))
+	if err != nil {
+		return err
+	}
+	return a.print(c, v.CustomerID, func(customer *domain.Customer, info domain.Invoicing, zone *time.Location) view.Document {
+		return view.PrintedInvoice(v, customer, info, zone)
+	})
+}
+
+func (a *API) getQuotePdf(c *gin.Context) error {
+	ctx := c.Request.Context()
+	q, err := a.quotes().Read(ctx, c.Param("id"))
+	if err != nil {
+		return err
+	}
+	q = q.At(a.now(ctx))
+	return a.print(c, q.CustomerID, func(customer *domain.Customer, info domain.Invoicing, zone *time.Location) view.Document {
+		return view.PrintedQuote(q, customer, info, zone)
+	})
+}
+
+// print answers a document, which is made of its customer and of what the operator prints.
+func (a *API) print(
+	c *gin.Context, id domain.CustomerID, document func(customer *domain.Customer, info domain.Invoicing, zone *time.Location) view.Document,
+) error {
+	ctx := c.Request.Context()
+	zone, err := civil.Location(caller.FromContext(ctx).Timezone)
+	if err != nil {
+		return err
+	}
+	customer, err := a.printedCustomer(ctx, id)
+	if err != nil {
+		return err
+	}
+	info, err := a.Tenants.Invoicing(ctx)
+	if err != nil {
+		return err
+	}
+	body, err := view.PDF(document(customer, info, zone))
+	if err != nil {
+		return err
+	}
+	return httpx.PDF(c, body)
+}
+
+// printedCustomer reads the customer of a document; nil when the customer was erased.
+func (a *API) printedCustomer(ctx context.Context, id domain.CustomerID) (*domain.Customer, error) {
+	customer, err := store.Customer(ctx, a.DB.Read(ctx), id)
+	if errors.Is(err, domain.ErrCustomerNotFound) {
+		return nil, nil
+	}
+	return &customer, err
+}

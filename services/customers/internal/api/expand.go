@@ -1,0 +1,67 @@
+package api
+
+import (
+	"context"
+	"slices"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/proto/api"
+
+	"holdfast.dev/services/customers/internal/domain"
+	"holdfast.dev/services/customers/internal/store"
+	"holdfast.dev/services/customers/internal/view"
+)
+
+// expands reports whether the related resource is to be embedded, which needs its own read scope.
+func expands(ctx context.Context, q contract.Query, resource, scope string) (bool, error) {
+	if !slices.Contains(q.List("expand"), resource) {
+		return false, nil
+	}
+	if !caller.FromContext(ctx).Has(scope) {
+		return false, domain.MissingScope(scope)
+	}
+	return true, nil
+}
+
+// expandCustomers returns the public bodies of customers by id, in one query: as many of the first ones of the list as one
+// page can show. rest are the ids that were not looked up. An erased customer is absent.
+func (a *API) expandCustomers(ctx context.Context, list []domain.CustomerID) (found map[domain.CustomerID]api.Customer, rest []domain.CustomerID, err error) {
+	if len(list) == 0 {
+		return nil, nil, nil
+	}
+	rows, err := store.CustomersByID(ctx, a.DB.Read(ctx), list)
+	if err != nil {
+		return nil, nil, err
+	}
+	found = make(map[domain.CustomerID]api.Customer, len(rows.Items))
+	for _, c := range rows.Items {
+		found[c.ID] = view.Customer(c, httpx.Mode(ctx))
+	}
+	if rows.More {
+		last := rows.Items[len(rows.Items)-1].ID
+		rest = list[slices.Index(list, last)+1:]
+	}
+	return found, rest, nil
+}
+
+// expandLeads is expandCustomers for leads.
+func (a *API) expandLeads(ctx context.Context, list []domain.LeadID) (found map[domain.LeadID]api.Lead, rest []domain.LeadID, err error) {
+	if len(list) == 0 {
+		return nil, nil, nil
+	}
+	rows, err := store.LeadsByID(ctx, a.DB.Read(ctx), list)
+	if err != nil {
+		return nil, nil, err
+	}
+	found = make(map[domain.LeadID]api.Lead, len(rows.Items))
+	for _, l := range rows.Items {
+		found[l.ID] = view.Lead(l, httpx.Mode(ctx))
+	}
+	if rows.More {
+		last := rows.Items[len(rows.Items)-1].ID
+		rest = list[slices.Index(list, last)+1:]
+	}
+	return found, rest, nil
+}

@@ -1,0 +1,208 @@
+package api
+
+import (
+	"context"
+	"slices"
+
+	"github.com/gin-gonic/gin"
+	"github.com/oapi-codegen/nullable"
+
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
+	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/patch"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/rest"
+	"holdfast.dev/proto/api"
+
+	"holdfast.dev/services/customers/internal/domain"
+	"holdfast.dev/services/customers/internal/store"
+	"holdfast.dev/services/customers/internal/view"
+)
+
+// invoices says how the handlers read and show an invoice.
+func (a *API) invoices() rest.Collection[ids.InvoicePrefix, domain.Invoice] {
+	return rest.Collection[ids.InvoicePrefix, domain.Invoice]{
+		DB: a.DB, Answers: a.Answers, Path: "invoices", NotFound: domain.ErrInvoiceNotFound, Load: a.loadInvoice,
+		Show: func(v domain.Invoice, mode api.Mode) rest.Answer {
+			return rest.Answer{ID: v.ID.String(), Version: v.Version, Body: view.Invoice(v, mode)}
+		},
+	}
+}
+
+// loadInvoice reads an invoice as it is now.
+func (a *API) loadInvoice(ctx context.Context, q pg.Q, id domain.InvoiceID) (domain.Invoice, error) {
+	v, err := store.Invoice(ctx, q, id)
+	if err != nil {
+		return domain.Invoice{}, err
+	}
+	at, err := a.Invoices.Place(ctx)
+	return v.At(at), err
+}
+
+func (a *API) createInvoice(c *gin.Context) error {
+	return rest.CreateVia(c, a.invoices(), fromInvoiceCreate, a.Invoices.Create)
+}
+
+func (a *API) updateInvoice(c *gin.Context) error {
+	return rest.UpdateVia(c, a.invoices(), fromInvoiceUpdate, a.Invoices.Update)
+}
+
+func (a *API) openInvoice(c *gin.Context) error {
+	return rest.ActionVia(c, a.invoices(), a.Invoices.Open)
+}
+
+func (a *API) voidInvoice(c *gin.Context) error {
+	return rest.ActionVia(c, a.invoices(), a.Invoices.Void)
+}
+
+func (a *API) markInvoiceUncollectible(c *gin.Context) error {
+	return rest.ActionVia(c, a.invoices(), a.Invoices.MarkUncollectible)
+}
+
+func (a *API) recordInvoicePayment(c *gin.Context) error {
+	return rest.UpdateVia(c, a.invoices(), fromPayment, a.Invoices.RecordPayment)
+}
+
+func (a *API) reverseInvoicePayment(c *gin.Context) error {
+	return rest.ActionVia(c, a.invoices(), func(
+		ctx context.Context, transact pg.Transact[domain.Invoice], id domain.InvoiceID, match patch.Precondition,
+	) error {
+		payment, err := domain.ParsePaymentID(c.Param("payment_id"))
+		if err != nil {
+			return err
+		}
+		return a.Invoices.ReversePayment(ctx, transact, id, payment, match)
+	})
+}
+
+func (a *API) getInvoice(c *gin.Context) error {
+	ctx := c.Request.Context()
+	expand, err := expands(ctx, httpx.Query(c), "customer", "read:customers")
+	if err != nil {
+		return err
+	}
+	v, err := a.invoices().Read(ctx, c.Param("id"))
+	if err != nil {
+		return err
+	}
+	bodies, err := a.invoiceBodies(ctx, []domain.Invoice{v}, expand)
+	if err != nil {
+		return err
+	}
+	return httpx.Resource(c, v.Version, bodies[0])
+}
+
+func (a *API) listInvoices(c *gin.Context) error {
+	ctx, q := c.Request.Context(), httpx.Query(c)
+	expand, err := expands(ctx, q, "customer", "read:customers")
+	if err != nil {
+		return err
+	}
+	at, err := a.Invoices.Place(ctx)
+	if err != nil {
+		return err
+	}
+	filter, none := invoiceFilter(q, at)
+	return page.Serve(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[shownInvoice], error) {
+		if none {
+			return page.Rows[shownInvoice]{}, nil
+		}
+		return a.shownInvoices(ctx, db, r, filter, at, expand)
+	}, func(s shownInvoice) page.Place { return s.place }, func(s shownInvoice, _ api.Mode) api.Invoice { return s.body })
+}
+
+// shownInvoice is a row of the list with its body, which is made of all rows together.
+type shownInvoice struct {
+	place page.Place
+	body  api.Invoice
+}
+
+// shownInvoices reads one page, each invoice as it is now.
+func (a *API) shownInvoices(
+	ctx context.Context, db pg.Q, r page.Request, f store.InvoiceFilter, at domain.Place, expand bool,
+) (page.Rows[shownInvoice], error) {
+	rows, err := store.Invoices(ctx, db, f, r)
+	if err != nil {
+		return page.Rows[shownInvoice]{}, err
+	}
+	for i, v := range rows.Items {
+		rows.Items[i] = v.At(at)
+	}
+	bodies, err := a.invoiceBodies(ctx, rows.Items, expand)
+	if err != nil {
+		return page.Rows[shownInvoice]{}, err
+	}
+	shown := page.Rows[shownInvoice]{More: rows.More || len(bodies) < len(rows.Items)}
+	for i, body := range bodies {
+		v := rows.Items[i]
+		shown.Items = append(shown.Items, shownInvoice{page.Place{ID: v.ID.UUID(), Created: v.CreatedAt, Updated: v.UpdatedAt}, body})
+	}
+	return shown, nil
+}
+
+// invoiceBodies are the public bodies of invoices, with their customers where asked for; then only of so many of the first
+// invoices as their customers were looked up of, because these fill a page.
+func (a *API) invoiceBodies(ctx context.Context, list []domain.Invoice, expand bool) ([]api.Invoice, error) {
+	out := make([]api.Invoice, len(list))
+	var wanted []domain.CustomerID
+	for i, v := range list {
+		out[i] = view.Invoice(v, httpx.Mode(ctx))
+		if !slices.Contains(wanted, v.CustomerID) {
+			wanted = append(wanted, v.CustomerID)
+		}
+	}
+	if !expand {
+		return out, nil
+	}
+	known, rest, err := a.expandCustomers(ctx, wanted)
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range list {
+		if slices.Contains(rest, v.CustomerID) {
+			return out[:i], nil
+		}
+		out[i].Customer = nullable.NewNullNullable[api.Customer]()
+		if c, ok := known[v.CustomerID]; ok {
+			out[i].Customer = nullable.NewNullableWithValue(c)
+		}
+	}
+	return out, nil
+}
+
+// invoiceFilter reads the filters; none when an id among them is malformed, so that no row matches.
+func invoiceFilter(q contract.Query, at domain.Place) (f store.InvoiceFilter, none bool) {
+	var badCustomer, badBooking bool
+	f = store.InvoiceFilter{Overdue: filterBool(q, "overdue"), Today: at.Today(), Metadata: q.Map("metadata")}
+	f.Customer, badCustomer = filterID[ids.CustomerPrefix](q, "customer_id")
+	f.Booking, badBooking = filterID[ids.BookingPrefix](q, "booking_id")
+	for _, s := range q.List("status") {
+		f.Status = append(f.Status, domain.InvoiceStatus(s))
+	}
+	if before, ok := q.Time("due_before"); ok {
+		f.DueBefore = &before
+	}
+	return f, badCustomer || badBooking
+}
+
+func fromInvoiceCreate(b api.InvoiceCreate) domain.InvoiceInput {
+	return fromInvoiceUpdate(api.InvoiceUpdate(b))
+}
+
+func fromInvoiceUpdate(b api.InvoiceUpdate) domain.InvoiceInput {
+	return domain.InvoiceInput{
+		CustomerID: patch.FromPointer(b.CustomerId), BookingID: patch.FromNullable(b.BookingId),
+		Kind: patch.FromPointer((*domain.InvoiceKind)(b.Kind)), Lines: fromLines(b.LineItems), DueAt: patch.FromNullable(b.DueAt),
+		BillingAddress: patch.FromNullable(b.BillingAddress), Notes: patch.FromNullable(b.Notes), Metadata: patch.FromNullable(b.Metadata),
+	}
+}
+
+func fromPayment(b api.InvoicePaymentCreate) domain.PaymentInput {
+	return domain.PaymentInput{
+		Amount: money.Amount{Minor: b.Amount.Amount, Currency: b.Amount.Currency}, Method: string(b.Method),
+		PaidAt: patch.FromNullable(b.PaidAt), Reference: patch.FromNullable(b.Reference).Pointer(),
+	}
+}

@@ -1,0 +1,265 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/pgtest"
+
+	"holdfast.dev/services/customers/internal/app"
+	"holdfast.dev/services/customers/internal/domain"
+)
+
+// anyVersion is a precondition that holds.
+type anyVersion struct{}
+
+// Check implements patch.Precondition.
+func (anyVersion) Check(int64) error { return nil }
+
+// direct runs a verb in a transaction of a pool, without a stored answer.
+func direct[T any](db *pg.DB) pg.Transact[T] {
+	return func(ctx context.Context, write func(ctx context.Context, tx pg.Tx) (T, error)) error {
+		return db.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+			_, err := write(ctx, tx)
+			return err
+		})
+	}
+}
+
+// 200 invoices are opened at once, while connections are killed and requests are given up at random. Each is opened once in the
+// end, by one event, and the numbers are 1 to 200.
+func TestParallelOpensLeaveNoGap(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	const n = 200
+	c := w.create(ctx, "")
+	list := make([]invoice, n)
+	for i := range list {
+		list[i] = w.do(ctx, "POST", "/invoices", `{"customer_id":`+str(c.ID)+`,"line_items":[`+line(int64(i))+`]}`).is(201).invoice()
+	}
+	use := &app.Invoices{Bookings: w.bookings, Tenants: w.tenants, Wake: func() {}, Now: time.Now}
+	open := func(v invoice) { // until it is open; each attempt may be given up at any moment
+		id, err := ids.Parse[ids.InvoicePrefix](v.ID)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		for end := time.Now().Add(2 * time.Minute); ; {
+			attempt, cancel := context.WithTimeout(ctx, time.Duration(rand.N(60))*time.Millisecond)
+			if rand.N(3) > 0 {
+				cancel()
+				attempt, cancel = context.WithCancel(ctx)
+			}
+			err := use.Open(attempt, direct[domain.Invoice](w.DB.App), id, anyVersion{})
+			cancel()
+			if err == nil {
+				return
+			}
+			if time.Now().After(end) {
+				t.Errorf("never opened: %v", err)
+				return
+			}
+		}
+	}
+	killed := w.killing(func() {
+		var all sync.WaitGroup
+		for _, v := range list {
+			all.Go(func() { open(v) })
+		}
+		all.Wait()
+	})
+	numbers := map[string]bool{}
+	for _, v := range list {
+		got := w.invoice(ctx, v.ID)
+		numbers[deref(got.Number)] = true
+		if got.Version != 2 || got.OpenedAt == nil {
+			t.Errorf("%s: %+v", v.ID, got)
+		}
+	}
+	for i := 1; i <= n; i++ {
+		if !numbers[fmt.Sprintf("INV-%06d", i)] {
+			t.Errorf("no number %d", i)
+		}
+	}
+	if next := w.Count(`select next from invoice_counters`); len(numbers) != n || next != n+1 || killed == 0 {
+		t.Errorf("%d numbers, the next is %d, %d connections killed", len(numbers), next, killed)
+	}
+	if got := len(strings.Fields(w.Types())); got != 1+2*n {
+		t.Errorf("%d events", got)
+	}
+}
+
+// killing runs work while it kills, again and again, one connection of the service that is in a transaction.
+func (w *world) killing(work func()) (killed int) {
+	w.T.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		work()
+	}()
+	owner := w.Owner()
+	for tick := time.NewTicker(20 * time.Millisecond); ; {
+		select {
+		case <-done:
+			tick.Stop()
+			return killed
+		case <-tick.C:
+		}
+		var n int
+		err := owner.QueryRow(w.T.Context(), `
+			select count(pg_terminate_backend(pid)) from (select pid from pg_stat_activity
+				where datname = current_database() and pid <> pg_backend_pid() and xact_start is not null and usename = 'holdfast_test_app'
+				order by random() limit 1) x`).Scan(&n)
+		if err != nil {
+			w.T.Error(err)
+		}
+		killed += n
+	}
+}
+
+// Payments at once never come to more than is due, and the last one that fits pays the invoice, with one event.
+func TestParallelPayments(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	for _, total := range []int64{100, 105} {
+		v := w.open(ctx, total)
+		var all sync.WaitGroup
+		var taken atomic.Int64
+		for range 30 {
+			all.Go(func() {
+				switch a := w.pay(ctx, v, 10); a.Status {
+				case 200:
+					taken.Add(10)
+				default:
+					a.is(422)
+				}
+			})
+		}
+		all.Wait()
+		got := w.invoice(ctx, v.ID)
+		sum := int64(0)
+		for _, p := range got.Payments {
+			sum += p.Amount.Amount
+		}
+		if taken.Load() != 100 || sum != 100 || got.AmountPaid.Amount != 100 || got.AmountDue.Amount != total-100 || (got.Status == "paid") != (total == 100) {
+			t.Errorf("of %d: %d taken, %d listed, %+v", total, taken.Load(), sum, got)
+		}
+		types := w.invoiceTypes(ctx, v.ID)
+		if paid := strings.Count(types, " paid"); len(strings.Fields(types)) != 12 || total == 100 && paid != 1 || total != 100 && paid != 0 {
+			t.Errorf("events: %s", types)
+		}
+	}
+}
+
+// Each payment is reversed once, however many ask for it, and others pay meanwhile.
+func TestParallelReversals(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	v := w.open(ctx, 100)
+	for range 5 {
+		w.pay(ctx, v, 20).is(200)
+	}
+	payments := w.invoice(ctx, v.ID).Payments
+	var all sync.WaitGroup
+	var again atomic.Int64
+	for _, p := range payments {
+		for range 6 {
+			all.Go(func() { w.act(ctx, v, "payments/"+p.ID+"/reverse").is(200) })
+		}
+		all.Go(func() {
+			if w.pay(ctx, v, 20).Status == 200 {
+				again.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	got := w.invoice(ctx, v.ID)
+	if got.AmountPaid.Amount != 20*again.Load() || len(got.Payments) != 5+int(again.Load()) {
+		t.Errorf("%d paid again: %+v", again.Load(), got)
+	}
+	types := strings.Fields(w.invoiceTypes(ctx, v.ID))
+	if len(types) != 2+5+5+int(again.Load()) {
+		t.Errorf("events: %v", types)
+	}
+	if n := w.Count(`select count(*) from invoice_payments where reversed_at is not null`); n != 5 {
+		t.Errorf("%d reversed", n)
+	}
+}
+
+// Of many balances at once one takes what is left, also while a deposit invoice is being opened.
+func TestParallelBalances(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	for range 5 {
+		c := w.create(ctx, "")
+		customer, err := ids.Parse[ids.CustomerPrefix](c.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := w.bookings.AddBooking(customer, money.Amount{Minor: 1000, Currency: "USD"})
+		deposit := w.draft(ctx, 300, `"booking_id":`+str(b.ID.String()), `"kind":"deposit"`)
+		var all sync.WaitGroup
+		var made atomic.Int64
+		var total atomic.Int64
+		all.Go(func() { w.act(ctx, deposit, "open").is(200) })
+		for range 12 {
+			all.Go(func() {
+				a := w.do(ctx, "POST", "/invoices", `{"kind":"balance","booking_id":`+str(b.ID.String())+`}`)
+				if a.Status != 201 {
+					a.is(422, "invalid_request", "booking_id")
+					return
+				}
+				made.Add(1)
+				total.Add(a.invoice().Total.Amount)
+			})
+		}
+		all.Wait()
+		if made.Load() != 1 || total.Load() != 1000 && total.Load() != 700 {
+			t.Errorf("%d balances of %d", made.Load(), total.Load())
+		}
+	}
+}
+
+// Erasing a customer while its invoices are made and changed leaves nothing personal of what was asked for before.
+func TestEraseAmidInvoices(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	for range 5 {
+		c := w.create(ctx, "")
+		made := w.do(ctx, "POST", "/invoices", `{"customer_id":`+str(c.ID)+`,"line_items":[`+line(9)+`],"notes":"Trace"}`).is(201).invoice()
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				a := w.do(ctx, "POST", "/invoices", `{"customer_id":`+str(c.ID)+`,"line_items":[`+line(9)+`],"notes":"Trace"}`)
+				if a.Status != 201 {
+					a.is(422, "invalid_request", "customer_id")
+				}
+			})
+			all.Go(func() {
+				if a := w.act(ctx, made, "open"); a.Status != 200 {
+					a.is(422, "invalid_request", "customer_id")
+				}
+			})
+		}
+		all.Go(func() { w.do(ctx, "DELETE", "/customers/"+c.ID, "").is(204) })
+		all.Wait()
+	}
+	for _, sql := range []string{
+		`select count(*) from invoices where notes is not null`,
+		`select count(*) from outbox where encode(message, 'escape') like '%Trace%'`,
+	} {
+		if n := w.Count(sql); n != 0 {
+			t.Errorf("%d left: %s", n, sql)
+		}
+	}
+}

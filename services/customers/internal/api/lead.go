@@ -1,0 +1,186 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/gin-gonic/gin"
+	"github.com/oapi-codegen/nullable"
+
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
+	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/patch"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/rest"
+	"holdfast.dev/proto/api"
+
+	"holdfast.dev/services/customers/internal/app"
+	"holdfast.dev/services/customers/internal/domain"
+	"holdfast.dev/services/customers/internal/store"
+	"holdfast.dev/services/customers/internal/view"
+)
+
+// leads says how the handlers read and show a lead.
+func (a *API) leads() rest.Collection[ids.LeadPrefix, domain.Lead] {
+	return rest.Collection[ids.LeadPrefix, domain.Lead]{
+		DB: a.DB, Answers: a.Answers, Path: "leads", NotFound: domain.ErrLeadNotFound, Load: store.Lead,
+		Show: func(l domain.Lead, mode api.Mode) rest.Answer {
+			return rest.Answer{ID: l.ID.String(), Version: l.Version, Body: view.Lead(l, mode)}
+		},
+	}
+}
+
+func (a *API) createLead(c *gin.Context) error {
+	return rest.CreateVia(c, a.leads(), fromLeadCreate, a.Leads.Create)
+}
+
+func (a *API) updateLead(c *gin.Context) error {
+	return rest.UpdateVia(c, a.leads(), fromLeadUpdate, a.Leads.Update)
+}
+
+func (a *API) convertLead(c *gin.Context) error {
+	return rest.UpdateVia(c, a.leads(), fromLeadConvert, a.Leads.Convert)
+}
+
+func (a *API) getLead(c *gin.Context) error {
+	ctx := c.Request.Context()
+	expand, err := expands(ctx, httpx.Query(c), "customer", "read:customers")
+	if err != nil {
+		return err
+	}
+	l, err := a.leads().Read(ctx, c.Param("id"))
+	if err != nil {
+		return err
+	}
+	bodies, err := a.leadBodies(ctx, []domain.Lead{l}, expand)
+	if err != nil {
+		return err
+	}
+	return httpx.Resource(c, l.Version, bodies[0])
+}
+
+func (a *API) listLeads(c *gin.Context) error {
+	ctx, q := c.Request.Context(), httpx.Query(c)
+	expand, err := expands(ctx, q, "customer", "read:customers")
+	if err != nil {
+		return err
+	}
+	filter, none := leadFilter(q)
+	return page.Serve(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[shownLead], error) {
+		if none {
+			return page.Rows[shownLead]{}, nil
+		}
+		return a.shownLeads(ctx, db, r, filter, expand)
+	}, func(s shownLead) page.Place { return s.place }, func(s shownLead, _ api.Mode) api.Lead { return s.body })
+}
+
+// shownLead is a row of the list with its body, which is made of all rows together.
+type shownLead struct {
+	place page.Place
+	body  api.Lead
+}
+
+// shownLeads reads one page.
+func (a *API) shownLeads(ctx context.Context, db pg.Q, r page.Request, f store.LeadFilter, expand bool) (page.Rows[shownLead], error) {
+	rows, err := store.Leads(ctx, db, f, r)
+	if err != nil {
+		return page.Rows[shownLead]{}, err
+	}
+	bodies, err := a.leadBodies(ctx, rows.Items, expand)
+	if err != nil {
+		return page.Rows[shownLead]{}, err
+	}
+	shown := page.Rows[shownLead]{More: rows.More || len(bodies) < len(rows.Items)}
+	for i, body := range bodies {
+		l := rows.Items[i]
+		shown.Items = append(shown.Items, shownLead{page.Place{ID: l.ID.UUID(), Created: l.CreatedAt, Updated: l.UpdatedAt}, body})
+	}
+	return shown, nil
+}
+
+// leadBodies returns the public bodies of leads, with their customers where these are asked for; then only of as many of the
+// first leads as customers fit into a page.
+func (a *API) leadBodies(ctx context.Context, list []domain.Lead, expand bool) ([]api.Lead, error) {
+	out := make([]api.Lead, len(list))
+	var wanted []domain.CustomerID
+	for i, l := range list {
+		out[i] = view.Lead(l, httpx.Mode(ctx))
+		if !l.CustomerID.IsZero() && !slices.Contains(wanted, l.CustomerID) {
+			wanted = append(wanted, l.CustomerID)
+		}
+	}
+	if !expand {
+		return out, nil
+	}
+	known, rest, err := a.expandCustomers(ctx, wanted)
+	if err != nil {
+		return nil, err
+	}
+	for i, l := range list {
+		if slices.Contains(rest, l.CustomerID) {
+			return out[:i], nil
+		}
+		out[i].Customer = nullable.NewNullNullable[api.Customer]()
+		if c, ok := known[l.CustomerID]; ok {
+			out[i].Customer = nullable.NewNullableWithValue(c)
+		}
+	}
+	return out, nil
+}
+
+// leadFilter reads the filters; none when an id among them is malformed, so that no row matches.
+func leadFilter(q contract.Query) (f store.LeadFilter, none bool) {
+	f = store.LeadFilter{Search: q.String("q"), Metadata: q.Map("metadata")}
+	for _, s := range q.List("status") {
+		f.Status = append(f.Status, domain.LeadStatus(s))
+	}
+	if q.Has("source") {
+		f.Source = new(q.String("source"))
+	}
+	if q.Has("customer_id") {
+		id, err := ids.Parse[ids.CustomerPrefix](q.String("customer_id"))
+		f.Customer, none = &id, err != nil
+	}
+	return f, none
+}
+
+func fromLeadCreate(b api.LeadCreate) domain.LeadPatch {
+	return fromLeadUpdate(api.LeadUpdate{
+		Source: b.Source, FirstName: &b.FirstName, LastName: b.LastName, Email: b.Email, Phone: b.Phone, Company: b.Company,
+		EventType: b.EventType, EventDate: b.EventDate, GuestCount: b.GuestCount, Budget: b.Budget, Message: b.Message,
+		ServiceId: b.ServiceId, UnitId: b.UnitId, PackageId: b.PackageId, Metadata: b.Metadata,
+	})
+}
+
+func fromLeadUpdate(b api.LeadUpdate) domain.LeadPatch {
+	return domain.LeadPatch{
+		FirstName: patch.FromPointer(b.FirstName), Status: patch.FromPointer((*domain.LeadStatus)(b.Status)),
+		Source: patch.FromNullable(b.Source), LastName: patch.FromNullable(b.LastName), Email: patch.FromNullable(b.Email),
+		Phone: patch.FromNullable(b.Phone), Company: patch.FromNullable(b.Company), EventType: patch.FromNullable(b.EventType),
+		EventDate: patch.FromNullable(b.EventDate), Message: patch.FromNullable(b.Message), LostReason: patch.FromNullable(b.LostReason),
+		GuestCount: patch.FromNullable(b.GuestCount), Budget: price(patch.FromNullable(b.Budget)),
+		ServiceID: patch.FromNullable(b.ServiceId), UnitID: patch.FromNullable(b.UnitId), PackageID: patch.FromNullable(b.PackageId),
+		Metadata: patch.FromNullable[json.RawMessage](b.Metadata),
+	}
+}
+
+func price(f patch.Field[api.Price]) patch.Field[money.Amount] {
+	switch p := f.Pointer(); {
+	case p != nil:
+		return patch.Value(money.Amount{Minor: p.Amount, Currency: p.Currency})
+	case f.Given():
+		return patch.Null[money.Amount]()
+	default:
+		return patch.Field[money.Amount]{}
+	}
+}
+
+func fromLeadConvert(b api.LeadConvert) app.LeadConversion {
+	return app.LeadConversion{
+		CustomerID: patch.FromNullable(b.CustomerId).Pointer(), Booking: patch.FromNullable(b.Booking).Pointer(),
+	}
+}

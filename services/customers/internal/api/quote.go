@@ -1,0 +1,111 @@
+package api
+
+import (
+	"context"
+
+	"github.com/gin-gonic/gin"
+	"github.com/oapi-codegen/nullable"
+
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
+	"holdfast.dev/libs/patch"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/rest"
+	"holdfast.dev/proto/api"
+
+	"holdfast.dev/services/customers/internal/domain"
+	"holdfast.dev/services/customers/internal/store"
+	"holdfast.dev/services/customers/internal/view"
+)
+
+// quotes says how the handlers read and show a quote.
+func (a *API) quotes() rest.Collection[ids.QuotePrefix, domain.Quote] {
+	return rest.Collection[ids.QuotePrefix, domain.Quote]{
+		DB: a.DB, Answers: a.Answers, Path: "quotes", NotFound: domain.ErrQuoteNotFound, Load: store.Quote,
+		Show: func(q domain.Quote, mode api.Mode) rest.Answer {
+			return rest.Answer{ID: q.ID.String(), Version: q.Version, Body: view.Quote(q, mode)}
+		},
+	}
+}
+
+func (a *API) createQuote(c *gin.Context) error {
+	return rest.CreateVia(c, a.quotes(), fromQuoteCreate, a.Quotes.Create)
+}
+
+func (a *API) updateQuote(c *gin.Context) error {
+	return rest.UpdateVia(c, a.quotes(), fromQuoteUpdate, a.Quotes.Update)
+}
+
+func (a *API) sendQuote(c *gin.Context) error { return rest.ActionVia(c, a.quotes(), a.Quotes.Send) }
+
+// acceptQuote looks for the stored answer first: the booking is made before the transaction that keeps the answer.
+func (a *API) acceptQuote(c *gin.Context) error {
+	if prior, err := a.Answers.Check(c.Request.Context()); err != nil {
+		return err
+	} else if prior != nil {
+		return httpx.Send(c, *prior)
+	}
+	return rest.ActionVia(c, a.quotes(), a.Quotes.Accept)
+}
+
+func (a *API) declineQuote(c *gin.Context) error {
+	return rest.UpdateVia(c, a.quotes(), func(b api.QuoteDecline) *string { return patch.FromNullable(b.Reason).Pointer() },
+		func(ctx context.Context, transact pg.Transact[domain.Quote], id domain.QuoteID, reason *string, match patch.Precondition) error {
+			return a.Quotes.Decline(ctx, transact, id, reason, match)
+		})
+}
+
+func (a *API) cancelQuote(c *gin.Context) error {
+	return rest.ActionVia(c, a.quotes(), a.Quotes.Cancel)
+}
+
+func (a *API) getQuote(c *gin.Context) error {
+	ctx := c.Request.Context()
+	expand, err := quoteExpands(ctx, httpx.Query(c))
+	if err != nil {
+		return err
+	}
+	q, err := a.quotes().Read(ctx, c.Param("id"))
+	if err != nil {
+		return err
+	}
+	q = q.At(a.now(ctx))
+	bodies, err := a.quoteBodies(ctx, []domain.Quote{q}, expand)
+	if err != nil {
+		return err
+	}
+	return httpx.Resource(c, q.Version, bodies[0])
+}
+
+func fromQuoteCreate(b api.QuoteCreate) domain.QuoteInput {
+	return fromQuoteUpdate(api.QuoteUpdate{
+		CustomerId: &b.CustomerId, LeadId: b.LeadId, ServiceId: b.ServiceId, UnitId: b.UnitId, PackageId: b.PackageId,
+		EventDate: b.EventDate, EventStartTime: b.EventStartTime, EventEndTime: b.EventEndTime, LineItems: b.LineItems,
+		DepositAmount: b.DepositAmount, ExpiresAt: b.ExpiresAt, Notes: b.Notes, Terms: b.Terms, Metadata: b.Metadata,
+	})
+}
+
+func fromQuoteUpdate(b api.QuoteUpdate) domain.QuoteInput {
+	return domain.QuoteInput{
+		CustomerID: patch.FromPointer(b.CustomerId), LeadID: patch.FromNullable(b.LeadId), ServiceID: patch.FromNullable(b.ServiceId),
+		UnitID: patch.FromNullable(b.UnitId), PackageID: patch.FromNullable(b.PackageId), EventDate: patch.FromNullable(b.EventDate),
+		Start: patch.FromNullable(b.EventStartTime), End: patch.FromNullable(b.EventEndTime), Deposit: fromPrice(b.DepositAmount),
+		Lines:     fromLines(b.LineItems),
+		ExpiresAt: patch.FromNullable(b.ExpiresAt), Notes: patch.FromNullable(b.Notes), Terms: patch.FromNullable(b.Terms),
+		Metadata: patch.FromNullable(b.Metadata),
+	}
+}
+
+// fromPrice converts an amount that may be null.
+func fromPrice(n nullable.Nullable[api.Price]) patch.Field[money.Amount] {
+	f := patch.FromNullable(n)
+	switch p := f.Pointer(); {
+	case p != nil:
+		return patch.Value(money.Amount{Minor: p.Amount, Currency: p.Currency})
+	case f.Given():
+		return patch.Null[money.Amount]()
+	default:
+		return patch.Field[money.Amount]{}
+	}
+}

@@ -1,0 +1,194 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/pgtest"
+)
+
+// offered is the model of one sent quote.
+type offered struct {
+	status    string
+	lapsed    bool // its time has passed
+	accepting bool // an accept had no clear answer
+}
+
+// told is what a client was told: the status, and of a 409 its code.
+type told struct {
+	status int
+	code   string
+}
+
+// step tells whether the answer is what one quote would give that is accepted or ended once, and what it is then.
+func (o offered) step(verb string, out told) (bool, offered) {
+	if o.status == "sent" && o.lapsed && !o.accepting {
+		o.status = "expired"
+	}
+	if out.code == "idempotency_in_progress" {
+		return verb != "patch", o // it waited long enough
+	}
+	switch verb {
+	case "lapse":
+		o.lapsed = true
+		return true, o
+	case "complete": // or some other process has the accept
+		return true, o
+	case "patch":
+		return out.status == 200, o
+	case "accept":
+		return o.accept(out)
+	}
+	to := map[string]string{"cancel": "cancelled", "decline": "declined"}[verb]
+	switch {
+	case o.status == to:
+		return out.status == 200, o
+	case o.status == "sent" && !o.accepting:
+		o.status = to
+		return out.status == 200, o
+	case o.status == "sent": // the completer has ended the accept since
+		o.status = "accepted"
+	}
+	return out.status == 422, o
+}
+
+func (o offered) accept(out told) (bool, offered) {
+	switch {
+	case o.status == "accepted":
+		return out.status == 200, o
+	case o.status != "sent":
+		return out.status == 422, o
+	case out.status == 200:
+		o.status, o.accepting = "accepted", false
+	case out.status == 503:
+		o.accepting = true
+	case out.status == 409 && out.code == "slot_unavailable":
+		o.accepting = false
+	default:
+		return false, o
+	}
+	return true, o
+}
+
+var offeredModel = porcupine.Model{
+	Init: func() any { return offered{status: "sent"} },
+	Step: func(state, in, out any) (bool, any) {
+		ok, next := state.(offered).step(in.(string), out.(told))
+		return ok, next
+	},
+	DescribeOperation: func(in, out any) string { return fmt.Sprintf("%v → %+v", in, out) },
+}
+
+// tell asks for what verb wants of a quote.
+func (w *world) tell(ctx context.Context, id, verb string) told {
+	w.T.Helper()
+	switch verb {
+	case "lapse":
+		w.clock.move(15 * 24 * time.Hour)
+		if err := w.expiry.Run(w.T.Context()); err != nil {
+			w.T.Error(err)
+		}
+		return told{}
+	case "complete":
+		if err := w.completer.Run(w.T.Context()); err != nil {
+			w.T.Error(err)
+		}
+		return told{}
+	}
+	var a answer
+	if verb == "patch" {
+		a = w.do(ctx, "PATCH", "/quotes/"+id, fmt.Sprintf(`{"notes":"%d"}`, rand.Int()))
+	} else {
+		a = w.onQuote(ctx, id, verb)
+	}
+	if !slices.Contains([]int{200, 409, 422, 503}, a.Status) {
+		w.T.Errorf("%s: %d %s", verb, a.Status, a.Body)
+	}
+	out := told{status: a.Status}
+	if a.Status == 409 {
+		out.code = decode[struct{ Error struct{ Code string } }](a).Error.Code
+	}
+	return out
+}
+
+// Clients accept, decline, cancel and change one quote at once, while bookings refuses or does not answer, or time lets the
+// quote expire, and leases end. There is an order of what they were told in which the quote was ended once; and the booking,
+// the invoice and the event exist exactly where it was accepted.
+func TestQuotesAreLinearizable(t *testing.T) {
+	t.Parallel()
+	rounds := 8
+	if os.Getenv("TEST_SCALE") == "full" {
+		rounds = 100
+	}
+	for name, tc := range map[string]struct {
+		verbs    []string
+		refusals []error
+	}{
+		"refused": {
+			[]string{"accept", "accept", "accept", "decline", "cancel", "patch"},
+			[]error{nil, errTaken, errTaken, errTaken},
+		},
+		"expiring": {
+			[]string{"accept", "accept", "accept", "decline", "cancel", "patch", "lapse", "complete"},
+			[]error{nil, apperr.ErrUnavailable, apperr.ErrUnavailable},
+		},
+	} {
+		for round := range rounds {
+			w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+			w.quotes.Patience = 300 * time.Millisecond
+			q := w.sentQuote(ctx, "")
+			hook := func(_ context.Context, call string) error {
+				if call != "create" {
+					return nil
+				}
+				time.Sleep(time.Duration(rand.IntN(5)) * time.Millisecond)
+				return tc.refusals[rand.IntN(len(tc.refusals))]
+			}
+			w.bookings.Before = hook
+			if name == "expiring" && round%2 == 0 { // answers are lost as well
+				w.bookings.After = hook
+			}
+			var mu sync.Mutex
+			var ops []porcupine.Operation
+			var clients sync.WaitGroup
+			for client := range 5 {
+				clients.Go(func() {
+					for range 4 {
+						verb, began := tc.verbs[rand.IntN(len(tc.verbs))], time.Now()
+						out := w.tell(ctx, q.ID, verb)
+						mu.Lock()
+						ops = append(ops, porcupine.Operation{ClientId: client, Input: verb, Output: out, Call: began.UnixNano(), Return: time.Now().UnixNano()})
+						mu.Unlock()
+					}
+				})
+			}
+			clients.Wait()
+			w.bookings.Before, w.bookings.After = nil, nil
+			w.resumeAccepts(time.Hour)
+			if got := w.readQuote(ctx, q.ID); got.Status == "accepted" {
+				w.ended(q, 1, 1, 1)
+			} else {
+				w.ended(q, 0, 0, 0)
+			}
+			if result := porcupine.CheckOperations(offeredModel, ops); !result {
+				slices.SortFunc(ops, func(a, b porcupine.Operation) int { return int(a.Call - b.Call) })
+				var lines []string
+				for _, op := range ops {
+					lines = append(lines, fmt.Sprintf("%d–%d client %d: %s", (op.Call-ops[0].Call)/1000, (op.Return-ops[0].Call)/1000, op.ClientId, offeredModel.DescribeOperation(op.Input, op.Output)))
+				}
+				t.Fatalf("%s, round %d: no order of\n%s", name, round, strings.Join(lines, "\n"))
+			}
+		}
+	}
+}

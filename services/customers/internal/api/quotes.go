@@ -1,0 +1,141 @@
+package api
+
+import (
+	"context"
+	"slices"
+
+	"github.com/gin-gonic/gin"
+	"github.com/oapi-codegen/nullable"
+
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/proto/api"
+
+	"holdfast.dev/services/customers/internal/domain"
+	"holdfast.dev/services/customers/internal/store"
+	"holdfast.dev/services/customers/internal/view"
+)
+
+func (a *API) listQuotes(c *gin.Context) error {
+	ctx, q := c.Request.Context(), httpx.Query(c)
+	expand, err := quoteExpands(ctx, q)
+	if err != nil {
+		return err
+	}
+	filter, none := a.quoteFilter(ctx, q)
+	return page.Serve(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[shownQuote], error) {
+		if none {
+			return page.Rows[shownQuote]{}, nil
+		}
+		return a.shownQuotes(ctx, db, r, filter, expand)
+	}, func(s shownQuote) page.Place { return s.place }, func(s shownQuote, _ api.Mode) api.Quote { return s.body })
+}
+
+// quoteFilter reads the filters; none when an id among them is malformed, so that no row matches.
+func (a *API) quoteFilter(ctx context.Context, q contract.Query) (f store.QuoteFilter, none bool) {
+	var bad [3]bool
+	f = store.QuoteFilter{Now: a.now(ctx), Metadata: q.Map("metadata")}
+	f.Customer, bad[0] = filterID[ids.CustomerPrefix](q, "customer_id")
+	f.Lead, bad[1] = filterID[ids.LeadPrefix](q, "lead_id")
+	f.Booking, bad[2] = filterID[ids.BookingPrefix](q, "booking_id")
+	for _, s := range q.List("status") {
+		f.Status = append(f.Status, domain.QuoteStatus(s))
+	}
+	return f, slices.Contains(bad[:], true)
+}
+
+// shownQuote is a row of the list with its body, which is made of all rows together.
+type shownQuote struct {
+	place page.Place
+	body  api.Quote
+}
+
+// shownQuotes reads one page, each quote as it is now.
+func (a *API) shownQuotes(ctx context.Context, db pg.Q, r page.Request, f store.QuoteFilter, expand quoteExpansion) (page.Rows[shownQuote], error) {
+	rows, err := store.Quotes(ctx, db, f, r)
+	if err != nil {
+		return page.Rows[shownQuote]{}, err
+	}
+	for i, q := range rows.Items {
+		rows.Items[i] = q.At(f.Now)
+	}
+	bodies, err := a.quoteBodies(ctx, rows.Items, expand)
+	if err != nil {
+		return page.Rows[shownQuote]{}, err
+	}
+	shown := page.Rows[shownQuote]{More: rows.More || len(bodies) < len(rows.Items)}
+	for i, body := range bodies {
+		q := rows.Items[i]
+		shown.Items = append(shown.Items, shownQuote{page.Place{ID: q.ID.UUID(), Created: q.CreatedAt, Updated: q.UpdatedAt}, body})
+	}
+	return shown, nil
+}
+
+// quoteExpansion is what is to be embedded in quotes.
+type quoteExpansion struct{ customer, lead bool }
+
+func quoteExpands(ctx context.Context, q contract.Query) (e quoteExpansion, err error) {
+	if e.customer, err = expands(ctx, q, "customer", "read:customers"); err != nil {
+		return e, err
+	}
+	e.lead, err = expands(ctx, q, "lead", "read:leads")
+	return e, err
+}
+
+// quoteBodies are the public bodies of quotes, with what is to be embedded; then only of so many of the first quotes as it has
+// looked that up of, which alone fills a page.
+func (a *API) quoteBodies(ctx context.Context, list []domain.Quote, expand quoteExpansion) ([]api.Quote, error) {
+	out := make([]api.Quote, len(list))
+	for i, q := range list {
+		out[i] = view.Quote(q, httpx.Mode(ctx))
+	}
+	var err error
+	if expand.customer {
+		out, err = embed(list, out, func(q domain.Quote) domain.CustomerID { return q.CustomerID },
+			func(wanted []domain.CustomerID) (map[domain.CustomerID]api.Customer, []domain.CustomerID, error) {
+				return a.expandCustomers(ctx, wanted)
+			}, func(q *api.Quote, c nullable.Nullable[api.Customer]) { q.Customer = c })
+	}
+	if err == nil && expand.lead {
+		out, err = embed(list, out, func(q domain.Quote) domain.LeadID { return q.LeadID },
+			func(wanted []domain.LeadID) (map[domain.LeadID]api.Lead, []domain.LeadID, error) {
+				return a.expandLeads(ctx, wanted)
+			},
+			func(q *api.Quote, l nullable.Nullable[api.Lead]) { q.Lead = l })
+	}
+	return out, err
+}
+
+// embed sets the related resource of each body, null where there is none. It looks them up at once, and returns the bodies
+// before the first one whose resource was not looked up.
+func embed[T, B, R any, ID interface {
+	comparable
+	IsZero() bool
+}](
+	list []T, bodies []B, related func(T) ID, look func([]ID) (map[ID]R, []ID, error), set func(*B, nullable.Nullable[R]),
+) ([]B, error) {
+	var wanted []ID
+	for _, v := range list[:len(bodies)] {
+		if id := related(v); !id.IsZero() && !slices.Contains(wanted, id) {
+			wanted = append(wanted, id)
+		}
+	}
+	known, rest, err := look(wanted)
+	if err != nil {
+		return nil, err
+	}
+	for i := range bodies {
+		id := related(list[i])
+		if slices.Contains(rest, id) {
+			return bodies[:i], nil
+		}
+		set(&bodies[i], nullable.NewNullNullable[R]())
+		if r, ok := known[id]; ok {
+			set(&bodies[i], nullable.NewNullableWithValue(r))
+		}
+	}
+	return bodies, nil
+}

@@ -1,0 +1,82 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/outbox"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/customers/internal/domain"
+	"holdfast.dev/services/customers/internal/store"
+	"holdfast.dev/services/customers/internal/view"
+)
+
+// owned is a kind of resource that holds personal data of a customer.
+type owned struct {
+	event string // the internal type that tells the platform to erase its copies
+	// next clears the next rows of the customer after one of them; none: all are cleared.
+	next func(ctx context.Context, tx pg.Tx, customer domain.CustomerID, after store.Erased) ([]store.Erased, error)
+	id   func(uuid [16]byte) string
+	body func(id string) view.Erased
+}
+
+// ownedByCustomer are the resources that are erased with a customer.
+var ownedByCustomer = []owned{
+	{event: "lead.erased", next: store.EraseLeads, id: publicID[ids.LeadPrefix], body: view.ErasedLead},
+	{event: "quote.erased", next: store.EraseQuotes, id: publicID[ids.QuotePrefix], body: view.ErasedQuote},
+	{event: "invoice.erased", next: store.EraseInvoices, id: publicID[ids.InvoicePrefix], body: view.ErasedInvoice},
+}
+
+func publicID[P ids.Prefix](uuid [16]byte) string { return ids.FromUUID[P](uuid).String() }
+
+// eraseOwned clears the personal data of the customer in all that belongs to it: in the rows, in the stored answers about
+// them and in unpublished events. It has few rows in memory at a time. Each row gets a version and an event, also one that
+// shows no personal data any more: earlier events about it may hold some.
+func (a *Customers) eraseOwned(ctx context.Context, tx pg.Tx, customer domain.CustomerID) error {
+	for _, kind := range ownedByCustomer {
+		var last store.Erased
+		for {
+			list, err := kind.next(ctx, tx, customer, last)
+			if err != nil {
+				return fmt.Errorf("%s: %w", kind.event, err)
+			}
+			if len(list) == 0 {
+				break
+			}
+			if err := a.eraseCopies(ctx, tx, kind, list); err != nil {
+				return fmt.Errorf("%s: %w", kind.event, err)
+			}
+			last = slices.MaxFunc(list, store.Erased.Compare)
+		}
+	}
+	return nil
+}
+
+// eraseCopies erases what is kept about rows beside the rows, and emits their events.
+func (a *Customers) eraseCopies(ctx context.Context, tx pg.Tx, kind owned, list []store.Erased) error {
+	names := make([]string, len(list))
+	for i, e := range list {
+		names[i] = kind.id(e.ID)
+	}
+	if err := a.Answers.Erase(ctx, tx, names, a.Contract.Erase); err != nil {
+		return err
+	}
+	for i, e := range list {
+		if err := outbox.Erase(ctx, tx, a.Contract, names[i]); err != nil {
+			return err
+		}
+		body, err := contract.Encode(kind.body(names[i]))
+		if err != nil {
+			return err
+		}
+		event := outbox.Event{Type: kind.event, Topic: topic, AggregateID: names[i], Version: e.Version, Object: body, Internal: true}
+		if err := a.emit(ctx, tx, event); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,331 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/civil"
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/outbox"
+	"holdfast.dev/libs/patch"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/proto/api"
+
+	"holdfast.dev/services/customers/internal/domain"
+	"holdfast.dev/services/customers/internal/store"
+	"holdfast.dev/services/customers/internal/view"
+)
+
+// Invoices are the use cases of an invoice.
+type Invoices struct {
+	Bookings BookingService
+	Tenants  TenantService
+	// Wake tells the relay that an event has been committed.
+	Wake func()
+	// Now is real time; a caller's test clock is read from the caller.
+	Now func() time.Time
+}
+
+// Place is where and when the caller works.
+func (a *Invoices) Place(ctx context.Context) (domain.Place, error) {
+	c := caller.FromContext(ctx)
+	zone, err := civil.Location(c.Timezone)
+	if err != nil {
+		return domain.Place{}, err
+	}
+	return domain.Place{Currency: c.Currency, Zone: zone, Now: c.Now(a.Now()).UTC().Truncate(time.Microsecond)}, nil
+}
+
+// Create drafts an invoice.
+func (a *Invoices) Create(ctx context.Context, transact pg.Transact[domain.Invoice], in domain.InvoiceInput) error {
+	var present lookup
+	if in.MakesBalance() { // of the total as it is now
+		_, booking := in.Named()
+		present = lookUp(ctx, a.Bookings, booking)
+	}
+	return withBooking(ctx, a.Bookings, present, func(found lookup) error {
+		return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Invoice, error) { return a.create(ctx, tx, in, found) })
+	})
+}
+
+func (a *Invoices) create(ctx context.Context, tx pg.Tx, in domain.InvoiceInput, found lookup) (domain.Invoice, error) {
+	at, err := a.Place(ctx)
+	if err != nil {
+		return domain.Invoice{}, err
+	}
+	refs, err := invoiceRefs(ctx, tx, in, found)
+	if err != nil {
+		return domain.Invoice{}, err
+	}
+	v, err := domain.NewInvoice(ids.New[ids.InvoicePrefix](), in, refs, at)
+	if err != nil {
+		return domain.Invoice{}, err
+	}
+	if v, err = store.InsertInvoice(ctx, tx, v); err != nil {
+		return domain.Invoice{}, err
+	}
+	body, err := renderInvoice(ctx, v)
+	if err != nil {
+		return domain.Invoice{}, err
+	}
+	return v, emit(ctx, tx, a.Wake, invoiceCreated(v, body))
+}
+
+// invoiceRefs reads the rows that an input names. It locks the customer first, as an erasure does, and then the booking of a
+// balance, so that of two balances at once the second counts the first.
+func invoiceRefs(ctx context.Context, tx pg.Tx, in domain.InvoiceInput, found lookup) (refs domain.InvoiceRefs, err error) {
+	customer, booking := in.Named()
+	if !in.CustomerID.Given() && found.booking != nil {
+		customer = found.booking.CustomerID
+	}
+	if refs.Customer, err = referencedCustomer(ctx, tx, customer); err != nil {
+		return refs, err
+	}
+	if refs.Booking, err = knownBooking(ctx, tx, booking, found, in.MakesBalance()); err != nil || refs.Booking == nil {
+		return refs, err
+	}
+	if !in.CustomerID.Given() && found.booking == nil {
+		if refs.Customer, err = referencedCustomer(ctx, tx, refs.Booking.CustomerID); err != nil {
+			return refs, err
+		}
+	}
+	if in.MakesBalance() {
+		refs.Invoiced, err = store.Invoiced(ctx, tx, booking)
+	}
+	return refs, err
+}
+
+// referencedCustomer reads and keeps a customer that a row is to name, nil when there is none.
+func referencedCustomer(ctx context.Context, tx pg.Tx, id domain.CustomerID) (*domain.Customer, error) {
+	if id.IsZero() {
+		return nil, nil
+	}
+	c, err := store.CustomerForReference(ctx, tx, id)
+	if errors.Is(err, domain.ErrCustomerNotFound) {
+		return nil, nil
+	}
+	return &c, err
+}
+
+// Update changes the given fields. A change that is not visible makes no new version and no event.
+func (a *Invoices) Update(
+	ctx context.Context, transact pg.Transact[domain.Invoice], id domain.InvoiceID, in domain.InvoiceInput, match patch.Precondition,
+) error {
+	return withBooking(ctx, a.Bookings, lookup{}, func(found lookup) error {
+		return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Invoice, error) {
+			refs, err := a.refsOfChange(ctx, tx, in, found)
+			if err != nil {
+				return domain.Invoice{}, err
+			}
+			return a.change(ctx, tx, id, func(current domain.Invoice, at domain.Place) (domain.Invoice, error) {
+				return current.Change(in, refs, at, match)
+			}, store.UpdateInvoice)
+		})
+	})
+}
+
+// refsOfChange reads what a change names, before the invoice is locked: an erasure locks the customer first, too.
+func (a *Invoices) refsOfChange(ctx context.Context, tx pg.Tx, in domain.InvoiceInput, found lookup) (refs domain.InvoiceRefs, err error) {
+	customer, booking := in.Named()
+	if refs.Customer, err = referencedCustomer(ctx, tx, customer); err != nil {
+		return refs, err
+	}
+	refs.Booking, err = knownBooking(ctx, tx, booking, found, false)
+	return refs, err
+}
+
+// Open gives a draft its number and freezes it. Opening an open invoice changes nothing.
+func (a *Invoices) Open(ctx context.Context, transact pg.Transact[domain.Invoice], id domain.InvoiceID, match patch.Precondition) error {
+	info, infoErr := a.Tenants.Invoicing(ctx)
+	return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Invoice, error) {
+		var prefix string
+		return a.change(ctx, tx, id, func(current domain.Invoice, at domain.Place) (domain.Invoice, error) {
+			prefix = info.NumberPrefix(at)
+			if err := match.Check(current.Version); err != nil {
+				return domain.Invoice{}, err
+			}
+			return opened(ctx, tx, current, at, infoErr)
+		}, func(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice, error) {
+			return store.OpenInvoice(ctx, tx, v, prefix)
+		})
+	})
+}
+
+// opened is the invoice after its opening. From then on it counts as invoiced of its booking, whose lock orders it against
+// a balance that is being made.
+func opened(ctx context.Context, tx pg.Tx, current domain.Invoice, at domain.Place, infoErr error) (domain.Invoice, error) {
+	customer, err := store.Customer(ctx, tx, current.CustomerID)
+	known := &customer
+	if errors.Is(err, domain.ErrCustomerNotFound) {
+		known, err = nil, nil
+	}
+	if err != nil {
+		return domain.Invoice{}, err
+	}
+	v, err := current.Opened(known, at)
+	if err != nil || v.Status == current.Status {
+		return v, err
+	}
+	if infoErr != nil {
+		return domain.Invoice{}, infoErr
+	}
+	if v.BookingID.IsZero() {
+		return v, nil
+	}
+	_, err = store.BookingForUpdate(ctx, tx, v.BookingID)
+	if errors.Is(err, domain.ErrBookingNotFound) {
+		err = nil
+	}
+	return v, err
+}
+
+// Void voids an invoice of which nothing is paid.
+func (a *Invoices) Void(ctx context.Context, transact pg.Transact[domain.Invoice], id domain.InvoiceID, match patch.Precondition) error {
+	return a.act(ctx, transact, id, match, domain.Invoice.Voided)
+}
+
+// MarkUncollectible marks an invoice as one that will hardly be paid.
+func (a *Invoices) MarkUncollectible(ctx context.Context, transact pg.Transact[domain.Invoice], id domain.InvoiceID, match patch.Precondition) error {
+	return a.act(ctx, transact, id, match, domain.Invoice.GivenUp)
+}
+
+// act changes the state of an invoice alone.
+func (a *Invoices) act(
+	ctx context.Context, transact pg.Transact[domain.Invoice], id domain.InvoiceID, match patch.Precondition,
+	apply func(v domain.Invoice, at domain.Place) (domain.Invoice, error),
+) error {
+	return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Invoice, error) {
+		return a.change(ctx, tx, id, func(current domain.Invoice, at domain.Place) (domain.Invoice, error) {
+			if err := match.Check(current.Version); err != nil {
+				return domain.Invoice{}, err
+			}
+			return apply(current, at)
+		}, store.UpdateInvoice)
+	})
+}
+
+// RecordPayment records money that was paid outside the payment gateway.
+func (a *Invoices) RecordPayment(
+	ctx context.Context, transact pg.Transact[domain.Invoice], id domain.InvoiceID, in domain.PaymentInput, match patch.Precondition,
+) error {
+	payment := ids.New[domain.PaymentPrefix]()
+	return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Invoice, error) {
+		return a.change(ctx, tx, id, func(current domain.Invoice, at domain.Place) (domain.Invoice, error) {
+			return current.Pay(payment, in, at, match)
+		}, store.AddPayment)
+	})
+}
+
+// ReversePayment takes a recorded payment back.
+func (a *Invoices) ReversePayment(
+	ctx context.Context, transact pg.Transact[domain.Invoice], id domain.InvoiceID, payment domain.PaymentID, match patch.Precondition,
+) error {
+	return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Invoice, error) {
+		var index int
+		return a.change(ctx, tx, id, func(current domain.Invoice, at domain.Place) (v domain.Invoice, err error) {
+			v, index, err = current.Reverse(payment, at, match)
+			return v, err
+		}, func(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice, error) {
+			return store.ReversePayment(ctx, tx, v, index)
+		})
+	})
+}
+
+// change locks an invoice, applies a change and writes it with its event, if it is visible.
+func (a *Invoices) change(
+	ctx context.Context, tx pg.Tx, id domain.InvoiceID, apply func(current domain.Invoice, at domain.Place) (domain.Invoice, error),
+	write func(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice, error),
+) (domain.Invoice, error) {
+	current, err := store.InvoiceForUpdate(ctx, tx, id)
+	if err != nil {
+		return domain.Invoice{}, err
+	}
+	at, err := a.Place(ctx) // not before the lock: what others did meanwhile is not in the future
+	if err != nil {
+		return domain.Invoice{}, err
+	}
+	current = current.At(at)
+	wanted, err := apply(current, at)
+	if err != nil {
+		return domain.Invoice{}, err
+	}
+	was, err := renderInvoice(ctx, current)
+	if err != nil {
+		return domain.Invoice{}, err
+	}
+	will, err := renderInvoice(ctx, wanted)
+	if err != nil || string(outbox.Diff(was, will)) == "{}" {
+		return current, err
+	}
+	return a.save(ctx, tx, wanted, was, current.Status, write)
+}
+
+// save writes a changed invoice and its event.
+func (a *Invoices) save(
+	ctx context.Context, tx pg.Tx, wanted domain.Invoice, was json.RawMessage, before domain.InvoiceStatus,
+	write func(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice, error),
+) (domain.Invoice, error) {
+	saved, err := write(ctx, tx, wanted)
+	if err != nil {
+		return domain.Invoice{}, err
+	}
+	is, err := renderInvoice(ctx, saved)
+	if err != nil {
+		return domain.Invoice{}, err
+	}
+	return saved, emit(ctx, tx, a.Wake, invoiceChanged(saved, before, is, outbox.Diff(was, is)))
+}
+
+// OpenForQuote opens the invoice of an accepted quote in the transaction of the acceptance: for the deposit, else for all.
+// info was asked for before the transaction.
+func (a *Invoices) OpenForQuote(
+	ctx context.Context, tx pg.Tx, q domain.InvoiceSource, b domain.Booking, info domain.Invoicing,
+) (domain.InvoiceID, error) {
+	none := domain.InvoiceID{}
+	at, err := a.Place(ctx)
+	if err != nil {
+		return none, err
+	}
+	customer, err := store.Customer(ctx, tx, q.Customer)
+	erased := errors.Is(err, domain.ErrCustomerNotFound) // since the accept began, which is not undone
+	if err != nil && !erased {
+		return none, err
+	}
+	if err := store.PutBooking(ctx, tx, b); err != nil {
+		return none, err
+	}
+	draft, err := domain.InvoiceOf(ids.New[ids.InvoicePrefix](), q, b)
+	if err != nil {
+		return none, err
+	}
+	final, err := draft.Opened(&customer, at)
+	if err != nil {
+		return none, err
+	}
+	if erased {
+		final.Billing = &domain.Billing{}
+	}
+	first := final
+	first.Status, first.PaidAt = domain.InvoiceOpen, nil // its event tells of the opening, also where nothing is due
+	if first, err = store.InsertOpened(ctx, tx, first, info.NumberPrefix(at)); err != nil {
+		return none, err
+	}
+	body, err := renderInvoice(ctx, first)
+	if err != nil {
+		return none, err
+	}
+	if err := emit(ctx, tx, a.Wake, invoiceCreated(first, body)); err != nil || final.Status == first.Status {
+		return first.ID, err
+	}
+	final.Number, final.CreatedAt = first.Number, first.CreatedAt
+	_, err = a.save(ctx, tx, final, body, first.Status, store.UpdateInvoice)
+	return first.ID, err
+}
+
+func renderInvoice(ctx context.Context, v domain.Invoice) (json.RawMessage, error) {
+	return contract.Encode(view.Invoice(v, api.Mode(caller.FromContext(ctx).Mode)))
+}

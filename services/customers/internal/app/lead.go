@@ -1,0 +1,203 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/civil"
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/outbox"
+	"holdfast.dev/libs/patch"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/proto/api"
+
+	"holdfast.dev/services/customers/internal/domain"
+	"holdfast.dev/services/customers/internal/store"
+	"holdfast.dev/services/customers/internal/view"
+)
+
+// Replies knows the requests that were answered before. *idemstore.Store implements it.
+type Replies interface {
+	// Answered reports whether the request was answered before; a transaction then repeats the answer and runs nothing. Another
+	// request with the same key is an error.
+	Answered(ctx context.Context) (bool, error)
+}
+
+// Leads are the use cases of a lead.
+type Leads struct {
+	DB        *pg.DB
+	Catalogue *Catalogue
+	Customers *Customers
+	Bookings  BookingService
+	Replies   Replies
+	// Wake tells the relay that an event has been committed.
+	Wake func()
+	// Now returns real time; a caller's test clock is read from the caller.
+	Now func() time.Time
+}
+
+// Create makes a lead.
+func (a *Leads) Create(ctx context.Context, transact pg.Transact[domain.Lead], in domain.LeadPatch) error {
+	unknown := a.Catalogue.Check(ctx, references(in))
+	return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Lead, error) {
+		l, err := a.apply(ctx, domain.NewLead, in, unknown)
+		if err != nil {
+			return domain.Lead{}, err
+		}
+		if l, err = store.InsertLead(ctx, tx, l); err != nil {
+			return domain.Lead{}, err
+		}
+		body, err := renderLead(ctx, l)
+		if err != nil {
+			return domain.Lead{}, err
+		}
+		return l, a.emit(ctx, tx, leadCreated(l, body))
+	})
+}
+
+// Update changes the given fields. A change that is not visible makes no new version and no event.
+func (a *Leads) Update(
+	ctx context.Context, transact pg.Transact[domain.Lead], id domain.LeadID, in domain.LeadPatch, match patch.Precondition,
+) error {
+	unknown := a.Catalogue.Check(ctx, references(in))
+	return settled(ctx, func() error {
+		return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Lead, error) {
+			current, err := lockLead(ctx, tx, id)
+			if err != nil {
+				return domain.Lead{}, err
+			}
+			wanted, err := a.apply(ctx, current.Apply, in, unknown)
+			if err != nil {
+				return domain.Lead{}, err
+			}
+			if err := match.Check(current.Version); err != nil {
+				return domain.Lead{}, err
+			}
+			if wanted, err = wanted.ApplyStatus(in.Status); err != nil {
+				return domain.Lead{}, err
+			}
+			return a.save(ctx, tx, current, wanted)
+		})
+	})
+}
+
+// Quoted moves a lead to the state quoted, for a quote that was sent. A lead in another state than new, contacted or qualified
+// stays as it is.
+func (a *Leads) Quoted(ctx context.Context, tx pg.Tx, id domain.LeadID) error {
+	l, err := store.LeadForUpdate(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	to, ok := l.Status.Next(domain.QuoteLead)
+	if !ok || l.Conversion != nil {
+		return nil
+	}
+	wanted := l
+	wanted.Status = to
+	_, err = a.save(ctx, tx, l, wanted)
+	return err
+}
+
+// apply checks all fields of an input, in the contract's order. unknown is the verdict on its references.
+func (a *Leads) apply(
+	ctx context.Context, to func(domain.LeadPatch, domain.Operator) (domain.Lead, error), in domain.LeadPatch, unknown error,
+) (domain.Lead, error) {
+	c := caller.FromContext(ctx)
+	zone, err := civil.Location(c.Timezone)
+	if err != nil {
+		return domain.Lead{}, err
+	}
+	l, err := to(in, domain.Operator{Zone: zone, Currency: c.Currency})
+	return l, inOrder(err, unknown, "event_date", "budget.currency", "service_id", "unit_id", "package_id", "lost_reason")
+}
+
+// save writes a changed lead with its event, unless the change shows nothing.
+func (a *Leads) save(ctx context.Context, tx pg.Tx, current, wanted domain.Lead) (domain.Lead, error) {
+	was, err := renderLead(ctx, current)
+	if err != nil {
+		return domain.Lead{}, err
+	}
+	is, err := renderLead(ctx, wanted)
+	if err != nil {
+		return domain.Lead{}, err
+	}
+	previous := outbox.Diff(was, is)
+	if string(previous) == "{}" {
+		return current, nil
+	}
+	updated, err := store.UpdateLead(ctx, tx, wanted)
+	if err != nil {
+		return domain.Lead{}, err
+	}
+	body, err := renderLead(ctx, updated)
+	if err != nil {
+		return domain.Lead{}, err
+	}
+	return updated, a.emit(ctx, tx, leadUpdated(updated, body, previous))
+}
+
+func (a *Leads) emit(ctx context.Context, tx pg.Tx, e outbox.Event) error {
+	tx.AfterCommit(a.Wake)
+	if err := outbox.Add(ctx, tx, e); err != nil {
+		return fmt.Errorf("%s: %w", e.Type, err)
+	}
+	return nil
+}
+
+// references are the ids of an input that the catalogue must know.
+func references(in domain.LeadPatch) []Reference {
+	var out []Reference
+	for _, f := range []struct {
+		name string
+		id   *string
+	}{{"service_id", in.ServiceID.Pointer()}, {"unit_id", in.UnitID.Pointer()}, {"package_id", in.PackageID.Pointer()}} {
+		if f.id != nil {
+			out = append(out, Reference{Field: f.name, ID: *f.id})
+		}
+	}
+	return out
+}
+
+func renderLead(ctx context.Context, l domain.Lead) (json.RawMessage, error) {
+	return contract.Encode(view.Lead(l, api.Mode(caller.FromContext(ctx).Mode)))
+}
+
+// errConverting says that the lead is being converted by another request.
+var errConverting = errors.New("the lead is being converted")
+
+// lockLead locks a lead; errConverting while its conversion is under way.
+func lockLead(ctx context.Context, tx pg.Tx, id domain.LeadID) (domain.Lead, error) {
+	l, err := store.LeadForUpdate(ctx, tx, id)
+	if err == nil && l.Conversion != nil {
+		err = errConverting
+	}
+	return l, err
+}
+
+const (
+	settleWithin = 5 * time.Second       // how long a request waits for another one's conversion
+	settlePoll   = 50 * time.Millisecond // how often it looks
+)
+
+// settled runs write until no conversion is in its way; apperr.ErrInProgress when that takes too long.
+func settled(ctx context.Context, write func() error) error {
+	for deadline := time.Now().Add(settleWithin); ; {
+		err := write()
+		if !errors.Is(err, errConverting) {
+			return err
+		}
+		if time.Now().After(deadline) {
+			return apperr.ErrInProgress.WithCause(err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(settlePoll):
+		}
+	}
+}

@@ -1,0 +1,238 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/patch"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/proto/api"
+
+	"holdfast.dev/services/customers/internal/domain"
+	"holdfast.dev/services/customers/internal/store"
+	"holdfast.dev/services/customers/internal/view"
+)
+
+// LeadConversion is what a client gives of a conversion.
+type LeadConversion struct {
+	CustomerID *string          // nil: the one with the lead's e-mail address, or a new one
+	Booking    *api.LeadBooking // nil: none
+}
+
+const (
+	// createWithin is the time after which bookings no longer acts on a request. It is above the time-outs of a call, and so far
+	// below lease that a request is over before another process repeats it.
+	createWithin = 10 * time.Second
+	lease        = 30 * time.Second
+	maxLease     = 10 * time.Minute
+)
+
+// Convert makes a lead a customer's. Without a booking it is one transaction. With one the first transaction decides the customer
+// and begins the conversion, bookings makes the booking, and the last transaction writes the rest: Complete does it when this
+// process cannot. A conversion that bookings refuses has changed nothing.
+func (a *Leads) Convert(
+	ctx context.Context, transact pg.Transact[domain.Lead], id domain.LeadID, in LeadConversion, match patch.Precondition,
+) error {
+	if err := mayConvert(ctx, in); err != nil {
+		return err
+	}
+	answered, err := a.Replies.Answered(ctx)
+	if err != nil {
+		return err
+	}
+	if answered || in.Booking == nil {
+		return settled(ctx, func() error {
+			return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Lead, error) { return a.convert(ctx, tx, id, in, match) })
+		})
+	}
+	return settled(ctx, func() error {
+		l, err := a.begin(ctx, id, in, match)
+		if err != nil {
+			return err
+		}
+		if l.Conversion == nil { // converted already
+			return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Lead, error) { return lockLead(ctx, tx, id) })
+		}
+		return a.book(ctx, transact, l)
+	})
+}
+
+// mayConvert checks the scopes that a conversion needs because of what it does. A caller that may neither read nor write
+// customers is not told whether one has the e-mail address.
+func mayConvert(ctx context.Context, in LeadConversion) error {
+	c := caller.FromContext(ctx)
+	if in.Booking != nil && !c.Has("write:bookings") {
+		return domain.MissingScope("write:bookings")
+	}
+	if !c.Has("write:customers") && !c.Has("read:customers") {
+		return domain.MissingScope("write:customers")
+	}
+	return nil
+}
+
+// convert converts a lead without a booking.
+func (a *Leads) convert(ctx context.Context, tx pg.Tx, id domain.LeadID, in LeadConversion, match patch.Precondition) (domain.Lead, error) {
+	l, customer, isNew, err := a.choose(ctx, tx, id, in, match)
+	if err != nil || l.Status == domain.LeadConverted {
+		return l, err
+	}
+	return a.finish(ctx, tx, l, customer, isNew, domain.BookingID{})
+}
+
+// begin decides the customer and begins the conversion with a booking. A lead that is converted already has no conversion.
+func (a *Leads) begin(ctx context.Context, id domain.LeadID, in LeadConversion, match patch.Precondition) (l domain.Lead, err error) {
+	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		var customer domain.CustomerID
+		var isNew bool
+		l, customer, isNew, err = a.choose(ctx, tx, id, in, match)
+		if err != nil || l.Status == domain.LeadConverted {
+			return err
+		}
+		body, err := view.BookingOfLead(l, *in.Booking, customer)
+		if err != nil {
+			return err
+		}
+		l.Attempt++
+		l.Conversion = &domain.Conversion{Until: a.Now().Add(lease), Customer: customer, NewCustomer: isNew, Body: body, Tries: 1}
+		return store.BeginConversion(ctx, tx, l)
+	})
+	return l, err
+}
+
+// choose locks a lead that is to be converted and decides its customer.
+func (a *Leads) choose(
+	ctx context.Context, tx pg.Tx, id domain.LeadID, in LeadConversion, match patch.Precondition,
+) (l domain.Lead, customer domain.CustomerID, isNew bool, err error) {
+	if l, err = lockLead(ctx, tx, id); err != nil {
+		return l, customer, false, err
+	}
+	state := l.Convertible()
+	if state == nil {
+		customer, isNew, err = a.customer(ctx, tx, l, in.CustomerID)
+	}
+	if err != nil {
+		return l, customer, false, err
+	}
+	if err := match.Check(l.Version); err != nil {
+		return l, customer, false, err
+	}
+	if l.Status == domain.LeadConverted {
+		return l, customer, false, nil
+	}
+	return l, customer, isNew, state
+}
+
+// book lets bookings make the booking of a conversion, and finishes the conversion or takes it back. When it is not known whether
+// the booking was made, the conversion stays, and Complete goes on with it after the lease.
+func (a *Leads) book(ctx context.Context, transact pg.Transact[domain.Lead], l domain.Lead) error {
+	b, err := a.Bookings.Create(ctx, domain.LinkedBooking{
+		Key: "lead:" + l.ID.String(), Lead: l.ID, Body: l.Conversion.Body, ValidUntil: a.Now().Add(createWithin),
+	})
+	switch {
+	case err == nil:
+		return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Lead, error) {
+			mine, err := lockAttempt(ctx, tx, l)
+			if err != nil {
+				return domain.Lead{}, err
+			}
+			return a.finishBooked(ctx, tx, mine, b.ID)
+		})
+	case refused(err):
+		if err := a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return a.takeBack(ctx, tx, l) }); err != nil {
+			return err
+		}
+		return ofBooking(err)
+	default:
+		return apperr.ErrUnavailable.WithCause(err)
+	}
+}
+
+// lockAttempt locks a lead whose conversion is still the given attempt's; errConverting when another process has taken it over.
+func lockAttempt(ctx context.Context, tx pg.Tx, l domain.Lead) (domain.Lead, error) {
+	now, err := store.LeadForUpdate(ctx, tx, l.ID)
+	if err == nil && (now.Conversion == nil || now.Attempt != l.Attempt) {
+		err = errConverting
+	}
+	return now, err
+}
+
+// finishBooked finishes a conversion with its booking. When the customer was erased in the meantime, the lead is erased too.
+func (a *Leads) finishBooked(ctx context.Context, tx pg.Tx, l domain.Lead, booking domain.BookingID) (domain.Lead, error) {
+	c := *l.Conversion
+	if c.NewCustomer {
+		return a.finish(ctx, tx, l, c.Customer, true, booking)
+	}
+	_, err := store.CustomerForShare(ctx, tx, c.Customer)
+	if !errors.Is(err, domain.ErrCustomerNotFound) {
+		if err != nil {
+			return domain.Lead{}, err
+		}
+		return a.finish(ctx, tx, l, c.Customer, false, booking)
+	}
+	if _, err := a.finish(ctx, tx, l.Erase(), c.Customer, false, booking); err != nil {
+		return domain.Lead{}, err
+	}
+	if err := a.Customers.eraseOwned(ctx, tx, c.Customer); err != nil {
+		return domain.Lead{}, err
+	}
+	return store.LeadForUpdate(ctx, tx, l.ID)
+}
+
+// finish writes the customer, if it is new, and the converted lead, each with its event.
+func (a *Leads) finish(
+	ctx context.Context, tx pg.Tx, l domain.Lead, customer domain.CustomerID, isNew bool, booking domain.BookingID,
+) (domain.Lead, error) {
+	if isNew {
+		if _, err := a.Customers.insert(ctx, tx, l.NewCustomer(customer)); err != nil {
+			return domain.Lead{}, err
+		}
+	}
+	now := caller.FromContext(ctx).Now(a.Now()).UTC().Truncate(time.Microsecond)
+	return a.save(ctx, tx, l, l.Convert(customer, booking, now))
+}
+
+// takeBack ends a conversion that bookings has refused. Bookings may have asked for the customer that is not made now, so it is
+// told to erase its copy.
+func (a *Leads) takeBack(ctx context.Context, tx pg.Tx, l domain.Lead) error {
+	mine, err := lockAttempt(ctx, tx, l)
+	if err != nil {
+		return err
+	}
+	if err := store.EndConversion(ctx, tx, l.ID); err != nil || !mine.Conversion.NewCustomer {
+		return err
+	}
+	body, err := contract.Encode(view.ErasedCustomer(mine.Conversion.Customer))
+	if err != nil {
+		return err
+	}
+	const afterLookup = 2 // a look-up of the customer has answered version 1
+	return a.emit(ctx, tx, customerErased(mine.Conversion.Customer, afterLookup, body))
+}
+
+// refused reports whether bookings has decided that the booking is not made. A request of which it says that it is still running,
+// or that it came before with another body, may have made it.
+func refused(err error) bool {
+	var e *apperr.Error
+	if !errors.As(err, &e) || errors.Is(err, apperr.ErrInProgress) || errors.Is(err, apperr.ErrMismatch) {
+		return false
+	}
+	return e.Kind == apperr.Conflict || e.Kind == apperr.Invalid || e.Kind == apperr.NotFound || e.Kind == apperr.Forbidden
+}
+
+// ofBooking names the fields of a refused booking as the body of the conversion has them.
+func ofBooking(err error) error {
+	e := *apperr.As(err)
+	fields := make([]apperr.FieldError, len(e.Fields))
+	for i, f := range e.Fields {
+		if f.Field != "customer_id" {
+			f.Field = "booking." + f.Field
+		}
+		fields[i] = f
+	}
+	e.Fields = fields
+	return &e
+}

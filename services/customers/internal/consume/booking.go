@@ -1,0 +1,40 @@
+package consume
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/kafkax"
+	"holdfast.dev/libs/money"
+	eventsv1 "holdfast.dev/proto/events/v1"
+
+	"holdfast.dev/services/customers/internal/domain"
+)
+
+// booking reads what an event says of a booking. Its object is the GET body.
+func booking(e *eventsv1.Event) (domain.Booking, error) {
+	id, err := ids.Parse[ids.BookingPrefix](e.GetObjectId())
+	if err != nil {
+		return domain.Booking{}, kafkax.Poison(fmt.Errorf("booking id %q: %w", e.GetObjectId(), err))
+	}
+	var body struct {
+		Status     string            `json:"status"`
+		Number     string            `json:"number"`
+		CustomerID domain.CustomerID `json:"customer_id"` // null: none
+		Total      struct {
+			Amount   int64  `json:"amount"`
+			Currency string `json:"currency"`
+		} `json:"total_amount"`
+	}
+	if err := json.Unmarshal(e.GetObject(), &body); err != nil {
+		return domain.Booking{}, kafkax.Poison(fmt.Errorf("booking body: %w", err))
+	}
+	if body.Status == "" || body.Total.Currency == "" {
+		return domain.Booking{}, kafkax.Poison(fmt.Errorf("booking body of %s has no status or no total", id))
+	}
+	return domain.Booking{
+		ID: id, Number: body.Number, CustomerID: body.CustomerID, Status: body.Status, Version: e.GetResourceVersion(),
+		Total: money.Amount{Minor: body.Total.Amount, Currency: body.Total.Currency},
+	}, nil
+}

@@ -1,0 +1,21 @@
+package consume_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"holdfast.dev/proto"
+
+	"holdfast.dev/services/customers/internal/consume"
+)
+
+// Each topic that proto/services.yaml lets the service read has a handler, and no other has.
+func TestEachTopicHasAHandler(t *testing.T) {
+	t.Parallel()
+	listed, _ := proto.ServiceNamed("customers")
+	reads := slices.Sorted(slices.Values(listed.Reads))
+	if got := slices.Sorted(maps.Keys(consume.New(nil, nil, nil))); len(reads) == 0 || !slices.Equal(got, reads) {
+		t.Errorf("handlers of %v, and proto/services.yaml lists %v", got, reads)
+	}
+}

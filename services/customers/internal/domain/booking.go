@@ -1,0 +1,99 @@
+package domain
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"holdfast.dev/libs/money"
+)
+
+// Booking is what this service knows of a booking: a projection of the events of bookings.
+type Booking struct {
+	ID         BookingID
+	Number     string     // "" from the projection, which does not keep it
+	CustomerID CustomerID // zero: none
+	Status     string
+	Total      money.Amount
+	Version    int64
+}
+
+// CatalogueItem is what this service knows of a service, a unit or a package: that it exists.
+type CatalogueItem struct {
+	ID      string // srv_…, un_… or pkg_…
+	Version int64
+}
+
+// LinkedBooking is a booking to be made for a quote or a lead, once for ever.
+type LinkedBooking struct {
+	Key        string  // the idempotency key, such as "quote:qt_…"
+	Quote      QuoteID // zero: for the lead
+	Lead       LeadID  // beside a quote: the quote's lead
+	Body       []byte  // JSON: the body of POST /bookings
+	Total      money.Amount
+	Deposit    money.Amount // with Total, of the quote only
+	ValidUntil time.Time    // real time; the request does nothing afterwards
+}
+
+// PackagePrice is the price of a package on a day.
+type PackagePrice struct {
+	Name           string
+	Service        ServiceID
+	Total, Deposit money.Amount
+}
+
+// Invoicing is what the tenant's invoices and quotes show of the operator.
+type Invoicing struct {
+	Prefix    string // of the numbers, such as "INV-"
+	Year      bool   // whether the year follows the prefix
+	Name      string // the operator's name
+	LegalName string // "" when none is set
+	Address   string
+	Country   string // ISO 3166-1 code; "" when none is set
+	TaxID     string
+}
+
+// NumberPrefix is what stands before the counter in the number of an invoice that is opened now.
+func (i Invoicing) NumberPrefix(at Place) string {
+	if !i.Year {
+		return i.Prefix
+	}
+	return i.Prefix + at.Now.In(at.Zone).Format("2006-")
+}
+
+// bookingBody is the body of POST /bookings.
+type bookingBody struct {
+	EventDate  string `json:"event_date"`
+	Start      string `json:"event_start_time,omitempty"`
+	End        string `json:"event_end_time,omitempty"`
+	ServiceID  string `json:"service_id,omitempty"`
+	UnitID     string `json:"unit_id,omitempty"`
+	PackageID  string `json:"package_id,omitempty"`
+	CustomerID string `json:"customer_id"`
+}
+
+// Booking is the request for the booking of a sent quote. It does nothing after until.
+func (q Quote) Booking(until time.Time) (LinkedBooking, error) {
+	body := bookingBody{
+		ServiceID: q.ServiceID.String(), UnitID: q.UnitID.String(), PackageID: q.PackageID.String(), CustomerID: q.CustomerID.String(),
+	}
+	switch {
+	case q.EventAt != nil:
+		body.EventDate = q.EventAt.UTC().Format(time.RFC3339Nano)
+	case q.Day != nil:
+		body.EventDate = q.Day.String()
+	}
+	if q.Start != nil {
+		body.Start = string(*q.Start)
+	}
+	if q.End != nil {
+		body.End = string(*q.End)
+	}
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return LinkedBooking{}, fmt.Errorf("body of the booking: %w", err)
+	}
+	return LinkedBooking{
+		Key: "quote:" + q.ID.String(), Quote: q.ID, Lead: q.LeadID, Body: raw, Total: q.Total, Deposit: q.Deposit, ValidUntil: until,
+	}, nil
+}

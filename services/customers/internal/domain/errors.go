@@ -1,0 +1,25 @@
+package domain
+
+import "holdfast.dev/libs/apperr"
+
+// ErrBookingNotFound and ErrNotInCatalogue are answers of bookings; a client sees them as a 422 on the field with the id.
+var (
+	ErrBookingNotFound = apperr.New(apperr.NotFound, "booking_not_found", "Booking not found.")
+	ErrNotInCatalogue  = apperr.New(apperr.NotFound, "not_found", "Not in the catalogue.")
+)
+
+// ErrInvoiceNotFound and ErrPaymentNotFound are the answers for an id in a path that is unknown, malformed or of another
+// tenant; a payment is one of its invoice.
+var (
+	ErrInvoiceNotFound = apperr.New(apperr.NotFound, "invoice_not_found", "Invoice not found.")
+	ErrPaymentNotFound = apperr.New(apperr.NotFound, "invoice_payment_not_found", "The invoice has no such payment.")
+)
+
+// ErrTransition is the answer to an action that the status does not allow.
+var ErrTransition = apperr.New(apperr.Invalid, "invalid_status_transition", "The status does not allow this.").WithField("status")
+
+// MissingScope is the answer to a caller without a scope that the request needs because of what it holds.
+func MissingScope(scope string) error {
+	return apperr.New(apperr.Forbidden, "insufficient_scope", "The credential lacks the scope "+scope+".").
+		WithHeader("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+scope+`"`)
+}

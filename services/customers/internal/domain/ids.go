@@ -1,0 +1,22 @@
+package domain
+
+import "holdfast.dev/libs/ids"
+
+// PaymentPrefix is the prefix of ids that only this service reads.
+type PaymentPrefix struct{}
+
+// Prefix implements ids.Prefix.
+func (PaymentPrefix) Prefix() string { return "pay" }
+
+// LeadID and the others are the ids of this service's resources, and of those that they name.
+type (
+	CustomerID = ids.Customer
+	LeadID     = ids.Lead
+	QuoteID    = ids.Quote
+	InvoiceID  = ids.Invoice
+	PaymentID  = ids.ID[PaymentPrefix]
+	BookingID  = ids.Booking
+	ServiceID  = ids.Service
+	UnitID     = ids.Unit
+	PackageID  = ids.Package
+)

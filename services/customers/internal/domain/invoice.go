@@ -1,0 +1,163 @@
+package domain
+
+import (
+	"encoding/json"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/civil"
+	"holdfast.dev/libs/money"
+)
+
+// InvoiceKind is what an invoice asks for.
+type InvoiceKind string
+
+// The kinds of an invoice.
+const (
+	DepositInvoice InvoiceKind = "deposit"
+	BalanceInvoice InvoiceKind = "balance"
+	FullInvoice    InvoiceKind = "full"
+)
+
+// Invoice is what a customer has to pay. Absent ids are zero; nil means unknown or not yet.
+type Invoice struct {
+	Totals
+
+	ID             InvoiceID
+	Number         *string // nil: a draft
+	Status         InvoiceStatus
+	Kind           InvoiceKind
+	CustomerID     CustomerID
+	LeadID         LeadID
+	QuoteID        QuoteID
+	BookingID      BookingID
+	BookingStatus  *string // as the projection of bookings has it
+	Lines          []Line
+	Paid           money.Amount // the sum of the payments that are not reversed
+	Payments       []Payment    // the oldest first
+	DueAt          *time.Time
+	Overdue        bool // set by At
+	BillingAddress *string
+	Billing        *Billing // from the opening on
+	Notes          *string
+	Metadata       json.RawMessage // compact JSON in the order sent, an object or an array of strings; nil when empty
+	Version        int64
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+	OpenedAt       *time.Time
+	PaidAt         *time.Time
+	VoidedAt       *time.Time
+}
+
+// Billing is whom an invoice was made out to when it was opened. It stays when the customer is erased, as the law asks to
+// keep it. It is stored as JSON.
+type Billing struct {
+	Name    string  `json:"name"`
+	Company *string `json:"company"`
+	Email   *string `json:"email"`
+	Address *string `json:"address"`
+}
+
+// Place is where and when a caller works: the operator's currency and time zone, and the caller's clock.
+type Place struct {
+	Currency string
+	Zone     *time.Location
+	Now      time.Time
+}
+
+// Due is what is still to be paid: nothing of a void invoice.
+func (v Invoice) Due() money.Amount {
+	due := money.Amount{Minor: v.Total.Minor - v.Paid.Minor, Currency: v.Total.Currency}
+	if v.Status == InvoiceVoid {
+		due.Minor = 0
+	}
+	return due
+}
+
+// At is the invoice as a caller sees it: overdue when something is due and the day of due_at is past at the operator's.
+func (v Invoice) At(at Place) Invoice {
+	v.Overdue = v.Status.Owes() && v.DueAt != nil && v.DueAt.Before(at.Today())
+	return v
+}
+
+// Today is the first instant of the present day at the operator's. An invoice due before it is overdue.
+func (p Place) Today() time.Time {
+	start, _ := civil.DateOf(p.Now.In(p.Zone)).Start(p.Zone) // the day exists: the clock shows it
+	return start
+}
+
+// Opened returns the invoice as its opening leaves it, without its number: its lines are frozen, and with nothing due it is
+// paid. An invoice that is open, or was paid by its opening, stays as it is.
+func (v Invoice) Opened(customer *Customer, at Place) (Invoice, error) {
+	if v.Status == InvoiceOpen || v.Status == InvoicePaid && v.Total.IsZero() {
+		return v, nil
+	}
+	action := OpenInvoice
+	if v.Total.IsZero() {
+		action = OpenFreeInvoice
+	}
+	if err := v.move(action, "opened"); err != nil {
+		return Invoice{}, err
+	}
+	if customer == nil {
+		return Invoice{}, apperr.Field("customer_id", "The customer was erased.")
+	}
+	v.OpenedAt = &at.Now
+	if v.Status == InvoicePaid {
+		v.PaidAt = &at.Now
+	}
+	v.Billing = &Billing{Name: customer.Name(), Company: customer.Company, Email: &customer.Email, Address: v.BillingAddress}
+	return v.At(at), nil
+}
+
+// Voided returns the invoice as it is when it is void, which needs that nothing is paid. A void one stays as it is.
+func (v Invoice) Voided(at Place) (Invoice, error) {
+	if v.Status == InvoiceVoid {
+		return v, nil
+	}
+	if !v.Paid.IsZero() && v.Status == InvoiceUncollectible {
+		return Invoice{}, ErrTransition.WithMessage("An invoice of which something is paid cannot be voided.").WithField("status")
+	}
+	if err := v.move(VoidUnpaidInvoice, "voided"); err != nil {
+		return Invoice{}, err
+	}
+	v.VoidedAt = &at.Now
+	return v.At(at), nil
+}
+
+// GivenUp returns the invoice as uncollectible. One that is stays as it is.
+func (v Invoice) GivenUp(at Place) (Invoice, error) {
+	if v.Status == InvoiceUncollectible {
+		return v, nil
+	}
+	if err := v.move(MarkUncollectible, "marked as uncollectible"); err != nil {
+		return Invoice{}, err
+	}
+	return v.At(at), nil
+}
+
+// InvoiceSource is an accepted quote, of which an invoice is made.
+type InvoiceSource struct {
+	Quote    QuoteID
+	Lead     LeadID // zero: none
+	Number   string // of the quote
+	Customer CustomerID
+	Lines    []Line
+	Currency string
+	Deposit  int64 // in the smallest unit; 0: none
+}
+
+// InvoiceOf drafts the invoice that accepting a quote opens: for its deposit, else for all of it.
+func InvoiceOf(id InvoiceID, q InvoiceSource, b Booking) (Invoice, error) {
+	v := Invoice{
+		ID: id, Status: InvoiceDraft, Kind: FullInvoice, CustomerID: q.Customer, LeadID: q.Lead, QuoteID: q.Quote,
+		BookingID: b.ID, BookingStatus: &b.Status, Lines: q.Lines, Paid: money.Amount{Currency: q.Currency}, Version: 1,
+	}
+	if q.Deposit > 0 {
+		v.Kind = DepositInvoice
+		v.Lines = []Line{{Description: "Deposit for quote " + q.Number, Quantity: 1, UnitAmount: q.Deposit}}
+	}
+	var err error
+	v.Totals, err = Sum(v.Lines, q.Currency)
+	return v, err
+}

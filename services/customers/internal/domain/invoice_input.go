@@ -1,0 +1,233 @@
+package domain
+
+import (
+	"encoding/json"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/civil"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
+	"holdfast.dev/libs/patch"
+)
+
+// InvoiceInput holds the fields of a create or an update, ids and times as sent. An absent field stays unchanged.
+type InvoiceInput struct {
+	CustomerID     patch.Field[string] // never null
+	BookingID      patch.Field[string]
+	Kind           patch.Field[InvoiceKind] // never null
+	Lines          patch.Field[[]LineInput] // never null
+	DueAt          patch.Field[string]
+	BillingAddress patch.Field[string]
+	Notes          patch.Field[string]
+	Metadata       patch.Field[json.RawMessage]
+}
+
+// InvoiceRefs are the rows that an input names; nil: there is no such row for the caller, or the input names none.
+type InvoiceRefs struct {
+	Customer *Customer // of a create without customer_id: the booking's
+	Booking  *Booking
+	Invoiced int64 // of the booking's total, for a balance without lines
+}
+
+// Named returns the ids of an input, zero for an absent or a malformed one.
+func (in InvoiceInput) Named() (CustomerID, BookingID) {
+	return named[ids.CustomerPrefix](in.CustomerID), named[ids.BookingPrefix](in.BookingID)
+}
+
+func named[P ids.Prefix](f patch.Field[string]) ids.ID[P] {
+	text := f.Pointer()
+	if text == nil {
+		return ids.ID[P]{}
+	}
+	id, err := ids.Parse[P](*text)
+	if err != nil {
+		return ids.ID[P]{}
+	}
+	return id
+}
+
+// MakesBalance reports whether an input asks for the line of what a booking's other invoices leave.
+func (in InvoiceInput) MakesBalance() bool {
+	kind := in.Kind.Pointer()
+	return kind != nil && *kind == BalanceInvoice && in.BookingID.Pointer() != nil && !in.Lines.Given()
+}
+
+// NewInvoice drafts an invoice. Every failed field is reported, in the contract's order.
+func NewInvoice(id InvoiceID, in InvoiceInput, refs InvoiceRefs, at Place) (Invoice, error) {
+	v := Invoice{ID: id, Status: InvoiceDraft, Kind: FullInvoice, Paid: money.Amount{Currency: at.Currency}, Version: 1}
+	in.Kind.Set(&v.Kind)
+	customer := v.setCustomer(refs.Customer)
+	if customer != nil && !in.CustomerID.Given() {
+		customer = ErrNoCustomer(in.BookingID.Pointer() != nil, refs.Booking)
+	}
+	booking := v.setBooking(in, refs, at.Currency)
+	if err := apperr.Join(customer, booking, v.setFirstLines(in, refs, booking == nil, at.Currency), v.setDue(in, at.Zone)); err != nil {
+		return Invoice{}, err
+	}
+	v.write(in)
+	return v.At(at), nil
+}
+
+// ErrNoCustomer is the error of a create without customer_id whose booking names no customer either.
+func ErrNoCustomer(named bool, b *Booking) error {
+	switch {
+	case named && b == nil:
+		return nil // the booking is the failed field
+	case named:
+		return apperr.Field("customer_id", "Is required: the booking has no customer, or its customer was erased.")
+	default:
+		return apperr.Field("customer_id", "Is required without booking_id.")
+	}
+}
+
+func (v *Invoice) setCustomer(c *Customer) error {
+	if c == nil {
+		return apperr.Field("customer_id", "No such customer.")
+	}
+	v.CustomerID = c.ID
+	return nil
+}
+
+// setBooking links the booking that the input names, or none.
+func (v *Invoice) setBooking(in InvoiceInput, refs InvoiceRefs, currency string) error {
+	switch {
+	case !in.BookingID.Given():
+		return nil
+	case in.BookingID.Pointer() == nil:
+		v.BookingID, v.BookingStatus = BookingID{}, nil
+		return nil
+	case refs.Booking == nil:
+		return apperr.Field("booking_id", "No such booking.")
+	case refs.Booking.Total.Currency != currency:
+		return apperr.Field("booking_id", "The booking is in %s; the invoice must be in %s, the operator's currency.", refs.Booking.Total.Currency, currency)
+	}
+	v.BookingID, v.BookingStatus = refs.Booking.ID, &refs.Booking.Status
+	return nil
+}
+
+// setFirstLines sets the lines of a new invoice: those of the input, or the one of a balance.
+func (v *Invoice) setFirstLines(in InvoiceInput, refs InvoiceRefs, booked bool, currency string) error {
+	switch {
+	case in.Lines.Given():
+		return v.setLines(*in.Lines.Pointer(), currency)
+	case !in.MakesBalance():
+		return apperr.Field("line_items", "Is required, except with kind balance and a booking_id.")
+	case !booked:
+		return nil // the booking is the failed field
+	}
+	left := refs.Booking.Total.Minor - refs.Invoiced
+	if left <= 0 {
+		return apperr.Field("booking_id", "Nothing is left to invoice.")
+	}
+	return v.setLine(Line{Description: "Balance of booking " + refs.Booking.Number, Quantity: 1, UnitAmount: left}, currency)
+}
+
+// setLine sets the only line.
+func (v *Invoice) setLine(l Line, currency string) error {
+	v.Lines = []Line{l}
+	var err error
+	v.Totals, err = Sum(v.Lines, currency)
+	return err
+}
+
+func (v *Invoice) setLines(in []LineInput, currency string) error {
+	lines, err := Lines(in, currency)
+	if err != nil {
+		return err
+	}
+	totals, err := Sum(lines, currency)
+	if err != nil {
+		return err
+	}
+	v.Lines, v.Totals, v.Paid = lines, totals, money.Amount{Currency: currency}
+	return nil
+}
+
+func (v *Invoice) setDue(in InvoiceInput, zone *time.Location) error {
+	if !in.DueAt.Given() {
+		return nil
+	}
+	v.DueAt = nil
+	text := in.DueAt.Pointer()
+	if text == nil {
+		return nil
+	}
+	at, err := civil.ParseInstant(*text, zone)
+	if err != nil {
+		return apperr.Field("due_at", "%s", err)
+	}
+	v.DueAt = &at
+	return nil
+}
+
+// write sets the fields that need no check.
+func (v *Invoice) write(in InvoiceInput) {
+	in.BillingAddress.SetNullable(&v.BillingAddress)
+	in.Notes.SetNullable(&v.Notes)
+	patch.SetMetadata(in.Metadata, &v.Metadata)
+}
+
+// Change returns the invoice with the given fields. Once it is opened, only due_at, notes and metadata can be given; the
+// error on another field comes after match, which says whether the version is the expected one.
+func (v Invoice) Change(in InvoiceInput, refs InvoiceRefs, at Place, match patch.Precondition) (Invoice, error) {
+	var failed error
+	if v.Status == InvoiceDraft {
+		failed = v.redraft(in, refs, at)
+	}
+	if err := apperr.Join(failed, v.setDue(in, at.Zone)); err != nil {
+		return Invoice{}, err
+	}
+	if err := match.Check(v.Version); err != nil {
+		return Invoice{}, err
+	}
+	if v.Status != InvoiceDraft {
+		if err := in.frozen(v.Status); err != nil {
+			return Invoice{}, err
+		}
+	}
+	v.write(in)
+	return v.At(at), nil
+}
+
+// redraft changes what only a draft can change.
+func (v *Invoice) redraft(in InvoiceInput, refs InvoiceRefs, at Place) error {
+	var customer, lines error
+	if in.CustomerID.Given() {
+		customer = v.setCustomer(refs.Customer)
+	}
+	in.Kind.Set(&v.Kind)
+	booked, was := v.BookingID, v.Total.Currency
+	if in.Lines.Given() {
+		lines = v.setLines(*in.Lines.Pointer(), at.Currency)
+	}
+	if lines == nil && !booked.IsZero() && !in.BookingID.Given() && v.Total.Currency != was {
+		lines = apperr.Field("line_items", "Must be in %s, the currency of the booking.", was)
+	}
+	return apperr.Join(customer, v.setBooking(in, refs, v.Total.Currency), lines)
+}
+
+// frozen returns the error on the fields that an opened invoice no longer takes.
+func (in InvoiceInput) frozen(status InvoiceStatus) error {
+	var failed []apperr.FieldError
+	for _, f := range []struct {
+		name  string
+		given bool
+	}{
+		{"customer_id", in.CustomerID.Given()},
+		{"booking_id", in.BookingID.Given()},
+		{"kind", in.Kind.Given()},
+		{"line_items", in.Lines.Given()},
+		{"billing_address", in.BillingAddress.Given()},
+	} {
+		if f.given {
+			failed = append(failed, apperr.FieldError{
+				Field: f.name, Message: "Cannot be changed on an invoice that is " + string(status) + "; only due_at, notes and metadata can.",
+			})
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	return apperr.Fields(failed)
+}

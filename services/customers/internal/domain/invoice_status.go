@@ -1,0 +1,65 @@
+package domain
+
+// InvoiceStatus is the state of an invoice.
+type InvoiceStatus string
+
+// The states of an invoice; void is final.
+const (
+	InvoiceDraft         InvoiceStatus = "draft"
+	InvoiceOpen          InvoiceStatus = "open"
+	InvoicePartiallyPaid InvoiceStatus = "partially_paid"
+	InvoicePaid          InvoiceStatus = "paid"
+	InvoiceUncollectible InvoiceStatus = "uncollectible"
+	InvoiceVoid          InvoiceStatus = "void"
+)
+
+// InvoiceAction is what moves an invoice from one state to another.
+type InvoiceAction string
+
+// The actions on an invoice. Payments and reversals are named after what they leave: nothing due or a part of it, nothing
+// paid or a part of it.
+const (
+	OpenInvoice       InvoiceAction = "open"
+	OpenFreeInvoice   InvoiceAction = "open_nothing_due"
+	PayPart           InvoiceAction = "pay_part"
+	PayAll            InvoiceAction = "pay_all"
+	ReversePart       InvoiceAction = "reverse_part"
+	ReverseAll        InvoiceAction = "reverse_all"
+	MarkUncollectible InvoiceAction = "mark_uncollectible"
+	VoidUnpaidInvoice InvoiceAction = "void"
+)
+
+var invoiceTransitions = map[InvoiceStatus]map[InvoiceAction]InvoiceStatus{
+	InvoiceDraft: {OpenInvoice: InvoiceOpen, OpenFreeInvoice: InvoicePaid},
+	InvoiceOpen: {
+		PayPart: InvoicePartiallyPaid, PayAll: InvoicePaid, MarkUncollectible: InvoiceUncollectible, VoidUnpaidInvoice: InvoiceVoid,
+	},
+	InvoicePartiallyPaid: {
+		PayPart: InvoicePartiallyPaid, PayAll: InvoicePaid, ReversePart: InvoicePartiallyPaid, ReverseAll: InvoiceOpen,
+		MarkUncollectible: InvoiceUncollectible,
+	},
+	InvoicePaid: {ReversePart: InvoicePartiallyPaid, ReverseAll: InvoiceOpen},
+	InvoiceUncollectible: {
+		PayAll: InvoicePaid, ReversePart: InvoiceUncollectible, ReverseAll: InvoiceUncollectible, VoidUnpaidInvoice: InvoiceVoid,
+	},
+	InvoiceVoid: {},
+}
+
+// Next returns the state after the action; false when the state does not allow it.
+func (s InvoiceStatus) Next(a InvoiceAction) (InvoiceStatus, bool) {
+	to, ok := invoiceTransitions[s][a]
+	return to, ok
+}
+
+// Owes reports whether an invoice in this state can be overdue.
+func (s InvoiceStatus) Owes() bool { return s == InvoiceOpen || s == InvoicePartiallyPaid }
+
+// move sets the state after the action, or returns the error of a state that does not allow what the client asked for.
+func (v *Invoice) move(a InvoiceAction, verb string) error {
+	next, ok := v.Status.Next(a)
+	if !ok {
+		return ErrTransition.WithMessage("An invoice that is %s cannot be %s.", v.Status, verb).WithField("status")
+	}
+	v.Status = next
+	return nil
+}

@@ -1,0 +1,230 @@
+package domain
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/civil"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
+	"holdfast.dev/libs/patch"
+)
+
+// ErrLeadNotFound is the answer for an id that is unknown, malformed or of another tenant.
+var ErrLeadNotFound = apperr.New(apperr.NotFound, "lead_not_found", "Lead not found.")
+
+// Lead is somebody who asked, and may book. Nil means unknown.
+type Lead struct {
+	ID          LeadID
+	Status      LeadStatus
+	Source      *string
+	FirstName   string
+	LastName    *string
+	Email       *string
+	Phone       *string
+	Company     *string
+	EventType   *string
+	EventDay    *civil.Date // in the operator's zone
+	EventAt     *time.Time  // the instant that was given for the day, or the day's first
+	GuestCount  *int
+	Budget      *money.Amount
+	Message     *string
+	ServiceID   ServiceID
+	UnitID      UnitID
+	PackageID   PackageID
+	CustomerID  CustomerID
+	BookingID   BookingID // made when the lead was converted
+	QuoteIDs    []QuoteID // newest first; looked up, not the lead's own
+	LostReason  *string
+	Metadata    json.RawMessage // compact JSON in the order sent, an object or an array of strings; nil when empty
+	Version     int64
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+	ConvertedAt *time.Time
+
+	// Attempt is the number of the last attempt to convert with a booking, and Conversion the one that is under way. Nobody sees
+	// either.
+	Attempt    int
+	Conversion *Conversion
+}
+
+// Conversion is the conversion of a lead with a booking, of which it is not known yet whether bookings has made it.
+type Conversion struct {
+	Until       time.Time // real time; another process may go on with it afterwards
+	Customer    CustomerID
+	NewCustomer bool   // the customer is made when the booking is
+	Body        []byte // JSON: the body of POST /bookings
+	Tries       int    // attempts at this conversion
+}
+
+// LeadPatch holds the fields of a create or an update. An absent field stays unchanged.
+type LeadPatch struct {
+	FirstName                                 patch.Field[string]     // never null
+	Status                                    patch.Field[LeadStatus] // never null
+	Source, LastName, Email, Phone, Company   patch.Field[string]
+	EventType, EventDate, Message, LostReason patch.Field[string]
+	GuestCount                                patch.Field[int]
+	Budget                                    patch.Field[money.Amount]
+	ServiceID, UnitID, PackageID              patch.Field[string]
+	Metadata                                  patch.Field[json.RawMessage]
+}
+
+// Operator is what a lead's fields depend on of the tenant.
+type Operator struct {
+	Zone     *time.Location
+	Currency string
+}
+
+// NewLead returns a lead of these fields in its first state.
+func NewLead(in LeadPatch, of Operator) (Lead, error) {
+	return Lead{ID: ids.New[ids.LeadPrefix](), Status: LeadNew}.Apply(in, of)
+}
+
+// Apply returns the lead with the given fields, except its status. Ids must have been looked up in the catalogue.
+func (l Lead) Apply(in LeadPatch, of Operator) (Lead, error) {
+	in.FirstName.Set(&l.FirstName)
+	in.Source.SetNullable(&l.Source)
+	in.LastName.SetNullable(&l.LastName)
+	in.Email.SetNullable(&l.Email)
+	in.Phone.SetNullable(&l.Phone)
+	in.Company.SetNullable(&l.Company)
+	in.EventType.SetNullable(&l.EventType)
+	in.GuestCount.SetNullable(&l.GuestCount)
+	in.Message.SetNullable(&l.Message)
+	patch.SetMetadata(in.Metadata, &l.Metadata)
+	return l, apperr.Join(
+		l.setEventDate(in.EventDate, of.Zone),
+		l.setBudget(in.Budget, of.Currency),
+		setID(&l.ServiceID, in.ServiceID, "service_id"),
+		setID(&l.UnitID, in.UnitID, "unit_id"),
+		setID(&l.PackageID, in.PackageID, "package_id"),
+		l.setLostReason(in),
+	)
+}
+
+func (l *Lead) setEventDate(f patch.Field[string], zone *time.Location) error {
+	if !f.Given() {
+		return nil
+	}
+	l.EventDay, l.EventAt = nil, nil
+	text := f.Pointer()
+	if text == nil {
+		return nil
+	}
+	day, at, err := civil.ParseDay(*text, zone)
+	if err != nil {
+		return apperr.Field("event_date", "%s", err.Error())
+	}
+	if at == nil {
+		start, _ := day.Start(zone) // ParseDay has checked that the day exists
+		at = &start
+	}
+	l.EventDay, l.EventAt = &day, at
+	return nil
+}
+
+func (l *Lead) setBudget(f patch.Field[money.Amount], currency string) error {
+	if b := f.Pointer(); b != nil && b.Currency != currency {
+		return apperr.Field("budget.currency", "Must be %s, the operator's currency.", currency)
+	}
+	f.SetNullable(&l.Budget)
+	return nil
+}
+
+// setLostReason takes the reason in the state that the lead gets, and no other.
+func (l *Lead) setLostReason(in LeadPatch) error {
+	status := l.Status
+	in.Status.Set(&status)
+	if status != LeadLost {
+		if in.LostReason.Pointer() != nil {
+			return apperr.Field("lost_reason", "Only a lead whose status is lost has a reason. Send it with the status lost.")
+		}
+		l.LostReason = nil
+		return nil
+	}
+	in.LostReason.SetNullable(&l.LostReason)
+	if l.LostReason == nil || strings.TrimSpace(*l.LostReason) == "" {
+		return apperr.Field("lost_reason", "A lead whose status is lost needs a reason.")
+	}
+	return nil
+}
+
+// setID changes an id when one is given. A malformed id is as good as unknown.
+func setID[P ids.Prefix](to *ids.ID[P], f patch.Field[string], field string) error {
+	if !f.Given() {
+		return nil
+	}
+	*to = ids.ID[P]{}
+	text := f.Pointer()
+	if text == nil {
+		return nil
+	}
+	var err error
+	if *to, err = ids.Parse[P](*text); err != nil {
+		return apperr.Field(field, "No such %s.", strings.TrimSuffix(field, "_id"))
+	}
+	return nil
+}
+
+// ApplyStatus returns the lead in the given state, or ErrTransition when its present state does not allow that. The same state
+// again changes nothing.
+func (l Lead) ApplyStatus(f patch.Field[LeadStatus]) (Lead, error) {
+	wanted := f.Pointer()
+	if wanted == nil || *wanted == l.Status {
+		return l, nil
+	}
+	to, ok := l.Status.Next(leadActionFor[*wanted])
+	if !ok {
+		return Lead{}, l.refuse(*wanted)
+	}
+	l.Status = to
+	return l, nil
+}
+
+// Convertible returns ErrTransition when the state does not allow to convert the lead.
+func (l Lead) Convertible() error {
+	if _, ok := l.Status.Next(ConvertLead); !ok {
+		return l.refuse(LeadConverted)
+	}
+	return nil
+}
+
+// Convert returns the lead as the customer's, with the booking that was made for it, if any.
+func (l Lead) Convert(customer CustomerID, booking BookingID, now time.Time) Lead {
+	l.Status, _ = l.Status.Next(ConvertLead)
+	l.CustomerID, l.BookingID, l.ConvertedAt, l.LostReason = customer, booking, &now, nil
+	l.Conversion = nil
+	return l
+}
+
+// refuse is the error of a state that cannot be reached from the present one.
+func (l Lead) refuse(wanted LeadStatus) error {
+	if wanted == LeadConverted && l.Status != LeadLost {
+		return ErrTransition.WithMessage("Only POST /leads/{id}/convert makes a lead converted.").WithField("status")
+	}
+	if l.Status == LeadLost {
+		return ErrTransition.WithMessage("The lead is lost; it can only be contacted again.").WithField("status")
+	}
+	return ErrTransition.WithMessage("A lead that is %s cannot become %s.", l.Status, wanted).WithField("status")
+}
+
+// NewCustomer returns the customer that the lead becomes. The lead must have an e-mail address.
+func (l Lead) NewCustomer(id CustomerID) Customer {
+	c := Customer{ID: id, FirstName: l.FirstName, LastName: l.LastName, Phone: l.Phone, Company: l.Company}
+	if l.Email != nil {
+		c.Email = *l.Email
+	}
+	return c
+}
+
+// Erase returns the lead without a person's fields.
+func (l Lead) Erase() Lead {
+	l.FirstName = ""
+	l.LastName, l.Email, l.Phone, l.Company, l.Message, l.LostReason, l.Metadata = nil, nil, nil, nil, nil, nil, nil
+	return l
+}
+
+// Words returns the words by which a search finds the lead.
+func (l Lead) Words() []string { return words(&l.FirstName, l.LastName, l.Email, l.Company) }

@@ -1,0 +1,143 @@
+package domain
+
+import (
+	"slices"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/civil"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
+	"holdfast.dev/libs/patch"
+	"holdfast.dev/libs/quota"
+)
+
+// MaxPayments is how many payments an invoice may have, those reversed included.
+const MaxPayments = 100
+
+// PaymentSource is where a payment comes from.
+type PaymentSource string
+
+// The sources of payments. Only manual ones are reversed by a client.
+const (
+	ManualPayment  PaymentSource = "manual"
+	GatewayPayment PaymentSource = "gateway"
+)
+
+// Payment is money that was paid on an invoice.
+type Payment struct {
+	ID         PaymentID
+	Amount     money.Amount
+	Method     string
+	Source     PaymentSource
+	PaidAt     time.Time
+	Reference  *string
+	ReversedAt *time.Time // nil: it counts
+}
+
+// PaymentInput is money that a client records.
+type PaymentInput struct {
+	Amount    money.Amount
+	Method    string
+	PaidAt    patch.Field[string] // as sent
+	Reference *string
+}
+
+// ParsePaymentID reads pay_…; a malformed id is ErrPaymentNotFound.
+func ParsePaymentID(s string) (PaymentID, error) {
+	id, err := ids.Parse[PaymentPrefix](s)
+	if err != nil {
+		return PaymentID{}, ErrPaymentNotFound
+	}
+	return id, nil
+}
+
+// payment reads the input as a payment of the invoice.
+func (v Invoice) payment(id PaymentID, in PaymentInput, at Place) (Payment, error) {
+	p := Payment{ID: id, Amount: in.Amount, Method: in.Method, Source: ManualPayment, PaidAt: at.Now, Reference: in.Reference}
+	var currency, paidAt error
+	if in.Amount.Currency != v.Total.Currency {
+		currency = apperr.Field("amount.currency", "Must be %s, the currency of the invoice.", v.Total.Currency)
+	}
+	if text := in.PaidAt.Pointer(); text != nil {
+		when, err := civil.ParseInstant(*text, at.Zone)
+		switch {
+		case err != nil:
+			paidAt = apperr.Field("paid_at", "%s", err)
+		case when.After(at.Now):
+			paidAt = apperr.Field("paid_at", "Must not be in the future.")
+		}
+		p.PaidAt = when
+	}
+	return p, apperr.Join(currency, paidAt)
+}
+
+// Pay returns the invoice with one more payment, its last. match says whether the version is the expected one; it is asked
+// after the fields and before the state.
+func (v Invoice) Pay(id PaymentID, in PaymentInput, at Place, match patch.Precondition) (Invoice, error) {
+	p, err := v.payment(id, in, at)
+	if err != nil {
+		return Invoice{}, err
+	}
+	if err := match.Check(v.Version); err != nil {
+		return Invoice{}, err
+	}
+	if _, ok := v.Status.Next(PayAll); !ok {
+		return Invoice{}, v.move(PayAll, "paid")
+	}
+	if len(v.Payments) >= MaxPayments {
+		return Invoice{}, quota.ErrReached.WithMessage("An invoice has at most %d payments, those reversed included.", MaxPayments).WithField("amount")
+	}
+	due := v.Due().Minor
+	switch {
+	case p.Amount.Minor > due:
+		return Invoice{}, apperr.Field("amount", "Must be at most %d, which is what is due.", due)
+	case p.Amount.Minor < due && v.Status == InvoiceUncollectible:
+		return Invoice{}, apperr.Field("amount", "Must be %d, all that is due: the invoice is uncollectible.", due)
+	}
+	action := PayAll
+	if p.Amount.Minor < due {
+		action = PayPart
+	}
+	if err := v.move(action, "paid"); err != nil {
+		return Invoice{}, err
+	}
+	v.Payments = append(slices.Clone(v.Payments), p)
+	v.Paid.Minor += p.Amount.Minor
+	if v.Status == InvoicePaid {
+		v.PaidAt = &at.Now
+	}
+	return v.At(at), nil
+}
+
+// Reverse returns the invoice on which a payment no longer counts, and the payment's place in the list. A payment that is
+// reversed already changes nothing.
+func (v Invoice) Reverse(id PaymentID, at Place, match patch.Precondition) (Invoice, int, error) {
+	i := slices.IndexFunc(v.Payments, func(p Payment) bool { return p.ID == id })
+	if i < 0 {
+		return Invoice{}, 0, ErrPaymentNotFound
+	}
+	if err := match.Check(v.Version); err != nil {
+		return Invoice{}, 0, err
+	}
+	p := v.Payments[i]
+	switch {
+	case p.Source != ManualPayment:
+		return Invoice{}, 0, ErrTransition.WithMessage("Only a payment of source manual can be reversed; refund this one.").WithField("status")
+	case p.ReversedAt != nil:
+		return v, i, nil
+	}
+	paid := v.Paid.Minor - p.Amount.Minor
+	action := ReverseAll
+	if paid > 0 {
+		action = ReversePart
+	}
+	if err := v.move(action, "relieved of a payment"); err != nil {
+		return Invoice{}, 0, err
+	}
+	p.ReversedAt = &at.Now
+	v.Payments = slices.Clone(v.Payments)
+	v.Payments[i] = p
+	v.Paid.Minor, v.PaidAt = paid, nil
+	return v.At(at), i, nil
+}

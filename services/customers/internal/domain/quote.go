@@ -1,0 +1,187 @@
+package domain
+
+import (
+	"encoding/json"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/civil"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
+)
+
+// ErrQuoteNotFound is the answer for an id that is unknown, malformed or of another tenant.
+var ErrQuoteNotFound = apperr.New(apperr.NotFound, "quote_not_found", "Quote not found.")
+
+// quoteLife is how long after sending a quote expires that names no time.
+const quoteLife = 14 * 24 * time.Hour
+
+// Quote is an offer to a customer, which becomes a booking and an invoice. Absent ids are zero, absent values nil.
+type Quote struct {
+	Totals
+	QuoteEvent
+	ID            QuoteID
+	Number        string
+	Status        QuoteStatus
+	Version       int64
+	CustomerID    CustomerID
+	LeadID        LeadID
+	ServiceID     ServiceID
+	UnitID        UnitID
+	PackageID     PackageID
+	Loc           *time.Location // the operator's when the quote was made; all its local times are read in it
+	Lines         []Line
+	Deposit       money.Amount
+	ExpiresAt     *time.Time
+	SentAt        *time.Time
+	AcceptedAt    *time.Time
+	DeclinedAt    *time.Time
+	CancelledAt   *time.Time
+	BookingID     BookingID
+	DeclineReason *string
+	Notes         *string
+	Terms         *string
+	Metadata      json.RawMessage // as sent; nil: empty
+	CreatedAt     time.Time
+	UpdatedAt     time.Time
+	Accepting     Accepting
+
+	BookingStatus *string     // looked up: it changes without the quote
+	InvoiceIDs    []InvoiceID // looked up, the oldest first
+}
+
+// QuoteEvent is when the event of a quote is. Start is nil for a whole day, End where it follows from a duration.
+type QuoteEvent struct {
+	Day        *civil.Date
+	EventAt    *time.Time // the instant that was given for the day; nil: the day's first
+	Start, End *civil.Clock
+}
+
+// Accepting is an accept under way, which no reader sees.
+type Accepting struct {
+	Attempt int64      // rises by 1 each time that a process begins or resumes an accept; only the last one may end it
+	Until   *time.Time // real time until which its process has it; nil: no accept is under way
+	Next    *time.Time // real time from which a completer resumes it
+	Request string     // id of the request that began it
+}
+
+// lease is how long a process has an accept to itself. It is longer than the validity of the request to bookings, so that
+// the next attempt finds what the last one's request has done, or that request does nothing any more.
+const lease = 30 * time.Second
+
+// maxBackoff bounds how long completers leave an accept alone after many attempts.
+const maxBackoff = 5 * time.Minute
+
+// UnderWay reports whether an accept has begun and has not ended.
+func (a Accepting) UnderWay() bool { return a.Until != nil }
+
+// Leased reports whether a process has the accept to itself.
+func (a Accepting) Leased(real time.Time) bool { return a.Until != nil && real.Before(*a.Until) }
+
+// Begin is the next attempt. The request that began the first one stays.
+func (a Accepting) Begin(real time.Time, request string) Accepting {
+	if !a.UnderWay() {
+		a = Accepting{Attempt: a.Attempt, Request: request}
+	}
+	until := real.Add(lease)
+	next := until.Add(a.backoff())
+	a.Attempt, a.Until, a.Next = a.Attempt+1, &until, &next
+	return a
+}
+
+// backoff doubles the last distance between the end of the lease and the time of the completer.
+func (a Accepting) backoff() time.Duration {
+	if !a.UnderWay() {
+		return 0
+	}
+	return min(max(time.Second, 2*a.Next.Sub(*a.Until)), maxBackoff)
+}
+
+// End is the state without an accept under way. The number stays, so that no later attempt has it again.
+func (a Accepting) End() Accepting { return Accepting{Attempt: a.Attempt} }
+
+// NewQuoteID makes an id.
+func NewQuoteID() QuoteID { return ids.New[ids.QuotePrefix]() }
+
+// Lapsed reports whether a sent quote has expired. The beginning of an accept decides: one under way does not expire.
+func (q Quote) Lapsed(now time.Time) bool {
+	return q.Status == QuoteSent && !q.Accepting.UnderWay() && q.ExpiresAt != nil && !now.Before(*q.ExpiresAt)
+}
+
+// At is the quote as every reader and writer sees it: a lapsed one is expired, one version on, whether or not that has been
+// written yet.
+func (q Quote) At(now time.Time) Quote {
+	if !q.Lapsed(now) {
+		return q
+	}
+	q.Status = QuoteExpired
+	q.Version++
+	return q
+}
+
+// Send makes a draft sent. A sent quote stays as it is.
+func (q Quote) Send(now time.Time) (Quote, error) {
+	if q.Status == QuoteSent {
+		return q, nil
+	}
+	next, err := q.Status.Next(SendQuote)
+	if err != nil {
+		return Quote{}, err
+	}
+	if q.Day == nil {
+		return Quote{}, apperr.Field("event_date", "Is required on a quote that is sent.")
+	}
+	if q.ExpiresAt == nil {
+		until := now.Add(quoteLife)
+		q.ExpiresAt = &until
+	}
+	if !q.ExpiresAt.After(now) {
+		return Quote{}, apperr.Field("expires_at", "Must be in the future.")
+	}
+	q.Status, q.SentAt = next, &now
+	return q, nil
+}
+
+// Decline makes a sent quote declined. A declined quote stays as it is.
+func (q Quote) Decline(reason *string, now time.Time) (Quote, error) {
+	if q.Status == QuoteDeclined {
+		return q, nil
+	}
+	next, err := q.Status.Next(DeclineQuote)
+	if err != nil {
+		return Quote{}, err
+	}
+	q.Status, q.DeclinedAt, q.DeclineReason = next, &now, reason
+	return q, nil
+}
+
+// Cancel makes a draft or a sent quote cancelled. A cancelled quote stays as it is.
+func (q Quote) Cancel(now time.Time) (Quote, error) {
+	if q.Status == QuoteCancelled {
+		return q, nil
+	}
+	next, err := q.Status.Next(CancelQuote)
+	if err != nil {
+		return Quote{}, err
+	}
+	q.Status, q.CancelledAt = next, &now
+	return q, nil
+}
+
+// Accept ends an accept under way: the booking has been made.
+func (q Quote) Accept(b Booking, now time.Time) (Quote, error) {
+	next, err := q.Status.Next(AcceptQuote)
+	if err != nil {
+		return Quote{}, err
+	}
+	q.Status, q.AcceptedAt, q.Accepting = next, &now, q.Accepting.End()
+	q.BookingID, q.BookingStatus = b.ID, &b.Status
+	return q, nil
+}
+
+// InvoiceSource is what the invoice is made of that accepting the quote opens.
+func (q Quote) InvoiceSource() InvoiceSource {
+	return InvoiceSource{
+		Quote: q.ID, Lead: q.LeadID, Number: q.Number, Customer: q.CustomerID, Lines: q.Lines, Currency: q.Total.Currency, Deposit: q.Deposit.Minor,
+	}
+}

@@ -1,0 +1,275 @@
+package domain
+
+import (
+	"encoding/json"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/civil"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
+	"holdfast.dev/libs/patch"
+)
+
+// QuoteInput is what a client gives of a new or an existing quote; an absent field stays as it is. Ids and times are as sent.
+type QuoteInput struct {
+	CustomerID patch.Field[string]
+	LeadID     patch.Field[string]
+	ServiceID  patch.Field[string]
+	UnitID     patch.Field[string]
+	PackageID  patch.Field[string]
+	EventDate  patch.Field[string]
+	Start, End patch.Field[string]
+	Lines      patch.Field[[]LineInput]
+	Deposit    patch.Field[money.Amount]
+	ExpiresAt  patch.Field[string]
+	Notes      patch.Field[string]
+	Terms      patch.Field[string]
+	Metadata   patch.Field[json.RawMessage]
+}
+
+// QuoteRefs is what the rows say that an input names.
+type QuoteRefs struct {
+	Customer, Lead bool          // there is such a row
+	Catalogue      error         // 422s on ids that are not in the catalogue
+	Price          *PackagePrice // of the package on the day; nil: not asked for
+}
+
+// Priced reports whether the package's price is to make the line of a new quote.
+func (in QuoteInput) Priced() bool {
+	return in.Lines.Pointer() == nil && in.PackageID.Pointer() != nil && in.EventDate.Pointer() != nil
+}
+
+// NewQuote drafts a quote from an input.
+func NewQuote(in QuoteInput, refs QuoteRefs, blank Quote, now time.Time) (Quote, error) {
+	q := blank
+	q.Status, q.Version = QuoteDraft, 1
+	var unpriced error
+	switch {
+	case in.Lines.Pointer() != nil:
+	case refs.Price != nil:
+		q.Lines = []Line{{Description: refs.Price.Name, Quantity: 1, UnitAmount: refs.Price.Total.Minor}}
+		unpriced = sameCurrency("package_id", refs.Price.Total, q.Total.Currency)
+		if in.Deposit.Pointer() == nil {
+			in.Deposit = patch.Value(refs.Price.Deposit)
+		}
+	case in.PackageID.Pointer() == nil:
+		unpriced = apperr.Field("line_items", "Needs line_items or package_id.")
+	case in.EventDate.Pointer() == nil:
+		unpriced = apperr.Field("event_date", "Is required beside package_id without line_items.")
+	}
+	return q.apply(in, refs, now, unpriced)
+}
+
+// Change applies an input to the quote, as far as its state allows.
+func (q Quote) Change(in QuoteInput, refs QuoteRefs, now time.Time) (Quote, error) {
+	if q.Status != QuoteDraft {
+		if err := in.frozen(q.Status); err != nil {
+			return Quote{}, err
+		}
+	}
+	return q.apply(in, refs, now, nil)
+}
+
+// apply writes the fields of an input. Every failed field is reported, in the contract's order; unpriced is one of them.
+func (q Quote) apply(in QuoteInput, refs QuoteRefs, now time.Time, unpriced error) (Quote, error) {
+	links := q.link(in, refs)
+	when := q.schedule(in)
+	lines := unpriced
+	if lines == nil {
+		lines = q.sum(in)
+	}
+	deposit := q.putDeposit(in, lines == nil)
+	expiry := q.expire(in, now)
+	in.Notes.SetNullable(&q.Notes)
+	in.Terms.SetNullable(&q.Terms)
+	patch.SetMetadata(in.Metadata, &q.Metadata)
+	return q, apperr.Join(links, when, lines, deposit, expiry)
+}
+
+// link sets the ids. One that stays is not judged again: it may have been erased or retired since.
+func (q *Quote) link(in QuoteInput, refs QuoteRefs) error {
+	var customer, lead error
+	if changes(in.CustomerID, q.CustomerID) && !refs.Customer {
+		customer = apperr.Field("customer_id", "No such customer.")
+	}
+	if changes(in.LeadID, q.LeadID) && !refs.Lead {
+		lead = apperr.Field("lead_id", "No such lead.")
+	}
+	q.CustomerID = linked(q.CustomerID, in.CustomerID)
+	q.LeadID = linked(q.LeadID, in.LeadID)
+	q.ServiceID = linked(q.ServiceID, in.ServiceID)
+	q.UnitID = linked(q.UnitID, in.UnitID)
+	q.PackageID = linked(q.PackageID, in.PackageID)
+	return apperr.Join(customer, lead, refs.Catalogue)
+}
+
+// changes reports whether a field names another id than the present one.
+func changes[P ids.Prefix](f patch.Field[string], now ids.ID[P]) bool {
+	text := f.Pointer()
+	return text != nil && *text != now.String()
+}
+
+// linked is the id after the change; a malformed one, which has been refused, is zero.
+func linked[P ids.Prefix](now ids.ID[P], f patch.Field[string]) ids.ID[P] {
+	if !f.Given() {
+		return now
+	}
+	var id ids.ID[P]
+	if text := f.Pointer(); text != nil {
+		_ = id.UnmarshalText([]byte(*text))
+	}
+	return id
+}
+
+// schedule sets day and times. Bookings knows whether the unit is open and free then; here they must only exist.
+func (q *Quote) schedule(in QuoteInput) error {
+	if !in.EventDate.Given() && !in.Start.Given() && !in.End.Given() {
+		return nil
+	}
+	if text := in.EventDate.Pointer(); text != nil {
+		day, at, err := civil.ParseDay(*text, q.Loc)
+		if err != nil {
+			return apperr.Field("event_date", "%s", err)
+		}
+		q.Day, q.EventAt = &day, at
+	} else if in.EventDate.Given() {
+		q.Day, q.EventAt = nil, nil
+	}
+	clock(in.Start, &q.Start)
+	clock(in.End, &q.End)
+	return q.times(q.Loc)
+}
+
+// clock sets a time of day, whose form the contract has checked.
+func clock(f patch.Field[string], to **civil.Clock) {
+	if text := f.Pointer(); text != nil {
+		*to = new(civil.Clock(*text))
+	} else if f.Given() {
+		*to = nil
+	}
+}
+
+// times returns the error of times that do not go together, or do not exist on their day.
+func (e QuoteEvent) times(loc *time.Location) error {
+	switch {
+	case e.Start == nil && e.End != nil:
+		return apperr.Field("event_end_time", "Needs event_start_time beside it.")
+	case e.Start == nil:
+		return nil
+	case e.Day == nil:
+		return apperr.Field("event_date", "Is required beside event_start_time.")
+	}
+	from, ok := e.Day.At(*e.Start, loc)
+	if !ok {
+		return apperr.Field("event_start_time", "%s", civil.ErrNoSuchTime)
+	}
+	if e.End == nil {
+		return nil
+	}
+	last := *e.Day
+	if *e.End <= *e.Start {
+		last = last.AddDays(1)
+	}
+	to, ok := last.At(*e.End, loc)
+	if !ok {
+		return apperr.Field("event_end_time", "%s", civil.ErrNoSuchTime)
+	}
+	if !to.After(from) {
+		return apperr.Field("event_end_time", "Must be after event_start_time.")
+	}
+	return nil
+}
+
+// sum sets the lines and their totals.
+func (q *Quote) sum(in QuoteInput) error {
+	if given := in.Lines.Pointer(); given != nil {
+		lines, err := Lines(*given, q.Total.Currency)
+		if err != nil {
+			return err
+		}
+		q.Lines = lines
+	}
+	totals, err := Sum(q.Lines, q.Total.Currency)
+	if err != nil {
+		return err
+	}
+	q.Totals = totals
+	return nil
+}
+
+// putDeposit sets the deposit, and checks it against the total where that is known.
+func (q *Quote) putDeposit(in QuoteInput, summed bool) error {
+	if in.Deposit.Given() {
+		q.Deposit = money.Amount{Currency: q.Total.Currency}
+	}
+	if given := in.Deposit.Pointer(); given != nil {
+		if err := sameCurrency("deposit_amount.currency", *given, q.Total.Currency); err != nil {
+			return err
+		}
+		q.Deposit = *given
+	}
+	if summed && q.Deposit.Minor > q.Total.Minor {
+		return apperr.Field("deposit_amount", "Must be at most the total of %s.", q.Total)
+	}
+	return nil
+}
+
+func sameCurrency(field string, a money.Amount, currency string) error {
+	if a.Currency == currency {
+		return nil
+	}
+	return apperr.Field(field, "Must be in %s, the operator's currency.", currency)
+}
+
+// expire sets the time at which the quote expires.
+func (q *Quote) expire(in QuoteInput, now time.Time) error {
+	text := in.ExpiresAt.Pointer()
+	if text == nil {
+		if in.ExpiresAt.Given() {
+			q.ExpiresAt = nil
+		}
+		return nil
+	}
+	at, err := civil.ParseInstant(*text, q.Loc)
+	if err != nil {
+		return apperr.Field("expires_at", "%s", err)
+	}
+	if !at.After(now) {
+		return apperr.Field("expires_at", "Must be in the future.")
+	}
+	q.ExpiresAt = &at
+	return nil
+}
+
+// frozen returns the error on the fields that only a draft takes.
+func (in QuoteInput) frozen(status QuoteStatus) error {
+	var failed []apperr.FieldError
+	for _, f := range []struct {
+		name string
+		is   bool
+	}{
+		{"customer_id", in.CustomerID.Given()},
+		{"lead_id", in.LeadID.Given()},
+		{"service_id", in.ServiceID.Given()},
+		{"unit_id", in.UnitID.Given()},
+		{"package_id", in.PackageID.Given()},
+		{"event_date", in.EventDate.Given()},
+		{"event_start_time", in.Start.Given()},
+		{"event_end_time", in.End.Given()},
+		{"line_items", in.Lines.Given()},
+		{"deposit_amount", in.Deposit.Given()},
+		{"expires_at", in.ExpiresAt.Given()},
+		{"terms", in.Terms.Given()},
+	} {
+		if f.is {
+			failed = append(failed, apperr.FieldError{
+				Field: f.name, Message: "Cannot be changed on a quote that is " + string(status) + "; only notes and metadata can.",
+			})
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	return apperr.Fields(failed)
+}

@@ -1,0 +1,104 @@
+// Package peers calls the other services: bookings for the booking of a quote or a lead and for what the projections do
+// not know yet, identity for what invoices show of an operator.
+package peers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
+	"holdfast.dev/libs/peer"
+	"holdfast.dev/proto/api"
+	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/customers/internal/domain"
+)
+
+// Bookings asks the bookings service on behalf of the caller in the context. It implements app.BookingService.
+type Bookings struct{ Client *peer.Client }
+
+// Create makes the booking of a quote or a lead as the service itself, so that the key is not one of the caller's.
+func (p *Bookings) Create(ctx context.Context, in domain.LinkedBooking) (domain.Booking, error) {
+	body := internalapi.LinkedBooking{
+		Booking: in.Body, QuoteID: in.Quote.String(), LeadID: in.Lead.String(), ValidUntil: in.ValidUntil.UTC(),
+	}
+	if !in.Quote.IsZero() {
+		body.TotalAmount, body.DepositAmount = &in.Total.Minor, &in.Deposit.Minor
+	}
+	c := caller.FromContext(ctx)
+	c.Credential, c.Kind = "svc:customers", "service"
+	var got api.Booking
+	err := p.Client.Do(caller.With(ctx, c), http.MethodPost, "/internal/v1/bookings", body, &got, peer.IdempotencyKey(in.Key))
+	if err != nil {
+		return domain.Booking{}, err
+	}
+	return booking(got)
+}
+
+// Booking looks up a booking.
+func (p *Bookings) Booking(ctx context.Context, id domain.BookingID) (domain.Booking, error) {
+	var got api.Booking
+	if err := p.Client.Do(ctx, http.MethodGet, "/internal/v1/bookings/"+id.String(), nil, &got); err != nil {
+		return domain.Booking{}, notFound(err, domain.ErrBookingNotFound)
+	}
+	return booking(got)
+}
+
+// Catalogue looks up a service, a unit or a package.
+func (p *Bookings) Catalogue(ctx context.Context, id string) (domain.CatalogueItem, error) {
+	var got internalapi.CatalogueItem
+	if err := p.Client.Do(ctx, http.MethodGet, "/internal/v1/catalogue/"+url.PathEscape(id), nil, &got); err != nil {
+		return domain.CatalogueItem{}, notFound(err, domain.ErrNotInCatalogue)
+	}
+	return domain.CatalogueItem{ID: got.ID, Version: got.Version}, nil
+}
+
+// Price asks for the price of a package on a day.
+func (p *Bookings) Price(ctx context.Context, id domain.PackageID, eventDate string) (domain.PackagePrice, error) {
+	var got internalapi.PackagePrice
+	in := internalapi.PriceQuery{PackageID: id.String(), EventDate: eventDate}
+	if err := p.Client.Do(ctx, http.MethodPost, "/internal/v1/prices", in, &got); err != nil {
+		return domain.PackagePrice{}, err
+	}
+	service, err := ids.Parse[ids.ServicePrefix](got.ServiceID)
+	if err != nil {
+		return domain.PackagePrice{}, fmt.Errorf("service id %q: %w", got.ServiceID, err)
+	}
+	return domain.PackagePrice{
+		Name: got.Name, Service: service,
+		Total:   money.Amount{Minor: got.TotalAmount, Currency: got.Currency},
+		Deposit: money.Amount{Minor: got.DepositAmount, Currency: got.Currency},
+	}, nil
+}
+
+func booking(b api.Booking) (domain.Booking, error) {
+	id, err := ids.Parse[ids.BookingPrefix](b.Id)
+	if err != nil {
+		return domain.Booking{}, fmt.Errorf("booking id %q: %w", b.Id, err)
+	}
+	out := domain.Booking{
+		ID: id, Number: b.Number, Status: string(b.Status), Version: b.Version,
+		Total: money.Amount{Minor: b.TotalAmount.Amount, Currency: b.TotalAmount.Currency},
+	}
+	if text, err := b.CustomerId.Get(); err == nil {
+		if out.CustomerID, err = ids.Parse[ids.CustomerPrefix](text); err != nil {
+			return domain.Booking{}, fmt.Errorf("customer id %q: %w", text, err)
+		}
+	}
+	return out, nil
+}
+
+// notFound replaces another service's 404 by the error that this service's use cases compare with.
+func notFound(err, missing error) error {
+	var e *apperr.Error
+	if errors.As(err, &e) && e.Kind == apperr.NotFound {
+		return missing
+	}
+	return err
+}

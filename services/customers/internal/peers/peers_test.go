@@ -1,0 +1,239 @@
+package peers_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
+	"holdfast.dev/libs/peer"
+	"holdfast.dev/libs/pgtest"
+	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/customers/internal/app"
+	"holdfast.dev/services/customers/internal/domain"
+	"holdfast.dev/services/customers/internal/peers"
+)
+
+var (
+	_ app.TenantService  = (*peers.Tenants)(nil)
+	_ app.BookingService = (*peers.Bookings)(nil)
+)
+
+const secret = "k1:637573746f6d657273637573746f6d657273637573746f6d657273637573746f"
+
+// other is another service: it verifies the signed caller and hands it on to answer.
+func other(t *testing.T, name string, answer func(w http.ResponseWriter, r *http.Request, from caller.Caller)) *peer.Client {
+	t.Helper()
+	keys, err := caller.ParseKeys("customers=" + secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verifier := &caller.Verifier{Self: name, Keys: keys}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		from, _, err := verifier.Verify(r.Header.Get(caller.Header), r.Method, r.URL.EscapedPath(), time.Now())
+		if err != nil {
+			httpx.WriteError(w, "", httpx.ErrCaller)
+			return
+		}
+		answer(w, r, from)
+	}))
+	t.Cleanup(srv.Close)
+	sign, err := caller.ParseKeys(name + "=" + secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &peer.Client{Target: name, BaseURL: srv.URL, Signer: &caller.Signer{From: "customers", Keys: sign}}
+}
+
+// invoicing is a tenant of identity with a version.
+func invoicing(version int64, clock *time.Time) internalapi.Tenant {
+	return internalapi.Tenant{
+		Name: "Demo", Timezone: "Europe/Berlin", Currency: "EUR", PolicyVersion: version, Clock: clock, InvoicePrefix: fmt.Sprint("R", version, "-"),
+		InvoiceYear: true, LegalName: "Demo GmbH", Address: "Kai 1\nKiel", TaxID: "DE1",
+	}
+}
+
+func TestInvoicingIsCachedByVersion(t *testing.T) {
+	t.Parallel()
+	ctx := pgtest.Ctx(t, caller.Test)
+	var calls, version atomic.Int64
+	version.Store(1)
+	tenants := peers.NewTenants(other(t, "identity", func(w http.ResponseWriter, r *http.Request, _ caller.Caller) {
+		calls.Add(1)
+		if want := "/internal/v1/tenants/" + caller.FromContext(ctx).Tenant.String(); r.URL.Path != want {
+			t.Errorf("asked for %s", r.URL.Path)
+		}
+		_ = json.NewEncoder(w).Encode(invoicing(version.Load(), nil))
+	}))
+	at := func(policyVersion int64, prefix string, wantCalls int64) {
+		t.Helper()
+		c := caller.FromContext(ctx)
+		c.PolicyVersion = policyVersion
+		got, err := tenants.Invoicing(caller.With(ctx, c))
+		want := domain.Invoicing{Prefix: prefix, Year: true, Name: "Demo", LegalName: "Demo GmbH", Address: "Kai 1\nKiel", TaxID: "DE1"}
+		if err != nil || got != want || calls.Load() != wantCalls {
+			t.Errorf("version %d: %+v, %v after %d calls", policyVersion, got, err, calls.Load())
+		}
+	}
+	at(1, "R1-", 1)
+	at(1, "R1-", 1)
+	at(2, "R1-", 2) // identity lags behind the caller: its answer is used and not kept
+	version.Store(2)
+	at(2, "R2-", 3)
+	at(2, "R2-", 3)
+	at(1, "R1-", 3)
+}
+
+// A worker acts as the tenant was a few seconds ago, with the test clock in test mode only.
+func TestActing(t *testing.T) {
+	t.Parallel()
+	tenant, clock := ids.New[ids.TenantPrefix](), time.Date(2030, 5, 1, 0, 0, 0, 0, time.UTC)
+	var calls atomic.Int64
+	tenants := peers.NewTenants(other(t, "identity", func(w http.ResponseWriter, r *http.Request, from caller.Caller) {
+		if from.Tenant != tenant {
+			httpx.WriteError(w, "req_1", apperr.New(apperr.NotFound, "tenant_not_found", "Tenant not found."))
+			return
+		}
+		if from.Credential != "svc:customers" || !strings.HasSuffix(r.URL.Path, tenant.String()) {
+			t.Errorf("%s asks for %s", from.Credential, r.URL.Path)
+		}
+		_ = json.NewEncoder(w).Encode(invoicing(calls.Add(1), &clock))
+	}))
+	as := func(mode caller.Mode) caller.Caller {
+		t.Helper()
+		c, err := tenants.Acting(t.Context(), tenant, mode)
+		if err != nil || c.Tenant != tenant || c.Mode != mode || c.Kind != "service" || c.Credential != "svc:customers" ||
+			c.Timezone != "Europe/Berlin" || c.Currency != "EUR" || len(c.Scopes) != 0 {
+			t.Fatalf("%+v, %v", c, err)
+		}
+		return c
+	}
+	if c := as(caller.Test); c.Clock == nil || !c.Clock.Equal(clock) || c.PolicyVersion != 1 {
+		t.Errorf("in test mode: %+v", c)
+	}
+	if c := as(caller.Live); c.Clock != nil || c.PolicyVersion != 1 || calls.Load() != 1 {
+		t.Errorf("in live mode: %+v after %d calls", c, calls.Load())
+	}
+	for ends := time.Now().Add(20 * time.Second); as(caller.Live).PolicyVersion == 1; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(ends) {
+			t.Fatal("an old tenant is kept")
+		}
+	}
+	var e *apperr.Error
+	if _, err := tenants.Acting(t.Context(), ids.New[ids.TenantPrefix](), caller.Live); !errors.As(err, &e) || e.Code != "tenant_not_found" {
+		t.Errorf("unknown: %v", err)
+	}
+}
+
+// The booking of a quote is asked for as the service itself, on behalf of the caller's tenant and mode.
+func TestCreate(t *testing.T) {
+	t.Parallel()
+	ctx := pgtest.Ctx(t, caller.Test)
+	quote, lead, booking, customer := ids.New[ids.QuotePrefix](), ids.New[ids.LeadPrefix](), ids.New[ids.BookingPrefix](), ids.New[ids.CustomerPrefix]()
+	until := time.Date(2030, 5, 1, 10, 0, 0, 0, time.FixedZone("", 3600))
+	var asked []map[string]any
+	bookings := &peers.Bookings{Client: other(t, "bookings", func(w http.ResponseWriter, r *http.Request, from caller.Caller) {
+		if r.Method != http.MethodPost || r.URL.Path != "/internal/v1/bookings" || r.Header.Get("Idempotency-Key") != "k" {
+			t.Errorf("asked %s %s with the key %q", r.Method, r.URL.Path, r.Header.Get("Idempotency-Key"))
+		}
+		if was := caller.FromContext(ctx); from.Credential != "svc:customers" || from.Kind != "service" || from.Tenant != was.Tenant || from.Mode != was.Mode || from.Currency != was.Currency {
+			t.Errorf("asked as %+v", from)
+		}
+		var in map[string]any
+		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+			t.Error(err)
+		}
+		if asked = append(asked, in); in["quote_id"] == nil {
+			httpx.WriteError(w, "req_1", apperr.New(apperr.Conflict, "slot_unavailable", "The unit is taken at that time."))
+			return
+		}
+		fmt.Fprintf(w, `{"id":%q,"object":"booking","status":"pending","version":3,"customer_id":%q,"total_amount":{"amount":500,"currency":"USD"}}`, booking, customer)
+	})}
+	usd := func(n int64) money.Amount { return money.Amount{Minor: n, Currency: "USD"} }
+	got, err := bookings.Create(ctx, domain.LinkedBooking{
+		Key: "k", Quote: quote, Lead: lead, Body: []byte(`{"event_date":"2030-06-01"}`), Total: usd(500), Deposit: usd(0), ValidUntil: until,
+	})
+	if err != nil || got != (domain.Booking{ID: booking, CustomerID: customer, Status: "pending", Total: usd(500), Version: 3}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	_, err = bookings.Create(ctx, domain.LinkedBooking{Key: "k", Lead: lead, Body: []byte(`{"event_date":"2030-06-01"}`), ValidUntil: until})
+	var refused *apperr.Error
+	if !errors.As(err, &refused) || refused.Code != "slot_unavailable" || refused.Kind != apperr.Conflict {
+		t.Errorf("refused: %v", err)
+	}
+	for i, want := range []string{
+		fmt.Sprintf(`{"booking":{"event_date":"2030-06-01"},"deposit_amount":0,"lead_id":%q,"quote_id":%q,"total_amount":500,"valid_until":"2030-05-01T09:00:00Z"}`, lead, quote),
+		fmt.Sprintf(`{"booking":{"event_date":"2030-06-01"},"lead_id":%q,"valid_until":"2030-05-01T09:00:00Z"}`, lead),
+	} {
+		if sent, err := json.Marshal(asked[i]); err != nil || string(sent) != want {
+			t.Errorf("sent %s\nwant %s", sent, want)
+		}
+	}
+}
+
+// Look-ups know what is absent from what failed.
+func TestLookups(t *testing.T) {
+	t.Parallel()
+	ctx := pgtest.Ctx(t, caller.Live)
+	booking, unit, pack, service := ids.New[ids.BookingPrefix](), ids.New[ids.UnitPrefix](), ids.New[ids.PackagePrefix](), ids.New[ids.ServicePrefix]()
+	bookings := &peers.Bookings{Client: other(t, "bookings", func(w http.ResponseWriter, r *http.Request, from caller.Caller) {
+		if from.Mode != caller.Live {
+			t.Errorf("asked in %s mode", from.Mode)
+		}
+		switch r.Method + " " + strings.TrimPrefix(r.URL.Path, "/internal/v1") {
+		case "GET /bookings/" + booking.String():
+			fmt.Fprintf(w, `{"id":%q,"status":"cancelled","version":2,"customer_id":null,"total_amount":{"amount":0,"currency":"JPY"}}`, booking)
+		case "GET /catalogue/" + unit.String():
+			fmt.Fprintf(w, `{"id":%q,"version":4}`, unit)
+		case "POST /prices":
+			var in internalapi.PriceQuery
+			if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+				t.Error(err)
+			}
+			if in.PackageID != pack.String() {
+				httpx.WriteError(w, "req_1", apperr.Field("package_id", "No such package."))
+				return
+			}
+			fmt.Fprintf(w, `{"name":"Tour","service_id":%q,"currency":"USD","total_amount":22999,"deposit_amount":5000}`, service)
+		default:
+			httpx.WriteError(w, "req_1", apperr.New(apperr.NotFound, "unit_not_found", "Unit not found."))
+		}
+	})}
+	if got, err := bookings.Booking(ctx, booking); err != nil || got != (domain.Booking{ID: booking, Status: "cancelled", Version: 2, Total: money.Amount{Currency: "JPY"}}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := bookings.Booking(ctx, ids.New[ids.BookingPrefix]()); !errors.Is(err, domain.ErrBookingNotFound) {
+		t.Errorf("no booking: %v", err)
+	}
+	if got, err := bookings.Catalogue(ctx, unit.String()); err != nil || got != (domain.CatalogueItem{ID: unit.String(), Version: 4}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, id := range []string{ids.New[ids.UnitPrefix]().String(), "un_a/b?c"} {
+		if _, err := bookings.Catalogue(ctx, id); !errors.Is(err, domain.ErrNotInCatalogue) {
+			t.Errorf("no unit %s: %v", id, err)
+		}
+	}
+	usd := func(n int64) money.Amount { return money.Amount{Minor: n, Currency: "USD"} }
+	if got, err := bookings.Price(ctx, pack, "2030-07-04"); err != nil || got != (domain.PackagePrice{Name: "Tour", Service: service, Total: usd(22999), Deposit: usd(5000)}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	var refused *apperr.Error
+	if _, err := bookings.Price(ctx, ids.New[ids.PackagePrefix](), "2030-07-04"); !errors.As(err, &refused) || refused.Fields[0].Field != "package_id" {
+		t.Errorf("no package: %v", err)
+	}
+	down := &peers.Bookings{Client: &peer.Client{Target: "bookings", BaseURL: "http://127.0.0.1:1", Signer: bookings.Client.Signer}}
+	if _, err := down.Booking(ctx, booking); !errors.Is(err, apperr.ErrUnavailable) {
+		t.Errorf("no server: %v", err)
+	}
+}

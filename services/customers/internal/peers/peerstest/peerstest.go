@@ -1,0 +1,190 @@
+// Package peerstest holds fakes of the other services for tests: they keep state and can be told to fail.
+package peerstest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
+
+	"holdfast.dev/services/customers/internal/domain"
+)
+
+// Bookings stands for the bookings service.
+type Bookings struct {
+	// Before runs before a call has an effect, After when it has had it; each may return the error that the caller sees.
+	Before, After func(ctx context.Context, call string) error
+
+	mu        sync.Mutex
+	made      map[string]domain.Booking // by the id of quote or lead
+	requests  []domain.LinkedBooking
+	catalogue map[string]int64
+	prices    map[domain.PackageID]domain.PackagePrice
+	bookings  map[domain.BookingID]domain.Booking
+}
+
+func (f *Bookings) call(ctx context.Context, name string, effect func() error) error {
+	if f.Before != nil {
+		if err := f.Before(ctx, name); err != nil {
+			return err
+		}
+	}
+	f.mu.Lock()
+	err := effect()
+	f.mu.Unlock()
+	if err == nil && f.After != nil {
+		err = f.After(ctx, name)
+	}
+	return err
+}
+
+// Create implements app.BookingService.
+func (f *Bookings) Create(ctx context.Context, in domain.LinkedBooking) (out domain.Booking, err error) {
+	err = f.call(ctx, "create", func() error {
+		if time.Now().After(in.ValidUntil) {
+			return apperr.ErrUnavailable
+		}
+		owner := in.Lead.String()
+		if !in.Quote.IsZero() {
+			owner = in.Quote.String()
+		}
+		f.requests = append(f.requests, in)
+		if b, ok := f.made[owner]; ok {
+			out = b
+			return nil
+		}
+		out = domain.Booking{ID: ids.New[ids.BookingPrefix](), Status: "pending", Total: in.Total, Version: 1}
+		if f.made == nil {
+			f.made = map[string]domain.Booking{}
+		}
+		f.made[owner] = out
+		f.put(out)
+		return nil
+	})
+	return out, err
+}
+
+// Booking implements app.BookingService.
+func (f *Bookings) Booking(ctx context.Context, id domain.BookingID) (out domain.Booking, err error) {
+	err = f.call(ctx, "booking", func() error {
+		b, ok := f.bookings[id]
+		if !ok {
+			return domain.ErrBookingNotFound
+		}
+		out = b
+		return nil
+	})
+	return out, err
+}
+
+// Catalogue implements app.BookingService.
+func (f *Bookings) Catalogue(ctx context.Context, id string) (out domain.CatalogueItem, err error) {
+	err = f.call(ctx, "catalogue", func() error {
+		version, ok := f.catalogue[id]
+		if !ok {
+			return domain.ErrNotInCatalogue
+		}
+		out = domain.CatalogueItem{ID: id, Version: version}
+		return nil
+	})
+	return out, err
+}
+
+// Price implements app.BookingService.
+func (f *Bookings) Price(ctx context.Context, id domain.PackageID, _ string) (out domain.PackagePrice, err error) {
+	err = f.call(ctx, "price", func() error {
+		p, ok := f.prices[id]
+		if !ok {
+			return apperr.Field("package_id", "No such package.")
+		}
+		out = p
+		return nil
+	})
+	return out, err
+}
+
+// AddCatalogue makes a service, a unit or a package known.
+func (f *Bookings) AddCatalogue(id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.catalogue == nil {
+		f.catalogue = map[string]int64{}
+	}
+	f.catalogue[id] = 1
+}
+
+// AddPackage makes a package with a price known.
+func (f *Bookings) AddPackage(p domain.PackagePrice) domain.PackageID {
+	id := ids.New[ids.PackagePrefix]()
+	f.AddCatalogue(id.String())
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.prices == nil {
+		f.prices = map[domain.PackageID]domain.PackagePrice{}
+	}
+	f.prices[id] = p
+	return id
+}
+
+// AddBooking makes a booking known.
+func (f *Bookings) AddBooking(customer domain.CustomerID, total money.Amount) domain.Booking {
+	b := domain.Booking{ID: ids.New[ids.BookingPrefix](), CustomerID: customer, Status: "pending", Total: total, Version: 1}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	b.Number = fmt.Sprintf("B-%06d", len(f.bookings)+1)
+	f.put(b)
+	return b
+}
+
+// ChangeBooking makes a newer version of a booking known.
+func (f *Bookings) ChangeBooking(b domain.Booking) domain.Booking {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	b.Version++
+	f.put(b)
+	return b
+}
+
+func (f *Bookings) put(b domain.Booking) {
+	if f.bookings == nil {
+		f.bookings = map[domain.BookingID]domain.Booking{}
+	}
+	f.bookings[b.ID] = b
+}
+
+// Made returns the bookings that Create has made.
+func (f *Bookings) Made() []domain.Booking {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Collect(maps.Values(f.made))
+}
+
+// Requests returns what Create was called with.
+func (f *Bookings) Requests() []domain.LinkedBooking {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.requests)
+}
+
+// Tenants stands for identity.
+type Tenants struct {
+	Info domain.Invoicing
+	Fail error
+}
+
+// Invoicing implements app.TenantService.
+func (f *Tenants) Invoicing(context.Context) (domain.Invoicing, error) { return f.Info, f.Fail }
+
+// Acting implements app.TenantService.
+func (f *Tenants) Acting(_ context.Context, tenant ids.Tenant, mode caller.Mode) (caller.Caller, error) {
+	c := caller.Service("customers", tenant, mode)
+	c.Timezone, c.Currency, c.PolicyVersion = "America/New_York", "USD", 1
+	return c, f.Fail
+}

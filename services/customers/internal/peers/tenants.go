@@ -1,0 +1,98 @@
+package peers
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/peer"
+	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/customers/internal/domain"
+)
+
+const (
+	// maxTenants bounds each cache; a tenant has at most some 3 kB.
+	maxTenants = 10_000
+	// maxAge is how old the tenant may be for which no request states a version.
+	maxAge = 5 * time.Second
+)
+
+// Tenants asks identity for tenants. It implements app.TenantService. What invoices show is cached under its version, which
+// each signed caller states: a change is seen with the first request that comes after it.
+type Tenants struct {
+	client  *peer.Client
+	shown   *otter.Cache[versioned, domain.Invoicing]
+	working *otter.Cache[ids.Tenant, internalapi.Tenant]
+}
+
+type versioned struct {
+	tenant  ids.Tenant
+	version int64
+}
+
+// NewTenants makes Tenants on a client of identity.
+func NewTenants(client *peer.Client) *Tenants {
+	return &Tenants{
+		client: client,
+		shown:  otter.Must(&otter.Options[versioned, domain.Invoicing]{MaximumSize: maxTenants}),
+		working: otter.Must(&otter.Options[ids.Tenant, internalapi.Tenant]{
+			MaximumSize: maxTenants, ExpiryCalculator: otter.ExpiryWriting[ids.Tenant, internalapi.Tenant](maxAge),
+		}),
+	}
+}
+
+// Invoicing returns what invoices and quotes of the caller's tenant show of it.
+func (t *Tenants) Invoicing(ctx context.Context) (domain.Invoicing, error) {
+	c := caller.FromContext(ctx)
+	key := versioned{tenant: c.Tenant, version: c.PolicyVersion}
+	if shown, ok := t.shown.GetIfPresent(key); ok {
+		return shown, nil
+	}
+	got, err := t.tenant(ctx, c.Tenant)
+	if err != nil {
+		return domain.Invoicing{}, err
+	}
+	shown := domain.Invoicing{
+		Prefix: got.InvoicePrefix, Year: got.InvoiceYear, Name: got.Name, LegalName: got.LegalName, Address: got.Address, TaxID: got.TaxID,
+		Country: country(got),
+	}
+	if got.PolicyVersion >= c.PolicyVersion { // an older answer must not stand for the newer version
+		t.shown.Set(key, shown)
+	}
+	return shown, nil
+}
+
+// Acting returns this service as the caller for a tenant, as the tenant was at most 5 s ago.
+func (t *Tenants) Acting(ctx context.Context, tenant ids.Tenant, mode caller.Mode) (caller.Caller, error) {
+	c := caller.Service("customers", tenant, mode)
+	got, ok := t.working.GetIfPresent(tenant)
+	if !ok {
+		var err error
+		if got, err = t.tenant(caller.With(ctx, c), tenant); err != nil {
+			return caller.Caller{}, err
+		}
+		t.working.Set(tenant, got)
+	}
+	c.Timezone, c.Currency, c.PolicyVersion = got.Timezone, got.Currency, got.PolicyVersion
+	if mode == caller.Test {
+		c.Clock = got.Clock
+	}
+	return c, nil
+}
+
+func (t *Tenants) tenant(ctx context.Context, id ids.Tenant) (got internalapi.Tenant, err error) {
+	err = t.client.Do(ctx, http.MethodGet, "/internal/v1/tenants/"+id.String(), nil, &got)
+	return got, err
+}
+
+func country(t internalapi.Tenant) string {
+	if t.Country == nil {
+		return ""
+	}
+	return *t.Country
+}

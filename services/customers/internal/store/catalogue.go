@@ -1,0 +1,31 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/customers/internal/domain"
+)
+
+// CatalogueKnows returns those of ids that are in the projection.
+func CatalogueKnows(ctx context.Context, q pg.Q, ids []string) ([]string, error) {
+	return pg.Many(ctx, q, pgx.RowTo[string], `
+		select c.id from catalogue_items c where c.tenant_id = @tenant and c.livemode = @live and c.id = any(@ids)`, pg.Args{"ids": ids})
+}
+
+// PutCatalogueItem writes what is known of a service, a unit or a package, unless something as new is known already: messages
+// and look-ups may come in any order.
+func PutCatalogueItem(ctx context.Context, tx pg.Tx, item domain.CatalogueItem) error {
+	_, err := tx.Exec(ctx, `
+		insert into catalogue_items as c (tenant_id, livemode, id, version) values (@tenant, @live, @id, @version)
+		on conflict (tenant_id, livemode, id) do update set version = excluded.version
+		where c.version < excluded.version`, pg.Args{"id": item.ID, "version": item.Version})
+	if err != nil {
+		return fmt.Errorf("put catalogue item: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,234 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/money"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/customers/internal/domain"
+)
+
+// invoiceColumns hold the payments and the state of the booking too, so that one statement reads them as they are at one
+// instant.
+const invoiceColumns = `v.id, v.number, v.status, v.kind, v.customer_id, v.lead_id, v.quote_id, v.booking_id, v.lines, v.currency,
+	v.subtotal, v.discount, v.tax, v.total, v.paid, v.due_at, v.billing_address, v.billing, v.notes, v.metadata, v.version,
+	v.created_at, v.updated_at, v.opened_at, v.paid_at, v.voided_at,
+	(select b.status from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = v.booking_id) as booking_status,
+	(select json_agg(json_build_object('id', p.id, 'amount', p.amount, 'method', p.method, 'source', p.source, 'paid_at', p.paid_at,
+			'reference', p.reference, 'reversed_at', p.reversed_at) order by p.position)
+		from invoice_payments p where p.tenant_id = @tenant and p.livemode = @live and p.invoice_id = v.id) as payments`
+
+const oneInvoice = `select ` + invoiceColumns + ` from invoices v where v.tenant_id = @tenant and v.livemode = @live and v.id = @id`
+
+// invoiceMetadata is the table of the metadata pairs by which lists are filtered.
+var invoiceMetadata = pg.MetadataTable{Name: "invoice_metadata", Owner: "invoice_id"}
+
+// storedPayment is a payment as the statement gives it.
+type storedPayment struct {
+	ID         string     `json:"id"`
+	Amount     int64      `json:"amount"`
+	Method     string     `json:"method"`
+	Source     string     `json:"source"`
+	PaidAt     time.Time  `json:"paid_at"`
+	Reference  *string    `json:"reference"`
+	ReversedAt *time.Time `json:"reversed_at"`
+}
+
+func scanInvoice(row pgx.CollectableRow) (domain.Invoice, error) {
+	var v domain.Invoice
+	var lines, billing, payments []byte
+	var currency string
+	err := row.Scan(&v.ID, &v.Number, &v.Status, &v.Kind, &v.CustomerID, &v.LeadID, &v.QuoteID, &v.BookingID, &lines, &currency,
+		&v.Subtotal.Minor, &v.Discount.Minor, &v.Tax.Minor, &v.Total.Minor, &v.Paid.Minor, &v.DueAt, &v.BillingAddress, &billing,
+		&v.Notes, &v.Metadata, &v.Version, &v.CreatedAt, &v.UpdatedAt, &v.OpenedAt, &v.PaidAt, &v.VoidedAt,
+		&v.BookingStatus, &payments)
+	if err != nil {
+		return domain.Invoice{}, fmt.Errorf("scan invoice: %w", err)
+	}
+	for _, a := range []*money.Amount{&v.Subtotal, &v.Discount, &v.Tax, &v.Total, &v.Paid} {
+		a.Currency = currency
+	}
+	var stored []storedPayment
+	err = errors.Join(unmarshal(lines, &v.Lines), unmarshal(billing, &v.Billing), unmarshal(payments, &stored))
+	for _, p := range stored {
+		one := domain.Payment{
+			Amount: money.Amount{Minor: p.Amount, Currency: currency}, Method: p.Method, Source: domain.PaymentSource(p.Source),
+			PaidAt: p.PaidAt.UTC(), Reference: p.Reference, ReversedAt: p.ReversedAt,
+		}
+		err = errors.Join(err, one.ID.Scan(p.ID))
+		v.Payments = append(v.Payments, one)
+	}
+	if err != nil {
+		return domain.Invoice{}, fmt.Errorf("invoice %s: %w", v.ID, err)
+	}
+	return v, nil
+}
+
+// unmarshal reads JSON; null leaves v as it is.
+func unmarshal(raw []byte, v any) error {
+	if len(raw) == 0 {
+		return nil
+	}
+	return json.Unmarshal(raw, v)
+}
+
+// Invoice reads one invoice, or domain.ErrInvoiceNotFound. Before it is shown comes domain.Invoice.At.
+func Invoice(ctx context.Context, q pg.Q, id domain.InvoiceID) (domain.Invoice, error) {
+	return pg.One(ctx, q, scanInvoice, domain.ErrInvoiceNotFound, oneInvoice, pg.Args{"id": id})
+}
+
+// InvoiceForUpdate locks the row until the transaction ends. It is read by a statement of its own after the lock: one that
+// waits for the lock would read the payments as they were when it began.
+func InvoiceForUpdate(ctx context.Context, tx pg.Tx, id domain.InvoiceID) (domain.Invoice, error) {
+	b := &pgx.Batch{}
+	b.Queue(`select from invoices v where v.tenant_id = @tenant and v.livemode = @live and v.id = @id for update`, pg.Args{"id": id})
+	b.Queue(oneInvoice, pg.Args{"id": id})
+	res := tx.SendBatch(ctx, b)
+	_, err := res.Exec()
+	var found *domain.Invoice
+	if err == nil {
+		found, err = pg.NextOne(res, scanInvoice)
+	}
+	if err = errors.Join(err, res.Close()); err != nil {
+		return domain.Invoice{}, fmt.Errorf("lock invoice: %w", err)
+	}
+	if found == nil {
+		return domain.Invoice{}, domain.ErrInvoiceNotFound
+	}
+	return *found, nil
+}
+
+// CustomerForReference reads a customer whom a row of the transaction is to name, and keeps it from being erased until the
+// transaction ends. Lock it before the row.
+func CustomerForReference(ctx context.Context, tx pg.Tx, id domain.CustomerID) (domain.Customer, error) {
+	return pg.One(ctx, tx, pgx.RowToStructByName[domain.Customer], domain.ErrCustomerNotFound, oneCustomer+` for key share`, pg.Args{"id": id})
+}
+
+// A number of an invoice is its prefix and the counter with at least six digits.
+const (
+	noNumber   = `with counter as (select null::bigint as seq) `
+	nextNumber = `with counter as (
+		insert into invoice_counters as n (tenant_id, livemode, next) values (@tenant, @live, 2)
+		on conflict (tenant_id, livemode) do update set next = n.next + 1 returning n.next - 1 as seq) `
+	numbered = `@prefix || lpad(counter.seq::text, greatest(6, length(counter.seq::text)), '0')`
+)
+
+// invoiceArgs returns the columns that are written, by name.
+func invoiceArgs(v domain.Invoice, prefix string) (pg.Args, error) {
+	lines, err := json.Marshal(v.Lines)
+	if err != nil {
+		return nil, fmt.Errorf("lines: %w", err)
+	}
+	var billing []byte
+	if v.Billing != nil {
+		if billing, err = json.Marshal(v.Billing); err != nil {
+			return nil, fmt.Errorf("billing: %w", err)
+		}
+	}
+	return pg.Args{
+		"id": v.ID, "prefix": prefix, "status": v.Status, "kind": v.Kind, "customer": v.CustomerID, "lead": v.LeadID, "quote": v.QuoteID,
+		"booking": v.BookingID, "lines": string(lines), "currency": v.Total.Currency, "subtotal": v.Subtotal.Minor,
+		"discount": v.Discount.Minor, "tax": v.Tax.Minor, "total": v.Total.Minor, "paid": v.Paid.Minor, "due_at": v.DueAt,
+		"address": v.BillingAddress, "billing": pg.JSONText(billing), "notes": v.Notes, "metadata": pg.JSONText(v.Metadata),
+		"opened_at": v.OpenedAt, "paid_at": v.PaidAt, "voided_at": v.VoidedAt,
+	}, nil
+}
+
+// InsertInvoice writes a new draft and returns it with version and times.
+func InsertInvoice(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice, error) {
+	return insertInvoice(ctx, tx, noNumber, v, "")
+}
+
+// InsertOpened writes a new invoice that is open, with the next number, and returns it with number, version and times.
+func InsertOpened(ctx context.Context, tx pg.Tx, v domain.Invoice, prefix string) (domain.Invoice, error) {
+	return insertInvoice(ctx, tx, nextNumber, v, prefix)
+}
+
+func insertInvoice(ctx context.Context, tx pg.Tx, counter string, v domain.Invoice, prefix string) (domain.Invoice, error) {
+	args, err := invoiceArgs(v, prefix)
+	if err != nil {
+		return domain.Invoice{}, err
+	}
+	b := &pgx.Batch{}
+	b.Queue(counter+`, stamp as materialized (select clock_timestamp() as at)
+		insert into invoices as v (tenant_id, livemode, id, seq, number, status, kind, customer_id, lead_id, quote_id, booking_id, lines,
+			currency, subtotal, discount, tax, total, paid, due_at, billing_address, billing, notes, metadata, opened_at, paid_at,
+			voided_at, created_at, updated_at)
+		select @tenant, @live, @id, counter.seq, `+numbered+`, @status, @kind, @customer, @lead::uuid, @quote::uuid, @booking::uuid, @lines,
+			@currency, @subtotal, @discount, @tax, @total, @paid, @due_at::timestamptz, @address, @billing, @notes, @metadata,
+			@opened_at::timestamptz, @paid_at::timestamptz, @voided_at::timestamptz, at, at from stamp, counter
+		returning v.number, v.version, v.created_at, v.updated_at`, args)
+	invoiceMetadata.QueueInsert(b, v.ID, v.Metadata)
+	return stampedInvoice(ctx, tx, b, v)
+}
+
+// UpdateInvoice writes what may change of an invoice that the transaction has locked, its payments apart, increments its
+// version and returns it with the new version and time.
+func UpdateInvoice(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice, error) {
+	return updateInvoice(ctx, tx, &pgx.Batch{}, noNumber, v, "")
+}
+
+// OpenInvoice is UpdateInvoice for a draft that gets the next number. It locks the counter until the transaction ends, so
+// it is the transaction's last statement of weight.
+func OpenInvoice(ctx context.Context, tx pg.Tx, v domain.Invoice, prefix string) (domain.Invoice, error) {
+	return updateInvoice(ctx, tx, &pgx.Batch{}, nextNumber, v, prefix)
+}
+
+// AddPayment is UpdateInvoice with one more payment, the last of the invoice.
+func AddPayment(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice, error) {
+	after, p := &pgx.Batch{}, v.Payments[len(v.Payments)-1]
+	after.Queue(`
+		insert into invoice_payments (tenant_id, livemode, invoice_id, position, id, amount, method, source, paid_at, reference)
+		values (@tenant, @live, @invoice, @position, @id, @amount, @method, @source, @paid_at, @reference)`, pg.Args{
+		"invoice": v.ID, "position": len(v.Payments), "id": p.ID, "amount": p.Amount.Minor, "method": p.Method, "source": p.Source,
+		"paid_at": p.PaidAt, "reference": p.Reference,
+	})
+	return updateInvoice(ctx, tx, after, noNumber, v, "")
+}
+
+// ReversePayment is UpdateInvoice with the reversal of the payment at index i of the invoice.
+func ReversePayment(ctx context.Context, tx pg.Tx, v domain.Invoice, i int) (domain.Invoice, error) {
+	after := &pgx.Batch{}
+	after.Queue(`
+		update invoice_payments p set reversed_at = @at
+		where p.tenant_id = @tenant and p.livemode = @live and p.invoice_id = @invoice and p.position = @position`,
+		pg.Args{"invoice": v.ID, "position": i + 1, "at": v.Payments[i].ReversedAt})
+	return updateInvoice(ctx, tx, after, noNumber, v, "")
+}
+
+func updateInvoice(ctx context.Context, tx pg.Tx, after *pgx.Batch, counter string, v domain.Invoice, prefix string) (domain.Invoice, error) {
+	args, err := invoiceArgs(v, prefix)
+	if err != nil {
+		return domain.Invoice{}, err
+	}
+	b := &pgx.Batch{}
+	b.Queue(counter+`
+		update invoices v set seq = coalesce(v.seq, counter.seq), number = coalesce(v.number, `+numbered+`), status = @status, kind = @kind,
+			customer_id = @customer, booking_id = @booking, lines = @lines, currency = @currency, subtotal = @subtotal,
+			discount = @discount, tax = @tax, total = @total, paid = @paid, due_at = @due_at, billing_address = @address,
+			billing = @billing, notes = @notes, metadata = @metadata, opened_at = @opened_at, paid_at = @paid_at,
+			voided_at = @voided_at, version = v.version + 1, updated_at = clock_timestamp()
+		from counter where v.tenant_id = @tenant and v.livemode = @live and v.id = @id
+		returning v.number, v.version, v.created_at, v.updated_at`, args)
+	invoiceMetadata.QueueDelete(b, v.ID)
+	invoiceMetadata.QueueInsert(b, v.ID, v.Metadata)
+	b.QueuedQueries = append(b.QueuedQueries, after.QueuedQueries...)
+	return stampedInvoice(ctx, tx, b, v)
+}
+
+// stampedInvoice sends a batch in one round trip. Its first statement returns number, version and times.
+func stampedInvoice(ctx context.Context, tx pg.Tx, b *pgx.Batch, v domain.Invoice) (domain.Invoice, error) {
+	res := tx.SendBatch(ctx, b)
+	err := res.QueryRow().Scan(&v.Number, &v.Version, &v.CreatedAt, &v.UpdatedAt)
+	if err = errors.Join(err, res.Close()); err != nil {
+		return domain.Invoice{}, fmt.Errorf("write invoice: %w", err)
+	}
+	return v, nil
+}

@@ -1,0 +1,104 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/customers/internal/domain"
+)
+
+// InvoiceFilter selects invoices of a list. Nil and empty fields select all.
+type InvoiceFilter struct {
+	Status    []domain.InvoiceStatus
+	Overdue   *bool
+	Today     time.Time // the start of the operator's day: what is due before it is overdue
+	Customer  *domain.CustomerID
+	Booking   *domain.BookingID
+	DueBefore *time.Time
+	Metadata  map[string]string // exact pairs
+}
+
+// Invoices reads one page.
+func Invoices(ctx context.Context, q pg.Q, f InvoiceFilter, r page.Request) (page.Rows[domain.Invoice], error) {
+	return page.Search(ctx, q, r, page.List[domain.Invoice]{
+		Alias:      "v",
+		Scan:       scanInvoice,
+		Statement:  func(r page.Request, narrow func(*page.Where)) (string, []any) { return invoicesSQL(f, r, narrow) },
+		Conditions: slices.Concat(dueConditions(f), page.MetadataConditions(invoiceMetadata, "v", f.Metadata)),
+	})
+}
+
+// invoicesSQL joins one select per state asked for, each with its own order and limit, so that each reads its index from
+// where the page begins and no further. narrow adds conditions to each.
+func invoicesSQL(f InvoiceFilter, r page.Request, narrow func(*page.Where)) (string, []any) {
+	states := slices.Compact(slices.Sorted(slices.Values(f.Status)))
+	if len(states) == 0 {
+		return invoicesOf(&page.Where{}, f, r, "", narrow)
+	}
+	shared := &page.Where{}
+	all := make([]string, len(states))
+	var args []any
+	for i, s := range states {
+		all[i], args = invoicesOf(shared.Fork(), f, r, s, narrow)
+	}
+	if len(all) == 1 {
+		return all[0], args
+	}
+	order := "created_at desc, id desc"
+	if r.Updated {
+		order = "updated_at, id"
+	}
+	return fmt.Sprintf(`select * from ((%s)) page order by %s limit %d`, strings.Join(all, ") union all ("), order, r.Limit+1), args
+}
+
+// invoicesOf is the select of one state; "" is all.
+func invoicesOf(w *page.Where, f InvoiceFilter, r page.Request, state domain.InvoiceStatus, narrow func(*page.Where)) (string, []any) {
+	w.Add(`v.tenant_id = @tenant and v.livemode = @live`)
+	if state != "" {
+		w.Add(`v.status = ?`, string(state))
+	}
+	if f.Customer != nil {
+		w.Add(`v.customer_id = ?`, *f.Customer)
+	}
+	if f.Booking != nil {
+		w.Add(`v.booking_id = ?`, *f.Booking)
+	}
+	narrow(w)
+	tail, args := w.Page(r, "v")
+	return `select ` + invoiceColumns + ` from invoices v ` + tail, args
+}
+
+const invoiceIDs = `select i.id from invoices i where i.tenant_id = @tenant and i.livemode = @live and `
+
+// dueConditions are those on due_at. They are read by an index of their own where few rows fulfil them, and are looked at
+// in the order of the list where many do.
+func dueConditions(f InvoiceFilter) []page.Condition {
+	var out []page.Condition
+	if f.DueBefore != nil {
+		out = append(out, page.Condition{
+			IDs: invoiceIDs + `i.due_at < ?`, Has: `v.due_at < ?`, Args: []any{*f.DueBefore},
+		})
+	}
+	if f.Overdue == nil {
+		return out
+	}
+	if *f.Overdue {
+		return append(out, page.Condition{
+			IDs: invoiceIDs + `i.status in ('open', 'partially_paid') and i.due_at < ?`,
+			Has: `(v.status in ('open', 'partially_paid') and v.due_at < ?)`, Args: []any{f.Today},
+		})
+	}
+	return append(out, page.Condition{
+		IDs: `select x.id from (` + invoiceIDs + `i.status in ('draft', 'paid', 'uncollectible', 'void')
+			union all ` + invoiceIDs + `i.status in ('open', 'partially_paid') and i.due_at is null
+			union all ` + invoiceIDs + `i.status in ('open', 'partially_paid') and i.due_at >= ?) x`,
+		Has:  `(v.status not in ('open', 'partially_paid') or v.due_at is null or v.due_at >= ?)`,
+		Args: []any{f.Today},
+	})
+}

@@ -1,0 +1,89 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/customers/internal/domain"
+)
+
+// noConversion are the columns of a lead that is not being converted.
+const noConversion = `converting_until = null, converting_customer_id = null, converting_new_customer = false, converting_body = null, converting_tries = 0`
+
+// BeginConversion writes the conversion of a lead that the transaction has locked, or the next attempt at it. Its attempt must be
+// above that of the row.
+func BeginConversion(ctx context.Context, tx pg.Tx, l domain.Lead) error {
+	c := l.Conversion
+	_, err := tx.Exec(ctx, `
+		update leads l set converting_until = @until, converting_attempt = @attempt, converting_customer_id = @customer,
+			converting_new_customer = @new, converting_body = @body, converting_tries = @tries
+		where l.tenant_id = @tenant and l.livemode = @live and l.id = @id`, pg.Args{
+		"id": l.ID, "until": c.Until, "attempt": l.Attempt, "customer": c.Customer, "new": c.NewCustomer, "body": pg.JSONText(c.Body),
+		"tries": c.Tries,
+	})
+	if err != nil {
+		return fmt.Errorf("begin conversion: %w", err)
+	}
+	return nil
+}
+
+// EndConversion takes back the conversion of a lead that the transaction has locked.
+func EndConversion(ctx context.Context, tx pg.Tx, id domain.LeadID) error {
+	_, err := tx.Exec(ctx, `update leads l set `+noConversion+` where l.tenant_id = @tenant and l.livemode = @live and l.id = @id`, pg.Args{"id": id})
+	if err != nil {
+		return fmt.Errorf("end conversion: %w", err)
+	}
+	return nil
+}
+
+// LockEmail makes conversions of leads with the same e-mail address, in any case, wait for each other until the transaction
+// ends: at most one of them finds that there is no customer yet.
+func LockEmail(ctx context.Context, tx pg.Tx, email string) error {
+	_, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('customer' || @tenant::uuid::text || @live::boolean::text || @email::text, 0))`,
+		pg.Args{"email": domain.Fold(email)})
+	if err != nil {
+		return fmt.Errorf("lock e-mail address: %w", err)
+	}
+	return nil
+}
+
+// EmailIsConverting reports whether a customer with the e-mail address, in any case, is about to be made from a lead.
+func EmailIsConverting(ctx context.Context, q pg.Q, email string) (bool, error) {
+	return pg.One(ctx, q, pgx.RowTo[bool], nil, `
+		select exists (select from leads l where l.tenant_id = @tenant and l.livemode = @live and l.email_lower = @email
+			and l.converting_until is not null and l.converting_new_customer)`, pg.Args{"email": domain.Fold(email)})
+}
+
+// LeadOfNewCustomer reads the lead from which a customer is about to be made, or domain.ErrCustomerNotFound.
+func LeadOfNewCustomer(ctx context.Context, q pg.Q, id domain.CustomerID) (domain.Lead, error) {
+	return pg.One(ctx, q, scanLead, domain.ErrCustomerNotFound, `
+		select `+leadColumns+` from leads l where l.tenant_id = @tenant and l.livemode = @live and l.converting_customer_id = @id
+		  and l.converting_until is not null and l.converting_new_customer`, pg.Args{"id": id})
+}
+
+// StuckLead is a lead whose conversion no process is working on.
+type StuckLead struct {
+	TenantID ids.Tenant
+	Livemode bool
+	ID       domain.LeadID
+}
+
+// StuckLeads returns up to limit leads of all tenants and modes whose conversion has been left before now, oldest first; tx has
+// the worker role.
+func StuckLeads(ctx context.Context, tx pg.Tx, now time.Time, limit int) ([]StuckLead, error) {
+	return pg.Many(ctx, tx, pgx.RowToStructByName[StuckLead], `
+		select l.tenant_id, l.livemode, l.id from leads l where l.converting_until is not null and l.converting_until <= $1
+		order by l.converting_until, l.id limit $2`, now, limit)
+}
+
+// StuckLeadForUpdate locks a lead whose conversion has been left before now; domain.ErrLeadNotFound when another process has it.
+func StuckLeadForUpdate(ctx context.Context, tx pg.Tx, id domain.LeadID, now time.Time) (domain.Lead, error) {
+	return pg.One(ctx, tx, scanLead, domain.ErrLeadNotFound,
+		oneLead+` and l.converting_until is not null and l.converting_until <= @now for update of l skip locked`, pg.Args{"id": id, "now": now})
+}

@@ -1,0 +1,238 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/pgtest"
+
+	"holdfast.dev/services/customers/internal/domain"
+	"holdfast.dev/services/customers/internal/store"
+	"holdfast.dev/services/customers/migrations"
+)
+
+// fillLeads gives the tenant many leads: half are new, few are quoted or lost, one of a hundred has the rare source and customer.
+func fillLeads(t *testing.T, conn *pgx.Conn, tenant ids.Tenant) {
+	t.Helper()
+	for _, sql := range []string{
+		`
+		insert into leads (tenant_id, livemode, id, status, source, first_name, email, email_lower, customer_id, converted_at, created_at, updated_at)
+		select '%[1]x', false, gen_random_uuid(), case when n %% 2 = 0 then 'new' when n %% 100 = 1 then 'lost' when n %% 100 = 3 then 'quoted' else 'converted' end,
+		       case when n %% 100 = 0 then 'rare' else 'web' end, 'f' || n, 'e' || n || '@b.co', 'e' || n || '@b.co',
+		       case when n %% 100 = 5 then '01890000-0000-7000-8000-000000000001'::uuid else gen_random_uuid() end,
+		       case when n %% 2 = 0 or n %% 100 in (1, 3) then null else now() end,
+		       now() - n * interval '1 minute', now() - n * interval '1 minute' from generate_series(1, %[2]d) n`, `
+		insert into lead_words (tenant_id, livemode, word, lead_id)
+		select tenant_id, livemode, w, id from leads, unnest(array[first_name, email, 'common']) w where tenant_id = '%[1]x'`, `
+		insert into lead_metadata (tenant_id, livemode, key, value, lead_id)
+		select tenant_id, livemode, k, case k when 'kind' then 'vip' else first_name end, id from leads, unnest(array['kind', 'order']) k where tenant_id = '%[1]x'`,
+	} {
+		if _, err := conn.Exec(t.Context(), fmt.Sprintf(sql, tenant.UUID(), perTenant)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// expectedLeads is the page that a reading of all leads gives.
+func expectedLeads(t *testing.T, conn *pgx.Conn, tenant ids.Tenant, f store.LeadFilter, r page.Request) []domain.LeadID {
+	t.Helper()
+	w := &page.Where{}
+	w.Add(`l.tenant_id = ?`, tenant)
+	if len(f.Status) > 0 {
+		w.Add(`l.status = any(?)`, f.Status)
+	}
+	for _, p := range domain.Prefixes(f.Search) {
+		w.Add(`exists (select from lead_words i where i.lead_id = l.id and i.word >= ? and i.word < ?)`, p.From, p.Before)
+	}
+	for k, v := range f.Metadata {
+		w.Add(`exists (select from lead_metadata i where i.lead_id = l.id and i.key = ? and i.value = ?)`, k, v)
+	}
+	if f.Source != nil {
+		w.Add(`l.source = ?`, *f.Source)
+	}
+	if f.Customer != nil {
+		w.Add(`l.customer_id = ?`, *f.Customer)
+	}
+	r.Limit = page.DefaultLimit
+	tail, args := w.Page(r, "l")
+	rows, err := conn.Query(t.Context(), `select id from leads l `+tail, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowTo[domain.LeadID])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list[:min(len(list), r.Limit)]
+}
+
+func explainLeads(t *testing.T, db *pg.DB, ctx context.Context, mode string, f store.LeadFilter, r page.Request) (plan string, found []domain.LeadID) {
+	t.Helper()
+	r.Limit = page.DefaultLimit
+	e := &explained{}
+	err := db.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		if _, err := tx.Exec(ctx, `select set_config('plan_cache_mode', $1, true), set_config('app.settled', oldest_write()::text, true)`, mode); err != nil {
+			return err
+		}
+		e.tx = tx
+		list, err := store.Leads(ctx, e, f, r)
+		for _, l := range list.Items {
+			found = append(found, l.ID)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.plan, found
+}
+
+func TestListsOfLeadsUseTheirIndexes(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, migrations.FS)
+	conn, err := pgx.Connect(t.Context(), db.OwnerURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	if _, err := conn.Exec(t.Context(), `select set_config('app.settled', (now() + interval '1 day')::text, false)`); err != nil {
+		t.Fatal(err)
+	}
+	tenant := ids.New[ids.TenantPrefix]()
+	fillLeads(t, conn, tenant)
+	fillLeads(t, conn, ids.New[ids.TenantPrefix]())
+	if _, err := conn.Exec(t.Context(), `analyze leads, lead_words, lead_metadata`); err != nil {
+		t.Fatal(err)
+	}
+	middle := time.Now().Add(-perTenant / 2 * time.Minute)
+	rare := ids.FromUUID[ids.CustomerPrefix]([16]byte{0x01, 0x89, 0, 0, 0, 0, 0x70, 0, 0x80, 0, 0, 0, 0, 0, 0, 1})
+	for name, tc := range map[string]struct {
+		filter store.LeadFilter
+		req    page.Request
+		index  string
+	}{
+		"all":             {index: "leads_created"},
+		"next page":       {req: page.Request{After: &page.Position{At: middle}}, index: "leads_created"},
+		"created between": {req: page.Request{CreatedAfter: new(middle), CreatedBefore: new(middle.Add(time.Hour))}, index: "leads_created"},
+		"sync":            {req: page.Request{Updated: true}, index: "leads_updated"},
+		"sync goes on":    {req: page.Request{Updated: true, UpdatedAfter: new(middle)}, index: "leads_updated"},
+		"status":          {filter: store.LeadFilter{Status: []domain.LeadStatus{domain.LeadLost}}, index: "leads_status"},
+		"no such status":  {filter: store.LeadFilter{Status: []domain.LeadStatus{domain.LeadContacted}}, index: "leads_status"},
+		"statuses":        {filter: store.LeadFilter{Status: []domain.LeadStatus{domain.LeadLost, domain.LeadNew}}, index: "leads_status"},
+		"status, next":    {filter: store.LeadFilter{Status: []domain.LeadStatus{domain.LeadQuoted, domain.LeadNew}}, req: page.Request{After: &page.Position{At: middle}}, index: "leads_status"},
+		"source":          {filter: store.LeadFilter{Source: new("rare")}, index: "leads_source"},
+		"unknown source":  {filter: store.LeadFilter{Source: new("none")}, index: "leads_source"},
+		"customer":        {filter: store.LeadFilter{Customer: &rare}, index: "leads_customer"},
+		"word":            {filter: store.LeadFilter{Search: "f1999"}, index: "lead_words_pkey"},
+		"unknown word":    {filter: store.LeadFilter{Search: "zzz"}, index: "lead_words_pkey"},
+		"common word":     {filter: store.LeadFilter{Search: "com"}, index: "leads_created"},
+		"word and status": {filter: store.LeadFilter{Search: "f77", Status: []domain.LeadStatus{domain.LeadNew, domain.LeadLost}}, index: "lead_words_pkey"},
+		"common, states":  {filter: store.LeadFilter{Search: "com", Status: []domain.LeadStatus{domain.LeadNew, domain.LeadLost}}, index: "leads_status"},
+		"pair":            {filter: store.LeadFilter{Metadata: map[string]string{"order": "f77"}}, index: "lead_metadata_pkey"},
+		"common pair":     {filter: store.LeadFilter{Metadata: map[string]string{"kind": "vip"}}, index: "leads_created"},
+	} {
+		for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
+			plan, got := explainLeads(t, db.App, pgtest.CtxOf(t, tenant, caller.Test), mode, tc.filter, tc.req)
+			if n := sum(removed, plan); !strings.Contains(plan, tc.index) || strings.Contains(plan, "Seq Scan") || n > perTenant/100 {
+				t.Errorf("%s, %s: want %s and few dropped rows, got %d dropped\n%s", name, mode, tc.index, n, plan)
+			}
+			if n := largest(plan); n > 2*page.RareMatches {
+				t.Errorf("%s, %s: a step of the plan gave %d rows\n%s", name, mode, n, plan)
+			}
+			if want := expectedLeads(t, conn, tenant, tc.filter, tc.req); !slices.Equal(got, want) {
+				t.Errorf("%s, %s: found %v\nwant %v", name, mode, got, want)
+			}
+		}
+	}
+}
+
+// What a conversion looks up, and what the worker finds, is read by its index.
+func TestLookupsOfConversionsUseTheirIndexes(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, migrations.FS)
+	conn, err := pgx.Connect(t.Context(), db.OwnerURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	tenant := ids.New[ids.TenantPrefix]()
+	fillLeads(t, conn, tenant)
+	if _, err := conn.Exec(t.Context(), `update leads set converting_until = now() - interval '1 hour', converting_customer_id = gen_random_uuid(),
+		converting_new_customer = true, converting_body = '{}' where first_name in ('f2', 'f4')`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(t.Context(), `analyze leads`); err != nil {
+		t.Fatal(err)
+	}
+	ctx := pgtest.CtxOf(t, tenant, caller.Test)
+	for name, tc := range map[string]struct {
+		index string
+		read  func(ctx context.Context, q pg.Q) error
+	}{
+		"by e-mail address": {"leads_converting_email", func(ctx context.Context, q pg.Q) error {
+			busy, err := store.EmailIsConverting(ctx, q, "E2@b.co")
+			if !busy {
+				t.Error("not found")
+			}
+			return err
+		}},
+		"by customer": {"leads_converting_customer", func(ctx context.Context, q pg.Q) error {
+			_, err := store.LeadOfNewCustomer(ctx, q, ids.New[ids.CustomerPrefix]())
+			return ignore(err, domain.ErrCustomerNotFound)
+		}},
+	} {
+		for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
+			e := &explained{}
+			err := db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+				if _, err := tx.Exec(ctx, `select set_config('plan_cache_mode', $1, true)`, mode); err != nil {
+					return err
+				}
+				e.tx = tx
+				return tc.read(ctx, e)
+			})
+			if err != nil || !strings.Contains(e.plan, tc.index) || sum(removed, e.plan) > 10 {
+				t.Errorf("%s, %s: %v\n%s", name, mode, err, e.plan)
+			}
+		}
+	}
+	err = db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
+		stuck, err := store.StuckLeads(ctx, tx, time.Now(), 10)
+		if len(stuck) != 2 || stuck[0].TenantID != tenant || stuck[0].Livemode {
+			t.Errorf("found %v", stuck)
+		}
+		if err != nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, `explain select l.id from leads l where l.converting_until is not null and l.converting_until <= now() order by l.converting_until, l.id limit 10`)
+		if err != nil {
+			return err
+		}
+		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if plan := strings.Join(lines, "\n"); !strings.Contains(plan, "leads_converting on leads") {
+			t.Error(plan)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ignore returns nil for the expected error.
+func ignore(err, expected error) error {
+	if errors.Is(err, expected) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,153 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/civil"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/customers/internal/domain"
+)
+
+const quoteColumns = `q.id, q.number, q.status, q.customer_id, q.lead_id, q.service_id, q.unit_id, q.package_id,
+	q.event_day, q.event_at, q.event_start, q.event_end, q.timezone, q.line_items, q.currency, q.subtotal, q.discount, q.tax, q.total,
+	q.deposit, q.expires_at, q.sent_at, q.accepted_at, q.declined_at, q.cancelled_at, q.booking_id, q.decline_reason, q.notes, q.terms,
+	q.metadata, q.accept_attempt, q.accept_until, q.accept_next, q.accept_request, q.version, q.created_at, q.updated_at,
+	` + quoteBookingStatus + ` booking_status, ` + quoteInvoiceIDs + ` invoice_ids`
+
+func scanQuote(row pgx.CollectableRow) (domain.Quote, error) {
+	var q domain.Quote
+	var zone, currency string
+	var lines []byte
+	err := row.Scan(&q.ID, &q.Number, &q.Status, &q.CustomerID, &q.LeadID, &q.ServiceID, &q.UnitID, &q.PackageID,
+		&q.Day, &q.EventAt, &q.Start, &q.End, &zone, &lines, &currency, &q.Subtotal.Minor, &q.Discount.Minor, &q.Tax.Minor, &q.Total.Minor,
+		&q.Deposit.Minor, &q.ExpiresAt, &q.SentAt, &q.AcceptedAt, &q.DeclinedAt, &q.CancelledAt, &q.BookingID, &q.DeclineReason, &q.Notes, &q.Terms,
+		&q.Metadata, &q.Accepting.Attempt, &q.Accepting.Until, &q.Accepting.Next, &q.Accepting.Request, &q.Version, &q.CreatedAt, &q.UpdatedAt,
+		&q.BookingStatus, &q.InvoiceIDs)
+	if err != nil {
+		return domain.Quote{}, fmt.Errorf("scan quote: %w", err)
+	}
+	q.Subtotal.Currency, q.Discount.Currency, q.Tax.Currency, q.Total.Currency, q.Deposit.Currency = currency, currency, currency, currency, currency
+	if q.Loc, err = civil.Location(zone); err != nil {
+		return domain.Quote{}, fmt.Errorf("quote %s: %w", q.ID, err)
+	}
+	if err := json.Unmarshal(lines, &q.Lines); err != nil {
+		return domain.Quote{}, fmt.Errorf("quote %s: lines: %w", q.ID, err)
+	}
+	return q, nil
+}
+
+const oneQuote = `select ` + quoteColumns + ` from quotes q where q.tenant_id = @tenant and q.livemode = @live and q.id = @id`
+
+// quoteMetadata is the table of the metadata pairs by which lists are filtered.
+var quoteMetadata = pg.MetadataTable{Name: "quote_metadata", Owner: "quote_id"}
+
+// Quote reads one quote as it is stored, or domain.ErrQuoteNotFound. Before it is shown or judged comes domain.Quote.At: it
+// may have expired since.
+func Quote(ctx context.Context, q pg.Q, id domain.QuoteID) (domain.Quote, error) {
+	return pg.One(ctx, q, scanQuote, domain.ErrQuoteNotFound, oneQuote, pg.Args{"id": id})
+}
+
+// QuoteForUpdate locks the row until the transaction ends.
+func QuoteForUpdate(ctx context.Context, tx pg.Tx, id domain.QuoteID) (domain.Quote, error) {
+	return pg.One(ctx, tx, scanQuote, domain.ErrQuoteNotFound, oneQuote+` for update`, pg.Args{"id": id})
+}
+
+// quoteArgs are the columns that are written, by name.
+func quoteArgs(q domain.Quote) (pg.Args, error) {
+	lines, err := json.Marshal(q.Lines)
+	if err != nil {
+		return nil, fmt.Errorf("quote %s: lines: %w", q.ID, err)
+	}
+	args := pg.Args{
+		"id": q.ID, "number": q.Number, "status": q.Status, "customer_id": q.CustomerID, "lead_id": q.LeadID, "service_id": q.ServiceID,
+		"unit_id": q.UnitID, "package_id": q.PackageID, "event_day": nil, "event_at": q.EventAt, "event_start": q.Start, "event_end": q.End,
+		"timezone": q.Loc.String(), "line_items": pg.JSONText(lines), "currency": q.Total.Currency, "subtotal": q.Subtotal.Minor,
+		"discount": q.Discount.Minor, "tax": q.Tax.Minor, "total": q.Total.Minor, "deposit": q.Deposit.Minor, "expires_at": q.ExpiresAt,
+		"sent_at": q.SentAt, "accepted_at": q.AcceptedAt, "declined_at": q.DeclinedAt, "cancelled_at": q.CancelledAt, "booking_id": q.BookingID,
+		"decline_reason": q.DeclineReason, "notes": q.Notes, "terms": q.Terms, "metadata": pg.JSONText(q.Metadata),
+		"accept_until": q.Accepting.Until, "accept_next": q.Accepting.Next, "accept_request": q.Accepting.Request,
+	}
+	if q.Day != nil {
+		args["event_day"] = q.Day.UTC()
+	}
+	return args, nil
+}
+
+// InsertQuote writes a new quote and returns it with its times.
+func InsertQuote(ctx context.Context, tx pg.Tx, q domain.Quote) (domain.Quote, error) {
+	args, err := quoteArgs(q)
+	if err != nil {
+		return domain.Quote{}, err
+	}
+	b := &pgx.Batch{}
+	b.Queue(`
+		with stamp as materialized (select clock_timestamp() as at)
+		insert into quotes as q (tenant_id, livemode, id, number, status, customer_id, lead_id, service_id, unit_id, package_id,
+			event_day, event_at, event_start, event_end, timezone, line_items, currency, subtotal, discount, tax, total, deposit,
+			expires_at, notes, terms, metadata, created_at, updated_at)
+		select @tenant, @live, @id, @number, @status, @customer_id::uuid, @lead_id::uuid, @service_id::uuid, @unit_id::uuid, @package_id::uuid,
+			@event_day::date, @event_at::timestamptz, @event_start, @event_end, @timezone, @line_items, @currency, @subtotal, @discount, @tax,
+			@total, @deposit, @expires_at::timestamptz, @notes, @terms, @metadata, at, at from stamp
+		returning q.version, q.created_at, q.updated_at`, args)
+	quoteMetadata.QueueInsert(b, q.ID, q.Metadata)
+	return stampedQuote(ctx, tx, b, q)
+}
+
+// UpdateQuote writes all that may change of a quote that the transaction has locked, raises its version and returns it with
+// the new version and time.
+func UpdateQuote(ctx context.Context, tx pg.Tx, q domain.Quote) (domain.Quote, error) {
+	args, err := quoteArgs(q)
+	if err != nil {
+		return domain.Quote{}, err
+	}
+	b := &pgx.Batch{}
+	b.Queue(`
+		update quotes q set status = @status, customer_id = @customer_id, lead_id = @lead_id, service_id = @service_id, unit_id = @unit_id,
+			package_id = @package_id, event_day = @event_day, event_at = @event_at, event_start = @event_start, event_end = @event_end,
+			line_items = @line_items, subtotal = @subtotal, discount = @discount, tax = @tax, total = @total, deposit = @deposit,
+			expires_at = @expires_at, sent_at = @sent_at, accepted_at = @accepted_at, declined_at = @declined_at,
+			cancelled_at = @cancelled_at, booking_id = @booking_id, decline_reason = @decline_reason, notes = @notes, terms = @terms,
+			metadata = @metadata, accept_until = @accept_until, accept_next = @accept_next, accept_request = @accept_request,
+			version = q.version + 1, updated_at = clock_timestamp()
+		where q.tenant_id = @tenant and q.livemode = @live and q.id = @id
+		returning q.version, q.created_at, q.updated_at`, args)
+	quoteMetadata.QueueDelete(b, q.ID)
+	quoteMetadata.QueueInsert(b, q.ID, q.Metadata)
+	return stampedQuote(ctx, tx, b, q)
+}
+
+// SaveAccepting writes what no reader sees of an accept, on a quote that the transaction has locked.
+func SaveAccepting(ctx context.Context, tx pg.Tx, q domain.Quote) error {
+	_, err := tx.Exec(ctx, `
+		update quotes set accept_attempt = @attempt, accept_until = @until, accept_next = @next, accept_request = @request
+		where tenant_id = @tenant and livemode = @live and id = @id`, pg.Args{
+		"id": q.ID, "attempt": q.Accepting.Attempt, "until": q.Accepting.Until, "next": q.Accepting.Next, "request": q.Accepting.Request,
+	})
+	if err != nil {
+		return fmt.Errorf("save accept: %w", err)
+	}
+	return nil
+}
+
+// stampedQuote sends a batch whose first statement returns version and times, in one round trip.
+func stampedQuote(ctx context.Context, tx pg.Tx, b *pgx.Batch, q domain.Quote) (domain.Quote, error) {
+	res := tx.SendBatch(ctx, b)
+	err := res.QueryRow().Scan(&q.Version, &q.CreatedAt, &q.UpdatedAt)
+	if err = errors.Join(err, res.Close()); err != nil {
+		return domain.Quote{}, fmt.Errorf("write quote: %w", err)
+	}
+	return q, nil
+}
+
+// LeadExists reports whether there is such a lead.
+func LeadExists(ctx context.Context, q pg.Q, id domain.LeadID) (bool, error) {
+	found, err := pg.Many(ctx, q, pgx.RowTo[domain.LeadID], `
+		select l.id from leads l where l.tenant_id = @tenant and l.livemode = @live and l.id = @id`, pg.Args{"id": id})
+	return len(found) == 1, err
+}

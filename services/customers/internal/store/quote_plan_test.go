@@ -1,0 +1,176 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/pgtest"
+
+	"holdfast.dev/services/customers/internal/domain"
+	"holdfast.dev/services/customers/internal/store"
+	"holdfast.dev/services/customers/migrations"
+)
+
+// fillQuotes gives the tenant many quotes: of a hundred customers, each hundredth for a lead and with a booking, most of them
+// accepted, some sent, of which some have lapsed and some are being accepted.
+func fillQuotes(t *testing.T, conn *pgx.Conn, tenant ids.Tenant) {
+	t.Helper()
+	for _, sql := range []string{
+		`
+		insert into customers (tenant_id, livemode, id, first_name, email, email_lower, version, created_at, updated_at)
+		select '%[1]x', false, ('00000000-0000-0000-0000-' || lpad(n::text, 12, '0'))::uuid, 'f', 'e', 'e', 1, now(), now() from generate_series(0, 99) n`, `
+		insert into quotes (tenant_id, livemode, id, number, status, customer_id, lead_id, booking_id, timezone, event_day, line_items, currency,
+			subtotal, discount, tax, total, deposit, expires_at, accept_until, accept_next, created_at, updated_at)
+		select '%[1]x', false, gen_random_uuid(), 'Q-' || n, case when n %% 50 = 0 then 'sent' when n %% 50 = 1 then 'draft' else 'accepted' end,
+			('00000000-0000-0000-0000-' || lpad((n %% 100)::text, 12, '0'))::uuid,
+			case when n %% 100 = 7 then ('00000000-0000-0000-0000-' || lpad((n / 1000)::text, 12, '0'))::uuid end,
+			case when n %% 50 > 1 then ('00000000-0000-0000-0001-' || lpad(n::text, 12, '0'))::uuid end,
+			'UTC', '2031-05-01', '[]', 'USD', 0, 0, 0, 0, 0, now() + (case when n %% 200 = 0 then -1 else 1 end) * interval '1 hour',
+			case when n %% 500 = 50 then now() end, case when n %% 500 = 50 then now() end,
+			now() - n * interval '1 minute', now() - n * interval '1 minute'
+		from generate_series(1, %[2]d) n`, `
+		insert into quote_metadata (tenant_id, livemode, key, value, quote_id)
+		select tenant_id, livemode, k, case k when 'kind' then 'vip' else number end, id from quotes, unnest(array['kind', 'order']) k where tenant_id = '%[1]x'`,
+	} {
+		if _, err := conn.Exec(t.Context(), fmt.Sprintf(sql, tenant.UUID(), perTenant)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func quotesAt(t *testing.T) (*pgtest.DB, ids.Tenant) {
+	t.Helper()
+	db := pgtest.New(t, migrations.FS)
+	conn, err := pgx.Connect(t.Context(), db.OwnerURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	tenant := ids.New[ids.TenantPrefix]()
+	fillQuotes(t, conn, tenant)
+	fillQuotes(t, conn, ids.New[ids.TenantPrefix]())
+	if _, err := conn.Exec(t.Context(), `analyze quotes, quote_metadata, customers, bookings, invoices`); err != nil {
+		t.Fatal(err)
+	}
+	return db, tenant
+}
+
+func TestListsOfQuotesUseTheirIndexes(t *testing.T) {
+	t.Parallel()
+	db, tenant := quotesAt(t)
+	now := time.Now()
+	middle := now.Add(-perTenant / 2 * time.Minute)
+	customer := ids.FromUUID[ids.CustomerPrefix]([16]byte{15: 7})
+	lead := ids.FromUUID[ids.LeadPrefix]([16]byte{15: 7})
+	booking := ids.FromUUID[ids.BookingPrefix]([16]byte{9: 1, 15: 7})
+	draft, sent, expired, accepted := domain.QuoteDraft, domain.QuoteSent, domain.QuoteExpired, domain.QuoteAccepted
+	for name, tc := range map[string]struct {
+		filter store.QuoteFilter
+		req    page.Request
+		index  string
+	}{
+		"all":                {index: "quotes_created"},
+		"next page":          {req: page.Request{After: &page.Position{At: middle}}, index: "quotes_created"},
+		"created between":    {req: page.Request{CreatedAfter: new(middle), CreatedBefore: new(middle.Add(time.Hour))}, index: "quotes_created"},
+		"sync":               {req: page.Request{Updated: true}, index: "quotes_updated"},
+		"sync goes on":       {req: page.Request{Updated: true, UpdatedAfter: new(middle)}, index: "quotes_updated"},
+		"drafts":             {filter: store.QuoteFilter{Status: []domain.QuoteStatus{draft}}, index: "quotes_status"},
+		"sent":               {filter: store.QuoteFilter{Status: []domain.QuoteStatus{sent}}, index: "quotes_status"},
+		"sent and accepted":  {filter: store.QuoteFilter{Status: []domain.QuoteStatus{sent, accepted}}, index: "quotes_status"},
+		"expired":            {filter: store.QuoteFilter{Status: []domain.QuoteStatus{expired}}, index: "quotes_"},
+		"customer":           {filter: store.QuoteFilter{Customer: &customer}, index: "quotes_customer"},
+		"customer next page": {filter: store.QuoteFilter{Customer: &customer}, req: page.Request{After: &page.Position{At: middle}}, index: "quotes_customer"},
+		"lead":               {filter: store.QuoteFilter{Lead: &lead}, index: "quotes_lead"},
+		"booking":            {filter: store.QuoteFilter{Booking: &booking}, index: "quotes_booking"},
+		"pair":               {filter: store.QuoteFilter{Metadata: map[string]string{"order": "Q-77"}}, index: "quote_metadata_pkey"},
+		"common pair":        {filter: store.QuoteFilter{Metadata: map[string]string{"kind": "vip"}}, index: "quotes_created"},
+	} {
+		tc.filter.Now = now
+		for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
+			plan := explainQuotes(t, db.App, pgtest.CtxOf(t, tenant, caller.Test), mode, tc.filter, tc.req)
+			if n := sum(removed, plan); !strings.Contains(plan, tc.index) || strings.Contains(plan, "Seq Scan on quote") || n > perTenant/50 {
+				t.Errorf("%s, %s: want %s and few dropped rows, got %d dropped\n%s", name, mode, tc.index, n, plan)
+			}
+			if n := largest(plan); n > 2*page.RareMatches {
+				t.Errorf("%s, %s: a step of the plan gave %d rows\n%s", name, mode, n, plan)
+			}
+		}
+	}
+}
+
+func explainQuotes(t *testing.T, db *pg.DB, ctx context.Context, mode string, f store.QuoteFilter, r page.Request) string {
+	t.Helper()
+	r.Limit = page.DefaultLimit
+	e := &explained{}
+	err := db.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		if _, err := tx.Exec(ctx, `select set_config('plan_cache_mode', $1, true), set_config('app.settled', oldest_write()::text, true)`, mode); err != nil {
+			return err
+		}
+		e.tx = tx
+		_, err := store.Quotes(ctx, e, f, r)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.plan
+}
+
+// The workers find what is due of all tenants page by page, and read nothing that is not.
+func TestWorkersFindWhatIsDue(t *testing.T) {
+	t.Parallel()
+	db, tenant := quotesAt(t)
+	count := func(list func(context.Context, pg.Tx, time.Time, store.QuoteDue, int) ([]store.QuoteDue, error)) (n, mine int) {
+		t.Helper()
+		for after, full := (store.QuoteDue{}), true; full; {
+			var found []store.QuoteDue
+			err := db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) (err error) {
+				found, err = list(ctx, tx, time.Now(), after, 30)
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, after = range found {
+				if n++; after.TenantID == tenant {
+					mine++
+				}
+			}
+			full = len(found) == 30
+		}
+		return n, mine
+	}
+	if n, mine := count(store.LapsedQuotes); n != 2*perTenant/200 || mine != perTenant/200 {
+		t.Errorf("%d have expired, %d of the tenant", n, mine)
+	}
+	if n, mine := count(store.QuotesLeft); n != 2*perTenant/500 || mine != perTenant/500 {
+		t.Errorf("%d are left, %d of the tenant", n, mine)
+	}
+	err := db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
+		for list, index := range map[string]string{
+			"accept_until is null and status = 'sent' and expires_at <= now() order by expires_at, id limit 30": "quotes_due",
+			"accept_until is not null and accept_next <= now() order by accept_next, id limit 30":               "quotes_left",
+		} {
+			plan, err := pg.Many(ctx, tx, pgx.RowTo[string], `explain select id from quotes where `+list)
+			if err != nil {
+				return err
+			}
+			if text := strings.Join(plan, "\n"); !strings.Contains(text, "using "+index+" ") {
+				t.Errorf("want %s\n%s", index, text)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,71 @@
+package view
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bojanz/currency"
+	"golang.org/x/text/language"
+
+	"holdfast.dev/libs/money"
+
+	"holdfast.dev/services/customers/internal/domain"
+)
+
+// Document is an invoice or a quote as it is printed. Texts may hold line breaks; empty ones are left out.
+type Document struct {
+	Title    string // such as "Invoice"
+	Number   string
+	Issued   time.Time
+	Facts    []Fact // beside the recipient, such as the due date
+	Operator domain.Invoicing
+	Country  string // ISO 3166-1 code of the operator, which decides how amounts are written; "" is as in English
+	To       []string
+	Lines    []domain.Line
+	Currency string
+	Totals   domain.Totals
+	After    []Fact // after the total, such as what is due
+	Texts    []Fact // below the table, such as notes
+}
+
+// Fact is a name and its value.
+type Fact struct{ Name, Value string }
+
+// Amount writes an amount as people of the operator's country do, such as "1.234,50 €".
+func (d Document) Amount(a money.Amount) string {
+	minor, err := currency.NewAmountFromInt64(a.Minor, a.Currency)
+	if err != nil {
+		return a.String()
+	}
+	for _, locale := range []string{locale(d.Country), "en"} {
+		text := currency.NewFormatter(currency.NewLocale(locale)).Format(minor)
+		if printable(text) { // digits and signs of some languages are not in the fonts
+			return text
+		}
+	}
+	return a.String()
+}
+
+// locale is the most likely language of a country with the country, such as "de-DE".
+func locale(country string) string {
+	tag, err := language.Parse("und-" + country)
+	if country == "" || err != nil {
+		return "en"
+	}
+	base, _ := tag.Base()
+	return base.String() + "-" + country
+}
+
+// percent writes basis points, such as "8.25 %"; "" for none.
+func percent(bps int64) string {
+	switch {
+	case bps == 0:
+		return ""
+	case bps%100 == 0:
+		return fmt.Sprintf("%d %%", bps/100)
+	case bps%10 == 0:
+		return fmt.Sprintf("%d.%d %%", bps/100, bps%100/10)
+	default:
+		return fmt.Sprintf("%d.%02d %%", bps/100, bps%100)
+	}
+}

@@ -1,0 +1,76 @@
+package view
+
+import (
+	"github.com/oapi-codegen/nullable"
+
+	"holdfast.dev/proto/api"
+
+	"holdfast.dev/services/customers/internal/domain"
+)
+
+// Invoice returns the public body of an invoice in the caller's mode. domain.Invoice.At comes before it.
+func Invoice(v domain.Invoice, mode api.Mode) api.Invoice {
+	return api.Invoice{
+		Id:             v.ID.String(),
+		Object:         api.InvoiceObjectInvoice,
+		Number:         api.OrNull(v.Number),
+		Status:         api.InvoiceStatus(v.Status),
+		Kind:           api.InvoiceKind(v.Kind),
+		Mode:           mode,
+		Version:        v.Version,
+		CustomerId:     v.CustomerID.String(),
+		LeadId:         idOrNull(v.LeadID),
+		QuoteId:        idOrNull(v.QuoteID),
+		BookingId:      idOrNull(v.BookingID),
+		BookingStatus:  api.OrNull(v.BookingStatus),
+		LineItems:      lines(v.Lines, v.Total.Currency),
+		SubtotalAmount: amount(v.Subtotal),
+		DiscountAmount: amount(v.Discount),
+		TaxAmount:      amount(v.Tax),
+		TotalAmount:    amount(v.Total),
+		AmountPaid:     amount(v.Paid),
+		AmountDue:      amount(v.Due()),
+		Payments:       payments(v.Payments),
+		DueAt:          timeOrNull(v.DueAt),
+		Overdue:        v.Overdue,
+		BillingAddress: api.OrNull(v.BillingAddress),
+		Billing:        billing(v.Billing),
+		Notes:          api.OrNull(v.Notes),
+		Metadata:       orEmpty(v.Metadata),
+		CreatedAt:      v.CreatedAt.UTC(),
+		UpdatedAt:      v.UpdatedAt.UTC(),
+		OpenedAt:       timeOrNull(v.OpenedAt),
+		PaidAt:         timeOrNull(v.PaidAt),
+		VoidedAt:       timeOrNull(v.VoidedAt),
+	}
+}
+
+func payments(list []domain.Payment) []api.InvoicePayment {
+	out := make([]api.InvoicePayment, len(list))
+	for i, p := range list {
+		out[i] = api.InvoicePayment{
+			Id:         p.ID.String(),
+			Amount:     amount(p.Amount),
+			Method:     api.PaymentMethod(p.Method),
+			Source:     api.InvoicePaymentSource(p.Source),
+			PaidAt:     p.PaidAt.UTC(),
+			Reference:  api.OrNull(p.Reference),
+			ReversedAt: timeOrNull(p.ReversedAt),
+		}
+	}
+	return out
+}
+
+func billing(b *domain.Billing) nullable.Nullable[api.Billing] {
+	if b == nil {
+		return nullable.NewNullNullable[api.Billing]()
+	}
+	return nullable.NewNullableWithValue(api.Billing{
+		Name: b.Name, Company: api.OrNull(b.Company), Email: api.OrNull(b.Email), Address: api.OrNull(b.Address),
+	})
+}
+
+// ErasedInvoice is the object of the event invoice.erased.
+func ErasedInvoice(id string) Erased {
+	return Erased{ID: id, Object: string(api.InvoiceObjectInvoice), Erased: true}
+}

@@ -1,0 +1,263 @@
+package view
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"time"
+
+	"codeberg.org/go-pdf/fpdf"
+)
+
+// The page in millimetres: A4 with the widths of the table's columns.
+const (
+	margin     = 18.0
+	pageWidth  = 210.0
+	pageBottom = 297.0 - 22
+	lineHeight = 4.6
+	rowSpace   = 1.6
+	minLines   = 2 // of a description that stay together
+)
+
+var columns = []struct {
+	name  string
+	width float64
+	align string
+}{
+	{"Description", 74, "L"}, {"Quantity", 18, "R"}, {"Unit price", 27, "R"}, {"Discount", 18, "R"}, {"Tax", 14, "R"}, {"Amount", 23, "R"},
+}
+
+// printer draws one document.
+type printer struct {
+	*fpdf.Fpdf
+
+	doc Document
+}
+
+// PDF prints a document on A4 pages. The same document gives the same bytes.
+func PDF(doc Document) ([]byte, error) {
+	p := printer{fpdf.New("P", "mm", "A4", ""), doc}
+	p.AddUTF8FontFromBytes("Go", "", regular)
+	p.AddUTF8FontFromBytes("Go", "B", bold)
+	p.SetCatalogSort(true)
+	p.SetCreationDate(doc.Issued.UTC().Truncate(time.Second))
+	p.SetModificationDate(doc.Issued.UTC().Truncate(time.Second))
+	p.SetTitle(plain(doc.Title+" "+doc.Number), true)
+	p.SetMargins(margin, margin, margin)
+	p.SetAutoPageBreak(false, 0)
+	p.AliasNbPages("{n}")
+	p.SetFooterFunc(p.footer)
+	p.AddPage()
+	p.head()
+	if err := p.table(); err != nil {
+		return nil, err
+	}
+	p.totals()
+	p.texts()
+	var out bytes.Buffer
+	if err := p.Output(&out); err != nil {
+		return nil, fmt.Errorf("print %s %s: %w", doc.Title, doc.Number, err)
+	}
+	return out.Bytes(), nil
+}
+
+func (p printer) style(style string, size float64, grey int) {
+	p.SetFont("Go", style, size)
+	p.SetTextColor(grey, grey, grey)
+}
+
+// block writes texts below each other and returns where they end.
+func (p printer) block(x, y, width float64, align string, texts ...string) float64 {
+	for _, text := range texts {
+		for _, line := range p.wrap(text, width) {
+			p.SetXY(x, y)
+			p.CellFormat(width, lineHeight, line, "", 0, align, false, 0, "")
+			y += lineHeight
+		}
+	}
+	return y
+}
+
+// wrap breaks a text into lines of a width; "" has none.
+func (p printer) wrap(text string, width float64) []string {
+	if text == "" {
+		return nil
+	}
+	return p.SplitText(plain(text), width)
+}
+
+// head writes the operator, the title, the recipient and the facts.
+func (p printer) head() {
+	o := p.doc.Operator
+	name := o.LegalName
+	if name == "" {
+		name = o.Name
+	}
+	half := pageWidth/2 - margin
+	p.style("B", 12, 20)
+	left := p.block(margin, margin, half, "L", name)
+	p.style("", 9, 90)
+	left = p.block(margin, left+1, half, "L", o.Address, labelled("Tax id", o.TaxID))
+	p.style("B", 20, 20)
+	p.SetXY(pageWidth/2, margin)
+	p.CellFormat(half, 8, plain(p.doc.Title), "", 0, "R", false, 0, "")
+	p.style("", 11, 90)
+	p.SetXY(pageWidth/2, margin+9)
+	p.CellFormat(half, 5, plain(p.doc.Number), "", 0, "R", false, 0, "")
+	y := max(left, margin+20) + 10
+	p.style("", 8, 130)
+	p.SetXY(margin, y)
+	p.CellFormat(half, 4, "To", "", 0, "L", false, 0, "")
+	p.style("", 10, 20)
+	left = p.block(margin, y+5, half, "L", p.doc.To...)
+	right := p.facts(pageWidth/2+8, y+5, half-8)
+	p.SetY(max(left, right) + 10)
+}
+
+func labelled(name, value string) string {
+	if value == "" {
+		return ""
+	}
+	return name + " " + value
+}
+
+func (p printer) facts(x, y, width float64) float64 {
+	for _, f := range p.doc.Facts {
+		p.style("", 9, 90)
+		p.SetXY(x, y)
+		p.CellFormat(width/2, lineHeight, plain(f.Name), "", 0, "L", false, 0, "")
+		p.style("", 9, 20)
+		y = max(y+lineHeight, p.block(x+width/2, y, width/2, "R", f.Value))
+	}
+	return y
+}
+
+// table writes the lines. It goes on with a new head on each page.
+func (p printer) table() error {
+	p.tableHead()
+	for _, l := range p.doc.Lines {
+		a, err := l.Amounts(p.doc.Currency)
+		if err != nil {
+			return err
+		}
+		unit := a.Amount
+		unit.Minor = l.UnitAmount
+		p.row(l.Description, []string{
+			strconv.FormatInt(l.Quantity, 10), p.doc.Amount(unit), percent(l.DiscountBps), percent(l.TaxRateBps), p.doc.Amount(a.Amount),
+		})
+	}
+	return nil
+}
+
+func (p printer) tableHead() {
+	p.style("B", 8.5, 90)
+	p.SetX(margin)
+	for _, c := range columns {
+		p.CellFormat(c.width, 6, c.name, "B", 0, c.align, false, 0, "")
+	}
+	p.SetY(p.GetY() + 6 + rowSpace)
+	p.style("", 9, 20)
+}
+
+// row writes a line: the values beside the first line of the description, which may go on over pages.
+func (p printer) row(description string, values []string) {
+	lines := p.wrap(description, columns[0].width-3)
+	if p.GetY()+float64(min(len(lines), minLines))*lineHeight > pageBottom {
+		p.nextPage(true)
+	}
+	for i, line := range lines {
+		if p.GetY()+lineHeight > pageBottom {
+			p.nextPage(true)
+		}
+		p.SetX(margin)
+		p.CellFormat(columns[0].width, lineHeight, line, "", 0, "L", false, 0, "")
+		for j, v := range values {
+			if i == 0 {
+				p.fit(columns[j+1].width, v)
+			}
+		}
+		p.SetY(p.GetY() + lineHeight)
+	}
+	p.SetY(p.GetY() + rowSpace)
+}
+
+// fit writes a value at the right of a cell, smaller when it is wider than the cell.
+func (p printer) fit(width float64, text string) {
+	text = plain(text)
+	size := 9.0
+	for ; size > 5 && p.GetStringWidth(text) > width-2; size -= 0.5 {
+		p.SetFontSize(size)
+	}
+	p.CellFormat(width, lineHeight, text, "", 0, "R", false, 0, "")
+	p.SetFontSize(9)
+}
+
+func (p printer) nextPage(table bool) {
+	p.AddPage()
+	p.SetY(margin)
+	if table {
+		p.tableHead()
+	}
+}
+
+// totals writes the sums, and what follows the total, together on one page.
+func (p printer) totals() {
+	t := p.doc.Totals
+	rows := []Fact{{"Subtotal", p.doc.Amount(t.Subtotal)}}
+	if !t.Discount.IsZero() {
+		rows = append(rows, Fact{"Discount", "−" + p.doc.Amount(t.Discount)})
+	}
+	if !t.Tax.IsZero() {
+		rows = append(rows, Fact{"Tax", p.doc.Amount(t.Tax)})
+	}
+	total := len(rows)
+	rows = append(rows, Fact{"Total", p.doc.Amount(t.Total)})
+	rows = append(rows, p.doc.After...)
+	if p.GetY()+float64(len(rows))*6+4 > pageBottom {
+		p.nextPage(false)
+	}
+	p.SetY(p.GetY() + 2)
+	for i, r := range rows {
+		p.style("", 9, 60)
+		border := ""
+		if i == total {
+			p.style("B", 10.5, 20)
+			border = "T"
+		}
+		p.SetX(pageWidth - margin - 80)
+		p.CellFormat(40, 6, plain(r.Name), border, 0, "L", false, 0, "")
+		p.CellFormat(40, 6, plain(r.Value), border, 0, "R", false, 0, "")
+		p.SetY(p.GetY() + 6)
+	}
+}
+
+// texts writes the notes below the table, over as many pages as they take.
+func (p printer) texts() {
+	for _, f := range p.doc.Texts {
+		p.SetY(p.GetY() + 6)
+		p.style("B", 9, 60)
+		p.paragraph(f.Name)
+		p.style("", 9, 40)
+		p.paragraph(f.Value)
+	}
+}
+
+func (p printer) paragraph(text string) {
+	for _, line := range p.wrap(text, pageWidth-2*margin) {
+		if p.GetY()+lineHeight > pageBottom {
+			p.nextPage(false)
+		}
+		p.SetX(margin)
+		p.CellFormat(0, lineHeight, line, "", 0, "L", false, 0, "")
+		p.SetY(p.GetY() + lineHeight)
+	}
+}
+
+// footer writes the number of the page; the library restores the font afterwards.
+func (p printer) footer() {
+	p.style("", 8, 130)
+	p.SetXY(margin, -14)
+	p.CellFormat(0, 5, plain(p.doc.Title+" "+p.doc.Number), "", 0, "L", false, 0, "")
+	p.SetXY(margin, -14)
+	p.CellFormat(0, 5, fmt.Sprintf("Page %d of {n}", p.PageNo()), "", 0, "R", false, 0, "")
+}

@@ -1,0 +1,134 @@
+package view_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/money"
+
+	"holdfast.dev/services/customers/internal/domain"
+	"holdfast.dev/services/customers/internal/view"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// document is an invoice with some lines, in the currency and the country of its operator.
+func document(t testing.TB, currency, country string, lines ...domain.Line) view.Document {
+	t.Helper()
+	totals, err := domain.Sum(lines, currency)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := view.Document{
+		Title: "Invoice", Number: "INV-2030-000042", Issued: time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC), Country: country,
+		Facts:    []view.Fact{{Name: "Date", Value: "2030-05-01"}, {Name: "Due", Value: "2030-05-15"}, {Name: "Booking", Value: "B-000017"}},
+		Operator: domain.Invoicing{Name: "Harbour", LegalName: "Harbour Boats Ltd", Address: "Pier 4\n10115 Berlin", TaxID: "DE 123 456 789"},
+		To:       []string{"Zoë Ångström", "Łódź Sailing Ö.Ü.", "zoe@example.com", "Rue de l’Église 5\n75001 Paris"},
+		Lines:    lines, Currency: currency, Totals: totals,
+		Texts: []view.Fact{{Name: "Notes", Value: "Thank you. Ευχαριστώ. Спасибо."}},
+	}
+	d.After = []view.Fact{{Name: "Paid", Value: d.Amount(money.Amount{Minor: 1000, Currency: currency})}}
+	return d
+}
+
+func line(description string, quantity, unit, discount, tax int64) domain.Line {
+	return domain.Line{Description: description, Quantity: quantity, UnitAmount: unit, DiscountBps: discount, TaxRateBps: tax}
+}
+
+func render(t testing.TB, d view.Document) []byte {
+	t.Helper()
+	out, err := view.PDF(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestPDFIsTheGoldenFile(t *testing.T) {
+	t.Parallel()
+	many := make([]domain.Line, 60)
+	for i := range many {
+		many[i] = line(fmt.Sprintf("Line %d: a boat with a skipper, life jackets for all and a basket of what the harbour has to offer", i+1), int64(i+1), 12345, 250, 1900)
+	}
+	for name, d := range map[string]view.Document{
+		"invoice": document(t, "EUR", "DE", line("Deposit for quote Q-000001", 1, 50000, 0, 0)),
+		"pages":   document(t, "USD", "US", many...),
+	} {
+		got := render(t, d)
+		if again := render(t, d); !bytes.Equal(got, again) {
+			t.Errorf("%s: the same document gives other bytes", name)
+		}
+		file := "testdata/" + name + ".pdf"
+		if *update {
+			if err := os.WriteFile(file, got, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s is not %s: look at both, then go test -update", name, file)
+		}
+	}
+}
+
+// The largest document that the contract allows, with every character of Unicode's first plane, is printed.
+func TestPDFOfTheLargestDocument(t *testing.T) {
+	t.Parallel()
+	var all strings.Builder
+	for r := rune(1); r < 0x10000; r++ {
+		if r < 0xd800 || r > 0xdfff {
+			all.WriteRune(r)
+		}
+	}
+	text := []rune(all.String() + "\U0001F600 \U0010FFFF")
+	lines := make([]domain.Line, 100)
+	for i := range lines {
+		from := i * 600 % (len(text) - 5000)
+		lines[i] = line(string(text[from:from+5000]), 10_000, 99_999, 9999, 10_000)
+	}
+	d := document(t, "JPY", "JP", lines...)
+	d.Texts = []view.Fact{{Name: "Notes", Value: strings.Repeat("W", 5000)}, {Name: "Terms", Value: string(text[:5000])}}
+	d.To = []string{strings.Repeat("W", 200), strings.Repeat("é\n", 250)}
+	d.Operator.Address = strings.Repeat("W ", 250)
+	if got := render(t, d); !bytes.HasPrefix(got, []byte("%PDF-")) {
+		t.Errorf("%.20q", got)
+	}
+}
+
+func TestAmountsAsInTheOperatorsCountry(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ country, currency, want string }{
+		{"US", "USD", "$12,345.67"},
+		{"DE", "EUR", "12.345,67 €"},
+		{"FR", "EUR", "12 345,67 €"},
+		{"JP", "JPY", "¥1,234,567"},
+		{"KW", "KWD", "KWD 1,234.567"},
+		{"", "EUR", "€12,345.67"},
+		{"ZZ", "USD", "$12,345.67"},
+	} {
+		d := view.Document{Country: tc.country}
+		got := strings.NewReplacer("\u00a0", " ", "\u202f", " ").Replace(d.Amount(money.Amount{Minor: 1234567, Currency: tc.currency}))
+		if got != tc.want {
+			t.Errorf("%s %s: %q, want %q", tc.country, tc.currency, got, tc.want)
+		}
+	}
+}
+
+func BenchmarkPDF(b *testing.B) {
+	lines := make([]domain.Line, 150)
+	for i := range lines {
+		lines[i] = line("A boat with a skipper, life jackets for all and a basket of what the harbour has to offer", 3, 12345, 250, 1900)
+	}
+	d := document(b, "EUR", "DE", lines...)
+	for b.Loop() {
+		render(b, d)
+	}
+}

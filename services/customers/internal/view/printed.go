@@ -1,0 +1,93 @@
+package view
+
+import (
+	"strings"
+	"time"
+
+	"holdfast.dev/libs/civil"
+
+	"holdfast.dev/services/customers/internal/domain"
+)
+
+// PrintedInvoice is an invoice as it is printed, in the operator's time zone. A draft, which has no recipient yet, is
+// addressed to the customer; nil: an erased one.
+func PrintedInvoice(v domain.Invoice, customer *domain.Customer, info domain.Invoicing, zone *time.Location) Document {
+	d := Document{
+		Title: "Invoice", Number: "Draft", Issued: v.CreatedAt, Operator: info, Country: info.Country,
+		Lines: v.Lines, Currency: v.Total.Currency, Totals: v.Totals,
+	}
+	switch v.Kind {
+	case domain.DepositInvoice:
+		d.Title = "Deposit invoice"
+	case domain.BalanceInvoice:
+		d.Title = "Balance invoice"
+	case domain.FullInvoice:
+	}
+	if v.Number != nil {
+		d.Number = *v.Number
+	}
+	if v.OpenedAt != nil {
+		d.Issued = *v.OpenedAt
+	}
+	d.Facts = append(d.Facts, Fact{"Date", day(d.Issued, zone)})
+	if v.DueAt != nil {
+		d.Facts = append(d.Facts, Fact{"Due", day(*v.DueAt, zone)})
+	}
+	d.Facts = append(d.Facts, Fact{"Status", strings.ReplaceAll(string(v.Status), "_", " ")})
+	switch {
+	case v.Billing != nil:
+		d.To = []string{v.Billing.Name, text(v.Billing.Company), text(v.Billing.Email), text(v.Billing.Address)}
+	case customer != nil:
+		d.To = append(recipient(*customer), text(v.BillingAddress))
+	}
+	if !v.Paid.IsZero() {
+		d.After = append(d.After, Fact{"Paid", d.Amount(v.Paid)})
+	}
+	d.After = append(d.After, Fact{"Due", d.Amount(v.Due())})
+	if v.Notes != nil {
+		d.Texts = append(d.Texts, Fact{"Notes", *v.Notes})
+	}
+	return d
+}
+
+// PrintedQuote is a quote as it is printed, in the operator's time zone. A nil customer was erased.
+func PrintedQuote(q domain.Quote, customer *domain.Customer, info domain.Invoicing, zone *time.Location) Document {
+	d := Document{
+		Title: "Quote", Number: q.Number, Issued: q.CreatedAt, Operator: info, Country: info.Country,
+		Lines: q.Lines, Currency: q.Total.Currency, Totals: q.Totals,
+	}
+	if q.SentAt != nil {
+		d.Issued = *q.SentAt
+	}
+	d.Facts = append(d.Facts, Fact{"Date", day(d.Issued, zone)}, Fact{"Status", string(q.Status)})
+	if q.ExpiresAt != nil {
+		d.Facts = append(d.Facts, Fact{"Valid until", day(*q.ExpiresAt, zone)})
+	}
+	if q.Day != nil {
+		d.Facts = append(d.Facts, Fact{"Event", q.Day.String()})
+	}
+	if customer != nil {
+		d.To = recipient(*customer)
+	}
+	if !q.Deposit.IsZero() {
+		d.After = append(d.After, Fact{"Deposit", d.Amount(q.Deposit)})
+	}
+	if q.Terms != nil {
+		d.Texts = append(d.Texts, Fact{"Terms", *q.Terms})
+	}
+	return d
+}
+
+func recipient(c domain.Customer) []string {
+	return []string{c.Name(), text(c.Company), c.Email}
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// day is the date of an instant in a zone.
+func day(t time.Time, zone *time.Location) string { return civil.DateOf(t.In(zone)).String() }
