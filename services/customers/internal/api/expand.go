@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/oapi-codegen/nullable"
+
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
@@ -64,4 +66,44 @@ func (a *API) expandLeads(ctx context.Context, list []domain.LeadID) (found map[
 		rest = list[slices.Index(list, last)+1:]
 	}
 	return found, rest, nil
+}
+
+// embedCustomers is embed for the customer of each body.
+func embedCustomers[T, B any](
+	ctx context.Context, a *API, list []T, bodies []B, customer func(T) domain.CustomerID, set func(*B, nullable.Nullable[api.Customer]),
+) ([]B, error) {
+	return embed(list, bodies, customer, func(wanted []domain.CustomerID) (map[domain.CustomerID]api.Customer, []domain.CustomerID, error) {
+		return a.expandCustomers(ctx, wanted)
+	}, set)
+}
+
+// embed sets the related resource of each body, null where there is none. It looks them up at once, and returns the bodies
+// before the first one whose resource was not looked up.
+func embed[T, B, R any, ID interface {
+	comparable
+	IsZero() bool
+}](
+	list []T, bodies []B, related func(T) ID, look func([]ID) (map[ID]R, []ID, error), set func(*B, nullable.Nullable[R]),
+) ([]B, error) {
+	var wanted []ID
+	for _, v := range list[:len(bodies)] {
+		if id := related(v); !id.IsZero() && !slices.Contains(wanted, id) {
+			wanted = append(wanted, id)
+		}
+	}
+	known, rest, err := look(wanted)
+	if err != nil {
+		return nil, err
+	}
+	for i := range bodies {
+		id := related(list[i])
+		if slices.Contains(rest, id) {
+			return bodies[:i], nil
+		}
+		set(&bodies[i], nullable.NewNullNullable[R]())
+		if r, ok := known[id]; ok {
+			set(&bodies[i], nullable.NewNullableWithValue(r))
+		}
+	}
+	return bodies, nil
 }

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"slices"
 
 	"github.com/gin-gonic/gin"
 	"github.com/oapi-codegen/nullable"
@@ -147,30 +146,14 @@ func (a *API) shownInvoices(
 // invoices as their customers were looked up of, because these fill a page.
 func (a *API) invoiceBodies(ctx context.Context, list []domain.Invoice, expand bool) ([]api.Invoice, error) {
 	out := make([]api.Invoice, len(list))
-	var wanted []domain.CustomerID
 	for i, v := range list {
 		out[i] = view.Invoice(v, httpx.Mode(ctx))
-		if !slices.Contains(wanted, v.CustomerID) {
-			wanted = append(wanted, v.CustomerID)
-		}
 	}
 	if !expand {
 		return out, nil
 	}
-	known, rest, err := a.expandCustomers(ctx, wanted)
-	if err != nil {
-		return nil, err
-	}
-	for i, v := range list {
-		if slices.Contains(rest, v.CustomerID) {
-			return out[:i], nil
-		}
-		out[i].Customer = nullable.NewNullNullable[api.Customer]()
-		if c, ok := known[v.CustomerID]; ok {
-			out[i].Customer = nullable.NewNullableWithValue(c)
-		}
-	}
-	return out, nil
+	return embedCustomers(ctx, a, list, out, func(v domain.Invoice) domain.CustomerID { return v.CustomerID },
+		func(b *api.Invoice, c nullable.Nullable[api.Customer]) { b.Customer = c })
 }
 
 // invoiceFilter reads the filters; none when an id among them is malformed, so that no row matches.

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"slices"
 
 	"github.com/gin-gonic/gin"
 	"github.com/oapi-codegen/nullable"
@@ -106,30 +105,14 @@ func (a *API) shownLeads(ctx context.Context, db pg.Q, r page.Request, f store.L
 // first leads as customers fit into a page.
 func (a *API) leadBodies(ctx context.Context, list []domain.Lead, expand bool) ([]api.Lead, error) {
 	out := make([]api.Lead, len(list))
-	var wanted []domain.CustomerID
 	for i, l := range list {
 		out[i] = view.Lead(l, httpx.Mode(ctx))
-		if !l.CustomerID.IsZero() && !slices.Contains(wanted, l.CustomerID) {
-			wanted = append(wanted, l.CustomerID)
-		}
 	}
 	if !expand {
 		return out, nil
 	}
-	known, rest, err := a.expandCustomers(ctx, wanted)
-	if err != nil {
-		return nil, err
-	}
-	for i, l := range list {
-		if slices.Contains(rest, l.CustomerID) {
-			return out[:i], nil
-		}
-		out[i].Customer = nullable.NewNullNullable[api.Customer]()
-		if c, ok := known[l.CustomerID]; ok {
-			out[i].Customer = nullable.NewNullableWithValue(c)
-		}
-	}
-	return out, nil
+	return embedCustomers(ctx, a, list, out, func(l domain.Lead) domain.CustomerID { return l.CustomerID },
+		func(b *api.Lead, c nullable.Nullable[api.Customer]) { b.Customer = c })
 }
 
 // leadFilter reads the filters; none when an id among them is malformed, so that no row matches.

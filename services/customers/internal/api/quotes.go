@@ -94,10 +94,8 @@ func (a *API) quoteBodies(ctx context.Context, list []domain.Quote, expand quote
 	}
 	var err error
 	if expand.customer {
-		out, err = embed(list, out, func(q domain.Quote) domain.CustomerID { return q.CustomerID },
-			func(wanted []domain.CustomerID) (map[domain.CustomerID]api.Customer, []domain.CustomerID, error) {
-				return a.expandCustomers(ctx, wanted)
-			}, func(q *api.Quote, c nullable.Nullable[api.Customer]) { q.Customer = c })
+		out, err = embedCustomers(ctx, a, list, out, func(q domain.Quote) domain.CustomerID { return q.CustomerID },
+			func(q *api.Quote, c nullable.Nullable[api.Customer]) { q.Customer = c })
 	}
 	if err == nil && expand.lead {
 		out, err = embed(list, out, func(q domain.Quote) domain.LeadID { return q.LeadID },
@@ -107,35 +105,4 @@ func (a *API) quoteBodies(ctx context.Context, list []domain.Quote, expand quote
 			func(q *api.Quote, l nullable.Nullable[api.Lead]) { q.Lead = l })
 	}
 	return out, err
-}
-
-// embed sets the related resource of each body, null where there is none. It looks them up at once, and returns the bodies
-// before the first one whose resource was not looked up.
-func embed[T, B, R any, ID interface {
-	comparable
-	IsZero() bool
-}](
-	list []T, bodies []B, related func(T) ID, look func([]ID) (map[ID]R, []ID, error), set func(*B, nullable.Nullable[R]),
-) ([]B, error) {
-	var wanted []ID
-	for _, v := range list[:len(bodies)] {
-		if id := related(v); !id.IsZero() && !slices.Contains(wanted, id) {
-			wanted = append(wanted, id)
-		}
-	}
-	known, rest, err := look(wanted)
-	if err != nil {
-		return nil, err
-	}
-	for i := range bodies {
-		id := related(list[i])
-		if slices.Contains(rest, id) {
-			return bodies[:i], nil
-		}
-		set(&bodies[i], nullable.NewNullNullable[R]())
-		if r, ok := known[id]; ok {
-			set(&bodies[i], nullable.NewNullableWithValue(r))
-		}
-	}
-	return bodies, nil
 }

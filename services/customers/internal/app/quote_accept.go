@@ -97,7 +97,7 @@ func (a *Quotes) bookQuote(ctx context.Context, transact pg.Transact[domain.Quot
 		return err
 	}
 	b, err := a.Bookings.Create(ctx, in)
-	if isRefusal(err) {
+	if refused(err) {
 		if failed := a.takeBack(ctx, q); failed != nil {
 			return failed
 		}
@@ -107,21 +107,6 @@ func (a *Quotes) bookQuote(ctx context.Context, transact pg.Transact[domain.Quot
 		return err
 	}
 	return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Quote, error) { return a.accept(ctx, tx, q, b, info) })
-}
-
-// isRefusal reports whether bookings has made no booking and will make none by this request. That a request with its key is
-// still running there says neither.
-func isRefusal(err error) bool {
-	var e *apperr.Error
-	if !errors.As(err, &e) || errors.Is(err, apperr.ErrInProgress) {
-		return false
-	}
-	switch e.Kind {
-	case apperr.Conflict, apperr.Invalid, apperr.NotFound, apperr.Forbidden:
-		return true
-	default:
-		return false
-	}
 }
 
 // lockAccept locks a quote whose accept this process has begun; errAccepting when another attempt has followed.

@@ -92,7 +92,7 @@ func (a *QuoteCompleter) complete(ctx context.Context, id domain.QuoteID) error 
 			return err
 		})
 	}, q, info)
-	if isRefusal(err) || errors.Is(err, errAccepting) {
+	if refused(err) || errors.Is(err, errAccepting) {
 		return nil
 	}
 	return err

@@ -2,9 +2,7 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"holdfast.dev/libs/page"
@@ -27,41 +25,20 @@ type InvoiceFilter struct {
 // Invoices reads one page.
 func Invoices(ctx context.Context, q pg.Q, f InvoiceFilter, r page.Request) (page.Rows[domain.Invoice], error) {
 	return page.Search(ctx, q, r, page.List[domain.Invoice]{
-		Alias:      "v",
-		Scan:       scanInvoice,
-		Statement:  func(r page.Request, narrow func(*page.Where)) (string, []any) { return invoicesSQL(f, r, narrow) },
+		Alias: "v",
+		Scan:  scanInvoice,
+		Statement: func(r page.Request, narrow func(*page.Where)) (string, []any) {
+			return byState(f.Status, r, func(w *page.Where, state string) (string, []any) { return invoicesOf(w, f, r, state, narrow) })
+		},
 		Conditions: slices.Concat(dueConditions(f), page.MetadataConditions(invoiceMetadata, "v", f.Metadata)),
 	})
 }
 
-// invoicesSQL joins one select per state asked for, each with its own order and limit, so that each reads its index from
-// where the page begins and no further. narrow adds conditions to each.
-func invoicesSQL(f InvoiceFilter, r page.Request, narrow func(*page.Where)) (string, []any) {
-	states := slices.Compact(slices.Sorted(slices.Values(f.Status)))
-	if len(states) == 0 {
-		return invoicesOf(&page.Where{}, f, r, "", narrow)
-	}
-	shared := &page.Where{}
-	all := make([]string, len(states))
-	var args []any
-	for i, s := range states {
-		all[i], args = invoicesOf(shared.Fork(), f, r, s, narrow)
-	}
-	if len(all) == 1 {
-		return all[0], args
-	}
-	order := "created_at desc, id desc"
-	if r.Updated {
-		order = "updated_at, id"
-	}
-	return fmt.Sprintf(`select * from ((%s)) page order by %s limit %d`, strings.Join(all, ") union all ("), order, r.Limit+1), args
-}
-
 // invoicesOf is the select of one state; "" is all.
-func invoicesOf(w *page.Where, f InvoiceFilter, r page.Request, state domain.InvoiceStatus, narrow func(*page.Where)) (string, []any) {
+func invoicesOf(w *page.Where, f InvoiceFilter, r page.Request, state string, narrow func(*page.Where)) (string, []any) {
 	w.Add(`v.tenant_id = @tenant and v.livemode = @live`)
 	if state != "" {
-		w.Add(`v.status = ?`, string(state))
+		w.Add(`v.status = ?`, state)
 	}
 	if f.Customer != nil {
 		w.Add(`v.customer_id = ?`, *f.Customer)
