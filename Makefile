@@ -35,6 +35,12 @@ bin/%: SOURCE = services/$*
 bin/%: FORCE | $(REDOC)
 	@mkdir -p bin; echo "build $@"; $(GO) build -C $(SOURCE) -p 2 $(STAMP) -o $(CURDIR)/$@ .
 
+# The services of the chain with the steps at which the end-to-end suite lets them die.
+FAILPOINTS := bin/failpoints/customers bin/failpoints/bookings
+failpoints: $(FAILPOINTS)
+bin/failpoints/%: FORCE
+	@mkdir -p $(@D); echo "build $@"; $(GO) build -C services/$* -p 2 -tags failpoints -o $(CURDIR)/$@ .
+
 FORCE:
 
 $(REDOC): .ci/redoc
@@ -46,7 +52,7 @@ up: build ## build and start the whole platform (LOG=all shows each request); Ct
 down: ## stop the platform of this checkout
 	@bin/local down
 
-test: build $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) ## all tests on real PostgreSQL, Redis and Kafka
+test: build $(FAILPOINTS) $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) ## all tests on real PostgreSQL, Redis and Kafka
 	@bin/local with --kafka both -- .ci/gotest $(MODULES)
 
 test-full: ## the same with many more rounds and rows
@@ -135,4 +141,4 @@ clean: ## stop, and delete the platform's data and what was built
 	@[ ! -x bin/local ] || bin/local clean
 	@rm -rf bin $(REDOC)
 
-.PHONY: FORCE help setup build up down test test-full lint images images-data kind-up kind-install kind-test kind-load kind-uninstall kind-down gen verify tidy bench load fuzz clean
+.PHONY: FORCE failpoints help setup build up down test test-full lint images images-data kind-up kind-install kind-test kind-load kind-uninstall kind-down gen verify tidy bench load fuzz clean

@@ -76,9 +76,9 @@ func TestPoliciesAreTheEdges(t *testing.T) {
 // Edges in the values are added to those of the list; an edge that exists changes nothing.
 func TestEdgesAdd(t *testing.T) {
 	t.Parallel()
-	added := "edges[0].from=customers,edges[0].to={webhooks,postgres},edges[1].from=bookings,edges[1].to={otlp}"
+	added := "edges[0].from=webhooks,edges[0].to={customers,postgres},edges[1].from=bookings,edges[1].to={otlp}"
 	rendered := must(t, append([]string{"--set", added, "--set", "networks.otlp.peers[0].ipBlock.cidr=10.9.8.0/24"}, variants["dev"]...)...)
-	want := append(edges(), "customers → webhooks")
+	want := append(edges(), "webhooks → customers")
 	slices.Sort(want)
 	if in, out := allowed(t, rendered); !slices.Equal(in, want) || !slices.Equal(out, want) {
 		t.Errorf("in  %v\nout %v\nwant %v", in, out, want)

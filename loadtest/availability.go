@@ -12,6 +12,7 @@ import (
 
 	"holdfast.dev/libs/ids"
 
+	"holdfast.dev/loadtest/internal/bulk"
 	"holdfast.dev/loadtest/internal/load"
 	"holdfast.dev/loadtest/internal/report"
 )
@@ -49,11 +50,11 @@ func (b *bench) availability(ctx context.Context, s *shop) error {
 	var first time.Duration
 	from := 1
 	for _, rows := range storedBookings {
-		if err := s.withoutIndexes(ctx, func() error { return s.fill(ctx, template, from, rows) }); err != nil {
+		if err := bulk.WithoutIndexes(ctx, s.admin, "bookings", func() error { return s.fill(ctx, template, from, rows) }); err != nil {
 			return err
 		}
 		from = rows + 1
-		if err := s.settle(ctx); err != nil {
+		if err := bulk.Settle(ctx, s.admin, "bookings"); err != nil {
 			return err
 		}
 		if _, err := load.Closed(ctx, target, 1, warmUp); err != nil {
@@ -118,7 +119,7 @@ func (s *shop) calendar(ctx context.Context) (service string, template [16]byte,
 
 // fill stores the bookings from…to of the calendar, with their claims.
 func (s *shop) fill(ctx context.Context, template [16]byte, from, to int) error {
-	if err := s.copies(ctx, template, from, to, calendarRow); err != nil {
+	if err := bulk.Copy(ctx, s.admin, bulk.Template{Table: "bookings", ID: template}, from, to, calendarRow); err != nil {
 		return err
 	}
 	tx, err := s.admin.Begin(ctx)

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"holdfast.dev/libs/ids"
 
 	"holdfast.dev/loadtest/internal/load"
@@ -34,10 +36,11 @@ func (b *bench) read(ctx context.Context, s *shop) error {
 	}
 	one := target
 	one.Nth = func(int) []byte { return nth(0) }
-	statements, trips, err := b.record(ctx, s, "/bookings/{id}", func() error {
+	sent := &recording{service: "bookings", route: "/bookings/{id}"}
+	err = b.record(ctx, s.admin, func() error {
 		_, err := load.Once(ctx, one)
 		return err
-	})
+	}, sent)
 	if err != nil {
 		return err
 	}
@@ -45,7 +48,7 @@ func (b *bench) read(ctx context.Context, s *shop) error {
 		Setup:  []string{fmt.Sprintf("\\set r random(1, %d)", smallList)},
 		Values: map[string]string{uuidText(rowUUID(1)): rowSQL},
 	}
-	script, err := b.script("get", statements, vary, trips)
+	script, err := b.script("get", sent, vary, beginsTrip)
 	if err != nil {
 		return err
 	}
@@ -65,7 +68,7 @@ func (b *bench) read(ctx context.Context, s *shop) error {
 	b.noteCosts(ours, same)
 	scripts := report.Ratio(float64(after-redis), float64(ours.Requests))
 	b.table.Add(tripRow("Redis", scripts))
-	b.table.Add(tripRow("PostgreSQL", float64(trips)))
+	b.table.Add(tripRow("PostgreSQL", float64(sent.trips)))
 	return nil
 }
 
@@ -129,19 +132,23 @@ func nthBooking(s *shop, n int) string {
 	return s.bookingBody(n%units, firstDay.AddDate(0, 0, n/units))
 }
 
-// firstBare and lastBare bound the ids of pgbench's bookings. bareSQL makes the id of :n.
+// The ids of pgbench's bookings begin with bareBooking. bareSQL makes an id of :n.
 const (
-	firstBare = "ffffffff-0001-7000-8000-000000000000"
-	lastBare  = "ffffffff-0001-7000-8000-ffffffffffff"
-	bareSQL   = `('ffffffff-%s-7000-8000-' || lpad(to_hex((:n)::bigint), 12, '0'))::uuid`
+	bareBooking = "ffffffff-0001-7000-8000-"
+	bareSQL     = `('ffffffff-%s-7000-8000-' || lpad(to_hex((:n)::bigint), 12, '0'))::uuid`
 )
 
 // freeSlots returns a start of :i for which :n is larger than in every earlier booking of pgbench, at any rate.
 func (s *shop) freeSlots(ctx context.Context) (int, error) {
+	return nextBare(ctx, s.admin, "bookings", s.tenant, bareBooking)
+}
+
+// nextBare returns a start of :i for which :n is larger than in every earlier row of pgbench, whose ids begin with prefix.
+func nextBare(ctx context.Context, admin *pgx.Conn, table string, tenant [16]byte, prefix string) (int, error) {
 	var last string
-	err := s.admin.QueryRow(ctx, `select coalesce((select right(id::text, 12) from bookings
+	err := admin.QueryRow(ctx, `select coalesce((select right(id::text, 12) from `+table+`
 		where tenant_id = $1 and not livemode and id between $2 and $3 order by id desc limit 1), '0')`,
-		s.tenant, firstBare, lastBare).Scan(&last)
+		tenant, prefix+"000000000000", prefix+"ffffffffffff").Scan(&last)
 	if err != nil {
 		return 0, err
 	}
@@ -159,25 +166,26 @@ func (b *bench) createScripts(ctx context.Context, s *shop) (bare, published str
 	for try := 0; ; try++ {
 		day, one := recordedOn(try), fmt.Sprintf("%s-%d", key, try)
 		var id string
-		statements, trips, err := b.record(ctx, s, "/bookings", func() error {
+		sent := &recording{service: "bookings", route: "/bookings"}
+		err := b.record(ctx, s.admin, func() error {
 			var err error
 			id, err = s.book(ctx, one, day)
 			return err
-		})
+		}, sent)
 		if err != nil {
 			return "", "", err
 		}
-		if takesNumbers(statements) && try < 4 {
+		if takesNumbers(sent) && try < 4 {
 			continue // one request in sixteen also reserves numbers for the next ones
 		}
 		vary, err := s.varyCreate(ctx, id, one)
 		if err != nil {
 			return "", "", err
 		}
-		if bare, err = b.script("post", statements, vary(unpublished), trips); err != nil {
+		if bare, err = b.script("post", sent, vary(unpublished), beginsTrip); err != nil {
 			return "", "", err
 		}
-		published, err = b.script("post-published", statements, vary("(:n)::int % 8"), trips)
+		published, err = b.script("post-published", sent, vary("(:n)::int % 8"), beginsTrip)
 		return bare, published, err
 	}
 }
@@ -186,8 +194,8 @@ func (b *bench) createScripts(ctx context.Context, s *shop) (bare, published str
 // books from the day after the last one.
 func recordedOn(try int) time.Time { return recordedDay.AddDate(0, 0, try) }
 
-func takesNumbers(statements []sqlbench.Statement) bool {
-	for _, s := range statements {
+func takesNumbers(r *recording) bool {
+	for _, s := range r.statements {
 		if strings.Contains(s.SQL, "booking_counters") {
 			return true
 		}
@@ -224,22 +232,30 @@ func (s *shop) varyCreate(ctx context.Context, id, key string) (func(hash string
 					return fmt.Sprintf(bareSQL, "0002")
 				case outbox && i == 6:
 					return hash
-				case strings.HasPrefix(text, "2199-") && len(text) == len(time.DateOnly):
-					return fmt.Sprintf("(date '%s' + (:d)::int)", text)
-				case strings.HasPrefix(text, "2199-"):
-					return fmt.Sprintf("(timestamptz E'%s' + (:d)::int * interval '1 day')", strings.ReplaceAll(text, ":", `\x3a`))
 				}
-				return ""
+				return laterDay(text)
 			},
 		}
 	}, nil
 }
 
+// laterDay returns the SQL of a recorded day or time, :d days later; "" for another value.
+func laterDay(text string) string {
+	switch {
+	case !strings.HasPrefix(text, "2199-"):
+		return ""
+	case len(text) == len(time.DateOnly):
+		return fmt.Sprintf("(date '%s' + (:d)::int)", text)
+	default:
+		return fmt.Sprintf("(timestamptz E'%s' + (:d)::int * interval '1 day')", strings.ReplaceAll(text, ":", `\x3a`))
+	}
+}
+
 var errTrips = errors.New("the recorded statements make another number of round trips than the service has counted: update beginsTrip")
 
 // script writes a pgbench script beside the platform's data and checks its number of round trips.
-func (b *bench) script(name string, statements []sqlbench.Statement, v sqlbench.Vary, trips int) (string, error) {
-	text, n := sqlbench.Script(statements, v, beginsTrip)
+func (b *bench) script(name string, r *recording, v sqlbench.Vary, begins func(before, s sqlbench.Statement) bool) (string, error) {
+	text, n := sqlbench.Script(r.statements, v, begins)
 	path := filepath.Join(b.platform.Dir, name+".pgbench")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		return "", err
@@ -249,15 +265,15 @@ func (b *bench) script(name string, statements []sqlbench.Statement, v sqlbench.
 			return "", err
 		}
 	}
-	if n != trips {
-		return "", fmt.Errorf("%w: %d, not %d\n%s", errTrips, n, trips, text)
+	if n != r.trips {
+		return "", fmt.Errorf("%w: %d, not %d\n%s", errTrips, n, r.trips, text)
 	}
 	return path, nil
 }
 
 // beginsTrip reports whether the service waits before it sends the statement: PostgreSQL's log does not show which
 // statements were sent together. The number of round trips is compared with the service's own count.
-func beginsTrip(s sqlbench.Statement) bool {
+func beginsTrip(_, s sqlbench.Statement) bool {
 	sql := strings.TrimSpace(s.SQL)
 	switch {
 	case sql == "begin", strings.HasPrefix(sql, "with stamp"),

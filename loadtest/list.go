@@ -1,20 +1,25 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"holdfast.dev/libs/ids"
 
+	"holdfast.dev/loadtest/internal/bulk"
 	"holdfast.dev/loadtest/internal/load"
 	"holdfast.dev/loadtest/internal/report"
+	"holdfast.dev/loadtest/internal/stack"
 )
 
 // smallList is the number of rows of the small list, with which the large one is compared.
@@ -23,7 +28,7 @@ const smallList = 10_000
 // list holds the measurements of the small list. The cursor of the deep page was made when the list had half of its
 // rows: every later row is newer, so the same page becomes deeper.
 type list struct {
-	template            [16]byte // the booking that its rows copy
+	template            bulk.Template // the booking that its rows copy
 	deep                string
 	firstTime, deepTime time.Duration
 }
@@ -54,7 +59,8 @@ func (b *bench) smallList(ctx context.Context, s *shop, template string) (*list,
 			return nil, err
 		}
 	}
-	if err := s.copies(ctx, id.UUID(), 1, smallList/2, listed); err != nil {
+	of := bulk.Template{Table: "bookings", ID: id.UUID()}
+	if err := bulk.Copy(ctx, s.admin, of, 1, smallList/2, listed); err != nil {
 		return nil, err
 	}
 	var page struct {
@@ -64,11 +70,11 @@ func (b *bench) smallList(ctx context.Context, s *shop, template string) (*list,
 	if err != nil {
 		return nil, err
 	}
-	l := &list{template: id.UUID(), deep: firstPage + "&cursor=" + url.QueryEscape(page.Next)}
-	if err := s.copies(ctx, id.UUID(), smallList/2+1, smallList, listed); err != nil {
+	l := &list{template: of, deep: firstPage + "&cursor=" + url.QueryEscape(page.Next)}
+	if err := bulk.Copy(ctx, s.admin, of, smallList/2+1, smallList, listed); err != nil {
 		return nil, err
 	}
-	if err := s.settle(ctx); err != nil || !b.wants("list") {
+	if err := bulk.Settle(ctx, s.admin, "bookings"); err != nil || !b.wants("list") {
 		return l, err
 	}
 	if l.firstTime, l.deepTime, err = b.pages(ctx, s, l); err != nil {
@@ -85,80 +91,30 @@ var listed = map[string]string{
 	"created_at": "timestamptz '2020-01-01' + n * interval '100 ms'", "updated_at": "timestamptz '2020-01-01' + n * interval '100 ms'",
 }
 
-// copies inserts copies n = from…to of a booking. own has the SQL of the columns that differ. Triggers are off, because
-// the rows that a copy refers to were checked with the booking itself.
-func (s *shop) copies(ctx context.Context, template [16]byte, from, to int, own map[string]string) error {
-	rows, err := s.admin.Query(ctx, `select attname from pg_attribute
-		where attrelid = 'bookings'::regclass and attnum > 0 and not attisdropped and attgenerated = '' order by attnum`)
-	if err != nil {
-		return err
-	}
-	columns, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return err
-	}
-	values := make([]string, len(columns))
-	for i, name := range columns {
-		columns[i] = pgx.Identifier{name}.Sanitize()
-		if values[i] = own[name]; values[i] == "" {
-			values[i] = "b." + columns[i]
-		}
-	}
-	tx, err := s.admin.Begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
-	if _, err := tx.Exec(ctx, "set local session_replication_role = replica"); err != nil {
-		return err
-	}
-	insert := fmt.Sprintf(`insert into bookings (%s) select %s from bookings b, generate_series($2::int, $3::int) n
-		where b.id = $1 and not b.livemode`, strings.Join(columns, ", "), strings.Join(values, ", "))
-	if _, err := tx.Exec(ctx, insert, template, from, to); err != nil {
-		return err
-	}
-	return tx.Commit(ctx)
-}
-
-// settle updates the planner's statistics and the visibility map, and finishes the writes of the loading, so that they
-// do not slow down the next measurement.
-func (s *shop) settle(ctx context.Context) error {
-	for _, sql := range []string{"vacuum (analyze) bookings", "checkpoint"} {
-		if _, err := s.admin.Exec(ctx, sql); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // pages returns the median time of the first page and of the deep one, one request at a time.
 func (b *bench) pages(ctx context.Context, s *shop, l *list) (first, deep time.Duration, err error) {
-	for _, p := range []struct {
-		path string
-		p50  *time.Duration
-	}{{firstPage, &first}, {l.deep, &deep}} {
-		get := load.Request(http.MethodGet, p.path, s.headers(s.live, ""), "")
-		target := load.Target{Addr: s.addr, Nth: func(int) []byte { return get }, Status: http.StatusOK}
-		if _, err := load.Closed(ctx, target, 1, warmUp); err != nil {
-			return 0, 0, err
-		}
-		sample, err := load.Closed(ctx, target, 1, b.slice())
-		if err != nil {
-			return 0, 0, err
-		}
-		*p.p50 = sample.Percentile(50)
+	if first, err = b.median(ctx, s, firstPage); err != nil {
+		return 0, 0, err
 	}
+	deep, err = b.median(ctx, s, l.deep)
 	b.say("a page of 25: first p50 %s, deep p50 %s", report.Millis(first), report.Millis(deep))
-	return first, deep, nil
+	return first, deep, err
+}
+
+// median returns the median time of a GET in live mode, one request at a time.
+func (b *bench) median(ctx context.Context, s *shop, path string) (time.Duration, error) {
+	get := load.Request(http.MethodGet, path, s.headers(s.live, ""), "")
+	target := load.Target{Addr: s.addr, Nth: func(int) []byte { return get }, Status: http.StatusOK}
+	if _, err := load.Closed(ctx, target, 1, warmUp); err != nil {
+		return 0, err
+	}
+	sample, err := load.Closed(ctx, target, 1, b.slice())
+	return sample.Percentile(50), err
 }
 
 // largeList grows the list to BENCH_ROWS and compares the same pages.
 func (b *bench) largeList(ctx context.Context, s *shop, l *list) error {
-	if err := s.withoutIndexes(ctx, func() error { return b.grow(ctx, s, l) }); err != nil {
-		return err
-	}
-	b.say("indexes are built")
-	if err := s.settle(ctx); err != nil {
+	if err := bulk.Grow(ctx, s.admin, l.template, smallList+1, b.Rows, listed, b.say); err != nil {
 		return err
 	}
 	first, deep, err := b.pages(ctx, s, l)
@@ -170,55 +126,170 @@ func (b *bench) largeList(ctx context.Context, s *shop, l *list) error {
 	return nil
 }
 
-// grow inserts the additional rows of the large list.
-func (b *bench) grow(ctx context.Context, s *shop, l *list) error {
-	const step = 250_000
-	for from := smallList + 1; from <= b.Rows; from += step {
-		to := min(from+step-1, b.Rows)
-		if err := s.copies(ctx, l.template, from, to, listed); err != nil {
-			return err
-		}
-		b.say("%d of %d rows", to, b.Rows)
-	}
-	return nil
-}
-
-// withoutIndexes drops the indexes that no constraint needs, calls load, and builds them again, which is much faster.
-func (s *shop) withoutIndexes(ctx context.Context, load func() error) error {
-	rows, err := s.admin.Query(ctx, `select indexname, indexdef from pg_indexes where tablename = 'bookings'
-		and indexname not in (select conname from pg_constraint where conrelid = 'bookings'::regclass)`)
-	if err != nil {
-		return err
-	}
-	type index struct{ Name, Definition string }
-	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[index])
-	if err != nil {
-		return err
-	}
-	for _, i := range all {
-		if _, err := s.admin.Exec(ctx, "drop index "+pgx.Identifier{i.Name}.Sanitize()); err != nil {
-			return err
-		}
-	}
-	if err := load(); err != nil {
-		return err
-	}
-	if _, err := s.admin.Exec(ctx, "set maintenance_work_mem = '512MB'"); err != nil {
-		return err
-	}
-	for _, i := range all {
-		if _, err := s.admin.Exec(ctx, i.Definition); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (b *bench) addPage(what string, large, small time.Duration) {
+	b.addRatio(fmt.Sprintf("`GET /bookings?limit=25`, %s of %d rows, p50", what, b.Rows), "list", large, small)
+}
+
+// addRatio adds the time of a page of the large list beside that of the small one.
+func (b *bench) addRatio(figure, show string, large, small time.Duration) {
 	ratio := report.Ratio(float64(large), float64(small))
 	b.table.Add(report.Row{
-		Figure: fmt.Sprintf("`GET /bookings?limit=25`, %s of %d rows, p50", what, b.Rows),
-		Ours:   report.Millis(large), Beside: fmt.Sprintf("of %d rows: %s", smallList, report.Millis(small)),
-		Ratio: ratio, Aim: report.Aim{Text: "≤ 1.2 ×", Value: ratio, AtMost: 1.2}, Show: "list",
+		Figure: figure, Ours: report.Millis(large), Beside: fmt.Sprintf("of %d rows: %s", smallList, report.Millis(small)),
+		Ratio: ratio, Aim: report.Aim{Text: "≤ 1.2 ×", Value: ratio, AtMost: 1.2}, Show: show,
 	})
+}
+
+// csvRows is the most that a list as CSV may have.
+const csvRows = 100_000
+
+// resources are the further lists, with the body that makes a row of them and what differs in the copies besides.
+var resources = map[string]struct {
+	body func(customer string) string
+	own  map[string]string
+}{
+	"leads": {func(string) string {
+		return `{"first_name":"Lea","last_name":"Martin","email":"lea@example.com","source":"website","message":"A day on the water for ten."}`
+	}, nil},
+	"quotes": {func(customer string) string {
+		return fmt.Sprintf(`{"customer_id":%q,"event_date":"2030-05-04","line_items":[%s]}`, customer, invoiceLine)
+	}, map[string]string{"number": "'L-' || n"}},
+	"invoices": {func(customer string) string { return invoice(customer, 1) }, nil},
+}
+
+// rareCustomer is whom one row in a hundred belongs to.
+var rareCustomer = ids.FromUUID[ids.CustomerPrefix]([16]byte{0: 0xfc, 6: 0x70, 8: 0x80})
+
+// resource compares pages of a list of the live mode, with BENCH_ROWS and with few rows, and reads it as CSV in between.
+func (b *bench) resource(ctx context.Context, c *chain, name string) error {
+	made, err := c.made(ctx, c.key, "/"+name, resources[name].body(c.customer))
+	if err != nil {
+		return err
+	}
+	_, text, _ := strings.Cut(made, "_")
+	id, err := ids.Parse[ids.CustomerPrefix]("cu_" + text)
+	if err != nil {
+		return err
+	}
+	of, own := bulk.Template{Table: name, ID: id.UUID()}, maps.Clone(listed)
+	delete(own, "number")
+	maps.Copy(own, resources[name].own)
+	own["customer_id"] = fmt.Sprintf("case when n %% 100 = 0 then '%s'::uuid else t.customer_id end", uuidText(rareCustomer.UUID()))
+	if err := bulk.Copy(ctx, c.db, of, 1, smallList, own); err != nil {
+		return err
+	}
+	if err := bulk.Settle(ctx, c.db, name); err != nil {
+		return err
+	}
+	pages := map[string]string{"first page": "?limit=20", "page of one customer's": "?limit=20&customer_id=" + rareCustomer.String()}
+	small, err := b.each(ctx, c, name, pages)
+	if err != nil {
+		return err
+	}
+	if err := bulk.Copy(ctx, c.db, of, smallList+1, csvRows, own); err != nil {
+		return err
+	}
+	if err := bulk.Settle(ctx, c.db, name); err != nil {
+		return err
+	}
+	b.try(ctx, name, fmt.Sprintf("`GET /%s` as CSV", name), func() error { return b.csv(ctx, c, name) })
+	large := max(b.Rows, csvRows)
+	if err := bulk.Grow(ctx, c.db, of, csvRows+1, large, own, b.say); err != nil {
+		return err
+	}
+	big, err := b.each(ctx, c, name, pages)
+	if err != nil {
+		return err
+	}
+	for _, what := range slices.Sorted(maps.Keys(pages)) {
+		b.addRatio(fmt.Sprintf("`GET /%s?limit=20`, %s of %d rows, p50", name, what, large), name, big[what], small[what])
+	}
+	return nil
+}
+
+// each returns the median time of each page of a list.
+func (b *bench) each(ctx context.Context, c *chain, name string, pages map[string]string) (map[string]time.Duration, error) {
+	times := map[string]time.Duration{}
+	for what, query := range pages {
+		p50, err := b.median(ctx, &c.shop, "/api/v1/"+name+query)
+		if err != nil {
+			return nil, err
+		}
+		b.say("%s, %s: p50 %s", name, what, report.Millis(p50))
+		times[what] = p50
+	}
+	return times, nil
+}
+
+// csv reads a list of csvRows rows as CSV, one request at a time, and measures how much memory the first one takes.
+func (b *bench) csv(ctx context.Context, c *chain, name string) error {
+	pid, err := b.platform.PID("customers")
+	if err != nil {
+		return err
+	}
+	if err := stack.ResetPeak(pid); err != nil {
+		return err
+	}
+	before, _, err := stack.Resident(pid)
+	if err != nil {
+		return err
+	}
+	var rates []float64
+	var peak int64
+	for n := range rounds {
+		begin := time.Now()
+		if err := c.readCSV(ctx, "/api/v1/"+name); err != nil {
+			return err
+		}
+		rates = append(rates, csvRows/time.Since(begin).Seconds())
+		if n == 0 {
+			if _, peak, err = stack.Resident(pid); err != nil {
+				return err
+			}
+		}
+		b.say("%s as CSV: %.0f rows/s", name, rates[n])
+	}
+	slices.Sort(rates)
+	const mega = 1 << 20
+	more := float64(peak-before) / mega
+	b.table.Add(report.Row{
+		Figure: fmt.Sprintf("`GET /%s` as CSV, %d rows", name, csvRows), Ours: fmt.Sprintf("%.0f rows/s", rates[len(rates)/2]), Show: name,
+	})
+	b.table.Add(report.Row{
+		Figure: fmt.Sprintf("`GET /%s` as CSV, %d rows: the service's memory", name, csvRows),
+		Ours:   fmt.Sprintf("%.1f MiB more", more), Beside: fmt.Sprintf("before: %.1f MiB", float64(before)/mega),
+		Aim: report.Aim{Text: "< 64 MiB more", Value: more, AtMost: 64}, Show: name,
+	})
+	return nil
+}
+
+// readCSV reads a list as CSV to its end, and counts its rows.
+func (c *chain) readCSV(ctx context.Context, path string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.shop.addr+path, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+c.live)
+	req.Header.Set("Accept", "text/csv")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(res.Body, 500))
+		return fmt.Errorf("%s as CSV: %s: %s", path, res.Status, text)
+	}
+	lines, part := 0, make([]byte, 64<<10)
+	for err == nil {
+		var n int
+		n, err = res.Body.Read(part)
+		lines += bytes.Count(part[:n], []byte{'\n'})
+	}
+	if !errors.Is(err, io.EOF) {
+		return err
+	}
+	if lines != csvRows+1 {
+		return fmt.Errorf("%s as CSV: %d lines, want %d", path, lines, csvRows+1)
+	}
+	return nil
 }

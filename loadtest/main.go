@@ -23,6 +23,7 @@ import (
 
 	"holdfast.dev/libs/command"
 
+	"holdfast.dev/loadtest/internal/load"
 	"holdfast.dev/loadtest/internal/report"
 	"holdfast.dev/loadtest/internal/stack"
 )
@@ -36,7 +37,13 @@ type settings struct {
 	Traefik string   `env:"TRAEFIK"`                         // path of the Traefik binary; empty: Traefik is not measured
 }
 
-var figures = []string{"cpu", "latency", "bookings", "list", "search", "availability", "pricing", "race", "webhooks", "claims"}
+// upstreamCommand is the command that serves the fixed answer: `loadtest upstream HOST:PORT`.
+const upstreamCommand = "upstream"
+
+var figures = []string{
+	"cpu", "latency", "bookings", "list", "search", "availability", "pricing", "race", "webhooks", "claims",
+	"accept", "opens", "pdf", "leads", "quotes", "invoices",
+}
 
 // maxSeconds keeps the bookings that are made through the API before the template's day: at 64 a day there are slots for
 // 17,000 a second.
@@ -61,7 +68,7 @@ func main() {
 		},
 		&cobra.Command{
 			Use: upstreamCommand + " HOST:PORT", Short: "Serve one fixed answer until a signal", Args: cobra.ExactArgs(1),
-			RunE: func(_ *cobra.Command, args []string) error { return serveUpstream(args[0]) },
+			RunE: func(_ *cobra.Command, args []string) error { return load.Serve(args[0]) },
 		},
 	)
 	if err := command.Execute(context.Background(), root); err != nil {
@@ -188,8 +195,9 @@ func (b *bench) measure(ctx context.Context) {
 		{"claims of deliveries", []string{"claims"}, b.claims},
 		{"search", []string{"search"}, b.search},
 		{"bookings", []string{"bookings", "list", "availability", "pricing", "race"}, b.bookings},
+		{"leads, quotes and invoices", chainFigures, b.sales},
 	} {
-		if wanted := slices.DeleteFunc(group.show, func(show string) bool { return !b.wants(show) }); len(wanted) > 0 {
+		if wanted := slices.DeleteFunc(slices.Clone(group.show), func(show string) bool { return !b.wants(show) }); len(wanted) > 0 {
 			b.try(ctx, strings.Join(wanted, ","), group.figure, func() error { return group.measure(ctx) })
 		}
 	}

@@ -194,8 +194,35 @@ func TestBeginsTrip(t *testing.T) {
 		"insert into outbox (tenant_id)":                                  true,
 		"update idempotency_keys set status = $5":                         false,
 	} {
-		if got := beginsTrip(sqlbench.Statement{SQL: sql}); got != want {
+		if got := beginsTrip(sqlbench.Statement{}, sqlbench.Statement{SQL: sql}); got != want {
 			t.Errorf("%s: %v", sql, got)
 		}
+	}
+}
+
+func TestBeginsAcceptTrip(t *testing.T) {
+	t.Parallel()
+	trips := 0
+	var before sqlbench.Statement
+	for _, sql := range []string{ // one line per round trip
+		"select set_config('app.tenant_id', $1, true)", "select fingerprint from idempotency_keys",
+		"begin", "select set_config('app.tenant_id', $1, true)", "select q.id from quotes q for update",
+		"update quotes set accept_attempt = $1", "commit",
+		"begin", "select set_config('app.tenant_id', $1, true)", "insert into idempotency_keys as k",
+		"select q.id from quotes q for update",
+		"update quotes q set status = $1", "delete from quote_metadata",
+		"select c.id from customers c",
+		"insert into bookings as b",
+		"select pg_advisory_xact_lock($1)", "with counter as (insert into invoice_counters",
+		"insert into outbox", "insert into outbox", "update idempotency_keys", "commit",
+	} {
+		s := sqlbench.Statement{SQL: sql}
+		if before.SQL == "" || beginsAcceptTrip(before, s) {
+			trips++
+		}
+		before = s
+	}
+	if trips != 10 {
+		t.Errorf("%d round trips, want 10", trips)
 	}
 }

@@ -11,50 +11,75 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"holdfast.dev/loadtest/internal/sqlbench"
 )
 
 var errRecord = errors.New("recording the service's SQL")
 
-// record returns the statements that the bookings service sends while do runs, and how many round trips they were by the
-// log line of route. do makes exactly one request.
-func (b *bench) record(ctx context.Context, s *shop, route string, do func() error) ([]sqlbench.Statement, int, error) {
-	app, err := url.Parse(s.app)
-	if err != nil {
-		return nil, 0, err
+// recording is what a service has sent to PostgreSQL while it answered one request of a route.
+type recording struct {
+	service, route string
+	statements     []sqlbench.Statement
+	trips          int // by the service's own log line
+}
+
+// record fills the recordings while do runs, which makes exactly one request of each route.
+func (b *bench) record(ctx context.Context, admin *pgx.Conn, do func() error, all ...*recording) error {
+	if err := logStatements(ctx, admin, "all"); err != nil {
+		return err
 	}
-	if err := s.logStatements(ctx, "all"); err != nil {
-		return nil, 0, err
+	statements, lines := b.follow("postgres"), make([]func() (string, error), len(all))
+	for i, r := range all {
+		lines[i] = b.follow(r.service)
 	}
-	statements, lines := b.follow("postgres"), b.follow("bookings")
-	err = do()
+	err := do()
 	time.Sleep(300 * time.Millisecond) // both logs go through a pipe
-	err = errors.Join(err, s.logStatements(ctx, "none"))
-	if err != nil {
-		return nil, 0, err
+	if err = errors.Join(err, logStatements(ctx, admin, "none")); err != nil {
+		return err
 	}
 	log, err := statements()
 	if err != nil {
-		return nil, 0, err
+		return err
+	}
+	for i, r := range all {
+		line, err := lines[i]()
+		if err != nil {
+			return err
+		}
+		if err := b.sent(r, log, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sent reads a recording from PostgreSQL's log and the service's.
+func (b *bench) sent(r *recording, log, lines string) error {
+	settings, err := b.platform.Settings(r.service)
+	if err != nil {
+		return err
+	}
+	app, err := url.Parse(settings["DATABASE_URL"])
+	if err != nil {
+		return err
 	}
 	all, err := sqlbench.Parse(log, app.User.Username())
 	if err != nil {
-		return nil, 0, err
+		return err
 	}
-	wide, err := lines()
-	if err != nil {
-		return nil, 0, err
-	}
-	trips, err := roundTrips(wide, route)
-	return all, trips, err
+	r.statements = sqlbench.Requests(all)
+	r.trips, err = roundTrips(lines, r.route)
+	return err
 }
 
 // logStatements changes log_statement for every session. Each session uses it from its next statement on.
-func (s *shop) logStatements(ctx context.Context, what string) error {
-	if _, err := s.admin.Exec(ctx, "alter system set log_statement = '"+what+"'"); err != nil {
+func logStatements(ctx context.Context, admin *pgx.Conn, what string) error {
+	if _, err := admin.Exec(ctx, "alter system set log_statement = '"+what+"'"); err != nil {
 		return fmt.Errorf("%w: %w", errRecord, err)
 	}
-	_, err := s.admin.Exec(ctx, "select pg_reload_conf()")
+	_, err := admin.Exec(ctx, "select pg_reload_conf()")
 	time.Sleep(300 * time.Millisecond)
 	return err
 }

@@ -84,11 +84,11 @@ func (b *bench) noteCosts(s *served, r *replayed) {
 	b.table.Note("the same SQL in pgbench, CPU µs per transaction: %s", r.used.per(r.transactions))
 }
 
-// profileServices profiles gateway and bookings.
+// profileServices profiles the services that take part in the figures.
 func (b *bench) profileServices(ctx context.Context, name string) (done func(), err error) {
 	file := strings.NewReplacer("/", "", " ", "-", "{", "", "}", "").Replace(name)
 	var waits []func()
-	for _, service := range []string{"bookings", "gateway"} {
+	for _, service := range []string{"bookings", "customers", "gateway"} {
 		settings, err := b.platform.Settings(service)
 		if err != nil {
 			return nil, err

@@ -3,6 +3,7 @@
 package caller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -31,6 +32,7 @@ type Caller struct {
 	Credential    string     `json:"cred"`          // key_…, a grant's id, or svc:<name>
 	Kind          string     `json:"kind"`          // api_key, oauth or service
 	Scopes        []string   `json:"scp,omitempty"`
+	OnBehalfOf    string     `json:"obo,omitempty"` // the credential for which a service acts as itself
 	RequestID     string     `json:"rid,omitempty"`
 	Traceparent   string     `json:"-"`
 	Fingerprint   []byte     `json:"-"` // of this request, when the calling service has computed it
@@ -41,6 +43,16 @@ func (c Caller) Live() bool { return c.Mode == Live }
 
 // Has reports whether scope was granted. No scope implies another.
 func (c Caller) Has(scope string) bool { return slices.Contains(c.Scopes, scope) }
+
+// Actor is who causes what the caller does: the credential for which a service acts, else the caller's own.
+func (c Caller) Actor() string { return cmp.Or(c.OnBehalfOf, c.Credential) }
+
+// ActingAs returns c as the service, with idempotency keys of its own. The actor stays.
+func (c Caller) ActingAs(service string) Caller {
+	c.OnBehalfOf = c.Actor()
+	c.Credential, c.Kind = "svc:"+service, "service"
+	return c
+}
 
 // Now is the tenant's time: the test clock when one is set, else real.
 func (c Caller) Now(real time.Time) time.Time {

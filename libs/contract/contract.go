@@ -43,6 +43,8 @@ type Operation struct {
 	Public bool
 	// Stream says that the answer lasts for minutes (x-stream) and is forwarded while it arrives.
 	Stream bool
+	// Download says that the answer has any size (x-download): it is forwarded while it arrives, and of no use without its end.
+	Download bool
 	// CSV are the columns of the list as text/csv (x-csv); nil when the operation answers JSON only.
 	CSV []Column
 	// PathParams are the names in Path, from left to right.
@@ -128,6 +130,7 @@ func (op *Operation) identify(item, node *yaml.Node) error {
 	}
 	op.Secret = text(node, "x-secret-response") == "true"
 	op.Stream = text(node, "x-stream") == "true"
+	op.Download = text(node, "x-download") == "true"
 	op.Public = text(node, "x-public") == "true"
 	return nil
 }

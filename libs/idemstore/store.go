@@ -57,7 +57,7 @@ func Run[T any](
 }
 
 // Check finds the stored answer for a request that failed before its transaction: a finished record of the same key is a
-// replay or a mismatch. Without a record it returns nil, nil.
+// replay or a mismatch. Without an answer it returns nil, nil.
 func (s *Store) Check(ctx context.Context) (*idem.Reply, error) {
 	req, ok := idem.RequestFrom(ctx)
 	if !ok {
@@ -80,7 +80,36 @@ func (s *Store) Answered(ctx context.Context) (bool, error) {
 	return prior != nil, err
 }
 
-// claim inserts the key's row, or takes over an expired one. It waits while another transaction holds the row.
+// Claim keeps the request's key from being used by any other request, from the commit of tx on: an operation of several
+// transactions calls it first in the first one, and Run in the last one stores the answer. Without a key it does nothing.
+func (s *Store) Claim(ctx context.Context, tx pg.Tx) error {
+	req, keyed := idem.RequestFrom(ctx)
+	if !keyed {
+		return nil
+	}
+	_, err := s.claim(ctx, tx, req)
+	return err
+}
+
+// Release takes back what Claim has done, when the operation ends without an effect.
+func (s *Store) Release(ctx context.Context, tx pg.Tx) error {
+	req, keyed := idem.RequestFrom(ctx)
+	if !keyed {
+		return nil
+	}
+	c := caller.FromContext(ctx)
+	_, err := tx.Exec(ctx, `
+		delete from idempotency_keys
+		where tenant_id = $1 and livemode = $2 and credential_id = $3 and key = $4 and fingerprint = $5 and status is null`,
+		c.Tenant, c.Live(), c.Credential, req.Key, req.Fingerprint[:])
+	if err != nil {
+		return fmt.Errorf("release idempotency key: %w", err)
+	}
+	return nil
+}
+
+// claim inserts the key's row, or takes over an expired one or one that the same request has claimed before. It waits while
+// another transaction holds the row.
 func (s *Store) claim(ctx context.Context, tx pg.Tx, req idem.Request) (*idem.Reply, error) {
 	c := caller.FromContext(ctx)
 	now := s.Now()
@@ -90,7 +119,7 @@ func (s *Store) claim(ctx context.Context, tx pg.Tx, req idem.Request) (*idem.Re
 		on conflict (tenant_id, livemode, credential_id, key) do update
 		set fingerprint = excluded.fingerprint, expires_at = excluded.expires_at,
 		    status = null, body = null, location = '', etag = '', resource_id = '', secret = false
-		where k.expires_at <= $7`,
+		where k.expires_at <= $7 or (k.status is null and k.fingerprint = excluded.fingerprint)`,
 		c.Tenant, c.Live(), c.Credential, req.Key, req.Fingerprint[:], now.Add(idem.Lifetime), now)
 	if pg.Code(err) == "55P03" {
 		return nil, apperr.ErrInProgress.WithCause(err)
@@ -134,8 +163,8 @@ func (s *Store) replay(ctx context.Context, req idem.Request, rec record) (*idem
 	if [32]byte(rec.Fingerprint) != req.Fingerprint {
 		return nil, apperr.ErrMismatch
 	}
-	if rec.Status == nil { // a claim without a stored answer: its transaction cannot have committed
-		return nil, apperr.ErrInProgress
+	if rec.Status == nil { // claimed by the same request, which has no answer yet
+		return nil, nil
 	}
 	body := rec.Body
 	if rec.Secret {

@@ -60,7 +60,7 @@ func Add(ctx context.Context, tx pg.Tx, e Event) error {
 		Id: e.ID.String(), Type: e.Type, TenantId: c.Tenant.String(), Livemode: c.Live(),
 		ObjectId: e.AggregateID, ResourceVersion: e.Version, CreatedAt: timestamppb.New(time.Now()),
 		RequestId: c.RequestID, IdempotencyKey: req.Key,
-		Object: e.Object, PreviousAttributes: e.Previous, Internal: e.Internal,
+		Object: e.Object, PreviousAttributes: e.Previous, Internal: e.Internal, Actor: c.Actor(),
 	})
 	if err != nil {
 		return fmt.Errorf("encode event: %w", err)

@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/libs/ids"
 )
 
-// The limits of lists as CSV in a process: of a tenant, and of all.
+// The limits of downloads in a process: of a tenant, and of all.
 const (
 	MaxDownloadsPerTenant = 8
 	MaxDownloads          = 32
@@ -17,8 +17,8 @@ const (
 // Errors of a download too many.
 var (
 	ErrTooManyDownloads = apperr.New(apperr.RateLimited, "rate_limited",
-		"The tenant has too many lists as CSV under way. Wait for the time in Retry-After.").WithRetryAfter(5 * time.Second)
-	errManyDownloads = apperr.ErrUnavailable.WithMessage("Too many lists as CSV are under way. Retry shortly.")
+		"The tenant has too many downloads under way. Wait for the time in Retry-After.").WithRetryAfter(5 * time.Second)
+	errManyDownloads = apperr.ErrUnavailable.WithMessage("Too many downloads are under way. Retry shortly.")
 )
 
 // downloads limits the downloads of the process, because each holds a page in memory.

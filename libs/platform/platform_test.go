@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -31,6 +32,7 @@ import (
 	"holdfast.dev/libs/pgtest"
 	"holdfast.dev/libs/platform"
 	"holdfast.dev/libs/service"
+	"holdfast.dev/proto"
 )
 
 const (
@@ -324,7 +326,8 @@ func TestReadsWithoutConsume(t *testing.T) {
 	s.idle = true
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	const want = "identity reads [webhooks] in proto/services.yaml: call Consume"
+	listed, _ := proto.ServiceNamed("identity")
+	want := fmt.Sprintf("identity reads %v in proto/services.yaml: call Consume", listed.Reads)
 	if _, err := s.run(ctx, "serve"); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v", err)
 	}

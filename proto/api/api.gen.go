@@ -277,6 +277,21 @@ func (e CustomerObject) Valid() bool {
 	}
 }
 
+// Defines values for CustomerExportObject.
+const (
+	CustomerExportObjectCustomerExport CustomerExportObject = "customer_export"
+)
+
+// Valid indicates whether the value is a known member of the CustomerExportObject enum.
+func (e CustomerExportObject) Valid() bool {
+	switch e {
+	case CustomerExportObjectCustomerExport:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for DeliveryFailureReason.
 const (
 	DeliveryFailureReasonAttemptsExhausted DeliveryFailureReason = "attempts_exhausted"
@@ -1977,6 +1992,36 @@ type CustomerCreate struct {
 	// Phone Phone number as text, at most 50 characters; null for none.
 	Phone nullable.Nullable[string] `json:"phone,omitempty"`
 }
+
+// CustomerExport Everything that the platform holds of a customer.
+type CustomerExport struct {
+	// Bookings Bookings of the customer, newest first.
+	Bookings []Booking `json:"bookings"`
+
+	// Customer A person or company that books.
+	Customer Customer `json:"customer"`
+
+	// Events Events of the last 30 days about the customer and each of the others, one object after the other, its oldest event first.
+	Events []Event `json:"events"`
+
+	// Invoices Invoices of the customer with their payments, newest first.
+	Invoices []Invoice `json:"invoices"`
+
+	// Leads Leads that name the customer, also those which were converted, newest first.
+	Leads []Lead `json:"leads"`
+
+	// Object Always `customer_export`.
+	Object CustomerExportObject `json:"object"`
+
+	// PaymentIntents Payments of the customer by the payment gateway; the list is empty as yet.
+	PaymentIntents []map[string]interface{} `json:"payment_intents"`
+
+	// Quotes Quotes for the customer, newest first.
+	Quotes []Quote `json:"quotes"`
+}
+
+// CustomerExportObject Always `customer_export`.
+type CustomerExportObject string
 
 // CustomerList A page of customers.
 type CustomerList struct {

@@ -8,6 +8,18 @@ import (
 	"time"
 )
 
+// BookingsOfCustomer Some bookings of a customer, newest first.
+type BookingsOfCustomer struct {
+	// Data The public bodies.
+	Data []json.RawMessage `json:"data,omitempty"`
+
+	// IDs With ids_only: bk_….
+	IDs []string `json:"ids,omitempty"`
+
+	// Next The cursor of the next page; absent on the last one.
+	Next string `json:"next,omitempty"`
+}
+
 // CatalogueItem What other services need of a service, a unit or a package.
 type CatalogueItem struct {
 	ID      string `json:"id"`

@@ -21,3 +21,9 @@ type CustomerBatchAnswer struct {
 	// Rest The ids that have not been looked up.
 	Rest []string `json:"rest,omitempty"`
 }
+
+// QuoteExpiryAnswer What an expiry has left.
+type QuoteExpiryAnswer struct {
+	// More Whether more quotes are due.
+	More bool `json:"more"`
+}

@@ -17,7 +17,10 @@ import (
 	"holdfast.dev/services/bookings/internal/peers"
 )
 
-const expireEvery = time.Second
+const (
+	expireEvery = time.Second
+	patience    = 4 * time.Second // of a request that sets the test clock, for the expiry of quotes; the gateway waits 10 s
+)
 
 // wire builds everything, top to bottom, and registers it with rt; stopping runs upwards.
 func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
@@ -48,7 +51,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		DB: p.DB, Directory: customers, Tenants: tenants,
 		Numbers: &numbers.Numbers{DB: p.DB, Table: "booking_counters", Format: "B-%06d"}, Wake: p.Relay.Wake, Now: time.Now,
 	}
-	clocks := &app.Clocks{DB: p.DB, Owner: tenants, Bookings: bookings}
+	clocks := &app.Clocks{DB: p.DB, Owner: tenants, Bookings: bookings, Quotes: customers, Log: rt.Log, Patience: patience}
 	expiry := &app.Expiry{Bookings: bookings, Worker: p.Worker, Log: rt.Log}
 	rt.Every("hold expiry", expireEvery, expiry.Run)
 	p.Consume(consume.New(
@@ -61,7 +64,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		Bookings:  bookings,
 		Catalogue: &app.Catalogue{Wake: p.Relay.Wake},
 		Clocks:    clocks,
-		Feeds:     app.NewFeeds(p.DB, cfg.PublicURL, time.Now),
+		Feeds:     app.NewFeeds(p.DB, p.Relay.Wake, cfg.PublicURL, time.Now),
 		Directory: customers,
 		Pages:     p.Pages,
 		Server:    p.Server,

@@ -41,6 +41,10 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	if err != nil {
 		return err
 	}
+	toWebhooks, err := cfg.Upstreams.Client("webhooks", signer)
+	if err != nil {
+		return err
+	}
 	bookings, tenants := &peers.Bookings{Client: toBookings}, peers.NewTenants(toIdentity)
 	catalogue := &app.Catalogue{DB: p.DB, Bookings: bookings}
 	p.Consume(consume.New(catalogue, &app.BookingProjection{DB: p.DB}, &testclock.Events{DB: p.DB, Service: "customers"}).Handle)
@@ -50,7 +54,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	}
 	invoices := &app.Invoices{Bookings: bookings, Tenants: tenants, Wake: p.Relay.Wake, Now: time.Now}
 	quotes := &app.Quotes{
-		DB: p.DB, Bookings: bookings, Tenants: tenants, Catalogue: catalogue, Leads: leads, Invoices: invoices,
+		DB: p.DB, Bookings: bookings, Tenants: tenants, Catalogue: catalogue, Leads: leads, Invoices: invoices, Replies: p.Idem,
 		Numbers: &numbers.Numbers{DB: p.DB, Table: "quote_counters", Format: "Q-%06d"}, Wake: p.Relay.Wake, Now: time.Now, Patience: patience,
 	}
 	rt.Every("unfinished steps", countEvery, app.NewUnfinished(p.Worker, time.Now, rt.Metrics).Run)
@@ -66,6 +70,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		Quotes:    quotes,
 		Invoices:  invoices,
 		Tenants:   tenants,
+		Exports:   &app.Exports{DB: p.DB, Invoices: invoices, Bookings: bookings, Events: &peers.Events{Client: toWebhooks}},
 		Pages:     p.Pages,
 		Server:    p.Server,
 		Now:       time.Now,

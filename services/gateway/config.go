@@ -24,7 +24,7 @@ type Config struct {
 	UpstreamMaxConns int           `env:"UPSTREAM_MAX_CONNS" envDefault:"256"` // connections to each service
 
 	StreamsPerCredential   int           `env:"STREAMS_PER_CREDENTIAL" envDefault:"10"`  // open streams of a credential in this process; one more gets 429
-	DownloadsPerCredential int           `env:"DOWNLOADS_PER_CREDENTIAL" envDefault:"2"` // lists as CSV that a credential reads at once in this process; one more gets 429
+	DownloadsPerCredential int           `env:"DOWNLOADS_PER_CREDENTIAL" envDefault:"2"` // lists as CSV and exports that a credential reads at once in this process; one more gets 429
 	StreamWriteTimeout     time.Duration `env:"STREAM_WRITE_TIMEOUT" envDefault:"30s"`   // time for one write to a stream's client; then the stream is closed
 
 	BodyBytesPerCredential int64         `env:"BODY_BYTES_PER_CREDENTIAL" envDefault:"8388608"` // bytes of a credential's bodies at once in this process; more get 429

@@ -95,6 +95,26 @@ func TestOtherAnswersAreWhole(t *testing.T) {
 	}
 }
 
+// An export is a download whatever it is asked for: it arrives while it is sent, counts as one, and is cut when it breaks off.
+func TestExportsAreDownloads(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := w.start(t)
+	service := w.service.streaming(t)
+	key := w.identity.newKey()
+	ask := []edit{to(oneCu + "/export"), bearer(key)}
+	first := g.listen(t, ask...)
+	service.sends(t, "{\n")
+	first.hears(t, "{\n")
+	g.listen(t, ask...)
+	want(t, g.send(t, "GET", oneCu+"/export", "", ask[1:]...), 429, "rate_limited")
+	service.sends(t, "")
+	if err := first.ends(t); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("the download ended with %v", err)
+	}
+	want(t, g.send(t, "GET", oneCu+"/export", "", bearer(w.identity.newKey("read:customers"))), 403, "insufficient_scope")
+}
+
 func TestABrokenDownloadIsCut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -136,7 +156,7 @@ func TestDownloadsOfOneCredentialAreBounded(t *testing.T) {
 	g.listen(t, ask...)
 	a := g.send(t, "GET", customers, "", ask[1:]...)
 	want(t, a, 429, "rate_limited")
-	if a.Header.Get("Retry-After") != "5" || !strings.Contains(a.body, "2 lists as CSV open") || a.Header.Get("RateLimit-Remaining") != "597" {
+	if a.Header.Get("Retry-After") != "5" || !strings.Contains(a.body, "2 downloads open") || a.Header.Get("RateLimit-Remaining") != "597" {
 		t.Errorf("%v %s", a.Header, a.body)
 	}
 	first.leave()

@@ -99,7 +99,7 @@ func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Server
 			}),
 			Upstreams: upstreams,
 			Streams:   app.NewStreams(cfg.StreamsPerCredential, "streams", metrics),
-			Downloads: app.NewStreams(cfg.DownloadsPerCredential, "lists as CSV", metrics),
+			Downloads: app.NewStreams(cfg.DownloadsPerCredential, "downloads", metrics),
 			Bodies:    app.NewBodies(cfg.BodyBytesPerCredential, cfg.BodyBytes, metrics),
 			Metrics:   metrics,
 		},

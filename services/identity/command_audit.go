@@ -7,18 +7,22 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/domain"
+	"holdfast.dev/services/identity/internal/store"
+	"holdfast.dev/services/identity/internal/view"
 )
 
 var errBroken = errors.New("the audit log was altered")
 
 func auditCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "audit", Short: "Check the audit log."}
-	cmd.AddCommand(auditVerify())
+	cmd := &cobra.Command{Use: "audit", Short: "Read and check the audit log."}
+	cmd.AddCommand(auditList(), auditVerify())
 	return cmd
 }
 
@@ -59,6 +63,69 @@ func auditVerify() *cobra.Command {
 	cmd.Flags().StringVar(&tenant, "tenant", "", "slug or id of one tenant; all without it")
 	cmd.Flags().StringVar(&kept, "kept", "", "file with what --json printed at an earlier time")
 	return cmd
+}
+
+func auditList() *cobra.Command {
+	var tenant, object, from, to string
+	var limit int
+	cmd := withJSON(&cobra.Command{
+		Use: "list", Short: "List who changed what of a tenant, the newest first.", Args: cobra.NoArgs,
+		Long: "List who changed what of a tenant, in the order of arrival, the newest first. A change of customers and bookings shows the\n" +
+			"names of the fields and never a value. With --json each line is a record.",
+		RunE: command(func(t tool, _ []string) error {
+			f, err := auditFilter(t, tenant, object, from, to)
+			if err != nil {
+				return err
+			}
+			if !t.json {
+				if err := t.print(nil, []string{"NUMBER  AT  MODE  ACTOR  ACTION  OBJECT  SOURCE  AFTER"}); err != nil {
+					return err
+				}
+			}
+			return t.ListAudit(t.cmd.Context(), f, limit, t.printRecords)
+		}),
+	})
+	cmd.Flags().StringVar(&tenant, "tenant", "", "slug or id")
+	cmd.Flags().StringVar(&object, "object", "", "id of what was changed, such as bk_…")
+	cmd.Flags().StringVar(&from, "from", "", "time of the change, RFC 3339: this one or later")
+	cmd.Flags().StringVar(&to, "to", "", "time of the change, RFC 3339: before this one")
+	cmd.Flags().IntVar(&limit, "limit", 100, "the most records")
+	_ = cmd.MarkFlagRequired("tenant")
+	return cmd
+}
+
+func auditFilter(t tool, tenant, object, from, to string) (f store.AuditFilter, err error) {
+	of, err := t.Tenant(t.cmd.Context(), tenant)
+	if err != nil {
+		return f, err
+	}
+	f = store.AuditFilter{Tenant: of.ID, Object: object}
+	for _, one := range []struct {
+		flag, text string
+		into       *time.Time
+	}{{"from", from, &f.From}, {"to", to, &f.To}} {
+		if one.text == "" {
+			continue
+		}
+		if *one.into, err = time.Parse(time.RFC3339, one.text); err != nil {
+			return f, fmt.Errorf("--%s: must be a time such as 2026-07-01T00:00:00Z", one.flag)
+		}
+	}
+	return f, nil
+}
+
+// printRecords prints one line a record.
+func (t tool) printRecords(records []domain.Record) error {
+	for _, r := range records {
+		v := view.AuditRecord(r)
+		line := strings.Join([]string{
+			fmt.Sprint(v.Sequence), v.At.Format(time.RFC3339Nano), v.Mode, v.Actor, v.Action, v.Object, v.Source, string(v.After),
+		}, "  ")
+		if err := t.print(v, []string{line}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // keptHeads reads what --json has printed, by slug.

@@ -33,7 +33,8 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	rt.Go("signals", identity.RetryPublish)
 	lastUse := &app.LastUse{Worker: p.Worker, Log: rt.Log}
 	rt.Go("last use", lastUse.Run)
-	p.Consume((&consume.Webhooks{App: identity}).Handle)
+	events := consume.New(identity)
+	p.Consume(events.Handle).HandleBatch = events.HandleBatch
 
 	handlers := &api.API{
 		DB:        p.DB,

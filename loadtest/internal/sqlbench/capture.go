@@ -13,6 +13,7 @@ import (
 type Statement struct {
 	User   string
 	SQL    string
+	server string // process id of the connection's server
 	Params []Param
 }
 
@@ -23,7 +24,7 @@ type Param struct {
 }
 
 var (
-	entry = regexp.MustCompile(`^\d{4}-\d\d-\d\d \S+ \S+ \[\d+\] (\S*)@\S* ([A-Z]+):  (.*)`)
+	entry = regexp.MustCompile(`^\d{4}-\d\d-\d\d \S+ \S+ \[(\d+)\] (\S*)@\S* ([A-Z]+):  (.*)`)
 	// A statement of the simple protocol, or the execution of a prepared one.
 	logged = regexp.MustCompile(`(?s)^(?:statement|execute [^:]+): (.*)$`)
 	param  = regexp.MustCompile(`^\$\d+ = (NULL|')`)
@@ -39,7 +40,7 @@ func Parse(log, user string) ([]Statement, error) {
 		switch text := logged.FindStringSubmatch(e.text); {
 		case e.user != user:
 		case e.level == "LOG" && text != nil:
-			all = append(all, Statement{User: user, SQL: strings.TrimSpace(text[1])})
+			all = append(all, Statement{User: user, SQL: strings.TrimSpace(text[1]), server: e.server})
 		case e.level == "DETAIL" && strings.HasPrefix(strings.ToLower(e.text), "parameters: ") && len(all) > 0:
 			params, err := parseParams(e.text[len("parameters: "):])
 			if err != nil {
@@ -51,19 +52,62 @@ func Parse(log, user string) ([]Statement, error) {
 	return all, nil
 }
 
-type logEntry struct{ user, level, text string }
+type logEntry struct{ server, user, level, text string }
 
 // entries joins the lines of each entry. All lines except the first begin with a tab.
 func entries(log string) []logEntry {
 	var all []logEntry
 	for line := range strings.SplitSeq(log, "\n") {
 		if found := entry.FindStringSubmatch(line); found != nil {
-			all = append(all, logEntry{found[1], found[2], found[3]})
+			all = append(all, logEntry{found[1], found[2], found[3], found[4]})
 		} else if rest, ok := strings.CutPrefix(line, "\t"); ok && len(all) > 0 {
 			all[len(all)-1].text += "\n" + rest
 		}
 	}
 	return all
+}
+
+// Requests leaves out what a service does beside its requests: the transactions that consume a message, those that had begun
+// before the log, and the pings of a connection that was idle.
+func Requests(all []Statement) []Statement {
+	transaction := make([]int, len(all)) // the number of each statement's transaction, 0: none
+	open, left := map[string]int{}, map[int]bool{}
+	for i, s := range all {
+		switch s.SQL {
+		case "begin":
+			open[s.server] = i + 1
+		case "commit":
+			if open[s.server] == 0 { // it began before
+				leaveOut(all, transaction, i)
+			}
+		}
+		if transaction[i] == 0 {
+			transaction[i] = open[s.server]
+		}
+		if strings.HasPrefix(s.SQL, "insert into inbox") {
+			left[transaction[i]] = true
+		}
+		if s.SQL == "commit" {
+			delete(open, s.server)
+		}
+	}
+	left[-1], left[0] = true, false
+	var out []Statement
+	for i, s := range all {
+		if !left[transaction[i]] && !strings.HasPrefix(s.SQL, "-- ping") {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// leaveOut marks the statements of a connection up to the i-th.
+func leaveOut(all []Statement, transaction []int, i int) {
+	for n := range i + 1 {
+		if all[n].server == all[i].server {
+			transaction[n] = -1
+		}
+	}
 }
 
 // parseParams reads "$1 = 'it”s', $2 = NULL".

@@ -21,7 +21,7 @@ type Vary struct {
 
 // Script renders the statements as a pgbench script. When first reports that a statement begins a new round trip, the
 // statement ends the pipeline before it.
-func Script(statements []Statement, v Vary, first func(s Statement) bool) (text string, trips int) {
+func Script(statements []Statement, v Vary, first func(before, s Statement) bool) (text string, trips int) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\\set i :i + 1\n\\set n :i * %d + :client_id\n", Clients)
 	for _, line := range v.Setup {
@@ -29,7 +29,7 @@ func Script(statements []Statement, v Vary, first func(s Statement) bool) (text 
 	}
 	for start := 0; start < len(statements); {
 		end := start + 1
-		for end < len(statements) && !first(statements[end]) {
+		for end < len(statements) && !first(statements[end-1], statements[end]) {
 			end++
 		}
 		trips++

@@ -40,13 +40,38 @@ func TestParseReadsOneUsersStatementsWithTheirValues(t *testing.T) {
 	}
 }
 
+// A message that is consumed while a request is recorded, on the same connection or on another, is not a part of the request.
+func TestRequestsLeaveOutConsumersAndPings(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	for _, line := range []string{
+		"12 statement: update c", "12 statement: commit", "12 statement: select 0", "10 statement: -- ping", "10 statement: select 1", "10 statement: begin", "11 statement: begin", "10 statement: update a",
+		"11 statement: insert into inbox (id)", "11 statement: update b", "10 statement: commit", "11 statement: commit", "10 statement: select 2",
+		"10 statement: begin", "10 statement: insert into inbox (id)", "10 statement: commit", "10 statement: select 3",
+	} {
+		server, text, _ := strings.Cut(line, " ")
+		log.WriteString("2026-11-21 16:00:00.000 UTC [" + server + "] app@db LOG:  " + text + "\n")
+	}
+	all, err := Parse(log.String(), "app")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sql []string
+	for _, s := range Requests(all) {
+		sql = append(sql, s.SQL)
+	}
+	if want := []string{"select 0", "select 1", "begin", "update a", "commit", "select 2", "select 3"}; !slices.Equal(sql, want) {
+		t.Errorf("%q, want %q", sql, want)
+	}
+}
+
 func TestScriptKeepsRoundTripsAndVariesWhatMustVary(t *testing.T) {
 	t.Parallel()
 	statements, err := Parse(sampleLog, "app")
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := func(s Statement) bool { return s.SQL == "begin" || s.SQL == "commit" }
+	first := func(_, s Statement) bool { return s.SQL == "begin" || s.SQL == "commit" }
 	got, trips := Script(statements, Vary{
 		Setup:  []string{`\set u :n % 64`},
 		Values: map[string]string{"a1": "to_hex(:n)"},

@@ -164,3 +164,21 @@ func TestTraefikConfig(t *testing.T) {
 		t.Error("an address that is none of Redis is taken")
 	}
 }
+
+// The peak stays after the memory was given back, until it is reset.
+func TestResidentKeepsThePeak(t *testing.T) {
+	t.Parallel()
+	const status = "Name:\tx\nVmHWM:\t  2048 kB\nVmRSS:\t  1024 kB\n"
+	for name, want := range map[string]int64{"VmRSS:": 1 << 20, "VmHWM:": 2 << 20} {
+		if got, err := kilobytes(status, name); got != want || err != nil {
+			t.Errorf("%s %d, %v", name, got, err)
+		}
+	}
+	if _, err := kilobytes(status, "VmSwap:"); err == nil {
+		t.Error("a line that is missing has a value")
+	}
+	now, peak, err := Resident(os.Getpid())
+	if err != nil || now <= 0 || peak < now {
+		t.Errorf("%d, %d, %v", now, peak, err)
+	}
+}

@@ -32,6 +32,21 @@ export interface Booking extends Row {
   starts_at: string | null;
   total_amount: Money;
   deposit_amount: Money;
+  lead_id: string | null;
+  quote_id: string | null;
+  invoice_ids: string[];
+}
+
+export interface Quote extends Row {
+  status: string;
+  booking_id: string | null;
+  invoice_ids: string[];
+}
+
+export interface Invoice extends Row {
+  status: string;
+  quote_id: string | null;
+  amount_due: Money;
 }
 
 export interface Slot {

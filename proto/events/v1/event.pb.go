@@ -46,7 +46,10 @@ type Event struct {
 	// The public fields that changed, with their values before; JSON object.
 	PreviousAttributes []byte `protobuf:"bytes,11,opt,name=previous_attributes,json=previousAttributes,proto3" json:"previous_attributes,omitempty"`
 	// True for changes that have no public type: never shown to receivers.
-	Internal      bool `protobuf:"varint,12,opt,name=internal,proto3" json:"internal,omitempty"`
+	Internal bool `protobuf:"varint,12,opt,name=internal,proto3" json:"internal,omitempty"`
+	// Who caused the change: the id of the credential, also when a service acted on its behalf, or svc:<service> when
+	// the platform acted by itself. Empty in messages of releases before the field.
+	Actor         string `protobuf:"bytes,13,opt,name=actor,proto3" json:"actor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -165,11 +168,18 @@ func (x *Event) GetInternal() bool {
 	return false
 }
 
+func (x *Event) GetActor() string {
+	if x != nil {
+		return x.Actor
+	}
+	return ""
+}
+
 var File_v1_event_proto protoreflect.FileDescriptor
 
 const file_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x0ev1/event.proto\x12\x12holdfast.events.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x94\x03\n" +
+	"\x0ev1/event.proto\x12\x12holdfast.events.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xaa\x03\n" +
 	"\x05Event\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x1b\n" +
@@ -185,7 +195,8 @@ const file_v1_event_proto_rawDesc = "" +
 	"\x06object\x18\n" +
 	" \x01(\fR\x06object\x12/\n" +
 	"\x13previous_attributes\x18\v \x01(\fR\x12previousAttributes\x12\x1a\n" +
-	"\binternal\x18\f \x01(\bR\binternalB'Z%holdfast.dev/proto/events/v1;eventsv1b\x06proto3"
+	"\binternal\x18\f \x01(\bR\binternal\x12\x14\n" +
+	"\x05actor\x18\r \x01(\tR\x05actorB'Z%holdfast.dev/proto/events/v1;eventsv1b\x06proto3"
 
 var (
 	file_v1_event_proto_rawDescOnce sync.Once

@@ -77,6 +77,12 @@ const (
 	Type_TYPE_QUOTE_ERASED Type = 24
 	// invoice.erased (internal): the personal data of an invoice is erased with its customer's, except whom it was made out to.
 	Type_TYPE_INVOICE_ERASED Type = 25
+	// holiday_rule.updated (internal): a holiday rule exists or has changed; the object is its GET body.
+	Type_TYPE_HOLIDAY_RULE_UPDATED Type = 26
+	// calendar_feed.created (internal): a calendar feed exists; the object is its GET body, without its address.
+	Type_TYPE_CALENDAR_FEED_CREATED Type = 27
+	// calendar_feed.deleted (internal): a calendar feed is gone; the object is its last GET body, without its address.
+	Type_TYPE_CALENDAR_FEED_DELETED Type = 28
 )
 
 // Enum value maps for Type.
@@ -108,6 +114,9 @@ var (
 		23: "TYPE_LEAD_ERASED",
 		24: "TYPE_QUOTE_ERASED",
 		25: "TYPE_INVOICE_ERASED",
+		26: "TYPE_HOLIDAY_RULE_UPDATED",
+		27: "TYPE_CALENDAR_FEED_CREATED",
+		28: "TYPE_CALENDAR_FEED_DELETED",
 	}
 	Type_value = map[string]int32{
 		"TYPE_UNSPECIFIED":               0,
@@ -136,6 +145,9 @@ var (
 		"TYPE_LEAD_ERASED":               23,
 		"TYPE_QUOTE_ERASED":              24,
 		"TYPE_INVOICE_ERASED":            25,
+		"TYPE_HOLIDAY_RULE_UPDATED":      26,
+		"TYPE_CALENDAR_FEED_CREATED":     27,
+		"TYPE_CALENDAR_FEED_DELETED":     28,
 	}
 )
 
@@ -170,7 +182,7 @@ var File_v1_type_proto protoreflect.FileDescriptor
 
 const file_v1_type_proto_rawDesc = "" +
 	"\n" +
-	"\rv1/type.proto\x12\x12holdfast.events.v1*\xa4\x05\n" +
+	"\rv1/type.proto\x12\x12holdfast.events.v1*\x83\x06\n" +
 	"\x04Type\x12\x14\n" +
 	"\x10TYPE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14TYPE_BOOKING_CREATED\x10\x01\x12\x18\n" +
@@ -198,7 +210,10 @@ const file_v1_type_proto_rawDesc = "" +
 	"\x14TYPE_PACKAGE_UPDATED\x10\x16\x12\x14\n" +
 	"\x10TYPE_LEAD_ERASED\x10\x17\x12\x15\n" +
 	"\x11TYPE_QUOTE_ERASED\x10\x18\x12\x17\n" +
-	"\x13TYPE_INVOICE_ERASED\x10\x19B'Z%holdfast.dev/proto/events/v1;eventsv1b\x06proto3"
+	"\x13TYPE_INVOICE_ERASED\x10\x19\x12\x1d\n" +
+	"\x19TYPE_HOLIDAY_RULE_UPDATED\x10\x1a\x12\x1e\n" +
+	"\x1aTYPE_CALENDAR_FEED_CREATED\x10\x1b\x12\x1e\n" +
+	"\x1aTYPE_CALENDAR_FEED_DELETED\x10\x1cB'Z%holdfast.dev/proto/events/v1;eventsv1b\x06proto3"
 
 var (
 	file_v1_type_proto_rawDescOnce sync.Once

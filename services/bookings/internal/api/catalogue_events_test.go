@@ -13,7 +13,7 @@ import (
 // told returns the events since the first n as "type id version", and checks that each is internal and holds what GET answers.
 func (w *world) told(ctx context.Context, n int) (list []string) {
 	w.T.Helper()
-	paths := map[string]string{"service.updated": "/services/", "unit.updated": "/units/", "package.updated": "/packages/"}
+	paths := map[string]string{"service.updated": "/services/", "unit.updated": "/units/", "package.updated": "/packages/", "holiday_rule.updated": "/holiday-rules/"}
 	newest := map[string]int64{}
 	all := w.Events()
 	for _, e := range all {
@@ -21,7 +21,10 @@ func (w *world) told(ctx context.Context, n int) (list []string) {
 	}
 	for _, e := range all[n:] {
 		list = append(list, fmt.Sprint(e.GetType(), " ", e.GetObjectId(), " ", e.GetResourceVersion()))
-		if !e.GetInternal() || string(e.GetPreviousAttributes()) != "{}" {
+		if e.GetResourceVersion() > 1 {
+			list[len(list)-1] += " " + string(e.GetPreviousAttributes())
+		}
+		if !e.GetInternal() || e.GetResourceVersion() == 1 && string(e.GetPreviousAttributes()) != "{}" {
 			w.T.Errorf("%s is no internal event: %v", e.GetType(), e)
 		}
 		if body := w.do(ctx, "GET", paths[e.GetType()]+e.GetObjectId(), "").is(200).Body; e.GetResourceVersion() == newest[e.GetObjectId()] && string(body) != string(e.GetObject()) {
@@ -31,8 +34,8 @@ func (w *world) told(ctx context.Context, n int) (list []string) {
 	return list
 }
 
-// Each create and each change of a service, a unit or a package has one event; a link is a change of both ends. What shows
-// nothing and what is refused has none, and neither have holiday rules.
+// Each create and each change of a service, a unit, a package or a holiday rule has one event, which says what was there before;
+// a link is a change of both ends. What shows nothing and what is refused has none.
 func TestCatalogueEvents(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
@@ -48,13 +51,15 @@ func TestCatalogueEvents(t *testing.T) {
 	service := w.offer(ctx, "/services", `{"name":"S"}`).ID
 	expect("create", "service.updated "+service+" 1")
 	unit := w.offer(ctx, "/units", fmt.Sprintf(`{"name":"U","service_ids":[%q]}`, service)).ID
-	expect("create with a link", "service.updated "+service+" 2", "unit.updated "+unit+" 1")
+	expect("create with a link", "service.updated "+service+` 2 {"unit_ids":[]}`, "unit.updated "+unit+" 1")
 	pack := w.offer(ctx, "/packages", fmt.Sprintf(`{"name":"P","service_id":%q,"base_price":{"amount":1,"currency":"USD"},"unit_ids":[%q]}`, service, unit)).ID
 	expect("create a package", "package.updated "+pack+" 1")
 	rule := w.offer(ctx, "/holiday-rules", offers(shop{})["/holiday-rules"]).ID
-	w.do(ctx, "PATCH", "/holiday-rules/"+rule, `{"name":"x"}`).is(200)
-	expect("holiday rules")
-	for path, event := range map[string]string{"/services/" + service: "service.updated " + service + " 3", "/units/" + unit: "unit.updated " + unit + " 2", "/packages/" + pack: "package.updated " + pack + " 2"} {
+	expect("create a holiday rule", "holiday_rule.updated "+rule+" 1")
+	for path, event := range map[string]string{
+		"/services/" + service: "service.updated " + service + ` 3 {"name":"S"}`, "/units/" + unit: "unit.updated " + unit + ` 2 {"name":"U"}`,
+		"/packages/" + pack: "package.updated " + pack + ` 2 {"name":"P"}`, "/holiday-rules/" + rule: "holiday_rule.updated " + rule + ` 2 {"name":"R"}`,
+	} {
 		w.do(ctx, "PATCH", path, `{"name":"x"}`, "Idempotency-Key: k"+header(event[:3])).is(200)
 		expect("update", event)
 		w.do(ctx, "PATCH", path, `{"name":"x"}`, "Idempotency-Key: k"+header(event[:3])).is(200)
@@ -64,11 +69,11 @@ func TestCatalogueEvents(t *testing.T) {
 		expect("no change")
 	}
 	w.do(ctx, "PATCH", "/services/"+service, `{"unit_ids":[]}`).is(200)
-	expect("unlink", "service.updated "+service+" 4", "unit.updated "+unit+" 3")
+	expect("unlink", "service.updated "+service+fmt.Sprintf(` 4 {"unit_ids":[%q]}`, unit), "unit.updated "+unit+fmt.Sprintf(` 3 {"service_ids":[%q]}`, service))
 	w.do(ctx, "PATCH", "/units/"+unit, fmt.Sprintf(`{"service_ids":[%q]}`, service)).is(200)
-	expect("link", "service.updated "+service+" 5", "unit.updated "+unit+" 4")
+	expect("link", "service.updated "+service+` 5 {"unit_ids":[]}`, "unit.updated "+unit+` 4 {"service_ids":[]}`)
 	w.do(ctx, "PATCH", "/units/"+unit, fmt.Sprintf(`{"service_ids":[%q],"name":"z"}`, service)).is(200)
-	expect("keep the link", "unit.updated "+unit+" 5")
+	expect("keep the link", "unit.updated "+unit+` 5 {"name":"x"}`)
 	w.do(ctx, "POST", "/packages", fmt.Sprintf(`{"name":"P","service_id":%q,"base_price":{"amount":1,"currency":"EUR"}}`, service)).is(422)
 	expect("refused")
 }

@@ -295,3 +295,43 @@ func TestClockLearnedFromABooking(t *testing.T) {
 		t.Errorf("a clock of the past has expired it: %s", w.Types())
 	}
 }
+
+// The answer comes when customers has expired the quotes that are due by the new clock, in as many steps as it takes.
+func TestClockExpiresQuotes(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	at, left := time.Date(2030+shift, 5, 1, 0, 0, 0, 0, time.UTC), 3
+	w.customers.OnExpiry(func(ctx context.Context) (bool, error) {
+		c := caller.FromContext(ctx)
+		if known := w.tenants.Clock(c.Tenant); c.Clock == nil || !c.Clock.Equal(at) || c.PolicyVersion != known.Version || c.Mode != caller.Test {
+			t.Errorf("the caller has the clock %v of version %d", c.Clock, c.PolicyVersion)
+		}
+		left--
+		return left > 0, nil
+	})
+	w.freeze(ctx, at)
+	if left != 0 {
+		t.Errorf("%d steps are left", left)
+	}
+}
+
+// While customers is away, slow or in trouble, the clock is set all the same, and the answer comes in time.
+func TestClockWithoutCustomers(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	s := w.shop(ctx)
+	w.patience = 200 * time.Millisecond
+	w.engine = w.serve(w.DB.App)
+	for days, expire := range []func(ctx context.Context) (bool, error){
+		func(context.Context) (bool, error) { return false, apperr.ErrUnavailable },
+		func(ctx context.Context) (bool, error) { <-ctx.Done(); return false, apperr.ErrTimeout },
+		func(ctx context.Context) (bool, error) { return true, ctx.Err() }, // without end
+	} {
+		w.book(ctx, `"event_date":"%d-06-01","unit_id":"%s","hold_minutes":60`, 2040+shift+days, s.ada)
+		w.customers.OnExpiry(expire)
+		ctx = w.freeze(ctx, time.Date(2030+shift, 5, 1+days, 0, 0, 0, 0, time.UTC))
+		if n := w.Count(`select count(*)::int from bookings where status = 'expired'`); n != days+1 {
+			t.Errorf("%d holds are expired after %d steps", n, days+1)
+		}
+	}
+}

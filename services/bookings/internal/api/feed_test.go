@@ -360,12 +360,16 @@ func TestTheBoundsOfACalendar(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Live)
 	c := caller.FromContext(ctx)
+	zone, err := time.LoadLocation(c.Timezone)
+	if err != nil {
+		t.Fatal(err)
+	}
 	w.Exec(`insert into bookings (tenant_id, livemode, id, number, status, event_day, timezone, currency, total, deposit, paid, refunded, payment_status, notes)
-		select $1, true, gen_random_uuid(), 'B-' || n, 'confirmed', current_date + case when n <= 16000 then n / 42 else -1 - (n - 16000) / 70 end,
-			'UTC', 'USD', 0, 0, 0, 0, 'unpaid', repeat(',', 4000) from generate_series(1, 22000) n`, c.Tenant.UUID())
+		select $1, true, gen_random_uuid(), 'B-' || n, 'confirmed', (now() at time zone $2)::date + case when n <= 16000 then n / 42 else -1 - (n - 16000) / 70 end,
+			'UTC', 'USD', 0, 0, 0, 0, 'unpaid', repeat(',', 4000) from generate_series(1, 22000) n`, c.Tenant.UUID(), c.Timezone)
 	count := func(f feed) (ahead, behind int, size int) {
 		body := w.read(f).is(200).Body
-		today := time.Now().UTC().Format("20060102")
+		today := time.Now().In(zone).Format("20060102")
 		for line := range strings.SplitSeq(string(body), "\r\n") {
 			if day, ok := strings.CutPrefix(line, "DTSTART;VALUE=DATE:"); ok && day >= today {
 				ahead++

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -46,7 +47,10 @@ var elsewhere = map[string][]int{
 	"listAvailability": {400, 403, 429, 504}, "explainAvailability": {400, 403, 429, 504},
 }
 
-func TestMain(m *testing.M) { os.Exit(apitest.Main(m, "bookings", elsewhere)) }
+// Identity makes the audit records of the test clock, which it owns.
+func TestMain(m *testing.M) {
+	os.Exit(apitest.MainOfWrites(m, "bookings", elsewhere, "setTestClock", "deleteTestClock"))
+}
 
 // world is the real router, app and database of one test; the other services are fakes that keep state.
 type world struct {
@@ -56,7 +60,8 @@ type world struct {
 	tenants   *peerstest.Tenants
 	clock     *clock
 	expiry    *app.Expiry
-	late      atomic.Int64 // by how much the clock of the idempotency store is ahead
+	patience  time.Duration // for the expiry of quotes; 0: 5 s
+	late      atomic.Int64  // by how much the clock of the idempotency store is ahead
 }
 
 // clock is a real time that tests move.
@@ -95,8 +100,10 @@ func (w *world) serve(db *pg.DB) http.Handler {
 		Answers:   answers,
 		Bookings:  bookings,
 		Catalogue: &app.Catalogue{Wake: func() {}},
-		Clocks:    &app.Clocks{DB: db, Owner: w.tenants, Bookings: bookings},
-		Feeds:     app.NewFeeds(db, "https://api.test", w.clock.now),
+		Clocks: &app.Clocks{
+			DB: db, Owner: w.tenants, Bookings: bookings, Quotes: w.customers, Log: slog.New(slog.DiscardHandler), Patience: cmp.Or(w.patience, 5*time.Second),
+		},
+		Feeds:     app.NewFeeds(db, func() {}, "https://api.test", w.clock.now),
 		Directory: w.customers,
 		Pages:     w.Pages(),
 		Server:    w.Server(answers, "customers"),

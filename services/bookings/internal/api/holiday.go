@@ -12,7 +12,6 @@ import (
 	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto/api"
 
-	"holdfast.dev/services/bookings/internal/app"
 	"holdfast.dev/services/bookings/internal/domain"
 	"holdfast.dev/services/bookings/internal/store"
 	"holdfast.dev/services/bookings/internal/view"
@@ -29,11 +28,11 @@ func (a *API) holidayRules() rest.Collection[domain.HolidayPrefix, domain.Holida
 }
 
 func (a *API) createHolidayRule(c *gin.Context) error {
-	return rest.Create(c, a.holidayRules(), fromHolidayRuleCreate, app.CreateHolidayRule)
+	return rest.Create(c, a.holidayRules(), fromHolidayRuleCreate, a.Catalogue.CreateHolidayRule)
 }
 
 func (a *API) updateHolidayRule(c *gin.Context) error {
-	return rest.Update(c, a.holidayRules(), fromHolidayRuleUpdate, app.UpdateHolidayRule)
+	return rest.Update(c, a.holidayRules(), fromHolidayRuleUpdate, a.Catalogue.UpdateHolidayRule)
 }
 
 func (a *API) getHolidayRule(c *gin.Context) error { return rest.Get(c, a.holidayRules()) }

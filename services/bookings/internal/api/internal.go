@@ -25,6 +25,7 @@ import (
 
 // mountInternal registers the calls of other services, which proto/internal/bookings.yaml declares.
 func (a *API) mountInternal(e *gin.Engine) {
+	e.GET("/internal/v1/bookings", a.Server.Internal(a.bookingsOfCustomer, "customers"))
 	e.POST("/internal/v1/bookings", a.Server.Internal(a.createLinkedBooking, "customers"))
 	e.GET("/internal/v1/bookings/:id", a.Server.Internal(a.lookupBooking, "customers"))
 	e.GET("/internal/v1/catalogue/:id", a.Server.Internal(a.lookupCatalogue, "customers"))

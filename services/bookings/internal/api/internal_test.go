@@ -33,6 +33,20 @@ func ofQuote(total, deposit int64) string {
 
 func ofLead() string { return fmt.Sprintf(`"lead_id":%q`, id[ids.LeadPrefix]()) }
 
+// The event of a booking that customers asks for names the caller on whose behalf it asks.
+func TestALinkedBookingNamesItsCaller(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	ann := w.customer(ctx)
+	n := len(w.Events())
+	acting := caller.FromContext(in(ctx, func(c *caller.Caller) { c.Credential = "key_accepts" })).ActingAs("customers")
+	w.link(caller.With(ctx, acting), ofLead(), fmt.Sprintf(`"event_date":"2030-05-01","customer_id":%q`, ann)).is(200)
+	events := w.Events()[n:]
+	if len(events) != 1 || events[0].GetType() != "booking.created" || events[0].GetActor() != "key_accepts" {
+		t.Errorf("events %v", events)
+	}
+}
+
 // With auto_confirm the booking of a quote is confirmed, without it is pending and has no hold, whatever the policy or the
 // body says of holds. Its amounts are the quote's, beside the package as it is.
 func TestBookingOfAQuote(t *testing.T) {

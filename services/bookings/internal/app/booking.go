@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/failpoint"
 	"holdfast.dev/libs/numbers"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/pg"
@@ -100,11 +101,14 @@ func (a *Bookings) createLinked(ctx context.Context, in domain.LinkedInput) (b d
 	}
 	err = a.withCustomer(ctx, func(fetched bool) error {
 		pre.fetched = fetched
+		failpoint.Here("linked.asked")
 		return a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
 			b, err = a.linked(ctx, tx, in, pre)
+			failpoint.Here("linked.written")
 			return err
 		})
 	})
+	failpoint.Here("linked.committed")
 	return b, err
 }
 

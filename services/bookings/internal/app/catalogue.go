@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -9,6 +10,7 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto/api"
 
@@ -18,40 +20,76 @@ import (
 	"holdfast.dev/services/bookings/internal/view"
 )
 
-// Catalogue are the verbs of services, units and packages. Each write holds the lock of the caller's catalogue, returns the
-// row as it is read after the write, and makes an internal event of each row that it changes: no public type is about the
-// catalogue. Holiday rules have none.
+// Catalogue are the verbs of services, units, packages and holiday rules. Each write holds the lock of the caller's catalogue,
+// returns the row as it is read after the write, and makes an internal event of each row that it changes: no public type is
+// about the catalogue.
 type Catalogue struct {
 	// Wake tells the relay that an event has been committed.
 	Wake func()
 }
 
-// emit makes the events of rows that the transaction has written.
+// emit makes the events of rows that the transaction has written, and that did not exist before.
 func (a *Catalogue) emit(ctx context.Context, tx pg.Tx, c store.Catalogue) error {
-	for _, s := range c.Services {
-		if err := a.updated(ctx, tx, "service.updated", s.ID.String(), s.Version, view.Service(s, mode(ctx))); err != nil {
-			return err
-		}
-	}
-	for _, u := range c.Units {
-		if err := a.updated(ctx, tx, "unit.updated", u.ID.String(), u.Version, view.Unit(u, mode(ctx))); err != nil {
-			return err
-		}
-	}
-	for _, p := range c.Packages {
-		if err := a.updated(ctx, tx, "package.updated", p.ID.String(), p.Version, view.Package(p, mode(ctx))); err != nil {
+	return errors.Join(
+		each(c.Services, func(s domain.Service) error { return a.serviceUpdated(ctx, tx, nil, s) }),
+		each(c.Units, func(u domain.Unit) error { return a.unitUpdated(ctx, tx, nil, u) }),
+		each(c.Packages, func(p domain.Package) error { return a.packageUpdated(ctx, tx, nil, p) }),
+		each(c.Rules, func(r domain.HolidayRule) error { return a.holidayRuleUpdated(ctx, tx, nil, r) }),
+	)
+}
+
+func each[T any](list []T, do func(T) error) error {
+	for _, v := range list {
+		if err := do(v); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *Catalogue) updated(ctx context.Context, tx pg.Tx, kind, id string, version int64, shown any) error {
-	body, err := contract.Encode(shown)
-	if err != nil {
+// The events of one row. before is the row before the write, or nil for a new one.
+
+func (a *Catalogue) serviceUpdated(ctx context.Context, tx pg.Tx, before *domain.Service, s domain.Service) error {
+	return updated(ctx, tx, a.Wake, view.Service, before, s, catalogueUpdated("service.updated", s.ID.String(), s.Version))
+}
+
+func (a *Catalogue) unitUpdated(ctx context.Context, tx pg.Tx, before *domain.Unit, u domain.Unit) error {
+	return updated(ctx, tx, a.Wake, view.Unit, before, u, catalogueUpdated("unit.updated", u.ID.String(), u.Version))
+}
+
+func (a *Catalogue) packageUpdated(ctx context.Context, tx pg.Tx, before *domain.Package, p domain.Package) error {
+	return updated(ctx, tx, a.Wake, view.Package, before, p, catalogueUpdated("package.updated", p.ID.String(), p.Version))
+}
+
+func (a *Catalogue) holidayRuleUpdated(ctx context.Context, tx pg.Tx, before *domain.HolidayRule, r domain.HolidayRule) error {
+	return updated(ctx, tx, a.Wake, view.HolidayRule, before, r, catalogueUpdated("holiday_rule.updated", r.ID.String(), r.Version))
+}
+
+// updated adds the bodies to an event and emits it.
+func updated[T, V any](
+	ctx context.Context, tx pg.Tx, wake func(), show func(T, api.Mode) V, before *T, after T, e outbox.Event,
+) (err error) {
+	if e.Object, err = contract.Encode(show(after, mode(ctx))); err != nil {
 		return err
 	}
-	return emit(ctx, tx, a.Wake, catalogueUpdated(kind, id, version, body))
+	if before != nil {
+		was, err := contract.Encode(show(*before, mode(ctx)))
+		if err != nil {
+			return err
+		}
+		e.Previous = outbox.Diff(was, e.Object)
+	}
+	return emit(ctx, tx, wake, e)
+}
+
+// toggled returns a list of links with id removed, or added when it is not there: the list before the link to id changed.
+func toggled[P ids.Prefix](list []ids.ID[P], id ids.ID[P]) []ids.ID[P] {
+	if i := slices.Index(list, id); i >= 0 {
+		return slices.Delete(slices.Clone(list), i, i+1)
+	}
+	out := append(slices.Clone(list), id)
+	slices.SortFunc(out, domain.CompareIDs[P])
+	return out
 }
 
 // unlessEmpty reads the rows of a list, and spares the statement for none.

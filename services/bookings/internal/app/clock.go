@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"holdfast.dev/libs/apperr"
@@ -20,11 +21,22 @@ type ClockOwner interface {
 	SetClock(ctx context.Context, at *time.Time) (testclock.Clock, error)
 }
 
+// QuoteExpirer is customers, whose quotes expire by the test clock too.
+type QuoteExpirer interface {
+	// ExpireQuotes expires some quotes of the caller's tenant that are due by the caller's test clock, and reports whether more
+	// are due.
+	ExpireQuotes(ctx context.Context) (more bool, err error)
+}
+
 // Clocks are the verbs of the test clock.
 type Clocks struct {
 	DB       *pg.DB
 	Owner    ClockOwner
 	Bookings *Bookings
+	Quotes   QuoteExpirer
+	Log      *slog.Logger
+	// Patience is how long a request waits for the expiry of quotes, which the worker of customers completes otherwise.
+	Patience time.Duration
 }
 
 // Allowed returns a 403 in live mode.
@@ -51,7 +63,27 @@ func (a *Clocks) Set(ctx context.Context, given string) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	return clock.Now(at), a.Bookings.ExpireAll(ctx)
+	if err := a.Bookings.ExpireAll(ctx); err != nil {
+		return time.Time{}, err
+	}
+	a.expireQuotes(ctx, clock)
+	return clock.Now(at), nil
+}
+
+// expireQuotes lets customers expire the quotes that are due by the new clock. That it fails is no error of the request: the
+// clock has moved, every reader sees these quotes as expired, and the worker of customers stores it later.
+func (a *Clocks) expireQuotes(ctx context.Context, clock testclock.Clock) {
+	c := caller.FromContext(ctx)
+	c.Clock, c.PolicyVersion = clock.FrozenAt, clock.Version
+	ctx, cancel := context.WithTimeout(caller.With(ctx, c), a.Patience)
+	defer cancel()
+	for more := true; more; {
+		var err error
+		if more, err = a.Quotes.ExpireQuotes(ctx); err != nil {
+			a.Log.WarnContext(ctx, "quotes that are due by the test clock are left to the worker of customers", slog.Any("error", err))
+			return
+		}
+	}
 }
 
 // Reset returns the tenant to real time.

@@ -29,10 +29,20 @@ func bookingChanged(b domain.Booking, body, previous json.RawMessage) outbox.Eve
 	return e
 }
 
-// catalogueUpdated tells other services that a service, a unit or a package exists or has changed: service.updated,
-// unit.updated or package.updated.
-func catalogueUpdated(kind, id string, version int64, body json.RawMessage) outbox.Event {
-	return outbox.Event{Type: kind, Topic: topic, AggregateID: id, Version: version, Object: body, Internal: true}
+// catalogueUpdated tells that a row of the catalogue exists or has changed: service.updated, unit.updated and package.updated
+// for the projections of other services, and these and holiday_rule.updated for the audit log.
+func catalogueUpdated(kind, id string, version int64) outbox.Event {
+	return outbox.Event{Type: kind, Topic: topic, AggregateID: id, Version: version, Internal: true}
+}
+
+// feedCreated is for the audit log. The object has no address of the feed.
+func feedCreated(f domain.Feed) outbox.Event {
+	return outbox.Event{Type: "calendar_feed.created", Topic: topic, AggregateID: f.ID.String(), Version: f.Version, Internal: true}
+}
+
+// feedDeleted is for the audit log. Its version is the one after the feed's last.
+func feedDeleted(f domain.Feed) outbox.Event {
+	return outbox.Event{Type: "calendar_feed.deleted", Topic: topic, AggregateID: f.ID.String(), Version: f.Version + 1, Internal: true}
 }
 
 func changed(previous json.RawMessage, name string) bool {

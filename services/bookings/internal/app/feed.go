@@ -29,15 +29,17 @@ var errCalendars = apperr.ErrUnavailable.WithMessage("Too many calendars are bei
 // Feeds are the verbs of calendar feeds. Make one with NewFeeds.
 type Feeds struct {
 	db     *pg.DB
+	wake   func() // tells the relay that an event has been committed
 	base   string // of addresses
 	now    func() time.Time
 	places chan struct{}
 }
 
 // NewFeeds makes the verbs. publicURL is where clients reach the gateway.
-func NewFeeds(db *pg.DB, publicURL string, now func() time.Time) *Feeds {
+func NewFeeds(db *pg.DB, wake func(), publicURL string, now func() time.Time) *Feeds {
 	return &Feeds{
-		db: db, base: strings.TrimRight(publicURL, "/") + "/api/v1/calendar/", now: now, places: make(chan struct{}, calendarsAtOnce),
+		db: db, wake: wake, base: strings.TrimRight(publicURL, "/") + "/api/v1/calendar/", now: now,
+		places: make(chan struct{}, calendarsAtOnce),
 	}
 }
 
@@ -60,7 +62,10 @@ func (a *Feeds) Create(ctx context.Context, tx pg.Tx, in domain.FeedInput) (doma
 	token := domain.NewFeedToken()
 	hash, _ := domain.FeedTokenHash(token) // a new token has the form of one
 	f, err = store.InsertFeed(ctx, tx, f, hash[:], caller.FromContext(ctx).Timezone)
-	return domain.FeedWithURL{Feed: f, URL: a.base + token + ".ics"}, err
+	if err != nil {
+		return domain.FeedWithURL{}, err
+	}
+	return domain.FeedWithURL{Feed: f, URL: a.base + token + ".ics"}, updated(ctx, tx, a.wake, view.Feed, nil, f, feedCreated(f))
 }
 
 // checkFeedUnit returns the 422 of a unit that the caller does not have.
@@ -84,7 +89,10 @@ func (a *Feeds) Delete(ctx context.Context, tx pg.Tx, id domain.FeedID, match pa
 	if err := match.Check(f.Version); err != nil {
 		return err
 	}
-	return store.DeleteFeed(ctx, tx, id)
+	if err := store.DeleteFeed(ctx, tx, id); err != nil {
+		return err
+	}
+	return updated(ctx, tx, a.wake, view.Feed, nil, f, feedDeleted(f))
 }
 
 // Open finds the feed of a token, or domain.ErrFeedNotFound. A text that is no token is not looked up.

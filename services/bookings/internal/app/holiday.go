@@ -15,7 +15,7 @@ import (
 )
 
 // CreateHolidayRule makes a holiday rule.
-func CreateHolidayRule(ctx context.Context, tx pg.Tx, in domain.HolidayRulePatch) (domain.HolidayRule, error) {
+func (a *Catalogue) CreateHolidayRule(ctx context.Context, tx pg.Tx, in domain.HolidayRulePatch) (domain.HolidayRule, error) {
 	if err := store.LockCatalogue(ctx, tx); err != nil {
 		return domain.HolidayRule{}, err
 	}
@@ -29,11 +29,13 @@ func CreateHolidayRule(ctx context.Context, tx pg.Tx, in domain.HolidayRulePatch
 	if err := checkRoom(ctx, tx, limit.Holidays, store.CountHolidays, r.Active); err != nil {
 		return domain.HolidayRule{}, err
 	}
-	return saveHolidayRule(ctx, tx, r)
+	return a.saveHolidayRule(ctx, tx, nil, r)
 }
 
 // UpdateHolidayRule changes the given fields. A change that shows nowhere makes no new version.
-func UpdateHolidayRule(ctx context.Context, tx pg.Tx, id domain.HolidayID, in domain.HolidayRulePatch, match patch.Precondition) (domain.HolidayRule, error) {
+func (a *Catalogue) UpdateHolidayRule(
+	ctx context.Context, tx pg.Tx, id domain.HolidayID, in domain.HolidayRulePatch, match patch.Precondition,
+) (domain.HolidayRule, error) {
 	if err := store.LockCatalogue(ctx, tx); err != nil {
 		return domain.HolidayRule{}, err
 	}
@@ -60,7 +62,7 @@ func UpdateHolidayRule(ctx context.Context, tx pg.Tx, id domain.HolidayID, in do
 			return domain.HolidayRule{}, err
 		}
 	}
-	return saveHolidayRule(ctx, tx, wanted)
+	return a.saveHolidayRule(ctx, tx, &current, wanted)
 }
 
 // validateHolidayRule returns the 422 of fields that do not go together, and of rows that the caller does not have.
@@ -72,9 +74,13 @@ func validateHolidayRule(ctx context.Context, q pg.Q, r *domain.HolidayRule) err
 	)
 }
 
-func saveHolidayRule(ctx context.Context, tx pg.Tx, r domain.HolidayRule) (domain.HolidayRule, error) {
+func (a *Catalogue) saveHolidayRule(ctx context.Context, tx pg.Tx, before *domain.HolidayRule, r domain.HolidayRule) (domain.HolidayRule, error) {
 	if err := store.PutHoliday(ctx, tx, r); err != nil {
 		return domain.HolidayRule{}, err
 	}
-	return store.Holiday(ctx, tx, r.ID)
+	r, err := store.Holiday(ctx, tx, r.ID)
+	if err != nil {
+		return domain.HolidayRule{}, err
+	}
+	return r, a.holidayRuleUpdated(ctx, tx, before, r)
 }

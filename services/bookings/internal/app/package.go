@@ -30,7 +30,7 @@ func (a *Catalogue) CreatePackage(ctx context.Context, tx pg.Tx, in domain.Packa
 	if err := checkRoom(ctx, tx, limit.Packages, store.CountPackages, p.Active); err != nil {
 		return domain.Package{}, err
 	}
-	return a.savePackage(ctx, tx, p)
+	return a.savePackage(ctx, tx, nil, p)
 }
 
 // UpdatePackage changes the given fields. A change that shows nowhere makes no new version.
@@ -61,7 +61,7 @@ func (a *Catalogue) UpdatePackage(ctx context.Context, tx pg.Tx, id domain.Packa
 			return domain.Package{}, err
 		}
 	}
-	return a.savePackage(ctx, tx, wanted)
+	return a.savePackage(ctx, tx, &current, wanted)
 }
 
 // validatePackage returns the 422 of fields that do not go together, and of rows that the caller does not have.
@@ -74,7 +74,7 @@ func validatePackage(ctx context.Context, q pg.Q, p *domain.Package) error {
 	)
 }
 
-func (a *Catalogue) savePackage(ctx context.Context, tx pg.Tx, p domain.Package) (domain.Package, error) {
+func (a *Catalogue) savePackage(ctx context.Context, tx pg.Tx, before *domain.Package, p domain.Package) (domain.Package, error) {
 	if err := store.PutPackage(ctx, tx, p); err != nil {
 		return domain.Package{}, err
 	}
@@ -82,5 +82,5 @@ func (a *Catalogue) savePackage(ctx context.Context, tx pg.Tx, p domain.Package)
 	if err != nil {
 		return domain.Package{}, err
 	}
-	return p, a.emit(ctx, tx, store.Catalogue{Packages: []domain.Package{p}})
+	return p, a.packageUpdated(ctx, tx, before, p)
 }

@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	_ "time/tzdata"
 
@@ -35,10 +36,11 @@ func TestSeedTwice(t *testing.T) {
 		services, err1 := store.Services(ctx, q, store.ServiceFilter{}, all)
 		units, err2 := store.Units(ctx, q, store.UnitFilter{}, all)
 		packages, err3 := store.Packages(ctx, q, store.PackageFilter{}, all)
-		if err1 != nil || err2 != nil || err3 != nil {
-			t.Fatal(err1, err2, err3)
+		rules, err4 := store.Holidays(ctx, q, store.HolidayFilter{}, all)
+		if err := errors.Join(err1, err2, err3, err4); err != nil {
+			t.Fatal(err)
 		}
-		if len(services.Items) != 2 || len(units.Items) != 4 || len(packages.Items) != 5 {
+		if len(rules.Items) != 3 || len(services.Items) != 2 || len(units.Items) != 4 || len(packages.Items) != 5 {
 			t.Errorf("%d services, %d units, %d packages", len(services.Items), len(units.Items), len(packages.Items))
 		}
 		kinds := map[string]int{}
@@ -60,6 +62,9 @@ func TestSeedTwice(t *testing.T) {
 		}
 		for _, p := range packages.Items {
 			told[encoded(t, view.Package(p, api.Test))]--
+		}
+		for _, r := range rules.Items {
+			told[encoded(t, view.HolidayRule(r, api.Test))]--
 		}
 		for object, n := range told {
 			if n != 0 {

@@ -28,7 +28,7 @@ func (a *Catalogue) CreateService(ctx context.Context, tx pg.Tx, in domain.Servi
 	if err := checkRoom(ctx, tx, limit.Services, store.CountServices, s.Active); err != nil {
 		return domain.Service{}, err
 	}
-	return a.saveService(ctx, tx, s)
+	return a.saveService(ctx, tx, nil, s)
 }
 
 // UpdateService changes the given fields. A change that shows nowhere makes no new version.
@@ -59,7 +59,7 @@ func (a *Catalogue) UpdateService(ctx context.Context, tx pg.Tx, id domain.Servi
 			return domain.Service{}, err
 		}
 	}
-	return a.saveService(ctx, tx, wanted)
+	return a.saveService(ctx, tx, &current, wanted)
 }
 
 // validateService returns the 422 of units that the caller does not have.
@@ -67,7 +67,7 @@ func validateService(ctx context.Context, q pg.Q, s *domain.Service) error {
 	return checkExist(ctx, q, listed("unit_ids"), "No such unit.", &s.UnitIDs, store.KnownUnits)
 }
 
-func (a *Catalogue) saveService(ctx context.Context, tx pg.Tx, s domain.Service) (domain.Service, error) {
+func (a *Catalogue) saveService(ctx context.Context, tx pg.Tx, before *domain.Service, s domain.Service) (domain.Service, error) {
 	linked, err := store.PutService(ctx, tx, s)
 	if err != nil {
 		return domain.Service{}, err
@@ -79,5 +79,12 @@ func (a *Catalogue) saveService(ctx context.Context, tx pg.Tx, s domain.Service)
 	if err != nil {
 		return domain.Service{}, err
 	}
-	return s, a.emit(ctx, tx, store.Catalogue{Services: []domain.Service{s}, Units: units})
+	if err := a.serviceUpdated(ctx, tx, before, s); err != nil {
+		return domain.Service{}, err
+	}
+	return s, each(units, func(u domain.Unit) error {
+		was := u
+		was.ServiceIDs = toggled(u.ServiceIDs, s.ID)
+		return a.unitUpdated(ctx, tx, &was, u)
+	})
 }

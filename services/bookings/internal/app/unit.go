@@ -28,7 +28,7 @@ func (a *Catalogue) CreateUnit(ctx context.Context, tx pg.Tx, in domain.UnitPatc
 	if err := checkRoom(ctx, tx, limit.Units, store.CountUnits, u.InUse()); err != nil {
 		return domain.Unit{}, err
 	}
-	return a.saveUnit(ctx, tx, u)
+	return a.saveUnit(ctx, tx, nil, u)
 }
 
 // UpdateUnit changes the given fields. A change that shows nowhere makes no new version.
@@ -59,7 +59,7 @@ func (a *Catalogue) UpdateUnit(ctx context.Context, tx pg.Tx, id domain.UnitID, 
 			return domain.Unit{}, err
 		}
 	}
-	return a.saveUnit(ctx, tx, wanted)
+	return a.saveUnit(ctx, tx, &current, wanted)
 }
 
 // validateUnit returns the 422 of services that the caller does not have.
@@ -67,7 +67,7 @@ func validateUnit(ctx context.Context, q pg.Q, u *domain.Unit) error {
 	return checkExist(ctx, q, listed("service_ids"), "No such service.", &u.ServiceIDs, store.KnownServices)
 }
 
-func (a *Catalogue) saveUnit(ctx context.Context, tx pg.Tx, u domain.Unit) (domain.Unit, error) {
+func (a *Catalogue) saveUnit(ctx context.Context, tx pg.Tx, before *domain.Unit, u domain.Unit) (domain.Unit, error) {
 	linked, err := store.PutUnit(ctx, tx, u)
 	if err != nil {
 		return domain.Unit{}, err
@@ -79,5 +79,13 @@ func (a *Catalogue) saveUnit(ctx context.Context, tx pg.Tx, u domain.Unit) (doma
 	if err != nil {
 		return domain.Unit{}, err
 	}
-	return u, a.emit(ctx, tx, store.Catalogue{Units: []domain.Unit{u}, Services: services})
+	err = each(services, func(s domain.Service) error {
+		was := s
+		was.UnitIDs = toggled(s.UnitIDs, u.ID)
+		return a.serviceUpdated(ctx, tx, &was, s)
+	})
+	if err != nil {
+		return domain.Unit{}, err
+	}
+	return u, a.unitUpdated(ctx, tx, before, u)
 }

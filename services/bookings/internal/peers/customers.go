@@ -1,5 +1,5 @@
-// Package peers calls the other services: customers for whom the projection does not know yet and for
-// expand, identity for a tenant's booking policy.
+// Package peers calls the other services: customers for whom the projection does not know yet, for
+// expand and for the expiry of quotes, identity for a tenant's booking policy.
 package peers
 
 import (
@@ -52,4 +52,12 @@ func (p *Customers) Expand(ctx context.Context, list []domain.CustomerID) (found
 		}
 	}
 	return found, rest, nil
+}
+
+// ExpireQuotes expires some quotes of the caller's tenant that are due by the caller's test clock, and reports whether more are
+// due. It implements app.QuoteExpirer.
+func (p *Customers) ExpireQuotes(ctx context.Context) (more bool, err error) {
+	var got internalapi.QuoteExpiryAnswer
+	err = p.Client.Do(ctx, http.MethodPost, "/internal/v1/expiries", nil, &got)
+	return got.More, err
 }

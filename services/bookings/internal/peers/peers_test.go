@@ -114,3 +114,20 @@ func TestCustomers(t *testing.T) {
 		t.Errorf("no server: %v", err)
 	}
 }
+
+func TestExpireQuotes(t *testing.T) {
+	t.Parallel()
+	ctx, more := pgtest.Ctx(t, caller.Test), true
+	customers := &peers.Customers{Client: other(t, "customers", func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost || r.URL.Path != "/internal/v1/expiries" {
+			t.Errorf("asked %s %s", r.Method, r.URL.Path)
+		}
+		fmt.Fprintf(w, `{"more":%v}`, more)
+	})}
+	for range 2 {
+		if got, err := customers.ExpireQuotes(ctx); got != more || err != nil {
+			t.Errorf("%v, %v; want %v", got, err, more)
+		}
+		more = !more
+	}
+}

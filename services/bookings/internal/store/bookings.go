@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pg"
@@ -56,6 +58,20 @@ func bookingsSQL(f BookingFilter, r page.Request, narrow func(*page.Where)) (str
 		order = "updated_at, id"
 	}
 	return fmt.Sprintf(`select * from ((%s)) page order by %s limit %d`, strings.Join(all, ") union all ("), order, r.Limit+1), args
+}
+
+// BookingPlace is the place of a booking in a list.
+type BookingPlace struct {
+	ID        domain.BookingID
+	CreatedAt time.Time
+}
+
+// BookingIDs reads one page of the bookings that name a customer, without their content.
+func BookingIDs(ctx context.Context, q pg.Q, customer domain.CustomerID, r page.Request) (page.Rows[BookingPlace], error) {
+	w := &page.Where{}
+	w.Add(`b.tenant_id = @tenant and b.livemode = @live and b.customer_id = ?`, customer)
+	tail, args := w.Page(r, "b")
+	return page.Read(ctx, q, r, pgx.RowToStructByName[BookingPlace], `select b.id, b.created_at from bookings b `+tail, args...)
 }
 
 type condition struct {

@@ -23,8 +23,8 @@ type Catalogue struct {
 	Rules    []domain.HolidayRule
 }
 
-// InsertCatalogue writes rows that are not there yet and leaves the others as they are. It returns the new services, units
-// and packages as they are read back, the services with the units of this catalogue.
+// InsertCatalogue writes rows that are not there yet and leaves the others as they are. It returns the new rows as
+// they are read back, the services with the units of this catalogue.
 func InsertCatalogue(ctx context.Context, tx pg.Tx, c Catalogue) (made Catalogue, err error) {
 	const fresh = ` on conflict do nothing returning created_at, updated_at`
 	b := &pgx.Batch{}
@@ -46,7 +46,9 @@ func InsertCatalogue(ctx context.Context, tx pg.Tx, c Catalogue) (made Catalogue
 		b.Queue(linkPackage, packageArgs(p))
 	}
 	for _, r := range c.Rules {
-		b.Queue(insertHoliday+` on conflict do nothing`, holidayArgs(r))
+		b.Queue(insertHoliday+fresh, holidayArgs(r)).Query(stampedBy(&made.Rules, r, func(r *domain.HolidayRule, at stamp) {
+			r.Version, r.CreatedAt, r.UpdatedAt = 1, at.CreatedAt, at.UpdatedAt
+		}))
 	}
 	return made, send(ctx, tx, b, "insert catalogue")
 }

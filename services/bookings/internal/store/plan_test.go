@@ -102,6 +102,27 @@ func TestPlans(t *testing.T) {
 	}
 }
 
+// The ids of a customer's bookings are read by the index of customers.
+func TestPlanOfBookingIDs(t *testing.T) {
+	t.Parallel()
+	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()
+	ctx, conn := pgtest.CtxOf(t, tenant, caller.Live), owner(t, db)
+	many(t, conn, caller.FromContext(ctx))
+	var customer domain.CustomerID
+	if err := conn.QueryRow(t.Context(), `select customer_id from bookings where customer_id is not null limit 1`).Scan(&customer); err != nil {
+		t.Fatal(err)
+	}
+	for name, after := range map[string]*page.Position{"first": nil, "next": {At: time.Now()}} {
+		plan := explainAs(t, db.App, ctx, func(ctx context.Context, q pg.Q) error {
+			_, err := store.BookingIDs(ctx, q, customer, page.Request{Limit: 25, After: after})
+			return err
+		})
+		if plan.read > 30 || !strings.Contains(plan.text, "bookings_customer") {
+			t.Errorf("%s page: %v rows are read\n%s", name, plan.read, plan.text)
+		}
+	}
+}
+
 // expected is the page of a filter's pairs that a reading of all bookings gives, of the other filters' rows.
 func expected(t *testing.T, ctx context.Context, conn *pgx.Conn, f store.BookingFilter, r page.Request) []string {
 	t.Helper()

@@ -26,6 +26,7 @@ type API struct {
 	Leads     *app.Leads
 	Invoices  *app.Invoices
 	Tenants   app.TenantService
+	Exports   *app.Exports
 	Pages     *page.Codec
 	Server    *httpx.Server
 	Now       func() time.Time // real time
@@ -42,6 +43,8 @@ func (a *API) Mount(e *gin.Engine) error {
 		"getCustomer":    {Handle: a.getCustomer, Exists: a.customers().Exists},
 		"updateCustomer": {Handle: a.updateCustomer, Exists: a.customers().Exists},
 		"deleteCustomer": {Handle: a.deleteCustomer, Exists: a.customers().Exists},
+
+		"exportCustomer": {Handle: a.exportCustomer, Exists: a.customers().Exists},
 
 		"createQuote":  {Handle: a.createQuote},
 		"listQuotes":   {Handle: a.listQuotes},

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"io"
 
 	"github.com/gin-gonic/gin"
 
@@ -41,6 +42,17 @@ func (a *API) deleteCustomer(c *gin.Context) error {
 }
 
 func (a *API) getCustomer(c *gin.Context) error { return rest.Get(c, a.customers()) }
+
+// exportCustomer answers all that is held of a customer, while it is read.
+func (a *API) exportCustomer(c *gin.Context) error {
+	customer, err := a.customers().Read(c.Request.Context(), c.Param("id"))
+	if err != nil {
+		return err
+	}
+	return page.Download(c, "application/json", func(ctx context.Context, w io.Writer) error {
+		return a.Exports.Write(ctx, customer, w)
+	})
+}
 
 func (a *API) listCustomers(c *gin.Context) error {
 	q := httpx.Query(c)

@@ -28,7 +28,7 @@ import (
 // elsewhere lists the declared answers that this service never gives by itself: the gateway does.
 var elsewhere = map[string][]int{
 	"createCustomer": {403, 429, 504}, "listCustomers": {403, 429, 504}, "getCustomer": {400, 429, 504},
-	"updateCustomer": {429, 504}, "deleteCustomer": {400, 413, 429, 504},
+	"updateCustomer": {429, 504}, "deleteCustomer": {400, 413, 429, 504}, "exportCustomer": {400},
 	"createQuote": {403, 429, 504}, "listQuotes": {429, 504}, "getQuote": {400, 429, 504}, "updateQuote": {429, 504},
 	"sendQuote": {429, 504}, "acceptQuote": {429}, "declineQuote": {429, 504}, "cancelQuote": {429, 504},
 	"createLead": {403, 429, 504}, "listLeads": {429, 504}, "getLead": {400, 429, 504}, "updateLead": {429, 504}, "convertLead": {429, 504},
@@ -37,7 +37,7 @@ var elsewhere = map[string][]int{
 	"recordInvoicePayment": {429, 504}, "reverseInvoicePayment": {429, 504}, "getInvoicePdf": {400, 429, 504}, "getQuotePdf": {400, 429, 504},
 }
 
-func TestMain(m *testing.M) { os.Exit(apitest.Main(m, "customers", elsewhere)) }
+func TestMain(m *testing.M) { os.Exit(apitest.MainOfWrites(m, "customers", elsewhere)) }
 
 // world is the real router, app and database of one test.
 type world struct {
@@ -45,6 +45,8 @@ type world struct {
 	engine    http.Handler
 	bookings  *peerstest.Bookings
 	tenants   *peerstest.Tenants
+	archive   *peerstest.Archive
+	exports   archive // the same, unless a test sets it
 	clock     *clock
 	leads     *app.Leads // of the last engine, as those below
 	quotes    *app.Quotes
@@ -55,6 +57,12 @@ type world struct {
 	wakes     atomic.Int64
 }
 
+// archive is the other services of exports.
+type archive interface {
+	app.CustomerBookings
+	app.ObjectEvents
+}
+
 // clock is a real time that tests move.
 type clock struct{ ahead atomic.Int64 }
 
@@ -63,9 +71,10 @@ func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Lo
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{
-		Env: apitest.New(t, "customers", migrations.FS), bookings: &peerstest.Bookings{}, clock: &clock{},
+		Env: apitest.New(t, "customers", migrations.FS), bookings: &peerstest.Bookings{}, clock: &clock{}, archive: &peerstest.Archive{},
 		tenants: &peerstest.Tenants{Info: domain.Invoicing{Prefix: "INV-"}},
 	}
+	w.exports = w.archive
 	pgtest.Scoped(t, w.DB)
 	w.engine = w.serve(w.DB.App)
 	return w
@@ -82,7 +91,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 		Wake: wake, Now: func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) },
 	}
 	invoices := &app.Invoices{Bookings: w.bookings, Tenants: w.tenants, Wake: wake, Now: w.clock.now}
-	w.serveQuotes(db, invoices)
+	w.serveQuotes(db, invoices, answers)
 	handlers := &api.API{
 		Quotes:    w.quotes,
 		Now:       w.clock.now,
@@ -92,6 +101,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 		Leads:     w.leads,
 		Invoices:  invoices,
 		Tenants:   w.tenants,
+		Exports:   &app.Exports{DB: db, Invoices: invoices, Bookings: w.exports, Events: w.exports},
 		Pages:     w.Pages(),
 		Server:    server,
 	}

@@ -29,6 +29,7 @@ const maxBatch = 100
 func (a *API) mountInternal(e *gin.Engine) {
 	e.GET("/internal/v1/customers/:id", a.Server.Internal(a.lookupCustomer, "bookings"))
 	e.POST("/internal/v1/customers/batch", a.Server.Internal(a.lookupCustomers, "bookings"))
+	e.POST("/internal/v1/expiries", a.Server.Internal(a.expireDueQuotes, "bookings"))
 }
 
 func (a *API) lookupCustomer(c *gin.Context) error {
@@ -90,4 +91,12 @@ func (a *API) lookupCustomers(c *gin.Context) error {
 		}
 	}
 	return rest.Object(c, out)
+}
+
+func (a *API) expireDueQuotes(c *gin.Context) error {
+	more, err := a.Quotes.ExpireDue(c.Request.Context())
+	if err != nil {
+		return err
+	}
+	return rest.Object(c, internalapi.QuoteExpiryAnswer{More: more})
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"holdfast.dev/libs/apitest"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/pgtest"
 	publicapi "holdfast.dev/proto/api"
 )
 
@@ -115,4 +117,33 @@ func TestEraseAmidConversions(t *testing.T) {
 		t.Errorf("%d leads of erased customers hold personal data", n)
 	}
 	w.settledLeads()
+}
+
+// A lead that is quoted to a customer and never converted holds this person's data: it is exported and erased with the customer.
+func TestQuotedLeadBelongsToItsCustomer(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	c, other := w.create(ctx, ""), w.create(ctx, "")
+	quoted, later, free := w.lead(ctx, `"email":"lea@example.com"`), w.lead(ctx, `"email":"max@example.com"`), w.lead(ctx, `"email":"eva@example.com"`)
+	quote := func(customer, fields string) answer {
+		return w.do(ctx, "POST", "/quotes", `{"customer_id":`+str(customer)+`,`+lines+fields+`}`).is(201)
+	}
+	quote(c.ID, `,"lead_id":`+str(quoted.ID))
+	q := decode[struct{ ID string }](quote(c.ID, ""))
+	w.do(ctx, "PATCH", "/quotes/"+q.ID, `{"lead_id":`+str(later.ID)+`}`).is(200)
+	if n := len(w.export(ctx, c.ID).Leads); n != 2 {
+		t.Errorf("%d leads are exported", n)
+	}
+	if n := len(w.export(ctx, other.ID).Leads); n != 0 {
+		t.Errorf("%d leads of another customer are exported", n)
+	}
+	if l := w.do(ctx, "GET", "/leads/"+quoted.ID, "").is(200); !strings.Contains(string(l.Body), `"customer_id":null`) {
+		t.Errorf("the lead has become the customer: %s", l.Body)
+	}
+	w.do(ctx, "DELETE", "/customers/"+c.ID, "").is(204)
+	for id, kept := range map[string]bool{quoted.ID: false, later.ID: false, free.ID: true} {
+		if l := w.do(ctx, "GET", "/leads/"+id, "").is(200); strings.Contains(string(l.Body), "@example.com") != kept {
+			t.Errorf("%s", l.Body)
+		}
+	}
 }

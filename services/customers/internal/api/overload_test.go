@@ -23,6 +23,7 @@ func TestOverload(t *testing.T) {
 		{Method: "GET", Path: "/customers?q=a"},
 		{Method: "GET", Path: "/customers?sort=updated_at"},
 		{Method: "GET", Path: path},
+		{Method: "GET", Path: path + "/export"},
 		{Method: "PATCH", Path: path, Body: `{"phone":"1"}`},
 		{Method: "DELETE", Path: path},
 		{Method: "POST", Path: "/leads", Body: `{"first_name":"Ann"}`},

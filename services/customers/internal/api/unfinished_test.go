@@ -21,35 +21,44 @@ func TestUnfinishedStepsAreCounted(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	now := time.Now()
 	unfinished := app.NewUnfinished(w.DB.Worker, func() time.Time { return now }, reg)
-	counted := func(want int) {
+	counted := func(want int, oldest float64) {
 		t.Helper()
 		if err := unfinished.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		n, err := testutil.GatherAndCount(reg)
-		if err != nil || n != 2 {
+		if err != nil || n != 4 {
 			t.Fatalf("%d series, %v", n, err)
 		}
 		families, err := reg.Gather()
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range families[0].GetMetric() {
-			if got := m.GetGauge().GetValue(); got != float64(want) {
-				t.Errorf("%s: %v, want %d", m.GetLabel()[0].GetValue(), got, want)
+		for i, m := range append(families[0].GetMetric(), families[1].GetMetric()...) {
+			got, resource := m.GetGauge().GetValue(), m.GetLabel()[0].GetValue()
+			if i < 2 && got != float64(want) {
+				t.Errorf("%s: %v, want %d", resource, got, want)
+			}
+			if i >= 2 && (got < oldest || got > oldest+30) {
+				t.Errorf("%s: the oldest is %v s old, want about %v", resource, got, oldest)
 			}
 		}
 	}
 	q, l := w.sentQuote(ctx, ""), w.lead(ctx, withEmail)
-	counted(0)
+	counted(0, 0)
 	w.bookings.Before = func(context.Context, string) error { return apperr.ErrUnavailable }
 	w.onQuote(ctx, q.ID, "accept").is(503, "unavailable")
 	w.do(ctx, "POST", "/leads/"+l.ID+"/convert", `{"booking":{"event_date":"2030-01-01"}}`).is(503, "unavailable")
-	counted(0) // their processes may still go on
+	counted(0, 0) // their processes may still go on
 	now = later
-	counted(1)
-	w.bookings.Before = nil
+	counted(1, 30)
 	w.resumeAccepts(31 * time.Second)
 	w.complete(31 * time.Second)
-	counted(0)
+	counted(1, 30)             // another process has them to itself now, and they still wait
+	now = later.Add(time.Hour) // an attempt that fails does not make them younger
+	counted(1, 3630)
+	w.bookings.Before = nil
+	w.resumeAccepts(time.Hour)
+	w.complete(time.Hour)
+	counted(0, 0)
 }

@@ -8,6 +8,7 @@ import (
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/outbox"
+	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/customers/internal/domain"
@@ -15,8 +16,13 @@ import (
 	"holdfast.dev/services/customers/internal/view"
 )
 
-// owned is a kind of resource that holds personal data of a customer.
+// owned is a kind of resource that holds personal data of a customer. An export shows it, and an erasure clears it.
 type owned struct {
+	name string // in an export
+	// show reads a page of the customer's, the newest first.
+	show func(ctx context.Context, q pg.Q, customer domain.CustomerID, at domain.Place, r page.Request) (exportPage, error)
+	rows store.OwnedRows
+
 	event string // the internal type that tells the platform to erase its copies
 	// next clears the next rows of the customer after one of them; none: all are cleared.
 	next func(ctx context.Context, tx pg.Tx, customer domain.CustomerID, after store.Erased) ([]store.Erased, error)
@@ -24,11 +30,20 @@ type owned struct {
 	body func(id string) view.Erased
 }
 
-// ownedByCustomer are the resources that are erased with a customer.
+// ownedByCustomer are the resources that are exported and erased with a customer.
 var ownedByCustomer = []owned{
-	{event: "lead.erased", next: store.EraseLeads, id: publicID[ids.LeadPrefix], body: view.ErasedLead},
-	{event: "quote.erased", next: store.EraseQuotes, id: publicID[ids.QuotePrefix], body: view.ErasedQuote},
-	{event: "invoice.erased", next: store.EraseInvoices, id: publicID[ids.InvoicePrefix], body: view.ErasedInvoice},
+	{
+		name: "leads", show: showLeads, rows: store.LeadRows,
+		event: "lead.erased", next: store.EraseLeads, id: publicID[ids.LeadPrefix], body: view.ErasedLead,
+	},
+	{
+		name: "quotes", show: showQuotes, rows: store.QuoteRows,
+		event: "quote.erased", next: store.EraseQuotes, id: publicID[ids.QuotePrefix], body: view.ErasedQuote,
+	},
+	{
+		name: "invoices", show: showInvoices, rows: store.InvoiceRows,
+		event: "invoice.erased", next: store.EraseInvoices, id: publicID[ids.InvoicePrefix], body: view.ErasedInvoice,
+	},
 }
 
 func publicID[P ids.Prefix](uuid [16]byte) string { return ids.FromUUID[P](uuid).String() }

@@ -9,6 +9,7 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/failpoint"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/patch"
@@ -141,7 +142,7 @@ func (a *Invoices) refsOfChange(ctx context.Context, tx pg.Tx, in domain.Invoice
 // Open gives a draft its number and freezes it. Opening an open invoice changes nothing.
 func (a *Invoices) Open(ctx context.Context, transact pg.Transact[domain.Invoice], id domain.InvoiceID, match patch.Precondition) error {
 	info, infoErr := a.Tenants.Invoicing(ctx)
-	return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Invoice, error) {
+	err := transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Invoice, error) {
 		var prefix string
 		return a.change(ctx, tx, id, func(current domain.Invoice, at domain.Place) (domain.Invoice, error) {
 			prefix = info.NumberPrefix(at)
@@ -150,9 +151,13 @@ func (a *Invoices) Open(ctx context.Context, transact pg.Transact[domain.Invoice
 			}
 			return opened(ctx, tx, current, at, infoErr)
 		}, func(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice, error) {
-			return store.OpenInvoice(ctx, tx, v, prefix)
+			v, err := store.OpenInvoice(ctx, tx, v, prefix)
+			failpoint.Here("open.numbered")
+			return v, err
 		})
 	})
+	failpoint.Here("open.committed")
+	return err
 }
 
 // opened is the invoice after its opening. From then on it counts as invoiced of its booking, whose lock orders it against

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"holdfast.dev/libs/apperr"
@@ -26,6 +27,9 @@ type Replies interface {
 	// Answered reports whether the request was answered before; a transaction then repeats the answer and runs nothing. Another
 	// request with the same key is an error.
 	Answered(ctx context.Context) (bool, error)
+	// Claim keeps the request's key from being used by any other request; Release takes that back.
+	Claim(ctx context.Context, tx pg.Tx) error
+	Release(ctx context.Context, tx pg.Tx) error
 }
 
 // Leads are the use cases of a lead.
@@ -200,4 +204,17 @@ func settled(ctx context.Context, write func() error) error {
 		case <-time.After(settlePoll):
 		}
 	}
+}
+
+// inOrder joins two verdicts on the fields of a body in the contract's order; each field is named once. An error of another kind
+// is returned alone.
+func inOrder(a, b error, order ...string) error {
+	err := apperr.Join(a, b)
+	var e *apperr.Error
+	if !errors.As(err, &e) || e.Code != "invalid_request" {
+		return err
+	}
+	failed := slices.Clone(e.Fields)
+	slices.SortStableFunc(failed, func(x, y apperr.FieldError) int { return slices.Index(order, x.Field) - slices.Index(order, y.Field) })
+	return apperr.Fields(slices.CompactFunc(failed, func(x, y apperr.FieldError) bool { return x.Field == y.Field }))
 }

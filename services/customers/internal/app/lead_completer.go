@@ -71,6 +71,7 @@ func (a *LeadCompleter) complete(ctx context.Context, s store.StuckLead) error {
 	if err != nil {
 		return err
 	}
+	acting.OnBehalfOf = l.Conversion.Actor
 	err = a.Leads.book(caller.With(ctx, acting), a.Leads.transact, l)
 	if refused(err) || errors.Is(err, errConverting) {
 		return nil

@@ -8,6 +8,7 @@ import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/failpoint"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto/api"
@@ -86,6 +87,9 @@ func (a *Leads) convert(ctx context.Context, tx pg.Tx, id domain.LeadID, in Lead
 // begin decides the customer and begins the conversion with a booking. A lead that is converted already has no conversion.
 func (a *Leads) begin(ctx context.Context, id domain.LeadID, in LeadConversion, match patch.Precondition) (l domain.Lead, err error) {
 	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		if err := a.Replies.Claim(ctx, tx); err != nil {
+			return err
+		}
 		var customer domain.CustomerID
 		var isNew bool
 		l, customer, isNew, err = a.choose(ctx, tx, id, in, match)
@@ -97,7 +101,9 @@ func (a *Leads) begin(ctx context.Context, id domain.LeadID, in LeadConversion, 
 			return err
 		}
 		l.Attempt++
-		l.Conversion = &domain.Conversion{Until: a.Now().Add(lease), Customer: customer, NewCustomer: isNew, Body: body, Tries: 1}
+		l.Conversion = &domain.Conversion{
+			Until: a.Now().Add(lease), Customer: customer, NewCustomer: isNew, Body: body, Tries: 1, Actor: caller.FromContext(ctx).Actor(),
+		}
 		return store.BeginConversion(ctx, tx, l)
 	})
 	return l, err
@@ -129,18 +135,22 @@ func (a *Leads) choose(
 // book lets bookings make the booking of a conversion, and finishes the conversion or takes it back. When it is not known whether
 // the booking was made, the conversion stays, and Complete goes on with it after the lease.
 func (a *Leads) book(ctx context.Context, transact pg.Transact[domain.Lead], l domain.Lead) error {
+	failpoint.Here("convert.marked")
 	b, err := a.Bookings.Create(ctx, domain.LinkedBooking{
 		Key: "lead:" + l.ID.String(), Lead: l.ID, Body: l.Conversion.Body, ValidUntil: a.Now().Add(createWithin),
 	})
 	switch {
 	case err == nil:
-		return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Lead, error) {
+		failpoint.Here("convert.booked")
+		err = transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Lead, error) {
 			mine, err := lockAttempt(ctx, tx, l)
 			if err != nil {
 				return domain.Lead{}, err
 			}
 			return a.finishBooked(ctx, tx, mine, b.ID)
 		})
+		failpoint.Here("convert.committed")
+		return err
 	case refused(err):
 		if err := a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return a.takeBack(ctx, tx, l) }); err != nil {
 			return err
@@ -192,12 +202,17 @@ func (a *Leads) finish(
 		}
 	}
 	now := caller.FromContext(ctx).Now(a.Now()).UTC().Truncate(time.Microsecond)
-	return a.save(ctx, tx, l, l.Convert(customer, booking, now))
+	saved, err := a.save(ctx, tx, l, l.Convert(customer, booking, now))
+	failpoint.Here("convert.written")
+	return saved, err
 }
 
 // takeBack ends a conversion that bookings has refused. Bookings may have asked for the customer that is not made now, so it is
 // told to erase its copy.
 func (a *Leads) takeBack(ctx context.Context, tx pg.Tx, l domain.Lead) error {
+	if err := a.Replies.Release(ctx, tx); err != nil { // before the lead is locked, as in begin
+		return err
+	}
 	mine, err := lockAttempt(ctx, tx, l)
 	if err != nil {
 		return err

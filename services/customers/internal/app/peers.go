@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
@@ -21,6 +22,22 @@ type BookingService interface {
 	Catalogue(ctx context.Context, id string) (domain.CatalogueItem, error)
 	// Price returns what a booking of a package on a day would cost. A wrong package or day is a 422 on its field.
 	Price(ctx context.Context, id domain.PackageID, eventDate string) (domain.PackagePrice, error)
+}
+
+// CustomerBookings is the bookings service for exports. next is the cursor of the next page, "" after the last one. No method may
+// be called inside a transaction.
+type CustomerBookings interface {
+	// BookingsOf returns a page of the bookings of a customer, the newest first, as their public bodies.
+	BookingsOf(ctx context.Context, customer domain.CustomerID, cursor string) (bodies []json.RawMessage, next string, err error)
+	// BookingIDsOf returns a page of their ids.
+	BookingIDsOf(ctx context.Context, customer domain.CustomerID, cursor string) (ids []string, next string, err error)
+}
+
+// ObjectEvents is the webhooks service, which keeps the log of events.
+type ObjectEvents interface {
+	// EventsOf returns a page of the events about at most 100 objects, one object after the other, the oldest event first, as their
+	// public bodies; next is the cursor of the next page, "" after the last one. It may not be called inside a transaction.
+	EventsOf(ctx context.Context, objects []string, cursor string) (bodies []json.RawMessage, next string, err error)
 }
 
 // TenantService is identity, which owns the operators.

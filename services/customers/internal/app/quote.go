@@ -41,6 +41,7 @@ type Quotes struct {
 	Leads     LeadQuoter
 	Invoices  InvoiceOpener
 	Numbers   *numbers.Numbers
+	Replies   Replies
 	// Wake tells the relay that an event has been committed.
 	Wake func()
 	// Now returns real time; a caller's test clock is read from the caller.

@@ -7,6 +7,7 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/failpoint"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
@@ -61,10 +62,14 @@ func (a *Quotes) patiently(ctx context.Context, attempt func() error) error {
 	}
 }
 
-// beginAccept marks the quote as being accepted, which decides: from now on it does not expire. It returns an accepted quote as
+// beginAccept marks the quote as being accepted, which decides: from now on it does not expire, and no other request can use
+// the caller's key. It returns an accepted quote as
 // it is. unknown is why the accept could not be ended.
 func (a *Quotes) beginAccept(ctx context.Context, id domain.QuoteID, match patch.Precondition, unknown error) (q domain.Quote, err error) {
 	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		if err := a.Replies.Claim(ctx, tx); err != nil {
+			return err
+		}
 		current, err := store.QuoteForUpdate(ctx, tx, id)
 		if err != nil {
 			return err
@@ -83,8 +88,10 @@ func (a *Quotes) beginAccept(ctx context.Context, id domain.QuoteID, match patch
 		if unknown != nil {
 			return unknown
 		}
-		q.Accepting = q.Accepting.Begin(real, caller.FromContext(ctx).RequestID)
-		return store.SaveAccepting(ctx, tx, q)
+		c := caller.FromContext(ctx)
+		q.Accepting = q.Accepting.Begin(real, c.RequestID, c.Actor())
+		store.SaveAccepting(tx, q)
+		return nil
 	})
 	return q, err
 }
@@ -92,6 +99,7 @@ func (a *Quotes) beginAccept(ctx context.Context, id domain.QuoteID, match patch
 // bookQuote makes the booking of a quote whose accept this process has, and ends the accept. A refusal ends it too, and is
 // answered as it came; without a clear answer of bookings the accept stays under way.
 func (a *Quotes) bookQuote(ctx context.Context, transact pg.Transact[domain.Quote], q domain.Quote, info domain.Invoicing) error {
+	failpoint.Here("accept.marked")
 	in, err := q.Booking(a.Now().Add(bookWithin))
 	if err != nil {
 		return err
@@ -106,7 +114,10 @@ func (a *Quotes) bookQuote(ctx context.Context, transact pg.Transact[domain.Quot
 	if err != nil {
 		return err
 	}
-	return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Quote, error) { return a.accept(ctx, tx, q, b, info) })
+	failpoint.Here("accept.booked")
+	err = transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Quote, error) { return a.accept(ctx, tx, q, b, info) })
+	failpoint.Here("accept.committed")
+	return err
 }
 
 // lockAccept locks a quote whose accept this process has begun; errAccepting when another attempt has followed.
@@ -127,6 +138,9 @@ func lockAccept(ctx context.Context, tx pg.Tx, q domain.Quote) (domain.Quote, er
 // takeBack ends an accept without effect: the quote is plainly sent again.
 func (a *Quotes) takeBack(ctx context.Context, q domain.Quote) error {
 	return a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		if err := a.Replies.Release(ctx, tx); err != nil { // before the quote is locked, as in beginAccept
+			return err
+		}
 		current, err := lockAccept(ctx, tx, q)
 		if err != nil {
 			return err
@@ -135,7 +149,8 @@ func (a *Quotes) takeBack(ctx context.Context, q domain.Quote) error {
 			return errAccepting // look again
 		}
 		current.Accepting = current.Accepting.End()
-		return store.SaveAccepting(ctx, tx, current)
+		store.SaveAccepting(tx, current)
+		return nil
 	})
 }
 
@@ -166,7 +181,9 @@ func (a *Quotes) accept(ctx context.Context, tx pg.Tx, q domain.Quote, b domain.
 	if err != nil {
 		return domain.Quote{}, err
 	}
-	return saved, emit(ctx, tx, a.Wake, quoteAccepted(saved, body, outbox.Diff(before, body)))
+	err = emit(ctx, tx, a.Wake, quoteAccepted(saved, body, outbox.Diff(before, body)))
+	failpoint.Here("accept.written")
+	return saved, err
 }
 
 // sent tells the lead of a quote that is sent, and keeps the clock by which it expires.

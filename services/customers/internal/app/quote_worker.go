@@ -9,8 +9,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/testclock"
 
 	"holdfast.dev/services/customers/internal/domain"
 	"holdfast.dev/services/customers/internal/store"
@@ -36,20 +38,54 @@ func (a *QuoteExpiry) Run(ctx context.Context) error {
 	return err
 }
 
-// expire expires one quote, unless it has not lapsed by its tenant's own time, or not any more, or somebody else has it.
+// expire expires one quote, unless another transaction has it.
 func (a *QuoteExpiry) expire(ctx context.Context, id domain.QuoteID) error {
-	return a.Quotes.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		q, clock, ok, err := store.LockFreeQuote(ctx, tx, id)
+	_, err := a.Quotes.expireDue(ctx, id, store.LockFreeQuote)
+	return err
+}
+
+// ExpireDue notes the caller's test clock, expires some of the caller's quotes that are due by it, and reports whether more may
+// be due. It waits for transactions that hold one of them.
+func (a *Quotes) ExpireDue(ctx context.Context) (more bool, err error) {
+	if caller.FromContext(ctx).Mode != caller.Test {
+		return false, apperr.ErrMode
+	}
+	if err := a.DB.Tx(ctx, testclock.Save); err != nil {
+		return false, err
+	}
+	due, err := store.LapsedQuotesOfTenant(ctx, a.DB.Read(ctx), a.now(ctx), quotesAtOnce)
+	if err != nil {
+		return false, err
+	}
+	progress := false
+	for _, id := range due {
+		expired, err := a.expireDue(ctx, id, store.LockDueQuote)
+		if err != nil {
+			return false, fmt.Errorf("quote %s: %w", id, err)
+		}
+		progress = progress || expired
+	}
+	return progress && len(due) == quotesAtOnce, nil
+}
+
+// expireDue expires one quote, unless it has not lapsed by its tenant's own time, or not any more; then it returns false.
+func (a *Quotes) expireDue(
+	ctx context.Context, id domain.QuoteID,
+	lock func(ctx context.Context, tx pg.Tx, id domain.QuoteID) (domain.Quote, testclock.Clock, bool, error),
+) (expired bool, err error) {
+	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		q, clock, ok, err := lock(ctx, tx, id)
 		if err != nil || !ok {
 			return err
 		}
-		now := clock.Now(a.Quotes.Now()).UTC().Truncate(time.Microsecond)
-		if !q.Lapsed(now) {
+		now := clock.Now(a.Now()).UTC().Truncate(time.Microsecond)
+		if expired = q.Lapsed(now); !expired {
 			return nil
 		}
-		_, err = a.Quotes.expire(ctx, tx, q, now)
+		_, err = a.expire(ctx, tx, q, now)
 		return err
 	})
+	return expired, err
 }
 
 // QuoteCompleter resumes the accepts that a process has left behind: the quote is accepted then, or plainly sent again. Any
@@ -80,7 +116,7 @@ func (a *QuoteCompleter) complete(ctx context.Context, id domain.QuoteID) error 
 	if err != nil {
 		return err
 	}
-	acting.RequestID = q.Accepting.Request
+	acting.RequestID, acting.OnBehalfOf = q.Accepting.Request, q.Accepting.Actor
 	ctx = caller.With(ctx, acting)
 	info, err := a.Quotes.Tenants.Invoicing(ctx)
 	if err != nil {
@@ -109,8 +145,9 @@ func (a *QuoteCompleter) resume(ctx context.Context, id domain.QuoteID) (q domai
 		if ok = q.Accepting.UnderWay() && !now.Before(*q.Accepting.Next); !ok {
 			return nil
 		}
-		q.Accepting = q.Accepting.Begin(now, "")
-		return store.SaveAccepting(ctx, tx, q)
+		q.Accepting = q.Accepting.Begin(now, "", "")
+		store.SaveAccepting(tx, q)
+		return nil
 	})
 	return q, ok, err
 }
@@ -156,32 +193,38 @@ func report(ctx context.Context, log *slog.Logger, what string, failed []error, 
 	return len(failed)
 }
 
-// Unfinished measures how many accepts and conversions wait for a completer, so that an alert can tell.
+// Unfinished measures how many accepts and conversions wait for a completer and since when, so that an alert can tell.
 type Unfinished struct {
 	Worker *pg.DB // worker role: counts them
 	Now    func() time.Time
 
-	gauge *prometheus.GaugeVec
+	count, age *prometheus.GaugeVec
 }
 
-// NewUnfinished makes the metric and registers it.
+// NewUnfinished makes the metrics and registers them.
 func NewUnfinished(worker *pg.DB, now func() time.Time, reg prometheus.Registerer) *Unfinished {
-	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+	a := &Unfinished{Worker: worker, Now: now, count: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "chain_unfinished", Help: "Accepts of quotes and conversions of leads whose first process has left them, by resource.",
-	}, []string{"resource"})
-	reg.MustRegister(g)
-	return &Unfinished{Worker: worker, Now: now, gauge: g}
+	}, []string{"resource"}), age: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "chain_unfinished_oldest_seconds", Help: "Age of the oldest of chain_unfinished, from its first attempt; 0 when there is none.",
+	}, []string{"resource"})}
+	reg.MustRegister(a.count, a.age)
+	return a
 }
 
 // Run counts them once.
 func (a *Unfinished) Run(ctx context.Context) error {
 	return a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		quotes, leads, err := store.Unfinished(ctx, tx, a.Now())
-		if err != nil {
-			return fmt.Errorf("count unfinished accepts and conversions: %w", err)
+		for resource, measure := range map[string]func(ctx context.Context, tx pg.Tx, real time.Time) (store.Unfinished, error){
+			"quote": store.UnfinishedAccepts, "lead": store.UnfinishedConversions,
+		} {
+			left, err := measure(ctx, tx, a.Now())
+			if err != nil {
+				return fmt.Errorf("count unfinished accepts and conversions: %w", err)
+			}
+			a.count.WithLabelValues(resource).Set(float64(left.Count))
+			a.age.WithLabelValues(resource).Set(left.Age)
 		}
-		a.gauge.WithLabelValues("quote").Set(float64(quotes))
-		a.gauge.WithLabelValues("lead").Set(float64(leads))
 		return nil
 	})
 }

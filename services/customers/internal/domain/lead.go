@@ -57,6 +57,7 @@ type Conversion struct {
 	NewCustomer bool   // the customer is made when the booking is
 	Body        []byte // JSON: the body of POST /bookings
 	Tries       int    // attempts at this conversion
+	Actor       string // the credential that asked for it
 }
 
 // LeadPatch holds the fields of a create or an update. An absent field stays unchanged.

@@ -63,11 +63,12 @@ type Accepting struct {
 	Until   *time.Time // real time until which its process has it; nil: no accept is under way
 	Next    *time.Time // real time from which a completer resumes it
 	Request string     // id of the request that began it
+	Actor   string     // the credential that asked for it
 }
 
-// lease is how long a process has an accept to itself. It is longer than the validity of the request to bookings, so that
+// Lease is how long a process has an accept to itself. It is longer than the validity of the request to bookings, so that
 // the next attempt finds what the last one's request has done, or that request does nothing any more.
-const lease = 30 * time.Second
+const Lease = 30 * time.Second
 
 // maxBackoff bounds how long completers leave an accept alone after many attempts.
 const maxBackoff = 5 * time.Minute
@@ -78,12 +79,12 @@ func (a Accepting) UnderWay() bool { return a.Until != nil }
 // Leased reports whether a process has the accept to itself.
 func (a Accepting) Leased(real time.Time) bool { return a.Until != nil && real.Before(*a.Until) }
 
-// Begin is the next attempt. The request that began the first one stays.
-func (a Accepting) Begin(real time.Time, request string) Accepting {
+// Begin is the next attempt. The request and the actor that began the first one stay.
+func (a Accepting) Begin(real time.Time, request, actor string) Accepting {
 	if !a.UnderWay() {
-		a = Accepting{Attempt: a.Attempt, Request: request}
+		a = Accepting{Attempt: a.Attempt, Request: request, Actor: actor}
 	}
-	until := real.Add(lease)
+	until := real.Add(Lease)
 	next := until.Add(a.backoff())
 	a.Attempt, a.Until, a.Next = a.Attempt+1, &until, &next
 	return a

@@ -82,14 +82,14 @@ func TestQuoteDiagram(t *testing.T) {
 func TestAccepting(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(0, 0)
-	first := Accepting{Attempt: 7}.Begin(now, "req_1")
-	if first.Attempt != 8 || !first.Leased(now.Add(lease-1)) || first.Leased(now.Add(lease)) || !first.Next.Equal(now.Add(lease)) || first.Request != "req_1" {
+	first := Accepting{Attempt: 7}.Begin(now, "req_1", "key_1")
+	if first.Attempt != 8 || !first.Leased(now.Add(Lease-1)) || first.Leased(now.Add(Lease)) || !first.Next.Equal(now.Add(Lease)) || first.Request != "req_1" {
 		t.Errorf("first: %+v", first)
 	}
 	var pauses []time.Duration
 	a := first
 	for range 11 {
-		a = a.Begin(now, "req_2")
+		a = a.Begin(now, "req_2", "key_2")
 		pauses = append(pauses, a.Next.Sub(*a.Until))
 	}
 	if a.Attempt != 19 || a.Request != "req_1" {
@@ -98,7 +98,7 @@ func TestAccepting(t *testing.T) {
 	if want := "[1s 2s 4s 8s 16s 32s 1m4s 2m8s 4m16s 5m0s 5m0s]"; fmt.Sprint(pauses) != want {
 		t.Errorf("pauses %v, want %s", pauses, want)
 	}
-	if end := a.End(); end.UnderWay() || end.Attempt != 19 || end.Request != "" || end.Begin(now, "req_3").Request != "req_3" {
+	if end := a.End(); end.UnderWay() || end.Attempt != 19 || end.Request != "" || end.Begin(now, "req_3", "key_3").Request != "req_3" {
 		t.Errorf("ended: %+v", end)
 	}
 }
@@ -119,7 +119,7 @@ func TestQuoteAt(t *testing.T) {
 		if got := q.At(at); got.Status != want || got.Version != version {
 			t.Errorf("%s: %s, version %d", status, got.Status, got.Version)
 		}
-		q.Accepting = q.Accepting.Begin(at, "")
+		q.Accepting = q.Accepting.Begin(at, "", "")
 		if got := q.At(at.Add(time.Hour)); got.Status != status {
 			t.Errorf("%s amid an accept: %s", status, got.Status)
 		}

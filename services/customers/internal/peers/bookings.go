@@ -1,5 +1,5 @@
 // Package peers calls the other services: bookings for the booking of a quote or a lead and for what the projections do
-// not know yet, identity for what invoices show of an operator.
+// not know yet, identity for what invoices show of an operator, bookings and webhooks for exports.
 package peers
 
 import (
@@ -31,8 +31,7 @@ func (p *Bookings) Create(ctx context.Context, in domain.LinkedBooking) (domain.
 	if !in.Quote.IsZero() {
 		body.TotalAmount, body.DepositAmount = &in.Total.Minor, &in.Deposit.Minor
 	}
-	c := caller.FromContext(ctx)
-	c.Credential, c.Kind = "svc:customers", "service"
+	c := caller.FromContext(ctx).ActingAs("customers")
 	var got api.Booking
 	err := p.Client.Do(caller.With(ctx, c), http.MethodPost, "/internal/v1/bookings", body, &got, peer.IdempotencyKey(in.Key))
 	if err != nil {

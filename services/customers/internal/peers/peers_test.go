@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -147,7 +148,7 @@ func TestCreate(t *testing.T) {
 		if r.Method != http.MethodPost || r.URL.Path != "/internal/v1/bookings" || r.Header.Get("Idempotency-Key") != "k" {
 			t.Errorf("asked %s %s with the key %q", r.Method, r.URL.Path, r.Header.Get("Idempotency-Key"))
 		}
-		if was := caller.FromContext(ctx); from.Credential != "svc:customers" || from.Kind != "service" || from.Tenant != was.Tenant || from.Mode != was.Mode || from.Currency != was.Currency {
+		if was := caller.FromContext(ctx); from.Credential != "svc:customers" || from.Kind != "service" || from.Actor() != was.Credential || from.Tenant != was.Tenant || from.Mode != was.Mode || from.Currency != was.Currency {
 			t.Errorf("asked as %+v", from)
 		}
 		var in map[string]any
@@ -235,5 +236,52 @@ func TestLookups(t *testing.T) {
 	down := &peers.Bookings{Client: &peer.Client{Target: "bookings", BaseURL: "http://127.0.0.1:1", Signer: bookings.Client.Signer}}
 	if _, err := down.Booking(ctx, booking); !errors.Is(err, apperr.ErrUnavailable) {
 		t.Errorf("no server: %v", err)
+	}
+}
+
+var (
+	_ app.CustomerBookings = (*peers.Bookings)(nil)
+	_ app.ObjectEvents     = (*peers.Events)(nil)
+)
+
+// The pages of an export are asked for with their cursors. What fails is a fault of the platform, never of the client's request.
+func TestPagesOfAnExport(t *testing.T) {
+	t.Parallel()
+	ctx, customer := pgtest.Ctx(t, caller.Test), ids.New[ids.CustomerPrefix]()
+	var fail error
+	answer := func(path, want, body string) func(w http.ResponseWriter, r *http.Request, _ caller.Caller) {
+		return func(w http.ResponseWriter, r *http.Request, _ caller.Caller) {
+			if query, err := url.QueryUnescape(r.URL.RawQuery); r.Method != http.MethodGet || r.URL.Path != path || query != want || err != nil {
+				t.Errorf("asked %s %s?%s, want %s?%s", r.Method, r.URL.Path, query, path, want)
+			}
+			if fail != nil {
+				httpx.WriteError(w, "req_1", fail)
+				return
+			}
+			fmt.Fprint(w, body)
+		}
+	}
+	whole := &peers.Bookings{Client: other(t, "bookings", answer("/internal/v1/bookings", "cursor=c d&customer_id="+customer.String(), `{"data":[{"id":"bk_1"}],"next":"n"}`))}
+	names := &peers.Bookings{Client: other(t, "bookings", answer("/internal/v1/bookings", "cursor=&customer_id="+customer.String()+"&ids_only=true", `{"ids":["bk_1"]}`))}
+	events := &peers.Events{Client: other(t, "webhooks", answer("/internal/v1/events", "cursor=c&object_ids=cu_1,bk_1", `{"data":[{"id":"evt_1"}],"next":"n"}`))}
+	if list, next, err := whole.BookingsOf(ctx, customer, "c d"); len(list) != 1 || next != "n" || err != nil {
+		t.Errorf("%s, %q, %v", list, next, err)
+	}
+	if list, next, err := names.BookingIDsOf(ctx, customer, ""); len(list) != 1 || next != "" || err != nil {
+		t.Errorf("%s, %q, %v", list, next, err)
+	}
+	if list, next, err := events.EventsOf(ctx, []string{"cu_1", "bk_1"}, "c"); len(list) != 1 || next != "n" || err != nil {
+		t.Errorf("%s, %q, %v", list, next, err)
+	}
+	for _, fail = range []error{apperr.ErrUnavailable, apperr.New(apperr.NotFound, "route_not_found", "No."), apperr.Field("cursor", "No.")} {
+		if _, _, err := whole.BookingsOf(ctx, customer, "c d"); !errors.Is(err, apperr.ErrUnavailable) {
+			t.Errorf("%v is %v", fail, err)
+		}
+	}
+	fail = apperr.ErrTimeout
+	_, _, err := events.EventsOf(ctx, []string{"cu_1", "bk_1"}, "c")
+	var e *apperr.Error
+	if !errors.As(err, &e) || e.Kind != apperr.Timeout {
+		t.Errorf("a time-out is %v", err)
 	}
 }

@@ -61,7 +61,7 @@ func EraseLeads(ctx context.Context, tx pg.Tx, customer domain.CustomerID, after
 	list, err := pg.Many(ctx, tx, pgx.RowToStructByName[Erased], `
 		with next as (
 			select i.id from leads i
-			where i.tenant_id = @tenant and i.livemode = @live and i.customer_id = @customer and (i.created_at, i.id) > (@at, @id)
+			where i.tenant_id = @tenant and i.livemode = @live and i.person_id = @customer and (i.created_at, i.id) > (@at, @id)
 			order by i.created_at, i.id limit @limit for update)
 		update leads l set first_name = '', last_name = null, email = null, email_lower = null, phone = null, company = null, message = null,
 			lost_reason = null, metadata = null, version = l.version + 1, updated_at = clock_timestamp()

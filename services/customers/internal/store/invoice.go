@@ -117,7 +117,10 @@ const (
 	nextNumber = `with counter as (
 		insert into invoice_counters as n (tenant_id, livemode, next) values (@tenant, @live, 2)
 		on conflict (tenant_id, livemode) do update set next = n.next + 1 returning n.next - 1 as seq) `
-	numbered = `@prefix || lpad(counter.seq::text, greatest(6, length(counter.seq::text)), '0')`
+	// lockNumbers comes before nextNumber: those who wait for the row itself all wake up with each commit, and all but one of them
+	// wait again.
+	lockNumbers = `select pg_advisory_xact_lock(hashtextextended('invoice numbers' || @tenant::uuid::text || @live::boolean::text, 0))`
+	numbered    = `@prefix || lpad(counter.seq::text, greatest(6, length(counter.seq::text)), '0')`
 )
 
 // invoiceArgs returns the columns that are written, by name.
@@ -157,6 +160,9 @@ func insertInvoice(ctx context.Context, tx pg.Tx, counter string, v domain.Invoi
 		return domain.Invoice{}, err
 	}
 	b := &pgx.Batch{}
+	if counter == nextNumber {
+		b.Queue(lockNumbers, pg.Args{})
+	}
 	b.Queue(counter+`, stamp as materialized (select clock_timestamp() as at)
 		insert into invoices as v (tenant_id, livemode, id, seq, number, status, kind, customer_id, lead_id, quote_id, booking_id, lines,
 			currency, subtotal, discount, tax, total, paid, due_at, billing_address, billing, notes, metadata, opened_at, paid_at,
@@ -166,7 +172,7 @@ func insertInvoice(ctx context.Context, tx pg.Tx, counter string, v domain.Invoi
 			@opened_at::timestamptz, @paid_at::timestamptz, @voided_at::timestamptz, at, at from stamp, counter
 		returning v.number, v.version, v.created_at, v.updated_at`, args)
 	invoiceMetadata.QueueInsert(b, v.ID, v.Metadata)
-	return stampedInvoice(ctx, tx, b, v)
+	return stampedInvoice(ctx, tx, b, counter, v)
 }
 
 // UpdateInvoice writes what may change of an invoice that the transaction has locked, its payments apart, increments its
@@ -209,6 +215,9 @@ func updateInvoice(ctx context.Context, tx pg.Tx, after *pgx.Batch, counter stri
 		return domain.Invoice{}, err
 	}
 	b := &pgx.Batch{}
+	if counter == nextNumber {
+		b.Queue(lockNumbers, pg.Args{})
+	}
 	b.Queue(counter+`
 		update invoices v set seq = coalesce(v.seq, counter.seq), number = coalesce(v.number, `+numbered+`), status = @status, kind = @kind,
 			customer_id = @customer, booking_id = @booking, lines = @lines, currency = @currency, subtotal = @subtotal,
@@ -220,13 +229,20 @@ func updateInvoice(ctx context.Context, tx pg.Tx, after *pgx.Batch, counter stri
 	invoiceMetadata.QueueDelete(b, v.ID)
 	invoiceMetadata.QueueInsert(b, v.ID, v.Metadata)
 	b.QueuedQueries = append(b.QueuedQueries, after.QueuedQueries...)
-	return stampedInvoice(ctx, tx, b, v)
+	return stampedInvoice(ctx, tx, b, counter, v)
 }
 
-// stampedInvoice sends a batch in one round trip. Its first statement returns number, version and times.
-func stampedInvoice(ctx context.Context, tx pg.Tx, b *pgx.Batch, v domain.Invoice) (domain.Invoice, error) {
+// stampedInvoice sends a batch in one round trip. Its first statement, behind the lock of the numbers, returns number, version
+// and times.
+func stampedInvoice(ctx context.Context, tx pg.Tx, b *pgx.Batch, counter string, v domain.Invoice) (domain.Invoice, error) {
 	res := tx.SendBatch(ctx, b)
-	err := res.QueryRow().Scan(&v.Number, &v.Version, &v.CreatedAt, &v.UpdatedAt)
+	var err error
+	if counter == nextNumber {
+		_, err = res.Exec()
+	}
+	if err == nil {
+		err = res.QueryRow().Scan(&v.Number, &v.Version, &v.CreatedAt, &v.UpdatedAt)
+	}
 	if err = errors.Join(err, res.Close()); err != nil {
 		return domain.Invoice{}, fmt.Errorf("write invoice: %w", err)
 	}

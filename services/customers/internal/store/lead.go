@@ -19,7 +19,8 @@ import (
 const leadColumns = `l.id, l.status, l.source, l.first_name, l.last_name, l.email, l.phone, l.company, l.event_type, l.event_day, l.event_at,
 	l.guest_count, l.budget, l.budget_currency, l.message, l.service_id, l.unit_id, l.package_id, l.customer_id, l.converted_booking_id,
 	` + quotesOfLead + `, l.lost_reason, l.metadata, l.version, l.created_at, l.updated_at, l.converted_at,
-	l.converting_attempt, l.converting_until, l.converting_customer_id, l.converting_new_customer, l.converting_body, l.converting_tries`
+	l.converting_attempt, l.converting_until, l.converting_customer_id, l.converting_new_customer, l.converting_body, l.converting_tries,
+	l.converting_actor`
 
 // quotesOfLead selects the ids of a lead's quotes, the newest first.
 const quotesOfLead = `array(select q.id from quotes q where q.tenant_id = @tenant and q.livemode = @live and q.lead_id = l.id
@@ -42,7 +43,7 @@ func scanLead(row pgx.CollectableRow) (domain.Lead, error) {
 	err := row.Scan(&l.ID, &l.Status, &l.Source, &l.FirstName, &l.LastName, &l.Email, &l.Phone, &l.Company, &l.EventType, &day, &l.EventAt,
 		&l.GuestCount, &budget, &currency, &l.Message, &l.ServiceID, &l.UnitID, &l.PackageID, &l.CustomerID, &l.BookingID,
 		&l.QuoteIDs, &l.LostReason, &l.Metadata, &l.Version, &l.CreatedAt, &l.UpdatedAt, &l.ConvertedAt,
-		&l.Attempt, &until, &c.Customer, &c.NewCustomer, &c.Body, &c.Tries)
+		&l.Attempt, &until, &c.Customer, &c.NewCustomer, &c.Body, &c.Tries, &c.Actor)
 	if err != nil {
 		return domain.Lead{}, fmt.Errorf("scan lead: %w", err)
 	}

@@ -14,7 +14,8 @@ import (
 )
 
 // noConversion are the columns of a lead that is not being converted.
-const noConversion = `converting_until = null, converting_customer_id = null, converting_new_customer = false, converting_body = null, converting_tries = 0`
+const noConversion = `converting_until = null, converting_customer_id = null, converting_new_customer = false,
+	converting_body = null, converting_tries = 0, converting_since = null, converting_actor = ''`
 
 // BeginConversion writes the conversion of a lead that the transaction has locked, or the next attempt at it. Its attempt must be
 // above that of the row.
@@ -22,10 +23,11 @@ func BeginConversion(ctx context.Context, tx pg.Tx, l domain.Lead) error {
 	c := l.Conversion
 	_, err := tx.Exec(ctx, `
 		update leads l set converting_until = @until, converting_attempt = @attempt, converting_customer_id = @customer,
-			converting_new_customer = @new, converting_body = @body, converting_tries = @tries
+			converting_new_customer = @new, converting_body = @body, converting_tries = @tries, converting_actor = @actor,
+			converting_since = coalesce(l.converting_since, @until::timestamptz - @lease::interval)
 		where l.tenant_id = @tenant and l.livemode = @live and l.id = @id`, pg.Args{
 		"id": l.ID, "until": c.Until, "attempt": l.Attempt, "customer": c.Customer, "new": c.NewCustomer, "body": pg.JSONText(c.Body),
-		"tries": c.Tries,
+		"tries": c.Tries, "actor": c.Actor, "lease": domain.Lease,
 	})
 	if err != nil {
 		return fmt.Errorf("begin conversion: %w", err)

@@ -27,10 +27,11 @@ func fillLeads(t *testing.T, conn *pgx.Conn, tenant ids.Tenant) {
 	t.Helper()
 	for _, sql := range []string{
 		`
-		insert into leads (tenant_id, livemode, id, status, source, first_name, email, email_lower, customer_id, converted_at, created_at, updated_at)
+		insert into leads (tenant_id, livemode, id, status, source, first_name, email, email_lower, customer_id, quoted_customer_id, converted_at, created_at, updated_at)
 		select '%[1]x', false, gen_random_uuid(), case when n %% 2 = 0 then 'new' when n %% 100 = 1 then 'lost' when n %% 100 = 3 then 'quoted' else 'converted' end,
 		       case when n %% 100 = 0 then 'rare' else 'web' end, 'f' || n, 'e' || n || '@b.co', 'e' || n || '@b.co',
-		       case when n %% 100 = 5 then '01890000-0000-7000-8000-000000000001'::uuid else gen_random_uuid() end,
+		       case when n %% 100 = 5 then '01890000-0000-7000-8000-000000000001'::uuid when n %% 100 = 6 then null else gen_random_uuid() end,
+		       case when n %% 100 = 6 then '01890000-0000-7000-8000-000000000001'::uuid end,
 		       case when n %% 2 = 0 or n %% 100 in (1, 3) then null else now() end,
 		       now() - n * interval '1 minute', now() - n * interval '1 minute' from generate_series(1, %[2]d) n`, `
 		insert into lead_words (tenant_id, livemode, word, lead_id)
@@ -63,6 +64,9 @@ func expectedLeads(t *testing.T, conn *pgx.Conn, tenant ids.Tenant, f store.Lead
 	}
 	if f.Customer != nil {
 		w.Add(`l.customer_id = ?`, *f.Customer)
+	}
+	if f.Person != nil {
+		w.Add(`(l.customer_id = ? or l.customer_id is null and l.quoted_customer_id = ?)`, *f.Person, *f.Person)
 	}
 	r.Limit = page.DefaultLimit
 	tail, args := w.Page(r, "l")
@@ -134,6 +138,8 @@ func TestListsOfLeadsUseTheirIndexes(t *testing.T) {
 		"source":          {filter: store.LeadFilter{Source: new("rare")}, index: "leads_source"},
 		"unknown source":  {filter: store.LeadFilter{Source: new("none")}, index: "leads_source"},
 		"customer":        {filter: store.LeadFilter{Customer: &rare}, index: "leads_customer"},
+		"person":          {filter: store.LeadFilter{Person: &rare}, index: "leads_person"},
+		"person, next":    {filter: store.LeadFilter{Person: &rare}, req: page.Request{After: &page.Position{At: middle}}, index: "leads_person"},
 		"word":            {filter: store.LeadFilter{Search: "f1999"}, index: "lead_words_pkey"},
 		"unknown word":    {filter: store.LeadFilter{Search: "zzz"}, index: "lead_words_pkey"},
 		"common word":     {filter: store.LeadFilter{Search: "com"}, index: "leads_created"},
@@ -149,6 +155,15 @@ func TestListsOfLeadsUseTheirIndexes(t *testing.T) {
 			}
 			if n := largest(plan); n > 2*page.RareMatches {
 				t.Errorf("%s, %s: a step of the plan gave %d rows\n%s", name, mode, n, plan)
+			}
+			if tc.filter.Person != nil {
+				plan := explainRead(t, db.App, pgtest.CtxOf(t, tenant, caller.Test), mode, func(ctx context.Context, q pg.Q) error {
+					_, err := store.LeadRows(ctx, q, *tc.filter.Person, page.Request{Limit: page.DefaultLimit, After: tc.req.After})
+					return err
+				})
+				if !strings.Contains(plan, tc.index) || sum(removed, plan) > 0 {
+					t.Errorf("%s, %s, the rows alone:\n%s", name, mode, plan)
+				}
 			}
 			if want := expectedLeads(t, conn, tenant, tc.filter, tc.req); !slices.Equal(got, want) {
 				t.Errorf("%s, %s: found %v\nwant %v", name, mode, got, want)

@@ -17,8 +17,9 @@ type LeadFilter struct {
 	Status   []domain.LeadStatus
 	Source   *string // as stored
 	Customer *domain.CustomerID
-	Search   string            // each word must be a prefix of a word of name, e-mail or company
-	Metadata map[string]string // exact pairs
+	Person   *domain.CustomerID // also of leads that have become nobody yet, and were quoted to this customer
+	Search   string             // each word must be a prefix of a word of name, e-mail or company
+	Metadata map[string]string  // exact pairs
 }
 
 // Leads reads one page.
@@ -44,6 +45,9 @@ func leadsOf(w *page.Where, f LeadFilter, state string, r page.Request, narrow f
 	}
 	if f.Customer != nil {
 		w.Add(`l.customer_id = ?`, *f.Customer)
+	}
+	if f.Person != nil {
+		w.Add(`l.person_id = ?`, *f.Person)
 	}
 	narrow(w)
 	tail, args := w.Page(r, "l")

@@ -45,6 +45,14 @@ func LapsedQuotes(ctx context.Context, tx pg.Tx, real time.Time, after QuoteDue,
 	return pg.Many(ctx, tx, pgx.RowToStructByName[QuoteDue], lapsedQuotes, real, after.At, after.ID.UUID(), limit)
 }
 
+// LapsedQuotesOfTenant returns up to limit quotes of the caller's tenant and mode that have expired by now, oldest first.
+func LapsedQuotesOfTenant(ctx context.Context, q pg.Q, now time.Time, limit int) ([]domain.QuoteID, error) {
+	return pg.Many(ctx, q, pgx.RowTo[domain.QuoteID], `
+		select q.id from quotes q
+		where q.tenant_id = @tenant and q.livemode = @live and q.status = 'sent' and q.accept_until is null and q.expires_at <= @now
+		order by q.expires_at, q.id limit @limit`, pg.Args{"now": now, "limit": limit})
+}
+
 // QuotesLeft returns up to limit quotes of all tenants and modes whose accept is to be resumed, oldest first, behind after; tx
 // has the worker role.
 func QuotesLeft(ctx context.Context, tx pg.Tx, real time.Time, after QuoteDue, limit int) ([]QuoteDue, error) {
@@ -54,22 +62,45 @@ func QuotesLeft(ctx context.Context, tx pg.Tx, real time.Time, after QuoteDue, l
 		order by q.accept_next, q.id limit $4`, real, after.At, after.ID.UUID(), limit)
 }
 
-// Unfinished counts the accepts of quotes and the conversions of leads, of all tenants and modes, whose first process has left
-// them; tx has the worker role.
-func Unfinished(ctx context.Context, tx pg.Tx, real time.Time) (quotes, leads int, err error) {
-	type counts struct{ Quotes, Leads int }
-	got, err := pg.One(ctx, tx, pgx.RowToStructByName[counts], nil, `
-		select (select count(*)::int from quotes q where q.accept_until is not null and q.accept_until <= $1) as quotes,
-			(select count(*)::int from leads l
-				where l.converting_until is not null and (l.converting_until <= $1 or l.converting_tries > 1)) as leads`, real)
-	return got.Quotes, got.Leads, err
+// Unfinished is what waits for a completer.
+type Unfinished struct {
+	Count int
+	Age   float64 // of the oldest one, in seconds; 0 when there is none
 }
 
-// LockFreeQuote locks a quote for a worker, and reads the clock that its expiry goes by; false when it is gone, or when somebody
-// else has it. The clock is read last: it is then at least as new as the one by which the quote was sent.
+// UnfinishedAccepts counts the accepts of quotes, of all tenants and modes, whose first process has left them; tx has the worker role.
+func UnfinishedAccepts(ctx context.Context, tx pg.Tx, real time.Time) (Unfinished, error) {
+	return pg.One(ctx, tx, pgx.RowToStructByName[Unfinished], nil, unfinished+`
+		select q.accept_since as since, q.accept_until as until from quotes q where q.accept_until is not null) step`+left, real, domain.Lease)
+}
+
+// UnfinishedConversions is UnfinishedAccepts for the conversions of leads.
+func UnfinishedConversions(ctx context.Context, tx pg.Tx, real time.Time) (Unfinished, error) {
+	return pg.One(ctx, tx, pgx.RowToStructByName[Unfinished], nil, unfinished+`
+		select l.converting_since as since, l.converting_until as until from leads l where l.converting_until is not null) step`+left, real, domain.Lease)
+}
+
+// A step of an earlier version has no since. least passes over null.
+const (
+	unfinished = `select count(*)::int as count,
+		coalesce(extract(epoch from $1::timestamptz - min(coalesce(since, until - $2::interval))), 0)::float8 as age from (`
+	left = ` where least(until, since + $2::interval) <= $1::timestamptz`
+)
+
+// LockFreeQuote is LockDueQuote for a worker, which does not wait: false also when another transaction has the quote.
 func LockFreeQuote(ctx context.Context, tx pg.Tx, id domain.QuoteID) (q domain.Quote, clock testclock.Clock, ok bool, err error) {
+	return lockQuote(ctx, tx, id, ` for update skip locked`)
+}
+
+// LockDueQuote locks a quote for its expiry, and reads the clock that the expiry goes by; false when there is none. The clock is
+// read last: it is then at least as new as the one by which the quote was sent.
+func LockDueQuote(ctx context.Context, tx pg.Tx, id domain.QuoteID) (q domain.Quote, clock testclock.Clock, ok bool, err error) {
+	return lockQuote(ctx, tx, id, ` for update`)
+}
+
+func lockQuote(ctx context.Context, tx pg.Tx, id domain.QuoteID, lock string) (q domain.Quote, clock testclock.Clock, ok bool, err error) {
 	b := &pgx.Batch{}
-	b.Queue(oneQuote+` for update skip locked`, pg.Args{"id": id})
+	b.Queue(oneQuote+lock, pg.Args{"id": id})
 	b.Queue(testclock.Known, pg.Args{})
 	res := tx.SendBatch(ctx, b)
 	defer func() { err = errors.Join(err, res.Close()) }()

@@ -107,17 +107,60 @@ func TestListsOfQuotesUseTheirIndexes(t *testing.T) {
 	}
 }
 
+// The quotes of one tenant that are due are found by their own index.
+func TestDueQuotesOfATenantUseTheirIndex(t *testing.T) {
+	t.Parallel()
+	db, tenant := quotesAt(t)
+	for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
+		found := 0
+		plan := explainRead(t, db.App, pgtest.CtxOf(t, tenant, caller.Test), mode, func(ctx context.Context, q pg.Q) error {
+			due, err := store.LapsedQuotesOfTenant(ctx, q, time.Now(), 30)
+			found = len(due)
+			return err
+		})
+		if n := sum(removed, plan); found != 30 || !strings.Contains(plan, "quotes_due_of_tenant") || n > 0 || largest(plan) > 30 {
+			t.Errorf("%s: %d found, %d dropped\n%s", mode, found, n, plan)
+		}
+	}
+}
+
+// The ids of what belongs to a customer are read by the index of customers.
+func TestOwnedRowsUseTheirIndex(t *testing.T) {
+	t.Parallel()
+	db, tenant := quotesAt(t)
+	customer := ids.FromUUID[ids.CustomerPrefix]([16]byte{15: 7})
+	for index, read := range map[string]store.OwnedRows{"quotes_customer": store.QuoteRows, "invoices_customer": store.InvoiceRows} {
+		for _, after := range []*page.Position{nil, {At: time.Now()}} {
+			plan := explainRead(t, db.App, pgtest.CtxOf(t, tenant, caller.Test), "force_generic_plan", func(ctx context.Context, q pg.Q) error {
+				_, err := read(ctx, q, customer, page.Request{Limit: 25, After: after})
+				return err
+			})
+			if n := sum(removed, plan); !strings.Contains(plan, index) || n > 0 || largest(plan) > 26 {
+				t.Errorf("%s: %d dropped\n%s", index, n, plan)
+			}
+		}
+	}
+}
+
 func explainQuotes(t *testing.T, db *pg.DB, ctx context.Context, mode string, f store.QuoteFilter, r page.Request) string {
 	t.Helper()
 	r.Limit = page.DefaultLimit
+	return explainRead(t, db, ctx, mode, func(ctx context.Context, q pg.Q) error {
+		_, err := store.Quotes(ctx, q, f, r)
+		return err
+	})
+}
+
+// explainRead returns the plans of the statements of read, with a plan_cache_mode.
+func explainRead(t *testing.T, db *pg.DB, ctx context.Context, mode string, read func(ctx context.Context, q pg.Q) error) string {
+	t.Helper()
 	e := &explained{}
 	err := db.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		if _, err := tx.Exec(ctx, `select set_config('plan_cache_mode', $1, true), set_config('app.settled', oldest_write()::text, true)`, mode); err != nil {
 			return err
 		}
 		e.tx = tx
-		_, err := store.Quotes(ctx, e, f, r)
-		return err
+		return read(ctx, e)
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -55,7 +55,14 @@ func TestPDFIsTheGoldenFile(t *testing.T) {
 	for i := range many {
 		many[i] = line(fmt.Sprintf("Line %d: a boat with a skipper, life jackets for all and a basket of what the harbour has to offer", i+1), int64(i+1), 12345, 250, 1900)
 	}
+	long := make([]domain.Line, 40)
+	for i := range long {
+		long[i] = line(strings.Repeat("A boat with a skipper and life jackets for all. ", 1+i*7%10), 1, 12345, 0, 0)
+	}
+	over := document(t, "EUR", "FR", long...)
+	over.Texts = append(over.Texts, view.Fact{Name: "Terms", Value: strings.Repeat("What is not said here is as the law says. ", 60)})
 	for name, d := range map[string]view.Document{
+		"long":    over, // descriptions and texts go on over pages
 		"invoice": document(t, "EUR", "DE", line("Deposit for quote Q-000001", 1, 50000, 0, 0)),
 		"pages":   document(t, "USD", "US", many...),
 	} {
@@ -98,8 +105,18 @@ func TestPDFOfTheLargestDocument(t *testing.T) {
 	d.Texts = []view.Fact{{Name: "Notes", Value: strings.Repeat("W", 5000)}, {Name: "Terms", Value: string(text[:5000])}}
 	d.To = []string{strings.Repeat("W", 200), strings.Repeat("é\n", 250)}
 	d.Operator.Address = strings.Repeat("W ", 250)
-	if got := render(t, d); !bytes.HasPrefix(got, []byte("%PDF-")) {
-		t.Errorf("%.20q", got)
+	got := render(t, d)
+	if pages := bytes.Count(got, []byte("/Type /Page\n")); !bytes.HasPrefix(got, []byte("%PDF-")) || pages < 250 {
+		t.Errorf("%.20q, %d pages", got, pages)
+	}
+}
+
+// What the fonts lack is a box, each kind of space is one, and what is no sign leaves nothing.
+func TestCharactersThatAreNotInTheFonts(t *testing.T) {
+	t.Parallel()
+	const text, printed = "日本\u00a0\u202f\tZoë\u200b\x07\u00ad 😀\r\nΩ", "□□   Zoë □\nΩ"
+	if a, b := render(t, document(t, "EUR", "DE", line(text, 1, 100, 0, 0))), render(t, document(t, "EUR", "DE", line(printed, 1, 100, 0, 0))); !bytes.Equal(a, b) {
+		t.Errorf("%q is not printed as %q", text, printed)
 	}
 }
 

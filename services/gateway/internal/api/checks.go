@@ -151,7 +151,7 @@ func replayResult(answer *domain.Answer, err error) string {
 	}
 }
 
-// proxy forwards the request to the service. It forwards the answer of a stream, and a list as CSV,
+// proxy forwards the request to the service. It forwards the answer of a stream, and a download,
 // while it arrives.
 func (s *Server) proxy(c *gin.Context) error {
 	q := of(c)
@@ -163,6 +163,11 @@ func (s *Server) proxy(c *gin.Context) error {
 	if httpx.AcceptsCSV(q.op, c.Request.Header) {
 		obs.SetRoute(c.Request.Context(), httpx.CSVRoute(q.op))
 		call.Accept, call.Whole = httpx.CSVType, true
+	}
+	if q.op.Download {
+		call.Whole = true
+	}
+	if call.Whole {
 		return s.Pipeline.Stream(c.Request.Context(), c.Writer, q.op, call)
 	}
 	answer, err := s.Pipeline.Forward(c.Request.Context(), q.op, call, q.fingerprint)

@@ -34,7 +34,7 @@ type Pipeline struct {
 	Tokens     *Tokens
 	Upstreams  map[string]Upstream // by x-service
 	Streams    *Streams            // of events
-	Downloads  *Streams            // of lists as CSV
+	Downloads  *Streams            // lists as CSV and exports
 	Bodies     *Bodies
 	Metrics    *Metrics
 }

@@ -19,18 +19,81 @@ const (
 	consumer   = "identity" // this service's name in the inbox
 )
 
-// RecordAudit appends what another service reports to the audit log of the caller's tenant, once however often its event
-// comes. The error is ErrTenantNotFound when there is no such tenant.
-func (a *App) RecordAudit(ctx context.Context, event ids.Event, r domain.Record) error {
-	err := a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		first, err := inbox.Once(ctx, tx, consumer, event)
-		if err != nil || !first {
+// Reported is the record of what another service has done, with the event that reports it. The record has its tenant and mode.
+type Reported struct {
+	Event  ids.Event
+	Record domain.Record
+}
+
+func (r Reported) inboxed() inbox.Event {
+	return inbox.Event{Tenant: r.Record.TenantID, Livemode: r.Record.Livemode, ID: r.Event}
+}
+
+// RecordAudit appends records of any tenants to their audit logs in the given order, once however often an event comes, all or
+// none. The error is ErrTenantNotFound when a tenant does not exist.
+func (a *App) RecordAudit(ctx context.Context, list []Reported) error {
+	tenants, events := make([]ids.Tenant, len(list)), make([]inbox.Event, len(list))
+	for i, r := range list {
+		tenants[i], events[i] = r.Record.TenantID, r.inboxed()
+	}
+	err := a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		heads, err := store.AuditHeadsForUpdate(ctx, tx, tenants) // before the inbox, whose rows no two batches may lock in different orders
+		if err != nil {
 			return err
 		}
-		return store.AppendAudit(ctx, tx, r)
+		fresh, err := inbox.OnceEach(ctx, tx, consumer, events)
+		if err != nil {
+			return err
+		}
+		records, err := chain(heads, list, fresh)
+		if err == nil && len(records) > 0 {
+			store.AppendAudits(tx, records)
+		}
+		return err
 	})
 	if err != nil {
-		return fmt.Errorf("record audit of %s: %w", r.Action, err)
+		return fmt.Errorf("record audit of %d events: %w", len(list), err)
+	}
+	return nil
+}
+
+// chain numbers the records of fresh events behind the heads. An event that is twice in the list has one record.
+func chain(heads map[ids.Tenant]domain.Head, list []Reported, fresh map[inbox.Event]bool) ([]domain.Record, error) {
+	records := make([]domain.Record, 0, len(fresh))
+	for _, r := range list {
+		if !fresh[r.inboxed()] {
+			continue
+		}
+		delete(fresh, r.inboxed())
+		record, head, err := heads[r.Record.TenantID].Append(r.Record)
+		if err != nil {
+			return nil, err
+		}
+		heads[r.Record.TenantID] = head
+		records = append(records, record)
+	}
+	return records, nil
+}
+
+// ListAudit shows the newest records that the filter selects, newest first and at most limit of them, in pages: each to show as
+// soon as it is read.
+func (a *App) ListAudit(ctx context.Context, f store.AuditFilter, limit int, show func([]domain.Record) error) error {
+	for limit > 0 {
+		var records []domain.Record
+		err := a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+			records, err = store.AuditPage(ctx, tx, f, min(limit, auditBatch))
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if err := show(records); err != nil {
+			return err
+		}
+		if len(records) < auditBatch {
+			return nil
+		}
+		limit, f.Before = limit-len(records), records[len(records)-1].Seq
 	}
 	return nil
 }

@@ -2,6 +2,10 @@ package store
 
 import (
 	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -39,10 +43,103 @@ func AppendAudit(ctx context.Context, tx pg.Tx, r domain.Record) error {
 	return send(ctx, tx, b, "append to the audit log")
 }
 
+// AuditHeadsForUpdate locks the heads of the tenants until the transaction ends, in the order of the tenants' ids, so that
+// transactions that lock several heads do not deadlock. It returns domain.ErrTenantNotFound when one of them has no head. tx has
+// the worker role.
+func AuditHeadsForUpdate(ctx context.Context, tx pg.Tx, tenants []ids.Tenant) (map[ids.Tenant]domain.Head, error) {
+	wanted := map[ids.Tenant]bool{}
+	for _, t := range tenants {
+		wanted[t] = true
+	}
+	list, err := pg.Many(ctx, tx, pgx.RowToStructByName[domain.Head],
+		`select tenant_id, seq, hash from audit_heads where tenant_id = any($1) order by tenant_id for update`,
+		column(slices.Collect(maps.Keys(wanted)), ids.Tenant.UUID))
+	if err != nil {
+		return nil, err
+	}
+	if len(list) < len(wanted) {
+		return nil, domain.ErrTenantNotFound
+	}
+	heads := make(map[ids.Tenant]domain.Head, len(list))
+	for _, h := range list {
+		heads[h.TenantID] = h
+	}
+	return heads, nil
+}
+
+// AppendAudits writes records that are chained to heads that the transaction has locked, in their order. It runs in the round
+// trip of the commit. tx has the worker role.
+func AppendAudits(tx pg.Tx, records []domain.Record) {
+	tenants := column(records, func(r domain.Record) [16]byte { return r.TenantID.UUID() })
+	seqs := column(records, func(r domain.Record) int64 { return r.Seq })
+	hashes := column(records, func(r domain.Record) []byte { return r.Hash })
+	tx.QueueAtCommit(`
+		insert into audit_log (`+auditColumns+`)
+		select tenant_id, livemode, seq, at, actor, action, object, before::jsonb, after::jsonb, source, prev_hash, hash
+		from unnest($1::uuid[], $2::boolean[], $3::bigint[], $4::timestamptz[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
+			$10::text[], $11::bytea[], $12::bytea[]) r (`+auditColumns+`)`,
+		tenants,
+		column(records, func(r domain.Record) bool { return r.Livemode }),
+		seqs,
+		column(records, func(r domain.Record) time.Time { return r.At }),
+		column(records, func(r domain.Record) string { return r.Actor }),
+		column(records, func(r domain.Record) string { return r.Action }),
+		column(records, func(r domain.Record) string { return r.Object }),
+		column(records, func(r domain.Record) *string { return optional(r.Before) }),
+		column(records, func(r domain.Record) *string { return optional(r.After) }),
+		column(records, func(r domain.Record) string { return r.Source }),
+		column(records, func(r domain.Record) []byte { return r.PrevHash }),
+		hashes)
+	tx.QueueAtCommit(`
+		update audit_heads h set seq = r.seq, hash = r.hash
+		from (select distinct on (tenant_id) * from unnest($1::uuid[], $2::bigint[], $3::bytea[]) l (tenant_id, seq, hash)
+			order by tenant_id, seq desc) r
+		where h.tenant_id = r.tenant_id`, tenants, seqs, hashes)
+}
+
+func optional(raw json.RawMessage) *string {
+	if len(raw) == 0 {
+		return nil
+	}
+	return new(string(raw))
+}
+
+// column returns one value of each row, as an array for unnest.
+func column[R, V any](rows []R, value func(R) V) []V {
+	out := make([]V, len(rows))
+	for i, r := range rows {
+		out[i] = value(r)
+	}
+	return out
+}
+
 // Audit returns up to limit records of the tenant behind number after, in order; q has the worker role.
 func Audit(ctx context.Context, q pg.Q, tenant ids.Tenant, after int64, limit int) ([]domain.Record, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Record], `select `+auditColumns+` from audit_log
 		where tenant_id = $1 and seq > $2 order by seq limit $3`, tenant, after, limit)
+}
+
+// AuditFilter selects records of a tenant. Zero values select all.
+type AuditFilter struct {
+	Tenant   ids.Tenant
+	Object   string
+	From, To time.Time // of what happened: from From on, before To
+	Before   int64     // a record's number; 0: from the newest on
+}
+
+// AuditPage returns up to limit records, the newest first. q has the worker role.
+func AuditPage(ctx context.Context, q pg.Q, f AuditFilter, limit int) ([]domain.Record, error) {
+	sql, args := `select `+auditColumns+` from audit_log where tenant_id = @of`, pg.Args{"of": f.Tenant, "limit": limit}
+	add := func(given bool, name string, value any, condition string) {
+		if given {
+			sql, args[name] = sql+" and "+condition, value
+		}
+	}
+	add(f.Object != "", "object", f.Object, "object = @object")
+	add(!f.From.IsZero(), "from", f.From, "at >= @from")
+	add(!f.To.IsZero(), "to", f.To, "at < @to")
+	add(f.Before != 0, "before", f.Before, "seq < @before")
+	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Record], sql+` order by seq desc limit @limit`, args)
 }
 
 // AuditEnd is the noted end of a tenant's chain, and the number of a record that lies outside of it.

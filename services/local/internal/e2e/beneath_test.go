@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -184,12 +185,23 @@ func (p *platform) produce(t *testing.T, topic string, messages ...kafka.Message
 // uuidOf returns the form of a public id in the databases.
 func uuidOf(t *testing.T, id string) string {
 	t.Helper()
-	if c, err := ids.Parse[ids.CustomerPrefix](id); err == nil {
-		return fmt.Sprintf("%x", c.UUID())
+	kind, _, _ := strings.Cut(id, "_")
+	parse := map[string]func(string) ([16]byte, error){
+		ids.CustomerPrefix{}.Prefix(): parseID[ids.CustomerPrefix], ids.EventPrefix{}.Prefix(): parseID[ids.EventPrefix],
+		ids.LeadPrefix{}.Prefix(): parseID[ids.LeadPrefix], ids.QuotePrefix{}.Prefix(): parseID[ids.QuotePrefix],
+		ids.InvoicePrefix{}.Prefix(): parseID[ids.InvoicePrefix],
+	}[kind]
+	if parse == nil {
+		t.Fatalf("%s is of no kind that is known here", id)
 	}
-	e, err := ids.Parse[ids.EventPrefix](id)
+	raw, err := parse(id)
 	if err != nil {
-		t.Fatalf("%s is neither a customer nor an event: %v", id, err)
+		t.Fatalf("%s: %v", id, err)
 	}
-	return fmt.Sprintf("%x", e.UUID())
+	return fmt.Sprintf("%x", raw)
+}
+
+func parseID[P ids.Prefix](text string) ([16]byte, error) {
+	id, err := ids.Parse[P](text)
+	return id.UUID(), err
 }

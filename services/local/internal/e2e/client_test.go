@@ -19,11 +19,14 @@ import (
 )
 
 // rounds scales with TEST_SCALE=full.
-func rounds(n int) int {
+func rounds(n int) int { return scaled(n, n*10) }
+
+// scaled is normal, or full with TEST_SCALE=full.
+func scaled(normal, full int) int {
 	if os.Getenv("TEST_SCALE") == "full" {
-		return n * 10
+		return full
 	}
-	return n
+	return normal
 }
 
 // unique makes a value that no earlier run has used.

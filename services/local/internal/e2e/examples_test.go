@@ -45,6 +45,7 @@ func TestExamples(t *testing.T) {
 	b.calendar(t)
 	b.step(t, "deleteWebhookEndpoint", "DELETE", "/webhook-endpoints/"+endpoint, "")
 	b.step(t, "deleteCustomer", "DELETE", "/customers/"+customer, "")
+	b.export(t)
 
 	spec, err := contract.Load(proto.OpenAPI)
 	if err != nil {
@@ -235,6 +236,18 @@ func (b *book) clock(t *testing.T) {
 	b.step(t, "setTestClock", "POST", "/test-clock", fmt.Sprintf(`{"now":%q}`, tomorrow))
 	b.step(t, "getTestClock", "GET", "/test-clock", "")
 	b.step(t, "deleteTestClock", "DELETE", "/test-clock", "")
+}
+
+// export makes the example of an export: of a customer with an invoice, when their events have arrived.
+func (b *book) export(t *testing.T) {
+	t.Helper()
+	customer := b.client.want(t, http.StatusCreated, "POST", "/customers", `{"first_name":"Alan","last_name":"Turing","email":"alan@example.com"}`).id(t)
+	invoice := b.client.want(t, http.StatusCreated, "POST", "/invoices", fmt.Sprintf(
+		`{"customer_id":%q,"line_items":[{"description":"Dry bag","quantity":1,"unit_amount":{"amount":2500,"currency":"USD"}}]}`, customer)).id(t)
+	for _, object := range []string{customer, invoice} {
+		await(t, "the event of "+object, func() bool { return len(b.client.list(t, "/events?object_id="+object)) == 1 })
+	}
+	b.step(t, "exportCustomer", "GET", "/customers/"+customer+"/export", "")
 }
 
 // book makes examples and compares them with the folder proto/examples.

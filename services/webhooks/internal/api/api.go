@@ -26,8 +26,9 @@ type API struct {
 	Now        func() time.Time
 }
 
-// Mount registers the handler of each operation.
+// Mount registers the handler of each operation and of the internal call.
 func (a *API) Mount(e *gin.Engine) error {
+	e.GET("/internal/v1/events", a.Server.Internal(a.eventsOfObjects, "customers")) // proto/internal/webhooks.yaml
 	return a.Server.Mount(e, map[string]httpx.Route{
 		"createWebhookEndpoint": {Handle: a.createEndpoint},
 		"listWebhookEndpoints":  {Handle: a.listEndpoints},

@@ -24,6 +24,8 @@ type Customers struct {
 	known map[ids.Customer]entry
 	fail  error
 	calls int
+
+	expiries func(ctx context.Context) (more bool, err error)
 }
 
 type entry struct {
@@ -113,6 +115,24 @@ func (f *Customers) Expand(ctx context.Context, list []domain.CustomerID) (map[d
 		}
 	}
 	return out, nil, nil
+}
+
+// OnExpiry makes expire answer the requests to expire quotes; without it none is due.
+func (f *Customers) OnExpiry(expire func(ctx context.Context) (more bool, err error)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.expiries = expire
+}
+
+// ExpireQuotes implements app.QuoteExpirer.
+func (f *Customers) ExpireQuotes(ctx context.Context) (more bool, err error) {
+	f.mu.Lock()
+	expire, fail := f.expiries, f.fail
+	f.mu.Unlock()
+	if fail != nil || expire == nil {
+		return false, fail
+	}
+	return expire(ctx)
 }
 
 func (f *Customers) of(ctx context.Context, id domain.CustomerID) (entry, bool) {

@@ -1,4 +1,4 @@
-package main
+package load
 
 import (
 	"net"
@@ -6,16 +6,13 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// upstreamCommand is the command that serves the fixed answer: `loadtest upstream HOST:PORT`.
-const upstreamCommand = "upstream"
-
 // fixedAnswer has the size of a customer.
 const fixedAnswer = `{"company":"Tanaka Events","created_at":"2026-01-05T09:12:33.154205Z","email":"emi@tanaka.example",` +
 	`"first_name":"Emi","id":"cu_01m7zbmmn5exnr5ab2hvbd652e","last_name":"Tanaka","metadata":{"source":"walk-in"},"mode":"test",` +
 	`"name":"Emi Tanaka","object":"customer","phone":"+1 212 555 0105","updated_at":"2026-01-05T09:12:33.154205Z","version":1}`
 
-// serveUpstream answers every request with the fixed answer, as cheaply as possible, in place of the customers service.
-func serveUpstream(addr string) error {
+// Serve answers every request with the fixed answer, as cheaply as possible, in place of the customers service.
+func Serve(addr string) error {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return err

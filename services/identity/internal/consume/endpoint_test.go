@@ -33,19 +33,27 @@ const endpoint = "we_01m7zd48z8f1svkv8g7bj63mam"
 // world is identity's verbs over a database of the test's own, and the handler.
 type world struct {
 	*app.App
-	*consume.Webhooks
+	*consume.Audit
 	db *pgtest.DB
 }
 
-func newWorld(t *testing.T) *world {
+// noRedis stands for a Redis that has everything.
+type noRedis struct{}
+
+// Publish implements app.Publisher.
+func (noRedis) Publish(context.Context, []domain.Invalidation) error { return nil }
+
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	db := pgtest.New(t, migrations.FS)
-	pgtest.Scoped(t, db)
-	identity := &app.App{DB: db.App, Worker: db.Worker, Scopes: []string{"read:bookings"}, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
-	return &world{App: identity, Webhooks: &consume.Webhooks{App: identity}, db: db}
+	if test, ok := t.(*testing.T); ok {
+		pgtest.Scoped(test, db)
+	}
+	identity := &app.App{DB: db.App, Worker: db.Worker, Redis: noRedis{}, Scopes: []string{"read:bookings"}, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
+	return &world{App: identity, Audit: consume.New(identity), db: db}
 }
 
-func (w *world) tenant(t *testing.T) domain.Tenant {
+func (w *world) tenant(t testing.TB) domain.Tenant {
 	t.Helper()
 	by := domain.Origin{Actor: "cli", Source: "cli:tester@here"}
 	made, err := w.CreateTenant(t.Context(), by, "s"+strings.ToLower(ids.New[ids.RequestPrefix]().String()[4:]), domain.TenantPatch{
@@ -94,7 +102,7 @@ func (w *world) received(t *testing.T) (n int) {
 var at = time.Date(2030, 1, 2, 3, 4, 5, 678_901_234, time.UTC)
 
 // event is what the webhooks service sends; change edits it first.
-func event(t *testing.T, tenant ids.Tenant, change ...func(*eventsv1.Event)) kafkax.Message {
+func event(t testing.TB, tenant ids.Tenant, change ...func(*eventsv1.Event)) kafkax.Message {
 	t.Helper()
 	e := &eventsv1.Event{
 		Id: ids.New[ids.EventPrefix]().String(), Type: domain.EndpointDisabled, TenantId: tenant.String(),
@@ -189,7 +197,8 @@ func TestPoison(t *testing.T) {
 	tenant := w.tenant(t)
 	object := func(raw string) func(*eventsv1.Event) { return func(e *eventsv1.Event) { e.Object = []byte(raw) } }
 	for name, m := range map[string]kafkax.Message{
-		"no event":           {Value: []byte("nonsense")},
+		"no event":           {Topic: "webhooks", Value: []byte("nonsense")},
+		"no topic":           {Value: event(t, tenant.ID).Value},
 		"no id":              event(t, tenant.ID, func(e *eventsv1.Event) { e.Id = "evt_1" }),
 		"no tenant":          event(t, ids.Tenant{}),
 		"unknown tenant":     event(t, ids.New[ids.TenantPrefix]()),
@@ -208,7 +217,7 @@ func TestPoison(t *testing.T) {
 		t.Errorf("%d events received, %+v", w.received(t), records)
 	}
 	// A database that is away is no poison: the partition waits.
-	w.db.App.Close()
+	w.db.Worker.Close()
 	ended, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if err := w.Handle(ended, event(t, tenant.ID)); err == nil || errors.Is(err, kafkax.ErrPoison) {

@@ -1,0 +1,299 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/ids"
+
+	"holdfast.dev/loadtest/internal/bulk"
+	"holdfast.dev/loadtest/internal/load"
+	"holdfast.dev/loadtest/internal/report"
+	"holdfast.dev/loadtest/internal/sqlbench"
+)
+
+// The units of the quotes that are accepted. acceptUnit returns the SQL of the id of a number's unit.
+const acceptUnits = "fd000000-0000-7000-8000-"
+
+func acceptUnit(number string) string {
+	return fmt.Sprintf(`('%s' || lpad(to_hex(%s), 12, '0'))::uuid`, acceptUnits, number)
+}
+
+// What pgbench writes has ids of these prefixes, before its number.
+const (
+	bareInvoice = "ffffffff-0003-7000-8000-"
+	bareEvent   = "ffffffff-0004-7000-8000-" // and 0002, of the quote
+	bareLinked  = "ffffffff-0005-7000-8000-"
+	bareQuote   = "ffffffff-0006-7000-8000-"
+)
+
+// bareID is the SQL of the id of :n.
+func bareID(prefix string) string {
+	return `('` + prefix + `' || lpad(to_hex((:n)::bigint), 12, '0'))::uuid`
+}
+
+// acceptance holds what the comparison of an accept needs.
+type acceptance struct {
+	*chain
+	operator *operator
+	bookings *pgx.Conn // in the bookings database
+	app      string    // URL of that database with the service's own role
+}
+
+// accept compares POST /quotes/{id}/accept with what it sends to both databases, in pgbench. pgbench runs the statements of one
+// database after those of the other: an accept's time is the sum of both.
+func (b *bench) accept(ctx context.Context, c *chain) error {
+	pgbench, err := sqlbench.Find()
+	if err != nil {
+		return err
+	}
+	a, err := b.openAcceptance(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = a.bookings.Close(context.WithoutCancel(ctx)) }()
+	if err := b.sentQuotes(ctx, a); err != nil {
+		return err
+	}
+	ours := &served{name: "POST /quotes/{id}/accept", target: c.target(func(n int) []byte { return a.request(rowOf[ids.QuotePrefix](n+1), fmt.Sprint(n)) })}
+	warm, err := load.Closed(ctx, ours.target, connections, warmUp)
+	if err != nil {
+		return err
+	}
+	nth, used := ours.target.Nth, warm.Requests+connections
+	ours.target.Nth = func(n int) []byte { return nth(used + n) }
+	quotes, bookings, err := b.acceptScripts(ctx, a)
+	if err != nil {
+		return err
+	}
+	if err := turns(b.serve(ctx, ours), b.replay(ctx, pgbench, c.app, quotes), b.replay(ctx, pgbench, a.app, bookings)); err != nil {
+		return err
+	}
+	if err := b.enough(ours, used); err != nil {
+		return err
+	}
+	both := report.Ratio(1, report.Ratio(1, quotes.Rate())+report.Ratio(1, bookings.Rate()))
+	ratio := report.Ratio(ours.Rate(), both)
+	b.table.Add(report.Row{
+		Figure: "`POST /quotes/{id}/accept` with Idempotency-Key, at the service",
+		Ours:   fmt.Sprintf("%.0f/s", ours.Rate()),
+		Beside: fmt.Sprintf("pgbench: %.0f/s (customers' part %.0f/s, bookings' part %.0f/s)", both, quotes.Rate(), bookings.Rate()),
+		Ratio:  ratio, Aim: report.Aim{Text: "≥ 50 %", Value: ratio, Least: 0.5}, Show: "accept",
+	})
+	b.table.Note("%s, CPU µs per request: %s", ours.name, ours.used.per(float64(ours.Requests)))
+	b.table.Note("customers' part of the same SQL in pgbench, CPU µs per transaction: %s", quotes.used.per(quotes.transactions))
+	b.table.Note("bookings' part of the same SQL in pgbench, CPU µs per transaction: %s", bookings.used.per(bookings.transactions))
+	return nil
+}
+
+func (b *bench) openAcceptance(ctx context.Context, c *chain) (*acceptance, error) {
+	settings, err := b.platform.Settings("bookings")
+	if err != nil {
+		return nil, err
+	}
+	a := &acceptance{chain: c, app: settings["DATABASE_URL"]}
+	if a.operator, err = c.as(ctx, c.key); err != nil {
+		return nil, err
+	}
+	if a.bookings, err = pgx.Connect(ctx, b.adminOf(a.app)); err != nil {
+		return nil, err
+	}
+	_, err = a.bookings.Exec(ctx, `insert into units (tenant_id, livemode, id, name)
+		select $1, false, `+acceptUnit("n")+`, 'Accept ' || n from generate_series(0, $2::int) n`, a.operator.tenant.UUID(), units-1)
+	return a, err
+}
+
+func (a *acceptance) request(quote, key string) []byte {
+	return a.operator.request(http.MethodPost, "/quotes/"+quote+"/accept", "accept-"+key)
+}
+
+// newQuote makes a sent quote for the first unit on a day and returns its id.
+func (a *acceptance) newQuote(ctx context.Context, day time.Time) (string, error) {
+	unit, err := ids.Parse[unitPrefix](ids.FromUUID[unitPrefix](acceptUnitUUID).String())
+	if err != nil {
+		return "", err
+	}
+	id, err := a.made(ctx, a.key, "/quotes", fmt.Sprintf(`{"customer_id":%q,"unit_id":%q,"event_date":%q,"event_start_time":"10:00",`+
+		`"event_end_time":"14:00","line_items":[%s],"deposit_amount":{"amount":20000,"currency":"USD"}}`,
+		a.customer, unit, day.Format(time.DateOnly), invoiceLine))
+	if err != nil {
+		return "", err
+	}
+	send := load.Request(http.MethodPost, "/api/v1/quotes/"+id+"/send", a.headers(a.key, ""), "")
+	return id, a.call(ctx, send, http.StatusOK, &struct{}{})
+}
+
+// sentQuotes makes the quotes that the service accepts, each of a slot of its own, and as many for pgbench.
+func (b *bench) sentQuotes(ctx context.Context, a *acceptance) error {
+	template, err := a.newQuote(ctx, recordedDay.AddDate(-1, 0, 0))
+	if err != nil {
+		return err
+	}
+	id, err := ids.Parse[ids.QuotePrefix](template)
+	if err != nil {
+		return err
+	}
+	own := copied(map[string]string{
+		"number": "'L-' || n", "unit_id": acceptUnit(fmt.Sprintf("n %% %d", units)),
+		"event_day": fmt.Sprintf("date '%s' + n / %d", firstDay.Format(time.DateOnly), units),
+	})
+	if err := bulk.Copy(ctx, a.db, bulk.Template{Table: "quotes", ID: id.UUID()}, 1, 2*b.spare(), own); err != nil {
+		return err
+	}
+	return bulk.Settle(ctx, a.db, "quotes")
+}
+
+// acceptScripts records one accept in both services and makes a script from each part. An attempt whose recording holds something
+// else besides is repeated.
+func (b *bench) acceptScripts(ctx context.Context, a *acceptance) (quotes, bookings *replayed, err error) {
+	for try := range 5 {
+		var first, second string
+		if first, second, err = b.recordAccept(ctx, a, try); err == nil {
+			return &replayed{script: first, start: a.free(a.db, "invoices", bareInvoice)},
+				&replayed{script: second, start: a.free(a.bookings, "bookings", bareLinked)}, nil
+		}
+		if !errors.Is(err, errTrips) && !errors.Is(err, errNumbers) {
+			break
+		}
+	}
+	return nil, nil, err
+}
+
+// errNumbers says that the recorded request reserved numbers for the next ones, as one in sixteen does.
+var errNumbers = errors.New("the recorded request has reserved booking numbers")
+
+func (b *bench) recordAccept(ctx context.Context, a *acceptance, try int) (quotes, bookings string, err error) {
+	quote, err := a.newQuote(ctx, recordedOn(try))
+	if err != nil {
+		return "", "", err
+	}
+	var body []byte
+	customers := &recording{service: "customers", route: "/quotes/{id}/accept"}
+	booked := &recording{service: "bookings", route: "/internal/v1/bookings"}
+	key := fmt.Sprintf("recorded-%d", try)
+	err = b.record(ctx, a.db, func() error {
+		var err error
+		body, err = load.Once(ctx, a.target(func(int) []byte { return a.request(quote, key) }))
+		return err
+	}, customers, booked)
+	if err != nil {
+		return "", "", err
+	}
+	if takesNumbers(booked) {
+		return "", "", errNumbers
+	}
+	v, err := a.vary(ctx, quote, "accept-"+key, body, b.spare())
+	if err != nil {
+		return "", "", err
+	}
+	if quotes, err = b.script("accept-customers", customers, v.quotes, beginsAcceptTrip); err != nil {
+		return "", "", err
+	}
+	bookings, err = b.script("accept-bookings", booked, v.bookings, beginsTrip)
+	return quotes, bookings, err
+}
+
+// free returns a start of :i for which :n is larger than in every earlier row of pgbench.
+func (a *acceptance) free(db *pgx.Conn, table, prefix string) func(ctx context.Context) (int, error) {
+	return func(ctx context.Context) (int, error) {
+		return nextBare(ctx, db, table, a.operator.tenant.UUID(), prefix)
+	}
+}
+
+// variations says what differs between two accepts.
+type variations struct{ quotes, bookings sqlbench.Vary }
+
+// vary returns what differs in the recorded statements: ids, numbers, key, slot, and the time until which the accept has its
+// quote, which no completer may find past. pgbench's quotes follow behind the first `spare`.
+func (a *acceptance) vary(ctx context.Context, quote, key string, body []byte, spare int) (v variations, err error) {
+	var accepted struct {
+		Booking  ids.ID[bookingPrefix]       `json:"booking_id"`
+		Invoices []ids.ID[ids.InvoicePrefix] `json:"invoice_ids"`
+	}
+	if err := json.Unmarshal(body, &accepted); err != nil || len(accepted.Invoices) != 1 {
+		return v, fmt.Errorf("%w: accept answered %.300s: %w", errRecord, body, err)
+	}
+	id, err := ids.Parse[ids.QuotePrefix](quote)
+	if err != nil {
+		return v, err
+	}
+	booking, invoice := accepted.Booking, accepted.Invoices[0]
+	var number string
+	if err := a.bookings.QueryRow(ctx, "select number from bookings where id = $1", booking.UUID()).Scan(&number); err != nil {
+		return v, err
+	}
+	v.quotes = sqlbench.Vary{
+		Setup: []string{fmt.Sprintf("\\set r :n %% %d + %d", spare, spare+1)},
+		Values: map[string]string{
+			uuidText(id.UUID()): rowSQL, uuidText(invoice.UUID()): bareID(bareInvoice), uuidText(booking.UUID()): bareID(bareLinked),
+			quote: `('qt_' || (:n)::bigint)`, invoice.String(): `('inv_' || (:n)::bigint)`, key: `('pgbench-' || (:n)::bigint)`,
+		},
+		Special: func(st sqlbench.Statement, i int) string {
+			if strings.HasPrefix(st.SQL, "update quotes set accept_attempt") && (i == 2 || i == 3) {
+				return `(now() + interval '1 hour')`
+			}
+			return kept(st, i)
+		},
+	}
+	v.bookings = sqlbench.Vary{
+		Setup: []string{fmt.Sprintf("\\set u :n %% %d", units), fmt.Sprintf("\\set d :n / %d + 1", units)},
+		Values: map[string]string{
+			uuidText(id.UUID()): bareID(bareQuote), uuidText(booking.UUID()): bareID(bareLinked), uuidText(acceptUnitUUID): acceptUnit("(:u)::bigint"),
+			booking.String(): `('bk_' || (:n)::bigint)`, number: `('P-' || (:n)::bigint)`,
+		},
+		Special: func(st sqlbench.Statement, i int) string {
+			if day := laterDay(st.Params[i-1].Text); day != "" {
+				return day
+			}
+			return kept(st, i)
+		},
+	}
+	return v, nil
+}
+
+// acceptUnitUUID is the first unit's id.
+var acceptUnitUUID = [16]byte{0: 0xfd, 6: 0x70, 8: 0x80}
+
+// kept gives each event an id of its own, and leaves it in the outbox.
+func kept(st sqlbench.Statement, i int) string {
+	if !strings.HasPrefix(st.SQL, "insert into outbox") {
+		return ""
+	}
+	switch i {
+	case 3:
+		if strings.HasPrefix(st.Params[4].Text, "inv_") {
+			return bareID(bareEvent)
+		}
+		return fmt.Sprintf(bareSQL, "0002")
+	case 6:
+		return unpublished
+	}
+	return ""
+}
+
+// beginsAcceptTrip is beginsTrip for what customers sends for an accept.
+func beginsAcceptTrip(before, s sqlbench.Statement) bool {
+	after := func(start string) bool { return strings.HasPrefix(before.SQL, start) }
+	is := func(start string) bool { return strings.HasPrefix(s.SQL, start) }
+	switch {
+	case is("select set_config"):
+		return !after("begin")
+	case is("insert into outbox"):
+		return !after("insert into outbox")
+	case is("with counter"):
+		return !after("select pg_advisory_xact_lock")
+	case is("select q."):
+		return after("insert into idempotency_keys")
+	case is("begin"), is("update quotes"), is("select c."), is("insert into bookings"), is("select pg_advisory_xact_lock"):
+		return true
+	default:
+		return false
+	}
+}

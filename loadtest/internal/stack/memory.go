@@ -1,0 +1,41 @@
+package stack
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+var errStatus = errors.New("malformed /proc status")
+
+// Resident is the memory of a process in bytes, and the most that it has had since ResetPeak.
+func Resident(pid int) (now, peak int64, err error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, 0, fmt.Errorf("memory: %w", err)
+	}
+	now, err = kilobytes(string(text), "VmRSS:")
+	if err != nil {
+		return 0, 0, err
+	}
+	peak, err = kilobytes(string(text), "VmHWM:")
+	return now, peak, err
+}
+
+// ResetPeak makes the peak of a process what it has now.
+func ResetPeak(pid int) error {
+	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0o200)
+}
+
+// kilobytes reads a line such as "VmRSS:	   1234 kB", in bytes.
+func kilobytes(status, name string) (int64, error) {
+	_, rest, _ := strings.Cut(status, "\n"+name)
+	fields := strings.Fields(rest)
+	if len(fields) < 2 || fields[1] != "kB" {
+		return 0, fmt.Errorf("%w: no %s", errStatus, name)
+	}
+	n, err := strconv.ParseInt(fields[0], 10, 64)
+	return n << 10, err
+}

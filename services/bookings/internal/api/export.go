@@ -1,0 +1,100 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/rest"
+	"holdfast.dev/proto/api"
+	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/bookings/internal/domain"
+	"holdfast.dev/services/bookings/internal/store"
+	"holdfast.dev/services/bookings/internal/view"
+)
+
+// exportPage is the bound in proto/internal/bookings.yaml.
+const exportPage = 1000
+
+// bookingsOfCustomer answers one page of the bookings of a customer, or of their ids.
+func (a *API) bookingsOfCustomer(c *gin.Context) error {
+	ctx := c.Request.Context()
+	customer, err := ids.Parse[ids.CustomerPrefix](c.Query("customer_id"))
+	if err != nil {
+		return apperr.Field("customer_id", "Must be an id, which begins with cu_.")
+	}
+	r := page.Request{Limit: exportPage}
+	if r.After, err = parsePosition(c.Query("cursor")); err != nil {
+		return err
+	}
+	read := a.bodiesOfCustomer
+	if c.Query("ids_only") == "true" {
+		read = a.idsOfCustomer
+	}
+	out, err := read(ctx, customer, r)
+	if err != nil {
+		return err
+	}
+	return rest.Object(c, out)
+}
+
+func (a *API) bodiesOfCustomer(ctx context.Context, customer domain.CustomerID, r page.Request) (out internalapi.BookingsOfCustomer, err error) {
+	now := a.now(ctx)
+	rows, err := store.Bookings(ctx, a.DB.Read(ctx), store.BookingFilter{Now: now, Customer: &customer}, r)
+	if err != nil {
+		return out, err
+	}
+	data, more, err := page.Fit(rows, func(b domain.Booking) api.Booking { return view.Booking(b.At(now), httpx.Mode(ctx)) })
+	if err != nil {
+		return out, err
+	}
+	out.Data = data
+	if more {
+		last := rows.Items[len(data)-1]
+		out.Next = formatPosition(page.Position{At: last.CreatedAt, ID: last.ID.UUID()})
+	}
+	return out, nil
+}
+
+func (a *API) idsOfCustomer(ctx context.Context, customer domain.CustomerID, r page.Request) (out internalapi.BookingsOfCustomer, err error) {
+	rows, err := store.BookingIDs(ctx, a.DB.Read(ctx), customer, r)
+	if err != nil {
+		return out, err
+	}
+	for _, b := range rows.Items {
+		out.IDs = append(out.IDs, b.ID.String())
+	}
+	if rows.More {
+		last := rows.Items[len(rows.Items)-1]
+		out.Next = formatPosition(page.Position{At: last.CreatedAt, ID: last.ID.UUID()})
+	}
+	return out, nil
+}
+
+// formatPosition writes a position as the cursor of an internal call, which needs no signature.
+func formatPosition(p page.Position) string {
+	return fmt.Sprintf("%d.%s", p.At.UnixMicro(), ids.FromUUID[ids.BookingPrefix](p.ID))
+}
+
+// parsePosition reads what formatPosition has written; "" is the first page.
+func parsePosition(cursor string) (*page.Position, error) {
+	if cursor == "" {
+		return nil, nil
+	}
+	at, id, _ := strings.Cut(cursor, ".")
+	micro, err := strconv.ParseInt(at, 10, 64)
+	booking, wrong := ids.Parse[ids.BookingPrefix](id)
+	if err != nil || wrong != nil {
+		return nil, apperr.Field("cursor", "Must be the next of an answer.")
+	}
+	return &page.Position{At: time.UnixMicro(micro).UTC(), ID: booking.UUID()}, nil
+}

@@ -1,0 +1,78 @@
+package api_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+)
+
+// claimants are the operations that ask bookings between two transactions, each on something of its own.
+func (w *world) claimants(ctx context.Context) map[string]func(key header) answer {
+	w.T.Helper()
+	q, l := w.sentQuote(ctx, ""), w.lead(ctx, `"email":"lea@example.com"`)
+	return map[string]func(key header) answer{
+		"accept": func(key header) answer { return w.onQuote(ctx, q.ID, "accept", key) },
+		"convert": func(key header) answer {
+			return w.do(ctx, "POST", "/leads/"+l.ID+"/convert", `{"booking":{"event_date":"2031-05-01"}}`, key)
+		},
+	}
+}
+
+// While an accept or a conversion is under way no other request can use its key: it is refused before it takes effect.
+func TestKeyOfAnAcceptUnderWay(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"accept", "convert"} {
+		w, ctx := newWorld(t), converter(t)
+		first, others := w.claimants(ctx)[name], w.claimants(ctx)
+		before := w.Count(`select count(*) from customers`)
+		begun, release := w.held()
+		var both sync.WaitGroup
+		both.Go(func() { first("Idempotency-Key: k").is(200) })
+		<-begun
+		w.do(ctx, "POST", "/customers", ann, "Idempotency-Key: k").is(422, "idempotency_mismatch")
+		for _, other := range others {
+			other("Idempotency-Key: k").is(422, "idempotency_mismatch")
+		}
+		release()
+		both.Wait()
+		if again := first("Idempotency-Key: k").is(200); again.Header.Get("Idempotent-Replayed") != "true" {
+			t.Errorf("%s: its answer is not repeated", name)
+		}
+		made := w.Count(`select count(*) from customers`) - before
+		if name == "convert" {
+			made-- // its own
+		}
+		if n := len(w.bookings.Made()); n != 1 || made != 0 {
+			t.Errorf("%s: %d bookings, %d customers of other requests", name, n, made)
+		}
+	}
+}
+
+// A refusal by bookings frees the key for any request; after an outage it stays the first request's, which may have had an effect.
+func TestKeyAfterAnAcceptWithoutEffect(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"accept", "convert"} {
+		w, ctx := newWorld(t), converter(t)
+		first := w.claimants(ctx)[name]
+		w.fail(errTaken, nil)
+		first("Idempotency-Key: k").is(409, "slot_unavailable")
+		w.do(ctx, "POST", "/customers", ann, "Idempotency-Key: k").is(201)
+
+		w.fail(nil, apperr.ErrTimeout)
+		first("Idempotency-Key: l")
+		w.do(ctx, "POST", "/customers", ann, "Idempotency-Key: l").is(422, "idempotency_mismatch")
+		w.fail(nil, nil)
+		w.resumeAccepts(31 * time.Second)
+		w.complete(31 * time.Second)
+		fresh := first("Idempotency-Key: l").is(200)
+		if again := first("Idempotency-Key: l").is(200); string(again.Body) != string(fresh.Body) || again.Header.Get("Idempotent-Replayed") != "true" {
+			t.Errorf("%s: answered %s, then %s", name, fresh.Body, again.Body)
+		}
+		if n := len(w.bookings.Made()); n != 1 {
+			t.Errorf("%s: %d bookings", name, n)
+		}
+	}
+}

@@ -1,0 +1,282 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"time"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/proto/api"
+
+	"holdfast.dev/services/customers/internal/domain"
+	"holdfast.dev/services/customers/internal/store"
+	"holdfast.dev/services/customers/internal/view"
+)
+
+const (
+	exportRows    = 1000 // rows that an export reads at once; their bodies have no more bytes than a page
+	exportObjects = 100  // objects whose events are asked for at once
+)
+
+// Exports write what the platform holds of a customer. Each page is read by a statement or a call of its own, so that an export
+// holds few pages in memory, and no transaction while it waits.
+type Exports struct {
+	DB       *pg.DB
+	Invoices *Invoices
+	Bookings CustomerBookings
+	Events   ObjectEvents
+}
+
+// bodies are the public bodies of a kind of resource, page by page. An error is the last element.
+type bodies = iter.Seq2[[]json.RawMessage, error]
+
+// Write writes the export of a customer. The other services have answered before the first byte is written.
+func (a *Exports) Write(ctx context.Context, c domain.Customer, w io.Writer) error {
+	at, err := a.Invoices.Place(ctx)
+	if err != nil {
+		return err
+	}
+	customer, err := contract.Encode(view.Customer(c, exportMode(ctx)))
+	if err != nil {
+		return err
+	}
+	bookings, stopBookings, err := begun(a.bookings(ctx, c.ID))
+	defer stopBookings()
+	if err != nil {
+		return err
+	}
+	events, stopEvents, err := begun(a.events(ctx, c.ID))
+	defer stopEvents()
+	if err != nil {
+		return err
+	}
+	d := &document{w: w, out: fmt.Appendf(nil, `{"object":"customer_export","customer":%s`, customer)}
+	err = d.array("bookings", bookings)
+	for _, kind := range ownedByCustomer {
+		if err == nil {
+			err = d.array(kind.name, a.owned(ctx, kind, c.ID, at))
+		}
+	}
+	if err == nil {
+		err = d.array("payment_intents", func(func([]json.RawMessage, error) bool) {})
+	}
+	if err == nil {
+		err = d.array("events", events)
+	}
+	if err != nil {
+		return err
+	}
+	return d.end()
+}
+
+// bookings are the bookings of a customer.
+func (a *Exports) bookings(ctx context.Context, customer domain.CustomerID) bodies {
+	return paged(func(cursor string) ([]json.RawMessage, string, bool, error) {
+		list, next, err := a.Bookings.BookingsOf(ctx, customer, cursor)
+		return list, next, next != "", err
+	})
+}
+
+// owned are the resources of a kind that belong to a customer.
+func (a *Exports) owned(ctx context.Context, kind owned, customer domain.CustomerID, at domain.Place) bodies {
+	return paged(func(after *page.Position) ([]json.RawMessage, *page.Position, bool, error) {
+		p, err := kind.show(ctx, a.DB.Read(ctx), customer, at, page.Request{Limit: exportRows, After: after})
+		return p.bodies, &p.last, p.more, err
+	})
+}
+
+// events are the events about everything of a customer. The ids of these are read once more, so that they need not be kept.
+func (a *Exports) events(ctx context.Context, customer domain.CustomerID) bodies {
+	return func(yield func([]json.RawMessage, error) bool) {
+		for objects, err := range batches(a.objects(ctx, customer), exportObjects) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for list, err := range a.eventsOf(ctx, objects) {
+				if !yield(list, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// batches are the elements of all pages in lists of n; the last list is shorter.
+func batches[T any](pages iter.Seq2[[]T, error], n int) iter.Seq2[[]T, error] {
+	return func(yield func([]T, error) bool) {
+		var batch []T
+		for list, err := range pages {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for batch = append(batch, list...); len(batch) >= n; batch = batch[n:] {
+				if !yield(batch[:n:n], nil) {
+					return
+				}
+			}
+		}
+		if len(batch) > 0 {
+			yield(batch, nil)
+		}
+	}
+}
+
+// eventsOf are the events about at most exportObjects objects.
+func (a *Exports) eventsOf(ctx context.Context, objects []string) bodies {
+	return paged(func(cursor string) ([]json.RawMessage, string, bool, error) {
+		list, next, err := a.Events.EventsOf(ctx, objects, cursor)
+		return list, next, next != "", err
+	})
+}
+
+// objects are the ids of a customer and of everything that belongs to it, page by page.
+func (a *Exports) objects(ctx context.Context, customer domain.CustomerID) iter.Seq2[[]string, error] {
+	sources := []iter.Seq2[[]string, error]{func(yield func([]string, error) bool) { yield([]string{customer.String()}, nil) }}
+	for _, kind := range ownedByCustomer {
+		sources = append(sources, paged(func(after *page.Position) ([]string, *page.Position, bool, error) {
+			rows, err := kind.rows(ctx, a.DB.Read(ctx), customer, page.Request{Limit: exportRows, After: after})
+			if err != nil || len(rows.Items) == 0 {
+				return nil, nil, false, err
+			}
+			list := make([]string, len(rows.Items))
+			for i, row := range rows.Items {
+				list[i] = kind.id(row.ID)
+			}
+			last := rows.Items[len(rows.Items)-1]
+			return list, &page.Position{At: last.CreatedAt, ID: last.ID}, rows.More, nil
+		}))
+	}
+	sources = append(sources, paged(func(cursor string) ([]string, string, bool, error) {
+		list, next, err := a.Bookings.BookingIDsOf(ctx, customer, cursor)
+		return list, next, next != "", err
+	}))
+	return func(yield func([]string, error) bool) {
+		for _, source := range sources {
+			for list, err := range source {
+				if !yield(list, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// paged are the pages that next reads one after the other; each call gets the position that the one before has returned.
+func paged[T, C any](next func(after C) (list []T, last C, more bool, err error)) iter.Seq2[[]T, error] {
+	return func(yield func([]T, error) bool) {
+		var at C
+		for more := true; more; {
+			var list []T
+			var err error
+			list, at, more, err = next(at)
+			if !yield(list, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// begun reads the first page and returns all of them, or the error of the first one. stop ends the reading at any time.
+func begun(pages bodies) (all bodies, stop func(), err error) {
+	next, stop := iter.Pull2(pages)
+	first, err, more := next()
+	if err != nil {
+		return nil, stop, err
+	}
+	return func(yield func([]json.RawMessage, error) bool) {
+		for list := first; more && yield(list, err); {
+			list, err, more = next()
+		}
+	}, stop, nil
+}
+
+// document is a JSON object whose arrays are written page by page.
+type document struct {
+	w   io.Writer
+	out []byte // what is not written yet
+}
+
+// array adds a property and writes it.
+func (d *document) array(name string, pages bodies) error {
+	d.out = fmt.Appendf(d.out, `,%q:[`, name)
+	first := true
+	for list, err := range pages {
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		for _, body := range list {
+			if !first {
+				d.out = append(d.out, ',')
+			}
+			first = false
+			d.out = append(d.out, body...)
+		}
+		if err := d.flush(); err != nil {
+			return err
+		}
+	}
+	d.out = append(d.out, ']')
+	return nil
+}
+
+// end writes the rest.
+func (d *document) end() error {
+	d.out = append(d.out, '}')
+	return d.flush()
+}
+
+func (d *document) flush() error {
+	_, err := d.w.Write(d.out)
+	d.out = d.out[:0]
+	return err
+}
+
+// exportPage is one page of a kind of resource.
+type exportPage struct {
+	bodies []json.RawMessage
+	last   page.Position
+	more   bool
+}
+
+// shown makes a page of the rows that were read.
+func shown[T, V any](rows page.Rows[T], err error, place func(T) page.Position, shape func(T) V) (p exportPage, _ error) {
+	if err != nil {
+		return p, err
+	}
+	if p.bodies, p.more, err = page.Fit(rows, shape); err == nil && len(p.bodies) > 0 {
+		p.last = place(rows.Items[len(p.bodies)-1])
+	}
+	return p, err
+}
+
+func exportMode(ctx context.Context) api.Mode { return api.Mode(caller.FromContext(ctx).Mode) }
+
+func showLeads(ctx context.Context, q pg.Q, customer domain.CustomerID, _ domain.Place, r page.Request) (exportPage, error) {
+	rows, err := store.Leads(ctx, q, store.LeadFilter{Person: &customer}, r)
+	return shown(rows, err, func(l domain.Lead) page.Position { return position(l.ID, l.CreatedAt) },
+		func(l domain.Lead) api.Lead { return view.Lead(l, exportMode(ctx)) })
+}
+
+func showQuotes(ctx context.Context, q pg.Q, customer domain.CustomerID, at domain.Place, r page.Request) (exportPage, error) {
+	rows, err := store.Quotes(ctx, q, store.QuoteFilter{Customer: &customer, Now: at.Now}, r)
+	return shown(rows, err, func(q domain.Quote) page.Position { return position(q.ID, q.CreatedAt) },
+		func(q domain.Quote) api.Quote { return view.Quote(q.At(at.Now), exportMode(ctx)) })
+}
+
+func showInvoices(ctx context.Context, q pg.Q, customer domain.CustomerID, at domain.Place, r page.Request) (exportPage, error) {
+	rows, err := store.Invoices(ctx, q, store.InvoiceFilter{Customer: &customer}, r)
+	return shown(rows, err, func(v domain.Invoice) page.Position { return position(v.ID, v.CreatedAt) },
+		func(v domain.Invoice) api.Invoice { return view.Invoice(v.At(at), exportMode(ctx)) })
+}
+
+func position(id interface{ UUID() [16]byte }, created time.Time) page.Position {
+	return page.Position{At: created, ID: id.UUID()}
+}

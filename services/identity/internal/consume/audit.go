@@ -1,0 +1,130 @@
+// Package consume handles the messages from Kafka: what other services do belongs into the audit log.
+package consume
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/kafkax"
+	"holdfast.dev/libs/outbox"
+	"holdfast.dev/libs/pg"
+	eventsv1 "holdfast.dev/proto/events/v1"
+
+	"holdfast.dev/services/identity/internal/app"
+	"holdfast.dev/services/identity/internal/domain"
+)
+
+// Audit handles the events of the other services.
+type Audit struct {
+	App *app.App
+	// Topics are what a topic's service says of an event: action, object and what the record shows. nil is an event that is not
+	// audited.
+	Topics map[string]func(e *eventsv1.Event) (*domain.Record, error)
+}
+
+// New makes the handler of the topics that the service reads.
+func New(identity *app.App) *Audit {
+	return &Audit{App: identity, Topics: map[string]func(e *eventsv1.Event) (*domain.Record, error){
+		"webhooks": endpoint, "customers": change, "bookings": change,
+	}}
+}
+
+// HandleBatch writes the records of a batch in one transaction, all or none. After an error the consumer calls Handle for each
+// message. It holds one decoded event at a time: a record is small.
+func (h *Audit) HandleBatch(ctx context.Context, batch []kafkax.Message) error {
+	list := make([]app.Reported, 0, len(batch))
+	for _, m := range batch {
+		r, err := h.report(m)
+		if err != nil {
+			return err
+		}
+		if r != nil {
+			list = append(list, *r)
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return h.App.RecordAudit(ctx, list)
+}
+
+// Handle is a kafkax.Handler. What cannot be read, or is of an unknown tenant, is poison; types that are not audited pass.
+func (h *Audit) Handle(ctx context.Context, m kafkax.Message) error {
+	err := h.HandleBatch(ctx, []kafkax.Message{m})
+	if errors.Is(err, domain.ErrTenantNotFound) || unstorable(err) {
+		return kafkax.Poison(err)
+	}
+	return err
+}
+
+// unstorable reports that Postgres will never take what it was given, such as text with a NUL in it.
+func unstorable(err error) bool { return strings.HasPrefix(pg.Code(err), "22") }
+
+// report reads a message; nil for an event that is not audited.
+func (h *Audit) report(m kafkax.Message) (*app.Reported, error) {
+	record := h.Topics[m.Topic]
+	if record == nil {
+		return nil, kafkax.Poison(fmt.Errorf("topic %q has no handler", m.Topic))
+	}
+	e, err := outbox.Decode(m.Value)
+	if err != nil {
+		return nil, err
+	}
+	id, err := ids.Parse[ids.EventPrefix](e.GetId())
+	if err != nil {
+		return nil, kafkax.Poison(fmt.Errorf("event id %q: %w", e.GetId(), err))
+	}
+	tenant, err := ids.Parse[ids.TenantPrefix](e.GetTenantId())
+	if err != nil {
+		return nil, kafkax.Poison(fmt.Errorf("tenant id %q: %w", e.GetTenantId(), err))
+	}
+	r, err := record(e)
+	if err != nil {
+		return nil, kafkax.Poison(err)
+	}
+	if r == nil {
+		return nil, nil
+	}
+	if err := e.GetCreatedAt().CheckValid(); err != nil {
+		return nil, kafkax.Poison(fmt.Errorf("created_at: %w", err))
+	}
+	r.TenantID, r.Livemode, r.At = tenant, e.GetLivemode(), e.GetCreatedAt().AsTime()
+	r.Actor, r.Action, r.Source = e.GetActor(), e.GetType(), m.Topic
+	if r.Actor == "" { // of a release that did not tell
+		r.Actor = "svc:" + m.Topic
+	}
+	return &app.Reported{Event: id, Record: *r}, nil
+}
+
+// changed is what a record shows of a change: which fields, and never a value.
+type changed struct {
+	Fields    []string `json:"fields"` // sorted; none for a new object
+	RequestID string   `json:"request_id,omitempty"`
+	Version   int64    `json:"version"` // of the object after the change
+}
+
+// change makes the record of a write of customers or bookings.
+func change(e *eventsv1.Event) (*domain.Record, error) {
+	var before map[string]json.RawMessage
+	if raw := e.GetPreviousAttributes(); len(raw) > 0 {
+		if err := json.Unmarshal(raw, &before); err != nil {
+			return nil, fmt.Errorf("previous attributes: %w", err)
+		}
+	}
+	if e.GetType() == "" || e.GetObjectId() == "" {
+		return nil, fmt.Errorf("an event of type %q about %q", e.GetType(), e.GetObjectId())
+	}
+	fields := slices.AppendSeq(make([]string, 0, len(before)), maps.Keys(before))
+	slices.Sort(fields)
+	after, err := json.Marshal(changed{Fields: fields, RequestID: e.GetRequestId(), Version: e.GetResourceVersion()})
+	if err != nil {
+		return nil, fmt.Errorf("changed fields: %w", err)
+	}
+	return &domain.Record{Object: e.GetObjectId(), After: after}, nil
+}

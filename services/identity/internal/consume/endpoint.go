@@ -1,0 +1,31 @@
+package consume
+
+import (
+	"encoding/json"
+	"fmt"
+
+	eventsv1 "holdfast.dev/proto/events/v1"
+	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/identity/internal/domain"
+)
+
+// endpoint makes the record of an endpoint that fails or was disabled by the platform. The object is encoded anew: a number that
+// jsonb would write in another way would break the chain.
+func endpoint(e *eventsv1.Event) (*domain.Record, error) {
+	if e.GetType() != domain.EndpointFailing && e.GetType() != domain.EndpointDisabled {
+		return nil, nil
+	}
+	var object internalapi.EndpointHealth
+	if err := json.Unmarshal(e.GetObject(), &object); err != nil {
+		return nil, fmt.Errorf("endpoint health: %w", err)
+	}
+	if object.ID == "" || object.ID != e.GetObjectId() {
+		return nil, fmt.Errorf("an event of endpoint %q holds endpoint %q", e.GetObjectId(), object.ID)
+	}
+	after, err := json.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("endpoint health: %w", err)
+	}
+	return &domain.Record{Object: object.ID, After: after}, nil
+}

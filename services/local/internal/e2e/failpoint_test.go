@@ -1,0 +1,360 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/proto"
+	eventsv1 "holdfast.dev/proto/events/v1"
+)
+
+// failpoints are the steps of the chain at which a process dies in TestDeathAtEachStep, with the service, an operation that
+// passes the step, and what is left of it before the client repeats it: done, as a completer ends what was begun, or nothing.
+var failpoints = []struct{ name, service, operation, left string }{
+	{"accept.marked", "customers", "accept", "done"},
+	{"accept.booked", "customers", "accept", "done"},
+	{"accept.written", "customers", "accept", "done"},
+	{"accept.committed", "customers", "accept", "done"},
+	{"convert.marked", "customers", "convert with a booking", "done"},
+	{"convert.booked", "customers", "convert with a booking", "done"},
+	{"convert.written", "customers", "convert with a booking", "done"},
+	{"convert.written", "customers", "convert", "nothing"},
+	{"convert.committed", "customers", "convert with a booking", "done"},
+	{"open.numbered", "customers", "open", "nothing"},
+	{"open.committed", "customers", "open", "done"},
+	{"linked.asked", "bookings", "accept", "done"},
+	{"linked.asked", "bookings", "convert with a booking", "done"},
+	{"linked.written", "bookings", "accept", "done"},
+	{"linked.written", "bookings", "convert with a booking", "done"},
+	{"linked.committed", "bookings", "accept", "done"},
+	{"linked.committed", "bookings", "convert with a booking", "done"},
+}
+
+// Each step of the code is attacked, and each attacked step is in the code.
+func TestEachFailpointIsAttacked(t *testing.T) {
+	t.Parallel()
+	call := regexp.MustCompile(`failpoint\.Here\((.*)\)`)
+	var placed, attacked []string
+	err := filepath.WalkDir("../../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, found := range call.FindAllSubmatch(text, -1) {
+			service, _, _ := strings.Cut(strings.TrimPrefix(filepath.ToSlash(path), "../../../"), "/")
+			placed = append(placed, service+" "+strings.Trim(string(found[1]), `"`))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range failpoints {
+		attacked = append(attacked, f.service+" "+f.name)
+	}
+	slices.Sort(placed)
+	slices.Sort(attacked)
+	attacked = slices.Compact(attacked)
+	if !slices.Equal(placed, attacked) {
+		t.Errorf("in the code: %q\nattacked:    %q", placed, attacked)
+	}
+}
+
+// What make build makes has no failpoints; the executables for the test below have them.
+func TestProductionHasNoFailpoint(t *testing.T) {
+	onMachine(t)
+	t.Parallel()
+	program := func(path ...string) []byte {
+		b, err := os.ReadFile(filepath.Join(append([]string{"../../../../bin"}, path...)...))
+		if err != nil {
+			t.Fatalf("%v: run `make build failpoints`", err)
+		}
+		return b
+	}
+	words := []string{"FAILPOINT"}
+	for _, f := range failpoints {
+		words = append(words, f.name)
+		if b := program("failpoints", f.service); !bytes.Contains(b, []byte(f.name)) || !bytes.Contains(b, []byte("FAILPOINT")) {
+			t.Errorf("%s lacks %s", f.service, f.name)
+		}
+	}
+	for _, name := range proto.ServiceNames() {
+		b := program(name)
+		for _, word := range words {
+			if bytes.Contains(b, []byte(word)) {
+				t.Errorf("%s holds %s", name, word)
+			}
+		}
+	}
+}
+
+// step is one request that a process dies of.
+type step struct {
+	failpoint, operation, left string
+	id, path, body, key        string
+	committed                  bool // the process dies after the commit of the whole operation
+}
+
+func (s step) books() bool { return s.operation == "accept" || s.operation == "convert with a booking" }
+
+func (s step) String() string { return s.operation + ", killed at " + s.failpoint }
+
+// Customers and bookings die at each step of accept, convert and open, while other processes of both go on. Without a word of
+// the client each operation is completed, or nothing of it is left; its repetition with the same key is answered, and there
+// is one booking, one invoice with the next number, and one event of each kind.
+func TestDeathAtEachStep(t *testing.T) {
+	onMachine(t)
+	c := shared.as(t, "DEMO_TEST_KEY")
+	bin, err := filepath.Abs("../../../../bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bookings := newReplica(t, "bookings", filepath.Join(bin, "failpoints", "bookings"))
+	customers := newReplica(t, "customers", filepath.Join(bin, "failpoints", "customers"), "UPSTREAM_BOOKINGS_URL=http://"+bookings.address)
+	gateway := newReplica(t, "gateway", filepath.Join(bin, "gateway"), "UPSTREAM_CUSTOMERS_URL=http://"+customers.address)
+	for _, r := range []*replica{bookings, customers, gateway} {
+		defer r.stop()
+	}
+	gateway.start(t, shared)
+	dying := shared.with(t, c.key)
+	dying.base = strings.Replace(c.base, strings.TrimPrefix(shared.env["BASE_URL"], "http://"), gateway.address+"/api/v1", 1)
+
+	world := newChain(t, c)
+	var steps []step
+	for n, f := range failpoints {
+		s := world.prepare(t, f.operation, world.day+n)
+		s.failpoint, s.left, s.committed = f.name, f.left, f.service == "customers" && strings.HasSuffix(f.name, ".committed")
+		victim := customers
+		if f.service == "bookings" {
+			victim = bookings
+		}
+		for _, r := range []*replica{bookings, customers} {
+			if r == victim {
+				r.stop()
+				r.start(t, shared, "FAILPOINT="+f.name)
+			} else if r.cmd == nil || r.dead() {
+				r.start(t, shared)
+			}
+		}
+		if a, err := dying.try(t, http.MethodPost, s.path, s.body, s.key); err == nil && a.Status < 300 {
+			t.Errorf("%v: answered %d before its process died", s, a.Status)
+		}
+		victim.killed(t)
+		steps = append(steps, s)
+	}
+	for _, r := range []*replica{gateway, customers, bookings} { // their peers are dead: the others go on
+		r.stop()
+	}
+	world.endLeases(t)
+	for _, s := range steps {
+		world.left(t, s)
+	}
+	for _, s := range steps {
+		world.repeated(t, s)
+	}
+	if !t.Failed() {
+		world.events(t, steps)
+	}
+	noGaps(t, shared)
+}
+
+// chain makes what the steps of the chain work on, and reads what is left of them.
+type chain struct {
+	c                   *client
+	customers, bookings *pgx.Conn
+	unit, customer      string
+	day                 int
+}
+
+func newChain(t *testing.T, c *client) *chain {
+	t.Helper()
+	return &chain{
+		c: c, customers: shared.database(t, "customers"), bookings: shared.database(t, "bookings"), day: rand.IntN(10_000),
+		unit:     c.insist(t, http.MethodPost, "/units", `{"name":"Chain"}`, "", http.StatusCreated).id(t),
+		customer: c.insist(t, http.MethodPost, "/customers", `{"first_name":"Kai","email":"kai@example.com"}`, "", http.StatusCreated).id(t),
+	}
+}
+
+// prepare makes a sent quote or a lead for a day, or a draft of an invoice, and returns the request that accepts, converts or opens it.
+func (w *chain) prepare(t *testing.T, operation string, day int) step {
+	t.Helper()
+	s := step{operation: operation, key: unique("step")}
+	unit := w.unit
+	if day%2 == 0 {
+		unit = "" // nothing but the chain itself keeps it from being booked twice
+	}
+	switch operation {
+	case "accept":
+		s.id = newQuote(t, w.c, w.customer, "", unit, chainDay(day))
+		s.path = "/quotes/" + s.id + "/accept"
+	case "convert", "convert with a booking":
+		body := fmt.Sprintf(`{"first_name":"Lea","email":"%s@example.com"}`, s.key)
+		s.id = w.c.insist(t, http.MethodPost, "/leads", body, s.key+"-made", http.StatusCreated).id(t)
+		s.path = "/leads/" + s.id + "/convert"
+		s.body = `{}`
+		if operation == "convert" {
+			break
+		}
+		s.body = fmt.Sprintf(`{"booking":{"unit_id":%q,"event_date":%q,"event_start_time":"10:00","event_end_time":"12:00"}}`, w.unit, chainDay(day))
+	case "open":
+		body := fmt.Sprintf(`{"customer_id":%q,"line_items":[{"description":"Hall","quantity":1,"unit_amount":{"amount":5000,"currency":"USD"}}]}`, w.customer)
+		s.id = w.c.insist(t, http.MethodPost, "/invoices", body, s.key+"-made", http.StatusCreated).id(t)
+		s.path = "/invoices/" + s.id + "/open"
+	}
+	return s
+}
+
+// endLeases lets the time pass for which a dead process has what it began to itself.
+func (w *chain) endLeases(t *testing.T) {
+	t.Helper()
+	execute(t, w.customers, `update quotes set accept_until = now() - interval '1 s', accept_next = now() - interval '1 s' where accept_until is not null`)
+	execute(t, w.customers, `update leads set converting_until = now() - interval '1 s' where converting_until is not null`)
+}
+
+// done reports whether the operation has had its whole effect; it fails when the operation has had half of it.
+func (w *chain) done(t *testing.T, s step) bool {
+	t.Helper()
+	for {
+		before, half := w.look(t, s)
+		if after, _ := w.look(t, s); after != before {
+			continue // completed between two of its reads
+		}
+		if half != "" {
+			t.Errorf("%v: half done: %s", s, half)
+		}
+		return before
+	}
+}
+
+// look reads what the operation has done, and what is wrong about it.
+func (w *chain) look(t *testing.T, s step) (done bool, half string) {
+	t.Helper()
+	switch s.operation {
+	case "accept":
+		q := read[chainQuote](t, w.c, "/quotes/"+s.id)
+		made := rows(t, w.customers, `select id::text from invoices where quote_id = $1`, uuidOf(t, s.id))
+		done = q.Status == "accepted"
+		if done != (q.BookingID != "") || done != (len(q.InvoiceIDs) == 1) || len(made) != len(q.InvoiceIDs) {
+			half = fmt.Sprintf("%+v with the invoices %v", q, made)
+		}
+	case "convert", "convert with a booking":
+		l := read[chainLead](t, w.c, "/leads/"+s.id)
+		made := rows(t, w.customers, `select id::text from customers where email = $1`, s.key+"@example.com")
+		done = l.Status == "converted"
+		if (done && s.books()) != (l.BookingID != "") || done != (l.CustomerID != "") || done != (len(made) == 1) {
+			half = fmt.Sprintf("%+v with the customers %v", l, made)
+		}
+	case "open":
+		v := read[chainInvoice](t, w.c, "/invoices/"+s.id)
+		done = v.Status == "open"
+		if done != (v.Number != "") {
+			half = fmt.Sprintf("%+v", v)
+		}
+	}
+	return done, half
+}
+
+// booked returns the bookings of a step.
+func (w *chain) booked(t *testing.T, s step) []string {
+	t.Helper()
+	return rows(t, w.bookings, `select id::text from bookings where quote_id = $1 or lead_id = $1`, uuidOf(t, s.id))
+}
+
+// left checks what there is before the client repeats its request.
+func (w *chain) left(t *testing.T, s step) {
+	t.Helper()
+	if s.left == "done" {
+		await(t, s.String()+": completed", func() bool { return w.done(t, s) })
+	} else if w.done(t, s) {
+		t.Errorf("%v: done, want nothing", s)
+	}
+	if made := w.booked(t, s); s.books() != (len(made) == 1) {
+		t.Errorf("%v: bookings %v", s, made)
+	}
+}
+
+// repeated repeats the request as a client does that has no answer.
+func (w *chain) repeated(t *testing.T, s step) {
+	t.Helper()
+	second := w.c.insist(t, http.MethodPost, s.path, s.body, s.key, http.StatusOK)
+	third := w.c.insist(t, http.MethodPost, s.path, s.body, s.key, http.StatusOK)
+	if string(second.Body) != string(third.Body) || third.Header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("%v: answered %s, then %s", s, second.Body, third.Body)
+	}
+	if s.committed && second.Header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("%v: the answer was committed, and is not repeated", s)
+	}
+	if !w.done(t, s) {
+		t.Errorf("%v: repeated, and not done", s)
+	}
+	if made := w.booked(t, s); s.books() != (len(made) == 1) {
+		t.Errorf("%v: bookings %v after the repetition", s, made)
+	}
+}
+
+// wantedEvent is an event that there is to be once.
+type wantedEvent struct{ topic, object, kind string }
+
+// events checks that each step has caused each of its events once.
+func (w *chain) events(t *testing.T, steps []step) {
+	t.Helper()
+	var wanted []wantedEvent
+	for _, s := range steps {
+		switch s.operation {
+		case "accept":
+			q := read[chainQuote](t, w.c, "/quotes/"+s.id)
+			wanted = append(wanted, wantedEvent{"customers", s.id, "quote.accepted"}, wantedEvent{"bookings", q.BookingID, "booking.created"},
+				wantedEvent{"customers", q.InvoiceIDs[0], "invoice.created"})
+		case "convert", "convert with a booking":
+			l := read[chainLead](t, w.c, "/leads/"+s.id)
+			wanted = append(wanted, wantedEvent{"customers", s.id, "lead.updated"}, wantedEvent{"customers", l.CustomerID, "customer.created"})
+			if s.books() {
+				wanted = append(wanted, wantedEvent{"bookings", l.BookingID, "booking.created"})
+			}
+		case "open":
+			wanted = append(wanted, wantedEvent{"customers", s.id, "invoice.updated"})
+		}
+	}
+	onceEach(t, wanted)
+}
+
+// onceEach waits until all these events have come, and fails when one has come twice.
+func onceEach(t *testing.T, wanted []wantedEvent) {
+	t.Helper()
+	events := map[string]map[string][]*eventsv1.Event{}
+	var missing []wantedEvent
+	await(t, fmt.Sprintf("%d events", len(wanted)), func() bool {
+		for _, topic := range []string{"customers", "bookings"} {
+			events[topic] = shared.events(t, topic)
+		}
+		missing = slices.DeleteFunc(slices.Clone(wanted), func(e wantedEvent) bool { return ofType(events[e.topic][e.object], e.kind) > 0 })
+		return len(missing) == 0
+	})
+	for _, e := range wanted {
+		if n := ofType(events[e.topic][e.object], e.kind); n != 1 {
+			t.Errorf("%s has %d times %s", e.object, n, e.kind)
+		}
+	}
+}
+
+// noGaps checks the numbers of all invoices.
+func noGaps(t *testing.T, p *platform) {
+	t.Helper()
+	gaps := rows(t, p.database(t, "customers"), `
+		select format('%s %s: %s of %s', tenant_id, livemode, count(number), max(right(number, 6)::int)) from invoices where number is not null
+		group by tenant_id, livemode having count(number) <> max(right(number, 6)::int) or count(distinct number) <> count(number)`)
+	if len(gaps) > 0 {
+		t.Errorf("numbers with gaps: %v", gaps)
+	}
+}

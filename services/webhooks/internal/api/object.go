@@ -1,0 +1,57 @@
+package api
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/rest"
+	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/webhooks/internal/store"
+)
+
+// The bounds in proto/internal/webhooks.yaml.
+const (
+	maxObjects   = 100
+	objectEvents = 250
+)
+
+// eventsOfObjects answers one page of the events about some objects.
+func (a *API) eventsOfObjects(c *gin.Context) error {
+	ctx := c.Request.Context()
+	objects := strings.Split(c.Query("object_ids"), ",")
+	if len(objects) > maxObjects || slices.Contains(objects, "") {
+		return apperr.Field("object_ids", "Must be 1 to %d ids.", maxObjects)
+	}
+	r := store.ObjectRange{Objects: objects, MaxRows: objectEvents, MaxBytes: page.MaxBytes}
+	if cursor := c.Query("cursor"); cursor != "" {
+		object, event, _ := strings.Cut(cursor, ".")
+		i, after := slices.Index(objects, object), (*ids.Event)(nil)
+		if id, err := ids.Parse[ids.EventPrefix](event); err == nil {
+			after = &id
+		}
+		if i < 0 || after == nil {
+			return apperr.Field("cursor", "Must be the next of an answer to the same ids.")
+		}
+		r.Objects, r.After = objects[i:], after
+	}
+	list, more, err := store.EventsOfObjects(ctx, a.DB.Read(ctx), r, a.Now())
+	if err != nil {
+		return err
+	}
+	out := internalapi.EventsOfObjects{Data: make([]json.RawMessage, len(list))}
+	for i, e := range list {
+		out.Data[i] = e.Body
+	}
+	if more {
+		last := list[len(list)-1]
+		out.Next = last.ObjectID + "." + last.ID.String()
+	}
+	return rest.Object(c, out)
+}
