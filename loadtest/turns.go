@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"holdfast.dev/loadtest/internal/load"
 	"holdfast.dev/loadtest/internal/report"
 	"holdfast.dev/loadtest/internal/sqlbench"
@@ -26,6 +28,7 @@ type served struct {
 type replayed struct {
 	script       string
 	start        func(ctx context.Context) (int, error) // where :i starts; nil when nothing is written
+	unsent       *pgx.Conn                              // of the database in which events of pgbench stay; nil when none do
 	transactions float64
 	elapsed      time.Duration
 	used         usage
@@ -72,10 +75,26 @@ func (b *bench) replay(ctx context.Context, pgbench, url string, r *replayed) fu
 			return err
 		}
 		r.used = r.used.plus(b.processors().since(before))
+		if err := dropUnsent(ctx, r.unsent); err != nil {
+			return err
+		}
 		b.say("pgbench, %s: %.0f/s", filepath.Base(r.script), rate)
 		r.transactions, r.elapsed = r.transactions+rate*b.slice().Seconds(), r.elapsed+b.slice()
 		return nil
 	}
+}
+
+// dropUnsent deletes the events that pgbench has left in the outbox: the relay of the next turn would read past them.
+func dropUnsent(ctx context.Context, db *pgx.Conn) error {
+	if db == nil {
+		return nil
+	}
+	for _, sql := range []string{"delete from outbox where hash = " + unpublished, "vacuum outbox"} {
+		if _, err := db.Exec(ctx, sql); err != nil {
+			return fmt.Errorf("drop events of pgbench: %w", err)
+		}
+	}
+	return nil
 }
 
 // noteCosts adds a note with the processor time of each process.

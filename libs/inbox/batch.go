@@ -8,7 +8,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/kafkax"
 	"holdfast.dev/libs/pg"
+	eventsv1 "holdfast.dev/proto/events/v1"
 )
 
 // Event is an event of any tenant and mode.
@@ -16,6 +18,19 @@ type Event struct {
 	Tenant   ids.Tenant
 	Livemode bool
 	ID       ids.Event
+}
+
+// Of returns which event of which tenant and mode e is. An event that does not say so is poison.
+func Of(e *eventsv1.Event) (Event, error) {
+	id, err := ids.Parse[ids.EventPrefix](e.GetId())
+	if err != nil {
+		return Event{}, kafkax.Poison(fmt.Errorf("event id %q: %w", e.GetId(), err))
+	}
+	tenant, err := ids.Parse[ids.TenantPrefix](e.GetTenantId())
+	if err != nil {
+		return Event{}, kafkax.Poison(fmt.Errorf("tenant id %q: %w", e.GetTenantId(), err))
+	}
+	return Event{Tenant: tenant, Livemode: e.GetLivemode(), ID: id}, nil
 }
 
 // OnceEach is Once for the events of a batch in one statement, and returns those that are new. tx has the worker role, which

@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"holdfast.dev/libs/kafkatest"
 	"holdfast.dev/libs/kafkax"
@@ -78,6 +80,37 @@ func TestTogether(t *testing.T) {
 		eventually(t, "the last one", func() bool { return alone.count("k0=last")+together.count("k0=last") == 1 })
 		if count() != before+1 {
 			t.Errorf("%d came again", count()-before-1)
+		}
+	})
+}
+
+// With FetchWait a broker keeps messages back until they come together; a single one comes all the same.
+func TestMessagesAreHeldBackAndComeTogether(t *testing.T) {
+	t.Parallel()
+	kafkatest.Each(t, func(t *testing.T, brokers []string) {
+		s := prepare(t, brokers)
+		var calls, handled atomic.Int64
+		s.consume(t, func(context.Context, kafkax.Message) error {
+			calls.Add(1)
+			handled.Add(1)
+			return nil
+		}, func(c *kafkax.Consumer) {
+			c.FetchWait = 2 * time.Second
+			c.HandleBatch = func(_ context.Context, list []kafkax.Message) error {
+				calls.Add(1)
+				handled.Add(int64(len(list)))
+				return nil
+			}
+		})
+		s.produce(t, thing("k", "alone"))
+		eventually(t, "a single message", func() bool { return handled.Load() == 1 })
+		const messages = 40
+		for n := range messages {
+			s.produce(t, thing("k", fmt.Sprint(n)))
+		}
+		eventually(t, "all of them", func() bool { return handled.Load() == 1+messages })
+		if n := calls.Load(); n > messages/2 {
+			t.Errorf("%d calls for %d messages", n, 1+messages)
 		}
 	})
 }

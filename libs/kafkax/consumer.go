@@ -27,10 +27,13 @@ type Consumer struct {
 	// HandleBatch, when set, has the effects of several messages of one partition at once, all or none. After an error
 	// Handle gets them one by one.
 	HandleBatch func(ctx context.Context, batch []Message) error
-	BatchBytes  int      // of the batches of all partitions together; 0: DefaultBatchBytes
-	DeadLetter  Producer // nil: a Writer of its own
-	Log         *slog.Logger
-	Metrics     prometheus.Registerer // nil: none
+	BatchBytes  int // of the batches of all partitions together; 0: DefaultBatchBytes
+	// FetchWait is how long a broker holds back its answer so that the messages of a partition come together; 0: it answers as
+	// soon as it has one. A consumer that nobody waits for costs a broker and a database less this way.
+	FetchWait  time.Duration
+	DeadLetter Producer // nil: a Writer of its own
+	Log        *slog.Logger
+	Metrics    prometheus.Registerer // nil: none
 
 	lag     *prometheus.GaugeVec
 	handled *prometheus.CounterVec

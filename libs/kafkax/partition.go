@@ -25,8 +25,9 @@ const (
 	maxErrorText  = 500
 	maxBatch      = 200
 	gatherFor     = 5 * time.Millisecond
-	fetchBytes    = 1 << 20 // of one answer; the broker sends one batch of a writer at least
-	fetchAhead    = 1       // messages that a reader fetches in advance; they may be large
+	idleWait      = 500 * time.Millisecond // of a broker that has no message
+	fetchBytes    = 1 << 20                // of one answer; the broker sends one batch of a writer at least
+	fetchAhead    = 1                      // messages that a reader fetches in advance; they may be large
 )
 
 // DefaultBatchBytes bounds the bytes of a batch when BatchBytes is zero.
@@ -66,9 +67,13 @@ func (p *partition) run(ctx context.Context) {
 }
 
 func (p *partition) read(ctx context.Context) error {
+	enough, wait := 1, idleWait
+	if p.FetchWait > 0 {
+		enough, wait = fetchBytes/2, p.FetchWait
+	}
 	reader := kafka.NewReader(kafka.ReaderConfig{
 		Brokers: p.Brokers, Dialer: p.dialer(), Topic: p.topic, Partition: p.id,
-		MinBytes: 1, MaxBytes: fetchBytes, QueueCapacity: fetchAhead, MaxWait: 500 * time.Millisecond, ReadBatchTimeout: stalled,
+		MinBytes: enough, MaxBytes: fetchBytes, QueueCapacity: fetchAhead, MaxWait: wait, ReadBatchTimeout: stalled,
 		ReadBackoffMin: 50 * time.Millisecond, ReadBackoffMax: time.Second, ReadLagInterval: -1,
 		ErrorLogger: kafka.LoggerFunc(func(f string, a ...any) { p.Log.Debug("kafka reader: " + fmt.Sprintf(f, a...)) }),
 	})

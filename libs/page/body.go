@@ -152,3 +152,23 @@ func Serve[T, V any](
 	}
 	return Send(c, pages, r, rows, place, show)
 }
+
+// Shown is a row with its public body, of a list whose bodies are made of all its rows together.
+type Shown[V any] struct {
+	Place Place
+	Body  V
+}
+
+// Show pairs rows with their bodies. There may be bodies of the first rows only: the others are on the next page.
+func Show[T, V any](rows Rows[T], bodies []V, place func(T) Place) Rows[Shown[V]] {
+	shown := Rows[Shown[V]]{More: rows.More || len(bodies) < len(rows.Items)}
+	for i, body := range bodies {
+		shown.Items = append(shown.Items, Shown[V]{place(rows.Items[i]), body})
+	}
+	return shown
+}
+
+// ServeShown is Serve for rows that read has given their bodies.
+func ServeShown[V any](c *gin.Context, pages *Codec, db *pg.DB, read func(ctx context.Context, q pg.Q, r Request) (Rows[Shown[V]], error)) error {
+	return Serve(c, pages, db, read, func(s Shown[V]) Place { return s.Place }, func(s Shown[V], _ api.Mode) V { return s.Body })
+}

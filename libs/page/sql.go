@@ -3,6 +3,7 @@ package page
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"holdfast.dev/libs/pg"
@@ -114,4 +115,47 @@ func (r Request) Reader(ctx context.Context, db *pg.DB) pg.Q {
 		return db.ReadToWatermark(ctx)
 	}
 	return db.Read(ctx)
+}
+
+// Alternative is one of several conditions of which a row of a list meets one.
+type Alternative struct {
+	cond string
+	args []any
+}
+
+// When makes an alternative. Each "?" in cond stands for the next argument.
+func When(cond string, args ...any) Alternative { return Alternative{cond, args} }
+
+// OneOf are the alternatives in which column has one of the values, each once.
+func OneOf[S ~string](column string, values []S) (list []Alternative) {
+	for _, v := range slices.Compact(slices.Sorted(slices.Values(values))) {
+		list = append(list, When(column+` = ?`, string(v)))
+	}
+	return list
+}
+
+// Union joins the lists of alternatives, each with its own order and limit, so that each reads its index from where the page
+// starts and no further. Without alternatives it is the one list. list ends its statement by Page.
+func Union(r Request, alternatives []Alternative, list func(w *Where) (string, []any)) (string, []any) {
+	all := &Where{}
+	if len(alternatives) == 0 {
+		return list(all)
+	}
+	var selects []string
+	var args []any
+	for _, a := range alternatives {
+		w := all.Fork()
+		w.Add(a.cond, a.args...)
+		var sql string
+		sql, args = list(w)
+		selects = append(selects, sql)
+	}
+	if len(selects) == 1 {
+		return selects[0], args
+	}
+	order := "created_at desc, id desc"
+	if r.Updated {
+		order = "updated_at, id"
+	}
+	return fmt.Sprintf(`select * from ((%s)) page order by %s limit %d`, strings.Join(selects, ") union all ("), order, r.Limit+1), args
 }

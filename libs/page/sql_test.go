@@ -2,6 +2,7 @@ package page_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"testing/fstest"
 
@@ -60,6 +61,66 @@ func TestBoundedListEndsAtTheServer(t *testing.T) {
 		}], sql, args...)
 		if err != nil || len(got.Items) != tc.kept || got.More != (tc.beyond > 0) {
 			t.Errorf("%s: %d rows are kept, more %v, %v", name, len(got.Items), got.More, err)
+		}
+	}
+}
+
+// A list of alternatives is one statement, in which each alternative has its own order and limit and is read once.
+func TestUnion(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, fstest.MapFS{"00001_none.sql": {Data: []byte("-- +goose Up\n")}})
+	ctx := pgtest.Ctx(t, caller.Test)
+	list := func(r page.Request, alternatives []page.Alternative) []int {
+		t.Helper()
+		sql, args := page.Union(r, alternatives, func(w *page.Where) (string, []any) {
+			w.Add(`l.n <> ?`, 5)
+			tail, args := w.Page(r, "l")
+			return `select l.n, l.created_at, l.updated_at, l.id from (
+				select n, n % 3 || '' as state, n as id, timestamptz '2020-01-01' + n * interval '1 s' as created_at,
+				       timestamptz '2020-01-01' - n * interval '1 s' as updated_at
+				from generate_series(1, 30) n) l ` + tail, args
+		})
+		rows, err := r.Reader(ctx, db.App).Query(ctx, `select n from (`+sql+`) all_of_them`, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := pgx.CollectRows(rows, pgx.RowTo[int])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	r := page.Request{Limit: 3}
+	for name, tc := range map[string]struct {
+		alternatives []page.Alternative
+		updated      bool
+		want         []int
+	}{
+		"all":              {nil, false, []int{30, 29, 28, 27}},
+		"one":              {page.OneOf("l.state", []string{"1"}), false, []int{28, 25, 22, 19}},
+		"two":              {page.OneOf("l.state", []string{"1", "0"}), false, []int{30, 28, 27, 25}},
+		"one, named twice": {page.OneOf("l.state", []string{"1", "1"}), false, []int{28, 25, 22, 19}},
+		"of two columns":   {[]page.Alternative{page.When(`l.state = ? and l.n < ?`, "2", 9), page.When(`l.n = 30`)}, false, []int{30, 8, 2}},
+		"by change":        {page.OneOf("l.state", []string{"1", "0"}), true, []int{30, 28, 27, 25}},
+	} {
+		r.Updated = tc.updated
+		if got := list(r, tc.alternatives); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
+		}
+	}
+}
+
+// A list shows as many rows as have bodies, and says when others follow.
+func TestShow(t *testing.T) {
+	t.Parallel()
+	place := func(n int) page.Place { return page.Place{ID: [16]byte{byte(n)}} }
+	for _, tc := range []struct {
+		bodies     []string
+		more, want bool
+	}{{[]string{"a", "b"}, false, false}, {[]string{"a", "b"}, true, true}, {[]string{"a"}, false, true}} {
+		got := page.Show(page.Rows[int]{Items: []int{1, 2}, More: tc.more}, tc.bodies, place)
+		if len(got.Items) != len(tc.bodies) || got.More != tc.want || got.Items[0] != (page.Shown[string]{Place: place(1), Body: "a"}) {
+			t.Errorf("%+v of %v", got, tc)
 		}
 	}
 }

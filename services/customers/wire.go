@@ -17,9 +17,10 @@ import (
 )
 
 const (
-	countEvery = 15 * time.Second // how often what waits for a completer is counted
-	workEvery  = time.Second      // how often workers look for what is due
-	patience   = 5 * time.Second  // of a request that another one's accept is in the way of
+	countEvery = 15 * time.Second       // how often what waits for a completer is counted
+	learnWait  = 250 * time.Millisecond // in which events of bookings are gathered
+	workEvery  = time.Second            // how often workers look for what is due
+	patience   = 5 * time.Second        // of a request that another one's accept is in the way of
 )
 
 // wire builds everything and registers it with rt. The parts stop in reverse order.
@@ -47,7 +48,9 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	}
 	bookings, tenants := &peers.Bookings{Client: toBookings}, peers.NewTenants(toIdentity)
 	catalogue := &app.Catalogue{DB: p.DB, Bookings: bookings}
-	p.Consume(consume.New(catalogue, &app.BookingProjection{DB: p.DB}, &testclock.Events{DB: p.DB, Service: "customers"}).Handle)
+	events := consume.New(catalogue, &app.BookingProjection{Worker: p.Worker}, &testclock.Events{DB: p.DB, Service: "customers"})
+	consumer := p.Consume(events.Handle)
+	consumer.HandleBatch, consumer.FetchWait = events.HandleBatch, learnWait
 	customers := &app.Customers{Answers: p.Idem, Contract: p.Contract, Wake: p.Relay.Wake}
 	leads := &app.Leads{
 		DB: p.DB, Catalogue: catalogue, Customers: customers, Bookings: bookings, Replies: p.Idem, Wake: p.Relay.Wake, Now: time.Now,

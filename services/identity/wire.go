@@ -16,6 +16,9 @@ import (
 )
 
 // wire builds everything, top to bottom, and registers it with rt; stopping runs upwards.
+// auditWait gathers events: what they record of a tenant is one link of its chain after another, cheap only in batches.
+const auditWait = time.Second
+
 func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	p, err := platform.Open(ctx, rt, cfg.Platform, platform.Spec{})
 	if err != nil {
@@ -34,7 +37,8 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	lastUse := &app.LastUse{Worker: p.Worker, Log: rt.Log}
 	rt.Go("last use", lastUse.Run)
 	events := consume.New(identity)
-	p.Consume(events.Handle).HandleBatch = events.HandleBatch
+	consumer := p.Consume(events.Handle)
+	consumer.HandleBatch, consumer.FetchWait = events.HandleBatch, auditWait
 
 	handlers := &api.API{
 		DB:        p.DB,

@@ -12,7 +12,6 @@ import (
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idemstore"
-	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto/api"
@@ -82,23 +81,6 @@ func (a *API) Mount(e *gin.Engine) error {
 		"listAvailability":    {Handle: a.listAvailability},
 		"explainAvailability": {Handle: a.explainAvailability},
 	})
-}
-
-// filterID reads an id in a filter. One that is malformed is no row's: the list is empty.
-func filterID[P ids.Prefix](q contract.Query, name string) (id *ids.ID[P], none bool) {
-	if !q.Has(name) {
-		return nil, false
-	}
-	parsed, err := ids.Parse[P](q.String(name))
-	return &parsed, err != nil
-}
-
-func filterBool(q contract.Query, name string) *bool {
-	if !q.Has(name) {
-		return nil
-	}
-	v := q.String(name) == "true"
-	return &v
 }
 
 func filterText(q contract.Query, name string) *string {

@@ -25,9 +25,9 @@ func (a *API) listAvailability(c *gin.Context) error {
 	if query.Range, err = availability.ParseRange(q.String("from"), q.String("to"), loc); err != nil {
 		return err
 	}
-	query.Service, _ = filterID[domain.ServicePrefix](q, "service_id")
-	query.Unit, _ = filterID[domain.UnitPrefix](q, "unit_id")
-	query.Package, _ = filterID[domain.PackagePrefix](q, "package_id")
+	query.Service, _ = rest.FilterID[domain.ServicePrefix](q, "service_id")
+	query.Unit, _ = rest.FilterID[domain.UnitPrefix](q, "unit_id")
+	query.Package, _ = rest.FilterID[domain.PackagePrefix](q, "package_id")
 	days, err := a.Bookings.Days(ctx, query)
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func (a *API) explainAvailability(c *gin.Context) error {
 	if err != nil {
 		return fieldOf("starts_at", err)
 	}
-	unit, _ := filterID[domain.UnitPrefix](q, "unit_id") // of a malformed one the zero id, which no unit has
+	unit, _ := rest.FilterID[domain.UnitPrefix](q, "unit_id") // of a malformed one the zero id, which no unit has
 	reason, err := a.Bookings.Explain(ctx, *unit, start)
 	if err != nil {
 		return err

@@ -77,39 +77,30 @@ func (a *API) listBookings(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return page.Serve(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[shownBooking], error) {
+	return page.ServeShown(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[page.Shown[api.Booking]], error) {
 		if none {
-			return page.Rows[shownBooking]{}, nil
+			return page.Rows[page.Shown[api.Booking]]{}, nil
 		}
 		return a.shownBookings(ctx, db, r, filter, expand)
-	}, func(s shownBooking) page.Place { return s.place }, func(s shownBooking, _ api.Mode) api.Booking { return s.body })
+	})
 }
 
 // shownBookings reads one page, each booking as it is now.
-func (a *API) shownBookings(ctx context.Context, db pg.Q, r page.Request, f store.BookingFilter, expand bool) (page.Rows[shownBooking], error) {
+func (a *API) shownBookings(ctx context.Context, db pg.Q, r page.Request, f store.BookingFilter, expand bool) (page.Rows[page.Shown[api.Booking]], error) {
 	rows, err := store.Bookings(ctx, db, f, r)
 	if err != nil {
-		return page.Rows[shownBooking]{}, err
+		return page.Rows[page.Shown[api.Booking]]{}, err
 	}
 	for i, b := range rows.Items {
 		rows.Items[i] = b.At(f.Now)
 	}
 	bodies, err := a.bodies(ctx, rows.Items, expand)
 	if err != nil {
-		return page.Rows[shownBooking]{}, err
+		return page.Rows[page.Shown[api.Booking]]{}, err
 	}
-	shown := page.Rows[shownBooking]{More: rows.More || len(bodies) < len(rows.Items)}
-	for i, body := range bodies {
-		b := rows.Items[i]
-		shown.Items = append(shown.Items, shownBooking{page.Place{ID: b.ID.UUID(), Created: b.CreatedAt, Updated: b.UpdatedAt}, body})
-	}
-	return shown, nil
-}
-
-// shownBooking is a row of the list with its body, which is made of all rows together.
-type shownBooking struct {
-	place page.Place
-	body  api.Booking
+	return page.Show(rows, bodies, func(b domain.Booking) page.Place {
+		return page.Place{ID: b.ID.UUID(), Created: b.CreatedAt, Updated: b.UpdatedAt}
+	}), nil
 }
 
 func (a *API) now(ctx context.Context) time.Time { return caller.FromContext(ctx).Now(a.Now()) }
@@ -163,10 +154,10 @@ func (a *API) bodies(ctx context.Context, list []domain.Booking, expand bool) ([
 func (a *API) bookingFilter(ctx context.Context, q contract.Query) (f store.BookingFilter, none bool, err error) {
 	var bad [4]bool
 	f = store.BookingFilter{Now: a.now(ctx), EventType: filterText(q, "event_type"), Metadata: q.Map("metadata")}
-	f.Customer, bad[0] = filterID[ids.CustomerPrefix](q, "customer_id")
-	f.Service, bad[1] = filterID[domain.ServicePrefix](q, "service_id")
-	f.Unit, bad[2] = filterID[domain.UnitPrefix](q, "unit_id")
-	f.Package, bad[3] = filterID[domain.PackagePrefix](q, "package_id")
+	f.Customer, bad[0] = rest.FilterID[ids.CustomerPrefix](q, "customer_id")
+	f.Service, bad[1] = rest.FilterID[domain.ServicePrefix](q, "service_id")
+	f.Unit, bad[2] = rest.FilterID[domain.UnitPrefix](q, "unit_id")
+	f.Package, bad[3] = rest.FilterID[domain.PackagePrefix](q, "package_id")
 	for _, s := range q.List("status") {
 		f.Status = append(f.Status, domain.Status(s))
 	}

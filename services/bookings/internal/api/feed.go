@@ -53,7 +53,7 @@ func (a *API) getFeed(c *gin.Context) error { return rest.Get(c, a.feeds()) }
 func (a *API) deleteFeed(c *gin.Context) error { return rest.Delete(c, a.feeds(), a.Feeds.Delete) }
 
 func (a *API) listFeeds(c *gin.Context) error {
-	unit, none := filterID[domain.UnitPrefix](httpx.Query(c), "unit_id")
+	unit, none := rest.FilterID[domain.UnitPrefix](httpx.Query(c), "unit_id")
 	return page.Serve(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[domain.Feed], error) {
 		if none {
 			return page.Rows[domain.Feed]{}, nil

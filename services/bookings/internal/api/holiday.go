@@ -39,7 +39,7 @@ func (a *API) getHolidayRule(c *gin.Context) error { return rest.Get(c, a.holida
 
 func (a *API) listHolidayRules(c *gin.Context) error {
 	q := httpx.Query(c)
-	f := store.HolidayFilter{Active: filterBool(q, "active")}
+	f := store.HolidayFilter{Active: rest.FilterBool(q, "active")}
 	return page.Serve(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[domain.HolidayRule], error) {
 		return store.Holidays(ctx, db, f, r)
 	}, func(r domain.HolidayRule) page.Place {

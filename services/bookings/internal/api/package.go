@@ -40,8 +40,8 @@ func (a *API) getPackage(c *gin.Context) error { return rest.Get(c, a.packages()
 
 func (a *API) listPackages(c *gin.Context) error {
 	q := httpx.Query(c)
-	service, none := filterID[domain.ServicePrefix](q, "service_id")
-	f := store.PackageFilter{Active: filterBool(q, "active"), Service: service}
+	service, none := rest.FilterID[domain.ServicePrefix](q, "service_id")
+	f := store.PackageFilter{Active: rest.FilterBool(q, "active"), Service: service}
 	return page.Serve(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[domain.Package], error) {
 		if none {
 			return page.Rows[domain.Package]{}, nil

@@ -39,8 +39,8 @@ func (a *API) getService(c *gin.Context) error { return rest.Get(c, a.services()
 
 func (a *API) listServices(c *gin.Context) error {
 	q := httpx.Query(c)
-	id, none := filterID[domain.ServicePrefix](q, "service_id")
-	f := store.ServiceFilter{Active: filterBool(q, "active"), ID: id}
+	id, none := rest.FilterID[domain.ServicePrefix](q, "service_id")
+	f := store.ServiceFilter{Active: rest.FilterBool(q, "active"), ID: id}
 	return page.Serve(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[domain.Service], error) {
 		if none {
 			return page.Rows[domain.Service]{}, nil

@@ -40,8 +40,8 @@ func (a *API) getUnit(c *gin.Context) error { return rest.Get(c, a.units()) }
 
 func (a *API) listUnits(c *gin.Context) error {
 	q := httpx.Query(c)
-	service, none := filterID[domain.ServicePrefix](q, "service_id")
-	f := store.UnitFilter{Active: filterBool(q, "active"), Service: service}
+	service, none := rest.FilterID[domain.ServicePrefix](q, "service_id")
+	f := store.UnitFilter{Active: rest.FilterBool(q, "active"), Service: service}
 	return page.Serve(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[domain.Unit], error) {
 		if none {
 			return page.Rows[domain.Unit]{}, nil

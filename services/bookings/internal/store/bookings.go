@@ -2,8 +2,7 @@ package store
 
 import (
 	"context"
-	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -39,27 +38,6 @@ func Bookings(ctx context.Context, q pg.Q, f BookingFilter, r page.Request) (pag
 	})
 }
 
-// bookingsSQL joins one arm per state asked for, each with its own order and limit, so that each arm reads
-// its index from where the page starts and no further. narrow adds conditions to each.
-func bookingsSQL(f BookingFilter, r page.Request, narrow func(*page.Where)) (string, []any) {
-	w := &page.Where{}
-	var all []string
-	var args []any
-	for _, state := range stateArms(f) {
-		var sql string
-		sql, args = arm(w.Fork(), f, r, state, narrow)
-		all = append(all, sql)
-	}
-	if len(all) == 1 {
-		return all[0], args
-	}
-	order := "created_at desc, id desc"
-	if r.Updated {
-		order = "updated_at, id"
-	}
-	return fmt.Sprintf(`select * from ((%s)) page order by %s limit %d`, strings.Join(all, ") union all ("), order, r.Limit+1), args
-}
-
 // BookingPlace is the place of a booking in a list.
 type BookingPlace struct {
 	ID        domain.BookingID
@@ -74,42 +52,29 @@ func BookingIDs(ctx context.Context, q pg.Q, customer domain.CustomerID, r page.
 	return page.Read(ctx, q, r, pgx.RowToStructByName[BookingPlace], `select b.id, b.created_at from bookings b `+tail, args...)
 }
 
-type condition struct {
-	sql  string
-	args []any
-}
-
-// stateArms are the conditions by state. A pending booking whose hold has run out counts as expired.
-func stateArms(f BookingFilter) []*condition {
-	if len(f.Status) == 0 {
-		return []*condition{nil}
-	}
-	var arms []*condition
-	seen := map[domain.Status]bool{}
-	for _, s := range f.Status {
-		if seen[s] {
-			continue
-		}
-		seen[s] = true
+// bookingStates are the conditions by state. A pending booking whose hold has run out counts as expired.
+func bookingStates(f BookingFilter) (list []page.Alternative) {
+	for _, s := range slices.Compact(slices.Sorted(slices.Values(f.Status))) {
 		switch s {
 		case domain.Pending:
-			arms = append(arms, &condition{`b.status = 'pending' and (b.hold_expires_at is null or b.hold_expires_at > ?)`, []any{f.Now}})
+			list = append(list, page.When(`b.status = 'pending' and (b.hold_expires_at is null or b.hold_expires_at > ?)`, f.Now))
 		case domain.Expired:
-			arms = append(arms, &condition{`b.status = 'expired'`, nil},
-				&condition{`b.status = 'pending' and b.hold_expires_at is not null and b.hold_expires_at <= ?`, []any{f.Now}})
+			list = append(list, page.When(`b.status = 'expired'`),
+				page.When(`b.status = 'pending' and b.hold_expires_at is not null and b.hold_expires_at <= ?`, f.Now))
 		case domain.Confirmed, domain.Cancelled, domain.Completed, domain.NoShow:
-			arms = append(arms, &condition{`b.status = ?`, []any{string(s)}})
+			list = append(list, page.When(`b.status = ?`, string(s)))
 		}
 	}
-	return arms
+	return list
 }
 
-// arm is the select of one state.
-func arm(w *page.Where, f BookingFilter, r page.Request, state *condition, narrow func(*page.Where)) (string, []any) {
+// bookingsSQL is the list of a filter. narrow adds conditions to each of its parts.
+func bookingsSQL(f BookingFilter, r page.Request, narrow func(*page.Where)) (string, []any) {
+	return page.Union(r, bookingStates(f), func(w *page.Where) (string, []any) { return bookingsOf(w, f, r, narrow) })
+}
+
+func bookingsOf(w *page.Where, f BookingFilter, r page.Request, narrow func(*page.Where)) (string, []any) {
 	w.Add(`b.tenant_id = @tenant and b.livemode = @live`)
-	if state != nil {
-		w.Add(state.sql, state.args...)
-	}
 	equal(w, `b.customer_id = ?`, f.Customer)
 	equal(w, `b.service_id = ?`, f.Service)
 	equal(w, `b.unit_id = ?`, f.Unit)

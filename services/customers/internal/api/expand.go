@@ -9,6 +9,8 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/customers/internal/domain"
@@ -30,40 +32,31 @@ func expands(ctx context.Context, q contract.Query, resource, scope string) (boo
 // expandCustomers returns the public bodies of customers by id, in one query: as many of the first ones of the list as one
 // page can show. rest are the ids that were not looked up. An erased customer is absent.
 func (a *API) expandCustomers(ctx context.Context, list []domain.CustomerID) (found map[domain.CustomerID]api.Customer, rest []domain.CustomerID, err error) {
-	if len(list) == 0 {
-		return nil, nil, nil
-	}
-	rows, err := store.CustomersByID(ctx, a.DB.Read(ctx), list)
-	if err != nil {
-		return nil, nil, err
-	}
-	found = make(map[domain.CustomerID]api.Customer, len(rows.Items))
-	for _, c := range rows.Items {
-		found[c.ID] = view.Customer(c, httpx.Mode(ctx))
-	}
-	if rows.More {
-		last := rows.Items[len(rows.Items)-1].ID
-		rest = list[slices.Index(list, last)+1:]
-	}
-	return found, rest, nil
+	return lookUp(ctx, a.DB, list, store.CustomersByID, func(c domain.Customer) domain.CustomerID { return c.ID }, view.Customer)
 }
 
 // expandLeads is expandCustomers for leads.
 func (a *API) expandLeads(ctx context.Context, list []domain.LeadID) (found map[domain.LeadID]api.Lead, rest []domain.LeadID, err error) {
+	return lookUp(ctx, a.DB, list, store.LeadsByID, func(l domain.Lead) domain.LeadID { return l.ID }, view.Lead)
+}
+
+// lookUp reads the rows of ids, in the order of the list, and returns their public bodies, and the ids that did not fit.
+func lookUp[ID comparable, T, V any](
+	ctx context.Context, db *pg.DB, list []ID, read func(context.Context, pg.Q, []ID) (page.Rows[T], error), id func(T) ID, show func(T, api.Mode) V,
+) (found map[ID]V, rest []ID, err error) {
 	if len(list) == 0 {
 		return nil, nil, nil
 	}
-	rows, err := store.LeadsByID(ctx, a.DB.Read(ctx), list)
+	rows, err := read(ctx, db.Read(ctx), list)
 	if err != nil {
 		return nil, nil, err
 	}
-	found = make(map[domain.LeadID]api.Lead, len(rows.Items))
-	for _, l := range rows.Items {
-		found[l.ID] = view.Lead(l, httpx.Mode(ctx))
+	found = make(map[ID]V, len(rows.Items))
+	for _, row := range rows.Items {
+		found[id(row)] = show(row, httpx.Mode(ctx))
 	}
 	if rows.More {
-		last := rows.Items[len(rows.Items)-1].ID
-		rest = list[slices.Index(list, last)+1:]
+		rest = list[slices.Index(list, id(rows.Items[len(rows.Items)-1]))+1:]
 	}
 	return found, rest, nil
 }

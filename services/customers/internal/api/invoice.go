@@ -105,41 +105,32 @@ func (a *API) listInvoices(c *gin.Context) error {
 		return err
 	}
 	filter, none := invoiceFilter(q, at)
-	return page.Serve(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[shownInvoice], error) {
+	return page.ServeShown(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[page.Shown[api.Invoice]], error) {
 		if none {
-			return page.Rows[shownInvoice]{}, nil
+			return page.Rows[page.Shown[api.Invoice]]{}, nil
 		}
 		return a.shownInvoices(ctx, db, r, filter, at, expand)
-	}, func(s shownInvoice) page.Place { return s.place }, func(s shownInvoice, _ api.Mode) api.Invoice { return s.body })
-}
-
-// shownInvoice is a row of the list with its body, which is made of all rows together.
-type shownInvoice struct {
-	place page.Place
-	body  api.Invoice
+	})
 }
 
 // shownInvoices reads one page, each invoice as it is now.
 func (a *API) shownInvoices(
 	ctx context.Context, db pg.Q, r page.Request, f store.InvoiceFilter, at domain.Place, expand bool,
-) (page.Rows[shownInvoice], error) {
+) (page.Rows[page.Shown[api.Invoice]], error) {
 	rows, err := store.Invoices(ctx, db, f, r)
 	if err != nil {
-		return page.Rows[shownInvoice]{}, err
+		return page.Rows[page.Shown[api.Invoice]]{}, err
 	}
 	for i, v := range rows.Items {
 		rows.Items[i] = v.At(at)
 	}
 	bodies, err := a.invoiceBodies(ctx, rows.Items, expand)
 	if err != nil {
-		return page.Rows[shownInvoice]{}, err
+		return page.Rows[page.Shown[api.Invoice]]{}, err
 	}
-	shown := page.Rows[shownInvoice]{More: rows.More || len(bodies) < len(rows.Items)}
-	for i, body := range bodies {
-		v := rows.Items[i]
-		shown.Items = append(shown.Items, shownInvoice{page.Place{ID: v.ID.UUID(), Created: v.CreatedAt, Updated: v.UpdatedAt}, body})
-	}
-	return shown, nil
+	return page.Show(rows, bodies, func(v domain.Invoice) page.Place {
+		return page.Place{ID: v.ID.UUID(), Created: v.CreatedAt, Updated: v.UpdatedAt}
+	}), nil
 }
 
 // invoiceBodies are the public bodies of invoices, with their customers where asked for; then only of so many of the first
@@ -159,9 +150,9 @@ func (a *API) invoiceBodies(ctx context.Context, list []domain.Invoice, expand b
 // invoiceFilter reads the filters; none when an id among them is malformed, so that no row matches.
 func invoiceFilter(q contract.Query, at domain.Place) (f store.InvoiceFilter, none bool) {
 	var badCustomer, badBooking bool
-	f = store.InvoiceFilter{Overdue: filterBool(q, "overdue"), Today: at.Today(), Metadata: q.Map("metadata")}
-	f.Customer, badCustomer = filterID[ids.CustomerPrefix](q, "customer_id")
-	f.Booking, badBooking = filterID[ids.BookingPrefix](q, "booking_id")
+	f = store.InvoiceFilter{Overdue: rest.FilterBool(q, "overdue"), Today: at.Today(), Metadata: q.Map("metadata")}
+	f.Customer, badCustomer = rest.FilterID[ids.CustomerPrefix](q, "customer_id")
+	f.Booking, badBooking = rest.FilterID[ids.BookingPrefix](q, "booking_id")
 	for _, s := range q.List("status") {
 		f.Status = append(f.Status, domain.InvoiceStatus(s))
 	}

@@ -69,36 +69,27 @@ func (a *API) listLeads(c *gin.Context) error {
 		return err
 	}
 	filter, none := leadFilter(q)
-	return page.Serve(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[shownLead], error) {
+	return page.ServeShown(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[page.Shown[api.Lead]], error) {
 		if none {
-			return page.Rows[shownLead]{}, nil
+			return page.Rows[page.Shown[api.Lead]]{}, nil
 		}
 		return a.shownLeads(ctx, db, r, filter, expand)
-	}, func(s shownLead) page.Place { return s.place }, func(s shownLead, _ api.Mode) api.Lead { return s.body })
-}
-
-// shownLead is a row of the list with its body, which is made of all rows together.
-type shownLead struct {
-	place page.Place
-	body  api.Lead
+	})
 }
 
 // shownLeads reads one page.
-func (a *API) shownLeads(ctx context.Context, db pg.Q, r page.Request, f store.LeadFilter, expand bool) (page.Rows[shownLead], error) {
+func (a *API) shownLeads(ctx context.Context, db pg.Q, r page.Request, f store.LeadFilter, expand bool) (page.Rows[page.Shown[api.Lead]], error) {
 	rows, err := store.Leads(ctx, db, f, r)
 	if err != nil {
-		return page.Rows[shownLead]{}, err
+		return page.Rows[page.Shown[api.Lead]]{}, err
 	}
 	bodies, err := a.leadBodies(ctx, rows.Items, expand)
 	if err != nil {
-		return page.Rows[shownLead]{}, err
+		return page.Rows[page.Shown[api.Lead]]{}, err
 	}
-	shown := page.Rows[shownLead]{More: rows.More || len(bodies) < len(rows.Items)}
-	for i, body := range bodies {
-		l := rows.Items[i]
-		shown.Items = append(shown.Items, shownLead{page.Place{ID: l.ID.UUID(), Created: l.CreatedAt, Updated: l.UpdatedAt}, body})
-	}
-	return shown, nil
+	return page.Show(rows, bodies, func(l domain.Lead) page.Place {
+		return page.Place{ID: l.ID.UUID(), Created: l.CreatedAt, Updated: l.UpdatedAt}
+	}), nil
 }
 
 // leadBodies returns the public bodies of leads, with their customers where these are asked for; then only of as many of the
@@ -124,10 +115,7 @@ func leadFilter(q contract.Query) (f store.LeadFilter, none bool) {
 	if q.Has("source") {
 		f.Source = new(q.String("source"))
 	}
-	if q.Has("customer_id") {
-		id, err := ids.Parse[ids.CustomerPrefix](q.String("customer_id"))
-		f.Customer, none = &id, err != nil
-	}
+	f.Customer, none = rest.FilterID[ids.CustomerPrefix](q, "customer_id")
 	return f, none
 }
 

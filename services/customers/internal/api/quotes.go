@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/customers/internal/domain"
@@ -26,52 +27,43 @@ func (a *API) listQuotes(c *gin.Context) error {
 		return err
 	}
 	filter, none := a.quoteFilter(ctx, q)
-	return page.Serve(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[shownQuote], error) {
+	return page.ServeShown(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[page.Shown[api.Quote]], error) {
 		if none {
-			return page.Rows[shownQuote]{}, nil
+			return page.Rows[page.Shown[api.Quote]]{}, nil
 		}
 		return a.shownQuotes(ctx, db, r, filter, expand)
-	}, func(s shownQuote) page.Place { return s.place }, func(s shownQuote, _ api.Mode) api.Quote { return s.body })
+	})
 }
 
 // quoteFilter reads the filters; none when an id among them is malformed, so that no row matches.
 func (a *API) quoteFilter(ctx context.Context, q contract.Query) (f store.QuoteFilter, none bool) {
 	var bad [3]bool
 	f = store.QuoteFilter{Now: a.now(ctx), Metadata: q.Map("metadata")}
-	f.Customer, bad[0] = filterID[ids.CustomerPrefix](q, "customer_id")
-	f.Lead, bad[1] = filterID[ids.LeadPrefix](q, "lead_id")
-	f.Booking, bad[2] = filterID[ids.BookingPrefix](q, "booking_id")
+	f.Customer, bad[0] = rest.FilterID[ids.CustomerPrefix](q, "customer_id")
+	f.Lead, bad[1] = rest.FilterID[ids.LeadPrefix](q, "lead_id")
+	f.Booking, bad[2] = rest.FilterID[ids.BookingPrefix](q, "booking_id")
 	for _, s := range q.List("status") {
 		f.Status = append(f.Status, domain.QuoteStatus(s))
 	}
 	return f, slices.Contains(bad[:], true)
 }
 
-// shownQuote is a row of the list with its body, which is made of all rows together.
-type shownQuote struct {
-	place page.Place
-	body  api.Quote
-}
-
 // shownQuotes reads one page, each quote as it is now.
-func (a *API) shownQuotes(ctx context.Context, db pg.Q, r page.Request, f store.QuoteFilter, expand quoteExpansion) (page.Rows[shownQuote], error) {
+func (a *API) shownQuotes(ctx context.Context, db pg.Q, r page.Request, f store.QuoteFilter, expand quoteExpansion) (page.Rows[page.Shown[api.Quote]], error) {
 	rows, err := store.Quotes(ctx, db, f, r)
 	if err != nil {
-		return page.Rows[shownQuote]{}, err
+		return page.Rows[page.Shown[api.Quote]]{}, err
 	}
 	for i, q := range rows.Items {
 		rows.Items[i] = q.At(f.Now)
 	}
 	bodies, err := a.quoteBodies(ctx, rows.Items, expand)
 	if err != nil {
-		return page.Rows[shownQuote]{}, err
+		return page.Rows[page.Shown[api.Quote]]{}, err
 	}
-	shown := page.Rows[shownQuote]{More: rows.More || len(bodies) < len(rows.Items)}
-	for i, body := range bodies {
-		q := rows.Items[i]
-		shown.Items = append(shown.Items, shownQuote{page.Place{ID: q.ID.UUID(), Created: q.CreatedAt, Updated: q.UpdatedAt}, body})
-	}
-	return shown, nil
+	return page.Show(rows, bodies, func(q domain.Quote) page.Place {
+		return page.Place{ID: q.ID.UUID(), Created: q.CreatedAt, Updated: q.UpdatedAt}
+	}), nil
 }
 
 // quoteExpansion is what is to be embedded in quotes.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/inbox"
 	"holdfast.dev/libs/pg"
 
@@ -14,20 +13,37 @@ import (
 )
 
 // BookingProjection is what is known here of bookings.
-type BookingProjection struct{ DB *pg.DB }
+type BookingProjection struct{ Worker *pg.DB }
 
-// ApplyEvent takes one event about a booking, once however often it comes, and never an older state than is known. The
-// context carries the event's tenant and mode.
-func (a *BookingProjection) ApplyEvent(ctx context.Context, event ids.Event, b domain.Booking) error {
-	err := a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		first, err := inbox.Once(ctx, tx, consumer, event)
-		if err != nil || !first {
+// BookingEvent is what an event says of a booking.
+type BookingEvent struct {
+	inbox.Event
+	Booking domain.Booking
+}
+
+// ApplyEvents takes events about bookings of any tenants, all or none, and never an older state of a booking than is known. As
+// versions decide, an event that comes again changes nothing.
+func (a *BookingProjection) ApplyEvents(ctx context.Context, list []BookingEvent) error {
+	if len(list) == 0 {
+		return nil
+	}
+	events, newest := make([]inbox.Event, len(list)), map[store.BookingKey]domain.Booking{}
+	for i, e := range list {
+		events[i] = e.Event
+		key := store.BookingKey{Tenant: e.Tenant, Livemode: e.Livemode, ID: e.Booking.ID}
+		if known, ok := newest[key]; !ok || known.Version < e.Booking.Version {
+			newest[key] = e.Booking
+		}
+	}
+	err := a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		if err := store.PutBookings(ctx, tx, newest); err != nil { // before the inbox, whose rows no two batches may lock in different orders
 			return err
 		}
-		return store.PutBooking(ctx, tx, b)
+		_, err := inbox.OnceEach(ctx, tx, consumer, events)
+		return err
 	})
 	if err != nil {
-		return fmt.Errorf("learn booking: %w", err)
+		return fmt.Errorf("learn %d bookings: %w", len(newest), err)
 	}
 	return nil
 }

@@ -63,8 +63,7 @@ func (a *Quotes) patiently(ctx context.Context, attempt func() error) error {
 }
 
 // beginAccept marks the quote as being accepted, which decides: from now on it does not expire, and no other request can use
-// the caller's key. It returns an accepted quote as
-// it is. unknown is why the accept could not be ended.
+// the caller's key. It returns an accepted quote as it is. unknown is why the accept could not be ended.
 func (a *Quotes) beginAccept(ctx context.Context, id domain.QuoteID, match patch.Precondition, unknown error) (q domain.Quote, err error) {
 	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		if err := a.Replies.Claim(ctx, tx); err != nil {

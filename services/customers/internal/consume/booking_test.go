@@ -1,8 +1,12 @@
 package consume_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -41,7 +45,7 @@ func TestBookingProjection(t *testing.T) {
 	t.Parallel()
 	db, ctx := pgtest.New(t, migrations.FS), pgtest.Ctx(t, caller.Test)
 	pgtest.Scoped(t, db)
-	h, c := consume.New(&app.Catalogue{DB: db.App}, &app.BookingProjection{DB: db.App}, nil), caller.FromContext(ctx)
+	h, c := consume.New(&app.Catalogue{DB: db.App}, &app.BookingProjection{Worker: db.Worker}, nil), caller.FromContext(ctx)
 	id, customer := ids.New[ids.BookingPrefix](), ids.New[ids.CustomerPrefix]()
 	handle := func(m kafkax.Message) {
 		t.Helper()
@@ -87,6 +91,90 @@ func TestBookingProjection(t *testing.T) {
 	} {
 		if err := h.Handle(t.Context(), m); !errors.Is(err, kafkax.ErrPoison) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A batch is one transaction for bookings of any tenants and modes: of each the newest state stays, in whatever order its events
+// come, and a batch that comes again changes nothing.
+func TestBatchOfBookings(t *testing.T) {
+	t.Parallel()
+	db, ctx := pgtest.New(t, migrations.FS), pgtest.Ctx(t, caller.Test)
+	h := consume.New(&app.Catalogue{DB: db.App}, &app.BookingProjection{Worker: db.Worker}, nil)
+	tenant := caller.FromContext(ctx).Tenant
+	live, other := pgtest.CtxOf(t, tenant, caller.Live), pgtest.Ctx(t, caller.Test)
+	id := ids.New[ids.BookingPrefix]()
+	event := func(ctx context.Context, version int64, status string) kafkax.Message {
+		return bookingMessage(t, caller.FromContext(ctx), "booking.updated", id, version,
+			fmt.Sprintf(`{"status":%q,"customer_id":null,"total_amount":{"amount":%d,"currency":"USD"}}`, status, version))
+	}
+	batch := []kafkax.Message{
+		event(ctx, 2, "confirmed"), event(live, 4, "completed"), event(other, 3, "cancelled"), event(ctx, 2, "confirmed"), event(ctx, 1, "pending"),
+	}
+	states := func() (got []string) {
+		for _, ctx := range []context.Context{ctx, live, other} {
+			b, err := store.Booking(ctx, db.App.Read(ctx), id)
+			if err != nil && !errors.Is(err, domain.ErrBookingNotFound) {
+				t.Fatal(err)
+			}
+			got = append(got, fmt.Sprintf("%s %d %d", b.Status, b.Version, b.Total.Minor))
+		}
+		return got
+	}
+	broken := bookingMessage(t, caller.FromContext(ctx), "booking.updated", id, 9, `{`)
+	catalogue := bookingMessage(t, caller.FromContext(ctx), "unit.updated", id, 9, `{}`)
+	for name, m := range map[string]kafkax.Message{"an event that cannot be read": broken, "a change of the catalogue": catalogue} {
+		if err := h.HandleBatch(t.Context(), append(batch[:len(batch):len(batch)], m)); err == nil {
+			t.Errorf("a batch with %s has passed", name)
+		}
+	}
+	if got := states(); !slices.Equal(got, []string{" 0 0", " 0 0", " 0 0"}) {
+		t.Errorf("half of a batch: %v", got)
+	}
+	want := []string{"confirmed 2 2", "completed 4 4", "cancelled 3 3"}
+	for range 2 {
+		if err := h.HandleBatch(t.Context(), batch); err != nil {
+			t.Fatal(err)
+		}
+		if got := states(); !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+	if err := h.HandleBatch(t.Context(), []kafkax.Message{{Topic: "identity"}, {Topic: "identity"}}); err == nil {
+		t.Error("a batch of another topic has passed")
+	}
+}
+
+// Batches with the same bookings do not lock each other out.
+func TestParallelBatches(t *testing.T) {
+	t.Parallel()
+	db, ctx := pgtest.New(t, migrations.FS), pgtest.Ctx(t, caller.Test)
+	h, c := consume.New(&app.Catalogue{DB: db.App}, &app.BookingProjection{Worker: db.Worker}, nil), caller.FromContext(ctx)
+	const bookings, versions = 20, 5
+	list := make([]ids.Booking, bookings)
+	var all []kafkax.Message
+	for i := range list {
+		list[i] = ids.New[ids.BookingPrefix]()
+		for v := range versions {
+			all = append(all, bookingMessage(t, c, "booking.updated", list[i], int64(v+1), `{"status":"pending","total_amount":{"amount":1,"currency":"USD"}}`))
+		}
+	}
+	var group sync.WaitGroup
+	for range 8 {
+		mine := slices.Clone(all)
+		rand.Shuffle(len(mine), func(i, j int) { mine[i], mine[j] = mine[j], mine[i] })
+		group.Go(func() {
+			for batch := range slices.Chunk(mine, 25) {
+				if err := h.HandleBatch(t.Context(), batch); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	for _, id := range list {
+		if b, err := store.Booking(ctx, db.App.Read(ctx), id); err != nil || b.Version != versions {
+			t.Errorf("%+v, %v", b, err)
 		}
 	}
 }

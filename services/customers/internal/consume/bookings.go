@@ -2,11 +2,14 @@ package consume
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"holdfast.dev/libs/caller"
-	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/inbox"
 	"holdfast.dev/libs/kafkax"
 	"holdfast.dev/libs/outbox"
+	eventsv1 "holdfast.dev/proto/events/v1"
 
 	"holdfast.dev/services/customers/internal/app"
 )
@@ -17,31 +20,64 @@ type Bookings struct {
 	Bookings  *app.BookingProjection
 }
 
+// errSeparate makes the consumer handle a batch message by message.
+var errSeparate = errors.New("an event that is not handled in a batch")
+
+// HandleBatch learns the bookings of a batch in one transaction. It returns errSeparate when there is a change of the catalogue.
+func (h *Bookings) HandleBatch(ctx context.Context, batch []kafkax.Message) error {
+	list := make([]app.BookingEvent, 0, len(batch))
+	for _, m := range batch {
+		e, id, err := decode(m)
+		if err != nil {
+			return err
+		}
+		switch {
+		case ofCatalogue(e):
+			return errSeparate
+		case ofBooking(e):
+			b, err := booking(e)
+			if err != nil {
+				return err
+			}
+			list = append(list, app.BookingEvent{Event: id, Booking: b})
+		}
+	}
+	return h.Bookings.ApplyEvents(ctx, list)
+}
+
 // Handle is a kafkax.Handler. What cannot be read is poison; types that this service does not know pass.
 func (h *Bookings) Handle(ctx context.Context, m kafkax.Message) error {
-	e, err := outbox.Decode(m.Value)
+	e, id, err := decode(m)
 	if err != nil {
 		return err
+	}
+	if !ofCatalogue(e) {
+		return h.HandleBatch(ctx, []kafkax.Message{m})
 	}
 	from, err := outbox.Caller("customers", e)
 	if err != nil {
 		return err
 	}
-	id, err := ids.Parse[ids.EventPrefix](e.GetId())
+	return h.catalogue(caller.With(ctx, from), id.ID, e)
+}
+
+func ofCatalogue(e *eventsv1.Event) bool {
+	return slices.Contains([]string{"service.updated", "unit.updated", "package.updated"}, e.GetType())
+}
+
+func ofBooking(e *eventsv1.Event) bool {
+	return slices.Contains([]string{"booking.created", "booking.updated", "booking.cancelled"}, e.GetType())
+}
+
+// decode reads a message, and which event of which tenant and mode it is.
+func decode(m kafkax.Message) (*eventsv1.Event, inbox.Event, error) {
+	e, err := outbox.Decode(m.Value)
 	if err != nil {
-		return kafkax.Poison(err)
+		return nil, inbox.Event{}, err
 	}
-	ctx = caller.With(ctx, from)
-	switch e.GetType() {
-	case "service.updated", "unit.updated", "package.updated":
-		return h.catalogue(ctx, id, e)
-	case "booking.created", "booking.updated", "booking.cancelled":
-		b, err := booking(e)
-		if err != nil {
-			return err
-		}
-		return h.Bookings.ApplyEvent(ctx, id, b)
-	default:
-		return nil
+	id, err := inbox.Of(e)
+	if err != nil {
+		return nil, inbox.Event{}, err
 	}
+	return e, id, nil
 }

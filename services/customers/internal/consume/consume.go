@@ -11,20 +11,29 @@ import (
 	"holdfast.dev/services/customers/internal/app"
 )
 
-// Handlers are those of the topics that the service reads, by topic.
-type Handlers map[string]kafkax.Handler
+// Handlers are those of the topics that the service reads.
+type Handlers struct {
+	Topics   map[string]kafkax.Handler
+	bookings *Bookings
+}
 
 // New makes the handlers.
 func New(catalogue *app.Catalogue, bookings *app.BookingProjection, clocks *testclock.Events) Handlers {
-	return Handlers{
-		"bookings": (&Bookings{Catalogue: catalogue, Bookings: bookings}).Handle,
-		"identity": clocks.Handle,
+	b := &Bookings{Catalogue: catalogue, Bookings: bookings}
+	return Handlers{Topics: map[string]kafkax.Handler{"bookings": b.Handle, "identity": clocks.Handle}, bookings: b}
+}
+
+// HandleBatch has the effects of a batch of one topic at once, or returns an error: then Handle gets them one by one.
+func (h Handlers) HandleBatch(ctx context.Context, batch []kafkax.Message) error {
+	if batch[0].Topic != "bookings" {
+		return errSeparate
 	}
+	return h.bookings.HandleBatch(ctx, batch)
 }
 
 // Handle is a kafkax.Handler that hands each message to its topic's.
 func (h Handlers) Handle(ctx context.Context, m kafkax.Message) error {
-	handle := h[m.Topic]
+	handle := h.Topics[m.Topic]
 	if handle == nil {
 		return kafkax.Poison(fmt.Errorf("topic %q has no handler", m.Topic))
 	}

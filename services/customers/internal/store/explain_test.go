@@ -231,20 +231,12 @@ func TestListsUseTheirIndexes(t *testing.T) {
 func explain(t *testing.T, db *pg.DB, ctx context.Context, mode string, f store.CustomerFilter, r page.Request) (plan string, found []domain.CustomerID) {
 	t.Helper()
 	r.Limit = page.DefaultLimit
-	e := &explained{}
-	err := db.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		if _, err := tx.Exec(ctx, `select set_config('plan_cache_mode', $1, true), set_config('app.settled', oldest_write()::text, true)`, mode); err != nil {
-			return err
-		}
-		e.tx = tx
-		list, err := store.Customers(ctx, e, f, r)
+	plan = explainRead(t, db, ctx, mode, func(ctx context.Context, q pg.Q) error {
+		list, err := store.Customers(ctx, q, f, r)
 		for _, c := range list.Items {
 			found = append(found, c.ID)
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e.plan, found
+	return plan, found
 }

@@ -164,20 +164,12 @@ func expectedInvoices(t *testing.T, conn *pgx.Conn, tenant ids.Tenant, f store.I
 func explainInvoices(t *testing.T, db *pg.DB, ctx context.Context, mode string, f store.InvoiceFilter, r page.Request) (plan string, found []domain.InvoiceID) {
 	t.Helper()
 	r.Limit = page.DefaultLimit
-	e := &explained{}
-	err := db.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		if _, err := tx.Exec(ctx, `select set_config('plan_cache_mode', $1, true), set_config('app.settled', oldest_write()::text, true)`, mode); err != nil {
-			return err
-		}
-		e.tx = tx
-		list, err := store.Invoices(ctx, e, f, r)
+	plan = explainRead(t, db, ctx, mode, func(ctx context.Context, q pg.Q) error {
+		list, err := store.Invoices(ctx, q, f, r)
 		for _, v := range list.Items {
 			found = append(found, v.ID)
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e.plan, found
+	return plan, found
 }

@@ -28,18 +28,14 @@ func Invoices(ctx context.Context, q pg.Q, f InvoiceFilter, r page.Request) (pag
 		Alias: "v",
 		Scan:  scanInvoice,
 		Statement: func(r page.Request, narrow func(*page.Where)) (string, []any) {
-			return byState(f.Status, r, func(w *page.Where, state string) (string, []any) { return invoicesOf(w, f, r, state, narrow) })
+			return page.Union(r, page.OneOf("v.status", f.Status), func(w *page.Where) (string, []any) { return invoicesOf(w, f, r, narrow) })
 		},
 		Conditions: slices.Concat(dueConditions(f), page.MetadataConditions(invoiceMetadata, "v", f.Metadata)),
 	})
 }
 
-// invoicesOf is the select of one state; "" is all.
-func invoicesOf(w *page.Where, f InvoiceFilter, r page.Request, state string, narrow func(*page.Where)) (string, []any) {
+func invoicesOf(w *page.Where, f InvoiceFilter, r page.Request, narrow func(*page.Where)) (string, []any) {
 	w.Add(`v.tenant_id = @tenant and v.livemode = @live`)
-	if state != "" {
-		w.Add(`v.status = ?`, state)
-	}
 	if f.Customer != nil {
 		w.Add(`v.customer_id = ?`, *f.Customer)
 	}

@@ -46,7 +46,7 @@ func TestWorkerSeesOnlyWhatItServes(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS).Worker
 	for _, table := range []string{
-		"customers", "customer_words", "customer_metadata", "catalogue_items", "bookings", "invoices", "invoice_payments", "invoice_metadata",
+		"customers", "customer_words", "customer_metadata", "catalogue_items", "invoices", "invoice_payments", "invoice_metadata",
 		"invoice_counters", "lead_words", "lead_metadata",
 		"quote_metadata", "quote_counters",
 	} {

@@ -84,22 +84,14 @@ func expectedLeads(t *testing.T, conn *pgx.Conn, tenant ids.Tenant, f store.Lead
 func explainLeads(t *testing.T, db *pg.DB, ctx context.Context, mode string, f store.LeadFilter, r page.Request) (plan string, found []domain.LeadID) {
 	t.Helper()
 	r.Limit = page.DefaultLimit
-	e := &explained{}
-	err := db.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		if _, err := tx.Exec(ctx, `select set_config('plan_cache_mode', $1, true), set_config('app.settled', oldest_write()::text, true)`, mode); err != nil {
-			return err
-		}
-		e.tx = tx
-		list, err := store.Leads(ctx, e, f, r)
+	plan = explainRead(t, db, ctx, mode, func(ctx context.Context, q pg.Q) error {
+		list, err := store.Leads(ctx, q, f, r)
 		for _, l := range list.Items {
 			found = append(found, l.ID)
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e.plan, found
+	return plan, found
 }
 
 func TestListsOfLeadsUseTheirIndexes(t *testing.T) {

@@ -2,9 +2,7 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pg"
@@ -28,18 +26,14 @@ func Leads(ctx context.Context, q pg.Q, f LeadFilter, r page.Request) (page.Rows
 		Alias: "l",
 		Scan:  scanLead,
 		Statement: func(r page.Request, narrow func(*page.Where)) (string, []any) {
-			return byState(f.Status, r, func(w *page.Where, state string) (string, []any) { return leadsOf(w, f, state, r, narrow) })
+			return page.Union(r, page.OneOf("l.status", f.Status), func(w *page.Where) (string, []any) { return leadsOf(w, f, r, narrow) })
 		},
 		Conditions: slices.Concat(leadWords.conditions("l", f.Search), page.MetadataConditions(leadMetadata, "l", f.Metadata)),
 	})
 }
 
-// leadsOf is the list of the leads in one state; "" is all.
-func leadsOf(w *page.Where, f LeadFilter, state string, r page.Request, narrow func(*page.Where)) (string, []any) {
+func leadsOf(w *page.Where, f LeadFilter, r page.Request, narrow func(*page.Where)) (string, []any) {
 	w.Add(`l.tenant_id = @tenant and l.livemode = @live`)
-	if state != "" {
-		w.Add(`l.status = ?`, state)
-	}
 	if f.Source != nil {
 		w.Add(`l.source = ?`, *f.Source)
 	}
@@ -52,29 +46,4 @@ func leadsOf(w *page.Where, f LeadFilter, state string, r page.Request, narrow f
 	narrow(w)
 	tail, args := w.Page(r, "l")
 	return `select ` + leadColumns + ` from leads l ` + tail, args
-}
-
-// byState joins the lists of several states, each with its own order and limit, so that each reads its index from where the
-// page starts and no further.
-func byState[S ~string](states []S, r page.Request, list func(w *page.Where, state string) (string, []any)) (string, []any) {
-	w := &page.Where{}
-	states = slices.Compact(slices.Sorted(slices.Values(states)))
-	if len(states) == 0 {
-		return list(w, "")
-	}
-	var all []string
-	var args []any
-	for _, s := range states {
-		var sql string
-		sql, args = list(w.Fork(), string(s))
-		all = append(all, sql)
-	}
-	if len(all) == 1 {
-		return all[0], args
-	}
-	order := "created_at desc, id desc"
-	if r.Updated {
-		order = "updated_at, id"
-	}
-	return fmt.Sprintf(`select * from ((%s)) page order by %s limit %d`, strings.Join(all, ") union all ("), order, r.Limit+1), args
 }

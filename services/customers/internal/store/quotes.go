@@ -2,8 +2,7 @@ package store
 
 import (
 	"context"
-	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	"holdfast.dev/libs/page"
@@ -25,70 +24,33 @@ type QuoteFilter struct {
 // Quotes reads one page.
 func Quotes(ctx context.Context, q pg.Q, f QuoteFilter, r page.Request) (page.Rows[domain.Quote], error) {
 	return page.Search(ctx, q, r, page.List[domain.Quote]{
-		Alias:      "q",
-		Scan:       scanQuote,
-		Statement:  func(r page.Request, narrow func(*page.Where)) (string, []any) { return quotesSQL(f, r, narrow) },
+		Alias: "q",
+		Scan:  scanQuote,
+		Statement: func(r page.Request, narrow func(*page.Where)) (string, []any) {
+			return page.Union(r, quoteStates(f), func(w *page.Where) (string, []any) { return quotesOf(w, f, r, narrow) })
+		},
 		Conditions: page.MetadataConditions(quoteMetadata, "q", f.Metadata),
 	})
 }
 
-// quotesSQL joins one arm per state asked for, each with its own order and limit, so that each arm reads its index from
-// where the page starts and no further. narrow adds conditions to each.
-func quotesSQL(f QuoteFilter, r page.Request, narrow func(*page.Where)) (string, []any) {
-	w := &page.Where{}
-	var all []string
-	var args []any
-	for _, state := range quoteStates(f) {
-		var sql string
-		sql, args = quoteArm(w.Fork(), f, r, state, narrow)
-		all = append(all, sql)
-	}
-	if len(all) == 1 {
-		return all[0], args
-	}
-	order := "created_at desc, id desc"
-	if r.Updated {
-		order = "updated_at, id"
-	}
-	return fmt.Sprintf(`select * from ((%s)) page order by %s limit %d`, strings.Join(all, ") union all ("), order, r.Limit+1), args
-}
-
-type quoteState struct {
-	sql  string
-	args []any
-}
-
 // quoteStates are the conditions by state. A sent quote that has lapsed counts as expired, unless it is being accepted.
-func quoteStates(f QuoteFilter) []*quoteState {
-	if len(f.Status) == 0 {
-		return []*quoteState{nil}
-	}
-	var arms []*quoteState
-	seen := map[domain.QuoteStatus]bool{}
-	for _, s := range f.Status {
-		if seen[s] {
-			continue
-		}
-		seen[s] = true
+func quoteStates(f QuoteFilter) (list []page.Alternative) {
+	for _, s := range slices.Compact(slices.Sorted(slices.Values(f.Status))) {
 		switch s {
 		case domain.QuoteSent:
-			arms = append(arms, &quoteState{`q.status = 'sent' and (q.accept_until is not null or q.expires_at > ?)`, []any{f.Now}})
+			list = append(list, page.When(`q.status = 'sent' and (q.accept_until is not null or q.expires_at > ?)`, f.Now))
 		case domain.QuoteExpired:
-			arms = append(arms, &quoteState{`q.status = 'expired'`, nil},
-				&quoteState{`q.status = 'sent' and q.accept_until is null and q.expires_at <= ?`, []any{f.Now}})
+			list = append(list, page.When(`q.status = 'expired'`),
+				page.When(`q.status = 'sent' and q.accept_until is null and q.expires_at <= ?`, f.Now))
 		default:
-			arms = append(arms, &quoteState{`q.status = ?`, []any{string(s)}})
+			list = append(list, page.When(`q.status = ?`, string(s)))
 		}
 	}
-	return arms
+	return list
 }
 
-// quoteArm is the select of one state.
-func quoteArm(w *page.Where, f QuoteFilter, r page.Request, state *quoteState, narrow func(*page.Where)) (string, []any) {
+func quotesOf(w *page.Where, f QuoteFilter, r page.Request, narrow func(*page.Where)) (string, []any) {
 	w.Add(`q.tenant_id = @tenant and q.livemode = @live`)
-	if state != nil {
-		w.Add(state.sql, state.args...)
-	}
 	if f.Customer != nil {
 		w.Add(`q.customer_id = ?`, *f.Customer)
 	}

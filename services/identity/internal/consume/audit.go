@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/inbox"
 	"holdfast.dev/libs/kafkax"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/pg"
@@ -76,13 +76,9 @@ func (h *Audit) report(m kafkax.Message) (*app.Reported, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, err := ids.Parse[ids.EventPrefix](e.GetId())
+	id, err := inbox.Of(e)
 	if err != nil {
-		return nil, kafkax.Poison(fmt.Errorf("event id %q: %w", e.GetId(), err))
-	}
-	tenant, err := ids.Parse[ids.TenantPrefix](e.GetTenantId())
-	if err != nil {
-		return nil, kafkax.Poison(fmt.Errorf("tenant id %q: %w", e.GetTenantId(), err))
+		return nil, err
 	}
 	r, err := record(e)
 	if err != nil {
@@ -94,12 +90,12 @@ func (h *Audit) report(m kafkax.Message) (*app.Reported, error) {
 	if err := e.GetCreatedAt().CheckValid(); err != nil {
 		return nil, kafkax.Poison(fmt.Errorf("created_at: %w", err))
 	}
-	r.TenantID, r.Livemode, r.At = tenant, e.GetLivemode(), e.GetCreatedAt().AsTime()
+	r.TenantID, r.Livemode, r.At = id.Tenant, id.Livemode, e.GetCreatedAt().AsTime()
 	r.Actor, r.Action, r.Source = e.GetActor(), e.GetType(), m.Topic
 	if r.Actor == "" { // of a release that did not tell
 		r.Actor = "svc:" + m.Topic
 	}
-	return &app.Reported{Event: id, Record: *r}, nil
+	return &app.Reported{Event: id.ID, Record: *r}, nil
 }
 
 // changed is what a record shows of a change: which fields, and never a value.

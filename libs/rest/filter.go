@@ -1,0 +1,24 @@
+package rest
+
+import (
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/ids"
+)
+
+// FilterID reads an id in a filter of a list. No row has a malformed one: none says that the list is then empty.
+func FilterID[P ids.Prefix](q contract.Query, name string) (id *ids.ID[P], none bool) {
+	if !q.Has(name) {
+		return nil, false
+	}
+	parsed, err := ids.Parse[P](q.String(name))
+	return &parsed, err != nil
+}
+
+// FilterBool reads a filter that is true or false; nil when the list is not filtered by it.
+func FilterBool(q contract.Query, name string) *bool {
+	if !q.Has(name) {
+		return nil
+	}
+	v := q.String(name) == "true"
+	return &v
+}
