@@ -24,8 +24,8 @@ type Consumer struct {
 	Group  string
 	Topics []string
 	Handle Handler
-	// HandleBatch, when set, has the effects of several messages of one partition at once, all or none. After an error
-	// Handle gets them one by one.
+	// HandleBatch, when set, has the effects of several messages of one partition at once, all or none. After an error, or
+	// ErrSeparate, Handle gets them one by one.
 	HandleBatch func(ctx context.Context, batch []Message) error
 	BatchBytes  int // of the batches of all partitions together; 0: DefaultBatchBytes
 	// FetchWait is how long a broker holds back its answer so that the messages of a partition come together; 0: it answers as

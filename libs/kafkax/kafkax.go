@@ -33,6 +33,10 @@ type Producer interface {
 // ErrPoison marks a message that no retry can handle, because it cannot be decoded or is refused for good.
 var ErrPoison = errors.New("poison message")
 
+// ErrSeparate is what HandleBatch returns, before it has any effect, of a batch whose messages are to be handled one by one. It is
+// no failure.
+var ErrSeparate = errors.New("handle the messages one by one")
+
 // Poison wraps err so that the message goes to the dead-letter topic.
 func Poison(err error) error { return fmt.Errorf("%w: %w", ErrPoison, err) }
 

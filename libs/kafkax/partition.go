@@ -164,8 +164,15 @@ func (p *partition) handleBatch(ctx context.Context, batch []kafka.Message) bool
 	for i, m := range batch {
 		list[i] = fromKafka(p.Prefix, m)
 	}
-	err := p.traced(ctx, batch[0], list[0], slog.Int("messages", len(batch)), func(ctx context.Context) error { return p.HandleBatch(ctx, list) })
-	if err != nil {
+	separate := false
+	err := p.traced(ctx, batch[0], list[0], slog.Int("messages", len(batch)), func(ctx context.Context) error {
+		err := p.HandleBatch(ctx, list)
+		if separate = errors.Is(err, ErrSeparate); separate {
+			return nil
+		}
+		return err
+	})
+	if err != nil || separate {
 		return false
 	}
 	p.handled.WithLabelValues(list[0].Topic, "ok").Add(float64(len(batch)))

@@ -1,10 +1,12 @@
 package kafkax
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,4 +51,27 @@ func TestPoisonHoldsItsPartitionForTwoSeconds(t *testing.T) {
 			t.Errorf("dead letters to %v", letters.topics)
 		}
 	})
+}
+
+// A batch whose handler asks for its messages one by one is no failure in the log; one that fails is.
+func TestSeparateBatchIsNoFailure(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		err  error
+		want string
+	}{{ErrSeparate, `"level":"INFO"`}, {errors.New("away"), `"level":"ERROR"`}} {
+		var log bytes.Buffer
+		c := &Consumer{Group: "readers", Log: slog.New(slog.NewJSONHandler(&log, nil))}
+		if err := c.register(); err != nil {
+			t.Fatal(err)
+		}
+		c.HandleBatch = func(context.Context, []Message) error { return tc.err }
+		p := &partition{Consumer: c, topic: "things"}
+		if p.handleBatch(t.Context(), []kafka.Message{{Topic: "things"}, {Topic: "things"}}) {
+			t.Errorf("%v: the batch counts as handled", tc.err)
+		}
+		if !strings.Contains(log.String(), tc.want) {
+			t.Errorf("%v: log %s", tc.err, log.String())
+		}
+	}
 }

@@ -2,7 +2,6 @@ package consume
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"holdfast.dev/libs/caller"
@@ -20,10 +19,7 @@ type Bookings struct {
 	Bookings  *app.BookingProjection
 }
 
-// errSeparate makes the consumer handle a batch message by message.
-var errSeparate = errors.New("an event that is not handled in a batch")
-
-// HandleBatch learns the bookings of a batch in one transaction. It returns errSeparate when there is a change of the catalogue.
+// HandleBatch learns the bookings of a batch in one transaction. It returns kafkax.ErrSeparate when there is a change of the catalogue.
 func (h *Bookings) HandleBatch(ctx context.Context, batch []kafkax.Message) error {
 	list := make([]app.BookingEvent, 0, len(batch))
 	for _, m := range batch {
@@ -33,7 +29,7 @@ func (h *Bookings) HandleBatch(ctx context.Context, batch []kafkax.Message) erro
 		}
 		switch {
 		case ofCatalogue(e):
-			return errSeparate
+			return kafkax.ErrSeparate
 		case ofBooking(e):
 			b, err := booking(e)
 			if err != nil {

@@ -26,7 +26,7 @@ func New(catalogue *app.Catalogue, bookings *app.BookingProjection, clocks *test
 // HandleBatch has the effects of a batch of one topic at once, or returns an error: then Handle gets them one by one.
 func (h Handlers) HandleBatch(ctx context.Context, batch []kafkax.Message) error {
 	if batch[0].Topic != "bookings" {
-		return errSeparate
+		return kafkax.ErrSeparate
 	}
 	return h.bookings.HandleBatch(ctx, batch)
 }

@@ -22,10 +22,7 @@ type Events struct {
 	Types  []string // the public types
 }
 
-// errSeparate says that the messages of a batch must be handled one by one.
-var errSeparate = errors.New("a message of the batch needs a transaction of its own")
-
-// HandleBatch writes the public events of a batch in one transaction. It returns errSeparate when the batch has an erasure;
+// HandleBatch writes the public events of a batch in one transaction. It returns kafkax.ErrSeparate when the batch has an erasure;
 // the consumer then calls Handle for each message.
 func (h *Events) HandleBatch(ctx context.Context, batch []kafkax.Message) error {
 	events := make([]domain.Event, 0, len(batch))
@@ -35,7 +32,7 @@ func (h *Events) HandleBatch(ctx context.Context, batch []kafkax.Message) error 
 			return err
 		}
 		if internal && erasures[e.Type] != nil {
-			return errSeparate
+			return kafkax.ErrSeparate
 		}
 		if !internal {
 			events = append(events, e)
