@@ -1,9 +1,11 @@
 package kafkax_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -111,6 +113,30 @@ func TestMessagesAreHeldBackAndComeTogether(t *testing.T) {
 		eventually(t, "all of them", func() bool { return handled.Load() == 1+messages })
 		if n := calls.Load(); n > messages/2 {
 			t.Errorf("%d calls for %d messages", n, 1+messages)
+		}
+	})
+}
+
+// A message that a broker holds back for longer than a reader is checked after is no stalled reader.
+func TestHeldBackIsNotStalled(t *testing.T) {
+	t.Parallel()
+	kafkatest.Each(t, func(t *testing.T, brokers []string) {
+		s := prepare(t, brokers)
+		var handled atomic.Int64
+		var log bytes.Buffer
+		stop := s.consume(t, func(context.Context, kafkax.Message) error {
+			handled.Add(1)
+			return nil
+		}, func(c *kafkax.Consumer) {
+			c.FetchWait = 11 * time.Second
+			c.HandleBatch = func(context.Context, []kafkax.Message) error { return kafkax.ErrSeparate }
+			c.Log = slog.New(slog.NewTextHandler(&log, nil))
+		})
+		s.produce(t, thing("k", "alone"))
+		eventually(t, "the message", func() bool { return handled.Load() == 1 })
+		stop()
+		if strings.Contains(log.String(), "reading again") {
+			t.Errorf("log: %s", log.String())
 		}
 	})
 }

@@ -19,6 +19,7 @@ import (
 
 const (
 	stalled       = 10 * time.Second // time without a message after which the reader is checked
+	heldBack      = 2 * time.Second  // beyond its own wait, after which a message that a broker has is overdue
 	handleTimeout = 30 * time.Second // of one try
 	firstHold     = 100 * time.Millisecond
 	lastHold      = 10 * time.Second
@@ -82,21 +83,28 @@ func (p *partition) read(ctx context.Context) error {
 	if err := reader.SetOffset(p.next.Load()); err != nil {
 		return fmt.Errorf("set offset: %w", err)
 	}
-	for {
-		waiting, cancel := context.WithTimeout(ctx, stalled)
+	for patience := stalled; ; {
+		waiting, cancel := context.WithTimeout(ctx, patience)
 		m, err := p.fetch(waiting, reader)
 		cancel()
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case errors.Is(err, context.DeadlineExceeded):
-			if err := p.check(ctx); err != nil {
+			err := p.check(ctx)
+			if errors.Is(err, errStalled) && patience == stalled {
+				patience = wait + heldBack // a broker may keep it back until then
+				continue
+			}
+			if err != nil {
 				return err
 			}
+			patience = stalled
 			continue
 		case err != nil:
 			return fmt.Errorf("fetch: %w", err)
 		}
+		patience = stalled
 		if !p.take(ctx, p.gather(ctx, reader, m)) {
 			return nil
 		}
