@@ -315,7 +315,9 @@ func TestFailQueuedReadsWhatItFails(t *testing.T) {
 	readsFew := func(tx pg.Tx, fail func(tx pg.Tx) (int, error)) error {
 		e := &explained{tx: tx}
 		_, err := fail(explainedTx{tx, e})
-		if e.read > 5*some { // each row is found, locked and deleted, and its delivery is found, in two partitions when a week begins, and updated
+		// Each row is found, locked and deleted, and its delivery is found and updated. When a week has just begun, its partition is so small that
+		// all of it may be read instead of its index.
+		if e.read > 10*some {
 			t.Errorf("reads %.0f rows to fail %d\n%s", e.read, some, e.plan)
 		}
 		if errors.Is(err, errExplained) {
