@@ -397,6 +397,75 @@ func TestInvoicesOfABooking(t *testing.T) {
 	}
 }
 
+// An invoice that names no booking may be paid like any other; no booking has its money.
+func TestPaidInvoiceWithoutABooking(t *testing.T) {
+	t.Parallel()
+	w := newTill(t, caller.Test)
+	id := w.book()
+	i := w.bill(id)
+	i.booking = ""
+	i.pay(300)
+	w.handle(w.event(i))
+	i.reverse(0)
+	w.handle(w.event(i))
+	w.is(id, "pending", 0, "unpaid", 1)
+	if payments, invoices := w.Count(`select count(*) from booking_payments`), w.Count(`select count(*) from booking_invoices`); payments != 0 || invoices != 1 {
+		t.Errorf("%d payments, %d invoices", payments, invoices)
+	}
+}
+
+// A payment that could not be written is not taken as seen: its event counts when it comes again.
+func TestPaymentAfterAFailure(t *testing.T) {
+	t.Parallel()
+	w := newTill(t, caller.Test)
+	id := w.book()
+	i := w.bill(id)
+	i.pay(300)
+	paid := w.event(i)
+	w.Exec(`alter table booking_payments rename column amount to missing`)
+	if err := w.h.Handle(t.Context(), paid); err == nil || errors.Is(err, kafkax.ErrPoison) {
+		t.Errorf("without the column: %v", err)
+	}
+	w.Exec(`alter table booking_payments rename column missing to amount`)
+	w.is(id, "pending", 0, "unpaid", 1)
+	w.handle(paid)
+	w.is(id, "confirmed", 300, "deposit_paid", 2)
+}
+
+// A payment follows a booking that moves to another unit between the look and the lock.
+func TestPaymentOfABookingThatMoves(t *testing.T) {
+	t.Parallel()
+	w := newTill(t, caller.Test)
+	var from, to domain.UnitID
+	for _, unit := range []*domain.UnitID{&from, &to} {
+		*unit = ids.New[ids.UnitPrefix]()
+		w.Exec(`insert into units (tenant_id, livemode, id, name) values ($1, false, $2, 'A unit')`, caller.FromContext(w.ctx).Tenant, *unit)
+	}
+	id := w.book(func(b *domain.Booking) { b.UnitID = from })
+	i := w.bill(id)
+	i.pay(300)
+	paid := w.event(i)
+	mover, err := w.Owner().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mover.Exec(t.Context(), `update bookings set unit_id = $1`, to); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- w.h.Handle(t.Context(), paid) }()
+	for w.Count(`select count(*) from pg_locks where not granted and pid in (select pid from pg_stat_activity where datname = current_database())`) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if err := mover.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	w.is(id, "confirmed", 300, "deposit_paid", 2)
+}
+
 // Money in another currency than the booking's is kept and not added.
 func TestPaymentInAnotherCurrency(t *testing.T) {
 	t.Parallel()
