@@ -240,6 +240,37 @@ func TestTheCompleterServesAllTenants(t *testing.T) {
 	w.settledLeads()
 }
 
+// A conversion that cannot be completed holds up no other, and is tried less and less often, but never given up.
+func TestAStuckConversionAmongOthers(t *testing.T) {
+	t.Parallel()
+	w, stuck, ctx := newWorld(t), converter(t), converter(t)
+	one, other := w.lead(stuck, withEmail), w.lead(ctx, withEmail)
+	w.bookings.Before = func(context.Context, string) error { return apperr.ErrUnavailable }
+	w.do(stuck, "POST", "/leads/"+one.ID+"/convert", `{"booking":{"event_date":"2030-01-01"}}`).is(503)
+	w.do(ctx, "POST", "/leads/"+other.ID+"/convert", `{"booking":{"event_date":"2030-01-01"}}`).is(503)
+	var tries int
+	w.bookings.Before = func(ctx context.Context, _ string) error {
+		if caller.FromContext(ctx).Tenant == caller.FromContext(stuck).Tenant {
+			tries++
+			return apperr.ErrUnavailable
+		}
+		return nil
+	}
+	const longest = 10 * time.Minute
+	for n := range 40 {
+		at := time.Duration(n+1) * (longest + time.Second)
+		w.complete(at)
+		w.complete(at + min(time.Minute<<min(n, 10), longest) - 20*time.Second) // the lease, twice as long each time, has not ended
+		if tries != n+1 {
+			t.Fatalf("%d tries in %s, want %d", tries, at, n+1)
+		}
+	}
+	a, b := w.do(stuck, "GET", "/leads/"+one.ID, "").is(200).lead(), w.do(ctx, "GET", "/leads/"+other.ID, "").is(200).lead()
+	if a.Status != "new" || b.Status != "converted" {
+		t.Errorf("%s and %s", a.Status, b.Status)
+	}
+}
+
 // Completers at once make one attempt.
 func TestCompletersAtOnce(t *testing.T) {
 	t.Parallel()

@@ -242,6 +242,55 @@ func TestOnlyTheLastAttemptEndsAnAccept(t *testing.T) {
 	w.ended(q, 1, 1, 1)
 }
 
+// A refusal that comes after the next attempt has accepted the quote is no answer any more: the client sees the accepted quote.
+func TestARefusalAfterTheNextAttempt(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	q := w.sentQuote(ctx, "")
+	var calls atomic.Int32
+	first, refuse := make(chan bool), make(chan bool)
+	w.bookings.Before = func(_ context.Context, call string) error {
+		if call == "create" && calls.Add(1) == 1 {
+			close(first)
+			<-refuse
+			return errTaken
+		}
+		return nil
+	}
+	done := make(chan answer, 1)
+	go func() { done <- w.onQuote(ctx, q.ID, "accept") }()
+	<-first
+	w.resumeAccepts(31 * time.Second)
+	close(refuse)
+	if got := (<-done).is(200).quote(); got.Status != "accepted" {
+		t.Errorf("answered %+v", got)
+	}
+	w.ended(q, 1, 1, 1)
+}
+
+// An accept that cannot be completed holds up no other.
+func TestAStuckAcceptAmongOthers(t *testing.T) {
+	t.Parallel()
+	w, stuck, ctx := newWorld(t), pgtest.Ctx(t, caller.Test), pgtest.Ctx(t, caller.Test)
+	one, other := w.sentQuote(stuck, ""), w.sentQuote(ctx, "")
+	w.fail(apperr.ErrUnavailable, nil)
+	w.onQuote(stuck, one.ID, "accept").is(503)
+	w.onQuote(ctx, other.ID, "accept").is(503)
+	w.bookings.Before = func(ctx context.Context, _ string) error {
+		if caller.FromContext(ctx).Tenant == caller.FromContext(stuck).Tenant {
+			return apperr.ErrUnavailable
+		}
+		return nil
+	}
+	w.resumeAccepts(31 * time.Second)
+	if a, b := w.readQuote(stuck, one.ID), w.readQuote(ctx, other.ID); a.Status != "sent" || b.Status != "accepted" {
+		t.Errorf("%s and %s", a.Status, b.Status)
+	}
+	if n := len(w.bookings.Made()); n != 1 {
+		t.Errorf("%d bookings", n)
+	}
+}
+
 // held makes the next accept wait inside bookings until release is called; begun says when it is there.
 func (w *world) held() (begun chan bool, release func()) {
 	begun, out := make(chan bool), make(chan bool)
