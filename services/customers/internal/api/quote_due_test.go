@@ -117,3 +117,35 @@ func must[T any](t *testing.T, parse func(string) (T, error), text string) T {
 	}
 	return v
 }
+
+// One run of the worker expires all that is due, also when that is more than it looks up at once.
+func TestTheWorkerExpiresAllThatIsDue(t *testing.T) {
+	t.Parallel()
+	const due = 250
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	w.copies(w.sentQuote(ctx, "").ID, due-1)
+	w.clock.move(100 * 24 * time.Hour)
+	if err := w.expiry.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.Count(`select count(*)::int from quotes where status = 'expired'`); n != due {
+		t.Errorf("%d quotes are stored as expired, want %d", n, due)
+	}
+}
+
+// What is due and cannot be expired does not make the caller ask without end.
+func TestExpiryWithoutProgressEnds(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	w.copies(w.sentQuote(ctx, "").ID, 150)
+	late := in(ctx, func(c *caller.Caller) { c.Clock, c.PolicyVersion = new(time.Now().AddDate(0, 0, 20)), 9 })
+	w.Exec(`insert into test_clocks (tenant_id, livemode, frozen_at, version) select tenant_id, livemode, now(), 99 from quotes limit 1
+		on conflict (tenant_id, livemode) do update set frozen_at = excluded.frozen_at, version = excluded.version`) // newer than the caller's
+	a := w.from(late, w.engine, "bookings", "POST", "/internal/v1/expiries", "").is(200)
+	if decode[struct{ More bool }](a).More {
+		t.Errorf("%s, and none has expired", a.Body)
+	}
+	if n := w.Count(`select count(*)::int from quotes where status = 'expired'`); n != 0 {
+		t.Errorf("%d quotes have expired", n)
+	}
+}
