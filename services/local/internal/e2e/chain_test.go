@@ -141,6 +141,9 @@ func TestFromLeadToPaidInvoice(t *testing.T) {
 			}
 		}
 	}
+	await(t, "the booking names both invoices", func() bool {
+		return len(read[chainBooking](t, c, "/bookings/"+booking.ID).InvoiceIDs) == 2
+	})
 	checkExport(t, c, customer, map[string]int{"bookings": 1, "leads": 1, "quotes": 1, "invoices": 2}, events)
 }
 
