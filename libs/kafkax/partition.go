@@ -83,7 +83,8 @@ func (p *partition) read(ctx context.Context) error {
 	if err := reader.SetOffset(p.next.Load()); err != nil {
 		return fmt.Errorf("set offset: %w", err)
 	}
-	for patience := stalled; ; {
+	patience, overdue := stalled, false
+	for {
 		waiting, cancel := context.WithTimeout(ctx, patience)
 		m, err := p.fetch(waiting, reader)
 		cancel()
@@ -92,19 +93,19 @@ func (p *partition) read(ctx context.Context) error {
 			return nil
 		case errors.Is(err, context.DeadlineExceeded):
 			err := p.check(ctx)
-			if errors.Is(err, errStalled) && patience == stalled {
-				patience = wait + heldBack // a broker may keep it back until then
+			if errors.Is(err, errStalled) && !overdue {
+				patience, overdue = wait+heldBack, true // a broker may keep it back until then
 				continue
 			}
 			if err != nil {
 				return err
 			}
-			patience = stalled
+			patience, overdue = stalled, false
 			continue
 		case err != nil:
 			return fmt.Errorf("fetch: %w", err)
 		}
-		patience = stalled
+		patience, overdue = stalled, false
 		if !p.take(ctx, p.gather(ctx, reader, m)) {
 			return nil
 		}

@@ -27,15 +27,11 @@ func (h *Bookings) HandleBatch(ctx context.Context, batch []kafkax.Message) erro
 		if err != nil {
 			return err
 		}
-		switch {
-		case ofCatalogue(e):
+		if ofCatalogue(e) {
 			return kafkax.ErrSeparate
-		case ofBooking(e):
-			b, err := booking(e)
-			if err != nil {
-				return err
-			}
-			list = append(list, app.BookingEvent{Event: id, Booking: b})
+		}
+		if list, err = appendBooking(list, e, id); err != nil {
+			return err
 		}
 	}
 	return h.Bookings.ApplyEvents(ctx, list)
@@ -48,13 +44,29 @@ func (h *Bookings) Handle(ctx context.Context, m kafkax.Message) error {
 		return err
 	}
 	if !ofCatalogue(e) {
-		return h.HandleBatch(ctx, []kafkax.Message{m})
+		list, err := appendBooking(nil, e, id)
+		if err != nil {
+			return err
+		}
+		return h.Bookings.ApplyEvents(ctx, list)
 	}
 	from, err := outbox.Caller("customers", e)
 	if err != nil {
 		return err
 	}
 	return h.catalogue(caller.With(ctx, from), id.ID, e)
+}
+
+// appendBooking appends what an event says of a booking; other events say nothing.
+func appendBooking(list []app.BookingEvent, e *eventsv1.Event, id inbox.Event) ([]app.BookingEvent, error) {
+	if !ofBooking(e) {
+		return list, nil
+	}
+	b, err := booking(e)
+	if err != nil {
+		return nil, err
+	}
+	return append(list, app.BookingEvent{Event: id, Booking: b}), nil
 }
 
 func ofCatalogue(e *eventsv1.Event) bool {
