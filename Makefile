@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 GO := go
 SERVICES := $(shell sed -n 's/^  \([a-z][a-z0-9]*\):.*/\1/p' proto/services.yaml)
-MODULES := libs proto $(addprefix services/,$(SERVICES)) services/local services/local/kafka loadtest charts
+MODULES := libs proto $(addprefix services/,$(SERVICES)) services/local services/local/kafka services/local/stripe loadtest charts
 # Each module is built by its own go.mod, whatever go.work lists.
 export GOWORK := off
 TOOLS := $(HOME)/.cache/holdfast/bin
@@ -27,9 +27,10 @@ help: ## this list
 setup: build ## build, and install PostgreSQL and Redis where they are missing
 	@bin/local with --kafka none -- true
 
-build: $(addprefix bin/,$(SERVICES) local local-kafka) ## build every process into bin/
+build: $(addprefix bin/,$(SERVICES) local local-kafka local-stripe) ## build every process into bin/
 
 bin/local-kafka: SOURCE := services/local/kafka
+bin/local-stripe: SOURCE := services/local/stripe
 bin/loadtest: SOURCE := loadtest
 bin/%: SOURCE = services/$*
 bin/%: FORCE | $(REDOC)

@@ -82,7 +82,7 @@ func TestRunbooks(t *testing.T) {
 	}
 }
 
-var aService = regexp.MustCompile(`=~?\\?"[a-z|]*\b(?:identity|customers|bookings|webhooks)\b`)
+var aService = regexp.MustCompile(`=~?\\?"[a-z|]*\b(?:identity|customers|bookings|payments|webhooks)\b`)
 
 // Alerts and dashboards name no service except the gateway: a new service is monitored without a change to them.
 func TestAlertsAndDashboardsNameNoService(t *testing.T) {

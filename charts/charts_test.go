@@ -122,6 +122,7 @@ func TestBadValues(t *testing.T) {
 		"edges[0].from=ingress,edges[0].to={gatweay}":              `edges: "gatweay" is neither a service nor one of networks`,
 		"edges[0].from=outside,edges[0].to={gateway}":              `edges: "outside" is neither a service nor one of networks`,
 		"edges[0].from=ingress":                                    "to",
+		"networks.gateways=null":                                   `edges: "gateways" is neither a service nor one of networks`,
 		"networks.receivers=null":                                  `edges: "receivers" is neither a service nor one of networks`,
 		"prometheusRule.runbooks=docs/a.md#b":                      "runbooks",
 		"networks.redis.port=6379":                                 "port",

@@ -1,6 +1,7 @@
 package charts_test
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -99,23 +100,96 @@ func TestEdgesAdd(t *testing.T) {
 	}
 }
 
+// outside returns the ports at which the policy allows connections to public addresses, a list for each rule.
+func outside(policy object) (rules [][]int) {
+	for _, rule := range list(policy.Spec["egress"]) {
+		if at(rule, "to", 0, "ipBlock", "cidr") != "0.0.0.0/0" {
+			continue
+		}
+		var ports []int
+		for _, port := range list(at(rule, "ports")) {
+			if protocol := at(port, "protocol"); protocol == nil || protocol == "TCP" {
+				ports = append(ports, at(port, "port").(int))
+			}
+		}
+		rules = append(rules, ports)
+	}
+	return rules
+}
+
 // Clients reach the public services and no others; only a service that reaches a network has access to it.
 func TestPublicServicesAndReaches(t *testing.T) {
 	t.Parallel()
-	for _, o := range objects(t, must(t)) {
-		i := slices.IndexFunc(proto.Services(), func(s proto.Service) bool { return "holdfast-"+s.Name == o.Metadata.Name })
-		if o.Kind != "NetworkPolicy" || i < 0 {
-			continue
+	ports := map[string][]int{"receivers": {80, 443, 8080, 8443}, "gateways": {443}}
+	for name, args := range variants {
+		policies := 0
+		for _, o := range objects(t, must(t, args...)) {
+			if o.Kind != "NetworkPolicy" {
+				continue
+			}
+			policies++
+			service, _ := proto.ServiceNamed(strings.TrimPrefix(o.Metadata.Name, "holdfast-")) // none of the migrations
+			public := false
+			for _, rule := range list(o.Spec["ingress"]) {
+				public = public || at(rule, "from", 1, "ipBlock", "cidr") == "0.0.0.0/0"
+			}
+			if public != service.Public {
+				t.Errorf("%s: %s: clients reach it: %v", name, o.Metadata.Name, public)
+			}
+			var want [][]int
+			for _, network := range service.Reaches {
+				want = append(want, ports[network])
+			}
+			if got := outside(o); !slices.EqualFunc(got, want, slices.Equal[[]int]) {
+				t.Errorf("%s: %s reaches public addresses at %v, not %v", name, o.Metadata.Name, got, want)
+			}
 		}
-		service, public, receivers := proto.Services()[i], false, false
-		for _, rule := range list(o.Spec["ingress"]) {
-			public = public || at(rule, "from", 1, "ipBlock", "cidr") == "0.0.0.0/0"
+		if policies < len(services) {
+			t.Errorf("%s: %d policies", name, policies)
 		}
+	}
+}
+
+// Of all pods only those of payments reach payment gateways. These have public addresses: no private one is among them, as
+// none is among those of receivers.
+func TestOnlyPaymentsReachesGateways(t *testing.T) {
+	t.Parallel()
+	for _, s := range proto.Services() {
+		if has := slices.Contains(s.Reaches, "gateways"); has != (s.Name == "payments") {
+			t.Errorf("%s reaches gateways: %v", s.Name, has)
+		}
+	}
+	const marked = "10.9.8.0/24"
+	rendered := must(t, "--set", "networks.gateways.peers[0].ipBlock.cidr="+marked+",networks.gateways.ports[0].port=9443")
+	var reach []string
+	for _, o := range objects(t, rendered) {
 		for _, rule := range list(o.Spec["egress"]) {
-			receivers = receivers || at(rule, "to", 0, "ipBlock", "cidr") == "0.0.0.0/0"
+			if at(rule, "to", 0, "ipBlock", "cidr") == marked {
+				reach = append(reach, o.Metadata.Name)
+				if ports := list(at(rule, "ports")); len(ports) != 1 || at(ports[0], "port") != 9443 {
+					t.Errorf("%s reaches gateways at %v", o.Metadata.Name, ports)
+				}
+			}
 		}
-		if public != service.Public || receivers != slices.Contains(service.Reaches, "receivers") {
-			t.Errorf("%s: clients reach it: %v, it reaches receivers: %v", service.Name, public, receivers)
+	}
+	if !slices.Equal(reach, []string{"holdfast-payments"}) {
+		t.Errorf("%v reach gateways", reach)
+	}
+	peers := func(service string) (blocks []any) {
+		for _, rule := range list(find(t, must(t), "NetworkPolicy", "holdfast-"+service).Spec["egress"]) {
+			if at(rule, "to", 0, "ipBlock", "cidr") == "0.0.0.0/0" {
+				blocks = list(at(rule, "to"))
+			}
+		}
+		return blocks
+	}
+	gateways, receivers := peers("payments"), peers("webhooks")
+	if !reflect.DeepEqual(gateways, receivers) {
+		t.Errorf("gateways %v\nreceivers %v", gateways, receivers)
+	}
+	for _, private := range []any{"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "127.0.0.0/8", "100.64.0.0/10"} {
+		if !slices.Contains(list(at(gateways[0], "ipBlock", "except")), private) {
+			t.Errorf("%v is among the addresses of gateways", private)
 		}
 	}
 }

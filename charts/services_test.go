@@ -206,7 +206,7 @@ func TestKedaFollowsTheService(t *testing.T) {
 			t.Errorf("it logs in by %v", at(trigger, "authenticationRef"))
 		}
 	}
-	if !slices.Equal(topics, []string{"holdfast.customers", "holdfast.identity"}) {
+	if !slices.Equal(topics, []string{"holdfast.customers", "holdfast.identity", "holdfast.payments"}) {
 		t.Errorf("it looks at %v", topics)
 	}
 }

@@ -1,19 +1,25 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"maps"
+	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/redis/go-redis/v9"
 
 	"holdfast.dev/loadtest/internal/load"
 	"holdfast.dev/loadtest/internal/report"
 	"holdfast.dev/loadtest/internal/sqlbench"
+	"holdfast.dev/loadtest/internal/stack"
 )
 
 // served is what the platform has answered so far.
@@ -39,15 +45,20 @@ func (r *replayed) Rate() float64 { return report.Ratio(r.transactions, r.elapse
 
 // serve returns one round of the platform. Requests never repeat: each round continues where the last one ended.
 func (b *bench) serve(ctx context.Context, s *served) func(round int) error {
+	return b.serveWith(ctx, s, connections)
+}
+
+// serveWith is serve with another number of connections.
+func (b *bench) serveWith(ctx context.Context, s *served, conns int) func(round int) error {
 	return func(round int) error {
 		t := s.target
-		t.Nth = func(n int) []byte { return s.target.Nth(s.Requests + connections*round + n) }
+		t.Nth = func(n int) []byte { return s.target.Nth(s.Requests + conns*round + n) }
 		done, err := b.profileServices(ctx, fmt.Sprintf("%s-%d", s.name, round))
 		if err != nil {
 			return err
 		}
 		before := b.processors()
-		turn, err := load.Closed(ctx, t, connections, b.slice())
+		turn, err := load.Closed(ctx, t, conns, b.slice())
 		if err != nil {
 			return err
 		}
@@ -107,7 +118,7 @@ func (b *bench) noteCosts(s *served, r *replayed) {
 func (b *bench) profileServices(ctx context.Context, name string) (done func(), err error) {
 	file := strings.NewReplacer("/", "", " ", "-", "{", "", "}", "").Replace(name)
 	var waits []func()
-	for _, service := range []string{"bookings", "customers", "gateway"} {
+	for _, service := range []string{"bookings", "customers", "payments", "gateway"} {
 		settings, err := b.platform.Settings(service)
 		if err != nil {
 			return nil, err
@@ -150,4 +161,98 @@ func (u usage) per(requests float64) string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// processors returns the processor time of the platform's processes and of this one so far.
+func (b *bench) processors() usage {
+	all := usage{}
+	files, _ := filepath.Glob(filepath.Join(b.platform.Dir, ".run", "pids", "*"))
+	for _, file := range files {
+		name := filepath.Base(file)
+		pid, err := b.platform.PID(name)
+		if err != nil {
+			continue // it was just restarted
+		}
+		measure := stack.CPU // with its children: PostgreSQL's backends
+		if name == "local" {
+			measure = stack.Own // its children are counted by themselves
+		}
+		if used, err := measure(pid); err == nil {
+			all[name] = used
+		}
+	}
+	if own, err := stack.Own(os.Getpid()); err == nil {
+		all["loadtest"] = own
+	}
+	return all
+}
+
+// redisCalls returns how many scripts Redis has run.
+func redisCalls(ctx context.Context, url string) (int, error) {
+	opt, err := redis.ParseURL(url)
+	if err != nil {
+		return 0, err
+	}
+	c := redis.NewClient(opt)
+	defer func() { _ = c.Close() }()
+	info, err := c.Info(ctx, "commandstats").Result()
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(info) {
+		var calls int
+		if n, _ := fmt.Sscanf(line, "cmdstat_evalsha:calls=%d,", &calls); n == 1 {
+			return calls, nil
+		}
+	}
+	return 0, nil
+}
+
+// scanMetric reads the sum and the count of a histogram in Prometheus' text format.
+func scanMetric(text io.Reader, name string) (sum, count float64, err error) {
+	lines := bufio.NewScanner(text)
+	for lines.Scan() {
+		_, _ = fmt.Sscanf(lines.Text(), name+"_sum %g", &sum)
+		_, _ = fmt.Sscanf(lines.Text(), name+"_count %g", &count)
+	}
+	return sum, count, lines.Err()
+}
+
+// profile takes a CPU profile of a process while a figure is measured, when BENCH_PROFILE is set. The returned function
+// waits for it. An error is printed and ends nothing. The profile costs a few percent.
+func (b *bench) profile(ctx context.Context, name, addr string) (done func()) {
+	if b.Profile == "" || addr == "" {
+		return func() {}
+	}
+	file := filepath.Join(b.Profile, strings.ReplaceAll(name, " ", "-")+".pprof")
+	finished := make(chan error, 1)
+	go func() {
+		finished <- fetch(ctx, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", addr, int(b.slice().Seconds())), file)
+	}()
+	return func() {
+		if err := <-finished; err != nil {
+			b.say("no profile of %s: %v", name, err)
+			return
+		}
+		b.say("profile: go tool pprof -top %s", file)
+	}
+}
+
+func fetch(ctx context.Context, url, file string) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, text, 0o600)
 }

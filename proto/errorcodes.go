@@ -133,9 +133,19 @@ var ErrorCodes = []ErrorCode{
 		"Check the id. The answer is the same for another tenant's package.", false,
 	},
 	{
+		"payment_intent_not_found", 404,
+		"The tenant has no payment intent with this id.",
+		"Check the id; it is the payment gateway's, pi_…. The answer is the same for another tenant's intent.", false,
+	},
+	{
 		"quote_not_found", 404,
 		"The tenant has no quote with this id.",
 		"Check the id. The answer is the same for another tenant's quote.", false,
+	},
+	{
+		"refund_not_found", 404,
+		"The tenant has no refund with this id.",
+		"Check the id. The answer is the same for another tenant's refund.", false,
 	},
 	{
 		"service_not_found", 404,
@@ -163,9 +173,19 @@ var ErrorCodes = []ErrorCode{
 		"Use one of the methods in the header Allow.", false,
 	},
 	{
+		"gateway_not_configured", 409,
+		"The operator has no account at a payment gateway in this mode.",
+		"Connect the operator's account; GET /tenant shows in payments whether there is one.", false,
+	},
+	{
 		"idempotency_in_progress", 409,
 		"A request with the same Idempotency-Key is still running.",
 		"Wait for the time in Retry-After and send the same request with the same key: it gets the first one's answer.", true,
+	},
+	{
+		"nothing_to_refund", 409,
+		"Nothing is left to refund: nothing was taken, or all of it has been refunded or is being refunded.",
+		"Read the payment intents: amount_received less amount_refunded is what can still be refunded.", false,
 	},
 	{
 		"slot_unavailable", 409,
@@ -186,6 +206,21 @@ var ErrorCodes = []ErrorCode{
 		"request_too_large", 413,
 		"The body is larger than 1 MiB.",
 		"Send less at a time.", false,
+	},
+	{
+		"booking_already_paid", 422,
+		"Nothing is outstanding on the booking.",
+		"Read the booking: amount_due is what can still be paid.", false,
+	},
+	{
+		"booking_not_payable", 422,
+		"The booking is cancelled or has expired.",
+		"Make a new booking, and take the payment for that one.", false,
+	},
+	{
+		"currency_mismatch", 422,
+		"The currency of the payment is not the booking's.",
+		"Leave currency out, or send the booking's.", false,
 	},
 	{
 		"idempotency_mismatch", 422,
@@ -216,6 +251,11 @@ var ErrorCodes = []ErrorCode{
 		"internal_error", 500,
 		"Something went wrong on our side.",
 		"Send the same request with the same Idempotency-Key, waiting longer each time. If the error stays, write to support with the request id.", true,
+	},
+	{
+		"payment_intent_failed", 502,
+		"The payment gateway refused, could not be reached, or is not configured for the operator. The message says which.",
+		"Read the message. When the gateway could not be reached, wait for the time in Retry-After and send the same request with the same Idempotency-Key: it is never charged twice.", true,
 	},
 	{
 		"unavailable", 503,

@@ -22,6 +22,7 @@ var mayName = map[string]string{
 	".ci/load":                             "its requests need keys, which identity's command makes",
 	".ci/kind-load":                        "the same, in a cluster",
 	"services/local/internal/seed/seed.go": "the first data is made by commands of identity and bookings",
+	"services/local/stripe":                "the first account at Stripe's stand-in is connected by a command of payments, and Stripe has a balance of that name",
 	"charts/platform/files/":               "the list itself, and alerts about the faults of one service",
 	"charts/platform/values":               "the values of one service",
 	"charts/platform/templates/NOTES.txt":  "the first tenant is made by a command of identity",

@@ -10,7 +10,7 @@ import (
 func TestServices(t *testing.T) {
 	t.Parallel()
 	names := strings.Join(proto.ServiceNames(), " ")
-	if names != "identity customers bookings webhooks gateway" {
+	if names != "identity customers bookings payments webhooks gateway" {
 		t.Errorf("the services are %q", names)
 	}
 	for _, s := range proto.Services() {

@@ -42,6 +42,9 @@ func TestIDsInBodiesSayWhichIsWanted(t *testing.T) {
 			if !bodies.MatchString(name) || !ids.MatchString(field) {
 				continue
 			}
+			if name == "PaymentIntentCreate" && field == "booking_id" || name == "RefundCreate" {
+				continue // as in a path: any id that names no booking, or no payment intent, is 404
+			}
 			found++
 			if p.Items != nil {
 				p = *p.Items

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -142,6 +143,15 @@ func (m *mask) holds(expanded bool, seen map[*mask]bool) bool {
 		}
 	}
 	return false
+}
+
+// KindOf returns the kind of object that the events of a type are about: the value of the object's property "object".
+func KindOf(eventType string) string {
+	kind, _, _ := strings.Cut(eventType, ".")
+	if kind == "payment" { // payment.succeeded tells of the intent
+		return "payment_intent"
+	}
+	return kind
 }
 
 // HasPersonal reports whether resources of a kind, the value of their property "object", hold a person's data.

@@ -3,7 +3,6 @@ package outbox
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"google.golang.org/protobuf/proto"
@@ -56,8 +55,7 @@ func erased(spec *contract.Contract, message []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	kind, _, _ := strings.Cut(e.GetType(), ".") // of the object, in the contract
-	if e.Object, e.PreviousAttributes, err = spec.EraseChange(kind, e.GetObject(), e.GetPreviousAttributes()); err != nil {
+	if e.Object, e.PreviousAttributes, err = spec.EraseChange(contract.KindOf(e.GetType()), e.GetObject(), e.GetPreviousAttributes()); err != nil {
 		return nil, err
 	}
 	out, err := proto.Marshal(e)

@@ -8,7 +8,6 @@ import (
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idem"
 	"holdfast.dev/libs/idemstore"
-	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto/api"
@@ -33,9 +32,9 @@ func Run[V any](c *gin.Context, answers *idemstore.Store, o Outcome[V], verb fun
 }
 
 // RunOn is Run for a verb that does something with the resource of the path.
-func RunOn[P ids.Prefix, T, V any](
-	c *gin.Context, r Collection[P, T], o Outcome[V],
-	verb func(ctx context.Context, tx pg.Tx, id ids.ID[P], match patch.Precondition) (V, error),
+func RunOn[ID, T, V any](
+	c *gin.Context, r Collection[ID, T], o Outcome[V],
+	verb func(ctx context.Context, tx pg.Tx, id ID, match patch.Precondition) (V, error),
 ) error {
 	id, err := r.parse(c.Param("id"))
 	if err != nil {

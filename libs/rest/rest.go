@@ -14,7 +14,6 @@ import (
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idem"
 	"holdfast.dev/libs/idemstore"
-	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto/api"
@@ -38,18 +37,19 @@ func (a Answer) reply(status int) (idem.Reply, error) {
 }
 
 // Collection is what the handlers of one kind of resource share.
-type Collection[P ids.Prefix, T any] struct {
+type Collection[ID, T any] struct {
 	DB       *pg.DB
 	Answers  *idemstore.Store
 	Path     string // of the collection, such as "customers"
-	NotFound error  // for an id that is unknown, malformed or another tenant's
-	Load     func(ctx context.Context, q pg.Q, id ids.ID[P]) (T, error)
+	Parse    func(text string) (ID, error)
+	NotFound error // for an id that is unknown, malformed or another tenant's
+	Load     func(ctx context.Context, q pg.Q, id ID) (T, error)
 	Show     func(v T, mode api.Mode) Answer
 }
 
 // Read reads the resource of an id in a path. When there is none, the error is NotFound, or apperr.ErrMode when the
 // resource belongs to the other mode.
-func (r Collection[P, T]) Read(ctx context.Context, param string) (T, error) {
+func (r Collection[ID, T]) Read(ctx context.Context, param string) (T, error) {
 	var none T
 	id, err := r.parse(param)
 	if err != nil {
@@ -60,13 +60,13 @@ func (r Collection[P, T]) Read(ctx context.Context, param string) (T, error) {
 }
 
 // Exists returns the error of Read; it is the Exists of a Route.
-func (r Collection[P, T]) Exists(ctx context.Context, param string) error {
+func (r Collection[ID, T]) Exists(ctx context.Context, param string) error {
 	_, err := r.Read(ctx, param)
 	return err
 }
 
-func (r Collection[P, T]) parse(param string) (ids.ID[P], error) {
-	id, err := ids.Parse[P](param)
+func (r Collection[ID, T]) parse(param string) (ID, error) {
+	id, err := r.Parse(param)
 	if err != nil {
 		return id, r.NotFound
 	}
@@ -74,7 +74,7 @@ func (r Collection[P, T]) parse(param string) (ids.ID[P], error) {
 }
 
 // otherMode replaces NotFound by apperr.ErrMode when the resource belongs to the other mode.
-func (r Collection[P, T]) otherMode(ctx context.Context, id ids.ID[P], err error) error {
+func (r Collection[ID, T]) otherMode(ctx context.Context, id ID, err error) error {
 	if !errors.Is(err, r.NotFound) {
 		return err
 	}
@@ -85,7 +85,7 @@ func (r Collection[P, T]) otherMode(ctx context.Context, id ids.ID[P], err error
 }
 
 // transact runs writes that answer with a status; reply becomes the answer.
-func (r Collection[P, T]) transact(status int, reply *idem.Reply) pg.Transact[T] {
+func (r Collection[ID, T]) transact(status int, reply *idem.Reply) pg.Transact[T] {
 	return func(ctx context.Context, write func(ctx context.Context, tx pg.Tx) (T, error)) (err error) {
 		*reply, err = idemstore.Run(ctx, r.Answers, write, func(ctx context.Context, v T) (idem.Reply, error) {
 			shown := r.Show(v, httpx.Mode(ctx))
@@ -100,7 +100,7 @@ func (r Collection[P, T]) transact(status int, reply *idem.Reply) pg.Transact[T]
 }
 
 // Get answers the resource of the path.
-func Get[P ids.Prefix, T any](c *gin.Context, r Collection[P, T]) error {
+func Get[ID, T any](c *gin.Context, r Collection[ID, T]) error {
 	ctx := c.Request.Context()
 	v, err := r.Read(ctx, c.Param("id"))
 	if err != nil {
@@ -120,8 +120,8 @@ func Object(c *gin.Context, v any) error {
 }
 
 // Create makes a resource: from converts the body, and verb makes the resource in its transaction.
-func Create[P ids.Prefix, T, B, In any](
-	c *gin.Context, r Collection[P, T], from func(B) In, verb func(ctx context.Context, tx pg.Tx, in In) (T, error),
+func Create[ID, T, B, In any](
+	c *gin.Context, r Collection[ID, T], from func(B) In, verb func(ctx context.Context, tx pg.Tx, in In) (T, error),
 ) error {
 	return CreateVia(c, r, from, func(ctx context.Context, transact pg.Transact[T], in In) error {
 		return transact(ctx, func(ctx context.Context, tx pg.Tx) (T, error) { return verb(ctx, tx, in) })
@@ -129,8 +129,8 @@ func Create[P ids.Prefix, T, B, In any](
 }
 
 // CreateVia is Create for a verb that opens its transaction itself.
-func CreateVia[P ids.Prefix, T, B, In any](
-	c *gin.Context, r Collection[P, T], from func(B) In, verb func(ctx context.Context, transact pg.Transact[T], in In) error,
+func CreateVia[ID, T, B, In any](
+	c *gin.Context, r Collection[ID, T], from func(B) In, verb func(ctx context.Context, transact pg.Transact[T], in In) error,
 ) error {
 	body, err := httpx.Body[B](c)
 	if err != nil {
@@ -144,34 +144,34 @@ func CreateVia[P ids.Prefix, T, B, In any](
 }
 
 // Update changes the resource of the path: from converts the body, and verb makes the change in its transaction.
-func Update[P ids.Prefix, T, B, In any](
-	c *gin.Context, r Collection[P, T], from func(B) In,
-	verb func(ctx context.Context, tx pg.Tx, id ids.ID[P], in In, match patch.Precondition) (T, error),
+func Update[ID, T, B, In any](
+	c *gin.Context, r Collection[ID, T], from func(B) In,
+	verb func(ctx context.Context, tx pg.Tx, id ID, in In, match patch.Precondition) (T, error),
 ) error {
-	return UpdateVia(c, r, from, func(ctx context.Context, transact pg.Transact[T], id ids.ID[P], in In, match patch.Precondition) error {
+	return UpdateVia(c, r, from, func(ctx context.Context, transact pg.Transact[T], id ID, in In, match patch.Precondition) error {
 		return transact(ctx, func(ctx context.Context, tx pg.Tx) (T, error) { return verb(ctx, tx, id, in, match) })
 	})
 }
 
 // UpdateVia is Update for a verb that opens its transaction itself.
-func UpdateVia[P ids.Prefix, T, B, In any](
-	c *gin.Context, r Collection[P, T], from func(B) In,
-	verb func(ctx context.Context, transact pg.Transact[T], id ids.ID[P], in In, match patch.Precondition) error,
+func UpdateVia[ID, T, B, In any](
+	c *gin.Context, r Collection[ID, T], from func(B) In,
+	verb func(ctx context.Context, transact pg.Transact[T], id ID, in In, match patch.Precondition) error,
 ) error {
 	body, err := httpx.Body[B](c)
 	if err != nil {
 		return err
 	}
-	return ActionVia(c, r, func(ctx context.Context, transact pg.Transact[T], id ids.ID[P], match patch.Precondition) error {
+	return ActionVia(c, r, func(ctx context.Context, transact pg.Transact[T], id ID, match patch.Precondition) error {
 		return verb(ctx, transact, id, from(body), match)
 	})
 }
 
 // ActionVia runs an action on the resource of the path, for requests without a body. The verb opens its transaction
 // itself.
-func ActionVia[P ids.Prefix, T any](
-	c *gin.Context, r Collection[P, T],
-	verb func(ctx context.Context, transact pg.Transact[T], id ids.ID[P], match patch.Precondition) error,
+func ActionVia[ID, T any](
+	c *gin.Context, r Collection[ID, T],
+	verb func(ctx context.Context, transact pg.Transact[T], id ID, match patch.Precondition) error,
 ) error {
 	ctx := c.Request.Context()
 	id, err := r.parse(c.Param("id"))
@@ -186,8 +186,8 @@ func ActionVia[P ids.Prefix, T any](
 }
 
 // Delete deletes the resource of the path in a transaction and answers without a body.
-func Delete[P ids.Prefix, T any](
-	c *gin.Context, r Collection[P, T], verb func(ctx context.Context, tx pg.Tx, id ids.ID[P], match patch.Precondition) error,
+func Delete[ID, T any](
+	c *gin.Context, r Collection[ID, T], verb func(ctx context.Context, tx pg.Tx, id ID, match patch.Precondition) error,
 ) error {
 	ctx := c.Request.Context()
 	id, err := r.parse(c.Param("id"))

@@ -262,6 +262,24 @@ func (e CalendarFeedWithUrlObject) Valid() bool {
 	}
 }
 
+// Defines values for CaptureMethod.
+const (
+	CaptureMethodAutomatic CaptureMethod = "automatic"
+	CaptureMethodManual    CaptureMethod = "manual"
+)
+
+// Valid indicates whether the value is a known member of the CaptureMethod enum.
+func (e CaptureMethod) Valid() bool {
+	switch e {
+	case CaptureMethodAutomatic:
+		return true
+	case CaptureMethodManual:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for CustomerObject.
 const (
 	CustomerObjectCustomer CustomerObject = "customer"
@@ -594,16 +612,16 @@ func (e InvoiceKind) Valid() bool {
 
 // Defines values for InvoicePaymentSource.
 const (
-	Gateway InvoicePaymentSource = "gateway"
-	Manual  InvoicePaymentSource = "manual"
+	InvoicePaymentSourceGateway InvoicePaymentSource = "gateway"
+	InvoicePaymentSourceManual  InvoicePaymentSource = "manual"
 )
 
 // Valid indicates whether the value is a known member of the InvoicePaymentSource enum.
 func (e InvoicePaymentSource) Valid() bool {
 	switch e {
-	case Gateway:
+	case InvoicePaymentSourceGateway:
 		return true
-	case Manual:
+	case InvoicePaymentSourceManual:
 		return true
 	default:
 		return false
@@ -790,6 +808,54 @@ func (e PackageObject) Valid() bool {
 	}
 }
 
+// Defines values for PaymentIntentObject.
+const (
+	PaymentIntentObjectPaymentIntent PaymentIntentObject = "payment_intent"
+)
+
+// Valid indicates whether the value is a known member of the PaymentIntentObject enum.
+func (e PaymentIntentObject) Valid() bool {
+	switch e {
+	case PaymentIntentObjectPaymentIntent:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PaymentIntentStatus.
+const (
+	PaymentIntentStatusCanceled              PaymentIntentStatus = "canceled"
+	PaymentIntentStatusProcessing            PaymentIntentStatus = "processing"
+	PaymentIntentStatusRequiresAction        PaymentIntentStatus = "requires_action"
+	PaymentIntentStatusRequiresCapture       PaymentIntentStatus = "requires_capture"
+	PaymentIntentStatusRequiresConfirmation  PaymentIntentStatus = "requires_confirmation"
+	PaymentIntentStatusRequiresPaymentMethod PaymentIntentStatus = "requires_payment_method"
+	PaymentIntentStatusSucceeded             PaymentIntentStatus = "succeeded"
+)
+
+// Valid indicates whether the value is a known member of the PaymentIntentStatus enum.
+func (e PaymentIntentStatus) Valid() bool {
+	switch e {
+	case PaymentIntentStatusCanceled:
+		return true
+	case PaymentIntentStatusProcessing:
+		return true
+	case PaymentIntentStatusRequiresAction:
+		return true
+	case PaymentIntentStatusRequiresCapture:
+		return true
+	case PaymentIntentStatusRequiresConfirmation:
+		return true
+	case PaymentIntentStatusRequiresPaymentMethod:
+		return true
+	case PaymentIntentStatusSucceeded:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for PaymentMethod.
 const (
 	PaymentMethodBankTransfer PaymentMethod = "bank_transfer"
@@ -904,6 +970,69 @@ func (e Recurrence) Valid() bool {
 	case RecurrenceNone:
 		return true
 	case RecurrenceYearly:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RefundObject.
+const (
+	RefundObjectRefund RefundObject = "refund"
+)
+
+// Valid indicates whether the value is a known member of the RefundObject enum.
+func (e RefundObject) Valid() bool {
+	switch e {
+	case RefundObjectRefund:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RefundReason.
+const (
+	Duplicate           RefundReason = "duplicate"
+	Fraudulent          RefundReason = "fraudulent"
+	RequestedByCustomer RefundReason = "requested_by_customer"
+)
+
+// Valid indicates whether the value is a known member of the RefundReason enum.
+func (e RefundReason) Valid() bool {
+	switch e {
+	case Duplicate:
+		return true
+	case Fraudulent:
+		return true
+	case RequestedByCustomer:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RefundStatus.
+const (
+	RefundStatusCanceled       RefundStatus = "canceled"
+	RefundStatusFailed         RefundStatus = "failed"
+	RefundStatusPending        RefundStatus = "pending"
+	RefundStatusRequiresAction RefundStatus = "requires_action"
+	RefundStatusSucceeded      RefundStatus = "succeeded"
+)
+
+// Valid indicates whether the value is a known member of the RefundStatus enum.
+func (e RefundStatus) Valid() bool {
+	switch e {
+	case RefundStatusCanceled:
+		return true
+	case RefundStatusFailed:
+		return true
+	case RefundStatusPending:
+		return true
+	case RefundStatusRequiresAction:
+		return true
+	case RefundStatusSucceeded:
 		return true
 	default:
 		return false
@@ -1339,6 +1468,24 @@ func (e ListPackagesParamsSort) Valid() bool {
 	}
 }
 
+// Defines values for ListPaymentIntentsParamsSort.
+const (
+	ListPaymentIntentsParamsSortCreatedAt ListPaymentIntentsParamsSort = "created_at"
+	ListPaymentIntentsParamsSortUpdatedAt ListPaymentIntentsParamsSort = "updated_at"
+)
+
+// Valid indicates whether the value is a known member of the ListPaymentIntentsParamsSort enum.
+func (e ListPaymentIntentsParamsSort) Valid() bool {
+	switch e {
+	case ListPaymentIntentsParamsSortCreatedAt:
+		return true
+	case ListPaymentIntentsParamsSortUpdatedAt:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ListQuotesParamsSort.
 const (
 	ListQuotesParamsSortCreatedAt ListQuotesParamsSort = "created_at"
@@ -1387,6 +1534,24 @@ func (e GetQuoteParamsExpand) Valid() bool {
 	case GetQuoteParamsExpandCustomer:
 		return true
 	case GetQuoteParamsExpandLead:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ListRefundsParamsSort.
+const (
+	ListRefundsParamsSortCreatedAt ListRefundsParamsSort = "created_at"
+	ListRefundsParamsSortUpdatedAt ListRefundsParamsSort = "updated_at"
+)
+
+// Valid indicates whether the value is a known member of the ListRefundsParamsSort enum.
+func (e ListRefundsParamsSort) Valid() bool {
+	switch e {
+	case ListRefundsParamsSortCreatedAt:
+		return true
+	case ListRefundsParamsSortUpdatedAt:
 		return true
 	default:
 		return false
@@ -1926,6 +2091,9 @@ type Cancellation struct {
 	// Reason Reason that was given; null when none was.
 	Reason nullable.Nullable[string] `json:"reason"`
 }
+
+// CaptureMethod When the money of a payment intent is taken.
+type CaptureMethod string
 
 // Customer A person or company that books.
 type Customer struct {
@@ -3181,6 +3349,147 @@ type Payable struct {
 	Currency string `json:"currency"`
 }
 
+// PaymentFailure Why the payer's bank or the payment gateway refused.
+type PaymentFailure struct {
+	// Code Stripe's code of the error, such as `card_declined`.
+	Code string `json:"code"`
+
+	// DeclineCode The bank's reason in Stripe's words, such as `insufficient_funds`; null when it gave none.
+	DeclineCode nullable.Nullable[string] `json:"decline_code"`
+
+	// Message Explanation for the payer.
+	Message string `json:"message"`
+}
+
+// PaymentIntent A card payment for a booking, from its beginning to its end.
+type PaymentIntent struct {
+	// Amount Amount that is asked for, in the smallest unit of the currency.
+	Amount int64 `json:"amount"`
+
+	// AmountCapturable Amount that is authorised and can be captured.
+	AmountCapturable int64 `json:"amount_capturable"`
+
+	// AmountReceived Amount that was taken.
+	AmountReceived int64 `json:"amount_received"`
+
+	// AmountRefunded Amount that was refunded.
+	AmountRefunded int64 `json:"amount_refunded"`
+
+	// BookingId Id of the booking, `bk_…`.
+	BookingId string `json:"booking_id"`
+
+	// BookingStatus State of the booking as it was last reported.
+	BookingStatus string `json:"booking_status"`
+
+	// CanceledAt Instant at which the intent was canceled; null when it was not.
+	CanceledAt nullable.Nullable[time.Time] `json:"canceled_at"`
+
+	// CaptureMethod When the money of a payment intent is taken.
+	CaptureMethod CaptureMethod `json:"capture_method"`
+
+	// ClientSecret Secret with which the browser completes the payment; only in the answer to its creation, else null.
+	ClientSecret nullable.Nullable[string] `json:"client_secret"`
+
+	// CreatedAt Instant at which the intent was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// Currency ISO 4217 code, three capital letters.
+	Currency string `json:"currency"`
+
+	// CustomerId Id of the customer of the booking, `cu_…`; null when it had none.
+	CustomerId nullable.Nullable[string] `json:"customer_id"`
+
+	// Description Text that the operator sees at the payment gateway; null when there is none.
+	Description nullable.Nullable[string] `json:"description"`
+
+	// Disputed Whether the payer has disputed the charge and the bank has not decided for the operator.
+	Disputed bool `json:"disputed"`
+
+	// Failure Why the last attempt to pay was refused; null when none was, or a later one was not.
+	Failure nullable.Nullable[PaymentFailure] `json:"failure"`
+
+	// Id The payment gateway's id of the intent, `pi_…`. Do not parse what follows the prefix.
+	Id string `json:"id"`
+
+	// InvoiceId Id of the invoice that the payment is for, `inv_…`; null when it names none.
+	InvoiceId nullable.Nullable[string] `json:"invoice_id"`
+
+	// Metadata Pairs of your own, as they were sent, with escapes written in plain UTF-8; `{}` when there are none.
+	Metadata MetadataRead `json:"metadata"`
+
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
+
+	// Object Always `payment_intent`.
+	Object PaymentIntentObject `json:"object"`
+
+	// ReceiptEmail E-mail address for the receipt; null when there is none.
+	ReceiptEmail nullable.Nullable[string] `json:"receipt_email"`
+
+	// Status State of a payment intent, as Stripe names it.
+	Status PaymentIntentStatus `json:"status"`
+
+	// SucceededAt Instant at which the money was taken; null before.
+	SucceededAt nullable.Nullable[time.Time] `json:"succeeded_at"`
+
+	// UpdatedAt Instant of the last visible change, in UTC.
+	UpdatedAt time.Time `json:"updated_at"`
+
+	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	Version int64 `json:"version"`
+}
+
+// PaymentIntentObject Always `payment_intent`.
+type PaymentIntentObject string
+
+// PaymentIntentCapture How much of an authorised amount is taken.
+type PaymentIntentCapture struct {
+	// AmountMinor Amount in the smallest unit of the currency, at most what is authorised; null: all of it.
+	AmountMinor nullable.Nullable[int64] `json:"amount_minor,omitempty"`
+}
+
+// PaymentIntentCreate A card payment to be begun for a booking.
+type PaymentIntentCreate struct {
+	// AmountMinor Amount in the smallest unit of the currency, 1 to 99,999,999, for a deposit or a part; at most what is outstanding. Null: all that is outstanding on the booking, or on the invoice. A booking whose total is 0 needs it.
+	AmountMinor nullable.Nullable[int64] `json:"amount_minor,omitempty"`
+
+	// BookingId Id of the booking that is paid, `bk_…`. One that does not exist is 404 `booking_not_found`; one that is cancelled or expired is 422 `booking_not_payable`.
+	BookingId string `json:"booking_id"`
+
+	// CaptureMethod When the money is taken; null: automatic.
+	CaptureMethod nullable.Nullable[CaptureMethod] `json:"capture_method,omitempty"`
+
+	// Currency ISO 4217 code in any case, of exactly 3 letters; null: the booking's. Another one than the booking's is 422 `currency_mismatch`.
+	Currency nullable.Nullable[string] `json:"currency,omitempty"`
+
+	// Description Text that the operator sees at the payment gateway, at most 1,000 characters; null for none.
+	Description nullable.Nullable[string] `json:"description,omitempty"`
+
+	// InvoiceId Id of an open invoice of the booking, `inv_…`, that the payment is for; null for none.
+	InvoiceId nullable.Nullable[string] `json:"invoice_id,omitempty"`
+
+	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
+
+	// ReceiptEmail E-mail address to which the payment gateway sends a receipt, at most 255 characters; null for none.
+	ReceiptEmail nullable.Nullable[string] `json:"receipt_email,omitempty"`
+}
+
+// PaymentIntentList A page of payment intents.
+type PaymentIntentList struct {
+	// Data Payment intents of this page, 100 at most.
+	Data []PaymentIntent `json:"data"`
+
+	// HasMore Whether more rows follow this page.
+	HasMore bool `json:"has_more"`
+
+	// NextCursor Value of `cursor` for the next page; null on the last page.
+	NextCursor nullable.Nullable[string] `json:"next_cursor"`
+}
+
+// PaymentIntentStatus State of a payment intent, as Stripe names it.
+type PaymentIntentStatus string
+
 // PaymentMethod How money was paid.
 type PaymentMethod string
 
@@ -3426,6 +3735,108 @@ type QuoteUpdate struct {
 
 // Recurrence Whether a holiday rule returns each year.
 type Recurrence string
+
+// Refund Money that is returned to the card that paid.
+type Refund struct {
+	// Allocations Parts by payment intent, the newest first, 20 at most.
+	Allocations []RefundAllocation `json:"allocations"`
+
+	// Amount Amount that was asked for, in the smallest unit of the currency: the sum of the allocations.
+	Amount int64 `json:"amount"`
+
+	// BookingId Id of the booking, `bk_…`.
+	BookingId string `json:"booking_id"`
+
+	// CreatedAt Instant at which the refund was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// Currency ISO 4217 code, three capital letters.
+	Currency string `json:"currency"`
+
+	// Id Id of the refund, `rf_…`.
+	Id string `json:"id"`
+
+	// Metadata Pairs of your own, as they were sent, with escapes written in plain UTF-8; `{}` when there are none.
+	Metadata MetadataRead `json:"metadata"`
+
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
+
+	// Object Always `refund`.
+	Object RefundObject `json:"object"`
+
+	// PaymentIntentId Id of the payment intent that the request named, `pi_…`; null when it named the booking.
+	PaymentIntentId nullable.Nullable[string] `json:"payment_intent_id"`
+
+	// Reason Why money is returned, as Stripe names it.
+	Reason RefundReason `json:"reason"`
+
+	// Status State of a refund or of a part of it, as Stripe names it. That of a refund is the first of `requires_action`, `pending`, `failed`, `canceled`, `succeeded` that one of its allocations has: so `succeeded` says that all have succeeded.
+	Status RefundStatus `json:"status"`
+
+	// UpdatedAt Instant of the last visible change, in UTC.
+	UpdatedAt time.Time `json:"updated_at"`
+
+	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	Version int64 `json:"version"`
+}
+
+// RefundObject Always `refund`.
+type RefundObject string
+
+// RefundAllocation The part of a refund that goes back over one payment intent.
+type RefundAllocation struct {
+	// Amount Amount in the smallest unit of the currency.
+	Amount int64 `json:"amount"`
+
+	// Failure Why this part was refused or has failed; null when it was not.
+	Failure nullable.Nullable[PaymentFailure] `json:"failure"`
+
+	// GatewayRefundId The payment gateway's id of this part, `re_…`; null while its answer is not known, and when it has refused.
+	GatewayRefundId nullable.Nullable[string] `json:"gateway_refund_id"`
+
+	// PaymentIntentId Id of the payment intent, `pi_…`.
+	PaymentIntentId string `json:"payment_intent_id"`
+
+	// Status State of a refund or of a part of it, as Stripe names it. That of a refund is the first of `requires_action`, `pending`, `failed`, `canceled`, `succeeded` that one of its allocations has: so `succeeded` says that all have succeeded.
+	Status RefundStatus `json:"status"`
+}
+
+// RefundCreate Money to be returned. Exactly one of `payment_intent_id` and `booking_id` is given.
+type RefundCreate struct {
+	// AmountMinor Amount in the smallest unit of the currency, at most what is left to refund; null: all of it.
+	AmountMinor nullable.Nullable[int64] `json:"amount_minor,omitempty"`
+
+	// BookingId Id of the booking whose payments are returned, the newest first, `bk_…`; null when payment_intent_id is given. One that does not exist is 404 `booking_not_found`.
+	BookingId nullable.Nullable[string] `json:"booking_id,omitempty"`
+
+	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
+
+	// PaymentIntentId Id of the payment intent whose money is returned, `pi_…`; null when booking_id is given. One that does not exist is 404 `payment_intent_not_found`.
+	PaymentIntentId nullable.Nullable[string] `json:"payment_intent_id,omitempty"`
+
+	// Reason Why money is returned, as Stripe names it.
+	Reason RefundReason `json:"reason"`
+}
+
+// RefundList A page of refunds.
+type RefundList struct {
+	// Data Refunds of this page, 100 at most.
+	Data []Refund `json:"data"`
+
+	// HasMore Whether more rows follow this page.
+	HasMore bool `json:"has_more"`
+
+	// NextCursor Value of `cursor` for the next page; null on the last page.
+	NextCursor nullable.Nullable[string] `json:"next_cursor"`
+}
+
+// RefundReason Why money is returned, as Stripe names it.
+type RefundReason string
+
+// RefundStatus State of a refund or of a part of it, as Stripe names it. That of a refund is the first of `requires_action`, `pending`, `failed`, `canceled`, `succeeded` that one of its allocations has: so `succeeded` says that all have succeeded.
+type RefundStatus string
 
 // Service Something that the operator offers, such as a tour.
 type Service struct {
@@ -4042,6 +4453,15 @@ type PackageFilter = string
 // PackageId defines model for PackageId.
 type PackageId = string
 
+// PaymentIntentFilter defines model for PaymentIntentFilter.
+type PaymentIntentFilter = string
+
+// PaymentIntentId defines model for PaymentIntentId.
+type PaymentIntentId = string
+
+// PaymentIntentStatusFilter defines model for PaymentIntentStatusFilter.
+type PaymentIntentStatusFilter = []PaymentIntentStatus
+
 // PaymentStatusFilter defines model for PaymentStatusFilter.
 type PaymentStatusFilter = []PaymentStatus
 
@@ -4053,6 +4473,12 @@ type QuoteId = string
 
 // QuoteStatusFilter defines model for QuoteStatusFilter.
 type QuoteStatusFilter = []QuoteStatus
+
+// RefundId defines model for RefundId.
+type RefundId = string
+
+// RefundStatusFilter defines model for RefundStatusFilter.
+type RefundStatusFilter = []RefundStatus
 
 // ServiceFilter defines model for ServiceFilter.
 type ServiceFilter = string
@@ -4083,6 +4509,9 @@ type Conflict = Error
 
 // Forbidden Answer to a request that failed.
 type Forbidden = Error
+
+// GatewayFailed Answer to a request that failed.
+type GatewayFailed = Error
 
 // Invalid Answer to a request whose fields, parameters or headers are wrong.
 type Invalid = ValidationError
@@ -4759,6 +5188,72 @@ type UpdatePackageParams struct {
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
+// ListPaymentIntentsParams defines parameters for ListPaymentIntents.
+type ListPaymentIntentsParams struct {
+	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The next_cursor of the previous page, unchanged and with the same filters.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Sort Order of the rows.
+	Sort *ListPaymentIntentsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+
+	// CreatedAfter Only rows created at or after this instant, RFC 3339.
+	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
+
+	// CreatedBefore Only rows created before this instant, RFC 3339.
+	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
+
+	// UpdatedAfter Only rows updated at or after this instant, RFC 3339.
+	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
+
+	// UpdatedBefore Only rows updated before this instant, RFC 3339.
+	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
+
+	// Status Only payment intents in these states, separated by commas; 10 at most.
+	Status *PaymentIntentStatusFilter `form:"status,omitempty" json:"status,omitempty"`
+
+	// BookingId Only rows of this booking, `bk_…`.
+	BookingId *BookingFilter `form:"booking_id,omitempty" json:"booking_id,omitempty"`
+}
+
+// ListPaymentIntentsParamsSort defines parameters for ListPaymentIntents.
+type ListPaymentIntentsParamsSort string
+
+// CreatePaymentIntentParams defines parameters for CreatePaymentIntent.
+type CreatePaymentIntentParams struct {
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	Prefer *Prefer `json:"Prefer,omitempty"`
+}
+
+// CancelPaymentIntentParams defines parameters for CancelPaymentIntent.
+type CancelPaymentIntentParams struct {
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	Prefer *Prefer `json:"Prefer,omitempty"`
+
+	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// CapturePaymentIntentParams defines parameters for CapturePaymentIntent.
+type CapturePaymentIntentParams struct {
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	Prefer *Prefer `json:"Prefer,omitempty"`
+
+	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
 // ListQuotesParams defines parameters for ListQuotes.
 type ListQuotesParams struct {
 	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
@@ -4883,6 +5378,51 @@ type SendQuoteParams struct {
 
 	// IfMatch Version that the resource must have, in quotes as in ETag, or `*` for any. Another version is 412.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// ListRefundsParams defines parameters for ListRefunds.
+type ListRefundsParams struct {
+	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The next_cursor of the previous page, unchanged and with the same filters.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Sort Order of the rows.
+	Sort *ListRefundsParamsSort `form:"sort,omitempty" json:"sort,omitempty"`
+
+	// CreatedAfter Only rows created at or after this instant, RFC 3339.
+	CreatedAfter *CreatedAfter `form:"created_after,omitempty" json:"created_after,omitempty"`
+
+	// CreatedBefore Only rows created before this instant, RFC 3339.
+	CreatedBefore *CreatedBefore `form:"created_before,omitempty" json:"created_before,omitempty"`
+
+	// UpdatedAfter Only rows updated at or after this instant, RFC 3339.
+	UpdatedAfter *UpdatedAfter `form:"updated_after,omitempty" json:"updated_after,omitempty"`
+
+	// UpdatedBefore Only rows updated before this instant, RFC 3339.
+	UpdatedBefore *UpdatedBefore `form:"updated_before,omitempty" json:"updated_before,omitempty"`
+
+	// Status Only refunds in these states, separated by commas; 10 at most.
+	Status *RefundStatusFilter `form:"status,omitempty" json:"status,omitempty"`
+
+	// BookingId Only rows of this booking, `bk_…`.
+	BookingId *BookingFilter `form:"booking_id,omitempty" json:"booking_id,omitempty"`
+
+	// PaymentIntentId Only rows of this payment intent, `pi_…`.
+	PaymentIntentId *PaymentIntentFilter `form:"payment_intent_id,omitempty" json:"payment_intent_id,omitempty"`
+}
+
+// ListRefundsParamsSort defines parameters for ListRefunds.
+type ListRefundsParamsSort string
+
+// CreateRefundParams defines parameters for CreateRefund.
+type CreateRefundParams struct {
+	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// Prefer `handling=strict` refuses unknown fields of the body instead of ignoring them. It does not count when requests with the same Idempotency-Key are compared.
+	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // ListServicesParams defines parameters for ListServices.
@@ -5191,6 +5731,15 @@ type CreatePackageJSONRequestBody = PackageCreate
 // UpdatePackageJSONRequestBody defines body for UpdatePackage for application/json ContentType.
 type UpdatePackageJSONRequestBody = PackageUpdate
 
+// CreatePaymentIntentJSONRequestBody defines body for CreatePaymentIntent for application/json ContentType.
+type CreatePaymentIntentJSONRequestBody = PaymentIntentCreate
+
+// CancelPaymentIntentJSONRequestBody defines body for CancelPaymentIntent for application/json ContentType.
+type CancelPaymentIntentJSONRequestBody = NoFields
+
+// CapturePaymentIntentJSONRequestBody defines body for CapturePaymentIntent for application/json ContentType.
+type CapturePaymentIntentJSONRequestBody = PaymentIntentCapture
+
 // CreateQuoteJSONRequestBody defines body for CreateQuote for application/json ContentType.
 type CreateQuoteJSONRequestBody = QuoteCreate
 
@@ -5208,6 +5757,9 @@ type DeclineQuoteJSONRequestBody = QuoteDecline
 
 // SendQuoteJSONRequestBody defines body for SendQuote for application/json ContentType.
 type SendQuoteJSONRequestBody = NoFields
+
+// CreateRefundJSONRequestBody defines body for CreateRefund for application/json ContentType.
+type CreateRefundJSONRequestBody = RefundCreate
 
 // CreateServiceJSONRequestBody defines body for CreateService for application/json ContentType.
 type CreateServiceJSONRequestBody = ServiceCreate

@@ -171,7 +171,7 @@ func (op operation) security() *yaml.Node {
 // responses are the components that describe errors, by status.
 var responses = map[int]string{
 	400: "BadRequest", 401: "Unauthenticated", 403: "Forbidden", 404: "NotFound", 409: "Conflict", 412: "PreconditionFailed",
-	413: "TooLarge", 422: "Invalid", 429: "RateLimited", 500: "ServerError", 503: "Unavailable", 504: "Timeout",
+	413: "TooLarge", 422: "Invalid", 429: "RateLimited", 500: "ServerError", 502: "GatewayFailed", 503: "Unavailable", 504: "Timeout",
 }
 
 // addErrors completes x-error-codes, adds an answer for each status of these codes, and lists the codes in the
@@ -228,6 +228,7 @@ var notFound = map[string]string{
 	"DeliveryId": "delivery_not_found", "EventId": "event_not_found",
 	"CalendarFeedId": "calendar_feed_not_found", "CalendarToken": "calendar_feed_not_found",
 	"LeadId": "lead_not_found", "QuoteId": "quote_not_found", "InvoiceId": "invoice_not_found", "InvoicePaymentId": "invoice_payment_not_found",
+	"PaymentIntentId": "payment_intent_not_found", "RefundId": "refund_not_found",
 }
 
 // codes returns the operation's own codes and those that follow from its parameters and answer, in the order of the

@@ -48,14 +48,15 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	}
 	bookings, tenants := &peers.Bookings{Client: toBookings}, peers.NewTenants(toIdentity)
 	catalogue := &app.Catalogue{DB: p.DB, Bookings: bookings}
-	events := consume.New(catalogue, &app.BookingProjection{Worker: p.Worker}, &testclock.Events{DB: p.DB, Service: "customers"})
-	consumer := p.Consume(events.Handle)
-	consumer.HandleBatch, consumer.FetchWait = events.HandleBatch, learnWait
 	customers := &app.Customers{Answers: p.Idem, Contract: p.Contract, Wake: p.Relay.Wake}
 	leads := &app.Leads{
 		DB: p.DB, Catalogue: catalogue, Customers: customers, Bookings: bookings, Replies: p.Idem, Wake: p.Relay.Wake, Now: time.Now,
 	}
 	invoices := &app.Invoices{Bookings: bookings, Tenants: tenants, Wake: p.Relay.Wake, Now: time.Now}
+	events := consume.New(catalogue, &app.BookingProjection{Worker: p.Worker}, &app.Charges{DB: p.DB, Invoices: invoices, Tenants: tenants},
+		&testclock.Events{DB: p.DB, Service: "customers"})
+	consumer := p.Consume(events.Handle)
+	consumer.HandleBatch, consumer.FetchWait = events.HandleBatch, learnWait
 	quotes := &app.Quotes{
 		DB: p.DB, Bookings: bookings, Tenants: tenants, Catalogue: catalogue, Leads: leads, Invoices: invoices, Replies: p.Idem,
 		Numbers: &numbers.Numbers{DB: p.DB, Table: "quote_counters", Format: "Q-%06d"}, Wake: p.Relay.Wake, Now: time.Now, Patience: patience,

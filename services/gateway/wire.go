@@ -95,7 +95,12 @@ func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Server
 			Local: app.NewCounters(cfg.PrincipalCacheSize),
 			Limit: perMinute(cfg.RateLimit),
 			Tokens: app.NewTokens(app.TokenOptions{
-				Keep: cfg.PrincipalCacheTTL, Size: cfg.PrincipalCacheSize, Lookups: limits, Limit: perMinute(cfg.TokenRateLimit),
+				Missing: domain.ErrNoFeed, Keep: cfg.PrincipalCacheTTL, Size: cfg.PrincipalCacheSize, Lookups: limits,
+				Limit: perMinute(cfg.TokenRateLimit),
+			}),
+			Accounts: app.NewTokens(app.TokenOptions{
+				Missing: domain.ErrNoAccount, Keep: cfg.PrincipalCacheTTL, Size: cfg.PrincipalCacheSize, Lookups: limits,
+				Limit: perMinute(cfg.EventRateLimit),
 			}),
 			Upstreams: upstreams,
 			Streams:   app.NewStreams(cfg.StreamsPerCredential, "streams", metrics),

@@ -58,6 +58,8 @@ func (p *platform) publicEnv(r seed.Result) []string {
 		"POSTGRES_URL=" + p.postgresURL,
 		"REDIS_URL=" + p.redisURL,
 		"KAFKA_BROKERS=" + p.brokers[0],
+		"STRIPE_URL=" + p.wiring().stripeURL(),
+		"STRIPE_PUBLISHABLE_KEY=" + p.wiring().stripeKey("pk_test"),
 	}
 	if p.config.Prefix != defaultPrefix { // the command-line tools need it to find the databases
 		lines = append(lines, "HOLDFAST_PREFIX="+p.config.Prefix)
@@ -80,7 +82,7 @@ func (p *platform) writeServiceEnvs() error {
 			return err
 		}
 	}
-	return nil
+	return replaceFile(filepath.Join(dir, stripeName+".env"), p.wiring().stripeSettings(p.data))
 }
 
 func replaceFile(path string, lines []string) error {

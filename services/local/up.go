@@ -135,11 +135,17 @@ func (p *platform) start(ctx context.Context) error {
 	if err := p.migrate(ctx); err != nil {
 		return err
 	}
+	if err := p.startStripe(ctx); err != nil {
+		return err
+	}
 	if err := p.startServices(ctx); err != nil {
 		return err
 	}
 	seeded, err := p.seed(ctx)
 	if err != nil {
+		return err
+	}
+	if err := p.connectStripe(ctx, seeded.DemoID); err != nil {
 		return err
 	}
 	if err := p.writeEnv(seeded); err != nil {
@@ -159,7 +165,7 @@ func (p *platform) wanted() wanted {
 	}
 }
 
-// choosePorts gives each service its two ports. A port that was requested must be free.
+// choosePorts gives each service its two ports, and the Stripe stand-in its port. A port that was requested must be free.
 func (p *platform) choosePorts() error {
 	public := proto.PublicService().Name
 	if wanted := p.config.GatewayPort; wanted != 0 {
@@ -180,7 +186,7 @@ func (p *platform) choosePorts() error {
 			return err
 		}
 	}
-	return nil
+	return p.takePort(stripeName, 0)
 }
 
 // migrate makes the databases and updates each service's tables.
@@ -235,7 +241,7 @@ func (p *platform) stop() {
 }
 
 func requireServices(bin string) error {
-	for _, name := range proto.ServiceNames() {
+	for _, name := range append(proto.ServiceNames(), "local-stripe") {
 		if _, err := exec.LookPath(filepath.Join(bin, name)); err != nil {
 			return fmt.Errorf("bin/%s is missing: run `make build`", name)
 		}

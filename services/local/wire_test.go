@@ -40,7 +40,7 @@ func TestSettingsFollowTheList(t *testing.T) {
 		for name, wanted := range map[string]bool{
 			"HTTP_ADDR": true, "METRICS_ADDR": true, "REDIS_URL": s.Redis, "KAFKA_BROKERS": s.Kafka(), "KAFKA_TOPIC_PREFIX": s.Kafka(),
 			"DATABASE_URL": s.Database, "WORKER_DATABASE_URL": s.Database, "MIGRATE_DATABASE_URL": s.Database, "PUBLIC_URL": true,
-			"WEBHOOK_ALLOWED_CIDRS": slices.Contains(s.Reaches, "receivers"),
+			"WEBHOOK_ALLOWED_CIDRS": slices.Contains(s.Reaches, "receivers"), "STRIPE_URL": slices.Contains(s.Reaches, "gateways"),
 		} {
 			if _, has := own[name]; has != wanted {
 				t.Errorf("%s has %s: %v, want %v", s.Name, name, has, wanted)
@@ -54,6 +54,16 @@ func TestSettingsFollowTheList(t *testing.T) {
 			if got := own["UPSTREAM_"+strings.ToUpper(target.Name)+"_URL"]; got != want {
 				t.Errorf("%s finds %s at %q, want %q", s.Name, target.Name, got, want)
 			}
+		}
+	}
+}
+
+// A Secret in the cluster names no address of Stripe: its stand-in runs on this machine only.
+func TestSecretsNameNoStripe(t *testing.T) {
+	t.Parallel()
+	for _, s := range proto.Services() {
+		if url, has := (wiring{keys: state.Memory()}).secrets(s)["STRIPE_URL"]; has {
+			t.Errorf("%s has %q", s.Name, url)
 		}
 	}
 }

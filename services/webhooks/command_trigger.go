@@ -19,6 +19,7 @@ import (
 type step struct {
 	method, path string
 	body         func(g given) object
+	card         string // the payer confirms the intent of the step before with this test card; "" for a request to the platform
 }
 
 type object = map[string]any
@@ -43,26 +44,33 @@ func (g given) lines() []object {
 }
 
 var (
-	newCustomer    = step{http.MethodPost, "/customers", fixed(object{"first_name": "Ada", "last_name": "Trigger", "email": "ada@example.com"})}
-	renameCustomer = step{http.MethodPatch, "/customers/{id}", fixed(object{"first_name": "Grace"})}
-	newBooking     = step{http.MethodPost, "/bookings", func(g given) object { return object{"event_date": g.day()} }}
-	noteBooking    = step{http.MethodPatch, "/bookings/{id}", fixed(object{"notes": "Changed by webhooks trigger."})}
-	cancelBooking  = step{http.MethodPost, "/bookings/{id}/cancel", fixed(object{"reason": "webhooks trigger"})}
-	newLead        = step{http.MethodPost, "/leads", fixed(object{"first_name": "Ada", "last_name": "Trigger"})}
-	contactLead    = step{http.MethodPatch, "/leads/{id}", fixed(object{"status": "contacted"})}
-	newQuote       = step{http.MethodPost, "/quotes", func(g given) object {
+	newCustomer    = call("POST /customers", fixed(object{"first_name": "Ada", "last_name": "Trigger", "email": "ada@example.com"}))
+	renameCustomer = call("PATCH /customers/{id}", fixed(object{"first_name": "Grace"}))
+	newBooking     = call("POST /bookings", func(g given) object { return object{"event_date": g.day()} })
+	noteBooking    = call("PATCH /bookings/{id}", fixed(object{"notes": "Changed by webhooks trigger."}))
+	cancelBooking  = call("POST /bookings/{id}/cancel", fixed(object{"reason": "webhooks trigger"}))
+	newLead        = call("POST /leads", fixed(object{"first_name": "Ada", "last_name": "Trigger"}))
+	contactLead    = call("PATCH /leads/{id}", fixed(object{"status": "contacted"}))
+	newQuote       = call("POST /quotes", func(g given) object {
 		return object{"customer_id": g.last, "event_date": g.day(), "line_items": g.lines()}
-	}}
-	sendQuote   = step{http.MethodPost, "/quotes/{id}/send", fixed(object{})}
-	acceptQuote = step{http.MethodPost, "/quotes/{id}/accept", fixed(object{})}
-	newInvoice  = step{http.MethodPost, "/invoices", func(g given) object {
+	})
+	sendQuote   = call("POST /quotes/{id}/send", fixed(object{}))
+	acceptQuote = call("POST /quotes/{id}/accept", fixed(object{}))
+	newInvoice  = call("POST /invoices", func(g given) object {
 		return object{"customer_id": g.last, "line_items": g.lines()}
-	}}
-	openInvoice = step{http.MethodPost, "/invoices/{id}/open", fixed(object{})}
-	payInvoice  = step{http.MethodPost, "/invoices/{id}/record-payment", func(g given) object { return object{"amount": g.price(), "method": "cash"} }}
+	})
+	openInvoice = call("POST /invoices/{id}/open", fixed(object{}))
+	payInvoice  = call("POST /invoices/{id}/record-payment", func(g given) object { return object{"amount": g.price(), "method": "cash"} })
+	newIntent   = call("POST /payment-intents", func(g given) object { return object{"booking_id": g.last, "amount_minor": 5000} })
 )
 
-// triggers maps the event types that the API can cause to the requests that cause them.
+// call is a step that sends a request, such as "POST /bookings", to the platform.
+func call(line string, body func(given) object) step {
+	method, path, _ := strings.Cut(line, " ")
+	return step{method: method, path: path, body: body}
+}
+
+// triggers maps each event type to the requests that cause it.
 var triggers = map[string][]step{
 	"customer.created":  {newCustomer},
 	"customer.updated":  {newCustomer, renameCustomer},
@@ -75,6 +83,8 @@ var triggers = map[string][]step{
 	"quote.accepted":    {newCustomer, newQuote, sendQuote, acceptQuote},
 	"invoice.created":   {newCustomer, newInvoice},
 	"invoice.paid":      {newCustomer, newInvoice, openInvoice, payInvoice},
+	"payment.succeeded": {newBooking, newIntent, {card: goodCard}},
+	"payment.failed":    {newBooking, newIntent, {card: declinedCard}},
 }
 
 func triggerCommand() *cobra.Command {
@@ -82,7 +92,7 @@ func triggerCommand() *cobra.Command {
 	can := strings.Join(slices.Sorted(maps.Keys(triggers)), ", ")
 	cmd := &cobra.Command{
 		Use: "trigger TYPE", Short: "Cause an event of test mode by making the real objects.", Args: cobra.ExactArgs(1),
-		Long: "Cause an event of test mode by making the real objects through the public API: " + can + ".",
+		Long: "Cause an event of test mode by making the real objects through the public API: " + can + ". Payments are confirmed at STRIPE_URL with STRIPE_PUBLISHABLE_KEY and a test card.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			steps, err := stepsTo(args[0])
 			if err != nil {
@@ -92,7 +102,11 @@ func triggerCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return trigger(cmd.Context(), client, steps, cmd.OutOrStdout())
+			payer, err := cards(steps)
+			if err != nil {
+				return err
+			}
+			return trigger(cmd.Context(), client, payer, steps, cmd.OutOrStdout())
 		},
 	}
 	c.flags(cmd)
@@ -103,21 +117,29 @@ func stepsTo(name string) ([]step, error) {
 	if err := checkType(name); err != nil {
 		return nil, err
 	}
-	steps, ok := triggers[name]
-	if !ok {
-		return nil, fmt.Errorf("nothing in the API causes %s yet; POST /webhook-endpoints/{id}/test sends a sample of it", name)
-	}
-	return steps, nil
+	return triggers[name], nil
 }
 
 // trigger sends the requests and shows each: its method, path and the id of the object.
-func trigger(ctx context.Context, client *public.Client, steps []step, out io.Writer) error {
+func trigger(ctx context.Context, client *public.Client, payer cardConfig, steps []step, out io.Writer) error {
 	var tenant struct{ Currency string }
 	if err := client.Call(ctx, http.MethodGet, "/tenant", nil, &tenant); err != nil {
 		return fmt.Errorf("GET /tenant: %w", err)
 	}
-	var made struct{ ID string }
+	var made struct {
+		ID     string `json:"id"`
+		Secret string `json:"client_secret"`
+	}
 	for _, s := range steps {
+		if s.card != "" {
+			if err := payer.confirm(ctx, made.ID, made.Secret, s.card); err != nil {
+				return err
+			}
+			if _, err := fmt.Fprintf(out, "POST %s  %s\n", confirmPath(made.ID), made.ID); err != nil {
+				return err
+			}
+			continue
+		}
 		path := strings.ReplaceAll(s.path, "{id}", made.ID)
 		if err := client.Call(ctx, s.method, path, s.body(given{time.Now(), made.ID, tenant.Currency}), &made); err != nil {
 			return fmt.Errorf("%s %s: %w", s.method, path, err)

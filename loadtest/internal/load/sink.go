@@ -14,7 +14,10 @@ import (
 // Sink is a receiver of webhooks on loopback: it answers 200 to everything, and records how long after the event's
 // creation each first attempt arrived. An event's time is that of the transaction that made it, in milliseconds.
 type Sink struct {
-	URL    string
+	URL string
+	// Began returns the time from which an event counts, and false for one that does not count; nil: its creation. It is set before
+	// the first event.
+	Began  func(body []byte) (time.Time, bool)
 	server *http.Server
 
 	mu    sync.Mutex
@@ -42,18 +45,29 @@ var createdAt = []byte(`"created_at":"`)
 // ServeHTTP implements http.Handler.
 func (s *Sink) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	now := time.Now()
-	head := make([]byte, 128) // contains the event's own time
-	n, _ := io.ReadFull(r.Body, head)
-	_, _ = io.Copy(io.Discard, r.Body)
-	_, rest, _ := bytes.Cut(head[:n], createdAt)
-	text, _, _ := bytes.Cut(rest, []byte{'"'})
-	at, err := time.Parse(time.RFC3339Nano, string(text))
+	body, err := io.ReadAll(r.Body)
 	if err != nil || r.Header.Get("Service-Delivery-Attempt") != "1" {
+		return
+	}
+	began := s.Began
+	if began == nil {
+		began = created
+	}
+	at, ok := began(body)
+	if !ok {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.times, s.last = append(s.times, now.Sub(at)), now
+}
+
+// created is the event's own time, which stands at its beginning.
+func created(body []byte) (time.Time, bool) {
+	_, rest, _ := bytes.Cut(body[:min(len(body), 128)], createdAt)
+	text, _, _ := bytes.Cut(rest, []byte{'"'})
+	at, err := time.Parse(time.RFC3339Nano, string(text))
+	return at, err == nil
 }
 
 // Await waits until n first attempts have arrived, and returns them as a sample of the time since from.

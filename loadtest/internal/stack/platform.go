@@ -24,7 +24,7 @@ const Limit = "1000000000"
 
 const scratchPrefix = "holdfast-bench-"
 
-var programs = append([]string{"local", "local-kafka"}, proto.ServiceNames()...)
+var programs = append([]string{"local", "local-kafka", "local-stripe"}, proto.ServiceNames()...)
 
 // Platform is a whole Holdfast with data of its own, started by bin/local in a temporary checkout.
 type Platform struct {

@@ -17,6 +17,14 @@ export function receiverURL(): string {
   return required('RECEIVER_URL', 'where webhooks are sent; it answers 200 to every POST');
 }
 
+// cardGateway is where a browser would confirm payments, and with which key: Stripe's stand-in, which takes no real cards.
+export function cardGateway(): { url: string; key: string } {
+  return {
+    url: required('STRIPE_URL', 'the stand-in for Stripe, as in http://127.0.0.1:12111').replace(/\/+$/, ''),
+    key: required('STRIPE_PUBLISHABLE_KEY', 'the publishable key of the account that is connected to the tenant'),
+  };
+}
+
 // whole is a positive whole number.
 export function whole(name: string, fallback: number): number {
   const value = Number(__ENV[name] || fallback);

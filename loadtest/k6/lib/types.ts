@@ -32,6 +32,9 @@ export interface Booking extends Row {
   starts_at: string | null;
   total_amount: Money;
   deposit_amount: Money;
+  amount_paid: Money;
+  amount_refunded: Money;
+  payment_status: string;
   lead_id: string | null;
   quote_id: string | null;
   invoice_ids: string[];
@@ -47,6 +50,17 @@ export interface Invoice extends Row {
   status: string;
   quote_id: string | null;
   amount_due: Money;
+}
+
+export interface Intent extends Row {
+  client_secret: string | null;
+  booking_id: string;
+  amount_received: number;
+  amount_refunded: number;
+}
+
+export interface Refund extends Row {
+  status: string;
 }
 
 export interface Slot {

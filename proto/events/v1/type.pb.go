@@ -83,6 +83,15 @@ const (
 	Type_TYPE_CALENDAR_FEED_CREATED Type = 27
 	// calendar_feed.deleted (internal): a calendar feed is gone; the object is its last GET body, without its address.
 	Type_TYPE_CALENDAR_FEED_DELETED Type = 28
+	// payment_intent.updated (internal): a payment intent exists, or has changed in another way than by success or failure.
+	Type_TYPE_PAYMENT_INTENT_UPDATED Type = 29
+	// refund.updated (internal): a refund exists or has changed; the object is its GET body.
+	Type_TYPE_REFUND_UPDATED Type = 30
+	// gateway_account.updated (internal): an account at a payment gateway is connected, has new keys, or is disconnected; the object
+	// has no secret.
+	Type_TYPE_GATEWAY_ACCOUNT_UPDATED Type = 31
+	// payment_intent.erased (internal): the personal data of a payment intent is erased with its customer's.
+	Type_TYPE_PAYMENT_INTENT_ERASED Type = 32
 )
 
 // Enum value maps for Type.
@@ -117,6 +126,10 @@ var (
 		26: "TYPE_HOLIDAY_RULE_UPDATED",
 		27: "TYPE_CALENDAR_FEED_CREATED",
 		28: "TYPE_CALENDAR_FEED_DELETED",
+		29: "TYPE_PAYMENT_INTENT_UPDATED",
+		30: "TYPE_REFUND_UPDATED",
+		31: "TYPE_GATEWAY_ACCOUNT_UPDATED",
+		32: "TYPE_PAYMENT_INTENT_ERASED",
 	}
 	Type_value = map[string]int32{
 		"TYPE_UNSPECIFIED":               0,
@@ -148,6 +161,10 @@ var (
 		"TYPE_HOLIDAY_RULE_UPDATED":      26,
 		"TYPE_CALENDAR_FEED_CREATED":     27,
 		"TYPE_CALENDAR_FEED_DELETED":     28,
+		"TYPE_PAYMENT_INTENT_UPDATED":    29,
+		"TYPE_REFUND_UPDATED":            30,
+		"TYPE_GATEWAY_ACCOUNT_UPDATED":   31,
+		"TYPE_PAYMENT_INTENT_ERASED":     32,
 	}
 )
 
@@ -182,7 +199,7 @@ var File_v1_type_proto protoreflect.FileDescriptor
 
 const file_v1_type_proto_rawDesc = "" +
 	"\n" +
-	"\rv1/type.proto\x12\x12holdfast.events.v1*\x83\x06\n" +
+	"\rv1/type.proto\x12\x12holdfast.events.v1*\xff\x06\n" +
 	"\x04Type\x12\x14\n" +
 	"\x10TYPE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14TYPE_BOOKING_CREATED\x10\x01\x12\x18\n" +
@@ -213,7 +230,11 @@ const file_v1_type_proto_rawDesc = "" +
 	"\x13TYPE_INVOICE_ERASED\x10\x19\x12\x1d\n" +
 	"\x19TYPE_HOLIDAY_RULE_UPDATED\x10\x1a\x12\x1e\n" +
 	"\x1aTYPE_CALENDAR_FEED_CREATED\x10\x1b\x12\x1e\n" +
-	"\x1aTYPE_CALENDAR_FEED_DELETED\x10\x1cB'Z%holdfast.dev/proto/events/v1;eventsv1b\x06proto3"
+	"\x1aTYPE_CALENDAR_FEED_DELETED\x10\x1c\x12\x1f\n" +
+	"\x1bTYPE_PAYMENT_INTENT_UPDATED\x10\x1d\x12\x17\n" +
+	"\x13TYPE_REFUND_UPDATED\x10\x1e\x12 \n" +
+	"\x1cTYPE_GATEWAY_ACCOUNT_UPDATED\x10\x1f\x12\x1e\n" +
+	"\x1aTYPE_PAYMENT_INTENT_ERASED\x10 B'Z%holdfast.dev/proto/events/v1;eventsv1b\x06proto3"
 
 var (
 	file_v1_type_proto_rawDescOnce sync.Once

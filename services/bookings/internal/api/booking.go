@@ -24,9 +24,10 @@ import (
 )
 
 // bookings is how the handlers read and show a booking.
-func (a *API) bookings() rest.Collection[domain.BookingPrefix, domain.Booking] {
-	return rest.Collection[domain.BookingPrefix, domain.Booking]{
-		DB: a.DB, Answers: a.Answers, Path: "bookings", NotFound: domain.ErrBookingNotFound, Load: store.Booking,
+func (a *API) bookings() rest.Collection[ids.ID[domain.BookingPrefix], domain.Booking] {
+	return rest.Collection[ids.ID[domain.BookingPrefix], domain.Booking]{
+		Parse: ids.Parse[domain.BookingPrefix],
+		DB:    a.DB, Answers: a.Answers, Path: "bookings", NotFound: domain.ErrBookingNotFound, Load: store.Booking,
 		Show: func(b domain.Booking, mode api.Mode) rest.Answer {
 			return rest.Answer{ID: b.ID.String(), Version: b.Version, Body: view.Booking(b, mode)}
 		},

@@ -9,6 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
@@ -21,9 +22,10 @@ import (
 )
 
 // feeds is how the handlers read and show a calendar feed.
-func (a *API) feeds() rest.Collection[domain.FeedPrefix, domain.Feed] {
-	return rest.Collection[domain.FeedPrefix, domain.Feed]{
-		DB: a.DB, Answers: a.Answers, Path: "calendar-feeds", NotFound: domain.ErrFeedNotFound, Load: store.Feed,
+func (a *API) feeds() rest.Collection[ids.ID[domain.FeedPrefix], domain.Feed] {
+	return rest.Collection[ids.ID[domain.FeedPrefix], domain.Feed]{
+		Parse: ids.Parse[domain.FeedPrefix],
+		DB:    a.DB, Answers: a.Answers, Path: "calendar-feeds", NotFound: domain.ErrFeedNotFound, Load: store.Feed,
 		Show: func(f domain.Feed, mode api.Mode) rest.Answer {
 			return rest.Answer{ID: f.ID.String(), Version: f.Version, Body: view.Feed(f, mode)}
 		},
@@ -31,9 +33,10 @@ func (a *API) feeds() rest.Collection[domain.FeedPrefix, domain.Feed] {
 }
 
 // newFeeds is how the handlers show a new feed, with its address.
-func (a *API) newFeeds() rest.Collection[domain.FeedPrefix, domain.FeedWithURL] {
-	return rest.Collection[domain.FeedPrefix, domain.FeedWithURL]{
-		DB: a.DB, Answers: a.Answers, Path: "calendar-feeds", NotFound: domain.ErrFeedNotFound,
+func (a *API) newFeeds() rest.Collection[ids.ID[domain.FeedPrefix], domain.FeedWithURL] {
+	return rest.Collection[ids.ID[domain.FeedPrefix], domain.FeedWithURL]{
+		Parse: ids.Parse[domain.FeedPrefix],
+		DB:    a.DB, Answers: a.Answers, Path: "calendar-feeds", NotFound: domain.ErrFeedNotFound,
 		Load: func(ctx context.Context, q pg.Q, id domain.FeedID) (domain.FeedWithURL, error) {
 			f, err := store.Feed(ctx, q, id)
 			return domain.FeedWithURL{Feed: f}, err

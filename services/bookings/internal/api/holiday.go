@@ -6,6 +6,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
@@ -18,9 +19,10 @@ import (
 )
 
 // holidayRules is how the handlers read and show a holiday rule.
-func (a *API) holidayRules() rest.Collection[domain.HolidayPrefix, domain.HolidayRule] {
-	return rest.Collection[domain.HolidayPrefix, domain.HolidayRule]{
-		DB: a.DB, Answers: a.Answers, Path: "holiday-rules", NotFound: domain.ErrHolidayNotFound, Load: store.Holiday,
+func (a *API) holidayRules() rest.Collection[ids.ID[domain.HolidayPrefix], domain.HolidayRule] {
+	return rest.Collection[ids.ID[domain.HolidayPrefix], domain.HolidayRule]{
+		Parse: ids.Parse[domain.HolidayPrefix],
+		DB:    a.DB, Answers: a.Answers, Path: "holiday-rules", NotFound: domain.ErrHolidayNotFound, Load: store.Holiday,
 		Show: func(r domain.HolidayRule, mode api.Mode) rest.Answer {
 			return rest.Answer{ID: r.ID.String(), Version: r.Version, Body: view.HolidayRule(r, mode)}
 		},

@@ -27,7 +27,7 @@ import (
 func (a *API) mountInternal(e *gin.Engine) {
 	e.GET("/internal/v1/bookings", a.Server.Internal(a.bookingsOfCustomer, "customers"))
 	e.POST("/internal/v1/bookings", a.Server.Internal(a.createLinkedBooking, "customers"))
-	e.GET("/internal/v1/bookings/:id", a.Server.Internal(a.lookupBooking, "customers"))
+	e.GET("/internal/v1/bookings/:id", a.Server.Internal(a.lookupBooking, "customers", "payments"))
 	e.GET("/internal/v1/catalogue/:id", a.Server.Internal(a.lookupCatalogue, "customers"))
 	e.POST("/internal/v1/prices", a.Server.Internal(a.priceBooking, "customers"))
 }
@@ -122,8 +122,8 @@ func (a *API) lookupCatalogue(c *gin.Context) error {
 }
 
 // versionOf reads the version of a resource; one of the other mode is unknown.
-func versionOf[P ids.Prefix, T any](ctx context.Context, r rest.Collection[P, T], text string) (int64, error) {
-	id, err := ids.Parse[P](text)
+func versionOf[ID, T any](ctx context.Context, r rest.Collection[ID, T], text string) (int64, error) {
+	id, err := r.Parse(text)
 	if err != nil {
 		return 0, r.NotFound
 	}

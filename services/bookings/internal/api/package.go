@@ -6,6 +6,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/patch"
@@ -19,9 +20,10 @@ import (
 )
 
 // packages is how the handlers read and show a package.
-func (a *API) packages() rest.Collection[domain.PackagePrefix, domain.Package] {
-	return rest.Collection[domain.PackagePrefix, domain.Package]{
-		DB: a.DB, Answers: a.Answers, Path: "packages", NotFound: domain.ErrPackageNotFound, Load: store.Package,
+func (a *API) packages() rest.Collection[ids.ID[domain.PackagePrefix], domain.Package] {
+	return rest.Collection[ids.ID[domain.PackagePrefix], domain.Package]{
+		Parse: ids.Parse[domain.PackagePrefix],
+		DB:    a.DB, Answers: a.Answers, Path: "packages", NotFound: domain.ErrPackageNotFound, Load: store.Package,
 		Show: func(p domain.Package, mode api.Mode) rest.Answer {
 			return rest.Answer{ID: p.ID.String(), Version: p.Version, Body: view.Package(p, mode)}
 		},

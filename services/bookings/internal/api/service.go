@@ -6,6 +6,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
@@ -18,9 +19,10 @@ import (
 )
 
 // services is how the handlers read and show a service.
-func (a *API) services() rest.Collection[domain.ServicePrefix, domain.Service] {
-	return rest.Collection[domain.ServicePrefix, domain.Service]{
-		DB: a.DB, Answers: a.Answers, Path: "services", NotFound: domain.ErrServiceNotFound, Load: store.Service,
+func (a *API) services() rest.Collection[ids.ID[domain.ServicePrefix], domain.Service] {
+	return rest.Collection[ids.ID[domain.ServicePrefix], domain.Service]{
+		Parse: ids.Parse[domain.ServicePrefix],
+		DB:    a.DB, Answers: a.Answers, Path: "services", NotFound: domain.ErrServiceNotFound, Load: store.Service,
 		Show: func(s domain.Service, mode api.Mode) rest.Answer {
 			return rest.Answer{ID: s.ID.String(), Version: s.Version, Body: view.Service(s, mode)}
 		},

@@ -7,6 +7,7 @@ import (
 	"github.com/oapi-codegen/nullable"
 
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
@@ -19,9 +20,10 @@ import (
 )
 
 // units is how the handlers read and show a unit.
-func (a *API) units() rest.Collection[domain.UnitPrefix, domain.Unit] {
-	return rest.Collection[domain.UnitPrefix, domain.Unit]{
-		DB: a.DB, Answers: a.Answers, Path: "units", NotFound: domain.ErrUnitNotFound, Load: store.Unit,
+func (a *API) units() rest.Collection[ids.ID[domain.UnitPrefix], domain.Unit] {
+	return rest.Collection[ids.ID[domain.UnitPrefix], domain.Unit]{
+		Parse: ids.Parse[domain.UnitPrefix],
+		DB:    a.DB, Answers: a.Answers, Path: "units", NotFound: domain.ErrUnitNotFound, Load: store.Unit,
 		Show: func(u domain.Unit, mode api.Mode) rest.Answer {
 			return rest.Answer{ID: u.ID.String(), Version: u.Version, Body: view.Unit(u, mode)}
 		},

@@ -22,10 +22,33 @@ type Payments struct {
 	Log      *slog.Logger
 }
 
-// ApplyEvent takes one event about an invoice, once however often it comes. Its payments are added to those that are known,
+// ApplyInvoice takes one event about an invoice, once however often it comes. Its payments are added to those that are known,
 // each by its id, so that late events and events in another order come to the same sum. The context carries the event's
 // tenant and mode.
-func (a *Payments) ApplyEvent(ctx context.Context, event ids.Event, in domain.Invoice) error {
+func (a *Payments) ApplyInvoice(ctx context.Context, event ids.Event, in domain.Invoice) error {
+	return a.once(ctx, event, func(ctx context.Context, tx pg.Tx) error {
+		if in.Booking.IsZero() {
+			_, err := store.PutInvoice(ctx, tx, in, "")
+			return err
+		}
+		return a.apply(ctx, tx, in.Booking, "invoice "+in.ID, func(currency string) (store.Received, error) {
+			return store.PutInvoice(ctx, tx, in, currency)
+		})
+	})
+}
+
+// ApplyGateway takes one event about a payment at the gateway, once however often it comes, and never an older state than is
+// known.
+func (a *Payments) ApplyGateway(ctx context.Context, event ids.Event, p domain.GatewayPayment) error {
+	return a.once(ctx, event, func(ctx context.Context, tx pg.Tx) error {
+		return a.apply(ctx, tx, p.Booking, "payment "+p.ID, func(currency string) (store.Received, error) {
+			return store.PutGatewayPayment(ctx, tx, p, currency)
+		})
+	})
+}
+
+// once runs the effect of an event in a transaction with its inbox row, again while its booking moves to another unit.
+func (a *Payments) once(ctx context.Context, event ids.Event, effect func(ctx context.Context, tx pg.Tx) error) error {
 	err := errMoved
 	for try := 0; errors.Is(err, errMoved) && try < maxMoves; try++ {
 		err = a.Bookings.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
@@ -33,43 +56,42 @@ func (a *Payments) ApplyEvent(ctx context.Context, event ids.Event, in domain.In
 			if err != nil || !first {
 				return err
 			}
-			return a.apply(ctx, tx, in)
+			return effect(ctx, tx)
 		})
 	}
 	if errors.Is(err, errMoved) {
 		err = apperr.ErrUnavailable.WithCause(err)
 	}
 	if err != nil {
-		return fmt.Errorf("learn invoice: %w", err)
+		return fmt.Errorf("learn payment: %w", err)
 	}
 	return nil
 }
 
-func (a *Payments) apply(ctx context.Context, tx pg.Tx, in domain.Invoice) error {
-	if in.Booking.IsZero() {
-		_, err := store.PutInvoice(ctx, tx, in, "")
-		return err
-	}
-	current, clock, ok, err := store.LockDue(ctx, tx, in.Booking, true)
+// apply locks the booking, writes what is known of its payments by put, and moves its amounts.
+func (a *Payments) apply(
+	ctx context.Context, tx pg.Tx, booking domain.BookingID, of string, put func(currency string) (store.Received, error),
+) error {
+	current, clock, ok, err := store.LockDue(ctx, tx, booking, true)
 	switch {
 	case err != nil:
 		return err
 	case current.ID.IsZero():
-		a.Log.WarnContext(ctx, "invoice of an unknown booking", slog.String("invoice", in.ID), slog.String("booking", in.Booking.String()))
+		a.Log.WarnContext(ctx, "payment of an unknown booking", slog.String("of", of), slog.String("booking", booking.String()))
 		return nil
 	case !ok:
 		return errMoved
 	}
-	paid, err := store.PutInvoice(ctx, tx, in, current.Total.Currency)
-	if err != nil || paid == current.Paid.Minor {
+	got, err := put(current.Total.Currency)
+	if err != nil || got.Paid == current.Paid.Minor && got.Refunded == current.Refunded.Minor {
 		return err
 	}
-	return a.Bookings.receive(ctx, tx, in.Booking, paid, clock.Now(a.Bookings.Now()).UTC().Truncate(time.Microsecond))
+	return a.Bookings.receive(ctx, tx, booking, got, clock.Now(a.Bookings.Now()).UTC().Truncate(time.Microsecond))
 }
 
 // receive writes what the booking has been paid, with its event. The booking is read anew, with the invoice among its own; a
 // hold that has run out expires first, as before any other write.
-func (a *Bookings) receive(ctx context.Context, tx pg.Tx, id domain.BookingID, paid int64, now time.Time) error {
+func (a *Bookings) receive(ctx context.Context, tx pg.Tx, id domain.BookingID, got store.Received, now time.Time) error {
 	current, err := store.Booking(ctx, tx, id)
 	if err != nil {
 		return err
@@ -79,7 +101,7 @@ func (a *Bookings) receive(ctx context.Context, tx pg.Tx, id domain.BookingID, p
 			return err
 		}
 	}
-	wanted, err := current.Receive(paid, now)
+	wanted, err := current.Receive(got.Paid, got.Refunded, now)
 	if err != nil {
 		return err
 	}

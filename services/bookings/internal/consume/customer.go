@@ -25,6 +25,7 @@ func New(customers *app.Customers, payments *app.Payments, clocks *testclock.Eve
 	return Handlers{
 		"customers": (&Customers{App: customers, Payments: payments}).Handle,
 		"identity":  clocks.Handle,
+		"payments":  (&Payments{App: payments}).Handle,
 	}
 }
 
@@ -71,7 +72,7 @@ func (h *Customers) Handle(ctx context.Context, m kafkax.Message) error {
 		if err != nil {
 			return err
 		}
-		return h.Payments.ApplyEvent(ctx, id, in)
+		return h.Payments.ApplyInvoice(ctx, id, in)
 	default:
 		return nil
 	}

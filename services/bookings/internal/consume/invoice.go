@@ -35,6 +35,9 @@ func invoice(e *eventsv1.Event) (domain.Invoice, error) {
 		in.Booking = id
 	}
 	for _, p := range body.Payments {
+		if p.Source == api.InvoicePaymentSourceGateway {
+			continue // its own event tells of it
+		}
 		payment := domain.Payment{ID: p.Id, Amount: money.Amount{Minor: p.Amount.Amount, Currency: p.Amount.Currency}}
 		if p.Id == "" || payment.Amount.Minor < 0 || payment.Amount.Currency == "" {
 			return domain.Invoice{}, kafkax.Poison(fmt.Errorf("payment %q of the invoice %s: %+v", p.Id, in.ID, payment.Amount))

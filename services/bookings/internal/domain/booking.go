@@ -282,13 +282,22 @@ type Payment struct {
 // confirming are the payment states in which a pending booking is confirmed, where the policy says so.
 var confirming = map[PaymentStatus]bool{DepositPaid: true, Paid: true, Overpaid: true}
 
-// Receive is the booking with so much paid on its invoices. A pending one whose hold has not run out becomes confirmed by
+// GatewayPayment is a payment at the gateway: a projection of the payments service's events.
+type GatewayPayment struct {
+	ID       string // pi_…
+	Booking  BookingID
+	Amount   money.Amount // that was taken
+	Refunded int64
+	Version  int64
+}
+
+// Receive is the booking with so much paid, and so much of it refunded. A pending one whose hold has not run out becomes confirmed by
 // its deposit, as the policy says that held when it was made. Any other keeps its state.
-func (b Booking) Receive(paid int64, now time.Time) (Booking, error) {
-	if paid == b.Paid.Minor {
+func (b Booking) Receive(paid, refunded int64, now time.Time) (Booking, error) {
+	if paid == b.Paid.Minor && refunded == b.Refunded.Minor {
 		return b, nil
 	}
-	b.Paid.Minor = paid
+	b.Paid.Minor, b.Refunded.Minor = paid, refunded
 	if b.Status != Pending || b.Lapsed(now) || b.Policy == nil || !b.Policy.ConfirmOnDeposit || !confirming[b.Amounts.Status()] {
 		return b, nil
 	}

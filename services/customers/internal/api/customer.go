@@ -20,9 +20,10 @@ import (
 )
 
 // customers says how the handlers read and show a customer.
-func (a *API) customers() rest.Collection[ids.CustomerPrefix, domain.Customer] {
-	return rest.Collection[ids.CustomerPrefix, domain.Customer]{
-		DB: a.DB, Answers: a.Answers, Path: "customers", NotFound: domain.ErrCustomerNotFound, Load: store.Customer,
+func (a *API) customers() rest.Collection[ids.ID[ids.CustomerPrefix], domain.Customer] {
+	return rest.Collection[ids.ID[ids.CustomerPrefix], domain.Customer]{
+		Parse: ids.Parse[ids.CustomerPrefix],
+		DB:    a.DB, Answers: a.Answers, Path: "customers", NotFound: domain.ErrCustomerNotFound, Load: store.Customer,
 		Show: func(c domain.Customer, mode api.Mode) rest.Answer {
 			return rest.Answer{ID: c.ID.String(), Version: c.Version, Body: view.Customer(c, mode)}
 		},

@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto/api"
@@ -29,6 +30,7 @@ const maxBatch = 100
 func (a *API) mountInternal(e *gin.Engine) {
 	e.GET("/internal/v1/customers/:id", a.Server.Internal(a.lookupCustomer, "bookings"))
 	e.POST("/internal/v1/customers/batch", a.Server.Internal(a.lookupCustomers, "bookings"))
+	e.GET("/internal/v1/invoices/:id", a.Server.Internal(a.lookupInvoice, "payments"))
 	e.POST("/internal/v1/expiries", a.Server.Internal(a.expireDueQuotes, "bookings"))
 }
 
@@ -43,6 +45,19 @@ func (a *API) lookupCustomer(c *gin.Context) error {
 		return err
 	}
 	return httpx.Resource(c, customer.Version, view.Customer(customer, httpx.Mode(ctx)))
+}
+
+func (a *API) lookupInvoice(c *gin.Context) error {
+	ctx := c.Request.Context()
+	id, err := ids.Parse[ids.InvoicePrefix](c.Param("id"))
+	if err != nil {
+		return domain.ErrInvoiceNotFound
+	}
+	v, err := a.loadInvoice(ctx, a.DB.Read(ctx), id)
+	if err != nil {
+		return err
+	}
+	return httpx.Resource(c, v.Version, view.Invoice(v, httpx.Mode(ctx)))
 }
 
 // customer reads a customer, or one that is about to be made from a lead: bookings must know it before it exists.
@@ -69,13 +84,13 @@ func (a *API) lookupCustomers(c *gin.Context) error {
 	if len(in.IDs) > maxBatch {
 		return apperr.Field("ids", "Must have at most %d items.", maxBatch)
 	}
-	ids := make([]domain.CustomerID, 0, len(in.IDs))
+	wanted := make([]domain.CustomerID, 0, len(in.IDs))
 	for _, s := range in.IDs {
-		if id, err := domain.ParseCustomerID(s); err == nil && !slices.Contains(ids, id) {
-			ids = append(ids, id)
+		if id, err := domain.ParseCustomerID(s); err == nil && !slices.Contains(wanted, id) {
+			wanted = append(wanted, id)
 		}
 	}
-	rows, err := store.CustomersByID(ctx, a.DB.Read(ctx), ids)
+	rows, err := store.CustomersByID(ctx, a.DB.Read(ctx), wanted)
 	if err != nil {
 		return err
 	}
@@ -86,7 +101,7 @@ func (a *API) lookupCustomers(c *gin.Context) error {
 	out := internalapi.CustomerBatchAnswer{Data: data}
 	if more {
 		last := rows.Items[len(data)-1].ID
-		for _, id := range ids[slices.Index(ids, last)+1:] {
+		for _, id := range wanted[slices.Index(wanted, last)+1:] {
 			out.Rest = append(out.Rest, id.String())
 		}
 	}

@@ -22,9 +22,10 @@ import (
 )
 
 // invoices says how the handlers read and show an invoice.
-func (a *API) invoices() rest.Collection[ids.InvoicePrefix, domain.Invoice] {
-	return rest.Collection[ids.InvoicePrefix, domain.Invoice]{
-		DB: a.DB, Answers: a.Answers, Path: "invoices", NotFound: domain.ErrInvoiceNotFound, Load: a.loadInvoice,
+func (a *API) invoices() rest.Collection[ids.ID[ids.InvoicePrefix], domain.Invoice] {
+	return rest.Collection[ids.ID[ids.InvoicePrefix], domain.Invoice]{
+		Parse: ids.Parse[ids.InvoicePrefix],
+		DB:    a.DB, Answers: a.Answers, Path: "invoices", NotFound: domain.ErrInvoiceNotFound, Load: a.loadInvoice,
 		Show: func(v domain.Invoice, mode api.Mode) rest.Answer {
 			return rest.Answer{ID: v.ID.String(), Version: v.Version, Body: view.Invoice(v, mode)}
 		},

@@ -24,9 +24,10 @@ import (
 )
 
 // leads says how the handlers read and show a lead.
-func (a *API) leads() rest.Collection[ids.LeadPrefix, domain.Lead] {
-	return rest.Collection[ids.LeadPrefix, domain.Lead]{
-		DB: a.DB, Answers: a.Answers, Path: "leads", NotFound: domain.ErrLeadNotFound, Load: store.Lead,
+func (a *API) leads() rest.Collection[ids.ID[ids.LeadPrefix], domain.Lead] {
+	return rest.Collection[ids.ID[ids.LeadPrefix], domain.Lead]{
+		Parse: ids.Parse[ids.LeadPrefix],
+		DB:    a.DB, Answers: a.Answers, Path: "leads", NotFound: domain.ErrLeadNotFound, Load: store.Lead,
 		Show: func(l domain.Lead, mode api.Mode) rest.Answer {
 			return rest.Answer{ID: l.ID.String(), Version: l.Version, Body: view.Lead(l, mode)}
 		},

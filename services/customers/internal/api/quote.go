@@ -20,9 +20,10 @@ import (
 )
 
 // quotes says how the handlers read and show a quote.
-func (a *API) quotes() rest.Collection[ids.QuotePrefix, domain.Quote] {
-	return rest.Collection[ids.QuotePrefix, domain.Quote]{
-		DB: a.DB, Answers: a.Answers, Path: "quotes", NotFound: domain.ErrQuoteNotFound, Load: store.Quote,
+func (a *API) quotes() rest.Collection[ids.ID[ids.QuotePrefix], domain.Quote] {
+	return rest.Collection[ids.ID[ids.QuotePrefix], domain.Quote]{
+		Parse: ids.Parse[ids.QuotePrefix],
+		DB:    a.DB, Answers: a.Answers, Path: "quotes", NotFound: domain.ErrQuoteNotFound, Load: store.Quote,
 		Show: func(q domain.Quote, mode api.Mode) rest.Answer {
 			return rest.Answer{ID: q.ID.String(), Version: q.Version, Body: view.Quote(q, mode)}
 		},

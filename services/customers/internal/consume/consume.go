@@ -18,9 +18,12 @@ type Handlers struct {
 }
 
 // New makes the handlers.
-func New(catalogue *app.Catalogue, bookings *app.BookingProjection, clocks *testclock.Events) Handlers {
+func New(catalogue *app.Catalogue, bookings *app.BookingProjection, charges *app.Charges, clocks *testclock.Events) Handlers {
 	b := &Bookings{Catalogue: catalogue, Bookings: bookings}
-	return Handlers{Topics: map[string]kafkax.Handler{"bookings": b.Handle, "identity": clocks.Handle}, bookings: b}
+	return Handlers{
+		Topics:   map[string]kafkax.Handler{"bookings": b.Handle, "identity": clocks.Handle, "payments": (&Charges{App: charges}).Handle},
+		bookings: b,
+	}
 }
 
 // HandleBatch has the effects of a batch of one topic at once, or returns an error: then Handle gets them one by one.

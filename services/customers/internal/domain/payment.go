@@ -82,19 +82,33 @@ func (v Invoice) Pay(id PaymentID, in PaymentInput, at Place, match patch.Precon
 	if err := match.Check(v.Version); err != nil {
 		return Invoice{}, err
 	}
+	if err := v.accepts(p.Amount.Minor); err != nil {
+		return Invoice{}, err
+	}
+	return v.received(p, at)
+}
+
+// accepts returns the error of an amount that the invoice does not take.
+func (v Invoice) accepts(amount int64) error {
 	if _, ok := v.Status.Next(PayAll); !ok {
-		return Invoice{}, v.move(PayAll, "paid")
+		return v.move(PayAll, "paid")
 	}
 	if len(v.Payments) >= MaxPayments {
-		return Invoice{}, quota.ErrReached.WithMessage("An invoice has at most %d payments, those reversed included.", MaxPayments).WithField("amount")
+		return quota.ErrReached.WithMessage("An invoice has at most %d payments, those reversed included.", MaxPayments).WithField("amount")
 	}
 	due := v.Due().Minor
 	switch {
-	case p.Amount.Minor > due:
-		return Invoice{}, apperr.Field("amount", "Must be at most %d, which is what is due.", due)
-	case p.Amount.Minor < due && v.Status == InvoiceUncollectible:
-		return Invoice{}, apperr.Field("amount", "Must be %d, all that is due: the invoice is uncollectible.", due)
+	case amount > due:
+		return apperr.Field("amount", "Must be at most %d, which is what is due.", due)
+	case amount < due && v.Status == InvoiceUncollectible:
+		return apperr.Field("amount", "Must be %d, all that is due: the invoice is uncollectible.", due)
 	}
+	return nil
+}
+
+// received is the invoice with one more payment, which it takes.
+func (v Invoice) received(p Payment, at Place) (Invoice, error) {
+	due := v.Due().Minor
 	action := PayAll
 	if p.Amount.Minor < due {
 		action = PayPart
@@ -108,6 +122,27 @@ func (v Invoice) Pay(id PaymentID, in PaymentInput, at Place, match patch.Precon
 		v.PaidAt = &at.Now
 	}
 	return v.At(at), nil
+}
+
+// Charge is money that was taken by card for a booking.
+type Charge struct {
+	ID      string // the gateway's, pi_…
+	Booking BookingID
+	Invoice InvoiceID // that it is for; zero: none is named
+	Amount  money.Amount
+}
+
+// PayByCard returns the invoice with as much of rest, which is left of a charge, as it takes; taken is 0 where it takes none.
+func (v Invoice) PayByCard(id PaymentID, c Charge, rest int64, at Place) (out Invoice, taken int64, err error) {
+	taken = min(rest, v.Due().Minor)
+	if c.Amount.Currency != v.Total.Currency || taken <= 0 || v.accepts(taken) != nil {
+		return v, 0, nil
+	}
+	out, err = v.received(Payment{
+		ID: id, Amount: money.Amount{Minor: taken, Currency: c.Amount.Currency}, Method: "card", Source: GatewayPayment, PaidAt: at.Now,
+		Reference: &c.ID,
+	}, at)
+	return out, taken, err
 }
 
 // Reverse returns the invoice on which a payment no longer counts, and the payment's place in the list. A payment that is

@@ -39,6 +39,7 @@ func TestIsolation(t *testing.T) {
 		{"quote_metadata", "key, value, quote_id", "'k', 'v', " + u},
 		{"quote_counters", "next", "1"},
 		{"test_clocks", "version", "1"},
+		{"charges", "id, booking_id, amount, unapplied", "'pi_1', gen_random_uuid(), 1, 0"},
 	}, "leads_converting", "quotes_due", "quotes_left")
 }
 
@@ -48,7 +49,7 @@ func TestWorkerSeesOnlyWhatItServes(t *testing.T) {
 	for _, table := range []string{
 		"customers", "customer_words", "customer_metadata", "catalogue_items", "invoices", "invoice_payments", "invoice_metadata",
 		"invoice_counters", "lead_words", "lead_metadata",
-		"quote_metadata", "quote_counters",
+		"quote_metadata", "quote_counters", "charges",
 	} {
 		err := db.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
 			_, err := tx.Exec(ctx, `select from `+table)

@@ -31,7 +31,7 @@ func (s *Server) proxyPublic(c *gin.Context) error {
 	if err != nil {
 		return domain.ErrTarget.WithCause(err)
 	}
-	answer, err := s.Pipeline.ForwardPublic(r.Context(), q.op, call, sha256.Sum256([]byte(plain)))
+	answer, err := s.Pipeline.Tokens.Forward(r.Context(), s.Pipeline, q.op.Service, call, sha256.Sum256([]byte(plain)))
 	if err != nil {
 		return err
 	}

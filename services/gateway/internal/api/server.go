@@ -57,6 +57,7 @@ func (s *Server) Handler() http.Handler {
 		s.replay,
 		s.proxy,
 	)
+	s.mountGatewayEvents(router)
 	for path, document := range s.Docs.All() {
 		mount(router, path, map[string]gin.HandlersChain{http.MethodGet: {page(path, document)}})
 	}

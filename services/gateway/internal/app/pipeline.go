@@ -31,7 +31,8 @@ type Pipeline struct {
 	Redis      *store.Redis
 	Local      *Counters // used while Redis is down
 	Limit      domain.Limit
-	Tokens     *Tokens
+	Tokens     *Tokens             // of calendars
+	Accounts   *Tokens             // of payment gateways' events: the account and the address of the sender
 	Upstreams  map[string]Upstream // by x-service
 	Streams    *Streams            // of events
 	Downloads  *Streams            // lists as CSV and exports

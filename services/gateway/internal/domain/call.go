@@ -17,6 +17,7 @@ type Call struct {
 	IfMatch     []string
 	IfNoneMatch []string
 	Traceparent string
+	Signature   string // Stripe-Signature of a payment gateway's event
 	Address     string // of the client
 	Accept      string // for streams, like LastEventID
 	Whole       bool   // a stream that is of no use without its end: a stop breaks it off, in place of ending it

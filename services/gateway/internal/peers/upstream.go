@@ -228,6 +228,9 @@ func (u *Upstream) fill(req *fasthttp.Request, call *domain.Call, signed string)
 	if call.Key != "" {
 		h.Set("Idempotency-Key", call.Key)
 	}
+	if call.Signature != "" {
+		h.Set("Stripe-Signature", call.Signature)
+	}
 	for _, v := range call.Prefer {
 		h.Add("Prefer", v)
 	}

@@ -39,11 +39,11 @@ func (a *API) Mount(e *gin.Engine) error {
 
 func (a *API) getTenant(c *gin.Context) error {
 	ctx := c.Request.Context()
-	t, err := store.Tenant(ctx, a.DB.Read(ctx))
+	t, err := store.ShownTenant(ctx, a.DB.Read(ctx))
 	if err != nil {
 		return credentialGone(err, domain.ErrTenantNotFound)
 	}
-	return rest.Object(c, view.Tenant(t, caller.FromContext(ctx).Mode))
+	return rest.Object(c, view.Tenant(t.Tenant, caller.FromContext(ctx).Mode, t.GatewayProvider))
 }
 
 func (a *API) getMe(c *gin.Context) error {

@@ -21,8 +21,9 @@ const (
 
 // Reported is the record of what another service has done, with the event that reports it. The record has its tenant and mode.
 type Reported struct {
-	Event  ids.Event
-	Record domain.Record
+	Event   ids.Event
+	Record  domain.Record
+	Gateway *domain.Gateway // what the event says of an account at a payment gateway; nil: nothing
 }
 
 func (r Reported) inboxed() inbox.Event {
@@ -46,10 +47,18 @@ func (a *App) RecordAudit(ctx context.Context, list []Reported) error {
 			return err
 		}
 		records, err := chain(heads, list, fresh)
-		if err == nil && len(records) > 0 {
+		if err != nil {
+			return err
+		}
+		for _, r := range list {
+			if r.Gateway != nil {
+				store.PutGateway(tx, r.Record.TenantID, r.Record.Livemode, *r.Gateway)
+			}
+		}
+		if len(records) > 0 {
 			store.AppendAudits(tx, records)
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("record audit of %d events: %w", len(list), err)

@@ -15,6 +15,7 @@ import (
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/pg"
 	eventsv1 "holdfast.dev/proto/events/v1"
+	"holdfast.dev/proto/internalapi"
 
 	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/domain"
@@ -31,7 +32,7 @@ type Audit struct {
 // New makes the handler of the topics that the service reads.
 func New(identity *app.App) *Audit {
 	return &Audit{App: identity, Topics: map[string]func(e *eventsv1.Event) (*domain.Record, error){
-		"webhooks": endpoint, "customers": change, "bookings": change,
+		"webhooks": endpoint, "customers": change, "bookings": change, "payments": change,
 	}}
 }
 
@@ -95,7 +96,26 @@ func (h *Audit) report(m kafkax.Message) (*app.Reported, error) {
 	if r.Actor == "" { // of a release that did not tell
 		r.Actor = "svc:" + m.Topic
 	}
-	return &app.Reported{Event: id.ID, Record: *r}, nil
+	gateway, err := gateway(e)
+	if err != nil {
+		return nil, kafkax.Poison(err)
+	}
+	return &app.Reported{Event: id.ID, Record: *r, Gateway: gateway}, nil
+}
+
+// gateway is what an event says of an account at a payment gateway; nil for nothing.
+func gateway(e *eventsv1.Event) (*domain.Gateway, error) {
+	if e.GetType() != domain.GatewayAccountUpdated {
+		return nil, nil
+	}
+	var object internalapi.GatewayAccount
+	if err := json.Unmarshal(e.GetObject(), &object); err != nil {
+		return nil, fmt.Errorf("gateway account: %w", err)
+	}
+	if object.ID == "" || object.ID != e.GetObjectId() || object.Provider == "" {
+		return nil, fmt.Errorf("an event of gateway account %q holds account %q of provider %q", e.GetObjectId(), object.ID, object.Provider)
+	}
+	return &domain.Gateway{ID: object.ID, Provider: object.Provider, Connected: object.Connected, Version: e.GetResourceVersion()}, nil
 }
 
 // changed is what a record shows of a change: which fields, and never a value.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/kafkax"
 	"holdfast.dev/libs/patch"
@@ -23,6 +24,7 @@ import (
 	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/consume"
 	"holdfast.dev/services/identity/internal/domain"
+	"holdfast.dev/services/identity/internal/store"
 )
 
 // Each topic that proto/services.yaml lets the service read has a handler, and no other has.
@@ -359,5 +361,60 @@ func BenchmarkHandleBatch(b *testing.B) {
 				b.ReportMetric(float64(bytes)/float64(b.N*size), "B/"+table)
 			}
 		})
+	}
+}
+
+// The tenant shows the payment gateway that is connected in the mode, in whatever order the events come; each change is recorded.
+func TestGatewayAccounts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	tenant, other := w.tenant(t), w.tenant(t)
+	account := func(tenant ids.Tenant, version int64, connected, live bool) kafkax.Message {
+		return written(t, "payments", tenant, func(e *eventsv1.Event) {
+			e.Type, e.ObjectId, e.ResourceVersion, e.Internal, e.Actor, e.Livemode = domain.GatewayAccountUpdated, "ga_1", version, true, "cli", live
+			e.Object = fmt.Appendf(nil, `{"id":"ga_1","provider":"stripe","connected":%t}`, connected)
+		})
+	}
+	shown := func() (list []string) {
+		for _, tenant := range []ids.Tenant{tenant.ID, other.ID} {
+			for _, mode := range []caller.Mode{caller.Test, caller.Live} {
+				ctx := caller.With(t.Context(), caller.Service("identity", tenant, mode))
+				got, err := store.ShownTenant(ctx, w.db.App.Read(ctx))
+				if err != nil {
+					t.Fatal(err)
+				}
+				provider := "none"
+				if got.GatewayProvider != nil {
+					provider = *got.GatewayProvider
+				}
+				list = append(list, provider)
+			}
+		}
+		return list
+	}
+	for _, step := range []struct {
+		batch []kafkax.Message
+		want  []string
+	}{
+		{nil, []string{"none", "none", "none", "none"}},
+		{[]kafkax.Message{account(tenant.ID, 1, true, false)}, []string{"stripe", "none", "none", "none"}},
+		{[]kafkax.Message{account(tenant.ID, 3, false, false), account(tenant.ID, 2, true, false), account(other.ID, 1, true, true)}, []string{"none", "none", "none", "stripe"}},
+		{[]kafkax.Message{account(tenant.ID, 2, true, false)}, []string{"none", "none", "none", "stripe"}},
+	} {
+		if err := w.HandleBatch(t.Context(), step.batch); err != nil {
+			t.Fatal(err)
+		}
+		if got := shown(); !slices.Equal(got, step.want) {
+			t.Errorf("%v, want %v", got, step.want)
+		}
+	}
+	if n := len(w.log(t, tenant)); n != 4 {
+		t.Errorf("%d records", n)
+	}
+	wrong := written(t, "payments", tenant.ID, func(e *eventsv1.Event) {
+		e.Type, e.ObjectId, e.Object = domain.GatewayAccountUpdated, "ga_1", []byte(`{"id":"ga_2","provider":"stripe"}`)
+	})
+	if err := w.Handle(t.Context(), wrong); !errors.Is(err, kafkax.ErrPoison) {
+		t.Errorf("got %v", err)
 	}
 }

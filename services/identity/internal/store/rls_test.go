@@ -28,6 +28,8 @@ type fixture struct {
 var fixtures = map[string]fixture{
 	"tenants": {`insert into tenants (tenant_id, slug, name, timezone, currency, created_at, updated_at)
 		select $1::uuid, $1::uuid::text, 'n', 'UTC', 'EUR', now(), now() where $2::boolean is not null on conflict do nothing`, "siu", false},
+	"gateway_accounts": {`insert into gateway_accounts (tenant_id, livemode, id, provider, connected, version)
+		values ($1, $2, gen_random_uuid()::text, 'stripe', true, 1)`, "siud", true},
 	"audit_heads": {`insert into audit_heads (tenant_id, seq, hash) select $1::uuid, 0, '\x00' where $2::boolean is not null on conflict do nothing`, "siu", false},
 	"api_keys": {`insert into api_keys (tenant_id, livemode, id, name, hash, scopes, created_at)
 		values ($1, $2, gen_random_uuid(), '', sha256(gen_random_uuid()::text::bytea), '{}', now())`, "siu", true},
@@ -42,7 +44,7 @@ var fixtures = map[string]fixture{
 }
 
 // order puts tables that others refer to first.
-var order = []string{"tenants", "audit_heads", "api_keys", "key_signals", "audit_log", "idempotency_keys", "outbox", "inbox"}
+var order = []string{"tenants", "audit_heads", "api_keys", "key_signals", "audit_log", "idempotency_keys", "outbox", "inbox", "gateway_accounts"}
 
 func owner(t *testing.T, db *pgtest.DB) *pgx.Conn {
 	t.Helper()

@@ -16,8 +16,8 @@ import (
 // RateWindowSeconds is the length of the window that a credential's limit counts over.
 const RateWindowSeconds = 60
 
-// Tenant is the body of GET /tenant. No tenant has a payment gateway yet.
-func Tenant(t domain.Tenant, mode caller.Mode) api.Tenant {
+// Tenant is the body of GET /tenant, with the payment gateway that is connected in the mode; nil for none.
+func Tenant(t domain.Tenant, mode caller.Mode, gateway *string) api.Tenant {
 	out := api.Tenant{
 		Id: t.ID.String(), Object: "tenant", Name: t.Name, Slug: t.Slug, Timezone: t.Timezone,
 		Currency: t.Currency, Country: api.OrNull(t.Country), Mode: api.Mode(mode),
@@ -27,7 +27,7 @@ func Tenant(t domain.Tenant, mode caller.Mode) api.Tenant {
 	out.BookingPolicy.MinNoticeMinutes = api.OrNull(t.MinNoticeMinutes)
 	out.BookingPolicy.MaxAdvanceDays = api.OrNull(t.MaxAdvanceDays)
 	out.BookingPolicy.ConfirmOnDeposit = t.ConfirmOnDeposit
-	out.Payments.Provider = nullable.NewNullNullable[string]()
+	out.Payments.Provider, out.Payments.Configured = api.OrNull(gateway), gateway != nil
 	return out
 }
 

@@ -26,7 +26,7 @@ import (
 )
 
 // binaries are all executables that a checkout needs to run.
-var binaries = append([]string{"local", "local-kafka"}, proto.ServiceNames()...)
+var binaries = append([]string{"local", "local-kafka", "local-stripe"}, proto.ServiceNames()...)
 
 // The platform that most tests share, and one on the embedded broker for tests of Kafka.
 var shared, embedded *platform

@@ -20,7 +20,7 @@ import (
 // envKeys are the lines of .run/env, which people and scripts rely on.
 var envKeys = []string{
 	"BASE_URL", "LEGACY_BASE_URL", "AUTH_URL", "DEMO_TEST_KEY", "DEMO_LIVE_KEY", "OTHER_TEST_KEY",
-	"POSTGRES_URL", "REDIS_URL", "KAFKA_BROKERS",
+	"POSTGRES_URL", "REDIS_URL", "KAFKA_BROKERS", "STRIPE_URL", "STRIPE_PUBLISHABLE_KEY",
 }
 
 func TestEnvFile(t *testing.T) {
@@ -40,7 +40,7 @@ func TestEnvFile(t *testing.T) {
 	if info, err := os.Stat(shared.path("env")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("its mode is %v (%v)", info.Mode(), err)
 	}
-	for _, name := range append([]string{"local", "postgres", "redis", shared.broker()}, proto.ServiceNames()...) {
+	for _, name := range append([]string{"local", "postgres", "redis", "stripe", shared.broker()}, proto.ServiceNames()...) {
 		if pid := shared.pid(name); pid == 0 || syscall.Kill(pid, 0) != nil {
 			t.Errorf(".run/pids/%s names %d, which does not run", name, pid)
 		}
@@ -158,7 +158,7 @@ func TestASecondCheckoutOnGivenParts(t *testing.T) {
 		t.Errorf("its .run/env is %v", first)
 	}
 	files, _ := filepath.Glob(p.path("pids", "*"))
-	if len(files) != 1+len(proto.Services()) { // local and the services
+	if len(files) != 2+len(proto.Services()) { // local, the services and the stand-in for Stripe
 		t.Errorf("it runs %v", files)
 	}
 	databases := 0

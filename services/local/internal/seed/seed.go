@@ -22,6 +22,7 @@ type Seeder struct {
 
 // Result is what a new user needs.
 type Result struct {
+	DemoID                     string // of the tenant demo
 	TestKey, LiveKey, OtherKey string
 	Booking                    *Suggestion // nil when the catalogue offers none
 }
@@ -40,7 +41,7 @@ func (s *Seeder) Run(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	var r Result
+	r := Result{DemoID: ids["demo"]}
 	for _, k := range []struct {
 		tenant, mode string
 		secret       *string

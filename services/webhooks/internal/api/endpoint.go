@@ -10,6 +10,7 @@ import (
 
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
@@ -23,9 +24,10 @@ import (
 )
 
 // endpoints is how the handlers read and show an endpoint.
-func (a *API) endpoints() rest.Collection[domain.EndpointPrefix, domain.Endpoint] {
-	return rest.Collection[domain.EndpointPrefix, domain.Endpoint]{
-		DB: a.DB, Answers: a.Answers, Path: "webhook-endpoints", NotFound: domain.ErrEndpointNotFound, Load: store.Endpoint,
+func (a *API) endpoints() rest.Collection[ids.ID[domain.EndpointPrefix], domain.Endpoint] {
+	return rest.Collection[ids.ID[domain.EndpointPrefix], domain.Endpoint]{
+		Parse: ids.Parse[domain.EndpointPrefix],
+		DB:    a.DB, Answers: a.Answers, Path: "webhook-endpoints", NotFound: domain.ErrEndpointNotFound, Load: store.Endpoint,
 		Show: func(e domain.Endpoint, mode api.Mode) rest.Answer {
 			return rest.Answer{ID: e.ID.String(), Version: e.Version, Body: view.Endpoint(e, mode)}
 		},
@@ -33,9 +35,10 @@ func (a *API) endpoints() rest.Collection[domain.EndpointPrefix, domain.Endpoint
 }
 
 // endpointsWithSecret is how the handlers show an endpoint with its new secret.
-func (a *API) endpointsWithSecret() rest.Collection[domain.EndpointPrefix, domain.EndpointWithSecret] {
-	return rest.Collection[domain.EndpointPrefix, domain.EndpointWithSecret]{
-		DB: a.DB, Answers: a.Answers, Path: "webhook-endpoints", NotFound: domain.ErrEndpointNotFound,
+func (a *API) endpointsWithSecret() rest.Collection[ids.ID[domain.EndpointPrefix], domain.EndpointWithSecret] {
+	return rest.Collection[ids.ID[domain.EndpointPrefix], domain.EndpointWithSecret]{
+		Parse: ids.Parse[domain.EndpointPrefix],
+		DB:    a.DB, Answers: a.Answers, Path: "webhook-endpoints", NotFound: domain.ErrEndpointNotFound,
 		Load: func(ctx context.Context, q pg.Q, id domain.EndpointID) (domain.EndpointWithSecret, error) {
 			e, err := store.Endpoint(ctx, q, id)
 			return domain.EndpointWithSecret{Endpoint: e}, err

@@ -21,9 +21,10 @@ import (
 )
 
 // events is how the handlers read an event.
-func (a *API) events() rest.Collection[ids.EventPrefix, domain.StoredEvent] {
-	return rest.Collection[ids.EventPrefix, domain.StoredEvent]{
-		DB: a.DB, NotFound: domain.ErrEventNotFound,
+func (a *API) events() rest.Collection[ids.ID[ids.EventPrefix], domain.StoredEvent] {
+	return rest.Collection[ids.ID[ids.EventPrefix], domain.StoredEvent]{
+		Parse: ids.Parse[ids.EventPrefix],
+		DB:    a.DB, NotFound: domain.ErrEventNotFound,
 		Load: func(ctx context.Context, q pg.Q, id ids.Event) (domain.StoredEvent, error) {
 			return store.Event(ctx, q, id, a.Now())
 		},

@@ -89,7 +89,7 @@ func (a *Intake) eraseBodies(ctx context.Context, tx pg.Tx, list []store.Intake)
 	var events []domain.Event
 	var indexes []int
 	for i, e := range list {
-		if a.Contract.HasPersonal(view.Kind(e.Event.Type)) {
+		if a.Contract.HasPersonal(contract.KindOf(e.Event.Type)) {
 			events, indexes = append(events, e.Event), append(indexes, i)
 		}
 	}

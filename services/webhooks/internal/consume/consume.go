@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/kafkax"
@@ -47,6 +48,13 @@ var erasures = map[string]func(id string) error{
 	"lead.erased":     parses[ids.LeadPrefix],
 	"quote.erased":    parses[ids.QuotePrefix],
 	"invoice.erased":  parses[ids.InvoicePrefix],
+
+	"payment_intent.erased": func(id string) error {
+		if !strings.HasPrefix(id, "pi_") { // the payment gateway's id
+			return errors.New("no id of a payment intent")
+		}
+		return nil
+	},
 }
 
 func parses[P ids.Prefix](id string) error {

@@ -136,10 +136,16 @@ func TestEachResourceOfAPersonIsErased(t *testing.T) {
 		"lead":    ids.New[ids.LeadPrefix]().String(),
 		"quote":   ids.New[ids.QuotePrefix]().String(),
 		"invoice": ids.New[ids.InvoicePrefix]().String(),
+
+		"payment_intent": "pi_3PaymentIntent",
 	} {
 		w := newWorld(t)
 		c := caller.FromContext(w.ctx)
-		created := message(t, c, kind+".created", func(e *eventsv1.Event) {
+		public := kind + ".created"
+		if kind == "payment_intent" {
+			public = "payment.succeeded"
+		}
+		created := message(t, c, public, func(e *eventsv1.Event) {
 			e.ObjectId, e.Object = id, []byte(`{"object":"`+kind+`","id":"`+id+`","metadata":{"who":"Ann"}}`)
 		})
 		erased := message(t, c, kind+".erased", func(e *eventsv1.Event) { e.ObjectId, e.Internal = id, true })

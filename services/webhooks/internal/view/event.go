@@ -43,19 +43,13 @@ func textOrNull(s string) nullable.Nullable[string] {
 	return nullable.NewNullableWithValue(s)
 }
 
-// Kind returns the kind of object that the events of a type are about: the value of the object's property "object".
-func Kind(eventType string) string {
-	kind, _, _ := strings.Cut(eventType, ".")
-	return kind
-}
-
 // Erased returns the body of an event without the personal data that the contract marks.
 func Erased(spec *contract.Contract, body []byte) (json.RawMessage, error) {
 	var e api.Event
 	if err := json.Unmarshal(body, &e); err != nil {
 		return nil, fmt.Errorf("stored event: %w", err)
 	}
-	object, previous, err := spec.EraseChange(Kind(string(e.Type)), e.Data.Object, e.Data.PreviousAttributes)
+	object, previous, err := spec.EraseChange(contract.KindOf(string(e.Type)), e.Data.Object, e.Data.PreviousAttributes)
 	if err != nil {
 		return nil, fmt.Errorf("stored event: %w", err)
 	}
@@ -68,7 +62,7 @@ var samples embed.FS
 
 // Sample returns an example object of the kind that events of a type are about, and its id.
 func Sample(eventType string, mode api.Mode) (id string, object json.RawMessage, err error) {
-	raw, err := samples.ReadFile("samples/" + Kind(eventType) + ".json")
+	raw, err := samples.ReadFile("samples/" + contract.KindOf(eventType) + ".json")
 	if err != nil {
 		return "", nil, fmt.Errorf("sample: %w", err)
 	}

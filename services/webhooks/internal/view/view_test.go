@@ -83,6 +83,9 @@ func TestSamples(t *testing.T) {
 		if err != nil || id == "" || !bytes.Contains(object, []byte(`"mode":"live"`)) || !bytes.Contains(object, []byte(id)) {
 			t.Errorf("%s: %s %s %v", kind.Name, id, object, err)
 		}
+		if want := `"object":"` + contract.KindOf(kind.Name) + `"`; !bytes.Contains(object, []byte(want)) {
+			t.Errorf("%s: want %s in %s", kind.Name, want, object)
+		}
 		switch resource, _, _ := strings.Cut(kind.Name, "."); resource {
 		case "booking":
 			same[api.Booking](t, object)
@@ -94,6 +97,8 @@ func TestSamples(t *testing.T) {
 			same[api.Quote](t, object)
 		case "invoice":
 			same[api.Invoice](t, object)
+		case "payment":
+			same[api.PaymentIntent](t, object)
 		}
 	}
 	if _, _, err := view.Sample("../../secrets", api.Test); err == nil {

@@ -1,0 +1,62 @@
+package consume
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/kafkax"
+	"holdfast.dev/libs/money"
+	"holdfast.dev/libs/outbox"
+	eventsv1 "holdfast.dev/proto/events/v1"
+
+	"holdfast.dev/services/customers/internal/app"
+	"holdfast.dev/services/customers/internal/domain"
+)
+
+// Charges handles the events of the payments service.
+type Charges struct{ App *app.Charges }
+
+// Handle is a kafkax.Handler. What cannot be read is poison; types other than payment.succeeded pass.
+func (h *Charges) Handle(ctx context.Context, m kafkax.Message) error {
+	e, err := outbox.Decode(m.Value)
+	if err != nil {
+		return err
+	}
+	from, err := outbox.Caller("customers", e)
+	if err != nil || e.GetType() != "payment.succeeded" {
+		return err
+	}
+	id, err := ids.Parse[ids.EventPrefix](e.GetId())
+	if err != nil {
+		return kafkax.Poison(err)
+	}
+	c, err := charge(e)
+	if err != nil {
+		return kafkax.Poison(err)
+	}
+	return h.App.ApplyEvent(caller.With(ctx, from), id, c)
+}
+
+// charge reads what an event says of a payment intent that has succeeded. Nothing personal is taken.
+func charge(e *eventsv1.Event) (domain.Charge, error) {
+	var body struct {
+		ID       string           `json:"id"`
+		Booking  string           `json:"booking_id"`
+		Invoice  domain.InvoiceID `json:"invoice_id"` // null: none
+		Currency string           `json:"currency"`
+		Received int64            `json:"amount_received"`
+	}
+	if err := json.Unmarshal(e.GetObject(), &body); err != nil {
+		return domain.Charge{}, fmt.Errorf("payment intent body: %w", err)
+	}
+	booking, err := ids.Parse[ids.BookingPrefix](body.Booking)
+	if err != nil || body.ID != e.GetObjectId() || body.Currency == "" || body.Received <= 0 {
+		return domain.Charge{}, fmt.Errorf("payment intent %q of the event about %q cannot be read", body.ID, e.GetObjectId())
+	}
+	return domain.Charge{
+		ID: body.ID, Booking: booking, Invoice: body.Invoice, Amount: money.Amount{Minor: body.Received, Currency: body.Currency},
+	}, nil
+}

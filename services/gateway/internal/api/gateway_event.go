@@ -1,0 +1,62 @@
+package api
+
+import (
+	"crypto/sha256"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/obs"
+
+	"holdfast.dev/services/gateway/internal/domain"
+)
+
+// gatewayEventPath is where a payment gateway sends the events of an account; the operator registers it there.
+const gatewayEventPath = "/gateway/stripe/:account"
+
+// mountGatewayEvents registers the path of payment gateways' events, which is not in the contract: it has no credential, and
+// payments checks the signature over the bytes that were sent.
+func (s *Server) mountGatewayEvents(router *gin.Engine) {
+	mount(router, gatewayEventPath, map[string]gin.HandlersChain{http.MethodPost: httpx.Steps(rejectQueryKey, s.proxyGatewayEvent)})
+}
+
+// proxyGatewayEvent forwards an event. Its rate and its bytes are counted by account and address, so that a stranger who knows
+// an account's path does not keep the gateway's own events out.
+func (s *Server) proxyGatewayEvent(c *gin.Context) error {
+	r := c.Request
+	obs.SetRoute(r.Context(), gatewayEventPath)
+	address := s.address(r)
+	account := c.Param("account")
+	hash := sha256.Sum256([]byte(account + "\x00" + address))
+	holder, held := "account:"+string(hash[:]), int64(0)
+	defer func() { s.Pipeline.Bodies.Free(holder, held) }()
+	body, err := httpx.ReadBody(c, func(n int64) error {
+		err := s.Pipeline.Bodies.Take(holder, n)
+		if err == nil {
+			held += n
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	from := caller.Service("gateway", ids.Tenant{}, "")
+	from.RequestID = httpx.RequestID(c)
+	encoded, err := caller.Encode(from)
+	if err != nil {
+		return err
+	}
+	call := &domain.Call{
+		Caller: from, Encoded: encoded, Method: r.Method, Path: "/internal/v1/gateway-events/" + account, Body: body,
+		ContentType: "application/json", Signature: r.Header.Get("Stripe-Signature"), Traceparent: obs.Traceparent(r.Context()), Address: address,
+	}
+	answer, err := s.Pipeline.Accounts.Forward(r.Context(), s.Pipeline, "payments", call, hash)
+	if err != nil {
+		return err
+	}
+	write(c.Writer, &answer)
+	return nil
+}

@@ -1,0 +1,36 @@
+package store
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/identity/internal/domain"
+)
+
+// PutGateway writes what is known of a gateway account in the round trip of the commit, unless something as new is known already.
+// tx has the worker role.
+func PutGateway(tx pg.Tx, tenant ids.Tenant, live bool, g domain.Gateway) {
+	tx.QueueAtCommit(`
+		insert into gateway_accounts as g (tenant_id, livemode, id, provider, connected, version) values ($1, $2, $3, $4, $5, $6)
+		on conflict (tenant_id, livemode, id) do update
+		set provider = excluded.provider, connected = excluded.connected, version = excluded.version
+		where g.version < excluded.version`, tenant.UUID(), live, g.ID, g.Provider, g.Connected, g.Version)
+}
+
+// Shown is a tenant with the payment gateway that is connected in the caller's mode.
+type Shown struct {
+	domain.Tenant
+	GatewayProvider *string // nil: none
+}
+
+// ShownTenant returns the caller's tenant as GET /tenant shows it, or domain.ErrTenantNotFound.
+func ShownTenant(ctx context.Context, q pg.Q) (Shown, error) {
+	return pg.One(ctx, q, pgx.RowToStructByName[Shown], domain.ErrTenantNotFound, `select `+tenantColumns+`,
+		(select g.provider from gateway_accounts g where g.tenant_id = @tenant and g.livemode = @live and g.connected order by g.id desc limit 1)
+			as gateway_provider
+		from tenants where tenant_id = @tenant`, pg.Args{})
+}

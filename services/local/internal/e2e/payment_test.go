@@ -1,0 +1,298 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// stripe is the Stripe stand-in of the platform, seen by a payer's browser: it has the publishable key.
+type stripe struct{ url, publishable string }
+
+func (p *platform) stripe(t *testing.T) stripe {
+	t.Helper()
+	onMachine(t)
+	return stripe{p.env["STRIPE_URL"], p.env["STRIPE_PUBLISHABLE_KEY"]}
+}
+
+// confirm pays an intent with a test payment method, as Stripe.js does.
+func (s stripe) confirm(t *testing.T, i intent, method string) {
+	t.Helper()
+	form := url.Values{"key": {s.publishable}, "client_secret": {i.ClientSecret}, "payment_method": {method}}
+	await(t, "the stand-in confirms "+i.ID, func() bool {
+		res, err := httpClient.PostForm(s.url+"/v1/payment_intents/"+i.ID+"/confirm", form)
+		if err != nil {
+			return false // it is being started again
+		}
+		defer func() { _ = res.Body.Close() }()
+		if res.StatusCode != http.StatusOK && res.StatusCode != http.StatusPaymentRequired {
+			text, _ := io.ReadAll(res.Body)
+			t.Fatalf("confirm %s: %d %s", i.ID, res.StatusCode, text)
+		}
+		return true
+	})
+}
+
+// connectGateway connects the stand-in's test account to a tenant and sends its events to the platform.
+func (p *platform) connectGateway(t *testing.T, tenant string) {
+	t.Helper()
+	p.stripe(t)
+	secret := settingOf(t, p.path("services", "stripe.env"), "LOCAL_STRIPE_TEST_SECRET_KEY")
+	var connected struct {
+		WebhookPath string `json:"webhook_path"`
+	}
+	p.payments(t, []string{"STRIPE_SECRET_KEY=" + secret}, &connected, "gateway", "connect", "--tenant", tenant,
+		"--publishable-key", p.env["STRIPE_PUBLISHABLE_KEY"])
+	base, err := url.Parse(p.env["BASE_URL"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	base.Path = connected.WebhookPath
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.env["STRIPE_URL"]+"/v1/webhook_endpoints",
+		strings.NewReader(url.Values{"url": {base.String()}, "enabled_events[]": {"*"}}.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+secret)
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	res, err := httpClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	var endpoint struct{ Secret string }
+	if err := json.NewDecoder(res.Body).Decode(&endpoint); err != nil || endpoint.Secret == "" {
+		t.Fatalf("%d, %v", res.StatusCode, err)
+	}
+	p.payments(t, []string{"STRIPE_WEBHOOK_SECRET=" + endpoint.Secret}, nil, "gateway", "rotate", "--tenant", tenant)
+}
+
+// payments runs bin/payments with the service's settings and more, and reads what it prints.
+func (p *platform) payments(t *testing.T, env []string, out any, args ...string) {
+	t.Helper()
+	cmd := p.command("payments", args...)
+	settings, err := os.ReadFile(p.path("services", "payments.env"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Env = append(append(cmd.Env, strings.Fields(string(settings))...), env...)
+	var complaint bytes.Buffer
+	cmd.Stderr = &complaint
+	text, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("payments %v: %v\n%s", args, err, complaint.String())
+	}
+	if out != nil {
+		if err := json.Unmarshal(text, out); err != nil {
+			t.Fatalf("payments %v: %v\n%s", args, err, text)
+		}
+	}
+}
+
+// settingOf reads a line of a file of settings.
+func settingOf(t *testing.T, file, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), name+"="); ok {
+			return value
+		}
+	}
+	t.Fatalf("%s has no %s", file, name)
+	return ""
+}
+
+// intent is what the tests read of a payment intent.
+type intent struct {
+	ID            string `json:"id"`
+	Status        string `json:"status"`
+	ClientSecret  string `json:"client_secret"`
+	Amount        int64  `json:"amount"`
+	Received      int64  `json:"amount_received"`
+	BookingStatus string `json:"booking_status"`
+	Failure       *struct {
+		Code string `json:"code"`
+	} `json:"failure"`
+}
+
+// payable makes a booking by an accepted quote: 1,000.00, of which a deposit of 200.00 is invoiced.
+func payable(t *testing.T, c *client) chainQuote {
+	t.Helper()
+	unit := c.want(t, http.StatusCreated, http.MethodPost, "/units", `{"name":"Paid"}`).id(t)
+	customer := c.want(t, http.StatusCreated, http.MethodPost, "/customers", `{"first_name":"Paula","email":"paula@example.com"}`).id(t)
+	quote := newQuote(t, c, customer, "", unit, chainDay(rand.IntN(10_000)))
+	var accepted chainQuote
+	c.want(t, http.StatusOK, http.MethodPost, "/quotes/"+quote+"/accept", "").decode(t, &accepted)
+	return accepted
+}
+
+// The deposit of a booking is paid by card: the booking is confirmed, its invoice is paid, and each event comes once. A card that is
+// declined leaves everything as it was, but for an event.
+func TestDepositIsPaidByCard(t *testing.T) {
+	s, c := shared.stripe(t), shared.as(t, "DEMO_TEST_KEY")
+	accepted := payable(t, c)
+	var made intent
+	c.insist(t, http.MethodPost, "/payment-intents", fmt.Sprintf(`{"booking_id":%q,"invoice_id":%q}`, accepted.BookingID, accepted.InvoiceIDs[0]),
+		unique("pay"), http.StatusCreated).decode(t, &made)
+	if made.Amount != 20_000 || made.Status != "requires_payment_method" || made.ClientSecret == "" {
+		t.Fatalf("%+v", made)
+	}
+	path := "/payment-intents/" + made.ID
+	s.confirm(t, made, "pm_card_visa_chargeDeclined")
+	await(t, "the failure is shown", func() bool { return read[intent](t, c, path).Failure != nil })
+	if b := read[chainBooking](t, c, "/bookings/"+accepted.BookingID); b.Status != "pending" || b.Paid.Amount != 0 {
+		t.Errorf("after a declined card: %+v", b)
+	}
+	s.confirm(t, made, "pm_card_visa")
+	var booking chainBooking
+	await(t, "the booking is confirmed", func() bool {
+		booking = read[chainBooking](t, c, "/bookings/"+accepted.BookingID)
+		return booking.Status == "confirmed"
+	})
+	if booking.Paid.Amount != 20_000 || booking.PaymentStatus != "deposit_paid" {
+		t.Errorf("%+v", booking)
+	}
+	await(t, "the invoice is paid", func() bool {
+		return read[chainInvoice](t, c, "/invoices/"+accepted.InvoiceIDs[0]).Status == "paid"
+	})
+	await(t, "the intent shows the booking", func() bool {
+		got := read[intent](t, c, path)
+		return got.Status == "succeeded" && got.Received == 20_000 && got.BookingStatus == "confirmed"
+	})
+	for object, want := range map[string]map[string]int{
+		made.ID:                {"payment.succeeded": 1, "payment.failed": 1},
+		accepted.InvoiceIDs[0]: {"invoice.created": 1, "invoice.paid": 1},
+		accepted.BookingID:     {"booking.created": 1, "booking.updated": 1},
+	} {
+		got := map[string]int{}
+		await(t, "the events of "+object, func() bool {
+			clear(got)
+			for _, e := range c.list(t, "/events?object_id="+object) {
+				got[e["type"].(string)]++
+			}
+			return len(got) == len(want)
+		})
+		for kind, n := range want {
+			if got[kind] != n {
+				t.Errorf("%s: %v, want %v", object, got, want)
+			}
+		}
+	}
+	again := c.insist(t, http.MethodPost, "/payment-intents", fmt.Sprintf(`{"booking_id":%q,"invoice_id":%q}`, accepted.BookingID, accepted.InvoiceIDs[0]),
+		unique("pay"), http.StatusUnprocessableEntity)
+	if !strings.Contains(string(again.Body), "invoice_id") {
+		t.Errorf("a paid invoice: %s", again.Body)
+	}
+}
+
+// The command-line tool for receivers causes events of payments too: it pays with a test card, as a browser does.
+func TestTriggerPaysByCard(t *testing.T) {
+	shared.stripe(t)
+	c := shared.as(t, "DEMO_TEST_KEY")
+	for _, kind := range []string{"payment.succeeded", "payment.failed"} {
+		out, err := shared.command("webhooks", "trigger", kind).CombinedOutput()
+		id := regexp.MustCompile(`/v1/payment_intents/(pi_\w+)/confirm`).FindSubmatch(out)
+		if err != nil || id == nil {
+			t.Fatalf("trigger %s: %v %s", kind, err, out)
+		}
+		await(t, kind, func() bool { return len(c.list(t, fmt.Sprintf("/events?type=%s&object_id=%s", kind, id[1]))) == 1 })
+	}
+}
+
+// A tenant without a gateway account takes no payments, and GET /tenant says which has one.
+func TestPaymentsNeedAGateway(t *testing.T) {
+	shared.stripe(t)
+	type tenant struct {
+		Payments struct {
+			Provider   *string `json:"provider"`
+			Configured bool    `json:"configured"`
+		} `json:"payments"`
+	}
+	demo, live, other := shared.as(t, "DEMO_TEST_KEY"), shared.as(t, "DEMO_LIVE_KEY"), shared.as(t, "OTHER_TEST_KEY")
+	await(t, "demo has a gateway", func() bool {
+		got := read[tenant](t, demo, "/tenant").Payments
+		return got.Configured && got.Provider != nil && *got.Provider == "stripe"
+	})
+	for name, c := range map[string]*client{"demo in live mode": live, "other": other} {
+		if got := read[tenant](t, c, "/tenant").Payments; got.Configured || got.Provider != nil {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	booking := other.want(t, http.StatusCreated, http.MethodPost, "/bookings",
+		fmt.Sprintf(`{"event_date":%q,"event_start_time":"10:00","event_end_time":"11:00"}`, chainDay(rand.IntN(10_000)))).id(t)
+	a := other.do(t, http.MethodPost, "/payment-intents", fmt.Sprintf(`{"booking_id":%q,"amount_minor":1000}`, booking), unique("none"))
+	if a.Status != http.StatusBadGateway || !strings.Contains(string(a.Body), "is not configured") {
+		t.Errorf("%d %s", a.Status, a.Body)
+	}
+}
+
+// Whatever dies, the customer is charged once: payments and the stand-in are killed while clients create intents with a few keys each
+// and pay them.
+func TestChargedOnceUnderKills(t *testing.T) {
+	s, c := shared.stripe(t), shared.as(t, "DEMO_TEST_KEY")
+	rounds := 3
+	if os.Getenv("TEST_SCALE") == "full" {
+		rounds = 100
+	}
+	for round := range rounds {
+		accepted := payable(t, c)
+		key, body := unique("once"), fmt.Sprintf(`{"booking_id":%q,"amount_minor":20000}`, accepted.BookingID)
+		var mu sync.Mutex
+		seen := map[string]int{}
+		var made intent
+		var clients sync.WaitGroup
+		for range 4 {
+			clients.Go(func() {
+				var got intent
+				await(t, "the intent is made", func() bool {
+					a, err := c.try(t, http.MethodPost, "/payment-intents", body, key)
+					if err != nil || a.Status >= http.StatusInternalServerError || a.Status == http.StatusConflict {
+						return false // a client tries again with its key
+					}
+					if a.Status != http.StatusCreated {
+						t.Errorf("%d %s", a.Status, a.Body)
+					}
+					a.decode(t, &got)
+					return true
+				})
+				mu.Lock()
+				defer mu.Unlock()
+				seen[got.ID]++
+				made = got
+			})
+		}
+		time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond)
+		victim := []string{"payments", "stripe"}[round%2]
+		if pid := shared.pid(victim); pid != 0 {
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+				t.Fatal(err)
+			}
+		}
+		clients.Wait()
+		if len(seen) != 1 {
+			t.Fatalf("round %d: intents %v", round, seen)
+		}
+		s.confirm(t, made, "pm_card_visa")
+		await(t, "the booking is paid", func() bool {
+			return read[chainBooking](t, c, "/bookings/"+accepted.BookingID).Paid.Amount == 20_000
+		})
+		if n := len(c.list(t, "/payment-intents?booking_id="+accepted.BookingID)); n != 1 {
+			t.Errorf("round %d: %d intents of the booking", round, n)
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"holdfast.dev/proto"
+
+	"holdfast.dev/services/local/internal/supervise"
+)
+
+// stripeName is the name of the Stripe stand-in's process, port and folder.
+const stripeName = "stripe"
+
+// stripeKey is a key of the stand-in's demo account; kind is its beginning, such as pk_test.
+func (w wiring) stripeKey(kind string) string { return kind + "_" + w.keys.Secret("stripe."+kind) }
+
+func (w wiring) stripeURL() string { return "http://" + w.address(stripeName) }
+
+// stripeSettings are the settings of the Stripe stand-in.
+func (w wiring) stripeSettings(data string) []string {
+	vars := map[string]string{}
+	for name, value := range map[string]string{
+		"HTTP_ADDR": w.address(stripeName), "DATA_DIR": filepath.Join(data, stripeName), "CONTROL_TOKEN": w.keys.Secret("stripe.control"),
+		"TEST_SECRET_KEY": w.stripeKey("sk_test"), "TEST_RESTRICTED_KEY": w.stripeKey("rk_test"), "TEST_PUBLISHABLE_KEY": w.stripeKey("pk_test"),
+		"LIVE_SECRET_KEY": w.stripeKey("sk_live"), "LIVE_RESTRICTED_KEY": w.stripeKey("rk_live"), "LIVE_PUBLISHABLE_KEY": w.stripeKey("pk_live"),
+	} {
+		vars["LOCAL_STRIPE_"+name] = value
+	}
+	return lines(vars)
+}
+
+// startStripe starts the Stripe stand-in and returns when it answers.
+func (p *platform) startStripe(ctx context.Context) error {
+	if err := os.MkdirAll(filepath.Join(p.data, stripeName), 0o700); err != nil {
+		return err
+	}
+	err := p.group.Start(supervise.Spec{
+		Name: stripeName, Path: p.binary("local-stripe"), Args: []string{"serve"}, Dir: p.root,
+		Env: append(append(inherited(), supervise.OwnerEnv+"="+p.root), p.wiring().stripeSettings(p.data)...),
+		Log: p.screen.partLog(stripeName),
+	})
+	if err != nil {
+		return err
+	}
+	if err := p.awaitService(ctx, stripeName); err != nil {
+		return err
+	}
+	p.screen.say("Stripe stand-in on %s", p.wiring().address(stripeName))
+	return nil
+}
+
+// connectStripe connects the test account of the stand-in to a tenant, and sends the account's events to the gateway. What is
+// connected already stays.
+func (p *platform) connectStripe(ctx context.Context, tenant string) error {
+	payments, ok := proto.ServiceNamed("payments")
+	if !ok {
+		return nil
+	}
+	of := []string{"--tenant", tenant, "--mode", "test"}
+	if _, err := p.tool(ctx, payments, append([]string{"gateway", "show"}, of...)...); err == nil {
+		return nil
+	}
+	w := p.wiring()
+	secret, err := p.secretFile("stripe-secret-key", w.stripeKey("sk_test"))
+	if err != nil {
+		return err
+	}
+	defer os.Remove(secret)
+	out, err := p.tool(ctx, payments, append([]string{
+		"gateway", "connect", "--publishable-key", w.stripeKey("pk_test"), "--secret-key-file", secret,
+	}, of...)...)
+	if err != nil {
+		return fmt.Errorf("connecting the demo account: %w\n%s", err, out)
+	}
+	var connected struct {
+		WebhookPath string `json:"webhook_path"`
+	}
+	if err := json.Unmarshal(out, &connected); err != nil {
+		return fmt.Errorf("connecting the demo account: %w", err)
+	}
+	signed, err := w.registerEndpoint(ctx, w.publicURL()+connected.WebhookPath)
+	if err != nil {
+		return fmt.Errorf("registering the demo account's webhooks: %w", err)
+	}
+	webhook, err := p.secretFile("stripe-webhook-secret", signed)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(webhook)
+	if out, err = p.tool(ctx, payments, append([]string{"gateway", "rotate", "--webhook-secret-file", webhook}, of...)...); err != nil {
+		return fmt.Errorf("setting the webhook secret of the demo account: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// secretFile writes a secret into a file that only this user reads.
+func (p *platform) secretFile(name, secret string) (string, error) {
+	path := filepath.Join(p.run, name)
+	return path, os.WriteFile(path, []byte(secret), 0o600)
+}
+
+// registerEndpoint tells the stand-in to send all events of the demo account in test mode to an address, and returns the secret
+// that signs them.
+func (w wiring) registerEndpoint(ctx context.Context, address string) (secret string, err error) {
+	form := url.Values{"url": {address}, "enabled_events[]": {"*"}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.stripeURL()+"/v1/webhook_endpoints", strings.NewReader(form.Encode()))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Authorization", "Bearer "+w.stripeKey("sk_test"))
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	var made struct {
+		Secret string `json:"secret"`
+	}
+	if err := json.NewDecoder(res.Body).Decode(&made); err != nil {
+		return "", err
+	}
+	if made.Secret == "" {
+		return "", fmt.Errorf("%s without a secret", res.Status)
+	}
+	return made.Secret, nil
+}

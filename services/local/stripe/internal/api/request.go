@@ -1,0 +1,296 @@
+package api
+
+import (
+	"encoding/base64"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"holdfast.dev/services/local/stripe/internal/domain"
+	"holdfast.dev/services/local/stripe/internal/faults"
+	"holdfast.dev/services/local/stripe/internal/store"
+)
+
+func readBody(w http.ResponseWriter, r *http.Request) (string, *domain.Error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		e := domain.BadParam("", "", "The request's body is larger than 1 MiB.")
+		e.Status = http.StatusRequestEntityTooLarge
+		return "", e
+	case err != nil:
+		return "", domain.BadParam("", "", "The request's body could not be read.")
+	case len(body) > 0 && !strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded"):
+		return "", domain.BadParam("", "", "Invalid request: the body must be sent as application/x-www-form-urlencoded.")
+	}
+	return string(body), nil
+}
+
+// Keyring knows what each API key opens.
+type Keyring struct {
+	mu   sync.RWMutex
+	keys map[string]domain.Key
+}
+
+// Add adds the keys of an account.
+func (k *Keyring) Add(a domain.Account) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.keys == nil {
+		k.keys = map[string]domain.Key{}
+	}
+	for text, key := range a.ByKey() {
+		if text != "" {
+			k.keys[text] = key
+		}
+	}
+}
+
+// Has reports whether a key is known.
+func (k *Keyring) Has(text string) bool {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	_, ok := k.keys[text]
+	return ok
+}
+
+// authenticate finds the key: as a bearer token, as the user of basic authentication, or, as Stripe.js sends it, in the
+// form.
+func (k *Keyring) authenticate(h http.Header, r *http.Request, body string) (domain.Key, *domain.Error) {
+	text := bearer(r)
+	if text == "" && strings.Contains("&"+body+"&"+r.URL.RawQuery, "&key=pk_") {
+		values, _ := url.ParseQuery(body + "&" + r.URL.RawQuery) // what cannot be read is refused later
+		text = values.Get("key")
+	}
+	k.mu.RLock()
+	key, ok := k.keys[text]
+	k.mu.RUnlock()
+	if ok {
+		return key, nil
+	}
+	h.Set("WWW-Authenticate", `Basic realm="Stripe"`)
+	message := "Invalid API Key provided: " + mask(text)
+	if text == "" {
+		message = "You did not provide an API key. You need to provide your API key in the Authorization header, using Bearer auth (e.g. 'Authorization: Bearer YOUR_SECRET_KEY'). See https://stripe.com/docs/api#authentication for details, or we can help at https://support.stripe.com/."
+	}
+	e := domain.BadParam("", "", message)
+	e.Status = http.StatusUnauthorized
+	return key, e
+}
+
+func bearer(r *http.Request) string {
+	scheme, text, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	switch strings.ToLower(scheme) {
+	case "bearer":
+		return strings.TrimSpace(text)
+	case "basic":
+		pair, _ := base64.StdEncoding.DecodeString(strings.TrimSpace(text)) // what cannot be read is no key
+		user, _, _ := strings.Cut(string(pair), ":")
+		return user
+	default:
+		return ""
+	}
+}
+
+// mask shows the beginning and the end of a key.
+func mask(key string) string {
+	if len(key) < 16 {
+		return strings.Repeat("*", len(key))
+	}
+	return key[:8] + strings.Repeat("*", len(key)-12) + key[len(key)-4:]
+}
+
+// inUse are the idempotency keys of running requests.
+type inUse struct {
+	mu    sync.Mutex
+	names map[string]bool
+}
+
+func (u *inUse) take(name string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.names[name] {
+		return false
+	}
+	if u.names == nil {
+		u.names = map[string]bool{}
+	}
+	u.names[name] = true
+	return true
+}
+
+func (u *inUse) give(name string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.names, name)
+}
+
+// replay is the kept answer, or the refusal of other parameters.
+func (q *request) replay(kept *store.Answer, path string) answer {
+	refused := &domain.Error{Type: domain.TypeIdempotency, Status: http.StatusBadRequest, DocURL: "https://stripe.com/docs/idempotency"}
+	switch {
+	case kept.Path != path:
+		refused.Message = "Keys for idempotent requests can only be used for the same endpoint they were first used for ('" + path + "' vs '" + kept.Path + "'). Try using a key other than '" + q.token + "' if you meant to execute a different request."
+		return q.refusal(refused)
+	case kept.Params != q.form.Digest():
+		refused.Message = "Keys for idempotent requests can only be used with the same parameters they were first used with. Try using a key other than '" + q.token + "' if you meant to execute a different request."
+		return q.refusal(refused)
+	}
+	return answer{Answer: *kept, replayed: kept.Request}
+}
+
+func (q *request) write(w http.ResponseWriter, a answer) {
+	h := w.Header()
+	if a.replayed != "" {
+		h.Set("Idempotent-Replayed", "true")
+		h.Set("Original-Request", a.replayed)
+	}
+	if a.Status == http.StatusConflict {
+		h.Set("Stripe-Should-Retry", "true")
+	}
+	if a.Status >= http.StatusTooManyRequests && q.fault.ShouldRetry != "" {
+		h.Set("Stripe-Should-Retry", q.fault.ShouldRetry)
+	}
+	w.WriteHeader(a.Status)
+	_, _ = w.Write(a.Body) // the client may be gone
+}
+
+// travel is the way of a request that has left its client: it arrives also when the client has gone.
+func (s *Server) travel(d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-s.Stopping:
+	}
+}
+
+// pause waits, and is false when the client went.
+func pause(r *http.Request, d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-r.Context().Done():
+		return false
+	}
+}
+
+// spoilBefore applies a fault that comes before the effect. It is true when the request is done with.
+func (s *Server) spoilBefore(w http.ResponseWriter, q *request) bool {
+	switch q.fault.Action {
+	case faults.Delay:
+		if q.token == "" || !q.op.writes() { // else execute waits, with the key in use
+			s.travel(q.fault.Wait)
+		}
+		return false
+	case faults.HoldBefore:
+		hold(q.http, q.fault.Wait)
+		hangUp(w)
+		return true
+	case faults.CloseFirst:
+		hangUp(w)
+		return true
+	case faults.RateLimit:
+		s.Counts.Answered(q.op.pattern, http.StatusTooManyRequests)
+		q.write(w, q.refusal(&domain.Error{
+			Type: domain.TypeInvalid, Code: "rate_limit", Status: http.StatusTooManyRequests, DocURL: "https://stripe.com/docs/error-codes/rate-limit",
+			Message: "Request rate limit exceeded. Learn more about rate limits here https://stripe.com/docs/rate-limits.",
+		}))
+		return true
+	default:
+		return false
+	}
+}
+
+// spoilAfter applies a fault that comes after the effect. It is true when the request is done with.
+func (s *Server) spoilAfter(w http.ResponseWriter, q *request) bool {
+	switch q.fault.Action {
+	case faults.DelayAfter:
+		return !pause(q.http, q.fault.Wait)
+	case faults.HoldAfter:
+		hold(q.http, q.fault.Wait)
+		hangUp(w)
+		return true
+	case faults.CloseAfter:
+		hangUp(w)
+		return true
+	case faults.Malformed:
+		w.WriteHeader(http.StatusOK)
+		_, _ = w.Write([]byte(`{"id": "pi_`)) // the client may be gone
+		return true
+	default:
+		return false
+	}
+}
+
+// hold waits until the client goes, or for the time that the rule gives.
+func hold(r *http.Request, limit time.Duration) {
+	if limit > 0 {
+		pause(r, limit)
+		return
+	}
+	<-r.Context().Done()
+}
+
+// hangUp closes the connection in the middle of the answer's first line. Without these bytes Go's HTTP client would
+// repeat a request with an idempotency key by itself, and its caller would see no fault.
+func hangUp(w http.ResponseWriter) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err == nil {
+		_, _ = conn.Write([]byte("HTTP/1.1 ")) // the client may be gone
+		_ = conn.Close()                       // it is meant to break
+	}
+}
+
+// Counts counts answers by operation and status.
+type Counts struct {
+	mu    sync.Mutex
+	calls map[string]map[int]int
+}
+
+// Answered counts one answer.
+func (c *Counts) Answered(pattern string, status int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.calls == nil {
+		c.calls = map[string]map[int]int{}
+	}
+	if c.calls[pattern] == nil {
+		c.calls[pattern] = map[int]int{}
+	}
+	c.calls[pattern][status]++
+}
+
+// All returns the counts.
+func (c *Counts) All() map[string]map[int]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := make(map[string]map[int]int, len(c.calls))
+	for pattern, statuses := range c.calls {
+		all[pattern] = map[int]int{}
+		for status, n := range statuses {
+			all[pattern][status] = n
+		}
+	}
+	return all
+}
+
+// Reset sets all counts to 0.
+func (c *Counts) Reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls = nil
+}

@@ -1,0 +1,278 @@
+// Package api is Stripe's HTTP API: keys, parameters, idempotency, errors and lists.
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"holdfast.dev/services/local/stripe/internal/app"
+	"holdfast.dev/services/local/stripe/internal/domain"
+	"holdfast.dev/services/local/stripe/internal/faults"
+	"holdfast.dev/services/local/stripe/internal/form"
+	"holdfast.dev/services/local/stripe/internal/store"
+)
+
+// maxBody is the largest body of a request, in bytes.
+const maxBody = 1 << 20
+
+// Server answers Stripe's API.
+type Server struct {
+	App     *app.App
+	Keys    *Keyring
+	Faults  *faults.Set
+	Counts  *Counts
+	BaseURL string
+	// Lifetime of idempotency keys.
+	Lifetime time.Duration
+	// SearchDelay is how long an intent is not found by search after its create.
+	SearchDelay time.Duration
+	// Stopping is closed when the process ends.
+	Stopping <-chan struct{}
+
+	busy inUse
+}
+
+// operation is one operation of the API.
+type operation struct {
+	pattern string   // of http.ServeMux
+	params  []string // names outside brackets, besides expand
+	public  bool     // a publishable key may call it
+	run     func(*call) (any, error)
+}
+
+func (o *operation) writes() bool { return !strings.HasPrefix(o.pattern, http.MethodGet) }
+
+// call is a request inside its transaction.
+type call struct {
+	*app.Unit
+	server *Server
+	form   *form.Values
+	id     string // of the path
+	path   string
+	key    domain.Key
+}
+
+// request is a request before its transaction.
+type request struct {
+	http  *http.Request
+	op    *operation
+	id    string // of the request
+	key   domain.Key
+	form  *form.Values
+	token string // idempotency key
+	fault faults.Rule
+}
+
+// Handler serves /v1.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	for _, op := range slices.Concat(intentOperations, moneyOperations, otherOperations) {
+		mux.HandleFunc(op.pattern, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, &op) })
+	}
+	mux.HandleFunc("OPTIONS /v1/", func(w http.ResponseWriter, _ *http.Request) {
+		allowPages(w.Header())
+		w.WriteHeader(http.StatusNoContent)
+	})
+	mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, nil) })
+	return mux
+}
+
+// allowPages lets pages of any origin call, as Stripe.js does.
+func allowPages(h http.Header) {
+	h.Set("Access-Control-Allow-Origin", "*")
+	h.Set("Access-Control-Allow-Methods", "GET, HEAD, PUT, PATCH, POST, DELETE")
+	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Idempotency-Key, Stripe-Version")
+	h.Set("Access-Control-Expose-Headers", "Request-Id, Stripe-Should-Retry, Idempotent-Replayed")
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, op *operation) {
+	q := &request{http: r, op: op, id: "req_" + store.Random(14), token: r.Header.Get("Idempotency-Key")}
+	h := w.Header()
+	allowPages(h)
+	h.Set("Content-Type", "application/json")
+	h.Set("Request-Id", q.id)
+	h.Set("Stripe-Version", domain.APIVersion)
+	if q.token != "" {
+		h.Set("Idempotency-Key", q.token)
+	}
+	if err := s.read(w, q); err != nil {
+		s.Counts.Answered(pattern(op, r), err.Status)
+		q.write(w, q.refusal(err))
+		return
+	}
+	q.fault = s.Faults.Pick(time.Now(), r.Method, r.URL.Path, q.key.Scope.Account)
+	half := s.Faults.Latency() / 2
+	s.travel(half)
+	if s.spoilBefore(w, q) {
+		return
+	}
+	a := s.execute(q)
+	s.Counts.Answered(pattern(op, r), a.Status)
+	if !pause(r, half) || s.spoilAfter(w, q) {
+		return
+	}
+	q.write(w, a)
+}
+
+func pattern(op *operation, r *http.Request) string {
+	if op == nil {
+		return r.Method + " unknown"
+	}
+	return op.pattern
+}
+
+// read authenticates and decodes the request.
+func (s *Server) read(w http.ResponseWriter, q *request) *domain.Error {
+	body, err := readBody(w, q.http)
+	if err != nil {
+		return err
+	}
+	if q.key, err = s.Keys.authenticate(w.Header(), q.http, body); err != nil {
+		return err
+	}
+	if q.op == nil {
+		unknown := domain.BadParam("", "", "Unrecognized request URL ("+q.http.Method+": "+q.http.URL.Path+"). Please see https://stripe.com/docs or we can help at https://support.stripe.com/.")
+		unknown.Status = http.StatusNotFound
+		return unknown
+	}
+	if q.key.Publishable && !q.op.public {
+		refused := domain.BadParam("secret_key_required", "", "This API call cannot be made with a publishable API key. Please use a secret API key. You can find a list of your API keys at https://dashboard.stripe.com/account/apikeys.")
+		refused.Status = http.StatusForbidden
+		return refused
+	}
+	if v := q.http.Header.Get("Stripe-Version"); v != "" && v != domain.APIVersion {
+		return domain.BadParam("", "", "Invalid Stripe API version: "+v+". The stand-in speaks "+domain.APIVersion+" only.")
+	}
+	if len(q.token) > 255 {
+		return domain.BadParam("", "", "Idempotency keys can have up to 255 characters.")
+	}
+	if q.form, err = form.Parse(q.http.URL.RawQuery, body); err != nil {
+		return err
+	}
+	q.form.Only(append([]string{"expand", "key"}, q.op.params...))
+	return q.form.Err()
+}
+
+// answer is a status and a body.
+type answer struct {
+	store.Answer
+	replayed string // the request that was answered first
+}
+
+// execute runs the operation in its transaction.
+func (s *Server) execute(q *request) answer {
+	var a answer
+	work := func(tx *store.Tx) error {
+		var err error
+		a, err = s.once(q, tx)
+		return err
+	}
+	var err error
+	switch {
+	case !q.op.writes():
+		err = s.App.DB.View(work)
+	case q.token == "":
+		err = s.App.DB.Update(work)
+	default:
+		name := q.key.Scope.Prefix() + q.token
+		if !s.busy.take(name) {
+			return q.refusal(&domain.Error{
+				Type: domain.TypeIdempotency, Code: "idempotency_key_in_use", Status: http.StatusConflict,
+				Message: "There is currently another in-progress request using this Stripe API idempotency key (that probably means you submitted twice, and the other request is still going through): " + q.token + ".",
+			})
+		}
+		defer s.busy.give(name)
+		if q.fault.Action == faults.Delay {
+			s.travel(q.fault.Wait)
+		}
+		err = s.App.DB.Update(work)
+	}
+	var refusal *domain.Error
+	if errors.As(err, &refusal) { // an expansion that does not exist: all is undone
+		return q.refusal(refusal)
+	}
+	if err != nil {
+		slog.Error("a request failed", "request", q.id, "error", err)
+		return q.refusal(internalError())
+	}
+	return a
+}
+
+func internalError() *domain.Error {
+	return &domain.Error{
+		Type: domain.TypeAPI, Status: http.StatusInternalServerError,
+		Message: "An unknown error occurred. Please contact us at support@stripe.com.",
+	}
+}
+
+// once answers by the kept answer of the idempotency key, or performs the operation and keeps its answer.
+func (s *Server) once(q *request, tx *store.Tx) (answer, error) {
+	if q.token == "" || !q.op.writes() {
+		a, _, err := s.perform(q, tx)
+		return a, err
+	}
+	kept, err := tx.Kept(q.key.Scope, q.token, s.Lifetime)
+	if err != nil {
+		return answer{}, err
+	}
+	path := q.http.Method + " " + q.http.URL.Path
+	if kept != nil {
+		return q.replay(kept, path), nil
+	}
+	a, keep, err := s.perform(q, tx)
+	if err != nil || !keep {
+		return a, err
+	}
+	a.Path, a.Params, a.Request = path, q.form.Digest(), q.id
+	return a, tx.Keep(q.key.Scope, q.token, a.Answer)
+}
+
+// perform runs the operation. keep is false when no execution began.
+func (s *Server) perform(q *request, tx *store.Tx) (a answer, keep bool, err error) {
+	if q.fault.Action == faults.Error {
+		return q.refusal(internalError()), true, nil
+	}
+	c := &call{server: s, form: q.form, id: q.http.PathValue("id"), path: q.http.URL.Path, key: q.key, Unit: &app.Unit{
+		App: s.App, Tx: tx, Scope: q.key.Scope, BaseURL: s.BaseURL, Request: domain.EventRequest{ID: &q.id},
+	}}
+	if q.token != "" {
+		c.Request.IdempotencyKey = &q.token
+	}
+	result, err := q.op.run(c)
+	var refusal *domain.Error
+	switch {
+	case errors.As(err, &refusal):
+		a, keep = q.refusal(refusal), !refusal.Validation
+	case err != nil:
+		return a, false, err
+	default:
+		if a.Body, err = c.render(result); err != nil {
+			return a, false, err
+		}
+		a.Status, keep = http.StatusOK, true
+	}
+	if q.fault.Action == faults.ErrorAfter {
+		return q.refusal(internalError()), true, nil
+	}
+	return a, keep, nil
+}
+
+// refusal is the answer of an error.
+func (q *request) refusal(e *domain.Error) answer {
+	shown := *e
+	if pi, ok := shown.PaymentIntent.(*domain.Intent); ok && q.key.Publishable {
+		shown.PaymentIntent = pi.Public()
+	}
+	mode := "/test"
+	if q.key.Scope.Live {
+		mode = ""
+	}
+	shown.RequestLogURL = "https://dashboard.stripe.com" + mode + "/logs/" + q.id
+	body, _ := json.Marshal(map[string]any{"error": shown}) // our own types
+	return answer{Answer: store.Answer{Status: e.Status, Body: body}}
+}

@@ -1,0 +1,117 @@
+// Package app holds what the stand-in does with Stripe's objects. Each method of Unit runs inside a transaction; it
+// checks everything before it writes anything, so that a refusal leaves nothing behind.
+package app
+
+import (
+	"time"
+
+	"holdfast.dev/services/local/stripe/internal/domain"
+	"holdfast.dev/services/local/stripe/internal/store"
+)
+
+// App has what all units share.
+type App struct {
+	DB *store.DB
+	// Fees of charges and disputes.
+	Fees domain.Fees
+	// AsyncDelay is how long a bank payment is processed, a pending refund waits, and a dispute takes to come.
+	AsyncDelay time.Duration
+	// Scheduled is told that a task was added.
+	Scheduled func()
+	// Deliver takes a delivery whose event is in the file.
+	Deliver func(domain.Delivery)
+	// Events says how events are made.
+	Events *EventModes
+}
+
+// Unit is the work of one request in one transaction.
+type Unit struct {
+	*App
+	Tx      *store.Tx
+	Scope   domain.Scope
+	Request domain.EventRequest
+	BaseURL string
+}
+
+func (u *Unit) now() int64 { return u.Tx.Now().Unix() }
+
+func (u *Unit) schedule(do, object string) error {
+	u.Tx.After(u.Scheduled)
+	return u.Tx.Schedule(store.Task{Do: do, Scope: u.Scope, Object: object}, u.AsyncDelay)
+}
+
+// find returns the object of a path, which must exist.
+func find[T any](u *Unit, kind store.Kind, id, what, param string) (*T, error) {
+	object, err := store.Get[T](u.Tx, u.Scope, kind, id)
+	if err == nil && object == nil {
+		return nil, domain.Missing(404, what, id, param)
+	}
+	return object, err
+}
+
+// Intent returns an intent.
+func (u *Unit) Intent(id string) (*domain.Intent, error) {
+	return find[domain.Intent](u, store.Intents, id, "payment_intent", "intent")
+}
+
+// Charge returns a charge.
+func (u *Unit) Charge(id string) (*domain.Charge, error) {
+	return find[domain.Charge](u, store.Charges, id, "charge", "id")
+}
+
+// Refund returns a refund.
+func (u *Unit) Refund(id string) (*domain.Refund, error) {
+	return find[domain.Refund](u, store.Refunds, id, "refund", "id")
+}
+
+// Dispute returns a dispute.
+func (u *Unit) Dispute(id string) (*domain.Dispute, error) {
+	return find[domain.Dispute](u, store.Disputes, id, "dispute", "id")
+}
+
+func (u *Unit) putIntent(pi *domain.Intent) error {
+	_, err := u.Tx.Put(u.Scope, store.Intents, pi.ID, pi)
+	return err
+}
+
+func (u *Unit) putCharge(c *domain.Charge) error {
+	_, err := u.Tx.Put(u.Scope, store.Charges, c.ID, c)
+	return err
+}
+
+func (u *Unit) putRefund(r *domain.Refund) error {
+	_, err := u.Tx.Put(u.Scope, store.Refunds, r.ID, r)
+	return err
+}
+
+func (u *Unit) putDispute(d *domain.Dispute) error {
+	_, err := u.Tx.Put(u.Scope, store.Disputes, d.ID, d)
+	return err
+}
+
+// all runs the steps until one fails.
+func all(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refuse makes a nil error of a nil *domain.Error.
+func refuse(errs ...*domain.Error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func text(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

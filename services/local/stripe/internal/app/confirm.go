@@ -1,0 +1,156 @@
+package app
+
+import (
+	"fmt"
+	"slices"
+
+	"holdfast.dev/services/local/stripe/internal/domain"
+	"holdfast.dev/services/local/stripe/internal/store"
+)
+
+// ConfirmInput is what a confirm gives.
+type ConfirmInput struct {
+	Method         MethodInput
+	ReturnURL      string
+	OffSession     bool
+	StripeSDK      bool   // Stripe.js handles the next action
+	Publishable    bool   // confirmed by a publishable key
+	Authentication string // the stand-in's own: succeeded or failed ends an authentication
+	CaptureMethod  *string
+	ReceiptEmail   *string
+}
+
+// ConfirmIntent confirms an intent. A declined charge is an error, and is kept.
+func (u *Unit) ConfirmIntent(id string, in ConfirmInput) (*domain.Intent, error) {
+	pi, err := u.Intent(id)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkConfirmable(pi); err != nil {
+		return nil, err
+	}
+	m, err := u.method(in.Method)
+	if err == nil && m == nil && pi.PaymentMethod != nil {
+		m, err = store.Get[domain.StoredMethod](u.Tx, u.Scope, store.Methods, *pi.PaymentMethod)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if in.CaptureMethod != nil {
+		pi.CaptureMethod = *in.CaptureMethod
+	}
+	if in.ReceiptEmail != nil {
+		pi.ReceiptEmail = text(*in.ReceiptEmail)
+	}
+	if err := u.checkConfirm(pi, m, in); err != nil {
+		return nil, err
+	}
+	if err := u.keep(m); err != nil {
+		return nil, err
+	}
+	return pi, u.pay(pi, m, in)
+}
+
+func checkConfirmable(pi *domain.Intent) error {
+	switch {
+	case pi.Status.In(domain.Confirmable):
+		return nil
+	case pi.Status == domain.Succeeded:
+		return domain.UnexpectedState(pi, "You cannot confirm this PaymentIntent because it has already succeeded after being previously confirmed.")
+	default:
+		return domain.UnexpectedState(pi, fmt.Sprintf("You cannot confirm this PaymentIntent because it has a status of %s. Only a PaymentIntent with one of the following statuses may be confirmed: %s.",
+			pi.Status, join(domain.Confirmable)))
+	}
+}
+
+// checkConfirm checks what pay needs.
+func (u *Unit) checkConfirm(pi *domain.Intent, m *domain.StoredMethod, in ConfirmInput) error {
+	switch {
+	case m == nil:
+		return domain.UnexpectedState(pi, "You cannot confirm this PaymentIntent because it's missing a payment method. You can either update the PaymentIntent with a payment method and then confirm it again, or confirm it again directly with a payment method or ConfirmationToken.")
+	case !slices.Contains(pi.PaymentMethodTypes, m.Type):
+		return domain.Invalid("payment_intent_incompatible_payment_method", "payment_method",
+			fmt.Sprintf("The PaymentMethod provided (%s) is not allowed for this PaymentIntent. Please attach a different PaymentMethod of one of the following types: %v.", m.Type, pi.PaymentMethodTypes))
+	case m.Type == domain.TypeOfBank && pi.Manual():
+		return domain.Invalid("", "capture_method", "The payment method type us_bank_account does not support the capture method manual.")
+	case redirects(pi) && in.ReturnURL == "" && !in.StripeSDK && !in.Publishable:
+		return domain.Invalid("", "return_url", "This PaymentIntent is configured to accept payment methods enabled in your Dashboard. Because some of these payment methods might redirect your customer off of your page, you must provide a `return_url`. If you don't want to accept redirect-based payment methods, set `automatic_payment_methods[enabled]` to `true` and `automatic_payment_methods[allow_redirects]` to `never` when creating Setup Intents and Payment Intents.")
+	default:
+		return nil
+	}
+}
+
+func redirects(pi *domain.Intent) bool {
+	return pi.AutomaticPaymentMethods != nil && pi.AutomaticPaymentMethods.AllowRedirects == "always"
+}
+
+// pay asks for the authentication where the method needs one, and charges.
+func (u *Unit) pay(pi *domain.Intent, m *domain.StoredMethod, in ConfirmInput) error {
+	waiting := pi.Status == domain.RequiresAction
+	pi.PaymentMethod, pi.NextAction, pi.LastPaymentError = &m.ID, nil, nil
+	if !domain.CaseNamed(m.Case).Authenticate {
+		return u.attempt(pi, m)
+	}
+	switch {
+	case waiting && in.Authentication != "":
+		return u.authenticated(pi, m, in.Authentication == outcomeSucceeded)
+	case in.OffSession:
+		return u.declined(pi, u.newCharge(pi, m), m, domain.AuthenticationRequired)
+	}
+	pi.Status, pi.NextAction = domain.RequiresAction, u.nextAction(pi, in.ReturnURL)
+	return all(
+		func() error { return u.putIntent(pi) },
+		func() error { return u.emitIntent("requires_action", pi) },
+	)
+}
+
+func (u *Unit) nextAction(pi *domain.Intent, returnURL string) *domain.NextAction {
+	if returnURL != "" {
+		return &domain.NextAction{Type: "redirect_to_url", RedirectToURL: &domain.RedirectToURL{
+			ReturnURL: returnURL, URL: u.BaseURL + "/authenticate/" + pi.ID,
+		}}
+	}
+	return &domain.NextAction{Type: "use_stripe_sdk", UseStripeSDK: map[string]string{
+		"type": "three_d_secure_redirect", "stripe_js": u.BaseURL + "/authenticate/" + pi.ID, "source": "src_" + pi.ID[3:],
+	}}
+}
+
+const (
+	outcomeSucceeded = "succeeded"
+	outcomeFailed    = "failed"
+)
+
+// Outcomes are what a caller may tell of an authentication, a payment or a refund.
+var Outcomes = []string{outcomeSucceeded, outcomeFailed}
+
+// Authenticate ends the authentication that an intent waits for.
+func (u *Unit) Authenticate(id, outcome string) (*domain.Intent, error) {
+	pi, err := u.Intent(id)
+	if err != nil {
+		return nil, err
+	}
+	if pi.Status != domain.RequiresAction {
+		return nil, domain.UnexpectedState(pi, "The PaymentIntent waits for no authentication; its status is "+string(pi.Status)+".")
+	}
+	return u.ConfirmIntent(id, ConfirmInput{Authentication: outcome, StripeSDK: true})
+}
+
+func (u *Unit) authenticated(pi *domain.Intent, m *domain.StoredMethod, ok bool) error {
+	if ok {
+		return u.attempt(pi, m)
+	}
+	failure := domain.Invalid("payment_intent_authentication_failure", "",
+		"The provided PaymentMethod has failed authentication. You can provide payment_method_data or a new PaymentMethod to attempt to fulfill this PaymentIntent again.")
+	failure.PaymentMethod = show(&m.PaymentMethod)
+	pi.Status, pi.PaymentMethod, pi.LastPaymentError = domain.RequiresPaymentMethod, nil, failure
+	err := all(
+		func() error { return u.putIntent(pi) },
+		func() error { return u.emitIntent("payment_failed", pi) },
+	)
+	if err != nil {
+		return err
+	}
+	answer := *failure
+	answer.PaymentIntent = pi
+	return &answer
+}

@@ -1,0 +1,85 @@
+package app
+
+import (
+	"encoding/json"
+	"sync"
+	"time"
+
+	"holdfast.dev/services/local/stripe/internal/domain"
+	"holdfast.dev/services/local/stripe/internal/store"
+)
+
+// EventMode is how events of an account are made and sent.
+type EventMode struct {
+	Stopped bool          // deliveries wait until it is false again
+	Repeat  int           // how many times each delivery is sent in addition
+	Shuffle time.Duration // each delivery waits for a random time below it
+	Delay   time.Duration // each delivery waits for it
+	Age     time.Duration // how old created says that a new event is
+}
+
+// EventModes are the modes by account; "" is of accounts without their own.
+type EventModes struct {
+	mu    sync.Mutex
+	modes map[string]EventMode
+}
+
+// Of is the mode of an account.
+func (m *EventModes) Of(account string) EventMode {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if mode, ok := m.modes[account]; ok {
+		return mode
+	}
+	return m.modes[""]
+}
+
+// Set sets the mode of an account.
+func (m *EventModes) Set(account string, mode EventMode) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.modes == nil {
+		m.modes = map[string]EventMode{}
+	}
+	m.modes[account] = mode
+}
+
+// emit stores an event with the object as it is now, and a delivery to each endpoint that wants it. The lane is the
+// intent's id: events of one intent are sent one after the other.
+func (u *Unit) emit(kind, lane string, object any, before map[string]any) error {
+	text, err := json.Marshal(object)
+	if err != nil {
+		return err
+	}
+	e := domain.Event{
+		ID: u.Tx.NewID(store.Events), Object: "event", APIVersion: domain.APIVersion,
+		Created: u.Tx.Now().Add(-u.Events.Of(u.Scope.Account).Age).Unix(), Data: domain.EventData{Object: text, PreviousAttributes: before},
+		Livemode: u.Scope.Live, Request: u.Request, Type: kind,
+	}
+	if _, err := u.Tx.Put(u.Scope, store.Events, e.ID, e); err != nil {
+		return err
+	}
+	for id, text := range u.Tx.Oldest(u.Scope, store.Endpoints, "") {
+		var endpoint domain.Endpoint
+		if err := json.Unmarshal(text, &endpoint); err != nil {
+			return err
+		}
+		if !endpoint.Wants(kind) {
+			continue
+		}
+		d := domain.Delivery{Scope: u.Scope, Event: e.ID, Endpoint: id, Lane: lane}
+		if err := u.Tx.PutDelivery(d); err != nil {
+			return err
+		}
+		u.Tx.After(func() { u.Deliver(d) })
+	}
+	return nil
+}
+
+func (u *Unit) emitIntent(kind string, pi *domain.Intent) error {
+	return u.emit("payment_intent."+kind, pi.ID, pi, nil)
+}
+
+func (u *Unit) emitCharge(kind string, c *domain.Charge, before map[string]any) error {
+	return u.emit("charge."+kind, c.PaymentIntent, c, before)
+}

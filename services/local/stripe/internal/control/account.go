@@ -1,0 +1,129 @@
+package control
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"holdfast.dev/services/local/stripe/internal/domain"
+	"holdfast.dev/services/local/stripe/internal/store"
+)
+
+var accountID = regexp.MustCompile(`^acct_[A-Za-z0-9]{1,40}$`)
+
+// createAccount makes an account. What the body leaves out is made up.
+func (s *Server) createAccount(r *http.Request) (any, error) {
+	in := domain.Account{Country: "US", DefaultCurrency: "usd", Email: "owner@example.com"}
+	if err := read(r, &in); err != nil {
+		return nil, err
+	}
+	return s.Create(in)
+}
+
+// Create stores an account; one with the id of an existing account replaces its keys.
+func (s *Server) Create(a domain.Account) (domain.Account, error) {
+	if a.ID == "" {
+		a.ID = "acct_1" + store.Random(16)
+	}
+	if !accountID.MatchString(a.ID) {
+		return a, errors.New("an account's id is acct_ and letters and digits")
+	}
+	if err := domain.CheckCurrency(a.DefaultCurrency); err != nil {
+		return a, err
+	}
+	if err := s.fillKeys(&a.Keys); err != nil {
+		return a, err
+	}
+	err := s.App.DB.Update(func(t *store.Tx) error {
+		if a.Created == 0 {
+			a.Created = t.Now().Unix()
+		}
+		return t.PutAccount(a)
+	})
+	if err == nil {
+		s.Keys.Add(a)
+	}
+	return a, err
+}
+
+// fillKeys makes the keys that are missing, and checks the others' beginnings.
+func (s *Server) fillKeys(k *domain.Keys) error {
+	for prefix, key := range map[string]*string{
+		"sk_test_": &k.TestSecret, "rk_test_": &k.TestRestricted, "pk_test_": &k.TestPublishable,
+		"sk_live_": &k.LiveSecret, "rk_live_": &k.LiveRestricted, "pk_live_": &k.LivePublishable,
+	} {
+		switch {
+		case *key == "":
+			*key = prefix + store.Random(32)
+		case !strings.HasPrefix(*key, prefix):
+			return errors.New("a key begins with " + prefix)
+		case s.Keys.Has(*key):
+			return errors.New("another account has a key that begins with " + prefix)
+		}
+	}
+	return nil
+}
+
+func (s *Server) accounts(*http.Request) (any, error) {
+	all := []domain.Account{}
+	err := s.App.DB.View(func(t *store.Tx) error {
+		some, err := t.Accounts()
+		all = append(all, some...)
+		return err
+	})
+	return map[string]any{"accounts": all}, err
+}
+
+// snapshot is everything that one mode of an account holds, the oldest first.
+func (s *Server) snapshot(r *http.Request) (any, error) {
+	scope := domain.Scope{Account: r.PathValue("id"), Live: r.URL.Query().Get("mode") == "live"}
+	all := map[string][]json.RawMessage{}
+	err := s.App.DB.View(func(t *store.Tx) error {
+		for name, kind := range map[string]store.Kind{
+			"payment_intents": store.Intents, "charges": store.Charges, "refunds": store.Refunds, "disputes": store.Disputes,
+			"balance_transactions": store.Movements,
+		} {
+			all[name] = []json.RawMessage{}
+			for _, text := range t.Oldest(scope, kind, "") {
+				all[name] = append(all[name], slices.Clone(text))
+			}
+		}
+		return nil
+	})
+	return all, err
+}
+
+// counters tells how often each operation was answered with which status, and the successful charges per intent.
+func (s *Server) counters(r *http.Request) (any, error) {
+	charges := map[string]int{}
+	err := s.App.DB.View(func(t *store.Tx) error {
+		scopes, err := t.Scopes()
+		if err != nil {
+			return err
+		}
+		for _, scope := range scopes {
+			if only := r.URL.Query().Get("account"); only != "" && only != scope.Account {
+				continue
+			}
+			for _, text := range t.Oldest(scope, store.Charges, "") {
+				var c domain.Charge
+				if err := json.Unmarshal(text, &c); err != nil {
+					return err
+				}
+				if c.Status == domain.ChargeSucceeded {
+					charges[c.PaymentIntent]++
+				}
+			}
+		}
+		return nil
+	})
+	return map[string]any{"calls": s.Counts.All(), "charges_per_intent": charges}, err
+}
+
+func (s *Server) resetCounters(r *http.Request) (any, error) {
+	s.Counts.Reset()
+	return s.counters(r)
+}

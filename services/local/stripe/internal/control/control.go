@@ -1,0 +1,216 @@
+// Package control is the HTTP API under /_control, by which tests and people tell the stand-in what to do wrong, what a
+// customer or a bank does, and what they want to see. Its token keeps web pages out.
+package control
+
+import (
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"holdfast.dev/services/local/stripe/internal/api"
+	"holdfast.dev/services/local/stripe/internal/app"
+	"holdfast.dev/services/local/stripe/internal/deliver"
+	"holdfast.dev/services/local/stripe/internal/domain"
+	"holdfast.dev/services/local/stripe/internal/faults"
+	"holdfast.dev/services/local/stripe/internal/store"
+)
+
+// maxBody is the largest body, in bytes.
+const maxBody = 1 << 16
+
+// Server is the control API.
+type Server struct {
+	App    *app.App
+	Keys   *api.Keyring
+	Faults *faults.Set
+	Counts *api.Counts
+	Sender *deliver.Sender
+	Token  string
+	// Moved is told that the clock has moved.
+	Moved func()
+}
+
+// Handler serves /_control.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	for pattern, handle := range map[string]func(*http.Request) (any, error){
+		"POST /_control/accounts":                          s.createAccount,
+		"GET /_control/accounts":                           s.accounts,
+		"GET /_control/accounts/{id}/snapshot":             s.snapshot,
+		"POST /_control/faults":                            s.addFault,
+		"GET /_control/faults":                             s.faults,
+		"DELETE /_control/faults":                          s.clearFaults,
+		"DELETE /_control/faults/{id}":                     s.removeFault,
+		"POST /_control/latency":                           s.setLatency,
+		"POST /_control/events":                            s.setEvents,
+		"GET /_control/events":                             s.events,
+		"GET /_control/counters":                           s.counters,
+		"DELETE /_control/counters":                        s.resetCounters,
+		"POST /_control/clock":                             s.advance,
+		"POST /_control/payment_intents/{id}/authenticate": s.authenticate,
+		"POST /_control/payment_intents/{id}/settle":       s.settle,
+		"POST /_control/refunds/{id}/finish":               s.finishRefund,
+		"POST /_control/charges/{id}/dispute":              s.dispute,
+		"POST /_control/disputes/{id}/close":               s.closeDispute,
+		"POST /_control/webhook_endpoints/{id}/roll":       s.rollSecret,
+	} {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, handle) })
+	}
+	return mux
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, handle func(*http.Request) (any, error)) {
+	given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if subtle.ConstantTimeCompare([]byte(given), []byte(s.Token)) != 1 {
+		write(w, http.StatusUnauthorized, map[string]string{"error": "the header Authorization: Bearer with the control token is missing"})
+		return
+	}
+	result, err := handle(r)
+	var refusal *domain.Error
+	switch {
+	case errors.As(err, &refusal) && refusal.Type == domain.TypeCard, errors.As(err, &refusal) && refusal.Code == "payment_intent_authentication_failure":
+		write(w, http.StatusOK, refusal.PaymentIntent) // what was asked for
+	case errors.As(err, &refusal):
+		write(w, refusal.Status, map[string]string{"error": refusal.Message})
+	case err != nil:
+		write(w, http.StatusBadRequest, map[string]string{"error": err.Error()})
+	default:
+		write(w, http.StatusOK, result)
+	}
+}
+
+func write(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // the client may be gone
+}
+
+// duration is a Go duration in JSON, such as "300ms".
+type duration struct{ time.Duration }
+
+// UnmarshalText reads a duration.
+func (d *duration) UnmarshalText(text []byte) error {
+	var err error
+	d.Duration, err = time.ParseDuration(string(text))
+	return err
+}
+
+// MarshalText writes a duration.
+func (d duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// read decodes the body; an empty one leaves the defaults.
+func read(r *http.Request, into any) error {
+	decoder := json.NewDecoder(io.LimitReader(r.Body, maxBody))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
+}
+
+// within runs work in the scope that has the object.
+func within[T any](s *Server, kind store.Kind, id string, work func(*app.Unit) (T, error)) (any, error) {
+	var result T
+	var failed error
+	err := s.App.DB.Update(func(t *store.Tx) error {
+		scopes, err := t.Scopes()
+		if err != nil {
+			return err
+		}
+		for _, scope := range scopes {
+			if t.Raw(scope, kind, id) == nil {
+				continue
+			}
+			result, failed = work(&app.Unit{App: s.App, Tx: t, Scope: scope})
+			var refusal *domain.Error
+			if errors.As(failed, &refusal) {
+				return nil // the charge that was declined stays
+			}
+			return failed
+		}
+		return domain.Missing(http.StatusNotFound, string(kind), id, "id")
+	})
+	if err == nil {
+		err = failed
+	}
+	return result, err
+}
+
+type outcome struct {
+	Outcome string `json:"outcome"`
+}
+
+// readOutcome reads which of the outcomes the caller wants.
+func readOutcome(r *http.Request, allowed []string) (string, error) {
+	in := outcome{Outcome: allowed[0]}
+	if err := read(r, &in); err != nil {
+		return "", err
+	}
+	for _, one := range allowed {
+		if in.Outcome == one {
+			return one, nil
+		}
+	}
+	return "", errors.New("outcome is " + strings.Join(allowed, " or "))
+}
+
+func (s *Server) authenticate(r *http.Request) (any, error) {
+	how, err := readOutcome(r, app.Outcomes)
+	if err != nil {
+		return nil, err
+	}
+	return within(s, store.Intents, r.PathValue("id"), func(u *app.Unit) (*domain.Intent, error) { return u.Authenticate(r.PathValue("id"), how) })
+}
+
+func (s *Server) settle(r *http.Request) (any, error) {
+	how, err := readOutcome(r, app.Outcomes)
+	if err != nil {
+		return nil, err
+	}
+	return within(s, store.Intents, r.PathValue("id"), func(u *app.Unit) (*domain.Intent, error) { return u.Settle(r.PathValue("id"), how) })
+}
+
+func (s *Server) finishRefund(r *http.Request) (any, error) {
+	how, err := readOutcome(r, app.Outcomes)
+	if err != nil {
+		return nil, err
+	}
+	return within(s, store.Refunds, r.PathValue("id"), func(u *app.Unit) (*domain.Refund, error) { return u.FinishRefund(r.PathValue("id"), how) })
+}
+
+func (s *Server) dispute(r *http.Request) (any, error) {
+	in := struct {
+		Amount *int64 `json:"amount"`
+		Reason string `json:"reason"`
+	}{Reason: "general"}
+	if err := read(r, &in); err != nil {
+		return nil, err
+	}
+	return within(s, store.Charges, r.PathValue("id"), func(u *app.Unit) (*domain.Dispute, error) {
+		return u.OpenDispute(r.PathValue("id"), in.Amount, in.Reason)
+	})
+}
+
+func (s *Server) closeDispute(r *http.Request) (any, error) {
+	how, err := readOutcome(r, []string{domain.Won, domain.Lost})
+	if err != nil {
+		return nil, err
+	}
+	return within(s, store.Disputes, r.PathValue("id"), func(u *app.Unit) (*domain.Dispute, error) { return u.CloseDispute(r.PathValue("id"), how) })
+}
+
+func (s *Server) rollSecret(r *http.Request) (any, error) {
+	in := struct {
+		Overlap duration `json:"overlap"`
+	}{Overlap: duration{24 * time.Hour}}
+	if err := read(r, &in); err != nil {
+		return nil, err
+	}
+	return within(s, store.Endpoints, r.PathValue("id"), func(u *app.Unit) (*domain.Endpoint, error) {
+		return u.RollSecret(r.PathValue("id"), in.Overlap.Duration)
+	})
+}

@@ -1,0 +1,203 @@
+// Package deliver sends events to webhook endpoints: signed as Stripe signs, again after a failure, in the order in which
+// they happened within one payment intent.
+package deliver
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"holdfast.dev/services/local/stripe/internal/app"
+	"holdfast.dev/services/local/stripe/internal/domain"
+	"holdfast.dev/services/local/stripe/internal/store"
+)
+
+// lanes is how many deliveries go to one endpoint at once. Events of one intent are in one lane.
+const lanes = 8
+
+// Sender sends.
+type Sender struct {
+	DB     *store.DB
+	Modes  *app.EventModes
+	Client *http.Client
+	// Retries are the waits before each further attempt; after the last one the delivery is given up.
+	Retries []time.Duration
+
+	// Sent, Failed and GivenUp count.
+	Sent, Failed, GivenUp atomic.Int64
+
+	mu      sync.Mutex
+	ctx     context.Context // of Start; lanes start in it
+	running sync.WaitGroup
+	queues  map[string][]*lane
+}
+
+// Start queues what an earlier process has left, and sends it and what Add brings, until ctx ends.
+func (s *Sender) Start(ctx context.Context) error {
+	s.mu.Lock()
+	s.ctx, s.queues = ctx, map[string][]*lane{}
+	s.mu.Unlock()
+	return s.DB.View(func(t *store.Tx) error {
+		left, err := t.Deliveries()
+		for _, d := range left {
+			s.Add(d)
+		}
+		return err
+	})
+}
+
+// Wait waits for the attempts that run when ctx of Start ends.
+func (s *Sender) Wait() { s.running.Wait() }
+
+// Add queues a delivery, as often as the account's mode says.
+func (s *Sender) Add(d domain.Delivery) {
+	mode := s.Modes.Of(d.Scope.Account)
+	for range 1 + mode.Repeat {
+		wait := mode.Delay
+		if mode.Shuffle > 0 {
+			wait += rand.N(mode.Shuffle) //nolint:gosec // no secret
+		}
+		s.queue(item{Delivery: d, due: time.Now().Add(wait)})
+	}
+}
+
+// queue puts an item into its lane; before Start it is left to the list that Start reads.
+func (s *Sender) queue(i item) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx == nil || s.ctx.Err() != nil {
+		return
+	}
+	some := s.queues[i.Endpoint]
+	if some == nil {
+		for range lanes {
+			l := newLane()
+			some = append(some, l)
+			s.running.Go(func() { l.run(s.ctx, s) })
+		}
+		s.queues[i.Endpoint] = some
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(i.Lane)) // never fails
+	some[h.Sum32()%lanes].add(i)
+}
+
+// Wake has every lane look again, after a change of the modes.
+func (s *Sender) Wake() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, some := range s.queues {
+		for _, l := range some {
+			l.notify()
+		}
+	}
+}
+
+// send makes one attempt.
+func (s *Sender) send(ctx context.Context, i item) {
+	url, payload, signature, err := s.prepare(i.Delivery)
+	if err == nil && url != "" {
+		err = s.post(ctx, url, payload, signature)
+	}
+	switch {
+	case ctx.Err() != nil: // the next start sends it again
+	case err == nil:
+		s.Sent.Add(1)
+		s.finish(i.Delivery)
+	default:
+		s.Failed.Add(1)
+		s.again(i)
+	}
+}
+
+// again queues the next attempt, or gives up.
+func (s *Sender) again(i item) {
+	if i.Attempts >= len(s.Retries) {
+		s.GivenUp.Add(1)
+		s.finish(i.Delivery)
+		return
+	}
+	i.due = time.Now().Add(s.Retries[i.Attempts])
+	i.Attempts++
+	err := s.DB.Update(func(t *store.Tx) error { return t.PutDelivery(i.Delivery) })
+	if err != nil {
+		slog.Error("an attempt could not be stored", "event", i.Event, "error", err)
+	}
+	s.queue(i)
+}
+
+func (s *Sender) finish(d domain.Delivery) {
+	if err := s.DB.Update(func(t *store.Tx) error { return t.DeleteDelivery(d) }); err != nil {
+		slog.Error("a delivery could not be ended", "event", d.Event, "error", err)
+	}
+}
+
+// prepare returns where to send what with which signature; no address when the endpoint is deleted.
+func (s *Sender) prepare(d domain.Delivery) (url string, payload []byte, signature string, err error) {
+	err = s.DB.View(func(t *store.Tx) error {
+		endpoint, err := store.Get[domain.StoredEndpoint](t, d.Scope, store.Endpoints, d.Endpoint)
+		if err != nil || endpoint == nil {
+			return err
+		}
+		event, err := (&app.Unit{Tx: t, Scope: d.Scope}).Event(d.Event)
+		if err != nil {
+			return err
+		}
+		event.PendingWebhooks = max(event.PendingWebhooks, 1)
+		if payload, err = json.Marshal(event); err != nil {
+			return err
+		}
+		url, signature = endpoint.URL, sign(payload, t.Now().Unix(), endpoint.Secrets)
+		return nil
+	})
+	return url, payload, signature, err
+}
+
+// sign is the header Stripe-Signature, with a signature per secret that is in force.
+func sign(payload []byte, now int64, secrets []domain.Secret) string {
+	parts := []string{"t=" + strconv.FormatInt(now, 10)}
+	for _, s := range secrets {
+		if s.Expires != 0 && s.Expires <= now {
+			continue
+		}
+		mac := hmac.New(sha256.New, []byte(s.Value))
+		_, _ = fmt.Fprintf(mac, "%d.", now) // never fails
+		_, _ = mac.Write(payload)           // never fails
+		parts = append(parts, "v1="+hex.EncodeToString(mac.Sum(nil)))
+	}
+	return strings.Join(parts, ",")
+}
+
+func (s *Sender) post(ctx context.Context, url string, payload []byte, signature string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(payload))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json; charset=utf-8")
+	req.Header.Set("User-Agent", "Stripe/1.0 (+https://stripe.com/docs/webhooks)")
+	req.Header.Set("Stripe-Signature", signature)
+	resp, err := s.Client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<16)) // so that the connection is used again
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return fmt.Errorf("%s answered %s", url, resp.Status)
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package domain
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Event is a change, with the object as it was right after it.
+type Event struct {
+	ID              string       `json:"id"`
+	Object          string       `json:"object"`
+	APIVersion      string       `json:"api_version"`
+	Created         int64        `json:"created"`
+	Data            EventData    `json:"data"`
+	Livemode        bool         `json:"livemode"`
+	PendingWebhooks int          `json:"pending_webhooks"`
+	Request         EventRequest `json:"request"`
+	Type            string       `json:"type"`
+}
+
+// EventData is the object, and the values before the change of what has changed.
+type EventData struct {
+	Object             json.RawMessage `json:"object"`
+	PreviousAttributes map[string]any  `json:"previous_attributes,omitempty"`
+}
+
+// EventRequest is the request that caused an event, empty when none did.
+type EventRequest struct {
+	ID             *string `json:"id"`
+	IdempotencyKey *string `json:"idempotency_key"`
+}
+
+// Endpoint is a webhook endpoint.
+type Endpoint struct {
+	ID            string            `json:"id"`
+	Object        string            `json:"object"`
+	APIVersion    *string           `json:"api_version"`
+	Application   *string           `json:"application"`
+	Created       int64             `json:"created"`
+	Description   *string           `json:"description"`
+	EnabledEvents []string          `json:"enabled_events"`
+	Livemode      bool              `json:"livemode"`
+	Metadata      map[string]string `json:"metadata"`
+	Secret        string            `json:"secret,omitempty"` // in the answer of the create only
+	Status        string            `json:"status"`
+	URL           string            `json:"url"`
+}
+
+// StoredEndpoint is an endpoint with what is not shown.
+type StoredEndpoint struct {
+	Endpoint
+	Secrets []Secret `json:"_secrets"` // the newest first
+}
+
+// Secret signs payloads until its end.
+type Secret struct {
+	Value   string `json:"value"`
+	Expires int64  `json:"expires"` // Unix seconds; 0: never
+}
+
+// Wants reports whether the endpoint is sent events of the type.
+func (e *Endpoint) Wants(kind string) bool {
+	return slices.ContainsFunc(e.EnabledEvents, func(pattern string) bool {
+		before, open := strings.CutSuffix(pattern, "*")
+		return pattern == kind || open && strings.HasPrefix(kind, before)
+	})
+}
+
+// Delivery is an event on its way to an endpoint.
+type Delivery struct {
+	Scope    Scope  `json:"scope"`
+	Event    string `json:"event"`
+	Endpoint string `json:"endpoint"`
+	Lane     string `json:"lane"` // deliveries of one lane go one after the other
+	Attempts int    `json:"attempts"`
+}

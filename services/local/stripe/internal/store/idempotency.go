@@ -1,0 +1,73 @@
+package store
+
+import (
+	"encoding/json"
+	"time"
+
+	"holdfast.dev/services/local/stripe/internal/domain"
+)
+
+// Answer is the kept answer of an idempotency key.
+type Answer struct {
+	Path    string          `json:"path"`
+	Params  string          `json:"params"` // digest
+	Request string          `json:"request"`
+	Status  int             `json:"status"`
+	Body    json.RawMessage `json:"body"`
+	At      int64           `json:"at"` // Unix seconds
+}
+
+// Kept returns the answer of a key, nil when there is none or it is older than the lifetime.
+func (t *Tx) Kept(s domain.Scope, name string, lifetime time.Duration) (*Answer, error) {
+	text := t.bucket(idempotent).Get(key(s, name))
+	if text == nil {
+		return nil, nil //nolint:nilnil // none is no error
+	}
+	a := new(Answer)
+	if err := json.Unmarshal(text, a); err != nil {
+		return nil, err
+	}
+	if t.now.Sub(time.Unix(a.At, 0)) >= lifetime {
+		return nil, nil //nolint:nilnil // forgotten
+	}
+	return a, nil
+}
+
+// Keep stores the answer of a key.
+func (t *Tx) Keep(s domain.Scope, name string, a Answer) error {
+	a.At = t.now.Unix()
+	text, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	return t.bucket(idempotent).Put(key(s, name), text)
+}
+
+// Forget deletes the answers that are older than the lifetime, at most limit of them, and returns how many.
+func (d *DB) Forget(lifetime time.Duration, limit int) (int, error) {
+	var old [][]byte
+	err := d.View(func(t *Tx) error {
+		c := t.bucket(idempotent).Cursor()
+		for k, text := c.First(); k != nil && len(old) < limit; k, text = c.Next() {
+			var a Answer
+			if err := json.Unmarshal(text, &a); err != nil {
+				return err
+			}
+			if t.now.Sub(time.Unix(a.At, 0)) >= lifetime {
+				old = append(old, append([]byte{}, k...))
+			}
+		}
+		return nil
+	})
+	if err != nil || len(old) == 0 {
+		return 0, err
+	}
+	return len(old), d.Update(func(t *Tx) error {
+		for _, k := range old {
+			if err := t.bucket(idempotent).Delete(k); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,243 @@
+// Package store keeps everything in one bbolt file. One goroutine writes: it puts the changes that wait into one
+// transaction. A change is answered when its transaction is in the file, so it outlives the process; the file is synced
+// to the disk once a second, so the last second is lost when the machine stops.
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.etcd.io/bbolt"
+)
+
+// The buckets. Objects have one bucket per kind.
+const (
+	metaBucket     = "meta"
+	accountBucket  = "accounts"
+	indexBucket    = "index"
+	idempotent     = "idempotency"
+	deliveryBucket = "deliveries"
+	taskBucket     = "tasks"
+)
+
+// Kind is a kind of objects.
+type Kind string
+
+// The kinds, named as the prefixes of their ids.
+const (
+	Intents   Kind = "pi"
+	Charges   Kind = "ch"
+	Refunds   Kind = "re"
+	Disputes  Kind = "dp"
+	Movements Kind = "txn"
+	Methods   Kind = "pm"
+	Events    Kind = "evt"
+	Endpoints Kind = "we"
+)
+
+// Kinds are all kinds.
+var Kinds = []Kind{Intents, Charges, Refunds, Disputes, Movements, Methods, Events, Endpoints}
+
+// ErrClosed is the error of a change after Close.
+var ErrClosed = errors.New("the store is closed")
+
+const (
+	batchSize = 256
+	syncEvery = time.Second
+)
+
+// DB is the file.
+type DB struct {
+	bolt   *bbolt.DB
+	jobs   chan *job
+	stop   chan struct{}
+	done   sync.WaitGroup
+	offset atomic.Int64 // of the clock, in microseconds
+	last   int64        // the last microsecond that an id was made of; the writer's
+	dirty  atomic.Bool
+}
+
+// job is one change.
+type job struct {
+	change func(*Tx) error
+	after  []func()
+	err    error
+	done   chan struct{}
+}
+
+// Open opens or makes the file stripe.db in the folder.
+func Open(folder string) (*DB, error) {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, err
+	}
+	file, err := bbolt.Open(filepath.Join(folder, "stripe.db"), 0o600, &bbolt.Options{
+		Timeout: 5 * time.Second, NoSync: true, NoGrowSync: true, NoFreelistSync: true, FreelistType: bbolt.FreelistMapType,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("opening %s/stripe.db: %w", folder, err)
+	}
+	d := &DB{bolt: file, jobs: make(chan *job, batchSize), stop: make(chan struct{})}
+	if err := file.Update(d.prepare); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	d.done.Go(d.write)
+	d.done.Go(d.sync)
+	return d, nil
+}
+
+func (d *DB) prepare(tx *bbolt.Tx) error {
+	names := []string{metaBucket, accountBucket, indexBucket, idempotent, deliveryBucket, taskBucket}
+	for _, kind := range Kinds {
+		names = append(names, string(kind))
+	}
+	for _, name := range names {
+		if _, err := tx.CreateBucketIfNotExists([]byte(name)); err != nil {
+			return err
+		}
+	}
+	if text := tx.Bucket([]byte(metaBucket)).Get([]byte("offset")); len(text) == 8 {
+		d.offset.Store(int64(binary.BigEndian.Uint64(text))) //nolint:gosec // written by Advance
+	}
+	return nil
+}
+
+// Close waits for the changes that wait, syncs and closes the file.
+func (d *DB) Close() error {
+	close(d.stop)
+	d.done.Wait()
+	return errors.Join(d.bolt.Sync(), d.bolt.Close())
+}
+
+// Now is the time of the stand-in.
+func (d *DB) Now() time.Time {
+	return time.Now().Add(time.Duration(d.offset.Load()) * time.Microsecond)
+}
+
+// Advance moves the time of the stand-in forward.
+func (d *DB) Advance(by time.Duration) error {
+	return d.Update(func(tx *Tx) error {
+		offset := d.offset.Load() + by.Microseconds()
+		d.offset.Store(offset)
+		return tx.bucket(metaBucket).Put([]byte("offset"), binary.BigEndian.AppendUint64(nil, uint64(offset))) //nolint:gosec // forward only
+	})
+}
+
+// View reads. The file does not change meanwhile.
+func (d *DB) View(read func(*Tx) error) error {
+	return d.bolt.View(func(tx *bbolt.Tx) error { return read(&Tx{bolt: tx, db: d, now: d.Now()}) })
+}
+
+// Update makes a change and returns when it is in the file. It may run the change more than once. A change that returns
+// an error is undone.
+func (d *DB) Update(change func(*Tx) error) error {
+	j := &job{change: change, done: make(chan struct{})}
+	select {
+	case d.jobs <- j:
+	case <-d.stop:
+		return ErrClosed
+	}
+	select {
+	case <-j.done:
+		return j.err
+	case <-d.stop:
+	}
+	d.done.Wait()
+	select {
+	case <-j.done:
+		return j.err
+	default:
+		return ErrClosed
+	}
+}
+
+// write is the goroutine that writes.
+func (d *DB) write() {
+	for {
+		select {
+		case first := <-d.jobs:
+			d.commit(d.waiting(first))
+		case <-d.stop:
+			for len(d.jobs) > 0 {
+				d.commit(d.waiting(<-d.jobs))
+			}
+			return
+		}
+	}
+}
+
+func (d *DB) waiting(first *job) []*job {
+	batch := []*job{first}
+	for len(batch) < batchSize {
+		select {
+		case next := <-d.jobs:
+			batch = append(batch, next)
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+// commit makes the changes in one transaction; when one of them fails, each in its own.
+func (d *DB) commit(batch []*job) {
+	err := d.bolt.Update(func(tx *bbolt.Tx) error {
+		for _, j := range batch {
+			if err := d.run(tx, j); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil && len(batch) > 1 {
+		for i := range batch {
+			d.commit(batch[i : i+1])
+		}
+		return
+	}
+	d.dirty.Store(true)
+	for _, j := range batch {
+		j.err = err
+		if err == nil {
+			for _, next := range j.after {
+				next()
+			}
+		}
+		close(j.done)
+	}
+}
+
+// run makes one change. A panic is the change's error.
+func (d *DB) run(tx *bbolt.Tx, j *job) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic in a change: %v", p)
+		}
+	}()
+	t := &Tx{bolt: tx, db: d, now: d.Now()}
+	if err := j.change(t); err != nil {
+		return err
+	}
+	j.after = t.after
+	return nil
+}
+
+func (d *DB) sync() {
+	tick := time.NewTicker(syncEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-d.stop:
+			return
+		case <-tick.C:
+			if d.dirty.Swap(false) {
+				_ = d.bolt.Sync() // the next tick, or Close, tries again
+			}
+		}
+	}
+}

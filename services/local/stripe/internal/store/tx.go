@@ -1,0 +1,141 @@
+package store
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"iter"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"holdfast.dev/services/local/stripe/internal/domain"
+)
+
+// Tx is a transaction.
+type Tx struct {
+	bolt  *bbolt.Tx
+	db    *DB
+	now   time.Time
+	after []func()
+}
+
+// Now is the time of the transaction.
+func (t *Tx) Now() time.Time { return t.now }
+
+// After has next run when the change is in the file.
+func (t *Tx) After(next func()) { t.after = append(t.after, next) }
+
+func (t *Tx) bucket(name string) *bbolt.Bucket { return t.bolt.Bucket([]byte(name)) }
+
+// alphabet is in the order of bytes, so that ids sort by their time.
+const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// NewID makes an id. Later ids of a kind sort behind earlier ones.
+func (t *Tx) NewID(kind Kind) string {
+	t.db.last = max(t.db.last+1, t.now.UnixMicro())
+	var digits [9]byte
+	for i, n := len(digits)-1, t.db.last; i >= 0; i, n = i-1, n/62 {
+		digits[i] = alphabet[n%62]
+	}
+	return string(kind) + "_3" + string(digits[:]) + Random(14)
+}
+
+// Random returns n random letters and digits.
+func Random(n int) string {
+	text := make([]byte, n)
+	_, _ = rand.Read(text) // never fails
+	for i, b := range text {
+		text[i] = alphabet[int(b)%len(alphabet)]
+	}
+	return string(text)
+}
+
+func key(s domain.Scope, id string) []byte { return []byte(s.Prefix() + id) }
+
+// Put stores an object and returns its JSON.
+func (t *Tx) Put(s domain.Scope, kind Kind, id string, object any) ([]byte, error) {
+	text, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	return text, t.bucket(string(kind)).Put(key(s, id), text)
+}
+
+// Raw returns an object's JSON, nil when there is none. It is valid in the transaction only.
+func (t *Tx) Raw(s domain.Scope, kind Kind, id string) []byte {
+	return t.bucket(string(kind)).Get(key(s, id))
+}
+
+// Delete deletes an object.
+func (t *Tx) Delete(s domain.Scope, kind Kind, id string) error {
+	return t.bucket(string(kind)).Delete(key(s, id))
+}
+
+// Get returns an object, nil when there is none.
+func Get[T any](t *Tx, s domain.Scope, kind Kind, id string) (*T, error) {
+	text := t.Raw(s, kind, id)
+	if text == nil {
+		return nil, nil //nolint:nilnil // none is no error
+	}
+	object := new(T)
+	return object, json.Unmarshal(text, object)
+}
+
+// Newest lists the objects of a kind with their ids, the newest first, from before the id on; "" is from the newest on.
+func (t *Tx) Newest(s domain.Scope, kind Kind, before string) iter.Seq2[string, []byte] {
+	return t.backward(string(kind), s.Prefix(), before)
+}
+
+// Oldest lists the objects of a kind with their ids, the oldest first, from after the id on.
+func (t *Tx) Oldest(s domain.Scope, kind Kind, after string) iter.Seq2[string, []byte] {
+	prefix := []byte(s.Prefix())
+	return func(yield func(string, []byte) bool) {
+		c := t.bucket(string(kind)).Cursor()
+		k, v := c.Seek(append(prefix, after...))
+		if after != "" && string(k) == string(prefix)+after {
+			k, v = c.Next()
+		}
+		for ; bytes.HasPrefix(k, prefix) && yield(string(k[len(prefix):]), v); k, v = c.Next() { //nolint:revive // the loop is its head
+		}
+	}
+}
+
+// Index stores an id under a name and a value.
+func (t *Tx) Index(s domain.Scope, name, value, id string) error {
+	return t.bucket(indexBucket).Put([]byte(indexPrefix(s, name, value)+id), []byte{})
+}
+
+// Unindex undoes Index.
+func (t *Tx) Unindex(s domain.Scope, name, value, id string) error {
+	return t.bucket(indexBucket).Delete([]byte(indexPrefix(s, name, value) + id))
+}
+
+// Indexed lists the ids under a name and a value, the newest first, from before the id on.
+func (t *Tx) Indexed(s domain.Scope, name, value, before string) iter.Seq2[string, []byte] {
+	return t.backward(indexBucket, indexPrefix(s, name, value), before)
+}
+
+func indexPrefix(s domain.Scope, name, value string) string {
+	return s.Prefix() + name + "\x00" + value + "\x00"
+}
+
+// backward lists what follows the prefix in the keys, in descending order.
+func (t *Tx) backward(bucket, prefix, before string) iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		c := t.bucket(bucket).Cursor()
+		end := prefix + before
+		if before == "" {
+			end = prefix + "\xff\xff"
+		}
+		k, v := c.Seek([]byte(end))
+		if k == nil {
+			k, v = c.Last()
+		}
+		for k != nil && string(k) >= end {
+			k, v = c.Prev()
+		}
+		for ; bytes.HasPrefix(k, []byte(prefix)) && yield(string(k[len(prefix):]), v); k, v = c.Prev() { //nolint:revive // the loop is its head
+		}
+	}
+}

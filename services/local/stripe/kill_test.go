@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stripe/stripe-go/v76"
+)
+
+// The test's executable is the stand-in, too, so that tests can kill it.
+func TestMain(m *testing.M) {
+	if os.Getenv("STAND_IN_CHILD") != "" {
+		os.Args = []string{"local-stripe", "serve"}
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// child starts a stand-in as a process of its own.
+func child(t *testing.T, folder string) (*standIn, *exec.Cmd) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = []string{
+		"STAND_IN_CHILD=1", "LOCAL_STRIPE_HTTP_ADDR=127.0.0.1:0", "LOCAL_STRIPE_DATA_DIR=" + folder, "LOCAL_STRIPE_CONTROL_TOKEN=" + controlToken, "LOCAL_STRIPE_TEST_SECRET_KEY=sk_test_demo",
+	}
+	out, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if address, ok := strings.CutPrefix(lines.Text(), "listening on "); ok {
+			s := &standIn{t: t, url: "http://" + address}
+			s.API = s.with("sk_test_demo")
+			return s, cmd
+		}
+	}
+	t.Fatal("the stand-in does not start")
+	return nil, nil
+}
+
+// What was answered is there after kill -9 at any moment, and a repeated key meets it.
+func TestKillKeepsWhatWasAnswered(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	answered := map[string]string{} // intent by key
+	for round := range 5 {
+		s, cmd := child(t, folder)
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		for worker := range 8 {
+			all.Go(func() {
+				for i := 0; ; i++ {
+					key := fmt.Sprintf("%d-%d-%d", round, worker, i)
+					p := paying(500, "usd", "pm_card_visa")
+					p.SetIdempotencyKey(key)
+					pi, err := s.PaymentIntents.New(p)
+					if err != nil {
+						return
+					}
+					mu.Lock()
+					answered[key] = pi.ID
+					mu.Unlock()
+				}
+			})
+		}
+		time.Sleep(time.Duration(100+50*round) * time.Millisecond) // the kill comes somewhere in the load
+		_ = cmd.Process.Kill()
+		all.Wait()
+		_ = cmd.Wait()
+	}
+	s, _ := child(t, folder)
+	if len(answered) < 20 {
+		t.Fatalf("only %d answers before the kills", len(answered))
+	}
+	for key, id := range answered {
+		p := paying(500, "usd", "pm_card_visa")
+		p.SetIdempotencyKey(key)
+		pi, err := s.PaymentIntents.New(p)
+		if err != nil || pi.ID != id || pi.LastResponse.Header.Get("Idempotent-Replayed") != "true" {
+			t.Fatalf("key %s: %v %v, want %s", key, pi, err, id)
+		}
+	}
+	var counters struct {
+		Charges map[string]int `json:"charges_per_intent"`
+	}
+	s.control("GET", "counters", nil, &counters)
+	for _, id := range answered {
+		if counters.Charges[id] != 1 {
+			t.Errorf("%s has %d charges", id, counters.Charges[id])
+		}
+	}
+	if len(counters.Charges) < len(answered) {
+		t.Errorf("%d intents with charges, %d answered", len(counters.Charges), len(answered))
+	}
+}
+
+func TestRestartKeepsEverything(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(c *config) { c.AsyncDelay = 300 * time.Millisecond })
+	waiting := s.pay(500, "usd", "pm_usBankAccount_success", stripe.PaymentIntentStatusProcessing)
+	s.control("POST", "clock", map[string]string{"by": "1h"}, nil)
+	s.stop()
+	s = startWith(t, s.config)
+	s.await(waiting.ID, stripe.PaymentIntentStatusSucceeded)
+	pi, err := s.PaymentIntents.New(intent(500, "usd"))
+	if err != nil || time.Until(time.Unix(pi.Created, 0)) < 50*time.Minute {
+		t.Errorf("the clock went back: %+v %v", pi, err)
+	}
+}

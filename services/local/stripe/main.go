@@ -1,0 +1,51 @@
+// Command local-stripe is the stand-in for Stripe of the development stack: payment intents, charges, refunds, disputes
+// and events with the answers of Stripe's API, kept in one file. It moves no money and is not a part of production.
+package main
+
+import (
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+)
+
+// commit is set by the linker, as in the Makefile.
+var commit string
+
+func main() {
+	version := flag.Bool("version", false, "print the build")
+	flag.Usage = func() {
+		fmt.Fprintln(os.Stderr, "usage: local-stripe serve: a stand-in for Stripe's API, for development; its settings are environment variables (README.md)")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	switch {
+	case *version:
+		fmt.Println("local-stripe dev (commit " + cmp.Or(commit, "unknown") + ", " + runtime.Version() + ")")
+		return
+	case flag.Arg(0) != "serve" || flag.NArg() > 1:
+		flag.Usage()
+		if flag.NArg() > 0 {
+			os.Exit(2)
+		}
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := serve(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "local-stripe:", err)
+		os.Exit(1)
+	}
+}
+
+func serve(ctx context.Context) error {
+	c, err := readConfig()
+	if err != nil {
+		return err
+	}
+	return run(ctx, c, func(address string) { fmt.Fprintln(os.Stderr, "listening on", address) })
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stripe/stripe-go/v76"
+	"github.com/stripe/stripe-mock/embedded"
+)
+
+// specification is the part of Stripe's OpenAPI that the test reads.
+type specification struct {
+	Components struct {
+		Schemas map[string]struct {
+			Properties map[string]any `json:"properties"`
+			Required   []string       `json:"required"`
+		} `json:"schemas"`
+	} `json:"components"`
+}
+
+// olderFields are fields of API version 2023-10-16 that Stripe's current OpenAPI lacks.
+var olderFields = map[string][]string{}
+
+// Each answer has the fields that Stripe's OpenAPI requires, and no field that it does not know.
+func TestShapesAreStripes(t *testing.T) {
+	t.Parallel()
+	var spec specification
+	if err := json.Unmarshal(embedded.OpenAPISpec, &spec); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t)
+	s.receive(s.API)
+	pi := s.pay(1000, "usd", "pm_card_visa", stripe.PaymentIntentStatusSucceeded)
+	bank := s.pay(1000, "usd", "pm_usBankAccount_success", stripe.PaymentIntentStatusProcessing)
+	s.pay(1000, "usd", "pm_card_authenticationRequired", stripe.PaymentIntentStatusRequiresAction)
+	_, err := s.PaymentIntents.New(paying(1000, "usd", "pm_card_chargeDeclined"))
+	refused(t, err, 402, "card_declined")
+	r, err := s.Refunds.New(&stripe.RefundParams{PaymentIntent: &pi.ID, Amount: stripe.Int64(100)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.control("POST", "refunds/"+r.ID+"/finish", map[string]string{"outcome": "failed"}, nil)
+	s.control("POST", "charges/"+pi.LatestCharge.ID+"/dispute", nil, nil)
+	s.await(bank.ID, stripe.PaymentIntentStatusSucceeded)
+	for path, object := range map[string]string{
+		"payment_intents": "payment_intent", "charges": "charge", "refunds": "refund", "disputes": "dispute",
+		"balance_transactions": "balance_transaction", "events": "event", "webhook_endpoints": "webhook_endpoint",
+		"payment_methods/pm_card_visa": "payment_method", "payment_methods/pm_usBankAccount_success": "payment_method", "account": "account",
+	} {
+		status, _, body := s.send("GET", "sk_test_demo", "/v1/"+path, "")
+		list, isList := body["data"].([]any)
+		if !isList {
+			list = []any{body}
+		}
+		if status != 200 || len(list) == 0 {
+			t.Errorf("%s: %d %v", path, status, body)
+		}
+		schema := spec.Components.Schemas[object]
+		for _, item := range list {
+			fields, _ := item.(map[string]any)
+			if fields["object"] != object {
+				t.Errorf("%s: object %v", path, fields["object"])
+			}
+			for name := range maps.Keys(fields) {
+				if _, known := schema.Properties[name]; !known && !slices.Contains(olderFields[object], name) {
+					t.Errorf("%s has %q, which Stripe's OpenAPI lacks", object, name)
+				}
+			}
+			for _, name := range schema.Required {
+				if _, there := fields[name]; !there {
+					t.Errorf("%s lacks %q", object, name)
+				}
+			}
+		}
+	}
+}

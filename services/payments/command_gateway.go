@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/crypt"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/service"
+
+	"holdfast.dev/services/payments/internal/app"
+	"holdfast.dev/services/payments/internal/domain"
+	"holdfast.dev/services/payments/internal/peers"
+	"holdfast.dev/services/payments/internal/store"
+)
+
+// toolSettings are the settings of the command, which are a part of Config.
+type toolSettings struct {
+	DatabaseURL    string        `env:"DATABASE_URL,required,notEmpty"`                          // in the role <db>_app, under row-level security
+	EncryptionKeys string        `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…: the first seals
+	StripeURL      string        `env:"STRIPE_URL" envDefault:"https://api.stripe.com"`          // of Stripe's API, without /v1
+	StripeTimeout  time.Duration `env:"STRIPE_TIMEOUT" envDefault:"10s"`                         // of one call
+}
+
+// rotationOverlap is how long webhooks may be signed with the secret before.
+const rotationOverlap = 24 * time.Hour
+
+func gatewayCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "gateway", Short: "Connect operators' accounts at the payment gateway.",
+		Long: `Connect operators' accounts at the payment gateway, Stripe.
+
+Secrets are never arguments. They are read from the environment (STRIPE_SECRET_KEY,
+STRIPE_WEBHOOK_SECRET), from files (--secret-key-file, --webhook-secret-file), or asked for
+on the terminal.`,
+	}
+	for _, sub := range []*cobra.Command{
+		gatewayVerb("connect", "Connect an account, or give the connected one new keys.", connect),
+		gatewayVerb("show", "Show the connected account.", show),
+		gatewayVerb("rotate", "Give the connected account new keys; webhooks signed with the earlier secret are taken for a day.", rotate),
+		gatewayVerb("disconnect", "End the connection; payments that have begun are still followed.", disconnect),
+	} {
+		cmd.AddCommand(sub)
+	}
+	return cmd
+}
+
+// gateway is one running command.
+type gateway struct {
+	*app.Accounts
+	cmd  *cobra.Command
+	live bool
+}
+
+// gatewayVerb is a command on the account of a tenant in a mode.
+func gatewayVerb(use, short string, run func(ctx context.Context, g gateway) (domain.Account, error)) *cobra.Command {
+	var tenant, mode string
+	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs}
+	f := cmd.Flags()
+	f.StringVar(&tenant, "tenant", "", "id of the tenant, tn_…")
+	f.StringVar(&mode, "mode", "test", "test or live")
+	if use == "connect" || use == "rotate" {
+		f.String("publishable-key", "", "the account's publishable key, pk_…")
+		f.String("secret-key-file", "", "file with the account's secret key")
+		f.String("webhook-secret-file", "", "file with the signing secret of the webhook endpoint")
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		ctx, err := asTenant(cmd.Context(), tenant, mode)
+		if err != nil {
+			return err
+		}
+		var s toolSettings
+		if err := service.Load(&s); err != nil {
+			return err
+		}
+		accounts, closeAll, err := openAccounts(ctx, s)
+		if err != nil {
+			return err
+		}
+		defer closeAll()
+		a, err := run(ctx, gateway{Accounts: accounts, cmd: cmd, live: mode == string(caller.Live)})
+		if err != nil {
+			return err
+		}
+		body, err := contract.Encode(map[string]any{
+			"id": a.ID.String(), "provider": a.Provider, "account": a.Account, "country": a.Country, "mode": mode,
+			"publishable_key": a.PublishableKey, "secret_key_last4": a.SecretLast4, "connected": a.DisconnectedAt == nil,
+			"webhook_path": "/gateway/stripe/" + a.ID.String(),
+		})
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), string(body))
+		return err
+	}
+	return cmd
+}
+
+// asTenant is the context of a command that acts for a tenant in a mode.
+func asTenant(ctx context.Context, tenant, mode string) (context.Context, error) {
+	id, err := ids.Parse[ids.TenantPrefix](tenant)
+	if err != nil {
+		return nil, errors.New("--tenant: want the id of a tenant, tn_…; `identity tenant list` shows them")
+	}
+	if mode != string(caller.Live) && mode != string(caller.Test) {
+		return nil, errors.New("--mode: want test or live")
+	}
+	c := caller.Service("payments", id, caller.Mode(mode))
+	c.Credential = "cli"
+	return caller.With(ctx, c), nil
+}
+
+func openAccounts(ctx context.Context, s toolSettings) (*app.Accounts, func(), error) {
+	box, err := crypt.NewBox(s.EncryptionKeys)
+	if err != nil {
+		return nil, nil, err
+	}
+	db, err := pg.Open(ctx, s.DatabaseURL, pg.Options{MaxConns: 2, Background: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	return &app.Accounts{
+		DB: db, Store: store.Accounts{Box: box}, Gateway: peers.NewStripe(s.StripeURL, s.StripeTimeout, 1), Now: time.Now,
+	}, db.Close, nil
+}
+
+func connect(ctx context.Context, g gateway) (domain.Account, error) {
+	keys, err := g.keys(true)
+	if err != nil {
+		return domain.Account{}, err
+	}
+	return g.Connect(ctx, g.live, keys)
+}
+
+func show(ctx context.Context, g gateway) (domain.Account, error) { return g.Show(ctx) }
+
+func rotate(ctx context.Context, g gateway) (domain.Account, error) {
+	keys, err := g.keys(false)
+	if err != nil {
+		return domain.Account{}, err
+	}
+	return g.Rotate(ctx, g.live, keys, rotationOverlap)
+}
+
+func disconnect(ctx context.Context, g gateway) (domain.Account, error) { return g.Disconnect(ctx) }
+
+// keys reads the keys; a missing secret key is asked for where it is required.
+func (g gateway) keys(required bool) (domain.Keys, error) {
+	publishable, _ := g.cmd.Flags().GetString("publishable-key")
+	secret, err := g.secret("secret-key-file", "STRIPE_SECRET_KEY", "Secret key (sk_… or rk_…): ", required)
+	if err != nil {
+		return domain.Keys{}, err
+	}
+	webhook, err := g.secret("webhook-secret-file", "STRIPE_WEBHOOK_SECRET", "", false)
+	return domain.Keys{Publishable: publishable, Secret: domain.Secret(secret), Webhook: domain.Secret(webhook)}, err
+}
+
+// secret reads a secret from a file, the environment or the terminal.
+func (g gateway) secret(flag, env, question string, required bool) (string, error) {
+	if path, _ := g.cmd.Flags().GetString(flag); path != "" {
+		raw, err := os.ReadFile(path) //nolint:gosec // the operator names the file
+		return strings.TrimSpace(string(raw)), err
+	}
+	if v := os.Getenv(env); v != "" || !required {
+		return v, nil
+	}
+	in := int(os.Stdin.Fd())
+	if !term.IsTerminal(in) {
+		return "", fmt.Errorf("set %s, or give --%s: there is no terminal to ask on", env, flag)
+	}
+	fmt.Fprint(g.cmd.ErrOrStderr(), question)
+	raw, err := term.ReadPassword(in)
+	fmt.Fprintln(g.cmd.ErrOrStderr())
+	return strings.TrimSpace(string(raw)), err
+}

@@ -1,0 +1,20 @@
+package main
+
+import (
+	"time"
+
+	"holdfast.dev/libs/peer"
+	"holdfast.dev/libs/platform"
+)
+
+// Config are the service's own settings, besides service.Common.
+type Config struct {
+	Platform       platform.Config
+	Upstreams      peer.Addresses `env:"UPSTREAM_URL" envDefault:"http://{service}:8080"`         // of the services that it calls; UPSTREAM_<NAME>_URL for one
+	SignKeys       string         `env:"CALLER_SIGN_KEYS,required" secret:"true"`                 // <target>=<kid>:<hex>,…
+	CursorKeys     string         `env:"CURSOR_KEYS,required,notEmpty" secret:"true"`             // <kid>:<hex>,…: the first signs
+	EncryptionKeys string         `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…: the first seals
+	StripeURL      string         `env:"STRIPE_URL" envDefault:"https://api.stripe.com"`          // of Stripe's API, without /v1
+	StripeTimeout  time.Duration  `env:"STRIPE_TIMEOUT" envDefault:"10s"`                         // of one call
+	StripeInFlight int            `env:"STRIPE_IN_FLIGHT" envDefault:"64"`                        // the most calls at once of one gateway account, in this process
+}

@@ -1,0 +1,45 @@
+// Package api has the HTTP handlers by operationId. A handler decodes the request, calls one use case and encodes the
+// result.
+package api
+
+import (
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/idemstore"
+	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/payments/internal/app"
+	"holdfast.dev/services/payments/internal/store"
+)
+
+// API holds what the handlers use.
+type API struct {
+	DB       *pg.DB
+	Answers  *idemstore.Store
+	Accounts store.Accounts
+	Intents  *app.Intents
+	Refunds  *app.Refunds
+	Events   *app.Events
+	Patience time.Duration // of a request that another one's call is in the way of
+	Pages    *page.Codec
+	Server   *httpx.Server
+}
+
+// Mount registers the contract's operations, and the call by which the gateway forwards events.
+func (a *API) Mount(e *gin.Engine) error {
+	e.POST("/internal/v1/gateway-events/:account", a.Server.Internal(a.receiveEvent, "gateway"))
+	return a.Server.Mount(e, map[string]httpx.Route{
+		"createPaymentIntent":  {Handle: a.createIntent},
+		"listPaymentIntents":   {Handle: a.listIntents},
+		"getPaymentIntent":     {Handle: a.getIntent, Exists: a.intentExists},
+		"cancelPaymentIntent":  {Handle: a.cancelIntent, Exists: a.intents().Exists},
+		"capturePaymentIntent": {Handle: a.captureIntent, Exists: a.intents().Exists},
+		"createRefund":         {Handle: a.createRefund},
+		"listRefunds":          {Handle: a.listRefunds},
+		"getRefund":            {Handle: a.getRefund, Exists: a.refunds().Exists},
+	})
+}

@@ -1,0 +1,142 @@
+package api
+
+import (
+	"context"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/patch"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/rest"
+	"holdfast.dev/proto/api"
+
+	"holdfast.dev/services/payments/internal/domain"
+	"holdfast.dev/services/payments/internal/store"
+	"holdfast.dev/services/payments/internal/view"
+)
+
+// intents says how the handlers read and show an intent.
+func (a *API) intents() rest.Collection[domain.GatewayID, domain.Intent] {
+	return a.shown(view.Intent)
+}
+
+// newIntents is intents with the client secret, for the answer to a creation.
+func (a *API) newIntents() rest.Collection[domain.GatewayID, domain.Intent] {
+	return a.shown(view.NewIntent)
+}
+
+func (a *API) shown(body func(domain.Intent, api.Mode) api.PaymentIntent) rest.Collection[domain.GatewayID, domain.Intent] {
+	return rest.Collection[domain.GatewayID, domain.Intent]{
+		Parse: domain.ParseGatewayID,
+		DB:    a.DB, Answers: a.Answers, Path: "payment-intents", NotFound: domain.ErrIntentNotFound, Load: store.Intent,
+		Show: func(p domain.Intent, mode api.Mode) rest.Answer {
+			return rest.Answer{ID: string(p.GatewayID), Version: p.Version, Body: body(p, mode)}
+		},
+	}
+}
+
+// createIntent looks for the stored answer first: the gateway is asked before the transaction that keeps the answer.
+func (a *API) createIntent(c *gin.Context) error {
+	if prior, err := a.Answers.Check(c.Request.Context()); err != nil {
+		return err
+	} else if prior != nil {
+		return httpx.Send(c, *prior)
+	}
+	return rest.CreateVia(c, a.newIntents(), fromIntentCreate,
+		func(ctx context.Context, transact pg.Transact[domain.Intent], in domain.IntentInput) error {
+			in.Request = requestOf(ctx)
+			return a.Intents.Create(ctx, transact, in, a.Patience)
+		})
+}
+
+// requestOf identifies the request in the context.
+func requestOf(ctx context.Context) domain.Request {
+	req, ok := idem.RequestFrom(ctx)
+	if !ok {
+		return domain.Request{}
+	}
+	return domain.Request{Credential: caller.FromContext(ctx).Credential, Key: req.Key, Fingerprint: req.Fingerprint[:]}
+}
+
+// getIntent looks for the gateway first: without one no id is looked up.
+func (a *API) getIntent(c *gin.Context) error {
+	if err := a.configured(c.Request.Context()); err != nil {
+		return err
+	}
+	return rest.Get(c, a.intents())
+}
+
+func (a *API) intentExists(ctx context.Context, id string) error {
+	if err := a.configured(ctx); err != nil {
+		return err
+	}
+	return a.intents().Exists(ctx, id)
+}
+
+func (a *API) configured(ctx context.Context) error {
+	_, err := a.Accounts.Connected(ctx, a.DB.Read(ctx))
+	return err
+}
+
+func (a *API) cancelIntent(c *gin.Context) error {
+	if prior, err := a.Answers.Check(c.Request.Context()); err != nil {
+		return err
+	} else if prior != nil {
+		return httpx.Send(c, *prior)
+	}
+	return rest.ActionVia(c, a.intents(), a.Intents.Cancel)
+}
+
+func (a *API) captureIntent(c *gin.Context) error {
+	if prior, err := a.Answers.Check(c.Request.Context()); err != nil {
+		return err
+	} else if prior != nil {
+		return httpx.Send(c, *prior)
+	}
+	return rest.UpdateVia(c, a.intents(), func(b api.PaymentIntentCapture) *int64 { return patch.FromNullable(b.AmountMinor).Pointer() },
+		func(ctx context.Context, transact pg.Transact[domain.Intent], id domain.GatewayID, amount *int64, match patch.Precondition) error {
+			return a.Intents.Capture(ctx, transact, id, amount, match)
+		})
+}
+
+func (a *API) listIntents(c *gin.Context) error {
+	filter, none := intentFilter(httpx.Query(c))
+	return page.Serve(c, a.Pages, a.DB, func(ctx context.Context, db pg.Q, r page.Request) (page.Rows[domain.Intent], error) {
+		if none {
+			return page.Rows[domain.Intent]{}, nil
+		}
+		return store.Intents(ctx, db, filter, r)
+	}, func(p domain.Intent) page.Place {
+		return page.Place{ID: p.ID.UUID(), Created: p.CreatedAt, Updated: p.UpdatedAt}
+	}, view.Intent)
+}
+
+// intentFilter reads the filters; none when the id among them is malformed, so that no row matches.
+func intentFilter(q contract.Query) (f store.IntentFilter, none bool) {
+	for _, s := range q.List("status") {
+		f.Status = append(f.Status, domain.Status(s))
+	}
+	f.Booking, none = rest.FilterID[ids.BookingPrefix](q, "booking_id")
+	return f, none
+}
+
+func fromIntentCreate(b api.PaymentIntentCreate) domain.IntentInput {
+	in := domain.IntentInput{
+		Booking: b.BookingId, Amount: patch.FromNullable(b.AmountMinor).Pointer(), Currency: patch.FromNullable(b.Currency).Pointer(),
+		Invoice: patch.FromNullable(b.InvoiceId).Pointer(), Description: patch.FromNullable(b.Description).Pointer(),
+		ReceiptEmail: patch.FromNullable(b.ReceiptEmail).Pointer(),
+	}
+	if m := patch.FromNullable(b.Metadata).Pointer(); m != nil {
+		in.Metadata = *m
+	}
+	if m := patch.FromNullable(b.CaptureMethod).Pointer(); m != nil {
+		in.CaptureMethod = domain.CaptureMethod(*m)
+	}
+	return in
+}

@@ -1,0 +1,271 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/kafkax"
+	"holdfast.dev/libs/pgtest"
+	listed "holdfast.dev/proto"
+	eventsv1 "holdfast.dev/proto/events/v1"
+	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/payments/internal/consume"
+	"holdfast.dev/services/payments/internal/domain"
+)
+
+// Each topic that proto/services.yaml lets the service read has a handler, and no other has.
+func TestEachTopicHasAHandler(t *testing.T) {
+	t.Parallel()
+	service, _ := listed.ServiceNamed("payments")
+	var got []string
+	for topic := range (consume.Handlers{}).Topics() {
+		got = append(got, topic)
+	}
+	slices.Sort(got)
+	want := slices.Sorted(slices.Values(service.Reads))
+	if len(want) == 0 || !slices.Equal(got, want) {
+		t.Errorf("handlers of %v, and proto/services.yaml lists %v", got, want)
+	}
+}
+
+// message is an event of another service in the tenant and mode of ctx.
+func message(ctx context.Context, t *testing.T, topic, kind, object string, version int64, body string) kafkax.Message {
+	t.Helper()
+	c := caller.FromContext(ctx)
+	raw, err := proto.Marshal(&eventsv1.Event{
+		Id: ids.New[ids.EventPrefix]().String(), Type: kind, TenantId: c.Tenant.String(), Livemode: c.Live(), ObjectId: object,
+		ResourceVersion: version, CreatedAt: timestamppb.New(time.Unix(0, 0)), Object: []byte(body), Internal: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kafkax.Message{Topic: topic, Key: object, Value: raw}
+}
+
+// An intent shows the newest state of its booking, in whatever order and batches its events come.
+func TestBookingStatusIsLearned(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.tenant()
+	b := w.bookings.Add(ctx, "pending", 100, 100, "USD")
+	p := w.post(ctx, fmt.Sprintf(`{"booking_id":%q}`, b.ID)).is(201).intent()
+	live := pgtest.CtxOf(t, caller.FromContext(ctx).Tenant, caller.Live)
+	event := func(ctx context.Context, version int64, status string) kafkax.Message {
+		return message(ctx, t, "bookings", "booking.updated", b.ID.String(), version, fmt.Sprintf(`{"status":%q,"customer_id":null}`, status))
+	}
+	status := func() string {
+		t.Helper()
+		body := string(w.do(ctx, "GET", "/payment-intents/"+p.ID, "").is(200).Body)
+		_, rest, _ := strings.Cut(body, `"booking_status":"`)
+		state, _, _ := strings.Cut(rest, `"`)
+		return state
+	}
+	batch := []kafkax.Message{event(ctx, 20, "completed"), event(live, 30, "cancelled"), event(ctx, 20, "completed"), event(ctx, 19, "confirmed")}
+	broken := message(ctx, t, "bookings", "booking.updated", b.ID.String(), 99, `{`)
+	if err := w.learned.HandleBatch(ctx, append(batch[:len(batch):len(batch)], broken)); err == nil || status() != "pending" {
+		t.Errorf("half of a batch: %v, %s", err, status())
+	}
+	for range 2 {
+		if err := w.learned.HandleBatch(ctx, batch); err != nil || status() != "completed" {
+			t.Errorf("%v, %s", err, status())
+		}
+	}
+	if err := w.learned.Handle(ctx, event(ctx, 21, "no_show")); err != nil || status() != "no_show" {
+		t.Errorf("%v, %s", err, status())
+	}
+	for name, m := range map[string]kafkax.Message{
+		"no JSON": broken, "another topic": {Topic: "others", Value: broken.Value}, "no event": {Topic: "bookings", Value: []byte("x")},
+		"no id": message(ctx, t, "customers", "customer.erased", "cu_x", 1, `{}`),
+	} {
+		if err := w.learned.Handle(ctx, m); !errors.Is(err, kafkax.ErrPoison) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Erasing a customer clears what its intents hold of it, in rows, stored answers and unpublished events, once, and tells the platform.
+func TestErasure(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx, other := w.tenant(), w.tenant()
+	b := w.bookings.Add(ctx, "pending", 100, 100, "USD")
+	foreign := w.bookings.Add(other, "pending", 100, 100, "USD")
+	body := func(b domain.Booking) string {
+		return fmt.Sprintf(`{"booking_id":%q,"description":"For Ann","receipt_email":"ann@example.com","metadata":{"who":"Ann"}}`, b.ID)
+	}
+	p := w.post(ctx, body(b), key("k")).is(201).intent()
+	kept := w.post(other, body(foreign)).is(201).intent()
+	erased := message(ctx, t, "customers", "customer.erased", b.CustomerID.String(), 2, `{}`)
+	if err := w.learned.HandleBatch(ctx, []kafkax.Message{erased, erased}); !errors.Is(err, kafkax.ErrSeparate) {
+		t.Errorf("a batch: %v", err)
+	}
+	for range 2 {
+		if err := w.learned.Handle(ctx, erased); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{
+		"the intent":        string(w.do(ctx, "GET", "/payment-intents/"+p.ID, "").is(200).Body),
+		"the stored answer": string(w.post(ctx, body(b), key("k")).is(201).Body),
+	} {
+		if strings.Contains(text, "Ann") || strings.Contains(text, "ann@") {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+	if got := string(w.do(other, "GET", "/payment-intents/"+kept.ID, "").is(200).Body); !strings.Contains(got, "ann@example.com") {
+		t.Errorf("another tenant's: %s", got)
+	}
+	told := 0
+	for _, e := range w.told() {
+		if e.GetObjectId() != p.ID {
+			continue
+		}
+		if e.GetType() == "payment_intent.erased" && e.GetInternal() {
+			told++
+		}
+		if strings.Contains(string(e.GetObject()), "Ann") {
+			t.Errorf("an event holds it: %s", e.GetObject())
+		}
+	}
+	if told != 1 {
+		t.Errorf("%d events", told)
+	}
+}
+
+// While an intent of the customer is being made, the erasure waits: the repeated call must say the same to the gateway.
+func TestErasureWaitsForTheGateway(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.tenant()
+	b := w.bookings.Add(ctx, "pending", 100, 100, "USD")
+	w.gateway.After = func(context.Context, string) error { return errLost }
+	w.post(ctx, fmt.Sprintf(`{"booking_id":%q,"description":"For Ann"}`, b.ID), key("k")).is(502, "payment_intent_failed")
+	erased := message(ctx, t, "customers", "customer.erased", b.CustomerID.String(), 2, `{}`)
+	if err := w.learned.Handle(ctx, erased); err == nil || errors.Is(err, kafkax.ErrPoison) {
+		t.Errorf("got %v", err)
+	}
+	w.gateway.After = nil
+	w.ahead.Store(int64(time.Minute))
+	if err := w.completer.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.learned.Handle(ctx, erased); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.Count(`select count(*) from payment_intents where description is not null`); n != 0 {
+		t.Errorf("%d intents hold it", n)
+	}
+}
+
+// Each change of an account is told, without a secret, by the name of who made it.
+func TestAccountEvents(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := caller.FromContext(pgtest.Ctx(t, caller.Test))
+	c.Credential = "cli"
+	ctx := caller.With(t.Context(), c)
+	w.connect(ctx)
+	if _, err := w.accounts.Rotate(ctx, false, domain.Keys{Secret: "sk_test_another98765432"}, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.accounts.Disconnect(ctx); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range w.Events() {
+		if strings.Contains(string(e.GetObject()), "sk_test_") || strings.Contains(string(e.GetObject()), "whsec_") {
+			t.Errorf("a secret: %s", e.GetObject())
+		}
+		var a internalapi.GatewayAccount
+		if err := json.Unmarshal(e.GetObject(), &a); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprint(e.GetType(), e.GetActor(), a.Connected, a.SecretKeyLast4, string(e.GetPreviousAttributes())))
+	}
+	want := []string{
+		`gateway_account.updatedclitrue4567{}`, `gateway_account.updatedclitrue5432{"secret_key_last4":"4567"}`,
+		`gateway_account.updatedclifalse5432{"connected":true}`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// The open intents of a booking that is cancelled or expires are cancelled at the gateway, whatever goes wrong on the way; one that
+// was paid stays. No intent of such a booking can be made any more, also when bookings has not told of the end yet.
+func TestIntentsOfLostBookings(t *testing.T) {
+	t.Parallel()
+	for _, end := range []string{"cancelled", "expired"} {
+		t.Run(end, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			ctx := w.tenant()
+			b, other := w.bookings.Add(ctx, "pending", 100, 100, "USD"), w.bookings.Add(ctx, "pending", 100, 100, "USD")
+			body := fmt.Sprintf(`{"booking_id":%q}`, b.ID)
+			open, paid, late := w.post(ctx, body).is(201).intent(), w.post(ctx, body).is(201).intent(), w.post(ctx, body).is(201).intent()
+			kept := w.post(ctx, fmt.Sprintf(`{"booking_id":%q}`, other.ID)).is(201).intent()
+			w.gateway.After = func(context.Context, string) error { return errLost }
+			w.post(ctx, body, key("k")).is(502, "payment_intent_failed") // it exists, and its answer was lost
+			w.gateway.After = nil
+			w.gateway.Change(paid.ID, func(s *domain.Snapshot) { s.Status, s.Received = domain.Succeeded, 100 })
+			w.gateway.Change(late.ID, func(s *domain.Snapshot) { s.Status = domain.Processing })
+			gone := message(ctx, t, "bookings", "booking.updated", b.ID.String(), 50, fmt.Sprintf(`{"status":%q,"customer_id":null}`, end))
+			for range 2 {
+				if err := w.learned.Handle(ctx, gone); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.post(ctx, body).is(422, "booking_not_payable", "booking_id")
+			w.gateway.Before = func(_ context.Context, call string) error {
+				if call == "cancel" {
+					return errLost
+				}
+				return nil
+			}
+			turn := func() {
+				t.Helper()
+				if err := w.completer.Run(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if err := w.canceler.Run(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			turn()
+			w.gateway.Before = nil
+			for n := range 3 {
+				w.ahead.Store(int64(time.Duration(n+1) * 10 * time.Minute))
+				turn()
+			}
+			states := map[string]int{}
+			list := string(w.do(ctx, "GET", "/payment-intents?booking_id="+b.ID.String(), "").is(200).Body)
+			for _, state := range []string{"canceled", "succeeded", "processing"} {
+				states[state] = strings.Count(list, `"status":"`+state+`"`)
+			}
+			if want := map[string]int{"canceled": 2, "succeeded": 1, "processing": 1}; !maps.Equal(states, want) {
+				t.Errorf("%v, want %v", states, want)
+			}
+			for id, want := range map[string]string{open.ID: "canceled", kept.ID: "requires_payment_method"} {
+				if got := w.do(ctx, "GET", "/payment-intents/"+id, "").is(200).intent().Status; got != want {
+					t.Errorf("%s is %s, want %s", id, got, want)
+				}
+			}
+			if n := w.Count(`select count(*) from lost_bookings`); n != 0 {
+				t.Errorf("%d bookings are left", n)
+			}
+		})
+	}
+}

@@ -1,0 +1,289 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pgtest"
+
+	"holdfast.dev/services/payments/internal/domain"
+)
+
+func (w *world) completeRefunds() {
+	w.T.Helper()
+	if err := w.refunder.Run(w.T.Context()); err != nil {
+		w.T.Fatal(err)
+	}
+}
+
+// onCall fails the n-th call of a kind by fail.
+func onCall(kind string, n int64, fail func() error) func(context.Context, string) error {
+	var seen atomic.Int64
+	return func(_ context.Context, call string) error {
+		if call == kind && seen.Add(1) == n {
+			return fail()
+		}
+		return nil
+	}
+}
+
+// An answer of the gateway is lost, or the process dies, before or after the effect, at the first or the second part: the client's
+// repetition, or the completer, finds what was made, and nothing is made twice.
+func TestLostRefunds(t *testing.T) {
+	t.Parallel()
+	for _, when := range []string{"before", "after", "crash before", "crash after"} {
+		for _, who := range []string{"client", "completer", "completer, a day later"} {
+			for nth := int64(1); nth <= 2; nth++ {
+				t.Run(fmt.Sprintf("%s, %s, %d", when, who, nth), func(t *testing.T) {
+					t.Parallel()
+					lostRefund(t, when, who, nth)
+				})
+			}
+		}
+	}
+}
+
+func lostRefund(t *testing.T, when, who string, nth int64) {
+	t.Helper()
+	w := newWorld(t)
+	ctx := w.tenant()
+	b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
+	older, newer := w.paidOf(ctx, b, 600), w.paidOf(ctx, b, 400)
+	fail := func() error { return errLost }
+	if strings.HasPrefix(when, "crash") {
+		fail = func() error {
+			w.Exec(`alter table refunds add constraint dead check (false) not valid`)
+			return errLost
+		} // nothing can be written any more
+	}
+	if strings.HasSuffix(when, "before") {
+		w.gateway.Before = onCall("refund", nth, fail)
+	} else {
+		w.gateway.After = onCall("refund", nth, fail)
+	}
+	body := refundOfBooking(b, "")
+	a := w.refund(ctx, body, key("k"))
+	if strings.HasPrefix(when, "crash") {
+		w.Exec(`alter table refunds drop constraint dead`)
+	} else {
+		a.is(502, "payment_intent_failed")
+	}
+	if list := w.do(ctx, "GET", "/refunds", "").is(200); strings.Contains(string(list.Body), "rf_") != (nth == 2) {
+		t.Errorf("%s", list.Body)
+	}
+	w.refund(ctx, body, key("other")).is(409, "nothing_to_refund") // it is reserved
+	w.ahead.Add(int64(31 * time.Second))
+	if who == "completer, a day later" {
+		w.ahead.Add(int64(23 * time.Hour))
+		w.gateway.Forget()
+	}
+	if who != "client" {
+		w.completeRefunds()
+	}
+	if n := w.Count(`select count(*) from refunds where leased_until is null`); n != 1 && who != "client" {
+		t.Errorf("%d are complete", n)
+	}
+	r := w.refund(ctx, body, key("k")).is(201).refund()
+	if r.Status != "succeeded" || r.Amount != 1000 || len(r.Allocations) != 2 {
+		t.Errorf("%+v", r)
+	}
+	list := w.gateway.Refunds()
+	if len(list) != 2 || string(list[0].Intent) != newer.ID || list[0].Minor != 400 || string(list[1].Intent) != older.ID || list[1].Minor != 600 {
+		t.Errorf("%+v", list)
+	}
+	if r.Version != 2 || strings.Count(w.Types(), "updated") < 4 {
+		t.Errorf("version %d, %s", r.Version, w.Types())
+	}
+	if n := w.Count(`select count(*) from payment_intents where refund_reserved <> received`); n != 0 {
+		t.Errorf("%d intents are not reserved", n)
+	}
+}
+
+// The gateway keeps an answer that says nothing: only when the refund is not found there, another attempt is made.
+func TestBrokenRefunds(t *testing.T) {
+	t.Parallel()
+	for _, had := range []bool{false, true} {
+		w := newWorld(t)
+		ctx := w.tenant()
+		p := w.paid(ctx, 1000)
+		calls := 0
+		kept := func(_ context.Context, call string) error {
+			if call == "refund" && calls < 2 { // the first attempt and its repetition
+				calls++
+				return &domain.BrokenError{Status: 500}
+			}
+			return nil
+		}
+		want := 2
+		if had {
+			w.gateway.After, want = kept, 1
+		} else {
+			w.gateway.Before = kept
+		}
+		w.refund(ctx, refundOf(p, `,"amount_minor":100`), key("k")).is(502, "payment_intent_failed")
+		w.ahead.Add(int64(2 * time.Second))
+		w.completeRefunds()
+		if n := len(w.gateway.Refunds()); n != 1 {
+			t.Errorf("effect %t: %d made", had, n)
+		}
+		if n := w.Count(`select attempt from refund_allocations where status = 'succeeded'`); n != want {
+			t.Errorf("effect %t: attempt %d", had, n)
+		}
+	}
+}
+
+// A definite refusal frees what was reserved, and the key; when only some parts are refused, the answer says which.
+func TestRefusedRefunds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.tenant()
+	b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
+	w.paidOf(ctx, b, 600)
+	newer := w.paidOf(ctx, b, 400)
+	disputed := func() error {
+		return &domain.RefusedError{Failure: domain.Failure{Code: "charge_disputed", Message: "The charge has been charged back."}}
+	}
+	w.gateway.Before = onCall("refund", 1, disputed)
+	if a := w.refund(ctx, refundOf(newer, ""), key("k")).is(502, "payment_intent_failed"); !strings.Contains(string(a.Body), "charged back") {
+		t.Errorf("%s", a.Body)
+	}
+	if n := w.Count(`select count(*) from payment_intents where refund_reserved <> 0`); n != 0 || strings.Contains(w.Types(), "refund") {
+		t.Errorf("%d hold something, %s", n, w.Types())
+	}
+	if list := w.do(ctx, "GET", "/refunds", "").is(200); strings.Contains(string(list.Body), "rf_") {
+		t.Errorf("it is listed: %s", list.Body)
+	}
+	var hidden [16]byte
+	if err := w.Owner().QueryRow(ctx, `select id from refunds`).Scan(&hidden); err != nil {
+		t.Fatal(err)
+	}
+	w.do(ctx, "GET", "/refunds/"+ids.FromUUID[domain.RefundPrefix](hidden).String(), "").is(404, "refund_not_found")
+	for i, busy := range []error{&domain.BusyError{RetryAfter: 7 * time.Second}, &domain.RefusedError{Unread: true, Failure: domain.Failure{Code: "account_refused", Message: "The keys are refused."}}} {
+		w.gateway.Before = func(_ context.Context, call string) error {
+			if call == "refund" {
+				return busy
+			}
+			return nil
+		}
+		a := w.refund(ctx, refundOfBooking(b, ""), key("k")).is(502, "payment_intent_failed")
+		if i == 0 && a.Header.Get("Retry-After") != "7" {
+			t.Errorf("%v", a.Header)
+		}
+		if n := w.Count(`select count(*) from payment_intents where refund_reserved <> 0`); n != 0 {
+			t.Errorf("%d hold something", n)
+		}
+	}
+	w.gateway.Before = onCall("refund", 1, disputed)
+	r := w.refund(ctx, refundOfBooking(b, ""), key("k")).is(201).refund()
+	if r.Status != "failed" || r.Allocations[0].Status != "failed" || r.Allocations[0].Failure == nil || r.Allocations[0].Failure.Code != "charge_disputed" ||
+		r.Allocations[0].Gateway != nil || r.Allocations[1].Status != "succeeded" {
+		t.Errorf("%+v", r)
+	}
+	if n := w.Count(`select sum(refund_reserved) from payment_intents`); n != 600 {
+		t.Errorf("%d reserved", n)
+	}
+	if again := w.refund(ctx, refundOfBooking(b, ""), key("k2")).is(201).refund(); again.Amount != 400 {
+		t.Errorf("%+v", again)
+	}
+}
+
+// A gateway that takes no requests, or refuses the keys, has not said what became of an earlier call of the same attempt.
+func TestBusyAfterALostAnswer(t *testing.T) {
+	t.Parallel()
+	for _, later := range []error{&domain.BusyError{RetryAfter: time.Second}, &domain.RefusedError{Unread: true, Failure: domain.Failure{Code: "account_refused", Message: "The keys are refused."}}} {
+		w := newWorld(t)
+		ctx := w.tenant()
+		p := w.paid(ctx, 1000)
+		w.gateway.After = onCall("refund", 1, func() error { return errLost })
+		w.refund(ctx, refundOf(p, `,"amount_minor":100`), key("k")).is(502, "payment_intent_failed")
+		w.gateway.Before = func(_ context.Context, call string) error {
+			if call == "refund" {
+				return later
+			}
+			return nil
+		}
+		w.ahead.Add(int64(2 * time.Second))
+		w.refund(ctx, refundOf(p, `,"amount_minor":100`), key("k")).is(502, "payment_intent_failed")
+		w.ahead.Add(int64(31 * time.Second))
+		w.completeRefunds()
+		w.gateway.Before = nil
+		w.ahead.Add(int64(31 * time.Second))
+		w.completeRefunds()
+		w.refund(ctx, refundOf(p, `,"amount_minor":100`), key("k")).is(201)
+		if n := len(w.gateway.Refunds()); n != 1 {
+			t.Errorf("%d made", n)
+		}
+	}
+}
+
+// Events lead to reading the intent and its refunds again: one that ends, one that fails after its end, one whose answer was lost, and
+// one that was made in the gateway's dashboard.
+func TestRefundEvents(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := pgtest.Ctx(t, caller.Test)
+	account := w.connect(ctx).ID.String()
+	p := w.paid(ctx, 1000)
+	sent := 0
+	event := func(kind, object string) {
+		sent++
+		w.event(account, "whsec_1", time.Now(), eventBody(fmt.Sprintf("evt_%d", sent), kind, object)).is(200)
+		w.work()
+	}
+	ofRefund := func(kind, id string) {
+		event(kind, fmt.Sprintf(`{"id":%q,"object":"refund","status":"canceled","payment_intent":%q}`, id, p.ID))
+	}
+	w.gateway.RefundStatus = domain.RefundPending
+	r := w.refund(ctx, refundOf(p, `,"amount_minor":300`)).is(201).refund()
+	if r.Status != "pending" {
+		t.Errorf("%+v", r)
+	}
+	gateway := *r.Allocations[0].Gateway
+	ofRefund("charge.refund.updated", gateway)
+	if got := w.getRefund(ctx, r.ID); got.Status != "pending" || got.Version != 1 {
+		t.Errorf("the event was believed: %+v", got)
+	}
+	w.gateway.EndRefund(gateway, domain.RefundSucceeded)
+	event("charge.refunded", fmt.Sprintf(`{"id":"ch_1","object":"charge","payment_intent":%q}`, p.ID))
+	if got := w.getRefund(ctx, r.ID); got.Status != "succeeded" || got.Version != 2 || w.refunded(ctx, p.ID) != 300 {
+		t.Errorf("%+v", got)
+	}
+	w.gateway.EndRefund(gateway, domain.RefundFailed)
+	ofRefund("refund.failed", gateway)
+	got := w.getRefund(ctx, r.ID)
+	if got.Status != "failed" || got.Version != 3 || got.Allocations[0].Failure == nil || w.refunded(ctx, p.ID) != 0 {
+		t.Errorf("%+v, %d refunded", got, w.refunded(ctx, p.ID))
+	}
+	w.gateway.RefundStatus = ""
+	w.gateway.After = onCall("refund", 1, func() error { return errLost })
+	w.refund(ctx, refundOf(p, `,"amount_minor":500`), key("k")).is(502, "payment_intent_failed")
+	made := w.gateway.Refunds()
+	ofRefund("refund.created", made[len(made)-1].ID)
+	if found := w.refund(ctx, refundOf(p, `,"amount_minor":500`), key("k")).is(201).refund(); found.Status != "succeeded" {
+		t.Errorf("%+v", found)
+	}
+	ofRefund("refund.created", w.gateway.Dashboard(p.ID, 200))
+	if n := w.refunded(ctx, p.ID); n != 700 {
+		t.Errorf("%d refunded", n)
+	}
+	w.gateway.RefundStatus = domain.RefundPending
+	w.refund(ctx, refundOf(p, `,"amount_minor":301`)).is(422, "invalid_request", "amount_minor")
+	w.refund(ctx, refundOf(p, `,"amount_minor":250`)).is(201)
+	a := w.refund(ctx, refundOf(p, `,"amount_minor":51`)).is(422, "invalid_request", "amount_minor") // before the intent is read again
+	if !strings.Contains(string(a.Body), ": 50.") {
+		t.Errorf("%s", a.Body)
+	}
+	w.work()
+	if n := w.Count(`select count(*) from gateway_events where due_at is not null`); n != 0 {
+		t.Errorf("%d events are left", n)
+	}
+	if n := w.Count(`select count(*) from refunds where shown`); n != 3 {
+		t.Errorf("%d refunds are shown", n)
+	}
+}

@@ -1,0 +1,162 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/outbox"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/payments/internal/domain"
+	"holdfast.dev/services/payments/internal/store"
+)
+
+// Accounts are the use cases of gateway accounts.
+type Accounts struct {
+	DB      *pg.DB
+	Store   store.Accounts
+	Gateway Gateway
+	Now     func() time.Time
+}
+
+// ErrConnected says that another account is connected already.
+var ErrConnected = errors.New("another account is connected: disconnect it first")
+
+// errOtherAccount says that new keys are not of the connected account.
+var errOtherAccount = errors.New("the keys belong to another account")
+
+// Connect connects the account of the keys to the caller's tenant in its mode. The gateway is asked, so that only keys that work
+// are kept. The account that is connected already gets the new keys.
+func (a *Accounts) Connect(ctx context.Context, live bool, keys domain.Keys) (domain.Account, error) {
+	if err := keys.Check(live); err != nil {
+		return domain.Account{}, err
+	}
+	id, country, err := a.Gateway.Account(ctx, keys.Secret)
+	if err != nil {
+		return domain.Account{}, fmt.Errorf("the payment gateway does not accept the secret key: %w", err)
+	}
+	var out domain.Account
+	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		current, err := a.Store.ConnectedForUpdate(ctx, tx)
+		before := current
+		switch {
+		case errors.Is(err, domain.ErrNotConfigured):
+			current = domain.Account{ID: ids.New[domain.AccountPrefix](), Provider: domain.Stripe, Account: id}
+		case err != nil:
+			return err
+		case current.Account != id:
+			return ErrConnected
+		}
+		current.Country, current.PublishableKey = country, keys.Publishable
+		current.SecretKey, current.SecretLast4 = keys.Secret, domain.Last4(string(keys.Secret))
+		if current.Version == 0 {
+			out, err = a.Store.Insert(ctx, tx, current)
+		} else {
+			out, err = a.Store.Update(ctx, tx, current)
+		}
+		if err == nil && keys.Webhook != "" {
+			err = a.Store.AddWebhookSecret(ctx, tx, out.ID, keys.Webhook, a.Now())
+		}
+		if err != nil {
+			return err
+		}
+		return emitAccount(ctx, tx, before, out, keys.Webhook)
+	})
+	return out, err
+}
+
+// Show returns the connected account, or domain.ErrNotConfigured.
+func (a *Accounts) Show(ctx context.Context) (domain.Account, error) {
+	return a.Store.Connected(ctx, a.DB.Read(ctx))
+}
+
+// Rotate gives the connected account new keys; an empty one stays. Webhooks may be signed with the earlier secret for a while.
+func (a *Accounts) Rotate(ctx context.Context, live bool, keys domain.Keys, overlap time.Duration) (domain.Account, error) {
+	current, err := a.Show(ctx)
+	if err != nil {
+		return domain.Account{}, err
+	}
+	given := keys
+	if keys.Secret == "" {
+		keys.Secret = current.SecretKey
+	}
+	if keys.Publishable == "" {
+		keys.Publishable = current.PublishableKey
+	}
+	if err := keys.Check(live); err != nil {
+		return domain.Account{}, err
+	}
+	if given.Secret != "" {
+		id, _, err := a.Gateway.Account(ctx, keys.Secret)
+		if err != nil {
+			return domain.Account{}, fmt.Errorf("the payment gateway does not accept the secret key: %w", err)
+		}
+		if id != current.Account {
+			return domain.Account{}, errOtherAccount
+		}
+	}
+	var out domain.Account
+	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		current, err := a.Store.ConnectedForUpdate(ctx, tx)
+		if err != nil {
+			return err
+		}
+		before := current
+		current.PublishableKey, current.SecretKey, current.SecretLast4 = keys.Publishable, keys.Secret, domain.Last4(string(keys.Secret))
+		if out, err = a.Store.Update(ctx, tx, current); err == nil && given.Webhook != "" {
+			err = a.Store.AddWebhookSecret(ctx, tx, out.ID, given.Webhook, a.Now().Add(overlap))
+		}
+		if err != nil {
+			return err
+		}
+		return emitAccount(ctx, tx, before, out, given.Webhook)
+	})
+	return out, err
+}
+
+// Disconnect ends the connection. Intents that were made with the account are still read with its keys.
+func (a *Accounts) Disconnect(ctx context.Context) (out domain.Account, err error) {
+	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		current, err := a.Store.ConnectedForUpdate(ctx, tx)
+		if err != nil {
+			return err
+		}
+		before, now := current, a.Now().UTC()
+		current.DisconnectedAt = &now
+		if out, err = a.Store.Update(ctx, tx, current); err != nil {
+			return err
+		}
+		return emitAccount(ctx, tx, before, out, "")
+	})
+	return out, err
+}
+
+// emitAccount adds the event of a change; before has no version when the account is new. The relay of the service that runs finds it.
+func emitAccount(ctx context.Context, tx pg.Tx, before, after domain.Account, webhook domain.Secret) error {
+	body, err := renderAccount(after, webhook)
+	if err != nil {
+		return err
+	}
+	previous := json.RawMessage("{}")
+	if before.Version > 0 {
+		old, err := renderAccount(before, "")
+		if err != nil {
+			return err
+		}
+		previous = outbox.Diff(old, body)
+	}
+	return outbox.Add(ctx, tx, accountUpdated(after, body, previous))
+}
+
+func renderAccount(a domain.Account, webhook domain.Secret) (json.RawMessage, error) {
+	return contract.Encode(internalapi.GatewayAccount{
+		ID: a.ID.String(), Provider: a.Provider, Account: a.Account, Country: a.Country, PublishableKey: a.PublishableKey,
+		SecretKeyLast4: a.SecretLast4, WebhookSecretLast4: domain.Last4(string(webhook)), Connected: a.DisconnectedAt == nil,
+	})
+}

@@ -1,0 +1,66 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"holdfast.dev/libs/inbox"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/payments/internal/domain"
+	"holdfast.dev/services/payments/internal/store"
+)
+
+// consumer is this service's name in the inbox.
+const consumer = "payments"
+
+// BookingProjection is what is known here of bookings.
+type BookingProjection struct {
+	Worker *pg.DB
+	Now    func() time.Time
+}
+
+// BookingEvent is what an event says of a booking.
+type BookingEvent struct {
+	inbox.Event
+	Booking domain.Booking
+}
+
+// ApplyEvents takes events about bookings of any tenants, all or none, and never an older state of a booking than is known. As
+// versions decide, an event that comes again changes nothing.
+func (a *BookingProjection) ApplyEvents(ctx context.Context, list []BookingEvent) error {
+	if len(list) == 0 {
+		return nil
+	}
+	events, newest := make([]inbox.Event, len(list)), map[store.BookingKey]domain.Booking{}
+	for i, e := range list {
+		events[i] = e.Event
+		key := store.BookingKey{Tenant: e.Tenant, Livemode: e.Livemode, ID: e.Booking.ID}
+		if known, ok := newest[key]; !ok || known.Version < e.Booking.Version {
+			newest[key] = e.Booking
+		}
+	}
+	var lost []store.BookingKey
+	for key, b := range newest {
+		if b.Lost() {
+			lost = append(lost, key)
+		}
+	}
+	err := a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		if err := store.PutBookings(ctx, tx, newest); err != nil { // before the inbox, whose rows no two batches may lock in different orders
+			return err
+		}
+		if len(lost) > 0 {
+			if err := store.PutLost(ctx, tx, lost, a.Now()); err != nil {
+				return err
+			}
+		}
+		_, err := inbox.OnceEach(ctx, tx, consumer, events)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("learn %d bookings: %w", len(newest), err)
+	}
+	return nil
+}

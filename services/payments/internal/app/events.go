@@ -1,0 +1,80 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"holdfast.dev/libs/outbox"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/payments/internal/domain"
+	"holdfast.dev/services/payments/internal/store"
+)
+
+// topic is the topic of this service's events. The id of the intent, which is the gateway's, or of the refund is the key.
+const topic = "payments"
+
+// The events that this service emits.
+
+func paymentSucceeded(p domain.Intent, body, previous json.RawMessage) outbox.Event {
+	return outbox.Event{
+		Type: "payment.succeeded", Topic: topic, AggregateID: string(p.GatewayID), Version: p.Version, Object: body, Previous: previous,
+	}
+}
+
+func paymentFailed(p domain.Intent, body, previous json.RawMessage) outbox.Event {
+	return outbox.Event{
+		Type: "payment.failed", Topic: topic, AggregateID: string(p.GatewayID), Version: p.Version, Object: body, Previous: previous,
+	}
+}
+
+// intentUpdated is every other change, and the creation; it is for the platform's own services.
+func intentUpdated(p domain.Intent, body, previous json.RawMessage) outbox.Event {
+	return outbox.Event{
+		Type: "payment_intent.updated", Topic: topic, AggregateID: string(p.GatewayID), Version: p.Version,
+		Object: body, Previous: previous, Internal: true,
+	}
+}
+
+// intentErased tells the platform's own services to erase what they hold of a person in an intent.
+func intentErased(e store.Erased, body json.RawMessage) outbox.Event {
+	return outbox.Event{
+		Type: "payment_intent.erased", Topic: topic, AggregateID: string(e.GatewayID), Version: e.Version, Object: body, Internal: true,
+	}
+}
+
+// accountUpdated is a change of a gateway account, keyed by its id; it is for the platform's own services.
+func accountUpdated(a domain.Account, body, previous json.RawMessage) outbox.Event {
+	return outbox.Event{
+		Type: "gateway_account.updated", Topic: topic, AggregateID: a.ID.String(), Version: a.Version, Object: body, Previous: previous, Internal: true,
+	}
+}
+
+// refundUpdated is the creation of a refund and each visible change; it is for the platform's own services.
+func refundUpdated(r domain.Refund, body, previous json.RawMessage) outbox.Event {
+	return outbox.Event{
+		Type: "refund.updated", Topic: topic, AggregateID: r.ID.String(), Version: r.Version, Object: body, Previous: previous, Internal: true,
+	}
+}
+
+// changed is the event of a change of an intent.
+func changed(before, p domain.Intent, body, previous json.RawMessage) outbox.Event {
+	switch {
+	case p.Status == domain.Succeeded && before.Status != domain.Succeeded:
+		return paymentSucceeded(p, body, previous)
+	case p.FailedCharge != before.FailedCharge:
+		return paymentFailed(p, body, previous)
+	default:
+		return intentUpdated(p, body, previous)
+	}
+}
+
+// emit adds an event to the transaction, and tells the relay of it after the commit.
+func emit(ctx context.Context, tx pg.Tx, wake func(), e outbox.Event) error {
+	tx.AfterCommit(wake)
+	if err := outbox.Add(ctx, tx, e); err != nil {
+		return fmt.Errorf("%s: %w", e.Type, err)
+	}
+	return nil
+}

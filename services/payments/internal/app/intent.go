@@ -1,0 +1,487 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/outbox"
+	"holdfast.dev/libs/patch"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/proto/api"
+
+	"holdfast.dev/services/payments/internal/domain"
+	"holdfast.dev/services/payments/internal/store"
+	"holdfast.dev/services/payments/internal/view"
+)
+
+// Intents are the use cases of a payment intent.
+type Intents struct {
+	DB       *pg.DB
+	Accounts store.Accounts
+	Gateway  Gateway
+	Bookings BookingService
+	Invoices InvoiceService
+	Replies  Replies
+	// KeyLifetime is how long an Idempotency-Key is remembered.
+	KeyLifetime time.Duration
+	// Wake tells the relay that an event has been committed.
+	Wake func()
+	// Now is real time; a caller's test clock is read from the caller.
+	Now func() time.Time
+}
+
+// Replies keeps the Idempotency-Keys of requests.
+type Replies interface {
+	// Claim keeps the request's key from being used by any other request; Release takes that back.
+	Claim(ctx context.Context, tx pg.Tx) error
+	Release(ctx context.Context, tx pg.Tx) error
+}
+
+const (
+	// pollEvery is how often a request looks whether another one's call has ended.
+	pollEvery = 50 * time.Millisecond
+	// releaseAfter is how long a call whose outcome is unknown is left alone.
+	releaseAfter = time.Second
+	// unknownRetry is what a client is told to wait after an unknown outcome.
+	unknownRetry = 2 * time.Second
+)
+
+// errUnderWay says that another request, or the completer, has the call.
+var errUnderWay = errors.New("the call to the payment gateway is under way")
+
+// Create makes an intent at the gateway, once for each Idempotency-Key, whatever dies on the way: the row is committed, the
+// gateway is asked under a key made of the row, and the rest is one transaction. What a dead process leaves is resumed by the
+// same request, or by Completer. The caller has looked for the stored answer of its key. patience bounds how long it waits for
+// another request.
+func (a *Intents) Create(ctx context.Context, transact pg.Transact[domain.Intent], in domain.IntentInput, patience time.Duration) error {
+	return whileUnderWay(ctx, patience, func() error { return a.create(ctx, transact, in) })
+}
+
+// whileUnderWay repeats what another request, or a completer, is doing at the moment. patience bounds how long.
+func whileUnderWay(ctx context.Context, patience time.Duration, do func() error) error {
+	for until := time.Now().Add(patience); ; {
+		err := do()
+		if !errors.Is(err, errUnderWay) {
+			return err
+		}
+		if time.Now().After(until) {
+			return apperr.ErrInProgress.WithCause(err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pollEvery):
+		}
+	}
+}
+
+func (a *Intents) create(ctx context.Context, transact pg.Transact[domain.Intent], in domain.IntentInput) error {
+	p, err := a.resume(ctx, in.Request)
+	if err != nil {
+		return err
+	}
+	fresh := p == nil || p.Status == domain.Refused
+	if fresh {
+		if p, err = a.begin(ctx, in, p); err != nil {
+			return err
+		}
+	}
+	account, err := a.Accounts.Account(ctx, a.DB.Read(ctx), p.AccountID)
+	if err != nil {
+		return err
+	}
+	told, err := a.ask(ctx, account, *p)
+	if err != nil {
+		return a.unasked(ctx, *p, err, fresh)
+	}
+	return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Intent, error) { return a.made(ctx, tx, p.ID, told) })
+}
+
+// ask asks the gateway to make the intent, or to show one that the completer has made.
+func (a *Intents) ask(ctx context.Context, account domain.Account, p domain.Intent) (domain.Snapshot, error) {
+	if p.Status.Known() {
+		return a.Gateway.Read(ctx, account, p.GatewayID)
+	}
+	return a.Gateway.Create(ctx, account, p)
+}
+
+// resume finds the intent that a request with the same key has made before, and takes its call where nobody has it; nil when
+// there is none.
+func (a *Intents) resume(ctx context.Context, request domain.Request) (p *domain.Intent, err error) {
+	if request.Key == "" {
+		return nil, nil
+	}
+	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		real := a.Now()
+		if p, err = store.IntentOfKey(ctx, tx, request, real.Add(-a.KeyLifetime)); err != nil || p == nil || p.Status == domain.Refused {
+			return err
+		}
+		if [32]byte(p.Request.Fingerprint) != [32]byte(request.Fingerprint) {
+			return apperr.ErrMismatch
+		}
+		if p.Status.Known() {
+			return nil
+		}
+		if p.Call.Leased(real) {
+			return errUnderWay
+		}
+		p.Call = p.Call.Resume(real)
+		return store.SaveCall(ctx, tx, *p)
+	})
+	return p, err
+}
+
+// begin writes the row of a new intent, or anew that of a refused one.
+func (a *Intents) begin(ctx context.Context, in domain.IntentInput, refused *domain.Intent) (*domain.Intent, error) {
+	id := ids.New[domain.IntentPrefix]()
+	if refused != nil {
+		id = refused.ID
+	}
+	p, booking, err := a.wanted(ctx, id, in)
+	if err != nil {
+		return nil, err
+	}
+	account, err := a.Accounts.Connected(ctx, a.DB.Read(ctx))
+	if errors.Is(err, domain.ErrNotConfigured) {
+		return nil, domain.ErrGateway.WithMessage("The payment gateway is not configured for this tenant in this mode.").WithCause(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.AccountID, p.Request = account.ID, in.Request
+	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		if err := store.PutBooking(ctx, tx, booking); err != nil {
+			return err
+		}
+		booking.Status, err = store.BookingStatus(ctx, tx, booking.ID)
+		if err != nil {
+			return err
+		}
+		if booking.Lost() { // in the meantime: whoever cancels open intents does not see this one
+			return domain.ErrNotPayable
+		}
+		if refused == nil {
+			p, err = a.insert(ctx, tx, p)
+		} else {
+			p, err = a.revise(ctx, tx, p)
+		}
+		return err
+	})
+	return &p, err
+}
+
+// insert writes the row of an intent whose call begins.
+func (a *Intents) insert(ctx context.Context, tx pg.Tx, p domain.Intent) (domain.Intent, error) {
+	p.Call = p.Call.Begin(a.Now())
+	p, taken, err := store.InsertIntent(ctx, tx, p)
+	if err == nil && taken {
+		err = errUnderWay
+	}
+	return p, err
+}
+
+// revise writes the row of a refused intent anew, with the next attempt.
+func (a *Intents) revise(ctx context.Context, tx pg.Tx, p domain.Intent) (domain.Intent, error) {
+	current, err := store.IntentForUpdate(ctx, tx, p.ID)
+	if err != nil {
+		return p, err
+	}
+	if current.Status != domain.Refused || current.Request.Key != p.Request.Key {
+		return p, errUnderWay
+	}
+	p.Call, p.CreatedAt = current.Call.Begin(a.Now()), current.CreatedAt
+	return p, store.ReviseIntent(ctx, tx, p)
+}
+
+// wanted is the intent that a request asks for, by what its booking and its invoice say now.
+func (a *Intents) wanted(ctx context.Context, id domain.IntentID, in domain.IntentInput) (domain.Intent, domain.Booking, error) {
+	named, err := in.NamedBooking()
+	if err != nil {
+		return domain.Intent{}, domain.Booking{}, err
+	}
+	booking, err := a.Bookings.Booking(ctx, named)
+	if err != nil {
+		return domain.Intent{}, domain.Booking{}, err
+	}
+	var invoice *domain.Invoice
+	if v := in.NamedInvoice(); !v.IsZero() {
+		found, err := a.Invoices.Invoice(ctx, v)
+		if err != nil && !errors.Is(err, domain.ErrInvoiceNotFound) {
+			return domain.Intent{}, domain.Booking{}, err
+		}
+		if err == nil {
+			invoice = &found
+		}
+	}
+	p, err := domain.NewIntent(id, in, booking, invoice)
+	return p, booking, err
+}
+
+// unasked ends the call of an intent that the gateway did not make, or leaves it to the next attempt where that is unknown, and
+// returns what the client is told. fresh says that the attempt was called for the first time.
+func (a *Intents) unasked(ctx context.Context, p domain.Intent, cause error, fresh bool) error {
+	definite, answer := gatewayError(cause, fresh)
+	if p.Status.Known() {
+		return answer
+	}
+	// The client may have gone, and its context with it.
+	err := a.DB.Tx(context.WithoutCancel(ctx), func(ctx context.Context, tx pg.Tx) error {
+		current, err := store.IntentForUpdate(ctx, tx, p.ID)
+		if err != nil || current.Status != domain.Creating || current.Call.Attempt != p.Call.Attempt {
+			return err
+		}
+		if definite {
+			current.Status, current.Call.LeasedUntil = domain.Refused, nil
+		} else {
+			next := a.Now().Add(releaseAfter)
+			current.Call.LeasedUntil = &next
+		}
+		return store.SaveCall(ctx, tx, current)
+	})
+	return errors.Join(answer, err)
+}
+
+// fieldOf names the field of the body by the gateway's parameter.
+var fieldOf = map[string]string{"amount": "amount_minor", "currency": "currency", "receipt_email": "receipt_email", "description": "description"}
+
+// gatewayError is what a client is told of an error of the gateway. definite says that the attempt has had no effect there: a gateway
+// that takes no request, or refuses the keys, has not looked whether an earlier call of the attempt had one, so that only a fresh
+// attempt is then over.
+func gatewayError(cause error, fresh bool) (definite bool, answer error) {
+	var refused *domain.RefusedError
+	var busy *domain.BusyError
+	switch {
+	case errors.As(cause, &refused):
+		if field := fieldOf[refused.Param]; field != "" {
+			return fresh || !refused.Unread, apperr.Field(field, "%s", refused.Message)
+		}
+		text := refused.Message
+		if refused.DeclineCode != nil {
+			text += " (" + *refused.DeclineCode + ")"
+		}
+		return fresh || !refused.Unread, domain.ErrGateway.WithMessage("%s", text).WithCause(cause)
+	case errors.As(cause, &busy):
+		return fresh, domain.ErrGateway.WithMessage("The payment gateway takes no requests at the moment.").
+			WithRetryAfter(busy.RetryAfter).WithCause(cause)
+	default:
+		return false, domain.ErrGateway.WithMessage("The payment gateway has not answered. Retry with the same Idempotency-Key.").
+			WithRetryAfter(unknownRetry).WithCause(cause)
+	}
+}
+
+// made writes the intent that the gateway has made.
+func (a *Intents) made(ctx context.Context, tx pg.Tx, id domain.IntentID, told domain.Snapshot) (domain.Intent, error) {
+	current, err := store.IntentForUpdate(ctx, tx, id)
+	if err != nil {
+		return domain.Intent{}, err
+	}
+	p := current
+	if !current.Status.Known() {
+		if p, err = store.UpdateIntent(ctx, tx, current.Apply(told, a.now(ctx)), false); err != nil {
+			return domain.Intent{}, err
+		}
+		body, err := render(ctx, p)
+		if err != nil {
+			return domain.Intent{}, err
+		}
+		if err := emit(ctx, tx, a.Wake, intentUpdated(p, body, nil)); err != nil {
+			return domain.Intent{}, err
+		}
+	}
+	p.ClientSecret = told.ClientSecret
+	return p, nil
+}
+
+// applied merges what the gateway tells into an intent: domain.Intent.Apply, or ApplyRead for a read that is applied in its order.
+type applied func(p domain.Intent, told domain.Snapshot, now time.Time) domain.Intent
+
+// apply writes what the gateway tells of an intent, with the event of the change. What changes nothing visible makes no event.
+func (a *Intents) apply(ctx context.Context, tx pg.Tx, id domain.IntentID, told domain.Snapshot, merge applied) (domain.Intent, error) {
+	current, err := store.IntentForUpdate(ctx, tx, id)
+	if err != nil {
+		return domain.Intent{}, err
+	}
+	wanted := merge(current, told, a.now(ctx))
+	before, err := render(ctx, current)
+	if err != nil {
+		return domain.Intent{}, err
+	}
+	after, err := render(ctx, wanted)
+	if err != nil {
+		return domain.Intent{}, err
+	}
+	previous := outbox.Diff(before, after)
+	if string(previous) == "{}" && wanted.FailedCharge == current.FailedCharge {
+		if wanted.RefundedElsewhere == current.RefundedElsewhere {
+			return current, nil
+		}
+		return store.UpdateIntent(ctx, tx, wanted, false)
+	}
+	saved, err := store.UpdateIntent(ctx, tx, wanted, true)
+	if err != nil {
+		return domain.Intent{}, err
+	}
+	body, err := render(ctx, saved)
+	if err != nil {
+		return domain.Intent{}, err
+	}
+	return saved, emit(ctx, tx, a.Wake, changed(current, saved, body, previous))
+}
+
+// Cancel cancels an intent that has not succeeded.
+func (a *Intents) Cancel(ctx context.Context, transact pg.Transact[domain.Intent], id domain.GatewayID, match patch.Precondition) error {
+	done := func(p domain.Intent) bool { return p.Status == domain.Canceled }
+	return a.act(ctx, transact, id, match, domain.Cancel, done, func(account domain.Account, p domain.Intent) (domain.Snapshot, error) {
+		return a.Gateway.Cancel(ctx, account, p)
+	})
+}
+
+// Capture takes the authorised amount, or a part of it; nil is all of it.
+func (a *Intents) Capture(
+	ctx context.Context, transact pg.Transact[domain.Intent], id domain.GatewayID, amount *int64, match patch.Precondition,
+) error {
+	done := func(p domain.Intent) bool {
+		return p.Status == domain.Succeeded && p.CaptureMethod == domain.CaptureManual && (amount == nil || *amount == p.Received)
+	}
+	return a.act(ctx, transact, id, match, domain.Capture, done, func(account domain.Account, p domain.Intent) (domain.Snapshot, error) {
+		minor := p.Capturable
+		if amount != nil {
+			minor = *amount
+		}
+		if minor > p.Capturable {
+			return domain.Snapshot{}, apperr.Field("amount_minor", "Must be at most what is authorised: %d.", p.Capturable)
+		}
+		if _, err := domain.ToStripe(minor, p.Amount.Currency); err != nil {
+			return domain.Snapshot{}, apperr.Field("amount_minor", "%s.", err)
+		}
+		return a.Gateway.Capture(ctx, account, p, minor)
+	})
+}
+
+// act does something with an intent at the gateway, unless it is done already. It is repeated without harm: the gateway does it
+// once, and refuses it afterwards; then the gateway's state decides.
+func (a *Intents) act(
+	ctx context.Context, transact pg.Transact[domain.Intent], id domain.GatewayID, match patch.Precondition,
+	action domain.Action, done func(domain.Intent) bool, call func(domain.Account, domain.Intent) (domain.Snapshot, error),
+) error {
+	p, err := store.Intent(ctx, a.DB.Read(ctx), id)
+	if err != nil {
+		return err
+	}
+	if err := match.Check(p.Version); err != nil {
+		return err
+	}
+	unchanged := func(ctx context.Context, tx pg.Tx) (domain.Intent, error) {
+		return store.IntentForUpdate(ctx, tx, p.ID)
+	}
+	if done(p) {
+		return transact(ctx, unchanged)
+	}
+	if err := p.Status.Check(action); err != nil {
+		return err
+	}
+	account, err := a.Accounts.Account(ctx, a.DB.Read(ctx), p.AccountID)
+	if err != nil {
+		return err
+	}
+	if err := a.DB.Tx(ctx, a.Replies.Claim); err != nil {
+		return err
+	}
+	told, err := call(account, p)
+	if err == nil {
+		return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Intent, error) {
+			return a.apply(ctx, tx, p.ID, told, domain.Intent.Apply)
+		})
+	}
+	now, err := a.unacted(ctx, account, p, err)
+	switch {
+	case now == nil:
+		return err
+	case done(*now):
+		return transact(ctx, unchanged)
+	}
+	if verdict := now.Status.Check(action); verdict != nil {
+		return verdict
+	}
+	return err
+}
+
+// unacted frees the request's key after a definite refusal of the gateway, and reads the state that decides then; nil where the
+// client is told of the failure.
+func (a *Intents) unacted(ctx context.Context, account domain.Account, p domain.Intent, cause error) (*domain.Intent, error) {
+	var refused *domain.RefusedError
+	var own *apperr.Error
+	if !errors.As(cause, &refused) && !errors.As(cause, &own) {
+		return nil, actError(cause)
+	}
+	if err := a.DB.Tx(ctx, a.Replies.Release); err != nil {
+		return nil, err
+	}
+	if own != nil {
+		return nil, cause
+	}
+	now, err := a.Refresh(ctx, account, p)
+	if err != nil {
+		return nil, actError(err)
+	}
+	return &now, actError(cause)
+}
+
+// actError is what a client is told of an action that failed; an error of its own stays as it is.
+func actError(err error) error {
+	var own *apperr.Error
+	if errors.As(err, &own) {
+		return err
+	}
+	_, answer := gatewayError(err, true)
+	return answer
+}
+
+// Refresh reads an intent's state at the gateway and applies it, unless a read that began later was applied before.
+func (a *Intents) Refresh(ctx context.Context, account domain.Account, p domain.Intent) (domain.Intent, error) {
+	number, err := a.beginRead(ctx, p.ID)
+	if err != nil {
+		return domain.Intent{}, err
+	}
+	told, err := a.Gateway.Read(ctx, account, p.GatewayID)
+	if err != nil {
+		return domain.Intent{}, err
+	}
+	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		first, err := store.ApplyRead(ctx, tx, p.ID, number)
+		if err != nil {
+			return err
+		}
+		if first {
+			p, err = a.apply(ctx, tx, p.ID, told, domain.Intent.ApplyRead)
+		} else {
+			p, err = store.IntentForUpdate(ctx, tx, p.ID)
+		}
+		return err
+	})
+	return p, err
+}
+
+// beginRead numbers a read of an intent, and of its refunds, before it begins.
+func (a *Intents) beginRead(ctx context.Context, id domain.IntentID) (number int64, err error) {
+	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+		number, err = store.BeginRead(ctx, tx, id)
+		return err
+	})
+	return number, err
+}
+
+// now is the caller's time, as the columns keep it.
+func (a *Intents) now(ctx context.Context) time.Time {
+	return caller.FromContext(ctx).Now(a.Now()).UTC().Truncate(time.Microsecond)
+}
+
+func render(ctx context.Context, p domain.Intent) (json.RawMessage, error) {
+	return contract.Encode(view.Intent(p, api.Mode(caller.FromContext(ctx).Mode)))
+}

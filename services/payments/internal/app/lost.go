@@ -1,0 +1,119 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/payments/internal/domain"
+	"holdfast.dev/services/payments/internal/store"
+)
+
+const (
+	lostAtOnce   = 100              // bookings looked up at once
+	cancelAtOnce = 20               // intents of one booking that one turn cancels
+	lostLease    = 60 * time.Second // longer than a turn takes
+)
+
+// Canceler cancels the open intents of bookings that were cancelled or have expired, so that nobody pays for them any more. A payment
+// that is faster stays, and is shown. Any number of processes may run it at once.
+type Canceler struct {
+	Intents *Intents
+	Worker  *pg.DB // worker role: finds what is due
+	Log     *slog.Logger
+}
+
+// errOpen says that a booking has more to be cancelled.
+var errOpen = errors.New("intents of the booking are still open")
+
+// Run cancels what is due of all tenants. A booking that fails is tried again later.
+func (a *Canceler) Run(ctx context.Context) error {
+	for full := true; full && ctx.Err() == nil; {
+		var found []store.LostBooking
+		err := a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+			found, err = store.LostBookings(ctx, tx, a.Intents.Now(), lostAtOnce)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("bookings whose intents are to be cancelled: %w", err)
+		}
+		for _, b := range found {
+			if err := a.turn(caller.With(ctx, caller.Service("payments", b.TenantID, modeOf(b.Livemode))), b.BookingID); err != nil && ctx.Err() == nil {
+				a.Log.WarnContext(ctx, "intents of a cancelled booking", slog.String("booking", b.BookingID.String()), slog.Any("error", err))
+			}
+		}
+		full = len(found) == lostAtOnce
+	}
+	return nil
+}
+
+// turn cancels the next open intents of a booking. It stays due, for later, when that fails or more are open.
+func (a *Canceler) turn(ctx context.Context, booking domain.BookingID) error {
+	var tries int
+	now := a.Intents.Now()
+	err := a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+		tries, err = store.TakeLost(ctx, tx, booking, now, now.Add(lostLease))
+		return err
+	})
+	if err != nil || tries == 0 {
+		return err
+	}
+	err = a.cancel(ctx, booking)
+	var again *time.Time
+	if err != nil {
+		at := domain.Event{Tries: tries}.Again(a.Intents.Now())
+		again = &at
+	}
+	if errors.Is(err, errOpen) {
+		err = nil
+	}
+	return errors.Join(err, a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.SaveLost(ctx, tx, booking, again) }))
+}
+
+// cancel cancels the next open intents of a booking. One that is being made is open until its call has ended.
+func (a *Canceler) cancel(ctx context.Context, booking domain.BookingID) error {
+	list, err := store.OpenIntents(ctx, a.Intents.DB.Read(ctx), booking, cancelAtOnce)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, p := range list {
+		if p.Status == domain.Creating {
+			failed = append(failed, errOpen)
+			continue
+		}
+		if err := a.Intents.cancelFor(ctx, p); err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", p.GatewayID, err))
+		}
+	}
+	if len(list) == cancelAtOnce {
+		failed = append(failed, errOpen)
+	}
+	return errors.Join(failed...)
+}
+
+// cancelFor cancels an intent at the gateway by the platform's own wish. Where the gateway refuses, its state decides.
+func (a *Intents) cancelFor(ctx context.Context, p domain.Intent) error {
+	account, err := a.Accounts.Account(ctx, a.DB.Read(ctx), p.AccountID)
+	if err != nil {
+		return err
+	}
+	told, err := a.Gateway.Cancel(ctx, account, p)
+	var refused *domain.RefusedError
+	if errors.As(err, &refused) {
+		_, err = a.Refresh(ctx, account, p)
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	return a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		_, err := a.apply(ctx, tx, p.ID, told, domain.Intent.Apply)
+		return err
+	})
+}

@@ -1,0 +1,40 @@
+// Package app has the use cases of payments. A use case opens its transactions itself; no call is made inside one.
+package app
+
+import (
+	"context"
+	"time"
+
+	"holdfast.dev/services/payments/internal/domain"
+)
+
+// Gateway is the payment gateway. A definite refusal is a *domain.RefusedError or a *domain.BusyError; any other error leaves it
+// unknown whether the call had an effect.
+type Gateway interface {
+	// Account proves a key and returns the account that it belongs to.
+	Account(ctx context.Context, key domain.Secret) (id, country string, err error)
+	// Create makes the intent of a row, once for each attempt.
+	Create(ctx context.Context, a domain.Account, p domain.Intent) (domain.Snapshot, error)
+	Read(ctx context.Context, a domain.Account, id domain.GatewayID) (domain.Snapshot, error)
+	// Find looks for the intent of a row among those that were made since a time; nil when there is none.
+	Find(ctx context.Context, a domain.Account, row domain.IntentID, since time.Time) (*domain.Snapshot, error)
+	Cancel(ctx context.Context, a domain.Account, p domain.Intent) (domain.Snapshot, error)
+	Capture(ctx context.Context, a domain.Account, p domain.Intent, minor int64) (domain.Snapshot, error)
+	// CreateRefund makes the refund of an allocation, once for each attempt.
+	CreateRefund(ctx context.Context, a domain.Account, r domain.Refund, part domain.Allocation) (domain.GatewayRefund, error)
+	ReadRefund(ctx context.Context, a domain.Account, id string) (domain.GatewayRefund, error)
+	// FindRefund looks for the refund of an allocation among those of its intent; nil when there is none.
+	FindRefund(ctx context.Context, a domain.Account, part domain.Allocation) (*domain.GatewayRefund, error)
+}
+
+// BookingService is the bookings service.
+type BookingService interface {
+	// Booking asks what is to be paid; domain.ErrBookingNotFound when there is no such booking.
+	Booking(ctx context.Context, id domain.BookingID) (domain.Booking, error)
+}
+
+// InvoiceService is the customers service.
+type InvoiceService interface {
+	// Invoice asks what is due; domain.ErrInvoiceNotFound when there is no such invoice.
+	Invoice(ctx context.Context, id domain.InvoiceID) (domain.Invoice, error)
+}

@@ -1,0 +1,111 @@
+// Package consume handles the messages of Kafka: it decodes an event and calls one use case.
+package consume
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/inbox"
+	"holdfast.dev/libs/kafkax"
+	"holdfast.dev/libs/outbox"
+	eventsv1 "holdfast.dev/proto/events/v1"
+
+	"holdfast.dev/services/payments/internal/app"
+	"holdfast.dev/services/payments/internal/domain"
+)
+
+// Handlers are those of the topics that the service reads.
+type Handlers struct {
+	Bookings *app.BookingProjection
+	Eraser   *app.Eraser
+}
+
+// Topics are the handlers by topic.
+func (h Handlers) Topics() map[string]kafkax.Handler {
+	return map[string]kafkax.Handler{"bookings": h.booking, "customers": h.customer}
+}
+
+// Handle is a kafkax.Handler that hands each message to its topic's. What cannot be read is poison; types that this service does not
+// know pass.
+func (h Handlers) Handle(ctx context.Context, m kafkax.Message) error {
+	handle := h.Topics()[m.Topic]
+	if handle == nil {
+		return kafkax.Poison(fmt.Errorf("topic %q has no handler", m.Topic))
+	}
+	return handle(ctx, m)
+}
+
+// HandleBatch learns the bookings of a batch in one transaction. Erasures are handled one by one.
+func (h Handlers) HandleBatch(ctx context.Context, batch []kafkax.Message) error {
+	if batch[0].Topic != "bookings" {
+		return kafkax.ErrSeparate
+	}
+	list := make([]app.BookingEvent, 0, len(batch))
+	for _, m := range batch {
+		e, err := outbox.Decode(m.Value)
+		if err != nil {
+			return err
+		}
+		id, err := inbox.Of(e)
+		if err != nil {
+			return err
+		}
+		if !strings.HasPrefix(e.GetType(), "booking.") {
+			continue
+		}
+		b, err := booking(e)
+		if err != nil {
+			return err
+		}
+		list = append(list, app.BookingEvent{Event: id, Booking: b})
+	}
+	return h.Bookings.ApplyEvents(ctx, list)
+}
+
+func (h Handlers) booking(ctx context.Context, m kafkax.Message) error {
+	return h.HandleBatch(ctx, []kafkax.Message{m})
+}
+
+// customer erases what belongs to an erased customer.
+func (h Handlers) customer(ctx context.Context, m kafkax.Message) error {
+	e, err := outbox.Decode(m.Value)
+	if err != nil {
+		return err
+	}
+	from, err := outbox.Caller("payments", e)
+	if err != nil || e.GetType() != "customer.erased" {
+		return err
+	}
+	event, err := inbox.Of(e)
+	if err != nil {
+		return err
+	}
+	id, err := ids.Parse[ids.CustomerPrefix](e.GetObjectId())
+	if err != nil {
+		return kafkax.Poison(fmt.Errorf("customer.erased of %q: %w", e.GetObjectId(), err))
+	}
+	return h.Eraser.EraseCustomer(caller.With(ctx, from), event.ID, id)
+}
+
+// booking reads what an event says of a booking. Its object is the GET body.
+func booking(e *eventsv1.Event) (domain.Booking, error) {
+	id, err := ids.Parse[ids.BookingPrefix](e.GetObjectId())
+	if err != nil {
+		return domain.Booking{}, kafkax.Poison(fmt.Errorf("booking id %q: %w", e.GetObjectId(), err))
+	}
+	var body struct {
+		Status     string            `json:"status"`
+		CustomerID domain.CustomerID `json:"customer_id"` // null: none
+	}
+	if err := json.Unmarshal(e.GetObject(), &body); err != nil {
+		return domain.Booking{}, kafkax.Poison(fmt.Errorf("booking body: %w", err))
+	}
+	if body.Status == "" {
+		return domain.Booking{}, kafkax.Poison(fmt.Errorf("booking body of %s has no status", id))
+	}
+	return domain.Booking{ID: id, CustomerID: body.CustomerID, Status: body.Status, Version: e.GetResourceVersion()}, nil
+}

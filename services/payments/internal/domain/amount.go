@@ -1,0 +1,55 @@
+package domain
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/bojanz/currency"
+)
+
+// Stripe counts most currencies in the smallest unit of ISO 4217, as this platform does. These differ:
+// https://docs.stripe.com/currencies#special-cases and #zero-decimal.
+var stripeDecimals = map[string]uint8{"ISK": 2, "UGX": 2, "MGA": 0}
+
+// threeDecimals are currencies of which Stripe takes no amount that ends in a thousandth.
+var threeDecimals = []string{"BHD", "JOD", "KWD", "OMR", "TND"}
+
+var (
+	errUnit   = errors.New("the payment gateway takes whole units of this currency only")
+	errTenths = errors.New("the payment gateway takes amounts of this currency whose last digit is 0 only")
+)
+
+// ToStripe is an amount in Stripe's unit of the currency. The error says which amounts Stripe takes.
+func ToStripe(minor int64, code string) (int64, error) {
+	if slices.Contains(threeDecimals, code) && minor%10 != 0 {
+		return 0, errTenths
+	}
+	up, down := factors(code)
+	if minor%down != 0 {
+		return 0, errUnit
+	}
+	return minor / down * up, nil
+}
+
+// FromStripe is an amount of Stripe in the smallest unit of ISO 4217.
+func FromStripe(amount int64, code string) int64 {
+	up, down := factors(code)
+	return amount / up * down
+}
+
+// factors are by how much Stripe's unit is smaller, and larger, than the smallest of ISO 4217.
+func factors(code string) (up, down int64) {
+	up, down = 1, 1
+	want, special := stripeDecimals[code]
+	iso, ok := currency.GetDigits(code)
+	if !special || !ok {
+		return up, down
+	}
+	for ; iso < want; iso++ {
+		up *= 10
+	}
+	for ; iso > want; iso-- {
+		down *= 10
+	}
+	return up, down
+}

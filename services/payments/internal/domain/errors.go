@@ -1,0 +1,23 @@
+package domain
+
+import "holdfast.dev/libs/apperr"
+
+// The errors of a payment intent, as the specification names them.
+var (
+	ErrBookingNotFound = apperr.New(apperr.NotFound, "booking_not_found", "Booking not found.")
+	ErrIntentNotFound  = apperr.New(apperr.NotFound, "payment_intent_not_found", "Payment intent not found.")
+	ErrNotConfigured   = apperr.New(apperr.Conflict, "gateway_not_configured",
+		"The payment gateway is not configured for this tenant in this mode.")
+	ErrAlreadyPaid      = apperr.New(apperr.Invalid, "booking_already_paid", "Nothing is outstanding on the booking.").WithField("booking_id")
+	ErrNotPayable       = apperr.New(apperr.Invalid, "booking_not_payable", "The booking is cancelled or expired.").WithField("booking_id")
+	ErrCurrencyMismatch = apperr.New(apperr.Invalid, "currency_mismatch", "The booking has another currency.").WithField("currency")
+	ErrRefundNotFound   = apperr.New(apperr.NotFound, "refund_not_found", "Refund not found.")
+	ErrNothingToRefund  = apperr.New(apperr.Conflict, "nothing_to_refund",
+		"Nothing is left to refund: nothing was taken, or all of it has been refunded or is being refunded.")
+	ErrTransition = apperr.New(apperr.Invalid, "invalid_status_transition", "The status does not allow this.").WithField("status")
+	// ErrGateway is the answer when the gateway refuses, is not configured, or has not answered.
+	ErrGateway = apperr.New(apperr.BadGateway, "payment_intent_failed", "The payment gateway did not accept the request.")
+)
+
+// ErrInvoiceNotFound is an answer of customers; a client sees it as a 422 on the field.
+var ErrInvoiceNotFound = apperr.New(apperr.NotFound, "invoice_not_found", "Invoice not found.")

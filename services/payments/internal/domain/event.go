@@ -1,0 +1,52 @@
+package domain
+
+import (
+	"strings"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+)
+
+// ErrEvent is the answer to a webhook of the gateway that is not signed by the account's secret, or is too old.
+var ErrEvent = apperr.New(apperr.BadRequest, "malformed_request", "The event has no valid signature of this account.")
+
+// ErrAccountNotFound is the answer to a webhook for an account that does not exist.
+var ErrAccountNotFound = apperr.New(apperr.NotFound, "not_found", "No account at a payment gateway has this path.")
+
+// Event is an event that the gateway has sent. What it says of an intent is not believed: the intent is read again.
+type Event struct {
+	AccountID AccountID
+	ID        string // evt_…
+	Type      string
+	Intent    GatewayID // "" when it is about none
+	Refund    string    // re_…; "" when it is about none
+	Tries     int
+}
+
+const (
+	// eventPatience is how often an event is tried whose intent is not known here: it may come before the answer to the creation.
+	// Later it is not of this platform, as other programs may use the operator's account too.
+	eventPatience = 8
+	// eventLease is longer than a read of the gateway takes.
+	eventLease = 30 * time.Second
+)
+
+// OfRefund reports whether the refunds of the intent are to be read too.
+func (e Event) OfRefund() bool { return strings.Contains(e.Type, "refund") }
+
+// RefundAsked is the event that this service leaves for itself when it knows what has become of a refund: its intent may have
+// changed. id is the gateway's, or that of the allocation when the gateway has refused.
+func RefundAsked(account AccountID, intent GatewayID, id string) Event {
+	return Event{AccountID: account, ID: id, Type: "refund.asked", Intent: intent}
+}
+
+// Hopeless reports whether the intent of an event is not of this platform.
+func (e Event) Hopeless() bool { return e.Tries >= eventPatience }
+
+// EventLease is when another process may take an event that one has taken now.
+func EventLease(now time.Time) time.Time { return now.Add(eventLease) }
+
+// Again is when an event is tried again.
+func (e Event) Again(now time.Time) time.Time {
+	return now.Add(min(time.Second<<min(e.Tries, 10), 5*time.Minute))
+}

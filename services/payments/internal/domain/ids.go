@@ -1,0 +1,67 @@
+// Package domain holds gateway accounts, payment intents and what is asked of a payment gateway. Pure: no I/O and no clock.
+package domain
+
+import (
+	"errors"
+	"strings"
+
+	"holdfast.dev/libs/ids"
+)
+
+// IntentPrefix and the others are the prefixes of ids that only this service makes.
+type (
+	IntentPrefix     struct{}
+	AccountPrefix    struct{}
+	SecretPrefix     struct{}
+	RefundPrefix     struct{}
+	AllocationPrefix struct{}
+)
+
+// Prefix implements ids.Prefix.
+func (IntentPrefix) Prefix() string { return "pir" }
+
+// Prefix implements ids.Prefix.
+func (AccountPrefix) Prefix() string { return "ga" }
+
+// Prefix implements ids.Prefix.
+func (SecretPrefix) Prefix() string { return "gas" }
+
+// Prefix implements ids.Prefix.
+func (RefundPrefix) Prefix() string { return "rf" }
+
+// Prefix implements ids.Prefix.
+func (AllocationPrefix) Prefix() string { return "rfa" }
+
+// IntentID and the others are the ids of this service's rows, and of what they name.
+type (
+	IntentID     = ids.ID[IntentPrefix] // of the row; clients know the gateway's
+	AccountID    = ids.ID[AccountPrefix]
+	SecretID     = ids.ID[SecretPrefix]
+	RefundID     = ids.ID[RefundPrefix]
+	AllocationID = ids.ID[AllocationPrefix]
+	BookingID    = ids.Booking
+	InvoiceID    = ids.Invoice
+	CustomerID   = ids.Customer
+)
+
+// GatewayID is the id that the payment gateway gave an intent, pi_…. It is the public id.
+type GatewayID string
+
+// maxGatewayID bounds what is looked up; Stripe's own bound for its ids is 255 characters.
+const maxGatewayID = 255
+
+var errNoGatewayID = errors.New("not an id of a payment intent")
+
+// ParseGatewayID reads the id of a path. What follows the prefix is the gateway's: ASCII letters, digits and underscores.
+func ParseGatewayID(text string) (GatewayID, error) {
+	rest, ok := strings.CutPrefix(text, "pi_")
+	if !ok || rest == "" || len(text) > maxGatewayID {
+		return "", errNoGatewayID
+	}
+	for _, c := range []byte(rest) {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '_' {
+			return "", errNoGatewayID
+		}
+	}
+	return GatewayID(text), nil
+}

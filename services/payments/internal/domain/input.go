@@ -1,0 +1,129 @@
+package domain
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
+)
+
+// IntentInput is the body of a create.
+type IntentInput struct {
+	Booking       string
+	Amount        *int64
+	Currency      *string
+	Invoice       *string
+	CaptureMethod CaptureMethod // "": automatic
+	Description   *string
+	ReceiptEmail  *string
+	Metadata      json.RawMessage
+	Request       Request
+}
+
+// notPayable are the states of bookings that take no payment.
+var notPayable = []string{"cancelled", "expired"}
+
+// openInvoices are the states of invoices that can be paid.
+var openInvoices = []string{"open", "partially_paid", "uncollectible"}
+
+// NewIntent is an intent for a booking, and an invoice of it where one is named, before the gateway is asked.
+func NewIntent(id IntentID, in IntentInput, b Booking, v *Invoice) (Intent, error) {
+	if slices.Contains(notPayable, b.Status) {
+		return Intent{}, ErrNotPayable.WithMessage("The booking is %s.", b.Status).WithField("booking_id")
+	}
+	if in.Currency != nil && !strings.EqualFold(*in.Currency, b.Total.Currency) {
+		return Intent{}, ErrCurrencyMismatch.WithMessage("The booking's currency is %s.", b.Total.Currency).WithField("currency")
+	}
+	outstanding, err := in.outstanding(b, v)
+	if err != nil {
+		return Intent{}, err
+	}
+	amount, err := in.amount(b, outstanding)
+	if err != nil {
+		return Intent{}, err
+	}
+	if _, err := ToStripe(amount, b.Total.Currency); err != nil {
+		return Intent{}, apperr.Field("amount_minor", "%s.", sentence(err))
+	}
+	capture := in.CaptureMethod
+	if capture == "" {
+		capture = CaptureAutomatic
+	}
+	out := Intent{
+		ID: id, Status: Creating, Amount: money.Amount{Minor: amount, Currency: b.Total.Currency}, BookingID: b.ID, CustomerID: b.CustomerID,
+		CaptureMethod: capture, Description: in.Description, ReceiptEmail: in.ReceiptEmail, Metadata: in.Metadata, BookingStatus: b.Status,
+	}
+	if v != nil {
+		out.InvoiceID = v.ID
+	}
+	return out, nil
+}
+
+// outstanding is what can be paid at most: of the invoice where one is named, and of the booking.
+func (in IntentInput) outstanding(b Booking, v *Invoice) (int64, error) {
+	if in.Invoice == nil {
+		return b.Due.Minor, nil
+	}
+	if v == nil || v.BookingID != b.ID {
+		return 0, apperr.Field("invoice_id", "Must be an invoice of the booking.")
+	}
+	if !slices.Contains(openInvoices, v.Status) || v.Due.Minor <= 0 {
+		return 0, apperr.Field("invoice_id", "Must be an invoice that is open; this one is %s.", v.Status)
+	}
+	if v.Due.Currency != b.Total.Currency {
+		return 0, apperr.Field("invoice_id", "Must have the booking's currency, %s.", b.Total.Currency)
+	}
+	return v.Due.Minor, nil
+}
+
+// amount is what the payment asks for. A booking with a total of 0 has no price: only an explicit amount, or its invoice, says
+// what is to be paid.
+func (in IntentInput) amount(b Booking, outstanding int64) (int64, error) {
+	priced := b.Total.Minor > 0 || in.Invoice != nil
+	switch {
+	case priced && outstanding <= 0:
+		return 0, ErrAlreadyPaid
+	case in.Amount == nil && !priced:
+		return 0, apperr.Field("amount_minor", "Is required, because the booking has no price.")
+	case in.Amount == nil && outstanding > MaxAmount:
+		return 0, apperr.Field("amount_minor", "Is required, because more than %d is outstanding: pay in parts.", MaxAmount)
+	case in.Amount == nil:
+		return outstanding, nil
+	case priced && *in.Amount > outstanding:
+		return 0, apperr.Field("amount_minor", "Must be at most what is outstanding: %d.", outstanding)
+	}
+	return *in.Amount, nil
+}
+
+// MaxAmount is the largest amount of one payment; the contract's bound of amount_minor is the same.
+const MaxAmount = 99_999_999
+
+// NamedBooking reads the id of the booking; a malformed one is unknown.
+func (in IntentInput) NamedBooking() (BookingID, error) {
+	id, err := ids.Parse[ids.BookingPrefix](in.Booking)
+	if err != nil {
+		return BookingID{}, ErrBookingNotFound
+	}
+	return id, nil
+}
+
+// NamedInvoice reads the id of the invoice, zero for none or a malformed one.
+func (in IntentInput) NamedInvoice() InvoiceID {
+	if in.Invoice == nil {
+		return InvoiceID{}
+	}
+	id, err := ids.Parse[ids.InvoicePrefix](*in.Invoice)
+	if err != nil {
+		return InvoiceID{}
+	}
+	return id
+}
+
+// sentence makes a message of an error: its first letter is a capital.
+func sentence(err error) string {
+	text := err.Error()
+	return strings.ToUpper(text[:1]) + text[1:]
+}

@@ -1,0 +1,164 @@
+package domain
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"holdfast.dev/libs/money"
+)
+
+// Intent is a card payment for a booking.
+type Intent struct {
+	ID         IntentID
+	GatewayID  GatewayID // "" while it is Creating or Refused
+	AccountID  AccountID
+	Status     Status
+	Amount     money.Amount
+	Received   int64
+	Capturable int64
+	Refunded   int64
+	// RefundReserved is what refunds of this platform hold, and RefundedElsewhere what others have refunded, as far as is known.
+	RefundReserved, RefundedElsewhere int64
+	BookingID                         BookingID
+	InvoiceID                         InvoiceID  // zero: none
+	CustomerID                        CustomerID // zero: none
+	CaptureMethod                     CaptureMethod
+	Description                       *string
+	ReceiptEmail                      *string
+	Metadata                          json.RawMessage // as sent; nil: empty
+	Failure                           *Failure
+	FailedCharge                      string // ch_…, of the last failure that was told; "" when none was
+	Disputed                          bool
+	Version                           int64
+	CreatedAt                         time.Time
+	UpdatedAt                         time.Time
+	SucceededAt                       *time.Time
+	CanceledAt                        *time.Time
+	Call                              Call
+	Request                           Request
+	BookingStatus                     string // looked up: it changes without the intent
+	ClientSecret                      Secret // of the answer to its creation; never stored with the row
+}
+
+// CaptureMethod says when the money is taken.
+type CaptureMethod string
+
+// The capture methods.
+const (
+	CaptureAutomatic CaptureMethod = "automatic"
+	CaptureManual    CaptureMethod = "manual"
+)
+
+// Failure is why an attempt to pay was refused, in the gateway's words.
+type Failure struct {
+	Code        string  `json:"code"`
+	DeclineCode *string `json:"decline_code"`
+	Message     string  `json:"message"`
+}
+
+// Request is the request that made the intent, by which its repetition finds the row.
+type Request struct {
+	Credential  string
+	Key         string // "" when it had no Idempotency-Key
+	Fingerprint []byte
+}
+
+// Call is a call to the gateway that may be under way. Its idempotency key there is made of the row and the attempt, so that
+// the same attempt has its effect once.
+type Call struct {
+	Attempt     int32
+	AttemptedAt time.Time  // when the attempt's first call began
+	LeasedUntil *time.Time // real time until which a process has it; nil: nothing is under way
+}
+
+const (
+	// lease is how long a process has a call to itself. It is longer than the call's time-out.
+	lease = 30 * time.Second
+	// gatewayMemory is less than the 24 hours for which Stripe keeps an idempotency key.
+	gatewayMemory = 23 * time.Hour
+)
+
+// Leased reports whether a process has the call to itself.
+func (c Call) Leased(real time.Time) bool { return c.LeasedUntil != nil && real.Before(*c.LeasedUntil) }
+
+// Begin is a new attempt.
+func (c Call) Begin(real time.Time) Call {
+	until := real.Add(lease)
+	return Call{Attempt: c.Attempt + 1, AttemptedAt: real, LeasedUntil: &until}
+}
+
+// Resume is the same attempt once more.
+func (c Call) Resume(real time.Time) Call {
+	until := real.Add(lease)
+	c.LeasedUntil = &until
+	return c
+}
+
+// Forgotten reports whether the gateway may have forgotten the attempt's idempotency key, so that a repetition could have a
+// second effect.
+func (c Call) Forgotten(real time.Time) bool { return real.Sub(c.AttemptedAt) >= gatewayMemory }
+
+// Booking is what is asked of bookings before an intent is made.
+type Booking struct {
+	ID         BookingID
+	CustomerID CustomerID // zero: none
+	Status     string
+	Total, Due money.Amount
+	Version    int64
+}
+
+// Lost reports whether the booking takes no payment any more, because it is cancelled or has expired.
+func (b Booking) Lost() bool { return slices.Contains(notPayable, b.Status) }
+
+// Invoice is what is asked of customers about an invoice that is to be paid.
+type Invoice struct {
+	ID        InvoiceID
+	BookingID BookingID // zero: none
+	Status    string
+	Due       money.Amount
+}
+
+// Snapshot is an intent as the gateway tells it.
+type Snapshot struct {
+	ID                           GatewayID
+	Status                       Status
+	Amount, Received, Capturable int64 // in the smallest unit of ISO 4217
+	Refunded                     int64
+	Disputed                     bool
+	Failure                      *Failure
+	FailedCharge                 string // ch_…, of the failure; "" when none was made
+	CanceledAt                   *time.Time
+	ClientSecret                 Secret
+	Row                          string // our id, from its metadata
+}
+
+// ApplyRead is Apply for a read that is applied in its order: what was refunded is less again when a refund fails.
+func (p Intent) ApplyRead(s Snapshot, now time.Time) Intent {
+	p = p.Apply(s, now)
+	p.Refunded, p.RefundedElsewhere = s.Refunded, max(0, s.Refunded-p.RefundReserved)
+	return p
+}
+
+// Apply is the intent as the gateway tells it. A final state stays, and money that was taken is never less.
+func (p Intent) Apply(s Snapshot, now time.Time) Intent {
+	p.GatewayID, p.Amount.Minor = s.ID, s.Amount
+	p.Received, p.Refunded, p.Disputed = max(p.Received, s.Received), max(p.Refunded, s.Refunded), s.Disputed
+	if p.Status.Final() {
+		return p
+	}
+	p.Status, p.Capturable, p.Failure = s.Status, s.Capturable, s.Failure
+	if s.FailedCharge != "" {
+		p.FailedCharge = s.FailedCharge
+	}
+	if s.Status == Succeeded {
+		p.SucceededAt, p.Failure, p.Capturable = &now, nil, 0
+	}
+	if s.Status == Canceled {
+		p.CanceledAt, p.Capturable = &now, 0
+		if s.CanceledAt != nil {
+			p.CanceledAt = s.CanceledAt
+		}
+	}
+	return p
+}

@@ -1,0 +1,199 @@
+package domain
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"holdfast.dev/libs/money"
+)
+
+// RefundStatus is the state of a refund and of its allocations: Stripe's, and two of its own before the gateway knows it.
+type RefundStatus string
+
+// The states of a refund. RefundCreating and RefundRefused are never shown.
+const (
+	RefundCreating       RefundStatus = "creating" // the gateway was asked, or is to be, and its answer is not known
+	RefundRefused        RefundStatus = "refused"  // the gateway has refused to make it
+	RefundPending        RefundStatus = "pending"
+	RefundSucceeded      RefundStatus = "succeeded"
+	RefundFailed         RefundStatus = "failed"
+	RefundRequiresAction RefundStatus = "requires_action"
+	RefundCanceled       RefundStatus = "canceled"
+)
+
+// refundOrder has the states that a gateway tells; a refund has the first of them that one of its allocations has.
+var refundOrder = []RefundStatus{RefundRequiresAction, RefundPending, RefundFailed, RefundCanceled, RefundSucceeded}
+
+// Shown is the state as clients see it.
+func (s RefundStatus) Shown() RefundStatus {
+	switch s {
+	case RefundCreating:
+		return RefundPending
+	case RefundRefused:
+		return RefundFailed
+	default:
+		return s
+	}
+}
+
+// Holds reports whether an allocation in this state takes its amount from what is left of its intent.
+func (s RefundStatus) Holds() bool {
+	return s == RefundCreating || s == RefundPending || s == RefundRequiresAction || s == RefundSucceeded
+}
+
+// KnownRefundStatus reports whether a state that a gateway tells is one of Stripe's.
+func KnownRefundStatus(s RefundStatus) bool {
+	for _, known := range refundOrder {
+		if s == known {
+			return true
+		}
+	}
+	return false
+}
+
+// Refund is money that goes back to the card that paid.
+type Refund struct {
+	ID          RefundID
+	Status      RefundStatus
+	Shown       bool // the gateway knows a part of it, or has known
+	Amount      money.Amount
+	Reason      string
+	BookingID   BookingID
+	Intent      GatewayID // that the request named; "" when it named the booking
+	Metadata    json.RawMessage
+	Allocations []Allocation // in the order in which the gateway is asked
+	Version     int64
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+	LeasedUntil *time.Time // real time until which a process asks the gateway; nil: nothing is under way
+	Request     Request
+}
+
+// Allocation is the part of a refund that goes back over one intent; it is one refund at the gateway.
+type Allocation struct {
+	ID          AllocationID
+	IntentID    IntentID
+	Intent      GatewayID
+	Minor       int64
+	Status      RefundStatus
+	GatewayID   string // re_…; "" while it is RefundCreating or RefundRefused
+	Failure     *Failure
+	Attempt     int32
+	AttemptedAt time.Time
+	Applied     int64 // number of the last read of the gateway that was applied
+}
+
+// CallKey is the idempotency key of the attempt at the gateway.
+func (a Allocation) CallKey() string { return fmt.Sprintf("%s:%d", a.ID, a.Attempt) }
+
+// Forgotten reports whether the gateway may have forgotten the attempt's idempotency key.
+func (a Allocation) Forgotten(real time.Time) bool { return real.Sub(a.AttemptedAt) >= gatewayMemory }
+
+// GatewayRefund is a refund as the gateway tells it.
+type GatewayRefund struct {
+	ID      string // re_…
+	Status  RefundStatus
+	Failure *Failure
+	Row     string // our id of the allocation, from its metadata
+}
+
+// Leased reports whether a process has the calls of the refund to itself.
+func (r Refund) Leased(real time.Time) bool {
+	return r.LeasedUntil != nil && real.Before(*r.LeasedUntil)
+}
+
+// Lease gives the calls of the refund to a process for a time.
+func (r Refund) Lease(real time.Time) Refund {
+	until := real.Add(lease)
+	r.LeasedUntil = &until
+	return r
+}
+
+// UnderWay are the allocations whose outcome is not known.
+func (r Refund) UnderWay() (list []Allocation) {
+	for _, a := range r.Allocations {
+		if a.Status == RefundCreating {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// Allocation finds an allocation of the refund.
+func (r Refund) Allocation(id AllocationID) (Allocation, bool) {
+	for _, a := range r.Allocations {
+		if a.ID == id {
+			return a, true
+		}
+	}
+	return Allocation{}, false
+}
+
+// Held is how much the refund holds of an intent.
+func (r Refund) Held(id IntentID) (minor int64) {
+	for _, a := range r.Allocations {
+		if a.IntentID == id && a.Status.Holds() {
+			minor += a.Minor
+		}
+	}
+	return minor
+}
+
+// Told is the refund with an allocation as the gateway tells it.
+func (r Refund) Told(id AllocationID, told GatewayRefund) Refund {
+	return r.with(id, func(a *Allocation) { a.GatewayID, a.Status, a.Failure = told.ID, told.Status, told.Failure })
+}
+
+// Refused is the refund with an allocation that the gateway has refused to make.
+func (r Refund) Refused(id AllocationID, why Failure) Refund {
+	return r.with(id, func(a *Allocation) { a.Status, a.Failure = RefundRefused, &why })
+}
+
+// Read notes the number of the read that told of an allocation.
+func (r Refund) Read(id AllocationID, number int64) Refund {
+	return r.with(id, func(a *Allocation) { a.Applied = number })
+}
+
+// with changes an allocation in a copy, and derives the refund's own state. When nothing is under way any more the lease ends,
+// and the key of a refund that the gateway has refused is free.
+func (r Refund) with(id AllocationID, change func(*Allocation)) Refund {
+	list := make([]Allocation, len(r.Allocations))
+	copy(list, r.Allocations)
+	r.Allocations = list
+	for i := range list {
+		if list[i].ID == id {
+			change(&list[i])
+		}
+	}
+	r.Status = status(list)
+	r.Shown = r.Shown || r.Status != RefundCreating && r.Status != RefundRefused
+	if len(r.UnderWay()) == 0 {
+		r.LeasedUntil = nil
+	}
+	if r.Status == RefundRefused {
+		r.Request = Request{}
+	}
+	return r
+}
+
+// status derives the state of a refund from its allocations.
+func status(list []Allocation) RefundStatus {
+	has, known := map[RefundStatus]bool{}, false
+	for _, a := range list {
+		has[a.Status.Shown()] = true
+		known = known || a.GatewayID != ""
+	}
+	if !known && has[RefundPending] {
+		return RefundCreating
+	}
+	if !known {
+		return RefundRefused
+	}
+	for _, s := range refundOrder {
+		if has[s] {
+			return s
+		}
+	}
+	return RefundPending
+}

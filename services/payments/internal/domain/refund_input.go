@@ -1,0 +1,122 @@
+package domain
+
+import (
+	"encoding/json"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
+)
+
+// RefundInput is the body of a create.
+type RefundInput struct {
+	Intent   *string
+	Booking  *string
+	Amount   *int64
+	Reason   string
+	Metadata json.RawMessage
+	Request  Request
+}
+
+// MaxAllocations is over how many intents one refund goes; the contract's bound of allocations is the same.
+const MaxAllocations = 20
+
+// Check checks that the request names either an intent or a booking.
+func (in RefundInput) Check() error {
+	switch {
+	case in.Intent == nil && in.Booking == nil:
+		return apperr.Field("payment_intent_id", "Is required, or booking_id is.")
+	case in.Intent != nil && in.Booking != nil:
+		return apperr.Field("payment_intent_id", "Must be absent when booking_id is given: a refund is of one of them.")
+	}
+	return nil
+}
+
+// NamedIntent reads the id of the intent, "" when the request names the booking; a malformed one is unknown.
+func (in RefundInput) NamedIntent() (GatewayID, error) {
+	if in.Intent == nil {
+		return "", nil
+	}
+	id, err := ParseGatewayID(*in.Intent)
+	if err != nil {
+		return "", ErrIntentNotFound
+	}
+	return id, nil
+}
+
+// NamedBooking reads the id of the booking; a malformed one is unknown.
+func (in RefundInput) NamedBooking() (BookingID, error) {
+	id, err := ids.Parse[ids.BookingPrefix](*in.Booking)
+	if err != nil {
+		return BookingID{}, ErrBookingNotFound
+	}
+	return id, nil
+}
+
+// Refundable is what is left of an intent for refunds.
+func (p Intent) Refundable() int64 {
+	return max(0, p.Received-max(p.Refunded, p.RefundedElsewhere+p.RefundReserved))
+}
+
+// NewRefund is a refund over intents, in their order, before the gateway is asked. There may be one intent more than a refund goes
+// over. real is when the first attempts begin.
+func NewRefund(in RefundInput, intents []Intent, real time.Time) (Refund, error) {
+	var left int64
+	used := make([]Intent, 0, MaxAllocations)
+	more := false
+	for _, p := range intents {
+		switch {
+		case p.Refundable() == 0 || len(used) > 0 && p.Amount.Currency != used[0].Amount.Currency:
+		case len(used) == MaxAllocations:
+			more = true
+		default:
+			used, left = append(used, p), left+p.Refundable()
+		}
+	}
+	if len(used) == 0 {
+		return Refund{}, ErrNothingToRefund
+	}
+	code := used[0].Amount.Currency
+	amount, err := in.amount(left, more, code)
+	if err != nil {
+		return Refund{}, err
+	}
+	r := Refund{
+		ID: ids.New[RefundPrefix](), Status: RefundCreating, Amount: money.Amount{Minor: amount, Currency: code}, Reason: in.Reason,
+		BookingID: used[0].BookingID, Metadata: in.Metadata, Request: in.Request, Version: 1,
+	}
+	if in.Intent != nil {
+		r.Intent = used[0].GatewayID
+	}
+	for _, p := range used {
+		part := min(amount, p.Refundable())
+		if part == 0 {
+			break
+		}
+		amount -= part
+		r.Allocations = append(r.Allocations, Allocation{
+			ID: ids.New[AllocationPrefix](), IntentID: p.ID, Intent: p.GatewayID, Minor: part, Status: RefundCreating, Attempt: 1, AttemptedAt: real,
+		})
+	}
+	return r.Lease(real), nil
+}
+
+func (in RefundInput) amount(left int64, more bool, code string) (int64, error) {
+	switch {
+	case in.Amount == nil && more:
+		return 0, apperr.Field("amount_minor",
+			"Is required, because more than %d payments have something left: at most %d, which is left of the newest %d.", MaxAllocations, left, MaxAllocations)
+	case in.Amount == nil:
+		return left, nil
+	case *in.Amount > left && more:
+		return 0, apperr.Field("amount_minor", "Must be at most %d, which is left of the newest %d payments: refund the others afterwards.",
+			left, MaxAllocations)
+	case *in.Amount > left:
+		return 0, apperr.Field("amount_minor", "Must be at most what is left to refund: %d.", left)
+	}
+	if _, err := ToStripe(*in.Amount, code); err != nil {
+		return 0, apperr.Field("amount_minor", "%s.", sentence(err))
+	}
+	return *in.Amount, nil
+}

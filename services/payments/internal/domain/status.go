@@ -1,0 +1,67 @@
+package domain
+
+import "strings"
+
+// Status is the state of an intent: Stripe's, and two of its own before the gateway knows it.
+type Status string
+
+// The states of an intent. Creating and Refused are never shown.
+const (
+	Creating              Status = "creating" // the gateway was asked, and its answer is not known
+	Refused               Status = "refused"  // the gateway has refused to make it
+	RequiresPaymentMethod Status = "requires_payment_method"
+	RequiresConfirmation  Status = "requires_confirmation"
+	RequiresAction        Status = "requires_action"
+	Processing            Status = "processing"
+	RequiresCapture       Status = "requires_capture"
+	Canceled              Status = "canceled"
+	Succeeded             Status = "succeeded"
+)
+
+// Action is what a client can do with an intent that the gateway knows.
+type Action string
+
+// The actions of clients. All other changes are the payer's and the gateway's.
+const (
+	Cancel  Action = "cancel"
+	Capture Action = "capture"
+)
+
+// actions are what Stripe allows in each state.
+var actions = map[Status][]Action{
+	RequiresPaymentMethod: {Cancel},
+	RequiresConfirmation:  {Cancel},
+	RequiresAction:        {Cancel},
+	Processing:            {},
+	RequiresCapture:       {Cancel, Capture},
+	Canceled:              {},
+	Succeeded:             {},
+}
+
+// Check returns the error of an action that the state does not allow.
+func (s Status) Check(a Action) error {
+	names := make([]string, 0, len(actions[s]))
+	for _, can := range actions[s] {
+		if can == a {
+			return nil
+		}
+		names = append(names, string(can))
+	}
+	possible := "nothing"
+	if len(names) > 0 {
+		possible = strings.Join(names, ", ")
+	}
+	return ErrTransition.WithMessage("A payment intent that is %s does not allow this; possible: %s.", s, possible).WithField("status")
+}
+
+// Known reports whether the gateway knows the intent.
+func (s Status) Known() bool { return s != Creating && s != Refused }
+
+// Final reports whether no state follows.
+func (s Status) Final() bool { return s == Canceled || s == Succeeded }
+
+// KnownStatus reports whether a state that a gateway tells is one of Stripe's.
+func KnownStatus(s Status) bool {
+	_, ok := actions[s]
+	return ok
+}

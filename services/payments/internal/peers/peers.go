@@ -1,0 +1,68 @@
+package peers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
+	"holdfast.dev/libs/peer"
+	"holdfast.dev/proto/api"
+
+	"holdfast.dev/services/payments/internal/domain"
+)
+
+// Bookings asks the bookings service on behalf of the caller in the context. It implements app.BookingService.
+type Bookings struct{ Client *peer.Client }
+
+// Booking asks what is to be paid for a booking.
+func (p *Bookings) Booking(ctx context.Context, id domain.BookingID) (domain.Booking, error) {
+	var got api.Booking
+	if err := p.Client.Do(ctx, http.MethodGet, "/internal/v1/bookings/"+id.String(), nil, &got); err != nil {
+		return domain.Booking{}, notFound(err, domain.ErrBookingNotFound)
+	}
+	out := domain.Booking{
+		ID: id, Status: string(got.Status), Version: got.Version,
+		Total: money.Amount{Minor: got.TotalAmount.Amount, Currency: got.TotalAmount.Currency},
+		Due:   money.Amount{Minor: got.AmountDue.Amount, Currency: got.AmountDue.Currency},
+	}
+	if text, err := got.CustomerId.Get(); err == nil {
+		if out.CustomerID, err = ids.Parse[ids.CustomerPrefix](text); err != nil {
+			return domain.Booking{}, fmt.Errorf("customer id %q: %w", text, err)
+		}
+	}
+	return out, nil
+}
+
+// Customers asks the customers service on behalf of the caller in the context. It implements app.InvoiceService.
+type Customers struct{ Client *peer.Client }
+
+// Invoice asks what is due on an invoice.
+func (p *Customers) Invoice(ctx context.Context, id domain.InvoiceID) (domain.Invoice, error) {
+	var got api.Invoice
+	if err := p.Client.Do(ctx, http.MethodGet, "/internal/v1/invoices/"+url.PathEscape(id.String()), nil, &got); err != nil {
+		return domain.Invoice{}, notFound(err, domain.ErrInvoiceNotFound)
+	}
+	out := domain.Invoice{
+		ID: id, Status: string(got.Status), Due: money.Amount{Minor: got.AmountDue.Amount, Currency: got.AmountDue.Currency},
+	}
+	if text, err := got.BookingId.Get(); err == nil {
+		if out.BookingID, err = ids.Parse[ids.BookingPrefix](text); err != nil {
+			return domain.Invoice{}, fmt.Errorf("booking id %q: %w", text, err)
+		}
+	}
+	return out, nil
+}
+
+// notFound replaces another service's 404 by the error that this service's use cases compare with.
+func notFound(err, missing error) error {
+	var e *apperr.Error
+	if errors.As(err, &e) && e.Kind == apperr.NotFound {
+		return missing
+	}
+	return err
+}

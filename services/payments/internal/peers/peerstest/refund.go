@@ -1,0 +1,122 @@
+package peerstest
+
+import (
+	"context"
+	"fmt"
+
+	"holdfast.dev/services/payments/internal/domain"
+)
+
+// Refund is a refund that the gateway has made.
+type Refund struct {
+	domain.GatewayRefund
+
+	Intent domain.GatewayID
+	Minor  int64
+	Reason string
+}
+
+// CreateRefund implements app.Gateway: it makes a refund once for each key, and never more than is left.
+func (g *Gateway) CreateRefund(ctx context.Context, a domain.Account, r domain.Refund, part domain.Allocation) (domain.GatewayRefund, error) {
+	var made domain.GatewayRefund
+	_, err := g.call(ctx, "refund", func() (domain.Snapshot, error) {
+		key := a.Account + part.CallKey()
+		if id, ok := g.keys[key]; ok {
+			made = g.refund(string(id)).GatewayRefund
+			return domain.Snapshot{}, nil
+		}
+		s, err := g.found(part.Intent)
+		if err != nil {
+			return s, err
+		}
+		if s.Refunded+part.Minor > s.Received {
+			return s, refused("charge_already_refunded", "More than is left.")
+		}
+		s.Refunded += part.Minor
+		made = domain.GatewayRefund{ID: fmt.Sprintf("re_%s_%d", part.ID, len(g.refunds)+1), Status: domain.RefundSucceeded, Row: part.ID.String()}
+		if g.RefundStatus != "" {
+			made.Status = g.RefundStatus
+		}
+		g.keys[key] = domain.GatewayID(made.ID)
+		g.refunds = append(g.refunds, &Refund{GatewayRefund: made, Intent: part.Intent, Minor: part.Minor, Reason: r.Reason})
+		return s, g.put(s)
+	})
+	if err != nil {
+		return domain.GatewayRefund{}, err
+	}
+	return made, nil
+}
+
+// ReadRefund implements app.Gateway.
+func (g *Gateway) ReadRefund(ctx context.Context, _ domain.Account, id string) (domain.GatewayRefund, error) {
+	var told domain.GatewayRefund
+	_, err := g.call(ctx, "readRefund", func() (domain.Snapshot, error) {
+		r := g.refund(id)
+		if r == nil {
+			return domain.Snapshot{}, refused("resource_missing", "No such refund.")
+		}
+		told = r.GatewayRefund
+		return domain.Snapshot{}, nil
+	})
+	return told, err
+}
+
+// FindRefund implements app.Gateway.
+func (g *Gateway) FindRefund(ctx context.Context, _ domain.Account, part domain.Allocation) (*domain.GatewayRefund, error) {
+	var found *domain.GatewayRefund
+	_, err := g.call(ctx, "findRefund", func() (domain.Snapshot, error) {
+		for _, r := range g.refunds {
+			if r.Intent == part.Intent && r.Row == part.ID.String() {
+				out := r.GatewayRefund
+				found = &out
+			}
+		}
+		return domain.Snapshot{}, nil
+	})
+	return found, err
+}
+
+// EndRefund ends a refund as the bank or the operator would: a failed or canceled one gives its amount back.
+func (g *Gateway) EndRefund(id string, status domain.RefundStatus) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r := g.refund(id)
+	if r.Status.Holds() && !status.Holds() {
+		g.intents[r.Intent].Refunded -= r.Minor
+	}
+	r.Status = status
+	if status == domain.RefundFailed {
+		r.Failure = &domain.Failure{Code: "expired_or_canceled_card", Message: "The card has expired."}
+	}
+}
+
+// Dashboard makes a refund as the operator would in the gateway's dashboard.
+func (g *Gateway) Dashboard(intent string, minor int64) (id string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	id = fmt.Sprintf("re_dashboard_%d", len(g.refunds)+1)
+	g.intents[domain.GatewayID(intent)].Refunded += minor
+	g.refunds = append(g.refunds, &Refund{
+		GatewayRefund: domain.GatewayRefund{ID: id, Status: domain.RefundSucceeded}, Intent: domain.GatewayID(intent), Minor: minor,
+	})
+	return id
+}
+
+// Refunds are the refunds that were made, in their order.
+func (g *Gateway) Refunds() (list []Refund) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, r := range g.refunds {
+		list = append(list, *r)
+	}
+	return list
+}
+
+func (g *Gateway) refund(id string) *Refund {
+	for _, r := range g.refunds {
+		if r.ID == id {
+			return r
+		}
+	}
+	return nil
+}

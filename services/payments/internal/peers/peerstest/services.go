@@ -1,0 +1,97 @@
+package peerstest
+
+import (
+	"context"
+	"sync"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
+
+	"holdfast.dev/services/payments/internal/domain"
+)
+
+// Bookings stands for the bookings service, and Invoices for the customers service. Each tenant and mode has its own.
+type Bookings struct {
+	// Fail returns the error that the caller sees; nil: none.
+	Fail func() error
+
+	mu   sync.Mutex
+	rows map[domain.BookingID]owned[domain.Booking]
+}
+
+// Invoices stands for the customers service.
+type Invoices struct {
+	mu   sync.Mutex
+	rows map[domain.InvoiceID]owned[domain.Invoice]
+}
+
+type owned[T any] struct {
+	tenant ids.Tenant
+	mode   caller.Mode
+	value  T
+}
+
+func (o owned[T]) of(ctx context.Context) bool {
+	c := caller.FromContext(ctx)
+	return o.tenant == c.Tenant && o.mode == c.Mode
+}
+
+func own[T any](ctx context.Context, v T) owned[T] {
+	c := caller.FromContext(ctx)
+	return owned[T]{c.Tenant, c.Mode, v}
+}
+
+// Add makes a booking of the caller.
+func (f *Bookings) Add(ctx context.Context, status string, total, due int64, currency string) domain.Booking {
+	b := domain.Booking{
+		ID: ids.New[ids.BookingPrefix](), CustomerID: ids.New[ids.CustomerPrefix](), Status: status, Version: 1,
+		Total: money.Amount{Minor: total, Currency: currency}, Due: money.Amount{Minor: due, Currency: currency},
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.rows == nil {
+		f.rows = map[domain.BookingID]owned[domain.Booking]{}
+	}
+	f.rows[b.ID] = own(ctx, b)
+	return b
+}
+
+// Booking implements app.BookingService.
+func (f *Bookings) Booking(ctx context.Context, id domain.BookingID) (domain.Booking, error) {
+	if f.Fail != nil {
+		if err := f.Fail(); err != nil {
+			return domain.Booking{}, err
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	b, ok := f.rows[id]
+	if !ok || !b.of(ctx) {
+		return domain.Booking{}, domain.ErrBookingNotFound
+	}
+	return b.value, nil
+}
+
+// Add makes an invoice of the caller.
+func (f *Invoices) Add(ctx context.Context, booking domain.BookingID, status string, due int64, currency string) domain.Invoice {
+	v := domain.Invoice{ID: ids.New[ids.InvoicePrefix](), BookingID: booking, Status: status, Due: money.Amount{Minor: due, Currency: currency}}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.rows == nil {
+		f.rows = map[domain.InvoiceID]owned[domain.Invoice]{}
+	}
+	f.rows[v.ID] = own(ctx, v)
+	return v
+}
+
+// Invoice implements app.InvoiceService.
+func (f *Invoices) Invoice(ctx context.Context, id domain.InvoiceID) (domain.Invoice, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	v, ok := f.rows[id]
+	if !ok || !v.of(ctx) {
+		return domain.Invoice{}, domain.ErrInvoiceNotFound
+	}
+	return v.value, nil
+}

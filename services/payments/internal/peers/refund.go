@@ -1,0 +1,94 @@
+package peers
+
+import (
+	"context"
+	"errors"
+
+	"github.com/stripe/stripe-go/v76"
+	"github.com/stripe/stripe-go/v76/refund"
+
+	"holdfast.dev/libs/caller"
+
+	"holdfast.dev/services/payments/internal/domain"
+)
+
+// refundRow is the key of the metadata by which a refund at Stripe is known as one of this platform.
+const refundRow = "holdfast_refund"
+
+func (s *Stripe) refunds(a domain.Account) refund.Client {
+	return refund.Client{B: s.backend, Key: string(a.SecretKey)}
+}
+
+// CreateRefund makes the refund of an allocation, once for each attempt.
+func (s *Stripe) CreateRefund(ctx context.Context, a domain.Account, r domain.Refund, part domain.Allocation) (domain.GatewayRefund, error) {
+	amount, err := domain.ToStripe(part.Minor, r.Amount.Currency)
+	if err != nil {
+		return domain.GatewayRefund{}, err
+	}
+	key := part.CallKey()
+	params := &stripe.RefundParams{
+		Amount: &amount, PaymentIntent: stripe.String(string(part.Intent)), Reason: stripe.String(r.Reason),
+		Metadata: map[string]string{
+			refundRow: part.ID.String(), "holdfast_tenant": caller.FromContext(ctx).Tenant.String(), "refund_id": r.ID.String(),
+			"booking_id": r.BookingID.String(),
+		},
+	}
+	params.IdempotencyKey = &key
+	return s.refund(ctx, a, func(ctx context.Context) (*stripe.Refund, error) {
+		params.Context = ctx
+		return s.refunds(a).New(params)
+	})
+}
+
+// ReadRefund reads the present state of a refund.
+func (s *Stripe) ReadRefund(ctx context.Context, a domain.Account, id string) (domain.GatewayRefund, error) {
+	return s.refund(ctx, a, func(ctx context.Context) (*stripe.Refund, error) {
+		params := &stripe.RefundParams{}
+		params.Context = ctx
+		return s.refunds(a).Get(id, params)
+	})
+}
+
+// FindRefund looks for the refund of an allocation among those of its intent.
+func (s *Stripe) FindRefund(ctx context.Context, a domain.Account, part domain.Allocation) (*domain.GatewayRefund, error) {
+	params := &stripe.RefundListParams{PaymentIntent: stripe.String(string(part.Intent))}
+	params.Limit = stripe.Int64(pageSize)
+	return do(ctx, s, a, func(ctx context.Context) (*domain.GatewayRefund, error) {
+		params.Context = ctx
+		list := s.refunds(a).List(params)
+		for list.Next() {
+			if r := list.Refund(); r.Metadata[refundRow] == part.ID.String() {
+				found, err := readRefund(r)
+				return &found, err
+			}
+		}
+		return nil, list.Err()
+	})
+}
+
+func (s *Stripe) refund(ctx context.Context, a domain.Account, call func(ctx context.Context) (*stripe.Refund, error)) (domain.GatewayRefund, error) {
+	got, err := do(ctx, s, a, call)
+	if err != nil {
+		return domain.GatewayRefund{}, err
+	}
+	return readRefund(got)
+}
+
+// errNoRefund says that the gateway's answer cannot be a refund.
+var errNoRefund = errors.New("the payment gateway's answer is not a refund")
+
+// readRefund reads a refund in the gateway's form.
+func readRefund(r *stripe.Refund) (domain.GatewayRefund, error) {
+	out := domain.GatewayRefund{ID: r.ID, Status: domain.RefundStatus(r.Status), Row: r.Metadata[refundRow]}
+	if r.ID == "" || !domain.KnownRefundStatus(out.Status) {
+		return domain.GatewayRefund{}, errNoRefund
+	}
+	if out.Status == domain.RefundFailed {
+		reason := string(r.FailureReason)
+		if reason == "" {
+			reason = string(stripe.RefundFailureReasonUnknown)
+		}
+		out.Failure = &domain.Failure{Code: reason, Message: "The money could not be returned: " + reason + "."}
+	}
+	return out, nil
+}

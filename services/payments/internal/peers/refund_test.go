@@ -1,0 +1,113 @@
+package peers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
+
+	"holdfast.dev/services/payments/internal/domain"
+	"holdfast.dev/services/payments/internal/peers"
+)
+
+// asked is a request that the gateway has got.
+type asked struct {
+	method, path, key string
+	form              url.Values
+}
+
+// gateway answers each request by the next of answers, a status and a body.
+func gateway(t *testing.T, answers ...string) (*peers.Stripe, *[]asked) {
+	t.Helper()
+	got := &[]asked{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := r.ParseForm(); err != nil {
+			t.Error(err)
+		}
+		*got = append(*got, asked{r.Method, r.URL.Path, r.Header.Get("Idempotency-Key"), r.Form})
+		var status int
+		if _, err := fmt.Sscanf(answers[0], "%d", &status); err != nil {
+			t.Error(err)
+		}
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(answers[0][4:]))
+		answers = answers[1:]
+	}))
+	t.Cleanup(server.Close)
+	return peers.NewStripe(server.URL, time.Second, 1), got
+}
+
+func aRefund(code string, minor int64) (domain.Refund, domain.Allocation) {
+	part := domain.Allocation{ID: ids.New[domain.AllocationPrefix](), Intent: "pi_1", Minor: minor, Attempt: 2}
+	return domain.Refund{
+		ID: ids.New[domain.RefundPrefix](), Reason: "duplicate", Amount: money.Amount{Minor: minor, Currency: code}, Allocations: []domain.Allocation{part},
+	}, part
+}
+
+func TestCreateRefund(t *testing.T) {
+	t.Parallel()
+	s, got := gateway(t, `200 {"id":"re_1","object":"refund","status":"pending","metadata":{"holdfast_refund":"rfa_1"}}`)
+	r, part := aRefund("UGX", 700)
+	told, err := s.CreateRefund(context.Background(), domain.Account{SecretKey: "sk_test_1"}, r, part)
+	if err != nil || told.ID != "re_1" || told.Status != domain.RefundPending || told.Row != "rfa_1" {
+		t.Errorf("%+v, %v", told, err)
+	}
+	a := (*got)[0]
+	if a.method != "POST" || a.path != "/v1/refunds" || a.key != part.ID.String()+":2" || a.form.Get("amount") != "70000" ||
+		a.form.Get("payment_intent") != "pi_1" || a.form.Get("reason") != "duplicate" || a.form.Get("metadata[holdfast_refund]") != part.ID.String() {
+		t.Errorf("%+v", a)
+	}
+}
+
+// Each answer of the gateway says whether the refund was made, was refused, or neither.
+func TestRefundOutcomes(t *testing.T) {
+	t.Parallel()
+	var refused *domain.RefusedError
+	var busy *domain.BusyError
+	var broken *domain.BrokenError
+	for answer, is := range map[string]func(error) bool{
+		`400 {"error":{"type":"invalid_request_error","code":"charge_already_refunded","message":"x"}}`: func(err error) bool { return errors.As(err, &refused) && !refused.Unread },
+		`401 {"error":{"type":"invalid_request_error","message":"x"}}`:                                  func(err error) bool { return errors.As(err, &refused) && refused.Unread },
+		`429 {"error":{"type":"invalid_request_error","message":"x"}}`:                                  func(err error) bool { return errors.As(err, &busy) },
+		`500 {"error":{"type":"api_error","message":"x"}}`:                                              func(err error) bool { return errors.As(err, &broken) },
+		`409 {"error":{"type":"idempotency_error","message":"x"}}`:                                      func(err error) bool { return !errors.As(err, new(*domain.RefusedError)) },
+		`200 {"id":"re_1","status":"strange"}`:                                                          func(err error) bool { return !errors.As(err, new(*domain.RefusedError)) },
+		`200 {`:                                                                                         func(err error) bool { return !errors.As(err, new(*domain.RefusedError)) },
+	} {
+		s, _ := gateway(t, answer)
+		r, part := aRefund("USD", 700)
+		if _, err := s.CreateRefund(context.Background(), domain.Account{}, r, part); err == nil || !is(err) {
+			t.Errorf("%s: %v", answer, err)
+		}
+	}
+}
+
+func TestReadAndFindRefund(t *testing.T) {
+	t.Parallel()
+	_, part := aRefund("USD", 700)
+	one := func(id, row string) string {
+		return fmt.Sprintf(`{"id":%q,"object":"refund","status":"failed","failure_reason":"lost_or_stolen_card","metadata":{"holdfast_refund":%q}}`, id, row)
+	}
+	page := func(more bool, rows string) string {
+		return fmt.Sprintf(`200 {"object":"list","has_more":%t,"data":[%s]}`, more, rows)
+	}
+	s, got := gateway(t, "200 "+one("re_1", "rfa_1"), page(true, one("re_9", "rfa_9")), page(false, one("re_2", part.ID.String())), page(false, one("re_9", "")))
+	told, err := s.ReadRefund(context.Background(), domain.Account{}, "re_1")
+	if err != nil || told.Status != domain.RefundFailed || told.Failure == nil || told.Failure.Code != "lost_or_stolen_card" || told.Failure.Message == "" {
+		t.Errorf("%+v, %v", told, err)
+	}
+	found, err := s.FindRefund(context.Background(), domain.Account{}, part)
+	if err != nil || found == nil || found.ID != "re_2" || (*got)[1].form.Get("payment_intent") != "pi_1" {
+		t.Errorf("%+v, %v, %+v", found, err, *got)
+	}
+	if found, err = s.FindRefund(context.Background(), domain.Account{}, part); err != nil || found != nil {
+		t.Errorf("%+v, %v", found, err)
+	}
+}

@@ -1,0 +1,56 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/payments/internal/domain"
+)
+
+const putBooking = `insert into bookings as b (tenant_id, livemode, id, customer_id, status, version) `
+
+// Messages and look-ups may come in any order: what is as new as what comes stays.
+const unlessKnown = `
+	on conflict (tenant_id, livemode, id) do update
+	set customer_id = excluded.customer_id, status = excluded.status, version = excluded.version
+	where b.version < excluded.version`
+
+// PutBooking writes what is known of a booking, unless something as new is known already.
+func PutBooking(ctx context.Context, tx pg.Tx, b domain.Booking) error {
+	_, err := tx.Exec(ctx, putBooking+`values (@tenant, @live, @id, @customer, @status, @version)`+unlessKnown,
+		pg.Args{"id": b.ID, "customer": b.CustomerID, "status": b.Status, "version": b.Version})
+	if err != nil {
+		return fmt.Errorf("put booking: %w", err)
+	}
+	return nil
+}
+
+// BookingKey is a booking of any tenant and mode.
+type BookingKey struct {
+	Tenant   ids.Tenant
+	Livemode bool
+	ID       domain.BookingID
+}
+
+// PutBookings is PutBooking for bookings of any tenants in one statement, which locks their rows in the order of their ids. tx has
+// the worker role.
+func PutBookings(ctx context.Context, tx pg.Tx, list map[BookingKey]domain.Booking) error {
+	n := len(list)
+	tenants, modes, keys := make([][16]byte, 0, n), make([]bool, 0, n), make([][16]byte, 0, n)
+	customers, status, versions := make([]domain.CustomerID, 0, n), make([]string, 0, n), make([]int64, 0, n)
+	for key, b := range list {
+		tenants, modes, keys = append(tenants, key.Tenant.UUID()), append(modes, key.Livemode), append(keys, key.ID.UUID())
+		customers, status, versions = append(customers, b.CustomerID), append(status, b.Status), append(versions, b.Version)
+	}
+	_, err := tx.Exec(ctx, putBooking+`
+		select * from unnest($1::uuid[], $2::boolean[], $3::uuid[], $4::uuid[], $5::text[], $6::bigint[])
+		     l (tenant_id, livemode, id, customer_id, status, version)
+		order by tenant_id, livemode, id`+unlessKnown, tenants, modes, keys, customers, status, versions)
+	if err != nil {
+		return fmt.Errorf("put %d bookings: %w", n, err)
+	}
+	return nil
+}

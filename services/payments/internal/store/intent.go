@@ -1,0 +1,199 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/payments/internal/domain"
+)
+
+// intentColumns hold the state of the booking too, so that one statement reads both as they are at one instant.
+const intentColumns = `p.id, coalesce(p.gateway_id, ''), p.account_id, p.status, p.amount, p.currency, p.received, p.capturable, p.refunded, p.refund_reserved, p.refunded_elsewhere,
+	p.booking_id, p.invoice_id, p.customer_id, p.capture_method, p.description, p.receipt_email, p.metadata, p.failure, coalesce(p.failed_charge, ''), p.disputed,
+	p.version, p.created_at, p.updated_at, p.succeeded_at, p.canceled_at, p.attempt, p.attempted_at, p.leased_until,
+	coalesce(p.credential_id, ''), coalesce(p.key, ''), p.fingerprint,
+	coalesce((select b.status from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = p.booking_id), '')`
+
+const oneIntent = `select ` + intentColumns + ` from payment_intents p where p.tenant_id = @tenant and p.livemode = @live and `
+
+func scanIntent(row pgx.CollectableRow) (domain.Intent, error) {
+	var p domain.Intent
+	var failure []byte
+	err := row.Scan(&p.ID, &p.GatewayID, &p.AccountID, &p.Status, &p.Amount.Minor, &p.Amount.Currency, &p.Received, &p.Capturable, &p.Refunded, &p.RefundReserved, &p.RefundedElsewhere,
+		&p.BookingID, &p.InvoiceID, &p.CustomerID, &p.CaptureMethod, &p.Description, &p.ReceiptEmail, &p.Metadata, &failure, &p.FailedCharge, &p.Disputed,
+		&p.Version, &p.CreatedAt, &p.UpdatedAt, &p.SucceededAt, &p.CanceledAt, &p.Call.Attempt, &p.Call.AttemptedAt, &p.Call.LeasedUntil,
+		&p.Request.Credential, &p.Request.Key, &p.Request.Fingerprint, &p.BookingStatus)
+	if err == nil && len(failure) > 0 {
+		err = json.Unmarshal(failure, &p.Failure)
+	}
+	if err != nil {
+		return domain.Intent{}, fmt.Errorf("scan payment intent: %w", err)
+	}
+	return p, nil
+}
+
+// Intent reads an intent by the gateway's id, or domain.ErrIntentNotFound.
+func Intent(ctx context.Context, q pg.Q, id domain.GatewayID) (domain.Intent, error) {
+	return pg.One(ctx, q, scanIntent, domain.ErrIntentNotFound, oneIntent+`p.gateway_id = @id`, pg.Args{"id": id})
+}
+
+// IntentRow reads an intent by the id of its row, whether or not the gateway knows it.
+func IntentRow(ctx context.Context, q pg.Q, id domain.IntentID) (domain.Intent, error) {
+	return pg.One(ctx, q, scanIntent, domain.ErrIntentNotFound, oneIntent+`p.id = @id`, pg.Args{"id": id})
+}
+
+// IntentForUpdate locks the row until the transaction ends.
+func IntentForUpdate(ctx context.Context, tx pg.Tx, id domain.IntentID) (domain.Intent, error) {
+	return pg.One(ctx, tx, scanIntent, domain.ErrIntentNotFound, oneIntent+`p.id = @id for update`, pg.Args{"id": id})
+}
+
+// IntentOfKey locks and reads the intent that a request with the key has made, nil when there is none. A key that has expired is
+// free: the intent keeps nothing of it.
+func IntentOfKey(ctx context.Context, tx pg.Tx, r domain.Request, expired time.Time) (*domain.Intent, error) {
+	args := pg.Args{"credential": r.Credential, "key": r.Key, "expired": expired}
+	b := &pgx.Batch{}
+	b.Queue(`update payment_intents p set credential_id = null, key = null, fingerprint = null
+		where p.tenant_id = @tenant and p.livemode = @live and p.credential_id = @credential and p.key = @key and p.created_at <= @expired`, args)
+	b.Queue(oneIntent+`p.credential_id = @credential and p.key = @key for update`, args)
+	res := tx.SendBatch(ctx, b)
+	_, err := res.Exec()
+	var found *domain.Intent
+	if err == nil {
+		found, err = pg.NextOne(res, scanIntent)
+	}
+	if closed := res.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return nil, fmt.Errorf("payment intent of a key: %w", err)
+	}
+	return found, nil
+}
+
+const keyConstraint = "payment_intents_key"
+
+// InsertIntent writes a new intent, before the gateway is asked. taken is true when another request with its key has written one
+// at the same moment.
+func InsertIntent(ctx context.Context, tx pg.Tx, p domain.Intent) (out domain.Intent, taken bool, err error) {
+	at, err := pg.One(ctx, tx, pgx.RowToStructByName[stamp], pgx.ErrNoRows, `
+		insert into payment_intents as p (tenant_id, livemode, id, account_id, status, amount, currency, booking_id, invoice_id, customer_id,
+			capture_method, description, receipt_email, metadata, credential_id, key, fingerprint, attempt, attempted_at, leased_until,
+			created_at, updated_at)
+		values (@tenant, @live, @id, @account, @status, @amount, @currency, @booking, @invoice, @customer, @capture, @description, @email,
+			@metadata, nullif(@credential::text, ''), nullif(@key::text, ''), @fingerprint, @attempt, @attempted_at, @leased_until,
+			clock_timestamp(), clock_timestamp())
+		returning p.version, p.created_at, p.updated_at`, intentArgs(p))
+	if pg.ConstraintName(err) == keyConstraint {
+		return domain.Intent{}, true, nil
+	}
+	if err != nil {
+		return domain.Intent{}, false, fmt.Errorf("insert payment intent: %w", err)
+	}
+	p.Version, p.CreatedAt, p.UpdatedAt = at.Version, at.CreatedAt, at.UpdatedAt
+	return p, false, nil
+}
+
+func intentArgs(p domain.Intent) pg.Args {
+	return pg.Args{
+		"id": p.ID, "account": p.AccountID, "status": p.Status, "amount": p.Amount.Minor, "currency": p.Amount.Currency,
+		"booking": p.BookingID, "invoice": p.InvoiceID, "customer": p.CustomerID, "capture": p.CaptureMethod, "description": p.Description,
+		"email": p.ReceiptEmail, "metadata": pg.JSONText(p.Metadata), "credential": p.Request.Credential, "key": p.Request.Key,
+		"fingerprint": p.Request.Fingerprint, "attempt": p.Call.Attempt, "attempted_at": p.Call.AttemptedAt, "leased_until": p.Call.LeasedUntil,
+	}
+}
+
+// ReviseIntent writes what a repeated request asks for now into the row of a refused one, with its new attempt.
+func ReviseIntent(ctx context.Context, tx pg.Tx, p domain.Intent) error {
+	_, err := tx.Exec(ctx, `
+		update payment_intents p set account_id = @account, status = @status, amount = @amount, currency = @currency, booking_id = @booking,
+			invoice_id = @invoice, customer_id = @customer, capture_method = @capture, description = @description, receipt_email = @email,
+			metadata = @metadata, fingerprint = @fingerprint, attempt = @attempt, attempted_at = @attempted_at, leased_until = @leased_until
+		where p.tenant_id = @tenant and p.livemode = @live and p.id = @id`, intentArgs(p))
+	if err != nil {
+		return fmt.Errorf("revise payment intent: %w", err)
+	}
+	return nil
+}
+
+// SaveCall writes the call that is under way, and whether the gateway has refused to make the intent.
+func SaveCall(ctx context.Context, tx pg.Tx, p domain.Intent) error {
+	_, err := tx.Exec(ctx, `
+		update payment_intents p set status = @status, attempt = @attempt, attempted_at = @attempted_at, leased_until = @leased_until
+		where p.tenant_id = @tenant and p.livemode = @live and p.id = @id`, intentArgs(p))
+	if err != nil {
+		return fmt.Errorf("save call: %w", err)
+	}
+	return nil
+}
+
+// UpdateIntent writes what the gateway has told of an intent that the transaction has locked, and ends the call that was under
+// way. It increments the version where visible says so.
+func UpdateIntent(ctx context.Context, tx pg.Tx, p domain.Intent, visible bool) (domain.Intent, error) {
+	var failure []byte
+	if p.Failure != nil {
+		var err error
+		if failure, err = json.Marshal(p.Failure); err != nil {
+			return domain.Intent{}, fmt.Errorf("failure: %w", err)
+		}
+	}
+	at, err := pg.One(ctx, tx, pgx.RowToStructByName[stamp], domain.ErrIntentNotFound, `
+		update payment_intents p set gateway_id = @gateway, status = @status, amount = @amount, received = @received, capturable = @capturable,
+			refunded = @refunded, refunded_elsewhere = @elsewhere, failure = @failure, failed_charge = nullif(@failed_charge::text, ''), disputed = @disputed, succeeded_at = @succeeded_at, canceled_at = @canceled_at,
+			leased_until = null,
+			version = p.version + @visible::boolean::int, updated_at = case when @visible::boolean then clock_timestamp() else p.updated_at end
+		where p.tenant_id = @tenant and p.livemode = @live and p.id = @id
+		returning p.version, p.created_at, p.updated_at`, pg.Args{
+		"id": p.ID, "gateway": p.GatewayID, "status": p.Status, "amount": p.Amount.Minor, "received": p.Received, "capturable": p.Capturable,
+		"refunded": p.Refunded, "elsewhere": p.RefundedElsewhere, "failure": pg.JSONText(failure), "failed_charge": p.FailedCharge, "disputed": p.Disputed, "succeeded_at": p.SucceededAt,
+		"canceled_at": p.CanceledAt, "visible": visible,
+	})
+	if err != nil {
+		return domain.Intent{}, fmt.Errorf("update payment intent: %w", err)
+	}
+	p.Version, p.UpdatedAt = at.Version, at.UpdatedAt
+	return p, nil
+}
+
+// BeginRead numbers a read of the gateway's state before it begins.
+func BeginRead(ctx context.Context, tx pg.Tx, id domain.IntentID) (number int64, err error) {
+	number, err = pg.One(ctx, tx, pgx.RowTo[int64], domain.ErrIntentNotFound, `update payment_intents p set reads = p.reads + 1
+		where p.tenant_id = @tenant and p.livemode = @live and p.id = @id returning p.reads`, pg.Args{"id": id})
+	if err != nil {
+		return 0, fmt.Errorf("begin read: %w", err)
+	}
+	return number, nil
+}
+
+// ApplyRead notes that a read is applied; false when one that has begun later was applied before.
+func ApplyRead(ctx context.Context, tx pg.Tx, id domain.IntentID, number int64) (bool, error) {
+	tag, err := tx.Exec(ctx, `update payment_intents p set applied = @number
+		where p.tenant_id = @tenant and p.livemode = @live and p.id = @id and p.applied < @number`, pg.Args{"id": id, "number": number})
+	if err != nil {
+		return false, fmt.Errorf("apply read: %w", err)
+	}
+	return tag.RowsAffected() == 1, nil
+}
+
+// IntentDue is an intent whose call is to be resumed.
+type IntentDue struct {
+	TenantID ids.Tenant
+	Livemode bool
+	ID       domain.IntentID
+	At       time.Time
+}
+
+// IntentsLeft returns up to limit intents of all tenants and modes whose call a process has left, oldest first, behind after; tx
+// has the worker role.
+func IntentsLeft(ctx context.Context, tx pg.Tx, real time.Time, after IntentDue, limit int) ([]IntentDue, error) {
+	return pg.Many(ctx, tx, pgx.RowToStructByName[IntentDue], `
+		select p.tenant_id, p.livemode, p.id, p.leased_until as at from payment_intents p
+		where p.leased_until is not null and p.leased_until <= $1 and (p.leased_until, p.id) > ($2, $3::uuid)
+		order by p.leased_until, p.id limit $4`, real, after.At, after.ID.UUID(), limit)
+}

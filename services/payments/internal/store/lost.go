@@ -1,0 +1,82 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/payments/internal/domain"
+)
+
+// openIntents are the states in which an intent can still take money and can be cancelled, or may become one.
+const openIntents = `p.status in ('creating', 'requires_payment_method', 'requires_confirmation', 'requires_action', 'requires_capture')`
+
+// PutLost notes bookings of any tenants that take no payment any more, where an intent of theirs is open. tx has the worker role.
+func PutLost(ctx context.Context, tx pg.Tx, lost []BookingKey, now time.Time) error {
+	tenants, modes, list := make([][16]byte, len(lost)), make([]bool, len(lost)), make([][16]byte, len(lost))
+	for i, b := range lost {
+		tenants[i], modes[i], list[i] = b.Tenant.UUID(), b.Livemode, b.ID.UUID()
+	}
+	_, err := tx.Exec(ctx, `
+		insert into lost_bookings (tenant_id, livemode, booking_id, due_at)
+		select l.tenant_id, l.livemode, l.booking_id, $4 from unnest($1::uuid[], $2::boolean[], $3::uuid[]) l (tenant_id, livemode, booking_id)
+		where exists (select from payment_intents p where p.tenant_id = l.tenant_id and p.livemode = l.livemode
+			and p.booking_id = l.booking_id and `+openIntents+`)
+		order by l.tenant_id, l.livemode, l.booking_id
+		on conflict do nothing`, tenants, modes, list, now)
+	if err != nil {
+		return fmt.Errorf("note %d lost bookings: %w", len(lost), err)
+	}
+	return nil
+}
+
+// LostBooking is a booking whose open intents are to be cancelled.
+type LostBooking struct {
+	TenantID  ids.Tenant
+	Livemode  bool
+	BookingID domain.BookingID
+}
+
+// LostBookings returns up to limit of them of all tenants and modes that are due, the oldest first; tx has the worker role.
+func LostBookings(ctx context.Context, tx pg.Tx, now time.Time, limit int) ([]LostBooking, error) {
+	return pg.Many(ctx, tx, pgx.RowToStructByName[LostBooking], `
+		select l.tenant_id, l.livemode, l.booking_id from lost_bookings l where l.due_at <= $1 order by l.due_at limit $2`, now, limit)
+}
+
+// TakeLost takes a booking until a time and returns how often it was taken; 0 when another process has it or has ended it.
+func TakeLost(ctx context.Context, tx pg.Tx, id domain.BookingID, now, until time.Time) (tries int, err error) {
+	found, err := pg.Many(ctx, tx, pgx.RowTo[int], `update lost_bookings l set due_at = @until, tries = l.tries + 1
+		where l.tenant_id = @tenant and l.livemode = @live and l.booking_id = @id and l.due_at <= @now returning l.tries`,
+		pg.Args{"id": id, "now": now, "until": until})
+	if err != nil || len(found) == 0 {
+		return 0, err
+	}
+	return found[0], nil
+}
+
+// SaveLost notes when a booking is tried again; nil ends it.
+func SaveLost(ctx context.Context, tx pg.Tx, id domain.BookingID, due *time.Time) error {
+	sql := `delete from lost_bookings l where l.tenant_id = @tenant and l.livemode = @live and l.booking_id = @id`
+	if due != nil {
+		sql = `update lost_bookings l set due_at = @due where l.tenant_id = @tenant and l.livemode = @live and l.booking_id = @id`
+	}
+	_, err := tx.Exec(ctx, sql, pg.Args{"id": id, "due": due})
+	return err
+}
+
+// OpenIntents reads up to limit open intents of a booking.
+func OpenIntents(ctx context.Context, q pg.Q, booking domain.BookingID, limit int) ([]domain.Intent, error) {
+	return pg.Many(ctx, q, scanIntent, oneIntent+`p.booking_id = @booking and `+openIntents+` order by p.id limit @limit`,
+		pg.Args{"booking": booking, "limit": limit})
+}
+
+// BookingStatus is what is known of a booking's state; its row is locked until the transaction ends.
+func BookingStatus(ctx context.Context, tx pg.Tx, id domain.BookingID) (string, error) {
+	return pg.One(ctx, tx, pgx.RowTo[string], domain.ErrBookingNotFound, `
+		select b.status from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = @id for update`, pg.Args{"id": id})
+}

@@ -1,0 +1,285 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/payments/internal/domain"
+)
+
+// refundColumns hold the allocations too, so that one statement reads both as they are at one instant.
+const refundColumns = `r.id, r.status, r.shown, r.amount, r.currency, r.reason, r.booking_id, coalesce(r.intent, ''), r.metadata, r.version,
+	r.created_at, r.updated_at, r.leased_until, coalesce(r.credential_id, ''), coalesce(r.key, ''), r.fingerprint,
+	(select json_agg(json_build_object('id', a.id, 'intent_id', a.intent_id, 'intent', p.gateway_id, 'amount', a.amount, 'status', a.status,
+			'gateway_id', coalesce(a.gateway_id, ''), 'failure', a.failure, 'attempt', a.attempt, 'attempted_at', a.attempted_at,
+			'applied', a.applied) order by a.position)
+		from refund_allocations a join payment_intents p on p.tenant_id = a.tenant_id and p.livemode = a.livemode and p.id = a.intent_id
+		where a.tenant_id = @tenant and a.livemode = @live and p.tenant_id = @tenant and p.livemode = @live and a.refund_id = r.id)`
+
+const oneRefund = `select ` + refundColumns + ` from refunds r where r.tenant_id = @tenant and r.livemode = @live and `
+
+// allocationRow is an allocation in the JSON of refundColumns.
+type allocationRow struct {
+	ID          string              `json:"id"` // of a uuid
+	IntentID    string              `json:"intent_id"`
+	Intent      domain.GatewayID    `json:"intent"`
+	Amount      int64               `json:"amount"`
+	Status      domain.RefundStatus `json:"status"`
+	GatewayID   string              `json:"gateway_id"`
+	Failure     *domain.Failure     `json:"failure"`
+	Attempt     int32               `json:"attempt"`
+	AttemptedAt time.Time           `json:"attempted_at"`
+	Applied     int64               `json:"applied"`
+}
+
+func (row allocationRow) allocation() (domain.Allocation, error) {
+	a := domain.Allocation{
+		Intent: row.Intent, Minor: row.Amount, Status: row.Status, GatewayID: row.GatewayID, Failure: row.Failure, Attempt: row.Attempt,
+		AttemptedAt: row.AttemptedAt, Applied: row.Applied,
+	}
+	if err := a.ID.Scan(row.ID); err != nil {
+		return domain.Allocation{}, err
+	}
+	return a, a.IntentID.Scan(row.IntentID)
+}
+
+func scanRefund(row pgx.CollectableRow) (domain.Refund, error) {
+	var r domain.Refund
+	var raw []byte
+	err := row.Scan(&r.ID, &r.Status, &r.Shown, &r.Amount.Minor, &r.Amount.Currency, &r.Reason, &r.BookingID, &r.Intent, &r.Metadata, &r.Version,
+		&r.CreatedAt, &r.UpdatedAt, &r.LeasedUntil, &r.Request.Credential, &r.Request.Key, &r.Request.Fingerprint, &raw)
+	if err != nil {
+		return domain.Refund{}, fmt.Errorf("scan refund: %w", err)
+	}
+	var rows []allocationRow
+	if err := json.Unmarshal(raw, &rows); err != nil {
+		return domain.Refund{}, fmt.Errorf("allocations of %s: %w", r.ID, err)
+	}
+	for _, one := range rows {
+		a, err := one.allocation()
+		if err != nil {
+			return domain.Refund{}, fmt.Errorf("allocation of %s: %w", r.ID, err)
+		}
+		r.Allocations = append(r.Allocations, a)
+	}
+	return r, nil
+}
+
+// Refund reads a refund that is shown, or domain.ErrRefundNotFound.
+func Refund(ctx context.Context, q pg.Q, id domain.RefundID) (domain.Refund, error) {
+	return pg.One(ctx, q, scanRefund, domain.ErrRefundNotFound, oneRefund+`r.shown and r.id = @id`, pg.Args{"id": id})
+}
+
+// RefundForUpdate locks the row of a refund, shown or not, until the transaction ends. A transaction that locks an intent too locks
+// the intent first.
+func RefundForUpdate(ctx context.Context, tx pg.Tx, id domain.RefundID) (domain.Refund, error) {
+	if err := lockRefund(ctx, tx, id); err != nil {
+		return domain.Refund{}, err
+	}
+	return pg.One(ctx, tx, scanRefund, domain.ErrRefundNotFound, oneRefund+`r.id = @id`, pg.Args{"id": id})
+}
+
+// lockRefund locks the row by a statement of its own: the allocations are read as they are when the lock is held.
+func lockRefund(ctx context.Context, tx pg.Tx, id domain.RefundID) error {
+	_, err := tx.Exec(ctx, `select from refunds r where r.tenant_id = @tenant and r.livemode = @live and r.id = @id for update`, pg.Args{"id": id})
+	if err != nil {
+		return fmt.Errorf("lock refund: %w", err)
+	}
+	return nil
+}
+
+// RefundOfKey locks and reads the refund that a request with the key has made, nil when there is none. A key that has expired is
+// free: the refund keeps nothing of it.
+func RefundOfKey(ctx context.Context, tx pg.Tx, request domain.Request, expired time.Time) (*domain.Refund, error) {
+	if request.Key == "" {
+		return nil, nil
+	}
+	args := pg.Args{"credential": request.Credential, "key": request.Key, "expired": expired}
+	const ofKey = `where r.tenant_id = @tenant and r.livemode = @live and r.credential_id = @credential and r.key = @key`
+	b := &pgx.Batch{}
+	b.Queue(`update refunds r set credential_id = null, key = null, fingerprint = null `+ofKey+` and r.created_at <= @expired`, args)
+	b.Queue(`select from refunds r `+ofKey+` for update`, args)
+	b.Queue(`select `+refundColumns+` from refunds r `+ofKey, args)
+	res := tx.SendBatch(ctx, b)
+	_, err := res.Exec()
+	if err == nil {
+		_, err = res.Exec()
+	}
+	var found *domain.Refund
+	if err == nil {
+		found, err = pg.NextOne(res, scanRefund)
+	}
+	if closed := res.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return nil, fmt.Errorf("refund of a key: %w", err)
+	}
+	return found, nil
+}
+
+// IntentsToRefund locks and reads the intents of a booking, or the one that is named, that have something left to refund, the
+// newest first, up to limit.
+func IntentsToRefund(ctx context.Context, tx pg.Tx, intent domain.GatewayID, booking domain.BookingID, limit int) ([]domain.Intent, error) {
+	which := `p.booking_id = @booking`
+	if intent != "" {
+		which = `p.gateway_id = @gateway`
+	}
+	return pg.Many(ctx, tx, scanIntent, oneIntent+which+` and p.gateway_id is not null
+			and p.received > greatest(p.refunded, p.refunded_elsewhere + p.refund_reserved)
+		order by p.created_at desc, p.id desc limit @limit for update`,
+		pg.Args{"gateway": intent, "booking": booking, "limit": limit})
+}
+
+// BookingKnown reports whether a booking is known here.
+func BookingKnown(ctx context.Context, q pg.Q, id domain.BookingID) (bool, error) {
+	return pg.One(ctx, q, pgx.RowTo[bool], pgx.ErrNoRows,
+		`select exists (select from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = @id)`, pg.Args{"id": id})
+}
+
+// InsertRefund writes a new refund with its allocations, before the gateway is asked. The transaction has locked their intents,
+// whose money it reserves. taken is true when another request with its key has written one at the same moment.
+func InsertRefund(ctx context.Context, tx pg.Tx, r domain.Refund) (out domain.Refund, taken bool, err error) {
+	at, err := pg.One(ctx, tx, pgx.RowToStructByName[stamp], pgx.ErrNoRows, `
+		insert into refunds as r (tenant_id, livemode, id, status, amount, currency, reason, booking_id, intent, metadata, credential_id, key,
+			fingerprint, leased_until, created_at, updated_at)
+		values (@tenant, @live, @id, @status, @amount, @currency, @reason, @booking, nullif(@intent::text, ''), @metadata,
+			nullif(@credential::text, ''), nullif(@key::text, ''), @fingerprint, @leased_until, clock_timestamp(), clock_timestamp())
+		returning r.version, r.created_at, r.updated_at`, refundArgs(r))
+	if pg.ConstraintName(err) == "refunds_key" {
+		return domain.Refund{}, true, nil
+	}
+	if err != nil {
+		return domain.Refund{}, false, fmt.Errorf("insert refund: %w", err)
+	}
+	r.Version, r.CreatedAt, r.UpdatedAt = at.Version, at.CreatedAt, at.UpdatedAt
+	b := &pgx.Batch{}
+	for i, a := range r.Allocations {
+		b.Queue(`insert into refund_allocations (tenant_id, livemode, refund_id, position, id, intent_id, amount, status, attempt, attempted_at)
+			values (@tenant, @live, @refund, @position, @id, @intent, @amount, @status, @attempt, @attempted_at)`, pg.Args{
+			"refund": r.ID, "position": i, "id": a.ID, "intent": a.IntentID, "amount": a.Minor, "status": a.Status, "attempt": a.Attempt,
+			"attempted_at": a.AttemptedAt,
+		})
+		queueReserve(b, a.IntentID, a.Minor)
+	}
+	if err := tx.SendBatch(ctx, b).Close(); err != nil {
+		return domain.Refund{}, false, fmt.Errorf("insert allocations: %w", err)
+	}
+	return r, false, nil
+}
+
+func refundArgs(r domain.Refund) pg.Args {
+	return pg.Args{
+		"id": r.ID, "status": r.Status, "amount": r.Amount.Minor, "currency": r.Amount.Currency, "reason": r.Reason, "booking": r.BookingID,
+		"intent": string(r.Intent), "metadata": pg.JSONText(r.Metadata), "credential": r.Request.Credential, "key": r.Request.Key,
+		"fingerprint": r.Request.Fingerprint, "leased_until": r.LeasedUntil, "shown": r.Shown,
+	}
+}
+
+// Reserve changes what refunds hold of an intent, which the transaction has locked.
+func Reserve(ctx context.Context, tx pg.Tx, id domain.IntentID, minor int64) error {
+	b := &pgx.Batch{}
+	queueReserve(b, id, minor)
+	if err := tx.SendBatch(ctx, b).Close(); err != nil {
+		return fmt.Errorf("reserve: %w", err)
+	}
+	return nil
+}
+
+func queueReserve(b *pgx.Batch, id domain.IntentID, minor int64) {
+	b.Queue(`update payment_intents p set refund_reserved = p.refund_reserved + @minor
+		where p.tenant_id = @tenant and p.livemode = @live and p.id = @id`, pg.Args{"id": id, "minor": minor})
+}
+
+// LeaseRefund writes who has the calls of a refund.
+func LeaseRefund(ctx context.Context, tx pg.Tx, r domain.Refund) error {
+	_, err := tx.Exec(ctx, `update refunds r set leased_until = @leased_until
+		where r.tenant_id = @tenant and r.livemode = @live and r.id = @id`, refundArgs(r))
+	if err != nil {
+		return fmt.Errorf("lease refund: %w", err)
+	}
+	return nil
+}
+
+// UpdateRefund writes the state of a refund that the transaction has locked, and that of one of its allocations. It increments the
+// version where a change is visible of a refund that was shown before.
+func UpdateRefund(ctx context.Context, tx pg.Tx, r domain.Refund, a domain.Allocation, raise, visible bool) (domain.Refund, error) {
+	var failure []byte
+	if a.Failure != nil {
+		var err error
+		if failure, err = json.Marshal(a.Failure); err != nil {
+			return domain.Refund{}, fmt.Errorf("failure: %w", err)
+		}
+	}
+	_, err := tx.Exec(ctx, `
+		update refund_allocations a set status = @status, gateway_id = nullif(@gateway::text, ''), failure = @failure, attempt = @attempt,
+			attempted_at = @attempted_at, applied = @applied
+		where a.tenant_id = @tenant and a.livemode = @live and a.refund_id = @refund and a.id = @id`, pg.Args{
+		"refund": r.ID, "id": a.ID, "status": a.Status, "gateway": a.GatewayID, "failure": pg.JSONText(failure), "attempt": a.Attempt,
+		"attempted_at": a.AttemptedAt, "applied": a.Applied,
+	})
+	if err != nil {
+		return domain.Refund{}, fmt.Errorf("update allocation: %w", err)
+	}
+	args := refundArgs(r)
+	args["raise"], args["visible"] = raise, visible
+	at, err := pg.One(ctx, tx, pgx.RowToStructByName[stamp], domain.ErrRefundNotFound, `
+		update refunds r set status = @status, shown = @shown, credential_id = nullif(@credential::text, ''), key = nullif(@key::text, ''),
+			fingerprint = @fingerprint, leased_until = @leased_until, version = r.version + @raise::boolean::int,
+			updated_at = case when @visible::boolean then clock_timestamp() else r.updated_at end
+		where r.tenant_id = @tenant and r.livemode = @live and r.id = @id
+		returning r.version, r.created_at, r.updated_at`, args)
+	if err != nil {
+		return domain.Refund{}, fmt.Errorf("update refund: %w", err)
+	}
+	r.Version, r.UpdatedAt = at.Version, at.UpdatedAt
+	return r, nil
+}
+
+// BeginAttempt writes a new attempt of an allocation.
+func BeginAttempt(ctx context.Context, tx pg.Tx, a domain.Allocation) error {
+	_, err := tx.Exec(ctx, `update refund_allocations a set attempt = @attempt, attempted_at = @attempted_at
+		where a.tenant_id = @tenant and a.livemode = @live and a.id = @id`,
+		pg.Args{"id": a.ID, "attempt": a.Attempt, "attempted_at": a.AttemptedAt})
+	if err != nil {
+		return fmt.Errorf("begin attempt: %w", err)
+	}
+	return nil
+}
+
+// RefundOfAllocation finds the refund of an allocation of an intent, domain.ErrRefundNotFound when there is none.
+func RefundOfAllocation(ctx context.Context, q pg.Q, intent domain.IntentID, id domain.AllocationID) (domain.RefundID, error) {
+	return pg.One(ctx, q, pgx.RowTo[domain.RefundID], domain.ErrRefundNotFound, `select a.refund_id from refund_allocations a
+		where a.tenant_id = @tenant and a.livemode = @live and a.id = @id and a.intent_id = @intent`, pg.Args{"id": id, "intent": intent})
+}
+
+// OpenRefunds reads the gateway's ids of up to limit refunds of an intent that it has not ended, the oldest first.
+func OpenRefunds(ctx context.Context, q pg.Q, intent domain.IntentID, limit int) ([]string, error) {
+	return pg.Many(ctx, q, pgx.RowTo[string], `select a.gateway_id from refund_allocations a
+		where a.tenant_id = @tenant and a.livemode = @live and a.intent_id = @intent and a.status in ('pending', 'requires_action')
+		order by a.id limit @limit`, pg.Args{"intent": intent, "limit": limit})
+}
+
+// RefundDue is a refund whose calls are to be resumed.
+type RefundDue struct {
+	TenantID ids.Tenant
+	Livemode bool
+	ID       domain.RefundID
+	At       time.Time
+}
+
+// RefundsLeft returns up to limit refunds of all tenants and modes whose calls a process has left, oldest first, behind after; tx
+// has the worker role.
+func RefundsLeft(ctx context.Context, tx pg.Tx, real time.Time, after RefundDue, limit int) ([]RefundDue, error) {
+	return pg.Many(ctx, tx, pgx.RowToStructByName[RefundDue], `
+		select r.tenant_id, r.livemode, r.id, r.leased_until as at from refunds r
+		where r.leased_until is not null and r.leased_until <= $1 and (r.leased_until, r.id) > ($2, $3::uuid)
+		order by r.leased_until, r.id limit $4`, real, after.At, after.ID.UUID(), limit)
+}

@@ -1,0 +1,36 @@
+package store
+
+import (
+	"context"
+
+	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/payments/internal/domain"
+)
+
+// RefundFilter selects refunds of a list. Nil and empty fields select all.
+type RefundFilter struct {
+	Status  []domain.RefundStatus
+	Booking *domain.BookingID
+	Intent  domain.GatewayID
+}
+
+// Refunds reads one page of the refunds that are shown.
+func Refunds(ctx context.Context, q pg.Q, f RefundFilter, r page.Request) (page.Rows[domain.Refund], error) {
+	sql, args := page.Union(r, page.OneOf("r.status", f.Status), func(w *page.Where) (string, []any) { return refundsOf(w, f, r) })
+	return page.Read(ctx, q, r, scanRefund, sql, args...)
+}
+
+func refundsOf(w *page.Where, f RefundFilter, r page.Request) (string, []any) {
+	w.Add(`r.tenant_id = @tenant and r.livemode = @live and r.shown`)
+	if f.Booking != nil {
+		w.Add(`r.booking_id = ?`, *f.Booking)
+	}
+	if f.Intent != "" {
+		w.Add(`r.id in (select i.refund_id from refund_allocations i where i.tenant_id = @tenant and i.livemode = @live
+			and i.intent_id = (select p.id from payment_intents p where p.tenant_id = @tenant and p.livemode = @live and p.gateway_id = ?))`, f.Intent)
+	}
+	tail, args := w.Page(r, "r")
+	return `select ` + refundColumns + ` from refunds r ` + tail, args
+}

@@ -1,0 +1,31 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/pg"
+)
+
+// Unfinished is what waits for the gateway.
+type Unfinished struct {
+	Count int
+	Age   float64 // of the oldest one, in seconds; 0 when there is none
+}
+
+const unfinished = `select count(*)::int as count, greatest(extract(epoch from $1::timestamptz - min(since)), 0)::float8 as age from (`
+
+// UnfinishedIntents counts the intents, of all tenants and modes, whose call is under way or unknown. Each is as old as its first
+// request, because a new attempt does not make it younger. tx has the worker role.
+func UnfinishedIntents(ctx context.Context, tx pg.Tx, real time.Time) (Unfinished, error) {
+	return pg.One(ctx, tx, pgx.RowToStructByName[Unfinished], nil, unfinished+`
+		select p.created_at as since from payment_intents p where p.leased_until is not null and p.status = 'creating') waiting`, real)
+}
+
+// UnfinishedEvents counts the events of the gateway, of all tenants and modes, that are not worked off; tx has the worker role.
+func UnfinishedEvents(ctx context.Context, tx pg.Tx, real time.Time) (Unfinished, error) {
+	return pg.One(ctx, tx, pgx.RowToStructByName[Unfinished], nil, unfinished+`
+		select e.received_at as since from gateway_events e where e.due_at is not null) waiting`, real)
+}

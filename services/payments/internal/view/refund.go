@@ -1,0 +1,43 @@
+package view
+
+import (
+	"github.com/oapi-codegen/nullable"
+
+	"holdfast.dev/proto/api"
+
+	"holdfast.dev/services/payments/internal/domain"
+)
+
+// Refund returns the public body of a refund in the caller's mode.
+func Refund(r domain.Refund, mode api.Mode) api.Refund {
+	list := make([]api.RefundAllocation, 0, len(r.Allocations))
+	for _, a := range r.Allocations {
+		list = append(list, api.RefundAllocation{
+			PaymentIntentId: string(a.Intent), Amount: a.Minor, GatewayRefundId: textOrNull(a.GatewayID),
+			Status: api.RefundStatus(a.Status.Shown()), Failure: failure(a.Failure),
+		})
+	}
+	return api.Refund{
+		Id:              r.ID.String(),
+		Object:          api.RefundObjectRefund,
+		Status:          api.RefundStatus(r.Status.Shown()),
+		Amount:          r.Amount.Minor,
+		Currency:        r.Amount.Currency,
+		Reason:          api.RefundReason(r.Reason),
+		BookingId:       r.BookingID.String(),
+		PaymentIntentId: textOrNull(string(r.Intent)),
+		Allocations:     list,
+		Metadata:        orEmpty(r.Metadata),
+		Mode:            mode,
+		Version:         r.Version,
+		CreatedAt:       r.CreatedAt.UTC(),
+		UpdatedAt:       r.UpdatedAt.UTC(),
+	}
+}
+
+func textOrNull(s string) nullable.Nullable[string] {
+	if s == "" {
+		return nullable.NewNullNullable[string]()
+	}
+	return nullable.NewNullableWithValue(s)
+}

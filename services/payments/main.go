@@ -1,0 +1,21 @@
+// Command payments takes card payments at the payment gateway of each operator, and migrates its database.
+package main
+
+import (
+	"context"
+
+	"holdfast.dev/libs/platform"
+	"holdfast.dev/libs/service"
+
+	"holdfast.dev/services/payments/migrations"
+)
+
+func main() {
+	var cfg Config
+	service.Main(service.App{
+		Name:     "payments",
+		Config:   &cfg,
+		Serve:    func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
+		Commands: append(platform.Commands("payments", platform.Migrate(migrations.FS)), gatewayCommand()),
+	})
+}

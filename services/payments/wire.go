@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/crypt"
+	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/platform"
+	"holdfast.dev/libs/service"
+
+	"holdfast.dev/services/payments/internal/api"
+	"holdfast.dev/services/payments/internal/app"
+	"holdfast.dev/services/payments/internal/consume"
+	"holdfast.dev/services/payments/internal/peers"
+	"holdfast.dev/services/payments/internal/store"
+)
+
+const (
+	learnWait  = 250 * time.Millisecond // in which events of bookings are gathered
+	workEvery  = time.Second            // how often workers look for what is due
+	patience   = 5 * time.Second        // of a request that another one's call is in the way of
+	countEvery = 15 * time.Second       // how often what waits for the gateway is counted
+)
+
+// wire builds everything and registers it with rt. The parts stop in reverse order.
+func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
+	box, err := crypt.NewBox(cfg.EncryptionKeys)
+	if err != nil {
+		return err
+	}
+	sign, err := caller.ParseKeys(cfg.SignKeys)
+	if err != nil {
+		return err
+	}
+	p, err := platform.Open(ctx, rt, cfg.Platform, platform.Spec{CursorKeys: cfg.CursorKeys, Box: box})
+	if err != nil {
+		return err
+	}
+	signer := &caller.Signer{From: "payments", Keys: sign}
+	toBookings, err := cfg.Upstreams.Client("bookings", signer)
+	if err != nil {
+		return err
+	}
+	toCustomers, err := cfg.Upstreams.Client("customers", signer)
+	if err != nil {
+		return err
+	}
+	learned := consume.Handlers{
+		Bookings: &app.BookingProjection{Worker: p.Worker, Now: time.Now},
+		Eraser:   &app.Eraser{DB: p.DB, Answers: p.Idem, Contract: p.Contract, Wake: p.Relay.Wake},
+	}
+	consumer := p.Consume(learned.Handle)
+	consumer.HandleBatch, consumer.FetchWait = learned.HandleBatch, learnWait
+
+	accounts, stripe := store.Accounts{Box: box}, peers.NewStripe(cfg.StripeURL, cfg.StripeTimeout, cfg.StripeInFlight)
+	intents := &app.Intents{
+		DB: p.DB, Accounts: accounts, Gateway: stripe,
+		Bookings: &peers.Bookings{Client: toBookings}, Invoices: &peers.Customers{Client: toCustomers}, Replies: p.Idem, KeyLifetime: idem.Lifetime,
+		Wake: p.Relay.Wake, Now: time.Now,
+	}
+	rt.Every("payment completer", workEvery, (&app.Completer{Intents: intents, Worker: p.Worker, Log: rt.Log}).Run)
+	rt.Every("intents of lost bookings", workEvery, (&app.Canceler{Intents: intents, Worker: p.Worker, Log: rt.Log}).Run)
+	woken := make(chan struct{}, 1)
+	wake := func() {
+		select {
+		case woken <- struct{}{}:
+		default: // it is awake already
+		}
+	}
+	refunds := &app.Refunds{Intents: intents, Wake: wake}
+	rt.Every("unfinished payments", countEvery, app.NewUnfinished(p.Worker, time.Now, rt.Metrics).Run)
+	rt.Every("refund completer", workEvery, (&app.RefundCompleter{Refunds: refunds, Worker: p.Worker, Log: rt.Log}).Run)
+	events := &app.Events{Intents: intents, Refunds: refunds, Worker: p.Worker, Reader: stripe, Log: rt.Log, Wake: wake}
+	rt.Go("gateway events", func(ctx context.Context) error { return workOff(ctx, woken, events.Run) })
+
+	handlers := &api.API{
+		DB: p.DB, Answers: p.Idem, Accounts: accounts, Intents: intents, Refunds: refunds, Events: events, Patience: patience, Pages: p.Pages, Server: p.Server,
+	}
+	return p.Serve(handlers.Mount)
+}
+
+// workOff runs work when something has come, and at least every second, until ctx ends.
+func workOff(ctx context.Context, woken <-chan struct{}, work func(context.Context) error) error {
+	for ctx.Err() == nil {
+		if err := work(ctx); err != nil && ctx.Err() == nil {
+			slog.WarnContext(ctx, "gateway events", slog.Any("error", err))
+		}
+		select {
+		case <-ctx.Done():
+		case <-woken:
+		case <-time.After(workEvery):
+		}
+	}
+	return nil
+}

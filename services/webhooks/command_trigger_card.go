@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"holdfast.dev/libs/service"
+)
+
+// cardConfig is where a payment intent is confirmed as a payer's browser does it.
+type cardConfig struct {
+	URL string `env:"STRIPE_URL" envDefault:"https://api.stripe.com"` // of Stripe's API, without /v1
+	Key string `env:"STRIPE_PUBLISHABLE_KEY"`                         // of the operator's account, in test mode
+}
+
+// The test cards of Stripe by what becomes of the payment.
+const (
+	goodCard     = "pm_card_visa"
+	declinedCard = "pm_card_chargeDeclined"
+)
+
+const confirmTimeout = 30 * time.Second
+
+var errNoCard = errors.New("no publishable key is named: set STRIPE_PUBLISHABLE_KEY to that of the operator's account in test mode, " +
+	"or work in the folder of a running platform (its .run/env)")
+
+// cards reads where payments are confirmed, for steps that pay by card.
+func cards(steps []step) (c cardConfig, err error) {
+	for _, s := range steps {
+		if s.card == "" {
+			continue
+		}
+		if err := service.Load(&c, service.EnvFile()); err != nil {
+			return c, err
+		}
+		if !strings.HasPrefix(c.Key, "pk_test_") {
+			return c, errNoCard
+		}
+	}
+	return c, nil
+}
+
+// confirm confirms a payment intent with a test card. That the card is declined is what was asked for.
+func (c cardConfig) confirm(ctx context.Context, intent, secret, card string) error {
+	ctx, cancel := context.WithTimeout(ctx, confirmTimeout)
+	defer cancel()
+	form := url.Values{"key": {c.Key}, "client_secret": {secret}, "payment_method": {card}, "return_url": {"https://example.com/"}}
+	address := strings.TrimRight(c.URL, "/") + confirmPath(intent)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(form.Encode()))
+	if err != nil {
+		return fmt.Errorf("confirm the payment: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err // The error names method and URL.
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK && res.StatusCode != http.StatusPaymentRequired {
+		var refused struct {
+			Error struct {
+				Message string `json:"message"`
+			} `json:"error"`
+		}
+		_ = json.NewDecoder(io.LimitReader(res.Body, 1<<16)).Decode(&refused) // without a message the status says enough
+		return fmt.Errorf("POST %s: %s %s", address, res.Status, refused.Error.Message)
+	}
+	return nil
+}
+
+func confirmPath(intent string) string { return "/v1/payment_intents/" + intent + "/confirm" }
