@@ -13,6 +13,7 @@ export KIND := $(TOOLS)/kind-0.33.0
 export SERVICES
 export KUBECTL_VALIDATE := $(TOOLS)/kubectl-validate-0.0.4
 export PROMTOOL := $(TOOLS)/promtool
+export STRIPE_MOCK := $(TOOLS)/stripe-mock-0.203.0
 export K6 := $(TOOLS)/k6-1.8.1
 TAG ?= dev
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null)
@@ -53,7 +54,7 @@ up: build ## build and start the whole platform (LOG=all shows each request); Ct
 down: ## stop the platform of this checkout
 	@bin/local down
 
-test: build $(FAILPOINTS) $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) ## all tests on real PostgreSQL, Redis and Kafka
+test: build $(FAILPOINTS) $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) $(STRIPE_MOCK) ## all tests on real PostgreSQL, Redis and Kafka
 	@bin/local with --kafka both -- .ci/gotest $(MODULES)
 
 test-full: ## the same with many more rounds and rows
@@ -86,6 +87,11 @@ $(K6):
 	@echo "build k6 (once)"; mkdir -p $(TOOLS)
 	@GOBIN=$(TOOLS)/new CGO_ENABLED=0 $(GO) install -p 2 go.k6.io/k6@v1.8.1
 	@mv $(TOOLS)/new/k6 $@
+
+$(STRIPE_MOCK):
+	@echo "build stripe-mock (once)"; mkdir -p $(TOOLS)
+	@GOBIN=$(TOOLS)/new $(GO) install -p 2 github.com/stripe/stripe-mock@v0.203.0
+	@mv $(TOOLS)/new/stripe-mock $@
 
 $(PROMTOOL):
 	@.ci/promtool $@

@@ -85,7 +85,7 @@ func (s space) isIsolated(t *testing.T, db *pg.DB, row Row, spaces []space) {
 		for _, sql := range []string{
 			`select from ` + row[0] + ` ` + of, `delete from ` + row[0] + ` ` + of, `update ` + row[0] + ` set livemode = livemode ` + of,
 		} {
-			if n, err := s.run(t, db, sql); err != nil || n != 0 {
+			if n, err := s.run(t, db, sql); err != nil && pg.Code(err) != "42501" || n != 0 { // a table may be append only
 				t.Errorf("%s: %d rows, %v", sql, n, err)
 			}
 		}

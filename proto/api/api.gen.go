@@ -169,6 +169,39 @@ func (e BookingCreateStatus) Valid() bool {
 	}
 }
 
+// Defines values for BookingPaymentObject.
+const (
+	BookingPaymentObjectBookingPayment BookingPaymentObject = "booking_payment"
+)
+
+// Valid indicates whether the value is a known member of the BookingPaymentObject enum.
+func (e BookingPaymentObject) Valid() bool {
+	switch e {
+	case BookingPaymentObjectBookingPayment:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for BookingPaymentSource.
+const (
+	BookingPaymentSourceGateway BookingPaymentSource = "gateway"
+	BookingPaymentSourceManual  BookingPaymentSource = "manual"
+)
+
+// Valid indicates whether the value is a known member of the BookingPaymentSource enum.
+func (e BookingPaymentSource) Valid() bool {
+	switch e {
+	case BookingPaymentSourceGateway:
+		return true
+	case BookingPaymentSourceManual:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for BookingStatus.
 const (
 	BookingStatusCancelled BookingStatus = "cancelled"
@@ -1767,6 +1800,9 @@ type Booking struct {
 	// DepositAmount An amount in the smallest unit of an ISO 4217 currency.
 	DepositAmount Money `json:"deposit_amount"`
 
+	// Disputed Whether the payer disputes a card payment of the booking and the bank has not decided for the operator.
+	Disputed bool `json:"disputed"`
+
 	// EndsAt End, in UTC; null when the booking takes the whole day.
 	EndsAt nullable.Nullable[time.Time] `json:"ends_at"`
 
@@ -1924,10 +1960,64 @@ type BookingList struct {
 	NextCursor nullable.Nullable[string] `json:"next_cursor"`
 }
 
+// BookingPayment Money that was paid for a booking.
+type BookingPayment struct {
+	// Amount An amount in the smallest unit of an ISO 4217 currency.
+	Amount Money `json:"amount"`
+
+	// AmountRefunded An amount in the smallest unit of an ISO 4217 currency.
+	AmountRefunded Money `json:"amount_refunded"`
+
+	// CreatedAt Instant at which the booking took note of the payment, in UTC. The list is ordered by it.
+	CreatedAt time.Time `json:"created_at"`
+
+	// Disputed Whether the payer disputes the payment and the bank has not decided for the operator.
+	Disputed bool `json:"disputed"`
+
+	// Id Id of the payment: `pay_…` of one that was recorded on an invoice, `pi_…` of a card payment, which is the id of its payment intent.
+	Id string `json:"id"`
+
+	// InvoiceId Id of the invoice that it was recorded on, or that the payment intent named, `inv_…`; null when there is none.
+	InvoiceId nullable.Nullable[string] `json:"invoice_id"`
+
+	// Object Always `booking_payment`.
+	Object BookingPaymentObject `json:"object"`
+
+	// PaidAt Instant of the payment, in UTC; null when it is not known.
+	PaidAt nullable.Nullable[time.Time] `json:"paid_at"`
+
+	// ReversedAt Instant at which the payment was reversed; null when it counts.
+	ReversedAt nullable.Nullable[time.Time] `json:"reversed_at"`
+
+	// Source Where the payment comes from.
+	Source BookingPaymentSource `json:"source"`
+}
+
+// BookingPaymentObject Always `booking_payment`.
+type BookingPaymentObject string
+
+// BookingPaymentSource Where the payment comes from.
+type BookingPaymentSource string
+
+// BookingPaymentList A page of payments of a booking.
+type BookingPaymentList struct {
+	// Data Payments of this page, 100 at most.
+	Data []BookingPayment `json:"data"`
+
+	// HasMore Whether more rows follow this page.
+	HasMore bool `json:"has_more"`
+
+	// NextCursor Value of `cursor` for the next page; null on the last page.
+	NextCursor nullable.Nullable[string] `json:"next_cursor"`
+}
+
 // BookingPolicy Rules that bookings of the operator must keep.
 type BookingPolicy struct {
 	// AutoConfirm Whether a new booking that names no status is confirmed at once instead of pending.
 	AutoConfirm bool `json:"auto_confirm"`
+
+	// AutoRefund Whether what `refund_rules` say is refunded to the cards by itself when a booking is cancelled.
+	AutoRefund bool `json:"auto_refund"`
 
 	// ConfirmOnDeposit Whether a paid deposit confirms a pending booking.
 	ConfirmOnDeposit bool `json:"confirm_on_deposit"`
@@ -1940,6 +2030,12 @@ type BookingPolicy struct {
 
 	// MinNoticeMinutes Shortest time between now and the start of a booking, in minutes; 0 refuses the past, null checks nothing.
 	MinNoticeMinutes nullable.Nullable[int] `json:"min_notice_minutes"`
+
+	// RefundLatePayments Whether a card payment that succeeds after its booking was cancelled or has expired is refunded by itself.
+	RefundLatePayments bool `json:"refund_late_payments"`
+
+	// RefundRules What of the money that was paid goes back after a cancellation, by how long before the start it comes: the first rule whose `hours_before` has not been reached yet decides, and where none is left nothing goes back. Null: nothing is said.
+	RefundRules nullable.Nullable[[]RefundRule] `json:"refund_rules"`
 }
 
 // BookingStatus State of a booking; `cancelled` and `expired` are final.
@@ -2090,6 +2186,9 @@ type Cancellation struct {
 
 	// Reason Reason that was given; null when none was.
 	Reason nullable.Nullable[string] `json:"reason"`
+
+	// RefundAmountDue What is to be refunded by `refund_rules` of the policy: the share of what was paid and not refunded when the booking was cancelled, rounded down to the smallest unit of the currency. It does not change afterwards. Null where the policy says nothing.
+	RefundAmountDue nullable.Nullable[Money] `json:"refund_amount_due"`
 }
 
 // CaptureMethod When the money of a payment intent is taken.
@@ -2181,8 +2280,8 @@ type CustomerExport struct {
 	// Object Always `customer_export`.
 	Object CustomerExportObject `json:"object"`
 
-	// PaymentIntents Payments of the customer by the payment gateway; the list is empty as yet.
-	PaymentIntents []map[string]interface{} `json:"payment_intents"`
+	// PaymentIntents Card payments of bookings of the customer, newest first.
+	PaymentIntents []PaymentIntent `json:"payment_intents"`
 
 	// Quotes Quotes for the customer, newest first.
 	Quotes []Quote `json:"quotes"`
@@ -2595,6 +2694,9 @@ type Invoice struct {
 	// AmountPaid An amount in the smallest unit of an ISO 4217 currency.
 	AmountPaid Money `json:"amount_paid"`
 
+	// AmountRefunded An amount in the smallest unit of an ISO 4217 currency.
+	AmountRefunded Money `json:"amount_refunded"`
+
 	// Billing Whom the invoice was made out to; null before it is opened.
 	Billing nullable.Nullable[Billing] `json:"billing"`
 
@@ -2618,6 +2720,9 @@ type Invoice struct {
 
 	// DiscountAmount An amount in the smallest unit of an ISO 4217 currency.
 	DiscountAmount Money `json:"discount_amount"`
+
+	// Disputed Whether the payer disputes a card payment of the invoice and the bank has not decided for the operator.
+	Disputed bool `json:"disputed"`
 
 	// DueAt Instant until which the invoice is to be paid; null when none is set.
 	DueAt nullable.Nullable[time.Time] `json:"due_at"`
@@ -2735,6 +2840,9 @@ type InvoiceList struct {
 type InvoicePayment struct {
 	// Amount An amount in the smallest unit of an ISO 4217 currency.
 	Amount Money `json:"amount"`
+
+	// AmountRefunded An amount in the smallest unit of an ISO 4217 currency.
+	AmountRefunded Money `json:"amount_refunded"`
 
 	// Id Id of the payment, `pay_…`.
 	Id string `json:"id"`
@@ -3835,6 +3943,15 @@ type RefundList struct {
 // RefundReason Why money is returned, as Stripe names it.
 type RefundReason string
 
+// RefundRule A share of the money that was paid, for cancellations up to a time before the start of a booking.
+type RefundRule struct {
+	// HoursBefore The rule holds for cancellations at least so many hours before the start of the booking. Each rule of a list has fewer than the one before.
+	HoursBefore int `json:"hours_before"`
+
+	// Percent Share of what was paid and not refunded, in percent.
+	Percent int `json:"percent"`
+}
+
 // RefundStatus State of a refund or of a part of it, as Stripe names it. That of a refund is the first of `requires_action`, `pending`, `failed`, `canceled`, `succeeded` that one of its allocations has: so `succeeded` says that all have succeeded.
 type RefundStatus string
 
@@ -4672,6 +4789,15 @@ type CancelBookingParams struct {
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
+// ListBookingPaymentsParams defines parameters for ListBookingPayments.
+type ListBookingPaymentsParams struct {
+	// Limit Largest number of rows of the page, 1 to 100. A page also ends, with has_more true, where its rows pass 2 MiB.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The next_cursor of the previous page, unchanged and with the same filters.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // RepriceBookingParams defines parameters for RepriceBooking.
 type RepriceBookingParams struct {
 	// IdempotencyKey A text of your own, such as a UUID, for each thing that is to happen once: 1 to 255 characters, kept for 24 hours. A repeated request with the same key gets the first answer.
@@ -5216,6 +5342,9 @@ type ListPaymentIntentsParams struct {
 
 	// BookingId Only rows of this booking, `bk_…`.
 	BookingId *BookingFilter `form:"booking_id,omitempty" json:"booking_id,omitempty"`
+
+	// Metadata Only rows with exactly these pairs, such as `metadata[order]=17`; 10 pairs at most.
+	Metadata *MetadataFilter `json:"metadata,omitempty"`
 }
 
 // ListPaymentIntentsParamsSort defines parameters for ListPaymentIntents.
@@ -5411,6 +5540,9 @@ type ListRefundsParams struct {
 
 	// PaymentIntentId Only rows of this payment intent, `pi_…`.
 	PaymentIntentId *PaymentIntentFilter `form:"payment_intent_id,omitempty" json:"payment_intent_id,omitempty"`
+
+	// Metadata Only rows with exactly these pairs, such as `metadata[order]=17`; 10 pairs at most.
+	Metadata *MetadataFilter `json:"metadata,omitempty"`
 }
 
 // ListRefundsParamsSort defines parameters for ListRefunds.

@@ -8,6 +8,27 @@ import (
 	"time"
 )
 
+// BookingSettlement What decides which card payments of a booking are refunded by themselves.
+type BookingSettlement struct {
+	// AutoRefund Whether refund_due is refunded by itself.
+	AutoRefund bool `json:"auto_refund"`
+
+	// Currency Currency of refund_due.
+	Currency string `json:"currency"`
+
+	// Payments The payments at the gateway that the booking has counted.
+	Payments []CountedPayment `json:"payments,omitempty"`
+
+	// RefundDue refund_amount_due of the cancellation in the smallest unit of the currency; null: nothing is said.
+	RefundDue *int64 `json:"refund_due,omitempty"`
+
+	// RefundLatePayments Whether late payments are refunded by themselves.
+	RefundLatePayments bool `json:"refund_late_payments"`
+
+	// Status State of the booking.
+	Status string `json:"status"`
+}
+
 // BookingsOfCustomer Some bookings of a customer, newest first.
 type BookingsOfCustomer struct {
 	// Data The public bodies.
@@ -24,6 +45,15 @@ type BookingsOfCustomer struct {
 type CatalogueItem struct {
 	ID      string `json:"id"`
 	Version int64  `json:"version"`
+}
+
+// CountedPayment A payment at the gateway that a booking has counted.
+type CountedPayment struct {
+	// ID pi_…, the gateway's.
+	ID string `json:"id"`
+
+	// Late Whether the booking was cancelled or had expired when the payment was counted first.
+	Late bool `json:"late"`
 }
 
 // LinkedBooking The body of POST /internal/v1/bookings. It names a quote or a lead, not both.

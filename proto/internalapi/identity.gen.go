@@ -14,6 +14,11 @@ type BookingPolicy struct {
 	MinNoticeMinutes *int `json:"min_notice_minutes"`
 	MaxAdvanceDays   *int `json:"max_advance_days"`
 	ConfirmOnDeposit bool `json:"confirm_on_deposit"`
+
+	// RefundRules Null: nothing is said.
+	RefundRules        []RefundRule `json:"refund_rules"`
+	AutoRefund         bool         `json:"auto_refund"`
+	RefundLatePayments bool         `json:"refund_late_payments"`
 }
 
 // Lookup The body of POST /internal/v1/credentials/lookup. The credential itself never travels.
@@ -51,6 +56,12 @@ type Principal struct {
 
 	// Version Raised by each change of the credential or its tenant.
 	Version int64 `json:"version"`
+}
+
+// RefundRule What of the money that was paid goes back after a cancellation at least so long before the start.
+type RefundRule struct {
+	HoursBefore int `json:"hours_before"`
+	Percent     int `json:"percent"`
 }
 
 // Tenant The answer of GET /internal/v1/tenants/{id}: what other services need of a tenant.

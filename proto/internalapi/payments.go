@@ -1,5 +1,7 @@
 package internalapi
 
+import "time"
+
 // GatewayAccount is the object of the event gateway_account.updated.
 type GatewayAccount struct {
 	ID                 string `json:"id"` // ga_…
@@ -10,4 +12,17 @@ type GatewayAccount struct {
 	SecretKeyLast4     string `json:"secret_key_last4"`
 	WebhookSecretLast4 string `json:"webhook_secret_last4"` // of the one that came with the change; "" for none
 	Connected          bool   `json:"connected"`
+}
+
+// Dispute is the object of the events dispute.opened and dispute.closed.
+type Dispute struct {
+	ID              string     `json:"id"` // dp_… or du_…, the gateway's
+	PaymentIntentID string     `json:"payment_intent_id"`
+	BookingID       string     `json:"booking_id"`
+	Amount          int64      `json:"amount"` // in the smallest unit of the currency
+	Currency        string     `json:"currency"`
+	Reason          string     `json:"reason"`  // in the gateway's words
+	Status          string     `json:"status"`  // the gateway's
+	Outcome         string     `json:"outcome"` // won, lost or withdrawn; "" while it is open
+	DueBy           *time.Time `json:"due_by"`  // until when the operator can answer
 }

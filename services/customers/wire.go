@@ -42,6 +42,10 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	if err != nil {
 		return err
 	}
+	toPayments, err := cfg.Upstreams.Client("payments", signer)
+	if err != nil {
+		return err
+	}
 	toWebhooks, err := cfg.Upstreams.Client("webhooks", signer)
 	if err != nil {
 		return err
@@ -74,10 +78,13 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		Quotes:    quotes,
 		Invoices:  invoices,
 		Tenants:   tenants,
-		Exports:   &app.Exports{DB: p.DB, Invoices: invoices, Bookings: bookings, Events: &peers.Events{Client: toWebhooks}},
-		Pages:     p.Pages,
-		Server:    p.Server,
-		Now:       time.Now,
+		Exports: &app.Exports{
+			DB: p.DB, Invoices: invoices, Bookings: &peers.OfCustomer{Client: toBookings, Path: "/internal/v1/bookings"},
+			Payments: &peers.OfCustomer{Client: toPayments, Path: "/internal/v1/payment-intents"}, Events: &peers.Events{Client: toWebhooks},
+		},
+		Pages:  p.Pages,
+		Server: p.Server,
+		Now:    time.Now,
 	}
 	return p.Serve(handlers.Mount)
 }

@@ -208,7 +208,7 @@ func bookingBody(id string) string {
 		`"customer_id":null,"lead_id":null,"quote_id":null,"invoice_ids":[],"service_id":null,"unit_id":null,"package_id":null,"package_snapshot":null,` +
 		`"event_type":null,"event_date":"2026-05-10T00:00:00Z","event_local_date":"2026-05-10","event_start_time":null,"event_end_time":null,"starts_at":null,"ends_at":null,` +
 		`"timezone":"UTC","guest_count":2,"notes":"<&>","total_amount":` + money + `,"deposit_amount":` + money + `,"amount_paid":` + money +
-		`,"amount_refunded":` + money + `,"amount_due":` + money + `,"hold_expires_at":null,"cancellation":null,"metadata":{},` +
+		`,"amount_refunded":` + money + `,"amount_due":` + money + `,"disputed":false,"hold_expires_at":null,"cancellation":null,"metadata":{},` +
 		`"created_at":"2026-05-10T00:00:00Z","updated_at":"2026-05-10T00:00:00Z","confirmed_at":null,"cancelled_at":null,"completed_at":null}`
 }
 

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -74,6 +76,9 @@ func tenantUpdate() *cobra.Command {
 	f.String("min-notice-minutes", "", "minutes that a booking must lie ahead, or null: not checked")
 	f.String("max-advance-days", "", "days that a booking may lie ahead, or null: not checked")
 	f.String("confirm-on-deposit", "", "true or false; null is true")
+	f.String("refund-rules", "", `JSON such as [{"hours_before":168,"percent":100},{"hours_before":24,"percent":50}], the most hours first, or null: nothing is said`)
+	f.String("auto-refund", "", "true or false: whether what the refund rules say is refunded by itself; null is false")
+	f.String("refund-late-payments", "", "true or false: whether what is paid for a cancelled or expired booking is refunded by itself; null is false")
 	f.String("invoice-prefix", "", "what the numbers of invoices begin with: at most 20 letters, digits, hyphens and slashes; null is INV-")
 	f.String("invoice-year", "", "true or false: whether the year follows the prefix; null is false")
 	f.String("legal-name", "", "name on invoices, at most 200 characters")
@@ -122,7 +127,7 @@ func tenantRow(t domain.Tenant) []string {
 func fromFlags(f *pflag.FlagSet) (domain.TenantPatch, error) {
 	var p domain.TenantPatch
 	var wrong []apperr.FieldError
-	defaults, invoicing := domain.DefaultPolicy(), domain.DefaultInvoicing()
+	invoicing := domain.DefaultInvoicing()
 	f.Visit(func(flag *pflag.Flag) {
 		v, ok := flag.Value.String(), true
 		switch flag.Name {
@@ -136,16 +141,6 @@ func fromFlags(f *pflag.FlagSet) (domain.TenantPatch, error) {
 			if p.Country = patch.Value(v); v == "null" {
 				p.Country = patch.Null[string]()
 			}
-		case "auto-confirm":
-			p.AutoConfirm, ok = boolean(v, defaults.AutoConfirm)
-		case "confirm-on-deposit":
-			p.ConfirmOnDeposit, ok = boolean(v, defaults.ConfirmOnDeposit)
-		case "hold-ttl-minutes":
-			p.HoldTTLMinutes, ok = number(v)
-		case "min-notice-minutes":
-			p.MinNoticeMinutes, ok = number(v)
-		case "max-advance-days":
-			p.MaxAdvanceDays, ok = number(v)
 		case "invoice-prefix":
 			p.InvoicePrefix = text(v, invoicing.InvoicePrefix)
 		case "invoice-year":
@@ -156,6 +151,8 @@ func fromFlags(f *pflag.FlagSet) (domain.TenantPatch, error) {
 			p.Address = text(v, "")
 		case "tax-id":
 			p.TaxID = text(v, "")
+		default:
+			ok = policyFlag(&p, flag.Name, v)
 		}
 		if !ok {
 			wrong = append(wrong, apperr.FieldError{Field: flag.Name, Message: "Must be " + flag.Usage + "."})
@@ -165,6 +162,55 @@ func fromFlags(f *pflag.FlagSet) (domain.TenantPatch, error) {
 		return p, apperr.Fields(wrong)
 	}
 	return p, nil
+}
+
+// policyFlag reads a flag of the booking policy; false when its value cannot be read.
+func policyFlag(p *domain.TenantPatch, name, v string) (ok bool) {
+	defaults := domain.DefaultPolicy()
+	ok = true
+	switch name {
+	case "auto-confirm":
+		p.AutoConfirm, ok = boolean(v, defaults.AutoConfirm)
+	case "confirm-on-deposit":
+		p.ConfirmOnDeposit, ok = boolean(v, defaults.ConfirmOnDeposit)
+	case "hold-ttl-minutes":
+		p.HoldTTLMinutes, ok = number(v)
+	case "min-notice-minutes":
+		p.MinNoticeMinutes, ok = number(v)
+	case "max-advance-days":
+		p.MaxAdvanceDays, ok = number(v)
+	case "refund-rules":
+		p.RefundRules, ok = rules(v)
+	case "auto-refund":
+		p.AutoRefund, ok = boolean(v, defaults.AutoRefund)
+	case "refund-late-payments":
+		p.RefundLatePayments, ok = boolean(v, defaults.RefundLatePayments)
+	}
+	return ok
+}
+
+// rules reads a JSON array of refund rules; null is no list.
+func rules(s string) (patch.Field[[]domain.RefundRule], bool) {
+	var sent []struct {
+		HoursBefore *int `json:"hours_before"`
+		Percent     *int `json:"percent"`
+	}
+	d := json.NewDecoder(strings.NewReader(s))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&sent); err != nil || d.More() {
+		return patch.Field[[]domain.RefundRule]{}, false
+	}
+	if sent == nil {
+		return patch.Value[[]domain.RefundRule](nil), true
+	}
+	out := make([]domain.RefundRule, len(sent))
+	for i, r := range sent {
+		if r.HoursBefore == nil || r.Percent == nil {
+			return patch.Field[[]domain.RefundRule]{}, false
+		}
+		out[i] = domain.RefundRule{HoursBefore: *r.HoursBefore, Percent: *r.Percent}
+	}
+	return patch.Value(out), true
 }
 
 // boolean reads true or false; null is the default.

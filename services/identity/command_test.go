@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -180,7 +181,8 @@ func TestTenantCommands(t *testing.T) {
 
 	for _, ref := range []string{"demo", demo.ID} {
 		got := read[view.AdminTenant](s, "tenant", "update", ref, "--timezone", "Europe/Paris", "--currency", "eur", "--auto-confirm", "true",
-			"--hold-ttl-minutes", "30", "--min-notice-minutes=0", "--max-advance-days", "365", "--confirm-on-deposit", "false")
+			"--hold-ttl-minutes", "30", "--min-notice-minutes=0", "--max-advance-days", "365", "--confirm-on-deposit", "false",
+			"--refund-rules", `[{"hours_before":24,"percent":50}]`, "--auto-refund", "true", "--refund-late-payments", "true")
 		p := got.BookingPolicy
 		if got.Version != 2 || got.Timezone != "Europe/Paris" || got.Currency != "EUR" || !p.AutoConfirm || p.ConfirmOnDeposit ||
 			*p.HoldTTLMinutes != 30 || *p.MinNoticeMinutes != 0 || *p.MaxAdvanceDays != 365 {
@@ -188,8 +190,8 @@ func TestTenantCommands(t *testing.T) {
 		}
 	}
 	got := read[view.AdminTenant](s, "tenant", "update", "demo", "--auto-confirm", "null", "--hold-ttl-minutes", "null",
-		"--min-notice-minutes", "null", "--max-advance-days", "null", "--confirm-on-deposit", "null")
-	if got.Version != 3 || got.BookingPolicy != demo.BookingPolicy {
+		"--min-notice-minutes", "null", "--max-advance-days", "null", "--confirm-on-deposit", "null", "--refund-rules", "null", "--auto-refund", "null", "--refund-late-payments", "null")
+	if got.Version != 3 || !reflect.DeepEqual(got.BookingPolicy, demo.BookingPolicy) {
 		t.Errorf("cleared: %+v", got)
 	}
 	s.fails("Tenant not found", "tenant", "update", "unknown", "--name", "x")
@@ -197,6 +199,27 @@ func TestTenantCommands(t *testing.T) {
 	s.fails("--hold-ttl-minutes", "tenant", "update", "demo", "--hold-ttl-minutes", "1.5")
 	s.fails("--timezone", "tenant", "update", "demo", "--timezone", "null")
 	s.fails("--max-advance-days: Must be 0 to 36500", "tenant", "update", "demo", "--max-advance-days", "36501")
+	s.fails("--auto-refund: Must be true or false", "tenant", "update", "demo", "--auto-refund", "yes")
+	rule := func(hours, percent int) string {
+		return fmt.Sprintf(`{"hours_before":%d,"percent":%d}`, hours, percent)
+	}
+	eleven := make([]string, 11)
+	for i := range eleven {
+		eleven[i] = rule(20-i, 1)
+	}
+	for _, wrong := range []string{
+		"", "[", "{}", "1", `"x"`, "[1]", "[] []", `[{"hours_before":1}]`, `[{"percent":1}]`, `[{"hours_before":1,"percent":1,"note":"x"}]`,
+		`[{"hours_before":1.5,"percent":1}]`, "[" + rule(-1, 1) + "]", "[" + rule(87601, 1) + "]", "[" + rule(1, 101) + "]", "[" + rule(1, -1) + "]",
+		"[" + rule(1, 1) + "," + rule(1, 2) + "]", "[" + rule(1, 1) + "," + rule(2, 1) + "]", "[" + strings.Join(eleven, ",") + "]",
+	} {
+		s.fails("--refund-rules: Must be", "tenant", "update", "demo", "--refund-rules", wrong)
+	}
+	for _, right := range []string{"[]", "[" + strings.Join(eleven[:10], ",") + "]", "[" + rule(87600, 100) + "," + rule(0, 0) + "]"} {
+		got := read[view.AdminTenant](s, "tenant", "update", "demo", "--refund-rules", right)
+		if kept, err := json.Marshal(got.BookingPolicy.RefundRules); string(kept) != right || err != nil {
+			t.Errorf("wrote %s, %v, got %s", right, err, kept)
+		}
+	}
 }
 
 // A setting that the command line writes comes back as it was written, in the answer and in the next reading.
@@ -205,10 +228,12 @@ func TestEachFieldOfATenantIsWritten(t *testing.T) {
 	s := newShell(t)
 	s.run("tenant", "create", "--slug", "demo", "--name", "Demo", "--timezone", "UTC", "--currency", "USD")
 	const sent = `{"name":"New","timezone":"Europe/Paris","currency":"EUR","country":"FR","booking_policy":{"auto_confirm":true,
-		"hold_ttl_minutes":30,"min_notice_minutes":60,"max_advance_days":365,"confirm_on_deposit":false},
+		"hold_ttl_minutes":30,"min_notice_minutes":60,"max_advance_days":365,"confirm_on_deposit":false,
+		"refund_rules":[{"hours_before":168,"percent":100},{"hours_before":0,"percent":33}],"auto_refund":true,"refund_late_payments":true},
 		"invoice_prefix":"R/","invoice_year":true,"legal_name":"New SARL","address":"1, rue Neuve\n75001 Paris","tax_id":"FR 1"}`
 	changed := s.run("tenant", "update", "demo", "--json", "--name", "New", "--timezone", "Europe/Paris", "--currency", "EUR", "--country", "FR",
 		"--auto-confirm", "true", "--hold-ttl-minutes", "30", "--min-notice-minutes", "60", "--max-advance-days", "365", "--confirm-on-deposit", "false",
+		"--refund-rules", `[{"hours_before":168,"percent":100},{"hours_before":0,"percent":33}]`, "--auto-refund", "true", "--refund-late-payments", "true",
 		"--invoice-prefix", "R/", "--invoice-year", "true", "--legal-name", "New SARL", "--address", "1, rue Neuve\n75001 Paris", "--tax-id", "FR 1")
 	all := read[[]json.RawMessage](s, "tenant", "list")
 	for _, answer := range []string{changed, string(all[0]), s.run("tenant", "show", "demo", "--json")} {

@@ -154,14 +154,22 @@ func rotate(ctx context.Context, g gateway) (domain.Account, error) {
 
 func disconnect(ctx context.Context, g gateway) (domain.Account, error) { return g.Disconnect(ctx) }
 
-// keys reads the keys; a missing secret key is asked for where it is required.
+// keys reads the keys. What is missing is asked for on the terminal; only the secret key may be required.
 func (g gateway) keys(required bool) (domain.Keys, error) {
 	publishable, _ := g.cmd.Flags().GetString("publishable-key")
-	secret, err := g.secret("secret-key-file", "STRIPE_SECRET_KEY", "Secret key (sk_… or rk_…): ", required)
+	none := "unchanged"
+	if required {
+		none = "none"
+	}
+	question := "Secret key (sk_… or rk_…): "
+	if !required {
+		question = "Secret key (sk_… or rk_…, empty: unchanged): "
+	}
+	secret, err := g.secret("secret-key-file", "STRIPE_SECRET_KEY", question, required)
 	if err != nil {
 		return domain.Keys{}, err
 	}
-	webhook, err := g.secret("webhook-secret-file", "STRIPE_WEBHOOK_SECRET", "", false)
+	webhook, err := g.secret("webhook-secret-file", "STRIPE_WEBHOOK_SECRET", "Signing secret of the webhook endpoint (whsec_…, empty: "+none+"): ", false)
 	return domain.Keys{Publishable: publishable, Secret: domain.Secret(secret), Webhook: domain.Secret(webhook)}, err
 }
 
@@ -171,11 +179,14 @@ func (g gateway) secret(flag, env, question string, required bool) (string, erro
 		raw, err := os.ReadFile(path) //nolint:gosec // the operator names the file
 		return strings.TrimSpace(string(raw)), err
 	}
-	if v := os.Getenv(env); v != "" || !required {
+	if v := os.Getenv(env); v != "" {
 		return v, nil
 	}
 	in := int(os.Stdin.Fd())
 	if !term.IsTerminal(in) {
+		if !required {
+			return "", nil
+		}
 		return "", fmt.Errorf("set %s, or give --%s: there is no terminal to ask on", env, flag)
 	}
 	fmt.Fprint(g.cmd.ErrOrStderr(), question)

@@ -16,5 +16,7 @@ type Config struct {
 	EncryptionKeys string         `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…: the first seals
 	StripeURL      string         `env:"STRIPE_URL" envDefault:"https://api.stripe.com"`          // of Stripe's API, without /v1
 	StripeTimeout  time.Duration  `env:"STRIPE_TIMEOUT" envDefault:"10s"`                         // of one call
+	ReconcileEvery time.Duration  `env:"RECONCILE_INTERVAL" envDefault:"1h"`                      // between two comparisons of a gateway account with Stripe
+	ReconcileGrace time.Duration  `env:"RECONCILE_GRACE" envDefault:"30s"`                        // how long a difference lasts before it counts: an event may be on its way
 	StripeInFlight int            `env:"STRIPE_IN_FLIGHT" envDefault:"64"`                        // the most calls at once of one gateway account, in this process
 }

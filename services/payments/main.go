@@ -16,6 +16,6 @@ func main() {
 		Name:     "payments",
 		Config:   &cfg,
 		Serve:    func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
-		Commands: append(platform.Commands("payments", platform.Migrate(migrations.FS)), gatewayCommand()),
+		Commands: append(platform.Commands("payments", platform.Migrate(migrations.FS)), gatewayCommand(), resealCommand()),
 	})
 }

@@ -23,6 +23,7 @@ const (
 	workEvery  = time.Second            // how often workers look for what is due
 	patience   = 5 * time.Second        // of a request that another one's call is in the way of
 	countEvery = 15 * time.Second       // how often what waits for the gateway is counted
+	sweepEvery = 10 * time.Minute       // how often old events are deleted
 )
 
 // wire builds everything and registers it with rt. The parts stop in reverse order.
@@ -56,10 +57,11 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	consumer.HandleBatch, consumer.FetchWait = learned.HandleBatch, learnWait
 
 	accounts, stripe := store.Accounts{Box: box}, peers.NewStripe(cfg.StripeURL, cfg.StripeTimeout, cfg.StripeInFlight)
+	bookings := &peers.Bookings{Client: toBookings}
 	intents := &app.Intents{
 		DB: p.DB, Accounts: accounts, Gateway: stripe,
-		Bookings: &peers.Bookings{Client: toBookings}, Invoices: &peers.Customers{Client: toCustomers}, Replies: p.Idem, KeyLifetime: idem.Lifetime,
-		Wake: p.Relay.Wake, Now: time.Now,
+		Bookings: bookings, Invoices: &peers.Customers{Client: toCustomers}, Replies: p.Idem, KeyLifetime: idem.Lifetime,
+		Metrics: app.NewMetrics(rt.Metrics), Wake: p.Relay.Wake, Now: time.Now,
 	}
 	rt.Every("payment completer", workEvery, (&app.Completer{Intents: intents, Worker: p.Worker, Log: rt.Log}).Run)
 	rt.Every("intents of lost bookings", workEvery, (&app.Canceler{Intents: intents, Worker: p.Worker, Log: rt.Log}).Run)
@@ -71,10 +73,19 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		}
 	}
 	refunds := &app.Refunds{Intents: intents, Wake: wake}
+	settler := &app.Settler{Refunds: refunds, Lookup: bookings, Worker: p.Worker, Log: rt.Log}
+	rt.Every("payments of lost bookings", workEvery, settler.Run)
 	rt.Every("unfinished payments", countEvery, app.NewUnfinished(p.Worker, time.Now, rt.Metrics).Run)
 	rt.Every("refund completer", workEvery, (&app.RefundCompleter{Refunds: refunds, Worker: p.Worker, Log: rt.Log}).Run)
-	events := &app.Events{Intents: intents, Refunds: refunds, Worker: p.Worker, Reader: stripe, Log: rt.Log, Wake: wake}
+	events := &app.Events{Intents: intents, Refunds: refunds, Worker: p.Worker, Reader: stripe, Log: rt.Log, Wake: wake, Woken: woken}
 	rt.Go("gateway events", func(ctx context.Context) error { return workOff(ctx, woken, events.Run) })
+
+	rt.Every("gateway event sweeper", sweepEvery, events.Sweep)
+
+	reconciler := &app.Reconciler{
+		Intents: intents, Refunds: refunds, Lister: stripe, Worker: p.Worker, Log: rt.Log, Interval: cfg.ReconcileEvery, Grace: cfg.ReconcileGrace,
+	}
+	rt.Every("payment reconciler", workEvery, reconciler.Run)
 
 	handlers := &api.API{
 		DB: p.DB, Answers: p.Idem, Accounts: accounts, Intents: intents, Refunds: refunds, Events: events, Patience: patience, Pages: p.Pages, Server: p.Server,

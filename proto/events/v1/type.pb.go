@@ -92,6 +92,10 @@ const (
 	Type_TYPE_GATEWAY_ACCOUNT_UPDATED Type = 31
 	// payment_intent.erased (internal): the personal data of a payment intent is erased with its customer's.
 	Type_TYPE_PAYMENT_INTENT_ERASED Type = 32
+	// dispute.opened (internal): a payer disputes a charge; the object is internalapi.Dispute. For the audit log.
+	Type_TYPE_DISPUTE_OPENED Type = 33
+	// dispute.closed (internal): a dispute has ended; the same object.
+	Type_TYPE_DISPUTE_CLOSED Type = 34
 )
 
 // Enum value maps for Type.
@@ -130,6 +134,8 @@ var (
 		30: "TYPE_REFUND_UPDATED",
 		31: "TYPE_GATEWAY_ACCOUNT_UPDATED",
 		32: "TYPE_PAYMENT_INTENT_ERASED",
+		33: "TYPE_DISPUTE_OPENED",
+		34: "TYPE_DISPUTE_CLOSED",
 	}
 	Type_value = map[string]int32{
 		"TYPE_UNSPECIFIED":               0,
@@ -165,6 +171,8 @@ var (
 		"TYPE_REFUND_UPDATED":            30,
 		"TYPE_GATEWAY_ACCOUNT_UPDATED":   31,
 		"TYPE_PAYMENT_INTENT_ERASED":     32,
+		"TYPE_DISPUTE_OPENED":            33,
+		"TYPE_DISPUTE_CLOSED":            34,
 	}
 )
 
@@ -199,7 +207,7 @@ var File_v1_type_proto protoreflect.FileDescriptor
 
 const file_v1_type_proto_rawDesc = "" +
 	"\n" +
-	"\rv1/type.proto\x12\x12holdfast.events.v1*\xff\x06\n" +
+	"\rv1/type.proto\x12\x12holdfast.events.v1*\xb1\a\n" +
 	"\x04Type\x12\x14\n" +
 	"\x10TYPE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14TYPE_BOOKING_CREATED\x10\x01\x12\x18\n" +
@@ -234,7 +242,9 @@ const file_v1_type_proto_rawDesc = "" +
 	"\x1bTYPE_PAYMENT_INTENT_UPDATED\x10\x1d\x12\x17\n" +
 	"\x13TYPE_REFUND_UPDATED\x10\x1e\x12 \n" +
 	"\x1cTYPE_GATEWAY_ACCOUNT_UPDATED\x10\x1f\x12\x1e\n" +
-	"\x1aTYPE_PAYMENT_INTENT_ERASED\x10 B'Z%holdfast.dev/proto/events/v1;eventsv1b\x06proto3"
+	"\x1aTYPE_PAYMENT_INTENT_ERASED\x10 \x12\x17\n" +
+	"\x13TYPE_DISPUTE_OPENED\x10!\x12\x17\n" +
+	"\x13TYPE_DISPUTE_CLOSED\x10\"B'Z%holdfast.dev/proto/events/v1;eventsv1b\x06proto3"
 
 var (
 	file_v1_type_proto_rawDescOnce sync.Once

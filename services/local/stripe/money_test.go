@@ -136,3 +136,25 @@ func TestDisputes(t *testing.T) {
 		t.Errorf("%+v %v", m, err)
 	}
 }
+
+// An inquiry takes nothing, and the charge does not show it. Events that are dropped come to nobody.
+func TestInquiriesAndDroppedEvents(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	events := s.receive(s.API, "charge.dispute.*")
+	pi := s.pay(1000, "usd", "pm_card_visa", stripe.PaymentIntentStatusSucceeded)
+	var d stripe.Dispute
+	s.control("POST", "charges/"+pi.LatestCharge.ID+"/dispute", map[string]any{"inquiry": true}, &d)
+	c, err := s.Charges.Get(pi.LatestCharge.ID, nil)
+	if err != nil || d.Status != "warning_needs_response" || len(d.BalanceTransactions) != 0 || c.Disputed {
+		t.Errorf("%+v %+v %v", d, c, err)
+	}
+	until(t, "the event", func() bool { return slices.Equal(events.types(t, pi.ID), []string{"charge.dispute.created"}) })
+	s.control("POST", "events", map[string]any{"dropped": true}, nil)
+	s.control("POST", "disputes/"+d.ID+"/close", map[string]string{"outcome": "warning_closed"}, &d)
+	var left struct{ Waiting int }
+	s.control("GET", "events", nil, &left)
+	if d.Status != "warning_closed" || left.Waiting != 0 {
+		t.Errorf("%+v %+v", d, left)
+	}
+}

@@ -51,6 +51,8 @@ func (a *API) Mount(e *gin.Engine) error {
 		"cancelBooking":  {Handle: a.cancelBooking, Exists: a.bookings().Exists},
 		"repriceBooking": {Handle: a.repriceBooking, Exists: a.bookings().Exists},
 
+		"listBookingPayments": {Handle: a.listBookingPayments, Exists: a.bookings().Exists},
+
 		"getTestClock":    {Handle: a.getTestClock, Exists: a.testMode},
 		"setTestClock":    {Handle: a.setTestClock, Exists: a.testMode},
 		"deleteTestClock": {Handle: a.deleteTestClock, Exists: a.testMode},

@@ -27,6 +27,12 @@ type policy struct {
 	MinNoticeMinutes *int `json:"min_notice_minutes"`
 	MaxAdvanceDays   *int `json:"max_advance_days"`
 	ConfirmOnDeposit bool `json:"confirm_on_deposit"`
+	RefundRules      []struct {
+		HoursBefore int `json:"hours_before"`
+		Percent     int
+	} `json:"refund_rules"`
+	AutoRefund         bool `json:"auto_refund"`
+	RefundLatePayments bool `json:"refund_late_payments"`
 }
 
 // booking is the body as a client reads it.
@@ -67,9 +73,10 @@ type booking struct {
 	InvoiceIDs     []string   `json:"invoice_ids"`
 	HoldExpiresAt  *time.Time `json:"hold_expires_at"`
 	Cancellation   *struct {
-		Reason      *string
-		CancelledAt time.Time `json:"cancelled_at"`
-		Policy      *policy
+		Reason          *string
+		CancelledAt     time.Time `json:"cancelled_at"`
+		Policy          *policy
+		RefundAmountDue *amount `json:"refund_amount_due"`
 	}
 	Metadata    json.RawMessage
 	UpdatedAt   time.Time  `json:"updated_at"`

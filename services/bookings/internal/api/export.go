@@ -2,10 +2,6 @@ package api
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -33,7 +29,7 @@ func (a *API) bookingsOfCustomer(c *gin.Context) error {
 		return apperr.Field("customer_id", "Must be an id, which begins with cu_.")
 	}
 	r := page.Request{Limit: exportPage}
-	if r.After, err = parsePosition(c.Query("cursor")); err != nil {
+	if r.After, err = page.ParsePosition(c.Query("cursor")); err != nil {
 		return err
 	}
 	read := a.bodiesOfCustomer
@@ -60,7 +56,7 @@ func (a *API) bodiesOfCustomer(ctx context.Context, customer domain.CustomerID, 
 	out.Data = data
 	if more {
 		last := rows.Items[len(data)-1]
-		out.Next = formatPosition(page.Position{At: last.CreatedAt, ID: last.ID.UUID()})
+		out.Next = page.Position{At: last.CreatedAt, ID: last.ID.UUID()}.Text()
 	}
 	return out, nil
 }
@@ -75,26 +71,7 @@ func (a *API) idsOfCustomer(ctx context.Context, customer domain.CustomerID, r p
 	}
 	if rows.More {
 		last := rows.Items[len(rows.Items)-1]
-		out.Next = formatPosition(page.Position{At: last.CreatedAt, ID: last.ID.UUID()})
+		out.Next = page.Position{At: last.CreatedAt, ID: last.ID.UUID()}.Text()
 	}
 	return out, nil
-}
-
-// formatPosition writes a position as the cursor of an internal call, which needs no signature.
-func formatPosition(p page.Position) string {
-	return fmt.Sprintf("%d.%s", p.At.UnixMicro(), ids.FromUUID[ids.BookingPrefix](p.ID))
-}
-
-// parsePosition reads what formatPosition has written; "" is the first page.
-func parsePosition(cursor string) (*page.Position, error) {
-	if cursor == "" {
-		return nil, nil
-	}
-	at, id, _ := strings.Cut(cursor, ".")
-	micro, err := strconv.ParseInt(at, 10, 64)
-	booking, wrong := ids.Parse[ids.BookingPrefix](id)
-	if err != nil || wrong != nil {
-		return nil, apperr.Field("cursor", "Must be the next of an answer.")
-	}
-	return &page.Position{At: time.UnixMicro(micro).UTC(), ID: booking.UUID()}, nil
 }

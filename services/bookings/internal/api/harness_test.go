@@ -32,8 +32,8 @@ import (
 var elsewhere = map[string][]int{
 	"createBooking": {403, 429, 504}, "listBookings": {429, 504}, "getBooking": {400, 429, 504},
 	"updateBooking": {429, 504}, "cancelBooking": {429, 504},
-	"repriceBooking": {429, 504},
-	"getTestClock":   {400, 429, 500, 503, 504}, "setTestClock": {429, 504}, "deleteTestClock": {400, 413, 429, 504},
+	"repriceBooking": {429, 504}, "listBookingPayments": {429, 504},
+	"getTestClock": {400, 429, 500, 503, 504}, "setTestClock": {429, 504}, "deleteTestClock": {400, 413, 429, 504},
 	"listServices": {403, 429, 504}, "getService": {400, 429, 504},
 	"listUnits": {403, 429, 504}, "getUnit": {400, 429, 504},
 	"listPackages": {403, 429, 504}, "getPackage": {400, 429, 504},
@@ -106,7 +106,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 		Feeds:     app.NewFeeds(db, func() {}, "https://api.test", w.clock.now),
 		Directory: w.customers,
 		Pages:     w.Pages(),
-		Server:    w.Server(answers, "customers"),
+		Server:    w.Server(answers, "customers", "payments"),
 		Now:       w.clock.now,
 	}
 	engine := httpx.NewEngine()

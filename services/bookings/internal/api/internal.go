@@ -28,6 +28,7 @@ func (a *API) mountInternal(e *gin.Engine) {
 	e.GET("/internal/v1/bookings", a.Server.Internal(a.bookingsOfCustomer, "customers"))
 	e.POST("/internal/v1/bookings", a.Server.Internal(a.createLinkedBooking, "customers"))
 	e.GET("/internal/v1/bookings/:id", a.Server.Internal(a.lookupBooking, "customers", "payments"))
+	e.GET("/internal/v1/bookings/:id/settlement", a.Server.Internal(a.settleBooking, "payments"))
 	e.GET("/internal/v1/catalogue/:id", a.Server.Internal(a.lookupCatalogue, "customers"))
 	e.POST("/internal/v1/prices", a.Server.Internal(a.priceBooking, "customers"))
 }
@@ -97,6 +98,28 @@ func (a *API) lookupBooking(c *gin.Context) error {
 		return err
 	}
 	return showBooking(c, b.At(a.now(ctx)))
+}
+
+// settleBooking answers what decides which card payments of a booking are refunded by themselves.
+func (a *API) settleBooking(c *gin.Context) error {
+	ctx := c.Request.Context()
+	id, err := ids.Parse[domain.BookingPrefix](c.Param("id"))
+	if err != nil {
+		return domain.ErrBookingNotFound
+	}
+	s, err := store.Settlement(ctx, a.DB.Read(ctx), id)
+	if err != nil {
+		return err
+	}
+	b := s.Booking.At(a.now(ctx))
+	out := internalapi.BookingSettlement{Status: string(b.Status), Currency: b.Total.Currency, RefundDue: b.RefundDue}
+	if b.Policy != nil {
+		out.AutoRefund, out.RefundLatePayments = b.Policy.AutoRefund, b.Policy.RefundLatePayments
+	}
+	for _, p := range s.Payments {
+		out.Payments = append(out.Payments, internalapi.CountedPayment(p))
+	}
+	return rest.Object(c, out)
 }
 
 func showBooking(c *gin.Context, b domain.Booking) error {

@@ -33,6 +33,7 @@ func TestIdsInAPath(t *testing.T) {
 		own, wrongMode, foreign, unknown, kind string
 	}{
 		{"GET", "/bookings/", "", "", "booking_not_found", ownID, modeID, tenantID, domain.NewBookingID().String(), "bk_"},
+		{"GET", "/bookings/", "/payments", "", "booking_not_found", ownID, modeID, tenantID, domain.NewBookingID().String(), "bk_"},
 		{"PATCH", "/bookings/", "", `{"notes":"x"}`, "booking_not_found", ownID, modeID, tenantID, domain.NewBookingID().String(), "bk_"},
 		{"POST", "/bookings/", "/reprice", ``, "booking_not_found", ownID, modeID, tenantID, domain.NewBookingID().String(), "bk_"},
 		{"POST", "/bookings/", "/cancel", ``, "booking_not_found", ownID, modeID, tenantID, domain.NewBookingID().String(), "bk_"},
@@ -58,8 +59,8 @@ func TestIdsInAPath(t *testing.T) {
 			}
 		}
 		if r.method == "GET" {
-			w.do(ctx, r.method, r.path+r.own+"?x=1", "").is(422, "invalid_request", "x")
-			w.do(ctx, r.method, r.path+r.unknown+"?x=1", "").is(404, r.code)
+			w.do(ctx, r.method, r.path+r.own+r.suffix+"?x=1", "").is(422, "invalid_request", "x")
+			w.do(ctx, r.method, r.path+r.unknown+r.suffix+"?x=1", "").is(404, r.code)
 			continue
 		}
 		// A missing resource comes before an invalid body, key or condition; a stored answer before both.

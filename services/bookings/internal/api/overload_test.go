@@ -23,6 +23,7 @@ func TestOverload(t *testing.T) {
 		{Method: "PATCH", Path: b, Body: `{"notes":"x"}`},
 		{Method: "POST", Path: b + "/cancel"},
 		{Method: "POST", Path: b + "/reprice"},
+		{Method: "GET", Path: b + "/payments"},
 		{Method: "POST", Path: "/test-clock", Body: ahead(`{"now":"2030-01-01T00:00:00Z"}`)},
 		{Method: "DELETE", Path: "/test-clock"},
 		{Method: "GET", Path: "/availability?from=2030-05-01&to=2030-05-02"},

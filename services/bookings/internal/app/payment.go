@@ -31,7 +31,7 @@ func (a *Payments) ApplyInvoice(ctx context.Context, event ids.Event, in domain.
 			_, err := store.PutInvoice(ctx, tx, in, "")
 			return err
 		}
-		return a.apply(ctx, tx, in.Booking, "invoice "+in.ID, func(currency string) (store.Received, error) {
+		return a.apply(ctx, tx, in.Booking, "invoice "+in.ID, func(currency string, _ bool) (domain.Received, error) {
 			return store.PutInvoice(ctx, tx, in, currency)
 		})
 	})
@@ -41,7 +41,8 @@ func (a *Payments) ApplyInvoice(ctx context.Context, event ids.Event, in domain.
 // known.
 func (a *Payments) ApplyGateway(ctx context.Context, event ids.Event, p domain.GatewayPayment) error {
 	return a.once(ctx, event, func(ctx context.Context, tx pg.Tx) error {
-		return a.apply(ctx, tx, p.Booking, "payment "+p.ID, func(currency string) (store.Received, error) {
+		return a.apply(ctx, tx, p.Booking, "payment "+p.ID, func(currency string, lost bool) (domain.Received, error) {
+			p.Late = lost
 			return store.PutGatewayPayment(ctx, tx, p, currency)
 		})
 	})
@@ -68,9 +69,10 @@ func (a *Payments) once(ctx context.Context, event ids.Event, effect func(ctx co
 	return nil
 }
 
-// apply locks the booking, writes what is known of its payments by put, and moves its amounts.
+// apply locks the booking, writes what is known of its payments by put, and moves its amounts. put learns whether the booking is
+// cancelled or has expired.
 func (a *Payments) apply(
-	ctx context.Context, tx pg.Tx, booking domain.BookingID, of string, put func(currency string) (store.Received, error),
+	ctx context.Context, tx pg.Tx, booking domain.BookingID, of string, put func(currency string, lost bool) (domain.Received, error),
 ) error {
 	current, clock, ok, err := store.LockDue(ctx, tx, booking, true)
 	switch {
@@ -82,16 +84,18 @@ func (a *Payments) apply(
 	case !ok:
 		return errMoved
 	}
-	got, err := put(current.Total.Currency)
-	if err != nil || got.Paid == current.Paid.Minor && got.Refunded == current.Refunded.Minor {
+	now := clock.Now(a.Bookings.Now()).UTC().Truncate(time.Microsecond)
+	status := current.At(now).Status
+	got, err := put(current.Total.Currency, status == domain.Cancelled || status == domain.Expired)
+	if err != nil || got == current.Received() {
 		return err
 	}
-	return a.Bookings.receive(ctx, tx, booking, got, clock.Now(a.Bookings.Now()).UTC().Truncate(time.Microsecond))
+	return a.Bookings.receive(ctx, tx, booking, got, now)
 }
 
 // receive writes what the booking has been paid, with its event. The booking is read anew, with the invoice among its own; a
 // hold that has run out expires first, as before any other write.
-func (a *Bookings) receive(ctx context.Context, tx pg.Tx, id domain.BookingID, got store.Received, now time.Time) error {
+func (a *Bookings) receive(ctx context.Context, tx pg.Tx, id domain.BookingID, got domain.Received, now time.Time) error {
 	current, err := store.Booking(ctx, tx, id)
 	if err != nil {
 		return err
@@ -101,7 +105,7 @@ func (a *Bookings) receive(ctx context.Context, tx pg.Tx, id domain.BookingID, g
 			return err
 		}
 	}
-	wanted, err := current.Receive(got.Paid, got.Refunded, now)
+	wanted, err := current.Receive(got, now)
 	if err != nil {
 		return err
 	}

@@ -42,6 +42,9 @@ func invoice(e *eventsv1.Event) (domain.Invoice, error) {
 		if p.Id == "" || payment.Amount.Minor < 0 || payment.Amount.Currency == "" {
 			return domain.Invoice{}, kafkax.Poison(fmt.Errorf("payment %q of the invoice %s: %+v", p.Id, in.ID, payment.Amount))
 		}
+		if !p.PaidAt.IsZero() {
+			payment.PaidAt = &p.PaidAt
+		}
 		if at, err := p.ReversedAt.Get(); err == nil {
 			payment.ReversedAt = &at
 		}

@@ -36,10 +36,11 @@ import (
 // till is a database with bookings, and the handler of what is paid of them.
 type till struct {
 	*apitest.Env
-	ctx   context.Context
-	h     consume.Handlers
-	log   strings.Builder
-	ahead time.Duration
+	ctx      context.Context
+	bookings *app.Bookings
+	h        consume.Handlers
+	log      strings.Builder
+	ahead    time.Duration
 }
 
 func newTill(t *testing.T, mode caller.Mode) *till {
@@ -47,6 +48,7 @@ func newTill(t *testing.T, mode caller.Mode) *till {
 	w := &till{Env: apitest.New(t, "bookings", migrations.FS), ctx: pgtest.Ctx(t, mode)}
 	pgtest.Scoped(t, w.DB)
 	bookings := &app.Bookings{DB: w.DB.App, Wake: func() {}, Now: func() time.Time { return time.Now().Add(w.ahead) }}
+	w.bookings = bookings
 	w.h = consume.New(&app.Customers{DB: w.DB.App}, &app.Payments{Bookings: bookings, Log: slog.New(slog.NewTextHandler(&w.log, nil))}, nil)
 	return w
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
@@ -51,11 +52,14 @@ func (h *Payments) Handle(ctx context.Context, m kafkax.Message) error {
 // gatewayPayment reads what an event says of a payment intent. Nothing personal is taken.
 func gatewayPayment(e *eventsv1.Event) (domain.GatewayPayment, error) {
 	var body struct {
-		ID       string `json:"id"`
-		Booking  string `json:"booking_id"`
-		Currency string `json:"currency"`
-		Received int64  `json:"amount_received"`
-		Refunded int64  `json:"amount_refunded"`
+		ID          string     `json:"id"`
+		Booking     string     `json:"booking_id"`
+		Currency    string     `json:"currency"`
+		Received    int64      `json:"amount_received"`
+		Refunded    int64      `json:"amount_refunded"`
+		Invoice     string     `json:"invoice_id"` // null: none
+		Disputed    bool       `json:"disputed"`
+		SucceededAt *time.Time `json:"succeeded_at"`
 	}
 	if err := json.Unmarshal(e.GetObject(), &body); err != nil {
 		return domain.GatewayPayment{}, fmt.Errorf("payment intent body: %w", err)
@@ -66,6 +70,6 @@ func gatewayPayment(e *eventsv1.Event) (domain.GatewayPayment, error) {
 	}
 	return domain.GatewayPayment{
 		ID: body.ID, Booking: booking, Amount: money.Amount{Minor: body.Received, Currency: body.Currency}, Refunded: body.Refunded,
-		Version: e.GetResourceVersion(),
+		Invoice: body.Invoice, Disputed: body.Disputed, PaidAt: body.SucceededAt, Version: e.GetResourceVersion(),
 	}, nil
 }

@@ -27,8 +27,10 @@ type Booking struct {
 	Loc           *time.Location // the operator's when the booking was made; all its local times are read in it
 	GuestCount    *int
 	Notes         *string
+	Disputed      bool // by the payer of a payment at the gateway
 	HoldExpiresAt *time.Time
 	CancelReason  *string
+	RefundDue     *int64          // by the policy, from the cancellation on; nil: it says nothing
 	Policy        *Policy         // the operator's when it was made; nil: made before it was kept
 	InvoiceIDs    []string        // of its invoices, the oldest first, at most 100; kept apart, so that they raise no version
 	Metadata      json.RawMessage // as sent; nil: empty
@@ -212,6 +214,7 @@ func (b *Booking) transitionTo(to Status, now time.Time) error {
 		b.ConfirmedAt = &now
 	case Cancelled:
 		b.CancelledAt = &now
+		b.RefundDue = b.refundDue(now)
 	case Completed:
 		b.CompletedAt = &now
 	case NoShow:
@@ -219,6 +222,27 @@ func (b *Booking) transitionTo(to Status, now time.Time) error {
 	case Pending, Expired: // no client reaches them
 	}
 	return nil
+}
+
+// refundDue is what the policy says is to be refunded after a cancellation now, of what was paid and not refunded.
+func (b Booking) refundDue(now time.Time) *int64 {
+	if b.Policy == nil {
+		return nil
+	}
+	due, ok := b.Policy.Refund(b.Paid.Minor-b.Refunded.Minor, b.begins().Sub(now))
+	if !ok {
+		return nil
+	}
+	return &due
+}
+
+// begins is the start of the event: of a whole day its first instant at the operator's.
+func (b Booking) begins() time.Time {
+	if b.StartsAt != nil {
+		return *b.StartsAt
+	}
+	day, _ := b.Day.Start(b.Loc) // a stored day exists in its zone
+	return day
 }
 
 // Lapsed reports whether the hold of a pending booking has run out.
@@ -276,6 +300,7 @@ type Invoice struct {
 type Payment struct {
 	ID         string // pay_…
 	Amount     money.Amount
+	PaidAt     *time.Time // nil: not known
 	ReversedAt *time.Time // nil: it counts
 }
 
@@ -286,18 +311,60 @@ var confirming = map[PaymentStatus]bool{DepositPaid: true, Paid: true, Overpaid:
 type GatewayPayment struct {
 	ID       string // pi_…
 	Booking  BookingID
+	Invoice  string       // inv_… that it named; "" names none
 	Amount   money.Amount // that was taken
 	Refunded int64
+	Disputed bool       // by its payer, and not decided for the operator
+	PaidAt   *time.Time // nil: not known
 	Version  int64
+	Late     bool // it is counted for the first time now that the booking is cancelled or has expired
 }
 
-// Receive is the booking with so much paid, and so much of it refunded. A pending one whose hold has not run out becomes confirmed by
-// its deposit, as the policy says that held when it was made. Any other keeps its state.
-func (b Booking) Receive(paid, refunded int64, now time.Time) (Booking, error) {
-	if paid == b.Paid.Minor && refunded == b.Refunded.Minor {
+// Settlement is what decides which card payments of a booking are to be refunded by themselves.
+type Settlement struct {
+	Booking  Booking
+	Payments []CountedPayment
+}
+
+// CountedPayment is a payment at the gateway that the booking has counted.
+type CountedPayment struct {
+	ID   string `json:"id"`
+	Late bool   `json:"late"` // the booking was cancelled or had expired when it was counted first
+}
+
+// BookingPayment is a payment of a booking as it is listed.
+type BookingPayment struct {
+	Row        [16]byte // names its place in the list
+	ID         string   // pay_… or pi_…
+	Source     string   // manual or gateway
+	Amount     money.Amount
+	Refunded   int64
+	Disputed   bool
+	InvoiceID  string     // "": none
+	PaidAt     *time.Time // nil: not known
+	ReversedAt *time.Time // nil: it counts
+	CreatedAt  time.Time
+}
+
+// Received is what a booking has been paid in its currency, what of it was refunded, and whether its payer disputes some of it.
+type Received struct {
+	Paid, Refunded int64
+	Disputed       bool
+}
+
+// Received is what the booking shows of its payments.
+func (b Booking) Received() Received {
+	return Received{Paid: b.Paid.Minor, Refunded: b.Refunded.Minor, Disputed: b.Disputed}
+}
+
+// Receive is the booking with what it has been paid. A pending one whose hold has not run out becomes confirmed by its deposit, as
+// the policy says that held when it was made. Any other keeps its state.
+func (b Booking) Receive(r Received, now time.Time) (Booking, error) {
+	moved := r.Paid != b.Paid.Minor || r.Refunded != b.Refunded.Minor
+	b.Paid.Minor, b.Refunded.Minor, b.Disputed = r.Paid, r.Refunded, r.Disputed
+	if !moved {
 		return b, nil
 	}
-	b.Paid.Minor, b.Refunded.Minor = paid, refunded
 	if b.Status != Pending || b.Lapsed(now) || b.Policy == nil || !b.Policy.ConfirmOnDeposit || !confirming[b.Amounts.Status()] {
 		return b, nil
 	}

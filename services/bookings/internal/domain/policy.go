@@ -13,6 +13,31 @@ type Policy struct {
 	MinNoticeMinutes *int `json:"min_notice_minutes"`
 	MaxAdvanceDays   *int `json:"max_advance_days"`
 	ConfirmOnDeposit bool `json:"confirm_on_deposit"`
+	// RefundRules say what goes back after a cancellation, the most hours first; nil says nothing. Snapshots of bookings that are older
+	// than these fields have none of them.
+	RefundRules        []RefundRule `json:"refund_rules"`
+	AutoRefund         bool         `json:"auto_refund"`
+	RefundLatePayments bool         `json:"refund_late_payments"`
+}
+
+// RefundRule is the share of the money that goes back after a cancellation at least so many hours before the start.
+type RefundRule struct {
+	HoursBefore int `json:"hours_before"`
+	Percent     int `json:"percent"`
+}
+
+// Refund is what is to be refunded of an amount when a booking is cancelled so long before its start, rounded down; false where the
+// policy says nothing.
+func (p Policy) Refund(amount int64, before time.Duration) (due int64, ok bool) {
+	if p.RefundRules == nil {
+		return 0, false
+	}
+	for _, r := range p.RefundRules {
+		if Minutes(60*r.HoursBefore) <= before {
+			return max(0, amount)/100*int64(r.Percent) + max(0, amount)%100*int64(r.Percent)/100, true
+		}
+	}
+	return 0, true
 }
 
 // longest is more than all dates span, and still fits a time.Duration.

@@ -46,11 +46,19 @@ func (t *Tenants) Policy(ctx context.Context) (domain.Policy, error) {
 		return domain.Policy{}, err
 	}
 	policy := domain.Policy{
-		AutoConfirm:      got.BookingPolicy.AutoConfirm,
-		HoldTTLMinutes:   got.BookingPolicy.HoldTTLMinutes,
-		MinNoticeMinutes: got.BookingPolicy.MinNoticeMinutes,
-		MaxAdvanceDays:   got.BookingPolicy.MaxAdvanceDays,
-		ConfirmOnDeposit: got.BookingPolicy.ConfirmOnDeposit,
+		AutoConfirm:        got.BookingPolicy.AutoConfirm,
+		HoldTTLMinutes:     got.BookingPolicy.HoldTTLMinutes,
+		MinNoticeMinutes:   got.BookingPolicy.MinNoticeMinutes,
+		MaxAdvanceDays:     got.BookingPolicy.MaxAdvanceDays,
+		ConfirmOnDeposit:   got.BookingPolicy.ConfirmOnDeposit,
+		AutoRefund:         got.BookingPolicy.AutoRefund,
+		RefundLatePayments: got.BookingPolicy.RefundLatePayments,
+	}
+	if got.BookingPolicy.RefundRules != nil { // an empty list says that nothing goes back
+		policy.RefundRules = make([]domain.RefundRule, len(got.BookingPolicy.RefundRules))
+	}
+	for i, r := range got.BookingPolicy.RefundRules {
+		policy.RefundRules[i] = domain.RefundRule(r)
 	}
 	if got.PolicyVersion >= c.PolicyVersion { // an older answer must not stand for the newer version
 		t.cache.Set(key, policy)

@@ -15,8 +15,8 @@ import (
 
 const bookingColumns = `b.id, b.number, b.status, b.customer_id, b.lead_id, b.quote_id, b.service_id, b.unit_id, b.package_id,
 	b.package_snapshot, b.event_type, b.event_day, b.event_at, b.event_start, b.event_end, b.starts_at, b.ends_at, b.timezone,
-	b.guest_count, b.notes, b.currency, b.total, b.deposit, b.paid, b.refunded, b.hold_expires_at, b.cancel_reason, b.cancel_policy,
-	b.metadata, b.version, b.created_at, b.updated_at, b.confirmed_at, b.cancelled_at, b.completed_at,
+	b.guest_count, b.notes, b.currency, b.total, b.deposit, b.paid, b.refunded, b.disputed, b.hold_expires_at, b.cancel_reason,
+	b.cancel_policy, b.refund_due, b.metadata, b.version, b.created_at, b.updated_at, b.confirmed_at, b.cancelled_at, b.completed_at,
 	array(select i.invoice_id from booking_invoices i where i.tenant_id = b.tenant_id and i.livemode = b.livemode and i.booking_id = b.id
 		order by i.invoice_id limit 100) as invoice_ids`
 
@@ -26,8 +26,8 @@ func scanBooking(row pgx.CollectableRow) (domain.Booking, error) {
 	var snapshot, policy []byte
 	err := row.Scan(&b.ID, &b.Number, &b.Status, &b.CustomerID, &b.LeadID, &b.QuoteID, &b.ServiceID, &b.UnitID, &b.PackageID,
 		&snapshot, &b.EventType, &b.Day, &b.EventAt, &b.Start, &b.End, &b.StartsAt, &b.EndsAt, &zone,
-		&b.GuestCount, &b.Notes, &currency, &b.Total.Minor, &b.Deposit.Minor, &b.Paid.Minor, &b.Refunded.Minor, &b.HoldExpiresAt, &b.CancelReason, &policy,
-		&b.Metadata, &b.Version, &b.CreatedAt, &b.UpdatedAt, &b.ConfirmedAt, &b.CancelledAt, &b.CompletedAt, &b.InvoiceIDs)
+		&b.GuestCount, &b.Notes, &currency, &b.Total.Minor, &b.Deposit.Minor, &b.Paid.Minor, &b.Refunded.Minor, &b.Disputed, &b.HoldExpiresAt,
+		&b.CancelReason, &policy, &b.RefundDue, &b.Metadata, &b.Version, &b.CreatedAt, &b.UpdatedAt, &b.ConfirmedAt, &b.CancelledAt, &b.CompletedAt, &b.InvoiceIDs)
 	if err != nil {
 		return domain.Booking{}, fmt.Errorf("scan booking: %w", err)
 	}
@@ -91,8 +91,8 @@ func bookingArgs(k domain.Booking) (pg.Args, error) {
 		"event_type": k.EventType, "event_day": k.Day.UTC(), "event_at": k.EventAt, "event_start": k.Start, "event_end": k.End,
 		"starts_at": k.StartsAt, "ends_at": k.EndsAt, "timezone": k.Loc.String(), "guest_count": k.GuestCount, "notes": k.Notes,
 		"currency": k.Total.Currency, "total": k.Total.Minor, "deposit": k.Deposit.Minor, "paid": k.Paid.Minor,
-		"refunded": k.Refunded.Minor, "payment_status": k.Amounts.Status(), "hold_expires_at": k.HoldExpiresAt,
-		"cancel_reason": k.CancelReason, "cancel_policy": policy, "metadata": pg.JSONText(k.Metadata),
+		"refunded": k.Refunded.Minor, "disputed": k.Disputed, "payment_status": k.Amounts.Status(), "hold_expires_at": k.HoldExpiresAt,
+		"cancel_reason": k.CancelReason, "cancel_policy": policy, "refund_due": k.RefundDue, "metadata": pg.JSONText(k.Metadata),
 		"confirmed_at": k.ConfirmedAt, "cancelled_at": k.CancelledAt, "completed_at": k.CompletedAt,
 	}, nil
 }
@@ -137,9 +137,9 @@ func UpdateBooking(ctx context.Context, tx pg.Tx, k domain.Booking) (domain.Book
 			package_id = @package_id, package_snapshot = @package_snapshot, event_type = @event_type, event_day = @event_day,
 			event_at = @event_at, event_start = @event_start, event_end = @event_end, starts_at = @starts_at, ends_at = @ends_at,
 			guest_count = @guest_count, notes = @notes, currency = @currency, total = @total, deposit = @deposit,
-			paid = @paid, payment_status = @payment_status, hold_expires_at = @hold_expires_at, cancel_reason = @cancel_reason,
-			cancel_policy = @cancel_policy, metadata = @metadata, confirmed_at = @confirmed_at, cancelled_at = @cancelled_at,
-			completed_at = @completed_at, version = b.version + 1, updated_at = clock_timestamp()
+			paid = @paid, refunded = @refunded, disputed = @disputed, payment_status = @payment_status, hold_expires_at = @hold_expires_at,
+			cancel_reason = @cancel_reason, cancel_policy = @cancel_policy, refund_due = @refund_due, metadata = @metadata,
+			confirmed_at = @confirmed_at, cancelled_at = @cancelled_at, completed_at = @completed_at, version = b.version + 1, updated_at = clock_timestamp()
 		where b.tenant_id = @tenant and b.livemode = @live and b.id = @id
 		returning b.version, b.created_at, b.updated_at`, args)
 	bookingMetadata.QueueDelete(b, k.ID)

@@ -210,10 +210,36 @@ func TestLinksPlan(t *testing.T) {
 			t.Errorf("%s reads %v bookings and %v invoices or payments:\n%s", name, plan.read, plan.bills, plan.text)
 		}
 	}
+	if _, err := conn.Exec(t.Context(), `insert into booking_payments (tenant_id, livemode, payment_id, booking_id, invoice_id, amount, currency)
+		select tenant_id, livemode, 'pay_more' || n || number, id, '', 5, 'USD' from bookings, generate_series(1, 200) n where id = $1`, booking); err != nil {
+		t.Fatal(err)
+	}
+	for name, after := range map[string]*page.Position{"first": nil, "next": {At: time.Now().AddDate(1, 0, 0)}} {
+		rows, queries := page.Rows[domain.BookingPayment]{}, 0
+		plan := explainAs(t, db.App, ctx, func(ctx context.Context, q pg.Q) (err error) {
+			rows, err = store.Payments(ctx, counted{q, &queries}, booking, page.Request{Limit: 25, After: after})
+			return err
+		})
+		if len(rows.Items) != 25 || !rows.More || queries != 1 || plan.read != 1 || plan.bills != 26 || !strings.Contains(plan.text, "booking_payments_listed") {
+			t.Errorf("the %s page of %d payments, by %d queries, reads %v payments:\n%s", name, len(rows.Items), queries, plan.bills, plan.text)
+		}
+	}
 	plan, _ := explainBookings(t, db.App, ctx, store.BookingFilter{}, page.Request{Limit: 25})
 	if plan.bills != 52 { // of the 25 and of the one that tells whether more follow
 		t.Errorf("a page reads %v invoices:\n%s", plan.bills, plan.text)
 	}
+}
+
+// counted is a Q that counts its queries.
+type counted struct {
+	pg.Q
+	n *int
+}
+
+// Query implements pg.Q.
+func (c counted) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	*c.n++
+	return c.Q.Query(ctx, sql, args...)
 }
 
 // many stores bookings: 1 in 8 of a tenant's rows belongs to a rare state, the filters each name few.

@@ -6,6 +6,7 @@ import (
 	"github.com/oapi-codegen/nullable"
 
 	"holdfast.dev/libs/civil"
+	"holdfast.dev/libs/money"
 	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/bookings/internal/domain"
@@ -43,6 +44,7 @@ func Booking(b domain.Booking, mode api.Mode) api.Booking {
 		AmountPaid:      amount(b.Paid),
 		AmountRefunded:  amount(b.Refunded),
 		AmountDue:       amount(b.Due()),
+		Disputed:        b.Disputed,
 		HoldExpiresAt:   timeOrNull(b.HoldExpiresAt),
 		Cancellation:    cancellation(b),
 		InvoiceIds:      append([]string{}, b.InvoiceIDs...),
@@ -81,8 +83,15 @@ func cancellation(b domain.Booking) nullable.Nullable[api.Cancellation] {
 		return nullable.NewNullNullable[api.Cancellation]()
 	}
 	return nullable.NewNullableWithValue(api.Cancellation{
-		Reason: api.OrNull(b.CancelReason), CancelledAt: b.CancelledAt.UTC(), Policy: policy(b.Policy),
+		Reason: api.OrNull(b.CancelReason), CancelledAt: b.CancelledAt.UTC(), Policy: policy(b.Policy), RefundAmountDue: refundDue(b),
 	})
+}
+
+func refundDue(b domain.Booking) nullable.Nullable[api.Money] {
+	if b.RefundDue == nil {
+		return nullable.NewNullNullable[api.Money]()
+	}
+	return nullable.NewNullableWithValue(amount(money.Amount{Minor: *b.RefundDue, Currency: b.Total.Currency}))
 }
 
 func policy(p *domain.Policy) nullable.Nullable[api.BookingPolicy] {
@@ -90,12 +99,27 @@ func policy(p *domain.Policy) nullable.Nullable[api.BookingPolicy] {
 		return nullable.NewNullNullable[api.BookingPolicy]()
 	}
 	return nullable.NewNullableWithValue(api.BookingPolicy{
-		AutoConfirm:      p.AutoConfirm,
-		ConfirmOnDeposit: p.ConfirmOnDeposit,
-		HoldTtlMinutes:   api.OrNull(p.HoldTTLMinutes),
-		MaxAdvanceDays:   api.OrNull(p.MaxAdvanceDays),
-		MinNoticeMinutes: api.OrNull(p.MinNoticeMinutes),
+		AutoConfirm:        p.AutoConfirm,
+		ConfirmOnDeposit:   p.ConfirmOnDeposit,
+		HoldTtlMinutes:     api.OrNull(p.HoldTTLMinutes),
+		MaxAdvanceDays:     api.OrNull(p.MaxAdvanceDays),
+		MinNoticeMinutes:   api.OrNull(p.MinNoticeMinutes),
+		RefundRules:        refundRules(p.RefundRules),
+		AutoRefund:         p.AutoRefund,
+		RefundLatePayments: p.RefundLatePayments,
 	})
+}
+
+// refundRules is null where nothing is said, and an empty list is one.
+func refundRules(list []domain.RefundRule) nullable.Nullable[[]api.RefundRule] {
+	if list == nil {
+		return nullable.NewNullNullable[[]api.RefundRule]()
+	}
+	out := make([]api.RefundRule, len(list))
+	for i, r := range list {
+		out[i] = api.RefundRule{HoursBefore: r.HoursBefore, Percent: r.Percent}
+	}
+	return nullable.NewNullableWithValue(out)
 }
 
 func snapshot(s *domain.Snapshot) nullable.Nullable[api.PackageSnapshot] {

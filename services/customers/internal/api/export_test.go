@@ -43,6 +43,7 @@ func (w *world) export(ctx context.Context, customer string) exported {
 // The ids in the examples of the contract.
 const (
 	exampleBooking = "bk_01k00000000000000000000001"
+	exampleIntent  = "pi_3PaymentIntent0000001"
 	exampleEvent   = "evt_01k00000000000000000000002"
 )
 
@@ -81,8 +82,11 @@ func (w *world) filled(ctx context.Context) (id string, paths map[string][]strin
 	w.do(ctx, "POST", paths["invoices"][0]+"/record-payment", `{"amount":`+usd(1)+`,"method":"cash","reference":"r"}`).is(200)
 	for range 3 {
 		booking := ids.New[ids.BookingPrefix]().String()
-		w.archive.AddBooking(ctx, id, booking, example(w.T, "getBooking", exampleBooking, booking))
+		w.archive.Add(ctx, "bookings", id, booking, example(w.T, "getBooking", exampleBooking, booking))
 		paths["bookings"] = append(paths["bookings"], "/bookings/"+booking)
+		intent := "pi_" + booking
+		w.archive.Add(ctx, "payment_intents", id, intent, example(w.T, "getPaymentIntent", exampleIntent, intent))
+		paths["payment_intents"] = append(paths["payment_intents"], "/payment-intents/"+intent)
 	}
 	objects := []string{id}
 	for _, list := range paths {
@@ -127,9 +131,9 @@ func TestExport(t *testing.T) {
 					t.Errorf("%s: got %s, want %s", name, text, want)
 				}
 			}
-			events := len(slices.Concat(paths["leads"], paths["quotes"], paths["invoices"], paths["bookings"])) + 1
-			if len(got.Bookings) != 3 || len(got.Events) != events || len(got.PaymentIntents) != 0 || got.PaymentIntents == nil {
-				t.Errorf("%d bookings, %d events, want %d; %v", len(got.Bookings), len(got.Events), events, got.PaymentIntents)
+			events := len(slices.Concat(paths["leads"], paths["quotes"], paths["invoices"], paths["bookings"], paths["payment_intents"])) + 1
+			if len(got.Bookings) != 3 || len(got.Events) != events || len(got.PaymentIntents) != 3 {
+				t.Errorf("%d bookings, %d events, want %d; %d payment intents", len(got.Bookings), len(got.Events), events, len(got.PaymentIntents))
 			}
 			if first := string(w.event(id)); string(got.Events[0]) != first {
 				t.Errorf("the first event is %s, want the customer's", got.Events[0])
@@ -201,7 +205,7 @@ func TestExportWithoutAnotherService(t *testing.T) {
 			return nil
 		}
 	}
-	for _, call := range []string{"bookings", "booking ids", "events"} {
+	for _, call := range []string{"bookings", "ids of bookings", "payment_intents", "ids of payment_intents", "events"} {
 		fail(call, 0, apperr.ErrUnavailable)
 		a := w.do(ctx, "GET", "/customers/"+id+"/export", "").is(503, "unavailable")
 		if a.Header.Get("Retry-After") == "" {
@@ -211,7 +215,7 @@ func TestExportWithoutAnotherService(t *testing.T) {
 		w.do(ctx, "GET", "/customers/"+id+"/export", "").is(504, "upstream_timeout")
 		fail(call, 0, errors.New("broken"))
 		w.do(ctx, "GET", "/customers/"+id+"/export", "").is(500, "internal_error")
-		if call == "booking ids" {
+		if strings.HasPrefix(call, "ids of ") {
 			continue // all pages are read before the first page of the events
 		}
 		fail(call, 1, apperr.ErrUnavailable)
@@ -228,9 +232,9 @@ func TestExportWhileBookingsAreMade(t *testing.T) {
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	id, paths := w.filled(ctx)
 	w.archive.Before = func(_ context.Context, call string, page int) error {
-		if call == "bookings" && page > 0 || call == "booking ids" {
+		if call == "bookings" && page > 0 || call == "ids of bookings" {
 			booking := ids.New[ids.BookingPrefix]().String()
-			w.archive.AddBooking(ctx, id, booking, example(t, "getBooking", exampleBooking, booking))
+			w.archive.Add(ctx, "bookings", id, booking, example(t, "getBooking", exampleBooking, booking))
 		}
 		return nil
 	}
@@ -280,14 +284,14 @@ const (
 	largePage     = 100 // of some 20 kB each: the most bytes of a page
 )
 
-func (f *large) BookingsOf(_ context.Context, _ ids.Customer, cursor string) (list []json.RawMessage, next string, err error) {
+func (f *large) BodiesOf(_ context.Context, _ ids.Customer, cursor string) (list []json.RawMessage, next string, err error) {
 	for range largePage {
 		list = append(list, slices.Clone(f.booking))
 	}
 	return list, counted(cursor, largeBookings/largePage), nil
 }
 
-func (f *large) BookingIDsOf(_ context.Context, _ ids.Customer, cursor string) (list []string, next string, err error) {
+func (f *large) IDsOf(_ context.Context, _ ids.Customer, cursor string) (list []string, next string, err error) {
 	for range 1000 {
 		list = append(list, ids.New[ids.BookingPrefix]().String())
 	}
@@ -315,11 +319,12 @@ func TestLargeExport(t *testing.T) {
 	const leads = 3000
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	metadata := strings.Repeat("m", 20_000)
-	w.exports = &large{
+	much := &large{
 		booking: example(t, "getBooking", `"order": "17"`, `"order": "`+metadata+`"`),
 		event:   example(t, "getEvent", `"order": "17"`, `"order": "`+metadata+`"`),
 	}
-	if large := w.exports.(*large); len(large.booking) < 20_000 || len(large.event) < 20_000 {
+	w.exports.bookings, w.exports.events = much, much
+	if len(much.booking) < 20_000 || len(much.event) < 20_000 {
 		t.Fatal("the examples have no metadata")
 	}
 	w.engine = w.serve(w.DB.App)

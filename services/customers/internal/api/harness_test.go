@@ -46,7 +46,7 @@ type world struct {
 	bookings  *peerstest.Bookings
 	tenants   *peerstest.Tenants
 	archive   *peerstest.Archive
-	exports   archive // the same, unless a test sets it
+	exports   others // the same, unless a test sets it
 	clock     *clock
 	leads     *app.Leads // of the last engine, as those below
 	quotes    *app.Quotes
@@ -57,10 +57,10 @@ type world struct {
 	wakes     atomic.Int64
 }
 
-// archive is the other services of exports.
-type archive interface {
-	app.CustomerBookings
-	app.ObjectEvents
+// others are the other services of exports.
+type others struct {
+	bookings, payments app.CustomerResources
+	events             app.ObjectEvents
 }
 
 // clock is a real time that tests move.
@@ -74,7 +74,7 @@ func newWorld(t *testing.T) *world {
 		Env: apitest.New(t, "customers", migrations.FS), bookings: &peerstest.Bookings{}, clock: &clock{}, archive: &peerstest.Archive{},
 		tenants: &peerstest.Tenants{Info: domain.Invoicing{Prefix: "INV-"}},
 	}
-	w.exports = w.archive
+	w.exports = others{w.archive.Of("bookings"), w.archive.Of("payment_intents"), w.archive}
 	pgtest.Scoped(t, w.DB)
 	w.engine = w.serve(w.DB.App)
 	return w
@@ -101,7 +101,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 		Leads:     w.leads,
 		Invoices:  invoices,
 		Tenants:   w.tenants,
-		Exports:   &app.Exports{DB: db, Invoices: invoices, Bookings: w.exports, Events: w.exports},
+		Exports:   &app.Exports{DB: db, Invoices: invoices, Bookings: w.exports.bookings, Payments: w.exports.payments, Events: w.exports.events},
 		Pages:     w.Pages(),
 		Server:    server,
 	}

@@ -29,7 +29,8 @@ const (
 type Exports struct {
 	DB       *pg.DB
 	Invoices *Invoices
-	Bookings CustomerBookings
+	Bookings CustomerResources
+	Payments CustomerResources
 	Events   ObjectEvents
 }
 
@@ -46,8 +47,13 @@ func (a *Exports) Write(ctx context.Context, c domain.Customer, w io.Writer) err
 	if err != nil {
 		return err
 	}
-	bookings, stopBookings, err := begun(a.bookings(ctx, c.ID))
+	bookings, stopBookings, err := begun(bodiesOf(ctx, a.Bookings, c.ID))
 	defer stopBookings()
+	if err != nil {
+		return err
+	}
+	intents, stopIntents, err := begun(bodiesOf(ctx, a.Payments, c.ID))
+	defer stopIntents()
 	if err != nil {
 		return err
 	}
@@ -64,7 +70,7 @@ func (a *Exports) Write(ctx context.Context, c domain.Customer, w io.Writer) err
 		}
 	}
 	if err == nil {
-		err = d.array("payment_intents", func(func([]json.RawMessage, error) bool) {})
+		err = d.array("payment_intents", intents)
 	}
 	if err == nil {
 		err = d.array("events", events)
@@ -75,10 +81,10 @@ func (a *Exports) Write(ctx context.Context, c domain.Customer, w io.Writer) err
 	return d.end()
 }
 
-// bookings are the bookings of a customer.
-func (a *Exports) bookings(ctx context.Context, customer domain.CustomerID) bodies {
+// bodiesOf are the resources that another service has of a customer.
+func bodiesOf(ctx context.Context, from CustomerResources, customer domain.CustomerID) bodies {
 	return paged(func(cursor string) ([]json.RawMessage, string, bool, error) {
-		list, next, err := a.Bookings.BookingsOf(ctx, customer, cursor)
+		list, next, err := from.BodiesOf(ctx, customer, cursor)
 		return list, next, next != "", err
 	})
 }
@@ -154,10 +160,12 @@ func (a *Exports) objects(ctx context.Context, customer domain.CustomerID) iter.
 			return list, &page.Position{At: last.CreatedAt, ID: last.ID}, rows.More, nil
 		}))
 	}
-	sources = append(sources, paged(func(cursor string) ([]string, string, bool, error) {
-		list, next, err := a.Bookings.BookingIDsOf(ctx, customer, cursor)
-		return list, next, next != "", err
-	}))
+	for _, from := range []CustomerResources{a.Bookings, a.Payments} {
+		sources = append(sources, paged(func(cursor string) ([]string, string, bool, error) {
+			list, next, err := from.IDsOf(ctx, customer, cursor)
+			return list, next, next != "", err
+		}))
+	}
 	return func(yield func([]string, error) bool) {
 		for _, source := range sources {
 			for list, err := range source {

@@ -24,13 +24,13 @@ type BookingService interface {
 	Price(ctx context.Context, id domain.PackageID, eventDate string) (domain.PackagePrice, error)
 }
 
-// CustomerBookings is the bookings service for exports. next is the cursor of the next page, "" after the last one. No method may
-// be called inside a transaction.
-type CustomerBookings interface {
-	// BookingsOf returns a page of the bookings of a customer, the newest first, as their public bodies.
-	BookingsOf(ctx context.Context, customer domain.CustomerID, cursor string) (bodies []json.RawMessage, next string, err error)
-	// BookingIDsOf returns a page of their ids.
-	BookingIDsOf(ctx context.Context, customer domain.CustomerID, cursor string) (ids []string, next string, err error)
+// CustomerResources is another service for exports: what it has of a customer. next is the cursor of the next page, "" after the
+// last one. No method may be called inside a transaction.
+type CustomerResources interface {
+	// BodiesOf returns a page of the resources of a customer, the newest first, as their public bodies.
+	BodiesOf(ctx context.Context, customer domain.CustomerID, cursor string) (bodies []json.RawMessage, next string, err error)
+	// IDsOf returns a page of their ids.
+	IDsOf(ctx context.Context, customer domain.CustomerID, cursor string) (ids []string, next string, err error)
 }
 
 // ObjectEvents is the webhooks service, which keeps the log of events.

@@ -19,15 +19,21 @@ import (
 // Charges handles the events of the payments service.
 type Charges struct{ App *app.Charges }
 
-// Handle is a kafkax.Handler. What cannot be read is poison; types other than payment.succeeded pass.
+// Handle is a kafkax.Handler. What cannot be read is poison; types that are not about a payment intent, and intents of
+// which nothing was taken, pass.
 func (h *Charges) Handle(ctx context.Context, m kafkax.Message) error {
 	e, err := outbox.Decode(m.Value)
 	if err != nil {
 		return err
 	}
 	from, err := outbox.Caller("customers", e)
-	if err != nil || e.GetType() != "payment.succeeded" {
+	if err != nil {
 		return err
+	}
+	switch e.GetType() {
+	case "payment.succeeded", "payment.failed", "payment_intent.updated":
+	default:
+		return nil
 	}
 	id, err := ids.Parse[ids.EventPrefix](e.GetId())
 	if err != nil {
@@ -37,10 +43,13 @@ func (h *Charges) Handle(ctx context.Context, m kafkax.Message) error {
 	if err != nil {
 		return kafkax.Poison(err)
 	}
+	if c.Amount.Minor == 0 {
+		return nil
+	}
 	return h.App.ApplyEvent(caller.With(ctx, from), id, c)
 }
 
-// charge reads what an event says of a payment intent that has succeeded. Nothing personal is taken.
+// charge reads what an event says of a payment intent. Nothing personal is taken.
 func charge(e *eventsv1.Event) (domain.Charge, error) {
 	var body struct {
 		ID       string           `json:"id"`
@@ -48,15 +57,18 @@ func charge(e *eventsv1.Event) (domain.Charge, error) {
 		Invoice  domain.InvoiceID `json:"invoice_id"` // null: none
 		Currency string           `json:"currency"`
 		Received int64            `json:"amount_received"`
+		Refunded int64            `json:"amount_refunded"`
+		Disputed bool             `json:"disputed"`
 	}
 	if err := json.Unmarshal(e.GetObject(), &body); err != nil {
 		return domain.Charge{}, fmt.Errorf("payment intent body: %w", err)
 	}
 	booking, err := ids.Parse[ids.BookingPrefix](body.Booking)
-	if err != nil || body.ID != e.GetObjectId() || body.Currency == "" || body.Received <= 0 {
+	if err != nil || body.ID != e.GetObjectId() || body.Currency == "" || body.Received < 0 || body.Refunded < 0 {
 		return domain.Charge{}, fmt.Errorf("payment intent %q of the event about %q cannot be read", body.ID, e.GetObjectId())
 	}
 	return domain.Charge{
 		ID: body.ID, Booking: booking, Invoice: body.Invoice, Amount: money.Amount{Minor: body.Received, Currency: body.Currency},
+		ChargeState: domain.ChargeState{Refunded: body.Refunded, Disputed: body.Disputed, Version: e.GetResourceVersion()},
 	}, nil
 }

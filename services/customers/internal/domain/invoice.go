@@ -2,6 +2,7 @@ package domain
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"holdfast.dev/libs/apperr"
@@ -72,6 +73,20 @@ func (v Invoice) Due() money.Amount {
 		due.Minor = 0
 	}
 	return due
+}
+
+// RefundedAmount is what was refunded of its card payments.
+func (v Invoice) RefundedAmount() money.Amount {
+	sum := money.Amount{Currency: v.Total.Currency}
+	for _, p := range v.Payments {
+		sum.Minor += p.Part.Refunded
+	}
+	return sum
+}
+
+// Disputed reports whether the payer of one of its card payments disputes it.
+func (v Invoice) Disputed() bool {
+	return slices.ContainsFunc(v.Payments, func(p Payment) bool { return p.Part.Disputed })
 }
 
 // At is the invoice as a caller sees it: overdue when something is due and the day of due_at is past at the operator's.

@@ -33,6 +33,15 @@ type Payment struct {
 	PaidAt     time.Time
 	Reference  *string
 	ReversedAt *time.Time // nil: it counts
+	Part       ChargePart // of source gateway
+}
+
+// ChargePart is the charge that a payment is a part of, and what was refunded of the part.
+type ChargePart struct {
+	Charge   string // pi_…
+	Place    int    // among the parts, from 1 in the order in which they were paid; 0: it was not kept
+	Refunded int64
+	Disputed bool // the charge is disputed by its payer, and not decided for the operator
 }
 
 // PaymentInput is money that a client records.
@@ -130,17 +139,55 @@ type Charge struct {
 	Booking BookingID
 	Invoice InvoiceID // that it is for; zero: none is named
 	Amount  money.Amount
+	ChargeState
 }
 
-// PayByCard returns the invoice with as much of rest, which is left of a charge, as it takes; taken is 0 where it takes none.
-func (v Invoice) PayByCard(id PaymentID, c Charge, rest int64, at Place) (out Invoice, taken int64, err error) {
+// ChargeState is what changes of a charge after it was taken; the newest version decides.
+type ChargeState struct {
+	Refunded int64
+	Disputed bool
+	Version  int64 // of the payment intent
+}
+
+// ChargedInvoice is an invoice of which a charge has paid a part.
+type ChargedInvoice struct {
+	Invoice InvoiceID
+	Amount  int64
+}
+
+// RefundedParts returns what was refunded of each part of a charge, when that much was refunded of the whole. parts are in the order in
+// which they were paid. What no invoice took goes back first, then the parts, the last one first.
+func RefundedParts(refunded, unapplied int64, parts []ChargedInvoice) []int64 {
+	out, rest := make([]int64, len(parts)), max(0, refunded-unapplied)
+	for i := len(parts) - 1; i >= 0; i-- {
+		out[i] = min(rest, parts[i].Amount)
+		rest -= out[i]
+	}
+	return out
+}
+
+// Refunded returns the invoice with what the gateway says of a charge that has paid a part of it, and the place of that payment in the
+// list. Nothing else of the invoice changes: what was paid stays paid.
+func (v Invoice) Refunded(charge string, refunded int64, disputed bool) (Invoice, int) {
+	i := slices.IndexFunc(v.Payments, func(p Payment) bool { return p.Part.Charge == charge })
+	if i < 0 {
+		return v, i
+	}
+	v.Payments = slices.Clone(v.Payments)
+	v.Payments[i].Part.Refunded, v.Payments[i].Part.Disputed = refunded, disputed
+	return v, i
+}
+
+// PayByCard returns the invoice with as much of rest, which is left of a charge, as it takes; taken is 0 where it takes none. part is the
+// place of the payment among those of the charge.
+func (v Invoice) PayByCard(id PaymentID, c Charge, rest int64, part int, at Place) (out Invoice, taken int64, err error) {
 	taken = min(rest, v.Due().Minor)
 	if c.Amount.Currency != v.Total.Currency || taken <= 0 || v.accepts(taken) != nil {
 		return v, 0, nil
 	}
 	out, err = v.received(Payment{
 		ID: id, Amount: money.Amount{Minor: taken, Currency: c.Amount.Currency}, Method: "card", Source: GatewayPayment, PaidAt: at.Now,
-		Reference: &c.ID,
+		Reference: &c.ID, Part: ChargePart{Charge: c.ID, Place: part},
 	}, at)
 	return out, taken, err
 }

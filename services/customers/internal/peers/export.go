@@ -15,20 +15,33 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// BookingsOf returns a page of the bookings of a customer. It implements app.CustomerBookings.
-func (p *Bookings) BookingsOf(ctx context.Context, customer domain.CustomerID, cursor string) ([]json.RawMessage, string, error) {
-	got, err := p.ofCustomer(ctx, url.Values{"customer_id": {customer.String()}, "cursor": {cursor}})
+// OfCustomer asks another service for what it has of a customer. It implements app.CustomerResources.
+type OfCustomer struct {
+	Client *peer.Client
+	Path   string // of the call, such as /internal/v1/bookings
+}
+
+// pageOfCustomer is one page: BookingsOfCustomer and PaymentIntentsOfCustomer of proto/internal.
+type pageOfCustomer struct {
+	Data []json.RawMessage `json:"data"`
+	IDs  []string          `json:"ids"`
+	Next string            `json:"next"`
+}
+
+// BodiesOf returns a page of the resources of a customer.
+func (p *OfCustomer) BodiesOf(ctx context.Context, customer domain.CustomerID, cursor string) ([]json.RawMessage, string, error) {
+	got, err := p.page(ctx, url.Values{"customer_id": {customer.String()}, "cursor": {cursor}})
 	return got.Data, got.Next, err
 }
 
-// BookingIDsOf returns a page of the ids of the bookings of a customer.
-func (p *Bookings) BookingIDsOf(ctx context.Context, customer domain.CustomerID, cursor string) ([]string, string, error) {
-	got, err := p.ofCustomer(ctx, url.Values{"customer_id": {customer.String()}, "cursor": {cursor}, "ids_only": {"true"}})
+// IDsOf returns a page of their ids.
+func (p *OfCustomer) IDsOf(ctx context.Context, customer domain.CustomerID, cursor string) ([]string, string, error) {
+	got, err := p.page(ctx, url.Values{"customer_id": {customer.String()}, "cursor": {cursor}, "ids_only": {"true"}})
 	return got.IDs, got.Next, err
 }
 
-func (p *Bookings) ofCustomer(ctx context.Context, query url.Values) (got internalapi.BookingsOfCustomer, err error) {
-	err = p.Client.Do(ctx, http.MethodGet, "/internal/v1/bookings?"+query.Encode(), nil, &got)
+func (p *OfCustomer) page(ctx context.Context, query url.Values) (got pageOfCustomer, err error) {
+	err = p.Client.Do(ctx, http.MethodGet, p.Path+"?"+query.Encode(), nil, &got)
 	return got, own(err)
 }
 

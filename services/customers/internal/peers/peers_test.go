@@ -240,8 +240,8 @@ func TestLookups(t *testing.T) {
 }
 
 var (
-	_ app.CustomerBookings = (*peers.Bookings)(nil)
-	_ app.ObjectEvents     = (*peers.Events)(nil)
+	_ app.CustomerResources = (*peers.OfCustomer)(nil)
+	_ app.ObjectEvents      = (*peers.Events)(nil)
 )
 
 // The pages of an export are asked for with their cursors. What fails is a fault of the platform, never of the client's request.
@@ -261,20 +261,20 @@ func TestPagesOfAnExport(t *testing.T) {
 			fmt.Fprint(w, body)
 		}
 	}
-	whole := &peers.Bookings{Client: other(t, "bookings", answer("/internal/v1/bookings", "cursor=c d&customer_id="+customer.String(), `{"data":[{"id":"bk_1"}],"next":"n"}`))}
-	names := &peers.Bookings{Client: other(t, "bookings", answer("/internal/v1/bookings", "cursor=&customer_id="+customer.String()+"&ids_only=true", `{"ids":["bk_1"]}`))}
+	whole := &peers.OfCustomer{Path: "/internal/v1/bookings", Client: other(t, "bookings", answer("/internal/v1/bookings", "cursor=c d&customer_id="+customer.String(), `{"data":[{"id":"bk_1"}],"next":"n"}`))}
+	names := &peers.OfCustomer{Path: "/internal/v1/payment-intents", Client: other(t, "payments", answer("/internal/v1/payment-intents", "cursor=&customer_id="+customer.String()+"&ids_only=true", `{"ids":["pi_1"]}`))}
 	events := &peers.Events{Client: other(t, "webhooks", answer("/internal/v1/events", "cursor=c&object_ids=cu_1,bk_1", `{"data":[{"id":"evt_1"}],"next":"n"}`))}
-	if list, next, err := whole.BookingsOf(ctx, customer, "c d"); len(list) != 1 || next != "n" || err != nil {
+	if list, next, err := whole.BodiesOf(ctx, customer, "c d"); len(list) != 1 || next != "n" || err != nil {
 		t.Errorf("%s, %q, %v", list, next, err)
 	}
-	if list, next, err := names.BookingIDsOf(ctx, customer, ""); len(list) != 1 || next != "" || err != nil {
+	if list, next, err := names.IDsOf(ctx, customer, ""); len(list) != 1 || next != "" || err != nil {
 		t.Errorf("%s, %q, %v", list, next, err)
 	}
 	if list, next, err := events.EventsOf(ctx, []string{"cu_1", "bk_1"}, "c"); len(list) != 1 || next != "n" || err != nil {
 		t.Errorf("%s, %q, %v", list, next, err)
 	}
 	for _, fail = range []error{apperr.ErrUnavailable, apperr.New(apperr.NotFound, "route_not_found", "No."), apperr.Field("cursor", "No.")} {
-		if _, _, err := whole.BookingsOf(ctx, customer, "c d"); !errors.Is(err, apperr.ErrUnavailable) {
+		if _, _, err := whole.BodiesOf(ctx, customer, "c d"); !errors.Is(err, apperr.ErrUnavailable) {
 			t.Errorf("%v is %v", fail, err)
 		}
 	}

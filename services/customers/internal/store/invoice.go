@@ -22,7 +22,8 @@ const invoiceColumns = `v.id, v.number, v.status, v.kind, v.customer_id, v.lead_
 	v.created_at, v.updated_at, v.opened_at, v.paid_at, v.voided_at,
 	(select b.status from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = v.booking_id) as booking_status,
 	(select json_agg(json_build_object('id', p.id, 'amount', p.amount, 'method', p.method, 'source', p.source, 'paid_at', p.paid_at,
-			'reference', p.reference, 'reversed_at', p.reversed_at) order by p.position)
+			'reference', p.reference, 'reversed_at', p.reversed_at, 'charge', p.charge_id, 'part', p.charge_part, 'refunded', p.refunded,
+			'disputed', p.disputed) order by p.position)
 		from invoice_payments p where p.tenant_id = @tenant and p.livemode = @live and p.invoice_id = v.id) as payments`
 
 const oneInvoice = `select ` + invoiceColumns + ` from invoices v where v.tenant_id = @tenant and v.livemode = @live and v.id = @id`
@@ -39,6 +40,10 @@ type storedPayment struct {
 	PaidAt     time.Time  `json:"paid_at"`
 	Reference  *string    `json:"reference"`
 	ReversedAt *time.Time `json:"reversed_at"`
+	Charge     *string    `json:"charge"`
+	Part       int        `json:"part"`
+	Refunded   int64      `json:"refunded"`
+	Disputed   bool       `json:"disputed"`
 }
 
 func scanInvoice(row pgx.CollectableRow) (domain.Invoice, error) {
@@ -61,6 +66,10 @@ func scanInvoice(row pgx.CollectableRow) (domain.Invoice, error) {
 		one := domain.Payment{
 			Amount: money.Amount{Minor: p.Amount, Currency: currency}, Method: p.Method, Source: domain.PaymentSource(p.Source),
 			PaidAt: p.PaidAt.UTC(), Reference: p.Reference, ReversedAt: p.ReversedAt,
+			Part: domain.ChargePart{Place: p.Part, Refunded: p.Refunded, Disputed: p.Disputed},
+		}
+		if one.Source == domain.GatewayPayment {
+			one.Part.Charge = chargeOf(p)
 		}
 		err = errors.Join(err, one.ID.Scan(p.ID))
 		v.Payments = append(v.Payments, one)
@@ -69,6 +78,18 @@ func scanInvoice(row pgx.CollectableRow) (domain.Invoice, error) {
 		return domain.Invoice{}, fmt.Errorf("invoice %s: %w", v.ID, err)
 	}
 	return v, nil
+}
+
+// chargeOf is the charge of a payment at the gateway. A version of this service that does not keep it has written it as the reference.
+func chargeOf(p storedPayment) string {
+	switch {
+	case p.Charge != nil:
+		return *p.Charge
+	case p.Reference != nil:
+		return *p.Reference
+	default:
+		return ""
+	}
 }
 
 // unmarshal reads JSON; null leaves v as it is.
@@ -191,10 +212,11 @@ func OpenInvoice(ctx context.Context, tx pg.Tx, v domain.Invoice, prefix string)
 func AddPayment(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice, error) {
 	after, p := &pgx.Batch{}, v.Payments[len(v.Payments)-1]
 	after.Queue(`
-		insert into invoice_payments (tenant_id, livemode, invoice_id, position, id, amount, method, source, paid_at, reference)
-		values (@tenant, @live, @invoice, @position, @id, @amount, @method, @source, @paid_at, @reference)`, pg.Args{
+		insert into invoice_payments (tenant_id, livemode, invoice_id, position, id, amount, method, source, paid_at, reference,
+			charge_id, charge_part)
+		values (@tenant, @live, @invoice, @position, @id, @amount, @method, @source, @paid_at, @reference, nullif(@charge::text, ''), @part)`, pg.Args{
 		"invoice": v.ID, "position": len(v.Payments), "id": p.ID, "amount": p.Amount.Minor, "method": p.Method, "source": p.Source,
-		"paid_at": p.PaidAt, "reference": p.Reference,
+		"paid_at": p.PaidAt, "reference": p.Reference, "charge": p.Part.Charge, "part": p.Part.Place,
 	})
 	return updateInvoice(ctx, tx, after, noNumber, v, "")
 }
@@ -206,6 +228,16 @@ func ReversePayment(ctx context.Context, tx pg.Tx, v domain.Invoice, i int) (dom
 		update invoice_payments p set reversed_at = @at
 		where p.tenant_id = @tenant and p.livemode = @live and p.invoice_id = @invoice and p.position = @position`,
 		pg.Args{"invoice": v.ID, "position": i + 1, "at": v.Payments[i].ReversedAt})
+	return updateInvoice(ctx, tx, after, noNumber, v, "")
+}
+
+// RefundPayment is UpdateInvoice with what was refunded of the payment at index i of the invoice, and whether it is disputed.
+func RefundPayment(ctx context.Context, tx pg.Tx, v domain.Invoice, i int) (domain.Invoice, error) {
+	after, part := &pgx.Batch{}, v.Payments[i].Part
+	after.Queue(`
+		update invoice_payments p set refunded = @refunded, disputed = @disputed
+		where p.tenant_id = @tenant and p.livemode = @live and p.invoice_id = @invoice and p.position = @position`,
+		pg.Args{"invoice": v.ID, "position": i + 1, "refunded": part.Refunded, "disputed": part.Disputed})
 	return updateInvoice(ctx, tx, after, noNumber, v, "")
 }
 

@@ -3,6 +3,7 @@ package view
 import (
 	"github.com/oapi-codegen/nullable"
 
+	"holdfast.dev/libs/money"
 	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/customers/internal/domain"
@@ -29,7 +30,9 @@ func Invoice(v domain.Invoice, mode api.Mode) api.Invoice {
 		TaxAmount:      amount(v.Tax),
 		TotalAmount:    amount(v.Total),
 		AmountPaid:     amount(v.Paid),
+		AmountRefunded: amount(v.RefundedAmount()),
 		AmountDue:      amount(v.Due()),
+		Disputed:       v.Disputed(),
 		Payments:       payments(v.Payments),
 		DueAt:          timeOrNull(v.DueAt),
 		Overdue:        v.Overdue,
@@ -49,13 +52,14 @@ func payments(list []domain.Payment) []api.InvoicePayment {
 	out := make([]api.InvoicePayment, len(list))
 	for i, p := range list {
 		out[i] = api.InvoicePayment{
-			Id:         p.ID.String(),
-			Amount:     amount(p.Amount),
-			Method:     api.PaymentMethod(p.Method),
-			Source:     api.InvoicePaymentSource(p.Source),
-			PaidAt:     p.PaidAt.UTC(),
-			Reference:  api.OrNull(p.Reference),
-			ReversedAt: timeOrNull(p.ReversedAt),
+			Id:             p.ID.String(),
+			Amount:         amount(p.Amount),
+			AmountRefunded: amount(money.Amount{Minor: p.Part.Refunded, Currency: p.Amount.Currency}),
+			Method:         api.PaymentMethod(p.Method),
+			Source:         api.InvoicePaymentSource(p.Source),
+			PaidAt:         p.PaidAt.UTC(),
+			Reference:      api.OrNull(p.Reference),
+			ReversedAt:     timeOrNull(p.ReversedAt),
 		}
 	}
 	return out

@@ -3,6 +3,7 @@ package app_test
 import (
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strconv"
 	"testing"
 
@@ -23,7 +24,7 @@ func TestCreateTenant(t *testing.T) {
 	made := w.tenant(t)
 	for _, ref := range []string{made.ID.String(), made.Slug} {
 		got, err := w.Tenant(t.Context(), ref)
-		if err != nil || got.ID != made.ID || got.Policy != domain.DefaultPolicy() || got.Version != 1 || !got.CreatedAt.Equal(made.CreatedAt) {
+		if err != nil || got.ID != made.ID || !reflect.DeepEqual(got.Policy, domain.DefaultPolicy()) || got.Version != 1 || !got.CreatedAt.Equal(made.CreatedAt) {
 			t.Errorf("%s: %+v: %v", ref, got, err)
 		}
 	}

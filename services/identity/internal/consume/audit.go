@@ -32,7 +32,7 @@ type Audit struct {
 // New makes the handler of the topics that the service reads.
 func New(identity *app.App) *Audit {
 	return &Audit{App: identity, Topics: map[string]func(e *eventsv1.Event) (*domain.Record, error){
-		"webhooks": endpoint, "customers": change, "bookings": change, "payments": change,
+		"webhooks": endpoint, "customers": change, "bookings": change, "payments": payment,
 	}}
 }
 

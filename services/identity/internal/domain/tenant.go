@@ -43,6 +43,16 @@ type Policy struct {
 	MinNoticeMinutes *int
 	MaxAdvanceDays   *int
 	ConfirmOnDeposit bool
+	// RefundRules say what goes back after a cancellation, the most hours first; nil says nothing, and an empty list that nothing does.
+	RefundRules        []RefundRule
+	AutoRefund         bool // of what the rules say
+	RefundLatePayments bool
+}
+
+// RefundRule is the share of the money that goes back after a cancellation at least so many hours before the start.
+type RefundRule struct {
+	HoursBefore int `json:"hours_before"`
+	Percent     int `json:"percent"`
 }
 
 // Invoicing is what a tenant's invoices and quotes show of it; empty texts show nothing.
@@ -66,8 +76,10 @@ type TenantPatch struct {
 	Country                                          patch.Field[string]
 	AutoConfirm, ConfirmOnDeposit                    patch.Field[bool] // never null
 	HoldTTLMinutes, MinNoticeMinutes, MaxAdvanceDays patch.Field[int]
-	InvoicePrefix, LegalName, Address, TaxID         patch.Field[string] // never null; empty clears
-	InvoiceYear                                      patch.Field[bool]   // never null
+	RefundRules                                      patch.Field[[]RefundRule] // a nil list says nothing
+	AutoRefund, RefundLatePayments                   patch.Field[bool]         // never null
+	InvoicePrefix, LegalName, Address, TaxID         patch.Field[string]       // never null; empty clears
+	InvoiceYear                                      patch.Field[bool]         // never null
 }
 
 // Apply returns the tenant with the given fields, which Check has still to check.
@@ -81,6 +93,9 @@ func (t Tenant) Apply(p TenantPatch) Tenant {
 	p.HoldTTLMinutes.SetNullable(&t.HoldTTLMinutes)
 	p.MinNoticeMinutes.SetNullable(&t.MinNoticeMinutes)
 	p.MaxAdvanceDays.SetNullable(&t.MaxAdvanceDays)
+	p.RefundRules.Set(&t.RefundRules)
+	p.AutoRefund.Set(&t.AutoRefund)
+	p.RefundLatePayments.Set(&t.RefundLatePayments)
 	p.InvoicePrefix.Set(&t.InvoicePrefix)
 	p.InvoiceYear.Set(&t.InvoiceYear)
 	p.LegalName.Set(&t.LegalName)
@@ -107,6 +122,8 @@ const (
 	MaxHoldMinutes   = 43_200    // 30 days, as for the hold of one booking
 	MaxNoticeMinutes = 5_256_000 // 10 years
 	MaxAdvanceDays   = 36_500    // 100 years
+	MaxRefundRules   = 10
+	MaxRefundHours   = 87_600 // 10 years
 )
 
 // The bounds of what invoices show, in characters.
@@ -137,6 +154,7 @@ func (t Tenant) Check() error {
 	want(within(t.HoldTTLMinutes, 1, MaxHoldMinutes), "hold_ttl_minutes", "Must be 1 to 43200, or null.")
 	want(within(t.MinNoticeMinutes, 0, MaxNoticeMinutes), "min_notice_minutes", "Must be 0 to 5256000, or null.")
 	want(within(t.MaxAdvanceDays, 0, MaxAdvanceDays), "max_advance_days", "Must be 0 to 36500, or null.")
+	want(areRules(t.RefundRules), "refund_rules", "Must be at most 10 rules of hours_before from 0 to 87600 and percent from 0 to 100, the most hours first, or null.")
 	want(prefixForm.MatchString(t.InvoicePrefix), "invoice_prefix", "Must be at most 20 letters, digits, hyphens and slashes.")
 	want(isText(t.LegalName, 0, MaxLegalName), "legal_name", "Must be at most 200 characters.")
 	want(isText(t.Address, 0, MaxAddress), "address", "Must be at most 500 characters.")
@@ -145,6 +163,18 @@ func (t Tenant) Check() error {
 		return apperr.Fields(wrong)
 	}
 	return nil
+}
+
+// areRules reports whether the rules are within their bounds, and each has fewer hours than the one before.
+func areRules(rules []RefundRule) bool {
+	before := MaxRefundHours + 1
+	for _, r := range rules {
+		if r.HoursBefore < 0 || r.HoursBefore >= before || r.Percent < 0 || r.Percent > 100 {
+			return false
+		}
+		before = r.HoursBefore
+	}
+	return len(rules) <= MaxRefundRules
 }
 
 func within(n *int, low, high int) bool { return n == nil || *n >= low && *n <= high }

@@ -15,7 +15,7 @@ import (
 )
 
 const tenantColumns = `tenant_id, slug, name, timezone, currency, country, auto_confirm, hold_ttl_minutes,
-	min_notice_minutes, max_advance_days, confirm_on_deposit, invoice_prefix, invoice_year, legal_name, address, tax_id,
+	min_notice_minutes, max_advance_days, confirm_on_deposit, refund_rules, auto_refund, refund_late_payments, invoice_prefix, invoice_year, legal_name, address, tax_id,
 	clock, version, created_at, updated_at`
 
 const callersTenant = `select ` + tenantColumns + ` from tenants where tenant_id = @tenant`
@@ -50,7 +50,7 @@ func InsertTenant(ctx context.Context, tx pg.Tx, t domain.Tenant) error {
 	args["slug"], args["version"], args["created_at"] = t.Slug, t.Version, t.CreatedAt
 	_, err := tx.Exec(ctx, `insert into tenants (`+tenantColumns+`)
 		values (@tenant, @slug, @name, @timezone, @currency, @country, @auto_confirm, @hold_ttl_minutes,
-			@min_notice_minutes, @max_advance_days, @confirm_on_deposit, @invoice_prefix, @invoice_year, @legal_name, @address, @tax_id,
+			@min_notice_minutes, @max_advance_days, @confirm_on_deposit, @refund_rules, @auto_refund, @refund_late_payments, @invoice_prefix, @invoice_year, @legal_name, @address, @tax_id,
 			@clock, @version, @created_at, @updated_at)`, args)
 	if pg.ConstraintName(err) == "tenants_slug_key" {
 		return domain.ErrSlugTaken.WithMessage("Another tenant has the slug %q.", t.Slug)
@@ -72,6 +72,7 @@ func UpdateTenant(ctx context.Context, tx pg.Tx, t domain.Tenant) (domain.Tenant
 	return oneTenant(ctx, tx, `update tenants set name = @name, timezone = @timezone, currency = @currency, country = @country,
 			auto_confirm = @auto_confirm, hold_ttl_minutes = @hold_ttl_minutes, min_notice_minutes = @min_notice_minutes,
 			max_advance_days = @max_advance_days, confirm_on_deposit = @confirm_on_deposit,
+			refund_rules = @refund_rules, auto_refund = @auto_refund, refund_late_payments = @refund_late_payments,
 			invoice_prefix = @invoice_prefix, invoice_year = @invoice_year, legal_name = @legal_name, address = @address,
 			tax_id = @tax_id, clock = @clock,
 			updated_at = @updated_at, version = version + 1
@@ -84,6 +85,7 @@ func tenantArgs(t domain.Tenant) pg.Args {
 		"name": t.Name, "timezone": t.Timezone, "currency": t.Currency, "country": t.Country,
 		"auto_confirm": t.AutoConfirm, "hold_ttl_minutes": t.HoldTTLMinutes, "min_notice_minutes": t.MinNoticeMinutes,
 		"max_advance_days": t.MaxAdvanceDays, "confirm_on_deposit": t.ConfirmOnDeposit, "clock": t.Clock,
+		"refund_rules": t.RefundRules, "auto_refund": t.AutoRefund, "refund_late_payments": t.RefundLatePayments,
 		"invoice_prefix": t.InvoicePrefix, "invoice_year": t.InvoiceYear, "legal_name": t.LegalName, "address": t.Address, "tax_id": t.TaxID,
 		"updated_at": t.UpdatedAt,
 	}

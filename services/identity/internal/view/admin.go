@@ -32,7 +32,7 @@ type AdminTenant struct {
 func TenantForAdmin(t domain.Tenant) AdminTenant {
 	return AdminTenant{
 		ID: t.ID.String(), Slug: t.Slug, Name: t.Name, Timezone: t.Timezone, Currency: t.Currency, Country: t.Country,
-		BookingPolicy: internalapi.BookingPolicy(t.Policy),
+		BookingPolicy: internalPolicy(t.Policy),
 		InvoicePrefix: t.InvoicePrefix, InvoiceYear: t.InvoiceYear, LegalName: t.LegalName, Address: t.Address, TaxID: t.TaxID,
 		TestClock: utc(t.Clock), Version: t.Version, CreatedAt: t.CreatedAt.UTC(), UpdatedAt: t.UpdatedAt.UTC(),
 	}

@@ -27,7 +27,36 @@ func Tenant(t domain.Tenant, mode caller.Mode, gateway *string) api.Tenant {
 	out.BookingPolicy.MinNoticeMinutes = api.OrNull(t.MinNoticeMinutes)
 	out.BookingPolicy.MaxAdvanceDays = api.OrNull(t.MaxAdvanceDays)
 	out.BookingPolicy.ConfirmOnDeposit = t.ConfirmOnDeposit
+	out.BookingPolicy.RefundRules = refundRules(t.RefundRules)
+	out.BookingPolicy.AutoRefund, out.BookingPolicy.RefundLatePayments = t.AutoRefund, t.RefundLatePayments
 	out.Payments.Provider, out.Payments.Configured = api.OrNull(gateway), gateway != nil
+	return out
+}
+
+// refundRules is null where nothing is said, and an empty list is one.
+func refundRules(list []domain.RefundRule) nullable.Nullable[[]api.RefundRule] {
+	if list == nil {
+		return nullable.NewNullNullable[[]api.RefundRule]()
+	}
+	out := make([]api.RefundRule, len(list))
+	for i, r := range list {
+		out[i] = api.RefundRule{HoursBefore: r.HoursBefore, Percent: r.Percent}
+	}
+	return nullable.NewNullableWithValue(out)
+}
+
+// internalPolicy is a policy as other services, the command line and the audit log have it.
+func internalPolicy(p domain.Policy) internalapi.BookingPolicy {
+	out := internalapi.BookingPolicy{
+		AutoConfirm: p.AutoConfirm, HoldTTLMinutes: p.HoldTTLMinutes, MinNoticeMinutes: p.MinNoticeMinutes, MaxAdvanceDays: p.MaxAdvanceDays,
+		ConfirmOnDeposit: p.ConfirmOnDeposit, AutoRefund: p.AutoRefund, RefundLatePayments: p.RefundLatePayments,
+	}
+	if p.RefundRules != nil {
+		out.RefundRules = make([]internalapi.RefundRule, len(p.RefundRules))
+	}
+	for i, r := range p.RefundRules {
+		out.RefundRules[i] = internalapi.RefundRule(r)
+	}
 	return out
 }
 
@@ -49,7 +78,7 @@ func Me(k domain.Key, limit int) api.Me {
 func InternalTenant(t domain.Tenant) internalapi.Tenant {
 	return internalapi.Tenant{
 		ID: t.ID.String(), Slug: t.Slug, Name: t.Name, Timezone: t.Timezone, Currency: t.Currency,
-		Country: t.Country, PolicyVersion: t.Version, BookingPolicy: internalapi.BookingPolicy(t.Policy),
+		Country: t.Country, PolicyVersion: t.Version, BookingPolicy: internalPolicy(t.Policy),
 		Clock:         utc(t.Clock),
 		InvoicePrefix: t.InvoicePrefix, InvoiceYear: t.InvoiceYear, LegalName: t.LegalName, Address: t.Address, TaxID: t.TaxID,
 	}

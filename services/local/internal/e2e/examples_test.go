@@ -167,10 +167,16 @@ func (b *book) payment(t *testing.T, slug, customer, pack string) {
 	})
 	b.step(t, "capturePaymentIntent", "POST", "/payment-intents/"+held.ID+"/capture", `{"amount_minor":2000}`)
 	b.step(t, "listPaymentIntents", "GET", "/payment-intents?status=succeeded&limit=10", "")
+	payments := "/bookings/" + booking + "/payments"
+	await(t, "the booking knows of the payment", func() bool { return len(b.client.list(t, payments)) == 1 })
 	refund := b.step(t, "createRefund", "POST", "/refunds", fmt.Sprintf(
 		`{"payment_intent_id":%q,"amount_minor":500,"reason":"requested_by_customer","metadata":{"order":"17"}}`, held.ID))
 	b.step(t, "getRefund", "GET", "/refunds/"+refund, "")
-	b.step(t, "listRefunds", "GET", "/refunds?booking_id="+booking+"&status=succeeded", "")
+	b.step(t, "listRefunds", "GET", "/refunds?booking_id="+booking+"&limit=10", "")
+	await(t, "the booking knows of the refund", func() bool {
+		return b.client.list(t, payments)[0]["amount_refunded"].(map[string]any)["amount"].(float64) == 500
+	})
+	b.step(t, "listBookingPayments", "GET", payments+"?limit=10", "")
 }
 
 func (b *book) invoice(t *testing.T, customer string) {

@@ -48,13 +48,17 @@ func (s stripe) confirm(t *testing.T, i intent, method string) {
 // connectGateway connects the stand-in's test account to a tenant and sends its events to the platform.
 func (p *platform) connectGateway(t *testing.T, tenant string) {
 	t.Helper()
-	p.stripe(t)
-	secret := settingOf(t, p.path("services", "stripe.env"), "LOCAL_STRIPE_TEST_SECRET_KEY")
+	s := p.stripe(t)
+	p.connect(t, tenant, settingOf(t, p.path("services", "stripe.env"), "LOCAL_STRIPE_TEST_SECRET_KEY"), s.publishable)
+}
+
+// connect connects an account of the stand-in to a tenant and sends its events to the platform, at the URL that it returns.
+func (p *platform) connect(t *testing.T, tenant, secret, publishable string) (webhooks, signing string) {
+	t.Helper()
 	var connected struct {
 		WebhookPath string `json:"webhook_path"`
 	}
-	p.payments(t, []string{"STRIPE_SECRET_KEY=" + secret}, &connected, "gateway", "connect", "--tenant", tenant,
-		"--publishable-key", p.env["STRIPE_PUBLISHABLE_KEY"])
+	p.payments(t, []string{"STRIPE_SECRET_KEY=" + secret}, &connected, "gateway", "connect", "--tenant", tenant, "--publishable-key", publishable)
 	base, err := url.Parse(p.env["BASE_URL"])
 	if err != nil {
 		t.Fatal(err)
@@ -77,6 +81,7 @@ func (p *platform) connectGateway(t *testing.T, tenant string) {
 		t.Fatalf("%d, %v", res.StatusCode, err)
 	}
 	p.payments(t, []string{"STRIPE_WEBHOOK_SECRET=" + endpoint.Secret}, nil, "gateway", "rotate", "--tenant", tenant)
+	return base.String(), endpoint.Secret
 }
 
 // payments runs bin/payments with the service's settings and more, and reads what it prints.

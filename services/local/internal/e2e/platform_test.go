@@ -139,7 +139,7 @@ func (p *platform) command(name string, args ...string) *exec.Cmd {
 		name, _, _ := strings.Cut(entry, "=")
 		return slices.Contains([]string{"DATABASE_URL", "REDIS_URL", "KAFKA_BROKERS", "KAFKA", "GATEWAY_PORT", "HOLDFAST_PREFIX", "LOG"}, name)
 	})
-	cmd.Env = append(cmd.Env, "RATE_LIMIT_PER_MINUTE=1000000", "HOME="+p.home())
+	cmd.Env = append(cmd.Env, "RATE_LIMIT_PER_MINUTE=1000000", "RECONCILE_GRACE=1s", "HOME="+p.home())
 	cmd.Env = append(cmd.Env, p.settings...)
 	if p.user != nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: p.user}

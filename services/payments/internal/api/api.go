@@ -29,9 +29,10 @@ type API struct {
 	Server   *httpx.Server
 }
 
-// Mount registers the contract's operations, and the call by which the gateway forwards events.
+// Mount registers the contract's operations, and the calls of other services.
 func (a *API) Mount(e *gin.Engine) error {
 	e.POST("/internal/v1/gateway-events/:account", a.Server.Internal(a.receiveEvent, "gateway"))
+	e.GET("/internal/v1/payment-intents", a.Server.Internal(a.intentsOfCustomer, "customers"))
 	return a.Server.Mount(e, map[string]httpx.Route{
 		"createPaymentIntent":  {Handle: a.createIntent},
 		"listPaymentIntents":   {Handle: a.listIntents},

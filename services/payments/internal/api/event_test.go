@@ -171,7 +171,7 @@ func TestEventBeforeTheAnswer(t *testing.T) {
 func (w *world) intentRow(ctx context.Context) (id domain.IntentID) {
 	w.T.Helper()
 	err := w.DB.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		left, err := store.IntentsLeft(ctx, tx, w.now().Add(time.Hour), store.IntentDue{}, 2)
+		left, err := store.IntentsLeft(ctx, tx, w.now().Add(time.Hour), nil, 2)
 		if err == nil && len(left) == 1 {
 			id = left[0].ID
 		}

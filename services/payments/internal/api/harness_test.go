@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"holdfast.dev/libs/apitest"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/crypt"
@@ -46,6 +48,7 @@ type world struct {
 	*apitest.Env
 	engine    http.Handler
 	gateway   *peerstest.Gateway
+	standIn   *standIn // the gateway in place of the fake, where a test has started one
 	bookings  *peerstest.Bookings
 	invoices  *peerstest.Invoices
 	accounts  *app.Accounts
@@ -55,6 +58,8 @@ type world struct {
 	canceler  *app.Canceler
 	learned   consume.Handlers
 	refunder  *app.RefundCompleter
+	settler   *app.Settler
+	metrics   *prometheus.Registry
 	woken     atomic.Int64 // how often a refund has told the worker of events
 	ahead     atomic.Int64 // by how much the clock of the service is ahead
 	patience  time.Duration
@@ -80,12 +85,17 @@ func (w *world) serve(db *pg.DB) http.Handler {
 		w.T.Fatal(err)
 	}
 	answers := &idemstore.Store{DB: db, Box: box, Now: w.now}
-	server := w.Server(answers, "gateway")
+	server := w.Server(answers, "customers")
 	accounts, quiet := store.Accounts{Box: box}, slog.New(slog.DiscardHandler)
-	w.accounts = &app.Accounts{DB: db, Store: accounts, Gateway: w.gateway, Now: w.now}
+	gateway := app.Gateway(w.gateway)
+	if w.standIn != nil {
+		gateway = w.standIn.stripe
+	}
+	w.accounts = &app.Accounts{DB: db, Store: accounts, Gateway: gateway, Now: w.now}
+	w.metrics = prometheus.NewRegistry()
 	w.intents = &app.Intents{
-		DB: db, Accounts: accounts, Gateway: w.gateway, Bookings: w.bookings, Invoices: w.invoices, Replies: answers, KeyLifetime: idem.Lifetime,
-		Wake: func() {}, Now: w.now,
+		DB: db, Accounts: accounts, Gateway: gateway, Bookings: w.bookings, Invoices: w.invoices, Replies: answers, KeyLifetime: idem.Lifetime,
+		Metrics: app.NewMetrics(w.metrics), Wake: func() {}, Now: w.now,
 	}
 	refunds := &app.Refunds{Intents: w.intents, Wake: func() { w.woken.Add(1) }}
 	w.events = &app.Events{Intents: w.intents, Refunds: refunds, Worker: w.DB.Worker, Reader: peers.NewStripe("http://127.0.0.1:1", time.Second, 1), Log: quiet, Wake: func() {}}
@@ -95,6 +105,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	}
 	w.canceler = &app.Canceler{Intents: w.intents, Worker: w.DB.Worker, Log: quiet}
 	w.completer = &app.Completer{Intents: w.intents, Worker: w.DB.Worker, Log: quiet}
+	w.settler = &app.Settler{Refunds: refunds, Lookup: w.bookings, Worker: w.DB.Worker, Log: quiet}
 	w.refunder = &app.RefundCompleter{Refunds: refunds, Worker: w.DB.Worker, Log: quiet}
 	handlers := &api.API{
 		DB: db, Answers: answers, Accounts: accounts, Intents: w.intents, Refunds: refunds, Events: w.events, Patience: w.patience, Pages: w.Pages(),

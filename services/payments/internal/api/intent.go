@@ -80,7 +80,7 @@ func (a *API) intentExists(ctx context.Context, id string) error {
 }
 
 func (a *API) configured(ctx context.Context) error {
-	_, err := a.Accounts.Connected(ctx, a.DB.Read(ctx))
+	_, err := a.Accounts.Shown(ctx, a.DB.Read(ctx))
 	return err
 }
 
@@ -119,6 +119,7 @@ func (a *API) listIntents(c *gin.Context) error {
 
 // intentFilter reads the filters; none when the id among them is malformed, so that no row matches.
 func intentFilter(q contract.Query) (f store.IntentFilter, none bool) {
+	f.Metadata = q.Map("metadata")
 	for _, s := range q.List("status") {
 		f.Status = append(f.Status, domain.Status(s))
 	}

@@ -384,6 +384,30 @@ func TestIsolation(t *testing.T) {
 	w.do(ctx, "GET", "/payment-intents/pi_1%00", "").is(404, "payment_intent_not_found")
 }
 
+// byMetadata checks that a list is filtered by the pairs of the rows that are made, and by each row's own only.
+func (w *world) byMetadata(ctx context.Context, path string, add func(metadata string) string) {
+	w.T.Helper()
+	both, one, array := add(`{"order":"17","kind":"vip"}`), add(`{"order":"17"}`), add(`["order","17"]`)
+	for query, want := range map[string][]string{
+		"metadata[order]=17": {one, both}, "metadata[order]=17&metadata[kind]=vip": {both}, "metadata[order]=1": nil, "metadata[ORDER]=17": nil,
+		"metadata[order]=17&booking_id=bk_x": nil, "metadata[order]=17&sort=updated_at": {both, one}, "metadata[17]=order": nil,
+	} {
+		list := apitest.Decode[struct{ Data []struct{ ID string } }](w.do(ctx, "GET", path+"?"+query, "").is(200).Answer)
+		var got []string
+		for _, row := range list.Data {
+			got = append(got, row.ID)
+		}
+		if !slices.Equal(got, want) {
+			w.T.Errorf("%s: %v, want %v, not %s", query, got, want, array)
+		}
+	}
+	for _, c := range []context.Context{w.tenant(), pgtest.CtxOf(w.T, caller.FromContext(ctx).Tenant, caller.Live)} {
+		if body := w.do(c, "GET", path+"?metadata[order]=17", "").Body; strings.Contains(string(body), one) {
+			w.T.Errorf("another tenant or mode: %s", body)
+		}
+	}
+}
+
 func TestList(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -412,6 +436,9 @@ func TestList(t *testing.T) {
 		}
 	}
 	w.do(ctx, "GET", "/payment-intents?status=creating", "").is(422, "invalid_request", "status")
+	w.byMetadata(ctx, "/payment-intents", func(metadata string) string {
+		return w.post(ctx, fmt.Sprintf(`{"booking_id":%q,"amount_minor":100,"metadata":%s}`, b.ID, metadata)).is(201).intent().ID
+	})
 	w.do(ctx, "GET", "/payment-intents?cursor=x", "").is(400, "invalid_cursor")
 }
 

@@ -125,6 +125,9 @@ func TestErasure(t *testing.T) {
 			t.Errorf("%s: %s", name, text)
 		}
 	}
+	if n := w.Count(`select count(*) from payment_intent_metadata where value = 'Ann'`); n != 1 {
+		t.Errorf("%d pairs are left, want the other tenant's", n)
+	}
 	if got := string(w.do(other, "GET", "/payment-intents/"+kept.ID, "").is(200).Body); !strings.Contains(got, "ann@example.com") {
 		t.Errorf("another tenant's: %s", got)
 	}

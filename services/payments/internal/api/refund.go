@@ -63,6 +63,7 @@ func refundFilter(q contract.Query) (f store.RefundFilter, none bool) {
 	for _, s := range q.List("status") {
 		f.Status = append(f.Status, domain.RefundStatus(s))
 	}
+	f.Metadata = q.Map("metadata")
 	if q.Has("payment_intent_id") {
 		id, err := domain.ParseGatewayID(q.String("payment_intent_id"))
 		if err != nil {

@@ -370,5 +370,8 @@ func TestRefundList(t *testing.T) {
 		}
 	}
 	w.do(ctx, "GET", "/refunds?status=creating", "").is(422, "invalid_request", "status")
+	w.byMetadata(ctx, "/refunds", func(metadata string) string {
+		return w.refund(ctx, refundOf(p, `,"amount_minor":1,"metadata":`+metadata)).is(201).refund().ID
+	})
 	w.do(ctx, "GET", "/refunds?cursor=x", "").is(400, "invalid_cursor")
 }

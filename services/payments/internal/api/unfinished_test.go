@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/libs/pgtest"
 
 	"holdfast.dev/services/payments/internal/app"
+	"holdfast.dev/services/payments/internal/domain"
 )
 
 // meter reads the metrics of what waits for the gateway.
@@ -102,6 +103,22 @@ func TestUnfinishedIntentsAreCounted(t *testing.T) {
 	w.ahead.Add(int64(time.Minute))
 	w.complete()
 	m.intents(0, 0)
+}
+
+// A request that repeats one which was refused long ago is as young as its own call.
+func TestRepeatedAfterARefusalIsYoung(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	m, ctx := newMeter(w), w.tenant()
+	body := w.booked(ctx, 100)
+	w.gateway.Before = func(context.Context, string) error {
+		return &domain.RefusedError{Failure: domain.Failure{Code: "account_invalid", Message: "No."}}
+	}
+	w.post(ctx, body, key("k")).is(502, "payment_intent_failed")
+	w.ahead.Add(int64(time.Hour))
+	w.gateway.Before = func(context.Context, string) error { return errLost }
+	w.post(ctx, body, key("k")).is(502, "payment_intent_failed")
+	m.intents(1, 0)
 }
 
 // Events of all tenants are counted from their receipt until they are worked off, also while one of them is tried again.

@@ -71,9 +71,9 @@ func (a *Accounts) Connect(ctx context.Context, live bool, keys domain.Keys) (do
 	return out, err
 }
 
-// Show returns the connected account, or domain.ErrNotConfigured.
+// Show returns the connected account without its secret key, or domain.ErrNotConfigured.
 func (a *Accounts) Show(ctx context.Context) (domain.Account, error) {
-	return a.Store.Connected(ctx, a.DB.Read(ctx))
+	return a.Store.Shown(ctx, a.DB.Read(ctx))
 }
 
 // Rotate gives the connected account new keys; an empty one stays. Webhooks may be signed with the earlier secret for a while.
@@ -84,7 +84,11 @@ func (a *Accounts) Rotate(ctx context.Context, live bool, keys domain.Keys, over
 	}
 	given := keys
 	if keys.Secret == "" {
-		keys.Secret = current.SecretKey
+		opened, err := a.Store.Account(ctx, a.DB.Read(ctx), current.ID)
+		if err != nil {
+			return domain.Account{}, err
+		}
+		keys.Secret = opened.SecretKey
 	}
 	if keys.Publishable == "" {
 		keys.Publishable = current.PublishableKey

@@ -55,6 +55,9 @@ func (a *BookingProjection) ApplyEvents(ctx context.Context, list []BookingEvent
 			if err := store.PutLost(ctx, tx, lost, a.Now()); err != nil {
 				return err
 			}
+			if err := store.PutSettlements(ctx, tx, lost, a.Now()); err != nil {
+				return err
+			}
 		}
 		_, err := inbox.OnceEach(ctx, tx, consumer, events)
 		return err

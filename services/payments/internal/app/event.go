@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/pg"
 
@@ -28,19 +26,15 @@ type Events struct {
 	Worker  *pg.DB // worker role: finds what is due
 	Reader  EventReader
 	Log     *slog.Logger
-	Wake    func() // tells Run that an event has come
+	Wake    func()          // tells Run that an event has come
+	Woken   <-chan struct{} // what Wake has told; nil: Run finds it by looking
 
-	failing int
+	failing failing
 }
-
-const (
-	eventsAtOnce = 100 // looked up at once
-	eventReaders = 16  // reads of the gateway at once
-)
 
 // Receive keeps an event of an account. It returns when the event is committed, and does nothing else: the gateway waits.
 func (a *Events) Receive(ctx context.Context, account domain.AccountID, body []byte, signature string) error {
-	tenant, mode, ok, err := store.Home(ctx, a.Intents.DB.Read(ctx), account)
+	tenant, mode, ok, err := store.HomeOf(ctx, a.Intents.DB.Read(ctx), account)
 	if err != nil {
 		return err
 	}
@@ -68,42 +62,20 @@ func (a *Events) Receive(ctx context.Context, account domain.AccountID, body []b
 
 // Run works off what is due of all tenants.
 func (a *Events) Run(ctx context.Context) error {
-	for full := true; full && ctx.Err() == nil; {
-		var found []store.EventDue
-		err := a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
-			found, err = store.EventsDue(ctx, tx, a.Intents.Now(), eventsAtOnce)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("gateway events that are due: %w", err)
-		}
-		failed := make([]error, len(found))
-		var readers errgroup.Group
-		readers.SetLimit(eventReaders)
-		for i, due := range found {
-			readers.Go(func() error {
-				if err := a.handle(caller.With(ctx, caller.Service("payments", due.TenantID, modeOf(due.Livemode))), due); err != nil {
-					failed[i] = fmt.Errorf("gateway event %s: %w", due.ID, err)
-				}
-				return nil
-			})
-		}
-		_ = readers.Wait() // no reader returns an error
-		a.report(ctx, errors.Join(failed...))
-		full = len(found) == eventsAtOnce
+	due := workers[store.EventDue]{
+		db: a.Worker, now: a.Intents.Now, find: store.EventsDue, home: func(row store.EventDue) store.Home { return row.Home }, woken: a.Woken,
+		do: func(ctx context.Context, row store.EventDue) error {
+			if err := a.handle(ctx, row); err != nil {
+				return fmt.Errorf("gateway event %s: %w", row.ID, err)
+			}
+			return nil
+		},
+		report: a.failing.report(a.Log, "gateway events that are not worked off"),
+	}
+	if err := due.run(ctx); err != nil {
+		return fmt.Errorf("gateway events that are due: %w", err)
 	}
 	return nil
-}
-
-func (a *Events) report(ctx context.Context, failed error) {
-	count := 0
-	if failed != nil {
-		count = 1
-	}
-	if count != a.failing && ctx.Err() == nil {
-		a.Log.WarnContext(ctx, "gateway events that are not worked off", slog.Any("error", failed))
-	}
-	a.failing = count
 }
 
 // handle works off one event. It stays due, for later, when that fails.
@@ -119,16 +91,46 @@ func (a *Events) handle(ctx context.Context, due store.EventDue) error {
 	}
 	err = a.refresh(ctx, *e)
 	var again *time.Time
-	if err != nil {
-		at := e.Again(a.Intents.Now())
-		again = &at
-	}
-	if errors.Is(err, domain.ErrIntentNotFound) {
-		if err = nil; e.Hopeless() {
-			again = nil
+	switch now := a.Intents.Now(); {
+	case errors.Is(err, domain.ErrIntentNotFound):
+		if err = nil; !e.Hopeless() {
+			again = later(now, e.Again(now))
+		}
+	case err != nil:
+		var refused *domain.RefusedError
+		if at := e.Retry(now, errors.As(err, &refused) && refused.Unread); at != nil {
+			again = later(now, *at)
+		} else {
+			a.Log.ErrorContext(ctx, "a gateway event is given up", slog.String("event", e.ID), slog.String("type", e.Type),
+				slog.String("account", e.AccountID.String()), slog.String("intent", string(e.Intent)), slog.Int("tries", e.Tries), slog.Any("error", err))
+			a.Intents.Metrics.eventGivenUp()
+			err = nil
 		}
 	}
 	return errors.Join(err, a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.SaveEvent(ctx, tx, *e, again) }))
+}
+
+// sweepAtOnce is how many events one statement deletes.
+const sweepAtOnce = 1000
+
+// Sweep deletes the events of all tenants that were worked off long ago.
+func (a *Events) Sweep(ctx context.Context) error {
+	for {
+		var n int64
+		err := a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+			n, err = store.SweepEvents(ctx, tx, a.Intents.Now().Add(-domain.EventLifetime), sweepAtOnce)
+			return err
+		})
+		if err != nil || n < sweepAtOnce {
+			return err
+		}
+	}
+}
+
+// later is a time to which jitter is added, so that what failed together is not tried again together.
+func later(now, at time.Time) *time.Time {
+	at = now.Add(jitter(at.Sub(now)))
+	return &at
 }
 
 // refresh reads the intent of an event again, and the refunds of it where the event is about one.
@@ -141,6 +143,7 @@ func (a *Events) refresh(ctx context.Context, e domain.Event) error {
 	if err != nil {
 		return err
 	}
+	p.EverDisputed = p.EverDisputed || e.OfDispute()
 	if _, err = a.Intents.Refresh(ctx, account, p); err != nil || !e.OfRefund() {
 		return err
 	}

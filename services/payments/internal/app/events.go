@@ -58,6 +58,16 @@ func refundUpdated(r domain.Refund, body, previous json.RawMessage) outbox.Event
 	}
 }
 
+// disputeOpened tells the platform's own services that a payer disputes a charge.
+func disputeOpened(d domain.Dispute, body json.RawMessage) outbox.Event {
+	return outbox.Event{Type: "dispute.opened", Topic: topic, AggregateID: d.ID, Version: d.Version, Object: body, Internal: true}
+}
+
+// disputeClosed tells the platform's own services how a dispute has ended.
+func disputeClosed(d domain.Dispute, body json.RawMessage) outbox.Event {
+	return outbox.Event{Type: "dispute.closed", Topic: topic, AggregateID: d.ID, Version: d.Version, Object: body, Internal: true}
+}
+
 // changed is the event of a change of an intent.
 func changed(before, p domain.Intent, body, previous json.RawMessage) outbox.Event {
 	switch {

@@ -30,6 +30,8 @@ type Intents struct {
 	Replies  Replies
 	// KeyLifetime is how long an Idempotency-Key is remembered.
 	KeyLifetime time.Duration
+	// Metrics counts; nil counts nothing.
+	Metrics *Metrics
 	// Wake tells the relay that an event has been committed.
 	Wake func()
 	// Now is real time; a caller's test clock is read from the caller.
@@ -106,7 +108,7 @@ func (a *Intents) create(ctx context.Context, transact pg.Transact[domain.Intent
 // ask asks the gateway to make the intent, or to show one that the completer has made.
 func (a *Intents) ask(ctx context.Context, account domain.Account, p domain.Intent) (domain.Snapshot, error) {
 	if p.Status.Known() {
-		return a.Gateway.Read(ctx, account, p.GatewayID)
+		return a.Gateway.Read(ctx, account, p)
 	}
 	return a.Gateway.Create(ctx, account, p)
 }
@@ -195,7 +197,7 @@ func (a *Intents) revise(ctx context.Context, tx pg.Tx, p domain.Intent) (domain
 	if current.Status != domain.Refused || current.Request.Key != p.Request.Key {
 		return p, errUnderWay
 	}
-	p.Call, p.CreatedAt = current.Call.Begin(a.Now()), current.CreatedAt
+	p.Call, p.CreatedAt = domain.Call{Attempt: current.Call.Attempt}.Begin(a.Now()), current.CreatedAt
 	return p, store.ReviseIntent(ctx, tx, p)
 }
 
@@ -283,14 +285,17 @@ func (a *Intents) made(ctx context.Context, tx pg.Tx, id domain.IntentID, told d
 	}
 	p := current
 	if !current.Status.Known() {
-		if p, err = store.UpdateIntent(ctx, tx, current.Apply(told, a.now(ctx)), false); err != nil {
+		if p, err = a.settle(ctx, tx, current, current.Apply(told, a.now(ctx))); err != nil {
+			return domain.Intent{}, err
+		}
+		if p, err = store.UpdateIntent(ctx, tx, p, false); err != nil {
 			return domain.Intent{}, err
 		}
 		body, err := render(ctx, p)
 		if err != nil {
 			return domain.Intent{}, err
 		}
-		if err := emit(ctx, tx, a.Wake, intentUpdated(p, body, nil)); err != nil {
+		if err := emit(ctx, tx, a.Wake, changed(current, p, body, nil)); err != nil {
 			return domain.Intent{}, err
 		}
 	}
@@ -298,16 +303,49 @@ func (a *Intents) made(ctx context.Context, tx pg.Tx, id domain.IntentID, told d
 	return p, nil
 }
 
+// settle leaves an intent that succeeds now to Settler where its booking is lost, and notes the booking's state for the event.
+func (a *Intents) settle(ctx context.Context, tx pg.Tx, current, wanted domain.Intent) (domain.Intent, error) {
+	if wanted.Status != domain.Succeeded || current.Status == domain.Succeeded {
+		return wanted, nil
+	}
+	status, err := store.PutSettlement(ctx, tx, wanted.BookingID, domain.LostStatuses(), a.Now())
+	wanted.BookingStatus = status
+	return wanted, err
+}
+
 // applied merges what the gateway tells into an intent: domain.Intent.Apply, or ApplyRead for a read that is applied in its order.
 type applied func(p domain.Intent, told domain.Snapshot, now time.Time) domain.Intent
 
-// apply writes what the gateway tells of an intent, with the event of the change. What changes nothing visible makes no event.
+// apply writes what the gateway tells of an intent: its movements in the ledger, its disputes, and the intent with the event of each
+// change. What changes nothing visible makes no event.
 func (a *Intents) apply(ctx context.Context, tx pg.Tx, id domain.IntentID, told domain.Snapshot, merge applied) (domain.Intent, error) {
 	current, err := store.IntentForUpdate(ctx, tx, id)
 	if err != nil {
 		return domain.Intent{}, err
 	}
-	wanted := merge(current, told, a.now(ctx))
+	if err := store.PutMovements(ctx, tx, current, told.Movements); err != nil {
+		return domain.Intent{}, err
+	}
+	current, last, err := a.tellFailures(ctx, tx, current, told)
+	if err != nil {
+		return domain.Intent{}, err
+	}
+	wanted, err := a.settle(ctx, tx, current, merge(current, told, a.now(ctx)))
+	if err != nil {
+		return domain.Intent{}, err
+	}
+	if last != nil {
+		wanted.FailedCharge = last.ID
+	}
+	saved, err := a.write(ctx, tx, current, wanted)
+	if err != nil || !told.DisputesRead {
+		return saved, err
+	}
+	return saved, a.applyDisputes(ctx, tx, saved, told.Disputes)
+}
+
+// write writes a change of an intent, which the transaction has locked, and its event.
+func (a *Intents) write(ctx context.Context, tx pg.Tx, current, wanted domain.Intent) (domain.Intent, error) {
 	before, err := render(ctx, current)
 	if err != nil {
 		return domain.Intent{}, err
@@ -318,7 +356,7 @@ func (a *Intents) apply(ctx context.Context, tx pg.Tx, id domain.IntentID, told 
 	}
 	previous := outbox.Diff(before, after)
 	if string(previous) == "{}" && wanted.FailedCharge == current.FailedCharge {
-		if wanted.RefundedElsewhere == current.RefundedElsewhere {
+		if wanted.RefundedElsewhere == current.RefundedElsewhere && wanted.Charge == current.Charge && wanted.EverDisputed == current.EverDisputed {
 			return current, nil
 		}
 		return store.UpdateIntent(ctx, tx, wanted, false)
@@ -449,7 +487,7 @@ func (a *Intents) Refresh(ctx context.Context, account domain.Account, p domain.
 	if err != nil {
 		return domain.Intent{}, err
 	}
-	told, err := a.Gateway.Read(ctx, account, p.GatewayID)
+	told, err := a.Gateway.Read(ctx, account, p)
 	if err != nil {
 		return domain.Intent{}, err
 	}

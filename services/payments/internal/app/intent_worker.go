@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
+	"runtime/debug"
+	"sync"
+	"time"
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/pg"
@@ -13,8 +17,188 @@ import (
 	"holdfast.dev/services/payments/internal/store"
 )
 
-// leftAtOnce is how many intents the completer looks up at once.
-const leftAtOnce = 100
+const (
+	dueAtOnce   = 100                    // rows that a worker looks up at once
+	homeWorkers = 32                     // rows of one tenant and mode that are worked off at once: less than an account's calls
+	allWorkers  = 256                    // rows that a worker works off at once
+	lookEvery   = 100 * time.Millisecond // how often new rows are looked for while some are worked off
+	restFor     = time.Second            // for which a row that stays due is left alone
+	reportEvery = time.Minute            // of the rows that failed, while others are still worked off
+	keptErrors  = 20                     // of the rows that failed
+)
+
+// workers works off the rows of all tenants that are due, those of each tenant and mode beside those of the others, so that the
+// account of one at the gateway, which may not answer, keeps nobody else waiting.
+type workers[T comparable] struct {
+	db *pg.DB // worker role
+	// find returns up to limit rows, the oldest first, without those of the tenants that have all their workers.
+	find func(ctx context.Context, tx pg.Tx, now time.Time, full []store.Home, limit int) ([]T, error)
+	home func(row T) store.Home
+	do   func(ctx context.Context, row T) error
+	now  func() time.Time
+	// woken says that a row has become due; nil: nothing says so.
+	woken <-chan struct{}
+	// report gets how many rows have failed since the last report, and the first of their errors.
+	report func(ctx context.Context, count int, errs []error)
+
+	mu      sync.Mutex
+	all     sync.WaitGroup
+	running map[store.Home]int
+	begun   map[T]time.Time // of the rows that were begun lately
+	failed  int
+	errs    []error
+	ended   chan struct{}
+}
+
+// run works off what is due, and what becomes due meanwhile.
+func (w *workers[T]) run(ctx context.Context) error {
+	w.running, w.begun, w.ended = map[store.Home]int{}, map[T]time.Time{}, make(chan struct{}, 1)
+	defer w.all.Wait()
+	for reported := time.Now(); ; {
+		more, err := w.look(ctx)
+		if err != nil || ctx.Err() != nil {
+			return errors.Join(err, ctx.Err())
+		}
+		if more {
+			continue
+		}
+		idle := w.idle()
+		if idle || time.Since(reported) >= reportEvery {
+			reported = time.Now()
+			w.tell(ctx)
+		}
+		if idle {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-w.ended:
+		case <-w.woken:
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
+// look begins rows that are due; more says that there may be others that can begin now.
+func (w *workers[T]) look(ctx context.Context) (more bool, err error) {
+	full, places := w.full()
+	if places <= 0 {
+		return false, nil
+	}
+	var found []T
+	err = w.db.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+		found, err = w.find(ctx, tx, w.now(), full, dueAtOnce)
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	begun := false
+	for _, row := range found {
+		begun = w.begin(ctx, row) || begun
+	}
+	return begun && len(found) == dueAtOnce, nil
+}
+
+// full are the tenants that have all their workers, and how many workers are left for the others.
+func (w *workers[T]) full() (list []store.Home, places int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	places = allWorkers
+	for home, n := range w.running {
+		places -= n
+		if n >= homeWorkers {
+			list = append(list, home)
+		}
+	}
+	for row, at := range w.begun {
+		if time.Since(at) >= restFor {
+			delete(w.begun, row)
+		}
+	}
+	return list, places
+}
+
+// tell reports what has failed.
+func (w *workers[T]) tell(ctx context.Context) {
+	w.mu.Lock()
+	count, errs := w.failed, w.errs
+	w.failed, w.errs = 0, nil
+	w.mu.Unlock()
+	w.report(ctx, count, errs)
+}
+
+func (w *workers[T]) idle() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.running) == 0
+}
+
+// begin works off a row beside the others, unless it was begun just now or its tenant has all its workers.
+func (w *workers[T]) begin(ctx context.Context, row T) bool {
+	home := w.home(row)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, lately := w.begun[row]; lately || w.running[home] >= homeWorkers {
+		return false
+	}
+	w.running[home]++
+	w.begun[row] = time.Now()
+	w.all.Go(func() {
+		w.end(home, recovered(func() error {
+			return w.do(caller.With(ctx, caller.Service("payments", home.TenantID, modeOf(home.Livemode))), row)
+		}))
+	})
+	return true
+}
+
+func (w *workers[T]) end(home store.Home, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil {
+		if w.failed++; w.failed <= keptErrors {
+			w.errs = append(w.errs, err)
+		}
+	}
+	waiting := w.running[home] == homeWorkers
+	if w.running[home]--; w.running[home] == 0 {
+		delete(w.running, home)
+	}
+	if waiting || len(w.running) == 0 {
+		select {
+		case w.ended <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// recovered turns a panic into an error, so that one row does not end the work of the others.
+func recovered(do func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return do()
+}
+
+// failing is how many rows have failed lately.
+type failing struct{ count int }
+
+// report logs how many rows fail whenever that changes.
+func (f *failing) report(log *slog.Logger, text string) func(ctx context.Context, count int, errs []error) {
+	return func(ctx context.Context, count int, errs []error) {
+		if count != f.count && ctx.Err() == nil {
+			log.WarnContext(ctx, text, slog.Int("count", count), slog.Any("error", errors.Join(errs...)))
+		}
+		f.count = count
+	}
+}
+
+// jitter is between three quarters of a time and all of it, so that what has failed together is not tried again together.
+func jitter(d time.Duration) time.Duration {
+	return d - rand.N(d/4+1) //nolint:gosec // jitter
+}
 
 // Completer resumes the calls to the gateway that a process has left behind or whose outcome is unknown, until the intent exists
 // or the gateway has refused it. Any number of processes may run it at once.
@@ -23,35 +207,24 @@ type Completer struct {
 	Worker  *pg.DB // worker role: finds what is left
 	Log     *slog.Logger
 
-	failing int
+	failing failing
 }
 
-// Run resumes what is left of all tenants. One that fails is tried again when its lease has ended.
+// Run resumes what is left of all tenants. One that fails is tried again later.
 func (a *Completer) Run(ctx context.Context) error {
-	var failed []error
-	for after, full := (store.IntentDue{}), true; full; {
-		var found []store.IntentDue
-		err := a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
-			found, err = store.IntentsLeft(ctx, tx, a.Intents.Now(), after, leftAtOnce)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("payment intents that are left: %w", err)
-		}
-		for _, after = range found {
-			if ctx.Err() != nil {
-				return ctx.Err()
+	left := workers[store.IntentDue]{
+		db: a.Worker, now: a.Intents.Now, find: store.IntentsLeft, home: func(row store.IntentDue) store.Home { return row.Home },
+		do: func(ctx context.Context, row store.IntentDue) error {
+			if err := a.complete(ctx, row.ID); err != nil {
+				return fmt.Errorf("payment intent %s: %w", row.ID, err)
 			}
-			if err := a.complete(caller.With(ctx, caller.Service("payments", after.TenantID, modeOf(after.Livemode))), after.ID); err != nil {
-				failed = append(failed, fmt.Errorf("payment intent %s: %w", after.ID, err))
-			}
-		}
-		full = len(found) == leftAtOnce
+			return nil
+		},
+		report: a.failing.report(a.Log, "payment intents that cannot be completed"),
 	}
-	if len(failed) != a.failing {
-		a.Log.WarnContext(ctx, "payment intents that cannot be completed", slog.Int("count", len(failed)), slog.Any("error", errors.Join(failed...)))
+	if err := left.run(ctx); err != nil {
+		return fmt.Errorf("payment intents that are left: %w", err)
 	}
-	a.failing = len(failed)
 	return nil
 }
 
@@ -104,7 +277,7 @@ func (a *Completer) take(ctx context.Context, id domain.IntentID) (p domain.Inte
 func (a *Completer) find(ctx context.Context, account domain.Account, p domain.Intent) error {
 	found, err := a.Intents.Gateway.Find(ctx, account, p.ID, p.CreatedAt)
 	if err != nil {
-		return err
+		return a.leave(ctx, p, err)
 	}
 	if found != nil {
 		return a.end(ctx, p, *found, nil, false)
@@ -138,7 +311,7 @@ func (a *Completer) end(ctx context.Context, p domain.Intent, told domain.Snapsh
 	}
 	definite, _ := gatewayError(cause, fresh)
 	if !definite {
-		return cause // the lease ends, and the same attempt is made again
+		return a.leave(ctx, p, cause)
 	}
 	return a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		current, err := store.IntentForUpdate(ctx, tx, p.ID)
@@ -148,4 +321,12 @@ func (a *Completer) end(ctx context.Context, p domain.Intent, told domain.Snapsh
 		current.Status, current.Call.LeasedUntil = domain.Refused, nil
 		return store.SaveCall(ctx, tx, current)
 	})
+}
+
+// leave leaves a call whose outcome is still unknown for a time that grows with its age; then the same attempt is made again.
+func (a *Completer) leave(ctx context.Context, p domain.Intent, cause error) error {
+	real := a.Intents.Now()
+	return errors.Join(cause, a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		return store.LeaveCall(ctx, tx, p, real.Add(jitter(domain.Pause(p.Call.BegunAt, real))))
+	}))
 }

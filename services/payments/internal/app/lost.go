@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"time"
 
-	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/payments/internal/domain"
@@ -15,7 +14,6 @@ import (
 )
 
 const (
-	lostAtOnce   = 100              // bookings looked up at once
 	cancelAtOnce = 20               // intents of one booking that one turn cancels
 	lostLease    = 60 * time.Second // longer than a turn takes
 )
@@ -26,6 +24,8 @@ type Canceler struct {
 	Intents *Intents
 	Worker  *pg.DB // worker role: finds what is due
 	Log     *slog.Logger
+
+	failing failing
 }
 
 // errOpen says that a booking has more to be cancelled.
@@ -33,21 +33,18 @@ var errOpen = errors.New("intents of the booking are still open")
 
 // Run cancels what is due of all tenants. A booking that fails is tried again later.
 func (a *Canceler) Run(ctx context.Context) error {
-	for full := true; full && ctx.Err() == nil; {
-		var found []store.LostBooking
-		err := a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
-			found, err = store.LostBookings(ctx, tx, a.Intents.Now(), lostAtOnce)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("bookings whose intents are to be cancelled: %w", err)
-		}
-		for _, b := range found {
-			if err := a.turn(caller.With(ctx, caller.Service("payments", b.TenantID, modeOf(b.Livemode))), b.BookingID); err != nil && ctx.Err() == nil {
-				a.Log.WarnContext(ctx, "intents of a cancelled booking", slog.String("booking", b.BookingID.String()), slog.Any("error", err))
+	due := workers[store.LostBooking]{
+		db: a.Worker, now: a.Intents.Now, find: store.LostBookings, home: func(row store.LostBooking) store.Home { return row.Home },
+		do: func(ctx context.Context, row store.LostBooking) error {
+			if err := a.turn(ctx, row.BookingID); err != nil {
+				return fmt.Errorf("booking %s: %w", row.BookingID, err)
 			}
-		}
-		full = len(found) == lostAtOnce
+			return nil
+		},
+		report: a.failing.report(a.Log, "intents of cancelled bookings that cannot be cancelled"),
+	}
+	if err := due.run(ctx); err != nil {
+		return fmt.Errorf("bookings whose intents are to be cancelled: %w", err)
 	}
 	return nil
 }
@@ -66,8 +63,8 @@ func (a *Canceler) turn(ctx context.Context, booking domain.BookingID) error {
 	err = a.cancel(ctx, booking)
 	var again *time.Time
 	if err != nil {
-		at := domain.Event{Tries: tries}.Again(a.Intents.Now())
-		again = &at
+		now = a.Intents.Now()
+		again = later(now, domain.Event{Tries: tries}.Again(now))
 	}
 	if errors.Is(err, errOpen) {
 		err = nil

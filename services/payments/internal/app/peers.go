@@ -15,7 +15,8 @@ type Gateway interface {
 	Account(ctx context.Context, key domain.Secret) (id, country string, err error)
 	// Create makes the intent of a row, once for each attempt.
 	Create(ctx context.Context, a domain.Account, p domain.Intent) (domain.Snapshot, error)
-	Read(ctx context.Context, a domain.Account, id domain.GatewayID) (domain.Snapshot, error)
+	// Read reads the state of an intent, and what the row does not know yet of its charges, refunds and disputes.
+	Read(ctx context.Context, a domain.Account, p domain.Intent) (domain.Snapshot, error)
 	// Find looks for the intent of a row among those that were made since a time; nil when there is none.
 	Find(ctx context.Context, a domain.Account, row domain.IntentID, since time.Time) (*domain.Snapshot, error)
 	Cancel(ctx context.Context, a domain.Account, p domain.Intent) (domain.Snapshot, error)

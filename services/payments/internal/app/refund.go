@@ -263,6 +263,9 @@ func (a *Refunds) settle(
 	if err := store.PutEvent(ctx, tx, domain.RefundAsked(p.AccountID, p.GatewayID, note), a.Intents.Now()); err != nil {
 		return domain.Refund{}, err
 	}
+	if err := store.PutMovements(ctx, tx, p, out.told.Movements); err != nil {
+		return domain.Refund{}, err
+	}
 	tx.AfterCommit(a.Wake)
 	return a.write(ctx, tx, current, next, part)
 }
@@ -337,6 +340,9 @@ func (a *Refunds) refresh(ctx context.Context, account domain.Account, p domain.
 	}
 	return a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		if _, err := store.IntentForUpdate(ctx, tx, p.ID); err != nil {
+			return err
+		}
+		if err := store.PutMovements(ctx, tx, p, told.Movements); err != nil {
 			return err
 		}
 		id, err := store.RefundOfAllocation(ctx, tx, p.ID, row)

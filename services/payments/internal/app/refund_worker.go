@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 
-	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/payments/internal/domain"
@@ -18,35 +17,24 @@ type RefundCompleter struct {
 	Refunds *Refunds
 	Worker  *pg.DB // worker role: finds what is left
 	Log     *slog.Logger
-	failing int
+	failing failing
 }
 
-// Run resumes what is left of all tenants. One that fails is tried again when its lease has ended.
+// Run resumes what is left of all tenants. One that fails is tried again later.
 func (a *RefundCompleter) Run(ctx context.Context) error {
-	var failed []error
-	for after, full := (store.RefundDue{}), true; full; {
-		var found []store.RefundDue
-		err := a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
-			found, err = store.RefundsLeft(ctx, tx, a.Refunds.Intents.Now(), after, leftAtOnce)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("refunds that are left: %w", err)
-		}
-		for _, after = range found {
-			if ctx.Err() != nil {
-				return ctx.Err()
+	left := workers[store.RefundDue]{
+		db: a.Worker, now: a.Refunds.Intents.Now, find: store.RefundsLeft, home: func(row store.RefundDue) store.Home { return row.Home },
+		do: func(ctx context.Context, row store.RefundDue) error {
+			if err := a.complete(ctx, row.ID); err != nil {
+				return fmt.Errorf("refund %s: %w", row.ID, err)
 			}
-			if err := a.complete(caller.With(ctx, caller.Service("payments", after.TenantID, modeOf(after.Livemode))), after.ID); err != nil {
-				failed = append(failed, fmt.Errorf("refund %s: %w", after.ID, err))
-			}
-		}
-		full = len(found) == leftAtOnce
+			return nil
+		},
+		report: a.failing.report(a.Log, "refunds that cannot be completed"),
 	}
-	if len(failed) != a.failing {
-		a.Log.WarnContext(ctx, "refunds that cannot be completed", slog.Int("count", len(failed)), slog.Any("error", errors.Join(failed...)))
+	if err := left.run(ctx); err != nil {
+		return fmt.Errorf("refunds that are left: %w", err)
 	}
-	a.failing = len(failed)
 	return nil
 }
 
@@ -58,7 +46,7 @@ func (a *RefundCompleter) complete(ctx context.Context, id domain.RefundID) erro
 	}
 	for _, part := range r.UnderWay() {
 		if err := a.completePart(ctx, r, part); err != nil {
-			return err
+			return a.leave(ctx, r, err)
 		}
 	}
 	return nil
@@ -139,4 +127,12 @@ func (a *RefundCompleter) end(ctx context.Context, r domain.Refund, part domain.
 		return a.Refunds.settle(ctx, tx, r.ID, part, out, true)
 	})
 	return err
+}
+
+// leave leaves the calls of a refund for a time that grows with its age.
+func (a *RefundCompleter) leave(ctx context.Context, r domain.Refund, cause error) error {
+	real := a.Refunds.Intents.Now()
+	return errors.Join(cause, a.Refunds.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		return store.LeaveRefund(ctx, tx, r, real.Add(jitter(domain.Pause(r.CreatedAt, real))))
+	}))
 }

@@ -21,6 +21,8 @@ type Event struct {
 	Intent    GatewayID // "" when it is about none
 	Refund    string    // re_…; "" when it is about none
 	Tries     int
+
+	ReceivedAt time.Time
 }
 
 const (
@@ -28,11 +30,14 @@ const (
 	// Later it is not of this platform, as other programs may use the operator's account too.
 	eventPatience = 8
 	// eventLease is longer than a read of the gateway takes.
-	eventLease = 30 * time.Second
+	eventLease = 60 * time.Second
 )
 
 // OfRefund reports whether the refunds of the intent are to be read too.
 func (e Event) OfRefund() bool { return strings.Contains(e.Type, "refund") }
+
+// OfDispute reports whether the disputes of the intent are to be read too.
+func (e Event) OfDispute() bool { return strings.HasPrefix(e.Type, "charge.dispute.") }
 
 // RefundAsked is the event that this service leaves for itself when it knows what has become of a refund: its intent may have
 // changed. id is the gateway's, or that of the allocation when the gateway has refused.
@@ -49,4 +54,30 @@ func EventLease(now time.Time) time.Time { return now.Add(eventLease) }
 // Again is when an event is tried again.
 func (e Event) Again(now time.Time) time.Time {
 	return now.Add(min(time.Second<<min(e.Tries, 10), 5*time.Minute))
+}
+
+const (
+	eventLimit = 3 * 24 * time.Hour // then an event is given up: the gateway has stopped to repeat it too, and the reconciler reads
+	eventDay   = 24 * time.Hour     // then it is tried once in an hour
+	eventSlow  = time.Hour
+
+	// EventLifetime is how long an event is kept that is worked off.
+	EventLifetime = 30 * 24 * time.Hour
+)
+
+// Retry is when an event is tried again that could not be worked off; nil gives it up. refused says that the gateway refuses the
+// keys of the account, which only the operator can change.
+func (e Event) Retry(now time.Time, refused bool) *time.Time {
+	age := now.Sub(e.ReceivedAt)
+	if age >= eventLimit {
+		return nil
+	}
+	at := e.Again(now)
+	switch {
+	case age >= eventDay:
+		at = now.Add(eventSlow)
+	case refused:
+		at = now.Add(min(time.Second<<min(e.Tries, 12), eventSlow))
+	}
+	return &at
 }

@@ -30,6 +30,8 @@ type Intent struct {
 	Failure                           *Failure
 	FailedCharge                      string // ch_…, of the last failure that was told; "" when none was
 	Disputed                          bool
+	EverDisputed                      bool   // the gateway has told of a dispute
+	Charge                            string // ch_…, up to which the charges were read; "" when none was
 	Version                           int64
 	CreatedAt                         time.Time
 	UpdatedAt                         time.Time
@@ -69,6 +71,7 @@ type Request struct {
 type Call struct {
 	Attempt     int32
 	AttemptedAt time.Time  // when the attempt's first call began
+	BegunAt     time.Time  // when the first call of the request began, by whatever attempt
 	LeasedUntil *time.Time // real time until which a process has it; nil: nothing is under way
 }
 
@@ -85,7 +88,11 @@ func (c Call) Leased(real time.Time) bool { return c.LeasedUntil != nil && real.
 // Begin is a new attempt.
 func (c Call) Begin(real time.Time) Call {
 	until := real.Add(lease)
-	return Call{Attempt: c.Attempt + 1, AttemptedAt: real, LeasedUntil: &until}
+	c.Attempt, c.AttemptedAt, c.LeasedUntil = c.Attempt+1, real, &until
+	if c.BegunAt.IsZero() {
+		c.BegunAt = real
+	}
+	return c
 }
 
 // Resume is the same attempt once more.
@@ -93,6 +100,14 @@ func (c Call) Resume(real time.Time) Call {
 	until := real.Add(lease)
 	c.LeasedUntil = &until
 	return c
+}
+
+// longestPause is less than a client waits for a payment.
+const longestPause = time.Minute
+
+// Pause is how long a call that began at a time is left alone while its outcome stays unknown: the longer, the older it is.
+func Pause(begun, real time.Time) time.Duration {
+	return min(max(real.Sub(begun)/2, time.Second), longestPause)
 }
 
 // Forgotten reports whether the gateway may have forgotten the attempt's idempotency key, so that a repetition could have a
@@ -111,6 +126,9 @@ type Booking struct {
 // Lost reports whether the booking takes no payment any more, because it is cancelled or has expired.
 func (b Booking) Lost() bool { return slices.Contains(notPayable, b.Status) }
 
+// LostStatuses are the states of a booking that takes no payment any more.
+func LostStatuses() []string { return slices.Clone(notPayable) }
+
 // Invoice is what is asked of customers about an invoice that is to be paid.
 type Invoice struct {
 	ID        InvoiceID
@@ -125,12 +143,19 @@ type Snapshot struct {
 	Status                       Status
 	Amount, Received, Capturable int64 // in the smallest unit of ISO 4217
 	Refunded                     int64
-	Disputed                     bool
 	Failure                      *Failure
 	FailedCharge                 string // ch_…, of the failure; "" when none was made
-	CanceledAt                   *time.Time
-	ClientSecret                 Secret
-	Row                          string // our id, from its metadata
+	Charge                       string // ch_…, the latest one; "" when none was made
+	Movements                    []Movement
+	// Failed are the failed charges that may not have been told, the oldest first, where ChargesRead says that they were read.
+	Failed      []FailedCharge
+	ChargesRead bool
+	// Disputes are those of the intent, where DisputesRead says that they were read.
+	Disputes     []Dispute
+	DisputesRead bool
+	CanceledAt   *time.Time
+	ClientSecret Secret
+	Row          string // our id, from its metadata
 }
 
 // ApplyRead is Apply for a read that is applied in its order: what was refunded is less again when a refund fails.
@@ -143,22 +168,44 @@ func (p Intent) ApplyRead(s Snapshot, now time.Time) Intent {
 // Apply is the intent as the gateway tells it. A final state stays, and money that was taken is never less.
 func (p Intent) Apply(s Snapshot, now time.Time) Intent {
 	p.GatewayID, p.Amount.Minor = s.ID, s.Amount
-	p.Received, p.Refunded, p.Disputed = max(p.Received, s.Received), max(p.Refunded, s.Refunded), s.Disputed
+	p.Received, p.Refunded = max(p.Received, s.Received), max(p.Refunded, s.Refunded)
+	if s.DisputesRead {
+		p.Disputed = slices.ContainsFunc(s.Disputes, func(d Dispute) bool { return d.Status.Holds() })
+		p.EverDisputed = p.EverDisputed || len(s.Disputes) > 0
+	}
+	if s.ChargesRead {
+		p.Charge = s.Charge
+	}
 	if p.Status.Final() {
 		return p
 	}
 	p.Status, p.Capturable, p.Failure = s.Status, s.Capturable, s.Failure
-	if s.FailedCharge != "" {
-		p.FailedCharge = s.FailedCharge
-	}
-	if s.Status == Succeeded {
+	switch s.Status {
+	case Succeeded:
 		p.SucceededAt, p.Failure, p.Capturable = &now, nil, 0
-	}
-	if s.Status == Canceled {
+	case Canceled:
 		p.CanceledAt, p.Capturable = &now, 0
 		if s.CanceledAt != nil {
 			p.CanceledAt = s.CanceledAt
 		}
+	default: // it has not ended
+	}
+	return p
+}
+
+// FailedCharges are the failed charges that a snapshot tells of, the oldest first.
+func (s Snapshot) FailedCharges() []FailedCharge {
+	if s.ChargesRead || s.FailedCharge == "" || s.Failure == nil {
+		return s.Failed
+	}
+	return []FailedCharge{{s.FailedCharge, *s.Failure}}
+}
+
+// Fail is the intent after a charge has failed. A final state stays: the gateway may tell of an earlier failure later.
+func (p Intent) Fail(c FailedCharge) Intent {
+	p.Failure, p.FailedCharge = &c.Failure, c.ID
+	if !p.Status.Final() {
+		p.Status, p.Capturable = RequiresPaymentMethod, 0
 	}
 	return p
 }

@@ -96,6 +96,8 @@ type GatewayRefund struct {
 	Status  RefundStatus
 	Failure *Failure
 	Row     string // our id of the allocation, from its metadata
+
+	Movements []Movement
 }
 
 // Leased reports whether a process has the calls of the refund to itself.

@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/peer"
 	"holdfast.dev/proto/api"
+	"holdfast.dev/proto/internalapi"
 
 	"holdfast.dev/services/payments/internal/domain"
 )
@@ -34,6 +35,25 @@ func (p *Bookings) Booking(ctx context.Context, id domain.BookingID) (domain.Boo
 		if out.CustomerID, err = ids.Parse[ids.CustomerPrefix](text); err != nil {
 			return domain.Booking{}, fmt.Errorf("customer id %q: %w", text, err)
 		}
+	}
+	return out, nil
+}
+
+// Settlement asks what decides about the payments of a cancelled or expired booking. It implements app.SettlementService.
+func (p *Bookings) Settlement(ctx context.Context, id domain.BookingID) (domain.Settlement, error) {
+	var got internalapi.BookingSettlement
+	if err := p.Client.Do(ctx, http.MethodGet, "/internal/v1/bookings/"+id.String()+"/settlement", nil, &got); err != nil {
+		return domain.Settlement{}, err
+	}
+	out := domain.Settlement{
+		Lost: domain.Booking{Status: got.Status}.Lost(), AutoRefund: got.AutoRefund, RefundLatePayments: got.RefundLatePayments,
+		Counted: make(map[domain.GatewayID]domain.Counted, len(got.Payments)),
+	}
+	if got.RefundDue != nil {
+		out.Due = &money.Amount{Minor: *got.RefundDue, Currency: got.Currency}
+	}
+	for _, one := range got.Payments {
+		out.Counted[domain.GatewayID(one.ID)] = domain.Counted{Late: one.Late}
 	}
 	return out, nil
 }

@@ -27,9 +27,9 @@ func (s *Stripe) CreateRefund(ctx context.Context, a domain.Account, r domain.Re
 	}
 	key := part.CallKey()
 	params := &stripe.RefundParams{
-		Amount: &amount, PaymentIntent: stripe.String(string(part.Intent)), Reason: stripe.String(r.Reason),
+		Expand: stripe.StringSlice(ofRefund), Amount: &amount, PaymentIntent: stripe.String(string(part.Intent)), Reason: stripe.String(r.Reason),
 		Metadata: map[string]string{
-			refundRow: part.ID.String(), "holdfast_tenant": caller.FromContext(ctx).Tenant.String(), "refund_id": r.ID.String(),
+			refundRow: part.ID.String(), tenantKey: caller.FromContext(ctx).Tenant.String(), "refund_id": r.ID.String(),
 			"booking_id": r.BookingID.String(),
 		},
 	}
@@ -43,7 +43,7 @@ func (s *Stripe) CreateRefund(ctx context.Context, a domain.Account, r domain.Re
 // ReadRefund reads the present state of a refund.
 func (s *Stripe) ReadRefund(ctx context.Context, a domain.Account, id string) (domain.GatewayRefund, error) {
 	return s.refund(ctx, a, func(ctx context.Context) (*stripe.Refund, error) {
-		params := &stripe.RefundParams{}
+		params := &stripe.RefundParams{Expand: stripe.StringSlice(ofRefund)}
 		params.Context = ctx
 		return s.refunds(a).Get(id, params)
 	})
@@ -52,7 +52,7 @@ func (s *Stripe) ReadRefund(ctx context.Context, a domain.Account, id string) (d
 // FindRefund looks for the refund of an allocation among those of its intent.
 func (s *Stripe) FindRefund(ctx context.Context, a domain.Account, part domain.Allocation) (*domain.GatewayRefund, error) {
 	params := &stripe.RefundListParams{PaymentIntent: stripe.String(string(part.Intent))}
-	params.Limit = stripe.Int64(pageSize)
+	params.Limit, params.Expand = stripe.Int64(pageSize), stripe.StringSlice([]string{"data.balance_transaction", "data.failure_balance_transaction"})
 	return do(ctx, s, a, func(ctx context.Context) (*domain.GatewayRefund, error) {
 		params.Context = ctx
 		list := s.refunds(a).List(params)
@@ -79,7 +79,7 @@ var errNoRefund = errors.New("the payment gateway's answer is not a refund")
 
 // readRefund reads a refund in the gateway's form.
 func readRefund(r *stripe.Refund) (domain.GatewayRefund, error) {
-	out := domain.GatewayRefund{ID: r.ID, Status: domain.RefundStatus(r.Status), Row: r.Metadata[refundRow]}
+	out := domain.GatewayRefund{ID: r.ID, Status: domain.RefundStatus(r.Status), Row: r.Metadata[refundRow], Movements: refundMovements(r)}
 	if r.ID == "" || !domain.KnownRefundStatus(out.Status) {
 		return domain.GatewayRefund{}, errNoRefund
 	}

@@ -20,10 +20,14 @@ import (
 )
 
 const (
-	maxAccounts = 10_000 // whose limits are kept at once
+	maxAccounts = 10_000 // whose circuits are kept at once
 	pageSize    = 100    // of the lists that are searched
 	clockSkew   = time.Minute
 	busyPause   = time.Second // after an answer that does not say how long to wait
+
+	// The keys of the metadata by which an intent at Stripe is known as one of this platform.
+	intentRow = "holdfast_payment"
+	tenantKey = "holdfast_tenant"
 )
 
 // Stripe calls Stripe's API with the keys of one account at a time. It implements app.Gateway. A call is not repeated: its
@@ -32,7 +36,7 @@ type Stripe struct {
 	backend  stripe.Backend
 	timeout  time.Duration
 	inFlight int
-	limits   *otter.Cache[domain.AccountID, chan struct{}]
+	circuits *otter.Cache[domain.AccountID, *circuit]
 }
 
 // NewStripe makes a Stripe at a base URL without /v1. inFlight bounds the calls of one account at once.
@@ -47,30 +51,8 @@ func NewStripe(url string, timeout time.Duration, inFlight int) *Stripe {
 			LeveledLogger: &stripe.LeveledLogger{Level: stripe.LevelNull},
 		}),
 		timeout: timeout, inFlight: inFlight,
-		limits: otter.Must(&otter.Options[domain.AccountID, chan struct{}]{MaximumSize: maxAccounts}),
+		circuits: otter.Must(&otter.Options[domain.AccountID, *circuit]{MaximumSize: maxAccounts}),
 	}
-}
-
-// do makes one call for an account when fewer than its limit are under way.
-func do[T any](ctx context.Context, s *Stripe, a domain.Account, call func(ctx context.Context) (T, error)) (T, error) {
-	var none T
-	limit, err := s.limits.Get(ctx, a.ID, otter.LoaderFunc[domain.AccountID, chan struct{}](
-		func(context.Context, domain.AccountID) (chan struct{}, error) {
-			return make(chan struct{}, s.inFlight), nil
-		}))
-	if err != nil {
-		return none, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	select {
-	case limit <- struct{}{}:
-		defer func() { <-limit }()
-	case <-ctx.Done():
-		return none, &domain.BusyError{RetryAfter: busyPause}
-	}
-	out, err := call(ctx)
-	return out, outcome(err)
 }
 
 // outcome tells what an error of the library means for the effect of a call.
@@ -145,7 +127,7 @@ func (s *Stripe) Create(ctx context.Context, a domain.Account, p domain.Intent) 
 		Description: p.Description, ReceiptEmail: p.ReceiptEmail,
 		AutomaticPaymentMethods: &stripe.PaymentIntentAutomaticPaymentMethodsParams{Enabled: stripe.Bool(true)},
 		Metadata: map[string]string{
-			"holdfast_payment": p.ID.String(), "holdfast_tenant": c.Tenant.String(), "booking_id": p.BookingID.String(),
+			intentRow: p.ID.String(), tenantKey: c.Tenant.String(), "booking_id": p.BookingID.String(),
 		},
 	}
 	params.IdempotencyKey = &key
@@ -158,22 +140,12 @@ func (s *Stripe) Create(ctx context.Context, a domain.Account, p domain.Intent) 
 	})
 }
 
-// Read reads the present state of an intent.
-func (s *Stripe) Read(ctx context.Context, a domain.Account, id domain.GatewayID) (domain.Snapshot, error) {
-	return s.snapshot(ctx, a, func(ctx context.Context) (*stripe.PaymentIntent, error) {
-		params := &stripe.PaymentIntentParams{}
-		params.Context = ctx
-		params.AddExpand("latest_charge")
-		return s.intents(a).Get(string(id), params)
-	})
-}
-
 // Cancel cancels an intent, once for each attempt.
 func (s *Stripe) Cancel(ctx context.Context, a domain.Account, p domain.Intent) (domain.Snapshot, error) {
 	return s.snapshot(ctx, a, func(ctx context.Context) (*stripe.PaymentIntent, error) {
 		params := &stripe.PaymentIntentCancelParams{}
 		params.Context = ctx
-		params.AddExpand("latest_charge")
+		params.Expand = stripe.StringSlice(ofCharge)
 		return s.intents(a).Cancel(string(p.GatewayID), params)
 	})
 }
@@ -187,26 +159,34 @@ func (s *Stripe) Capture(ctx context.Context, a domain.Account, p domain.Intent,
 	return s.snapshot(ctx, a, func(ctx context.Context) (*stripe.PaymentIntent, error) {
 		params := &stripe.PaymentIntentCaptureParams{AmountToCapture: &amount}
 		params.Context = ctx
-		params.AddExpand("latest_charge")
+		params.Expand = stripe.StringSlice(ofCharge)
 		return s.intents(a).Capture(string(p.GatewayID), params)
 	})
 }
 
-// Find looks for the intent of a row among those that were made since a time.
-func (s *Stripe) Find(ctx context.Context, a domain.Account, row domain.IntentID, since time.Time) (*domain.Snapshot, error) {
-	params := &stripe.PaymentIntentListParams{CreatedRange: &stripe.RangeQueryParams{GreaterThanOrEqual: since.Add(-clockSkew).Unix()}}
-	params.Limit = stripe.Int64(pageSize)
-	return do(ctx, s, a, func(ctx context.Context) (*domain.Snapshot, error) {
-		params.Context = ctx
-		list := s.intents(a).List(params)
-		for list.Next() {
-			if p := list.PaymentIntent(); p.Metadata["holdfast_payment"] == row.String() {
-				found, err := read(p)
-				return &found, err
+// Find looks for the intent of a row among those that were made since a time. Each page is a call of its own, with its own time-out.
+func (s *Stripe) Find(ctx context.Context, a domain.Account, row domain.IntentID, since time.Time) (found *domain.Snapshot, err error) {
+	params := &stripe.PaymentIntentListParams{
+		ListParams:   stripe.ListParams{Single: true, Limit: stripe.Int64(pageSize)},
+		CreatedRange: &stripe.RangeQueryParams{GreaterThanOrEqual: since.Add(-clockSkew).Unix()},
+	}
+	for more := true; more && found == nil && err == nil; {
+		found, err = do(ctx, s, a, func(ctx context.Context) (*domain.Snapshot, error) {
+			params.Context = ctx
+			list := s.intents(a).List(params)
+			for list.Next() {
+				p := list.PaymentIntent()
+				if p.Metadata[intentRow] == row.String() {
+					told, err := read(p)
+					return &told, err
+				}
+				params.StartingAfter = &p.ID
 			}
-		}
-		return nil, list.Err()
-	})
+			more = list.Meta() != nil && list.Meta().HasMore
+			return nil, list.Err()
+		})
+	}
+	return found, err
 }
 
 func (s *Stripe) snapshot(
@@ -231,7 +211,7 @@ func read(p *stripe.PaymentIntent) (domain.Snapshot, error) {
 	code := strings.ToUpper(string(p.Currency))
 	out := domain.Snapshot{
 		ID: domain.GatewayID(p.ID), Status: status, Amount: domain.FromStripe(p.Amount, code), Received: domain.FromStripe(p.AmountReceived, code),
-		Capturable: domain.FromStripe(p.AmountCapturable, code), ClientSecret: domain.Secret(p.ClientSecret), Row: p.Metadata["holdfast_payment"],
+		Capturable: domain.FromStripe(p.AmountCapturable, code), ClientSecret: domain.Secret(p.ClientSecret), Row: p.Metadata[intentRow],
 	}
 	if p.CanceledAt > 0 {
 		at := time.Unix(p.CanceledAt, 0).UTC()
@@ -248,7 +228,13 @@ func read(p *stripe.PaymentIntent) (domain.Snapshot, error) {
 		if p.LatestCharge.Captured {
 			released = p.LatestCharge.Amount - p.LatestCharge.AmountCaptured
 		}
-		out.Refunded, out.Disputed = domain.FromStripe(max(0, p.LatestCharge.AmountRefunded-released), code), p.LatestCharge.Disputed
+		out.Refunded, out.Charge = domain.FromStripe(max(0, p.LatestCharge.AmountRefunded-released), code), p.LatestCharge.ID
+		out.Movements = chargeMovements(p.LatestCharge)
+		if p.LatestCharge.Refunds != nil {
+			for _, r := range p.LatestCharge.Refunds.Data {
+				out.Movements = append(out.Movements, refundMovements(r)...)
+			}
+		}
 	}
 	return out, nil
 }

@@ -29,6 +29,7 @@ type stamp struct {
 const accountColumns = `a.id, a.provider, a.account, a.country, a.publishable_key, a.secret_key, a.secret_last4, a.version, a.created_at,
 	a.updated_at, a.disconnected_at`
 
+// oneAccount needs the tenant and the mode in the transaction's settings.
 const oneAccount = `select ` + accountColumns + ` from gateway_accounts a where a.tenant_id = @tenant and a.livemode = @live and `
 
 // Connected reads the account that is connected, or domain.ErrNotConfigured.
@@ -36,9 +37,14 @@ func (s Accounts) Connected(ctx context.Context, q pg.Q) (domain.Account, error)
 	return pg.One(ctx, q, s.scan(ctx), domain.ErrNotConfigured, oneAccount+`a.disconnected_at is null`, pg.Args{})
 }
 
-// ConnectedForUpdate is Connected with a lock until the transaction ends.
+// Shown reads the account that is connected without its secret key, which no encryption key may open.
+func (s Accounts) Shown(ctx context.Context, q pg.Q) (domain.Account, error) {
+	return pg.One(ctx, q, scanSealed, domain.ErrNotConfigured, oneAccount+`a.disconnected_at is null`, pg.Args{})
+}
+
+// ConnectedForUpdate is Shown with a lock until the transaction ends.
 func (s Accounts) ConnectedForUpdate(ctx context.Context, tx pg.Tx) (domain.Account, error) {
-	return pg.One(ctx, tx, s.scan(ctx), domain.ErrNotConfigured, oneAccount+`a.disconnected_at is null for update`, pg.Args{})
+	return pg.One(ctx, tx, scanSealed, domain.ErrNotConfigured, oneAccount+`a.disconnected_at is null for update`, pg.Args{})
 }
 
 // Account reads an account by its id, a disconnected one too, or domain.ErrNotConfigured.
@@ -48,12 +54,9 @@ func (s Accounts) Account(ctx context.Context, q pg.Q, id domain.AccountID) (dom
 
 func (s Accounts) scan(ctx context.Context) pgx.RowToFunc[domain.Account] {
 	return func(row pgx.CollectableRow) (domain.Account, error) {
-		var a domain.Account
-		var sealed []byte
-		err := row.Scan(&a.ID, &a.Provider, &a.Account, &a.Country, &a.PublishableKey, &sealed, &a.SecretLast4, &a.Version, &a.CreatedAt,
-			&a.UpdatedAt, &a.DisconnectedAt)
+		a, sealed, err := scanAccount(row)
 		if err != nil {
-			return domain.Account{}, fmt.Errorf("scan gateway account: %w", err)
+			return domain.Account{}, err
 		}
 		plain, err := s.Box.Open(sealed, accountAAD(ctx, a.ID))
 		if err != nil {
@@ -62,6 +65,21 @@ func (s Accounts) scan(ctx context.Context) pgx.RowToFunc[domain.Account] {
 		a.SecretKey = domain.Secret(plain)
 		return a, nil
 	}
+}
+
+func scanSealed(row pgx.CollectableRow) (domain.Account, error) {
+	a, _, err := scanAccount(row)
+	return a, err
+}
+
+// scanAccount reads an account, and its secret key as it is stored.
+func scanAccount(row pgx.CollectableRow) (a domain.Account, sealed []byte, err error) {
+	err = row.Scan(&a.ID, &a.Provider, &a.Account, &a.Country, &a.PublishableKey, &sealed, &a.SecretLast4, &a.Version, &a.CreatedAt,
+		&a.UpdatedAt, &a.DisconnectedAt)
+	if err != nil {
+		return domain.Account{}, nil, fmt.Errorf("scan gateway account: %w", err)
+	}
+	return a, sealed, nil
 }
 
 // Insert writes a new account.
@@ -85,14 +103,17 @@ func (s Accounts) Insert(ctx context.Context, tx pg.Tx, a domain.Account) (domai
 	return a, nil
 }
 
-// Update writes the keys of an account that the transaction has locked, and whether it is connected.
+// Update writes the keys of an account that the transaction has locked, and whether it is connected. An empty secret key stays.
 func (s Accounts) Update(ctx context.Context, tx pg.Tx, a domain.Account) (domain.Account, error) {
-	sealed, err := s.Box.Seal([]byte(a.SecretKey), accountAAD(ctx, a.ID))
-	if err != nil {
-		return domain.Account{}, err
+	var sealed []byte
+	if a.SecretKey != "" {
+		var err error
+		if sealed, err = s.Box.Seal([]byte(a.SecretKey), accountAAD(ctx, a.ID)); err != nil {
+			return domain.Account{}, err
+		}
 	}
 	at, err := pg.One(ctx, tx, pgx.RowToStructByName[stamp], pgx.ErrNoRows, `
-		update gateway_accounts a set country = @country, publishable_key = @publishable, secret_key = @sealed, secret_last4 = @last4,
+		update gateway_accounts a set country = @country, publishable_key = @publishable, secret_key = coalesce(@sealed, a.secret_key), secret_last4 = @last4,
 			disconnected_at = @disconnected_at, version = a.version + 1, updated_at = clock_timestamp()
 		where a.tenant_id = @tenant and a.livemode = @live and a.id = @id
 		returning a.version, a.created_at, a.updated_at`, pg.Args{
@@ -127,28 +148,43 @@ func (s Accounts) AddWebhookSecret(ctx context.Context, tx pg.Tx, id domain.Acco
 	return nil
 }
 
-// WebhookSecrets reads the secrets by which an account's webhooks may be signed now.
+// WebhookSecrets reads the secrets by which an account's webhooks may be signed now. One that no encryption key opens is left out,
+// unless there is no other.
 func (s Accounts) WebhookSecrets(ctx context.Context, q pg.Q, id domain.AccountID, now time.Time) ([]domain.Secret, error) {
-	return pg.Many(ctx, q, func(row pgx.CollectableRow) (domain.Secret, error) {
-		var secret domain.SecretID
-		var sealed []byte
-		if err := row.Scan(&secret, &sealed); err != nil {
-			return "", err
-		}
-		plain, err := s.Box.Open(sealed, secretAAD(ctx, secret))
-		return domain.Secret(plain), err
+	rows, err := pg.Many(ctx, q, func(row pgx.CollectableRow) (w webhookSecret, err error) {
+		err = row.Scan(&w.id, &w.sealed)
+		return w, err
 	}, `select w.id, w.sealed from gateway_webhook_secrets w
 		where w.tenant_id = @tenant and w.livemode = @live and w.account_id = @account and (w.expires_at is null or w.expires_at > @now)
 		order by w.id desc limit 10`, pg.Args{"account": id, "now": now})
+	if err != nil {
+		return nil, err
+	}
+	var secrets []domain.Secret
+	var lost []error
+	for _, w := range rows {
+		plain, err := s.Box.Open(w.sealed, secretAAD(ctx, w.id))
+		if err != nil {
+			lost = append(lost, fmt.Errorf("webhook secret %s of %s: %w", w.id, id, err))
+			continue
+		}
+		secrets = append(secrets, domain.Secret(plain))
+	}
+	if len(secrets) == 0 {
+		return nil, errors.Join(lost...)
+	}
+	return secrets, nil
 }
 
-// Home finds whose an account is. ok is false when there is none.
-func Home(ctx context.Context, q pg.Q, id domain.AccountID) (tenant ids.Tenant, mode caller.Mode, ok bool, err error) {
-	type home struct {
-		TenantID ids.Tenant
-		Livemode bool
-	}
-	got, err := pg.One(ctx, q, pgx.RowToStructByName[home], pgx.ErrNoRows,
+// webhookSecret is a secret as it is stored.
+type webhookSecret struct {
+	id     domain.SecretID
+	sealed []byte
+}
+
+// HomeOf finds whose an account is. ok is false when there is none.
+func HomeOf(ctx context.Context, q pg.Q, id domain.AccountID) (tenant ids.Tenant, mode caller.Mode, ok bool, err error) {
+	got, err := pg.One(ctx, q, pgx.RowToStructByName[Home], pgx.ErrNoRows,
 		`select tenant_id, livemode from gateway_account_home($1)`, id.UUID())
 	if errors.Is(err, pgx.ErrNoRows) {
 		return ids.Tenant{}, "", false, nil
@@ -160,16 +196,22 @@ func Home(ctx context.Context, q pg.Q, id domain.AccountID) (tenant ids.Tenant, 
 	return got.TenantID, mode, err == nil, err
 }
 
+const (
+	accountsTable = "gateway_accounts"
+	secretsTable  = "gateway_webhook_secrets"
+)
+
 func accountAAD(ctx context.Context, id domain.AccountID) []byte {
-	return aad(ctx, "gateway_accounts", id.String())
+	c := caller.FromContext(ctx)
+	return aad(accountsTable, c.Tenant, c.Mode, id.String())
 }
 
 func secretAAD(ctx context.Context, id domain.SecretID) []byte {
-	return aad(ctx, "gateway_webhook_secrets", id.String())
+	c := caller.FromContext(ctx)
+	return aad(secretsTable, c.Tenant, c.Mode, id.String())
 }
 
 // aad binds a sealed text to its row.
-func aad(ctx context.Context, table, id string) []byte {
-	c := caller.FromContext(ctx)
-	return fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s", table, c.Tenant, c.Mode, id)
+func aad(table string, tenant ids.Tenant, mode caller.Mode, id string) []byte {
+	return fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s", table, tenant, mode, id)
 }

@@ -32,6 +32,8 @@ func EraseIntents(ctx context.Context, tx pg.Tx, customer domain.CustomerID, aft
 			select p.tenant_id, p.livemode, p.id from payment_intents p
 			where p.tenant_id = @tenant and p.livemode = @live and p.customer_id = @customer and (@after::uuid is null or p.id > @after)
 			order by p.id limit @limit for update
+		), pairs as (
+			delete from payment_intent_metadata m using next n where m.tenant_id = n.tenant_id and m.livemode = n.livemode and m.intent_id = n.id
 		)
 		update payment_intents p set description = null, receipt_email = null, metadata = null, version = p.version + 1,
 			updated_at = clock_timestamp()

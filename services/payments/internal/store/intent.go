@@ -16,8 +16,8 @@ import (
 
 // intentColumns hold the state of the booking too, so that one statement reads both as they are at one instant.
 const intentColumns = `p.id, coalesce(p.gateway_id, ''), p.account_id, p.status, p.amount, p.currency, p.received, p.capturable, p.refunded, p.refund_reserved, p.refunded_elsewhere,
-	p.booking_id, p.invoice_id, p.customer_id, p.capture_method, p.description, p.receipt_email, p.metadata, p.failure, coalesce(p.failed_charge, ''), p.disputed,
-	p.version, p.created_at, p.updated_at, p.succeeded_at, p.canceled_at, p.attempt, p.attempted_at, p.leased_until,
+	p.booking_id, p.invoice_id, p.customer_id, p.capture_method, p.description, p.receipt_email, p.metadata, p.failure, coalesce(p.failed_charge, ''), p.disputed, p.ever_disputed, coalesce(p.charge, ''),
+	p.version, p.created_at, p.updated_at, p.succeeded_at, p.canceled_at, p.attempt, p.attempted_at, coalesce(p.begun_at, p.attempted_at), p.leased_until,
 	coalesce(p.credential_id, ''), coalesce(p.key, ''), p.fingerprint,
 	coalesce((select b.status from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = p.booking_id), '')`
 
@@ -27,8 +27,8 @@ func scanIntent(row pgx.CollectableRow) (domain.Intent, error) {
 	var p domain.Intent
 	var failure []byte
 	err := row.Scan(&p.ID, &p.GatewayID, &p.AccountID, &p.Status, &p.Amount.Minor, &p.Amount.Currency, &p.Received, &p.Capturable, &p.Refunded, &p.RefundReserved, &p.RefundedElsewhere,
-		&p.BookingID, &p.InvoiceID, &p.CustomerID, &p.CaptureMethod, &p.Description, &p.ReceiptEmail, &p.Metadata, &failure, &p.FailedCharge, &p.Disputed,
-		&p.Version, &p.CreatedAt, &p.UpdatedAt, &p.SucceededAt, &p.CanceledAt, &p.Call.Attempt, &p.Call.AttemptedAt, &p.Call.LeasedUntil,
+		&p.BookingID, &p.InvoiceID, &p.CustomerID, &p.CaptureMethod, &p.Description, &p.ReceiptEmail, &p.Metadata, &failure, &p.FailedCharge, &p.Disputed, &p.EverDisputed, &p.Charge,
+		&p.Version, &p.CreatedAt, &p.UpdatedAt, &p.SucceededAt, &p.CanceledAt, &p.Call.Attempt, &p.Call.AttemptedAt, &p.Call.BegunAt, &p.Call.LeasedUntil,
 		&p.Request.Credential, &p.Request.Key, &p.Request.Fingerprint, &p.BookingStatus)
 	if err == nil && len(failure) > 0 {
 		err = json.Unmarshal(failure, &p.Failure)
@@ -77,6 +77,9 @@ func IntentOfKey(ctx context.Context, tx pg.Tx, r domain.Request, expired time.T
 	return found, nil
 }
 
+// intentMetadata are the pairs of metadata that lists are filtered by.
+var intentMetadata = pg.MetadataTable{Name: "payment_intent_metadata", Owner: "intent_id"}
+
 const keyConstraint = "payment_intents_key"
 
 // InsertIntent writes a new intent, before the gateway is asked. taken is true when another request with its key has written one
@@ -84,10 +87,10 @@ const keyConstraint = "payment_intents_key"
 func InsertIntent(ctx context.Context, tx pg.Tx, p domain.Intent) (out domain.Intent, taken bool, err error) {
 	at, err := pg.One(ctx, tx, pgx.RowToStructByName[stamp], pgx.ErrNoRows, `
 		insert into payment_intents as p (tenant_id, livemode, id, account_id, status, amount, currency, booking_id, invoice_id, customer_id,
-			capture_method, description, receipt_email, metadata, credential_id, key, fingerprint, attempt, attempted_at, leased_until,
+			capture_method, description, receipt_email, metadata, credential_id, key, fingerprint, attempt, attempted_at, begun_at, leased_until,
 			created_at, updated_at)
 		values (@tenant, @live, @id, @account, @status, @amount, @currency, @booking, @invoice, @customer, @capture, @description, @email,
-			@metadata, nullif(@credential::text, ''), nullif(@key::text, ''), @fingerprint, @attempt, @attempted_at, @leased_until,
+			@metadata, nullif(@credential::text, ''), nullif(@key::text, ''), @fingerprint, @attempt, @attempted_at, @begun_at, @leased_until,
 			clock_timestamp(), clock_timestamp())
 		returning p.version, p.created_at, p.updated_at`, intentArgs(p))
 	if pg.ConstraintName(err) == keyConstraint {
@@ -97,7 +100,17 @@ func InsertIntent(ctx context.Context, tx pg.Tx, p domain.Intent) (out domain.In
 		return domain.Intent{}, false, fmt.Errorf("insert payment intent: %w", err)
 	}
 	p.Version, p.CreatedAt, p.UpdatedAt = at.Version, at.CreatedAt, at.UpdatedAt
-	return p, false, nil
+	b := &pgx.Batch{}
+	intentMetadata.QueueInsert(b, p.ID, p.Metadata)
+	return p, false, sendSome(ctx, tx, b)
+}
+
+// sendSome sends a batch that may be empty.
+func sendSome(ctx context.Context, tx pg.Tx, b *pgx.Batch) error {
+	if b.Len() == 0 {
+		return nil
+	}
+	return tx.SendBatch(ctx, b).Close()
 }
 
 func intentArgs(p domain.Intent) pg.Args {
@@ -105,18 +118,23 @@ func intentArgs(p domain.Intent) pg.Args {
 		"id": p.ID, "account": p.AccountID, "status": p.Status, "amount": p.Amount.Minor, "currency": p.Amount.Currency,
 		"booking": p.BookingID, "invoice": p.InvoiceID, "customer": p.CustomerID, "capture": p.CaptureMethod, "description": p.Description,
 		"email": p.ReceiptEmail, "metadata": pg.JSONText(p.Metadata), "credential": p.Request.Credential, "key": p.Request.Key,
-		"fingerprint": p.Request.Fingerprint, "attempt": p.Call.Attempt, "attempted_at": p.Call.AttemptedAt, "leased_until": p.Call.LeasedUntil,
+		"fingerprint": p.Request.Fingerprint, "attempt": p.Call.Attempt, "attempted_at": p.Call.AttemptedAt, "begun_at": p.Call.BegunAt,
+		"leased_until": p.Call.LeasedUntil,
 	}
 }
 
 // ReviseIntent writes what a repeated request asks for now into the row of a refused one, with its new attempt.
 func ReviseIntent(ctx context.Context, tx pg.Tx, p domain.Intent) error {
-	_, err := tx.Exec(ctx, `
+	b := &pgx.Batch{}
+	b.Queue(`
 		update payment_intents p set account_id = @account, status = @status, amount = @amount, currency = @currency, booking_id = @booking,
 			invoice_id = @invoice, customer_id = @customer, capture_method = @capture, description = @description, receipt_email = @email,
-			metadata = @metadata, fingerprint = @fingerprint, attempt = @attempt, attempted_at = @attempted_at, leased_until = @leased_until
+			metadata = @metadata, fingerprint = @fingerprint, attempt = @attempt, attempted_at = @attempted_at, begun_at = @begun_at,
+			leased_until = @leased_until
 		where p.tenant_id = @tenant and p.livemode = @live and p.id = @id`, intentArgs(p))
-	if err != nil {
+	intentMetadata.QueueDelete(b, p.ID)
+	intentMetadata.QueueInsert(b, p.ID, p.Metadata)
+	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return fmt.Errorf("revise payment intent: %w", err)
 	}
 	return nil
@@ -133,8 +151,22 @@ func SaveCall(ctx context.Context, tx pg.Tx, p domain.Intent) error {
 	return nil
 }
 
+// LeaveCall notes when a call whose outcome is unknown is resumed, unless another process has it by now.
+func LeaveCall(ctx context.Context, tx pg.Tx, p domain.Intent, until time.Time) error {
+	args := intentArgs(p)
+	args["until"] = until
+	_, err := tx.Exec(ctx, `
+		update payment_intents p set leased_until = @until
+		where p.tenant_id = @tenant and p.livemode = @live and p.id = @id and p.status = 'creating' and p.attempt = @attempt
+			and p.leased_until = @leased_until`, args)
+	if err != nil {
+		return fmt.Errorf("leave call: %w", err)
+	}
+	return nil
+}
+
 // UpdateIntent writes what the gateway has told of an intent that the transaction has locked, and ends the call that was under
-// way. It increments the version where visible says so.
+// way. It increments the version where visible says so. An intent that was not listed before counts as updated now.
 func UpdateIntent(ctx context.Context, tx pg.Tx, p domain.Intent, visible bool) (domain.Intent, error) {
 	var failure []byte
 	if p.Failure != nil {
@@ -145,13 +177,14 @@ func UpdateIntent(ctx context.Context, tx pg.Tx, p domain.Intent, visible bool) 
 	}
 	at, err := pg.One(ctx, tx, pgx.RowToStructByName[stamp], domain.ErrIntentNotFound, `
 		update payment_intents p set gateway_id = @gateway, status = @status, amount = @amount, received = @received, capturable = @capturable,
-			refunded = @refunded, refunded_elsewhere = @elsewhere, failure = @failure, failed_charge = nullif(@failed_charge::text, ''), disputed = @disputed, succeeded_at = @succeeded_at, canceled_at = @canceled_at,
+			refunded = @refunded, refunded_elsewhere = @elsewhere, failure = @failure, failed_charge = nullif(@failed_charge::text, ''), disputed = @disputed, ever_disputed = @ever_disputed, charge = nullif(@charge::text, ''), succeeded_at = @succeeded_at, canceled_at = @canceled_at,
 			leased_until = null,
-			version = p.version + @visible::boolean::int, updated_at = case when @visible::boolean then clock_timestamp() else p.updated_at end
+			version = p.version + @visible::boolean::int,
+			updated_at = case when @visible::boolean or p.gateway_id is null then clock_timestamp() else p.updated_at end
 		where p.tenant_id = @tenant and p.livemode = @live and p.id = @id
 		returning p.version, p.created_at, p.updated_at`, pg.Args{
 		"id": p.ID, "gateway": p.GatewayID, "status": p.Status, "amount": p.Amount.Minor, "received": p.Received, "capturable": p.Capturable,
-		"refunded": p.Refunded, "elsewhere": p.RefundedElsewhere, "failure": pg.JSONText(failure), "failed_charge": p.FailedCharge, "disputed": p.Disputed, "succeeded_at": p.SucceededAt,
+		"refunded": p.Refunded, "elsewhere": p.RefundedElsewhere, "failure": pg.JSONText(failure), "failed_charge": p.FailedCharge, "disputed": p.Disputed, "ever_disputed": p.EverDisputed, "charge": p.Charge, "succeeded_at": p.SucceededAt,
 		"canceled_at": p.CanceledAt, "visible": visible,
 	})
 	if err != nil {
@@ -181,19 +214,40 @@ func ApplyRead(ctx context.Context, tx pg.Tx, id domain.IntentID, number int64) 
 	return tag.RowsAffected() == 1, nil
 }
 
-// IntentDue is an intent whose call is to be resumed.
-type IntentDue struct {
+// Home is a tenant in a mode.
+type Home struct {
 	TenantID ids.Tenant
 	Livemode bool
-	ID       domain.IntentID
-	At       time.Time
 }
 
-// IntentsLeft returns up to limit intents of all tenants and modes whose call a process has left, oldest first, behind after; tx
-// has the worker role.
-func IntentsLeft(ctx context.Context, tx pg.Tx, real time.Time, after IntentDue, limit int) ([]IntentDue, error) {
+// outside excludes the rows of alias of the tenants and modes in $1 and $2.
+func outside(alias string) string {
+	return ` and not exists (select from unnest($1::uuid[], $2::boolean[]) h (tenant_id, livemode)
+		where h.tenant_id = ` + alias + `.tenant_id and h.livemode = ` + alias + `.livemode)`
+}
+
+// homes are the arguments of outside.
+func homes(list []Home) (tenants [][16]byte, modes []bool) {
+	tenants, modes = make([][16]byte, len(list)), make([]bool, len(list))
+	for i, h := range list {
+		tenants[i], modes[i] = h.TenantID.UUID(), h.Livemode
+	}
+	return tenants, modes
+}
+
+// IntentDue is an intent whose call is to be resumed.
+type IntentDue struct {
+	Home
+
+	ID domain.IntentID
+}
+
+// IntentsLeft returns up to limit intents of all tenants and modes but those of except, whose call a process has left, oldest first;
+// tx has the worker role.
+func IntentsLeft(ctx context.Context, tx pg.Tx, real time.Time, except []Home, limit int) ([]IntentDue, error) {
+	tenants, modes := homes(except)
 	return pg.Many(ctx, tx, pgx.RowToStructByName[IntentDue], `
-		select p.tenant_id, p.livemode, p.id, p.leased_until as at from payment_intents p
-		where p.leased_until is not null and p.leased_until <= $1 and (p.leased_until, p.id) > ($2, $3::uuid)
-		order by p.leased_until, p.id limit $4`, real, after.At, after.ID.UUID(), limit)
+		select p.tenant_id, p.livemode, p.id from payment_intents p
+		where p.leased_until is not null and p.leased_until <= $3`+outside("p")+`
+		order by p.leased_until, p.id limit $4`, tenants, modes, real, limit)
 }

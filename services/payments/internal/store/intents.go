@@ -11,21 +11,31 @@ import (
 
 // IntentFilter selects intents of a list. Nil and empty fields select all.
 type IntentFilter struct {
-	Status  []domain.Status
-	Booking *domain.BookingID
+	Status   []domain.Status
+	Booking  *domain.BookingID
+	Customer *domain.CustomerID
+	Metadata map[string]string // each pair
 }
 
 // Intents reads one page of the intents that the gateway knows.
 func Intents(ctx context.Context, q pg.Q, f IntentFilter, r page.Request) (page.Rows[domain.Intent], error) {
-	sql, args := page.Union(r, page.OneOf("p.status", f.Status), func(w *page.Where) (string, []any) { return intentsOf(w, f, r) })
-	return page.Read(ctx, q, r, scanIntent, sql, args...)
+	return page.Search(ctx, q, r, page.List[domain.Intent]{
+		Alias: "p", Scan: scanIntent, Conditions: page.MetadataConditions(intentMetadata, "p", f.Metadata),
+		Statement: func(r page.Request, narrow func(*page.Where)) (string, []any) {
+			return page.Union(r, page.OneOf("p.status", f.Status), func(w *page.Where) (string, []any) { return intentsOf(w, f, r, narrow) })
+		},
+	})
 }
 
-func intentsOf(w *page.Where, f IntentFilter, r page.Request) (string, []any) {
+func intentsOf(w *page.Where, f IntentFilter, r page.Request, narrow func(*page.Where)) (string, []any) {
 	w.Add(`p.tenant_id = @tenant and p.livemode = @live and p.gateway_id is not null`)
 	if f.Booking != nil {
 		w.Add(`p.booking_id = ?`, *f.Booking)
 	}
+	if f.Customer != nil {
+		w.Add(`p.customer_id = ?`, *f.Customer)
+	}
+	narrow(w)
 	tail, args := w.Page(r, "p")
 	return `select ` + intentColumns + ` from payment_intents p ` + tail, args
 }

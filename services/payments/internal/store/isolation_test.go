@@ -30,7 +30,22 @@ func TestIsolation(t *testing.T) {
 			"refund_allocations", "refund_id, position, id, intent_id, amount, status, attempt, attempted_at",
 			u + ", 0, gen_random_uuid(), (select id from payment_intents limit 1), 1, 'creating', 1, now()",
 		},
+		{
+			"ledger_entries", "account_id, movement, ledger_account, currency, amount, kind, object, intent_id, moved_at",
+			u + ", 'txn_1', 'payments', 'USD', 0, 'charge', 'ch_1', (select id from payment_intents limit 1), now()",
+		},
+		{
+			"disputes", "id, account_id, intent_id, charge, amount, currency, reason, status, opened_at, created_at, updated_at",
+			"'dp_1', " + u + ", (select id from payment_intents limit 1), 'ch_1', 1, 'USD', 'general', 'needs_response', now(), now(), now()",
+		},
+		{"failed_charges", "intent_id, id", "(select id from payment_intents limit 1), 'ch_1'"},
+		{"payment_intent_metadata", "key, value, intent_id", "'k', 'v', (select id from payment_intents limit 1)"},
+		{"refund_metadata", "key, value, refund_id", "'k', 'v', " + u},
 		{"gateway_events", "account_id, id, type, received_at", u + ", 'evt_1', 'x', now()"},
+		{"gateway_reconciliations", "account_id, due_at, finished_at", u + ", now(), now()"},
 		{"lost_bookings", "booking_id, due_at", "gen_random_uuid(), now()"},
-	}, "payment_intents_leased", "refunds_leased", "gateway_events_due", "lost_bookings_due", "gateway_accounts_id")
+		{"booking_settlements", "booking_id, due_at", "gen_random_uuid(), now()"},
+		{"automatic_refunds", "cause, subject, wanted", "'late', 'pi_1', 1"},
+	}, "booking_settlements_due", "payment_intents_leased", "refunds_leased", "gateway_events_due", "gateway_events_done", "gateway_reconciliations_due",
+		"lost_bookings_due", "gateway_accounts_id")
 }

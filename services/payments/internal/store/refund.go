@@ -8,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/payments/internal/domain"
@@ -144,6 +143,9 @@ func BookingKnown(ctx context.Context, q pg.Q, id domain.BookingID) (bool, error
 		`select exists (select from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = @id)`, pg.Args{"id": id})
 }
 
+// refundMetadata are the pairs of metadata that lists are filtered by.
+var refundMetadata = pg.MetadataTable{Name: "refund_metadata", Owner: "refund_id"}
+
 // InsertRefund writes a new refund with its allocations, before the gateway is asked. The transaction has locked their intents,
 // whose money it reserves. taken is true when another request with its key has written one at the same moment.
 func InsertRefund(ctx context.Context, tx pg.Tx, r domain.Refund) (out domain.Refund, taken bool, err error) {
@@ -161,6 +163,7 @@ func InsertRefund(ctx context.Context, tx pg.Tx, r domain.Refund) (out domain.Re
 	}
 	r.Version, r.CreatedAt, r.UpdatedAt = at.Version, at.CreatedAt, at.UpdatedAt
 	b := &pgx.Batch{}
+	refundMetadata.QueueInsert(b, r.ID, r.Metadata)
 	for i, a := range r.Allocations {
 		b.Queue(`insert into refund_allocations (tenant_id, livemode, refund_id, position, id, intent_id, amount, status, attempt, attempted_at)
 			values (@tenant, @live, @refund, @position, @id, @intent, @amount, @status, @attempt, @attempted_at)`, pg.Args{
@@ -267,19 +270,31 @@ func OpenRefunds(ctx context.Context, q pg.Q, intent domain.IntentID, limit int)
 		order by a.id limit @limit`, pg.Args{"intent": intent, "limit": limit})
 }
 
-// RefundDue is a refund whose calls are to be resumed.
-type RefundDue struct {
-	TenantID ids.Tenant
-	Livemode bool
-	ID       domain.RefundID
-	At       time.Time
+// LeaveRefund notes when the calls of a refund are resumed, unless another process has them by now.
+func LeaveRefund(ctx context.Context, tx pg.Tx, r domain.Refund, until time.Time) error {
+	args := refundArgs(r)
+	args["until"] = until
+	_, err := tx.Exec(ctx, `update refunds r set leased_until = @until
+		where r.tenant_id = @tenant and r.livemode = @live and r.id = @id and r.leased_until = @leased_until`, args)
+	if err != nil {
+		return fmt.Errorf("leave refund: %w", err)
+	}
+	return nil
 }
 
-// RefundsLeft returns up to limit refunds of all tenants and modes whose calls a process has left, oldest first, behind after; tx
-// has the worker role.
-func RefundsLeft(ctx context.Context, tx pg.Tx, real time.Time, after RefundDue, limit int) ([]RefundDue, error) {
+// RefundDue is a refund whose calls are to be resumed.
+type RefundDue struct {
+	Home
+
+	ID domain.RefundID
+}
+
+// RefundsLeft returns up to limit refunds of all tenants and modes but those of except, whose calls a process has left, oldest
+// first; tx has the worker role.
+func RefundsLeft(ctx context.Context, tx pg.Tx, real time.Time, except []Home, limit int) ([]RefundDue, error) {
+	tenants, modes := homes(except)
 	return pg.Many(ctx, tx, pgx.RowToStructByName[RefundDue], `
-		select r.tenant_id, r.livemode, r.id, r.leased_until as at from refunds r
-		where r.leased_until is not null and r.leased_until <= $1 and (r.leased_until, r.id) > ($2, $3::uuid)
-		order by r.leased_until, r.id limit $4`, real, after.At, after.ID.UUID(), limit)
+		select r.tenant_id, r.livemode, r.id from refunds r
+		where r.leased_until is not null and r.leased_until <= $3`+outside("r")+`
+		order by r.leased_until, r.id limit $4`, tenants, modes, real, limit)
 }

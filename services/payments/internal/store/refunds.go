@@ -11,18 +11,23 @@ import (
 
 // RefundFilter selects refunds of a list. Nil and empty fields select all.
 type RefundFilter struct {
-	Status  []domain.RefundStatus
-	Booking *domain.BookingID
-	Intent  domain.GatewayID
+	Status   []domain.RefundStatus
+	Booking  *domain.BookingID
+	Metadata map[string]string // each pair
+	Intent   domain.GatewayID
 }
 
 // Refunds reads one page of the refunds that are shown.
 func Refunds(ctx context.Context, q pg.Q, f RefundFilter, r page.Request) (page.Rows[domain.Refund], error) {
-	sql, args := page.Union(r, page.OneOf("r.status", f.Status), func(w *page.Where) (string, []any) { return refundsOf(w, f, r) })
-	return page.Read(ctx, q, r, scanRefund, sql, args...)
+	return page.Search(ctx, q, r, page.List[domain.Refund]{
+		Alias: "r", Scan: scanRefund, Conditions: page.MetadataConditions(refundMetadata, "r", f.Metadata),
+		Statement: func(r page.Request, narrow func(*page.Where)) (string, []any) {
+			return page.Union(r, page.OneOf("r.status", f.Status), func(w *page.Where) (string, []any) { return refundsOf(w, f, r, narrow) })
+		},
+	})
 }
 
-func refundsOf(w *page.Where, f RefundFilter, r page.Request) (string, []any) {
+func refundsOf(w *page.Where, f RefundFilter, r page.Request, narrow func(*page.Where)) (string, []any) {
 	w.Add(`r.tenant_id = @tenant and r.livemode = @live and r.shown`)
 	if f.Booking != nil {
 		w.Add(`r.booking_id = ?`, *f.Booking)
@@ -31,6 +36,7 @@ func refundsOf(w *page.Where, f RefundFilter, r page.Request) (string, []any) {
 		w.Add(`r.id in (select i.refund_id from refund_allocations i where i.tenant_id = @tenant and i.livemode = @live
 			and i.intent_id = (select p.id from payment_intents p where p.tenant_id = @tenant and p.livemode = @live and p.gateway_id = ?))`, f.Intent)
 	}
+	narrow(w)
 	tail, args := w.Page(r, "r")
 	return `select ` + refundColumns + ` from refunds r ` + tail, args
 }

@@ -17,11 +17,12 @@ type Unfinished struct {
 
 const unfinished = `select count(*)::int as count, greatest(extract(epoch from $1::timestamptz - min(since)), 0)::float8 as age from (`
 
-// UnfinishedIntents counts the intents, of all tenants and modes, whose call is under way or unknown. Each is as old as its first
-// request, because a new attempt does not make it younger. tx has the worker role.
+// UnfinishedIntents counts the intents, of all tenants and modes, whose call is under way or unknown. Each is as old as the first
+// call of the request that waits for it: a new attempt does not make it younger, nor an earlier request that was refused older. tx
+// has the worker role.
 func UnfinishedIntents(ctx context.Context, tx pg.Tx, real time.Time) (Unfinished, error) {
 	return pg.One(ctx, tx, pgx.RowToStructByName[Unfinished], nil, unfinished+`
-		select p.created_at as since from payment_intents p where p.leased_until is not null and p.status = 'creating') waiting`, real)
+		select coalesce(p.begun_at, p.attempted_at) as since from payment_intents p where p.leased_until is not null and p.status = 'creating') waiting`, real)
 }
 
 // UnfinishedEvents counts the events of the gateway, of all tenants and modes, that are not worked off; tx has the worker role.

@@ -14,17 +14,17 @@ import (
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// Archive stands for the bookings and webhooks services in exports.
+// Archive stands for the bookings, payments and webhooks services in exports.
 type Archive struct {
-	// Before runs before each call, which is "bookings", "booking ids" or "events", with the page that is asked for, from 0; it may
-	// return the error that the caller sees.
+	// Before runs before each call, which is "events", a kind such as "bookings", or "ids of bookings", with the page that is asked
+	// for, from 0; it may return the error that the caller sees.
 	Before func(ctx context.Context, call string, page int) error
 	// PageSize is the number of bodies on a page.
 	PageSize int
 
-	mu       sync.Mutex
-	bookings map[owner][]booking
-	events   map[owner][]json.RawMessage
+	mu        sync.Mutex
+	resources map[string]map[owner][]resource // by kind
+	events    map[owner][]json.RawMessage
 }
 
 type owner struct {
@@ -33,7 +33,7 @@ type owner struct {
 	id     string
 }
 
-type booking struct {
+type resource struct {
 	id   string
 	body json.RawMessage
 }
@@ -43,15 +43,18 @@ func ownerOf(ctx context.Context, id string) owner {
 	return owner{c.Tenant, c.Mode, id}
 }
 
-// AddBooking makes a booking the newest one of a customer.
-func (f *Archive) AddBooking(ctx context.Context, customer, id string, body json.RawMessage) {
+// Add makes a resource of a kind the newest one of a customer.
+func (f *Archive) Add(ctx context.Context, kind, customer, id string, body json.RawMessage) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.bookings == nil {
-		f.bookings = map[owner][]booking{}
+	if f.resources == nil {
+		f.resources = map[string]map[owner][]resource{}
+	}
+	if f.resources[kind] == nil {
+		f.resources[kind] = map[owner][]resource{}
 	}
 	o := ownerOf(ctx, customer)
-	f.bookings[o] = append([]booking{{id, body}}, f.bookings[o]...)
+	f.resources[kind][o] = append([]resource{{id, body}}, f.resources[kind][o]...)
 }
 
 // AddEvent makes an event the newest one about an object.
@@ -65,40 +68,50 @@ func (f *Archive) AddEvent(ctx context.Context, object string, body json.RawMess
 	f.events[o] = append(f.events[o], body)
 }
 
-// BookingsOf implements app.CustomerBookings.
-func (f *Archive) BookingsOf(ctx context.Context, customer domain.CustomerID, cursor string) ([]json.RawMessage, string, error) {
-	list, next, err := f.page(ctx, "bookings", customer, cursor)
+// Of is the service that has a kind of resource.
+func (f *Archive) Of(kind string) *ArchiveOf { return &ArchiveOf{f, kind} }
+
+// ArchiveOf is one kind of resource of an Archive. It implements app.CustomerResources.
+type ArchiveOf struct {
+	archive *Archive
+	kind    string
+}
+
+// BodiesOf returns a page of the bodies.
+func (f *ArchiveOf) BodiesOf(ctx context.Context, customer domain.CustomerID, cursor string) ([]json.RawMessage, string, error) {
+	list, next, err := f.page(ctx, f.kind, customer, cursor)
 	bodies := make([]json.RawMessage, len(list))
-	for i, b := range list {
-		bodies[i] = b.body
+	for i, r := range list {
+		bodies[i] = r.body
 	}
 	return bodies, next, err
 }
 
-// BookingIDsOf implements app.CustomerBookings.
-func (f *Archive) BookingIDsOf(ctx context.Context, customer domain.CustomerID, cursor string) ([]string, string, error) {
-	list, next, err := f.page(ctx, "booking ids", customer, cursor)
+// IDsOf returns a page of the ids.
+func (f *ArchiveOf) IDsOf(ctx context.Context, customer domain.CustomerID, cursor string) ([]string, string, error) {
+	list, next, err := f.page(ctx, "ids of "+f.kind, customer, cursor)
 	names := make([]string, len(list))
-	for i, b := range list {
-		names[i] = b.id
+	for i, r := range list {
+		names[i] = r.id
 	}
 	return names, next, err
 }
 
-// page reads behind the booking that the cursor names; the number of the page stands before it.
-func (f *Archive) page(ctx context.Context, call string, customer domain.CustomerID, cursor string) ([]booking, string, error) {
+// page reads behind the resource that the cursor names; the number of the page stands before it.
+func (f *ArchiveOf) page(ctx context.Context, call string, customer domain.CustomerID, cursor string) ([]resource, string, error) {
 	n, after := cut(cursor)
-	if err := f.before(ctx, call, n); err != nil {
+	a := f.archive
+	if err := a.before(ctx, call, n); err != nil {
 		return nil, "", err
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	all := f.bookings[ownerOf(ctx, customer.String())]
-	all = all[slices.IndexFunc(all, func(b booking) bool { return b.id == after })+1:]
-	if len(all) <= f.size() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all := a.resources[f.kind][ownerOf(ctx, customer.String())]
+	all = all[slices.IndexFunc(all, func(r resource) bool { return r.id == after })+1:]
+	if len(all) <= a.size() {
 		return all, "", nil
 	}
-	return all[:f.size()], strconv.Itoa(n+1) + " " + all[f.size()-1].id, nil
+	return all[:a.size()], strconv.Itoa(n+1) + " " + all[a.size()-1].id, nil
 }
 
 // EventsOf implements app.ObjectEvents.

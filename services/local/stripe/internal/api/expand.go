@@ -46,13 +46,11 @@ func (c *call) expand(tree map[string]any, parts []string, path string) error {
 	}
 	name := parts[0]
 	value, there := tree[name]
-	if name == "refunds" && tree["object"] == "charge" && !there {
-		refunds, err := c.refundsOf(tree)
-		if err != nil {
+	if !there {
+		var err error
+		if value, there, err = c.unshown(tree, name); err != nil {
 			return err
 		}
-		value, there = refunds, true
-		tree[name] = value
 	}
 	switch value := value.(type) {
 	case map[string]any:
@@ -78,6 +76,20 @@ func (c *call) expand(tree map[string]any, parts []string, path string) error {
 		return nil // null
 	}
 	return notExpandable(nil, path)
+}
+
+// unshown is a property that an object shows only when it is asked for, or has only at times. there is false when it has no such one.
+func (c *call) unshown(tree map[string]any, name string) (value any, there bool, err error) {
+	switch {
+	case name == "refunds" && tree["object"] == "charge":
+		refunds, err := c.refundsOf(tree)
+		tree[name] = refunds
+		return refunds, err == nil, err
+	case name == "failure_balance_transaction" && tree["object"] == "refund":
+		return nil, true, nil // of one that has not failed
+	default:
+		return nil, false, nil
+	}
 }
 
 func notExpandable(err error, path string) error {

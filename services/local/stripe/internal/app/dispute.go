@@ -11,8 +11,9 @@ import (
 // responseTime is how long a merchant has to answer a dispute, in seconds.
 const responseTime = 9 * 24 * 3600
 
-// OpenDispute disputes an amount of a charge, or all that is not refunded, and takes the money from the balance.
-func (u *Unit) OpenDispute(charge string, amount *int64, reason string) (*domain.Dispute, error) {
+// OpenDispute disputes an amount of a charge, or all that is not refunded, and takes the money from the balance. An inquiry takes
+// nothing, and the charge does not show it.
+func (u *Unit) OpenDispute(charge string, amount *int64, reason string, inquiry bool) (*domain.Dispute, error) {
 	c, err := u.Charge(charge)
 	if err != nil {
 		return nil, err
@@ -27,14 +28,20 @@ func (u *Unit) OpenDispute(charge string, amount *int64, reason string) (*domain
 	case take < 1 || take > c.Unrefunded():
 		return nil, domain.Invalid("", "amount", fmt.Sprintf("The amount of a dispute is from 1 to what is not refunded, %d.", c.Unrefunded()))
 	}
-	c.Disputed = true
+	c.Disputed = !inquiry
 	d := &domain.Dispute{
 		ID: u.Tx.NewID(store.Disputes), Object: "dispute", Amount: take, Charge: c.ID, Created: u.now(), Currency: c.Currency,
 		EnhancedEligibilityTypes: []string{}, EvidenceDetails: domain.EvidenceDetails{DueBy: u.now() + responseTime}, Livemode: u.Scope.Live,
 		Metadata: map[string]string{}, PaymentIntent: c.PaymentIntent, Reason: reason, Status: domain.NeedsResponse,
 	}
+	if inquiry {
+		d.Status = domain.WarningNeedsResponse
+	}
 	return d, all(
 		func() error {
+			if inquiry {
+				return nil
+			}
 			return u.moveDispute(d, -take, u.Fees.Dispute, "dispute", "Chargeback withdrawal for "+c.ID)
 		},
 		func() error { return u.putCharge(c) },
@@ -42,7 +49,12 @@ func (u *Unit) OpenDispute(charge string, amount *int64, reason string) (*domain
 		func() error { return u.Tx.Index(u.Scope, "dp.charge", c.ID, d.ID) },
 		func() error { return u.Tx.Index(u.Scope, "dp.pi", c.PaymentIntent, d.ID) },
 		func() error { return u.emitDispute("created", d, nil) },
-		func() error { return u.emitDispute("funds_withdrawn", d, nil) },
+		func() error {
+			if inquiry {
+				return nil
+			}
+			return u.emitDispute("funds_withdrawn", d, nil)
+		},
 	)
 }
 
@@ -68,6 +80,9 @@ func (u *Unit) CloseDispute(id, status string) (*domain.Dispute, error) {
 	}
 	if d.Closed() {
 		return nil, domain.Invalid("", "", "This dispute is already closed")
+	}
+	if d.Inquiry() != (status == domain.WarningClosed) {
+		return nil, domain.Invalid("", "", "An inquiry ends as "+domain.WarningClosed+", and no other dispute does.")
 	}
 	before := map[string]any{"status": d.Status}
 	d.Status = status
@@ -105,6 +120,9 @@ func (u *Unit) UpdateDispute(id string, evidence *string, submit bool, m *form.M
 	}
 	if submit {
 		d.Status = domain.UnderReview
+		if before["status"] == domain.WarningNeedsResponse {
+			d.Status = domain.WarningUnderReview
+		}
 		d.EvidenceDetails.SubmissionCount++
 	}
 	err = all(

@@ -12,6 +12,7 @@ import (
 // EventMode is how events of an account are made and sent.
 type EventMode struct {
 	Stopped bool          // deliveries wait until it is false again
+	Dropped bool          // new events are kept, and sent to nobody
 	Repeat  int           // how many times each delivery is sent in addition
 	Shuffle time.Duration // each delivery waits for a random time below it
 	Delay   time.Duration // each delivery waits for it
@@ -58,6 +59,9 @@ func (u *Unit) emit(kind, lane string, object any, before map[string]any) error 
 	}
 	if _, err := u.Tx.Put(u.Scope, store.Events, e.ID, e); err != nil {
 		return err
+	}
+	if u.Events.Of(u.Scope.Account).Dropped {
+		return nil
 	}
 	for id, text := range u.Tx.Oldest(u.Scope, store.Endpoints, "") {
 		var endpoint domain.Endpoint

@@ -120,7 +120,7 @@ func (u *Unit) disputeByCase(charge string) error {
 	if err != nil {
 		return err
 	}
-	_, err = u.OpenDispute(charge, nil, test.Dispute)
+	_, err = u.OpenDispute(charge, nil, test.Dispute, false)
 	return err
 }
 

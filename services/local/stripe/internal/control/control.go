@@ -186,17 +186,19 @@ func (s *Server) dispute(r *http.Request) (any, error) {
 	in := struct {
 		Amount *int64 `json:"amount"`
 		Reason string `json:"reason"`
+		// Inquiry makes an inquiry, which withdraws nothing.
+		Inquiry bool `json:"inquiry"`
 	}{Reason: "general"}
 	if err := read(r, &in); err != nil {
 		return nil, err
 	}
 	return within(s, store.Charges, r.PathValue("id"), func(u *app.Unit) (*domain.Dispute, error) {
-		return u.OpenDispute(r.PathValue("id"), in.Amount, in.Reason)
+		return u.OpenDispute(r.PathValue("id"), in.Amount, in.Reason, in.Inquiry)
 	})
 }
 
 func (s *Server) closeDispute(r *http.Request) (any, error) {
-	how, err := readOutcome(r, []string{domain.Won, domain.Lost})
+	how, err := readOutcome(r, []string{domain.Won, domain.Lost, domain.WarningClosed})
 	if err != nil {
 		return nil, err
 	}

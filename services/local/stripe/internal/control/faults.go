@@ -86,6 +86,7 @@ func (s *Server) setLatency(r *http.Request) (any, error) {
 type eventMode struct {
 	Account string   `json:"account"`
 	Stopped bool     `json:"stopped"`
+	Dropped bool     `json:"dropped"`
 	Repeat  int      `json:"repeat"`
 	Shuffle duration `json:"shuffle"`
 	Delay   duration `json:"delay"`
@@ -98,7 +99,7 @@ func (s *Server) setEvents(r *http.Request) (any, error) {
 		return nil, err
 	}
 	s.App.Events.Set(in.Account, app.EventMode{
-		Stopped: in.Stopped, Repeat: max(in.Repeat, 0), Shuffle: in.Shuffle.Duration, Delay: in.Delay.Duration, Age: in.Age.Duration,
+		Stopped: in.Stopped, Dropped: in.Dropped, Repeat: max(in.Repeat, 0), Shuffle: in.Shuffle.Duration, Delay: in.Delay.Duration, Age: in.Age.Duration,
 	})
 	s.Sender.Wake()
 	return in, nil

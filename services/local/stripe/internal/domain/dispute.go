@@ -8,6 +8,11 @@ const (
 	UnderReview   = "under_review"
 	Won           = "won"
 	Lost          = "lost"
+
+	// An inquiry asks before a dispute, and takes nothing.
+	WarningNeedsResponse = "warning_needs_response"
+	WarningUnderReview   = "warning_under_review"
+	WarningClosed        = "warning_closed"
 )
 
 // Dispute is a customer's claim for the money of a charge.
@@ -31,7 +36,12 @@ type Dispute struct {
 }
 
 // Closed reports whether the dispute has ended.
-func (d *Dispute) Closed() bool { return slices.Contains([]string{Won, Lost}, d.Status) }
+func (d *Dispute) Closed() bool { return slices.Contains([]string{Won, Lost, WarningClosed}, d.Status) }
+
+// Inquiry reports whether the dispute is an inquiry.
+func (d *Dispute) Inquiry() bool {
+	return slices.Contains([]string{WarningNeedsResponse, WarningUnderReview, WarningClosed}, d.Status)
+}
 
 // Evidence is what the merchant says.
 type Evidence struct {

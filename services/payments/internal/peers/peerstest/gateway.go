@@ -74,8 +74,8 @@ func (g *Gateway) Create(ctx context.Context, a domain.Account, p domain.Intent)
 }
 
 // Read implements app.Gateway.
-func (g *Gateway) Read(ctx context.Context, _ domain.Account, id domain.GatewayID) (domain.Snapshot, error) {
-	return g.call(ctx, "read", func() (domain.Snapshot, error) { return g.found(id) })
+func (g *Gateway) Read(ctx context.Context, _ domain.Account, p domain.Intent) (domain.Snapshot, error) {
+	return g.call(ctx, "read", func() (domain.Snapshot, error) { return g.found(p.GatewayID) })
 }
 
 // Find implements app.Gateway.

@@ -16,8 +16,10 @@ type Bookings struct {
 	// Fail returns the error that the caller sees; nil: none.
 	Fail func() error
 
-	mu   sync.Mutex
-	rows map[domain.BookingID]owned[domain.Booking]
+	mu      sync.Mutex
+	rows    map[domain.BookingID]owned[domain.Booking]
+	settled map[domain.BookingID]owned[domain.Settlement]
+	asked   int
 }
 
 // Invoices stands for the customers service.
@@ -71,6 +73,40 @@ func (f *Bookings) Booking(ctx context.Context, id domain.BookingID) (domain.Boo
 		return domain.Booking{}, domain.ErrBookingNotFound
 	}
 	return b.value, nil
+}
+
+// Settle sets what decides about the payments of a booking of the caller.
+func (f *Bookings) Settle(ctx context.Context, id domain.BookingID, s domain.Settlement) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.settled == nil {
+		f.settled = map[domain.BookingID]owned[domain.Settlement]{}
+	}
+	f.settled[id] = own(ctx, s)
+}
+
+// Asked is how often a settlement was asked for.
+func (f *Bookings) Asked() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.asked
+}
+
+// Settlement implements app.SettlementService.
+func (f *Bookings) Settlement(ctx context.Context, id domain.BookingID) (domain.Settlement, error) {
+	if f.Fail != nil {
+		if err := f.Fail(); err != nil {
+			return domain.Settlement{}, err
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked++
+	s, ok := f.settled[id]
+	if !ok || !s.of(ctx) {
+		return domain.Settlement{}, domain.ErrBookingNotFound
+	}
+	return s.value, nil
 }
 
 // Add makes an invoice of the caller.

@@ -1,0 +1,39 @@
+package api
+
+import (
+	"errors"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/page"
+
+	"holdfast.dev/services/bookings/internal/domain"
+	"holdfast.dev/services/bookings/internal/store"
+	"holdfast.dev/services/bookings/internal/view"
+)
+
+// listBookingPayments answers one page of what was paid for a booking.
+func (a *API) listBookingPayments(c *gin.Context) error {
+	ctx := c.Request.Context()
+	id, err := ids.Parse[domain.BookingPrefix](c.Param("id"))
+	if err != nil {
+		return domain.ErrBookingNotFound
+	}
+	// The booking's id is part of the list's name, so a cursor is valid for one booking only.
+	req, err := a.Pages.Parse(ctx, httpx.Query(c), "listBookingPayments "+id.String())
+	if err != nil {
+		return errors.Join(a.bookings().Exists(ctx, id.String()), err)
+	}
+	rows, err := store.Payments(ctx, req.Reader(ctx, a.DB), id, req)
+	if errors.Is(err, domain.ErrBookingNotFound) { // the other mode may have it
+		err = errors.Join(a.bookings().Exists(ctx, id.String()), err)
+	}
+	if err != nil {
+		return err
+	}
+	return page.Send(c, a.Pages, req, rows, func(p domain.BookingPayment) page.Place {
+		return page.Place{ID: p.Row, Created: p.CreatedAt, Updated: p.CreatedAt}
+	}, view.BookingPayment)
+}

@@ -1,0 +1,159 @@
+package api_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/apitest"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/pgtest"
+
+	"holdfast.dev/services/bookings/internal/domain"
+)
+
+// The payments of a booking are paged newest first, with cursors that are good for this booking only.
+func TestListOfPayments(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	b, other := w.book(ctx, `"event_date":"2030-05-01"`), w.book(ctx, `"event_date":"2030-05-01"`)
+	path := "/bookings/" + b.ID + "/payments"
+	if got := w.list(ctx, path); len(got.Data) != 0 {
+		t.Errorf("%d payments of an unpaid booking", len(got.Data))
+	}
+	w.Exec(`insert into booking_payments (tenant_id, livemode, payment_id, booking_id, invoice_id, amount, currency, source, refunded, disputed, paid_at, created_at)
+		select b.tenant_id, b.livemode, 'pi_' || n, b.id, case when n = 1 then '' else 'inv_1' end, n, 'USD', 'gateway', n - 1, n = 2, '2029-01-01',
+			timestamptz '2029-01-01' + n * interval '1 minute'
+		from bookings b, generate_series(1, 7) n where b.number = $1`, b.Number)
+	w.Exec(`insert into booking_payments (tenant_id, livemode, payment_id, booking_id, invoice_id, amount, currency)
+		select b.tenant_id, b.livemode, 'pay_other', b.id, 'inv_1', 5, 'USD' from bookings b where b.number = $1`, other.Number)
+	ids, sizes := w.Walk(func(query string) apitest.Answer { return w.do(ctx, "GET", path+"?"+query, "").Answer }, 3)
+	if got := strings.Join(ids, " "); got != "pi_7 pi_6 pi_5 pi_4 pi_3 pi_2 pi_1" || len(sizes) != 3 {
+		t.Errorf("%d pages: %s", len(sizes), got)
+	}
+	body := string(w.do(ctx, "GET", path, "").is(200).Body)
+	for _, want := range []string{
+		`{"amount":{"amount":2,"currency":"USD"},"amount_refunded":{"amount":1,"currency":"USD"},"created_at":"2029-01-01T00:02:00Z","disputed":true,` +
+			`"id":"pi_2","invoice_id":"inv_1","object":"booking_payment","paid_at":"2029-01-01T00:00:00Z","reversed_at":null,"source":"gateway"}`,
+		`"id":"pi_1","invoice_id":null`,
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("%s is not in %s", want, body)
+		}
+	}
+	cursor := url.QueryEscape(*w.list(ctx, path+"?limit=1").NextCursor)
+	for _, wrong := range []string{"/bookings/" + other.ID + "/payments?cursor=" + cursor, path + "?cursor=x", "/bookings?cursor=" + cursor} {
+		w.do(ctx, "GET", wrong, "").is(400, "invalid_cursor")
+	}
+	w.do(pgtest.CtxOf(t, caller.FromContext(ctx).Tenant, caller.Live), "GET", path+"?cursor=x", "").is(403, "mode_mismatch")
+	for _, query := range []string{"limit=0", "sort=updated_at", "created_after=2030-01-01"} {
+		w.do(ctx, "GET", path+"?"+query, "").is(422, "invalid_request")
+	}
+}
+
+// The list of payments refuses an unknown caller, and a fault of the database is an internal error.
+func TestRefusalsOfTheListOfPayments(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	path := "/bookings/" + w.book(ctx, `"event_date":"2030-05-01"`).ID + "/payments"
+	w.do(ctx, "GET", path, "", caller.Header+": forged").is(401, "invalid_credential")
+	w.Exec(`drop table booking_payments cascade`)
+	w.do(ctx, "GET", path, "").is(500, "internal_error")
+}
+
+// A cancellation fixes what is to be refunded: by the rules that held when the booking was made, of what is paid and not refunded then.
+func TestRefundAmountDue(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	rules := []domain.RefundRule{{HoursBefore: 48, Percent: 100}, {HoursBefore: 24, Percent: 33}}
+	w.tenants.Set(domain.Policy{RefundRules: rules, AutoRefund: true, RefundLatePayments: true})
+	start := w.clock.now().Add(72 * time.Hour).UTC().Truncate(time.Hour)
+	at := `"starts_at":` + str(start.Format(time.RFC3339)) + `,"ends_at":` + str(start.Add(time.Hour).Format(time.RFC3339))
+	early, late, gone, begun, none := w.book(ctx, at), w.book(ctx, at), w.book(ctx, at), w.book(ctx, at), w.book(ctx, at)
+	w.Exec(`update bookings set paid = 1000, refunded = 1`)
+	w.Exec(`update bookings set cancel_policy = '{"confirm_on_deposit":true}' where number = $1`, none.Number) // made before there were rules
+	w.tenants.Set(domain.Policy{})
+	unsaid := w.book(ctx, at)
+	w.Exec(`update bookings set paid = 1000 where number = $1`, unsaid.Number)
+	check := func(b booking, want int64) {
+		t.Helper()
+		cancelled := w.do(ctx, "POST", "/bookings/"+b.ID+"/cancel", "").is(200).booking()
+		for _, got := range []booking{cancelled, w.get(ctx, b.ID)} {
+			due := got.Cancellation.RefundAmountDue
+			if want < 0 && due != nil || want >= 0 && (due == nil || *due != amount{want, "USD"}) {
+				t.Errorf("due %v, want %d", due, want)
+			}
+		}
+	}
+	check(early, 999)
+	w.clock.move(start.Add(-25 * time.Hour).Sub(w.clock.now()))
+	check(late, 329) // 329.67
+	w.patch(ctx, early.ID, `{"notes":"x"}`).is(200)
+	w.Exec(`update bookings set paid = 5000 where number = $1`, early.Number)
+	check(early, 999) // once and for all
+	w.clock.move(2 * time.Hour)
+	check(gone, 0)
+	check(none, -1)
+	check(unsaid, -1)
+	w.clock.move(30 * time.Hour)
+	check(begun, 0)
+	p := w.get(ctx, early.ID).Cancellation.Policy
+	if len(p.RefundRules) != 2 || p.RefundRules[0].HoursBefore != 48 || p.RefundRules[1].Percent != 33 || !p.AutoRefund || !p.RefundLatePayments {
+		t.Errorf("policy %+v", p)
+	}
+	if p := w.get(ctx, none.ID).Cancellation.Policy; p.RefundRules != nil || p.AutoRefund || p.RefundLatePayments {
+		t.Errorf("an older policy: %+v", p)
+	}
+}
+
+// A whole day begins with its first instant at the operator's.
+func TestRefundAmountDueOfAWholeDay(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	w.tenants.Set(domain.Policy{RefundRules: []domain.RefundRule{{HoursBefore: 0, Percent: 100}}})
+	for _, tc := range []struct {
+		before time.Duration
+		due    int64
+	}{{time.Minute, 1000}, {-time.Minute, 0}} {
+		b := w.book(ctx, `"event_date":"2090-05-01"`)
+		w.Exec(`update bookings set paid = 1000`)
+		w.clock.move(b.EventDate.Add(-tc.before).Sub(w.clock.now()))
+		got := w.do(ctx, "POST", "/bookings/"+b.ID+"/cancel", "").is(200).booking().Cancellation.RefundAmountDue
+		if got == nil || *got != (amount{tc.due, "USD"}) {
+			t.Errorf("%s before: %v, want %d", tc.before, got, tc.due)
+		}
+	}
+}
+
+// What decides about refunds is asked by payments alone, and is of the caller's tenant and mode.
+func TestSettlement(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	w.tenants.Set(domain.Policy{RefundRules: []domain.RefundRule{{HoursBefore: 0, Percent: 50}}, AutoRefund: true, RefundLatePayments: true})
+	b := w.book(ctx, `"event_date":"2090-05-01","hold_minutes":5`)
+	path := "/bookings/" + b.ID + "/settlement"
+	get := func() string { return string(w.from(ctx, "payments", "GET", path, "").is(200).Body) }
+	const head = `{"auto_refund":true,"currency":"USD",`
+	if got := get(); got != head+`"refund_late_payments":true,"status":"pending"}` {
+		t.Errorf("got %s", got)
+	}
+	w.Exec(`insert into booking_payments (tenant_id, livemode, payment_id, booking_id, invoice_id, amount, currency, source, late)
+		select tenant_id, livemode, v.id, b.id, '', 500, 'USD', v.source, v.late from bookings b,
+			(values ('pi_1', 'gateway', false), ('pi_2', 'gateway', true), ('pay_3', 'manual', false)) v (id, source, late)`)
+	w.Exec(`update bookings set paid = 1000`)
+	w.do(ctx, "POST", "/bookings/"+b.ID+"/cancel", "").is(200)
+	const payments = `"payments":[{"id":"pi_1","late":false},{"id":"pi_2","late":true}],`
+	if got := get(); got != head+payments+`"refund_due":500,"refund_late_payments":true,"status":"cancelled"}` {
+		t.Errorf("got %s", got)
+	}
+	w.from(ctx, "customers", "GET", path, "").is(401, "invalid_credential")
+	w.from(pgtest.CtxOf(t, caller.FromContext(ctx).Tenant, caller.Live), "payments", "GET", path, "").is(404, "booking_not_found")
+	w.from(pgtest.Ctx(t, caller.Test), "payments", "GET", path, "").is(404, "booking_not_found")
+	held := w.book(ctx, `"event_date":"2090-05-01","hold_minutes":5`)
+	w.clock.move(6 * time.Minute)
+	path = "/bookings/" + held.ID + "/settlement"
+	if got := get(); !strings.Contains(got, `"status":"expired"`) {
+		t.Errorf("a hold that has run out: %s", got)
+	}
+}

@@ -1,0 +1,263 @@
+package consume_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"holdfast.dev/libs/apitest"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/kafkax"
+	"holdfast.dev/libs/money"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/pgtest"
+	"holdfast.dev/proto/api"
+	eventsv1 "holdfast.dev/proto/events/v1"
+
+	"holdfast.dev/services/customers/internal/app"
+	"holdfast.dev/services/customers/internal/consume"
+	"holdfast.dev/services/customers/internal/domain"
+	"holdfast.dev/services/customers/internal/peers/peerstest"
+	"holdfast.dev/services/customers/internal/store"
+	"holdfast.dev/services/customers/internal/view"
+	"holdfast.dev/services/customers/migrations"
+)
+
+// ledger is a database with the invoices of one booking, and the handler of what is paid of them by card.
+type ledger struct {
+	*apitest.Env
+	ctx      context.Context
+	h        consume.Handlers
+	booking  domain.BookingID
+	customer domain.CustomerID
+}
+
+func newLedger(t *testing.T) *ledger {
+	t.Helper()
+	w := &ledger{Env: apitest.New(t, "customers", migrations.FS), ctx: pgtest.Ctx(t, caller.Test)}
+	pgtest.Scoped(t, w.DB)
+	tenants := &peerstest.Tenants{}
+	invoices := &app.Invoices{Tenants: tenants, Wake: func() {}, Now: time.Now}
+	w.h = consume.New(&app.Catalogue{DB: w.DB.App}, &app.BookingProjection{Worker: w.DB.Worker},
+		&app.Charges{DB: w.DB.App, Invoices: invoices, Tenants: tenants}, nil)
+	w.booking, w.customer = ids.New[ids.BookingPrefix](), ids.New[ids.CustomerPrefix]()
+	w.in(func(ctx context.Context, tx pg.Tx) error {
+		_, err := store.InsertCustomer(ctx, tx, domain.Customer{ID: w.customer, FirstName: "Ada", Email: "ada@example.com"})
+		return err
+	})
+	return w
+}
+
+func (w *ledger) in(do func(ctx context.Context, tx pg.Tx) error) {
+	w.T.Helper()
+	if err := w.DB.App.Tx(w.ctx, do); err != nil {
+		w.T.Fatal(err)
+	}
+}
+
+// open makes an open invoice of the booking.
+func (w *ledger) open(kind domain.InvoiceKind, total int64) domain.InvoiceID {
+	w.T.Helper()
+	v := domain.Invoice{
+		ID: ids.New[ids.InvoicePrefix](), Status: domain.InvoiceOpen, Kind: kind, CustomerID: w.customer, BookingID: w.booking,
+		Lines: []domain.Line{{Description: "d", Quantity: 1, UnitAmount: total}}, Paid: money.Amount{Currency: "USD"}, Version: 1,
+	}
+	var err error
+	if v.Totals, err = domain.Sum(v.Lines, "USD"); err != nil {
+		w.T.Fatal(err)
+	}
+	w.in(func(ctx context.Context, tx pg.Tx) error {
+		_, err := store.InsertOpened(ctx, tx, v, "INV-")
+		return err
+	})
+	return v.ID
+}
+
+func (w *ledger) get(id domain.InvoiceID) api.Invoice {
+	w.T.Helper()
+	v, err := store.Invoice(w.ctx, w.DB.App.Read(w.ctx), id)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	return view.Invoice(v, api.Mode(caller.Test))
+}
+
+// shows compares what an invoice shows of its card payments.
+func (w *ledger) shows(id domain.InvoiceID, paid, refunded int64, disputed bool, status string) {
+	w.T.Helper()
+	v := w.get(id)
+	sum := int64(0)
+	for _, p := range v.Payments {
+		sum += p.AmountRefunded.Amount
+	}
+	if v.AmountPaid.Amount != paid || v.AmountRefunded.Amount != refunded || sum != refunded || v.Disputed != disputed ||
+		string(v.Status) != status || v.AmountDue.Amount != v.TotalAmount.Amount-paid {
+		w.T.Errorf("paid %d, refunded %d (of the payments %d), disputed %v, %s, due %d; want %d, %d, %v, %s", v.AmountPaid.Amount,
+			v.AmountRefunded.Amount, sum, v.Disputed, v.Status, v.AmountDue.Amount, paid, refunded, disputed, status)
+	}
+}
+
+// told is an event about a payment intent.
+func (w *ledger) told(kind, charge string, version, received, refunded int64, disputed bool) kafkax.Message {
+	w.T.Helper()
+	c := caller.FromContext(w.ctx)
+	raw, err := proto.Marshal(&eventsv1.Event{
+		Id: ids.New[ids.EventPrefix]().String(), Type: kind, TenantId: c.Tenant.String(), Livemode: c.Live(), ObjectId: charge,
+		ResourceVersion: version, CreatedAt: timestamppb.New(time.Unix(0, 0)), Object: fmt.Appendf(nil,
+			`{"id":%q,"booking_id":%q,"invoice_id":null,"currency":"USD","amount_received":%d,"amount_refunded":%d,"disputed":%v,"receipt_email":"a secret"}`,
+			charge, w.booking, received, refunded, disputed),
+	})
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	return kafkax.Message{Topic: "payments", Key: charge, Value: raw}
+}
+
+func (w *ledger) handle(list ...kafkax.Message) {
+	w.T.Helper()
+	for _, m := range list {
+		if err := w.h.Handle(w.T.Context(), m); err != nil {
+			w.T.Error(err)
+		}
+	}
+}
+
+// A refund of a charge that paid three invoices and left something over goes to what was left over, then to the invoice that it paid
+// last. No invoice is open again, and each change is one plain event.
+func TestRefundsOfACharge(t *testing.T) {
+	t.Parallel()
+	w := newLedger(t)
+	full, balance, deposit := w.open(domain.FullInvoice, 30), w.open(domain.BalanceInvoice, 200), w.open(domain.DepositInvoice, 100)
+	w.handle(w.told("payment_intent.updated", "pi_1", 1, 0, 0, false), w.told("payment.succeeded", "pi_1", 2, 340, 0, false))
+	w.shows(deposit, 100, 0, false, "paid")
+	w.shows(full, 30, 0, false, "paid")
+	before := len(w.Events())
+	for i, step := range []struct{ refunded, ofFull, ofBalance, ofDeposit int64 }{
+		{10, 0, 0, 0}, {25, 15, 0, 0}, {40, 30, 0, 0}, {41, 30, 1, 0}, {240, 30, 200, 0}, {330, 30, 200, 90}, {340, 30, 200, 100}, {20, 10, 0, 0},
+	} {
+		w.handle(w.told("payment_intent.updated", "pi_1", int64(3+i), 340, step.refunded, false))
+		w.shows(full, 30, step.ofFull, false, "paid")
+		w.shows(balance, 200, step.ofBalance, false, "paid")
+		w.shows(deposit, 100, step.ofDeposit, false, "paid")
+	}
+	events := w.Events()[before:]
+	for _, e := range events {
+		if e.GetType() != "invoice.updated" || !e.GetInternal() {
+			t.Errorf("%s, internal %v", e.GetType(), e.GetInternal())
+		}
+	}
+	if want := 1 + 1 + 1 + 1 + 1 + 1 + 3; len(events) != want {
+		t.Errorf("%d events, want %d: one for each invoice that changes", len(events), want)
+	}
+	v := w.get(balance)
+	w.handle(w.told("payment_intent.updated", "pi_1", 99, 340, 20, true))
+	w.shows(balance, 200, 0, true, "paid")
+	w.shows(full, 30, 10, true, "paid")
+	w.handle(w.told("payment.failed", "pi_1", 100, 340, 20, false))
+	w.shows(balance, 200, 0, false, "paid")
+	if got := w.get(balance); got.Version != v.Version+2 {
+		t.Errorf("version %d after two changes, was %d", got.Version, v.Version)
+	}
+}
+
+// Erasing the customer takes the references of payments away. What is refunded later still finds its invoice.
+func TestRefundAfterErasure(t *testing.T) {
+	t.Parallel()
+	w := newLedger(t)
+	full := w.open(domain.FullInvoice, 100)
+	w.handle(w.told("payment.succeeded", "pi_1", 2, 100, 0, false))
+	w.in(func(ctx context.Context, tx pg.Tx) error {
+		list, err := store.EraseInvoices(ctx, tx, w.customer, store.Erased{})
+		if len(list) != 1 {
+			t.Errorf("erased %d", len(list))
+		}
+		return err
+	})
+	if p := w.get(full).Payments[0]; !p.Reference.IsNull() {
+		t.Fatal("the reference is still there")
+	}
+	w.handle(w.told("payment_intent.updated", "pi_1", 3, 100, 60, false))
+	w.shows(full, 100, 60, false, "paid")
+}
+
+// A part that was paid before parts were numbered is found by its reference.
+func TestRefundOfAnOlderPart(t *testing.T) {
+	t.Parallel()
+	w := newLedger(t)
+	full := w.open(domain.FullInvoice, 100)
+	w.handle(w.told("payment.succeeded", "pi_1", 2, 100, 0, false))
+	w.Exec(`update invoice_payments set charge_id = null, charge_part = 0`)
+	w.handle(w.told("payment_intent.updated", "pi_1", 3, 100, 60, false))
+	w.shows(full, 100, 60, false, "paid")
+}
+
+// Whatever order the events of two charges come in, and however often, beside payments that are recorded by hand, the invoices show
+// the same in the end.
+func TestRefundsInAnyOrder(t *testing.T) {
+	t.Parallel()
+	w := newLedger(t)
+	for round := range 15 {
+		w.booking = ids.New[ids.BookingPrefix]()
+		deposit, full := w.open(domain.DepositInvoice, 100), w.open(domain.FullInvoice, 900)
+		one, two := fmt.Sprintf("pi_%da", round), fmt.Sprintf("pi_%db", round)
+		var all []kafkax.Message
+		for _, charge := range []string{one, two} {
+			all = append(all, w.told("payment_intent.updated", charge, 1, 0, 0, false), w.told("payment.succeeded", charge, 2, 500, 0, false),
+				w.told("payment_intent.updated", charge, 3, 500, 120, false), w.told("payment_intent.updated", charge, 4, 500, 120, true),
+				w.told("payment_intent.updated", charge, 5, 500, 420, charge == two))
+		}
+		all = append(all, all...)
+		rand.Shuffle(len(all), func(a, b int) { all[a], all[b] = all[b], all[a] })
+		var done sync.WaitGroup
+		for part := range 3 {
+			done.Go(func() {
+				for n := part; n < len(all); n += 3 {
+					for w.h.Handle(t.Context(), all[n]) != nil { // a deadlock of the two charges: the message comes again
+						t.Log("again")
+					}
+				}
+			})
+		}
+		done.Wait()
+		// One of the charges has paid the deposit and 400 of the rest, and the other the rest. 420 of each is refunded.
+		d, f := w.get(deposit), w.get(full)
+		if d.AmountRefunded.Amount != 20 || f.AmountRefunded.Amount != 820 || d.Status != "paid" || f.Status != "paid" || !f.Disputed {
+			t.Errorf("round %d: refunded %d and %d, %s and %s, disputed %v", round, d.AmountRefunded.Amount, f.AmountRefunded.Amount, d.Status, f.Status, f.Disputed)
+		}
+	}
+}
+
+// A charge that is refunded before an invoice is there is put on none, as it was when it was taken.
+func TestRefundOfWhatNoInvoiceTook(t *testing.T) {
+	t.Parallel()
+	w := newLedger(t)
+	w.handle(w.told("payment_intent.updated", "pi_1", 3, 100, 100, false))
+	full := w.open(domain.FullInvoice, 100)
+	w.handle(w.told("payment.succeeded", "pi_1", 2, 100, 0, false))
+	w.shows(full, 0, 0, false, "open")
+	if n := w.Count(`select count(*) from charges where refunded = 100 and unapplied = 100 and version = 3`); n != 1 {
+		t.Error("the charge is not as the newest event says")
+	}
+	w.in(func(ctx context.Context, tx pg.Tx) error {
+		v, err := store.InvoiceForUpdate(ctx, tx, full)
+		if err != nil {
+			return err
+		}
+		v.Payments = append(v.Payments, domain.Payment{
+			ID: ids.New[domain.PaymentPrefix](), Amount: money.Amount{Minor: 60, Currency: "USD"}, Method: "cash",
+			Source: domain.ManualPayment, PaidAt: time.Now(), Reference: new("pi_1"),
+		})
+		v.Status, v.Paid.Minor = domain.InvoicePartiallyPaid, 60
+		_, err = store.AddPayment(ctx, tx, v)
+		return err
+	})
+	w.handle(w.told("payment_intent.updated", "pi_1", 4, 100, 100, true)) // what was recorded by hand is no part of it
+	w.shows(full, 60, 0, false, "partially_paid")
+}

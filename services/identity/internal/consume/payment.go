@@ -1,0 +1,57 @@
+package consume
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"holdfast.dev/libs/money"
+	eventsv1 "holdfast.dev/proto/events/v1"
+	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/identity/internal/domain"
+)
+
+// told is what a record shows of something that nobody here has done: a sentence.
+type told struct {
+	Summary string `json:"summary"`
+	Version int64  `json:"version"` // of the object
+}
+
+// outcomes are how a dispute can end, in words.
+var outcomes = map[string]string{
+	"won": "is won: the money stays", "lost": "is lost: the money is gone", "withdrawn": "is withdrawn: the money stays",
+}
+
+// payment makes the record of an event of payments.
+func payment(e *eventsv1.Event) (*domain.Record, error) {
+	if !strings.HasPrefix(e.GetType(), "dispute.") {
+		return change(e)
+	}
+	var d internalapi.Dispute
+	if err := json.Unmarshal(e.GetObject(), &d); err != nil {
+		return nil, fmt.Errorf("dispute: %w", err)
+	}
+	if d.ID == "" || d.ID != e.GetObjectId() {
+		return nil, fmt.Errorf("an event of dispute %q holds dispute %q", e.GetObjectId(), d.ID)
+	}
+	after, err := json.Marshal(told{Summary: summary(e.GetType(), d), Version: e.GetResourceVersion()})
+	if err != nil {
+		return nil, fmt.Errorf("dispute: %w", err)
+	}
+	return &domain.Record{Object: d.ID, After: after}, nil
+}
+
+// summary says in a sentence what has become of a dispute.
+func summary(kind string, d internalapi.Dispute) string {
+	of := fmt.Sprintf("%s of payment intent %s", money.Amount{Minor: d.Amount, Currency: d.Currency}, d.PaymentIntentID)
+	if kind != "dispute.opened" {
+		return fmt.Sprintf("The dispute of %s %s.", of, outcomes[d.Outcome])
+	}
+	text := fmt.Sprintf("The payer disputes %s: %s.", of, strings.ReplaceAll(d.Reason, "_", " "))
+	if d.DueBy != nil {
+		text += " It can be answered at the payment gateway until " + d.DueBy.UTC().Format(time.RFC3339) + "."
+	}
+	return text
+}

@@ -1,0 +1,112 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// control calls the control API of the stand-in for Stripe.
+func (p *platform) control(t *testing.T, path string, body map[string]any) {
+	t.Helper()
+	text := &bytes.Buffer{}
+	if err := json.NewEncoder(text).Encode(body); err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequest(http.MethodPost, p.env["STRIPE_URL"]+"/_control/"+path, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+settingOf(t, p.path("services", "stripe.env"), "LOCAL_STRIPE_CONTROL_TOKEN"))
+	res, err := httpClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	if answer, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %d %s %v", path, res.StatusCode, answer, err)
+	}
+}
+
+// deposit makes an intent of a new booking's deposit.
+func deposit(t *testing.T, c *client) (made intent, booking string) {
+	t.Helper()
+	accepted := payable(t, c)
+	c.insist(t, http.MethodPost, "/payment-intents", fmt.Sprintf(`{"booking_id":%q,"amount_minor":20000}`, accepted.BookingID), unique("pay"),
+		http.StatusCreated).decode(t, &made)
+	return made, accepted.BookingID
+}
+
+// A payer disputes a charge: the intent shows it until the operator has won, and the audit log tells both in plain words.
+func TestDisputeIsShownAndAudited(t *testing.T) {
+	s, c := shared.stripe(t), shared.as(t, "DEMO_TEST_KEY")
+	made, _ := deposit(t, c)
+	s.confirm(t, made, "pm_card_createDispute")
+	shown := func() bool {
+		return read[struct{ Disputed bool }](t, c, "/payment-intents/"+made.ID).Disputed
+	}
+	await(t, "the intent is disputed", shown)
+	payments, identity := shared.database(t, "payments"), shared.database(t, "identity")
+	dispute := rows(t, payments, `select d.id from disputes d join payment_intents p on p.id = d.intent_id where p.gateway_id = $1`, made.ID)
+	if len(dispute) != 1 {
+		t.Fatalf("disputes %q", dispute)
+	}
+	shared.control(t, "disputes/"+dispute[0]+"/close", map[string]any{"outcome": "won"})
+	await(t, "the dispute is won", func() bool { return !shown() })
+	var records []string
+	await(t, "both are audited", func() bool {
+		records = rows(t, identity, `select action || ': ' || (after->>'summary') from audit_log where object = $1 order by seq`, dispute[0])
+		return len(records) == 2
+	})
+	if !strings.HasPrefix(records[0], "dispute.opened: The payer disputes 200.00 USD of payment intent "+made.ID+": fraudulent. It can be answered") ||
+		records[1] != "dispute.closed: The dispute of 200.00 USD of payment intent "+made.ID+" is won: the money stays." {
+		t.Errorf("%q", records)
+	}
+	out, err := shared.command("identity", "audit", "list", "--tenant", "demo", "--object", dispute[0]).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "The payer disputes 200.00 USD") {
+		t.Errorf("%v: %s", err, out)
+	}
+	ledger := rows(t, payments, `select l.kind || ' ' || l.amount from ledger_entries l join payment_intents p on p.id = l.intent_id
+		where p.gateway_id = $1 and l.ledger_account = 'gateway_balance' order by l.amount desc, l.kind`, made.ID)
+	if want := []string{"charge 20000", "dispute_reversed 20000", "dispute -20000"}; !slices.Equal(ledger, want) {
+		t.Errorf("%q", ledger)
+	}
+}
+
+// Stripe's events of a payment never come. The next comparison with Stripe finds it: the booking is paid, and the ledger has it.
+func TestLostWebhookIsReconciled(t *testing.T) {
+	s, c := shared.stripe(t), shared.as(t, "DEMO_TEST_KEY")
+	payments := shared.database(t, "payments")
+	made, booking := deposit(t, c)
+	await(t, "the events of the creation are worked off", func() bool { // one that is tried again would read the intent
+		return slices.Equal(rows(t, payments, `select distinct (due_at is null)::text from gateway_events where intent = $1`, made.ID), []string{"true"})
+	})
+	shared.control(t, "events", map[string]any{"dropped": true})
+	t.Cleanup(func() { shared.control(t, "events", map[string]any{}) })
+	s.confirm(t, made, "pm_card_visa")
+	if got := read[intent](t, c, "/payment-intents/"+made.ID); got.Status != "requires_payment_method" {
+		t.Errorf("without an event: %+v", got)
+	}
+	begun := time.Now()
+	execute(t, payments, `update gateway_reconciliations set due_at = now()`) // the hour is over
+	await(t, "the intent has succeeded", func() bool {
+		return read[intent](t, c, "/payment-intents/"+made.ID).Status == "succeeded"
+	})
+	await(t, "the booking is paid", func() bool {
+		return read[chainBooking](t, c, "/bookings/"+booking).Paid.Amount == 20_000
+	})
+	ledger := rows(t, payments, `select l.kind || ' ' || l.amount from ledger_entries l join payment_intents p on p.id = l.intent_id
+		where p.gateway_id = $1 and l.ledger_account = 'gateway_balance'`, made.ID)
+	if !slices.Equal(ledger, []string{"charge 20000"}) {
+		t.Errorf("%q", ledger)
+	}
+	await(t, "the comparison has ended", func() bool {
+		return len(rows(t, payments, `select account_id::text from gateway_reconciliations where finished_at <= $1`, begun)) == 0
+	})
+}

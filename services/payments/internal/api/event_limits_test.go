@@ -1,0 +1,108 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/pgtest"
+
+	"holdfast.dev/services/payments/internal/domain"
+	"holdfast.dev/services/payments/internal/store"
+)
+
+// An event of an account whose keys the gateway refuses, or whose reads fail for days, is tried less and less often, and given up
+// after three days with a count.
+func TestEventsAreGivenUp(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err        error
+		first, day int // the most and the fewest reads within the first day
+	}{
+		"refused keys": {&domain.RefusedError{Failure: domain.Failure{Code: "account_refused"}, Unread: true}, 40, 30},
+		"an outage":    {errLost, 310, 280},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			ctx := pgtest.Ctx(t, caller.Test)
+			account := w.connect(ctx).ID.String()
+			p := w.post(ctx, w.booked(ctx, 1000)).is(201).intent()
+			reads := 0
+			w.gateway.Before = func(_ context.Context, call string) error {
+				if call == "read" {
+					reads++
+				}
+				return c.err
+			}
+			w.event(account, "whsec_1", time.Now(), eventBody("evt_1", "payment_intent.succeeded", fmt.Sprintf(`{"id":%q}`, p.ID))).is(200)
+			const step = 150 * time.Second
+			run := func(until time.Duration) {
+				for time.Duration(w.ahead.Load()) < until {
+					w.work()
+					w.ahead.Add(int64(step))
+				}
+			}
+			run(24 * time.Hour)
+			if reads > c.first || reads < c.day {
+				t.Errorf("%d reads on the first day", reads)
+			}
+			first := reads
+			run(71 * time.Hour)
+			if later := reads - first; later < 47 || later > 63 {
+				t.Errorf("%d reads later", later)
+			}
+			if n := w.Count(`select count(*) from gateway_events where due_at is not null`); n != 1 {
+				t.Errorf("%d events are due", n)
+			}
+			run(74 * time.Hour)
+			if n := w.Count(`select count(*) from gateway_events where due_at is not null`); n != 0 {
+				t.Errorf("%d events are due", n)
+			}
+			want := "# HELP gateway_events_given_up_total Events of the gateway that were not worked off within three days.\n" +
+				"# TYPE gateway_events_given_up_total counter\ngateway_events_given_up_total 1\n"
+			if err := testutil.GatherAndCompare(w.metrics, strings.NewReader(want), "gateway_events_given_up_total"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Events that were worked off are kept for 30 days, however many there are; those that are due stay.
+func TestOldEventsAreDeleted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := pgtest.Ctx(t, caller.Test)
+	account := w.connect(ctx)
+	put := func(id string, age time.Duration, due bool) {
+		e := domain.Event{AccountID: account.ID, ID: id, Type: "x"}
+		if due {
+			e.Intent = "pi_1"
+		}
+		if err := w.DB.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.PutEvent(ctx, tx, e, w.now().Add(-age)) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const day = 24 * time.Hour
+	put("evt_old", 31*day, false)
+	put("evt_due", 31*day, true)
+	put("evt_new", 29*day, false)
+	w.Exec(fmt.Sprintf(`insert into gateway_events (tenant_id, livemode, account_id, id, type, received_at)
+		select tenant_id, livemode, account_id, 'evt_' || n, 'x', now() - interval '40 days' from gateway_events, generate_series(1, %d) n
+		where id = 'evt_old'`, 2500))
+	if err := w.events.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.Count(`select count(*) from gateway_events`); n != 2 {
+		t.Errorf("%d events", n)
+	}
+	if n := w.Count(`select count(*) from gateway_events where id in ('evt_due', 'evt_new')`); n != 2 {
+		t.Errorf("%d of the events that stay", n)
+	}
+}

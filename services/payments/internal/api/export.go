@@ -1,0 +1,61 @@
+package api
+
+import (
+	"context"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/rest"
+	"holdfast.dev/proto/api"
+	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/payments/internal/domain"
+	"holdfast.dev/services/payments/internal/store"
+	"holdfast.dev/services/payments/internal/view"
+)
+
+// exportPage is the bound in proto/internal/payments.yaml.
+const exportPage = 1000
+
+// intentsOfCustomer answers one page of the intents of a customer, or of their ids.
+func (a *API) intentsOfCustomer(c *gin.Context) error {
+	ctx := c.Request.Context()
+	customer, err := ids.Parse[ids.CustomerPrefix](c.Query("customer_id"))
+	if err != nil {
+		return apperr.Field("customer_id", "Must be an id, which begins with cu_.")
+	}
+	r := page.Request{Limit: exportPage}
+	if r.After, err = page.ParsePosition(c.Query("cursor")); err != nil {
+		return err
+	}
+	rows, err := store.Intents(ctx, a.DB.Read(ctx), store.IntentFilter{Customer: &customer}, r)
+	if err != nil {
+		return err
+	}
+	out, err := pageOfCustomer(ctx, rows, c.Query("ids_only") == "true")
+	if err != nil {
+		return err
+	}
+	return rest.Object(c, out)
+}
+
+func pageOfCustomer(ctx context.Context, rows page.Rows[domain.Intent], idsOnly bool) (out internalapi.PaymentIntentsOfCustomer, err error) {
+	n, more := len(rows.Items), rows.More
+	if idsOnly {
+		for _, p := range rows.Items {
+			out.IDs = append(out.IDs, string(p.GatewayID))
+		}
+	} else {
+		out.Data, more, err = page.Fit(rows, func(p domain.Intent) api.PaymentIntent { return view.Intent(p, httpx.Mode(ctx)) })
+		n = len(out.Data)
+	}
+	if err == nil && more {
+		last := rows.Items[n-1]
+		out.Next = page.Position{At: last.CreatedAt, ID: last.ID.UUID()}.Text()
+	}
+	return out, err
+}

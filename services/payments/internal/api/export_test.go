@@ -1,0 +1,104 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"testing"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/pgtest"
+)
+
+// ofCustomer is a page of the internal call for exports.
+type ofCustomer struct {
+	Data []json.RawMessage
+	IDs  []string
+	Next string
+}
+
+func (w *world) ofCustomer(ctx context.Context, customer, query string) answer {
+	w.T.Helper()
+	return answer{w.Send(ctx, w.engine, "customers", "GET", "/internal/v1/payment-intents?customer_id="+customer+query, "")}
+}
+
+// The payment intents of a customer come in their public shape, the newest first, and those of nobody else. One that the gateway does
+// not know is not among them.
+func TestIntentsOfACustomer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.tenant()
+	live := pgtest.CtxOf(t, caller.FromContext(ctx).Tenant, caller.Live)
+	w.connect(live)
+	b := w.bookings.Add(ctx, "pending", 1000, 1000, "USD")
+	for _, elsewhere := range []context.Context{ctx, live, w.tenant()} {
+		w.post(elsewhere, w.booked(elsewhere, 1000)).is(201)
+	}
+	var want []string
+	for range 3 {
+		want = append([]string{w.post(ctx, fmt.Sprintf(`{"booking_id":%q,"receipt_email":"a@example.com"}`, b.ID)).is(201).intent().ID}, want...)
+	}
+	w.gateway.Before = func(context.Context, string) error { return errLost }
+	w.post(ctx, fmt.Sprintf(`{"booking_id":%q}`, b.ID)).is(502)
+	w.gateway.Before = nil
+	customer := b.CustomerID.String()
+	var got ofCustomer
+	if err := json.Unmarshal(w.ofCustomer(ctx, customer, "").is(200).Body, &got); err != nil || len(got.Data) != len(want) || got.Next != "" || got.IDs != nil {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	for i, body := range got.Data {
+		if public := w.do(ctx, "GET", "/payment-intents/"+want[i], "").is(200); string(public.Body) != string(body) {
+			t.Errorf("got %s, want %s", body, public.Body)
+		}
+	}
+	got = ofCustomer{}
+	if err := json.Unmarshal(w.ofCustomer(ctx, customer, "&ids_only=true").is(200).Body, &got); err != nil || !slices.Equal(got.IDs, want) || got.Data != nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, other := range []context.Context{live, pgtest.Ctx(t, caller.Test)} {
+		if a := w.ofCustomer(other, customer, "").is(200); string(a.Body) != `{}` {
+			t.Errorf("elsewhere: %s", a.Body)
+		}
+	}
+	w.ofCustomer(ctx, "x", "").is(422, "invalid_request", "customer_id")
+	for _, cursor := range []string{"x", "1.x", ".00", "1." + customer} {
+		w.ofCustomer(ctx, customer, "&cursor="+url.QueryEscape(cursor)).is(422, "invalid_request", "cursor")
+	}
+	answer{w.Send(ctx, w.engine, "gateway", "GET", "/internal/v1/payment-intents?customer_id="+customer, "")}.is(401, "invalid_credential")
+}
+
+// Pages have a bounded number of rows. An intent that is made between two pages repeats and skips none.
+func TestPagesOfIntentsOfACustomer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.tenant()
+	b := w.bookings.Add(ctx, "pending", 1000, 1000, "USD")
+	body := fmt.Sprintf(`{"booking_id":%q}`, b.ID)
+	w.post(ctx, body).is(201)
+	const more = 2400
+	w.Exec(`insert into payment_intents select (jsonb_populate_record(p, jsonb_build_object('id', gen_random_uuid(), 'gateway_id', 'pi_' || n))).*
+		from payment_intents p, generate_series(1, $1::int) n`, more)
+	for _, query := range []string{"", "&ids_only=true"} {
+		var all []string
+		pages := 0
+		for cursor := ""; pages == 0 || cursor != ""; pages++ {
+			var got ofCustomer
+			answer := w.ofCustomer(ctx, b.CustomerID.String(), query+"&cursor="+url.QueryEscape(cursor)).is(200)
+			if err := json.Unmarshal(answer.Body, &got); err != nil || len(got.Data) > 1000 || len(got.IDs) > 1000 {
+				t.Fatalf("%d bodies, %d ids, %v", len(got.Data), len(got.IDs), err)
+			}
+			all, cursor = append(all, got.IDs...), got.Next
+			for _, one := range got.Data {
+				all = append(all, string(one))
+			}
+			w.post(ctx, body).is(201)
+		}
+		n := len(all)
+		slices.Sort(all)
+		if all = slices.Compact(all); len(all) != n || n < more+1 || pages < 3 {
+			t.Errorf("%q: %d different of %d on %d pages", query, len(all), n, pages)
+		}
+	}
+}

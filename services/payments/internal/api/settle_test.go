@@ -1,0 +1,300 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/apitest"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/money"
+	"holdfast.dev/libs/pgtest"
+
+	"holdfast.dev/services/payments/internal/domain"
+)
+
+// said is what bookings says of a lost booking: what is due, and which of its payments are late.
+func said(due int64, late map[string]bool) domain.Settlement {
+	s := domain.Settlement{
+		Lost: true, AutoRefund: true, RefundLatePayments: true, Due: &money.Amount{Minor: due, Currency: "USD"}, Counted: map[domain.GatewayID]domain.Counted{},
+	}
+	for id, is := range late {
+		s.Counted[domain.GatewayID(id)] = domain.Counted{Late: is}
+	}
+	return s
+}
+
+// lose tells this service that a booking is cancelled or has expired.
+func (w *world) lose(ctx context.Context, b domain.Booking, status string, version int64) {
+	w.T.Helper()
+	m := message(ctx, w.T, "bookings", "booking.updated", b.ID.String(), version, fmt.Sprintf(`{"status":%q,"customer_id":null}`, status))
+	if err := w.learned.Handle(ctx, m); err != nil {
+		w.T.Fatal(err)
+	}
+}
+
+// settle settles what is due, also what was put off.
+func (w *world) settle() {
+	w.T.Helper()
+	w.ahead.Add(int64(10 * time.Minute))
+	if err := w.settler.Run(w.T.Context()); err != nil {
+		w.T.Error(err)
+	}
+	if err := w.refunder.Run(w.T.Context()); err != nil {
+		w.T.Error(err)
+	}
+	w.work()
+}
+
+// refundsOf are the refunds of a booking that clients see.
+func (w *world) refundsOf(ctx context.Context, b domain.Booking) []refund {
+	w.T.Helper()
+	return apitest.Decode[struct{ Data []refund }](w.do(ctx, "GET", "/refunds?booking_id="+b.ID.String(), "").is(200).Answer).Data
+}
+
+func (w *world) waiting() int { return w.Count(`select count(*) from booking_settlements`) }
+
+// lateCount is the value of the metric of late payments.
+func (w *world) lateCount() float64 {
+	w.T.Helper()
+	found, err := w.metrics.Gather()
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	for _, f := range found {
+		if f.GetName() == "payment_late_total" {
+			return f.GetMetric()[0].GetCounter().GetValue()
+		}
+	}
+	w.T.Fatal("there is no payment_late_total")
+	return 0
+}
+
+// A cancelled booking is refunded what its policy says, once, over the payments that were made before, whatever comes again.
+func TestRefundOfACancelledBooking(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.tenant()
+	b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
+	first, second := w.paidOf(ctx, b, 300), w.paidOf(ctx, b, 700)
+	if w.waiting() != 0 {
+		t.Error("a booking that is not lost is settled")
+	}
+	w.bookings.Settle(ctx, b.ID, said(800, map[string]bool{first.ID: false, second.ID: false}))
+	for version := range int64(3) {
+		w.lose(ctx, b, "cancelled", 2+version)
+		w.settle()
+		w.settle()
+	}
+	list := w.refundsOf(ctx, b)
+	if len(list) != 1 || list[0].Amount != 800 || list[0].Status != "succeeded" || len(list[0].Allocations) != 2 || list[0].Allocations[0].Intent != second.ID {
+		t.Errorf("%+v", list)
+	}
+	if one, two := w.refunded(ctx, first.ID), w.refunded(ctx, second.ID); one != 100 || two != 700 {
+		t.Errorf("refunded %d and %d", one, two)
+	}
+	if w.waiting() != 0 || w.bookings.Asked() != 1 || w.lateCount() != 0 {
+		t.Errorf("%d wait, asked %d times, %v late", w.waiting(), w.bookings.Asked(), w.lateCount())
+	}
+	if body := string(w.do(ctx, "GET", "/refunds/"+list[0].ID, "").is(200).Body); !strings.Contains(body, `"reason":"requested_by_customer"`) {
+		t.Errorf("%s", body)
+	}
+}
+
+// A payment is refunded when its booking was lost before it was counted, whether this service learns of the one or of the other first.
+func TestLatePaymentIsRefunded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.tenant()
+	for round, lostFirst := range []bool{true, false} {
+		b := w.bookings.Add(ctx, "pending", 1000, 1000, "USD")
+		p := w.post(ctx, fmt.Sprintf(`{"booking_id":%q}`, b.ID)).is(201).intent()
+		status := []string{"expired", "cancelled"}[round]
+		uncounted := said(0, nil)
+		uncounted.Due = nil
+		w.bookings.Settle(ctx, b.ID, uncounted)
+		pay := func() {
+			w.gateway.Change(p.ID, func(s *domain.Snapshot) { s.Status, s.Received = domain.Succeeded, 1000 })
+			w.refresh(ctx, p.ID)
+		}
+		before := len(w.told())
+		if lostFirst {
+			w.lose(ctx, b, status, 2)
+			pay()
+			e := w.told()[before:]
+			if len(e) != 1 || e[0].GetType() != "payment.succeeded" || !strings.Contains(string(e[0].GetObject()), fmt.Sprintf(`"booking_status":%q`, status)) {
+				t.Errorf("%v", e)
+			}
+		} else {
+			pay()
+			w.lose(ctx, b, status, 2)
+		}
+		w.settle() // bookings has not counted the payment
+		if len(w.refundsOf(ctx, b)) != 0 || w.waiting() != 1 {
+			t.Errorf("%s: refunded before it was counted", status)
+		}
+		uncounted.Counted = map[domain.GatewayID]domain.Counted{domain.GatewayID(p.ID): {Late: true}}
+		w.bookings.Settle(ctx, b.ID, uncounted)
+		w.settle()
+		w.lose(ctx, b, status, 3)
+		w.settle()
+		list := w.refundsOf(ctx, b)
+		if len(list) != 1 || list[0].Amount != 1000 || list[0].IntentID == nil || *list[0].IntentID != p.ID || w.refunded(ctx, p.ID) != 1000 {
+			t.Errorf("%s: %+v", status, list)
+		}
+		if n := w.lateCount(); w.waiting() != 0 || n != float64(round+1) {
+			t.Errorf("%s: %d wait, %v late", status, w.waiting(), n)
+		}
+	}
+}
+
+// Without the policies the money stays, and a late payment is counted.
+func TestMoneyStaysWithoutAPolicy(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.tenant()
+	b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
+	inTime, late := w.paidOf(ctx, b, 300), w.paidOf(ctx, b, 400)
+	s := said(300, map[string]bool{inTime.ID: false, late.ID: true})
+	s.AutoRefund, s.RefundLatePayments = false, false
+	w.bookings.Settle(ctx, b.ID, s)
+	w.lose(ctx, b, "cancelled", 2)
+	w.settle()
+	if len(w.refundsOf(ctx, b)) != 0 || w.waiting() != 0 || w.lateCount() != 1 || w.Count(`select count(*) from automatic_refunds`) != 0 {
+		t.Errorf("%+v, %d wait, %v late", w.refundsOf(ctx, b), w.waiting(), w.lateCount())
+	}
+}
+
+// What is due by the policy never comes from a payment that came late, which is refunded by itself, and never exceeds what is left by card.
+func TestAutomaticRefundsBesideEachOther(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.tenant()
+	b := w.bookings.Add(ctx, "confirmed", 2000, 2000, "USD")
+	inTime, late := w.paidOf(ctx, b, 500), w.paidOf(ctx, b, 1000)
+	w.refund(ctx, refundOf(inTime, `,"amount_minor":100`)).is(201)
+	w.bookings.Settle(ctx, b.ID, said(900, map[string]bool{inTime.ID: false, late.ID: true})) // 500 of it were paid in cash
+	w.lose(ctx, b, "cancelled", 2)
+	w.settle()
+	if one, two := w.refunded(ctx, inTime.ID), w.refunded(ctx, late.ID); one != 500 || two != 1000 || len(w.refundsOf(ctx, b)) != 3 {
+		t.Errorf("refunded %d and %d by %+v", one, two, w.refundsOf(ctx, b))
+	}
+	cash := w.bookings.Add(ctx, "confirmed", 2000, 2000, "USD")
+	p := w.paidOf(ctx, cash, 500)
+	w.refund(ctx, refundOf(p, ``)).is(201)
+	w.bookings.Settle(ctx, cash.ID, said(900, map[string]bool{p.ID: false}))
+	w.lose(ctx, cash, "cancelled", 2)
+	w.settle()
+	if len(w.refundsOf(ctx, cash)) != 1 || w.waiting() != 0 || w.Count(`select count(*) from automatic_refunds where refund_id is null`) != 1 {
+		t.Errorf("%+v", w.refundsOf(ctx, cash))
+	}
+}
+
+// Workers at once, a gateway that is busy or does not answer, and bookings that are away lead to one refund in the end.
+func TestAutomaticRefundUnderFaults(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.tenant()
+	b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
+	p := w.paidOf(ctx, b, 1000)
+	w.bookings.Settle(ctx, b.ID, said(600, map[string]bool{p.ID: false}))
+	var down atomic.Bool
+	down.Store(true)
+	w.bookings.Fail = func() error {
+		if down.Load() {
+			return errors.New("away")
+		}
+		return nil
+	}
+	w.lose(ctx, b, "cancelled", 2)
+	w.settle()
+	if w.waiting() != 1 {
+		t.Error("it is not tried again")
+	}
+	down.Store(false)
+	var calls atomic.Int64
+	w.gateway.Before = func(_ context.Context, call string) error {
+		if call == "refund" && calls.Add(1) == 1 {
+			return &domain.BusyError{}
+		}
+		return nil
+	}
+	w.gateway.After = func(_ context.Context, call string) error {
+		if call == "refund" && calls.Load() == 2 {
+			return errors.New("no answer")
+		}
+		return nil
+	}
+	w.ahead.Add(int64(10 * time.Minute))
+	atOnce(4, func(int) {
+		if err := w.settler.Run(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	w.settle()
+	w.settle()
+	if list := w.refundsOf(ctx, b); len(list) != 1 || list[0].Amount != 600 || list[0].Status != "succeeded" || w.refunded(ctx, p.ID) != 600 || w.waiting() != 0 {
+		t.Errorf("%+v, %d wait", list, w.waiting())
+	}
+}
+
+// The success of a payment and the end of its booking at once: the payment is settled, whoever is first.
+func TestSuccessRacesTheEndOfItsBooking(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.tenant()
+	for range 20 {
+		b := w.bookings.Add(ctx, "pending", 1000, 1000, "USD")
+		p := w.post(ctx, fmt.Sprintf(`{"booking_id":%q}`, b.ID)).is(201).intent()
+		w.gateway.Change(p.ID, func(s *domain.Snapshot) { s.Status, s.Received = domain.Succeeded, 1000 })
+		w.bookings.Settle(ctx, b.ID, said(0, map[string]bool{p.ID: true}))
+		atOnce(2, func(i int) {
+			if i == 0 {
+				w.refresh(ctx, p.ID)
+			} else {
+				w.lose(ctx, b, "expired", 2)
+			}
+		})
+		w.settle()
+		if list := w.refundsOf(ctx, b); len(list) != 1 || list[0].Amount != 1000 {
+			t.Fatalf("%+v", list)
+		}
+	}
+}
+
+// A share that the gateway does not take as it is goes back as far as it does.
+func TestAutomaticRefundOfThousandths(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.tenant()
+	b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "KWD")
+	p := w.paidOf(ctx, b, 1000)
+	s := said(0, map[string]bool{p.ID: false})
+	s.Due = &money.Amount{Minor: 333, Currency: "KWD"}
+	w.bookings.Settle(ctx, b.ID, s)
+	w.lose(ctx, b, "cancelled", 2)
+	w.settle()
+	if list := w.refundsOf(ctx, b); len(list) != 1 || list[0].Amount != 330 {
+		t.Errorf("%+v", list)
+	}
+}
+
+// Nothing of another tenant or mode is settled by a booking's end.
+func TestSettlementsAreOfATenant(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx, other := w.tenant(), w.tenant()
+	b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
+	p := w.paidOf(ctx, b, 1000)
+	w.bookings.Settle(ctx, b.ID, said(600, map[string]bool{p.ID: false}))
+	w.lose(other, b, "cancelled", 2)
+	w.lose(pgtest.CtxOf(t, caller.FromContext(ctx).Tenant, caller.Live), b, "cancelled", 2)
+	w.settle()
+	if w.refunded(ctx, p.ID) != 0 || w.waiting() != 0 {
+		t.Error("a booking of another tenant or mode was settled")
+	}
+}

@@ -1,0 +1,185 @@
+package api_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/pgtest"
+
+	"holdfast.dev/libs/caller"
+
+	"holdfast.dev/services/payments/internal/domain"
+	"holdfast.dev/services/payments/internal/peers"
+)
+
+const (
+	standInControl = "a control token for tests"
+	standInSecret  = "sk_test_demo12345678"
+	standInPublic  = "pk_test_demo12345678"
+)
+
+// built is the stand-in for Stripe, built once for all tests.
+var built = sync.OnceValues(func() (string, error) {
+	folder, err := os.MkdirTemp("", "local-stripe")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(folder, "local-stripe")
+	cmd := exec.Command("go", "build", "-o", path, ".")
+	cmd.Dir, cmd.Env = "../../../local/stripe", append(os.Environ(), "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building the stand-in: %w: %s", err, out)
+	}
+	return path, nil
+})
+
+// standIn is the stand-in for Stripe, in a process of its own.
+type standIn struct {
+	t      *testing.T
+	url    string
+	stripe *peers.Stripe
+}
+
+// startStandIn starts a stand-in whose charges cost fees; settings are of its own.
+func startStandIn(t *testing.T, settings ...string) *standIn {
+	t.Helper()
+	path, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, "serve")
+	cmd.Env = append([]string{
+		"LOCAL_STRIPE_HTTP_ADDR=127.0.0.1:0", "LOCAL_STRIPE_DATA_DIR=" + t.TempDir(), "LOCAL_STRIPE_CONTROL_TOKEN=" + standInControl,
+		"LOCAL_STRIPE_TEST_SECRET_KEY=" + standInSecret, "LOCAL_STRIPE_TEST_PUBLISHABLE_KEY=" + standInPublic, "LOCAL_STRIPE_ASYNC_DELAY=1h",
+	}, settings...)
+	out, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if address, ok := strings.CutPrefix(lines.Text(), "listening on "); ok {
+			go func() { _, _ = io.Copy(io.Discard, out) }()
+			base := "http://" + address
+			return &standIn{t: t, url: base, stripe: peers.NewStripe(base, 10*time.Second, 64)}
+		}
+	}
+	t.Fatal("the stand-in does not start")
+	return nil
+}
+
+// ask sends a request and decodes the answer.
+func (s *standIn) ask(method, path, token, contentType, body string, into any) int {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(context.WithoutCancel(s.t.Context()), method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Content-Type", contentType)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err == nil && into != nil {
+		err = json.Unmarshal(text, into)
+	}
+	if err != nil {
+		s.t.Fatalf("%s %s: %d %s %v", method, path, res.StatusCode, text, err)
+	}
+	return res.StatusCode
+}
+
+// control calls the control API.
+func (s *standIn) control(path string, body map[string]any, into any) {
+	s.t.Helper()
+	text := &bytes.Buffer{}
+	if err := json.NewEncoder(text).Encode(body); err != nil {
+		s.t.Fatal(err)
+	}
+	if status := s.ask("POST", "/_control/"+path, standInControl, "application/json", text.String(), into); status != 200 {
+		s.t.Fatalf("%s: %d", path, status)
+	}
+}
+
+// call calls Stripe's API with the operator's key; it returns the status.
+func (s *standIn) call(method, path string, form url.Values, into any) int {
+	s.t.Helper()
+	if method == "GET" {
+		return s.ask(method, path+"?"+form.Encode(), standInSecret, "", "", into)
+	}
+	return s.ask(method, path, standInSecret, "application/x-www-form-urlencoded", form.Encode(), into)
+}
+
+// confirm pays an intent; it returns the latest charge.
+func (s *standIn) confirm(id, method string) string {
+	s.t.Helper()
+	form := url.Values{"payment_method": {method}, "return_url": {"https://example.com"}}
+	if status := s.call("POST", "/v1/payment_intents/"+id+"/confirm", form, nil); status != 200 && status != 402 {
+		s.t.Fatalf("confirm %s: %d", id, status)
+	}
+	var p struct {
+		LatestCharge string `json:"latest_charge"`
+	}
+	s.call("GET", "/v1/payment_intents/"+id, nil, &p)
+	return p.LatestCharge
+}
+
+// moved is what the stand-in's balance transactions add up to by currency: net of fees, and the fees.
+func (s *standIn) moved() (net, fees map[string]int64, count int) {
+	s.t.Helper()
+	net, fees = map[string]int64{}, map[string]int64{}
+	for form := (url.Values{"limit": {"100"}}); ; {
+		var page struct {
+			HasMore bool `json:"has_more"`
+			Data    []struct {
+				ID, Currency string
+				Net, Fee     int64
+			}
+		}
+		s.call("GET", "/v1/balance_transactions", form, &page)
+		for _, b := range page.Data {
+			code := strings.ToUpper(b.Currency)
+			net[code] += domain.FromStripe(b.Net, code)
+			fees[code] += domain.FromStripe(b.Fee, code)
+			count++
+		}
+		if !page.HasMore {
+			return net, fees, count
+		}
+		form.Set("starting_after", page.Data[len(page.Data)-1].ID)
+	}
+}
+
+// withStandIn is a world whose gateway is a stand-in.
+func withStandIn(t *testing.T, settings ...string) (*world, context.Context, domain.Account) {
+	t.Helper()
+	w := newWorld(t)
+	w.standIn = startStandIn(t, settings...)
+	w.engine = w.serve(w.DB.App)
+	ctx := pgtest.Ctx(t, caller.Test)
+	a, err := w.accounts.Connect(ctx, false, domain.Keys{Publishable: standInPublic, Secret: standInSecret, Webhook: "whsec_1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, ctx, a
+}

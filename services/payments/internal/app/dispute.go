@@ -1,0 +1,126 @@
+package app
+
+import (
+	"context"
+
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/payments/internal/domain"
+	"holdfast.dev/services/payments/internal/store"
+)
+
+// tellFailures emits payment.failed once for each failed charge, in their order. The last one is returned, and not told yet, where
+// the state that the gateway tells is the one that this charge has left.
+func (a *Intents) tellFailures(
+	ctx context.Context, tx pg.Tx, p domain.Intent, told domain.Snapshot,
+) (after domain.Intent, last *domain.FailedCharge, err error) {
+	fresh, err := store.TellFailures(ctx, tx, p.ID, told.FailedCharges())
+	if err != nil {
+		return domain.Intent{}, nil, err
+	}
+	for i, c := range fresh {
+		if i == len(fresh)-1 && c.ID == told.FailedCharge && !p.Status.Final() {
+			return p, &fresh[i], nil
+		}
+		if p, err = a.fail(ctx, tx, p, c); err != nil {
+			return domain.Intent{}, nil, err
+		}
+	}
+	return p, nil, nil
+}
+
+// fail writes that a charge of an intent has failed. An intent that has ended meanwhile shows no failure: only the event does.
+func (a *Intents) fail(ctx context.Context, tx pg.Tx, p domain.Intent, c domain.FailedCharge) (domain.Intent, error) {
+	if !p.Status.Final() {
+		return a.write(ctx, tx, p, p.Fail(c))
+	}
+	failed := p.Fail(c)
+	saved := failed
+	saved.Failure = p.Failure
+	saved, err := store.UpdateIntent(ctx, tx, saved, true)
+	if err != nil {
+		return domain.Intent{}, err
+	}
+	failed.Version, failed.UpdatedAt = saved.Version, saved.UpdatedAt
+	body, err := render(ctx, failed)
+	if err != nil {
+		return domain.Intent{}, err
+	}
+	return saved, emit(ctx, tx, a.Wake, paymentFailed(failed, body, []byte(`{}`)))
+}
+
+// applyDisputes writes the disputes of an intent as the gateway tells them, with the events of those that have begun or ended.
+func (a *Intents) applyDisputes(ctx context.Context, tx pg.Tx, p domain.Intent, told []domain.Dispute) error {
+	if len(told) == 0 {
+		return nil
+	}
+	known, err := store.DisputesOfIntent(ctx, tx, p.ID)
+	if err != nil {
+		return err
+	}
+	for _, d := range told {
+		if before, ok := known[d.ID]; ok && before.Same(d) {
+			continue
+		}
+		if err := a.applyDispute(ctx, tx, p, known[d.ID], d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// applyDispute writes a change of a dispute; before has no version when it is new. One that has ended before it was read is told to
+// have begun first.
+func (a *Intents) applyDispute(ctx context.Context, tx pg.Tx, p domain.Intent, before, d domain.Dispute) error {
+	opened := before.Version == 0 || d.Status.Open() && !before.Status.Open()
+	closed := d.Status.Outcome() != "" && d.Status.Outcome() != before.Status.Outcome()
+	if before.Version == 0 {
+		closed = !d.Status.Open()
+	}
+	d.ClosedAt = before.ClosedAt
+	if opened {
+		begun := d
+		begun.ClosedAt = nil
+		if !begun.Status.Open() {
+			begun.Status = domain.DisputeNeedsResponse
+		}
+		var err error
+		if begun, err = store.PutDispute(ctx, tx, p, begun); err != nil {
+			return err
+		}
+		body, err := renderDispute(p, begun)
+		if err != nil {
+			return err
+		}
+		if err := emit(ctx, tx, a.Wake, disputeOpened(begun, body)); err != nil {
+			return err
+		}
+		tx.AfterCommit(a.Metrics.disputeOpened)
+		if !closed {
+			return nil
+		}
+	}
+	if closed {
+		at := a.now(ctx)
+		d.ClosedAt = &at
+	}
+	d, err := store.PutDispute(ctx, tx, p, d)
+	if err != nil || !closed {
+		return err
+	}
+	body, err := renderDispute(p, d)
+	if err != nil {
+		return err
+	}
+	tx.AfterCommit(func() { a.Metrics.disputeClosed(d.Status.Outcome()) })
+	return emit(ctx, tx, a.Wake, disputeClosed(d, body))
+}
+
+func renderDispute(p domain.Intent, d domain.Dispute) ([]byte, error) {
+	return contract.Encode(internalapi.Dispute{
+		ID: d.ID, PaymentIntentID: string(p.GatewayID), BookingID: p.BookingID.String(), Amount: d.Amount.Minor, Currency: d.Amount.Currency,
+		Reason: d.Reason, Status: string(d.Status), Outcome: d.Status.Outcome(), DueBy: d.DueBy,
+	})
+}

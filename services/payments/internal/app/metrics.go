@@ -1,0 +1,136 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/payments/internal/domain"
+	"holdfast.dev/services/payments/internal/store"
+)
+
+// Metrics counts what operators are to know of. A nil Metrics counts nothing.
+type Metrics struct {
+	opened   prometheus.Counter
+	closed   *prometheus.CounterVec
+	givenUp  prometheus.Counter
+	differed *prometheus.CounterVec
+	late     prometheus.Counter
+}
+
+// NewMetrics makes the metrics and registers them. Each series begins at 0, so that its first increase is seen.
+func NewMetrics(reg prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		opened: prometheus.NewCounter(prometheus.CounterOpts{Name: "payment_disputes_opened_total", Help: "Disputes that payers have begun."}),
+		closed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "payment_disputes_closed_total", Help: "Disputes that have ended, by outcome: won, lost or withdrawn.",
+		}, []string{"outcome"}),
+		givenUp: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "gateway_events_given_up_total", Help: "Events of the gateway that were not worked off within three days.",
+		}),
+		differed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "payment_reconciler_differences_total", Help: "Differences between the gateway and this platform that the reconciler has found, by kind.",
+		}, []string{"kind"}),
+		late: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "payment_late_total", Help: "Card payments that were counted when their booking was cancelled or had expired.",
+		}),
+	}
+	for _, outcome := range domain.DisputeOutcomes {
+		m.closed.WithLabelValues(outcome)
+	}
+	for _, kind := range domain.DifferenceKinds {
+		m.differed.WithLabelValues(string(kind))
+	}
+	reg.MustRegister(m.opened, m.closed, m.givenUp, m.differed, m.late)
+	return m
+}
+
+func (m *Metrics) disputeOpened() {
+	if m != nil {
+		m.opened.Inc()
+	}
+}
+
+func (m *Metrics) disputeClosed(outcome string) {
+	if m != nil {
+		m.closed.WithLabelValues(outcome).Inc()
+	}
+}
+
+func (m *Metrics) eventGivenUp() {
+	if m != nil {
+		m.givenUp.Inc()
+	}
+}
+
+func (m *Metrics) difference(kind domain.DifferenceKind) {
+	if m != nil {
+		m.differed.WithLabelValues(string(kind)).Inc()
+	}
+}
+
+func (m *Metrics) paymentLate() {
+	if m != nil {
+		m.late.Inc()
+	}
+}
+
+// Unfinished measures how many intents and events wait for the gateway and since when, so that an alert can tell.
+type Unfinished struct {
+	Worker *pg.DB // worker role: counts them
+	Now    func() time.Time
+
+	intents, events, accounts waiting
+}
+
+// waiting are the metrics of one kind of work.
+type waiting struct {
+	count, age prometheus.Gauge
+	measure    func(ctx context.Context, tx pg.Tx, real time.Time) (store.Unfinished, error)
+}
+
+// NewUnfinished makes the metrics and registers them.
+func NewUnfinished(worker *pg.DB, now func() time.Time, reg prometheus.Registerer) *Unfinished {
+	gauge := func(name, help string) prometheus.Gauge {
+		g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+		reg.MustRegister(g)
+		return g
+	}
+	return &Unfinished{
+		Worker: worker, Now: now,
+		intents: waiting{
+			count:   gauge("payment_intents_creating", "Payment intents whose call to the gateway is under way, or has an unknown outcome."),
+			age:     gauge("payment_intents_creating_oldest_seconds", "Age of the oldest of payment_intents_creating, from the first call of its request; 0 when there is none."),
+			measure: store.UnfinishedIntents,
+		},
+		events: waiting{
+			count:   gauge("gateway_events_waiting", "Events of the gateway that are not worked off."),
+			age:     gauge("gateway_events_oldest_seconds", "Age of the oldest of gateway_events_waiting, from its receipt; 0 when there is none."),
+			measure: store.UnfinishedEvents,
+		},
+		accounts: waiting{
+			count:   gauge("payment_reconciler_accounts", "Accounts at the payment gateway that are compared with it."),
+			age:     gauge("payment_reconciler_oldest_seconds", "How long ago the comparison of an account has ended, at the longest; 0 when there is none."),
+			measure: store.OldestReconciliation,
+		},
+	}
+}
+
+// Run counts them once.
+func (a *Unfinished) Run(ctx context.Context) error {
+	return a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		for _, w := range []waiting{a.intents, a.events, a.accounts} {
+			left, err := w.measure(ctx, tx, a.Now())
+			if err != nil {
+				return fmt.Errorf("count what waits for the gateway: %w", err)
+			}
+			w.count.Set(float64(left.Count))
+			w.age.Set(left.Age)
+		}
+		return nil
+	})
+}

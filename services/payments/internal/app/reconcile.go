@@ -1,0 +1,286 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/payments/internal/domain"
+	"holdfast.dev/services/payments/internal/store"
+)
+
+// Lister lists what the gateway has.
+type Lister interface {
+	// List reads the page behind after of what was made since a time, the newest first.
+	List(ctx context.Context, a domain.Account, stage domain.Stage, since time.Time, after string) (domain.ListPage, error)
+}
+
+const (
+	accountsAtOnce  = 4               // that one process compares
+	accountsFound   = 100             // that are looked up at once
+	mendsAtOnce     = 8               // of one account
+	reconcilerLease = 5 * time.Minute // longer than a page takes besides the grace
+)
+
+// Reconciler compares what the gateway has of each account with what is known here, and mends what differs, by reading it as an
+// event would. It should find nothing. Any number of processes may run it at once: one has an account, and another one goes on
+// with the next page when it dies.
+type Reconciler struct {
+	Intents *Intents
+	Refunds *Refunds
+	Lister  Lister
+	Worker  *pg.DB // worker role: finds what is due
+	Log     *slog.Logger
+	// Interval is from the beginning of a run of an account to the next. Grace is how long a difference has to last: an event may be
+	// on its way.
+	Interval, Grace time.Duration
+}
+
+// Run compares the accounts of all tenants that are due, also those that are disconnected.
+func (a *Reconciler) Run(ctx context.Context) error {
+	for full := true; full && ctx.Err() == nil; {
+		var found []store.ReconciliationDue
+		err := a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+			if err := store.Enrol(ctx, tx, a.Intents.Now()); err != nil {
+				return err
+			}
+			found, err = store.ReconciliationsDue(ctx, tx, a.Intents.Now(), accountsFound)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("accounts that are to be compared: %w", err)
+		}
+		var turns errgroup.Group
+		turns.SetLimit(accountsAtOnce)
+		for _, due := range found {
+			turns.Go(func() error {
+				a.turn(caller.With(ctx, caller.Service("payments", due.TenantID, modeOf(due.Livemode))), due.AccountID)
+				return nil
+			})
+		}
+		_ = turns.Wait() // no turn returns an error
+		full = len(found) == accountsFound
+	}
+	return nil
+}
+
+// turn compares one account, from where the last process has left it. What fails is tried again later from there.
+func (a *Reconciler) turn(ctx context.Context, id domain.AccountID) {
+	var run *domain.Reconciliation
+	now := a.Intents.Now()
+	err := a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+		run, err = store.TakeReconciliation(ctx, tx, id, now, now.Add(a.lease()))
+		return err
+	})
+	if err == nil && run == nil {
+		return
+	}
+	if err == nil {
+		err = a.compare(ctx, run)
+	}
+	if err != nil && ctx.Err() == nil {
+		a.Log.WarnContext(ctx, "an account that could not be compared with the gateway", slog.String("account", id.String()), slog.Any("error", err))
+	}
+}
+
+// compare runs through the stages, page by page. run says how far it has come.
+func (a *Reconciler) compare(ctx context.Context, run *domain.Reconciliation) error {
+	account, err := a.Intents.Accounts.Account(ctx, a.Intents.DB.Read(ctx), run.AccountID)
+	if err != nil {
+		return err
+	}
+	grace := a.Grace
+	for run.Stage != "" {
+		last, found, err := a.page(ctx, account, *run, grace)
+		if err != nil {
+			return errors.Join(err, a.postpone(ctx, *run, err))
+		}
+		if found > 0 { // an alert is raised anyway: the others are mended soon
+			grace = a.Grace / 10
+		}
+		if run.Tries, run.Cursor = 0, last; last == "" {
+			run.Stage = run.Stage.Next()
+		}
+		if run.Stage != "" {
+			if err := a.save(ctx, *run, a.Intents.Now().Add(a.lease()), nil); err != nil {
+				return err
+			}
+		}
+	}
+	return a.finish(ctx, *run)
+}
+
+// lease is how long a process has an account to itself. Each page renews it.
+func (a *Reconciler) lease() time.Duration { return a.Grace + reconcilerLease }
+
+// finish ends a run; the next one begins an interval after this one has begun.
+func (a *Reconciler) finish(ctx context.Context, run domain.Reconciliation) error {
+	now, due := a.Intents.Now(), run.StartedAt.Add(a.Interval)
+	if due.Before(now) {
+		due = now
+	}
+	return a.save(ctx, domain.Reconciliation{AccountID: run.AccountID, Stage: domain.StageIntents}, due, &now)
+}
+
+// postpone leaves a run that has failed to a later turn. An account whose keys are refused waits for the next run. A page whose
+// beginning the gateway does not know any more is read from the first one of the stage.
+func (a *Reconciler) postpone(ctx context.Context, run domain.Reconciliation, cause error) error {
+	var refused *domain.RefusedError
+	if errors.As(cause, &refused) && refused.Unread {
+		return a.finish(ctx, run)
+	}
+	if refused != nil {
+		run.Cursor = ""
+	}
+	wait := min(time.Second<<min(run.Tries, 12), a.Interval)
+	return a.save(context.WithoutCancel(ctx), run, a.Intents.Now().Add(wait), nil)
+}
+
+func (a *Reconciler) save(ctx context.Context, run domain.Reconciliation, due time.Time, finished *time.Time) error {
+	return a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		return store.SaveReconciliation(ctx, tx, run, due, finished)
+	})
+}
+
+// difference is a listed object that differs.
+type difference struct {
+	domain.Listed
+
+	kind  domain.DifferenceKind
+	known domain.Known
+}
+
+// page compares a page and mends it. It returns where the next page begins, "" behind the last one, and how many differences it has
+// found. What differs is looked at again after the grace: it counts only when the gateway tells the same and it still differs.
+func (a *Reconciler) page(ctx context.Context, account domain.Account, run domain.Reconciliation, grace time.Duration) (last string, found int, err error) {
+	page, suspects, err := a.look(ctx, account, run)
+	if err != nil {
+		return "", 0, err
+	}
+	if len(suspects) > 0 {
+		select {
+		case <-ctx.Done():
+			return "", 0, ctx.Err()
+		case <-time.After(grace):
+		}
+		var again map[string]difference
+		if _, again, err = a.look(ctx, account, run); err != nil {
+			return "", 0, err
+		}
+		for id, first := range suspects {
+			if second, ok := again[id]; !ok || second.Listed != first.Listed {
+				delete(suspects, id)
+			}
+		}
+		if err := a.mend(ctx, account, run.Stage, suspects); err != nil {
+			return "", 0, err
+		}
+	}
+	if page.More {
+		last = page.Last
+	}
+	return last, len(suspects), nil
+}
+
+// look reads a page and tells what of it differs, by the gateway's id.
+func (a *Reconciler) look(ctx context.Context, account domain.Account, run domain.Reconciliation) (domain.ListPage, map[string]difference, error) {
+	page, err := a.Lister.List(ctx, account, run.Stage, run.Stage.Since(*run.StartedAt), run.Cursor)
+	if err != nil || len(page.Items) == 0 {
+		return page, nil, err
+	}
+	known, err := store.KnownOf(ctx, a.Intents.DB.Read(ctx), account.ID, run.Stage, page.Items)
+	if err != nil {
+		return page, nil, err
+	}
+	tenant, differ := caller.FromContext(ctx).Tenant.String(), map[string]difference{}
+	for i, l := range page.Items {
+		if kind := run.Stage.Compare(l, known[i], tenant); kind != "" {
+			differ[l.ID] = difference{l, kind, known[i]}
+		}
+	}
+	return page, differ, nil
+}
+
+// mend reads each object that differs anew, and counts it. Where the gateway or the database cannot be reached, the page is compared
+// again later.
+func (a *Reconciler) mend(ctx context.Context, account domain.Account, stage domain.Stage, list map[string]difference) error {
+	var mends errgroup.Group
+	mends.SetLimit(mendsAtOnce)
+	for _, d := range list {
+		mends.Go(func() error {
+			var err error
+			if d.kind != domain.DifferentUnknown {
+				err = a.mendOne(ctx, account, stage, d)
+			}
+			if passing(err) {
+				return fmt.Errorf("mend %s: %w", d.ID, err)
+			}
+			a.Intents.Metrics.difference(d.kind)
+			a.Log.ErrorContext(ctx, "the payment gateway and this platform differ", slog.String("kind", string(d.kind)), slog.String("object", d.ID),
+				slog.String("intent", string(d.Intent)), slog.String("account", account.ID.String()), slog.String("gateway_status", d.Status),
+				slog.String("status", string(d.known.Intent.Status)), slog.Any("error", err))
+			return nil
+		})
+	}
+	return mends.Wait()
+}
+
+// passing reports whether an error is one of the gateway or of the database as a whole, and not of one object.
+func passing(err error) bool {
+	var refused *domain.RefusedError
+	var own *apperr.Error
+	switch {
+	case err == nil, errors.As(err, &own):
+		return false
+	case errors.As(err, &refused):
+		return refused.Unread
+	default:
+		return pg.Code(err) == "" || pg.Unavailable(err)
+	}
+}
+
+func (a *Reconciler) mendOne(ctx context.Context, account domain.Account, stage domain.Stage, d difference) error {
+	if d.known.Intent.ID.IsZero() {
+		if err := a.adopt(ctx, account, d.Listed); err != nil {
+			return err
+		}
+	}
+	p, err := store.Intent(ctx, a.Intents.DB.Read(ctx), d.Intent)
+	if err != nil {
+		return err
+	}
+	p.EverDisputed = p.EverDisputed || stage == domain.StageDisputes
+	if _, err := a.Intents.Refresh(ctx, account, p); err != nil || stage != domain.StageRefunds {
+		return err
+	}
+	return a.Refunds.Refresh(ctx, account, p, d.ID)
+}
+
+// adopt gives a row that the gateway was thought to have refused the intent that it has made.
+func (a *Reconciler) adopt(ctx context.Context, account domain.Account, l domain.Listed) error {
+	row, err := ids.Parse[domain.IntentPrefix](l.Row)
+	if err != nil {
+		return err
+	}
+	told, err := a.Intents.Gateway.Read(ctx, account, domain.Intent{GatewayID: l.Intent})
+	if err != nil {
+		return err
+	}
+	return a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		p, err := store.IntentForUpdate(ctx, tx, row)
+		if err != nil || p.Status != domain.Refused {
+			return err
+		}
+		_, err = a.Intents.made(ctx, tx, row, told)
+		return err
+	})
+}

@@ -1,0 +1,199 @@
+package peers_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
+
+	"holdfast.dev/services/payments/internal/domain"
+	"holdfast.dev/services/payments/internal/peers"
+)
+
+// shared is a gateway that serves each account unless broken says otherwise, and counts the requests of each key.
+type shared struct {
+	*peers.Stripe
+
+	mu     sync.Mutex
+	broken map[string]http.HandlerFunc // by secret key
+	asked  map[string]int
+}
+
+func newShared(t *testing.T, timeout time.Duration, inFlight int) *shared {
+	t.Helper()
+	s := &shared{broken: map[string]http.HandlerFunc{}, asked: map[string]int{}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		key := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+		s.mu.Lock()
+		s.asked[key]++
+		broken := s.broken[key]
+		s.mu.Unlock()
+		if broken != nil {
+			broken(w, r)
+			return
+		}
+		_, _ = w.Write([]byte(`{"id":"pi_1","object":"payment_intent","status":"requires_payment_method","currency":"usd"}`))
+	}))
+	t.Cleanup(server.Close)
+	s.Stripe = peers.NewStripe(server.URL, timeout, inFlight)
+	return s
+}
+
+// breaks makes the gateway answer an account so; nil mends it.
+func (s *shared) breaks(a domain.Account, how http.HandlerFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.broken[string(a.SecretKey)] = how
+}
+
+func (s *shared) requests(a domain.Account) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked[string(a.SecretKey)]
+}
+
+func (s *shared) create(ctx context.Context, a domain.Account) error {
+	p := domain.Intent{ID: ids.New[domain.IntentPrefix](), Amount: money.Amount{Minor: 500, Currency: "USD"}, CaptureMethod: domain.CaptureAutomatic}
+	_, err := s.Create(ctx, a, p)
+	return err
+}
+
+func anAccount(key string) domain.Account {
+	return domain.Account{ID: ids.New[domain.AccountPrefix](), SecretKey: domain.Secret(key)}
+}
+
+func answers(status int, body string, header ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		for i := 0; i+1 < len(header); i += 2 {
+			w.Header().Set(header[i], header[i+1])
+		}
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body))
+	}
+}
+
+const failed = `{"error":{"type":"api_error","message":"Sorry."}}`
+
+// never does not answer until the caller has gone.
+func never(_ http.ResponseWriter, r *http.Request) {
+	_ = r.ParseForm() // the end of the body: only then the server sees that the caller has gone
+	<-r.Context().Done()
+}
+
+func hangUp(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+
+// An account whose calls fail again and again is asked no more, and told so at once; another account's calls go through meanwhile. A
+// probe closes the circuit when the account is served again.
+func TestCircuitOfAnAccount(t *testing.T) {
+	t.Parallel()
+	for name, how := range map[string]http.HandlerFunc{
+		"429": answers(429, `{"error":{"type":"invalid_request_error","code":"rate_limit"}}`), "500": answers(500, failed), "503": answers(503, "no JSON"),
+		"never": never, "closed": hangUp,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, dead, well := newShared(t, 200*time.Millisecond, 4), anAccount("sk_test_dead"), anAccount("sk_test_well")
+			s.breaks(dead, how)
+			var busy *domain.BusyError
+			for n := 0; ; n++ {
+				err := s.create(t.Context(), dead)
+				if errors.As(err, &busy) && s.requests(dead) == n {
+					break // nothing was sent
+				}
+				if err == nil || n > 20 {
+					t.Fatalf("call %d: %v", n, err)
+				}
+			}
+			if busy.RetryAfter < time.Second || busy.RetryAfter > 10*time.Second {
+				t.Errorf("Retry-After %v", busy.RetryAfter)
+			}
+			for range 20 {
+				if err := s.create(t.Context(), well); err != nil {
+					t.Errorf("the other account: %v", err)
+				}
+			}
+			s.breaks(dead, nil)
+			until(t, "the circuit is closed", func() bool { return s.create(t.Context(), dead) == nil })
+		})
+	}
+}
+
+// A probe that fails opens the circuit again: one request, not one of each caller.
+func TestProbesAreFew(t *testing.T) {
+	t.Parallel()
+	s, dead := newShared(t, time.Second, 64), anAccount("sk_test_dead")
+	s.breaks(dead, answers(500, failed))
+	for range 5 {
+		_ = s.create(t.Context(), dead)
+	}
+	until(t, "a probe is made", func() bool {
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() { _ = s.create(t.Context(), dead) })
+		}
+		all.Wait()
+		return s.requests(dead) > 5
+	})
+	if n := s.requests(dead); n != 6 {
+		t.Errorf("%d requests, want 5 and a probe", n)
+	}
+}
+
+// What says nothing of the gateway's health opens no circuit: refusals, an answer that it has kept, and callers that have gone.
+func TestCircuitStaysClosed(t *testing.T) {
+	t.Parallel()
+	for name, how := range map[string]http.HandlerFunc{
+		"declined": answers(402, `{"error":{"type":"card_error","code":"card_declined","message":"No."}}`),
+		"keys":     answers(401, `{"error":{"type":"invalid_request_error","message":"No."}}`),
+		"running":  answers(409, `{"error":{"type":"idempotency_error","message":"Later."}}`),
+		"kept":     answers(500, failed, "Idempotent-Replayed", "true"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, a := newShared(t, time.Second, 4), anAccount("sk_test_1")
+			s.breaks(a, how)
+			for range 20 {
+				_ = s.create(t.Context(), a)
+			}
+			if n := s.requests(a); n != 20 {
+				t.Errorf("%d requests, want 20", n)
+			}
+		})
+	}
+	t.Run("gone", func(t *testing.T) {
+		t.Parallel()
+		s, a := newShared(t, time.Minute, 4), anAccount("sk_test_1")
+		var came atomic.Int32
+		for range 20 {
+			ctx, leave := context.WithCancel(t.Context())
+			s.breaks(a, func(w http.ResponseWriter, r *http.Request) {
+				came.Add(1)
+				leave()
+				never(w, r)
+			})
+			_ = s.create(ctx, a)
+			leave()
+		}
+		if n := came.Load(); n != 20 {
+			t.Errorf("%d requests, want 20", n)
+		}
+	})
+}
+
+// until waits for a condition.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("timed out: %s", what)
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/payments/internal/domain"
+)
+
+// Enrol notes the accounts of all tenants that are not compared yet; tx has the worker role.
+func Enrol(ctx context.Context, tx pg.Tx, now time.Time) error {
+	_, err := tx.Exec(ctx, `
+		insert into gateway_reconciliations (tenant_id, livemode, account_id, due_at, finished_at)
+		select a.tenant_id, a.livemode, a.id, $1, $1 from gateway_accounts a
+		where not exists (select from gateway_reconciliations r where r.tenant_id = a.tenant_id and r.livemode = a.livemode and r.account_id = a.id)
+		on conflict do nothing`, now)
+	if err != nil {
+		return fmt.Errorf("accounts to be compared: %w", err)
+	}
+	return nil
+}
+
+// ReconciliationDue is an account that is to be compared.
+type ReconciliationDue struct {
+	TenantID  ids.Tenant
+	Livemode  bool
+	AccountID domain.AccountID
+}
+
+// ReconciliationsDue returns up to limit accounts of all tenants and modes that are due, the oldest first; tx has the worker role.
+func ReconciliationsDue(ctx context.Context, tx pg.Tx, now time.Time, limit int) ([]ReconciliationDue, error) {
+	return pg.Many(ctx, tx, pgx.RowToStructByName[ReconciliationDue], `
+		select r.tenant_id, r.livemode, r.account_id from gateway_reconciliations r where r.due_at <= $1 order by r.due_at limit $2`, now, limit)
+}
+
+// TakeReconciliation takes an account until a time and begins its run, or goes on with one; nil when another process has it.
+func TakeReconciliation(ctx context.Context, tx pg.Tx, account domain.AccountID, now, until time.Time) (*domain.Reconciliation, error) {
+	found, err := pg.Many(ctx, tx, func(row pgx.CollectableRow) (r domain.Reconciliation, err error) {
+		err = row.Scan(&r.AccountID, &r.Tries, &r.Stage, &r.Cursor, &r.StartedAt)
+		return r, err
+	}, `update gateway_reconciliations r set due_at = @until, tries = r.tries + 1, started_at = coalesce(r.started_at, @now)
+		where r.tenant_id = @tenant and r.livemode = @live and r.account_id = @account and r.due_at <= @now
+		returning r.account_id, r.tries, r.stage, r.cursor, r.started_at`, pg.Args{"account": account, "now": now, "until": until})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
+}
+
+// SaveReconciliation writes how far a run has come, and when the account may be taken again. finished is when the run has ended; nil
+// leaves it open.
+func SaveReconciliation(ctx context.Context, tx pg.Tx, r domain.Reconciliation, due time.Time, finished *time.Time) error {
+	_, err := tx.Exec(ctx, `update gateway_reconciliations r set due_at = @due, tries = @tries, stage = @stage, cursor = @cursor,
+			started_at = @started, finished_at = coalesce(@finished, r.finished_at)
+		where r.tenant_id = @tenant and r.livemode = @live and r.account_id = @account`, pg.Args{
+		"account": r.AccountID, "due": due, "tries": r.Tries, "stage": r.Stage, "cursor": r.Cursor, "started": r.StartedAt, "finished": finished,
+	})
+	if err != nil {
+		return fmt.Errorf("save reconciliation: %w", err)
+	}
+	return nil
+}
+
+// KnownOf reads what is known of a page of listed objects of an account, in their order, by one statement.
+func KnownOf(ctx context.Context, q pg.Q, account domain.AccountID, stage domain.Stage, list []domain.Listed) ([]domain.Known, error) {
+	n := len(list)
+	objects, intents, movements := make([]string, n), make([]string, n), make([]string, n)
+	rows, parts := make([]*[16]byte, n), make([]*[16]byte, n)
+	for i, l := range list {
+		objects[i], intents[i], movements[i] = l.ID, string(l.Intent), l.Movements
+		if id, err := ids.Parse[domain.IntentPrefix](l.Row); err == nil && stage == domain.StageIntents {
+			raw := id.UUID()
+			rows[i] = &raw
+		}
+		if id, err := ids.Parse[domain.AllocationPrefix](l.Row); err == nil && stage == domain.StageRefunds {
+			raw := id.UUID()
+			parts[i] = &raw
+		}
+	}
+	return pg.Many(ctx, q, func(row pgx.CollectableRow) (k domain.Known, err error) {
+		p := &k.Intent
+		err = row.Scan(&p.ID, &p.Status, &p.Received, &p.Refunded, &p.FailedCharge, &k.RowStatus, &k.PartStatus, &k.PartGatewayID,
+			&k.DisputeStatus, &k.MissingMovements, &k.Due, &k.Elsewhere)
+		return k, err
+	}, `
+		select p.id, coalesce(p.status, ''), coalesce(p.received, 0), coalesce(p.refunded, 0), coalesce(p.failed_charge, ''),
+			coalesce(r.status, ''), coalesce(a.status, ''), coalesce(a.gateway_id, ''), coalesce(d.status, ''),
+			(select count(*)::int from unnest(string_to_array(w.movements, ',')) m where m <> '' and not exists (select from ledger_entries l
+				where l.tenant_id = @tenant and l.livemode = @live and l.account_id = @account and l.movement = m)),
+			exists (select from gateway_events e where e.tenant_id = @tenant and e.livemode = @live and e.account_id = @account
+				and e.intent = w.intent and e.due_at is not null),
+			coalesce(p.account_id, r.account_id, @account) <> @account
+		from unnest(@objects::text[], @intents::text[], @movements::text[], @rows::uuid[], @parts::uuid[])
+			with ordinality w (object, intent, movements, row, part, n)
+		left join payment_intents p on p.tenant_id = @tenant and p.livemode = @live and p.gateway_id = w.intent
+		left join payment_intents r on r.tenant_id = @tenant and r.livemode = @live and r.id = w.row
+		left join refund_allocations a on a.tenant_id = @tenant and a.livemode = @live and a.id = w.part
+		left join disputes d on d.tenant_id = @tenant and d.livemode = @live and d.id = w.object
+		order by w.n`, pg.Args{
+		"account": account, "objects": objects, "intents": intents, "movements": movements, "rows": rows, "parts": parts,
+	})
+}
+
+// OldestReconciliation counts the accounts of all tenants and modes, and tells how long ago the comparison of one has ended at the
+// longest; tx has the worker role.
+func OldestReconciliation(ctx context.Context, tx pg.Tx, real time.Time) (Unfinished, error) {
+	return pg.One(ctx, tx, pgx.RowToStructByName[Unfinished], nil, unfinished+`select r.finished_at as since from gateway_reconciliations r) waiting`, real)
+}
