@@ -44,8 +44,9 @@ export function setup(): Catalogue {
   return makeCatalogue(20);
 }
 
-function post(path: string, idempotencyKey: string, body: object): Call {
-  return { method: 'POST', path, name: `POST ${path}`, body, idempotencyKey, key: 0 };
+// post is a request of the n-th iteration, which keeps to one API key: an Idempotency-Key belongs to it.
+function post(n: number, path: string, idempotencyKey: string, body: object): Call {
+  return { method: 'POST', path, name: `POST ${path}`, body, idempotencyKey, key: n };
 }
 
 function look(id: string): Booking {
@@ -65,10 +66,10 @@ function settle(id: string, done: (b: Booking) => boolean): boolean {
 export default function (c: Catalogue): void {
   const n = exec.scenario.iterationInTest;
   const tag = `${c.run}-${n}`;
-  const booking = must<Booking>(post('/bookings', `${tag}-booking`, { ...slot(c, n, days), metadata: { run: c.run } }));
+  const booking = must<Booking>(post(n, '/bookings', `${tag}-booking`, { ...slot(c, n, days), metadata: { run: c.run } }));
   const deposit = booking.deposit_amount.amount;
 
-  const create = post('/payment-intents', `${tag}-intent`, { booking_id: booking.id, amount_minor: deposit });
+  const create = post(n, '/payment-intents', `${tag}-intent`, { booking_id: booking.id, amount_minor: deposit });
   const [first, second] = together([create, create]);
   if (!first || !second || !ok(first) || !ok(second)) {
     return;
@@ -87,7 +88,7 @@ export default function (c: Catalogue): void {
   }
   paying.add(Date.now() - began);
 
-  const refund = post('/refunds', `${tag}-refund`, { payment_intent_id: intent.id, amount_minor: part, reason: 'requested_by_customer' });
+  const refund = post(n, '/refunds', `${tag}-refund`, { payment_intent_id: intent.id, amount_minor: part, reason: 'requested_by_customer' });
   const made = must<Refund>(refund);
   if (read<Refund>(call(refund)).id !== made.id) {
     twice.add(1);
