@@ -38,7 +38,7 @@ bin/%: FORCE | $(REDOC)
 	@mkdir -p bin; echo "build $@"; $(GO) build -C $(SOURCE) -p 2 $(STAMP) -o $(CURDIR)/$@ .
 
 # The services of the chain with the steps at which the end-to-end suite lets them die.
-FAILPOINTS := bin/failpoints/customers bin/failpoints/bookings
+FAILPOINTS := bin/failpoints/customers bin/failpoints/bookings bin/failpoints/payments
 failpoints: $(FAILPOINTS)
 bin/failpoints/%: FORCE
 	@mkdir -p $(@D); echo "build $@"; $(GO) build -C services/$* -p 2 -tags failpoints -o $(CURDIR)/$@ .

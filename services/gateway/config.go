@@ -20,8 +20,9 @@ type Config struct {
 	SignKeys  string         `env:"CALLER_SIGN_KEYS,required" secret:"true"`         // <target>=<kid>:<hex>,…
 	PublicURL string         `env:"PUBLIC_URL"`                                      // where clients reach the gateway; for the start line
 
-	UpstreamTimeout  time.Duration `env:"UPSTREAM_TIMEOUT" envDefault:"10s"`   // time for one call, or until a stream's header; then 504
-	UpstreamMaxConns int           `env:"UPSTREAM_MAX_CONNS" envDefault:"256"` // connections to each service
+	UpstreamTimeout  time.Duration `env:"UPSTREAM_TIMEOUT" envDefault:"10s"`         // time for one call, or until a stream's header; then 504
+	GatewayTimeout   time.Duration `env:"UPSTREAM_GATEWAY_TIMEOUT" envDefault:"30s"` // the same for a service that waits for a payment gateway: longer than its calls there
+	UpstreamMaxConns int           `env:"UPSTREAM_MAX_CONNS" envDefault:"256"`       // connections to each service
 
 	StreamsPerCredential   int           `env:"STREAMS_PER_CREDENTIAL" envDefault:"10"`  // open streams of a credential in this process; one more gets 429
 	DownloadsPerCredential int           `env:"DOWNLOADS_PER_CREDENTIAL" envDefault:"2"` // lists as CSV and exports that a credential reads at once in this process; one more gets 429

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -132,8 +133,12 @@ func upstreams(cfg Config, c *contract.Contract, signer *caller.Signer, log *slo
 		if err != nil {
 			return nil, fmt.Errorf("the contract's operation %s is answered by a service that is missing: %w", op.ID, err)
 		}
+		timeout := cfg.UpstreamTimeout
+		if s, ok := proto.ServiceNamed(op.Service); ok && slices.Contains(s.Reaches, "gateways") {
+			timeout = cfg.GatewayTimeout
+		}
 		up, err := peers.NewUpstream(op.Service, address, signer, peers.UpstreamOptions{
-			Timeout: cfg.UpstreamTimeout, MaxConns: cfg.UpstreamMaxConns, StreamWriteTimeout: cfg.StreamWriteTimeout,
+			Timeout: timeout, MaxConns: cfg.UpstreamMaxConns, StreamWriteTimeout: cfg.StreamWriteTimeout,
 			Changed: func(target, state string) {
 				m.Breaker.WithLabelValues(target).Set(breakerStates[state])
 				log.Warn("circuit breaker", slog.String("service", target), slog.String("state", state))

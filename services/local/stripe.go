@@ -80,12 +80,13 @@ func (p *platform) connectStripe(ctx context.Context, tenant string) error {
 		return fmt.Errorf("connecting the demo account: %w\n%s", err, out)
 	}
 	var connected struct {
-		WebhookPath string `json:"webhook_path"`
+		WebhookPath   string   `json:"webhook_path"`
+		WebhookEvents []string `json:"webhook_events"`
 	}
 	if err := json.Unmarshal(out, &connected); err != nil {
 		return fmt.Errorf("connecting the demo account: %w", err)
 	}
-	signed, err := w.registerEndpoint(ctx, w.publicURL()+connected.WebhookPath)
+	signed, err := w.registerEndpoint(ctx, w.publicURL()+connected.WebhookPath, connected.WebhookEvents)
 	if err != nil {
 		return fmt.Errorf("registering the demo account's webhooks: %w", err)
 	}
@@ -106,10 +107,10 @@ func (p *platform) secretFile(name, secret string) (string, error) {
 	return path, os.WriteFile(path, []byte(secret), 0o600)
 }
 
-// registerEndpoint tells the stand-in to send all events of the demo account in test mode to an address, and returns the secret
-// that signs them.
-func (w wiring) registerEndpoint(ctx context.Context, address string) (secret string, err error) {
-	form := url.Values{"url": {address}, "enabled_events[]": {"*"}}
+// registerEndpoint tells the stand-in to send events of the demo account in test mode to an address, and returns the secret that
+// signs them.
+func (w wiring) registerEndpoint(ctx context.Context, address string, events []string) (secret string, err error) {
+	form := url.Values{"url": {address}, "enabled_events[]": events}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.stripeURL()+"/v1/webhook_endpoints", strings.NewReader(form.Encode()))
 	if err != nil {
 		return "", err

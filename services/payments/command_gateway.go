@@ -95,7 +95,7 @@ func gatewayVerb(use, short string, run func(ctx context.Context, g gateway) (do
 		body, err := contract.Encode(map[string]any{
 			"id": a.ID.String(), "provider": a.Provider, "account": a.Account, "country": a.Country, "mode": mode,
 			"publishable_key": a.PublishableKey, "secret_key_last4": a.SecretLast4, "connected": a.DisconnectedAt == nil,
-			"webhook_path": "/gateway/stripe/" + a.ID.String(),
+			"webhook_path": "/gateway/stripe/" + a.ID.String(), "webhook_events": peers.WebhookEvents,
 		})
 		if err != nil {
 			return err

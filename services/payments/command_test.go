@@ -175,6 +175,66 @@ func TestDisconnectKeepsTheKey(t *testing.T) {
 	}
 }
 
+// An account that is connected again is the same one: what was begun with it is read with the new keys, and its webhooks have the same
+// path and secret. Another account is another row, and connecting it leaves the first one as it is.
+func TestConnectAgain(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, migrations.FS)
+	pgtest.Scoped(t, db)
+	ctx, accounts := pgtest.Ctx(t, caller.Test), newAccounts(t, db, oldKey)
+	first, err := accounts.Connect(ctx, false, keysOf(caller.Test, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := func(gateway app.Gateway, n int) domain.Account {
+		t.Helper()
+		if _, err := accounts.Disconnect(ctx); err != nil {
+			t.Fatal(err)
+		}
+		accounts.Gateway = gateway
+		keys := keysOf(caller.Test, n)
+		keys.Webhook = ""
+		a, err := accounts.Connect(ctx, false, keys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	same, other := accounts.Gateway, otherAccount{accounts.Gateway}
+	if got := again(same, 2); got.ID != first.ID || got.DisconnectedAt != nil {
+		t.Errorf("%+v", got)
+	}
+	second := again(other, 3)
+	if second.ID == first.ID || second.Account == first.Account {
+		t.Errorf("%+v", second)
+	}
+	read := func(id domain.AccountID) string {
+		t.Helper()
+		a, err := accounts.Store.Account(ctx, db.App.Read(ctx), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(string(a.SecretKey), " ", a.DisconnectedAt == nil)
+	}
+	if a, b := read(first.ID), read(second.ID); a != "sk_test_2 false" || b != "sk_test_3 true" {
+		t.Errorf("%q, %q", a, b)
+	}
+	if got := again(same, 4); got.ID != first.ID || read(first.ID) != "sk_test_4 true" || read(second.ID) != "sk_test_3 false" {
+		t.Errorf("%+v", got)
+	}
+	secrets, err := accounts.Store.WebhookSecrets(ctx, db.App.Read(ctx), first.ID, time.Now())
+	if err != nil || len(secrets) != 1 || secrets[0] != "whsec_1" {
+		t.Errorf("%d secrets, %v", len(secrets), err)
+	}
+}
+
+// otherAccount is a gateway whose keys are all of another account.
+type otherAccount struct{ app.Gateway }
+
+func (otherAccount) Account(context.Context, domain.Secret) (id, country string, err error) {
+	return "acct_other", "US", nil
+}
+
 // terminal makes a terminal the standard input of the process, at which somebody types.
 func terminal(t *testing.T, typed string) {
 	t.Helper()

@@ -23,7 +23,7 @@ const (
 	workEvery  = time.Second            // how often workers look for what is due
 	patience   = 5 * time.Second        // of a request that another one's call is in the way of
 	countEvery = 15 * time.Second       // how often what waits for the gateway is counted
-	sweepEvery = 10 * time.Minute       // how often old events are deleted
+	sweepEvery = 10 * time.Minute       // how often old rows are deleted
 )
 
 // wire builds everything and registers it with rt. The parts stop in reverse order.
@@ -80,7 +80,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	events := &app.Events{Intents: intents, Refunds: refunds, Worker: p.Worker, Reader: stripe, Log: rt.Log, Wake: wake, Woken: woken}
 	rt.Go("gateway events", func(ctx context.Context) error { return workOff(ctx, woken, events.Run) })
 
-	rt.Every("gateway event sweeper", sweepEvery, events.Sweep)
+	rt.Every("payment sweeper", sweepEvery, (&app.Sweeper{Worker: p.Worker, Now: time.Now}).Run)
 
 	reconciler := &app.Reconciler{
 		Intents: intents, Refunds: refunds, Lister: stripe, Worker: p.Worker, Log: rt.Log, Interval: cfg.ReconcileEvery, Grace: cfg.ReconcileGrace,

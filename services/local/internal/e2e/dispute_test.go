@@ -43,15 +43,23 @@ func deposit(t *testing.T, c *client) (made intent, booking string) {
 	return made, accepted.BookingID
 }
 
-// A payer disputes a charge: the intent shows it until the operator has won, and the audit log tells both in plain words.
+// A payer disputes a charge: the intent, the booking and the invoice show it until the operator has won, and the audit log tells both in plain words.
 func TestDisputeIsShownAndAudited(t *testing.T) {
 	s, c := shared.stripe(t), shared.as(t, "DEMO_TEST_KEY")
-	made, _ := deposit(t, c)
+	made, booking := deposit(t, c)
 	s.confirm(t, made, "pm_card_createDispute")
 	shown := func() bool {
 		return read[struct{ Disputed bool }](t, c, "/payment-intents/"+made.ID).Disputed
 	}
 	await(t, "the intent is disputed", shown)
+	everywhere := func(disputed bool) func() bool {
+		return func() bool {
+			invoices := c.list(t, "/invoices?booking_id="+booking)
+			return read[struct{ Disputed bool }](t, c, "/bookings/"+booking).Disputed == disputed &&
+				len(invoices) == 1 && invoices[0]["disputed"] == disputed
+		}
+	}
+	await(t, "the booking and its invoice are disputed", everywhere(true))
 	payments, identity := shared.database(t, "payments"), shared.database(t, "identity")
 	dispute := rows(t, payments, `select d.id from disputes d join payment_intents p on p.id = d.intent_id where p.gateway_id = $1`, made.ID)
 	if len(dispute) != 1 {
@@ -59,6 +67,7 @@ func TestDisputeIsShownAndAudited(t *testing.T) {
 	}
 	shared.control(t, "disputes/"+dispute[0]+"/close", map[string]any{"outcome": "won"})
 	await(t, "the dispute is won", func() bool { return !shown() })
+	await(t, "the booking and its invoice are not disputed any more", everywhere(false))
 	var records []string
 	await(t, "both are audited", func() bool {
 		records = rows(t, identity, `select action || ': ' || (after->>'summary') from audit_log where object = $1 order by seq`, dispute[0])

@@ -41,6 +41,17 @@ var failpoints = []struct{ name, service, operation, left string }{
 	{"linked.committed", "bookings", "convert with a booking", "done"},
 }
 
+// allFailpoints are the names of all steps, with their services.
+func allFailpoints() (list []struct{ name, service string }) {
+	for _, f := range failpoints {
+		list = append(list, struct{ name, service string }{f.name, f.service})
+	}
+	for _, f := range paymentFailpoints {
+		list = append(list, struct{ name, service string }{f.name, "payments"})
+	}
+	return list
+}
+
 // Each step of the code is attacked, and each attacked step is in the code.
 func TestEachFailpointIsAttacked(t *testing.T) {
 	t.Parallel()
@@ -60,7 +71,7 @@ func TestEachFailpointIsAttacked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range failpoints {
+	for _, f := range allFailpoints() {
 		attacked = append(attacked, f.service+" "+f.name)
 	}
 	slices.Sort(placed)
@@ -83,7 +94,7 @@ func TestProductionHasNoFailpoint(t *testing.T) {
 		return b
 	}
 	words := []string{"FAILPOINT"}
-	for _, f := range failpoints {
+	for _, f := range allFailpoints() {
 		words = append(words, f.name)
 		if b := program("failpoints", f.service); !bytes.Contains(b, []byte(f.name)) || !bytes.Contains(b, []byte("FAILPOINT")) {
 			t.Errorf("%s lacks %s", f.service, f.name)

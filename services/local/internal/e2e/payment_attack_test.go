@@ -31,7 +31,7 @@ type merchant struct {
 	*client
 	stripe
 
-	tenant, account, secret, signing, webhooks string
+	slug, tenant, account, secret, signing, webhooks string
 }
 
 // control calls the stand-in's control API.
@@ -77,7 +77,7 @@ func newMerchant(t *testing.T, currency string) merchant {
 	var tenant, key struct{ ID, Secret string }
 	shared.identity(t, &tenant, "tenant", "create", "--slug", slug, "--name", "Merchant", "--timezone", "UTC", "--currency", currency, "--json")
 	shared.identity(t, &key, "key", "create", "--tenant", slug, "--mode", "test", "--scopes", "all", "--json")
-	m.client, m.tenant, m.account, m.secret, m.publishable = shared.with(t, key.Secret), tenant.ID, account.ID, account.Keys.Secret, account.Keys.Publishable
+	m.client, m.slug, m.tenant, m.account, m.secret, m.publishable = shared.with(t, key.Secret), slug, tenant.ID, account.ID, account.Keys.Secret, account.Keys.Publishable
 	m.webhooks, m.signing = shared.connect(t, tenant.ID, m.secret, m.publishable)
 	return m
 }
@@ -422,6 +422,13 @@ func TestGatewayEventsOutOfOrder(t *testing.T) {
 	}
 }
 
+// signature is Stripe's of an event.
+func signature(secret string, at time.Time, body string) string {
+	mac := hmac.New(sha256.New, []byte(secret))
+	_, _ = fmt.Fprintf(mac, "%d.%s", at.Unix(), body)
+	return fmt.Sprintf("t=%d,v1=%s", at.Unix(), hex.EncodeToString(mac.Sum(nil)))
+}
+
 // send sends bytes as an event of the account, and returns the status; 0 when the connection is closed without an answer.
 func (m merchant) send(t *testing.T, url string, body io.Reader, signature string) int {
 	t.Helper()
@@ -444,11 +451,7 @@ func TestForgedGatewayEvents(t *testing.T) {
 	m, other := newMerchant(t, "USD"), newMerchant(t, "USD")
 	i := m.begin(t, m.booking(t), 500, "")
 	body := fmt.Sprintf(`{"id":"evt_%s","object":"event","type":"payment_intent.succeeded","data":{"object":{"id":%q,"object":"payment_intent"}}}`, unique("forged"), i.ID)
-	signed := func(secret string, at time.Time) string {
-		mac := hmac.New(sha256.New, []byte(secret))
-		_, _ = fmt.Fprintf(mac, "%d.%s", at.Unix(), body)
-		return fmt.Sprintf("t=%d,v1=%s", at.Unix(), hex.EncodeToString(mac.Sum(nil)))
-	}
+	signed := func(secret string, at time.Time) string { return signature(secret, at, body) }
 	now := time.Now()
 	for name, c := range map[string]struct {
 		url, signature string

@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
 
+	"holdfast.dev/services/payments/internal/app"
 	"holdfast.dev/services/payments/internal/domain"
 	"holdfast.dev/services/payments/internal/store"
 )
@@ -96,7 +97,7 @@ func TestOldEventsAreDeleted(t *testing.T) {
 	w.Exec(fmt.Sprintf(`insert into gateway_events (tenant_id, livemode, account_id, id, type, received_at)
 		select tenant_id, livemode, account_id, 'evt_' || n, 'x', now() - interval '40 days' from gateway_events, generate_series(1, %d) n
 		where id = 'evt_old'`, 2500))
-	if err := w.events.Sweep(t.Context()); err != nil {
+	if err := (&app.Sweeper{Worker: w.DB.Worker, Now: w.now}).Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if n := w.Count(`select count(*) from gateway_events`); n != 2 {

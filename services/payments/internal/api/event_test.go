@@ -81,6 +81,59 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// Events about one intent that are due together lead to one read of it, up to a bound; one that comes during the read leads to another.
+// What says nothing new leads to none, and is kept.
+func TestEventsOfAnIntentAreReadTogether(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := pgtest.Ctx(t, caller.Test)
+	account := w.connect(ctx).ID.String()
+	p := w.post(ctx, w.booked(ctx, 1000)).is(201).intent()
+	n := 0
+	send := func(kind, object string) {
+		n++
+		w.event(account, "whsec_1", time.Now(), eventBody(fmt.Sprintf("evt_%d", n), kind, object)).is(200)
+	}
+	ofIntent, ofCharge := fmt.Sprintf(`{"id":%q}`, p.ID), fmt.Sprintf(`{"id":"ch_1","payment_intent":%q}`, p.ID)
+	reads := 0
+	w.gateway.After = func(_ context.Context, call string) error {
+		if call == "read" {
+			reads++
+		}
+		return nil
+	}
+	for _, kind := range []string{"succeeded", "failed", "pending", "captured", "expired"} {
+		send("charge."+kind, ofCharge)
+	}
+	send("payment_intent.created", ofIntent)
+	w.work()
+	if reads != 0 {
+		t.Errorf("%d reads for events that say nothing", reads)
+	}
+	for range 150 {
+		send("payment_intent.processing", ofIntent)
+	}
+	w.work()
+	if reads != 2 {
+		t.Errorf("%d reads for 150 events", reads)
+	}
+	w.gateway.After = func(context.Context, string) error {
+		if reads++; reads == 3 { // the gateway has told the state from before
+			w.gateway.Change(p.ID, func(s *domain.Snapshot) { s.Status, s.Received = domain.Succeeded, 1000 })
+			send("payment_intent.succeeded", ofIntent)
+		}
+		return nil
+	}
+	send("payment_intent.processing", ofIntent)
+	w.work()
+	if got, err := storeIntent(ctx, w, p.ID); err != nil || got.Status != domain.Succeeded || reads != 4 {
+		t.Errorf("%s after %d reads, %v", got.Status, reads, err)
+	}
+	if kept, due := w.Count(`select count(*) from gateway_events`), w.Count(`select count(*) from gateway_events where due_at is not null`); kept != n || due != 0 {
+		t.Errorf("%d of %d events are kept, %d are due", kept, n, due)
+	}
+}
+
 func (w *world) work() {
 	w.T.Helper()
 	if err := w.events.Run(w.T.Context()); err != nil {

@@ -63,6 +63,7 @@ type world struct {
 	woken     atomic.Int64 // how often a refund has told the worker of events
 	ahead     atomic.Int64 // by how much the clock of the service is ahead
 	patience  time.Duration
+	around    func(app.Gateway) app.Gateway // changes what the gateway does; nil: nothing
 }
 
 func newWorld(t *testing.T) *world {
@@ -90,6 +91,9 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	gateway := app.Gateway(w.gateway)
 	if w.standIn != nil {
 		gateway = w.standIn.stripe
+	}
+	if w.around != nil {
+		gateway = w.around(gateway)
 	}
 	w.accounts = &app.Accounts{DB: db, Store: accounts, Gateway: gateway, Now: w.now}
 	w.metrics = prometheus.NewRegistry()

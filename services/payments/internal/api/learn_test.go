@@ -108,6 +108,15 @@ func TestErasure(t *testing.T) {
 	}
 	p := w.post(ctx, body(b), key("k")).is(201).intent()
 	kept := w.post(other, body(foreign)).is(201).intent()
+	for _, one := range []struct {
+		ctx context.Context
+		intent
+	}{{ctx, p}, {other, kept}} {
+		w.gateway.Change(one.ID, func(s *domain.Snapshot) { s.Status, s.Received = domain.Succeeded, 100 })
+		w.refresh(one.ctx, one.ID)
+		w.refund(one.ctx, refundOf(one.intent, `,"amount_minor":10,"metadata":{"who":"Ann"}`), key("r")).is(201)
+	}
+	refund := w.refund(ctx, refundOf(p, `,"amount_minor":10,"metadata":{"who":"Ann"}`), key("r")).is(201).refund()
 	erased := message(ctx, t, "customers", "customer.erased", b.CustomerID.String(), 2, `{}`)
 	if err := w.learned.HandleBatch(ctx, []kafkax.Message{erased, erased}); !errors.Is(err, kafkax.ErrSeparate) {
 		t.Errorf("a batch: %v", err)
@@ -118,8 +127,11 @@ func TestErasure(t *testing.T) {
 		}
 	}
 	for name, text := range map[string]string{
-		"the intent":        string(w.do(ctx, "GET", "/payment-intents/"+p.ID, "").is(200).Body),
-		"the stored answer": string(w.post(ctx, body(b), key("k")).is(201).Body),
+		"the intent":                 string(w.do(ctx, "GET", "/payment-intents/"+p.ID, "").is(200).Body),
+		"the stored answer":          string(w.post(ctx, body(b), key("k")).is(201).Body),
+		"the refund":                 string(w.do(ctx, "GET", "/refunds/"+refund.ID, "").is(200).Body),
+		"the refund's stored answer": string(w.refund(ctx, refundOf(p, `,"amount_minor":10,"metadata":{"who":"Ann"}`), key("r")).is(201).Body),
+		"the refunds of Ann":         string(w.do(ctx, "GET", "/refunds?metadata[who]=Ann", "").is(200).Body),
 	} {
 		if strings.Contains(text, "Ann") || strings.Contains(text, "ann@") {
 			t.Errorf("%s: %s", name, text)
@@ -128,12 +140,15 @@ func TestErasure(t *testing.T) {
 	if n := w.Count(`select count(*) from payment_intent_metadata where value = 'Ann'`); n != 1 {
 		t.Errorf("%d pairs are left, want the other tenant's", n)
 	}
+	if n := w.Count(`select count(*) from refund_metadata where value = 'Ann'`); n != 1 {
+		t.Errorf("%d pairs of refunds are left, want the other tenant's", n)
+	}
 	if got := string(w.do(other, "GET", "/payment-intents/"+kept.ID, "").is(200).Body); !strings.Contains(got, "ann@example.com") {
 		t.Errorf("another tenant's: %s", got)
 	}
 	told := 0
 	for _, e := range w.told() {
-		if e.GetObjectId() != p.ID {
+		if e.GetObjectId() != p.ID && e.GetObjectId() != refund.ID {
 			continue
 		}
 		if e.GetType() == "payment_intent.erased" && e.GetInternal() {
@@ -148,28 +163,24 @@ func TestErasure(t *testing.T) {
 	}
 }
 
-// While an intent of the customer is being made, the erasure waits: the repeated call must say the same to the gateway.
-func TestErasureWaitsForTheGateway(t *testing.T) {
+// An intent whose outcome is unknown does not hold up the erasure: it is made once all the same, and shows nothing of the customer.
+func TestErasureOfAnIntentThatIsBeingMade(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	ctx := w.tenant()
-	b := w.bookings.Add(ctx, "pending", 100, 100, "USD")
-	w.gateway.After = func(context.Context, string) error { return errLost }
-	w.post(ctx, fmt.Sprintf(`{"booking_id":%q,"description":"For Ann"}`, b.ID), key("k")).is(502, "payment_intent_failed")
-	erased := message(ctx, t, "customers", "customer.erased", b.CustomerID.String(), 2, `{}`)
-	if err := w.learned.Handle(ctx, erased); err == nil || errors.Is(err, kafkax.ErrPoison) {
-		t.Errorf("got %v", err)
-	}
-	w.gateway.After = nil
-	w.ahead.Store(int64(time.Minute))
-	if err := w.completer.Run(t.Context()); err != nil {
+	w, ctx, account, gateway := withForgetful(t)
+	b, begun := w.bookings.Add(ctx, "pending", 100, 100, "USD"), w.now()
+	body := fmt.Sprintf(`{"booking_id":%q,"description":"For Ann","receipt_email":"ann@example.com"}`, b.ID)
+	gateway.lose = true
+	w.post(ctx, body, key("k")).is(502, "payment_intent_failed")
+	if err := w.learned.Handle(ctx, message(ctx, t, "customers", "customer.erased", b.CustomerID.String(), 2, `{}`)); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.learned.Handle(ctx, erased); err != nil {
-		t.Fatal(err)
+	w.ahead.Add(int64(time.Minute))
+	w.complete()
+	if text := string(w.post(ctx, body, key("k")).is(201).Body); strings.Contains(text, "Ann") || strings.Contains(text, "ann@") {
+		t.Errorf("%s", text)
 	}
-	if n := w.Count(`select count(*) from payment_intents where description is not null`); n != 0 {
-		t.Errorf("%d intents hold it", n)
+	if list := w.listed(account, begun); len(list) != 1 {
+		t.Errorf("%d intents at the gateway", len(list))
 	}
 }
 
@@ -205,6 +216,22 @@ func TestAccountEvents(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
+}
+
+// Intents of one booking are made beside each other, but not beside a change of the booking.
+func TestIntentsOfABookingDoNotWait(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.tenant()
+	b := w.bookings.Add(ctx, "pending", 100, 100, "USD")
+	body := fmt.Sprintf(`{"booking_id":%q}`, b.ID)
+	w.post(ctx, body).is(201)
+	release := w.Hold(`select from bookings for share`)
+	w.post(ctx, body).is(201)
+	release()
+	release = w.Hold(`update bookings set status = status`)
+	w.post(ctx, body).is(503)
+	release()
 }
 
 // The open intents of a booking that is cancelled or expires are cancelled at the gateway, whatever goes wrong on the way; one that
@@ -265,6 +292,15 @@ func TestIntentsOfLostBookings(t *testing.T) {
 				if got := w.do(ctx, "GET", "/payment-intents/"+id, "").is(200).intent().Status; got != want {
 					t.Errorf("%s is %s, want %s", id, got, want)
 				}
+			}
+			if n := w.Count(`select count(*) from lost_bookings`); n != 0 {
+				t.Errorf("%d bookings are left", n)
+			}
+			w.gateway.Change(late.ID, func(s *domain.Snapshot) { s.Status = domain.RequiresPaymentMethod }) // the debit has failed: another card would do
+			w.refresh(ctx, late.ID)
+			turn()
+			if got := w.do(ctx, "GET", "/payment-intents/"+late.ID, "").is(200).intent().Status; got != "canceled" {
+				t.Errorf("the intent that was open again is %s", got)
 			}
 			if n := w.Count(`select count(*) from lost_bookings`); n != 0 {
 				t.Errorf("%d bookings are left", n)

@@ -178,14 +178,14 @@ func TestReconcilerWaitsForWhatIsOnItsWay(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)
 	p, _ := w.payAt(ctx, "USD", 10_000, "", "pm_card_visa_chargeDeclined")
-	w.event(account.ID.String(), "whsec_1", time.Now(), eventBody("evt_1", "charge.failed", fmt.Sprintf(`{"id":"ch_1","payment_intent":%q}`, p.ID))).is(200)
+	w.event(account.ID.String(), "whsec_1", time.Now(), eventBody("evt_1", "payment_intent.payment_failed", fmt.Sprintf(`{"id":%q}`, p.ID))).is(200)
 	w.reconcile(nil)
 	w.work()
 	w.standIn.confirm(p.ID, "pm_card_visa_chargeDeclinedLostCard")
 	l := &lister{Lister: w.standIn.stripe}
 	l.before = func(stage domain.Stage, _ string) error {
 		if len(l.calls) == 2 { // the second look
-			w.tell(account, p, "charge.failed ch")
+			w.tell(account, p, "payment_intent.payment_failed")
 		}
 		return nil
 	}
@@ -318,7 +318,7 @@ func TestReconcilerGoesOnAfterACrash(t *testing.T) {
 }
 
 // A disconnected account is compared too. One whose keys are refused waits for the next run, an outage for less, and neither holds
-// up another account. Two connections to the same account compare their own intents.
+// up another account. Two tenants that have the same account compare their own intents.
 func TestReconcilerOfAccounts(t *testing.T) {
 	t.Parallel()
 	w, ctx, _ := withStandIn(t)
@@ -326,7 +326,7 @@ func TestReconcilerOfAccounts(t *testing.T) {
 	if _, err := w.accounts.Disconnect(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.accounts.Connect(ctx, false, domain.Keys{Publishable: standInPublic, Secret: standInSecret}); err != nil {
+	if _, err := w.accounts.Connect(pgtest.Ctx(t, caller.Test), false, domain.Keys{Publishable: standInPublic, Secret: standInSecret}); err != nil {
 		t.Fatal(err)
 	}
 	w.reconcile(nil)

@@ -46,10 +46,11 @@ var built = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// standIn is the stand-in for Stripe, in a process of its own.
+// standIn is the stand-in for Stripe, in a process of its own, or Stripe itself.
 type standIn struct {
 	t      *testing.T
 	url    string
+	secret string // key of the operator
 	stripe *peers.Stripe
 }
 
@@ -78,7 +79,7 @@ func startStandIn(t *testing.T, settings ...string) *standIn {
 		if address, ok := strings.CutPrefix(lines.Text(), "listening on "); ok {
 			go func() { _, _ = io.Copy(io.Discard, out) }()
 			base := "http://" + address
-			return &standIn{t: t, url: base, stripe: peers.NewStripe(base, 10*time.Second, 64)}
+			return &standIn{t: t, url: base, secret: standInSecret, stripe: peers.NewStripe(base, 10*time.Second, 64)}
 		}
 	}
 	t.Fatal("the stand-in does not start")
@@ -125,9 +126,9 @@ func (s *standIn) control(path string, body map[string]any, into any) {
 func (s *standIn) call(method, path string, form url.Values, into any) int {
 	s.t.Helper()
 	if method == "GET" {
-		return s.ask(method, path+"?"+form.Encode(), standInSecret, "", "", into)
+		return s.ask(method, path+"?"+form.Encode(), s.secret, "", "", into)
 	}
-	return s.ask(method, path, standInSecret, "application/x-www-form-urlencoded", form.Encode(), into)
+	return s.ask(method, path, s.secret, "application/x-www-form-urlencoded", form.Encode(), into)
 }
 
 // confirm pays an intent; it returns the latest charge.

@@ -168,3 +168,113 @@ func TestForeignEventsRaiseNoAlert(t *testing.T) {
 	}
 	m.events(0, 0)
 }
+
+// Refunds whose outcome is unknown, and lost bookings that wait, are counted by kind with the age of the oldest one.
+func TestUnfinishedWorkIsCounted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	m, ctx := newMeter(w), w.tenant()
+	check := func(want string) {
+		t.Helper()
+		if err := m.unfinished.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		families, err := m.registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for _, f := range families {
+			for _, one := range f.GetMetric() {
+				if len(one.GetLabel()) > 0 {
+					v := one.GetGauge().GetValue()
+					if f.GetName() == "payment_work_oldest_seconds" {
+						v = float64(int(v) / 60) // minutes
+					}
+					got[one.GetLabel()[0].GetValue()] = fmt.Sprint(got[one.GetLabel()[0].GetValue()], v, " ")
+				}
+			}
+		}
+		if fmt.Sprint(got) != want {
+			t.Errorf("%v, want %s", got, want)
+		}
+	}
+	check("map[cancellation:0 0  refund:0 0  settlement:0 0 ]")
+	paid, open := w.bookings.Add(ctx, "pending", 1000, 1000, "USD"), w.bookings.Add(ctx, "pending", 100, 100, "USD")
+	p := w.paidOf(ctx, paid, 1000)
+	w.post(ctx, fmt.Sprintf(`{"booking_id":%q}`, open.ID)).is(201)
+	w.gateway.After = func(context.Context, string) error { return errLost }
+	w.refund(ctx, refundOf(p, `,"amount_minor":400`), key("k")).is(502)
+	for _, b := range []domain.Booking{paid, open} {
+		gone := message(ctx, t, "bookings", "booking.updated", b.ID.String(), 50, `{"status":"cancelled","customer_id":null}`)
+		if err := w.learned.Handle(ctx, gone); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.ahead.Add(int64(10*time.Minute + time.Second))
+	check("map[cancellation:1 10  refund:1 10  settlement:1 10 ]")
+}
+
+// An intent whose account refuses its keys is tried for three days, then it is refused, and no alert is left.
+func TestRefusedKeysAreGivenUp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	m, ctx := newMeter(w), pgtest.Ctx(t, caller.Test)
+	w.connect(ctx)
+	w.gateway.Before = func(context.Context, string) error { return errLost }
+	w.post(ctx, w.booked(ctx, 100), key("k")).is(502, "payment_intent_failed")
+	w.gateway.Before = func(context.Context, string) error {
+		return &domain.RefusedError{Failure: domain.Failure{Code: "account_refused"}, Unread: true}
+	}
+	for range 71 {
+		w.complete()
+		w.ahead.Add(int64(time.Hour))
+	}
+	m.intents(1, 71*time.Hour)
+	w.ahead.Add(int64(2 * time.Hour))
+	w.complete()
+	m.intents(0, 0)
+	if n := w.Count(`select count(*) from payment_intents where status = 'refused'`); n != 1 {
+		t.Errorf("%d intents are refused", n)
+	}
+}
+
+// Intents and refunds that the gateway has refused are deleted after a week with what belongs to them; all others stay.
+func TestRefusedRowsAreDeleted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.tenant()
+	b := w.bookings.Add(ctx, "pending", 1000, 1000, "USD")
+	p := w.paidOf(ctx, b, 500)
+	w.gateway.Before = func(context.Context, string) error {
+		return &domain.RefusedError{Failure: domain.Failure{Code: "no", Message: "No."}}
+	}
+	w.post(ctx, fmt.Sprintf(`{"booking_id":%q,"amount_minor":100,"metadata":{"a":"b"}}`, b.ID)).is(502)
+	w.refund(ctx, refundOf(p, `,"metadata":{"a":"b"}`), key("k")).is(502)
+	w.gateway.Before = nil
+	w.refund(ctx, refundOf(p, `,"metadata":{"c":"d"}`), key("l")).is(201)
+	rows := func() string {
+		t.Helper()
+		out := ""
+		for _, table := range []string{"payment_intents", "payment_intent_metadata", "refunds", "refund_metadata", "refund_allocations"} {
+			out += fmt.Sprint(w.Count(`select count(*) from `+table), " ")
+		}
+		return out
+	}
+	sweep := func() {
+		t.Helper()
+		if err := (&app.Sweeper{Worker: w.DB.Worker, Now: w.now}).Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.ahead.Add(int64(6 * 24 * time.Hour))
+	sweep()
+	if got := rows(); got != "2 1 2 2 2 " {
+		t.Errorf("after six days: %s", got)
+	}
+	w.ahead.Add(int64(25 * time.Hour))
+	sweep()
+	if got := rows(); got != "1 0 1 1 1 " {
+		t.Errorf("after a week: %s", got)
+	}
+}

@@ -32,7 +32,7 @@ var ErrConnected = errors.New("another account is connected: disconnect it first
 var errOtherAccount = errors.New("the keys belong to another account")
 
 // Connect connects the account of the keys to the caller's tenant in its mode. The gateway is asked, so that only keys that work
-// are kept. The account that is connected already gets the new keys.
+// are kept. An account that is connected already, or was before, gets the new keys, so that its earlier payments are read with them.
 func (a *Accounts) Connect(ctx context.Context, live bool, keys domain.Keys) (domain.Account, error) {
 	if err := keys.Check(live); err != nil {
 		return domain.Account{}, err
@@ -44,6 +44,9 @@ func (a *Accounts) Connect(ctx context.Context, live bool, keys domain.Keys) (do
 	var out domain.Account
 	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		current, err := a.Store.ConnectedForUpdate(ctx, tx)
+		if errors.Is(err, domain.ErrNotConfigured) {
+			current, err = a.Store.DisconnectedForUpdate(ctx, tx, id)
+		}
 		before := current
 		switch {
 		case errors.Is(err, domain.ErrNotConfigured):
@@ -54,7 +57,7 @@ func (a *Accounts) Connect(ctx context.Context, live bool, keys domain.Keys) (do
 			return ErrConnected
 		}
 		current.Country, current.PublishableKey = country, keys.Publishable
-		current.SecretKey, current.SecretLast4 = keys.Secret, domain.Last4(string(keys.Secret))
+		current.SecretKey, current.SecretLast4, current.DisconnectedAt = keys.Secret, domain.Last4(string(keys.Secret)), nil
 		if current.Version == 0 {
 			out, err = a.Store.Insert(ctx, tx, current)
 		} else {

@@ -2,9 +2,9 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/ids"
@@ -34,23 +34,14 @@ type Eraser struct {
 // eraseBatch is how many intents are in memory at a time.
 const eraseBatch = 100
 
-// errCreating says that an intent of the customer is being made: a repetition of its call must say the same to the gateway.
-var errCreating = errors.New("an intent of the customer is being made")
-
-// EraseCustomer clears the personal data in the intents of an erased customer, in the answers about them and in unpublished events,
-// once however often the event comes. It fails, to be repeated, while an intent of the customer is being made.
+// EraseCustomer clears the personal data in the intents of an erased customer and in their refunds, in the answers about them and in
+// unpublished events, once however often the event comes. An intent that is being made stays so: a repetition of its call says less to the
+// gateway than the first one, which the gateway refuses, and so the intent is looked for.
 func (a *Eraser) EraseCustomer(ctx context.Context, event ids.Event, customer domain.CustomerID) error {
 	err := a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		first, err := inbox.Once(ctx, tx, consumer, event)
 		if err != nil || !first {
 			return err
-		}
-		creating, err := store.CreatingIntents(ctx, tx, customer)
-		if err != nil {
-			return err
-		}
-		if creating {
-			return errCreating
 		}
 		return a.eraseIntents(ctx, tx, customer)
 	})
@@ -73,8 +64,28 @@ func (a *Eraser) eraseIntents(ctx context.Context, tx pg.Tx, customer domain.Cus
 				return err
 			}
 		}
+		if err := a.eraseRefunds(ctx, tx, list); err != nil {
+			return err
+		}
 		last = slices.MaxFunc(list, store.Erased.Compare).ID
 	}
+}
+
+// eraseRefunds clears the refunds of intents and what is kept about them. No other service keeps anything personal of a refund.
+func (a *Eraser) eraseRefunds(ctx context.Context, tx pg.Tx, intents []store.Erased) error {
+	list, err := store.EraseRefunds(ctx, tx, intents)
+	if err != nil {
+		return err
+	}
+	for _, id := range list {
+		if err := a.Answers.Erase(ctx, tx, []string{id.String()}, a.Contract.Erase); err != nil {
+			return err
+		}
+		if err := outbox.Erase(ctx, tx, a.Contract, id.String()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // eraseCopies erases what is kept about an intent beside its row, and tells the platform to erase its copies.
@@ -94,4 +105,34 @@ func (a *Eraser) eraseCopies(ctx context.Context, tx pg.Tx, e store.Erased) erro
 		return err
 	}
 	return emit(ctx, tx, a.Wake, intentErased(e, body))
+}
+
+// sweepAtOnce is how many rows one statement deletes.
+const sweepAtOnce = 1000
+
+// Sweeper deletes the rows of all tenants that nothing needs any more. Any number of processes may run it at once.
+type Sweeper struct {
+	Worker *pg.DB // worker role: deletes them
+	Now    func() time.Time
+}
+
+// Run deletes the events that were worked off long ago, and the intents and refunds that the gateway refused to make long ago.
+func (a *Sweeper) Run(ctx context.Context) error {
+	for _, s := range []struct {
+		rows     store.Sweep
+		lifetime time.Duration
+	}{
+		{store.SweepEvents, domain.EventLifetime}, {store.SweepIntents, domain.RefusedLifetime}, {store.SweepRefunds, domain.RefusedLifetime},
+	} {
+		for n := int64(sweepAtOnce); n == sweepAtOnce; {
+			err := a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+				n, err = s.rows(ctx, tx, a.Now().Add(-s.lifetime), sweepAtOnce)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

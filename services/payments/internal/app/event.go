@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/failpoint"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/payments/internal/domain"
@@ -54,10 +55,12 @@ func (a *Events) Receive(ctx context.Context, account domain.AccountID, body []b
 		return err
 	}
 	e.AccountID = account
-	return a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+	err = a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		tx.AfterCommit(a.Wake)
 		return store.PutEvent(ctx, tx, e, now)
 	})
+	failpoint.Here("event.kept")
+	return err
 }
 
 // Run works off what is due of all tenants.
@@ -66,7 +69,7 @@ func (a *Events) Run(ctx context.Context) error {
 		db: a.Worker, now: a.Intents.Now, find: store.EventsDue, home: func(row store.EventDue) store.Home { return row.Home }, woken: a.Woken,
 		do: func(ctx context.Context, row store.EventDue) error {
 			if err := a.handle(ctx, row); err != nil {
-				return fmt.Errorf("gateway event %s: %w", row.ID, err)
+				return fmt.Errorf("gateway events about %s: %w", row.Intent, err)
 			}
 			return nil
 		},
@@ -78,74 +81,83 @@ func (a *Events) Run(ctx context.Context) error {
 	return nil
 }
 
-// handle works off one event. It stays due, for later, when that fails.
+// eventsAtOnce bounds the events about one intent that one read works off.
+const eventsAtOnce = 100
+
+// handle works off the events about an intent by one read of it. They stay due, for later, when that fails.
 func (a *Events) handle(ctx context.Context, due store.EventDue) error {
-	var e *domain.Event
+	var taken store.Taken
 	err := a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
 		now := a.Intents.Now()
-		e, err = store.TakeEvent(ctx, tx, due.AccountID, due.ID, now, domain.EventLease(now))
+		taken, err = a.Intents.Accounts.TakeEvents(ctx, tx, due, now, domain.EventLease(now), eventsAtOnce)
 		return err
 	})
-	if err != nil || e == nil {
+	list := taken.Events
+	if err != nil || len(list) == 0 {
 		return err
 	}
-	err = a.refresh(ctx, *e)
-	var again *time.Time
-	switch now := a.Intents.Now(); {
-	case errors.Is(err, domain.ErrIntentNotFound):
-		if err = nil; !e.Hopeless() {
-			again = later(now, e.Again(now))
-		}
-	case err != nil:
-		var refused *domain.RefusedError
-		if at := e.Retry(now, errors.As(err, &refused) && refused.Unread); at != nil {
-			again = later(now, *at)
-		} else {
-			a.Log.ErrorContext(ctx, "a gateway event is given up", slog.String("event", e.ID), slog.String("type", e.Type),
-				slog.String("account", e.AccountID.String()), slog.String("intent", string(e.Intent)), slog.Int("tries", e.Tries), slog.Any("error", err))
-			a.Intents.Metrics.eventGivenUp()
-			err = nil
+	save := func(ctx context.Context, tx pg.Tx) error { return store.SaveEvents(ctx, tx, due.AccountID, list) }
+	unknown := taken.Intent == nil
+	if !unknown {
+		var saved bool
+		if saved, err = a.refresh(ctx, taken, save); saved {
+			return nil
 		}
 	}
-	return errors.Join(err, a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.SaveEvent(ctx, tx, *e, again) }))
+	for i, e := range list {
+		list[i].DueAt = a.again(ctx, e, unknown, err)
+	}
+	return errors.Join(err, a.Intents.DB.Tx(ctx, save))
 }
 
-// sweepAtOnce is how many events one statement deletes.
-const sweepAtOnce = 1000
+// again is when an event is tried again whose intent is unknown, or could not be read because of cause; nil: it is worked off, or given
+// up.
+func (a *Events) again(ctx context.Context, e domain.Event, unknown bool, cause error) *time.Time {
+	now := a.Intents.Now()
+	switch {
+	case unknown && !e.Hopeless():
+		return later(now, e.Again(now))
+	case cause == nil:
+		return nil
+	}
+	var refused *domain.RefusedError
+	if at := e.Retry(now, errors.As(cause, &refused) && refused.Unread); at != nil {
+		return later(now, *at)
+	}
+	a.Log.ErrorContext(ctx, "a gateway event is given up", slog.String("event", e.ID), slog.String("type", e.Type),
+		slog.String("account", e.AccountID.String()), slog.String("intent", string(e.Intent)), slog.Int("tries", e.Tries), slog.Any("error", cause))
+	a.Intents.Metrics.eventGivenUp()
+	return nil
+}
 
-// Sweep deletes the events of all tenants that were worked off long ago.
-func (a *Events) Sweep(ctx context.Context) error {
-	for {
-		var n int64
-		err := a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
-			n, err = store.SweepEvents(ctx, tx, a.Intents.Now().Add(-domain.EventLifetime), sweepAtOnce)
-			return err
-		})
-		if err != nil || n < sweepAtOnce {
-			return err
+// refresh reads an intent again, and its refunds where an event is about one. saved says that save, which ends the events, is committed
+// together with what was read.
+func (a *Events) refresh(ctx context.Context, taken store.Taken, save func(ctx context.Context, tx pg.Tx) error) (saved bool, err error) {
+	account, err := taken.Account()
+	if err != nil {
+		return false, err
+	}
+	p := *taken.Intent
+	var refunds []string
+	ofRefund := false
+	for _, e := range taken.Events {
+		p.EverDisputed = p.EverDisputed || e.OfDispute()
+		if e.OfRefund() {
+			ofRefund, refunds = true, append(refunds, e.Refund)
 		}
 	}
+	if !ofRefund {
+		_, err = a.Intents.read(ctx, account, p, save)
+		return err == nil, err
+	}
+	if _, err := a.Intents.read(ctx, account, p, nil); err != nil {
+		return false, err
+	}
+	return false, a.Refunds.Refresh(ctx, account, p, refunds...)
 }
 
 // later is a time to which jitter is added, so that what failed together is not tried again together.
 func later(now, at time.Time) *time.Time {
 	at = now.Add(jitter(at.Sub(now)))
 	return &at
-}
-
-// refresh reads the intent of an event again, and the refunds of it where the event is about one.
-func (a *Events) refresh(ctx context.Context, e domain.Event) error {
-	p, err := store.Intent(ctx, a.Intents.DB.Read(ctx), e.Intent)
-	if err != nil {
-		return err
-	}
-	account, err := a.Intents.Accounts.Account(ctx, a.Intents.DB.Read(ctx), p.AccountID)
-	if err != nil {
-		return err
-	}
-	p.EverDisputed = p.EverDisputed || e.OfDispute()
-	if _, err = a.Intents.Refresh(ctx, account, p); err != nil || !e.OfRefund() {
-		return err
-	}
-	return a.Refunds.Refresh(ctx, account, p, e.Refund)
 }

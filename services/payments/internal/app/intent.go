@@ -9,6 +9,7 @@ import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/failpoint"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/patch"
@@ -89,20 +90,28 @@ func (a *Intents) create(ctx context.Context, transact pg.Transact[domain.Intent
 		return err
 	}
 	fresh := p == nil || p.Status == domain.Refused
+	var account domain.Account
 	if fresh {
-		if p, err = a.begin(ctx, in, p); err != nil {
-			return err
-		}
+		p, account, err = a.begin(ctx, in, p)
+	} else {
+		account, err = a.Accounts.Account(ctx, a.DB.Read(ctx), p.AccountID)
 	}
-	account, err := a.Accounts.Account(ctx, a.DB.Read(ctx), p.AccountID)
 	if err != nil {
 		return err
 	}
+	failpoint.Here("intent.begun")
 	told, err := a.ask(ctx, account, *p)
 	if err != nil {
 		return a.unasked(ctx, *p, err, fresh)
 	}
-	return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Intent, error) { return a.made(ctx, tx, p.ID, told) })
+	failpoint.Here("intent.asked")
+	err = transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Intent, error) {
+		made, err := a.made(ctx, tx, p.ID, told)
+		failpoint.Here("intent.written")
+		return made, err
+	})
+	failpoint.Here("intent.committed")
+	return err
 }
 
 // ask asks the gateway to make the intent, or to show one that the completer has made.
@@ -139,30 +148,26 @@ func (a *Intents) resume(ctx context.Context, request domain.Request) (p *domain
 	return p, err
 }
 
-// begin writes the row of a new intent, or anew that of a refused one.
-func (a *Intents) begin(ctx context.Context, in domain.IntentInput, refused *domain.Intent) (*domain.Intent, error) {
+// begin writes the row of a new intent, or anew that of a refused one, for the account that is connected.
+func (a *Intents) begin(ctx context.Context, in domain.IntentInput, refused *domain.Intent) (*domain.Intent, domain.Account, error) {
 	id := ids.New[domain.IntentPrefix]()
 	if refused != nil {
 		id = refused.ID
 	}
 	p, booking, err := a.wanted(ctx, id, in)
 	if err != nil {
-		return nil, err
+		return nil, domain.Account{}, err
 	}
 	account, err := a.Accounts.Connected(ctx, a.DB.Read(ctx))
 	if errors.Is(err, domain.ErrNotConfigured) {
-		return nil, domain.ErrGateway.WithMessage("The payment gateway is not configured for this tenant in this mode.").WithCause(err)
+		err = domain.ErrGateway.WithMessage("The payment gateway is not configured for this tenant in this mode.").WithCause(err)
 	}
 	if err != nil {
-		return nil, err
+		return nil, domain.Account{}, err
 	}
 	p.AccountID, p.Request = account.ID, in.Request
 	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		if err := store.PutBooking(ctx, tx, booking); err != nil {
-			return err
-		}
-		booking.Status, err = store.BookingStatus(ctx, tx, booking.ID)
-		if err != nil {
+		if booking.Status, err = store.HoldBooking(ctx, tx, booking); err != nil {
 			return err
 		}
 		if booking.Lost() { // in the meantime: whoever cancels open intents does not see this one
@@ -175,7 +180,7 @@ func (a *Intents) begin(ctx context.Context, in domain.IntentInput, refused *dom
 		}
 		return err
 	})
-	return &p, err
+	return &p, account, err
 }
 
 // insert writes the row of an intent whose call begins.
@@ -303,34 +308,48 @@ func (a *Intents) made(ctx context.Context, tx pg.Tx, id domain.IntentID, told d
 	return p, nil
 }
 
-// settle leaves an intent that succeeds now to Settler where its booking is lost, and notes the booking's state for the event.
+// settle leaves an intent of a lost booking to Settler when it succeeds now, and to Canceler when it is open again, which Canceler did
+// not see. It notes the booking's state for the event.
 func (a *Intents) settle(ctx context.Context, tx pg.Tx, current, wanted domain.Intent) (domain.Intent, error) {
-	if wanted.Status != domain.Succeeded || current.Status == domain.Succeeded {
+	succeeds := wanted.Status == domain.Succeeded && current.Status != domain.Succeeded
+	reopens := wanted.Status.Open() && !current.Status.Open() && current.Status != domain.Creating
+	if !succeeds && !reopens {
 		return wanted, nil
 	}
-	status, err := store.PutSettlement(ctx, tx, wanted.BookingID, domain.LostStatuses(), a.Now())
-	wanted.BookingStatus = status
-	return wanted, err
+	var err error
+	if wanted.BookingStatus, err = store.HeldStatus(ctx, tx, wanted.BookingID); err != nil || !(domain.Booking{Status: wanted.BookingStatus}).Lost() {
+		return wanted, err
+	}
+	if succeeds {
+		return wanted, store.PutSettlement(ctx, tx, wanted.BookingID, a.Now())
+	}
+	return wanted, store.PutReopened(ctx, tx, wanted.BookingID, a.Now())
 }
 
-// applied merges what the gateway tells into an intent: domain.Intent.Apply, or ApplyRead for a read that is applied in its order.
-type applied func(p domain.Intent, told domain.Snapshot, now time.Time) domain.Intent
-
-// apply writes what the gateway tells of an intent: its movements in the ledger, its disputes, and the intent with the event of each
-// change. What changes nothing visible makes no event.
-func (a *Intents) apply(ctx context.Context, tx pg.Tx, id domain.IntentID, told domain.Snapshot, merge applied) (domain.Intent, error) {
+// applyAnswer writes what the gateway has answered to an action on an intent.
+func (a *Intents) applyAnswer(ctx context.Context, tx pg.Tx, id domain.IntentID, told domain.Snapshot) (domain.Intent, error) {
 	current, err := store.IntentForUpdate(ctx, tx, id)
 	if err != nil {
 		return domain.Intent{}, err
 	}
+	return a.apply(ctx, tx, current, told, domain.Intent.Apply)
+}
+
+// apply writes what the gateway tells of an intent, which the transaction has locked: its movements in the ledger, its disputes, and
+// the intent, as merge makes it, with the event of each change. What changes nothing visible makes no event.
+func (a *Intents) apply(
+	ctx context.Context, tx pg.Tx, current domain.Intent, told domain.Snapshot,
+	merge func(p domain.Intent, told domain.Snapshot, now time.Time) domain.Intent,
+) (domain.Intent, error) {
 	if err := store.PutMovements(ctx, tx, current, told.Movements); err != nil {
 		return domain.Intent{}, err
 	}
+	before := current
 	current, last, err := a.tellFailures(ctx, tx, current, told)
 	if err != nil {
 		return domain.Intent{}, err
 	}
-	wanted, err := a.settle(ctx, tx, current, merge(current, told, a.now(ctx)))
+	wanted, err := a.settle(ctx, tx, before, merge(current, told, a.now(ctx)))
 	if err != nil {
 		return domain.Intent{}, err
 	}
@@ -356,10 +375,14 @@ func (a *Intents) write(ctx context.Context, tx pg.Tx, current, wanted domain.In
 	}
 	previous := outbox.Diff(before, after)
 	if string(previous) == "{}" && wanted.FailedCharge == current.FailedCharge {
-		if wanted.RefundedElsewhere == current.RefundedElsewhere && wanted.Charge == current.Charge && wanted.EverDisputed == current.EverDisputed {
+		switch {
+		case wanted.RefundedElsewhere != current.RefundedElsewhere, wanted.Charge != current.Charge, wanted.EverDisputed != current.EverDisputed:
+			return store.UpdateIntent(ctx, tx, wanted, false)
+		case wanted.Applied != current.Applied:
+			return wanted, store.SaveRead(ctx, tx, wanted)
+		default:
 			return current, nil
 		}
-		return store.UpdateIntent(ctx, tx, wanted, false)
 	}
 	saved, err := store.UpdateIntent(ctx, tx, wanted, true)
 	if err != nil {
@@ -392,11 +415,8 @@ func (a *Intents) Capture(
 		if amount != nil {
 			minor = *amount
 		}
-		if minor > p.Capturable {
-			return domain.Snapshot{}, apperr.Field("amount_minor", "Must be at most what is authorised: %d.", p.Capturable)
-		}
-		if _, err := domain.ToStripe(minor, p.Amount.Currency); err != nil {
-			return domain.Snapshot{}, apperr.Field("amount_minor", "%s.", err)
+		if err := p.CheckCapture(minor); err != nil {
+			return domain.Snapshot{}, err
 		}
 		return a.Gateway.Capture(ctx, account, p, minor)
 	})
@@ -431,11 +451,13 @@ func (a *Intents) act(
 	if err := a.DB.Tx(ctx, a.Replies.Claim); err != nil {
 		return err
 	}
+	failpoint.Here("action.begun")
 	told, err := call(account, p)
 	if err == nil {
-		return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Intent, error) {
-			return a.apply(ctx, tx, p.ID, told, domain.Intent.Apply)
-		})
+		failpoint.Here("action.asked")
+		err = transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Intent, error) { return a.applyAnswer(ctx, tx, p.ID, told) })
+		failpoint.Here("action.committed")
+		return err
 	}
 	now, err := a.unacted(ctx, account, p, err)
 	switch {
@@ -483,36 +505,44 @@ func actError(err error) error {
 
 // Refresh reads an intent's state at the gateway and applies it, unless a read that began later was applied before.
 func (a *Intents) Refresh(ctx context.Context, account domain.Account, p domain.Intent) (domain.Intent, error) {
-	number, err := a.beginRead(ctx, p.ID)
+	begun, err := a.beginRead(ctx, p.ID)
 	if err != nil {
 		return domain.Intent{}, err
 	}
-	told, err := a.Gateway.Read(ctx, account, p)
-	if err != nil {
-		return domain.Intent{}, err
-	}
-	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		first, err := store.ApplyRead(ctx, tx, p.ID, number)
-		if err != nil {
-			return err
-		}
-		if first {
-			p, err = a.apply(ctx, tx, p.ID, told, domain.Intent.ApplyRead)
-		} else {
-			p, err = store.IntentForUpdate(ctx, tx, p.ID)
-		}
-		return err
-	})
-	return p, err
+	begun.EverDisputed = begun.EverDisputed || p.EverDisputed
+	return a.read(ctx, account, begun, nil)
 }
 
 // beginRead numbers a read of an intent, and of its refunds, before it begins.
-func (a *Intents) beginRead(ctx context.Context, id domain.IntentID) (number int64, err error) {
+func (a *Intents) beginRead(ctx context.Context, id domain.IntentID) (begun domain.Intent, err error) {
 	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
-		number, err = store.BeginRead(ctx, tx, id)
+		begun, err = store.BeginRead(ctx, tx, id)
 		return err
 	})
-	return number, err
+	return begun, err
+}
+
+// read ends a read that has begun. also, unless it is nil, is a part of the transaction that applies it.
+func (a *Intents) read(
+	ctx context.Context, account domain.Account, begun domain.Intent, also func(ctx context.Context, tx pg.Tx) error,
+) (p domain.Intent, err error) {
+	told, err := a.Gateway.Read(ctx, account, begun)
+	if err != nil {
+		return domain.Intent{}, err
+	}
+	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+		p, err = store.IntentForUpdate(ctx, tx, begun.ID)
+		if err == nil && p.Applied < begun.Reads {
+			p, err = a.apply(ctx, tx, p, told, func(p domain.Intent, told domain.Snapshot, now time.Time) domain.Intent {
+				return p.ApplyRead(told, begun.Reads, now)
+			})
+		}
+		if err != nil || also == nil {
+			return err
+		}
+		return also(ctx, tx)
+	})
+	return p, err
 }
 
 // now is the caller's time, as the columns keep it.

@@ -44,7 +44,7 @@ type workers[T comparable] struct {
 	mu      sync.Mutex
 	all     sync.WaitGroup
 	running map[store.Home]int
-	begun   map[T]time.Time // of the rows that were begun lately
+	begun   map[T]time.Time // of the rows that were begun lately, and have not ended well
 	failed  int
 	errs    []error
 	ended   chan struct{}
@@ -145,20 +145,20 @@ func (w *workers[T]) begin(ctx context.Context, row T) bool {
 	w.running[home]++
 	w.begun[row] = time.Now()
 	w.all.Go(func() {
-		w.end(home, recovered(func() error {
+		w.end(home, row, recovered(func() error {
 			return w.do(caller.With(ctx, caller.Service("payments", home.TenantID, modeOf(home.Livemode))), row)
 		}))
 	})
 	return true
 }
 
-func (w *workers[T]) end(home store.Home, err error) {
+func (w *workers[T]) end(home store.Home, row T, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err != nil {
-		if w.failed++; w.failed <= keptErrors {
-			w.errs = append(w.errs, err)
-		}
+	if err == nil {
+		delete(w.begun, row)
+	} else if w.failed++; w.failed <= keptErrors {
+		w.errs = append(w.errs, err)
 	}
 	waiting := w.running[home] == homeWorkers
 	if w.running[home]--; w.running[home] == 0 {
@@ -313,6 +313,11 @@ func (a *Completer) end(ctx context.Context, p domain.Intent, told domain.Snapsh
 	if !definite {
 		return a.leave(ctx, p, cause)
 	}
+	return a.refuse(ctx, p)
+}
+
+// refuse ends the attempt of an intent that the gateway does not make.
+func (a *Completer) refuse(ctx context.Context, p domain.Intent) error {
 	return a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		current, err := store.IntentForUpdate(ctx, tx, p.ID)
 		if err != nil || current.Status != domain.Creating || current.Call.Attempt != p.Call.Attempt {
@@ -323,9 +328,16 @@ func (a *Completer) end(ctx context.Context, p domain.Intent, told domain.Snapsh
 	})
 }
 
-// leave leaves a call whose outcome is still unknown for a time that grows with its age; then the same attempt is made again.
+// leave leaves a call whose outcome is still unknown for a time that grows with its age; then the same attempt is made again. It gives
+// up one whose account has refused its keys for days.
 func (a *Completer) leave(ctx context.Context, p domain.Intent, cause error) error {
 	real := a.Intents.Now()
+	var refused *domain.RefusedError
+	if errors.As(cause, &refused) && refused.Unread && p.Call.Hopeless(real) {
+		a.Log.ErrorContext(ctx, "a payment intent is given up: its account refuses the keys", slog.String("intent", p.ID.String()),
+			slog.String("account", p.AccountID.String()), slog.Any("error", cause))
+		return a.refuse(ctx, p)
+	}
 	return errors.Join(cause, a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		return store.LeaveCall(ctx, tx, p, real.Add(jitter(domain.Pause(p.Call.BegunAt, real))))
 	}))

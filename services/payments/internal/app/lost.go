@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"holdfast.dev/libs/pg"
@@ -14,7 +15,7 @@ import (
 )
 
 const (
-	cancelAtOnce = 20               // intents of one booking that one turn cancels
+	cancelAtOnce = 20               // intents of one booking that one turn cancels, side by side
 	lostLease    = 60 * time.Second // longer than a turn takes
 )
 
@@ -78,18 +79,22 @@ func (a *Canceler) cancel(ctx context.Context, booking domain.BookingID) error {
 	if err != nil {
 		return err
 	}
-	var failed []error
-	for _, p := range list {
+	failed := make([]error, len(list)+1)
+	var all sync.WaitGroup
+	for i, p := range list {
 		if p.Status == domain.Creating {
-			failed = append(failed, errOpen)
+			failed[i] = errOpen
 			continue
 		}
-		if err := a.Intents.cancelFor(ctx, p); err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", p.GatewayID, err))
-		}
+		all.Go(func() {
+			if err := recovered(func() error { return a.Intents.cancelFor(ctx, p) }); err != nil {
+				failed[i] = fmt.Errorf("%s: %w", p.GatewayID, err)
+			}
+		})
 	}
+	all.Wait()
 	if len(list) == cancelAtOnce {
-		failed = append(failed, errOpen)
+		failed[len(list)] = errOpen
 	}
 	return errors.Join(failed...)
 }
@@ -110,7 +115,7 @@ func (a *Intents) cancelFor(ctx context.Context, p domain.Intent) error {
 		return err
 	}
 	return a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		_, err := a.apply(ctx, tx, p.ID, told, domain.Intent.Apply)
+		_, err := a.applyAnswer(ctx, tx, p.ID, told)
 		return err
 	})
 }

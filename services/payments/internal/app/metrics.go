@@ -79,19 +79,21 @@ func (m *Metrics) paymentLate() {
 	}
 }
 
-// Unfinished measures how many intents and events wait for the gateway and since when, so that an alert can tell.
+// Unfinished measures what waits for the gateway and since when, so that an alert can tell.
 type Unfinished struct {
 	Worker *pg.DB // worker role: counts them
 	Now    func() time.Time
 
-	intents, events, accounts waiting
+	all []waiting
 }
 
 // waiting are the metrics of one kind of work.
 type waiting struct {
 	count, age prometheus.Gauge
-	measure    func(ctx context.Context, tx pg.Tx, real time.Time) (store.Unfinished, error)
+	measure    measure
 }
+
+type measure = func(ctx context.Context, tx pg.Tx, real time.Time) (store.Unfinished, error)
 
 // NewUnfinished makes the metrics and registers them.
 func NewUnfinished(worker *pg.DB, now func() time.Time, reg prometheus.Registerer) *Unfinished {
@@ -100,30 +102,40 @@ func NewUnfinished(worker *pg.DB, now func() time.Time, reg prometheus.Registere
 		reg.MustRegister(g)
 		return g
 	}
-	return &Unfinished{
-		Worker: worker, Now: now,
-		intents: waiting{
+	work := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "payment_work", Help: "Refunds whose outcome is unknown, and cancelled or expired bookings with intents to cancel or payments to settle, by kind.",
+	}, []string{"kind"})
+	oldest := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "payment_work_oldest_seconds", Help: "Age of the oldest of payment_work, by kind; 0 when there is none.",
+	}, []string{"kind"})
+	reg.MustRegister(work, oldest)
+	of := func(kind string, measure measure) waiting {
+		return waiting{count: work.WithLabelValues(kind), age: oldest.WithLabelValues(kind), measure: measure}
+	}
+	return &Unfinished{Worker: worker, Now: now, all: []waiting{
+		{
 			count:   gauge("payment_intents_creating", "Payment intents whose call to the gateway is under way, or has an unknown outcome."),
 			age:     gauge("payment_intents_creating_oldest_seconds", "Age of the oldest of payment_intents_creating, from the first call of its request; 0 when there is none."),
 			measure: store.UnfinishedIntents,
 		},
-		events: waiting{
+		{
 			count:   gauge("gateway_events_waiting", "Events of the gateway that are not worked off."),
 			age:     gauge("gateway_events_oldest_seconds", "Age of the oldest of gateway_events_waiting, from its receipt; 0 when there is none."),
 			measure: store.UnfinishedEvents,
 		},
-		accounts: waiting{
+		{
 			count:   gauge("payment_reconciler_accounts", "Accounts at the payment gateway that are compared with it."),
 			age:     gauge("payment_reconciler_oldest_seconds", "How long ago the comparison of an account has ended, at the longest; 0 when there is none."),
 			measure: store.OldestReconciliation,
 		},
-	}
+		of("refund", store.UnfinishedRefunds), of("cancellation", store.UnfinishedCancellations), of("settlement", store.UnfinishedSettlements),
+	}}
 }
 
 // Run counts them once.
 func (a *Unfinished) Run(ctx context.Context) error {
 	return a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		for _, w := range []waiting{a.intents, a.events, a.accounts} {
+		for _, w := range a.all {
 			left, err := w.measure(ctx, tx, a.Now())
 			if err != nil {
 				return fmt.Errorf("count what waits for the gateway: %w", err)

@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/failpoint"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/pg"
@@ -139,7 +140,9 @@ func (a *Refunds) run(ctx context.Context, transact pg.Transact[domain.Refund], 
 		if err != nil {
 			return err
 		}
+		failpoint.Here("refund.begun")
 		told, cause := a.Intents.Gateway.CreateRefund(ctx, account, r, part)
+		failpoint.Here("refund.called")
 		var busy *domain.BusyError
 		if errors.As(cause, &busy) && fresh && !r.Shown {
 			return a.giveBack(ctx, r, parts[i:], cause)
@@ -156,7 +159,9 @@ func (a *Refunds) run(ctx context.Context, transact pg.Transact[domain.Refund], 
 			return a.settle(ctx, tx, r.ID, part, out, !last)
 		}
 		if last && (r.Shown || cause == nil) {
-			return transact(ctx, settle)
+			err = transact(ctx, settle)
+			failpoint.Here("refund.committed")
+			return err
 		}
 		if r, err = a.inTx(ctx, settle); err != nil {
 			return err
@@ -306,14 +311,16 @@ func (a *Refunds) write(ctx context.Context, tx pg.Tx, current, next domain.Refu
 // openAtOnce bounds how many refunds of an intent that have not ended one event leads to.
 const openAtOnce = 20
 
-// Refresh reads the refunds of an intent that have not ended, and the one that an event names, which may have failed after its end.
-func (a *Refunds) Refresh(ctx context.Context, account domain.Account, p domain.Intent, named string) error {
+// Refresh reads the refunds of an intent that have not ended, and those that events name, which may have failed after their end.
+func (a *Refunds) Refresh(ctx context.Context, account domain.Account, p domain.Intent, named ...string) error {
 	list, err := store.OpenRefunds(ctx, a.Intents.DB.Read(ctx), p.ID, openAtOnce)
 	if err != nil {
 		return err
 	}
-	if named != "" && !slices.Contains(list, named) {
-		list = append(list, named)
+	for _, id := range named {
+		if id != "" && !slices.Contains(list, id) {
+			list = append(list, id)
+		}
 	}
 	for _, id := range list {
 		if err := a.refresh(ctx, account, p, id); err != nil {
@@ -326,7 +333,7 @@ func (a *Refunds) Refresh(ctx context.Context, account domain.Account, p domain.
 // refresh reads a refund at the gateway and applies it, unless a read that began later was applied before. One that this platform
 // has not made shows in the intent only.
 func (a *Refunds) refresh(ctx context.Context, account domain.Account, p domain.Intent, gateway string) error {
-	number, err := a.Intents.beginRead(ctx, p.ID)
+	begun, err := a.Intents.beginRead(ctx, p.ID)
 	if err != nil {
 		return err
 	}
@@ -357,10 +364,10 @@ func (a *Refunds) refresh(ctx context.Context, account domain.Account, p domain.
 			return err
 		}
 		part, _ := current.Allocation(row)
-		if number <= part.Applied || part.GatewayID != "" && part.GatewayID != told.ID {
+		if begun.Reads <= part.Applied || part.GatewayID != "" && part.GatewayID != told.ID {
 			return nil
 		}
-		_, err = a.write(ctx, tx, current, current.Told(row, told).Read(row, number), part)
+		_, err = a.write(ctx, tx, current, current.Told(row, told).Read(row, begun.Reads), part)
 		return err
 	})
 }

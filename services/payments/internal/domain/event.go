@@ -23,6 +23,7 @@ type Event struct {
 	Tries     int
 
 	ReceivedAt time.Time
+	DueAt      *time.Time // when it is worked off, or tried again; nil: it is worked off
 }
 
 const (

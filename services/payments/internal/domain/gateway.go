@@ -31,7 +31,8 @@ type BrokenError struct{ Status int }
 // Error implements error.
 func (e *BrokenError) Error() string { return fmt.Sprintf("gateway failed with status %d", e.Status) }
 
-// CallKey is the idempotency key of an attempt at the gateway. The same attempt at the same thing has one effect.
+// CallKey is the idempotency key of an attempt at the gateway. The same attempt at the same thing has one effect. It says what is done,
+// because a row may have calls of several kinds.
 func CallKey(id IntentID, what string, attempt int32) string {
 	return fmt.Sprintf("%s:%s:%d", id, what, attempt)
 }

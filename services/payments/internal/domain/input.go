@@ -62,7 +62,8 @@ func NewIntent(id IntentID, in IntentInput, b Booking, v *Invoice) (Intent, erro
 	return out, nil
 }
 
-// outstanding is what can be paid at most: of the invoice where one is named, and of the booking.
+// outstanding is what can be paid at most: of the invoice where one is named, which may ask for more than the booking's price, or of the
+// booking.
 func (in IntentInput) outstanding(b Booking, v *Invoice) (int64, error) {
 	if in.Invoice == nil {
 		return b.Due.Minor, nil
@@ -96,6 +97,17 @@ func (in IntentInput) amount(b Booking, outstanding int64) (int64, error) {
 		return 0, apperr.Field("amount_minor", "Must be at most what is outstanding: %d.", outstanding)
 	}
 	return *in.Amount, nil
+}
+
+// CheckCapture returns the error of an amount that cannot be captured.
+func (p Intent) CheckCapture(minor int64) error {
+	if minor > p.Capturable {
+		return apperr.Field("amount_minor", "Must be at most what is authorised: %d.", p.Capturable)
+	}
+	if _, err := ToStripe(minor, p.Amount.Currency); err != nil {
+		return apperr.Field("amount_minor", "%s.", sentence(err))
+	}
+	return nil
 }
 
 // MaxAmount is the largest amount of one payment; the contract's bound of amount_minor is the same.

@@ -39,8 +39,10 @@ type Intent struct {
 	CanceledAt                        *time.Time
 	Call                              Call
 	Request                           Request
-	BookingStatus                     string // looked up: it changes without the intent
-	ClientSecret                      Secret // of the answer to its creation; never stored with the row
+	// Reads of the gateway's state are numbered when they begin: how many have begun, and the last one that is applied.
+	Reads, Applied int64
+	BookingStatus  string // looked up: it changes without the intent
+	ClientSecret   Secret // of the answer to its creation; never stored with the row
 }
 
 // CaptureMethod says when the money is taken.
@@ -114,6 +116,17 @@ func Pause(begun, real time.Time) time.Duration {
 // second effect.
 func (c Call) Forgotten(real time.Time) bool { return real.Sub(c.AttemptedAt) >= gatewayMemory }
 
+// giveUpAfter is when a call is given up whose account refuses its keys all the time: nobody has got the intent's secret, so that nobody
+// pays by it, and the reconciler finds it where it exists after all.
+const giveUpAfter = 3 * 24 * time.Hour
+
+// RefusedLifetime is how long an intent or a refund is kept that the gateway has refused to make: longer than its key and longer than
+// the reconciler looks back.
+const RefusedLifetime = 7 * 24 * time.Hour
+
+// Hopeless reports whether a call is given up whose account refuses its keys.
+func (c Call) Hopeless(real time.Time) bool { return real.Sub(c.BegunAt) >= giveUpAfter }
+
 // Booking is what is asked of bookings before an intent is made.
 type Booking struct {
 	ID         BookingID
@@ -125,9 +138,6 @@ type Booking struct {
 
 // Lost reports whether the booking takes no payment any more, because it is cancelled or has expired.
 func (b Booking) Lost() bool { return slices.Contains(notPayable, b.Status) }
-
-// LostStatuses are the states of a booking that takes no payment any more.
-func LostStatuses() []string { return slices.Clone(notPayable) }
 
 // Invoice is what is asked of customers about an invoice that is to be paid.
 type Invoice struct {
@@ -158,9 +168,10 @@ type Snapshot struct {
 	Row          string // our id, from its metadata
 }
 
-// ApplyRead is Apply for a read that is applied in its order: what was refunded is less again when a refund fails.
-func (p Intent) ApplyRead(s Snapshot, now time.Time) Intent {
+// ApplyRead is Apply for a read with a number, which is applied in its order: what was refunded is less again when a refund fails.
+func (p Intent) ApplyRead(s Snapshot, number int64, now time.Time) Intent {
 	p = p.Apply(s, now)
+	p.Applied = number
 	p.Refunded, p.RefundedElsewhere = s.Refunded, max(0, s.Refunded-p.RefundReserved)
 	return p
 }
@@ -182,7 +193,8 @@ func (p Intent) Apply(s Snapshot, now time.Time) Intent {
 	p.Status, p.Capturable, p.Failure = s.Status, s.Capturable, s.Failure
 	switch s.Status {
 	case Succeeded:
-		p.SucceededAt, p.Failure, p.Capturable = &now, nil, 0
+		at := p.takenAt(s, now)
+		p.SucceededAt, p.Failure, p.Capturable = &at, nil, 0
 	case Canceled:
 		p.CanceledAt, p.Capturable = &now, 0
 		if s.CanceledAt != nil {
@@ -191,6 +203,18 @@ func (p Intent) Apply(s Snapshot, now time.Time) Intent {
 	default: // it has not ended
 	}
 	return p
+}
+
+// takenAt is when the gateway took the money, which it tells by the second, or now where it does not tell.
+func (p Intent) takenAt(s Snapshot, now time.Time) time.Time {
+	i := slices.IndexFunc(s.Movements, func(m Movement) bool { return m.Kind == MovedCharge })
+	if i < 0 || s.Movements[i].At.After(now) {
+		return now
+	}
+	if s.Movements[i].At.Before(p.CreatedAt) {
+		return p.CreatedAt
+	}
+	return s.Movements[i].At
 }
 
 // FailedCharges are the failed charges that a snapshot tells of, the oldest first.

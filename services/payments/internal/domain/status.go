@@ -1,6 +1,9 @@
 package domain
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Status is the state of an intent: Stripe's, and two of its own before the gateway knows it.
 type Status string
@@ -56,6 +59,9 @@ func (s Status) Check(a Action) error {
 
 // Known reports whether the gateway knows the intent.
 func (s Status) Known() bool { return s != Creating && s != Refused }
+
+// Open reports whether the intent can still take money and can be cancelled.
+func (s Status) Open() bool { return slices.Contains(actions[s], Cancel) }
 
 // Final reports whether no state follows.
 func (s Status) Final() bool { return s == Canceled || s == Succeeded }

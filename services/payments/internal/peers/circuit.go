@@ -11,6 +11,8 @@ import (
 	"github.com/maypok86/otter/v2"
 	"github.com/stripe/stripe-go/v76"
 
+	"holdfast.dev/libs/caller"
+
 	"holdfast.dev/services/payments/internal/domain"
 )
 
@@ -25,12 +27,13 @@ const (
 // circuit bounds the calls of one account, and fails them at once while the gateway does not serve the account.
 type circuit struct {
 	places  chan struct{} // one for each call that is under way
+	workers chan struct{} // one for each of them that no client waits for: clients find a place whatever has piled up
 	breaker circuitbreaker.CircuitBreaker[any]
 }
 
 func newCircuit(id domain.AccountID, inFlight int) *circuit {
 	return &circuit{
-		places: make(chan struct{}, inFlight),
+		places: make(chan struct{}, inFlight), workers: make(chan struct{}, max(1, inFlight/2)),
 		breaker: circuitbreaker.NewBuilder[any]().
 			WithFailureRateThreshold(failureRate, failureCalls, failureSpan).
 			WithSuccessThreshold(1). // one probe at a time
@@ -48,56 +51,72 @@ func (s *Stripe) circuit(ctx context.Context, id domain.AccountID) (*circuit, er
 		func(context.Context, domain.AccountID) (*circuit, error) { return newCircuit(id, s.inFlight), nil }))
 }
 
-// do makes one call for an account when fewer than its limit are under way and its circuit is not open. A *domain.BusyError of do
-// itself says that nothing was sent.
+// do makes one call for an account when fewer than its limit are under way and its circuit is not open. It waits for that up to half
+// of a call's time. A *domain.BusyError of do itself says that nothing was sent.
 func do[T any](ctx context.Context, s *Stripe, a domain.Account, call func(ctx context.Context) (T, error)) (T, error) {
 	var none T
 	c, err := s.circuit(ctx, a.ID)
 	if err != nil {
 		return none, err
 	}
-	limited, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	if err := c.enter(limited); err != nil {
+	leave, err := c.enter(ctx, s.timeout/2)
+	if err != nil {
 		return none, err
 	}
-	defer c.leave()
-	failed := true // also when call panics: a probe must end
-	defer func() { c.record(ctx, failed) }()
+	defer leave()
+	failed, began := true, time.Now() // also when call panics: a probe must end
+	defer func() { c.record(failed && (ctx.Err() == nil || time.Since(began) >= s.timeout/2), failed) }()
+	limited, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
 	out, err := call(limited)
 	failed = unavailable(err)
 	return out, outcome(err)
 }
 
-// enter takes a place and a permit; leave and record return them.
-func (c *circuit) enter(ctx context.Context) error {
+// enter takes a place and a permit within a time; leave and record return them.
+func (c *circuit) enter(ctx context.Context, within time.Duration) (leave func(), err error) {
 	if c.breaker.IsOpen() && c.breaker.RemainingDelay() > 0 {
-		return c.busy()
+		return nil, c.busy()
 	}
-	select {
-	case c.places <- struct{}{}:
-	case <-ctx.Done():
-		return &domain.BusyError{RetryAfter: busyPause}
+	wanted := []chan struct{}{c.places}
+	if caller.FromContext(ctx).Kind == "service" {
+		wanted = []chan struct{}{c.workers, c.places}
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	taken := 0
+	leave = func() {
+		for _, places := range wanted[:taken] {
+			<-places
+		}
+	}
+	for _, places := range wanted {
+		select {
+		case places <- struct{}{}:
+			taken++
+		case <-ctx.Done():
+			leave()
+			return nil, &domain.BusyError{RetryAfter: busyPause}
+		}
 	}
 	if !c.breaker.TryAcquirePermit() {
-		c.leave()
-		return c.busy()
+		leave()
+		return nil, c.busy()
 	}
-	return nil
+	return leave, nil
 }
-
-func (c *circuit) leave() { <-c.places }
 
 func (c *circuit) busy() error {
 	return &domain.BusyError{RetryAfter: max(busyPause, c.breaker.RemainingDelay())}
 }
 
-// record reports the end of a call to the breaker. That a caller has gone says nothing of the gateway, but it ends a probe.
-func (c *circuit) record(ctx context.Context, failed bool) {
+// record reports the end of a call to the breaker. That a caller has gone soon, which does not count, says nothing of the gateway, but it
+// ends a probe.
+func (c *circuit) record(counts, failed bool) {
 	switch {
 	case !failed:
 		c.breaker.RecordSuccess()
-	case ctx.Err() == nil || c.breaker.IsHalfOpen():
+	case counts || c.breaker.IsHalfOpen():
 		c.breaker.RecordFailure()
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/money"
 
@@ -186,6 +187,93 @@ func TestCircuitStaysClosed(t *testing.T) {
 			t.Errorf("%d requests, want 20", n)
 		}
 	})
+}
+
+// A caller that goes after a long wait has seen that the gateway does not serve the account: the circuit opens.
+func TestCircuitOpensForImpatientCallers(t *testing.T) {
+	t.Parallel()
+	s, dead := newShared(t, 400*time.Millisecond, 4), anAccount("sk_test_dead")
+	s.breaks(dead, never)
+	for range 5 {
+		ctx, leave := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		_ = s.create(ctx, dead)
+		leave()
+	}
+	var busy *domain.BusyError
+	if err := s.create(t.Context(), dead); !errors.As(err, &busy) || s.requests(dead) != 5 {
+		t.Errorf("%v after %d requests", err, s.requests(dead))
+	}
+}
+
+// holds makes the gateway hold its answers to an account until release is called.
+func (s *shared) holds(a domain.Account) (release func()) {
+	released := make(chan struct{})
+	s.breaks(a, func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-released:
+			answers(200, `{"id":"pi_1","object":"payment_intent","status":"requires_payment_method","currency":"usd"}`)(w, r)
+		case <-r.Context().Done():
+		}
+	})
+	return sync.OnceFunc(func() { close(released) })
+}
+
+// A call that finds no place waits for half of a call's time, and is not sent then; one that gets its place late has all of its time.
+func TestCallsWaitForAPlace(t *testing.T) {
+	t.Parallel()
+	const timeout = 2 * time.Second
+	s, a := newShared(t, timeout, 2), anAccount("sk_test_1")
+	release := s.holds(a)
+	defer release()
+	var all sync.WaitGroup
+	for range 2 {
+		all.Go(func() {
+			if err := s.create(t.Context(), a); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	until(t, "both places are taken", func() bool { return s.requests(a) == 2 })
+	began := time.Now()
+	all.Go(func() {
+		time.Sleep(timeout / 4)
+		if err := s.create(t.Context(), a); err != nil { // it gets its place when the first two are answered
+			t.Errorf("the call that waited: %v", err)
+		}
+	})
+	var busy *domain.BusyError
+	if err := s.create(t.Context(), a); !errors.As(err, &busy) || s.requests(a) != 2 {
+		t.Errorf("%v after %d requests", err, s.requests(a))
+	}
+	if took := time.Since(began); took < timeout/2 || took > timeout*3/4 {
+		t.Errorf("it waited for %v", took)
+	}
+	release()
+	all.Wait()
+}
+
+// The workers of the service leave half of the places to clients.
+func TestWorkersLeavePlaces(t *testing.T) {
+	t.Parallel()
+	s, a := newShared(t, 10*time.Second, 8), anAccount("sk_test_1")
+	release := s.holds(a)
+	defer release()
+	worker := caller.With(t.Context(), caller.Service("payments", ids.New[ids.TenantPrefix](), caller.Test))
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() { _ = s.create(worker, a) })
+	}
+	until(t, "the workers' places are taken", func() bool { return s.requests(a) == 4 })
+	for range 4 {
+		all.Go(func() {
+			if err := s.create(t.Context(), a); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	until(t, "the clients' places are taken", func() bool { return s.requests(a) == 8 })
+	release()
+	all.Wait()
 }
 
 // until waits for a condition.

@@ -29,6 +29,37 @@ func (s *Stripe) ReadEvent(body []byte, signature string, secrets []domain.Secre
 	return domain.Event{}, domain.ErrEvent
 }
 
+// WebhookEvents are the types of events that an operator has the gateway send. Others are kept and do nothing, but for those of refunds,
+// which say what these say.
+var WebhookEvents = []string{
+	string(stripe.EventTypePaymentIntentAmountCapturableUpdated),
+	string(stripe.EventTypePaymentIntentCanceled),
+	string(stripe.EventTypePaymentIntentPartiallyFunded),
+	string(stripe.EventTypePaymentIntentPaymentFailed),
+	string(stripe.EventTypePaymentIntentProcessing),
+	string(stripe.EventTypePaymentIntentRequiresAction),
+	string(stripe.EventTypePaymentIntentSucceeded),
+	string(stripe.EventTypeChargeRefunded),
+	string(stripe.EventTypeChargeRefundUpdated),
+	string(stripe.EventTypeChargeUpdated),
+	string(stripe.EventTypeChargeDisputeCreated),
+	string(stripe.EventTypeChargeDisputeUpdated),
+	string(stripe.EventTypeChargeDisputeClosed),
+	string(stripe.EventTypeChargeDisputeFundsWithdrawn),
+	string(stripe.EventTypeChargeDisputeFundsReinstated),
+}
+
+// silent are the events of intents that say nothing new: the answer to the creation does, or the event of the intent that the gateway
+// sends with that of its charge.
+var silent = map[stripe.EventType]bool{
+	stripe.EventTypePaymentIntentCreated: true,
+	stripe.EventTypeChargeSucceeded:      true,
+	stripe.EventTypeChargeFailed:         true,
+	stripe.EventTypeChargePending:        true,
+	stripe.EventTypeChargeCaptured:       true,
+	stripe.EventTypeChargeExpired:        true,
+}
+
 // intentOf is the intent that an event is about, and the refund; "" when it is about something else.
 func intentOf(e stripe.Event) (id domain.GatewayID, refund string, err error) {
 	if e.Data == nil {
@@ -40,7 +71,7 @@ func intentOf(e stripe.Event) (id domain.GatewayID, refund string, err error) {
 		Intent string `json:"payment_intent"`
 	}
 	kind := string(e.Type)
-	if !strings.HasPrefix(kind, "payment_intent.") && !strings.HasPrefix(kind, "charge.") && !strings.HasPrefix(kind, "refund.") {
+	if silent[e.Type] || !strings.HasPrefix(kind, "payment_intent.") && !strings.HasPrefix(kind, "charge.") && !strings.HasPrefix(kind, "refund.") {
 		return "", "", nil
 	}
 	if err := json.Unmarshal(e.Data.Raw, &object); err != nil {

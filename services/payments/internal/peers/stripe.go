@@ -66,6 +66,8 @@ func outcome(err error) error {
 		return &domain.BusyError{RetryAfter: retryAfter(e)}
 	case e.HTTPStatusCode == http.StatusConflict:
 		return err // the attempt is still running there
+	case e.Type == stripe.ErrorTypeIdempotency:
+		return &domain.BrokenError{Status: e.HTTPStatusCode} // the attempt was made, with other parameters: by another version of this program
 	case e.HTTPStatusCode >= http.StatusInternalServerError:
 		return &domain.BrokenError{Status: e.HTTPStatusCode}
 	case e.HTTPStatusCode == http.StatusUnauthorized, e.HTTPStatusCode == http.StatusForbidden:

@@ -47,6 +47,13 @@ func (s Accounts) ConnectedForUpdate(ctx context.Context, tx pg.Tx) (domain.Acco
 	return pg.One(ctx, tx, scanSealed, domain.ErrNotConfigured, oneAccount+`a.disconnected_at is null for update`, pg.Args{})
 }
 
+// DisconnectedForUpdate reads, without its secret key, the row of an account of the gateway that was disconnected last, or
+// domain.ErrNotConfigured. It is locked until the transaction ends.
+func (s Accounts) DisconnectedForUpdate(ctx context.Context, tx pg.Tx, account string) (domain.Account, error) {
+	return pg.One(ctx, tx, scanSealed, domain.ErrNotConfigured, oneAccount+`a.account = @account and a.disconnected_at is not null
+		order by a.disconnected_at desc limit 1 for update`, pg.Args{"account": account})
+}
+
 // Account reads an account by its id, a disconnected one too, or domain.ErrNotConfigured.
 func (s Accounts) Account(ctx context.Context, q pg.Q, id domain.AccountID) (domain.Account, error) {
 	return pg.One(ctx, q, s.scan(ctx), domain.ErrNotConfigured, oneAccount+`a.id = @id`, pg.Args{"id": id})

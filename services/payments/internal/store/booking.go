@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/jackc/pgx/v5"
+
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
 
@@ -18,14 +20,30 @@ const unlessKnown = `
 	set customer_id = excluded.customer_id, status = excluded.status, version = excluded.version
 	where b.version < excluded.version`
 
-// PutBooking writes what is known of a booking, unless something as new is known already.
-func PutBooking(ctx context.Context, tx pg.Tx, b domain.Booking) error {
-	_, err := tx.Exec(ctx, putBooking+`values (@tenant, @live, @id, @customer, @status, @version)`+unlessKnown,
-		pg.Args{"id": b.ID, "customer": b.CustomerID, "status": b.Status, "version": b.Version})
+// HoldBooking writes what is known of a booking, unless something as new is known already, and returns the newest state. Until the
+// transaction ends nobody writes a newer one; other transactions may hold the booking too.
+func HoldBooking(ctx context.Context, tx pg.Tx, b domain.Booking) (status string, err error) {
+	args := pg.Args{"id": b.ID, "customer": b.CustomerID, "status": b.Status, "version": b.Version}
+	const held = `select b.status from bookings b
+		where b.tenant_id = @tenant and b.livemode = @live and b.id = @id and b.version >= @version for share`
+	found, err := pg.Many(ctx, tx, pgx.RowTo[string], held, args)
 	if err != nil {
-		return fmt.Errorf("put booking: %w", err)
+		return "", err
 	}
-	return nil
+	if len(found) > 0 {
+		return found[0], nil
+	}
+	if _, err := tx.Exec(ctx, putBooking+`values (@tenant, @live, @id, @customer, @status, @version)`+unlessKnown, args); err != nil {
+		return "", fmt.Errorf("put booking: %w", err)
+	}
+	return pg.One(ctx, tx, pgx.RowTo[string], domain.ErrBookingNotFound, held, args)
+}
+
+// HeldStatus is what is known of a booking's state, "" of one that is not known. Until the transaction ends nobody writes a newer one:
+// whoever writes it afterwards sees what the transaction has written of the booking's intents.
+func HeldStatus(ctx context.Context, tx pg.Tx, id domain.BookingID) (string, error) {
+	return pg.One(ctx, tx, pgx.RowTo[string], pgx.ErrNoRows, `select coalesce((
+		select b.status from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = @id for share), '')`, pg.Args{"id": id})
 }
 
 // BookingKey is a booking of any tenant and mode.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -46,9 +47,63 @@ func EraseIntents(ctx context.Context, tx pg.Tx, customer domain.CustomerID, aft
 	return list, nil
 }
 
-// CreatingIntents reports whether an intent of the customer is still being made at the gateway.
-func CreatingIntents(ctx context.Context, tx pg.Tx, customer domain.CustomerID) (bool, error) {
-	return pg.One(ctx, tx, pgx.RowTo[bool], pgx.ErrNoRows, `
-		select exists (select from payment_intents p where p.tenant_id = @tenant and p.livemode = @live and p.customer_id = @customer
-			and p.status = 'creating')`, pg.Args{"customer": customer})
+// EraseRefunds clears the personal data of the refunds of intents.
+func EraseRefunds(ctx context.Context, tx pg.Tx, intents []Erased) ([]domain.RefundID, error) {
+	list := make([]domain.IntentID, 0, len(intents))
+	for _, e := range intents {
+		list = append(list, e.ID)
+	}
+	found, err := pg.Many(ctx, tx, pgx.RowTo[domain.RefundID], `
+		with parts as (
+			select distinct a.refund_id from refund_allocations a
+			where a.tenant_id = @tenant and a.livemode = @live and a.intent_id = any(@intents)
+		), pairs as (
+			delete from refund_metadata m using parts p where m.tenant_id = @tenant and m.livemode = @live and m.refund_id = p.refund_id
+		)
+		update refunds r set metadata = null, version = r.version + 1, updated_at = clock_timestamp()
+		from parts p where r.tenant_id = @tenant and r.livemode = @live and r.id = p.refund_id and r.metadata is not null
+		returning r.id`, pg.Args{"intents": list})
+	if err != nil {
+		return nil, fmt.Errorf("erase refunds: %w", err)
+	}
+	return found, nil
+}
+
+// Sweep deletes up to limit rows of all tenants and modes that came before a time, and returns how many; tx has the worker role.
+type Sweep func(ctx context.Context, tx pg.Tx, before time.Time, limit int) (int64, error)
+
+// The sweeps.
+var (
+	// SweepEvents deletes events of the gateway that are worked off.
+	SweepEvents = sweep(`delete from gateway_events where ctid = any(array(
+		select e.ctid from gateway_events e where e.due_at is null and e.received_at < $1 order by e.received_at limit $2))
+		and due_at is null`)
+	// SweepIntents deletes intents that the gateway has refused to make.
+	SweepIntents = sweep(`with gone as (
+			select p.tenant_id, p.livemode, p.id from payment_intents p
+			where p.status = 'refused' and p.created_at < $1 order by p.created_at limit $2
+		), pairs as (
+			delete from payment_intent_metadata m using gone g where m.tenant_id = g.tenant_id and m.livemode = g.livemode and m.intent_id = g.id
+		)
+		delete from payment_intents p using gone g where p.tenant_id = g.tenant_id and p.livemode = g.livemode and p.id = g.id`)
+	// SweepRefunds deletes refunds that the gateway has refused to make.
+	SweepRefunds = sweep(`with gone as (
+			select r.tenant_id, r.livemode, r.id from refunds r
+			where r.status = 'refused' and not r.shown and r.created_at < $1 order by r.created_at limit $2
+		), pairs as (
+			delete from refund_metadata m using gone g where m.tenant_id = g.tenant_id and m.livemode = g.livemode and m.refund_id = g.id
+		), parts as (
+			delete from refund_allocations a using gone g where a.tenant_id = g.tenant_id and a.livemode = g.livemode and a.refund_id = g.id
+		)
+		delete from refunds r using gone g where r.tenant_id = g.tenant_id and r.livemode = g.livemode and r.id = g.id`)
+)
+
+func sweep(sql string) Sweep {
+	return func(ctx context.Context, tx pg.Tx, before time.Time, limit int) (int64, error) {
+		tag, err := tx.Exec(ctx, sql, before, limit)
+		if err != nil {
+			return 0, fmt.Errorf("sweep: %w", err)
+		}
+		return tag.RowsAffected(), nil
+	}
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -30,60 +31,87 @@ func PutEvent(ctx context.Context, tx pg.Tx, e domain.Event, now time.Time) erro
 	return nil
 }
 
-// EventDue is an event that is to be worked off.
+// EventDue is an intent with events that are to be worked off.
 type EventDue struct {
 	Home
 
 	AccountID domain.AccountID
-	ID        string
+	Intent    domain.GatewayID
 }
 
-// EventsDue returns up to limit events of all tenants and modes but those of except that are due, the oldest first; tx has the
-// worker role.
+// EventsDue returns the intents of up to limit events of all tenants and modes but those of except that are due, the oldest first; tx
+// has the worker role.
 func EventsDue(ctx context.Context, tx pg.Tx, now time.Time, except []Home, limit int) ([]EventDue, error) {
 	tenants, modes := homes(except)
 	return pg.Many(ctx, tx, pgx.RowToStructByName[EventDue], `
-		select e.tenant_id, e.livemode, e.account_id, e.id from gateway_events e
+		select e.tenant_id, e.livemode, e.account_id, e.intent from gateway_events e
 		where e.due_at is not null and e.due_at <= $3`+outside("e")+` order by e.due_at limit $4`, tenants, modes, now, limit)
 }
 
-// TakeEvent takes an event until a time; nil when another process has it or it is worked off.
-func TakeEvent(ctx context.Context, tx pg.Tx, account domain.AccountID, id string, now, until time.Time) (*domain.Event, error) {
-	found, err := pg.Many(ctx, tx, func(row pgx.CollectableRow) (e domain.Event, err error) {
+// Taken are events about an intent that a process has taken.
+type Taken struct {
+	Events []domain.Event // none when other processes have them or they are worked off
+	Intent *domain.Intent // nil when it is not known
+
+	account *domain.Account
+	closed  error
+}
+
+// Account is that of the intent.
+func (t Taken) Account() (domain.Account, error) {
+	if t.closed != nil || t.account == nil {
+		return domain.Account{}, cmp.Or(t.closed, error(domain.ErrNotConfigured))
+	}
+	return *t.account, nil
+}
+
+// TakeEvents takes up to limit events about an intent that are due, until a time, and begins the read of the intent that they ask for.
+func (s Accounts) TakeEvents(ctx context.Context, tx pg.Tx, due EventDue, now, until time.Time, limit int) (out Taken, err error) {
+	b := &pgx.Batch{}
+	b.Queue(`
+		update gateway_events e set due_at = @until, tries = e.tries + 1
+		where e.tenant_id = @tenant and e.livemode = @live and e.account_id = @account and e.id = any(array(
+			select d.id from gateway_events d
+			where d.tenant_id = @tenant and d.livemode = @live and d.account_id = @account and d.intent = @intent
+				and d.due_at is not null and d.due_at <= @now
+			order by d.id limit @limit for update skip locked))
+		returning e.account_id, e.id, e.type, e.intent, coalesce(e.refund, ''), e.tries, e.received_at`,
+		pg.Args{"account": due.AccountID, "intent": string(due.Intent), "now": now, "until": until, "limit": limit})
+	b.Queue(beginRead+`p.gateway_id = @intent returning `+intentColumns, pg.Args{"intent": string(due.Intent)})
+	b.Queue(oneAccount+`a.id = (select p.account_id from payment_intents p
+		where p.tenant_id = @tenant and p.livemode = @live and p.gateway_id = @intent)`, pg.Args{"intent": string(due.Intent)})
+	res := tx.SendBatch(ctx, b)
+	out.Events, err = pg.Next(res, func(row pgx.CollectableRow) (e domain.Event, err error) {
 		err = row.Scan(&e.AccountID, &e.ID, &e.Type, &e.Intent, &e.Refund, &e.Tries, &e.ReceivedAt)
 		return e, err
-	}, `update gateway_events e set due_at = @until, tries = e.tries + 1
-		where e.tenant_id = @tenant and e.livemode = @live and e.account_id = @account and e.id = @id and e.due_at <= @now
-		returning e.account_id, e.id, e.type, coalesce(e.intent, ''), coalesce(e.refund, ''), e.tries, e.received_at`,
-		pg.Args{"account": account, "id": id, "now": now, "until": until})
+	})
+	if err == nil {
+		out.Intent, err = pg.NextOne(res, scanIntent)
+	}
+	if err == nil {
+		out.account, out.closed = pg.NextOne(res, s.scan(ctx))
+	}
+	if closed := res.Close(); err == nil {
+		err = closed
+	}
 	if err != nil {
-		return nil, fmt.Errorf("take event: %w", err)
+		return Taken{}, fmt.Errorf("take events: %w", err)
 	}
-	if len(found) == 0 {
-		return nil, nil
-	}
-	return &found[0], nil
+	return out, nil
 }
 
-// SaveEvent notes when an event is tried again; nil: it is worked off.
-func SaveEvent(ctx context.Context, tx pg.Tx, e domain.Event, due *time.Time) error {
-	_, err := tx.Exec(ctx, `update gateway_events e set due_at = @due
-		where e.tenant_id = @tenant and e.livemode = @live and e.account_id = @account and e.id = @id`,
-		pg.Args{"account": e.AccountID, "id": e.ID, "due": due})
+// SaveEvents notes when events of an account are tried again, and which are worked off.
+func SaveEvents(ctx context.Context, tx pg.Tx, account domain.AccountID, list []domain.Event) error {
+	known, due := make([]string, len(list)), make([]*time.Time, len(list))
+	for i, e := range list {
+		known[i], due[i] = e.ID, e.DueAt
+	}
+	_, err := tx.Exec(ctx, `
+		update gateway_events e set due_at = s.due_at from unnest(@ids::text[], @due::timestamptz[]) s (id, due_at)
+		where e.tenant_id = @tenant and e.livemode = @live and e.account_id = @account and e.id = s.id`,
+		pg.Args{"account": account, "ids": known, "due": due})
 	if err != nil {
-		return fmt.Errorf("save event: %w", err)
+		return fmt.Errorf("save %d events: %w", len(list), err)
 	}
 	return nil
-}
-
-// SweepEvents deletes up to limit events of all tenants and modes that came before a time and are worked off. It returns how many;
-// tx has the worker role.
-func SweepEvents(ctx context.Context, tx pg.Tx, before time.Time, limit int) (int64, error) {
-	tag, err := tx.Exec(ctx, `delete from gateway_events where ctid = any(array(
-		select e.ctid from gateway_events e where e.due_at is null and e.received_at < $1 order by e.received_at limit $2))
-		and due_at is null`, before, limit)
-	if err != nil {
-		return 0, fmt.Errorf("sweep gateway events: %w", err)
-	}
-	return tag.RowsAffected(), nil
 }

@@ -18,7 +18,7 @@ import (
 const intentColumns = `p.id, coalesce(p.gateway_id, ''), p.account_id, p.status, p.amount, p.currency, p.received, p.capturable, p.refunded, p.refund_reserved, p.refunded_elsewhere,
 	p.booking_id, p.invoice_id, p.customer_id, p.capture_method, p.description, p.receipt_email, p.metadata, p.failure, coalesce(p.failed_charge, ''), p.disputed, p.ever_disputed, coalesce(p.charge, ''),
 	p.version, p.created_at, p.updated_at, p.succeeded_at, p.canceled_at, p.attempt, p.attempted_at, coalesce(p.begun_at, p.attempted_at), p.leased_until,
-	coalesce(p.credential_id, ''), coalesce(p.key, ''), p.fingerprint,
+	coalesce(p.credential_id, ''), coalesce(p.key, ''), p.fingerprint, p.reads, p.applied,
 	coalesce((select b.status from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = p.booking_id), '')`
 
 const oneIntent = `select ` + intentColumns + ` from payment_intents p where p.tenant_id = @tenant and p.livemode = @live and `
@@ -29,7 +29,7 @@ func scanIntent(row pgx.CollectableRow) (domain.Intent, error) {
 	err := row.Scan(&p.ID, &p.GatewayID, &p.AccountID, &p.Status, &p.Amount.Minor, &p.Amount.Currency, &p.Received, &p.Capturable, &p.Refunded, &p.RefundReserved, &p.RefundedElsewhere,
 		&p.BookingID, &p.InvoiceID, &p.CustomerID, &p.CaptureMethod, &p.Description, &p.ReceiptEmail, &p.Metadata, &failure, &p.FailedCharge, &p.Disputed, &p.EverDisputed, &p.Charge,
 		&p.Version, &p.CreatedAt, &p.UpdatedAt, &p.SucceededAt, &p.CanceledAt, &p.Call.Attempt, &p.Call.AttemptedAt, &p.Call.BegunAt, &p.Call.LeasedUntil,
-		&p.Request.Credential, &p.Request.Key, &p.Request.Fingerprint, &p.BookingStatus)
+		&p.Request.Credential, &p.Request.Key, &p.Request.Fingerprint, &p.Reads, &p.Applied, &p.BookingStatus)
 	if err == nil && len(failure) > 0 {
 		err = json.Unmarshal(failure, &p.Failure)
 	}
@@ -178,14 +178,14 @@ func UpdateIntent(ctx context.Context, tx pg.Tx, p domain.Intent, visible bool) 
 	at, err := pg.One(ctx, tx, pgx.RowToStructByName[stamp], domain.ErrIntentNotFound, `
 		update payment_intents p set gateway_id = @gateway, status = @status, amount = @amount, received = @received, capturable = @capturable,
 			refunded = @refunded, refunded_elsewhere = @elsewhere, failure = @failure, failed_charge = nullif(@failed_charge::text, ''), disputed = @disputed, ever_disputed = @ever_disputed, charge = nullif(@charge::text, ''), succeeded_at = @succeeded_at, canceled_at = @canceled_at,
-			leased_until = null,
+			leased_until = null, applied = @applied,
 			version = p.version + @visible::boolean::int,
 			updated_at = case when @visible::boolean or p.gateway_id is null then clock_timestamp() else p.updated_at end
 		where p.tenant_id = @tenant and p.livemode = @live and p.id = @id
 		returning p.version, p.created_at, p.updated_at`, pg.Args{
 		"id": p.ID, "gateway": p.GatewayID, "status": p.Status, "amount": p.Amount.Minor, "received": p.Received, "capturable": p.Capturable,
 		"refunded": p.Refunded, "elsewhere": p.RefundedElsewhere, "failure": pg.JSONText(failure), "failed_charge": p.FailedCharge, "disputed": p.Disputed, "ever_disputed": p.EverDisputed, "charge": p.Charge, "succeeded_at": p.SucceededAt,
-		"canceled_at": p.CanceledAt, "visible": visible,
+		"canceled_at": p.CanceledAt, "applied": p.Applied, "visible": visible,
 	})
 	if err != nil {
 		return domain.Intent{}, fmt.Errorf("update payment intent: %w", err)
@@ -194,24 +194,22 @@ func UpdateIntent(ctx context.Context, tx pg.Tx, p domain.Intent, visible bool) 
 	return p, nil
 }
 
-// BeginRead numbers a read of the gateway's state before it begins.
-func BeginRead(ctx context.Context, tx pg.Tx, id domain.IntentID) (number int64, err error) {
-	number, err = pg.One(ctx, tx, pgx.RowTo[int64], domain.ErrIntentNotFound, `update payment_intents p set reads = p.reads + 1
-		where p.tenant_id = @tenant and p.livemode = @live and p.id = @id returning p.reads`, pg.Args{"id": id})
-	if err != nil {
-		return 0, fmt.Errorf("begin read: %w", err)
-	}
-	return number, nil
+// beginRead numbers a read of the gateway's state of an intent before it begins.
+const beginRead = `update payment_intents p set reads = p.reads + 1 where p.tenant_id = @tenant and p.livemode = @live and `
+
+// BeginRead numbers a read of the gateway's state before it begins, and returns the intent with the number.
+func BeginRead(ctx context.Context, tx pg.Tx, id domain.IntentID) (domain.Intent, error) {
+	return pg.One(ctx, tx, scanIntent, domain.ErrIntentNotFound, beginRead+`p.id = @id returning `+intentColumns, pg.Args{"id": id})
 }
 
-// ApplyRead notes that a read is applied; false when one that has begun later was applied before.
-func ApplyRead(ctx context.Context, tx pg.Tx, id domain.IntentID, number int64) (bool, error) {
-	tag, err := tx.Exec(ctx, `update payment_intents p set applied = @number
-		where p.tenant_id = @tenant and p.livemode = @live and p.id = @id and p.applied < @number`, pg.Args{"id": id, "number": number})
+// SaveRead writes which read of the gateway's state is applied.
+func SaveRead(ctx context.Context, tx pg.Tx, p domain.Intent) error {
+	_, err := tx.Exec(ctx, `update payment_intents p set applied = @applied
+		where p.tenant_id = @tenant and p.livemode = @live and p.id = @id`, pg.Args{"id": p.ID, "applied": p.Applied})
 	if err != nil {
-		return false, fmt.Errorf("apply read: %w", err)
+		return fmt.Errorf("save read: %w", err)
 	}
-	return tag.RowsAffected() == 1, nil
+	return nil
 }
 
 // Home is a tenant in a mode.

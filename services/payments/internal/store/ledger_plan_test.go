@@ -180,3 +180,53 @@ func (e explainedTx) Exec(ctx context.Context, sql string, args ...any) (pgconn.
 	e.plan.WriteString(strings.Join(lines, "\n"))
 	return e.Tx.Exec(ctx, sql, args...)
 }
+
+func (e explainedTx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
+	for _, q := range b.QueuedQueries {
+		lines, err := pg.Many(ctx, e.Tx, pgx.RowTo[string], "explain (costs off) "+q.SQL, q.Arguments...)
+		if err != nil {
+			lines = []string{err.Error()}
+		}
+		e.plan.WriteString(strings.Join(lines, "\n"))
+	}
+	return e.Tx.SendBatch(ctx, b)
+}
+
+// The events about an intent are found by an index of those that are due, however many are due about others, and not more of them are
+// taken than the caller wants.
+func TestTakeEventsUsesItsIndex(t *testing.T) {
+	t.Parallel()
+	db, conn, tenant := filled(t, fillRefunds)
+	for _, sql := range []string{
+		`insert into gateway_events (tenant_id, livemode, account_id, id, type, intent, received_at, due_at)
+		select a.tenant_id, a.livemode, a.id, 'evt_' || n, 'x', 'pi_' || n % 1000, now(), now()
+		from gateway_accounts a, generate_series(1, 20000) n`,
+		`analyze`,
+	} {
+		if _, err := conn.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var due store.EventDue
+	if err := conn.QueryRow(t.Context(), `select id from gateway_accounts where tenant_id = $1`, tenant).Scan(&due.AccountID); err != nil {
+		t.Fatal(err)
+	}
+	due.Intent = "pi_7"
+	ctx := pgtest.CtxOf(t, tenant, caller.Test)
+	for _, want := range []int{15, 5, 0} {
+		err := db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+			plan, now := &strings.Builder{}, time.Now().Add(time.Minute)
+			taken, err := store.Accounts{}.TakeEvents(ctx, explainedTx{tx, plan}, due, now, now.Add(time.Hour), 15)
+			if strings.Count(plan.String(), "gateway_events_of_intent") != 1 || strings.Contains(plan.String(), "Seq Scan") {
+				t.Errorf("%s", plan)
+			}
+			if len(taken.Events) != want || taken.Intent == nil || taken.Intent.GatewayID != "pi_7" {
+				t.Errorf("%d events, want %d, of %+v", len(taken.Events), want, taken.Intent)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -34,6 +34,11 @@ func PutLost(ctx context.Context, tx pg.Tx, lost []BookingKey, now time.Time) er
 	return nil
 }
 
+// PutReopened notes a booking that is cancelled or has expired, where an intent of it has just become open again.
+func PutReopened(ctx context.Context, tx pg.Tx, id domain.BookingID, now time.Time) error {
+	return noteDue(ctx, tx, "lost_bookings", id, now)
+}
+
 // LostBooking is a booking whose open intents are to be cancelled.
 type LostBooking struct {
 	Home
@@ -75,10 +80,4 @@ func SaveLost(ctx context.Context, tx pg.Tx, id domain.BookingID, due *time.Time
 func OpenIntents(ctx context.Context, q pg.Q, booking domain.BookingID, limit int) ([]domain.Intent, error) {
 	return pg.Many(ctx, q, scanIntent, oneIntent+`p.booking_id = @booking and `+openIntents+` order by p.id limit @limit`,
 		pg.Args{"booking": booking, "limit": limit})
-}
-
-// BookingStatus is what is known of a booking's state; its row is locked until the transaction ends.
-func BookingStatus(ctx context.Context, tx pg.Tx, id domain.BookingID) (string, error) {
-	return pg.One(ctx, tx, pgx.RowTo[string], domain.ErrBookingNotFound, `
-		select b.status from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = @id for update`, pg.Args{"id": id})
 }

@@ -16,7 +16,7 @@ import (
 const unsettled = `p.gateway_id is not null and p.status = 'succeeded' and not p.settled`
 
 // PutSettlements notes bookings of any tenants that are cancelled or have expired, where a payment of theirs is not settled. tx has the
-// worker role, and has written the state of these bookings before: see PutSettlement.
+// worker role, and has written the state of these bookings before: see HeldStatus.
 func PutSettlements(ctx context.Context, tx pg.Tx, lost []BookingKey, now time.Time) error {
 	tenants, modes, list := make([][16]byte, len(lost)), make([]bool, len(lost)), make([][16]byte, len(lost))
 	for i, b := range lost {
@@ -35,23 +35,19 @@ func PutSettlements(ctx context.Context, tx pg.Tx, lost []BookingKey, now time.T
 	return nil
 }
 
-// PutSettlement notes the booking of a payment that has just succeeded where it is cancelled or has expired, and returns the booking's
-// state. The booking's row is locked until the transaction ends: whoever writes its state after that sees the payment.
-func PutSettlement(ctx context.Context, tx pg.Tx, id domain.BookingID, lost []string, now time.Time) (status string, err error) {
-	found, err := pg.Many(ctx, tx, pgx.RowTo[string], `
-		select b.status from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = @id for share`, pg.Args{"id": id})
-	if err != nil || len(found) == 0 {
-		return "", err
-	}
-	_, err = tx.Exec(ctx, `
-		insert into booking_settlements as s (tenant_id, livemode, booking_id, due_at)
-		select @tenant::uuid, @live::boolean, @id::uuid, @now::timestamptz where @status::text = any(@lost::text[])
-		on conflict (tenant_id, livemode, booking_id) do update set due_at = least(s.due_at, excluded.due_at)`,
-		pg.Args{"id": id, "now": now, "status": found[0], "lost": lost})
+// PutSettlement notes a booking that is cancelled or has expired, where a payment of it has just succeeded.
+func PutSettlement(ctx context.Context, tx pg.Tx, id domain.BookingID, now time.Time) error {
+	return noteDue(ctx, tx, "booking_settlements", id, now)
+}
+
+// noteDue notes in a table that there is work for a booking.
+func noteDue(ctx context.Context, tx pg.Tx, table string, id domain.BookingID, now time.Time) error {
+	_, err := tx.Exec(ctx, `insert into `+table+` as n (tenant_id, livemode, booking_id, due_at) values (@tenant, @live, @id, @now)
+		on conflict (tenant_id, livemode, booking_id) do update set due_at = least(n.due_at, excluded.due_at)`, pg.Args{"id": id, "now": now})
 	if err != nil {
-		return "", fmt.Errorf("note settlement: %w", err)
+		return fmt.Errorf("note in %s: %w", table, err)
 	}
-	return found[0], nil
+	return nil
 }
 
 // SettlementsDue returns up to limit bookings of all tenants and modes but those of except that are to be settled, the oldest first;

@@ -30,3 +30,19 @@ func UnfinishedEvents(ctx context.Context, tx pg.Tx, real time.Time) (Unfinished
 	return pg.One(ctx, tx, pgx.RowToStructByName[Unfinished], nil, unfinished+`
 		select e.received_at as since from gateway_events e where e.due_at is not null) waiting`, real)
 }
+
+// UnfinishedRefunds counts the refunds, of all tenants and modes, with a call that is under way or unknown; tx has the worker role.
+func UnfinishedRefunds(ctx context.Context, tx pg.Tx, real time.Time) (Unfinished, error) {
+	return pg.One(ctx, tx, pgx.RowToStructByName[Unfinished], nil, unfinished+`
+		select r.created_at as since from refunds r where r.leased_until is not null) waiting`, real)
+}
+
+// UnfinishedCancellations counts the bookings, of all tenants and modes, whose open intents are to be cancelled; tx has the worker role.
+func UnfinishedCancellations(ctx context.Context, tx pg.Tx, real time.Time) (Unfinished, error) {
+	return pg.One(ctx, tx, pgx.RowToStructByName[Unfinished], nil, unfinished+`select l.noted_at as since from lost_bookings l) waiting`, real)
+}
+
+// UnfinishedSettlements counts the bookings, of all tenants and modes, whose payments are to be settled; tx has the worker role.
+func UnfinishedSettlements(ctx context.Context, tx pg.Tx, real time.Time) (Unfinished, error) {
+	return pg.One(ctx, tx, pgx.RowToStructByName[Unfinished], nil, unfinished+`select s.noted_at as since from booking_settlements s) waiting`, real)
+}

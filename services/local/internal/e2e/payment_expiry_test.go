@@ -1,0 +1,109 @@
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A hold ends while the deposit is on its way: the booking stays expired, and the payment is kept and shown, or returned once where the
+// tenant's policy says so. A payment that comes first confirms the booking. When both happen at once, it is one of the two.
+func TestHoldEndsWhileItIsPaid(t *testing.T) {
+	for _, refunds := range []bool{false, true} {
+		t.Run(fmt.Sprintf("refund_late_payments %t", refunds), func(t *testing.T) { holdEnds(t, refunds) })
+	}
+}
+
+func holdEnds(t *testing.T, refunds bool) {
+	m, db := newMerchant(t, "USD"), shared.database(t, "payments")
+	shared.identity(t, nil, "tenant", "update", m.slug, "--refund-late-payments", fmt.Sprint(refunds))
+	service := m.want(t, http.StatusCreated, http.MethodPost, "/services", `{"name":"Tour","duration_minutes":60}`).id(t)
+	pack := m.want(t, http.StatusCreated, http.MethodPost, "/packages", fmt.Sprintf(
+		`{"service_id":%q,"name":"P","base_price":{"amount":1000,"currency":"USD"},"deposit_type":"percentage","deposit_value":10000}`, service)).id(t)
+	now := time.Now().Add(time.Hour)
+	later := func(by time.Duration) {
+		now = now.Add(by)
+		m.want(t, http.StatusOK, http.MethodPost, "/test-clock", fmt.Sprintf(`{"now":%q}`, now.UTC().Format(time.RFC3339)))
+	}
+	held := func() (booking string, i intent) {
+		booking = m.insist(t, http.MethodPost, "/bookings", fmt.Sprintf(`{"event_date":"2090-05-01","package_id":%q,"hold_minutes":5}`, pack), unique("held"),
+			http.StatusCreated).id(t)
+		return booking, m.begin(t, booking, 1000, "")
+	}
+	state := func(booking string) paidBooking { return read[paidBooking](t, m.client, "/bookings/"+booking) }
+	settled := func(booking string, i intent, allowed ...string) {
+		t.Helper()
+		await(t, "the booking shows the payment", func() bool { return state(booking).AmountPaid.Amount == 1000 })
+		status := state(booking).Status
+		if !slices.Contains(allowed, status) {
+			t.Fatalf("the booking is %s", status)
+		}
+		returned := int64(0)
+		if status == "expired" {
+			await(t, "payments has decided", func() bool {
+				return rows(t, db, `select settled::text from payment_intents where gateway_id = $1`, i.ID)[0] == "true"
+			})
+			if refunds {
+				returned = 1000
+			}
+		}
+		await(t, fmt.Sprintf("%d are returned", returned), func() bool { return state(booking).AmountRefunded.Amount == returned })
+		var sum int64
+		for _, r := range m.holding(t).Refunds {
+			if r.Intent == i.ID {
+				sum += r.Amount
+			}
+		}
+		if sum != returned || len(m.list(t, "/refunds?booking_id="+booking)) != int(returned/1000) {
+			t.Errorf("%s: the stand-in has returned %d, want %d", status, sum, returned)
+		}
+	}
+	later(0)
+
+	booking, i := held()
+	m.control(t, http.MethodPost, "events", map[string]any{"account": m.account, "stopped": true}, nil)
+	m.pay(t, i)
+	later(10 * time.Minute)
+	await(t, "the hold has ended", func() bool { return state(booking).Status == "expired" })
+	await(t, "payments knows it", func() bool {
+		return read[struct {
+			Status string `json:"booking_status"`
+		}](t, m.client, "/payment-intents/"+i.ID).Status == "expired"
+	})
+	m.control(t, http.MethodPost, "events", map[string]any{"account": m.account}, nil)
+	settled(booking, i, "expired")
+	var told []map[string]any
+	await(t, "the event says so", func() bool {
+		told = m.list(t, "/events?type=payment.succeeded&object_id="+i.ID)
+		return len(told) > 0
+	})
+	if text := fmt.Sprint(told); len(told) != 1 || !strings.Contains(text, "booking_status:expired") {
+		t.Errorf("%s", text)
+	}
+
+	booking, i = held()
+	m.pay(t, i)
+	await(t, "the booking is confirmed", func() bool { return state(booking).Status == "confirmed" })
+	later(10 * time.Minute)
+	settled(booking, i, "confirmed")
+
+	outcomes := map[string]int{}
+	for range rounds(3) {
+		booking, i := held()
+		var both sync.WaitGroup
+		both.Go(func() { m.pay(t, i) })
+		both.Go(func() {
+			time.Sleep(rand.N(150 * time.Millisecond)) // about as long as the payment takes to reach the booking
+			later(10 * time.Minute)
+		})
+		both.Wait()
+		settled(booking, i, "confirmed", "expired")
+		outcomes[state(booking).Status]++
+	}
+	t.Logf("%v", outcomes)
+}

@@ -1,0 +1,65 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// An account that Stripe does not answer keeps nobody else waiting: its own clients are told so, and how long to wait, those of other
+// tenants are served meanwhile, and what was begun is made once.
+func TestHangingAccount(t *testing.T) {
+	dead, well := newMerchant(t, "USD"), newMerchant(t, "USD")
+	booking := dead.booking(t)
+	var rule struct {
+		ID int `json:"id"`
+	}
+	dead.control(t, http.MethodPost, "faults", map[string]any{
+		"action": "hold_after", "method": "POST", "path": "/v1/payment_intents", "account": dead.account, "times": 0,
+	}, &rule)
+	stop := sync.OnceFunc(func() { dead.control(t, http.MethodDelete, "faults/"+strconv.Itoa(rule.ID), nil, nil) })
+	defer stop()
+	const creates = 30 // more than a breaker of the gateway needs to open
+	body := fmt.Sprintf(`{"booking_id":%q,"amount_minor":100}`, booking)
+	keys := make([]string, creates)
+	var hanging sync.WaitGroup
+	for n := range keys {
+		keys[n] = unique("hanging")
+		hanging.Go(func() {
+			a, err := dead.try(t, http.MethodPost, "/payment-intents", body, keys[n])
+			if err != nil || a.Status != http.StatusBadGateway || !strings.Contains(string(a.Body), `"payment_intent_failed"`) || a.Header.Get("Retry-After") == "" {
+				t.Errorf("%v %d %q %s", err, a.Status, a.Header.Get("Retry-After"), a.Body)
+			}
+		})
+	}
+	ended := make(chan struct{})
+	go func() { hanging.Wait(); close(ended) }()
+	served := 0
+	for waiting := true; waiting; served++ {
+		var made intent
+		well.insist(t, http.MethodPost, "/payment-intents", fmt.Sprintf(`{"booking_id":%q,"amount_minor":100}`, well.booking(t)), unique("well"), http.StatusCreated).decode(t, &made)
+		well.want(t, http.StatusOK, http.MethodGet, "/payment-intents/"+made.ID, "")
+		dead.want(t, http.StatusOK, http.MethodGet, "/payment-intents", "")
+		select {
+		case <-ended:
+			waiting = false
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+	t.Logf("%d payments of another tenant meanwhile", served)
+	stop()
+	ids := map[string]bool{}
+	for _, key := range keys {
+		var made intent
+		dead.beginWith(t, booking, 100, "", key, &made)
+		ids[made.ID] = true
+	}
+	holds := dead.holding(t)
+	if len(ids) != creates || len(holds.Intents) != creates {
+		t.Errorf("%d intents, and %d at Stripe, want %d", len(ids), len(holds.Intents), creates)
+	}
+}
