@@ -39,7 +39,7 @@ func TestEveryRefusalOfEveryOperation(t *testing.T) {
 	w := newWorld(t)
 	open := w.start(t)
 	dead := w.start(t, func(c *Config) { c.Upstreams.Pattern = nowhere })
-	impatient := func(c *Config) { c.UpstreamTimeout = 500 * time.Millisecond }
+	impatient := func(c *Config) { c.UpstreamTimeout, c.GatewayTimeout = 500*time.Millisecond, 500*time.Millisecond }
 	slow := w.start(t, impatient)
 	w.service.set(func(f *fakeService) { f.delay = 3 * time.Second })
 	// The look-ups of keys go to identity's own address; clients' calls to identity are refused like all others.
