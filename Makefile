@@ -20,7 +20,8 @@ COMMIT := $(shell git rev-parse HEAD 2>/dev/null)
 STAMP := -ldflags '-X holdfast.dev/libs/command.commit=$(COMMIT) -X main.commit=$(COMMIT)'
 REDOC := services/gateway/internal/api/docs/assets/redoc.standalone.js
 FUZZTIME ?= 30s
-GENERATED := proto/api proto/events proto/internalapi proto/eventtypes.gen.go charts/platform/files/services.yaml skaffold.yaml docs/settings.md
+PAGES := $(wildcard services/*/internal/pages)
+GENERATED := proto/api proto/events proto/internalapi proto/eventtypes.gen.go $(PAGES) charts/platform/files/services.yaml skaffold.yaml docs/settings.md
 
 help: ## this list
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -38,7 +39,7 @@ bin/%: FORCE | $(REDOC)
 	@mkdir -p bin; echo "build $@"; $(GO) build -C $(SOURCE) -p 2 $(STAMP) -o $(CURDIR)/$@ .
 
 # The services of the chain with the steps at which the end-to-end suite lets them die.
-FAILPOINTS := bin/failpoints/customers bin/failpoints/bookings bin/failpoints/payments
+FAILPOINTS := bin/failpoints/identity bin/failpoints/customers bin/failpoints/bookings bin/failpoints/payments
 failpoints: $(FAILPOINTS)
 bin/failpoints/%: FORCE
 	@mkdir -p $(@D); echo "build $@"; $(GO) build -C services/$* -p 2 -tags failpoints -o $(CURDIR)/$@ .
@@ -120,11 +121,12 @@ kind-uninstall: build $(HELM) ## take the platform out of the cluster; volumes a
 kind-down: $(KIND) ## delete the cluster, or the namespace of one that was there before
 	@.ci/kind down
 
-gen: ## generate what follows from the contract, the event definitions, the list of services and the settings
+gen: ## generate what follows from the contract, the event definitions, the list of services, the pages and the settings
 	@cd proto && $(GO) run ./generate
 	@cd proto && $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen.yaml api/openapi.yaml
 	@cd proto && for n in $(basename $(notdir $(wildcard proto/internal/*.yaml))); do $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen-internal.yaml -o internalapi/$$n.gen.go internal/$$n.yaml || exit 1; done
 	@cd proto && npx --yes @bufbuild/buf@1.75.0 generate
+	@for d in $(PAGES); do $(GO) run github.com/a-h/templ/cmd/templ@v0.3.977 generate -log-level error -path $$d || exit 1; done
 	@cd charts && $(GO) run ./generate
 	@cd libs && $(GO) run ./service/settings
 
@@ -141,8 +143,8 @@ bench: build bin/loadtest ## measure beside nginx and pgbench, on a platform of 
 load: $(K6) ## load with k6, as in make load SCENARIO=steady (loadtest/k6/README.md)
 	@.ci/load "$(SCENARIO)"
 
-fuzz: ## each fuzz target for FUZZTIME (30s)
-	@.ci/fuzz $(FUZZTIME) $(MODULES)
+fuzz: build ## each fuzz target for FUZZTIME (30s)
+	@bin/local with --kafka none -- .ci/fuzz $(FUZZTIME) $(MODULES)
 
 clean: ## stop, and delete the platform's data and what was built
 	@[ ! -x bin/local ] || bin/local clean

@@ -43,6 +43,11 @@ var ErrorCodes = []ErrorCode{
 		"Send the key as Authorization: Bearer <key>, and revoke it: it may be in logs.", false,
 	},
 	{
+		"expired_credential", 401,
+		"The OAuth access token has expired: it works for an hour.",
+		"Exchange the refresh token for a new one.", false,
+	},
+	{
 		"invalid_credential", 401,
 		"The credential is malformed or unknown.",
 		"Compare the key with the one that was shown when it was made; when it is lost, make a new one.", false,
@@ -54,8 +59,8 @@ var ErrorCodes = []ErrorCode{
 	},
 	{
 		"revoked_credential", 401,
-		"The API key was revoked.",
-		"Use another key. A revoked one never works again.", false,
+		"The API key was revoked, or the OAuth grant was ended.",
+		"Use another key, or ask the operator for consent again. What is revoked never works again.", false,
 	},
 	{
 		"insufficient_scope", 403,

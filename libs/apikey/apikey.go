@@ -1,5 +1,8 @@
-// Package apikey makes and checks API keys: svc_live_ or svc_test_, 26 random base62 digits, and 6 base62 digits of the
-// CRC32 (IEEE) of everything before them. The checksum finds a mistyped key without a look-up. It is not a secret.
+// Package apikey makes and checks the secrets that the platform issues: a prefix, random base62 digits, and 6 base62 digits
+// of the CRC32 (IEEE) of everything before them. The checksum finds a mistyped secret without a look-up. It is not a secret.
+//
+//	svc_live_, svc_test_  an API key: 26 random digits
+//	svc_at_               an OAuth access token: 26 random digits
 package apikey
 
 import (
@@ -11,62 +14,81 @@ import (
 	"holdfast.dev/libs/caller"
 )
 
+// AccessToken is the prefix of OAuth access tokens, and KeyDigits how many random digits they and API keys have: 154 bits.
+const (
+	AccessToken = "svc_at_"
+	KeyDigits   = 26
+)
+
 const (
 	alphabet   = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	base       = uint32(len(alphabet))
 	livePrefix = "svc_live_"
 	testPrefix = "svc_test_"
-	randomLen  = 26
 	checkLen   = 6
 )
 
-// New makes a new key of the mode, with 154 random bits. The key is shown once and stored as its Hash.
+// New makes a new API key of the mode. The key is shown once and stored as its Hash.
 func New(mode caller.Mode) string {
-	prefix := testPrefix
 	if mode == caller.Live {
-		prefix = livePrefix
+		return Secret(livePrefix, KeyDigits)
 	}
-	key := make([]byte, 0, len(prefix)+randomLen+checkLen)
-	key = append(key, prefix...)
+	return Secret(testPrefix, KeyDigits)
+}
+
+// Secret makes a new secret with that prefix and number of random digits.
+func Secret(prefix string, digits int) string { return Sum(prefix + Random(digits)) }
+
+// Random returns random base62 digits.
+func Random(digits int) string {
+	out := make([]byte, 0, digits)
 	var buf [64]byte
-	for len(key) < len(prefix)+randomLen {
+	for len(out) < digits {
 		_, _ = rand.Read(buf[:]) // never fails since Go 1.24
 		for _, b := range buf {
 			// 248 is the largest multiple of 62 that fits into a byte. Larger bytes are skipped, because they would bias
 			// the digits.
-			if b < 248 && len(key) < len(prefix)+randomLen {
-				key = append(key, alphabet[uint32(b)%base])
+			if b < 248 && len(out) < digits {
+				out = append(out, alphabet[uint32(b)%base])
 			}
 		}
 	}
-	sum := checksum(string(key))
-	return string(append(key, sum[:]...))
+	return string(out)
 }
 
-// Valid reports whether s has the form of a key, with a correct checksum, and returns the key's mode.
+// Sum appends the checksum of s to it.
+func Sum(s string) string {
+	sum := checksum(s)
+	return s + string(sum[:])
+}
+
+// Valid reports whether s has the form of an API key, with a correct checksum, and returns the key's mode.
 func Valid(s string) (caller.Mode, bool) {
-	mode := caller.Live
-	digits, ok := strings.CutPrefix(s, livePrefix)
-	if !ok {
-		mode = caller.Test
-		digits, ok = strings.CutPrefix(s, testPrefix)
+	switch {
+	case Has(s, livePrefix, KeyDigits):
+		return caller.Live, true
+	case Has(s, testPrefix, KeyDigits):
+		return caller.Test, true
 	}
-	if !ok || len(digits) != randomLen+checkLen {
-		return "", false
+	return "", false
+}
+
+// Has reports whether s is prefix, that many digits and their checksum.
+func Has(s, prefix string, digits int) bool {
+	rest, ok := strings.CutPrefix(s, prefix)
+	if !ok || len(rest) != digits+checkLen {
+		return false
 	}
-	for i := range len(digits) {
-		if !isDigit(digits[i]) {
-			return "", false
+	for i := range len(rest) {
+		if !isDigit(rest[i]) {
+			return false
 		}
 	}
 	want := checksum(s[:len(s)-checkLen])
-	if s[len(s)-checkLen:] != string(want[:]) {
-		return "", false
-	}
-	return mode, true
+	return s[len(s)-checkLen:] == string(want[:])
 }
 
-// Hash is SHA-256 of the whole key: the only form in which a key is stored or sent between services.
+// Hash is SHA-256 of the whole secret: the only form in which it is stored or sent between services.
 func Hash(s string) [32]byte { return sha256.Sum256([]byte(s)) }
 
 func isDigit(c byte) bool {

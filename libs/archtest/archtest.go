@@ -24,7 +24,7 @@ var layers = map[string][]string{
 	"store":   {"domain"},
 	"peers":   {"domain"},
 	"app":     {"domain", "view", "store", "peers"},
-	"api":     {"domain", "view", "store", "app"},
+	"api":     {"domain", "view", "store", "app", "pages"},
 	"consume": {"domain", "app"},
 	"pages":   {"domain", "view", "app", "peers"},
 }

@@ -199,7 +199,7 @@ func (op operation) addErrors() error {
 // general are the codes that do not depend on the resource: every request may get them.
 var general = []string{
 	"malformed_json", "malformed_request", "missing_content_type", "query_api_key_unsupported", "missing_credential", "invalid_credential",
-	"revoked_credential", "request_too_large", "invalid_request", "rate_limited", "internal_error", "unavailable", "upstream_timeout",
+	"revoked_credential", "expired_credential", "request_too_large", "invalid_request", "rate_limited", "internal_error", "unavailable", "upstream_timeout",
 }
 
 // errorList lists the codes in Markdown: the operation's codes with their causes, then the general ones.
@@ -238,7 +238,7 @@ func (op operation) codes() ([]proto.ErrorCode, error) {
 		"malformed_request", "query_api_key_unsupported", "invalid_request", "rate_limited", "internal_error", "unavailable", "upstream_timeout",
 	}
 	if !op.public() {
-		has = append(has, "missing_credential", "invalid_credential", "revoked_credential", "insufficient_scope")
+		has = append(has, "missing_credential", "invalid_credential", "revoked_credential", "expired_credential", "insufficient_scope")
 	}
 	for _, p := range op.parameters() {
 		code, ok := notFound[p]

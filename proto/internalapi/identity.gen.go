@@ -25,6 +25,9 @@ type BookingPolicy struct {
 type Lookup struct {
 	// Hash SHA-256 of the credential in lower-case hex.
 	Hash string `json:"hash"`
+
+	// Kind What the credential is by its prefix: an API key where absent.
+	Kind *string `json:"kind,omitempty"`
 }
 
 // Principal What a credential stands for: the answer to a look-up.
@@ -34,6 +37,9 @@ type Principal struct {
 
 	// Currency ISO 4217 code.
 	Currency string `json:"currency"`
+
+	// ExpiresAt When an access token ends; absent for an API key, which does not.
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 
 	// ID key_…, or the grant's id.
 	ID string `json:"id"`

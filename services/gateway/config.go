@@ -35,6 +35,7 @@ type Config struct {
 	RateLimit          int64         `env:"RATE_LIMIT_PER_MINUTE" envDefault:"600"`                // requests per minute of one credential
 	TokenRateLimit     int64         `env:"TOKEN_RATE_LIMIT_PER_MINUTE" envDefault:"60"`           // requests per minute of one token in a path, such as a calendar's
 	EventRateLimit     int64         `env:"GATEWAY_EVENT_RATE_LIMIT_PER_MINUTE" envDefault:"6000"` // events per minute of one account at a payment gateway from one address
+	OAuthRateLimit     int64         `env:"OAUTH_RATE_LIMIT_PER_MINUTE" envDefault:"6000"`         // requests per minute of one network to OAuth's pages and endpoints
 	LookupsAtOnce      int           `env:"LOOKUPS_AT_ONCE" envDefault:"16"`                       // parallel look-ups of credentials that were not valid within the last hour; further ones wait
 	UnknownPerSecond   int           `env:"UNKNOWN_KEYS_PER_SECOND" envDefault:"100"`              // look-ups a second in this process that may find no credential; a request that waits a second for one gets 429
 	PrincipalCacheSize int           `env:"PRINCIPAL_CACHE_SIZE" envDefault:"50000"`               // credentials in the cache
@@ -45,7 +46,7 @@ type Config struct {
 // check refuses limits that would let no request through.
 func (c *Config) check() error {
 	for name, n := range map[string]int64{
-		"TOKEN_RATE_LIMIT_PER_MINUTE": c.TokenRateLimit, "GATEWAY_EVENT_RATE_LIMIT_PER_MINUTE": c.EventRateLimit, "DOWNLOADS_PER_CREDENTIAL": int64(c.DownloadsPerCredential),
+		"TOKEN_RATE_LIMIT_PER_MINUTE": c.TokenRateLimit, "GATEWAY_EVENT_RATE_LIMIT_PER_MINUTE": c.EventRateLimit, "OAUTH_RATE_LIMIT_PER_MINUTE": c.OAuthRateLimit, "DOWNLOADS_PER_CREDENTIAL": int64(c.DownloadsPerCredential),
 		"UPSTREAM_MAX_CONNS": int64(c.UpstreamMaxConns), "LOOKUPS_AT_ONCE": int64(c.LookupsAtOnce), "UNKNOWN_KEYS_PER_SECOND": int64(c.UnknownPerSecond),
 		"BODY_BYTES_PER_CREDENTIAL": c.BodyBytesPerCredential, "BODY_BYTES": c.BodyBytes, "BODY_STALL_TIMEOUT": int64(c.BodyStallTimeout),
 	} {

@@ -28,6 +28,7 @@ type fakeIdentity struct {
 	known   map[string]*internalapi.Principal // by hash
 	lookups int
 	down    bool
+	pages   http.HandlerFunc // OAuth's, whose path is not a look-up's
 }
 
 func newFakeIdentity(t testing.TB, secret string) *fakeIdentity {
@@ -39,8 +40,13 @@ func newFakeIdentity(t testing.TB, secret string) *fakeIdentity {
 	verifier := &caller.Verifier{Self: "identity", Keys: keys}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, from, err := verifier.Verify(r.Header.Get(caller.Header), r.Method, r.URL.EscapedPath(), time.Now())
-		if err != nil || from != "gateway" || !who.Tenant.IsZero() || r.URL.Path != "/internal/v1/credentials/lookup" {
+		lookup := r.URL.Path == "/internal/v1/credentials/lookup"
+		if err != nil || from != "gateway" || !who.Tenant.IsZero() || !lookup && f.pages == nil {
 			t.Errorf("identity was called by %q as %+v: %v", from, who, err)
+		}
+		if !lookup && f.pages != nil {
+			f.pages(w, r)
+			return
 		}
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -48,6 +54,9 @@ func newFakeIdentity(t testing.TB, secret string) *fakeIdentity {
 		var in internalapi.Lookup
 		_ = json.NewDecoder(r.Body).Decode(&in)
 		p, ok := f.known[in.Hash]
+		if ok && (in.Kind == nil || *in.Kind != p.Kind) {
+			t.Errorf("an %s is looked up as %v", p.Kind, in.Kind)
+		}
 		switch {
 		case f.down:
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -77,6 +86,18 @@ func (f *fakeIdentity) newKey(scopes ...string) string {
 		TenantID: ids.New[ids.TenantPrefix]().String(), Timezone: "UTC", Currency: "USD", PolicyVersion: 1, Version: 1,
 	}
 	return key
+}
+
+// newToken makes an access token of a new grant, which ends at a time.
+func (f *fakeIdentity) newToken(expires time.Time) string {
+	key := f.newKey()
+	token := apikey.Secret(apikey.AccessToken, apikey.KeyDigits)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p := *f.known[hash(key)]
+	p.Kind, p.ExpiresAt, p.ID = "oauth", &expires, strings.Replace(p.ID, "key_", "gr_", 1)
+	f.known[hash(token)] = &p
+	return token
 }
 
 func hash(key string) string {

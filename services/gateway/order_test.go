@@ -43,7 +43,8 @@ func TestOrderOfChecks(t *testing.T) {
 	}{
 		{"no route", "POST", "/api/v1/nothing?api_key=x", "{", nil, 404, "not_found"},
 		{"base alone", "GET", "/api/v1", "", nil, 404, "not_found"},
-		{"outside", "GET", "/oauth/token", "", nil, 404, "not_found"},
+		{"outside", "GET", "/oauth/nothing", "", nil, 404, "not_found"},
+		{"outside, no method", "GET", "/oauth/token", "", nil, 405, "method_not_allowed"},
 		{"trailing slash", "GET", "/api/v1/customers/", "", nil, 404, "not_found"},
 		{"no method", "PUT", customers + "?api_key=x", "{", nil, 405, "method_not_allowed"},
 		{"options", "OPTIONS", customers, "", nil, 405, "method_not_allowed"},

@@ -95,6 +95,7 @@ func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Server
 			Redis: redis,
 			Local: app.NewCounters(cfg.PrincipalCacheSize),
 			Limit: perMinute(cfg.RateLimit),
+			OAuth: perMinute(cfg.OAuthRateLimit),
 			Tokens: app.NewTokens(app.TokenOptions{
 				Missing: domain.ErrNoFeed, Keep: cfg.PrincipalCacheTTL, Size: cfg.PrincipalCacheSize, Lookups: limits,
 				Limit: perMinute(cfg.TokenRateLimit),

@@ -29,6 +29,7 @@ import (
 type tool struct {
 	*app.App
 	by   domain.Origin
+	conf toolConfig
 	cmd  *cobra.Command
 	json bool
 }
@@ -36,45 +37,45 @@ type tool struct {
 // command opens the verbs, runs the command and turns its error into words.
 func command(run func(t tool, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		identity, closeAll, err := openTools(cmd.Context())
+		identity, conf, closeAll, err := openTools(cmd.Context())
 		if err != nil {
 			return err
 		}
 		defer closeAll()
 		asJSON, _ := cmd.Flags().GetBool("json") // false where the command has no such flag
-		return inWords(run(tool{identity, origin(), cmd, asJSON}, args))
+		return inWords(run(tool{identity, origin(), conf, cmd, asJSON}, args))
 	}
 }
 
-// openTools builds the verbs for one command; closeAll closes the connections.
-func openTools(ctx context.Context) (identity *app.App, closeAll func(), err error) {
-	c, err := loadTools()
+// openTools builds the verbs for one command; c are the settings, and closeAll closes the connections.
+func openTools(ctx context.Context) (identity *app.App, c toolConfig, closeAll func(), err error) {
+	c, err = loadTools()
 	if err != nil {
-		return nil, nil, err
+		return nil, c, nil, err
 	}
 	if c.RedisURL == "" {
-		return nil, nil, errors.New("REDIS_URL is not set, and no .run/env names it")
+		return nil, c, nil, errors.New("REDIS_URL is not set, and no .run/env names it")
 	}
 	redis, err := redisx.Open(c.RedisURL, redisx.Options{Timeout: time.Second, PoolSize: 2, Access: c.Redis})
 	if err != nil {
-		return nil, nil, err
+		return nil, c, nil, err
 	}
 	db, err := pg.Open(ctx, c.DatabaseURL, pg.Options{MaxConns: 2, Background: true})
 	if err != nil {
 		_ = redis.Close()
-		return nil, nil, err
+		return nil, c, nil, err
 	}
 	worker, err := pg.Open(ctx, c.WorkerDatabaseURL, pg.Options{MaxConns: 2, Background: true})
 	if err != nil {
 		_ = redis.Close()
 		db.Close()
-		return nil, nil, err
+		return nil, c, nil, err
 	}
 	identity = &app.App{
 		DB: db, Worker: worker, Redis: store.Redis{Client: redis}, Scopes: proto.Scopes,
 		Now: time.Now, Log: slog.New(slog.DiscardHandler), // a command prints what failed
 	}
-	return identity, func() { worker.Close(); db.Close(); _ = redis.Close() }, nil
+	return identity, c, func() { worker.Close(); db.Close(); _ = redis.Close() }, nil
 }
 
 // origin is the actor of a command in the audit log: this user on this machine.

@@ -17,6 +17,11 @@ type Config struct {
 	Redis        redisx.Access // its certificates, and the Sentinels' login
 	RedisTimeout time.Duration `env:"REDIS_TIMEOUT" envDefault:"1s"`          // time of one write; no request waits for it
 	RateLimit    int           `env:"RATE_LIMIT_PER_MINUTE" envDefault:"600"` // requests, as GET /me answers them; the gateway counts
+
+	EncryptionKeys  string `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…: the first seals
+	PublicURL       string `env:"PUBLIC_URL" envDefault:"http://localhost:8080"`           // where clients reach the gateway
+	AuthURL         string `env:"AUTH_URL" envDefault:"http://localhost:8080"`             // where people and apps reach OAuth's pages and endpoints: the issuer, without a path
+	PasswordsAtOnce int    `env:"PASSWORDS_AT_ONCE" envDefault:"2"`                        // passwords that are hashed at once in this process, 64 MiB each; further ones wait
 }
 
 // defaults are those that differ from the ones of the shared settings.
@@ -25,13 +30,16 @@ func defaults() Config { return Config{Platform: platform.Config{DatabaseMaxConn
 // toolConfig is what the command line needs. A setting that the environment lacks is taken from the .run/env of a
 // running platform, which is looked for from the working folder upwards.
 type toolConfig struct {
-	DatabaseURL        string `env:"DATABASE_URL"`         // identity's own, or an administrator's
-	WorkerDatabaseURL  string `env:"WORKER_DATABASE_URL"`  // worker role
-	MigrateDatabaseURL string `env:"MIGRATE_DATABASE_URL"` // owner role
-	AppRole            string `env:"APP_ROLE"`             // role that serves
-	WorkerRole         string `env:"WORKER_ROLE"`          // role of background work
-	PostgresURL        string `env:"POSTGRES_URL"`         // an administrator's
-	RedisURL           string `env:"REDIS_URL"`            // as identity has it
+	DatabaseURL        string `env:"DATABASE_URL"`                                        // identity's own, or an administrator's
+	WorkerDatabaseURL  string `env:"WORKER_DATABASE_URL"`                                 // worker role
+	MigrateDatabaseURL string `env:"MIGRATE_DATABASE_URL"`                                // owner role
+	AppRole            string `env:"APP_ROLE"`                                            // role that serves
+	WorkerRole         string `env:"WORKER_ROLE"`                                         // role of background work
+	PostgresURL        string `env:"POSTGRES_URL"`                                        // an administrator's
+	RedisURL           string `env:"REDIS_URL"`                                           // as identity has it
+	AuthURL            string `env:"AUTH_URL" envDefault:"http://localhost:8080"`         // one-time links begin with it
+	MailURL            string `env:"MAIL_URL" secret:"true"`                              // smtp://user:password@host:587, smtps://…, or file:///folder; empty: links are printed only
+	MailFrom           string `env:"MAIL_FROM" envDefault:"Holdfast <noreply@localhost>"` // sender of messages
 	Redis              redisx.Access
 	Prefix             string `env:"HOLDFAST_PREFIX" envDefault:"holdfast_"` // of database and role names
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"time"
 
+	"holdfast.dev/libs/crypt"
 	"holdfast.dev/libs/platform"
 	"holdfast.dev/libs/redisx"
 	"holdfast.dev/libs/service"
 	"holdfast.dev/proto"
 
 	"holdfast.dev/services/identity/internal/api"
+	"holdfast.dev/services/identity/internal/api/oauth"
 	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/consume"
 	"holdfast.dev/services/identity/internal/store"
@@ -29,10 +31,22 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		return err
 	}
 	rt.OnStop("redis", func(context.Context) error { return redis.Close() })
+	box, err := crypt.NewBox(cfg.EncryptionKeys)
+	if err != nil {
+		return err
+	}
 	identity := &app.App{
 		DB: p.DB, Worker: p.Worker, Redis: store.Redis{Client: redis}, Scopes: proto.Scopes,
+		Passwords: app.NewPasswords(cfg.PasswordsAtOnce), Box: box,
 		Now: time.Now, Log: rt.Log, Wake: p.Relay.Wake,
 	}
+	server, err := oauth.New(oauth.Options{
+		App: identity, Box: box, AuthURL: cfg.AuthURL, Resource: cfg.PublicURL + "/api/v1", Docs: cfg.PublicURL + "/docs", Now: time.Now,
+	})
+	if err != nil {
+		return err
+	}
+	rt.Go("oauth sweep", identity.SweepOAuth)
 	rt.Go("signals", identity.RetryPublish)
 	lastUse := &app.LastUse{Worker: p.Worker, Log: rt.Log}
 	rt.Go("last use", lastUse.Run)
@@ -46,6 +60,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		LastUse:   lastUse,
 		RateLimit: cfg.RateLimit,
 		Server:    p.Server,
+		OAuth:     server,
 		Now:       time.Now,
 	}
 	return p.Serve(handlers.Mount)

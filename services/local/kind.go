@@ -245,6 +245,8 @@ func (k *kind) env() map[string]string {
 		"BASE_URL": k.base + "/api/v1", "LEGACY_BASE_URL": k.base + "/v1", "AUTH_URL": k.base,
 		"DEMO_TEST_KEY": k.keys.Given("key.demo.test"), "DEMO_LIVE_KEY": k.keys.Given("key.demo.live"),
 		"OTHER_TEST_KEY": k.keys.Given("key.other.test"),
+		"OPERATOR_EMAIL": seed.OperatorEmail, "OPERATOR_PASSWORD": seed.OperatorPassword(k.keys),
+		"OAUTH_CLIENT_ID": seed.ClientID(k.keys), "OAUTH_REDIRECT_URI": seed.RedirectURI,
 	}
 }
 

@@ -92,7 +92,7 @@ func (w wiring) settings(s proto.Service) []string {
 	vars := w.secrets(s)
 	vars["HTTP_ADDR"] = w.address(s.Name)
 	vars["METRICS_ADDR"] = w.address(s.Name + ".metrics")
-	vars["PUBLIC_URL"] = w.publicURL()
+	vars["PUBLIC_URL"], vars["AUTH_URL"] = w.publicURL(), w.publicURL()
 	if s.Kafka() {
 		vars["KAFKA_BROKERS"], vars["KAFKA_TOPIC_PREFIX"] = w.broker, w.topicPrefix
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"maps"
 	"net/http"
 	"strconv"
 
@@ -34,6 +35,7 @@ func write(w http.ResponseWriter, a *domain.Answer) {
 			h[name] = []string{value}
 		}
 	}
+	maps.Copy(h, a.Passed)
 	set("Content-Type", a.ContentType)
 	set("Location", a.Location)
 	set("Etag", a.ETag)

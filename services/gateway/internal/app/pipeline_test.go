@@ -26,7 +26,7 @@ func TestRefresh(t *testing.T) {
 		{29 * time.Second, apperr.ErrTimeout, true},
 		{2 * time.Second, domain.ErrInvalid, false},
 	} {
-		p := NewPrincipals(func(context.Context, [32]byte) (domain.Principal, error) { return domain.Principal{}, c.says },
+		p := NewPrincipals(func(context.Context, [32]byte, string) (domain.Principal, error) { return domain.Principal{}, c.says },
 			PrincipalOptions{Keep: time.Hour, Size: 10, Lookups: NewLookups(1, 1)}, NewMetrics(prometheus.NewRegistry()))
 		known := &Credential{loaded: time.Now().Add(-c.age)}
 		got, err := (&Pipeline{Principals: p}).refresh(t.Context(), known, "", "")
@@ -34,7 +34,9 @@ func TestRefresh(t *testing.T) {
 			t.Errorf("%s old, identity says %v: %v", c.age, c.says, err)
 		}
 	}
-	dead := NewPrincipals(func(context.Context, [32]byte) (domain.Principal, error) { return domain.Principal{Revoked: true}, nil },
+	dead := NewPrincipals(func(context.Context, [32]byte, string) (domain.Principal, error) {
+		return domain.Principal{Revoked: true}, nil
+	},
 		PrincipalOptions{Keep: time.Hour, Size: 10, Lookups: NewLookups(1, 1)}, NewMetrics(prometheus.NewRegistry()))
 	if _, err := (&Pipeline{Principals: dead}).refresh(t.Context(), &Credential{loaded: time.Now()}, "", ""); !errors.Is(err, domain.ErrRevoked) {
 		t.Errorf("revoked: %v", err)

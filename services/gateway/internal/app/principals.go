@@ -23,8 +23,8 @@ type Credential struct {
 	state  string
 }
 
-// LookupFunc asks identity for the principal of a credential's hash. It returns ErrInvalid when there is none.
-type LookupFunc func(ctx context.Context, hash [32]byte) (domain.Principal, error)
+// LookupFunc asks identity for the principal of the hash of a credential of that kind. It returns ErrInvalid when there is none.
+type LookupFunc func(ctx context.Context, hash [32]byte, kind string) (domain.Principal, error)
 
 // Principals finds the principal of a credential, and caches it.
 type Principals struct {
@@ -61,10 +61,10 @@ func NewPrincipals(lookup LookupFunc, opt PrincipalOptions, m *Metrics) *Princip
 }
 
 // Find returns the credential of a well-formed token. It returns ErrInvalid when no credential has the token,
-// ErrRevoked, or ErrGuessing when there are too many unknown tokens to look this one up. A credential that was valid
+// ErrRevoked, ErrExpired, or ErrGuessing when there are too many unknown tokens to look this one up. A credential that was valid
 // recently never gets ErrGuessing.
 func (p *Principals) Find(ctx context.Context, token, address string) (*Credential, error) {
-	hash := apikey.Hash(token)
+	hash, kind := apikey.Hash(token), domain.KindOf(token)
 	if c, ok := p.cache.get(hash); ok {
 		p.metrics.Principals.WithLabelValues("hit").Inc()
 		return c.standing()
@@ -76,27 +76,27 @@ func (p *Principals) Find(ctx context.Context, token, address string) (*Credenti
 	p.metrics.Principals.WithLabelValues("miss").Inc()
 	return p.once(hash, func() (*Credential, error) {
 		if _, ok := p.good.get(hash); ok {
-			return p.load(ctx, hash, "", "")
+			return p.load(ctx, hash, kind, "", "")
 		}
-		return p.loadLimited(ctx, hash, address)
+		return p.loadLimited(ctx, hash, kind, address)
 	})
 }
 
 // loadLimited loads a credential that was not valid recently, within the limits of Lookups.
-func (p *Principals) loadLimited(ctx context.Context, hash [32]byte, address string) (c *Credential, err error) {
+func (p *Principals) loadLimited(ctx context.Context, hash [32]byte, kind, address string) (c *Credential, err error) {
 	if err := p.lookups.Enter(address); err != nil {
 		p.metrics.Principals.WithLabelValues("refused").Inc()
 		return nil, err
 	}
 	defer func() { p.lookups.Leave(errors.Is(err, domain.ErrInvalid)) }()
-	return p.load(ctx, hash, "", "")
+	return p.load(ctx, hash, kind, "", "")
 }
 
 // Reread looks c up again, because of the marker and the state that Redis has answered. Only requests with the same
 // marker and state share a look-up: another look-up may have read before the change that they know of.
 func (p *Principals) Reread(ctx context.Context, c *Credential, marker, state string) (*Credential, error) {
 	p.metrics.Principals.WithLabelValues("reread").Inc()
-	return p.once(c.hash, func() (*Credential, error) { return p.load(ctx, c.hash, marker, state) }, marker, "/", state)
+	return p.once(c.hash, func() (*Credential, error) { return p.load(ctx, c.hash, c.Caller.Kind, marker, state) }, marker, "/", state)
 }
 
 // Revoke caches that c is revoked.
@@ -109,8 +109,11 @@ func (p *Principals) Revoke(c *Credential) {
 func (p *Principals) age(c *Credential) time.Duration { return time.Since(c.loaded) }
 
 func (c *Credential) standing() (*Credential, error) {
-	if c.Revoked {
+	switch {
+	case c.Revoked:
 		return nil, domain.ErrRevoked
+	case !c.Expires.IsZero() && !time.Now().Before(c.Expires):
+		return nil, domain.ErrExpired
 	}
 	return c, nil
 }
@@ -129,11 +132,11 @@ func (p *Principals) once(hash [32]byte, load func() (*Credential, error), seen 
 }
 
 // load asks identity and caches the result.
-func (p *Principals) load(ctx context.Context, hash [32]byte, marker, state string) (*Credential, error) {
+func (p *Principals) load(ctx context.Context, hash [32]byte, kind, marker, state string) (*Credential, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
 	defer cancel()
 	began := time.Now()
-	principal, err := p.lookup(ctx, hash)
+	principal, err := p.lookup(ctx, hash, kind)
 	if errors.Is(err, domain.ErrInvalid) {
 		p.cache.drop(hash)
 		p.good.drop(hash)

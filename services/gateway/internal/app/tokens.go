@@ -87,10 +87,14 @@ func (t *Tokens) forward(ctx context.Context, p *Pipeline, service string, call 
 	return a, err
 }
 
-// count counts a request of the token over all gateways, or in this process while Redis is down. It returns ErrRate
-// with the time to wait when the limit is used up.
+// count counts a request of the token.
 func (t *Tokens) count(ctx context.Context, p *Pipeline, hash [32]byte) error {
-	name, limit := "token:"+hex.EncodeToString(hash[:]), t.limit
+	return p.Count(ctx, "token:"+hex.EncodeToString(hash[:]), t.limit)
+}
+
+// Count counts a request without a credential under a name, over all gateways, or in this process while Redis is down. It returns
+// ErrRate with the time to wait when the limit is used up.
+func (p *Pipeline) Count(ctx context.Context, name string, limit domain.Limit) error {
 	start := time.Now()
 	reply, err := p.Redis.Evaluate(store.Request{Credential: name, Limit: limit})
 	obs.Since(ctx, "redis_ms", start)

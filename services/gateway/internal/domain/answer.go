@@ -23,8 +23,9 @@ type Answer struct {
 	IgnoredFields   string // like Applied, the preference that was applied, absent from a replay
 	Applied         string
 	Body            []byte
-	KeepUntil       time.Time // end of the idempotency record; zero: no record
-	Private         bool      // the service says that the answer must not be cached
+	KeepUntil       time.Time           // end of the idempotency record; zero: no record
+	Passed          map[string][]string // further headers for a browser; nil for every other answer
+	Private         bool                // the service says that the answer must not be cached
 }
 
 // stored is the head of a cached answer; the unchanged body follows it. A placeholder has Service only.

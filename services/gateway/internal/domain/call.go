@@ -22,6 +22,7 @@ type Call struct {
 	Accept      string // for streams, like LastEventID
 	Whole       bool   // a stream that is of no use without its end: a stop breaks it off, in place of ending it
 	LastEventID string
+	Passed      map[string][]string // further headers of a browser, for OAuth's pages and endpoints; nil for every other call
 }
 
 // Statement returns the part of the signed caller that describes a call to target.

@@ -19,6 +19,7 @@ var (
 	ErrTarget    = apperr.New(apperr.BadRequest, "malformed_request", "The target of the request is no URI: it holds a raw #. Escape it as %23.")
 	ErrMissing   = apperr.New(apperr.Unauthenticated, "missing_credential", "Send a credential as Authorization: Bearer <credential>.")
 	ErrInvalid   = apperr.New(apperr.Unauthenticated, "invalid_credential", "The credential is not valid.")
+	ErrExpired   = apperr.New(apperr.Unauthenticated, "expired_credential", "The access token has expired. Exchange the refresh token for a new one.")
 	ErrRevoked   = apperr.New(apperr.Unauthenticated, "revoked_credential", "The credential has been revoked.")
 	ErrScope     = apperr.New(apperr.Forbidden, "insufficient_scope", "The credential lacks a scope.")
 	ErrRate      = apperr.New(apperr.RateLimited, "rate_limited", "Too many requests. Wait for the time in Retry-After.")
@@ -41,6 +42,7 @@ type Principal struct {
 	Encoded caller.Encoded // Caller in the form that signed calls hold it
 	Scopes  string         // the granted scopes, space-separated
 	Version int64          // raised by each change of the credential or its tenant
+	Expires time.Time      // of an access token; zero for an API key, which does not expire
 	Revoked bool
 }
 
@@ -65,10 +67,27 @@ func Bearer(values []string) (string, error) {
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
 		return "", ErrMissing
 	}
-	if _, ok := apikey.Valid(token); !ok || len(values) > 1 {
+	if len(values) > 1 || KindOf(token) == "" {
 		return "", ErrInvalid
 	}
 	return token, nil
+}
+
+// The kinds of credentials, as identity names them.
+const (
+	KindKey   = "api_key"
+	KindOAuth = "oauth"
+)
+
+// KindOf returns the kind of a credential by its form, with a correct checksum, and "" for anything else.
+func KindOf(token string) string {
+	if _, ok := apikey.Valid(token); ok {
+		return KindKey
+	}
+	if apikey.Has(token, apikey.AccessToken, apikey.KeyDigits) {
+		return KindOAuth
+	}
+	return ""
 }
 
 // HasQueryKey reports whether a raw query has a parameter api_key, escaped or not.

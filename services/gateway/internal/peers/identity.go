@@ -21,11 +21,11 @@ import (
 // Identity asks the identity service for the principal of a credential.
 type Identity struct{ Client *peer.Client }
 
-// Lookup returns the principal of a credential's hash, domain.ErrInvalid when there is none. It only reads, so it is
+// Lookup returns the principal of the hash of a credential of that kind, domain.ErrInvalid when there is none. It only reads, so it is
 // retried when the connection broke.
-func (i *Identity) Lookup(ctx context.Context, hash [32]byte) (domain.Principal, error) {
+func (i *Identity) Lookup(ctx context.Context, hash [32]byte, kind string) (domain.Principal, error) {
 	ctx = caller.With(ctx, caller.Service("gateway", ids.Tenant{}, ""))
-	in := internalapi.Lookup{Hash: hex.EncodeToString(hash[:])}
+	in := internalapi.Lookup{Hash: hex.EncodeToString(hash[:]), Kind: &kind}
 	var out internalapi.Principal
 	err := i.Client.Do(ctx, http.MethodPost, "/internal/v1/credentials/lookup", in, &out)
 	if errors.Is(err, apperr.ErrUnavailable) {
@@ -53,8 +53,12 @@ func fromPrincipal(p internalapi.Principal) (domain.Principal, error) {
 	if err != nil {
 		return domain.Principal{}, err
 	}
-	return domain.Principal{
+	out := domain.Principal{
 		Caller: c, Encoded: encoded,
 		Scopes: strings.Join(p.Scopes, " "), Version: p.Version, Revoked: p.Revoked,
-	}, nil
+	}
+	if p.ExpiresAt != nil {
+		out.Expires = *p.ExpiresAt
+	}
+	return out, nil
 }

@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -135,10 +136,14 @@ func (u *Upstream) Do(ctx context.Context, call *domain.Call) (domain.Answer, er
 	if u.record(err); err != nil {
 		return domain.Answer{}, u.failed(err)
 	}
-	if res.StatusCode() == fasthttp.StatusUnauthorized {
+	if res.StatusCode() == fasthttp.StatusUnauthorized && (call.Passed == nil || !bytes.HasPrefix(res.Header.Peek("WWW-Authenticate"), basic)) {
 		return domain.Answer{}, u.refused()
 	}
-	return read(res), nil
+	a := read(res)
+	if call.Passed != nil {
+		a.Passed = readPassed(res)
+	}
+	return a, nil
 }
 
 // acquirePlace takes a place among the running calls. When all are taken it waits until the deadline, in the order of
@@ -240,6 +245,11 @@ func (u *Upstream) fill(req *fasthttp.Request, call *domain.Call, signed string)
 	for _, v := range call.IfNoneMatch {
 		h.Add("If-None-Match", v)
 	}
+	for name, values := range call.Passed {
+		for _, v := range values {
+			h.Add(name, v)
+		}
+	}
 	if len(call.Body) > 0 {
 		h.SetContentType(call.ContentType)
 		req.SetBodyRaw(call.Body)
@@ -288,4 +298,26 @@ func read(res *fasthttp.Response) domain.Answer {
 		a.KeepUntil = time.Unix(expires, 0)
 	}
 	return a
+}
+
+// basic is how OAuth's endpoints challenge an app that they do not know; a refused signed caller is challenged by another scheme.
+var basic = []byte("Basic ")
+
+// pageHeaders are the headers that a page of identity has besides those of every answer.
+var pageHeaders = [...]string{
+	"Content-Security-Policy", "Content-Language", "Referrer-Policy", "X-Content-Type-Options", "X-Frame-Options", "Vary", "Pragma",
+}
+
+// readPassed copies the headers of a page, and its cookies.
+func readPassed(res *fasthttp.Response) http.Header {
+	out := http.Header{}
+	for _, name := range pageHeaders {
+		if v := res.Header.Peek(name); len(v) > 0 {
+			out.Set(name, string(v))
+		}
+	}
+	for _, cookie := range res.Header.Cookies() { // name and the whole cookie
+		out.Add("Set-Cookie", string(cookie))
+	}
+	return out
 }

@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/rest"
 
+	"holdfast.dev/services/identity/internal/api/oauth"
 	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/domain"
 	"holdfast.dev/services/identity/internal/store"
@@ -23,6 +24,7 @@ type API struct {
 	DB        *pg.DB // app role
 	App       *app.App
 	LastUse   *app.LastUse
+	OAuth     *oauth.Server
 	RateLimit int // requests a minute of one credential, as GET /me answers it
 	Server    *httpx.Server
 	Now       func() time.Time
@@ -31,6 +33,7 @@ type API struct {
 // Mount registers the contract's operations and the internal calls.
 func (a *API) Mount(e *gin.Engine) error {
 	a.mountInternal(e)
+	a.OAuth.Mount(e, a.Server.Internal)
 	return a.Server.Mount(e, map[string]httpx.Route{
 		"getTenant": {Handle: a.getTenant},
 		"getMe":     {Handle: a.getMe},
@@ -48,7 +51,15 @@ func (a *API) getTenant(c *gin.Context) error {
 
 func (a *API) getMe(c *gin.Context) error {
 	ctx := c.Request.Context()
-	id, err := domain.ParseKeyID(caller.FromContext(ctx).Credential)
+	credential := caller.FromContext(ctx).Credential
+	if id, err := domain.ParseGrantID(credential); err == nil {
+		g, err := store.Grant(ctx, a.DB.Read(ctx), id)
+		if err != nil {
+			return credentialGone(err, domain.ErrGrantNotFound)
+		}
+		return rest.Object(c, view.MeOfGrant(g, caller.FromContext(ctx).Scopes, a.RateLimit))
+	}
+	id, err := domain.ParseKeyID(credential)
 	if err != nil {
 		return domain.ErrCredentialGone.WithCause(err)
 	}

@@ -18,7 +18,10 @@ import (
 	"holdfast.dev/services/identity/internal/view"
 )
 
-const maxLookup = 4096 // bytes of a look-up's body
+const (
+	maxLookup = 4096 // bytes of a look-up's body
+	oauthKind = "oauth"
+)
 
 // mountInternal registers the calls of other services, which proto/internal/identity.yaml states.
 func (a *API) mountInternal(e *gin.Engine) {
@@ -38,6 +41,13 @@ func (a *API) lookupCredential(c *gin.Context) error {
 		return apperr.Field("hash", "Must be a SHA-256 in 64 hexadecimal digits.")
 	}
 	ctx := c.Request.Context()
+	if body.Kind != nil && *body.Kind == oauthKind {
+		p, err := store.AccessToken(ctx, a.DB.Read(ctx), hash)
+		if err != nil {
+			return err
+		}
+		return rest.Object(c, view.TokenPrincipal(p))
+	}
 	p, err := store.Principal(ctx, a.DB.Read(ctx), hash)
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/crypt"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/pg"
@@ -26,13 +27,15 @@ type Publisher interface {
 
 // App has identity's verbs over one database.
 type App struct {
-	DB     *pg.DB // app role
-	Worker *pg.DB // worker role
-	Redis  Publisher
-	Scopes []string // the catalogue
-	Now    func() time.Time
-	Log    *slog.Logger
-	Wake   func() // wakes the relay after a commit; nil where none runs in this process
+	DB        *pg.DB // app role
+	Worker    *pg.DB // worker role
+	Redis     Publisher
+	Scopes    []string // the catalogue
+	Passwords *Passwords
+	Box       *crypt.Box // seals what must be read again
+	Now       func() time.Time
+	Log       *slog.Logger
+	Wake      func() // wakes the relay after a commit; nil where none runs in this process
 }
 
 // scope returns ctx for work of this service itself on a tenant in a mode.

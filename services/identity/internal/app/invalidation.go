@@ -31,7 +31,7 @@ func (a *App) publish(ctx context.Context, tenant ids.Tenant) (published bool) {
 // PublishInvalidations writes all invalidations of one tenant or, for the zero id, of all tenants to Redis and deletes
 // them. Redis is written outside any transaction; a crash in between repeats the write, which changes nothing.
 func (a *App) PublishInvalidations(ctx context.Context, tenant ids.Tenant) error {
-	var after domain.KeyID
+	var after domain.Invalidation
 	for {
 		list, err := a.invalidations(ctx, tenant, after)
 		if err != nil || len(list) == 0 {
@@ -44,11 +44,11 @@ func (a *App) PublishInvalidations(ctx context.Context, tenant ids.Tenant) error
 		if err != nil || len(list) < invalidationBatch {
 			return err
 		}
-		after = list[len(list)-1].KeyID
+		after = list[len(list)-1]
 	}
 }
 
-func (a *App) invalidations(ctx context.Context, tenant ids.Tenant, after domain.KeyID) (list []domain.Invalidation, err error) {
+func (a *App) invalidations(ctx context.Context, tenant ids.Tenant, after domain.Invalidation) (list []domain.Invalidation, err error) {
 	err = a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		list, err = store.Invalidations(ctx, tx, tenant, after, invalidationBatch)
 		return err

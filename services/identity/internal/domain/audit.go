@@ -18,6 +18,22 @@ const (
 	TenantUpdated    = "tenant.update"
 	KeyCreated       = "key.create"
 	KeyRevoked       = "key.revoke"
+	OperatorInvited  = "operator.invite"
+	OperatorJoined   = "operator.join" // the invitation was accepted
+	OperatorRole     = "operator.role"
+	OperatorLeft     = "operator.leave"
+	OperatorDisabled = "operator.disable"
+	OperatorEnabled  = "operator.enable"
+	OperatorReset    = "operator.reset"
+	PasswordChanged  = "operator.password"
+	FactorChanged    = "operator.second_factor"
+	SignedIn         = "operator.sign_in"
+	SignInDelayed    = "operator.sign_in_delayed" // attempts with wrong passwords have to wait from now on
+	AppCreated       = "app.create"
+	AppUpdated       = "app.update"
+	AppDeleted       = "app.delete"
+	GrantCreated     = "grant.create"
+	GrantRevoked     = "grant.revoke"
 	EndpointFailing  = "webhook_endpoint.failing"
 	EndpointDisabled = "webhook_endpoint.disabled"
 )

@@ -104,7 +104,7 @@ func CheckKeyName(name string) error {
 	return nil
 }
 
-// Principal is what a credential stands for, as the gateway keeps it. Its Version is the sum of the key's
+// Principal is what an API key stands for, as the gateway keeps it. Its Version is the sum of the key's
 // and the tenant's: both only rise, so a change of either raises it.
 type Principal struct {
 	KeyID         KeyID
@@ -120,16 +120,20 @@ type Principal struct {
 	Revoked       bool
 }
 
-// Revoked is the value of a revoked key's invalidation; any other value is a principal's version.
+// Revoked is the value of a revoked credential's invalidation; any other value is a principal's version.
 const Revoked = "revoked"
 
-// Invalidation makes the gateways, through Redis, read a key again that they have cached.
+// Invalidation makes the gateways, through Redis, read a credential again that they have cached: an API key or a grant.
 type Invalidation struct {
 	TenantID ids.Tenant
 	Livemode bool
-	KeyID    KeyID
-	Value    string // Revoked, or the newest version of the principal
+	KeyID    KeyID   // zero for a grant
+	GrantID  GrantID // zero for a key
+	Value    string  // Revoked, or the newest version of the principal
 }
+
+// Credential is the public id of the credential.
+func (s Invalidation) Credential() string { return s.KeyID.String() + s.GrantID.String() }
 
 // Lifetime is how long an invalidation must stay: far longer than any gateway caches a principal.
 func (s Invalidation) Lifetime() time.Duration {

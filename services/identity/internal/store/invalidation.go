@@ -33,12 +33,16 @@ func InvalidateTenantKeys(ctx context.Context, tx pg.Tx) error {
 	return nil
 }
 
-// Invalidations returns up to limit invalidations that Redis does not have yet, of one tenant or, for the zero id, of all,
-// behind the key after; q has the worker role.
-func Invalidations(ctx context.Context, q pg.Q, tenant ids.Tenant, after domain.KeyID, limit int) ([]domain.Invalidation, error) {
-	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Invalidation], `select tenant_id, livemode, key_id, value from key_signals
-		where ($1::uuid is null or tenant_id = $1) and ($2::uuid is null or key_id > $2)
-		order by key_id limit $3`, tenant, after, limit)
+// Invalidations returns up to limit invalidations that Redis does not have yet, of one tenant or, for the zero id, of all; q has the
+// worker role. Those of keys come first; after is the last one of the page before.
+func Invalidations(ctx context.Context, q pg.Q, tenant ids.Tenant, after domain.Invalidation, limit int) ([]domain.Invalidation, error) {
+	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Invalidation], `
+		(select tenant_id, livemode, key_id, null::uuid as grant_id, value from key_signals
+			where ($1::uuid is null or tenant_id = $1) and ($2::uuid is null or key_id > $2) and $3::uuid is null order by key_id limit $4)
+		union all
+		(select tenant_id, livemode, null::uuid, grant_id, value from grant_signals
+			where ($1::uuid is null or tenant_id = $1) and ($3::uuid is null or grant_id > $3) order by grant_id limit $4)
+		limit $4`, tenant, after.KeyID, after.GrantID, limit)
 }
 
 // DeleteInvalidations deletes invalidations that are in Redis; one whose value has changed since stays. tx has the worker
@@ -46,14 +50,17 @@ func Invalidations(ctx context.Context, q pg.Q, tenant ids.Tenant, after domain.
 func DeleteInvalidations(ctx context.Context, tx pg.Tx, published []domain.Invalidation) error {
 	b := &pgx.Batch{}
 	for _, s := range published {
-		b.Queue(`delete from key_signals where tenant_id = $1 and livemode = $2 and key_id = $3 and value = $4`,
-			s.TenantID, s.Livemode, s.KeyID, s.Value)
+		if s.GrantID.IsZero() {
+			b.Queue(`delete from key_signals where tenant_id = $1 and livemode = $2 and key_id = $3 and value = $4`, s.TenantID, s.Livemode, s.KeyID, s.Value)
+		} else {
+			b.Queue(`delete from grant_signals where tenant_id = $1 and livemode = $2 and grant_id = $3 and value = $4`, s.TenantID, s.Livemode, s.GrantID, s.Value)
+		}
 	}
 	return send(ctx, tx, b, "delete invalidations")
 }
 
 // publish keeps an invalidation that says more: a late version overwrites neither a tombstone nor a newer version.
-// KEYS: the key's state. ARGV: the value, its lifetime in seconds.
+// KEYS: the credential's state. ARGV: the value, its lifetime in seconds.
 var publish = redis.NewScript(`
 local old = redis.call('GET', KEYS[1])
 if old and ARGV[1] ~= 'revoked' and (old == 'revoked' or tonumber(old) >= tonumber(ARGV[1])) then
@@ -69,7 +76,7 @@ type Redis struct{ Client redis.UniversalClient }
 func (r Redis) Publish(ctx context.Context, list []domain.Invalidation) error {
 	pipe := r.Client.Pipeline()
 	for _, s := range list {
-		publish.Eval(ctx, pipe, []string{"st:{" + s.KeyID.String() + "}"}, s.Value, int(s.Lifetime().Seconds()))
+		publish.Eval(ctx, pipe, []string{"st:{" + s.Credential() + "}"}, s.Value, int(s.Lifetime().Seconds()))
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return fmt.Errorf("publish invalidations: %w", err)

@@ -7,6 +7,7 @@ import (
 	"github.com/oapi-codegen/nullable"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
 	"holdfast.dev/proto/api"
 	"holdfast.dev/proto/internalapi"
 
@@ -62,12 +63,21 @@ func internalPolicy(p domain.Policy) internalapi.BookingPolicy {
 
 // Me is the body of GET /me for an API key that may make limit requests a minute.
 func Me(k domain.Key, limit int) api.Me {
+	return me(k.ID.String(), api.ApiKey, k.Mode(), k.TenantID, k.Scopes, k.Name, limit)
+}
+
+// MeOfGrant is the body of GET /me for an access token with those scopes.
+func MeOfGrant(g domain.ShownGrant, scopes []string, limit int) api.Me {
+	return me(g.ID.String(), api.Oauth, domain.ModeOf(g.Livemode), g.TenantID, scopes, g.AppName, limit)
+}
+
+func me(id string, kind api.MeType, mode caller.Mode, tenant ids.Tenant, scopes []string, name string, limit int) api.Me {
 	out := api.Me{
-		Id: k.ID.String(), Object: "credential", Type: api.ApiKey, Mode: api.Mode(k.Mode()),
-		Scopes: k.Scopes, TenantId: k.TenantID.String(), Name: nullable.NewNullNullable[string](),
+		Id: id, Object: "credential", Type: kind, Mode: api.Mode(mode),
+		Scopes: scopes, TenantId: tenant.String(), Name: nullable.NewNullNullable[string](),
 	}
-	if k.Name != "" {
-		out.Name = nullable.NewNullableWithValue(k.Name)
+	if name != "" {
+		out.Name = nullable.NewNullableWithValue(name)
 	}
 	out.RateLimit.Limit, out.RateLimit.WindowSeconds = limit, RateWindowSeconds
 	return out
@@ -89,6 +99,15 @@ func Principal(p domain.Principal) internalapi.Principal {
 	return internalapi.Principal{
 		ID: p.KeyID.String(), Kind: "api_key", Name: p.Name, Mode: string(domain.ModeOf(p.Livemode)), Scopes: p.Scopes,
 		TenantID: p.TenantID.String(), Timezone: p.Timezone, Currency: p.Currency,
+		PolicyVersion: p.PolicyVersion, Version: p.Version, Clock: utc(p.Clock), Revoked: p.Revoked,
+	}
+}
+
+// TokenPrincipal is the answer to a look-up of an access token.
+func TokenPrincipal(p domain.TokenPrincipal) internalapi.Principal {
+	return internalapi.Principal{
+		ID: p.GrantID.String(), Kind: "oauth", Name: p.Name, Mode: string(domain.ModeOf(p.Livemode)), Scopes: p.Granted(),
+		TenantID: p.TenantID.String(), Timezone: p.Timezone, Currency: p.Currency, ExpiresAt: utc(&p.ExpiresAt),
 		PolicyVersion: p.PolicyVersion, Version: p.Version, Clock: utc(p.Clock), Revoked: p.Revoked,
 	}
 }

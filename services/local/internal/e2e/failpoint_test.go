@@ -49,6 +49,9 @@ func allFailpoints() (list []struct{ name, service string }) {
 	for _, f := range paymentFailpoints {
 		list = append(list, struct{ name, service string }{f.name, "payments"})
 	}
+	for _, name := range oauthFailpoints {
+		list = append(list, struct{ name, service string }{name, "identity"})
+	}
 	return list
 }
 

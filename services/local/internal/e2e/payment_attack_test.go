@@ -190,34 +190,6 @@ func (m merchant) paid(t *testing.T, booking string, amount int64) {
 	})
 }
 
-// paidOrReconciled waits until each booking shows what was taken. An event that met a dead process again and again comes only hours later,
-// so what a minute has not brought is left to the reconciler, which is what it is for: the test tells which events had not come.
-func (m merchant) paidOrReconciled(t *testing.T, want map[string]int64) {
-	t.Helper()
-	late := maps.Clone(want)
-	for end := time.Now().Add(time.Minute); len(late) > 0 && time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
-		maps.DeleteFunc(late, func(booking string, amount int64) bool {
-			return read[chainBooking](t, m.client, "/bookings/"+booking).Paid.Amount == amount
-		})
-	}
-	if len(late) == 0 {
-		return
-	}
-	payments := shared.database(t, "payments")
-	for booking := range late {
-		for _, i := range m.list(t, "/payment-intents?limit=100&booking_id="+booking) {
-			if i["status"] != "succeeded" {
-				t.Logf("%s of %s is %s; its events: %q", i["id"], booking, i["status"], rows(t, payments,
-					`select type || ' ' || coalesce(due_at::text, 'worked off') || ' ' || tries from gateway_events where intent = $1`, i["id"]))
-			}
-		}
-	}
-	execute(t, payments, `update gateway_reconciliations set due_at = now()`)
-	for booking, amount := range late {
-		m.paid(t, booking, amount)
-	}
-}
-
 // Whatever dies and whichever answer is lost, each intent that a client has asked for is made and charged once, and bookings shows
 // what the gateway holds: payments is killed at random under load while the stand-in loses every third answer.
 func TestChargedOnceUnderKillsAndLostAnswers(t *testing.T) {

@@ -50,6 +50,9 @@ func (s *Seeder) Run(ctx context.Context) (Result, error) {
 			return Result{}, err
 		}
 	}
+	if err := s.oauth(ctx); err != nil {
+		return Result{}, err
+	}
 	demo := tenants[0]
 	_, err = s.Tool(ctx, "bookings", "seed", "--tenant", ids[demo.slug], "--mode", "test",
 		"--currency", demo.currency, "--timezone", demo.timezone)
@@ -98,6 +101,15 @@ func (s *Seeder) tenants(ctx context.Context) (map[string]string, error) {
 		ids[t.slug] = row.ID
 	}
 	return ids, nil
+}
+
+// manage runs a command of identity and reads the JSON that it prints.
+func (s *Seeder) manage(ctx context.Context, to any, args ...string) error {
+	out, err := s.Tool(ctx, "identity", args...)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(out, to)
 }
 
 // key returns the secret of the seeded key. The key stays the same until its database is deleted.

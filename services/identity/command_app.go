@@ -1,0 +1,173 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"holdfast.dev/libs/patch"
+
+	"holdfast.dev/services/identity/internal/app"
+	"holdfast.dev/services/identity/internal/domain"
+	"holdfast.dev/services/identity/internal/view"
+)
+
+func appCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "app", Short: "Manage OAuth apps, which act for operators."}
+	cmd.AddCommand(appCreate(), appList(), appShow(), appUpdate(), appDelete())
+	return cmd
+}
+
+// appFlags are the flags of create and update.
+type appFlags struct {
+	name, scopes string
+	redirects    []string
+	published    bool
+	leeway       int
+}
+
+func (f *appFlags) add(cmd *cobra.Command) *cobra.Command {
+	flags := cmd.Flags()
+	flags.StringVar(&f.name, "name", "", "name that operators see when they are asked for consent")
+	flags.StringArrayVar(&f.redirects, "redirect-uri", nil, "where operators return to; may be given several times")
+	flags.StringVar(&f.scopes, "scopes", "", "scopes that the app may ask for: all, or a comma list")
+	flags.BoolVar(&f.published, "published", false, "operators of every tenant may use the app")
+	flags.IntVar(&f.leeway, "reuse-leeway", 0, "seconds for which the previous refresh token may be sent again, at most 10")
+	return cmd
+}
+
+// patch returns what the command line names.
+func (f *appFlags) patch(cmd *cobra.Command) app.Registration {
+	var p app.Registration
+	given := cmd.Flags().Changed
+	if given("name") {
+		p.Name = patch.Value(f.name)
+	}
+	if given("redirect-uri") {
+		p.RedirectURIs = patch.Value(f.redirects)
+	}
+	if given("scopes") {
+		p.Scopes = patch.Value(f.scopes)
+	}
+	if given("published") {
+		p.Published = patch.Value(f.published)
+	}
+	if given("reuse-leeway") {
+		p.ReuseLeeway = patch.Value(f.leeway)
+	}
+	return p
+}
+
+func (t tool) printApp(a domain.App) error {
+	out := view.AppForAdmin(a)
+	return t.print(out,
+		[]string{"client_id", out.ID}, []string{"name", out.Name}, []string{"redirect URIs", strings.Join(out.RedirectURIs, " ")},
+		[]string{"scopes", strings.Join(out.Scopes, ",")}, []string{"published", yes(out.Published)})
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+func appCreate() *cobra.Command {
+	var tenant string
+	f := &appFlags{}
+	cmd := f.add(withJSON(&cobra.Command{
+		Use: "create", Short: "Register an app of a tenant.", Args: cobra.NoArgs,
+		RunE: command(func(t tool, _ []string) error {
+			of, err := t.Tenant(t.cmd.Context(), tenant)
+			if err != nil {
+				return err
+			}
+			a, err := t.CreateApp(t.cmd.Context(), t.by, of.ID, f.patch(t.cmd))
+			if err != nil {
+				return err
+			}
+			return t.printApp(a)
+		}),
+	}))
+	cmd.Flags().StringVar(&tenant, "tenant", "", "slug or id of the tenant")
+	return required(cmd, "tenant", "name", "redirect-uri", "scopes")
+}
+
+func appList() *cobra.Command {
+	var tenant string
+	cmd := withJSON(&cobra.Command{
+		Use: "list", Short: "List a tenant's apps, newest first.", Args: cobra.NoArgs,
+		RunE: command(func(t tool, _ []string) error {
+			of, err := t.Tenant(t.cmd.Context(), tenant)
+			if err != nil {
+				return err
+			}
+			apps, err := t.Apps(t.cmd.Context(), of.ID)
+			if err != nil {
+				return err
+			}
+			out, rows := make([]view.AdminApp, 0, len(apps)), [][]string{{"CLIENT ID", "NAME", "PUBLISHED", "REDIRECT URIS"}}
+			for _, a := range apps {
+				out = append(out, view.AppForAdmin(a))
+				rows = append(rows, []string{a.ID.String(), a.Name, yes(a.Published), strings.Join(a.RedirectURIs, " ")})
+			}
+			return t.print(out, rows...)
+		}),
+	})
+	cmd.Flags().StringVar(&tenant, "tenant", "", "slug or id of the tenant")
+	return required(cmd, "tenant")
+}
+
+func appShow() *cobra.Command {
+	return withJSON(&cobra.Command{
+		Use: "show CLIENT_ID", Short: "Show an app.", Args: cobra.ExactArgs(1),
+		RunE: command(func(t tool, args []string) error {
+			id, err := domain.ParseAppID(args[0])
+			if err != nil {
+				return err
+			}
+			a, err := t.AppByID(t.cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			return t.printApp(a.App)
+		}),
+	})
+}
+
+func appUpdate() *cobra.Command {
+	f := &appFlags{}
+	return f.add(withJSON(&cobra.Command{
+		Use: "update CLIENT_ID", Short: "Change an app; what it may not ask for any more, its tokens lose at once.", Args: cobra.ExactArgs(1),
+		RunE: command(func(t tool, args []string) error {
+			id, err := domain.ParseAppID(args[0])
+			if err != nil {
+				return err
+			}
+			a, published, err := t.UpdateApp(t.cmd.Context(), t.by, id, f.patch(t.cmd))
+			if err != nil {
+				return err
+			}
+			t.late(published)
+			return t.printApp(a)
+		}),
+	}))
+}
+
+func appDelete() *cobra.Command {
+	return &cobra.Command{
+		Use: "delete CLIENT_ID", Short: "Delete an app; all its tokens end at once.", Args: cobra.ExactArgs(1),
+		RunE: command(func(t tool, args []string) error {
+			id, err := domain.ParseAppID(args[0])
+			if err != nil {
+				return err
+			}
+			_, published, err := t.DeleteApp(t.cmd.Context(), t.by, id)
+			if err != nil {
+				return err
+			}
+			t.late(published)
+			return nil
+		}),
+	}
+}

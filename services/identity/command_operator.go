@@ -1,0 +1,181 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"holdfast.dev/services/identity/internal/app"
+	"holdfast.dev/services/identity/internal/domain"
+	"holdfast.dev/services/identity/internal/peers"
+	"holdfast.dev/services/identity/internal/view"
+)
+
+func operatorCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "operator", Short: "Manage the people who sign in."}
+	cmd.AddCommand(operatorInvite(), operatorList(), operatorRole(), operatorRemove(), operatorDisable(), operatorEnable(), operatorReset())
+	return cmd
+}
+
+const roles = "owner, admin, staff or viewer"
+
+func operatorInvite() *cobra.Command {
+	var in app.Invitation
+	var tenant string
+	cmd := withJSON(&cobra.Command{
+		Use: "invite EMAIL", Short: "Make somebody a member of a tenant; prints a one-time link that works for 24 hours.", Args: cobra.ExactArgs(1),
+		RunE: command(func(t tool, args []string) error {
+			of, err := t.Tenant(t.cmd.Context(), tenant)
+			if err != nil {
+				return err
+			}
+			in.Tenant, in.Email = of.ID, args[0]
+			o, token, err := t.InviteOperator(t.cmd.Context(), t.by, in)
+			if err != nil {
+				return err
+			}
+			return t.giveLink(o, token, "You are invited to "+of.Name, "has a password already, and signs in as before")
+		}),
+	})
+	f := cmd.Flags()
+	f.StringVar(&tenant, "tenant", "", "slug or id of the tenant")
+	f.StringVar(&in.Role, "role", "", roles)
+	f.StringVar(&in.Name, "name", "", "name of the person")
+	return required(cmd, "tenant", "role", "name")
+}
+
+// giveLink prints a one-time link, which is a secret until it is used, and mails it where mail is set up.
+func (t tool) giveLink(o domain.Operator, token, subject, without string) error {
+	out := struct {
+		ID    string  `json:"id"`
+		Email string  `json:"email"`
+		Link  *string `json:"link"`
+	}{ID: o.ID.String(), Email: o.Email}
+	if token == "" {
+		return t.print(out, []string{o.Email, without})
+	}
+	out.Link = new(strings.TrimRight(t.conf.AuthURL, "/") + "/oauth/link/" + token)
+	mailed, err := t.mail(o.Email, subject, *out.Link)
+	if err != nil {
+		fmt.Fprintf(t.cmd.ErrOrStderr(), "The link is not mailed: %v\n", err)
+	}
+	return t.print(out, []string{o.Email, *out.Link}, []string{"", "The link works once, for 24 hours." + mailed})
+}
+
+// mail sends a link, and returns what to say of it.
+func (t tool) mail(to, subject, link string) (said string, err error) {
+	m, err := peers.NewMailer(t.conf.MailURL, t.conf.MailFrom)
+	if err != nil || m == nil {
+		return "", err
+	}
+	text := subject + ".\n\nChoose your password within 24 hours:\n\n" + link + "\n\nIf you did not expect this message, ignore it.\n"
+	if err := m.Send(t.cmd.Context(), to, subject, text); err != nil {
+		return "", err
+	}
+	return " It was mailed to " + to + ".", nil
+}
+
+func operatorList() *cobra.Command {
+	var tenant string
+	cmd := withJSON(&cobra.Command{
+		Use: "list", Short: "List the operators of a tenant.", Args: cobra.NoArgs,
+		RunE: command(func(t tool, _ []string) error {
+			of, err := t.Tenant(t.cmd.Context(), tenant)
+			if err != nil {
+				return err
+			}
+			members, err := t.Members(t.cmd.Context(), of.ID)
+			if err != nil {
+				return err
+			}
+			out, rows := make([]view.AdminOperator, 0, len(members)), [][]string{{"ID", "E-MAIL", "NAME", "ROLE", "STATE"}}
+			for _, m := range members {
+				o := view.OperatorForAdmin(m)
+				out, rows = append(out, o), append(rows, []string{o.ID, o.Email, o.Name, o.Role, o.State})
+			}
+			return t.print(out, rows...)
+		}),
+	})
+	cmd.Flags().StringVar(&tenant, "tenant", "", "slug or id of the tenant")
+	return required(cmd, "tenant")
+}
+
+func operatorRole() *cobra.Command {
+	var tenant, role string
+	cmd := &cobra.Command{
+		Use: "role EMAIL", Short: "Change what an operator may do at a tenant; apps that act for it lose what the role lacks at once.", Args: cobra.ExactArgs(1),
+		RunE: command(func(t tool, args []string) error {
+			return t.inTenant(tenant, func(of domain.Tenant) (bool, error) { return t.SetRole(t.cmd.Context(), t.by, of.ID, args[0], role) })
+		}),
+	}
+	cmd.Flags().StringVar(&tenant, "tenant", "", "slug or id of the tenant")
+	cmd.Flags().StringVar(&role, "role", "", roles)
+	return required(cmd, "tenant", "role")
+}
+
+func operatorRemove() *cobra.Command {
+	var tenant string
+	cmd := &cobra.Command{
+		Use: "remove EMAIL", Short: "End an operator's membership of a tenant, and what apps do there for it.", Args: cobra.ExactArgs(1),
+		RunE: command(func(t tool, args []string) error {
+			return t.inTenant(tenant, func(of domain.Tenant) (bool, error) { return t.RemoveOperator(t.cmd.Context(), t.by, of.ID, args[0]) })
+		}),
+	}
+	cmd.Flags().StringVar(&tenant, "tenant", "", "slug or id of the tenant")
+	return required(cmd, "tenant")
+}
+
+// inTenant runs a change at a tenant, and says when the gateways do not know of it yet.
+func (t tool) inTenant(ref string, change func(of domain.Tenant) (published bool, err error)) error {
+	of, err := t.Tenant(t.cmd.Context(), ref)
+	if err != nil {
+		return err
+	}
+	published, err := change(of)
+	if err != nil {
+		return err
+	}
+	t.late(published)
+	return nil
+}
+
+func operatorDisable() *cobra.Command {
+	return &cobra.Command{
+		Use: "disable EMAIL", Short: "End an operator's sessions and all its grants; it cannot sign in any more, at any tenant.", Args: cobra.ExactArgs(1),
+		RunE: command(func(t tool, args []string) error {
+			_, published, err := t.DisableOperator(t.cmd.Context(), t.by, args[0])
+			if err != nil {
+				return err
+			}
+			t.late(published)
+			return nil
+		}),
+	}
+}
+
+func operatorEnable() *cobra.Command {
+	return &cobra.Command{
+		Use: "enable EMAIL", Short: "Let a disabled operator sign in again; its grants stay revoked.", Args: cobra.ExactArgs(1),
+		RunE: command(func(t tool, args []string) error {
+			_, err := t.EnableOperator(t.cmd.Context(), t.by, args[0])
+			return err
+		}),
+	}
+}
+
+func operatorReset() *cobra.Command {
+	var factor bool
+	cmd := withJSON(&cobra.Command{
+		Use: "reset EMAIL", Short: "Print a one-time link with which an operator sets a new password.", Args: cobra.ExactArgs(1),
+		RunE: command(func(t tool, args []string) error {
+			o, token, err := t.ResetOperator(t.cmd.Context(), t.by, args[0], factor)
+			if err != nil {
+				return err
+			}
+			return t.giveLink(o, token, "Set a new password", "")
+		}),
+	})
+	cmd.Flags().BoolVar(&factor, "second-factor", false, "take the second factor away too, for somebody who has lost it")
+	return cmd
+}

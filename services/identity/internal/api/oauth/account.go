@@ -1,0 +1,101 @@
+package oauth
+
+import (
+	"crypto/sha256"
+	"net/http"
+	"time"
+
+	"holdfast.dev/libs/ids"
+
+	"holdfast.dev/services/identity/internal/app"
+	"holdfast.dev/services/identity/internal/domain"
+	"holdfast.dev/services/identity/internal/pages"
+)
+
+// recently is how long ago an operator may have signed in to change how it signs in.
+const recently = 15 * time.Minute
+
+// keyFactor is the secret of a second factor that is being set up.
+const keyFactor = "factor"
+
+// account shows an operator its sessions and its second factor, and changes them.
+func (s *Server) account(v *visit) error {
+	operator, err := v.operator()
+	if err != nil {
+		return err
+	}
+	if operator == nil {
+		return v.redirect("/oauth/sign-in")
+	}
+	page := pages.AccountView{Email: operator.Email}
+	status := http.StatusOK
+	switch {
+	case v.r.Method == http.MethodGet:
+	case !v.genuine():
+		status, page.Wrong = http.StatusBadRequest, v.T("stale")
+	default:
+		if status, err = s.change(v, operator, &page); status == 0 || err != nil {
+			return err
+		}
+	}
+	sessions, err := s.App.Sessions(v.r.Context(), operator.ID)
+	if err != nil {
+		return err
+	}
+	this := s.sessions.GetString(v.r.Context(), keyID)
+	for _, one := range sessions {
+		page.Sessions = append(page.Sessions, pages.SignedIn{
+			ID: one.ID.String(), Agent: one.Agent, Address: one.Address, Seen: one.SeenAt.UTC().Format("2006-01-02 15:04 UTC"), This: one.ID.String() == this,
+		})
+	}
+	page.Factor = operator.TOTPSecret != nil
+	return v.show(status, pages.Account(v.frame(), page))
+}
+
+// change carries out what an operator asks for its account. Status 0 says that the answer is written.
+func (s *Server) change(v *visit, o *domain.Operator, page *pages.AccountView) (status int, err error) {
+	ctx := v.r.Context()
+	by := originOf(v.r, o.ID.String())
+	switch do := v.form.Get("do"); do {
+	case "end_session", "end_others":
+		var one domain.SessionID
+		if do == "end_session" {
+			if one, err = ids.Parse[domain.SessionPrefix](v.form.Get("id")); err != nil {
+				return http.StatusOK, nil // it is not there any more
+			}
+		}
+		this := sha256.Sum256([]byte(s.sessions.Token(ctx)))
+		_, err = s.App.EndSessions(ctx, o.ID, one, this[:])
+		return http.StatusOK, err
+	case "factor_begin", "factor_set", "factor_end":
+		if s.Now().Sub(time.Unix(s.sessions.GetInt64(ctx, keyCreated), 0)) > recently {
+			return 0, v.redirect("/oauth/sign-in")
+		}
+		return s.changeFactor(v, by, o, page)
+	}
+	return http.StatusOK, nil
+}
+
+func (s *Server) changeFactor(v *visit, by domain.Origin, o *domain.Operator, page *pages.AccountView) (status int, err error) {
+	ctx := v.r.Context()
+	switch v.form.Get("do") {
+	case "factor_begin":
+		page.Secret = app.NewFactor()
+		s.sessions.Put(ctx, keyFactor, page.Secret)
+	case "factor_end":
+		err = s.App.EndFactor(ctx, by, o.ID)
+		o.TOTPSecret = nil
+	case "factor_set":
+		page.Secret = s.sessions.GetString(ctx, keyFactor)
+		page.Recovery, err = s.App.SetFactor(ctx, by, o.ID, page.Secret, v.form.Get("code"))
+		if status, text := v.wrong(err, "wrong_code"); status != 0 {
+			page.Wrong = text
+			return status, nil
+		}
+		if err == nil {
+			s.sessions.Remove(ctx, keyFactor)
+			page.Secret, o.TOTPSecret = "", []byte{1} // it has one now
+		}
+	}
+	return http.StatusOK, err
+}

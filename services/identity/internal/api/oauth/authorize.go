@@ -1,0 +1,248 @@
+package oauth
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/ory/fosite"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+
+	"holdfast.dev/services/identity/internal/app"
+	"holdfast.dev/services/identity/internal/domain"
+	"holdfast.dev/services/identity/internal/pages"
+)
+
+// authorization is an authorization request whose client and redirect URI are known to be good: from here on errors go to the app.
+type authorization struct {
+	app      domain.PublishedApp
+	redirect string
+	params   url.Values
+	request  fosite.AuthorizeRequester
+}
+
+// authorize asks an operator whether an app may act for it, and sends the answer to the app: RFC 6749, section 4.1.1.
+func (s *Server) authorize(v *visit) error {
+	a, err := s.appOf(v)
+	if a == nil {
+		return err
+	}
+	if err := s.check(v, a); err != nil {
+		return s.answerError(v, a, err)
+	}
+	operator, err := v.operator()
+	if err != nil {
+		return err
+	}
+	prompts := strings.Fields(a.params.Get("prompt"))
+	again := slices.Contains(prompts, "login") && s.sessions.GetString(v.r.Context(), keyFresh) != v.requestHash()
+	if operator == nil || again {
+		return v.redirect("/oauth/sign-in" + v.query())
+	}
+	members, err := s.App.Memberships(v.r.Context(), operator.ID)
+	if err != nil {
+		return err
+	}
+	asked := s.asked(a, *operator, members)
+	if len(asked.Tenants) == 0 {
+		return s.answerError(v, a, fosite.ErrAccessDenied.WithHint("The operator can give none of the scopes, or is a member of no tenant that may use the app."))
+	}
+	if v.r.Method == http.MethodGet {
+		return v.show(http.StatusOK, pages.Consent(v.frame(), asked))
+	}
+	if !v.genuine() {
+		return v.show(http.StatusBadRequest, pages.Consent(v.frame(), asked))
+	}
+	return s.decide(v, a, *operator, asked)
+}
+
+// appOf finds the app and checks the redirect URI. Without both nothing may be sent to the URI, so the person gets a page that says what
+// the app did wrong: RFC 6749, section 4.1.2.1.
+func (s *Server) appOf(v *visit) (*authorization, error) {
+	bad := func(detail string) (*authorization, error) {
+		return nil, v.show(http.StatusBadRequest, pages.Message(v.frame(), v.T("error"), v.T("error_app"), detail))
+	}
+	params, err := url.ParseQuery(v.r.URL.RawQuery)
+	if err != nil {
+		return bad("invalid_request: the query is malformed")
+	}
+	for _, name := range []string{"client_id", "redirect_uri"} {
+		if len(params[name]) > 1 {
+			return bad("invalid_request: " + name + " comes twice")
+		}
+	}
+	id, err := domain.ParseAppID(params.Get("client_id"))
+	if err != nil {
+		return bad("invalid_client: client_id is missing or unknown")
+	}
+	found, err := s.App.AppByID(v.r.Context(), id)
+	if errors.Is(err, domain.ErrAppNotFound) {
+		return bad("invalid_client: client_id is missing or unknown")
+	}
+	if err != nil {
+		return nil, err
+	}
+	a := &authorization{app: found, redirect: params.Get("redirect_uri"), params: params}
+	switch {
+	case a.redirect == "" && len(found.RedirectURIs) == 1:
+		a.redirect = found.RedirectURIs[0]
+	case a.redirect == "":
+		return bad("invalid_request: redirect_uri is missing")
+	case !found.Redirects(a.redirect):
+		return bad("invalid_request: redirect_uri is not one of those that the app has registered")
+	}
+	if u, err := url.Parse(a.redirect); err == nil {
+		v.back = originOfURI(u)
+	}
+	return a, nil
+}
+
+// check refuses an authorization request that the app has made wrongly.
+func (s *Server) check(v *visit, a *authorization) error {
+	for name, values := range a.params {
+		if len(values) > 1 {
+			return fosite.ErrInvalidRequest.WithHintf("The parameter %s comes twice.", printable(name))
+		}
+	}
+	if a.params.Get("request") != "" {
+		return fosite.ErrRequestNotSupported
+	}
+	if a.params.Get("request_uri") != "" {
+		return fosite.ErrRequestURINotSupported
+	}
+	for _, p := range strings.Fields(a.params.Get("prompt")) {
+		switch p {
+		case "login", "consent":
+		case "none":
+			return fosite.ErrInteractionRequired.WithHint("Consent is asked for every time.")
+		default:
+			return fosite.ErrInvalidRequest.WithHint("prompt must be login, consent or none.")
+		}
+	}
+	request, err := s.request(v, a)
+	if err != nil {
+		return err
+	}
+	a.request = request
+	switch challenge := a.params.Get("code_challenge"); {
+	case challenge == "":
+		return fosite.ErrInvalidRequest.WithHint("code_challenge is missing: PKCE is mandatory.")
+	case a.params.Get("code_challenge_method") != methodS256:
+		return fosite.ErrInvalidRequest.WithHint("code_challenge_method must be S256.")
+	case len(challenge) != 43 || strings.Trim(challenge, challengeDigits) != "":
+		return fosite.ErrInvalidRequest.WithHint("code_challenge must be a SHA-256 in base64url without padding.")
+	case len(request.GetRequestedScopes()) == 0:
+		return fosite.ErrInvalidScope.WithHint("scope is missing.")
+	}
+	return nil
+}
+
+const challengeDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+// request lets fosite read the query alone: the fields of a form must not take the place of what the app has asked for. fosite demands a
+// state, which the answer has only when the app has sent one.
+func (s *Server) request(v *visit, a *authorization) (fosite.AuthorizeRequester, error) {
+	params := url.Values{}
+	for name, values := range a.params {
+		if values[0] != "" {
+			params[name] = values
+		}
+	}
+	if !params.Has("state") {
+		params.Set("state", "none")
+	}
+	params.Set("redirect_uri", a.redirect)
+	r, err := http.NewRequestWithContext(v.r.Context(), http.MethodGet, s.AuthURL+"/oauth/authorize?"+params.Encode(), nil)
+	if err != nil {
+		return nil, fosite.ErrInvalidRequest.WithWrap(err)
+	}
+	return s.provider.NewAuthorizeRequest(v.r.Context(), r)
+}
+
+// asked is what the consent page shows: the tenants at which the operator can give at least one of the scopes.
+func (s *Server) asked(a *authorization, o domain.Operator, members []domain.MemberTenant) pages.Asked {
+	scopes := domain.Intersect(s.App.Scopes, a.request.GetRequestedScopes())
+	out := pages.Asked{App: a.app.Name, Publisher: a.app.Publisher, Host: hostOf(a.redirect), Email: o.Email, Scopes: scopes}
+	for _, m := range members {
+		given := m.Role.Scopes(scopes)
+		if !a.app.Serves(m.TenantID) || len(given) == 0 {
+			continue
+		}
+		c := pages.Choice{ID: m.TenantID.String(), Name: m.TenantName, Role: string(m.Role)}
+		for _, scope := range scopes {
+			if !slices.Contains(given, scope) {
+				c.Withheld = append(c.Withheld, scope)
+			}
+		}
+		out.Tenants = append(out.Tenants, c)
+	}
+	return out
+}
+
+// decide carries out what the operator has decided.
+func (s *Server) decide(v *visit, a *authorization, o domain.Operator, asked pages.Asked) error {
+	s.sessions.Remove(v.r.Context(), keyFresh)
+	if v.form.Get("decision") != "allow" {
+		return s.answerError(v, a, fosite.ErrAccessDenied.WithHint("The operator has refused."))
+	}
+	tenant, err := ids.Parse[ids.TenantPrefix](v.form.Get("tenant"))
+	mode := caller.Mode(v.form.Get("mode"))
+	offered := slices.ContainsFunc(asked.Tenants, func(c pages.Choice) bool { return c.ID == v.form.Get("tenant") })
+	if err != nil || !offered || mode != caller.Live && mode != caller.Test {
+		return v.show(http.StatusUnprocessableEntity, pages.Consent(v.frame(), asked))
+	}
+	chosen := newSession()
+	chosen.operator, chosen.tenant, chosen.mode, chosen.by = o.ID, tenant, mode, originOf(v.r, o.ID.String())
+	ctx := v.r.Context()
+	answer, err := s.provider.NewAuthorizeResponse(ctx, a.request, chosen)
+	if errors.Is(err, app.ErrNothingGranted) {
+		return s.answerError(v, a, fosite.ErrAccessDenied.WithHint(app.ErrNothingGranted.Error()))
+	}
+	if err != nil {
+		return err
+	}
+	return s.answer(v, a, url.Values{"code": {answer.GetParameters().Get("code")}})
+}
+
+// answerError sends an error to the app: RFC 6749, section 4.1.2.1.
+func (s *Server) answerError(v *visit, a *authorization, err error) error {
+	rfc := fosite.ErrorToRFC6749Error(err)
+	if rfc.CodeField >= http.StatusInternalServerError {
+		return err
+	}
+	return s.answer(v, a, url.Values{"error": {rfc.ErrorField}, "error_description": {printable(rfc.GetDescription())}})
+}
+
+// answer sends the browser back to the app, with the issuer (RFC 9207) and the state that it has sent.
+func (s *Server) answer(v *visit, a *authorization, with url.Values) error {
+	with.Set("iss", s.AuthURL)
+	if a.params.Has("state") {
+		with.Set("state", a.params.Get("state"))
+	}
+	separator := "?"
+	if strings.Contains(a.redirect, "?") {
+		separator = "&" // what the app has registered is kept as it is
+	}
+	return v.redirect(a.redirect + separator + with.Encode())
+}
+
+// originOfURI is a redirect URI's origin, as a source of a content security policy: a private-use scheme has none but itself.
+func originOfURI(u *url.URL) string {
+	if u.Host == "" {
+		return u.Scheme + ":"
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// hostOf is where an operator returns to, as a person reads it.
+func hostOf(redirect string) string {
+	u, err := url.Parse(redirect)
+	if err != nil || u.Host == "" {
+		return redirect
+	}
+	return u.Host
+}

@@ -1,0 +1,261 @@
+package oauth_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/services/identity/internal/domain"
+)
+
+// rows returns the first column of what a statement of the owner returns.
+func (w *world) rows(sql string, args ...any) []string {
+	w.t.Helper()
+	found, err := w.owner().Query(w.t.Context(), sql, args...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	out, err := pgx.CollectRows(found, pgx.RowTo[string])
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return out
+}
+
+// The ninth access token of a grant takes the place of the first.
+func TestPlacesOfAccessTokens(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	all := []tokens{w.granted()}
+	for range domain.TokenPlaces {
+		all = append(all, w.refresh(all[len(all)-1].Refresh).is(t, 200, ""))
+	}
+	kept := w.rows(`select encode(hash, 'hex') from oauth_access_tokens`)
+	if len(kept) != domain.TokenPlaces {
+		t.Errorf("%d rows", len(kept))
+	}
+	for _, a := range all[1:] {
+		if _, ok := w.alive(a.Access); !ok {
+			t.Error("one of the newest tokens does not work")
+		}
+	}
+	if got := w.introspect(all[0].Access); got["active"] != false {
+		t.Errorf("the oldest token: %v", got)
+	}
+}
+
+// The fifty-first grant of an app by one operator at one tenant in one mode ends the first.
+func TestPlacesOfGrants(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.browser()
+	b.signIn(w.request(), w.operator.Email)
+	consent := func(mode string) tokens {
+		p := b.submit(b.get("/oauth/authorize?"+w.request().Encode()), "tenant", w.tenant.ID.String(), "mode", mode, "decision", "allow")
+		return w.exchange(w.sent(p).Get("code")).is(t, 200, "")
+	}
+	first, live := consent("test"), consent("live")
+	for range domain.GrantPlaces - 1 {
+		consent("test")
+	}
+	if _, ok := w.alive(first.Access); !ok {
+		t.Fatal("the first of as many as there are places does not work")
+	}
+	consent("test")
+	if _, ok := w.alive(first.Access); ok {
+		t.Error("the first works although there are more than places")
+	}
+	if _, ok := w.alive(live.Access); !ok {
+		t.Error("the other mode has lost one")
+	}
+}
+
+// What is over is deleted, and nothing else: codes that were never exchanged, revoked grants, sessions, counts of attempts.
+func TestWhatIsOverGoes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.browser().allow(w.request(), w.operator.Email) // never exchanged
+	a := w.granted()
+	revoked := w.granted()
+	w.post("/oauth/revoke", url.Values{"token": {revoked.Refresh}, "client_id": {w.client.ID.String()}}).is(t, 200, "")
+	w.browser().try("nobody@example.com", "wrong")
+	counts := func() [4]int {
+		var n [4]int
+		for i, table := range []string{"oauth_grants", "oauth_access_tokens", "operator_sessions", "sign_in_attempts"} {
+			if err := w.owner().QueryRow(t.Context(), `select count(*) from `+table).Scan(&n[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return n
+	}
+	sweep := func(what string, want [4]int) {
+		t.Helper()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		done := make(chan error, 1)
+		go func() { done <- w.app.SweepOAuth(ctx) }()
+		for end := time.Now().Add(30 * time.Second); counts() != want; time.Sleep(50 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("%s: %v, want %v", what, counts(), want)
+			}
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	if n := counts(); n[0] != 3 || n[1] != 2 || n[2] != 3 || n[3] == 0 {
+		t.Fatalf("%v", n)
+	}
+	w.pass(24*time.Hour + domain.CodeLifetime)
+	sweep("after a day", [4]int{2, 2, 0, 0})
+	w.pass(30 * 24 * time.Hour)
+	sweep("after a month", [4]int{1, 1, 0, 0})
+	if _, ok := w.alive(a.Access); !ok {
+		t.Error("a grant that is not over is gone")
+	}
+	w.refresh(a.Refresh).is(t, 400, "invalid_grant") // thirty days without use
+	w.pass(domain.GrantLifetime)
+	sweep("after a year", [4]int{0, 0, 0, 0})
+}
+
+// A grant ends a year after the consent, however often it was refreshed.
+func TestAGrantEndsAfterAYear(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.granted()
+	for range 12 {
+		w.pass(29 * 24 * time.Hour)
+		a = w.refresh(a.Refresh).is(t, 200, "")
+	}
+	w.pass(18 * 24 * time.Hour)
+	w.refresh(a.Refresh).is(t, 400, "invalid_grant")
+}
+
+// introspect asks what a token stands for, as another process does.
+func (w *world) introspect(token string) (out map[string]any) {
+	w.t.Helper()
+	res, err := http.PostForm(w.server.URL+"/internal/v1/oauth/introspect", url.Values{"token": {token}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	raw, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusOK {
+		w.t.Fatalf("%d %s: %v", res.StatusCode, raw, err)
+	}
+	if err := json.Unmarshal(raw, &out); err != nil {
+		w.t.Fatal(err)
+	}
+	return out
+}
+
+// Other processes learn what an access token stands for: RFC 7662.
+func TestIntrospection(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.granted()
+	got := w.introspect(a.Access)
+	if got["active"] != true || got["scope"] != "read:bookings write:bookings" || got["client_id"] != w.client.ID.String() || got["sub"] != w.operator.ID.String() ||
+		got["tenant_id"] != w.tenant.ID.String() || got["mode"] != "test" || got["exp"] == nil {
+		t.Errorf("%v", got)
+	}
+	w.pass(time.Hour)
+	for what, token := range map[string]string{"expired": a.Access, "a refresh token": a.Refresh, "unknown": domain.NewAccessToken(), "nothing": ""} {
+		if got := w.introspect(token); len(got) != 1 || got["active"] != false {
+			t.Errorf("%s: %v", what, got)
+		}
+	}
+}
+
+// The audit log tells who consented, who ended what and why, and who signed in.
+func TestTheAuditLogTells(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.granted()
+	w.refresh(a.Refresh).is(t, 200, "")
+	w.refresh(a.Refresh).is(t, 400, "invalid_grant")
+	lines := w.rows(`select action || ' by ' || actor || ' ' || coalesce(after->>'reason', '') from audit_log order by seq`)
+	operator, app := w.operator.ID.String(), w.client.ID.String()
+	for _, want := range []string{
+		"operator.invite by cli ", "operator.join by " + operator + " ", "app.create by cli ", "operator.sign_in by " + operator + " ",
+		"grant.create by " + operator + " ", "grant.revoke by " + app + " refresh_token_reused",
+	} {
+		if !slices.Contains(lines, want) {
+			t.Errorf("%q is missing in %q", want, lines)
+		}
+	}
+	for _, line := range w.rows(`select audit_log::text from audit_log`) {
+		for _, secret := range []string{a.Access, a.Refresh, password, verifier} {
+			if strings.Contains(line, secret) {
+				t.Errorf("the log holds a secret: %s", line)
+			}
+		}
+	}
+}
+
+// Whatever an app or a stranger sends, the server does not fail.
+func FuzzAuthorize(f *testing.F) {
+	f.Add("response_type=code&client_id=x&redirect_uri=https%3A%2F%2Fapp.example%2Fcallback&scope=a&state=%00")
+	f.Add("client_id=%zz&&==&prompt=none&scope=%ff&request_uri=urn:ietf:params:oauth:request_uri:x")
+	f.Add("response_mode=form_post&audience=x&registration=y&request=e30.e30.&claims=%7B")
+	w := newWorld(f)
+	f.Fuzz(func(t *testing.T, raw string) {
+		w.t = t
+		query := strings.Map(func(r rune) rune {
+			if r <= ' ' || r == '#' || r == 0x7f {
+				return -1
+			}
+			return r
+		}, strings.ReplaceAll(raw, "client_id=x", "client_id="+w.client.ID.String()))
+		if !validQuery(query) {
+			return
+		}
+		p := w.browser().get("/oauth/authorize?" + query)
+		if to := p.Header.Get("Location"); p.StatusCode >= 500 || to != "" && !strings.HasPrefix(to, "/oauth/sign-in?") && !allowed(w.client, to) {
+			t.Errorf("%q: %d %s", query, p.StatusCode, to)
+		}
+	})
+}
+
+func validQuery(q string) bool {
+	_, err := url.ParseRequestURI("/oauth/authorize?" + q)
+	return err == nil && len(q) < 8000
+}
+
+// allowed reports whether an address is a registered redirect URI with an answer behind it.
+func allowed(a domain.App, to string) bool {
+	i := strings.LastIndexAny(to, "?&")
+	for ; i > 0; i = strings.LastIndexAny(to[:i], "?&") {
+		if a.Redirects(to[:i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// Whatever is sent to the token endpoint, the answer is an error of RFC 6749.
+func FuzzToken(f *testing.F) {
+	f.Add("grant_type=authorization_code&code=svc_ac_x&client_id=x&code_verifier=y")
+	f.Add("grant_type=refresh_token&refresh_token=svc_rt_" + strings.Repeat("0", 58) + "&client_id=x&scope=%00")
+	f.Add("grant_type=&client_assertion_type=urn:ietf:params:oauth:client-assertion-type:jwt-bearer&client_assertion=e30.e30.")
+	w := newWorld(f)
+	f.Fuzz(func(t *testing.T, raw string) {
+		w.t = t
+		form, err := url.ParseQuery(strings.ReplaceAll(raw, "client_id=x", "client_id="+w.client.ID.String()))
+		if err != nil {
+			return
+		}
+		if a := w.post("/oauth/token", form); a.Status != 400 && a.Status != 401 || a.Error == "" || a.Access != "" {
+			t.Errorf("%q: %+v", raw, a)
+		}
+	})
+}

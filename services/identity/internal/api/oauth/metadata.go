@@ -1,0 +1,51 @@
+package oauth
+
+import (
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/services/identity/internal/pages"
+)
+
+// serverMetadata answers what there is: RFC 8414.
+func (s *Server) serverMetadata(c *gin.Context) error {
+	locales := make([]string, len(pages.Languages))
+	for i, l := range pages.Languages {
+		locales[i] = l.String()
+	}
+	return s.document(c, map[string]any{
+		"issuer":                                         s.AuthURL,
+		"authorization_endpoint":                         s.AuthURL + "/oauth/authorize",
+		"token_endpoint":                                 s.AuthURL + "/oauth/token",
+		"revocation_endpoint":                            s.AuthURL + "/oauth/revoke",
+		"scopes_supported":                               s.App.Scopes,
+		"response_types_supported":                       []string{responseCode},
+		"response_modes_supported":                       []string{"query"},
+		"grant_types_supported":                          grantTypes,
+		"code_challenge_methods_supported":               []string{methodS256},
+		"token_endpoint_auth_methods_supported":          []string{"none"},
+		"revocation_endpoint_auth_methods_supported":     []string{"none"},
+		"authorization_response_iss_parameter_supported": true,
+		"ui_locales_supported":                           locales,
+		"service_documentation":                          s.Docs,
+	})
+}
+
+// resourceMetadata answers which API the tokens are for, and where they come from: RFC 9728.
+func (s *Server) resourceMetadata(c *gin.Context) error {
+	return s.document(c, map[string]any{
+		"resource":                 s.Resource,
+		"resource_name":            "Holdfast",
+		"authorization_servers":    []string{s.AuthURL},
+		"scopes_supported":         s.App.Scopes,
+		"bearer_methods_supported": []string{"header"},
+		"resource_documentation":   s.Docs,
+	})
+}
+
+func (s *Server) document(c *gin.Context, body map[string]any) error {
+	c.Header("Cache-Control", "public, max-age=300")
+	c.JSON(http.StatusOK, body)
+	return nil
+}

@@ -1,0 +1,53 @@
+// Package oauth is the authorization server: OAuth 2.1 with PKCE for public clients, on fosite, and the pages of the operators who sign
+// in and consent. RFC 6749 and its successor's draft, RFC 7009, 7636, 8252, 8414, 9207, 9700, 9728.
+package oauth
+
+import (
+	"context"
+	"net/url"
+
+	"github.com/ory/fosite"
+	"github.com/ory/fosite/handler/oauth2"
+	"github.com/ory/fosite/handler/pkce"
+
+	"holdfast.dev/services/identity/internal/domain"
+)
+
+const (
+	responseCode = "code"
+	methodS256   = "S256"
+	tokenType    = "bearer"
+
+	accessLifetime = domain.AccessTokenLifetime
+)
+
+var grantTypes = []string{"authorization_code", "refresh_token"}
+
+// newProvider builds fosite's provider with exactly the flows that there are.
+func newProvider(v *vault) fosite.OAuth2Provider {
+	cfg := &fosite.Config{
+		AccessTokenLifespan: accessLifetime, RefreshTokenLifespan: domain.RefreshIdle, AuthorizeCodeLifespan: domain.CodeLifetime,
+		EnforcePKCE: true, EnforcePKCEForPublicClients: true, EnablePKCEPlainChallengeMethod: false,
+		ScopeStrategy:            fosite.ExactScopeStrategy,
+		AudienceMatchingStrategy: noAudience,
+		RefreshTokenScopes:       []string{}, // else no refresh token is given without the scope offline
+		MinParameterEntropy:      1,          // state is the client's business; authorize makes one up where there is none
+		SanitationWhiteList:      []string{"redirect_uri", "code_challenge"},
+		RedirectSecureChecker:    func(context.Context, *url.URL) bool { return true }, // checked when it is registered
+	}
+	code := &oauth2.AuthorizeExplicitGrantHandler{
+		AccessTokenStrategy: strategy{}, RefreshTokenStrategy: strategy{}, AuthorizeCodeStrategy: strategy{},
+		CoreStorage: v, TokenRevocationStorage: v, Config: cfg,
+	}
+	proof := &pkce.Handler{AuthorizeCodeStrategy: strategy{}, Storage: v, Config: cfg}
+	refresh := refresher{&oauth2.RefreshTokenGrantHandler{
+		AccessTokenStrategy: strategy{}, RefreshTokenStrategy: strategy{}, TokenRevocationStorage: v, Config: cfg,
+	}}
+	cfg.AuthorizeEndpointHandlers = fosite.AuthorizeEndpointHandlers{code, proof}
+	cfg.TokenEndpointHandlers = fosite.TokenEndpointHandlers{code, refresh, proof}
+	cfg.RevocationHandlers = fosite.RevocationHandlers{revoker{v}}
+	return fosite.NewOAuth2Provider(v, cfg)
+}
+
+// noAudience takes every request: there is one resource, so an audience says nothing.
+func noAudience([]string, []string) error { return nil }

@@ -1,0 +1,77 @@
+package oauth
+
+import (
+	"context"
+	"time"
+
+	"github.com/ory/fosite"
+	"github.com/ory/fosite/handler/oauth2"
+)
+
+// refresher is fosite's refresh token grant, with two additions: within an app's leeway the previous token gets the tokens that it was
+// exchanged for, and a request that loses the race for a token is judged anew, by what the winner has left.
+type refresher struct {
+	*oauth2.RefreshTokenGrantHandler
+}
+
+var _ fosite.TokenEndpointHandler = refresher{}
+
+// HandleTokenEndpointRequest checks the scopes that the request names, which fosite ignores: RFC 6749, section 6.
+func (h refresher) HandleTokenEndpointRequest(ctx context.Context, r fosite.AccessRequester) error {
+	asked := r.GetRequestedScopes()
+	if err := h.RefreshTokenGrantHandler.HandleTokenEndpointRequest(ctx, r); err != nil || len(asked) == 0 {
+		return err
+	}
+	return narrow(r, asked)
+}
+
+// narrow leaves the scopes that the request asks for, which must be among those of the grant.
+func narrow(r fosite.AccessRequester, asked fosite.Arguments) error {
+	if !r.GetGrantedScopes().Has(asked...) {
+		return fosite.ErrInvalidScope.WithHint("A refresh cannot give scopes that the operator has not granted.")
+	}
+	if a, ok := r.(*fosite.AccessRequest); ok {
+		a.GrantedScope = nil
+	}
+	for _, scope := range asked {
+		r.GrantScope(scope)
+	}
+	return nil
+}
+
+// PopulateTokenEndpointResponse answers the successor again, or makes one.
+func (h refresher) PopulateTokenEndpointResponse(ctx context.Context, r fosite.AccessRequester, out fosite.AccessResponder) error {
+	if !h.CanHandleTokenEndpointRequest(ctx, r) {
+		return fosite.ErrUnknownRequest
+	}
+	if h.replay(r, out) {
+		return nil
+	}
+	err := h.RefreshTokenGrantHandler.PopulateTokenEndpointResponse(ctx, r, out)
+	if e := exchangeOf(ctx); err == nil || !e.lost || e.failure != nil {
+		return err
+	}
+	// The token is the previous one now: it is answered within the leeway, or was used twice.
+	if err := h.HandleTokenEndpointRequest(ctx, r); err != nil {
+		return err
+	}
+	if !h.replay(r, out) {
+		return fosite.ErrInvalidGrant
+	}
+	return nil
+}
+
+// replay answers the tokens that the request's token was exchanged for, if it was.
+func (refresher) replay(r fosite.AccessRequester, out fosite.AccessResponder) bool {
+	s, ok := r.GetSession().(*session)
+	if !ok || s.replay == nil || s.grant.RotatedAt == nil {
+		return false
+	}
+	left := time.Until(s.grant.RotatedAt.Add(accessLifetime))
+	out.SetAccessToken(s.replay.Access)
+	out.SetTokenType(tokenType)
+	out.SetExpiresIn(left.Round(time.Second))
+	out.SetScopes(s.replay.Scopes)
+	out.SetExtra("refresh_token", s.replay.Refresh)
+	return true
+}

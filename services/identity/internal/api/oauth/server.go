@@ -1,0 +1,98 @@
+package oauth
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/alexedwards/scs/v2"
+	"github.com/gin-gonic/gin"
+	"github.com/ory/fosite"
+
+	"holdfast.dev/libs/crypt"
+	"holdfast.dev/libs/httpx"
+
+	"holdfast.dev/services/identity/internal/app"
+	"holdfast.dev/services/identity/internal/domain"
+	"holdfast.dev/services/identity/internal/pages"
+)
+
+// Options are what a Server needs.
+type Options struct {
+	App      *app.App
+	Box      *crypt.Box // seals form tokens and what a rotation leaves for its leeway
+	AuthURL  string     // where people and apps reach the pages and endpoints: the issuer, without a slash at the end
+	Resource string     // of the API that the tokens are for: RFC 9728
+	Docs     string     // of the API, for people
+	Now      func() time.Time
+}
+
+// Server answers what reaches the authorization server through the gateway.
+type Server struct {
+	Options
+
+	vault    *vault
+	provider fosite.OAuth2Provider
+	sessions *scs.SessionManager
+	words    *pages.Words
+	secure   bool // the issuer is https
+	crossing *http.CrossOriginProtection
+}
+
+// New builds the server.
+func New(o Options) (*Server, error) {
+	u, err := url.Parse(o.AuthURL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.Path != "" || u.RawQuery != "" || u.Fragment != "" {
+		return nil, fmt.Errorf("AUTH_URL must be https://host, without a path: %q", o.AuthURL)
+	}
+	words, err := pages.NewWords()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Options: o, words: words, secure: u.Scheme == "https", crossing: http.NewCrossOriginProtection()}
+	if err := s.crossing.AddTrustedOrigin(o.AuthURL); err != nil { // the gateway calls under a host of its own
+		return nil, fmt.Errorf("AUTH_URL: %w", err)
+	}
+	s.vault = &vault{App: o.App, Box: o.Box, Now: o.Now}
+	s.provider = newProvider(s.vault)
+	s.sessions = newSessions(&sessionStore{app: o.App, now: o.Now}, s.secure)
+	return s, nil
+}
+
+// Mount registers the endpoints and pages. The gateway alone may call them.
+func (s *Server) Mount(e *gin.Engine, internal func(h httpx.Handler, peers ...string) gin.HandlerFunc) {
+	api := func(method, path string, h httpx.Handler) { e.Handle(method, path, internal(h, gateway)) }
+	page := func(path string, h func(v *visit) error, methods ...string) {
+		for _, m := range methods {
+			api(m, path, s.visits(h))
+		}
+	}
+	api(http.MethodPost, "/oauth/token", s.token)
+	api(http.MethodPost, "/oauth/revoke", s.revoke)
+	api(http.MethodPost, "/internal/v1/oauth/introspect", s.introspect)
+	api(http.MethodGet, "/.well-known/oauth-authorization-server", s.serverMetadata)
+	api(http.MethodGet, "/.well-known/oauth-protected-resource", s.resourceMetadata)
+	api(http.MethodGet, "/.well-known/oauth-protected-resource/api/v1", s.resourceMetadata)
+	api(http.MethodGet, "/oauth/style.css", style)
+	page("/oauth/authorize", s.authorize, http.MethodGet, http.MethodPost)
+	page("/oauth/sign-in", s.signIn, http.MethodGet, http.MethodPost)
+	page("/oauth/second-factor", s.secondFactor, http.MethodGet, http.MethodPost)
+	page("/oauth/sign-out", s.signOut, http.MethodPost)
+	page("/oauth/account", s.account, http.MethodGet, http.MethodPost)
+	page("/oauth/link/:token", s.link, http.MethodGet, http.MethodPost)
+}
+
+// gateway is the only process that may call the endpoints.
+const gateway = "gateway"
+
+func style(c *gin.Context) error {
+	c.Header("Cache-Control", "public, max-age=3600")
+	c.Data(http.StatusOK, "text/css; charset=utf-8", pages.Style())
+	return nil
+}
+
+// originOf says who asks and from where, for the audit log.
+func originOf(r *http.Request, actor string) domain.Origin {
+	return domain.Origin{Actor: actor, Source: r.Header.Get("X-Forwarded-For")}
+}

@@ -1,0 +1,132 @@
+package oauth
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"time"
+
+	"github.com/alexedwards/scs/v2"
+
+	"holdfast.dev/libs/ids"
+
+	"holdfast.dev/services/identity/internal/app"
+	"holdfast.dev/services/identity/internal/domain"
+)
+
+// Names of what a session holds.
+const (
+	keyID       = "id"       // ses_…
+	keyCreated  = "created"  // unix seconds
+	keyOperator = "operator" // who has signed in
+	keyPending  = "pending"  // who has given its password, and not its second factor yet
+	keyFresh    = "fresh"    // hash of the authorization request for which the operator signed in
+)
+
+// newSessions makes the manager of sessions: 12 hours without use and 7 days in all end one.
+func newSessions(store *sessionStore, secure bool) *scs.SessionManager {
+	m := scs.New()
+	m.Store, m.HashTokenInStore = store, true
+	m.Lifetime, m.IdleTimeout = domain.SessionLifetime, domain.SessionIdle
+	m.Cookie.Name, m.Cookie.Secure = cookieName("session", secure), secure
+	return m
+}
+
+// cookieName has the prefix with which browsers take a cookie from this host alone, where the connection is encrypted.
+func cookieName(name string, secure bool) string {
+	if secure {
+		return "__Host-holdfast_" + name
+	}
+	return "holdfast_" + name
+}
+
+// sessionStore keeps sessions in PostgreSQL. The manager hands it the hash of the cookie's token.
+type sessionStore struct {
+	app *app.App
+	now func() time.Time
+}
+
+var _ scs.CtxStore = (*sessionStore)(nil)
+
+// client is what a session notes of the browser; found says that the session was there when the request came.
+type browserOf struct {
+	address, agent string
+	found          map[string]bool
+}
+
+type browserKey struct{}
+
+func browserFrom(ctx context.Context) *browserOf {
+	b, ok := ctx.Value(browserKey{}).(*browserOf)
+	if !ok {
+		return &browserOf{found: map[string]bool{}}
+	}
+	return b
+}
+
+// FindCtx implements scs.CtxStore.
+func (s *sessionStore) FindCtx(ctx context.Context, token string) ([]byte, bool, error) {
+	hash, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil {
+		return nil, false, nil
+	}
+	data, err := s.app.SessionData(ctx, hash)
+	if err != nil || data == nil {
+		return nil, false, err
+	}
+	browserFrom(ctx).found[token] = true
+	return data, true, nil
+}
+
+// CommitCtx implements scs.CtxStore. A session that was there when the request came is only updated: one that was ended meanwhile does
+// not come back.
+func (s *sessionStore) CommitCtx(ctx context.Context, token string, data []byte, expires time.Time) error {
+	hash, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil {
+		return fmt.Errorf("session token: %w", err)
+	}
+	_, values, err := scs.GobCodec{}.Decode(data)
+	if err != nil {
+		return fmt.Errorf("session: %w", err)
+	}
+	b := browserFrom(ctx)
+	one := domain.Session{Address: b.address, Agent: b.agent, SeenAt: s.now(), ExpiresAt: expires}
+	if id, ok := values[keyID].(string); ok {
+		if one.ID, err = ids.Parse[domain.SessionPrefix](id); err != nil {
+			return fmt.Errorf("session id: %w", err)
+		}
+	}
+	if at, ok := values[keyCreated].(int64); ok {
+		one.CreatedAt = time.Unix(at, 0)
+	}
+	if id, ok := values[keyOperator].(string); ok {
+		operator, err := ids.Parse[domain.OperatorPrefix](id)
+		if err != nil {
+			return fmt.Errorf("session's operator: %w", err)
+		}
+		one.OperatorID = &operator
+	}
+	return s.app.PutSession(ctx, hash, one, data, b.found[token])
+}
+
+// DeleteCtx implements scs.CtxStore.
+func (s *sessionStore) DeleteCtx(ctx context.Context, token string) error {
+	hash, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil {
+		return nil
+	}
+	return s.app.EndSession(ctx, hash)
+}
+
+// Find implements scs.Store, which the manager does not use beside CtxStore.
+func (s *sessionStore) Find(token string) ([]byte, bool, error) {
+	return s.FindCtx(context.Background(), token)
+}
+
+// Commit implements scs.Store.
+func (s *sessionStore) Commit(token string, data []byte, expires time.Time) error {
+	return s.CommitCtx(context.Background(), token, data, expires)
+}
+
+// Delete implements scs.Store.
+func (s *sessionStore) Delete(token string) error { return s.DeleteCtx(context.Background(), token) }

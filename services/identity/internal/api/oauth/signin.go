@@ -1,0 +1,159 @@
+package oauth
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/ids"
+
+	"holdfast.dev/services/identity/internal/app"
+	"holdfast.dev/services/identity/internal/domain"
+	"holdfast.dev/services/identity/internal/pages"
+)
+
+// signIn asks for address and password. The query is that of the authorization request that the operator comes from.
+func (s *Server) signIn(v *visit) error {
+	name := s.appName(v)
+	if v.r.Method == http.MethodGet {
+		return v.show(http.StatusOK, pages.SignIn(v.frame(), name, v.r.URL.Query().Get("login_hint"), ""))
+	}
+	email := v.form.Get("email")
+	if !v.genuine() {
+		return v.show(http.StatusBadRequest, pages.SignIn(v.frame(), name, email, v.T("stale")))
+	}
+	o, err := s.App.SignIn(v.r.Context(), app.SignIn{
+		Email: email, Password: v.form.Get("password"), Browser: v.browser, Address: v.network(), By: originOf(v.r, "sign-in"),
+	})
+	if status, text := v.wrong(err, "wrong"); status != 0 {
+		return v.show(status, pages.SignIn(v.frame(), name, email, text))
+	}
+	if err != nil {
+		return err
+	}
+	if o.TOTPSecret != nil {
+		return s.half(v, o)
+	}
+	return s.enter(v, o)
+}
+
+// half notes that an operator has given its password, and asks for its second factor.
+func (s *Server) half(v *visit, o domain.Operator) error {
+	ctx := v.r.Context()
+	if err := s.sessions.RenewToken(ctx); err != nil {
+		return err
+	}
+	s.begin(v)
+	s.sessions.Remove(ctx, keyOperator)
+	s.sessions.Put(ctx, keyPending, o.ID.String())
+	return v.redirect("/oauth/second-factor" + v.query())
+}
+
+// secondFactor asks for the code of the second factor.
+func (s *Server) secondFactor(v *visit) error {
+	ctx := v.r.Context()
+	id, err := ids.Parse[domain.OperatorPrefix](s.sessions.GetString(ctx, keyPending))
+	if err != nil {
+		return v.redirect("/oauth/sign-in" + v.query())
+	}
+	if v.r.Method == http.MethodGet {
+		return v.show(http.StatusOK, pages.Factor(v.frame(), ""))
+	}
+	if !v.genuine() {
+		return v.show(http.StatusBadRequest, pages.Factor(v.frame(), v.T("stale")))
+	}
+	o, err := s.App.SecondFactor(ctx, originOf(v.r, id.String()), id, v.form.Get("code"))
+	if status, text := v.wrong(err, "wrong_code"); status != 0 {
+		return v.show(status, pages.Factor(v.frame(), text))
+	}
+	if err != nil {
+		return err
+	}
+	return s.enter(v, o)
+}
+
+// begin gives the session a new public id.
+func (s *Server) begin(v *visit) {
+	ctx := v.r.Context()
+	s.sessions.Put(ctx, keyID, domain.NewSessionID().String())
+	s.sessions.Put(ctx, keyCreated, s.Now().Unix())
+}
+
+// enter signs an operator in: the session gets a new token, so that one that was planted before is of no use.
+func (s *Server) enter(v *visit, o domain.Operator) error {
+	ctx := v.r.Context()
+	if err := s.sessions.RenewToken(ctx); err != nil {
+		return err
+	}
+	s.begin(v)
+	s.sessions.Remove(ctx, keyPending)
+	s.sessions.Put(ctx, keyOperator, o.ID.String())
+	s.sessions.Put(ctx, keyFresh, v.requestHash())
+	if err := s.App.SignedIn(ctx, originOf(v.r, o.ID.String()), o.ID, v.browser); err != nil {
+		return err
+	}
+	if v.r.URL.RawQuery == "" {
+		return v.redirect("/oauth/account")
+	}
+	return v.redirect("/oauth/authorize" + v.query())
+}
+
+// signOut ends the session.
+func (s *Server) signOut(v *visit) error {
+	if err := s.sessions.Destroy(v.r.Context()); err != nil {
+		return err
+	}
+	return v.show(http.StatusOK, pages.Message(v.frame(), v.T("sign_out"), v.T("signed_out"), ""))
+}
+
+// link sets a password by a one-time link.
+func (s *Server) link(v *visit) error {
+	ctx, token := v.r.Context(), v.c.Param("token")
+	gone := func() error {
+		return v.show(http.StatusNotFound, pages.Message(v.frame(), v.T("set_password"), v.T("link_gone"), ""))
+	}
+	o, err := s.App.LinkOperator(ctx, token)
+	if errors.Is(err, domain.ErrLink) {
+		return gone()
+	}
+	if err != nil {
+		return err
+	}
+	ask := func(status int, wrong string) error {
+		return v.show(status, pages.Password(v.frame(), v.r.URL.Path, o.Email, wrong))
+	}
+	if v.r.Method == http.MethodGet {
+		return ask(http.StatusOK, "")
+	}
+	if !v.genuine() {
+		return ask(http.StatusBadRequest, v.T("stale"))
+	}
+	_, err = s.App.UseLink(ctx, originOf(v.r, o.ID.String()), token, v.form.Get("password"))
+	var invalid *apperr.Error
+	switch {
+	case err == nil:
+		return v.show(http.StatusOK, pages.Message(v.frame(), v.T("set_password"), v.T("password_saved"), ""))
+	case errors.Is(err, domain.ErrLink):
+		return gone()
+	case errors.As(err, &invalid) && invalid.Kind == apperr.Invalid:
+		return ask(http.StatusUnprocessableEntity, invalid.Message)
+	}
+	return err
+}
+
+// appName is the name of the app that the operator comes from, "" for none.
+func (s *Server) appName(v *visit) string {
+	id, err := domain.ParseAppID(v.r.URL.Query().Get("client_id"))
+	if err != nil {
+		return ""
+	}
+	a, err := s.App.AppByID(v.r.Context(), id)
+	if err != nil {
+		return ""
+	}
+	if u, err := url.Parse(v.r.URL.Query().Get("redirect_uri")); err == nil && a.Redirects(u.String()) {
+		v.back = originOfURI(u)
+	}
+	return a.Name
+}

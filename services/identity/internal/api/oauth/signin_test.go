@@ -1,0 +1,304 @@
+package oauth_test
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/pquerna/otp/totp"
+
+	"holdfast.dev/services/identity/internal/app"
+)
+
+func (b *browser) cookie(name string) string {
+	u, _ := url.Parse(b.w.server.URL)
+	for _, c := range b.client.Jar.Cookies(u) {
+		if c.Name == name {
+			return c.Value
+		}
+	}
+	return ""
+}
+
+func (b *browser) plant(name, value string) {
+	u, _ := url.Parse(b.w.server.URL)
+	b.client.Jar.SetCookies(u, []*http.Cookie{{Name: name, Value: value, Path: "/"}})
+}
+
+// owner is a connection of the database's owner, who sees all rows.
+func (w *world) owner() *pgx.Conn {
+	w.t.Helper()
+	if w.conn != nil {
+		return w.conn
+	}
+	conn, err := pgx.Connect(w.t.Context(), w.db.OwnerURL)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(w.t.Context())) })
+	w.conn = conn
+	return conn
+}
+
+// try tries to sign in, and returns the answer.
+func (b *browser) try(email, with string) *page {
+	b.w.t.Helper()
+	return b.submit(b.get("/oauth/sign-in?"+b.w.request().Encode()), "email", email, "password", with)
+}
+
+// A wrong password, an unknown account and a disabled one get the same answer.
+func TestWrongSignIns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.invite(w.tenant, "gone@example.com", "staff")
+	if _, _, err := w.app.DisableOperator(t.Context(), by, "gone@example.com"); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range [][2]string{{w.operator.Email, "not my password"}, {"nobody@example.com", password}, {"gone@example.com", password}, {"", ""}} {
+		if p := w.browser().try(c[0], c[1]); p.StatusCode != 422 || !strings.Contains(p.body, "The e-mail address or the password is wrong.") || strings.Contains(p.body, c[1]) && c[1] != "" {
+			t.Errorf("%q: %d", c[0], p.StatusCode)
+		}
+	}
+	if p := w.browser().try("DANA@example.COM", password); p.StatusCode != http.StatusSeeOther {
+		t.Errorf("the address in capitals: %d", p.StatusCode)
+	}
+}
+
+// Attempts with wrong passwords wait longer and longer, in parallel too, and nobody is locked out: the owner's own browser passes.
+func TestSignInsAreThrottled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	own, thief := w.browser(), w.browser()
+	own.signIn(w.request(), w.operator.Email)
+	for i := range 5 {
+		if p := thief.try(w.operator.Email, "wrong"); p.StatusCode != 422 {
+			t.Fatalf("attempt %d: %d", i+1, p.StatusCode)
+		}
+	}
+	p := thief.try(w.operator.Email, password)
+	if wait, _ := strconv.Atoi(p.Header.Get("Retry-After")); p.StatusCode != 429 || wait < 1 || wait > 3 {
+		t.Errorf("%d, Retry-After %q", p.StatusCode, p.Header.Get("Retry-After"))
+	}
+	if p := w.browser().try(w.operator.Email, password); p.StatusCode != 429 { // another browser of the same thief
+		t.Errorf("%d", p.StatusCode)
+	}
+	if p := own.try(w.operator.Email, password); p.StatusCode != http.StatusSeeOther {
+		t.Errorf("the owner's browser: %d", p.StatusCode)
+	}
+	w.pass(3 * time.Second)
+	if p := thief.try(w.operator.Email, "wrong"); p.StatusCode != 422 {
+		t.Errorf("after the wait: %d", p.StatusCode)
+	}
+	if p := thief.try(w.operator.Email, "wrong"); p.StatusCode != 429 {
+		t.Errorf("one attempt after the wait: %d", p.StatusCode)
+	}
+	w.pass(5 * time.Second)
+	if p := w.browser().try(w.operator.Email, password); p.StatusCode != http.StatusSeeOther { // nobody is locked out
+		t.Errorf("%d", p.StatusCode)
+	}
+	var lines int
+	if err := w.owner().QueryRow(t.Context(), `select count(*) from audit_log where action = 'operator.sign_in_delayed'`).Scan(&lines); err != nil || lines != 1 {
+		t.Errorf("%d lines: %v", lines, err)
+	}
+}
+
+// One address that tries many accounts waits too; the wait of an account that does not exist is the same.
+func TestAnAddressIsThrottled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.browser()
+	b.header.Set("X-Forwarded-For", "2001:db8::1")
+	statuses := map[int]int{}
+	for i := range 32 {
+		b.header.Set("X-Forwarded-For", "2001:db8::"+strconv.Itoa(i+1)) // the same network
+		statuses[b.try("nobody"+strconv.Itoa(i)+"@example.com", "wrong").StatusCode]++
+	}
+	if statuses[422] != 30 || statuses[429] != 2 {
+		t.Errorf("%v", statuses)
+	}
+	other := w.browser()
+	for range 5 {
+		other.try("nobody@example.com", "wrong")
+	}
+	if p := other.try("nobody@example.com", "wrong"); p.StatusCode != 429 {
+		t.Errorf("an unknown account does not wait: %d", p.StatusCode)
+	}
+}
+
+// A second factor is asked for where there is one; a code works once, so does a recovery code.
+func TestSecondFactor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	secret := app.NewFactor()
+	now, err := totp.GenerateCode(secret, w.now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.app.SetFactor(t.Context(), by, w.operator.ID, secret, "000000"); err == nil && now != "000000" {
+		t.Error("a wrong code sets the factor")
+	}
+	codes, err := w.app.SetFactor(t.Context(), by, w.operator.ID, secret, now)
+	if err != nil || len(codes) != 10 {
+		t.Fatalf("%v: %v", codes, err)
+	}
+	b := w.browser()
+	ask := func() *page { return b.follow(b.try(w.operator.Email, password)) }
+	form := ask()
+	if p := b.get("/oauth/authorize?" + w.request().Encode()); p.StatusCode != http.StatusSeeOther {
+		t.Errorf("the password alone is enough: %d", p.StatusCode)
+	}
+	if p := b.submit(form, "code", now); p.StatusCode != 422 { // it was used to set the factor
+		t.Errorf("a used code: %d", p.StatusCode)
+	}
+	w.pass(time.Minute)
+	next, _ := totp.GenerateCode(secret, w.now())
+	if p := b.submit(form, "code", next); p.StatusCode != http.StatusSeeOther {
+		t.Errorf("a code: %d", p.StatusCode)
+	}
+	if p := b.get("/oauth/authorize?" + w.request().Encode()); p.StatusCode != 200 {
+		t.Errorf("signed in: %d", p.StatusCode)
+	}
+	if p := b.submit(ask(), "code", strings.ToUpper(codes[0])); p.StatusCode != http.StatusSeeOther {
+		t.Errorf("a recovery code: %d", p.StatusCode)
+	}
+	if p := b.submit(ask(), "code", codes[0]); p.StatusCode != 422 {
+		t.Errorf("a used recovery code: %d", p.StatusCode)
+	}
+	wrong := ask()
+	for range 4 {
+		b.submit(wrong, "code", "111111")
+	}
+	if p := b.submit(wrong, "code", codes[1]); p.StatusCode != 429 {
+		t.Errorf("codes are not throttled: %d", p.StatusCode)
+	}
+}
+
+// A one-time link sets a password that the policy allows, once, within a day; all sessions end.
+func TestOneTimeLinks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	signedIn := w.browser()
+	signedIn.signIn(w.request(), w.operator.Email)
+	link := func() string {
+		_, token, err := w.app.ResetOperator(t.Context(), by, w.operator.Email, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return "/oauth/link/" + token
+	}
+	old, path := link(), link()
+	b := w.browser()
+	if p := b.get(old); p.StatusCode != 404 {
+		t.Errorf("the link before: %d", p.StatusCode)
+	}
+	form := b.get(path)
+	for bad, why := range map[string]string{
+		"short": "at least 12", "aaaaaaaaaaaaaaaa": "commonest", "unbelievable": "commonest", "PASSWORD1234": "commonest", "dana is my name": "e-mail", strings.Repeat("x1", 200): "at most 256",
+	} {
+		if p := b.submit(form, "password", bad); p.StatusCode != 422 || !strings.Contains(p.body, why) {
+			t.Errorf("%q: %d %s", bad, p.StatusCode, p.body)
+		}
+	}
+	const fresh = "four words nobody guesses"
+	if p := b.submit(form, "password", fresh); p.StatusCode != 200 {
+		t.Fatalf("%d %s", p.StatusCode, p.body)
+	}
+	if p := b.submit(form, "password", fresh); p.StatusCode != 404 {
+		t.Errorf("twice: %d", p.StatusCode)
+	}
+	if p := signedIn.get("/oauth/authorize?" + w.request().Encode()); p.StatusCode != http.StatusSeeOther {
+		t.Errorf("a session from before: %d", p.StatusCode)
+	}
+	if p := w.browser().try(w.operator.Email, password); p.StatusCode != 422 {
+		t.Errorf("the old password: %d", p.StatusCode)
+	}
+	if p := w.browser().try(w.operator.Email, fresh); p.StatusCode != http.StatusSeeOther {
+		t.Errorf("the new password: %d", p.StatusCode)
+	}
+	late := link()
+	w.pass(24 * time.Hour)
+	if p := b.get(late); p.StatusCode != 404 {
+		t.Errorf("after a day: %d", p.StatusCode)
+	}
+}
+
+// An operator sees and ends its sessions, and sets up its second factor, soon after it has signed in.
+func TestAccount(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	phone, laptop := w.browser(), w.browser()
+	if p := laptop.get("/oauth/account"); p.StatusCode != http.StatusSeeOther || p.Header.Get("Location") != "/oauth/sign-in" {
+		t.Errorf("%d %s", p.StatusCode, p.Header.Get("Location"))
+	}
+	laptop.header.Set("User-Agent", "Laptop <1>")
+	phone.header.Set("User-Agent", "Phone")
+	enter := func(b *browser) *page {
+		return b.follow(b.submit(b.get("/oauth/sign-in"), "email", w.operator.Email, "password", password))
+	}
+	enter(phone)
+	account := enter(laptop)
+	if !strings.Contains(account.body, "Laptop &lt;1&gt;") || !strings.Contains(account.body, "Phone") || !strings.Contains(account.body, "198.51.100.7") {
+		t.Errorf("%s", account.body)
+	}
+	do := func(b *browser, p *page, pairs ...string) *page {
+		t.Helper()
+		form := url.Values{"form": {formOf(p)}}
+		for i := 0; i < len(pairs); i += 2 {
+			form.Set(pairs[i], pairs[i+1])
+		}
+		return b.do(http.MethodPost, "/oauth/account", form)
+	}
+	if p := do(laptop, &page{}, "do", "end_others"); p.StatusCode != 400 {
+		t.Errorf("without a form: %d", p.StatusCode)
+	}
+	setup := do(laptop, account, "do", "factor_begin")
+	secret := between(setup.body, `<code class="key">`, "</code>")
+	code, err := totp.GenerateCode(secret, w.now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := do(laptop, setup, "do", "factor_set", "code", "abc"); p.StatusCode != 422 {
+		t.Errorf("a wrong code: %d", p.StatusCode)
+	}
+	set := do(laptop, setup, "do", "factor_set", "code", code)
+	if set.StatusCode != 200 || strings.Count(set.body, "<li><code>") != 10 {
+		t.Errorf("%d %s", set.StatusCode, set.body)
+	}
+	if p := laptop.get("/oauth/account"); strings.Contains(p.body, "<li><code>") || !strings.Contains(p.body, "are asked for when you sign in") {
+		t.Errorf("%s", p.body)
+	}
+	if p := do(laptop, set, "do", "end_others"); strings.Contains(p.body, "Phone") || !strings.Contains(p.body, "Laptop") {
+		t.Errorf("%s", p.body)
+	}
+	if p := phone.get("/oauth/account"); p.StatusCode != http.StatusSeeOther {
+		t.Errorf("the other session: %d", p.StatusCode)
+	}
+	w.pass(16 * time.Minute)
+	fresh := laptop.get("/oauth/account")
+	if p := do(laptop, fresh, "do", "factor_end"); p.StatusCode != http.StatusSeeOther || p.Header.Get("Location") != "/oauth/sign-in" {
+		t.Errorf("long after the sign-in: %d %s", p.StatusCode, p.Header.Get("Location"))
+	}
+	second := laptop.follow(laptop.submit(laptop.get("/oauth/sign-in"), "email", w.operator.Email, "password", password))
+	code, _ = totp.GenerateCode(secret, w.now())
+	again := laptop.follow(laptop.submit(second, "code", code))
+	if p := do(laptop, again, "do", "factor_end"); p.StatusCode != 200 || !strings.Contains(p.body, "Protect your account") {
+		t.Errorf("%d %s", p.StatusCode, p.body)
+	}
+	if p := laptop.do(http.MethodPost, "/oauth/sign-out", url.Values{}); p.StatusCode != 200 {
+		t.Errorf("%d", p.StatusCode)
+	}
+	if p := laptop.get("/oauth/account"); p.StatusCode != http.StatusSeeOther {
+		t.Errorf("after signing out: %d", p.StatusCode)
+	}
+}
+
+func between(s, from, to string) string {
+	_, rest, _ := strings.Cut(s, from)
+	out, _, _ := strings.Cut(rest, to)
+	return out
+}

@@ -1,0 +1,360 @@
+package oauth
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/ory/fosite"
+	"github.com/ory/fosite/handler/oauth2"
+	"github.com/ory/fosite/handler/pkce"
+	"github.com/ory/fosite/storage"
+
+	"holdfast.dev/libs/crypt"
+	"holdfast.dev/libs/obs"
+
+	"holdfast.dev/services/identity/internal/app"
+	"holdfast.dev/services/identity/internal/domain"
+	"holdfast.dev/services/identity/internal/store"
+)
+
+// vault is fosite's storage over the app's verbs. A grant is one row, so what fosite writes in several steps is gathered between BeginTX
+// and Commit and becomes one statement, which changes the row only where it is as the request has read it.
+type vault struct {
+	App *app.App
+	Box *crypt.Box
+	Now func() time.Time
+}
+
+var (
+	_ fosite.Storage                = (*vault)(nil)
+	_ oauth2.CoreStorage            = (*vault)(nil)
+	_ oauth2.TokenRevocationStorage = (*vault)(nil)
+	_ pkce.PKCERequestStorage       = (*vault)(nil)
+	_ storage.Transactional         = (*vault)(nil)
+)
+
+// GetClient returns an app by its client_id.
+func (v *vault) GetClient(ctx context.Context, id string) (fosite.Client, error) {
+	parsed, err := domain.ParseAppID(id)
+	if err != nil {
+		return nil, fosite.ErrNotFound
+	}
+	e := exchangeOf(ctx)
+	if e.app.ID != parsed {
+		found, err := v.App.AppByID(ctx, parsed)
+		if err != nil {
+			return nil, e.failed(err, domain.ErrAppNotFound)
+		}
+		e.app = found.App
+	}
+	return client{e.app}, nil
+}
+
+// ClientAssertionJWTValid implements fosite.Storage: no app has a key.
+func (*vault) ClientAssertionJWTValid(context.Context, string) error { return fosite.ErrNotFound }
+
+// SetClientAssertionJWT implements fosite.Storage.
+func (*vault) SetClientAssertionJWT(context.Context, string, time.Time) error {
+	return fosite.ErrNotFound
+}
+
+// CreateAuthorizeCodeSession writes the grant that the code is for, narrowed to what the operator's role has.
+func (v *vault) CreateAuthorizeCodeSession(ctx context.Context, signature string, r fosite.Requester) error {
+	s, okSession := r.GetSession().(*session)
+	c, okClient := r.GetClient().(client)
+	if !okSession || !okClient {
+		return fmt.Errorf("a session is a %T, a client a %T", r.GetSession(), r.GetClient())
+	}
+	g, err := v.App.Grant(ctx, s.by, app.Consent{
+		Operator: s.operator, App: c.App, Tenant: s.tenant, Mode: s.mode, Scopes: r.GetRequestedScopes(),
+		RedirectURI: r.GetRequestForm().Get("redirect_uri"), Challenge: r.GetRequestForm().Get("code_challenge"), CodeHash: unhex(signature),
+	})
+	s.grant = g
+	return err
+}
+
+// GetAuthorizeCodeSession returns the grant of a code that may be exchanged now. A code that was exchanged before ends its grant, but
+// only when the request proves by client and verifier that the code was meant for it: else a stranger who has seen a code could end it.
+func (v *vault) GetAuthorizeCodeSession(ctx context.Context, signature string, _ fosite.Session) (fosite.Requester, error) {
+	g, err := v.read(ctx, unhex(signature), nil)
+	if err != nil {
+		return nil, err
+	}
+	form := exchangeOf(ctx).form
+	if form.Get("client_id") != g.AppID.String() || !proves(form.Get("code_verifier"), g.CodeChallenge) {
+		return nil, fosite.ErrNotFound
+	}
+	if g.ExchangedAt != nil {
+		return nil, v.end(ctx, g, domain.CodeReused)
+	}
+	if g.Ended || !v.Now().Before(g.CodeExpiresAt) {
+		return nil, fosite.ErrNotFound
+	}
+	return v.request(ctx, g)
+}
+
+// InvalidateAuthorizeCodeSession remembers, for Commit, that a code is exchanged.
+func (v *vault) InvalidateAuthorizeCodeSession(ctx context.Context, _ string) error {
+	return nil // Commit exchanges the code when there is no refresh token that it takes the place of
+}
+
+// GetPKCERequestSession returns the challenge of a code's grant. It stays with the grant, so a wrong verifier does not use it up.
+func (v *vault) GetPKCERequestSession(ctx context.Context, signature string, _ fosite.Session) (fosite.Requester, error) {
+	g, err := v.read(ctx, unhex(signature), nil)
+	if err != nil {
+		return nil, err
+	}
+	return v.request(ctx, g)
+}
+
+// CreatePKCERequestSession does nothing: the grant has the challenge.
+func (*vault) CreatePKCERequestSession(context.Context, string, fosite.Requester) error { return nil }
+
+// DeletePKCERequestSession does nothing, for a code whose verifier was wrong stays bound to its challenge.
+func (*vault) DeletePKCERequestSession(context.Context, string) error { return nil }
+
+// GetRefreshTokenSession returns the grant of a refresh token that may be exchanged now. One that was exchanged before ends the grant,
+// except for the one before the present within the app's leeway: that one gets what it was exchanged for.
+func (v *vault) GetRefreshTokenSession(ctx context.Context, signature string, _ fosite.Session) (fosite.Requester, error) {
+	family, own := split(signature)
+	if family == nil {
+		return nil, fosite.ErrNotFound
+	}
+	g, err := v.read(ctx, nil, family)
+	if err != nil {
+		return nil, err
+	}
+	if exchangeOf(ctx).form.Get("client_id") != g.AppID.String() || g.Ended || g.RefreshExpiresAt == nil || !v.Now().Before(*g.RefreshExpiresAt) {
+		return nil, fosite.ErrNotFound
+	}
+	var replay *domain.Tokens
+	if !bytes.Equal(own, g.RefreshHash) {
+		if replay, err = v.successor(ctx, g, own); err != nil {
+			return nil, err
+		}
+	}
+	r, err := v.request(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	s, _ := r.GetSession().(*session)
+	s.replay = replay
+	return r, nil
+}
+
+// successor opens what the previous refresh token was exchanged for, within the app's leeway; else it ends the grant.
+func (v *vault) successor(ctx context.Context, g domain.Grant, own []byte) (*domain.Tokens, error) {
+	if _, err := v.GetClient(ctx, g.AppID.String()); err != nil {
+		return nil, err
+	}
+	leeway := exchangeOf(ctx).app.Leeway()
+	if !bytes.Equal(own, g.PreviousHash) || g.Successor == nil || g.RotatedAt == nil || v.Now().Sub(*g.RotatedAt) >= leeway {
+		return nil, v.end(ctx, g, domain.TokenReused)
+	}
+	plain, err := v.Box.Open(g.Successor, sealedFor(g))
+	if err != nil {
+		return nil, exchangeOf(ctx).failed(fmt.Errorf("open the successor of %s: %w", g.ID, err), nil)
+	}
+	var tokens domain.Tokens
+	if err := json.Unmarshal(plain, &tokens); err != nil {
+		return nil, exchangeOf(ctx).failed(fmt.Errorf("the successor of %s: %w", g.ID, err), nil)
+	}
+	return &tokens, nil
+}
+
+// sealedFor binds sealed tokens to their table, tenant, mode and row.
+func sealedFor(g domain.Grant) []byte {
+	return fmt.Appendf(nil, "oauth_grants.successor %s %s %s", g.TenantID, domain.ModeOf(g.Livemode), g.ID)
+}
+
+// end revokes a grant whose code or token came twice, and returns what fosite answers as invalid_grant.
+func (v *vault) end(ctx context.Context, g domain.Grant, why domain.RevokeReason) error {
+	if g.RevokedAt != nil {
+		return fosite.ErrNotFound
+	}
+	e := exchangeOf(ctx)
+	if _, err := v.App.RevokeGrant(ctx, domain.Origin{Actor: g.AppID.String(), Source: e.source}, g.ID, why); err != nil {
+		return e.failed(err, nil)
+	}
+	obs.Add(ctx, slog.String("grant_revoked", string(why)))
+	return fosite.ErrNotFound
+}
+
+// request is a grant as fosite hands it on. Its redirect_uri is there only when the request has one, because OAuth 2.1 does not demand
+// one where the code is bound to a verifier.
+func (v *vault) request(ctx context.Context, g domain.Grant) (fosite.Requester, error) {
+	c, err := v.GetClient(ctx, g.AppID.String())
+	if err != nil {
+		return nil, err
+	}
+	granted := g.Granted()
+	if len(granted) == 0 {
+		return nil, fosite.ErrNotFound
+	}
+	form := url.Values{"code_challenge": {g.CodeChallenge}, "code_challenge_method": {methodS256}}
+	if exchangeOf(ctx).form.Has("redirect_uri") {
+		form.Set("redirect_uri", g.RedirectURI)
+	}
+	s := newSession()
+	s.grant, s.operator = g, g.OperatorID
+	r := &fosite.Request{ID: g.ID.String(), RequestedAt: g.CreatedAt, Client: c, Form: form, Session: s}
+	r.SetRequestedScopes(granted)
+	for _, scope := range granted {
+		r.GrantScope(scope)
+	}
+	return r, nil
+}
+
+// pending is an exchange between BeginTX and Commit.
+type pending struct {
+	grant    domain.Grant
+	exchange store.Exchange
+	session  *session
+	scopes   []string
+}
+
+type pendingKey struct{}
+
+// BeginTX begins to gather an exchange.
+func (*vault) BeginTX(ctx context.Context) (context.Context, error) {
+	return context.WithValue(ctx, pendingKey{}, &pending{}), nil
+}
+
+// Rollback forgets what was gathered: nothing was written.
+func (*vault) Rollback(context.Context) error { return nil }
+
+// RotateRefreshToken gathers which refresh token is exchanged.
+func (*vault) RotateRefreshToken(ctx context.Context, _, signature string) error {
+	_, pendingOf(ctx).exchange.Old = split(signature)
+	return nil
+}
+
+// CreateAccessTokenSession gathers the access token.
+func (*vault) CreateAccessTokenSession(ctx context.Context, signature string, r fosite.Requester) error {
+	p := pendingOf(ctx)
+	s, ok := r.GetSession().(*session)
+	if !ok {
+		return fmt.Errorf("a session is a %T", r.GetSession())
+	}
+	p.session, p.grant, p.exchange.Access, p.scopes = s, s.grant, unhex(signature), r.GetGrantedScopes()
+	return nil
+}
+
+// CreateRefreshTokenSession gathers the refresh token.
+func (*vault) CreateRefreshTokenSession(ctx context.Context, signature, _ string, _ fosite.Requester) error {
+	p := pendingOf(ctx)
+	p.exchange.Family, p.exchange.Refresh = split(signature)
+	return nil
+}
+
+// Commit writes what was gathered, in one statement. It notes when another request was first.
+func (v *vault) Commit(ctx context.Context) error {
+	p := pendingOf(ctx)
+	if !slices.Equal(p.scopes, p.grant.Scopes) {
+		p.exchange.Scopes = p.scopes
+	}
+	e := exchangeOf(ctx)
+	if e.app.Leeway() > 0 && p.exchange.Old != nil {
+		plain, err := json.Marshal(p.session.issued)
+		if err != nil {
+			return fmt.Errorf("seal tokens: %w", err)
+		}
+		if p.exchange.Successor, err = v.Box.Seal(plain, sealedFor(p.grant)); err != nil {
+			return err
+		}
+	}
+	err := v.App.Rotate(ctx, p.grant, p.exchange)
+	if errors.Is(err, domain.ErrRotated) {
+		e.lost, e.grant = true, nil
+		return fosite.ErrInvalidGrant
+	}
+	return e.failed(err, nil)
+}
+
+// GetAccessTokenSession implements oauth2.AccessTokenStorage: the gateway looks access tokens up by itself.
+func (*vault) GetAccessTokenSession(context.Context, string, fosite.Session) (fosite.Requester, error) {
+	return nil, fosite.ErrNotFound
+}
+
+// DeleteAccessTokenSession implements oauth2.AccessTokenStorage.
+func (*vault) DeleteAccessTokenSession(context.Context, string) error { return nil }
+
+// DeleteRefreshTokenSession implements oauth2.RefreshTokenStorage.
+func (*vault) DeleteRefreshTokenSession(context.Context, string) error { return nil }
+
+// RevokeRefreshToken implements oauth2.TokenRevocationStorage: end has revoked the grant.
+func (*vault) RevokeRefreshToken(context.Context, string) error { return nil }
+
+// RevokeAccessToken implements oauth2.TokenRevocationStorage.
+func (*vault) RevokeAccessToken(context.Context, string) error { return nil }
+
+func pendingOf(ctx context.Context) *pending {
+	p, ok := ctx.Value(pendingKey{}).(*pending)
+	if !ok {
+		return &pending{}
+	}
+	return p
+}
+
+// read returns a grant of any tenant, by the hash of its code or of its refresh tokens' family.
+func (v *vault) read(ctx context.Context, code, family []byte) (domain.Grant, error) {
+	e := exchangeOf(ctx)
+	if e.grant != nil {
+		return *e.grant, nil
+	}
+	g, err := v.App.GrantByHash(ctx, code, family)
+	if err != nil {
+		return domain.Grant{}, e.failed(err, domain.ErrGrantNotFound)
+	}
+	e.grant = &g
+	return g, nil
+}
+
+// exchange is what is known of one request to the token endpoint: fosite asks for the app and the grant several times.
+type exchange struct {
+	form    url.Values
+	source  string
+	app     domain.App
+	grant   *domain.Grant
+	lost    bool  // another request has exchanged the token meanwhile
+	failure error // why no verdict was possible, such as a database that is away
+}
+
+type exchangeKey struct{}
+
+func exchangeOf(ctx context.Context) *exchange {
+	e, ok := ctx.Value(exchangeKey{}).(*exchange)
+	if !ok {
+		return &exchange{}
+	}
+	return e
+}
+
+// failed turns an error into one for fosite, which would call any a verdict on the client or the token: missing becomes ErrNotFound, and
+// every other one is kept.
+func (e *exchange) failed(err, missing error) error {
+	if err == nil {
+		return nil
+	}
+	if missing != nil && errors.Is(err, missing) {
+		return fosite.ErrNotFound
+	}
+	e.failure = err
+	return err
+}
+
+// proves reports whether a verifier belongs to a challenge of method S256: RFC 7636, section 4.6.
+func proves(verifier, challenge string) bool {
+	sum := sha256.Sum256([]byte(verifier))
+	return subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(sum[:])), []byte(challenge)) == 1
+}

@@ -1,0 +1,228 @@
+package oauth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+	"github.com/ory/fosite"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/obs"
+	"holdfast.dev/libs/rest"
+
+	"holdfast.dev/services/identity/internal/domain"
+)
+
+// maxForm is how large a form may be, in bytes.
+const maxForm = 64 << 10
+
+// token exchanges a code or a refresh token: RFC 6749, sections 4.1.3 and 6.
+func (s *Server) token(c *gin.Context) error {
+	ctx, r, err := s.exchange(c)
+	if err != nil {
+		return s.refuse(ctx, c.Writer, err)
+	}
+	switch grant := r.PostForm.Get("grant_type"); {
+	case grant == "":
+		return s.refuse(ctx, c.Writer, fosite.ErrInvalidRequest.WithHint("The parameter grant_type is missing."))
+	case !slices.Contains(grantTypes, grant):
+		return s.refuse(ctx, c.Writer, unsupportedGrant)
+	}
+	request, err := s.provider.NewAccessRequest(ctx, r, newSession())
+	if err != nil {
+		return s.refuse(ctx, c.Writer, err)
+	}
+	answer, err := s.provider.NewAccessResponse(ctx, request)
+	if err != nil {
+		return s.refuse(ctx, c.Writer, s.lost(ctx, r, err))
+	}
+	if made, ok := request.GetSession().(*session); ok && made.replay == nil {
+		answer.SetExpiresIn(accessLifetime) // fosite subtracts the time that the exchange took
+	}
+	s.provider.WriteAccessResponse(ctx, c.Writer, request, answer)
+	return nil
+}
+
+var unsupportedGrant = &fosite.RFC6749Error{
+	ErrorField: "unsupported_grant_type", CodeField: http.StatusBadRequest,
+	DescriptionField: "The grant type is not supported. It must be authorization_code or refresh_token.",
+}
+
+// lost judges a request anew that another one with the same code has overtaken: the code was used twice.
+func (s *Server) lost(ctx context.Context, r *http.Request, err error) error {
+	e := exchangeOf(ctx)
+	if !e.lost || e.failure != nil {
+		return err
+	}
+	if code := r.PostForm.Get("code"); r.PostForm.Get("grant_type") == "authorization_code" {
+		_, _ = s.vault.GetAuthorizeCodeSession(ctx, sign(code), nil) // ends the grant; what fails is in e.failure
+	}
+	return fosite.ErrInvalidGrant
+}
+
+// exchange reads the form of a request of an app, which says by client_id who it is.
+func (s *Server) exchange(c *gin.Context) (context.Context, *http.Request, error) {
+	r := c.Request
+	e := &exchange{source: r.Header.Get("X-Forwarded-For"), form: url.Values{}}
+	ctx := context.WithValue(r.Context(), exchangeKey{}, e)
+	form, err := readForm(c.Writer, r)
+	if err != nil {
+		return ctx, r, err
+	}
+	if id, secret, ok := r.BasicAuth(); ok {
+		if secret != "" {
+			return ctx, r, fosite.ErrInvalidClient.WithHint("A public client has no secret.")
+		}
+		if id, err = url.QueryUnescape(id); err == nil && form.Get("client_id") == "" {
+			form.Set("client_id", id) // libraries that guess send an empty secret in the header
+		}
+	}
+	r.Header.Del("Authorization")
+	e.form = form
+	r = r.WithContext(ctx)
+	r.Form, r.PostForm = form, form
+	return ctx, r, nil
+}
+
+// readForm reads a form out of the body: parameters in the query do not count (RFC 6749, section 3.2), empty ones are absent, and none
+// may come twice.
+func readForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != "application/x-www-form-urlencoded" {
+		return nil, fosite.ErrInvalidRequest.WithHint("The body must be application/x-www-form-urlencoded.")
+	}
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxForm))
+	if err != nil {
+		return nil, fosite.ErrInvalidRequest.WithHint("The body is incomplete or larger than 64 KiB.")
+	}
+	form, err := url.ParseQuery(string(raw))
+	if err != nil {
+		return nil, fosite.ErrInvalidRequest.WithHint("The body is not a valid form.")
+	}
+	return once(form)
+}
+
+// once drops empty parameters, and refuses one that comes twice.
+func once(form url.Values) (url.Values, error) {
+	for name, values := range form {
+		if len(values) > 1 {
+			return nil, fosite.ErrInvalidRequest.WithHintf("The parameter %s comes twice.", printable(name))
+		}
+		if values[0] == "" {
+			delete(form, name)
+		}
+	}
+	return form, nil
+}
+
+// refuse writes an error of the token endpoint: RFC 6749, section 5.2. One that is no verdict on the request is 503 or 500.
+func (s *Server) refuse(ctx context.Context, w http.ResponseWriter, err error) error {
+	e := exchangeOf(ctx)
+	if e.failure != nil {
+		return unavailable(w, e.failure)
+	}
+	rfc := fosite.ErrorToRFC6749Error(err)
+	if rfc.CodeField >= http.StatusInternalServerError {
+		return unavailable(w, err)
+	}
+	obs.Add(ctx, slog.String("oauth_error", rfc.ErrorField))
+	if rfc.CodeField == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Basic realm="holdfast"`)
+	}
+	s.provider.WriteAccessError(ctx, w, nil, err)
+	return nil
+}
+
+// unavailable writes that no verdict was possible, and returns the reason for the log.
+func unavailable(w http.ResponseWriter, err error) error {
+	code, status := "server_error", http.StatusInternalServerError
+	if apperr.As(err).Kind == apperr.Unavailable {
+		code, status = "temporarily_unavailable", http.StatusServiceUnavailable
+		w.Header().Set("Retry-After", "1")
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]string{"error": code, "error_description": "The request was not decided. Try again."})
+	return nil
+}
+
+// revoke ends a grant: RFC 7009.
+func (s *Server) revoke(c *gin.Context) error {
+	ctx, r, err := s.exchange(c)
+	if err == nil && r.PostForm.Get("token") == "" {
+		err = fosite.ErrInvalidRequest.WithHint("The parameter token is missing.")
+	}
+	if err == nil {
+		err = s.provider.NewRevocationRequest(ctx, r)
+	}
+	if err != nil || exchangeOf(ctx).failure != nil {
+		return s.refuse(ctx, c.Writer, err)
+	}
+	s.provider.WriteRevocationResponse(ctx, c.Writer, nil)
+	return nil
+}
+
+// revoker ends the grant of any of its tokens. A token of another app, or none at all, changes nothing and is no error.
+type revoker struct{ *vault }
+
+// RevokeToken implements fosite.RevocationHandler.
+func (v revoker) RevokeToken(ctx context.Context, token string, _ fosite.TokenType, by fosite.Client) error {
+	e := exchangeOf(ctx)
+	id, err := v.grantOf(ctx, token, by.GetID())
+	if err != nil || id == nil {
+		return e.failed(err, nil)
+	}
+	_, err = v.App.RevokeGrant(ctx, domain.Origin{Actor: by.GetID(), Source: e.source}, *id, domain.ByApp)
+	return e.failed(err, nil)
+}
+
+// grantOf returns the grant of an app that a token is of, nil when it is of none.
+func (v revoker) grantOf(ctx context.Context, token, clientID string) (*domain.GrantID, error) {
+	var g domain.Grant
+	var err error
+	switch {
+	case domain.IsRefreshToken(token):
+		g, err = v.App.GrantByHash(ctx, nil, domain.FamilyHash(token))
+	case domain.IsAccessToken(token):
+		g, err = v.App.GrantByAccessToken(ctx, domain.SecretHash(token))
+	default:
+		return nil, nil
+	}
+	if errors.Is(err, domain.ErrGrantNotFound) || err == nil && g.AppID.String() != clientID {
+		return nil, nil
+	}
+	return &g.ID, err
+}
+
+// introspect says what an access token stands for: RFC 7662, section 2.2. Other processes alone may ask.
+func (s *Server) introspect(c *gin.Context) error {
+	form, err := readForm(c.Writer, c.Request)
+	if err != nil {
+		return apperr.Field("token", "Must be given in a form.").WithCause(err)
+	}
+	out, err := s.App.Introspect(c.Request.Context(), form.Get("token"))
+	if err != nil {
+		return err
+	}
+	return rest.Object(c, out)
+}
+
+// printable replaces what an error_description must not hold: RFC 6749, section 5.2.
+func printable(s string) string {
+	s = s[:min(len(s), 200)]
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' || r == '"' || r == '\\' {
+			return '?'
+		}
+		return r
+	}, s)
+}

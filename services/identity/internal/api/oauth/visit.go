@@ -1,0 +1,215 @@
+package oauth
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/a-h/templ"
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/apikey"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/obs"
+
+	"holdfast.dev/services/identity/internal/app"
+	"holdfast.dev/services/identity/internal/domain"
+	"holdfast.dev/services/identity/internal/pages"
+)
+
+const (
+	browserDigits  = 26
+	browserKeeps   = 365 * 24 * time.Hour
+	formLifetime   = time.Hour
+	maxAgent       = 200
+	securityPolicy = "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
+)
+
+// visit is one request of a person's browser.
+type visit struct {
+	s *Server
+	c *gin.Context
+	w http.ResponseWriter
+	r *http.Request
+	pages.Text
+
+	browser string     // the random text in the browser's own cookie
+	form    url.Values // of a POST
+	back    string     // where a form of this page may lead to, besides this site: the origin of an app's redirect URI
+}
+
+// visits runs h with the browser's session, which is written before the answer begins.
+func (s *Server) visits(h func(v *visit) error) httpx.Handler {
+	return func(c *gin.Context) (err error) {
+		r := c.Request
+		known := &browserOf{address: r.Header.Get("X-Forwarded-For"), agent: r.UserAgent()[:min(len(r.UserAgent()), maxAgent)], found: map[string]bool{}}
+		r = r.WithContext(context.WithValue(r.Context(), browserKey{}, known))
+		s.sessions.LoadAndSave(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			v := &visit{s: s, c: c, w: w, r: r, Text: s.words.For(r.Header.Get("Accept-Language"))}
+			if err := v.serve(h); err != nil { //nolint:contextcheck // a visit has its request, and that the context
+				v.broken(err) //nolint:contextcheck // as above
+			}
+		})).ServeHTTP(c.Writer, r)
+		return nil
+	}
+}
+
+// serve reads the browser's cookie and the form, and runs h.
+func (v *visit) serve(h func(v *visit) error) error {
+	name := cookieName("browser", v.s.secure)
+	if cookie, err := v.r.Cookie(name); err == nil && len(cookie.Value) == browserDigits {
+		v.browser = cookie.Value
+	} else {
+		v.browser = apikey.Random(browserDigits)
+		http.SetCookie(v.w, &http.Cookie{ //nolint:gosec // Secure wherever AUTH_URL is https
+			Name: name, Value: v.browser, Path: "/", MaxAge: int(browserKeeps.Seconds()), HttpOnly: true, Secure: v.s.secure, SameSite: http.SameSiteLaxMode,
+		})
+	}
+	if err := v.s.crossing.Check(v.r); err != nil { // a form that another site has sent
+		return v.show(http.StatusForbidden, pages.Message(v.frame(), v.T("error"), v.T("stale"), ""))
+	}
+	if v.r.Method == http.MethodPost {
+		raw, err := io.ReadAll(http.MaxBytesReader(v.w, v.r.Body, maxForm))
+		if err == nil {
+			v.form, err = url.ParseQuery(string(raw))
+		}
+		if err != nil {
+			return v.show(http.StatusBadRequest, pages.Message(v.frame(), v.T("error"), v.T("stale"), ""))
+		}
+	}
+	return h(v)
+}
+
+// query is the query of the request, with "?" before it.
+func (v *visit) query() string {
+	if v.r.URL.RawQuery == "" {
+		return ""
+	}
+	return "?" + v.r.URL.RawQuery
+}
+
+// frame is what every page has around it, with a form token.
+func (v *visit) frame() pages.Frame {
+	return pages.Frame{Text: v.Text, Form: v.formToken(), Query: v.query()}
+}
+
+// formToken binds a form to the browser, its session and the request that it is about, for an hour.
+func (v *visit) formToken() string {
+	sealed, err := v.s.Box.Seal(binary.BigEndian.AppendUint64(nil, uint64(v.s.Now().Add(formLifetime).Unix())), v.formBinding()) //nolint:gosec // after 1970
+	if err != nil {
+		return ""
+	}
+	return base64.RawURLEncoding.EncodeToString(sealed)
+}
+
+func (v *visit) formBinding() []byte {
+	sum := sha256.Sum256([]byte(v.r.URL.Path + "\x00" + v.r.URL.RawQuery))
+	return append([]byte("form "+v.browser+" "+v.s.sessions.Token(v.r.Context())+" "), sum[:]...)
+}
+
+// genuine reports whether the form that was sent is one that this browser was shown, for this request.
+func (v *visit) genuine() bool {
+	sealed, err := base64.RawURLEncoding.DecodeString(v.form.Get("form"))
+	if err != nil {
+		return false
+	}
+	until, err := v.s.Box.Open(sealed, v.formBinding())
+	return err == nil && len(until) == 8 && v.s.Now().Unix() < int64(binary.BigEndian.Uint64(until)) //nolint:gosec // formToken made it
+}
+
+// show answers with a page.
+func (v *visit) show(status int, page templ.Component) error {
+	policy := securityPolicy
+	if v.back != "" {
+		policy += " " + v.back
+	}
+	h := v.w.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Language", v.Lang)
+	v.guard()
+	v.w.WriteHeader(status)
+	return page.Render(v.r.Context(), v.w)
+}
+
+// guard sets what every answer to a browser has: RFC 9700, section 4.16, against frames, and no copies of what it says.
+func (v *visit) guard() {
+	h := v.w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Vary", "Accept-Language, Cookie")
+}
+
+// redirect sends the browser on with 303, so that it never sends a form's fields along: RFC 9700, section 4.12.
+func (v *visit) redirect(to string) error {
+	v.guard()
+	v.w.Header().Set("Location", to)
+	v.w.WriteHeader(http.StatusSeeOther)
+	return nil
+}
+
+// broken answers an error that is no verdict on the request.
+func (v *visit) broken(err error) {
+	obs.Add(v.r.Context(), slog.String("error", err.Error()))
+	v.w.Header().Set("Retry-After", "1")
+	_ = v.show(http.StatusServiceUnavailable, pages.Message(v.frame(), v.T("error"), v.T("error_ours"), ""))
+}
+
+// requestHash is the authorization request in a form of fixed length.
+func (v *visit) requestHash() string {
+	sum := sha256.Sum256([]byte(v.r.URL.RawQuery))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// operator returns who has signed in, nil for nobody.
+func (v *visit) operator() (*domain.Operator, error) {
+	ctx := v.r.Context()
+	id, err := ids.Parse[domain.OperatorPrefix](v.s.sessions.GetString(ctx, keyOperator))
+	if err != nil {
+		return nil, nil
+	}
+	o, err := v.s.App.Operator(ctx, id)
+	if errors.Is(err, domain.ErrOperatorNotFound) {
+		return nil, v.s.sessions.Destroy(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &o, nil
+}
+
+// wrong puts an error of a sign-in into words, with its status; it returns "" for an error that is not one.
+func (v *visit) wrong(err error, otherwise string) (int, string) {
+	var wait *app.WaitError
+	switch {
+	case errors.As(err, &wait):
+		seconds := int(wait.After.Seconds()) + 1
+		v.w.Header().Set("Retry-After", strconv.Itoa(seconds))
+		return http.StatusTooManyRequests, v.T("wait", "Seconds", seconds)
+	case errors.Is(err, app.ErrSignIn):
+		return http.StatusUnprocessableEntity, v.T(otherwise)
+	}
+	return 0, ""
+}
+
+// network is the client's network, by which attempts are counted: an IPv4 address, or the /64 of an IPv6 address.
+func (v *visit) network() string {
+	address := v.r.Header.Get("X-Forwarded-For")
+	ip, err := netip.ParseAddr(address)
+	if err != nil || ip.Unmap().Is4() {
+		return address
+	}
+	return netip.PrefixFrom(ip.WithZone(""), 64).Masked().String()
+}

@@ -1,0 +1,206 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/failpoint"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/identity/internal/domain"
+	"holdfast.dev/services/identity/internal/store"
+	"holdfast.dev/services/identity/internal/view"
+)
+
+// ErrNothingGranted says that the operator's role has none of the scopes that an app asks for, or that it is no member of the tenant.
+var ErrNothingGranted = errors.New("the operator's role at the tenant has none of the scopes that the app asks for")
+
+// Consent is what an operator has agreed to.
+type Consent struct {
+	Operator    domain.OperatorID
+	App         domain.App
+	Tenant      ids.Tenant
+	Mode        caller.Mode
+	Scopes      []string // that the app asks for
+	RedirectURI string
+	Challenge   string // S256
+	CodeHash    []byte
+}
+
+// Grant writes what an operator has agreed to, narrowed to what its role at the tenant has. The app gets a code for it.
+func (a *App) Grant(ctx context.Context, by domain.Origin, in Consent) (g domain.Grant, err error) {
+	now := a.now()
+	g = domain.Grant{
+		TenantID: in.Tenant, Livemode: in.Mode == caller.Live, ID: domain.NewGrantID(), AppID: in.App.ID, OperatorID: in.Operator,
+		RedirectURI: in.RedirectURI, CodeChallenge: in.Challenge, CodeExpiresAt: now.Add(domain.CodeLifetime),
+		EndsAt: now.Add(domain.GrantLifetime), CreatedAt: now,
+	}
+	replaced := false
+	err = a.DB.Tx(scope(ctx, in.Tenant, in.Mode), func(ctx context.Context, tx pg.Tx) error {
+		if _, err := store.TenantForUpdate(ctx, tx); err != nil {
+			return err
+		}
+		m, err := member(ctx, tx, in.Operator)
+		if err != nil {
+			return err
+		}
+		if m != nil && in.App.Serves(in.Tenant) {
+			g.Role, g.Scopes = m.Role, m.Role.Scopes(domain.Intersect(in.Scopes, in.App.Scopes))
+		}
+		if len(g.Scopes) == 0 {
+			return ErrNothingGranted
+		}
+		if replaced, err = a.makePlace(ctx, tx, by, in); err != nil {
+			return err
+		}
+		if err := store.InsertGrant(ctx, tx, g, in.CodeHash); err != nil {
+			return err
+		}
+		return a.audit(ctx, tx, by, change{domain.GrantCreated, g.ID.String(), nil, view.GrantForAdmin(g)})
+	})
+	if err == nil && replaced {
+		a.publish(ctx, in.Tenant)
+	}
+	return g, err
+}
+
+// makePlace revokes the oldest grants of the operator for the app where there are too many, and reports whether it did.
+func (a *App) makePlace(ctx context.Context, tx pg.Tx, by domain.Origin, in Consent) (bool, error) {
+	there, err := store.GrantIDs(ctx, tx, in.Operator, in.App.ID)
+	if err != nil {
+		return false, err
+	}
+	over := there[:max(0, len(there)-domain.GrantPlaces+1)]
+	for _, id := range over {
+		if err := a.revoke(ctx, tx, by, id, domain.Replaced); err != nil {
+			return false, err
+		}
+	}
+	return len(over) > 0, nil
+}
+
+// GrantByHash returns a grant of any tenant, by the hash of its code or, for nil, of what its refresh tokens share.
+func (a *App) GrantByHash(ctx context.Context, code, family []byte) (domain.Grant, error) {
+	if code != nil {
+		return store.GrantByCode(ctx, a.DB.Read(ctx), code)
+	}
+	return store.GrantByFamily(ctx, a.DB.Read(ctx), family)
+}
+
+// GrantByAccessToken returns the id and the app of the grant of an access token, expired or not.
+func (a *App) GrantByAccessToken(ctx context.Context, hash []byte) (domain.Grant, error) {
+	p, err := store.AccessToken(ctx, a.DB.Read(ctx), hash)
+	if errors.Is(err, domain.ErrCredentialNotFound) {
+		return domain.Grant{}, domain.ErrGrantNotFound
+	}
+	return domain.Grant{TenantID: p.TenantID, Livemode: p.Livemode, ID: p.GrantID, AppID: p.AppID, OperatorID: p.OperatorID}, err
+}
+
+// Introspection is what an access token stands for: RFC 7662, section 2.2.
+type Introspection struct {
+	Active   bool   `json:"active"`
+	Scope    string `json:"scope,omitempty"`
+	ClientID string `json:"client_id,omitempty"`
+	Subject  string `json:"sub,omitempty"`
+	Expires  int64  `json:"exp,omitempty"` // seconds since 1970
+	Type     string `json:"token_type,omitempty"`
+	Grant    string `json:"grant_id,omitempty"`
+	Tenant   string `json:"tenant_id,omitempty"`
+	Mode     string `json:"mode,omitempty"`
+}
+
+// Introspect returns what a token stands for now; one that does not work is not active, and nothing else is said of it.
+func (a *App) Introspect(ctx context.Context, token string) (Introspection, error) {
+	if !domain.IsAccessToken(token) {
+		return Introspection{}, nil
+	}
+	p, err := store.AccessToken(ctx, a.DB.Read(ctx), domain.SecretHash(token))
+	if errors.Is(err, domain.ErrCredentialNotFound) {
+		return Introspection{}, nil
+	}
+	if err != nil || p.Revoked || !a.now().Before(p.ExpiresAt) {
+		return Introspection{}, err
+	}
+	return Introspection{
+		Active: true, Scope: strings.Join(p.Granted(), " "), ClientID: p.AppID.String(), Subject: p.OperatorID.String(), Expires: p.ExpiresAt.Unix(),
+		Type: "Bearer", Grant: p.GrantID.String(), Tenant: p.TenantID.String(), Mode: string(domain.ModeOf(p.Livemode)),
+	}, nil
+}
+
+// Rotate exchanges the code or the refresh token of a grant. ErrRotated says that another request was first.
+func (a *App) Rotate(ctx context.Context, g domain.Grant, e store.Exchange) error {
+	e.Grant, e.Now = g.ID, a.now()
+	err := a.DB.Tx(scope(ctx, g.TenantID, domain.ModeOf(g.Livemode)), func(ctx context.Context, tx pg.Tx) error {
+		return store.Rotate(ctx, tx, e)
+	})
+	if err == nil {
+		failpoint.Here("grant.rotated")
+	}
+	return err
+}
+
+// RevokeGrant ends a grant and all its tokens, for every gateway once published is true. Revoking twice publishes again.
+func (a *App) RevokeGrant(ctx context.Context, by domain.Origin, id domain.GrantID, why domain.RevokeReason) (published bool, err error) {
+	home, err := store.GrantHome(ctx, a.DB.Read(ctx), id)
+	if err != nil {
+		return false, err
+	}
+	err = a.DB.Tx(scope(ctx, home.TenantID, domain.ModeOf(home.Livemode)), func(ctx context.Context, tx pg.Tx) error {
+		if _, err := store.TenantForUpdate(ctx, tx); err != nil {
+			return err
+		}
+		return a.revoke(ctx, tx, by, id, why)
+	})
+	if err != nil {
+		return false, err
+	}
+	failpoint.Here("grant.revoked")
+	return a.publish(ctx, home.TenantID), nil
+}
+
+func (a *App) revoke(ctx context.Context, tx pg.Tx, by domain.Origin, id domain.GrantID, why domain.RevokeReason) error {
+	ended, err := store.RevokeGrant(ctx, tx, id, why, a.now())
+	if err != nil || !ended {
+		return err
+	}
+	return a.audit(ctx, tx, by, change{domain.GrantRevoked, id.String(), nil, map[string]any{"reason": why}})
+}
+
+// revokeAll ends the grants of an operator at all tenants.
+func (a *App) revokeAll(ctx context.Context, by domain.Origin, operator domain.OperatorID, why domain.RevokeReason) (published bool, err error) {
+	all, err := store.GrantsOf(ctx, a.DB.Read(ctx), operator)
+	if err != nil {
+		return false, err
+	}
+	published = true
+	for _, g := range all {
+		ok, err := a.RevokeGrant(ctx, by, g.ID, why)
+		if err != nil {
+			return false, err
+		}
+		published = published && ok
+	}
+	return published, nil
+}
+
+// maxGrants is how many grants a list shows in one mode.
+const maxGrants = 1000
+
+// Grants returns the grants of a tenant in both modes, newest first, at most 1,000 of each: of one operator or, for nil, of all.
+func (a *App) Grants(ctx context.Context, tenant ids.Tenant, operator *domain.OperatorID) ([]domain.ShownGrant, error) {
+	var all []domain.ShownGrant
+	for _, mode := range []caller.Mode{caller.Live, caller.Test} {
+		ctx := scope(ctx, tenant, mode)
+		grants, err := store.Grants(ctx, a.DB.Read(ctx), operator, maxGrants)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, grants...)
+	}
+	return all, nil
+}
+
+func isNotFound(err, missing error) bool { return errors.Is(err, missing) }

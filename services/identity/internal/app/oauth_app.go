@@ -1,0 +1,111 @@
+package app
+
+import (
+	"context"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/patch"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/identity/internal/domain"
+	"holdfast.dev/services/identity/internal/store"
+	"holdfast.dev/services/identity/internal/view"
+)
+
+// Registration says what an app is registered with, or what to change of that; Scopes is "all" or a comma list.
+type Registration struct {
+	Name, Scopes patch.Field[string]
+	RedirectURIs patch.Field[[]string]
+	Published    patch.Field[bool]
+	ReuseLeeway  patch.Field[int] // seconds
+}
+
+// CreateApp registers an app of a tenant.
+func (a *App) CreateApp(ctx context.Context, by domain.Origin, tenant ids.Tenant, in Registration) (made domain.App, err error) {
+	wanted := domain.App{ID: domain.NewAppID(), TenantID: tenant, UpdatedAt: a.now()}
+	if wanted, err = a.patchApp(wanted, in); err != nil {
+		return domain.App{}, err
+	}
+	err = a.inTenant(ctx, tenant, func(ctx context.Context, tx pg.Tx) error {
+		there, err := store.CountApps(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if err := domain.AppPlaces.Room(there); err != nil {
+			return err
+		}
+		if made, err = store.InsertApp(ctx, tx, wanted); err != nil {
+			return err
+		}
+		return a.audit(ctx, tx, by, change{domain.AppCreated, made.ID.String(), nil, view.AppForAdmin(made)})
+	})
+	return made, err
+}
+
+// UpdateApp changes an app. What it may not do any more, its tokens may not on their next request.
+func (a *App) UpdateApp(ctx context.Context, by domain.Origin, id domain.AppID, in Registration) (app domain.App, published bool, err error) {
+	return a.changeApp(ctx, by, id, domain.AppUpdated, func(app domain.App) (domain.App, error) { return a.patchApp(app, in) })
+}
+
+// DeleteApp ends an app and all its grants.
+func (a *App) DeleteApp(ctx context.Context, by domain.Origin, id domain.AppID) (app domain.App, published bool, err error) {
+	return a.changeApp(ctx, by, id, domain.AppDeleted, func(app domain.App) (domain.App, error) {
+		app.DeletedAt = new(a.now())
+		return app, nil
+	})
+}
+
+func (a *App) changeApp(ctx context.Context, by domain.Origin, id domain.AppID, action string, edit func(domain.App) (domain.App, error)) (app domain.App, published bool, err error) {
+	found, err := store.AppByID(ctx, a.DB.Read(ctx), id)
+	if err != nil {
+		return domain.App{}, false, err
+	}
+	err = a.inTenant(ctx, found.TenantID, func(ctx context.Context, tx pg.Tx) error {
+		old, err := store.AppForUpdate(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		if app, err = edit(old); err != nil {
+			return err
+		}
+		app.UpdatedAt = a.now()
+		if app, err = store.UpdateApp(ctx, tx, app); err != nil {
+			return err
+		}
+		if err := store.InvalidateGrants(ctx, tx, &id, nil); err != nil {
+			return err
+		}
+		return a.audit(ctx, tx, by, change{action, id.String(), view.AppForAdmin(old), view.AppForAdmin(app)})
+	})
+	if err != nil {
+		return domain.App{}, false, err
+	}
+	return app, a.publish(ctx, ids.Tenant{}), nil // its grants are of many tenants
+}
+
+func (a *App) patchApp(app domain.App, in Registration) (domain.App, error) {
+	in.Name.Set(&app.Name)
+	in.Published.Set(&app.Published)
+	in.RedirectURIs.Set(&app.RedirectURIs)
+	in.ReuseLeeway.Set(&app.ReuseLeewaySeconds)
+	if given := in.Scopes.Pointer(); given != nil {
+		scopes, err := domain.ParseScopes(*given, a.Scopes)
+		if err != nil {
+			return domain.App{}, err
+		}
+		app.Scopes = scopes
+	}
+	return app, domain.CheckApp(app)
+}
+
+// AppByID returns an app of any tenant.
+func (a *App) AppByID(ctx context.Context, id domain.AppID) (domain.PublishedApp, error) {
+	return store.AppByID(ctx, a.DB.Read(ctx), id)
+}
+
+// Apps returns a tenant's apps, newest first.
+func (a *App) Apps(ctx context.Context, tenant ids.Tenant) ([]domain.App, error) {
+	ctx = scope(ctx, tenant, caller.Live)
+	return store.Apps(ctx, a.DB.Read(ctx))
+}

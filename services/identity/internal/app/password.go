@@ -1,0 +1,67 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/alexedwards/argon2id"
+
+	"holdfast.dev/libs/apperr"
+)
+
+// argon is the cost of a password: RFC 9106 with 64 MiB and one pass, which OWASP's cheat sheet exceeds its minimum of 46 MiB by.
+var argon = &argon2id.Params{Memory: 64 * 1024, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32}
+
+// Passwords hashes and compares passwords. Each takes 64 MiB while it works, so only a few do at once.
+type Passwords struct {
+	places chan struct{}
+	dummy  func() string
+}
+
+// NewPasswords allows atOnce computations at a time.
+func NewPasswords(atOnce int) *Passwords {
+	return &Passwords{places: make(chan struct{}, atOnce), dummy: sync.OnceValue(func() string {
+		hash, err := argon2id.CreateHash("of an account that does not exist", argon)
+		if err != nil {
+			panic(fmt.Sprintf("argon2id: %v", err)) // the parameters are constants
+		}
+		return hash
+	})}
+}
+
+// Hash returns the argon2id hash of a password, in the PHC string format.
+func (p *Passwords) Hash(ctx context.Context, password string) (hash string, err error) {
+	err = p.inPlace(ctx, func() (err error) {
+		hash, err = argon2id.CreateHash(password, argon)
+		return err
+	})
+	return hash, err
+}
+
+// Matches reports whether a password has the hash. It takes the same time for an account without one, which never matches.
+func (p *Passwords) Matches(ctx context.Context, password string, hash *string) (ok bool, err error) {
+	against := p.dummy()
+	if hash != nil {
+		against = *hash
+	}
+	err = p.inPlace(ctx, func() (err error) {
+		ok, err = argon2id.ComparePasswordAndHash(password, against)
+		return err
+	})
+	return ok && hash != nil, err
+}
+
+// inPlace waits for a place until ctx ends.
+func (p *Passwords) inPlace(ctx context.Context, compute func() error) error {
+	select {
+	case p.places <- struct{}{}:
+	case <-ctx.Done():
+		return apperr.ErrUnavailable.WithCause(fmt.Errorf("all places for passwords were taken: %w", ctx.Err()))
+	}
+	defer func() { <-p.places }()
+	if err := compute(); err != nil {
+		return fmt.Errorf("argon2id: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/identity/internal/domain"
+	"holdfast.dev/services/identity/internal/store"
+)
+
+// SessionData returns the data of the session of that hash, nil when there is none or it is over.
+func (a *App) SessionData(ctx context.Context, hash []byte) ([]byte, error) {
+	return store.SessionData(ctx, a.DB.Read(ctx), hash, a.now())
+}
+
+// PutSession writes a session. One that was there before is only updated.
+func (a *App) PutSession(ctx context.Context, hash []byte, s domain.Session, data []byte, there bool) error {
+	return a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		if there {
+			return store.TouchSession(ctx, tx, hash, s, data)
+		}
+		return store.PutSession(ctx, tx, hash, s, data)
+	})
+}
+
+// EndSession ends the session of that hash.
+func (a *App) EndSession(ctx context.Context, hash []byte) error {
+	return a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.DeleteSession(ctx, tx, hash) })
+}
+
+// Sessions returns an operator's sessions, the one that was used last first.
+func (a *App) Sessions(ctx context.Context, id domain.OperatorID) ([]domain.Session, error) {
+	return store.Sessions(ctx, a.DB.Read(ctx), id, a.now())
+}
+
+// EndSessions ends one session of an operator or, for the zero id, all but the one of that hash, and returns how many.
+func (a *App) EndSessions(ctx context.Context, id domain.OperatorID, one domain.SessionID, but []byte) (n int, err error) {
+	err = a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		n, err = store.EndSessions(ctx, tx, id, one, but)
+		return err
+	})
+	return n, err
+}
+
+const (
+	oauthSweep      = time.Minute
+	successorSweep  = 5 * time.Second
+	oauthSweepBatch = 500
+)
+
+// SweepOAuth deletes sessions, counts and grants that are over, and sealed tokens whose leeway is, until ctx ends.
+func (a *App) SweepOAuth(ctx context.Context) error {
+	tick := time.NewTicker(successorSweep)
+	defer tick.Stop()
+	var swept time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		work := []func(context.Context, pg.Tx, time.Time, int) (int, error){store.SweepSuccessors}
+		if a.now().Sub(swept) >= oauthSweep {
+			swept = a.now()
+			work = append(work, store.SweepSignIns, store.SweepGrants)
+		}
+		for _, sweep := range work {
+			if err := a.drain(ctx, sweep); err != nil && ctx.Err() == nil {
+				a.Log.WarnContext(ctx, "what is over cannot be deleted", slog.Any("error", err))
+			}
+		}
+	}
+}
+
+// drain repeats a sweep until a batch is not full.
+func (a *App) drain(ctx context.Context, sweep func(context.Context, pg.Tx, time.Time, int) (int, error)) error {
+	for {
+		n := 0
+		err := a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+			n, err = sweep(ctx, tx, a.now(), oauthSweepBatch)
+			return err
+		})
+		if err != nil || n < oauthSweepBatch {
+			return err
+		}
+	}
+}

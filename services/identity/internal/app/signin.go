@@ -1,0 +1,201 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/identity/internal/domain"
+	"holdfast.dev/services/identity/internal/store"
+)
+
+// ErrSignIn is a wrong address or password: it does not say which.
+var ErrSignIn = errors.New("the e-mail address or the password is wrong")
+
+// WaitError says that too many attempts have failed, and when the next one may come.
+type WaitError struct{ After time.Duration }
+
+// Error implements error.
+func (e *WaitError) Error() string { return "too many attempts to sign in: wait " + e.After.String() }
+
+// SignIn is an attempt to sign in.
+type SignIn struct {
+	Email, Password string
+	Browser         string // the browser's own random text: libs of the pages keep it in a cookie
+	Address         string // the network of the client
+	By              domain.Origin
+}
+
+// The kinds of what is throttled.
+const (
+	byAccount = "account"
+	byBrowser = "browser"
+	byAddress = "address"
+)
+
+// throttled is one count that an attempt passes.
+type throttled struct {
+	kind  string
+	hash  []byte
+	limit domain.Throttle
+}
+
+// SignIn checks a password. It is ErrSignIn for a wrong one, for an unknown account and for a disabled one, after the same time, and
+// *WaitError when too many attempts have failed. A browser that the operator has used before is not delayed by what fails elsewhere.
+func (a *App) SignIn(ctx context.Context, in SignIn) (domain.Operator, error) {
+	o, err := store.OperatorByEmail(ctx, a.DB.Read(ctx), in.Email)
+	if err != nil && !isNotFound(err, domain.ErrOperatorNotFound) {
+		return domain.Operator{}, err
+	}
+	counts, err := a.counts(ctx, o, in)
+	if err != nil {
+		return domain.Operator{}, err
+	}
+	if err := a.attempt(ctx, in.By, o, counts); err != nil {
+		return domain.Operator{}, err
+	}
+	ok, err := a.Passwords.Matches(ctx, in.Password, o.PasswordHash)
+	if err != nil {
+		return domain.Operator{}, err
+	}
+	if !ok || o.DisabledAt != nil {
+		return domain.Operator{}, ErrSignIn
+	}
+	return o, a.forget(ctx, counts)
+}
+
+// counts are what an attempt is counted by: the browser alone where it is known, else the account and the address.
+func (a *App) counts(ctx context.Context, o domain.Operator, in SignIn) ([]throttled, error) {
+	known, err := store.KnowsBrowser(ctx, a.DB.Read(ctx), o.ID, domain.SecretHash(in.Browser))
+	if err != nil {
+		return nil, err
+	}
+	account := domain.FoldEmail(in.Email)
+	if known {
+		return []throttled{{byBrowser, domain.SecretHash(account + "\x00" + in.Browser), domain.BrowserThrottle}}, nil
+	}
+	// The address comes first: while it has to wait, its attempts make no rows of the accounts that it tries.
+	return []throttled{
+		{byAddress, domain.SecretHash(in.Address), domain.AddressThrottle}, {byAccount, domain.SecretHash(account), domain.AccountThrottle},
+	}, nil
+}
+
+// attempt counts an attempt as a failure before it is checked.
+func (a *App) attempt(ctx context.Context, by domain.Origin, o domain.Operator, counts []throttled) error {
+	var wait time.Duration
+	delayed := false
+	err := a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		wait, delayed = 0, false
+		for _, c := range counts {
+			failures, after, err := store.Attempt(ctx, tx, c.kind, c.hash, c.limit, a.now())
+			if err != nil {
+				return err
+			}
+			if wait = after; wait > 0 {
+				return nil
+			}
+			delayed = delayed || failures == c.limit.Free && c.kind != byAddress
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if delayed && o.ID != (domain.OperatorID{}) {
+		if err := a.auditEverywhere(ctx, by, domain.SignInDelayed, o.ID); err != nil {
+			return err
+		}
+	}
+	if wait > 0 {
+		return &WaitError{wait}
+	}
+	return nil
+}
+
+// forget takes back that a successful attempt was counted as a failure: an account's count begins anew, that of an address, which others
+// may share, loses this one.
+func (a *App) forget(ctx context.Context, counts []throttled) error {
+	return a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		for _, c := range counts {
+			err := store.ForgetAttempts(ctx, tx, c.kind, c.hash)
+			if c.kind == byAddress {
+				err = store.Forgive(ctx, tx, c.kind, c.hash, a.now())
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// SignedIn notes that an operator has signed in, with its second factor where it has one.
+func (a *App) SignedIn(ctx context.Context, by domain.Origin, id domain.OperatorID, browser string) error {
+	err := a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		return store.AddBrowser(ctx, tx, id, domain.SecretHash(browser), a.now())
+	})
+	if err != nil {
+		return err
+	}
+	by.Actor = id.String()
+	return a.auditEverywhere(ctx, by, domain.SignedIn, id)
+}
+
+// Operator returns an operator that may act, or ErrOperatorNotFound when it was disabled.
+func (a *App) Operator(ctx context.Context, id domain.OperatorID) (domain.Operator, error) {
+	o, err := store.Operator(ctx, a.DB.Read(ctx), id)
+	if err == nil && o.DisabledAt != nil {
+		return domain.Operator{}, domain.ErrOperatorNotFound
+	}
+	return o, err
+}
+
+// Memberships returns the tenants that an operator is a member of.
+func (a *App) Memberships(ctx context.Context, id domain.OperatorID) ([]domain.MemberTenant, error) {
+	return store.MembershipsOf(ctx, a.DB.Read(ctx), id)
+}
+
+// byFactor counts codes of a second factor.
+const byFactor = "factor"
+
+// SecondFactor checks a code of an operator's authenticator app, or one of its recovery codes. It is ErrSignIn for a wrong one and one
+// that was used before.
+func (a *App) SecondFactor(ctx context.Context, by domain.Origin, id domain.OperatorID, code string) (domain.Operator, error) {
+	o, err := a.Operator(ctx, id)
+	if err != nil {
+		return domain.Operator{}, err
+	}
+	counts := []throttled{{byFactor, domain.SecretHash(id.String()), domain.AccountThrottle}}
+	if err := a.attempt(ctx, by, o, counts); err != nil {
+		return domain.Operator{}, err
+	}
+	ok, err := a.useFactor(ctx, o, code)
+	if err != nil {
+		return domain.Operator{}, err
+	}
+	if !ok {
+		return domain.Operator{}, ErrSignIn
+	}
+	return o, a.forget(ctx, counts)
+}
+
+// useFactor uses up a code of either kind.
+func (a *App) useFactor(ctx context.Context, o domain.Operator, code string) (ok bool, err error) {
+	code = strings.ToLower(strings.Join(strings.Fields(code), ""))
+	step, err := a.totpStep(o, code)
+	if err != nil {
+		return false, err
+	}
+	err = a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		if step != 0 {
+			ok, err = store.UseTOTPStep(ctx, tx, o.ID, step)
+		} else {
+			ok, err = store.UseRecoveryCode(ctx, tx, o.ID, domain.SecretHash(code))
+		}
+		return err
+	})
+	return ok, err
+}

@@ -1,0 +1,159 @@
+package domain
+
+import (
+	"errors"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/quota"
+)
+
+type appPrefix struct{}
+
+func (appPrefix) Prefix() string { return "app" }
+
+// AppID is the public id of an OAuth app: its client_id.
+type AppID = ids.ID[appPrefix]
+
+// NewAppID makes a fresh id.
+func NewAppID() AppID { return ids.New[appPrefix]() }
+
+// ParseAppID reads a client_id; anything else is ErrAppNotFound.
+func ParseAppID(s string) (AppID, error) {
+	id, err := ids.Parse[appPrefix](s)
+	if err != nil {
+		return AppID{}, ErrAppNotFound
+	}
+	return id, nil
+}
+
+// ErrAppNotFound is an app that does not exist, or was deleted.
+var ErrAppNotFound = errors.New("there is no such app")
+
+// AppPlaces is how many apps a tenant may have.
+var AppPlaces = quota.Cap{Most: 100, Rows: "OAuth apps", Field: "name", Remedy: "Delete one first."}
+
+const (
+	// MaxReuseLeeway is the longest time for which an app may send its previous refresh token again, in seconds.
+	MaxReuseLeeway = 10
+	maxRedirects   = 20
+	maxRedirect    = 2000
+)
+
+// App is a third-party app that acts for operators: a public client of OAuth 2.1, which has no secret.
+type App struct {
+	TenantID           ids.Tenant // whose operators made it
+	ID                 AppID
+	Name               string
+	RedirectURIs       []string
+	Scopes             []string // that it may ask for
+	Published          bool     // operators of every tenant may use it
+	ReuseLeewaySeconds int
+	Version            int64
+	CreatedAt          time.Time
+	UpdatedAt          time.Time
+	DeletedAt          *time.Time
+}
+
+// Leeway is how long the previous refresh token may be sent again.
+func (a App) Leeway() time.Duration { return time.Duration(a.ReuseLeewaySeconds) * time.Second }
+
+// Serves reports whether the app may act for the tenant.
+func (a App) Serves(tenant ids.Tenant) bool { return a.Published || a.TenantID == tenant }
+
+// CheckApp returns the 422 of an app that is not allowed, with all its fields.
+func CheckApp(a App) error {
+	var verdicts []error
+	require := func(ok bool, field, message string) {
+		if !ok {
+			verdicts = append(verdicts, apperr.Field(field, "%s", message))
+		}
+	}
+	require(isName(a.Name, 1), "name", "Must have 1 to 200 characters.")
+	require(len(a.RedirectURIs) > 0 && len(a.RedirectURIs) <= maxRedirects, "redirect_uri", "There must be 1 to 20 redirect URIs.")
+	for _, uri := range a.RedirectURIs {
+		verdicts = append(verdicts, CheckRedirectURI(uri))
+	}
+	require(len(a.Scopes) > 0, "scopes", "There must be at least one scope.")
+	require(a.ReuseLeewaySeconds >= 0 && a.ReuseLeewaySeconds <= MaxReuseLeeway, "reuse_leeway", "Must be 0 to 10 seconds.")
+	return apperr.Join(verdicts...)
+}
+
+// CheckRedirectURI returns the 422 of a redirect URI that an app may not register: OAuth 2.1, sections 2.3 and 8.4. It is https, http on
+// a loopback address, or of a private-use scheme, whose name has a dot (RFC 8252, section 7.1).
+func CheckRedirectURI(s string) error {
+	bad := func(why string) error { return apperr.Field("redirect_uri", "%q %s", shown(s), why) }
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || !u.IsAbs() || len(s) > maxRedirect || strings.ContainsFunc(s, outside):
+		return bad("is no absolute URI of at most 2000 printable ASCII characters.")
+	case u.Fragment != "" || strings.Contains(s, "#"):
+		return bad("must have no fragment.")
+	case u.User != nil:
+		return bad("must name no user.")
+	case u.Scheme == "https":
+		if name := u.Hostname(); name == "" || name != strings.ToLower(name) || strings.HasSuffix(name, ".") || strings.Contains(name, "*") {
+			return bad("must name its host in lower case, without a wildcard or a dot at the end.")
+		}
+	case u.Scheme == "http":
+		if !loopback(u) {
+			return bad("must be https, but for http://127.0.0.1 and http://[::1].")
+		}
+	case !strings.Contains(u.Scheme, "."):
+		return bad("must be https, http on a loopback address, or a private-use scheme with a dot, such as com.example.app:/callback.")
+	}
+	return nil
+}
+
+func shown(s string) string { return s[:min(len(s), 100)] }
+
+func outside(r rune) bool { return r <= ' ' || r > '~' }
+
+// loopback reports whether u is http on a loopback address. The name localhost is none: it may lead elsewhere (RFC 8252, section 8.3).
+func loopback(u *url.URL) bool {
+	return u.Scheme == "http" && (u.Hostname() == "127.0.0.1" || u.Hostname() == "::1")
+}
+
+// Redirects reports whether asked is one of the app's redirect URIs, compared character by character. On a loopback address the port may
+// be any (OAuth 2.1, section 2.3.1).
+func (a App) Redirects(asked string) bool {
+	if slices.Contains(a.RedirectURIs, asked) {
+		return true
+	}
+	u, err := url.Parse(asked)
+	if err != nil || !loopback(u) || u.User != nil || strings.Contains(asked, "#") || strings.ContainsFunc(asked, outside) {
+		return false
+	}
+	port, err := strconv.ParseUint(u.Port(), 10, 16)
+	host := strings.TrimSuffix(u.Host, ":"+u.Port())
+	if err != nil || asked != "http://"+host+":"+strconv.FormatUint(port, 10)+after(asked) {
+		return false // another way to write the same address is not the same string
+	}
+	for _, own := range a.RedirectURIs {
+		if o, err := url.Parse(own); err == nil && loopback(o) && o.Hostname() == u.Hostname() && after(own) == after(asked) {
+			return true
+		}
+	}
+	return false
+}
+
+// after returns what follows the authority of a URI.
+func after(uri string) string {
+	_, rest, _ := strings.Cut(uri, "://")
+	if i := strings.IndexAny(rest, "/?"); i >= 0 {
+		return rest[i:]
+	}
+	return ""
+}
+
+// PublishedApp is an app, with the name of the tenant that publishes it.
+type PublishedApp struct {
+	App
+
+	Publisher string
+}

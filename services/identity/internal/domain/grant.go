@@ -1,0 +1,176 @@
+package domain
+
+import (
+	"crypto/sha256"
+	"errors"
+	"time"
+
+	"holdfast.dev/libs/apikey"
+	"holdfast.dev/libs/ids"
+)
+
+type grantPrefix struct{}
+
+func (grantPrefix) Prefix() string { return "gr" }
+
+// GrantID is the public id of a grant: the credential behind its access tokens.
+type GrantID = ids.ID[grantPrefix]
+
+// NewGrantID makes a fresh id.
+func NewGrantID() GrantID { return ids.New[grantPrefix]() }
+
+// ParseGrantID reads a grant's public id; anything else is ErrGrantNotFound.
+func ParseGrantID(s string) (GrantID, error) {
+	id, err := ids.Parse[grantPrefix](s)
+	if err != nil {
+		return GrantID{}, ErrGrantNotFound
+	}
+	return id, nil
+}
+
+// Lifetimes of what a grant gives.
+const (
+	CodeLifetime        = 5 * time.Minute
+	AccessTokenLifetime = time.Hour
+	RefreshIdle         = 30 * 24 * time.Hour
+	GrantLifetime       = 365 * 24 * time.Hour
+)
+
+const (
+	// TokenPlaces is how many access tokens of a grant are valid at once: a further one takes the place of the oldest.
+	TokenPlaces = 8
+	// GrantPlaces is how many grants of an app an operator may have at a tenant in one mode: a further one revokes the oldest.
+	GrantPlaces = 50
+)
+
+// Errors about grants.
+var (
+	ErrGrantNotFound = errors.New("there is no such grant")
+	// ErrRotated says that another request has exchanged the code or the refresh token.
+	ErrRotated = errors.New("the token was exchanged already")
+)
+
+// Grant is what an operator has allowed an app to do at one tenant in one mode. All tokens that come of it are its family.
+type Grant struct {
+	TenantID         ids.Tenant
+	Livemode         bool
+	ID               GrantID
+	AppID            AppID
+	OperatorID       OperatorID
+	Scopes           []string // within those that the app may ask for
+	RedirectURI      string
+	CodeChallenge    string // S256
+	CodeExpiresAt    time.Time
+	ExchangedAt      *time.Time // nil until the code was exchanged
+	RefreshHash      []byte     // of the present refresh token
+	PreviousHash     []byte     // of the one before it
+	Successor        []byte     // sealed tokens that the previous one was exchanged for, for the leeway only
+	RotatedAt        *time.Time
+	RefreshExpiresAt *time.Time
+	EndsAt           time.Time
+	Version          int64
+	CreatedAt        time.Time
+	RevokedAt        *time.Time
+	Role             Role // of the operator at the tenant, now
+	Ended            bool // it was revoked, or the app, the operator or the membership is gone
+}
+
+// Granted returns the scopes that the grant has now: the role may have become smaller since.
+func (g Grant) Granted() []string { return g.Role.Scopes(g.Scopes) }
+
+// RevokeReason says why a grant has ended, for the audit log.
+type RevokeReason string
+
+// The reasons.
+const (
+	ByOperator  RevokeReason = "operator"
+	ByApp       RevokeReason = "app"
+	CodeReused  RevokeReason = "code_reused"
+	TokenReused RevokeReason = "refresh_token_reused"
+	Disabled    RevokeReason = "operator_disabled"
+	Left        RevokeReason = "membership_ended"
+	Replaced    RevokeReason = "too_many_grants"
+)
+
+// Tokens are what an exchange gives.
+type Tokens struct {
+	Access  string   `json:"access"`
+	Refresh string   `json:"refresh"`
+	Scopes  []string `json:"scopes"`
+}
+
+// Prefixes and lengths of OAuth's secrets, besides access tokens: libs/apikey.
+const (
+	codePrefix    = "svc_ac_"
+	refreshPrefix = "svc_rt_"
+	familyDigits  = 26
+	refreshDigits = familyDigits + apikey.KeyDigits
+)
+
+// NewCode makes an authorization code.
+func NewCode() string { return apikey.Secret(codePrefix, apikey.KeyDigits) }
+
+// IsCode reports whether s has the form of a code, without a look-up.
+func IsCode(s string) bool { return apikey.Has(s, codePrefix, apikey.KeyDigits) }
+
+// NewAccessToken makes an access token.
+func NewAccessToken() string { return apikey.Secret(apikey.AccessToken, apikey.KeyDigits) }
+
+// IsAccessToken reports whether s has the form of an access token.
+func IsAccessToken(s string) bool { return apikey.Has(s, apikey.AccessToken, apikey.KeyDigits) }
+
+// NewRefreshToken makes the refresh token that follows previous, or the first one of a family for "". A refresh token is a part that
+// its family shares and a part of its own, so that one that was used before is recognised without a history.
+func NewRefreshToken(previous string) string {
+	family := apikey.Random(familyDigits)
+	if previous != "" {
+		family = familyOf(previous)
+	}
+	return apikey.Sum(refreshPrefix + family + apikey.Random(apikey.KeyDigits))
+}
+
+// IsRefreshToken reports whether s has the form of a refresh token.
+func IsRefreshToken(s string) bool { return apikey.Has(s, refreshPrefix, refreshDigits) }
+
+// FamilyHash is the SHA-256 of what the refresh tokens of a family share, by which a grant is found; token has the form of one.
+func FamilyHash(token string) []byte { return hash(refreshPrefix + familyOf(token)) }
+
+// SecretHash is the SHA-256 of a whole secret: the only form in which it is stored.
+func SecretHash(secret string) []byte { return hash(secret) }
+
+func familyOf(token string) string { return token[len(refreshPrefix):][:familyDigits] }
+
+func hash(s string) []byte {
+	sum := sha256.Sum256([]byte(s))
+	return sum[:]
+}
+
+// ShownGrant is a grant as lists show it.
+type ShownGrant struct {
+	Grant
+
+	AppName  string
+	Operator string // its address
+}
+
+// TokenPrincipal is what an access token stands for, before the role is applied.
+type TokenPrincipal struct {
+	GrantID       GrantID
+	TenantID      ids.Tenant
+	Livemode      bool
+	AppID         AppID
+	OperatorID    OperatorID
+	Name          string
+	Scopes        []string
+	Role          Role
+	Version       int64
+	ExpiresAt     time.Time
+	Timezone      string
+	Currency      string
+	PolicyVersion int64
+	Clock         *time.Time
+	Revoked       bool
+}
+
+// Granted returns the scopes that the token has now.
+func (p TokenPrincipal) Granted() []string { return p.Role.Scopes(p.Scopes) }

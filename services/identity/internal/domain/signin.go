@@ -1,0 +1,35 @@
+package domain
+
+import "time"
+
+// Throttle is what one account, address or browser has to wait for after failed sign-ins. Nobody is locked out: after Free failures
+// each further one doubles the wait, up to Longest.
+type Throttle struct {
+	Free    int
+	First   time.Duration
+	Longest time.Duration
+}
+
+// The throttles. An operator's own browser has one of its own, so that attempts elsewhere do not delay it.
+var (
+	AccountThrottle = Throttle{Free: 5, First: 2 * time.Second, Longest: 15 * time.Minute}
+	BrowserThrottle = Throttle{Free: 10, First: 2 * time.Second, Longest: 15 * time.Minute}
+	AddressThrottle = Throttle{Free: 30, First: 2 * time.Second, Longest: 15 * time.Minute}
+)
+
+// ThrottleMemory is how long failures count after the last one.
+const ThrottleMemory = 24 * time.Hour
+
+// Wait is how long the next attempt has to wait after n failures.
+func (t Throttle) Wait(n int) time.Duration {
+	if n < t.Free {
+		return 0
+	}
+	wait := t.First
+	for range n - t.Free {
+		if wait *= 2; wait >= t.Longest {
+			return t.Longest
+		}
+	}
+	return wait
+}

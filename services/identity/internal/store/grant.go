@@ -1,0 +1,199 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/identity/internal/domain"
+)
+
+const grantColumns = `tenant_id, livemode, id, app_id, operator_id, scopes, redirect_uri, code_challenge, code_expires_at, exchanged_at,
+	refresh_hash, previous_hash, successor, rotated_at, refresh_expires_at, ends_at, version, created_at, revoked_at`
+
+// GrantByCode finds a grant of any tenant by the hash of its authorization code.
+func GrantByCode(ctx context.Context, q pg.Q, hash []byte) (domain.Grant, error) {
+	return grantByHash(ctx, q, hash, nil)
+}
+
+// GrantByFamily finds a grant of any tenant by what its refresh tokens share.
+func GrantByFamily(ctx context.Context, q pg.Q, hash []byte) (domain.Grant, error) {
+	return grantByHash(ctx, q, nil, hash)
+}
+
+func grantByHash(ctx context.Context, q pg.Q, code, family []byte) (domain.Grant, error) {
+	return pg.One(ctx, q, pgx.RowToStructByName[domain.Grant], domain.ErrGrantNotFound,
+		`select `+grantColumns+`, role, ended from grant_by_hash($1, $2)`, code, family)
+}
+
+// GrantHome finds a grant's tenant and mode by its id alone.
+func GrantHome(ctx context.Context, q pg.Q, id domain.GrantID) (Home, error) {
+	return pg.One(ctx, q, pgx.RowToStructByName[Home], domain.ErrGrantNotFound, `select tenant_id, livemode from grant_home($1)`, id)
+}
+
+// InsertGrant adds a grant of the caller's tenant and mode, with the hash of its code.
+func InsertGrant(ctx context.Context, tx pg.Tx, g domain.Grant, code []byte) error {
+	_, err := tx.Exec(ctx, `insert into oauth_grants (tenant_id, livemode, id, app_id, operator_id, scopes, redirect_uri, code_hash, code_challenge,
+			code_expires_at, ends_at, created_at)
+		values (@tenant, @live, @id, @app, @operator, @scopes, @redirect_uri, @code, @challenge, @code_expires_at, @ends_at, @created_at)`,
+		pg.Args{
+			"id": g.ID, "app": g.AppID, "operator": g.OperatorID, "scopes": g.Scopes, "redirect_uri": g.RedirectURI, "code": code,
+			"challenge": g.CodeChallenge, "code_expires_at": g.CodeExpiresAt, "ends_at": g.EndsAt, "created_at": g.CreatedAt,
+		})
+	if err != nil {
+		return fmt.Errorf("insert grant: %w", err)
+	}
+	return nil
+}
+
+// Exchange says which tokens a code or a refresh token is exchanged for. Only hashes of the tokens are stored.
+type Exchange struct {
+	Grant     domain.GrantID
+	Old       []byte   // hash of the refresh token that is exchanged; nil for the code
+	Family    []byte   // of the new refresh token; used for the code
+	Refresh   []byte   // hash of the new refresh token
+	Access    []byte   // hash of the new access token
+	Scopes    []string // of the access token; nil for those of the grant
+	Successor []byte   // sealed tokens, for an app with a leeway
+	Now       time.Time
+}
+
+// exchanged is one statement: it moves the family on, when it is where the caller thinks, and makes the access token. moved says what is
+// set and what must hold.
+func exchanged(set, where string) string {
+	return `with moved as (
+			update oauth_grants set refresh_hash = @refresh, successor = @successor, rotated_at = @now, rotations = rotations + 1,
+				refresh_expires_at = least(@now::timestamptz + @idle::interval, ends_at), ` + set + `
+			where tenant_id = @tenant and livemode = @live and id = @id and revoked_at is null and ends_at > @now and ` + where + `
+			returning tenant_id, livemode, id, rotations)
+		insert into oauth_access_tokens as k (tenant_id, livemode, grant_id, slot, hash, scopes, expires_at)
+		select tenant_id, livemode, id, rotations % @places, @access, @scopes, @now::timestamptz + @lifetime::interval from moved
+		on conflict (tenant_id, livemode, grant_id, slot) do update set hash = excluded.hash, scopes = excluded.scopes, expires_at = excluded.expires_at
+		returning slot`
+}
+
+var (
+	exchangeCode    = exchanged(`exchanged_at = @now, family_hash = @family`, `exchanged_at is null and code_expires_at > @now`)
+	exchangeRefresh = exchanged(`previous_hash = refresh_hash`, `refresh_hash = @old and refresh_expires_at > @now`)
+)
+
+// Rotate exchanges the code or the refresh token of a grant of the caller's tenant and mode for new tokens. It returns ErrRotated when
+// another request was first, or the grant has ended meanwhile.
+func Rotate(ctx context.Context, tx pg.Tx, e Exchange) error {
+	args := pg.Args{
+		"id": e.Grant, "refresh": e.Refresh, "access": e.Access, "scopes": e.Scopes, "successor": e.Successor, "now": e.Now,
+		"idle": domain.RefreshIdle, "lifetime": domain.AccessTokenLifetime, "places": domain.TokenPlaces,
+	}
+	sql := exchangeRefresh
+	if e.Old == nil {
+		sql, args["family"] = exchangeCode, e.Family
+	} else {
+		args["old"] = e.Old
+	}
+	_, err := pg.One(ctx, tx, pgx.RowTo[int16], domain.ErrRotated, sql, args)
+	return err
+}
+
+// RevokeGrant ends a grant of the caller's tenant and mode and adds its invalidation. It reports false when it had ended before.
+func RevokeGrant(ctx context.Context, tx pg.Tx, id domain.GrantID, why domain.RevokeReason, at time.Time) (bool, error) {
+	tag, err := tx.Exec(ctx, `with ended as (
+			update oauth_grants set revoked_at = @at, revoked_reason = @why, successor = null, version = version + 1
+			where tenant_id = @tenant and livemode = @live and id = @id and revoked_at is null returning tenant_id, livemode, id)
+		insert into grant_signals (tenant_id, livemode, grant_id, value) select tenant_id, livemode, id, @value from ended
+		on conflict (tenant_id, livemode, grant_id) do update set value = excluded.value`,
+		pg.Args{"id": id, "at": at, "why": why, "value": domain.Revoked})
+	if err != nil {
+		return false, fmt.Errorf("revoke grant: %w", err)
+	}
+	return tag.RowsAffected() == 1, nil
+}
+
+const shownGrants = `select g.tenant_id, g.livemode, g.id, g.app_id, g.operator_id, g.scopes, g.redirect_uri,
+		g.code_challenge, g.code_expires_at, g.exchanged_at, g.refresh_hash, g.previous_hash, null::bytea as successor, g.rotated_at,
+		g.refresh_expires_at, g.ends_at, g.version, g.created_at, g.revoked_at, '' as role, false as ended, a.name as app_name, o.email as operator
+	from oauth_grants g join operators o on o.id = g.operator_id, lateral app_by_id(g.app_id) a
+	where g.tenant_id = @tenant and g.livemode = @live `
+
+// Grant returns a grant of the caller's tenant and mode.
+func Grant(ctx context.Context, q pg.Q, id domain.GrantID) (domain.ShownGrant, error) {
+	return pg.One(ctx, q, pgx.RowToStructByName[domain.ShownGrant], domain.ErrGrantNotFound, shownGrants+`and g.id = @id`, pg.Args{"id": id})
+}
+
+// Grants returns up to limit grants of the caller's tenant and mode that were exchanged and not revoked, newest first: of one operator
+// or, for nil, of all.
+func Grants(ctx context.Context, q pg.Q, operator *domain.OperatorID, limit int) ([]domain.ShownGrant, error) {
+	return pg.Many(ctx, q, pgx.RowToStructByName[domain.ShownGrant], shownGrants+`and g.revoked_at is null and g.exchanged_at is not null
+		and (@operator::uuid is null or g.operator_id = @operator) order by g.id desc limit @limit`, pg.Args{"operator": operator, "limit": limit})
+}
+
+// GrantIDs returns the grants of an operator for an app in the caller's tenant and mode that are not revoked, oldest first.
+func GrantIDs(ctx context.Context, tx pg.Tx, operator domain.OperatorID, app domain.AppID) ([]domain.GrantID, error) {
+	return pg.Many(ctx, tx, pgx.RowTo[domain.GrantID], `select id from oauth_grants
+		where tenant_id = @tenant and livemode = @live and operator_id = @operator and app_id = @app and revoked_at is null order by id`,
+		pg.Args{"operator": operator, "app": app})
+}
+
+// PlacedGrant is a grant and where it belongs.
+type PlacedGrant struct {
+	TenantID ids.Tenant
+	Livemode bool
+	ID       domain.GrantID
+}
+
+// GrantsOf returns the grants of an operator that are not revoked, over all tenants.
+func GrantsOf(ctx context.Context, q pg.Q, operator domain.OperatorID) ([]PlacedGrant, error) {
+	return pg.Many(ctx, q, pgx.RowToStructByName[PlacedGrant], `select tenant_id, livemode, id from grants_of($1)`, operator)
+}
+
+// InvalidateGrants adds an invalidation with the new version of the active grants of an app, wherever they are, or of a member of the
+// caller's tenant.
+func InvalidateGrants(ctx context.Context, tx pg.Tx, app *domain.AppID, member *domain.OperatorID) error {
+	if _, err := tx.Exec(ctx, `select signal_grants($1, $2)`, app, member); err != nil {
+		return fmt.Errorf("invalidate grants: %w", err)
+	}
+	return nil
+}
+
+// AccessToken returns what the access token of this SHA-256 stands for, of any tenant, revoked and expired ones too.
+func AccessToken(ctx context.Context, q pg.Q, hash []byte) (domain.TokenPrincipal, error) {
+	return pg.One(ctx, q, pgx.RowToStructByName[domain.TokenPrincipal], domain.ErrCredentialNotFound, `select grant_id, tenant_id, livemode, app_id, operator_id, name, scopes, role,
+		version, expires_at, timezone, currency, policy_version, clock, revoked from access_token_by_hash($1)`, hash)
+}
+
+// Grants that are over are kept so long: a code or token of theirs is still recognised, and revoked ones can be looked up.
+const (
+	keepUnused = 24 * time.Hour
+	keepOver   = 30 * 24 * time.Hour
+)
+
+// SweepGrants deletes a batch of grants that are over, with their access tokens, and returns how many; tx has the worker role. One that
+// is not refreshed any more stays until its year is over: GrantPlaces bounds how many there are.
+func SweepGrants(ctx context.Context, tx pg.Tx, now time.Time, limit int) (int, error) {
+	tag, err := tx.Exec(ctx, `with over as (
+			(select tenant_id, livemode, id from oauth_grants where exchanged_at is null and code_expires_at < $1 limit $3)
+			union (select tenant_id, livemode, id from oauth_grants where revoked_at < $2 limit $3)
+			union (select tenant_id, livemode, id from oauth_grants where ends_at < $2 limit $3)),
+		tokens as (delete from oauth_access_tokens k using over where (k.tenant_id, k.livemode, k.grant_id) = (over.tenant_id, over.livemode, over.id))
+		delete from oauth_grants g using over where (g.tenant_id, g.livemode, g.id) = (over.tenant_id, over.livemode, over.id)`,
+		now.Add(-keepUnused), now.Add(-keepOver), limit)
+	if err != nil {
+		return 0, fmt.Errorf("sweep grants: %w", err)
+	}
+	return int(tag.RowsAffected()), nil
+}
+
+// SweepSuccessors removes a batch of sealed tokens whose leeway is over, and returns how many; tx has the worker role.
+func SweepSuccessors(ctx context.Context, tx pg.Tx, now time.Time, limit int) (int, error) {
+	tag, err := tx.Exec(ctx, `update oauth_grants g set successor = null from (
+			select tenant_id, livemode, id from oauth_grants where successor is not null and rotated_at < $1 limit $2 for no key update skip locked) old
+		where (g.tenant_id, g.livemode, g.id) = (old.tenant_id, old.livemode, old.id)`, now.Add(-domain.MaxReuseLeeway*time.Second), limit)
+	if err != nil {
+		return 0, fmt.Errorf("remove sealed tokens: %w", err)
+	}
+	return int(tag.RowsAffected()), nil
+}

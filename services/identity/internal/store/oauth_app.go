@@ -1,0 +1,62 @@
+package store
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/identity/internal/domain"
+)
+
+const appColumns = `tenant_id, id, name, redirect_uris, scopes, published, reuse_leeway_seconds, version, created_at, updated_at, deleted_at`
+
+// AppByID returns an app of any tenant, or domain.ErrAppNotFound when there is none or it was deleted.
+func AppByID(ctx context.Context, q pg.Q, id domain.AppID) (domain.PublishedApp, error) {
+	a, err := pg.One(ctx, q, pgx.RowToStructByName[domain.PublishedApp], domain.ErrAppNotFound, `select `+appColumns+`, publisher from app_by_id($1)`, id)
+	if err == nil && a.DeletedAt != nil {
+		return domain.PublishedApp{}, domain.ErrAppNotFound
+	}
+	return a, err
+}
+
+// AppForUpdate locks an app of the caller's tenant until the transaction ends.
+func AppForUpdate(ctx context.Context, tx pg.Tx, id domain.AppID) (domain.App, error) {
+	return oneApp(ctx, tx, `select `+appColumns+` from oauth_apps where tenant_id = @tenant and id = @id and deleted_at is null for no key update`, pg.Args{"id": id})
+}
+
+// Apps returns the apps of the caller's tenant that were not deleted, newest first.
+func Apps(ctx context.Context, q pg.Q) ([]domain.App, error) {
+	return pg.Many(ctx, q, pgx.RowToStructByName[domain.App], `select `+appColumns+` from oauth_apps
+		where tenant_id = @tenant and deleted_at is null order by id desc`, pg.Args{})
+}
+
+// CountApps counts the apps of the caller's tenant that were not deleted. The tenant's row is locked.
+func CountApps(ctx context.Context, tx pg.Tx) (int, error) {
+	return pg.One(ctx, tx, pgx.RowTo[int], pgx.ErrNoRows, `select count(*) from oauth_apps where tenant_id = @tenant and deleted_at is null`, pg.Args{})
+}
+
+// InsertApp adds an app of the caller's tenant.
+func InsertApp(ctx context.Context, tx pg.Tx, a domain.App) (domain.App, error) {
+	return oneApp(ctx, tx, `insert into oauth_apps (tenant_id, id, name, redirect_uris, scopes, published, reuse_leeway_seconds, created_at, updated_at)
+		values (@tenant, @id, @name, @redirect_uris, @scopes, @published, @leeway, @updated_at, @updated_at) returning `+appColumns, appArgs(a))
+}
+
+// UpdateApp writes what may change of an app of the caller's tenant and raises its version.
+func UpdateApp(ctx context.Context, tx pg.Tx, a domain.App) (domain.App, error) {
+	return oneApp(ctx, tx, `update oauth_apps set name = @name, redirect_uris = @redirect_uris, scopes = @scopes, published = @published,
+			reuse_leeway_seconds = @leeway, updated_at = @updated_at, deleted_at = @deleted_at, version = version + 1
+		where tenant_id = @tenant and id = @id returning `+appColumns, appArgs(a))
+}
+
+func appArgs(a domain.App) pg.Args {
+	return pg.Args{
+		"id": a.ID, "name": a.Name, "redirect_uris": a.RedirectURIs, "scopes": a.Scopes, "published": a.Published,
+		"leeway": a.ReuseLeewaySeconds, "updated_at": a.UpdatedAt, "deleted_at": a.DeletedAt,
+	}
+}
+
+func oneApp(ctx context.Context, q pg.Q, sql string, args pg.Args) (domain.App, error) {
+	return pg.One(ctx, q, pgx.RowToStructByName[domain.App], domain.ErrAppNotFound, sql, args)
+}

@@ -1,0 +1,140 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/identity/internal/domain"
+)
+
+const operatorColumns = `id, email, name, password_hash, totp_secret, totp_step, version, created_at, updated_at, disabled_at`
+
+// Operator returns an operator by its id.
+func Operator(ctx context.Context, q pg.Q, id domain.OperatorID) (domain.Operator, error) {
+	return oneOperator(ctx, q, `select `+operatorColumns+` from operators where id = $1`, id)
+}
+
+// OperatorForUpdate locks an operator's row until the transaction ends.
+func OperatorForUpdate(ctx context.Context, tx pg.Tx, id domain.OperatorID) (domain.Operator, error) {
+	return oneOperator(ctx, tx, `select `+operatorColumns+` from operators where id = $1 for no key update`, id)
+}
+
+// OperatorByEmail returns an operator by its address in any case.
+func OperatorByEmail(ctx context.Context, q pg.Q, email string) (domain.Operator, error) {
+	return oneOperator(ctx, q, `select `+operatorColumns+` from operators where email_lower = $1`, domain.FoldEmail(email))
+}
+
+// InsertOperator adds an operator unless one has the address, and returns the one that has it.
+func InsertOperator(ctx context.Context, tx pg.Tx, o domain.Operator) (domain.Operator, error) {
+	_, err := tx.Exec(ctx, `insert into operators (id, email, email_lower, name, created_at, updated_at) values ($1, $2, $3, $4, $5, $5)
+		on conflict (email_lower) do nothing`, o.ID, o.Email, domain.FoldEmail(o.Email), o.Name, o.CreatedAt)
+	if err != nil {
+		return domain.Operator{}, fmt.Errorf("insert operator: %w", err)
+	}
+	return OperatorByEmail(ctx, tx, o.Email)
+}
+
+// UpdateOperator writes what may change of an operator and raises its version.
+func UpdateOperator(ctx context.Context, tx pg.Tx, o domain.Operator) (domain.Operator, error) {
+	return oneOperator(ctx, tx, `update operators set name = $2, password_hash = $3, totp_secret = $4, totp_step = $5, disabled_at = $6,
+			updated_at = $7, version = version + 1
+		where id = $1 returning `+operatorColumns, o.ID, o.Name, o.PasswordHash, o.TOTPSecret, o.TOTPStep, o.DisabledAt, o.UpdatedAt)
+}
+
+// UseTOTPStep notes that the code of a time step was used. It reports false when that one or a later one was.
+func UseTOTPStep(ctx context.Context, tx pg.Tx, id domain.OperatorID, step int64) (bool, error) {
+	tag, err := tx.Exec(ctx, `update operators set totp_step = $2 where id = $1 and totp_step < $2`, id, step)
+	if err != nil {
+		return false, fmt.Errorf("use a code: %w", err)
+	}
+	return tag.RowsAffected() == 1, nil
+}
+
+// SetRecoveryCodes replaces the recovery codes of an operator.
+func SetRecoveryCodes(ctx context.Context, tx pg.Tx, id domain.OperatorID, hashes [][]byte) error {
+	b := &pgx.Batch{}
+	b.Queue(`delete from recovery_codes where operator_id = $1`, id)
+	b.Queue(`insert into recovery_codes (operator_id, hash) select $1, h from unnest($2::bytea[]) h`, id, hashes)
+	return send(ctx, tx, b, "set recovery codes")
+}
+
+// UseRecoveryCode deletes a recovery code and reports whether it was there.
+func UseRecoveryCode(ctx context.Context, tx pg.Tx, id domain.OperatorID, hash []byte) (bool, error) {
+	tag, err := tx.Exec(ctx, `delete from recovery_codes where operator_id = $1 and hash = $2`, id, hash)
+	if err != nil {
+		return false, fmt.Errorf("use a recovery code: %w", err)
+	}
+	return tag.RowsAffected() == 1, nil
+}
+
+// Member returns an operator's membership of the caller's tenant, also an ended one.
+func Member(ctx context.Context, q pg.Q, id domain.OperatorID) (domain.Membership, error) {
+	return pg.One(ctx, q, pgx.RowToStructByName[domain.Membership], domain.ErrOperatorNotFound,
+		`select tenant_id, operator_id, role, version, created_at, ended_at from memberships where tenant_id = @tenant and operator_id = @id`, pg.Args{"id": id})
+}
+
+// SetMember writes an operator's role at the caller's tenant, or the end of its membership, and raises the version.
+func SetMember(ctx context.Context, tx pg.Tx, m domain.Membership) error {
+	_, err := tx.Exec(ctx, `insert into memberships (tenant_id, operator_id, role, created_at, ended_at) values (@tenant, @operator, @role, @at, @ended)
+		on conflict (tenant_id, operator_id) do update set role = excluded.role, ended_at = excluded.ended_at, version = memberships.version + 1`,
+		pg.Args{"operator": m.OperatorID, "role": m.Role, "at": m.CreatedAt, "ended": m.EndedAt})
+	if err != nil {
+		return fmt.Errorf("set membership: %w", err)
+	}
+	return nil
+}
+
+// CountOwners counts the owners of the caller's tenant who can sign in or were invited to. The tenant's row is locked.
+func CountOwners(ctx context.Context, tx pg.Tx) (int, error) {
+	return pg.One(ctx, tx, pgx.RowTo[int], pgx.ErrNoRows, `select count(*) from memberships m join operators o on o.id = m.operator_id
+		where m.tenant_id = @tenant and m.role = 'owner' and m.ended_at is null and o.disabled_at is null`, pg.Args{})
+}
+
+// Members returns the operators of the caller's tenant whose membership has not ended, by address.
+func Members(ctx context.Context, q pg.Q) ([]domain.Member, error) {
+	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Member], `select o.id, o.email, o.name, m.role, o.password_hash is null as invited,
+			o.totp_secret is not null as factor, m.created_at, o.disabled_at, m.ended_at
+		from memberships m join operators o on o.id = m.operator_id
+		where m.tenant_id = @tenant and m.ended_at is null order by o.email_lower`, pg.Args{})
+}
+
+// MembershipsOf returns the tenants that an operator is a member of now, by name.
+func MembershipsOf(ctx context.Context, q pg.Q, id domain.OperatorID) ([]domain.MemberTenant, error) {
+	return pg.Many(ctx, q, pgx.RowToStructByName[domain.MemberTenant], `select tenant_id, operator_id, role, version, created_at, ended_at, slug, tenant_name
+		from memberships_of($1)`, id)
+}
+
+// SetLink replaces the one-time links of an operator by one.
+func SetLink(ctx context.Context, tx pg.Tx, id domain.OperatorID, hash []byte, purpose domain.LinkPurpose, expires time.Time) error {
+	b := &pgx.Batch{}
+	b.Queue(`delete from operator_links where operator_id = $1`, id)
+	b.Queue(`insert into operator_links (hash, operator_id, purpose, expires_at) values ($1, $2, $3, $4)`, hash, id, purpose, expires)
+	return send(ctx, tx, b, "make a link")
+}
+
+// Link is a one-time link.
+type Link struct {
+	OperatorID domain.OperatorID
+	Purpose    domain.LinkPurpose
+}
+
+// LinkAt returns the link of that hash if it still works.
+func LinkAt(ctx context.Context, q pg.Q, hash []byte, now time.Time) (Link, error) {
+	return pg.One(ctx, q, pgx.RowToStructByName[Link], domain.ErrLink,
+		`select operator_id, purpose from operator_links where hash = $1 and expires_at > $2`, hash, now)
+}
+
+// UseLink deletes the link of that hash and returns it if it still worked.
+func UseLink(ctx context.Context, tx pg.Tx, hash []byte, now time.Time) (Link, error) {
+	return pg.One(ctx, tx, pgx.RowToStructByName[Link], domain.ErrLink,
+		`delete from operator_links where hash = $1 and expires_at > $2 returning operator_id, purpose`, hash, now)
+}
+
+func oneOperator(ctx context.Context, q pg.Q, sql string, args ...any) (domain.Operator, error) {
+	return pg.One(ctx, q, pgx.RowToStructByName[domain.Operator], domain.ErrOperatorNotFound, sql, args...)
+}

@@ -1,0 +1,78 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/identity/internal/domain"
+)
+
+// SessionData returns the data of the session of that hash, nil without one.
+func SessionData(ctx context.Context, q pg.Q, hash []byte, now time.Time) ([]byte, error) {
+	found, err := pg.Many(ctx, q, pgx.RowTo[[]byte], `select data from operator_sessions where hash = $1 and expires_at > $2`, hash, now)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return found[0], nil
+}
+
+// PutSession writes a session. One that was ended meanwhile does not come back: a hash that was there before, known by its id, is only
+// updated.
+func PutSession(ctx context.Context, tx pg.Tx, hash []byte, s domain.Session, data []byte) error {
+	_, err := tx.Exec(ctx, `insert into operator_sessions (hash, id, operator_id, data, address, agent, created_at, seen_at, expires_at)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+		on conflict (hash) do update set operator_id = excluded.operator_id, data = excluded.data, address = excluded.address, agent = excluded.agent,
+			seen_at = excluded.seen_at, expires_at = excluded.expires_at`,
+		hash, s.ID, s.OperatorID, data, s.Address, s.Agent, s.CreatedAt, s.SeenAt, s.ExpiresAt)
+	if err != nil {
+		return fmt.Errorf("write session: %w", err)
+	}
+	return nil
+}
+
+// TouchSession writes the data and the end of a session that is still there.
+func TouchSession(ctx context.Context, tx pg.Tx, hash []byte, s domain.Session, data []byte) error {
+	_, err := tx.Exec(ctx, `update operator_sessions set operator_id = $2, data = $3, address = $4, agent = $5, seen_at = $6, expires_at = $7 where hash = $1`,
+		hash, s.OperatorID, data, s.Address, s.Agent, s.SeenAt, s.ExpiresAt)
+	if err != nil {
+		return fmt.Errorf("write session: %w", err)
+	}
+	return nil
+}
+
+// DeleteSession ends the session of that hash.
+func DeleteSession(ctx context.Context, tx pg.Tx, hash []byte) error {
+	if _, err := tx.Exec(ctx, `delete from operator_sessions where hash = $1`, hash); err != nil {
+		return fmt.Errorf("end session: %w", err)
+	}
+	return nil
+}
+
+// Sessions returns an operator's sessions, the one that was used last first.
+func Sessions(ctx context.Context, q pg.Q, id domain.OperatorID, now time.Time) ([]domain.Session, error) {
+	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Session], `select id, operator_id, address, agent, created_at, seen_at, expires_at
+		from operator_sessions where operator_id = $1 and expires_at > $2 order by seen_at desc`, id, now)
+}
+
+// EndSessions ends one session of an operator or, for the zero id, all of them but the one of that hash, which may be nil.
+func EndSessions(ctx context.Context, tx pg.Tx, id domain.OperatorID, one domain.SessionID, but []byte) (int, error) {
+	tag, err := tx.Exec(ctx, `delete from operator_sessions where operator_id = $1 and ($2::uuid is null or id = $2) and hash is distinct from $3`,
+		id, nullID(one), but)
+	if err != nil {
+		return 0, fmt.Errorf("end sessions: %w", err)
+	}
+	return int(tag.RowsAffected()), nil
+}
+
+// nullID is nil for the zero id.
+func nullID(id domain.SessionID) *domain.SessionID {
+	if id == (domain.SessionID{}) {
+		return nil
+	}
+	return &id
+}

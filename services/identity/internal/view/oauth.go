@@ -1,0 +1,81 @@
+package view
+
+import (
+	"time"
+
+	"holdfast.dev/services/identity/internal/domain"
+)
+
+// AdminApp is an app as the command line prints it and the audit log keeps it.
+type AdminApp struct {
+	ID                 string    `json:"id"`
+	Name               string    `json:"name"`
+	RedirectURIs       []string  `json:"redirect_uris"`
+	Scopes             []string  `json:"scopes"`
+	Published          bool      `json:"published"`
+	ReuseLeewaySeconds int       `json:"reuse_leeway_seconds"`
+	Version            int64     `json:"version"`
+	CreatedAt          time.Time `json:"created_at"`
+	UpdatedAt          time.Time `json:"updated_at"`
+}
+
+// AppForAdmin renders an app.
+func AppForAdmin(a domain.App) AdminApp {
+	return AdminApp{
+		ID: a.ID.String(), Name: a.Name, RedirectURIs: a.RedirectURIs, Scopes: a.Scopes, Published: a.Published,
+		ReuseLeewaySeconds: a.ReuseLeewaySeconds, Version: a.Version, CreatedAt: a.CreatedAt.UTC(), UpdatedAt: a.UpdatedAt.UTC(),
+	}
+}
+
+// AdminGrant is a grant as the command line prints it and the audit log keeps it.
+type AdminGrant struct {
+	ID         string     `json:"id"`
+	AppID      string     `json:"app_id"`
+	OperatorID string     `json:"operator_id"`
+	Mode       string     `json:"mode"`
+	Scopes     []string   `json:"scopes"`
+	CreatedAt  time.Time  `json:"created_at"`
+	LastUsedAt *time.Time `json:"last_refreshed_at"`
+	EndsAt     time.Time  `json:"ends_at"`
+}
+
+// GrantForAdmin renders a grant; its codes and tokens are nowhere.
+func GrantForAdmin(g domain.Grant) AdminGrant {
+	return AdminGrant{
+		ID: g.ID.String(), AppID: g.AppID.String(), OperatorID: g.OperatorID.String(), Mode: string(domain.ModeOf(g.Livemode)), Scopes: g.Scopes,
+		CreatedAt: g.CreatedAt.UTC(), LastUsedAt: utc(g.RotatedAt), EndsAt: g.EndsAt.UTC(),
+	}
+}
+
+// AdminOperator is a member of a tenant as the command line prints it.
+type AdminOperator struct {
+	ID           string    `json:"id"`
+	Email        string    `json:"email"`
+	Name         string    `json:"name"`
+	Role         string    `json:"role"`
+	State        string    `json:"state"` // invited, active or disabled
+	SecondFactor bool      `json:"second_factor"`
+	CreatedAt    time.Time `json:"created_at"`
+}
+
+// OperatorForAdmin renders a member.
+func OperatorForAdmin(m domain.Member) AdminOperator {
+	state := "active"
+	switch {
+	case m.DisabledAt != nil:
+		state = "disabled"
+	case m.Invited:
+		state = "invited"
+	}
+	return AdminOperator{
+		ID: m.ID.String(), Email: m.Email, Name: m.Name, Role: string(m.Role), State: state, SecondFactor: m.Factor, CreatedAt: m.CreatedAt.UTC(),
+	}
+}
+
+// RoleForAudit is a membership as the audit log keeps it; nil when there was none, or is none any more.
+func RoleForAudit(m *domain.Membership) any {
+	if m == nil || m.EndedAt != nil {
+		return nil
+	}
+	return map[string]any{"role": m.Role}
+}
