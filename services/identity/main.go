@@ -19,7 +19,7 @@ func main() {
 		Name:     "identity",
 		Config:   &cfg,
 		Serve:    func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
-		Commands: append(platform.Commands("identity", migrate), tenantCommand(), keyCommand(), operatorCommand(), appCommand(), grantCommand(), auditCommand()),
+		Commands: append(platform.Commands("identity", migrate), tenantCommand(), keyCommand(), operatorCommand(), appCommand(), grantCommand(), auditCommand(), resealCommand()),
 	})
 }
 

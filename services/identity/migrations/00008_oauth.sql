@@ -15,6 +15,7 @@ create table operators (
     disabled_at   timestamptz
 );
 grant select, insert, update on operators to "${APP_ROLE}";
+grant select (id, totp_secret), update (totp_secret) on operators to "${WORKER_ROLE}"; -- for reseal
 
 -- Exempt from livemode: a membership holds for both modes. It stays when it has ended, because its version only rises.
 create table memberships (

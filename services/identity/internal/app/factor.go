@@ -27,7 +27,7 @@ func (a *App) totpStep(o domain.Operator, code string) (int64, error) {
 	if o.TOTPSecret == nil {
 		return 0, nil
 	}
-	secret, err := a.Box.Open(o.TOTPSecret, totpFor(o.ID))
+	secret, err := a.Box.Open(o.TOTPSecret, domain.FactorBinding(o.ID))
 	if err != nil {
 		return 0, fmt.Errorf("second factor of %s: %w", o.ID, err)
 	}
@@ -48,9 +48,6 @@ func matchingStep(secret, code string, now time.Time) (int64, error) {
 	return 0, nil
 }
 
-// totpFor binds a sealed secret to its row.
-func totpFor(id domain.OperatorID) []byte { return []byte("operators.totp_secret " + id.String()) }
-
 // NewFactor makes the secret of a second factor, in base32. It counts once SetFactor has seen a code of it.
 func NewFactor() string {
 	return base32.StdEncoding.EncodeToString([]byte(apikey.Random(totpBytes)))
@@ -66,7 +63,7 @@ func (a *App) SetFactor(ctx context.Context, by domain.Origin, id domain.Operato
 	if step == 0 || secret == "" {
 		return nil, ErrSignIn
 	}
-	sealed, err := a.Box.Seal([]byte(secret), totpFor(id))
+	sealed, err := a.Box.Seal([]byte(secret), domain.FactorBinding(id))
 	if err != nil {
 		return nil, err
 	}

@@ -44,6 +44,9 @@ type Operator struct {
 	DisabledAt   *time.Time
 }
 
+// FactorBinding binds the sealed secret of a second factor to its row.
+func FactorBinding(id OperatorID) []byte { return []byte("operators.totp_secret " + id.String()) }
+
 // Membership is an operator's role at a tenant, in both modes.
 type Membership struct {
 	TenantID   ids.Tenant

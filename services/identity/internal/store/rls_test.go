@@ -57,8 +57,10 @@ var fixtures = map[string]fixture{
 }
 
 // order puts tables that others refer to first.
-var order = []string{"tenants", "audit_heads", "api_keys", "key_signals", "audit_log", "idempotency_keys", "outbox", "inbox", "gateway_accounts",
-	"memberships", "oauth_apps", "oauth_grants", "oauth_access_tokens", "grant_signals"}
+var order = []string{
+	"tenants", "audit_heads", "api_keys", "key_signals", "audit_log", "idempotency_keys", "outbox", "inbox", "gateway_accounts",
+	"memberships", "oauth_apps", "oauth_grants", "oauth_access_tokens", "grant_signals",
+}
 
 // granting adds the app and the operator that the rows of oauth_grants name, and the tenant ($1) whose app it is.
 const granting = `with t as (insert into tenants (tenant_id, slug, name, timezone, currency, created_at, updated_at)
@@ -284,7 +286,8 @@ func TestDoorsThroughRowLevelSecurity(t *testing.T) {
 	}; err != nil || !slices.Equal(functions, want) {
 		t.Errorf("security definer functions %v: %v; want %v", functions, err, want)
 	}
-	for _, sql := range []string{`select hash from api_keys`, `select scopes from api_keys`, `update api_keys set revoked_at = null`, `select * from credential_by_hash('\x00')`,
+	for _, sql := range []string{
+		`select hash from api_keys`, `select scopes from api_keys`, `update api_keys set revoked_at = null`, `select * from credential_by_hash('\x00')`,
 		`select * from access_token_by_hash('\x00')`, `select * from operators`, `update oauth_grants set revoked_at = null`,
 	} {
 		err := db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {

@@ -8,12 +8,18 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/pquerna/otp/totp"
 
+	"holdfast.dev/libs/crypt"
+
+	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/domain"
+	"holdfast.dev/services/identity/internal/store"
 )
 
 // rows returns the first column of what a statement of the owner returns.
@@ -258,4 +264,72 @@ func FuzzToken(f *testing.F) {
 			t.Errorf("%q: %+v", raw, a)
 		}
 	})
+}
+
+// Second factors are sealed anew under a new key, after which the old one is not needed; repeating that does nothing.
+func TestFactorsAreSealedAnew(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	secret := app.NewFactor()
+	code := func() string {
+		c, err := totp.GenerateCode(secret, w.now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	if _, err := w.app.SetFactor(t.Context(), by, w.operator.ID, secret, code()); err != nil {
+		t.Fatal(err)
+	}
+	box := func(keys string) *crypt.Box {
+		b, err := crypt.NewBox(keys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	first, second := "k1:"+strings.Repeat("cd", 32), "k2:"+strings.Repeat("ef", 32)
+	for _, want := range []string{"operators: 1 sealed anew\n", "operators: 0 sealed anew\n"} {
+		var out strings.Builder
+		if err := store.ResealFactors(t.Context(), w.db.Worker, box(second+","+first), &out); err != nil || out.String() != want {
+			t.Errorf("%q: %v", out.String(), err)
+		}
+	}
+	var out strings.Builder
+	if err := store.ResealFactors(t.Context(), w.db.Worker, box("k3:"+strings.Repeat("12", 32)), &out); err == nil || !strings.Contains(out.String(), w.operator.ID.String()) {
+		t.Errorf("without the key: %q %v", out.String(), err)
+	}
+	w.app.Box = box(second)
+	w.pass(time.Minute)
+	if _, err := w.app.SecondFactor(t.Context(), by, w.operator.ID, code()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A grant that is revoked while its token is refreshed ends, whichever is first, and no token outlives it.
+func TestRevokedWhileItIsRefreshed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for range 10 {
+		a := w.granted()
+		var refreshed tokens
+		var both sync.WaitGroup
+		both.Go(func() { refreshed = w.refresh(a.Refresh) })
+		both.Go(func() {
+			w.post("/oauth/revoke", url.Values{"token": {a.Refresh}, "client_id": {w.client.ID.String()}}).is(t, 200, "")
+		})
+		both.Wait()
+		last := a
+		if refreshed.Status == 200 {
+			last = refreshed
+		} else {
+			refreshed.is(t, 400, "invalid_grant")
+		}
+		for _, access := range []string{a.Access, last.Access} {
+			if _, ok := w.alive(access); ok {
+				t.Error("a token works after its grant was revoked")
+			}
+		}
+		w.refresh(last.Refresh).is(t, 400, "invalid_grant")
+	}
 }
