@@ -1,0 +1,265 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/apikey"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+
+	"holdfast.dev/loadtest/internal/load"
+	"holdfast.dev/loadtest/internal/report"
+	"holdfast.dev/loadtest/internal/sqlbench"
+)
+
+// refreshAim is how many refreshes a second two cores should do.
+const refreshAim = 1000
+
+// The grants that are refreshed: those of the service have ids of the first prefix, those of pgbench of the second.
+const (
+	servedGrant = "fe000000-0000-7000-8000-"
+	bareGrant   = "ffffffff-0007-7000-8000-"
+)
+
+// apps holds what the figures of OAuth need.
+type apps struct {
+	db        *pgx.Conn // in the identity database, not subject to row-level security
+	app, addr string    // URL of that database with the service's own role, and the service's address
+	gateway   string    // address
+	key       string    // API key in test mode
+	clientID  string
+	signer    *caller.Signer
+	who       caller.Encoded
+}
+
+// oauth measures refreshes beside the same SQL in pgbench, and requests with an access token beside those with an API key.
+func (b *bench) oauth(ctx context.Context) error {
+	a, err := b.openApps(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = a.db.Close(context.WithoutCancel(ctx)) }()
+	if err := a.grants(ctx, b.spare()); err != nil {
+		return fmt.Errorf("making grants: %w", err)
+	}
+	if b.wants("refresh") {
+		b.try(ctx, "refresh", "refresh of tokens", func() error { return b.refresh(ctx, a) })
+	}
+	if b.wants("token") {
+		b.try(ctx, "token", "requests with an access token", func() error { return b.token(ctx, a) })
+	}
+	return nil
+}
+
+func (b *bench) openApps(ctx context.Context) (*apps, error) {
+	env := b.platform.Env
+	settings, err := b.platform.Settings("identity")
+	if err != nil {
+		return nil, err
+	}
+	gateway, err := b.platform.Settings("gateway")
+	if err != nil {
+		return nil, err
+	}
+	keys, err := caller.ParseKeys(gateway["CALLER_SIGN_KEYS"])
+	if err != nil {
+		return nil, err
+	}
+	a := &apps{
+		app: settings["DATABASE_URL"], addr: settings["HTTP_ADDR"], gateway: gateway["HTTP_ADDR"], key: env["DEMO_TEST_KEY"],
+		clientID: env["OAUTH_CLIENT_ID"], signer: &caller.Signer{From: "gateway", Keys: keys},
+	}
+	if a.who, err = caller.Encode(caller.Service("gateway", ids.Tenant{}, "")); err != nil {
+		return nil, err
+	}
+	a.db, err = pgx.Connect(ctx, b.adminOf(a.app))
+	return a, err
+}
+
+// refreshToken is the refresh token of the n-th grant of the service.
+func refreshToken(n int) string {
+	digits := fmt.Sprintf("%026d", n)
+	return apikey.Sum("svc_rt_" + digits + digits)
+}
+
+// grants makes as many grants as there are refreshes, for the service and for pgbench, and one more, whose refresh is recorded.
+func (a *apps) grants(ctx context.Context, n int) error {
+	_, err := a.db.Exec(ctx, `create temp table made (n integer, family bytea, refresh bytea)`)
+	if err != nil {
+		return err
+	}
+	hash := func(s string) []byte {
+		sum := sha256.Sum256([]byte(s))
+		return sum[:]
+	}
+	_, err = a.db.CopyFrom(ctx, pgx.Identifier{"made"}, []string{"n", "family", "refresh"}, pgx.CopyFromSlice(n+1, func(i int) ([]any, error) {
+		token := refreshToken(i)
+		return []any{i, hash(token[:len("svc_rt_")+26]), hash(token)}, nil
+	}))
+	if err != nil {
+		return err
+	}
+	for _, side := range []struct{ prefix, family, refresh string }{
+		{servedGrant, "family", "refresh"}, {bareGrant, bareHash("f", "n"), bareHash("r", "n")},
+	} {
+		_, err = a.db.Exec(ctx, `insert into oauth_grants (tenant_id, livemode, id, app_id, operator_id, scopes, redirect_uri, code_hash, code_challenge,
+				code_expires_at, exchanged_at, family_hash, refresh_hash, rotated_at, refresh_expires_at, ends_at, created_at)
+			select p.tenant_id, false, ('`+side.prefix+`' || lpad(to_hex(n), 12, '0'))::uuid, p.id, m.operator_id, '{read:bookings}', '',
+				sha256(('`+side.prefix+`' || n)::bytea), '', now(), now(), `+side.family+`, `+side.refresh+`, now(), now() + interval '30 days',
+				now() + interval '1 year', now()
+			from made, oauth_apps p join memberships m on m.tenant_id = p.tenant_id`)
+		if err != nil {
+			return err
+		}
+	}
+	_, err = a.db.Exec(ctx, `vacuum analyze oauth_grants`)
+	return err
+}
+
+// bareHash is the SQL of a hash of pgbench's n-th grant.
+func bareHash(of, n string) string { return `sha256(('` + of + `' || ` + n + `)::bytea)` }
+
+// request is the refresh of the n-th grant, as the gateway sends it.
+func (a *apps) request(n int) []byte {
+	const path = "/oauth/token"
+	signed, err := a.signer.SignEncoded(a.who, caller.Call{Target: "identity", Method: http.MethodPost, Path: path, RequestID: "req_bench"}, time.Now())
+	if err != nil {
+		return nil // the service refuses it
+	}
+	form := url.Values{"grant_type": {"refresh_token"}, "client_id": {a.clientID}, "refresh_token": {refreshToken(n)}}.Encode()
+	return []byte(fmt.Sprintf("POST %s HTTP/1.1\r\nHost: localhost\r\n%s: %s\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n%s",
+		path, caller.Header, signed, len(form), form))
+}
+
+func (a *apps) target(first int) load.Target {
+	return load.Target{Addr: a.addr, Nth: func(n int) []byte { return a.request(first + n) }, Status: http.StatusOK}
+}
+
+// refresh compares POST /oauth/token with what it sends to the database, in pgbench.
+func (b *bench) refresh(ctx context.Context, a *apps) error {
+	pgbench, err := sqlbench.Find()
+	if err != nil {
+		return err
+	}
+	bare, err := b.refreshScript(ctx, a)
+	if err != nil {
+		return err
+	}
+	warm, err := load.Closed(ctx, a.target(1), connections, warmUp)
+	if err != nil {
+		return err
+	}
+	used := warm.Requests + connections
+	ours := &served{name: "POST /oauth/token", target: a.target(1 + used)}
+	if err := turns(b.serve(ctx, ours), b.replay(ctx, pgbench, a.app, bare)); err != nil {
+		return err
+	}
+	if err := b.enough(ours, used); err != nil {
+		return err
+	}
+	ratio := report.Ratio(ours.Rate(), bare.Rate())
+	b.table.Add(report.Row{
+		Figure: "`POST /oauth/token` with a refresh token, at the service", Ours: fmt.Sprintf("%.0f/s", ours.Rate()),
+		Beside: fmt.Sprintf("pgbench: %.0f/s", bare.Rate()), Ratio: ratio, Aim: report.Aim{Text: "≥ 50 %", Value: ratio, Least: 0.5}, Show: "refresh",
+	})
+	b.table.Add(report.Row{
+		Figure: "the same, beside the budget", Ours: fmt.Sprintf("%.0f/s", ours.Rate()), Beside: fmt.Sprintf("budget: %d/s", refreshAim),
+		Ratio: ours.Rate() / refreshAim, Aim: report.Aim{Text: "≥ 1", Value: ours.Rate() / refreshAim, Least: 1}, Show: "refresh",
+	})
+	b.noteCosts(ours, bare)
+	return nil
+}
+
+// refreshScript records one refresh, and makes a script that refreshes pgbench's grants.
+func (b *bench) refreshScript(ctx context.Context, a *apps) (*replayed, error) {
+	const recorded = 0
+	var answer struct {
+		Access  string `json:"access_token"`
+		Refresh string `json:"refresh_token"`
+	}
+	r := &recording{service: "identity", route: "/oauth/token"}
+	err := b.record(ctx, a.db, func() error {
+		body, err := load.Once(ctx, a.target(recorded))
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(body, &answer)
+	}, r)
+	if err != nil {
+		return nil, err
+	}
+	bytea := func(s string) string {
+		sum := sha256.Sum256([]byte(s))
+		return `\x` + hex.EncodeToString(sum[:])
+	}
+	old := refreshToken(recorded)
+	v := sqlbench.Vary{Values: map[string]string{
+		servedGrant + "000000000000":   bareID(bareGrant),
+		bytea(old[:len("svc_rt_")+26]): bareHash("f", "(:n)::bigint"),
+		bytea(old):                     bareHash("r", "(:n)::bigint"),
+		bytea(answer.Refresh):          bareHash("R", "(:n)::bigint"),
+		bytea(answer.Access):           bareHash("a", "(:n)::bigint"),
+	}}
+	script, err := b.script("refresh", r, v, beginsRefreshTrip)
+	if err != nil {
+		return nil, err
+	}
+	return &replayed{script: script, start: func(ctx context.Context) (next int, err error) {
+		err = a.db.QueryRow(ctx, `select count(*) / $1 + 1 from oauth_grants where id >= $2 and rotations > 0`, sqlbench.Clients, bareGrant+"000000000000").Scan(&next)
+		return next, err
+	}}, nil
+}
+
+// beginsRefreshTrip is beginsTrip for what identity sends for a refresh.
+func beginsRefreshTrip(before, s sqlbench.Statement) bool {
+	sql := strings.TrimSpace(s.SQL)
+	switch {
+	case strings.HasPrefix(sql, "select set_config"):
+		return strings.TrimSpace(before.SQL) != "begin"
+	case strings.HasPrefix(sql, "select"), sql == "begin", strings.HasPrefix(sql, "with moved"):
+		return true
+	default:
+		return false
+	}
+}
+
+// token compares requests with an access token with the same requests with an API key, through the gateway.
+func (b *bench) token(ctx context.Context, a *apps) error {
+	body, err := load.Once(ctx, a.target(b.spare()))
+	if err != nil {
+		return err
+	}
+	var answer struct {
+		Access string `json:"access_token"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return err
+	}
+	side := func(name, credential string) *served {
+		request := load.Request(http.MethodGet, "/api/v1/tenant", []string{"Authorization: Bearer " + credential}, "")
+		return &served{name: name, target: load.Target{Addr: a.gateway, Nth: func(int) []byte { return request }, Status: http.StatusOK}}
+	}
+	key, token := side("GET /tenant with an API key", a.key), side("GET /tenant with an access token", answer.Access)
+	if err := turns(b.serve(ctx, key), b.serve(ctx, token)); err != nil {
+		return err
+	}
+	ratio := report.Ratio(token.Rate(), key.Rate())
+	b.table.Add(report.Row{
+		Figure: "`GET /tenant` with an access token, through the gateway", Ours: fmt.Sprintf("%.0f/s", token.Rate()),
+		Beside: fmt.Sprintf("with an API key: %.0f/s", key.Rate()), Ratio: ratio, Aim: report.Aim{Text: "≥ 95 %", Value: ratio, Least: 0.95}, Show: "token",
+	})
+	for _, s := range []*served{key, token} {
+		b.table.Note("%s, CPU µs per request: %s", s.name, s.used.per(float64(s.Requests)))
+	}
+	return nil
+}
