@@ -20,6 +20,7 @@ import (
 // envKeys are the lines of .run/env, which people and scripts rely on.
 var envKeys = []string{
 	"BASE_URL", "LEGACY_BASE_URL", "AUTH_URL", "DEMO_TEST_KEY", "DEMO_LIVE_KEY", "OTHER_TEST_KEY",
+	"OPERATOR_EMAIL", "OPERATOR_PASSWORD", "OAUTH_CLIENT_ID", "OAUTH_REDIRECT_URI", "MAIL_URL",
 	"POSTGRES_URL", "REDIS_URL", "KAFKA_BROKERS", "STRIPE_URL", "STRIPE_PUBLISHABLE_KEY",
 }
 
