@@ -222,14 +222,14 @@ func (b *bench) refreshScript(ctx context.Context, a *apps) (*replayed, error) {
 
 // beginsRefreshTrip is beginsTrip for what identity sends for a refresh.
 func beginsRefreshTrip(before, s sqlbench.Statement) bool {
-	sql := strings.TrimSpace(s.SQL)
+	sql, prior := strings.TrimSpace(s.SQL), strings.TrimSpace(before.SQL)
 	switch {
 	case strings.HasPrefix(sql, "select set_config"):
-		return strings.TrimSpace(before.SQL) != "begin"
-	case strings.HasPrefix(sql, "select"), sql == "begin", strings.HasPrefix(sql, "with moved"):
-		return true
+		return prior != "begin"
+	case strings.HasPrefix(sql, "select"):
+		return !strings.HasPrefix(prior, "select set_config")
 	default:
-		return false
+		return sql == "begin" || strings.HasPrefix(sql, "with moved")
 	}
 }
 
