@@ -15,6 +15,7 @@ import (
 
 	"holdfast.dev/loadtest/internal/bulk"
 	"holdfast.dev/loadtest/internal/load"
+	"holdfast.dev/loadtest/internal/record"
 	"holdfast.dev/loadtest/internal/report"
 	"holdfast.dev/loadtest/internal/sqlbench"
 )
@@ -184,10 +185,10 @@ func (b *bench) recordAccept(ctx context.Context, a *acceptance, try int) (kept,
 		return kept, sent, err
 	}
 	var body []byte
-	customers := &recording{service: "customers", route: "/quotes/{id}/accept"}
-	booked := &recording{service: "bookings", route: "/internal/v1/bookings"}
+	customers := &record.Recording{Service: "customers", Route: "/quotes/{id}/accept"}
+	booked := &record.Recording{Service: "bookings", Route: "/internal/v1/bookings"}
 	key := fmt.Sprintf("recorded-%d", try)
-	err = b.record(ctx, a.db, func() error {
+	err = record.All(ctx, b.platform, a.db, func() error {
 		var err error
 		body, err = load.Once(ctx, a.target(func(int) []byte { return a.request(quote, key) }))
 		return err
@@ -237,7 +238,7 @@ func (a *acceptance) vary(ctx context.Context, quote, key string, body []byte, s
 		Invoices []ids.ID[ids.InvoicePrefix] `json:"invoice_ids"`
 	}
 	if err := json.Unmarshal(body, &accepted); err != nil || len(accepted.Invoices) != 1 {
-		return v, fmt.Errorf("%w: accept answered %.300s: %w", errRecord, body, err)
+		return v, fmt.Errorf("%w: accept answered %.300s: %w", record.ErrRecord, body, err)
 	}
 	id, err := ids.Parse[ids.QuotePrefix](quote)
 	if err != nil {

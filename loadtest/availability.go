@@ -60,7 +60,7 @@ func (b *bench) availability(ctx context.Context, s *shop) error {
 		if _, err := load.Closed(ctx, target, 1, warmUp); err != nil {
 			return err
 		}
-		since := b.follow("bookings")
+		since := b.platform.Follow("bookings")
 		sample, err := load.Closed(ctx, target, 1, b.slice())
 		if err != nil {
 			return err
@@ -155,7 +155,7 @@ func medianOf(log, route string) (time.Duration, error) {
 		}
 	}
 	if len(all) == 0 {
-		return 0, fmt.Errorf("%w: no log line of %s", errRecord, route)
+		return 0, fmt.Errorf("%w: no log line of %s", errResult, route)
 	}
 	slices.Sort(all)
 	return time.Duration(all[len(all)/2] * float64(time.Millisecond)), nil
@@ -179,7 +179,7 @@ func (b *bench) race(ctx context.Context, s *shop) error {
 		times = append(times, time.Since(began))
 		slices.Sort(statuses)
 		if statuses[0] != http.StatusCreated || statuses[1] != http.StatusConflict || statuses[racers-1] != http.StatusConflict {
-			return fmt.Errorf("%w: a race ended in %v", errRecord, statuses)
+			return fmt.Errorf("%w: a race ended in %v", errResult, statuses)
 		}
 	}
 	slices.Sort(times)

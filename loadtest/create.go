@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/libs/ids"
 
 	"holdfast.dev/loadtest/internal/load"
+	"holdfast.dev/loadtest/internal/record"
 	"holdfast.dev/loadtest/internal/report"
 	"holdfast.dev/loadtest/internal/sqlbench"
 )
@@ -36,8 +37,8 @@ func (b *bench) read(ctx context.Context, s *shop) error {
 	}
 	one := target
 	one.Nth = func(int) []byte { return nth(0) }
-	sent := &recording{service: "bookings", route: "/bookings/{id}"}
-	err = b.record(ctx, s.admin, func() error {
+	sent := &record.Recording{Service: "bookings", Route: "/bookings/{id}"}
+	err = record.All(ctx, b.platform, s.admin, func() error {
 		_, err := load.Once(ctx, one)
 		return err
 	}, sent)
@@ -68,7 +69,7 @@ func (b *bench) read(ctx context.Context, s *shop) error {
 	b.noteCosts(ours, same)
 	scripts := report.Ratio(float64(after-redis), float64(ours.Requests))
 	b.table.Add(tripRow("Redis", scripts))
-	b.table.Add(tripRow("PostgreSQL", float64(sent.trips)))
+	b.table.Add(tripRow("PostgreSQL", float64(sent.Trips)))
 	return nil
 }
 
@@ -169,8 +170,8 @@ func (b *bench) createScripts(ctx context.Context, s *shop) (bare, published str
 	for try := 0; ; try++ {
 		day, one := recordedOn(try), fmt.Sprintf("%s-%d", key, try)
 		var id string
-		sent := &recording{service: "bookings", route: "/bookings"}
-		err := b.record(ctx, s.admin, func() error {
+		sent := &record.Recording{Service: "bookings", Route: "/bookings"}
+		err := record.All(ctx, b.platform, s.admin, func() error {
 			var err error
 			id, err = s.book(ctx, one, day)
 			return err
@@ -197,8 +198,8 @@ func (b *bench) createScripts(ctx context.Context, s *shop) (bare, published str
 // books from the day after the last one.
 func recordedOn(try int) time.Time { return recordedDay.AddDate(0, 0, try) }
 
-func takesNumbers(r *recording) bool {
-	for _, s := range r.statements {
+func takesNumbers(r *record.Recording) bool {
+	for _, s := range r.Statements {
 		if strings.Contains(s.SQL, "booking_counters") {
 			return true
 		}
@@ -257,8 +258,8 @@ func laterDay(text string) string {
 var errTrips = errors.New("the recorded statements make another number of round trips than the service has counted: update beginsTrip")
 
 // script writes a pgbench script beside the platform's data and checks its number of round trips.
-func (b *bench) script(name string, r *recording, v sqlbench.Vary, begins func(before, s sqlbench.Statement) bool) (string, error) {
-	text, n := sqlbench.Script(r.statements, v, begins)
+func (b *bench) script(name string, r *record.Recording, v sqlbench.Vary, begins func(before, s sqlbench.Statement) bool) (string, error) {
+	text, n := sqlbench.Script(r.Statements, v, begins)
 	path := filepath.Join(b.platform.Dir, name+".pgbench")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		return "", err
@@ -268,8 +269,8 @@ func (b *bench) script(name string, r *recording, v sqlbench.Vary, begins func(b
 			return "", err
 		}
 	}
-	if n != r.trips {
-		return "", fmt.Errorf("%w: %d, not %d\n%s", errTrips, n, r.trips, text)
+	if n != r.Trips {
+		return "", fmt.Errorf("%w: %d, not %d\n%s", errTrips, n, r.Trips, text)
 	}
 	return path, nil
 }

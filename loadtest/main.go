@@ -49,7 +49,10 @@ var figures = []string{
 // 17,000 a second.
 const maxSeconds = 300
 
-var errFailed = errors.New("failed: the table names them with their errors")
+var (
+	errFailed = errors.New("failed: the table names them with their errors")
+	errResult = errors.New("a measurement has an unexpected result")
+)
 
 func main() {
 	root := &cobra.Command{Use: "loadtest", Short: "Measure Holdfast beside nginx, pgbench and Traefik"}

@@ -18,6 +18,7 @@ import (
 	"holdfast.dev/libs/ids"
 
 	"holdfast.dev/loadtest/internal/load"
+	"holdfast.dev/loadtest/internal/record"
 	"holdfast.dev/loadtest/internal/report"
 	"holdfast.dev/loadtest/internal/sqlbench"
 )
@@ -187,8 +188,8 @@ func (b *bench) refreshScript(ctx context.Context, a *apps) (*replayed, error) {
 		Access  string `json:"access_token"`
 		Refresh string `json:"refresh_token"`
 	}
-	r := &recording{service: "identity", route: "/oauth/token"}
-	err := b.record(ctx, a.db, func() error {
+	r := &record.Recording{Service: "identity", Route: "/oauth/token"}
+	err := record.All(ctx, b.platform, a.db, func() error {
 		body, err := load.Once(ctx, a.target(recorded))
 		if err != nil {
 			return err

@@ -158,7 +158,7 @@ func (b *bench) tenant(ctx context.Context, slug string) (string, error) {
 			return made.Secret, nil
 		}
 	}
-	return "", fmt.Errorf("%w: no key was made", errRecord)
+	return "", fmt.Errorf("%w: no key was made", errResult)
 }
 
 // publish commits n events of the tenants in turn in one transaction, into the outbox of customers: its relay, Kafka and

@@ -151,6 +151,24 @@ func (p *Platform) Run(ctx context.Context, name, ready string, extra []string, 
 	return one, nil
 }
 
+// Follow returns a function that reads what was added to a log since the call.
+func (p *Platform) Follow(name string) func() (string, error) {
+	path := p.LogFile(name)
+	info, err := os.Stat(path)
+	return func() (string, error) {
+		if err != nil {
+			return "", err
+		}
+		f, err := os.Open(path) //nolint:gosec // our own folder
+		if err != nil {
+			return "", err
+		}
+		defer func() { _ = f.Close() }()
+		text, err := io.ReadAll(io.NewSectionReader(f, info.Size(), 16<<20))
+		return string(text), err
+	}
+}
+
 // Log opens a log file. Stop closes it.
 func (p *Platform) Log(name string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(p.Dir, name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600) //nolint:gosec // in our own folder
