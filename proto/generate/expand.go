@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,6 +35,9 @@ func expand(source []byte, examples map[string]example) ([]byte, error) {
 			}
 			delete(examples, op.id)
 		}
+	}
+	if flow := get(doc, "components", "securitySchemes", "oauth", "flows", "authorizationCode"); flow != nil {
+		set(flow, "scopes", scopesOf(doc))
 	}
 	for id := range examples {
 		return nil, fmt.Errorf("examples/%s.json: the contract has no such operation", id)
@@ -164,8 +168,36 @@ func (op operation) security() *yaml.Node {
 	if op.public() {
 		return &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
 	}
-	need := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle, Content: []*yaml.Node{scalar("bearer"), scopes}}
-	return &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{need}}
+	either := &yaml.Node{Kind: yaml.SequenceNode}
+	for _, scheme := range []string{"bearer", "oauth"} {
+		either.Content = append(either.Content, &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle, Content: []*yaml.Node{scalar(scheme), scopes}})
+	}
+	return either
+}
+
+// scopesOf lists every scope that an operation needs, each with what it allows.
+func scopesOf(doc *yaml.Node) *yaml.Node {
+	allows := map[string]string{}
+	for _, item := range pairs(get(doc, "paths")) {
+		for _, op := range pairs(item) {
+			scopes := get(op, "x-required-scopes")
+			if scopes == nil {
+				continue
+			}
+			for _, scope := range scopes.Content {
+				first, second, _ := strings.Cut(scope.Value, ":")
+				if second == "read" || second == "write" {
+					first, second = second, first
+				}
+				allows[scope.Value] = map[string]string{"read": "Read ", "write": "Create and change "}[first] + second
+			}
+		}
+	}
+	all := mapping()
+	for _, scope := range slices.Sorted(maps.Keys(allows)) {
+		set(all, scope, scalar(allows[scope]))
+	}
+	return all
 }
 
 // responses are the components that describe errors, by status.

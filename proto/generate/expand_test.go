@@ -65,6 +65,7 @@ paths:
       responses:
         "200": { description: The thing., content: { application/json: { schema: { $ref: "#/components/schemas/Thing" } } } }
 components:
+  securitySchemes: { oauth: { type: oauth2, flows: { authorizationCode: {} } } }
   schemas:
     Thing: { properties: { version: { type: integer } } }
     ThingList: { properties: { data: { type: array } } }
@@ -89,6 +90,9 @@ type tree struct {
 		}
 	}
 	Components struct {
+		SecuritySchemes map[string]struct {
+			Flows map[string]struct{ Scopes map[string]string }
+		} `yaml:"securitySchemes"`
 		Schemas map[string]struct {
 			Enum     []string
 			Meanings map[string]string `yaml:"x-enumDescriptions"`
@@ -135,7 +139,9 @@ func TestAnOperationGetsWhatFollowsFromItsForm(t *testing.T) {
 			"ETag", "Idempotent-Replayed", "Preference-Applied", "RateLimit", "RateLimit-Limit", "RateLimit-Policy", "RateLimit-Remaining",
 			"RateLimit-Reset", "X-Ignored-Fields", "X-Request-Id", "X-Service-Scope",
 		}},
-		"security":    {list.Security[0]["bearer"], []string{"read:things"}},
+		"by API key":  {list.Security[0]["bearer"], []string{"read:things"}},
+		"by token":    {list.Security[1]["oauth"], []string{"read:things"}},
+		"scopes":      {keys(doc.Components.SecuritySchemes["oauth"].Flows["authorizationCode"].Scopes), []string{"read:things", "write:things"}},
 		"event types": {doc.Components.Schemas["EventTypeWrite"].Enum, []string{"*", "thing.made"}},
 	} {
 		if !slices.Equal(tc.got, tc.want) {
