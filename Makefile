@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 GO := go
 SERVICES := $(shell sed -n 's/^  \([a-z][a-z0-9]*\):.*/\1/p' proto/services.yaml)
-MODULES := libs proto $(addprefix services/,$(SERVICES)) services/local services/local/kafka services/local/stripe loadtest charts
+MODULES := libs proto $(addprefix services/,$(SERVICES)) services/local services/local/kafka services/local/stripe loadtest charts examples/oauth-app
 # Each module is built by its own go.mod, whatever go.work lists.
 export GOWORK := off
 TOOLS := $(HOME)/.cache/holdfast/bin
@@ -34,6 +34,7 @@ build: $(addprefix bin/,$(SERVICES) local local-kafka local-stripe) ## build eve
 bin/local-kafka: SOURCE := services/local/kafka
 bin/local-stripe: SOURCE := services/local/stripe
 bin/loadtest: SOURCE := loadtest
+bin/oauth-app: SOURCE := examples/oauth-app
 bin/%: SOURCE = services/$*
 bin/%: FORCE | $(REDOC)
 	@mkdir -p bin; echo "build $@"; $(GO) build -C $(SOURCE) -p 2 $(STAMP) -o $(CURDIR)/$@ .
@@ -55,7 +56,7 @@ up: build ## build and start the whole platform (LOG=all shows each request); Ct
 down: ## stop the platform of this checkout
 	@bin/local down
 
-test: build $(FAILPOINTS) $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) $(STRIPE_MOCK) ## all tests on real PostgreSQL, Redis and Kafka
+test: build bin/oauth-app $(FAILPOINTS) $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) $(STRIPE_MOCK) ## all tests on real PostgreSQL, Redis and Kafka
 	@bin/local with --kafka both -- .ci/gotest $(MODULES)
 
 test-full: ## the same with many more rounds and rows
