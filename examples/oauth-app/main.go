@@ -175,7 +175,7 @@ func (a *app) list(ctx context.Context, token *oauth2.Token) error {
 	}
 	fmt.Printf("Grant %s, %s data, %v: %d bookings\n", me.ID, me.Mode, me.Scopes, len(bookings.Data))
 	for _, b := range bookings.Data {
-		start := "no time yet"
+		start := "whole day"
 		if b.Start != nil {
 			start = b.Start.Local().Format(time.DateTime)
 		}

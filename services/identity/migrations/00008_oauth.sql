@@ -252,14 +252,15 @@ language sql stable security definer set search_path = public, pg_temp as $$
 $$;
 -- +goose StatementEnd
 
--- Where the grants of an operator are that are not revoked, over all tenants.
+-- The grants of an operator that are not revoked, over all tenants, newest first.
 -- +goose StatementBegin
 create function grants_of(wanted uuid)
-returns table (tenant_id uuid, livemode boolean, id uuid)
+returns table (tenant_id uuid, livemode boolean, id uuid, tenant text, app text, scopes text[], created_at timestamptz, exchanged boolean)
 language sql stable security definer set search_path = public, pg_temp as $$
-    select g.tenant_id, g.livemode, g.id from memberships m join oauth_grants g
-        on g.tenant_id = m.tenant_id and g.livemode in (true, false) and g.operator_id = m.operator_id
-    where m.operator_id = wanted and g.revoked_at is null
+    select g.tenant_id, g.livemode, g.id, t.name, a.name, g.scopes, g.created_at, g.exchanged_at is not null
+    from memberships m join oauth_grants g on g.tenant_id = m.tenant_id and g.livemode in (true, false) and g.operator_id = m.operator_id
+        join tenants t on t.tenant_id = g.tenant_id join oauth_apps a on a.id = g.app_id
+    where m.operator_id = wanted and g.revoked_at is null order by g.id desc
 $$;
 -- +goose StatementEnd
 

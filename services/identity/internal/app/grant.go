@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"holdfast.dev/libs/caller"
@@ -184,6 +185,22 @@ func (a *App) revokeAll(ctx context.Context, by domain.Origin, operator domain.O
 		published = published && ok
 	}
 	return published, nil
+}
+
+// OwnGrants returns the grants of an operator that apps use, over all tenants, newest first.
+func (a *App) OwnGrants(ctx context.Context, operator domain.OperatorID) ([]domain.OwnGrant, error) {
+	all, err := store.GrantsOf(ctx, a.DB.Read(ctx), operator)
+	return slices.DeleteFunc(all, func(g domain.OwnGrant) bool { return !g.Exchanged }), err
+}
+
+// EndOwnGrant revokes a grant of an operator. One of somebody else, or that has ended, changes nothing.
+func (a *App) EndOwnGrant(ctx context.Context, by domain.Origin, operator domain.OperatorID, id domain.GrantID) error {
+	all, err := store.GrantsOf(ctx, a.DB.Read(ctx), operator)
+	if err != nil || !slices.ContainsFunc(all, func(g domain.OwnGrant) bool { return g.ID == id }) {
+		return err
+	}
+	_, err = a.RevokeGrant(ctx, by, id, domain.ByOperator)
+	return err
 }
 
 // maxGrants is how many grants a list shows in one mode.

@@ -153,6 +153,18 @@ type ShownGrant struct {
 	Operator string // its address
 }
 
+// OwnGrant is a grant as its operator sees it, at whichever tenant.
+type OwnGrant struct {
+	TenantID  ids.Tenant
+	Livemode  bool
+	ID        GrantID
+	Tenant    string // names
+	App       string
+	Scopes    []string
+	CreatedAt time.Time
+	Exchanged bool // its code was
+}
+
 // TokenPrincipal is what an access token stands for, before the role is applied.
 type TokenPrincipal struct {
 	GrantID       GrantID

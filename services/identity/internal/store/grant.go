@@ -7,7 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/identity/internal/domain"
@@ -138,16 +137,10 @@ func GrantIDs(ctx context.Context, tx pg.Tx, operator domain.OperatorID, app dom
 		pg.Args{"operator": operator, "app": app})
 }
 
-// PlacedGrant is a grant and where it belongs.
-type PlacedGrant struct {
-	TenantID ids.Tenant
-	Livemode bool
-	ID       domain.GrantID
-}
-
-// GrantsOf returns the grants of an operator that are not revoked, over all tenants.
-func GrantsOf(ctx context.Context, q pg.Q, operator domain.OperatorID) ([]PlacedGrant, error) {
-	return pg.Many(ctx, q, pgx.RowToStructByName[PlacedGrant], `select tenant_id, livemode, id from grants_of($1)`, operator)
+// GrantsOf returns the grants of an operator that are not revoked, over all tenants, newest first.
+func GrantsOf(ctx context.Context, q pg.Q, operator domain.OperatorID) ([]domain.OwnGrant, error) {
+	return pg.Many(ctx, q, pgx.RowToStructByName[domain.OwnGrant],
+		`select tenant_id, livemode, id, tenant, app, scopes, created_at, exchanged from grants_of($1)`, operator)
 }
 
 // InvalidateGrants adds an invalidation with the new version of the active grants of an app, wherever they are, or of a member of the

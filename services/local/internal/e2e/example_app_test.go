@@ -45,7 +45,7 @@ func startExampleApp(t *testing.T, tokens string) *exampleApp {
 
 var (
 	authorizeLine = regexp.MustCompile(`(?m)^http\S+/oauth/authorize\?\S+$`)
-	listing       = regexp.MustCompile(`Grant (gr_\w+), test data, \[read:bookings\]: [1-9]\d* bookings\n(?:no time yet|\d{4}-\d\d-\d\d \S+) +\w+ +bk_`)
+	listing       = regexp.MustCompile(`Grant (gr_\w+), test data, \[read:bookings\]: [1-9]\d* bookings\n(?:whole day|\d{4}-\d\d-\d\d \S+) +\w+ +bk_`)
 )
 
 // allow opens the address that the app prints, consents, and follows the redirect to the app.

@@ -15,10 +15,13 @@ import (
 // recently is how long ago an operator may have signed in to change how it signs in.
 const recently = 15 * time.Minute
 
+// maxShownGrants is how many grants a page shows, the newest.
+const maxShownGrants = 200
+
 // keyFactor is the secret of a second factor that is being set up.
 const keyFactor = "factor"
 
-// account shows an operator its sessions and its second factor, and changes them.
+// account shows an operator its second factor, grants and sessions, and changes them.
 func (s *Server) account(v *visit) error {
 	operator, err := v.operator()
 	if err != nil {
@@ -37,6 +40,15 @@ func (s *Server) account(v *visit) error {
 		if status, err = s.change(v, operator, &page); status == 0 || err != nil {
 			return err
 		}
+	}
+	grants, err := s.App.OwnGrants(v.r.Context(), operator.ID)
+	if err != nil {
+		return err
+	}
+	for _, g := range grants[:min(len(grants), maxShownGrants)] {
+		page.Grants = append(page.Grants, pages.Access{
+			ID: g.ID.String(), App: g.App, Tenant: g.Tenant, Mode: string(domain.ModeOf(g.Livemode)), Scopes: g.Scopes, Since: g.CreatedAt.UTC().Format(time.DateOnly),
+		})
 	}
 	sessions, err := s.App.Sessions(v.r.Context(), operator.ID)
 	if err != nil {
@@ -67,6 +79,11 @@ func (s *Server) change(v *visit, o *domain.Operator, page *pages.AccountView) (
 		this := sha256.Sum256([]byte(s.sessions.Token(ctx)))
 		_, err = s.App.EndSessions(ctx, o.ID, one, this[:])
 		return http.StatusOK, err
+	case "end_grant":
+		if id, err := domain.ParseGrantID(v.form.Get("id")); err == nil {
+			return http.StatusOK, s.App.EndOwnGrant(ctx, by, o.ID, id)
+		}
+		return http.StatusOK, nil // it is not there any more
 	case "factor_begin", "factor_set", "factor_end":
 		if s.Now().Sub(time.Unix(s.sessions.GetInt64(ctx, keyCreated), 0)) > recently {
 			return 0, v.redirect("/oauth/sign-in")

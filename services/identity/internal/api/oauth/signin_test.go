@@ -297,6 +297,45 @@ func TestAccount(t *testing.T) {
 	}
 }
 
+// An operator sees which apps act for it, at whichever tenant, and ends the access of one; those of others are not its own to end.
+func TestGrantsOfAnAccount(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b, stranger := w.browser(), w.browser()
+	granted := w.exchange(b.allow(w.request("scope", "read:bookings"), w.operator.Email).Get("code")).is(t, 200, "")
+	w.sent(b.submit(b.get("/oauth/authorize?"+w.request().Encode()), "mode", "test", "decision", "allow")) // a code that nobody exchanges
+	w.invite(w.tenant, "other@example.com", "owner")
+	others := stranger.follow(stranger.submit(stranger.get("/oauth/sign-in"), "email", "other@example.com", "password", password))
+	account := b.get("/oauth/account")
+	id := between(account.body, `<input type="hidden" name="id" value="gr_`, `"`)
+	if strings.Count(account.body, `value="gr_`) != 1 || !strings.Contains(account.body, "Till &amp; &lt;Co&gt;") || !strings.Contains(account.body, "<code>read:bookings</code>") ||
+		!strings.Contains(account.body, "Test data") || strings.Contains(others.body, `value="gr_`) {
+		t.Errorf("%s\n%s", account.body, others.body)
+	}
+	end := url.Values{"do": {"end_grant"}, "id": {"gr_" + id}}
+	for _, wrong := range []string{"", "gr_" + id[:len(id)-1], "nonsense"} {
+		b.do(http.MethodPost, "/oauth/account", url.Values{"form": {formOf(account)}, "do": {"end_grant"}, "id": {wrong}})
+	}
+	end.Set("form", formOf(others))
+	if p := stranger.do(http.MethodPost, "/oauth/account", end); p.StatusCode != 200 {
+		t.Errorf("a stranger: %d", p.StatusCode)
+	}
+	if p := b.do(http.MethodPost, "/oauth/account", url.Values{"do": {"end_grant"}, "id": {"gr_" + id}}); p.StatusCode != 400 {
+		t.Errorf("without a form token: %d", p.StatusCode)
+	}
+	if _, ok := w.alive(granted.Access); !ok {
+		t.Error("the grant was ended by somebody else")
+	}
+	end.Set("form", formOf(account))
+	if p := b.do(http.MethodPost, "/oauth/account", end); p.StatusCode != 200 || !strings.Contains(p.body, "No app acts for you.") {
+		t.Errorf("%d %s", p.StatusCode, p.body)
+	}
+	if _, ok := w.alive(granted.Access); ok {
+		t.Error("the access token works")
+	}
+	w.refresh(granted.Refresh).is(t, 400, "invalid_grant")
+}
+
 func between(s, from, to string) string {
 	_, rest, _ := strings.Cut(s, from)
 	out, _, _ := strings.Cut(rest, to)
