@@ -14,6 +14,7 @@ export SERVICES
 export KUBECTL_VALIDATE := $(TOOLS)/kubectl-validate-0.0.4
 export PROMTOOL := $(TOOLS)/promtool
 export STRIPE_MOCK := $(TOOLS)/stripe-mock-0.203.0
+export CHROMIUM := $(TOOLS)/chromium
 export K6 := $(TOOLS)/k6-1.8.1
 TAG ?= dev
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null)
@@ -56,7 +57,7 @@ up: build ## build and start the whole platform (LOG=all shows each request); Ct
 down: ## stop the platform of this checkout
 	@bin/local down
 
-test: build bin/oauth-app $(FAILPOINTS) $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) $(STRIPE_MOCK) ## all tests on real PostgreSQL, Redis and Kafka
+test: build bin/oauth-app $(FAILPOINTS) $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) $(STRIPE_MOCK) $(CHROMIUM) ## all tests on real PostgreSQL, Redis and Kafka
 	@bin/local with --kafka both -- .ci/gotest $(MODULES)
 
 test-full: ## the same with many more rounds and rows
@@ -98,6 +99,9 @@ $(STRIPE_MOCK):
 $(PROMTOOL):
 	@.ci/promtool $@
 
+$(CHROMIUM):
+	@.ci/chromium $@
+
 images: $(REDOC) ## an image of every service, holdfast/<service>:$(TAG), without a network
 	@for s in $(SERVICES); do .ci/image $$s $(TAG) || exit 1; done
 
@@ -110,7 +114,7 @@ kind-up: $(KIND) ## a development cluster: the one of KUBECONFIG and KIND_CLUSTE
 kind-install: kind-up build images $(HELM) ## install datastores and platform in it, or upgrade them
 	@options=$$(.ci/kind images) && bin/local kind install $$options $(if $(VALUES),--values $(VALUES))
 
-kind-test: build $(KIND) $(HELM) ## attack the platform in the cluster: upgrades, dying pods, drained nodes, policies
+kind-test: build bin/oauth-app $(KIND) $(HELM) $(CHROMIUM) ## attack the platform in the cluster: upgrades, dying pods, drained nodes, policies
 	@.ci/kind-test "$(TEST)"
 
 kind-load: $(KIND) $(K6) ## the same load as a Job in the cluster, as in make kind-load SCENARIO=steady

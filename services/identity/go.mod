@@ -9,6 +9,7 @@ require (
 	github.com/bojanz/currency v1.4.0
 	github.com/gin-gonic/gin v1.12.0
 	github.com/jackc/pgx/v5 v5.12.0
+	github.com/mileusna/useragent v1.3.5
 	github.com/nicksnyder/go-i18n/v2 v2.7.0
 	github.com/oapi-codegen/nullable v1.1.0
 	github.com/ory/fosite v0.49.0

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
-
-	"holdfast.dev/libs/apperr"
 )
 
 // Bounds of a password, in characters.
@@ -24,24 +22,32 @@ var commonPasswords string
 
 var common = sync.OnceValue(func() []string { return strings.Split(strings.TrimSpace(commonPasswords), "\n") })
 
-// CheckPassword returns the 422 of a password that the policy refuses: NIST SP 800-63B, section 3.1.1.2. The length counts, and no rules
-// of composition; common passwords, and those that hold the operator's own address, are refused.
+// PasswordError is the rule that a password breaks: the id of its text on the pages.
+type PasswordError string
+
+// Rules of passwords.
+const (
+	PasswordLength  PasswordError = "password_length" // 12 to 256 characters, in UTF-8
+	PasswordCommon  PasswordError = "password_common"
+	PasswordAddress PasswordError = "password_address" // not the operator's own
+)
+
+func (e PasswordError) Error() string { return string(e) }
+
+// CheckPassword returns a PasswordError for a password that the policy refuses: NIST SP 800-63B, section 3.1.1.2. The length counts, and no
+// rules of composition; common passwords, and those that hold the operator's own address, are refused.
 func CheckPassword(password, email string) error {
 	n := utf8.RuneCountInString(password)
 	folded := strings.ToLower(password)
 	local, _, _ := strings.Cut(FoldEmail(email), "@")
 	_, listed := slices.BinarySearch(common(), folded)
 	switch {
-	case !utf8.ValidString(password):
-		return apperr.Field("password", "Must be UTF-8.")
-	case n < minPassword:
-		return apperr.Field("password", "Must have at least 12 characters.")
-	case n > maxPassword:
-		return apperr.Field("password", "Must have at most 256 characters.")
+	case !utf8.ValidString(password) || n < minPassword || n > maxPassword:
+		return PasswordLength
 	case listed || repeats(folded):
-		return apperr.Field("password", "Is one of the commonest passwords. Choose another one, such as four words that do not belong together.")
+		return PasswordCommon
 	case len(local) >= 4 && strings.Contains(folded, local):
-		return apperr.Field("password", "Must not contain your e-mail address.")
+		return PasswordAddress
 	}
 	return nil
 }

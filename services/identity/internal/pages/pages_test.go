@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"holdfast.dev/proto"
+
+	"holdfast.dev/services/identity/internal/domain"
 )
 
 func texts(t *testing.T, lang string) map[string]string {
@@ -47,6 +49,9 @@ func TestTextsOfAllLanguages(t *testing.T) {
 		}
 	}
 	used := map[string]bool{}
+	for _, rule := range []domain.PasswordError{domain.PasswordLength, domain.PasswordCommon, domain.PasswordAddress} {
+		used[string(rule)] = true
+	}
 	for _, scope := range proto.Scopes {
 		used["scope_"+scope] = true
 	}

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/mileusna/useragent"
+
 	"holdfast.dev/libs/ids"
 
 	"holdfast.dev/services/identity/internal/app"
@@ -57,7 +59,7 @@ func (s *Server) account(v *visit) error {
 	this := s.sessions.GetString(v.r.Context(), keyID)
 	for _, one := range sessions {
 		page.Sessions = append(page.Sessions, pages.SignedIn{
-			ID: one.ID.String(), Agent: one.Agent, Address: one.Address, Seen: one.SeenAt.UTC().Format("2006-01-02 15:04 UTC"), This: one.ID.String() == this,
+			ID: one.ID.String(), Agent: v.agent(one.Agent), Address: one.Address, Seen: one.SeenAt.UTC().Format("2006-01-02 15:04 UTC"), This: one.ID.String() == this,
 		})
 	}
 	page.Factor = operator.TOTPSecret != nil
@@ -115,4 +117,12 @@ func (s *Server) changeFactor(v *visit, by domain.Origin, o *domain.Operator, pa
 		}
 	}
 	return http.StatusOK, err
+}
+
+// agent names a browser and its system, as its User-Agent says; one that says neither is shown as it is.
+func (v *visit) agent(header string) string {
+	if ua := useragent.Parse(header); ua.Name != "" && ua.OS != "" {
+		return v.T("agent", "Browser", ua.Name, "System", ua.OS)
+	}
+	return header
 }

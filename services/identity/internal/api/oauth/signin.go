@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 
-	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/ids"
 
 	"holdfast.dev/services/identity/internal/app"
@@ -130,14 +129,14 @@ func (s *Server) link(v *visit) error {
 		return ask(http.StatusBadRequest, v.T("stale"))
 	}
 	_, err = s.App.UseLink(ctx, originOf(v.r, o.ID.String()), token, v.form.Get("password"))
-	var invalid *apperr.Error
+	var broken domain.PasswordError
 	switch {
 	case err == nil:
 		return v.show(http.StatusOK, pages.Message(v.frame(), v.T("set_password"), v.T("password_saved"), ""))
 	case errors.Is(err, domain.ErrLink):
 		return gone()
-	case errors.As(err, &invalid) && invalid.Kind == apperr.Invalid:
-		return ask(http.StatusUnprocessableEntity, invalid.Message)
+	case errors.As(err, &broken):
+		return ask(http.StatusUnprocessableEntity, v.T(string(broken)))
 	}
 	return err
 }

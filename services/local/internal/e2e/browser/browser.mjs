@@ -1,0 +1,109 @@
+// What the tests of pages share: a real Chromium, and checks that every page must pass.
+import assert from 'node:assert/strict';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { AxeBuilder } from '@axe-core/playwright';
+import { chromium } from 'playwright-core';
+
+/** Value of an environment variable that the Go test sets. */
+export function setting(name) {
+  const value = process.env[name];
+  assert.ok(value, `${name} is not set: run the tests with make test`);
+  return value;
+}
+
+/** The ways in which every page is looked at: width in CSS pixels, colours and language. */
+export const looks = [
+  { name: 'wide-light-en', viewport: { width: 1000, height: 900 }, colorScheme: 'light', locale: 'en-US' },
+  { name: 'small-dark-de', viewport: { width: 400, height: 800 }, colorScheme: 'dark', locale: 'de-DE' },
+];
+
+/** Starts the browser. */
+export const launch = () => chromium.launch({ executablePath: setting('CHROMIUM'), args: ['--no-sandbox'] });
+
+/** A tab, with the checks of its pages. Close its context at the end. */
+export class Tab {
+  /** @param look one of looks; @param hosts those that a page may load from */
+  static async open(browser, look, hosts) {
+    const tab = new Tab();
+    tab.look = look;
+    tab.faults = [];
+    tab.context = await browser.newContext(look);
+    tab.page = await tab.context.newPage();
+    tab.page.on('console', (m) => ['error', 'warning'].includes(m.type()) && !/status of 4\d\d/.test(m.text()) && tab.faults.push(m.text()));
+    tab.page.on('pageerror', (e) => tab.faults.push(String(e)));
+    tab.page.on('request', (r) => hosts.includes(new URL(r.url()).host) || tab.faults.push(`a request to ${r.url()}`));
+    return tab;
+  }
+
+  /** Checks the page: axe finds nothing, nothing scrolls sideways, the style has come, the language is right, and the console is empty. */
+  async check(name) {
+    const { violations } = await new AxeBuilder({ page: this.page }).analyze();
+    assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(' ')}`), [], `axe on ${name}`);
+    const seen = await this.page.evaluate(() => ({
+      sideways: document.documentElement.scrollWidth > window.innerWidth,
+      styled: getComputedStyle(document.querySelector('main')).borderRadius !== '0px',
+      dark: getComputedStyle(document.body).backgroundColor,
+      lang: document.documentElement.lang,
+      headings: document.querySelectorAll('h1').length,
+    }));
+    const dark = this.look.colorScheme === 'dark';
+    assert.deepEqual(
+      { ...seen, dark: luminance(seen.dark) < 0.5 },
+      { sideways: false, styled: true, dark, lang: this.look.locale.slice(0, 2), headings: 1 },
+      name,
+    );
+    assert.deepEqual(this.faults, [], `faults on ${name}`);
+    if (process.env.SCREENSHOTS) {
+      mkdirSync(process.env.SCREENSHOTS, { recursive: true });
+      await this.page.screenshot({ path: join(process.env.SCREENSHOTS, `${this.look.name}-${name}.png`), fullPage: true });
+    }
+  }
+
+  /** Moves the focus with the tabulator alone until it is on an element that matches, where it must be visible. */
+  async tabTo(selector) {
+    for (let i = 0; i < 60; i++) {
+      await this.page.keyboard.press('Tab');
+      const at = await this.page.evaluate((wanted) => {
+        const e = document.activeElement;
+        return { there: e?.matches(wanted), visible: getComputedStyle(e).outlineStyle !== 'none' };
+      }, selector);
+      if (at.there) {
+        assert.ok(at.visible, `the focus on ${selector} cannot be seen`);
+        return;
+      }
+    }
+    assert.fail(`the tabulator does not reach ${selector} on ${this.page.url()}`);
+  }
+
+  /** Replaces what is in a field, by keyboard. */
+  async type(selector, text) {
+    await this.tabTo(selector);
+    await this.page.keyboard.press('Control+A');
+    await this.page.keyboard.type(text);
+  }
+
+  /** Presses a button by keyboard and waits for the page that follows. */
+  async press(selector) {
+    await this.tabTo(selector);
+    await this.enter();
+  }
+
+  /** Sends the form that has the focus and waits for the page that follows. */
+  async enter() {
+    const next = this.page.waitForEvent('load');
+    await this.page.keyboard.press('Enter');
+    await next;
+  }
+
+  /** Text of the page's content. */
+  text() {
+    return this.page.locator('main').innerText();
+  }
+}
+
+/** Lightness of a CSS colour rgb(r, g, b), from 0 to 1. */
+function luminance(colour) {
+  const [r, g, b] = colour.match(/\d+/g).map(Number);
+  return (0.2126 * r + 0.7152 * g + 0.0722 * b) / 255;
+}

@@ -1,0 +1,187 @@
+// Operators and apps in a real browser, with a client library that knows the RFCs alone (oauth4webapi): each page by keyboard, and the
+// whole way of an app.
+import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
+import { createServer } from 'node:http';
+import { after, before, test } from 'node:test';
+import * as oauth from 'oauth4webapi';
+import { launch, looks, setting, Tab } from './browser.mjs';
+
+const issuer = new URL(setting('AUTH_URL'));
+const api = setting('BASE_URL');
+const client = { client_id: setting('OAUTH_CLIENT_ID') };
+const operators = JSON.parse(setting('OPERATORS')); // for each look an operator without a password: email, link, role
+const plain = { [oauth.allowInsecureRequests]: true }; // the tests speak http
+const password = 'seven herons over the harbour';
+
+let browser, server, redirect, arrived;
+
+before(async () => {
+  browser = await launch();
+  server = createServer((req, res) => {
+    res.end('<!doctype html><title>Back at the app</title>');
+    if (req.url.startsWith('/callback')) arrived?.(new URL(req.url, redirect));
+  });
+  await new Promise((done) => server.listen(0, '127.0.0.1', done));
+  redirect = `http://127.0.0.1:${server.address().port}/callback`;
+});
+
+after(async () => {
+  await browser?.close();
+  server?.close();
+});
+
+/** What the app gets from the authorization server next. */
+const answer = () => new Promise((done) => (arrived = done));
+
+/** The app asks for scopes: RFC 6749, section 4.1.1, with RFC 7636. */
+async function ask(as, scope) {
+  const verifier = oauth.generateRandomCodeVerifier();
+  const state = oauth.generateRandomState();
+  const url = new URL(as.authorization_endpoint);
+  url.search = new URLSearchParams({
+    response_type: 'code', client_id: client.client_id, redirect_uri: redirect, scope, state,
+    code_challenge: await oauth.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256',
+  });
+  return { url: url.href, state, verifier };
+}
+
+/** A code of RFC 6238, as authenticator apps make it. */
+function totp(secret, at = Date.now()) {
+  const bits = [...secret.replace(/\s/g, '')].map((c) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(c).toString(2).padStart(5, '0')).join('');
+  const key = Buffer.from(bits.match(/.{8}/g).map((b) => parseInt(b, 2)));
+  const count = Buffer.alloc(8);
+  count.writeBigUInt64BE(BigInt(Math.floor(at / 30_000)));
+  const mac = createHmac('sha1', key).update(count).digest();
+  return String((mac.readUInt32BE(mac[19] & 15) & 0x7fffffff) % 1_000_000).padStart(6, '0');
+}
+
+for (const [i, look] of looks.entries()) {
+  test(`an operator lets an app act for it: ${look.name}`, async () => {
+    const operator = operators[i];
+    const as = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, { algorithm: 'oauth2', ...plain }));
+    const resource = await oauth.processResourceDiscoveryResponse(new URL(api), await oauth.resourceDiscoveryRequest(new URL(api), plain));
+    assert.deepEqual(resource.authorization_servers, [as.issuer]);
+    const tab = await Tab.open(browser, look, [issuer.host, new URL(redirect).host]);
+    const { page } = tab;
+
+    // The one-time link sets the password.
+    await page.goto(operator.link);
+    await tab.check('link');
+    await tab.type('#password', 'password1234');
+    await tab.enter();
+    await tab.check('link-common');
+    assert.match(await page.locator('[role=alert]').innerText(), look.locale === 'de-DE' ? /häufigsten/ : /commonest/);
+    await tab.type('#password', password);
+    await tab.enter();
+    await tab.check('link-done');
+    await page.goto(operator.link);
+    await tab.check('link-gone');
+
+    // The app sends the operator to sign in and to consent.
+    const wanted = ['read:bookings', 'write:bookings', 'write:webhooks'];
+    const request = await ask(as, wanted.join(' '));
+    await page.goto(request.url);
+    await tab.check('sign-in');
+    await tab.type('#email', operator.email);
+    await tab.type('#password', 'not the password');
+    await tab.enter();
+    await tab.check('sign-in-wrong');
+    assert.equal(await page.locator('[role=alert]').count(), 1);
+    assert.equal(await page.locator('#email').inputValue(), operator.email);
+    await tab.type('#password', password);
+    await tab.enter();
+    await tab.check('consent');
+    const asked = await tab.text();
+    for (const word of ['Demo app', '127.0.0.1', operator.email, ...wanted]) assert.ok(asked.includes(word), `${word} is not in ${asked}`);
+    assert.equal(await page.locator('#mode').inputValue(), 'test');
+    await tab.tabTo('#mode');
+    let back = answer();
+    await tab.press('button[value=allow]');
+    const params = oauth.validateAuthResponse(as, client, await back, request.state);
+
+    // The app exchanges the code, calls the API, refreshes, and is ended by a token that was used twice.
+    const exchanged = await oauth.authorizationCodeGrantRequest(as, client, oauth.None(), params, redirect, request.verifier, plain);
+    const first = await oauth.processAuthorizationCodeResponse(as, client, exchanged);
+    const given = operator.role === 'staff' ? wanted.slice(0, 2) : wanted;
+    assert.deepEqual(first.scope.split(' ').sort(), given);
+    const me = async (token) => (await oauth.protectedResourceRequest(token, 'GET', new URL(`${api}/me`), undefined, undefined, plain)).json();
+    const { mode, scopes, type } = await me(first.access_token);
+    assert.deepEqual({ mode, type, scopes: scopes.sort() }, { mode: 'test', type: 'oauth', scopes: given });
+    const refresh = async (token) =>
+      oauth.processRefreshTokenResponse(as, client, await oauth.refreshTokenGrantRequest(as, client, oauth.None(), token, plain));
+    const second = await refresh(first.refresh_token);
+    assert.equal((await me(second.access_token)).mode, 'test');
+    await assert.rejects(refresh(first.refresh_token), (e) => e instanceof oauth.ResponseBodyError && e.error === 'invalid_grant');
+    await assert.rejects(me(second.access_token), (e) => e instanceof oauth.WWWAuthenticateChallengeError && e.status === 401);
+
+    // The operator refuses: the app hears so.
+    const refused = await ask(as, 'read:bookings');
+    await page.goto(refused.url);
+    back = answer();
+    await tab.press('button[value=deny]');
+    const denial = await back;
+    assert.throws(
+      () => oauth.validateAuthResponse(as, client, denial, refused.state),
+      (e) => e instanceof oauth.AuthorizationResponseError && e.error === 'access_denied',
+    );
+
+    // The operator ends an app's access in its account.
+    const again = await ask(as, 'read:bookings');
+    await page.goto(again.url);
+    back = answer();
+    await tab.press('button[value=allow]');
+    const code = oauth.validateAuthResponse(as, client, await back, again.state);
+    const granted = await oauth.processAuthorizationCodeResponse(
+      as, client, await oauth.authorizationCodeGrantRequest(as, client, oauth.None(), code, redirect, again.verifier, plain),
+    );
+    assert.equal((await me(granted.access_token)).mode, 'test');
+    await page.goto(`${issuer.origin}/oauth/account`);
+    await tab.check('account');
+    assert.match(await tab.text(), /Chrome \S+ Linux/);
+    await tab.press('button[value=end_grant]');
+    await assert.rejects(me(granted.access_token), (e) => e instanceof oauth.WWWAuthenticateChallengeError);
+
+    // A second factor: set up, asked for, and replaced by a recovery code.
+    await tab.press('button[value=factor_begin]');
+    await tab.check('factor-begin');
+    const secret = await page.locator('code.key').innerText();
+    await tab.type('#code', totp(secret));
+    await tab.enter();
+    await tab.check('factor-set');
+    const recovery = (await page.locator('ul.plain').first().locator('code').allInnerTexts())[0];
+    await tab.press('form[action="/oauth/sign-out"] button');
+    await tab.check('signed-out');
+    await page.goto((await ask(as, 'read:bookings')).url);
+    await tab.type('#email', operator.email);
+    await tab.type('#password', password);
+    await tab.enter();
+    await tab.check('second-factor');
+    await tab.type('#code', '000000');
+    await tab.enter();
+    await tab.check('second-factor-wrong');
+    await tab.type('#code', recovery);
+    await tab.enter();
+    assert.equal(await page.locator('button[value=allow]').count(), 1);
+
+    // Another account can be used for the same request.
+    await tab.press('a[href^="/oauth/sign-in"]');
+    assert.equal(await page.locator('#password').count(), 1);
+
+    // An app's mistake is said to the person, who is sent nowhere.
+    await page.goto(`${as.authorization_endpoint}?client_id=app_unknown&redirect_uri=${encodeURIComponent(redirect)}`);
+    await tab.check('error');
+    assert.equal(new URL(page.url()).host, issuer.host);
+    await tab.context.close();
+  });
+}
+
+// The pages are written in four languages, and the best of those that the browser asks for is used.
+test('the languages of the pages', async () => {
+  for (const locale of ['en-GB', 'de-AT', 'es-MX', 'fr-FR']) {
+    const tab = await Tab.open(browser, { ...looks[0], name: locale, locale }, [issuer.host]);
+    await tab.page.goto(`${issuer.origin}/oauth/sign-in`);
+    await tab.check('sign-in');
+    await tab.context.close();
+  }
+});

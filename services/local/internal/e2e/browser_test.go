@@ -1,0 +1,58 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// inABrowser runs a file of tests in browser/ with Chromium, with settings besides those of .run/env.
+func inABrowser(t *testing.T, file string, settings ...string) {
+	t.Helper()
+	if os.Getenv("CHROMIUM") == "" {
+		t.Skip("CHROMIUM is not set: run `make test`")
+	}
+	scripts, err := filepath.Glob("browser/*.*")
+	if err != nil || len(scripts) == 0 {
+		t.Fatalf("%v: %v", scripts, err)
+	}
+	for _, name := range scripts {
+		if _, err := os.ReadFile(name); err != nil { // so that go test runs again after a change of it
+			t.Fatal(err)
+		}
+	}
+	node := func(name string, args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), name, args...)
+		cmd.Dir, cmd.WaitDelay = "browser", 10*time.Second
+		cmd.Env = append(os.Environ(), settings...)
+		for _, name := range []string{"AUTH_URL", "BASE_URL", "OAUTH_CLIENT_ID"} {
+			cmd.Env = append(cmd.Env, name+"="+shared.env[name])
+		}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s %v: %v\n%s", name, args, err, out)
+		}
+	}
+	node("npm", "install", "--silent", "--no-audit", "--no-fund", "--no-package-lock")
+	node("node", "--test", "--test-reporter=spec", file)
+}
+
+// Operators sign in, consent and manage their account in a real browser, by keyboard, at two widths, in two schemes and four languages,
+// and a JavaScript client that knows the RFCs alone goes the whole way of an app.
+func TestOAuthInABrowser(t *testing.T) {
+	var operators []map[string]string // one for each look
+	for _, role := range []string{"owner", "staff"} {
+		email := unique("browser-"+role) + "@example.com"
+		var invited struct{ Link string }
+		shared.identity(t, &invited, "operator", "invite", email, "--tenant", "demo", "--name", "Dana", "--role", role, "--json")
+		operators = append(operators, map[string]string{"email": email, "role": role, "link": invited.Link})
+	}
+	text, err := json.Marshal(operators)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inABrowser(t, "oauth.test.mjs", "OPERATORS="+string(text))
+}
