@@ -8,6 +8,7 @@ require (
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/spf13/cobra v1.10.2
 	github.com/valyala/fasthttp v1.65.0
+	golang.org/x/crypto v0.57.0
 	golang.org/x/sync v0.23.0
 	google.golang.org/protobuf v1.36.12
 	holdfast.dev/libs v0.0.0-00010101000000-000000000000

@@ -42,7 +42,7 @@ const upstreamCommand = "upstream"
 
 var figures = []string{
 	"cpu", "latency", "bookings", "list", "search", "availability", "pricing", "race", "webhooks", "claims",
-	"accept", "opens", "pdf", "leads", "quotes", "invoices", "intents", "paid", "reconciler", "refresh", "token",
+	"accept", "opens", "pdf", "leads", "quotes", "invoices", "intents", "paid", "reconciler", "refresh", "token", "flow", "signin",
 }
 
 // maxSeconds keeps the bookings that are made through the API before the template's day: at 64 a day there are slots for
@@ -200,7 +200,7 @@ func (b *bench) measure(ctx context.Context) {
 		{"bookings", []string{"bookings", "list", "availability", "pricing", "race"}, b.bookings},
 		{"leads, quotes and invoices", chainFigures, b.sales},
 		{"payments", []string{"intents", "paid"}, b.payments},
-		{"OAuth", []string{"refresh", "token"}, b.oauth},
+		{"OAuth", []string{"refresh", "token", "flow", "signin"}, b.oauth},
 		{"reconciler of payments", []string{"reconciler"}, b.reconciler},
 	} {
 		if wanted := slices.DeleteFunc(slices.Clone(group.show), func(show string) bool { return !b.wants(show) }); len(wanted) > 0 {

@@ -212,3 +212,29 @@ func TestBeginsAcceptTrip(t *testing.T) {
 		t.Errorf("%d round trips, want 10", trips)
 	}
 }
+
+func TestBeginsFlowTrip(t *testing.T) {
+	t.Parallel()
+	trips := 0
+	var before sqlbench.Statement
+	for _, sql := range []string{ // one line per round trip
+		"select set_config('app.tenant_id', $1, true)", "select data from operator_sessions where hash = $1",
+		"select set_config('app.tenant_id', $1, true)", "select tenant_id from app_by_id($1)",
+		"begin", "select set_config('app.tenant_id', $1, true)",
+		"select tenant_id from tenants where tenant_id = $1 for no key update",
+		"insert into oauth_grants (tenant_id)",
+		"select tenant_id, seq from audit_heads where tenant_id = $1 for update",
+		"insert into audit_log (tenant_id)", "update audit_heads set seq = $1", "commit",
+		"begin",
+		"update operator_sessions set data = $1", "commit",
+	} {
+		s := sqlbench.Statement{SQL: sql}
+		if before.SQL == "" || beginsFlowTrip(before, s) {
+			trips++
+		}
+		before = s
+	}
+	if trips != 9 {
+		t.Errorf("%d round trips, want 9", trips)
+	}
+}

@@ -39,8 +39,12 @@ type apps struct {
 	gateway   string    // address
 	key       string    // API key in test mode
 	clientID  string
+	redirect  string
+	email     string // of demo's owner
+	password  string // of every operator
 	signer    *caller.Signer
 	who       caller.Encoded
+	transport *http.Transport
 }
 
 // oauth measures refreshes beside the same SQL in pgbench, and requests with an access token beside those with an API key.
@@ -50,14 +54,29 @@ func (b *bench) oauth(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = a.db.Close(context.WithoutCancel(ctx)) }()
-	if err := a.grants(ctx, b.spare()); err != nil {
-		return fmt.Errorf("making grants: %w", err)
+	defer a.transport.CloseIdleConnections()
+	if b.wants("refresh") || b.wants("token") {
+		if err := a.grants(ctx, b.spare()); err != nil {
+			return fmt.Errorf("making grants: %w", err)
+		}
 	}
 	if b.wants("refresh") {
 		b.try(ctx, "refresh", "refresh of tokens", func() error { return b.refresh(ctx, a) })
 	}
 	if b.wants("token") {
 		b.try(ctx, "token", "requests with an access token", func() error { return b.token(ctx, a) })
+	}
+	if !b.wants("flow") && !b.wants("signin") {
+		return nil
+	}
+	if err := a.operators(ctx); err != nil {
+		return err
+	}
+	if b.wants("signin") {
+		b.try(ctx, "signin", "sign-ins", func() error { return b.signIns(ctx, a) })
+	}
+	if b.wants("flow") {
+		b.try(ctx, "flow", "flows of apps", func() error { return b.flows(ctx, a) })
 	}
 	return nil
 }
@@ -78,7 +97,8 @@ func (b *bench) openApps(ctx context.Context) (*apps, error) {
 	}
 	a := &apps{
 		app: settings["DATABASE_URL"], addr: settings["HTTP_ADDR"], gateway: gateway["HTTP_ADDR"], key: env["DEMO_TEST_KEY"],
-		clientID: env["OAUTH_CLIENT_ID"], signer: &caller.Signer{From: "gateway", Keys: keys},
+		clientID: env["OAUTH_CLIENT_ID"], redirect: env["OAUTH_REDIRECT_URI"], email: env["OPERATOR_EMAIL"], password: env["OPERATOR_PASSWORD"],
+		transport: &http.Transport{MaxIdleConnsPerHost: connections}, signer: &caller.Signer{From: "gateway", Keys: keys},
 	}
 	if a.who, err = caller.Encode(caller.Service("gateway", ids.Tenant{}, "")); err != nil {
 		return nil, err
@@ -99,13 +119,9 @@ func (a *apps) grants(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	hash := func(s string) []byte {
-		sum := sha256.Sum256([]byte(s))
-		return sum[:]
-	}
 	_, err = a.db.CopyFrom(ctx, pgx.Identifier{"made"}, []string{"n", "family", "refresh"}, pgx.CopyFromSlice(n+1, func(i int) ([]any, error) {
 		token := refreshToken(i)
-		return []any{i, hash(token[:len("svc_rt_")+26]), hash(token)}, nil
+		return []any{i, sum(token[:len("svc_rt_")+26]), sum(token)}, nil
 	}))
 	if err != nil {
 		return err
@@ -118,7 +134,7 @@ func (a *apps) grants(ctx context.Context, n int) error {
 			select p.tenant_id, false, ('`+side.prefix+`' || lpad(to_hex(n), 12, '0'))::uuid, p.id, m.operator_id, '{read:bookings}', '',
 				sha256(('`+side.prefix+`' || n)::bytea), '', now(), now(), `+side.family+`, `+side.refresh+`, now(), now() + interval '30 days',
 				now() + interval '1 year', now()
-			from made, oauth_apps p join memberships m on m.tenant_id = p.tenant_id`)
+			from made, oauth_apps p join memberships m on m.tenant_id = p.tenant_id join operators o on o.id = m.operator_id and o.email_lower = '`+a.email+`'`)
 		if err != nil {
 			return err
 		}
@@ -126,6 +142,15 @@ func (a *apps) grants(ctx context.Context, n int) error {
 	_, err = a.db.Exec(ctx, `vacuum analyze oauth_grants`)
 	return err
 }
+
+// sum is the SHA-256 of a secret.
+func sum(secret string) []byte {
+	sum := sha256.Sum256([]byte(secret))
+	return sum[:]
+}
+
+// bytea is the SHA-256 of a secret as PostgreSQL logs it.
+func bytea(secret string) string { return `\x` + hex.EncodeToString(sum(secret)) }
 
 // bareHash is the SQL of a hash of pgbench's n-th grant.
 func bareHash(of, n string) string { return `sha256(('` + of + `' || ` + n + `)::bytea)` }
@@ -198,10 +223,6 @@ func (b *bench) refreshScript(ctx context.Context, a *apps) (*replayed, error) {
 	}, r)
 	if err != nil {
 		return nil, err
-	}
-	bytea := func(s string) string {
-		sum := sha256.Sum256([]byte(s))
-		return `\x` + hex.EncodeToString(sum[:])
 	}
 	old := refreshToken(recorded)
 	v := sqlbench.Vary{Values: map[string]string{

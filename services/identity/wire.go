@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"math"
+	"runtime/debug"
 	"time"
 
 	"holdfast.dev/libs/crypt"
@@ -17,11 +19,22 @@ import (
 	"holdfast.dev/services/identity/internal/store"
 )
 
-// wire builds everything, top to bottom, and registers it with rt; stopping runs upwards.
 // auditWait gathers events: what they record of a tenant is one link of its chain after another, cheap only in batches.
 const auditWait = time.Second
 
+// Memory of the process where nothing else limits it, besides what its passwords take.
+const otherMemory = 256 << 20
+
+// boundMemory lets the collector work in time where neither a container nor GOMEMLIMIT sets a limit: each password leaves 64 MiB behind.
+func boundMemory(passwords int) {
+	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
+		debug.SetMemoryLimit(otherMemory + int64(passwords)*app.PasswordMemory)
+	}
+}
+
+// wire builds everything, top to bottom, and registers it with rt; stopping runs upwards.
 func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
+	boundMemory(cfg.PasswordsAtOnce)
 	p, err := platform.Open(ctx, rt, cfg.Platform, platform.Spec{})
 	if err != nil {
 		return err

@@ -11,6 +11,27 @@ import (
 // Closed keeps conns requests running for d: a connection sends its next request when it has its answer. It measures how
 // much a system can do, not how long a client waits. The first error ends it.
 func Closed(ctx context.Context, t Target, conns int, d time.Duration) (Sample, error) {
+	open := make([]*conn, conns)
+	defer func() {
+		for _, c := range open {
+			if c != nil {
+				_ = c.Close()
+			}
+		}
+	}()
+	return Each(ctx, conns, d, func(ctx context.Context, i, n int) (err error) {
+		if open[i] == nil {
+			if open[i], err = dial(ctx, &t); err != nil {
+				return err
+			}
+		}
+		return open[i].send(n)
+	})
+}
+
+// Each keeps conns calls of do running for d, as Closed does with requests: n counts the calls of all, and conn is the number of the one
+// that calls. The first error ends it.
+func Each(ctx context.Context, conns int, d time.Duration, do func(ctx context.Context, conn, n int) error) (Sample, error) {
 	var next atomic.Int64
 	times := make([][]time.Duration, conns)
 	all, ctx := errgroup.WithContext(ctx)
@@ -18,13 +39,8 @@ func Closed(ctx context.Context, t Target, conns int, d time.Duration) (Sample, 
 	end := start.Add(d)
 	for i := range conns {
 		all.Go(func() error {
-			c, err := dial(ctx, &t)
-			if err != nil {
-				return err
-			}
-			defer func() { _ = c.Close() }()
 			for at := time.Now(); at.Before(end) && ctx.Err() == nil; {
-				if err := c.send(int(next.Add(1) - 1)); err != nil {
+				if err := do(ctx, i, int(next.Add(1)-1)); err != nil {
 					return err
 				}
 				now := time.Now()

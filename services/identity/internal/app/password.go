@@ -10,8 +10,11 @@ import (
 	"holdfast.dev/libs/apperr"
 )
 
+// PasswordMemory is what a password takes while it is hashed, in bytes.
+const PasswordMemory = 64 << 20
+
 // argon is the cost of a password: RFC 9106 with 64 MiB and one pass, which OWASP's cheat sheet exceeds its minimum of 46 MiB by.
-var argon = &argon2id.Params{Memory: 64 * 1024, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32}
+var argon = &argon2id.Params{Memory: PasswordMemory >> 10, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32}
 
 // Passwords hashes and compares passwords. Each takes 64 MiB while it works, so only a few do at once.
 type Passwords struct {

@@ -11,8 +11,8 @@ import (
 	"holdfast.dev/services/identity/internal/store"
 )
 
-// SessionData returns the data of the session of that hash, nil when there is none or it is over.
-func (a *App) SessionData(ctx context.Context, hash []byte) ([]byte, error) {
+// SessionData returns the session of that hash, nil when there is none or it is over.
+func (a *App) SessionData(ctx context.Context, hash []byte) (*store.StoredSession, error) {
 	return store.SessionData(ctx, a.DB.Read(ctx), hash, a.now())
 }
 

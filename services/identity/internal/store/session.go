@@ -12,13 +12,21 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// SessionData returns the data of the session of that hash, nil without one.
-func SessionData(ctx context.Context, q pg.Q, hash []byte, now time.Time) ([]byte, error) {
-	found, err := pg.Many(ctx, q, pgx.RowTo[[]byte], `select data from operator_sessions where hash = $1 and expires_at > $2`, hash, now)
+// StoredSession is what a session holds, and when and from where it was written last.
+type StoredSession struct {
+	Data    []byte
+	SeenAt  time.Time
+	Address string
+}
+
+// SessionData returns the session of that hash, nil without one.
+func SessionData(ctx context.Context, q pg.Q, hash []byte, now time.Time) (*StoredSession, error) {
+	found, err := pg.Many(ctx, q, pgx.RowToStructByName[StoredSession],
+		`select data, seen_at, address from operator_sessions where hash = $1 and expires_at > $2`, hash, now)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	return found[0], nil
+	return &found[0], nil
 }
 
 // PutSession writes a session. One that was ended meanwhile does not come back: a hash that was there before, known by its id, is only

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/url"
@@ -86,6 +87,7 @@ func (s *Server) appOf(v *visit) (*authorization, error) {
 	if err != nil {
 		return nil, err
 	}
+	v.r = v.r.WithContext(context.WithValue(v.r.Context(), exchangeKey{}, &exchange{app: found.App})) // fosite asks for the app too
 	a := &authorization{app: found, redirect: params.Get("redirect_uri"), params: params}
 	switch {
 	case a.redirect == "" && len(found.RedirectURIs) == 1:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/alexedwards/scs/v2"
@@ -12,6 +13,7 @@ import (
 
 	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/domain"
+	"holdfast.dev/services/identity/internal/store"
 )
 
 // Names of what a session holds.
@@ -48,10 +50,13 @@ type sessionStore struct {
 
 var _ scs.CtxStore = (*sessionStore)(nil)
 
-// client is what a session notes of the browser; found says that the session was there when the request came.
+// seenEvery is how often a session that does not change is written, to note that it is in use.
+const seenEvery = time.Minute
+
+// browserOf is what a session notes of the browser; found are the sessions that were there when the request came, by token.
 type browserOf struct {
 	address, agent string
-	found          map[string]bool
+	found          map[string]*store.StoredSession
 }
 
 type browserKey struct{}
@@ -59,7 +64,7 @@ type browserKey struct{}
 func browserFrom(ctx context.Context) *browserOf {
 	b, ok := ctx.Value(browserKey{}).(*browserOf)
 	if !ok {
-		return &browserOf{found: map[string]bool{}}
+		return &browserOf{found: map[string]*store.StoredSession{}}
 	}
 	return b
 }
@@ -70,16 +75,16 @@ func (s *sessionStore) FindCtx(ctx context.Context, token string) ([]byte, bool,
 	if err != nil {
 		return nil, false, nil
 	}
-	data, err := s.app.SessionData(ctx, hash)
-	if err != nil || data == nil {
+	found, err := s.app.SessionData(ctx, hash)
+	if err != nil || found == nil {
 		return nil, false, err
 	}
-	browserFrom(ctx).found[token] = true
-	return data, true, nil
+	browserFrom(ctx).found[token] = found
+	return found.Data, true, nil
 }
 
 // CommitCtx implements scs.CtxStore. A session that was there when the request came is only updated: one that was ended meanwhile does
-// not come back.
+// not come back. One that is as it was is not written again within a minute.
 func (s *sessionStore) CommitCtx(ctx context.Context, token string, data []byte, expires time.Time) error {
 	hash, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil {
@@ -90,6 +95,10 @@ func (s *sessionStore) CommitCtx(ctx context.Context, token string, data []byte,
 		return fmt.Errorf("session: %w", err)
 	}
 	b := browserFrom(ctx)
+	there := b.found[token]
+	if there != nil && there.Address == b.address && s.now().Sub(there.SeenAt) < seenEvery && holds(there.Data, values) {
+		return nil
+	}
 	one := domain.Session{Address: b.address, Agent: b.agent, SeenAt: s.now(), ExpiresAt: expires}
 	if id, ok := values[keyID].(string); ok {
 		if one.ID, err = ids.Parse[domain.SessionPrefix](id); err != nil {
@@ -106,7 +115,13 @@ func (s *sessionStore) CommitCtx(ctx context.Context, token string, data []byte,
 		}
 		one.OperatorID = &operator
 	}
-	return s.app.PutSession(ctx, hash, one, data, b.found[token])
+	return s.app.PutSession(ctx, hash, one, data, there != nil)
+}
+
+// holds reports whether a session's data has exactly these values.
+func holds(data []byte, values map[string]any) bool {
+	_, old, err := scs.GobCodec{}.Decode(data)
+	return err == nil && maps.Equal(old, values)
 }
 
 // DeleteCtx implements scs.CtxStore.

@@ -25,6 +25,7 @@ import (
 	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/domain"
 	"holdfast.dev/services/identity/internal/pages"
+	"holdfast.dev/services/identity/internal/store"
 )
 
 const (
@@ -52,7 +53,7 @@ type visit struct {
 func (s *Server) visits(h func(v *visit) error) httpx.Handler {
 	return func(c *gin.Context) (err error) {
 		r := c.Request
-		known := &browserOf{address: r.Header.Get("X-Forwarded-For"), agent: r.UserAgent()[:min(len(r.UserAgent()), maxAgent)], found: map[string]bool{}}
+		known := &browserOf{address: r.Header.Get("X-Forwarded-For"), agent: r.UserAgent()[:min(len(r.UserAgent()), maxAgent)], found: map[string]*store.StoredSession{}}
 		r = r.WithContext(context.WithValue(r.Context(), browserKey{}, known))
 		s.sessions.LoadAndSave(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			v := &visit{s: s, c: c, w: w, r: r, Text: s.words.For(r.Header.Get("Accept-Language"))}
