@@ -48,9 +48,10 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	if err != nil {
 		return err
 	}
+	passwords := app.NewPasswords(cfg.PasswordsAtOnce)
 	identity := &app.App{
 		DB: p.DB, Worker: p.Worker, Redis: store.Redis{Client: redis}, Scopes: proto.Scopes,
-		Passwords: app.NewPasswords(cfg.PasswordsAtOnce), Box: box,
+		Passwords: passwords, Metrics: app.NewMetrics(rt.Metrics, passwords), Box: box,
 		Now: time.Now, Log: rt.Log, Wake: p.Relay.Wake,
 	}
 	server, err := oauth.New(oauth.Options{

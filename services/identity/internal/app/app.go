@@ -32,6 +32,7 @@ type App struct {
 	Redis     Publisher
 	Scopes    []string // the catalogue
 	Passwords *Passwords
+	Metrics   *Metrics
 	Box       *crypt.Box // seals what must be read again
 	Now       func() time.Time
 	Log       *slog.Logger

@@ -63,6 +63,7 @@ func (a *App) Grant(ctx context.Context, by domain.Origin, in Consent) (g domain
 		return a.audit(ctx, tx, by, change{domain.GrantCreated, g.ID.String(), nil, view.GrantForAdmin(g)})
 	})
 	if err == nil && replaced {
+		a.Metrics.grantEnded(domain.Replaced)
 		a.publish(ctx, in.Tenant)
 	}
 	return g, err
@@ -76,7 +77,7 @@ func (a *App) makePlace(ctx context.Context, tx pg.Tx, by domain.Origin, in Cons
 	}
 	over := there[:max(0, len(there)-domain.GrantPlaces+1)]
 	for _, id := range over {
-		if err := a.revoke(ctx, tx, by, id, domain.Replaced); err != nil {
+		if _, err := a.revoke(ctx, tx, by, id, domain.Replaced); err != nil {
 			return false, err
 		}
 	}
@@ -149,25 +150,30 @@ func (a *App) RevokeGrant(ctx context.Context, by domain.Origin, id domain.Grant
 	if err != nil {
 		return false, err
 	}
+	ended := false
 	err = a.DB.Tx(scope(ctx, home.TenantID, domain.ModeOf(home.Livemode)), func(ctx context.Context, tx pg.Tx) error {
 		if _, err := store.TenantForUpdate(ctx, tx); err != nil {
 			return err
 		}
-		return a.revoke(ctx, tx, by, id, why)
+		ended, err = a.revoke(ctx, tx, by, id, why)
+		return err
 	})
 	if err != nil {
 		return false, err
+	}
+	if ended {
+		a.Metrics.grantEnded(why)
 	}
 	failpoint.Here("grant.revoked")
 	return a.publish(ctx, home.TenantID), nil
 }
 
-func (a *App) revoke(ctx context.Context, tx pg.Tx, by domain.Origin, id domain.GrantID, why domain.RevokeReason) error {
-	ended, err := store.RevokeGrant(ctx, tx, id, why, a.now())
-	if err != nil || !ended {
-		return err
+// revoke ends a grant in tx, and reports false when it had ended before.
+func (a *App) revoke(ctx context.Context, tx pg.Tx, by domain.Origin, id domain.GrantID, why domain.RevokeReason) (ended bool, err error) {
+	if ended, err = store.RevokeGrant(ctx, tx, id, why, a.now()); err != nil || !ended {
+		return false, err
 	}
-	return a.audit(ctx, tx, by, change{domain.GrantRevoked, id.String(), nil, map[string]any{"reason": why}})
+	return true, a.audit(ctx, tx, by, change{domain.GrantRevoked, id.String(), nil, map[string]any{"reason": why}})
 }
 
 // revokeAll ends the grants of an operator at all tenants.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/alexedwards/argon2id"
 
@@ -18,8 +19,9 @@ var argon = &argon2id.Params{Memory: PasswordMemory >> 10, Iterations: 1, Parall
 
 // Passwords hashes and compares passwords. Each takes 64 MiB while it works, so only a few do at once.
 type Passwords struct {
-	places chan struct{}
-	dummy  func() string
+	places  chan struct{}
+	waiting atomic.Int64
+	dummy   func() string
 }
 
 // NewPasswords allows atOnce computations at a time.
@@ -57,9 +59,12 @@ func (p *Passwords) Matches(ctx context.Context, password string, hash *string) 
 
 // inPlace waits for a place until ctx ends.
 func (p *Passwords) inPlace(ctx context.Context, compute func() error) error {
+	p.waiting.Add(1)
 	select {
 	case p.places <- struct{}{}:
+		p.waiting.Add(-1)
 	case <-ctx.Done():
+		p.waiting.Add(-1)
 		return apperr.ErrUnavailable.WithCause(fmt.Errorf("all places for passwords were taken: %w", ctx.Err()))
 	}
 	defer func() { <-p.places }()

@@ -45,8 +45,9 @@ type throttled struct {
 
 // SignIn checks a password. It is ErrSignIn for a wrong one, for an unknown account and for a disabled one, after the same time, and
 // *WaitError when too many attempts have failed. A browser that the operator has used before is not delayed by what fails elsewhere.
-func (a *App) SignIn(ctx context.Context, in SignIn) (domain.Operator, error) {
-	o, err := store.OperatorByEmail(ctx, a.DB.Read(ctx), in.Email)
+func (a *App) SignIn(ctx context.Context, in SignIn) (o domain.Operator, err error) {
+	defer func() { a.Metrics.signedIn(err) }()
+	o, err = store.OperatorByEmail(ctx, a.DB.Read(ctx), in.Email)
 	if err != nil && !isNotFound(err, domain.ErrOperatorNotFound) {
 		return domain.Operator{}, err
 	}
@@ -163,8 +164,9 @@ const byFactor = "factor"
 
 // SecondFactor checks a code of an operator's authenticator app, or one of its recovery codes. It is ErrSignIn for a wrong one and one
 // that was used before.
-func (a *App) SecondFactor(ctx context.Context, by domain.Origin, id domain.OperatorID, code string) (domain.Operator, error) {
-	o, err := a.Operator(ctx, id)
+func (a *App) SecondFactor(ctx context.Context, by domain.Origin, id domain.OperatorID, code string) (o domain.Operator, err error) {
+	defer func() { a.Metrics.signedIn(err) }()
+	o, err = a.Operator(ctx, id)
 	if err != nil {
 		return domain.Operator{}, err
 	}

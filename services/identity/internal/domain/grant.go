@@ -92,6 +92,9 @@ const (
 	Replaced    RevokeReason = "too_many_grants"
 )
 
+// RevokeReasons are all of them.
+var RevokeReasons = []RevokeReason{ByOperator, ByApp, CodeReused, TokenReused, Disabled, Left, Replaced}
+
 // Tokens are what an exchange gives.
 type Tokens struct {
 	Access  string   `json:"access"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -331,5 +332,39 @@ func TestRevokedWhileItIsRefreshed(t *testing.T) {
 			}
 		}
 		w.refresh(last.Refresh).is(t, 400, "invalid_grant")
+	}
+}
+
+// Attempts to sign in are counted by outcome, ended grants by reason, once each.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first := w.granted()
+	w.refresh(first.Refresh).is(t, 200, "")
+	w.refresh(first.Refresh).is(t, 400, "invalid_grant")
+	w.refresh(first.Refresh).is(t, 400, "invalid_grant")
+	for range domain.AccountThrottle.Free + 1 {
+		w.browser().try(w.operator.Email, "not my password")
+	}
+	families, err := w.metrics.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			name := f.GetName()
+			if labels := m.GetLabel(); len(labels) > 0 {
+				name = labels[0].GetValue()
+			}
+			got[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+	}
+	want := map[string]float64{
+		"ok": 1, "wrong": float64(domain.AccountThrottle.Free), "delayed": 1, "failed": 0, "passwords_waiting": 0,
+		"operator": 0, "app": 0, "code_reused": 0, "refresh_token_reused": 1, "operator_disabled": 0, "membership_ended": 0, "too_many_grants": 0,
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/jackc/pgx/v5"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"holdfast.dev/libs/crypt"
 	"holdfast.dev/libs/httpx"
@@ -58,6 +59,7 @@ type world struct {
 	tenant   domain.Tenant
 	operator domain.Operator
 	client   domain.App
+	metrics  *prometheus.Registry
 
 	mu    sync.Mutex
 	ahead time.Duration // guarded by mu: how far the server's clock is ahead
@@ -79,10 +81,11 @@ func newWorld(t testing.TB) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, db: pgtest.New(t, migrations.FS)}
+	w := &world{t: t, db: pgtest.New(t, migrations.FS), metrics: prometheus.NewRegistry()}
+	passwords := app.NewPasswords(2)
 	w.app = &app.App{
-		DB: w.db.App, Worker: w.db.Worker, Redis: store.Redis{Client: redis}, Scopes: proto.Scopes, Passwords: app.NewPasswords(2), Box: box,
-		Now: w.now, Log: slog.New(slog.DiscardHandler),
+		DB: w.db.App, Worker: w.db.Worker, Redis: store.Redis{Client: redis}, Scopes: proto.Scopes, Passwords: passwords, Box: box,
+		Metrics: app.NewMetrics(w.metrics, passwords), Now: w.now, Log: slog.New(slog.DiscardHandler),
 	}
 	w.serve(box)
 	w.tenant = w.newTenant("Boats")
