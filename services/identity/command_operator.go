@@ -14,7 +14,7 @@ import (
 
 func operatorCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "operator", Short: "Manage the people who sign in."}
-	cmd.AddCommand(operatorInvite(), operatorList(), operatorRole(), operatorRemove(), operatorDisable(), operatorEnable(), operatorReset())
+	cmd.AddCommand(operatorInvite(), operatorList(), operatorRole(), operatorRemove(), operatorDisable(), operatorEnable(), operatorErase(), operatorReset())
 	return cmd
 }
 
@@ -145,6 +145,20 @@ func operatorDisable() *cobra.Command {
 		Use: "disable EMAIL", Short: "End an operator's sessions and all its grants; it cannot sign in any more, at any tenant.", Args: cobra.ExactArgs(1),
 		RunE: command(func(t tool, args []string) error {
 			_, published, err := t.DisableOperator(t.cmd.Context(), t.by, args[0])
+			if err != nil {
+				return err
+			}
+			t.late(published)
+			return nil
+		}),
+	}
+}
+
+func operatorErase() *cobra.Command {
+	return &cobra.Command{
+		Use: "erase EMAIL", Short: "Disable an operator for good, and delete its address, name and all that it signed in with.", Args: cobra.ExactArgs(1),
+		RunE: command(func(t tool, args []string) error {
+			_, published, err := t.EraseOperator(t.cmd.Context(), t.by, args[0])
 			if err != nil {
 				return err
 			}

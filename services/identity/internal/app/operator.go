@@ -156,6 +156,27 @@ func (a *App) DisableOperator(ctx context.Context, by domain.Origin, email strin
 	return o, published, a.auditEverywhere(ctx, by, domain.OperatorDisabled, o.ID)
 }
 
+// EraseOperator disables an operator, ends its memberships and deletes what is held of it as a person; its id stays in grants and audit logs.
+// After a death in the middle it is called again. A tenant may lose its last owner by it: another one is invited then.
+func (a *App) EraseOperator(ctx context.Context, by domain.Origin, email string) (o domain.Operator, published bool, err error) {
+	if o, published, err = a.DisableOperator(ctx, by, email); err != nil {
+		return domain.Operator{}, false, err
+	}
+	all, err := store.MembershipsOf(ctx, a.DB.Read(ctx), o.ID)
+	if err != nil {
+		return domain.Operator{}, false, err
+	}
+	for _, m := range all {
+		ok, err := a.RemoveOperator(ctx, by, m.TenantID, email)
+		if err != nil {
+			return domain.Operator{}, false, err
+		}
+		published = published && ok
+	}
+	err = a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.EraseOperator(ctx, tx, o.ID, a.now()) })
+	return o, published, err
+}
+
 // EnableOperator lets a disabled operator sign in again. The grants stay revoked.
 func (a *App) EnableOperator(ctx context.Context, by domain.Origin, email string) (domain.Operator, error) {
 	o, err := store.OperatorByEmail(ctx, a.DB.Read(ctx), email)

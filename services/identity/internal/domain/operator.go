@@ -112,3 +112,6 @@ func CheckOperatorName(name string) error {
 	}
 	return nil
 }
+
+// ErasedEmail stands for the address of an operator that was erased; no message can be sent there (RFC 2606).
+func ErasedEmail(id OperatorID) string { return "erased-" + id.String() + "@erased.invalid" }

@@ -46,6 +46,17 @@ func UpdateOperator(ctx context.Context, tx pg.Tx, o domain.Operator) (domain.Op
 		where id = $1 returning `+operatorColumns, o.ID, o.Name, o.PasswordHash, o.TOTPSecret, o.TOTPStep, o.DisabledAt, o.UpdatedAt)
 }
 
+// EraseOperator replaces the address and the name of a disabled operator, and deletes what it signed in with.
+func EraseOperator(ctx context.Context, tx pg.Tx, id domain.OperatorID, at time.Time) error {
+	b := &pgx.Batch{}
+	b.Queue(`update operators set email = $2, email_lower = $2, name = '', password_hash = null, totp_secret = null, updated_at = $3, version = version + 1
+		where id = $1`, id, domain.ErasedEmail(id), at)
+	for _, table := range []string{"operator_links", "recovery_codes", "operator_sessions", "known_browsers"} {
+		b.Queue(`delete from `+table+` where operator_id = $1`, id)
+	}
+	return send(ctx, tx, b, "erase an operator")
+}
+
 // UseTOTPStep notes that the code of a time step was used. It reports false when that one or a later one was.
 func UseTOTPStep(ctx context.Context, tx pg.Tx, id domain.OperatorID, step int64) (bool, error) {
 	tag, err := tx.Exec(ctx, `update operators set totp_step = $2 where id = $1 and totp_step < $2`, id, step)

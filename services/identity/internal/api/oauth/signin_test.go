@@ -2,6 +2,7 @@ package oauth_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"github.com/pquerna/otp/totp"
 
 	"holdfast.dev/services/identity/internal/app"
+	"holdfast.dev/services/identity/internal/domain"
 )
 
 func (b *browser) cookie(name string) string {
@@ -334,6 +336,48 @@ func TestGrantsOfAnAccount(t *testing.T) {
 		t.Error("the access token works")
 	}
 	w.refresh(granted.Refresh).is(t, 400, "invalid_grant")
+}
+
+// What is held of an operator as a person goes with its erasure: it cannot sign in or be enabled, its grants end, and no table has its
+// address or name.
+func TestAnOperatorIsErased(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	granted := w.granted()
+	w.invite(w.tenant, "other@example.com", "owner")
+	w.invite(w.newTenant("Bikes"), w.operator.Email, "staff")
+	for range 2 { // an erasure that died after the first part is done again
+		if _, _, err := w.app.DisableOperator(t.Context(), by, w.operator.Email); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, published, err := w.app.EraseOperator(t.Context(), by, w.operator.Email); err != nil || !published {
+		t.Fatalf("%v %v", published, err)
+	}
+	if _, ok := w.alive(granted.Access); ok {
+		t.Error("its app's token works")
+	}
+	if p := w.browser().try(w.operator.Email, password); p.StatusCode != 422 {
+		t.Errorf("signing in: %d", p.StatusCode)
+	}
+	if _, _, err := w.app.EraseOperator(t.Context(), by, w.operator.Email); !errors.Is(err, domain.ErrOperatorNotFound) {
+		t.Errorf("again: %v", err)
+	}
+	for _, table := range w.rows(`select relname::text from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace`) {
+		for _, word := range []string{w.operator.Email, w.operator.Name} {
+			for _, row := range w.rows(`select x::text from `+table+` x where x::text ilike '%' || $1 || '%'`, word) {
+				if !strings.Contains(row, "other@example.com") {
+					t.Errorf("%s: %s", table, row)
+				}
+			}
+		}
+	}
+	if left := w.rows(`select operator_id::text from memberships where ended_at is null`); len(left) != 1 {
+		t.Errorf("%d memberships", len(left))
+	}
+	if _, token, err := w.app.InviteOperator(t.Context(), by, app.Invitation{Tenant: w.tenant.ID, Email: w.operator.Email, Name: "Dana", Role: "staff"}); err != nil || token == "" {
+		t.Errorf("the same person cannot be invited anew: %v", err)
+	}
 }
 
 func between(s, from, to string) string {
