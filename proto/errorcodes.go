@@ -103,6 +103,11 @@ var ErrorCodes = []ErrorCode{
 		"Check the id. Events are kept for 30 days, and do not include test deliveries.", false,
 	},
 	{
+		"grant_not_found", 404,
+		"The tenant has no grant of an OAuth app with this id.",
+		"Check the id. The answer is the same for another tenant's grant.", false,
+	},
+	{
 		"holiday_rule_not_found", 404,
 		"The tenant has no holiday rule with this id.",
 		"Check the id. The answer is the same for another tenant's rule.", false,

@@ -21,6 +21,36 @@ type BookingPolicy struct {
 	RefundLatePayments bool         `json:"refund_late_payments"`
 }
 
+// Grant What an operator has let an app do; none of its codes and tokens.
+type Grant struct {
+	// App The app's name.
+	App string `json:"app"`
+
+	// AppID app_….
+	AppID     string    `json:"app_id"`
+	CreatedAt time.Time `json:"created_at"`
+	EndsAt    time.Time `json:"ends_at"`
+
+	// ID gr_….
+	ID              string     `json:"id"`
+	LastRefreshedAt *time.Time `json:"last_refreshed_at"`
+
+	// Mode live or test.
+	Mode string `json:"mode"`
+
+	// Operator The operator's e-mail address.
+	Operator string `json:"operator"`
+
+	// OperatorID op_….
+	OperatorID string   `json:"operator_id"`
+	Scopes     []string `json:"scopes"`
+}
+
+// GrantList The answer of GET /internal/v1/grants.
+type GrantList struct {
+	Data []Grant `json:"data"`
+}
+
 // Lookup The body of POST /internal/v1/credentials/lookup. The credential itself never travels.
 type Lookup struct {
 	// Hash SHA-256 of the credential in lower-case hex.

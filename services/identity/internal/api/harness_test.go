@@ -55,7 +55,7 @@ func newWorld(t *testing.T) *world {
 	pgtest.Scoped(t, w.DB)
 	log := slog.New(slog.DiscardHandler)
 	w.app = &app.App{
-		DB: w.DB.App, Worker: w.DB.Worker, Redis: store.Redis{Client: redis}, Scopes: proto.Scopes, Now: time.Now, Log: log,
+		DB: w.DB.App, Worker: w.DB.Worker, Redis: store.Redis{Client: redis}, Scopes: proto.Scopes, Passwords: app.NewPasswords(1), Now: time.Now, Log: log,
 	}
 	w.lastUse = &app.LastUse{Worker: w.DB.Worker, Log: log}
 	w.engine = w.serve(w.DB.App)
@@ -68,7 +68,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	identity.DB = db
 	handlers := &api.API{
 		DB: db, App: &identity, LastUse: w.lastUse, RateLimit: 77, Now: time.Now,
-		Server: w.Server(&idemstore.Store{DB: db, Now: time.Now}, "bookings", "customers"),
+		Server: w.Server(&idemstore.Store{DB: db, Now: time.Now}, "bookings", "customers", "console"),
 	}
 	engine := httpx.NewEngine()
 	if err := handlers.Mount(engine); err != nil {

@@ -28,6 +28,8 @@ func (a *API) mountInternal(e *gin.Engine) {
 	e.POST("/internal/v1/credentials/lookup", a.Server.Internal(a.lookupCredential, "gateway"))
 	e.GET("/internal/v1/tenants/:id", a.Server.Internal(a.lookupTenant, "bookings", "customers"))
 	e.PUT("/internal/v1/tenants/:id/test-clock", a.Server.Internal(a.setTestClock, "bookings"))
+	e.GET("/internal/v1/grants", a.Server.Internal(a.listGrants, "console"))
+	e.DELETE("/internal/v1/grants/:id", a.Server.Internal(a.revokeGrant, "console"))
 }
 
 // lookupCredential answers what a credential stands for, and notes its use.

@@ -168,6 +168,19 @@ func (a *App) RevokeGrant(ctx context.Context, by domain.Origin, id domain.Grant
 	return a.publish(ctx, home.TenantID), nil
 }
 
+// RevokeGrantAt is RevokeGrant for a grant of this tenant; another one is ErrGrantNotFound.
+func (a *App) RevokeGrantAt(ctx context.Context, by domain.Origin, tenant ids.Tenant, id domain.GrantID) error {
+	home, err := store.GrantHome(ctx, a.DB.Read(ctx), id)
+	if err == nil && home.TenantID != tenant {
+		err = domain.ErrGrantNotFound
+	}
+	if err != nil {
+		return err
+	}
+	_, err = a.RevokeGrant(ctx, by, id, domain.ByOperator)
+	return err
+}
+
 // revoke ends a grant in tx, and reports false when it had ended before.
 func (a *App) revoke(ctx context.Context, tx pg.Tx, by domain.Origin, id domain.GrantID, why domain.RevokeReason) (ended bool, err error) {
 	if ended, err = store.RevokeGrant(ctx, tx, id, why, a.now()); err != nil || !ended {
@@ -223,6 +236,7 @@ func (a *App) Grants(ctx context.Context, tenant ids.Tenant, operator *domain.Op
 		}
 		all = append(all, grants...)
 	}
+	slices.SortFunc(all, func(x, y domain.ShownGrant) int { return strings.Compare(y.ID.String(), x.ID.String()) }) // ids rise with time
 	return all, nil
 }
 

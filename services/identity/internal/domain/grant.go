@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"holdfast.dev/libs/apikey"
+	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/ids"
 )
 
@@ -45,7 +46,7 @@ const (
 
 // Errors about grants.
 var (
-	ErrGrantNotFound = errors.New("there is no such grant")
+	ErrGrantNotFound = apperr.New(apperr.NotFound, "grant_not_found", "Grant not found.")
 	// ErrRotated says that another request has exchanged the code or the refresh token.
 	ErrRotated = errors.New("the token was exchanged already")
 )

@@ -3,6 +3,8 @@ package view
 import (
 	"time"
 
+	"holdfast.dev/proto/internalapi"
+
 	"holdfast.dev/services/identity/internal/domain"
 )
 
@@ -44,6 +46,15 @@ func GrantForAdmin(g domain.Grant) AdminGrant {
 	return AdminGrant{
 		ID: g.ID.String(), AppID: g.AppID.String(), OperatorID: g.OperatorID.String(), Mode: string(domain.ModeOf(g.Livemode)), Scopes: g.Scopes,
 		CreatedAt: g.CreatedAt.UTC(), LastUsedAt: utc(g.RotatedAt), EndsAt: g.EndsAt.UTC(),
+	}
+}
+
+// InternalGrant is a grant as the console shows it.
+func InternalGrant(g domain.ShownGrant) internalapi.Grant {
+	a := GrantForAdmin(g.Grant)
+	return internalapi.Grant{
+		ID: a.ID, AppID: a.AppID, App: g.AppName, OperatorID: a.OperatorID, Operator: g.Operator, Mode: a.Mode, Scopes: a.Scopes,
+		CreatedAt: a.CreatedAt, LastRefreshedAt: a.LastUsedAt, EndsAt: a.EndsAt,
 	}
 }
 

@@ -1,0 +1,54 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/rest"
+	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/identity/internal/domain"
+	"holdfast.dev/services/identity/internal/view"
+)
+
+// listGrants answers what apps may do at the caller's tenant, in both modes.
+func (a *API) listGrants(c *gin.Context) error {
+	ctx := c.Request.Context()
+	var operator *domain.OperatorID
+	if text := c.Query("operator_id"); text != "" {
+		id, err := ids.Parse[domain.OperatorPrefix](text)
+		if err != nil {
+			return apperr.Field("operator_id", "Must be an operator's id, op_….").WithCause(err)
+		}
+		operator = &id
+	}
+	grants, err := a.App.Grants(ctx, caller.FromContext(ctx).Tenant, operator)
+	if err != nil {
+		return err
+	}
+	out := internalapi.GrantList{Data: make([]internalapi.Grant, len(grants))}
+	for i, g := range grants {
+		out.Data[i] = view.InternalGrant(g)
+	}
+	return rest.Object(c, out)
+}
+
+// revokeGrant ends a grant of the caller's tenant, in the name of the operator who asks.
+func (a *API) revokeGrant(c *gin.Context) error {
+	ctx := c.Request.Context()
+	id, err := domain.ParseGrantID(c.Param("id"))
+	if err != nil {
+		return domain.ErrGrantNotFound
+	}
+	from := caller.FromContext(ctx)
+	by := domain.Origin{Actor: from.Credential, Source: "console:" + from.RequestID}
+	if err := a.App.RevokeGrantAt(ctx, by, from.Tenant, id); err != nil {
+		return err
+	}
+	return httpx.JSON(c, http.StatusNoContent, "", nil)
+}
