@@ -60,6 +60,12 @@ type Lookup struct {
 	Kind *string `json:"kind,omitempty"`
 }
 
+// Origin The answer of GET /internal/v1/browser-origins.
+type Origin struct {
+	// Registered Whether an app that was not deleted has registered it.
+	Registered bool `json:"registered"`
+}
+
 // Principal What a credential stands for: the answer to a look-up.
 type Principal struct {
 	// Clock The tenant's test clock; null when real time holds.
@@ -78,11 +84,14 @@ type Principal struct {
 	Kind string `json:"kind"`
 
 	// Mode live or test.
-	Mode          string   `json:"mode"`
-	Name          string   `json:"name"`
-	PolicyVersion int64    `json:"policy_version"`
-	Revoked       bool     `json:"revoked"`
-	Scopes        []string `json:"scopes"`
+	Mode string `json:"mode"`
+	Name string `json:"name"`
+
+	// Origins Of the pages whose scripts may use an access token; absent for none.
+	Origins       *[]string `json:"origins,omitempty"`
+	PolicyVersion int64     `json:"policy_version"`
+	Revoked       bool      `json:"revoked"`
+	Scopes        []string  `json:"scopes"`
 
 	// TenantID tn_….
 	TenantID string `json:"tenant_id"`

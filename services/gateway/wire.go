@@ -92,10 +92,11 @@ func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Server
 			Principals: app.NewPrincipals(identity.Lookup, app.PrincipalOptions{
 				Keep: cfg.PrincipalCacheTTL, Size: cfg.PrincipalCacheSize, Lookups: limits,
 			}, metrics),
-			Redis: redis,
-			Local: app.NewCounters(cfg.PrincipalCacheSize),
-			Limit: perMinute(cfg.RateLimit),
-			OAuth: perMinute(cfg.OAuthRateLimit),
+			Origins: app.NewOrigins(identity.OriginRegistered),
+			Redis:   redis,
+			Local:   app.NewCounters(cfg.PrincipalCacheSize),
+			Limit:   perMinute(cfg.RateLimit),
+			OAuth:   perMinute(cfg.OAuthRateLimit),
 			Tokens: app.NewTokens(app.TokenOptions{
 				Missing: domain.ErrNoFeed, Keep: cfg.PrincipalCacheTTL, Size: cfg.PrincipalCacheSize, Lookups: limits,
 				Limit: perMinute(cfg.TokenRateLimit),

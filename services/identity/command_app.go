@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,6 +23,7 @@ func appCommand() *cobra.Command {
 type appFlags struct {
 	name, scopes string
 	redirects    []string
+	origins      []string
 	published    bool
 	leeway       int
 }
@@ -30,6 +32,7 @@ func (f *appFlags) add(cmd *cobra.Command) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.name, "name", "", "name that operators see when they are asked for consent")
 	flags.StringArrayVar(&f.redirects, "redirect-uri", nil, "where operators return to; may be given several times")
+	flags.StringArrayVar(&f.origins, "browser-origin", nil, "origin of pages whose scripts may use the app's tokens, such as https://app.example; may be given several times, once with \"\" for none")
 	flags.StringVar(&f.scopes, "scopes", "", "scopes that the app may ask for: all, or a comma list")
 	flags.BoolVar(&f.published, "published", false, "operators of every tenant may use the app")
 	flags.IntVar(&f.leeway, "reuse-leeway", 0, "seconds for which the previous refresh token may be sent again, at most 10")
@@ -45,6 +48,9 @@ func (f *appFlags) patch(cmd *cobra.Command) app.Registration {
 	}
 	if given("redirect-uri") {
 		p.RedirectURIs = patch.Value(f.redirects)
+	}
+	if given("browser-origin") {
+		p.Origins = patch.Value(slices.DeleteFunc(f.origins, func(one string) bool { return one == "" }))
 	}
 	if given("scopes") {
 		p.Scopes = patch.Value(f.scopes)
@@ -62,7 +68,8 @@ func (t tool) printApp(a domain.App) error {
 	out := view.AppForAdmin(a)
 	return t.print(out,
 		[]string{"client_id", out.ID}, []string{"name", out.Name}, []string{"redirect URIs", strings.Join(out.RedirectURIs, " ")},
-		[]string{"scopes", strings.Join(out.Scopes, ",")}, []string{"published", yes(out.Published)})
+		[]string{"scopes", strings.Join(out.Scopes, ",")}, []string{"published", yes(out.Published)},
+		[]string{"browser origins", strings.Join(out.BrowserOrigins, " ")})
 }
 
 func yes(b bool) string {

@@ -35,7 +35,8 @@ var gatewayHeaders = map[string]string{
 
 // undeclared are headers that belong to HTTP or to the calls between gateway and service, not to the contract.
 var undeclared = []string{
-	"content-type", "content-length", "date", "cache-control", "connection", "allow", "strict-transport-security", "x-content-type-options", "x-internal-idem-expires", "x-internal-idem-cache",
+	"content-type", "content-length", "date", "cache-control", "connection", "allow", "strict-transport-security", "x-content-type-options",
+	"vary", "access-control-allow-origin", "access-control-expose-headers", "x-internal-idem-expires", "x-internal-idem-cache",
 }
 
 var (

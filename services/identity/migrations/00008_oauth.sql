@@ -95,12 +95,14 @@ create table oauth_apps (
     scopes        text[]      not null,
     published     boolean     not null,
     reuse_leeway_seconds integer not null,
+    browser_origins text[]    not null default '{}', -- of pages whose scripts may use its tokens
     version       bigint      not null default 1,
     created_at    timestamptz not null,
     updated_at    timestamptz not null,
     deleted_at    timestamptz,
     primary key (tenant_id, id)
 );
+create index oauth_apps_origins on oauth_apps using gin (browser_origins) where deleted_at is null and browser_origins <> '{}';
 alter table oauth_apps enable row level security;
 alter table oauth_apps force row level security;
 create policy tenant on oauth_apps to "${APP_ROLE}"
@@ -182,13 +184,13 @@ create index grant_signals_grant on grant_signals (grant_id); -- an app's grants
 -- What an access token stands for. Its scopes are those that the grant, the app and the token have; the role is the caller's to apply.
 -- +goose StatementBegin
 create function access_token_by_hash(wanted bytea)
-returns table (grant_id uuid, tenant_id uuid, livemode boolean, app_id uuid, operator_id uuid, name text, scopes text[], role text,
+returns table (grant_id uuid, tenant_id uuid, livemode boolean, app_id uuid, operator_id uuid, name text, origins text[], scopes text[], role text,
                version bigint, expires_at timestamptz,
                timezone text, currency text, policy_version bigint, clock timestamptz, revoked boolean)
 language plpgsql stable security definer set search_path = public, pg_temp as $$
 #variable_conflict use_column
 begin
-    return query select g.id, g.tenant_id, g.livemode, g.app_id, g.operator_id, a.name,
+    return query select g.id, g.tenant_id, g.livemode, g.app_id, g.operator_id, a.name, a.browser_origins,
            array(select s from unnest(g.scopes) with ordinality u(s, n)
                  where s = any (a.scopes) and (k.scopes is null or s = any (k.scopes)) order by n),
            coalesce(m.role, ''), g.version + a.version + coalesce(m.version, 0) + t.version, k.expires_at,
@@ -232,14 +234,22 @@ end $$;
 -- +goose StatementBegin
 create function app_by_id(wanted uuid)
 returns table (tenant_id uuid, id uuid, name text, redirect_uris text[], scopes text[], published boolean, reuse_leeway_seconds integer,
-               version bigint, created_at timestamptz, updated_at timestamptz, deleted_at timestamptz, publisher text)
+               browser_origins text[], version bigint, created_at timestamptz, updated_at timestamptz, deleted_at timestamptz, publisher text)
 language plpgsql stable security definer set search_path = public, pg_temp as $$
 #variable_conflict use_column
 begin
-    return query select a.tenant_id, a.id, a.name, a.redirect_uris, a.scopes, a.published, a.reuse_leeway_seconds,
+    return query select a.tenant_id, a.id, a.name, a.redirect_uris, a.scopes, a.published, a.reuse_leeway_seconds, a.browser_origins,
            a.version, a.created_at, a.updated_at, a.deleted_at, t.name
     from oauth_apps a join tenants t on t.tenant_id = a.tenant_id where a.id = wanted;
 end $$;
+-- +goose StatementEnd
+
+-- Whether an app has registered an origin.
+-- +goose StatementBegin
+create function origin_is_registered(wanted text) returns boolean
+language sql stable security definer set search_path = public, pg_temp as $$
+    select exists (select from oauth_apps where browser_origins @> array[wanted] and browser_origins <> '{}' and deleted_at is null)
+$$;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -310,13 +320,13 @@ $$;
 
 -- +goose ENVSUB ON
 revoke all on function access_token_by_hash(bytea), grant_by_hash(bytea, bytea), app_by_id(uuid), memberships_of(uuid), grants_of(uuid),
-    grant_home(uuid), signal_grants(uuid, uuid) from public;
+    grant_home(uuid), signal_grants(uuid, uuid), origin_is_registered(text) from public;
 grant execute on function access_token_by_hash(bytea), grant_by_hash(bytea, bytea), app_by_id(uuid), memberships_of(uuid), grants_of(uuid),
-    grant_home(uuid), signal_grants(uuid, uuid) to "${APP_ROLE}";
+    grant_home(uuid), signal_grants(uuid, uuid), origin_is_registered(text) to "${APP_ROLE}";
 
 -- +goose Down
 -- +goose ENVSUB OFF
-drop function signal_grants(uuid, uuid), grant_home(uuid), grants_of(uuid), memberships_of(uuid), app_by_id(uuid), grant_by_hash(bytea, bytea),
+drop function origin_is_registered(text), signal_grants(uuid, uuid), grant_home(uuid), grants_of(uuid), memberships_of(uuid), app_by_id(uuid), grant_by_hash(bytea, bytea),
     access_token_by_hash(bytea);
 -- +goose StatementBegin
 create or replace function signal_tenant_keys() returns void

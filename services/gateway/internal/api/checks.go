@@ -30,9 +30,12 @@ func (s *Server) authenticate(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	if q.credential, err = s.Pipeline.Principals.Find(ctx, token, q.address); err != nil {
+	found, err := s.Pipeline.Principals.Find(ctx, token, q.address)
+	allowOrigin(c, found)
+	if err != nil {
 		return err
 	}
+	q.credential = found
 	obs.AddCaller(ctx, q.caller())
 	return nil
 }
@@ -53,6 +56,7 @@ func (s *Server) limitRate(c *gin.Context) error {
 		return err
 	}
 	q.credential, q.cached = verdict.Credential, verdict.Answer
+	allowOrigin(c, q.credential)
 	setRateLimitHeaders(c.Writer.Header(), &verdict)
 	if !verdict.Passed {
 		s.Pipeline.Metrics.Limited.Inc()

@@ -30,6 +30,9 @@ var oauthPaths = map[string][]string{
 	"/.well-known/oauth-protected-resource/api/v1": {http.MethodGet},
 }
 
+// crossOrigin are the paths to which scripts of apps' pages may send requests.
+var crossOrigin = map[string]bool{"/oauth/token": true, "/oauth/revoke": true}
+
 // browserHeaders are what identity gets of a browser's request besides what every service gets.
 var browserHeaders = [...]string{"Accept-Language", "Authorization", "Cookie", "Origin", "Sec-Fetch-Site", "User-Agent"}
 
@@ -41,7 +44,11 @@ func (s *Server) mountOAuth(router *gin.Engine) {
 		for _, m := range methods {
 			byMethod[m] = steps
 		}
-		mount(router, path, byMethod)
+		if crossOrigin[path] {
+			mount(router, path, byMethod, s.preflight)
+		} else {
+			mount(router, path, byMethod)
+		}
 	}
 }
 

@@ -68,7 +68,7 @@ func (s *Server) Handler() http.Handler {
 // mountOperations registers the operations of the contract under each base: those without a credential with the steps of
 // public, all others with steps.
 func (s *Server) mountOperations(router *gin.Engine, public []httpx.Handler, steps ...httpx.Handler) {
-	paths := map[string]map[string]gin.HandlersChain{}
+	paths, withoutCredential := map[string]map[string]gin.HandlersChain{}, map[string]bool{}
 	for _, op := range s.Contract.Operations() {
 		own := steps
 		if op.Public {
@@ -79,11 +79,16 @@ func (s *Server) mountOperations(router *gin.Engine, public []httpx.Handler, ste
 			if paths[path] == nil {
 				paths[path] = map[string]gin.HandlersChain{}
 			}
+			withoutCredential[path] = op.Public
 			paths[path][op.Method] = httpx.Steps(append([]httpx.Handler{s.route(op, base)}, own...)...)
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
-		mount(router, path, paths[path])
+		if withoutCredential[path] {
+			mount(router, path, paths[path])
+		} else {
+			mount(router, path, paths[path], s.preflight)
+		}
 	}
 }
 
@@ -94,10 +99,13 @@ var methods = [...]string{
 }
 
 // mount registers a path. It registers the other methods of the path too, as 405: the router has a tree for each method,
-// and without them a GET of /events/replay would match an id when only POST has that path.
-func mount(router *gin.Engine, path string, byMethod map[string]gin.HandlersChain) {
+// and without them a GET of /events/replay would match an id when only POST has that path. options answers OPTIONS, where it is given.
+func mount(router *gin.Engine, path string, byMethod map[string]gin.HandlersChain, options ...func(allow string) httpx.Handler) {
 	allow := strings.Join(slices.Sorted(maps.Keys(byMethod)), ", ")
 	refuse := httpx.Steps(func(*gin.Context) error { return httpx.ErrMethod.WithHeader("Allow", allow) })
+	for _, answer := range options {
+		byMethod[http.MethodOptions] = httpx.Steps(answer(allow))
+	}
 	for _, method := range methods {
 		if chain, ok := byMethod[method]; ok {
 			router.Handle(method, path, chain...)

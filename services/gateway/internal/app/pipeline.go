@@ -28,6 +28,7 @@ type Upstream interface {
 // Pipeline holds what the checks of a request use. All fields are required.
 type Pipeline struct {
 	Principals *Principals
+	Origins    *Origins
 	Redis      *store.Redis
 	Local      *Counters // used while Redis is down
 	Limit      domain.Limit

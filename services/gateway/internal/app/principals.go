@@ -62,7 +62,7 @@ func NewPrincipals(lookup LookupFunc, opt PrincipalOptions, m *Metrics) *Princip
 
 // Find returns the credential of a well-formed token. It returns ErrInvalid when no credential has the token,
 // ErrRevoked, ErrExpired, or ErrGuessing when there are too many unknown tokens to look this one up. A credential that was valid
-// recently never gets ErrGuessing.
+// recently never gets ErrGuessing. The credential is returned with ErrRevoked and ErrExpired too.
 func (p *Principals) Find(ctx context.Context, token, address string) (*Credential, error) {
 	hash, kind := apikey.Hash(token), domain.KindOf(token)
 	if c, ok := p.cache.get(hash); ok {
@@ -111,9 +111,9 @@ func (p *Principals) age(c *Credential) time.Duration { return time.Since(c.load
 func (c *Credential) standing() (*Credential, error) {
 	switch {
 	case c.Revoked:
-		return nil, domain.ErrRevoked
+		return c, domain.ErrRevoked
 	case !c.Expires.IsZero() && !time.Now().Before(c.Expires):
-		return nil, domain.ErrExpired
+		return c, domain.ErrExpired
 	}
 	return c, nil
 }

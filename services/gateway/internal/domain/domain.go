@@ -43,6 +43,7 @@ type Principal struct {
 	Scopes  string         // the granted scopes, space-separated
 	Version int64          // raised by each change of the credential or its tenant
 	Expires time.Time      // of an access token; zero for an API key, which does not expire
+	Origins []string       // of the pages whose scripts may use an access token
 	Revoked bool
 }
 

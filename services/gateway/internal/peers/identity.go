@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"holdfast.dev/libs/apperr"
@@ -60,5 +61,16 @@ func fromPrincipal(p internalapi.Principal) (domain.Principal, error) {
 	if p.ExpiresAt != nil {
 		out.Expires = *p.ExpiresAt
 	}
+	if p.Origins != nil {
+		out.Origins = *p.Origins
+	}
 	return out, nil
+}
+
+// OriginRegistered reports whether an app has registered an origin of browsers.
+func (i *Identity) OriginRegistered(ctx context.Context, origin string) (bool, error) {
+	ctx = caller.With(ctx, caller.Service("gateway", ids.Tenant{}, ""))
+	var out internalapi.Origin
+	err := i.Client.Do(ctx, http.MethodGet, "/internal/v1/browser-origins?"+url.Values{"origin": {origin}}.Encode(), nil, &out)
+	return out.Registered, err
 }

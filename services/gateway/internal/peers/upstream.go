@@ -306,6 +306,7 @@ var basic = []byte("Basic ")
 // pageHeaders are the headers that a page of identity has besides those of every answer.
 var pageHeaders = [...]string{
 	"Content-Security-Policy", "Content-Language", "Referrer-Policy", "X-Content-Type-Options", "X-Frame-Options", "Vary", "Pragma",
+	"Access-Control-Allow-Origin",
 }
 
 // readPassed copies the headers of a page, and its cookies.

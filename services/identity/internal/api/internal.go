@@ -28,6 +28,7 @@ func (a *API) mountInternal(e *gin.Engine) {
 	e.POST("/internal/v1/credentials/lookup", a.Server.Internal(a.lookupCredential, "gateway"))
 	e.GET("/internal/v1/tenants/:id", a.Server.Internal(a.lookupTenant, "bookings", "customers"))
 	e.PUT("/internal/v1/tenants/:id/test-clock", a.Server.Internal(a.setTestClock, "bookings"))
+	e.GET("/internal/v1/browser-origins", a.Server.Internal(a.lookupOrigin, "gateway"))
 	e.GET("/internal/v1/grants", a.Server.Internal(a.listGrants, "console"))
 	e.DELETE("/internal/v1/grants/:id", a.Server.Internal(a.revokeGrant, "console"))
 }
@@ -58,6 +59,15 @@ func (a *API) lookupCredential(c *gin.Context) error {
 		a.LastUse.Note(p.KeyID, a.Now())
 	}
 	return rest.Object(c, view.Principal(p))
+}
+
+// lookupOrigin answers whether an app has registered an origin.
+func (a *API) lookupOrigin(c *gin.Context) error {
+	registered, err := a.App.OriginRegistered(c.Request.Context(), c.Query("origin"))
+	if err != nil {
+		return err
+	}
+	return rest.Object(c, internalapi.Origin{Registered: registered})
 }
 
 // lookupTenant answers one tenant, whatever tenant the calling service works for.

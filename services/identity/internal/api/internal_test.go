@@ -12,9 +12,11 @@ import (
 	"holdfast.dev/libs/apikey"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto/internalapi"
 
+	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/domain"
 )
 
@@ -55,6 +57,28 @@ func TestLookup(t *testing.T) {
 	}
 	for _, peer := range []string{"", "bookings", "customers"} {
 		w.from(none, peer, "POST", lookup, lookupOf(secret)).is(401, "invalid_credential")
+	}
+}
+
+// The gateway alone may ask which origins apps have registered.
+func TestLookupOfOrigins(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, tenant, _ := w.keyed("live", "all")
+	_, err := w.app.CreateApp(t.Context(), domain.Origin{Actor: "cli", Source: "test"}, tenant.ID, app.Registration{
+		Name: patch.Value("Till"), Scopes: patch.Value("all"), RedirectURIs: patch.Value([]string{"https://app.example/"}), Origins: patch.Value([]string{"https://app.example"}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := w.service("gateway", ids.Tenant{}, "")
+	for origin, want := range map[string]bool{"https%3A%2F%2Fapp.example": true, "https%3A%2F%2Fevil.example": false, "": false} {
+		if got := decode[internalapi.Origin](w.from(none, "gateway", "GET", "/internal/v1/browser-origins?origin="+origin, "").is(200)); got.Registered != want {
+			t.Errorf("%q: %v", origin, got.Registered)
+		}
+	}
+	for _, peer := range []string{"", "bookings"} {
+		w.from(none, peer, "GET", "/internal/v1/browser-origins?origin=x", "").is(401, "invalid_credential")
 	}
 }
 

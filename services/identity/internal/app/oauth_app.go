@@ -17,6 +17,7 @@ import (
 type Registration struct {
 	Name, Scopes patch.Field[string]
 	RedirectURIs patch.Field[[]string]
+	Origins      patch.Field[[]string] // of browsers
 	Published    patch.Field[bool]
 	ReuseLeeway  patch.Field[int] // seconds
 }
@@ -88,6 +89,10 @@ func (a *App) patchApp(app domain.App, in Registration) (domain.App, error) {
 	in.Name.Set(&app.Name)
 	in.Published.Set(&app.Published)
 	in.RedirectURIs.Set(&app.RedirectURIs)
+	in.Origins.Set(&app.BrowserOrigins)
+	if app.BrowserOrigins == nil {
+		app.BrowserOrigins = []string{}
+	}
 	in.ReuseLeeway.Set(&app.ReuseLeewaySeconds)
 	if given := in.Scopes.Pointer(); given != nil {
 		scopes, err := domain.ParseScopes(*given, a.Scopes)
@@ -102,6 +107,11 @@ func (a *App) patchApp(app domain.App, in Registration) (domain.App, error) {
 // AppByID returns an app of any tenant.
 func (a *App) AppByID(ctx context.Context, id domain.AppID) (domain.PublishedApp, error) {
 	return store.AppByID(ctx, a.DB.Read(ctx), id)
+}
+
+// OriginRegistered reports whether an app of any tenant has registered an origin.
+func (a *App) OriginRegistered(ctx context.Context, origin string) (bool, error) {
+	return store.OriginRegistered(ctx, a.DB.Read(ctx), origin)
 }
 
 // Apps returns a tenant's apps, newest first.

@@ -43,6 +43,8 @@ const (
 	MaxReuseLeeway = 10
 	maxRedirects   = 20
 	maxRedirect    = 2000
+	maxOrigins     = 20
+	maxOrigin      = 255
 )
 
 // App is a third-party app that acts for operators: a public client of OAuth 2.1, which has no secret.
@@ -54,6 +56,7 @@ type App struct {
 	Scopes             []string // that it may ask for
 	Published          bool     // operators of every tenant may use it
 	ReuseLeewaySeconds int
+	BrowserOrigins     []string // of pages whose scripts may use its tokens
 	Version            int64
 	CreatedAt          time.Time
 	UpdatedAt          time.Time
@@ -78,6 +81,10 @@ func CheckApp(a App) error {
 	require(len(a.RedirectURIs) > 0 && len(a.RedirectURIs) <= maxRedirects, "redirect_uri", "There must be 1 to 20 redirect URIs.")
 	for _, uri := range a.RedirectURIs {
 		verdicts = append(verdicts, CheckRedirectURI(uri))
+	}
+	require(len(a.BrowserOrigins) <= maxOrigins, "browser_origin", "There may be at most 20 browser origins.")
+	for _, origin := range a.BrowserOrigins {
+		verdicts = append(verdicts, CheckBrowserOrigin(origin))
 	}
 	require(len(a.Scopes) > 0, "scopes", "There must be at least one scope.")
 	require(a.ReuseLeewaySeconds >= 0 && a.ReuseLeewaySeconds <= MaxReuseLeeway, "reuse_leeway", "Must be 0 to 10 seconds.")
@@ -106,6 +113,24 @@ func CheckRedirectURI(s string) error {
 		}
 	case !strings.Contains(u.Scheme, "."):
 		return bad("must be https, http on a loopback address, or a private-use scheme with a dot, such as com.example.app:/callback.")
+	}
+	return nil
+}
+
+// CheckBrowserOrigin returns the 422 of an origin that an app may not register. It is written as browsers send it (RFC 6454, section 6.2):
+// https, or http on this machine, a host in lower case, and the port unless it is the scheme's own.
+func CheckBrowserOrigin(s string) error {
+	bad := func(why string) error { return apperr.Field("browser_origin", "%q %s", shown(s), why) }
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || len(s) > maxOrigin || strings.ContainsFunc(s, outside) || u.Hostname() == "" || s != u.Scheme+"://"+u.Host || s != strings.ToLower(s):
+		return bad("is no origin such as https://app.example, without a path and a slash at its end.")
+	case u.User != nil || strings.HasSuffix(u.Hostname(), ".") || strings.Contains(s, "*") || strings.HasSuffix(u.Host, ":"):
+		return bad("must name one host, without a user, a wildcard or a dot at the end.")
+	case u.Scheme != "https" && !loopback(u) && (u.Scheme != "http" || u.Hostname() != "localhost"):
+		return bad("must be https, but for http on localhost, 127.0.0.1 and [::1].")
+	case u.Scheme == "https" && u.Port() == "443" || u.Scheme == "http" && u.Port() == "80":
+		return bad("must not name the port that its scheme has anyhow: browsers do not send it.")
 	}
 	return nil
 }

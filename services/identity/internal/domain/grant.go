@@ -177,6 +177,7 @@ type TokenPrincipal struct {
 	AppID         AppID
 	OperatorID    OperatorID
 	Name          string
+	Origins       []string // of the pages whose scripts may use the token
 	Scopes        []string
 	Role          Role
 	Version       int64

@@ -136,3 +136,27 @@ func TestTokens(t *testing.T) {
 		}
 	}
 }
+
+func TestBrowserOrigins(t *testing.T) {
+	t.Parallel()
+	for _, good := range []string{
+		"https://app.example", "https://app.example:8443", "http://localhost:5173", "http://127.0.0.1:3000", "http://[::1]:3000", "http://localhost", "https://xn--bcher-kva.example",
+	} {
+		if err := CheckBrowserOrigin(good); err != nil {
+			t.Errorf("%s: %v", good, err)
+		}
+	}
+	for _, bad := range []string{
+		"", "null", "*", "https://*.example", "https://app.example/", "https://app.example/x", "https://app.example?x", "https://app.example#x", "https://App.example",
+		"HTTPS://app.example", "https://u@app.example", "https://app.example.", "https://app.example:443", "http://localhost:80", "http://app.example", "http://127.0.0.2",
+		"https://", "app.example", "https:app.example", "com.example.app:/x", "https://app.example:", "https://bücher.example", "https://a b", "file://", "data:text/html,x",
+		"https://" + strings.Repeat("a", 255) + ".example",
+	} {
+		if err := CheckBrowserOrigin(bad); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+	if err := CheckApp(App{Name: "A", RedirectURIs: []string{"https://a.example/"}, Scopes: []string{"x"}, BrowserOrigins: slices.Repeat([]string{"https://a.example"}, 21)}); err == nil {
+		t.Error("21 origins are taken")
+	}
+}

@@ -154,7 +154,7 @@ func InvalidateGrants(ctx context.Context, tx pg.Tx, app *domain.AppID, member *
 
 // AccessToken returns what the access token of this SHA-256 stands for, of any tenant, revoked and expired ones too.
 func AccessToken(ctx context.Context, q pg.Q, hash []byte) (domain.TokenPrincipal, error) {
-	return pg.One(ctx, q, pgx.RowToStructByName[domain.TokenPrincipal], domain.ErrCredentialNotFound, `select grant_id, tenant_id, livemode, app_id, operator_id, name, scopes, role,
+	return pg.One(ctx, q, pgx.RowToStructByName[domain.TokenPrincipal], domain.ErrCredentialNotFound, `select grant_id, tenant_id, livemode, app_id, operator_id, name, origins, scopes, role,
 		version, expires_at, timezone, currency, policy_version, clock, revoked from access_token_by_hash($1)`, hash)
 }
 

@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-const appColumns = `tenant_id, id, name, redirect_uris, scopes, published, reuse_leeway_seconds, version, created_at, updated_at, deleted_at`
+const appColumns = `tenant_id, id, name, redirect_uris, scopes, published, reuse_leeway_seconds, browser_origins, version, created_at, updated_at, deleted_at`
 
 // AppByID returns an app of any tenant, or domain.ErrAppNotFound when there is none or it was deleted.
 func AppByID(ctx context.Context, q pg.Q, id domain.AppID) (domain.PublishedApp, error) {
@@ -39,21 +39,26 @@ func CountApps(ctx context.Context, tx pg.Tx) (int, error) {
 
 // InsertApp adds an app of the caller's tenant.
 func InsertApp(ctx context.Context, tx pg.Tx, a domain.App) (domain.App, error) {
-	return oneApp(ctx, tx, `insert into oauth_apps (tenant_id, id, name, redirect_uris, scopes, published, reuse_leeway_seconds, created_at, updated_at)
-		values (@tenant, @id, @name, @redirect_uris, @scopes, @published, @leeway, @updated_at, @updated_at) returning `+appColumns, appArgs(a))
+	return oneApp(ctx, tx, `insert into oauth_apps (tenant_id, id, name, redirect_uris, scopes, published, reuse_leeway_seconds, browser_origins, created_at, updated_at)
+		values (@tenant, @id, @name, @redirect_uris, @scopes, @published, @leeway, @origins, @updated_at, @updated_at) returning `+appColumns, appArgs(a))
 }
 
 // UpdateApp writes what may change of an app of the caller's tenant and raises its version.
 func UpdateApp(ctx context.Context, tx pg.Tx, a domain.App) (domain.App, error) {
 	return oneApp(ctx, tx, `update oauth_apps set name = @name, redirect_uris = @redirect_uris, scopes = @scopes, published = @published,
-			reuse_leeway_seconds = @leeway, updated_at = @updated_at, deleted_at = @deleted_at, version = version + 1
+			reuse_leeway_seconds = @leeway, browser_origins = @origins, updated_at = @updated_at, deleted_at = @deleted_at, version = version + 1
 		where tenant_id = @tenant and id = @id returning `+appColumns, appArgs(a))
+}
+
+// OriginRegistered reports whether an app of any tenant has registered an origin.
+func OriginRegistered(ctx context.Context, q pg.Q, origin string) (bool, error) {
+	return pg.One(ctx, q, pgx.RowTo[bool], pgx.ErrNoRows, `select origin_is_registered($1)`, origin)
 }
 
 func appArgs(a domain.App) pg.Args {
 	return pg.Args{
 		"id": a.ID, "name": a.Name, "redirect_uris": a.RedirectURIs, "scopes": a.Scopes, "published": a.Published,
-		"leeway": a.ReuseLeewaySeconds, "updated_at": a.UpdatedAt, "deleted_at": a.DeletedAt,
+		"leeway": a.ReuseLeewaySeconds, "origins": a.BrowserOrigins, "updated_at": a.UpdatedAt, "deleted_at": a.DeletedAt,
 	}
 }
 

@@ -16,6 +16,7 @@ type AdminApp struct {
 	Scopes             []string  `json:"scopes"`
 	Published          bool      `json:"published"`
 	ReuseLeewaySeconds int       `json:"reuse_leeway_seconds"`
+	BrowserOrigins     []string  `json:"browser_origins"`
 	Version            int64     `json:"version"`
 	CreatedAt          time.Time `json:"created_at"`
 	UpdatedAt          time.Time `json:"updated_at"`
@@ -25,7 +26,7 @@ type AdminApp struct {
 func AppForAdmin(a domain.App) AdminApp {
 	return AdminApp{
 		ID: a.ID.String(), Name: a.Name, RedirectURIs: a.RedirectURIs, Scopes: a.Scopes, Published: a.Published,
-		ReuseLeewaySeconds: a.ReuseLeewaySeconds, Version: a.Version, CreatedAt: a.CreatedAt.UTC(), UpdatedAt: a.UpdatedAt.UTC(),
+		ReuseLeewaySeconds: a.ReuseLeewaySeconds, BrowserOrigins: a.BrowserOrigins, Version: a.Version, CreatedAt: a.CreatedAt.UTC(), UpdatedAt: a.UpdatedAt.UTC(),
 	}
 }
 

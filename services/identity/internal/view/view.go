@@ -108,8 +108,15 @@ func TokenPrincipal(p domain.TokenPrincipal) internalapi.Principal {
 	return internalapi.Principal{
 		ID: p.GrantID.String(), Kind: "oauth", Name: p.Name, Mode: string(domain.ModeOf(p.Livemode)), Scopes: p.Granted(),
 		TenantID: p.TenantID.String(), Timezone: p.Timezone, Currency: p.Currency, ExpiresAt: utc(&p.ExpiresAt),
-		PolicyVersion: p.PolicyVersion, Version: p.Version, Clock: utc(p.Clock), Revoked: p.Revoked,
+		PolicyVersion: p.PolicyVersion, Version: p.Version, Clock: utc(p.Clock), Revoked: p.Revoked, Origins: origins(p.Origins),
 	}
+}
+
+func origins(all []string) *[]string {
+	if len(all) == 0 {
+		return nil
+	}
+	return &all
 }
 
 func utc(t *time.Time) *time.Time {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"holdfast.dev/services/local/internal/parts"
 )
 
 // inABrowser runs a file of tests in browser/ with Chromium, with settings besides those of .run/env.
@@ -29,7 +31,7 @@ func inABrowser(t *testing.T, file string, settings ...string) {
 		cmd := exec.CommandContext(t.Context(), name, args...)
 		cmd.Dir, cmd.WaitDelay = "browser", 10*time.Second
 		cmd.Env = append(os.Environ(), settings...)
-		for _, name := range []string{"AUTH_URL", "BASE_URL", "OAUTH_CLIENT_ID"} {
+		for _, name := range []string{"AUTH_URL", "BASE_URL", "OAUTH_CLIENT_ID", "OPERATOR_EMAIL", "OPERATOR_PASSWORD"} {
 			cmd.Env = append(cmd.Env, name+"="+shared.env[name])
 		}
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -54,5 +56,12 @@ func TestOAuthInABrowser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inABrowser(t, "oauth.test.mjs", "OPERATORS="+string(text))
+	port, err := ports.Free(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var page struct{ ID string } // an app that runs in a web page
+	shared.identity(t, &page, "app", "create", "--tenant", "demo", "--name", "Page", "--redirect-uri", "http://127.0.0.1/callback",
+		"--browser-origin", "http://"+parts.Loopback(port), "--scopes", "read:bookings", "--json")
+	inABrowser(t, "oauth.test.mjs", "OPERATORS="+string(text), "PAGE_CLIENT_ID="+page.ID, "PAGE_ADDRESS="+parts.Loopback(port))
 }

@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"html"
 	"io"
 	"net/http"
@@ -113,6 +115,13 @@ func oauthApp(base string, scopes ...string) *oauth2.Config {
 // authorize goes the whole way of an app with a library that knows the RFCs alone.
 func authorize(t *testing.T, app *oauth2.Config, pages, mode string) *oauth2.Token {
 	t.Helper()
+	token, _ := authorized(t, app, pages, mode)
+	return token
+}
+
+// authorized is authorize, and returns all secrets of the way.
+func authorized(t *testing.T, app *oauth2.Config, pages, mode string) (token *oauth2.Token, secrets []string) {
+	t.Helper()
 	verifier := oauth2.GenerateVerifier()
 	got := newPerson(t, pages).consent(app.AuthCodeURL("of the app", oauth2.S256ChallengeOption(verifier)), mode)
 	if got.Get("state") != "of the app" || got.Get("iss") != shared.env["AUTH_URL"] {
@@ -122,14 +131,14 @@ func authorize(t *testing.T, app *oauth2.Config, pages, mode string) *oauth2.Tok
 	if err != nil {
 		t.Fatal(err)
 	}
-	return token
+	return token, []string{verifier, got.Get("code"), token.AccessToken, token.RefreshToken}
 }
 
 // An app acts for an operator with a library that knows the RFCs alone: it reads and books in the mode and with the scopes that were
 // consented to, refreshes, and is ended by the operator's word on its next request.
 func TestAnAppActsForAnOperator(t *testing.T) {
 	app := oauthApp(shared.env["AUTH_URL"], "read:customers", "write:customers")
-	token := authorize(t, app, shared.env["AUTH_URL"], "test")
+	token, secrets := authorized(t, app, shared.env["AUTH_URL"], "test")
 	c := shared.with(t, token.AccessToken)
 	me := read[struct {
 		ID, Type, Mode string
@@ -167,7 +176,7 @@ func TestAnAppActsForAnOperator(t *testing.T) {
 	if _, err := app.TokenSource(t.Context(), &expired).Token(); !errors.As(err, &refused) || refused.ErrorCode != "invalid_grant" {
 		t.Errorf("%v", err)
 	}
-	noSecret(t, token.AccessToken, token.RefreshToken, fresh.AccessToken, fresh.RefreshToken, shared.env["OPERATOR_PASSWORD"])
+	noSecret(t, append(secrets, fresh.AccessToken, fresh.RefreshToken, shared.env["OPERATOR_PASSWORD"])...)
 }
 
 // made is the id of what was made.
@@ -179,9 +188,27 @@ func made(t *testing.T, a answer) string {
 	return a.Header.Get("Location")[strings.LastIndex(a.Header.Get("Location"), "/")+1:]
 }
 
-// noSecret fails when a log of a process, an event or a column of identity holds one of the secrets.
+// noSecret fails when a log of a process, an event, what Redis holds or a column of identity holds one of the secrets.
 func noSecret(t *testing.T, secrets ...string) {
 	t.Helper()
+	for _, topic := range []string{"identity", "customers", "webhooks"} {
+		for _, m := range shared.messages(t, topic) {
+			for _, s := range secrets {
+				if bytes.Contains(m.Value, []byte(s)) || bytes.Contains(m.Key, []byte(s)) {
+					t.Errorf("an event of %s holds a secret", topic)
+				}
+			}
+		}
+	}
+	cache := shared.redis(t)
+	for _, key := range cache.Keys(t.Context(), "*").Val() {
+		held := key + cache.Get(t.Context(), key).Val() + fmt.Sprint(cache.HGetAll(t.Context(), key).Val())
+		for _, s := range secrets {
+			if strings.Contains(held, s) {
+				t.Errorf("%s in Redis holds a secret", key)
+			}
+		}
+	}
 	if shared.cluster != nil {
 		return // its logs are the pods'
 	}

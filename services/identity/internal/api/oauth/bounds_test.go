@@ -17,6 +17,7 @@ import (
 	"github.com/pquerna/otp/totp"
 
 	"holdfast.dev/libs/crypt"
+	"holdfast.dev/libs/patch"
 
 	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/domain"
@@ -332,6 +333,58 @@ func TestRevokedWhileItIsRefreshed(t *testing.T) {
 			}
 		}
 		w.refresh(last.Refresh).is(t, 400, "invalid_grant")
+	}
+}
+
+// Scripts of the app's own pages may read what the token endpoint answers, refusals too; those of other pages, and of other apps' pages, may
+// not. The pages for people are open to no script.
+func TestScriptsOfPages(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const own, others = "https://till.example", "https://other.example"
+	w.newApp(w.tenant, func(p *app.Registration) { p.Origins = patch.Value([]string{others}) })
+	if _, _, err := w.app.UpdateApp(t.Context(), by, w.client.ID, app.Registration{Origins: patch.Value([]string{"https://a.example", own})}); err != nil {
+		t.Fatal(err)
+	}
+	first := w.granted()
+	form := url.Values{"grant_type": {"refresh_token"}, "client_id": {w.client.ID.String()}, "refresh_token": {first.Refresh}}
+	open := func(path, origin string, form url.Values, status int) bool {
+		t.Helper()
+		b := w.browser()
+		b.header.Set("Origin", origin)
+		b.header.Set("Content-Type", "application/x-www-form-urlencoded")
+		p := b.do(http.MethodPost, path, form)
+		if p.StatusCode != status || p.Header.Get("Access-Control-Allow-Credentials") != "" || !slices.Contains(p.Header["Vary"], "Origin") && path != "/oauth/sign-in" {
+			t.Errorf("%s from %s: %d %v %s", path, origin, p.StatusCode, p.Header, p.body)
+		}
+		allowed := p.Header.Get("Access-Control-Allow-Origin")
+		return allowed != "" && allowed == origin
+	}
+	if !open("/oauth/token", own, form, 200) || !open("/oauth/token", own, form, 400) || !open("/oauth/revoke", own, url.Values{"client_id": form["client_id"], "token": {"x"}}, 200) {
+		t.Error("a page of the app cannot read")
+	}
+	for _, origin := range []string{others, "null", own + ".evil.example", "https://TILL.example"} {
+		if open("/oauth/token", origin, form, 400) {
+			t.Errorf("%s may read", origin)
+		}
+	}
+	form.Set("client_id", domain.NewAppID().String())
+	if open("/oauth/token", own, form, 401) {
+		t.Error("what an unknown app is answered may be read")
+	}
+	if open("/oauth/sign-in", own, url.Values{}, 403) {
+		t.Error("a page for people may be read")
+	}
+	for origin, want := range map[string]bool{own: true, others: true, "https://evil.example": false, "": false, "{}": false} {
+		if got, err := w.app.OriginRegistered(t.Context(), origin); err != nil || got != want {
+			t.Errorf("%q is registered: %v %v", origin, got, err)
+		}
+	}
+	if _, _, err := w.app.DeleteApp(t.Context(), by, w.client.ID); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := w.app.OriginRegistered(t.Context(), own); err != nil || got {
+		t.Errorf("after the app was deleted: %v %v", got, err)
 	}
 }
 

@@ -88,9 +88,21 @@ func (s *Server) exchange(c *gin.Context) (context.Context, *http.Request, error
 	}
 	r.Header.Del("Authorization")
 	e.form = form
+	s.allowOrigin(ctx, c.Writer.Header(), r.Header.Get("Origin"), form.Get("client_id"))
 	r = r.WithContext(ctx)
 	r.Form, r.PostForm = form, form
 	return ctx, r, nil
+}
+
+// allowOrigin lets the scripts of an app's own pages read the answer: the CORS protocol of the Fetch standard. No cookie counts here.
+func (s *Server) allowOrigin(ctx context.Context, h http.Header, origin, clientID string) {
+	if origin == "" {
+		return
+	}
+	h.Add("Vary", "Origin")
+	if _, err := s.vault.GetClient(ctx, clientID); err == nil && slices.Contains(exchangeOf(ctx).app.BrowserOrigins, origin) {
+		h.Set("Access-Control-Allow-Origin", origin)
+	}
 }
 
 // readForm reads a form out of the body: parameters in the query do not count (RFC 6749, section 3.2), empty ones are absent, and none

@@ -185,3 +185,54 @@ test('the languages of the pages', async () => {
     await tab.context.close();
   }
 });
+
+// An app in a web page exchanges its code and calls the API by scripts of its own origin; those of another origin cannot.
+test('an app that runs in a page', async () => {
+  const [host, port] = setting('PAGE_ADDRESS').split(':');
+  const clientID = setting('PAGE_CLIENT_ID');
+  const own = createServer((_, res) => res.end('<!doctype html><title>The app</title>'));
+  await new Promise((done) => own.listen(port, host, done));
+  const tab = await Tab.open(browser, looks[0], [issuer.host, `${host}:${port}`, new URL(redirect).host]);
+  const { page } = tab;
+  const verifier = oauth.generateRandomCodeVerifier();
+  const url = new URL('/oauth/authorize', issuer);
+  url.search = new URLSearchParams({
+    response_type: 'code', client_id: clientID, redirect_uri: `http://${host}:${port}/callback`, scope: 'read:bookings', state: 'x',
+    code_challenge: await oauth.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256',
+  });
+  await page.goto(url.href);
+  await tab.type('#email', setting('OPERATOR_EMAIL'));
+  await tab.type('#password', setting('OPERATOR_PASSWORD'));
+  await tab.enter();
+  await tab.press('button[value=allow]');
+  assert.equal(new URL(page.url()).host, `${host}:${port}`);
+  const form = { grant_type: 'authorization_code', client_id: clientID, code: new URL(page.url()).searchParams.get('code'), code_verifier: verifier };
+  const send = async ({ address, form, token, method }) => {
+    try {
+      const res = await fetch(address, {
+        method, body: form && new URLSearchParams(form), headers: token ? { Authorization: `Bearer ${token}`, 'Idempotency-Key': 'x' } : {},
+      });
+      return { status: res.status, requestID: res.headers.get('X-Request-Id'), body: await res.json() };
+    } catch (e) {
+      return { refused: String(e) };
+    }
+  };
+  const token = new URL('/oauth/token', issuer).href;
+  const first = await page.evaluate(send, { address: token, form, method: 'POST' });
+  assert.equal(first.status, 200, JSON.stringify(first));
+  const me = await page.evaluate(send, { address: `${api}/me`, token: first.body.access_token, method: 'GET' });
+  assert.equal(me.status, 200, JSON.stringify(me));
+  assert.match(me.requestID, /^req_/);
+  const forbidden = await page.evaluate(send, { address: `${api}/customers`, token: first.body.access_token, method: 'POST' });
+  assert.equal(forbidden.status, 403, JSON.stringify(forbidden));
+  const again = await page.evaluate(send, { address: token, form, method: 'POST' });
+  assert.deepEqual([again.status, again.body?.error], [400, 'invalid_grant']);
+
+  await page.goto(`${redirect.replace('/callback', '/elsewhere')}`);
+  for (const request of [{ address: token, form, method: 'POST' }, { address: `${api}/me`, token: first.body.access_token, method: 'GET' }]) {
+    const answer = await page.evaluate(send, request);
+    assert.match(answer.refused ?? '', /Failed to fetch/, JSON.stringify(answer));
+  }
+  await tab.context.close();
+  own.close();
+});

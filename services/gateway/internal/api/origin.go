@@ -1,0 +1,69 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/httpx"
+
+	"holdfast.dev/services/gateway/internal/app"
+	"holdfast.dev/services/gateway/internal/domain"
+)
+
+// What scripts of other origins may send, and may read of an answer: the CORS protocol of the Fetch standard.
+const (
+	sentHeaders = "Authorization, Content-Type, Accept, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Prefer, X-Request-Id"
+	readHeaders = "X-Request-Id, X-Service-Scope, RateLimit, RateLimit-Policy, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, " +
+		"Location, ETag, Idempotent-Replayed, X-Ignored-Fields, Preference-Applied, WWW-Authenticate"
+	preflightKept = "600" // seconds
+)
+
+// preflight answers a browser's question whether a script may send a request to a path that has these methods. It is 204 for an origin that
+// an app has registered; any other OPTIONS is 405.
+func (s *Server) preflight(allow string) httpx.Handler {
+	return func(c *gin.Context) error {
+		r := c.Request
+		refused := httpx.ErrMethod.WithHeader("Allow", allow)
+		origin := r.Header.Get("Origin")
+		if origin == "" || r.Header.Get("Access-Control-Request-Method") == "" {
+			return refused
+		}
+		if err := s.Pipeline.Count(r.Context(), "oauth:"+domain.Network(s.address(r)), s.Pipeline.OAuth); err != nil {
+			return err
+		}
+		registered, err := s.Pipeline.Origins.Registered(r.Context(), origin)
+		if err != nil {
+			return err
+		}
+		h := c.Writer.Header()
+		h.Set("Vary", "Origin")
+		if !registered {
+			return refused
+		}
+		h.Set("Access-Control-Allow-Origin", origin)
+		h.Set("Access-Control-Allow-Methods", allow)
+		h.Set("Access-Control-Allow-Headers", sentHeaders)
+		h.Set("Access-Control-Max-Age", preflightKept)
+		c.Status(http.StatusNoContent)
+		return nil
+	}
+}
+
+// allowOrigin lets scripts of the app's own pages read the answer to a request with an access token. An API key allows no origin.
+func allowOrigin(c *gin.Context, credential *app.Credential) {
+	origin := c.Request.Header.Get("Origin")
+	if origin == "" || credential == nil || credential.Caller.Kind != domain.KindOAuth {
+		return
+	}
+	h := c.Writer.Header()
+	h.Set("Vary", "Origin")
+	if !slices.Contains(credential.Origins, origin) {
+		h.Del("Access-Control-Allow-Origin") // the app has taken it back meanwhile
+		h.Del("Access-Control-Expose-Headers")
+		return
+	}
+	h.Set("Access-Control-Allow-Origin", origin)
+	h.Set("Access-Control-Expose-Headers", readHeaders)
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"holdfast.dev/proto/internalapi"
+)
+
+const ownPage = "https://till.example"
+
+// registered makes identity know one origin, and counts how often it is asked.
+func registered(w *world) *atomic.Int64 {
+	asked := new(atomic.Int64)
+	w.identity.pages = func(out http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		fmt.Fprintf(out, `{"registered":%t}`, r.URL.Query().Get("origin") == ownPage)
+	}
+	return asked
+}
+
+// A browser that asks whether a script may send a request hears yes for the origins that apps have registered, on the paths of the API and
+// of the token endpoint alone. Any other OPTIONS is 405.
+func TestPreflight(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	asked := registered(w)
+	g := w.start(t)
+	ask := func(path string, edits ...edit) *answer {
+		t.Helper()
+		a, err := g.raw("OPTIONS", path, "", edits...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	from := func(origin string) []edit {
+		return []edit{header("Origin", origin), header("Access-Control-Request-Method", "POST"), header("Access-Control-Request-Headers", "authorization")}
+	}
+	for range 3 {
+		for _, path := range []string{"/api/v1/customers", "/v1/bookings", "/oauth/token", "/oauth/revoke"} {
+			a := ask(path, from(ownPage)...)
+			if a.StatusCode != 204 || a.Header.Get("Access-Control-Allow-Origin") != ownPage || !strings.Contains(a.Header.Get("Access-Control-Allow-Methods"), "POST") ||
+				!strings.Contains(a.Header.Get("Access-Control-Allow-Headers"), "Authorization, Content-Type") || a.Header.Get("Vary") != "Origin" || a.body != "" {
+				t.Errorf("%s: %d %v %s", path, a.StatusCode, a.Header, a.body)
+			}
+			if credentials := a.Header.Get("Access-Control-Allow-Credentials"); credentials != "" {
+				t.Errorf("%s: cookies are allowed: %s", path, credentials)
+			}
+		}
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("identity was asked %d times", n)
+	}
+	for path, edits := range map[string][]edit{
+		"/api/v1/customers":                from("https://evil.example"),
+		"/api/v1/units":                    from("null"),
+		"/api/v1/services":                 from(ownPage + strings.Repeat("x", 300)),
+		"/api/v1/bookings":                 {header("Origin", ownPage)},
+		"/v1/customers":                    {header("Access-Control-Request-Method", "POST")},
+		"/v1/bookings":                     nil,
+		"/oauth/authorize":                 from(ownPage),
+		"/oauth/sign-in":                   from(ownPage),
+		"/oauth/account":                   from(ownPage),
+		"/docs":                            from(ownPage),
+		"/api/v1/calendars/bookings/x.ics": from(ownPage),
+	} {
+		a := ask(path, edits...)
+		if a.StatusCode == 404 && strings.Contains(path, "calendars") {
+			continue // no such path
+		}
+		if a.StatusCode != 405 || a.code() != "method_not_allowed" || a.Header.Get("Allow") == "" || a.Header.Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("%s: %d %v %s", path, a.StatusCode, a.Header, a.body)
+		}
+	}
+	if a := ask("/api/v1/nothing", from(ownPage)...); a.StatusCode != 404 {
+		t.Errorf("no path: %d", a.StatusCode)
+	}
+}
+
+// Scripts of an app's own pages may read the answers to its access tokens, refusals too; those of other pages may not, and an API key
+// allows none.
+func TestAnswersToScripts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	registered(w)
+	g := w.start(t, func(c *Config) { c.RateLimit = 3 })
+	token := w.identity.newToken(time.Now().Add(time.Hour))
+	own := func(p *internalapi.Principal) { p.Origins = &[]string{"https://other.example", ownPage} }
+	w.identity.change(token, own)
+	open := func(status int, origin string, credential edit) bool {
+		t.Helper()
+		a := g.send(t, "GET", oneCu, "", credential, header("Origin", origin))
+		if a.StatusCode != status || a.Header.Get("Access-Control-Allow-Credentials") != "" {
+			t.Errorf("%s: %d %s", origin, a.StatusCode, a.body)
+		}
+		allowed := a.Header.Get("Access-Control-Allow-Origin")
+		if allowed != "" && (allowed != origin || !strings.Contains(a.Header.Get("Access-Control-Expose-Headers"), "RateLimit-Remaining") || a.Header.Get("Vary") != "Origin") {
+			t.Errorf("%s: %v", origin, a.Header)
+		}
+		return allowed != ""
+	}
+	if !open(200, ownPage, bearer(token)) || open(200, "https://evil.example", bearer(token)) || open(200, "https://till.example.evil.example", bearer(token)) {
+		t.Error("the origin is not the app's own")
+	}
+	if !open(429, ownPage, bearer(token)) {
+		t.Error("the app's page cannot read that it must wait")
+	}
+	key := w.identity.newKey()
+	w.identity.change(key, own) // it never has any
+	if open(200, ownPage, bearer(key)) || open(401, ownPage, bearer("svc_at_nonsense")) {
+		t.Error("a key, or no token, opens the API to scripts")
+	}
+	expired := w.identity.newToken(time.Now().Add(-time.Minute))
+	w.identity.change(expired, own)
+	if !open(401, ownPage, bearer(expired)) {
+		t.Error("the app's page cannot read that its token has expired")
+	}
+
+	taken := w.identity.newToken(time.Now().Add(time.Hour))
+	w.identity.change(taken, own)
+	if !open(200, ownPage, bearer(taken)) {
+		t.Error("the app's page cannot read")
+	}
+	w.identity.change(taken, func(p *internalapi.Principal) { p.Origins, p.Version = nil, 9 })
+	if err := w.redis.Set(t.Context(), "st:{"+w.identity.id(taken)+"}", "9", time.Minute).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if open(200, ownPage, bearer(taken)) {
+		t.Error("an origin that the app has taken back may read")
+	}
+}
