@@ -42,7 +42,7 @@ func TestPreflight(t *testing.T) {
 		return []edit{header("Origin", origin), header("Access-Control-Request-Method", "POST"), header("Access-Control-Request-Headers", "authorization")}
 	}
 	for range 3 {
-		for _, path := range []string{"/api/v1/customers", "/v1/bookings", "/oauth/token", "/oauth/revoke"} {
+		for _, path := range []string{"/api/v1/customers", "/v1/bookings", "/oauth/token", "/oauth/revoke", "/oauth/par"} {
 			a := ask(path, from(ownPage)...)
 			if a.StatusCode != 204 || a.Header.Get("Access-Control-Allow-Origin") != ownPage || !strings.Contains(a.Header.Get("Access-Control-Allow-Methods"), "POST") ||
 				!strings.Contains(a.Header.Get("Access-Control-Allow-Headers"), "Authorization, Content-Type") || a.Header.Get("Vary") != "Origin" || a.body != "" {

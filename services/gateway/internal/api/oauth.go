@@ -16,22 +16,23 @@ import (
 // oauthPaths are the pages and endpoints of OAuth, which identity answers, with their methods. They are not in the contract: what they
 // take and answer stands in RFCs, and in docs/oauth.md.
 var oauthPaths = map[string][]string{
-	"/oauth/authorize":                             {http.MethodGet, http.MethodPost},
-	"/oauth/token":                                 {http.MethodPost},
-	"/oauth/revoke":                                {http.MethodPost},
-	"/oauth/sign-in":                               {http.MethodGet, http.MethodPost},
-	"/oauth/second-factor":                         {http.MethodGet, http.MethodPost},
-	"/oauth/account":                               {http.MethodGet, http.MethodPost},
-	"/oauth/sign-out":                              {http.MethodPost},
-	"/oauth/link/:token":                           {http.MethodGet, http.MethodPost},
-	"/oauth/style.css":                             {http.MethodGet},
+	"/oauth/authorize":     {http.MethodGet, http.MethodPost},
+	"/oauth/token":         {http.MethodPost},
+	"/oauth/revoke":        {http.MethodPost},
+	"/oauth/par":           {http.MethodPost},
+	"/oauth/sign-in":       {http.MethodGet, http.MethodPost},
+	"/oauth/second-factor": {http.MethodGet, http.MethodPost},
+	"/oauth/account":       {http.MethodGet, http.MethodPost},
+	"/oauth/sign-out":      {http.MethodPost},
+	"/oauth/link/:token":   {http.MethodGet, http.MethodPost},
+	"/oauth/style.css":     {http.MethodGet},
 	"/.well-known/oauth-authorization-server":      {http.MethodGet},
 	"/.well-known/oauth-protected-resource":        {http.MethodGet},
 	"/.well-known/oauth-protected-resource/api/v1": {http.MethodGet},
 }
 
 // crossOrigin are the paths to which scripts of apps' pages may send requests.
-var crossOrigin = map[string]bool{"/oauth/token": true, "/oauth/revoke": true}
+var crossOrigin = map[string]bool{"/oauth/token": true, "/oauth/revoke": true, "/oauth/par": true}
 
 // browserHeaders are what identity gets of a browser's request besides what every service gets.
 var browserHeaders = [...]string{"Accept-Language", "Authorization", "Cookie", "Origin", "Sec-Fetch-Site", "User-Agent"}

@@ -28,11 +28,15 @@ type authorization struct {
 
 // authorize asks an operator whether an app may act for it, and sends the answer to the app: RFC 6749, section 4.1.1.
 func (s *Server) authorize(v *visit) error {
-	a, err := s.appOf(v)
-	if a == nil {
+	a, err := s.asksFor(v)
+	var mistake mistakeError
+	if errors.As(err, &mistake) {
+		return v.show(http.StatusBadRequest, pages.Message(v.frame(), v.T("error"), v.T("error_app"), mistake.Error()))
+	}
+	if err != nil {
 		return err
 	}
-	if err := s.check(v, a); err != nil {
+	if err := s.check(v.r.Context(), a); err != nil {
 		return s.answerError(v, a, err)
 	}
 	operator, err := v.operator()
@@ -61,41 +65,28 @@ func (s *Server) authorize(v *visit) error {
 	return s.decide(v, a, *operator, asked)
 }
 
-// appOf finds the app and checks the redirect URI. Without both nothing may be sent to the URI, so the person gets a page that says what
-// the app did wrong: RFC 6749, section 4.1.2.1.
-func (s *Server) appOf(v *visit) (*authorization, error) {
-	bad := func(detail string) (*authorization, error) {
-		return nil, v.show(http.StatusBadRequest, pages.Message(v.frame(), v.T("error"), v.T("error_app"), detail))
-	}
-	params, err := url.ParseQuery(v.r.URL.RawQuery)
-	if err != nil {
-		return bad("invalid_request: the query is malformed")
-	}
-	for _, name := range []string{"client_id", "redirect_uri"} {
-		if len(params[name]) > 1 {
-			return bad("invalid_request: " + name + " comes twice")
-		}
-	}
-	id, err := domain.ParseAppID(params.Get("client_id"))
-	if err != nil {
-		return bad("invalid_client: client_id is missing or unknown")
-	}
-	found, err := s.App.AppByID(v.r.Context(), id)
-	if errors.Is(err, domain.ErrAppNotFound) {
-		return bad("invalid_client: client_id is missing or unknown")
-	}
+// mistakeError is what an app has done so wrongly that nothing may be sent to its redirect URI, so that the person has to be told: RFC 6749,
+// section 4.1.2.1. It begins with the error's code.
+type mistakeError string
+
+func (e mistakeError) Error() string { return string(e) }
+
+const (
+	wrongClient   mistakeError = "invalid_client: client_id is missing or unknown"
+	wrongQuery    mistakeError = "invalid_request: the query is malformed"
+	noRedirect    mistakeError = "invalid_request: redirect_uri is missing"
+	wrongRedirect mistakeError = "invalid_request: redirect_uri is not one of those that the app has registered"
+)
+
+// asksFor reads the authorization request that a browser comes with.
+func (s *Server) asksFor(v *visit) (*authorization, error) {
+	params, err := s.params(v)
 	if err != nil {
 		return nil, err
 	}
-	v.r = v.r.WithContext(context.WithValue(v.r.Context(), exchangeKey{}, &exchange{app: found.App})) // fosite asks for the app too
-	a := &authorization{app: found, redirect: params.Get("redirect_uri"), params: params}
-	switch {
-	case a.redirect == "" && len(found.RedirectURIs) == 1:
-		a.redirect = found.RedirectURIs[0]
-	case a.redirect == "":
-		return bad("invalid_request: redirect_uri is missing")
-	case !found.Redirects(a.redirect):
-		return bad("invalid_request: redirect_uri is not one of those that the app has registered")
+	a, err := s.appOf(v.r.Context(), params)
+	if err != nil {
+		return nil, err
 	}
 	if u, err := url.Parse(a.redirect); err == nil {
 		v.back = originOfURI(u)
@@ -103,8 +94,51 @@ func (s *Server) appOf(v *visit) (*authorization, error) {
 	return a, nil
 }
 
+// params are the parameters of the query, or those that the app has pushed before.
+func (s *Server) params(v *visit) (url.Values, error) {
+	params, err := url.ParseQuery(v.r.URL.RawQuery)
+	if err != nil {
+		return nil, wrongQuery
+	}
+	if uri := params.Get("request_uri"); strings.HasPrefix(uri, pushedURI) {
+		return s.pushed(uri, params["client_id"])
+	}
+	return params, nil
+}
+
+// appOf finds the app of an authorization request and checks the redirect URI.
+func (s *Server) appOf(ctx context.Context, params url.Values) (*authorization, error) {
+	for _, name := range []string{"client_id", "redirect_uri"} {
+		if len(params[name]) > 1 {
+			return nil, mistakeError("invalid_request: " + name + " comes twice")
+		}
+	}
+	id, err := domain.ParseAppID(params.Get("client_id"))
+	if err != nil {
+		return nil, wrongClient
+	}
+	found, err := s.App.AppByID(ctx, id)
+	if errors.Is(err, domain.ErrAppNotFound) {
+		return nil, wrongClient
+	}
+	if err != nil {
+		return nil, err
+	}
+	exchangeOf(ctx).app = found.App // fosite asks for the app too
+	a := &authorization{app: found, redirect: params.Get("redirect_uri"), params: params}
+	switch {
+	case a.redirect == "" && len(found.RedirectURIs) == 1:
+		a.redirect = found.RedirectURIs[0]
+	case a.redirect == "":
+		return nil, noRedirect
+	case !found.Redirects(a.redirect):
+		return nil, wrongRedirect
+	}
+	return a, nil
+}
+
 // check refuses an authorization request that the app has made wrongly.
-func (s *Server) check(v *visit, a *authorization) error {
+func (s *Server) check(ctx context.Context, a *authorization) error {
 	for name, values := range a.params {
 		if len(values) > 1 {
 			return fosite.ErrInvalidRequest.WithHintf("The parameter %s comes twice.", printable(name))
@@ -125,7 +159,7 @@ func (s *Server) check(v *visit, a *authorization) error {
 			return fosite.ErrInvalidRequest.WithHint("prompt must be login, consent or none.")
 		}
 	}
-	request, err := s.request(v, a)
+	request, err := s.request(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -147,7 +181,7 @@ const challengeDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 
 // request lets fosite read the query alone: the fields of a form must not take the place of what the app has asked for. fosite demands a
 // state, which the answer has only when the app has sent one.
-func (s *Server) request(v *visit, a *authorization) (fosite.AuthorizeRequester, error) {
+func (s *Server) request(ctx context.Context, a *authorization) (fosite.AuthorizeRequester, error) {
 	params := url.Values{}
 	for name, values := range a.params {
 		if values[0] != "" {
@@ -158,11 +192,11 @@ func (s *Server) request(v *visit, a *authorization) (fosite.AuthorizeRequester,
 		params.Set("state", "none")
 	}
 	params.Set("redirect_uri", a.redirect)
-	r, err := http.NewRequestWithContext(v.r.Context(), http.MethodGet, s.AuthURL+"/oauth/authorize?"+params.Encode(), nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.AuthURL+"/oauth/authorize?"+params.Encode(), nil)
 	if err != nil {
 		return nil, fosite.ErrInvalidRequest.WithWrap(err)
 	}
-	return s.provider.NewAuthorizeRequest(v.r.Context(), r)
+	return s.provider.NewAuthorizeRequest(ctx, r)
 }
 
 // asked is what the consent page shows: the tenants at which the operator can give at least one of the scopes.

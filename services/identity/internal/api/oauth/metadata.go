@@ -19,6 +19,7 @@ func (s *Server) serverMetadata(c *gin.Context) error {
 		"authorization_endpoint":                         s.AuthURL + "/oauth/authorize",
 		"token_endpoint":                                 s.AuthURL + "/oauth/token",
 		"revocation_endpoint":                            s.AuthURL + "/oauth/revoke",
+		"pushed_authorization_request_endpoint":          s.AuthURL + "/oauth/par",
 		"scopes_supported":                               s.App.Scopes,
 		"response_types_supported":                       []string{responseCode},
 		"response_modes_supported":                       []string{"query"},

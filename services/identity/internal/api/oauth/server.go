@@ -70,6 +70,7 @@ func (s *Server) Mount(e *gin.Engine, internal func(h httpx.Handler, peers ...st
 	}
 	api(http.MethodPost, "/oauth/token", s.token)
 	api(http.MethodPost, "/oauth/revoke", s.revoke)
+	api(http.MethodPost, "/oauth/par", s.push)
 	api(http.MethodPost, "/internal/v1/oauth/introspect", s.introspect)
 	api(http.MethodGet, "/.well-known/oauth-authorization-server", s.serverMetadata)
 	api(http.MethodGet, "/.well-known/oauth-protected-resource", s.resourceMetadata)

@@ -3,7 +3,6 @@ package oauth
 import (
 	"errors"
 	"net/http"
-	"net/url"
 
 	"holdfast.dev/libs/ids"
 
@@ -14,9 +13,12 @@ import (
 
 // signIn asks for address and password. The query is that of the authorization request that the operator comes from.
 func (s *Server) signIn(v *visit) error {
-	name := s.appName(v)
+	name, hint := "", ""
+	if a := s.comesFrom(v); a != nil {
+		name, hint = a.app.Name, a.params.Get("login_hint")
+	}
 	if v.r.Method == http.MethodGet {
-		return v.show(http.StatusOK, pages.SignIn(v.frame(), name, v.r.URL.Query().Get("login_hint"), ""))
+		return v.show(http.StatusOK, pages.SignIn(v.frame(), name, hint, ""))
 	}
 	email := v.form.Get("email")
 	if !v.genuine() {
@@ -141,18 +143,14 @@ func (s *Server) link(v *visit) error {
 	return err
 }
 
-// appName is the name of the app that the operator comes from, "" for none.
-func (s *Server) appName(v *visit) string {
-	id, err := domain.ParseAppID(v.r.URL.Query().Get("client_id"))
+// comesFrom is the app that the operator comes from, and what it asks for; nil for none.
+func (s *Server) comesFrom(v *visit) *authorization {
+	if v.r.URL.RawQuery == "" {
+		return nil
+	}
+	a, err := s.asksFor(v)
 	if err != nil {
-		return ""
+		return nil // authorize says what is wrong
 	}
-	a, err := s.App.AppByID(v.r.Context(), id)
-	if err != nil {
-		return ""
-	}
-	if u, err := url.Parse(v.r.URL.Query().Get("redirect_uri")); err == nil && a.Redirects(u.String()) {
-		v.back = originOfURI(u)
-	}
-	return a.Name
+	return a
 }

@@ -54,7 +54,7 @@ func (s *Server) visits(h func(v *visit) error) httpx.Handler {
 	return func(c *gin.Context) (err error) {
 		r := c.Request
 		known := &browserOf{address: r.Header.Get("X-Forwarded-For"), agent: r.UserAgent()[:min(len(r.UserAgent()), maxAgent)], found: map[string]*store.StoredSession{}}
-		r = r.WithContext(context.WithValue(r.Context(), browserKey{}, known))
+		r = r.WithContext(context.WithValue(context.WithValue(r.Context(), browserKey{}, known), exchangeKey{}, &exchange{}))
 		s.sessions.LoadAndSave(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			v := &visit{s: s, c: c, w: w, r: r, Text: s.words.For(r.Header.Get("Accept-Language"))}
 			if err := v.serve(h); err != nil { //nolint:contextcheck // a visit has its request, and that the context

@@ -34,15 +34,21 @@ after(async () => {
 /** What the app gets from the authorization server next. */
 const answer = () => new Promise((done) => (arrived = done));
 
-/** The app asks for scopes: RFC 6749, section 4.1.1, with RFC 7636. */
-async function ask(as, scope) {
+/** The app asks for scopes: RFC 6749, section 4.1.1, with RFC 7636; pushed before where it is told to: RFC 9126. */
+async function ask(as, scope, pushed = false) {
   const verifier = oauth.generateRandomCodeVerifier();
   const state = oauth.generateRandomState();
   const url = new URL(as.authorization_endpoint);
-  url.search = new URLSearchParams({
+  let params = new URLSearchParams({
     response_type: 'code', client_id: client.client_id, redirect_uri: redirect, scope, state,
     code_challenge: await oauth.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256',
   });
+  if (pushed) {
+    const answer = await oauth.pushedAuthorizationRequest(as, client, oauth.None(), params, plain);
+    const { request_uri } = await oauth.processPushedAuthorizationResponse(as, client, answer);
+    params = new URLSearchParams({ client_id: client.client_id, request_uri });
+  }
+  url.search = params;
   return { url: url.href, state, verifier };
 }
 
@@ -127,7 +133,7 @@ for (const [i, look] of looks.entries()) {
     );
 
     // The operator ends an app's access in its account.
-    const again = await ask(as, 'read:bookings');
+    const again = await ask(as, 'read:bookings', true);
     await page.goto(again.url);
     back = answer();
     await tab.press('button[value=allow]');
