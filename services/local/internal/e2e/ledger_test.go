@@ -63,7 +63,7 @@ func TestLedgerUnderKills(t *testing.T) {
 		for step, do := range []func(){
 			func() { s.confirm(t, made, "pm_card_visa") },
 			func() {
-				await(t, "the intent has succeeded", func() bool { return read[intent](t, c, "/payment-intents/"+made.ID).Status == "succeeded" })
+				reconciled(t, "the intent has succeeded", func() bool { return read[intent](t, c, "/payment-intents/"+made.ID).Status == "succeeded" })
 				key := unique("refund")
 				await(t, "the refund is made", func() bool {
 					a, err := c.try(t, http.MethodPost, "/refunds",
@@ -91,7 +91,7 @@ func TestLedgerUnderKills(t *testing.T) {
 			killer.Wait()
 		}
 		var want, got []string
-		await(t, "the ledger has what the gateway has", func() bool {
+		reconciled(t, "the ledger has what the gateway has", func() bool {
 			want = shared.movements(t, made.ID)
 			got = rows(t, payments, `select l.movement from ledger_entries l join payment_intents p on p.id = l.intent_id
 				where p.gateway_id = $1 and l.ledger_account = 'gateway_balance' order by l.movement`, made.ID)

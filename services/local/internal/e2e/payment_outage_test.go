@@ -65,6 +65,20 @@ func TestHangingAccount(t *testing.T) {
 	}
 }
 
+// reconciled is await for what an event brings: when it has not come within 20 seconds, because the event has met a dead process again and
+// again, the reconciler has to bring it.
+func reconciled(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if ok() {
+			return
+		}
+	}
+	t.Logf("left to the reconciler: %s", what)
+	execute(t, shared.database(t, "payments"), `update gateway_reconciliations set due_at = now()`)
+	await(t, what, ok)
+}
+
 // paidOrReconciled waits until each booking shows what was taken. An event that met a dead process again and again comes only hours later,
 // so what a minute has not brought is left to the reconciler, which is what it is for: the test tells which events had not come.
 func (m merchant) paidOrReconciled(t *testing.T, want map[string]int64) {
