@@ -91,6 +91,9 @@ func CheckApp(a App) error {
 	return apperr.Join(verdicts...)
 }
 
+// answerParams are what the answer adds to a redirect URI, each once.
+var answerParams = []string{"code", "state", "iss", "error", "error_description", "error_uri"}
+
 // CheckRedirectURI returns the 422 of a redirect URI that an app may not register: OAuth 2.1, sections 2.3 and 8.4. It is https, http on
 // a loopback address, or of a private-use scheme, whose name has a dot (RFC 8252, section 7.1).
 func CheckRedirectURI(s string) error {
@@ -103,6 +106,8 @@ func CheckRedirectURI(s string) error {
 		return bad("must have no fragment.")
 	case u.User != nil:
 		return bad("must name no user.")
+	case slices.ContainsFunc(answerParams, u.Query().Has):
+		return bad("must not have the parameters of an answer: code, state, iss, error, error_description or error_uri.")
 	case u.Scheme == "https":
 		if name := u.Hostname(); name == "" || name != strings.ToLower(name) || strings.HasSuffix(name, ".") || strings.Contains(name, "*") {
 			return bad("must name its host in lower case, without a wildcard or a dot at the end.")

@@ -140,7 +140,7 @@ func (s *Server) appOf(ctx context.Context, params url.Values) (*authorization, 
 // check refuses an authorization request that the app has made wrongly.
 func (s *Server) check(ctx context.Context, a *authorization) error {
 	for name, values := range a.params {
-		if len(values) > 1 {
+		if len(values) > 1 && slices.Contains(authorizeParams, name) {
 			return fosite.ErrInvalidRequest.WithHintf("The parameter %s comes twice.", printable(name))
 		}
 	}
@@ -158,6 +158,9 @@ func (s *Server) check(ctx context.Context, a *authorization) error {
 		default:
 			return fosite.ErrInvalidRequest.WithHint("prompt must be login, consent or none.")
 		}
+	}
+	if a.params.Get("response_type") != responseCode { // fosite takes it in any case
+		return fosite.ErrUnsupportedResponseType.WithHint("response_type must be code.")
 	}
 	request, err := s.request(ctx, a)
 	if err != nil {
@@ -177,6 +180,12 @@ func (s *Server) check(ctx context.Context, a *authorization) error {
 	return nil
 }
 
+// authorizeParams are the parameters that count; each comes once at most, and others are ignored.
+var authorizeParams = []string{
+	"response_type", "response_mode", "client_id", "redirect_uri", "scope", "state", "code_challenge", "code_challenge_method", "prompt", "login_hint",
+	"request", "request_uri",
+}
+
 const challengeDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 // request lets fosite read the query alone: the fields of a form must not take the place of what the app has asked for. fosite demands a
@@ -185,7 +194,7 @@ func (s *Server) request(ctx context.Context, a *authorization) (fosite.Authoriz
 	params := url.Values{}
 	for name, values := range a.params {
 		if values[0] != "" {
-			params[name] = values
+			params[name] = values[:1]
 		}
 	}
 	if !params.Has("state") {
@@ -256,8 +265,8 @@ func (s *Server) answerError(v *visit, a *authorization, err error) error {
 // answer sends the browser back to the app, with the issuer (RFC 9207) and the state that it has sent.
 func (s *Server) answer(v *visit, a *authorization, with url.Values) error {
 	with.Set("iss", s.AuthURL)
-	if a.params.Has("state") {
-		with.Set("state", a.params.Get("state"))
+	if state := a.params.Get("state"); state != "" {
+		with.Set("state", state)
 	}
 	separator := "?"
 	if strings.Contains(a.redirect, "?") {

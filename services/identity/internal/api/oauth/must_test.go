@@ -169,6 +169,49 @@ var oauth21 = []rule{
 		form["refresh_token"] = []string{third.Refresh, third.Refresh}
 		w.post("/oauth/token", form).is(t, 400, "invalid_request")
 	}},
+	{"3.1", "an unknown parameter may come twice, and an answer has each parameter once", func(t *testing.T, w *world) {
+		p := w.browser().get("/oauth/authorize?" + w.request().Encode() + "&resource=a&resource=b")
+		if p.StatusCode != 303 || !strings.HasPrefix(p.Header.Get("Location"), "/oauth/sign-in?") {
+			t.Errorf("%d %s", p.StatusCode, p.Header.Get("Location"))
+		}
+		for _, name := range []string{"code", "state", "iss", "error"} {
+			if err := domain.CheckRedirectURI("https://app.example/cb?x=1&" + name + "=y"); err == nil {
+				t.Errorf("a redirect URI with %s may be registered", name)
+			}
+		}
+		if got := w.sent(w.authorize(url.Values(w.request("scope", "x", "state", "")))); got.Has("state") {
+			t.Errorf("%v", got)
+		}
+		q := w.request("scope", "x")
+		q.Set("state", "")
+		if got := w.sent(w.authorize(q)); got.Has("state") {
+			t.Errorf("an empty state comes back: %v", got)
+		}
+	}},
+	{"3.2.2", "client authentication that is sent is checked, and one client is named", func(t *testing.T, w *world) {
+		first := w.granted()
+		for _, extra := range [][]string{{"client_secret", "guess"}, {"client_assertion", "x"}} {
+			w.refresh(first.Refresh, extra...).is(t, 401, "invalid_client")
+		}
+		other := w.newApp(w.tenant, func(*app.Registration) {})
+		form := url.Values{"grant_type": {"refresh_token"}, "client_id": {w.client.ID.String()}, "refresh_token": {first.Refresh}, "resource": {"a", "b"}}
+		for id, status := range map[string]int{other.ID.String(): 400, w.client.ID.String(): 200} {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.server.URL+"/oauth/token", strings.NewReader(form.Encode()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			req.SetBasicAuth(id, "")
+			res, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = res.Body.Close()
+			if res.StatusCode != status {
+				t.Errorf("%s in the header: %d, want %d", id, res.StatusCode, status)
+			}
+		}
+	}},
 	{"3.2.2", "a request without a grant type is invalid_request, with an unknown one unsupported_grant_type", func(t *testing.T, w *world) {
 		w.token("code", "x").is(t, 400, "invalid_request")
 		w.token("grant_type", "urn:x").is(t, 400, "unsupported_grant_type")
@@ -211,7 +254,7 @@ var oauth21 = []rule{
 		}
 	}},
 	{"4.1.1", "a response type that is missing or unknown is an error", func(t *testing.T, w *world) {
-		for _, kind := range []string{"", "token", "id_token", "code id_token"} {
+		for _, kind := range []string{"", "token", "id_token", "code id_token", "CODE", "Code"} {
 			w.refused(t, w.request("response_type", kind), "unsupported_response_type")
 		}
 	}},

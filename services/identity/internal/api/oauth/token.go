@@ -82,9 +82,14 @@ func (s *Server) exchange(c *gin.Context) (context.Context, *http.Request, error
 		if secret != "" {
 			return ctx, r, fosite.ErrInvalidClient.WithHint("A public client has no secret.")
 		}
-		if id, err = url.QueryUnescape(id); err == nil && form.Get("client_id") == "" {
-			form.Set("client_id", id) // libraries that guess send an empty secret in the header
+		id, err = url.QueryUnescape(id)
+		if err != nil || form.Get("client_id") != "" && form.Get("client_id") != id {
+			return ctx, r, fosite.ErrInvalidRequest.WithHint("The request names two clients.")
 		}
+		form.Set("client_id", id) // libraries that guess send an empty secret in the header
+	}
+	if form.Get("client_secret") != "" || form.Get("client_assertion") != "" {
+		return ctx, r, fosite.ErrInvalidClient.WithHint("A public client has no secret and no key.")
 	}
 	r.Header.Del("Authorization")
 	e.form = form
@@ -122,10 +127,14 @@ func readForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	return once(form)
 }
 
+// formParams are the parameters that count, besides those of an authorization request; others are ignored.
+var formParams = []string{"grant_type", "code", "code_verifier", "refresh_token", "token", "token_type_hint", "client_secret", "client_assertion", "client_assertion_type"}
+
 // once drops empty parameters, and refuses one that comes twice.
 func once(form url.Values) (url.Values, error) {
 	for name, values := range form {
-		if len(values) > 1 {
+		form[name] = values[:1]
+		if len(values) > 1 && (slices.Contains(formParams, name) || slices.Contains(authorizeParams, name)) {
 			return nil, fosite.ErrInvalidRequest.WithHintf("The parameter %s comes twice.", printable(name))
 		}
 		if values[0] == "" {
