@@ -179,7 +179,7 @@ var oauth21 = []rule{
 				t.Errorf("a redirect URI with %s may be registered", name)
 			}
 		}
-		if got := w.sent(w.authorize(url.Values(w.request("scope", "x", "state", "")))); got.Has("state") {
+		if got := w.sent(w.authorize(w.request("scope", "x", "state", ""))); got.Has("state") {
 			t.Errorf("%v", got)
 		}
 		q := w.request("scope", "x")
