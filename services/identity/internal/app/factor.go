@@ -2,14 +2,15 @@ package app
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/subtle"
 	"encoding/base32"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/pquerna/otp/totp"
 
-	"holdfast.dev/libs/apikey"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/identity/internal/domain"
@@ -48,9 +49,12 @@ func matchingStep(secret, code string, now time.Time) (int64, error) {
 	return 0, nil
 }
 
-// NewFactor makes the secret of a second factor, in base32. It counts once SetFactor has seen a code of it.
+// NewFactor makes the secret of a second factor, 160 random bits in base32 (RFC 4226, section 4). It counts once SetFactor has seen a code of
+// it.
 func NewFactor() string {
-	return base32.StdEncoding.EncodeToString([]byte(apikey.Random(totpBytes)))
+	secret := make([]byte, totpBytes)
+	_, _ = rand.Read(secret) // it never fails
+	return base32.StdEncoding.EncodeToString(secret)
 }
 
 // SetFactor sets an operator's second factor, when the code is one of the secret's, and returns its recovery codes. They are stored as
@@ -84,19 +88,10 @@ func (a *App) SetFactor(ctx context.Context, by domain.Origin, id domain.Operato
 	return codes, a.auditEverywhere(ctx, by, domain.FactorChanged, id)
 }
 
-// newRecoveryCode makes a code of 16 digits of base 32: 80 bits.
+// newRecoveryCode makes a code of 16 digits of base 32 in groups of four: 80 bits.
 func newRecoveryCode() string {
-	const digits = "abcdefghijkmnpqrstuvwxyz23456789"
-	raw := []byte(apikey.Random(16))
-	sum := domain.SecretHash(string(raw))
-	out := make([]byte, 0, 19)
-	for i := range 16 {
-		if i > 0 && i%4 == 0 {
-			out = append(out, '-')
-		}
-		out = append(out, digits[sum[i]%32])
-	}
-	return string(out)
+	digits := strings.ToLower(rand.Text())
+	return digits[:4] + "-" + digits[4:8] + "-" + digits[8:12] + "-" + digits[12:16]
 }
 
 // EndFactor takes an operator's second factor away.
