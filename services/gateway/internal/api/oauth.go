@@ -26,6 +26,7 @@ var oauthPaths = map[string][]string{
 	"/oauth/sign-out":      {http.MethodPost},
 	"/oauth/link/:token":   {http.MethodGet, http.MethodPost},
 	"/oauth/style.css":     {http.MethodGet},
+
 	"/.well-known/oauth-authorization-server":      {http.MethodGet},
 	"/.well-known/oauth-protected-resource":        {http.MethodGet},
 	"/.well-known/oauth-protected-resource/api/v1": {http.MethodGet},
