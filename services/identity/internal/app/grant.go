@@ -239,5 +239,3 @@ func (a *App) Grants(ctx context.Context, tenant ids.Tenant, operator *domain.Op
 	slices.SortFunc(all, func(x, y domain.ShownGrant) int { return strings.Compare(y.ID.String(), x.ID.String()) }) // ids rise with time
 	return all, nil
 }
-
-func isNotFound(err, missing error) bool { return errors.Is(err, missing) }

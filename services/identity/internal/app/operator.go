@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"holdfast.dev/libs/apikey"
@@ -119,7 +120,7 @@ func (a *App) setMember(ctx context.Context, tx pg.Tx, by domain.Origin, action 
 // member returns the present membership of an operator at the caller's tenant, nil without one.
 func member(ctx context.Context, tx pg.Tx, id domain.OperatorID) (*domain.Membership, error) {
 	m, err := store.Member(ctx, tx, id)
-	if isNotFound(err, domain.ErrOperatorNotFound) || err == nil && m.EndedAt != nil {
+	if errors.Is(err, domain.ErrOperatorNotFound) || err == nil && m.EndedAt != nil {
 		return nil, nil
 	}
 	if err != nil {

@@ -24,7 +24,7 @@ func (e *WaitError) Error() string { return "too many attempts to sign in: wait 
 // SignIn is an attempt to sign in.
 type SignIn struct {
 	Email, Password string
-	Browser         string // the browser's own random text: libs of the pages keep it in a cookie
+	Browser         string // random text in the browser's own cookie
 	Address         string // the network of the client
 	By              domain.Origin
 }
@@ -48,7 +48,7 @@ type throttled struct {
 func (a *App) SignIn(ctx context.Context, in SignIn) (o domain.Operator, err error) {
 	defer func() { a.Metrics.signedIn(err) }()
 	o, err = store.OperatorByEmail(ctx, a.DB.Read(ctx), in.Email)
-	if err != nil && !isNotFound(err, domain.ErrOperatorNotFound) {
+	if err != nil && !errors.Is(err, domain.ErrOperatorNotFound) {
 		return domain.Operator{}, err
 	}
 	counts, err := a.counts(ctx, o, in)

@@ -17,7 +17,7 @@ const maxBrowsers = 20
 
 // Attempt counts an attempt to sign in as a failure, before its password is checked, so that parallel attempts do not pass together. It
 // returns how many failures there are with this one. While the next attempt may not come yet it counts nothing and returns how long to
-// wait. An attempt that succeeds is taken back by Succeeded.
+// wait. ForgetAttempts and Forgive take one that succeeds back.
 func Attempt(ctx context.Context, tx pg.Tx, kind string, hash []byte, limit domain.Throttle, now time.Time) (failures int, wait time.Duration, err error) {
 	type row struct {
 		Failures  int
