@@ -93,6 +93,11 @@ func Body[T, V any](c *Codec, r Request, rows Rows[T], place func(T) Place, shap
 
 // Fit renders as many rows as one page can show, and reports whether more rows follow.
 func Fit[T, V any](rows Rows[T], shape func(T) V) (data []json.RawMessage, more bool, err error) {
+	return FitWithin(rows, MaxBytes, shape)
+}
+
+// FitWithin is Fit for an answer with another bound than a page; most is at most the bytes that Read keeps, 4 MiB.
+func FitWithin[T, V any](rows Rows[T], most int, shape func(T) V) (data []json.RawMessage, more bool, err error) {
 	size := 0
 	data = make([]json.RawMessage, 0, len(rows.Items))
 	for i, row := range rows.Items {
@@ -100,7 +105,7 @@ func Fit[T, V any](rows Rows[T], shape func(T) V) (data []json.RawMessage, more 
 		if err != nil {
 			return nil, false, err
 		}
-		if size += len(body); size > MaxBytes && i > 0 {
+		if size += len(body); size > most && i > 0 {
 			return data, true, nil
 		}
 		data = append(data, body)

@@ -29,6 +29,7 @@ import (
 const (
 	defaultTimeout = 3 * time.Second
 	maxAnswer      = 8 << 20
+	maxRefusal     = 1 << 20
 )
 
 // Client calls the service Target at BaseURL. Make one per target and share it, because it holds the breaker and the
@@ -106,6 +107,54 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any, optio
 		return fmt.Errorf("decode answer of %s: %w", c.Target, err)
 	}
 	return nil
+}
+
+// Open sends a GET to path and returns its answer of status 200 unread, for one that is large or lasts. The caller closes its body. ctx
+// bounds the whole answer, Timeout the wait for its header. Errors are those of Do.
+func (c *Client) Open(ctx context.Context, path string, options ...Option) (*http.Response, error) {
+	c.once.Do(c.prepare)
+	timeout := c.Timeout
+	if timeout == 0 {
+		timeout = defaultTimeout
+	}
+	limited, cancel := context.WithCancel(ctx)
+	late := time.AfterFunc(timeout, cancel)
+	req, err := c.request(limited, http.MethodGet, path, nil, options)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	res, err := c.client.Do(req)
+	if !late.Stop() && err != nil && ctx.Err() == nil {
+		cancel()
+		return nil, apperr.ErrTimeout.WithCause(err)
+	}
+	if err != nil {
+		cancel()
+		return nil, c.failed(ctx, ctx, err)
+	}
+	res.Body = &closing{res.Body, cancel}
+	if res.StatusCode == http.StatusOK {
+		return res, nil
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxRefusal))
+	if err != nil {
+		return nil, c.failed(ctx, ctx, err)
+	}
+	return nil, c.refused(answer{status: res.StatusCode, retryAfter: res.Header.Get("Retry-After"), body: body})
+}
+
+// closing is a body that releases its request when it is closed.
+type closing struct {
+	io.ReadCloser
+	release context.CancelFunc
+}
+
+// Close implements io.Closer.
+func (b *closing) Close() error {
+	defer b.release()
+	return b.ReadCloser.Close()
 }
 
 func (c *Client) prepare() {

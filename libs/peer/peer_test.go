@@ -250,3 +250,49 @@ func TestBreakerOpensAndRefusesAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// Open hands the body on while it arrives, refuses as Do does, and waits no longer than the time-out for the header.
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	more := make(chan struct{})
+	c := client(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/refused":
+			answers(http.StatusForbidden, `{"error":{"code":"insufficient_scope","message":"No."}}`)(w, r)
+		case "/slow":
+			<-r.Context().Done()
+		default:
+			_, _ = io.WriteString(w, "one")
+			_ = http.NewResponseController(w).Flush()
+			<-more
+			_, _ = io.WriteString(w, "two")
+		}
+	})
+	res, err := c.Open(ctx(), "/list", peer.Header("Accept", "text/csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := make([]byte, 3)
+	if _, err := io.ReadFull(res.Body, first); err != nil || string(first) != "one" {
+		t.Errorf("%q %v", first, err)
+	}
+	close(more)
+	if rest, err := io.ReadAll(res.Body); err != nil || string(rest) != "two" {
+		t.Errorf("%q %v", rest, err)
+	}
+	if err := res.Body.Close(); err != nil {
+		t.Error(err)
+	}
+	var e *apperr.Error
+	if _, err := c.Open(ctx(), "/refused"); !errors.As(err, &e) || e.Code != "insufficient_scope" || e.Kind != apperr.Forbidden {
+		t.Errorf("%v", err)
+	}
+	hasty := client(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	hasty.Timeout = 20 * time.Millisecond
+	if _, err := hasty.Open(ctx(), "/slow"); !errors.Is(err, apperr.ErrTimeout) {
+		t.Errorf("%v", err)
+	}
+	if _, err := c.Open(context.Background(), "/list"); !errors.Is(err, caller.ErrNone) {
+		t.Errorf("without a caller: %v", err)
+	}
+}

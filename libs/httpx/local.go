@@ -1,0 +1,28 @@
+package httpx
+
+import (
+	"net/url"
+	"strings"
+)
+
+// Local returns an address of this host that is under a path, with its query: /admin/today?days=30 under /admin. It is "" for every other
+// address: one with a scheme or a host, one that leads out of the path, one that a browser could read in another way (RFC 9700, section
+// 4.11, on open redirection).
+func Local(address, under string) string {
+	if strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r == '\\' || r == 0x7f }) {
+		return ""
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" || u.Fragment != "" {
+		return ""
+	}
+	if u.Path != under && !strings.HasPrefix(u.Path, under+"/") || strings.Contains(u.Path, "//") || strings.ContainsAny(u.Path, "\\\r\n") {
+		return ""
+	}
+	for segment := range strings.SplitSeq(u.Path, "/") {
+		if segment == "." || segment == ".." {
+			return ""
+		}
+	}
+	return address
+}
