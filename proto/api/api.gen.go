@@ -4558,6 +4558,9 @@ type Limit = int
 // MetadataFilter defines model for MetadataFilter.
 type MetadataFilter map[string]string
 
+// NumberFilter defines model for NumberFilter.
+type NumberFilter = string
+
 // ObjectFilter defines model for ObjectFilter.
 type ObjectFilter = string
 
@@ -4712,6 +4715,9 @@ type ListBookingsParams struct {
 
 	// PaymentStatus Only bookings in these payment states, separated by commas; 10 at most.
 	PaymentStatus *PaymentStatusFilter `form:"payment_status,omitempty" json:"payment_status,omitempty"`
+
+	// Number Only the row with this number; upper and lower case are the same.
+	Number *NumberFilter `form:"number,omitempty" json:"number,omitempty"`
 
 	// CustomerId Only rows of this customer, `cu_…`.
 	CustomerId *CustomerFilter `form:"customer_id,omitempty" json:"customer_id,omitempty"`
@@ -5057,6 +5063,9 @@ type ListInvoicesParams struct {
 
 	// Overdue Only invoices that are overdue (`true`) or only the others (`false`).
 	Overdue *OverdueFilter `form:"overdue,omitempty" json:"overdue,omitempty"`
+
+	// Number Only the row with this number; upper and lower case are the same.
+	Number *NumberFilter `form:"number,omitempty" json:"number,omitempty"`
 
 	// CustomerId Only rows of this customer, `cu_…`.
 	CustomerId *CustomerFilter `form:"customer_id,omitempty" json:"customer_id,omitempty"`
@@ -5408,6 +5417,9 @@ type ListQuotesParams struct {
 
 	// Status Only quotes in these states, separated by commas; 10 at most.
 	Status *QuoteStatusFilter `form:"status,omitempty" json:"status,omitempty"`
+
+	// Number Only the row with this number; upper and lower case are the same.
+	Number *NumberFilter `form:"number,omitempty" json:"number,omitempty"`
 
 	// CustomerId Only rows of this customer, `cu_…`.
 	CustomerId *CustomerFilter `form:"customer_id,omitempty" json:"customer_id,omitempty"`

@@ -8,6 +8,39 @@ import (
 	"time"
 )
 
+// BookingCalendar The bookings of a range of days.
+type BookingCalendar struct {
+	// Data CalendarBooking objects by event_local_date and id.
+	Data []json.RawMessage `json:"data"`
+
+	// Timezone The operator's, in which the days are counted.
+	Timezone string `json:"timezone"`
+
+	// Truncated Whether there are more bookings than an answer holds.
+	Truncated bool `json:"truncated"`
+}
+
+// BookingDay What a day came to.
+type BookingDay struct {
+	// BookedMinutes Time for which units are booked, without buffers. Time within an opening counts on the day that the opening belongs to, other time on the day of the clock; of a booking of a whole day it is the time that the unit is open on that day.
+	BookedMinutes int64 `json:"booked_minutes"`
+
+	// Bookings Number of bookings with this event_local_date that are pending, confirmed, completed or no_show.
+	Bookings int `json:"bookings"`
+
+	// Date YYYY-MM-DD
+	Date string `json:"date"`
+
+	// OpenMinutes Time for which the units that are active now are open by their present opening hours. An opening that runs past midnight belongs to the day on which it opens.
+	OpenMinutes int64 `json:"open_minutes"`
+
+	// Paid Sum of amount_paid less amount_refunded of the same.
+	Paid int64 `json:"paid"`
+
+	// Revenue Sum of total_amount of those that are confirmed or completed, in the smallest unit of the currency.
+	Revenue int64 `json:"revenue"`
+}
+
 // BookingSettlement What decides which card payments of a booking are refunded by themselves.
 type BookingSettlement struct {
 	// AutoRefund Whether refund_due is refunded by itself.
@@ -29,6 +62,18 @@ type BookingSettlement struct {
 	Status string `json:"status"`
 }
 
+// BookingStatistics What the days of a range came to.
+type BookingStatistics struct {
+	// Currency The operator's. Money of bookings in another currency is not counted.
+	Currency string `json:"currency"`
+
+	// Data Each day of the range, in order.
+	Data []BookingDay `json:"data"`
+
+	// Timezone The operator's, in which the days are counted.
+	Timezone string `json:"timezone"`
+}
+
 // BookingsOfCustomer Some bookings of a customer, newest first.
 type BookingsOfCustomer struct {
 	// Data The public bodies.
@@ -39,6 +84,44 @@ type BookingsOfCustomer struct {
 
 	// Next The cursor of the next page; absent on the last one.
 	Next string `json:"next,omitempty"`
+}
+
+// CalendarBooking What a calendar shows of a booking. Fields of the same name are those of the public Booking.
+type CalendarBooking struct {
+	AmountDue   int64      `json:"amount_due"`
+	ClaimEndsAt *time.Time `json:"claim_ends_at"`
+
+	// ClaimStartsAt From when the booking keeps its unit from others, buffers included; null: it does not.
+	ClaimStartsAt *time.Time `json:"claim_starts_at"`
+
+	// Currency Of both amounts.
+	Currency   string  `json:"currency"`
+	CustomerID *string `json:"customer_id"`
+
+	// CustomerName Null without a customer, of one that is not known here and of one that is erased.
+	CustomerName   *string    `json:"customer_name"`
+	EndsAt         *time.Time `json:"ends_at"`
+	EventEndTime   *string    `json:"event_end_time"`
+	EventLocalDate string     `json:"event_local_date"`
+
+	// EventStartTime HH:MM in the timezone that the booking was made in; null: a whole day.
+	EventStartTime *string    `json:"event_start_time"`
+	GuestCount     *int       `json:"guest_count"`
+	HoldExpiresAt  *time.Time `json:"hold_expires_at"`
+
+	// ID bk_…
+	ID            string     `json:"id"`
+	Number        string     `json:"number"`
+	PackageID     *string    `json:"package_id"`
+	PaymentStatus string     `json:"payment_status"`
+	ServiceID     *string    `json:"service_id"`
+	StartsAt      *time.Time `json:"starts_at"`
+	Status        string     `json:"status"`
+
+	// TotalAmount In the smallest unit of the currency.
+	TotalAmount int64   `json:"total_amount"`
+	UnitID      *string `json:"unit_id"`
+	Version     int64   `json:"version"`
 }
 
 // CatalogueItem What other services need of a service, a unit or a package.
@@ -54,6 +137,31 @@ type CountedPayment struct {
 
 	// Late Whether the booking was cancelled or had expired when the payment was counted first.
 	Late bool `json:"late"`
+}
+
+// DayHoliday The holiday rule that decides about a price.
+type DayHoliday struct {
+	// ID hr_…
+	ID string `json:"id"`
+
+	// MultiplierBps The factor in basis points; of rules that stack, the combined one.
+	MultiplierBps int64  `json:"multiplier_bps"`
+	Name          string `json:"name"`
+}
+
+// DayPrice The price of a package on a day, in the smallest unit of its currency.
+type DayPrice struct {
+	// Date YYYY-MM-DD
+	Date string `json:"date"`
+
+	// DepositAmount Null as total_amount is.
+	DepositAmount *int64 `json:"deposit_amount"`
+
+	// Holiday The holiday rule that decides; null where none applies.
+	Holiday *DayHoliday `json:"holiday"`
+
+	// TotalAmount Null: no booking can be made of that day, because its price exceeds the largest amount, or because the day does not exist in the operator's timezone.
+	TotalAmount *int64 `json:"total_amount"`
 }
 
 // LinkedBooking The body of POST /internal/v1/bookings. It names a quote or a lead, not both.
@@ -86,6 +194,20 @@ type PackagePrice struct {
 	Name        string `json:"name"`
 	ServiceID   string `json:"service_id"`
 	TotalAmount int64  `json:"total_amount"`
+}
+
+// PackagePrices The prices of a package by day.
+type PackagePrices struct {
+	// Currency Of all amounts.
+	Currency string `json:"currency"`
+
+	// Data Each day of the range, in order.
+	Data []DayPrice `json:"data"`
+
+	// Name Name of the package.
+	Name      string `json:"name"`
+	PackageID string `json:"package_id"`
+	ServiceID string `json:"service_id"`
 }
 
 // PriceQuery The body of POST /internal/v1/prices.

@@ -22,7 +22,7 @@ func (a *API) listAvailability(c *gin.Context) error {
 		return err
 	}
 	var query availability.Query
-	if query.Range, err = availability.ParseRange(q.String("from"), q.String("to"), loc); err != nil {
+	if query.Range, err = availability.ParseRange(q.String("from"), q.String("to"), availability.MaxDays, loc); err != nil {
 		return err
 	}
 	query.Service, _ = rest.FilterID[domain.ServicePrefix](q, "service_id")

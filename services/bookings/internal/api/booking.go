@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -159,6 +160,9 @@ func (a *API) bookingFilter(ctx context.Context, q contract.Query) (f store.Book
 	f.Service, bad[1] = rest.FilterID[domain.ServicePrefix](q, "service_id")
 	f.Unit, bad[2] = rest.FilterID[domain.UnitPrefix](q, "unit_id")
 	f.Package, bad[3] = rest.FilterID[domain.PackagePrefix](q, "package_id")
+	if q.Has("number") {
+		f.Number = new(strings.ToUpper(q.String("number")))
+	}
 	for _, s := range q.List("status") {
 		f.Status = append(f.Status, domain.Status(s))
 	}

@@ -52,7 +52,7 @@ type booking struct {
 	PackageSnapshot *struct {
 		Name    string
 		Holiday *struct {
-			Name          string
+			ID, Name      string
 			MultiplierBps int64 `json:"multiplier_bps"`
 		}
 	} `json:"package_snapshot"`

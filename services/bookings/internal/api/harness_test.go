@@ -106,7 +106,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 		Feeds:     app.NewFeeds(db, func() {}, "https://api.test", w.clock.now),
 		Directory: w.customers,
 		Pages:     w.Pages(),
-		Server:    w.Server(answers, "customers", "payments"),
+		Server:    w.Server(answers, "customers", "payments", "console"),
 		Now:       w.clock.now,
 	}
 	engine := httpx.NewEngine()

@@ -111,24 +111,30 @@ func TestBookingFilters(t *testing.T) {
 	w.do(ctx, "POST", "/bookings/"+b.ID+"/cancel", "").is(200)
 	w.Exec(`update bookings set payment_status = 'paid' where id = $1`, uuidOf(t, c.ID))
 	cases := map[string][]booking{
-		"":                                 {a, b, c},
-		"status=pending":                   {a},
-		"status=cancelled":                 {b},
-		"status=pending,confirmed":         {a, c},
-		"status=pending,pending":           {a},
-		"status=expired":                   {},
-		"payment_status=unpaid":            {a, b},
-		"payment_status=paid,unpaid":       {a, b, c},
-		"payment_status=refunded":          {},
-		"customer_id=" + ann:               {a, c},
-		"customer_id=cu_x":                 {},
-		"customer_id=":                     {},
-		"service_id=" + s.tour.String():    {a},
-		"service_id=" + s.rental.String():  {b},
-		"unit_id=" + s.ada.String():        {a},
-		"package_id=" + s.flat.String():    {a},
-		"package_id=" + s.share.String():   {},
-		"event_type=wedding":               {b},
+		"":                                                 {a, b, c},
+		"status=pending":                                   {a},
+		"status=cancelled":                                 {b},
+		"status=pending,confirmed":                         {a, c},
+		"status=pending,pending":                           {a},
+		"status=expired":                                   {},
+		"payment_status=unpaid":                            {a, b},
+		"payment_status=paid,unpaid":                       {a, b, c},
+		"payment_status=refunded":                          {},
+		"customer_id=" + ann:                               {a, c},
+		"customer_id=cu_x":                                 {},
+		"customer_id=":                                     {},
+		"service_id=" + s.tour.String():                    {a},
+		"service_id=" + s.rental.String():                  {b},
+		"unit_id=" + s.ada.String():                        {a},
+		"package_id=" + s.flat.String():                    {a},
+		"package_id=" + s.share.String():                   {},
+		"event_type=wedding":                               {b},
+		"number=" + a.Number:                               {a},
+		"number=" + strings.ToLower(b.Number):              {b},
+		"number=" + b.Number + "&status=pending,expired":   {},
+		"number=" + c.Number + "&status=pending,confirmed": {c},
+		"number=" + strings.TrimPrefix(a.Number, "B-"):     {},
+		"number=":                          {},
 		"event_date_from=2030-05-02":       {b, c},
 		"event_date_to=2030-05-02":         {a, b, c},
 		"event_date_to=2030-05-01":         {a},
@@ -163,6 +169,7 @@ func TestBookingFilters(t *testing.T) {
 		"limit=0": "limit", "limit=101": "limit", "sort=id": "sort", "status=open": "status", "status=canceled": "status", "status=": "status",
 		"payment_status=due": "payment_status", "expand=unit": "expand", "event_date_from=2030-13-01": "event_date_from",
 		"event_date_to=1899-12-31": "event_date_to", "event_date_to=x": "event_date_to", "active=true": "active", "event_type=%00": "event_type",
+		"number=" + strings.Repeat("9", 51): "number", "number=B-1&number=B-2": "number", "q=x": "q",
 	} {
 		w.do(ctx, "GET", "/bookings?"+query, "").is(422, "invalid_request", field)
 	}
@@ -193,7 +200,7 @@ func TestCursorsOfOthers(t *testing.T) {
 	use(in(ctx, func(c *caller.Caller) { c.Credential = "key_second" }), "bookings", "status=confirmed", cursor).is(200)
 	use(live, "bookings", "status=confirmed", cursor).is(400, "invalid_cursor")
 	use(pgtest.Ctx(t, caller.Test), "bookings", "status=confirmed", cursor).is(400, "invalid_cursor")
-	for _, query := range []string{"", "status=pending", "status=confirmed&sort=updated_at", "status=confirmed&unit_id=un_x", "status=confirmed&metadata[a]=1"} {
+	for _, query := range []string{"", "status=pending", "status=confirmed&sort=updated_at", "status=confirmed&unit_id=un_x", "status=confirmed&number=B-1", "status=confirmed&metadata[a]=1"} {
 		use(ctx, "bookings", query, cursor).is(400, "invalid_cursor")
 	}
 	units := *w.list(ctx, "/units?limit=2").NextCursor

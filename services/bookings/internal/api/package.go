@@ -2,9 +2,11 @@ package api
 
 import (
 	"context"
+	"errors"
 
 	"github.com/gin-gonic/gin"
 
+	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/money"
@@ -13,8 +15,10 @@ import (
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto/api"
+	"holdfast.dev/proto/internalapi"
 
 	"holdfast.dev/services/bookings/internal/domain"
+	"holdfast.dev/services/bookings/internal/domain/report"
 	"holdfast.dev/services/bookings/internal/store"
 	"holdfast.dev/services/bookings/internal/view"
 )
@@ -52,6 +56,36 @@ func (a *API) listPackages(c *gin.Context) error {
 	}, func(p domain.Package) page.Place {
 		return page.Place{ID: p.ID.UUID(), Created: p.CreatedAt, Updated: p.UpdatedAt}
 	}, view.Package)
+}
+
+// listPackagePrices answers what a package costs on each day of a range.
+func (a *API) listPackagePrices(c *gin.Context) error {
+	id, err := optionalID[domain.PackagePrefix]("package_id", c.Query("package_id"))
+	if err != nil {
+		return err
+	}
+	if id.IsZero() {
+		return apperr.Field("package_id", "Is required.")
+	}
+	days, err := reportDays(c, report.MaxPriceDays)
+	if err != nil {
+		return err
+	}
+	p, rules, err := store.PricedPackage(c.Request.Context(), a.DB, id)
+	if errors.Is(err, domain.ErrPackageNotFound) {
+		return apperr.Field("package_id", "No such package.")
+	}
+	if err != nil {
+		return err
+	}
+	out := internalapi.PackagePrices{
+		PackageID: id.String(), ServiceID: p.ServiceID.String(), Name: p.Name, Currency: p.BasePrice.Currency,
+		Data: make([]internalapi.DayPrice, days.Days()),
+	}
+	for i, d := range report.Prices(days, p, rules) {
+		out.Data[i] = view.DayPrice(d)
+	}
+	return rest.Object(c, out)
 }
 
 func fromPackageCreate(b api.PackageCreate) domain.PackagePatch {

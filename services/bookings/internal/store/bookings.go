@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -12,6 +14,7 @@ import (
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/bookings/internal/domain"
+	"holdfast.dev/services/bookings/internal/domain/report"
 )
 
 // BookingFilter narrows a list; nil and empty fields do not. Now decides which holds have run out.
@@ -24,6 +27,7 @@ type BookingFilter struct {
 	Unit          *domain.UnitID
 	Package       *domain.PackageID
 	EventType     *string
+	Number        *string     // as stored
 	From, To      *civil.Date // the event's day, inclusive
 	Metadata      map[string]string
 }
@@ -80,6 +84,7 @@ func bookingsOf(w *page.Where, f BookingFilter, r page.Request, narrow func(*pag
 	equal(w, `b.unit_id = ?`, f.Unit)
 	equal(w, `b.package_id = ?`, f.Package)
 	equal(w, `b.event_type = ?`, f.EventType)
+	equal(w, `b.number = ?`, f.Number)
 	if len(f.PaymentStatus) > 0 {
 		w.Add(`b.payment_status = any(?)`, f.PaymentStatus)
 	}
@@ -98,4 +103,124 @@ func equal[T any](w *page.Where, cond string, v *T) {
 	if v != nil {
 		w.Add(cond, *v)
 	}
+}
+
+// CalendarFilter narrows a calendar; empty fields do not. Now decides which holds have run out.
+type CalendarFilter struct {
+	report.Days
+	Now     time.Time
+	Units   []domain.UnitID
+	Service domain.ServiceID
+	All     bool // also bookings that are cancelled or have expired
+}
+
+// BookingsDuring reads the bookings that share time with the days, by themselves or by their claims, and those of these days
+// without times, at most report.MaxBookings, by day.
+func BookingsDuring(ctx context.Context, q pg.Q, f CalendarFilter) (page.Rows[report.Booking], error) {
+	sql, args := bookingsDuring(f)
+	return page.Read(ctx, q, page.Request{Limit: report.MaxBookings}, scanReportBooking, sql, args)
+}
+
+// during are the parts of all bookings that may share time with a range of days, each with an index of its own: those whose day
+// is in the range or near it, and, by their length, those that began before. A claim is longer than its booking by a day at each
+// end at most, and a booking's day may be that of another timezone: so near is farther than any of both together. + 0 keeps the day
+// out of the index condition, as it does not bound the parts after the first.
+var during = []string{
+	`b.event_day >= @near and b.event_day <= @until`,
+	`b.event_day + 0 < @near and b.starts_at < @from and b.ends_at - b.starts_at > interval '1 day' and b.ends_at - b.starts_at <= interval '8 days'
+		and b.starts_at > @from::timestamptz - interval '9 days'`,
+	`b.event_day + 0 < @near and b.starts_at < @from and b.ends_at - b.starts_at > interval '8 days' and b.ends_at - b.starts_at <= interval '64 days'
+		and b.starts_at > @from::timestamptz - interval '65 days'`,
+	`b.event_day + 0 < @near and b.starts_at < @from and b.ends_at - b.starts_at > interval '64 days' and b.ends_at > @from::timestamptz - interval '1 day'`,
+}
+
+const near = 4 // days
+
+func duringArgs(d report.Days, now time.Time) pg.Args {
+	return pg.Args{
+		"first": d.From.UTC(), "last": d.To.UTC(), "near": d.From.AddDays(-near).UTC(), "until": d.To.AddDays(near).UTC(),
+		"from": d.Time.From, "to": d.Time.To, "now": now,
+	}
+}
+
+// standing are the bookings that are neither cancelled nor expired.
+const standing = `(b.status in ('confirmed', 'completed', 'no_show') or b.status = 'pending' and (b.hold_expires_at is null or b.hold_expires_at > @now))`
+
+const reportColumns = `b.id, b.number, b.status, b.customer_id, b.service_id, b.unit_id, b.package_id, b.event_day, b.event_start, b.event_end,
+	b.starts_at, b.ends_at, b.timezone, b.guest_count, b.currency, b.total, b.deposit, b.paid, b.refunded, b.hold_expires_at, b.version`
+
+func bookingsDuring(f CalendarFilter) (string, pg.Args) {
+	args := duringArgs(f.Days, f.Now)
+	args["limit"] = report.MaxBookings + 1
+	where := ""
+	if !f.All {
+		where += ` and ` + standing
+	}
+	if len(f.Units) > 0 {
+		where += ` and b.unit_id = any(@units::uuid[])`
+		args["units"] = f.Units
+	}
+	if !f.Service.IsZero() {
+		where += ` and b.service_id = @service`
+		args["service"] = f.Service
+	}
+	parts := make([]string, len(during))
+	for i, part := range during {
+		parts[i] = fmt.Sprintf(`select `+reportColumns+`, k.starts_at as claimed_from, k.ends_at as claimed_to from bookings b left join lateral (
+				select k.starts_at, k.ends_at from unit_claims k where k.tenant_id = @tenant and k.livemode = @live and k.booking_id = b.id offset 0) k on true
+			where b.tenant_id = @tenant and b.livemode = @live and %s%s
+			  and (b.starts_at is null or b.starts_at < @to::timestamptz + interval '1 day' and b.ends_at > @from::timestamptz - interval '1 day')
+			  and (b.starts_at < @to and b.ends_at > @from or k.starts_at < @to and k.ends_at > @from
+				or b.starts_at is null and b.event_day >= @first and b.event_day <= @last)`, part, where)
+	}
+	parts[0] += ` order by b.event_day, b.id limit @limit`
+	return `select ` + reportColumns + `, b.claimed_from, b.claimed_to, c.name
+		from (select * from ((` + strings.Join(parts, `) union all (`) + `)) b order by b.event_day, b.id limit @limit) b
+		left join lateral (
+			select c.name from customers c where c.tenant_id = @tenant and c.livemode = @live and c.id = b.customer_id and not c.erased offset 0) c on true
+		order by b.event_day, b.id`, args
+}
+
+func scanReportBooking(row pgx.CollectableRow) (report.Booking, error) {
+	var b report.Booking
+	var zone, currency string
+	var from, to *time.Time
+	err := row.Scan(&b.ID, &b.Number, &b.Status, &b.CustomerID, &b.ServiceID, &b.UnitID, &b.PackageID, &b.Day, &b.Start, &b.End,
+		&b.StartsAt, &b.EndsAt, &zone, &b.GuestCount, &currency, &b.Total.Minor, &b.Deposit.Minor, &b.Paid.Minor, &b.Refunded.Minor,
+		&b.HoldExpiresAt, &b.Version, &from, &to, &b.CustomerName)
+	if err != nil {
+		return report.Booking{}, fmt.Errorf("scan booking: %w", err)
+	}
+	if b.Loc, err = civil.Location(zone); err != nil {
+		return report.Booking{}, fmt.Errorf("booking %s: %w", b.ID, err)
+	}
+	b.Total.Currency, b.Deposit.Currency, b.Paid.Currency, b.Refunded.Currency = currency, currency, currency, currency
+	if from != nil && to != nil {
+		b.Claim = &domain.Span{From: *from, To: *to}
+	}
+	return b, nil
+}
+
+// BookedDuring reads what statistics count: the bookings of the days, and those of a unit that share time with them, at most one more
+// than report.MaxBooked. Cancelled and expired ones are left out.
+func BookedDuring(ctx context.Context, q pg.Q, d report.Days, now time.Time) ([]report.Booked, error) {
+	parts := make([]string, len(during))
+	for i, part := range during {
+		parts[i] = `select b.event_day, b.status, b.currency, b.total, b.paid, b.refunded, b.unit_id, b.event_start is not null, b.starts_at, b.ends_at
+			from bookings b where b.tenant_id = @tenant and b.livemode = @live and ` + part + ` and ` + standing + `
+			  and (b.event_day between @first and @last or b.unit_id is not null and b.starts_at < @to and b.ends_at > @from)`
+	}
+	args := duringArgs(d, now)
+	args["limit"] = report.MaxBooked + 1
+	return pg.Many(ctx, q, scanBooked, strings.Join(parts, ` union all `)+` limit @limit`, args)
+}
+
+func scanBooked(row pgx.CollectableRow) (report.Booked, error) {
+	var b report.Booked
+	var from, to *time.Time
+	err := row.Scan(&b.Day, &b.Status, &b.Currency, &b.Total, &b.Paid, &b.Refunded, &b.Unit, &b.Timed, &from, &to)
+	if from != nil && to != nil {
+		b.During = domain.Span{From: *from, To: *to}
+	}
+	return b, err
 }

@@ -4,6 +4,7 @@ package store
 var (
 	BookingsSQL  = bookingsSQL
 	CalendarSQL  = calendarSQL
+	DuringSQL    = bookingsDuring
 	ClaimsSQL    = claimsDuring
 	AllDueSQL    = allDue
 	TenantDueSQL = tenantDue

@@ -37,6 +37,26 @@ func Package(ctx context.Context, q pg.Q, id domain.PackageID) (domain.Package, 
 	return pg.One(ctx, q, scanPackage, domain.ErrPackageNotFound, `select `+packageColumns+` from packages p where p.tenant_id = @tenant and p.livemode = @live and p.id = @id`, pg.Args{"id": id})
 }
 
+// PricedPackage reads a package and the rules that may price it, or domain.ErrPackageNotFound, in one round trip.
+func PricedPackage(ctx context.Context, db *pg.DB, id domain.PackageID) (p domain.Package, rules []domain.HolidayRule, err error) {
+	b := &pgx.Batch{}
+	b.Queue(`select `+packageColumns+` from packages p where p.tenant_id = @tenant and p.livemode = @live and p.id = @id`, pg.Args{"id": id})
+	b.Queue(`select `+ruleColumns+` from holiday_rules r where r.tenant_id = @tenant and r.livemode = @live and r.active`, pg.Args{})
+	err = db.ReadBatch(ctx, b, func(res pgx.BatchResults) error {
+		found, err := pg.NextOne(res, scanPackage)
+		if err != nil {
+			return err
+		}
+		if found == nil {
+			return domain.ErrPackageNotFound
+		}
+		p = *found
+		rules, err = pg.Next(res, pgx.RowToStructByName[domain.HolidayRule])
+		return err
+	})
+	return p, rules, err
+}
+
 // Packages reads one page.
 func Packages(ctx context.Context, q pg.Q, f PackageFilter, r page.Request) (page.Rows[domain.Package], error) {
 	w := &page.Where{}

@@ -33,6 +33,12 @@ func UnitsByID(ctx context.Context, q pg.Q, list []domain.UnitID) ([]domain.Unit
 		`select `+unitColumns+` from units u where u.tenant_id = @tenant and u.livemode = @live and u.id = any(@ids::uuid[]) order by u.id`, pg.Args{"ids": list})
 }
 
+// UnitHours reads the status and the opening hours of the active units and of those in the list.
+func UnitHours(ctx context.Context, q pg.Q, list []domain.UnitID) ([]domain.Unit, error) {
+	return pg.Many(ctx, q, pgx.RowToStructByNameLax[domain.Unit], `select u.id, u.status, u.opening_hours from units u
+		where u.tenant_id = @tenant and u.livemode = @live and (u.status = 'active' or u.id = any(@ids::uuid[]))`, pg.Args{"ids": list})
+}
+
 // Units reads one page.
 func Units(ctx context.Context, q pg.Q, f UnitFilter, r page.Request) (page.Rows[domain.Unit], error) {
 	w := &page.Where{}

@@ -157,6 +157,9 @@ func invoiceFilter(q contract.Query, at domain.Place) (f store.InvoiceFilter, no
 	for _, s := range q.List("status") {
 		f.Status = append(f.Status, domain.InvoiceStatus(s))
 	}
+	if q.Has("number") {
+		f.Number = new(q.String("number"))
+	}
 	if before, ok := q.Time("due_before"); ok {
 		f.DueBefore = &before
 	}

@@ -54,11 +54,21 @@ func TestInvoiceFilters(t *testing.T) {
 	w.invoicesAre(ctx, "due_before=2031-06-01T04:00:00Z", a1.ID)
 	w.invoicesAre(ctx, "due_before=2032-01-01T00:00:00Z&status=open", a2.ID)
 	w.invoicesAre(ctx, "metadata[k]=v", a2.ID, a1.ID)
+	w.invoicesAre(ctx, "number="+deref(a2.Number), a2.ID)
+	w.invoicesAre(ctx, "number="+strings.ToLower(deref(a3.Number))+"&status=partially_paid,draft", a3.ID)
+	w.invoicesAre(ctx, "number="+deref(a3.Number)+"&status=draft")
+	w.invoicesAre(ctx, "number="+strings.TrimPrefix(deref(a3.Number), "INV-"))
+	w.invoicesAre(ctx, "number=inv-1")
+	w.invoicesAre(ctx, "number=")
+	w.Exec(`update invoices set number = 'Re/7' || lpad(seq::text, 6, '0') where number is not null`) // as other prefixes had made it
+	w.invoicesAre(ctx, "number=rE/7000002", a3.ID)
+	w.invoicesAre(ctx, "number=re/000002")
 	w.invoicesAre(ctx, "metadata[k]=v&metadata[l]=w&overdue=false", a1.ID)
 	w.invoicesAre(ctx, "created_after="+url.QueryEscape(a3.CreatedAt.Format(time.RFC3339Nano)), a4.ID, a3.ID)
 	w.invoicesAre(ctx, "limit=1&created_before="+url.QueryEscape(a3.CreatedAt.Format(time.RFC3339Nano)), a2.ID)
 	for query, field := range map[string]string{
 		"status=unpaid": "status", "overdue=1": "overdue", "due_before=2031-01-01": "due_before", "expand=booking": "expand", "q=x": "q", "sort=due_at": "sort",
+		"number=" + strings.Repeat("9", 51): "number",
 	} {
 		w.do(ctx, "GET", "/invoices?"+query, "").is(422, "invalid_request", field)
 	}

@@ -211,18 +211,23 @@ func TestListOfQuotes(t *testing.T) {
 	accepted := w.onQuote(ctx, two.ID, "accept").is(200).quote()
 	draft := w.newQuote(ctx, "")
 	for query, want := range map[string][]string{
-		"":                                     {draft.ID, two.ID, one.ID},
-		"status=sent":                          {one.ID},
-		"status=accepted,draft,draft":          {draft.ID, two.ID},
-		"status=expired":                       {},
-		"customer_id=" + one.CustomerID:        {one.ID},
-		"customer_id=cu_x":                     {},
-		"lead_id=" + lead:                      {one.ID},
-		"booking_id=" + *accepted.BookingID:    {two.ID},
-		"metadata[k]=v":                        {one.ID},
-		"metadata[k]=v&status=draft":           {},
-		"created_before=2001-01-01T00:00:00Z":  {},
-		"status=sent,accepted,draft&limit=100": {draft.ID, two.ID, one.ID},
+		"":                                  {draft.ID, two.ID, one.ID},
+		"status=sent":                       {one.ID},
+		"status=accepted,draft,draft":       {draft.ID, two.ID},
+		"status=expired":                    {},
+		"customer_id=" + one.CustomerID:     {one.ID},
+		"customer_id=cu_x":                  {},
+		"lead_id=" + lead:                   {one.ID},
+		"booking_id=" + *accepted.BookingID: {two.ID},
+		"metadata[k]=v":                     {one.ID},
+		"metadata[k]=v&status=draft":        {},
+		"number=" + one.Number:              {one.ID},
+		"number=" + strings.ToLower(two.Number) + "&status=accepted": {two.ID},
+		"number=" + one.Number + "&status=draft":                     {},
+		"number=" + one.Number[2:]:                                   {},
+		"number=":                                                    {},
+		"created_before=2001-01-01T00:00:00Z":                        {},
+		"status=sent,accepted,draft&limit=100":                       {draft.ID, two.ID, one.ID},
 	} {
 		var got []string
 		for _, row := range w.do(ctx, "GET", "/quotes?"+query, "").is(200).list().Data {
@@ -239,6 +244,7 @@ func TestListOfQuotes(t *testing.T) {
 		t.Errorf("walked %v", all)
 	}
 	w.do(ctx, "GET", "/quotes?status=new", "").is(422, "invalid_request", "status")
+	w.do(ctx, "GET", "/quotes?number="+strings.Repeat("9", 51), "").is(422, "invalid_request", "number")
 	w.do(ctx, "GET", "/quotes?cursor=x", "").is(400, "invalid_cursor")
 	for _, path := range []string{"/quotes/" + one.ID, "/quotes"} {
 		w.do(ctx, "GET", path+"?expand=customer", "").is(403, "insufficient_scope")

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 	"github.com/oapi-codegen/nullable"
@@ -42,6 +43,9 @@ func (a *API) quoteFilter(ctx context.Context, q contract.Query) (f store.QuoteF
 	f.Customer, bad[0] = rest.FilterID[ids.CustomerPrefix](q, "customer_id")
 	f.Lead, bad[1] = rest.FilterID[ids.LeadPrefix](q, "lead_id")
 	f.Booking, bad[2] = rest.FilterID[ids.BookingPrefix](q, "booking_id")
+	if q.Has("number") {
+		f.Number = new(strings.ToUpper(q.String("number")))
+	}
 	for _, s := range q.List("status") {
 		f.Status = append(f.Status, domain.QuoteStatus(s))
 	}

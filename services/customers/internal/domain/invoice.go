@@ -3,6 +3,8 @@ package domain
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"holdfast.dev/libs/apperr"
@@ -175,4 +177,22 @@ func InvoiceOf(id InvoiceID, q InvoiceSource, b Booking) (Invoice, error) {
 	var err error
 	v.Totals, err = Sum(v.Lines, q.Currency)
 	return v, err
+}
+
+// InvoiceCounters are the counters that the invoice with a number may have: the digits at the number's end, from six on, of which
+// the prefix may have some.
+func InvoiceCounters(number string) []int64 {
+	const least, most = 6, 18 // digits; a counter with less is filled up with zeros
+	digits := number[len(strings.TrimRight(number, "0123456789")):]
+	counters := []int64{}
+	for n := least; n <= min(most, len(digits)); n++ {
+		text := digits[len(digits)-n:]
+		if n > least && text[0] == '0' {
+			continue
+		}
+		if counter, err := strconv.ParseInt(text, 10, 64); err == nil {
+			counters = append(counters, counter)
+		}
+	}
+	return counters
 }

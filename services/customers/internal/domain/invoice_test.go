@@ -1,6 +1,7 @@
 package domain_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -68,6 +69,23 @@ func TestNumberPrefix(t *testing.T) {
 	} {
 		if got := tc.info.NumberPrefix(place(t, tc.zone, tc.now)); got != tc.want {
 			t.Errorf("%+v: got %q", tc, got)
+		}
+	}
+}
+
+// Whatever prefix and year an operator has, the counter is among those that a number may have.
+func TestInvoiceCounters(t *testing.T) {
+	t.Parallel()
+	for number, want := range map[string][]int64{
+		"INV-000001": {1}, "INV-2030-000017": {17}, "INV-1234567": {234567, 1234567}, "R2000001": {1, 2000001}, "RE/20000017": {17, 20000017},
+		"000000": {0}, "12345": {}, "INV-": {}, "": {}, "INV-000001x": {}, "ä000002": {2},
+		"99999999999999999999": {
+			999999, 9999999, 99999999, 999999999, 9999999999, 99999999999, 999999999999, 9999999999999, 99999999999999,
+			999999999999999, 9999999999999999, 99999999999999999, 999999999999999999,
+		},
+	} {
+		if got := domain.InvoiceCounters(number); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", number, got, want)
 		}
 	}
 }

@@ -75,6 +75,8 @@ func literal(a any) string {
 		return literal(v.UUID())
 	case [16]byte:
 		return fmt.Sprintf("'%x'", v)
+	case []int64:
+		return "'{" + strings.Trim(strings.ReplaceAll(fmt.Sprint(v), " ", ","), "[]") + "}'"
 	case string:
 		return "'" + strings.ReplaceAll(v, "'", "''") + "'"
 	default:

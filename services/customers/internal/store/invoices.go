@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"holdfast.dev/libs/page"
@@ -18,6 +19,7 @@ type InvoiceFilter struct {
 	Today     time.Time // the start of the operator's day: what is due before it is overdue
 	Customer  *domain.CustomerID
 	Booking   *domain.BookingID
+	Number    *string // in any case
 	DueBefore *time.Time
 	Metadata  map[string]string // exact pairs
 }
@@ -41,6 +43,10 @@ func invoicesOf(w *page.Where, f InvoiceFilter, r page.Request, narrow func(*pag
 	}
 	if f.Booking != nil {
 		w.Add(`v.booking_id = ?`, *f.Booking)
+	}
+	if f.Number != nil {
+		w.Add(`v.seq = any(?)`, domain.InvoiceCounters(*f.Number)) // which has an index, as upper() cannot have
+		w.Add(`upper(v.number) = ?`, strings.ToUpper(*f.Number))
 	}
 	narrow(w)
 	tail, args := w.Page(r, "v")

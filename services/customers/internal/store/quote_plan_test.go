@@ -91,6 +91,8 @@ func TestListsOfQuotesUseTheirIndexes(t *testing.T) {
 		"customer next page": {filter: store.QuoteFilter{Customer: &customer}, req: page.Request{After: &page.Position{At: middle}}, index: "quotes_customer"},
 		"lead":               {filter: store.QuoteFilter{Lead: &lead}, index: "quotes_lead"},
 		"booking":            {filter: store.QuoteFilter{Booking: &booking}, index: "quotes_booking"},
+		"number":             {filter: store.QuoteFilter{Number: new("Q-77")}, index: "quotes_number"},
+		"number and states":  {filter: store.QuoteFilter{Number: new("Q-77"), Status: []domain.QuoteStatus{sent, accepted}}, index: "quotes_number"},
 		"pair":               {filter: store.QuoteFilter{Metadata: map[string]string{"order": "Q-77"}}, index: "quote_metadata_pkey"},
 		"common pair":        {filter: store.QuoteFilter{Metadata: map[string]string{"kind": "vip"}}, index: "quotes_created"},
 	} {

@@ -18,6 +18,7 @@ type QuoteFilter struct {
 	Customer *domain.CustomerID
 	Lead     *domain.LeadID
 	Booking  *domain.BookingID
+	Number   *string           // as stored
 	Metadata map[string]string // exact pairs
 }
 
@@ -59,6 +60,9 @@ func quotesOf(w *page.Where, f QuoteFilter, r page.Request, narrow func(*page.Wh
 	}
 	if f.Booking != nil {
 		w.Add(`q.booking_id = ?`, *f.Booking)
+	}
+	if f.Number != nil {
+		w.Add(`q.number = ?`, *f.Number)
 	}
 	narrow(w)
 	tail, args := w.Page(r, "q")

@@ -305,7 +305,7 @@ func TestParseRange(t *testing.T) {
 		{"2011-12-30", "2011-12-31", apia, []string{"from"}},
 		{"2011-12-29", "2011-12-30", apia, []string{"to"}},
 	} {
-		got, err := availability.ParseRange(tc.from, tc.to, tc.loc)
+		got, err := availability.ParseRange(tc.from, tc.to, availability.MaxDays, tc.loc)
 		if (err == nil) != (tc.fields == nil) || err == nil && got != days(tc.from, tc.to) {
 			t.Errorf("%s to %s: %v, %v", tc.from, tc.to, got, err)
 		}

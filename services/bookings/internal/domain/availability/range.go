@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-// MaxDays is the longest range that one answer covers, both ends included.
+// MaxDays is the longest range that an answer with slots covers, both ends included.
 const MaxDays = 62
 
 // What one answer holds at most.
@@ -31,8 +31,9 @@ const longestBuffer = 1440 * time.Minute
 // Range is the days from From to To, both included.
 type Range struct{ From, To civil.Date }
 
-// ParseRange reads the days of an answer, YYYY-MM-DD, which must exist in loc. The errors are on from and to.
-func ParseRange(from, to string, loc *time.Location) (Range, error) {
+// ParseRange reads the days of an answer, YYYY-MM-DD, which must exist in loc; it has so many days at most. The errors are on
+// from and to.
+func ParseRange(from, to string, most int, loc *time.Location) (Range, error) {
 	var failed []apperr.FieldError
 	parse := func(name, text string) civil.Date {
 		d, err := civil.ParseDate(text)
@@ -52,8 +53,8 @@ func ParseRange(from, to string, loc *time.Location) (Range, error) {
 		return Range{}, apperr.Fields(failed)
 	case r.To.Before(r.From):
 		return Range{}, apperr.Field("to", "Must not be before from.")
-	case r.Days() > MaxDays:
-		return Range{}, apperr.Field("to", "Must be within %d days, from included.", MaxDays)
+	case r.Days() > most:
+		return Range{}, apperr.Field("to", "Must be within %d days, from included.", most)
 	}
 	return r, nil
 }

@@ -1,0 +1,79 @@
+package api
+
+import (
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/civil"
+	"holdfast.dev/libs/page"
+	"holdfast.dev/libs/rest"
+	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/bookings/internal/domain"
+	"holdfast.dev/services/bookings/internal/domain/availability"
+	"holdfast.dev/services/bookings/internal/domain/report"
+	"holdfast.dev/services/bookings/internal/store"
+	"holdfast.dev/services/bookings/internal/view"
+)
+
+// listCalendar answers the bookings of a range of days.
+func (a *API) listCalendar(c *gin.Context) error {
+	ctx := c.Request.Context()
+	days, err := reportDays(c, availability.MaxDays)
+	if err != nil {
+		return err
+	}
+	f, err := calendarFilter(c)
+	if err != nil {
+		return err
+	}
+	f.Days, f.Now = days, a.now(ctx)
+	rows, err := store.BookingsDuring(ctx, a.DB.Read(ctx), f)
+	if err != nil {
+		return err
+	}
+	data, more, err := page.FitWithin(rows, report.MaxBytes, func(b report.Booking) internalapi.CalendarBooking {
+		return view.CalendarBooking(b.At(f.Now))
+	})
+	if err != nil {
+		return err
+	}
+	return rest.Object(c, internalapi.BookingCalendar{Timezone: days.Loc.String(), Data: data, Truncated: more})
+}
+
+// reportDays reads the range of a report, of so many of the operator's days at most.
+func reportDays(c *gin.Context, most int) (report.Days, error) {
+	loc, err := civil.Location(caller.FromContext(c.Request.Context()).Timezone)
+	if err != nil {
+		return report.Days{}, err
+	}
+	r, err := availability.ParseRange(c.Query("from"), c.Query("to"), most, loc)
+	if err != nil {
+		return report.Days{}, err
+	}
+	return report.NewDays(r, loc), nil
+}
+
+func calendarFilter(c *gin.Context) (f store.CalendarFilter, err error) {
+	f.All = c.Query("all") == "true"
+	if f.Service, err = optionalID[domain.ServicePrefix]("service_id", c.Query("service_id")); err != nil {
+		return f, err
+	}
+	for text := range strings.SplitSeq(c.Query("unit_ids"), ",") {
+		if text == "" {
+			continue
+		}
+		id, err := optionalID[domain.UnitPrefix]("unit_ids", text)
+		if err != nil {
+			return f, err
+		}
+		f.Units = append(f.Units, id)
+	}
+	if len(f.Units) > report.MaxUnits {
+		return f, apperr.Field("unit_ids", "Must have at most %d items.", report.MaxUnits)
+	}
+	return f, nil
+}

@@ -1,0 +1,45 @@
+// Package report holds what an operator sees of many bookings at once: the calendar of a range of days, and what its days came to.
+// It is part of domain and pure.
+package report
+
+import (
+	"time"
+
+	"holdfast.dev/services/bookings/internal/domain"
+	"holdfast.dev/services/bookings/internal/domain/availability"
+)
+
+// Bounds of a calendar, as in proto/internal/bookings.yaml.
+const (
+	MaxUnits    = 100
+	MaxBookings = 10_000
+	MaxBytes    = 4 << 20
+)
+
+// Booking is a booking as a calendar shows it; the fields of domain.Booking that it does not show are empty.
+type Booking struct {
+	domain.Booking
+	CustomerName *string      // nil: not known, or erased
+	Claim        *domain.Span // buffers included; nil: the booking keeps no unit from others
+}
+
+// At is the booking as every reader sees it. One whose hold has run out keeps its unit no more.
+func (b Booking) At(now time.Time) Booking {
+	if b.Booking = b.Booking.At(now); !b.Status.Holds() {
+		b.Claim = nil
+	}
+	return b
+}
+
+// Days are the days of a report, with the time that they take.
+type Days struct {
+	availability.Range
+	Time domain.Span
+	Loc  *time.Location // the operator's
+}
+
+// NewDays returns the days of a range, whose dates were parsed in loc.
+func NewDays(r availability.Range, loc *time.Location) Days {
+	from, _ := r.From.Start(loc) // a parsed date exists
+	return Days{Range: r, Time: domain.Span{From: from, To: r.To.End(loc)}, Loc: loc}
+}

@@ -1,0 +1,33 @@
+package report
+
+import (
+	"holdfast.dev/libs/civil"
+
+	"holdfast.dev/services/bookings/internal/domain"
+)
+
+// MaxPriceDays is the longest range of prices, as in proto/internal/bookings.yaml.
+const MaxPriceDays = 366
+
+// DayPrice is what a package costs on a day.
+type DayPrice struct {
+	Date  civil.Date
+	Price *domain.Price // nil: a booking of that day is refused, because of its price or because there is no such day
+}
+
+// Prices are those of a package on each of the days, as of bookings made for them.
+func Prices(d Days, p domain.Package, rules []domain.HolidayRule) []DayPrice {
+	tariff := domain.NewTariff(rules)
+	concerning := tariff.For(p)
+	list := make([]DayPrice, d.Days())
+	for n := range list {
+		list[n].Date = d.From.AddDays(n)
+		if _, exists := list[n].Date.Start(d.Loc); !exists {
+			continue
+		}
+		if price, err := tariff.Quote(p, tariff.On(list[n].Date), concerning); err == nil {
+			list[n].Price = &price
+		}
+	}
+	return list
+}

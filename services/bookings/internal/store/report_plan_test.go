@@ -1,0 +1,293 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/civil"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/pgtest"
+
+	"holdfast.dev/services/bookings/internal/domain"
+	"holdfast.dev/services/bookings/internal/domain/availability"
+	"holdfast.dev/services/bookings/internal/domain/report"
+	"holdfast.dev/services/bookings/internal/store"
+	"holdfast.dev/services/bookings/migrations"
+)
+
+// busy stores n bookings of two hours, six a day on each of 50 units from 2030-01-01 on. One of a hundred is cancelled, one of 50
+// has no unit and lasts for 3, 20 or 100 days.
+func busy(t testing.TB, conn *pgx.Conn, c caller.Caller, n int) {
+	t.Helper()
+	for _, sql := range []string{
+		`insert into units (tenant_id, livemode, id, name, opening_hours) select $1, $2, gen_random_uuid(), 'u' || n,
+			case when n % 2 = 0 then '{"mon":[["08:00","20:00"]],"tue":[["08:00","20:00"]],"fri":[["08:00","20:00"]],"sat":[["20:00","02:00"]]}'::json end
+			from generate_series(1, 50) n`,
+		`insert into services (tenant_id, livemode, id, name) select $1, $2, gen_random_uuid(), 's' || n from generate_series(1, 5) n`,
+		`insert into customers select $1, $2, gen_random_uuid(), 'Customer ' || n, 1, false from generate_series(1, 1000) n`,
+		`with u as (select array_agg(id) ids from units where tenant_id = $1 and livemode = $2),
+		      s as (select array_agg(id) ids from services where tenant_id = $1 and livemode = $2),
+		      k as (select array_agg(id) ids from customers where tenant_id = $1 and livemode = $2),
+		      w as (select n, date '2030-01-01' + n / 300 as day, n % 50 = 0 as long, lpad((8 + 2 * (n / 50 % 6))::text, 2, '0') || ':00' as clock
+		            from generate_series(0, ` + fmt.Sprint(n-1) + `) n)
+		insert into bookings (tenant_id, livemode, id, number, status, unit_id, service_id, customer_id, event_day, event_start, starts_at, ends_at,
+			timezone, currency, total, deposit, paid, refunded, payment_status)
+		select $1, $2, gen_random_uuid(), 'B-' || n, case when n % 100 = 7 then 'cancelled' when n % 3 = 0 then 'pending' else 'confirmed' end,
+			case when not long then u.ids[1 + n % 50] end, s.ids[1 + n % 5], k.ids[1 + n % 1000], day, clock,
+			(day || ' ' || clock || ' America/New_York')::timestamptz,
+			(day || ' ' || clock || ' America/New_York')::timestamptz
+				+ case when not long then interval '2 hours' else (array[interval '3 days', '3 days', '20 days', '100 days'])[1 + n / 50 % 4] end,
+			'America/New_York', 'USD', 1000, 0, 500, 0, 'partially_paid'
+		from w, u, s, k`,
+		`insert into unit_claims (tenant_id, livemode, booking_id, unit_id, starts_at, ends_at)
+			select tenant_id, livemode, id, unit_id, starts_at, ends_at from bookings
+			where tenant_id = $1 and livemode = $2 and unit_id is not null and status <> 'cancelled'`,
+	} {
+		if _, err := conn.Exec(t.Context(), sql, c.Tenant, c.Live()); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+	if _, err := conn.Exec(t.Context(), `analyze`); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func reportDays(t testing.TB, from string, n int) report.Days {
+	t.Helper()
+	loc, err := civil.Location("America/New_York")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := civil.ParseDate(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report.NewDays(availability.Range{From: d, To: d.AddDays(n - 1)}, loc)
+}
+
+// A calendar, planned as the app role under row-level security, finds what a reading of all bookings finds, and reads the bookings
+// near its days, and of the longer ones those of its time.
+func TestPlanOfBookingsDuring(t *testing.T) {
+	t.Parallel()
+	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()
+	ctx, conn := pgtest.CtxOf(t, tenant, caller.Live), owner(t, db)
+	busy(t, conn, caller.FromContext(ctx), stored)
+	var units []domain.UnitID
+	var service domain.ServiceID
+	err := conn.QueryRow(t.Context(), `select array(select id from units order by name limit 2), (select id from services where name = 's2')`).Scan(&units, &service)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		f    store.CalendarFilter
+		most float64 // bookings that are read
+	}{
+		"a day":              {store.CalendarFilter{Days: reportDays(t, "2030-02-10", 1)}, 9*300 + 600},
+		"a week":             {store.CalendarFilter{Days: reportDays(t, "2030-02-10", 7)}, 15*300 + 600},
+		"of two units":       {store.CalendarFilter{Days: reportDays(t, "2030-02-10", 7), Units: units}, 15*300 + 600},
+		"of a service":       {store.CalendarFilter{Days: reportDays(t, "2030-02-10", 7), Service: service}, 15*300 + 600},
+		"with cancelled":     {store.CalendarFilter{Days: reportDays(t, "2030-02-10", 7), All: true}, 15*300 + 600},
+		"after all":          {store.CalendarFilter{Days: reportDays(t, "2031-12-10", 7)}, 0},
+		"months of the past": {store.CalendarFilter{Days: reportDays(t, "2029-01-01", 62)}, float64(stored)/200 + 5}, // those of 100 days
+	} {
+		for mode, generic := range map[string]bool{"custom": false, "generic": true} {
+			tc.f.Now = time.Date(2029, 1, 1, 0, 0, 0, 0, time.UTC)
+			var found []string
+			queries := 0
+			read := func(ctx context.Context, q pg.Q) error {
+				list, err := store.BookingsDuring(ctx, counted{q, &queries}, tc.f)
+				for _, b := range list.Items {
+					found = append(found, b.Number)
+				}
+				return err
+			}
+			plan := explainAs(t, db.App, ctx, func(ctx context.Context, q pg.Q) error {
+				q.(*explained).generic = generic
+				return read(ctx, q)
+			})
+			if queries != 1 {
+				t.Errorf("%s: %d queries", name, queries)
+			}
+			if plan.read > tc.most || strings.Contains(plan.text, "Seq Scan") {
+				t.Errorf("%s, %s: %v of %d bookings are read, at most %v are to be\n%s", name, mode, plan.read, stored, tc.most, plan.text)
+			}
+			if want := bookingsOfDays(t, conn, tc.f); !slices.Equal(found, want) || tc.most > 1000 && len(found) == 0 {
+				t.Errorf("%s, %s: found %d bookings, want %d", name, mode, len(found), len(want))
+			}
+		}
+	}
+}
+
+// unseen is the explain of a plan that was made without the arguments, as a prepared statement has it in time.
+func unseen(ctx context.Context, tx pg.Tx, format, sql string, args any) (pgx.Rows, error) {
+	sql, values, err := args.(pgx.QueryRewriter).RewriteQuery(ctx, nil, sql, nil)
+	if err != nil {
+		return nil, err
+	}
+	name := `p` + strings.ToLower(ids.New[ids.RequestPrefix]().String())
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = literal(v)
+	}
+	if _, err := tx.Exec(ctx, `set local plan_cache_mode = force_generic_plan`); err != nil {
+		return nil, err
+	}
+	if _, err := tx.Exec(ctx, `prepare `+name+` as `+sql); err != nil {
+		return nil, err
+	}
+	return tx.Query(ctx, fmt.Sprintf(`explain (%s) execute %s (%s)`, format, name, strings.Join(texts, ", ")))
+}
+
+func literal(a any) string {
+	switch v := a.(type) {
+	case time.Time:
+		return "'" + v.Format(time.RFC3339Nano) + "'"
+	case interface{ UUID() [16]byte }:
+		return fmt.Sprintf("'%x'", v.UUID())
+	case []domain.UnitID:
+		list := make([]string, len(v))
+		for i, id := range v {
+			list[i] = fmt.Sprintf("%x", id.UUID())
+		}
+		return "'{" + strings.Join(list, ",") + "}'"
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+// bookingsOfDays is what a reading of all bookings finds.
+func bookingsOfDays(t *testing.T, conn *pgx.Conn, f store.CalendarFilter) []string {
+	t.Helper()
+	rows, err := conn.Query(t.Context(), `select number from bookings where starts_at < $1 and ends_at > $2 and ($3 or status <> 'cancelled')
+		and (cardinality($4::uuid[]) = 0 or unit_id = any($4)) and ($5::uuid is null or service_id = $5) order by event_day, id`,
+		f.Time.To, f.Time.From, f.All, append([]domain.UnitID{}, f.Units...), f.Service)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// Statistics read the bookings near their days, and of the longer ones those of their time.
+func TestPlanOfBookedDuring(t *testing.T) {
+	t.Parallel()
+	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()
+	ctx, conn := pgtest.CtxOf(t, tenant, caller.Live), owner(t, db)
+	busy(t, conn, caller.FromContext(ctx), stored)
+	for name, tc := range map[string]struct {
+		days report.Days
+		most float64
+	}{
+		"a day":              {reportDays(t, "2030-02-10", 1), 9*300 + 600},
+		"months":             {reportDays(t, "2030-01-20", 31), 39*300 + 600},
+		"after all":          {reportDays(t, "2031-12-10", 92), 0},
+		"months of the past": {reportDays(t, "2029-01-01", 92), float64(stored)/200 + 5},
+	} {
+		for mode, generic := range map[string]bool{"custom": false, "generic": true} {
+			var found []report.Booked
+			queries := 0
+			plan := explainAs(t, db.App, ctx, func(ctx context.Context, q pg.Q) (err error) {
+				q.(*explained).generic = generic
+				found, err = store.BookedDuring(ctx, counted{q, &queries}, tc.days, time.Now())
+				return err
+			})
+			if plan.read > tc.most || queries != 1 || strings.Contains(plan.text, "Seq Scan") {
+				t.Errorf("%s, %s: %v of %d bookings are read, at most %v are to be\n%s", name, mode, plan.read, stored, tc.most, plan.text)
+			}
+			var want int
+			err := conn.QueryRow(t.Context(), `select count(*) from bookings where status <> 'cancelled' and (event_day between $1 and $2
+				or unit_id is not null and starts_at < $3 and ends_at > $4)`, tc.days.From.UTC(), tc.days.To.UTC(), tc.days.Time.To, tc.days.Time.From).Scan(&want)
+			if err != nil || len(found) != want || tc.most > 1000 && want == 0 {
+				t.Errorf("%s, %s: %d bookings, want %d, %v", name, mode, len(found), want, err)
+			}
+		}
+	}
+}
+
+// A calendar has at most 10,000 bookings, the first ones.
+func TestBookingsDuringAreBounded(t *testing.T) {
+	t.Parallel()
+	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()
+	ctx, conn := pgtest.CtxOf(t, tenant, caller.Test), owner(t, db)
+	f := store.CalendarFilter{Days: reportDays(t, "2030-06-01", 31)}
+	for _, rows := range []int{report.MaxBookings, 1} {
+		if _, err := conn.Exec(t.Context(), `insert into bookings (tenant_id, livemode, id, number, status, event_day, timezone, currency, total, deposit, paid,
+				refunded, payment_status)
+			select $1, false, gen_random_uuid(), gen_random_uuid(), 'confirmed', date '2030-06-01' + n % 31, 'UTC', 'USD', 0, 0, 0, 0, 'paid' from generate_series(1, $2) n`,
+			tenant, rows); err != nil {
+			t.Fatal(err)
+		}
+		list, err := store.BookingsDuring(ctx, db.App.Read(ctx), f)
+		if err != nil || len(list.Items) != report.MaxBookings || list.More != (rows == 1) {
+			t.Errorf("%d bookings, more %v, %v", len(list.Items), list.More, err)
+		}
+		if !slices.IsSortedFunc(list.Items, func(a, b report.Booking) int { return a.Day.UTC().Compare(b.Day.UTC()) }) {
+			t.Error("the bookings are not in the order of their days")
+		}
+	}
+}
+
+// BenchmarkBookingsDuring is a month of 50 units among 100,000 bookings: of all of them, of 50 units that are named, and a day.
+func BenchmarkBookingsDuring(b *testing.B) {
+	db, tenant := pgtest.New(b, migrations.FS), ids.New[ids.TenantPrefix]()
+	ctx, conn := pgtest.CtxOf(b, tenant, caller.Live), owner(b, db)
+	busy(b, conn, caller.FromContext(ctx), 100_000)
+	units, err := pg.Many(b.Context(), conn, pgx.RowTo[domain.UnitID], `select id from units`)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, f := range map[string]store.CalendarFilter{
+		"a month":             {Days: reportDays(b, "2030-06-01", 31)},
+		"a month of 50 units": {Days: reportDays(b, "2030-06-01", 31), Units: units},
+		"a day":               {Days: reportDays(b, "2030-06-01", 1)},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			n := 0
+			for b.Loop() {
+				list, err := store.BookingsDuring(ctx, db.App.Read(ctx), f)
+				if err != nil {
+					b.Fatal(err)
+				}
+				n = len(list.Items)
+			}
+			b.ReportMetric(float64(n), "bookings")
+		})
+	}
+}
+
+// BenchmarkStatistics are 90 days of 50 units, half of them with opening hours, among 100,000 bookings.
+func BenchmarkStatistics(b *testing.B) {
+	db, tenant := pgtest.New(b, migrations.FS), ids.New[ids.TenantPrefix]()
+	ctx, conn := pgtest.CtxOf(b, tenant, caller.Live), owner(b, db)
+	busy(b, conn, caller.FromContext(ctx), 100_000)
+	days := reportDays(b, "2030-05-01", 90)
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		list, err := store.BookedDuring(ctx, db.App.Read(ctx), days, time.Now())
+		if err != nil {
+			b.Fatal(err)
+		}
+		units, err := store.UnitHours(ctx, db.App.Read(ctx), nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := report.Statistics(ctx, days, "USD", units, list); err != nil {
+			b.Fatal(err)
+		}
+		n = len(list)
+	}
+	b.ReportMetric(float64(n), "bookings")
+}

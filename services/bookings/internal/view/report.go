@@ -1,0 +1,75 @@
+package view
+
+import (
+	"time"
+
+	"github.com/oapi-codegen/nullable"
+
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/bookings/internal/domain/report"
+)
+
+// CalendarBooking is what the console's calendar shows of a booking; it is not public.
+func CalendarBooking(b report.Booking) internalapi.CalendarBooking {
+	out := internalapi.CalendarBooking{
+		ID:             b.ID.String(),
+		Number:         b.Number,
+		Status:         string(b.Status),
+		PaymentStatus:  string(b.Amounts.Status()),
+		CustomerID:     idPointer(b.CustomerID),
+		CustomerName:   b.CustomerName,
+		ServiceID:      idPointer(b.ServiceID),
+		UnitID:         idPointer(b.UnitID),
+		PackageID:      idPointer(b.PackageID),
+		EventLocalDate: b.Day.String(),
+		StartsAt:       inUTC(b.StartsAt),
+		EndsAt:         inUTC(b.EndsAt),
+		EventStartTime: pointer(clock(b.Booking, b.Start, b.StartsAt)),
+		EventEndTime:   pointer(clock(b.Booking, b.End, b.EndsAt)),
+		HoldExpiresAt:  inUTC(b.HoldExpiresAt),
+		GuestCount:     b.GuestCount,
+		Currency:       b.Total.Currency,
+		TotalAmount:    b.Total.Minor,
+		AmountDue:      b.Due().Minor,
+		Version:        b.Version,
+	}
+	if b.Claim != nil {
+		out.ClaimStartsAt, out.ClaimEndsAt = inUTC(&b.Claim.From), inUTC(&b.Claim.To)
+	}
+	return out
+}
+
+// BookingDay is what the console shows of a day; it is not public.
+func BookingDay(d report.Day) internalapi.BookingDay {
+	return internalapi.BookingDay{
+		Date: d.Date.String(), Bookings: d.Bookings, Revenue: d.Revenue, Paid: d.Paid,
+		BookedMinutes: int64(d.Booked / time.Minute), OpenMinutes: int64(d.Open / time.Minute),
+	}
+}
+
+// DayPrice is what the console shows of a package's price on a day; it is not public.
+func DayPrice(d report.DayPrice) internalapi.DayPrice {
+	out := internalapi.DayPrice{Date: d.Date.String()}
+	if d.Price == nil {
+		return out
+	}
+	out.TotalAmount, out.DepositAmount = &d.Price.Total.Minor, &d.Price.Deposit.Minor
+	if h := d.Price.Snapshot.Holiday; h != nil {
+		out.Holiday = &internalapi.DayHoliday{ID: h.ID.String(), Name: h.Name, MultiplierBps: h.MultiplierBps}
+	}
+	return out
+}
+
+func idPointer[P ids.Prefix](id ids.ID[P]) *string { return pointer(idOrNull(id)) }
+
+func inUTC(t *time.Time) *time.Time { return pointer(timeOrNull(t)) }
+
+// pointer is nil for null.
+func pointer[T any](v nullable.Nullable[T]) *T {
+	if v.IsNull() {
+		return nil
+	}
+	return new(v.MustGet())
+}
