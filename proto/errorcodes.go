@@ -163,6 +163,11 @@ var ErrorCodes = []ErrorCode{
 		"Check the id. The answer is the same for another tenant's service.", false,
 	},
 	{
+		"session_not_found", 404,
+		"Nobody has signed in by this session, or it has ended.",
+		"Sign in again.", false,
+	},
+	{
 		"tenant_not_found", 404,
 		"The tenant does not exist.",
 		"Check the tenant's slug or id; when the credential is the tenant's own, write to support with the request id.", false,

@@ -7,6 +7,36 @@ import (
 	"time"
 )
 
+// APIKey An API key without its secret.
+type APIKey struct {
+	CreatedAt time.Time `json:"created_at"`
+
+	// ID key_….
+	ID         string     `json:"id"`
+	LastUsedAt *time.Time `json:"last_used_at"`
+	Name       string     `json:"name"`
+	RevokedAt  *time.Time `json:"revoked_at"`
+	Scopes     []string   `json:"scopes"`
+}
+
+// APIKeyCreate What a new API key is called and may do.
+type APIKeyCreate struct {
+	Name   string   `json:"name"`
+	Scopes []string `json:"scopes"`
+}
+
+// APIKeyList The API keys of a tenant in a mode.
+type APIKeyList struct {
+	Data []APIKey `json:"data"`
+}
+
+// APIKeyWithSecret A new API key. The secret is shown only now.
+type APIKeyWithSecret struct {
+	// APIKey An API key without its secret.
+	APIKey APIKey `json:"key"`
+	Secret string `json:"secret"`
+}
+
 // BookingPolicy A tenant's rules for bookings; a null number means that nothing is checked.
 type BookingPolicy struct {
 	AutoConfirm      bool `json:"auto_confirm"`
@@ -107,6 +137,59 @@ type Principal struct {
 type RefundRule struct {
 	HoursBefore int `json:"hours_before"`
 	Percent     int `json:"percent"`
+}
+
+// Session A browser in which an operator has signed in.
+type Session struct {
+	// Operator Who has signed in.
+	Operator SessionOperator `json:"operator"`
+
+	// SessionID ses_….
+	SessionID string `json:"session_id"`
+
+	// SignedInAt When the password was given last.
+	SignedInAt time.Time `json:"signed_in_at"`
+
+	// Tenants In the order in which the operator became a member.
+	Tenants []SessionTenant `json:"tenants"`
+}
+
+// SessionLookup The body of POST /internal/v1/sessions/lookup. The token itself never travels.
+type SessionLookup struct {
+	// Hash SHA-256 of the token of the browser's cookie in lower-case hex.
+	Hash string `json:"hash"`
+}
+
+// SessionOperator Who has signed in.
+type SessionOperator struct {
+	Email string `json:"email"`
+
+	// ID op_….
+	ID           string `json:"id"`
+	Name         string `json:"name"`
+	SecondFactor bool   `json:"second_factor"`
+}
+
+// SessionTenant A tenant as an operator who is a member of it sees it.
+type SessionTenant struct {
+	// Clock The test clock; it holds in test mode only.
+	Clock    *time.Time `json:"clock"`
+	Country  *string    `json:"country"`
+	Currency string     `json:"currency"`
+
+	// ID tn_….
+	ID   string `json:"id"`
+	Name string `json:"name"`
+
+	// Permissions What the role allows besides the scopes.
+	Permissions   []string `json:"permissions"`
+	PolicyVersion int64    `json:"policy_version"`
+	Role          string   `json:"role"`
+
+	// Scopes Of the API, that the role has.
+	Scopes   []string `json:"scopes"`
+	Slug     string   `json:"slug"`
+	Timezone string   `json:"timezone"`
 }
 
 // Tenant The answer of GET /internal/v1/tenants/{id}: what other services need of a tenant.

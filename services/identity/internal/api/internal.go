@@ -29,6 +29,10 @@ func (a *API) mountInternal(e *gin.Engine) {
 	e.GET("/internal/v1/tenants/:id", a.Server.Internal(a.lookupTenant, "bookings", "customers"))
 	e.PUT("/internal/v1/tenants/:id/test-clock", a.Server.Internal(a.setTestClock, "bookings"))
 	e.GET("/internal/v1/browser-origins", a.Server.Internal(a.lookupOrigin, "gateway"))
+	e.POST("/internal/v1/sessions/lookup", a.Server.Internal(a.lookupSession, "console"))
+	e.GET("/internal/v1/api-keys", a.Server.Internal(a.listKeys, "console"))
+	e.POST("/internal/v1/api-keys", a.Server.Internal(a.createKey, "console"))
+	e.POST("/internal/v1/api-keys/:id/revoke", a.Server.Internal(a.revokeKey, "console"))
 	e.GET("/internal/v1/grants", a.Server.Internal(a.listGrants, "console"))
 	e.DELETE("/internal/v1/grants/:id", a.Server.Internal(a.revokeGrant, "console"))
 }
@@ -59,6 +63,23 @@ func (a *API) lookupCredential(c *gin.Context) error {
 		a.LastUse.Note(p.KeyID, a.Now())
 	}
 	return rest.Object(c, view.Principal(p))
+}
+
+// lookupSession answers who has signed in.
+func (a *API) lookupSession(c *gin.Context) error {
+	var body internalapi.SessionLookup
+	if err := json.NewDecoder(io.LimitReader(c.Request.Body, maxLookup)).Decode(&body); err != nil {
+		return apperr.Field("hash", "Must be given in a JSON object.").WithCause(err)
+	}
+	hash, err := hex.DecodeString(body.Hash)
+	if err != nil || len(hash) != 32 {
+		return apperr.Field("hash", "Must be a SHA-256 in 64 hexadecimal digits.")
+	}
+	rows, err := a.App.SessionOf(c.Request.Context(), hash)
+	if err != nil {
+		return err
+	}
+	return rest.Object(c, view.Session(rows, a.App.Scopes))
 }
 
 // lookupOrigin answers whether an app has registered an origin.

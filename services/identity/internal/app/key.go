@@ -96,6 +96,16 @@ func (a *App) RevokeKey(ctx context.Context, by domain.Origin, id domain.KeyID) 
 	return k, a.publish(ctx, home.TenantID), nil
 }
 
+// RevokeKeyAt is RevokeKey for a key of the caller's tenant and mode; any other is ErrKeyNotFound. A signal that Redis has not got yet
+// follows by itself.
+func (a *App) RevokeKeyAt(ctx context.Context, by domain.Origin, id domain.KeyID) (domain.Key, error) {
+	if _, err := store.Key(ctx, a.DB.Read(ctx), id); err != nil {
+		return domain.Key{}, err
+	}
+	k, _, err := a.RevokeKey(ctx, by, id)
+	return k, err
+}
+
 // Keys returns a tenant's keys of both modes, newest first.
 func (a *App) Keys(ctx context.Context, tenant ids.Tenant) ([]domain.Key, error) {
 	var all []domain.Key

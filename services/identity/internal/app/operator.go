@@ -129,6 +129,22 @@ func member(ctx context.Context, tx pg.Tx, id domain.OperatorID) (*domain.Member
 	return &m, nil
 }
 
+// RoleOf returns the role of an operator at the caller's tenant. It is ErrOperatorNotFound for one that is no member now, or may not sign in.
+func (a *App) RoleOf(ctx context.Context, id domain.OperatorID) (domain.Role, error) {
+	m, err := store.Member(ctx, a.DB.Read(ctx), id)
+	if err != nil {
+		return "", err
+	}
+	o, err := store.Operator(ctx, a.DB.Read(ctx), id)
+	if err != nil {
+		return "", err
+	}
+	if m.EndedAt != nil || o.DisabledAt != nil {
+		return "", domain.ErrOperatorNotFound
+	}
+	return m.Role, nil
+}
+
 // Members returns the operators of a tenant, by address.
 func (a *App) Members(ctx context.Context, tenant ids.Tenant) ([]domain.Member, error) {
 	ctx = scope(ctx, tenant, caller.Live)

@@ -45,6 +45,30 @@ func (a *App) EndSessions(ctx context.Context, id domain.OperatorID, one domain.
 	return n, err
 }
 
+// keptEvery is how often the use of a session is noted.
+const keptEvery = time.Minute
+
+// SessionOf returns the session of that hash with a row for each tenant of its operator, and notes its use. It is ErrSessionNotFound when
+// nobody has signed in by it.
+func (a *App) SessionOf(ctx context.Context, hash []byte) ([]domain.SessionRow, error) {
+	now := a.now()
+	rows, err := store.SignedInBy(ctx, a.DB.Read(ctx), hash, now)
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) == 0 {
+		return nil, domain.ErrSessionNotFound
+	}
+	if s := rows[0]; now.Sub(s.SeenAt) >= keptEvery {
+		expires := now.Add(domain.SessionIdle)
+		if end := s.CreatedAt.Add(domain.SessionLifetime); end.Before(expires) {
+			expires = end
+		}
+		err = a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.KeepSession(ctx, tx, hash, now, expires) })
+	}
+	return rows, err
+}
+
 const (
 	oauthSweep      = time.Minute
 	successorSweep  = 5 * time.Second

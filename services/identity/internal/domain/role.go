@@ -34,6 +34,9 @@ const (
 	RevokeGrants    Permission = "revoke grants" // of other operators; each may revoke its own
 )
 
+// ErrNotPermitted says that an operator's role does not allow what it asks for.
+var ErrNotPermitted = apperr.New(apperr.Forbidden, "insufficient_scope", "Your role does not allow this.")
+
 // Permissions lists them.
 var Permissions = []Permission{ManageOwners, ManageOperators, ManageApps, ManageKeys, ManageSettings, ReadAudit, RevokeGrants}
 

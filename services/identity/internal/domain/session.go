@@ -3,6 +3,7 @@ package domain
 import (
 	"time"
 
+	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/ids"
 )
 
@@ -17,6 +18,9 @@ type SessionID = ids.ID[SessionPrefix]
 
 // NewSessionID makes a fresh id.
 func NewSessionID() SessionID { return ids.New[SessionPrefix]() }
+
+// ErrSessionNotFound says that nobody has signed in by a session.
+var ErrSessionNotFound = apperr.New(apperr.NotFound, "session_not_found", "Session not found.")
 
 // Lifetimes of a session.
 const (
@@ -33,4 +37,24 @@ type Session struct {
 	CreatedAt  time.Time
 	SeenAt     time.Time
 	ExpiresAt  time.Time
+}
+
+// SessionRow is a session with its operator and one of its tenants; without a tenant the tenant's columns are null.
+type SessionRow struct {
+	SeenAt     time.Time
+	CreatedAt  time.Time // when the operator signed in
+	ID         SessionID
+	Operator   OperatorID
+	Email      string
+	Name       string
+	Factor     bool
+	Tenant     *ids.Tenant
+	Slug       *string
+	TenantName *string
+	Role       *Role
+	Timezone   *string
+	Currency   *string
+	Country    *string
+	Version    *int64
+	Clock      *time.Time
 }

@@ -96,14 +96,14 @@ func TestTheLanguageOfABrowser(t *testing.T) {
 	for accept, want := range map[string]string{
 		"": "en", "de": "de", "de-AT,de;q=0.9": "de", "es-MX": "es", "fr;q=0.5,de;q=0.6": "de", "pt-BR,pt;q=0.9": "en", "nonsense;;;": "en", strings.Repeat("x,", 5000): "en",
 	} {
-		if got := w.For(accept); got.Lang != want {
+		if got := w.For("", accept); got.Lang != want {
 			t.Errorf("%.20q: %s, want %s", accept, got.Lang, want)
 		}
 	}
-	if got := w.For("de").T("wait", "Seconds", 3); got != "Zu viele Versuche sind fehlgeschlagen. Versuchen Sie es in 3 Sekunden noch einmal." {
+	if got := w.For("", "de").T("wait", "Seconds", 3); got != "Zu viele Versuche sind fehlgeschlagen. Versuchen Sie es in 3 Sekunden noch einmal." {
 		t.Error(got)
 	}
-	if got := w.For("fr").T("consent", "App", "<b>"); got != "<b> demande un accès" { // the page escapes it
+	if got := w.For("", "fr").T("consent", "App", "<b>"); got != "<b> demande un accès" { // the page escapes it
 		t.Error(got)
 	}
 }

@@ -84,3 +84,18 @@ func nullID(id domain.SessionID) *domain.SessionID {
 	}
 	return &id
 }
+
+// SignedInBy returns the session of that hash with a row for each tenant of its operator; none when nobody has signed in.
+func SignedInBy(ctx context.Context, q pg.Q, hash []byte, now time.Time) ([]domain.SessionRow, error) {
+	return pg.Many(ctx, q, pgx.RowToStructByName[domain.SessionRow], `select seen_at, created_at, id, operator, email, name, factor,
+		tenant, slug, tenant_name, role, timezone, currency, country, version, clock from signed_in_by($1, $2)`, hash, now)
+}
+
+// KeepSession notes that a session is in use and moves its end on. One that was ended meanwhile does not come back.
+func KeepSession(ctx context.Context, tx pg.Tx, hash []byte, now, expires time.Time) error {
+	_, err := tx.Exec(ctx, `update operator_sessions set seen_at = $2, expires_at = greatest(expires_at, $3) where hash = $1 and expires_at > $2`, hash, now, expires)
+	if err != nil {
+		return fmt.Errorf("keep session: %w", err)
+	}
+	return nil
+}

@@ -58,3 +58,10 @@ func KeyForAdmin(k domain.Key) AdminKey {
 		Version: k.Version, CreatedAt: k.CreatedAt.UTC(), LastUsedAt: k.LastUsedAt, RevokedAt: k.RevokedAt,
 	}
 }
+
+// InternalKey is an API key as the console shows it.
+func InternalKey(k domain.Key) internalapi.APIKey {
+	return internalapi.APIKey{
+		ID: k.ID.String(), Name: k.Name, Scopes: k.Scopes, CreatedAt: k.CreatedAt.UTC(), LastUsedAt: utc(k.LastUsedAt), RevokedAt: utc(k.RevokedAt),
+	}
+}

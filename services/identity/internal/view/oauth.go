@@ -91,3 +91,28 @@ func RoleForAudit(m *domain.Membership) any {
 	}
 	return map[string]any{"role": m.Role}
 }
+
+// Session is who has signed in as the console learns it, from a row for each tenant.
+func Session(rows []domain.SessionRow, scopes []string) internalapi.Session {
+	first := rows[0]
+	out := internalapi.Session{
+		SessionID: first.ID.String(), SignedInAt: first.CreatedAt.UTC(), Tenants: []internalapi.SessionTenant{},
+		Operator: internalapi.SessionOperator{ID: first.Operator.String(), Email: first.Email, Name: first.Name, SecondFactor: first.Factor},
+	}
+	for _, r := range rows {
+		if r.Tenant == nil {
+			continue
+		}
+		one := internalapi.SessionTenant{
+			ID: r.Tenant.String(), Slug: *r.Slug, Name: *r.TenantName, Role: string(*r.Role), Scopes: r.Role.Scopes(scopes), Permissions: []string{},
+			Timezone: *r.Timezone, Currency: *r.Currency, Country: r.Country, PolicyVersion: *r.Version, Clock: utc(r.Clock),
+		}
+		for _, p := range domain.Permissions {
+			if r.Role.May(p) {
+				one.Permissions = append(one.Permissions, string(p))
+			}
+		}
+		out.Tenants = append(out.Tenants, one)
+	}
+	return out
+}

@@ -30,7 +30,7 @@ func (s *Server) account(v *visit) error {
 		return err
 	}
 	if operator == nil {
-		return v.redirect("/oauth/sign-in")
+		return v.redirect("/oauth/sign-in?to=" + accountPage)
 	}
 	page := pages.AccountView{Email: operator.Email}
 	status := http.StatusOK
@@ -88,7 +88,7 @@ func (s *Server) change(v *visit, o *domain.Operator, page *pages.AccountView) (
 		return http.StatusOK, nil // it is not there any more
 	case "factor_begin", "factor_set", "factor_end":
 		if s.Now().Sub(time.Unix(s.sessions.GetInt64(ctx, keyCreated), 0)) > recently {
-			return 0, v.redirect("/oauth/sign-in")
+			return 0, v.redirect("/oauth/sign-in?to=" + accountPage)
 		}
 		return s.changeFactor(v, by, o, page)
 	}

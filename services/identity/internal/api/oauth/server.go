@@ -12,6 +12,7 @@ import (
 
 	"holdfast.dev/libs/crypt"
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/words"
 
 	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/domain"
@@ -35,7 +36,7 @@ type Server struct {
 	vault    *vault
 	provider fosite.OAuth2Provider
 	sessions *scs.SessionManager
-	words    *pages.Words
+	words    *words.Words
 	secure   bool // the issuer is https
 	crossing *http.CrossOriginProtection
 }

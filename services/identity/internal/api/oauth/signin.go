@@ -1,9 +1,11 @@
 package oauth
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 
+	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
 
 	"holdfast.dev/services/identity/internal/app"
@@ -94,10 +96,25 @@ func (s *Server) enter(v *visit, o domain.Operator) error {
 	if err := s.App.SignedIn(ctx, originOf(v.r, o.ID.String()), o.ID, v.browser); err != nil {
 		return err
 	}
+	return v.redirect(v.next())
+}
+
+// Where an operator may go after it has signed in, besides an authorization request.
+const (
+	console     = "/admin" // the operators' area
+	accountPage = "/oauth/account"
+)
+
+// next is where an operator goes after it has signed in: to the page of the operators' area that asked for it, to the authorization
+// request that it comes from, else to the operators' area.
+func (v *visit) next() string {
 	if v.r.URL.RawQuery == "" {
-		return v.redirect("/oauth/account")
+		return console
 	}
-	return v.redirect("/oauth/authorize" + v.query())
+	if query := v.r.URL.Query(); query.Has("to") && !query.Has("client_id") {
+		return cmp.Or(httpx.Local(query.Get("to"), console), httpx.Local(query.Get("to"), accountPage), console)
+	}
+	return "/oauth/authorize" + v.query()
 }
 
 // signOut ends the session.
@@ -145,7 +162,7 @@ func (s *Server) link(v *visit) error {
 
 // comesFrom is the app that the operator comes from, and what it asks for; nil for none.
 func (s *Server) comesFrom(v *visit) *authorization {
-	if v.r.URL.RawQuery == "" {
+	if v.r.URL.RawQuery == "" || v.r.URL.Query().Has("to") {
 		return nil
 	}
 	a, err := s.asksFor(v)

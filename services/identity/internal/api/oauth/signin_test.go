@@ -234,13 +234,13 @@ func TestAccount(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	phone, laptop := w.browser(), w.browser()
-	if p := laptop.get("/oauth/account"); p.StatusCode != http.StatusSeeOther || p.Header.Get("Location") != "/oauth/sign-in" {
+	if p := laptop.get("/oauth/account"); p.StatusCode != http.StatusSeeOther || p.Header.Get("Location") != "/oauth/sign-in?to=/oauth/account" {
 		t.Errorf("%d %s", p.StatusCode, p.Header.Get("Location"))
 	}
 	laptop.header.Set("User-Agent", "Laptop <1>")
 	phone.header.Set("User-Agent", "Phone")
 	enter := func(b *browser) *page {
-		return b.follow(b.submit(b.get("/oauth/sign-in"), "email", w.operator.Email, "password", password))
+		return b.follow(b.submit(b.get("/oauth/sign-in?to=/oauth/account"), "email", w.operator.Email, "password", password))
 	}
 	enter(phone)
 	account := enter(laptop)
@@ -282,10 +282,10 @@ func TestAccount(t *testing.T) {
 	}
 	w.pass(16 * time.Minute)
 	fresh := laptop.get("/oauth/account")
-	if p := do(laptop, fresh, "do", "factor_end"); p.StatusCode != http.StatusSeeOther || p.Header.Get("Location") != "/oauth/sign-in" {
+	if p := do(laptop, fresh, "do", "factor_end"); p.StatusCode != http.StatusSeeOther || p.Header.Get("Location") != "/oauth/sign-in?to=/oauth/account" {
 		t.Errorf("long after the sign-in: %d %s", p.StatusCode, p.Header.Get("Location"))
 	}
-	second := laptop.follow(laptop.submit(laptop.get("/oauth/sign-in"), "email", w.operator.Email, "password", password))
+	second := laptop.follow(laptop.submit(laptop.get("/oauth/sign-in?to=/oauth/account"), "email", w.operator.Email, "password", password))
 	code, _ = totp.GenerateCode(secret, w.now())
 	again := laptop.follow(laptop.submit(second, "code", code))
 	if p := do(laptop, again, "do", "factor_end"); p.StatusCode != 200 || !strings.Contains(p.body, "Protect your account") {
@@ -307,7 +307,7 @@ func TestGrantsOfAnAccount(t *testing.T) {
 	granted := w.exchange(b.allow(w.request("scope", "read:bookings"), w.operator.Email).Get("code")).is(t, 200, "")
 	w.sent(b.submit(b.get("/oauth/authorize?"+w.request().Encode()), "mode", "test", "decision", "allow")) // a code that nobody exchanges
 	w.invite(w.tenant, "other@example.com", "owner")
-	others := stranger.follow(stranger.submit(stranger.get("/oauth/sign-in"), "email", "other@example.com", "password", password))
+	others := stranger.follow(stranger.submit(stranger.get("/oauth/sign-in?to=/oauth/account"), "email", "other@example.com", "password", password))
 	account := b.get("/oauth/account")
 	id := between(account.body, `<input type="hidden" name="id" value="gr_`, `"`)
 	if strings.Count(account.body, `value="gr_`) != 1 || !strings.Contains(account.body, "Till &amp; &lt;Co&gt;") || !strings.Contains(account.body, "<code>read:bookings</code>") ||
@@ -384,4 +384,38 @@ func between(s, from, to string) string {
 	_, rest, _ := strings.Cut(s, from)
 	out, _, _ := strings.Cut(rest, to)
 	return out
+}
+
+// After the sign-in an operator comes to the page of the operators' area that asked for it, and to no other host and no other page.
+func TestWhereASignInLeads(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for to, want := range map[string]string{
+		"":                                "/admin",
+		"/admin":                          "/admin",
+		"/admin/demo/test/today?days=90":  "/admin/demo/test/today?days=90",
+		"/oauth/account":                  "/oauth/account",
+		"//evil.example/admin":            "/admin",
+		"https://evil.example/admin":      "/admin",
+		`/admin\..\\evil.example`:         "/admin",
+		"/admin/../oauth/authorize":       "/admin",
+		"/admin/%2e%2e/oauth/authorize":   "/admin",
+		"/adminx":                         "/admin",
+		"/oauth/authorize?client_id=evil": "/admin",
+		"javascript:alert(1)":             "/admin",
+		"/admin//evil.example":            "/admin",
+	} {
+		query := url.Values{"to": {to}}
+		if to == "" {
+			query = nil
+		}
+		b := w.browser()
+		if p := b.submit(b.get("/oauth/sign-in?"+query.Encode()), "email", w.operator.Email, "password", password); p.StatusCode != http.StatusSeeOther || p.Header.Get("Location") != want {
+			t.Errorf("%q: %d %q, want %q", to, p.StatusCode, p.Header.Get("Location"), want)
+		}
+		// Signed in already, the form is shown again: so the password is asked for anew.
+		if p := b.get("/oauth/sign-in?" + query.Encode()); p.StatusCode != http.StatusOK || !strings.Contains(p.body, `name="password"`) {
+			t.Errorf("%q: the form is not shown again: %d", to, p.StatusCode)
+		}
+	}
 }

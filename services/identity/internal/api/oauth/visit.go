@@ -56,7 +56,7 @@ func (s *Server) visits(h func(v *visit) error) httpx.Handler {
 		known := &browserOf{address: r.Header.Get("X-Forwarded-For"), agent: r.UserAgent()[:min(len(r.UserAgent()), maxAgent)], found: map[string]*store.StoredSession{}}
 		r = r.WithContext(context.WithValue(context.WithValue(r.Context(), browserKey{}, known), exchangeKey{}, &exchange{}))
 		s.sessions.LoadAndSave(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			v := &visit{s: s, c: c, w: w, r: r, Text: s.words.For(r.Header.Get("Accept-Language"))}
+			v := &visit{s: s, c: c, w: w, r: r, Text: s.words.For("", r.Header.Get("Accept-Language"))}
 			if err := v.serve(h); err != nil { //nolint:contextcheck // a visit has its request, and that the context
 				v.broken(err) //nolint:contextcheck // as above
 			}
