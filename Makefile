@@ -19,6 +19,7 @@ export K6 := $(TOOLS)/k6-1.8.1
 TAG ?= dev
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null)
 STAMP := -ldflags '-X holdfast.dev/libs/command.commit=$(COMMIT) -X main.commit=$(COMMIT)'
+STYLE := $(patsubst %/package.json,%/assets/style.css,$(wildcard services/*/internal/pages/package.json))
 REDOC := services/gateway/internal/api/docs/assets/redoc.standalone.js
 FUZZTIME ?= 30s
 PAGES := $(wildcard services/*/internal/pages)
@@ -37,7 +38,7 @@ bin/local-stripe: SOURCE := services/local/stripe
 bin/loadtest: SOURCE := loadtest
 bin/oauth-app: SOURCE := examples/oauth-app
 bin/%: SOURCE = services/$*
-bin/%: FORCE | $(REDOC)
+bin/%: FORCE | $(REDOC) $(STYLE)
 	@mkdir -p bin; echo "build $@"; $(GO) build -C $(SOURCE) -p 2 $(STAMP) -o $(CURDIR)/$@ .
 
 # The services of the chain with the steps at which the end-to-end suite lets them die.
@@ -50,6 +51,9 @@ FORCE:
 
 $(REDOC): .ci/redoc
 	@.ci/redoc $@
+
+$(STYLE): .ci/pages $(wildcard services/*/internal/pages/*.templ services/*/internal/pages/*.go services/*/internal/pages/*.css services/*/internal/pages/package*.json)
+	@.ci/pages $@
 
 up: build ## build and start the whole platform (LOG=all shows each request); Ctrl-C stops it
 	@bin/local up
@@ -102,7 +106,7 @@ $(PROMTOOL):
 $(CHROMIUM):
 	@.ci/chromium $@
 
-images: $(REDOC) ## an image of every service, holdfast/<service>:$(TAG), without a network
+images: $(REDOC) $(STYLE) ## an image of every service, holdfast/<service>:$(TAG), without a network
 	@for s in $(SERVICES); do .ci/image $$s $(TAG) || exit 1; done
 
 images-data: build ## an image of PostgreSQL, Redis and Kafka, where no registry is reached

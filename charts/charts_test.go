@@ -113,7 +113,7 @@ func TestBadValues(t *testing.T) {
 		"services.bookings.extraEnv[0].value=x":                    "name",
 		"services.bookings.migrate.extraEnv[0].name=a":             "extraEnv",
 		"services.bookings.serviceMonitor.labels.a=1":              "labels",
-		"services.paymentz.replicas=2":                             `services: "paymentz" is no service; they are bookings, customers`,
+		"services.paymentz.replicas=2":                             `services: "paymentz" is no service; they are bookings, console, customers`,
 		"services.bookings.database=false":                         "database",
 		"defaults.replica=3":                                       "replica",
 		"paymentz.replicas=2":                                      "paymentz",

@@ -27,6 +27,7 @@ var mayName = map[string]string{
 	"charts/platform/values":               "the values of one service",
 	"charts/platform/templates/NOTES.txt":  "the first tenant is made by a command of identity",
 	"skaffold.yaml":                        "the images that it watches",
+	"services/local/internal/e2e/browser/": "a browser has a console too",
 }
 
 // most is how many files may name one service, without the chart.

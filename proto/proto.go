@@ -8,3 +8,8 @@ import _ "embed"
 //
 //go:embed api/openapi.yaml
 var OpenAPI []byte
+
+// InternalIdentity are the internal calls of identity. The console takes the bounds of its forms from it.
+//
+//go:embed internal/identity.yaml
+var InternalIdentity []byte

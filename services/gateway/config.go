@@ -35,7 +35,7 @@ type Config struct {
 	RateLimit          int64         `env:"RATE_LIMIT_PER_MINUTE" envDefault:"600"`                // requests per minute of one credential
 	TokenRateLimit     int64         `env:"TOKEN_RATE_LIMIT_PER_MINUTE" envDefault:"60"`           // requests per minute of one token in a path, such as a calendar's
 	EventRateLimit     int64         `env:"GATEWAY_EVENT_RATE_LIMIT_PER_MINUTE" envDefault:"6000"` // events per minute of one account at a payment gateway from one address
-	OAuthRateLimit     int64         `env:"OAUTH_RATE_LIMIT_PER_MINUTE" envDefault:"6000"`         // requests per minute of one network to OAuth's pages and endpoints
+	OAuthRateLimit     int64         `env:"OAUTH_RATE_LIMIT_PER_MINUTE" envDefault:"6000"`         // requests per minute of one network to OAuth and its pages, and as many to the console
 	LookupsAtOnce      int           `env:"LOOKUPS_AT_ONCE" envDefault:"16"`                       // parallel look-ups of credentials that were not valid within the last hour; further ones wait
 	UnknownPerSecond   int           `env:"UNKNOWN_KEYS_PER_SECOND" envDefault:"100"`              // look-ups a second in this process that may find no credential; a request that waits a second for one gets 429
 	PrincipalCacheSize int           `env:"PRINCIPAL_CACHE_SIZE" envDefault:"50000"`               // credentials in the cache

@@ -92,11 +92,11 @@ func build(cfg Config, log *slog.Logger, reg prometheus.Registerer) (*api.Server
 			Principals: app.NewPrincipals(identity.Lookup, app.PrincipalOptions{
 				Keep: cfg.PrincipalCacheTTL, Size: cfg.PrincipalCacheSize, Lookups: limits,
 			}, metrics),
-			Origins: app.NewOrigins(identity.OriginRegistered),
-			Redis:   redis,
-			Local:   app.NewCounters(cfg.PrincipalCacheSize),
-			Limit:   perMinute(cfg.RateLimit),
-			OAuth:   perMinute(cfg.OAuthRateLimit),
+			Origins:  app.NewOrigins(identity.OriginRegistered),
+			Redis:    redis,
+			Local:    app.NewCounters(cfg.PrincipalCacheSize),
+			Limit:    perMinute(cfg.RateLimit),
+			Browsers: perMinute(cfg.OAuthRateLimit),
 			Tokens: app.NewTokens(app.TokenOptions{
 				Missing: domain.ErrNoFeed, Keep: cfg.PrincipalCacheTTL, Size: cfg.PrincipalCacheSize, Lookups: limits,
 				Limit: perMinute(cfg.TokenRateLimit),
@@ -123,24 +123,23 @@ var breakerStates = map[string]float64{"closed": 0, "half-open": 1, "open": 2}
 // identity.
 const lookups = "identity look-ups"
 
-// upstreams makes one Upstream per service that the contract names. A service that proto/services.yaml does not have
-// stops the start.
+// upstreams makes one Upstream per service that the gateway calls. A service that the contract names and proto/services.yaml does not
+// have stops the start.
 func upstreams(cfg Config, c *contract.Contract, signer *caller.Signer, log *slog.Logger, m *app.Metrics) (map[string]app.Upstream, error) {
 	out := map[string]app.Upstream{}
+	calls := proto.PublicService().Calls
 	for _, op := range c.Operations() {
-		if out[op.Service] != nil {
-			continue
+		if !slices.Contains(calls, op.Service) {
+			return nil, fmt.Errorf("the contract's operation %s is answered by %s, which proto/services.yaml does not let the gateway call", op.ID, op.Service)
 		}
-		address, err := cfg.Upstreams.Of(op.Service)
+	}
+	for _, name := range calls {
+		address, err := cfg.Upstreams.Of(name)
 		if err != nil {
-			return nil, fmt.Errorf("the contract's operation %s is answered by a service that is missing: %w", op.ID, err)
+			return nil, err
 		}
-		timeout := cfg.UpstreamTimeout
-		if s, ok := proto.ServiceNamed(op.Service); ok && slices.Contains(s.Reaches, "gateways") {
-			timeout = cfg.GatewayTimeout
-		}
-		up, err := peers.NewUpstream(op.Service, address, signer, peers.UpstreamOptions{
-			Timeout: timeout, MaxConns: cfg.UpstreamMaxConns, StreamWriteTimeout: cfg.StreamWriteTimeout,
+		up, err := peers.NewUpstream(name, address, signer, peers.UpstreamOptions{
+			Timeout: timeoutOf(cfg, name), MaxConns: cfg.UpstreamMaxConns, StreamWriteTimeout: cfg.StreamWriteTimeout,
 			Changed: func(target, state string) {
 				m.Breaker.WithLabelValues(target).Set(breakerStates[state])
 				log.Warn("circuit breaker", slog.String("service", target), slog.String("state", state))
@@ -149,10 +148,22 @@ func upstreams(cfg Config, c *contract.Contract, signer *caller.Signer, log *slo
 		if err != nil {
 			return nil, err
 		}
-		m.Breaker.WithLabelValues(op.Service).Set(0)
-		out[op.Service] = up
+		m.Breaker.WithLabelValues(name).Set(0)
+		out[name] = up
 	}
 	return out, nil
+}
+
+// timeoutOf returns how long a call may take: longer for a service that waits for payment gateways, and for one that calls such a service.
+func timeoutOf(cfg Config, name string) time.Duration {
+	waits := func(name string) bool {
+		s, ok := proto.ServiceNamed(name)
+		return ok && slices.Contains(s.Reaches, "gateways")
+	}
+	if s, ok := proto.ServiceNamed(name); waits(name) || ok && !s.Database && slices.ContainsFunc(s.Calls, waits) {
+		return cfg.GatewayTimeout
+	}
+	return cfg.UpstreamTimeout
 }
 
 // redisChanged logs once per outage, not once per request, that limits are local.

@@ -105,13 +105,14 @@ func (p *platform) greet(ctx context.Context, r seed.Result) {
 		kafka += "  (embedded, a development default: " + p.standIn + ")"
 	}
 	p.screen.print(fmt.Sprintf(`
+  Console    %[1]s/admin      (%[6]s, password %[7]s)
   API        %[1]s/api/v1     (also %[1]s/v1)
   Docs       %[1]s/docs%[2]s
   Test key   %[3]s
   Live key   %[4]s
   Kafka      %[5]s
   PostgreSQL, Redis and the other keys: .run/env   Logs: .run/logs/ (on the screen: LOG=all make up)
-`, public, docsNote(ctx, public+"/docs"), r.TestKey, r.LiveKey, kafka))
+`, public, docsNote(ctx, public+"/docs"), r.TestKey, r.LiveKey, kafka, seed.OperatorEmail, seed.OperatorPassword(p.state)))
 	p.screen.print(firstCall(public+"/api/v1", r))
 	p.screen.print("\n  Ctrl-C or `make down` stops everything.\n")
 }

@@ -30,7 +30,7 @@ func (s *Server) preflight(allow string) httpx.Handler {
 		if origin == "" || r.Header.Get("Access-Control-Request-Method") == "" {
 			return refused
 		}
-		if err := s.Pipeline.Count(r.Context(), "oauth:"+domain.Network(s.address(r)), s.Pipeline.OAuth); err != nil {
+		if err := s.Pipeline.Count(r.Context(), "identity:"+domain.Network(s.address(r)), s.Pipeline.Browsers); err != nil {
 			return err
 		}
 		registered, err := s.Pipeline.Origins.Registered(r.Context(), origin)

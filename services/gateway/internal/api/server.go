@@ -58,7 +58,7 @@ func (s *Server) Handler() http.Handler {
 		s.proxy,
 	)
 	s.mountGatewayEvents(router)
-	s.mountOAuth(router)
+	s.mountBrowser(router)
 	for path, document := range s.Docs.All() {
 		mount(router, path, map[string]gin.HandlersChain{http.MethodGet: {page(path, document)}})
 	}

@@ -33,7 +33,7 @@ type Pipeline struct {
 	Local      *Counters // used while Redis is down
 	Limit      domain.Limit
 	Tokens     *Tokens             // of calendars
-	OAuth      domain.Limit        // of requests to OAuth's pages and endpoints, of one network
+	Browsers   domain.Limit        // of requests to pages and OAuth's endpoints, of one network and service
 	Accounts   *Tokens             // of payment gateways' events: the account and the address of the sender
 	Upstreams  map[string]Upstream // by x-service
 	Streams    *Streams            // of events

@@ -71,6 +71,11 @@ const maxDownload = 5*time.Minute + 10*time.Second
 
 // Stream forwards the answer of op's service to w while it arrives. An error means that nothing was written.
 func (p *Pipeline) Stream(ctx context.Context, w http.ResponseWriter, op *contract.Operation, call *domain.Call) error {
+	return p.StreamFor(ctx, w, op.Service, call.Caller.Credential, call)
+}
+
+// StreamFor is Stream for a call to a service whose streams are counted under another name than the caller's.
+func (p *Pipeline) StreamFor(ctx context.Context, w http.ResponseWriter, service, holder string, call *domain.Call) error {
 	streams := p.Streams
 	if call.Whole {
 		streams = p.Downloads
@@ -78,10 +83,10 @@ func (p *Pipeline) Stream(ctx context.Context, w http.ResponseWriter, op *contra
 		ctx, cancel = context.WithTimeout(ctx, maxDownload)
 		defer cancel()
 	}
-	ctx, end, err := streams.begin(ctx, call.Caller.Credential)
+	ctx, end, err := streams.begin(ctx, holder)
 	if err != nil {
 		return err
 	}
 	defer end()
-	return p.Upstreams[op.Service].Stream(ctx, w, call)
+	return p.Upstreams[service].Stream(ctx, w, call)
 }

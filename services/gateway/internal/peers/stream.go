@@ -7,9 +7,11 @@ import (
 	"io"
 	"log"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,7 +30,7 @@ const (
 )
 
 // passedHeaders are the headers of a stream's answer that clients get. All others, such as X-Internal-*, are dropped.
-var passedHeaders = [...]string{"Content-Type", "Cache-Control", "Retry-After", "Www-Authenticate"}
+var passedHeaders = []string{"Content-Type", "Cache-Control", "Retry-After", "Www-Authenticate"}
 
 // newStreams makes the connections for streams: each is used for minutes, which fasthttp's limits on calls and answers
 // do not allow. Their number is not limited here; app.Streams limits the streams of a credential.
@@ -65,7 +67,10 @@ func (u *Upstream) Stream(ctx context.Context, w http.ResponseWriter, call *doma
 		Transport: streamTransport{u, call.Whole}, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { failure = err },
 	}
-	out := &streamWriter{w: w, control: http.NewResponseController(w), header: http.Header{}, writeTimeout: u.writeTimeout}
+	out := &streamWriter{w: w, control: http.NewResponseController(w), header: http.Header{}, passed: passedHeaders, writeTimeout: u.writeTimeout}
+	if call.Passed != nil {
+		out.passed = append(slices.Clone(passedHeaders), append(pageHeaders[:], "Location")...)
+	}
 	defer out.finish()
 	defer context.AfterFunc(ctx, out.cut)()
 	proxy.ServeHTTP(out, in)
@@ -84,6 +89,7 @@ func streamHeader(call *domain.Call, signed string) http.Header {
 			h[name] = []string{value}
 		}
 	}
+	maps.Copy(h, call.Passed)
 	return h
 }
 
@@ -146,6 +152,7 @@ type streamWriter struct {
 	w            http.ResponseWriter
 	control      *http.ResponseController
 	header       http.Header
+	passed       []string // headers that the client gets
 	writeTimeout time.Duration
 	mu           sync.Mutex
 	ended        bool // guarded by mu: the stream was aborted
@@ -158,7 +165,7 @@ func (p *streamWriter) WriteHeader(status int) {
 	if status < http.StatusOK {
 		return
 	}
-	for _, name := range passedHeaders {
+	for _, name := range p.passed {
 		if values := p.header[name]; len(values) > 0 {
 			p.w.Header()[name] = values[:1:1]
 		}

@@ -303,10 +303,10 @@ func read(res *fasthttp.Response) domain.Answer {
 // basic is how OAuth's endpoints challenge an app that they do not know; a refused signed caller is challenged by another scheme.
 var basic = []byte("Basic ")
 
-// pageHeaders are the headers that a page of identity has besides those of every answer.
+// pageHeaders are the headers that a page has besides those of every answer.
 var pageHeaders = [...]string{
 	"Content-Security-Policy", "Content-Language", "Referrer-Policy", "X-Content-Type-Options", "X-Frame-Options", "Vary", "Pragma",
-	"Access-Control-Allow-Origin",
+	"Access-Control-Allow-Origin", "Content-Disposition", "Content-Encoding",
 }
 
 // readPassed copies the headers of a page, and its cookies.

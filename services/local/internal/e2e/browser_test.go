@@ -39,7 +39,7 @@ func inABrowser(t *testing.T, file string, settings ...string) {
 		}
 	}
 	node("npm", "install", "--silent", "--no-audit", "--no-fund", "--no-package-lock")
-	node("node", "--test", "--test-reporter=spec", file)
+	node("node", "--test", "--test-reporter=spec", "--test-timeout=240000", file)
 }
 
 // Operators sign in, consent and manage their account in a real browser, by keyboard, at two widths, in two schemes and four languages,

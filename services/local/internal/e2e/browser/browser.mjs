@@ -27,6 +27,7 @@ export class Tab {
   static async open(browser, look, hosts) {
     const tab = new Tab();
     tab.look = look;
+    tab.scripts = look.javaScriptEnabled !== false;
     tab.faults = [];
     tab.context = await browser.newContext(look);
     tab.page = await tab.context.newPage();
@@ -42,14 +43,20 @@ export class Tab {
     assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(' ')}`), [], `axe on ${name}`);
     const seen = await this.page.evaluate(() => ({
       sideways: document.documentElement.scrollWidth > window.innerWidth,
-      styled: getComputedStyle(document.querySelector('main')).borderRadius !== '0px',
-      dark: getComputedStyle(document.body).backgroundColor,
+      styled: [...document.styleSheets].some((sheet) => sheet.cssRules.length > 0),
+      dark: (() => {
+        const pixel = new OffscreenCanvas(1, 1).getContext('2d'); // turns any CSS colour into red, green and blue
+        pixel.fillStyle = getComputedStyle(document.body).backgroundColor;
+        pixel.fillRect(0, 0, 1, 1);
+        const [r, g, b] = pixel.getImageData(0, 0, 1, 1).data;
+        return (0.2126 * r + 0.7152 * g + 0.0722 * b) / 255 < 0.5;
+      })(),
       lang: document.documentElement.lang,
       headings: document.querySelectorAll('h1').length,
     }));
     const dark = this.look.colorScheme === 'dark';
     assert.deepEqual(
-      { ...seen, dark: luminance(seen.dark) < 0.5 },
+      seen,
       { sideways: false, styled: true, dark, lang: this.look.locale.slice(0, 2), headings: 1 },
       name,
     );
@@ -100,10 +107,4 @@ export class Tab {
   text() {
     return this.page.locator('main').innerText();
   }
-}
-
-/** Lightness of a CSS colour rgb(r, g, b), from 0 to 1. */
-function luminance(colour) {
-  const [r, g, b] = colour.match(/\d+/g).map(Number);
-  return (0.2126 * r + 0.7152 * g + 0.0722 * b) / 255;
 }

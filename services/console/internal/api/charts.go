@@ -1,0 +1,68 @@
+package api
+
+import (
+	"net/url"
+	"strconv"
+	"time"
+
+	"holdfast.dev/libs/money"
+
+	"holdfast.dev/services/console/internal/app"
+	"holdfast.dev/services/console/internal/domain"
+	"holdfast.dev/services/console/internal/pages"
+)
+
+// chartDays are the ranges of the charts; the first is the default.
+var chartDays = []int{30, 90}
+
+// charts adds revenue and occupancy of the days up to now.
+func (v *visit) charts(out *pages.TodayView, now time.Time) error {
+	if !v.may("listBookings") {
+		return nil
+	}
+	out.Days = chartDays[0]
+	if n, err := strconv.Atoi(v.r.URL.Query().Get("days")); err == nil && n == chartDays[1] {
+		out.Days = n
+	}
+	query := url.Values{"from": {now.AddDate(0, 0, 1-out.Days).Format(time.DateOnly)}, "to": {now.Format(time.DateOnly)}}
+	got, err := v.app.Services.Statistics(v.r.Context(), query)
+	if app.Unanswered(err) {
+		out.Away = append(out.Away, "figures")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	revenue, occupancy := pages.ChartView{Name: "revenue"}, pages.ChartView{Name: "occupancy"}
+	var sum, booked, open int64
+	places, err := money.Decimals(got.Currency)
+	if err != nil {
+		places = 2
+	}
+	for _, d := range got.Data {
+		day, err := time.Parse(time.DateOnly, d.Date)
+		if err != nil {
+			return err
+		}
+		sum, booked, open = sum+d.Revenue, booked+d.BookedMinutes, open+d.OpenMinutes
+		label := v.ShortDate(day)
+		value, err := strconv.ParseFloat(money.Amount{Minor: d.Revenue}.Decimal(places), 64)
+		if err != nil {
+			return err
+		}
+		revenue.Points = append(revenue.Points, pages.PointView{Label: label, At: day.Unix(), Value: value, Text: v.Money(domain.Money{Minor: d.Revenue, Currency: got.Currency})})
+		share := shareOf(d.BookedMinutes, d.OpenMinutes)
+		occupancy.Points = append(occupancy.Points, pages.PointView{Label: label, At: day.Unix(), Value: float64(share) / 100, Text: v.Percent(share)})
+	}
+	revenue.Total, occupancy.Total = v.Money(domain.Money{Minor: sum, Currency: got.Currency}), v.Percent(shareOf(booked, open))
+	out.Charts = []pages.ChartView{revenue, occupancy}
+	return nil
+}
+
+// shareOf is a part of a whole in basis points, 0 of nothing.
+func shareOf(part, whole int64) int64 {
+	if whole == 0 {
+		return 0
+	}
+	return part * money.Whole / whole
+}

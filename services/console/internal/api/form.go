@@ -1,0 +1,298 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/httpx"
+
+	"holdfast.dev/services/console/internal/domain"
+	"holdfast.dev/services/console/internal/pages"
+	"holdfast.dev/services/console/internal/view"
+)
+
+// mostChoices is how many resources of a kind a form offers.
+const mostChoices = 500
+
+// reader turns forms into bodies in the tenant's time zone and currency.
+func (v *visit) reader() domain.Reader {
+	return domain.Reader{Zone: v.Zone, Currency: v.w.Tenant.Currency}
+}
+
+// fields are those of an operation's body, in the order of names.
+func (v *visit) fields(operation string, names []string) []contract.Field {
+	form := v.s.Forms[operation]
+	out := make([]contract.Field, 0, len(names))
+	for _, name := range names {
+		if f := form.Field(name); f.Name != "" {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// choosable are the resources that forms offer, by the kind in a field's name.
+var choosable = map[string]string{"service": "services", "unit": "units", "package": "packages"}
+
+// choices are the resources that the fields may name. A kind that the role may not see is left out.
+func (v *visit) choices(fields []contract.Field) (view.Choices, error) {
+	out := view.Choices{}
+	for _, f := range fields {
+		kinds := []string{domain.Chosen(f.Name)}
+		if f.Name == "applies_to" {
+			kinds = []string{"service", "package"}
+		}
+		if f.Name == "event_types" || f.Name == "types" || f.Name == "type" {
+			out[f.Name] = v.eventTypes(f)
+		}
+		for _, kind := range kinds {
+			r := domain.ResourceNamed(choosable[kind])
+			if r == nil || out[kind] != nil || !v.may(r.List) {
+				continue
+			}
+			rows, err := v.app.All(v.r.Context(), r.List, url.Values{"active": {"true"}}, mostChoices)
+			if err != nil {
+				return nil, err
+			}
+			out[kind] = []view.Option{}
+			for _, o := range rows {
+				out[kind] = append(out[kind], view.Option{Value: o.Text("id"), Text: r.TitleOf(o)})
+			}
+			slices.SortFunc(out[kind], func(a, b view.Option) int { return strings.Compare(a.Text, b.Text) })
+		}
+	}
+	return out, nil
+}
+
+// keep adds to the choices what a form has chosen already, such as a unit that is not active: else sending the form would remove it.
+func (v *visit) keep(choices view.Choices, fields []contract.Field, form url.Values) {
+	for _, f := range fields {
+		names := []string{f.Name}
+		if f.Name == "applies_to" {
+			names = []string{f.Name + ".service_ids", f.Name + ".package_ids"}
+		}
+		for _, name := range names {
+			kind := domain.Chosen(strings.TrimPrefix(name, "applies_to."))
+			for _, id := range form[name] {
+				r := domain.ResourceOf(id)
+				if r == nil || r.Name != choosable[kind] || slices.ContainsFunc(choices[kind], func(o view.Option) bool { return o.Value == id }) {
+					continue
+				}
+				text := cmp.Or(v.app.Names.Of(v.r.Context(), []string{id})[id], id)
+				choices[kind] = append(choices[kind], view.Option{Value: id, Text: text})
+			}
+		}
+	}
+}
+
+// eventTypes are the types of events that a field may name; one that takes every type at once offers that too.
+func (v *visit) eventTypes(f contract.Field) []view.Option {
+	enum := f.Enum
+	if f.Items != nil {
+		enum = f.Items.Enum
+	}
+	out := make([]view.Option, 0, len(enum))
+	for _, one := range enum {
+		text := one
+		if one == "*" {
+			text = v.T("all_events")
+		}
+		out = append(out, view.Option{Value: one, Text: text})
+	}
+	return out
+}
+
+// ask shows a form with the values of form and what is wrong with them.
+func (v *visit) ask(status int, out pages.FormView, fields []contract.Field, form url.Values, wrong map[string]string, problem string) error {
+	choices, err := v.choices(fields)
+	if err != nil {
+		return err
+	}
+	v.keep(choices, fields, form)
+	out.Inputs = v.Inputs(fields, form, choices, wrong)
+	for name, text := range wrong { // what no input of the form can show
+		if !slices.ContainsFunc(fields, func(f contract.Field) bool { return name == f.Name || strings.HasPrefix(name, f.Name+".") }) {
+			problem = strings.TrimSpace(problem + " " + text)
+		}
+	}
+	return v.show(status, pages.Form(v.frame(problem), out))
+}
+
+// refused shows the form again when err is a verdict on what was entered, with the values that were sent.
+func (v *visit) refused(err error, out pages.FormView, fields []contract.Field) error {
+	var e *apperr.Error
+	if !errors.As(err, &e) || !slices.Contains([]apperr.Kind{apperr.Invalid, apperr.Conflict, apperr.PreconditionFailed, apperr.NotFound, apperr.BadGateway, apperr.BadRequest}, e.Kind) {
+		return err
+	}
+	wrong := map[string]string{}
+	for _, f := range e.Fields {
+		if wrong[f.Field] == "" {
+			wrong[f.Field] = v.sentence(f.Message)
+		}
+	}
+	problem := ""
+	if len(e.Fields) == 0 {
+		problem = v.explain(e)
+	}
+	if e.Code == "slot_unavailable" {
+		problem = strings.TrimSpace(problem + " " + v.clash())
+	}
+	return v.ask(httpx.StatusOf(e.Kind), out, fields, v.form, wrong, problem)
+}
+
+// sentence is a message of the API in the operator's language, where there is one.
+func (v *visit) sentence(message string) string {
+	if text, ok := v.Find("message_" + strings.ToLower(strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return -1
+	}, message))); ok {
+		return text
+	}
+	return message
+}
+
+// newForm is the form that makes a resource.
+func (v *visit) newForm(r *domain.Resource) (pages.FormView, []contract.Field) {
+	address := v.w.Path(r.Name + "/new")
+	if v.r.URL.RawQuery != "" {
+		address += "?" + v.r.URL.RawQuery
+	}
+	fields := slices.DeleteFunc(v.fields(r.Create, r.New), func(f contract.Field) bool {
+		return r.Name != "refunds" && slices.Contains(linked, f.Name) && !v.r.URL.Query().Has(f.Name)
+	})
+	return pages.FormView{Title: v.T("new_" + r.Name), Action: address, Back: v.w.Path(r.Name), Button: v.T("save")}, fields
+}
+
+// linked are the fields that a form has only when the page that leads to it fills them in.
+var linked = []string{"lead_id", "booking_id"}
+
+// newPage shows the form that makes a resource. The query has values that it begins with.
+func newPage(r *domain.Resource) page {
+	return func(v *visit) error {
+		if !v.may(r.Create) {
+			return domain.ErrForbidden
+		}
+		out, fields := v.newForm(r)
+		form := url.Values{}
+		for _, f := range fields {
+			if f.Kind == "boolean" && (f.Name == "active" || f.Name == "visible") {
+				form.Set(f.Name, "true")
+			}
+			if given := v.r.URL.Query()[f.Name]; len(given) > 0 {
+				form[f.Name] = given
+			}
+		}
+		return v.ask(http.StatusOK, out, fields, form, nil, "")
+	}
+}
+
+// create makes a resource. The form's key makes a second click harmless.
+func create(r *domain.Resource) page {
+	return func(v *visit) error {
+		if r.Create == "createRefund" && !v.recent() {
+			return nil
+		}
+		out, fields := v.newForm(r)
+		body, err := v.reader().Body(fields, v.form)
+		if err == nil {
+			err = v.namedCustomer(v.r.Context(), body)
+		}
+		var made domain.Object
+		if err == nil {
+			for name, value := range body { // a create takes no null where nothing is the default
+				if value == nil {
+					delete(body, name)
+				}
+			}
+			made, err = v.app.Do(v.r.Context(), domain.Request{Operation: r.Create, Body: body, Key: v.form.Get("once")})
+		}
+		if err != nil {
+			return v.refused(err, out, fields)
+		}
+		if v.s.Contract.Operation(r.Create).Secret {
+			return v.secret(r, made)
+		}
+		return v.done(r.Name+"/"+made.Text("id"), "saved")
+	}
+}
+
+// editForm is the form that changes a resource.
+func (v *visit) editForm(r *domain.Resource, o domain.Object) (pages.FormView, []contract.Field) {
+	address := v.w.Path(r.Name + "/" + o.Text("id"))
+	return pages.FormView{Title: v.T("edit_what", "Name", r.TitleOf(o)), Action: address + "/edit", Back: address, Button: v.T("save"), Version: o.Version()}, v.fields(r.Update, r.Edit)
+}
+
+func editPage(r *domain.Resource) page {
+	return func(v *visit) error {
+		if !v.may(r.Update) {
+			return domain.ErrForbidden
+		}
+		o, err := v.app.Get(v.r.Context(), r, v.c.Param("id"))
+		if err != nil {
+			return err
+		}
+		out, fields := v.editForm(r, o)
+		return v.ask(http.StatusOK, out, fields, v.reader().Form(fields, o), nil, "")
+	}
+}
+
+// update sends what the form has changed, for the version that it showed.
+func update(r *domain.Resource) page {
+	return func(v *visit) error {
+		ctx, id := v.r.Context(), v.c.Param("id")
+		o, err := v.app.Get(ctx, r, id)
+		if err != nil {
+			return err
+		}
+		out, fields := v.editForm(r, o)
+		version, err := strconv.ParseInt(v.form.Get("version"), 10, 64)
+		if err != nil {
+			return domain.ErrStaleForm
+		}
+		out.Version = version
+		body, err := v.reader().Changes(fields, v.form, o)
+		if err == nil {
+			err = v.namedCustomer(ctx, body)
+		}
+		if err == nil && len(body) > 0 {
+			_, err = v.app.Do(ctx, domain.Request{Operation: r.Update, Params: []string{id}, Body: body, Version: version, Key: v.form.Get("once")})
+		}
+		if err != nil {
+			return v.refused(err, out, fields)
+		}
+		v.app.Names.Forget(ctx, id)
+		return v.done(r.Name+"/"+id, "saved")
+	}
+}
+
+// namedCustomer puts the id of a customer in place of an e-mail address or a name that only one customer has.
+func (v *visit) namedCustomer(ctx context.Context, body map[string]any) error {
+	given, ok := body["customer_id"].(string)
+	if !ok || domain.ResourceOf(given) != nil {
+		return nil
+	}
+	given = strings.TrimSpace(v.form.Get("customer_id"))
+	filter := "q"
+	if strings.Contains(given, "@") {
+		filter = "email"
+	}
+	list, err := v.app.List(ctx, "listCustomers", url.Values{filter: {given}, "limit": {"2"}})
+	if err != nil {
+		return err
+	}
+	if len(list.Data) != 1 {
+		return apperr.Field("customer_id", "%s", v.T("customer_unclear", "Count", len(list.Data)))
+	}
+	body["customer_id"] = list.Data[0].Text("id")
+	return nil
+}

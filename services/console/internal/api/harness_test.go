@@ -1,0 +1,435 @@
+package api_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/peer"
+	"holdfast.dev/proto"
+	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/console/internal/api"
+	"holdfast.dev/services/console/internal/app"
+	"holdfast.dev/services/console/internal/pages"
+	"holdfast.dev/services/console/internal/peers"
+)
+
+// roleScopes are the scopes of each role as services/identity/internal/domain/role.go gives them.
+var roleScopes = map[string][]string{
+	"owner": proto.Scopes,
+	"admin": proto.Scopes,
+	"staff": {
+		"read:bookings", "write:bookings", "read:customers", "write:customers", "read:leads", "write:leads", "read:quotes", "write:quotes",
+		"read:invoices", "write:invoices", "read:services", "read:units", "payments:read",
+	},
+	"viewer": {"read:bookings", "read:customers", "read:leads", "read:quotes", "read:invoices", "read:services", "read:units", "payments:read"},
+}
+
+// rolePermissions are what each role may do besides, from the same file.
+var rolePermissions = map[string][]string{
+	"owner": {"manage owners", "manage operators", "manage apps", "manage keys", "manage settings", "read audit", "revoke grants"},
+	"admin": {"manage operators", "manage apps", "manage keys", "manage settings", "read audit", "revoke grants"},
+}
+
+// roles are the names of all roles, the mightiest first.
+var roles = []string{"owner", "admin", "staff", "viewer"}
+
+// The tenants of all tests.
+var (
+	alpha = ids.New[ids.TenantPrefix]()
+	beta  = ids.New[ids.TenantPrefix]()
+)
+
+// noon is the time of the console in all tests; the contract's examples are of the same year.
+var noon = time.Date(2027, 3, 1, 17, 0, 0, 0, time.UTC)
+
+// sum is the hash by which identity knows a token.
+func sum(token string) string {
+	s := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(s[:])
+}
+
+// secretOf is a key that the console shares with a service; gateway is the key with which it is called.
+func secretOf(service string) []byte { return []byte(sum(service)) }
+
+// call is a request that reached a service.
+type call struct {
+	Service, ID  string // ID is the operationId, or for an internal call its path
+	Method, Path string
+	Query        url.Values
+	Body         []byte
+	Who          caller.Caller
+	Header       http.Header
+	Params       []string
+}
+
+// writes reports whether the call may change something.
+func (c call) writes() bool { return c.Method != http.MethodGet && c.ID != "sessions/lookup" }
+
+// body is the request's body as an object.
+func (c call) body(t *testing.T) map[string]any {
+	t.Helper()
+	var out map[string]any
+	dec := json.NewDecoder(bytes.NewReader(c.Body))
+	dec.UseNumber()
+	if err := dec.Decode(&out); err != nil {
+		t.Fatalf("%s: %q: %v", c.ID, c.Body, err)
+	}
+	return out
+}
+
+// reply is what a service answers: a status with an object, or with an error of the API.
+type reply struct {
+	Status int
+	Body   any
+}
+
+// platform plays all services that the console calls, and is the console in front of them.
+type platform struct {
+	t        *testing.T
+	contract *contract.Contract
+	engine   *gin.Engine
+	server   *api.Server
+	app      *app.App
+	lax      bool // a request that breaks the contract is refused; else it fails the test
+
+	mu       sync.Mutex
+	calls    []call                          // guarded by mu
+	answers  map[string]func(call) reply     // by operationId or path of the internal call; guarded by mu
+	sessions map[string]*internalapi.Session // by the token's hash; guarded by mu
+	tokens   map[string]string               // of forms, by the session's token; guarded by mu
+}
+
+// parts are what is the same for all platforms.
+var parts = sync.OnceValue(func() (p struct {
+	contract *contract.Contract
+	forms    map[string]contract.Form
+	internal map[string]contract.Form
+	err      error
+},
+) {
+	if p.contract, p.err = contract.Load(proto.OpenAPI); p.err == nil {
+		p.forms, p.err = contract.Forms(proto.OpenAPI)
+	}
+	if p.err == nil {
+		p.internal, p.err = contract.Forms(proto.InternalIdentity)
+	}
+	return p
+})
+
+// options change a platform before it is built.
+type options struct {
+	publicURL string
+	away      string // a service that does not answer
+}
+
+// newPlatform builds the console as wire.go does, with services that answer the contract's examples.
+func newPlatform(t *testing.T, o options) *platform {
+	t.Helper()
+	common := parts()
+	if common.err != nil {
+		t.Fatal(common.err)
+	}
+	p := &platform{t: t, contract: common.contract, answers: map[string]func(call) reply{}, sessions: map[string]*internalapi.Session{}, tokens: map[string]string{}}
+	services := &peers.Services{Contract: common.contract, Clients: map[string]*peer.Client{}}
+	own, _ := proto.ServiceNamed("console")
+	for _, name := range own.Calls {
+		server := httptest.NewServer(p.service(name))
+		t.Cleanup(server.Close)
+		if name == o.away {
+			server.Close()
+		}
+		keys := caller.Keys{name: {{ID: "k1", Secret: secretOf(name)}}}
+		services.Clients[name] = &peer.Client{Target: name, BaseURL: server.URL, Signer: &caller.Signer{From: "console", Keys: keys}, Timeout: 5 * time.Second}
+	}
+	words, err := pages.NewWords()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.publicURL == "" {
+		o.publicURL = "http://console.test"
+	}
+	now := func() time.Time { return noon }
+	p.app = &app.App{Services: services, Names: app.NewNames(services), Now: now}
+	p.server, err = api.New(api.Options{
+		App: p.app, Contract: common.contract, Forms: common.forms, Internal: common.internal, Words: words, Live: app.NewLive(services, 100), LiveTime: time.Minute, PublicURL: o.publicURL, Now: now,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.engine = httpx.NewEngine()
+	gate := &httpx.Server{Service: "console", Contract: common.contract, Verifier: &caller.Verifier{Self: "console", Keys: caller.Keys{"gateway": {{ID: "k1", Secret: secretOf("gateway")}}}}}
+	p.server.Mount(p.engine, gate.Internal)
+	for _, role := range roles {
+		p.signIn(role, tenant(alpha, "alpha", role))
+	}
+	return p
+}
+
+// tenant is a tenant of which an operator is a member.
+func tenant(id ids.Tenant, slug, role string) internalapi.SessionTenant {
+	return internalapi.SessionTenant{
+		ID: id.String(), Slug: slug, Name: strings.ToUpper(slug), Role: role, Scopes: roleScopes[role], Permissions: rolePermissions[role],
+		Timezone: "America/New_York", Currency: "USD", PolicyVersion: 1,
+	}
+}
+
+// signIn makes a session whose token is name.
+func (p *platform) signIn(name string, tenants ...internalapi.SessionTenant) *internalapi.Session {
+	s := &internalapi.Session{
+		SessionID: "ses_" + name, SignedInAt: noon.Add(-time.Minute), Tenants: tenants,
+		Operator: internalapi.SessionOperator{ID: "op_01k00000000000000000000001", Email: name + "@example.com", Name: "Olive " + name},
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sessions[sum(name)] = s
+	return s
+}
+
+// answer replaces what a service answers to an operation, or to an internal call by its path.
+func (p *platform) answer(id string, f func(call) reply) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.answers[id] = f
+}
+
+// object is an answer of 200.
+func object(o map[string]any) func(call) reply {
+	return func(call) reply { return reply{http.StatusOK, o} }
+}
+
+// refusal is an answer that is an error of the API.
+func refusal(status int, code string, fields map[string][]string) func(call) reply {
+	body := map[string]any{"error": map[string]any{"code": code, "message": "It is refused: " + code}}
+	if fields != nil {
+		body["errors"] = fields
+	}
+	return func(call) reply { return reply{status, body} }
+}
+
+// made returns the calls since the last forget, without the look-ups of sessions.
+func (p *platform) made() []call {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(p.calls), func(c call) bool { return c.ID == "sessions/lookup" })
+}
+
+// written returns the calls since the last forget that may change something.
+func (p *platform) written() []call {
+	return slices.DeleteFunc(p.made(), func(c call) bool { return !c.writes() })
+}
+
+func (p *platform) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.calls = nil
+}
+
+// service answers as the service of that name; it takes only calls that the console has signed for it.
+func (p *platform) service(name string) http.Handler {
+	verifier := &caller.Verifier{Self: name, Keys: caller.Keys{"console": {{ID: "k1", Secret: secretOf(name)}}}}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		who, _, err := verifier.Verify(r.Header.Get(caller.Header), r.Method, r.URL.EscapedPath(), time.Now())
+		if err != nil {
+			p.t.Errorf("%s: %s %s is not signed: %v", name, r.Method, r.URL, err)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			p.t.Error(err)
+		}
+		c := call{Service: name, Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(), Body: body, Who: who, Header: r.Header}
+		var out reply
+		if path, ok := strings.CutPrefix(r.URL.Path, "/internal/v1/"); ok {
+			c.ID = path
+			out = p.reply(c, func() reply { return p.internal(c) })
+		} else {
+			out = p.public(&c, r.URL.EscapedPath(), r.URL.RawQuery)
+		}
+		writeReply(w, out)
+	})
+}
+
+func writeReply(w http.ResponseWriter, out reply) {
+	if raw, ok := out.Body.([]byte); ok {
+		w.Header().Set("Content-Type", "text/plain")
+		w.WriteHeader(out.Status)
+		_, _ = w.Write(raw)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(out.Status)
+	if out.Body != nil {
+		_ = json.NewEncoder(w).Encode(out.Body)
+	}
+}
+
+// reply records a call and answers what the test has set, else what other says.
+func (p *platform) reply(c call, other func() reply) reply {
+	p.mu.Lock()
+	p.calls = append(p.calls, c)
+	f := p.answers[c.ID]
+	p.mu.Unlock()
+	if f != nil {
+		return f(c)
+	}
+	return other()
+}
+
+// public answers an operation of the contract. A request that the contract does not allow fails the test.
+func (p *platform) public(c *call, path, query string) reply {
+	op, params, _ := p.contract.Match(c.Method, strings.TrimPrefix(path, "/api/v1"))
+	if op == nil || op.Service != c.Service {
+		p.t.Errorf("%s has no %s %s", c.Service, c.Method, path)
+		return reply{http.StatusNotFound, nil}
+	}
+	c.ID = op.ID
+	for _, name := range op.PathParams {
+		c.Params = append(c.Params, params.Get(name))
+	}
+	for _, scope := range op.Scopes {
+		if !c.Who.Has(scope) {
+			p.t.Errorf("%s is called without %s", op.ID, scope)
+		}
+	}
+	_, err := op.ParseQuery(query)
+	if len(c.Body) > 0 && err == nil {
+		var b *contract.Body
+		if b, err = op.Parse(c.Body); err == nil {
+			err = op.ValidateBody(b, true)
+		}
+	}
+	return p.reply(*c, func() reply {
+		if err == nil {
+			return p.example(op, *c)
+		}
+		if !p.lax {
+			p.t.Errorf("%s?%s %s: %v", op.ID, query, c.Body, err)
+		}
+		return refusal(http.StatusUnprocessableEntity, "invalid_request", map[string][]string{"name": {"Is required."}})(*c)
+	})
+}
+
+// example answers the contract's example of an operation, for the id that was asked for.
+func (p *platform) example(op *contract.Operation, c call) reply {
+	if op.Stream {
+		return reply{http.StatusNoContent, nil}
+	}
+	id := op.ID
+	if id == "getInvoice" {
+		id = "recordInvoicePayment" // the same invoice with a payment
+	}
+	body, status := exampleOf(p.t, id)
+	if o, ok := body.(map[string]any); ok {
+		if id, _ := o["id"].(string); id != "" && len(c.Params) > 0 && strings.Split(id, "_")[0] == strings.Split(c.Params[0], "_")[0] {
+			o["id"] = c.Params[0]
+		}
+		if list, ok := o["data"].([]any); ok && o["has_more"] != nil {
+			o["data"], o["has_more"], o["next_cursor"] = list, false, nil
+		}
+	}
+	return reply{status, body}
+}
+
+// exampleOf is the answer of the contract's example of an operation. Each call returns its own copy.
+func exampleOf(t *testing.T, operation string) (body any, status int) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("../../../../proto/examples", operation+".json"))
+	if err != nil {
+		t.Errorf("no example of %s: %v", operation, err)
+		return nil, http.StatusNotFound
+	}
+	var e struct {
+		Response struct {
+			Status int
+			Body   any
+		}
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	if err := dec.Decode(&e); err != nil {
+		t.Errorf("example of %s: %v", operation, err)
+	}
+	return e.Response.Body, e.Response.Status
+}
+
+// exampleObject is an example's answer with some values changed.
+func exampleObject(t *testing.T, operation string, changed map[string]any) map[string]any {
+	t.Helper()
+	body, _ := exampleOf(t, operation)
+	o, ok := body.(map[string]any)
+	if !ok {
+		t.Fatalf("%s answers no object", operation)
+	}
+	maps.Copy(o, changed)
+	return o
+}
+
+// internal answers the calls that are not in the public contract.
+func (p *platform) internal(c call) reply {
+	switch c.ID {
+	case "sessions/lookup":
+		var in internalapi.SessionLookup
+		if err := json.Unmarshal(c.Body, &in); err != nil {
+			p.t.Error(err)
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if s := p.sessions[in.Hash]; s != nil {
+			return reply{http.StatusOK, s}
+		}
+		return refusal(http.StatusNotFound, "not_found", nil)(c)
+	case "api-keys":
+		if c.Method == http.MethodPost {
+			return reply{http.StatusCreated, map[string]any{"key": apiKey(), "secret": "svc_test_secret"}}
+		}
+		return reply{http.StatusOK, map[string]any{"data": []any{apiKey()}}}
+	case "api-keys/key_01k00000000000000000000001/revoke":
+		return reply{http.StatusOK, apiKey()}
+	case "calendar":
+		return reply{http.StatusOK, map[string]any{"data": []any{calendarBooking()}, "timezone": "America/New_York", "truncated": false}}
+	case "statistics":
+		return reply{http.StatusOK, map[string]any{"currency": "USD", "timezone": "America/New_York", "data": []any{
+			map[string]any{"date": "2027-03-01", "revenue": 12500, "bookings": 2, "booked_minutes": 60, "open_minutes": 600},
+		}}}
+	}
+	p.t.Errorf("%s has no internal call %s", c.Service, c.ID)
+	return reply{http.StatusNotFound, nil}
+}
+
+// apiKey is an API key that is not revoked.
+func apiKey() map[string]any {
+	return map[string]any{
+		"id": "key_01k00000000000000000000001", "name": "Till", "scopes": []any{"read:bookings"}, "created_at": "2027-02-01T14:00:00Z", "last_used_at": nil, "revoked_at": nil,
+	}
+}
+
+// calendarBooking is a booking of today as a calendar has it.
+func calendarBooking() map[string]any {
+	return map[string]any{
+		"id": "bk_01k00000000000000000000009", "number": "B-000009", "status": "confirmed", "payment_status": "unpaid", "customer_name": "Grace Hopper",
+		"unit_id": "un_01k00000000000000000000001", "event_local_date": "2027-03-01", "starts_at": "2027-03-01T14:00:00Z", "ends_at": "2027-03-01T16:00:00Z",
+		"event_start_time": "09:00", "event_end_time": "11:00", "hold_expires_at": nil, "version": 3,
+	}
+}

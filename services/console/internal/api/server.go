@@ -1,0 +1,174 @@
+// Package api has the HTTP handlers of the pages.
+package api
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/klauspost/compress/gzhttp"
+
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/words"
+
+	"holdfast.dev/services/console/internal/app"
+	"holdfast.dev/services/console/internal/domain"
+	"holdfast.dev/services/console/internal/pages"
+)
+
+// Options are what a Server needs. All fields are required.
+type Options struct {
+	App       *app.App
+	Contract  *contract.Contract
+	Forms     map[string]contract.Form // by operationId
+	Internal  map[string]contract.Form // of identity's internal calls
+	Words     *words.Words
+	Live      *app.Live
+	LiveTime  time.Duration // after which a page asks for its updates anew
+	PublicURL string        // where browsers reach the gateway
+	Now       func() time.Time
+}
+
+// Server answers the pages of the operators' area.
+type Server struct {
+	Options
+
+	secure   bool // browsers come by https
+	crossing *http.CrossOriginProtection
+	assets   map[string]pages.Asset
+	compress func(http.Handler) http.HandlerFunc
+	stopping chan struct{} // closed when the process stops
+}
+
+// New builds the server.
+func New(o Options) (*Server, error) {
+	u, err := url.Parse(o.PublicURL)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Options: o, secure: u.Scheme == "https", crossing: http.NewCrossOriginProtection(), assets: pages.Assets(), stopping: make(chan struct{})}
+	if err := s.crossing.AddTrustedOrigin(u.Scheme + "://" + u.Host); err != nil { // the gateway calls under a host of its own
+		return nil, err
+	}
+	s.compress, err = gzhttp.NewWrapper(gzhttp.MinSize(1400), gzhttp.RandomJitter(64, 0, false)) // the length of a page tells nothing of a form token: BREACH
+	return s, err
+}
+
+// Stop ends the streams of live pages; the graceful stop of the server would wait for them.
+func (s *Server) Stop() { close(s.stopping) }
+
+// page is a handler of a page of a workspace.
+type page func(v *visit) error
+
+// Mount registers the pages. The gateway alone may ask for them.
+func (s *Server) Mount(e *gin.Engine, internal func(h httpx.Handler, peers ...string) gin.HandlerFunc) {
+	handle := func(method, path string, h httpx.Handler) { e.Handle(method, path, internal(h, "gateway")) }
+	handle(http.MethodGet, "/admin", s.visits(home))
+	handle(http.MethodGet, "/admin/-/assets/:name", s.asset)
+	handle(http.MethodPost, "/admin/-/preferences", s.visits(savePreferences))
+	for path, h := range s.get() {
+		handle(http.MethodGet, "/admin/:tenant/:mode"+path, s.inWorkspace(h))
+	}
+	for path, h := range s.post() {
+		handle(http.MethodPost, "/admin/:tenant/:mode"+path, s.inWorkspace(h))
+	}
+	e.NoRoute(internal(s.visits(func(*visit) error { return domain.ErrNotFound }), "gateway"))
+}
+
+// get are the pages that show something.
+func (s *Server) get() map[string]page {
+	out := map[string]page{
+		"": openToday, "/": openToday, "/today": today, "/calendar": calendar, "/search": search, "/board": board, "/live": live,
+		"/keys": keys, "/keys/new": newKey, "/keys/:id/revoke": revokePage, "/quickstart": quickStart,
+		"/customers/suggest": suggestCustomers, "/endpoints/:id/deliveries/:delivery": delivery, "/invoices/:id/reverse": reversePage,
+	}
+	for i := range domain.Resources {
+		r := &domain.Resources[i]
+		out["/"+r.Name] = listPage(r)
+		if r.Get != "" {
+			out["/"+r.Name+"/:id"] = detailPage(r)
+		}
+		if r.New != nil {
+			out["/"+r.Name+"/new"] = newPage(r)
+		}
+		if r.Update != "" {
+			out["/"+r.Name+"/:id/edit"] = editPage(r)
+		}
+		for j := range r.Actions {
+			if a := &r.Actions[j]; !a.Page {
+				out["/"+r.Name+"/:id/"+a.Name] = actionPage(r, a)
+			}
+		}
+		if r.PDF != "" {
+			out["/"+r.Name+"/:id/pdf"] = pdf(r)
+		}
+		if s.Contract.Operation(r.List).CSV != nil {
+			out["/"+r.Name+".csv"] = exportCSV(r)
+		}
+	}
+	return out
+}
+
+// post are the pages that change something, by the same addresses as the forms.
+func (s *Server) post() map[string]page {
+	out := map[string]page{"/bookings/:id/move": move, "/keys/new": createKey, "/keys/:id/revoke": revokeKey, "/endpoints/:id/deliveries/:delivery": sendAgain, "/invoices/:id/reverse": reverse}
+	for i := range domain.Resources {
+		r := &domain.Resources[i]
+		if r.New != nil {
+			out["/"+r.Name+"/new"] = create(r)
+		}
+		if r.Update != "" {
+			out["/"+r.Name+"/:id/edit"] = update(r)
+		}
+		for j := range r.Actions {
+			if a := &r.Actions[j]; !a.Page {
+				out["/"+r.Name+"/:id/"+a.Name] = act(r, a)
+			}
+		}
+	}
+	return out
+}
+
+// asset answers a file that pages load. Its name changes with its bytes, so browsers keep it.
+func (s *Server) asset(c *gin.Context) error {
+	a, ok := s.assets[c.Param("name")]
+	if !ok {
+		return httpx.ErrNotFound
+	}
+	s.compress(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", a.Type)
+		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		_, _ = w.Write(a.Body)
+	})).ServeHTTP(c.Writer, c.Request)
+	return nil
+}
+
+// home opens the operator's first tenant in test mode.
+func home(v *visit) error {
+	if len(v.session.Tenants) == 0 {
+		return v.show(http.StatusForbidden, pages.Message(v.frame(""), v.T("no_tenant"), v.T("no_tenant_hint"), "/oauth/account", v.T("your_account")))
+	}
+	return v.redirect("/admin/" + v.session.Tenants[0].Slug + "/test/today")
+}
+
+func openToday(v *visit) error { return v.redirect(v.w.Path("today")) }
+
+// savePreferences keeps language and theme in cookies of the browser.
+func savePreferences(v *visit) error {
+	for _, name := range []string{"language", "theme"} {
+		value := v.form.Get(name)
+		if len(value) > 10 || strings.ContainsAny(value, " ;,\"\\") {
+			value = ""
+		}
+		http.SetCookie(v.c.Writer, &http.Cookie{Name: "holdfast_" + name, Value: value, Path: "/admin", MaxAge: 365 * 24 * 3600, HttpOnly: true, Secure: v.s.secure, SameSite: http.SameSiteLaxMode}) //nolint:gosec // Secure wherever the base is https
+	}
+	return v.redirect(ownAddress(v.form.Get("to")))
+}
+
+// ownAddress is an address of the operators' area; any other becomes its first page.
+func ownAddress(to string) string { return cmp.Or(httpx.Local(to, "/admin"), "/admin") }

@@ -1,0 +1,174 @@
+package api
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"holdfast.dev/services/console/internal/app"
+	"holdfast.dev/services/console/internal/domain"
+	"holdfast.dev/services/console/internal/pages"
+)
+
+// todayColumns are the columns of the parts of the first page.
+var todayColumns = map[string][]string{
+	"holds": {"number", "customer_id", "event_local_date", "hold_expires_at"}, "unpaid": {"number", "customer_id", "event_local_date", "deposit_amount"},
+	"overdue": {"number", "customer_id", "amount_due", "due_at"}, "leads": {"first_name", "last_name", "source", "created_at"},
+}
+
+// today is the first page: what comes and goes, and what has to be done.
+func today(v *visit) error {
+	ctx, now := v.r.Context(), v.w.Now(v.s.Now())
+	t, err := v.app.Today(ctx, now)
+	if err != nil {
+		return err
+	}
+	out := pages.TodayView{Date: v.Date(now), Arrivals: v.coming(t.Arrivals, true), Departures: v.coming(t.Departures, false), Away: t.Away}
+	add := func(name, resource, query string, rows []domain.Object) {
+		r := *domain.ResourceNamed(resource)
+		if !v.may(r.List) {
+			return
+		}
+		r.Columns = todayColumns[name]
+		out.Parts = append(out.Parts, pages.PartView{Name: name, Resource: &r, Columns: r.Columns, Rows: v.rows(&r, rows), All: v.w.Path(resource) + "?" + query})
+	}
+	day := now.Format(time.DateOnly)
+	add("holds", "bookings", "status=pending", t.Holds)
+	add("unpaid", "bookings", url.Values{"payment_status": {"unpaid"}, "event_date_from": {day}}.Encode(), t.Unpaid)
+	add("overdue", "invoices", "overdue=true", t.Overdue)
+	add("leads", "leads", "status=new", t.Leads)
+	if v.may("listWebhookEndpoints") {
+		out.Parts = append(out.Parts, v.failing(t.Failing))
+	}
+	if out.First, err = v.firstSteps(); err != nil {
+		return err
+	}
+	if err := v.charts(&out, now); err != nil {
+		return err
+	}
+	v.live = true
+	f := v.frame("")
+	f.Charts = len(out.Charts) > 0
+	return v.show(http.StatusOK, pages.Today(f, out))
+}
+
+// coming turns bookings that begin, or end, today into rows by their time.
+func (v *visit) coming(list []domain.CalendarBooking, begin bool) []pages.ComingView {
+	var ids []string
+	for _, b := range list {
+		if b.UnitID != nil {
+			ids = append(ids, *b.UnitID)
+		}
+	}
+	called := v.app.Names.Of(v.r.Context(), ids)
+	out := make([]pages.ComingView, 0, len(list))
+	for _, b := range list {
+		one := pages.ComingView{Number: b.Number, Href: v.w.Path("bookings/" + b.ID), Status: v.Word(b.Status), Tone: map[string]string{"confirmed": "good", "pending": "busy"}[b.Status]}
+		at := b.StartsAt
+		if !begin {
+			at = b.EndsAt
+		}
+		if at != nil && b.EventStartTime != nil {
+			one.Time = at.In(v.Zone).Format("15:04")
+		}
+		if b.CustomerName != nil {
+			one.Name = *b.CustomerName
+		}
+		if b.UnitID != nil {
+			one.Unit = called[*b.UnitID]
+		}
+		out = append(out, one)
+	}
+	slices.SortStableFunc(out, func(a, b pages.ComingView) int { return strings.Compare(a.Time, b.Time) })
+	return out
+}
+
+// failing are the endpoints whose deliveries fail.
+func (v *visit) failing(list []app.Failing) pages.PartView {
+	r := *domain.ResourceNamed("endpoints")
+	r.Columns = []string{"url", "status", "consecutive_failures", "disabled_reason"}
+	var rows []domain.Object
+	for _, f := range list {
+		rows = append(rows, f.Endpoint)
+	}
+	return pages.PartView{Name: "failing", Resource: &r, Columns: r.Columns, Rows: v.rows(&r, rows), All: v.w.Path("endpoints")}
+}
+
+// firstSteps are what an empty workspace needs first; nil once they are done, and for a role that may not do them.
+func (v *visit) firstSteps() ([]pages.StepView, error) {
+	steps := []struct{ name, resource string }{{"service", "services"}, {"unit", "units"}, {"package", "packages"}, {"booking", "bookings"}}
+	var out []pages.StepView
+	open := false
+	for _, s := range steps {
+		r := domain.ResourceNamed(s.resource)
+		if !v.may(r.Create) {
+			return nil, nil
+		}
+		list, err := v.app.List(v.r.Context(), r.List, url.Values{"limit": {"1"}})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, pages.StepView{Name: s.name, Href: v.w.Path(r.Name + "/new"), Done: len(list.Data) > 0})
+		open = open || len(list.Data) == 0
+	}
+	if !open {
+		return nil, nil
+	}
+	return out, nil
+}
+
+// search finds things by number, name or id. An id leads to its page.
+func search(v *visit) error {
+	q := strings.TrimSpace(v.r.URL.Query().Get("q"))
+	out := pages.SearchView{Query: q}
+	if q != "" && len(q) <= 200 {
+		if r := v.app.Find(v.r.Context(), q); r != nil {
+			return v.redirect(v.w.Path(r.Name + "/" + url.PathEscape(q)))
+		}
+		found, err := v.app.Search(v.r.Context(), q)
+		if err != nil {
+			return err
+		}
+		for i := range domain.Resources {
+			if r := &domain.Resources[i]; len(found[r.Name]) > 0 {
+				out.Found = append(out.Found, pages.RelatedView{Resource: r, Rows: v.rows(r, found[r.Name])})
+			}
+		}
+	}
+	f := v.frame("")
+	f.Query = q
+	return v.show(http.StatusOK, pages.Search(f, out))
+}
+
+// boardCards is how many leads a column of the board has.
+const boardCards = 25
+
+// board shows leads by status.
+func board(v *visit) error {
+	r := domain.ResourceNamed("leads")
+	out := pages.BoardView{CanMake: v.may(r.Create)}
+	for _, status := range v.s.Forms[r.Update].Field("status").Enum {
+		list, err := v.app.List(v.r.Context(), r.List, url.Values{"status": {status}, "limit": {"25"}})
+		if err != nil {
+			return err
+		}
+		c := pages.BoardColumn{Status: status, More: list.HasMore, All: v.w.Path("leads") + "?status=" + status}
+		for _, o := range list.Data[:min(len(list.Data), boardCards)] {
+			card := pages.BoardCard{Title: r.TitleOf(o), Href: v.w.Path("leads/" + o.Text("id")), Text: o.First("message", "company", "email"), Version: o.Version()}
+			if len(card.Text) > 120 {
+				card.Text = strings.ToValidUTF8(card.Text[:120], "") + "…"
+			}
+			for _, a := range v.actions(r, o) {
+				if a.Href != "" {
+					card.Moves = append(card.Moves, pages.BoardMove{Name: a.Name, Href: a.Href})
+				}
+			}
+			c.Cards = append(c.Cards, card)
+		}
+		out.Columns = append(out.Columns, c)
+	}
+	v.nav, v.live = "leads", true
+	return v.show(http.StatusOK, pages.Board(v.frame(""), out))
+}

@@ -1,0 +1,283 @@
+package api
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/a-h/templ"
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/apikey"
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/obs"
+
+	"holdfast.dev/services/console/internal/app"
+	"holdfast.dev/services/console/internal/domain"
+	"holdfast.dev/services/console/internal/pages"
+	"holdfast.dev/services/console/internal/view"
+)
+
+const securityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// visit is one request of an operator's browser.
+type visit struct {
+	view.Format
+
+	s       *Server
+	c       *gin.Context
+	r       *http.Request
+	app     *app.App
+	session *domain.Session
+	w       domain.Workspace // zero outside one
+	token   string           // of the session's cookie
+	form    url.Values       // of a POST
+	nav     string           // the entry of the navigation that is marked
+	live    bool             // the page is fetched again when something changes
+	notice  string
+}
+
+// cookieName has the prefix with which browsers take a cookie from this host alone, where the connection is encrypted.
+func (s *Server) cookieName(name string) string {
+	if s.secure {
+		return "__Host-holdfast_" + name
+	}
+	return "holdfast_" + name
+}
+
+func cookie(r *http.Request, name string) string {
+	c, err := r.Cookie(name)
+	if err != nil {
+		return ""
+	}
+	return c.Value
+}
+
+// visits runs h for a browser that has signed in; any other is sent to the sign-in, and comes back.
+func (s *Server) visits(h page) httpx.Handler {
+	return func(c *gin.Context) error {
+		r := c.Request
+		v := &visit{s: s, c: c, r: r, app: s.App, token: cookie(r, s.cookieName("session"))}
+		v.Format = view.Format{Text: s.Words.For(cookie(r, "holdfast_language"), r.Header.Get("Accept-Language"))}
+		if err := v.serve(h); err != nil {
+			v.fail(err)
+		}
+		return nil
+	}
+}
+
+// inWorkspace is visits for the pages of a tenant and a mode.
+func (s *Server) inWorkspace(h page) httpx.Handler {
+	return s.visits(func(v *visit) error {
+		w, err := v.session.Enter(v.c.Param("tenant"), v.c.Param("mode"))
+		if err != nil {
+			return err
+		}
+		v.w, v.Zone = w, w.Zone()
+		v.nav = strings.Split(strings.Trim(strings.TrimPrefix(v.c.FullPath(), "/admin/:tenant/:mode"), "/")+"/", "/")[0]
+		who := w.Caller(httpx.RequestID(v.c))
+		ctx := caller.With(v.r.Context(), who)
+		obs.AddCaller(ctx, who)
+		v.r = v.r.WithContext(ctx)
+		return h(v)
+	})
+}
+
+// serve finds the session and checks the form.
+func (v *visit) serve(h page) (err error) {
+	if v.token == "" {
+		return domain.ErrNoSession
+	}
+	if v.session, err = v.app.Services.Session(v.r.Context(), v.token, httpx.RequestID(v.c)); err != nil {
+		return err
+	}
+	if v.r.Method == http.MethodPost {
+		if err := v.readForm(); err != nil {
+			return err
+		}
+	}
+	return h(v)
+}
+
+// readForm refuses a form that another site has sent, and one without this session's token.
+func (v *visit) readForm() error {
+	if err := v.s.crossing.Check(v.r); err != nil {
+		return fmt.Errorf("%w: %w", domain.ErrCrossSite, err)
+	}
+	raw, err := io.ReadAll(http.MaxBytesReader(v.c.Writer, v.r.Body, httpx.MaxBody))
+	if err != nil {
+		return httpx.ErrTooLarge.WithCause(err)
+	}
+	if v.form, err = url.ParseQuery(string(raw)); err != nil {
+		return fmt.Errorf("%w: %w", domain.ErrStaleForm, err)
+	}
+	if !hmac.Equal([]byte(v.form.Get("form")), []byte(v.formToken())) {
+		return domain.ErrStaleForm
+	}
+	return nil
+}
+
+// formToken binds forms to the session: another site knows nothing of its cookie.
+func (v *visit) formToken() string {
+	m := hmac.New(sha256.New, []byte(v.token))
+	m.Write([]byte("holdfast console form"))
+	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
+}
+
+// address is that of the page, with its query.
+func (v *visit) address() string {
+	if v.r.URL.RawQuery == "" {
+		return v.r.URL.EscapedPath()
+	}
+	return v.r.URL.EscapedPath() + "?" + v.r.URL.RawQuery
+}
+
+// frame is what the page has around it.
+func (v *visit) frame(problem string) pages.Frame {
+	f := pages.Frame{
+		Format: v.Format, Workspace: v.w, Form: v.formToken(), Once: apikey.Random(26), Page: v.nav, Address: v.address(), Theme: v.theme(),
+		Notice: v.notice, Problem: problem, Nav: v.navigation(),
+	}
+	if v.live {
+		f.Live = v.w.Path("live")
+	}
+	if f.Notice == "" {
+		if text, ok := v.Find("done_" + v.r.URL.Query().Get("done")); ok {
+			f.Notice = text
+		}
+	}
+	return f
+}
+
+func (v *visit) theme() string {
+	if t := cookie(v.r, "holdfast_theme"); t == "light" || t == "dark" {
+		return t
+	}
+	return ""
+}
+
+// navigation are the pages that the operator's role may see.
+func (v *visit) navigation() []pages.NavGroup {
+	if v.w.Session == nil {
+		return nil
+	}
+	groups := []pages.NavGroup{{Items: []pages.NavItem{{Name: "today", Href: v.w.Path("today")}}}}
+	if v.may("listBookings") && v.may("listUnits") {
+		groups[0].Items = append(groups[0].Items, pages.NavItem{Name: "calendar", Href: v.w.Path("calendar")})
+	}
+	for _, name := range []string{domain.Business, domain.Catalogue, domain.Developers} {
+		g := pages.NavGroup{Name: name}
+		for _, r := range domain.Resources {
+			if r.Group == name && v.w.Has(v.s.Contract.Operation(r.List).Scopes) {
+				g.Items = append(g.Items, pages.NavItem{Name: r.Name, Href: v.w.Path(r.Name)})
+			}
+		}
+		if name == domain.Developers {
+			g.Items = append(v.developerPages(), g.Items...)
+		}
+		if len(g.Items) > 0 {
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+// developerPages are the pages for developers that show no resource of the API.
+func (v *visit) developerPages() []pages.NavItem {
+	out := []pages.NavItem{{Name: "quickstart", Href: v.w.Path("quickstart")}}
+	if v.w.May(manageKeys) {
+		out = append(out, pages.NavItem{Name: "keys", Href: v.w.Path("keys")})
+	}
+	return out
+}
+
+// show answers with a page.
+func (v *visit) show(status int, component templ.Component) error {
+	h := v.c.Writer.Header()
+	h.Set("Content-Security-Policy", securityPolicy)
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Language", v.Lang)
+	v.guard()
+	v.s.compress(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(status)
+		if err := component.Render(r.Context(), w); err != nil {
+			obs.Add(r.Context(), slog.String("error", err.Error()))
+		}
+	})).ServeHTTP(v.c.Writer, v.r)
+	return nil
+}
+
+// guard sets what every answer to a browser has: no frames, and no copies of what it says.
+func (v *visit) guard() {
+	h := v.c.Writer.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Vary", "Accept-Language, Cookie, Accept-Encoding")
+}
+
+// redirect sends the browser on with 303, so that going back does not send a form again.
+func (v *visit) redirect(to string) error {
+	v.guard()
+	v.c.Writer.Header().Set("Location", to)
+	v.c.Writer.WriteHeader(http.StatusSeeOther)
+	return nil
+}
+
+// done sends the browser to a page that says what has been done.
+func (v *visit) done(page, what string) error {
+	return v.redirect(v.w.Path(page) + "?done=" + url.QueryEscape(what))
+}
+
+// fail answers an error.
+func (v *visit) fail(err error) {
+	if errors.Is(err, domain.ErrNoSession) {
+		_ = v.redirect("/oauth/sign-in?to=" + url.QueryEscape(v.address()))
+		return
+	}
+	e := apperr.As(err)
+	obs.Add(v.r.Context(), slog.String("error", err.Error()))
+	status := httpx.StatusOf(e.Kind)
+	if status == http.StatusUnauthorized { // a service has refused the console; to the gateway it would mean that the console refused the gateway
+		status = http.StatusInternalServerError
+	}
+	title, text := v.T("problem"), v.explain(e)
+	switch {
+	case errors.Is(err, domain.ErrStaleForm):
+		status, text = http.StatusBadRequest, v.T("error_stale_form")
+	case errors.Is(err, domain.ErrCrossSite):
+		status, text = http.StatusForbidden, v.T("error_cross_site")
+	}
+	if v.w.Session == nil {
+		_ = v.show(status, pages.Message(v.frame(""), title, text, "/admin", v.T("to_start")))
+		return
+	}
+	_ = v.show(status, pages.Problem(v.frame(""), title, text, httpx.RequestID(v.c)))
+}
+
+// explain says in the operator's language what an error means; one that has no words there is said as the API says it.
+func (v *visit) explain(e *apperr.Error) string {
+	if text, ok := v.Find("error_" + e.Code); ok {
+		return text
+	}
+	return e.Message
+}
+
+// recent reports whether the operator has given its password recently; else it is asked for it, and comes back.
+func (v *visit) recent() bool {
+	if v.w.Recent(v.s.Now()) {
+		return true
+	}
+	_ = v.redirect("/oauth/sign-in?to=" + url.QueryEscape(v.address()))
+	return false
+}

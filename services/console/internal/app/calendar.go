@@ -1,0 +1,121 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"holdfast.dev/services/console/internal/domain"
+)
+
+const (
+	mostUnits = 500 // units that the pages of a calendar have together
+	lanes     = 50  // units on one page of a calendar
+	mostRules = 200
+)
+
+// CalendarQuery says what a calendar shows.
+type CalendarQuery struct {
+	From, To time.Time // days
+	Service  string    // "": all
+	Page     int       // of units, from 0
+}
+
+// Calendar is what the units have in a range of days.
+type Calendar struct {
+	Days      []time.Time
+	Holidays  []string // by day, "" for none
+	Lanes     []domain.Lane
+	Units     int // on all pages
+	Pages     int
+	Truncated bool // there are more bookings than a calendar holds
+}
+
+// Calendar reads the units, and then the bookings of those on this page, in two steps.
+func (a *App) Calendar(ctx context.Context, q CalendarQuery, zone *time.Location) (Calendar, error) {
+	out := Calendar{Days: domain.Days(q.From, q.To)}
+	units, rules, err := a.unitsAndRules(ctx, q.Service)
+	if err != nil {
+		return out, err
+	}
+	for _, d := range out.Days {
+		out.Holidays = append(out.Holidays, domain.HolidayOn(rules, d))
+	}
+	out.Units, out.Pages = len(units), max(1, (len(units)+lanes-1)/lanes)
+	first := min(max(q.Page, 0)*lanes, len(units))
+	units = units[first:min(first+lanes, len(units))]
+	query := url.Values{"from": {q.From.Format(time.DateOnly)}, "to": {q.To.Format(time.DateOnly)}}
+	if q.Service != "" {
+		query.Set("service_id", q.Service)
+	}
+	bookings, truncated, err := a.calendar(ctx, query)
+	if err != nil {
+		return out, err
+	}
+	out.Truncated = truncated
+	out.Lanes = domain.Lanes(units, bookings, out.Days, zone)
+	return out, nil
+}
+
+func (a *App) unitsAndRules(ctx context.Context, service string) (units []domain.Unit, rules []domain.Object, err error) {
+	query := url.Values{}
+	if service != "" {
+		query.Set("service_id", service)
+	}
+	var rows []domain.Object
+	err = together(
+		func() (err error) { rows, err = a.All(ctx, "listUnits", query, mostUnits); return err },
+		func() (err error) {
+			rules, err = a.All(ctx, "listHolidayRules", url.Values{"active": {"true"}}, mostRules)
+			return err
+		},
+	)
+	for _, o := range rows {
+		if o.Text("status") != "retired" {
+			units = append(units, domain.Unit{ID: o.Text("id"), Name: o.Text("name"), Status: o.Text("status"), Hours: o.Object("opening_hours")})
+		}
+	}
+	slices.SortFunc(units, func(x, y domain.Unit) int { return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.ID, y.ID)) })
+	return units, rules, err
+}
+
+// calendar asks bookings for the bookings of a range of days.
+func (a *App) calendar(ctx context.Context, query url.Values) ([]domain.CalendarBooking, bool, error) {
+	got, err := a.Services.Calendar(ctx, query)
+	if err != nil {
+		return nil, false, err
+	}
+	out := make([]domain.CalendarBooking, len(got.Data))
+	for i, raw := range got.Data {
+		if err := json.Unmarshal(raw, &out[i]); err != nil {
+			return nil, false, err
+		}
+	}
+	return out, got.Truncated, nil
+}
+
+// Clashes are the bookings that keep a unit on a day.
+func (a *App) Clashes(ctx context.Context, unit, day string) ([]domain.CalendarBooking, error) {
+	list, _, err := a.calendar(ctx, url.Values{"from": {day}, "to": {day}, "unit_ids": {unit}})
+	return list, err
+}
+
+// together runs all at once and returns the first error in their order.
+func together(all ...func() error) error {
+	errs := make([]error, len(all))
+	var wait sync.WaitGroup
+	for i, f := range all {
+		wait.Go(func() { errs[i] = f() })
+	}
+	wait.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

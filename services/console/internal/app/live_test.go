@@ -1,0 +1,312 @@
+package app_test
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/peer"
+	"holdfast.dev/proto"
+
+	"holdfast.dev/services/console/internal/app"
+	"holdfast.dev/services/console/internal/peers"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience is how long a test waits for what must happen.
+const patience = 10 * time.Second
+
+var secret, _ = hex.DecodeString(strings.Repeat("ab", 32))
+
+// upstream is the stream of events of one connection.
+type upstream struct {
+	who    caller.Caller
+	last   string // Last-Event-ID
+	events chan string
+	closed chan struct{} // when the console has gone
+}
+
+// streams plays webhooks: it has all the connections that were made.
+type streams struct {
+	t    *testing.T
+	live *app.Live
+
+	mu  sync.Mutex
+	all []*upstream // guarded by mu
+}
+
+func newStreams(t *testing.T, most int) *streams {
+	t.Helper()
+	c, err := contract.Load(proto.OpenAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &streams{t: t}
+	verifier := &caller.Verifier{Self: "webhooks", Keys: caller.Keys{"console": {{ID: "k1", Secret: secret}}}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		who, _, err := verifier.Verify(r.Header.Get(caller.Header), r.Method, r.URL.EscapedPath(), time.Now())
+		if err != nil || r.URL.Path != "/api/v1/events/stream" {
+			t.Errorf("%s: %v", r.URL, err)
+		}
+		s.serve(w, r, &upstream{who: who, last: r.Header.Get("Last-Event-ID"), events: make(chan string), closed: make(chan struct{})})
+	}))
+	transport := &http.Transport{}
+	client := &peer.Client{Target: "webhooks", BaseURL: server.URL, Signer: &caller.Signer{From: "console", Keys: caller.Keys{"webhooks": {{ID: "k1", Secret: secret}}}}, HTTP: &http.Client{Transport: transport}}
+	s.live = app.NewLive(&peers.Services{Contract: c, Clients: map[string]*peer.Client{"webhooks": client}}, most)
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		server.Close()
+	})
+	return s
+}
+
+func (s *streams) serve(w http.ResponseWriter, r *http.Request, u *upstream) {
+	s.mu.Lock()
+	s.all = append(s.all, u)
+	s.mu.Unlock()
+	defer close(u.closed)
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.WriteHeader(http.StatusOK)
+	_ = http.NewResponseController(w).Flush()
+	for {
+		select {
+		case text, more := <-u.events:
+			if !more {
+				return
+			}
+			_, _ = fmt.Fprint(w, text)
+			_ = http.NewResponseController(w).Flush()
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// opened waits until that many connections were made and returns them.
+func (s *streams) opened(n int) []*upstream {
+	s.t.Helper()
+	for end := time.Now().Add(patience); ; {
+		s.mu.Lock()
+		all := slices.Clone(s.all)
+		s.mu.Unlock()
+		if len(all) >= n {
+			return all
+		}
+		if time.Now().After(end) {
+			s.t.Fatalf("%d streams, want %d", len(all), n)
+		}
+		<-time.After(time.Millisecond)
+	}
+}
+
+// send sends an event.
+func (u *upstream) send(t *testing.T, eventType, id string) {
+	t.Helper()
+	select {
+	case u.events <- "event: " + eventType + "\nid: " + id + "\ndata: {}\n\n":
+	case <-u.closed:
+		t.Fatal("the stream is closed")
+	case <-time.After(patience):
+		t.Fatal("the stream takes nothing")
+	}
+}
+
+// page is an open page of a tenant and mode.
+func (s *streams) page(tenant ids.Tenant, mode caller.Mode, scopes ...string) (changes <-chan struct{}, end func()) {
+	s.t.Helper()
+	changes, end, err := s.live.Subscribe(caller.With(context.Background(), caller.Caller{Tenant: tenant, Mode: mode, Kind: "operator", Scopes: scopes}))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(end)
+	return changes, end
+}
+
+func told(t *testing.T, changes <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-changes:
+	case <-time.After(patience):
+		t.Fatal("the page is not told")
+	}
+}
+
+func (s *streams) untold(changes <-chan struct{}) {
+	s.t.Helper()
+	s.live.Open() // waits until all pages have been told of the last event
+	select {
+	case <-changes:
+		s.t.Error("the page is told")
+	default:
+	}
+}
+
+func gone(t *testing.T, u *upstream) {
+	t.Helper()
+	select {
+	case <-u.closed:
+	case <-time.After(patience):
+		t.Fatal("the stream stays open")
+	}
+}
+
+// However many pages show a tenant and mode, one stream reads its events; it is closed with the last page.
+func TestOneStreamForAllPages(t *testing.T) {
+	t.Parallel()
+	s := newStreams(t, 1000)
+	one, two := ids.New[ids.TenantPrefix](), ids.New[ids.TenantPrefix]()
+	var pages []<-chan struct{}
+	var ends []func()
+	for range 100 {
+		c, end := s.page(one, caller.Test, "read:bookings")
+		pages, ends = append(pages, c), append(ends, end)
+	}
+	otherMode, _ := s.page(one, caller.Live, "read:bookings")
+	otherTenant, _ := s.page(two, caller.Test, "read:bookings")
+	all := s.opened(3)
+	var first *upstream
+	for _, u := range all {
+		if u.who.Tenant == one && u.who.Mode == caller.Test {
+			first = u
+		}
+	}
+	if first == nil || first.who.Credential != "svc:console" || first.last != "" {
+		t.Fatalf("%+v", first)
+	}
+	first.send(t, "booking.created", "evt_1")
+	for _, c := range pages {
+		told(t, c)
+	}
+	s.untold(otherMode)
+	s.untold(otherTenant)
+	for _, end := range ends[1:] {
+		end()
+		end() // twice is once
+	}
+	first.send(t, "booking.created", "evt_2")
+	told(t, pages[0])
+	if n := s.live.Open(); n != 3 {
+		t.Errorf("%d pages are open, want 3", n)
+	}
+	ends[0]()
+	gone(t, first)
+	if n := len(s.opened(3)); n != 3 {
+		t.Errorf("%d streams", n)
+	}
+}
+
+// A page is told of what its reader may read, and of nothing else.
+func TestPagesAreToldOfTheirScopes(t *testing.T) {
+	t.Parallel()
+	s := newStreams(t, 10)
+	tenant := ids.New[ids.TenantPrefix]()
+	bookings, _ := s.page(tenant, caller.Test, "read:bookings")
+	leads, _ := s.page(tenant, caller.Test, "read:leads")
+	nothing, _ := s.page(tenant, caller.Test)
+	u := s.opened(1)[0]
+	u.send(t, "lead.created", "evt_1")
+	told(t, leads)
+	s.untold(bookings)
+	u.send(t, "unknown.type", "evt_2")
+	u.send(t, "booking.created", "evt_3")
+	told(t, bookings)
+	s.untold(leads)
+	s.untold(nothing)
+}
+
+// A process updates as many pages as it may; one that is closed makes room.
+func TestPagesAreBounded(t *testing.T) {
+	t.Parallel()
+	s := newStreams(t, 2)
+	tenant := ids.New[ids.TenantPrefix]()
+	_, end := s.page(tenant, caller.Test)
+	s.page(tenant, caller.Live)
+	who := caller.With(context.Background(), caller.Caller{Tenant: tenant, Mode: caller.Test})
+	if _, _, err := s.live.Subscribe(who); !errors.Is(err, app.ErrTooManyPages) || s.live.Open() != 2 {
+		t.Errorf("%v with %d pages", err, s.live.Open())
+	}
+	end()
+	end()
+	s.page(tenant, caller.Test)
+	if _, _, err := s.live.Subscribe(who); !errors.Is(err, app.ErrTooManyPages) {
+		t.Errorf("a page that ends twice makes room for two: %v", err)
+	}
+}
+
+// A stream that breaks off is opened again after the last event that came.
+func TestStreamGoesOnWhereItBrokeOff(t *testing.T) {
+	t.Parallel()
+	s := newStreams(t, 10)
+	page, _ := s.page(ids.New[ids.TenantPrefix](), caller.Test, "read:bookings")
+	first := s.opened(1)[0]
+	first.send(t, "lead.created", "evt_1") // one that no page reads counts as well
+	first.send(t, "booking.created", "evt_2")
+	told(t, page)
+	close(first.events)
+	second := s.opened(2)[1]
+	if second.last != "evt_2" {
+		t.Errorf("it goes on after %q", second.last)
+	}
+	second.send(t, "booking.updated", "evt_3")
+	told(t, page)
+}
+
+// A page that does not look is told once, and keeps nobody from being told.
+func TestASlowPageBlocksNobody(t *testing.T) {
+	t.Parallel()
+	s := newStreams(t, 10)
+	tenant := ids.New[ids.TenantPrefix]()
+	slow, _ := s.page(tenant, caller.Test, "read:bookings")
+	quick, _ := s.page(tenant, caller.Test, "read:bookings")
+	u := s.opened(1)[0]
+	for i := range 200 {
+		u.send(t, "booking.created", fmt.Sprintf("evt_%d", i))
+		told(t, quick)
+	}
+	told(t, slow)
+	s.untold(slow)
+}
+
+// Pages that come and go at once leave no stream behind.
+func TestPagesComeAndGo(t *testing.T) {
+	t.Parallel()
+	s := newStreams(t, 1000)
+	tenants := []ids.Tenant{ids.New[ids.TenantPrefix](), ids.New[ids.TenantPrefix]()}
+	var wait sync.WaitGroup
+	for i := range 50 {
+		wait.Go(func() {
+			for range 20 {
+				_, end, err := s.live.Subscribe(caller.With(context.Background(), caller.Caller{Tenant: tenants[i%2], Mode: caller.Test}))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				end()
+			}
+		})
+	}
+	wait.Wait()
+	if n := s.live.Open(); n != 0 {
+		t.Errorf("%d pages are left", n)
+	}
+	s.mu.Lock()
+	all := slices.Clone(s.all)
+	s.mu.Unlock()
+	for _, u := range all {
+		gone(t, u)
+	}
+}

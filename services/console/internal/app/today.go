@@ -1,0 +1,213 @@
+package app
+
+import (
+	"context"
+	"net/url"
+	"strconv"
+	"time"
+
+	"holdfast.dev/libs/caller"
+
+	"holdfast.dev/services/console/internal/domain"
+)
+
+// shownRows is how many rows each part of the first page has.
+const shownRows = 10
+
+// soon is how far ahead a hold runs out to be shown.
+const soon = 24 * time.Hour
+
+// Failing is an endpoint whose deliveries fail.
+type Failing struct {
+	Endpoint   domain.Object
+	Deliveries []domain.Object
+}
+
+// Today is what an operator wants to know first. A part that the role may not see, or whose service is away, is nil.
+type Today struct {
+	Arrivals, Departures []domain.CalendarBooking
+	Holds                []domain.Object // bookings, the first to run out first
+	Unpaid               []domain.Object // bookings without their deposit
+	Overdue              []domain.Object // invoices
+	Leads                []domain.Object
+	Failing              []Failing
+	Away                 []string // parts that no service answers for now
+}
+
+// part is one part of the first page: what it is called, the scope that it needs, and how it is read.
+type part struct {
+	name, scope string
+	read        func() error
+}
+
+// Today asks all services at once. now is the tenant's time, in its zone.
+func (a *App) Today(ctx context.Context, now time.Time) (out Today, err error) {
+	parts := a.parts(ctx, now, &out)
+	away, calls := make([]bool, len(parts)), make([]func() error, len(parts))
+	for i, p := range parts {
+		calls[i] = func() error {
+			if !caller.FromContext(ctx).Has(p.scope) {
+				return nil
+			}
+			err := p.read()
+			if away[i] = Unanswered(err); away[i] {
+				return nil
+			}
+			return err
+		}
+	}
+	err = together(calls...)
+	for i, p := range parts {
+		if away[i] {
+			out.Away = append(out.Away, p.name)
+		}
+	}
+	return out, err
+}
+
+// parts read the parts of the first page into out.
+func (a *App) parts(ctx context.Context, now time.Time, out *Today) []part {
+	day := now.Format(time.DateOnly)
+	return []part{
+		{"arrivals", "read:bookings", func() error {
+			list, _, err := a.calendar(ctx, url.Values{"from": {day}, "to": {day}})
+			out.Arrivals, out.Departures = split(list, now)
+			return err
+		}},
+		{"holds", "read:bookings", func() error {
+			list, err := a.All(ctx, "listBookings", url.Values{"status": {"pending"}}, pageSize)
+			out.Holds = holds(list, now)
+			return err
+		}},
+		{"unpaid", "read:bookings", func() error {
+			list, err := a.All(ctx, "listBookings", url.Values{"status": {"pending,confirmed"}, "payment_status": {"unpaid"}, "event_date_from": {day}}, pageSize)
+			out.Unpaid = withDeposit(list)
+			return err
+		}},
+		{"overdue", "read:invoices", func() (err error) {
+			out.Overdue, err = a.All(ctx, "listInvoices", url.Values{"overdue": {"true"}}, shownRows)
+			return err
+		}},
+		{"leads", "read:leads", func() (err error) {
+			out.Leads, err = a.All(ctx, "listLeads", url.Values{"status": {"new"}}, shownRows)
+			return err
+		}},
+		{"failing", "read:webhooks", func() (err error) {
+			out.Failing, err = a.failing(ctx)
+			return err
+		}},
+	}
+}
+
+// split returns what begins and what ends on the day of now.
+func split(list []domain.CalendarBooking, now time.Time) (arrivals, departures []domain.CalendarBooking) {
+	day := now.Format(time.DateOnly)
+	for _, b := range list {
+		if b.StartsAt == nil || b.EndsAt == nil {
+			arrivals = append(arrivals, b)
+			continue
+		}
+		if b.StartsAt.In(now.Location()).Format(time.DateOnly) == day {
+			arrivals = append(arrivals, b)
+		}
+		if b.EndsAt.In(now.Location()).Add(-time.Nanosecond).Format(time.DateOnly) == day {
+			departures = append(departures, b)
+		}
+	}
+	return arrivals, departures
+}
+
+func holds(list []domain.Object, now time.Time) []domain.Object {
+	var out []domain.Object
+	for _, o := range list {
+		if at := o.Time("hold_expires_at"); at != nil && at.Sub(now) < soon {
+			out = append(out, o)
+		}
+	}
+	return out[:min(len(out), shownRows)]
+}
+
+func withDeposit(list []domain.Object) []domain.Object {
+	var out []domain.Object
+	for _, o := range list {
+		if m, ok := o.Money("deposit_amount"); ok && m.Minor > 0 {
+			out = append(out, o)
+		}
+	}
+	return out[:min(len(out), shownRows)]
+}
+
+// failing are the endpoints that fail, with their newest failed deliveries.
+func (a *App) failing(ctx context.Context) ([]Failing, error) {
+	endpoints, err := a.All(ctx, "listWebhookEndpoints", nil, pageSize)
+	if err != nil {
+		return nil, err
+	}
+	var out []Failing
+	for _, e := range endpoints {
+		n, _ := e.Int("consecutive_failures")
+		if n == 0 && e.Text("disabled_reason") == "" || e.Text("disabled_reason") == "requested" || len(out) == shownRows {
+			continue
+		}
+		list, err := a.List(ctx, "listDeliveries", url.Values{"status": {"failed"}, "limit": {strconv.Itoa(3)}}, e.Text("id"))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Failing{Endpoint: e, Deliveries: list.Data})
+	}
+	return out, nil
+}
+
+// Search is what is found for a text: by number, by name, by id.
+func (a *App) Search(ctx context.Context, q string) (found map[string][]domain.Object, err error) {
+	found = map[string][]domain.Object{}
+	who := caller.FromContext(ctx)
+	parts := []struct {
+		resource string
+		scope    string
+		query    url.Values
+	}{
+		{"bookings", "read:bookings", url.Values{"number": {q}}},
+		{"customers", "read:customers", url.Values{"q": {q}}},
+		{"leads", "read:leads", url.Values{"q": {q}}},
+		{"quotes", "read:quotes", url.Values{"number": {q}}},
+		{"invoices", "read:invoices", url.Values{"number": {q}}},
+		{"events", "read:webhooks", url.Values{"object_id": {q}}},
+	}
+	rows := make([][]domain.Object, len(parts))
+	calls := make([]func() error, len(parts))
+	for i, p := range parts {
+		calls[i] = func() error {
+			r := domain.ResourceNamed(p.resource)
+			if !who.Has(p.scope) || p.resource == "events" && domain.ResourceOf(q) == nil {
+				return nil
+			}
+			p.query.Set("limit", strconv.Itoa(shownRows))
+			list, err := a.List(ctx, r.List, p.query)
+			if Refused(err) || Unanswered(err) { // a text that cannot be such a number
+				return nil
+			}
+			rows[i] = list.Data
+			return err
+		}
+	}
+	err = together(calls...)
+	for i, p := range parts {
+		if len(rows[i]) > 0 {
+			found[p.resource] = rows[i]
+		}
+	}
+	return found, err
+}
+
+// Find returns the resource that has an id, nil when there is none.
+func (a *App) Find(ctx context.Context, id string) *domain.Resource {
+	r := domain.ResourceOf(id)
+	if r == nil || r.Get == "" {
+		return nil
+	}
+	if _, err := a.Services.Call(ctx, domain.Request{Operation: r.Get, Params: []string{id}}); err != nil {
+		return nil
+	}
+	return r
+}

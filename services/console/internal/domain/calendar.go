@@ -1,0 +1,234 @@
+package domain
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// CalendarBooking is a booking as bookings answers it for a calendar.
+type CalendarBooking struct {
+	ID             string     `json:"id"`
+	Number         string     `json:"number"`
+	Status         string     `json:"status"`
+	PaymentStatus  string     `json:"payment_status"`
+	CustomerName   *string    `json:"customer_name"`
+	UnitID         *string    `json:"unit_id"`
+	EventLocalDate string     `json:"event_local_date"`
+	StartsAt       *time.Time `json:"starts_at"`
+	EndsAt         *time.Time `json:"ends_at"`
+	EventStartTime *string    `json:"event_start_time"`
+	EventEndTime   *string    `json:"event_end_time"`
+	HoldExpiresAt  *time.Time `json:"hold_expires_at"`
+	Version        int64      `json:"version"`
+}
+
+// Span is a range of days that a calendar shows.
+type Span string
+
+// The ranges.
+const (
+	DaySpan   Span = "day"
+	WeekSpan  Span = "week"
+	MonthSpan Span = "month"
+)
+
+// Range returns the first and the last day of the range around a day; a week begins on Monday.
+func (s Span) Range(day time.Time) (from, to time.Time) {
+	switch s {
+	case DaySpan:
+		return day, day
+	case WeekSpan:
+		from = day.AddDate(0, 0, -(int(day.Weekday())+6)%7)
+		return from, from.AddDate(0, 0, 6)
+	default:
+		from = time.Date(day.Year(), day.Month(), 1, 0, 0, 0, 0, time.UTC)
+		return from, from.AddDate(0, 1, -1)
+	}
+}
+
+// Move returns a day of the range after, or with a negative n before, the range around a day.
+func (s Span) Move(day time.Time, n int) time.Time {
+	from, _ := s.Range(day)
+	switch s {
+	case DaySpan:
+		return day.AddDate(0, 0, n)
+	case WeekSpan:
+		return from.AddDate(0, 0, 7*n)
+	default:
+		return from.AddDate(0, n, 0)
+	}
+}
+
+// Quarters is how many columns a day has.
+const Quarters = 96
+
+// Slot is a booking at its place in a calendar.
+type Slot struct {
+	CalendarBooking
+
+	Column, Width int    // in quarters of an hour, in the view of a day
+	Start         string // HH:MM on this day, "" for a whole day
+	First         bool   // the first day of the booking: only there it can be moved
+}
+
+// Lane is a unit with what it has on each day of a calendar.
+type Lane struct {
+	UnitID, Name, Status string
+	Days                 [][]Slot
+	Open                 [][Quarters]bool // for each day, the quarters of an hour in which the unit is open
+}
+
+// Unit is what a calendar needs of a unit.
+type Unit struct {
+	ID, Name, Status string
+	Hours            Object // by weekday; nil: always open
+}
+
+// Lanes puts bookings on the units and days of a calendar. Bookings without a unit have a lane of their own, in front, when there are any.
+func Lanes(units []Unit, bookings []CalendarBooking, days []time.Time, zone *time.Location) []Lane {
+	lanes := make([]Lane, len(units)+1)
+	at := map[string]int{}
+	for i, u := range units {
+		lanes[i+1] = Lane{UnitID: u.ID, Name: u.Name, Status: u.Status, Days: make([][]Slot, len(days)), Open: u.open(days)}
+		at[u.ID] = i + 1
+	}
+	lanes[0].Days, lanes[0].Open = make([][]Slot, len(days)), Unit{}.open(days)
+	for _, b := range bookings {
+		i := 0
+		if b.UnitID != nil {
+			var shown bool
+			if i, shown = at[*b.UnitID]; !shown {
+				continue
+			}
+		}
+		lanes[i].place(b, days, zone)
+	}
+	for _, l := range lanes {
+		for _, slots := range l.Days {
+			slices.SortStableFunc(slots, func(a, b Slot) int { return cmp.Compare(a.Column, b.Column) })
+		}
+	}
+	if !slices.ContainsFunc(lanes[0].Days, func(s []Slot) bool { return len(s) > 0 }) {
+		return lanes[1:]
+	}
+	return lanes
+}
+
+// place adds a booking to each day that it touches.
+func (l *Lane) place(b CalendarBooking, days []time.Time, zone *time.Location) {
+	for i, day := range days {
+		date := day.Format(time.DateOnly)
+		if b.StartsAt == nil || b.EndsAt == nil {
+			if b.EventLocalDate == date {
+				l.Days[i] = append(l.Days[i], Slot{CalendarBooking: b, Width: Quarters, First: true})
+			}
+			continue
+		}
+		start, end := b.StartsAt.In(zone), b.EndsAt.In(zone)
+		first, last := start.Format(time.DateOnly), end.Add(-time.Nanosecond).Format(time.DateOnly)
+		if date < first || date > last {
+			continue
+		}
+		s := Slot{CalendarBooking: b, Width: Quarters, First: date == first}
+		if date == first {
+			s.Column, s.Start = quarter(start), start.Format("15:04")
+		}
+		stop := Quarters
+		if date == last && end.Format(time.DateOnly) == date {
+			stop = quarter(end.Add(14 * time.Minute))
+		}
+		if b.EventStartTime == nil && s.Column == 0 {
+			s.Start = ""
+		}
+		s.Width = max(1, stop-s.Column)
+		l.Days[i] = append(l.Days[i], s)
+	}
+}
+
+func quarter(t time.Time) int { return t.Hour()*4 + t.Minute()/15 }
+
+// open says for each day when the unit is open.
+func (u Unit) open(days []time.Time) [][Quarters]bool {
+	out := make([][Quarters]bool, len(days))
+	for i, day := range days {
+		for q := range Quarters {
+			out[i][q] = u.Status != "maintenance" && u.Status != "retired" && (u.Hours == nil || u.openAt(day.Weekday(), q))
+		}
+	}
+	return out
+}
+
+func (u Unit) openAt(day time.Weekday, q int) bool {
+	ranges, _ := u.Hours[Weekdays[(int(day)+6)%7]].([]any)
+	for _, one := range ranges {
+		pair, _ := one.([]any)
+		if len(pair) != 2 {
+			continue
+		}
+		from, to := minutes(pair[0]), minutes(pair[1])
+		if to <= from {
+			to = 24 * 60
+		}
+		if m := q * 15; m >= from && m < to {
+			return true
+		}
+	}
+	return false
+}
+
+func minutes(v any) int {
+	s, _ := v.(string)
+	h, m, _ := strings.Cut(s, ":")
+	hours, _ := strconv.Atoi(h)
+	rest, _ := strconv.Atoi(m)
+	return hours*60 + rest
+}
+
+// AnyOpen reports whether a unit is open at all on a day of the lane.
+func (l Lane) AnyOpen(day int) bool { return slices.Contains(l.Open[day][:], true) }
+
+// Days are the days from the first to the last.
+func Days(from, to time.Time) []time.Time {
+	var out []time.Time
+	for d := from; !d.After(to); d = d.AddDate(0, 0, 1) {
+		out = append(out, d)
+	}
+	return out
+}
+
+// HolidayOn is the name of the first of the active rules that holds on a day, "" for none.
+func HolidayOn(rules []Object, day time.Time) string {
+	date := day.Format(time.DateOnly)
+	for _, r := range rules {
+		from, to := r.Text("date_from"), r.Text("date_to")
+		if r.Text("recurrence") == "yearly" && len(from) == 10 && len(to) == 10 {
+			d := date[5:]
+			if from[5:] <= to[5:] && d >= from[5:] && d <= to[5:] || from[5:] > to[5:] && (d >= from[5:] || d <= to[5:]) {
+				return r.Text("name")
+			}
+			continue
+		}
+		if date >= from && date <= to {
+			return r.Text("name")
+		}
+	}
+	return ""
+}
+
+// Shift moves a time of day by minutes and returns it as HH:MM of the same or the next day.
+func Shift(clock string, by int) string {
+	m := ((minutes(clock)+by)%(24*60) + 24*60) % (24 * 60)
+	return time.Date(2000, 1, 1, m/60, m%60, 0, 0, time.UTC).Format("15:04")
+}
+
+// Between is how many minutes lie between two times of day; an end that is not after the start is on the next day.
+func Between(start, end string) int {
+	d := minutes(end) - minutes(start)
+	if d <= 0 {
+		d += 24 * 60
+	}
+	return d
+}

@@ -1,0 +1,440 @@
+package domain
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/money"
+)
+
+// Weekdays are the days of opening hours, in the order of a form.
+var Weekdays = []string{"mon", "tue", "wed", "thu", "fri", "sat", "sun"}
+
+// Rows is how many line items a form has beyond those that are there.
+const Rows = 3
+
+// Reader turns forms into request bodies and back, in a tenant's time zone and currency.
+type Reader struct {
+	Zone     *time.Location
+	Currency string
+}
+
+// Input is how a field is asked for.
+type Input string
+
+// The inputs of forms.
+const (
+	TextInput     Input = "text"
+	LongInput     Input = "long" // several lines
+	EmailInput    Input = "email"
+	URLInput      Input = "url"
+	NumberInput   Input = "number"
+	MoneyInput    Input = "money"   // a decimal number in the tenant's currency
+	PercentInput  Input = "percent" // of basis points
+	DateInput     Input = "date"
+	TimeInput     Input = "time"
+	DatetimeInput Input = "datetime"
+	CheckInput    Input = "check"
+	ChoiceInput   Input = "choice"
+	ChoicesInput  Input = "choices"
+	CustomerInput Input = "customer"
+	HoursInput    Input = "hours"
+	LinesInput    Input = "lines"
+	AppliesInput  Input = "applies"
+	JSONInput     Input = "json"
+	DepositInput  Input = "deposit" // an amount or a percentage, as deposit_type says
+)
+
+// long are the texts that get several lines.
+var long = []string{"notes", "description", "message", "terms", "billing_address", "address"}
+
+// special are the fields whose input does not follow from their type.
+var special = map[string]Input{
+	"customer_id": CustomerInput, "opening_hours": HoursInput, "line_items": LinesInput, "applies_to": AppliesInput, "metadata": JSONInput,
+	"deposit_value": DepositInput, "amount_minor": MoneyInput, "service_id": ChoiceInput, "unit_id": ChoiceInput, "package_id": ChoiceInput,
+	"event_date": DateInput, "url": URLInput, "type": ChoiceInput,
+}
+
+// InputOf is the input of a field of the contract.
+func InputOf(f contract.Field) Input {
+	if in, ok := special[f.Name]; ok {
+		return in
+	}
+	switch {
+	case f.IsMoney():
+		return MoneyInput
+	case f.Kind == "boolean":
+		return CheckInput
+	case f.Kind == "array":
+		return ChoicesInput
+	case f.Kind == "integer" && strings.HasSuffix(f.Name, "_bps"):
+		return PercentInput
+	case f.Kind == "integer":
+		return NumberInput
+	case len(f.Enum) > 0:
+		return ChoiceInput
+	case f.Format == "email":
+		return EmailInput
+	case f.Format == "date":
+		return DateInput
+	case f.Format == "date-time", f.Format == "holdfast-datetime":
+		return DatetimeInput
+	case strings.HasSuffix(f.Name, "_time"):
+		return TimeInput
+	case slices.Contains(long, f.Name):
+		return LongInput
+	}
+	return TextInput
+}
+
+// Body makes a request body of a form. A field that the form leaves empty is null where the contract allows that, else it is left out.
+// The error has a message for each field that cannot be read.
+func (r Reader) Body(fields []contract.Field, form url.Values) (map[string]any, error) {
+	body := map[string]any{}
+	var wrong []error
+	for _, f := range fields {
+		v, given, err := r.value(f, form)
+		switch {
+		case err != nil:
+			wrong = append(wrong, err)
+		case given:
+			body[f.Name] = v
+		case f.Nullable:
+			body[f.Name] = nil
+		}
+	}
+	return body, apperr.Join(wrong...)
+}
+
+// Changes is Body with the fields alone that differ from the resource.
+func (r Reader) Changes(fields []contract.Field, form url.Values, o Object) (map[string]any, error) {
+	was := r.Form(fields, o)
+	var changed []contract.Field
+	for _, f := range fields {
+		if !sameInput(f, form, was) {
+			changed = append(changed, f)
+		}
+	}
+	return r.Body(changed, form)
+}
+
+// sameInput reports whether two forms have the same values for a field.
+func sameInput(f contract.Field, a, b url.Values) bool {
+	if InputOf(f) == CheckInput { // a browser sends nothing for a box without its mark
+		return (a.Get(f.Name) == "true") == (b.Get(f.Name) == "true")
+	}
+	lines := strings.NewReplacer("\r\n", "\n")
+	if in := InputOf(f); in != LongInput && in != JSONInput { // in any other input a browser leaves line breaks out
+		lines = strings.NewReplacer("\r", "", "\n", "")
+	}
+	pick := func(v url.Values) []string {
+		var out []string
+		for name, values := range v {
+			if name == f.Name || strings.HasPrefix(name, f.Name+".") || f.Name == "deposit_value" && name == "deposit_type" {
+				for _, s := range values {
+					if s = lines.Replace(s); s != "" {
+						out = append(out, name+"="+s)
+					}
+				}
+			}
+		}
+		slices.Sort(out)
+		return out
+	}
+	return slices.Equal(pick(a), pick(b))
+}
+
+func (r Reader) value(f contract.Field, form url.Values) (v any, given bool, err error) {
+	text := strings.TrimSpace(strings.ReplaceAll(form.Get(f.Name), "\r\n", "\n"))
+	switch in := InputOf(f); in {
+	case CheckInput:
+		return text == "true", true, nil
+	case ChoicesInput:
+		return r.choices(f, form)
+	case HoursInput:
+		return hours(f, form)
+	case LinesInput:
+		return r.lines(f, form)
+	case AppliesInput:
+		return appliesTo(form), true, nil
+	default:
+		if text == "" {
+			return nil, false, nil
+		}
+		v, err = r.scalar(f, in, text, form)
+		return v, err == nil, err
+	}
+}
+
+func (r Reader) scalar(f contract.Field, in Input, text string, form url.Values) (any, error) {
+	switch in {
+	case MoneyInput:
+		return r.amount(f, text)
+	case PercentInput:
+		return percent(f.Name, text)
+	case DepositInput:
+		if form.Get("deposit_type") == "percentage" {
+			return percent(f.Name, text)
+		}
+		return r.amount(f, text)
+	case NumberInput:
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return nil, apperr.Field(f.Name, "Must be a whole number.")
+		}
+		return n, nil
+	case DatetimeInput:
+		at, err := time.ParseInLocation("2006-01-02T15:04", text, r.Zone)
+		if err != nil {
+			return nil, apperr.Field(f.Name, "Must be a date with a time.")
+		}
+		return at.Format(time.RFC3339), nil
+	case JSONInput:
+		var v json.RawMessage
+		if err := json.Unmarshal([]byte(text), &v); err != nil {
+			return nil, apperr.Field(f.Name, `Must be JSON, such as {"colour": "blue"}.`)
+		}
+		return v, nil
+	case CustomerInput:
+		id, _, _ := strings.Cut(text, " ") // a suggestion has the name behind the id
+		return id, nil
+	default:
+		return text, nil
+	}
+}
+
+// amount reads an amount in the tenant's currency, with a point or a comma before its decimals.
+func (r Reader) amount(f contract.Field, text string) (any, error) {
+	a, err := money.Parse(strings.Replace(text, ",", ".", 1), r.Currency)
+	if err != nil {
+		return nil, apperr.Field(f.Name, "Must be an amount in %s, such as %s.", r.Currency, r.decimal(12500))
+	}
+	if f.Kind == "integer" {
+		return a.Minor, nil
+	}
+	return map[string]any{"amount": a.Minor, "currency": a.Currency}, nil
+}
+
+func (r Reader) decimal(minor int64) string {
+	places, err := money.Decimals(r.Currency)
+	if err != nil {
+		places = 2
+	}
+	return money.Amount{Minor: minor, Currency: r.Currency}.Decimal(places)
+}
+
+// percent reads a percentage as basis points.
+func percent(name, text string) (any, error) {
+	a, err := money.Parse(strings.TrimSpace(strings.TrimSuffix(strings.Replace(text, ",", ".", 1), "%")), "EUR") // two decimals
+	if err != nil {
+		return nil, apperr.Field(name, "Must be a percentage with at most two decimals, such as 12.5.")
+	}
+	return a.Minor, nil
+}
+
+func (r Reader) choices(f contract.Field, form url.Values) (any, bool, error) {
+	if f.Items != nil && f.Items.Kind == "array" {
+		return nil, false, nil
+	}
+	list := []string{}
+	for _, v := range form[f.Name] {
+		if v != "" {
+			list = append(list, v)
+		}
+	}
+	return list, len(list) > 0 || form.Has(f.Name), nil // a hidden empty value says that none was chosen
+}
+
+func hours(f contract.Field, form url.Values) (any, bool, error) {
+	if form.Get(f.Name+".always") == "true" {
+		return nil, true, nil
+	}
+	out, given := map[string]any{}, false
+	for _, day := range Weekdays {
+		given = given || form.Has(f.Name+"."+day)
+		ranges := [][]string{}
+		for part := range strings.SplitSeq(form.Get(f.Name+"."+day), ",") {
+			if part = strings.TrimSpace(part); part == "" {
+				continue
+			}
+			from, to, ok := strings.Cut(strings.NewReplacer("–", "-", " ", "").Replace(part), "-")
+			if !ok {
+				return nil, false, apperr.Field(f.Name+"."+day, "Must be times such as 09:00-12:00, 13:00-17:00, or empty for a closed day.")
+			}
+			ranges = append(ranges, []string{from, to})
+		}
+		if len(ranges) > 0 {
+			out[day] = ranges
+		}
+	}
+	return out, given, nil
+}
+
+// lines reads the line items; a row without text and amount is left out.
+func (r Reader) lines(f contract.Field, form url.Values) (any, bool, error) {
+	list, wrong := []any{}, []error{}
+	for i := 0; f.Items != nil && form.Has(row(f.Name, i, "description")); i++ {
+		if strings.TrimSpace(form.Get(row(f.Name, i, "description"))) == "" && strings.TrimSpace(form.Get(row(f.Name, i, "unit_amount"))) == "" {
+			continue
+		}
+		item := map[string]any{}
+		for _, sub := range f.Items.Fields {
+			text := strings.TrimSpace(form.Get(row(f.Name, i, sub.Name)))
+			if text == "" {
+				continue
+			}
+			named := sub
+			named.Name = row(f.Name, i, sub.Name)
+			v, err := r.scalar(named, InputOf(sub), text, form)
+			if err != nil {
+				wrong = append(wrong, err)
+			}
+			item[sub.Name] = v
+		}
+		list = append(list, item)
+	}
+	return list, len(list) > 0, apperr.Join(wrong...)
+}
+
+func row(name string, i int, field string) string { return name + "." + strconv.Itoa(i) + "." + field }
+
+func appliesTo(form url.Values) any {
+	switch kind := form.Get("applies_to"); kind {
+	case "service_ids", "package_ids":
+		list := []string{}
+		for _, id := range form["applies_to."+kind] {
+			if id != "" {
+				list = append(list, id)
+			}
+		}
+		return map[string]any{kind: list}
+	}
+	return "all"
+}
+
+// Form is the values with which a form shows a resource.
+func (r Reader) Form(fields []contract.Field, o Object) url.Values {
+	form := url.Values{}
+	for _, f := range fields {
+		r.show(form, f, o)
+	}
+	return form
+}
+
+func (r Reader) show(form url.Values, f contract.Field, o Object) {
+	switch in := InputOf(f); in {
+	case ChoicesInput:
+		form[f.Name] = o.Texts(f.Name)
+	case HoursInput:
+		showHours(form, f.Name, o)
+	case LinesInput:
+		if f.Items == nil {
+			return
+		}
+		for i, item := range o.Objects(f.Name) {
+			for _, sub := range f.Items.Fields {
+				form.Set(row(f.Name, i, sub.Name), r.text(sub, InputOf(sub), item))
+			}
+		}
+	case AppliesInput:
+		form.Set(f.Name, "all")
+		for _, kind := range []string{"service_ids", "package_ids"} {
+			if list := o.Object(f.Name).Texts(kind); list != nil {
+				form.Set(f.Name, kind)
+				form[f.Name+"."+kind] = list
+			}
+		}
+	default:
+		if text := r.text(f, in, o); text != "" {
+			form.Set(f.Name, text)
+		}
+	}
+}
+
+// text is how the input of a field shows its value.
+func (r Reader) text(f contract.Field, in Input, o Object) string {
+	n, isInt := o.Int(f.Name)
+	switch {
+	case in == CheckInput:
+		return strconv.FormatBool(o.Bool(f.Name))
+	case in == MoneyInput && !isInt:
+		if m, ok := o.Money(f.Name); ok {
+			return r.decimal(m.Minor)
+		}
+		return ""
+	case in == MoneyInput, in == DepositInput && isInt && o.Text("deposit_type") != "percentage":
+		return r.decimal(n)
+	case isInt && (in == PercentInput || in == DepositInput):
+		return strings.TrimSuffix(money.Amount{Minor: n}.Decimal(2), ".00")
+	case isInt:
+		return strconv.FormatInt(n, 10)
+	case in == DatetimeInput:
+		if at := o.Time(f.Name); at != nil {
+			return at.In(r.Zone).Format("2006-01-02T15:04")
+		}
+		return ""
+	case f.Name == "event_date":
+		return o.Text("event_local_date")
+	case in == JSONInput:
+		return indented(o[f.Name])
+	}
+	return o.Text(f.Name)
+}
+
+// indented is a value as JSON with a line for each member; "" for nothing.
+func indented(v any) string {
+	m, _ := v.(map[string]any)
+	list, _ := v.([]any)
+	if len(m)+len(list) == 0 {
+		return ""
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		return ""
+	}
+	return strings.TrimSpace(out.String())
+}
+
+// HoursText writes the opening hours of a day as a form shows them.
+func HoursText(v any) string {
+	ranges, _ := v.([]any)
+	var parts []string
+	for _, one := range ranges {
+		if pair, ok := one.([]any); ok && len(pair) == 2 {
+			from, _ := pair[0].(string)
+			to, _ := pair[1].(string)
+			parts = append(parts, from+"-"+to)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func showHours(form url.Values, name string, o Object) {
+	week := o.Object(name)
+	if week == nil {
+		form.Set(name+".always", "true")
+	}
+	for _, day := range Weekdays {
+		form.Set(name+"."+day, HoursText(week[day]))
+	}
+}
+
+// Chosen is the kind of resource that a field of ids names: unit of unit_id and unit_ids, "" for a field of something else.
+func Chosen(field string) string {
+	for _, ending := range []string{"_ids", "_id"} {
+		if kind, ok := strings.CutSuffix(field, ending); ok {
+			return kind
+		}
+	}
+	return field
+}

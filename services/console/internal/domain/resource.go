@@ -1,0 +1,107 @@
+package domain
+
+import (
+	"slices"
+	"strings"
+)
+
+// Resource says what the pages show of a kind of resource and what they offer. Types and bounds of its fields are the contract's.
+type Resource struct {
+	Name   string // of its pages and texts, in the plural: bookings
+	Prefix string // of its ids: bk
+	Group  string // of the navigation
+
+	List, Get, Create, Update string // operationIds; "" where there is none
+	ListQuery                 map[string]string
+
+	Title    []string // fields of which the first that is not empty is its title
+	Columns  []string
+	Filters  []string // query parameters
+	Sections []Section
+	New      []string // fields of the form that makes one
+	Edit     []string // fields of the form that changes one
+	Actions  []Action
+	Related  []Related
+	Events   bool // it has events and an audit trail
+	PDF      string
+}
+
+// Section is a group of fields on the page of a resource.
+type Section struct {
+	Name   string
+	Fields []string
+}
+
+// Related is a list of other resources on the page of one.
+type Related struct {
+	Resource string
+	Filter   string // the query parameter that takes the id
+	Field    string // of the resource whose value it takes; "": its id
+}
+
+// Action is something that can be done with a resource.
+type Action struct {
+	Name      string // of its page and texts: cancel
+	Operation string
+	From      []string          // statuses that allow it; nil: each
+	Fields    []string          // of the body, asked for in a form
+	Fixed     map[string]string // of the body
+	Body      string            // the field of the body that takes the resource's id; "": it is in the path
+	Page      bool              // it leads to the form of another resource
+	Fresh     bool              // it asks for the password again
+	Danger    bool
+	Secret    bool // its answer holds a secret
+}
+
+// AllowedIn reports whether a resource of that status allows the action.
+func (a Action) AllowedIn(status string) bool {
+	return a.From == nil || slices.Contains(a.From, status)
+}
+
+// Action returns the action of a name, nil without one.
+func (r *Resource) Action(name string) *Action {
+	i := slices.IndexFunc(r.Actions, func(a Action) bool { return a.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &r.Actions[i]
+}
+
+// TitleOf is how a resource is called: its number or name, else its id.
+func (r *Resource) TitleOf(o Object) string {
+	var parts []string
+	for _, name := range r.Title {
+		if s := o.Text(name); s != "" {
+			parts = append(parts, s)
+			if name != "first_name" {
+				break
+			}
+		}
+	}
+	if len(parts) == 0 {
+		return o.Text("id")
+	}
+	return strings.Join(parts, " ")
+}
+
+// ResourceNamed returns the resource of a page's name, nil without one.
+func ResourceNamed(name string) *Resource {
+	i := slices.IndexFunc(Resources, func(r Resource) bool { return r.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &Resources[i]
+}
+
+// ResourceOf returns the resource to which an id belongs by its prefix, nil for an id of something else.
+func ResourceOf(id string) *Resource {
+	prefix, rest, ok := strings.Cut(id, "_")
+	if !ok || rest == "" {
+		return nil
+	}
+	i := slices.IndexFunc(Resources, func(r Resource) bool { return r.Prefix == prefix })
+	if i < 0 {
+		return nil
+	}
+	return &Resources[i]
+}

@@ -1,0 +1,121 @@
+// Package domain has what the console decides by itself: who works where, what its pages show of each resource, and how forms become
+// requests. Pure: no I/O, no clock.
+package domain
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+)
+
+// Errors of the console's pages.
+var (
+	ErrNoSession = apperr.New(apperr.Unauthenticated, "missing_credential", "Sign in first.")
+	ErrNotFound  = apperr.New(apperr.NotFound, "not_found", "There is nothing at this address.")
+	ErrForbidden = apperr.New(apperr.Forbidden, "insufficient_scope", "Your role does not allow this.")
+)
+
+// Errors of forms, which only pages show.
+var (
+	ErrStaleForm = errors.New("the form is not of this session")
+	ErrCrossSite = errors.New("the form was sent by another site")
+)
+
+// Recently is how long ago an operator may have given its password to do what is dangerous.
+const Recently = 15 * time.Minute
+
+// Operator is who has signed in.
+type Operator struct {
+	ID, Email, Name string
+	SecondFactor    bool
+}
+
+// Tenant is a tenant as an operator who is a member of it sees it.
+type Tenant struct {
+	ID            ids.Tenant
+	Slug, Name    string
+	Role          string
+	Scopes        []string // of the API, by role
+	Permissions   []string // besides them
+	Timezone      string   // IANA name
+	Currency      string   // ISO 4217
+	Country       string
+	PolicyVersion int64
+	Clock         *time.Time // of its test mode
+}
+
+// Session is a browser that has signed in.
+type Session struct {
+	ID         string
+	SignedInAt time.Time // when the password was given last
+	Operator   Operator
+	Tenants    []Tenant // in the order in which it became a member
+}
+
+// Workspace is where an operator works: one mode of one tenant.
+type Workspace struct {
+	Session *Session
+	Tenant  Tenant
+	Mode    caller.Mode
+}
+
+// Enter returns the workspace of a tenant's slug and a mode. A tenant of which the operator is no member does not exist for it.
+func (s *Session) Enter(slug, mode string) (Workspace, error) {
+	i := slices.IndexFunc(s.Tenants, func(t Tenant) bool { return t.Slug == slug })
+	if i < 0 || mode != string(caller.Live) && mode != string(caller.Test) {
+		return Workspace{}, ErrNotFound
+	}
+	return Workspace{Session: s, Tenant: s.Tenants[i], Mode: caller.Mode(mode)}, nil
+}
+
+// Live reports whether the workspace has live data.
+func (w Workspace) Live() bool { return w.Mode == caller.Live }
+
+// Path is the address of a page of the workspace: "bookings", "customers/cu_…".
+func (w Workspace) Path(page string) string {
+	return "/admin/" + w.Tenant.Slug + "/" + string(w.Mode) + "/" + page
+}
+
+// Has reports whether the role has all the scopes.
+func (w Workspace) Has(scopes []string) bool {
+	return !slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(w.Tenant.Scopes, s) })
+}
+
+// May reports whether the role has a permission.
+func (w Workspace) May(permission string) bool {
+	return slices.Contains(w.Tenant.Permissions, permission)
+}
+
+// Recent reports whether the operator has given its password recently.
+func (w Workspace) Recent(now time.Time) bool { return now.Sub(w.Session.SignedInAt) < Recently }
+
+// Zone is the tenant's time zone; an unknown one is UTC.
+func (w Workspace) Zone() *time.Location {
+	zone, err := time.LoadLocation(w.Tenant.Timezone)
+	if err != nil {
+		return time.UTC
+	}
+	return zone
+}
+
+// Now is the tenant's time, in its zone: that of the test clock where one is set.
+func (w Workspace) Now(real time.Time) time.Time {
+	return w.Caller("").Now(real).In(w.Zone())
+}
+
+// Caller is for whom the services act.
+func (w Workspace) Caller(requestID string) caller.Caller {
+	t := w.Tenant
+	c := caller.Caller{
+		Tenant: t.ID, Timezone: t.Timezone, Currency: t.Currency, PolicyVersion: t.PolicyVersion, Mode: w.Mode,
+		Credential: w.Session.Operator.ID, Kind: "operator", Scopes: t.Scopes, RequestID: requestID,
+	}
+	if w.Mode == caller.Test {
+		c.Clock = t.Clock
+	}
+	return c
+}

@@ -1,0 +1,134 @@
+// Package pages holds the pages of the operators' area: templ components, their style and scripts, and their words in English and German.
+// Pure: no I/O.
+package pages
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"io/fs"
+	"net/url"
+	"strings"
+
+	"github.com/a-h/templ"
+	"golang.org/x/text/language"
+
+	"holdfast.dev/libs/words"
+
+	"holdfast.dev/services/console/internal/domain"
+	"holdfast.dev/services/console/internal/view"
+)
+
+//go:embed locales/*.json
+var locales embed.FS
+
+// Languages are those that the pages are written in; the first is the default.
+var Languages = []language.Tag{language.English, language.German}
+
+// NewWords reads the embedded texts.
+func NewWords() (*words.Words, error) { return words.New(locales, Languages...) }
+
+//go:embed all:assets console.js
+var files embed.FS
+
+// Asset is a file that pages load. Its name has a part of its hash, so that browsers keep it for ever.
+type Asset struct {
+	Name, Type string
+	Body       []byte
+}
+
+// kinds are the media types of assets.
+var kinds = map[string]string{"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
+
+// assets are the assets by their names without the hash.
+var assets = load()
+
+func load() map[string]Asset {
+	out := map[string]Asset{}
+	for _, path := range []string{"assets/style.css", "assets/htmx.js", "assets/uplot.js", "assets/uplot.css", "console.js"} {
+		body, err := fs.ReadFile(files, path)
+		if err != nil {
+			continue // the build had no Node; the pages work without
+		}
+		name := path[strings.LastIndexByte(path, '/')+1:]
+		sum := sha256.Sum256(body)
+		base, ending, _ := strings.Cut(name, ".")
+		out[name] = Asset{Name: base + "-" + base64.RawURLEncoding.EncodeToString(sum[:9]) + "." + ending, Type: kinds[ending], Body: body}
+	}
+	return out
+}
+
+// Styled reports whether the build has made the style of the pages.
+func Styled() bool { return assets["style.css"].Name != "" }
+
+// Assets returns all assets by the names with their hashes.
+func Assets() map[string]Asset {
+	out := map[string]Asset{}
+	for _, a := range assets {
+		out[a.Name] = a
+	}
+	return out
+}
+
+// asset is the address of an asset, "" for one that was not built.
+func asset(name string) string {
+	if a := assets[name]; a.Name != "" {
+		return "/admin/-/assets/" + a.Name
+	}
+	return ""
+}
+
+// Frame is what every page has around it.
+type Frame struct {
+	view.Format
+
+	Workspace domain.Workspace // without a session on pages outside one
+	Nav       []NavGroup
+	Form      string // the token of each form
+	Once      string // the idempotency key of each form
+	Page      string // the entry of the navigation that is marked
+	Address   string // of this page, with its query
+	Theme     string // light, dark, or "" for that of the browser
+	Query     string // of the search
+	Notice    string // what has been done
+	Problem   string // what did not work
+	Charts    bool   // it has charts
+	Live      string // the address of the page's updates, "" for none
+}
+
+// NavGroup is a group of the navigation.
+type NavGroup struct {
+	Name  string
+	Items []NavItem
+}
+
+// NavItem is an entry of the navigation.
+type NavItem struct{ Name, Href string }
+
+// Path is the address of a page of the workspace.
+func (f Frame) Path(page string) templ.SafeURL { return templ.URL(f.Workspace.Path(page)) }
+
+// other is the address of the same kind of page in another tenant and mode.
+func (f Frame) other(slug, mode string) templ.SafeURL {
+	return templ.URL("/admin/" + slug + "/" + mode + "/" + f.Page)
+}
+
+// with is the address of this page with one value of its query changed; "" removes it.
+func (f Frame) with(pairs ...string) string {
+	path, raw, _ := strings.Cut(f.Address, "?")
+	q, _ := url.ParseQuery(raw)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if q.Del(pairs[i]); pairs[i+1] != "" {
+			q.Set(pairs[i], pairs[i+1])
+		}
+	}
+	if len(q) == 0 {
+		return path
+	}
+	return path + "?" + q.Encode()
+}
+
+// tones are the classes of badges.
+var tones = map[string]string{"good": "badge-success", "bad": "badge-error", "busy": "badge-warning", "": "badge-ghost", "calm": "badge-ghost"}
+
+func badgeClass(tone string) string { return "badge badge-sm whitespace-nowrap " + tones[tone] }

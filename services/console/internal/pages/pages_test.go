@@ -1,0 +1,199 @@
+package pages
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/proto"
+
+	"holdfast.dev/services/console/internal/domain"
+)
+
+// texts are the texts of a language; the forms of a plural are joined.
+func texts(t *testing.T, lang string) map[string]string {
+	t.Helper()
+	raw, err := locales.ReadFile("locales/" + lang + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all map[string]any
+	if err := json.Unmarshal(raw, &all); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for id, v := range all {
+		switch text := v.(type) {
+		case string:
+			out[id] = text
+		case map[string]any:
+			one, _ := text["one"].(string)
+			other, _ := text["other"].(string)
+			if one == "" || other == "" {
+				t.Errorf("%s: %s has not both forms", lang, id)
+			}
+			out[id] = one + other
+		}
+	}
+	return out
+}
+
+// needed are the ids of texts that the pages use: those in the sources, and those that the tables make.
+func needed(t *testing.T) map[string]bool {
+	t.Helper()
+	used := map[string]bool{}
+	add := func(ids ...string) {
+		for _, id := range ids {
+			used[id] = true
+		}
+	}
+	call := regexp.MustCompile(`\b[Tt]\("([a-z0-9_]+)"[,)]|Find\("([a-z0-9_]+)"\)|\b(?:Label|label)\("([a-z0-9_]+)"\)|\bWord\("([a-z0-9_]+)"\)`)
+	for _, pattern := range []string{"*.templ", "*.go", "../api/*.go", "../view/*.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%v: %v", files, err)
+		}
+		for _, name := range files {
+			if strings.HasSuffix(name, "_templ.go") || strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range call.FindAllStringSubmatch(string(text), -1) {
+				switch {
+				case m[3] != "":
+					add("field_" + m[3])
+				case m[4] != "":
+					add("word_" + m[4])
+				default:
+					add(m[1] + m[2])
+				}
+			}
+		}
+	}
+	for i := range 12 {
+		add("month_"+strconv.Itoa(i+1), "mon_"+strconv.Itoa(i+1))
+	}
+	for i := range 7 {
+		add("wd_"+strconv.Itoa(i), "weekday_"+strconv.Itoa(i))
+	}
+	for _, l := range Languages {
+		add("language_" + l.String())
+	}
+	add("theme_auto", "theme_light", "theme_dark", "role_owner", "role_admin", "role_staff", "role_viewer", "nav_side", "nav_menu", "group_business", "group_catalogue", "group_developers")
+	resources(t, add)
+	for _, name := range extra {
+		add(name)
+	}
+	return used
+}
+
+// extra are ids that are put together from parts that no table holds.
+var extra = []string{
+	"page_today", "page_calendar", "span_day", "span_week", "span_month", "chart_revenue", "chart_occupancy",
+	"today_arrivals", "today_departures", "today_holds", "today_unpaid", "today_overdue", "today_leads", "today_failing",
+	"none_arrivals", "none_departures", "none_holds", "none_unpaid", "none_overdue", "none_leads", "none_failing",
+	"step_service", "step_unit", "step_package", "step_booking", "done_saved", "done_deleted", "done_moved",
+	"field_description", "field_quantity", "field_unit_amount", "field_discount_bps", "field_tax_rate_bps", "field_amount", "field_paid_at", "field_method", "field_reference", "field_state",
+	"page_keys", "page_quickstart", "field_scopes", "field_last_used_at", "word_active", "done_revoke", "action_reverse", "section_delivery", "group_settings",
+}
+
+// resources adds what the tables of resources and the contract make.
+func resources(t *testing.T, add func(ids ...string)) {
+	t.Helper()
+	forms, err := contract.Forms(proto.OpenAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := func(f contract.Field) {
+		if len(f.Enum) > 0 && strings.Contains(f.Enum[len(f.Enum)-1], ".") { // types of events are shown as they are
+			return
+		}
+		for _, one := range f.Enum {
+			if one != "canceled" || !slices.Contains(f.Enum, "cancelled") {
+				add("word_" + one)
+			}
+		}
+	}
+	for _, r := range domain.Resources {
+		add("page_"+r.Name, "empty_"+r.Name)
+		fields := slices.Concat(r.Columns, r.Filters, r.New, r.Edit)
+		for _, s := range r.Sections {
+			add("section_" + s.Name)
+			fields = append(fields, s.Fields...)
+		}
+		if r.New != nil {
+			add("new_" + r.Name)
+		}
+		for _, a := range r.Actions {
+			add("action_" + a.Name)
+			if !a.Page {
+				add("preview_"+r.Name+"_"+a.Name, "done_"+a.Name)
+			}
+			fields = append(fields, a.Fields...)
+			for _, s := range a.From {
+				add("word_" + s)
+			}
+		}
+		for _, name := range fields {
+			add("field_" + name)
+			for _, op := range []string{r.List, r.Create, r.Update} {
+				words(forms[op].Field(name))
+				if p := forms[op].Param(name); p.Items != nil {
+					words(*p.Items)
+				} else {
+					words(p)
+				}
+			}
+		}
+		for _, a := range r.Actions {
+			for _, name := range a.Fields {
+				words(forms[a.Operation].Field(name))
+			}
+		}
+	}
+}
+
+// optional are the beginnings of ids that only some values have.
+var optional = []string{"hint_", "preview_", "word_", "error_", "message_", "done_", "field_"}
+
+var placeholder = regexp.MustCompile(`{{\.\w+}}`)
+
+// Each language has each text that is needed, with the same placeholders, and no other.
+func TestTextsOfAllLanguages(t *testing.T) {
+	t.Parallel()
+	english, used := texts(t, "en"), needed(t)
+	for id := range used {
+		if english[id] == "" {
+			t.Errorf("%q has no text", id)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(english)) {
+		if !used[id] && !slices.ContainsFunc(optional, func(p string) bool { return strings.HasPrefix(id, p) }) {
+			t.Errorf("%q is used nowhere", id)
+		}
+	}
+	for _, l := range Languages {
+		own := texts(t, l.String())
+		for id, text := range english {
+			want, got := placeholder.FindAllString(text, -1), placeholder.FindAllString(own[id], -1)
+			slices.Sort(want)
+			slices.Sort(got)
+			if own[id] == "" || !slices.Equal(slices.Compact(want), slices.Compact(got)) || len(text) > 1 && strings.HasSuffix(text, ".") && !strings.HasSuffix(own[id], ".") {
+				t.Errorf("%s: %s: %q", l, id, own[id])
+			}
+		}
+		if len(own) != len(english) {
+			t.Errorf("%s has %d texts, English %d", l, len(own), len(english))
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package pages
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"holdfast.dev/services/console/internal/domain"
+)
+
+func clock(hour int) string { return fmt.Sprintf("%02d:00", hour) }
+
+// openHour reports whether a unit is open at any time of an hour.
+func openHour(l domain.Lane, hour int) bool {
+	for q := hour * 4; q < hour*4+4; q++ {
+		if l.Open[0][q] {
+			return true
+		}
+	}
+	return false
+}
+
+// newAt is the form of a booking of a unit at a time.
+func newAt(f Frame, l domain.Lane, day time.Time, start string) templ.SafeURL {
+	q := url.Values{"event_date": {day.Format(time.DateOnly)}}
+	if l.UnitID != "" {
+		q.Set("unit_id", l.UnitID)
+	}
+	if start != "" {
+		q.Set("event_start_time", start)
+	}
+	return templ.URL(f.Workspace.Path("bookings/new") + "?" + q.Encode())
+}
+
+// movable reports whether a booking can still be moved.
+func movable(s domain.Slot) bool { return s.Status == "pending" || s.Status == "confirmed" }
+
+var slotTones = map[string]string{"confirmed": "good", "completed": "good", "pending": "busy", "no_show": "bad"}
+
+func slotTone(s domain.Slot) string { return slotTones[s.Status] }
+
+// slotName is what a calendar says of a booking: whose it is, else its number.
+func slotName(s domain.Slot) string {
+	if s.CustomerName != nil {
+		return *s.CustomerName
+	}
+	return s.Number
+}
+
+func slotTitle(f Frame, s domain.Slot) string {
+	parts := []string{s.Number, f.Word(s.Status)}
+	if s.EventStartTime != nil && s.EventEndTime != nil {
+		parts = append(parts, *s.EventStartTime+"–"+*s.EventEndTime)
+	}
+	if s.CustomerName != nil {
+		parts = append(parts, *s.CustomerName)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }

@@ -1,0 +1,71 @@
+package peers
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"net/url"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/console/internal/domain"
+)
+
+// Session returns who has signed in with the token of a browser's cookie, ErrNoSession when nobody has.
+func (s *Services) Session(ctx context.Context, token, requestID string) (*domain.Session, error) {
+	who := caller.Service("console", ids.Tenant{}, "")
+	who.RequestID = requestID
+	sum := sha256.Sum256([]byte(token))
+	var got internalapi.Session
+	err := s.Clients["identity"].Do(caller.With(ctx, who), http.MethodPost, internal+"sessions/lookup", internalapi.SessionLookup{Hash: hex.EncodeToString(sum[:])}, &got)
+	var e *apperr.Error
+	if errors.As(err, &e) && e.Kind == apperr.NotFound {
+		return nil, domain.ErrNoSession
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := &domain.Session{
+		ID: got.SessionID, SignedInAt: got.SignedInAt,
+		Operator: domain.Operator{ID: got.Operator.ID, Email: got.Operator.Email, Name: got.Operator.Name, SecondFactor: got.Operator.SecondFactor},
+	}
+	for _, t := range got.Tenants {
+		id, err := ids.Parse[ids.TenantPrefix](t.ID)
+		if err != nil {
+			return nil, err
+		}
+		one := domain.Tenant{
+			ID: id, Slug: t.Slug, Name: t.Name, Role: t.Role, Scopes: t.Scopes, Permissions: t.Permissions, Timezone: t.Timezone, Currency: t.Currency,
+			PolicyVersion: t.PolicyVersion, Clock: t.Clock,
+		}
+		if t.Country != nil {
+			one.Country = *t.Country
+		}
+		out.Tenants = append(out.Tenants, one)
+	}
+	return out, nil
+}
+
+// Keys returns the API keys of the caller's tenant and mode.
+func (s *Services) Keys(ctx context.Context) ([]internalapi.APIKey, error) {
+	var out internalapi.APIKeyList
+	err := s.Clients["identity"].Do(ctx, http.MethodGet, internal+"api-keys", nil, &out)
+	return out.Data, err
+}
+
+// CreateKey makes an API key of the caller's tenant and mode, and returns its secret.
+func (s *Services) CreateKey(ctx context.Context, in internalapi.APIKeyCreate) (internalapi.APIKeyWithSecret, error) {
+	var out internalapi.APIKeyWithSecret
+	err := s.Clients["identity"].Do(ctx, http.MethodPost, internal+"api-keys", in, &out)
+	return out, err
+}
+
+// RevokeKey ends an API key of the caller's tenant and mode.
+func (s *Services) RevokeKey(ctx context.Context, id string) error {
+	return s.Clients["identity"].Do(ctx, http.MethodPost, internal+"api-keys/"+url.PathEscape(id)+"/revoke", nil, nil)
+}

@@ -1,0 +1,101 @@
+// Package peers calls the services: each operation of the public contract through one function, and the internal calls of identity,
+// bookings and payments.
+package peers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/peer"
+
+	"holdfast.dev/services/console/internal/domain"
+)
+
+// Services are the services that the console calls, by name.
+type Services struct {
+	Contract *contract.Contract
+	Clients  map[string]*peer.Client
+}
+
+const base = "/api/v1"
+
+// Call makes a request for the caller in ctx and returns the body of the answer. A scope that the caller lacks is ErrForbidden, and
+// nothing is sent. Other errors are those that the service answers.
+func (s *Services) Call(ctx context.Context, r domain.Request) (json.RawMessage, error) {
+	op, path, err := s.prepare(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	options := []peer.Option{peer.Header("Prefer", "handling=strict")}
+	if r.Key != "" {
+		options = append(options, peer.IdempotencyKey(r.Key))
+	}
+	if r.Version != 0 {
+		options = append(options, peer.Header("If-Match", `"`+strconv.FormatInt(r.Version, 10)+`"`))
+	}
+	var out json.RawMessage
+	err = s.Clients[op.Service].Do(ctx, op.Method, path, r.Body, &out, options...)
+	return out, err
+}
+
+// Open makes a read for the caller in ctx and returns the body of the answer unread, with its media type. The caller closes it.
+func (s *Services) Open(ctx context.Context, r domain.Request, accept string) (body io.ReadCloser, mediaType string, err error) {
+	op, path, err := s.prepare(ctx, r)
+	if err != nil {
+		return nil, "", err
+	}
+	res, err := s.Clients[op.Service].Open(ctx, path, peer.Header("Accept", accept))
+	if err != nil {
+		return nil, "", err
+	}
+	return res.Body, res.Header.Get("Content-Type"), nil
+}
+
+// prepare finds the operation, checks the caller's scopes and writes the path.
+func (s *Services) prepare(ctx context.Context, r domain.Request) (*contract.Operation, string, error) {
+	op := s.Contract.Operation(r.Operation)
+	if op == nil || len(r.Params) != len(op.PathParams) {
+		return nil, "", fmt.Errorf("no operation %q with %d parameters", r.Operation, len(r.Params))
+	}
+	who, err := caller.Require(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, scope := range op.Scopes {
+		if !who.Has(scope) {
+			return nil, "", domain.ErrForbidden.WithMessage("Your role does not allow this: it lacks %s.", scope)
+		}
+	}
+	path := base + op.Path
+	for i, name := range op.PathParams {
+		path = strings.Replace(path, "{"+name+"}", url.PathEscape(r.Params[i]), 1)
+	}
+	if len(r.Query) > 0 {
+		path += "?" + r.Query.Encode()
+	}
+	return op, path, nil
+}
+
+// Stream opens a stream of server-sent events for the caller in ctx, after the event with that id; "" begins now.
+func (s *Services) Stream(ctx context.Context, operation, last string) (io.ReadCloser, error) {
+	op, path, err := s.prepare(ctx, domain.Request{Operation: operation})
+	if err != nil {
+		return nil, err
+	}
+	options := []peer.Option{peer.Header("Accept", "text/event-stream")}
+	if last != "" {
+		options = append(options, peer.Header("Last-Event-ID", last))
+	}
+	res, err := s.Clients[op.Service].Open(ctx, path, options...)
+	if err != nil {
+		return nil, err
+	}
+	return res.Body, nil
+}

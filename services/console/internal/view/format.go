@@ -1,0 +1,91 @@
+// Package view has the shapes of what the pages show: dates, amounts and values in the operator's language, inputs of forms. Pure.
+package view
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bojanz/currency"
+
+	"holdfast.dev/libs/money"
+	"holdfast.dev/libs/words"
+
+	"holdfast.dev/services/console/internal/domain"
+)
+
+// Format writes values in a language and a time zone.
+type Format struct {
+	words.Text
+
+	Zone *time.Location
+}
+
+// Date writes a day: 3 July 2026.
+func (f Format) Date(t time.Time) string {
+	return f.T("date", "Day", t.Day(), "Month", f.T("month_"+strconv.Itoa(int(t.Month()))), "Year", t.Year())
+}
+
+// ShortDate writes a day without its year: Fri 3 Jul.
+func (f Format) ShortDate(t time.Time) string {
+	return f.T("date_short", "Weekday", f.Weekday(t.Weekday()), "Day", t.Day(), "Month", f.T("mon_"+strconv.Itoa(int(t.Month()))))
+}
+
+// Weekday writes the short name of a weekday.
+func (f Format) Weekday(d time.Weekday) string { return f.T("wd_" + strconv.Itoa(int(d))) }
+
+// Month writes a month: July 2026.
+func (f Format) Month(t time.Time) string {
+	return f.T("month_"+strconv.Itoa(int(t.Month()))) + " " + strconv.Itoa(t.Year())
+}
+
+// DateTime writes an instant in the zone: 3 July 2026, 09:00.
+func (f Format) DateTime(t time.Time) string {
+	t = t.In(f.Zone)
+	return f.Date(t) + ", " + t.Format("15:04")
+}
+
+// Day writes a date of the API, YYYY-MM-DD.
+func (f Format) Day(s string) string {
+	t, err := time.Parse(time.DateOnly, s)
+	if err != nil {
+		return s
+	}
+	return f.Date(t)
+}
+
+// Money writes an amount with its currency, as the language does.
+func (f Format) Money(m domain.Money) string {
+	places, err := money.Decimals(m.Currency)
+	if err != nil {
+		return strconv.FormatInt(m.Minor, 10)
+	}
+	a, err := currency.NewAmount(money.Amount{Minor: m.Minor, Currency: m.Currency}.Decimal(places), m.Currency)
+	if err != nil {
+		return strconv.FormatInt(m.Minor, 10) + " " + m.Currency
+	}
+	return currency.NewFormatter(currency.NewLocale(f.Lang)).Format(a)
+}
+
+// Percent writes basis points: 12.5 %.
+func (f Format) Percent(bps int64) string {
+	s := money.Amount{Minor: bps}.Decimal(2)
+	s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
+	return strings.ReplaceAll(s, ".", f.T("decimal_point")) + " %"
+}
+
+// Label is the name of a field. One without a name in the language is called as the API calls it.
+func (f Format) Label(field string) string {
+	if s, ok := f.Find("field_" + field); ok {
+		return s
+	}
+	return field
+}
+
+// Word is a value of an enumeration in words: a status, a method. One that has no words is shown as it is.
+func (f Format) Word(value string) string {
+	if s, ok := f.Find("word_" + value); ok {
+		return s
+	}
+	return strings.ReplaceAll(value, "_", " ")
+}

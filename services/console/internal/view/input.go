@@ -1,0 +1,131 @@
+package view
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+
+	"holdfast.dev/libs/contract"
+
+	"holdfast.dev/services/console/internal/domain"
+)
+
+// Option is a choice of an input.
+type Option struct{ Value, Text string }
+
+// Input is a field of a form as a page shows it.
+type Input struct {
+	Name     string
+	Label    string
+	Kind     domain.Input
+	Value    string
+	Chosen   []string
+	Options  []Option
+	Required bool
+	MaxLen   int
+	Min, Max string // of a number; "" without a bound
+	Hint     string
+	Wrong    string // what is wrong with the value; "" for nothing
+	Inner    []Input
+	Rows     [][]Input
+}
+
+// Choices are the resources that a field of ids may name: by the field's name without its ending, as in unit.
+type Choices map[string][]Option
+
+// Inputs returns the inputs of fields, with the values of a form and what is wrong with them.
+func (f Format) Inputs(fields []contract.Field, form url.Values, choices Choices, wrong map[string]string) []Input {
+	out := make([]Input, 0, len(fields))
+	for _, field := range fields {
+		out = append(out, f.input(field, field.Name, form, choices, wrong))
+	}
+	return out
+}
+
+func (f Format) input(field contract.Field, name string, form url.Values, choices Choices, wrong map[string]string) Input {
+	in := Input{
+		Name: name, Label: f.Label(field.Name), Kind: domain.InputOf(field), Value: form.Get(name), Required: field.Required, MaxLen: field.MaxLen,
+		Wrong: firstOf(wrong, name, name+".amount"), Chosen: form[name],
+	}
+	if hint, ok := f.Find("hint_" + field.Name); ok {
+		in.Hint = hint
+	}
+	switch in.Kind {
+	case domain.NumberInput:
+		in.Min, in.Max = strconv.FormatInt(field.Min, 10), ""
+		if field.Max != 0 {
+			in.Max = strconv.FormatInt(field.Max, 10)
+		}
+	case domain.ChoiceInput:
+		in.Options = f.options(field, choices)
+	case domain.ChoicesInput:
+		if in.Options = choices[domain.Chosen(field.Name)]; in.Options == nil && field.Items != nil {
+			in.Options = f.words(field.Items.Enum)
+		}
+	case domain.HoursInput:
+		in.Value = form.Get(name + ".always")
+		for i, day := range domain.Weekdays {
+			in.Inner = append(in.Inner, Input{Name: name + "." + day, Label: f.T("weekday_" + strconv.Itoa((i+1)%7)), Kind: domain.TextInput, Value: form.Get(name + "." + day), Wrong: wrong[name+"."+day]})
+		}
+	case domain.AppliesInput:
+		in.Options = []Option{{"all", f.T("applies_all")}, {"service_ids", f.T("applies_services")}, {"package_ids", f.T("applies_packages")}}
+		for _, kind := range []string{"service_ids", "package_ids"} {
+			in.Inner = append(in.Inner, Input{Name: name + "." + kind, Label: f.Label(kind), Kind: domain.ChoicesInput, Options: choices[domain.Chosen(kind)], Chosen: form[name+"."+kind]})
+		}
+	case domain.LinesInput:
+		f.lines(&in, field, form, wrong)
+	default: // the value alone
+	}
+	return in
+}
+
+// options are the choices of a field: resources, or the words of an enumeration.
+func (f Format) options(field contract.Field, choices Choices) []Option {
+	list := choices[domain.Chosen(field.Name)]
+	if list == nil {
+		list = f.words(field.Enum)
+	}
+	if !field.Required || list == nil {
+		list = append([]Option{{"", f.T("none")}}, list...)
+	}
+	return list
+}
+
+func (f Format) words(enum []string) []Option {
+	out := make([]Option, 0, len(enum))
+	for _, one := range enum {
+		if one != "canceled" || !slices.Contains(enum, "cancelled") { // a second spelling
+			out = append(out, Option{one, f.Word(one)})
+		}
+	}
+	return out
+}
+
+// lines adds the rows of the line items, and empty ones.
+func (f Format) lines(in *Input, field contract.Field, form url.Values, wrong map[string]string) {
+	if field.Items == nil {
+		return
+	}
+	last := 0
+	for i := 0; form.Has(in.Name + "." + strconv.Itoa(i) + ".description"); i++ {
+		last = i + 1
+	}
+	for i := range min(last+domain.Rows, max(field.MaxItems, 1)) {
+		var row []Input
+		for _, sub := range field.Items.Fields {
+			one := f.input(sub, in.Name+"."+strconv.Itoa(i)+"."+sub.Name, form, nil, wrong)
+			one.Required = false
+			row = append(row, one)
+		}
+		in.Rows = append(in.Rows, row)
+	}
+}
+
+func firstOf(m map[string]string, names ...string) string {
+	for _, name := range names {
+		if s := m[name]; s != "" {
+			return s
+		}
+	}
+	return ""
+}

@@ -1,0 +1,254 @@
+package view
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"holdfast.dev/services/console/internal/domain"
+)
+
+// Kind is how a value is drawn.
+type Kind string
+
+// The kinds of values.
+const (
+	Nothing Kind = "nothing"
+	Plain   Kind = "plain"
+	Link    Kind = "link"
+	Links   Kind = "links"
+	Badge   Kind = "badge"
+	Amount  Kind = "amount"
+	Code    Kind = "code"
+	Hours   Kind = "hours"
+	Lines   Kind = "lines"
+	Paid    Kind = "payments"
+	Until   Kind = "until" // an instant that is counted down
+)
+
+// Value is a field of a resource as a page shows it.
+type Value struct {
+	Name  string // of the field
+	Label string
+	Kind  Kind
+	Text  string
+	Href  string
+	Tone  string // of a badge: good, bad, busy, calm
+	At    string // RFC 3339, of an instant that is counted down
+	Links []Value
+	Rows  [][]string // of lines, payments and hours
+}
+
+// Values turns fields into values. Path is the address of a page of the workspace, and Called the name of a resource by its id, "" when it
+// is not known.
+type Values struct {
+	Format
+
+	Path   func(page string) string
+	Called func(id string) string
+}
+
+// tones are the tones of statuses; every other one is calm.
+var tones = map[string]string{
+	"confirmed": "good", "paid": "good", "accepted": "good", "succeeded": "good", "active": "good", "enabled": "good", "converted": "good", "completed": "good", "deposit_paid": "good",
+	"pending": "busy", "open": "busy", "sent": "busy", "partially_paid": "busy", "new": "busy", "processing": "busy", "delivering": "busy", "requires_action": "busy",
+	"requires_capture": "busy", "unpaid": "busy", "maintenance": "busy", "quoted": "busy", "contacted": "busy", "qualified": "busy",
+	"failed": "bad", "no_show": "bad", "overdue": "bad", "uncollectible": "bad", "disabled": "bad", "lost": "bad", "overpaid": "bad",
+}
+
+// words are the fields whose values are enumerations.
+var enumerations = []string{"method", "source_kind", "kind", "deposit_type", "recurrence", "capture_method", "reason", "disabled_reason", "failure_reason", "booking_status"}
+
+// Of returns how a page shows a field of a resource.
+func (v Values) Of(o domain.Object, name string) Value {
+	out := Value{Name: name, Label: v.Label(name), Kind: Plain}
+	raw := o[name]
+	if m, ok := o.Money(name); ok && strings.Contains(name, "amount") || ok && o.Object(name) != nil {
+		out.Kind, out.Text = Amount, v.Money(m)
+		return out
+	}
+	switch value := raw.(type) {
+	case nil:
+		out.Kind = Nothing
+	case bool:
+		out.Text = v.T("no")
+		if value {
+			out.Text = v.T("yes")
+		}
+		if name == "overdue" || name == "disputed" {
+			out.Kind, out.Tone = Badge, "calm"
+			if value {
+				out.Tone = "bad"
+			}
+		}
+	case json.Number:
+		v.number(&out, o, name)
+	case string:
+		v.text(&out, o, name, value)
+	case []any:
+		v.list(&out, o, name, value)
+	case map[string]any:
+		v.object(&out, name, value)
+	}
+	return out
+}
+
+func (v Values) number(out *Value, o domain.Object, name string) {
+	n, _ := o.Int(name)
+	switch {
+	case strings.HasSuffix(name, "_bps"):
+		out.Text = v.Percent(n)
+	case name == "deposit_value" && o.Text("deposit_type") == "percentage":
+		out.Text = v.Percent(n)
+	case name == "deposit_value":
+		if price, ok := o.Money("base_price"); ok {
+			out.Text = v.Money(domain.Money{Minor: n, Currency: price.Currency})
+		}
+	case strings.HasSuffix(name, "_minutes"):
+		out.Text = v.T("minutes", "Count", n)
+	default:
+		out.Text = strconv.FormatInt(n, 10)
+	}
+}
+
+func (v Values) text(out *Value, o domain.Object, name, s string) {
+	out.Text = s
+	switch {
+	case s == "":
+		out.Kind = Nothing
+	case name == "status" || name == "payment_status":
+		out.Kind, out.Text, out.Tone = Badge, v.Word(s), tones[s]
+	case slices.Contains(enumerations, name):
+		out.Text = v.Word(s)
+	case strings.HasSuffix(name, "_id") || name == "id":
+		v.link(out, o, name, s)
+	case name == "hold_expires_at" && o.Text("status") == "pending":
+		if at := o.Time(name); at != nil {
+			out.Kind, out.Text, out.At = Until, v.DateTime(*at), at.Format(time.RFC3339)
+		}
+	case name == "event_local_date", name == "date_from", name == "date_to":
+		out.Text = v.Day(s)
+	case name == "applies_to":
+		out.Text = v.T("applies_all")
+	case name == "at" || strings.HasSuffix(name, "_at") || strings.HasSuffix(name, "event_date"):
+		if at := o.Time(name); at != nil {
+			out.Text = v.DateTime(*at)
+		}
+	}
+}
+
+// link is an id: of another resource a link that bears its name, of the resource itself its text.
+func (v Values) link(out *Value, o domain.Object, name, id string) {
+	r := domain.ResourceOf(id)
+	if r == nil || name == "id" && r.Prefix != "pi" && r.Prefix != "rf" && r.Prefix != "evt" {
+		out.Kind, out.Text = Code, id
+		return
+	}
+	out.Kind, out.Href = Link, v.Path(r.Name+"/"+id)
+	if inner := o.Object(strings.TrimSuffix(name, "_id")); inner != nil {
+		out.Text = r.TitleOf(inner)
+	} else if called := v.Called(id); called != "" && name != "id" {
+		out.Text = called
+	}
+}
+
+func (v Values) list(out *Value, o domain.Object, name string, list []any) {
+	if len(list) == 0 {
+		out.Kind = Nothing
+		return
+	}
+	switch name {
+	case "line_items":
+		out.Kind = Lines
+		for _, item := range o.Objects(name) {
+			unit, _ := item.Money("unit_amount")
+			sum, _ := item.Money("amount")
+			quantity, _ := item.Int("quantity")
+			discount, _ := item.Int("discount_bps")
+			tax, _ := item.Int("tax_rate_bps")
+			out.Rows = append(out.Rows, []string{item.Text("description"), strconv.FormatInt(quantity, 10), v.Money(unit), v.Percent(discount), v.Percent(tax), v.Money(sum)})
+		}
+	case "payments":
+		out.Kind = Paid
+		for _, p := range o.Objects(name) {
+			m, _ := p.Money("amount")
+			at, state := "", v.T("paid")
+			if t := p.Time("paid_at"); t != nil {
+				at = v.DateTime(*t)
+			}
+			if p.Text("reversed_at") != "" {
+				state = v.T("reversed")
+			}
+			reverse := ""
+			if p.Text("source") == "manual" && p.Text("reversed_at") == "" {
+				reverse = p.Text("id")
+			}
+			out.Rows = append(out.Rows, []string{at, v.Word(p.Text("method")), p.Text("reference"), v.Money(m), state, reverse})
+		}
+	default:
+		v.texts(out, o, name, list)
+	}
+}
+
+func (v Values) texts(out *Value, o domain.Object, name string, list []any) {
+	texts := o.Texts(name)
+	if len(texts) < len(list) {
+		out.Kind, out.Text = Code, Indented(list)
+		return
+	}
+	if domain.ResourceOf(texts[0]) == nil {
+		if out.Text = strings.Join(texts, ", "); out.Text == "*" {
+			out.Text = v.T("all_events")
+		}
+		return
+	}
+	out.Kind = Links
+	for _, id := range texts {
+		one := Value{Name: name, Text: id}
+		v.link(&one, nil, name+"_id", id)
+		out.Links = append(out.Links, one)
+	}
+}
+
+func (v Values) object(out *Value, name string, m domain.Object) {
+	switch {
+	case len(m) == 0 && name != "opening_hours":
+		out.Kind = Nothing
+	case name == "opening_hours":
+		out.Kind = Hours
+		for i, day := range domain.Weekdays {
+			text := domain.HoursText(m[day])
+			if text == "" {
+				text = v.T("closed")
+			}
+			out.Rows = append(out.Rows, []string{v.Weekday(time.Weekday((i + 1) % 7)), text})
+		}
+	case name == "applies_to":
+		out.Kind = Links
+		for _, kind := range []string{"service_ids", "package_ids"} {
+			for _, id := range m.Texts(kind) {
+				one := Value{Name: name, Text: id}
+				v.link(&one, nil, kind+"_id", id)
+				out.Links = append(out.Links, one)
+			}
+		}
+	default:
+		out.Kind, out.Text = Code, Indented(map[string]any(m))
+	}
+}
+
+// Indented is a value as JSON with a line for each member.
+func Indented(v any) string {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		return fmt.Sprint(v)
+	}
+	return strings.TrimSpace(out.String())
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/peer"
+	"holdfast.dev/libs/service"
+	"holdfast.dev/proto"
+
+	"holdfast.dev/services/console/internal/api"
+	"holdfast.dev/services/console/internal/app"
+	"holdfast.dev/services/console/internal/pages"
+	"holdfast.dev/services/console/internal/peers"
+)
+
+// Time for one call: a call to a payment gateway takes longer than one inside the platform.
+const (
+	callTimeout    = 10 * time.Second
+	gatewayTimeout = 28 * time.Second
+)
+
+// wire builds the object graph and registers what runs.
+func wire(rt *service.Runtime, cfg Config) error {
+	engine, server, err := build(cfg)
+	if err != nil {
+		return err
+	}
+	if !pages.Styled() {
+		rt.Log.Warn("the pages have no style and no scripts: the build found no Node to make them with")
+	}
+	rt.HTTP(rt.Common.HTTPAddr, engine)
+	// This is registered after the server, so it stops first: the server's stop waits for running requests.
+	rt.OnStop("live pages", func(context.Context) error {
+		server.Stop()
+		return nil
+	})
+	return nil
+}
+
+// build is wire without the process, for tests.
+func build(cfg Config) (*gin.Engine, *api.Server, error) {
+	c, err := contract.Load(proto.OpenAPI)
+	if err != nil {
+		return nil, nil, err
+	}
+	forms, err := contract.Forms(proto.OpenAPI)
+	if err != nil {
+		return nil, nil, err
+	}
+	internal, err := contract.Forms(proto.InternalIdentity)
+	if err != nil {
+		return nil, nil, err
+	}
+	signs, err := caller.ParseKeys(cfg.SignKeys)
+	if err != nil {
+		return nil, nil, fmt.Errorf("CALLER_SIGN_KEYS: %w", err)
+	}
+	verifies, err := caller.ParseKeys(cfg.VerifyKeys)
+	if err != nil {
+		return nil, nil, fmt.Errorf("CALLER_VERIFY_KEYS: %w", err)
+	}
+	services := &peers.Services{Contract: c, Clients: map[string]*peer.Client{}}
+	own, _ := proto.ServiceNamed("console")
+	for _, name := range own.Calls {
+		client, err := cfg.Upstreams.Client(name, &caller.Signer{From: "console", Keys: signs})
+		if err != nil {
+			return nil, nil, err
+		}
+		client.Timeout = callTimeout
+		if s, ok := proto.ServiceNamed(name); ok && len(s.Reaches) > 0 {
+			client.Timeout = gatewayTimeout
+		}
+		services.Clients[name] = client
+	}
+	words, err := pages.NewWords()
+	if err != nil {
+		return nil, nil, err
+	}
+	server, err := api.New(api.Options{
+		App: &app.App{Services: services, Names: app.NewNames(services), Now: time.Now}, Contract: c, Forms: forms, Internal: internal, Words: words, Live: app.NewLive(services, cfg.Live), LiveTime: cfg.LiveTime, PublicURL: cfg.PublicURL, Now: time.Now,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	engine := httpx.NewEngine()
+	gate := &httpx.Server{Service: "console", Contract: c, Verifier: &caller.Verifier{Self: "console", Keys: verifies}}
+	server.Mount(engine, gate.Internal)
+	return engine, server, nil
+}

@@ -1,0 +1,143 @@
+package api
+
+import (
+	"crypto/sha256"
+	"net/http"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/obs"
+
+	"holdfast.dev/services/gateway/internal/domain"
+)
+
+// oauthPaths are the pages and endpoints of OAuth, which identity answers, with their methods. They are not in the contract: what they
+// take and answer stands in RFCs, and in docs/oauth.md.
+var oauthPaths = map[string][]string{
+	"/oauth/authorize":     {http.MethodGet, http.MethodPost},
+	"/oauth/token":         {http.MethodPost},
+	"/oauth/revoke":        {http.MethodPost},
+	"/oauth/par":           {http.MethodPost},
+	"/oauth/sign-in":       {http.MethodGet, http.MethodPost},
+	"/oauth/second-factor": {http.MethodGet, http.MethodPost},
+	"/oauth/account":       {http.MethodGet, http.MethodPost},
+	"/oauth/sign-out":      {http.MethodPost},
+	"/oauth/link/:token":   {http.MethodGet, http.MethodPost},
+	"/oauth/style.css":     {http.MethodGet},
+
+	"/.well-known/oauth-authorization-server":      {http.MethodGet},
+	"/.well-known/oauth-protected-resource":        {http.MethodGet},
+	"/.well-known/oauth-protected-resource/api/v1": {http.MethodGet},
+}
+
+// consolePaths are the pages of the operators' area, which the console answers.
+var consolePaths = map[string][]string{
+	"/admin":       {http.MethodGet},
+	"/admin/*page": {http.MethodGet, http.MethodPost},
+}
+
+// crossOrigin are the paths to which scripts of apps' pages may send requests.
+var crossOrigin = map[string]bool{"/oauth/token": true, "/oauth/revoke": true, "/oauth/par": true}
+
+// browserHeaders are what a service with pages gets of a browser's request besides what every service gets.
+var browserHeaders = [...]string{"Accept-Encoding", "Accept-Language", "Authorization", "Cookie", "Hx-Request", "Origin", "Sec-Fetch-Site", "User-Agent"}
+
+const (
+	livePages   = "/live" // the end of a path whose answer lasts as long as its page is open
+	exportPages = ".csv"  // the end of a path whose answer has any size
+)
+
+// mountBrowser registers the pages and endpoints that browsers use.
+func (s *Server) mountBrowser(router *gin.Engine) {
+	s.mountPages(router, "identity", oauthPaths)
+	s.mountPages(router, "console", consolePaths)
+}
+
+func (s *Server) mountPages(router *gin.Engine, service string, paths map[string][]string) {
+	for path, methods := range paths {
+		steps := httpx.Steps(func(c *gin.Context) error { return s.proxyPage(c, service, path) })
+		byMethod := map[string]gin.HandlersChain{}
+		for _, m := range methods {
+			byMethod[m] = steps
+		}
+		if crossOrigin[path] {
+			mount(router, path, byMethod, s.preflight)
+		} else {
+			mount(router, path, byMethod)
+		}
+	}
+}
+
+// proxyPage forwards a browser's request to a service with pages. Its rate and its bytes are counted by the client's network. Neither logs
+// nor traces show its query or the token of a link: they name the route.
+func (s *Server) proxyPage(c *gin.Context, service, route string) error {
+	r := c.Request
+	obs.SetRoute(r.Context(), route)
+	if hasDotSegment(r.URL.EscapedPath()) {
+		return httpx.ErrNotFound
+	}
+	address := s.address(r)
+	holder := service + ":" + domain.Network(address)
+	if err := s.Pipeline.Count(r.Context(), holder, s.Pipeline.Browsers); err != nil {
+		return err
+	}
+	held := int64(0)
+	defer func() { s.Pipeline.Bodies.Free(holder, held) }()
+	body, err := httpx.ReadBody(c, func(n int64) error {
+		err := s.Pipeline.Bodies.Take(holder, n)
+		if err == nil {
+			held += n
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	from := caller.Service("gateway", ids.Tenant{}, "")
+	from.RequestID = httpx.RequestID(c)
+	encoded, err := caller.Encode(from)
+	if err != nil {
+		return err
+	}
+	passed := http.Header{}
+	for _, name := range browserHeaders {
+		if values := r.Header[name]; len(values) > 0 {
+			passed[name] = values
+		}
+	}
+	call := &domain.Call{
+		Caller: from, Encoded: encoded, Method: r.Method, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery, Body: body,
+		ContentType: r.Header.Get("Content-Type"), Traceparent: obs.Traceparent(r.Context()), Address: address, Passed: passed,
+	}
+	if strings.HasSuffix(route, "/*page") && r.Method == http.MethodGet && (strings.HasSuffix(call.Path, livePages) || strings.HasSuffix(call.Path, exportPages)) {
+		return s.streamPage(c, service, call)
+	}
+	answer, err := s.Pipeline.Upstreams[service].Do(r.Context(), call)
+	if err != nil {
+		return err
+	}
+	write(c.Writer, &answer)
+	return nil
+}
+
+// streamPage forwards an answer while it arrives. A signed-in browser has the streams of one credential; without a session the service
+// answers at once.
+func (s *Server) streamPage(c *gin.Context, service string, call *domain.Call) error {
+	sum := sha256.Sum256([]byte(c.Request.Header.Get("Cookie")))
+	call.Whole, call.Accept = strings.HasSuffix(call.Path, exportPages), c.Request.Header.Get("Accept")
+	return s.Pipeline.StreamFor(c.Request.Context(), c.Writer, service, "browser:"+string(sum[:]), call)
+}
+
+// hasDotSegment reports whether a path has a segment that a client, a proxy or a service could resolve in different ways.
+func hasDotSegment(escaped string) bool {
+	for segment := range strings.SplitSeq(strings.ToLower(escaped), "/") {
+		if segment = strings.ReplaceAll(segment, "%2e", "."); segment == "." || segment == ".." || strings.Contains(segment, "%2f") || strings.Contains(segment, "%5c") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,272 @@
+// The operators' area in a real browser. An operator who has never seen it sets up a catalogue, takes a booking by phone, moves it, records
+// a deposit, sends a quote, finds a failed webhook and sends it again: by mouse with scripts, and by keyboard without them. Every page that
+// links lead to passes the checks of all pages.
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { after, before, test } from 'node:test';
+import { launch, looks, setting, Tab } from './browser.mjs';
+
+const origin = setting('AUTH_URL');
+const host = new URL(origin).host;
+const operators = JSON.parse(setting('OPERATORS')); // an owner of an empty tenant for each way of working: email, slug, link
+const receivers = setting('RECEIVERS'); // the address of this machine at which webhooks reach it
+const password = 'seven herons over the harbour';
+
+let browser, receiver, failing;
+
+before(async () => {
+  browser = await launch();
+  receiver = createServer((req, res) => {
+    req.resume().on('end', () => {
+      res.writeHead(failing ? 500 : 200).end(failing ? 'the till is <b>closed</b>' : 'ok');
+    });
+  });
+  await new Promise((done) => receiver.listen(0, receivers, done));
+});
+
+after(async () => {
+  await browser?.close();
+  receiver?.close();
+});
+
+/** Signs an invited operator in and returns the tab, at the first page of its tenant. */
+async function enter(operator, look) {
+  const tab = await Tab.open(browser, look, [host]);
+  await tab.page.goto(operator.link);
+  await tab.page.fill('#password', password);
+  await tab.page.press('#password', 'Enter');
+  await tab.page.waitForLoadState();
+  await tab.page.goto(`${origin}/admin`);
+  await tab.page.fill('#email', operator.email);
+  await tab.page.fill('#password', password);
+  await tab.page.press('#password', 'Enter');
+  await tab.page.waitForURL(`**/admin/${operator.slug}/test/today`);
+  return tab;
+}
+
+/** How a form is filled in and sent: by mouse, or with the keyboard alone. */
+class Hand {
+  constructor(tab, keyboard) {
+    Object.assign(this, { tab, keyboard, page: tab.page });
+  }
+
+  /** Follows a link or presses a button that has this text, inside what the selector names. */
+  async go(text, inside = 'main') {
+    const target = this.page.locator(inside).locator('a, button, summary').filter({ hasText: new RegExp(`^\\s*${text}\\s*$`) }).filter({ visible: true }).first();
+    await target.waitFor();
+    const next = this.page.waitForEvent('load');
+    if (this.keyboard) {
+      await target.focus();
+      await this.page.keyboard.press('Enter');
+    } else {
+      await target.click();
+    }
+    await next;
+  }
+
+  /** Opens a page of the navigation. */
+  open(name) {
+    return this.go(name, 'aside');
+  }
+
+  /** Fills in a form. A field is its name in the form. */
+  async fill(fields) {
+    for (const [name, value] of Object.entries(fields)) {
+      const field = this.page.locator(`main [name="${name}"]:not([type=hidden])`).first();
+      const kind = await field.evaluate((e) => (e.tagName === 'SELECT' ? 'select' : e.type));
+      if (kind === 'select') {
+        await field.selectOption({ label: value });
+      } else if (kind === 'checkbox') {
+        const box = this.page.locator('main label').filter({ hasText: value }).locator(`[name="${name}"]`).first();
+        if (this.keyboard) {
+          await box.focus();
+          await this.page.keyboard.press('Space');
+        } else {
+          await box.check();
+        }
+      } else if (this.keyboard && kind === 'text') {
+        await field.focus();
+        await this.page.keyboard.type(value);
+      } else {
+        await field.fill(value);
+      }
+    }
+  }
+
+  /** The text of the page's content. */
+  text() {
+    return this.page.locator('main').innerText();
+  }
+}
+
+/** The day that many days from now, YYYY-MM-DD. */
+const day = (n) => new Date(Date.now() + n * 86_400_000).toISOString().slice(0, 10);
+
+/** Sets up a catalogue with what the pages say alone. */
+async function catalogue(hand) {
+  await hand.go('Describe what you offer: make a service');
+  await hand.fill({ name: 'Harbour tour', duration_minutes: '120' });
+  await hand.go('Save');
+  for (const name of ['Gull', 'Heron']) {
+    await hand.open('Units');
+    await hand.go('New unit', 'main');
+    await hand.fill({ name, service_ids: 'Harbour tour' });
+    await hand.fill(Object.fromEntries(['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'].map((d) => [`opening_hours.${d}`, '09:00-19:00'])));
+    await hand.go('Save');
+    assert.match(await hand.text(), /09:00-19:00/);
+  }
+  await hand.open('Packages');
+  await hand.go('New package');
+  await hand.fill({ name: 'Evening tour', service_id: 'Harbour tour', base_price: '80', deposit_type: 'percentage', deposit_value: '25' });
+  await hand.go('Save');
+  assert.match(await hand.text(), /€80\.00[\s\S]*25 %/);
+}
+
+/** Takes a booking by phone for a new customer. */
+async function bookByPhone(hand) {
+  await hand.open('Customers');
+  await hand.go('New customer');
+  await hand.fill({ first_name: 'Ada', last_name: 'Harbour', email: 'ada@example.com', phone: '+49 40 1234' });
+  await hand.go('Save');
+  await hand.go('New booking');
+  await hand.fill({ package_id: 'Evening tour', unit_id: 'Gull', event_date: day(9), event_start_time: '10:00' });
+  await hand.go('Save');
+  assert.match(await hand.text(), /Saved\.[\s\S]*pending[\s\S]*Ada Harbour[\s\S]*Gull[\s\S]*€20\.00/);
+  return hand.page.url().replace(/\?.*/, '');
+}
+
+/** Sends a quote for another day, and records the deposit of its invoice once it is accepted. */
+async function quoteAndDeposit(hand) {
+  await hand.open('Quotes');
+  await hand.go('New quote');
+  await hand.fill({ customer_id: 'ada@example.com', package_id: 'Evening tour', unit_id: 'Heron', event_date: day(12), event_start_time: '14:00' });
+  await hand.go('Save');
+  await hand.go('Send');
+  await hand.go('Send');
+  assert.match(await hand.text(), /The quote is sent/);
+  await hand.go('Accept');
+  assert.match(await hand.text(), /A booking is made/);
+  await hand.go('Accept');
+  await hand.open('Invoices');
+  await hand.go('INV-000001');
+  await hand.go('Record a payment');
+  assert.equal(await hand.page.inputValue('[name=amount]'), '20.00');
+  await hand.fill({ method: 'cash', reference: 'Till 1' });
+  await hand.go('Record a payment');
+  assert.match(await hand.text(), /The payment is recorded[\s\S]*paid[\s\S]*Till 1/);
+}
+
+test('an operator who has never seen it, by mouse', { timeout: 240_000 }, async () => {
+  const tab = await enter(operators[0], { viewport: { width: 1280, height: 900 }, locale: 'en-GB', name: 'story' });
+  const hand = new Hand(tab, false);
+  await catalogue(hand);
+  const booking = await bookByPhone(hand);
+
+  // It is dragged to another unit, and there to another day. The page that is open elsewhere shows it by itself.
+  const other = await tab.context.newPage();
+  await other.goto(`${origin}/admin/${operators[0].slug}/test/calendar?view=week&date=${day(9)}`);
+  await tab.page.goto(`${origin}/admin/${operators[0].slug}/test/calendar?view=week&date=${day(9)}`);
+  const column = await tab.page.locator(`th[data-day="${day(9)}"]`).evaluate((th) => th.cellIndex - 1);
+  const moved = tab.page.waitForURL(/done=moved/);
+  await tab.page.locator('[data-booking]').dragTo(tab.page.locator('tbody tr').filter({ hasText: 'Heron' }).locator('td').nth(column));
+  await moved;
+  await other.locator('tbody tr').filter({ hasText: 'Heron' }).locator('[data-booking]').waitFor({ timeout: 20_000 });
+  await other.close();
+  await tab.page.goto(booking);
+  assert.match(await hand.text(), /Heron/);
+
+  await quoteAndDeposit(hand);
+  await failedWebhook(hand);
+  await everyPage(tab, operators[0].slug);
+  await tab.context.close();
+});
+
+test('the same by keyboard, without scripts', { timeout: 240_000 }, async () => {
+  const tab = await enter(operators[1], { viewport: { width: 1280, height: 900 }, locale: 'en-GB', name: 'keyboard', javaScriptEnabled: false });
+  const hand = new Hand(tab, true);
+  await catalogue(hand);
+  const booking = await bookByPhone(hand);
+  await hand.go('Edit');
+  await hand.fill({ unit_id: 'Heron' });
+  await hand.go('Save');
+  assert.match(await hand.text(), /Saved\.[\s\S]*Heron/);
+
+  // A second booking finds the slot taken, and says whose it is.
+  await hand.open('Bookings');
+  await hand.go('New booking');
+  await hand.fill({ customer_id: 'ada@example.com', package_id: 'Evening tour', unit_id: 'Heron', event_date: day(9), event_start_time: '11:00' });
+  await hand.go('Save');
+  assert.match(await hand.text(), /The unit is taken at that time\.[\s\S]*B-000001 10:00–12:00 \(Ada Harbour\)/);
+  assert.equal(await hand.page.inputValue('[name=event_start_time]'), '11:00');
+  await tab.page.goto(booking);
+  await quoteAndDeposit(hand);
+  await failedWebhook(hand);
+  await tab.context.close();
+});
+
+/** Finds a webhook that its receiver has refused, and sends it again. */
+async function failedWebhook(hand) {
+  failing = true;
+  await hand.open('Webhooks');
+  await hand.go('New webhook endpoint');
+  await hand.fill({ url: `http://${receivers}:${receiver.address().port}/hook`, event_types: 'All types, later ones too' });
+  await hand.go('Save');
+  assert.match(await hand.page.inputValue('#secret'), /^whsec_/);
+  await hand.go('I have kept it');
+  await hand.open('Customers');
+  await hand.go('New customer');
+  await hand.fill({ first_name: 'Ben', email: 'ben@example.com' });
+  await hand.go('Save');
+  await eventually(hand, 'Today', /Webhooks that fail[\s\S]*\/hook/);
+  await hand.go(`http://${receivers}:${receiver.address().port}/hook`);
+  assert.match(await hand.text(), /customer\.created[\s\S]*HTTP 500/);
+  await hand.go('customer\\.created');
+  assert.match(await hand.text(), /HTTP 500[\s\S]*the till is <b>closed<\/b>[\s\S]*"email": "ben@example\.com"/);
+  failing = false;
+  await hand.go('Send again');
+  assert.match(await hand.text(), /It is sent again/);
+  await eventually(hand, null, /succeeded[\s\S]*HTTP 200/);
+}
+
+/** Loads a page of the navigation, or the same page, until its text matches. */
+async function eventually(hand, page, pattern) {
+  for (const end = Date.now() + 30_000; ; await new Promise((done) => setTimeout(done, 250))) {
+    if (page) await hand.open(page);
+    else await hand.page.reload();
+    const text = await hand.text();
+    if (pattern.test(text)) return;
+    assert.ok(Date.now() < end, `${pattern} does not come: ${text}`);
+  }
+}
+
+/** Follows the links of the operators' area once for each kind of page, and checks what it finds. */
+async function everyPage(tab, slug) {
+  const kind = (path) => path.replace(/\?.*/, '').replace(/\/[a-z]+_[0-9a-zA-Z]+/g, '/:id');
+  const waiting = [`/admin/${slug}/test/today`];
+  const seen = new Set(waiting.map(kind));
+  while (waiting.length > 0) {
+    const path = waiting.shift();
+    const answer = await tab.page.goto(origin + path);
+    assert.equal(answer.status(), 200, path);
+    assert.ok((await answer.body()).length < 150_000, `${path} is too large`);
+    await tab.check(kind(path).slice(slug.length + 8).replaceAll('/', '-'));
+    for (const href of await tab.page.locator('a[href^="/admin/"]').evaluateAll((links) => links.map((a) => a.getAttribute('href')))) {
+      if (href.startsWith(`/admin/${slug}/test/`) && !/\.csv|\/pdf$/.test(href) && !seen.has(kind(href))) {
+        seen.add(kind(href));
+        waiting.push(href);
+      }
+    }
+  }
+  assert.ok(seen.size > 50, `only ${seen.size} kinds of pages: ${[...seen].join(' ')}`);
+}
+
+test('each page on a small screen, dark and in German', { timeout: 240_000 }, async () => {
+  const tab = await Tab.open(browser, { ...looks[1], viewport: { width: 360, height: 800 } }, [host]);
+  await tab.page.goto(`${origin}/admin`);
+  await tab.page.fill('#email', operators[0].email);
+  await tab.page.fill('#password', password);
+  await tab.page.press('#password', 'Enter');
+  await tab.page.waitForURL('**/today');
+  await everyPage(tab, operators[0].slug);
+  await tab.context.close();
+});
