@@ -59,8 +59,13 @@ var ErrorCodes = []ErrorCode{
 	},
 	{
 		"revoked_credential", 401,
-		"The API key was revoked, or the OAuth grant was ended.",
+		"The API key was revoked or has ended after its rotation, or the OAuth grant was ended.",
 		"Use another key, or ask the operator for consent again. What is revoked never works again.", false,
+	},
+	{
+		"insufficient_permission", 403,
+		"Between the platform's own processes: the operator is no member of the tenant, or its role does not allow this.",
+		"An owner of the tenant can change the role.", false,
 	},
 	{
 		"insufficient_scope", 403,
@@ -71,6 +76,11 @@ var ErrorCodes = []ErrorCode{
 		"mode_mismatch", 403,
 		"The resource is the tenant's own and belongs to the other mode: a test key asked for live data, or the other way round. Also: a test clock exists in test mode only.",
 		"Use a key of the other mode.", false,
+	},
+	{
+		"app_not_found", 404,
+		"Between the platform's own processes: the tenant has no OAuth app with this id.",
+		"Check the id. The answer is the same for another tenant's app.", false,
 	},
 	{
 		"booking_not_found", 404,
@@ -101,6 +111,11 @@ var ErrorCodes = []ErrorCode{
 		"event_not_found", 404,
 		"The tenant has no event with this id.",
 		"Check the id. Events are kept for 30 days, and do not include test deliveries.", false,
+	},
+	{
+		"gateway_account_not_found", 404,
+		"Between the platform's own processes: no account at the payment gateway is connected in this mode.",
+		"Connect one.", false,
 	},
 	{
 		"grant_not_found", 404,
@@ -136,6 +151,11 @@ var ErrorCodes = []ErrorCode{
 		"not_found", 404,
 		"This path does not exist.",
 		"Check the path against the API reference: no trailing slash, and /api/v1 once.", false,
+	},
+	{
+		"operator_not_found", 404,
+		"Between the platform's own processes: the tenant has no member with this id.",
+		"Check the id. The answer is the same for another tenant's member.", false,
 	},
 	{
 		"package_not_found", 404,
@@ -178,6 +198,11 @@ var ErrorCodes = []ErrorCode{
 		"Check the id. The answer is the same for another tenant's unit.", false,
 	},
 	{
+		"view_not_found", 404,
+		"Between the platform's own processes: the operator has no saved view with this id at the tenant.",
+		"Check the id.", false,
+	},
+	{
 		"webhook_endpoint_not_found", 404,
 		"The tenant has no webhook endpoint with this id.",
 		"Check the id. A deleted endpoint is gone at once.", false,
@@ -186,6 +211,11 @@ var ErrorCodes = []ErrorCode{
 		"method_not_allowed", 405,
 		"The path exists, but not for this method.",
 		"Use one of the methods in the header Allow.", false,
+	},
+	{
+		"gateway_connected", 409,
+		"Between the platform's own processes: another account at the payment gateway is connected in this mode.",
+		"Disconnect it first.", false,
 	},
 	{
 		"gateway_not_configured", 409,
@@ -251,6 +281,11 @@ var ErrorCodes = []ErrorCode{
 		"invalid_status_transition", 422,
 		"The resource's current status does not allow this.",
 		"Read the resource, and use an action that its status allows.", false,
+	},
+	{
+		"last_owner", 422,
+		"Between the platform's own processes: the tenant would be left without an owner who can sign in.",
+		"Make another operator an owner first.", false,
 	},
 	{
 		"limit_reached", 422,

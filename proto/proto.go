@@ -9,7 +9,17 @@ import _ "embed"
 //go:embed api/openapi.yaml
 var OpenAPI []byte
 
-// InternalIdentity are the internal calls of identity. The console takes the bounds of its forms from it.
+// InternalIdentity are the internal calls of identity.
 //
 //go:embed internal/identity.yaml
 var InternalIdentity []byte
+
+// InternalBookings are the internal calls of bookings.
+//
+//go:embed internal/bookings.yaml
+var InternalBookings []byte
+
+// InternalPayments are the internal calls of payments.
+//
+//go:embed internal/payments.yaml
+var InternalPayments []byte

@@ -22,6 +22,7 @@ type Field struct {
 	Nullable bool
 	MinLen   int   // characters
 	MaxLen   int   // characters; 0 without a bound
+	MinItems int   // of an array
 	MaxItems int   // of an array; 0 without a bound
 	Min, Max int64 // of an integer; both 0 without bounds
 	Fields   []Field
@@ -33,8 +34,15 @@ func (f Field) IsMoney() bool {
 	return f.Kind == "object" && len(f.Fields) == 2 && find(f.Fields, "amount").Name != "" && find(f.Fields, "currency").Name != ""
 }
 
-// Form is what an operation takes, in the order of the contract.
-type Form struct{ Body, Query []Field }
+// Form is an operation as those who call it see it: where it is and what it takes, in the order of the contract.
+type Form struct {
+	Method, Path string   // the path as in the document, with {id}
+	Scopes       []string // x-required-scopes
+	Permission   string   // x-required-permission, of a platform's own operators; "" for none
+	Secret       bool     // x-secret-response
+	HasBody      bool
+	Body, Query  []Field
+}
 
 // Field returns the field of the body with that name, the zero Field when there is none.
 func (f Form) Field(name string) Field { return find(f.Body, name) }
@@ -73,6 +81,7 @@ func Forms(doc []byte) (map[string]Form, error) {
 			if err != nil {
 				return nil, fmt.Errorf("contract: %s %s: %w", key, path, err)
 			}
+			form.Method, form.Path = strings.ToUpper(key), path
 			out[text(node, "operationId")] = form
 		}
 	}
@@ -80,6 +89,12 @@ func Forms(doc []byte) (map[string]Form, error) {
 }
 
 func (l *loader) form(item, node *yaml.Node) (f Form, err error) {
+	f.Permission, f.Secret = text(node, "x-required-permission"), text(node, "x-secret-response") == "true"
+	if scopes := child(node, "x-required-scopes"); scopes != nil {
+		if err := scopes.Decode(&f.Scopes); err != nil {
+			return f, fmt.Errorf("x-required-scopes: %w", err)
+		}
+	}
 	for _, list := range []*yaml.Node{child(item, "parameters"), child(node, "parameters")} {
 		if list == nil {
 			continue
@@ -106,6 +121,7 @@ func (l *loader) form(item, node *yaml.Node) (f Form, err error) {
 	if body, _, err = l.follow(body, ""); err != nil {
 		return f, err
 	}
+	f.HasBody = true
 	whole, err := l.field(child(child(child(body, "content"), "application/json"), "schema"), 0)
 	f.Body = whole.Fields
 	return f, err
@@ -207,6 +223,7 @@ func (l *loader) bounds(f *Field, n *yaml.Node) {
 	}
 	count(&f.MinLen, "minLength")
 	count(&f.MaxLen, "maxLength")
+	count(&f.MinItems, "minItems")
 	count(&f.MaxItems, "maxItems")
 	whole := func(to *int64, key string) {
 		if v, err := strconv.ParseInt(text(n, key), 10, 64); err == nil && *to == 0 {

@@ -40,3 +40,28 @@ func TestForms(t *testing.T) {
 		t.Errorf("a field that does not exist: %+v", f)
 	}
 }
+
+// The forms of internal documents say where a call is and what its caller needs.
+func TestFormsOfInternalCalls(t *testing.T) {
+	t.Parallel()
+	forms, err := Forms(proto.InternalIdentity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rotate := forms["rotateApiKey"]
+	if rotate.Method != "POST" || rotate.Path != "/internal/v1/api-keys/{id}/rotate" || rotate.Permission != "manage keys" || !rotate.Secret || !rotate.HasBody || rotate.Scopes != nil {
+		t.Errorf("%+v", rotate)
+	}
+	if f := rotate.Field("overlap_seconds"); f.Kind != "integer" || f.Max != 604_800 || !f.Required {
+		t.Errorf("%+v", f)
+	}
+	if f := forms["createApiKey"].Field("scopes"); f.MinItems != 1 {
+		t.Errorf("%+v", f)
+	}
+	if list := forms["listMembers"]; list.Method != "GET" || list.HasBody || list.Secret {
+		t.Errorf("%+v", list)
+	}
+	if forms, err = Forms(proto.InternalPayments); err != nil || !slices.Equal(forms["connectGatewayAccount"].Scopes, []string{"payments:write"}) {
+		t.Errorf("%v: %+v", err, forms["connectGatewayAccount"])
+	}
+}

@@ -4,37 +4,101 @@
 package internalapi
 
 import (
+	"encoding/json"
 	"time"
+
+	"github.com/oapi-codegen/nullable"
 )
 
-// APIKey An API key without its secret.
-type APIKey struct {
-	CreatedAt time.Time `json:"created_at"`
+// App An OAuth app of a tenant. It has no secret.
+type App struct {
+	// BrowserOrigins Of pages whose scripts may use its tokens.
+	BrowserOrigins []string  `json:"browser_origins"`
+	CreatedAt      time.Time `json:"created_at"`
 
-	// ID key_….
-	ID         string     `json:"id"`
-	LastUsedAt *time.Time `json:"last_used_at"`
-	Name       string     `json:"name"`
-	RevokedAt  *time.Time `json:"revoked_at"`
-	Scopes     []string   `json:"scopes"`
+	// ID app_…, its client_id.
+	ID   string `json:"id"`
+	Name string `json:"name"`
+
+	// Published Whether operators of every tenant may use it.
+	Published    bool     `json:"published"`
+	RedirectURIs []string `json:"redirect_uris"`
+
+	// ReuseLeewaySeconds For how long the previous refresh token may be sent again.
+	ReuseLeewaySeconds int `json:"reuse_leeway_seconds"`
+
+	// Scopes That it may ask for.
+	Scopes    []string  `json:"scopes"`
+	UpdatedAt time.Time `json:"updated_at"`
 }
 
-// APIKeyCreate What a new API key is called and may do.
-type APIKeyCreate struct {
-	Name   string   `json:"name"`
-	Scopes []string `json:"scopes"`
+// AppList The answer of GET /internal/v1/apps.
+type AppList struct {
+	Data []App `json:"data"`
 }
 
-// APIKeyList The API keys of a tenant in a mode.
-type APIKeyList struct {
-	Data []APIKey `json:"data"`
+// AppRegistration The body of POST /internal/v1/apps and PATCH /internal/v1/apps/{id}.
+type AppRegistration struct {
+	BrowserOrigins     *[]string `json:"browser_origins,omitempty"`
+	Name               *string   `json:"name,omitempty"`
+	Published          *bool     `json:"published,omitempty"`
+	RedirectURIs       *[]string `json:"redirect_uris,omitempty"`
+	ReuseLeewaySeconds *int      `json:"reuse_leeway_seconds,omitempty"`
+	Scopes             *[]string `json:"scopes,omitempty"`
 }
 
-// APIKeyWithSecret A new API key. The secret is shown only now.
-type APIKeyWithSecret struct {
-	// APIKey An API key without its secret.
-	APIKey APIKey `json:"key"`
-	Secret string `json:"secret"`
+// AuditHead The last record that holds. Kept elsewhere, it shows whether the log is replaced later.
+type AuditHead struct {
+	// Hash SHA-256 in hexadecimal.
+	Hash     string `json:"hash"`
+	Sequence int64  `json:"sequence"`
+}
+
+// AuditPage The answer of GET /internal/v1/audit.
+type AuditPage struct {
+	Data []AuditRecord `json:"data"`
+
+	// NextCursor Null on the last page.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// AuditRecord One line of a tenant's audit log.
+type AuditRecord struct {
+	Action string `json:"action"`
+
+	// Actor op_…, key_…, gr_…, svc:<service> or cli.
+	Actor string `json:"actor"`
+
+	// After What is there now.
+	After *json.RawMessage `json:"after"`
+	At    time.Time        `json:"at"`
+
+	// Before What was there; null where nothing was, or nothing is kept.
+	Before *json.RawMessage `json:"before"`
+
+	// Mode live or test.
+	Mode string `json:"mode"`
+
+	// Object Public id of what was changed.
+	Object string `json:"object"`
+
+	// Sequence 1, 2, 3 … of each tenant, over both modes.
+	Sequence int64 `json:"sequence"`
+
+	// Source From where, such as a network address; null where the operator may not read it.
+	Source *string `json:"source"`
+}
+
+// AuditVerdict The outcome of checking an audit log.
+type AuditVerdict struct {
+	// Broken Where the chain breaks first; null when it holds.
+	Broken *string `json:"broken"`
+
+	// Head The last record that holds. Kept elsewhere, it shows whether the log is replaced later.
+	Head AuditHead `json:"head"`
+
+	// Records That hold.
+	Records int64 `json:"records"`
 }
 
 // BookingPolicy A tenant's rules for bookings; a null number means that nothing is checked.
@@ -81,6 +145,54 @@ type GrantList struct {
 	Data []Grant `json:"data"`
 }
 
+// InvitedMember The answer of POST /internal/v1/members.
+type InvitedMember struct {
+	// LinkToken A secret until it is used; null where there is no link.
+	LinkToken *string `json:"link_token"`
+
+	// Member An operator as the tenant sees it.
+	Member Member `json:"member"`
+}
+
+// Key An API key of one mode.
+type Key struct {
+	CreatedAt time.Time `json:"created_at"`
+
+	// ExpiresAt When the key ends because it was rotated; null for one that does not end by itself.
+	ExpiresAt *time.Time `json:"expires_at"`
+
+	// ID key_….
+	ID string `json:"id"`
+
+	// LastUsedAt Exact to about a minute.
+	LastUsedAt *time.Time `json:"last_used_at"`
+
+	// Mode live or test.
+	Mode string `json:"mode"`
+
+	// Name Empty for a key without a name.
+	Name      string     `json:"name"`
+	RevokedAt *time.Time `json:"revoked_at"`
+	Scopes    []string   `json:"scopes"`
+
+	// Secret The key itself, in the answer that makes it and never again.
+	Secret *string `json:"secret,omitempty"`
+
+	// Status Rotated: it ends at expires_at. Revoked: it has ended.
+	Status string `json:"status"`
+}
+
+// KeyList The answer of GET /internal/v1/api-keys.
+type KeyList struct {
+	Data []Key `json:"data"`
+}
+
+// KeyRotation The body of POST /internal/v1/api-keys/{id}/rotate.
+type KeyRotation struct {
+	// OverlapSeconds For how long the old key works beside the new one.
+	OverlapSeconds int `json:"overlap_seconds"`
+}
+
 // Lookup The body of POST /internal/v1/credentials/lookup. The credential itself never travels.
 type Lookup struct {
 	// Hash SHA-256 of the credential in lower-case hex.
@@ -90,11 +202,70 @@ type Lookup struct {
 	Kind *string `json:"kind,omitempty"`
 }
 
+// Member An operator as the tenant sees it.
+type Member struct {
+	// CreatedAt When it first became a member.
+	CreatedAt time.Time `json:"created_at"`
+	Email     string    `json:"email"`
+
+	// ID op_….
+	ID   string `json:"id"`
+	Name string `json:"name"`
+
+	// Role What an operator may do at a tenant.
+	Role         Role `json:"role"`
+	SecondFactor bool `json:"second_factor"`
+
+	// State Invited: it has no password yet. Disabled: it cannot sign in at any tenant.
+	State string `json:"state"`
+}
+
+// MemberList The answer of GET /internal/v1/members.
+type MemberList struct {
+	Data []Member `json:"data"`
+}
+
+// MemberRole The body of PATCH /internal/v1/members/{id}.
+type MemberRole struct {
+	// Role What an operator may do at a tenant.
+	Role Role `json:"role"`
+}
+
+// NewKey The body of POST /internal/v1/api-keys.
+type NewKey struct {
+	Name   string   `json:"name"`
+	Scopes []string `json:"scopes"`
+}
+
+// NewMember The body of POST /internal/v1/members.
+type NewMember struct {
+	Email string `json:"email"`
+
+	// Name Of somebody who is not known yet.
+	Name string `json:"name"`
+
+	// Role What an operator may do at a tenant.
+	Role Role `json:"role"`
+}
+
+// NewView The body of POST /internal/v1/views.
+type NewView struct {
+	// List Which list of the console, such as bookings.
+	List string `json:"list"`
+	Name string `json:"name"`
+
+	// Query Of the list's address, without a question mark.
+	Query string `json:"query"`
+}
+
 // Origin The answer of GET /internal/v1/browser-origins.
 type Origin struct {
 	// Registered Whether an app that was not deleted has registered it.
 	Registered bool `json:"registered"`
 }
+
+// Permission Something besides the API's scopes that a role may allow.
+type Permission = string
 
 // Principal What a credential stands for: the answer to a look-up.
 type Principal struct {
@@ -104,7 +275,7 @@ type Principal struct {
 	// Currency ISO 4217 code.
 	Currency string `json:"currency"`
 
-	// ExpiresAt When an access token ends; absent for an API key, which does not.
+	// ExpiresAt When the credential ends: an access token, or an API key that was rotated; absent for one that does not end by itself.
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 
 	// ID key_…, or the grant's id.
@@ -138,6 +309,9 @@ type RefundRule struct {
 	HoursBefore int `json:"hours_before"`
 	Percent     int `json:"percent"`
 }
+
+// Role What an operator may do at a tenant.
+type Role = string
 
 // Session A browser in which an operator has signed in.
 type Session struct {
@@ -223,8 +397,49 @@ type Tenant struct {
 	Timezone string `json:"timezone"`
 }
 
+// TenantPatch The body of PATCH /internal/v1/tenant.
+type TenantPatch struct {
+	Address          *string                   `json:"address,omitempty"`
+	AutoConfirm      *bool                     `json:"auto_confirm,omitempty"`
+	AutoRefund       *bool                     `json:"auto_refund,omitempty"`
+	ConfirmOnDeposit *bool                     `json:"confirm_on_deposit,omitempty"`
+	Country          nullable.Nullable[string] `json:"country,omitempty"`
+
+	// Currency ISO 4217 code.
+	Currency           *string                         `json:"currency,omitempty"`
+	HoldTTLMinutes     nullable.Nullable[int]          `json:"hold_ttl_minutes,omitempty"`
+	InvoicePrefix      *string                         `json:"invoice_prefix,omitempty"`
+	InvoiceYear        *bool                           `json:"invoice_year,omitempty"`
+	LegalName          *string                         `json:"legal_name,omitempty"`
+	MaxAdvanceDays     nullable.Nullable[int]          `json:"max_advance_days,omitempty"`
+	MinNoticeMinutes   nullable.Nullable[int]          `json:"min_notice_minutes,omitempty"`
+	Name               *string                         `json:"name,omitempty"`
+	RefundLatePayments *bool                           `json:"refund_late_payments,omitempty"`
+	RefundRules        nullable.Nullable[[]RefundRule] `json:"refund_rules,omitempty"`
+	TaxID              *string                         `json:"tax_id,omitempty"`
+
+	// Timezone IANA name.
+	Timezone *string `json:"timezone,omitempty"`
+}
+
 // TestClockSet The body of PUT /internal/v1/tenants/{id}/test-clock.
 type TestClockSet struct {
 	// Now Null returns to real time.
 	Now *time.Time `json:"now"`
+}
+
+// View A saved view of an operator.
+type View struct {
+	CreatedAt time.Time `json:"created_at"`
+
+	// ID view_….
+	ID    string `json:"id"`
+	List  string `json:"list"`
+	Name  string `json:"name"`
+	Query string `json:"query"`
+}
+
+// ViewList The answer of GET /internal/v1/views.
+type ViewList struct {
+	Data []View `json:"data"`
 }

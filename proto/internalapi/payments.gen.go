@@ -5,9 +5,45 @@ package internalapi
 
 import (
 	"encoding/json"
+	"time"
 
 	externalRef0 "holdfast.dev/proto/api"
 )
+
+// ConnectedAccount An operator's account at a payment gateway, connected in one mode.
+type ConnectedAccount struct {
+	// Account The gateway's own id, acct_….
+	Account   string `json:"account"`
+	Connected bool   `json:"connected"`
+
+	// Country ISO 3166-1 alpha-2 code.
+	Country   string    `json:"country"`
+	CreatedAt time.Time `json:"created_at"`
+
+	// ID ga_….
+	ID string `json:"id"`
+
+	// Provider stripe.
+	Provider string `json:"provider"`
+
+	// PublishableKey It is no secret.
+	PublishableKey *string `json:"publishable_key"`
+
+	// WebhookPath Where the gateway sends its events to, behind PUBLIC_URL.
+	WebhookPath string `json:"webhook_path"`
+}
+
+// GatewayKeys The keys of an account, all of the caller's mode.
+type GatewayKeys struct {
+	// PublishableKey pk_….
+	PublishableKey string `json:"publishable_key"`
+
+	// SecretKey sk_… or rk_….
+	SecretKey string `json:"secret_key"`
+
+	// WebhookSecret whsec_…; absent while there is no webhook endpoint.
+	WebhookSecret *string `json:"webhook_secret,omitempty"`
+}
 
 // PaymentIntent A card payment for a booking, from its beginning to its end.
 type PaymentIntent = externalRef0.PaymentIntent

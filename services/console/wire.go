@@ -16,6 +16,7 @@ import (
 
 	"holdfast.dev/services/console/internal/api"
 	"holdfast.dev/services/console/internal/app"
+	"holdfast.dev/services/console/internal/domain"
 	"holdfast.dev/services/console/internal/pages"
 	"holdfast.dev/services/console/internal/peers"
 )
@@ -50,11 +51,9 @@ func build(cfg Config) (*gin.Engine, *api.Server, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	forms, err := contract.Forms(proto.OpenAPI)
-	if err != nil {
-		return nil, nil, err
-	}
-	internal, err := contract.Forms(proto.InternalIdentity)
+	operations, err := domain.NewOperations(c, proto.OpenAPI, map[string][]byte{
+		"bookings": proto.InternalBookings, "identity": proto.InternalIdentity, "payments": proto.InternalPayments,
+	})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -66,7 +65,7 @@ func build(cfg Config) (*gin.Engine, *api.Server, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("CALLER_VERIFY_KEYS: %w", err)
 	}
-	services := &peers.Services{Contract: c, Clients: map[string]*peer.Client{}}
+	services := &peers.Services{Operations: operations, Clients: map[string]*peer.Client{}}
 	own, _ := proto.ServiceNamed("console")
 	for _, name := range own.Calls {
 		client, err := cfg.Upstreams.Client(name, &caller.Signer{From: "console", Keys: signs})
@@ -84,7 +83,8 @@ func build(cfg Config) (*gin.Engine, *api.Server, error) {
 		return nil, nil, err
 	}
 	server, err := api.New(api.Options{
-		App: &app.App{Services: services, Names: app.NewNames(services), Now: time.Now}, Contract: c, Forms: forms, Internal: internal, Words: words, Live: app.NewLive(services, cfg.Live), LiveTime: cfg.LiveTime, PublicURL: cfg.PublicURL, Now: time.Now,
+		App: &app.App{Services: services, Names: app.NewNames(services), Now: time.Now}, Operations: operations, Words: words, Live: app.NewLive(services, cfg.Live), LiveTime: cfg.LiveTime,
+		PublicURL: cfg.PublicURL, Now: time.Now,
 	})
 	if err != nil {
 		return nil, nil, err

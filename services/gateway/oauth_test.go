@@ -53,6 +53,30 @@ func TestAccessTokens(t *testing.T) {
 	}
 }
 
+// A rotated API key ends at its time although it is cached: it is answered as a revoked one is.
+func TestRotatedKeysEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := w.start(t)
+	ends := func(key string, at time.Time) {
+		w.identity.change(key, func(p *internalapi.Principal) { p.ExpiresAt = &at })
+	}
+	key, later, over := w.identity.newKey(), w.identity.newKey(), w.identity.newKey()
+	ends(key, time.Now().Add(1500*time.Millisecond))
+	ends(later, time.Now().Add(time.Hour))
+	ends(over, time.Now().Add(-time.Second))
+	want(t, g.send(t, "GET", oneCu, "", bearer(key)), 200, "")
+	want(t, g.send(t, "GET", oneCu, "", bearer(later)), 200, "")
+	w.identity.setDown(true) // only what is cached can answer from here on
+	eventually(t, "the key ends while it is cached", func() bool {
+		a, err := g.try(t, "GET", oneCu, "", bearer(key))
+		return err == nil && a.StatusCode == 401 && a.code() == "revoked_credential"
+	})
+	want(t, g.send(t, "GET", oneCu, "", bearer(later)), 200, "")
+	w.identity.setDown(false)
+	want(t, g.send(t, "GET", oneCu, "", bearer(over)), 401, "revoked_credential")
+}
+
 // What a browser and an app send reaches identity, and what identity answers reaches them; nothing else of identity is open.
 func TestOAuthIsForwarded(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/libs/apperr"
+
 	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/domain"
 	"holdfast.dev/services/identity/internal/view"
@@ -13,7 +15,7 @@ import (
 
 func keyCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "key", Short: "Manage API keys."}
-	cmd.AddCommand(keyCreate(), keyList(), keyRevoke())
+	cmd.AddCommand(keyCreate(), keyList(), keyRotate(), keyRevoke())
 	return cmd
 }
 
@@ -32,11 +34,7 @@ func keyCreate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			out := struct {
-				view.AdminKey
-				Secret string `json:"secret"`
-			}{view.KeyForAdmin(k), secret}
-			return t.print(out, []string{"id", out.ID}, []string{"secret", secret}, []string{"", "The secret is shown only now."})
+			return t.printSecret(k, secret)
 		}),
 	})
 	f := cmd.Flags()
@@ -45,6 +43,43 @@ func keyCreate() *cobra.Command {
 	f.StringVar(&in.Scopes, "scopes", "", "all, or a comma list of scope ids")
 	f.StringVar(&in.Name, "name", "", "what the key is for")
 	return required(cmd, "tenant", "mode", "scopes")
+}
+
+// printSecret prints a key that was just made.
+func (t tool) printSecret(k domain.Key, secret string) error {
+	out := struct {
+		view.AdminKey
+		Secret string `json:"secret"`
+	}{view.KeyForAdmin(k), secret}
+	return t.print(out, []string{"id", out.ID}, []string{"secret", secret}, []string{"", "The secret is shown only now."})
+}
+
+func keyRotate() *cobra.Command {
+	var overlap time.Duration
+	cmd := withJSON(&cobra.Command{
+		Use: "rotate KEY_ID", Short: "Make a key with the name and scopes of another one, which ends after the overlap; the secret is shown once.", Args: cobra.ExactArgs(1),
+		RunE: command(func(t tool, args []string) error {
+			id, err := domain.ParseKeyID(args[0])
+			if err != nil {
+				return err
+			}
+			if domain.CheckOverlap(overlap) != nil {
+				return apperr.Field("overlap", "Must be 0s to 168h.")
+			}
+			home, err := t.KeyHome(t.cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			k, secret, published, err := t.RotateKey(t.cmd.Context(), t.by, home, id, overlap)
+			if err != nil {
+				return err
+			}
+			t.late(published)
+			return t.printSecret(k, secret)
+		}),
+	})
+	cmd.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "how long the old key works beside the new one, at most 168h; 0s ends it at once")
+	return cmd
 }
 
 func keyList() *cobra.Command {
@@ -98,10 +133,13 @@ func keyRow(k domain.Key) []string {
 }
 
 func keyState(k domain.Key) string {
-	if k.RevokedAt == nil {
-		return "active"
+	switch {
+	case k.RevokedAt != nil:
+		return "revoked " + k.RevokedAt.UTC().Format(time.RFC3339)
+	case k.ExpiresAt != nil:
+		return "rotated, ends " + k.ExpiresAt.UTC().Format(time.RFC3339)
 	}
-	return "revoked " + k.RevokedAt.UTC().Format(time.RFC3339)
+	return "active"
 }
 
 // required marks flags that the command cannot do without.

@@ -106,7 +106,9 @@ func operatorRole() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "role EMAIL", Short: "Change what an operator may do at a tenant; apps that act for it lose what the role lacks at once.", Args: cobra.ExactArgs(1),
 		RunE: command(func(t tool, args []string) error {
-			return t.inTenant(tenant, func(of domain.Tenant) (bool, error) { return t.SetRole(t.cmd.Context(), t.by, of.ID, args[0], role) })
+			return t.inTenant(tenant, func(of domain.Tenant) (bool, error) {
+				return t.SetRole(t.cmd.Context(), t.by, app.MemberRef{Tenant: of.ID, Email: args[0]}, role)
+			})
 		}),
 	}
 	cmd.Flags().StringVar(&tenant, "tenant", "", "slug or id of the tenant")
@@ -119,7 +121,9 @@ func operatorRemove() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "remove EMAIL", Short: "End an operator's membership of a tenant, and what apps do there for it.", Args: cobra.ExactArgs(1),
 		RunE: command(func(t tool, args []string) error {
-			return t.inTenant(tenant, func(of domain.Tenant) (bool, error) { return t.RemoveOperator(t.cmd.Context(), t.by, of.ID, args[0]) })
+			return t.inTenant(tenant, func(of domain.Tenant) (bool, error) {
+				return t.RemoveOperator(t.cmd.Context(), t.by, app.MemberRef{Tenant: of.ID, Email: args[0]})
+			})
 		}),
 	}
 	cmd.Flags().StringVar(&tenant, "tenant", "", "slug or id of the tenant")

@@ -87,8 +87,9 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	}
 	rt.Every("payment reconciler", workEvery, reconciler.Run)
 
+	gateways := &app.Accounts{DB: p.DB, Store: accounts, Gateway: stripe, Now: time.Now}
 	handlers := &api.API{
-		DB: p.DB, Answers: p.Idem, Accounts: accounts, Intents: intents, Refunds: refunds, Events: events, Patience: patience, Pages: p.Pages, Server: p.Server,
+		DB: p.DB, Answers: p.Idem, Accounts: accounts, Gateways: gateways, Intents: intents, Refunds: refunds, Events: events, Patience: patience, Pages: p.Pages, Server: p.Server,
 	}
 	return p.Serve(handlers.Mount)
 }

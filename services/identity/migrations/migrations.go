@@ -15,6 +15,7 @@ var Exempt = map[string]string{
 	"audit_heads":       "one chain per tenant, over both modes: under a policy by tenant alone",
 	"memberships":       "a membership holds for both modes: under a policy by tenant alone",
 	"oauth_apps":        "an app works in both modes: under a policy by tenant alone",
+	"saved_views":       "of a membership, for both modes: under a policy by tenant alone",
 	"operators":         "an operator is a person, who may be a member of several tenants",
 	"operator_links":    "of an operator",
 	"recovery_codes":    "of an operator",

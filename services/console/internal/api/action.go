@@ -21,6 +21,10 @@ var facts = map[string][]string{
 	"payments":  {"status", "amount", "amount_capturable", "booking_id"},
 	"endpoints": {"url", "status"},
 	"feeds":     {"name"},
+	"keys":      {"name", "id", "scopes"},
+	"apps":      {"name", "id"},
+	"grants":    {"app", "operator_id", "scopes"},
+	"members":   {"name", "email", "role"},
 }
 
 // actionForm is the form that asks before an action is done, and says what it will do.
@@ -67,8 +71,14 @@ func actionPage(r *domain.Resource, a *domain.Action) page {
 // beginning are the values with which the form of an action begins: the whole amount due of a payment.
 func (v *visit) beginning(a *domain.Action, o domain.Object) url.Values {
 	form := url.Values{}
+	switch a.Operation {
+	case "rotateApiKey":
+		form.Set("overlap_seconds", "86400")
+	case "changeMember":
+		form.Set("role", o.Text("role"))
+	}
 	if due, ok := o.Money("amount_due"); ok && a.Operation == "recordInvoicePayment" {
-		form = v.reader().Form([]contract.Field{v.s.Forms[a.Operation].Field("amount")}, domain.Object{"amount": o["amount_due"]})
+		form = v.reader().Form([]contract.Field{v.s.Operations[a.Operation].Field("amount")}, domain.Object{"amount": o["amount_due"]})
 		_ = due
 	}
 	return form
@@ -98,7 +108,7 @@ func act(r *domain.Resource, a *domain.Action) page {
 		switch {
 		case a.Secret:
 			return v.secret(r, made)
-		case v.s.Contract.Operation(a.Operation).Method == http.MethodDelete:
+		case v.s.Operations[a.Operation].Method == http.MethodDelete:
 			return v.done(r.Name, "deleted")
 		}
 		return v.done(r.Name+"/"+id, a.Name)
@@ -106,7 +116,7 @@ func act(r *domain.Resource, a *domain.Action) page {
 }
 
 func (v *visit) actionRequest(r *domain.Resource, a *domain.Action, fields []contract.Field) (domain.Request, error) {
-	op := v.s.Contract.Operation(a.Operation)
+	op := v.s.Operations[a.Operation]
 	in := domain.Request{Operation: a.Operation, Key: v.form.Get("once")}
 	body, err := v.reader().Body(fields, v.form)
 	if err != nil {
@@ -137,7 +147,20 @@ func (v *visit) actionRequest(r *domain.Resource, a *domain.Action, fields []con
 
 // secret shows what is shown only once.
 func (v *visit) secret(r *domain.Resource, o domain.Object) error {
-	return v.show(http.StatusOK, pages.Secret(v.frame(""), pages.SecretView{
-		Title: r.TitleOf(o), Text: v.T("secret_once"), Secret: o.First("secret", "url"), Back: v.w.Path(r.Name + "/" + o.Text("id")),
-	}))
+	secret := o.First("secret", "url")
+	if member := o.Object("member"); member != nil {
+		if o.Text("link_token") == "" {
+			return v.done(r.Name, "invited")
+		}
+		o, secret = member, v.s.PublicURL+"/oauth/link/"+o.Text("link_token")
+	}
+	text, ok := v.Find("secret_" + r.Name)
+	if !ok {
+		text = v.T("secret_once")
+	}
+	out := pages.SecretView{Title: r.TitleOf(o), Text: text, Secret: secret, Back: v.w.Path(r.Name + "/" + o.Text("id"))}
+	if r.Name == "keys" {
+		out.Try = v.s.PublicURL + "/api/v1"
+	}
+	return v.show(http.StatusOK, pages.Secret(v.frame(""), out))
 }

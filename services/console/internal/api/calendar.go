@@ -68,7 +68,7 @@ func (v *visit) rangeTitle(span domain.Span, from, to time.Time) string {
 	}
 }
 
-// move puts a booking where it was dropped: on another unit, day or time. Its length stays. A clash shows the form with whose slot it is.
+// move puts a booking where it was dropped: on another unit, day or time, with its length; or it moves its end alone. A clash shows the form with whose slot it is.
 func move(v *visit) error {
 	r := domain.ResourceNamed("bookings")
 	ctx, id := v.r.Context(), v.c.Param("id")
@@ -88,7 +88,12 @@ func move(v *visit) error {
 	if date != "" && date != o.Text("event_local_date") {
 		body["event_date"] = date
 	}
-	if was := o.Text("event_start_time"); was != "" && start != "" && start != was {
+	if v.form.Get("grip") == "end" { // its end was dragged, and nothing else
+		body = map[string]any{}
+		if start != "" && start != o.Text("event_end_time") {
+			body["event_end_time"] = start
+		}
+	} else if was := o.Text("event_start_time"); was != "" && start != "" && start != was {
 		body["event_start_time"] = start
 		body["event_end_time"] = domain.Shift(start, domain.Between(was, o.Text("event_end_time")))
 	}

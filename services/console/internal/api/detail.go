@@ -1,11 +1,9 @@
 package api
 
 import (
-	"maps"
+	"cmp"
 	"net/http"
 	"net/url"
-	"slices"
-	"strconv"
 	"strings"
 
 	"holdfast.dev/services/console/internal/app"
@@ -37,13 +35,16 @@ func detailPage(r *domain.Resource) page {
 		for _, s := range r.Sections {
 			out.Sections = append(out.Sections, v.section(values, o, s)...)
 		}
+		if r.Name == "packages" {
+			out.Links = append(out.Links, pages.LinkView{Text: v.T("page_prices"), Href: v.w.Path("prices") + "?" + url.Values{"package_id": {id}}.Encode()})
+		}
 		if r.Update != "" && v.may(r.Update) {
 			out.Edit = v.w.Path(r.Name + "/" + id + "/edit")
 		}
 		if r.PDF != "" {
 			out.PDF = v.w.Path(r.Name + "/" + id + "/pdf")
 		}
-		if err := v.belongings(&out); err != nil {
+		if err := v.belongings(&out, o); err != nil {
 			return err
 		}
 		v.live = r.Events
@@ -52,7 +53,7 @@ func detailPage(r *domain.Resource) page {
 }
 
 // belongings adds what belongs to a resource, its deliveries and what has happened to it.
-func (v *visit) belongings(out *pages.DetailView) (err error) {
+func (v *visit) belongings(out *pages.DetailView, o domain.Object) (err error) {
 	if out.Related, err = v.related(out.Resource, out.ID); err != nil {
 		return err
 	}
@@ -61,7 +62,7 @@ func (v *visit) belongings(out *pages.DetailView) (err error) {
 			return err
 		}
 	}
-	out.Timeline, err = v.timeline(out.Resource, out.ID)
+	out.Timeline, err = v.timeline(out.Resource, o)
 	return err
 }
 
@@ -104,32 +105,51 @@ func (v *visit) actions(r *domain.Resource, o domain.Object) []pages.ActionView 
 	return out
 }
 
-// timelineRows is how many events the page of a resource shows, the newest.
+// timelineRows is how many lines the timeline of a resource has, the newest.
 const timelineRows = 20
 
-// timeline are the newest events of a resource with the fields that they changed, for a role that may read events.
-func (v *visit) timeline(r *domain.Resource, id string) ([]pages.TimelineItem, error) {
-	if !r.Events || !v.may("listEvents") {
+// timelineChain is how many other resources of its chain are in it.
+const timelineChain = 5
+
+// chained are the fields with the resources that belong to the same business as another: the lead of a quote, the invoices of a booking.
+var chained = []string{"lead_id", "quote_id", "quote_ids", "booking_id", "converted_booking_id", "invoice_id", "invoice_ids"}
+
+// timeline is what has happened to a resource and its chain: its events with the fields that they changed, and who did it by the audit log.
+func (v *visit) timeline(r *domain.Resource, o domain.Object) ([]pages.TimelineItem, error) {
+	if !r.Events {
 		return nil, nil
 	}
-	list, err := v.app.List(v.r.Context(), "listEvents", url.Values{"object_id": {id}, "limit": {strconv.Itoa(timelineRows)}})
-	if app.Unanswered(err) {
-		return nil, nil
+	wanted := []string{o.Text("id")}
+	for _, name := range chained {
+		if id := o.Text(name); id != "" {
+			wanted = append(wanted, id)
+		}
+		wanted = append(wanted, o.Texts(name)...)
 	}
+	lines, err := v.app.Timeline(v.r.Context(), wanted[:min(len(wanted), timelineChain+1)], v.may("listEvents"), timelineRows)
 	if err != nil {
 		return nil, err
 	}
-	values := v.values(nil)
-	out := make([]pages.TimelineItem, 0, len(list.Data))
-	for _, e := range list.Data {
-		before := e.Object("data").Object("previous_attributes")
-		fields := make([]string, 0, len(before))
-		for _, name := range slices.Sorted(maps.Keys(before)) {
+	var names []string
+	for _, l := range lines {
+		names = append(names, l.Actor, l.Object)
+	}
+	called := v.app.Names.Of(v.r.Context(), names)
+	out := make([]pages.TimelineItem, 0, len(lines))
+	for _, l := range lines {
+		one := pages.TimelineItem{At: v.DateTime(l.At), Action: l.Action, Who: cmp.Or(called[l.Actor], l.Actor)}
+		fields := make([]string, 0, len(l.Fields))
+		for _, name := range l.Fields {
 			fields = append(fields, v.Label(name))
 		}
-		out = append(out, pages.TimelineItem{
-			At: values.Of(e, "created_at").Text, Action: e.Text("type"), What: strings.Join(fields, ", "), Href: v.w.Path("events/" + e.Text("id")),
-		})
+		one.What = strings.Join(fields, ", ")
+		if l.Event != "" {
+			one.Href = v.w.Path("events/" + l.Event)
+		}
+		if other := domain.ResourceOf(l.Object); l.Object != wanted[0] && other != nil && v.may(other.Get) {
+			one.Of, one.OfHref = cmp.Or(called[l.Object], l.Object), v.w.Path(other.Name+"/"+l.Object)
+		}
+		out = append(out, one)
 	}
 	return out, nil
 }
@@ -149,7 +169,11 @@ func (v *visit) actionAddress(r *domain.Resource, a domain.Action, id string) st
 	}
 	for _, other := range domain.Resources {
 		if other.Create == a.Operation {
-			return v.w.Path(other.Name+"/new") + "?" + url.Values{a.Body: {id}}.Encode()
+			query := url.Values{a.Body: {id}}
+			for name, value := range a.Fixed {
+				query.Set(name, value)
+			}
+			return v.w.Path(other.Name+"/new") + "?" + query.Encode()
 		}
 	}
 	return ""

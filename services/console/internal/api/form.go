@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
 
+	"holdfast.dev/services/console/internal/app"
 	"holdfast.dev/services/console/internal/domain"
 	"holdfast.dev/services/console/internal/pages"
 	"holdfast.dev/services/console/internal/view"
@@ -29,7 +30,7 @@ func (v *visit) reader() domain.Reader {
 
 // fields are those of an operation's body, in the order of names.
 func (v *visit) fields(operation string, names []string) []contract.Field {
-	form := v.s.Forms[operation]
+	form := v.s.Operations[operation]
 	out := make([]contract.Field, 0, len(names))
 	for _, name := range names {
 		if f := form.Field(name); f.Name != "" {
@@ -42,33 +43,50 @@ func (v *visit) fields(operation string, names []string) []contract.Field {
 // choosable are the resources that forms offer, by the kind in a field's name.
 var choosable = map[string]string{"service": "services", "unit": "units", "package": "packages"}
 
-// choices are the resources that the fields may name. A kind that the role may not see is left out.
+// choices are what the fields may name: resources, types of events, scopes. A kind that the role may not see is left out.
 func (v *visit) choices(fields []contract.Field) (view.Choices, error) {
 	out := view.Choices{}
 	for _, f := range fields {
+		switch f.Name {
+		case "event_types", "types", "type":
+			out[f.Name] = v.eventTypes(f)
+		case "scopes":
+			out[f.Name] = v.scopeOptions()
+		case "overlap_seconds":
+			for _, seconds := range []string{"0", "3600", "86400", "604800"} {
+				out[f.Name] = append(out[f.Name], view.Option{Value: seconds, Text: v.T("overlap_" + seconds)})
+			}
+		}
 		kinds := []string{domain.Chosen(f.Name)}
 		if f.Name == "applies_to" {
 			kinds = []string{"service", "package"}
-		}
-		if f.Name == "event_types" || f.Name == "types" || f.Name == "type" {
-			out[f.Name] = v.eventTypes(f)
 		}
 		for _, kind := range kinds {
 			r := domain.ResourceNamed(choosable[kind])
 			if r == nil || out[kind] != nil || !v.may(r.List) {
 				continue
 			}
-			rows, err := v.app.All(v.r.Context(), r.List, url.Values{"active": {"true"}}, mostChoices)
+			list, err := v.resourceOptions(r)
 			if err != nil {
 				return nil, err
 			}
-			out[kind] = []view.Option{}
-			for _, o := range rows {
-				out[kind] = append(out[kind], view.Option{Value: o.Text("id"), Text: r.TitleOf(o)})
-			}
-			slices.SortFunc(out[kind], func(a, b view.Option) int { return strings.Compare(a.Text, b.Text) })
+			out[kind] = list
 		}
 	}
+	return out, nil
+}
+
+// resourceOptions are the active resources of a kind, by name.
+func (v *visit) resourceOptions(r *domain.Resource) ([]view.Option, error) {
+	rows, err := v.app.All(v.r.Context(), r.List, url.Values{"active": {"true"}}, mostChoices)
+	if err != nil {
+		return nil, err
+	}
+	out := []view.Option{}
+	for _, o := range rows {
+		out = append(out, view.Option{Value: o.Text("id"), Text: r.TitleOf(o)})
+	}
+	slices.SortFunc(out, func(a, b view.Option) int { return strings.Compare(a.Text, b.Text) })
 	return out, nil
 }
 
@@ -91,6 +109,25 @@ func (v *visit) keep(choices view.Choices, fields []contract.Field, form url.Val
 			}
 		}
 	}
+}
+
+// scopeOptions are the scopes of the operator's role, those of a resource beside each other.
+func (v *visit) scopeOptions() []view.Option {
+	out := make([]view.Option, 0, len(v.w.Tenant.Scopes))
+	for _, s := range v.w.Tenant.Scopes {
+		out = append(out, view.Option{Value: s, Text: s})
+	}
+	slices.SortStableFunc(out, func(a, b view.Option) int { return strings.Compare(scopeOf(a.Value), scopeOf(b.Value)) })
+	return out
+}
+
+// scopeOf is the resource of a scope: bookings of read:bookings, payments of payments:read.
+func scopeOf(scope string) string {
+	a, b, _ := strings.Cut(scope, ":")
+	if a == "read" || a == "write" {
+		return b
+	}
+	return a
 }
 
 // eventTypes are the types of events that a field may name; one that takes every type at once offers that too.
@@ -126,6 +163,20 @@ func (v *visit) ask(status int, out pages.FormView, fields []contract.Field, for
 	return v.show(status, pages.Form(v.frame(problem), out))
 }
 
+// wrongOf is what an error says of fields, in the operator's language; "" for another error.
+func (v *visit) wrongOf(err error, names ...string) string {
+	var e *apperr.Error
+	if !errors.As(err, &e) || e.Kind != apperr.Invalid && e.Kind != apperr.BadRequest && e.Kind != apperr.NotFound {
+		return ""
+	}
+	for _, f := range e.Fields {
+		if slices.Contains(names, f.Field) {
+			return pages.Translate(v.Text, f.Message)
+		}
+	}
+	return v.explain(e)
+}
+
 // refused shows the form again when err is a verdict on what was entered, with the values that were sent.
 func (v *visit) refused(err error, out pages.FormView, fields []contract.Field) error {
 	var e *apperr.Error
@@ -135,7 +186,7 @@ func (v *visit) refused(err error, out pages.FormView, fields []contract.Field) 
 	wrong := map[string]string{}
 	for _, f := range e.Fields {
 		if wrong[f.Field] == "" {
-			wrong[f.Field] = v.sentence(f.Message)
+			wrong[f.Field] = pages.Translate(v.Text, f.Message)
 		}
 	}
 	problem := ""
@@ -146,19 +197,6 @@ func (v *visit) refused(err error, out pages.FormView, fields []contract.Field) 
 		problem = strings.TrimSpace(problem + " " + v.clash())
 	}
 	return v.ask(httpx.StatusOf(e.Kind), out, fields, v.form, wrong, problem)
-}
-
-// sentence is a message of the API in the operator's language, where there is one.
-func (v *visit) sentence(message string) string {
-	if text, ok := v.Find("message_" + strings.ToLower(strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
-			return r
-		}
-		return -1
-	}, message))); ok {
-		return text
-	}
-	return message
 }
 
 // newForm is the form that makes a resource.
@@ -182,6 +220,9 @@ func newPage(r *domain.Resource) page {
 		if !v.may(r.Create) {
 			return domain.ErrForbidden
 		}
+		if r.Fresh && !v.recent() {
+			return nil
+		}
 		out, fields := v.newForm(r)
 		form := url.Values{}
 		for _, f := range fields {
@@ -192,14 +233,50 @@ func newPage(r *domain.Resource) page {
 				form[f.Name] = given
 			}
 		}
+		if err := v.customerOfLead(form); err != nil {
+			return err
+		}
 		return v.ask(http.StatusOK, out, fields, form, nil, "")
 	}
+}
+
+// customerOfLead fills in the customer of a lead: by its id when the lead has one, else by the lead's e-mail address.
+func (v *visit) customerOfLead(form url.Values) error {
+	if form.Get("lead_id") == "" || form.Get("customer_id") != "" || !v.may("getLead") {
+		return nil
+	}
+	lead, err := v.app.Do(v.r.Context(), domain.Request{Operation: "getLead", Params: []string{form.Get("lead_id")}})
+	if app.Refused(err) {
+		return nil // the form says what is wrong with the lead
+	}
+	form.Set("customer_id", lead.First("customer_id", "email"))
+	return err
+}
+
+// madeOfLead makes the customer of a lead for a form that names the lead by its e-mail address, which no customer has. It is "" for any other.
+func (v *visit) madeOfLead(ctx context.Context, body map[string]any, given string) (string, error) {
+	id, ok := body["lead_id"].(string)
+	if !ok || !v.may("createCustomer") {
+		return "", nil
+	}
+	lead, err := v.app.Do(ctx, domain.Request{Operation: "getLead", Params: []string{id}})
+	if err != nil || lead.Text("email") == "" || !strings.EqualFold(lead.Text("email"), given) {
+		return "", err
+	}
+	person := map[string]any{}
+	for _, name := range []string{"first_name", "last_name", "email", "phone", "company"} {
+		if s := lead.Text(name); s != "" {
+			person[name] = s
+		}
+	}
+	made, err := v.app.Do(ctx, domain.Request{Operation: "createCustomer", Body: person, Key: v.form.Get("once") + "-customer"})
+	return made.Text("id"), err
 }
 
 // create makes a resource. The form's key makes a second click harmless.
 func create(r *domain.Resource) page {
 	return func(v *visit) error {
-		if r.Create == "createRefund" && !v.recent() {
+		if r.Fresh && v.may(r.Create) && !v.recent() {
 			return nil
 		}
 		out, fields := v.newForm(r)
@@ -219,7 +296,7 @@ func create(r *domain.Resource) page {
 		if err != nil {
 			return v.refused(err, out, fields)
 		}
-		if v.s.Contract.Operation(r.Create).Secret {
+		if v.s.Operations[r.Create].Secret {
 			return v.secret(r, made)
 		}
 		return v.done(r.Name+"/"+made.Text("id"), "saved")
@@ -236,6 +313,9 @@ func editPage(r *domain.Resource) page {
 	return func(v *visit) error {
 		if !v.may(r.Update) {
 			return domain.ErrForbidden
+		}
+		if r.Fresh && !v.recent() {
+			return nil
 		}
 		o, err := v.app.Get(v.r.Context(), r, v.c.Param("id"))
 		if err != nil {
@@ -255,8 +335,11 @@ func update(r *domain.Resource) page {
 			return err
 		}
 		out, fields := v.editForm(r, o)
+		if r.Fresh && !v.recent() {
+			return nil
+		}
 		version, err := strconv.ParseInt(v.form.Get("version"), 10, 64)
-		if err != nil {
+		if err != nil && o.Version() != 0 {
 			return domain.ErrStaleForm
 		}
 		out.Version = version
@@ -289,6 +372,12 @@ func (v *visit) namedCustomer(ctx context.Context, body map[string]any) error {
 	list, err := v.app.List(ctx, "listCustomers", url.Values{filter: {given}, "limit": {"2"}})
 	if err != nil {
 		return err
+	}
+	if len(list.Data) == 0 {
+		made, err := v.madeOfLead(ctx, body, given)
+		if body["customer_id"] = made; made != "" || err != nil {
+			return err
+		}
 	}
 	if len(list.Data) != 1 {
 		return apperr.Field("customer_id", "%s", v.T("customer_unclear", "Count", len(list.Data)))

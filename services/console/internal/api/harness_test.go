@@ -30,6 +30,7 @@ import (
 
 	"holdfast.dev/services/console/internal/api"
 	"holdfast.dev/services/console/internal/app"
+	"holdfast.dev/services/console/internal/domain"
 	"holdfast.dev/services/console/internal/pages"
 	"holdfast.dev/services/console/internal/peers"
 )
@@ -74,7 +75,7 @@ func secretOf(service string) []byte { return []byte(sum(service)) }
 
 // call is a request that reached a service.
 type call struct {
-	Service, ID  string // ID is the operationId, or for an internal call its path
+	Service, ID  string // ID is the operationId
 	Method, Path string
 	Query        url.Values
 	Body         []byte
@@ -84,7 +85,7 @@ type call struct {
 }
 
 // writes reports whether the call may change something.
-func (c call) writes() bool { return c.Method != http.MethodGet && c.ID != "sessions/lookup" }
+func (c call) writes() bool { return c.Method != http.MethodGet && c.ID != "lookupSession" }
 
 // body is the request's body as an object.
 func (c call) body(t *testing.T) map[string]any {
@@ -115,24 +116,22 @@ type platform struct {
 
 	mu       sync.Mutex
 	calls    []call                          // guarded by mu
-	answers  map[string]func(call) reply     // by operationId or path of the internal call; guarded by mu
+	answers  map[string]func(call) reply     // by operationId; guarded by mu
 	sessions map[string]*internalapi.Session // by the token's hash; guarded by mu
 	tokens   map[string]string               // of forms, by the session's token; guarded by mu
 }
 
 // parts are what is the same for all platforms.
 var parts = sync.OnceValue(func() (p struct {
-	contract *contract.Contract
-	forms    map[string]contract.Form
-	internal map[string]contract.Form
-	err      error
+	contract   *contract.Contract
+	operations domain.Operations
+	err        error
 },
 ) {
 	if p.contract, p.err = contract.Load(proto.OpenAPI); p.err == nil {
-		p.forms, p.err = contract.Forms(proto.OpenAPI)
-	}
-	if p.err == nil {
-		p.internal, p.err = contract.Forms(proto.InternalIdentity)
+		p.operations, p.err = domain.NewOperations(p.contract, proto.OpenAPI, map[string][]byte{
+			"bookings": proto.InternalBookings, "identity": proto.InternalIdentity, "payments": proto.InternalPayments,
+		})
 	}
 	return p
 })
@@ -151,7 +150,7 @@ func newPlatform(t *testing.T, o options) *platform {
 		t.Fatal(common.err)
 	}
 	p := &platform{t: t, contract: common.contract, answers: map[string]func(call) reply{}, sessions: map[string]*internalapi.Session{}, tokens: map[string]string{}}
-	services := &peers.Services{Contract: common.contract, Clients: map[string]*peer.Client{}}
+	services := &peers.Services{Operations: common.operations, Clients: map[string]*peer.Client{}}
 	own, _ := proto.ServiceNamed("console")
 	for _, name := range own.Calls {
 		server := httptest.NewServer(p.service(name))
@@ -172,7 +171,7 @@ func newPlatform(t *testing.T, o options) *platform {
 	now := func() time.Time { return noon }
 	p.app = &app.App{Services: services, Names: app.NewNames(services), Now: now}
 	p.server, err = api.New(api.Options{
-		App: p.app, Contract: common.contract, Forms: common.forms, Internal: common.internal, Words: words, Live: app.NewLive(services, 100), LiveTime: time.Minute, PublicURL: o.publicURL, Now: now,
+		App: p.app, Operations: common.operations, Words: words, Live: app.NewLive(services, 100), LiveTime: time.Minute, PublicURL: o.publicURL, Now: now,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -206,7 +205,7 @@ func (p *platform) signIn(name string, tenants ...internalapi.SessionTenant) *in
 	return s
 }
 
-// answer replaces what a service answers to an operation, or to an internal call by its path.
+// answer replaces what a service answers to an operation.
 func (p *platform) answer(id string, f func(call) reply) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -231,7 +230,7 @@ func refusal(status int, code string, fields map[string][]string) func(call) rep
 func (p *platform) made() []call {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(p.calls), func(c call) bool { return c.ID == "sessions/lookup" })
+	return slices.DeleteFunc(slices.Clone(p.calls), func(c call) bool { return c.ID == "lookupSession" })
 }
 
 // written returns the calls since the last forget that may change something.
@@ -261,8 +260,8 @@ func (p *platform) service(name string) http.Handler {
 		}
 		c := call{Service: name, Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(), Body: body, Who: who, Header: r.Header}
 		var out reply
-		if path, ok := strings.CutPrefix(r.URL.Path, "/internal/v1/"); ok {
-			c.ID = path
+		if strings.HasPrefix(r.URL.Path, "/internal/v1/") {
+			p.name(&c)
 			out = p.reply(c, func() reply { return p.internal(c) })
 		} else {
 			out = p.public(&c, r.URL.EscapedPath(), r.URL.RawQuery)
@@ -386,10 +385,33 @@ func exampleObject(t *testing.T, operation string, changed map[string]any) map[s
 	return o
 }
 
+// name finds the operation of an internal call. One that the operator may not make fails the test.
+func (p *platform) name(c *call) {
+	for id, op := range parts().operations {
+		before, after, param := strings.Cut(op.Path, "{id}")
+		if op.Service != c.Service || op.Method != c.Method || !strings.HasPrefix(c.Path, before) || !param && c.Path != before || param && !strings.HasSuffix(c.Path, after) {
+			continue
+		}
+		if rest := strings.TrimSuffix(strings.TrimPrefix(c.Path, before), after); param && (rest == "" || strings.Contains(rest, "/")) {
+			continue
+		} else if param {
+			c.Params = []string{rest}
+		}
+		c.ID = id
+		for _, scope := range op.Scopes {
+			if !c.Who.Has(scope) {
+				p.t.Errorf("%s is called without %s", id, scope)
+			}
+		}
+	}
+	if c.ID == "" {
+		p.t.Errorf("%s has no internal call %s %s", c.Service, c.Method, c.Path)
+	}
+}
+
 // internal answers the calls that are not in the public contract.
 func (p *platform) internal(c call) reply {
-	switch c.ID {
-	case "sessions/lookup":
+	if c.ID == "lookupSession" {
 		var in internalapi.SessionLookup
 		if err := json.Unmarshal(c.Body, &in); err != nil {
 			p.t.Error(err)
@@ -400,29 +422,22 @@ func (p *platform) internal(c call) reply {
 			return reply{http.StatusOK, s}
 		}
 		return refusal(http.StatusNotFound, "not_found", nil)(c)
-	case "api-keys":
-		if c.Method == http.MethodPost {
-			return reply{http.StatusCreated, map[string]any{"key": apiKey(), "secret": "svc_test_secret"}}
-		}
-		return reply{http.StatusOK, map[string]any{"data": []any{apiKey()}}}
-	case "api-keys/key_01k00000000000000000000001/revoke":
-		return reply{http.StatusOK, apiKey()}
-	case "calendar":
-		return reply{http.StatusOK, map[string]any{"data": []any{calendarBooking()}, "timezone": "America/New_York", "truncated": false}}
-	case "statistics":
-		return reply{http.StatusOK, map[string]any{"currency": "USD", "timezone": "America/New_York", "data": []any{
-			map[string]any{"date": "2027-03-01", "revenue": 12500, "bookings": 2, "booked_minutes": 60, "open_minutes": 600},
-		}}}
 	}
-	p.t.Errorf("%s has no internal call %s", c.Service, c.ID)
-	return reply{http.StatusNotFound, nil}
-}
-
-// apiKey is an API key that is not revoked.
-func apiKey() map[string]any {
-	return map[string]any{
-		"id": "key_01k00000000000000000000001", "name": "Till", "scopes": []any{"read:bookings"}, "created_at": "2027-02-01T14:00:00Z", "last_used_at": nil, "revoked_at": nil,
+	body, ok := internalExample(c.ID)
+	if !ok {
+		p.t.Errorf("no example of %s", c.ID)
 	}
+	if c.ID == "listViews" && c.Query.Get("list") != "bookings" {
+		body = map[string]any{"data": []any{}}
+	}
+	status := http.StatusOK
+	switch {
+	case body == nil:
+		status = http.StatusNoContent
+	case c.Method == http.MethodPost && parts().operations[c.ID].Secret:
+		status = http.StatusCreated
+	}
+	return reply{status, body}
 }
 
 // calendarBooking is a booking of today as a calendar has it.

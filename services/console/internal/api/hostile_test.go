@@ -67,16 +67,28 @@ func (p *platform) poisoned(with string, everything bool) {
 			return out
 		})
 	}
-	p.answer("calendar", func(call) reply {
+	p.answer("listCalendar", func(call) reply {
 		b, _ := poison(calendarBooking(), "", with, false).(map[string]any)
 		b["event_local_date"], b["number"], b["customer_name"] = "2027-03-01", with, with
 		return reply{http.StatusOK, map[string]any{"data": []any{b}, "timezone": "America/New_York", "truncated": true}}
 	})
-	p.answer("api-keys", func(call) reply {
-		k := apiKey()
-		k["name"], k["scopes"] = with, []any{with}
-		return reply{http.StatusOK, map[string]any{"data": []any{k}}}
-	})
+	for id, op := range parts().operations {
+		if _, ok := internalExample(id); ok && op.Method == http.MethodGet && id != "listCalendar" && id != "listStatistics" {
+			p.answer(id, func(call) reply {
+				body, _ := internalExample(id)
+				out := poison(body, "", with, everything)
+				if list, ok := out.(map[string]any)["data"].([]any); ok && strings.HasPrefix(id, "list") { // each page finds what it is about
+					original, _ := internalExample(id)
+					for i, one := range list {
+						if known, ok := original.(map[string]any)["data"].([]any)[i].(map[string]any)["id"]; ok {
+							one.(map[string]any)["id"] = known
+						}
+					}
+				}
+				return reply{http.StatusOK, out}
+			})
+		}
+	}
 	own := tenant(alpha, "alpha", "owner")
 	own.Name = with
 	s := p.signIn("owner", own)
@@ -180,7 +192,7 @@ func TestHostileForms(t *testing.T) {
 			}
 		}
 	}
-	p.answer("api-keys", refusal(http.StatusUnprocessableEntity, "invalid_request", map[string][]string{"name": {hostile}, "scopes": {hostile}}))
+	p.answer("createApiKey", refusal(http.StatusUnprocessableEntity, "invalid_request", map[string][]string{"name": {hostile}, "scopes": {hostile}}))
 	n := 0
 	for _, route := range p.routes() {
 		method, path, _ := strings.Cut(route, " ")

@@ -2,6 +2,7 @@ package api
 
 import (
 	"io"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/obs"
 
 	"holdfast.dev/services/console/internal/domain"
 	"holdfast.dev/services/console/internal/pages"
@@ -19,11 +21,15 @@ import (
 // listPage shows a list with its filters.
 func listPage(r *domain.Resource) page {
 	return func(v *visit) error {
+		if r.Needs != "" && !v.w.May(r.Needs) {
+			return domain.ErrForbidden
+		}
 		filters := v.filters(r)
 		query, err := v.listQuery(r, filters)
 		if err != nil {
 			return err
 		}
+		saved := v.savedViews(r)
 		list, err := v.app.List(v.r.Context(), r.List, query)
 		if err != nil {
 			return err
@@ -35,18 +41,13 @@ func listPage(r *domain.Resource) page {
 		}
 		out := pages.ListView{
 			Resource: r, Columns: r.Columns, Rows: v.rows(r, list.Data), Filtered: len(given) > 0, Paged: v.r.URL.Query().Has("cursor"),
-			CanMake: r.New != nil && v.may(r.Create), Values: given,
+			CanMake: r.New != nil && v.may(r.Create), Values: given, Views: saved(), Links: v.listLinks(r),
 		}
-		for _, in := range v.Inputs(filters, given, choices, nil) {
-			if in.Kind == domain.ChoicesInput || in.Kind == domain.CheckInput {
-				in.Options = v.filterOptions(in)
-			}
-			out.Filters = append(out.Filters, in)
-		}
+		out.Filters = v.filterInputs(filters, given, choices)
 		if list.HasMore {
 			out.Next = list.NextCursor
 		}
-		if v.s.Contract.Operation(r.List).CSV != nil {
+		if v.s.Operations[r.List].CSV {
 			out.CSV = v.w.Path(r.Name+".csv") + "?" + given.Encode()
 		}
 		v.live = r.Events && !out.Paged
@@ -54,11 +55,77 @@ func listPage(r *domain.Resource) page {
 	}
 }
 
+// listLinks lead from a list to what shows the same in another way.
+func (v *visit) listLinks(r *domain.Resource) []pages.LinkView {
+	switch r.Name {
+	case "leads":
+		return []pages.LinkView{{Text: v.T("board"), Href: v.w.Path("board")}}
+	case "holiday-rules":
+		return []pages.LinkView{{Text: v.T("page_prices"), Href: v.w.Path("prices")}}
+	}
+	return nil
+}
+
+// savedViews asks for the views of a list that the operator has saved, while the page asks for other things, and returns a function that
+// waits for them. Without an answer there are none.
+func (v *visit) savedViews(r *domain.Resource) func() []pages.SavedView {
+	if len(r.Filters) == 0 {
+		return func() []pages.SavedView { return nil }
+	}
+	found := make(chan []pages.SavedView, 1)
+	go func() {
+		list, err := v.app.List(v.r.Context(), "listViews", url.Values{"list": {r.Name}})
+		if err != nil {
+			obs.Add(v.r.Context(), slog.String("views", err.Error()))
+		}
+		var out []pages.SavedView
+		for _, o := range list.Data {
+			out = append(out, pages.SavedView{ID: o.Text("id"), Name: o.Text("name"), Href: v.w.Path(r.Name) + "?" + o.Text("query")})
+		}
+		found <- out
+	}()
+	return func() []pages.SavedView { return <-found }
+}
+
+// saveView keeps the filters of a list under a name.
+func saveView(v *visit) error {
+	r := domain.ResourceNamed(v.form.Get("list"))
+	if r == nil {
+		return domain.ErrNotFound
+	}
+	query, err := url.ParseQuery(v.form.Get("query"))
+	if err != nil {
+		return domain.ErrStaleForm
+	}
+	_, err = v.app.Do(v.r.Context(), domain.Request{Operation: "saveView", Body: map[string]any{"list": r.Name, "name": strings.TrimSpace(v.form.Get("name")), "query": query.Encode()}})
+	if err != nil {
+		return err
+	}
+	query.Set("done", "view_saved")
+	return v.redirect(v.w.Path(r.Name) + "?" + query.Encode())
+}
+
+func deleteView(v *visit) error {
+	r := domain.ResourceNamed(v.form.Get("list"))
+	if r == nil {
+		return domain.ErrNotFound
+	}
+	if _, err := v.app.Do(v.r.Context(), domain.Request{Operation: "deleteView", Params: []string{v.c.Param("id")}}); err != nil {
+		return err
+	}
+	return v.done(r.Name, "view_deleted")
+}
+
 // filters are the query parameters that a list is filtered by.
 func (v *visit) filters(r *domain.Resource) []contract.Field {
-	out := make([]contract.Field, 0, len(r.Filters))
-	for _, name := range r.Filters {
-		out = append(out, v.s.Forms[r.List].Param(name))
+	return v.fieldsOfQuery(r.List, r.Filters...)
+}
+
+// fieldsOfQuery are the query parameters of an operation, in the order of names.
+func (v *visit) fieldsOfQuery(operation string, names ...string) []contract.Field {
+	out := make([]contract.Field, 0, len(names))
+	for _, name := range names {
+		out = append(out, v.s.Operations[operation].Param(name))
 	}
 	return out
 }
@@ -88,7 +155,7 @@ func (v *visit) listQuery(r *domain.Resource, filters []contract.Field) (url.Val
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.r.URL.Query())) { // links of other pages filter by what a form does not show
-		if !out.Has(name) && v.s.Forms[r.List].Param(name).Name != "" && name != "limit" && name != "expand" {
+		if !out.Has(name) && v.s.Operations[r.List].Param(name).Name != "" && name != "limit" && name != "expand" {
 			if s := v.r.URL.Query().Get(name); s != "" {
 				out.Set(name, s)
 			}
@@ -105,19 +172,32 @@ func (v *visit) listQuery(r *domain.Resource, filters []contract.Field) (url.Val
 // expands reports whether the role may see what a list is expanded with.
 func (v *visit) expands(what string) bool { return v.w.Has([]string{"read:" + what + "s"}) }
 
+// filterInputs are the inputs of filters: each may be left open.
+func (v *visit) filterInputs(filters []contract.Field, given url.Values, choices view.Choices) []view.Input {
+	out := v.Inputs(filters, given, choices, nil)
+	for i, in := range out {
+		if in.Kind == domain.ChoicesInput || in.Kind == domain.CheckInput || in.Kind == domain.ChoiceInput {
+			out[i].Options = v.filterOptions(in)
+		}
+	}
+	return out
+}
+
 // filterOptions are the choices of a filter that takes one of several values.
 func (v *visit) filterOptions(in view.Input) []view.Option {
 	any := view.Option{Value: "", Text: v.T("any")}
 	if in.Kind == domain.CheckInput {
 		return []view.Option{any, {Value: "true", Text: v.T("yes")}, {Value: "false", Text: v.T("no")}}
 	}
+	if in.Kind == domain.ChoiceInput && len(in.Options) > 0 && in.Options[0].Value == "" {
+		in.Options = in.Options[1:]
+	}
 	return append([]view.Option{any}, in.Options...)
 }
 
 // may reports whether the role may make a call.
 func (v *visit) may(operation string) bool {
-	op := v.s.Contract.Operation(operation)
-	return op != nil && v.w.Has(op.Scopes)
+	return v.w.Can(v.s.Operations[operation])
 }
 
 // rows turns resources into rows of their list.
@@ -125,7 +205,7 @@ func (v *visit) rows(r *domain.Resource, data []domain.Object) []pages.RowView {
 	values := v.values(r.Columns, data...)
 	rows := make([]pages.RowView, len(data))
 	for i, o := range data {
-		if r.Get != "" {
+		if r.HasPage() {
 			rows[i].Href = v.w.Path(r.Name + "/" + o.Text("id"))
 		}
 		for _, name := range r.Columns {
@@ -145,6 +225,8 @@ func (v *visit) values(fields []string, objects ...domain.Object) view.Values {
 				ids = append(ids, o.Text(name))
 			case strings.HasSuffix(name, "_ids"):
 				ids = append(ids, o.Texts(name)...)
+			case name == "actor", name == "object":
+				ids = append(ids, o.Text(name))
 			case name == "applies_to":
 				ids = append(append(ids, o.Object(name).Texts("service_ids")...), o.Object(name).Texts("package_ids")...)
 			}

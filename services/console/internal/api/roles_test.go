@@ -45,7 +45,18 @@ var least = map[string]string{
 	"GET /invoices/:id/pdf": "viewer", "GET /invoices/:id/uncollectible": "staff", "POST /invoices/:id/uncollectible": "staff",
 	"GET /invoices/:id/void": "staff", "POST /invoices/:id/void": "staff", "GET /invoices/new": "staff", "POST /invoices/new": "staff",
 	"GET /invoices.csv": "viewer",
-	"GET /keys":         "admin", "GET /keys/new": "admin", "POST /keys/new": "admin", "GET /keys/:id/revoke": "admin", "POST /keys/:id/revoke": "admin",
+	"GET /keys":         "admin", "GET /keys/:id": "admin", "GET /keys/new": "admin", "POST /keys/new": "admin", "GET /keys/:id/revoke": "admin", "POST /keys/:id/revoke": "admin",
+	"GET /keys/:id/replace": "admin", "POST /keys/:id/replace": "admin",
+	"GET /apps": "admin", "GET /apps/:id": "admin", "GET /apps/new": "admin", "POST /apps/new": "admin", "GET /apps/:id/edit": "admin", "POST /apps/:id/edit": "admin",
+	"GET /apps/:id/delete": "admin", "POST /apps/:id/delete": "admin",
+	"GET /grants": "admin", "GET /grants/:id": "admin", "GET /grants/:id/withdraw": "admin", "POST /grants/:id/withdraw": "admin",
+	"GET /members": "admin", "GET /members/:id": "admin", "GET /members/new": "admin", "POST /members/new": "admin", "GET /members/:id/role": "admin",
+	"POST /members/:id/role": "admin", "GET /members/:id/remove": "admin", "POST /members/:id/remove": "admin",
+	"GET /audit": "admin", "POST /audit/verify": "admin",
+	"GET /business": "admin", "POST /business": "admin", "GET /policy": "admin", "POST /policy": "admin",
+	"GET /gateway": "admin", "POST /gateway": "admin", "GET /gateway/disconnect": "admin", "POST /gateway/disconnect": "admin",
+	"GET /availability": "viewer", "GET /prices": "viewer", "GET /clock": "staff", "POST /clock": "staff",
+	"POST /views": "viewer", "POST /views/:id/delete": "viewer",
 	"GET /quickstart": "viewer",
 	"GET /leads":      "viewer", "GET /leads/:id": "viewer", "GET /leads/:id/contacted": "staff", "POST /leads/:id/contacted": "staff",
 	"GET /leads/:id/convert": "staff", "POST /leads/:id/convert": "staff", "GET /leads/:id/edit": "staff", "POST /leads/:id/edit": "staff",
@@ -105,8 +116,8 @@ func idOf(name string) string {
 	if r := domain.ResourceNamed(name); r != nil {
 		return r.Prefix + "_01k00000000000000000000001"
 	}
-	if name == "keys" {
-		return "key_01k00000000000000000000001"
+	if name == "views" {
+		return "view" + oneID
 	}
 	return "xx_01k00000000000000000000001"
 }
@@ -115,7 +126,7 @@ func idOf(name string) string {
 func (p *platform) changedForm(path string) url.Values {
 	w := p.get("owner", path)
 	if w.Code != http.StatusOK { // a form that another page holds
-		return url.Values{"version": {"1"}, "unit_id": {"un_01k00000000000000000000002"}}
+		return url.Values{"version": {"1"}, "unit_id": {"un_01k00000000000000000000002"}, "list": {"bookings"}, "query": {"status=pending"}, "name": {"Open"}, "to": {"day"}}
 	}
 	form := formOf(p.t, parse(p.t, w.Body.String()), path)
 	form.Del("form")
@@ -123,6 +134,9 @@ func (p *platform) changedForm(path string) url.Values {
 		if form.Has(name) {
 			form.Set(name, "changed")
 		}
+	}
+	if form.Has("hold_ttl_minutes") {
+		form.Set("hold_ttl_minutes", "45")
 	}
 	return form
 }

@@ -62,7 +62,7 @@ func TestAnEndedSession(t *testing.T) {
 func TestIdentityAway(t *testing.T) {
 	t.Parallel()
 	for name, p := range map[string]*platform{"closed": newPlatform(t, options{away: "identity"}), "failing": newPlatform(t, options{})} {
-		p.answer("sessions/lookup", refusal(http.StatusServiceUnavailable, "service_unavailable", nil))
+		p.answer("lookupSession", refusal(http.StatusServiceUnavailable, "service_unavailable", nil))
 		w := p.get("owner", "/admin/alpha/test/bookings")
 		if w.Code != http.StatusServiceUnavailable || w.Header().Get("Location") != "" || !strings.Contains(w.Header().Get("Content-Type"), "text/html") {
 			t.Errorf("%s: %d %v", name, w.Code, w.Header())

@@ -11,7 +11,6 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/klauspost/compress/gzhttp"
 
-	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/words"
 
@@ -22,15 +21,13 @@ import (
 
 // Options are what a Server needs. All fields are required.
 type Options struct {
-	App       *app.App
-	Contract  *contract.Contract
-	Forms     map[string]contract.Form // by operationId
-	Internal  map[string]contract.Form // of identity's internal calls
-	Words     *words.Words
-	Live      *app.Live
-	LiveTime  time.Duration // after which a page asks for its updates anew
-	PublicURL string        // where browsers reach the gateway
-	Now       func() time.Time
+	App        *app.App
+	Operations domain.Operations
+	Words      *words.Words
+	Live       *app.Live
+	LiveTime   time.Duration // after which a page asks for its updates anew
+	PublicURL  string        // where browsers reach the gateway
+	Now        func() time.Time
 }
 
 // Server answers the pages of the operators' area.
@@ -83,13 +80,14 @@ func (s *Server) Mount(e *gin.Engine, internal func(h httpx.Handler, peers ...st
 func (s *Server) get() map[string]page {
 	out := map[string]page{
 		"": openToday, "/": openToday, "/today": today, "/calendar": calendar, "/search": search, "/board": board, "/live": live,
-		"/keys": keys, "/keys/new": newKey, "/keys/:id/revoke": revokePage, "/quickstart": quickStart,
+		"/quickstart": quickStart, "/clock": clockPage, "/availability": availability, "/prices": prices,
+		"/business": settingsPage("business"), "/policy": settingsPage("policy"), "/gateway": gatewayPage, "/gateway/disconnect": disconnectPage,
 		"/customers/suggest": suggestCustomers, "/endpoints/:id/deliveries/:delivery": delivery, "/invoices/:id/reverse": reversePage,
 	}
 	for i := range domain.Resources {
 		r := &domain.Resources[i]
 		out["/"+r.Name] = listPage(r)
-		if r.Get != "" {
+		if r.HasPage() {
 			out["/"+r.Name+"/:id"] = detailPage(r)
 		}
 		if r.New != nil {
@@ -106,7 +104,7 @@ func (s *Server) get() map[string]page {
 		if r.PDF != "" {
 			out["/"+r.Name+"/:id/pdf"] = pdf(r)
 		}
-		if s.Contract.Operation(r.List).CSV != nil {
+		if s.Operations[r.List].CSV {
 			out["/"+r.Name+".csv"] = exportCSV(r)
 		}
 	}
@@ -115,7 +113,11 @@ func (s *Server) get() map[string]page {
 
 // post are the pages that change something, by the same addresses as the forms.
 func (s *Server) post() map[string]page {
-	out := map[string]page{"/bookings/:id/move": move, "/keys/new": createKey, "/keys/:id/revoke": revokeKey, "/endpoints/:id/deliveries/:delivery": sendAgain, "/invoices/:id/reverse": reverse}
+	out := map[string]page{
+		"/clock": setClock, "/business": saveSettings("business"), "/policy": saveSettings("policy"), "/gateway": connectGateway, "/gateway/disconnect": disconnectGateway,
+		"/audit/verify": verifyAudit, "/views": saveView, "/views/:id/delete": deleteView,
+		"/bookings/:id/move": move, "/endpoints/:id/deliveries/:delivery": sendAgain, "/invoices/:id/reverse": reverse,
+	}
 	for i := range domain.Resources {
 		r := &domain.Resources[i]
 		if r.New != nil {

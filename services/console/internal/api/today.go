@@ -149,7 +149,7 @@ const boardCards = 25
 func board(v *visit) error {
 	r := domain.ResourceNamed("leads")
 	out := pages.BoardView{CanMake: v.may(r.Create)}
-	for _, status := range v.s.Forms[r.Update].Field("status").Enum {
+	for _, status := range v.s.Operations[r.Update].Field("status").Enum {
 		list, err := v.app.List(v.r.Context(), r.List, url.Values{"status": {status}, "limit": {"25"}})
 		if err != nil {
 			return err

@@ -17,7 +17,6 @@ import (
 
 	"holdfast.dev/libs/apikey"
 	"holdfast.dev/libs/apperr"
-	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/obs"
 
@@ -85,7 +84,7 @@ func (s *Server) inWorkspace(h page) httpx.Handler {
 		v.w, v.Zone = w, w.Zone()
 		v.nav = strings.Split(strings.Trim(strings.TrimPrefix(v.c.FullPath(), "/admin/:tenant/:mode"), "/")+"/", "/")[0]
 		who := w.Caller(httpx.RequestID(v.c))
-		ctx := caller.With(v.r.Context(), who)
+		ctx := w.With(v.r.Context(), who.RequestID)
 		obs.AddCaller(ctx, who)
 		v.r = v.r.WithContext(ctx)
 		return h(v)
@@ -174,15 +173,19 @@ func (v *visit) navigation() []pages.NavGroup {
 	if v.may("listBookings") && v.may("listUnits") {
 		groups[0].Items = append(groups[0].Items, pages.NavItem{Name: "calendar", Href: v.w.Path("calendar")})
 	}
-	for _, name := range []string{domain.Business, domain.Catalogue, domain.Developers} {
+	for _, name := range []string{domain.Business, domain.Catalogue, domain.Developers, domain.Settings} {
 		g := pages.NavGroup{Name: name}
-		for _, r := range domain.Resources {
-			if r.Group == name && v.w.Has(v.s.Contract.Operation(r.List).Scopes) {
+		for i := range domain.Resources {
+			r := &domain.Resources[i]
+			if r.Group == name && v.sees(r) {
 				g.Items = append(g.Items, pages.NavItem{Name: r.Name, Href: v.w.Path(r.Name)})
 			}
 		}
-		if name == domain.Developers {
-			g.Items = append(v.developerPages(), g.Items...)
+		if name == domain.Settings {
+			g.Items = append(g.Items, pages.NavItem{Name: "sessions", Href: "/oauth/account"})
+		}
+		for _, extra := range v.extraPages(name) {
+			g.Items = append(g.Items, pages.NavItem{Name: extra, Href: v.w.Path(extra)})
 		}
 		if len(g.Items) > 0 {
 			groups = append(groups, g)
@@ -191,11 +194,32 @@ func (v *visit) navigation() []pages.NavGroup {
 	return groups
 }
 
-// developerPages are the pages for developers that show no resource of the API.
-func (v *visit) developerPages() []pages.NavItem {
-	out := []pages.NavItem{{Name: "quickstart", Href: v.w.Path("quickstart")}}
-	if v.w.May(manageKeys) {
-		out = append(out, pages.NavItem{Name: "keys", Href: v.w.Path("keys")})
+// sees reports whether the role may see the list of a resource.
+func (v *visit) sees(r *domain.Resource) bool {
+	return v.may(r.List) && (r.Needs == "" || v.w.May(r.Needs))
+}
+
+// extraPages are the pages of a group that show no resource.
+func (v *visit) extraPages(group string) []string {
+	var out []string
+	add := func(name, operation string) {
+		if operation == "" || v.may(operation) {
+			out = append(out, name)
+		}
+	}
+	switch group {
+	case domain.Catalogue:
+		add("availability", "listAvailability")
+		add("prices", "listPackagePrices")
+	case domain.Developers:
+		add("quickstart", "")
+		if !v.w.Live() {
+			add("clock", "setTestClock")
+		}
+	case domain.Settings:
+		add("business", "updateTenant")
+		add("policy", "updateTenant")
+		add("gateway", "connectGatewayAccount")
 	}
 	return out
 }

@@ -244,7 +244,7 @@ func TestSlotTaken(t *testing.T) {
 		if got.Code != http.StatusConflict || !strings.Contains(says, "B-000009 09:00–11:00 (Grace Hopper)") {
 			t.Errorf("%s: %d: %s", w.path, got.Code, says)
 		}
-		asked := slices.IndexFunc(p.made(), func(c call) bool { return c.ID == "calendar" })
+		asked := slices.IndexFunc(p.made(), func(c call) bool { return c.ID == "listCalendar" })
 		if asked < 0 || p.made()[asked].Query.Get("unit_ids") != w.form.Get("unit_id") || p.made()[asked].Query.Get("from") != "2027-03-01" {
 			t.Errorf("%s asks for no calendar of the unit", w.path)
 		}
@@ -273,9 +273,18 @@ func TestChangedMeanwhile(t *testing.T) {
 // What is dangerous asks for the password again when it was given a while ago; until then nothing is sent.
 func TestDangerousNeedsAFreshSignIn(t *testing.T) {
 	t.Parallel()
-	for _, path := range []string{"customers/cu_01k00000000000000000000001/erase", "endpoints/we_01k00000000000000000000001/rotate", "refunds/new"} {
+	for _, path := range []string{
+		"customers/cu_01k00000000000000000000001/erase", "endpoints/we_01k00000000000000000000001/rotate", "refunds/new",
+		"members/new", "members/op_01k00000000000000000000001/role", "members/op_01k00000000000000000000001/remove", "apps/app_01k00000000000000000000001/delete",
+		"keys/key_01k00000000000000000000001/replace", "gateway", "gateway/disconnect",
+	} {
 		p := newPlatform(t, options{})
 		form := p.fill("owner", where+path, nil)
+		for name, value := range map[string]string{"email": "ben@example.com", "name": "Ben", "role": "viewer", "publishable_key": "pk_test_1", "secret_key": "sk_test_1"} {
+			if form.Has(name) {
+				form.Set(name, value)
+			}
+		}
 		if path == "refunds/new" {
 			form.Set("payment_intent_id", "pi_01k00000000000000000000001")
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -21,8 +22,19 @@ type App struct {
 	Now      func() time.Time
 }
 
-// Get returns a resource.
+// Get returns a resource. One of a list that is whole is found there.
 func (a *App) Get(ctx context.Context, r *domain.Resource, id string) (domain.Object, error) {
+	if r.Whole {
+		list, err := a.List(ctx, r.List, nil)
+		if err != nil {
+			return nil, err
+		}
+		i := slices.IndexFunc(list.Data, func(o domain.Object) bool { return o.Text("id") == id })
+		if i < 0 {
+			return nil, domain.ErrNotFound
+		}
+		return list.Data[i], nil
+	}
 	return a.Do(ctx, domain.Request{Operation: r.Get, Params: []string{id}})
 }
 

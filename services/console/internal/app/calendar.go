@@ -3,7 +3,6 @@ package app
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"net/url"
 	"slices"
 	"sync"
@@ -52,12 +51,12 @@ func (a *App) Calendar(ctx context.Context, q CalendarQuery, zone *time.Location
 	if q.Service != "" {
 		query.Set("service_id", q.Service)
 	}
-	bookings, truncated, err := a.calendar(ctx, query)
+	bookings, err := a.Services.Calendar(ctx, query)
 	if err != nil {
 		return out, err
 	}
-	out.Truncated = truncated
-	out.Lanes = domain.Lanes(units, bookings, out.Days, zone)
+	out.Truncated = bookings.Truncated
+	out.Lanes = domain.Lanes(units, bookings.Data, out.Days, zone)
 	return out, nil
 }
 
@@ -83,25 +82,10 @@ func (a *App) unitsAndRules(ctx context.Context, service string) (units []domain
 	return units, rules, err
 }
 
-// calendar asks bookings for the bookings of a range of days.
-func (a *App) calendar(ctx context.Context, query url.Values) ([]domain.CalendarBooking, bool, error) {
-	got, err := a.Services.Calendar(ctx, query)
-	if err != nil {
-		return nil, false, err
-	}
-	out := make([]domain.CalendarBooking, len(got.Data))
-	for i, raw := range got.Data {
-		if err := json.Unmarshal(raw, &out[i]); err != nil {
-			return nil, false, err
-		}
-	}
-	return out, got.Truncated, nil
-}
-
 // Clashes are the bookings that keep a unit on a day.
 func (a *App) Clashes(ctx context.Context, unit, day string) ([]domain.CalendarBooking, error) {
-	list, _, err := a.calendar(ctx, url.Values{"from": {day}, "to": {day}, "unit_ids": {unit}})
-	return list, err
+	got, err := a.Services.Calendar(ctx, url.Values{"from": {day}, "to": {day}, "unit_ids": {unit}})
+	return got.Data, err
 }
 
 // together runs all at once and returns the first error in their order.

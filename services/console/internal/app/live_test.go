@@ -22,6 +22,7 @@ import (
 	"holdfast.dev/proto"
 
 	"holdfast.dev/services/console/internal/app"
+	"holdfast.dev/services/console/internal/domain"
 	"holdfast.dev/services/console/internal/peers"
 )
 
@@ -55,6 +56,10 @@ func newStreams(t *testing.T, most int) *streams {
 	if err != nil {
 		t.Fatal(err)
 	}
+	operations, err := domain.NewOperations(c, proto.OpenAPI, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	s := &streams{t: t}
 	verifier := &caller.Verifier{Self: "webhooks", Keys: caller.Keys{"console": {{ID: "k1", Secret: secret}}}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -66,7 +71,7 @@ func newStreams(t *testing.T, most int) *streams {
 	}))
 	transport := &http.Transport{}
 	client := &peer.Client{Target: "webhooks", BaseURL: server.URL, Signer: &caller.Signer{From: "console", Keys: caller.Keys{"webhooks": {{ID: "k1", Secret: secret}}}}, HTTP: &http.Client{Transport: transport}}
-	s.live = app.NewLive(&peers.Services{Contract: c, Clients: map[string]*peer.Client{"webhooks": client}}, most)
+	s.live = app.NewLive(&peers.Services{Operations: operations, Clients: map[string]*peer.Client{"webhooks": client}}, most)
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
 		server.Close()

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -44,44 +43,73 @@ func keyOf(c caller.Caller, id string) nameKey {
 // Of returns the names of ids. One that cannot be looked up is left out: the page shows its id.
 func (n *Names) Of(ctx context.Context, wanted []string) map[string]string {
 	who := caller.FromContext(ctx)
-	out, missing := map[string]string{}, map[string]*domain.Resource{}
+	out, asks := map[string]string{}, map[string]domain.Request{}
 	for _, id := range wanted {
 		r := domain.ResourceOf(id)
-		if r == nil || r.Get == "" || !n.reads(who, r) {
+		if r == nil || !r.HasPage() || n.operation(r).Allowed(ctx) != nil {
 			continue
 		}
 		if name, ok := n.cache.GetIfPresent(keyOf(who, id)); ok {
 			out[id] = name
-		} else if len(missing) < namesMost {
-			missing[id] = r
+		} else if r.Whole { // one call finds all of them
+			asks[r.Name] = domain.Request{Operation: r.List}
+		} else if len(asks) < namesMost {
+			asks[id] = domain.Request{Operation: r.Get, Params: []string{id}}
 		}
 	}
 	var wait sync.WaitGroup
 	var mu sync.Mutex
 	places := make(chan struct{}, atOnce)
-	for id, r := range missing {
+	for _, ask := range asks {
 		places <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-places }()
-			raw, err := n.services.Call(ctx, domain.Request{Operation: r.Get, Params: []string{id}})
-			var o domain.Object
-			if err != nil || domain.Decode(raw, &o) != nil {
-				return
-			}
-			name := r.TitleOf(o)
-			n.cache.Set(keyOf(who, id), name)
+			found := n.look(ctx, ask)
 			mu.Lock()
 			defer mu.Unlock()
-			out[id] = name
+			for id, name := range found {
+				n.cache.Set(keyOf(who, id), name)
+				out[id] = name
+			}
 		})
 	}
 	wait.Wait()
 	return out
 }
 
-// reads reports whether the caller may read a resource: a name that another role of the tenant has looked up is not for it.
-func (n *Names) reads(who caller.Caller, r *domain.Resource) bool {
-	return !slices.ContainsFunc(n.services.Contract.Operation(r.Get).Scopes, func(s string) bool { return !who.Has(s) })
+// look makes a call and returns the names of the resources that it answers, by id.
+func (n *Names) look(ctx context.Context, ask domain.Request) map[string]string {
+	raw, err := n.services.Call(ctx, ask)
+	if err != nil {
+		return nil
+	}
+	var one domain.Object
+	if domain.Decode(raw, &one) != nil {
+		return nil
+	}
+	all := one.Objects("data")
+	if len(ask.Params) > 0 {
+		all = []domain.Object{one}
+	}
+	out := map[string]string{}
+	for _, o := range all {
+		id := o.Text("id")
+		if len(ask.Params) > 0 {
+			id = ask.Params[0]
+		}
+		if r := domain.ResourceOf(id); r != nil {
+			out[id] = r.TitleOf(o)
+		}
+	}
+	return out
+}
+
+// operation is the call that answers a resource.
+func (n *Names) operation(r *domain.Resource) *domain.Operation {
+	if r.Whole {
+		return n.services.Operations[r.List]
+	}
+	return n.services.Operations[r.Get]
 }
 
 // Forget removes the name of a resource that has changed.

@@ -70,8 +70,8 @@ func (a *App) parts(ctx context.Context, now time.Time, out *Today) []part {
 	day := now.Format(time.DateOnly)
 	return []part{
 		{"arrivals", "read:bookings", func() error {
-			list, _, err := a.calendar(ctx, url.Values{"from": {day}, "to": {day}})
-			out.Arrivals, out.Departures = split(list, now)
+			got, err := a.Services.Calendar(ctx, url.Values{"from": {day}, "to": {day}})
+			out.Arrivals, out.Departures = split(got.Data, now)
 			return err
 		}},
 		{"holds", "read:bookings", func() error {
@@ -203,10 +203,10 @@ func (a *App) Search(ctx context.Context, q string) (found map[string][]domain.O
 // Find returns the resource that has an id, nil when there is none.
 func (a *App) Find(ctx context.Context, id string) *domain.Resource {
 	r := domain.ResourceOf(id)
-	if r == nil || r.Get == "" {
+	if r == nil || !r.HasPage() {
 		return nil
 	}
-	if _, err := a.Services.Call(ctx, domain.Request{Operation: r.Get, Params: []string{id}}); err != nil {
+	if _, err := a.Get(ctx, r, id); err != nil {
 		return nil
 	}
 	return r

@@ -62,6 +62,12 @@ func (s Span) Move(day time.Time, n int) time.Time {
 	}
 }
 
+// Bookings are those of a range of days.
+type Bookings struct {
+	Data      []CalendarBooking `json:"data"`
+	Truncated bool              `json:"truncated"` // there are more than an answer holds
+}
+
 // Quarters is how many columns a day has.
 const Quarters = 96
 
@@ -119,25 +125,27 @@ func Lanes(units []Unit, bookings []CalendarBooking, days []time.Time, zone *tim
 
 // place adds a booking to each day that it touches.
 func (l *Lane) place(b CalendarBooking, days []time.Time, zone *time.Location) {
-	for i, day := range days {
-		date := day.Format(time.DateOnly)
-		if b.StartsAt == nil || b.EndsAt == nil {
-			if b.EventLocalDate == date {
+	if len(days) == 0 {
+		return
+	}
+	origin := dayNumber(days[0])
+	if b.StartsAt == nil || b.EndsAt == nil {
+		if date, err := time.Parse(time.DateOnly, b.EventLocalDate); err == nil {
+			if i := dayNumber(date) - origin; i >= 0 && i < len(days) {
 				l.Days[i] = append(l.Days[i], Slot{CalendarBooking: b, Width: Quarters, First: true})
 			}
-			continue
 		}
-		start, end := b.StartsAt.In(zone), b.EndsAt.In(zone)
-		first, last := start.Format(time.DateOnly), end.Add(-time.Nanosecond).Format(time.DateOnly)
-		if date < first || date > last {
-			continue
-		}
-		s := Slot{CalendarBooking: b, Width: Quarters, First: date == first}
-		if date == first {
+		return
+	}
+	start, end := b.StartsAt.In(zone), b.EndsAt.In(zone)
+	first, last, ending := dayNumber(start)-origin, dayNumber(end.Add(-time.Nanosecond))-origin, dayNumber(end)-origin
+	for i := max(first, 0); i <= min(last, len(days)-1); i++ {
+		s := Slot{CalendarBooking: b, Width: Quarters, First: i == first}
+		if i == first {
 			s.Column, s.Start = quarter(start), start.Format("15:04")
 		}
 		stop := Quarters
-		if date == last && end.Format(time.DateOnly) == date {
+		if i == last && ending == i {
 			stop = quarter(end.Add(14 * time.Minute))
 		}
 		if b.EventStartTime == nil && s.Column == 0 {
@@ -148,15 +156,24 @@ func (l *Lane) place(b CalendarBooking, days []time.Time, zone *time.Location) {
 	}
 }
 
+// dayNumber counts days by the date that t has in its zone.
+func dayNumber(t time.Time) int {
+	return int(time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC).Unix() / (24 * 60 * 60))
+}
+
 func quarter(t time.Time) int { return t.Hour()*4 + t.Minute()/15 }
 
 // open says for each day when the unit is open.
 func (u Unit) open(days []time.Time) [][Quarters]bool {
+	var week [7][Quarters]bool
+	for day := range week {
+		for q := range Quarters {
+			week[day][q] = u.Status != "maintenance" && u.Status != "retired" && (u.Hours == nil || u.openAt(time.Weekday(day), q))
+		}
+	}
 	out := make([][Quarters]bool, len(days))
 	for i, day := range days {
-		for q := range Quarters {
-			out[i][q] = u.Status != "maintenance" && u.Status != "retired" && (u.Hours == nil || u.openAt(day.Weekday(), q))
-		}
+		out[i] = week[day.Weekday()]
 	}
 	return out
 }

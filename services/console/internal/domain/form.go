@@ -49,6 +49,8 @@ const (
 	LinesInput    Input = "lines"
 	AppliesInput  Input = "applies"
 	JSONInput     Input = "json"
+	TextsInput    Input = "texts" // one in each line
+	SecretInput   Input = "secret"
 	DepositInput  Input = "deposit" // an amount or a percentage, as deposit_type says
 )
 
@@ -59,7 +61,8 @@ var long = []string{"notes", "description", "message", "terms", "billing_address
 var special = map[string]Input{
 	"customer_id": CustomerInput, "opening_hours": HoursInput, "line_items": LinesInput, "applies_to": AppliesInput, "metadata": JSONInput,
 	"deposit_value": DepositInput, "amount_minor": MoneyInput, "service_id": ChoiceInput, "unit_id": ChoiceInput, "package_id": ChoiceInput,
-	"event_date": DateInput, "url": URLInput, "type": ChoiceInput,
+	"redirect_uris": TextsInput, "browser_origins": TextsInput, "overlap_seconds": ChoiceInput, "secret_key": SecretInput, "webhook_secret": SecretInput,
+	"refund_rules": LinesInput, "event_date": DateInput, "url": URLInput, "type": ChoiceInput,
 }
 
 // InputOf is the input of a field of the contract.
@@ -131,7 +134,7 @@ func sameInput(f contract.Field, a, b url.Values) bool {
 		return (a.Get(f.Name) == "true") == (b.Get(f.Name) == "true")
 	}
 	lines := strings.NewReplacer("\r\n", "\n")
-	if in := InputOf(f); in != LongInput && in != JSONInput { // in any other input a browser leaves line breaks out
+	if in := InputOf(f); in != LongInput && in != JSONInput && in != TextsInput { // in any other input a browser leaves line breaks out
 		lines = strings.NewReplacer("\r", "", "\n", "")
 	}
 	pick := func(v url.Values) []string {
@@ -158,6 +161,8 @@ func (r Reader) value(f contract.Field, form url.Values) (v any, given bool, err
 		return text == "true", true, nil
 	case ChoicesInput:
 		return r.choices(f, form)
+	case TextsInput:
+		return texts(text), form.Has(f.Name), nil
 	case HoursInput:
 		return hours(f, form)
 	case LinesInput:
@@ -184,7 +189,10 @@ func (r Reader) scalar(f contract.Field, in Input, text string, form url.Values)
 			return percent(f.Name, text)
 		}
 		return r.amount(f, text)
-	case NumberInput:
+	case NumberInput, ChoiceInput:
+		if f.Kind != "integer" {
+			return text, nil
+		}
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
 			return nil, apperr.Field(f.Name, "Must be a whole number.")
@@ -249,7 +257,21 @@ func (r Reader) choices(f contract.Field, form url.Values) (any, bool, error) {
 			list = append(list, v)
 		}
 	}
+	if len(list) == 0 && f.MinItems > 0 && !f.Required { // nothing chosen is left out where an empty list is not allowed
+		return nil, false, nil
+	}
 	return list, len(list) > 0 || form.Has(f.Name), nil // a hidden empty value says that none was chosen
+}
+
+// texts are the lines of a text that are not empty.
+func texts(text string) []string {
+	out := []string{}
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			out = append(out, line)
+		}
+	}
+	return out
 }
 
 func hours(f contract.Field, form url.Values) (any, bool, error) {
@@ -280,8 +302,8 @@ func hours(f contract.Field, form url.Values) (any, bool, error) {
 // lines reads the line items; a row without text and amount is left out.
 func (r Reader) lines(f contract.Field, form url.Values) (any, bool, error) {
 	list, wrong := []any{}, []error{}
-	for i := 0; f.Items != nil && form.Has(row(f.Name, i, "description")); i++ {
-		if strings.TrimSpace(form.Get(row(f.Name, i, "description"))) == "" && strings.TrimSpace(form.Get(row(f.Name, i, "unit_amount"))) == "" {
+	for i := 0; f.Items != nil && HasRow(form, f, i); i++ {
+		if emptyRow(form, f, i) {
 			continue
 		}
 		item := map[string]any{}
@@ -301,6 +323,18 @@ func (r Reader) lines(f contract.Field, form url.Values) (any, bool, error) {
 		list = append(list, item)
 	}
 	return list, len(list) > 0, apperr.Join(wrong...)
+}
+
+// HasRow reports whether a form has a row of that number, empty or not.
+func HasRow(form url.Values, f contract.Field, i int) bool {
+	return slices.ContainsFunc(f.Items.Fields, func(sub contract.Field) bool { return form.Has(row(f.Name, i, sub.Name)) })
+}
+
+// emptyRow reports whether nothing that counts was entered into a row: a quantity alone is what the form begins with.
+func emptyRow(form url.Values, f contract.Field, i int) bool {
+	return !slices.ContainsFunc(f.Items.Fields, func(sub contract.Field) bool {
+		return sub.Required && sub.Name != "quantity" && strings.TrimSpace(form.Get(row(f.Name, i, sub.Name))) != ""
+	})
 }
 
 func row(name string, i int, field string) string { return name + "." + strconv.Itoa(i) + "." + field }
@@ -332,6 +366,8 @@ func (r Reader) show(form url.Values, f contract.Field, o Object) {
 	switch in := InputOf(f); in {
 	case ChoicesInput:
 		form[f.Name] = o.Texts(f.Name)
+	case TextsInput:
+		form.Set(f.Name, strings.Join(o.Texts(f.Name), "\n"))
 	case HoursInput:
 		showHours(form, f.Name, o)
 	case LinesInput:

@@ -22,8 +22,11 @@ type Resource struct {
 	Edit     []string // fields of the form that changes one
 	Actions  []Action
 	Related  []Related
-	Events   bool // it has events and an audit trail
+	Events   bool // it has events
 	PDF      string
+	Whole    bool   // its list is whole, and a resource is found there: there is no call for one
+	Fresh    bool   // making or changing one asks for the password again
+	Needs    string // the permission to see its list; "" where the call says what it takes
 }
 
 // Section is a group of fields on the page of a resource.
@@ -45,7 +48,7 @@ type Action struct {
 	Operation string
 	From      []string          // statuses that allow it; nil: each
 	Fields    []string          // of the body, asked for in a form
-	Fixed     map[string]string // of the body
+	Fixed     map[string]string // of the body; of a Page what its form begins with
 	Body      string            // the field of the body that takes the resource's id; "": it is in the path
 	Page      bool              // it leads to the form of another resource
 	Fresh     bool              // it asks for the password again
@@ -57,6 +60,9 @@ type Action struct {
 func (a Action) AllowedIn(status string) bool {
 	return a.From == nil || slices.Contains(a.From, status)
 }
+
+// HasPage reports whether each of its resources has a page.
+func (r *Resource) HasPage() bool { return r.Get != "" || r.Whole }
 
 // Action returns the action of a name, nil without one.
 func (r *Resource) Action(name string) *Action {

@@ -5,6 +5,7 @@ const (
 	Business   = "business"
 	Catalogue  = "catalogue"
 	Developers = "developers"
+	Settings   = "settings"
 )
 
 const customerOf = "customer_id"
@@ -34,8 +35,8 @@ var Resources = []Resource{
 			{Name: "confirm", Operation: "updateBooking", From: []string{"pending"}, Fixed: map[string]string{"status": "confirmed"}},
 			{Name: "complete", Operation: "updateBooking", From: []string{"confirmed", "no_show"}, Fixed: map[string]string{"status": "completed"}},
 			{Name: "no_show", Operation: "updateBooking", From: []string{"confirmed", "completed"}, Fixed: map[string]string{"status": "no_show"}},
-			{Name: "reprice", Operation: "repriceBooking", From: []string{"pending", "confirmed"}},
-			{Name: "invoice", Page: true, Operation: "createInvoice", From: []string{"pending", "confirmed", "completed", "no_show"}, Body: "booking_id"},
+			{Name: "reprice", Operation: "repriceBooking", From: []string{"pending", "confirmed", "completed", "no_show"}},
+			{Name: "invoice", Page: true, Operation: "createInvoice", From: []string{"pending", "confirmed", "completed", "no_show", "cancelled"}, Body: "booking_id", Fixed: map[string]string{"kind": "balance"}},
 			{Name: "refund", Page: true, Operation: "createRefund", Body: "booking_id", Fresh: true},
 			{Name: "cancel", Operation: "cancelBooking", From: []string{"pending", "confirmed"}, Fields: []string{"reason"}, Danger: true},
 		},
@@ -72,7 +73,7 @@ var Resources = []Resource{
 		Actions: []Action{
 			{Name: "contacted", Operation: "updateLead", From: []string{"new", "lost"}, Fixed: map[string]string{"status": "contacted"}},
 			{Name: "qualified", Operation: "updateLead", From: []string{"new", "contacted"}, Fixed: map[string]string{"status": "qualified"}},
-			{Name: "quote", Page: true, Operation: "createQuote", From: []string{"new", "contacted", "qualified", "quoted"}, Body: "lead_id"},
+			{Name: "quote", Page: true, Operation: "createQuote", Body: "lead_id"},
 			{Name: "convert", Operation: "convertLead", From: []string{"new", "contacted", "qualified", "quoted"}, Fields: []string{customerOf}},
 			{Name: "lose", Operation: "updateLead", From: []string{"new", "contacted", "qualified", "quoted"}, Fixed: map[string]string{"status": "lost"}, Fields: []string{"lost_reason"}, Danger: true},
 		},
@@ -142,7 +143,7 @@ var Resources = []Resource{
 	},
 	{
 		Name: "refunds", Prefix: "rf", Group: Business,
-		List: "listRefunds", Get: "getRefund", Create: "createRefund",
+		List: "listRefunds", Get: "getRefund", Create: "createRefund", Fresh: true,
 		Title: []string{"id"}, Columns: []string{"id", "status", "amount", "reason", "booking_id", "payment_intent_id", "created_at"}, Filters: []string{"status", "booking_id"},
 		Sections: []Section{{"refund", []string{"status", "amount", "reason", "booking_id", "payment_intent_id"}}, {"allocations", []string{"allocations"}}, {"metadata", []string{"metadata"}}, times},
 		New:      []string{"booking_id", "payment_intent_id", "amount_minor", "reason"},
@@ -218,5 +219,49 @@ var Resources = []Resource{
 		Sections: []Section{{"feed", []string{"name", "unit_id", "include_details"}}, times},
 		New:      []string{"name", "unit_id", "include_details"},
 		Actions:  []Action{{Name: "delete", Operation: "deleteCalendarFeed", Danger: true}},
+	},
+	{
+		Name: "keys", Prefix: "key", Group: Developers, Whole: true, Fresh: true,
+		List: "listApiKeys", Create: "createApiKey",
+		Title: []string{"name"}, Columns: []string{"name", "status", "id", "scopes", "created_at", "last_used_at"},
+		Sections: []Section{{"key", []string{"name", "status", "scopes", "expires_at", "revoked_at", "last_used_at", "created_at", "id"}}},
+		New:      []string{"name", "scopes"},
+		Actions: []Action{
+			{Name: "replace", Operation: "rotateApiKey", From: []string{"active"}, Fields: []string{"overlap_seconds"}, Fresh: true, Secret: true},
+			{Name: "revoke", Operation: "revokeApiKey", From: []string{"active", "rotated"}, Danger: true, Fresh: true},
+		},
+	},
+	{
+		Name: "apps", Prefix: "app", Group: Developers, Whole: true, Fresh: true,
+		List: "listApps", Create: "createApp", Update: "updateApp",
+		Title: []string{"name"}, Columns: []string{"name", "id", "scopes", "published", "created_at"},
+		Sections: []Section{{"app", []string{"name", "id", "redirect_uris", "scopes", "published", "reuse_leeway_seconds", "browser_origins"}}, {"times", []string{"created_at", "updated_at"}}},
+		New:      []string{"name", "redirect_uris", "scopes", "published", "reuse_leeway_seconds", "browser_origins"},
+		Edit:     []string{"name", "redirect_uris", "scopes", "published", "reuse_leeway_seconds", "browser_origins"},
+		Actions:  []Action{{Name: "delete", Operation: "deleteApp", Danger: true, Fresh: true}},
+	},
+	{
+		Name: "grants", Prefix: "gr", Group: Developers, Whole: true,
+		List:  "listGrants",
+		Title: []string{"app"}, Columns: []string{"app", "operator_id", "mode", "scopes", "created_at", "last_refreshed_at", "ends_at"},
+		Sections: []Section{{"grant", []string{"app", "app_id", "operator_id", "mode", "scopes", "created_at", "last_refreshed_at", "ends_at", "id"}}},
+		Actions:  []Action{{Name: "withdraw", Operation: "revokeGrant", Danger: true}},
+	},
+	{
+		Name: "members", Prefix: "op", Group: Settings, Whole: true, Fresh: true,
+		List: "listMembers", Create: "inviteMember",
+		Title: []string{"name", "email"}, Columns: []string{"name", "email", "role", "state", "second_factor", "created_at"},
+		Sections: []Section{{"member", []string{"name", "email", "role", "state", "second_factor", "created_at", "id"}}},
+		New:      []string{"email", "name", "role"},
+		Actions: []Action{
+			{Name: "role", Operation: "changeMember", Fields: []string{"role"}, Fresh: true},
+			{Name: "remove", Operation: "removeMember", Danger: true, Fresh: true},
+		},
+	},
+	{
+		Name: "audit", Group: Settings, Needs: "read audit",
+		List:    "listAudit",
+		Columns: []string{"sequence", "at", "action", "object", "actor", "mode", "changes", "source"},
+		Filters: []string{"actor", "action", "object", "from", "to", "mode"},
 	},
 }

@@ -85,6 +85,11 @@ func (w Workspace) Has(scopes []string) bool {
 	return !slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(w.Tenant.Scopes, s) })
 }
 
+// Can reports whether the role may make a call.
+func (w Workspace) Can(op *Operation) bool {
+	return op != nil && w.Has(op.Scopes) && (op.Permission == "" || w.May(op.Permission))
+}
+
 // May reports whether the role has a permission.
 func (w Workspace) May(permission string) bool {
 	return slices.Contains(w.Tenant.Permissions, permission)

@@ -57,6 +57,12 @@
       all(".drop", calendar).forEach((el) => el.classList.remove("drop"));
       held = null;
     });
+    // An end is dropped at a quarter of an hour.
+    const endAt = (cell, x) => {
+      const box = cell.getBoundingClientRect(), quarters = Math.max(1, Math.round((x - box.left) / box.width * 4));
+      const minutes = (Number((cell.dataset.time || "0").slice(0, 2)) * 60 + quarters * 15) % 1440;
+      return String(Math.floor(minutes / 60)).padStart(2, "0") + ":" + String(minutes % 60).padStart(2, "0");
+    };
     calendar.addEventListener("drop", (e) => {
       const to = target(e);
       if (!held || !to) return;
@@ -66,7 +72,7 @@
       form.action = form.dataset.base + held.dataset.booking + "/move";
       for (const [name, value] of Object.entries({
         version: held.dataset.version, unit_id: to.closest("[data-unit]").dataset.unit, event_date: dayOf(to) || held.dataset.day,
-        start: to.dataset.time || held.dataset.start || "", grip: held.dataset.grip || "",
+        start: held.dataset.grip ? endAt(to, e.clientX) : to.dataset.time || held.dataset.start || "", grip: held.dataset.grip || "",
       })) form.elements[name].value = value;
       form.requestSubmit();
     });

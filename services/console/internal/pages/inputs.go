@@ -32,6 +32,7 @@ func multiline(s string) bool { return strings.Contains(s, "\n") || len(s) > 80 
 // inputTypes are the types of HTML inputs. Amounts and percentages are texts, because browsers disagree about the decimal comma.
 var inputTypes = map[domain.Input]string{
 	domain.EmailInput: "email", domain.URLInput: "url", domain.NumberInput: "number", domain.DateInput: "date", domain.TimeInput: "time", domain.DatetimeInput: "datetime-local",
+	domain.SecretInput: "password",
 }
 
 func inputType(in view.Input) string {
@@ -52,6 +53,8 @@ func limits(in view.Input) templ.Attributes {
 		}
 	case domain.MoneyInput, domain.PercentInput, domain.DepositInput:
 		out["inputmode"] = "decimal"
+	case domain.SecretInput:
+		out["maxlength"], out["autocomplete"] = maxLen(in), "off"
 	case domain.TextInput, domain.EmailInput, domain.URLInput:
 		out["maxlength"] = maxLen(in)
 	default: // dates, times and choices have none
@@ -98,6 +101,11 @@ func titleText(f Frame, v view.Value) string {
 		return f.T("untitled")
 	}
 	return v.Text
+}
+
+// quickTry is a first call with a key that was just made.
+func quickTry(base, secret string) string {
+	return "export HOLDFAST_KEY=" + secret + "\ncurl -sS " + base + "/me -H \"Authorization: Bearer $HOLDFAST_KEY\""
 }
 
 // quickCustomer is the call that makes a customer.

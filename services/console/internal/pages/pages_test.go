@@ -105,6 +105,13 @@ var extra = []string{
 	"step_service", "step_unit", "step_package", "step_booking", "done_saved", "done_deleted", "done_moved",
 	"field_description", "field_quantity", "field_unit_amount", "field_discount_bps", "field_tax_rate_bps", "field_amount", "field_paid_at", "field_method", "field_reference", "field_state",
 	"page_keys", "page_quickstart", "field_scopes", "field_last_used_at", "word_active", "done_revoke", "action_reverse", "section_delivery", "group_settings",
+	"page_business", "page_policy", "page_sessions", "field_name", "field_timezone", "field_country", "field_currency", "field_legal_name", "field_address", "field_tax_id",
+	"field_invoice_prefix", "field_invoice_year", "field_auto_confirm", "field_confirm_on_deposit", "field_hold_ttl_minutes", "field_min_notice_minutes",
+	"field_max_advance_days", "field_refund_rules", "field_hours_before", "field_percent", "field_auto_refund", "field_refund_late_payments",
+	"field_publishable_key", "field_secret_key", "field_webhook_secret", "field_webhook_url", "field_provider", "field_account", "done_connected", "done_disconnected",
+	"done_invited", "done_view_saved", "done_view_deleted", "done_clock_moved", "done_clock_real", "clock_hour", "clock_day", "clock_week",
+	"overlap_0", "overlap_3600", "overlap_86400", "overlap_604800", "secret_members",
+	"word_available", "word_limited", "word_sold_out", "word_closed", "word_held", "word_booked", "word_blocked", "why_booked", "why_held", "why_closed", "why_maintenance", "why_retired", "why_notice", "why_advance", "why_dst_gap", "why_not_a_slot",
 }
 
 // resources adds what the tables of resources and the contract make.
@@ -113,6 +120,13 @@ func resources(t *testing.T, add func(ids ...string)) {
 	forms, err := contract.Forms(proto.OpenAPI)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, doc := range [][]byte{proto.InternalIdentity, proto.InternalPayments} {
+		internal, err := contract.Forms(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		maps.Copy(forms, internal)
 	}
 	words := func(f contract.Field) {
 		if len(f.Enum) > 0 && strings.Contains(f.Enum[len(f.Enum)-1], ".") { // types of events are shown as they are
@@ -194,6 +208,32 @@ func TestTextsOfAllLanguages(t *testing.T) {
 		}
 		if len(own) != len(english) {
 			t.Errorf("%s has %d texts, English %d", l, len(own), len(english))
+		}
+	}
+}
+
+// What the API says of a wrong value is said in German, the longest form of it; what has no German form stays.
+func TestTranslate(t *testing.T) {
+	t.Parallel()
+	w, err := NewWords()
+	if err != nil {
+		t.Fatal(err)
+	}
+	german, english := w.For("de", ""), w.For("en", "")
+	for said, want := range map[string]string{
+		"Is required.":                                   "Dieses Feld ist nötig.",
+		"Must be at most 200 characters.":                "Darf höchstens 200 Zeichen haben.",
+		"Must be at most 12.":                            "Darf höchstens 12 sein.",
+		"Must be at most 4, the unit's capacity.":        "Die Einheit fasst höchstens 4 Personen.",
+		"Must be one of: owner, admin.":                  "Muss eines von diesen sein: owner, admin.",
+		"kim@example.com is a member already, as staff.": "kim@example.com ist schon Mitglied, als staff.",
+		"Something new.":                                 "Something new.",
+	} {
+		if got := Translate(german, said); got != want {
+			t.Errorf("%q: %q, want %q", said, got, want)
+		}
+		if got := Translate(english, said); got != said {
+			t.Errorf("%q: %q", said, got)
 		}
 	}
 }

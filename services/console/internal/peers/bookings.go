@@ -6,12 +6,14 @@ import (
 	"net/url"
 
 	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/console/internal/domain"
 )
 
 const internal = "/internal/v1/"
 
 // Calendar returns the bookings of a range of days.
-func (s *Services) Calendar(ctx context.Context, query url.Values) (out internalapi.BookingCalendar, err error) {
+func (s *Services) Calendar(ctx context.Context, query url.Values) (out domain.Bookings, err error) {
 	err = s.Clients["bookings"].Do(ctx, http.MethodGet, internal+"calendar?"+query.Encode(), nil, &out)
 	return out, err
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/http"
-	"net/url"
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
@@ -49,23 +48,4 @@ func (s *Services) Session(ctx context.Context, token, requestID string) (*domai
 		out.Tenants = append(out.Tenants, one)
 	}
 	return out, nil
-}
-
-// Keys returns the API keys of the caller's tenant and mode.
-func (s *Services) Keys(ctx context.Context) ([]internalapi.APIKey, error) {
-	var out internalapi.APIKeyList
-	err := s.Clients["identity"].Do(ctx, http.MethodGet, internal+"api-keys", nil, &out)
-	return out.Data, err
-}
-
-// CreateKey makes an API key of the caller's tenant and mode, and returns its secret.
-func (s *Services) CreateKey(ctx context.Context, in internalapi.APIKeyCreate) (internalapi.APIKeyWithSecret, error) {
-	var out internalapi.APIKeyWithSecret
-	err := s.Clients["identity"].Do(ctx, http.MethodPost, internal+"api-keys", in, &out)
-	return out, err
-}
-
-// RevokeKey ends an API key of the caller's tenant and mode.
-func (s *Services) RevokeKey(ctx context.Context, id string) error {
-	return s.Clients["identity"].Do(ctx, http.MethodPost, internal+"api-keys/"+url.PathEscape(id)+"/revoke", nil, nil)
 }

@@ -1,5 +1,4 @@
-// Package peers calls the services: each operation of the public contract through one function, and the internal calls of identity,
-// bookings and payments.
+// Package peers calls the services: each operation of the contracts through one function.
 package peers
 
 import (
@@ -7,12 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/url"
 	"strconv"
-	"strings"
 
-	"holdfast.dev/libs/caller"
-	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/peer"
 
 	"holdfast.dev/services/console/internal/domain"
@@ -20,14 +15,12 @@ import (
 
 // Services are the services that the console calls, by name.
 type Services struct {
-	Contract *contract.Contract
-	Clients  map[string]*peer.Client
+	Operations domain.Operations
+	Clients    map[string]*peer.Client
 }
 
-const base = "/api/v1"
-
-// Call makes a request for the caller in ctx and returns the body of the answer. A scope that the caller lacks is ErrForbidden, and
-// nothing is sent. Other errors are those that the service answers.
+// Call makes a request for the caller in ctx and returns the body of the answer. A scope or permission that the operator lacks is
+// ErrForbidden, and nothing is sent. Other errors are those that the service answers.
 func (s *Services) Call(ctx context.Context, r domain.Request) (json.RawMessage, error) {
 	op, path, err := s.prepare(ctx, r)
 	if err != nil {
@@ -58,29 +51,16 @@ func (s *Services) Open(ctx context.Context, r domain.Request, accept string) (b
 	return res.Body, res.Header.Get("Content-Type"), nil
 }
 
-// prepare finds the operation, checks the caller's scopes and writes the path.
-func (s *Services) prepare(ctx context.Context, r domain.Request) (*contract.Operation, string, error) {
-	op := s.Contract.Operation(r.Operation)
+// prepare finds the operation, checks that the operator may call it and writes its address.
+func (s *Services) prepare(ctx context.Context, r domain.Request) (*domain.Operation, string, error) {
+	op := s.Operations[r.Operation]
 	if op == nil || len(r.Params) != len(op.PathParams) {
 		return nil, "", fmt.Errorf("no operation %q with %d parameters", r.Operation, len(r.Params))
 	}
-	who, err := caller.Require(ctx)
-	if err != nil {
+	if err := op.Allowed(ctx); err != nil {
 		return nil, "", err
 	}
-	for _, scope := range op.Scopes {
-		if !who.Has(scope) {
-			return nil, "", domain.ErrForbidden.WithMessage("Your role does not allow this: it lacks %s.", scope)
-		}
-	}
-	path := base + op.Path
-	for i, name := range op.PathParams {
-		path = strings.Replace(path, "{"+name+"}", url.PathEscape(r.Params[i]), 1)
-	}
-	if len(r.Query) > 0 {
-		path += "?" + r.Query.Encode()
-	}
-	return op, path, nil
+	return op, op.Address(r.Params, r.Query), nil
 }
 
 // Stream opens a stream of server-sent events for the caller in ctx, after the event with that id; "" begins now.

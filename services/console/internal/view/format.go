@@ -67,6 +67,19 @@ func (f Format) Money(m domain.Money) string {
 	return currency.NewFormatter(currency.NewLocale(f.Lang)).Format(a)
 }
 
+// Plain writes an amount without its currency, and without decimals that are zero.
+func (f Format) Plain(m domain.Money) string {
+	places, err := money.Decimals(m.Currency)
+	if err != nil {
+		places = 0
+	}
+	s := money.Amount{Minor: m.Minor, Currency: m.Currency}.Decimal(places)
+	if whole, decimals, ok := strings.Cut(s, "."); ok && strings.Trim(decimals, "0") == "" {
+		s = whole
+	}
+	return strings.ReplaceAll(s, ".", f.T("decimal_point"))
+}
+
 // Percent writes basis points: 12.5 %.
 func (f Format) Percent(bps int64) string {
 	s := money.Amount{Minor: bps}.Decimal(2)

@@ -51,6 +51,8 @@ func (f Format) input(field contract.Field, name string, form url.Values, choice
 		in.Hint = hint
 	}
 	switch in.Kind {
+	case domain.SecretInput:
+		in.Value = "" // no page has it
 	case domain.NumberInput:
 		in.Min, in.Max = strconv.FormatInt(field.Min, 10), ""
 		if field.Max != 0 {
@@ -107,7 +109,7 @@ func (f Format) lines(in *Input, field contract.Field, form url.Values, wrong ma
 		return
 	}
 	last := 0
-	for i := 0; form.Has(in.Name + "." + strconv.Itoa(i) + ".description"); i++ {
+	for i := 0; domain.HasRow(form, field, i); i++ {
 		last = i + 1
 	}
 	for i := range min(last+domain.Rows, max(field.MaxItems, 1)) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,6 +29,7 @@ const (
 	Lines   Kind = "lines"
 	Paid    Kind = "payments"
 	Until   Kind = "until" // an instant that is counted down
+	Instant Kind = "instant"
 )
 
 // Value is a field of a resource as a page shows it.
@@ -57,16 +59,24 @@ var tones = map[string]string{
 	"confirmed": "good", "paid": "good", "accepted": "good", "succeeded": "good", "active": "good", "enabled": "good", "converted": "good", "completed": "good", "deposit_paid": "good",
 	"pending": "busy", "open": "busy", "sent": "busy", "partially_paid": "busy", "new": "busy", "processing": "busy", "delivering": "busy", "requires_action": "busy",
 	"requires_capture": "busy", "unpaid": "busy", "maintenance": "busy", "quoted": "busy", "contacted": "busy", "qualified": "busy",
+	"invited": "busy", "rotated": "busy",
 	"failed": "bad", "no_show": "bad", "overdue": "bad", "uncollectible": "bad", "disabled": "bad", "lost": "bad", "overpaid": "bad",
 }
 
 // words are the fields whose values are enumerations.
-var enumerations = []string{"method", "source_kind", "kind", "deposit_type", "recurrence", "capture_method", "reason", "disabled_reason", "failure_reason", "booking_status"}
+var enumerations = []string{"method", "source_kind", "kind", "deposit_type", "recurrence", "capture_method", "reason", "disabled_reason", "failure_reason", "booking_status", "role", "mode"}
 
 // Of returns how a page shows a field of a resource.
 func (v Values) Of(o domain.Object, name string) Value {
 	out := Value{Name: name, Label: v.Label(name), Kind: Plain}
 	raw := o[name]
+	if name == "changes" {
+		out.Text = v.changes(o)
+		if out.Text == "" {
+			out.Kind = Nothing
+		}
+		return out
+	}
 	if m, ok := o.Money(name); ok && strings.Contains(name, "amount") || ok && o.Object(name) != nil {
 		out.Kind, out.Text = Amount, v.Money(m)
 		return out
@@ -120,11 +130,11 @@ func (v Values) text(out *Value, o domain.Object, name, s string) {
 	switch {
 	case s == "":
 		out.Kind = Nothing
-	case name == "status" || name == "payment_status":
+	case name == "status" || name == "payment_status" || name == "state":
 		out.Kind, out.Text, out.Tone = Badge, v.Word(s), tones[s]
 	case slices.Contains(enumerations, name):
 		out.Text = v.Word(s)
-	case strings.HasSuffix(name, "_id") || name == "id":
+	case strings.HasSuffix(name, "_id") || name == "id" || name == "actor" || name == "object":
 		v.link(out, o, name, s)
 	case name == "hold_expires_at" && o.Text("status") == "pending":
 		if at := o.Time(name); at != nil {
@@ -136,7 +146,7 @@ func (v Values) text(out *Value, o domain.Object, name, s string) {
 		out.Text = v.T("applies_all")
 	case name == "at" || strings.HasSuffix(name, "_at") || strings.HasSuffix(name, "event_date"):
 		if at := o.Time(name); at != nil {
-			out.Text = v.DateTime(*at)
+			out.Kind, out.Text = Instant, v.DateTime(*at)
 		}
 	}
 }
@@ -144,7 +154,11 @@ func (v Values) text(out *Value, o domain.Object, name, s string) {
 // link is an id: of another resource a link that bears its name, of the resource itself its text.
 func (v Values) link(out *Value, o domain.Object, name, id string) {
 	r := domain.ResourceOf(id)
-	if r == nil || name == "id" && r.Prefix != "pi" && r.Prefix != "rf" && r.Prefix != "evt" {
+	if r == nil && name == "actor" {
+		out.Text = id
+		return
+	}
+	if r == nil || !r.HasPage() || name == "id" && r.Prefix != "pi" && r.Prefix != "rf" && r.Prefix != "evt" {
 		out.Kind, out.Text = Code, id
 		return
 	}
@@ -239,6 +253,65 @@ func (v Values) object(out *Value, name string, m domain.Object) {
 	default:
 		out.Kind, out.Text = Code, Indented(map[string]any(m))
 	}
+}
+
+// longestChange is how many characters of a value the audit log shows.
+const longestChange = 120
+
+// unsaid are the fields that every record has, and that its other columns say.
+var unsaid = []string{"id", "tenant_id", "version", "mode", "created_at", "updated_at"}
+
+// changes are what a record of the audit log says of a change: each field with its values, or the names of the fields alone.
+func (v Values) changes(o domain.Object) string {
+	before, after := o.Object("before"), o.Object("after")
+	if list, ok := after["fields"].([]any); ok { // of a service that keeps no values
+		names := make([]string, 0, len(list))
+		for _, one := range after.Texts("fields") {
+			names = append(names, v.Label(one))
+		}
+		return strings.Join(names, ", ")
+	}
+	names := map[string]bool{}
+	for name := range before {
+		names[name] = true
+	}
+	for name := range after {
+		names[name] = true
+	}
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if slices.Contains(unsaid, name) {
+			continue
+		}
+		was, is := short(before[name]), short(after[name])
+		switch {
+		case was == is:
+		case before == nil:
+			lines = append(lines, v.Label(name)+": "+is)
+		default:
+			lines = append(lines, v.Label(name)+": "+was+" → "+is)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// short is a value in one line.
+func short(v any) string {
+	s, ok := v.(string)
+	if !ok {
+		raw, err := json.Marshal(v)
+		if err != nil {
+			return fmt.Sprint(v)
+		}
+		s = string(raw)
+	}
+	if v == nil {
+		s = "–"
+	}
+	if runes := []rune(s); len(runes) > longestChange {
+		s = string(runes[:longestChange]) + "…"
+	}
+	return s
 }
 
 // Indented is a value as JSON with a line for each member.

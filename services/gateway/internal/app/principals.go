@@ -112,10 +112,12 @@ func (c *Credential) standing() (*Credential, error) {
 	switch {
 	case c.Revoked:
 		return c, domain.ErrRevoked
-	case !c.Expires.IsZero() && !time.Now().Before(c.Expires):
-		return c, domain.ErrExpired
+	case c.Expires.IsZero() || time.Now().Before(c.Expires):
+		return c, nil
+	case c.Caller.Kind == domain.KindKey: // one that was rotated: nothing can be exchanged for it
+		return c, domain.ErrRevoked
 	}
-	return c, nil
+	return c, domain.ErrExpired
 }
 
 // once runs load once for all requests that wait for the same hash and have seen the same state.

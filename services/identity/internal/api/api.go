@@ -32,7 +32,9 @@ type API struct {
 
 // Mount registers the contract's operations and the internal calls.
 func (a *API) Mount(e *gin.Engine) error {
-	a.mountInternal(e)
+	if err := a.mountInternal(e); err != nil {
+		return err
+	}
 	a.OAuth.Mount(e, a.Server.Internal)
 	return a.Server.Mount(e, map[string]httpx.Route{
 		"getTenant": {Handle: a.getTenant},

@@ -1,12 +1,11 @@
 package api
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -16,96 +15,94 @@ import (
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
-	"holdfast.dev/libs/rest"
-	"holdfast.dev/proto/internalapi"
+	"holdfast.dev/proto"
 
-	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/domain"
-	"holdfast.dev/services/identity/internal/view"
+	"holdfast.dev/services/identity/internal/store"
 )
 
-// permitted returns the role of the operator for whom the console asks, and who acts for the audit log. It is ErrNotPermitted when the
-// operator is no member of the caller's tenant now, may not sign in, or has a role without the permission.
-func (a *API) permitted(ctx context.Context, permission domain.Permission) (domain.Role, domain.Origin, error) {
-	from := caller.FromContext(ctx)
-	by := domain.Origin{Actor: from.Credential, Source: "console:" + from.RequestID}
-	id, err := ids.Parse[domain.OperatorPrefix](from.Credential)
-	if err != nil {
-		return "", by, domain.ErrNotPermitted.WithCause(err)
-	}
-	role, err := a.App.RoleOf(ctx, id)
-	if errors.Is(err, domain.ErrOperatorNotFound) || err == nil && !role.May(permission) {
-		return "", by, domain.ErrNotPermitted
-	}
-	return role, by, err
-}
+const (
+	operatorKind   = "operator" // of the callers that the console signs
+	maxConsoleBody = 64 << 10   // bytes
+)
 
-// listKeys answers the API keys of the caller's tenant and mode.
-func (a *API) listKeys(c *gin.Context) error {
-	ctx := c.Request.Context()
-	if _, _, err := a.permitted(ctx, domain.ManageKeys); err != nil {
-		return err
-	}
-	from := caller.FromContext(ctx)
-	keys, err := a.App.Keys(ctx, from.Tenant)
+// mountConsole registers the calls that the console makes in the name of an operator. Where they are and which permission they need is the
+// contract's.
+func (a *API) mountConsole(e *gin.Engine) error {
+	calls, err := contract.Forms(proto.InternalIdentity)
 	if err != nil {
 		return err
 	}
-	out := internalapi.APIKeyList{Data: []internalapi.APIKey{}}
-	for _, k := range keys {
-		if k.Livemode == from.Live() {
-			out.Data = append(out.Data, view.InternalKey(k))
+	for id, h := range map[string]func(c *gin.Context, by asker) error{
+		"listApiKeys": a.listKeys, "createApiKey": a.createKey, "rotateApiKey": a.rotateKey, "revokeApiKey": a.revokeKey,
+		"listMembers": a.listMembers, "inviteMember": a.inviteMember, "changeMember": a.changeMember, "removeMember": a.removeMember,
+		"listApps": a.listApps, "createApp": a.createApp, "updateApp": a.updateApp, "deleteApp": a.deleteApp,
+		"listGrants": a.listGrants, "revokeGrant": a.revokeGrant,
+		"listAudit":   a.listAudit, // of one object; the rest needs ReadAudit
+		"verifyAudit": a.verifyAudit, "updateTenant": a.updateTenant,
+		"listViews": a.listViews, "saveView": a.saveView, "deleteView": a.deleteView,
+	} {
+		call, ok := calls[id]
+		if !ok {
+			return fmt.Errorf("the contract of the internal calls has no operation %s", id)
 		}
+		path := strings.ReplaceAll(call.Path, "{id}", ":id")
+		e.Handle(call.Method, path, a.Server.Internal(a.permitted(domain.Permission(call.Permission), h), "console"))
 	}
-	return rest.Object(c, out)
+	return nil
 }
 
-// createKey makes an API key of the caller's tenant and mode, with scopes that the operator's role has.
-func (a *API) createKey(c *gin.Context) error {
-	ctx := c.Request.Context()
-	role, by, err := a.permitted(ctx, domain.ManageKeys)
-	if err != nil {
-		return err
-	}
-	var body internalapi.APIKeyCreate
-	if err := json.NewDecoder(io.LimitReader(c.Request.Body, maxLookup)).Decode(&body); err != nil {
-		return apperr.Field("name", "Must be given in a JSON object.").WithCause(err)
-	}
-	own := role.Scopes(a.App.Scopes)
-	for _, scope := range body.Scopes {
-		if !slices.Contains(own, scope) {
-			return apperr.Field("scopes", "%q is no scope that your role has.", scope)
+// asker is the operator in whose name the console calls, a member of the caller's tenant.
+type asker struct {
+	domain.Membership
+	caller.Caller
+}
+
+// origin is what the audit log notes of the call.
+func (m asker) origin() domain.Origin {
+	return domain.Origin{Actor: m.Credential, Source: "console:" + m.RequestID}
+}
+
+// home is the tenant and the mode of the call.
+func (m asker) home() store.Home { return store.Home{TenantID: m.Tenant, Livemode: m.Live()} }
+
+// permitted calls h when the caller is an operator whose role at the caller's tenant has the permission now.
+func (a *API) permitted(needs domain.Permission, h func(c *gin.Context, by asker) error) httpx.Handler {
+	return func(c *gin.Context) error {
+		ctx := c.Request.Context()
+		from := caller.FromContext(ctx)
+		id, err := ids.Parse[domain.OperatorPrefix](from.Credential)
+		if err != nil || from.Kind != operatorKind {
+			return domain.ErrPermission.WithCause(err)
 		}
+		m, err := a.App.Permit(ctx, id, needs)
+		if err != nil {
+			return err
+		}
+		return h(c, asker{m, from})
 	}
-	if len(body.Scopes) == 0 {
-		return apperr.Field("scopes", "Must name at least one scope.")
-	}
-	from := caller.FromContext(ctx)
-	k, secret, err := a.App.CreateKey(ctx, by, app.NewKey{Tenant: from.Tenant, Mode: string(from.Mode), Name: body.Name, Scopes: strings.Join(body.Scopes, ",")})
-	if err != nil {
-		return err
-	}
-	out, err := contract.Encode(internalapi.APIKeyWithSecret{APIKey: view.InternalKey(k), Secret: secret})
-	if err != nil {
-		return err
-	}
-	return httpx.JSON(c, http.StatusCreated, "", out)
 }
 
-// revokeKey ends an API key of the caller's tenant and mode.
-func (a *API) revokeKey(c *gin.Context) error {
-	ctx := c.Request.Context()
-	_, by, err := a.permitted(ctx, domain.ManageKeys)
+// bodyOf reads a JSON body, which has no other fields than those of T.
+func bodyOf[T any](c *gin.Context) (body T, err error) {
+	d := json.NewDecoder(io.LimitReader(c.Request.Body, maxConsoleBody))
+	d.DisallowUnknownFields()
+	err = d.Decode(&body)
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) && wrong.Field != "" {
+		return body, apperr.Field(wrong.Field, "Must not be a JSON %s.", wrong.Value).WithCause(err)
+	}
+	if err != nil {
+		return body, apperr.Field("body", "Must be a JSON object of the form that the contract states.").WithCause(err)
+	}
+	return body, nil
+}
+
+// created answers 201 with v.
+func created(c *gin.Context, v any) error {
+	body, err := contract.Encode(v)
 	if err != nil {
 		return err
 	}
-	id, err := domain.ParseKeyID(c.Param("id"))
-	if err != nil {
-		return domain.ErrKeyNotFound
-	}
-	k, err := a.App.RevokeKeyAt(ctx, by, id)
-	if err != nil {
-		return err
-	}
-	return rest.Object(c, view.InternalKey(k))
+	return httpx.JSON(c, http.StatusCreated, "", body)
 }

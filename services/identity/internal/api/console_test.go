@@ -2,94 +2,126 @@ package api_test
 
 import (
 	"context"
-	"slices"
+	"strings"
 	"testing"
 
 	"holdfast.dev/libs/caller"
-	"holdfast.dev/proto/internalapi"
+	"holdfast.dev/libs/ids"
 
 	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// member makes an operator a member of a tenant and returns the context in which the console asks for it.
-func (w *world) member(of domain.Tenant, email, role string, mode caller.Mode) (context.Context, domain.Operator) {
+// as returns a context in which the console calls in the name of an operator.
+func (w *world) as(o domain.Operator, at domain.Tenant, mode caller.Mode) context.Context {
+	w.T.Helper()
+	return caller.With(w.T.Context(), caller.Caller{
+		Tenant: at.ID, Timezone: at.Timezone, Currency: at.Currency, PolicyVersion: at.Version, Mode: mode,
+		Credential: o.ID.String(), Kind: "operator", RequestID: ids.New[ids.RequestPrefix]().String(),
+	})
+}
+
+// member makes an operator with a role at a tenant.
+func (w *world) member(of domain.Tenant, email, role string) domain.Operator {
 	w.T.Helper()
 	o, _, err := w.app.InviteOperator(w.T.Context(), domain.Origin{Actor: "cli", Source: "test"}, app.Invitation{Tenant: of.ID, Email: email, Name: "Dana", Role: role})
 	if err != nil {
 		w.T.Fatal(err)
 	}
-	return caller.With(w.T.Context(), caller.Caller{Tenant: of.ID, Mode: mode, Credential: o.ID.String(), Kind: "operator", RequestID: "req_1"}), o
+	return o
 }
 
-// An operator whose role may manage keys makes, sees and ends those of its tenant and mode; no other operator does, and no other service.
-func TestKeysForTheConsole(t *testing.T) {
+// newTenant makes a tenant with an owner.
+func (w *world) newTenant() (domain.Tenant, domain.Operator) {
+	w.T.Helper()
+	_, tenant, _ := w.keyed("live", "all")
+	return tenant, w.member(tenant, "owner@"+tenant.Slug+".example", "owner")
+}
+
+// consoleCalls are the calls of the console, with the permission that each needs; ids are of nothing.
+var consoleCalls = []struct {
+	method, path, body string
+	needs              domain.Permission
+}{
+	{"GET", "/internal/v1/api-keys", "", domain.ManageKeys},
+	{"POST", "/internal/v1/api-keys", `{"name":"x","scopes":["read:units"]}`, domain.ManageKeys},
+	{"POST", "/internal/v1/api-keys/key_x/rotate", `{"overlap_seconds":0}`, domain.ManageKeys},
+	{"POST", "/internal/v1/api-keys/key_x/revoke", "", domain.ManageKeys},
+	{"GET", "/internal/v1/audit", "", domain.ReadAudit},
+	{"GET", "/internal/v1/audit?actor=op_x&action=key.create&from=2026-01-01T00:00:00Z", "", domain.ReadAudit},
+	{"GET", "/internal/v1/audit?object=", "", domain.ReadAudit},
+	{"GET", "/internal/v1/audit?object=bk_x", "", ""},
+	{"POST", "/internal/v1/audit/verify", "", domain.ReadAudit},
+	{"GET", "/internal/v1/views?list=bookings", "", ""},
+	{"POST", "/internal/v1/views", `{"list":"bookings","name":"x","query":"q=x"}`, ""},
+	{"DELETE", "/internal/v1/views/view_x", "", ""},
+	{"GET", "/internal/v1/members", "", domain.ManageOperators},
+	{"POST", "/internal/v1/members", `{"email":"x","name":"X","role":"staff"}`, domain.ManageOperators},
+	{"PATCH", "/internal/v1/members/op_x", `{"role":"staff"}`, domain.ManageOperators},
+	{"DELETE", "/internal/v1/members/op_x", "", domain.ManageOperators},
+	{"GET", "/internal/v1/apps", "", domain.ManageApps},
+	{"POST", "/internal/v1/apps", `{"name":"Till"}`, domain.ManageApps},
+	{"PATCH", "/internal/v1/apps/app_x", `{"name":"Till"}`, domain.ManageApps},
+	{"DELETE", "/internal/v1/apps/app_x", "", domain.ManageApps},
+	{"GET", "/internal/v1/grants", "", domain.RevokeGrants},
+	{"DELETE", "/internal/v1/grants/gr_x", "", domain.RevokeGrants},
+	{"PATCH", "/internal/v1/tenant", `{"name":"New"}`, domain.ManageSettings},
+}
+
+// Each call is answered for a role that has its permission, and for no other.
+func TestConsolePermissions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	_, tenant, _ := w.keyed("test", "all")
-	_, other, _ := w.keyed("test", "all")
-	owner, dana := w.member(tenant, "owner@example.com", "owner", caller.Test)
-	made := decode[internalapi.APIKeyWithSecret](w.from(owner, "console", "POST", "/internal/v1/api-keys", `{"name":"Till","scopes":["read:bookings","payments:read"]}`).is(201))
-	if made.Secret == "" || made.APIKey.Name != "Till" || !slices.Equal(made.APIKey.Scopes, []string{"read:bookings", "payments:read"}) || made.APIKey.RevokedAt != nil {
-		t.Errorf("%+v", made)
-	}
-	list := func(ctx context.Context) (found []string) {
-		t.Helper()
-		for _, k := range decode[internalapi.APIKeyList](w.from(ctx, "console", "GET", "/internal/v1/api-keys", "").is(200)).Data {
-			found = append(found, k.ID)
+	tenant, _ := w.newTenant()
+	for _, role := range domain.Roles {
+		o := w.member(tenant, string(role)+"@example.com", string(role))
+		for _, call := range consoleCalls {
+			a := w.from(w.as(o, tenant, caller.Test), "console", call.method, call.path, call.body)
+			allowed := call.needs == "" || role.May(call.needs)
+			if forbidden := a.Status == 403; forbidden == allowed || a.Status >= 500 || a.Status == 401 {
+				t.Errorf("%s %s as %s: %d %s", call.method, call.path, role, a.Status, a.Body)
+			}
+			if !allowed {
+				a.is(403, "insufficient_permission")
+			}
 		}
-		return found
 	}
-	live := in(owner, func(c *caller.Caller) { c.Mode = caller.Live })
-	elsewhere, _ := w.member(other, "elsewhere@example.com", "owner", caller.Test)
-	if got := list(owner); len(got) != 2 || got[0] != made.APIKey.ID {
-		t.Errorf("%v", got)
-	}
-	if got := list(live); len(got) != 0 {
-		t.Errorf("the other mode has %v", got)
-	}
-	if got := list(elsewhere); slices.Contains(got, made.APIKey.ID) {
-		t.Errorf("another tenant has %v", got)
-	}
+}
 
-	// Each call is refused where the role, the membership, the tenant or the peer is another one.
-	staff, _ := w.member(tenant, "staff@example.com", "staff", caller.Test)
-	viewer, _ := w.member(tenant, "viewer@example.com", "viewer", caller.Test)
-	admin, _ := w.member(tenant, "admin@example.com", "admin", caller.Test)
-	stranger := in(owner, func(c *caller.Caller) { c.Tenant = other.ID })
-	key := in(owner, func(c *caller.Caller) { c.Credential = made.APIKey.ID })
-	revoke := "/internal/v1/api-keys/" + made.APIKey.ID + "/revoke"
-	for _, call := range [][3]string{{"GET", "/internal/v1/api-keys"}, {"POST", "/internal/v1/api-keys", `{"name":"Till","scopes":["read:bookings"]}`}, {"POST", revoke}} {
-		for name, ctx := range map[string]context.Context{"staff": staff, "viewer": viewer, "a stranger": stranger, "a key": key} {
-			t.Log(name, call)
-			w.from(ctx, "console", call[0], call[1], call[2]).is(403, "insufficient_scope")
-		}
-		w.from(owner, "bookings", call[0], call[1], call[2]).is(401, "invalid_credential")
-	}
-	w.from(live, "console", "POST", revoke, "").is(404, "key_not_found")
-	w.from(elsewhere, "console", "POST", revoke, "").is(404, "key_not_found")
-	w.from(owner, "console", "POST", "/internal/v1/api-keys/x/revoke", "").is(404, "key_not_found")
-	for body, field := range map[string]string{
-		`{"name":"","scopes":["read:everything"]}`: "scopes", `{"name":"Till","scopes":[]}`: "scopes", `{`: "name",
-	} {
-		w.from(owner, "console", "POST", "/internal/v1/api-keys", body).is(422, "invalid_request", field)
-	}
-	for range 2 { // the second time changes nothing
-		if k := decode[internalapi.APIKey](w.from(admin, "console", "POST", revoke, "").is(200)); k.RevokedAt == nil {
-			t.Errorf("%+v", k)
-		}
-	}
-
-	// Whoever is no member any more, or may not sign in, may nothing.
+// No call is answered for somebody who is no member of the tenant now, nor for a caller that is no operator, nor for another service.
+func TestConsoleCallsOfNobody(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
 	by := domain.Origin{Actor: "cli", Source: "test"}
-	keeper, _ := w.member(tenant, "keeper@example.com", "owner", caller.Test)
-	if _, err := w.app.RemoveOperator(t.Context(), by, tenant.ID, dana.Email); err != nil {
+	tenant, owner := w.newTenant()
+	_, stranger := w.newTenant()
+	left, disabled := w.member(tenant, "left@example.com", "owner"), w.member(tenant, "disabled@example.com", "owner")
+	if _, err := w.app.RemoveOperator(t.Context(), by, app.MemberRef{Tenant: tenant.ID, Email: left.Email}); err != nil {
 		t.Fatal(err)
 	}
-	w.from(owner, "console", "GET", "/internal/v1/api-keys", "").is(403, "insufficient_scope")
-	if _, _, err := w.app.DisableOperator(t.Context(), by, "admin@example.com"); err != nil {
+	if _, _, err := w.app.DisableOperator(t.Context(), by, disabled.Email); err != nil {
 		t.Fatal(err)
 	}
-	w.from(admin, "console", "GET", "/internal/v1/api-keys", "").is(403, "insufficient_scope")
-	w.from(keeper, "console", "GET", "/internal/v1/api-keys", "").is(200)
+	asOwner := w.as(owner, tenant, caller.Live)
+	for name, ctx := range map[string]context.Context{
+		"an owner of another tenant": w.as(stranger, tenant, caller.Live),
+		"an ended member":            w.as(left, tenant, caller.Live),
+		"a disabled member":          w.as(disabled, tenant, caller.Live),
+		"nobody":                     w.as(domain.Operator{ID: domain.NewOperatorID()}, tenant, caller.Live),
+		"no tenant":                  in(asOwner, func(c *caller.Caller) { c.Tenant = ids.Tenant{} }),
+		"a key":                      in(asOwner, func(c *caller.Caller) { c.Credential = domain.NewKeyID().String() }),
+		"the kind of a key":          in(asOwner, func(c *caller.Caller) { c.Kind = "api_key" }),
+		"the service itself":         w.service("console", tenant.ID, caller.Live),
+	} {
+		for _, call := range consoleCalls {
+			if a := w.from(ctx, "console", call.method, call.path, call.body); a.Status != 403 || !strings.Contains(string(a.Body), "insufficient_permission") {
+				t.Errorf("%s: %s %s: %d %s", name, call.method, call.path, a.Status, a.Body)
+			}
+		}
+	}
+	for _, peer := range []string{"", "gateway", "bookings", "customers"} {
+		for _, call := range consoleCalls {
+			w.from(asOwner, peer, call.method, call.path, call.body).is(401, "invalid_credential")
+		}
+	}
 }

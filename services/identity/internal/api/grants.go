@@ -6,7 +6,6 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/apperr"
-	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/rest"
@@ -17,7 +16,7 @@ import (
 )
 
 // listGrants answers what apps may do at the caller's tenant, in both modes.
-func (a *API) listGrants(c *gin.Context) error {
+func (a *API) listGrants(c *gin.Context, by asker) error {
 	ctx := c.Request.Context()
 	var operator *domain.OperatorID
 	if text := c.Query("operator_id"); text != "" {
@@ -27,7 +26,7 @@ func (a *API) listGrants(c *gin.Context) error {
 		}
 		operator = &id
 	}
-	grants, err := a.App.Grants(ctx, caller.FromContext(ctx).Tenant, operator)
+	grants, err := a.App.Grants(ctx, by.Tenant, operator)
 	if err != nil {
 		return err
 	}
@@ -39,15 +38,12 @@ func (a *API) listGrants(c *gin.Context) error {
 }
 
 // revokeGrant ends a grant of the caller's tenant, in the name of the operator who asks.
-func (a *API) revokeGrant(c *gin.Context) error {
-	ctx := c.Request.Context()
+func (a *API) revokeGrant(c *gin.Context, by asker) error {
 	id, err := domain.ParseGrantID(c.Param("id"))
 	if err != nil {
 		return domain.ErrGrantNotFound
 	}
-	from := caller.FromContext(ctx)
-	by := domain.Origin{Actor: from.Credential, Source: "console:" + from.RequestID}
-	if err := a.App.RevokeGrantAt(ctx, by, from.Tenant, id); err != nil {
+	if err := a.App.RevokeGrantAt(c.Request.Context(), by.origin(), by.Tenant, id); err != nil {
 		return err
 	}
 	return httpx.JSON(c, http.StatusNoContent, "", nil)

@@ -49,7 +49,7 @@ func TestGrantsForTheConsole(t *testing.T) {
 	ctx, tenant, _ := w.keyed("test", "all")
 	otherCtx, other, _ := w.keyed("test", "all")
 	member := func(of domain.Tenant, email string) domain.Operator {
-		o, _, err := w.app.InviteOperator(t.Context(), by, app.Invitation{Tenant: of.ID, Email: email, Name: "Dana", Role: "staff"})
+		o, _, err := w.app.InviteOperator(t.Context(), by, app.Invitation{Tenant: of.ID, Email: email, Name: "Dana", Role: "admin"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +68,7 @@ func TestGrantsForTheConsole(t *testing.T) {
 	elsewhere := w.granted(other, dana, a, caller.Test, false)
 
 	as := func(ctx context.Context, o domain.Operator) context.Context {
-		return in(ctx, func(c *caller.Caller) { c.Credential = o.ID.String() })
+		return in(ctx, func(c *caller.Caller) { c.Credential, c.Kind = o.ID.String(), "operator" })
 	}
 	list := func(query string) (found []string) {
 		t.Helper()
@@ -87,7 +87,7 @@ func TestGrantsForTheConsole(t *testing.T) {
 	if got := list("?operator_id=" + dana.ID.String()); !slices.Equal(got, want[1:]) {
 		t.Errorf("%v, want %v", got, want[1:])
 	}
-	w.from(ctx, "console", "GET", "/internal/v1/grants?operator_id=x", "").is(422, "invalid_request", "operator_id")
+	w.from(as(ctx, erik), "console", "GET", "/internal/v1/grants?operator_id=x", "").is(422, "invalid_request", "operator_id")
 
 	end := "/internal/v1/grants/"
 	for _, id := range []string{elsewhere.ID.String(), domain.NewGrantID().String(), "x"} {
@@ -103,7 +103,7 @@ func TestGrantsForTheConsole(t *testing.T) {
 	if got := list(""); !slices.Equal(got, want[1:]) {
 		t.Errorf("%v, want %v", got, want[1:])
 	}
-	if found := decode[internalapi.GrantList](w.from(otherCtx, "console", "GET", "/internal/v1/grants", "").is(200)).Data; len(found) != 1 || found[0].ID != elsewhere.ID.String() {
+	if found := decode[internalapi.GrantList](w.from(as(otherCtx, dana), "console", "GET", "/internal/v1/grants", "").is(200)).Data; len(found) != 1 || found[0].ID != elsewhere.ID.String() {
 		t.Errorf("%+v", found)
 	}
 	records := 0

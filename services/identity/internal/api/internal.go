@@ -1,6 +1,7 @@
 package api
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"io"
@@ -24,17 +25,13 @@ const (
 )
 
 // mountInternal registers the calls of other services, which proto/internal/identity.yaml states.
-func (a *API) mountInternal(e *gin.Engine) {
+func (a *API) mountInternal(e *gin.Engine) error {
 	e.POST("/internal/v1/credentials/lookup", a.Server.Internal(a.lookupCredential, "gateway"))
-	e.GET("/internal/v1/tenants/:id", a.Server.Internal(a.lookupTenant, "bookings", "customers"))
+	e.POST("/internal/v1/sessions/lookup", a.Server.Internal(a.lookupSession, "console"))
+	e.GET("/internal/v1/tenants/:id", a.Server.Internal(a.lookupTenant, "bookings", "customers", "console"))
 	e.PUT("/internal/v1/tenants/:id/test-clock", a.Server.Internal(a.setTestClock, "bookings"))
 	e.GET("/internal/v1/browser-origins", a.Server.Internal(a.lookupOrigin, "gateway"))
-	e.POST("/internal/v1/sessions/lookup", a.Server.Internal(a.lookupSession, "console"))
-	e.GET("/internal/v1/api-keys", a.Server.Internal(a.listKeys, "console"))
-	e.POST("/internal/v1/api-keys", a.Server.Internal(a.createKey, "console"))
-	e.POST("/internal/v1/api-keys/:id/revoke", a.Server.Internal(a.revokeKey, "console"))
-	e.GET("/internal/v1/grants", a.Server.Internal(a.listGrants, "console"))
-	e.DELETE("/internal/v1/grants/:id", a.Server.Internal(a.revokeGrant, "console"))
+	return a.mountConsole(e)
 }
 
 // lookupCredential answers what a credential stands for, and notes its use.
@@ -43,9 +40,9 @@ func (a *API) lookupCredential(c *gin.Context) error {
 	if err := json.NewDecoder(io.LimitReader(c.Request.Body, maxLookup)).Decode(&body); err != nil {
 		return apperr.Field("hash", "Must be given in a JSON object.").WithCause(err)
 	}
-	hash, err := hex.DecodeString(body.Hash)
-	if err != nil || len(hash) != 32 {
-		return apperr.Field("hash", "Must be a SHA-256 in 64 hexadecimal digits.")
+	hash, err := hashOf(body.Hash)
+	if err != nil {
+		return err
 	}
 	ctx := c.Request.Context()
 	if body.Kind != nil && *body.Kind == oauthKind {
@@ -59,7 +56,7 @@ func (a *API) lookupCredential(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	if !p.Revoked {
+	if p.Revoked = p.Ended(a.Now()); !p.Revoked {
 		a.LastUse.Note(p.KeyID, a.Now())
 	}
 	return rest.Object(c, view.Principal(p))
@@ -71,15 +68,24 @@ func (a *API) lookupSession(c *gin.Context) error {
 	if err := json.NewDecoder(io.LimitReader(c.Request.Body, maxLookup)).Decode(&body); err != nil {
 		return apperr.Field("hash", "Must be given in a JSON object.").WithCause(err)
 	}
-	hash, err := hex.DecodeString(body.Hash)
-	if err != nil || len(hash) != 32 {
-		return apperr.Field("hash", "Must be a SHA-256 in 64 hexadecimal digits.")
+	hash, err := hashOf(body.Hash)
+	if err != nil {
+		return err
 	}
 	rows, err := a.App.SessionOf(c.Request.Context(), hash)
 	if err != nil {
 		return err
 	}
 	return rest.Object(c, view.Session(rows, a.App.Scopes))
+}
+
+// hashOf reads a SHA-256.
+func hashOf(text string) ([]byte, error) {
+	hash, err := hex.DecodeString(text)
+	if err != nil || len(hash) != sha256.Size {
+		return nil, apperr.Field("hash", "Must be a SHA-256 in 64 hexadecimal digits.")
+	}
+	return hash, nil
 }
 
 // lookupOrigin answers whether an app has registered an origin.

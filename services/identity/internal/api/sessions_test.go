@@ -57,7 +57,7 @@ func TestSessionsForTheConsole(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := w.app.RemoveOperator(t.Context(), by, left.ID, dana.Email); err != nil {
+	if _, err := w.app.RemoveOperator(t.Context(), by, app.MemberRef{Tenant: left.ID, Email: dana.Email}); err != nil {
 		t.Fatal(err)
 	}
 	now := time.Now()

@@ -107,6 +107,16 @@ func (a *App) ListAudit(ctx context.Context, f store.AuditFilter, limit int, sho
 	return nil
 }
 
+// AuditPage returns the newest records that the filter selects, newest first and at most limit of them, and whether there are more.
+func (a *App) AuditPage(ctx context.Context, f store.AuditFilter, limit int) (records []domain.Record, more bool, err error) {
+	err = a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		records, err = store.AuditPage(ctx, tx, f, limit+1)
+		return err
+	})
+	more = len(records) > limit
+	return records[:min(len(records), limit)], more, err
+}
+
 // Verdict is the outcome of checking one tenant's audit chain.
 type Verdict struct {
 	Tenant  string          `json:"tenant"`  // slug

@@ -2,7 +2,12 @@ package app
 
 import (
 	"context"
+	"log/slog"
+	"maps"
 	"slices"
+	"strconv"
+	"sync"
+	"time"
 
 	"holdfast.dev/libs/apikey"
 	"holdfast.dev/libs/caller"
@@ -33,28 +38,13 @@ func (a *App) CreateKey(ctx context.Context, by domain.Origin, n NewKey) (k doma
 	if err := domain.CheckKeyName(n.Name); err != nil {
 		return domain.Key{}, "", err
 	}
-	secret = apikey.New(mode)
-	hash := apikey.Hash(secret)
-	k = domain.Key{
-		ID: domain.NewKeyID(), TenantID: n.Tenant, Livemode: mode == caller.Live, Name: n.Name, Scopes: scopes,
-		Version: 1, CreatedAt: a.now(),
-	}
 	err = a.DB.Tx(scope(ctx, n.Tenant, mode), func(ctx context.Context, tx pg.Tx) error {
 		// Without this lock a key made beside a change of its tenant could miss the invalidation of that change.
 		if _, err := store.TenantForUpdate(ctx, tx); err != nil {
 			return err
 		}
-		there, err := store.CountKeys(ctx, tx)
-		if err != nil {
-			return err
-		}
-		if err := domain.KeyPlaces.Room(there); err != nil {
-			return err
-		}
-		if err := store.InsertKey(ctx, tx, k, hash[:]); err != nil {
-			return err
-		}
-		return a.audit(ctx, tx, by, change{domain.KeyCreated, k.ID.String(), nil, view.KeyForAdmin(k)})
+		k, secret, err = a.insertKey(ctx, tx, by, domain.Key{TenantID: n.Tenant, Livemode: mode == caller.Live, Name: n.Name, Scopes: scopes})
+		return err
 	})
 	if err != nil {
 		return domain.Key{}, "", err
@@ -62,14 +52,92 @@ func (a *App) CreateKey(ctx context.Context, by domain.Origin, n NewKey) (k doma
 	return k, secret, nil
 }
 
+// insertKey makes a key in tx, which has locked the tenant's row.
+func (a *App) insertKey(ctx context.Context, tx pg.Tx, by domain.Origin, k domain.Key) (made domain.Key, secret string, err error) {
+	secret = apikey.New(k.Mode())
+	hash := apikey.Hash(secret)
+	k.ID, k.Version, k.CreatedAt = domain.NewKeyID(), 1, a.now()
+	there, err := store.CountKeys(ctx, tx, a.now())
+	if err != nil {
+		return domain.Key{}, "", err
+	}
+	if err := domain.KeyPlaces.Room(there); err != nil {
+		return domain.Key{}, "", err
+	}
+	if err := store.InsertKey(ctx, tx, k, hash[:]); err != nil {
+		return domain.Key{}, "", err
+	}
+	return k, secret, a.audit(ctx, tx, by, change{domain.KeyCreated, k.ID.String(), nil, view.KeyForAdmin(k)})
+}
+
+// KeyHome returns the tenant and the mode of a key, for the command line, which manages all tenants.
+func (a *App) KeyHome(ctx context.Context, id domain.KeyID) (store.Home, error) {
+	return store.KeyHome(ctx, a.DB.Read(ctx), id)
+}
+
+// RotateKey makes a key with the name and the scopes of another one of that tenant and mode, which ends after the overlap: at once for 0.
+// The new secret is returned here and never again.
+func (a *App) RotateKey(
+	ctx context.Context, by domain.Origin, home store.Home, id domain.KeyID, overlap time.Duration,
+) (k domain.Key, secret string, published bool, err error) {
+	if err := domain.CheckOverlap(overlap); err != nil {
+		return domain.Key{}, "", false, err
+	}
+	err = a.DB.Tx(scope(ctx, home.TenantID, domain.ModeOf(home.Livemode)), func(ctx context.Context, tx pg.Tx) error {
+		tenant, err := store.TenantForUpdate(ctx, tx)
+		if err != nil {
+			return err
+		}
+		old, err := store.Key(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		ended, err := a.endKey(ctx, tx, tenant, old, overlap)
+		if err != nil {
+			return err
+		}
+		k, secret, err = a.insertKey(ctx, tx, by, domain.Key{TenantID: old.TenantID, Livemode: old.Livemode, Name: old.Name, Scopes: old.Scopes})
+		if err != nil {
+			return err
+		}
+		return a.audit(ctx, tx, by, change{domain.KeyRotated, id.String(), view.KeyForAdmin(old), view.RotatedKey{AdminKey: view.KeyForAdmin(ended), Successor: k.ID.String()}})
+	})
+	if err != nil {
+		return domain.Key{}, "", false, err
+	}
+	return k, secret, a.publish(ctx, home.TenantID), nil
+}
+
+// endKey writes the end of a key that is rotated, and adds its invalidation.
+func (a *App) endKey(ctx context.Context, tx pg.Tx, tenant domain.Tenant, old domain.Key, overlap time.Duration) (domain.Key, error) {
+	wanted, err := old.Rotated(a.now(), overlap)
+	if err != nil {
+		return domain.Key{}, err
+	}
+	ended, err := store.EndKey(ctx, tx, wanted)
+	if err != nil {
+		return domain.Key{}, err
+	}
+	value := domain.Revoked
+	if ended.RevokedAt == nil {
+		value = strconv.FormatInt(ended.Version+tenant.Version, 10)
+	}
+	return ended, store.InvalidateKey(ctx, tx, ended.ID, value)
+}
+
 // RevokeKey ends a key for good. Every gateway refuses it once published is true. While Redis is away published is false:
 // gateways re-read what they remember within a second, and RetryPublish publishes the invalidation later.
 // Revoking twice changes nothing and publishes again.
 func (a *App) RevokeKey(ctx context.Context, by domain.Origin, id domain.KeyID) (k domain.Key, published bool, err error) {
-	home, err := store.KeyHome(ctx, a.DB.Read(ctx), id)
+	home, err := a.KeyHome(ctx, id)
 	if err != nil {
 		return domain.Key{}, false, err
 	}
+	return a.RevokeKeyAt(ctx, by, home, id)
+}
+
+// RevokeKeyAt is RevokeKey for a key of that tenant and mode; another one is ErrKeyNotFound.
+func (a *App) RevokeKeyAt(ctx context.Context, by domain.Origin, home store.Home, id domain.KeyID) (k domain.Key, published bool, err error) {
 	ctx = scope(ctx, home.TenantID, domain.ModeOf(home.Livemode))
 	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		if _, err := store.TenantForUpdate(ctx, tx); err != nil {
@@ -78,7 +146,7 @@ func (a *App) RevokeKey(ctx context.Context, by domain.Origin, id domain.KeyID) 
 		if k, err = store.Key(ctx, tx, id); err != nil {
 			return err
 		}
-		if err := store.InvalidateKey(ctx, tx, k); err != nil {
+		if err := store.InvalidateKey(ctx, tx, id, domain.Revoked); err != nil {
 			return err
 		}
 		if k.RevokedAt != nil {
@@ -96,22 +164,12 @@ func (a *App) RevokeKey(ctx context.Context, by domain.Origin, id domain.KeyID) 
 	return k, a.publish(ctx, home.TenantID), nil
 }
 
-// RevokeKeyAt is RevokeKey for a key of the caller's tenant and mode; any other is ErrKeyNotFound. A signal that Redis has not got yet
-// follows by itself.
-func (a *App) RevokeKeyAt(ctx context.Context, by domain.Origin, id domain.KeyID) (domain.Key, error) {
-	if _, err := store.Key(ctx, a.DB.Read(ctx), id); err != nil {
-		return domain.Key{}, err
-	}
-	k, _, err := a.RevokeKey(ctx, by, id)
-	return k, err
-}
-
 // Keys returns a tenant's keys of both modes, newest first.
 func (a *App) Keys(ctx context.Context, tenant ids.Tenant) ([]domain.Key, error) {
 	var all []domain.Key
 	for _, mode := range []caller.Mode{caller.Live, caller.Test} {
 		ctx := scope(ctx, tenant, mode)
-		keys, err := store.Keys(ctx, a.DB.Read(ctx))
+		keys, err := store.Keys(ctx, a.DB.Read(ctx), 0)
 		if err != nil {
 			return nil, err
 		}
@@ -119,4 +177,67 @@ func (a *App) Keys(ctx context.Context, tenant ids.Tenant) ([]domain.Key, error)
 	}
 	slices.SortFunc(all, func(x, y domain.Key) int { return y.CreatedAt.Compare(x.CreatedAt) })
 	return all, nil
+}
+
+const (
+	lastUsePoll = 5 * time.Second
+	lastUseMax  = 10_000 // keys noted between two writes; further ones are noted at their next look-up
+)
+
+// LastUse gathers which keys were used and writes it now and then, so that a look-up never waits for it.
+type LastUse struct {
+	Worker *pg.DB
+	Log    *slog.Logger
+
+	mu   sync.Mutex
+	used map[domain.KeyID]time.Time
+}
+
+// Note remembers that a key was used.
+func (l *LastUse) Note(id domain.KeyID, at time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.used == nil {
+		l.used = map[domain.KeyID]time.Time{}
+	}
+	if _, known := l.used[id]; known || len(l.used) < lastUseMax {
+		l.used[id] = at
+	}
+}
+
+// Write writes what was noted since the last write; after a failure it is kept for the next.
+func (l *LastUse) Write(ctx context.Context) error {
+	l.mu.Lock()
+	used := l.used
+	l.used = nil
+	l.mu.Unlock()
+	if len(used) == 0 {
+		return nil
+	}
+	err := l.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.TouchKeys(ctx, tx, used) })
+	if err != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		maps.Copy(used, l.used) // what came meanwhile is newer
+		l.used = used
+	}
+	return err
+}
+
+// Run writes every few seconds until ctx ends, and once more then.
+func (l *LastUse) Run(ctx context.Context) error {
+	tick := time.NewTicker(lastUsePoll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+			defer cancel()
+			return l.Write(last)
+		case <-tick.C:
+			if err := l.Write(ctx); err != nil {
+				l.Log.WarnContext(ctx, "last use of keys waits", slog.Any("error", err))
+			}
+		}
+	}
 }

@@ -57,6 +57,15 @@ func (a *App) DeleteApp(ctx context.Context, by domain.Origin, id domain.AppID) 
 	})
 }
 
+// OwnApp returns an app of that tenant that was not deleted; another one is ErrAppNotFound.
+func (a *App) OwnApp(ctx context.Context, tenant ids.Tenant, id domain.AppID) (domain.App, error) {
+	found, err := store.AppByID(ctx, a.DB.Read(ctx), id)
+	if err == nil && found.TenantID != tenant {
+		err = domain.ErrAppNotFound
+	}
+	return found.App, err
+}
+
 func (a *App) changeApp(ctx context.Context, by domain.Origin, id domain.AppID, action string, edit func(domain.App) (domain.App, error)) (app domain.App, published bool, err error) {
 	found, err := store.AppByID(ctx, a.DB.Read(ctx), id)
 	if err != nil {

@@ -1,7 +1,6 @@
 package domain
 
 import (
-	"errors"
 	"net/url"
 	"slices"
 	"strconv"
@@ -33,7 +32,7 @@ func ParseAppID(s string) (AppID, error) {
 }
 
 // ErrAppNotFound is an app that does not exist, or was deleted.
-var ErrAppNotFound = errors.New("there is no such app")
+var ErrAppNotFound = apperr.New(apperr.NotFound, "app_not_found", "There is no such app.")
 
 // AppPlaces is how many apps a tenant may have.
 var AppPlaces = quota.Cap{Most: 100, Rows: "OAuth apps", Field: "name", Remedy: "Delete one first."}

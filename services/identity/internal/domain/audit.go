@@ -18,6 +18,7 @@ const (
 	TenantUpdated    = "tenant.update"
 	KeyCreated       = "key.create"
 	KeyRevoked       = "key.revoke"
+	KeyRotated       = "key.rotate" // a new key takes its place
 	OperatorInvited  = "operator.invite"
 	OperatorJoined   = "operator.join" // the invitation was accepted
 	OperatorRole     = "operator.role"

@@ -36,6 +36,7 @@ func ParseKeyID(s string) (KeyID, error) {
 var (
 	ErrKeyNotFound        = apperr.New(apperr.NotFound, "key_not_found", "API key not found.")
 	ErrCredentialNotFound = apperr.New(apperr.NotFound, "credential_not_found", "No credential has this hash.")
+	ErrKeyEnded           = apperr.New(apperr.Invalid, "invalid_status_transition", "The key has ended, or was rotated before. Rotate the newer key.")
 	ErrCredentialGone     = apperr.New(apperr.Unauthenticated, "invalid_credential", "The credential is not valid.")
 )
 
@@ -52,7 +53,32 @@ type Key struct {
 	Version    int64 // raised by each change but the last use
 	CreatedAt  time.Time
 	LastUsedAt *time.Time // exact to about a minute
+	ExpiresAt  *time.Time // when it ends because it was rotated
 	RevokedAt  *time.Time
+}
+
+// MaxOverlap is how long a rotated key may work beside the new one.
+const MaxOverlap = 7 * 24 * time.Hour
+
+// CheckOverlap returns the 422 of an overlap that is too long, or nil.
+func CheckOverlap(d time.Duration) error {
+	if d < 0 || d > MaxOverlap {
+		return apperr.Field("overlap_seconds", "Must be 0 to 604800 seconds, which are 7 days.")
+	}
+	return nil
+}
+
+// Rotated returns the key as it is when a new one replaces it after the overlap, or ErrKeyEnded.
+func (k Key) Rotated(now time.Time, overlap time.Duration) (Key, error) {
+	if k.RevokedAt != nil || k.ExpiresAt != nil {
+		return Key{}, ErrKeyEnded
+	}
+	if overlap == 0 {
+		k.RevokedAt = &now
+		return k, nil
+	}
+	k.ExpiresAt = new(now.Add(overlap))
+	return k, nil
 }
 
 // Mode is the mode that the key works in.
@@ -117,7 +143,13 @@ type Principal struct {
 	Currency      string
 	PolicyVersion int64
 	Clock         *time.Time // the tenant's test clock
+	ExpiresAt     *time.Time // of a rotated key
 	Revoked       bool
+}
+
+// Ended reports whether the key was revoked, or has ended after its rotation.
+func (p Principal) Ended(now time.Time) bool {
+	return p.Revoked || p.ExpiresAt != nil && !now.Before(*p.ExpiresAt)
 }
 
 // Revoked is the value of a revoked credential's invalidation; any other value is a principal's version.

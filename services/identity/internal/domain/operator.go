@@ -9,6 +9,7 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/quota"
 )
 
 // OperatorPrefix is the prefix of operator ids.
@@ -23,12 +24,27 @@ type OperatorID = ids.ID[OperatorPrefix]
 // NewOperatorID makes a fresh id.
 func NewOperatorID() OperatorID { return ids.New[OperatorPrefix]() }
 
+// ParseOperatorID reads an operator's public id; anything else is ErrOperatorNotFound.
+func ParseOperatorID(s string) (OperatorID, error) {
+	id, err := ids.Parse[OperatorPrefix](s)
+	if err != nil {
+		return OperatorID{}, ErrOperatorNotFound
+	}
+	return id, nil
+}
+
+// MemberPlaces is how many operators a tenant may have.
+var MemberPlaces = quota.Cap{Most: 1000, Rows: "operators", Field: "email", Remedy: "Remove one first."}
+
 // Errors about operators.
 var (
-	ErrOperatorNotFound = errors.New("there is no such operator")
-	ErrLastOwner        = errors.New("a tenant keeps at least one owner: make another operator an owner first")
+	ErrOperatorNotFound = apperr.New(apperr.NotFound, "operator_not_found", "There is no such operator.")
+	ErrLastOwner        = apperr.New(apperr.Invalid, "last_owner", "A tenant keeps at least one owner: make another operator an owner first.")
 	ErrLink             = errors.New("this link is not valid any more")
 )
+
+// ErrPermission is a call in the name of somebody whose role at the tenant does not allow it, or who has none.
+var ErrPermission = apperr.New(apperr.Forbidden, "insufficient_permission", "The operator's role at the tenant does not allow this.")
 
 // Operator is a person who signs in. It spans tenants and modes.
 type Operator struct {

@@ -34,9 +34,6 @@ const (
 	RevokeGrants    Permission = "revoke grants" // of other operators; each may revoke its own
 )
 
-// ErrNotPermitted says that an operator's role does not allow what it asks for.
-var ErrNotPermitted = apperr.New(apperr.Forbidden, "insufficient_scope", "Your role does not allow this.")
-
 // Permissions lists them.
 var Permissions = []Permission{ManageOwners, ManageOperators, ManageApps, ManageKeys, ManageSettings, ReadAudit, RevokeGrants}
 
@@ -87,6 +84,14 @@ func (r Role) Scopes(scopes []string) []string {
 
 // May reports whether the role has the permission.
 func (r Role) May(p Permission) bool { return slices.Contains(allows[r].permissions, p) }
+
+// MayChange reports whether somebody with the role may change a membership from one role to another; "" is no membership.
+func (r Role) MayChange(from, to Role) bool {
+	return r.May(ManageOperators) && (from != Owner && to != Owner || r.May(ManageOwners))
+}
+
+// Permissions returns what the role allows besides scopes. An unknown role has none.
+func (r Role) Permissions() []Permission { return allows[r].permissions }
 
 // ParseRole reads a role's name.
 func ParseRole(s string) (Role, error) {

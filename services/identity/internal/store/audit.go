@@ -122,24 +122,35 @@ func Audit(ctx context.Context, q pg.Q, tenant ids.Tenant, after int64, limit in
 // AuditFilter selects records of a tenant. Zero values select all.
 type AuditFilter struct {
 	Tenant   ids.Tenant
+	Actor    string
+	Action   string
 	Object   string
+	Livemode *bool     // nil: both modes
 	From, To time.Time // of what happened: from From on, before To
 	Before   int64     // a record's number; 0: from the newest on
 }
 
 // AuditPage returns up to limit records, the newest first. q has the worker role.
 func AuditPage(ctx context.Context, q pg.Q, f AuditFilter, limit int) ([]domain.Record, error) {
+	sql, args := auditQuery(f, limit)
+	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Record], sql, args)
+}
+
+func auditQuery(f AuditFilter, limit int) (string, pg.Args) {
 	sql, args := `select `+auditColumns+` from audit_log where tenant_id = @of`, pg.Args{"of": f.Tenant, "limit": limit}
 	add := func(given bool, name string, value any, condition string) {
 		if given {
 			sql, args[name] = sql+" and "+condition, value
 		}
 	}
+	add(f.Actor != "", "actor", f.Actor, "actor = @actor")
+	add(f.Action != "", "action", f.Action, "action = @action")
 	add(f.Object != "", "object", f.Object, "object = @object")
+	add(f.Livemode != nil, "livemode", f.Livemode, "livemode = @livemode")
 	add(!f.From.IsZero(), "from", f.From, "at >= @from")
 	add(!f.To.IsZero(), "to", f.To, "at < @to")
 	add(f.Before != 0, "before", f.Before, "seq < @before")
-	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Record], sql+` order by seq desc limit @limit`, args)
+	return sql + ` order by seq desc limit @limit`, args
 }
 
 // AuditEnd is the noted end of a tenant's chain, and the number of a record that lies outside of it.

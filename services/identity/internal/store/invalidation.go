@@ -13,11 +13,11 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-// InvalidateKey adds the invalidation of a revoked key of the caller's tenant and mode.
-func InvalidateKey(ctx context.Context, tx pg.Tx, k domain.Key) error {
+// InvalidateKey adds the invalidation of a key of the caller's tenant and mode: domain.Revoked, or the newest version of its principal.
+func InvalidateKey(ctx context.Context, tx pg.Tx, id domain.KeyID, value string) error {
 	_, err := tx.Exec(ctx, `insert into key_signals (tenant_id, livemode, key_id, value) values (@tenant, @live, @id, @value)
 		on conflict (tenant_id, livemode, key_id) do update set value = excluded.value`,
-		pg.Args{"id": k.ID, "value": domain.Revoked})
+		pg.Args{"id": id, "value": value})
 	if err != nil {
 		return fmt.Errorf("invalidate key: %w", err)
 	}

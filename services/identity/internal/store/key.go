@@ -13,13 +13,13 @@ import (
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-const keyColumns = `tenant_id, livemode, id, name, scopes, version, created_at, last_used_at, revoked_at`
+const keyColumns = `tenant_id, livemode, id, name, scopes, version, created_at, last_used_at, expires_at, revoked_at`
 
 // Principal returns what the credential of this SHA-256 stands for, of any tenant and revoked ones too.
 func Principal(ctx context.Context, q pg.Q, hash []byte) (domain.Principal, error) {
 	return pg.One(ctx, q, pgx.RowToStructByName[domain.Principal], domain.ErrCredentialNotFound, `
-		select key_id, tenant_id, livemode, name, scopes, version, timezone, currency, policy_version, clock, revoked
-		from credential_by_hash(@hash)`, pg.Args{"hash": hash})
+		select key_id, tenant_id, livemode, name, scopes, version, timezone, currency, policy_version, clock, expires_at, revoked
+		from key_by_hash(@hash)`, pg.Args{"hash": hash})
 }
 
 // Home is where a key belongs.
@@ -40,17 +40,17 @@ func Key(ctx context.Context, q pg.Q, id domain.KeyID) (domain.Key, error) {
 		where tenant_id = @tenant and livemode = @live and id = @id`, pg.Args{"id": id})
 }
 
-// Keys returns the keys of the caller's tenant and mode, newest first.
-func Keys(ctx context.Context, q pg.Q) ([]domain.Key, error) {
+// Keys returns the keys of the caller's tenant and mode, newest first, at most limit of them; 0 is no limit.
+func Keys(ctx context.Context, q pg.Q, limit int) ([]domain.Key, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Key], `select `+keyColumns+` from api_keys
-		where tenant_id = @tenant and livemode = @live order by id desc`, pg.Args{})
+		where tenant_id = @tenant and livemode = @live order by id desc limit nullif(@limit::bigint, 0)`, pg.Args{"limit": limit})
 }
 
-// CountKeys counts the keys of the caller's tenant and mode that are not revoked. The tenant's row is locked, so that
+// CountKeys counts the keys of the caller's tenant and mode that have not ended. The tenant's row is locked, so that
 // keys are counted and made one after the other.
-func CountKeys(ctx context.Context, tx pg.Tx) (int, error) {
+func CountKeys(ctx context.Context, tx pg.Tx, now time.Time) (int, error) {
 	return pg.One(ctx, tx, pgx.RowTo[int], pgx.ErrNoRows, `select count(*) from api_keys
-		where tenant_id = @tenant and livemode = @live and revoked_at is null`, pg.Args{})
+		where tenant_id = @tenant and livemode = @live and revoked_at is null and (expires_at is null or expires_at > @now)`, pg.Args{"now": now})
 }
 
 // InsertKey adds a key of the caller's tenant and mode; hash is the SHA-256 of the secret, which is stored nowhere.
@@ -69,6 +69,13 @@ func RevokeKey(ctx context.Context, tx pg.Tx, id domain.KeyID, at time.Time) (do
 	return oneKey(ctx, tx, `update api_keys set revoked_at = @at, version = version + 1
 		where tenant_id = @tenant and livemode = @live and id = @id and revoked_at is null
 		returning `+keyColumns, pg.Args{"id": id, "at": at})
+}
+
+// EndKey writes when a key of the caller's tenant and mode ends, and returns it.
+func EndKey(ctx context.Context, tx pg.Tx, k domain.Key) (domain.Key, error) {
+	return oneKey(ctx, tx, `update api_keys set expires_at = @expires, revoked_at = @revoked, version = version + 1
+		where tenant_id = @tenant and livemode = @live and id = @id
+		returning `+keyColumns, pg.Args{"id": k.ID, "expires": k.ExpiresAt, "revoked": k.RevokedAt})
 }
 
 // TouchKeys notes the last use of keys that have none noted in the last minute; tx has the worker role.

@@ -89,6 +89,13 @@ func Member(ctx context.Context, q pg.Q, id domain.OperatorID) (domain.Membershi
 		`select tenant_id, operator_id, role, version, created_at, ended_at from memberships where tenant_id = @tenant and operator_id = @id`, pg.Args{"id": id})
 }
 
+// ActiveMember returns the membership of the caller's tenant of an operator that is not disabled, if it has not ended.
+func ActiveMember(ctx context.Context, q pg.Q, id domain.OperatorID) (domain.Membership, error) {
+	return pg.One(ctx, q, pgx.RowToStructByName[domain.Membership], domain.ErrOperatorNotFound,
+		`select m.tenant_id, m.operator_id, m.role, m.version, m.created_at, m.ended_at from memberships m join operators o on o.id = m.operator_id
+		where m.tenant_id = @tenant and m.operator_id = @id and m.ended_at is null and o.disabled_at is null`, pg.Args{"id": id})
+}
+
 // SetMember writes an operator's role at the caller's tenant, or the end of its membership, and raises the version.
 func SetMember(ctx context.Context, tx pg.Tx, m domain.Membership) error {
 	_, err := tx.Exec(ctx, `insert into memberships (tenant_id, operator_id, role, created_at, ended_at) values (@tenant, @operator, @role, @at, @ended)
@@ -106,12 +113,24 @@ func CountOwners(ctx context.Context, tx pg.Tx) (int, error) {
 		where m.tenant_id = @tenant and m.role = 'owner' and m.ended_at is null and o.disabled_at is null`, pg.Args{})
 }
 
+// CountMembers counts the operators of the caller's tenant whose membership has not ended. The tenant's row is locked.
+func CountMembers(ctx context.Context, tx pg.Tx) (int, error) {
+	return pg.One(ctx, tx, pgx.RowTo[int], pgx.ErrNoRows, `select count(*) from memberships where tenant_id = @tenant and ended_at is null`, pg.Args{})
+}
+
+const presentMembers = `select o.id, o.email, o.name, m.role, o.password_hash is null as invited,
+		o.totp_secret is not null as factor, m.created_at, o.disabled_at, m.ended_at
+	from memberships m join operators o on o.id = m.operator_id
+	where m.tenant_id = @tenant and m.ended_at is null`
+
 // Members returns the operators of the caller's tenant whose membership has not ended, by address.
 func Members(ctx context.Context, q pg.Q) ([]domain.Member, error) {
-	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Member], `select o.id, o.email, o.name, m.role, o.password_hash is null as invited,
-			o.totp_secret is not null as factor, m.created_at, o.disabled_at, m.ended_at
-		from memberships m join operators o on o.id = m.operator_id
-		where m.tenant_id = @tenant and m.ended_at is null order by o.email_lower`, pg.Args{})
+	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Member], presentMembers+` order by o.email_lower`, pg.Args{})
+}
+
+// PresentMember returns one of Members, or domain.ErrOperatorNotFound.
+func PresentMember(ctx context.Context, q pg.Q, id domain.OperatorID) (domain.Member, error) {
+	return pg.One(ctx, q, pgx.RowToStructByName[domain.Member], domain.ErrOperatorNotFound, presentMembers+` and m.operator_id = @id`, pg.Args{"id": id})
 }
 
 // MembershipsOf returns the tenants that an operator is a member of now, by name.

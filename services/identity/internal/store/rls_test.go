@@ -44,6 +44,10 @@ var fixtures = map[string]fixture{
 			select gen_random_uuid(), e, e, '', now(), now() from (select gen_random_uuid()::text as e) x where $2::boolean is not null returning id)
 		insert into memberships (tenant_id, operator_id, role, created_at) select $1, id, 'owner', now() from o
 		where not exists (select from memberships where tenant_id = $1)`, "siu", false},
+	"saved_views": {`with o as (insert into operators (id, email, email_lower, name, created_at, updated_at)
+			select gen_random_uuid(), e, e, '', now(), now() from (select gen_random_uuid()::text as e) x where $2::boolean is not null returning id)
+		insert into saved_views (tenant_id, operator_id, id, list, name, query, created_at) select $1, id, id, 'bookings', 'n', '', now() from o
+		where not exists (select from saved_views where tenant_id = $1)`, "siud", false},
 	"oauth_apps": {`insert into oauth_apps (tenant_id, id, name, redirect_uris, scopes, published, reuse_leeway_seconds, created_at, updated_at)
 		select $1, gen_random_uuid(), '', '{}', '{}', true, 0, now(), now()
 		where $2::boolean is not null and not exists (select from oauth_apps where tenant_id = $1)`, "siu", false},
@@ -59,7 +63,7 @@ var fixtures = map[string]fixture{
 // order puts tables that others refer to first.
 var order = []string{
 	"tenants", "audit_heads", "api_keys", "key_signals", "audit_log", "idempotency_keys", "outbox", "inbox", "gateway_accounts",
-	"memberships", "oauth_apps", "oauth_grants", "oauth_access_tokens", "grant_signals",
+	"memberships", "saved_views", "oauth_apps", "oauth_grants", "oauth_access_tokens", "grant_signals",
 }
 
 // granting adds the app and the operator that the rows of oauth_grants name, and the tenant ($1) whose app it is.
@@ -281,7 +285,7 @@ func TestDoorsThroughRowLevelSecurity(t *testing.T) {
 	}
 	functions, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if want := []string{
-		"access_token_by_hash", "app_by_id", "credential_by_hash", "grant_by_hash", "grant_home", "grants_of", "key_home", "memberships_of",
+		"access_token_by_hash", "app_by_id", "credential_by_hash", "grant_by_hash", "grant_home", "grants_of", "key_by_hash", "key_home", "memberships_of",
 		"oldest_write", "origin_is_registered", "signal_grants", "signal_tenant_keys", "signed_in_by",
 	}; err != nil || !slices.Equal(functions, want) {
 		t.Errorf("security definer functions %v: %v; want %v", functions, err, want)

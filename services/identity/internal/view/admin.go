@@ -48,20 +48,21 @@ type AdminKey struct {
 	Version    int64      `json:"version"`
 	CreatedAt  time.Time  `json:"created_at"`
 	LastUsedAt *time.Time `json:"last_used_at"`
+	ExpiresAt  *time.Time `json:"expires_at"`
 	RevokedAt  *time.Time `json:"revoked_at"`
+}
+
+// RotatedKey is a key that was rotated, as the audit log keeps it.
+type RotatedKey struct {
+	AdminKey
+
+	Successor string `json:"successor"` // id of the key that takes its place
 }
 
 // KeyForAdmin renders a key for the command line, which manages all tenants.
 func KeyForAdmin(k domain.Key) AdminKey {
 	return AdminKey{
 		ID: k.ID.String(), TenantID: k.TenantID.String(), Mode: string(k.Mode()), Name: k.Name, Scopes: k.Scopes,
-		Version: k.Version, CreatedAt: k.CreatedAt.UTC(), LastUsedAt: k.LastUsedAt, RevokedAt: k.RevokedAt,
-	}
-}
-
-// InternalKey is an API key as the console shows it.
-func InternalKey(k domain.Key) internalapi.APIKey {
-	return internalapi.APIKey{
-		ID: k.ID.String(), Name: k.Name, Scopes: k.Scopes, CreatedAt: k.CreatedAt.UTC(), LastUsedAt: utc(k.LastUsedAt), RevokedAt: utc(k.RevokedAt),
+		Version: k.Version, CreatedAt: k.CreatedAt.UTC(), LastUsedAt: k.LastUsedAt, ExpiresAt: utc(k.ExpiresAt), RevokedAt: k.RevokedAt,
 	}
 }

@@ -99,7 +99,7 @@ func Principal(p domain.Principal) internalapi.Principal {
 	return internalapi.Principal{
 		ID: p.KeyID.String(), Kind: "api_key", Name: p.Name, Mode: string(domain.ModeOf(p.Livemode)), Scopes: p.Scopes,
 		TenantID: p.TenantID.String(), Timezone: p.Timezone, Currency: p.Currency,
-		PolicyVersion: p.PolicyVersion, Version: p.Version, Clock: utc(p.Clock), Revoked: p.Revoked,
+		PolicyVersion: p.PolicyVersion, Version: p.Version, Clock: utc(p.Clock), ExpiresAt: utc(p.ExpiresAt), Revoked: p.Revoked,
 	}
 }
 

@@ -34,12 +34,14 @@ func inABrowser(t *testing.T, file string, settings ...string) {
 		for _, name := range []string{"AUTH_URL", "BASE_URL", "OAUTH_CLIENT_ID", "OPERATOR_EMAIL", "OPERATOR_PASSWORD"} {
 			cmd.Env = append(cmd.Env, name+"="+shared.env[name])
 		}
-		if out, err := cmd.CombinedOutput(); err != nil {
+		out, err := cmd.CombinedOutput()
+		if err != nil {
 			t.Fatalf("%s %v: %v\n%s", name, args, err, out)
 		}
+		t.Logf("%s", out)
 	}
 	node("npm", "install", "--silent", "--no-audit", "--no-fund", "--no-package-lock")
-	node("node", "--test", "--test-reporter=spec", "--test-timeout=240000", file)
+	node("node", "--test", "--test-reporter=spec", "--test-timeout=480000", file)
 }
 
 // Operators sign in, consent and manage their account in a real browser, by keyboard, at two widths, in two schemes and four languages,

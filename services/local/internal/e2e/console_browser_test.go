@@ -2,11 +2,12 @@ package e2e
 
 import (
 	"encoding/json"
+	"os"
 	"testing"
 )
 
 // Operators work in a real browser, from an empty tenant to a paid invoice: by mouse with scripts, by keyboard without them, and each page is
-// checked at two widths, in two schemes and two languages.
+// checked at one of two widths, in one of two schemes and languages: at both with TEST_SCALE=full.
 func TestConsoleInABrowser(t *testing.T) {
 	var operators []map[string]string // an owner of an empty tenant for each way of working
 	for range 2 {
@@ -21,5 +22,5 @@ func TestConsoleInABrowser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inABrowser(t, "console.test.mjs", "OPERATORS="+string(text), "RECEIVERS="+receivers)
+	inABrowser(t, "console.test.mjs", "OPERATORS="+string(text), "RECEIVERS="+receivers, "SCALE="+os.Getenv("TEST_SCALE"))
 }

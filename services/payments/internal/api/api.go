@@ -21,6 +21,7 @@ type API struct {
 	DB       *pg.DB
 	Answers  *idemstore.Store
 	Accounts store.Accounts
+	Gateways *app.Accounts
 	Intents  *app.Intents
 	Refunds  *app.Refunds
 	Events   *app.Events
@@ -33,6 +34,9 @@ type API struct {
 func (a *API) Mount(e *gin.Engine) error {
 	e.POST("/internal/v1/gateway-events/:account", a.Server.Internal(a.receiveEvent, "gateway"))
 	e.GET("/internal/v1/payment-intents", a.Server.Internal(a.intentsOfCustomer, "customers"))
+	if err := a.mountConsole(e); err != nil {
+		return err
+	}
 	return a.Server.Mount(e, map[string]httpx.Route{
 		"createPaymentIntent":  {Handle: a.createIntent},
 		"listPaymentIntents":   {Handle: a.listIntents},

@@ -86,7 +86,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 		w.T.Fatal(err)
 	}
 	answers := &idemstore.Store{DB: db, Box: box, Now: w.now}
-	server := w.Server(answers, "customers")
+	server := w.Server(answers, "customers", "console")
 	accounts, quiet := store.Accounts{Box: box}, slog.New(slog.DiscardHandler)
 	gateway := app.Gateway(w.gateway)
 	if w.standIn != nil {
@@ -112,7 +112,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	w.settler = &app.Settler{Refunds: refunds, Lookup: w.bookings, Worker: w.DB.Worker, Log: quiet}
 	w.refunder = &app.RefundCompleter{Refunds: refunds, Worker: w.DB.Worker, Log: quiet}
 	handlers := &api.API{
-		DB: db, Answers: answers, Accounts: accounts, Intents: w.intents, Refunds: refunds, Events: w.events, Patience: w.patience, Pages: w.Pages(),
+		DB: db, Answers: answers, Accounts: accounts, Gateways: w.accounts, Intents: w.intents, Refunds: refunds, Events: w.events, Patience: w.patience, Pages: w.Pages(),
 		Server: server,
 	}
 	engine := httpx.NewEngine()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"holdfast.dev/libs/contract"
@@ -25,8 +24,16 @@ type Accounts struct {
 	Now     func() time.Time
 }
 
-// ErrConnected says that another account is connected already.
-var ErrConnected = errors.New("another account is connected: disconnect it first")
+// KeyError says that the payment gateway does not accept a secret key, or has not answered.
+type KeyError struct{ error }
+
+// Unwrap returns the gateway's answer.
+func (e *KeyError) Unwrap() error { return e.error }
+
+// Error implements error.
+func (e *KeyError) Error() string {
+	return "the payment gateway does not accept the secret key: " + e.error.Error()
+}
 
 // errOtherAccount says that new keys are not of the connected account.
 var errOtherAccount = errors.New("the keys belong to another account")
@@ -39,7 +46,7 @@ func (a *Accounts) Connect(ctx context.Context, live bool, keys domain.Keys) (do
 	}
 	id, country, err := a.Gateway.Account(ctx, keys.Secret)
 	if err != nil {
-		return domain.Account{}, fmt.Errorf("the payment gateway does not accept the secret key: %w", err)
+		return domain.Account{}, &KeyError{err}
 	}
 	var out domain.Account
 	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
@@ -54,7 +61,7 @@ func (a *Accounts) Connect(ctx context.Context, live bool, keys domain.Keys) (do
 		case err != nil:
 			return err
 		case current.Account != id:
-			return ErrConnected
+			return domain.ErrConnected
 		}
 		current.Country, current.PublishableKey = country, keys.Publishable
 		current.SecretKey, current.SecretLast4, current.DisconnectedAt = keys.Secret, domain.Last4(string(keys.Secret)), nil
@@ -102,7 +109,7 @@ func (a *Accounts) Rotate(ctx context.Context, live bool, keys domain.Keys, over
 	if given.Secret != "" {
 		id, _, err := a.Gateway.Account(ctx, keys.Secret)
 		if err != nil {
-			return domain.Account{}, fmt.Errorf("the payment gateway does not accept the secret key: %w", err)
+			return domain.Account{}, &KeyError{err}
 		}
 		if id != current.Account {
 			return domain.Account{}, errOtherAccount

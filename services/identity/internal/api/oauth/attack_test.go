@@ -210,7 +210,7 @@ func TestRolesBoundScopes(t *testing.T) {
 	w.invite(w.tenant, "kim@example.com", "admin")
 	a := w.exchange(w.browser().allow(w.request(), "kim@example.com").Get("code")).is(t, 200, "")
 	before := w.principal(a.Access).Version
-	if _, err := w.app.SetRole(ctx, by, w.tenant.ID, "kim@example.com", "viewer"); err != nil {
+	if _, err := w.app.SetRole(ctx, by, app.MemberRef{Tenant: w.tenant.ID, Email: "kim@example.com"}, "viewer"); err != nil {
 		t.Fatal(err)
 	}
 	if scopes, ok := w.alive(a.Access); scopes != "read:bookings" || !ok || w.principal(a.Access).Version <= before {
@@ -221,7 +221,7 @@ func TestRolesBoundScopes(t *testing.T) {
 	} else if a = again; false {
 		return
 	}
-	if _, err := w.app.RemoveOperator(ctx, by, w.tenant.ID, "kim@example.com"); err != nil {
+	if _, err := w.app.RemoveOperator(ctx, by, app.MemberRef{Tenant: w.tenant.ID, Email: "kim@example.com"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := w.alive(a.Access); ok {

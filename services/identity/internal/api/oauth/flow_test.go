@@ -206,7 +206,7 @@ func TestTheChoiceOfTenants(t *testing.T) {
 	second, third := w.newTenant("Second"), w.newTenant("Third")
 	w.invite(second, w.operator.Email, "viewer")
 	w.invite(third, w.operator.Email, "viewer")
-	if _, err := w.app.RemoveOperator(t.Context(), by, third.ID, w.operator.Email); err != nil {
+	if _, err := w.app.RemoveOperator(t.Context(), by, app.MemberRef{Tenant: third.ID, Email: w.operator.Email}); err != nil {
 		t.Fatal(err)
 	}
 	b := w.browser()

@@ -122,7 +122,7 @@ func (s *Server) signOut(v *visit) error {
 	if err := s.sessions.Destroy(v.r.Context()); err != nil {
 		return err
 	}
-	return v.show(http.StatusOK, pages.Message(v.frame(), v.T("sign_out"), v.T("signed_out"), ""))
+	return v.show(http.StatusOK, pages.Finished(v.frame(), v.T("sign_out"), v.T("signed_out")))
 }
 
 // link sets a password by a one-time link.
@@ -151,7 +151,7 @@ func (s *Server) link(v *visit) error {
 	var broken domain.PasswordError
 	switch {
 	case err == nil:
-		return v.show(http.StatusOK, pages.Message(v.frame(), v.T("set_password"), v.T("password_saved"), ""))
+		return v.show(http.StatusOK, pages.Finished(v.frame(), v.T("set_password"), v.T("password_saved")))
 	case errors.Is(err, domain.ErrLink):
 		return gone()
 	case errors.As(err, &broken):

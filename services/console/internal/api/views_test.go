@@ -1,0 +1,187 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"holdfast.dev/services/console/internal/domain"
+)
+
+// asked returns the first call of an operation since the last forget.
+func (p *platform) asked(t *testing.T, operation string) call {
+	t.Helper()
+	all := p.made()
+	i := slices.IndexFunc(all, func(c call) bool { return c.ID == operation })
+	if i < 0 {
+		t.Fatalf("%s is not asked", operation)
+	}
+	return all[i]
+}
+
+// The navigation has what the role may see: everything for an owner, no settings and no keys for a viewer.
+func TestNavigation(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t, options{})
+	links := func(role, mode string) (out []string) {
+		for _, n := range all(parse(t, p.get(role, "/admin/alpha/"+mode+"/search").Body.String()), "aside") {
+			for _, a := range all(n, "a") {
+				out = append(out, strings.TrimPrefix(attr(a, "href"), "/admin/alpha/"+mode+"/"))
+			}
+		}
+		return out
+	}
+	for role, want := range map[string]string{
+		"owner": "today calendar bookings customers leads quotes invoices payments refunds services units packages holiday-rules availability prices " +
+			"endpoints events feeds keys apps grants quickstart clock members audit /oauth/account business policy gateway",
+		"staff":  "today calendar bookings customers leads quotes invoices payments refunds services units packages holiday-rules availability prices feeds quickstart clock /oauth/account",
+		"viewer": "today calendar bookings customers leads quotes invoices payments refunds services units packages holiday-rules availability prices feeds quickstart /oauth/account",
+	} {
+		if got := strings.Join(links(role, "test"), " "); got != want {
+			t.Errorf("%s:\n%s, want\n%s", role, got, want)
+		}
+	}
+	if got := links("owner", "live"); slices.Contains(got, "clock") {
+		t.Error("live mode has no test clock")
+	}
+}
+
+// A quote for a lead without a customer makes the customer of the lead, once for a form; somebody else's address does not.
+func TestCustomerOfALead(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t, options{})
+	lead := exampleObject(t, "getLead", map[string]any{"id": "ld" + oneID, "customer_id": nil, "email": "grace@example.com", "first_name": "Grace", "last_name": "Hopper", "phone": nil, "company": nil})
+	p.answer("getLead", object(lead))
+	p.answer("listCustomers", object(map[string]any{"data": []any{}, "has_more": false}))
+	path := where + "quotes/new?lead_id=ld" + oneID
+	form := p.fill("staff", path, url.Values{"package_id": {"pkg" + oneID}, "event_date": {"2027-05-01"}})
+	if form.Get("customer_id") != "grace@example.com" {
+		t.Errorf("the form begins with %q", form.Get("customer_id"))
+	}
+	w := p.post("staff", path, form)
+	made := p.written()
+	if w.Code != http.StatusSeeOther || len(made) != 2 || made[0].ID != "createCustomer" || made[1].ID != "createQuote" {
+		t.Fatalf("%d: %+v", w.Code, made)
+	}
+	if got := string(made[0].Body); got != `{"email":"grace@example.com","first_name":"Grace","last_name":"Hopper"}` || made[0].Header.Get("Idempotency-Key") != form.Get("once")+"-customer" {
+		t.Errorf("%s %s", got, made[0].Header.Get("Idempotency-Key"))
+	}
+	if id := made[1].body(t)["customer_id"]; !strings.HasPrefix(fmt.Sprint(id), "cu_") {
+		t.Errorf("the quote is for %v", id)
+	}
+	p.forget()
+	form.Set("customer_id", "other@example.com")
+	if w := p.post("staff", path, form); w.Code != http.StatusUnprocessableEntity || len(p.written()) != 0 {
+		t.Errorf("%d, %d writes", w.Code, len(p.written()))
+	}
+	lead["customer_id"] = "cu_01k00000000000000000000005"
+	if form := p.fill("staff", path, nil); form.Get("customer_id") != "cu_01k00000000000000000000005" {
+		t.Errorf("the form begins with %q", form.Get("customer_id"))
+	}
+}
+
+// The calendar has its units in pages of 50, and asks for what the choice of a service leaves.
+func TestCalendarPages(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t, options{})
+	units := []any{}
+	for i := range 101 {
+		units = append(units, map[string]any{"id": fmt.Sprintf("un_01k%023d", i), "name": fmt.Sprintf("Unit %03d", i), "status": "active", "opening_hours": nil})
+	}
+	p.answer("listUnits", object(map[string]any{"data": units, "has_more": false}))
+	doc := parse(t, p.get("viewer", where+"calendar?view=day&date=2027-03-01&page=2&service_id=srv"+oneID).Body.String())
+	text := textOf(doc)
+	if !strings.Contains(text, "Unit 100") || strings.Contains(text, "Unit 099") {
+		t.Errorf("the third page: %s", text)
+	}
+	last := slices.ContainsFunc(all(doc, "a"), func(n *html.Node) bool {
+		return strings.Contains(attr(n, "href"), "page=2") && attr(n, "aria-current") == "true"
+	})
+	if !last || strings.Contains(text, "page=3") {
+		t.Error("the calendar has three pages")
+	}
+	if q := p.asked(t, "listCalendar").Query; q.Get("service_id") != "srv"+oneID || q.Get("from") != "2027-03-01" || q.Get("to") != "2027-03-01" {
+		t.Errorf("%v", q)
+	}
+	p.forget()
+	p.get("viewer", where+"calendar?view=fortnight&date=2027-03-03")
+	if q := p.asked(t, "listCalendar").Query; q.Get("from") != "2027-03-01" || q.Get("to") != "2027-03-07" {
+		t.Errorf("an unknown view is a week: %v", q)
+	}
+}
+
+// The first page adds up what its days came to.
+func TestFigures(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t, options{})
+	p.answer("listStatistics", object(map[string]any{"currency": "USD", "timezone": "America/New_York", "data": []any{
+		map[string]any{"date": "2027-02-28", "revenue": 10000, "bookings": 1, "booked_minutes": 60, "open_minutes": 600},
+		map[string]any{"date": "2027-03-01", "revenue": 2550, "bookings": 1, "booked_minutes": 90, "open_minutes": 600},
+	}}))
+	for days, from := range map[string]string{"": "2027-01-31", "30": "2027-01-31", "90": "2026-12-02", "91": "2027-01-31"} {
+		p.forget()
+		text := textOf(parse(t, p.get("viewer", where+"today?days="+days).Body.String()))
+		if !strings.Contains(text, "$125.50") || !strings.Contains(text, "12.5 %") && !strings.Contains(text, "13 %") && !strings.Contains(text, "12 %") {
+			t.Errorf("%s: %s", days, text)
+		}
+		if q := p.asked(t, "listStatistics").Query; q.Get("from") != from || q.Get("to") != "2027-03-01" {
+			t.Errorf("%s: %v", days, q)
+		}
+	}
+}
+
+// Slots are asked for the service and the unit that were chosen, and a year of prices begins with the first package.
+func TestChoicesOfPlanning(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t, options{})
+	p.get("viewer", where+"availability?date=2027-07-03&service_id=srv"+oneID+"&unit_id=un"+oneID)
+	if q := p.asked(t, "listAvailability").Query; q.Get("service_id") != "srv"+oneID || q.Get("unit_id") != "un"+oneID || q.Get("from") != "2027-07-03" || q.Get("to") != "2027-07-03" {
+		t.Errorf("%v", q)
+	}
+	p.get("viewer", where+"prices")
+	if q := p.asked(t, "listPackagePrices").Query; !strings.HasPrefix(q.Get("package_id"), "pkg_") || q.Get("from") != "2027-01-01" {
+		t.Errorf("%v", q)
+	}
+	p.answer("listPackages", object(map[string]any{"data": []any{}, "has_more": false}))
+	p.forget()
+	if w := p.get("viewer", where+"prices"); w.Code != http.StatusOK || len(slices.DeleteFunc(p.made(), func(c call) bool { return c.ID != "listPackagePrices" })) != 0 {
+		t.Errorf("without packages: %d", w.Code)
+	}
+}
+
+// Numbers have the contract's bounds in their inputs.
+func TestBoundsOfNumbers(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t, options{})
+	doc := parse(t, p.get("owner", where+"policy").Body.String())
+	n := named(doc, "hold_ttl_minutes")
+	if attr(n, "min") != "1" || attr(n, "max") != "43200" || attr(n, "type") != "number" {
+		t.Errorf("%+v", n.Attr)
+	}
+}
+
+// What has been done is said by the page that follows, and by a text of the language alone.
+func TestNotices(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t, options{})
+	for done, want := range map[string]bool{"view_saved": true, "nothing_such": false} {
+		text := textOf(parse(t, p.get("owner", where+"bookings?done="+done).Body.String()))
+		if strings.Contains(text, "The view is saved.") != want {
+			t.Errorf("%s: %s", done, text)
+		}
+	}
+}
+
+// An action is allowed in the statuses that it names, or in all.
+func TestActionsByStatus(t *testing.T) {
+	t.Parallel()
+	some, each := domain.Action{From: []string{"draft"}}, domain.Action{}
+	if !some.AllowedIn("draft") || some.AllowedIn("sent") || some.AllowedIn("") || !each.AllowedIn("sent") || !each.AllowedIn("") {
+		t.Error("an action is allowed where it is not")
+	}
+}

@@ -1,0 +1,66 @@
+package pages
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"holdfast.dev/libs/words"
+)
+
+// message is a form of what the API says of a wrong value. The English texts have them, with names in place of what differs.
+type message struct {
+	id      string
+	pattern *regexp.Regexp
+	names   []string
+}
+
+var insert = regexp.MustCompile(`\{\{\.(\w+)\}\}`)
+
+// forms are the messages, the longest first: of two that fit it says more.
+var forms = sync.OnceValue(func() []message {
+	raw, err := locales.ReadFile("locales/en.json")
+	texts := map[string]json.RawMessage{}
+	if err != nil || json.Unmarshal(raw, &texts) != nil {
+		return nil // NewWords says what is wrong with the file
+	}
+	var out []message
+	for id, raw := range texts {
+		var text string
+		if !strings.HasPrefix(id, "message_") || json.Unmarshal(raw, &text) != nil {
+			continue
+		}
+		m := message{id: id}
+		var pattern strings.Builder
+		last := 0
+		for _, at := range insert.FindAllStringSubmatchIndex(text, -1) {
+			pattern.WriteString(regexp.QuoteMeta(text[last:at[0]]) + "(.+?)")
+			m.names, last = append(m.names, text[at[2]:at[3]]), at[1]
+		}
+		m.pattern = regexp.MustCompile("^" + pattern.String() + regexp.QuoteMeta(text[last:]) + "$")
+		out = append(out, m)
+	}
+	slices.SortFunc(out, func(a, b message) int { return len(b.pattern.String()) - len(a.pattern.String()) })
+	return out
+})
+
+// Translate returns what the API says of a wrong value in another language; a message without a text is returned as it is.
+func Translate(t words.Text, said string) string {
+	if t.Lang == Languages[0].String() {
+		return said
+	}
+	for _, m := range forms() {
+		found := m.pattern.FindStringSubmatch(said)
+		if found == nil {
+			continue
+		}
+		pairs := make([]any, 0, 2*len(m.names))
+		for i, name := range m.names {
+			pairs = append(pairs, name, found[i+1])
+		}
+		return t.T(m.id, pairs...)
+	}
+	return said
+}

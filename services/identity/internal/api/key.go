@@ -1,0 +1,88 @@
+package api
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/rest"
+	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/identity/internal/app"
+	"holdfast.dev/services/identity/internal/domain"
+	"holdfast.dev/services/identity/internal/store"
+	"holdfast.dev/services/identity/internal/view"
+)
+
+const maxKeys = 1000 // of a list
+
+func (a *API) listKeys(c *gin.Context, _ asker) error {
+	ctx := c.Request.Context()
+	keys, err := store.Keys(ctx, a.DB.Read(ctx), maxKeys)
+	if err != nil {
+		return err
+	}
+	return rest.Object(c, view.Keys(keys, a.Now()))
+}
+
+func (a *API) createKey(c *gin.Context, by asker) error {
+	body, err := bodyOf[internalapi.NewKey](c)
+	if err != nil {
+		return err
+	}
+	scopes, err := scopeList(body.Scopes)
+	if err != nil {
+		return err
+	}
+	in := app.NewKey{Tenant: by.Tenant, Mode: string(by.Mode), Name: body.Name, Scopes: scopes}
+	k, secret, err := a.App.CreateKey(c.Request.Context(), by.origin(), in)
+	if err != nil {
+		return err
+	}
+	return created(c, view.Key(k, secret, a.Now()))
+}
+
+func (a *API) rotateKey(c *gin.Context, by asker) error {
+	id, err := domain.ParseKeyID(c.Param("id"))
+	if err != nil {
+		return err
+	}
+	body, err := bodyOf[struct {
+		OverlapSeconds *int64 `json:"overlap_seconds"`
+	}](c)
+	if err != nil {
+		return err
+	}
+	if body.OverlapSeconds == nil || *body.OverlapSeconds > int64(domain.MaxOverlap/time.Second) { // a greater number might not fit
+		return domain.CheckOverlap(-1)
+	}
+	overlap := time.Duration(*body.OverlapSeconds) * time.Second
+	k, secret, _, err := a.App.RotateKey(c.Request.Context(), by.origin(), by.home(), id, overlap)
+	if err != nil {
+		return err
+	}
+	return created(c, view.Key(k, secret, a.Now()))
+}
+
+func (a *API) revokeKey(c *gin.Context, by asker) error {
+	id, err := domain.ParseKeyID(c.Param("id"))
+	if err != nil {
+		return err
+	}
+	k, _, err := a.App.RevokeKeyAt(c.Request.Context(), by.origin(), by.home(), id)
+	if err != nil {
+		return err
+	}
+	return rest.Object(c, view.Key(k, "", a.Now()))
+}
+
+// scopeList writes scopes as the verbs read them. The word for all of them is none of a list.
+func scopeList(scopes []string) (string, error) {
+	if slices.ContainsFunc(scopes, func(s string) bool { return s == "all" || strings.Contains(s, ",") }) {
+		return "", apperr.Field("scopes", "Must be a list of scopes.")
+	}
+	return strings.Join(scopes, ","), nil
+}

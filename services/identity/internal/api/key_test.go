@@ -1,0 +1,209 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/identity/internal/domain"
+	"holdfast.dev/services/identity/internal/store"
+)
+
+const apiKeys = "/internal/v1/api-keys"
+
+// principal is what the gateway learns of a secret.
+func (w *world) principal(secret string) internalapi.Principal {
+	w.T.Helper()
+	return decode[internalapi.Principal](w.from(w.service("gateway", ids.Tenant{}, ""), "gateway", "POST", lookup, lookupOf(secret)).is(200))
+}
+
+// records returns the audit records of a tenant of that action, as "actor object source", the oldest first.
+func (w *world) records(of domain.Tenant, action string) (found []domain.Record) {
+	w.T.Helper()
+	err := w.app.ListAudit(w.T.Context(), store.AuditFilter{Tenant: of.ID}, 1000, func(all []domain.Record) error {
+		for _, r := range all {
+			if r.Action == action {
+				found = append(found, r)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	slices.Reverse(found)
+	return found
+}
+
+// The console makes, lists and revokes the keys of one tenant and mode. The audit log names the operator.
+func TestKeysForTheConsole(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	tenant, owner := w.newTenant()
+	ctx := w.as(owner, tenant, caller.Test)
+	list := func(ctx context.Context) (found []internalapi.Key) {
+		t.Helper()
+		return decode[internalapi.KeyList](w.from(ctx, "console", "GET", apiKeys, "").is(200)).Data
+	}
+	if a := w.from(ctx, "console", "GET", apiKeys, "").is(200); string(a.Body) != `{"data":[]}` {
+		t.Errorf("%s", a.Body)
+	}
+	made := decode[internalapi.Key](w.from(ctx, "console", "POST", apiKeys, `{"name":"Till","scopes":["write:bookings","read:units","read:units"]}`).is(201))
+	if made.Secret == nil || !strings.HasPrefix(*made.Secret, "svc_test_") || made.Name != "Till" || made.Mode != "test" || len(made.Scopes) != 2 || made.ExpiresAt != nil || made.RevokedAt != nil || made.LastUsedAt != nil {
+		t.Fatalf("%+v", made)
+	}
+	if p := w.principal(*made.Secret); p.ID != made.ID || p.TenantID != tenant.ID.String() || p.Mode != "test" || p.Revoked || p.ExpiresAt != nil || !slices.Equal(p.Scopes, made.Scopes) {
+		t.Errorf("%+v", p)
+	}
+	if err := w.lastUse.Write(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	second := decode[internalapi.Key](w.from(ctx, "console", "POST", apiKeys, `{"name":"","scopes":["read:units"]}`).is(201))
+	if all := list(ctx); len(all) != 2 || all[0].ID != second.ID || all[1].ID != made.ID || all[1].LastUsedAt == nil || all[0].Secret != nil || all[1].Secret != nil {
+		t.Errorf("%+v", all)
+	}
+	for range 2 {
+		ended := decode[internalapi.Key](w.from(ctx, "console", "POST", apiKeys+"/"+made.ID+"/revoke", "").is(200))
+		if ended.ID != made.ID || ended.RevokedAt == nil || ended.Secret != nil {
+			t.Errorf("%+v", ended)
+		}
+	}
+	if !w.principal(*made.Secret).Revoked {
+		t.Error("the key is not revoked")
+	}
+	if all := list(ctx); len(all) != 2 || all[1].RevokedAt == nil {
+		t.Errorf("%+v", all)
+	}
+	source := "console:" + caller.FromContext(ctx).RequestID
+	for _, action := range []string{domain.KeyCreated, domain.KeyRevoked} {
+		all := w.records(tenant, action)
+		if r := all[len(all)-1]; r.Actor != owner.ID.String() || r.Source != source || r.Livemode {
+			t.Errorf("%s: %+v", action, r)
+		}
+	}
+	if n := len(w.records(tenant, domain.KeyRevoked)); n != 1 {
+		t.Errorf("%d records of the end", n)
+	}
+	for _, c := range [][2]string{
+		{`{"name":"x","scopes":[]}`, "scopes"},
+		{`{"name":"x"}`, "scopes"},
+		{`{"name":"x","scopes":["x"]}`, "scopes"},
+		{`{"name":"x","scopes":["all"]}`, "scopes"},
+		{`{"name":"x","scopes":["read:units,write:bookings"]}`, "scopes"},
+		{`{"name":"` + strings.Repeat("x", 201) + `","scopes":["read:units"]}`, "name"},
+		{`{"name":"x","scopes":["read:units"],"mode":"live"}`, "body"},
+		{"", "body"},
+		{"[]", "body"},
+	} {
+		w.from(ctx, "console", "POST", apiKeys, c[0]).is(422, "invalid_request", c[1])
+	}
+}
+
+// A rotated key works beside the new one until the overlap ends, and is refused as a revoked one then.
+func TestRotation(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	tenant, owner := w.newTenant()
+	ctx := w.as(owner, tenant, caller.Live)
+	rotate := func(id, body string) answer { return w.from(ctx, "console", "POST", apiKeys+"/"+id+"/rotate", body) }
+	old := decode[internalapi.Key](w.from(ctx, "console", "POST", apiKeys, `{"name":"Till","scopes":["read:units"]}`).is(201))
+	version := w.principal(*old.Secret).Version
+	fresh := decode[internalapi.Key](rotate(old.ID, `{"overlap_seconds":3600}`).is(201))
+	if fresh.ID == old.ID || fresh.Secret == nil || *fresh.Secret == *old.Secret || fresh.Name != "Till" || fresh.Mode != "live" || !slices.Equal(fresh.Scopes, old.Scopes) || fresh.ExpiresAt != nil {
+		t.Fatalf("%+v", fresh)
+	}
+	p := w.principal(*old.Secret)
+	if p.Revoked || p.ExpiresAt == nil || time.Until(*p.ExpiresAt) > time.Hour || time.Until(*p.ExpiresAt) < 59*time.Minute || p.Version != version+1 {
+		t.Errorf("%+v", p)
+	}
+	if p := w.principal(*fresh.Secret); p.Revoked || p.ExpiresAt != nil {
+		t.Errorf("%+v", p)
+	}
+	rotate(old.ID, `{"overlap_seconds":0}`).is(422, "invalid_status_transition")
+	w.Exec(`update api_keys set expires_at = now() - interval '1 second' where expires_at is not null`)
+	if err := w.lastUse.Write(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	used := w.used()
+	if !w.principal(*old.Secret).Revoked || w.principal(*fresh.Secret).Revoked {
+		t.Error("the old key works on")
+	}
+	w.Exec(`update api_keys set last_used_at = null`)
+	if err := w.lastUse.Write(t.Context()); err != nil || w.used() != used-1 {
+		t.Errorf("an ended key counts as used: %d, then %d: %v", used, w.used(), err)
+	}
+
+	last := decode[internalapi.Key](rotate(fresh.ID, `{"overlap_seconds":0}`).is(201))
+	if !w.principal(*fresh.Secret).Revoked || w.principal(*last.Secret).Revoked {
+		t.Error("the key did not end at once")
+	}
+	rotate(fresh.ID, `{"overlap_seconds":0}`).is(422, "invalid_status_transition")
+	for _, body := range []string{`{}`, `{"overlap_seconds":-1}`, `{"overlap_seconds":604801}`, `{"overlap_seconds":9223372036854775807}`, `{"overlap_seconds":null}`} {
+		rotate(last.ID, body).is(422, "invalid_request", "overlap_seconds")
+	}
+	rotate(last.ID, `{"overlap_seconds":"1"}`).is(422, "invalid_request", "overlap_seconds")
+	rotate(last.ID, `{"overlap_seconds":604800}`).is(201)
+	rotations := w.records(tenant, domain.KeyRotated)
+	if len(rotations) != 3 || rotations[0].Object != old.ID || rotations[0].Actor != owner.ID.String() || !strings.Contains(string(rotations[0].After), fresh.ID) || !rotations[0].Livemode ||
+		strings.Contains(fmt.Sprint(rotations), *fresh.Secret) {
+		t.Errorf("%+v", rotations)
+	}
+}
+
+// No call reaches a key of another tenant or of the other mode.
+func TestKeysOfOthers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	tenant, owner := w.newTenant()
+	other, stranger := w.newTenant()
+	own := decode[internalapi.Key](w.from(w.as(owner, tenant, caller.Live), "console", "POST", apiKeys, `{"name":"Till","scopes":["read:units"]}`).is(201))
+	for name, ctx := range map[string]context.Context{"another tenant": w.as(stranger, other, caller.Live), "the other mode": w.as(owner, tenant, caller.Test)} {
+		t.Log(name)
+		w.from(ctx, "console", "POST", apiKeys+"/"+own.ID+"/rotate", `{"overlap_seconds":0}`).is(404, "key_not_found")
+		w.from(ctx, "console", "POST", apiKeys+"/"+own.ID+"/revoke", "").is(404, "key_not_found")
+		if a := w.from(ctx, "console", "GET", apiKeys, "").is(200); strings.Contains(string(a.Body), own.ID) {
+			t.Errorf("%s", a.Body)
+		}
+	}
+	for _, id := range []string{"x", domain.NewKeyID().String()} {
+		w.from(w.as(owner, tenant, caller.Live), "console", "POST", apiKeys+"/"+id+"/revoke", "").is(404, "key_not_found")
+	}
+	if p := w.principal(*own.Secret); p.Revoked || p.ExpiresAt != nil {
+		t.Errorf("%+v", p)
+	}
+}
+
+// A rotation tells the gateways: of the end at once by a tombstone, of a later one by a new version.
+func TestRotationIsPublished(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	tenant, owner := w.newTenant()
+	ctx := w.as(owner, tenant, caller.Live)
+	silent := *w.app
+	silent.Redis = nowhere{}
+	w.app = &silent
+	w.engine = w.serve(w.DB.App)
+	for overlap, want := range map[int]string{0: domain.Revoked, 60: "3"} {
+		old := decode[internalapi.Key](w.from(ctx, "console", "POST", apiKeys, `{"name":"Till","scopes":["read:units"]}`).is(201))
+		w.from(ctx, "console", "POST", apiKeys+"/"+old.ID+"/rotate", fmt.Sprintf(`{"overlap_seconds":%d}`, overlap)).is(201)
+		id, err := domain.ParseKeyID(old.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := w.Count(`select count(*) from key_signals where key_id = $1 and value = $2`, id, want); n != 1 {
+			t.Errorf("overlap %d: no invalidation %s", overlap, want)
+		}
+	}
+}
+
+// nowhere is a Redis that is away.
+type nowhere struct{}
+
+func (nowhere) Publish(context.Context, []domain.Invalidation) error { return context.DeadlineExceeded }

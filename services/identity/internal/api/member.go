@@ -1,0 +1,83 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/rest"
+	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/identity/internal/app"
+	"holdfast.dev/services/identity/internal/domain"
+	"holdfast.dev/services/identity/internal/store"
+	"holdfast.dev/services/identity/internal/view"
+)
+
+func (a *API) listMembers(c *gin.Context, _ asker) error {
+	ctx := c.Request.Context()
+	members, err := store.Members(ctx, a.DB.Read(ctx))
+	if err != nil {
+		return err
+	}
+	return rest.Object(c, view.Members(members[:min(len(members), domain.MemberPlaces.Most)]))
+}
+
+func (a *API) inviteMember(c *gin.Context, by asker) error {
+	body, err := bodyOf[internalapi.NewMember](c)
+	if err != nil {
+		return err
+	}
+	ctx := c.Request.Context()
+	in := app.Invitation{Tenant: by.Tenant, Email: body.Email, Name: body.Name, Role: body.Role, Asker: by.OperatorID}
+	o, token, err := a.App.InviteOperator(ctx, by.origin(), in)
+	if err != nil {
+		return err
+	}
+	m, err := store.PresentMember(ctx, a.DB.Read(ctx), o.ID)
+	if err != nil {
+		return err
+	}
+	out := internalapi.InvitedMember{Member: view.Member(m)}
+	if token != "" {
+		out.LinkToken = &token
+	}
+	return created(c, out)
+}
+
+func (a *API) changeMember(c *gin.Context, by asker) error {
+	id, err := domain.ParseOperatorID(c.Param("id"))
+	if err != nil {
+		return err
+	}
+	body, err := bodyOf[internalapi.MemberRole](c)
+	if err != nil {
+		return err
+	}
+	ctx := c.Request.Context()
+	if _, err := a.App.SetRole(ctx, by.origin(), by.member(id), body.Role); err != nil {
+		return err
+	}
+	m, err := store.PresentMember(ctx, a.DB.Read(ctx), id)
+	if err != nil {
+		return err
+	}
+	return rest.Object(c, view.Member(m))
+}
+
+func (a *API) removeMember(c *gin.Context, by asker) error {
+	id, err := domain.ParseOperatorID(c.Param("id"))
+	if err != nil {
+		return err
+	}
+	if _, err := a.App.RemoveOperator(c.Request.Context(), by.origin(), by.member(id)); err != nil {
+		return err
+	}
+	return httpx.JSON(c, http.StatusNoContent, "", nil)
+}
+
+// member names a member whom the operator asks to change.
+func (m asker) member(id domain.OperatorID) app.MemberRef {
+	return app.MemberRef{Tenant: m.Tenant, ID: id, Asker: m.OperatorID}
+}

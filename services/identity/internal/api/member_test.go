@@ -1,0 +1,195 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/identity/internal/domain"
+)
+
+const members = "/internal/v1/members"
+
+func invitation(email, role string) string {
+	return fmt.Sprintf(`{"email":%q,"name":"Erik","role":%q}`, email, role)
+}
+
+// memberRoles are the members of a tenant as "address role".
+func (w *world) memberRoles(ctx context.Context) (found []string) {
+	w.T.Helper()
+	for _, m := range decode[internalapi.MemberList](w.from(ctx, "console", "GET", members, "").is(200)).Data {
+		found = append(found, m.Email+" "+m.Role)
+	}
+	return found
+}
+
+// Who may invite, change and remove whom: an admin everybody but owners, an owner everybody. No role gives one that it does not manage.
+func TestWhoMayChangeMembers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	tenant, _ := w.newTenant()
+	n := 0
+	target := func(role domain.Role) domain.Operator {
+		n++
+		return w.member(tenant, fmt.Sprintf("m%d@example.com", n), string(role))
+	}
+	for _, actor := range domain.Roles {
+		ctx := w.as(target(actor), tenant, caller.Test)
+		may := func(from, to domain.Role) bool {
+			if from == domain.Owner || to == domain.Owner {
+				return actor == domain.Owner
+			}
+			return actor == domain.Owner || actor == domain.Admin
+		}
+		check := func(a answer, what string, ok int, allowed bool) {
+			t.Helper()
+			if allowed {
+				a.is(ok)
+			} else {
+				a.is(403, "insufficient_permission")
+			}
+			if t.Failed() {
+				t.Fatalf("%s: %s", actor, what)
+			}
+		}
+		for _, to := range domain.Roles {
+			n++
+			a := w.from(ctx, "console", "POST", members, invitation(fmt.Sprintf("m%d@example.com", n), string(to)))
+			check(a, "invite as "+string(to), 201, may("", to))
+			for _, from := range domain.Roles {
+				path := members + "/" + target(from).ID.String()
+				check(w.from(ctx, "console", "PATCH", path, `{"role":"`+string(to)+`"}`), "change "+string(from)+" to "+string(to), 200, may(from, to))
+				again := invitation(target(from).Email, string(to))
+				check(w.from(ctx, "console", "POST", members, again), "invite again "+string(from)+" as "+string(to), 201, may(from, to))
+			}
+			check(w.from(ctx, "console", "DELETE", members+"/"+target(to).ID.String(), ""), "remove "+string(to), 204, may(to, ""))
+		}
+	}
+}
+
+// The console invites, changes and removes members of its own tenant, and the audit log names who did.
+func TestMembersForTheConsole(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	tenant, owner := w.newTenant()
+	other, stranger := w.newTenant()
+	ctx := w.as(owner, tenant, caller.Live)
+	got := decode[internalapi.InvitedMember](w.from(ctx, "console", "POST", members, invitation("erik@example.com", "staff")).is(201))
+	erik := got.Member
+	if got.LinkToken == nil || len(*got.LinkToken) != 32 || erik.Email != "erik@example.com" || erik.Name != "Erik" || erik.Role != "staff" || erik.State != "invited" || erik.SecondFactor ||
+		!strings.HasPrefix(erik.ID, "op_") {
+		t.Fatalf("%+v", got)
+	}
+	again := decode[internalapi.InvitedMember](w.from(ctx, "console", "POST", members, invitation("ERIK@example.com", "staff")).is(201))
+	if again.Member.ID != erik.ID || again.LinkToken == nil || *again.LinkToken == *got.LinkToken {
+		t.Errorf("%+v", again)
+	}
+	by := domain.Origin{Source: "test"}
+	if _, err := w.app.UseLink(t.Context(), by, *got.LinkToken, "a long enough password"); err == nil {
+		t.Error("the first link works on")
+	}
+	if _, err := w.app.UseLink(t.Context(), by, *again.LinkToken, "a long enough password"); err != nil {
+		t.Error(err)
+	}
+	w.from(ctx, "console", "POST", members, invitation(erik.Email, "viewer")).is(422, "invalid_request", "email")
+	// Somebody with a password gets no link at another tenant.
+	elsewhere := decode[internalapi.InvitedMember](w.from(w.as(stranger, other, caller.Live), "console", "POST", members, invitation(erik.Email, "viewer")).is(201))
+	if elsewhere.LinkToken != nil || elsewhere.Member.ID != erik.ID || elsewhere.Member.State != "active" {
+		t.Errorf("%+v", elsewhere)
+	}
+	path := members + "/" + erik.ID
+	if m := decode[internalapi.Member](w.from(ctx, "console", "PATCH", path, `{"role":"admin"}`).is(200)); m.Role != "admin" {
+		t.Errorf("%+v", m)
+	}
+	want := []string{"erik@example.com admin", owner.Email + " owner"}
+	if got := w.memberRoles(ctx); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	w.from(ctx, "console", "DELETE", path, "").is(204)
+	w.from(ctx, "console", "DELETE", path, "").is(404, "operator_not_found")
+	w.from(ctx, "console", "PATCH", path, `{"role":"admin"}`).is(404, "operator_not_found")
+	if got := w.memberRoles(w.as(stranger, other, caller.Test)); !slices.Contains(got, "erik@example.com viewer") {
+		t.Errorf("%v", got)
+	}
+	for _, action := range []string{domain.OperatorInvited, domain.OperatorRole, domain.OperatorLeft} {
+		all := w.records(tenant, action)
+		if r := all[len(all)-1]; r.Actor != owner.ID.String() || r.Object != erik.ID || r.Source != "console:"+caller.FromContext(ctx).RequestID {
+			t.Errorf("%s: %+v", action, r)
+		}
+	}
+	for body, field := range map[string]string{
+		invitation("x", "staff"): "email", invitation("a@example.com", "boss"): "role", `{"email":"a@example.com","name":"","role":"staff"}`: "name", "": "body",
+	} {
+		w.from(ctx, "console", "POST", members, body).is(422, "invalid_request", field)
+	}
+	for _, id := range []string{stranger.ID.String(), domain.NewOperatorID().String(), "x"} { // nobody of this tenant
+		w.from(ctx, "console", "PATCH", members+"/"+id, `{"role":"staff"}`).is(404, "operator_not_found")
+		w.from(ctx, "console", "DELETE", members+"/"+id, "").is(404, "operator_not_found")
+	}
+	w.from(ctx, "console", "PATCH", members+"/"+owner.ID.String(), `{"role":"boss"}`).is(422, "invalid_request", "role")
+}
+
+// A link that sets a password opens every tenant of its operator, so no tenant gets one for somebody whom another has invited.
+func TestAnInvitationOpensNoOtherTenant(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	tenant, owner := w.newTenant()
+	other, stranger := w.newTenant()
+	post := func(o domain.Operator, at domain.Tenant) internalapi.InvitedMember {
+		t.Helper()
+		return decode[internalapi.InvitedMember](w.from(w.as(o, at, caller.Live), "console", "POST", members, invitation("erik@example.com", "owner")).is(201))
+	}
+	first := post(owner, tenant)
+	for range 2 {
+		if theirs := post(stranger, other); theirs.LinkToken != nil || theirs.Member.ID != first.Member.ID {
+			t.Errorf("%+v", theirs)
+		}
+	}
+	if _, err := w.app.LinkOperator(t.Context(), *first.LinkToken); err != nil {
+		t.Errorf("the first link has ended: %v", err)
+	}
+}
+
+// The last owner stays, whoever asks; one that cannot sign in does not count.
+func TestTheLastOwnerStays(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	tenant, owner := w.newTenant()
+	ctx, path := w.as(owner, tenant, caller.Live), members+"/"+owner.ID.String()
+	second := w.member(tenant, "second@example.com", "owner")
+	if _, _, err := w.app.DisableOperator(t.Context(), domain.Origin{}, second.Email); err != nil {
+		t.Fatal(err)
+	}
+	w.from(ctx, "console", "PATCH", path, `{"role":"admin"}`).is(422, "last_owner")
+	w.from(ctx, "console", "DELETE", path, "").is(422, "last_owner")
+	if got := w.memberRoles(ctx); !slices.Contains(got, owner.Email+" owner") {
+		t.Errorf("%v", got)
+	}
+	if _, err := w.app.EnableOperator(t.Context(), domain.Origin{}, second.Email); err != nil {
+		t.Fatal(err)
+	}
+	w.from(ctx, "console", "PATCH", path, `{"role":"admin"}`).is(200)
+	w.from(ctx, "console", "PATCH", path, `{"role":"owner"}`).is(403, "insufficient_permission")
+}
+
+// A tenant has at most 1,000 members.
+func TestRoomForMembers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	tenant, owner := w.newTenant()
+	w.Exec(`with o as (insert into operators (id, email, email_lower, name, created_at, updated_at)
+			select gen_random_uuid(), 'm' || n, 'm' || n, '', now(), now() from generate_series(1, 998) n returning id)
+		insert into memberships (tenant_id, operator_id, role, created_at) select $1, id, 'viewer', now() from o`, tenant.ID)
+	ctx := w.as(owner, tenant, caller.Live)
+	w.from(ctx, "console", "POST", members, invitation("last@example.com", "staff")).is(201)
+	w.from(ctx, "console", "POST", members, invitation("more@example.com", "staff")).is(422, "limit_reached", "email")
+	w.from(ctx, "console", "POST", members, invitation("last@example.com", "viewer")).is(201)
+	if got := len(w.memberRoles(ctx)); got != 1000 {
+		t.Errorf("%d members", got)
+	}
+}

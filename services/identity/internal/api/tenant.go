@@ -1,0 +1,54 @@
+package api
+
+import (
+	"github.com/gin-gonic/gin"
+	"github.com/oapi-codegen/nullable"
+
+	"holdfast.dev/libs/patch"
+	"holdfast.dev/libs/rest"
+	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/identity/internal/domain"
+	"holdfast.dev/services/identity/internal/view"
+)
+
+// updateTenant changes the settings of the caller's tenant.
+func (a *API) updateTenant(c *gin.Context, by asker) error {
+	body, err := bodyOf[internalapi.TenantPatch](c)
+	if err != nil {
+		return err
+	}
+	t, _, err := a.App.UpdateTenant(c.Request.Context(), by.origin(), by.Tenant, fromTenantPatch(body))
+	if err != nil {
+		return err
+	}
+	return rest.Object(c, view.InternalTenant(t))
+}
+
+func fromTenantPatch(b internalapi.TenantPatch) domain.TenantPatch {
+	return domain.TenantPatch{
+		Name: patch.FromPointer(b.Name), Timezone: patch.FromPointer(b.Timezone), Currency: patch.FromPointer(b.Currency),
+		Country: patch.FromNullable(b.Country), AutoConfirm: patch.FromPointer(b.AutoConfirm), ConfirmOnDeposit: patch.FromPointer(b.ConfirmOnDeposit),
+		HoldTTLMinutes: patch.FromNullable(b.HoldTTLMinutes), MinNoticeMinutes: patch.FromNullable(b.MinNoticeMinutes),
+		MaxAdvanceDays: patch.FromNullable(b.MaxAdvanceDays), RefundRules: fromRules(b.RefundRules),
+		AutoRefund: patch.FromPointer(b.AutoRefund), RefundLatePayments: patch.FromPointer(b.RefundLatePayments),
+		InvoicePrefix: patch.FromPointer(b.InvoicePrefix), LegalName: patch.FromPointer(b.LegalName), Address: patch.FromPointer(b.Address),
+		TaxID: patch.FromPointer(b.TaxID), InvoiceYear: patch.FromPointer(b.InvoiceYear),
+	}
+}
+
+// fromRules reads refund rules: null says nothing, and an empty list that nothing goes back.
+func fromRules(sent nullable.Nullable[[]internalapi.RefundRule]) patch.Field[[]domain.RefundRule] {
+	list, err := sent.Get()
+	switch {
+	case !sent.IsSpecified():
+		return patch.Field[[]domain.RefundRule]{}
+	case err != nil:
+		return patch.Value[[]domain.RefundRule](nil)
+	}
+	rules := make([]domain.RefundRule, len(list))
+	for i, r := range list {
+		rules[i] = domain.RefundRule(r)
+	}
+	return patch.Value(rules)
+}

@@ -1,0 +1,80 @@
+package domain
+
+import (
+	"regexp"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/quota"
+)
+
+type viewPrefix struct{}
+
+func (viewPrefix) Prefix() string { return "view" }
+
+// ViewID is the public id of a saved view.
+type ViewID = ids.ID[viewPrefix]
+
+// NewViewID makes a fresh id.
+func NewViewID() ViewID { return ids.New[viewPrefix]() }
+
+// ErrViewNotFound is a saved view that does not exist, or is another operator's.
+var ErrViewNotFound = apperr.New(apperr.NotFound, "view_not_found", "Saved view not found.")
+
+// ParseViewID reads a view's public id; anything else is ErrViewNotFound.
+func ParseViewID(s string) (ViewID, error) {
+	id, err := ids.Parse[viewPrefix](s)
+	if err != nil {
+		return ViewID{}, ErrViewNotFound
+	}
+	return id, nil
+}
+
+// How many views an operator may have at a tenant: of one list, and of all.
+const (
+	MaxViews    = 50
+	MaxAllViews = 500
+)
+
+// The bounds of a view's texts, in characters.
+const (
+	maxViewName  = 100
+	maxViewQuery = 2000
+)
+
+// SavedView is the query of one of the console's lists that an operator has given a name, at one tenant and for both modes.
+type SavedView struct {
+	ID        ViewID
+	List      string
+	Name      string
+	Query     string
+	CreatedAt time.Time
+}
+
+var listForm = regexp.MustCompile(`^[a-z][a-z_-]{0,49}$`)
+
+// Check returns the 422 that names every wrong field, or nil.
+func (v SavedView) Check() error {
+	var wrong []apperr.FieldError
+	want := func(ok bool, field, message string) {
+		if !ok {
+			wrong = append(wrong, apperr.FieldError{Field: field, Message: message})
+		}
+	}
+	want(listForm.MatchString(v.List), "list", "Must be the name of a list, such as bookings.")
+	want(isText(v.Name, 1, maxViewName), "name", "Must be 1 to 100 characters.")
+	want(isText(v.Query, 0, maxViewQuery), "query", "Must be at most 2000 characters.")
+	if len(wrong) > 0 {
+		return apperr.Fields(wrong)
+	}
+	return nil
+}
+
+// ViewRoom returns nil when one more view fits beside those of its list and all others, else the 422.
+func ViewRoom(inList, inAll int) error {
+	if inList < MaxViews && inAll < MaxAllViews {
+		return nil
+	}
+	return quota.ErrReached.WithMessage("At most %d saved views of a list and %d in all are allowed. Delete one first.", MaxViews, MaxAllViews).WithField("name")
+}

@@ -1,0 +1,4 @@
+package store
+
+// AuditQuery is the statement of AuditPage.
+var AuditQuery = auditQuery

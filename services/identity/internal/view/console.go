@@ -1,0 +1,119 @@
+package view
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/identity/internal/domain"
+)
+
+// Key is an API key as the console shows it; secret is "" but for one that was just made.
+func Key(k domain.Key, secret string, now time.Time) internalapi.Key {
+	out := internalapi.Key{
+		ID: k.ID.String(), Name: k.Name, Mode: string(k.Mode()), Status: "active", Scopes: k.Scopes, CreatedAt: k.CreatedAt.UTC(), LastUsedAt: utc(k.LastUsedAt),
+		ExpiresAt: utc(k.ExpiresAt), RevokedAt: utc(k.RevokedAt),
+	}
+	switch {
+	case k.RevokedAt != nil || k.ExpiresAt != nil && !now.Before(*k.ExpiresAt):
+		out.Status = "revoked"
+	case k.ExpiresAt != nil:
+		out.Status = "rotated"
+	}
+	if secret != "" {
+		out.Secret = &secret
+	}
+	return out
+}
+
+// Keys are API keys as the console lists them.
+func Keys(list []domain.Key, now time.Time) internalapi.KeyList {
+	out := internalapi.KeyList{Data: make([]internalapi.Key, len(list))}
+	for i, k := range list {
+		out.Data[i] = Key(k, "", now)
+	}
+	return out
+}
+
+// AuditPage is a page of the audit log; whole says that from where something was done is shown too.
+func AuditPage(list []domain.Record, more, whole bool) internalapi.AuditPage {
+	out := internalapi.AuditPage{Data: make([]internalapi.AuditRecord, len(list))}
+	for i, r := range list {
+		a := AuditRecord(r)
+		out.Data[i] = internalapi.AuditRecord{
+			Sequence: a.Sequence, At: a.At, Mode: a.Mode, Actor: a.Actor, Action: a.Action, Object: a.Object, Before: orNull(a.Before), After: orNull(a.After),
+		}
+		if whole {
+			out.Data[i].Source = &a.Source
+		}
+	}
+	if more {
+		out.NextCursor = new(strconv.FormatInt(out.Data[len(list)-1].Sequence, 10))
+	}
+	return out
+}
+
+// orNull is nil where nothing is kept.
+func orNull(raw json.RawMessage) *json.RawMessage {
+	if len(raw) == 0 {
+		return nil
+	}
+	return &raw
+}
+
+// AuditVerdict is the outcome of checking a tenant's audit log; broken is "" where the chain holds.
+func AuditVerdict(records int64, head domain.KeptHead, broken string) internalapi.AuditVerdict {
+	out := internalapi.AuditVerdict{Records: records, Head: internalapi.AuditHead{Sequence: head.Seq, Hash: head.Hash}}
+	if broken != "" {
+		out.Broken = &broken
+	}
+	return out
+}
+
+// View is a saved view as the console shows it.
+func View(v domain.SavedView) internalapi.View {
+	return internalapi.View{ID: v.ID.String(), List: v.List, Name: v.Name, Query: v.Query, CreatedAt: v.CreatedAt.UTC()}
+}
+
+// Views are saved views as the console lists them.
+func Views(list []domain.SavedView) internalapi.ViewList {
+	out := internalapi.ViewList{Data: make([]internalapi.View, len(list))}
+	for i, v := range list {
+		out.Data[i] = View(v)
+	}
+	return out
+}
+
+// Member is an operator as the console shows it.
+func Member(m domain.Member) internalapi.Member {
+	o := OperatorForAdmin(m)
+	return internalapi.Member{ID: o.ID, Email: o.Email, Name: o.Name, Role: o.Role, State: o.State, SecondFactor: o.SecondFactor, CreatedAt: o.CreatedAt}
+}
+
+// Members are operators as the console lists them.
+func Members(list []domain.Member) internalapi.MemberList {
+	out := internalapi.MemberList{Data: make([]internalapi.Member, len(list))}
+	for i, m := range list {
+		out.Data[i] = Member(m)
+	}
+	return out
+}
+
+// App is an OAuth app as the console shows it.
+func App(a domain.App) internalapi.App {
+	return internalapi.App{
+		ID: a.ID.String(), Name: a.Name, RedirectURIs: a.RedirectURIs, Scopes: a.Scopes, Published: a.Published, ReuseLeewaySeconds: a.ReuseLeewaySeconds,
+		BrowserOrigins: a.BrowserOrigins, CreatedAt: a.CreatedAt.UTC(), UpdatedAt: a.UpdatedAt.UTC(),
+	}
+}
+
+// Apps are OAuth apps as the console lists them.
+func Apps(list []domain.App) internalapi.AppList {
+	out := internalapi.AppList{Data: make([]internalapi.App, len(list))}
+	for i, a := range list {
+		out.Data[i] = App(a)
+	}
+	return out
+}

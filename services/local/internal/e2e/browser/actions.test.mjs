@@ -1,0 +1,401 @@
+// Each action of the operators' area, by mouse with scripts and by keyboard without them. Every action begins with what it needs, made
+// through the API, and ends with what the page says of it.
+import assert from 'node:assert/strict';
+import { createHash, randomBytes } from 'node:crypto';
+import { createServer } from 'node:http';
+import { after, before, test } from 'node:test';
+import { launch, setting } from './browser.mjs';
+import { day, enter, Hand } from './hand.mjs';
+
+const origin = setting('AUTH_URL');
+const desks = JSON.parse(setting('DESKS')); // a tenant for each way of working: email, slug, link, key of the API, keys of its payment gateway
+const stripe = setting('STRIPE_URL');
+const receivers = setting('RECEIVERS'); // the address of this machine at which webhooks reach it
+const all = process.env.SCALE === 'full';
+
+let browser, receiver, answer;
+
+before(async () => {
+  browser = await launch();
+  receiver = createServer((req, res) => {
+    answer = new URL(req.url, 'http://app').searchParams; // of the authorization, when the request is one
+    req.resume().on('end', () => res.end('ok'));
+  });
+  await new Promise((done) => receiver.listen(0, receivers, done));
+});
+
+after(async () => {
+  await browser?.close();
+  receiver?.close();
+});
+
+const hook = () => `http://${receivers}:${receiver.address().port}/hook`;
+
+/** A tenant as its own software sees it. */
+class Desk {
+  constructor(d) {
+    Object.assign(this, d);
+    this.days = 20;
+  }
+
+  /** Makes a call of the API and returns the object that it answers. */
+  async call(method, path, body) {
+    const res = await fetch(`${origin}/api/v1${path}`, {
+      method,
+      headers: { Authorization: `Bearer ${this.key}`, 'Content-Type': 'application/json', 'Idempotency-Key': randomBytes(12).toString('hex') },
+      body: body && JSON.stringify(body),
+    });
+    const text = await res.text();
+    assert.ok(res.ok, `${method} ${path}: ${res.status} ${text}`);
+    return text && JSON.parse(text);
+  }
+
+  make(path, body) {
+    return this.call('POST', path, body);
+  }
+
+  /** Makes what bookings need. */
+  async begin() {
+    this.service = (await this.call('GET', '/services')).data[0];
+    this.unit = await this.make('/units', { name: 'Gull', service_ids: [this.service.id] });
+    this.pkg = await this.make('/packages', { name: 'Evening tour', service_id: this.service.id, base_price: { amount: 8000, currency: 'EUR' } });
+    this.customer = await this.person('ada');
+  }
+
+  person(name) {
+    return this.make('/customers', { first_name: name, email: `${name}-${randomBytes(4).toString('hex')}@example.com` });
+  }
+
+  /** Makes a booking on a day of its own. */
+  booking(status = 'confirmed') {
+    this.days++;
+    return this.make('/bookings', { customer_id: this.customer.id, package_id: this.pkg.id, unit_id: this.unit.id, event_date: day(this.days), event_start_time: '10:00', status });
+  }
+
+  quote() {
+    this.days++;
+    return this.make('/quotes', { customer_id: this.customer.id, package_id: this.pkg.id, unit_id: this.unit.id, event_date: day(this.days), event_start_time: '10:00' });
+  }
+
+  lead() {
+    return this.make('/leads', { first_name: 'Lea', email: `lea-${randomBytes(4).toString('hex')}@example.com`, source: 'web' });
+  }
+
+  async invoice(...actions) {
+    const made = await this.make('/invoices', { customer_id: this.customer.id, line_items: [{ description: 'Tour', quantity: 1, unit_amount: { amount: 5000, currency: 'EUR' } }] });
+    for (const a of actions) await this.make(`/invoices/${made.id}/${a}`, {});
+    return made;
+  }
+
+  endpoint() {
+    return this.make('/webhook-endpoints', { url: hook(), event_types: ['*'] });
+  }
+
+  /** Makes a card payment; a confirmed one has been paid in the payer's browser. */
+  async payment(more, confirmed) {
+    const made = await this.make('/payment-intents', { booking_id: (await this.booking()).id, amount_minor: 2000, ...more });
+    if (confirmed) {
+      const form = new URLSearchParams({ key: this.publishable, client_secret: made.client_secret, payment_method: 'pm_card_visa' });
+      const gateway = made.client_secret.split('_secret')[0];
+      const res = await fetch(`${stripe}/v1/payment_intents/${gateway}/confirm`, { method: 'POST', body: form });
+      assert.ok(res.ok, await res.text());
+      for (const end = Date.now() + 20_000; ; await new Promise((done) => setTimeout(done, 200))) {
+        const now = await this.call('GET', `/payment-intents/${made.id}`);
+        if (['succeeded', 'requires_capture'].includes(now.status)) break;
+        assert.ok(Date.now() < end, `the payment is ${now.status}`);
+      }
+    }
+    return made;
+  }
+}
+
+const of = (resource, made) => `${resource}/${made.id}`;
+
+/** Actions: where each begins, the texts of its link and its button, what is filled in, and what the page says at the end. */
+const actions = [
+  ['confirm', async (d) => of('bookings', await d.booking('pending')), 'Confirm', {}, /The booking is confirmed/],
+  ['complete', async (d) => of('bookings', await d.booking()), 'Mark as completed', {}, /The booking is completed/],
+  ['no show', async (d) => of('bookings', await d.booking()), 'Did not come', {}, /did not come/],
+  ['reprice', async (d) => of('bookings', await d.booking()), 'Price anew', {}, /present price/],
+  ['invoice of a booking', async (d) => of('bookings', await d.booking()), 'New invoice', {}, /Saved[\s\S]*draft/, 'Save'],
+  ['edit a booking', async (d) => of('bookings', await d.booking()), 'Edit', { notes: 'By the pier' }, /Saved[\s\S]*By the pier/, 'Save'],
+  ['cancel a booking', async (d) => of('bookings', await d.booking()), 'Cancel', { reason: 'Storm' }, /Cancelled[\s\S]*Storm/],
+  ['book for a customer', async (d) => of('customers', d.customer), 'New booking', { event_date: day(8), guest_count: '4' }, /Saved/, 'Save'],
+  ['quote for a customer', async (d) => of('customers', d.customer), 'New quote', { package_id: 'Evening tour', event_date: day(8) }, /Saved[\s\S]*€80\.00/, 'Save'],
+  ['erase a customer', async (d) => of('customers', await d.person('ben')), 'Erase', {}, /(Deleted|being erased)/],
+  ['contacted', async (d) => of('leads', await d.lead()), 'Contacted', {}, /marked as contacted/],
+  ['qualified', async (d) => of('leads', await d.lead()), 'Qualified', {}, /marked as qualified/],
+  ['quote for a lead', async (d) => of('leads', await d.lead()), 'New quote', { package_id: 'Evening tour', event_date: day(9) }, /Saved/, 'Save'],
+  ['convert a lead', async (d) => of('leads', await d.lead()), 'Convert to a customer', {}, /is a customer now/],
+  ['lose a lead', async (d) => of('leads', await d.lead()), 'Lost', { lost_reason: 'Too far' }, /marked as lost[\s\S]*Too far/],
+  ['send a quote', async (d) => of('quotes', await d.quote()), 'Send', {}, /The quote is sent/],
+  ['accept a quote', async (d) => d.make(`/quotes/${(await d.quote()).id}/send`, {}).then((q) => of('quotes', q)), 'Accept', {}, /The quote is accepted/],
+  ['decline a quote', async (d) => d.make(`/quotes/${(await d.quote()).id}/send`, {}).then((q) => of('quotes', q)), 'Declined', { reason: 'Rain' }, /declined[\s\S]*Rain/],
+  ['cancel a quote', async (d) => of('quotes', await d.quote()), 'Cancel', {}, /Cancelled/],
+  ['issue an invoice', async (d) => of('invoices', await d.invoice()), 'Issue', {}, /has its number/],
+  ['record a payment', async (d) => of('invoices', await d.invoice('open')), 'Record a payment', { method: 'cash' }, /The payment is recorded/],
+  ['reverse a payment', async (d) => paid(d), 'Reverse', {}, /The payment is reversed/],
+  ['uncollectible', async (d) => of('invoices', await d.invoice('open')), 'Uncollectible', {}, /uncollectible/],
+  ['void an invoice', async (d) => of('invoices', await d.invoice('open')), 'Void', {}, /The invoice is void/],
+  ['capture a card payment', async (d) => of('payments', await d.payment({ capture_method: 'manual' }, true)), 'Capture', {}, /The payment is captured/],
+  ['refund a card payment', async (d) => of('payments', await d.payment({}, true)), 'Refund', { amount_minor: '5' }, /Saved[\s\S]*€5\.00/, 'Save'],
+  ['cancel a card payment', async (d) => of('payments', await d.payment({})), 'Cancel', {}, /Cancelled/],
+  ['edit a service', async (d) => of('services', d.service), 'Edit', { description: 'Two hours' }, /Saved[\s\S]*Two hours/, 'Save'],
+  ['edit a unit', async (d) => of('units', d.unit), 'Edit', { capacity: '8' }, /Saved[\s\S]*8/, 'Save'],
+  ['edit a package', async (d) => of('packages', d.pkg), 'Edit', { description: 'With tea' }, /Saved[\s\S]*With tea/, 'Save'],
+  ['holiday rule', async () => 'holiday-rules', 'New holiday rule', { name: 'Summer', date_from: day(40), date_to: day(50), multiplier_bps: '125' }, /Saved[\s\S]*125 %/, 'Save'],
+  ['test event', async (d) => of('endpoints', await d.endpoint()), 'Send a test event', {}, /A test event is on its way/],
+  ['send events again', async (d) => of('endpoints', await d.endpoint()), 'Send events again', { from: `${day(-1)}T00:00` }, /The events are sent again/],
+  ['disable an endpoint', async (d) => of('endpoints', await d.endpoint()), 'Disable', {}, /The endpoint is disabled/],
+  ['enable an endpoint', async (d) => disabled(d), 'Enable', {}, /The endpoint is enabled/],
+  ['signing secret', async (d) => of('endpoints', await d.endpoint()), 'New signing secret', {}, /only now|once/],
+  ['delete an endpoint', async (d) => of('endpoints', await d.endpoint()), 'Delete', {}, /Deleted/],
+  ['calendar feed', async () => 'feeds', 'New calendar feed', { name: 'Crew' }, /only now|once/, 'Save'],
+  ['delete a feed', async (d) => of('feeds', await d.make('/calendar-feeds', { name: 'Crew' })), 'Delete', {}, /Deleted/],
+  ['API key', async () => 'keys', 'New API key', { name: 'Till', scopes: 'read:units' }, /only now[\s\S]*curl/, 'Save'],
+  ['replace a key', (d, hand) => key(hand), 'Replace', { overlap_seconds: 'for an hour' }, /only now[\s\S]*curl/],
+  ['revoke a key', (d, hand) => key(hand), 'Revoke', {}, /The key is revoked/],
+  ['OAuth app', async () => 'apps', 'New app', { name: 'Till', redirect_uris: 'https://app.example/callback', scopes: 'read:units' }, /Saved[\s\S]*app\.example/, 'Save'],
+  ['edit an app', (d, hand) => app(hand), 'Edit', { browser_origins: 'https://app.example' }, /Saved[\s\S]*https:\/\/app\.example/, 'Save'],
+  ['delete an app', (d, hand) => app(hand), 'Delete', {}, /Deleted/],
+  ['end access of an app', (d, hand) => grant(hand), 'End access', {}, /The access has ended|Deleted/],
+  ['invite a member', async () => 'members', 'Invite a member', () => ({ email: `kim-${randomBytes(4).toString('hex')}@example.com`, name: 'Kim', role: 'staff' }), /works once/, 'Save'],
+  ['change a role', (d, hand) => member(hand), 'Change role', { role: 'viewer' }, /The role is changed[\s\S]*viewer/],
+  ['remove a member', (d, hand) => member(hand), 'Remove', {}, /Deleted|removed/],
+  ['business', async () => 'business', null, { legal_name: 'Harbour Tours GmbH' }, /Saved/, 'Save'],
+  ['try a policy', async () => 'policy', null, { max_advance_days: '10' }, /The last day that can be booked/, 'Show what it means'],
+  ['policy', async () => 'policy', null, { max_advance_days: '400' }, /Saved[\s\S]*The last day that can be booked/, 'Save'],
+  ['audit log', async () => 'audit', null, {}, /The chain holds/, 'Verify the chain'],
+  ['save a view', async () => 'bookings?status=pending', null, { name: 'Open ones' }, /The view is saved[\s\S]*Open ones/, 'Save view'],
+  ['delete a view', (d, hand) => view(hand), null, {}, /The view is deleted/, '×'],
+  ['clock, a day', async () => 'clock', null, {}, /The test clock is set/, 'Forward a day'],
+  ['clock, real time', (d, hand) => frozen(hand), null, {}, /follows real time/, 'Return to real time'],
+  ['payment gateway', async () => 'gateway', null, (d) => ({ publishable_key: d.publishable, secret_key: d.secret }), /The payment gateway is connected/, 'Connect'],
+];
+
+async function paid(d) {
+  const made = await d.invoice('open');
+  await d.make(`/invoices/${made.id}/record-payment`, { amount: { amount: 1000, currency: 'EUR' }, method: 'cash' });
+  return of('invoices', made);
+}
+
+async function disabled(d) {
+  const made = await d.endpoint();
+  await d.call('PATCH', `/webhook-endpoints/${made.id}`, { status: 'disabled' });
+  return of('endpoints', made);
+}
+
+/** Makes a key, an app, a member, a view or an access in the browser, for which the API has no call. */
+async function fresh(hand, list, link, fields) {
+  await hand.page.goto(hand.at(list));
+  await hand.go(link);
+  await hand.fill(fields);
+  await hand.go('Save');
+  const kept = hand.page.locator('main a').filter({ hasText: 'I have kept it' });
+  if (await kept.count()) await hand.go('I have kept it');
+  return hand.page.url().replace(/\?.*/, '').split('/test/')[1];
+}
+
+const key = (hand) => fresh(hand, 'keys', 'New API key', { name: 'Till', scopes: 'read:units' });
+const member = (hand) => fresh(hand, 'members', 'Invite a member', { email: `kim-${randomBytes(4).toString('hex')}@example.com`, name: 'Kim', role: 'staff' });
+const app = (hand) => fresh(hand, 'apps', 'New app', { name: 'Till', redirect_uris: `http://127.0.0.1:1/callback`, scopes: 'read:units' });
+
+async function view(hand) {
+  await hand.page.goto(hand.at('bookings?status=expired'));
+  await hand.fill({ name: 'Gone' });
+  await hand.go('Save view');
+  return 'bookings';
+}
+
+async function frozen(hand) {
+  await hand.page.goto(hand.at('clock'));
+  await hand.go('Forward an hour');
+  return 'clock';
+}
+
+/** Gives an app access as its operators do, and returns the page of that access. */
+async function grant(hand) {
+  const path = await fresh(hand, 'apps', 'New app', { name: 'Bridge', redirect_uris: `http://127.0.0.1:${receiver.address().port}/callback`, scopes: 'read:units' });
+  const client = path.split('/')[1];
+  const verifier = randomBytes(32).toString('base64url');
+  const redirect = `http://127.0.0.1:${receiver.address().port}/callback`;
+  const query = new URLSearchParams({
+    response_type: 'code', client_id: client, redirect_uri: redirect, scope: 'read:units', state: 'abcdefgh12345678',
+    code_challenge: createHash('sha256').update(verifier).digest('base64url'), code_challenge_method: 'S256',
+  });
+  await hand.page.goto(`${origin}/oauth/authorize?${query}`);
+  await hand.page.locator('button[name=decision][value=allow], button[value=allow], button').first().click();
+  await hand.page.waitForURL(/callback/);
+  const code = new URL(hand.page.url()).searchParams.get('code');
+  assert.ok(code, hand.page.url());
+  const form = new URLSearchParams({ grant_type: 'authorization_code', code, client_id: client, redirect_uri: redirect, code_verifier: verifier });
+  const res = await fetch(`${origin}/oauth/token`, { method: 'POST', body: form });
+  assert.ok(res.ok, await res.text());
+  await hand.page.goto(hand.at('grants'));
+  await hand.go('Bridge');
+  return hand.page.url().split('/test/')[1];
+}
+
+/** Does an action and checks what the page says. */
+async function act(hand, desk, [name, where, link, fields, says, button]) {
+  try {
+    await hand.page.goto(hand.at(await where(desk, hand)));
+    if (link) await hand.go(link);
+    await hand.fill(typeof fields === 'function' ? fields(desk) : fields);
+    await hand.go(button || link);
+    assert.match(await hand.text(), says);
+  } catch (e) {
+    const said = await hand.text().catch(() => '');
+    throw new Error(`${name}: ${e.message.split('\n')[0]} at ${hand.page.url()}, which says: ${said.replace(/\s+/g, ' ').slice(0, 1500)}`);
+  }
+}
+
+for (const [way, keyboard] of [['mouse', false], ['keyboard, without scripts', true]]) {
+  test(`each action by ${way}`, { timeout: 480_000 }, async () => {
+    const desk = new Desk(desks[keyboard ? 1 : 0]);
+    await desk.begin();
+    const tab = await enter(browser, desk, { viewport: { width: 1280, height: 900 }, locale: 'en-GB', name: way, javaScriptEnabled: !keyboard }, [`127.0.0.1:${receiver.address().port}`]);
+    const hand = new Hand(tab, keyboard);
+    hand.at = (path) => `${origin}/admin/${desk.slug}/test/${path}`;
+    const faults = [];
+    let done = 0;
+    for (const [i, one] of actions.entries()) {
+      if (!all && i % 4 !== (keyboard ? 2 : 0)) continue;
+      await act(hand, desk, one).catch((e) => faults.push(e.message));
+      done++;
+    }
+    if (!keyboard) await resize(hand, desk).catch((e) => faults.push(`resize: ${e.message}`));
+    console.log(`${done} of ${actions.length} actions`);
+    assert.equal([...faults, ...tab.faults].join('\n'), '');
+    await tab.context.close();
+  });
+}
+
+/** Drags the end of a booking in the calendar of a day. */
+async function resize(hand, desk) {
+  const made = await desk.make('/bookings', { customer_id: desk.customer.id, unit_id: desk.unit.id, service_id: desk.service.id, event_date: day(60), event_start_time: '10:00', event_end_time: '12:00' });
+  await hand.page.goto(hand.at(`calendar?view=day&date=${day(60)}`));
+  const moved = hand.page.waitForURL(/done=moved/);
+  await hand.page.locator('[data-grip]').dragTo(hand.page.locator('[data-unit] [data-time="13:00"]').first(), { targetPosition: { x: 20, y: 10 } });
+  await moved;
+  const now = await desk.call('GET', `/bookings/${made.id}`);
+  assert.match(now.event_end_time, /^13:(15|30)$/);
+  assert.equal(now.event_start_time, '10:00');
+}
+
+/** What makes a resource of each status. */
+const states = {
+  bookings: {
+    pending: (d) => d.booking('pending'),
+    confirmed: (d) => d.booking(),
+    completed: async (d) => d.call('PATCH', `/bookings/${(await d.booking()).id}`, { status: 'completed' }),
+    no_show: async (d) => d.call('PATCH', `/bookings/${(await d.booking()).id}`, { status: 'no_show' }),
+    cancelled: async (d) => d.make(`/bookings/${(await d.booking()).id}/cancel`, {}),
+  },
+  leads: {
+    new: (d) => d.lead(),
+    contacted: async (d) => d.call('PATCH', `/leads/${(await d.lead()).id}`, { status: 'contacted' }),
+    qualified: async (d) => d.call('PATCH', `/leads/${(await d.lead()).id}`, { status: 'qualified' }),
+    quoted: async (d) => {
+      const lead = await d.lead();
+      await d.make('/quotes', { customer_id: d.customer.id, lead_id: lead.id, package_id: d.pkg.id, event_date: day(15) });
+      return lead;
+    },
+    converted: async (d) => d.make(`/leads/${(await d.lead()).id}/convert`, {}),
+    lost: async (d) => d.call('PATCH', `/leads/${(await d.lead()).id}`, { status: 'lost', lost_reason: 'Rain' }),
+  },
+  quotes: {
+    draft: (d) => d.quote(),
+    sent: async (d) => d.make(`/quotes/${(await d.quote()).id}/send`, {}),
+    accepted: async (d) => after2(d, 'send', 'accept'),
+    declined: async (d) => after2(d, 'send', 'decline'),
+    cancelled: async (d) => d.make(`/quotes/${(await d.quote()).id}/cancel`, {}),
+  },
+  invoices: {
+    draft: (d) => d.invoice(),
+    open: (d) => d.invoice('open'),
+    partially_paid: async (d) => ({ id: (await paid(d)).split('/')[1] }),
+    paid: async (d) => {
+      const made = await d.invoice('open');
+      return d.make(`/invoices/${made.id}/record-payment`, { amount: { amount: 5000, currency: 'EUR' }, method: 'cash' });
+    },
+    uncollectible: (d) => d.invoice('open', 'mark-uncollectible'),
+    void: (d) => d.invoice('open', 'void'),
+  },
+  endpoints: {
+    enabled: (d) => d.endpoint(),
+    disabled: async (d) => ({ id: (await disabled(d)).split('/')[1] }),
+  },
+  payments: {
+    requires_payment_method: (d) => d.payment({}),
+    requires_capture: (d) => d.payment({ capture_method: 'manual' }, true),
+    succeeded: (d) => d.payment({}, true),
+  },
+};
+
+async function after2(d, first, second) {
+  const { id } = await d.quote();
+  await d.make(`/quotes/${id}/${first}`, {});
+  await d.make(`/quotes/${id}/${second}`, {});
+  return { id };
+}
+
+/** The calls of the API that the actions of a page make. */
+const calls = {
+  bookings: {
+    confirm: ['PATCH', '', { status: 'confirmed' }], complete: ['PATCH', '', { status: 'completed' }], no_show: ['PATCH', '', { status: 'no_show' }],
+    reprice: ['POST', '/reprice', {}], cancel: ['POST', '/cancel', {}], invoice: ['POST', '/invoices', (id) => ({ booking_id: id, kind: 'balance' })],
+  },
+  leads: {
+    contacted: ['PATCH', '', { status: 'contacted' }], qualified: ['PATCH', '', { status: 'qualified' }], lose: ['PATCH', '', { status: 'lost', lost_reason: 'Rain' }], convert: ['POST', '/convert', {}],
+    quote: ['POST', '/quotes', (id, d) => ({ customer_id: d.customer.id, lead_id: id, package_id: d.pkg.id, event_date: day(15) })],
+  },
+  quotes: { send: ['POST', '/send', {}], accept: ['POST', '/accept', {}], decline: ['POST', '/decline', {}], cancel: ['POST', '/cancel', {}] },
+  invoices: {
+    open: ['POST', '/open', {}], pay: ['POST', '/record-payment', (id, d, before) => ({ amount: before.amount_due.amount ? before.amount_due : { amount: 100, currency: 'EUR' }, method: 'cash' })],
+    uncollectible: ['POST', '/mark-uncollectible', {}], void: ['POST', '/void', {}],
+  },
+  endpoints: { test: ['POST', '/test', {}], enable: ['PATCH', '', { status: 'enabled' }], disable: ['PATCH', '', { status: 'disabled' }] },
+  payments: { capture: ['POST', '/capture', {}], cancel: ['POST', '/cancel', {}] },
+};
+
+const paths = { endpoints: 'webhook-endpoints', payments: 'payment-intents' };
+
+/** Whether a service takes a call and something changes by it. A refusal for another reason than the status fails the test. */
+async function changes(d, resource, made, [method, path, body]) {
+  const own = `/${paths[resource] || resource}/${made.id}`;
+  const elsewhere = path.startsWith('/invoices') || path.startsWith('/quotes') || path === '/test';
+  const before = await d.call('GET', own);
+  try {
+    await d.call(method, elsewhere && path !== '/test' ? path : own + path, typeof body === 'function' ? body(made.id, d, before) : body);
+  } catch (e) {
+    assert.match(e.message, /"code":"invalid_status_transition"|The endpoint is disabled/);
+    return false;
+  }
+  return elsewhere || path === '/reprice' || (await d.call('GET', own)).version !== before.version;
+}
+
+test('a page offers what the services take in each status, and nothing else', { timeout: 480_000 }, async () => {
+  const desk = new Desk(desks[2]);
+  await desk.begin();
+  const tab = await enter(browser, desk, { viewport: { width: 1280, height: 900 }, locale: 'en-GB', name: 'statuses' });
+  const wrong = [];
+  let seen = 0;
+  for (const [resource, ways] of Object.entries(states)) {
+    for (const [status, make] of Object.entries(ways)) {
+      const first = await make(desk);
+      await tab.page.goto(`${origin}/admin/${desk.slug}/test/${resource}/${first.id}`);
+      const links = await tab.page.locator('main [data-action]').evaluateAll((list) => list.map((e) => [e.dataset.action, e.tagName === 'A']));
+      for (const [name, offered] of links) {
+        const call = calls[resource][name];
+        if (!call) continue;
+        seen++;
+        const took = await changes(desk, resource, await make(desk), call).catch((e) => wrong.push(`${resource} ${status}: ${name}: ${e.message}`));
+        if (typeof took === 'boolean' && took !== offered) wrong.push(`${resource} ${status}: ${name} is ${offered ? '' : 'not '}offered, and ${took ? '' : 'not '}taken`);
+      }
+    }
+  }
+  assert.deepEqual(wrong, []);
+  assert.ok(seen > 90, `only ${seen} pairs`);
+  await tab.context.close();
+});

@@ -1,0 +1,109 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/rest"
+	"holdfast.dev/proto"
+	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/payments/internal/app"
+	"holdfast.dev/services/payments/internal/domain"
+	"holdfast.dev/services/payments/internal/view"
+)
+
+const maxKeys = 4096 // bytes of a body with keys
+
+// mountConsole registers the calls of the console. Where they are and which scopes they need is the contract's.
+func (a *API) mountConsole(e *gin.Engine) error {
+	calls, err := contract.Forms(proto.InternalPayments)
+	if err != nil {
+		return err
+	}
+	for id, h := range map[string]httpx.Handler{
+		"getGatewayAccount": a.getAccount, "connectGatewayAccount": a.connectAccount, "disconnectGatewayAccount": a.disconnectAccount,
+	} {
+		call := calls[id]
+		e.Handle(call.Method, call.Path, a.Server.Internal(permitted(call.Scopes, h), "console"))
+	}
+	return nil
+}
+
+// permitted refuses a caller that lacks one of the scopes.
+func permitted(scopes []string, h httpx.Handler) httpx.Handler {
+	return func(c *gin.Context) error {
+		from := caller.FromContext(c.Request.Context())
+		if slices.ContainsFunc(scopes, func(s string) bool { return !from.Has(s) }) {
+			return domain.ErrScope
+		}
+		return h(c)
+	}
+}
+
+// getAccount answers the account that is connected in the caller's tenant and mode.
+func (a *API) getAccount(c *gin.Context) error {
+	found, err := a.Gateways.Show(c.Request.Context())
+	if err != nil {
+		return noAccount(err)
+	}
+	return rest.Object(c, view.Account(found))
+}
+
+// connectAccount connects the account of the keys.
+func (a *API) connectAccount(c *gin.Context) error {
+	var body internalapi.GatewayKeys
+	d := json.NewDecoder(io.LimitReader(c.Request.Body, maxKeys))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&body); err != nil {
+		return apperr.Field("body", "Must be a JSON object with publishable_key, secret_key and webhook_secret.") // no cause, which may show a key
+	}
+	keys := domain.Keys{Publishable: body.PublishableKey, Secret: domain.Secret(body.SecretKey)}
+	if body.WebhookSecret != nil {
+		keys.Webhook = domain.Secret(*body.WebhookSecret)
+	}
+	ctx := c.Request.Context()
+	made, err := a.Gateways.Connect(ctx, caller.FromContext(ctx).Live(), keys)
+	if err != nil {
+		return keyRefused(err)
+	}
+	return rest.Object(c, view.Account(made))
+}
+
+// disconnectAccount ends the connection.
+func (a *API) disconnectAccount(c *gin.Context) error {
+	if _, err := a.Gateways.Disconnect(c.Request.Context()); err != nil {
+		return noAccount(err)
+	}
+	return httpx.JSON(c, http.StatusNoContent, "", nil)
+}
+
+// noAccount replaces the error of a missing account: here it is the resource itself.
+func noAccount(err error) error {
+	if errors.Is(err, domain.ErrNotConfigured) {
+		return domain.ErrNoAccount
+	}
+	return err
+}
+
+// keyRefused makes the answer to what the payment gateway says of a secret key.
+func keyRefused(err error) error {
+	var key *app.KeyError
+	if !errors.As(err, &key) {
+		return err
+	}
+	var refused *domain.RefusedError
+	if errors.As(err, &refused) {
+		return apperr.Field("secret_key", "The payment gateway does not accept the key.").WithCause(err)
+	}
+	return domain.ErrGateway.WithCause(err)
+}
