@@ -12,7 +12,9 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
 
+	"holdfast.dev/loadtest/internal/bulk"
 	"holdfast.dev/loadtest/internal/load"
+	"holdfast.dev/loadtest/internal/report"
 )
 
 // chain is what the figures of leads, quotes and invoices need.
@@ -131,16 +133,152 @@ func (c *chain) target(nth func(n int) []byte) load.Target {
 	return load.Target{Addr: c.addr, Nth: nth, Status: http.StatusOK}
 }
 
-// perSecond is how many rows are prepared for each second in which they are used up, far above what two cores do.
-const perSecond = 3000
+// manyTenants is how many tenants open invoices at once, beside one.
+const manyTenants = 16
 
-// spare is how many rows are prepared for a figure of b.Seconds, its warm-up and the ends of its rounds.
-func (b *bench) spare() int { return perSecond * (rounds*int(b.slice().Seconds()) + 2) }
+// invoiceLine is one line of an invoice or a quote.
+const invoiceLine = `{"description":"A day on the water, with skipper","quantity":1,"unit_amount":{"amount":100000,"currency":"USD"},"tax_rate_bps":1900}`
 
-// enough fails when more rows were used than were prepared: what follows would be no work.
-func (b *bench) enough(s *served, warm int) error {
-	if used := s.Requests + warm + (rounds+1)*connections; used > b.spare() {
-		return fmt.Errorf("%s: %d rows were used of %d: raise perSecond", s.name, used, b.spare())
+// invoice is the body of POST /invoices with as many lines.
+func invoice(customer string, lines int) string {
+	return fmt.Sprintf(`{"customer_id":%q,"line_items":[%s]}`, customer, strings.TrimSuffix(strings.Repeat(invoiceLine+",", lines), ","))
+}
+
+// rowOf is the id of the n-th copy, of a kind.
+func rowOf[P ids.Prefix](n int) string { return ids.FromUUID[P](rowUUID(n)).String() }
+
+// copied is what differs in the n-th copy of a resource.
+func copied(more map[string]string) map[string]string {
+	own := map[string]string{"id": listed["id"]}
+	for column, sql := range more {
+		own[column] = sql
+	}
+	return own
+}
+
+// opens compares the invoices that one tenant opens, whose numbers have no gap, with those of several tenants.
+func (b *bench) opens(ctx context.Context, c *chain) error {
+	var tenants []*operator
+	for n := range 1 + manyTenants {
+		o, err := b.drafts(ctx, c, fmt.Sprintf("opens-%d", n))
+		if err != nil {
+			return err
+		}
+		tenants = append(tenants, o)
+	}
+	open := func(o *operator, row int) []byte {
+		return o.request(http.MethodPost, "/invoices/"+rowOf[ids.InvoicePrefix](row)+"/open", fmt.Sprintf("open-%d", row))
+	}
+	one := &served{name: "POST /invoices/{id}/open, one tenant", target: c.target(func(n int) []byte { return open(tenants[0], n+1) })}
+	many := &served{name: "POST /invoices/{id}/open, 16 tenants", target: c.target(func(n int) []byte {
+		return open(tenants[1+n%manyTenants], n/manyTenants+1)
+	})}
+	for _, s := range []*served{one, many} {
+		warm, err := load.Closed(ctx, s.target, connections, warmUp)
+		if err != nil {
+			return err
+		}
+		nth, used := s.target.Nth, warm.Requests+connections
+		s.target.Nth = func(n int) []byte { return nth(used + n) }
+	}
+	if err := turns(b.serve(ctx, one), b.serve(ctx, many)); err != nil {
+		return err
+	}
+	if err := b.enough(one, 0); err != nil {
+		return err
+	}
+	b.table.Add(report.Row{
+		Figure: "`POST /invoices/{id}/open` with Idempotency-Key, one tenant, at the service: its numbers wait for each other's commit",
+		Ours:   fmt.Sprintf("%.0f/s", one.Rate()), Beside: fmt.Sprintf("%d tenants: %.0f/s", manyTenants, many.Rate()),
+		Ratio: report.Ratio(one.Rate(), many.Rate()), Show: "opens",
+	})
+	b.table.Note("%s, CPU µs per request: %s", one.name, one.used.per(float64(one.Requests)))
+	b.table.Note("%s, CPU µs per request: %s", many.name, many.used.per(float64(many.Requests)))
+	return nil
+}
+
+// drafts makes a tenant with invoices that are not open.
+func (b *bench) drafts(ctx context.Context, c *chain, slug string) (*operator, error) {
+	key, err := b.tenant(ctx, slug)
+	if err != nil {
+		return nil, err
+	}
+	customer, err := c.made(ctx, key, "/customers", `{"first_name":"Bench","email":"bench@example.com"}`)
+	if err != nil {
+		return nil, err
+	}
+	draft, err := c.made(ctx, key, "/invoices", invoice(customer, 1))
+	if err != nil {
+		return nil, err
+	}
+	id, err := ids.Parse[ids.InvoicePrefix](draft)
+	if err != nil {
+		return nil, err
+	}
+	if err := bulk.Copy(ctx, c.db, bulk.Template{Table: "invoices", ID: id.UUID()}, 1, b.spare(), copied(nil)); err != nil {
+		return nil, err
+	}
+	if err := bulk.Settle(ctx, c.db, "invoices"); err != nil {
+		return nil, err
+	}
+	return c.as(ctx, key)
+}
+
+// pdf measures the PDFs of a usual invoice and of a long one.
+func (b *bench) pdf(ctx context.Context, c *chain) error {
+	o, err := c.as(ctx, c.key)
+	if err != nil {
+		return err
+	}
+	for _, p := range []struct {
+		lines int
+		aim   time.Duration
+	}{{5, 0}, {150, 200 * time.Millisecond}} {
+		id, err := c.openInvoice(ctx, p.lines)
+		if err != nil {
+			return err
+		}
+		path := "/invoices/" + id + "/pdf"
+		target := c.target(func(int) []byte { return o.request(http.MethodGet, path, "") })
+		if _, err := load.Closed(ctx, target, 1, warmUp); err != nil {
+			return err
+		}
+		alone, err := load.Closed(ctx, target, 1, b.slice())
+		if err != nil {
+			return err
+		}
+		all := &served{name: fmt.Sprintf("PDF of %d lines", p.lines), target: target}
+		if err := turns(b.serve(ctx, all)); err != nil {
+			return err
+		}
+		row := report.Row{
+			Figure: fmt.Sprintf("`GET /invoices/{id}/pdf`, %d lines, one client at the service: p50", p.lines), Ours: report.Millis(alone.Percentile(50)),
+			Beside: fmt.Sprintf("%d clients: %.0f/s", connections, all.Rate()), Show: "pdf",
+		}
+		if p.aim > 0 {
+			row.Aim = report.Aim{Text: "< " + report.Millis(p.aim), Value: float64(alone.Percentile(50)), AtMost: float64(p.aim)}
+		}
+		b.table.Add(row)
+		b.table.Note("%s, CPU µs per request: %s", all.name, all.used.per(float64(all.Requests)))
 	}
 	return nil
+}
+
+// openInvoice makes an open invoice with as many lines, which may be more than the contract allows.
+func (c *chain) openInvoice(ctx context.Context, lines int) (string, error) {
+	id, err := c.made(ctx, c.key, "/invoices", invoice(c.customer, 1))
+	if err != nil {
+		return "", err
+	}
+	invoiceID, err := ids.Parse[ids.InvoicePrefix](id)
+	if err != nil {
+		return "", err
+	}
+	_, err = c.db.Exec(ctx, `update invoices v set lines = array_to_json(array_fill(v.lines -> 0, array[$2::int])),
+		subtotal = $2 * subtotal, discount = $2 * discount, tax = $2 * tax, total = $2 * total where id = $1`, invoiceID.UUID(), lines)
+	if err != nil {
+		return "", err
+	}
+	open := load.Request(http.MethodPost, "/api/v1/invoices/"+id+"/open", c.headers(c.key, ""), "")
+	return id, c.call(ctx, open, http.StatusOK, &struct{}{})
 }

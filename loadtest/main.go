@@ -42,7 +42,7 @@ const upstreamCommand = "upstream"
 
 var figures = []string{
 	"cpu", "latency", "bookings", "list", "search", "availability", "pricing", "race", "webhooks", "claims",
-	"accept", "opens", "pdf", "leads", "quotes", "invoices", "intents", "paid", "reconciler", "refresh", "token", "flow", "signin",
+	"accept", "opens", "pdf", "leads", "quotes", "invoices", "intents", "paid", "reconciler", "refresh", "token", "flow", "signin", "console",
 }
 
 // maxSeconds keeps the bookings that are made through the API before the template's day: at 64 a day there are slots for
@@ -201,6 +201,7 @@ func (b *bench) measure(ctx context.Context) {
 		{"leads, quotes and invoices", chainFigures, b.sales},
 		{"payments", []string{"intents", "paid"}, b.payments},
 		{"OAuth", []string{"refresh", "token", "flow", "signin"}, b.oauth},
+		{"operators' area", []string{"console"}, b.console},
 		{"reconciler of payments", []string{"reconciler"}, b.reconciler},
 	} {
 		if wanted := slices.DeleteFunc(slices.Clone(group.show), func(show string) bool { return !b.wants(show) }); len(wanted) > 0 {

@@ -256,3 +256,17 @@ func fetch(ctx context.Context, url, file string) error {
 	}
 	return os.WriteFile(file, text, 0o600)
 }
+
+// perSecond is how many rows are prepared for each second in which they are used up, far above what two cores do.
+const perSecond = 3000
+
+// spare is how many rows are prepared for a figure of b.Seconds, its warm-up and the ends of its rounds.
+func (b *bench) spare() int { return perSecond * (rounds*int(b.slice().Seconds()) + 2) }
+
+// enough fails when more rows were used than were prepared: what follows would be no work.
+func (b *bench) enough(s *served, warm int) error {
+	if used := s.Requests + warm + (rounds+1)*connections; used > b.spare() {
+		return fmt.Errorf("%s: %d rows were used of %d: raise perSecond", s.name, used, b.spare())
+	}
+	return nil
+}

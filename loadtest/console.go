@@ -1,0 +1,274 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"strings"
+	"time"
+
+	"holdfast.dev/libs/ids"
+
+	"holdfast.dev/loadtest/internal/bulk"
+	"holdfast.dev/loadtest/internal/load"
+	"holdfast.dev/loadtest/internal/report"
+	"holdfast.dev/loadtest/internal/stack"
+)
+
+// The operators' area: how many browsers are signed in, how many pages each opens in a second, and how many of them follow the live pages.
+const (
+	browsers     = 50
+	pace         = 2
+	livePages    = 200
+	monthUnits   = 50
+	monthDays    = 31
+	monthPerDay  = 4 // bookings of a unit
+	monthRows    = 100_000
+	monthAddress = "calendar?view=month&date=2038-03-01&service_id="
+	sessionName  = "holdfast_session"
+)
+
+// desk is the operators' area of the seeded tenant, with the cookies of the browsers that have signed in.
+type desk struct {
+	*shop
+
+	sessions []string
+	pid      int // of the console
+}
+
+// console measures the pages of the operators' area through the gateway.
+func (b *bench) console(ctx context.Context) error {
+	s, err := b.openShop(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.admin.Close(context.WithoutCancel(ctx)) }()
+	d := &desk{shop: s}
+	if d.pid, err = b.platform.PID("console"); err != nil {
+		return err
+	}
+	b.say("%d browsers sign in", browsers)
+	for range browsers {
+		session, err := d.signIn(ctx, b.platform.Env["OPERATOR_EMAIL"], b.platform.Env["OPERATOR_PASSWORD"])
+		if err != nil {
+			return err
+		}
+		d.sessions = append(d.sessions, session)
+	}
+	b.try(ctx, "console", "live pages", func() error { return b.live(ctx, d) })
+	b.try(ctx, "console", "pages of the operators' area", func() error { return b.clicks(ctx, d) })
+	b.try(ctx, "console", "calendar of a month", func() error { return b.month(ctx, d) })
+	return nil
+}
+
+// signIn signs an operator in as a browser does, and returns the cookie of its session.
+func (d *desk) signIn(ctx context.Context, email, password string) (string, error) {
+	jar, _ := cookiejar.New(nil) // it has no error
+	client := &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	address := "http://" + d.addr + "/oauth/sign-in"
+	send := func(method string, form url.Values, status int) (string, error) {
+		req, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(form.Encode()))
+		if err != nil {
+			return "", err
+		}
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		res, err := client.Do(req)
+		if err != nil {
+			return "", err
+		}
+		defer func() { _ = res.Body.Close() }()
+		text, err := io.ReadAll(res.Body)
+		if err == nil && res.StatusCode != status {
+			err = fmt.Errorf("%w: %s answers %d: %.300s", errPage, address, res.StatusCode, text)
+		}
+		return string(text), err
+	}
+	page, err := send(http.MethodGet, nil, http.StatusOK)
+	if err != nil {
+		return "", err
+	}
+	if _, err := send(http.MethodPost, fill(page, url.Values{"email": {email}, "password": {password}}), http.StatusSeeOther); err != nil {
+		return "", err
+	}
+	where, err := url.Parse(address)
+	if err != nil {
+		return "", err
+	}
+	for _, c := range jar.Cookies(where) {
+		if c.Name == sessionName {
+			return c.Value, nil
+		}
+	}
+	return "", fmt.Errorf("%w: no session", errPage)
+}
+
+// page is the request of a page of the seeded tenant's test data.
+func (d *desk) page(session int, path string) []byte {
+	return load.Request(http.MethodGet, "/admin/demo/test/"+path, []string{"Cookie: " + sessionName + "=" + d.sessions[session], "Accept-Encoding: gzip"}, "")
+}
+
+// plain is the request of a page that is not compressed.
+func (d *desk) plain(path string) []byte {
+	return load.Request(http.MethodGet, "/admin/demo/test/"+path, []string{"Cookie: " + sessionName + "=" + d.sessions[0]}, "")
+}
+
+// clicks has all browsers open pages at their pace, whether or not the pages before have come.
+func (b *bench) clicks(ctx context.Context, d *desk) error {
+	id, err := d.book(ctx, "console", recordedDay.AddDate(-2, 0, 0))
+	if err != nil {
+		return err
+	}
+	paths := []string{"today", "calendar?view=month", "bookings", "bookings/" + id, "customers", "invoices"}
+	var requests [][]byte
+	for i := range browsers * len(paths) {
+		requests = append(requests, d.page(i%browsers, paths[i/browsers]))
+	}
+	target := load.Target{Addr: d.addr, Nth: func(n int) []byte { return requests[n*7%len(requests)] }, Status: http.StatusOK}
+	if _, err := load.Closed(ctx, target, 2, warmUp); err != nil {
+		return err
+	}
+	before, err := stack.Own(d.pid)
+	if err != nil {
+		return err
+	}
+	sample, err := load.Open(ctx, target, load.Schedule{Rate: browsers * pace}, time.Duration(b.Seconds)*time.Second)
+	if err != nil {
+		return err
+	}
+	after, err := stack.Own(d.pid)
+	if err != nil {
+		return err
+	}
+	b.table.Add(report.Row{
+		Figure: fmt.Sprintf("Page of the operators' area, %d browsers × %d pages/s (today, month, lists, a booking): p50, p95", browsers, pace),
+		Ours:   report.Millis(sample.Percentile(50)) + ", " + report.Millis(sample.Percentile(95)), Show: "console",
+	})
+	b.table.Add(report.Row{
+		Figure: "the same: processor time of the console for a page", Ours: report.Millis((after - before) / time.Duration(max(sample.Requests, 1))), Show: "console",
+	})
+	return nil
+}
+
+// month measures the calendar of a month of many units, with many bookings stored.
+func (b *bench) month(ctx context.Context, d *desk) error {
+	service, template, err := d.monthOf(ctx)
+	if err != nil {
+		return err
+	}
+	b.say("storing %d bookings", monthRows)
+	err = bulk.WithoutIndexes(ctx, d.admin, "bookings", func() error {
+		return bulk.Copy(ctx, d.admin, bulk.Template{Table: "bookings", ID: template}, 1, monthRows, monthRow)
+	})
+	if err != nil {
+		return err
+	}
+	if err := bulk.Settle(ctx, d.admin, "bookings"); err != nil {
+		return err
+	}
+	target := load.Target{Addr: d.addr, Nth: func(int) []byte { return d.page(0, monthAddress+service) }, Status: http.StatusOK}
+	whole, err := load.Once(ctx, load.Target{Addr: d.addr, Nth: func(int) []byte { return d.plain(monthAddress + service) }, Status: http.StatusOK})
+	if err != nil {
+		return err
+	}
+	if shown, want := strings.Count(string(whole), `class="slot`), monthUnits*monthDays*monthPerDay; shown != want {
+		return fmt.Errorf("%w: the calendar shows %d of %d bookings", errResult, shown, want)
+	}
+	if _, err := load.Closed(ctx, target, 1, warmUp); err != nil {
+		return err
+	}
+	sample, err := load.Closed(ctx, target, 1, time.Duration(b.Seconds)*time.Second)
+	if err != nil {
+		return err
+	}
+	p95 := sample.Percentile(95)
+	b.table.Add(report.Row{
+		Figure: fmt.Sprintf("Calendar page, %d units × %d days, %d bookings on it, %d stored: p50, p95", monthUnits, monthDays, monthUnits*monthDays*monthPerDay, monthRows),
+		Ours:   report.Millis(sample.Percentile(50)) + ", " + report.Millis(p95), Aim: report.Aim{Text: "p95 < 300 ms", Value: millis(p95), AtMost: 300}, Show: "console",
+	})
+	return nil
+}
+
+// monthRow returns what differs in the n-th booking: the first fill the month, all others the days before it.
+var monthRow = func() map[string]string {
+	day := fmt.Sprintf(`(date '2038-03-01' + case when n <= %[1]d then (n - 1) / %[2]d / %[3]d else -1 - (n - %[1]d - 1) / %[2]d / %[3]d end)`,
+		monthUnits*monthDays*monthPerDay, monthUnits, monthPerDay)
+	at := fmt.Sprintf(`(%s + time '09:00' + (n - 1) / %d %% %d * interval '1 hour') at time zone 'America/New_York'`, day, monthUnits, monthPerDay)
+	return map[string]string{
+		"id": "('fd000000-0000-7000-8001-' || lpad(to_hex(n), 12, '0'))::uuid", "number": "'M-' || n", "status": "'confirmed'",
+		"unit_id":   fmt.Sprintf("(select array_agg(u.id order by u.name) from units u where u.name like 'Month %%')[1 + (n - 1) %% %d]", monthUnits),
+		"starts_at": at, "ends_at": at + " + interval '1 hour'", "event_day": day,
+	}
+}()
+
+// monthOf makes a service with its units, and a booking that is copied to fill them.
+func (d *desk) monthOf(ctx context.Context) (service string, template [16]byte, err error) {
+	var made struct {
+		ID string `json:"id"`
+	}
+	if err := d.post(ctx, "/services", "bench-month", `{"name":"Month","duration_minutes":60}`, &made); err != nil {
+		return "", template, err
+	}
+	service = made.ID
+	for n := range monthUnits {
+		body := fmt.Sprintf(`{"name":"Month %02d","service_ids":[%q]}`, n, service)
+		if err := d.post(ctx, "/units", fmt.Sprint("bench-month-", n), body, &made); err != nil {
+			return "", template, err
+		}
+	}
+	body := fmt.Sprintf(`{"customer_id":%q,"service_id":%q,"unit_id":%q,"event_date":"2041-12-30","event_start_time":"16:00","status":"confirmed"}`, d.customer, service, made.ID)
+	if err := d.post(ctx, "/bookings", "bench-month-booking", body, &made); err != nil {
+		return "", template, err
+	}
+	id, err := ids.Parse[bookingPrefix](made.ID)
+	return service, id.UUID(), err
+}
+
+// live measures what the console holds for each page that follows what happens.
+func (b *bench) live(ctx context.Context, d *desk) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	before, err := resting(ctx, d.pid)
+	if err != nil {
+		return err
+	}
+	for i := range livePages {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+d.addr+"/admin/demo/test/live", nil)
+		if err != nil {
+			return err
+		}
+		req.AddCookie(&http.Cookie{Name: sessionName, Value: d.sessions[i%browsers]}) //nolint:gosec // it is sent, not set
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = res.Body.Close() }()
+		if res.StatusCode != http.StatusOK {
+			return fmt.Errorf("%w: a live page answers %d", errResult, res.StatusCode)
+		}
+	}
+	after, err := resting(ctx, d.pid)
+	if err != nil {
+		return err
+	}
+	b.table.Add(report.Row{
+		Figure: fmt.Sprintf("Memory of the console for each live page, %d open", livePages), Ours: fmt.Sprintf("%.0f KiB", float64(after-before)/livePages/1024), Show: "console",
+	})
+	return nil
+}
+
+// settleTime is how long a process may take to give memory back.
+const settleTime = 3 * time.Second
+
+// resting is the memory of a process that nobody asks anything.
+func resting(ctx context.Context, pid int) (int64, error) {
+	select {
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	case <-time.After(settleTime):
+	}
+	now, _, err := stack.Resident(pid)
+	return now, err
+}
