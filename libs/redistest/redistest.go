@@ -72,14 +72,18 @@ func Cluster(t testing.TB, a *tlstest.Authority) (u string, kill func()) {
 	return address(a, nodes[0]) + fmt.Sprintf("?cluster=true&addr=127.0.0.1:%d", nodes[1]), kill
 }
 
-// Sentinel starts a master with a replica and a Sentinel, and returns the Sentinel's URL. kill stops the master. The
-// Sentinel requires SentinelPassword.
+// Sentinel starts a master with a replica and, once that is in step, a Sentinel, and returns the Sentinel's URL. kill
+// stops the master. The Sentinel requires SentinelPassword.
 func Sentinel(t testing.TB, a *tlstest.Authority) (u string, kill func()) {
 	t.Helper()
 	ports := freePorts(t, 3)
 	master, replica, sentinel := ports[0], ports[1], ports[2]
 	kill = start(t, master, tls(t, a, master)...)
 	start(t, replica, append(tls(t, a, replica), "--replicaof", "127.0.0.1 "+strconv.Itoa(master))...)
+	r := client(t, a, replica)
+	eventually(t, "the replica is in step", func() bool {
+		return strings.Contains(r.Info(t.Context(), "replication").Val(), "master_link_status:up")
+	})
 	conf := filepath.Join(t.TempDir(), "sentinel.conf")
 	text := fmt.Sprintf("sentinel monitor %[1]s 127.0.0.1 %[2]d 1\nsentinel auth-pass %[1]s %[3]s\n"+
 		"sentinel down-after-milliseconds %[1]s 500\nsentinel failover-timeout %[1]s 3000\n", MasterName, master, quoted(Password))
@@ -90,7 +94,7 @@ func Sentinel(t testing.TB, a *tlstest.Authority) (u string, kill func()) {
 	run(t, sentinel, append(args, "--bind", "127.0.0.1", "--requirepass", SentinelPassword)...)
 	c := redis.NewSentinelClient(options(t, a, sentinel, SentinelPassword))
 	defer c.Close()
-	eventually(t, "the Sentinel knows the replica, and it is in step", func() bool {
+	eventually(t, "the Sentinel knows that the replica is in step", func() bool { // it asks each server once in 10 s
 		all := c.Replicas(t.Context(), MasterName).Val()
 		return len(all) == 1 && all[0]["master-link-status"] == "ok"
 	})
@@ -127,7 +131,7 @@ func tls(t testing.TB, a *tlstest.Authority, port int) []string {
 func start(t testing.TB, port int, args ...string) (kill func()) {
 	t.Helper()
 	return run(t, port, append(args,
-		"--bind", "127.0.0.1", "--dir", t.TempDir(), "--save", "", "--appendonly", "no",
+		"--bind", "127.0.0.1", "--dir", t.TempDir(), "--save", "", "--appendonly", "no", "--repl-diskless-sync-delay", "0",
 		"--requirepass", Password, "--masterauth", Password)...)
 }
 
