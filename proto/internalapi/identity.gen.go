@@ -10,6 +10,30 @@ import (
 	"github.com/oapi-codegen/nullable"
 )
 
+// Defines values for InvitedMemberDelivery.
+const (
+	DeliveryByHand InvitedMemberDelivery = "by_hand"
+	DeliveryFailed InvitedMemberDelivery = "failed"
+	DeliveryMailed InvitedMemberDelivery = "mailed"
+	DeliveryNone   InvitedMemberDelivery = "none"
+)
+
+// Valid indicates whether the value is a known member of the InvitedMemberDelivery enum.
+func (e InvitedMemberDelivery) Valid() bool {
+	switch e {
+	case DeliveryByHand:
+		return true
+	case DeliveryFailed:
+		return true
+	case DeliveryMailed:
+		return true
+	case DeliveryNone:
+		return true
+	default:
+		return false
+	}
+}
+
 // App An OAuth app of a tenant. It has no secret.
 type App struct {
 	// BrowserOrigins Of pages whose scripts may use its tokens.
@@ -147,12 +171,18 @@ type GrantList struct {
 
 // InvitedMember The answer of POST /internal/v1/members.
 type InvitedMember struct {
-	// LinkToken A secret until it is used; null where there is no link.
+	// Delivery How the link reaches the member: `none` where there is no link, `by_hand` by whoever asked, `failed` where the mail server did not take it.
+	Delivery InvitedMemberDelivery `json:"delivery"`
+
+	// LinkToken A secret until it is used, to be handed over; null unless `delivery` is `by_hand`.
 	LinkToken *string `json:"link_token"`
 
 	// Member An operator as the tenant sees it.
 	Member Member `json:"member"`
 }
+
+// InvitedMemberDelivery How the link reaches the member: `none` where there is no link, `by_hand` by whoever asked, `failed` where the mail server did not take it.
+type InvitedMemberDelivery string
 
 // Key An API key of one mode.
 type Key struct {

@@ -2,13 +2,11 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/domain"
-	"holdfast.dev/services/identity/internal/peers"
 	"holdfast.dev/services/identity/internal/view"
 )
 
@@ -35,7 +33,7 @@ func operatorInvite() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return t.giveLink(o, token, "You are invited to "+of.Name, "has a password already, and signs in as before")
+			return t.giveLink(o, token, domain.InviteSubject(of.Name), "has a password already, and signs in as before")
 		}),
 	})
 	f := cmd.Flags()
@@ -55,7 +53,7 @@ func (t tool) giveLink(o domain.Operator, token, subject, without string) error 
 	if token == "" {
 		return t.print(out, []string{o.Email, without})
 	}
-	out.Link = new(strings.TrimRight(t.conf.AuthURL, "/") + "/oauth/link/" + token)
+	out.Link = new(domain.LinkURL(t.conf.AuthURL, token))
 	mailed, err := t.mail(o.Email, subject, *out.Link)
 	if err != nil {
 		fmt.Fprintf(t.cmd.ErrOrStderr(), "The link is not mailed: %v\n", err)
@@ -65,12 +63,11 @@ func (t tool) giveLink(o domain.Operator, token, subject, without string) error 
 
 // mail sends a link, and returns what to say of it.
 func (t tool) mail(to, subject, link string) (said string, err error) {
-	m, err := peers.NewMailer(t.conf.MailURL, t.conf.MailFrom)
+	m, err := mailer(t.conf.Mail)
 	if err != nil || m == nil {
 		return "", err
 	}
-	text := subject + ".\n\nChoose your password within 24 hours:\n\n" + link + "\n\nIf you did not expect this message, ignore it.\n"
-	if err := m.Send(t.cmd.Context(), to, subject, text); err != nil {
+	if err := m.Send(t.cmd.Context(), to, subject, domain.LinkMessage(subject, link)); err != nil {
 		return "", err
 	}
 	return " It was mailed to " + to + ".", nil

@@ -8,6 +8,9 @@ import (
 	"holdfast.dev/libs/platform"
 	"holdfast.dev/libs/redisx"
 	"holdfast.dev/libs/service"
+
+	"holdfast.dev/services/identity/internal/app"
+	"holdfast.dev/services/identity/internal/peers"
 )
 
 // Config is the service's own settings beside service.Common.
@@ -15,6 +18,7 @@ type Config struct {
 	Platform     platform.Config
 	RedisURL     string        `env:"REDIS_URL,required"` // of the gateways' Redis: libs/redisx
 	Redis        redisx.Access // its certificates, and the Sentinels' login
+	Mail         peers.MailAccess
 	RedisTimeout time.Duration `env:"REDIS_TIMEOUT" envDefault:"1s"`          // time of one write; no request waits for it
 	RateLimit    int           `env:"RATE_LIMIT_PER_MINUTE" envDefault:"600"` // requests, as GET /me answers them; the gateway counts
 
@@ -27,19 +31,27 @@ type Config struct {
 // defaults are those that differ from the ones of the shared settings.
 func defaults() Config { return Config{Platform: platform.Config{DatabaseMaxConns: 10}} }
 
+// mailer returns nil where no mail is set up.
+func mailer(c peers.MailAccess) (app.Mailer, error) {
+	m, err := peers.NewMailer(c)
+	if err != nil || m == nil {
+		return nil, err
+	}
+	return m, nil
+}
+
 // toolConfig is what the command line needs. A setting that the environment lacks is taken from the .run/env of a
 // running platform, which is looked for from the working folder upwards.
 type toolConfig struct {
-	DatabaseURL        string `env:"DATABASE_URL"`                                        // identity's own, or an administrator's
-	WorkerDatabaseURL  string `env:"WORKER_DATABASE_URL"`                                 // worker role
-	MigrateDatabaseURL string `env:"MIGRATE_DATABASE_URL"`                                // owner role
-	AppRole            string `env:"APP_ROLE"`                                            // role that serves
-	WorkerRole         string `env:"WORKER_ROLE"`                                         // role of background work
-	PostgresURL        string `env:"POSTGRES_URL"`                                        // an administrator's
-	RedisURL           string `env:"REDIS_URL"`                                           // as identity has it
-	AuthURL            string `env:"AUTH_URL" envDefault:"http://localhost:8080"`         // one-time links begin with it
-	MailURL            string `env:"MAIL_URL" secret:"true"`                              // smtp://user:password@host:587, smtps://…, or file:///folder; empty: links are printed only
-	MailFrom           string `env:"MAIL_FROM" envDefault:"Holdfast <noreply@localhost>"` // sender of messages
+	DatabaseURL        string `env:"DATABASE_URL"`                                // identity's own, or an administrator's
+	WorkerDatabaseURL  string `env:"WORKER_DATABASE_URL"`                         // worker role
+	MigrateDatabaseURL string `env:"MIGRATE_DATABASE_URL"`                        // owner role
+	AppRole            string `env:"APP_ROLE"`                                    // role that serves
+	WorkerRole         string `env:"WORKER_ROLE"`                                 // role of background work
+	PostgresURL        string `env:"POSTGRES_URL"`                                // an administrator's
+	RedisURL           string `env:"REDIS_URL"`                                   // as identity has it
+	AuthURL            string `env:"AUTH_URL" envDefault:"http://localhost:8080"` // one-time links begin with it
+	Mail               peers.MailAccess
 	Redis              redisx.Access
 	Prefix             string `env:"HOLDFAST_PREFIX" envDefault:"holdfast_"` // of database and role names
 }

@@ -48,11 +48,15 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	if err != nil {
 		return err
 	}
+	mailer, err := mailer(cfg.Mail)
+	if err != nil {
+		return err
+	}
 	passwords := app.NewPasswords(cfg.PasswordsAtOnce)
 	identity := &app.App{
 		DB: p.DB, Worker: p.Worker, Redis: store.Redis{Client: redis}, Scopes: proto.Scopes,
 		Passwords: passwords, Metrics: app.NewMetrics(rt.Metrics, passwords), Box: box,
-		Now: time.Now, Log: rt.Log, Wake: p.Relay.Wake,
+		Now: time.Now, Log: rt.Log, Wake: p.Relay.Wake, Mailer: mailer, AuthURL: cfg.AuthURL,
 	}
 	server, err := oauth.New(oauth.Options{
 		App: identity, Box: box, AuthURL: cfg.AuthURL, Resource: cfg.PublicURL + "/api/v1", Docs: cfg.PublicURL + "/docs", Now: time.Now,

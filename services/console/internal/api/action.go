@@ -77,9 +77,8 @@ func (v *visit) beginning(a *domain.Action, o domain.Object) url.Values {
 	case "changeMember":
 		form.Set("role", o.Text("role"))
 	}
-	if due, ok := o.Money("amount_due"); ok && a.Operation == "recordInvoicePayment" {
+	if _, ok := o.Money("amount_due"); ok && a.Operation == "recordInvoicePayment" {
 		form = v.reader().Form([]contract.Field{v.s.Operations[a.Operation].Field("amount")}, domain.Object{"amount": o["amount_due"]})
-		_ = due
 	}
 	return form
 }
@@ -149,8 +148,8 @@ func (v *visit) actionRequest(r *domain.Resource, a *domain.Action, fields []con
 func (v *visit) secret(r *domain.Resource, o domain.Object) error {
 	secret := o.First("secret", "url")
 	if member := o.Object("member"); member != nil {
-		if o.Text("link_token") == "" {
-			return v.done(r.Name, "invited")
+		if delivery := o.Text("delivery"); delivery != "by_hand" {
+			return v.done(r.Name, "invited_"+delivery)
 		}
 		o, secret = member, v.s.PublicURL+"/oauth/link/"+o.Text("link_token")
 	}

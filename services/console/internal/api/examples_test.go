@@ -20,7 +20,7 @@ func internalExample(operation string) (body any, ok bool) {
 	case "listMembers":
 		return list(member()), true
 	case "inviteMember":
-		return map[string]any{"member": member(), "link_token": "linksecret"}, true
+		return map[string]any{"member": member(), "delivery": "by_hand", "link_token": "linksecret"}, true
 	case "changeMember":
 		return member(), true
 	case "listApps":

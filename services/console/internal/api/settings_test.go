@@ -54,19 +54,28 @@ func TestSecretsAreShownOnce(t *testing.T) {
 	}
 }
 
-// Somebody who has a password is a member at once: there is no link to hand over.
-func TestInvitationOfSomebodyKnown(t *testing.T) {
+// Where there is no link to hand over, the list says how the person gets in.
+func TestInvitationWithoutALink(t *testing.T) {
 	t.Parallel()
-	p := newPlatform(t, options{})
-	p.answer("inviteMember", func(call) reply {
-		return reply{http.StatusCreated, map[string]any{"member": member(), "link_token": nil}}
-	})
-	w := p.post("owner", where+"members/new", p.fill("owner", where+"members/new", url.Values{"email": {"ben@example.com"}, "name": {"Ben"}, "role": {"admin"}}))
-	if w.Code != http.StatusSeeOther || w.Header().Get("Location") != where+"members?done=invited" {
-		t.Errorf("%d to %s", w.Code, w.Header().Get("Location"))
-	}
-	if got := string(p.only(t).Body); got != `{"email":"ben@example.com","name":"Ben","role":"admin"}` {
-		t.Error(got)
+	for delivery, want := range map[string]string{
+		"none": "signs in with its own password", "mailed": "is on its way", "failed": "could not be sent",
+	} {
+		p := newPlatform(t, options{})
+		p.answer("inviteMember", func(call) reply {
+			return reply{http.StatusCreated, map[string]any{"member": member(), "delivery": delivery, "link_token": nil}}
+		})
+		w := p.post("owner", where+"members/new", p.fill("owner", where+"members/new", url.Values{"email": {"ben@example.com"}, "name": {"Ben"}, "role": {"admin"}}))
+		to := w.Header().Get("Location")
+		if w.Code != http.StatusSeeOther || to != where+"members?done=invited_"+delivery {
+			t.Errorf("%d to %s", w.Code, to)
+		}
+		if got := string(p.only(t).Body); got != `{"email":"ben@example.com","name":"Ben","role":"admin"}` {
+			t.Error(got)
+		}
+		page := p.get("owner", to).Body.String()
+		if failed := strings.Contains(page, `role="alert"`); !strings.Contains(page, want) || failed != (delivery == "failed") {
+			t.Errorf("%s: said %t, as a problem %t", delivery, strings.Contains(page, want), failed)
+		}
 	}
 }
 

@@ -154,6 +154,11 @@ func (v *visit) frame(problem string) pages.Frame {
 			f.Notice = text
 		}
 	}
+	if f.Problem == "" {
+		if text, ok := v.Find("problem_" + v.r.URL.Query().Get("done")); ok {
+			f.Problem = text
+		}
+	}
 	return f
 }
 

@@ -1,11 +1,13 @@
 package api
 
 import (
+	"log/slog"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/obs"
 	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto/internalapi"
 
@@ -39,9 +41,17 @@ func (a *API) inviteMember(c *gin.Context, by asker) error {
 	if err != nil {
 		return err
 	}
-	out := internalapi.InvitedMember{Member: view.Member(m)}
-	if token != "" {
-		out.LinkToken = &token
+	out := internalapi.InvitedMember{Member: view.Member(m), Delivery: internalapi.DeliveryNone}
+	switch {
+	case token == "":
+	case a.App.Mailer == nil:
+		out.Delivery, out.LinkToken = internalapi.DeliveryByHand, &token
+	default:
+		out.Delivery = internalapi.DeliveryMailed
+		if err := a.App.MailInvitation(ctx, o, token); err != nil {
+			obs.Add(ctx, slog.String("error", err.Error()))
+			out.Delivery = internalapi.DeliveryFailed
+		}
 	}
 	return created(c, out)
 }

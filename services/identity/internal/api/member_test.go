@@ -3,14 +3,18 @@ package api_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/proto/internalapi"
 
 	"holdfast.dev/services/identity/internal/domain"
+	"holdfast.dev/services/identity/internal/peers"
 )
 
 const members = "/internal/v1/members"
@@ -97,9 +101,12 @@ func TestMembersForTheConsole(t *testing.T) {
 		t.Error(err)
 	}
 	w.from(ctx, "console", "POST", members, invitation(erik.Email, "viewer")).is(422, "invalid_request", "email")
+	if got.Delivery != internalapi.DeliveryByHand {
+		t.Errorf("%+v", got)
+	}
 	// Somebody with a password gets no link at another tenant.
 	elsewhere := decode[internalapi.InvitedMember](w.from(w.as(stranger, other, caller.Live), "console", "POST", members, invitation(erik.Email, "viewer")).is(201))
-	if elsewhere.LinkToken != nil || elsewhere.Member.ID != erik.ID || elsewhere.Member.State != "active" {
+	if elsewhere.LinkToken != nil || elsewhere.Delivery != internalapi.DeliveryNone || elsewhere.Member.ID != erik.ID || elsewhere.Member.State != "active" {
 		t.Errorf("%+v", elsewhere)
 	}
 	path := members + "/" + erik.ID
@@ -153,6 +160,107 @@ func TestAnInvitationOpensNoOtherTenant(t *testing.T) {
 	if _, err := w.app.LinkOperator(t.Context(), *first.LinkToken); err != nil {
 		t.Errorf("the first link has ended: %v", err)
 	}
+}
+
+// mailed serves the calls with mail set up, and returns the texts of the messages that were sent to an address.
+func (w *world) mailed(url string) (to func(address string) []string) {
+	w.T.Helper()
+	folder := w.T.TempDir()
+	if url == "" {
+		url = "file://" + folder
+	}
+	m, err := peers.NewMailer(peers.MailAccess{URL: url, From: "noreply@holdfast.example"})
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	w.app.Mailer, w.app.AuthURL = m, "https://auth.test/"
+	w.engine = w.serve(w.DB.App)
+	return func(address string) (found []string) {
+		w.T.Helper()
+		files, err := filepath.Glob(filepath.Join(folder, "*"))
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		for _, f := range files {
+			text, err := os.ReadFile(f)
+			if err != nil {
+				w.T.Fatal(err)
+			}
+			if strings.Contains(string(text), "To: <"+address+">") {
+				found = append(found, string(text))
+			}
+		}
+		return found
+	}
+}
+
+// Where mail is set up, only who reads the mail of an address gets its link: whoever invites cannot choose the password of somebody whom
+// another tenant invites later, or has invited before.
+func TestInvitationsAreMailed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	to := w.mailed("")
+	tenant, owner := w.newTenant()
+	other, stranger := w.newTenant()
+	for n, by := range []context.Context{w.as(owner, tenant, caller.Live), w.as(stranger, other, caller.Live)} {
+		a := w.from(by, "console", "POST", members, invitation("erik@example.com", "staff")).is(201)
+		got := decode[internalapi.InvitedMember](a)
+		if got.LinkToken != nil || got.Delivery != internalapi.DeliveryMailed || got.Member.State != "invited" {
+			t.Errorf("%+v", got)
+		}
+		all := to("erik@example.com")
+		if len(all) != n+1 {
+			t.Fatalf("%d messages, want %d", len(all), n+1)
+		}
+	}
+	all := to("erik@example.com")
+	if !strings.Contains(all[0], "You are invited to "+tenant.Name) || !strings.Contains(all[1], "You are invited to "+other.Name) {
+		t.Errorf("%v", all)
+	}
+	_, rest, _ := strings.Cut(all[1], "https://auth.test/oauth/link/")
+	token, _, _ := strings.Cut(rest, "\r\n")
+	if _, err := w.app.UseLink(t.Context(), domain.Origin{Source: "test"}, token, "a long enough password"); err != nil {
+		t.Errorf("%q: %v", token, err)
+	}
+	w.from(w.as(owner, tenant, caller.Live), "console", "POST", members, invitation("erik@example.com", "staff")).is(422, "invalid_request", "email")
+}
+
+// A mail server that does not take the message is said; the member is one, and no link is answered.
+func TestInvitationWithoutAMailServer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.mailed("smtps://a:secret@127.0.0.1:1")
+	tenant, owner := w.newTenant()
+	ctx := w.as(owner, tenant, caller.Live)
+	got := decode[internalapi.InvitedMember](w.from(ctx, "console", "POST", members, invitation("erik@example.com", "staff")).is(201))
+	if got.LinkToken != nil || got.Delivery != internalapi.DeliveryFailed || !slices.Contains(w.memberRoles(ctx), "erik@example.com staff") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A tenant that has invited often within a day waits before more messages are sent; others do not.
+func TestOneTenantSendsFewMessages(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	at := time.Now()
+	w.app.Now = func() time.Time { return at }
+	to := w.mailed("")
+	tenant, owner := w.newTenant()
+	other, stranger := w.newTenant()
+	ctx := w.as(owner, tenant, caller.Live)
+	for range domain.InviteThrottle.Free {
+		w.from(ctx, "console", "POST", members, invitation("erik@example.com", "staff")).is(201)
+	}
+	for _, address := range []string{"erik@example.com", "anna@example.com"} {
+		w.from(ctx, "console", "POST", members, invitation(address, "staff")).is(422, "limit_reached", "email")
+	}
+	w.from(w.as(stranger, other, caller.Live), "console", "POST", members, invitation("anna@example.com", "staff")).is(201)
+	if n, roles := len(to("erik@example.com")), w.memberRoles(ctx); n != domain.InviteThrottle.Free || slices.Contains(roles, "anna@example.com staff") {
+		t.Errorf("%d messages, %v", n, roles)
+	}
+	at = at.Add(domain.InviteThrottle.First)
+	w.engine = w.serve(w.DB.App)
+	w.from(ctx, "console", "POST", members, invitation("anna@example.com", "staff")).is(201)
 }
 
 // The last owner stays, whoever asks; one that cannot sign in does not count.

@@ -25,6 +25,11 @@ type Publisher interface {
 	Publish(ctx context.Context, invalidations []domain.Invalidation) error
 }
 
+// Mailer sends messages to operators; peers.Mailer does it.
+type Mailer interface {
+	Send(ctx context.Context, to, subject, text string) error
+}
+
 // App has identity's verbs over one database.
 type App struct {
 	DB        *pg.DB // app role
@@ -36,6 +41,8 @@ type App struct {
 	Box       *crypt.Box // seals what must be read again
 	Now       func() time.Time
 	Log       *slog.Logger
+	Mailer    Mailer // sends the links of invitations that operators make; nil: they are answered instead
+	AuthURL   string // where those links lead
 	Wake      func() // wakes the relay after a commit; nil where none runs in this process
 }
 

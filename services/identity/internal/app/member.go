@@ -3,18 +3,24 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"time"
 
 	"holdfast.dev/libs/apikey"
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/quota"
 
 	"holdfast.dev/services/identity/internal/domain"
 	"holdfast.dev/services/identity/internal/store"
 	"holdfast.dev/services/identity/internal/view"
 )
+
+// mailTimeout bounds the sending of an invitation, whose sender waits for it.
+const mailTimeout = 8 * time.Second
 
 // Invitation says whom to invite to a tenant.
 type Invitation struct {
@@ -58,19 +64,50 @@ func (a *App) InviteOperator(ctx context.Context, by domain.Origin, in Invitatio
 	return o, token, err
 }
 
-// inviteLink makes the link of somebody without a password. An operator gets none for a member of another tenant: whoever has the link
-// sets the password, which would open that tenant to somebody of this one.
+// inviteLink makes the link of somebody without a password. An operator who is to hand it over gets none for a member of another tenant:
+// whoever has the link sets the password, which would open that tenant to somebody of this one.
 func (a *App) inviteLink(ctx context.Context, tx pg.Tx, in Invitation, id domain.OperatorID) (token string, err error) {
-	all, err := store.MembershipsOf(ctx, tx, id)
-	if err != nil {
-		return "", err
-	}
-	elsewhere := func(m domain.MemberTenant) bool { return m.TenantID != in.Tenant }
-	if !in.Asker.IsZero() && slices.ContainsFunc(all, elsewhere) {
-		return "", nil
+	switch {
+	case in.Asker.IsZero():
+	case a.Mailer != nil:
+		if err := a.countInvitation(ctx, tx, in.Tenant); err != nil {
+			return "", err
+		}
+	default:
+		all, err := store.MembershipsOf(ctx, tx, id)
+		elsewhere := func(m domain.MemberTenant) bool { return m.TenantID != in.Tenant }
+		if err != nil || slices.ContainsFunc(all, elsewhere) {
+			return "", err
+		}
 	}
 	token = apikey.Random(linkDigits)
 	return token, store.SetLink(ctx, tx, id, domain.SecretHash(token), domain.Invite, a.now().Add(domain.LinkLifetime))
+}
+
+// countInvitation returns the 422 where the tenant has to wait before one more message is sent.
+func (a *App) countInvitation(ctx context.Context, tx pg.Tx, tenant ids.Tenant) error {
+	_, wait, err := store.Attempt(ctx, tx, byTenant, domain.SecretHash(tenant.String()), domain.InviteThrottle, a.now())
+	if err != nil || wait == 0 {
+		return err
+	}
+	return quota.ErrReached.WithField("email").WithMessage("More than %d people were invited within a day: the next message can be sent in %s.",
+		domain.InviteThrottle.Free, wait.Round(time.Second))
+}
+
+// MailInvitation sends an operator the link of an invitation to the caller's tenant. The operator is a member, whether or not the message
+// is taken.
+func (a *App) MailInvitation(ctx context.Context, o domain.Operator, token string) error {
+	t, err := store.Tenant(ctx, a.DB.Read(ctx))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, mailTimeout)
+	defer cancel()
+	subject := domain.InviteSubject(t.Name)
+	if err := a.Mailer.Send(ctx, o.Email, subject, domain.LinkMessage(subject, domain.LinkURL(a.AuthURL, token))); err != nil {
+		return fmt.Errorf("mail an invitation: %w", err)
+	}
+	return nil
 }
 
 // memberRoom returns the 422 where the tenant has no place for a new member.

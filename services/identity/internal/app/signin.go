@@ -34,6 +34,7 @@ const (
 	byAccount = "account"
 	byBrowser = "browser"
 	byAddress = "address"
+	byTenant  = "tenant" // its invitations
 )
 
 // throttled is one count that an attempt passes.

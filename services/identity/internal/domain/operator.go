@@ -106,6 +106,19 @@ const (
 // LinkLifetime is how long a one-time link works.
 const LinkLifetime = 24 * time.Hour
 
+// LinkURL is the address of the one-time link with that token, at identity's AUTH_URL.
+func LinkURL(authURL, token string) string {
+	return strings.TrimRight(authURL, "/") + "/oauth/link/" + token
+}
+
+// InviteSubject is the subject of the message that invites to a tenant.
+func InviteSubject(tenant string) string { return "You are invited to " + tenant }
+
+// LinkMessage is the text of the message that brings a one-time link.
+func LinkMessage(subject, link string) string {
+	return subject + ".\n\nChoose your password within 24 hours:\n\n" + link + "\n\nIf you did not expect this message, ignore it.\n"
+}
+
 const maxEmail = 255
 
 // CheckEmail returns an address in the form in which it is kept, or the 422 of one that is none.

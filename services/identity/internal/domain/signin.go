@@ -17,7 +17,10 @@ var (
 	AddressThrottle = Throttle{Free: 30, First: 2 * time.Second, Longest: 15 * time.Minute}
 )
 
-// ThrottleMemory is how long failures count after the last one.
+// InviteThrottle bounds the messages that the members of one tenant can have sent to any address.
+var InviteThrottle = Throttle{Free: 100, First: time.Minute, Longest: time.Hour}
+
+// ThrottleMemory is how long failures, and invitations, count after the last one.
 const ThrottleMemory = 24 * time.Hour
 
 // Wait is how long the next attempt has to wait after n failures.

@@ -29,16 +29,22 @@ type Mailer struct {
 	client *mail.Client
 }
 
-// NewMailer reads where messages go: an SMTP server that is reached with TLS, or a folder. It returns nil for "".
-func NewMailer(address, from string) (*Mailer, error) {
-	if address == "" {
+// MailAccess says where messages go and from whom they are.
+type MailAccess struct {
+	URL  string `env:"MAIL_URL" secret:"true"`                              // smtp://user:password@host:587, smtps://…, or file:///folder; empty: links are shown to who asks for them
+	From string `env:"MAIL_FROM" envDefault:"Holdfast <noreply@localhost>"` // sender of messages
+}
+
+// NewMailer reads where messages go: an SMTP server that is reached with TLS, or a folder. It returns nil without a URL.
+func NewMailer(access MailAccess) (*Mailer, error) {
+	if access.URL == "" {
 		return nil, nil //nolint:nilnil // no mail is sent
 	}
-	u, err := url.Parse(address)
+	u, err := url.Parse(access.URL)
 	if err != nil {
 		return nil, ErrMailURL // the text of err would show the password
 	}
-	m := &Mailer{from: from}
+	m := &Mailer{from: access.From}
 	switch {
 	case u.Scheme == "file" && u.Path != "":
 		m.folder = u.Path

@@ -14,7 +14,7 @@ import (
 func TestMail(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "mail")
-	m, err := peers.NewMailer("file://"+folder, "Holdfast <noreply@holdfast.example>")
+	m, err := peers.NewMailer(peers.MailAccess{URL: "file://" + folder, From: "Holdfast <noreply@holdfast.example>"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestMail(t *testing.T) {
 			t.Errorf("%q is taken", bad)
 		}
 	}
-	dead, err := peers.NewMailer("smtps://a:secret@127.0.0.1:1", "noreply@holdfast.example")
+	dead, err := peers.NewMailer(peers.MailAccess{URL: "smtps://a:secret@127.0.0.1:1", From: "noreply@holdfast.example"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,16 +51,16 @@ func TestMail(t *testing.T) {
 
 func TestMailURL(t *testing.T) {
 	t.Parallel()
-	if m, err := peers.NewMailer("", ""); m != nil || err != nil {
+	if m, err := peers.NewMailer(peers.MailAccess{URL: "", From: ""}); m != nil || err != nil {
 		t.Errorf("%v %v", m, err)
 	}
 	for _, good := range []string{"smtp://mail.example", "smtp://a:b@mail.example:587", "smtps://mail.example:465"} {
-		if _, err := peers.NewMailer(good, "a@example.com"); err != nil {
+		if _, err := peers.NewMailer(peers.MailAccess{URL: good, From: "a@example.com"}); err != nil {
 			t.Errorf("%s: %v", good, err)
 		}
 	}
 	for _, bad := range []string{"mail.example", "http://mail.example", "smtp://", "smtp://mail.example:99999", "file://", "smtp://a:%zz@mail.example"} {
-		if _, err := peers.NewMailer(bad, "a@example.com"); !errors.Is(err, peers.ErrMailURL) {
+		if _, err := peers.NewMailer(peers.MailAccess{URL: bad, From: "a@example.com"}); !errors.Is(err, peers.ErrMailURL) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}

@@ -15,9 +15,9 @@ import (
 // maxBrowsers of an operator are known; a further one takes the place of the one that was used longest ago.
 const maxBrowsers = 20
 
-// Attempt counts an attempt to sign in as a failure, before its password is checked, so that parallel attempts do not pass together. It
-// returns how many failures there are with this one. While the next attempt may not come yet it counts nothing and returns how long to
-// wait. ForgetAttempts and Forgive take one that succeeds back.
+// Attempt counts an attempt to sign in as a failure, before its password is checked, so that parallel attempts do not pass together; an
+// invitation is counted in the same way. It returns how many failures there are with this one. While the next attempt may not come yet it
+// counts nothing and returns how long to wait. ForgetAttempts and Forgive take one that succeeds back.
 func Attempt(ctx context.Context, tx pg.Tx, kind string, hash []byte, limit domain.Throttle, now time.Time) (failures int, wait time.Duration, err error) {
 	type row struct {
 		Failures  int
