@@ -18,25 +18,27 @@ import (
 	"holdfast.dev/loadtest/internal/stack"
 )
 
-// The operators' area: how many browsers are signed in, how many pages each opens in a second, and how many of them follow the live pages.
+// The operators' area: how many operators are signed in, each in a browser, how many pages each opens in a second, and how many of them follow the live pages.
 const (
-	browsers     = 50
-	pace         = 2
-	livePages    = 200
-	monthUnits   = 50
-	monthDays    = 31
-	monthPerDay  = 4 // bookings of a unit
-	monthRows    = 100_000
-	monthAddress = "calendar?view=month&date=2038-03-01&service_id="
-	sessionName  = "holdfast_session"
+	browsers        = 50
+	pace            = 2
+	livePages       = 200
+	monthUnits      = 50
+	monthDays       = 31
+	monthPerDay     = 4 // bookings of a unit
+	monthRows       = 100_000
+	monthAddress    = "calendar?view=month&date=2038-03-01&service_id="
+	signInPath      = "/oauth/sign-in"
+	consolePassword = "a long enough password"
+	pagesPath       = "/admin/demo/test/"
 )
 
 // desk is the operators' area of the seeded tenant, with the cookies of the browsers that have signed in.
 type desk struct {
 	*shop
 
-	sessions []string
-	pid      int // of the console
+	sessions []string // the cookies of each browser
+	pid      int      // of the console
 }
 
 // console measures the pages of the operators' area through the gateway.
@@ -50,9 +52,9 @@ func (b *bench) console(ctx context.Context) error {
 	if d.pid, err = b.platform.PID("console"); err != nil {
 		return err
 	}
-	b.say("%d browsers sign in", browsers)
-	for range browsers {
-		session, err := d.signIn(ctx, b.platform.Env["OPERATOR_EMAIL"], b.platform.Env["OPERATOR_PASSWORD"])
+	b.say("%d operators sign in", browsers)
+	for n := range browsers {
+		session, err := b.operator(ctx, d, n)
 		if err != nil {
 			return err
 		}
@@ -64,55 +66,75 @@ func (b *bench) console(ctx context.Context) error {
 	return nil
 }
 
-// signIn signs an operator in as a browser does, and returns the cookie of its session.
-func (d *desk) signIn(ctx context.Context, email, password string) (string, error) {
+// operator invites the n-th operator of the seeded tenant, who chooses a password, signs in as a browser does and opens a first page. It returns
+// the cookies that its browser sends with the next one.
+func (b *bench) operator(ctx context.Context, d *desk, n int) (string, error) {
+	var invited struct {
+		Email, Link string
+	}
+	name := fmt.Sprintf("console%d", n)
+	if err := b.identity(ctx, &invited, "operator", "invite", name+"@example.com", "--tenant", "demo", "--role", "owner", "--name", name, "--json"); err != nil {
+		return "", err
+	}
+	link, err := url.Parse(invited.Link)
+	if err != nil {
+		return "", err
+	}
 	jar, _ := cookiejar.New(nil) // it has no error
 	client := &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	address := "http://" + d.addr + "/oauth/sign-in"
-	send := func(method string, form url.Values, status int) (string, error) {
-		req, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(form.Encode()))
-		if err != nil {
+	page := ""
+	for _, step := range []struct {
+		method, path string
+		form         url.Values
+		status       int
+	}{
+		{http.MethodGet, link.Path, nil, http.StatusOK},
+		{http.MethodPost, link.Path, url.Values{"password": {consolePassword}}, http.StatusOK},
+		{http.MethodGet, signInPath, nil, http.StatusOK},
+		{http.MethodPost, signInPath, url.Values{"email": {invited.Email}, "password": {consolePassword}}, http.StatusSeeOther},
+		{http.MethodGet, pagesPath + "today", nil, http.StatusOK},
+	} {
+		if step.form != nil {
+			fill(page, step.form)
+		}
+		if page, err = d.send(ctx, client, step.method, step.path, step.form, step.status); err != nil {
 			return "", err
 		}
-		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		res, err := client.Do(req)
-		if err != nil {
-			return "", err
-		}
-		defer func() { _ = res.Body.Close() }()
-		text, err := io.ReadAll(res.Body)
-		if err == nil && res.StatusCode != status {
-			err = fmt.Errorf("%w: %s answers %d: %.300s", errPage, address, res.StatusCode, text)
-		}
-		return string(text), err
 	}
-	page, err := send(http.MethodGet, nil, http.StatusOK)
+	var cookies []string
+	for _, c := range jar.Cookies(&url.URL{Scheme: "http", Host: d.addr, Path: pagesPath}) {
+		cookies = append(cookies, c.Name+"="+c.Value)
+	}
+	return strings.Join(cookies, "; "), nil
+}
+
+// send sends a browser's request through the gateway, and returns the page that answers it.
+func (d *desk) send(ctx context.Context, client *http.Client, method, path string, form url.Values, status int) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+d.addr+path, strings.NewReader(form.Encode()))
 	if err != nil {
 		return "", err
 	}
-	if _, err := send(http.MethodPost, fill(page, url.Values{"email": {email}, "password": {password}}), http.StatusSeeOther); err != nil {
-		return "", err
-	}
-	where, err := url.Parse(address)
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	res, err := client.Do(req)
 	if err != nil {
 		return "", err
 	}
-	for _, c := range jar.Cookies(where) {
-		if c.Name == sessionName {
-			return c.Value, nil
-		}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err == nil && res.StatusCode != status {
+		err = fmt.Errorf("%w: %s %s answers %d: %.300s", errPage, method, path, res.StatusCode, text)
 	}
-	return "", fmt.Errorf("%w: no session", errPage)
+	return string(text), err
 }
 
 // page is the request of a page of the seeded tenant's test data.
 func (d *desk) page(session int, path string) []byte {
-	return load.Request(http.MethodGet, "/admin/demo/test/"+path, []string{"Cookie: " + sessionName + "=" + d.sessions[session], "Accept-Encoding: gzip"}, "")
+	return load.Request(http.MethodGet, pagesPath+path, []string{"Cookie: " + d.sessions[session], "Accept-Encoding: gzip"}, "")
 }
 
 // plain is the request of a page that is not compressed.
 func (d *desk) plain(path string) []byte {
-	return load.Request(http.MethodGet, "/admin/demo/test/"+path, []string{"Cookie: " + sessionName + "=" + d.sessions[0]}, "")
+	return load.Request(http.MethodGet, pagesPath+path, []string{"Cookie: " + d.sessions[0]}, "")
 }
 
 // clicks has all browsers open pages at their pace, whether or not the pages before have come.
@@ -143,7 +165,7 @@ func (b *bench) clicks(ctx context.Context, d *desk) error {
 		return err
 	}
 	b.table.Add(report.Row{
-		Figure: fmt.Sprintf("Page of the operators' area, %d browsers × %d pages/s (today, month, lists, a booking): p50, p95", browsers, pace),
+		Figure: fmt.Sprintf("Page of the operators' area, %d operators × %d pages/s (today, month, lists, a booking): p50, p95", browsers, pace),
 		Ours:   report.Millis(sample.Percentile(50)) + ", " + report.Millis(sample.Percentile(95)), Show: "console",
 	})
 	b.table.Add(report.Row{
@@ -235,11 +257,11 @@ func (b *bench) live(ctx context.Context, d *desk) error {
 		return err
 	}
 	for i := range livePages {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+d.addr+"/admin/demo/test/live", nil)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+d.addr+pagesPath+"live", nil)
 		if err != nil {
 			return err
 		}
-		req.AddCookie(&http.Cookie{Name: sessionName, Value: d.sessions[i%browsers]}) //nolint:gosec // it is sent, not set
+		req.Header.Set("Cookie", d.sessions[i%browsers])
 		res, err := http.DefaultClient.Do(req)
 		if err != nil {
 			return err

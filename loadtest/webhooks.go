@@ -142,16 +142,10 @@ func (b *bench) tenant(ctx context.Context, slug string) (string, error) {
 		{"tenant", "create", "--slug", slug, "--name", slug, "--timezone", "UTC", "--currency", "USD", "--json"},
 		{"key", "create", "--tenant", slug, "--mode", "test", "--scopes", "all", "--json"},
 	} {
-		cmd := exec.CommandContext(ctx, filepath.Join(b.platform.Dir, "bin", "identity"), args...) //nolint:gosec // our own program
-		cmd.Dir = b.platform.Dir
-		out, err := cmd.Output()
-		if err != nil {
-			return "", fmt.Errorf("identity %s: %w", strings.Join(args[:2], " "), err)
-		}
 		var made struct {
 			Secret string `json:"secret"`
 		}
-		if err := json.Unmarshal(out, &made); err != nil {
+		if err := b.identity(ctx, &made, args...); err != nil {
 			return "", err
 		}
 		if made.Secret != "" {
@@ -159,6 +153,20 @@ func (b *bench) tenant(ctx context.Context, slug string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("%w: no key was made", errResult)
+}
+
+// identity runs the command line of identity, and reads the JSON that it prints.
+func (b *bench) identity(ctx context.Context, out any, args ...string) error {
+	cmd := exec.CommandContext(ctx, filepath.Join(b.platform.Dir, "bin", "identity"), args...) //nolint:gosec // our own program
+	cmd.Dir = b.platform.Dir
+	text, err := cmd.Output()
+	if err == nil {
+		err = json.Unmarshal(text, out)
+	}
+	if err != nil {
+		return fmt.Errorf("identity %s: %w", strings.Join(args[:2], " "), err)
+	}
+	return nil
 }
 
 // publish commits n events of the tenants in turn in one transaction, into the outbox of customers: its relay, Kafka and

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -226,6 +227,36 @@ func TestAssets(t *testing.T) {
 	}
 	if n == 0 {
 		t.Error("no asset, not even console.js")
+	}
+}
+
+// A browser's first page shows with no second round trip: it holds the style, by the hash that its policy names. Later ones have it from the
+// browser's store, until the style is another one.
+func TestFirstPageHoldsTheStyle(t *testing.T) {
+	t.Parallel()
+	if !pages.Styled() {
+		t.Skip("the style was not built: run `make build` with Node installed")
+	}
+	p := newPlatform(t, options{})
+	for _, tc := range []struct {
+		cookie string
+		inline bool
+	}{{"", true}, {"style-of-yesterday.css", true}, {pages.Style(), false}} {
+		cookies := map[string]string{"Cookie": "holdfast_session=owner; holdfast_style=" + tc.cookie}
+		w := p.send(request{Method: http.MethodGet, Path: "/admin/alpha/test/search", Header: cookies})
+		inline, blocking := 0, 0
+		for n := range parse(t, w.Body.String()).Descendants() {
+			switch {
+			case n.Data == "style" && sourceOf(n) == pages.StyleSource() && strings.Contains(w.Header().Get("Content-Security-Policy"), "style-src 'self' "+pages.StyleSource()+";"):
+				inline++
+			case n.Data == "link" && attr(n, "rel") == "stylesheet" && attr(n, "media") == "":
+				blocking++
+			}
+		}
+		given := slices.ContainsFunc(w.Result().Cookies(), func(c *http.Cookie) bool { return c.Name == "holdfast_style" && c.Value == pages.Style() })
+		if w.Code != http.StatusOK || (inline == 1) != tc.inline || (blocking == 0) != tc.inline || given != tc.inline {
+			t.Errorf("cookie %q: %d, %d styles inside, %d to wait for, cookie set %t", tc.cookie, w.Code, inline, blocking, given)
+		}
 	}
 }
 

@@ -167,7 +167,7 @@ func savePreferences(v *visit) error {
 		if len(value) > 10 || strings.ContainsAny(value, " ;,\"\\") {
 			value = ""
 		}
-		http.SetCookie(v.c.Writer, &http.Cookie{Name: "holdfast_" + name, Value: value, Path: "/admin", MaxAge: 365 * 24 * 3600, HttpOnly: true, Secure: v.s.secure, SameSite: http.SameSiteLaxMode}) //nolint:gosec // Secure wherever the base is https
+		v.remember(name, value)
 	}
 	return v.redirect(ownAddress(v.form.Get("to")))
 }

@@ -26,7 +26,7 @@ import (
 	"holdfast.dev/services/console/internal/view"
 )
 
-const securityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+var securityPolicy = "default-src 'none'; script-src 'self'; style-src 'self' " + pages.StyleSource() + "; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // visit is one request of an operator's browser.
 type visit struct {
@@ -144,7 +144,7 @@ func (v *visit) address() string {
 func (v *visit) frame(problem string) pages.Frame {
 	f := pages.Frame{
 		Format: v.Format, Workspace: v.w, Form: v.formToken(), Once: apikey.Random(26), Page: v.nav, Address: v.address(), Theme: v.theme(),
-		Notice: v.notice, Problem: problem, Nav: v.navigation(),
+		Notice: v.notice, Problem: problem, Nav: v.navigation(), First: v.first(),
 	}
 	if v.live {
 		f.Live = v.w.Path("live")
@@ -160,6 +160,23 @@ func (v *visit) frame(problem string) pages.Frame {
 		}
 	}
 	return f
+}
+
+// first reports whether the browser has not been given the style of the pages yet, and notes that it is now: it fetches the file after the
+// page is shown, and has it for the next one.
+func (v *visit) first() bool {
+	if !pages.Styled() || cookie(v.r, "holdfast_style") == pages.Style() {
+		return false
+	}
+	if v.r.Method == http.MethodGet {
+		v.remember("style", pages.Style())
+	}
+	return true
+}
+
+// remember keeps a value in a cookie of the browser for a year.
+func (v *visit) remember(name, value string) {
+	http.SetCookie(v.c.Writer, &http.Cookie{Name: "holdfast_" + name, Value: value, Path: "/admin", MaxAge: 365 * 24 * 3600, HttpOnly: true, Secure: v.s.secure, SameSite: http.SameSiteLaxMode}) //nolint:gosec // Secure wherever the base is https
 }
 
 func (v *visit) theme() string {

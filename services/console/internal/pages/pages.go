@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net/url"
 	"strings"
+	"sync"
 
 	"github.com/a-h/templ"
 	"golang.org/x/text/language"
@@ -59,7 +60,19 @@ func load() map[string]Asset {
 }
 
 // Styled reports whether the build has made the style of the pages.
-func Styled() bool { return assets["style.css"].Name != "" }
+func Styled() bool { return Style() != "" }
+
+// Style is the name of the style of the pages, "" where the build has made none.
+func Style() string { return assets["style.css"].Name }
+
+// StyleSource is what a content security policy allows besides 'self' so that a page can hold its style itself.
+var StyleSource = sync.OnceValue(func() string {
+	sum := sha256.Sum256(assets["style.css"].Body)
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+})
+
+// inlineStyle is the style as an element.
+func inlineStyle() string { return "<style>" + string(assets["style.css"].Body) + "</style>" }
 
 // Assets returns all assets by the names with their hashes.
 func Assets() map[string]Asset {
@@ -93,6 +106,7 @@ type Frame struct {
 	Notice    string // what has been done
 	Problem   string // what did not work
 	Charts    bool   // it has charts
+	First     bool   // the browser has not been given the style yet: the page holds it, so that it shows with no second round trip
 	Live      string // the address of the page's updates, "" for none
 }
 
