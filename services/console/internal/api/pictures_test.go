@@ -90,6 +90,7 @@ func (p *platform) pictureServer() http.Handler {
 		in := request{Method: http.MethodGet, Path: path, Token: "owner", Header: map[string]string{"Accept-Language": "en"}}
 		signed := p.signed(in)
 		signed.AddCookie(&http.Cookie{Name: "holdfast_theme", Value: strings.Trim(scheme, "/")})
+		signed.AddCookie(&http.Cookie{Name: "holdfast_style", Value: pages.Style()}) // the page takes the file, which has the font
 		got := httptest.NewRecorder()
 		p.engine.ServeHTTP(got, signed)
 		body := got.Body.Bytes()

@@ -1166,7 +1166,7 @@ func table(f Frame, name string, columns []string, rows []RowView) templ.Compone
 				return templ_7745c5c3_Err
 			}
 			for i, v := range r.Values {
-				var templ_7745c5c3_Var60 = []any{templ.KV("max-w-96 break-all", v.Name == "changes")}
+				var templ_7745c5c3_Var60 = []any{templ.KV("max-w-96 break-all", v.Name == "changes"), templ.KV("min-w-64", v.Kind == view.Code)}
 				templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var60...)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

@@ -28,8 +28,8 @@ const (
 	Hours   Kind = "hours"
 	Lines   Kind = "lines"
 	Paid    Kind = "payments"
-	Until   Kind = "until" // an instant that is counted down
-	Instant Kind = "instant"
+	Until   Kind = "until"   // an instant that is counted down
+	Instant Kind = "instant" // or a day
 )
 
 // Value is a field of a resource as a page shows it.
@@ -141,7 +141,7 @@ func (v Values) text(out *Value, o domain.Object, name, s string) {
 			out.Kind, out.Text, out.At = Until, v.DateTime(*at), at.Format(time.RFC3339)
 		}
 	case name == "event_local_date", name == "date_from", name == "date_to":
-		out.Text = v.Day(s)
+		out.Kind, out.Text = Instant, v.Day(s)
 	case name == "applies_to":
 		out.Text = v.T("applies_all")
 	case name == "at" || strings.HasSuffix(name, "_at") || strings.HasSuffix(name, "event_date"):

@@ -42,7 +42,9 @@ export class Tab {
     const { violations } = await new AxeBuilder({ page: this.page }).analyze();
     assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(' ')}`), [], `axe on ${name}`);
     const seen = await this.page.evaluate(() => ({
-      sideways: document.documentElement.scrollWidth > window.innerWidth,
+      sideways: document.documentElement.scrollWidth <= window.innerWidth ? [] : [...document.querySelectorAll('body *')]
+        .filter((e) => e.getBoundingClientRect().right > window.innerWidth + 0.5)
+        .map((e) => `${e.outerHTML.slice(0, 200)} ends at ${e.getBoundingClientRect().right}`),
       styled: [...document.styleSheets].some((sheet) => sheet.cssRules.length > 0),
       dark: (() => {
         const pixel = new OffscreenCanvas(1, 1).getContext('2d'); // turns any CSS colour into red, green and blue
@@ -57,7 +59,7 @@ export class Tab {
     const dark = this.look.colorScheme === 'dark';
     assert.deepEqual(
       seen,
-      { sideways: false, styled: true, dark, lang: this.look.locale.slice(0, 2), headings: 1 },
+      { sideways: [], styled: true, dark, lang: this.look.locale.slice(0, 2), headings: 1 },
       name,
     );
     assert.deepEqual(this.faults, [], `faults on ${name}`);
