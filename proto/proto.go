@@ -23,3 +23,8 @@ var InternalBookings []byte
 //
 //go:embed internal/payments.yaml
 var InternalPayments []byte
+
+// InternalWebhooks are the internal calls of webhooks.
+//
+//go:embed internal/webhooks.yaml
+var InternalWebhooks []byte

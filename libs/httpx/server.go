@@ -74,19 +74,6 @@ func (s *Server) Mount(e *gin.Engine, routes map[string]Route) error {
 	return nil
 }
 
-// Path returns the path of an operation in gin's notation. A parameter is a whole segment: a suffix, as in {token}.ics,
-// is left out, and the parameter's value has it.
-func Path(op *contract.Operation) string {
-	segments := strings.Split(op.Path, "/")
-	for i, segment := range segments {
-		if name, ok := strings.CutPrefix(segment, "{"); ok {
-			name, _, _ = strings.Cut(name, "}")
-			segments[i] = ":" + name
-		}
-	}
-	return strings.Join(segments, "/")
-}
-
 func (s *Server) now() time.Time {
 	if s.Now == nil {
 		return time.Now()
@@ -105,24 +92,6 @@ func (s *Server) pipeline(op *contract.Operation, route Route) []Handler {
 		parseIdempotencyKey,
 		s.validate(route, parseQuery, validateBody, parseIfMatch),
 		s.handle(route),
-	}
-}
-
-// Internal gives the signed calls of the named services to h, with the tenant and mode of the signed caller. It is for
-// the calls of proto/internal, which are not in the public contract.
-func (s *Server) Internal(h Handler, peers ...string) gin.HandlerFunc {
-	return func(c *gin.Context) {
-		obs.SetRoute(c.Request.Context(), c.FullPath())
-		peer, err := s.identify(c)
-		if err == nil && !slices.Contains(peers, peer) {
-			err = ErrCaller.WithCause(fmt.Errorf("%s is not allowed to make this call", peer))
-		}
-		if err == nil {
-			err = h(c)
-		}
-		if err != nil {
-			Fail(c, err)
-		}
 	}
 }
 

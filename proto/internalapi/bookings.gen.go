@@ -94,12 +94,13 @@ type CalendarBooking struct {
 	// ClaimStartsAt From when the booking keeps its unit from others, buffers included; null: it does not.
 	ClaimStartsAt *time.Time `json:"claim_starts_at"`
 
-	// Currency Of both amounts.
+	// Currency Of all amounts.
 	Currency   string  `json:"currency"`
 	CustomerID *string `json:"customer_id"`
 
 	// CustomerName Null without a customer, of one that is not known here and of one that is erased.
 	CustomerName   *string    `json:"customer_name"`
+	DepositAmount  int64      `json:"deposit_amount"`
 	EndsAt         *time.Time `json:"ends_at"`
 	EventEndTime   *string    `json:"event_end_time"`
 	EventLocalDate string     `json:"event_local_date"`
@@ -162,6 +163,15 @@ type DayPrice struct {
 
 	// TotalAmount Null: no booking can be made of that day, because its price exceeds the largest amount, or because the day does not exist in the operator's timezone.
 	TotalAmount *int64 `json:"total_amount"`
+}
+
+// DueBookings Bookings that somebody should look after.
+type DueBookings struct {
+	// Holds Holds that run out soon.
+	Holds []CalendarBooking `json:"holds"`
+
+	// Unpaid Bookings without their deposit.
+	Unpaid []CalendarBooking `json:"unpaid"`
 }
 
 // LinkedBooking The body of POST /internal/v1/bookings. It names a quote or a lead, not both.

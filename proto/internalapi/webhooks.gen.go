@@ -5,6 +5,8 @@ package internalapi
 
 import (
 	"encoding/json"
+
+	externalRef0 "holdfast.dev/proto/api"
 )
 
 // EventsOfObjects Some events about the objects.
@@ -14,4 +16,37 @@ type EventsOfObjects struct {
 
 	// Next The cursor of the next page; absent on the last one.
 	Next string `json:"next,omitempty"`
+}
+
+// FailingDeliveries Deliveries that have failed.
+type FailingDeliveries struct {
+	// Data The newest first.
+	Data []externalRef0.Delivery `json:"data"`
+}
+
+// SentDelivery A delivery with what is sent.
+type SentDelivery struct {
+	// Body The body of each attempt; absent when the event is kept no more.
+	Body string `json:"body,omitempty"`
+
+	// Delivery An event on its way to an endpoint.
+	Delivery externalRef0.Delivery `json:"delivery"`
+
+	// Requests One for each attempt, in their order.
+	Requests []SentRequest `json:"requests"`
+}
+
+// SentHeader A header.
+type SentHeader struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// SentRequest What an attempt has sent besides the body.
+type SentRequest struct {
+	// Headers In the order of their names.
+	Headers []SentHeader `json:"headers"`
+
+	// Number Of the attempt, from 1.
+	Number int `json:"number"`
 }

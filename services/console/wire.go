@@ -52,7 +52,7 @@ func build(cfg Config) (*gin.Engine, *api.Server, error) {
 		return nil, nil, err
 	}
 	operations, err := domain.NewOperations(c, proto.OpenAPI, map[string][]byte{
-		"bookings": proto.InternalBookings, "identity": proto.InternalIdentity, "payments": proto.InternalPayments,
+		"bookings": proto.InternalBookings, "identity": proto.InternalIdentity, "payments": proto.InternalPayments, "webhooks": proto.InternalWebhooks,
 	})
 	if err != nil {
 		return nil, nil, err

@@ -42,7 +42,9 @@ type API struct {
 
 // Mount registers the contract's operations and the internal calls.
 func (a *API) Mount(e *gin.Engine) error {
-	a.mountInternal(e)
+	if err := a.mountInternal(e); err != nil {
+		return err
+	}
 	return a.Server.Mount(e, map[string]httpx.Route{
 		"createBooking":  {Handle: a.createBooking},
 		"listBookings":   {Handle: a.listBookings},

@@ -44,6 +44,33 @@ func (a *API) listCalendar(c *gin.Context) error {
 	return rest.Object(c, internalapi.BookingCalendar{Timezone: days.Loc.String(), Data: data, Truncated: more})
 }
 
+// listDueBookings answers the bookings that somebody should look after, by two statements.
+func (a *API) listDueBookings(c *gin.Context) error {
+	ctx := c.Request.Context()
+	loc, err := civil.Location(caller.FromContext(ctx).Timezone)
+	if err != nil {
+		return err
+	}
+	now := a.now(ctx)
+	holds, err := store.HoldsUntil(ctx, a.DB.Read(ctx), now, now.Add(report.SoonOver))
+	if err != nil {
+		return err
+	}
+	unpaid, err := store.UnpaidDeposits(ctx, a.DB.Read(ctx), civil.DateOf(now.In(loc)), now)
+	if err != nil {
+		return err
+	}
+	return rest.Object(c, internalapi.DueBookings{Holds: shown(holds), Unpaid: shown(unpaid)})
+}
+
+func shown(list []report.Booking) []internalapi.CalendarBooking {
+	out := make([]internalapi.CalendarBooking, len(list))
+	for i, b := range list {
+		out[i] = view.CalendarBooking(b)
+	}
+	return out
+}
+
 // reportDays reads the range of a report, of so many of the operator's days at most.
 func reportDays(c *gin.Context, most int) (report.Days, error) {
 	loc, err := civil.Location(caller.FromContext(c.Request.Context()).Timezone)

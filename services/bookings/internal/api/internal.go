@@ -10,12 +10,12 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/apperr"
-	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/rest"
+	"holdfast.dev/proto"
 	"holdfast.dev/proto/api"
 	"holdfast.dev/proto/internalapi"
 
@@ -25,27 +25,16 @@ import (
 )
 
 // mountInternal registers the calls of other services, which proto/internal/bookings.yaml declares.
-func (a *API) mountInternal(e *gin.Engine) {
+func (a *API) mountInternal(e *gin.Engine) error {
 	e.GET("/internal/v1/bookings", a.Server.Internal(a.bookingsOfCustomer, "customers"))
 	e.POST("/internal/v1/bookings", a.Server.Internal(a.createLinkedBooking, "customers"))
 	e.GET("/internal/v1/bookings/:id", a.Server.Internal(a.lookupBooking, "customers", "payments"))
 	e.GET("/internal/v1/bookings/:id/settlement", a.Server.Internal(a.settleBooking, "payments"))
-	e.GET("/internal/v1/calendar", a.Server.Internal(scoped("read:bookings", a.listCalendar), "console"))
-	e.GET("/internal/v1/statistics", a.Server.Internal(scoped("read:bookings", a.listStatistics), "console"))
-	e.GET("/internal/v1/package-prices", a.Server.Internal(scoped("read:services", a.listPackagePrices), "console"))
 	e.GET("/internal/v1/catalogue/:id", a.Server.Internal(a.lookupCatalogue, "customers"))
 	e.POST("/internal/v1/prices", a.Server.Internal(a.priceBooking, "customers"))
-}
-
-// scoped gives a call to h when its caller has the scope: the caller is an operator, whose role has some of them.
-func scoped(scope string, h httpx.Handler) httpx.Handler {
-	return func(c *gin.Context) error {
-		if !caller.FromContext(c.Request.Context()).Has(scope) {
-			return domain.ErrScope.WithMessage("The credential lacks the scope %s.", scope).
-				WithHeader("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+scope+`"`)
-		}
-		return h(c)
-	}
+	return a.Server.MountInternal(e, proto.InternalBookings, "console", map[string]httpx.Handler{
+		"listCalendar": a.listCalendar, "listDueBookings": a.listDueBookings, "listStatistics": a.listStatistics, "listPackagePrices": a.listPackagePrices,
+	})
 }
 
 // createLinkedBooking needs no Idempotency-Key: the quote or the lead itself is the key, and it does not expire.

@@ -175,10 +175,37 @@ func bookingsDuring(f CalendarFilter) (string, pg.Args) {
 	}
 	parts[0] += ` order by b.event_day, b.id limit @limit`
 	return `select ` + reportColumns + `, b.claimed_from, b.claimed_to, c.name
-		from (select * from ((` + strings.Join(parts, `) union all (`) + `)) b order by b.event_day, b.id limit @limit) b
-		left join lateral (
-			select c.name from customers c where c.tenant_id = @tenant and c.livemode = @live and c.id = b.customer_id and not c.erased offset 0) c on true
+		from (select * from ((` + strings.Join(parts, `) union all (`) + `)) b order by b.event_day, b.id limit @limit) b` + customerOf + `
 		order by b.event_day, b.id`, args
+}
+
+// customerOf is the name of the customer of a booking b, for lists whose rows are few.
+const customerOf = ` left join lateral (
+		select c.name from customers c where c.tenant_id = @tenant and c.livemode = @live and c.id = b.customer_id and not c.erased offset 0) c on true`
+
+// HoldsUntil reads the holds that run out between two instants, the first to run out first, at most report.MaxDue.
+func HoldsUntil(ctx context.Context, q pg.Q, from, to time.Time) ([]report.Booking, error) {
+	return pg.Many(ctx, q, scanReportBooking, `
+		select `+reportColumns+`, null::timestamptz, null::timestamptz, c.name from (
+			select `+reportColumns+` from bookings b
+			where b.tenant_id = @tenant and b.livemode = (select @live::boolean) and b.status = 'pending' and b.hold_expires_at is not null
+			  and b.hold_expires_at > @from and b.hold_expires_at < @to
+			order by b.hold_expires_at, b.id limit @limit) b`+customerOf+`
+		order by b.hold_expires_at, b.id`, pg.Args{"from": from, "to": to, "limit": report.MaxDue})
+}
+
+// UnpaidDeposits reads the bookings from a day on that stand and whose deposit is not paid, the nearest day first, at most
+// report.MaxDue of the first report.MaxSearched bookings.
+func UnpaidDeposits(ctx context.Context, q pg.Q, from civil.Date, now time.Time) ([]report.Booking, error) {
+	return pg.Many(ctx, q, scanReportBooking, `
+		select `+reportColumns+`, null::timestamptz, null::timestamptz, c.name from (
+			select `+reportColumns+` from (
+				select `+reportColumns+` from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.event_day >= @from
+				order by b.event_day limit @searched) b
+			where b.deposit > 0 and b.paid < b.deposit
+			  and (b.status = 'confirmed' or b.status = 'pending' and (b.hold_expires_at is null or b.hold_expires_at > @now))
+			order by b.event_day, b.id limit @limit) b`+customerOf+`
+		order by b.event_day, b.id`, pg.Args{"from": from.UTC(), "now": now, "limit": report.MaxDue, "searched": report.MaxSearched})
 }
 
 func scanReportBooking(row pgx.CollectableRow) (report.Booking, error) {

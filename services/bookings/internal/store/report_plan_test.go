@@ -215,6 +215,49 @@ func TestPlanOfBookedDuring(t *testing.T) {
 	}
 }
 
+// The bookings that are due are found without reading all: holds by an index in the order of their ends, deposits among the next bookings.
+func TestPlanOfDueBookings(t *testing.T) {
+	t.Parallel()
+	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()
+	ctx, conn := pgtest.CtxOf(t, tenant, caller.Live), owner(t, db)
+	for _, c := range []context.Context{ctx, pgtest.Ctx(t, caller.Live), pgtest.Ctx(t, caller.Test)} { // the holds of others are not read
+		busy(t, conn, caller.FromContext(c), stored/3)
+	}
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, sql := range []string{ // every third booking is a hold, none lacks its deposit
+		`update bookings set hold_expires_at = timestamptz '2030-01-01Z' + substr(number, 3)::int * interval '1 minute' where status = 'pending'`,
+		`update bookings set deposit = 100, paid = 100`,
+		`analyze`,
+	} {
+		if _, err := conn.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for mode, generic := range map[string]bool{"custom": false, "generic": true} {
+		var holds, unpaid []report.Booking
+		read := func(f func(pg.Q) error) plan {
+			return explainAs(t, db.App, ctx, func(_ context.Context, q pg.Q) error {
+				q.(*explained).generic = generic
+				return f(q)
+			})
+		}
+		byEnd := read(func(q pg.Q) (err error) {
+			holds, err = store.HoldsUntil(ctx, q, now, now.Add(report.SoonOver))
+			return err
+		})
+		if len(holds) != report.MaxDue || byEnd.read > report.MaxDue {
+			t.Errorf("%s: %d holds, %v bookings are read\n%s", mode, len(holds), byEnd.read, byEnd.text)
+		}
+		byDay := read(func(q pg.Q) (err error) {
+			unpaid, err = store.UnpaidDeposits(ctx, q, civil.DateOf(now), now)
+			return err
+		})
+		if len(unpaid) != 0 || byDay.read > report.MaxSearched || strings.Contains(byDay.text, "Seq Scan") {
+			t.Errorf("%s: %d unpaid deposits, %v of %d bookings are read\n%s", mode, len(unpaid), byDay.read, stored, byDay.text)
+		}
+	}
+}
+
 // A calendar has at most 10,000 bookings, the first ones.
 func TestBookingsDuringAreBounded(t *testing.T) {
 	t.Parallel()

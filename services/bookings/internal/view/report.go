@@ -32,6 +32,7 @@ func CalendarBooking(b report.Booking) internalapi.CalendarBooking {
 		GuestCount:     b.GuestCount,
 		Currency:       b.Total.Currency,
 		TotalAmount:    b.Total.Minor,
+		DepositAmount:  b.Deposit.Minor,
 		AmountDue:      b.Due().Minor,
 		Version:        b.Version,
 	}

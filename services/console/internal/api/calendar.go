@@ -31,7 +31,7 @@ func calendar(v *visit) error {
 	}
 	page, _ := strconv.Atoi(ask.Get("page"))
 	from, to := span.Range(day)
-	found, err := v.app.Calendar(v.r.Context(), app.CalendarQuery{From: from, To: to, Service: ask.Get("service_id"), Page: page}, v.Zone)
+	found, err := v.app.Calendar(v.r.Context(), app.CalendarQuery{Span: span, From: from, To: to, Service: ask.Get("service_id"), Page: page}, v.Zone)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func calendar(v *visit) error {
 		Service: ask.Get("service_id"), CanMake: v.may("createBooking"), CanMove: v.may("updateBooking"), CanAdd: v.may("createUnit"), Base: v.w.Path("bookings") + "/", Title: v.rangeTitle(span, from, to),
 	}
 	for _, o := range services {
-		out.Services = append(out.Services, view.Option{Value: o.Text("id"), Text: o.Text("name")})
+		out.Services = append(out.Services, view.Option{Value: o.Text("id"), Text: domain.Short(o.Text("name"), optionBytes)})
 	}
 	v.live = true
 	return v.show(http.StatusOK, pages.Calendar(v.frame(""), out))

@@ -15,23 +15,29 @@ import (
 // chartDays are the ranges of the charts; the first is the default.
 var chartDays = []int{30, 90}
 
-// charts adds revenue and occupancy of the days up to now.
-func (v *visit) charts(out *pages.TodayView, now time.Time) error {
+// figures are the charts of the first page.
+type figures struct {
+	list []pages.ChartView
+	days int
+	away bool // the service does not answer
+}
+
+// charts are revenue and occupancy of the days up to now.
+func (v *visit) charts(now time.Time) (out figures, err error) {
 	if !v.may("listBookings") {
-		return nil
+		return out, nil
 	}
-	out.Days = chartDays[0]
+	out.days = chartDays[0]
 	if n, err := strconv.Atoi(v.r.URL.Query().Get("days")); err == nil && n == chartDays[1] {
-		out.Days = n
+		out.days = n
 	}
-	query := url.Values{"from": {now.AddDate(0, 0, 1-out.Days).Format(time.DateOnly)}, "to": {now.Format(time.DateOnly)}}
+	query := url.Values{"from": {now.AddDate(0, 0, 1-out.days).Format(time.DateOnly)}, "to": {now.Format(time.DateOnly)}}
 	got, err := v.app.Services.Statistics(v.r.Context(), query)
-	if app.Unanswered(err) {
-		out.Away = append(out.Away, "figures")
-		return nil
+	if out.away = app.Unanswered(err); out.away {
+		return out, nil
 	}
 	if err != nil {
-		return err
+		return out, err
 	}
 	revenue, occupancy := pages.ChartView{Name: "revenue"}, pages.ChartView{Name: "occupancy"}
 	var sum, booked, open int64
@@ -42,21 +48,21 @@ func (v *visit) charts(out *pages.TodayView, now time.Time) error {
 	for _, d := range got.Data {
 		day, err := time.Parse(time.DateOnly, d.Date)
 		if err != nil {
-			return err
+			return out, err
 		}
 		sum, booked, open = sum+d.Revenue, booked+d.BookedMinutes, open+d.OpenMinutes
 		label := v.ShortDate(day)
 		value, err := strconv.ParseFloat(money.Amount{Minor: d.Revenue}.Decimal(places), 64)
 		if err != nil {
-			return err
+			return out, err
 		}
 		revenue.Points = append(revenue.Points, pages.PointView{Label: label, At: day.Unix(), Value: value, Text: v.Money(domain.Money{Minor: d.Revenue, Currency: got.Currency})})
 		share := shareOf(d.BookedMinutes, d.OpenMinutes)
 		occupancy.Points = append(occupancy.Points, pages.PointView{Label: label, At: day.Unix(), Value: float64(share) / 100, Text: v.Percent(share)})
 	}
 	revenue.Total, occupancy.Total = v.Money(domain.Money{Minor: sum, Currency: got.Currency}), v.Percent(shareOf(booked, open))
-	out.Charts = []pages.ChartView{revenue, occupancy}
-	return nil
+	out.list = []pages.ChartView{revenue, occupancy}
+	return out, nil
 }
 
 // shareOf is a part of a whole in basis points, 0 of nothing.

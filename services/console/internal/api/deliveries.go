@@ -4,9 +4,11 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/a-h/templ"
 
+	"holdfast.dev/services/console/internal/app"
 	"holdfast.dev/services/console/internal/domain"
 	"holdfast.dev/services/console/internal/pages"
 	"holdfast.dev/services/console/internal/view"
@@ -15,7 +17,6 @@ import (
 const (
 	shownDeliveries = 25
 	judged          = 100 // deliveries by which the health of an endpoint is told
-	searched        = 500 // deliveries among which one is looked for: there is no call for a single one
 )
 
 // deliveries are the newest deliveries of an endpoint, with its health.
@@ -29,7 +30,14 @@ func (v *visit) deliveries(endpoint string) (templ.Component, error) {
 	if cursor := v.r.URL.Query().Get("cursor"); cursor != "" {
 		query.Set("cursor", cursor)
 	}
-	list, err := v.app.List(v.r.Context(), "listDeliveries", query, endpoint)
+	var list domain.List
+	err := app.Together(
+		func() (err error) {
+			list, err = v.app.List(v.r.Context(), "listDeliveries", query, endpoint)
+			return err
+		},
+		func() (err error) { out.Health, err = v.health(endpoint); return err },
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +45,7 @@ func (v *visit) deliveries(endpoint string) (templ.Component, error) {
 	for _, d := range list.Data {
 		attempts := d.Objects("attempts")
 		row := pages.DeliveryRow{
-			Type: d.Text("event_type"), Href: base + "/deliveries/" + d.Text("id"), Attempts: strconv.Itoa(len(attempts)), Status: values.Of(d, "status"), At: values.Of(d, "created_at").Text,
+			Type: d.Text("event_type"), Href: v.deliveryAddress(d), Attempts: strconv.Itoa(len(attempts)), Status: values.Of(d, "status"), At: values.Of(d, "created_at").Text,
 		}
 		if n := len(attempts); n > 0 {
 			row.Last = v.answer(attempts[n-1])
@@ -46,9 +54,6 @@ func (v *visit) deliveries(endpoint string) (templ.Component, error) {
 	}
 	if list.HasMore {
 		out.Next = base + "?" + url.Values{"deliveries": {status}, "cursor": {list.NextCursor}}.Encode() + "#deliveries"
-	}
-	if out.Health, err = v.health(endpoint); err != nil {
-		return nil, err
 	}
 	return pages.Deliveries(v.frame(""), out), nil
 }
@@ -79,63 +84,71 @@ func (v *visit) answer(attempt domain.Object) string {
 	return v.T("no_answer")
 }
 
-// find looks for a delivery among the newest of its endpoint.
-func (v *visit) find(endpoint, id string) (domain.Object, error) {
-	rows, err := v.app.All(v.r.Context(), "listDeliveries", nil, searched, endpoint)
-	if err != nil {
-		return nil, err
-	}
-	for _, d := range rows {
-		if d.Text("id") == id {
-			return d, nil
-		}
-	}
-	return nil, domain.ErrNotFound
+// deliveryAddress is that of the page of a delivery.
+func (v *visit) deliveryAddress(d domain.Object) string {
+	return v.w.Path("endpoints/" + d.Text("endpoint_id") + "/deliveries/" + d.Text("id"))
 }
 
 // delivery shows one delivery with its attempts, and what was sent.
 func delivery(v *visit) error {
 	ctx, id := v.r.Context(), v.c.Param("id")
-	endpoint, err := v.app.Get(ctx, domain.ResourceNamed("endpoints"), id)
+	var endpoint, sent domain.Object
+	err := app.Together(
+		func() (err error) { endpoint, err = v.app.Get(ctx, domain.ResourceNamed("endpoints"), id); return err },
+		func() (err error) {
+			sent, err = v.app.Do(ctx, domain.Request{Operation: "getSentDelivery", Params: []string{id, v.c.Param("delivery")}})
+			return err
+		},
+	)
 	if err != nil {
 		return err
 	}
-	d, err := v.find(id, v.c.Param("delivery"))
-	if err != nil {
-		return err
-	}
+	d := sent.Object("delivery")
 	values := v.values(nil)
-	address := v.w.Path("endpoints/" + id)
 	out := pages.DeliveryView{
-		Title: d.Text("event_type"), Endpoint: endpoint.Text("url"), Back: address, Event: v.w.Path("events/" + d.Text("event_id")),
+		Title: d.Text("event_type"), Endpoint: endpoint.Text("url"), Back: v.w.Path("endpoints/" + id), Event: v.w.Path("events/" + d.Text("event_id")),
+		Body: v.T("event_gone"), Attempts: v.attempts(sent),
 	}
 	for _, name := range []string{"status", "failure_reason", "next_attempt_at", "created_at", "id"} {
 		if one := values.Of(d, name); one.Kind != view.Nothing {
 			out.Values = append(out.Values, one)
 		}
 	}
-	for _, a := range d.Objects("attempts") {
-		number, _ := a.Int("number")
-		took, _ := a.Int("duration_ms")
-		out.Attempts = append(out.Attempts, pages.AttemptView{
-			Number: strconv.FormatInt(number, 10) + ".", At: values.Of(a, "at").Text, Answer: v.answer(a), Took: strconv.FormatInt(took, 10) + " ms", Body: a.Text("response_body"),
-		})
-	}
-	if event, err := v.app.Get(ctx, domain.ResourceNamed("events"), d.Text("event_id")); err == nil {
-		out.Body = view.Indented(map[string]any(event))
-	} else {
-		out.Body = v.T("event_gone")
+	if body := sent.Text("body"); body != "" {
+		out.Body = view.IndentedText(body)
 	}
 	switch status := d.Text("status"); { // as retryDelivery of the contract says
 	case !v.may("retryDelivery"):
 	case endpoint.Text("status") != "enabled":
 		out.Why = v.T("only_when", "Status", v.Word("enabled"))
 	case status != "delivering":
-		out.Retry = address + "/deliveries/" + d.Text("id")
+		out.Retry = v.deliveryAddress(d)
 	default:
 		out.Why = v.T("only_when", "Status", v.statusWords([]string{"pending", "failed", "succeeded"}))
 	}
 	return v.show(http.StatusOK, pages.Delivery(v.frame(""), out))
+}
+
+// attempts are the attempts of a delivery: what each has sent, and what came back.
+func (v *visit) attempts(sent domain.Object) []pages.AttemptView {
+	headers := map[int64]string{}
+	for _, request := range sent.Objects("requests") {
+		n, _ := request.Int("number")
+		for _, h := range request.Objects("headers") {
+			headers[n] += h.Text("name") + ": " + h.Text("value") + "\n"
+		}
+	}
+	values := v.values(nil)
+	var out []pages.AttemptView
+	for _, a := range sent.Object("delivery").Objects("attempts") {
+		n, _ := a.Int("number")
+		took, _ := a.Int("duration_ms")
+		out = append(out, pages.AttemptView{
+			Number: strconv.FormatInt(n, 10) + ".", At: values.Of(a, "at").Text, Answer: v.answer(a), Took: strconv.FormatInt(took, 10) + " ms",
+			Headers: strings.TrimSpace(headers[n]), Body: a.Text("response_body"),
+		})
+	}
+	return out
 }
 
 // sendAgain sends a delivery again.

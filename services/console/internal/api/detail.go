@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 
 	"holdfast.dev/services/console/internal/app"
@@ -53,17 +55,17 @@ func detailPage(r *domain.Resource) page {
 }
 
 // belongings adds what belongs to a resource, its deliveries and what has happened to it.
-func (v *visit) belongings(out *pages.DetailView, o domain.Object) (err error) {
-	if out.Related, err = v.related(out.Resource, out.ID); err != nil {
-		return err
-	}
-	if out.Resource.Name == "endpoints" {
-		if out.Extra, err = v.deliveries(out.ID); err != nil {
+func (v *visit) belongings(out *pages.DetailView, o domain.Object) error {
+	return app.Together(
+		func() (err error) { out.Related, err = v.related(out.Resource, out.ID); return err },
+		func() (err error) { out.Timeline, err = v.timeline(out.Resource, o); return err },
+		func() (err error) {
+			if out.Resource.Name == "endpoints" {
+				out.Extra, err = v.deliveries(out.ID)
+			}
 			return err
-		}
-	}
-	out.Timeline, err = v.timeline(out.Resource, o)
-	return err
+		},
+	)
 }
 
 // section is a group of values; one without any value is left out.
@@ -181,25 +183,24 @@ func (v *visit) actionAddress(r *domain.Resource, a domain.Action, id string) st
 
 // related are the lists of what belongs to a resource. One that the role may not see is left out.
 func (v *visit) related(r *domain.Resource, id string) ([]pages.RelatedView, error) {
-	var out []pages.RelatedView
-	for _, rel := range r.Related {
-		other := domain.ResourceNamed(rel.Resource)
-		if !v.may(other.List) {
-			continue
-		}
-		query := url.Values{rel.Filter: {id}}
-		all := v.w.Path(other.Name) + "?" + query.Encode()
-		query.Set("limit", "10")
-		list, err := v.app.List(v.r.Context(), other.List, query)
-		if app.Unanswered(err) {
-			continue // the page shows the rest
-		}
-		if err != nil {
-			return nil, err
-		}
-		if len(list.Data) > 0 {
-			out = append(out, pages.RelatedView{Resource: other, Rows: v.rows(other, list.Data[:min(len(list.Data), relatedRows)]), All: all, More: list.HasMore})
+	lists, asks := make([]pages.RelatedView, len(r.Related)), make([]func() error, len(r.Related))
+	for i, rel := range r.Related {
+		asks[i] = func() error {
+			other := domain.ResourceNamed(rel.Resource)
+			if !v.may(other.List) {
+				return nil
+			}
+			query := url.Values{rel.Filter: {id}}
+			all := v.w.Path(other.Name) + "?" + query.Encode()
+			query.Set("limit", strconv.Itoa(relatedRows))
+			list, err := v.app.List(v.r.Context(), other.List, query)
+			if app.Unanswered(err) {
+				return nil // the page shows the rest
+			}
+			lists[i] = pages.RelatedView{Resource: other, Rows: v.rows(other, list.Data[:min(len(list.Data), relatedRows)]), All: all, More: list.HasMore}
+			return err
 		}
 	}
-	return out, nil
+	err := app.Together(asks...)
+	return slices.DeleteFunc(lists, func(l pages.RelatedView) bool { return len(l.Rows) == 0 }), err
 }

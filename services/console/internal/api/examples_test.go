@@ -69,6 +69,17 @@ func settingsExample(operation string) (body any, ok bool) {
 				map[string]any{"date": "2027-01-02", "total_amount": 10000, "deposit_amount": 2000, "holiday": nil},
 			},
 		}, true
+	case "listDueBookings":
+		hold := calendarBooking()
+		hold["status"], hold["hold_expires_at"] = "pending", noon.Add(time.Hour).Format(time.RFC3339)
+		return map[string]any{"holds": []any{hold}, "unpaid": []any{calendarBooking()}}, true
+	case "getSentDelivery":
+		return map[string]any{
+			"delivery": failedDelivery("we"+oneID, "whd"+oneID), "body": `{"id":"evt_1","type":"booking.created"}`,
+			"requests": []any{map[string]any{"number": 1, "headers": []any{map[string]any{"name": "Service-Delivery-Attempt", "value": "1"}, map[string]any{"name": "Service-Signature", "value": "t=1,v1=…"}}}},
+		}, true
+	case "listFailingDeliveries":
+		return map[string]any{"data": []any{failedDelivery("we"+oneID, "whd"+oneID)}}, true
 	case "listCalendar":
 		return map[string]any{"data": []any{calendarBooking()}, "timezone": "America/New_York", "truncated": false}, true
 	case "listStatistics":
@@ -80,6 +91,15 @@ func settingsExample(operation string) (body any, ok bool) {
 		return map[string]any{"currency": "USD", "timezone": "America/New_York", "data": days}, true
 	}
 	return nil, false
+}
+
+// failedDelivery is a delivery that has failed once.
+func failedDelivery(endpoint, id string) map[string]any {
+	return map[string]any{
+		"id": id, "object": "delivery", "endpoint_id": endpoint, "event_id": "evt" + oneID, "event_type": "booking.created", "status": "pending",
+		"failure_reason": nil, "next_attempt_at": "2027-03-01T17:30:00Z", "created_at": "2027-03-01T16:00:00Z", "updated_at": "2027-03-01T16:00:00Z", "mode": "test",
+		"attempts": []any{map[string]any{"number": 1, "at": "2027-03-01T16:00:00Z", "status_code": 503, "duration_ms": 9, "error": "the answer is no 2xx", "response_body": "the till is closed"}},
+	}
 }
 
 // apiKey is an API key that works.

@@ -20,8 +20,10 @@ import (
 	"holdfast.dev/services/console/internal/view"
 )
 
-// mostChoices is how many resources of a kind a form offers.
-const mostChoices = 500
+// mostChoices is how many resources of a kind a form offers: as many as a tenant may have.
+const mostChoices = 2_000
+
+const optionBytes = 60 // of a name that a form offers
 
 // reader turns forms into bodies in the tenant's time zone and currency.
 func (v *visit) reader() domain.Reader {
@@ -84,7 +86,7 @@ func (v *visit) resourceOptions(r *domain.Resource) ([]view.Option, error) {
 	}
 	out := []view.Option{}
 	for _, o := range rows {
-		out = append(out, view.Option{Value: o.Text("id"), Text: r.TitleOf(o)})
+		out = append(out, view.Option{Value: o.Text("id"), Text: domain.Short(r.TitleOf(o), optionBytes)})
 	}
 	slices.SortFunc(out, func(a, b view.Option) int { return strings.Compare(a.Text, b.Text) })
 	return out, nil

@@ -130,7 +130,7 @@ var parts = sync.OnceValue(func() (p struct {
 ) {
 	if p.contract, p.err = contract.Load(proto.OpenAPI); p.err == nil {
 		p.operations, p.err = domain.NewOperations(p.contract, proto.OpenAPI, map[string][]byte{
-			"bookings": proto.InternalBookings, "identity": proto.InternalIdentity, "payments": proto.InternalPayments,
+			"bookings": proto.InternalBookings, "identity": proto.InternalIdentity, "payments": proto.InternalPayments, "webhooks": proto.InternalWebhooks,
 		})
 	}
 	return p
@@ -388,16 +388,11 @@ func exampleObject(t *testing.T, operation string, changed map[string]any) map[s
 // name finds the operation of an internal call. One that the operator may not make fails the test.
 func (p *platform) name(c *call) {
 	for id, op := range parts().operations {
-		before, after, param := strings.Cut(op.Path, "{id}")
-		if op.Service != c.Service || op.Method != c.Method || !strings.HasPrefix(c.Path, before) || !param && c.Path != before || param && !strings.HasSuffix(c.Path, after) {
+		params, ok := matches(op.Path, c.Path)
+		if op.Service != c.Service || op.Method != c.Method || !ok {
 			continue
 		}
-		if rest := strings.TrimSuffix(strings.TrimPrefix(c.Path, before), after); param && (rest == "" || strings.Contains(rest, "/")) {
-			continue
-		} else if param {
-			c.Params = []string{rest}
-		}
-		c.ID = id
+		c.ID, c.Params = id, params
 		for _, scope := range op.Scopes {
 			if !c.Who.Has(scope) {
 				p.t.Errorf("%s is called without %s", id, scope)
@@ -407,6 +402,23 @@ func (p *platform) name(c *call) {
 	if c.ID == "" {
 		p.t.Errorf("%s has no internal call %s %s", c.Service, c.Method, c.Path)
 	}
+}
+
+// matches reports whether a path is one of a template such as /a/{id}, and the values of its parameters.
+func matches(template, path string) (params []string, ok bool) {
+	want, got := strings.Split(template, "/"), strings.Split(path, "/")
+	if len(want) != len(got) {
+		return nil, false
+	}
+	for i, segment := range want {
+		switch {
+		case strings.HasPrefix(segment, "{") && got[i] != "":
+			params = append(params, got[i])
+		case segment != got[i]:
+			return nil, false
+		}
+	}
+	return params, true
 }
 
 // internal answers the calls that are not in the public contract.
@@ -427,6 +439,9 @@ func (p *platform) internal(c call) reply {
 	if !ok {
 		p.t.Errorf("no example of %s", c.ID)
 	}
+	if c.ID == "getSentDelivery" {
+		body.(map[string]any)["delivery"] = failedDelivery(c.Params[0], c.Params[1])
+	}
 	if c.ID == "listViews" && c.Query.Get("list") != "bookings" {
 		body = map[string]any{"data": []any{}}
 	}
@@ -443,8 +458,8 @@ func (p *platform) internal(c call) reply {
 // calendarBooking is a booking of today as a calendar has it.
 func calendarBooking() map[string]any {
 	return map[string]any{
-		"id": "bk_01k00000000000000000000009", "number": "B-000009", "status": "confirmed", "payment_status": "unpaid", "customer_name": "Grace Hopper",
+		"id": "bk_01k00000000000000000000009", "number": "B-000009", "status": "confirmed", "payment_status": "unpaid", "customer_id": "cu_01k00000000000000000000001", "customer_name": "Grace Hopper",
 		"unit_id": "un_01k00000000000000000000001", "event_local_date": "2027-03-01", "starts_at": "2027-03-01T14:00:00Z", "ends_at": "2027-03-01T16:00:00Z",
-		"event_start_time": "09:00", "event_end_time": "11:00", "hold_expires_at": nil, "version": 3,
+		"event_start_time": "09:00", "event_end_time": "11:00", "hold_expires_at": nil, "currency": "USD", "deposit_amount": 2000, "version": 3,
 	}
 }

@@ -115,7 +115,7 @@ func (s *Server) get() map[string]page {
 func (s *Server) post() map[string]page {
 	out := map[string]page{
 		"/clock": setClock, "/business": saveSettings("business"), "/policy": saveSettings("policy"), "/gateway": connectGateway, "/gateway/disconnect": disconnectGateway,
-		"/audit/verify": verifyAudit, "/views": saveView, "/views/:id/delete": deleteView,
+		"/quickstart": quickKey, "/audit/verify": verifyAudit, "/views": saveView, "/views/:id/delete": deleteView,
 		"/bookings/:id/move": move, "/endpoints/:id/deliveries/:delivery": sendAgain, "/invoices/:id/reverse": reverse,
 	}
 	for i := range domain.Resources {

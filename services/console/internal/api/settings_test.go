@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/net/html"
 )
@@ -51,6 +52,33 @@ func TestSecretsAreShownOnce(t *testing.T) {
 				t.Errorf("%s is on %s again", path, again)
 			}
 		}
+	}
+}
+
+// The quick start shows its calls with a key that may make them, made at a click, and never again.
+func TestQuickStartWithAKey(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t, options{})
+	form := formOf(t, parse(t, p.get("owner", where+"quickstart").Body.String()), where+"quickstart")
+	w := p.post("owner", where+"quickstart", form)
+	made := p.only(t)
+	if want := []any{"payments:read", "read:bookings", "read:customers", "read:invoices", "read:leads", "read:quotes", "read:webhooks", "write:customers"}; made.ID != "createApiKey" ||
+		!slices.Equal(made.body(t)["scopes"].([]any), want) || made.Header.Get("Idempotency-Key") != form.Get("once") || form.Get("once") == "" {
+		t.Errorf("%s %s, key %q", made.ID, made.Body, made.Header.Get("Idempotency-Key"))
+	}
+	if page := w.Body.String(); w.Code != http.StatusOK || !strings.Contains(page, "export HOLDFAST_KEY=svc_test_secret\n") && !strings.Contains(page, "export HOLDFAST_KEY=svc_test_secret<") || w.Header().Get("Cache-Control") != "no-store" {
+		t.Errorf("%d %s", w.Code, textOf(parse(t, page)))
+	}
+	if page := p.get("owner", where+"quickstart").Body.String(); strings.Contains(page, "svc_test_secret") || !strings.Contains(page, "export HOLDFAST_KEY=svc_test_…") {
+		t.Error("the key is shown again")
+	}
+	if page := p.get("staff", where+"quickstart").Body.String(); strings.Contains(page, `action="`+where+`quickstart"`) {
+		t.Error("staff is offered a key")
+	}
+	p.signIn("owner", tenant(alpha, "alpha", "owner")).SignedInAt = noon.Add(-16 * time.Minute)
+	p.forget()
+	if w := p.post("owner", where+"quickstart", form); w.Code != http.StatusSeeOther || !strings.HasPrefix(w.Header().Get("Location"), "/oauth/sign-in") || len(p.written()) > 0 {
+		t.Errorf("without the password: %d %s", w.Code, w.Header().Get("Location"))
 	}
 }
 

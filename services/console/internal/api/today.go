@@ -4,12 +4,14 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"holdfast.dev/services/console/internal/app"
 	"holdfast.dev/services/console/internal/domain"
 	"holdfast.dev/services/console/internal/pages"
+	"holdfast.dev/services/console/internal/view"
 )
 
 // todayColumns are the columns of the parts of the first page.
@@ -21,11 +23,22 @@ var todayColumns = map[string][]string{
 // today is the first page: what comes and goes, and what has to be done.
 func today(v *visit) error {
 	ctx, now := v.r.Context(), v.w.Now(v.s.Now())
-	t, err := v.app.Today(ctx, now)
+	var t app.Today
+	var out pages.TodayView
+	var charts figures
+	err := app.Together(
+		func() (err error) { t, err = v.app.Today(ctx, now); return err },
+		func() (err error) { out.First, err = v.firstSteps(); return err },
+		func() (err error) { charts, err = v.charts(now); return err },
+	)
 	if err != nil {
 		return err
 	}
-	out := pages.TodayView{Date: v.Date(now), Arrivals: v.coming(t.Arrivals, true), Departures: v.coming(t.Departures, false), Away: t.Away}
+	out.Date, out.Away, out.Charts, out.Days = v.Date(now), t.Away, charts.list, charts.days
+	if charts.away {
+		out.Away = append(out.Away, "figures")
+	}
+	out.Arrivals, out.Departures = v.coming(t.Arrivals, now, true), v.coming(t.Departures, now, false)
 	add := func(name, resource, query string, rows []domain.Object) {
 		r := *domain.ResourceNamed(resource)
 		if !v.may(r.List) {
@@ -40,13 +53,7 @@ func today(v *visit) error {
 	add("overdue", "invoices", "overdue=true", t.Overdue)
 	add("leads", "leads", "status=new", t.Leads)
 	if v.may("listWebhookEndpoints") {
-		out.Parts = append(out.Parts, v.failing(t.Failing))
-	}
-	if out.First, err = v.firstSteps(); err != nil {
-		return err
-	}
-	if err := v.charts(&out, now); err != nil {
-		return err
+		out.Parts = append(out.Parts, v.failing(t.Failing), v.failed(t.Failed))
 	}
 	v.live = true
 	f := v.frame("")
@@ -54,8 +61,11 @@ func today(v *visit) error {
 	return v.show(http.StatusOK, pages.Today(f, out))
 }
 
+// shownComing is how many bookings that begin, or end, today the first page shows.
+const shownComing = 50
+
 // coming turns bookings that begin, or end, today into rows by their time.
-func (v *visit) coming(list []domain.CalendarBooking, begin bool) []pages.ComingView {
+func (v *visit) coming(list []domain.CalendarBooking, now time.Time, begin bool) pages.ComingList {
 	var ids []string
 	for _, b := range list {
 		if b.UnitID != nil {
@@ -63,7 +73,7 @@ func (v *visit) coming(list []domain.CalendarBooking, begin bool) []pages.Coming
 		}
 	}
 	called := v.app.Names.Of(v.r.Context(), ids)
-	out := make([]pages.ComingView, 0, len(list))
+	rows := make([]pages.ComingView, 0, len(list))
 	for _, b := range list {
 		one := pages.ComingView{Number: b.Number, Href: v.w.Path("bookings/" + b.ID), Status: v.Word(b.Status), Tone: map[string]string{"confirmed": "good", "pending": "busy"}[b.Status]}
 		at := b.StartsAt
@@ -79,41 +89,59 @@ func (v *visit) coming(list []domain.CalendarBooking, begin bool) []pages.Coming
 		if b.UnitID != nil {
 			one.Unit = called[*b.UnitID]
 		}
-		out = append(out, one)
+		rows = append(rows, one)
 	}
-	slices.SortStableFunc(out, func(a, b pages.ComingView) int { return strings.Compare(a.Time, b.Time) })
-	return out
+	slices.SortStableFunc(rows, func(a, b pages.ComingView) int { return strings.Compare(a.Time, b.Time) })
+	shown := min(len(rows), shownComing)
+	day := url.Values{"view": {string(domain.DaySpan)}, "date": {now.Format(time.DateOnly)}}
+	return pages.ComingList{Rows: rows[:shown], More: len(rows) - shown, All: v.w.Path("calendar") + "?" + day.Encode()}
 }
 
 // failing are the endpoints whose deliveries fail.
-func (v *visit) failing(list []app.Failing) pages.PartView {
+func (v *visit) failing(list []domain.Object) pages.PartView {
 	r := *domain.ResourceNamed("endpoints")
 	r.Columns = []string{"url", "status", "consecutive_failures", "disabled_reason"}
-	var rows []domain.Object
-	for _, f := range list {
-		rows = append(rows, f.Endpoint)
+	return pages.PartView{Name: "failing", Resource: &r, Columns: r.Columns, Rows: v.rows(&r, list), All: v.w.Path("endpoints")}
+}
+
+// failed are deliveries that have failed, or failed until now.
+func (v *visit) failed(list []domain.Object) pages.PartView {
+	r := domain.ResourceNamed("endpoints")
+	out := pages.PartView{Name: "failed", Resource: r, Columns: []string{"type", "endpoint_id", "status", "last_answer", "created_at"}, All: v.w.Path(r.Name)}
+	values := v.values(out.Columns, list...)
+	for _, d := range list {
+		d["type"] = d.Text("event_type")
+		row := pages.RowView{Href: v.deliveryAddress(d)}
+		for _, name := range out.Columns {
+			row.Values = append(row.Values, values.Of(d, name))
+		}
+		if attempts := d.Objects("attempts"); len(attempts) > 0 {
+			row.Values[3] = view.Value{Kind: view.Plain, Text: v.answer(attempts[len(attempts)-1])}
+		}
+		out.Rows = append(out.Rows, row)
 	}
-	return pages.PartView{Name: "failing", Resource: &r, Columns: r.Columns, Rows: v.rows(&r, rows), All: v.w.Path("endpoints")}
+	return out
 }
 
 // firstSteps are what an empty workspace needs first; nil once they are done, and for a role that may not do them.
 func (v *visit) firstSteps() ([]pages.StepView, error) {
 	steps := []struct{ name, resource string }{{"service", "services"}, {"unit", "units"}, {"package", "packages"}, {"booking", "bookings"}}
-	var out []pages.StepView
-	open := false
-	for _, s := range steps {
+	out, asks := make([]pages.StepView, len(steps)), make([]func() error, len(steps))
+	for i, s := range steps {
 		r := domain.ResourceNamed(s.resource)
 		if !v.may(r.Create) {
 			return nil, nil
 		}
-		list, err := v.app.List(v.r.Context(), r.List, url.Values{"limit": {"1"}})
-		if err != nil {
-			return nil, err
+		asks[i] = func() error {
+			list, err := v.app.List(v.r.Context(), r.List, url.Values{"limit": {"1"}})
+			out[i] = pages.StepView{Name: s.name, Href: v.w.Path(r.Name + "/new"), Done: len(list.Data) > 0}
+			return err
 		}
-		out = append(out, pages.StepView{Name: s.name, Href: v.w.Path(r.Name + "/new"), Done: len(list.Data) > 0})
-		open = open || len(list.Data) == 0
 	}
-	if !open {
+	if err := app.Together(asks...); err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(out, func(s pages.StepView) bool { return !s.Done }) {
 		return nil, nil
 	}
 	return out, nil
@@ -149,11 +177,19 @@ const boardCards = 25
 func board(v *visit) error {
 	r := domain.ResourceNamed("leads")
 	out := pages.BoardView{CanMake: v.may(r.Create)}
-	for _, status := range v.s.Operations[r.Update].Field("status").Enum {
-		list, err := v.app.List(v.r.Context(), r.List, url.Values{"status": {status}, "limit": {"25"}})
-		if err != nil {
+	statuses := v.s.Operations[r.Update].Field("status").Enum
+	lists, asks := make([]domain.List, len(statuses)), make([]func() error, len(statuses))
+	for i, status := range statuses {
+		asks[i] = func() (err error) {
+			lists[i], err = v.app.List(v.r.Context(), r.List, url.Values{"status": {status}, "limit": {strconv.Itoa(boardCards)}})
 			return err
 		}
+	}
+	if err := app.Together(asks...); err != nil {
+		return err
+	}
+	for i, status := range statuses {
+		list := lists[i]
 		c := pages.BoardColumn{Status: status, More: list.HasMore, All: v.w.Path("leads") + "?status=" + status}
 		for _, o := range list.Data[:min(len(list.Data), boardCards)] {
 			card := pages.BoardCard{Title: r.TitleOf(o), Href: v.w.Path("leads/" + o.Text("id")), Text: o.First("message", "company", "email"), Version: o.Version()}

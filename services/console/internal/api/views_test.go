@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/net/html"
 
@@ -116,6 +117,96 @@ func TestCalendarPages(t *testing.T) {
 }
 
 // The first page adds up what its days came to.
+// The first page shows what bookings and webhooks say is due: whose it is, how much, and why a delivery failed, with the way there.
+func TestWhatIsDue(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t, options{})
+	p.answer("listWebhookEndpoints", object(map[string]any{"has_more": false, "data": []any{
+		map[string]any{"id": "we" + oneID, "url": "https://a.example/hook", "status": "enabled", "consecutive_failures": 3, "disabled_reason": nil},
+		map[string]any{"id": "we_2", "url": "https://fine.example/hook", "status": "enabled", "consecutive_failures": 0, "disabled_reason": nil},
+		map[string]any{"id": "we_3", "url": "https://off.example/hook", "status": "disabled", "consecutive_failures": 7, "disabled_reason": "requested"},
+		map[string]any{"id": "we_4", "url": "https://gone.example/hook", "status": "disabled", "consecutive_failures": 0, "disabled_reason": "gone"},
+	}}))
+	doc := parse(t, p.get("owner", where+"today").Body.String())
+	text := textOf(all(doc, "main")[0])
+	for _, want := range []string{
+		"Held until B-000009 Grace Hopper 1 March 2027 1 March 2027, 13:00", "B-000009 Grace Hopper 1 March 2027 $20.00", "booking.created", "HTTP 503", "https://a.example/hook", "https://gone.example/hook",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in %s", want, text)
+		}
+	}
+	for _, no := range []string{"fine.example", "off.example"} {
+		if strings.Contains(text, no) {
+			t.Errorf("%q is there", no)
+		}
+	}
+	ways := map[string]bool{}
+	for _, a := range all(doc, "a") {
+		ways[attr(a, "href")] = true
+	}
+	for _, way := range []string{where + "endpoints/we" + oneID + "/deliveries/whd" + oneID, where + "endpoints/we" + oneID, where + "bookings/bk_01k00000000000000000000009"} {
+		if !ways[way] {
+			t.Errorf("nothing leads to %s", way)
+		}
+	}
+	for _, n := range all(doc, "time") {
+		if attr(n, "data-until") != noon.Add(time.Hour).Format(time.RFC3339) {
+			t.Errorf("a hold is counted down to %s", attr(n, "data-until"))
+		}
+	}
+}
+
+// Of many arrivals the first page shows the first ones, and how many there are besides, with the way to all.
+func TestManyArrivals(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t, options{})
+	var list []any
+	for i := range 53 {
+		b := calendarBooking()
+		b["number"], b["starts_at"] = fmt.Sprintf("B-%06d", i), noon.Add(time.Duration(-i)*time.Minute).Format(time.RFC3339)
+		list = append(list, b)
+	}
+	p.answer("listCalendar", object(map[string]any{"data": list, "timezone": "America/New_York", "truncated": false}))
+	doc := parse(t, p.get("owner", where+"today").Body.String())
+	text := textOf(all(doc, "main")[0])
+	if !strings.Contains(text, "Arrivals and 3 more 11:08 B-000052") || !strings.Contains(text, "B-000003") || strings.Contains(text, "12:00 B-000000") {
+		t.Error(text[:3000])
+	}
+	if !slices.ContainsFunc(all(doc, "a"), func(a *html.Node) bool { return attr(a, "href") == where+"calendar?date=2027-03-01&view=day" }) {
+		t.Error("nothing leads to all")
+	}
+}
+
+// The page of a delivery shows what each attempt has sent and what came back, and finds it by its id.
+func TestDeliveryPage(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t, options{})
+	path := where + "endpoints/we" + oneID + "/deliveries/whd" + oneID
+	page := p.get("owner", path).Body.String()
+	text := textOf(parse(t, page))
+	for _, want := range []string{"HTTP 503", "Service-Delivery-Attempt: 1 Service-Signature: t=1,v1=…", "the till is closed", `{ "id": "evt_1", "type": "booking.created" }`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in %s", want, text)
+		}
+	}
+	calls := map[string]int{}
+	for _, c := range p.made() {
+		calls[c.ID]++
+	}
+	if len(calls) != 2 || calls["getSentDelivery"] != 1 || calls["getWebhookEndpoint"] != 1 {
+		t.Errorf("it asks %v", calls)
+	}
+	p.answer("getSentDelivery", object(map[string]any{"delivery": failedDelivery("we"+oneID, "whd"+oneID), "requests": []any{}}))
+	if text := textOf(parse(t, p.get("owner", path).Body.String())); !strings.Contains(text, "kept") {
+		t.Errorf("without the event: %s", text)
+	}
+	p.answer("getSentDelivery", refusal(http.StatusNotFound, "delivery_not_found", nil))
+	if w := p.get("owner", path); w.Code != http.StatusNotFound {
+		t.Errorf("an unknown one: %d", w.Code)
+	}
+}
+
 func TestFigures(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})

@@ -12,13 +12,15 @@ import (
 )
 
 const (
-	mostUnits = 500 // units that the pages of a calendar have together
-	lanes     = 50  // units on one page of a calendar
+	mostUnits = 2_000 // units that the pages of a calendar have together, as many as a tenant may have
+	lanes     = 50    // units on one page of a calendar
 	mostRules = 200
+	nameBytes = 40 // of the names of units and holidays that a calendar shows
 )
 
 // CalendarQuery says what a calendar shows.
 type CalendarQuery struct {
+	Span     domain.Span
 	From, To time.Time // days
 	Service  string    // "": all
 	Page     int       // of units, from 0
@@ -42,7 +44,7 @@ func (a *App) Calendar(ctx context.Context, q CalendarQuery, zone *time.Location
 		return out, err
 	}
 	for _, d := range out.Days {
-		out.Holidays = append(out.Holidays, domain.HolidayOn(rules, d))
+		out.Holidays = append(out.Holidays, domain.Short(domain.HolidayOn(rules, d), nameBytes))
 	}
 	out.Units, out.Pages = len(units), max(1, (len(units)+lanes-1)/lanes)
 	first := min(max(q.Page, 0)*lanes, len(units))
@@ -57,6 +59,7 @@ func (a *App) Calendar(ctx context.Context, q CalendarQuery, zone *time.Location
 	}
 	out.Truncated = bookings.Truncated
 	out.Lanes = domain.Lanes(units, bookings.Data, out.Days, zone)
+	domain.Thin(out.Lanes, q.Span)
 	return out, nil
 }
 
@@ -66,7 +69,7 @@ func (a *App) unitsAndRules(ctx context.Context, service string) (units []domain
 		query.Set("service_id", service)
 	}
 	var rows []domain.Object
-	err = together(
+	err = Together(
 		func() (err error) { rows, err = a.All(ctx, "listUnits", query, mostUnits); return err },
 		func() (err error) {
 			rules, err = a.All(ctx, "listHolidayRules", url.Values{"active": {"true"}}, mostRules)
@@ -75,7 +78,7 @@ func (a *App) unitsAndRules(ctx context.Context, service string) (units []domain
 	)
 	for _, o := range rows {
 		if o.Text("status") != "retired" {
-			units = append(units, domain.Unit{ID: o.Text("id"), Name: o.Text("name"), Status: o.Text("status"), Hours: o.Object("opening_hours")})
+			units = append(units, domain.Unit{ID: o.Text("id"), Name: domain.Short(o.Text("name"), nameBytes), Status: o.Text("status"), Hours: o.Object("opening_hours")})
 		}
 	}
 	slices.SortFunc(units, func(x, y domain.Unit) int { return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.ID, y.ID)) })
@@ -88,8 +91,8 @@ func (a *App) Clashes(ctx context.Context, unit, day string) ([]domain.CalendarB
 	return got.Data, err
 }
 
-// together runs all at once and returns the first error in their order.
-func together(all ...func() error) error {
+// Together runs all at once and returns the first error in their order.
+func Together(all ...func() error) error {
 	errs := make([]error, len(all))
 	var wait sync.WaitGroup
 	for i, f := range all {

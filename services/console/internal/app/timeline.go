@@ -36,7 +36,7 @@ func (a *App) Timeline(ctx context.Context, ids []string, events bool, most int)
 			return err
 		})
 	}
-	if err := together(calls...); err != nil {
+	if err := Together(calls...); err != nil {
 		return nil, err
 	}
 	var out []Line

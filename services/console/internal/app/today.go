@@ -14,24 +14,16 @@ import (
 // shownRows is how many rows each part of the first page has.
 const shownRows = 10
 
-// soon is how far ahead a hold runs out to be shown.
-const soon = 24 * time.Hour
-
-// Failing is an endpoint whose deliveries fail.
-type Failing struct {
-	Endpoint   domain.Object
-	Deliveries []domain.Object
-}
-
 // Today is what an operator wants to know first. A part that the role may not see, or whose service is away, is nil.
 type Today struct {
 	Arrivals, Departures []domain.CalendarBooking
 	Holds                []domain.Object // bookings, the first to run out first
-	Unpaid               []domain.Object // bookings without their deposit
+	Unpaid               []domain.Object // bookings without their deposit, the nearest day first
 	Overdue              []domain.Object // invoices
 	Leads                []domain.Object
-	Failing              []Failing
-	Away                 []string // parts that no service answers for now
+	Failing              []domain.Object // endpoints whose deliveries fail
+	Failed               []domain.Object // deliveries, the newest first
+	Away                 []string        // parts that no service answers for now
 }
 
 // part is one part of the first page: what it is called, the scope that it needs, and how it is read.
@@ -56,7 +48,7 @@ func (a *App) Today(ctx context.Context, now time.Time) (out Today, err error) {
 			return err
 		}
 	}
-	err = together(calls...)
+	err = Together(calls...)
 	for i, p := range parts {
 		if away[i] {
 			out.Away = append(out.Away, p.name)
@@ -75,13 +67,8 @@ func (a *App) parts(ctx context.Context, now time.Time, out *Today) []part {
 			return err
 		}},
 		{"holds", "read:bookings", func() error {
-			list, err := a.All(ctx, "listBookings", url.Values{"status": {"pending"}}, pageSize)
-			out.Holds = holds(list, now)
-			return err
-		}},
-		{"unpaid", "read:bookings", func() error {
-			list, err := a.All(ctx, "listBookings", url.Values{"status": {"pending,confirmed"}, "payment_status": {"unpaid"}, "event_date_from": {day}}, pageSize)
-			out.Unpaid = withDeposit(list)
+			due, err := a.Do(ctx, domain.Request{Operation: "listDueBookings"})
+			out.Holds, out.Unpaid = named(due.Objects("holds")), named(due.Objects("unpaid"))
 			return err
 		}},
 		{"overdue", "read:invoices", func() (err error) {
@@ -92,8 +79,14 @@ func (a *App) parts(ctx context.Context, now time.Time, out *Today) []part {
 			out.Leads, err = a.All(ctx, "listLeads", url.Values{"status": {"new"}}, shownRows)
 			return err
 		}},
-		{"failing", "read:webhooks", func() (err error) {
-			out.Failing, err = a.failing(ctx)
+		{"failing", "read:webhooks", func() error {
+			list, err := a.All(ctx, "listWebhookEndpoints", nil, pageSize)
+			out.Failing = failing(list)
+			return err
+		}},
+		{"failed", "read:webhooks", func() error {
+			list, err := a.List(ctx, "listFailingDeliveries", nil)
+			out.Failed = list.Data
 			return err
 		}},
 	}
@@ -117,45 +110,26 @@ func split(list []domain.CalendarBooking, now time.Time) (arrivals, departures [
 	return arrivals, departures
 }
 
-func holds(list []domain.Object, now time.Time) []domain.Object {
-	var out []domain.Object
+// named gives bookings of an internal answer their customer as an expanded list has it.
+func named(list []domain.Object) []domain.Object {
 	for _, o := range list {
-		if at := o.Time("hold_expires_at"); at != nil && at.Sub(now) < soon {
-			out = append(out, o)
+		if name := o.Text("customer_name"); name != "" {
+			o["customer"] = map[string]any{"name": name}
 		}
 	}
-	return out[:min(len(out), shownRows)]
+	return list
 }
 
-func withDeposit(list []domain.Object) []domain.Object {
+// failing are the endpoints whose last deliveries have failed, and those that the platform has disabled.
+func failing(endpoints []domain.Object) []domain.Object {
 	var out []domain.Object
-	for _, o := range list {
-		if m, ok := o.Money("deposit_amount"); ok && m.Minor > 0 {
-			out = append(out, o)
-		}
-	}
-	return out[:min(len(out), shownRows)]
-}
-
-// failing are the endpoints that fail, with their newest failed deliveries.
-func (a *App) failing(ctx context.Context) ([]Failing, error) {
-	endpoints, err := a.All(ctx, "listWebhookEndpoints", nil, pageSize)
-	if err != nil {
-		return nil, err
-	}
-	var out []Failing
 	for _, e := range endpoints {
 		n, _ := e.Int("consecutive_failures")
-		if n == 0 && e.Text("disabled_reason") == "" || e.Text("disabled_reason") == "requested" || len(out) == shownRows {
-			continue
+		if reason := e.Text("disabled_reason"); reason != "requested" && (n > 0 || reason != "") {
+			out = append(out, e)
 		}
-		list, err := a.List(ctx, "listDeliveries", url.Values{"status": {"failed"}, "limit": {strconv.Itoa(3)}}, e.Text("id"))
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, Failing{Endpoint: e, Deliveries: list.Data})
 	}
-	return out, nil
+	return out[:min(len(out), shownRows)]
 }
 
 // Search is what is found for a text: by number, by name, by id.
@@ -191,7 +165,7 @@ func (a *App) Search(ctx context.Context, q string) (found map[string][]domain.O
 			return err
 		}
 	}
-	err = together(calls...)
+	err = Together(calls...)
 	for i, p := range parts {
 		if len(rows[i]) > 0 {
 			found[p.resource] = rows[i]

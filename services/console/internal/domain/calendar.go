@@ -3,9 +3,11 @@ package domain
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // CalendarBooking is a booking as bookings answers it for a calendar.
@@ -84,6 +86,7 @@ type Slot struct {
 type Lane struct {
 	UnitID, Name, Status string
 	Days                 [][]Slot
+	More                 []int            // for each day, the bookings that are left out
 	Open                 [][Quarters]bool // for each day, the quarters of an hour in which the unit is open
 }
 
@@ -98,10 +101,10 @@ func Lanes(units []Unit, bookings []CalendarBooking, days []time.Time, zone *tim
 	lanes := make([]Lane, len(units)+1)
 	at := map[string]int{}
 	for i, u := range units {
-		lanes[i+1] = Lane{UnitID: u.ID, Name: u.Name, Status: u.Status, Days: make([][]Slot, len(days)), Open: u.open(days)}
+		lanes[i+1] = Lane{UnitID: u.ID, Name: u.Name, Status: u.Status, Days: make([][]Slot, len(days)), More: make([]int, len(days)), Open: u.open(days)}
 		at[u.ID] = i + 1
 	}
-	lanes[0].Days, lanes[0].Open = make([][]Slot, len(days)), Unit{}.open(days)
+	lanes[0].Days, lanes[0].More, lanes[0].Open = make([][]Slot, len(days)), make([]int, len(days)), Unit{}.open(days)
 	for _, b := range bookings {
 		i := 0
 		if b.UnitID != nil {
@@ -121,6 +124,79 @@ func Lanes(units []Unit, bookings []CalendarBooking, days []time.Time, zone *tim
 		return lanes[1:]
 	}
 	return lanes
+}
+
+// NameShown is how many bytes of a customer's name a calendar shows.
+const NameShown = 20
+
+// Called is what a calendar says of a booking: whose it is, else its number.
+func (b CalendarBooking) Called() string {
+	if b.CustomerName == nil {
+		return b.Number
+	}
+	return Short(*b.CustomerName, NameShown)
+}
+
+// Short is a text of at most that many bytes; one that is cut ends with an ellipsis.
+func Short(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most-len("…")], "") + "…"
+}
+
+// budget is about how many bytes a booking takes on a compressed page besides its name, and how many bytes the page has for all of them.
+type budget struct{ each, all int }
+
+func (s Span) budget() budget {
+	if s == DaySpan {
+		return budget{60, 105_000}
+	}
+	return budget{33, 137_000}
+}
+
+// Thin leaves out bookings of units that have many on a day, the later ones first and as many on each day, so that the page stays below
+// 150 KB. The first one of each day stays.
+func Thin(lanes []Lane, span Span) {
+	room := span.budget()
+	most := 1
+	for _, l := range lanes {
+		for _, slots := range l.Days {
+			most = max(most, len(slots))
+		}
+	}
+	kept := 1 + sort.Search(most-1, func(n int) bool { return room.taken(lanes, n+2) > room.all })
+	for _, l := range lanes {
+		for i, slots := range l.Days {
+			if l.More[i] = max(0, len(slots)-kept); l.More[i] > 0 {
+				l.Days[i] = slots[:kept]
+			}
+		}
+	}
+}
+
+// taken is about how many bytes a page takes that shows that many bookings of each day and unit.
+func (b budget) taken(lanes []Lane, kept int) int {
+	sum := 0
+	for _, l := range lanes {
+		for _, slots := range l.Days {
+			for _, s := range slots[:min(kept, len(slots))] {
+				sum += b.each + compressed(s.Called())
+			}
+		}
+	}
+	return sum
+}
+
+// compressed is about how many bytes a name takes on a compressed page: letters beyond ASCII take more.
+func compressed(name string) int {
+	quarters := 0
+	for i := range len(name) {
+		if quarters += 3; name[i] >= utf8.RuneSelf {
+			quarters += 2
+		}
+	}
+	return quarters / 4
 }
 
 // place adds a booking to each day that it touches.
@@ -179,6 +255,11 @@ func (u Unit) open(days []time.Time) [][Quarters]bool {
 }
 
 func (u Unit) openAt(day time.Weekday, q int) bool {
+	return u.opened(day, q*15) || u.opened((day+6)%7, q*15+24*60) // an opening may run past midnight
+}
+
+// opened reports whether an opening of a weekday holds a time, in minutes from that day's midnight.
+func (u Unit) opened(day time.Weekday, at int) bool {
 	ranges, _ := u.Hours[Weekdays[(int(day)+6)%7]].([]any)
 	for _, one := range ranges {
 		pair, _ := one.([]any)
@@ -187,9 +268,9 @@ func (u Unit) openAt(day time.Weekday, q int) bool {
 		}
 		from, to := minutes(pair[0]), minutes(pair[1])
 		if to <= from {
-			to = 24 * 60
+			to += 24 * 60
 		}
-		if m := q * 15; m >= from && m < to {
+		if at >= from && at < to {
 			return true
 		}
 	}

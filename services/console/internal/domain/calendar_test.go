@@ -2,6 +2,7 @@ package domain_test
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
@@ -169,6 +170,61 @@ func TestLanesOfUnits(t *testing.T) {
 	}
 }
 
+// Of days with many bookings the first ones stay, as many on each, until the page has no room for more.
+func TestThin(t *testing.T) {
+	t.Parallel()
+	name := "Ada"
+	lanesOf := func(counts ...int) []domain.Lane {
+		lanes := make([]domain.Lane, len(counts))
+		for i, n := range counts {
+			lanes[i].Days, lanes[i].More = [][]domain.Slot{make([]domain.Slot, n)}, []int{0}
+			for k := range n {
+				lanes[i].Days[0][k] = domain.Slot{Column: k, CalendarBooking: domain.CalendarBooking{CustomerName: &name}}
+			}
+		}
+		return lanes
+	}
+	many := func(lanes, each int) []int { return slices.Repeat([]int{each}, lanes) }
+	for name, tc := range map[string]struct {
+		span   domain.Span
+		counts []int
+		kept   int // of each
+	}{
+		"nothing":             {domain.WeekSpan, []int{0, 0}, 1},
+		"all fit":             {domain.WeekSpan, []int{3, 900, 0}, 900},
+		"to the last one":     {domain.MonthSpan, many(1000, 3), 3},
+		"one too many":        {domain.MonthSpan, many(1000, 4), 3},
+		"a day has less room": {domain.DaySpan, many(1000, 4), 1},
+		"never none":          {domain.MonthSpan, many(9000, 2), 1},
+		"one with very many":  {domain.MonthSpan, append(many(1000, 1), 9000), 2914},
+	} {
+		lanes := lanesOf(tc.counts...)
+		domain.Thin(lanes, tc.span)
+		for i, l := range lanes {
+			want := min(tc.counts[i], tc.kept)
+			if got := len(l.Days[0]); got != want || l.More[0] != tc.counts[i]-want {
+				t.Errorf("%s: lane %d shows %d and %d more, want %d of %d", name, i, got, l.More[0], want, tc.counts[i])
+				break
+			}
+			for k, s := range l.Days[0] {
+				if s.Column != k {
+					t.Errorf("%s: the first ones do not stay", name)
+					break
+				}
+			}
+		}
+	}
+}
+
+func TestShort(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ in, want string }{{"", ""}, {"Ada", "Ada"}, {"1234567890", "1234567890"}, {"12345678901", "1234567…"}, {"123456ö8901", "123456…"}, {"😀😀😀", "😀…"}} {
+		if got := domain.Short(tc.in, 10); got != tc.want {
+			t.Errorf("%q becomes %q, want %q", tc.in, got, tc.want)
+		}
+	}
+}
+
 var hours = []struct {
 	name, status, hours string // hours as JSON
 	day                 string
@@ -179,7 +235,9 @@ var hours = []struct {
 	{"another weekday", "active", `{"tue": [["09:00", "12:00"]]}`, "2027-03-01", nil, []int{0, 36, 95}},
 	{"Sunday", "active", `{"sun": [["09:00", "12:00"]]}`, "2027-03-07", []int{36}, []int{35, 48}},
 	{"to midnight", "active", `{"mon": [["20:00", "00:00"]]}`, "2027-03-01", []int{80, 95}, []int{0, 79}},
-	{"over midnight", "active", `{"mon": [["20:00", "02:00"]]}`, "2027-03-01", []int{80, 95}, []int{79}},
+	{"over midnight", "active", `{"mon": [["20:00", "02:00"]]}`, "2027-03-01", []int{80, 95}, []int{0, 79}},
+	{"after midnight", "active", `{"mon": [["20:00", "02:00"]]}`, "2027-03-02", []int{0, 7}, []int{8, 80}},
+	{"after the midnight of Sunday", "active", `{"sun": [["20:00", "00:30"]]}`, "2027-03-01", []int{0, 1}, []int{2}},
 	{"to 24:00", "active", `{"mon": [["20:00", "24:00"]]}`, "2027-03-01", []int{80, 95}, []int{79}},
 	{"maintenance", "maintenance", `null`, "2027-03-01", nil, []int{0, 40, 95}},
 	{"retired", "retired", `{"mon": [["09:00", "12:00"]]}`, "2027-03-01", nil, []int{36}},

@@ -54,8 +54,10 @@ func NewOperations(c *contract.Contract, public []byte, internal map[string][]by
 				return nil, fmt.Errorf("operation %s is in two documents", id)
 			}
 			one := &Operation{ID: id, Service: service, Method: f.Method, Path: f.Path, Scopes: f.Scopes, Permission: f.Permission, Secret: f.Secret, HasBody: f.HasBody, Form: f}
-			if strings.Contains(f.Path, "{id}") {
-				one.PathParams = []string{"id"}
+			for _, segment := range strings.Split(f.Path, "/") {
+				if name, ok := strings.CutPrefix(segment, "{"); ok {
+					one.PathParams = append(one.PathParams, strings.TrimSuffix(name, "}"))
+				}
 			}
 			out[id] = one
 		}

@@ -42,10 +42,11 @@
   const drag = (calendar) => {
     let held = null;
     calendar.addEventListener("dragstart", (e) => {
-      held = e.target.closest("[data-booking]");
+      held = e.target.closest("[draggable]");
       e.dataTransfer.effectAllowed = "move";
-      e.dataTransfer.setData("text/plain", held.dataset.booking);
+      e.dataTransfer.setData("text/plain", bookingOf(held));
     });
+    const bookingOf = (el) => el.closest("a").getAttribute("href").split("/").pop();
     const target = (e) => e.target.closest("[data-drop]");
     calendar.addEventListener("dragover", (e) => {
       if (!held || !target(e)) return;
@@ -69,10 +70,10 @@
       e.preventDefault();
       const form = $("#move");
       const dayOf = (td) => td.matches("td") ? td.closest("table").rows[0].cells[td.cellIndex].dataset.day : "";
-      form.action = form.dataset.base + held.dataset.booking + "/move";
+      form.action = form.dataset.base + bookingOf(held) + "/move";
       for (const [name, value] of Object.entries({
         version: held.dataset.version, unit_id: to.closest("[data-unit]").dataset.unit, event_date: dayOf(to) || held.dataset.day,
-        start: held.dataset.grip ? endAt(to, e.clientX) : to.dataset.time || held.dataset.start || "", grip: held.dataset.grip || "",
+        start: held.dataset.grip ? endAt(to, e.clientX) : to.dataset.time || "", grip: held.dataset.grip || "",
       })) form.elements[name].value = value;
       form.requestSubmit();
     });
@@ -92,7 +93,7 @@
       series: [{}, { stroke: css.getPropertyValue("--color-primary"), width: 2, fill: "transparent", points: { show: false } }],
     };
     const plot = new window.uPlot(options, rows[0].map((_, i) => rows.map((r) => r[i])), el);
-    addEventListener("resize", () => plot.setSize({ width: el.clientWidth, height: 220 }));
+    new ResizeObserver(() => plot.setSize({ width: el.clientWidth, height: 220 })).observe(el); // it ends with its element, when the page is fetched again
   };
 
   // Live pages: the server says that something has changed, and the content is fetched again. What is being entered is never replaced.

@@ -36,6 +36,15 @@ func newAt(f Frame, l domain.Lane, day time.Time, start string) templ.SafeURL {
 	return templ.URL(f.Workspace.Path("bookings/new") + "?" + q.Encode())
 }
 
+// ofDay is the list of the bookings of a unit on a day.
+func ofDay(f Frame, l domain.Lane, day time.Time) templ.SafeURL {
+	q := url.Values{"event_date_from": {day.Format(time.DateOnly)}, "event_date_to": {day.Format(time.DateOnly)}}
+	if l.UnitID != "" {
+		q.Set("unit_id", l.UnitID)
+	}
+	return templ.URL(f.Workspace.Path("bookings") + "?" + q.Encode())
+}
+
 // movable reports whether a booking can still be moved.
 func movable(s domain.Slot) bool { return s.Status == "pending" || s.Status == "confirmed" }
 
@@ -43,21 +52,13 @@ var slotTones = map[string]string{"confirmed": "good", "completed": "good", "pen
 
 func slotTone(s domain.Slot) string { return slotTones[s.Status] }
 
-// slotName is what a calendar says of a booking: whose it is, else its number.
-func slotName(s domain.Slot) string {
-	if s.CustomerName != nil {
-		return *s.CustomerName
-	}
-	return s.Number
-}
-
 func slotTitle(f Frame, s domain.Slot) string {
 	parts := []string{s.Number, f.Word(s.Status)}
 	if s.EventStartTime != nil && s.EventEndTime != nil {
 		parts = append(parts, *s.EventStartTime+"–"+*s.EventEndTime)
 	}
 	if s.CustomerName != nil {
-		parts = append(parts, *s.CustomerName)
+		parts = append(parts, s.Called())
 	}
 	return strings.Join(parts, ", ")
 }

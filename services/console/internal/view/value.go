@@ -314,7 +314,10 @@ func short(v any) string {
 	return s
 }
 
-// Indented is a value as JSON with a line for each member.
+// MostShown is how many bytes of a document a page shows, so that the page stays small whatever an event holds.
+const MostShown = 32 << 10
+
+// Indented is a document as readers see it.
 func Indented(v any) string {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
@@ -323,5 +326,23 @@ func Indented(v any) string {
 	if err := enc.Encode(v); err != nil {
 		return fmt.Sprint(v)
 	}
-	return strings.TrimSpace(out.String())
+	return cut(strings.TrimSpace(out.String()))
+}
+
+// IndentedText is a document that was sent, with its fields in their order.
+func IndentedText(raw string) string {
+	var out bytes.Buffer
+	if err := json.Indent(&out, []byte(raw), "", "  "); err != nil {
+		return cut(raw)
+	}
+	return cut(out.String())
+}
+
+// cut leaves out what is too much for a page, and says how much it is.
+func cut(s string) string {
+	if len(s) <= MostShown {
+		return s
+	}
+	shown := strings.ToValidUTF8(s[:MostShown], "")
+	return fmt.Sprintf("%s\n… (+ %d bytes)", shown, len(s)-len(shown))
 }

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"slices"
 
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
-	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto"
@@ -24,30 +22,11 @@ import (
 
 const maxKeys = 4096 // bytes of a body with keys
 
-// mountConsole registers the calls of the console. Where they are and which scopes they need is the contract's.
+// mountConsole registers the calls of the console.
 func (a *API) mountConsole(e *gin.Engine) error {
-	calls, err := contract.Forms(proto.InternalPayments)
-	if err != nil {
-		return err
-	}
-	for id, h := range map[string]httpx.Handler{
+	return a.Server.MountInternal(e, proto.InternalPayments, "console", map[string]httpx.Handler{
 		"getGatewayAccount": a.getAccount, "connectGatewayAccount": a.connectAccount, "disconnectGatewayAccount": a.disconnectAccount,
-	} {
-		call := calls[id]
-		e.Handle(call.Method, call.Path, a.Server.Internal(permitted(call.Scopes, h), "console"))
-	}
-	return nil
-}
-
-// permitted refuses a caller that lacks one of the scopes.
-func permitted(scopes []string, h httpx.Handler) httpx.Handler {
-	return func(c *gin.Context) error {
-		from := caller.FromContext(c.Request.Context())
-		if slices.ContainsFunc(scopes, func(s string) bool { return !from.Has(s) }) {
-			return domain.ErrScope
-		}
-		return h(c)
-	}
+	})
 }
 
 // getAccount answers the account that is connected in the caller's tenant and mode.

@@ -23,7 +23,6 @@ var (
 var (
 	ErrConnected = apperr.New(apperr.Conflict, "gateway_connected", "Another account is connected: disconnect it first.")
 	ErrNoAccount = apperr.New(apperr.NotFound, "gateway_account_not_found", "No account is connected in this mode.")
-	ErrScope     = apperr.New(apperr.Forbidden, "insufficient_scope", "The caller lacks a scope.")
 )
 
 // ErrInvoiceNotFound is an answer of customers; a client sees it as a 422 on the field.

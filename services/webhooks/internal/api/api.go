@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/proto"
 
 	"holdfast.dev/services/webhooks/internal/app"
 )
@@ -26,9 +27,15 @@ type API struct {
 	Now        func() time.Time
 }
 
-// Mount registers the handler of each operation and of the internal call.
+// Mount registers the handler of each operation and of the internal calls.
 func (a *API) Mount(e *gin.Engine) error {
 	e.GET("/internal/v1/events", a.Server.Internal(a.eventsOfObjects, "customers")) // proto/internal/webhooks.yaml
+	err := a.Server.MountInternal(e, proto.InternalWebhooks, "console", map[string]httpx.Handler{
+		"getSentDelivery": a.sentDelivery, "listFailingDeliveries": a.failingDeliveries,
+	})
+	if err != nil {
+		return err
+	}
 	return a.Server.Mount(e, map[string]httpx.Route{
 		"createWebhookEndpoint": {Handle: a.createEndpoint},
 		"listWebhookEndpoints":  {Handle: a.listEndpoints},

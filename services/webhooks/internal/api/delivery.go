@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto/api"
+	"holdfast.dev/proto/internalapi"
 
 	"holdfast.dev/services/webhooks/internal/app"
 	"holdfast.dev/services/webhooks/internal/domain"
@@ -53,6 +54,45 @@ func (a *API) listDeliveries(c *gin.Context) error {
 	return page.Send(c, a.Pages, req, rows, func(d domain.Delivery) page.Place {
 		return page.Place{ID: d.ID.UUID(), Created: d.ID.Time(), Updated: d.UpdatedAt}
 	}, func(d domain.Delivery) api.Delivery { return view.Delivery(d, httpx.Mode(ctx)) })
+}
+
+// sentDelivery answers a delivery with what is sent.
+func (a *API) sentDelivery(c *gin.Context) error {
+	ctx := c.Request.Context()
+	endpoint, err := domain.ParseEndpointID(c.Param("id"))
+	if err != nil {
+		return err
+	}
+	id, err := domain.ParseDeliveryID(c.Param("delivery_id"))
+	if err != nil {
+		return err
+	}
+	d, err := store.Delivery(ctx, a.DB.Read(ctx), endpoint, id)
+	if err != nil {
+		return err
+	}
+	if err := app.MayRead(ctx, []string{d.EventType}); err != nil {
+		return err
+	}
+	body, err := store.SentBody(ctx, a.DB.Read(ctx), d.EventID, a.Now())
+	if err != nil {
+		return err
+	}
+	return rest.Object(c, view.SentDelivery(d, body, httpx.Mode(ctx)))
+}
+
+// failingDeliveries answers the deliveries of all endpoints that have failed, of the types that the caller may read.
+func (a *API) failingDeliveries(c *gin.Context) error {
+	ctx := c.Request.Context()
+	list, err := store.FailingDeliveries(ctx, a.DB.Read(ctx), app.Readable(ctx), a.Now().Add(-domain.RecentlyFailed))
+	if err != nil {
+		return err
+	}
+	out := internalapi.FailingDeliveries{Data: make([]api.Delivery, len(list))}
+	for i, d := range list {
+		out.Data[i] = view.Delivery(d, httpx.Mode(ctx))
+	}
+	return rest.Object(c, out)
 }
 
 // testEndpoint sends a sample event to an endpoint and answers with its delivery.

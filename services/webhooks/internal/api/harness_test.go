@@ -89,7 +89,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 		Deliveries: &app.Deliveries{Queue: &store.Queue{Wake: func() {}}, Now: time.Now},
 		Streams:    w.streams,
 		Pages:      w.Pages(),
-		Server:     w.Server(answers, "customers"),
+		Server:     w.Server(answers, "customers", "console"),
 		Now:        time.Now,
 	}
 	engine := httpx.NewEngine()

@@ -67,6 +67,13 @@ const (
 	BufferedAnswer = KeptAnswer + utf8.UTFMax // are kept in memory until then: Text may cut off the last character
 )
 
+// Bounds of the failing deliveries that the operators' console shows, as in proto/internal/webhooks.yaml.
+const (
+	ShownFailing    = 10
+	SearchedFailing = 200                // of an endpoint, among those that wait
+	RecentlyFailed  = 7 * 24 * time.Hour // for which they are shown
+)
+
 // Text returns an answer as valid UTF-8 of at most KeptAnswer bytes without NUL, which the log can store.
 func Text(raw []byte) string {
 	s := strings.ReplaceAll(strings.ToValidUTF8(string(raw), "\uFFFD"), "\x00", "\uFFFD") // may be longer than raw

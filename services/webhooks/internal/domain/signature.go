@@ -60,6 +60,9 @@ func SignStandard(id string, body []byte, at time.Time, secrets ...string) strin
 	return strings.Join(list, " ")
 }
 
+// UserAgent names the sender to receivers.
+const UserAgent = "Holdfast-Webhooks/1"
+
 // Headers returns the headers of the n-th attempt of a delivery, signed with each secret.
 func Headers(event, eventType, delivery string, n int, body []byte, at time.Time, secrets ...string) map[string]string {
 	return map[string]string{
@@ -73,6 +76,18 @@ func Headers(event, eventType, delivery string, n int, body []byte, at time.Time
 		"webhook-timestamp":        strconv.FormatInt(at.Unix(), 10),
 		"webhook-signature":        SignStandard(event, body, at, secrets...),
 	}
+}
+
+// unkept is shown in place of a signature, which is made anew for each attempt and is not kept.
+const unkept = "…"
+
+// SentHeaders returns the headers of the n-th attempt of a delivery as they can be shown later: without signatures.
+func SentHeaders(event, eventType, delivery string, n int, at time.Time) map[string]string {
+	out := Headers(event, eventType, delivery, n, nil, at)
+	out["User-Agent"] = UserAgent
+	out["Service-Signature"] += ",v1=" + unkept
+	out["webhook-signature"] = "v1," + unkept
+	return out
 }
 
 // sum returns the HMAC-SHA256 of the parts under a key.

@@ -275,3 +275,25 @@ func TestHeaders(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
+
+// What is shown of an attempt is what it has sent, but for the signatures.
+func TestSentHeaders(t *testing.T) {
+	t.Parallel()
+	at := time.Unix(1793606460, 0)
+	sent := domain.Headers("evt_1", "booking.created", "whd_1", 3, []byte("{}"), at, domain.NewSecret())
+	shown := domain.SentHeaders("evt_1", "booking.created", "whd_1", 3, at)
+	if shown["User-Agent"] != domain.UserAgent {
+		t.Errorf("the sender is %q", shown["User-Agent"])
+	}
+	delete(shown, "User-Agent")
+	for _, name := range []string{"Service-Signature", "webhook-signature"} {
+		begin, _, _ := strings.Cut(shown[name], "…")
+		if !strings.HasPrefix(sent[name], begin) || len(begin) < len("v1,") {
+			t.Errorf("%s is %q, shown as %q", name, sent[name], shown[name])
+		}
+		sent[name] = shown[name]
+	}
+	if !maps.Equal(sent, shown) {
+		t.Errorf("sent %v, shown %v", sent, shown)
+	}
+}

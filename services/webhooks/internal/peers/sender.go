@@ -24,7 +24,6 @@ const (
 	idlePerHost  = 100             // the highest max_in_flight of an endpoint
 	maxHeader    = 32 << 10
 	maxErrorText = 300 // characters
-	userAgent    = "Holdfast-Webhooks/1"
 )
 
 // Sender posts deliveries. It follows no redirect and uses no proxy. It reads at most domain.ReadAnswer bytes of an answer,
@@ -73,7 +72,7 @@ func (s *Sender) post(ctx context.Context, d domain.Outgoing) domain.Answer {
 	if err != nil {
 		return domain.Answer{Err: "the URL is not valid"}
 	}
-	req.Header.Set("User-Agent", userAgent)
+	req.Header.Set("User-Agent", domain.UserAgent)
 	for name, value := range d.Headers {
 		req.Header.Set(name, value)
 	}

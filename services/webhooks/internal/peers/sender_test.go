@@ -77,7 +77,7 @@ func TestRequest(t *testing.T) {
 		s := testSender(t)
 		a := send(t, s, domain.Outgoing{URL: l.url("http") + "/hook/%7Ea?b=c%20d&e=+", Body: body, Headers: map[string]string{"Content-Type": "application/json", "Service-Signature": "t=1,v1=ab", "webhook-id": "evt_1"}})
 		want := http.Header{
-			"Content-Type": {"application/json"}, "User-Agent": {userAgent}, "Content-Length": {fmt.Sprint(len(body))},
+			"Content-Type": {"application/json"}, "User-Agent": {domain.UserAgent}, "Content-Length": {fmt.Sprint(len(body))},
 			"Service-Signature": {"t=1,v1=ab"}, "Webhook-Id": {"evt_1"},
 		}
 		l.quiet(t, s, soon)

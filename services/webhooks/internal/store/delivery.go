@@ -86,3 +86,24 @@ func PendingDeliveries(ctx context.Context, q pg.Q, endpoint domain.EndpointID, 
 	}
 	return n, nil
 }
+
+// FailingDeliveries reads the newest deliveries of all endpoints since a time that have failed, or whose attempts have failed until
+// now, at most domain.ShownFailing of some event types. Of an endpoint it looks at the oldest domain.SearchedFailing that wait.
+func FailingDeliveries(ctx context.Context, q pg.Q, types []string, since time.Time) ([]domain.Delivery, error) {
+	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Delivery], `
+		select d.* from endpoints e cross join lateral (
+			(select `+deliveryColumns("e.id")+` from deliveries d
+			 where d.tenant_id = @tenant and d.livemode = @live and d.endpoint_id = e.id and d.status = 'failed'
+			   and d.id >= uuid_floor(@since) and d.event_type = any(@types)
+			 order by d.id desc limit @rows)
+			union all
+			(select `+deliveryColumns("e.id")+` from (
+				select `+deliveryNames+` from deliveries d
+				where d.tenant_id = @tenant and d.livemode = @live and d.endpoint_id = e.id and d.status = 'pending' and d.id >= uuid_floor(@since)
+				order by d.id limit @searched) d
+			 where d.attempts <> '[]' and d.event_type = any(@types)
+			 order by d.id desc limit @rows)) d
+		where e.tenant_id = @tenant and e.livemode = @live
+		order by d.id desc limit @rows`,
+		pg.Args{"types": types, "since": since, "rows": domain.ShownFailing, "searched": domain.SearchedFailing})
+}

@@ -106,6 +106,31 @@ func TestPlans(t *testing.T) {
 	})
 }
 
+// The failing deliveries are found without reading those that have succeeded, and without all that wait.
+func TestPlanOfFailingDeliveries(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, migrations.FS)
+	ctx := pgtest.Ctx(t, caller.Live)
+	fill(t, db, caller.FromContext(ctx))
+	conn, err := pgx.Connect(t.Context(), db.OwnerURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	for _, status := range []string{"succeeded", "pending"} {
+		if _, err := conn.Exec(t.Context(), `update deliveries set status = $1 where status <> 'failed'`, status); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Exec(t.Context(), `vacuum analyze`); err != nil {
+			t.Fatal(err)
+		}
+		check(t, db, ctx, "failing deliveries, others "+status, func(ctx context.Context, q pg.Q) error {
+			_, err := store.FailingDeliveries(ctx, q, []string{"booking.updated", "invoice.paid"}, time.Now().Add(-domain.RecentlyFailed))
+			return err
+		})
+	}
+}
+
 func floor(at time.Time) (id [16]byte) {
 	ms := at.UnixMilli()
 	for i := range 6 {

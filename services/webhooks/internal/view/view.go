@@ -3,11 +3,14 @@
 package view
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/oapi-codegen/nullable"
 
 	"holdfast.dev/proto/api"
+	"holdfast.dev/proto/internalapi"
 
 	"holdfast.dev/services/webhooks/internal/domain"
 )
@@ -54,4 +57,18 @@ func Delivery(d domain.Delivery, mode api.Mode) api.Delivery {
 		FailureReason: api.OrNull((*api.DeliveryFailureReason)(d.FailureReason)),
 		Mode:          mode, CreatedAt: d.ID.Time(), UpdatedAt: d.UpdatedAt.UTC(),
 	}
+}
+
+// SentDelivery returns a delivery with what is sent, for the operators' console. body is nil when the event is kept no more.
+func SentDelivery(d domain.Delivery, body []byte, mode api.Mode) internalapi.SentDelivery {
+	out := internalapi.SentDelivery{Delivery: Delivery(d, mode), Body: string(body), Requests: make([]internalapi.SentRequest, len(d.Attempts))}
+	for i, a := range d.Attempts {
+		headers := domain.SentHeaders(d.EventID.String(), d.EventType, d.ID.String(), a.Number, a.At)
+		one := internalapi.SentRequest{Number: a.Number}
+		for _, name := range slices.Sorted(maps.Keys(headers)) {
+			one.Headers = append(one.Headers, internalapi.SentHeader{Name: name, Value: headers[name]})
+		}
+		out.Requests[i] = one
+	}
+	return out
 }

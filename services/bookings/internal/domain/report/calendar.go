@@ -16,6 +16,13 @@ const (
 	MaxBytes    = 4 << 20
 )
 
+// Bounds of the bookings that somebody should look after, as in proto/internal/bookings.yaml.
+const (
+	MaxDue      = 10
+	SoonOver    = 24 * time.Hour // a hold that ends within it is due
+	MaxSearched = 10_000         // bookings among which unpaid deposits are looked for
+)
+
 // Booking is a booking as a calendar shows it; the fields of domain.Booking that it does not show are empty.
 type Booking struct {
 	domain.Booking

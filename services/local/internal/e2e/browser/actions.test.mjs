@@ -168,6 +168,7 @@ const actions = [
   ['audit log', async () => 'audit', null, {}, /The chain holds/, 'Verify the chain'],
   ['save a view', async () => 'bookings?status=pending', null, { name: 'Open ones' }, /The view is saved[\s\S]*Open ones/, 'Save view'],
   ['delete a view', (d, hand) => view(hand), null, {}, /The view is deleted/, '×'],
+  ['quick start', async () => 'quickstart', null, {}, /shown this once[\s\S]*export HOLDFAST_KEY=svc_test_\w{32}\n/, 'Make a key and fill it in'],
   ['clock, a day', async () => 'clock', null, {}, /The test clock is set/, 'Forward a day'],
   ['clock, real time', (d, hand) => frozen(hand), null, {}, /follows real time/, 'Return to real time'],
   ['payment gateway', async () => 'gateway', null, (d) => ({ publishable_key: d.publishable, secret_key: d.secret }), /The payment gateway is connected/, 'Connect'],
