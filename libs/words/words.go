@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"path"
+	"strings"
 
 	"github.com/nicksnyder/go-i18n/v2/i18n"
 	"golang.org/x/text/language"
@@ -18,17 +20,41 @@ type Words struct {
 	matcher   language.Matcher
 }
 
-// New reads locales/<language>.json of each language from files. The first language is the default.
-func New(files fs.FS, languages ...language.Tag) (*Words, error) {
-	w := &Words{languages: languages, bundle: i18n.NewBundle(languages[0]), matcher: language.NewMatcher(languages)}
+// New reads all locales/<language>.json from files, such as locales/de.json: another file is another language. first is the default, and the
+// first of the languages; the others follow by the names of their files.
+func New(files fs.FS, first language.Tag) (*Words, error) {
+	w := &Words{languages: []language.Tag{first}, bundle: i18n.NewBundle(first)}
 	w.bundle.RegisterUnmarshalFunc("json", json.Unmarshal)
-	for _, l := range languages {
-		name := "locales/" + l.String() + ".json"
+	names, err := fs.Glob(files, "locales/*.json")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		l, err := language.Parse(strings.TrimSuffix(path.Base(name), ".json"))
+		if err != nil {
+			return nil, fmt.Errorf("%s: the name is no language: %w", name, err)
+		}
 		if _, err := w.bundle.LoadMessageFileFS(files, name); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
+		if l != first {
+			w.languages = append(w.languages, l)
+		}
 	}
+	if len(w.languages) > len(names) {
+		return nil, fmt.Errorf("there is no locales/%s.json", first)
+	}
+	w.matcher = language.NewMatcher(w.languages)
 	return w, nil
+}
+
+// Languages returns the BCP 47 tags of the languages, the default first.
+func (w *Words) Languages() []string {
+	out := make([]string, len(w.languages))
+	for i, l := range w.languages {
+		out[i] = l.String()
+	}
+	return out
 }
 
 // For chooses the language: that of wanted, a BCP 47 tag, when it is one of the languages, else by the value of Accept-Language.
@@ -47,13 +73,23 @@ func (w *Words) For(wanted, accept string) Text {
 }
 
 func (w *Words) in(l language.Tag) Text {
-	return Text{Lang: l.String(), localizer: i18n.NewLocalizer(w.bundle, l.String())}
+	return Text{Lang: l.String(), words: w, localizer: i18n.NewLocalizer(w.bundle, l.String())}
 }
 
 // Text writes texts in one language.
 type Text struct {
 	Lang      string // BCP 47
+	words     *Words
 	localizer *i18n.Localizer
+}
+
+// Languages returns the texts of each language, the default first: for a choice of the language.
+func (t Text) Languages() []Text {
+	out := make([]Text, len(t.words.languages))
+	for i, l := range t.words.languages {
+		out[i] = t.words.in(l)
+	}
+	return out
 }
 
 // T returns the text of that id, with the values of its placeholders in pairs of name and value. A value of the name Count chooses the

@@ -1,6 +1,7 @@
 package words
 
 import (
+	"slices"
 	"testing"
 	"testing/fstest"
 
@@ -14,7 +15,7 @@ var files = fstest.MapFS{
 
 func TestWords(t *testing.T) {
 	t.Parallel()
-	w, err := New(files, language.English, language.German)
+	w, err := New(files, language.English)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,9 +42,35 @@ func TestWords(t *testing.T) {
 	}
 }
 
-func TestMissingFile(t *testing.T) {
+// Each file is a language, the default the first of them.
+func TestLanguages(t *testing.T) {
 	t.Parallel()
-	if _, err := New(files, language.English, language.French); err == nil {
-		t.Error("a language without a file is taken")
+	w, err := New(files, language.German)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := w.Languages(); !slices.Equal(got, []string{"de", "en"}) || w.For("", "").Lang != "de" {
+		t.Errorf("%v, %s without a wish", got, w.For("", "").Lang)
+	}
+	var hello []string
+	for _, l := range w.For("en", "").Languages() {
+		hello = append(hello, l.Lang+" "+l.T("hello", "Name", "A"))
+	}
+	if !slices.Equal(hello, []string{"de Hallo A", "en Hello A"}) {
+		t.Errorf("%q", hello)
+	}
+}
+
+func TestWrongFiles(t *testing.T) {
+	t.Parallel()
+	for name, with := range map[string]fstest.MapFS{
+		"no file of the default": {"locales/de.json": files["locales/de.json"]},
+		"no files":               {},
+		"a name of no language":  {"locales/en.json": files["locales/en.json"], "locales/translations.json": files["locales/de.json"]},
+		"no JSON":                {"locales/en.json": {Data: []byte("{")}},
+	} {
+		if _, err := New(with, language.English); err == nil {
+			t.Errorf("%s: taken", name)
+		}
 	}
 }

@@ -31,8 +31,12 @@ func (v *visit) clockView(o domain.Object, wrong string) pages.ClockView {
 	return out
 }
 
-// steps are how far the buttons of the test clock move it, in hours.
-var steps = map[string]int{"hour": 1, "day": 24, "week": 7 * 24}
+// steps are how far the buttons of the test clock move it: an hour that passes, or days of the calendar.
+var steps = map[string]func(time.Time) time.Time{
+	"hour": func(t time.Time) time.Time { return t.Add(time.Hour) },
+	"day":  func(t time.Time) time.Time { return t.AddDate(0, 0, 1) },
+	"week": func(t time.Time) time.Time { return t.AddDate(0, 0, 7) },
+}
 
 // setClock moves the test clock forward, or lets it go.
 func setClock(v *visit) error {
@@ -51,13 +55,12 @@ func setClock(v *visit) error {
 		return err
 	}
 	body := map[string]any{}
-	if hours, ok := steps[to]; ok {
+	if step, ok := steps[to]; ok {
 		at := o.Time("now")
 		if at == nil {
 			return domain.ErrNotFound
 		}
-		at = new(at.In(v.Zone))
-		body["now"] = time.Date(at.Year(), at.Month(), at.Day()+hours/24, at.Hour()+hours%24, at.Minute(), at.Second(), 0, v.Zone).Format(time.RFC3339)
+		body["now"] = step(at.In(v.Zone)).Truncate(time.Second).Format(time.RFC3339)
 	} else if body, err = v.reader().Body(v.fields("setTestClock", []string{"now"}), v.form); err != nil {
 		return v.show(http.StatusUnprocessableEntity, pages.Clock(v.frame(""), v.clockView(o, v.wrongOf(err, "now"))))
 	}

@@ -159,6 +159,11 @@ func TestTestClockOverTheChangeOfClocks(t *testing.T) {
 	if string(got.Body) != `{"now":"2027-03-14T10:00:00-04:00"}` {
 		t.Errorf("%s", got.Body)
 	}
+	p.forget()
+	p.answer("getTestClock", object(map[string]any{"object": "test_clock", "now": "2027-11-07T05:30:00Z", "frozen": true}))
+	if got, _ := p.saved(t, "clock", url.Values{"to": {"hour"}}); string(got.Body) != `{"now":"2027-11-07T01:30:00-05:00"}` {
+		t.Errorf("an hour in the hour that comes twice: %s", got.Body)
+	}
 	if w := p.get("owner", "/admin/alpha/live/clock"); w.Code != http.StatusNotFound {
 		t.Errorf("live: %d", w.Code)
 	}

@@ -21,7 +21,7 @@ var insert = regexp.MustCompile(`\{\{\.(\w+)\}\}`)
 
 // forms are the messages, the longest first: of two that fit it says more.
 var forms = sync.OnceValue(func() []message {
-	raw, err := locales.ReadFile("locales/en.json")
+	raw, err := locales.ReadFile("locales/" + standard.String() + ".json")
 	texts := map[string]json.RawMessage{}
 	if err != nil || json.Unmarshal(raw, &texts) != nil {
 		return nil // NewWords says what is wrong with the file
@@ -48,7 +48,7 @@ var forms = sync.OnceValue(func() []message {
 
 // Translate returns what the API says of a wrong value in another language; a message without a text is returned as it is.
 func Translate(t words.Text, said string) string {
-	if t.Lang == Languages[0].String() {
+	if t.Lang == standard.String() {
 		return said
 	}
 	for _, m := range forms() {

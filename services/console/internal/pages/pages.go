@@ -23,11 +23,11 @@ import (
 //go:embed locales/*.json
 var locales embed.FS
 
-// Languages are those that the pages are written in; the first is the default.
-var Languages = []language.Tag{language.English, language.German}
+// standard is the language that the API speaks, and the default.
+var standard = language.English
 
-// NewWords reads the embedded texts.
-func NewWords() (*words.Words, error) { return words.New(locales, Languages...) }
+// NewWords reads the embedded texts: each file is a language.
+func NewWords() (*words.Words, error) { return words.New(locales, standard) }
 
 //go:embed all:assets console.js
 var files embed.FS

@@ -18,11 +18,8 @@ var style []byte
 // Style is the style sheet of all pages.
 func Style() []byte { return style }
 
-// Languages are those that the pages are written in; the first is the default.
-var Languages = []language.Tag{language.English, language.German, language.Spanish, language.French}
-
-// NewWords reads the embedded texts.
-func NewWords() (*words.Words, error) { return words.New(locales, Languages...) }
+// NewWords reads the embedded texts: each file is a language.
+func NewWords() (*words.Words, error) { return words.New(locales, language.English) }
 
 // Text writes texts in one language.
 type Text = words.Text

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Operators work in a real browser, from an empty tenant to a paid invoice: by mouse with scripts, by keyboard without them, and each page is
-// checked at one of two widths, in one of two schemes and languages: at both with TEST_SCALE=full.
+// Operators work in a real browser, from an empty tenant to a paid invoice: by mouse with scripts, by keyboard without them. Half of the pages
+// are checked, each at one of two widths, in one of two schemes and languages: all at both with TEST_SCALE=full.
 func TestConsoleInABrowser(t *testing.T) {
 	var operators []map[string]string // an owner of an empty tenant for each way of working
 	for range 2 {

@@ -4,16 +4,10 @@ import (
 	"net/http"
 
 	"github.com/gin-gonic/gin"
-
-	"holdfast.dev/services/identity/internal/pages"
 )
 
 // serverMetadata answers what there is: RFC 8414.
 func (s *Server) serverMetadata(c *gin.Context) error {
-	locales := make([]string, len(pages.Languages))
-	for i, l := range pages.Languages {
-		locales[i] = l.String()
-	}
 	return s.document(c, map[string]any{
 		"issuer":                                         s.AuthURL,
 		"authorization_endpoint":                         s.AuthURL + "/oauth/authorize",
@@ -28,7 +22,7 @@ func (s *Server) serverMetadata(c *gin.Context) error {
 		"token_endpoint_auth_methods_supported":          []string{"none"},
 		"revocation_endpoint_auth_methods_supported":     []string{"none"},
 		"authorization_response_iss_parameter_supported": true,
-		"ui_locales_supported":                           locales,
+		"ui_locales_supported":                           s.words.Languages(),
 		"service_documentation":                          s.Docs,
 	})
 }
