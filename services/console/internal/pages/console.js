@@ -101,6 +101,7 @@
     let source, wait = 0;
     const refresh = () => {
       if (document.activeElement?.closest("main form") || $(".drop")) return;
+      left = $("[data-calendar]")?.scrollLeft;
       window.htmx?.ajax("GET", location.href, { target: "#content", select: "#content", swap: "outerHTML" });
     };
     const open = () => {
@@ -112,8 +113,16 @@
     addEventListener("pageshow", (e) => { if (e.persisted) open(); });
   };
 
+  // A calendar begins with today in view; one that is fetched again stays where it was moved to.
+  let left;
+  const place = (calendar) => {
+    if (left === undefined) $("[data-today]", calendar)?.scrollIntoView({ inline: "center", block: "nearest" });
+    else calendar.scrollLeft = left;
+  };
+
   const start = () => {
     all("[data-calendar]").forEach(drag);
+    all("[data-calendar]").forEach(place);
     all("[data-chart]").forEach(draw);
     countdown();
   };
