@@ -91,7 +91,7 @@ func PendingDeliveries(ctx context.Context, q pg.Q, endpoint domain.EndpointID, 
 // now, at most domain.ShownFailing of some event types. Of an endpoint it looks at the oldest domain.SearchedFailing that wait.
 func FailingDeliveries(ctx context.Context, q pg.Q, types []string, since time.Time) ([]domain.Delivery, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Delivery], `
-		select d.* from endpoints e cross join lateral (
+		select `+deliveryNames+` from endpoints e cross join lateral (
 			(select `+deliveryColumns("e.id")+` from deliveries d
 			 where d.tenant_id = @tenant and d.livemode = @live and d.endpoint_id = e.id and d.status = 'failed'
 			   and d.id >= uuid_floor(@since) and d.event_type = any(@types)
