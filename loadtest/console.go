@@ -154,25 +154,20 @@ func (b *bench) clicks(ctx context.Context, d *desk) error {
 	if _, err := load.Closed(ctx, target, 2, warmUp); err != nil {
 		return err
 	}
-	before, err := stack.Own(d.pid)
-	if err != nil {
-		return err
-	}
+	before := b.processors()
 	sample, err := load.Open(ctx, target, load.Schedule{Rate: browsers * pace}, time.Duration(b.Seconds)*time.Second)
 	if err != nil {
 		return err
 	}
-	after, err := stack.Own(d.pid)
-	if err != nil {
-		return err
-	}
+	used := b.processors().since(before)
 	b.table.Add(report.Row{
 		Figure: fmt.Sprintf("Page of the operators' area, %d operators × %d pages/s (today, month, lists, a booking): p50, p95", browsers, pace),
 		Ours:   report.Millis(sample.Percentile(50)) + ", " + report.Millis(sample.Percentile(95)), Show: "console",
 	})
 	b.table.Add(report.Row{
-		Figure: "the same: processor time of the console for a page", Ours: report.Millis((after - before) / time.Duration(max(sample.Requests, 1))), Show: "console",
+		Figure: "the same: processor time of the console for a page", Ours: report.Millis(used["console"] / time.Duration(max(sample.Requests, 1))), Show: "console",
 	})
+	b.table.Note("pages of the operators' area, CPU µs per page: %s", used.per(float64(sample.Requests)))
 	return nil
 }
 

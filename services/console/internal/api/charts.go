@@ -17,9 +17,10 @@ var chartDays = []int{30, 90}
 
 // figures are the charts of the first page.
 type figures struct {
-	list []pages.ChartView
-	days int
-	away bool // the service does not answer
+	list     []pages.ChartView
+	days     int
+	bookings int
+	away     bool // the service does not answer
 }
 
 // charts are revenue and occupancy of the days up to now.
@@ -50,6 +51,7 @@ func (v *visit) charts(now time.Time) (out figures, err error) {
 		if err != nil {
 			return out, err
 		}
+		out.bookings += d.Bookings
 		sum, booked, open = sum+d.Revenue, booked+d.BookedMinutes, open+d.OpenMinutes
 		label := v.ShortDate(day)
 		value, err := strconv.ParseFloat(money.Amount{Minor: d.Revenue}.Decimal(places), 64)

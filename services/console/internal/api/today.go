@@ -28,11 +28,15 @@ func today(v *visit) error {
 	var charts figures
 	err := app.Together(
 		func() (err error) { t, err = v.app.Today(ctx, now); return err },
-		func() (err error) { out.First, err = v.firstSteps(); return err },
 		func() (err error) { charts, err = v.charts(now); return err },
 	)
 	if err != nil {
 		return err
+	}
+	if !t.Busy() && charts.bookings == 0 {
+		if out.First, err = v.firstSteps(); err != nil {
+			return err
+		}
 	}
 	out.Date, out.Away, out.Charts, out.Days = v.Date(now), t.Away, charts.list, charts.days
 	if charts.away {
@@ -123,7 +127,7 @@ func (v *visit) failed(list []domain.Object) pages.PartView {
 	return out
 }
 
-// firstSteps are what an empty workspace needs first; nil once they are done, and for a role that may not do them.
+// firstSteps are what a workspace without bookings needs first; nil once they are done, and for a role that may not do them.
 func (v *visit) firstSteps() ([]pages.StepView, error) {
 	steps := []struct{ name, resource string }{{"service", "services"}, {"unit", "units"}, {"package", "packages"}, {"booking", "bookings"}}
 	out, asks := make([]pages.StepView, len(steps)), make([]func() error, len(steps))

@@ -157,6 +157,30 @@ func TestWhatIsDue(t *testing.T) {
 	}
 }
 
+// What to do first is shown, and asked for, only where there are no bookings.
+func TestFirstSteps(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		booked string // the answer that has a booking
+		shown  bool
+	}{"an empty workspace": {"", true}, "an arrival": {"listCalendar", false}, "something due": {"listDueBookings", false}, "bookings of last month": {"listStatistics", false}} {
+		p := newPlatform(t, options{})
+		for id, empty := range map[string]map[string]any{
+			"listCalendar": {"data": []any{}}, "listDueBookings": {"holds": []any{}, "unpaid": []any{}}, "listBookings": {"data": []any{}, "has_more": false},
+			"listStatistics": {"currency": "USD", "timezone": "America/New_York", "data": []any{map[string]any{"date": "2027-03-01", "revenue": 0, "bookings": 0, "booked_minutes": 0, "open_minutes": 0}}},
+		} {
+			if id != tc.booked {
+				p.answer(id, object(empty))
+			}
+		}
+		text := textOf(parse(t, p.get("owner", where+"today").Body.String()))
+		asked := slices.ContainsFunc(p.made(), func(c call) bool { return c.ID == "listServices" })
+		if shown := strings.Contains(text, "Take your first booking"); shown != tc.shown || asked != tc.shown {
+			t.Errorf("%s: shown %t, asked %t, want %t", name, shown, asked, tc.shown)
+		}
+	}
+}
+
 // Of many arrivals the first page shows the first ones, and how many there are besides, with the way to all.
 func TestManyArrivals(t *testing.T) {
 	t.Parallel()

@@ -26,6 +26,9 @@ type Today struct {
 	Away                 []string        // parts that no service answers for now
 }
 
+// Busy reports whether there are bookings to look after.
+func (t Today) Busy() bool { return len(t.Arrivals)+len(t.Departures)+len(t.Holds)+len(t.Unpaid) > 0 }
+
 // part is one part of the first page: what it is called, the scope that it needs, and how it is read.
 type part struct {
 	name, scope string
