@@ -16,6 +16,7 @@ import (
 // Words has the texts of all languages. It is immutable and safe for concurrent use.
 type Words struct {
 	languages []language.Tag
+	plain     map[string]map[string]string // by language and id, the texts without placeholders: go-i18n would take most of the time of a page
 	bundle    *i18n.Bundle
 	matcher   language.Matcher
 }
@@ -23,7 +24,7 @@ type Words struct {
 // New reads all locales/<language>.json from files, such as locales/de.json: another file is another language. first is the default, and the
 // first of the languages; the others follow by the names of their files.
 func New(files fs.FS, first language.Tag) (*Words, error) {
-	w := &Words{languages: []language.Tag{first}, bundle: i18n.NewBundle(first)}
+	w := &Words{languages: []language.Tag{first}, plain: map[string]map[string]string{}, bundle: i18n.NewBundle(first)}
 	w.bundle.RegisterUnmarshalFunc("json", json.Unmarshal)
 	names, err := fs.Glob(files, "locales/*.json")
 	if err != nil {
@@ -34,9 +35,17 @@ func New(files fs.FS, first language.Tag) (*Words, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: the name is no language: %w", name, err)
 		}
-		if _, err := w.bundle.LoadMessageFileFS(files, name); err != nil {
+		loaded, err := w.bundle.LoadMessageFileFS(files, name)
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
+		own := map[string]string{}
+		for _, m := range loaded.Messages {
+			if m.One == "" && !strings.Contains(m.Other, "{{") {
+				own[m.ID] = m.Other
+			}
+		}
+		w.plain[l.String()] = own
 		if l != first {
 			w.languages = append(w.languages, l)
 		}
@@ -73,13 +82,14 @@ func (w *Words) For(wanted, accept string) Text {
 }
 
 func (w *Words) in(l language.Tag) Text {
-	return Text{Lang: l.String(), words: w, localizer: i18n.NewLocalizer(w.bundle, l.String())}
+	return Text{Lang: l.String(), words: w, plain: w.plain[l.String()], localizer: i18n.NewLocalizer(w.bundle, l.String())}
 }
 
 // Text writes texts in one language.
 type Text struct {
 	Lang      string // BCP 47
 	words     *Words
+	plain     map[string]string
 	localizer *i18n.Localizer
 }
 
@@ -104,6 +114,9 @@ func (t Text) T(id string, pairs ...any) string {
 
 // Find is T, and reports whether the id has a text.
 func (t Text) Find(id string, pairs ...any) (string, bool) {
+	if text, ok := t.plain[id]; ok {
+		return text, true
+	}
 	data := map[string]any{}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if name, ok := pairs[i].(string); ok {

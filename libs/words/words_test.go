@@ -9,8 +9,8 @@ import (
 )
 
 var files = fstest.MapFS{
-	"locales/en.json": {Data: []byte(`{"hello": "Hello {{.Name}}", "days": {"one": "{{.Count}} day", "other": "{{.Count}} days"}}`)},
-	"locales/de.json": {Data: []byte(`{"hello": "Hallo {{.Name}}", "days": {"one": "{{.Count}} Tag", "other": "{{.Count}} Tage"}}`)},
+	"locales/en.json": {Data: []byte(`{"hello": "Hello {{.Name}}", "days": {"one": "{{.Count}} day", "other": "{{.Count}} days"}, "yes": "Yes", "gulls": {"one": "a gull", "other": "gulls"}}`)},
+	"locales/de.json": {Data: []byte(`{"hello": "Hallo {{.Name}}", "days": {"one": "{{.Count}} Tag", "other": "{{.Count}} Tage"}, "yes": "Ja"}`)},
 }
 
 func TestWords(t *testing.T) {
@@ -36,6 +36,9 @@ func TestWords(t *testing.T) {
 		if got := de.T("days", "Count", n); got != want {
 			t.Errorf("%d: %q", n, got)
 		}
+	}
+	if got, en := de.T("yes", "Count", 1), w.For("en", "").T("gulls", "Count", 1); got != "Ja" || en != "a gull" {
+		t.Errorf("%q, %q", got, en)
 	}
 	if got, ok := de.Find("nothing"); ok || de.T("nothing") != "nothing" {
 		t.Errorf("an id without a text: %q", got)
