@@ -86,43 +86,25 @@ type BookingsOfCustomer struct {
 	Next string `json:"next,omitempty"`
 }
 
-// CalendarBooking What a calendar shows of a booking. Fields of the same name are those of the public Booking.
+// CalendarBooking What a calendar shows of a booking, and no more, as a month may have thousands. Fields of the same name are those of the public Booking.
 type CalendarBooking struct {
-	AmountDue   int64      `json:"amount_due"`
-	ClaimEndsAt *time.Time `json:"claim_ends_at"`
-
-	// ClaimStartsAt From when the booking keeps its unit from others, buffers included; null: it does not.
-	ClaimStartsAt *time.Time `json:"claim_starts_at"`
-
-	// Currency Of all amounts.
-	Currency   string  `json:"currency"`
-	CustomerID *string `json:"customer_id"`
-
 	// CustomerName Null without a customer, of one that is not known here and of one that is erased.
 	CustomerName   *string    `json:"customer_name"`
-	DepositAmount  int64      `json:"deposit_amount"`
 	EndsAt         *time.Time `json:"ends_at"`
 	EventEndTime   *string    `json:"event_end_time"`
 	EventLocalDate string     `json:"event_local_date"`
 
 	// EventStartTime HH:MM in the timezone that the booking was made in; null: a whole day.
 	EventStartTime *string    `json:"event_start_time"`
-	GuestCount     *int       `json:"guest_count"`
 	HoldExpiresAt  *time.Time `json:"hold_expires_at"`
 
 	// ID bk_…
-	ID            string     `json:"id"`
-	Number        string     `json:"number"`
-	PackageID     *string    `json:"package_id"`
-	PaymentStatus string     `json:"payment_status"`
-	ServiceID     *string    `json:"service_id"`
-	StartsAt      *time.Time `json:"starts_at"`
-	Status        string     `json:"status"`
-
-	// TotalAmount In the smallest unit of the currency.
-	TotalAmount int64   `json:"total_amount"`
-	UnitID      *string `json:"unit_id"`
-	Version     int64   `json:"version"`
+	ID       string     `json:"id"`
+	Number   string     `json:"number"`
+	StartsAt *time.Time `json:"starts_at"`
+	Status   string     `json:"status"`
+	UnitID   *string    `json:"unit_id"`
+	Version  int64      `json:"version"`
 }
 
 // CatalogueItem What other services need of a service, a unit or a package.
@@ -165,13 +147,33 @@ type DayPrice struct {
 	TotalAmount *int64 `json:"total_amount"`
 }
 
+// DueBooking A booking that somebody should look after. Fields of the same name are those of the public Booking.
+type DueBooking struct {
+	// Currency Of the deposit.
+	Currency   string  `json:"currency"`
+	CustomerID *string `json:"customer_id"`
+
+	// CustomerName As in a calendar.
+	CustomerName *string `json:"customer_name"`
+
+	// DepositAmount In the smallest unit of the currency.
+	DepositAmount  int64      `json:"deposit_amount"`
+	EventLocalDate string     `json:"event_local_date"`
+	HoldExpiresAt  *time.Time `json:"hold_expires_at"`
+
+	// ID bk_…
+	ID     string `json:"id"`
+	Number string `json:"number"`
+	Status string `json:"status"`
+}
+
 // DueBookings Bookings that somebody should look after.
 type DueBookings struct {
 	// Holds Holds that run out soon.
-	Holds []CalendarBooking `json:"holds"`
+	Holds []DueBooking `json:"holds"`
 
 	// Unpaid Bookings without their deposit.
-	Unpaid []CalendarBooking `json:"unpaid"`
+	Unpaid []DueBooking `json:"unpaid"`
 }
 
 // LinkedBooking The body of POST /internal/v1/bookings. It names a quote or a lead, not both.

@@ -63,10 +63,10 @@ func (a *API) listDueBookings(c *gin.Context) error {
 	return rest.Object(c, internalapi.DueBookings{Holds: shown(holds), Unpaid: shown(unpaid)})
 }
 
-func shown(list []report.Booking) []internalapi.CalendarBooking {
-	out := make([]internalapi.CalendarBooking, len(list))
+func shown(list []report.Booking) []internalapi.DueBooking {
+	out := make([]internalapi.DueBooking, len(list))
 	for i, b := range list {
-		out[i] = view.CalendarBooking(b)
+		out[i] = view.DueBooking(b)
 	}
 	return out
 }

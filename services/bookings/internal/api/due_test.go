@@ -2,6 +2,8 @@ package api_test
 
 import (
 	"context"
+	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -32,7 +34,7 @@ func TestDueBookings(t *testing.T) {
 	t.Parallel()
 	w, tenant := newWorld(t), ids.New[ids.TenantPrefix]()
 	ctx := operator(pgtest.CtxOf(t, tenant, caller.Test), "read:bookings", "write:bookings", "read:services")
-	s := w.shop(ctx)
+	s, ann := w.shop(ctx), w.customer(ctx)
 	now := time.Date(2030+shift, 5, 1, 2, 0, 0, 0, time.UTC) // the evening of April 30 at the operator's
 	ctx = w.freeze(ctx, now)
 	hold := func(minutes int) string {
@@ -43,7 +45,7 @@ func TestDueBookings(t *testing.T) {
 	deposit := func(day, more string) booking {
 		return w.book(ctx, `"event_date":%q,"package_id":%q%s`, ahead(day), s.flat, more)
 	}
-	far, near := deposit("2030-08-01", ``), deposit("2030-04-30", `,"status":"confirmed"`)
+	far, near := deposit("2030-08-01", ``), deposit("2030-04-30", fmt.Sprintf(`,"status":"confirmed","customer_id":%q`, ann))
 	paid, cancelled := deposit("2030-07-01", ``), deposit("2030-07-02", ``)
 	past := deposit("2030-04-29", ``)
 	w.Exec(`update bookings set paid = deposit where number = $1`, paid.Number)
@@ -58,6 +60,13 @@ func TestDueBookings(t *testing.T) {
 	w.Exec(`update bookings set paid = deposit - 1 where number = $1`, paid.Number)
 	if _, unpaid := w.due(ctx); !slices.Equal(unpaid, []string{near.Number, paid.Number, far.Number}) {
 		t.Errorf("a deposit of which a part is missing is due: %v", unpaid)
+	}
+	shown := decode[internalapi.DueBookings](w.from(ctx, "console", "GET", "/due-bookings", "").is(200)).Unpaid[0]
+	want := internalapi.DueBooking{
+		ID: near.ID, Number: near.Number, Status: "confirmed", CustomerID: new(ann), CustomerName: new("Ann Smith"), EventLocalDate: ahead("2030-04-30"), Currency: "USD", DepositAmount: 5000,
+	}
+	if !reflect.DeepEqual(shown, want) {
+		t.Errorf("got %+v, want %+v", shown, want)
 	}
 	after := in(ctx, func(c *caller.Caller) { c.Clock = new(now.Add(2 * time.Minute)) })
 	if holds, _ := w.due(after); !slices.Equal(holds, []string{last, later}) {

@@ -146,8 +146,8 @@ func duringArgs(d report.Days, now time.Time) pg.Args {
 // standing are the bookings that are neither cancelled nor expired.
 const standing = `(b.status in ('confirmed', 'completed', 'no_show') or b.status = 'pending' and (b.hold_expires_at is null or b.hold_expires_at > @now))`
 
-const reportColumns = `b.id, b.number, b.status, b.customer_id, b.service_id, b.unit_id, b.package_id, b.event_day, b.event_start, b.event_end,
-	b.starts_at, b.ends_at, b.timezone, b.guest_count, b.currency, b.total, b.deposit, b.paid, b.refunded, b.hold_expires_at, b.version`
+const reportColumns = `b.id, b.number, b.status, b.customer_id, b.unit_id, b.event_day, b.event_start, b.event_end,
+	b.starts_at, b.ends_at, b.timezone, b.currency, b.deposit, b.paid, b.hold_expires_at, b.version`
 
 func bookingsDuring(f CalendarFilter) (string, pg.Args) {
 	args := duringArgs(f.Days, f.Now)
@@ -166,7 +166,7 @@ func bookingsDuring(f CalendarFilter) (string, pg.Args) {
 	}
 	parts := make([]string, len(during))
 	for i, part := range during {
-		parts[i] = fmt.Sprintf(`select `+reportColumns+`, k.starts_at as claimed_from, k.ends_at as claimed_to from bookings b left join lateral (
+		parts[i] = fmt.Sprintf(`select `+reportColumns+` from bookings b left join lateral (
 				select k.starts_at, k.ends_at from unit_claims k where k.tenant_id = @tenant and k.livemode = @live and k.booking_id = b.id offset 0) k on true
 			where b.tenant_id = @tenant and b.livemode = @live and %s%s
 			  and (b.starts_at is null or b.starts_at < @to::timestamptz + interval '1 day' and b.ends_at > @from::timestamptz - interval '1 day')
@@ -174,7 +174,7 @@ func bookingsDuring(f CalendarFilter) (string, pg.Args) {
 				or b.starts_at is null and b.event_day >= @first and b.event_day <= @last)`, part, where)
 	}
 	parts[0] += ` order by b.event_day, b.id limit @limit`
-	return `select ` + reportColumns + `, b.claimed_from, b.claimed_to, c.name
+	return `select ` + reportColumns + `, c.name
 		from (select * from ((` + strings.Join(parts, `) union all (`) + `)) b order by b.event_day, b.id limit @limit) b` + customerOf + `
 		order by b.event_day, b.id`, args
 }
@@ -186,7 +186,7 @@ const customerOf = ` left join lateral (
 // HoldsUntil reads the holds that run out between two instants, the first to run out first, at most report.MaxDue.
 func HoldsUntil(ctx context.Context, q pg.Q, from, to time.Time) ([]report.Booking, error) {
 	return pg.Many(ctx, q, scanReportBooking, `
-		select `+reportColumns+`, null::timestamptz, null::timestamptz, c.name from (
+		select `+reportColumns+`, c.name from (
 			select `+reportColumns+` from bookings b
 			where b.tenant_id = @tenant and b.livemode = (select @live::boolean) and b.status = 'pending' and b.hold_expires_at is not null
 			  and b.hold_expires_at > @from and b.hold_expires_at < @to
@@ -198,7 +198,7 @@ func HoldsUntil(ctx context.Context, q pg.Q, from, to time.Time) ([]report.Booki
 // report.MaxDue of the first report.MaxSearched bookings.
 func UnpaidDeposits(ctx context.Context, q pg.Q, from civil.Date, now time.Time) ([]report.Booking, error) {
 	return pg.Many(ctx, q, scanReportBooking, `
-		select `+reportColumns+`, null::timestamptz, null::timestamptz, c.name from (
+		select `+reportColumns+`, c.name from (
 			select `+reportColumns+` from (
 				select `+reportColumns+` from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.event_day >= @from
 				order by b.event_day limit @searched) b
@@ -211,20 +211,15 @@ func UnpaidDeposits(ctx context.Context, q pg.Q, from civil.Date, now time.Time)
 func scanReportBooking(row pgx.CollectableRow) (report.Booking, error) {
 	var b report.Booking
 	var zone, currency string
-	var from, to *time.Time
-	err := row.Scan(&b.ID, &b.Number, &b.Status, &b.CustomerID, &b.ServiceID, &b.UnitID, &b.PackageID, &b.Day, &b.Start, &b.End,
-		&b.StartsAt, &b.EndsAt, &zone, &b.GuestCount, &currency, &b.Total.Minor, &b.Deposit.Minor, &b.Paid.Minor, &b.Refunded.Minor,
-		&b.HoldExpiresAt, &b.Version, &from, &to, &b.CustomerName)
+	err := row.Scan(&b.ID, &b.Number, &b.Status, &b.CustomerID, &b.UnitID, &b.Day, &b.Start, &b.End,
+		&b.StartsAt, &b.EndsAt, &zone, &currency, &b.Deposit.Minor, &b.Paid.Minor, &b.HoldExpiresAt, &b.Version, &b.CustomerName)
 	if err != nil {
 		return report.Booking{}, fmt.Errorf("scan booking: %w", err)
 	}
 	if b.Loc, err = civil.Location(zone); err != nil {
 		return report.Booking{}, fmt.Errorf("booking %s: %w", b.ID, err)
 	}
-	b.Total.Currency, b.Deposit.Currency, b.Paid.Currency, b.Refunded.Currency = currency, currency, currency, currency
-	if from != nil && to != nil {
-		b.Claim = &domain.Span{From: *from, To: *to}
-	}
+	b.Deposit.Currency, b.Paid.Currency = currency, currency
 	return b, nil
 }
 

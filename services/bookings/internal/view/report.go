@@ -13,33 +13,35 @@ import (
 
 // CalendarBooking is what the console's calendar shows of a booking; it is not public.
 func CalendarBooking(b report.Booking) internalapi.CalendarBooking {
-	out := internalapi.CalendarBooking{
+	return internalapi.CalendarBooking{
 		ID:             b.ID.String(),
 		Number:         b.Number,
 		Status:         string(b.Status),
-		PaymentStatus:  string(b.Amounts.Status()),
-		CustomerID:     idPointer(b.CustomerID),
 		CustomerName:   b.CustomerName,
-		ServiceID:      idPointer(b.ServiceID),
 		UnitID:         idPointer(b.UnitID),
-		PackageID:      idPointer(b.PackageID),
 		EventLocalDate: b.Day.String(),
 		StartsAt:       inUTC(b.StartsAt),
 		EndsAt:         inUTC(b.EndsAt),
 		EventStartTime: pointer(clock(b.Booking, b.Start, b.StartsAt)),
 		EventEndTime:   pointer(clock(b.Booking, b.End, b.EndsAt)),
 		HoldExpiresAt:  inUTC(b.HoldExpiresAt),
-		GuestCount:     b.GuestCount,
-		Currency:       b.Total.Currency,
-		TotalAmount:    b.Total.Minor,
-		DepositAmount:  b.Deposit.Minor,
-		AmountDue:      b.Due().Minor,
 		Version:        b.Version,
 	}
-	if b.Claim != nil {
-		out.ClaimStartsAt, out.ClaimEndsAt = inUTC(&b.Claim.From), inUTC(&b.Claim.To)
+}
+
+// DueBooking is what the console shows of a booking that somebody should look after; it is not public.
+func DueBooking(b report.Booking) internalapi.DueBooking {
+	return internalapi.DueBooking{
+		ID:             b.ID.String(),
+		Number:         b.Number,
+		Status:         string(b.Status),
+		CustomerID:     idPointer(b.CustomerID),
+		CustomerName:   b.CustomerName,
+		EventLocalDate: b.Day.String(),
+		HoldExpiresAt:  inUTC(b.HoldExpiresAt),
+		Currency:       b.Deposit.Currency,
+		DepositAmount:  b.Deposit.Minor,
 	}
-	return out
 }
 
 // BookingDay is what the console shows of a day; it is not public.

@@ -15,7 +15,6 @@ type CalendarBooking struct {
 	ID             string     `json:"id"`
 	Number         string     `json:"number"`
 	Status         string     `json:"status"`
-	PaymentStatus  string     `json:"payment_status"`
 	CustomerName   *string    `json:"customer_name"`
 	UnitID         *string    `json:"unit_id"`
 	EventLocalDate string     `json:"event_local_date"`

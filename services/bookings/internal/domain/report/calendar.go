@@ -23,18 +23,15 @@ const (
 	MaxSearched = 10_000         // bookings among which unpaid deposits are looked for
 )
 
-// Booking is a booking as a calendar shows it; the fields of domain.Booking that it does not show are empty.
+// Booking is a booking as the console shows many of them; the fields of domain.Booking that it does not show are empty.
 type Booking struct {
 	domain.Booking
-	CustomerName *string      // nil: not known, or erased
-	Claim        *domain.Span // buffers included; nil: the booking keeps no unit from others
+	CustomerName *string // nil: not known, or erased
 }
 
-// At is the booking as every reader sees it. One whose hold has run out keeps its unit no more.
+// At is the booking as every reader sees it.
 func (b Booking) At(now time.Time) Booking {
-	if b.Booking = b.Booking.At(now); !b.Status.Holds() {
-		b.Claim = nil
-	}
+	b.Booking = b.Booking.At(now)
 	return b
 }
 
