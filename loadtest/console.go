@@ -17,14 +17,13 @@ import (
 	"holdfast.dev/loadtest/internal/bulk"
 	"holdfast.dev/loadtest/internal/load"
 	"holdfast.dev/loadtest/internal/report"
-	"holdfast.dev/loadtest/internal/stack"
 )
 
 // The operators' area: how many operators are signed in, each in a browser, how many pages each opens in a second, and how many of them follow the live pages.
 const (
 	browsers        = 50
 	pace            = 2
-	livePages       = 200
+	livePages       = 500
 	monthUnits      = 50
 	monthDays       = 31
 	monthPerDay     = 4 // bookings of a unit
@@ -40,7 +39,7 @@ type desk struct {
 	*shop
 
 	sessions []string // the cookies of each browser
-	pid      int      // of the console
+	metrics  string   // address of the console's own figures
 }
 
 // console measures the pages of the operators' area through the gateway.
@@ -51,9 +50,11 @@ func (b *bench) console(ctx context.Context) error {
 	}
 	defer func() { _ = s.admin.Close(context.WithoutCancel(ctx)) }()
 	d := &desk{shop: s}
-	if d.pid, err = b.platform.PID("console"); err != nil {
+	settings, err := b.platform.Settings("console")
+	if err != nil {
 		return err
 	}
+	d.metrics = settings["METRICS_ADDR"]
 	b.say("%d operators sign in", browsers)
 	for n := range browsers {
 		session, err := b.operator(ctx, d, n)
@@ -260,7 +261,7 @@ func (d *desk) monthOf(ctx context.Context) (service string, template [16]byte, 
 func (b *bench) live(ctx context.Context, d *desk) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	before, err := resting(ctx, d.pid)
+	before, err := held(ctx, d.metrics)
 	if err != nil {
 		return err
 	}
@@ -279,7 +280,7 @@ func (b *bench) live(ctx context.Context, d *desk) error {
 			return fmt.Errorf("%w: a live page answers %d", errResult, res.StatusCode)
 		}
 	}
-	after, err := resting(ctx, d.pid)
+	after, err := held(ctx, d.metrics)
 	if err != nil {
 		return err
 	}
@@ -289,16 +290,27 @@ func (b *bench) live(ctx context.Context, d *desk) error {
 	return nil
 }
 
-// settleTime is how long a process may take to give memory back.
-const settleTime = 3 * time.Second
-
-// resting is the memory of a process that nobody asks anything.
-func resting(ctx context.Context, pid int) (int64, error) {
-	select {
-	case <-ctx.Done():
-		return 0, ctx.Err()
-	case <-time.After(settleTime):
+// held is how many bytes a process holds in its heap and its stacks after a collection of garbage, by its own metrics. What it has of the
+// system besides is room that it keeps for later.
+func held(ctx context.Context, addr string) (int64, error) {
+	if _, err := get(ctx, "http://"+addr+"/debug/pprof/heap?gc=1"); err != nil {
+		return 0, err
 	}
-	now, _, err := stack.Resident(pid)
-	return now, err
+	text, err := get(ctx, "http://"+addr+"/metrics")
+	if err != nil {
+		return 0, err
+	}
+	sum := 0.0
+	for line := range strings.Lines(string(text)) {
+		var bytes float64
+		for _, name := range []string{"go_memstats_heap_alloc_bytes", "go_memstats_stack_inuse_bytes"} {
+			if n, _ := fmt.Sscanf(line, name+" %g", &bytes); n == 1 {
+				sum += bytes
+			}
+		}
+	}
+	if sum == 0 {
+		return 0, fmt.Errorf("%w: %s has no figures of its memory", errResult, addr)
+	}
+	return int64(sum), nil
 }

@@ -239,22 +239,27 @@ func (b *bench) profile(ctx context.Context, name, addr string) (done func()) {
 }
 
 func fetch(ctx context.Context, url, file string) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(res.Body)
+	text, err := get(ctx, url)
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(file, text, 0o600)
+}
+
+// get returns what an address answers.
+func get(ctx context.Context, url string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	return io.ReadAll(res.Body)
 }
 
 // perSecond is how many rows are prepared for each second in which they are used up, far above what two cores do.
