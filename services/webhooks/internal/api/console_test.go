@@ -54,10 +54,16 @@ func TestSentDelivery(t *testing.T) {
 		t.Fatalf("got %+v", got)
 	}
 	want := []internalapi.SentHeader{
-		{Name: "Content-Type", Value: "application/json"}, {Name: "Service-Delivery-Attempt", Value: "2"}, {Name: "Service-Delivery-Id", Value: id},
-		{Name: "Service-Event-Id", Value: event.ID.String()}, {Name: "Service-Event-Type", Value: "customer.updated"},
-		{Name: "Service-Signature", Value: "t=1793606460,v1=…"}, {Name: "User-Agent", Value: "Holdfast-Webhooks/1"}, {Name: "webhook-id", Value: event.ID.String()},
-		{Name: "webhook-signature", Value: "v1,…"}, {Name: "webhook-timestamp", Value: "1793606460"},
+		{Name: "Content-Type", Value: "application/json"},
+		{Name: "Service-Delivery-Attempt", Value: "2"},
+		{Name: "Service-Delivery-Id", Value: id},
+		{Name: "Service-Event-Id", Value: event.ID.String()},
+		{Name: "Service-Event-Type", Value: "customer.updated"},
+		{Name: "Service-Signature", Value: "t=1793606460,v1=…"},
+		{Name: "User-Agent", Value: "Holdfast-Webhooks/1"},
+		{Name: "webhook-id", Value: event.ID.String()},
+		{Name: "webhook-signature", Value: "v1,…"},
+		{Name: "webhook-timestamp", Value: "1793606460"},
 	}
 	if second := got.Requests[1]; second.Number != 2 || !slices.Equal(second.Headers, want) {
 		t.Errorf("got %+v, want %+v", second, want)
