@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/obs"
 
+	"holdfast.dev/services/console/internal/app"
 	"holdfast.dev/services/console/internal/domain"
 	"holdfast.dev/services/console/internal/pages"
 	"holdfast.dev/services/console/internal/view"
@@ -21,7 +22,7 @@ import (
 // listPage shows a list with its filters.
 func listPage(r *domain.Resource) page {
 	return func(v *visit) error {
-		if r.Needs != "" && !v.w.May(r.Needs) {
+		if !v.sees(r) {
 			return domain.ErrForbidden
 		}
 		filters := v.filters(r)
@@ -29,19 +30,21 @@ func listPage(r *domain.Resource) page {
 		if err != nil {
 			return err
 		}
-		saved := v.savedViews(r)
-		list, err := v.app.List(v.r.Context(), r.List, query)
+		var list domain.List
+		var saved []pages.SavedView
+		var choices view.Choices
+		err = app.Together(
+			func() (err error) { list, err = v.app.List(v.r.Context(), r.List, query); return err },
+			func() error { saved = v.savedViews(r); return nil },
+			func() (err error) { choices, err = v.choices(filters); return err },
+		)
 		if err != nil {
 			return err
 		}
 		given := v.given(filters)
-		choices, err := v.choices(filters)
-		if err != nil {
-			return err
-		}
 		out := pages.ListView{
 			Resource: r, Columns: r.Columns, Rows: v.rows(r, list.Data), Filtered: len(given) > 0, Paged: v.r.URL.Query().Has("cursor"),
-			CanMake: r.New != nil && v.may(r.Create), Values: given, Views: saved(), Links: v.listLinks(r),
+			CanMake: r.New != nil && v.may(r.Create), Values: given, Views: saved, Links: v.listLinks(r),
 		}
 		out.Filters = v.filterInputs(filters, given, choices)
 		if list.HasMore {
@@ -66,25 +69,20 @@ func (v *visit) listLinks(r *domain.Resource) []pages.LinkView {
 	return nil
 }
 
-// savedViews asks for the views of a list that the operator has saved, while the page asks for other things, and returns a function that
-// waits for them. Without an answer there are none.
-func (v *visit) savedViews(r *domain.Resource) func() []pages.SavedView {
+// savedViews are the views of a list that the operator has saved. Without an answer there are none.
+func (v *visit) savedViews(r *domain.Resource) []pages.SavedView {
 	if len(r.Filters) == 0 {
-		return func() []pages.SavedView { return nil }
+		return nil
 	}
-	found := make(chan []pages.SavedView, 1)
-	go func() {
-		list, err := v.app.List(v.r.Context(), "listViews", url.Values{"list": {r.Name}})
-		if err != nil {
-			obs.Add(v.r.Context(), slog.String("views", err.Error()))
-		}
-		var out []pages.SavedView
-		for _, o := range list.Data {
-			out = append(out, pages.SavedView{ID: o.Text("id"), Name: o.Text("name"), Href: v.w.Path(r.Name) + "?" + o.Text("query")})
-		}
-		found <- out
-	}()
-	return func() []pages.SavedView { return <-found }
+	list, err := v.app.List(v.r.Context(), "listViews", url.Values{"list": {r.Name}})
+	if err != nil {
+		obs.Add(v.r.Context(), slog.String("views", err.Error()))
+	}
+	var out []pages.SavedView
+	for _, o := range list.Data {
+		out = append(out, pages.SavedView{ID: o.Text("id"), Name: o.Text("name"), Href: v.w.Path(r.Name) + "?" + o.Text("query")})
+	}
+	return out
 }
 
 // saveView keeps the filters of a list under a name.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"net/url"
 	"slices"
-	"sync"
 	"time"
 
 	"holdfast.dev/services/console/internal/domain"
@@ -89,20 +88,4 @@ func (a *App) unitsAndRules(ctx context.Context, service string) (units []domain
 func (a *App) Clashes(ctx context.Context, unit, day string) ([]domain.CalendarBooking, error) {
 	got, err := a.Services.Calendar(ctx, url.Values{"from": {day}, "to": {day}, "unit_ids": {unit}})
 	return got.Data, err
-}
-
-// Together runs all at once and returns the first error in their order.
-func Together(all ...func() error) error {
-	errs := make([]error, len(all))
-	var wait sync.WaitGroup
-	for i, f := range all {
-		wait.Go(func() { errs[i] = f() })
-	}
-	wait.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -57,12 +57,12 @@ func (n *Names) Of(ctx context.Context, wanted []string) map[string]string {
 			asks[id] = domain.Request{Operation: r.Get, Params: []string{id}}
 		}
 	}
-	var wait sync.WaitGroup
 	var mu sync.Mutex
 	places := make(chan struct{}, atOnce)
+	looks := make([]func() error, 0, len(asks))
 	for _, ask := range asks {
-		places <- struct{}{}
-		wait.Go(func() {
+		looks = append(looks, func() error {
+			places <- struct{}{}
 			defer func() { <-places }()
 			found := n.look(ctx, ask)
 			mu.Lock()
@@ -71,9 +71,10 @@ func (n *Names) Of(ctx context.Context, wanted []string) map[string]string {
 				n.cache.Set(keyOf(who, id), name)
 				out[id] = name
 			}
+			return nil
 		})
 	}
-	wait.Wait()
+	_ = Together(looks...) // what is not found is left out
 	return out
 }
 

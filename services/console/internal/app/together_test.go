@@ -1,0 +1,31 @@
+package app_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"holdfast.dev/services/console/internal/app"
+)
+
+func TestTogether(t *testing.T) {
+	t.Parallel()
+	first, second := errors.New("first"), errors.New("second")
+	done := make(chan struct{})
+	for name, tc := range map[string]struct {
+		all  []func() error
+		want string
+	}{
+		"nothing": {nil, ""},
+		"the first error in order": {[]func() error{
+			func() error { <-done; return first },
+			func() error { defer close(done); return second }, // it ends before the first
+		}, "first"},
+		"a panic is an error": {[]func() error{func() error { return nil }, func() error { var m map[string]int; m["a"] = 1; return nil }}, "panic: assignment to entry in nil map"},
+	} {
+		err := app.Together(tc.all...)
+		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.HasPrefix(err.Error(), tc.want)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
