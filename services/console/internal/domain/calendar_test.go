@@ -156,6 +156,10 @@ func TestLanesOfUnits(t *testing.T) {
 		{ID: "early", UnitID: &one, StartsAt: at(9), EndsAt: at(10)},
 		{ID: "hidden", UnitID: &hidden, StartsAt: at(9), EndsAt: at(10)},
 		{ID: "free", StartsAt: at(9), EndsAt: at(10)},
+		{ID: "day", UnitID: &one, EventLocalDate: "2027-03-01"},
+		{ID: "without an end", UnitID: &one, EventLocalDate: "2027-03-01", StartsAt: at(9)},
+		{ID: "before", UnitID: &one, EventLocalDate: "2027-02-28"},
+		{ID: "after", UnitID: &one, EventLocalDate: "2027-03-02"},
 	}, days, time.UTC)
 	var got string
 	for _, l := range lanes {
@@ -165,7 +169,7 @@ func TestLanesOfUnits(t *testing.T) {
 		}
 		got += "; "
 	}
-	if want := ": free; un_1: early late; un_2:; "; got != want {
+	if want := ": free; un_1: day without an end early late; un_2:; "; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
