@@ -16,7 +16,7 @@ import (
 // Words has the texts of all languages. It is immutable and safe for concurrent use.
 type Words struct {
 	languages []language.Tag
-	plain     map[string]map[string]string // by language and id, the texts without placeholders: go-i18n would take most of the time of a page
+	plain     map[string]map[string]string // by language and id, the texts without placeholders, which go-i18n finds more slowly
 	bundle    *i18n.Bundle
 	matcher   language.Matcher
 }

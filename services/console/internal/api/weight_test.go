@@ -188,3 +188,36 @@ func TestMonthOfManyBookings(t *testing.T) {
 		}
 	}
 }
+
+// A form offers as many services, units and packages as a tenant may have, within the bound of a page.
+func TestFormsOfferTheLargestCatalogue(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t, options{})
+	for operation, tc := range map[string]struct {
+		prefix string
+		most   int
+	}{"listServices": {"srv", 200}, "listUnits": {"un", 2_000}, "listPackages": {"pkg", 500}} {
+		p.answer(operation, func(c call) reply {
+			first := 0
+			if cursor := c.Query.Get("cursor"); cursor != "" {
+				first, _ = strconv.Atoi(cursor)
+			}
+			var rows []any
+			for i := first; i < min(first+100, tc.most); i++ {
+				rows = append(rows, map[string]any{"id": tc.prefix + "_01m7" + letters(22), "name": fmt.Sprintf("%s %04d", letters(20), i)})
+			}
+			return reply{http.StatusOK, map[string]any{"data": rows, "has_more": first+100 < tc.most, "next_cursor": strconv.Itoa(first + 100)}}
+		})
+	}
+	in := request{Method: http.MethodGet, Path: where + "bookings/new", Token: "owner"}
+	offered := 0
+	for _, o := range all(parse(t, p.send(in).Body.String()), "option") {
+		if strings.Contains(attr(o, "value"), "_01m7") {
+			offered++
+		}
+	}
+	in.Header = map[string]string{"Accept-Encoding": "gzip"}
+	if n := p.send(in).Body.Len(); offered != 2_700 || n > heaviest {
+		t.Errorf("%d are offered, in %d bytes", offered, n)
+	}
+}
