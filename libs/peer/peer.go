@@ -81,11 +81,7 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any, optio
 		}
 	}
 	defer obs.Since(ctx, "peer_ms", time.Now())
-	timeout := c.Timeout
-	if timeout == 0 {
-		timeout = defaultTimeout
-	}
-	limited, cancel := context.WithTimeout(ctx, timeout)
+	limited, cancel := context.WithTimeout(ctx, c.timeout())
 	defer cancel()
 	executor := c.plain
 	if method == http.MethodGet {
@@ -113,12 +109,8 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any, optio
 // bounds the whole answer, Timeout the wait for its header. Errors are those of Do.
 func (c *Client) Open(ctx context.Context, path string, options ...Option) (*http.Response, error) {
 	c.once.Do(c.prepare)
-	timeout := c.Timeout
-	if timeout == 0 {
-		timeout = defaultTimeout
-	}
 	limited, cancel := context.WithCancel(ctx)
-	late := time.AfterFunc(timeout, cancel)
+	late := time.AfterFunc(c.timeout(), cancel)
 	req, err := c.request(limited, http.MethodGet, path, nil, options)
 	if err != nil {
 		cancel()
@@ -157,6 +149,13 @@ func (b *closing) Close() error {
 	return b.ReadCloser.Close()
 }
 
+func (c *Client) timeout() time.Duration {
+	if c.Timeout == 0 {
+		return defaultTimeout
+	}
+	return c.Timeout
+}
+
 func (c *Client) prepare() {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -164,7 +163,9 @@ func (c *Client) prepare() {
 	if c.client = c.HTTP; c.client == nil {
 		c.client = &http.Client{
 			Transport: &http.Transport{
-				DialContext:         (&net.Dialer{Timeout: time.Second, KeepAlive: 15 * time.Second}).DialContext,
+				DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+					return Dial(ctx, network, address, min(ConnectLimit, c.timeout()*2/3)) // less than all: a dead peer is unavailable, not late
+				},
 				MaxIdleConnsPerHost: 64,
 				IdleConnTimeout:     60 * time.Second, // less than the peers' own, so that no connection is used while the peer closes it
 			},
@@ -197,13 +198,14 @@ func (c *Client) prepare() {
 	c.again = failsafe.With[answer](retry, breaker)
 }
 
-// retryable reports whether a retry may succeed: not after a deadline, which is used up, and not with an open breaker.
+// retryable reports whether a retry may succeed: not after a deadline, which is used up, not with an open breaker, and not without a
+// connection, which Dial has tried often enough.
 func retryable(a answer, err error) bool {
 	if err == nil {
 		return a.status == http.StatusBadGateway || a.status == http.StatusServiceUnavailable
 	}
 	return !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) &&
-		!errors.Is(err, circuitbreaker.ErrOpen) && !errors.Is(err, errOwn)
+		!errors.Is(err, circuitbreaker.ErrOpen) && !errors.Is(err, errOwn) && !Unconnected(err)
 }
 
 // errOwn marks errors of this process, before anything is sent.
@@ -270,6 +272,8 @@ func (c *Client) failed(ctx, limited context.Context, err error) error {
 		return fmt.Errorf("call %s: %w", c.Target, ctx.Err())
 	case errors.Is(err, errOwn):
 		return err
+	case Unconnected(err):
+		return apperr.ErrUnavailable.WithCause(err)
 	case limited.Err() != nil, errors.As(err, &timeout) && timeout.Timeout():
 		return apperr.ErrTimeout.WithCause(err)
 	default:

@@ -24,7 +24,7 @@ type Common struct {
 	OTLPEndpoint string        `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`           // URL of an OTLP/HTTP collector; empty: no traces
 	HTTP         HTTPLimits    // bounds of the HTTP server
 	BatchBytes   int           `env:"BATCH_BYTES" envDefault:"8388608"` // bytes of the rows and messages that one step of background work holds; a larger one goes alone
-	StopDelay    time.Duration `env:"STOP_DELAY" envDefault:"0s"`       // time for which the process is not ready before its stop begins
+	StopDelay    time.Duration `env:"STOP_DELAY" envDefault:"0s"`       // how long a process serves on after the signal, not ready, while balancers take it out; at most this long again while clients still connect
 	StopTimeout  time.Duration `env:"STOP_TIMEOUT" envDefault:"15s"`    // time for the whole graceful stop
 }
 

@@ -53,13 +53,13 @@ func (rt *Runtime) serve(addr string, h http.Handler) {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", rt.ready)
 	// The mux cleans paths and redirects, so it gets only the two health paths.
-	rt.server("http "+addr, addr, rt.Common.HTTP, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	rt.server("http "+addr, addr, rt.Common.HTTP, rt.closing(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet && (r.URL.Path == "/healthz" || r.URL.Path == "/readyz") {
 			mux.ServeHTTP(w, r)
 			return
 		}
 		h.ServeHTTP(w, r)
-	}))
+	})), rt.noteConnection)
 }
 
 // Addr returns where the server registered for addr listens, once it runs. The result differs from addr when addr has
@@ -85,12 +85,12 @@ func (rt *Runtime) serveMetrics() {
 	limits := rt.Common.HTTP
 	limits.WriteTimeout = 2 * time.Minute // a profile takes as long as the request asks for
 	limits.MaxConnections = 100
-	rt.server("metrics", rt.Common.MetricsAddr, limits, mux)
+	rt.server("metrics", rt.Common.MetricsAddr, limits, mux, nil)
 }
 
-func (rt *Runtime) server(name, addr string, limits HTTPLimits, h http.Handler) {
+func (rt *Runtime) server(name, addr string, limits HTTPLimits, h http.Handler, connState func(net.Conn, http.ConnState)) {
 	srv := &http.Server{
-		Handler: h, DisableGeneralOptionsHandler: true, ReadHeaderTimeout: limits.ReadHeaderTimeout, ReadTimeout: limits.ReadTimeout,
+		Handler: h, ConnState: connState, DisableGeneralOptionsHandler: true, ReadHeaderTimeout: limits.ReadHeaderTimeout, ReadTimeout: limits.ReadTimeout,
 		WriteTimeout: limits.WriteTimeout, IdleTimeout: limits.IdleTimeout, MaxHeaderBytes: limits.MaxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(rt.Log.Handler(), slog.LevelDebug),
 	}

@@ -40,6 +40,8 @@ type Runtime struct {
 	checks   []check
 	addrs    map[string]net.Addr
 	failed   chan error
+
+	connected atomic.Int64 // when a client connected last, in nanoseconds since 1970
 }
 
 type part struct {
@@ -165,8 +167,8 @@ func (rt *Runtime) run(ctx context.Context) error {
 	}
 	rt.stopping.Store(true)
 	rt.Log.Info("stopping")
-	if failure == nil && rt.Common.StopDelay > 0 {
-		time.Sleep(rt.Common.StopDelay) // the load balancer sees /readyz and sends no more requests
+	if failure == nil {
+		rt.drain()
 	}
 	return errors.Join(failure, rt.stop()) //nolint:contextcheck // the stop happens after ctx has ended
 }

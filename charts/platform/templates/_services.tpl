@@ -69,6 +69,7 @@ in env the addresses of the services that it calls.
 {{- define "platform.settings" -}}
 HTTP_ADDR: ":{{ .port }}"
 METRICS_ADDR: ":{{ .metricsPort }}"
+STOP_DELAY: "{{ .drain.delaySeconds }}s"
 STOP_TIMEOUT: "{{ sub .drain.graceSeconds 5 }}s"
 {{- range $name, $value := .env }}
 {{ $name }}: {{ $value | quote }}

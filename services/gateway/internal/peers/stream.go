@@ -18,6 +18,7 @@ import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/obs"
+	"holdfast.dev/libs/peer"
 
 	"holdfast.dev/services/gateway/internal/domain"
 )
@@ -36,8 +37,10 @@ var passedHeaders = []string{"Content-Type", "Cache-Control", "Retry-After", "Ww
 // do not allow. Their number is not limited here; app.Streams limits the streams of a credential.
 func newStreams(timeout time.Duration) *http.Transport {
 	return &http.Transport{
-		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
-		TLSHandshakeTimeout: dialTimeout, ResponseHeaderTimeout: timeout,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			return peer.Dial(ctx, network, address, min(peer.ConnectLimit, timeout))
+		},
+		TLSHandshakeTimeout: placeTimeout, ResponseHeaderTimeout: timeout,
 		MaxIdleConnsPerHost: idleStreams, IdleConnTimeout: idle, DisableCompression: true,
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/failsafe-go/failsafe-go/circuitbreaker"
@@ -20,6 +19,7 @@ import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/peer"
 
 	"holdfast.dev/services/gateway/internal/domain"
 )
@@ -48,10 +48,9 @@ type UpstreamOptions struct {
 }
 
 const (
-	maxAnswer   = 16 << 20
-	dialTimeout = time.Second
-	// longestPause is the longest pause between two attempts to connect: 5, 10, 20, 40, 80, 160, 320 ms.
-	longestPause = 320 * time.Millisecond
+	maxAnswer = 16 << 20
+	// placeTimeout is how long a call waits for one of the service's connections, and a stream for the end of the TLS handshake.
+	placeTimeout = time.Second
 	// idle is less than the services' own HTTP_IDLE_TIMEOUT, so that no connection is used while the service closes it.
 	idle = 30 * time.Second
 )
@@ -74,28 +73,14 @@ func NewUpstream(target, base string, signer *caller.Signer, opt UpstreamOptions
 			Build(),
 	}
 	up.client = &fasthttp.HostClient{
-		Addr: u.Host, IsTLS: u.Scheme == "https", MaxConns: opt.MaxConns, MaxConnWaitTimeout: dialTimeout,
+		Addr: u.Host, IsTLS: u.Scheme == "https", MaxConns: opt.MaxConns, MaxConnWaitTimeout: placeTimeout,
 		MaxIdleConnDuration: idle, MaxResponseBodySize: maxAnswer, NoDefaultUserAgentHeader: true,
 		DisablePathNormalizing: true, MaxIdemponentCallAttempts: 2, RetryIfErr: up.again,
 		DialTimeout: func(addr string, timeout time.Duration) (net.Conn, error) {
-			return dial(addr, min(dialTimeout, timeout))
+			return peer.Dial(context.Background(), "tcp", addr, min(peer.ConnectLimit, timeout))
 		},
 	}
 	return up, nil
-}
-
-// dial connects to one of the service's processes. It retries a refused connection for half a second, for every call:
-// nothing was sent yet, and a load balancer that has not noticed a dead process may choose another one for the next
-// attempt.
-func dial(addr string, timeout time.Duration) (net.Conn, error) {
-	end := time.Now().Add(timeout)
-	for pause := 5 * time.Millisecond; ; pause *= 2 {
-		conn, err := (&net.Dialer{Deadline: end}).Dial("tcp", addr)
-		if err == nil || !errors.Is(err, syscall.ECONNREFUSED) || pause > longestPause || time.Until(end) < pause {
-			return conn, err
-		}
-		time.Sleep(pause)
-	}
 }
 
 // again allows a second attempt when a connection broke, but never after the deadline: for a read, or for a write that
@@ -260,14 +245,12 @@ func (u *Upstream) fill(req *fasthttp.Request, call *domain.Call, signed string)
 // idle connections are closed: at most the running calls use a dead one.
 func (u *Upstream) failed(err error) error {
 	cause := fmt.Errorf("call %s: %w", u.target, err)
-	var op *net.OpError
-	dialing := errors.As(err, &op) && op.Op == "dial"
 	switch {
 	case errors.Is(err, fasthttp.ErrNoFreeConns):
 		return apperr.ErrUnavailable.WithCause(cause)
 	case !unreachable(err):
 		return cause
-	case late(err) && !dialing:
+	case late(err) && !peer.Unconnected(err):
 		return apperr.ErrTimeout.WithCause(cause)
 	}
 	u.client.CloseIdleConnections()

@@ -1,0 +1,80 @@
+// Package peertest has addresses that behave like a load balancer's during a disturbance.
+package peertest
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Dropping returns the address, host:port, of several sockets: h answers on `living` of them, and one more drops each packet that opens a
+// connection, as the address of a pod does that is gone while its node still routes to it. The kernel chooses among the sockets by
+// the client's port, so that of many connections one in living+1 meets the silent one.
+func Dropping(t *testing.T, living int, h http.Handler) string {
+	t.Helper()
+	silent := silentSocket(t)
+	address := silent.String()
+	for range living {
+		shared := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (err error) {
+			if failure := c.Control(func(fd uintptr) {
+				err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1) //nolint:gosec // a descriptor
+			}); failure != nil {
+				return failure
+			}
+			return err
+		}}
+		l, err := shared.Listen(context.Background(), "tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := httptest.NewUnstartedServer(h)
+		_ = server.Listener.Close()
+		server.Listener = l
+		server.Start()
+		t.Cleanup(server.Close)
+	}
+	return address
+}
+
+// silentSocket listens and accepts nothing, and its queue is full: Linux drops further packets that open a connection.
+func silentSocket(t *testing.T) *net.TCPAddr {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Close(fd) })
+	for _, err := range []error{
+		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1),
+		unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}),
+		unix.Listen(fd, 0),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	bound, err := unix.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inet4, ok := bound.(*unix.SockaddrInet4)
+	if !ok {
+		t.Fatalf("bound to %T", bound)
+	}
+	address := &net.TCPAddr{IP: net.IP(inet4.Addr[:]), Port: inet4.Port}
+	for range 10 { // the queue takes one or two
+		conn, err := (&net.Dialer{Timeout: 100 * time.Millisecond}).Dial("tcp", address.String())
+		if err != nil {
+			return address
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+	}
+	t.Fatal("a socket whose queue is full still takes connections")
+	return nil
+}

@@ -1,0 +1,78 @@
+package service
+
+import (
+	"net"
+	"net/http"
+	"time"
+)
+
+// drain keeps serving after the process has become not ready, until the load balancers have noticed: for StopDelay, and then until no
+// client has connected for a fifth of it, at most for another StopDelay. Meanwhile each response closes its connection, so that clients
+// connect again, to another process. Idle connections stay open: a client may be sending its next request on one.
+func (rt *Runtime) drain() {
+	delay := rt.Common.StopDelay
+	if delay <= 0 {
+		return
+	}
+	time.Sleep(delay)
+	for end := time.Now().Add(delay); time.Now().Before(end); {
+		quiet := delay/5 - time.Since(time.Unix(0, rt.connected.Load()))
+		if quiet <= 0 {
+			return
+		}
+		time.Sleep(min(quiet, time.Until(end)))
+	}
+}
+
+// noteConnection is the ConnState of a server: it keeps the time of the newest connection.
+func (rt *Runtime) noteConnection(_ net.Conn, state http.ConnState) {
+	if state == http.StateNew {
+		rt.connected.Store(time.Now().UnixNano())
+	}
+}
+
+// closing wraps a handler so that each response whose header is written during the stop closes its connection.
+func (rt *Runtime) closing(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(&closingWriter{ResponseWriter: w, rt: rt}, r)
+	})
+}
+
+type closingWriter struct {
+	http.ResponseWriter
+
+	rt    *Runtime
+	wrote bool
+}
+
+// WriteHeader adds Connection: close during the stop.
+func (w *closingWriter) WriteHeader(status int) {
+	if !w.wrote && status >= http.StatusOK {
+		w.wrote = true
+		if w.rt.stopping.Load() {
+			w.Header().Set("Connection", "close")
+		}
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write writes the header first, when the handler has not.
+func (w *closingWriter) Write(b []byte) (int, error) {
+	if !w.wrote {
+		w.WriteHeader(http.StatusOK)
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// Flush implements http.Flusher, which streams need.
+func (w *closingWriter) Flush() {
+	if !w.wrote {
+		w.WriteHeader(http.StatusOK)
+	}
+	if f, ok := w.ResponseWriter.(http.Flusher); ok {
+		f.Flush()
+	}
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *closingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
