@@ -55,13 +55,18 @@ func Pods(ctx context.Context, c *cluster.Cluster, name string) ([]Pod, error) {
 	return pods, nil
 }
 
-// Signal sends a signal to the pod's process. It is not an error when the process has ended.
+// Signal sends a signal to the pod's process. It is not an error when the process has ended. After SIGKILL it waits until the kernel has
+// ended the process: its connections stay open until its last thread has run, which takes a while where the processors are busy.
 func Signal(ctx context.Context, pod Pod, sig syscall.Signal) error {
 	pid, err := pod.pid(ctx)
 	if err != nil || pid == "0" {
 		return err
 	}
-	_, err = node(ctx, pod.Node, "sh", "-c", fmt.Sprintf("kill -%d %s || [ ! -d /proc/%s ]", sig, pid, pid))
+	script := fmt.Sprintf("kill -%d %s || [ ! -d /proc/%s ]", sig, pid, pid)
+	if sig == syscall.SIGKILL {
+		script += fmt.Sprintf("; for i in $(seq 1000); do [ -d /proc/%s ] || exit 0; sleep 0.01; done; echo process %s lives on; exit 1", pid, pid)
+	}
+	_, err = node(ctx, pod.Node, "sh", "-c", script)
 	return err
 }
 
