@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/services/customers/internal/store"
 )
 
-// Charges puts what was taken by card on the invoices of its booking, and shows there what of it was refunded.
+// Charges keeps what was taken by card, puts it on the invoices of its booking, and shows there what of it was refunded.
 type Charges struct {
 	DB       *pg.DB
 	Invoices *Invoices
@@ -34,15 +34,23 @@ func (a *Charges) ApplyEvent(ctx context.Context, event ids.Event, c domain.Char
 		if err != nil || !first {
 			return err
 		}
+		if err := store.HoldMoney(ctx, tx, c.Booking); err != nil {
+			return err
+		}
 		if first, err = store.InsertCharge(ctx, tx, c); err != nil {
 			return err
 		}
-		if first {
-			if err := a.pay(ctx, tx, c); err != nil {
+		if first { // with what of it is refunded already, as if its events had come in order
+			if _, err := a.Invoices.allocate(ctx, tx, c.Booking, c.Invoice); err != nil {
 				return err
 			}
 		}
-		return a.refund(ctx, tx, c)
+		newer, err := a.refund(ctx, tx, c)
+		if err != nil || !newer {
+			return err
+		}
+		_, err = a.Invoices.allocate(ctx, tx, c.Booking, c.Invoice) // a refund that has failed frees money
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("put charge on invoices: %w", err)
@@ -50,54 +58,28 @@ func (a *Charges) ApplyEvent(ctx context.Context, event ids.Event, c domain.Char
 	return nil
 }
 
-// pay puts the charge on one invoice after another. What none takes stays on the booking.
-func (a *Charges) pay(ctx context.Context, tx pg.Tx, c domain.Charge) error {
-	list, err := store.PayableInvoices(ctx, tx, c.Booking, c.Invoice)
-	if err != nil {
-		return err
-	}
-	rest, part := c.Amount.Minor, 1
-	for _, id := range list {
-		if rest == 0 {
-			break
-		}
-		var taken int64
-		_, err := a.Invoices.change(ctx, tx, id, func(current domain.Invoice, at domain.Place) (out domain.Invoice, err error) {
-			out, taken, err = current.PayByCard(ids.New[domain.PaymentPrefix](), c, rest, part, at)
-			return out, err
-		}, store.AddPayment)
-		if err != nil {
-			return err
-		}
-		if taken > 0 {
-			rest, part = rest-taken, part+1
-		}
-	}
-	return store.SaveUnapplied(ctx, tx, c.ID, rest)
-}
-
-// refund shows on the invoices that the charge has paid what was refunded of it, and whether it is disputed. The invoices are locked in
-// the order in which they were paid.
-func (a *Charges) refund(ctx context.Context, tx pg.Tx, c domain.Charge) error {
+// refund shows on the invoices that the charge has paid what was refunded of it, and whether it is disputed; false when something as new
+// is known already. The invoices are locked in the order in which they were paid.
+func (a *Charges) refund(ctx context.Context, tx pg.Tx, c domain.Charge) (newer bool, err error) {
 	unapplied, newer, err := store.PutChargeState(ctx, tx, c)
 	if err != nil || !newer {
-		return err
+		return false, err
 	}
 	list, err := store.ChargedInvoices(ctx, tx, c)
 	if err != nil {
-		return err
+		return false, err
 	}
 	for i, refunded := range domain.RefundedParts(c.Refunded, unapplied, list) {
 		var index int
 		_, err := a.Invoices.change(ctx, tx, list[i].Invoice, func(current domain.Invoice, _ domain.Place) (out domain.Invoice, err error) {
-			out, index = current.Refunded(c.ID, refunded, c.Disputed)
+			out, index = current.Refunded(list[i].Payment, refunded, c.Disputed)
 			return out, nil
 		}, func(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice, error) {
 			return store.RefundPayment(ctx, tx, v, index)
 		})
 		if err != nil {
-			return err
+			return false, err
 		}
 	}
-	return nil
+	return true, nil
 }
