@@ -2,6 +2,7 @@ package consume_test
 
 import (
 	"context"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -92,5 +93,24 @@ func TestMoneyAfterAReversal(t *testing.T) {
 	w.shows(id, 100, 0, false, "paid")
 	if n := w.Count(`select count(*) from charges where unapplied = 0`); n != 1 {
 		t.Error("the charge lies on no invoice")
+	}
+}
+
+// What an earlier version has left beside an open invoice is put on it by the worker, once.
+func TestAllocatorTakesWhatWasLeft(t *testing.T) {
+	t.Parallel()
+	w := newLedger(t)
+	w.handle(w.told("payment.succeeded", "pi_1", 2, 100, 0, false))
+	w.Exec(`update charges set currency = null, created_at = null`)
+	id := w.open(domain.FullInvoice, 60) // not by the use case, which would allocate
+	a := &app.Allocator{DB: w.DB.App, Invoices: w.invoices(), Tenants: &peerstest.Tenants{}, Worker: w.DB.Worker, Log: slog.New(slog.DiscardHandler)}
+	for range 2 {
+		if err := a.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.shows(id, 60, 0, false, "paid")
+	}
+	if n := w.Count(`select count(*) from charges where unapplied = 40`); n != 1 {
+		t.Error("the rest of the charge is not 40")
 	}
 }
