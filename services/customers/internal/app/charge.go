@@ -2,7 +2,9 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
@@ -82,4 +84,133 @@ func (a *Charges) refund(ctx context.Context, tx pg.Tx, c domain.Charge) (newer 
 		}
 	}
 	return true, nil
+}
+
+// changeAndAllocate changes an invoice, and when it awaits money afterwards, puts on the invoices of its booking what lies on none.
+func (a *Invoices) changeAndAllocate(
+	ctx context.Context, tx pg.Tx, id domain.InvoiceID, apply func(current domain.Invoice, at domain.Place) (domain.Invoice, error),
+	write func(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice, error),
+) (domain.Invoice, error) {
+	if err := store.HoldMoneyOfInvoice(ctx, tx, id); err != nil {
+		return domain.Invoice{}, err
+	}
+	v, err := a.change(ctx, tx, id, apply, write)
+	if err != nil || v.BookingID.IsZero() || !v.Status.Awaits() {
+		return v, err
+	}
+	if err := store.HoldMoney(ctx, tx, v.BookingID); err != nil { // the draft may have got another booking meanwhile
+		return domain.Invoice{}, err
+	}
+	moved, err := a.allocate(ctx, tx, v.BookingID, domain.InvoiceID{})
+	if err != nil || !moved {
+		return v, err
+	}
+	at, err := a.Place(ctx)
+	if err != nil {
+		return domain.Invoice{}, err
+	}
+	v, err = store.Invoice(ctx, tx, id)
+	return v.At(at), err
+}
+
+// allocate puts the money of a booking that lies on no invoice on those that await money: first on the named one, then on the oldest.
+// It reports whether it has put any. The transaction holds the money of the booking.
+func (a *Invoices) allocate(ctx context.Context, tx pg.Tx, booking domain.BookingID, named domain.InvoiceID) (moved bool, err error) {
+	charges, err := store.UnallocatedCharges(ctx, tx, booking)
+	if err != nil || len(charges) == 0 {
+		return false, err
+	}
+	list, err := store.PayableInvoices(ctx, tx, booking, named)
+	if err != nil {
+		return false, err
+	}
+	for _, c := range charges {
+		for _, id := range list {
+			if c.Rest == 0 {
+				break
+			}
+			taken, err := a.payByCard(ctx, tx, id, c)
+			if err != nil {
+				return false, err
+			}
+			if taken > 0 {
+				c.Rest, c.Parts, moved = c.Rest-taken, c.Parts+1, true
+			}
+		}
+	}
+	return moved, nil
+}
+
+// payByCard puts on an invoice what it takes of a charge.
+func (a *Invoices) payByCard(ctx context.Context, tx pg.Tx, id domain.InvoiceID, c domain.UnallocatedCharge) (taken int64, err error) {
+	_, err = a.change(ctx, tx, id, func(current domain.Invoice, at domain.Place) (out domain.Invoice, err error) {
+		out, taken, err = current.PayByCard(ids.New[domain.PaymentPrefix](), c, at)
+		return out, err
+	}, store.AddPayment)
+	if err != nil || taken == 0 {
+		return 0, err
+	}
+	return taken, store.TakeUnapplied(ctx, tx, c.ID, taken)
+}
+
+// bookingsAtOnce is how many bookings Allocator looks at in one run.
+const bookingsAtOnce = 100
+
+// Allocator puts on invoices what an earlier version of this service has left beside them, a few bookings with each run. Any number of
+// processes may run it at once.
+type Allocator struct {
+	DB       *pg.DB
+	Invoices *Invoices
+	Tenants  TenantService
+	Worker   *pg.DB // worker role: finds the bookings
+	Log      *slog.Logger
+
+	after store.BookingMoney
+}
+
+// Run takes the next bookings with money that lies on no invoice, and begins again after the last one.
+func (a *Allocator) Run(ctx context.Context) error {
+	var found []store.BookingMoney
+	err := a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+		found, err = store.UnallocatedBookings(ctx, tx, a.after, bookingsAtOnce)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("bookings with money on no invoice: %w", err)
+	}
+	var failed []error
+	for _, b := range found {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := a.allocate(ctx, b); err != nil {
+			failed = append(failed, fmt.Errorf("booking %s: %w", b.BookingID, err))
+		}
+	}
+	if len(failed) > 0 {
+		a.Log.WarnContext(ctx, "money that cannot be put on invoices", slog.Int("count", len(failed)), slog.Any("error", errors.Join(failed...)))
+	}
+	a.after = store.BookingMoney{}
+	if len(found) == bookingsAtOnce {
+		a.after = found[len(found)-1]
+	}
+	return nil
+}
+
+func (a *Allocator) allocate(ctx context.Context, b store.BookingMoney) error {
+	mode := caller.Test
+	if b.Livemode {
+		mode = caller.Live
+	}
+	acting, err := a.Tenants.Acting(ctx, b.TenantID, mode)
+	if err != nil {
+		return err
+	}
+	return a.DB.Tx(caller.With(ctx, acting), func(ctx context.Context, tx pg.Tx) error {
+		if err := store.HoldMoney(ctx, tx, b.BookingID); err != nil {
+			return err
+		}
+		_, err := a.Invoices.allocate(ctx, tx, b.BookingID, domain.InvoiceID{})
+		return err
+	})
 }
