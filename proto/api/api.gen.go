@@ -2763,7 +2763,7 @@ type Invoice struct {
 	// PaidAt Instant at which nothing was due any more; null while something is.
 	PaidAt nullable.Nullable[time.Time] `json:"paid_at"`
 
-	// Payments Payments, the oldest first, 100 at most.
+	// Payments Payments, the oldest first, 200 at most: payments by card may follow the 100 that you can record.
 	Payments []InvoicePayment `json:"payments"`
 
 	// QuoteId Id of the quote that made the invoice, `qt_…`; null when there is none.

@@ -20,6 +20,7 @@ const (
 	countEvery = 15 * time.Second       // how often what waits for a completer is counted
 	learnWait  = 250 * time.Millisecond // in which events of bookings are gathered
 	workEvery  = time.Second            // how often workers look for what is due
+	allocEvery = 10 * time.Second       // how often some of the money on no invoice is looked at
 	patience   = 5 * time.Second        // of a request that another one's accept is in the way of
 )
 
@@ -68,6 +69,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	rt.Every("unfinished steps", countEvery, app.NewUnfinished(p.Worker, time.Now, rt.Metrics).Run)
 	rt.Every("lead completer", workEvery, (&app.LeadCompleter{Leads: leads, Tenants: tenants, Worker: p.Worker, Log: rt.Log}).Run)
 	rt.Every("quote expiry", workEvery, (&app.QuoteExpiry{Quotes: quotes, Worker: p.Worker, Log: rt.Log}).Run)
+	rt.Every("allocator", allocEvery, (&app.Allocator{DB: p.DB, Invoices: invoices, Tenants: tenants, Worker: p.Worker, Log: rt.Log}).Run)
 	rt.Every("quote completer", workEvery, (&app.QuoteCompleter{Quotes: quotes, Worker: p.Worker, Log: rt.Log}).Run)
 
 	handlers := &api.API{

@@ -43,15 +43,15 @@ func (w *world) invoiceIn(ctx context.Context, state string) invoice {
 func TestEachInvoiceActionInEachState(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
-	const no, high, all = "invalid_status_transition status", "invalid_request amount", "invalid_request amount"
+	const no, high, stays = "invalid_status_transition status", "invalid_request amount", "uncollectible"
 	type row struct{ open, void, uncollectible, part, whole, over, reverse string }
 	for state, want := range map[string]row{
 		"draft":                      {"open", no, no, no, no, no, ""},
 		"open":                       {"same", "void", "uncollectible", "partially_paid", "paid", high, ""},
 		"partially_paid":             {no, no, "uncollectible", "partially_paid", "paid", high, "open"},
 		"paid":                       {no, no, no, no, no, no, "partially_paid"},
-		"uncollectible":              {no, "void", "same", all, "paid", high, ""},
-		"uncollectible, a part paid": {no, no, "same", all, "paid", high, "uncollectible"},
+		"uncollectible":              {no, "void", "same", stays, "paid", high, ""},
+		"uncollectible, a part paid": {no, no, "same", stays, "paid", high, "uncollectible"},
 		"void":                       {no, "same", no, no, no, no, ""},
 	} {
 		for action, result := range map[string]string{

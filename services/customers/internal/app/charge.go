@@ -2,7 +2,9 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
@@ -13,7 +15,7 @@ import (
 	"holdfast.dev/services/customers/internal/store"
 )
 
-// Charges puts what was taken by card on the invoices of its booking, and shows there what of it was refunded.
+// Charges keeps what was taken by card, puts it on the invoices of its booking, and shows there what of it was refunded.
 type Charges struct {
 	DB       *pg.DB
 	Invoices *Invoices
@@ -34,15 +36,23 @@ func (a *Charges) ApplyEvent(ctx context.Context, event ids.Event, c domain.Char
 		if err != nil || !first {
 			return err
 		}
+		if err := store.HoldMoney(ctx, tx, c.Booking); err != nil {
+			return err
+		}
 		if first, err = store.InsertCharge(ctx, tx, c); err != nil {
 			return err
 		}
-		if first {
-			if err := a.pay(ctx, tx, c); err != nil {
+		if first { // with what of it is refunded already, as if its events had come in order
+			if _, err := a.Invoices.allocate(ctx, tx, c.Booking, c.Invoice); err != nil {
 				return err
 			}
 		}
-		return a.refund(ctx, tx, c)
+		newer, err := a.refund(ctx, tx, c)
+		if err != nil || !newer {
+			return err
+		}
+		_, err = a.Invoices.allocate(ctx, tx, c.Booking, c.Invoice) // a refund that has failed frees money
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("put charge on invoices: %w", err)
@@ -50,54 +60,157 @@ func (a *Charges) ApplyEvent(ctx context.Context, event ids.Event, c domain.Char
 	return nil
 }
 
-// pay puts the charge on one invoice after another. What none takes stays on the booking.
-func (a *Charges) pay(ctx context.Context, tx pg.Tx, c domain.Charge) error {
-	list, err := store.PayableInvoices(ctx, tx, c.Booking, c.Invoice)
-	if err != nil {
-		return err
-	}
-	rest, part := c.Amount.Minor, 1
-	for _, id := range list {
-		if rest == 0 {
-			break
-		}
-		var taken int64
-		_, err := a.Invoices.change(ctx, tx, id, func(current domain.Invoice, at domain.Place) (out domain.Invoice, err error) {
-			out, taken, err = current.PayByCard(ids.New[domain.PaymentPrefix](), c, rest, part, at)
-			return out, err
-		}, store.AddPayment)
-		if err != nil {
-			return err
-		}
-		if taken > 0 {
-			rest, part = rest-taken, part+1
-		}
-	}
-	return store.SaveUnapplied(ctx, tx, c.ID, rest)
-}
-
-// refund shows on the invoices that the charge has paid what was refunded of it, and whether it is disputed. The invoices are locked in
-// the order in which they were paid.
-func (a *Charges) refund(ctx context.Context, tx pg.Tx, c domain.Charge) error {
+// refund shows on the invoices that the charge has paid what was refunded of it, and whether it is disputed; false when something as new
+// is known already. The invoices are locked in the order in which they were paid.
+func (a *Charges) refund(ctx context.Context, tx pg.Tx, c domain.Charge) (newer bool, err error) {
 	unapplied, newer, err := store.PutChargeState(ctx, tx, c)
 	if err != nil || !newer {
-		return err
+		return false, err
 	}
 	list, err := store.ChargedInvoices(ctx, tx, c)
 	if err != nil {
-		return err
+		return false, err
 	}
 	for i, refunded := range domain.RefundedParts(c.Refunded, unapplied, list) {
 		var index int
 		_, err := a.Invoices.change(ctx, tx, list[i].Invoice, func(current domain.Invoice, _ domain.Place) (out domain.Invoice, err error) {
-			out, index = current.Refunded(c.ID, refunded, c.Disputed)
+			out, index = current.Refunded(list[i].Payment, refunded, c.Disputed)
 			return out, nil
 		}, func(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice, error) {
 			return store.RefundPayment(ctx, tx, v, index)
 		})
 		if err != nil {
-			return err
+			return false, err
 		}
 	}
+	return true, nil
+}
+
+// changeAndAllocate changes an invoice, and when it awaits money afterwards, puts on the invoices of its booking what lies on none.
+func (a *Invoices) changeAndAllocate(
+	ctx context.Context, tx pg.Tx, id domain.InvoiceID, apply func(current domain.Invoice, at domain.Place) (domain.Invoice, error),
+	write func(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice, error),
+) (domain.Invoice, error) {
+	if err := store.HoldMoneyOfInvoice(ctx, tx, id); err != nil {
+		return domain.Invoice{}, err
+	}
+	v, err := a.change(ctx, tx, id, apply, write)
+	if err != nil || v.BookingID.IsZero() || !v.Status.Awaits() {
+		return v, err
+	}
+	if err := store.HoldMoney(ctx, tx, v.BookingID); err != nil { // the draft may have got another booking meanwhile
+		return domain.Invoice{}, err
+	}
+	moved, err := a.allocate(ctx, tx, v.BookingID, domain.InvoiceID{})
+	if err != nil || !moved {
+		return v, err
+	}
+	at, err := a.Place(ctx)
+	if err != nil {
+		return domain.Invoice{}, err
+	}
+	v, err = store.Invoice(ctx, tx, id)
+	return v.At(at), err
+}
+
+// allocate puts the money of a booking that lies on no invoice on those that await money: first on the named one, then on the oldest.
+// It reports whether it has put any. The transaction holds the money of the booking.
+func (a *Invoices) allocate(ctx context.Context, tx pg.Tx, booking domain.BookingID, named domain.InvoiceID) (moved bool, err error) {
+	charges, err := store.UnallocatedCharges(ctx, tx, booking)
+	if err != nil || len(charges) == 0 {
+		return false, err
+	}
+	list, err := store.PayableInvoices(ctx, tx, booking, named)
+	if err != nil {
+		return false, err
+	}
+	for _, c := range charges {
+		for _, id := range list {
+			if c.Rest == 0 {
+				break
+			}
+			taken, err := a.payByCard(ctx, tx, id, c)
+			if err != nil {
+				return false, err
+			}
+			if taken > 0 {
+				c.Rest, c.Parts, moved = c.Rest-taken, c.Parts+1, true
+			}
+		}
+	}
+	return moved, nil
+}
+
+// payByCard puts on an invoice what it takes of a charge.
+func (a *Invoices) payByCard(ctx context.Context, tx pg.Tx, id domain.InvoiceID, c domain.UnallocatedCharge) (taken int64, err error) {
+	_, err = a.change(ctx, tx, id, func(current domain.Invoice, at domain.Place) (out domain.Invoice, err error) {
+		out, taken, err = current.PayByCard(ids.New[domain.PaymentPrefix](), c, at)
+		return out, err
+	}, store.AddPayment)
+	if err != nil || taken == 0 {
+		return 0, err
+	}
+	return taken, store.TakeUnapplied(ctx, tx, c.ID, taken)
+}
+
+// bookingsAtOnce is how many bookings Allocator looks at in one run.
+const bookingsAtOnce = 100
+
+// Allocator puts on invoices what an earlier version of this service has left beside them, a few bookings with each run. Any number of
+// processes may run it at once.
+type Allocator struct {
+	DB       *pg.DB
+	Invoices *Invoices
+	Tenants  TenantService
+	Worker   *pg.DB // worker role: finds the bookings
+	Log      *slog.Logger
+
+	after store.BookingMoney
+}
+
+// Run takes the next bookings with money that lies on no invoice, and begins again after the last one.
+func (a *Allocator) Run(ctx context.Context) error {
+	var found []store.BookingMoney
+	err := a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+		found, err = store.UnallocatedBookings(ctx, tx, a.after, bookingsAtOnce)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("bookings with money on no invoice: %w", err)
+	}
+	var failed []error
+	for _, b := range found {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := a.allocate(ctx, b); err != nil {
+			failed = append(failed, fmt.Errorf("booking %s: %w", b.BookingID, err))
+		}
+	}
+	if len(failed) > 0 {
+		a.Log.WarnContext(ctx, "money that cannot be put on invoices", slog.Int("count", len(failed)), slog.Any("error", errors.Join(failed...)))
+	}
+	a.after = store.BookingMoney{}
+	if len(found) == bookingsAtOnce {
+		a.after = found[len(found)-1]
+	}
 	return nil
+}
+
+func (a *Allocator) allocate(ctx context.Context, b store.BookingMoney) error {
+	mode := caller.Test
+	if b.Livemode {
+		mode = caller.Live
+	}
+	acting, err := a.Tenants.Acting(ctx, b.TenantID, mode)
+	if err != nil {
+		return err
+	}
+	return a.DB.Tx(caller.With(ctx, acting), func(ctx context.Context, tx pg.Tx) error {
+		if err := store.HoldMoney(ctx, tx, b.BookingID); err != nil {
+			return err
+		}
+		_, err := a.Invoices.allocate(ctx, tx, b.BookingID, domain.InvoiceID{})
+		return err
+	})
 }

@@ -144,7 +144,7 @@ func (a *Invoices) Open(ctx context.Context, transact pg.Transact[domain.Invoice
 	info, infoErr := a.Tenants.Invoicing(ctx)
 	err := transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Invoice, error) {
 		var prefix string
-		return a.change(ctx, tx, id, func(current domain.Invoice, at domain.Place) (domain.Invoice, error) {
+		return a.changeAndAllocate(ctx, tx, id, func(current domain.Invoice, at domain.Place) (domain.Invoice, error) {
 			prefix = info.NumberPrefix(at)
 			if err := match.Check(current.Version); err != nil {
 				return domain.Invoice{}, err
@@ -231,7 +231,7 @@ func (a *Invoices) ReversePayment(
 ) error {
 	return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Invoice, error) {
 		var index int
-		return a.change(ctx, tx, id, func(current domain.Invoice, at domain.Place) (v domain.Invoice, err error) {
+		return a.changeAndAllocate(ctx, tx, id, func(current domain.Invoice, at domain.Place) (v domain.Invoice, err error) {
 			v, index, err = current.Reverse(payment, at, match)
 			return v, err
 		}, func(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice, error) {
@@ -300,6 +300,9 @@ func (a *Invoices) OpenForQuote(
 	if err != nil && !erased {
 		return none, err
 	}
+	if err := store.HoldMoney(ctx, tx, b.ID); err != nil {
+		return none, err
+	}
 	if err := store.PutBooking(ctx, tx, b); err != nil {
 		return none, err
 	}
@@ -323,7 +326,11 @@ func (a *Invoices) OpenForQuote(
 	if err != nil {
 		return none, err
 	}
-	if err := emit(ctx, tx, a.Wake, invoiceCreated(first, body)); err != nil || final.Status == first.Status {
+	if err := emit(ctx, tx, a.Wake, invoiceCreated(first, body)); err != nil {
+		return none, err
+	}
+	if final.Status == first.Status {
+		_, err = a.allocate(ctx, tx, b.ID, none)
 		return first.ID, err
 	}
 	final.Number, final.CreatedAt = first.Number, first.CreatedAt

@@ -134,7 +134,7 @@ func (w *ledger) handle(list ...kafkax.Message) {
 func TestRefundsOfACharge(t *testing.T) {
 	t.Parallel()
 	w := newLedger(t)
-	full, balance, deposit := w.open(domain.FullInvoice, 30), w.open(domain.BalanceInvoice, 200), w.open(domain.DepositInvoice, 100)
+	deposit, balance, full := w.open(domain.DepositInvoice, 100), w.open(domain.BalanceInvoice, 200), w.open(domain.FullInvoice, 30) // the oldest first
 	w.handle(w.told("payment_intent.updated", "pi_1", 1, 0, 0, false), w.told("payment.succeeded", "pi_1", 2, 340, 0, false))
 	w.shows(deposit, 100, 0, false, "paid")
 	w.shows(full, 30, 0, false, "paid")

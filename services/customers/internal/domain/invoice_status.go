@@ -40,7 +40,7 @@ var invoiceTransitions = map[InvoiceStatus]map[InvoiceAction]InvoiceStatus{
 	},
 	InvoicePaid: {ReversePart: InvoicePartiallyPaid, ReverseAll: InvoiceOpen},
 	InvoiceUncollectible: {
-		PayAll: InvoicePaid, ReversePart: InvoiceUncollectible, ReverseAll: InvoiceUncollectible, VoidUnpaidInvoice: InvoiceVoid,
+		PayPart: InvoiceUncollectible, PayAll: InvoicePaid, ReversePart: InvoiceUncollectible, ReverseAll: InvoiceUncollectible, VoidUnpaidInvoice: InvoiceVoid,
 	},
 	InvoiceVoid: {},
 }
@@ -49,6 +49,11 @@ var invoiceTransitions = map[InvoiceStatus]map[InvoiceAction]InvoiceStatus{
 func (s InvoiceStatus) Next(a InvoiceAction) (InvoiceStatus, bool) {
 	to, ok := invoiceTransitions[s][a]
 	return to, ok
+}
+
+// Awaits reports whether money of the booking is put on an invoice in this state.
+func (s InvoiceStatus) Awaits() bool {
+	return s == InvoiceOpen || s == InvoicePartiallyPaid || s == InvoiceUncollectible
 }
 
 // Owes reports whether an invoice in this state can be overdue.

@@ -12,8 +12,12 @@ import (
 	"holdfast.dev/libs/quota"
 )
 
-// MaxPayments is how many payments an invoice may have, those reversed included.
-const MaxPayments = 100
+const (
+	// MaxPayments is how many payments an invoice may have before a client records another one, those reversed included.
+	MaxPayments = 100
+	// maxCardPayments is the same for payments by card: what is recorded by hand does not keep card money off an invoice.
+	maxCardPayments = 200
+)
 
 // PaymentSource is where a payment comes from.
 type PaymentSource string
@@ -105,12 +109,8 @@ func (v Invoice) accepts(amount int64) error {
 	if len(v.Payments) >= MaxPayments {
 		return quota.ErrReached.WithMessage("An invoice has at most %d payments, those reversed included.", MaxPayments).WithField("amount")
 	}
-	due := v.Due().Minor
-	switch {
-	case amount > due:
+	if due := v.Due().Minor; amount > due {
 		return apperr.Field("amount", "Must be at most %d, which is what is due.", due)
-	case amount < due && v.Status == InvoiceUncollectible:
-		return apperr.Field("amount", "Must be %d, all that is due: the invoice is uncollectible.", due)
 	}
 	return nil
 }
@@ -149,10 +149,20 @@ type ChargeState struct {
 	Version  int64 // of the payment intent
 }
 
-// ChargedInvoice is an invoice of which a charge has paid a part.
+// ChargedInvoice is a payment of an invoice that is a part of a charge.
 type ChargedInvoice struct {
 	Invoice InvoiceID
+	Payment PaymentID
 	Amount  int64
+}
+
+// UnallocatedCharge is a charge of which a part lies on no invoice and was not refunded.
+type UnallocatedCharge struct {
+	ID       string
+	Currency string // "": the booking's
+	Rest     int64
+	Parts    int // how many payments of invoices are parts of it
+	Disputed bool
 }
 
 // RefundedParts returns what was refunded of each part of a charge, when that much was refunded of the whole. parts are in the order in
@@ -166,10 +176,10 @@ func RefundedParts(refunded, unapplied int64, parts []ChargedInvoice) []int64 {
 	return out
 }
 
-// Refunded returns the invoice with what the gateway says of a charge that has paid a part of it, and the place of that payment in the
-// list. Nothing else of the invoice changes: what was paid stays paid.
-func (v Invoice) Refunded(charge string, refunded int64, disputed bool) (Invoice, int) {
-	i := slices.IndexFunc(v.Payments, func(p Payment) bool { return p.Part.Charge == charge })
+// Refunded returns the invoice with what the gateway says of a payment by card, and the place of that payment in the list. Nothing else
+// of the invoice changes: what was paid stays paid.
+func (v Invoice) Refunded(payment PaymentID, refunded int64, disputed bool) (Invoice, int) {
+	i := slices.IndexFunc(v.Payments, func(p Payment) bool { return p.ID == payment })
 	if i < 0 {
 		return v, i
 	}
@@ -178,16 +188,15 @@ func (v Invoice) Refunded(charge string, refunded int64, disputed bool) (Invoice
 	return v, i
 }
 
-// PayByCard returns the invoice with as much of rest, which is left of a charge, as it takes; taken is 0 where it takes none. part is the
-// place of the payment among those of the charge.
-func (v Invoice) PayByCard(id PaymentID, c Charge, rest int64, part int, at Place) (out Invoice, taken int64, err error) {
-	taken = min(rest, v.Due().Minor)
-	if c.Amount.Currency != v.Total.Currency || taken <= 0 || v.accepts(taken) != nil {
+// PayByCard returns the invoice with as much of a charge as it takes; taken is 0 where it takes none.
+func (v Invoice) PayByCard(id PaymentID, c UnallocatedCharge, at Place) (out Invoice, taken int64, err error) {
+	taken = min(c.Rest, v.Due().Minor)
+	if c.Currency != "" && c.Currency != v.Total.Currency || taken <= 0 || !v.Status.Awaits() || len(v.Payments) >= maxCardPayments {
 		return v, 0, nil
 	}
 	out, err = v.received(Payment{
-		ID: id, Amount: money.Amount{Minor: taken, Currency: c.Amount.Currency}, Method: "card", Source: GatewayPayment, PaidAt: at.Now,
-		Reference: &c.ID, Part: ChargePart{Charge: c.ID, Place: part},
+		ID: id, Amount: money.Amount{Minor: taken, Currency: v.Total.Currency}, Method: "card", Source: GatewayPayment, PaidAt: at.Now,
+		Reference: &c.ID, Part: ChargePart{Charge: c.ID, Place: c.Parts + 1, Disputed: c.Disputed},
 	}, at)
 	return out, taken, err
 }

@@ -6,32 +6,81 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/customers/internal/domain"
 )
 
-// maxPayable bounds the invoices of a booking that one charge is put on.
+// maxPayable bounds the invoices of a booking, and the charges, that one transaction allocates.
 const maxPayable = 100
 
-// InsertCharge notes that a charge is put on invoices; false when it was before. Its row is locked until the transaction ends.
+// HoldMoney keeps other transactions from allocating money of a booking until this one ends. It comes before the lock of an invoice.
+func HoldMoney(ctx context.Context, tx pg.Tx, booking domain.BookingID) error {
+	_, err := tx.Exec(ctx, `select `+holdMoney("@booking"), pg.Args{"booking": booking})
+	if err != nil {
+		return fmt.Errorf("hold money of a booking: %w", err)
+	}
+	return nil
+}
+
+// HoldMoneyOfInvoice is HoldMoney for the booking of an invoice, if it has one.
+func HoldMoneyOfInvoice(ctx context.Context, tx pg.Tx, id domain.InvoiceID) error {
+	_, err := tx.Exec(ctx, `select `+holdMoney("v.booking_id")+` from invoices v
+		where v.tenant_id = @tenant and v.livemode = @live and v.id = @id and v.booking_id is not null`, pg.Args{"id": id})
+	if err != nil {
+		return fmt.Errorf("hold money of an invoice: %w", err)
+	}
+	return nil
+}
+
+func holdMoney(booking string) string {
+	return `pg_advisory_xact_lock(hashtextextended('money of ' || @tenant::uuid::text || @live::boolean::text || ` + booking + `::uuid::text, 0))`
+}
+
+// InsertCharge writes a charge that lies on no invoice yet; false when it is known. Its row is locked until the transaction ends.
 func InsertCharge(ctx context.Context, tx pg.Tx, c domain.Charge) (bool, error) {
 	tag, err := tx.Exec(ctx, `
-		insert into charges (tenant_id, livemode, id, booking_id, amount, unapplied) values (@tenant, @live, @id, @booking, @amount, @amount)
-		on conflict do nothing`, pg.Args{"id": c.ID, "booking": c.Booking, "amount": c.Amount.Minor})
+		insert into charges (tenant_id, livemode, id, booking_id, amount, unapplied, currency)
+		values (@tenant, @live, @id, @booking, @amount, @amount, @currency)
+		on conflict do nothing`, pg.Args{"id": c.ID, "booking": c.Booking, "amount": c.Amount.Minor, "currency": c.Amount.Currency})
 	if err != nil {
 		return false, fmt.Errorf("insert charge: %w", err)
 	}
 	return tag.RowsAffected() == 1, nil
 }
 
+// UnallocatedCharges returns the charges of a booking of which a part lies on no invoice and was not refunded, the oldest first.
+func UnallocatedCharges(ctx context.Context, tx pg.Tx, booking domain.BookingID) ([]domain.UnallocatedCharge, error) {
+	return pg.Many(ctx, tx, pgx.RowToStructByName[domain.UnallocatedCharge], `
+		select c.id, coalesce(c.currency, '') as currency, c.unapplied - c.refunded as rest, c.disputed,
+			(select count(*) from invoices v
+				join invoice_payments p on p.tenant_id = @tenant and p.livemode = @live and p.invoice_id = v.id
+				where v.tenant_id = @tenant and v.livemode = @live and v.booking_id = @booking
+					and p.source = 'gateway' and coalesce(p.charge_id, p.reference) = c.id)::int as parts
+		from charges c
+		where c.tenant_id = @tenant and c.livemode = @live and c.booking_id = @booking and c.unapplied > c.refunded
+		order by c.created_at nulls first, c.id limit @limit`, pg.Args{"booking": booking, "limit": maxPayable})
+}
+
+// TakeUnapplied notes that an invoice took an amount of a charge.
+func TakeUnapplied(ctx context.Context, tx pg.Tx, id string, amount int64) error {
+	_, err := tx.Exec(ctx, `update charges c set unapplied = c.unapplied - @amount
+		where c.tenant_id = @tenant and c.livemode = @live and c.id = @id`, pg.Args{"id": id, "amount": amount})
+	if err != nil {
+		return fmt.Errorf("save charge: %w", err)
+	}
+	return nil
+}
+
 // PutChargeState writes what the gateway says of a charge, unless something as new is known already; false then. unapplied is what no
 // invoice took of it.
 func PutChargeState(ctx context.Context, tx pg.Tx, c domain.Charge) (unapplied int64, newer bool, err error) {
 	found, err := pg.Many(ctx, tx, pgx.RowTo[int64], `
-		update charges c set refunded = @refunded, disputed = @disputed, version = @version
+		update charges c set refunded = @refunded, disputed = @disputed, version = @version,
+			amount = greatest(c.amount, @amount), unapplied = c.unapplied + greatest(0, @amount - c.amount)
 		where c.tenant_id = @tenant and c.livemode = @live and c.id = @id and c.version < @version returning c.unapplied`,
-		pg.Args{"id": c.ID, "refunded": c.Refunded, "disputed": c.Disputed, "version": c.Version})
+		pg.Args{"id": c.ID, "amount": c.Amount.Minor, "refunded": c.Refunded, "disputed": c.Disputed, "version": c.Version})
 	if err != nil || len(found) == 0 {
 		return 0, false, err
 	}
@@ -41,29 +90,35 @@ func PutChargeState(ctx context.Context, tx pg.Tx, c domain.Charge) (unapplied i
 // ChargedInvoices returns the invoices that a charge has paid, in the order in which it did.
 func ChargedInvoices(ctx context.Context, tx pg.Tx, c domain.Charge) ([]domain.ChargedInvoice, error) {
 	return pg.Many(ctx, tx, pgx.RowToStructByName[domain.ChargedInvoice], `
-		select p.invoice_id as invoice, p.amount from invoices v
+		select p.invoice_id as invoice, p.id as payment, p.amount from invoices v
 		join invoice_payments p on p.tenant_id = @tenant and p.livemode = @live and p.invoice_id = v.id
 		where v.tenant_id = @tenant and v.livemode = @live and v.booking_id = @booking
 			and p.source = 'gateway' and coalesce(p.charge_id, p.reference) = @id
 		order by p.charge_part, p.paid_at, p.id`, pg.Args{"booking": c.Booking, "id": c.ID})
 }
 
-// SaveUnapplied notes what no invoice took of a charge.
-func SaveUnapplied(ctx context.Context, tx pg.Tx, id string, amount int64) error {
-	_, err := tx.Exec(ctx, `update charges c set unapplied = @amount where c.tenant_id = @tenant and c.livemode = @live and c.id = @id`,
-		pg.Args{"id": id, "amount": amount})
-	if err != nil {
-		return fmt.Errorf("save charge: %w", err)
-	}
-	return nil
-}
-
-// PayableInvoices returns the invoices of a booking that wait for money, in the order in which a payment is put on them: the one
-// that it names, then deposits, balances and full ones, each the oldest first.
+// PayableInvoices returns the invoices of a booking that await money, in the order in which a payment is put on them: the one that it
+// names, then the oldest first.
 func PayableInvoices(ctx context.Context, tx pg.Tx, booking domain.BookingID, named domain.InvoiceID) ([]domain.InvoiceID, error) {
 	return pg.Many(ctx, tx, pgx.RowTo[domain.InvoiceID], `
 		select v.id from invoices v
 		where v.tenant_id = @tenant and v.livemode = @live and v.booking_id = @booking and v.status in ('open', 'partially_paid', 'uncollectible')
-		order by v.id is distinct from @named::uuid, array_position(array['deposit', 'balance', 'full'], v.kind), v.created_at, v.id
+		order by v.id is distinct from @named::uuid, v.created_at, v.id
 		limit @limit`, pg.Args{"booking": booking, "named": named, "limit": maxPayable})
+}
+
+// BookingMoney is a booking of any tenant with money that lies on no invoice.
+type BookingMoney struct {
+	TenantID  ids.Tenant
+	Livemode  bool
+	BookingID domain.BookingID
+}
+
+// UnallocatedBookings returns up to limit bookings of all tenants and modes with money that lies on no invoice, behind after; tx has the
+// worker role.
+func UnallocatedBookings(ctx context.Context, tx pg.Tx, after BookingMoney, limit int) ([]BookingMoney, error) {
+	return pg.Many(ctx, tx, pgx.RowToStructByName[BookingMoney], `
+		select distinct c.tenant_id, c.livemode, c.booking_id from charges c
+		where c.unapplied > c.refunded and (c.tenant_id, c.livemode, c.booking_id) > ($1::uuid, $2::boolean, $3::uuid)
+		order by c.tenant_id, c.livemode, c.booking_id limit $4`, after.TenantID.UUID(), after.Livemode, after.BookingID.UUID(), limit)
 }

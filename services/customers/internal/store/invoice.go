@@ -213,10 +213,12 @@ func AddPayment(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice
 	after, p := &pgx.Batch{}, v.Payments[len(v.Payments)-1]
 	after.Queue(`
 		insert into invoice_payments (tenant_id, livemode, invoice_id, position, id, amount, method, source, paid_at, reference,
-			charge_id, charge_part)
-		values (@tenant, @live, @invoice, @position, @id, @amount, @method, @source, @paid_at, @reference, nullif(@charge::text, ''), @part)`, pg.Args{
+			charge_id, charge_part, disputed)
+		values (@tenant, @live, @invoice, @position, @id, @amount, @method, @source, @paid_at, @reference, nullif(@charge::text, ''), @part,
+			@disputed)`, pg.Args{
 		"invoice": v.ID, "position": len(v.Payments), "id": p.ID, "amount": p.Amount.Minor, "method": p.Method, "source": p.Source,
 		"paid_at": p.PaidAt, "reference": p.Reference, "charge": p.Part.Charge, "part": p.Part.Place,
+		"disputed": p.Part.Disputed,
 	})
 	return updateInvoice(ctx, tx, after, noNumber, v, "")
 }

@@ -49,7 +49,7 @@ func TestWorkerSeesOnlyWhatItServes(t *testing.T) {
 	for _, table := range []string{
 		"customers", "customer_words", "customer_metadata", "catalogue_items", "invoices", "invoice_payments", "invoice_metadata",
 		"invoice_counters", "lead_words", "lead_metadata",
-		"quote_metadata", "quote_counters", "charges",
+		"quote_metadata", "quote_counters",
 	} {
 		err := db.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
 			_, err := tx.Exec(ctx, `select from `+table)

@@ -62,8 +62,8 @@ func NewIntent(id IntentID, in IntentInput, b Booking, v *Invoice) (Intent, erro
 	return out, nil
 }
 
-// outstanding is what can be paid at most: of the invoice where one is named, which may ask for more than the booking's price, or of the
-// booking.
+// outstanding is what can be paid at most: what is due of the booking, and of the invoice where one is named. A booking without a price
+// does not limit what its invoice asks for.
 func (in IntentInput) outstanding(b Booking, v *Invoice) (int64, error) {
 	if in.Invoice == nil {
 		return b.Due.Minor, nil
@@ -71,11 +71,17 @@ func (in IntentInput) outstanding(b Booking, v *Invoice) (int64, error) {
 	if v == nil || v.BookingID != b.ID {
 		return 0, apperr.Field("invoice_id", "Must be an invoice of the booking.")
 	}
+	if b.Total.Minor > 0 && b.Due.Minor <= 0 { // whatever the invoice says: its money may be on the way
+		return 0, ErrAlreadyPaid
+	}
 	if !slices.Contains(openInvoices, v.Status) || v.Due.Minor <= 0 {
 		return 0, apperr.Field("invoice_id", "Must be an invoice that is open; this one is %s.", v.Status)
 	}
 	if v.Due.Currency != b.Total.Currency {
 		return 0, apperr.Field("invoice_id", "Must have the booking's currency, %s.", b.Total.Currency)
+	}
+	if b.Total.Minor > 0 {
+		return min(v.Due.Minor, b.Due.Minor), nil
 	}
 	return v.Due.Minor, nil
 }

@@ -1,0 +1,116 @@
+package consume_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/pgtest"
+
+	"holdfast.dev/services/customers/internal/app"
+	"holdfast.dev/services/customers/internal/domain"
+	"holdfast.dev/services/customers/internal/peers/peerstest"
+	"holdfast.dev/services/customers/internal/store"
+)
+
+// anyVersion is a precondition that holds.
+type anyVersion struct{}
+
+// Check implements patch.Precondition.
+func (anyVersion) Check(int64) error { return nil }
+
+// transact runs a verb in a transaction, without a stored answer.
+func (w *ledger) transact(ctx context.Context, write func(ctx context.Context, tx pg.Tx) (domain.Invoice, error)) error {
+	return w.DB.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		_, err := write(ctx, tx)
+		return err
+	})
+}
+
+// draft makes a draft invoice of the booking.
+func (w *ledger) draft(total int64) (id domain.InvoiceID) {
+	w.T.Helper()
+	v := domain.Invoice{
+		ID: ids.New[ids.InvoicePrefix](), Status: domain.InvoiceDraft, Kind: domain.FullInvoice, CustomerID: w.customer, BookingID: w.booking,
+		Lines: []domain.Line{{Description: "d", Quantity: 1, UnitAmount: total}}, Version: 1,
+	}
+	v.Paid.Currency = "USD"
+	var err error
+	if v.Totals, err = domain.Sum(v.Lines, "USD"); err != nil {
+		w.T.Fatal(err)
+	}
+	w.in(func(ctx context.Context, tx pg.Tx) error {
+		_, err := store.InsertInvoice(ctx, tx, v)
+		return err
+	})
+	return v.ID
+}
+
+func (w *ledger) invoices() *app.Invoices {
+	return &app.Invoices{Tenants: &peerstest.Tenants{Info: domain.Invoicing{Prefix: "INV-"}}, Wake: func() {}, Now: time.Now}
+}
+
+// A card deposit before any invoice is put on the next one that is opened; what was refunded of it is not.
+func TestMoneyBeforeAnInvoice(t *testing.T) {
+	t.Parallel()
+	w := newLedger(t)
+	pgtest.Scoped(t, w.DB)
+	w.handle(w.told("payment.succeeded", "pi_1", 2, 300, 0, false), w.told("payment_intent.updated", "pi_1", 3, 300, 50, false))
+	first, second := w.draft(200), w.draft(100)
+	for _, id := range []domain.InvoiceID{first, second} {
+		if err := w.invoices().Open(w.ctx, w.transact, id, anyVersion{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.shows(first, 200, 0, false, "paid")
+	w.shows(second, 50, 0, false, "partially_paid")
+	w.handle(w.told("payment_intent.updated", "pi_1", 4, 300, 0, false)) // the refund has failed
+	w.shows(second, 100, 0, false, "paid")
+}
+
+// When a cash payment is reversed, card money that lies on no invoice takes its place.
+func TestMoneyAfterAReversal(t *testing.T) {
+	t.Parallel()
+	w := newLedger(t)
+	pgtest.Scoped(t, w.DB)
+	id := w.open(domain.FullInvoice, 100)
+	in := domain.PaymentInput{Method: "cash"}
+	in.Amount.Minor, in.Amount.Currency = 100, "USD"
+	if err := w.invoices().RecordPayment(w.ctx, w.transact, id, in, anyVersion{}); err != nil {
+		t.Fatal(err)
+	}
+	w.handle(w.told("payment.succeeded", "pi_1", 2, 100, 0, false))
+	v, err := store.Invoice(w.ctx, w.DB.App.Read(w.ctx), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.invoices().ReversePayment(w.ctx, w.transact, id, v.Payments[0].ID, anyVersion{}); err != nil {
+		t.Fatal(err)
+	}
+	w.shows(id, 100, 0, false, "paid")
+	if n := w.Count(`select count(*) from charges where unapplied = 0`); n != 1 {
+		t.Error("the charge lies on no invoice")
+	}
+}
+
+// What an earlier version has left beside an open invoice is put on it by the worker, once.
+func TestAllocatorTakesWhatWasLeft(t *testing.T) {
+	t.Parallel()
+	w := newLedger(t)
+	w.handle(w.told("payment.succeeded", "pi_1", 2, 100, 0, false))
+	w.Exec(`update charges set currency = null, created_at = null`)
+	id := w.open(domain.FullInvoice, 60) // not by the use case, which would allocate
+	a := &app.Allocator{DB: w.DB.App, Invoices: w.invoices(), Tenants: &peerstest.Tenants{}, Worker: w.DB.Worker, Log: slog.New(slog.DiscardHandler)}
+	for range 2 {
+		if err := a.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.shows(id, 60, 0, false, "paid")
+	}
+	if n := w.Count(`select count(*) from charges where unapplied = 40`); n != 1 {
+		t.Error("the rest of the charge is not 40")
+	}
+}
