@@ -473,3 +473,6 @@ type View struct {
 type ViewList struct {
 	Data []View `json:"data"`
 }
+
+// IdempotencyKey defines model for IdempotencyKey.
+type IdempotencyKey = string

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"holdfast.dev/libs/crypt"
+	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/service"
 
@@ -20,7 +22,7 @@ type resealSettings struct {
 }
 
 func resealCommand() *cobra.Command {
-	return service.Command("reseal", "Seal the second factors under the first encryption key; safe to stop and to repeat.", reseal)
+	return service.Command("reseal", "Seal the second factors and the stored answers under the first encryption key; safe to stop and to repeat.", reseal)
 }
 
 func reseal(ctx context.Context, s resealSettings) error {
@@ -33,5 +35,5 @@ func reseal(ctx context.Context, s resealSettings) error {
 		return err
 	}
 	defer worker.Close()
-	return store.ResealFactors(ctx, worker, box, os.Stdout)
+	return errors.Join(store.ResealFactors(ctx, worker, box, os.Stdout), idemstore.Reseal(ctx, worker, box, os.Stdout))
 }

@@ -35,7 +35,11 @@ func boundMemory(passwords int) {
 // wire builds everything, top to bottom, and registers it with rt; stopping runs upwards.
 func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	boundMemory(cfg.PasswordsAtOnce)
-	p, err := platform.Open(ctx, rt, cfg.Platform, platform.Spec{})
+	box, err := crypt.NewBox(cfg.EncryptionKeys)
+	if err != nil {
+		return err
+	}
+	p, err := platform.Open(ctx, rt, cfg.Platform, platform.Spec{Box: box})
 	if err != nil {
 		return err
 	}
@@ -44,10 +48,6 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		return err
 	}
 	rt.OnStop("redis", func(context.Context) error { return redis.Close() })
-	box, err := crypt.NewBox(cfg.EncryptionKeys)
-	if err != nil {
-		return err
-	}
 	mailer, err := mailer(cfg.Mail)
 	if err != nil {
 		return err
@@ -75,6 +75,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	handlers := &api.API{
 		DB:        p.DB,
 		App:       identity,
+		Answers:   p.Idem,
 		LastUse:   lastUse,
 		RateLimit: cfg.RateLimit,
 		Server:    p.Server,

@@ -1,9 +1,12 @@
 package api
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
+	"strconv"
 
+	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/contract"
 
 	"holdfast.dev/services/console/internal/domain"
@@ -99,7 +102,13 @@ func act(r *domain.Resource, a *domain.Action) page {
 		if err != nil {
 			return v.refused(err, out, fields)
 		}
-		made, err := v.app.Do(ctx, in)
+		if in.Version, err = v.sentVersion(o); err != nil {
+			return err
+		}
+		made, err := v.submit(in)
+		if errors.Is(err, apperr.ErrVersion) { // the form shows the resource as it is now, and has its version
+			err = domain.ErrChanged
+		}
 		if err != nil {
 			return v.refused(err, out, fields)
 		}
@@ -114,9 +123,18 @@ func act(r *domain.Resource, a *domain.Action) page {
 	}
 }
 
+// sentVersion is the version of a resource that the form showed; 0 for a resource without versions.
+func (v *visit) sentVersion(o domain.Object) (int64, error) {
+	version, err := strconv.ParseInt(v.form.Get("version"), 10, 64)
+	if err != nil && o.Version() != 0 {
+		return 0, domain.ErrStaleForm
+	}
+	return version, nil
+}
+
 func (v *visit) actionRequest(r *domain.Resource, a *domain.Action, fields []contract.Field) (domain.Request, error) {
 	op := v.s.Operations[a.Operation]
-	in := domain.Request{Operation: a.Operation, Key: v.form.Get("once")}
+	in := domain.Request{Operation: a.Operation}
 	body, err := v.reader().Body(fields, v.form)
 	if err != nil {
 		return in, err

@@ -98,7 +98,7 @@ func move(v *visit) error {
 		body["event_end_time"] = domain.Shift(start, domain.Between(was, o.Text("event_end_time")))
 	}
 	if len(body) > 0 {
-		_, err = v.app.Do(ctx, domain.Request{Operation: r.Update, Params: []string{id}, Body: body, Version: version, Key: v.form.Get("once")})
+		_, err = v.submit(domain.Request{Operation: r.Update, Params: []string{id}, Body: body, Version: version})
 	}
 	if err == nil {
 		to := ownAddress(v.form.Get("to"))

@@ -153,12 +153,12 @@ func (v *visit) attempts(sent domain.Object) []pages.AttemptView {
 
 // sendAgain sends a delivery again.
 func sendAgain(v *visit) error {
-	id, delivery := v.c.Param("id"), v.c.Param("delivery")
-	_, err := v.app.Do(v.r.Context(), domain.Request{Operation: "retryDelivery", Params: []string{id, delivery}, Key: v.form.Get("once")})
+	id, one := v.c.Param("id"), v.c.Param("delivery")
+	_, err := v.submit(domain.Request{Operation: "retryDelivery", Params: []string{id, one}})
 	if err != nil {
-		return err
+		return v.again(err, delivery)
 	}
-	return v.done("endpoints/"+id+"/deliveries/"+delivery, "sent_again")
+	return v.done("endpoints/"+id+"/deliveries/"+one, "sent_again")
 }
 
 // reverse asks before a payment that was recorded by hand is reversed, and reverses it.
@@ -170,7 +170,7 @@ func reverseForm(v *visit) (pages.FormView, error) {
 		return pages.FormView{}, err
 	}
 	out := pages.FormView{
-		Title: v.T("action_reverse") + ": " + r.TitleOf(o), Action: v.address(), Back: v.w.Path("invoices/" + id), Button: v.T("action_reverse"), Danger: true,
+		Title: v.T("action_reverse") + ": " + r.TitleOf(o), Action: v.r.URL.EscapedPath() + "?" + v.query().Encode(), Back: v.w.Path("invoices/" + id), Button: v.T("action_reverse"), Danger: true,
 		Preview: []string{v.T("preview_invoices_reverse")},
 	}
 	for _, p := range o.Objects("payments") {
@@ -202,7 +202,7 @@ func reverse(v *visit) error {
 		return err
 	}
 	id := v.c.Param("id")
-	_, err = v.app.Do(v.r.Context(), domain.Request{Operation: "reverseInvoicePayment", Params: []string{id, v.r.URL.Query().Get("payment")}, Key: v.form.Get("once")})
+	_, err = v.submit(domain.Request{Operation: "reverseInvoicePayment", Params: []string{id, v.r.URL.Query().Get("payment")}})
 	if err != nil {
 		return v.refused(err, out, nil)
 	}

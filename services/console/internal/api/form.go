@@ -4,15 +4,17 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/obs"
 
 	"holdfast.dev/services/console/internal/app"
 	"holdfast.dev/services/console/internal/domain"
@@ -70,7 +72,7 @@ func (v *visit) choices(fields []contract.Field) (view.Choices, error) {
 			}
 			list, err := v.resourceOptions(r)
 			if err != nil {
-				return nil, err
+				return out, err
 			}
 			out[kind] = list
 		}
@@ -152,8 +154,11 @@ func (v *visit) eventTypes(f contract.Field) []view.Option {
 // ask shows a form with the values of form and what is wrong with them.
 func (v *visit) ask(status int, out pages.FormView, fields []contract.Field, form url.Values, wrong map[string]string, problem string) error {
 	choices, err := v.choices(fields)
-	if err != nil {
+	if err != nil && v.form == nil {
 		return err
+	}
+	if err != nil { // what was typed matters more than what else could be chosen
+		obs.Add(v.r.Context(), slog.String("error", err.Error()))
 	}
 	v.keep(choices, fields, form)
 	out.Inputs = v.Inputs(fields, form, choices, wrong)
@@ -179,22 +184,22 @@ func (v *visit) wrongOf(err error, names ...string) string {
 	return v.explain(e)
 }
 
-// refused shows the form again when err is a verdict on what was entered, with the values that were sent.
+// refused shows the form again when err is a verdict on what was entered, or leaves open whether it took effect, with the values that were sent.
 func (v *visit) refused(err error, out pages.FormView, fields []contract.Field) error {
-	var e *apperr.Error
-	if !errors.As(err, &e) || !slices.Contains([]apperr.Kind{apperr.Invalid, apperr.Conflict, apperr.PreconditionFailed, apperr.NotFound, apperr.BadGateway, apperr.BadRequest}, e.Kind) {
+	e := apperr.As(err)
+	verdicts := []apperr.Kind{apperr.Invalid, apperr.Conflict, apperr.PreconditionFailed, apperr.NotFound, apperr.BadRequest, apperr.TooLarge}
+	if !app.Unknown(err) && !slices.Contains(verdicts, e.Kind) {
 		return err
 	}
 	wrong := map[string]string{}
-	for _, f := range e.Fields {
-		if wrong[f.Field] == "" {
-			wrong[f.Field] = pages.Translate(v.Text, f.Message)
+	if e.Code != apperr.ErrMismatch.Code {
+		for _, f := range e.Fields {
+			if wrong[f.Field] == "" {
+				wrong[f.Field] = pages.Translate(v.Text, f.Message)
+			}
 		}
 	}
-	problem := ""
-	if len(e.Fields) == 0 {
-		problem = v.explain(e)
-	}
+	problem := v.verdict(err)
 	if e.Code == "slot_unavailable" {
 		problem = strings.TrimSpace(problem + " " + v.clash())
 	}
@@ -204,8 +209,8 @@ func (v *visit) refused(err error, out pages.FormView, fields []contract.Field) 
 // newForm is the form that makes a resource.
 func (v *visit) newForm(r *domain.Resource) (pages.FormView, []contract.Field) {
 	address := v.w.Path(r.Name + "/new")
-	if v.r.URL.RawQuery != "" {
-		address += "?" + v.r.URL.RawQuery
+	if q := v.query(); len(q) > 0 {
+		address += "?" + q.Encode()
 	}
 	fields := slices.DeleteFunc(v.fields(r.Create, r.New), func(f contract.Field) bool {
 		return r.Name != "refunds" && slices.Contains(linked, f.Name) && !v.r.URL.Query().Has(f.Name)
@@ -271,7 +276,7 @@ func (v *visit) madeOfLead(ctx context.Context, body map[string]any, given strin
 			person[name] = s
 		}
 	}
-	made, err := v.app.Do(ctx, domain.Request{Operation: "createCustomer", Body: person, Key: v.form.Get("once") + "-customer"})
+	made, err := v.app.Submit(ctx, domain.Request{Operation: "createCustomer", Body: person, Key: v.once + "-customer"})
 	return made.Text("id"), err
 }
 
@@ -293,7 +298,7 @@ func create(r *domain.Resource) page {
 					delete(body, name)
 				}
 			}
-			made, err = v.app.Do(v.r.Context(), domain.Request{Operation: r.Create, Body: body, Key: v.form.Get("once")})
+			made, err = v.submit(domain.Request{Operation: r.Create, Body: body})
 		}
 		if err != nil {
 			return v.refused(err, out, fields)
@@ -324,6 +329,7 @@ func editPage(r *domain.Resource) page {
 			return err
 		}
 		out, fields := v.editForm(r, o)
+		v.once += fmt.Sprintf("-v%d", o.Version()) // once more for the next version
 		return v.ask(http.StatusOK, out, fields, v.reader().Form(fields, o), nil, "")
 	}
 }
@@ -340,9 +346,9 @@ func update(r *domain.Resource) page {
 		if r.Fresh && !v.recent() {
 			return nil
 		}
-		version, err := strconv.ParseInt(v.form.Get("version"), 10, 64)
-		if err != nil && o.Version() != 0 {
-			return domain.ErrStaleForm
+		version, err := v.sentVersion(o)
+		if err != nil {
+			return err
 		}
 		out.Version = version
 		body, err := v.reader().Changes(fields, v.form, o)
@@ -350,7 +356,7 @@ func update(r *domain.Resource) page {
 			err = v.namedCustomer(ctx, body)
 		}
 		if err == nil && len(body) > 0 {
-			_, err = v.app.Do(ctx, domain.Request{Operation: r.Update, Params: []string{id}, Body: body, Version: version, Key: v.form.Get("once")})
+			_, err = v.submit(domain.Request{Operation: r.Update, Params: []string{id}, Body: body, Version: version})
 		}
 		if err != nil {
 			return v.refused(err, out, fields)

@@ -169,7 +169,7 @@ func newPlatform(t *testing.T, o options) *platform {
 		o.publicURL = "http://console.test"
 	}
 	now := func() time.Time { return noon }
-	p.app = &app.App{Services: services, Names: app.NewNames(services), Now: now}
+	p.app = &app.App{Services: services, Names: app.NewNames(services), Now: now, Pauses: []time.Duration{time.Millisecond, time.Millisecond}}
 	p.server, err = api.New(api.Options{
 		App: p.app, Operations: common.operations, Words: words, Live: app.NewLive(services, 100), LiveTime: time.Minute, PublicURL: o.publicURL, Now: now,
 	})

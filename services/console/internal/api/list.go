@@ -95,7 +95,7 @@ func saveView(v *visit) error {
 	if err != nil {
 		return domain.ErrStaleForm
 	}
-	_, err = v.app.Do(v.r.Context(), domain.Request{Operation: "saveView", Body: map[string]any{"list": r.Name, "name": strings.TrimSpace(v.form.Get("name")), "query": query.Encode()}})
+	_, err = v.submit(domain.Request{Operation: "saveView", Body: map[string]any{"list": r.Name, "name": strings.TrimSpace(v.form.Get("name")), "query": query.Encode()}})
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func deleteView(v *visit) error {
 	if r == nil {
 		return domain.ErrNotFound
 	}
-	if _, err := v.app.Do(v.r.Context(), domain.Request{Operation: "deleteView", Params: []string{v.c.Param("id")}}); err != nil {
+	if _, err := v.submit(domain.Request{Operation: "deleteView", Params: []string{v.c.Param("id")}}); err != nil {
 		return err
 	}
 	return v.done(r.Name, "view_deleted")

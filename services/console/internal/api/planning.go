@@ -1,6 +1,8 @@
 package api
 
 import (
+	"cmp"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -26,7 +28,7 @@ func clockPage(v *visit) error {
 func (v *visit) clockView(o domain.Object, wrong string) pages.ClockView {
 	out := pages.ClockView{Frozen: o.Bool("frozen"), Wrong: wrong}
 	if at := o.Time("now"); at != nil {
-		out.Now, out.Input = v.DateTime(*at), at.In(v.Zone).Format("2006-01-02T15:04")
+		out.Now, out.Input, out.From = v.DateTime(*at), at.In(v.Zone).Format("2006-01-02T15:04"), at.Format(time.RFC3339)
 	}
 	return out
 }
@@ -45,8 +47,8 @@ func setClock(v *visit) error {
 	}
 	ctx, to := v.r.Context(), v.form.Get("to")
 	if to == "real" {
-		if _, err := v.app.Do(ctx, domain.Request{Operation: "deleteTestClock"}); err != nil {
-			return err
+		if _, err := v.submit(domain.Request{Operation: "deleteTestClock"}); err != nil {
+			return v.again(err, clockPage)
 		}
 		return v.done("clock", "clock_real")
 	}
@@ -56,7 +58,7 @@ func setClock(v *visit) error {
 	}
 	body := map[string]any{}
 	if step, ok := steps[to]; ok {
-		at := o.Time("now")
+		at := cmp.Or(domain.Object{"from": v.form.Get("from")}.Time("from"), o.Time("now")) // a repetition moves it to the same time
 		if at == nil {
 			return domain.ErrNotFound
 		}
@@ -64,11 +66,11 @@ func setClock(v *visit) error {
 	} else if body, err = v.reader().Body(v.fields("setTestClock", []string{"now"}), v.form); err != nil {
 		return v.show(http.StatusUnprocessableEntity, pages.Clock(v.frame(""), v.clockView(o, v.wrongOf(err, "now"))))
 	}
-	if _, err := v.app.Do(ctx, domain.Request{Operation: "setTestClock", Body: body, Key: v.form.Get("once")}); err != nil {
+	if _, err := v.submit(domain.Request{Operation: "setTestClock", Body: body, Key: v.onceFor(fmt.Sprint(body["now"]))}); err != nil {
 		if text := v.wrongOf(err, "now"); text != "" {
 			return v.show(http.StatusUnprocessableEntity, pages.Clock(v.frame(""), v.clockView(o, text)))
 		}
-		return err
+		return v.again(err, clockPage)
 	}
 	return v.done("clock", "clock_moved")
 }

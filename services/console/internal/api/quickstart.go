@@ -40,11 +40,9 @@ func quickKey(v *visit) error {
 		scopes = append(scopes, t.Scope)
 	}
 	slices.Sort(scopes)
-	o, err := v.app.Do(v.r.Context(), domain.Request{
-		Operation: "createApiKey", Body: map[string]any{"name": v.T("page_quickstart"), "scopes": slices.Compact(scopes)}, Key: v.form.Get("once"),
-	})
+	o, err := v.submit(domain.Request{Operation: "createApiKey", Body: map[string]any{"name": v.T("page_quickstart"), "scopes": slices.Compact(scopes)}})
 	if err != nil {
-		return err
+		return v.again(err, quickStart)
 	}
 	return v.showQuickStart(o.Text("secret"))
 }

@@ -67,10 +67,14 @@ func (s *Server) Mount(e *gin.Engine, internal func(h httpx.Handler, peers ...st
 	handle(http.MethodGet, "/admin", s.visits(home))
 	handle(http.MethodGet, "/admin/-/assets/:name", s.asset)
 	handle(http.MethodPost, "/admin/-/preferences", s.visits(savePreferences))
+	post := s.post()
 	for path, h := range s.get() {
+		if post[path] != nil {
+			h = withOnce(h)
+		}
 		handle(http.MethodGet, "/admin/:tenant/:mode"+path, s.inWorkspace(h))
 	}
-	for path, h := range s.post() {
+	for path, h := range post {
 		handle(http.MethodPost, "/admin/:tenant/:mode"+path, s.inWorkspace(h))
 	}
 	e.NoRoute(internal(s.visits(func(*visit) error { return domain.ErrNotFound }), "gateway"))

@@ -76,7 +76,7 @@ func saveSettings(name string) page {
 			}
 		}
 		if err == nil && len(body) > 0 {
-			_, err = v.app.Do(v.r.Context(), domain.Request{Operation: "updateTenant", Body: body})
+			_, err = v.submit(domain.Request{Operation: "updateTenant", Body: body})
 		}
 		if err != nil {
 			return v.refused(err, out, fields)
@@ -192,12 +192,20 @@ func connectGateway(v *visit) error {
 	}
 	body, err := v.reader().Body(fields, v.form)
 	if err == nil {
-		_, err = v.app.Do(v.r.Context(), domain.Request{Operation: "connectGatewayAccount", Body: body})
+		_, err = v.submit(domain.Request{Operation: "connectGatewayAccount", Body: body})
 	}
 	if err != nil {
 		return v.refused(err, out, fields)
 	}
 	return v.done("gateway", "connected")
+}
+
+// disconnectForm is the form that asks before the account is disconnected.
+func (v *visit) disconnectForm() (pages.FormView, error) {
+	out, _, err := v.gatewayForm()
+	out.Action, out.Back, out.Button, out.Danger = v.w.Path("gateway/disconnect"), v.w.Path("gateway"), v.T("disconnect"), true
+	out.Preview, out.Links = []string{v.T("gateway_end")}, nil
+	return out, err
 }
 
 func disconnectPage(v *visit) error {
@@ -207,12 +215,10 @@ func disconnectPage(v *visit) error {
 	if !v.recent() {
 		return nil
 	}
-	out, _, err := v.gatewayForm()
+	out, err := v.disconnectForm()
 	if err != nil {
 		return err
 	}
-	out.Action, out.Back, out.Button, out.Danger = v.w.Path("gateway/disconnect"), v.w.Path("gateway"), v.T("disconnect"), true
-	out.Preview, out.Links = []string{v.T("gateway_end")}, nil
 	return v.ask(http.StatusOK, out, nil, nil, nil, "")
 }
 
@@ -223,8 +229,8 @@ func disconnectGateway(v *visit) error {
 	if !v.recent() {
 		return nil
 	}
-	if _, err := v.app.Do(v.r.Context(), domain.Request{Operation: "disconnectGatewayAccount"}); err != nil {
-		return err
+	if _, err := v.submit(domain.Request{Operation: "disconnectGatewayAccount"}); err != nil {
+		return v.again(err, disconnectPage)
 	}
 	return v.done("gateway", "disconnected")
 }

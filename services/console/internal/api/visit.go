@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -15,7 +16,6 @@ import (
 	"github.com/a-h/templ"
 	"github.com/gin-gonic/gin"
 
-	"holdfast.dev/libs/apikey"
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/obs"
@@ -43,6 +43,9 @@ type visit struct {
 	nav     string           // the entry of the navigation that is marked
 	live    bool             // the page is fetched again when something changes
 	notice  string
+	once    string // the Idempotency-Key of the page's forms; "": each rendering has a new one
+	problem string // what did not work, where the page is shown again
+	status  int    // of the page, where it is shown again
 }
 
 // cookieName has the prefix with which browsers take a cookie from this host alone, where the connection is encrypted.
@@ -103,6 +106,7 @@ func (v *visit) serve(h page) (err error) {
 		if err := v.readForm(); err != nil {
 			return err
 		}
+		v.once = v.sentOnce()
 	}
 	return h(v)
 }
@@ -143,13 +147,13 @@ func (v *visit) address() string {
 // frame is what the page has around it.
 func (v *visit) frame(problem string) pages.Frame {
 	f := pages.Frame{
-		Format: v.Format, Workspace: v.w, Form: v.formToken(), Once: apikey.Random(26), Page: v.nav, Address: v.address(), Theme: v.theme(),
-		Notice: v.notice, Problem: problem, Nav: v.navigation(), First: v.first(),
+		Format: v.Format, Workspace: v.w, Form: v.formToken(), Once: cmp.Or(v.once, newOnce(v.operator())), Page: v.nav, Address: v.address(), Theme: v.theme(),
+		Notice: v.notice, Problem: cmp.Or(problem, v.problem), Nav: v.navigation(), First: v.first(),
 	}
 	if v.live {
 		f.Live = v.w.Path("live")
 	}
-	if f.Notice == "" {
+	if f.Notice == "" && f.Problem == "" {
 		if text, ok := v.Find("done_" + v.r.URL.Query().Get("done")); ok {
 			f.Notice = text
 		}
@@ -160,6 +164,14 @@ func (v *visit) frame(problem string) pages.Frame {
 		}
 	}
 	return f
+}
+
+// operator is the id of who has signed in, "" on a page without a session.
+func (v *visit) operator() string {
+	if v.session == nil {
+		return ""
+	}
+	return v.session.Operator.ID
 }
 
 // first reports whether the browser has not been given the style of the pages yet, and notes that it is now: it fetches the file after the
@@ -254,7 +266,7 @@ func (v *visit) show(status int, component templ.Component) error {
 	h.Set("Content-Language", v.Lang)
 	v.guard()
 	v.s.compress(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.WriteHeader(status)
+		w.WriteHeader(cmp.Or(v.status, status))
 		if err := component.Render(r.Context(), w); err != nil {
 			obs.Add(r.Context(), slog.String("error", err.Error()))
 		}

@@ -15,11 +15,12 @@ import (
 	"holdfast.dev/services/console/internal/peers"
 )
 
-// App holds what the use cases need. All fields are required.
+// App holds what the use cases need. All fields but Pauses are required.
 type App struct {
 	Services *peers.Services
 	Names    *Names
 	Now      func() time.Time
+	Pauses   []time.Duration // before a write whose outcome is unknown is sent again; nil: submitPauses
 }
 
 // Get returns a resource. One of a list that is whole is found there.

@@ -29,6 +29,9 @@ type Operation struct {
 	contract.Form
 }
 
+// Deletes reports whether the call deletes something: a repetition finds nothing.
+func (op *Operation) Deletes() bool { return op.Method == "DELETE" }
+
 // Operations are all calls by operationId.
 type Operations map[string]*Operation
 

@@ -9,6 +9,7 @@ import (
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/rest"
 
@@ -23,6 +24,7 @@ import (
 type API struct {
 	DB        *pg.DB // app role
 	App       *app.App
+	Answers   *idemstore.Store // its Box seals answers that hold a secret
 	LastUse   *app.LastUse
 	OAuth     *oauth.Server
 	RateLimit int // requests a minute of one credential, as GET /me answers it

@@ -1,14 +1,17 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/patch"
+	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto/internalapi"
 
@@ -32,11 +35,13 @@ func (a *API) createApp(c *gin.Context, by asker) error {
 	if err != nil {
 		return err
 	}
-	made, err := a.App.CreateApp(c.Request.Context(), by.origin(), by.Tenant, in)
-	if err != nil {
-		return appFields(err)
-	}
-	return created(c, view.App(made))
+	return a.sendOnce(c, by, caller.Live, func(ctx context.Context, tx pg.Tx) (any, error) {
+		made, err := a.App.CreateAppIn(ctx, tx, by.origin(), by.Tenant, in)
+		if err != nil {
+			return nil, appFields(err)
+		}
+		return view.App(made), nil
+	})
 }
 
 func (a *API) updateApp(c *gin.Context, by asker) error {

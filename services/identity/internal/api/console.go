@@ -33,7 +33,7 @@ func (a *API) mountConsole(e *gin.Engine) error {
 	if err != nil {
 		return err
 	}
-	for id, h := range map[string]func(c *gin.Context, by asker) error{
+	for id, h := range map[string]consoleCall{
 		"listApiKeys": a.listKeys, "createApiKey": a.createKey, "rotateApiKey": a.rotateKey, "revokeApiKey": a.revokeKey,
 		"listMembers": a.listMembers, "inviteMember": a.inviteMember, "changeMember": a.changeMember, "removeMember": a.removeMember,
 		"listApps": a.listApps, "createApp": a.createApp, "updateApp": a.updateApp, "deleteApp": a.deleteApp,
@@ -47,7 +47,7 @@ func (a *API) mountConsole(e *gin.Engine) error {
 			return fmt.Errorf("the contract of the internal calls has no operation %s", id)
 		}
 		path := strings.ReplaceAll(call.Path, "{id}", ":id")
-		e.Handle(call.Method, path, a.Server.Internal(a.permitted(domain.Permission(call.Permission), h), "console"))
+		e.Handle(call.Method, path, a.Server.Internal(a.permitted(domain.Permission(call.Permission), idempotent(call.Secret, h)), "console"))
 	}
 	return nil
 }
@@ -67,7 +67,7 @@ func (m asker) origin() domain.Origin {
 func (m asker) home() store.Home { return store.Home{TenantID: m.Tenant, Livemode: m.Live()} }
 
 // permitted calls h when the caller is an operator whose role at the caller's tenant has the permission now.
-func (a *API) permitted(needs domain.Permission, h func(c *gin.Context, by asker) error) httpx.Handler {
+func (a *API) permitted(needs domain.Permission, h consoleCall) httpx.Handler {
 	return func(c *gin.Context) error {
 		ctx := c.Request.Context()
 		from := caller.FromContext(ctx)

@@ -5,12 +5,14 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"strings"
 	"testing"
 	"time"
 	_ "time/tzdata"
 
 	"holdfast.dev/libs/apitest"
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/crypt"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/ids"
@@ -66,9 +68,14 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	w.T.Helper()
 	identity := *w.app
 	identity.DB = db
+	box, err := crypt.NewBox("e1:" + strings.Repeat("5a", 32))
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	answers := &idemstore.Store{DB: db, Box: box, Now: time.Now}
 	handlers := &api.API{
-		DB: db, App: &identity, LastUse: w.lastUse, RateLimit: 77, Now: time.Now,
-		Server: w.Server(&idemstore.Store{DB: db, Now: time.Now}, "bookings", "customers", "console"),
+		DB: db, App: &identity, Answers: answers, LastUse: w.lastUse, RateLimit: 77, Now: time.Now,
+		Server: w.Server(answers, "bookings", "customers", "console"),
 	}
 	engine := httpx.NewEngine()
 	if err := handlers.Mount(engine); err != nil {

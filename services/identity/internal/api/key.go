@@ -1,6 +1,8 @@
 package api
 
 import (
+	"context"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -8,6 +10,9 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/obs"
+	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto/internalapi"
 
@@ -38,11 +43,10 @@ func (a *API) createKey(c *gin.Context, by asker) error {
 		return err
 	}
 	in := app.NewKey{Tenant: by.Tenant, Mode: string(by.Mode), Name: body.Name, Scopes: scopes}
-	k, secret, err := a.App.CreateKey(c.Request.Context(), by.origin(), in)
-	if err != nil {
-		return err
-	}
-	return created(c, view.Key(k, secret, a.Now()))
+	return a.sendOnce(c, by, by.Mode, func(ctx context.Context, tx pg.Tx) (any, error) {
+		k, secret, err := a.App.CreateKeyIn(ctx, tx, by.origin(), in)
+		return view.Key(k, secret, a.Now()), err
+	})
 }
 
 func (a *API) rotateKey(c *gin.Context, by asker) error {
@@ -60,11 +64,17 @@ func (a *API) rotateKey(c *gin.Context, by asker) error {
 		return domain.CheckOverlap(-1)
 	}
 	overlap := time.Duration(*body.OverlapSeconds) * time.Second
-	k, secret, _, err := a.App.RotateKey(c.Request.Context(), by.origin(), by.home(), id, overlap)
+	reply, err := a.once(c, by, by.Mode, func(ctx context.Context, tx pg.Tx) (any, error) {
+		k, secret, err := a.App.RotateKeyIn(ctx, tx, by.origin(), id, overlap)
+		return view.Key(k, secret, a.Now()), err
+	})
 	if err != nil {
 		return err
 	}
-	return created(c, view.Key(k, secret, a.Now()))
+	if err := a.App.PublishInvalidations(c.Request.Context(), by.Tenant); err != nil { // RetryPublish does it later
+		obs.Add(c.Request.Context(), slog.String("error", err.Error()))
+	}
+	return httpx.Send(c, reply)
 }
 
 func (a *API) revokeKey(c *gin.Context, by asker) error {

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"holdfast.dev/libs/apitest"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/proto/internalapi"
@@ -207,3 +209,75 @@ func TestRotationIsPublished(t *testing.T) {
 type nowhere struct{}
 
 func (nowhere) Publish(context.Context, []domain.Invalidation) error { return context.DeadlineExceeded }
+
+// A repetition of a call with its Idempotency-Key gets the first answer, secret included, and makes nothing twice; the secret is nowhere in clear.
+func TestKeysAreMadeOncePerIdempotencyKey(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	tenant, owner := w.newTenant()
+	ctx := w.as(owner, tenant, caller.Live)
+	send := func(key, path, body string) answer {
+		t.Helper()
+		return answer{w.Send(ctx, w.engine, "console", "POST", path, body, apitest.Header("Idempotency-Key: "+key))}
+	}
+	till := `{"name":"Till","scopes":["read:units"]}`
+	answers := make([]answer, 6)
+	var group sync.WaitGroup
+	for i := range answers {
+		group.Go(func() { answers[i] = send("create-1", apiKeys, till) })
+	}
+	group.Wait()
+	made := decode[internalapi.Key](answers[0].is(201))
+	for _, a := range answers {
+		if got := decode[internalapi.Key](a.is(201)); got.ID != made.ID || got.Secret == nil || *got.Secret != *made.Secret {
+			t.Errorf("%+v, want %+v", got, made)
+		}
+	}
+	if n := w.Count(`select count(*) from api_keys where tenant_id = $1 and created_at >= $2`, tenant.ID, made.CreatedAt); n != 1 {
+		t.Errorf("%d keys", n)
+	}
+	send("create-1", apiKeys, `{"name":"Other","scopes":["read:units"]}`).is(422, "idempotency_mismatch")
+
+	rotate := apiKeys + "/" + made.ID + "/rotate"
+	next := decode[internalapi.Key](send("rotate-1", rotate, `{"overlap_seconds":0}`).is(201))
+	again := send("rotate-1", rotate, `{"overlap_seconds":0}`).is(201)
+	if got := decode[internalapi.Key](again); got.ID != next.ID || got.Secret == nil || *got.Secret != *next.Secret || again.Header.Get("Idempotent-Replayed") != "true" || again.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("%+v %v", got, again.Header)
+	}
+	send("rotate-2", rotate, `{"overlap_seconds":0}`).is(422, "invalid_status_transition")
+	if n := w.Count(`select count(*) from api_keys where tenant_id = $1 and created_at >= $2`, tenant.ID, made.CreatedAt); n != 2 || !w.principal(*made.Secret).Revoked || w.principal(*next.Secret).Revoked {
+		t.Errorf("%d keys", n)
+	}
+	for _, secret := range []string{*made.Secret, *next.Secret} {
+		if n := w.Count(`select count(*) from idempotency_keys where position($1::bytea in body) > 0 or not secret`, []byte(secret)); n != 0 {
+			t.Errorf("%d stored answers are not sealed", n)
+		}
+	}
+}
+
+// The other calls that make something take a key too: an app, and an invitation.
+func TestConsoleCallsAreMadeOncePerIdempotencyKey(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	tenant, owner := w.newTenant()
+	for _, mode := range []caller.Mode{caller.Live, caller.Test} {
+		ctx := w.as(owner, tenant, mode)
+		for path, body := range map[string]string{
+			"/internal/v1/apps":    `{"name":"App ` + string(mode) + `","redirect_uris":["https://app.example/back"],"scopes":["read:units"]}`,
+			"/internal/v1/members": `{"email":"dana-` + string(mode) + `@example.com","name":"Dana","role":"viewer"}`,
+		} {
+			header := apitest.Header("Idempotency-Key: " + string(mode) + path)
+			first := answer{w.Send(ctx, w.engine, "console", "POST", path, body, header)}.is(201)
+			second := answer{w.Send(ctx, w.engine, "console", "POST", path, body, header)}.is(201)
+			if string(first.Body) != string(second.Body) {
+				t.Errorf("%s: %s, then %s", path, first.Body, second.Body)
+			}
+		}
+	}
+	if n := w.Count(`select count(*) from oauth_apps where tenant_id = $1`, tenant.ID); n != 2 {
+		t.Errorf("%d apps", n)
+	}
+	if n := len(w.records(tenant, domain.OperatorInvited)); n != 3 { // the owner and two more
+		t.Errorf("%d invitations", n)
+	}
+}

@@ -1,13 +1,16 @@
 package api
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
 
+	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/obs"
+	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto/internalapi"
 
@@ -33,14 +36,33 @@ func (a *API) inviteMember(c *gin.Context, by asker) error {
 	}
 	ctx := c.Request.Context()
 	in := app.Invitation{Tenant: by.Tenant, Email: body.Email, Name: body.Name, Role: body.Role, Asker: by.OperatorID}
-	o, token, err := a.App.InviteOperator(ctx, by.origin(), in)
+	var o domain.Operator
+	var token string
+	out := internalapi.InvitedMember{}
+	reply, err := a.once(c, by, caller.Live, func(ctx context.Context, tx pg.Tx) (any, error) {
+		var err error
+		if o, token, err = a.App.InviteOperatorIn(ctx, tx, by.origin(), in); err != nil {
+			return nil, err
+		}
+		m, err := store.PresentMember(ctx, tx, o.ID)
+		out = a.invited(m, token)
+		return out, err
+	})
 	if err != nil {
 		return err
 	}
-	m, err := store.PresentMember(ctx, a.DB.Read(ctx), o.ID)
-	if err != nil {
-		return err
+	if out.Delivery == internalapi.DeliveryMailed { // this request has made the invitation: a repetition sends no second message
+		if err := a.App.MailInvitation(context.WithoutCancel(ctx), o, token); err != nil {
+			obs.Add(ctx, slog.String("error", err.Error()))
+			out.Delivery = internalapi.DeliveryFailed
+			return created(c, out)
+		}
 	}
+	return httpx.Send(c, reply)
+}
+
+// invited is the answer to an invitation.
+func (a *API) invited(m domain.Member, token string) internalapi.InvitedMember {
 	out := internalapi.InvitedMember{Member: view.Member(m), Delivery: internalapi.DeliveryNone}
 	switch {
 	case token == "":
@@ -48,12 +70,8 @@ func (a *API) inviteMember(c *gin.Context, by asker) error {
 		out.Delivery, out.LinkToken = internalapi.DeliveryByHand, &token
 	default:
 		out.Delivery = internalapi.DeliveryMailed
-		if err := a.App.MailInvitation(ctx, o, token); err != nil {
-			obs.Add(ctx, slog.String("error", err.Error()))
-			out.Delivery = internalapi.DeliveryFailed
-		}
 	}
-	return created(c, out)
+	return out
 }
 
 func (a *API) changeMember(c *gin.Context, by asker) error {

@@ -31,6 +31,19 @@ func (a *App) CreateKey(ctx context.Context, by domain.Origin, n NewKey) (k doma
 	if err != nil {
 		return domain.Key{}, "", err
 	}
+	err = a.DB.Tx(scope(ctx, n.Tenant, mode), func(ctx context.Context, tx pg.Tx) error {
+		k, secret, err = a.CreateKeyIn(ctx, tx, by, n)
+		return err
+	})
+	return k, secret, err
+}
+
+// CreateKeyIn is CreateKey in a transaction of the key's tenant and mode.
+func (a *App) CreateKeyIn(ctx context.Context, tx pg.Tx, by domain.Origin, n NewKey) (k domain.Key, secret string, err error) {
+	mode, err := domain.ParseMode(n.Mode)
+	if err != nil {
+		return domain.Key{}, "", err
+	}
 	scopes, err := domain.ParseScopes(n.Scopes, a.Scopes)
 	if err != nil {
 		return domain.Key{}, "", err
@@ -38,18 +51,11 @@ func (a *App) CreateKey(ctx context.Context, by domain.Origin, n NewKey) (k doma
 	if err := domain.CheckKeyName(n.Name); err != nil {
 		return domain.Key{}, "", err
 	}
-	err = a.DB.Tx(scope(ctx, n.Tenant, mode), func(ctx context.Context, tx pg.Tx) error {
-		// Without this lock a key made beside a change of its tenant could miss the invalidation of that change.
-		if _, err := store.TenantForUpdate(ctx, tx); err != nil {
-			return err
-		}
-		k, secret, err = a.insertKey(ctx, tx, by, domain.Key{TenantID: n.Tenant, Livemode: mode == caller.Live, Name: n.Name, Scopes: scopes})
-		return err
-	})
-	if err != nil {
+	// Without this lock a key made beside a change of its tenant could miss the invalidation of that change.
+	if _, err := store.TenantForUpdate(ctx, tx); err != nil {
 		return domain.Key{}, "", err
 	}
-	return k, secret, nil
+	return a.insertKey(ctx, tx, by, domain.Key{TenantID: n.Tenant, Livemode: mode == caller.Live, Name: n.Name, Scopes: scopes})
 }
 
 // insertKey makes a key in tx, which has locked the tenant's row.
@@ -80,32 +86,38 @@ func (a *App) KeyHome(ctx context.Context, id domain.KeyID) (store.Home, error) 
 func (a *App) RotateKey(
 	ctx context.Context, by domain.Origin, home store.Home, id domain.KeyID, overlap time.Duration,
 ) (k domain.Key, secret string, published bool, err error) {
-	if err := domain.CheckOverlap(overlap); err != nil {
-		return domain.Key{}, "", false, err
-	}
 	err = a.DB.Tx(scope(ctx, home.TenantID, domain.ModeOf(home.Livemode)), func(ctx context.Context, tx pg.Tx) error {
-		tenant, err := store.TenantForUpdate(ctx, tx)
-		if err != nil {
-			return err
-		}
-		old, err := store.Key(ctx, tx, id)
-		if err != nil {
-			return err
-		}
-		ended, err := a.endKey(ctx, tx, tenant, old, overlap)
-		if err != nil {
-			return err
-		}
-		k, secret, err = a.insertKey(ctx, tx, by, domain.Key{TenantID: old.TenantID, Livemode: old.Livemode, Name: old.Name, Scopes: old.Scopes})
-		if err != nil {
-			return err
-		}
-		return a.audit(ctx, tx, by, change{domain.KeyRotated, id.String(), view.KeyForAdmin(old), view.RotatedKey{AdminKey: view.KeyForAdmin(ended), Successor: k.ID.String()}})
+		k, secret, err = a.RotateKeyIn(ctx, tx, by, id, overlap)
+		return err
 	})
 	if err != nil {
 		return domain.Key{}, "", false, err
 	}
 	return k, secret, a.publish(ctx, home.TenantID), nil
+}
+
+// RotateKeyIn is RotateKey in a transaction of the key's tenant and mode. The caller publishes the invalidations afterwards.
+func (a *App) RotateKeyIn(ctx context.Context, tx pg.Tx, by domain.Origin, id domain.KeyID, overlap time.Duration) (k domain.Key, secret string, err error) {
+	if err := domain.CheckOverlap(overlap); err != nil {
+		return domain.Key{}, "", err
+	}
+	tenant, err := store.TenantForUpdate(ctx, tx)
+	if err != nil {
+		return domain.Key{}, "", err
+	}
+	old, err := store.Key(ctx, tx, id)
+	if err != nil {
+		return domain.Key{}, "", err
+	}
+	ended, err := a.endKey(ctx, tx, tenant, old, overlap)
+	if err != nil {
+		return domain.Key{}, "", err
+	}
+	k, secret, err = a.insertKey(ctx, tx, by, domain.Key{TenantID: old.TenantID, Livemode: old.Livemode, Name: old.Name, Scopes: old.Scopes})
+	if err != nil {
+		return domain.Key{}, "", err
+	}
+	return k, secret, a.audit(ctx, tx, by, change{domain.KeyRotated, id.String(), view.KeyForAdmin(old), view.RotatedKey{AdminKey: view.KeyForAdmin(ended), Successor: k.ID.String()}})
 }
 
 // endKey writes the end of a key that is rotated, and adds its invalidation.

@@ -32,35 +32,44 @@ type Invitation struct {
 // InviteOperator makes an operator a member of a tenant. The token is that of the link with which it sets its password; it is "" for
 // somebody who has one already. Inviting again whoever has not accepted yet makes a new link, which ends the one before.
 func (a *App) InviteOperator(ctx context.Context, by domain.Origin, in Invitation) (o domain.Operator, token string, err error) {
+	err = a.DB.Tx(scope(ctx, in.Tenant, caller.Live), func(ctx context.Context, tx pg.Tx) error {
+		o, token, err = a.InviteOperatorIn(ctx, tx, by, in)
+		return err
+	})
+	return o, token, err
+}
+
+// InviteOperatorIn is InviteOperator in a transaction of the tenant and of live mode.
+func (a *App) InviteOperatorIn(ctx context.Context, tx pg.Tx, by domain.Origin, in Invitation) (o domain.Operator, token string, err error) {
 	email, invalid := domain.CheckEmail(in.Email)
 	role, unknown := domain.ParseRole(in.Role)
 	if err := apperr.Join(invalid, domain.CheckOperatorName(in.Name), unknown); err != nil {
 		return domain.Operator{}, "", err
 	}
-	err = a.inTenant(ctx, in.Tenant, func(ctx context.Context, tx pg.Tx) error {
-		o, err = store.InsertOperator(ctx, tx, domain.Operator{ID: domain.NewOperatorID(), Email: email, Name: in.Name, CreatedAt: a.now()})
-		if err != nil {
-			return err
-		}
-		m, err := member(ctx, tx, o.ID)
-		if err != nil {
-			return err
-		}
-		if err := mayChange(ctx, tx, in.Asker, m, role); err != nil {
-			return err
-		}
-		if m != nil && o.PasswordHash != nil {
-			return apperr.Field("email", "%s is a member already, as %s.", o.Email, m.Role)
-		}
-		if err := memberRoom(ctx, tx, m); err != nil {
-			return err
-		}
-		if err := a.setMember(ctx, tx, by, domain.OperatorInvited, o, m, &role); err != nil || o.PasswordHash != nil {
-			return err
-		}
-		token, err = a.inviteLink(ctx, tx, in, o.ID)
-		return err
-	})
+	if _, err := store.TenantForUpdate(ctx, tx); err != nil {
+		return domain.Operator{}, "", err
+	}
+	o, err = store.InsertOperator(ctx, tx, domain.Operator{ID: domain.NewOperatorID(), Email: email, Name: in.Name, CreatedAt: a.now()})
+	if err != nil {
+		return domain.Operator{}, "", err
+	}
+	m, err := member(ctx, tx, o.ID)
+	if err != nil {
+		return domain.Operator{}, "", err
+	}
+	if err := mayChange(ctx, tx, in.Asker, m, role); err != nil {
+		return domain.Operator{}, "", err
+	}
+	if m != nil && o.PasswordHash != nil {
+		return domain.Operator{}, "", apperr.Field("email", "%s is a member already, as %s.", o.Email, m.Role)
+	}
+	if err := memberRoom(ctx, tx, m); err != nil {
+		return domain.Operator{}, "", err
+	}
+	if err := a.setMember(ctx, tx, by, domain.OperatorInvited, o, m, &role); err != nil || o.PasswordHash != nil {
+		return o, "", err
+	}
+	token, err = a.inviteLink(ctx, tx, in, o.ID)
 	return o, token, err
 }
 

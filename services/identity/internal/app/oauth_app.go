@@ -24,24 +24,33 @@ type Registration struct {
 
 // CreateApp registers an app of a tenant.
 func (a *App) CreateApp(ctx context.Context, by domain.Origin, tenant ids.Tenant, in Registration) (made domain.App, err error) {
+	err = a.DB.Tx(scope(ctx, tenant, caller.Live), func(ctx context.Context, tx pg.Tx) error {
+		made, err = a.CreateAppIn(ctx, tx, by, tenant, in)
+		return err
+	})
+	return made, err
+}
+
+// CreateAppIn is CreateApp in a transaction of the tenant and of live mode.
+func (a *App) CreateAppIn(ctx context.Context, tx pg.Tx, by domain.Origin, tenant ids.Tenant, in Registration) (made domain.App, err error) {
 	wanted := domain.App{ID: domain.NewAppID(), TenantID: tenant, UpdatedAt: a.now()}
 	if wanted, err = a.patchApp(wanted, in); err != nil {
 		return domain.App{}, err
 	}
-	err = a.inTenant(ctx, tenant, func(ctx context.Context, tx pg.Tx) error {
-		there, err := store.CountApps(ctx, tx)
-		if err != nil {
-			return err
-		}
-		if err := domain.AppPlaces.Room(there); err != nil {
-			return err
-		}
-		if made, err = store.InsertApp(ctx, tx, wanted); err != nil {
-			return err
-		}
-		return a.audit(ctx, tx, by, change{domain.AppCreated, made.ID.String(), nil, view.AppForAdmin(made)})
-	})
-	return made, err
+	if _, err := store.TenantForUpdate(ctx, tx); err != nil {
+		return domain.App{}, err
+	}
+	there, err := store.CountApps(ctx, tx)
+	if err != nil {
+		return domain.App{}, err
+	}
+	if err := domain.AppPlaces.Room(there); err != nil {
+		return domain.App{}, err
+	}
+	if made, err = store.InsertApp(ctx, tx, wanted); err != nil {
+		return domain.App{}, err
+	}
+	return made, a.audit(ctx, tx, by, change{domain.AppCreated, made.ID.String(), nil, view.AppForAdmin(made)})
 }
 
 // UpdateApp changes an app. What it may not do any more, its tokens may not on their next request.

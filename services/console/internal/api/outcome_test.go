@@ -1,0 +1,267 @@
+package api_test
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// ledger plays the writes of all services: a request with a known key gets the stored answer, and fault says how a call fails.
+type ledger struct {
+	p       *platform
+	mu      sync.Mutex
+	calls   int              // guarded by mu
+	effects int              // guarded by mu
+	stored  map[string]reply // by operation, parameters and key; guarded by mu
+	fault   func(call int) (before, after func() *reply)
+}
+
+// cut ends the connection without an answer.
+func cut() *reply { panic(http.ErrAbortHandler) }
+
+// answers returns a fault that answers an error of the API.
+func answers(status int, code string) func() *reply {
+	return func() *reply {
+		out := refusal(status, code, nil)(call{})
+		return &out
+	}
+}
+
+// faults are the ways in which a call can fail so that its outcome is unknown: before or after its effect, and on how many calls.
+var faults = map[string]func(call int) (before, after func() *reply){
+	"cut once after the effect":   func(n int) (before, after func() *reply) { return nil, when(n == 1, cut) },
+	"cut always after the effect": func(int) (before, after func() *reply) { return nil, cut },
+	"cut always before it":        func(int) (before, after func() *reply) { return cut, nil },
+	"late": func(int) (before, after func() *reply) {
+		return nil, answers(http.StatusGatewayTimeout, "upstream_timeout")
+	},
+	"under way": func(n int) (before, after func() *reply) {
+		return when(n > 1, answers(http.StatusConflict, "idempotency_in_progress")), cut
+	},
+	"a bad gateway": func(int) (before, after func() *reply) {
+		return nil, answers(http.StatusBadGateway, "payment_intent_failed")
+	},
+	"away": func(int) (before, after func() *reply) {
+		return answers(http.StatusServiceUnavailable, "unavailable"), nil
+	},
+	"broken": func(int) (before, after func() *reply) {
+		return nil, answers(http.StatusInternalServerError, "internal_error")
+	},
+	"away, then too fast": func(n int) (before, after func() *reply) {
+		return when(n > 1, answers(http.StatusTooManyRequests, "rate_limited")), cut
+	},
+}
+
+func when(holds bool, f func() *reply) func() *reply {
+	if holds {
+		return f
+	}
+	return nil
+}
+
+// reply answers a write.
+func (l *ledger) reply(c call) reply {
+	l.mu.Lock()
+	l.calls++
+	var before, after func() *reply
+	if l.fault != nil {
+		before, after = l.fault(l.calls)
+	}
+	l.mu.Unlock()
+	if before != nil {
+		if out := before(); out != nil {
+			return *out
+		}
+	}
+	out := l.effect(c)
+	if after != nil {
+		return *after()
+	}
+	return out
+}
+
+// effect has the effect of a write, once for each key.
+func (l *ledger) effect(c call) reply {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	name := c.ID + strings.Join(c.Params, ",") + string(c.Body)
+	if c.Method != http.MethodDelete {
+		if c.Header.Get("Idempotency-Key") == "" {
+			l.p.t.Errorf("%s has no Idempotency-Key", c.ID)
+		}
+		name = c.ID + strings.Join(c.Params, ",") + c.Header.Get("Idempotency-Key")
+	}
+	if out, ok := l.stored[name]; ok {
+		return out
+	}
+	l.effects++
+	if op, _, _ := l.p.contract.Match(c.Method, strings.TrimPrefix(c.Path, "/api/v1")); op != nil {
+		l.stored[name] = l.p.example(op, c)
+	} else {
+		l.stored[name] = l.p.internal(c)
+	}
+	return l.stored[name]
+}
+
+// newLedger lets a ledger answer all writes of a platform.
+func newLedger(p *platform) *ledger {
+	l := &ledger{p: p, stored: map[string]reply{}}
+	for id, op := range parts().operations {
+		if op.Method != http.MethodGet && id != "lookupSession" {
+			p.answer(id, l.reply)
+		}
+	}
+	return l
+}
+
+// reads are the forms that change nothing.
+var reads = []string{"POST /audit/verify"}
+
+// elsewhere are the forms that another page has: their page after an unknown outcome has no form of theirs.
+var elsewhere = []string{"POST /views", "POST /views/:id/delete", "POST /bookings/:id/move"}
+
+// Each form takes effect once, whatever becomes of the calls that it makes: with an unknown outcome the page says so and has the form with its
+// key, and sending that again shows the result.
+func TestUnknownOutcomes(t *testing.T) {
+	t.Parallel()
+	routes := newPlatform(t, options{}).routes()
+	for name, fault := range faults {
+		for _, route := range routes {
+			method, path, _ := strings.Cut(route, " ")
+			if method != http.MethodPost || slices.Contains(reads, route) {
+				continue
+			}
+			t.Run(name+" "+path, func(t *testing.T) {
+				t.Parallel()
+				p := newPlatform(t, options{})
+				l := newLedger(p)
+				at := address("alpha", "test", path)
+				form := p.changedForm(at)
+				if !form.Has("once") {
+					form.Set("once", strings.Repeat("k", 30))
+				}
+				l.fault = fault
+				w := p.post("owner", at, form)
+				l.fault = nil
+				if name == "cut once after the effect" {
+					if w.Code != http.StatusOK && w.Code != http.StatusSeeOther || l.effects != 1 {
+						t.Errorf("%d, %d effects: %s", w.Code, l.effects, alerts(parse(t, w.Body.String())))
+					}
+					return
+				}
+				if w.Code < http.StatusConflict || !slices.Contains(elsewhere, route) && !strings.Contains(alerts(parse(t, w.Body.String())), "It may have completed") {
+					t.Errorf("%d: %s", w.Code, alerts(parse(t, w.Body.String())))
+				}
+				again := url.Values{}
+				for key, values := range form {
+					again[key] = values
+				}
+				if !slices.Contains(elsewhere, route) {
+					again = formOf(t, parse(t, w.Body.String()), at)
+					again.Del("form")
+				}
+				if again.Get("once") != form.Get("once") {
+					t.Errorf("the form has the key %s, then %s", form.Get("once"), again.Get("once"))
+				}
+				for _, key := range []string{"notes", "name", "version", "from"} {
+					if form.Get(key) != again.Get(key) {
+						t.Errorf("%s was %q, then %q", key, form.Get(key), again.Get(key))
+					}
+				}
+				if w := p.post("owner", at, again); w.Code != http.StatusOK && w.Code != http.StatusSeeOther {
+					t.Errorf("then %d: %s", w.Code, alerts(parse(t, w.Body.String())))
+				}
+				if l.effects != 1 {
+					t.Errorf("%d effects", l.effects)
+				}
+			})
+		}
+	}
+}
+
+// Back and reload show a form with the key that it had, so that it does nothing twice; a new visit has a new key.
+func TestBackAndReloadKeepTheKey(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t, options{})
+	p.lax = true
+	for _, route := range p.routes() {
+		method, path, _ := strings.Cut(route, " ")
+		if method != http.MethodPost || slices.Contains(reads, route) || slices.Contains(elsewhere, route) {
+			continue
+		}
+		at := address("alpha", "test", path)
+		r := p.signed(request{Method: http.MethodGet, Path: at, Token: "owner"})
+		first := p.serve(r)
+		to := first.Header().Get("Location")
+		if first.Code != http.StatusSeeOther || !strings.Contains(to, "once=") {
+			t.Errorf("%s: %d to %s", path, first.Code, to)
+			continue
+		}
+		form := formOf(t, parse(t, p.get("owner", to).Body.String()), at)
+		p.post("owner", at, form)
+		if again := formOf(t, parse(t, p.get("owner", to).Body.String()), at); again.Get("once") != form.Get("once") {
+			t.Errorf("%s: the key is %s, then %s", path, form.Get("once"), again.Get("once"))
+		}
+		if other := formOf(t, parse(t, p.get("owner", at).Body.String()), at); other.Get("once") == form.Get("once") {
+			t.Errorf("%s: two visits have one key", path)
+		}
+	}
+}
+
+// A key in a link of somebody else is not used.
+func TestAKeyOfSomebodyElse(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t, options{})
+	w := p.serve(p.signed(request{Method: http.MethodGet, Path: where + "refunds/new?booking_id=bk_01k00000000000000000000001&once=" + strings.Repeat("a", 32), Token: "owner"}))
+	if to := w.Header().Get("Location"); w.Code != http.StatusSeeOther || !strings.Contains(to, "booking_id=bk_") || strings.Contains(to, "aaaa") {
+		t.Errorf("%d to %s", w.Code, to)
+	}
+}
+
+// After a definite refusal a form has the next key, and always the same one.
+func TestADefiniteRefusalHasTheNextKey(t *testing.T) {
+	t.Parallel()
+	for status, code := range map[int]string{
+		http.StatusUnprocessableEntity: "invalid_request", http.StatusConflict: "slot_unavailable", http.StatusPreconditionFailed: "version_mismatch", http.StatusNotFound: "unit_not_found",
+	} {
+		p := newPlatform(t, options{})
+		p.answer("createBooking", refusal(status, code, nil))
+		path := where + "bookings/new"
+		form := p.fill("owner", path, url.Values{"customer_id": {"cu_01k00000000000000000000001"}, "event_date": {"2027-05-01"}})
+		for range 2 {
+			again := formOf(t, parse(t, p.post("owner", path, form).Body.String()), path)
+			if again.Get("once") != form.Get("once")+"-2" {
+				t.Errorf("%s: %s, then %s", code, form.Get("once"), again.Get("once"))
+			}
+		}
+		if n := len(p.written()); n != 2 {
+			t.Errorf("%s: %d calls", code, n)
+		}
+	}
+}
+
+// Actions are done for the version that the page showed; when it has changed, the form shows the present state for the next try.
+func TestActionsSendIfMatch(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t, options{})
+	path := address("alpha", "test", "/bookings/:id/cancel")
+	p.answer("getBooking", object(exampleObject(t, "getBooking", map[string]any{"version": 4, "status": "confirmed"})))
+	form := p.fill("owner", path, nil)
+	p.answer("getBooking", object(exampleObject(t, "getBooking", map[string]any{"version": 5, "status": "completed"})))
+	p.answer("cancelBooking", refusal(http.StatusPreconditionFailed, "version_mismatch", nil))
+	w := p.post("owner", path, form)
+	if got := p.only(t).Header.Get("If-Match"); got != `"4"` {
+		t.Errorf("If-Match %s", got)
+	}
+	doc := parse(t, w.Body.String())
+	again := formOf(t, doc, path)
+	if w.Code != http.StatusPreconditionFailed || alerts(doc) == "" || !strings.Contains(textOf(doc), " completed ") || again.Get("version") != "5" || again.Get("once") == form.Get("once") {
+		t.Errorf("%d: %s %v", w.Code, textOf(doc), again)
+	}
+	if w := p.post("owner", path, url.Values{"once": {form.Get("once")}}); w.Code != http.StatusBadRequest {
+		t.Errorf("without a version: %d", w.Code)
+	}
+}
