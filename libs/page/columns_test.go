@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"holdfast.dev/libs/contract"
-	"holdfast.dev/libs/ids"
 	"holdfast.dev/proto"
 )
 
@@ -143,34 +142,5 @@ func TestExamplesOfCSV(t *testing.T) {
 		if got, err := os.ReadFile(name); err != nil || string(got) != string(want) {
 			t.Errorf("%s differs from the example of JSON: run this test with -update, then make gen", name)
 		}
-	}
-}
-
-func TestDownloadsAreBounded(t *testing.T) {
-	t.Parallel()
-	l := &downloadLimiter{tenants: map[ids.Tenant]int{}}
-	tenant := ids.New[ids.TenantPrefix]()
-	var done []func()
-	for range MaxDownloadsPerTenant {
-		d, err := l.acquire(tenant)
-		if err != nil {
-			t.Fatal(err)
-		}
-		done = append(done, d)
-	}
-	if _, err := l.acquire(tenant); !errors.Is(err, ErrTooManyDownloads) {
-		t.Errorf("one more of the tenant: %v", err)
-	}
-	for range MaxDownloads - MaxDownloadsPerTenant {
-		if _, err := l.acquire(ids.New[ids.TenantPrefix]()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := l.acquire(ids.New[ids.TenantPrefix]()); !errors.Is(err, errManyDownloads) {
-		t.Errorf("one more of all: %v", err)
-	}
-	done[0]()
-	if _, err := l.acquire(tenant); err != nil {
-		t.Errorf("a place is free: %v", err)
 	}
 }

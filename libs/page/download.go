@@ -24,7 +24,7 @@ const (
 // the process are limited in number and in time. An error before the first byte is returned. After it the connection is closed,
 // so that no client takes a part for the whole.
 func Download(c *gin.Context, contentType string, send func(ctx context.Context, w io.Writer) error) error {
-	done, err := downloads.acquire(caller.FromContext(c.Request.Context()).Tenant)
+	done, err := downloads.Acquire(c.Request.Context(), caller.FromContext(c.Request.Context()).Tenant)
 	if err != nil {
 		return err
 	}

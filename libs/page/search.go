@@ -64,7 +64,7 @@ func Search[T any](ctx context.Context, q pg.Q, r Request, l List[T]) (Rows[T], 
 			return rows, err
 		}
 	}
-	done, err := deepSearches.acquire(ctx, caller.FromContext(ctx).Tenant)
+	done, err := deepSearches.Acquire(ctx, caller.FromContext(ctx).Tenant)
 	if err != nil {
 		return Rows[T]{}, err
 	}

@@ -5,41 +5,34 @@ import (
 	"strings"
 	"time"
 
-	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/quota"
 
 	"holdfast.dev/services/bookings/internal/domain"
 	"holdfast.dev/services/bookings/internal/store"
 	"holdfast.dev/services/bookings/internal/view"
 )
 
-const (
-	// calendarsAtOnce bounds the memory of calendars: one takes up to about 40 MiB while it is made.
-	calendarsAtOnce = 4
-	// calendarWait is how long a request waits for its turn.
-	calendarWait = 5 * time.Second
-)
-
-// errCalendars says that other calendars have to be made first.
-var errCalendars = apperr.ErrUnavailable.WithMessage("Too many calendars are being made. Retry shortly.")
+// CalendarLimits bound the memory of calendars in a process: one takes up to about 40 MiB while it is made.
+var CalendarLimits = quota.Limits{Work: "calendars", All: 4, PerTenant: 1, Waiting: 15, Wait: 5 * time.Second}
 
 // Feeds are the verbs of calendar feeds. Make one with NewFeeds.
 type Feeds struct {
-	db     *pg.DB
-	wake   func() // tells the relay that an event has been committed
-	base   string // of addresses
-	now    func() time.Time
-	places chan struct{}
+	db    *pg.DB
+	wake  func() // tells the relay that an event has been committed
+	base  string // of addresses
+	now   func() time.Time
+	slots *quota.Slots
 }
 
 // NewFeeds makes the verbs. publicURL is where clients reach the gateway.
 func NewFeeds(db *pg.DB, wake func(), publicURL string, now func() time.Time) *Feeds {
 	return &Feeds{
 		db: db, wake: wake, base: strings.TrimRight(publicURL, "/") + "/api/v1/calendar/", now: now,
-		places: make(chan struct{}, calendarsAtOnce),
+		slots: quota.NewSlots(CalendarLimits),
 	}
 }
 
@@ -110,25 +103,14 @@ func (a *Feeds) Calendar(ctx context.Context, token string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.enter(ctx); err != nil {
+	release, err := a.slots.Acquire(ctx, f.TenantID)
+	if err != nil {
 		return nil, err
 	}
-	defer func() { <-a.places }()
+	defer release()
 	from := caller.FromContext(ctx)
 	from.Tenant, from.Mode, from.Timezone, from.Clock = f.TenantID, modeOf(f.Livemode), f.Timezone, f.Clock
 	return a.render(caller.With(ctx, from), f)
-}
-
-// enter waits for a place among the calendars that are being made.
-func (a *Feeds) enter(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, calendarWait)
-	defer cancel()
-	select {
-	case a.places <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return errCalendars.WithCause(ctx.Err())
-	}
 }
 
 func (a *Feeds) render(ctx context.Context, f store.OpenFeed) ([]byte, error) {

@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/quota"
 
 	"holdfast.dev/services/customers/internal/domain"
 	"holdfast.dev/services/customers/internal/store"
@@ -56,12 +57,22 @@ func (a *API) print(
 	if err != nil {
 		return err
 	}
-	body, err := view.PDF(document(customer, info, zone))
+	release, err := documents.Acquire(ctx, caller.FromContext(ctx).Tenant)
+	if err != nil {
+		return err
+	}
+	defer release()
+	body, err := view.PDF(ctx, document(customer, info, zone))
 	if err != nil {
 		return err
 	}
 	return httpx.PDF(c, body)
 }
+
+// DocumentLimits bound the documents that a process prints at once.
+var DocumentLimits = quota.Limits{Work: "documents", All: 4, PerTenant: 1, Waiting: 15, Wait: 5 * time.Second}
+
+var documents = quota.NewSlots(DocumentLimits)
 
 // printedCustomer reads the customer of a document; nil when the customer was erased.
 func (a *API) printedCustomer(ctx context.Context, id domain.CustomerID) (*domain.Customer, error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
@@ -56,7 +57,8 @@ func TestDeepSearchesOfATenantAreLimited(t *testing.T) {
 	if _, err := conn.Exec(t.Context(), `analyze customers, customer_words, customer_metadata`); err != nil {
 		t.Fatal(err)
 	}
-	const sent = 4 * page.MaxDeepPerTenant
+	most := page.DeepSearches.PerTenant + page.DeepSearches.Waiting
+	sent := 4 * most
 	old, r := store.CustomerFilter{Search: "old"}, page.Request{Limit: page.DefaultLimit}
 	ctx := pgtest.CtxOf(t, busy, caller.Test)
 	g := &gated{q: db.App.Read(ctx), goes: make(chan struct{})}
@@ -66,7 +68,7 @@ func TestDeepSearchesOfATenantAreLimited(t *testing.T) {
 		answers.Go(func() {
 			list, err := store.Customers(ctx, g, old, r)
 			switch {
-			case errors.Is(err, page.ErrTooManySearches):
+			case err != nil && apperr.As(err).Kind == apperr.RateLimited:
 				refused.Add(1)
 			case err != nil:
 				t.Error(err)
@@ -77,7 +79,7 @@ func TestDeepSearchesOfATenantAreLimited(t *testing.T) {
 			}
 		})
 	}
-	for end := time.Now().Add(time.Minute); refused.Load() < sent-page.MaxDeepPerTenant || g.begun.Load() == 0; {
+	for end := time.Now().Add(time.Minute); int(refused.Load()) < sent-most || g.begun.Load() == 0; {
 		if time.Now().After(end) {
 			close(g.goes)
 			t.Fatalf("%d are under way, %d are refused", g.begun.Load(), refused.Load())
@@ -91,7 +93,7 @@ func TestDeepSearchesOfATenantAreLimited(t *testing.T) {
 	}
 	close(g.goes)
 	answers.Wait()
-	if g.most.Load() != 1 || found.Load() < 1 || found.Load()+refused.Load() != sent {
+	if g.most.Load() != 1 || found.Load() < 1 || int(found.Load()+refused.Load()) != sent {
 		t.Errorf("%d are under way at once, %d found, %d refused", g.most.Load(), found.Load(), refused.Load())
 	}
 }

@@ -1,19 +1,21 @@
 package view
 
 import (
+	_ "embed"
 	"strings"
 	"sync"
 	"unicode"
 
-	"golang.org/x/image/font/gofont/gobold"
-	"golang.org/x/image/font/gofont/goregular"
 	"golang.org/x/image/font/sfnt"
+	"golang.org/x/text/unicode/norm"
 )
 
-// The fonts have the characters of WGL4: Latin, Greek and Cyrillic.
+// The fonts are subsets of DejaVu Sans (fonts/subset.sh): Latin with Vietnamese, Greek, Cyrillic, and the currency signs of Unicode.
 var (
-	regular = goregular.TTF
-	bold    = gobold.TTF
+	//go:embed fonts/DejaVuSans.ttf
+	regular []byte
+	//go:embed fonts/DejaVuSans-Bold.ttf
+	bold []byte
 )
 
 // glyphs is the printing font, which says what characters it has.
@@ -30,28 +32,44 @@ const missing = '\u25a1' // a box, as printers show it
 // printable reports whether the fonts have each character of a text.
 func printable(text string) bool {
 	var b sfnt.Buffer
-	return strings.IndexFunc(spaces(text), func(r rune) bool { return !has(&b, r) }) < 0
+	return strings.IndexFunc(norm.NFC.String(spaces(text)), func(r rune) bool { return !has(&b, r) }) < 0
 }
 
-// plain replaces what the fonts do not have, and removes control characters but line breaks.
+// plain prepares a text for printing: it composes characters with their marks (NFC), writes a variant that the fonts lack in its plain form
+// (NFKC), shows a box for every other character that they lack, and removes control characters but line breaks. Characters of private
+// use, of which alias is made, are boxes too.
 func plain(text string) string {
 	var b sfnt.Buffer
-	return strings.Map(func(r rune) rune {
+	var out strings.Builder
+	for _, r := range norm.NFC.String(spaces(text)) {
 		switch {
 		case r == '\n':
-			return r
+			out.WriteRune(r)
 		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
-			return -1
-		case !has(&b, r):
-			return missing
+		case unicode.Is(unicode.Co, r):
+			out.WriteRune(missing)
+		case has(&b, r):
+			out.WriteRune(r)
+		default:
+			out.WriteString(variant(&b, r))
 		}
-		return r
-	}, spaces(text))
+	}
+	return out.String()
+}
+
+// variant is the plain form of a character that the fonts lack; a box where they lack that too.
+func variant(b *sfnt.Buffer, r rune) string {
+	text := norm.NFKC.String(string(r))
+	if text == string(r) || strings.IndexFunc(text, func(r rune) bool { return !has(b, r) }) >= 0 {
+		return string(missing)
+	}
+	return text
 }
 
 // spaces makes each kind of space one that the fonts have.
 func spaces(text string) string {
-	return strings.NewReplacer("\r\n", "\n", "\r", "\n", "\t", " ", "\u00a0", " ", "\u202f", " ", "\u2009", " ").Replace(text)
+	return strings.NewReplacer("\r\n", "\n", "\r", "\n", "\t", " ", "\u2028", "\n", "\u2029", "\n",
+		"\u00a0", " ", "\u202f", " ", "\u2007", " ", "\u2009", " ", "\u3000", " ", "\u2011", "-", "\u2010", "-").Replace(text)
 }
 
 func has(b *sfnt.Buffer, r rune) bool {

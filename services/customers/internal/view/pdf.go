@@ -2,8 +2,12 @@ package view
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"codeberg.org/go-pdf/fpdf"
@@ -17,6 +21,17 @@ const (
 	lineHeight = 4.6
 	rowSpace   = 1.6
 	minLines   = 2 // of a description that stay together
+
+	// MaxPages is the most pages of a document. Where its texts would take more, the longest ones are cut.
+	MaxPages = 60
+	// The lines of the texts that fit on MaxPages, with the heads, the totals and the ends of pages that stay empty.
+	maxTableLines = 2000
+	maxTextLines  = 500
+	maxHeadLines  = 20 // of one text beside or above the recipient
+
+	// alias stands for the number of pages until it is known. It is of characters for private use, which plain removes from texts.
+	alias = "\ue0e1\ue0e1"
+	cut   = "…"
 )
 
 var columns = []struct {
@@ -31,12 +46,13 @@ var columns = []struct {
 type printer struct {
 	*fpdf.Fpdf
 
+	ctx context.Context //nolint:containedctx // of the one document
 	doc Document
 }
 
-// PDF prints a document on A4 pages. The same document gives the same bytes.
-func PDF(doc Document) ([]byte, error) {
-	p := printer{fpdf.New("P", "mm", "A4", ""), doc}
+// PDF prints a document on at most MaxPages A4 pages, unless ctx ends before. The same document gives the same bytes.
+func PDF(ctx context.Context, doc Document) ([]byte, error) {
+	p := printer{fpdf.New("P", "mm", "A4", ""), ctx, doc}
 	p.AddUTF8FontFromBytes("Go", "", regular)
 	p.AddUTF8FontFromBytes("Go", "B", bold)
 	p.SetCatalogSort(true)
@@ -45,7 +61,7 @@ func PDF(doc Document) ([]byte, error) {
 	p.SetTitle(plain(doc.Title+" "+doc.Number), true)
 	p.SetMargins(margin, margin, margin)
 	p.SetAutoPageBreak(false, 0)
-	p.AliasNbPages("{n}")
+	p.AliasNbPages(alias)
 	p.SetFooterFunc(p.footer)
 	p.AddPage()
 	p.head()
@@ -54,6 +70,9 @@ func PDF(doc Document) ([]byte, error) {
 	}
 	p.totals()
 	p.texts()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	var out bytes.Buffer
 	if err := p.Output(&out); err != nil {
 		return nil, fmt.Errorf("print %s %s: %w", doc.Title, doc.Number, err)
@@ -69,7 +88,7 @@ func (p printer) style(style string, size float64, grey int) {
 // block writes texts below each other and returns where they end.
 func (p printer) block(x, y, width float64, align string, texts ...string) float64 {
 	for _, text := range texts {
-		for _, line := range p.wrap(text, width) {
+		for _, line := range shorten(p.wrap(text, width), maxHeadLines) {
 			p.SetXY(x, y)
 			p.CellFormat(width, lineHeight, line, "", 0, align, false, 0, "")
 			y += lineHeight
@@ -78,12 +97,41 @@ func (p printer) block(x, y, width float64, align string, texts ...string) float
 	return y
 }
 
-// wrap breaks a text into lines of a width; "" has none.
+// wrap breaks a text into lines of a width; "" has none, and neither has any text after the end of the context. Of several blank lines one
+// remains, and those at the ends of the text are left out.
 func (p printer) wrap(text string, width float64) []string {
-	if text == "" {
+	text = strings.Trim(blankLines.ReplaceAllString(plain(text), "\n\n"), " \n")
+	if text == "" || p.ctx.Err() != nil {
 		return nil
 	}
-	return p.SplitText(plain(text), width)
+	return p.SplitText(text, width)
+}
+
+var blankLines = regexp.MustCompile(`\n(?: *\n){2,}`)
+
+// shorten returns at most n lines; the last one says that more were cut.
+func shorten(lines []string, n int) []string {
+	if len(lines) <= n {
+		return lines
+	}
+	return append(slices.Clone(lines[:n-1]), cut)
+}
+
+// fairShare is the largest number of lines that each text may have so that all together have at most n. It is at least 1.
+func fairShare(texts [][]string, n int) int {
+	lengths := make([]int, len(texts))
+	for i, lines := range texts {
+		lengths[i] = len(lines)
+	}
+	slices.Sort(lengths)
+	for i, length := range lengths { // the shortest keep theirs, and leave the rest to the longer ones
+		share := n / (len(lengths) - i)
+		if length > share {
+			return max(1, share)
+		}
+		n -= length
+	}
+	return max(1, n)
 }
 
 // head writes the operator, the title, the recipient and the facts.
@@ -135,14 +183,19 @@ func (p printer) facts(x, y, width float64) float64 {
 // table writes the lines. It goes on with a new head on each page.
 func (p printer) table() error {
 	p.tableHead()
-	for _, l := range p.doc.Lines {
+	descriptions := make([][]string, len(p.doc.Lines))
+	for i, l := range p.doc.Lines {
+		descriptions[i] = p.wrap(l.Description, columns[0].width-3)
+	}
+	share := fairShare(descriptions, maxTableLines)
+	for i, l := range p.doc.Lines {
 		a, err := l.Amounts(p.doc.Currency)
 		if err != nil {
 			return err
 		}
 		unit := a.Amount
 		unit.Minor = l.UnitAmount
-		p.row(l.Description, []string{
+		p.row(shorten(descriptions[i], share), []string{
 			strconv.FormatInt(l.Quantity, 10), p.doc.Amount(unit), percent(l.DiscountBps), percent(l.TaxRateBps), p.doc.Amount(a.Amount),
 		})
 	}
@@ -160,8 +213,10 @@ func (p printer) tableHead() {
 }
 
 // row writes a line: the values beside the first line of the description, which may go on over pages.
-func (p printer) row(description string, values []string) {
-	lines := p.wrap(description, columns[0].width-3)
+func (p printer) row(lines, values []string) {
+	if len(lines) == 0 {
+		lines = []string{""}
+	}
 	if p.GetY()+float64(min(len(lines), minLines))*lineHeight > pageBottom {
 		p.nextPage(true)
 	}
@@ -233,17 +288,23 @@ func (p printer) totals() {
 
 // texts writes the notes below the table, over as many pages as they take.
 func (p printer) texts() {
-	for _, f := range p.doc.Texts {
+	p.style("", 9, 40)
+	values := make([][]string, len(p.doc.Texts))
+	for i, f := range p.doc.Texts {
+		values[i] = p.wrap(f.Value, pageWidth-2*margin)
+	}
+	share := fairShare(values, maxTextLines)
+	for i, f := range p.doc.Texts {
 		p.SetY(p.GetY() + 6)
 		p.style("B", 9, 60)
-		p.paragraph(f.Name)
+		p.paragraph([]string{f.Name})
 		p.style("", 9, 40)
-		p.paragraph(f.Value)
+		p.paragraph(shorten(values[i], share))
 	}
 }
 
-func (p printer) paragraph(text string) {
-	for _, line := range p.wrap(text, pageWidth-2*margin) {
+func (p printer) paragraph(lines []string) {
+	for _, line := range lines {
 		if p.GetY()+lineHeight > pageBottom {
 			p.nextPage(false)
 		}
@@ -259,5 +320,5 @@ func (p printer) footer() {
 	p.SetXY(margin, -14)
 	p.CellFormat(0, 5, plain(p.doc.Title+" "+p.doc.Number), "", 0, "L", false, 0, "")
 	p.SetXY(margin, -14)
-	p.CellFormat(0, 5, fmt.Sprintf("Page %d of {n}", p.PageNo()), "", 0, "R", false, 0, "")
+	p.CellFormat(0, 5, fmt.Sprintf("Page %d of %s", p.PageNo(), alias), "", 0, "R", false, 0, "")
 }

@@ -43,6 +43,9 @@ func PrintedInvoice(v domain.Invoice, customer *domain.Customer, info domain.Inv
 	if !v.Paid.IsZero() {
 		d.After = append(d.After, Fact{"Paid", d.Amount(v.Paid)})
 	}
+	if refunded := v.RefundedAmount(); !refunded.IsZero() {
+		d.After = append(d.After, Fact{"Refunded", d.Amount(refunded)})
+	}
 	d.After = append(d.After, Fact{"Due", d.Amount(v.Due())})
 	if v.Notes != nil {
 		d.Texts = append(d.Texts, Fact{"Notes", *v.Notes})
@@ -61,7 +64,7 @@ func PrintedQuote(q domain.Quote, customer *domain.Customer, info domain.Invoici
 	}
 	d.Facts = append(d.Facts, Fact{"Date", day(d.Issued, zone)}, Fact{"Status", string(q.Status)})
 	if q.ExpiresAt != nil {
-		d.Facts = append(d.Facts, Fact{"Valid until", day(*q.ExpiresAt, zone)})
+		d.Facts = append(d.Facts, Fact{"Valid until", validUntil(*q.ExpiresAt, zone)})
 	}
 	if q.Day != nil {
 		d.Facts = append(d.Facts, Fact{"Event", q.Day.String()})
@@ -91,3 +94,12 @@ func text(s *string) string {
 
 // day is the date of an instant in a zone.
 func day(t time.Time, zone *time.Location) string { return civil.DateOf(t.In(zone)).String() }
+
+// validUntil is the last whole day before an instant at midnight of a zone, else its day, time and zone.
+func validUntil(t time.Time, zone *time.Location) string {
+	date := civil.DateOf(t.In(zone))
+	if first, ok := date.Start(zone); ok && first.Equal(t) {
+		return date.AddDays(-1).String()
+	}
+	return t.In(zone).Format("2006-01-02 15:04 MST")
+}

@@ -10,6 +10,7 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/quota"
 	"holdfast.dev/libs/rest"
 
 	"holdfast.dev/services/identity/internal/domain"
@@ -46,6 +47,11 @@ func (a *API) listAudit(c *gin.Context, by asker) error {
 	return rest.Object(c, view.AuditPage(records, more, whole))
 }
 
+// VerificationLimits bound the audit verifications of a process, one of each tenant: a second one at the same time is refused.
+var VerificationLimits = quota.Limits{Work: "audit verifications", All: 4, PerTenant: 1}
+
+var verifications = quota.NewSlots(VerificationLimits)
+
 // verifyAudit checks the chain of the tenant.
 func (a *API) verifyAudit(c *gin.Context, _ asker) error {
 	ctx, cancel := context.WithTimeout(c.Request.Context(), verifyTime)
@@ -54,6 +60,11 @@ func (a *API) verifyAudit(c *gin.Context, _ asker) error {
 	if err != nil {
 		return err
 	}
+	release, err := verifications.Acquire(ctx, caller.FromContext(ctx).Tenant)
+	if err != nil {
+		return err
+	}
+	defer release()
 	verdicts, err := a.App.VerifyAudit(ctx, []domain.Tenant{tenant}, nil)
 	if err != nil {
 		return inTime(ctx, err)

@@ -1,0 +1,4 @@
+package view
+
+// Plain is plain.
+var Plain = plain

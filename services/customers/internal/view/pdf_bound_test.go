@@ -1,0 +1,129 @@
+package view_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"holdfast.dev/services/customers/internal/domain"
+	"holdfast.dev/services/customers/internal/view"
+)
+
+var pageObjects = regexp.MustCompile(`/Type /Page\b[^s]`)
+
+func pagesOf(pdf []byte) int { return len(pageObjects.FindAll(pdf, -1)) }
+
+// The largest legal documents stay within the pages that a document may have, with their totals, and blank lines take no pages.
+func TestDocumentsHaveABound(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		text  string
+		pages int
+	}{
+		"blank lines": {strings.Repeat("\n", 4999) + "x", 8},
+		"spaces":      {strings.Repeat(" \n", 2499) + "x", 8},
+		"returns":     {"x" + strings.Repeat("\r\n", 2499), 8},
+		"short lines": {strings.Repeat("x\n", 2500), view.MaxPages},
+		"wide words":  {strings.Repeat("W", 5000), view.MaxPages},
+		"separators":  {strings.Repeat("x\u2028", 2500), view.MaxPages},
+	} {
+		lines := make([]domain.Line, 100)
+		for i := range lines {
+			lines[i] = line(c.text, 1, 12345, 0, 0)
+		}
+		d := document(t, "EUR", "DE", lines...)
+		d.Texts = []view.Fact{{Name: "Notes", Value: c.text}, {Name: "Terms", Value: c.text}}
+		d.To = []string{c.text, c.text, c.text}
+		d.Operator.Address = c.text
+		if got := pagesOf(render(t, d)); got == 0 || got > c.pages {
+			t.Errorf("%s: %d pages, want at most %d", name, got, c.pages)
+		}
+	}
+}
+
+// Short descriptions stay whole beside one that is cut.
+func TestOnlyLongTextsAreCut(t *testing.T) {
+	t.Parallel()
+	lines := []domain.Line{line(strings.Repeat("x\n", 2500), 1, 1, 0, 0)}
+	for range 99 {
+		lines = append(lines, line("a\nb\nc", 1, 1, 0, 0))
+	}
+	if got := pagesOf(render(t, document(t, "EUR", "DE", lines...))); got < 30 || got > view.MaxPages {
+		t.Errorf("%d pages", got)
+	}
+}
+
+// A document whose client has gone is not printed.
+func TestAnEndedContextEndsThePrinting(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := view.PDF(ctx, document(t, "EUR", "DE", line("x", 1, 1, 0, 0))); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// The placeholder of the number of pages does not occur in what people write: the text of a document does not change with its value.
+func TestAPlaceholderInATextIsPrinted(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"{n}", "{nb}", "\ue0e1\ue0e1"} {
+		with := document(t, "EUR", "DE", line(text, 1, 1, 0, 0))
+		if bytes.Contains(render(t, with), []byte("\xe0\xe1\xe0\xe1")) {
+			t.Errorf("%q: the placeholder is left in the document", text)
+		}
+	}
+	if strings.Contains(view.Plain("\ue0e1\ue0e1"), "\ue0e1") {
+		t.Error("a text keeps the characters of the placeholder")
+	}
+}
+
+func TestWhatPrints(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"Mu\u0308ller":      "Müller",
+		"Nguyễn Thị Hạnh":   "Nguyễn Thị Hạnh",
+		"STRAẞE":            "STRAẞE",
+		"Əliyev ə":          "Əliyev ə",
+		"1\u202f250\u00a0€": "1 250 €",
+		"co\u2011op":        "co-op",
+		"\uff21\uff22":      "AB",
+		"漢":                 "\u25a1",
+		"a\u200bb\u202ec":   "abc",
+		"₫₹₺₽₴₦₱₩₪₡₲₸₵₭₮":   "₫₹₺₽₴₦₱₩₪₡₲₸₵₭₮",
+	} {
+		if got := view.Plain(text); got != want {
+			t.Errorf("%q prints as %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestValidity(t *testing.T) {
+	t.Parallel()
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at, want := range map[string]string{
+		"2030-05-01T22:00:00Z": "2030-05-01", // midnight in Berlin: the last whole day
+		"2030-05-01T12:30:00Z": "2030-05-01 14:30 CEST",
+		"2030-01-01T12:30:00Z": "2030-01-01 13:30 CET",
+	} {
+		expires, err := time.Parse(time.RFC3339, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got string
+		for _, f := range view.PrintedQuote(domain.Quote{ExpiresAt: &expires}, nil, domain.Invoicing{}, berlin).Facts {
+			if f.Name == "Valid until" {
+				got = f.Value
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", at, got, want)
+		}
+	}
+}
