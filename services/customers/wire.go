@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/services/customers/internal/app"
 	"holdfast.dev/services/customers/internal/consume"
 	"holdfast.dev/services/customers/internal/peers"
+	"holdfast.dev/services/customers/internal/store"
 )
 
 const (
@@ -68,6 +69,12 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	rt.Every("unfinished steps", countEvery, app.NewUnfinished(p.Worker, time.Now, rt.Metrics).Run)
 	rt.Every("lead completer", workEvery, (&app.LeadCompleter{Leads: leads, Tenants: tenants, Worker: p.Worker, Log: rt.Log}).Run)
 	rt.Every("quote expiry", workEvery, (&app.QuoteExpiry{Quotes: quotes, Worker: p.Worker, Log: rt.Log}).Run)
+	for name, r := range map[string]*app.Reindexer{
+		"search index of customers": {DB: p.DB, Worker: p.Worker, List: store.UnsearchedCustomers, Write: store.ReindexCustomers},
+		"search index of leads":     {DB: p.DB, Worker: p.Worker, List: store.UnsearchedLeads, Write: store.ReindexLeads},
+	} {
+		rt.Every(name, workEvery, r.Run)
+	}
 	rt.Every("quote completer", workEvery, (&app.QuoteCompleter{Quotes: quotes, Worker: p.Worker, Log: rt.Log}).Run)
 
 	handlers := &api.API{
