@@ -29,8 +29,8 @@ var ErrTooBroad = apperr.New(apperr.Unavailable, "unavailable",
 
 // Condition is what a row of a list must have in an index table. Each "?" is one of Args.
 type Condition struct {
-	IDs  string // selects the ids of the rows that have it
-	Has  string // the same for one row of the list: true, or null
+	IDs  []string // each selects the ids of some of the rows that have it, together all
+	Has  string   // the same for one row of the list: true, or null
 	Args []any
 }
 
@@ -81,7 +81,8 @@ func rarest(ctx context.Context, q pg.Q, conds []Condition) (int, error) {
 	counts := make([]string, len(conds))
 	args := pg.Args{}
 	for i, c := range conds {
-		counts[i] = fmt.Sprintf(`(select count(*)::int from (%s limit %d) x)`, bind(args, c.IDs, c.Args), RareMatches+1)
+		// The limit on each part is what lets the planner stop reading its index there.
+		counts[i] = fmt.Sprintf(`(select count(*)::int from (select from (%s) y limit %d) x)`, bind(args, union(c.IDs, fmt.Sprintf(` limit %d`, RareMatches+1)), c.Args), RareMatches+1)
 	}
 	found, err := one[[]int](ctx, q, `select array[`+strings.Join(counts, ", ")+`]`, args)
 	if err != nil {
@@ -94,13 +95,22 @@ func rarest(ctx context.Context, q pg.Q, conds []Condition) (int, error) {
 	return least, nil
 }
 
+// union joins statements, each with the same end.
+func union(selects []string, end string) string {
+	parts := make([]string, len(selects))
+	for i, s := range selects {
+		parts[i] = `(` + s + end + `)`
+	}
+	return strings.Join(parts, ` union all `)
+}
+
 // collected begins with the ids of the rows that fulfil the first conditions. The ids are collected as an array, so that
 // every plan reads the index ranges of these conditions and the list's rows by key, and never all rows of the tenant.
 func (l List[T]) collected(ctx context.Context, q pg.Q, r Request, first, others []Condition) (Rows[T], error) {
 	selects := make([]string, len(first))
 	var ids []any
 	for i, c := range first {
-		selects[i] = c.IDs
+		selects[i] = `(` + union(c.IDs, "") + `)`
 		ids = append(ids, c.Args...)
 	}
 	sql, args := l.Statement(r, func(w *Where) {
@@ -151,7 +161,7 @@ func MetadataConditions(t pg.MetadataTable, list string, pairs map[string]string
 	var out []Condition
 	for _, key := range slices.Sorted(maps.Keys(pairs)) {
 		out = append(out, Condition{
-			IDs: fmt.Sprintf(`select i.%s from %s i where i.tenant_id = @tenant and i.livemode = @live and i.key = ? and i.value = ?`, t.Owner, t.Name),
+			IDs: []string{fmt.Sprintf(`select i.%s from %s i where i.tenant_id = @tenant and i.livemode = @live and i.key = ? and i.value = ?`, t.Owner, t.Name)},
 			Has: fmt.Sprintf(`(select true from %s i where i.tenant_id = @tenant and i.livemode = @live and i.key = ? and i.value = ? and i.%s = %s.id limit 1)`,
 				t.Name, t.Owner, list),
 			Args: []any{key, pairs[key]},

@@ -4893,10 +4893,10 @@ type ListCustomersParams struct {
 	// Email Only customers with this e-mail address; upper and lower case are the same.
 	Email *CustomerEmail `form:"email,omitempty" json:"email,omitempty"`
 
-	// Phone Only customers with exactly this phone number, written as it was stored.
+	// Phone Only customers with this phone number. Only digits are compared; a leading `+` or `00` and the country code may be missing here or in the stored number: `030 901820`, `+49 30 901820` and `004930901820` are the same.
 	Phone *CustomerPhone `form:"phone,omitempty" json:"phone,omitempty"`
 
-	// Q Only customers of whose name, e-mail address or company each of these words begins a word; upper and lower case are the same.
+	// Q Only customers of whose name, e-mail address or company each of these words begins a word; case, accents and typographic variants do not matter: `muller` finds Müller, `strasse` Straße, `o'brien` O’Brien. A word of four or more digits also matches inside the digits of the phone number, and a phone number matches however it is written.
 	Q *CustomerQuery `form:"q,omitempty" json:"q,omitempty"`
 
 	// Metadata Only rows with exactly these pairs, such as `metadata[order]=17`; 10 pairs at most.
@@ -5211,7 +5211,7 @@ type ListLeadsParams struct {
 	// CustomerId Only rows of this customer, `cu_…`.
 	CustomerId *CustomerFilter `form:"customer_id,omitempty" json:"customer_id,omitempty"`
 
-	// Q Only leads of whose name, e-mail address or company each of these words begins a word; upper and lower case are the same.
+	// Q Only leads of whose name, e-mail address or company each of these words begins a word; case, accents and typographic variants do not matter: `muller` finds Müller, `strasse` Straße, `o'brien` O’Brien. A word of four or more digits also matches inside the digits of the phone number, and a phone number matches however it is written.
 	Q *LeadQuery `form:"q,omitempty" json:"q,omitempty"`
 
 	// Metadata Only rows with exactly these pairs, such as `metadata[order]=17`; 10 pairs at most.

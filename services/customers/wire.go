@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/services/customers/internal/app"
 	"holdfast.dev/services/customers/internal/consume"
 	"holdfast.dev/services/customers/internal/peers"
+	"holdfast.dev/services/customers/internal/store"
 )
 
 const (
@@ -70,6 +71,12 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	rt.Every("lead completer", workEvery, (&app.LeadCompleter{Leads: leads, Tenants: tenants, Worker: p.Worker, Log: rt.Log}).Run)
 	rt.Every("quote expiry", workEvery, (&app.QuoteExpiry{Quotes: quotes, Worker: p.Worker, Log: rt.Log}).Run)
 	rt.Every("allocator", allocEvery, (&app.Allocator{DB: p.DB, Invoices: invoices, Tenants: tenants, Worker: p.Worker, Log: rt.Log}).Run)
+	for name, r := range map[string]*app.Reindexer{
+		"search index of customers": {DB: p.DB, Worker: p.Worker, List: store.UnsearchedCustomers, Write: store.ReindexCustomers},
+		"search index of leads":     {DB: p.DB, Worker: p.Worker, List: store.UnsearchedLeads, Write: store.ReindexLeads},
+	} {
+		rt.Every(name, workEvery, r.Run)
+	}
 	rt.Every("quote completer", workEvery, (&app.QuoteCompleter{Quotes: quotes, Worker: p.Worker, Log: rt.Log}).Run)
 
 	handlers := &api.API{

@@ -23,7 +23,7 @@ func Dropping(t *testing.T, living int, h http.Handler) string {
 	for range living {
 		shared := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (err error) {
 			if failure := c.Control(func(fd uintptr) {
-				err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1) //nolint:gosec // a descriptor
+				err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
 			}); failure != nil {
 				return failure
 			}

@@ -338,3 +338,27 @@ func (w *world) insertSlow(ctx context.Context, tx pgx.Tx) {
 		w.T.Fatal(err)
 	}
 }
+
+// A person types names and numbers otherwise than they were stored, and finds them.
+func TestCustomersAndLeadsAreFoundAsTheyAreTyped(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	w.create(ctx, `"last_name":"Müller","phone":"+49 (0)30 90-18-20","company":"Straße & O’Brien"`)
+	w.create(ctx, `"last_name":"Nu\u0301n\u0303ez","phone":"1-555-010-9999","company":"Other"`)
+	w.do(ctx, "POST", "/leads", `{"first_name":"Łukasz","phone":"030 901820"}`).is(201)
+	for query, found := range map[string]int{
+		"q=muller": 1, "q=M%C3%9CLLER": 1, "q=nunez": 1, "q=n%C3%BA%C3%B1ez": 1, "q=strasse+o'brien": 1, "q=%C3%BCller": 0,
+		"q=901820": 1, "q=%2B49+30+901820": 1, "q=muller+9018": 1, "q=nunez+9018": 0, "q=(555)+010-9999": 1,
+		"phone=%2B4930901820": 1, "phone=030+901820": 1, "phone=+49+30+901820": 1, "phone=901820": 0, "phone=%2B43+30+901820": 0, "phone=x": 0,
+		"phone=%2B1+(555)+010+9999": 1, "phone=5550109999": 1, "phone=5550109999&q=nunez": 1, "phone=5550109999&q=muller": 0,
+	} {
+		if got := w.do(ctx, "GET", "/customers?"+query, "").is(200).list(); len(got.Data) != found {
+			t.Errorf("%s finds %d customers", query, len(got.Data))
+		}
+	}
+	for query, found := range map[string]int{"q=lukasz": 1, "q=%2B49+30+901820": 1, "q=9018": 1, "q=9019": 0} {
+		if got := w.do(ctx, "GET", "/leads?"+query, "").is(200).list(); len(got.Data) != found {
+			t.Errorf("%s finds %d leads", query, len(got.Data))
+		}
+	}
+}

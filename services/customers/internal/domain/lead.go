@@ -228,4 +228,6 @@ func (l Lead) Erase() Lead {
 }
 
 // Words returns the words by which a search finds the lead.
-func (l Lead) Words() []string { return words(&l.FirstName, l.LastName, l.Email, l.Company) }
+func (l Lead) Words() []string {
+	return append(words(&l.FirstName, l.LastName, l.Email, l.Company), phoneEntries(l.Phone)...)
+}

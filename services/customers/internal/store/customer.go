@@ -63,8 +63,9 @@ func InsertCustomer(ctx context.Context, tx pg.Tx, c domain.Customer) (domain.Cu
 	b := &pgx.Batch{}
 	b.Queue(`
 		with stamp as materialized (select clock_timestamp() as at)
-		insert into customers as c (tenant_id, livemode, id, first_name, last_name, email, email_lower, phone, company, metadata, created_at, updated_at)
-		select @tenant, @live, @id, @first_name, @last_name, @email, @email_lower, @phone, @company, @metadata, at, at from stamp
+		insert into customers as c (tenant_id, livemode, id, first_name, last_name, email, email_lower, phone, company, metadata,
+			search_version, created_at, updated_at)
+		select @tenant, @live, @id, @first_name, @last_name, @email, @email_lower, @phone, @company, @metadata, 1, at, at from stamp
 		returning c.version, c.created_at, c.updated_at`, fields(c))
 	queueIndexes(b, c)
 	return stamped(ctx, tx, b, c)
@@ -84,7 +85,8 @@ func UpdateCustomer(ctx context.Context, tx pg.Tx, c domain.Customer) (domain.Cu
 	b := &pgx.Batch{}
 	b.Queue(`
 		update customers c set first_name = @first_name, last_name = @last_name, email = @email, email_lower = @email_lower,
-		       phone = @phone, company = @company, metadata = @metadata, version = c.version + 1, updated_at = clock_timestamp()
+		       phone = @phone, company = @company, metadata = @metadata, version = c.version + 1, search_version = c.version + 1,
+		       updated_at = clock_timestamp()
 		where c.tenant_id = @tenant and c.livemode = @live and c.id = @id
 		returning c.version, c.created_at, c.updated_at`, fields(c))
 	dropIndexes(b, c.ID)
@@ -98,7 +100,7 @@ func EraseCustomer(ctx context.Context, tx pg.Tx, id domain.CustomerID) (int64, 
 	b := &pgx.Batch{}
 	b.Queue(`
 		update customers c set first_name = '', last_name = null, email = '', email_lower = '', phone = null, company = null,
-		       metadata = null, version = c.version + 1, updated_at = clock_timestamp(),
+		       metadata = null, version = c.version + 1, search_version = c.version + 1, updated_at = clock_timestamp(),
 		       erased_at = clock_timestamp()
 		where c.tenant_id = @tenant and c.livemode = @live and c.id = @id
 		returning c.version, c.created_at, c.updated_at`, pg.Args{"id": id})
@@ -130,8 +132,8 @@ func stamped(ctx context.Context, tx pg.Tx, b *pgx.Batch, c domain.Customer) (do
 // CustomerFilter selects customers of a list. Nil and empty fields select all.
 type CustomerFilter struct {
 	Email    *string           // in any case
-	Phone    *string           // as stored
-	Search   string            // each word must be a prefix of a word of name, e-mail or company
+	Phone    *string           // by its digits, as domain.PhoneTerm compares them
+	Search   string            // each word must be a prefix of a word of name, e-mail or company, or a part of the phone number
 	Metadata map[string]string // exact pairs
 }
 
@@ -146,7 +148,8 @@ func Customers(ctx context.Context, q pg.Q, f CustomerFilter, r page.Request) (p
 			tail, args := w.Page(r, "c")
 			return `select ` + customerColumns + ` from customers c ` + tail, args
 		},
-		Conditions: slices.Concat(customerWords.conditions("c", f.Search), page.MetadataConditions(customerMetadata, "c", f.Metadata)),
+		Conditions: slices.Concat(phoneConditions(f.Phone), customerWords.conditions("c", domain.Terms(f.Search)),
+			page.MetadataConditions(customerMetadata, "c", f.Metadata)),
 	})
 }
 
@@ -157,8 +160,28 @@ func where(f CustomerFilter) *page.Where {
 	if f.Email != nil {
 		w.Add(`c.email_lower = ?`, domain.Fold(*f.Email))
 	}
-	if f.Phone != nil {
-		w.Add(`c.phone = ?`, *f.Phone)
-	}
 	return w
+}
+
+// phoneConditions returns the condition of a phone filter: the number, or the same text, which finds what the version before has
+// written as long as it is not rewritten.
+func phoneConditions(phone *string) []page.Condition {
+	if phone == nil {
+		return nil
+	}
+	same := page.Condition{
+		IDs:  []string{`select p.id from customers p where p.tenant_id = @tenant and p.livemode = @live and p.phone = ? and p.erased_at is null`},
+		Has:  `c.phone = ?`,
+		Args: []any{*phone},
+	}
+	number := domain.PhoneTerm(*phone)
+	if number == nil {
+		return []page.Condition{same}
+	}
+	c := customerWords.conditions("c", []domain.Term{number})[0]
+	return []page.Condition{{
+		IDs:  slices.Concat(c.IDs, same.IDs),
+		Has:  `(` + c.Has + ` or ` + same.Has + `)`,
+		Args: slices.Concat(c.Args, same.Args),
+	}}
 }

@@ -61,7 +61,7 @@ func dueConditions(f InvoiceFilter) []page.Condition {
 	var out []page.Condition
 	if f.DueBefore != nil {
 		out = append(out, page.Condition{
-			IDs: invoiceIDs + `i.due_at < ?`, Has: `v.due_at < ?`, Args: []any{*f.DueBefore},
+			IDs: []string{invoiceIDs + `i.due_at < ?`}, Has: `v.due_at < ?`, Args: []any{*f.DueBefore},
 		})
 	}
 	if f.Overdue == nil {
@@ -69,14 +69,16 @@ func dueConditions(f InvoiceFilter) []page.Condition {
 	}
 	if *f.Overdue {
 		return append(out, page.Condition{
-			IDs: invoiceIDs + `i.status in ('open', 'partially_paid') and i.due_at < ?`,
+			IDs: []string{invoiceIDs + `i.status in ('open', 'partially_paid') and i.due_at < ?`},
 			Has: `(v.status in ('open', 'partially_paid') and v.due_at < ?)`, Args: []any{f.Today},
 		})
 	}
 	return append(out, page.Condition{
-		IDs: `select x.id from (` + invoiceIDs + `i.status in ('draft', 'paid', 'uncollectible', 'void')
-			union all ` + invoiceIDs + `i.status in ('open', 'partially_paid') and i.due_at is null
-			union all ` + invoiceIDs + `i.status in ('open', 'partially_paid') and i.due_at >= ?) x`,
+		IDs: []string{
+			invoiceIDs + `i.status in ('draft', 'paid', 'uncollectible', 'void')`,
+			invoiceIDs + `i.status in ('open', 'partially_paid') and i.due_at is null`,
+			invoiceIDs + `i.status in ('open', 'partially_paid') and i.due_at >= ?`,
+		},
 		Has:  `(v.status not in ('open', 'partially_paid') or v.due_at is null or v.due_at >= ?)`,
 		Args: []any{f.Today},
 	})

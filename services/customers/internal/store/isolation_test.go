@@ -40,14 +40,14 @@ func TestIsolation(t *testing.T) {
 		{"quote_counters", "next", "1"},
 		{"test_clocks", "version", "1"},
 		{"charges", "id, booking_id, amount, unapplied", "'pi_1', gen_random_uuid(), 1, 0"},
-	}, "leads_converting", "quotes_due", "quotes_left")
+	}, "leads_converting", "customers_unsearched", "leads_unsearched", "quotes_due", "quotes_left")
 }
 
 func TestWorkerSeesOnlyWhatItServes(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, migrations.FS).Worker
 	for _, table := range []string{
-		"customers", "customer_words", "customer_metadata", "catalogue_items", "invoices", "invoice_payments", "invoice_metadata",
+		"customer_words", "customer_metadata", "catalogue_items", "invoices", "invoice_payments", "invoice_metadata",
 		"invoice_counters", "lead_words", "lead_metadata",
 		"quote_metadata", "quote_counters",
 	} {

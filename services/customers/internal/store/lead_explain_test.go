@@ -53,8 +53,8 @@ func expectedLeads(t *testing.T, conn *pgx.Conn, tenant ids.Tenant, f store.Lead
 	if len(f.Status) > 0 {
 		w.Add(`l.status = any(?)`, f.Status)
 	}
-	for _, p := range domain.Prefixes(f.Search) {
-		w.Add(`exists (select from lead_words i where i.lead_id = l.id and i.word >= ? and i.word < ?)`, p.From, p.Before)
+	for _, term := range domain.Terms(f.Search) {
+		addTerm(w, "lead", "l", term)
 	}
 	for k, v := range f.Metadata {
 		w.Add(`exists (select from lead_metadata i where i.lead_id = l.id and i.key = ? and i.value = ?)`, k, v)

@@ -16,7 +16,7 @@ type LeadFilter struct {
 	Source   *string // as stored
 	Customer *domain.CustomerID
 	Person   *domain.CustomerID // also of leads that have become nobody yet, and were quoted to this customer
-	Search   string             // each word must be a prefix of a word of name, e-mail or company
+	Search   string             // each word must be a prefix of a word of name, e-mail or company, or a part of the phone number
 	Metadata map[string]string  // exact pairs
 }
 
@@ -28,7 +28,7 @@ func Leads(ctx context.Context, q pg.Q, f LeadFilter, r page.Request) (page.Rows
 		Statement: func(r page.Request, narrow func(*page.Where)) (string, []any) {
 			return page.Union(r, page.OneOf("l.status", f.Status), func(w *page.Where) (string, []any) { return leadsOf(w, f, r, narrow) })
 		},
-		Conditions: slices.Concat(leadWords.conditions("l", f.Search), page.MetadataConditions(leadMetadata, "l", f.Metadata)),
+		Conditions: slices.Concat(leadWords.conditions("l", domain.Terms(f.Search)), page.MetadataConditions(leadMetadata, "l", f.Metadata)),
 	})
 }
 

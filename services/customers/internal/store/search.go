@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -28,17 +29,31 @@ func (t wordTable) queueDelete(b *pgx.Batch, owner any) {
 	b.Queue(fmt.Sprintf(`delete from %s where tenant_id = @tenant and livemode = @live and %s = @owner`, t.name, t.owner), pg.Args{"owner": owner})
 }
 
-// conditions returns the conditions that rows of a list have a word with each of the prefixes in q. list is the alias of the
-// list.
-func (t wordTable) conditions(list, q string) []page.Condition {
+// queueReplace queues the words of a row that the transaction has locked, of the version that it has.
+func (t wordTable) queueReplace(b *pgx.Batch, table string, owner any, words []string) {
+	t.queueDelete(b, owner)
+	t.queueInsert(b, owner, words)
+	b.Queue(fmt.Sprintf(`update %s set search_version = version where tenant_id = @tenant and livemode = @live and id = @owner`, table),
+		pg.Args{"owner": owner})
+}
+
+// conditions returns the conditions that rows of a list have a word of each term. list is the alias of the list.
+func (t wordTable) conditions(list string, terms []domain.Term) []page.Condition {
 	var out []page.Condition
-	for _, p := range domain.Prefixes(q) {
+	for _, term := range terms {
+		ids, has := make([]string, len(term)), make([]string, len(term))
+		var args []any
+		for i, p := range term {
+			ids[i] = fmt.Sprintf(`select i.%s from %s i where i.tenant_id = @tenant and i.livemode = @live and i.word >= ? and i.word < ?`, t.owner, t.name)
+			has[i] = `i.word || '' >= ? and i.word || '' < ?`
+			args = append(args, p.From, p.Before)
+		}
 		out = append(out, page.Condition{
-			IDs: fmt.Sprintf(`select i.%s from %s i where i.tenant_id = @tenant and i.livemode = @live and i.word >= ? and i.word < ?`, t.owner, t.name),
+			IDs: ids,
 			// A resource has few words, a prefix has many resources: || keeps the word out of the index condition.
 			Has: fmt.Sprintf(`(select true from %s i where i.tenant_id = @tenant and i.livemode = @live and i.%s = %s.id
-				and i.word || '' >= ? and i.word || '' < ? limit 1)`, t.name, t.owner, list),
-			Args: []any{p.From, p.Before},
+				and (%s) limit 1)`, t.name, t.owner, list, strings.Join(has, " or ")),
+			Args: args,
 		})
 	}
 	return out

@@ -93,7 +93,7 @@ func TestWhatPrints(t *testing.T) {
 		"\uff21\uff22":      "AB",
 		"漢":                 "\u25a1",
 		"a\u200bb\u202ec":   "abc",
-		"₫₹₺₽₴₦₱₩₪₡₲₸₵₭₮":   "₫₹₺₽₴₦₱₩₪₡₲₸₵₭₮",
+		"₫₹₺₽₴₦₱₩₪₡₲₸₵₭₮": "₫₹₺₽₴₦₱₩₪₡₲₸₵₭₮",
 	} {
 		if got := view.Plain(text); got != want {
 			t.Errorf("%q prints as %q, want %q", text, got, want)
