@@ -74,8 +74,8 @@ func decimal(r rune) rune {
 		}
 	}
 	for _, t := range unicode.Nd.R32 {
-		if rune(t.Lo) <= r && r <= rune(t.Hi) {
-			return '0' + (r-rune(t.Lo))%10
+		if low := rune(t.Lo); low <= r && r <= rune(t.Hi) { //nolint:gosec // code points
+			return '0' + (r-low)%10
 		}
 	}
 	return r

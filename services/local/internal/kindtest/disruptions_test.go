@@ -1,6 +1,7 @@
 package kindtest
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"runtime"
@@ -95,9 +96,14 @@ func TestDrainedNode(t *testing.T) {
 func keepBusy(t *testing.T) {
 	t.Helper()
 	for range runtime.NumCPU() {
-		if err := exec.CommandContext(t.Context(), "sh", "-c", "while :; do :; done").Start(); err != nil {
+		busy := exec.CommandContext(context.WithoutCancel(t.Context()), "sh", "-c", "while :; do :; done")
+		if err := busy.Start(); err != nil {
 			t.Fatal(err)
 		}
+		t.Cleanup(func() {
+			_ = busy.Process.Kill()
+			_ = busy.Wait()
+		})
 	}
 }
 
