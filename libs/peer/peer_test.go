@@ -16,6 +16,7 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/obs"
 	"holdfast.dev/libs/peer"
 )
@@ -295,4 +296,34 @@ func TestOpen(t *testing.T) {
 	if _, err := c.Open(context.Background(), "/list"); !errors.Is(err, caller.ErrNone) {
 		t.Errorf("without a caller: %v", err)
 	}
+}
+
+// The time-outs of one tenant do not open the breaker for the others; those of several tenants do.
+func TestTimeoutsOfOneTenant(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := &peer.Client{Target: "bookings", BaseURL: "http://bookings.test", Timeout: time.Millisecond, Signer: &caller.Signer{From: "customers", Keys: keys(t, "bookings")}}
+		c.HTTP = &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		})}
+		tenant := func() context.Context {
+			who := caller.FromContext(ctx())
+			who.Tenant = ids.New[ids.TenantPrefix]()
+			return caller.With(context.Background(), who)
+		}
+		busy := tenant()
+		for range 60 {
+			if err := c.Do(busy, http.MethodPost, "/x", nil, nil); !errors.Is(err, apperr.ErrTimeout) {
+				t.Fatalf("one tenant: %v", err)
+			}
+		}
+		var last error
+		for range 60 {
+			last = c.Do(tenant(), http.MethodPost, "/x", nil, nil)
+		}
+		if !errors.Is(last, apperr.ErrUnavailable) {
+			t.Errorf("several tenants: %v", last)
+		}
+	})
 }
