@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/obs"
 	"holdfast.dev/libs/peer"
+	"holdfast.dev/libs/peer/peertest"
 )
 
 const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -175,13 +175,8 @@ func TestSlowDeadAndGone(t *testing.T) {
 	if err := slow.Do(ctx(), http.MethodGet, "/x", nil, nil); !errors.Is(err, apperr.ErrTimeout) {
 		t.Errorf("slow: %v", err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	dead := client(t, nil)
-	dead.BaseURL = "http://" + l.Addr().String()
-	_ = l.Close()
+	dead.BaseURL = "http://" + peertest.Refusing(t)
 	if err := dead.Do(ctx(), http.MethodGet, "/x", nil, nil); !errors.Is(err, apperr.ErrUnavailable) {
 		t.Errorf("dead: %v", err)
 	}
