@@ -55,8 +55,12 @@ const (
 	unknownRetry = 2 * time.Second
 )
 
-// errUnderWay says that another request, or the completer, has the call.
-var errUnderWay = errors.New("the call to the payment gateway is under way")
+var (
+	// errUnderWay says that another request, or the completer, has the call.
+	errUnderWay = errors.New("the call to the payment gateway is under way")
+	// errNoCall undoes the claim of a key that has no call to resume: the transaction that begins one claims it.
+	errNoCall = errors.New("the key has no call to the payment gateway")
+)
 
 // Create makes an intent at the gateway, once for each Idempotency-Key, whatever dies on the way: the row is committed, the
 // gateway is asked under a key made of the row, and the rest is one transaction. What a dead process leaves is resumed by the
@@ -122,16 +126,42 @@ func (a *Intents) ask(ctx context.Context, account domain.Account, p domain.Inte
 	return a.Gateway.Create(ctx, account, p)
 }
 
+// claiming runs a transaction that begins or resumes a call to the gateway. It claims the request's key before it locks or writes any
+// row, so that another request with the key is a mismatch before it has an effect.
+func (a *Intents) claiming(ctx context.Context, begin func(ctx context.Context, tx pg.Tx) error) error {
+	return a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		if err := a.Replies.Claim(ctx, tx); err != nil {
+			return err
+		}
+		return begin(ctx, tx)
+	})
+}
+
+// freeing runs a transaction that ends a call, and releases the request's key when nothing came of it. The key is locked before any
+// row, as in claiming.
+func (a *Intents) freeing(ctx context.Context, end func(ctx context.Context, tx pg.Tx) (nothing bool, err error)) error {
+	return a.claiming(ctx, func(ctx context.Context, tx pg.Tx) error {
+		nothing, err := end(ctx, tx)
+		if err != nil || !nothing {
+			return err
+		}
+		return a.Replies.Release(ctx, tx)
+	})
+}
+
 // resume finds the intent that a request with the same key has made before, and takes its call where nobody has it; nil when
 // there is none.
 func (a *Intents) resume(ctx context.Context, request domain.Request) (p *domain.Intent, err error) {
 	if request.Key == "" {
 		return nil, nil
 	}
-	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+	err = a.claiming(ctx, func(ctx context.Context, tx pg.Tx) error {
 		real := a.Now()
-		if p, err = store.IntentOfKey(ctx, tx, request, real.Add(-a.KeyLifetime)); err != nil || p == nil || p.Status == domain.Refused {
+		if p, err = store.IntentOfKey(ctx, tx, request, real.Add(-a.KeyLifetime)); err != nil {
 			return err
+		}
+		if p == nil || p.Status == domain.Refused {
+			return errNoCall
 		}
 		if [32]byte(p.Request.Fingerprint) != [32]byte(request.Fingerprint) {
 			return apperr.ErrMismatch
@@ -145,6 +175,9 @@ func (a *Intents) resume(ctx context.Context, request domain.Request) (p *domain
 		p.Call = p.Call.Resume(real)
 		return store.SaveCall(ctx, tx, *p)
 	})
+	if errors.Is(err, errNoCall) {
+		err = nil
+	}
 	return p, err
 }
 
@@ -166,7 +199,7 @@ func (a *Intents) begin(ctx context.Context, in domain.IntentInput, refused *dom
 		return nil, domain.Account{}, err
 	}
 	p.AccountID, p.Request = account.ID, in.Request
-	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+	err = a.claiming(ctx, func(ctx context.Context, tx pg.Tx) error {
 		if booking.Status, err = store.HoldBooking(ctx, tx, booking); err != nil {
 			return err
 		}
@@ -238,10 +271,10 @@ func (a *Intents) unasked(ctx context.Context, p domain.Intent, cause error, fre
 		return answer
 	}
 	// The client may have gone, and its context with it.
-	err := a.DB.Tx(context.WithoutCancel(ctx), func(ctx context.Context, tx pg.Tx) error {
+	err := a.freeing(context.WithoutCancel(ctx), func(ctx context.Context, tx pg.Tx) (nothing bool, err error) {
 		current, err := store.IntentForUpdate(ctx, tx, p.ID)
 		if err != nil || current.Status != domain.Creating || current.Call.Attempt != p.Call.Attempt {
-			return err
+			return false, err
 		}
 		if definite {
 			current.Status, current.Call.LeasedUntil = domain.Refused, nil
@@ -249,7 +282,7 @@ func (a *Intents) unasked(ctx context.Context, p domain.Intent, cause error, fre
 			next := a.Now().Add(releaseAfter)
 			current.Call.LeasedUntil = &next
 		}
-		return store.SaveCall(ctx, tx, current)
+		return definite, store.SaveCall(ctx, tx, current)
 	})
 	return errors.Join(answer, err)
 }
@@ -448,7 +481,7 @@ func (a *Intents) act(
 	if err != nil {
 		return err
 	}
-	if err := a.DB.Tx(ctx, a.Replies.Claim); err != nil {
+	if err := a.claiming(ctx, func(context.Context, pg.Tx) error { return nil }); err != nil {
 		return err
 	}
 	failpoint.Here("action.begun")

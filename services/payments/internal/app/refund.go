@@ -58,10 +58,13 @@ func (a *Refunds) resume(ctx context.Context, request domain.Request) (r *domain
 	if request.Key == "" {
 		return nil, nil
 	}
-	err = a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+	err = a.Intents.claiming(ctx, func(ctx context.Context, tx pg.Tx) error {
 		real := a.Intents.Now()
-		if r, err = store.RefundOfKey(ctx, tx, request, real.Add(-a.Intents.KeyLifetime)); err != nil || r == nil {
+		if r, err = store.RefundOfKey(ctx, tx, request, real.Add(-a.Intents.KeyLifetime)); err != nil {
 			return err
+		}
+		if r == nil {
+			return errNoCall
 		}
 		if [32]byte(r.Request.Fingerprint) != [32]byte(request.Fingerprint) {
 			return apperr.ErrMismatch
@@ -75,6 +78,9 @@ func (a *Refunds) resume(ctx context.Context, request domain.Request) (r *domain
 		*r = r.Lease(real)
 		return store.LeaseRefund(ctx, tx, *r)
 	})
+	if errors.Is(err, errNoCall) {
+		err = nil
+	}
 	return r, err
 }
 
@@ -84,7 +90,7 @@ func (a *Refunds) begin(ctx context.Context, in domain.RefundInput) (r domain.Re
 	if err != nil {
 		return domain.Refund{}, err
 	}
-	err = a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+	err = a.Intents.claiming(ctx, func(ctx context.Context, tx pg.Tx) error {
 		intents, err := store.IntentsToRefund(ctx, tx, intent, booking, domain.MaxAllocations+1)
 		if err != nil {
 			return err
@@ -174,10 +180,11 @@ func (a *Refunds) run(ctx context.Context, transact pg.Transact[domain.Refund], 
 	return answer
 }
 
+// inTx writes the outcome of a part; a refund of which nothing was made leaves the request's key free.
 func (a *Refunds) inTx(ctx context.Context, write func(ctx context.Context, tx pg.Tx) (domain.Refund, error)) (r domain.Refund, err error) {
-	err = a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+	err = a.Intents.freeing(ctx, func(ctx context.Context, tx pg.Tx) (nothing bool, err error) {
 		r, err = write(ctx, tx)
-		return err
+		return !r.Shown && len(r.UnderWay()) == 0, err
 	})
 	return r, err
 }
