@@ -116,7 +116,28 @@ func (a *Quotes) bookQuote(ctx context.Context, transact pg.Transact[domain.Quot
 	failpoint.Here("accept.booked")
 	err = transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Quote, error) { return a.accept(ctx, tx, q, b, info) })
 	failpoint.Here("accept.committed")
+	var lost *domain.LostError
+	if errors.As(err, &lost) {
+		if failed := a.takeBack(ctx, q); failed != nil {
+			return failed
+		}
+		return lost.Answer()
+	}
 	return err
+}
+
+// notLost is an error for a booking that was cancelled or has expired, by what bookings has answered or by an event since.
+func notLost(ctx context.Context, tx pg.Tx, b domain.Booking) error {
+	known, err := store.Booking(ctx, tx, b.ID)
+	if err != nil && !errors.Is(err, domain.ErrBookingNotFound) {
+		return err
+	}
+	for _, one := range []domain.Booking{b, known} {
+		if one.Lost() {
+			return &domain.LostError{Booking: domain.Booking{ID: b.ID, Status: one.Status}}
+		}
+	}
+	return nil
 }
 
 // lockAccept locks a quote whose accept this process has begun; errAccepting when another attempt has followed.
@@ -158,6 +179,9 @@ func (a *Quotes) accept(ctx context.Context, tx pg.Tx, q domain.Quote, b domain.
 	current, err := lockAccept(ctx, tx, q)
 	if err != nil || current.Status == domain.QuoteAccepted {
 		return current, err
+	}
+	if err := notLost(ctx, tx, b); err != nil {
+		return domain.Quote{}, err
 	}
 	wanted, err := current.Accept(b, a.now(ctx))
 	if err != nil {

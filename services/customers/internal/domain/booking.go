@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/money"
 )
 
@@ -16,6 +17,25 @@ type Booking struct {
 	Status     string
 	Total      money.Amount
 	Version    int64
+}
+
+// Lost reports whether the booking was cancelled or has expired, so that it holds no unit any more.
+func (b Booking) Lost() bool { return b.Status == "cancelled" || b.Status == "expired" }
+
+// LostError says that a quote cannot be accepted, because the booking that an accept has made of it is lost.
+type LostError struct{ Booking Booking }
+
+// Error implements error.
+func (e *LostError) Error() string { return "booking " + e.Booking.ID.String() + " is lost" }
+
+// Answer is what a client reads of it.
+func (e *LostError) Answer() error {
+	happened := "was cancelled"
+	if e.Booking.Status == "expired" {
+		happened = "has expired"
+	}
+	text := fmt.Sprintf("The booking %s of this quote %s. Create another quote.", e.Booking.ID, happened)
+	return apperr.New(apperr.Invalid, ErrTransition.Code, text).WithField("status").WithCause(e)
 }
 
 // CatalogueItem is what this service knows of a service, a unit or a package: that it exists.

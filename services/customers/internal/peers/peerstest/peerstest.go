@@ -57,7 +57,7 @@ func (f *Bookings) Create(ctx context.Context, in domain.LinkedBooking) (out dom
 		}
 		f.requests = append(f.requests, in)
 		if b, ok := f.made[owner]; ok {
-			out = b
+			out = f.bookings[b.ID] // in whatever state it is now
 			return nil
 		}
 		out = domain.Booking{ID: ids.New[ids.BookingPrefix](), Status: "pending", Total: in.Total, Version: 1}
