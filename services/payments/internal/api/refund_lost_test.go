@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pgtest"
 
+	"holdfast.dev/services/payments/internal/app"
 	"holdfast.dev/services/payments/internal/domain"
 )
 
@@ -134,6 +136,66 @@ func TestBrokenRefunds(t *testing.T) {
 		}
 		if n := w.Count(`select attempt from refund_allocations where status = 'succeeded'`); n != want {
 			t.Errorf("effect %t: attempt %d", had, n)
+		}
+	}
+}
+
+// attempts records the attempts of refunds that reach the gateway.
+type attempts struct {
+	app.Gateway
+	mu   sync.Mutex
+	list []string
+}
+
+func (g *attempts) note(what string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.list = append(g.list, what)
+}
+
+func (g *attempts) CreateRefund(ctx context.Context, a domain.Account, r domain.Refund, part domain.Allocation) (domain.GatewayRefund, error) {
+	g.note(fmt.Sprint(part.Attempt))
+	return g.Gateway.CreateRefund(ctx, a, r, part)
+}
+
+func (g *attempts) FindRefund(ctx context.Context, a domain.Account, part domain.Allocation) (*domain.GatewayRefund, error) {
+	g.note("find")
+	return g.Gateway.FindRefund(ctx, a, part)
+}
+
+// After a 500 of the gateway the same attempt is repeated, under the same key, by the client and by the completer: only when that has
+// not helped and the refund is not found does another attempt begin.
+func TestBrokenRefundIsRepeatedFirst(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		broken int64 // how many calls end in a 500
+		client bool  // repeats before the completer
+		want   string
+	}{{1, false, "1 1"}, {1, true, "1 1"}, {2, false, "1 1 find 2"}, {2, true, "1 1 1"}, {3, true, "1 1 1 find 2"}} {
+		w := newWorld(t)
+		seen := &attempts{Gateway: w.gateway}
+		w.around = func(app.Gateway) app.Gateway { return seen }
+		w.engine = w.serve(w.DB.App)
+		ctx := w.tenant()
+		p := w.paid(ctx, 1000)
+		var calls atomic.Int64
+		w.gateway.Before = func(_ context.Context, call string) error {
+			if call == "refund" && calls.Add(1) <= tc.broken {
+				return &domain.BrokenError{Status: 500}
+			}
+			return nil
+		}
+		body := refundOf(p, `,"amount_minor":100`)
+		w.refund(ctx, body, key("k")).is(502, "payment_intent_failed")
+		w.ahead.Add(int64(31 * time.Second))
+		if tc.client {
+			w.refund(ctx, body, key("k"))
+			w.ahead.Add(int64(31 * time.Second))
+		}
+		w.completeRefunds()
+		w.refund(ctx, body, key("k")).is(201)
+		if got := strings.Join(seen.list, " "); got != tc.want || len(w.gateway.Refunds()) != 1 {
+			t.Errorf("%+v: %s, %d made", tc, got, len(w.gateway.Refunds()))
 		}
 	}
 }

@@ -111,3 +111,36 @@ func TestReadAndFindRefund(t *testing.T) {
 		t.Errorf("%+v, %v", found, err)
 	}
 }
+
+// An error of the gateway's side says nothing of the effect, whatever call it ends and whatever its body is: it is never a refusal.
+func TestServerErrorsAreUnknown(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	r, part := aRefund("USD", 700)
+	p := domain.Intent{ID: ids.New[domain.IntentPrefix](), GatewayID: "pi_1", Amount: money.Amount{Minor: 700, Currency: "USD"}, Call: domain.Call{Attempt: 1}}
+	calls := map[string]func(s *peers.Stripe) error{
+		"create":  func(s *peers.Stripe) error { _, err := s.Create(ctx, domain.Account{}, p); return err },
+		"cancel":  func(s *peers.Stripe) error { _, err := s.Cancel(ctx, domain.Account{}, p); return err },
+		"capture": func(s *peers.Stripe) error { _, err := s.Capture(ctx, domain.Account{}, p, 700); return err },
+		"refund":  func(s *peers.Stripe) error { _, err := s.CreateRefund(ctx, domain.Account{}, r, part); return err },
+	}
+	bodies := []string{
+		`{"error":{"type":"api_error","message":"x"}}`, `{"error":{"type":"card_error","code":"card_declined","message":"x"}}`,
+		`{"error":{"type":"invalid_request_error","code":"charge_already_refunded","message":"x"}}`, `{}`, `{"error":`, `<html>`,
+	}
+	for name, call := range calls {
+		for _, status := range []int{408, 500, 502, 503, 504} {
+			for _, body := range bodies {
+				s, _ := gateway(t, fmt.Sprint(status, " ", body))
+				err := call(s)
+				if err == nil || errors.As(err, new(*domain.RefusedError)) || errors.As(err, new(*domain.BusyError)) {
+					t.Errorf("%s answered by %d %s: %v", name, status, body, err)
+				}
+			}
+		}
+		s, _ := gateway(t, `400 {"error":{"type":"api_error","message":"x"}}`)
+		if err := call(s); err == nil || errors.As(err, new(*domain.RefusedError)) {
+			t.Errorf("%s answered by an api_error: %v", name, err)
+		}
+	}
+}

@@ -68,7 +68,7 @@ func outcome(err error) error {
 		return err // the attempt is still running there
 	case e.Type == stripe.ErrorTypeIdempotency:
 		return &domain.BrokenError{Status: e.HTTPStatusCode} // the attempt was made, with other parameters: by another version of this program
-	case e.HTTPStatusCode >= http.StatusInternalServerError:
+	case e.HTTPStatusCode >= http.StatusInternalServerError, e.HTTPStatusCode == http.StatusRequestTimeout, e.Type == stripe.ErrorTypeAPI:
 		return &domain.BrokenError{Status: e.HTTPStatusCode}
 	case e.HTTPStatusCode == http.StatusUnauthorized, e.HTTPStatusCode == http.StatusForbidden:
 		return &domain.RefusedError{Failure: domain.Failure{
