@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -47,6 +48,54 @@ func TestKeyOfAnAcceptUnderWay(t *testing.T) {
 		}
 		if n := len(w.bookings.Made()); n != 1 || made != 0 {
 			t.Errorf("%s: %d bookings, %d customers of other requests", name, n, made)
+		}
+	}
+}
+
+// Of different requests with one key at the same moment exactly one has an effect; the others leave nothing and ask bookings for nothing.
+func TestOneKeyAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for round := range 25 {
+		ctx := converter(t)
+		requests := w.claimants(ctx)
+		requests["create"] = func(key header) answer { return w.do(ctx, "POST", "/customers", ann, key) }
+		made, key := len(w.bookings.Requests()), header(fmt.Sprint("Idempotency-Key: at-once-", round))
+		customers := w.Count(`select count(*) from customers`)
+		var mu sync.Mutex
+		var won []string
+		var all sync.WaitGroup
+		for name, request := range requests {
+			all.Go(func() {
+				a := request(key)
+				mu.Lock()
+				defer mu.Unlock()
+				if a.Status < 300 {
+					won = append(won, name)
+					return
+				}
+				a.is(422, "idempotency_mismatch", "Idempotency-Key")
+			})
+		}
+		all.Wait()
+		if len(won) != 1 {
+			t.Fatalf("round %d: %v had an effect", round, won)
+		}
+		calls, added := 1, 1
+		switch won[0] {
+		case "accept":
+			added = 0
+		case "create":
+			calls = 0
+		}
+		if n := len(w.bookings.Requests()) - made; n != calls {
+			t.Fatalf("round %d: %s, and %d calls", round, won[0], n)
+		}
+		if n := w.Count(`select count(*) from customers`) - customers; n != added {
+			t.Fatalf("round %d: %s, and %d customers", round, won[0], n)
+		}
+		if n := w.Count(`select (select count(*) from quotes where accept_until is not null) + (select count(*) from leads where converting_until is not null)`); n != 0 {
+			t.Fatalf("round %d: %d are under way", round, n)
 		}
 	}
 }
