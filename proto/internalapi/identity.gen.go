@@ -246,7 +246,7 @@ type Member struct {
 	Role         Role `json:"role"`
 	SecondFactor bool `json:"second_factor"`
 
-	// State Invited: it has no password yet. Disabled: it cannot sign in at any tenant.
+	// State Invited: it has no password yet, or another tenant's operator has not proven its address. Disabled: it cannot sign in at any tenant.
 	State string `json:"state"`
 }
 

@@ -416,6 +416,7 @@ func TestMetrics(t *testing.T) {
 	want := map[string]float64{
 		"ok": 1, "wrong": float64(domain.AccountThrottle.Free), "delayed": 1, "failed": 0, "passwords_waiting": 0,
 		"operator": 0, "app": 0, "code_reused": 0, "refresh_token_reused": 1, "operator_disabled": 0, "membership_ended": 0, "too_many_grants": 0,
+		"address_proven": 0,
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
