@@ -139,6 +139,36 @@ type BookingPolicy struct {
 	RefundLatePayments bool         `json:"refund_late_payments"`
 }
 
+// CredentialList The body of POST /internal/v1/credentials/ended.
+type CredentialList struct {
+	Credentials []CredentialRef `json:"credentials"`
+}
+
+// CredentialRef A credential of a tenant.
+type CredentialRef struct {
+	// ID key_…, gr_… or op_….
+	ID string `json:"id"`
+
+	// TenantID tn_….
+	TenantID string `json:"tenant_id"`
+}
+
+// EndedCredential A credential that has ended or was rotated.
+type EndedCredential struct {
+	ID string `json:"id"`
+
+	// Successor The key that a rotation has put in its place; null for a credential that has ended.
+	Successor *string `json:"successor"`
+
+	// TenantID tn_….
+	TenantID string `json:"tenant_id"`
+}
+
+// EndedCredentials The answer of POST /internal/v1/credentials/ended.
+type EndedCredentials struct {
+	Data []EndedCredential `json:"data"`
+}
+
 // Grant What an operator has let an app do; none of its codes and tokens.
 type Grant struct {
 	// App The app's name.
