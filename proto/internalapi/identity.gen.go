@@ -392,6 +392,9 @@ type Session struct {
 type SessionLookup struct {
 	// Hash SHA-256 of the token of the browser's cookie in lower-case hex.
 	Hash string `json:"hash"`
+
+	// Watch Whether a page that is open only watches the session: its use is not noted, and its end does not move.
+	Watch *bool `json:"watch,omitempty"`
 }
 
 // SessionOperator Who has signed in.

@@ -99,7 +99,7 @@ func (a *API) lookupSession(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, err := a.App.SessionOf(c.Request.Context(), hash)
+	rows, err := a.App.SessionOf(c.Request.Context(), hash, body.Watch != nil && *body.Watch)
 	if err != nil {
 		return err
 	}

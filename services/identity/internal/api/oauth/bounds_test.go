@@ -303,7 +303,7 @@ func TestFactorsAreSealedAnew(t *testing.T) {
 	}
 	w.app.Box = box(second)
 	w.pass(time.Minute)
-	if _, err := w.app.SecondFactor(t.Context(), by, w.operator.ID, code()); err != nil {
+	if _, err := w.app.SecondFactor(t.Context(), app.Factor{Operator: w.operator.ID, Version: w.versionOf(w.operator.ID), Code: code(), By: by}); err != nil {
 		t.Error(err)
 	}
 }
