@@ -124,12 +124,22 @@ func (s *Server) proxyPage(c *gin.Context, service, route string) error {
 	return nil
 }
 
-// streamPage forwards an answer while it arrives. A signed-in browser has the streams of one credential; without a session the service
-// answers at once.
+// sessionCookies are the names of the cookie of a session, where connections are encrypted and where they are not.
+var sessionCookies = [...]string{"__Host-holdfast_session", "holdfast_session"}
+
+// streamPage forwards an answer while it arrives. A session has the streams of one credential, whatever else its browser sends; without a
+// session the service answers at once. The service counts those of a session and of an operator too: it alone knows them.
 func (s *Server) streamPage(c *gin.Context, service string, call *domain.Call) error {
-	sum := sha256.Sum256([]byte(c.Request.Header.Get("Cookie")))
+	holder := "network:" + domain.Network(call.Address)
+	for _, name := range sessionCookies {
+		if session, err := c.Request.Cookie(name); err == nil {
+			sum := sha256.Sum256([]byte(session.Value))
+			holder = "session:" + string(sum[:])
+			break
+		}
+	}
 	call.Whole, call.Accept = strings.HasSuffix(call.Path, exportPages), c.Request.Header.Get("Accept")
-	return s.Pipeline.StreamFor(c.Request.Context(), c.Writer, service, "browser:"+string(sum[:]), call)
+	return s.Pipeline.StreamFor(c.Request.Context(), c.Writer, service, holder, call)
 }
 
 // hasDotSegment reports whether a path has a segment that a client, a proxy or a service could resolve in different ways.
