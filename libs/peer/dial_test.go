@@ -3,7 +3,6 @@ package peer_test
 import (
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"sync"
 	"testing"
@@ -63,13 +62,7 @@ func TestAVanishedProcessCostsNoCall(t *testing.T) {
 // An address behind which nothing lives is unavailable, not late, within the call's time-out, whether it refuses or drops connections.
 func TestNothingLivesThere(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	refusing := l.Addr().String()
-	_ = l.Close()
-	for name, address := range map[string]string{"dropping": peertest.Dropping(t, 0, nil), "refusing": refusing} {
+	for name, address := range map[string]string{"dropping": peertest.Dropping(t, 0, nil), "refusing": peertest.Refusing(t)} {
 		c := client(t, nil)
 		c.BaseURL, c.Timeout = "http://"+address, 600*time.Millisecond
 		if err := c.Do(ctx(), http.MethodGet, "/x", nil, nil); !errors.Is(err, apperr.ErrUnavailable) {

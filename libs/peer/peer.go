@@ -43,10 +43,11 @@ type Client struct {
 	Now     func() time.Time   // nil: time.Now
 	Changed func(state string) // called with the breaker's new state: closed, open, half-open; nil: only logged
 
-	once   sync.Once
-	client *http.Client
-	plain  failsafe.Executor[answer]
-	again  failsafe.Executor[answer]
+	once     sync.Once
+	client   *http.Client
+	timeouts Timeouts
+	plain    failsafe.Executor[answer]
+	again    failsafe.Executor[answer]
 }
 
 type answer struct {
@@ -88,7 +89,11 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any, optio
 		executor = c.again
 	}
 	got, err := executor.WithContext(limited).Get(func() (answer, error) {
-		return c.send(limited, method, path, body, options)
+		got, err := c.send(limited, method, path, body, options)
+		if err != nil && !Unconnected(err) && limited.Err() != nil && !c.timeouts.Count(caller.FromContext(ctx).Tenant) {
+			err = fmt.Errorf("%w: %w", errUncounted, err)
+		}
+		return got, err
 	})
 	if err != nil {
 		return c.failed(ctx, limited, err)
@@ -175,7 +180,7 @@ func (c *Client) prepare() {
 	breaker := circuitbreaker.NewBuilder[answer]().
 		// An answer is never a failure for the breaker: one tenant's data can cause a 500.
 		HandleIf(func(_ answer, err error) bool {
-			return err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, errOwn)
+			return err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, errOwn) && !errors.Is(err, errUncounted)
 		}).
 		WithFailureRateThreshold(0.5, 20, 10*time.Second).
 		WithSuccessThreshold(3).
@@ -207,6 +212,9 @@ func retryable(a answer, err error) bool {
 	return !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) &&
 		!errors.Is(err, circuitbreaker.ErrOpen) && !errors.Is(err, errOwn) && !Unconnected(err)
 }
+
+// errUncounted marks time-outs of a tenant that has had enough of them.
+var errUncounted = errors.New("not counted for the breaker")
 
 // errOwn marks errors of this process, before anything is sent.
 var errOwn = errors.New("request cannot be sent")

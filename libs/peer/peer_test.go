@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -16,8 +15,10 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/obs"
 	"holdfast.dev/libs/peer"
+	"holdfast.dev/libs/peer/peertest"
 )
 
 const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -174,13 +175,8 @@ func TestSlowDeadAndGone(t *testing.T) {
 	if err := slow.Do(ctx(), http.MethodGet, "/x", nil, nil); !errors.Is(err, apperr.ErrTimeout) {
 		t.Errorf("slow: %v", err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	dead := client(t, nil)
-	dead.BaseURL = "http://" + l.Addr().String()
-	_ = l.Close()
+	dead.BaseURL = "http://" + peertest.Refusing(t)
 	if err := dead.Do(ctx(), http.MethodGet, "/x", nil, nil); !errors.Is(err, apperr.ErrUnavailable) {
 		t.Errorf("dead: %v", err)
 	}
@@ -295,4 +291,34 @@ func TestOpen(t *testing.T) {
 	if _, err := c.Open(context.Background(), "/list"); !errors.Is(err, caller.ErrNone) {
 		t.Errorf("without a caller: %v", err)
 	}
+}
+
+// The time-outs of one tenant do not open the breaker for the others; those of several tenants do.
+func TestTimeoutsOfOneTenant(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := &peer.Client{Target: "bookings", BaseURL: "http://bookings.test", Timeout: time.Millisecond, Signer: &caller.Signer{From: "customers", Keys: keys(t, "bookings")}}
+		c.HTTP = &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		})}
+		tenant := func() context.Context {
+			who := caller.FromContext(ctx())
+			who.Tenant = ids.New[ids.TenantPrefix]()
+			return caller.With(context.Background(), who)
+		}
+		busy := tenant()
+		for range 60 {
+			if err := c.Do(busy, http.MethodPost, "/x", nil, nil); !errors.Is(err, apperr.ErrTimeout) {
+				t.Fatalf("one tenant: %v", err)
+			}
+		}
+		var last error
+		for range 60 {
+			last = c.Do(tenant(), http.MethodPost, "/x", nil, nil)
+		}
+		if !errors.Is(last, apperr.ErrUnavailable) {
+			t.Errorf("several tenants: %v", last)
+		}
+	})
 }

@@ -107,6 +107,45 @@ func TestBreakerIsMetered(t *testing.T) {
 	})
 }
 
+// Late answers of one tenant never close a service for the others. Those of several tenants do: then the service hangs.
+func TestOneTenantsTimeoutsAreItsOwn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := w.start(t, func(c *Config) { c.UpstreamTimeout = 200 * time.Millisecond })
+	w.service.set(func(f *fakeService) {
+		f.handle = func(_ http.ResponseWriter, r *http.Request) bool {
+			if r.Method == http.MethodGet {
+				return false
+			}
+			<-r.Context().Done()
+			return true
+		}
+	})
+	late := func(n int, key func() string) {
+		var all sync.WaitGroup
+		for range n {
+			all.Go(func() {
+				if a, err := g.try(t, "POST", customers, ada, bearer(key())); err != nil || a.StatusCode != 504 && a.StatusCode != 503 {
+					t.Errorf("%v %v", a, err)
+				}
+			})
+		}
+		all.Wait()
+	}
+	busy := w.identity.newKey()
+	for range 3 {
+		late(20, func() string { return busy })
+		want(t, g.send(t, "GET", oneCu, "", bearer(w.identity.newKey())), 200, "")
+	}
+	if g.breaker("customers") != closed {
+		t.Error("one tenant's late answers opened the breaker")
+	}
+	late(60, func() string { return w.identity.newKey() })
+	if g.breaker("customers") != open {
+		t.Error("the breaker of a service that hangs for all is not open")
+	}
+}
+
 // A thousand clients share 256 connections: a call without one waits for one, until its own deadline.
 func TestAThousandClientsAtOnce(t *testing.T) {
 	t.Parallel()

@@ -59,15 +59,7 @@ func silentSocket(t *testing.T) *net.TCPAddr {
 			t.Fatal(err)
 		}
 	}
-	bound, err := unix.Getsockname(fd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	inet4, ok := bound.(*unix.SockaddrInet4)
-	if !ok {
-		t.Fatalf("bound to %T", bound)
-	}
-	address := &net.TCPAddr{IP: net.IP(inet4.Addr[:]), Port: inet4.Port}
+	address := boundTo(t, fd)
 	for range 10 { // the queue takes one or two
 		conn, err := (&net.Dialer{Timeout: 100 * time.Millisecond}).Dial("tcp", address.String())
 		if err != nil {
@@ -77,4 +69,32 @@ func silentSocket(t *testing.T) *net.TCPAddr {
 	}
 	t.Fatal("a socket whose queue is full still takes connections")
 	return nil
+}
+
+// Refusing returns an address, host:port, that refuses connections until the test ends: its port is taken, and nothing listens there.
+func Refusing(t *testing.T) string {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Close(fd) })
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	return boundTo(t, fd).String()
+}
+
+// boundTo is the address of a socket.
+func boundTo(t *testing.T, fd int) *net.TCPAddr {
+	t.Helper()
+	bound, err := unix.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inet4, ok := bound.(*unix.SockaddrInet4)
+	if !ok {
+		t.Fatalf("bound to %T", bound)
+	}
+	return &net.TCPAddr{IP: net.IP(inet4.Addr[:]), Port: inet4.Port}
 }

@@ -88,6 +88,9 @@ func (p *platform) pictureServer() http.Handler {
 			return
 		}
 		in := request{Method: http.MethodGet, Path: path, Token: "owner", Header: map[string]string{"Accept-Language": "en"}}
+		if to := p.serve(p.signed(in)).Header().Get("Location"); strings.Contains(to, "once=") { // where the page has the key of its form
+			in.Path = to
+		}
 		signed := p.signed(in)
 		signed.AddCookie(&http.Cookie{Name: "holdfast_theme", Value: strings.Trim(scheme, "/")})
 		signed.AddCookie(&http.Cookie{Name: "holdfast_style", Value: pages.Style()}) // the page takes the file, which has the font

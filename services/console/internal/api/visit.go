@@ -179,9 +179,9 @@ func (v *visit) operator() string {
 }
 
 // first reports whether the browser has not been given the style of the pages yet, and notes that it is now: it fetches the file after the
-// page is shown, and has it for the next one.
+// page is shown, and has it for the next one. A form, which may be nearly as large as a page may be, always takes the file.
 func (v *visit) first() bool {
-	if !pages.Styled() || cookie(v.r, "holdfast_style") == pages.Style() {
+	if !pages.Styled() || cookie(v.r, "holdfast_style") == pages.Style() || v.r.URL.Query().Has("once") {
 		return false
 	}
 	if v.r.Method == http.MethodGet {

@@ -16,7 +16,7 @@ import (
 var (
 	ErrNoSession = apperr.New(apperr.Unauthenticated, "missing_credential", "Sign in first.")
 	ErrNotFound  = apperr.New(apperr.NotFound, "not_found", "There is nothing at this address.")
-	ErrChanged   = apperr.New(apperr.PreconditionFailed, "changed_meanwhile", "Somebody has changed this in the meantime.")
+	ErrChanged   = apperr.New(apperr.PreconditionFailed, "version_mismatch", "Somebody has changed this in the meantime.")
 	ErrForbidden = apperr.New(apperr.Forbidden, "insufficient_scope", "Your role does not allow this.")
 )
 

@@ -13,7 +13,7 @@ func TestInvoiceTransitions(t *testing.T) {
 	want := map[InvoiceStatus]string{
 		InvoiceDraft: "open paid", InvoiceOpen: "paid partially_paid uncollectible void",
 		InvoicePartiallyPaid: "open paid partially_paid partially_paid uncollectible", InvoicePaid: "open partially_paid",
-		InvoiceUncollectible: "paid uncollectible uncollectible void", InvoiceVoid: "",
+		InvoiceUncollectible: "paid uncollectible uncollectible uncollectible void", InvoiceVoid: "",
 	}
 	if len(invoiceTransitions) != len(want) {
 		t.Errorf("%d states have a row", len(invoiceTransitions))

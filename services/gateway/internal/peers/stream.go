@@ -67,7 +67,7 @@ func (u *Upstream) Stream(ctx context.Context, w http.ResponseWriter, call *doma
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.Header, p.Out.URL.RawQuery = streamHeader(call, signed), call.Query
 		},
-		Transport: streamTransport{u, call.Whole}, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
+		Transport: streamTransport{u, call}, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { failure = err },
 	}
 	out := &streamWriter{w: w, control: http.NewResponseController(w), header: http.Header{}, passed: passedHeaders, writeTimeout: u.writeTimeout}
@@ -100,7 +100,7 @@ func streamHeader(call *domain.Call, signed string) http.Header {
 type streamTransport struct {
 	*Upstream
 
-	whole bool
+	call *domain.Call
 }
 
 // RoundTrip implements http.RoundTripper with Do's errors.
@@ -108,17 +108,17 @@ func (t streamTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx := r.Context()
 	res, err := t.streams.RoundTrip(r)
 	if err != nil && ctx.Err() == nil {
-		t.record(err)
+		t.record(t.call, err)
 		return nil, t.failed(err)
 	}
-	t.record(nil) // a client that is gone says nothing about the service
+	t.record(t.call, nil) // a client that is gone says nothing about the service
 	switch {
 	case errors.Is(context.Cause(ctx), domain.ErrStopping):
 		err = apperr.ErrUnavailable.WithCause(domain.ErrStopping)
 	case err == nil && res.StatusCode == http.StatusUnauthorized:
 		err = t.refused()
 	case err == nil:
-		res.Body = &streamBody{ReadCloser: res.Body, ctx: ctx, whole: t.whole}
+		res.Body = &streamBody{ReadCloser: res.Body, ctx: ctx, whole: t.call.Whole}
 		return res, nil
 	}
 	if res != nil {

@@ -33,6 +33,7 @@ type Upstream struct {
 	host    string
 	client  *fasthttp.HostClient
 	breaker circuitbreaker.CircuitBreaker[any]
+	late    peer.Timeouts
 	places  chan struct{} // one for each running call
 
 	streams      *http.Transport
@@ -115,10 +116,10 @@ func (u *Upstream) Do(ctx context.Context, call *domain.Call) (domain.Answer, er
 	began := time.Now()
 	err = u.client.DoDeadline(req, res, deadline)
 	if late(err) && deadline.Sub(began) < u.timeout/2 {
-		u.record(nil) // most of its time had passed before the call was sent
+		u.record(call, nil) // most of its time had passed before the call was sent
 		return domain.Answer{}, apperr.ErrTimeout.WithCause(fmt.Errorf("call %s after a wait for a connection: %w", u.target, err))
 	}
-	if u.record(err); err != nil {
+	if u.record(call, err); err != nil {
 		return domain.Answer{}, u.failed(err)
 	}
 	if res.StatusCode() == fasthttp.StatusUnauthorized && (call.Passed == nil || !bytes.HasPrefix(res.Header.Peek("WWW-Authenticate"), basic)) {
@@ -164,12 +165,13 @@ func (u *Upstream) open() error {
 	return apperr.ErrUnavailable.WithCause(fmt.Errorf("%s: %w", u.target, circuitbreaker.ErrOpen))
 }
 
-// record reports the result of a call to the breaker.
-func (u *Upstream) record(err error) {
-	if unreachable(err) {
-		u.breaker.RecordFailure()
-	} else {
+// record reports the result of a call to the breaker. Of a tenant's late answers it counts a few only: its data may be what makes them late.
+func (u *Upstream) record(call *domain.Call, err error) {
+	switch {
+	case !unreachable(err):
 		u.breaker.RecordSuccess()
+	case !late(err) || peer.Unconnected(err) || u.late.Count(call.Caller.Tenant) || u.breaker.IsHalfOpen():
+		u.breaker.RecordFailure()
 	}
 }
 
