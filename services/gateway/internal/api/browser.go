@@ -59,16 +59,20 @@ func (s *Server) mountBrowser(router *gin.Engine) {
 
 func (s *Server) mountPages(router *gin.Engine, service string, paths map[string][]string) {
 	for path, methods := range paths {
-		steps := httpx.Steps(func(c *gin.Context) error { return s.proxyPage(c, service, path) })
+		proxy := func(c *gin.Context) error { return s.proxyPage(c, service, path) }
+		if crossOrigin[path] {
+			proxy = s.readable(proxy)
+		}
 		byMethod := map[string]gin.HandlersChain{}
 		for _, m := range methods {
-			byMethod[m] = steps
+			byMethod[m] = httpx.Steps(proxy)
 		}
-		if crossOrigin[path] {
-			mount(router, path, byMethod, s.preflight)
-		} else {
+		if !crossOrigin[path] {
 			mount(router, path, byMethod)
+			continue
 		}
+		refusal := func(allow string) httpx.Handler { return s.readable(refuseMethod(allow)) }
+		mountRefusing(router, path, byMethod, refusal, s.preflight)
 	}
 }
 
@@ -119,6 +123,9 @@ func (s *Server) proxyPage(c *gin.Context, service, route string) error {
 	answer, err := s.Pipeline.Upstreams[service].Do(r.Context(), call)
 	if err != nil {
 		return err
+	}
+	if origin := http.Header(answer.Passed).Get("Access-Control-Allow-Origin"); crossOrigin[route] && origin != "" {
+		s.Pipeline.Origins.Note(origin)
 	}
 	write(c.Writer, &answer)
 	return nil

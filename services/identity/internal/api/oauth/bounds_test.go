@@ -368,6 +368,9 @@ func TestScriptsOfPages(t *testing.T) {
 			t.Errorf("%s may read", origin)
 		}
 	}
+	if twice := (url.Values{"client_id": {"x", "y"}}); !open("/oauth/token", own, twice, 400) || open("/oauth/token", "https://evil.example", twice, 400) {
+		t.Error("a refusal that names no app is for registered origins")
+	}
 	form.Set("client_id", domain.NewAppID().String())
 	if open("/oauth/token", own, form, 401) {
 		t.Error("what an unknown app is answered may be read")
