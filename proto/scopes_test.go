@@ -40,3 +40,19 @@ func TestCatalogueHas18Scopes(t *testing.T) {
 		t.Errorf("catalogue has %d scopes, %d different; want 18", len(proto.Scopes), len(unique))
 	}
 }
+
+var operation = regexp.MustCompile(`(?ms)^    (post|put|patch|delete):\n      operationId: (\w+)\n.*?^      x-required-scopes: \[(.*?)\]`)
+
+// A credential that only reads changes nothing: each operation that writes needs a scope that writes.
+func TestWritesNeedAWriteScope(t *testing.T) {
+	t.Parallel()
+	writes := operation.FindAllStringSubmatch(string(proto.OpenAPI), -1)
+	if len(writes) < 40 {
+		t.Fatalf("%d operations that write", len(writes))
+	}
+	for _, o := range writes {
+		if !regexp.MustCompile(`"(write:\w+|payments:write)"`).MatchString(o[3]) {
+			t.Errorf("%s %s needs only %s", o[1], o[2], o[3])
+		}
+	}
+}

@@ -16,6 +16,12 @@ import (
 // ErrScope refuses a caller that lacks a scope.
 var ErrScope = apperr.New(apperr.Forbidden, "insufficient_scope", "The credential lacks a scope.")
 
+// MissingScope is ErrScope with the name of the scope.
+func MissingScope(scope string) error {
+	return ErrScope.WithMessage("The credential lacks the scope %s.", scope).
+		WithHeader("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+scope+`"`)
+}
+
 // Internal gives the signed calls of the named services to h, with the tenant and mode of the signed caller. It is for
 // the calls of proto/internal, which are not in the public contract.
 func (s *Server) Internal(h Handler, peers ...string) gin.HandlerFunc {
@@ -57,8 +63,7 @@ func scoped(scopes []string, h Handler) Handler {
 		who := caller.FromContext(c.Request.Context())
 		for _, scope := range scopes {
 			if !who.Has(scope) {
-				return ErrScope.WithMessage("The credential lacks the scope %s.", scope).
-					WithHeader("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+scope+`"`)
+				return MissingScope(scope)
 			}
 		}
 		return h(c)

@@ -2088,6 +2088,9 @@ type CalendarFeed struct {
 	// CreatedAt Instant at which the feed was created, in UTC.
 	CreatedAt time.Time `json:"created_at"`
 
+	// CreatedBy Credential that created the feed: an API key `key_…`, a grant `gr_…` or an operator `op_…`. The feed ends with it. Null for a feed that was created before this was kept; such a feed does not end: delete it and create another.
+	CreatedBy nullable.Nullable[string] `json:"created_by"`
+
 	// Id Id of the feed, `cf_…`. Do not parse what follows the prefix.
 	Id string `json:"id"`
 
@@ -2144,6 +2147,9 @@ type CalendarFeedList struct {
 type CalendarFeedWithUrl struct {
 	// CreatedAt Instant at which the feed was created, in UTC.
 	CreatedAt time.Time `json:"created_at"`
+
+	// CreatedBy Credential that created the feed: an API key `key_…`, a grant `gr_…` or an operator `op_…`. The feed ends with it. Null for a feed that was created before this was kept; such a feed does not end: delete it and create another.
+	CreatedBy nullable.Nullable[string] `json:"created_by"`
 
 	// Id Id of the feed, `cf_…`. Do not parse what follows the prefix.
 	Id string `json:"id"`

@@ -139,6 +139,36 @@ type BookingPolicy struct {
 	RefundLatePayments bool         `json:"refund_late_payments"`
 }
 
+// CredentialList The body of POST /internal/v1/credentials/ended.
+type CredentialList struct {
+	Credentials []CredentialRef `json:"credentials"`
+}
+
+// CredentialRef A credential of a tenant.
+type CredentialRef struct {
+	// ID key_…, gr_… or op_….
+	ID string `json:"id"`
+
+	// TenantID tn_….
+	TenantID string `json:"tenant_id"`
+}
+
+// EndedCredential A credential that has ended or was rotated.
+type EndedCredential struct {
+	ID string `json:"id"`
+
+	// Successor The key that a rotation has put in its place; null for a credential that has ended.
+	Successor *string `json:"successor"`
+
+	// TenantID tn_….
+	TenantID string `json:"tenant_id"`
+}
+
+// EndedCredentials The answer of POST /internal/v1/credentials/ended.
+type EndedCredentials struct {
+	Data []EndedCredential `json:"data"`
+}
+
 // Grant What an operator has let an app do; none of its codes and tokens.
 type Grant struct {
 	// App The app's name.
@@ -246,7 +276,7 @@ type Member struct {
 	Role         Role `json:"role"`
 	SecondFactor bool `json:"second_factor"`
 
-	// State Invited: it has no password yet. Disabled: it cannot sign in at any tenant.
+	// State Invited: it has no password yet, or another tenant's operator has not proven its address. Disabled: it cannot sign in at any tenant.
 	State string `json:"state"`
 }
 
@@ -362,6 +392,9 @@ type Session struct {
 type SessionLookup struct {
 	// Hash SHA-256 of the token of the browser's cookie in lower-case hex.
 	Hash string `json:"hash"`
+
+	// Watch Whether a page that is open only watches the session: its use is not noted, and its end does not move.
+	Watch *bool `json:"watch,omitempty"`
 }
 
 // SessionOperator Who has signed in.

@@ -18,8 +18,9 @@ import (
 )
 
 const (
-	expireEvery = time.Second
-	patience    = 4 * time.Second // of a request that sets the test clock, for the expiry of quotes; the gateway waits 10 s
+	expireEvery  = time.Second
+	holdersEvery = 10 * time.Second
+	patience     = 4 * time.Second // of a request that sets the test clock, for the expiry of quotes; the gateway waits 10 s
 )
 
 // wire builds everything, top to bottom, and registers it with rt; stopping runs upwards.
@@ -54,6 +55,9 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	clocks := &app.Clocks{DB: p.DB, Owner: tenants, Bookings: bookings, Quotes: customers, Log: rt.Log, Patience: patience}
 	expiry := &app.Expiry{Bookings: bookings, Worker: p.Worker, Log: rt.Log}
 	rt.Every("hold expiry", expireEvery, expiry.Run)
+	feeds := app.NewFeeds(p.DB, p.Relay.Wake, cfg.PublicURL, time.Now)
+	holders := &app.FeedHolders{Feeds: feeds, Worker: p.Worker, Credentials: &peers.Credentials{Client: toIdentity}, Log: rt.Log}
+	rt.Every("feed holders", holdersEvery, holders.Run)
 	p.Consume(consume.New(
 		&app.Customers{DB: p.DB}, &app.Payments{Bookings: bookings, Log: rt.Log}, &testclock.Events{DB: p.DB, Service: "bookings"},
 	).Handle)
@@ -64,7 +68,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		Bookings:  bookings,
 		Catalogue: &app.Catalogue{Wake: p.Relay.Wake},
 		Clocks:    clocks,
-		Feeds:     app.NewFeeds(p.DB, p.Relay.Wake, cfg.PublicURL, time.Now),
+		Feeds:     feeds,
 		Directory: customers,
 		Pages:     p.Pages,
 		Server:    p.Server,

@@ -77,7 +77,7 @@ func TestTheConsoleIsForwarded(t *testing.T) {
 	}
 }
 
-// A page's updates come while they are made, and the streams of one browser are bounded apart from those of others.
+// A page's updates come while they are made, and the streams of one session are bounded apart from those of others, whatever other cookies are sent.
 func TestLivePagesAreForwarded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -106,13 +106,15 @@ func TestLivePagesAreForwarded(t *testing.T) {
 		t.Cleanup(func() { _ = res.Body.Close() })
 		return res
 	}
-	for _, cookie := range []string{"a=1", "a=1", "b=2"} {
+	for _, cookie := range []string{"holdfast_session=1", "x=1; holdfast_session=1", "holdfast_session=2"} {
 		res := open(cookie)
 		if line, err := bufio.NewReader(res.Body).ReadString('\n'); err != nil || line != "event: change\n" {
 			t.Errorf("%q %v", line, err)
 		}
 	}
-	if res := open("a=1"); res.StatusCode != http.StatusTooManyRequests {
-		t.Errorf("a third stream of one browser: %d", res.StatusCode)
+	for _, cookie := range []string{"holdfast_session=1", "x=2; holdfast_session=1", "holdfast_session=1; y=3", `holdfast_session="1"`} {
+		if res := open(cookie); res.StatusCode != http.StatusTooManyRequests {
+			t.Errorf("a third stream of one session, with %s: %d", cookie, res.StatusCode)
+		}
 	}
 }

@@ -134,3 +134,87 @@ func TestAnswersToScripts(t *testing.T) {
 		t.Error("an origin that the app has taken back may read")
 	}
 }
+
+// Scripts of registered origins can read what the gateway itself answers on the token endpoint: that they must wait, that identity is away or
+// slow, and that a method or a body is wrong. Others cannot.
+func TestRefusalsOfTheTokenEndpoint(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		status int
+		method string
+		body   string
+		change func(c *Config)
+		answer func(out http.ResponseWriter, r *http.Request)
+	}{
+		"429": {status: 429, method: "POST", change: func(c *Config) { c.OAuthRateLimit = 1 }},
+		"405": {status: 405, method: "GET"},
+		"413": {status: 413, method: "POST", body: strings.Repeat("x", 1<<20+1)},
+		"503": {status: 503, method: "POST", answer: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
+		"504": {
+			status: 504, method: "POST", change: func(c *Config) { c.UpstreamTimeout = 200 * time.Millisecond },
+			answer: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		},
+	} {
+		for _, path := range []string{"/oauth/token", "/oauth/revoke", "/oauth/par"} {
+			t.Run(name+path, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				w.identity.pages = func(out http.ResponseWriter, r *http.Request) {
+					switch {
+					case r.URL.Query().Has("origin"):
+						fmt.Fprintf(out, `{"registered":%t}`, r.URL.Query().Get("origin") == ownPage)
+					case c.answer != nil:
+						c.answer(out, r)
+					}
+				}
+				var changes []func(*Config)
+				if c.change != nil {
+					changes = append(changes, c.change)
+				}
+				g := w.start(t, changes...)
+				if name == "429" {
+					if _, err := g.raw("POST", path, ""); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for origin, readable := range map[string]bool{ownPage: true, "https://evil.example": false, "": false, "null": false} {
+					a, err := g.raw(c.method, path, c.body, header("Origin", origin), header("Content-Type", "application/x-www-form-urlencoded"))
+					if err != nil {
+						t.Fatal(err)
+					}
+					allowed := a.Header.Get("Access-Control-Allow-Origin")
+					if a.StatusCode != c.status || (allowed == origin && origin != "") != readable || !readable && allowed != "" || a.Header.Get("Vary") != "Origin" ||
+						readable && !strings.Contains(a.Header.Get("Access-Control-Expose-Headers"), "Retry-After") {
+						t.Errorf("%q: %d %v %s", origin, a.StatusCode, a.Header, a.body)
+					}
+				}
+			})
+		}
+	}
+}
+
+// While identity is away, scripts of an origin that it has let read before can read that it is.
+func TestRefusalsWhileIdentityIsAway(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.identity.pages = func(out http.ResponseWriter, _ *http.Request) { out.Header().Set("Access-Control-Allow-Origin", ownPage) }
+	g := w.start(t)
+	ask := func(origin string) *answer {
+		t.Helper()
+		a, err := g.raw("POST", "/oauth/token", "", header("Origin", origin))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	if a := ask(ownPage); a.StatusCode != 200 || a.Header.Get("Access-Control-Allow-Origin") != ownPage {
+		t.Fatalf("%d %v", a.StatusCode, a.Header)
+	}
+	w.identity.pages = func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+	if a := ask(ownPage); a.StatusCode != 503 || a.Header.Get("Access-Control-Allow-Origin") != ownPage {
+		t.Errorf("%d %v", a.StatusCode, a.Header)
+	}
+	if a := ask("https://evil.example"); a.Header.Get("Access-Control-Allow-Origin") != "" {
+		t.Errorf("%d %v", a.StatusCode, a.Header)
+	}
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
@@ -20,6 +21,9 @@ import (
 	"holdfast.dev/services/bookings/internal/store"
 	"holdfast.dev/services/bookings/internal/view"
 )
+
+// readCustomers is what a feed with the names of customers needs besides its own scope.
+const readCustomers = "read:customers"
 
 // feeds is how the handlers read and show a calendar feed.
 func (a *API) feeds() rest.Collection[ids.ID[domain.FeedPrefix], domain.Feed] {
@@ -48,7 +52,12 @@ func (a *API) newFeeds() rest.Collection[ids.ID[domain.FeedPrefix], domain.FeedW
 }
 
 func (a *API) createFeed(c *gin.Context) error {
-	return rest.Create(c, a.newFeeds(), fromFeedCreate, a.Feeds.Create)
+	return rest.Create(c, a.newFeeds(), fromFeedCreate, func(ctx context.Context, tx pg.Tx, in domain.FeedInput) (domain.FeedWithURL, error) {
+		if in.IncludeDetails && !caller.FromContext(ctx).Has(readCustomers) {
+			return domain.FeedWithURL{}, httpx.MissingScope(readCustomers)
+		}
+		return a.Feeds.Create(ctx, tx, in)
+	})
 }
 
 func (a *API) getFeed(c *gin.Context) error { return rest.Get(c, a.feeds()) }

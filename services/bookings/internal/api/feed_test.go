@@ -43,6 +43,11 @@ func (w *world) feed(ctx context.Context, format string, args ...any) feed {
 	return f
 }
 
+// details is ctx with the scopes that a feed with details needs.
+func details(ctx context.Context) context.Context {
+	return in(ctx, func(c *caller.Caller) { c.Scopes = append(slices.Clone(c.Scopes), "read:customers") })
+}
+
 // read reads a calendar as the gateway forwards it: signed for no tenant.
 func (w *world) read(f feed, headers ...header) answer {
 	w.T.Helper()
@@ -87,7 +92,7 @@ func TestEachFieldOfAFeedIsWritten(t *testing.T) {
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	s := w.shop(ctx)
 	body := fmt.Sprintf(`{"name":"Ada's","unit_id":%q,"include_details":true}`, s.ada)
-	created := w.do(ctx, "POST", "/calendar-feeds", body).is(201)
+	created := w.do(details(ctx), "POST", "/calendar-feeds", body).is(201)
 	apitest.Written[publicapi.CalendarFeedCreate](t, body, created.Body)
 	at := "/calendar-feeds/" + decode[feed](created).ID
 	if got := created.Header.Get("Location"); got != "/api/v1"+at {
@@ -304,7 +309,7 @@ func TestEventsOfACalendar(t *testing.T) {
 	day := time.Now().AddDate(0, 0, 5).Format(time.DateOnly)
 	b := w.book(ctx, `"event_date":%q,"event_start_time":"10:00","event_end_time":"11:30","unit_id":%q,"customer_id":%q,"notes":"Bring; a, hat\n2 dogs"`,
 		day, s.ada, customer)
-	plain, full := w.feed(ctx, `{"name":"x"}`), w.feed(ctx, `{"name":"x","include_details":true}`)
+	plain, full := w.feed(ctx, `{"name":"x"}`), w.feed(details(ctx), `{"name":"x","include_details":true}`)
 	e := w.events(plain)[b.ID]
 	date := strings.ReplaceAll(day, "-", "")
 	if prop(e, "STATUS") != "TENTATIVE" || prop(e, "SEQUENCE") != "1" || prop(e, "DTSTART") != date+"T100000" || prop(e, "DTEND") != date+"T113000" ||
@@ -382,7 +387,7 @@ func TestTheBoundsOfACalendar(t *testing.T) {
 	if ahead, behind, size := count(w.feed(ctx, `{"name":"x"}`)); ahead != domain.CalendarAhead || behind != domain.CalendarBehind || size > 8<<20 {
 		t.Errorf("%d ahead, %d behind in %d bytes", ahead, behind, size)
 	}
-	if ahead, behind, size := count(w.feed(ctx, `{"name":"x","include_details":true}`)); ahead < 1000 || behind < 400 || size > 16<<20 {
+	if ahead, behind, size := count(w.feed(details(ctx), `{"name":"x","include_details":true}`)); ahead < 1000 || behind < 400 || size > 16<<20 {
 		t.Errorf("with notes: %d ahead, %d behind in %d bytes", ahead, behind, size)
 	}
 	days := []string{}

@@ -2,6 +2,9 @@ package app
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -52,6 +55,7 @@ func (a *Feeds) Create(ctx context.Context, tx pg.Tx, in domain.FeedInput) (doma
 	if err := domain.FeedCap.Room(there); err != nil {
 		return domain.FeedWithURL{}, err
 	}
+	f.CreatedBy = new(caller.FromContext(ctx).Credential)
 	token := domain.NewFeedToken()
 	hash, _ := domain.FeedTokenHash(token) // a new token has the form of one
 	f, err = store.InsertFeed(ctx, tx, f, hash[:], caller.FromContext(ctx).Timezone)
@@ -82,7 +86,11 @@ func (a *Feeds) Delete(ctx context.Context, tx pg.Tx, id domain.FeedID, match pa
 	if err := match.Check(f.Version); err != nil {
 		return err
 	}
-	if err := store.DeleteFeed(ctx, tx, id); err != nil {
+	return a.remove(ctx, tx, f)
+}
+
+func (a *Feeds) remove(ctx context.Context, tx pg.Tx, f domain.Feed) error {
+	if err := store.DeleteFeed(ctx, tx, f.ID); err != nil {
 		return err
 	}
 	return updated(ctx, tx, a.wake, view.Feed, nil, f, feedDeleted(f))
@@ -138,4 +146,96 @@ func modeOf(live bool) caller.Mode {
 		return caller.Live
 	}
 	return caller.Test
+}
+
+// holderBatch is how many feeds are checked at once.
+const holderBatch = 500
+
+// Credentials says which credentials have ended; peers.Credentials asks identity.
+type Credentials interface {
+	Ended(ctx context.Context, holders []domain.FeedHolder) ([]domain.EndedHolder, error)
+}
+
+// FeedHolders ends the feeds whose credential has ended, and passes them on where it was rotated. It asks identity each time, so nothing is
+// missed while Kafka or this service is down. Any number of processes may run it at once.
+type FeedHolders struct {
+	Feeds       *Feeds
+	Worker      *pg.DB // worker role: finds the feeds of all tenants
+	Credentials Credentials
+	Log         *slog.Logger
+
+	failing int
+}
+
+// Run checks every feed once. One that fails holds up no other, and is tried again with the next run.
+func (a *FeedHolders) Run(ctx context.Context) error {
+	var after store.HeldFeed
+	var failed []error
+	for {
+		var list []store.HeldFeed
+		err := a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+			list, err = store.HeldFeeds(ctx, tx, after, holderBatch)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if len(list) > 0 {
+			if err := a.check(ctx, list); err != nil {
+				failed = append(failed, err)
+			}
+			after = list[len(list)-1]
+		}
+		if len(list) < holderBatch {
+			break
+		}
+	}
+	if len(failed) > 0 && a.failing == 0 && ctx.Err() == nil {
+		a.Log.WarnContext(ctx, "calendar feeds whose credentials cannot be checked", slog.Any("error", errors.Join(failed...)))
+	}
+	a.failing = len(failed)
+	return nil
+}
+
+// check ends or passes on those of a batch of feeds whose credential has ended or was rotated.
+func (a *FeedHolders) check(ctx context.Context, list []store.HeldFeed) error {
+	holders := make([]domain.FeedHolder, len(list))
+	for i, f := range list {
+		holders[i] = domain.FeedHolder{TenantID: f.TenantID, ID: f.Holder}
+	}
+	ended, err := a.Credentials.Ended(ctx, holders)
+	if err != nil {
+		return err
+	}
+	by := make(map[domain.FeedHolder]domain.EndedHolder, len(ended))
+	for _, e := range ended {
+		by[e.FeedHolder] = e
+	}
+	var failed []error
+	for i, f := range list {
+		if e, ok := by[holders[i]]; ok {
+			if err := a.end(ctx, f, e); err != nil {
+				failed = append(failed, fmt.Errorf("feed %s: %w", f.ID, err))
+			}
+		}
+	}
+	return errors.Join(failed...)
+}
+
+func (a *FeedHolders) end(ctx context.Context, f store.HeldFeed, e domain.EndedHolder) error {
+	ctx = caller.With(ctx, caller.Service("bookings", f.TenantID, modeOf(f.Livemode)))
+	err := a.Feeds.db.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		if e.Successor != "" {
+			return store.PassFeed(ctx, tx, f.ID, f.Holder, e.Successor)
+		}
+		feed, err := store.Feed(ctx, tx, f.ID)
+		if err != nil {
+			return err
+		}
+		return a.Feeds.remove(ctx, tx, feed)
+	})
+	if errors.Is(err, domain.ErrFeedNotFound) {
+		return nil // another process was first
+	}
+	return err
 }

@@ -29,9 +29,23 @@ type Feed struct {
 	Name           string
 	UnitID         UnitID // zero: all units
 	IncludeDetails bool
+	CreatedBy      *string // the credential; nil for a feed of an earlier version
 	Version        int64
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
+}
+
+// FeedHolder is the credential that a feed ends with: a key, a grant or an operator of the tenant.
+type FeedHolder struct {
+	TenantID ids.Tenant
+	ID       string
+}
+
+// EndedHolder is a credential that has ended or, with a successor, was rotated.
+type EndedHolder struct {
+	FeedHolder
+
+	Successor string
 }
 
 // FeedWithURL is a feed with its address, which is known only when the feed is made.

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
-const feedColumns = `f.id, f.name, f.unit_id, f.include_details, f.version, f.created_at, f.updated_at`
+const feedColumns = `f.id, f.name, f.unit_id, f.include_details, f.created_by, f.version, f.created_at, f.updated_at`
 
 // Feed reads one feed, or domain.ErrFeedNotFound.
 func Feed(ctx context.Context, q pg.Q, id domain.FeedID) (domain.Feed, error) {
@@ -43,14 +43,14 @@ func CountFeeds(ctx context.Context, tx pg.Tx) (int, error) {
 		`select count(*) from calendar_feeds where tenant_id = @tenant and livemode = @live`, pg.Args{})
 }
 
-// InsertFeed writes a new feed with the hash of its token and the operator's timezone, and returns it with its times.
+// InsertFeed writes a new feed with the hash of its token and the operator's timezone, and returns it with its times. Its creator holds it.
 func InsertFeed(ctx context.Context, tx pg.Tx, f domain.Feed, hash []byte, timezone string) (domain.Feed, error) {
 	return pg.One(ctx, tx, pgx.RowToStructByName[domain.Feed], domain.ErrFeedNotFound, `
 		with stamp as materialized (select clock_timestamp() as at)
-		insert into calendar_feeds as f (tenant_id, livemode, id, name, unit_id, include_details, timezone, hash, created_at, updated_at)
-		select @tenant, @live, @id, @name, @unit_id::uuid, @include_details, @timezone, @hash, at, at from stamp
+		insert into calendar_feeds as f (tenant_id, livemode, id, name, unit_id, include_details, created_by, holder, timezone, hash, created_at, updated_at)
+		select @tenant, @live, @id, @name, @unit_id::uuid, @include_details, @created_by, @created_by, @timezone, @hash, at, at from stamp
 		returning `+feedColumns, pg.Args{
-		"id": f.ID, "name": f.Name, "unit_id": f.UnitID, "include_details": f.IncludeDetails, "timezone": timezone, "hash": hash,
+		"id": f.ID, "name": f.Name, "unit_id": f.UnitID, "include_details": f.IncludeDetails, "created_by": f.CreatedBy, "timezone": timezone, "hash": hash,
 	})
 }
 
@@ -62,6 +62,31 @@ func DeleteFeed(ctx context.Context, tx pg.Tx, id domain.FeedID) error {
 	}
 	if tag.RowsAffected() == 0 {
 		return domain.ErrFeedNotFound
+	}
+	return nil
+}
+
+// HeldFeed is a feed with the credential that it ends with.
+type HeldFeed struct {
+	TenantID ids.Tenant
+	Livemode bool
+	ID       domain.FeedID
+	Holder   string
+}
+
+// HeldFeeds returns up to limit feeds of all tenants and modes that end with a credential, behind after; tx has the worker role.
+func HeldFeeds(ctx context.Context, tx pg.Tx, after HeldFeed, limit int) ([]HeldFeed, error) {
+	return pg.Many(ctx, tx, pgx.RowToStructByName[HeldFeed], `select tenant_id, livemode, id, holder from calendar_feeds
+		where holder is not null and (tenant_id, livemode, id) > ($1::uuid, $2, $3::uuid) order by tenant_id, livemode, id limit $4`,
+		after.TenantID.UUID(), after.Livemode, after.ID.UUID(), limit)
+}
+
+// PassFeed gives a feed that a credential holds to another one.
+func PassFeed(ctx context.Context, tx pg.Tx, id domain.FeedID, from, to string) error {
+	_, err := tx.Exec(ctx, `update calendar_feeds set holder = @to where tenant_id = @tenant and livemode = @live and id = @id and holder = @from`,
+		pg.Args{"id": id, "from": from, "to": to})
+	if err != nil {
+		return fmt.Errorf("pass a feed on: %w", err)
 	}
 	return nil
 }

@@ -44,3 +44,10 @@ func texts[P ids.Prefix](list []ids.ID[P]) []string {
 	}
 	return out
 }
+
+func textOrNull(s *string) nullable.Nullable[string] {
+	if s == nil {
+		return nullable.NewNullNullable[string]()
+	}
+	return nullable.NewNullableWithValue(*s)
+}

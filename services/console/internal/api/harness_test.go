@@ -140,6 +140,7 @@ var parts = sync.OnceValue(func() (p struct {
 type options struct {
 	publicURL string
 	away      string // a service that does not answer
+	beat      time.Duration
 }
 
 // newPlatform builds the console as wire.go does, with services that answer the contract's examples.
@@ -171,7 +172,7 @@ func newPlatform(t *testing.T, o options) *platform {
 	now := func() time.Time { return noon }
 	p.app = &app.App{Services: services, Names: app.NewNames(services), Now: now, Pauses: []time.Duration{time.Millisecond, time.Millisecond}}
 	p.server, err = api.New(api.Options{
-		App: p.app, Operations: common.operations, Words: words, Live: app.NewLive(services, 100), LiveTime: time.Minute, PublicURL: o.publicURL, Now: now,
+		App: p.app, Operations: common.operations, Words: words, Live: app.NewLive(services, 100), LiveTime: time.Minute, Beat: o.beat, PublicURL: o.publicURL, Now: now,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -431,7 +432,8 @@ func (p *platform) internal(c call) reply {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if s := p.sessions[in.Hash]; s != nil {
-			return reply{http.StatusOK, s}
+			now := *s
+			return reply{http.StatusOK, &now}
 		}
 		return refusal(http.StatusNotFound, "not_found", nil)(c)
 	}

@@ -245,6 +245,11 @@ func exportCSV(r *domain.Resource) page {
 		for _, name := range []string{"cursor", "limit", "expand"} {
 			query.Del(name)
 		}
+		leave, err := v.s.downloads.Take(v.session)
+		if err != nil {
+			return err
+		}
+		defer leave()
 		return v.download(domain.Request{Operation: r.List, Query: query}, "text/csv", r.Name+".csv", "attachment")
 	}
 }

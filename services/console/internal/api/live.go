@@ -1,16 +1,41 @@
 package api
 
 import (
+	"context"
+	"errors"
 	"io"
 	"net/http"
 	"time"
+
+	"holdfast.dev/libs/httpx"
+
+	"holdfast.dev/services/console/internal/domain"
 )
 
-// beat is how often a stream sends something, so that a browser that is gone is noticed.
-const beat = 20 * time.Second
+const (
+	// beat is how often a stream sends something, so that a browser that is gone is noticed, and asks whether its session is still there.
+	beat = 20 * time.Second
+	// writeTime is for one write to a browser.
+	writeTime = 20 * time.Second
+	// unanswered is how often in a row the question may remain open before the stream ends.
+	unanswered = 2
 
-// live tells a page, as server-sent events, that something has changed. The page then fetches itself again.
+	livePath = "/admin/:tenant/:mode/live"
+)
+
+// Places of a session and an operator. STREAMS_PER_CREDENTIAL and DOWNLOADS_PER_CREDENTIAL of the gateway bound those of a cookie before.
+const (
+	streamsOfSession, streamsOfOperator     = 10, 20
+	downloadsOfSession, downloadsOfOperator = 2, 4
+)
+
+// live tells a page, as server-sent events, that something has changed. The page then fetches itself again. It ends with its session.
 func live(v *visit) error {
+	leave, err := v.s.streams.Take(v.session)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	changes, end, err := v.s.Live.Subscribe(v.r.Context())
 	if err != nil {
 		return err
@@ -21,16 +46,17 @@ func live(v *visit) error {
 	w.Header().Set("Content-Type", "text/event-stream")
 	control := http.NewResponseController(w)
 	w.WriteHeader(http.StatusOK)
-	over, tick := time.NewTimer(v.s.LiveTime), time.NewTicker(beat)
+	over, tick := time.NewTimer(v.s.LiveTime), time.NewTicker(v.s.Beat)
 	defer over.Stop()
 	defer tick.Stop()
 	say := func(text string) bool {
-		_ = control.SetWriteDeadline(time.Now().Add(beat))
+		_ = control.SetWriteDeadline(time.Now().Add(writeTime))
 		if _, err := io.WriteString(w, text); err != nil {
 			return false
 		}
 		return control.Flush() == nil
 	}
+	open := v.watch()
 	for ok := say(": open\n\n"); ok; {
 		select {
 		case <-v.r.Context().Done():
@@ -40,10 +66,27 @@ func live(v *visit) error {
 		case <-over.C:
 			return nil
 		case <-tick.C:
-			ok = say(": still here\n\n")
+			ok = open() && say(": still here\n\n")
 		case <-changes:
 			ok = say("event: change\ndata: {}\n\n")
 		}
 	}
 	return nil
+}
+
+// watch returns a function that reports whether the page's session is still there, with the same role at the tenant.
+func (v *visit) watch() (open func() bool) {
+	failures := 0
+	return func() bool {
+		ctx, cancel := context.WithTimeout(v.r.Context(), v.s.Beat)
+		defer cancel()
+		session, err := v.app.Services.WatchSession(ctx, v.token, httpx.RequestID(v.c))
+		if err != nil {
+			failures++
+			return !errors.Is(err, domain.ErrNoSession) && failures < unanswered
+		}
+		failures = 0
+		w, err := session.Enter(v.w.Tenant.Slug, string(v.w.Mode))
+		return err == nil && session.ID == v.session.ID && w.Tenant.Role == v.w.Tenant.Role && w.Tenant.ID == v.w.Tenant.ID
+	}
 }

@@ -19,13 +19,14 @@ import (
 	"holdfast.dev/services/console/internal/pages"
 )
 
-// Options are what a Server needs. All fields are required.
+// Options are what a Server needs. All fields but Beat are required.
 type Options struct {
 	App        *app.App
 	Operations domain.Operations
 	Words      *words.Words
 	Live       *app.Live
 	LiveTime   time.Duration // after which a page asks for its updates anew
+	Beat       time.Duration // how often a live page looks at its session; 0: 20 s
 	PublicURL  string        // where browsers reach the gateway
 	Now        func() time.Time
 }
@@ -39,6 +40,8 @@ type Server struct {
 	assets   map[string]pages.Asset
 	compress func(http.Handler) http.HandlerFunc
 	stopping chan struct{} // closed when the process stops
+
+	streams, downloads *app.Places
 }
 
 // New builds the server.
@@ -47,7 +50,9 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.Beat = cmp.Or(o.Beat, beat)
 	s := &Server{Options: o, secure: u.Scheme == "https", crossing: http.NewCrossOriginProtection(), assets: pages.Assets(), stopping: make(chan struct{})}
+	s.streams, s.downloads = app.NewPlaces(streamsOfSession, streamsOfOperator), app.NewPlaces(downloadsOfSession, downloadsOfOperator)
 	if err := s.crossing.AddTrustedOrigin(u.Scheme + "://" + u.Host); err != nil { // the gateway calls under a host of its own
 		return nil, err
 	}

@@ -46,6 +46,9 @@ func settingsPage(name string) page {
 		if !v.may("updateTenant") {
 			return domain.ErrForbidden
 		}
+		if !v.recent() {
+			return nil
+		}
 		o, err := v.tenant()
 		if err != nil {
 			return err
@@ -63,6 +66,9 @@ func saveSettings(name string) page {
 	return func(v *visit) error {
 		if !v.may("updateTenant") {
 			return domain.ErrForbidden
+		}
+		if !v.form.Has("try") && !v.recent() {
+			return nil
 		}
 		o, err := v.tenant()
 		if err != nil {

@@ -99,7 +99,11 @@ func (v *visit) serve(h page) (err error) {
 	if v.token == "" {
 		return domain.ErrNoSession
 	}
-	if v.session, err = v.app.Services.Session(v.r.Context(), v.token, httpx.RequestID(v.c)); err != nil {
+	find := v.app.Services.Session
+	if v.c.FullPath() == livePath { // a browser opens it again and again, whether somebody is there or not
+		find = v.app.Services.WatchSession
+	}
+	if v.session, err = find(v.r.Context(), v.token, httpx.RequestID(v.c)); err != nil {
 		return err
 	}
 	if v.r.Method == http.MethodPost {

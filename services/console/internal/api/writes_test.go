@@ -276,7 +276,9 @@ func TestDangerousNeedsAFreshSignIn(t *testing.T) {
 	for _, path := range []string{
 		"customers/cu_01k00000000000000000000001/erase", "endpoints/we_01k00000000000000000000001/rotate", "refunds/new",
 		"members/new", "members/op_01k00000000000000000000001/role", "members/op_01k00000000000000000000001/remove", "apps/app_01k00000000000000000000001/delete",
-		"keys/key_01k00000000000000000000001/replace", "gateway", "gateway/disconnect",
+		"keys/key_01k00000000000000000000001/replace", "gateway", "gateway/disconnect", "policy", "business", "apps/new", "grants/gr_01k00000000000000000000001/withdraw",
+		"feeds/new", "feeds/cf_01k00000000000000000000001/delete", "endpoints/new", "endpoints/we_01k00000000000000000000001/edit",
+		"endpoints/we_01k00000000000000000000001/replay", "endpoints/we_01k00000000000000000000001/disable", "endpoints/we_01k00000000000000000000001/delete",
 	} {
 		p := newPlatform(t, options{})
 		form := p.fill("owner", where+path, nil)
@@ -284,6 +286,20 @@ func TestDangerousNeedsAFreshSignIn(t *testing.T) {
 			if form.Has(name) {
 				form.Set(name, value)
 			}
+		}
+		for name, value := range map[string]string{ // what only some of the forms have
+			"url": "https://hooks.example/x", "description": "Another", "redirect_uris": "https://app.example/", "min_notice_minutes": "7",
+			"from": "2027-01-01T00:00", "to": "2027-01-02T00:00",
+		} {
+			if form.Has(name) {
+				form.Set(name, value)
+			}
+		}
+		if path == "endpoints/new" {
+			form.Set("event_types", "*")
+		}
+		if path == "apps/new" {
+			form.Set("scopes", "read:bookings")
 		}
 		if path == "refunds/new" {
 			form.Set("payment_intent_id", "pi_01k00000000000000000000001")

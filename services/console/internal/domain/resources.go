@@ -189,7 +189,7 @@ var Resources = []Resource{
 		Edit: []string{"name", "date_from", "date_to", "recurrence", "multiplier_bps", "applies_to", "priority", "stackable", "active"},
 	},
 	{
-		Name: "endpoints", Prefix: "we", Group: Developers,
+		Name: "endpoints", Prefix: "we", Group: Developers, Fresh: true,
 		List: "listWebhookEndpoints", Get: "getWebhookEndpoint", Create: "createWebhookEndpoint", Update: "updateWebhookEndpoint",
 		Title: []string{"url"}, Columns: []string{"url", "status", "event_types", "consecutive_failures", "created_at"}, Filters: []string{"status"},
 		Sections: []Section{
@@ -199,11 +199,11 @@ var Resources = []Resource{
 		Edit: []string{"url", "event_types", "description", "max_in_flight", "max_per_second"},
 		Actions: []Action{
 			{Name: "test", Operation: "testWebhookEndpoint", From: []string{"enabled"}, Fields: []string{"type"}},
-			{Name: "replay", Operation: "replayEvents", From: []string{"enabled"}, Fields: []string{"from", "to", "types"}, Body: "endpoint_id"},
-			{Name: "enable", Operation: "updateWebhookEndpoint", From: []string{"disabled"}, Fixed: map[string]string{"status": "enabled"}},
+			{Name: "replay", Operation: "replayEvents", From: []string{"enabled"}, Fields: []string{"from", "to", "types"}, Body: "endpoint_id", Fresh: true},
+			{Name: "enable", Operation: "updateWebhookEndpoint", From: []string{"disabled"}, Fixed: map[string]string{"status": "enabled"}, Fresh: true},
 			{Name: "rotate", Operation: "rotateWebhookSecret", Fields: []string{"previous_secret_expires_in"}, Fresh: true, Secret: true},
-			{Name: "disable", Operation: "updateWebhookEndpoint", From: []string{"enabled"}, Fixed: map[string]string{"status": "disabled"}, Danger: true},
-			{Name: "delete", Operation: "deleteWebhookEndpoint", Danger: true},
+			{Name: "disable", Operation: "updateWebhookEndpoint", From: []string{"enabled"}, Fixed: map[string]string{"status": "disabled"}, Danger: true, Fresh: true},
+			{Name: "delete", Operation: "deleteWebhookEndpoint", Danger: true, Fresh: true},
 		},
 	},
 	{
@@ -213,12 +213,12 @@ var Resources = []Resource{
 		Sections: []Section{{"event", []string{"type", "created_at", "request", "resource_version", "id"}}, {"data", []string{"data"}}},
 	},
 	{
-		Name: "feeds", Prefix: "cf", Group: Developers,
+		Name: "feeds", Prefix: "cf", Group: Developers, Fresh: true,
 		List: "listCalendarFeeds", Get: "getCalendarFeed", Create: "createCalendarFeed",
 		Title: []string{"name"}, Columns: []string{"name", "unit_id", "include_details", "created_at"},
-		Sections: []Section{{"feed", []string{"name", "unit_id", "include_details"}}, times},
+		Sections: []Section{{"feed", []string{"name", "unit_id", "include_details", "created_by"}}, times},
 		New:      []string{"name", "unit_id", "include_details"},
-		Actions:  []Action{{Name: "delete", Operation: "deleteCalendarFeed", Danger: true}},
+		Actions:  []Action{{Name: "delete", Operation: "deleteCalendarFeed", Danger: true, Fresh: true}},
 	},
 	{
 		Name: "keys", Prefix: "key", Group: Developers, Whole: true, Fresh: true,
@@ -245,7 +245,7 @@ var Resources = []Resource{
 		List:  "listGrants",
 		Title: []string{"app"}, Columns: []string{"app", "operator_id", "mode", "scopes", "created_at", "last_refreshed_at", "ends_at"},
 		Sections: []Section{{"grant", []string{"app", "app_id", "operator_id", "mode", "scopes", "created_at", "last_refreshed_at", "ends_at", "id"}}},
-		Actions:  []Action{{Name: "withdraw", Operation: "revokeGrant", Danger: true}},
+		Actions:  []Action{{Name: "withdraw", Operation: "revokeGrant", Danger: true, Fresh: true}},
 	},
 	{
 		Name: "members", Prefix: "op", Group: Settings, Whole: true, Fresh: true,

@@ -17,11 +17,20 @@ import (
 
 // Session returns who has signed in with the token of a browser's cookie, ErrNoSession when nobody has.
 func (s *Services) Session(ctx context.Context, token, requestID string) (*domain.Session, error) {
+	return s.session(ctx, token, requestID, false)
+}
+
+// WatchSession is Session for a page that is open: it does not move the session's end.
+func (s *Services) WatchSession(ctx context.Context, token, requestID string) (*domain.Session, error) {
+	return s.session(ctx, token, requestID, true)
+}
+
+func (s *Services) session(ctx context.Context, token, requestID string, watch bool) (*domain.Session, error) {
 	who := caller.Service("console", ids.Tenant{}, "")
 	who.RequestID = requestID
 	sum := sha256.Sum256([]byte(token))
 	var got internalapi.Session
-	err := s.Clients["identity"].Do(caller.With(ctx, who), http.MethodPost, internal+"sessions/lookup", internalapi.SessionLookup{Hash: hex.EncodeToString(sum[:])}, &got)
+	err := s.Clients["identity"].Do(caller.With(ctx, who), http.MethodPost, internal+"sessions/lookup", internalapi.SessionLookup{Hash: hex.EncodeToString(sum[:]), Watch: &watch}, &got)
 	var e *apperr.Error
 	if errors.As(err, &e) && e.Kind == apperr.NotFound {
 		return nil, domain.ErrNoSession

@@ -59,16 +59,20 @@ func (s *Server) mountBrowser(router *gin.Engine) {
 
 func (s *Server) mountPages(router *gin.Engine, service string, paths map[string][]string) {
 	for path, methods := range paths {
-		steps := httpx.Steps(func(c *gin.Context) error { return s.proxyPage(c, service, path) })
+		proxy := func(c *gin.Context) error { return s.proxyPage(c, service, path) }
+		if crossOrigin[path] {
+			proxy = s.readable(proxy)
+		}
 		byMethod := map[string]gin.HandlersChain{}
 		for _, m := range methods {
-			byMethod[m] = steps
+			byMethod[m] = httpx.Steps(proxy)
 		}
-		if crossOrigin[path] {
-			mount(router, path, byMethod, s.preflight)
-		} else {
+		if !crossOrigin[path] {
 			mount(router, path, byMethod)
+			continue
 		}
+		refusal := func(allow string) httpx.Handler { return s.readable(refuseMethod(allow)) }
+		mountRefusing(router, path, byMethod, refusal, s.preflight)
 	}
 }
 
@@ -120,16 +124,29 @@ func (s *Server) proxyPage(c *gin.Context, service, route string) error {
 	if err != nil {
 		return err
 	}
+	if origin := http.Header(answer.Passed).Get("Access-Control-Allow-Origin"); crossOrigin[route] && origin != "" {
+		s.Pipeline.Origins.Note(origin)
+	}
 	write(c.Writer, &answer)
 	return nil
 }
 
-// streamPage forwards an answer while it arrives. A signed-in browser has the streams of one credential; without a session the service
-// answers at once.
+// sessionCookies are the names of the cookie of a session, where connections are encrypted and where they are not.
+var sessionCookies = [...]string{"__Host-holdfast_session", "holdfast_session"}
+
+// streamPage forwards an answer while it arrives. A session has the streams of one credential, whatever else its browser sends; without a
+// session the service answers at once. The service counts those of a session and of an operator too: it alone knows them.
 func (s *Server) streamPage(c *gin.Context, service string, call *domain.Call) error {
-	sum := sha256.Sum256([]byte(c.Request.Header.Get("Cookie")))
+	holder := "network:" + domain.Network(call.Address)
+	for _, name := range sessionCookies {
+		if session, err := c.Request.Cookie(name); err == nil {
+			sum := sha256.Sum256([]byte(session.Value))
+			holder = "session:" + string(sum[:])
+			break
+		}
+	}
 	call.Whole, call.Accept = strings.HasSuffix(call.Path, exportPages), c.Request.Header.Get("Accept")
-	return s.Pipeline.StreamFor(c.Request.Context(), c.Writer, service, "browser:"+string(sum[:]), call)
+	return s.Pipeline.StreamFor(c.Request.Context(), c.Writer, service, holder, call)
 }
 
 // hasDotSegment reports whether a path has a segment that a client, a proxy or a service could resolve in different ways.

@@ -51,6 +51,23 @@ func (s *Server) preflight(allow string) httpx.Handler {
 	}
 }
 
+// readable lets scripts of registered origins read the errors of h. The service says it itself in what it answers.
+func (s *Server) readable(h httpx.Handler) httpx.Handler {
+	return func(c *gin.Context) error {
+		err := h(c)
+		if err == nil {
+			return nil
+		}
+		header := c.Writer.Header()
+		header.Set("Vary", "Origin")
+		if origin := c.Request.Header.Get("Origin"); origin != "" && s.Pipeline.Origins.Known(c.Request.Context(), origin) {
+			header.Set("Access-Control-Allow-Origin", origin)
+			header.Set("Access-Control-Expose-Headers", readHeaders)
+		}
+		return err
+	}
+}
+
 // allowOrigin lets scripts of the app's own pages read the answer to a request with an access token. An API key allows no origin.
 func allowOrigin(c *gin.Context, credential *app.Credential) {
 	origin := c.Request.Header.Get("Origin")

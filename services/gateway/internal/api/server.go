@@ -101,8 +101,19 @@ var methods = [...]string{
 // mount registers a path. It registers the other methods of the path too, as 405: the router has a tree for each method,
 // and without them a GET of /events/replay would match an id when only POST has that path. options answers OPTIONS, where it is given.
 func mount(router *gin.Engine, path string, byMethod map[string]gin.HandlersChain, options ...func(allow string) httpx.Handler) {
+	mountRefusing(router, path, byMethod, refuseMethod, options...)
+}
+
+func refuseMethod(allow string) httpx.Handler {
+	return func(*gin.Context) error { return httpx.ErrMethod.WithHeader("Allow", allow) }
+}
+
+// mountRefusing is mount with the answer to the other methods.
+func mountRefusing(
+	router *gin.Engine, path string, byMethod map[string]gin.HandlersChain, refusal func(allow string) httpx.Handler, options ...func(allow string) httpx.Handler,
+) {
 	allow := strings.Join(slices.Sorted(maps.Keys(byMethod)), ", ")
-	refuse := httpx.Steps(func(*gin.Context) error { return httpx.ErrMethod.WithHeader("Allow", allow) })
+	refuse := httpx.Steps(refusal(allow))
 	for _, answer := range options {
 		byMethod[http.MethodOptions] = httpx.Steps(answer(allow))
 	}

@@ -7,19 +7,51 @@ import (
 
 // Origins knows which origins of browsers apps have registered.
 type Origins struct {
-	lookup func(ctx context.Context, origin string) (bool, error)
-	cache  cache[string, bool]
+	lookup  func(ctx context.Context, origin string) (bool, error)
+	cache   cache[string, bool]
+	last    cache[string, bool] // what was known last, for refusals
+	looking chan struct{}       // a place for each look-up of a refusal
 }
 
 const (
-	originsKept = 10 * time.Second
-	originsSize = 1000
-	longOrigin  = 255 // bytes; no registered one is longer
+	originsKept    = 10 * time.Second
+	originsLast    = 24 * time.Hour
+	originsSize    = 1000
+	originsLooking = 4
+	originWait     = 500 * time.Millisecond
+	longOrigin     = 255 // bytes; no registered one is longer
 )
 
 // NewOrigins makes an empty cache in front of lookup.
 func NewOrigins(lookup func(ctx context.Context, origin string) (bool, error)) *Origins {
-	return &Origins{lookup: lookup, cache: newCache[string, bool](originsSize, originsKept, sinceWrite)}
+	return &Origins{
+		lookup: lookup, cache: newCache[string, bool](originsSize, originsKept, sinceWrite), last: newCache[string, bool](originsSize, originsLast, sinceWrite),
+		looking: make(chan struct{}, originsLooking),
+	}
+}
+
+// Known reports whether a refusal may be read by scripts of an origin. It asks for one that is not known, within half a second and with few
+// at a time, because refused requests are many; where that fails, what was known within a day holds.
+func (o *Origins) Known(ctx context.Context, origin string) bool {
+	select {
+	case o.looking <- struct{}{}:
+		defer func() { <-o.looking }()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), originWait)
+		defer cancel()
+		if registered, err := o.Registered(ctx, origin); err == nil {
+			return registered
+		}
+	default:
+	}
+	registered, _ := o.last.get(origin)
+	return registered
+}
+
+// Note remembers that the service has let scripts of an origin read an answer.
+func (o *Origins) Note(origin string) {
+	if len(origin) <= longOrigin {
+		o.last.set(origin, true)
+	}
 }
 
 // Registered reports whether an app has registered an origin, as it was at most ten seconds ago.
@@ -33,6 +65,7 @@ func (o *Origins) Registered(ctx context.Context, origin string) (bool, error) {
 	registered, err := o.lookup(ctx, origin)
 	if err == nil {
 		o.cache.set(origin, registered)
+		o.last.set(origin, registered)
 	}
 	return registered, err
 }

@@ -48,15 +48,8 @@ func TestGrantsForTheConsole(t *testing.T) {
 	by := domain.Origin{Actor: "cli", Source: "test"}
 	ctx, tenant, _ := w.keyed("test", "all")
 	otherCtx, other, _ := w.keyed("test", "all")
-	member := func(of domain.Tenant, email string) domain.Operator {
-		o, _, err := w.app.InviteOperator(t.Context(), by, app.Invitation{Tenant: of.ID, Email: email, Name: "Dana", Role: "admin"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return o
-	}
-	dana, erik := member(tenant, "dana@example.com"), member(tenant, "erik@example.com")
-	member(other, dana.Email)
+	dana, erik := w.member(tenant, "dana@example.com", "admin"), w.member(tenant, "erik@example.com", "admin")
+	w.member(other, dana.Email, "admin")
 	a, err := w.app.CreateApp(t.Context(), by, tenant.ID, app.Registration{
 		Name: patch.Value("Till"), Scopes: patch.Value("all"), RedirectURIs: patch.Value([]string{"https://app.example/"}), Published: patch.Value(true),
 	})

@@ -20,13 +20,15 @@ import (
 )
 
 const (
-	maxLookup = 4096 // bytes of a look-up's body
-	oauthKind = "oauth"
+	maxLookup      = 4096 // bytes of a look-up's body
+	maxCredentials = 500  // of one call, which is within maxConsoleBody
+	oauthKind      = "oauth"
 )
 
 // mountInternal registers the calls of other services, which proto/internal/identity.yaml states.
 func (a *API) mountInternal(e *gin.Engine) error {
 	e.POST("/internal/v1/credentials/lookup", a.Server.Internal(a.lookupCredential, "gateway"))
+	e.POST("/internal/v1/credentials/ended", a.Server.Internal(a.endedCredentials, "bookings"))
 	e.POST("/internal/v1/sessions/lookup", a.Server.Internal(a.lookupSession, "console"))
 	e.GET("/internal/v1/tenants/:id", a.Server.Internal(a.lookupTenant, "bookings", "customers", "console"))
 	e.PUT("/internal/v1/tenants/:id/test-clock", a.Server.Internal(a.setTestClock, "bookings"))
@@ -62,6 +64,31 @@ func (a *API) lookupCredential(c *gin.Context) error {
 	return rest.Object(c, view.Principal(p))
 }
 
+// endedCredentials answers which of the credentials have ended or were rotated.
+func (a *API) endedCredentials(c *gin.Context) error {
+	body, err := bodyOf[internalapi.CredentialList](c)
+	if err != nil {
+		return err
+	}
+	if len(body.Credentials) > maxCredentials {
+		return apperr.Field("credentials", "Must be at most %d.", maxCredentials)
+	}
+	list := make([]domain.Credential, len(body.Credentials))
+	for i, one := range body.Credentials {
+		tenant, err := ids.Parse[ids.TenantPrefix](one.TenantID)
+		if err != nil {
+			return apperr.Field("credentials", "The id of a tenant is wrong: %q.", one.TenantID).WithCause(err)
+		}
+		list[i] = domain.CredentialOf(tenant, one.ID)
+	}
+	ctx := c.Request.Context()
+	states, err := store.EndedCredentials(ctx, a.DB.Read(ctx), list, a.Now())
+	if err != nil {
+		return err
+	}
+	return rest.Object(c, view.EndedCredentials(body.Credentials, states))
+}
+
 // lookupSession answers who has signed in.
 func (a *API) lookupSession(c *gin.Context) error {
 	var body internalapi.SessionLookup
@@ -72,7 +99,7 @@ func (a *API) lookupSession(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, err := a.App.SessionOf(c.Request.Context(), hash)
+	rows, err := a.App.SessionOf(c.Request.Context(), hash, body.Watch != nil && *body.Watch)
 	if err != nil {
 		return err
 	}

@@ -47,10 +47,7 @@ func TestSessionsForTheConsole(t *testing.T) {
 		tenant domain.Tenant
 		role   string
 	}{{first, "staff"}, {second, "owner"}, {left, "admin"}} {
-		var err error
-		if dana, _, err = w.app.InviteOperator(t.Context(), by, app.Invitation{Tenant: m.tenant.ID, Email: "dana@example.com", Name: "Dana", Role: m.role}); err != nil {
-			t.Fatal(err)
-		}
+		dana = w.member(m.tenant, "dana@example.com", m.role)
 	}
 	for _, o := range []string{"keeper@example.com", "other@example.com"} {
 		if _, _, err := w.app.InviteOperator(t.Context(), by, app.Invitation{Tenant: left.ID, Email: o, Name: "Erik", Role: "owner"}); err != nil {

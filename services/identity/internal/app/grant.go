@@ -44,7 +44,7 @@ func (a *App) Grant(ctx context.Context, by domain.Origin, in Consent) (g domain
 		if _, err := store.TenantForUpdate(ctx, tx); err != nil {
 			return err
 		}
-		m, err := member(ctx, tx, in.Operator)
+		m, err := present(ctx, tx, in.Operator)
 		if err != nil {
 			return err
 		}

@@ -55,14 +55,14 @@ func (a *App) CreateKeyIn(ctx context.Context, tx pg.Tx, by domain.Origin, n New
 	if _, err := store.TenantForUpdate(ctx, tx); err != nil {
 		return domain.Key{}, "", err
 	}
-	return a.insertKey(ctx, tx, by, domain.Key{TenantID: n.Tenant, Livemode: mode == caller.Live, Name: n.Name, Scopes: scopes})
+	return a.insertKey(ctx, tx, by, domain.Key{ID: domain.NewKeyID(), TenantID: n.Tenant, Livemode: mode == caller.Live, Name: n.Name, Scopes: scopes})
 }
 
-// insertKey makes a key in tx, which has locked the tenant's row.
+// insertKey makes a key with that id in tx, which has locked the tenant's row.
 func (a *App) insertKey(ctx context.Context, tx pg.Tx, by domain.Origin, k domain.Key) (made domain.Key, secret string, err error) {
 	secret = apikey.New(k.Mode())
 	hash := apikey.Hash(secret)
-	k.ID, k.Version, k.CreatedAt = domain.NewKeyID(), 1, a.now()
+	k.Version, k.CreatedAt = 1, a.now()
 	there, err := store.CountKeys(ctx, tx, a.now())
 	if err != nil {
 		return domain.Key{}, "", err
@@ -109,24 +109,32 @@ func (a *App) RotateKeyIn(ctx context.Context, tx pg.Tx, by domain.Origin, id do
 	if err != nil {
 		return domain.Key{}, "", err
 	}
-	ended, err := a.endKey(ctx, tx, tenant, old, overlap)
+	next := domain.NewKeyID()
+	ended, err := a.endKey(ctx, tx, tenant, rotation{old, next, overlap})
 	if err != nil {
 		return domain.Key{}, "", err
 	}
-	k, secret, err = a.insertKey(ctx, tx, by, domain.Key{TenantID: old.TenantID, Livemode: old.Livemode, Name: old.Name, Scopes: old.Scopes})
+	k, secret, err = a.insertKey(ctx, tx, by, domain.Key{ID: next, TenantID: old.TenantID, Livemode: old.Livemode, Name: old.Name, Scopes: old.Scopes})
 	if err != nil {
 		return domain.Key{}, "", err
 	}
 	return k, secret, a.audit(ctx, tx, by, change{domain.KeyRotated, id.String(), view.KeyForAdmin(old), view.RotatedKey{AdminKey: view.KeyForAdmin(ended), Successor: k.ID.String()}})
 }
 
+// rotation is a key that ends after the overlap, with the one that takes its place.
+type rotation struct {
+	old     domain.Key
+	next    domain.KeyID
+	overlap time.Duration
+}
+
 // endKey writes the end of a key that is rotated, and adds its invalidation.
-func (a *App) endKey(ctx context.Context, tx pg.Tx, tenant domain.Tenant, old domain.Key, overlap time.Duration) (domain.Key, error) {
-	wanted, err := old.Rotated(a.now(), overlap)
+func (a *App) endKey(ctx context.Context, tx pg.Tx, tenant domain.Tenant, r rotation) (domain.Key, error) {
+	wanted, err := r.old.Rotated(a.now(), r.overlap)
 	if err != nil {
 		return domain.Key{}, err
 	}
-	ended, err := store.EndKey(ctx, tx, wanted)
+	ended, err := store.EndKey(ctx, tx, wanted, r.next)
 	if err != nil {
 		return domain.Key{}, err
 	}

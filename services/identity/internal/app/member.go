@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"holdfast.dev/libs/apikey"
@@ -30,7 +29,8 @@ type Invitation struct {
 }
 
 // InviteOperator makes an operator a member of a tenant. The token is that of the link with which it sets its password; it is "" for
-// somebody who has one already. Inviting again whoever has not accepted yet makes a new link, which ends the one before.
+// somebody who has one already. Inviting again an operator who has not accepted yet makes a new link, which ends the tenant's one before.
+// The membership of an operator of another tenant who has not proven its address begins when the link is used.
 func (a *App) InviteOperator(ctx context.Context, by domain.Origin, in Invitation) (o domain.Operator, token string, err error) {
 	err = a.DB.Tx(scope(ctx, in.Tenant, caller.Live), func(ctx context.Context, tx pg.Tx) error {
 		o, token, err = a.InviteOperatorIn(ctx, tx, by, in)
@@ -60,37 +60,69 @@ func (a *App) InviteOperatorIn(ctx context.Context, tx pg.Tx, by domain.Origin, 
 	if err := mayChange(ctx, tx, in.Asker, m, role); err != nil {
 		return domain.Operator{}, "", err
 	}
-	if m != nil && o.PasswordHash != nil {
+	if m != nil && !m.Waits() && o.PasswordHash != nil {
 		return domain.Operator{}, "", apperr.Field("email", "%s is a member already, as %s.", o.Email, m.Role)
 	}
 	if err := memberRoom(ctx, tx, m); err != nil {
 		return domain.Operator{}, "", err
 	}
-	if err := a.setMember(ctx, tx, by, domain.OperatorInvited, o, m, &role); err != nil || o.PasswordHash != nil {
+	o, waits, err := a.admit(ctx, tx, in, o)
+	if err != nil {
+		return domain.Operator{}, "", err
+	}
+	waits = waits && (m == nil || m.Waits()) // a membership that has begun goes on
+	if err := a.setMember(ctx, tx, by, memberChange{domain.OperatorInvited, o, m, &role, waits}); err != nil || o.PasswordHash != nil && !waits {
 		return o, "", err
 	}
 	token, err = a.inviteLink(ctx, tx, in, o.ID)
 	return o, token, err
 }
 
-// inviteLink makes the link of somebody without a password. An operator who is to hand it over gets none for a member of another tenant:
-// whoever has the link sets the password, which would open that tenant to somebody of this one.
-func (a *App) inviteLink(ctx context.Context, tx pg.Tx, in Invitation, id domain.OperatorID) (token string, err error) {
+// admit decides how an operator, whose row is locked, becomes a member. One that has proven its address is one at once. Another one belongs
+// to one tenant only: while it is a member elsewhere its membership waits, and it is ErrUnproven where the link would not prove the
+// address. An account that was another tenant's before begins again, because that tenant may have chosen its password.
+func (a *App) admit(ctx context.Context, tx pg.Tx, in Invitation, o domain.Operator) (_ domain.Operator, waits bool, err error) {
+	if o.ProvenAt != nil {
+		return o, false, nil
+	}
+	places, err := store.Places(ctx, tx, o.ID)
+	if err != nil {
+		return o, false, err
+	}
+	elsewhere := domain.ElsewhereThan(in.Tenant, places)
 	switch {
-	case in.Asker.IsZero():
-	case a.Mailer != nil:
+	case elsewhere.Member && !a.proves(in):
+		return o, false, domain.ErrUnproven
+	case elsewhere.Member:
+		return o, true, nil
+	case !elsewhere.Known:
+		return o, false, nil
+	}
+	if err := a.forgetHolder(ctx, tx, &o); err != nil {
+		return o, false, err
+	}
+	if err := store.DeleteLinks(ctx, tx, o.ID, nil, false); err != nil {
+		return o, false, err
+	}
+	o.Name, o.UpdatedAt = in.Name, a.now()
+	o, err = store.UpdateOperator(ctx, tx, o)
+	return o, false, err
+}
+
+// proves reports whether the link of an invitation proves the address: it is mailed there, or the command line makes it.
+func (a *App) proves(in Invitation) bool { return in.Asker.IsZero() || a.Mailer != nil }
+
+// inviteLink makes the link of an invitation.
+func (a *App) inviteLink(ctx context.Context, tx pg.Tx, in Invitation, id domain.OperatorID) (token string, err error) {
+	if !in.Asker.IsZero() && a.Mailer != nil {
 		if err := a.countInvitation(ctx, tx, in.Tenant); err != nil {
-			return "", err
-		}
-	default:
-		all, err := store.MembershipsOf(ctx, tx, id)
-		elsewhere := func(m domain.MemberTenant) bool { return m.TenantID != in.Tenant }
-		if err != nil || slices.ContainsFunc(all, elsewhere) {
 			return "", err
 		}
 	}
 	token = apikey.Random(linkDigits)
-	return token, store.SetLink(ctx, tx, id, domain.SecretHash(token), domain.Invite, a.now().Add(domain.LinkLifetime))
+	return token, store.SetLink(ctx, tx, store.NewLink{
+		OperatorID: id, TenantID: &in.Tenant, Hash: domain.SecretHash(token), Purpose: domain.Invite, Proves: a.proves(in), Now: a.now(),
+	})
 }
 
 // countInvitation returns the 422 where the tenant has to wait before one more message is sent.
@@ -204,7 +236,7 @@ func (a *App) changeMember(ctx context.Context, by domain.Origin, of MemberRef, 
 		if err := mayChange(ctx, tx, of.Asker, m, to); err != nil {
 			return err
 		}
-		return a.setMember(ctx, tx, by, action, o, m, role)
+		return a.setMember(ctx, tx, by, memberChange{action, o, m, role, role != nil && m.Waits()})
 	})
 	if err != nil {
 		return false, err
@@ -212,47 +244,91 @@ func (a *App) changeMember(ctx context.Context, by domain.Origin, of MemberRef, 
 	return a.publish(ctx, of.Tenant), nil
 }
 
-// setMember writes a membership: was is nil for a new one, role for one that ends. A tenant keeps an owner who can act.
-func (a *App) setMember(ctx context.Context, tx pg.Tx, by domain.Origin, action string, o domain.Operator, was *domain.Membership, role *domain.Role) error {
-	if was != nil && role != nil && was.Role == *role {
+// memberChange is what happens to a membership: was is nil for a new one, role for one that ends.
+type memberChange struct {
+	action   string
+	operator domain.Operator
+	was      *domain.Membership
+	role     *domain.Role
+	waits    bool // it begins when the address is proven
+}
+
+// setMember writes a membership. A tenant keeps an owner who can act.
+func (a *App) setMember(ctx context.Context, tx pg.Tx, by domain.Origin, c memberChange) error {
+	id := c.operator.ID
+	if c.was != nil && c.role != nil && c.was.Role == *c.role && c.was.Waits() == c.waits {
 		return nil
 	}
-	m := domain.Membership{OperatorID: o.ID, CreatedAt: a.now()}
-	if was != nil {
-		m.CreatedAt, m.Role = was.CreatedAt, was.Role
+	m := domain.Membership{OperatorID: id, CreatedAt: a.now()}
+	if c.was != nil {
+		m.CreatedAt, m.Role = c.was.CreatedAt, c.was.Role
 	}
-	if role != nil {
-		m.Role = *role
-	} else {
+	if c.role != nil {
+		m.Role = *c.role
+	} else if err := a.leave(ctx, tx, by, id); err != nil {
+		return err
+	}
+	if c.role == nil || c.waits {
 		m.EndedAt = new(a.now())
-		if err := store.DeleteViews(ctx, tx, o.ID); err != nil {
-			return err
-		}
+	}
+	if c.waits {
+		m.InvitedAt = m.EndedAt
 	}
 	if err := store.SetMember(ctx, tx, m); err != nil {
 		return err
 	}
-	if was != nil && was.Role == domain.Owner && o.DisabledAt == nil {
+	if c.was != nil && !c.was.Waits() && c.was.Role == domain.Owner && c.operator.DisabledAt == nil {
 		if n, err := store.CountOwners(ctx, tx); err != nil || n == 0 {
 			return orElse(err, domain.ErrLastOwner)
 		}
 	}
-	if err := store.InvalidateGrants(ctx, tx, nil, &o.ID); err != nil {
+	if err := store.InvalidateGrants(ctx, tx, nil, &id); err != nil {
 		return err
 	}
-	return a.audit(ctx, tx, by, change{action, o.ID.String(), view.RoleForAudit(was), view.RoleForAudit(&m)})
+	return a.audit(ctx, tx, by, change{c.action, id.String(), view.RoleForAudit(c.was), view.RoleForAudit(&m)})
 }
 
-// member returns the present membership of an operator at the caller's tenant, nil without one.
+// leave ends what an operator has at a tenant besides its membership: its saved views, the links of its invitation and its grants, which
+// would come back with a later membership.
+func (a *App) leave(ctx context.Context, tx pg.Tx, by domain.Origin, id domain.OperatorID) error {
+	if err := store.DeleteViews(ctx, tx, id); err != nil {
+		return err
+	}
+	tenant := caller.FromContext(ctx).Tenant
+	if err := store.DeleteLinks(ctx, tx, id, &tenant, true); err != nil {
+		return err
+	}
+	ended, err := store.EndGrants(ctx, tx, id, domain.Left, a.now())
+	if err != nil {
+		return err
+	}
+	for _, g := range ended {
+		if err := a.audit(ctx, tx, by, change{domain.GrantRevoked, g.String(), nil, map[string]any{"reason": domain.Left}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// member returns the membership of an operator at the caller's tenant, present or waiting; nil without one.
 func member(ctx context.Context, tx pg.Tx, id domain.OperatorID) (*domain.Membership, error) {
 	m, err := store.Member(ctx, tx, id)
-	if errors.Is(err, domain.ErrOperatorNotFound) || err == nil && m.EndedAt != nil {
+	if errors.Is(err, domain.ErrOperatorNotFound) || err == nil && m.EndedAt != nil && !m.Waits() {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	return &m, nil
+}
+
+// present returns the membership of an operator at the caller's tenant; nil without one, and for one that waits.
+func present(ctx context.Context, tx pg.Tx, id domain.OperatorID) (*domain.Membership, error) {
+	m, err := member(ctx, tx, id)
+	if err != nil || m == nil || m.Waits() {
+		return nil, err
+	}
+	return m, nil
 }
 
 // Members returns the operators of a tenant, by address.
@@ -281,7 +357,7 @@ func (a *App) SaveView(ctx context.Context, tenant ids.Tenant, operator domain.O
 	}
 	in.ID, in.CreatedAt = domain.NewViewID(), a.now()
 	err = a.inTenant(ctx, tenant, func(ctx context.Context, tx pg.Tx) error {
-		if m, err := member(ctx, tx, operator); err != nil || m == nil { // it may have left since it was permitted
+		if m, err := present(ctx, tx, operator); err != nil || m == nil { // it may have left since it was permitted
 			return orElse(err, domain.ErrPermission)
 		}
 		inList, inAll, err := store.CountViews(ctx, tx, operator, in)

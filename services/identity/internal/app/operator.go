@@ -44,11 +44,14 @@ func (a *App) EraseOperator(ctx context.Context, by domain.Origin, email string)
 	if o, published, err = a.DisableOperator(ctx, by, email); err != nil {
 		return domain.Operator{}, false, err
 	}
-	all, err := store.MembershipsOf(ctx, a.DB.Read(ctx), o.ID)
+	all, err := store.Places(ctx, a.DB.Read(ctx), o.ID)
 	if err != nil {
 		return domain.Operator{}, false, err
 	}
 	for _, m := range all {
+		if !m.Open() {
+			continue
+		}
 		ok, err := a.RemoveOperator(ctx, by, MemberRef{Tenant: m.TenantID, Email: email})
 		if err != nil {
 			return domain.Operator{}, false, err
@@ -88,7 +91,7 @@ func (a *App) ResetOperator(ctx context.Context, by domain.Origin, email string,
 				return err
 			}
 		}
-		return store.SetLink(ctx, tx, o.ID, domain.SecretHash(token), domain.Reset, a.now().Add(domain.LinkLifetime))
+		return store.SetLink(ctx, tx, store.NewLink{OperatorID: o.ID, Hash: domain.SecretHash(token), Purpose: domain.Reset, Proves: true, Now: a.now()})
 	}); err != nil {
 		return domain.Operator{}, "", err
 	}
@@ -104,7 +107,8 @@ func (a *App) LinkOperator(ctx context.Context, token string) (domain.Operator, 
 	return store.Operator(ctx, a.DB.Read(ctx), l.OperatorID)
 }
 
-// UseLink sets a password by a one-time link, and ends all sessions of the operator.
+// UseLink sets a password by a one-time link, and ends all sessions of the operator. The first link that proves the address takes away all
+// that somebody else could have set up before: the second factor, the browsers, the other links and the grants.
 func (a *App) UseLink(ctx context.Context, by domain.Origin, token, password string) (o domain.Operator, err error) {
 	if o, err = a.LinkOperator(ctx, token); err != nil {
 		return domain.Operator{}, err
@@ -116,7 +120,7 @@ func (a *App) UseLink(ctx context.Context, by domain.Origin, token, password str
 	if err != nil {
 		return domain.Operator{}, err
 	}
-	action := domain.PasswordChanged
+	action, proven := domain.PasswordChanged, false
 	if o, err = a.writeOperator(ctx, o.ID, func(tx pg.Tx, o *domain.Operator) error {
 		l, err := store.UseLink(ctx, tx, domain.SecretHash(token), a.now())
 		if err != nil {
@@ -125,6 +129,15 @@ func (a *App) UseLink(ctx context.Context, by domain.Origin, token, password str
 		if l.Purpose == domain.Invite {
 			action = domain.OperatorJoined
 		}
+		if proven = l.Proves && o.ProvenAt == nil; proven {
+			err = a.prove(ctx, tx, o)
+		}
+		if err == nil {
+			err = store.DeleteLinks(ctx, tx, o.ID, nil, l.Proves)
+		}
+		if err != nil {
+			return err
+		}
 		o.PasswordHash = &hash
 		_, err = store.EndSessions(ctx, tx, o.ID, domain.SessionID{}, nil)
 		return err
@@ -132,7 +145,34 @@ func (a *App) UseLink(ctx context.Context, by domain.Origin, token, password str
 		return domain.Operator{}, err
 	}
 	by.Actor = o.ID.String()
+	if proven {
+		if _, err := a.revokeAll(ctx, by, o.ID, domain.Proven); err != nil {
+			return domain.Operator{}, err
+		}
+	}
 	return o, a.auditEverywhere(ctx, by, action, o.ID)
+}
+
+// prove notes that an operator has its address, and begins the memberships that wait for it.
+func (a *App) prove(ctx context.Context, tx pg.Tx, o *domain.Operator) error {
+	o.ProvenAt = new(a.now())
+	if err := a.forgetHolder(ctx, tx, o); err != nil {
+		return err
+	}
+	return store.BeginMemberships(ctx, tx, o.ID)
+}
+
+// forgetHolder takes away what the present holder of an account signs in with: it may not be the owner of the address.
+func (a *App) forgetHolder(ctx context.Context, tx pg.Tx, o *domain.Operator) error {
+	o.PasswordHash, o.TOTPSecret = nil, nil
+	if err := store.SetRecoveryCodes(ctx, tx, o.ID, nil); err != nil {
+		return err
+	}
+	if err := store.DeleteBrowsers(ctx, tx, o.ID); err != nil {
+		return err
+	}
+	_, err := store.EndSessions(ctx, tx, o.ID, domain.SessionID{}, nil)
+	return err
 }
 
 // writeOperator locks an operator, changes and writes it.

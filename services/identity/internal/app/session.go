@@ -16,13 +16,24 @@ func (a *App) SessionData(ctx context.Context, hash []byte) (*store.StoredSessio
 	return store.SessionData(ctx, a.DB.Read(ctx), hash, a.now())
 }
 
-// PutSession writes a session. One that was there before is only updated.
+// PutSession writes a session. One that was there before is only updated. A new one of an operator that was disabled, or whose password or
+// second factor has changed since its password was given, is not written: what ends all sessions ends those that are beginning too.
 func (a *App) PutSession(ctx context.Context, hash []byte, s domain.Session, data []byte, there bool) error {
 	return a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		if there {
+		switch {
+		case there:
 			return store.TouchSession(ctx, tx, hash, s, data)
+		case s.OperatorID == nil:
+			return store.PutSession(ctx, tx, hash, s, data)
 		}
-		return store.PutSession(ctx, tx, hash, s, data)
+		o, err := store.OperatorForUpdate(ctx, tx, *s.OperatorID)
+		if err != nil || o.DisabledAt != nil || o.Version != s.Version {
+			return err
+		}
+		if err := store.PutSession(ctx, tx, hash, s, data); err != nil {
+			return err
+		}
+		return store.LimitSessions(ctx, tx, o.ID, hash)
 	})
 }
 
@@ -48,9 +59,9 @@ func (a *App) EndSessions(ctx context.Context, id domain.OperatorID, one domain.
 // keptEvery is how often the use of a session is noted.
 const keptEvery = time.Minute
 
-// SessionOf returns the session of that hash with a row for each tenant of its operator, and notes its use. It is ErrSessionNotFound when
-// nobody has signed in by it.
-func (a *App) SessionOf(ctx context.Context, hash []byte) ([]domain.SessionRow, error) {
+// SessionOf returns the session of that hash with a row for each tenant of its operator, and notes its use unless it is only watched. It is
+// ErrSessionNotFound when nobody has signed in by it.
+func (a *App) SessionOf(ctx context.Context, hash []byte, watch bool) ([]domain.SessionRow, error) {
 	now := a.now()
 	rows, err := store.SignedInBy(ctx, a.DB.Read(ctx), hash, now)
 	if err != nil {
@@ -59,7 +70,7 @@ func (a *App) SessionOf(ctx context.Context, hash []byte) ([]domain.SessionRow, 
 	if len(rows) == 0 {
 		return nil, domain.ErrSessionNotFound
 	}
-	if s := rows[0]; now.Sub(s.SeenAt) >= keptEvery {
+	if s := rows[0]; !watch && now.Sub(s.SeenAt) >= keptEvery {
 		expires := now.Add(domain.SessionIdle)
 		if end := s.CreatedAt.Add(domain.SessionLifetime); end.Before(expires) {
 			expires = end

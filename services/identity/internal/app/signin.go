@@ -163,17 +163,34 @@ func (a *App) Memberships(ctx context.Context, id domain.OperatorID) ([]domain.M
 // byFactor counts codes of a second factor.
 const byFactor = "factor"
 
-// SecondFactor checks a code of an operator's authenticator app, or one of its recovery codes. It is ErrSignIn for a wrong one and one
-// that was used before.
-func (a *App) SecondFactor(ctx context.Context, by domain.Origin, id domain.OperatorID, code string) (o domain.Operator, err error) {
+// Factor is an attempt to give a code of a second factor.
+type Factor struct {
+	Operator domain.OperatorID
+	Version  int64 // of the operator when its password was given
+	Code     string
+	Browser  string // random text in the browser's own cookie
+	Address  string // the network of the client
+	By       domain.Origin
+}
+
+// SecondFactor checks a code of an operator's authenticator app, or one of its recovery codes. It is ErrSignIn for a wrong one, for one
+// that was used before, and when the account has changed since its password was given.
+func (a *App) SecondFactor(ctx context.Context, in Factor) (o domain.Operator, err error) {
 	defer func() { a.Metrics.signedIn(err) }()
-	o, err = a.Operator(ctx, id)
+	o, err = a.Operator(ctx, in.Operator)
 	if err != nil {
 		return domain.Operator{}, err
 	}
-	counts := []throttled{{byFactor, domain.SecretHash(id.String()), domain.AccountThrottle}}
-	if err := a.attempt(ctx, by, o, counts); err != nil {
+	code := strings.ToLower(strings.Join(strings.Fields(in.Code), ""))
+	counts, err := a.factorCounts(ctx, in, code)
+	if err != nil {
 		return domain.Operator{}, err
+	}
+	if err := a.attempt(ctx, in.By, o, counts); err != nil {
+		return domain.Operator{}, err
+	}
+	if o.Version != in.Version {
+		return domain.Operator{}, ErrSignIn
 	}
 	ok, err := a.useFactor(ctx, o, code)
 	if err != nil {
@@ -185,9 +202,28 @@ func (a *App) SecondFactor(ctx context.Context, by domain.Origin, id domain.Oper
 	return o, a.forget(ctx, counts)
 }
 
+// factorCounts are what a code is counted by. A person who knows the password alone must not keep the operator out: its own browsers are
+// counted alone, and a recovery code, which cannot be guessed, not at all.
+func (a *App) factorCounts(ctx context.Context, in Factor, code string) ([]throttled, error) {
+	if domain.IsRecoveryCode(code) {
+		return nil, nil
+	}
+	known, err := store.KnowsBrowser(ctx, a.DB.Read(ctx), in.Operator, domain.SecretHash(in.Browser))
+	if err != nil {
+		return nil, err
+	}
+	by := func(what, text string, limit domain.Throttle) throttled {
+		return throttled{byFactor, domain.SecretHash(in.Operator.String() + "\x00" + what + "\x00" + text), limit}
+	}
+	own := by("browser", in.Browser, domain.BrowserThrottle)
+	if known {
+		return []throttled{own}, nil
+	}
+	return []throttled{by("address", in.Address, domain.AddressThrottle), own, by("all", "", domain.FactorThrottle)}, nil
+}
+
 // useFactor uses up a code of either kind.
 func (a *App) useFactor(ctx context.Context, o domain.Operator, code string) (ok bool, err error) {
-	code = strings.ToLower(strings.Join(strings.Fields(code), ""))
 	step, err := a.totpStep(o, code)
 	if err != nil {
 		return false, err

@@ -91,10 +91,11 @@ const (
 	Disabled    RevokeReason = "operator_disabled"
 	Left        RevokeReason = "membership_ended"
 	Replaced    RevokeReason = "too_many_grants"
+	Proven      RevokeReason = "address_proven" // the account may have had another holder before
 )
 
 // RevokeReasons are all of them.
-var RevokeReasons = []RevokeReason{ByOperator, ByApp, CodeReused, TokenReused, Disabled, Left, Replaced}
+var RevokeReasons = []RevokeReason{ByOperator, ByApp, CodeReused, TokenReused, Disabled, Left, Replaced, Proven}
 
 // Tokens are what an exchange gives.
 type Tokens struct {

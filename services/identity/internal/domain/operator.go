@@ -3,9 +3,14 @@ package domain
 import (
 	"errors"
 	"net/mail"
+	"slices"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/net/idna"
+	"golang.org/x/text/unicode/norm"
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/ids"
@@ -41,6 +46,8 @@ var (
 	ErrOperatorNotFound = apperr.New(apperr.NotFound, "operator_not_found", "There is no such operator.")
 	ErrLastOwner        = apperr.New(apperr.Invalid, "last_owner", "A tenant keeps at least one owner: make another operator an owner first.")
 	ErrLink             = errors.New("this link is not valid any more")
+	// ErrUnproven is the 422 of an address whose operator belongs to another tenant, and has not proven that it is theirs.
+	ErrUnproven = apperr.Field("email", "This person has an account that is not verified. Ask the operator of the platform to send the invitation.")
 )
 
 // ErrPermission is a call in the name of somebody whose role at the tenant does not allow it, or who has none.
@@ -58,6 +65,7 @@ type Operator struct {
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 	DisabledAt   *time.Time
+	ProvenAt     *time.Time // nil until a link that was mailed to the address, or made by the command line, was used
 }
 
 // FactorBinding binds the sealed secret of a second factor to its row.
@@ -71,6 +79,41 @@ type Membership struct {
 	Version    int64
 	CreatedAt  time.Time
 	EndedAt    *time.Time
+	InvitedAt  *time.Time
+}
+
+// Waits reports whether the membership is an invitation that begins when the operator's address is proven.
+func (m Membership) Waits() bool {
+	return m.EndedAt != nil && Place{EndedAt: m.EndedAt, InvitedAt: m.InvitedAt}.Open()
+}
+
+// Place is a tenant that an operator is, was or is invited to be a member of.
+type Place struct {
+	TenantID  ids.Tenant
+	EndedAt   *time.Time
+	InvitedAt *time.Time
+}
+
+// Open reports whether the operator is a member, or is invited to be.
+func (p Place) Open() bool {
+	return p.EndedAt == nil || p.InvitedAt != nil && p.InvitedAt.Equal(*p.EndedAt)
+}
+
+// Elsewhere says what an operator has to do with other tenants than one.
+type Elsewhere struct {
+	Member bool // of another one, now
+	Known  bool // to another one, now or before
+}
+
+// ElsewhereThan reports what an operator with these places has to do with other tenants.
+func ElsewhereThan(tenant ids.Tenant, places []Place) (e Elsewhere) {
+	for _, p := range places {
+		if p.TenantID != tenant {
+			e.Known = true
+			e.Member = e.Member || p.EndedAt == nil
+		}
+	}
+	return e
 }
 
 // MemberTenant is a tenant as an operator who is a member of it sees it.
@@ -91,7 +134,6 @@ type Member struct {
 	Factor     bool // it has a second factor
 	CreatedAt  time.Time
 	DisabledAt *time.Time
-	EndedAt    *time.Time
 }
 
 // LinkPurpose is what a one-time link is for.
@@ -112,7 +154,46 @@ func LinkURL(authURL, token string) string {
 }
 
 // InviteSubject is the subject of the message that invites to a tenant.
-func InviteSubject(tenant string) string { return "You are invited to " + tenant }
+func InviteSubject(tenant string) string { return "You are invited to " + MailName(tenant) }
+
+// Bounds of a name in a message.
+const (
+	mailName   = 60 // characters
+	mailDigits = 6  // more could be a telephone number
+)
+
+// MailName is the name of a tenant as a message shows it: at most 60 characters, none of which makes a mail client show a link. A tenant
+// chooses its name, and the platform sends the message.
+func MailName(name string) string {
+	letters := []rune(norm.NFKC.String(name))
+	digits := 0
+	for _, r := range letters {
+		if unicode.IsDigit(r) {
+			digits++
+		}
+	}
+	for i, r := range letters {
+		if !inMail(r, i+1 < len(letters) && !unicode.IsSpace(letters[i+1])) || digits > mailDigits && unicode.IsDigit(r) {
+			letters[i] = ' '
+		}
+	}
+	fields := []rune(strings.Join(strings.Fields(string(letters)), " "))
+	if text := strings.TrimSpace(string(fields[:min(len(fields), mailName)])); text != "" {
+		return text
+	}
+	return "a business"
+}
+
+// inMail reports whether a character cannot be part of a link: a full stop ends a word, and separates nothing.
+func inMail(r rune, followed bool) bool {
+	switch {
+	case unicode.IsLetter(r), unicode.IsMark(r), unicode.IsDigit(r), r == ' ', strings.ContainsRune("'’&-–,!()", r):
+		return true
+	case r == '.':
+		return !followed
+	}
+	return false
+}
 
 // LinkMessage is the text of the message that brings a one-time link.
 func LinkMessage(subject, link string) string {
@@ -121,18 +202,54 @@ func LinkMessage(subject, link string) string {
 
 const maxEmail = 255
 
-// CheckEmail returns an address in the form in which it is kept, or the 422 of one that is none.
+// CheckEmail returns an address in the form in which it is kept, composed (NFC), or the 422 of one that is none.
 func CheckEmail(s string) (string, error) {
-	s = strings.TrimSpace(s)
+	s = norm.NFC.String(strings.TrimSpace(s))
 	a, err := mail.ParseAddress(s)
-	if err != nil || a.Address != s || utf8.RuneCountInString(s) > maxEmail {
+	if err != nil || a.Address != s || strings.ContainsFunc(s, invisible) || utf8.RuneCountInString(s) > maxEmail {
 		return "", apperr.Field("email", "Must be an e-mail address of at most 255 characters.")
 	}
 	return s, nil
 }
 
-// FoldEmail is the form by which addresses are compared.
-func FoldEmail(s string) string { return strings.ToLower(strings.TrimSpace(s)) }
+func invisible(r rune) bool {
+	return unicode.Is(unicode.Cf, r) || unicode.IsControl(r) || unicode.IsSpace(r)
+}
+
+// FoldEmail is the form by which addresses are compared: in lower case, of compatible characters one (NFKC), and the domain in the
+// characters that its ASCII form stands for.
+func FoldEmail(s string) string {
+	fold := norm.NFKC.String(strings.ToLower(norm.NFKC.String(strings.TrimSpace(s))))
+	local, host, found := cutLast(fold, "@")
+	if !found {
+		return fold
+	}
+	if name, err := idna.Lookup.ToUnicode(host); err == nil {
+		host = name
+	}
+	return local + "@" + host
+}
+
+// FoldedEmails are the forms by which an address may be kept: FoldEmail's, and those of earlier versions.
+func FoldedEmails(s string) []string {
+	fold := FoldEmail(s)
+	forms := []string{fold, strings.ToLower(strings.TrimSpace(s)), norm.NFD.String(fold)}
+	if local, host, found := cutLast(fold, "@"); found {
+		if name, err := idna.Lookup.ToASCII(host); err == nil {
+			forms = append(forms, local+"@"+name)
+		}
+	}
+	slices.Sort(forms[1:])
+	return slices.Compact(forms)
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}
 
 // CheckOperatorName returns the 422 of a name that is too long or empty.
 func CheckOperatorName(name string) error {

@@ -26,12 +26,18 @@ var ErrSessionNotFound = apperr.New(apperr.NotFound, "session_not_found", "Sessi
 const (
 	SessionIdle     = 12 * time.Hour
 	SessionLifetime = 7 * 24 * time.Hour
+	// FactorTime is how long an operator who has given its password may take to give its second factor.
+	FactorTime = 15 * time.Minute
 )
+
+// MaxSessions is how many sessions an operator may have: a further one ends the oldest.
+const MaxSessions = 50
 
 // Session is an operator who has signed in with one browser.
 type Session struct {
 	ID         SessionID
 	OperatorID *OperatorID // nil before the second factor
+	Version    int64       // of the operator when its password was given
 	Address    string
 	Agent      string // User-Agent, at most 200 characters
 	CreatedAt  time.Time

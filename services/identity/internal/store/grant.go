@@ -112,6 +112,11 @@ func RevokeGrant(ctx context.Context, tx pg.Tx, id domain.GrantID, why domain.Re
 	return tag.RowsAffected() == 1, nil
 }
 
+// EndGrants revokes the grants of a member of the caller's tenant in both modes, with their invalidations, and returns which.
+func EndGrants(ctx context.Context, tx pg.Tx, member domain.OperatorID, why domain.RevokeReason, at time.Time) ([]domain.GrantID, error) {
+	return pg.Many(ctx, tx, pgx.RowTo[domain.GrantID], `select end_grants($1, $2, $3)`, member, at, why)
+}
+
 const shownGrants = `select g.tenant_id, g.livemode, g.id, g.app_id, g.operator_id, g.scopes, g.redirect_uri,
 		g.code_challenge, g.code_expires_at, g.exchanged_at, g.refresh_hash, g.previous_hash, null::bytea as successor, g.rotated_at,
 		g.refresh_expires_at, g.ends_at, g.version, g.created_at, g.revoked_at, '' as role, false as ended, a.name as app_name, o.email as operator

@@ -71,11 +71,11 @@ func RevokeKey(ctx context.Context, tx pg.Tx, id domain.KeyID, at time.Time) (do
 		returning `+keyColumns, pg.Args{"id": id, "at": at})
 }
 
-// EndKey writes when a key of the caller's tenant and mode ends, and returns it.
-func EndKey(ctx context.Context, tx pg.Tx, k domain.Key) (domain.Key, error) {
-	return oneKey(ctx, tx, `update api_keys set expires_at = @expires, revoked_at = @revoked, version = version + 1
+// EndKey writes when a key of the caller's tenant and mode ends, and which one takes its place, and returns it.
+func EndKey(ctx context.Context, tx pg.Tx, k domain.Key, successor domain.KeyID) (domain.Key, error) {
+	return oneKey(ctx, tx, `update api_keys set expires_at = @expires, revoked_at = @revoked, successor = @successor, version = version + 1
 		where tenant_id = @tenant and livemode = @live and id = @id
-		returning `+keyColumns, pg.Args{"id": k.ID, "expires": k.ExpiresAt, "revoked": k.RevokedAt})
+		returning `+keyColumns, pg.Args{"id": k.ID, "expires": k.ExpiresAt, "revoked": k.RevokedAt, "successor": successor})
 }
 
 // TouchKeys notes the last use of keys that have none noted in the last minute; tx has the worker role.

@@ -7,12 +7,13 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/identity/internal/domain"
 )
 
-const operatorColumns = `id, email, name, password_hash, totp_secret, totp_step, version, created_at, updated_at, disabled_at`
+const operatorColumns = `id, email, name, password_hash, totp_secret, totp_step, version, created_at, updated_at, disabled_at, proven_at`
 
 // Operator returns an operator by its id.
 func Operator(ctx context.Context, q pg.Q, id domain.OperatorID) (domain.Operator, error) {
@@ -24,32 +25,37 @@ func OperatorForUpdate(ctx context.Context, tx pg.Tx, id domain.OperatorID) (dom
 	return oneOperator(ctx, tx, `select `+operatorColumns+` from operators where id = $1 for no key update`, id)
 }
 
-// OperatorByEmail returns an operator by its address in any case.
+// OperatorByEmail returns an operator by its address in any case and Unicode form.
 func OperatorByEmail(ctx context.Context, q pg.Q, email string) (domain.Operator, error) {
-	return oneOperator(ctx, q, `select `+operatorColumns+` from operators where email_lower = $1`, domain.FoldEmail(email))
+	return oneOperator(ctx, q, `select `+operatorColumns+` from operators where email_lower = any($1) order by email_lower = $2 desc limit 1`,
+		domain.FoldedEmails(email), domain.FoldEmail(email))
 }
 
-// InsertOperator adds an operator unless one has the address, and returns the one that has it.
+// InsertOperator adds an operator unless one has the address, and returns the one that has it. Its row is locked.
 func InsertOperator(ctx context.Context, tx pg.Tx, o domain.Operator) (domain.Operator, error) {
-	_, err := tx.Exec(ctx, `insert into operators (id, email, email_lower, name, created_at, updated_at) values ($1, $2, $3, $4, $5, $5)
-		on conflict (email_lower) do nothing`, o.ID, o.Email, domain.FoldEmail(o.Email), o.Name, o.CreatedAt)
+	_, err := tx.Exec(ctx, `insert into operators (id, email, email_lower, name, created_at, updated_at) select $1, $2, $3, $4, $5, $5
+		where not exists (select from operators where email_lower = any($6)) on conflict (email_lower) do nothing`,
+		o.ID, o.Email, domain.FoldEmail(o.Email), o.Name, o.CreatedAt, domain.FoldedEmails(o.Email))
 	if err != nil {
 		return domain.Operator{}, fmt.Errorf("insert operator: %w", err)
 	}
-	return OperatorByEmail(ctx, tx, o.Email)
+	if o, err = OperatorByEmail(ctx, tx, o.Email); err != nil {
+		return domain.Operator{}, err
+	}
+	return OperatorForUpdate(ctx, tx, o.ID)
 }
 
 // UpdateOperator writes what may change of an operator and raises its version.
 func UpdateOperator(ctx context.Context, tx pg.Tx, o domain.Operator) (domain.Operator, error) {
 	return oneOperator(ctx, tx, `update operators set name = $2, password_hash = $3, totp_secret = $4, totp_step = $5, disabled_at = $6,
-			updated_at = $7, version = version + 1
-		where id = $1 returning `+operatorColumns, o.ID, o.Name, o.PasswordHash, o.TOTPSecret, o.TOTPStep, o.DisabledAt, o.UpdatedAt)
+			updated_at = $7, proven_at = $8, version = version + 1
+		where id = $1 returning `+operatorColumns, o.ID, o.Name, o.PasswordHash, o.TOTPSecret, o.TOTPStep, o.DisabledAt, o.UpdatedAt, o.ProvenAt)
 }
 
 // EraseOperator replaces the address and the name of a disabled operator, and deletes what it signed in with.
 func EraseOperator(ctx context.Context, tx pg.Tx, id domain.OperatorID, at time.Time) error {
 	b := &pgx.Batch{}
-	b.Queue(`update operators set email = $2, email_lower = $2, name = '', password_hash = null, totp_secret = null, updated_at = $3, version = version + 1
+	b.Queue(`update operators set email = $2, email_lower = $2, name = '', password_hash = null, totp_secret = null, proven_at = null, updated_at = $3, version = version + 1
 		where id = $1`, id, domain.ErasedEmail(id), at)
 	for _, table := range []string{"operator_links", "recovery_codes", "operator_sessions", "known_browsers"} {
 		b.Queue(`delete from `+table+` where operator_id = $1`, id)
@@ -86,21 +92,22 @@ func UseRecoveryCode(ctx context.Context, tx pg.Tx, id domain.OperatorID, hash [
 // Member returns an operator's membership of the caller's tenant, also an ended one.
 func Member(ctx context.Context, q pg.Q, id domain.OperatorID) (domain.Membership, error) {
 	return pg.One(ctx, q, pgx.RowToStructByName[domain.Membership], domain.ErrOperatorNotFound,
-		`select tenant_id, operator_id, role, version, created_at, ended_at from memberships where tenant_id = @tenant and operator_id = @id`, pg.Args{"id": id})
+		`select tenant_id, operator_id, role, version, created_at, ended_at, invited_at from memberships where tenant_id = @tenant and operator_id = @id`, pg.Args{"id": id})
 }
 
 // ActiveMember returns the membership of the caller's tenant of an operator that is not disabled, if it has not ended.
 func ActiveMember(ctx context.Context, q pg.Q, id domain.OperatorID) (domain.Membership, error) {
 	return pg.One(ctx, q, pgx.RowToStructByName[domain.Membership], domain.ErrOperatorNotFound,
-		`select m.tenant_id, m.operator_id, m.role, m.version, m.created_at, m.ended_at from memberships m join operators o on o.id = m.operator_id
+		`select m.tenant_id, m.operator_id, m.role, m.version, m.created_at, m.ended_at, m.invited_at from memberships m join operators o on o.id = m.operator_id
 		where m.tenant_id = @tenant and m.operator_id = @id and m.ended_at is null and o.disabled_at is null`, pg.Args{"id": id})
 }
 
 // SetMember writes an operator's role at the caller's tenant, or the end of its membership, and raises the version.
 func SetMember(ctx context.Context, tx pg.Tx, m domain.Membership) error {
-	_, err := tx.Exec(ctx, `insert into memberships (tenant_id, operator_id, role, created_at, ended_at) values (@tenant, @operator, @role, @at, @ended)
-		on conflict (tenant_id, operator_id) do update set role = excluded.role, ended_at = excluded.ended_at, version = memberships.version + 1`,
-		pg.Args{"operator": m.OperatorID, "role": m.Role, "at": m.CreatedAt, "ended": m.EndedAt})
+	_, err := tx.Exec(ctx, `insert into memberships (tenant_id, operator_id, role, created_at, ended_at, invited_at)
+		values (@tenant, @operator, @role, @at, @ended, @invited)
+		on conflict (tenant_id, operator_id) do update set role = excluded.role, ended_at = excluded.ended_at, invited_at = excluded.invited_at, version = memberships.version + 1`,
+		pg.Args{"operator": m.OperatorID, "role": m.Role, "at": m.CreatedAt, "ended": m.EndedAt, "invited": m.InvitedAt})
 	if err != nil {
 		return fmt.Errorf("set membership: %w", err)
 	}
@@ -113,17 +120,17 @@ func CountOwners(ctx context.Context, tx pg.Tx) (int, error) {
 		where m.tenant_id = @tenant and m.role = 'owner' and m.ended_at is null and o.disabled_at is null`, pg.Args{})
 }
 
-// CountMembers counts the operators of the caller's tenant whose membership has not ended. The tenant's row is locked.
+// CountMembers counts the operators of the caller's tenant whose membership has not ended, and those who are invited. The tenant's row is locked.
 func CountMembers(ctx context.Context, tx pg.Tx) (int, error) {
-	return pg.One(ctx, tx, pgx.RowTo[int], pgx.ErrNoRows, `select count(*) from memberships where tenant_id = @tenant and ended_at is null`, pg.Args{})
+	return pg.One(ctx, tx, pgx.RowTo[int], pgx.ErrNoRows, `select count(*) from memberships where tenant_id = @tenant and (ended_at is null or ended_at = invited_at)`, pg.Args{})
 }
 
-const presentMembers = `select o.id, o.email, o.name, m.role, o.password_hash is null as invited,
-		o.totp_secret is not null as factor, m.created_at, o.disabled_at, m.ended_at
+const presentMembers = `select o.id, o.email, o.name, m.role, o.password_hash is null or m.ended_at is not null as invited,
+		o.totp_secret is not null and m.ended_at is null as factor, m.created_at, o.disabled_at
 	from memberships m join operators o on o.id = m.operator_id
-	where m.tenant_id = @tenant and m.ended_at is null`
+	where m.tenant_id = @tenant and (m.ended_at is null or m.ended_at = m.invited_at)`
 
-// Members returns the operators of the caller's tenant whose membership has not ended, by address.
+// Members returns the operators of the caller's tenant whose membership has not ended, and those who are invited, by address.
 func Members(ctx context.Context, q pg.Q) ([]domain.Member, error) {
 	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Member], presentMembers+` order by o.email_lower`, pg.Args{})
 }
@@ -135,34 +142,77 @@ func PresentMember(ctx context.Context, q pg.Q, id domain.OperatorID) (domain.Me
 
 // MembershipsOf returns the tenants that an operator is a member of now, by name.
 func MembershipsOf(ctx context.Context, q pg.Q, id domain.OperatorID) ([]domain.MemberTenant, error) {
-	return pg.Many(ctx, q, pgx.RowToStructByName[domain.MemberTenant], `select tenant_id, operator_id, role, version, created_at, ended_at, slug, tenant_name
-		from memberships_of($1)`, id)
+	return pg.Many(ctx, q, pgx.RowToStructByName[domain.MemberTenant], `select tenant_id, operator_id, role, version, created_at, ended_at,
+		null::timestamptz as invited_at, slug, tenant_name from memberships_of($1)`, id)
 }
 
-// SetLink replaces the one-time links of an operator by one.
-func SetLink(ctx context.Context, tx pg.Tx, id domain.OperatorID, hash []byte, purpose domain.LinkPurpose, expires time.Time) error {
+// Places returns every tenant that an operator is, was or is invited to be a member of.
+func Places(ctx context.Context, q pg.Q, id domain.OperatorID) ([]domain.Place, error) {
+	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Place], `select tenant_id, ended_at, invited_at from memberships_ever($1)`, id)
+}
+
+// BeginMemberships begins the memberships of an operator that wait until its address is proven.
+func BeginMemberships(ctx context.Context, tx pg.Tx, id domain.OperatorID) error {
+	if _, err := tx.Exec(ctx, `select begin_memberships($1)`, id); err != nil {
+		return fmt.Errorf("begin memberships: %w", err)
+	}
+	return nil
+}
+
+// NewLink is a one-time link to be made.
+type NewLink struct {
+	OperatorID domain.OperatorID
+	TenantID   *ids.Tenant // that invites; nil for a link that resets the password
+	Hash       []byte
+	Purpose    domain.LinkPurpose
+	Proves     bool // using it proves the address
+	Now        time.Time
+}
+
+// SetLink makes a one-time link. It replaces the one that the tenant has made for the operator, and those that are over.
+func SetLink(ctx context.Context, tx pg.Tx, l NewLink) error {
 	b := &pgx.Batch{}
-	b.Queue(`delete from operator_links where operator_id = $1`, id)
-	b.Queue(`insert into operator_links (hash, operator_id, purpose, expires_at) values ($1, $2, $3, $4)`, hash, id, purpose, expires)
+	b.Queue(`delete from operator_links where operator_id = $1 and (tenant_id is not distinct from $2 or expires_at <= $3)`, l.OperatorID, l.TenantID, l.Now)
+	b.Queue(`insert into operator_links (hash, operator_id, tenant_id, purpose, proves, expires_at) values ($1, $2, $3, $4, $5, $6)`,
+		l.Hash, l.OperatorID, l.TenantID, l.Purpose, l.Proves, l.Now.Add(domain.LinkLifetime))
 	return send(ctx, tx, b, "make a link")
+}
+
+// DeleteLinks deletes the links of an operator that the tenant has made or, for nil, those of every tenant; the ones that prove the address
+// stay unless proving is set.
+func DeleteLinks(ctx context.Context, tx pg.Tx, id domain.OperatorID, tenant *ids.Tenant, proving bool) error {
+	_, err := tx.Exec(ctx, `delete from operator_links where operator_id = $1 and ($2::uuid is null or tenant_id = $2) and ($3 or not proves)`, id, tenant, proving)
+	if err != nil {
+		return fmt.Errorf("delete links: %w", err)
+	}
+	return nil
+}
+
+// DeleteBrowsers forgets the browsers that an operator has signed in with.
+func DeleteBrowsers(ctx context.Context, tx pg.Tx, id domain.OperatorID) error {
+	if _, err := tx.Exec(ctx, `delete from known_browsers where operator_id = $1`, id); err != nil {
+		return fmt.Errorf("delete browsers: %w", err)
+	}
+	return nil
 }
 
 // Link is a one-time link.
 type Link struct {
 	OperatorID domain.OperatorID
 	Purpose    domain.LinkPurpose
+	Proves     bool
 }
 
 // LinkAt returns the link of that hash if it still works.
 func LinkAt(ctx context.Context, q pg.Q, hash []byte, now time.Time) (Link, error) {
 	return pg.One(ctx, q, pgx.RowToStructByName[Link], domain.ErrLink,
-		`select operator_id, purpose from operator_links where hash = $1 and expires_at > $2`, hash, now)
+		`select operator_id, purpose, proves from operator_links where hash = $1 and expires_at > $2`, hash, now)
 }
 
 // UseLink deletes the link of that hash and returns it if it still worked.
 func UseLink(ctx context.Context, tx pg.Tx, hash []byte, now time.Time) (Link, error) {
 	return pg.One(ctx, tx, pgx.RowToStructByName[Link], domain.ErrLink,
-		`delete from operator_links where hash = $1 and expires_at > $2 returning operator_id, purpose`, hash, now)
+		`delete from operator_links where hash = $1 and expires_at > $2 returning operator_id, purpose, proves`, hash, now)
 }
 
 func oneOperator(ctx context.Context, q pg.Q, sql string, args ...any) (domain.Operator, error) {

@@ -61,9 +61,19 @@ func DeleteSession(ctx context.Context, tx pg.Tx, hash []byte) error {
 	return nil
 }
 
+// LimitSessions ends the oldest sessions of an operator beside the one of that hash, where there are too many. The operator's row is locked.
+func LimitSessions(ctx context.Context, tx pg.Tx, id domain.OperatorID, hash []byte) error {
+	_, err := tx.Exec(ctx, `delete from operator_sessions where operator_id = $1 and hash <> $2 and hash not in (
+		select hash from operator_sessions where operator_id = $1 and hash <> $2 order by created_at desc, id desc limit $3)`, id, hash, domain.MaxSessions-1)
+	if err != nil {
+		return fmt.Errorf("limit sessions: %w", err)
+	}
+	return nil
+}
+
 // Sessions returns an operator's sessions, the one that was used last first.
 func Sessions(ctx context.Context, q pg.Q, id domain.OperatorID, now time.Time) ([]domain.Session, error) {
-	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Session], `select id, operator_id, address, agent, created_at, seen_at, expires_at
+	return pg.Many(ctx, q, pgx.RowToStructByName[domain.Session], `select id, operator_id, 0::bigint as version, address, agent, created_at, seen_at, expires_at
 		from operator_sessions where operator_id = $1 and expires_at > $2 order by seen_at desc`, id, now)
 }
 

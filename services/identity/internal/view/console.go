@@ -117,3 +117,20 @@ func Apps(list []domain.App) internalapi.AppList {
 	}
 	return out
 }
+
+// EndedCredentials are those of a list that have ended or were rotated, by the states of all of it.
+func EndedCredentials(list []internalapi.CredentialRef, states []domain.CredentialState) internalapi.EndedCredentials {
+	out := internalapi.EndedCredentials{Data: []internalapi.EndedCredential{}}
+	for _, s := range states {
+		if !s.Ended && s.Successor == nil {
+			continue
+		}
+		ref := list[s.N-1]
+		one := internalapi.EndedCredential{TenantID: ref.TenantID, ID: ref.ID}
+		if s.Successor != nil {
+			one.Successor = new(s.Successor.String())
+		}
+		out.Data = append(out.Data, one)
+	}
+	return out
+}

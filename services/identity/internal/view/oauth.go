@@ -84,9 +84,9 @@ func OperatorForAdmin(m domain.Member) AdminOperator {
 	}
 }
 
-// RoleForAudit is a membership as the audit log keeps it; nil when there was none, or is none any more.
+// RoleForAudit is a membership as the audit log keeps it; nil when there was none, or is none any more. One that waits is there.
 func RoleForAudit(m *domain.Membership) any {
-	if m == nil || m.EndedAt != nil {
+	if m == nil || m.EndedAt != nil && !m.Waits() {
 		return nil
 	}
 	return map[string]any{"role": m.Role}

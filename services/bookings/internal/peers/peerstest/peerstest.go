@@ -169,3 +169,39 @@ func (f *Tenants) Policy(context.Context) (domain.Policy, error) {
 	defer f.mu.Unlock()
 	return f.policy, f.fail
 }
+
+// Credentials stands for identity's answers about credentials; the zero value says that all of them work.
+type Credentials struct {
+	mu    sync.Mutex
+	ended map[domain.FeedHolder]string
+	fail  error
+}
+
+// End ends a credential, or has a successor take its place.
+func (f *Credentials) End(tenant ids.Tenant, id, successor string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ended == nil {
+		f.ended = map[domain.FeedHolder]string{}
+	}
+	f.ended[domain.FeedHolder{TenantID: tenant, ID: id}] = successor
+}
+
+// Fail makes each call answer err until Fail(nil).
+func (f *Credentials) Fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fail = err
+}
+
+// Ended implements app.Credentials.
+func (f *Credentials) Ended(_ context.Context, holders []domain.FeedHolder) (out []domain.EndedHolder, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, h := range holders {
+		if successor, ok := f.ended[h]; ok {
+			out = append(out, domain.EndedHolder{FeedHolder: h, Successor: successor})
+		}
+	}
+	return out, f.fail
+}

@@ -303,7 +303,7 @@ func TestFactorsAreSealedAnew(t *testing.T) {
 	}
 	w.app.Box = box(second)
 	w.pass(time.Minute)
-	if _, err := w.app.SecondFactor(t.Context(), by, w.operator.ID, code()); err != nil {
+	if _, err := w.app.SecondFactor(t.Context(), app.Factor{Operator: w.operator.ID, Version: w.versionOf(w.operator.ID), Code: code(), By: by}); err != nil {
 		t.Error(err)
 	}
 }
@@ -368,6 +368,9 @@ func TestScriptsOfPages(t *testing.T) {
 			t.Errorf("%s may read", origin)
 		}
 	}
+	if twice := (url.Values{"client_id": {"x", "y"}}); !open("/oauth/token", own, twice, 400) || open("/oauth/token", "https://evil.example", twice, 400) {
+		t.Error("a refusal that names no app is for registered origins")
+	}
 	form.Set("client_id", domain.NewAppID().String())
 	if open("/oauth/token", own, form, 401) {
 		t.Error("what an unknown app is answered may be read")
@@ -416,6 +419,7 @@ func TestMetrics(t *testing.T) {
 	want := map[string]float64{
 		"ok": 1, "wrong": float64(domain.AccountThrottle.Free), "delayed": 1, "failed": 0, "passwords_waiting": 0,
 		"operator": 0, "app": 0, "code_reused": 0, "refresh_token_reused": 1, "operator_disabled": 0, "membership_ended": 0, "too_many_grants": 0,
+		"address_proven": 0,
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)

@@ -22,6 +22,7 @@ const (
 	keyCreated  = "created"  // unix seconds
 	keyOperator = "operator" // who has signed in
 	keyPending  = "pending"  // who has given its password, and not its second factor yet
+	keyVersion  = "version"  // of the operator when its password was given
 	keyFresh    = "fresh"    // hash of the authorization request for which the operator signed in
 )
 
@@ -115,6 +116,7 @@ func (s *sessionStore) CommitCtx(ctx context.Context, token string, data []byte,
 		}
 		one.OperatorID = &operator
 	}
+	one.Version, _ = values[keyVersion].(int64)
 	return s.app.PutSession(ctx, hash, one, data, there != nil)
 }
 

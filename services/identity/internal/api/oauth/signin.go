@@ -47,7 +47,8 @@ func (s *Server) half(v *visit, o domain.Operator) error {
 	if err := s.sessions.RenewToken(ctx); err != nil {
 		return err
 	}
-	s.begin(v)
+	s.begin(v, o)
+	s.sessions.SetDeadline(ctx, s.Now().Add(domain.FactorTime))
 	s.sessions.Remove(ctx, keyOperator)
 	s.sessions.Put(ctx, keyPending, o.ID.String())
 	return v.redirect("/oauth/second-factor" + v.query())
@@ -66,7 +67,10 @@ func (s *Server) secondFactor(v *visit) error {
 	if !v.genuine() {
 		return v.show(http.StatusBadRequest, pages.Factor(v.frame(), v.T("stale")))
 	}
-	o, err := s.App.SecondFactor(ctx, originOf(v.r, id.String()), id, v.form.Get("code"))
+	o, err := s.App.SecondFactor(ctx, app.Factor{
+		Operator: id, Version: s.sessions.GetInt64(ctx, keyVersion), Code: v.form.Get("code"),
+		Browser: v.browser, Address: v.network(), By: originOf(v.r, id.String()),
+	})
 	if status, text := v.wrong(err, "wrong_code"); status != 0 {
 		return v.show(status, pages.Factor(v.frame(), text))
 	}
@@ -76,11 +80,12 @@ func (s *Server) secondFactor(v *visit) error {
 	return s.enter(v, o)
 }
 
-// begin gives the session a new public id.
-func (s *Server) begin(v *visit) {
+// begin gives the session a new public id, and notes the version of the account whose password was given.
+func (s *Server) begin(v *visit, o domain.Operator) {
 	ctx := v.r.Context()
 	s.sessions.Put(ctx, keyID, domain.NewSessionID().String())
 	s.sessions.Put(ctx, keyCreated, s.Now().Unix())
+	s.sessions.Put(ctx, keyVersion, o.Version)
 }
 
 // enter signs an operator in: the session gets a new token, so that one that was planted before is of no use.
@@ -89,7 +94,7 @@ func (s *Server) enter(v *visit, o domain.Operator) error {
 	if err := s.sessions.RenewToken(ctx); err != nil {
 		return err
 	}
-	s.begin(v)
+	s.begin(v, o)
 	s.sessions.Remove(ctx, keyPending)
 	s.sessions.Put(ctx, keyOperator, o.ID.String())
 	s.sessions.Put(ctx, keyFresh, v.requestHash())

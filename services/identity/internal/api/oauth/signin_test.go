@@ -172,11 +172,14 @@ func TestSecondFactor(t *testing.T) {
 		t.Errorf("a used recovery code: %d", p.StatusCode)
 	}
 	wrong := ask()
-	for range 4 {
+	for range domain.BrowserThrottle.Free {
 		b.submit(wrong, "code", "111111")
 	}
-	if p := b.submit(wrong, "code", codes[1]); p.StatusCode != 429 {
+	if p := b.submit(wrong, "code", "111111"); p.StatusCode != 429 {
 		t.Errorf("codes are not throttled: %d", p.StatusCode)
+	}
+	if p := b.submit(wrong, "code", codes[1]); p.StatusCode != http.StatusSeeOther {
+		t.Errorf("a recovery code waits: %d", p.StatusCode)
 	}
 }
 

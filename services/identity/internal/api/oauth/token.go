@@ -74,22 +74,10 @@ func (s *Server) exchange(c *gin.Context) (context.Context, *http.Request, error
 	r := c.Request
 	e := &exchange{source: r.Header.Get("X-Forwarded-For"), form: url.Values{}}
 	ctx := context.WithValue(r.Context(), exchangeKey{}, e)
-	form, err := readForm(c.Writer, r)
-	if err != nil {
+	form, err := s.client(c.Writer, r)
+	if err != nil { // no app is known yet
+		s.allowRegistered(ctx, c.Writer.Header(), r.Header.Get("Origin"))
 		return ctx, r, err
-	}
-	if id, secret, ok := r.BasicAuth(); ok {
-		if secret != "" {
-			return ctx, r, fosite.ErrInvalidClient.WithHint("A public client has no secret.")
-		}
-		id, err = url.QueryUnescape(id)
-		if err != nil || form.Get("client_id") != "" && form.Get("client_id") != id {
-			return ctx, r, fosite.ErrInvalidRequest.WithHint("The request names two clients.")
-		}
-		form.Set("client_id", id) // libraries that guess send an empty secret in the header
-	}
-	if form.Get("client_secret") != "" || form.Get("client_assertion") != "" {
-		return ctx, r, fosite.ErrInvalidClient.WithHint("A public client has no secret and no key.")
 	}
 	r.Header.Del("Authorization")
 	e.form = form
@@ -97,6 +85,39 @@ func (s *Server) exchange(c *gin.Context) (context.Context, *http.Request, error
 	r = r.WithContext(ctx)
 	r.Form, r.PostForm = form, form
 	return ctx, r, nil
+}
+
+// client reads the form of a request with the client that it names in one way.
+func (s *Server) client(w http.ResponseWriter, r *http.Request) (url.Values, error) {
+	form, err := readForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	if id, secret, ok := r.BasicAuth(); ok {
+		if secret != "" {
+			return nil, fosite.ErrInvalidClient.WithHint("A public client has no secret.")
+		}
+		id, err = url.QueryUnescape(id)
+		if err != nil || form.Get("client_id") != "" && form.Get("client_id") != id {
+			return nil, fosite.ErrInvalidRequest.WithHint("The request names two clients.")
+		}
+		form.Set("client_id", id) // libraries that guess send an empty secret in the header
+	}
+	if form.Get("client_secret") != "" || form.Get("client_assertion") != "" {
+		return nil, fosite.ErrInvalidClient.WithHint("A public client has no secret and no key.")
+	}
+	return form, nil
+}
+
+// allowRegistered lets scripts of an origin that an app has registered read a refusal that names no app.
+func (s *Server) allowRegistered(ctx context.Context, h http.Header, origin string) {
+	if origin == "" {
+		return
+	}
+	h.Add("Vary", "Origin")
+	if registered, err := s.App.OriginRegistered(ctx, origin); err == nil && registered {
+		h.Set("Access-Control-Allow-Origin", origin)
+	}
 }
 
 // allowOrigin lets the scripts of an app's own pages read the answer: the CORS protocol of the Fetch standard. No cookie counts here.

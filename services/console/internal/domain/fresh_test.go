@@ -1,0 +1,26 @@
+package domain_test
+
+import (
+	"testing"
+
+	"holdfast.dev/services/console/internal/domain"
+)
+
+// All that developers and settings create, change or end asks for the password again. A test delivery does not.
+func TestCredentialsAndSettingsAskForThePassword(t *testing.T) {
+	t.Parallel()
+	harmless := map[string]bool{"endpoints test": true}
+	for _, r := range domain.Resources {
+		if r.Group != domain.Developers && r.Group != domain.Settings {
+			continue
+		}
+		if (r.Create != "" || r.Update != "") && !r.Fresh {
+			t.Errorf("%s: making or changing one does not ask for the password", r.Name)
+		}
+		for _, a := range r.Actions {
+			if !a.Fresh && !harmless[r.Name+" "+a.Name] {
+				t.Errorf("%s: %s does not ask for the password", r.Name, a.Name)
+			}
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package domain
+
+import (
+	"github.com/google/uuid"
+
+	"holdfast.dev/libs/ids"
+)
+
+// Credential names a key, a grant or an operator of a tenant: what a service acts for.
+type Credential struct {
+	TenantID ids.Tenant
+	Kind     string // key, gr or op; "" for a text that is none
+	ID       uuid.UUID
+}
+
+// CredentialOf reads the id of a credential.
+func CredentialOf(tenant ids.Tenant, text string) Credential {
+	if id, err := ParseKeyID(text); err == nil {
+		return Credential{tenant, "key", id.UUID()}
+	}
+	if id, err := ParseGrantID(text); err == nil {
+		return Credential{tenant, "gr", id.UUID()}
+	}
+	if id, err := ParseOperatorID(text); err == nil {
+		return Credential{tenant, "op", id.UUID()}
+	}
+	return Credential{TenantID: tenant}
+}
+
+// CredentialState says whether a credential has ended, and which key has taken its place.
+type CredentialState struct {
+	N         int64 // its place in the list that was asked for, from 1
+	Ended     bool
+	Successor *KeyID
+}
