@@ -4734,10 +4734,10 @@ type ListBookingsParams struct {
 	// EventType Only bookings with exactly this event_type, at most 100 characters.
 	EventType *EventTypeFilter `form:"event_type,omitempty" json:"event_type,omitempty"`
 
-	// EventDateFrom Only bookings on or after this day, in the operator's time zone.
+	// EventDateFrom Only bookings of which a local day is this one or a later one. A booking of several days matches by each of its days; one that ends at midnight does not touch the day that begins then.
 	EventDateFrom *EventDateFrom `form:"event_date_from,omitempty" json:"event_date_from,omitempty"`
 
-	// EventDateTo Only bookings on or before this day, in the operator's time zone.
+	// EventDateTo Only bookings of which a local day is this one or an earlier one.
 	EventDateTo *EventDateTo `form:"event_date_to,omitempty" json:"event_date_to,omitempty"`
 
 	// Metadata Only rows with exactly these pairs, such as `metadata[order]=17`; 10 pairs at most.

@@ -46,7 +46,7 @@ func (s *Server) Handler() http.Handler {
 	// These run before the router's own 404 and 405 too.
 	router.Use(requestID, httpx.Recover)
 	router.Use(httpx.Steps(s.limitBodyTime, rejectFragment, rejectEmptySegment)...)
-	s.mountOperations(router, []httpx.Handler{rejectQueryKey, s.proxyPublic},
+	s.mountOperations(router, []httpx.Handler{s.proxyPublic},
 		rejectQueryKey,
 		s.authenticate,
 		s.limitRate,
@@ -81,6 +81,9 @@ func (s *Server) mountOperations(router *gin.Engine, public []httpx.Handler, ste
 			}
 			withoutCredential[path] = op.Public
 			paths[path][op.Method] = httpx.Steps(append([]httpx.Handler{s.route(op, base)}, own...)...)
+			if op.Public && op.Method == http.MethodGet { // programs that subscribe look first whether the address answers
+				paths[path][http.MethodHead] = paths[path][op.Method]
+			}
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
