@@ -28,7 +28,7 @@ type BookingFilter struct {
 	Package       *domain.PackageID
 	EventType     *string
 	Number        *string     // as stored
-	From, To      *civil.Date // the event's day, inclusive
+	From, To      *civil.Date // of which the event has a local day, inclusive
 	Metadata      map[string]string
 }
 
@@ -72,9 +72,50 @@ func bookingStates(f BookingFilter) (list []page.Alternative) {
 	return list
 }
 
+// bookingDays are the conditions by the first day of a filter: bookings that begin on it or later, and those that began before and
+// take some of it. The latter are few at any time, and are collected by indexes of their own before the list is read.
+func bookingDays(f BookingFilter) []page.Alternative {
+	switch {
+	case f.From == nil:
+		return nil
+	case f.To != nil && f.To.Before(*f.From):
+		return []page.Alternative{page.When(`false`)}
+	}
+	from, near := f.From.UTC(), f.From.AddDays(-nights).UTC()
+	before := []string{`l.event_day >= ? and l.event_day < ? and ` + nextDay}
+	args := []any{near, from, from}
+	for _, long := range longer {
+		before = append(before, `l.event_day + 0 < ? and l.starts_at < ?::timestamptz + interval '1 day' and `+long)
+		args = append(args, near, from, from, from)
+	}
+	for i, part := range before {
+		before[i] = `(select l.id from bookings l where l.tenant_id = @tenant and l.livemode = @live and ` + part +
+			` and l.ends_at at time zone l.timezone > ?::date)`
+	}
+	return []page.Alternative{
+		page.When(`b.event_day >= ?`, from),
+		page.When(`b.id = any(array(`+strings.Join(before, ` union all `)+`)) and b.event_day < ?`, append(args, from)...),
+	}
+}
+
+// nights is a day more than a booking of at most 24 hours can end after its first local day, where a zone leaves a day out.
+const nights = 3
+
+// nextDay is the condition of the index bookings_past_day: the booking takes some of a local day after its first one. One that ends
+// at midnight takes nothing of the day that begins then.
+const nextDay = `l.ends_at at time zone l.timezone > l.event_day + 1`
+
+// longer are the bookings of more than a day that end after a date in UTC, with a day for zones, each by the index of their length;
+// + 0 keeps the day out of the index condition, as in during.
+var longer = []string{
+	`l.ends_at - l.starts_at > interval '1 day' and l.ends_at - l.starts_at <= interval '8 days' and l.starts_at > ?::timestamptz - interval '9 days'`,
+	`l.ends_at - l.starts_at > interval '8 days' and l.ends_at - l.starts_at <= interval '64 days' and l.starts_at > ?::timestamptz - interval '65 days'`,
+	`l.ends_at - l.starts_at > interval '64 days' and l.ends_at > ?::timestamptz - interval '1 day'`,
+}
+
 // bookingsSQL is the list of a filter. narrow adds conditions to each of its parts.
 func bookingsSQL(f BookingFilter, r page.Request, narrow func(*page.Where)) (string, []any) {
-	return page.Union(r, bookingStates(f), func(w *page.Where) (string, []any) { return bookingsOf(w, f, r, narrow) })
+	return page.Union(r, page.Both(bookingStates(f), bookingDays(f)), func(w *page.Where) (string, []any) { return bookingsOf(w, f, r, narrow) })
 }
 
 func bookingsOf(w *page.Where, f BookingFilter, r page.Request, narrow func(*page.Where)) (string, []any) {
@@ -87,9 +128,6 @@ func bookingsOf(w *page.Where, f BookingFilter, r page.Request, narrow func(*pag
 	equal(w, `b.number = ?`, f.Number)
 	if len(f.PaymentStatus) > 0 {
 		w.Add(`b.payment_status = any(?)`, f.PaymentStatus)
-	}
-	if f.From != nil {
-		w.Add(`b.event_day >= ?`, f.From.UTC())
 	}
 	if f.To != nil {
 		w.Add(`b.event_day <= ?`, f.To.UTC())
