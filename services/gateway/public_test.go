@@ -93,7 +93,7 @@ func TestAnOperationWithoutACredential(t *testing.T) {
 	if a := g.send(t, "GET", calendar(token), "", header("If-None-Match", `W/"1"`)); a.StatusCode != 304 || a.body != "" {
 		t.Errorf("unchanged: %d %q", a.StatusCode, a.body)
 	}
-	for _, query := range []string{"?", "?cb=1", "?a=1&a=2&%zz", "?api_key=x", "?limit=0"} {
+	for _, query := range []string{"?", "?cb=1", "?a=1&a=2&%zz", "?limit=0"} {
 		if a := g.send(t, "GET", calendar(token)+query, ""); a.StatusCode != 200 || a.body == "" {
 			t.Errorf("%s: %d %q", query, a.StatusCode, a.body)
 		}
@@ -102,6 +102,7 @@ func TestAnOperationWithoutACredential(t *testing.T) {
 			t.Errorf("HEAD %s: %d %q %v", query, a.StatusCode, a.body, a.Header)
 		}
 	}
+	want(t, g.send(t, "GET", calendar(token)+"?api_key=x", ""), 400, "query_api_key_unsupported")
 	if a := g.send(t, "HEAD", calendar(token), "", header("If-None-Match", `W/"1"`)); a.StatusCode != 304 {
 		t.Errorf("HEAD, unchanged: %d", a.StatusCode)
 	}

@@ -46,7 +46,7 @@ func (s *Server) Handler() http.Handler {
 	// These run before the router's own 404 and 405 too.
 	router.Use(requestID, httpx.Recover)
 	router.Use(httpx.Steps(s.limitBodyTime, rejectFragment, rejectEmptySegment)...)
-	s.mountOperations(router, []httpx.Handler{s.proxyPublic},
+	s.mountOperations(router, []httpx.Handler{rejectQueryKey, s.proxyPublic},
 		rejectQueryKey,
 		s.authenticate,
 		s.limitRate,
