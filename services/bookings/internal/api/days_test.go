@@ -1,8 +1,10 @@
 package api_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/pgtest"
@@ -53,5 +55,36 @@ func TestBookingsAreFoundByEachOfTheirDays(t *testing.T) {
 	}
 	if got := w.pages(ctx, "limit=2&event_date_from=2030-06-11&event_date_to=2030-06-11", nil); len(got) != 3 || distinct(got) != 3 {
 		t.Errorf("pages: %d rows", len(got))
+	}
+}
+
+// A unit that is always open is offered over midnight, and each slot that is shown can be booked, on days of 23 and 25 hours too.
+func TestSlotsOverMidnightCanBeBooked(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	loc, err := time.LoadLocation(caller.FromContext(ctx).Timezone) // New York
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := w.offer(ctx, "/services", `{"name":"Night","duration_minutes":140}`)
+	unit := w.offer(ctx, "/units", fmt.Sprintf(`{"name":"Always","service_ids":[%q]}`, s.ID))
+	for _, date := range []string{"2030-06-10", "2030-06-11", "2030-03-09", "2030-03-10", "2030-03-11", "2030-11-02", "2030-11-03", "2030-11-04"} {
+		slots := w.days(ctx, "from="+date+"&to="+date+"&unit_id="+unit.ID)[0].Units[0].Slots
+		if last := slots[len(slots)-1]; last.EndsAt.In(loc).Format(time.DateOnly) <= date || last.StartsAt.In(loc).Format(time.DateOnly) != date {
+			t.Errorf("%s: the last slot is %v", date, last)
+		}
+		for i, slot := range slots {
+			if slot.Status == "booked" && i == 0 {
+				continue // the night before takes it
+			}
+			if got := w.reason(ctx, unit.ID, slot.StartsAt.Format(time.RFC3339)); slot.Status != "available" || got != "" {
+				t.Errorf("%v is explained as %q", slot, got)
+			}
+			b := w.book(ctx, `"starts_at":%q,"ends_at":%q,"unit_id":%q,"service_id":%q,"status":"confirmed"`,
+				slot.StartsAt.Format(time.RFC3339), slot.EndsAt.Format(time.RFC3339), unit.ID, s.ID)
+			if b.EventLocalDate != date {
+				t.Errorf("%v of %s is booked on %s", slot, date, b.EventLocalDate)
+			}
+		}
 	}
 }
