@@ -81,7 +81,16 @@ func bookingDays(f BookingFilter) []page.Alternative {
 	case f.To != nil && f.To.Before(*f.From):
 		return []page.Alternative{page.When(`false`)}
 	}
-	from, near := f.From.UTC(), f.From.AddDays(-nights).UTC()
+	earlier, args := underWay(*f.From)
+	return []page.Alternative{
+		page.When(`b.event_day >= ?`, f.From.UTC()),
+		page.When(earlier, args...),
+	}
+}
+
+// underWay is the condition that a booking began before a local day and takes some of it.
+func underWay(first civil.Date) (string, []any) {
+	from, near := first.UTC(), first.AddDays(-nights).UTC()
 	before := []string{`l.event_day >= ? and l.event_day < ? and ` + nextDay}
 	args := []any{near, from, from}
 	for _, long := range longer {
@@ -92,10 +101,7 @@ func bookingDays(f BookingFilter) []page.Alternative {
 		before[i] = `(select l.id from bookings l where l.tenant_id = @tenant and l.livemode = @live and ` + part +
 			` and l.ends_at at time zone l.timezone > ?::date)`
 	}
-	return []page.Alternative{
-		page.When(`b.event_day >= ?`, from),
-		page.When(`b.id = any(array(`+strings.Join(before, ` union all `)+`)) and b.event_day < ?`, append(args, from)...),
-	}
+	return `b.id = any(array(` + strings.Join(before, ` union all `) + `)) and b.event_day < ?`, append(args, from)
 }
 
 // nights is a day more than a booking of at most 24 hours can end after its first local day, where a zone leaves a day out.
@@ -232,18 +238,27 @@ func HoldsUntil(ctx context.Context, q pg.Q, from, to time.Time) ([]report.Booki
 		order by b.hold_expires_at, b.id`, pg.Args{"from": from, "to": to, "limit": report.MaxDue})
 }
 
-// UnpaidDeposits reads the bookings from a day on that stand and whose deposit is not paid, the nearest day first, at most
-// report.MaxDue of the first report.MaxSearched bookings.
+// UnpaidDeposits reads the bookings from a day on, those that are under way on it included, that stand and whose deposit is not
+// paid, the nearest day first, at most report.MaxDue of the first report.MaxSearched bookings.
 func UnpaidDeposits(ctx context.Context, q pg.Q, from civil.Date, now time.Time) ([]report.Booking, error) {
+	args := pg.Args{"from": from.UTC(), "now": now, "limit": report.MaxDue, "searched": report.MaxSearched}
+	earlier, values := underWay(from)
+	for i, v := range values {
+		name := fmt.Sprintf("day%d", i)
+		args[name] = v
+		earlier = strings.Replace(earlier, "?", "@"+name, 1)
+	}
 	return pg.Many(ctx, q, scanReportBooking, `
 		select `+reportColumns+`, c.name from (
 			select `+reportColumns+` from (
-				select `+reportColumns+` from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.event_day >= @from
-				order by b.event_day limit @searched) b
+				(select `+reportColumns+` from bookings b where b.tenant_id = @tenant and b.livemode = @live and `+earlier+` limit @searched)
+				union all
+				(select `+reportColumns+` from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.event_day >= @from
+				order by b.event_day limit @searched)) b
 			where b.deposit > 0 and b.paid < b.deposit
 			  and (b.status = 'confirmed' or b.status = 'pending' and (b.hold_expires_at is null or b.hold_expires_at > @now))
 			order by b.event_day, b.id limit @limit) b`+customerOf+`
-		order by b.event_day, b.id`, pg.Args{"from": from.UTC(), "now": now, "limit": report.MaxDue, "searched": report.MaxSearched})
+		order by b.event_day, b.id`, args)
 }
 
 func scanReportBooking(row pgx.CollectableRow) (report.Booking, error) {
