@@ -20,7 +20,7 @@ func answering(t *testing.T, nodes []string, metrics string) {
 	}
 	script := "#!/bin/sh\ncase \"$*\" in\n*' get nodes '*) cat " + dir + "/nodes ;;\n*' get apiservice v1beta1.metrics.k8s.io '*) " +
 		"[ -s " + dir + "/metrics ] && cat " + dir + "/metrics || { echo NotFound >&2; exit 1; } ;;\nesac\n"
-	if err := os.WriteFile(filepath.Join(dir, "kubectl"), []byte(script), 0o755); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(filepath.Join(dir, "kubectl"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":/bin:/usr/bin")
