@@ -66,15 +66,19 @@ func isASCII(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) < 0
 }
 
-// decimal returns the ASCII digit of the same value. Unicode gives decimal digits places from 0 to 9 in a row, so the places down to
-// the first one tell it.
+// decimal returns the ASCII digit of the same value. Unicode lists decimal digits in runs from 0 to 9.
 func decimal(r rune) rune {
-	const most = 50 // the mathematical digits are five rows
-	n := rune(0)
-	for n < most && unicode.IsDigit(r-n-1) {
-		n++
+	for _, t := range unicode.Nd.R16 {
+		if rune(t.Lo) <= r && r <= rune(t.Hi) {
+			return '0' + (r-rune(t.Lo))%10
+		}
 	}
-	return '0' + n%10
+	for _, t := range unicode.Nd.R32 {
+		if rune(t.Lo) <= r && r <= rune(t.Hi) {
+			return '0' + (r-rune(t.Lo))%10
+		}
+	}
+	return r
 }
 
 // The bounds of what is kept of a resource for the search.
