@@ -134,6 +134,19 @@ func OneOf[S ~string](column string, values []S) (list []Alternative) {
 	return list
 }
 
+// Both are the alternatives in which one of each list is met. An empty list adds no condition.
+func Both(first, second []Alternative) (list []Alternative) {
+	if len(first) == 0 || len(second) == 0 {
+		return slices.Concat(first, second)
+	}
+	for _, a := range first {
+		for _, b := range second {
+			list = append(list, When(`(`+a.cond+`) and (`+b.cond+`)`, slices.Concat(a.args, b.args)...))
+		}
+	}
+	return list
+}
+
 // Union joins the lists of alternatives, each with its own order and limit, so that each reads its index from where the page
 // starts and no further. Without alternatives it is the one list. list ends its statement by Page.
 func Union(r Request, alternatives []Alternative, list func(w *Where) (string, []any)) (string, []any) {

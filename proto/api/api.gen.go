@@ -3292,7 +3292,7 @@ type Money struct {
 // NoFields An object without fields.
 type NoFields = map[string]interface{}
 
-// OpeningHoursWrite Openings by weekday, `mon` to `sun`, in the operator's time zone, such as `{"sat": [["09:00", "17:00"]]}`. An end at or before its start is on the next day, 24:00 is midnight, and a weekday that is left out is closed. Null means always open.
+// OpeningHoursWrite Openings by weekday, `mon` to `sun`, in the operator's time zone, such as `{"sat": [["09:00", "17:00"]]}`. An end at or before its start is on the next day, 24:00 is midnight, and a weekday that is left out is closed. Null means always open: slots begin at any time of a day and may end on the next one.
 type OpeningHoursWrite map[string]Openings
 
 // Openings Openings of one weekday as pairs of start and end; a time is HH:MM, and an end may be 24:00.
@@ -4161,7 +4161,7 @@ type Unit struct {
 	// Object Always `unit`.
 	Object UnitObject `json:"object"`
 
-	// OpeningHours Openings by weekday, `mon` to `sun`, in the operator's time zone; null: always open.
+	// OpeningHours Openings by weekday, `mon` to `sun`, in the operator's time zone; null: always open, so that what begins on a day may end on the next one.
 	OpeningHours nullable.Nullable[map[string][][]string] `json:"opening_hours"`
 
 	// ServiceIds Ids of the services that are offered on the unit.
@@ -4191,7 +4191,7 @@ type UnitCreate struct {
 	// Name Name that customers see, 1 to 200 characters.
 	Name string `json:"name"`
 
-	// OpeningHours Openings by weekday, `mon` to `sun`, in the operator's time zone, such as `{"sat": [["09:00", "17:00"]]}`. An end at or before its start is on the next day, 24:00 is midnight, and a weekday that is left out is closed. Null means always open.
+	// OpeningHours Openings by weekday, `mon` to `sun`, in the operator's time zone, such as `{"sat": [["09:00", "17:00"]]}`. An end at or before its start is on the next day, 24:00 is midnight, and a weekday that is left out is closed. Null means always open: slots begin at any time of a day and may end on the next one.
 	OpeningHours nullable.Nullable[OpeningHoursWrite] `json:"opening_hours,omitempty"`
 
 	// ServiceIds Ids of the services that are offered on the unit, at most 100.
@@ -4227,7 +4227,7 @@ type UnitUpdate struct {
 	// Name Name that customers see, 1 to 200 characters.
 	Name *string `json:"name,omitempty"`
 
-	// OpeningHours Openings by weekday, `mon` to `sun`, in the operator's time zone, such as `{"sat": [["09:00", "17:00"]]}`. An end at or before its start is on the next day, 24:00 is midnight, and a weekday that is left out is closed. Null means always open.
+	// OpeningHours Openings by weekday, `mon` to `sun`, in the operator's time zone, such as `{"sat": [["09:00", "17:00"]]}`. An end at or before its start is on the next day, 24:00 is midnight, and a weekday that is left out is closed. Null means always open: slots begin at any time of a day and may end on the next one.
 	OpeningHours nullable.Nullable[OpeningHoursWrite] `json:"opening_hours,omitempty"`
 
 	// ServiceIds Ids of the services that are offered on the unit, at most 100. The list replaces the earlier one.
@@ -4740,10 +4740,10 @@ type ListBookingsParams struct {
 	// EventType Only bookings with exactly this event_type, at most 100 characters.
 	EventType *EventTypeFilter `form:"event_type,omitempty" json:"event_type,omitempty"`
 
-	// EventDateFrom Only bookings on or after this day, in the operator's time zone.
+	// EventDateFrom Only bookings of which a local day is this one or a later one. A booking of several days matches by each of its days; one that ends at midnight does not touch the day that begins then.
 	EventDateFrom *EventDateFrom `form:"event_date_from,omitempty" json:"event_date_from,omitempty"`
 
-	// EventDateTo Only bookings on or before this day, in the operator's time zone.
+	// EventDateTo Only bookings of which a local day is this one or an earlier one.
 	EventDateTo *EventDateTo `form:"event_date_to,omitempty" json:"event_date_to,omitempty"`
 
 	// Metadata Only rows with exactly these pairs, such as `metadata[order]=17`; 10 pairs at most.

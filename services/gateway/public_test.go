@@ -32,6 +32,10 @@ func (w *world) calendars(tokens ...string) *calendars {
 			return false
 		}
 		k.asked.Add(1)
+		if r.Method != http.MethodGet || r.URL.RawQuery != "" {
+			out.WriteHeader(http.StatusInternalServerError)
+			return true
+		}
 		if _, ok := k.valid.Load(r.URL.Path); !ok {
 			out.Header().Set("Content-Type", "application/json")
 			out.WriteHeader(http.StatusNotFound)
@@ -89,8 +93,31 @@ func TestAnOperationWithoutACredential(t *testing.T) {
 	if a := g.send(t, "GET", calendar(token), "", header("If-None-Match", `W/"1"`)); a.StatusCode != 304 || a.body != "" {
 		t.Errorf("unchanged: %d %q", a.StatusCode, a.body)
 	}
+	for _, query := range []string{"?", "?cb=1", "?a=1&a=2&%zz", "?limit=0"} {
+		if a := g.send(t, "GET", calendar(token)+query, ""); a.StatusCode != 200 || a.body == "" {
+			t.Errorf("%s: %d %q", query, a.StatusCode, a.body)
+		}
+		a := g.send(t, "HEAD", calendar(token)+query, "")
+		if a.StatusCode != 200 || a.body != "" || a.ContentLength != 32 || a.Header.Get("Content-Type") != "text/calendar; charset=utf-8" || a.Header.Get("ETag") != `W/"1"` {
+			t.Errorf("HEAD %s: %d %q %v", query, a.StatusCode, a.body, a.Header)
+		}
+	}
 	want(t, g.send(t, "GET", calendar(token)+"?api_key=x", ""), 400, "query_api_key_unsupported")
-	want(t, g.send(t, "POST", calendar(token), ""), 405, "method_not_allowed")
+	if a := g.send(t, "HEAD", calendar(token), "", header("If-None-Match", `W/"1"`)); a.StatusCode != 304 {
+		t.Errorf("HEAD, unchanged: %d", a.StatusCode)
+	}
+	if a := g.send(t, "HEAD", calendar(newToken()), ""); a.StatusCode != 404 || a.body != "" {
+		t.Errorf("HEAD of another token: %d %q", a.StatusCode, a.body)
+	}
+	for _, method := range []string{"POST", "OPTIONS", "DELETE"} {
+		a := g.send(t, method, calendar(token), "")
+		if want(t, a, 405, "method_not_allowed"); a.Header.Get("Allow") != "GET, HEAD" {
+			t.Errorf("%s: Allow %q", method, a.Header.Get("Allow"))
+		}
+	}
+	if a := g.send(t, "HEAD", "/api/v1/customers", ""); a.StatusCode != 405 {
+		t.Errorf("HEAD elsewhere: %d", a.StatusCode)
+	}
 	want(t, g.send(t, "GET", calendar(newToken()), ""), 404, "calendar_feed_not_found")
 	if text := g.log.String(); strings.Contains(text, token) || !strings.Contains(text, `"route":"/calendar/{token}.ics"`) {
 		t.Errorf("the log holds the token, or not the route:\n%s", text)

@@ -75,7 +75,17 @@ func kindCommand() *cobra.Command {
 			return k.Remove(cmd.Context(), release, keysSecret)
 		},
 	}
-	root.AddCommand(install, forward, uninstall)
+	check := &cobra.Command{
+		Use: "check", Short: "Say what the cluster lacks for make kind-test", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := cluster.Open(cmd.Context(), release, func(string, ...any) {})
+			if err != nil {
+				return err
+			}
+			return c.Testable(cmd.Context())
+		},
+	}
+	root.AddCommand(check, install, forward, uninstall)
 	return root
 }
 

@@ -88,18 +88,14 @@ func (c *Checker) Check(t testing.TB, req *http.Request, res *http.Response, bod
 }
 
 func (c *Checker) problems(req *http.Request, res *http.Response, body []byte) []string {
+	if req.Method == http.MethodHead {
+		return c.headProblems(req, res, body)
+	}
 	var out []string
 	if res.StatusCode >= http.StatusBadRequest {
 		out = envelope(res, body)
 	}
-	path := req.URL.EscapedPath()
-	for _, base := range bases {
-		if rest, ok := strings.CutPrefix(path, base+"/"); ok {
-			path = "/" + rest
-			break
-		}
-	}
-	op, _, allow := c.contract.Match(req.Method, path)
+	op, allow := c.match(req.Method, req)
 	if op == nil {
 		return append(out, unknown(res, allow)...)
 	}
@@ -123,6 +119,33 @@ func (c *Checker) problems(req *http.Request, res *http.Response, body []byte) [
 		out = append(out, "204 with a body")
 	}
 	return out
+}
+
+// match finds the operation of a request's path, under whatever base, or the methods that the path has.
+func (c *Checker) match(method string, req *http.Request) (op *contract.Operation, allow []string) {
+	path := req.URL.EscapedPath()
+	for _, base := range bases {
+		if rest, ok := strings.CutPrefix(path, base+"/"); ok {
+			path = "/" + rest
+			break
+		}
+	}
+	op, _, allow = c.contract.Match(method, path)
+	return op, allow
+}
+
+// headProblems checks an answer to HEAD, which has no body: only an operation without a credential answers it, as GET.
+func (c *Checker) headProblems(req *http.Request, res *http.Response, body []byte) []string {
+	op, _ := c.match(http.MethodGet, req)
+	switch {
+	case len(body) > 0:
+		return []string{"HEAD with a body"}
+	case res.StatusCode < http.StatusBadRequest && (op == nil || !op.Public || !slices.Contains(op.Statuses, res.StatusCode)):
+		return []string{"the operation does not answer HEAD so"}
+	case res.StatusCode == http.StatusMethodNotAllowed && res.Header.Get("Allow") == "":
+		return []string{"405 without Allow"}
+	}
+	return nil
 }
 
 // response returns res with the headers that the gateway adds to it.

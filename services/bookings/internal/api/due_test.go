@@ -68,6 +68,12 @@ func TestDueBookings(t *testing.T) {
 	if !reflect.DeepEqual(shown, want) {
 		t.Errorf("got %+v, want %+v", shown, want)
 	}
+	night := w.book(ctx, `"starts_at":%q,"ends_at":%q,"package_id":%q`, ahead("2030-04-29T22:00:00-04:00"), ahead("2030-04-30T02:00:00-04:00"), s.flat)
+	w.book(ctx, `"starts_at":%q,"ends_at":%q,"package_id":%q`, ahead("2030-04-29T22:00:00-04:00"), ahead("2030-04-30T00:00:00-04:00"), s.flat)
+	if _, unpaid := w.due(ctx); !slices.Equal(unpaid, []string{night.Number, near.Number, paid.Number, far.Number}) {
+		t.Errorf("a booking that takes some of today is due: %v", unpaid)
+	}
+	w.do(ctx, "POST", "/bookings/"+night.ID+"/cancel", "").is(200)
 	after := in(ctx, func(c *caller.Caller) { c.Clock = new(now.Add(2 * time.Minute)) })
 	if holds, _ := w.due(after); !slices.Equal(holds, []string{last, later}) {
 		t.Errorf("two minutes later: %v", holds)

@@ -28,7 +28,7 @@ type BookingFilter struct {
 	Package       *domain.PackageID
 	EventType     *string
 	Number        *string     // as stored
-	From, To      *civil.Date // the event's day, inclusive
+	From, To      *civil.Date // of which the event has a local day, inclusive
 	Metadata      map[string]string
 }
 
@@ -72,9 +72,56 @@ func bookingStates(f BookingFilter) (list []page.Alternative) {
 	return list
 }
 
+// bookingDays are the conditions by the first day of a filter: bookings that begin on it or later, and those that began before and
+// take some of it. The latter are few at any time, and are collected by indexes of their own before the list is read.
+func bookingDays(f BookingFilter) []page.Alternative {
+	switch {
+	case f.From == nil:
+		return nil
+	case f.To != nil && f.To.Before(*f.From):
+		return []page.Alternative{page.When(`false`)}
+	}
+	earlier, args := underWay(*f.From)
+	return []page.Alternative{
+		page.When(`b.event_day >= ?`, f.From.UTC()),
+		page.When(earlier, args...),
+	}
+}
+
+// underWay is the condition that a booking began before a local day and takes some of it.
+func underWay(first civil.Date) (string, []any) {
+	from, near := first.UTC(), first.AddDays(-nights).UTC()
+	before := []string{`l.event_day >= ? and l.event_day < ? and ` + nextDay}
+	args := []any{near, from, from}
+	for _, long := range longer {
+		before = append(before, `l.event_day + 0 < ? and l.starts_at < ?::timestamptz + interval '1 day' and `+long)
+		args = append(args, near, from, from, from)
+	}
+	for i, part := range before {
+		before[i] = `(select l.id from bookings l where l.tenant_id = @tenant and l.livemode = @live and ` + part +
+			` and l.ends_at at time zone l.timezone > ?::date)`
+	}
+	return `b.id = any(array(` + strings.Join(before, ` union all `) + `)) and b.event_day < ?`, append(args, from)
+}
+
+// nights is a day more than a booking of at most 24 hours can end after its first local day, where a zone leaves a day out.
+const nights = 3
+
+// nextDay is the condition of the index bookings_past_day: the booking takes some of a local day after its first one. One that ends
+// at midnight takes nothing of the day that begins then.
+const nextDay = `l.ends_at at time zone l.timezone > l.event_day + 1`
+
+// longer are the bookings of more than a day that end after a date in UTC, with a day for zones, each by the index of their length;
+// + 0 keeps the day out of the index condition, as in during.
+var longer = []string{
+	`l.ends_at - l.starts_at > interval '1 day' and l.ends_at - l.starts_at <= interval '8 days' and l.starts_at > ?::timestamptz - interval '9 days'`,
+	`l.ends_at - l.starts_at > interval '8 days' and l.ends_at - l.starts_at <= interval '64 days' and l.starts_at > ?::timestamptz - interval '65 days'`,
+	`l.ends_at - l.starts_at > interval '64 days' and l.ends_at > ?::timestamptz - interval '1 day'`,
+}
+
 // bookingsSQL is the list of a filter. narrow adds conditions to each of its parts.
 func bookingsSQL(f BookingFilter, r page.Request, narrow func(*page.Where)) (string, []any) {
-	return page.Union(r, bookingStates(f), func(w *page.Where) (string, []any) { return bookingsOf(w, f, r, narrow) })
+	return page.Union(r, page.Both(bookingStates(f), bookingDays(f)), func(w *page.Where) (string, []any) { return bookingsOf(w, f, r, narrow) })
 }
 
 func bookingsOf(w *page.Where, f BookingFilter, r page.Request, narrow func(*page.Where)) (string, []any) {
@@ -87,9 +134,6 @@ func bookingsOf(w *page.Where, f BookingFilter, r page.Request, narrow func(*pag
 	equal(w, `b.number = ?`, f.Number)
 	if len(f.PaymentStatus) > 0 {
 		w.Add(`b.payment_status = any(?)`, f.PaymentStatus)
-	}
-	if f.From != nil {
-		w.Add(`b.event_day >= ?`, f.From.UTC())
 	}
 	if f.To != nil {
 		w.Add(`b.event_day <= ?`, f.To.UTC())
@@ -194,18 +238,27 @@ func HoldsUntil(ctx context.Context, q pg.Q, from, to time.Time) ([]report.Booki
 		order by b.hold_expires_at, b.id`, pg.Args{"from": from, "to": to, "limit": report.MaxDue})
 }
 
-// UnpaidDeposits reads the bookings from a day on that stand and whose deposit is not paid, the nearest day first, at most
-// report.MaxDue of the first report.MaxSearched bookings.
+// UnpaidDeposits reads the bookings from a day on, those that are under way on it included, that stand and whose deposit is not
+// paid, the nearest day first, at most report.MaxDue of the first report.MaxSearched bookings.
 func UnpaidDeposits(ctx context.Context, q pg.Q, from civil.Date, now time.Time) ([]report.Booking, error) {
+	args := pg.Args{"from": from.UTC(), "now": now, "limit": report.MaxDue, "searched": report.MaxSearched}
+	earlier, values := underWay(from)
+	for i, v := range values {
+		name := fmt.Sprintf("day%d", i)
+		args[name] = v
+		earlier = strings.Replace(earlier, "?", "@"+name, 1)
+	}
 	return pg.Many(ctx, q, scanReportBooking, `
 		select `+reportColumns+`, c.name from (
 			select `+reportColumns+` from (
-				select `+reportColumns+` from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.event_day >= @from
-				order by b.event_day limit @searched) b
+				(select `+reportColumns+` from bookings b where b.tenant_id = @tenant and b.livemode = @live and `+earlier+` limit @searched)
+				union all
+				(select `+reportColumns+` from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.event_day >= @from
+				order by b.event_day limit @searched)) b
 			where b.deposit > 0 and b.paid < b.deposit
 			  and (b.status = 'confirmed' or b.status = 'pending' and (b.hold_expires_at is null or b.hold_expires_at > @now))
 			order by b.event_day, b.id limit @limit) b`+customerOf+`
-		order by b.event_day, b.id`, pg.Args{"from": from.UTC(), "now": now, "limit": report.MaxDue, "searched": report.MaxSearched})
+		order by b.event_day, b.id`, args)
 }
 
 func scanReportBooking(row pgx.CollectableRow) (report.Booking, error) {

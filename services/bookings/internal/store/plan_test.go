@@ -104,6 +104,46 @@ func TestPlans(t *testing.T) {
 	}
 }
 
+// A day is found among bookings that all last over night, and among those of weeks and months, without reading those of other days.
+func TestPlanOfDays(t *testing.T) {
+	t.Parallel()
+	db, tenant := pgtest.New(t, migrations.FS), ids.New[ids.TenantPrefix]()
+	ctx, conn := pgtest.CtxOf(t, tenant, caller.Live), owner(t, db)
+	many(t, conn, caller.FromContext(ctx))
+	if _, err := conn.Exec(t.Context(), `update bookings set starts_at = event_day + time '22:00', ends_at = event_day + time '22:00' +
+		case substr(number, 3)::int % 1000 when 1 then interval '7 days' when 2 then interval '30 days' when 3 then interval '90 days' else interval '4 hours' end`); err != nil {
+		t.Fatal(err)
+	}
+	for _, sql := range []string{`vacuum bookings`, `analyze`} {
+		if _, err := conn.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	day := civil.Date{Year: 2030, Month: 6, Day: 10}
+	now := time.Date(2029, 1, 1, 0, 0, 0, 0, time.UTC)
+	for name, f := range map[string]store.BookingFilter{
+		"day":        {From: &day, To: &day},
+		"day, state": {From: &day, To: &day, Status: []domain.Status{domain.Pending, domain.Completed}, Now: now},
+	} {
+		for _, r := range []page.Request{{Limit: 100}, {Limit: 100, After: &page.Position{At: now.AddDate(2, 0, 0), ID: [16]byte{1}}}} {
+			plan, found := explainBookings(t, db.App, ctx, f, r)
+			if most := float64(stored) / 365 * 20; plan.read > most || strings.Contains(plan.text, "Seq Scan") { // a day has a 365th, the nights and the list read it several times
+				t.Errorf("%s reads %v rows of %d:\n%s", name, plan.read, stored, plan.text)
+			}
+			rows, err := conn.Query(t.Context(), `select number from bookings b where (b.event_day = $1 or b.event_day < $1 and b.ends_at at time zone b.timezone > $1)
+				and (cardinality($2::text[]) is null or b.status = any($2) and (b.status <> 'pending' or b.hold_expires_at > $3)) order by created_at desc, id desc limit 100`,
+				day.UTC(), f.Status, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := pgx.CollectRows(rows, pgx.RowTo[string])
+			if err != nil || !slices.Equal(found, want) {
+				t.Errorf("%s: %d are found, %d expected, %v", name, len(found), len(want), err)
+			}
+		}
+	}
+}
+
 // The ids of a customer's bookings are read by the index of customers.
 func TestPlanOfBookingIDs(t *testing.T) {
 	t.Parallel()

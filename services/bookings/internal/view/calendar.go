@@ -62,6 +62,9 @@ func (w *calendarWriter) event(e domain.CalendarEntry) {
 		w.date("DTEND", e.Day.AddDays(1))
 	}
 	w.line("STATUS", calendarStatus[e.Status])
+	if calendarEnded[e.Status] != "" {
+		w.line("TRANSP", "TRANSPARENT")
+	}
 	w.line("SUMMARY", escape(summary(e)))
 	if text := details(e); text != "" {
 		w.line("DESCRIPTION", escape(text))
@@ -75,12 +78,17 @@ var calendarStatus = map[domain.Status]string{
 	domain.Cancelled: "CANCELLED", domain.Expired: "CANCELLED",
 }
 
+// calendarEnded says, in the title of an event, that its booking no longer takes time. Programs that show STATUS in no way, and take
+// every event for busy time, show it all the same.
+var calendarEnded = map[domain.Status]string{domain.Cancelled: "Cancelled: ", domain.Expired: "Expired: "}
+
 // summary is the name of what is booked, and the booking's number.
 func summary(e domain.CalendarEntry) string {
-	if e.Title == nil {
-		return e.Number
+	title := calendarEnded[e.Status]
+	if e.Title != nil {
+		title += *e.Title + " "
 	}
-	return *e.Title + " " + e.Number
+	return title + e.Number
 }
 
 // details are the customer's name and the booking's notes.

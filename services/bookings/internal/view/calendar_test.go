@@ -216,17 +216,25 @@ func TestCalendarOfDaysAndStatuses(t *testing.T) {
 		domain.Pending: "TENTATIVE", domain.Confirmed: "CONFIRMED", domain.Completed: "CONFIRMED", domain.NoShow: "CONFIRMED",
 		domain.Cancelled: "CANCELLED", domain.Expired: "CANCELLED",
 	}
+	titles := map[domain.Status]string{domain.Cancelled: "Cancelled: B-1", domain.Expired: "Expired: B-1"}
 	for status, shown := range want {
+		title, ended := titles[status]
+		if !ended {
+			title = "B-1"
+		}
 		e := entry(time.UTC, time.Date(2030, 12, 31, 0, 0, 0, 0, time.UTC), 24*time.Hour)
 		e.Start, e.Status = nil, status
 		body := string(view.Calendar(domain.Calendar{Name: "N", Loc: time.UTC, Today: e.Day, Entries: []domain.CalendarEntry{e}}))
 		for _, line := range []string{
 			"DTSTART;VALUE=DATE:20301231", "DTEND;VALUE=DATE:20310101", "STATUS:" + shown, "UID:" + e.ID.String(), "SEQUENCE:3",
-			"DTSTAMP:20301231T000000Z", "SUMMARY:B-1", "X-WR-CALNAME:N", "REFRESH-INTERVAL;VALUE=DURATION:PT15M", "BEGIN:VTIMEZONE",
+			"DTSTAMP:20301231T000000Z", "SUMMARY:" + title, "X-WR-CALNAME:N", "REFRESH-INTERVAL;VALUE=DURATION:PT15M", "BEGIN:VTIMEZONE",
 		} {
 			if !strings.Contains(body, "\r\n"+line+"\r\n") {
 				t.Errorf("%s: no line %q in\n%s", status, line, body)
 			}
+		}
+		if strings.Contains(body, "\r\nTRANSP:TRANSPARENT\r\n") != ended {
+			t.Errorf("%s: whether it takes time in\n%s", status, body)
 		}
 		if strings.Contains(body, "DESCRIPTION") {
 			t.Errorf("%s: a description without details", status)

@@ -13,7 +13,8 @@ import (
 	"holdfast.dev/services/gateway/internal/domain"
 )
 
-// proxyPublic forwards the request of an operation without a credential. Its path holds a secret token, which neither
+// proxyPublic forwards the request of an operation without a credential, as GET and without its query: programs add parameters of
+// their own to an address that they subscribe to, and the server sends no body to HEAD. Its path holds a secret token, which neither
 // logs nor traces show: they name the route.
 func (s *Server) proxyPublic(c *gin.Context) error {
 	q, r := of(c), c.Request
@@ -24,7 +25,7 @@ func (s *Server) proxyPublic(c *gin.Context) error {
 		return err
 	}
 	call := &domain.Call{
-		Caller: from, Encoded: encoded, Method: r.Method, Path: bases[0] + q.path, Query: r.URL.RawQuery,
+		Caller: from, Encoded: encoded, Method: q.op.Method, Path: bases[0] + q.path,
 		IfNoneMatch: r.Header["If-None-Match"], Traceparent: obs.Traceparent(r.Context()), Address: q.address,
 	}
 	plain, err := url.PathUnescape(q.path) // so that a token has one rate, however it is escaped

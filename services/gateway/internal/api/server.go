@@ -81,6 +81,9 @@ func (s *Server) mountOperations(router *gin.Engine, public []httpx.Handler, ste
 			}
 			withoutCredential[path] = op.Public
 			paths[path][op.Method] = httpx.Steps(append([]httpx.Handler{s.route(op, base)}, own...)...)
+			if op.Public && op.Method == http.MethodGet { // programs that subscribe look first whether the address answers
+				paths[path][http.MethodHead] = paths[path][op.Method]
+			}
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(paths)) {

@@ -51,6 +51,9 @@ func open(folder string) (err error) {
 	if lab, err = cluster.Open(context.Background(), namespace, func(string, ...any) {}); err != nil {
 		return err
 	}
+	if err := lab.Testable(context.Background()); err != nil {
+		return err
+	}
 	text, err := os.ReadFile(filepath.Join(folder, ".run", "env"))
 	if err != nil {
 		return fmt.Errorf("%w: run `make kind-install`", err)

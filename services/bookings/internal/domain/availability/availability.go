@@ -41,7 +41,7 @@ type Plan struct {
 	offered  Catalogue
 	op       Operator
 	units    []shown
-	openings [][][]domain.Span // by day and unit
+	openings [][][]opening // by day and unit
 	slots    int
 }
 
@@ -113,18 +113,18 @@ func (p *Plan) Days(ctx context.Context, claims []Claim) ([]Day, error) {
 
 // cut lists the openings by day and unit and counts their slots; it stops beyond MaxSlots.
 func (p *Plan) cut(ctx context.Context) error {
-	p.openings = make([][][]domain.Span, p.query.Days())
+	p.openings = make([][][]opening, p.query.Days())
 	for n := range p.openings {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		d := p.query.From.AddDays(n)
-		always := domain.OpeningHours(nil).On(d, p.op.Loc)
-		p.openings[n] = make([][]domain.Span, len(p.units))
+		always := openings(nil, d, p.op.Loc)
+		p.openings[n] = make([][]opening, len(p.units))
 		for i, u := range p.units {
 			spans := always
 			if u.unit.OpeningHours != nil {
-				spans = u.unit.OpeningHours.On(d, p.op.Loc)
+				spans = openings(u.unit.OpeningHours, d, p.op.Loc)
 			}
 			p.openings[n][i] = spans
 			for _, o := range spans {
@@ -138,7 +138,7 @@ func (p *Plan) cut(ctx context.Context) error {
 }
 
 // fill appends the slots of one opening.
-func fill(slots []Slot, e *evaluator, o domain.Span) []Slot {
+func fill(slots []Slot, e *evaluator, o opening) []Slot {
 	for i := range e.grid.count(o) {
 		s := e.grid.slot(o, i)
 		slots = append(slots, Slot{Span: s, Status: e.slot(s).status()})

@@ -59,7 +59,7 @@ const longestLook = 24 * time.Hour
 func slotAt(u domain.Unit, g grid, at time.Time, loc *time.Location) (domain.Span, bool) {
 	d := civil.DateOf(at.In(loc))
 	for n := -1; n <= 1; n++ {
-		for _, o := range u.OpeningHours.On(d.AddDays(n), loc) {
+		for _, o := range openings(u.OpeningHours, d.AddDays(n), loc) {
 			if s, ok := g.find(o, at); ok {
 				return s, true
 			}

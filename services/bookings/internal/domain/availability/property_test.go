@@ -271,7 +271,8 @@ func (w world) naive(u domain.Unit, s domain.Span) availability.SlotStatus {
 	return status
 }
 
-// Slots lie within an opening of their day, in order, a step apart; as many as fit.
+// Slots begin within an opening of their day, a step apart, and end within it, or on the next day where the unit is always open; as
+// many as fit.
 func TestSlotsFillOpenings(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -285,7 +286,11 @@ func TestSlotsFillOpenings(t *testing.T) {
 				var want []domain.Span
 				s := w.service(w.Query, *u.Unit, nil)
 				for _, o := range u.Unit.OpeningHours.On(d.Date, w.Loc) {
-					want = append(want, within(o, s)...)
+					until := o.To
+					if u.Unit.OpeningHours == nil {
+						until = d.Date.AddDays(1).End(w.Loc)
+					}
+					want = append(want, within(o, until, s)...)
 				}
 				if len(want) != len(u.Slots) {
 					t.Fatalf("%s: %d slots, want %d", d.Date, len(u.Slots), len(want))
@@ -300,8 +305,8 @@ func TestSlotsFillOpenings(t *testing.T) {
 	})
 }
 
-// within cuts an opening minute by minute.
-func within(o domain.Span, s *domain.Service) []domain.Span {
+// within cuts an opening minute by minute, into what has ended by until.
+func within(o domain.Span, until time.Time, s *domain.Service) []domain.Span {
 	if s == nil || s.DurationMinutes == nil {
 		return []domain.Span{o}
 	}
@@ -312,7 +317,7 @@ func within(o domain.Span, s *domain.Service) []domain.Span {
 	var spans []domain.Span
 	for from := o.From; ; from = from.Add(time.Duration(step) * time.Minute) {
 		to := from.Add(time.Duration(*s.DurationMinutes) * time.Minute)
-		if to.After(o.To) {
+		if to.After(until) || !from.Before(o.To) {
 			return spans
 		}
 		spans = append(spans, domain.Span{From: from, To: to})

@@ -3,6 +3,8 @@ package availability
 import (
 	"time"
 
+	"holdfast.dev/libs/civil"
+
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
@@ -52,12 +54,32 @@ func gridOf(s *domain.Service, p *domain.Package) grid {
 	return g
 }
 
-// count is the number of slots of an opening: those that end before it closes.
-func (g grid) count(o domain.Span) int {
+// opening is a time in which slots begin, and the time until which they must have ended.
+type opening struct {
+	domain.Span
+	until time.Time
+}
+
+// openings are those of a date. Slots end before an opening closes. A unit that is always open does not close at midnight: what
+// begins on a date may end on the next one.
+func openings(h domain.OpeningHours, d civil.Date, loc *time.Location) []opening {
+	spans := h.On(d, loc)
+	list := make([]opening, len(spans))
+	for i, s := range spans {
+		list[i] = opening{Span: s, until: s.To}
+		if h == nil {
+			list[i].until = d.AddDays(1).End(loc)
+		}
+	}
+	return list
+}
+
+// count is the number of slots of an opening.
+func (g grid) count(o opening) int {
 	if g.duration == 0 {
 		return 1
 	}
-	room := o.To.Sub(o.From) - g.duration
+	room := min(o.until.Sub(o.From)-g.duration, o.To.Sub(o.From)-1)
 	if room < 0 {
 		return 0
 	}
@@ -65,16 +87,16 @@ func (g grid) count(o domain.Span) int {
 }
 
 // slot is the i-th slot of an opening.
-func (g grid) slot(o domain.Span, i int) domain.Span {
+func (g grid) slot(o opening, i int) domain.Span {
 	if g.duration == 0 {
-		return o
+		return o.Span
 	}
 	from := o.From.Add(time.Duration(i) * g.step)
 	return domain.Span{From: from, To: from.Add(g.duration)}
 }
 
 // find is the slot of an opening that starts at the instant.
-func (g grid) find(o domain.Span, at time.Time) (domain.Span, bool) {
+func (g grid) find(o opening, at time.Time) (domain.Span, bool) {
 	passed := at.Sub(o.From)
 	if passed < 0 || passed%g.step != 0 {
 		return domain.Span{}, false
