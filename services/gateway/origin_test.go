@@ -197,7 +197,9 @@ func TestRefusalsOfTheTokenEndpoint(t *testing.T) {
 func TestRefusalsWhileIdentityIsAway(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.identity.pages = func(out http.ResponseWriter, _ *http.Request) { out.Header().Set("Access-Control-Allow-Origin", ownPage) }
+	w.identity.pages = func(out http.ResponseWriter, _ *http.Request) {
+		out.Header().Set("Access-Control-Allow-Origin", ownPage)
+	}
 	g := w.start(t)
 	ask := func(origin string) *answer {
 		t.Helper()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/money"
 )
 
@@ -34,8 +33,7 @@ func (e *LostError) Answer() error {
 	if e.Booking.Status == "expired" {
 		happened = "has expired"
 	}
-	text := fmt.Sprintf("The booking %s of this quote %s. Create another quote.", e.Booking.ID, happened)
-	return apperr.New(apperr.Invalid, ErrTransition.Code, text).WithField("status").WithCause(e)
+	return ErrTransition.WithMessage("The booking %s of this quote %s. Create another quote.", e.Booking.ID, happened).WithField("status").WithCause(e)
 }
 
 // CatalogueItem is what this service knows of a service, a unit or a package: that it exists.
