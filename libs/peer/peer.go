@@ -46,7 +46,7 @@ type Client struct {
 	once     sync.Once
 	client   *http.Client
 	timeouts Timeouts
-	plain    failsafe.Executor[answer]
+	breaker  circuitbreaker.CircuitBreaker[any]
 	again    failsafe.Executor[answer]
 }
 
@@ -84,17 +84,14 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any, optio
 	defer obs.Since(ctx, "peer_ms", time.Now())
 	limited, cancel := context.WithTimeout(ctx, c.timeout())
 	defer cancel()
-	executor := c.plain
+	send := func() (answer, error) { return c.send(limited, method, path, body, options) }
+	var got answer
+	var err error
 	if method == http.MethodGet {
-		executor = c.again
+		got, err = c.again.WithContext(limited).Get(send)
+	} else {
+		got, err = send()
 	}
-	got, err := executor.WithContext(limited).Get(func() (answer, error) {
-		got, err := c.send(limited, method, path, body, options)
-		if err != nil && !Unconnected(err) && limited.Err() != nil && !c.timeouts.Count(caller.FromContext(ctx).Tenant) {
-			err = fmt.Errorf("%w: %w", errUncounted, err)
-		}
-		return got, err
-	})
 	if err != nil {
 		return c.failed(ctx, limited, err)
 	}
@@ -177,11 +174,7 @@ func (c *Client) prepare() {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}
 	}
-	breaker := circuitbreaker.NewBuilder[answer]().
-		// An answer is never a failure for the breaker: one tenant's data can cause a 500.
-		HandleIf(func(_ answer, err error) bool {
-			return err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, errOwn) && !errors.Is(err, errUncounted)
-		}).
+	c.breaker = circuitbreaker.NewBuilder[any]().
 		WithFailureRateThreshold(0.5, 20, 10*time.Second).
 		WithSuccessThreshold(3).
 		WithDelay(2 * time.Second).
@@ -199,8 +192,7 @@ func (c *Client) prepare() {
 		WithJitterFactor(0.3).
 		ReturnLastFailure().
 		Build()
-	c.plain = failsafe.With(breaker)
-	c.again = failsafe.With[answer](retry, breaker)
+	c.again = failsafe.With[answer](retry)
 }
 
 // retryable reports whether a retry may succeed: not after a deadline, which is used up, not with an open breaker, and not without a
@@ -213,13 +205,27 @@ func retryable(a answer, err error) bool {
 		!errors.Is(err, circuitbreaker.ErrOpen) && !errors.Is(err, errOwn) && !Unconnected(err)
 }
 
-// errUncounted marks time-outs of a tenant that has had enough of them.
-var errUncounted = errors.New("not counted for the breaker")
-
 // errOwn marks errors of this process, before anything is sent.
 var errOwn = errors.New("request cannot be sent")
 
-func (c *Client) send(ctx context.Context, method, path string, body []byte, options []Option) (_ answer, err error) {
+// send makes one attempt, unless the breaker is open, and reports its result to the breaker. An answer is never a failure: one tenant's
+// data can cause a 500. Of a tenant's late answers the breaker counts a few only.
+func (c *Client) send(ctx context.Context, method, path string, body []byte, options []Option) (answer, error) {
+	if !c.breaker.TryAcquirePermit() {
+		return answer{}, circuitbreaker.ErrOpen
+	}
+	got, err := c.attempt(ctx, method, path, body, options)
+	tenant := caller.FromContext(ctx).Tenant
+	switch {
+	case err == nil || errors.Is(err, context.Canceled) || errors.Is(err, errOwn):
+		c.breaker.RecordSuccess()
+	case ctx.Err() == nil || Unconnected(err) || tenant.IsZero() || c.timeouts.Count(tenant.String()) || c.breaker.IsHalfOpen():
+		c.breaker.RecordFailure()
+	}
+	return got, err
+}
+
+func (c *Client) attempt(ctx context.Context, method, path string, body []byte, options []Option) (_ answer, err error) {
 	ctx, end := obs.Span(ctx, method+" "+c.Target, trace.SpanKindClient)
 	defer func() { end(err) }()
 	obs.Count(ctx, "peer_calls", 1)

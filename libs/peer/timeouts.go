@@ -1,36 +1,47 @@
 package peer
 
 import (
+	"slices"
 	"sync"
 	"time"
-
-	"holdfast.dev/libs/ids"
 )
 
-// The time-outs of one tenant that a breaker counts: fewer than it needs to open, so that one tenant's slow requests never close a service
-// for the others, while those of a few tenants together do.
+// The time-outs of one client that a breaker counts: fewer than it needs to open, so that one client's slow requests never close a service
+// for the others, while those of several together do.
 const (
-	timeoutsPerTenant = 5
+	timeoutsPerClient = 5
 	timeoutWindow     = 10 * time.Second
 )
 
-// Timeouts counts the time-outs of each tenant. The zero value is ready.
+// Timeouts counts the time-outs of each client, which is a tenant or, without a credential, an address. The zero value is ready.
 type Timeouts struct {
 	mu      sync.Mutex
-	began   time.Time          // guarded by mu: of the window
-	tenants map[ids.Tenant]int // guarded by mu: time-outs in the window
+	swept   time.Time              // guarded by mu
+	counted map[string][]time.Time // guarded by mu: those of the window that a breaker has counted, by client
 }
 
-// Count notes a time-out of a tenant, and reports whether a breaker counts it. Those of no tenant all count.
-func (t *Timeouts) Count(tenant ids.Tenant) bool {
-	if tenant.IsZero() {
-		return true
-	}
+// Count reports whether a breaker counts a time-out of the client, and notes it then. Within any timeoutWindow that are timeoutsPerClient.
+func (t *Timeouts) Count(client string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if now := time.Now(); now.Sub(t.began) > timeoutWindow {
-		t.began, t.tenants = now, map[ids.Tenant]int{}
+	now := time.Now()
+	over := func(at time.Time) bool { return now.Sub(at) >= timeoutWindow }
+	if over(t.swept) { // clients whose time-outs are over are forgotten
+		t.swept = now
+		for name, list := range t.counted {
+			if over(list[len(list)-1]) {
+				delete(t.counted, name)
+			}
+		}
 	}
-	t.tenants[tenant]++
-	return t.tenants[tenant] <= timeoutsPerTenant
+	list := slices.DeleteFunc(t.counted[client], over)
+	counts := len(list) < timeoutsPerClient
+	if counts {
+		list = append(list, now)
+	}
+	if t.counted == nil {
+		t.counted = map[string][]time.Time{}
+	}
+	t.counted[client] = list
+	return counts
 }

@@ -146,6 +146,30 @@ func TestOneTenantsTimeoutsAreItsOwn(t *testing.T) {
 	}
 }
 
+// Late answers to one address without a credential, such as a calendar's, do not close a service for others either.
+func TestTimeoutsWithoutACredential(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := w.start(t, func(c *Config) { c.UpstreamTimeout = 100 * time.Millisecond })
+	w.service.set(func(f *fakeService) {
+		f.handle = func(_ http.ResponseWriter, r *http.Request) bool {
+			if !strings.HasSuffix(r.URL.Path, ".ics") {
+				return false
+			}
+			<-r.Context().Done()
+			return true
+		}
+	})
+	for range 40 {
+		if a, err := g.try(t, "GET", "/api/v1/calendar/"+strings.Repeat("a", 43)+".ics", ""); err != nil || a.StatusCode != 504 {
+			t.Fatalf("%v %v", a, err)
+		}
+	}
+	if g.breaker("bookings") != closed {
+		t.Error("late calendars of one address opened the breaker")
+	}
+}
+
 // A thousand clients share 256 connections: a call without one waits for one, until its own deadline.
 func TestAThousandClientsAtOnce(t *testing.T) {
 	t.Parallel()

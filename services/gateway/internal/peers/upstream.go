@@ -165,14 +165,23 @@ func (u *Upstream) open() error {
 	return apperr.ErrUnavailable.WithCause(fmt.Errorf("%s: %w", u.target, circuitbreaker.ErrOpen))
 }
 
-// record reports the result of a call to the breaker. Of a tenant's late answers it counts a few only: its data may be what makes them late.
+// record reports the result of a call to the breaker. Of the late answers to a tenant, or to an address without a credential, it counts a
+// few only: what they ask for may be what makes them late.
 func (u *Upstream) record(call *domain.Call, err error) {
 	switch {
 	case !unreachable(err):
 		u.breaker.RecordSuccess()
-	case !late(err) || peer.Unconnected(err) || u.late.Count(call.Caller.Tenant) || u.breaker.IsHalfOpen():
+	case !late(err) || peer.Unconnected(err) || u.late.Count(clientOf(call)) || u.breaker.IsHalfOpen():
 		u.breaker.RecordFailure()
 	}
+}
+
+// clientOf is the tenant of a call, or the client's address where the call has no tenant.
+func clientOf(call *domain.Call) string {
+	if call.Caller.Tenant.IsZero() {
+		return call.Address
+	}
+	return call.Caller.Tenant.String()
 }
 
 // unreachable reports whether a connection was refused or broken, or the answer late. Every other result is an answer,
