@@ -27,7 +27,7 @@ const (
 	// The lines of the texts that fit on MaxPages, with the heads, the totals and the ends of pages that stay empty.
 	maxTableLines = 2000
 	maxTextLines  = 500
-	maxHeadLines  = 20 // of one text beside or above the recipient
+	maxHeadLines  = 16 // of one block of the head: the operator's name, its address, the recipient, each fact
 
 	// alias stands for the number of pages until it is known. It is of characters for private use, which plain removes from texts.
 	alias = "\ue0e1\ue0e1"
@@ -52,16 +52,7 @@ type printer struct {
 
 // PDF prints a document on at most MaxPages A4 pages, unless ctx ends before. The same document gives the same bytes.
 func PDF(ctx context.Context, doc Document) ([]byte, error) {
-	p := printer{fpdf.New("P", "mm", "A4", ""), ctx, doc}
-	p.AddUTF8FontFromBytes("Go", "", regular)
-	p.AddUTF8FontFromBytes("Go", "B", bold)
-	p.SetCatalogSort(true)
-	p.SetCreationDate(doc.Issued.UTC().Truncate(time.Second))
-	p.SetModificationDate(doc.Issued.UTC().Truncate(time.Second))
-	p.SetTitle(plain(doc.Title+" "+doc.Number), true)
-	p.SetMargins(margin, margin, margin)
-	p.SetAutoPageBreak(false, 0)
-	p.AliasNbPages(alias)
+	p := newPrinter(ctx, doc)
 	p.SetFooterFunc(p.footer)
 	p.AddPage()
 	p.head()
@@ -80,19 +71,35 @@ func PDF(ctx context.Context, doc Document) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
+func newPrinter(ctx context.Context, doc Document) printer {
+	p := printer{fpdf.New("P", "mm", "A4", ""), ctx, doc}
+	p.AddUTF8FontFromBytes("Go", "", regular)
+	p.AddUTF8FontFromBytes("Go", "B", bold)
+	p.SetCatalogSort(true)
+	p.SetCreationDate(doc.Issued.UTC().Truncate(time.Second))
+	p.SetModificationDate(doc.Issued.UTC().Truncate(time.Second))
+	p.SetTitle(plain(doc.Title+" "+doc.Number), true)
+	p.SetMargins(margin, margin, margin)
+	p.SetAutoPageBreak(false, 0)
+	p.AliasNbPages(alias)
+	return p
+}
+
 func (p printer) style(style string, size float64, grey int) {
 	p.SetFont("Go", style, size)
 	p.SetTextColor(grey, grey, grey)
 }
 
-// block writes texts below each other and returns where they end.
+// block writes texts below each other, at most maxHeadLines of them, and returns where they end.
 func (p printer) block(x, y, width float64, align string, texts ...string) float64 {
+	var lines []string
 	for _, text := range texts {
-		for _, line := range shorten(p.wrap(text, width), maxHeadLines) {
-			p.SetXY(x, y)
-			p.CellFormat(width, lineHeight, line, "", 0, align, false, 0, "")
-			y += lineHeight
-		}
+		lines = append(lines, p.wrap(text, width)...)
+	}
+	for _, line := range shorten(lines, maxHeadLines) {
+		p.SetXY(x, y)
+		p.CellFormat(width, lineHeight, line, "", 0, align, false, 0, "")
+		y += lineHeight
 	}
 	return y
 }

@@ -127,3 +127,16 @@ func TestValidity(t *testing.T) {
 		}
 	}
 }
+
+// The longest operator and recipient stay on the first page, with room for the head of the table.
+func TestTheHeadStaysOnThePage(t *testing.T) {
+	t.Parallel()
+	d := document(t, "EUR", "DE", line("x", 1, 1, 0, 0))
+	wide, short := strings.Repeat("W", 200), strings.Repeat("x\n", 250)
+	d.Operator.LegalName, d.Operator.Address, d.Operator.TaxID = wide, short, wide
+	d.To = []string{wide, wide, wide, short}
+	d.Facts = []view.Fact{{Name: "Valid until", Value: wide}, {Name: "Status", Value: "open"}}
+	if end := view.HeadEnd(t.Context(), d); end > view.Bottom-10 {
+		t.Errorf("the head ends at %.0f mm of %.0f", end, view.Bottom)
+	}
+}
