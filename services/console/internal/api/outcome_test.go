@@ -120,7 +120,7 @@ func newLedger(p *platform) *ledger {
 // reads are the forms that change nothing.
 var reads = []string{"POST /audit/verify"}
 
-// elsewhere are the forms that another page has: their page after an unknown outcome has no form of theirs.
+// elsewhere are the forms that return to another page after an unknown outcome.
 var elsewhere = []string{"POST /views", "POST /views/:id/delete", "POST /bookings/:id/move"}
 
 // Each form takes effect once, whatever becomes of the calls that it makes: with an unknown outcome the page says so and has the form with its

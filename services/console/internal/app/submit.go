@@ -67,7 +67,7 @@ func (a *App) gone(in domain.Request, err error) bool {
 // beforeTheKey reports whether a repetition was refused before its key was looked up: that says nothing of the earlier attempt.
 func beforeTheKey(err error) bool {
 	var e *apperr.Error
-	return errors.As(err, &e) && (e.Kind == apperr.Forbidden)
+	return errors.As(err, &e) && e.Kind == apperr.Forbidden
 }
 
 // Unknown reports whether an error leaves open that the call took effect, or takes effect later. A definite refusal says that nothing happened.

@@ -131,7 +131,7 @@ func fairShare(texts [][]string, n int) int {
 		lengths[i] = len(lines)
 	}
 	slices.Sort(lengths)
-	for i, length := range lengths { // the shortest keep theirs, and leave the rest to the longer ones
+	for i, length := range lengths { // short texts keep all their lines, and longer ones share the rest
 		share := n / (len(lengths) - i)
 		if length > share {
 			return max(1, share)

@@ -46,7 +46,7 @@ var (
 	ErrOperatorNotFound = apperr.New(apperr.NotFound, "operator_not_found", "There is no such operator.")
 	ErrLastOwner        = apperr.New(apperr.Invalid, "last_owner", "A tenant keeps at least one owner: make another operator an owner first.")
 	ErrLink             = errors.New("this link is not valid any more")
-	// ErrUnproven is the 422 of an address whose operator belongs to another tenant, and has not proven that it is theirs.
+	// ErrUnproven is the 422 of an unproven address whose operator belongs to another tenant.
 	ErrUnproven = apperr.Field("email", "This person has an account that is not verified. Ask the operator of the platform to send the invitation.")
 )
 

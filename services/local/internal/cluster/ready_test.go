@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// answering puts a kubectl into PATH that answers with these objects; without metrics it finds no such object.
+// answering puts a kubectl into PATH that returns these objects; without metrics it finds no metrics API.
 func answering(t *testing.T, nodes []string, metrics string) {
 	t.Helper()
 	dir := t.TempDir()
