@@ -28,7 +28,7 @@ func TestMountInternal(t *testing.T) {
 	for peer, key := range keys {
 		s.Verifier.Keys[peer] = []caller.Key{key}
 	}
-	engine := httpx.NewEngine()
+	engine := httpx.NewEngine("https://booking.test")
 	err := s.MountInternal(engine, []byte(internalCalls), "console", map[string]httpx.Handler{"unitDay": func(c *gin.Context) error {
 		_, err := c.Writer.WriteString(c.Param("id") + " " + c.Param("day_id"))
 		return err
@@ -62,7 +62,7 @@ func TestMountInternal(t *testing.T) {
 		}
 	}
 	for document, want := range map[string]string{internalCalls: "unitWeek", "{": "contract"} {
-		err := s.MountInternal(httpx.NewEngine(), []byte(document), "console", map[string]httpx.Handler{"unitWeek": nil})
+		err := s.MountInternal(httpx.NewEngine("https://booking.test"), []byte(document), "console", map[string]httpx.Handler{"unitWeek": nil})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}

@@ -14,7 +14,7 @@ const tenant = `{"id":"tn_1","object":"tenant","name":"Demo","slug":"demo","time
 	`"refund_rules":null,"auto_refund":false,"refund_late_payments":false},` +
 	`"payments":{"provider":null,"configured":false}}`
 
-const notFound = `{"error":{"type":"invalid_request_error","code":"not_found","message":"Nothing.","doc_url":"/docs/errors#not_found","request_id":"req_1"}}`
+const notFound = `{"error":{"type":"invalid_request_error","code":"not_found","message":"Nothing.","doc_url":"https://booking.test/docs/errors#not_found","request_id":"req_1"}}`
 
 // TestProblems checks answers with one fault each; the first one has none.
 func TestProblems(t *testing.T) {

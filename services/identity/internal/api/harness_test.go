@@ -77,7 +77,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 		DB: db, App: &identity, Answers: answers, LastUse: w.lastUse, RateLimit: 77, Now: time.Now,
 		Server: w.Server(answers, "bookings", "customers", "console"),
 	}
-	engine := httpx.NewEngine()
+	engine := httpx.NewEngine("https://booking.test")
 	if err := handlers.Mount(engine); err != nil {
 		w.T.Fatal(err)
 	}
