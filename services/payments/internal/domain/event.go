@@ -30,8 +30,9 @@ const (
 	// eventPatience is how often an event is tried whose intent is not known here: it may come before the answer to the creation.
 	// Later it is not of this platform, as other programs may use the operator's account too.
 	eventPatience = 8
-	// eventLease is longer than a read of the gateway takes.
-	eventLease = 60 * time.Second
+	// eventLease is longer than most reads of the gateway take. Where one takes longer, another process reads too, and the read that
+	// began later counts.
+	eventLease = 30 * time.Second
 )
 
 // OfRefund reports whether the refunds of the intent are to be read too.
