@@ -10,11 +10,11 @@ import (
 )
 
 // TestEachTextIsOneLine goes over all texts that a client may send. A text without a format, a pattern or a list of values is of
-// several lines, an id or a secret by its name; every other one is of the format one-line.
+// several lines, an id, a secret or a search by its name; every other one is of the format one-line.
 func TestEachTextIsOneLine(t *testing.T) {
 	t.Parallel()
 	several := strings.Fields("description notes message reason lost_reason terms billing_address address metadata")
-	opaque := strings.Fields("url cursor currency id publishable_key secret_key webhook_secret hash query redirect_uris browser_origins scopes type types event_types origin ids " +
+	opaque := strings.Fields("q url cursor currency id publishable_key secret_key webhook_secret hash query redirect_uris browser_origins scopes type types event_types origin ids " +
 		"object_ids unit_ids service_ids package_ids")
 	for name, doc := range map[string][]byte{
 		"public": proto.OpenAPI, "identity": proto.InternalIdentity, "bookings": proto.InternalBookings, "payments": proto.InternalPayments, "webhooks": proto.InternalWebhooks,
