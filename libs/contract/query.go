@@ -38,6 +38,9 @@ func (l *loader) parameters(op *Operation, list *yaml.Node, ptr string) error {
 		if err != nil {
 			return err
 		}
+		if text(n, "in") == "header" && strings.EqualFold(text(n, "name"), "Idempotency-Key") {
+			op.Idempotent = true
+		}
 		if text(n, "in") != "query" {
 			continue
 		}

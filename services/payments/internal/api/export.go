@@ -24,19 +24,19 @@ const exportPage = 1000
 // intentsOfCustomer answers one page of the intents of a customer, or of their ids.
 func (a *API) intentsOfCustomer(c *gin.Context) error {
 	ctx := c.Request.Context()
-	customer, err := ids.Parse[ids.CustomerPrefix](c.Query("customer_id"))
+	customer, err := ids.Parse[ids.CustomerPrefix](httpx.Query(c).String("customer_id"))
 	if err != nil {
 		return apperr.Field("customer_id", "Must be an id, which begins with cu_.")
 	}
 	r := page.Request{Limit: exportPage}
-	if r.After, err = page.ParsePosition(c.Query("cursor")); err != nil {
+	if r.After, err = page.ParsePosition(httpx.Query(c).String("cursor")); err != nil {
 		return err
 	}
 	rows, err := store.Intents(ctx, a.DB.Read(ctx), store.IntentFilter{Customer: &customer}, r)
 	if err != nil {
 		return err
 	}
-	out, err := pageOfCustomer(ctx, rows, c.Query("ids_only") == "true")
+	out, err := pageOfCustomer(ctx, rows, httpx.Query(c).String("ids_only") == "true")
 	if err != nil {
 		return err
 	}
