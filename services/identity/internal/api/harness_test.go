@@ -94,16 +94,18 @@ func (w *world) do(ctx context.Context, method, path string, headers ...apitest.
 }
 
 // from sends a request as peer would; "" does not sign it.
-func (w *world) from(ctx context.Context, peer, method, target, body string) answer {
+func (w *world) from(ctx context.Context, peer, method, target, body string, headers ...apitest.Header) answer {
 	w.T.Helper()
-	var headers []apitest.Header
 	if peer == "" {
 		headers = append(headers, unsigned)
 	}
 	return answer{w.Send(ctx, w.engine, peer, method, target, body, headers...)}
 }
 
-const unsigned apitest.Header = caller.Header + ": "
+const (
+	unsigned apitest.Header = caller.Header + ": "
+	strict   apitest.Header = "Prefer: handling=strict" // as the console sends it
+)
 
 func (a answer) is(status int, codeAndField ...string) answer {
 	a.T.Helper()
