@@ -33,8 +33,15 @@ func listPage(r *domain.Resource) page {
 		var list domain.List
 		var saved []pages.SavedView
 		var choices view.Choices
+		var faults []string
 		err = app.Together(
-			func() (err error) { list, err = v.app.List(v.r.Context(), r.List, query); return err },
+			func() (err error) {
+				list, err = v.app.List(v.r.Context(), r.List, query)
+				if faults = v.summary(v.faults(err)); len(faults) > 0 {
+					return nil
+				}
+				return err
+			},
 			func() error { saved = v.savedViews(r); return nil },
 			func() (err error) { choices, err = v.choices(filters); return err },
 		)
@@ -44,7 +51,7 @@ func listPage(r *domain.Resource) page {
 		given := v.given(filters)
 		out := pages.ListView{
 			Resource: r, Columns: r.Columns, Rows: v.rows(r, list.Data), Filtered: len(given) > 0, Paged: v.r.URL.Query().Has("cursor"),
-			CanMake: r.New != nil && v.may(r.Create), Values: given, Views: saved, Links: v.listLinks(r),
+			CanMake: r.New != nil && v.may(r.Create), Values: given, Views: saved, Links: v.listLinks(r), Faults: faults,
 		}
 		out.Filters = v.filterInputs(filters, given, choices)
 		if list.HasMore {
@@ -54,7 +61,11 @@ func listPage(r *domain.Resource) page {
 			out.CSV = v.w.Path(r.Name+".csv") + "?" + given.Encode()
 		}
 		v.live = r.Events && !out.Paged
-		return v.show(http.StatusOK, pages.List(v.frame(""), out))
+		status := http.StatusOK
+		if len(faults) > 0 {
+			status = http.StatusUnprocessableEntity
+		}
+		return v.show(status, pages.List(v.frame(""), out))
 	}
 }
 
@@ -172,7 +183,7 @@ func (v *visit) expands(what string) bool { return v.w.Has([]string{"read:" + wh
 
 // filterInputs are the inputs of filters: each may be left open.
 func (v *visit) filterInputs(filters []contract.Field, given url.Values, choices view.Choices) []view.Input {
-	out := v.Inputs(filters, given, choices, nil)
+	out := v.Inputs(filters, given, choices)
 	for i, in := range out {
 		if in.Kind == domain.ChoicesInput || in.Kind == domain.CheckInput || in.Kind == domain.ChoiceInput {
 			out[i].Options = v.filterOptions(in)

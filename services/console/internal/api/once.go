@@ -113,7 +113,7 @@ func (v *visit) again(err error, show page) error {
 	if !app.Unknown(err) && (!errors.As(err, &e) || e.Kind == apperr.Forbidden) {
 		return err
 	}
-	v.problem = v.verdict(err)
+	v.problem = strings.TrimSpace(v.verdict(err) + " " + strings.Join(v.summary(v.faults(err)), " "))
 	v.status = httpx.StatusOf(apperr.As(err).Kind)
 	if show(v) != nil {
 		return err

@@ -314,6 +314,9 @@ func (v *visit) fail(err error) {
 		status = http.StatusInternalServerError
 	}
 	title, text := v.T("problem"), v.explain(e)
+	if faults := v.faults(err); len(faults) > 0 {
+		text = strings.Join(v.summary(faults), " ")
+	}
 	switch {
 	case errors.Is(err, domain.ErrStaleForm):
 		status, text = http.StatusBadRequest, v.T("error_stale_form")

@@ -3,6 +3,7 @@ package domain
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -299,7 +300,7 @@ func hours(f contract.Field, form url.Values) (any, bool, error) {
 	return out, given, nil
 }
 
-// lines reads the line items; a row without text and amount is left out.
+// lines reads the rows of a list; an empty row is left out. Errors count rows as RowsFirst orders them.
 func (r Reader) lines(f contract.Field, form url.Values) (any, bool, error) {
 	list, wrong := []any{}, []error{}
 	for i := 0; f.Items != nil && HasRow(form, f, i); i++ {
@@ -308,21 +309,46 @@ func (r Reader) lines(f contract.Field, form url.Values) (any, bool, error) {
 		}
 		item := map[string]any{}
 		for _, sub := range f.Items.Fields {
-			text := strings.TrimSpace(form.Get(row(f.Name, i, sub.Name)))
-			if text == "" {
-				continue
-			}
 			named := sub
-			named.Name = row(f.Name, i, sub.Name)
-			v, err := r.scalar(named, InputOf(sub), text, form)
-			if err != nil {
+			named.Name = row(f.Name, len(list), sub.Name)
+			text := strings.TrimSpace(form.Get(row(f.Name, i, sub.Name)))
+			switch v, err := r.scalar(named, InputOf(sub), text, form); {
+			case text == "" && sub.Required:
+				wrong = append(wrong, apperr.Field(named.Name, "Is required."))
+			case text == "":
+			case err != nil:
 				wrong = append(wrong, err)
+			default:
+				item[sub.Name] = v
 			}
-			item[sub.Name] = v
 		}
 		list = append(list, item)
 	}
 	return list, len(list) > 0, apperr.Join(wrong...)
+}
+
+// RowsFirst returns a form with the empty rows of each list behind the others: the rows have the numbers that their items have in the body.
+func RowsFirst(fields []contract.Field, form url.Values) url.Values {
+	out := maps.Clone(form)
+	for _, f := range fields {
+		if InputOf(f) != LinesInput || f.Items == nil {
+			continue
+		}
+		var full, empty []int
+		for i := 0; HasRow(form, f, i); i++ {
+			if emptyRow(form, f, i) {
+				empty = append(empty, i)
+			} else {
+				full = append(full, i)
+			}
+		}
+		for to, from := range append(full, empty...) {
+			for _, sub := range f.Items.Fields {
+				out[row(f.Name, to, sub.Name)] = form[row(f.Name, from, sub.Name)]
+			}
+		}
+	}
+	return out
 }
 
 // HasRow reports whether a form has a row of that number, empty or not.
