@@ -246,6 +246,9 @@ func (v *visit) values(fields []string, objects ...domain.Object) view.Values {
 	return view.Values{Format: v.Format, Path: v.w.Path, Called: func(id string) string { return called[id] }}
 }
 
+// byteOrderMark tells spreadsheet programs that a file is UTF-8: without it they take it for a code page of their own.
+const byteOrderMark = "\ufeff"
+
 // exportCSV hands a list on as CSV, while it arrives.
 func exportCSV(r *domain.Resource) page {
 	return func(v *visit) error {
@@ -261,7 +264,7 @@ func exportCSV(r *domain.Resource) page {
 			return err
 		}
 		defer leave()
-		return v.download(domain.Request{Operation: r.List, Query: query}, "text/csv", r.Name+".csv", "attachment")
+		return v.download(domain.Request{Operation: r.List, Query: query}, "text/csv", r.Name+".csv", "attachment", byteOrderMark)
 	}
 }
 
@@ -269,11 +272,12 @@ func exportCSV(r *domain.Resource) page {
 func pdf(r *domain.Resource) page {
 	return func(v *visit) error {
 		id := v.c.Param("id")
-		return v.download(domain.Request{Operation: r.PDF, Params: []string{id}}, "application/pdf", id+".pdf", "inline")
+		return v.download(domain.Request{Operation: r.PDF, Params: []string{id}}, "application/pdf", id+".pdf", "inline", "")
 	}
 }
 
-func (v *visit) download(r domain.Request, accept, name, disposition string) error {
+// download hands on what a service answers, behind a prefix.
+func (v *visit) download(r domain.Request, accept, name, disposition, prefix string) error {
 	body, mediaType, err := v.app.Services.Open(v.r.Context(), r, accept)
 	if err != nil {
 		return err
@@ -285,7 +289,7 @@ func (v *visit) download(r domain.Request, accept, name, disposition string) err
 	h.Set("Content-Disposition", disposition+`; filename="`+name+`"`)
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox") // the browser's own viewer shows it
 	v.c.Writer.WriteHeader(http.StatusOK)
-	if _, err := io.Copy(v.c.Writer, body); err != nil {
+	if _, err := io.Copy(v.c.Writer, io.MultiReader(strings.NewReader(prefix), body)); err != nil {
 		panic(http.ErrAbortHandler) // a list that breaks off must not look whole
 	}
 	return nil

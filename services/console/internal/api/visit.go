@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/a-h/templ"
@@ -85,7 +86,7 @@ func (s *Server) inWorkspace(h page) httpx.Handler {
 			return err
 		}
 		v.w, v.Zone = w, w.Zone()
-		v.nav = strings.Split(strings.Trim(strings.TrimPrefix(v.c.FullPath(), "/admin/:tenant/:mode"), "/")+"/", "/")[0]
+		v.nav = strings.Split(strings.Trim(strings.TrimPrefix(v.c.FullPath(), workspaces), "/")+"/", "/")[0]
 		who := w.Caller(httpx.RequestID(v.c))
 		ctx := w.With(v.r.Context(), who.RequestID)
 		obs.AddCaller(ctx, who)
@@ -140,18 +141,30 @@ func (v *visit) formToken() string {
 	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
 }
 
-// address is that of the page, with its query.
+// address is that of the page, with its query. A form that is sent to an address without a page has the nearest page above it.
 func (v *visit) address() string {
-	if v.r.URL.RawQuery == "" {
-		return v.r.URL.EscapedPath()
+	path, route, ok := v.r.URL.EscapedPath(), v.c.FullPath(), true
+	for v.r.Method == http.MethodPost && v.s.shown[strings.TrimPrefix(route, workspaces)] == nil && route != "/admin" && route != "" {
+		path, route, ok = path[:strings.LastIndexByte(path, '/')], route[:strings.LastIndexByte(route, '/')], false
 	}
-	return v.r.URL.EscapedPath() + "?" + v.r.URL.RawQuery
+	if !ok || v.r.URL.RawQuery == "" {
+		return path
+	}
+	return path + "?" + v.r.URL.RawQuery
+}
+
+// otherMode is the page to which the switch between test and live leads: the one of the same name, or the first page where the other mode has none.
+func (v *visit) otherMode() string {
+	if v.s.shown["/"+v.nav] == nil || slices.Contains(testPages, v.nav) || strings.Contains(v.nav, ".") {
+		return "today"
+	}
+	return v.nav
 }
 
 // frame is what the page has around it.
 func (v *visit) frame(problem string) pages.Frame {
 	f := pages.Frame{
-		Format: v.Format, Workspace: v.w, Form: v.formToken(), Once: cmp.Or(v.once, newOnce(v.operator())), Page: v.nav, Address: v.address(), Theme: v.theme(),
+		Format: v.Format, Workspace: v.w, Form: v.formToken(), Once: cmp.Or(v.once, newOnce(v.operator())), Page: v.nav, OtherMode: v.otherMode(), Address: v.address(), Theme: v.theme(),
 		Notice: v.notice, Problem: cmp.Or(problem, v.problem), Nav: v.navigation(), First: v.first(),
 	}
 	if v.live {
@@ -236,6 +249,9 @@ func (v *visit) navigation() []pages.NavGroup {
 func (v *visit) sees(r *domain.Resource) bool {
 	return v.may(r.List) && (r.Needs == "" || v.w.May(r.Needs))
 }
+
+// testPages are the pages that only test mode has.
+var testPages = []string{"clock"}
 
 // extraPages are the pages of a group that show no resource.
 func (v *visit) extraPages(group string) []string {
