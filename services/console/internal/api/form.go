@@ -26,9 +26,9 @@ const mostChoices = 2_000
 
 const optionBytes = 60 // of a name that a form offers
 
-// reader turns forms into bodies in the tenant's time zone and currency.
+// reader turns forms into bodies in the tenant's time zone and currency, and in the language of the page.
 func (v *visit) reader() domain.Reader {
-	return domain.Reader{Zone: v.Zone, Currency: v.w.Tenant.Currency}
+	return domain.Reader{Zone: v.Zone, Currency: v.w.Tenant.Currency, Notation: domain.Notation{Point: v.T("decimal_point"), Group: v.T("digit_group")}}
 }
 
 // fields are those of an operation's body, in the order of names.

@@ -131,6 +131,9 @@ func (v *visit) readForm() error {
 	if !hmac.Equal([]byte(v.form.Get("form")), []byte(v.formToken())) {
 		return domain.ErrStaleForm
 	}
+	if lang := v.form.Get("lang"); lang != "" { // numbers are read, and shown again, in the language in which they were entered
+		v.Text = v.s.Words.For(lang, v.Lang)
+	}
 	return nil
 }
 
