@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"holdfast.dev/libs/apperr"
@@ -93,8 +94,8 @@ func (v *visit) resourceOptions(r *domain.Resource) ([]view.Option, error) {
 	return out, nil
 }
 
-// keep adds to the choices what a form has chosen already, such as a unit that is not active: else sending the form would remove it.
-func (v *visit) keep(choices view.Choices, fields []contract.Field, form url.Values) {
+// chosen adds to the choices what a form has chosen already, such as a unit that is not active: else sending the form would remove it.
+func (v *visit) chosen(choices view.Choices, fields []contract.Field, form url.Values) {
 	for _, f := range fields {
 		names := []string{f.Name}
 		if f.Name == "applies_to" {
@@ -159,7 +160,13 @@ func (v *visit) ask(status int, out pages.FormView, fields []contract.Field, for
 	if err != nil { // what was typed matters more than what else could be chosen
 		obs.Add(v.r.Context(), slog.String("error", err.Error()))
 	}
-	v.keep(choices, fields, form)
+	if v.draft != nil {
+		form, v.once = v.draft, v.r.URL.Query().Get("once")
+		if version, err := strconv.ParseInt(v.draft.Get("version"), 10, 64); err == nil {
+			out.Version = version
+		}
+	}
+	v.chosen(choices, fields, form)
 	out.Inputs = v.Inputs(fields, form, choices)
 	out.Faults = v.summary(view.Place(out.Inputs, faults))
 	return v.show(status, pages.Form(v.frame(problem), out))

@@ -32,6 +32,9 @@ func (v *visit) clockView(o domain.Object, wrong string) pages.ClockView {
 	if at := o.Time("now"); at != nil {
 		out.Now, out.Input, out.From = v.DateTime(*at), at.In(v.Zone).Format("2006-01-02T15:04"), at.Format(time.RFC3339)
 	}
+	if v.draft.Has("now") {
+		out.Input = v.draft.Get("now")
+	}
 	return out
 }
 

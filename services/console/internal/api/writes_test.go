@@ -310,7 +310,8 @@ func TestDangerousNeedsAFreshSignIn(t *testing.T) {
 		old := p.signIn("owner", tenant(alpha, "alpha", "owner"))
 		old.SignedInAt = noon.Add(-15 * time.Minute)
 		w := p.post("owner", where+path, form)
-		if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/oauth/sign-in?to="+url.QueryEscape(where+path) || len(p.written()) != 0 {
+		to := where + path + "?" + url.Values{"draft": {"1"}, "once": {form.Get("once")}}.Encode()
+		if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/oauth/sign-in?to="+url.QueryEscape(to) || len(p.written()) != 0 {
 			t.Errorf("%s: %d to %s, %d writes", path, w.Code, w.Header().Get("Location"), len(p.written()))
 		}
 		fresh := p.signIn("owner", tenant(alpha, "alpha", "owner"))

@@ -18,6 +18,23 @@ import (
 // Weekdays are the days of opening hours, in the order of a form.
 var Weekdays = []string{"mon", "tue", "wed", "thu", "fri", "sat", "sun"}
 
+// Draft is what an operator has entered into a form before they had to sign in again.
+type Draft struct {
+	Page   string // path of the page that has the form
+	Values url.Values
+}
+
+// Keepable are the values of a form that may be kept: no secret, and not the form's token.
+func Keepable(form url.Values) url.Values {
+	out := url.Values{}
+	for name, values := range form {
+		if name != "form" && special[name] != SecretInput {
+			out[name] = values
+		}
+	}
+	return out
+}
+
 // Rows is how many line items a form has beyond those that are there.
 const Rows = 3
 

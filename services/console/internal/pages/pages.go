@@ -97,18 +97,19 @@ type Frame struct {
 
 	Workspace domain.Workspace // without a session on pages outside one
 	Nav       []NavGroup
-	Form      string // the token of each form
-	Once      string // the idempotency key of each form
-	Page      string // the entry of the navigation that is marked
-	OtherMode string // the page to which the switch of the mode leads
-	Address   string // of this page, with its query
-	Theme     string // light, dark, or "" for that of the browser
-	Query     string // of the search
-	Notice    string // what has been done
-	Problem   string // what did not work
-	Charts    bool   // it has charts
-	First     bool   // the browser has not been given the style yet: the page holds it, so that it shows with no second round trip
-	Live      string // the address of the page's updates, "" for none
+	Form      string     // the token of each form
+	Draft     url.Values // what was entered into the page's form before
+	Once      string     // the idempotency key of each form
+	Page      string     // the entry of the navigation that is marked
+	OtherMode string     // the page to which the switch of the mode leads
+	Address   string     // of this page, with its query
+	Theme     string     // light, dark, or "" for that of the browser
+	Query     string     // of the search
+	Notice    string     // what has been done
+	Problem   string     // what did not work
+	Charts    bool       // it has charts
+	First     bool       // the browser has not been given the style yet: the page holds it, so that it shows with no second round trip
+	Live      string     // the address of the page's updates, "" for none
 }
 
 // NavGroup is a group of the navigation.
