@@ -28,6 +28,8 @@ func (a *API) mountInternal(e *gin.Engine) error {
 		"lookupCredential": {Handle: a.lookupCredential},
 		"endedCredentials": {Handle: a.endedCredentials},
 		"lookupSession":    {Handle: a.lookupSession},
+		"saveDraft":        {Handle: a.saveDraft},
+		"lookupDraft":      {Handle: a.lookupDraft},
 		"lookupTenant":     {Handle: a.lookupTenant},
 		"setTenantClock":   {Handle: a.setTestClock},
 		"lookupOrigin":     {Handle: a.lookupOrigin},
@@ -99,7 +101,7 @@ func (a *API) lookupSession(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return rest.Object(c, view.Session(rows, a.App.Scopes))
+	return rest.Object(c, view.Session(rows, a.App.Scopes, a.App.FormProof(rows[0].Operator)))
 }
 
 // lookupOrigin answers whether an app has registered an origin.
