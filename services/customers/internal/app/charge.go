@@ -83,7 +83,7 @@ func (a *Charges) refund(ctx context.Context, tx pg.Tx, c domain.Charge) (newer 
 			return false, err
 		}
 	}
-	return true, nil
+	return true, store.PutDisputed(ctx, tx, list, c.Disputed) // also where the invoice shows nothing of it, as another part is disputed too
 }
 
 // changeAndAllocate changes an invoice, and when it awaits money afterwards, puts on the invoices of its booking what lies on none.

@@ -97,6 +97,24 @@ func ChargedInvoices(ctx context.Context, tx pg.Tx, c domain.Charge) ([]domain.C
 		order by p.charge_part, p.paid_at, p.id`, pg.Args{"booking": c.Booking, "id": c.ID})
 }
 
+// PutDisputed writes whether payments are disputed, without another version of their invoices, which the transaction has locked.
+func PutDisputed(ctx context.Context, tx pg.Tx, list []domain.ChargedInvoice, disputed bool) error {
+	if len(list) == 0 {
+		return nil
+	}
+	invoices, payments := make([]domain.InvoiceID, len(list)), make([]domain.PaymentID, len(list))
+	for i, p := range list {
+		invoices[i], payments[i] = p.Invoice, p.Payment
+	}
+	_, err := tx.Exec(ctx, `update invoice_payments p set disputed = @disputed
+		where p.tenant_id = @tenant and p.livemode = @live and p.invoice_id = any(@invoices::uuid[]) and p.id = any(@payments::uuid[])
+			and p.disputed <> @disputed`, pg.Args{"invoices": invoices, "payments": payments, "disputed": disputed})
+	if err != nil {
+		return fmt.Errorf("save disputed payments: %w", err)
+	}
+	return nil
+}
+
 // PayableInvoices returns the invoices of a booking that await money, in the order in which a payment is put on them: the one that it
 // names, then the oldest first.
 func PayableInvoices(ctx context.Context, tx pg.Tx, booking domain.BookingID, named domain.InvoiceID) ([]domain.InvoiceID, error) {
