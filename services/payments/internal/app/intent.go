@@ -239,7 +239,8 @@ func (a *Intents) revise(ctx context.Context, tx pg.Tx, p domain.Intent) (domain
 	return p, store.ReviseIntent(ctx, tx, p)
 }
 
-// wanted is the intent that a request asks for, by what its booking and its invoice say now.
+// wanted is the intent that a request asks for, by what its booking and its invoice say now, and by what was received meanwhile, of
+// which the services that say it may not have read yet.
 func (a *Intents) wanted(ctx context.Context, id domain.IntentID, in domain.IntentInput) (domain.Intent, domain.Booking, error) {
 	named, err := in.NamedBooking()
 	if err != nil {
@@ -258,6 +259,14 @@ func (a *Intents) wanted(ctx context.Context, id domain.IntentID, in domain.Inte
 		if err == nil {
 			invoice = &found
 		}
+	}
+	taken, err := store.TakenOf(ctx, a.DB.Read(ctx), named, in.NamedInvoice(), booking.Total.Currency)
+	if err != nil {
+		return domain.Intent{}, domain.Booking{}, err
+	}
+	booking = booking.After(taken)
+	if invoice != nil {
+		*invoice = invoice.After(taken)
 	}
 	p, err := domain.NewIntent(id, in, booking, invoice)
 	return p, booking, err

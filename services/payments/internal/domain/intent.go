@@ -134,6 +134,7 @@ type Booking struct {
 	Status     string
 	Total, Due money.Amount
 	Version    int64
+	Counted    *int64 // what payments by card have brought, as Due counts it; nil: not known
 }
 
 // Lost reports whether the booking takes no payment any more, because it is cancelled or has expired.
@@ -145,6 +146,31 @@ type Invoice struct {
 	BookingID BookingID // zero: none
 	Status    string
 	Due       money.Amount
+	Counted   *int64 // what payments by card for the booking have brought, as Due counts it; nil: not known
+}
+
+// Taken is what was received for a booking by card, whether or not it was refunded, and what of it can be put on a certain invoice:
+// what was paid for this one or for none.
+type Taken struct{ Booking, Invoice int64 }
+
+// uncounted is what was received and is not in an amount that is due. Who does not say what is counted has counted all.
+func (t Taken) uncounted(counted *int64) int64 {
+	if counted == nil {
+		return 0
+	}
+	return max(0, t.Booking-*counted)
+}
+
+// After is the booking as it is due after what was taken meanwhile, of which bookings will read.
+func (b Booking) After(t Taken) Booking {
+	b.Due.Minor = max(0, b.Due.Minor-t.uncounted(b.Counted))
+	return b
+}
+
+// After is the invoice as it is due at most after what was taken meanwhile, of which customers will read.
+func (v Invoice) After(t Taken) Invoice {
+	v.Due.Minor = max(0, v.Due.Minor-min(t.uncounted(v.Counted), t.Invoice))
+	return v
 }
 
 // Snapshot is an intent as the gateway tells it.
