@@ -332,6 +332,7 @@ func (a *Intents) made(ctx context.Context, tx pg.Tx, id domain.IntentID, told d
 	}
 	p := current
 	if !current.Status.Known() {
+		told.Charges, told.Refunds = nil, nil // what they have moved is written by the next read
 		if p, err = a.settle(ctx, tx, current, current.Apply(told, a.now(ctx))); err != nil {
 			return domain.Intent{}, err
 		}
@@ -399,7 +400,7 @@ func (a *Intents) apply(
 		wanted.FailedCharge = last.ID
 	}
 	saved, err := a.write(ctx, tx, current, wanted)
-	if err != nil || !told.DisputesRead {
+	if err != nil || !told.DisputesRead || told.More {
 		return saved, err
 	}
 	return saved, a.applyDisputes(ctx, tx, saved, told.Disputes)
@@ -418,7 +419,7 @@ func (a *Intents) write(ctx context.Context, tx pg.Tx, current, wanted domain.In
 	previous := outbox.Diff(before, after)
 	if string(previous) == "{}" && wanted.FailedCharge == current.FailedCharge {
 		switch {
-		case wanted.RefundedElsewhere != current.RefundedElsewhere, wanted.Charge != current.Charge, wanted.EverDisputed != current.EverDisputed:
+		case wanted.RefundedElsewhere != current.RefundedElsewhere, wanted.Charges != current.Charges, wanted.Refunds != current.Refunds, wanted.EverDisputed != current.EverDisputed:
 			return store.UpdateIntent(ctx, tx, wanted, false)
 		case wanted.Applied != current.Applied:
 			return wanted, store.SaveRead(ctx, tx, wanted)
@@ -564,14 +565,41 @@ func (a *Intents) beginRead(ctx context.Context, id domain.IntentID) (begun doma
 	return begun, err
 }
 
-// read ends a read that has begun. also, unless it is nil, is a part of the transaction that applies it.
+// maxPages is how many pages of an intent's charges and refunds are read at once. What is left is read by the next turn.
+const maxPages = 1000
+
+// errMorePages says that an intent has more charges or refunds than were read at once.
+var errMorePages = errors.New("the payment gateway has more charges or refunds of the intent")
+
+// read ends a read that has begun, page by page, each in a call and a transaction of its own. also, unless it is nil, is a part of the
+// transaction that applies the last one.
 func (a *Intents) read(
 	ctx context.Context, account domain.Account, begun domain.Intent, also func(ctx context.Context, tx pg.Tx) error,
 ) (p domain.Intent, err error) {
-	told, err := a.Gateway.Read(ctx, account, begun)
-	if err != nil {
-		return domain.Intent{}, err
+	for range maxPages {
+		told, err := a.Gateway.Read(ctx, account, begun)
+		if err != nil {
+			return domain.Intent{}, err
+		}
+		if !told.More {
+			return a.applyRead(ctx, begun, told, also)
+		}
+		if _, err = a.applyRead(ctx, begun, told, nil); err != nil {
+			return domain.Intent{}, err
+		}
+		disputed := begun.EverDisputed
+		if begun, err = a.beginRead(ctx, begun.ID); err != nil {
+			return domain.Intent{}, err
+		}
+		begun.EverDisputed = begun.EverDisputed || disputed
 	}
+	return domain.Intent{}, errMorePages
+}
+
+// applyRead applies what a read has told, unless a read that began later was applied before.
+func (a *Intents) applyRead(
+	ctx context.Context, begun domain.Intent, told domain.Snapshot, also func(ctx context.Context, tx pg.Tx) error,
+) (p domain.Intent, err error) {
 	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
 		p, err = store.IntentForUpdate(ctx, tx, begun.ID)
 		if err == nil && p.Applied < begun.Reads {

@@ -30,8 +30,8 @@ type Intent struct {
 	Failure                           *Failure
 	FailedCharge                      string // ch_…, of the last failure that was told; "" when none was
 	Disputed                          bool
-	EverDisputed                      bool   // the gateway has told of a dispute
-	Charge                            string // ch_…, up to which the charges were read; "" when none was
+	EverDisputed                      bool // the gateway has told of a dispute
+	Charges, Refunds                  Walk // how far those at the gateway were read
 	Version                           int64
 	CreatedAt                         time.Time
 	UpdatedAt                         time.Time
@@ -181,11 +181,13 @@ type Snapshot struct {
 	Refunded                     int64
 	Failure                      *Failure
 	FailedCharge                 string // ch_…, of the failure; "" when none was made
-	Charge                       string // ch_…, the latest one; "" when none was made
 	Movements                    []Movement
-	// Failed are the failed charges that may not have been told, the oldest first, where ChargesRead says that they were read.
-	Failed      []FailedCharge
-	ChargesRead bool
+	// Charges and Refunds are how far those of the intent were read; nil: no further than before. More says that there are others behind
+	// them, which came before the state that is told.
+	Charges, Refunds *Walk
+	More             bool
+	// Failed are the failed charges that were read and may not have been told, the oldest first.
+	Failed []FailedCharge
 	// Disputes are those of the intent, where DisputesRead says that they were read.
 	Disputes     []Dispute
 	DisputesRead bool
@@ -196,8 +198,11 @@ type Snapshot struct {
 
 // ApplyRead is Apply for a read with a number, which is applied in its order: what was refunded is less again when a refund fails.
 func (p Intent) ApplyRead(s Snapshot, number int64, now time.Time) Intent {
-	p = p.Apply(s, now)
 	p.Applied = number
+	if s.More {
+		return p.walked(s)
+	}
+	p = p.Apply(s, now)
 	p.Refunded, p.RefundedElsewhere = s.Refunded, max(0, s.Refunded-p.RefundReserved)
 	return p
 }
@@ -210,9 +215,7 @@ func (p Intent) Apply(s Snapshot, now time.Time) Intent {
 		p.Disputed = slices.ContainsFunc(s.Disputes, func(d Dispute) bool { return d.Status.Holds() })
 		p.EverDisputed = p.EverDisputed || len(s.Disputes) > 0
 	}
-	if s.ChargesRead {
-		p.Charge = s.Charge
-	}
+	p = p.walked(s)
 	if p.Status.Final() {
 		return p
 	}
@@ -231,6 +234,17 @@ func (p Intent) Apply(s Snapshot, now time.Time) Intent {
 	return p
 }
 
+// walked notes how far the charges and refunds were read.
+func (p Intent) walked(s Snapshot) Intent {
+	if s.Charges != nil {
+		p.Charges = *s.Charges
+	}
+	if s.Refunds != nil {
+		p.Refunds = *s.Refunds
+	}
+	return p
+}
+
 // takenAt is when the gateway took the money, which it tells by the second, or now where it does not tell.
 func (p Intent) takenAt(s Snapshot, now time.Time) time.Time {
 	i := slices.IndexFunc(s.Movements, func(m Movement) bool { return m.Kind == MovedCharge })
@@ -245,7 +259,7 @@ func (p Intent) takenAt(s Snapshot, now time.Time) time.Time {
 
 // FailedCharges are the failed charges that a snapshot tells of, the oldest first.
 func (s Snapshot) FailedCharges() []FailedCharge {
-	if s.ChargesRead || s.FailedCharge == "" || s.Failure == nil {
+	if s.Charges != nil || s.FailedCharge == "" || s.Failure == nil {
 		return s.Failed
 	}
 	return []FailedCharge{{s.FailedCharge, *s.Failure}}
