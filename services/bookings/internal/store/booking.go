@@ -55,20 +55,9 @@ func Booking(ctx context.Context, q pg.Q, id domain.BookingID) (domain.Booking, 
 	return pg.One(ctx, q, scanBooking, domain.ErrBookingNotFound, oneBooking, pg.Args{"id": id})
 }
 
-// beside is a row with one column more than the scanner of the others knows.
-type beside struct {
-	pgx.CollectableRow
-
-	last any
-}
-
-// Scan implements pgx.CollectableRow.
-func (r beside) Scan(dest ...any) error { return r.CollectableRow.Scan(append(dest, r.last)...) }
-
 // BookingWithCard is Booking with what payments by card in its currency have brought, as both are at one instant.
 func BookingWithCard(ctx context.Context, q pg.Q, id domain.BookingID) (b domain.Booking, received int64, err error) {
-	b, err = pg.One(ctx, q, func(row pgx.CollectableRow) (domain.Booking, error) { return scanBooking(beside{row, &received}) },
-		domain.ErrBookingNotFound, `select `+bookingColumns+`, (select coalesce(sum(p.amount), 0)::bigint from booking_payments p
+	b, err = pg.One(ctx, q, pg.With(scanBooking, &received), domain.ErrBookingNotFound, `select `+bookingColumns+`, (select coalesce(sum(p.amount), 0)::bigint from booking_payments p
 			where p.tenant_id = @tenant and p.livemode = @live and p.booking_id = b.id and p.source = 'gateway' and p.currency = b.currency)
 		from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = @id`, pg.Args{"id": id})
 	return b, received, err

@@ -38,20 +38,9 @@ func holdMoney(booking string) string {
 	return `pg_advisory_xact_lock(hashtextextended('money of ' || @tenant::uuid::text || @live::boolean::text || ` + booking + `::uuid::text, 0))`
 }
 
-// beside is a row with one column more than the scanner of the others knows.
-type beside struct {
-	pgx.CollectableRow
-
-	last any
-}
-
-// Scan implements pgx.CollectableRow.
-func (r beside) Scan(dest ...any) error { return r.CollectableRow.Scan(append(dest, r.last)...) }
-
 // InvoiceWithCard is Invoice with what charges of its booking in its currency have brought, as both are at one instant.
 func InvoiceWithCard(ctx context.Context, q pg.Q, id domain.InvoiceID) (v domain.Invoice, received int64, err error) {
-	v, err = pg.One(ctx, q, func(row pgx.CollectableRow) (domain.Invoice, error) { return scanInvoice(beside{row, &received}) },
-		domain.ErrInvoiceNotFound, `select `+invoiceColumns+`, (select coalesce(sum(c.amount), 0)::bigint from charges c
+	v, err = pg.One(ctx, q, pg.With(scanInvoice, &received), domain.ErrInvoiceNotFound, `select `+invoiceColumns+`, (select coalesce(sum(c.amount), 0)::bigint from charges c
 			where c.tenant_id = @tenant and c.livemode = @live and c.booking_id = v.booking_id and coalesce(c.currency, v.currency) = v.currency)
 		from invoices v where v.tenant_id = @tenant and v.livemode = @live and v.id = @id`, pg.Args{"id": id})
 	return v, received, err

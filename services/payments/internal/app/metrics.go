@@ -84,7 +84,8 @@ type Unfinished struct {
 	Worker *pg.DB // worker role: counts them
 	Now    func() time.Time
 
-	all []waiting
+	all    []waiting
+	silent *prometheus.GaugeVec
 }
 
 // waiting are the metrics of one kind of work.
@@ -102,6 +103,10 @@ func NewUnfinished(worker *pg.DB, now func() time.Time, reg prometheus.Registere
 		reg.MustRegister(g)
 		return g
 	}
+	silent := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "payment_accounts_without_events", Help: "Connected accounts at the payment gateway whose events do not arrive, by state (missing: no signing secret, late) and mode.",
+	}, []string{"state", "mode"})
+	reg.MustRegister(silent)
 	work := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "payment_work", Help: "Refunds whose outcome is unknown, and cancelled or expired bookings with intents to cancel or payments to settle, by kind.",
 	}, []string{"kind"})
@@ -112,7 +117,7 @@ func NewUnfinished(worker *pg.DB, now func() time.Time, reg prometheus.Registere
 	of := func(kind string, measure measure) waiting {
 		return waiting{count: work.WithLabelValues(kind), age: oldest.WithLabelValues(kind), measure: measure}
 	}
-	return &Unfinished{Worker: worker, Now: now, all: []waiting{
+	return &Unfinished{Worker: worker, Now: now, silent: silent, all: []waiting{
 		{
 			count:   gauge("payment_intents_creating", "Payment intents whose call to the gateway is under way, or has an unknown outcome."),
 			age:     gauge("payment_intents_creating_oldest_seconds", "Age of the oldest of payment_intents_creating, from the first call of its request; 0 when there is none."),
@@ -143,6 +148,10 @@ func (a *Unfinished) Run(ctx context.Context) error {
 			w.count.Set(float64(left.Count))
 			w.age.Set(left.Age)
 		}
-		return nil
+		silent, err := store.SilentAccounts(ctx, tx)
+		for _, s := range silent {
+			a.silent.WithLabelValues(string(s.Events), string(modeOf(s.Livemode))).Set(float64(s.Count))
+		}
+		return err
 	})
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stripe/stripe-go/v76"
 	"github.com/stripe/stripe-go/v76/charge"
-	"github.com/stripe/stripe-go/v76/dispute"
 
 	"holdfast.dev/services/payments/internal/domain"
 )
@@ -160,7 +159,7 @@ func (s *Stripe) addDisputes(ctx context.Context, a domain.Account, p *stripe.Pa
 	for more := true; more; {
 		list, err := do(ctx, s, a, func(ctx context.Context) (list []*stripe.Dispute, err error) {
 			params.Context = ctx
-			i := dispute.Client{B: s.backend, Key: string(a.SecretKey)}.List(params)
+			i := s.disputes(a).List(params)
 			list, meta, err := collect(i.Iter, i.Dispute)
 			more = meta != nil && meta.HasMore && len(list) > 0
 			return list, err

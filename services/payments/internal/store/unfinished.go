@@ -7,6 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/payments/internal/domain"
 )
 
 // Unfinished is what waits for the gateway.
@@ -25,10 +27,12 @@ func UnfinishedIntents(ctx context.Context, tx pg.Tx, real time.Time) (Unfinishe
 		select coalesce(p.begun_at, p.attempted_at) as since from payment_intents p where p.leased_until is not null and p.status = 'creating') waiting`, real)
 }
 
-// UnfinishedEvents counts the events of the gateway, of all tenants and modes, that are not worked off; tx has the worker role.
+// UnfinishedEvents counts the events of the gateway about known intents, of all tenants and modes, that are not worked off; tx has the
+// worker role.
 func UnfinishedEvents(ctx context.Context, tx pg.Tx, real time.Time) (Unfinished, error) {
 	return pg.One(ctx, tx, pgx.RowToStructByName[Unfinished], nil, unfinished+`
-		select e.received_at as since from gateway_events e where e.due_at is not null) waiting`, real)
+		select e.received_at as since from gateway_events e where e.due_at is not null and exists (select from payment_intents p
+			where p.tenant_id = e.tenant_id and p.livemode = e.livemode and p.gateway_id = e.intent)) waiting`, real)
 }
 
 // UnfinishedRefunds counts the refunds, of all tenants and modes, with a call that is under way or unknown; tx has the worker role.
@@ -45,4 +49,20 @@ func UnfinishedCancellations(ctx context.Context, tx pg.Tx, real time.Time) (Unf
 // UnfinishedSettlements counts the bookings, of all tenants and modes, whose payments are to be settled; tx has the worker role.
 func UnfinishedSettlements(ctx context.Context, tx pg.Tx, real time.Time) (Unfinished, error) {
 	return pg.One(ctx, tx, pgx.RowToStructByName[Unfinished], nil, unfinished+`select s.noted_at as since from booking_settlements s) waiting`, real)
+}
+
+// Silent are connected accounts of a mode whose events do not arrive.
+type Silent struct {
+	Events   domain.EventsState
+	Livemode bool
+	Count    int
+}
+
+// SilentAccounts counts the connected accounts of all tenants whose events do not arrive, by state and mode; tx has the worker role.
+func SilentAccounts(ctx context.Context, tx pg.Tx) ([]Silent, error) {
+	return pg.Many(ctx, tx, pgx.RowToStructByName[Silent], `
+		select s.events, m.livemode, count(a.id)::int as count
+		from unnest(array['missing', 'late']) s (events) cross join unnest(array[false, true]) m (livemode)
+		left join gateway_accounts a on a.events = s.events and a.livemode = m.livemode and a.disconnected_at is null
+		group by s.events, m.livemode`)
 }
