@@ -343,6 +343,15 @@ func (w *till) shortest(steps []step, wrong string) ([]step, string) {
 	return steps, wrong
 }
 
+// A dispute of a charge that has two parts on one invoice begins and ends with an event.
+func TestDisputeOfTwoParts(t *testing.T) {
+	t.Parallel()
+	steps := []step{{"draft", 0, 298}, {"card", 0, 50}, {"refund", 0, 5}, {"open", 0, 0}, {"refundLess", 0, 1}, {"dispute", 0, 0}, {"dispute", 0, 0}}
+	if wrong, at := newTill(t).run(steps); wrong != "" {
+		t.Errorf("after %v:\n%s", steps[:at+1], wrong)
+	}
+}
+
 // Random sequences of quotes, invoices, payments by card and in cash, reversals, voids, refunds that also fail, disputes, cancellations
 // and repeated or late events on one booking: after each step every charge lies on invoices or on none without a rest, nothing lies on
 // none while an invoice awaits money, an invoice was paid what its payments are, and the last event tells what is stored.
