@@ -363,7 +363,7 @@ func TestMoneyAddsUp(t *testing.T) {
 	}
 	for range sequences {
 		seed := rand.Uint64()
-		r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // of a test
+		r := rand.New(rand.NewPCG(seed, 0))
 		steps := make([]step, 8+r.IntN(25))
 		for i := range steps {
 			steps[i] = step{kinds[r.IntN(len(kinds))], r.IntN(1000), r.IntN(1000)}

@@ -384,7 +384,7 @@ func TestMoneyAgreesEverywhere(t *testing.T) {
 	m, customers := newMerchant(t, "USD"), shared.database(t, "customers")
 	for range scaled(8, 200) {
 		seed := rand.Uint64()
-		p := &purse{merchant: m, t: t, r: rand.New(rand.NewPCG(seed, 0)), customers: customers, steps: []string{fmt.Sprintf("seed %d", seed)}} //nolint:gosec // of a test
+		p := &purse{merchant: m, t: t, r: rand.New(rand.NewPCG(seed, 0)), customers: customers, steps: []string{fmt.Sprintf("seed %d", seed)}}
 		p.customer = m.want(t, http.StatusCreated, http.MethodPost, "/customers", `{"first_name":"Paula","email":"paula@example.com"}`).id(t)
 		var accepted chainQuote
 		quote := newQuote(t, m.client, p.customer, "", "", chainDay(p.r.IntN(10_000)))

@@ -74,7 +74,8 @@ func TestThousandsOfFailedCharges(t *testing.T) {
 	w, ctx, account := withStandIn(t)
 	n := manyObjects()
 	declines := []struct{ method, told string }{
-		{"pm_card_chargeDeclinedExpiredCard", "expired_card "}, {"pm_card_chargeDeclinedIncorrectCvc", "incorrect_cvc "},
+		{"pm_card_chargeDeclinedExpiredCard", "expired_card "},
+		{"pm_card_chargeDeclinedIncorrectCvc", "incorrect_cvc "},
 		{"pm_card_chargeDeclinedProcessingError", "processing_error "},
 	}
 	p := w.post(ctx, w.booked(ctx, 10_000)).is(201).intent()
