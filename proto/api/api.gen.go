@@ -2315,6 +2315,9 @@ type CustomerExport struct {
 
 	// Quotes Quotes for the customer, newest first.
 	Quotes []Quote `json:"quotes"`
+
+	// Refunds Refunds of these card payments, newest first.
+	Refunds []Refund `json:"refunds"`
 }
 
 // CustomerExportObject Always `customer_export`.
