@@ -36,6 +36,7 @@ func (a *API) Mount(e *gin.Engine) error {
 	e.POST("/internal/v1/gateway-events/:account", a.Server.Internal(a.receiveEvent, "gateway"))
 	err := a.Server.MountInternal(e, proto.InternalPayments, map[string]httpx.Route{
 		"listPaymentIntentsOfCustomer": {Handle: a.intentsOfCustomer},
+		"listRefundsOfCustomer":        {Handle: a.refundsOfCustomer},
 		"getGatewayAccount":            {Handle: a.getAccount},
 		"connectGatewayAccount":        {Handle: a.connectAccount},
 		"disconnectGatewayAccount":     {Handle: a.disconnectAccount},
