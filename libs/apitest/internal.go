@@ -30,54 +30,58 @@ func (w *Env) RequiredByPeers(ctx context.Context, engine http.Handler, document
 	if err != nil {
 		w.T.Fatal(err)
 	}
-	owner := w.Owner()
-	before := w.contents(owner)
+	before := w.contents(ctx)
 	for _, op := range spec.Operations() {
 		who := caller.FromContext(ctx)
 		who.Scopes = op.Scopes
-		refused := func(missing, query, body string) {
-			w.T.Helper()
+		target := pathParam.ReplaceAllString(op.Path, "x")
+		w.lacking(forms[op.ID], func(missing, query, body string) {
 			sent++
-			target := regexp.MustCompile(`{\w+}`).ReplaceAllString(op.Path, "x")
 			a := w.Send(caller.With(ctx, who), engine, op.Callers[0], op.Method, target+"?"+query, body)
 			got := Decode[struct{ Errors map[string][]string }](a).Errors
 			if a.Status != http.StatusUnprocessableEntity || len(got) != 1 || strings.Join(got[missing], " ") != "Is required." {
 				w.T.Errorf("%s without %s: %d %s", op.ID, missing, a.Status, a.Body)
 			}
-			if after := w.contents(owner); !maps.Equal(before, after) {
-				w.T.Errorf("%s without %s has changed %v to %v", op.ID, missing, before, after)
+			if after := w.contents(ctx); !maps.Equal(before, after) {
+				w.T.Errorf("%s without %s has changed the database", op.ID, missing)
 				before = after
 			}
-		}
-		form := forms[op.ID]
-		query, body := url.Values{}, map[string]any{}
-		for _, f := range form.Query {
-			query.Set(f.Name, strings.Trim(fmt.Sprint(sample(f)), "[]"))
-		}
-		for _, f := range form.Body {
-			body[f.Name] = sample(f)
-		}
-		text := func() string {
-			if !form.HasBody {
-				return ""
-			}
-			out, err := json.Marshal(body)
-			if err != nil {
-				w.T.Fatal(err)
-			}
-			return string(out)
-		}
-		for _, f := range form.Query {
-			if f.Required {
-				value := query.Get(f.Name)
-				query.Del(f.Name)
-				refused(f.Name, query.Encode(), text())
-				query.Set(f.Name, value)
-			}
-		}
-		without(form.Body, body, "", func(missing string) { refused(missing, query.Encode(), text()) })
+		})
 	}
 	return sent
+}
+
+var pathParam = regexp.MustCompile(`{\w+}`)
+
+// lacking calls each with the query and the body of a request that has all its parameters and fields but one required one.
+func (w *Env) lacking(form contract.Form, each func(missing, query, body string)) {
+	w.T.Helper()
+	query, object := url.Values{}, map[string]any{}
+	for _, f := range form.Query {
+		query.Set(f.Name, strings.Trim(fmt.Sprint(sample(f)), "[]"))
+	}
+	for _, f := range form.Body {
+		object[f.Name] = sample(f)
+	}
+	send := func(missing string) {
+		body, err := json.Marshal(object)
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		if !form.HasBody {
+			body = nil
+		}
+		each(missing, query.Encode(), string(body))
+	}
+	for _, f := range form.Query {
+		if f.Required {
+			value := query.Get(f.Name)
+			query.Del(f.Name)
+			send(f.Name)
+			query.Set(f.Name, value)
+		}
+	}
+	without(form.Body, object, "", send)
 }
 
 // without calls each with the name of each required field, while the object lacks it.
@@ -128,9 +132,14 @@ func sample(f contract.Field) any {
 }
 
 // contents returns a sum of the rows of each table.
-func (w *Env) contents(owner *pgx.Conn) map[string]string {
+func (w *Env) contents(ctx context.Context) map[string]string {
 	w.T.Helper()
-	rows, err := owner.Query(w.T.Context(), `select format('%I', relname), query_to_xml(format('select md5(string_agg(t::text, '''' order by t::text)) as sum from %I t', relname), true, false, '')::text
+	owner, err := pgx.Connect(ctx, w.DB.OwnerURL)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	defer func() { _ = owner.Close(ctx) }()
+	rows, err := owner.Query(ctx, `select format('%I', relname), query_to_xml(format('select md5(string_agg(t::text, '''' order by t::text)) as sum from %I t', relname), true, false, '')::text
 		from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace`)
 	if err != nil {
 		w.T.Fatal(err)
