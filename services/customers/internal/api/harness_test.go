@@ -84,7 +84,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) serve(db *pg.DB) http.Handler {
 	w.T.Helper()
 	answers := &idemstore.Store{DB: db, Now: func() time.Time { return time.Now().Add(time.Duration(w.late.Load())) }}
-	server := w.Server(answers, "bookings")
+	server := w.Server(answers, "payments", "bookings")
 	wake := func() { w.wakes.Add(1) }
 	customers := &app.Customers{Answers: answers, Contract: server.Contract, Wake: wake}
 	w.leads = &app.Leads{

@@ -147,3 +147,18 @@ func TestListsUseTheirIndexes(t *testing.T) {
 		}
 	}
 }
+
+// What was taken for a booking is added up from the booking's intents alone.
+func TestTakenUsesItsIndex(t *testing.T) {
+	t.Parallel()
+	db, conn, tenant := filled(t, fillRefunds)
+	var booking domain.BookingID
+	if err := conn.QueryRow(t.Context(), `select booking_id from payment_intents where tenant_id = $1 and gateway_id = 'pi_7'`, tenant).Scan(&booking); err != nil {
+		t.Fatal(err)
+	}
+	ctx, plan := pgtest.CtxOf(t, tenant, caller.Test), &strings.Builder{}
+	taken, err := store.TakenOf(ctx, explained{db.App.Read(ctx), plan}, booking, domain.InvoiceID{}, "USD")
+	if err != nil || taken != (domain.Taken{Booking: 50, Invoice: 50}) || !strings.Contains(plan.String(), "payment_intents_booking") || strings.Contains(plan.String(), "Seq Scan") {
+		t.Errorf("%+v, %v\n%s", taken, err, plan)
+	}
+}
