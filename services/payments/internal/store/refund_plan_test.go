@@ -97,10 +97,11 @@ func TestListsUseTheirIndexes(t *testing.T) {
 		"states": {
 			filter: store.RefundFilter{Status: []domain.RefundStatus{domain.RefundPending, domain.RefundFailed}}, index: "refunds_status", rows: 25,
 		},
-		"booking": {filter: store.RefundFilter{Booking: &booking}, index: "refunds_booking", rows: 5},
-		"intent":  {filter: store.RefundFilter{Intent: "pi_7"}, index: "refund_allocations_intent", rows: 1},
-		"pair":    {filter: store.RefundFilter{Metadata: map[string]string{"order": "77"}}, index: "refund_metadata_pkey", rows: 1},
-		"common":  {filter: store.RefundFilter{Metadata: map[string]string{"every": "one"}}, index: "refund_metadata_pkey", rows: 25},
+		"booking":  {filter: store.RefundFilter{Booking: &booking}, index: "refunds_booking", rows: 5},
+		"intent":   {filter: store.RefundFilter{Intent: "pi_7"}, index: "refund_allocations_intent", rows: 1},
+		"customer": {filter: store.RefundFilter{Customer: &customer}, index: "payment_intents_of_customer", rows: 5},
+		"pair":     {filter: store.RefundFilter{Metadata: map[string]string{"order": "77"}}, index: "refund_metadata_pkey", rows: 1},
+		"common":   {filter: store.RefundFilter{Metadata: map[string]string{"every": "one"}}, index: "refund_metadata_pkey", rows: 25},
 		"common pair of a state": {
 			filter: store.RefundFilter{Metadata: map[string]string{"every": "one"}, Status: []domain.RefundStatus{domain.RefundPending}},
 			index:  "refund_metadata_pkey", rows: 25,
