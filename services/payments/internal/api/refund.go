@@ -2,9 +2,15 @@ package api
 
 import (
 	"context"
+	"encoding/json"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 
+	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
@@ -13,6 +19,7 @@ import (
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto/api"
+	"holdfast.dev/proto/internalapi"
 
 	"holdfast.dev/services/payments/internal/domain"
 	"holdfast.dev/services/payments/internal/store"
@@ -84,4 +91,97 @@ func fromRefundCreate(b api.RefundCreate) domain.RefundInput {
 		in.Metadata = *m
 	}
 	return in
+}
+
+// The bounds of listOwedRefunds and of the note of closeOwedRefund in proto/internal/payments.yaml.
+const (
+	owedPage    = 25
+	owedPageMax = 100
+	owedNote    = 500 // characters
+)
+
+// listOwedRefunds answers one page of the owed refunds that could not be made, and how many there are.
+func (a *API) listOwedRefunds(c *gin.Context) (err error) {
+	ctx := c.Request.Context()
+	r := page.Request{Limit: owedPage}
+	if text := c.Query("limit"); text != "" {
+		if r.Limit, err = strconv.Atoi(text); err != nil || r.Limit < 1 || r.Limit > owedPageMax {
+			return apperr.Field("limit", "Must be a number from 1 to %d.", owedPageMax)
+		}
+	}
+	if r.After, err = page.ParsePosition(c.Query("cursor")); err != nil {
+		return err
+	}
+	rows, err := store.OwedRefunds(ctx, a.DB.Read(ctx), r)
+	if err != nil {
+		return err
+	}
+	out := internalapi.OwedRefunds{Data: make([]internalapi.OwedRefund, 0, len(rows.Items)), HasMore: rows.More}
+	for _, o := range rows.Items {
+		out.Data = append(out.Data, view.OwedRefund(o))
+	}
+	if rows.More {
+		last := rows.Items[len(rows.Items)-1]
+		next := page.Position{At: last.CreatedAt, ID: last.ID.UUID()}.Text()
+		out.NextCursor = &next
+	}
+	if out.Count, err = store.CountOwedRefunds(ctx, a.DB.Read(ctx)); err != nil {
+		return err
+	}
+	return rest.Object(c, out)
+}
+
+func owedID(c *gin.Context) (domain.OwedID, error) {
+	id, err := ids.Parse[domain.OwedPrefix](c.Param("id"))
+	if err != nil {
+		return id, domain.ErrOwedNotFound
+	}
+	return id, nil
+}
+
+func (a *API) getOwedRefund(c *gin.Context) error {
+	id, err := owedID(c)
+	if err != nil {
+		return err
+	}
+	ctx := c.Request.Context()
+	o, err := store.OwedRefund(ctx, a.DB.Read(ctx), id)
+	if err != nil {
+		return err
+	}
+	return rest.Object(c, view.OwedRefund(o))
+}
+
+func (a *API) closeOwedRefund(c *gin.Context) error {
+	id, err := owedID(c)
+	if err != nil {
+		return err
+	}
+	var body internalapi.OwedRefundClose
+	d := json.NewDecoder(io.LimitReader(c.Request.Body, 8*owedNote))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&body); err != nil {
+		return apperr.Field("body", "Must be a JSON object with version and note.").WithCause(err)
+	}
+	note := strings.TrimSpace(body.Note)
+	if n := utf8.RuneCountInString(note); n == 0 || n > owedNote {
+		return apperr.Field("note", "Must have 1 to %d characters.", owedNote)
+	}
+	o, err := a.Owed.Close(c.Request.Context(), id, body.Version, note)
+	if err != nil {
+		return err
+	}
+	return rest.Object(c, view.OwedRefund(o))
+}
+
+func (a *API) retryOwedRefund(c *gin.Context) error {
+	id, err := owedID(c)
+	if err != nil {
+		return err
+	}
+	o, err := a.Owed.Retry(c.Request.Context(), id)
+	if err != nil {
+		return err
+	}
+	return rest.Object(c, view.OwedRefund(o))
 }

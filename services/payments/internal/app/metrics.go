@@ -108,7 +108,13 @@ func NewUnfinished(worker *pg.DB, now func() time.Time, reg prometheus.Registere
 	oldest := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "payment_work_oldest_seconds", Help: "Age of the oldest of payment_work, by kind; 0 when there is none.",
 	}, []string{"kind"})
-	reg.MustRegister(work, oldest)
+	owed := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "payment_refunds_owed", Help: "Refunds that booking policies owe and that could not be made, by reason: failed, or nothing_left to refund by card.",
+	}, []string{"reason"})
+	owedFor := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "payment_refunds_owed_oldest_seconds", Help: "How long ago the oldest of payment_refunds_owed failed first, by reason; 0 when there is none.",
+	}, []string{"reason"})
+	reg.MustRegister(work, oldest, owed, owedFor)
 	of := func(kind string, measure measure) waiting {
 		return waiting{count: work.WithLabelValues(kind), age: oldest.WithLabelValues(kind), measure: measure}
 	}
@@ -129,6 +135,8 @@ func NewUnfinished(worker *pg.DB, now func() time.Time, reg prometheus.Registere
 			measure: store.OldestReconciliation,
 		},
 		of("refund", store.UnfinishedRefunds), of("cancellation", store.UnfinishedCancellations), of("settlement", store.UnfinishedSettlements),
+		{count: owed.WithLabelValues("failed"), age: owedFor.WithLabelValues("failed"), measure: store.OwedFailed},
+		{count: owed.WithLabelValues("nothing_left"), age: owedFor.WithLabelValues("nothing_left"), measure: store.OwedWithoutPayment},
 	}}
 }
 

@@ -7,6 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/payments/internal/domain"
 )
 
 // Unfinished is what waits for the gateway.
@@ -45,4 +47,21 @@ func UnfinishedCancellations(ctx context.Context, tx pg.Tx, real time.Time) (Unf
 // UnfinishedSettlements counts the bookings, of all tenants and modes, whose payments are to be settled; tx has the worker role.
 func UnfinishedSettlements(ctx context.Context, tx pg.Tx, real time.Time) (Unfinished, error) {
 	return pg.One(ctx, tx, pgx.RowToStructByName[Unfinished], nil, unfinished+`select s.noted_at as since from booking_settlements s) waiting`, real)
+}
+
+// OwedFailed counts what policies owe, of all tenants and modes, whose refund has failed, from the first failure on; tx has the worker
+// role.
+func OwedFailed(ctx context.Context, tx pg.Tx, real time.Time) (Unfinished, error) {
+	return owed(ctx, tx, real, `<>`)
+}
+
+// OwedWithoutPayment counts those of which nothing is left to refund by card: a person returns them otherwise.
+func OwedWithoutPayment(ctx context.Context, tx pg.Tx, real time.Time) (Unfinished, error) {
+	return owed(ctx, tx, real, `=`)
+}
+
+func owed(ctx context.Context, tx pg.Tx, real time.Time, compare string) (Unfinished, error) {
+	return pg.One(ctx, tx, pgx.RowToStructByName[Unfinished], nil, unfinished+`
+		select o.failed_at as since from automatic_refunds o
+		where o.state = 'open' and o.failed_at is not null and o.failure ->> 'code' `+compare+` $2) waiting`, real, domain.ErrNothingToRefund.Code)
 }
