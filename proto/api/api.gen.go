@@ -1102,6 +1102,30 @@ func (e TenantObject) Valid() bool {
 	}
 }
 
+// Defines values for TenantPaymentsEvents.
+const (
+	TenantPaymentsEventsLate        TenantPaymentsEvents = "late"
+	TenantPaymentsEventsLessThannil TenantPaymentsEvents = "<nil>"
+	TenantPaymentsEventsMissing     TenantPaymentsEvents = "missing"
+	TenantPaymentsEventsOk          TenantPaymentsEvents = "ok"
+)
+
+// Valid indicates whether the value is a known member of the TenantPaymentsEvents enum.
+func (e TenantPaymentsEvents) Valid() bool {
+	switch e {
+	case TenantPaymentsEventsLate:
+		return true
+	case TenantPaymentsEventsLessThannil:
+		return true
+	case TenantPaymentsEventsMissing:
+		return true
+	case TenantPaymentsEventsOk:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for TestClockObject.
 const (
 	TestClockObjectTestClock TestClockObject = "test_clock"
@@ -4103,6 +4127,9 @@ type Tenant struct {
 		// Configured Whether card payments can be taken.
 		Configured bool `json:"configured"`
 
+		// Events Whether the gateway's webhooks arrive. While they do not, payments show up to about an hour late. Null when no gateway is set.
+		Events nullable.Nullable[TenantPaymentsEvents] `json:"events"`
+
 		// Provider Name of the payment gateway; null when none is set.
 		Provider nullable.Nullable[string] `json:"provider"`
 	} `json:"payments"`
@@ -4116,6 +4143,9 @@ type Tenant struct {
 
 // TenantObject Always `tenant`.
 type TenantObject string
+
+// TenantPaymentsEvents Whether the gateway's webhooks arrive. While they do not, payments show up to about an hour late. Null when no gateway is set.
+type TenantPaymentsEvents string
 
 // TestClock Time of the tenant in test mode.
 type TestClock struct {

@@ -20,6 +20,9 @@ type ConnectedAccount struct {
 	Country   string    `json:"country"`
 	CreatedAt time.Time `json:"created_at"`
 
+	// Events `ok`, `missing` or `late`: whether the gateway's events reach this platform, as in the payments of `GET /tenant`.
+	Events string `json:"events"`
+
 	// ID ga_….
 	ID string `json:"id"`
 

@@ -12,6 +12,7 @@ type GatewayAccount struct {
 	SecretKeyLast4     string `json:"secret_key_last4"`
 	WebhookSecretLast4 string `json:"webhook_secret_last4"` // of the one that came with the change; "" for none
 	Connected          bool   `json:"connected"`
+	Events             string `json:"events"` // ok, missing or late: whether the gateway's events reach this platform
 }
 
 // Dispute is the object of the events dispute.opened and dispute.closed.

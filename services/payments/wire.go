@@ -84,12 +84,13 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 
 	rt.Every("payment sweeper", sweepEvery, (&app.Sweeper{Worker: p.Worker, Now: time.Now}).Run)
 
+	gateways := &app.Accounts{DB: p.DB, Store: accounts, Gateway: stripe, Now: time.Now}
 	reconciler := &app.Reconciler{
-		Intents: intents, Refunds: refunds, Lister: stripe, Worker: p.Worker, Log: rt.Log, Interval: cfg.ReconcileEvery, Grace: cfg.ReconcileGrace,
+		Intents: intents, Refunds: refunds, Gateways: gateways, Wake: wake, Lister: stripe, Worker: p.Worker, Log: rt.Log,
+		Interval: cfg.ReconcileEvery, Grace: cfg.ReconcileGrace,
 	}
 	rt.Every("payment reconciler", workEvery, reconciler.Run)
 
-	gateways := &app.Accounts{DB: p.DB, Store: accounts, Gateway: stripe, Now: time.Now}
 	handlers := &api.API{
 		DB: p.DB, Answers: p.Idem, Accounts: accounts, Gateways: gateways, Intents: intents, Refunds: refunds, Owed: owed, Events: events, Patience: patience, Pages: p.Pages, Server: p.Server,
 	}

@@ -60,7 +60,7 @@ func settingsExample(operation string) (body any, ok bool) {
 	case "getGatewayAccount", "connectGatewayAccount":
 		return map[string]any{
 			"id": "ga" + oneID, "provider": "stripe", "account": "acct_1", "country": "US", "connected": true, "publishable_key": "pk_test_1",
-			"webhook_path": "/stripe/webhooks/ga" + oneID, "created_at": "2027-02-01T14:00:00Z",
+			"webhook_path": "/stripe/webhooks/ga" + oneID, "events": "late", "created_at": "2027-02-01T14:00:00Z",
 		}, true
 	case "listPackagePrices":
 		return map[string]any{

@@ -162,12 +162,17 @@ func (v *visit) gatewayForm() (pages.FormView, []contract.Field, error) {
 	if err != nil {
 		return out, nil, err
 	}
-	o["webhook_url"] = v.s.PublicURL + o.Text("webhook_path")
+	state := o.Text("events")
+	o["webhook_url"], o["webhook_events"] = v.s.PublicURL+o.Text("webhook_path"), v.T("gateway_events_"+state)
 	values := v.values(nil)
-	for _, name := range []string{"provider", "account", "country", "publishable_key", "webhook_url", "created_at"} {
+	for _, name := range []string{"provider", "account", "country", "publishable_key", "webhook_url", "webhook_events", "created_at"} {
 		out.Facts = append(out.Facts, values.Of(o, name))
 	}
-	out.Preview, out.Links = []string{v.T("gateway_keys")}, []pages.LinkView{{Text: v.T("disconnect"), Href: v.w.Path("gateway/disconnect"), Danger: true}}
+	out.Preview = []string{v.T("gateway_keys")}
+	if state != "ok" {
+		out.Preview = []string{v.T("gateway_events_" + state + "_todo"), v.T("gateway_keys")}
+	}
+	out.Links = []pages.LinkView{{Text: v.T("disconnect"), Href: v.w.Path("gateway/disconnect"), Danger: true}}
 	return out, fields, nil
 }
 

@@ -50,7 +50,7 @@ func (a *API) getTenant(c *gin.Context) error {
 	if err != nil {
 		return credentialGone(err, domain.ErrTenantNotFound)
 	}
-	return rest.Object(c, view.Tenant(t.Tenant, caller.FromContext(ctx).Mode, t.GatewayProvider))
+	return rest.Object(c, view.Tenant(t.Tenant, caller.FromContext(ctx).Mode, t.GatewayProvider, t.GatewayEvents))
 }
 
 func (a *API) getMe(c *gin.Context) error {

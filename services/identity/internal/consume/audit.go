@@ -2,6 +2,7 @@
 package consume
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -115,7 +116,10 @@ func gateway(e *eventsv1.Event) (*domain.Gateway, error) {
 	if object.ID == "" || object.ID != e.GetObjectId() || object.Provider == "" {
 		return nil, fmt.Errorf("an event of gateway account %q holds account %q of provider %q", e.GetObjectId(), object.ID, object.Provider)
 	}
-	return &domain.Gateway{ID: object.ID, Provider: object.Provider, Connected: object.Connected, Version: e.GetResourceVersion()}, nil
+	return &domain.Gateway{
+		ID: object.ID, Provider: object.Provider, Connected: object.Connected, Version: e.GetResourceVersion(),
+		Events: cmp.Or(object.Events, "ok"), // events of an earlier release have none
+	}, nil
 }
 
 // changed is what a record shows of a change: which fields, and never a value.

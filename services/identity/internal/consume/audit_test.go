@@ -374,10 +374,13 @@ func TestGatewayAccounts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	tenant, other := w.tenant(t), w.tenant(t)
-	account := func(tenant ids.Tenant, version int64, connected, live bool) kafkax.Message {
+	account := func(tenant ids.Tenant, version int64, connected, live bool, events ...string) kafkax.Message {
 		return written(t, "payments", tenant, func(e *eventsv1.Event) {
 			e.Type, e.ObjectId, e.ResourceVersion, e.Internal, e.Actor, e.Livemode = domain.GatewayAccountUpdated, "ga_1", version, true, "cli", live
 			e.Object = fmt.Appendf(nil, `{"id":"ga_1","provider":"stripe","connected":%t}`, connected)
+			if len(events) > 0 {
+				e.Object = fmt.Appendf(nil, `{"id":"ga_1","provider":"stripe","connected":%t,"events":%q}`, connected, events[0])
+			}
 		})
 	}
 	shown := func() (list []string) {
@@ -390,7 +393,7 @@ func TestGatewayAccounts(t *testing.T) {
 				}
 				provider := "none"
 				if got.GatewayProvider != nil {
-					provider = *got.GatewayProvider
+					provider = *got.GatewayProvider + " " + *got.GatewayEvents
 				}
 				list = append(list, provider)
 			}
@@ -402,9 +405,10 @@ func TestGatewayAccounts(t *testing.T) {
 		want  []string
 	}{
 		{nil, []string{"none", "none", "none", "none"}},
-		{[]kafkax.Message{account(tenant.ID, 1, true, false)}, []string{"stripe", "none", "none", "none"}},
-		{[]kafkax.Message{account(tenant.ID, 3, false, false), account(tenant.ID, 2, true, false), account(other.ID, 1, true, true)}, []string{"none", "none", "none", "stripe"}},
-		{[]kafkax.Message{account(tenant.ID, 2, true, false)}, []string{"none", "none", "none", "stripe"}},
+		{[]kafkax.Message{account(tenant.ID, 1, true, false)}, []string{"stripe ok", "none", "none", "none"}},
+		{[]kafkax.Message{account(tenant.ID, 3, false, false), account(tenant.ID, 2, true, false), account(other.ID, 1, true, true)}, []string{"none", "none", "none", "stripe ok"}},
+		{[]kafkax.Message{account(tenant.ID, 2, true, false)}, []string{"none", "none", "none", "stripe ok"}},
+		{[]kafkax.Message{account(tenant.ID, 5, true, false, "late"), account(tenant.ID, 4, true, false, "missing")}, []string{"stripe late", "none", "none", "stripe ok"}},
 	} {
 		if err := w.HandleBatch(t.Context(), step.batch); err != nil {
 			t.Fatal(err)
@@ -413,7 +417,7 @@ func TestGatewayAccounts(t *testing.T) {
 			t.Errorf("%v, want %v", got, step.want)
 		}
 	}
-	if n := len(w.log(t, tenant)); n != 4 {
+	if n := len(w.log(t, tenant)); n != 6 {
 		t.Errorf("%d records", n)
 	}
 	wrong := written(t, "payments", tenant.ID, func(e *eventsv1.Event) {

@@ -8,5 +8,6 @@ type Gateway struct {
 	ID        string // ga_…
 	Provider  string
 	Connected bool
+	Events    string // ok, missing or late: whether the gateway's events reach the platform
 	Version   int64
 }

@@ -17,8 +17,8 @@ import (
 // RateWindowSeconds is the length of the window that a credential's limit counts over.
 const RateWindowSeconds = 60
 
-// Tenant is the body of GET /tenant, with the payment gateway that is connected in the mode; nil for none.
-func Tenant(t domain.Tenant, mode caller.Mode, gateway *string) api.Tenant {
+// Tenant is the body of GET /tenant, with the payment gateway that is connected in the mode and whether its events arrive; nil for none.
+func Tenant(t domain.Tenant, mode caller.Mode, gateway, events *string) api.Tenant {
 	out := api.Tenant{
 		Id: t.ID.String(), Object: "tenant", Name: t.Name, Slug: t.Slug, Timezone: t.Timezone,
 		Currency: t.Currency, Country: api.OrNull(t.Country), Mode: api.Mode(mode),
@@ -31,6 +31,10 @@ func Tenant(t domain.Tenant, mode caller.Mode, gateway *string) api.Tenant {
 	out.BookingPolicy.RefundRules = refundRules(t.RefundRules)
 	out.BookingPolicy.AutoRefund, out.BookingPolicy.RefundLatePayments = t.AutoRefund, t.RefundLatePayments
 	out.Payments.Provider, out.Payments.Configured = api.OrNull(gateway), gateway != nil
+	out.Payments.Events = nullable.NewNullNullable[api.TenantPaymentsEvents]()
+	if events != nil {
+		out.Payments.Events.Set(api.TenantPaymentsEvents(*events))
+	}
 	return out
 }
 

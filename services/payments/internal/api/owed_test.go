@@ -19,7 +19,7 @@ import (
 
 const owedRefunds = "/internal/v1/owed-refunds"
 
-const day = 24*time.Hour + time.Minute
+const nextDay = domain.OwedPause + time.Minute
 
 // owedList is what the console shows of owed refunds.
 func (w *world) owedList(ctx context.Context) internalapi.OwedRefunds {
@@ -91,14 +91,14 @@ func TestRefusedOwedRefundIsTriedAgain(t *testing.T) {
 			o.Failure == nil || o.Failure.Code != "charge_disputed" || o.NextTryAt == nil || o.NextTryAt.Sub(*o.FailedAt) != domain.OwedPause {
 			t.Errorf("%+v", o)
 		}
-		w.ahead.Add(int64(day))
+		w.ahead.Add(int64(nextDay))
 		w.settle()
 		w.settle()
 		if list := w.owedList(ctx); list.Count != 1 || list.Data[0].Tries != 2 || w.returned(p) != 0 {
 			t.Errorf("a day later: %+v", list)
 		}
 		end()
-		w.ahead.Add(int64(day))
+		w.ahead.Add(int64(nextDay))
 		w.settle()
 		w.settle()
 		if list := w.owedList(ctx); list.Count != 0 || w.returned(p) != want || w.refunded(ctx, p.ID) != want || w.owedState("done") != 1 {
@@ -122,7 +122,7 @@ func TestOwedRefundThatFailsLater(t *testing.T) {
 			w.gateway.RefundStatus = first
 			w.lose(ctx, b, "cancelled", 2)
 			w.settle()
-			w.ahead.Add(int64(5 * day))
+			w.ahead.Add(int64(5 * nextDay))
 			w.settle()
 			if n := len(w.gateway.Refunds()); n != 1 || w.owedList(ctx).Count != 0 {
 				t.Fatalf("%d refunds, while one is under way", n)
@@ -135,7 +135,7 @@ func TestOwedRefundThatFailsLater(t *testing.T) {
 				len(w.gateway.Refunds()) != 1 {
 				t.Fatalf("%+v", list)
 			}
-			w.ahead.Add(int64(day))
+			w.ahead.Add(int64(nextDay))
 			w.settle()
 			w.settle()
 			if w.returned(p) != 700 || len(w.gateway.Refunds()) != 2 || w.owedState("done") != 1 {
@@ -169,28 +169,29 @@ func TestOwedRefundOverManyPayments(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := w.tenant()
-	b := w.bookings.Add(ctx, "confirmed", 45_000, 45_000, "USD")
+	const many = 125 // more than the refunds of one turn go over
+	b := w.bookings.Add(ctx, "confirmed", many*1000, many*1000, "USD")
 	late, all := map[string]bool{}, []intent{}
-	for range 45 {
+	for range many {
 		p := w.paidOf(ctx, b, 1000)
 		all, late[p.ID] = append(all, p), false
 	}
-	refused := all[44].ID // the newest
-	w.bookings.Settle(ctx, b.ID, said(45_000, late))
+	refused := all[many-1].ID // the newest
+	w.bookings.Settle(ctx, b.ID, said(many*1000, late))
 	w.gateway.Disputed = map[string]bool{refused: true}
 	w.lose(ctx, b, "cancelled", 2)
 	w.settle()
-	if got := w.returned(all...); got != 44_000 {
-		t.Errorf("%d are returned, the payments that refuse nothing have 44000", got)
+	if got := w.returned(all...); got != (many-1)*1000 {
+		t.Errorf("%d are returned, not all of the payments that refuse nothing", got)
 	}
 	list := w.owedList(ctx)
-	if list.Count != 1 || list.Data[0].Remaining != 1000 || list.Data[0].Amount != 45_000 {
+	if list.Count != 1 || list.Data[0].Remaining != 1000 || list.Data[0].Amount != many*1000 {
 		t.Errorf("%+v", list)
 	}
 	w.gateway.Disputed = nil
-	w.ahead.Add(int64(day))
+	w.ahead.Add(int64(nextDay))
 	w.settle()
-	if got := w.returned(all...); got != 45_000 || w.owedState("done") != 1 {
+	if got := w.returned(all...); got != many*1000 || w.owedState("done") != 1 {
 		t.Errorf("%d are returned", got)
 	}
 }
@@ -232,7 +233,7 @@ func TestRefundsOfPersonsCount(t *testing.T) {
 	}
 	w.gateway.Dashboard(p.ID, 200)
 	w.refresh(ctx, p.ID)
-	w.ahead.Add(int64(day))
+	w.ahead.Add(int64(nextDay))
 	w.settle()
 	if got := w.returned(p); got != 900 || w.owedState("done") != 1 {
 		t.Errorf("%d are returned", got)
@@ -240,7 +241,7 @@ func TestRefundsOfPersonsCount(t *testing.T) {
 	// The refund from before fails: what the policy owes is returned all the same, and nothing more.
 	w.gateway.EndRefund(before, domain.RefundFailed)
 	w.readRefund(ctx, p.ID, before)
-	w.ahead.Add(int64(day))
+	w.ahead.Add(int64(nextDay))
 	w.settle()
 	if got := w.returned(p); got != 800 || w.owedList(ctx).Count != 0 {
 		t.Errorf("%d are returned", got)
@@ -260,7 +261,7 @@ func TestOwedRefundRaces(t *testing.T) {
 		w.lose(ctx, b, "cancelled", 2)
 		w.settle()
 		end()
-		w.ahead.Add(int64(day))
+		w.ahead.Add(int64(nextDay))
 		atOnce(5, func(i int) {
 			if i == 0 {
 				w.refund(ctx, refundOf(p, `,"amount_minor":250`))
@@ -313,7 +314,7 @@ func TestOwedRefundIsMadeOnce(t *testing.T) {
 		}
 		w.engine = w.serve(w.DB.App) // the next process
 		for range 3 {
-			w.ahead.Add(int64(day))
+			w.ahead.Add(int64(nextDay))
 			w.settle()
 		}
 		if n := len(w.gateway.Refunds()); n != 1 || w.returned(p) != 600 || w.owedState("done") != 1 {
@@ -333,7 +334,7 @@ func TestOwedRefundIsClosed(t *testing.T) {
 	w.lose(ctx, b, "cancelled", 2)
 	w.settle()
 	for range 3 {
-		w.ahead.Add(int64(day))
+		w.ahead.Add(int64(nextDay))
 		w.settle()
 	}
 	list := w.owedList(ctx)
@@ -368,7 +369,7 @@ func TestOwedRefundIsClosed(t *testing.T) {
 		t.Errorf("%v", events)
 	}
 	w.owedCall(ctx, o.ID, "retry", "").is(422, "invalid_status_transition")
-	w.ahead.Add(int64(day))
+	w.ahead.Add(int64(nextDay))
 	w.settle()
 	if w.owedList(ctx).Count != 0 || w.owedState("closed") != 1 || w.returned(p) != 500 {
 		t.Error("it is not closed")
@@ -409,6 +410,49 @@ func TestOwedRefundIsRetriedNow(t *testing.T) {
 	}
 }
 
+// A refund that has failed may count as returned until its payment is read again. It is then tried again a day later, not at once.
+func TestOwedRefundKeepsItsPause(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.tenant()
+	b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
+	p := w.paidOf(ctx, b, 1000)
+	w.bookings.Settle(ctx, b.ID, said(600, map[string]bool{p.ID: false}))
+	w.gateway.RefundStatus = domain.RefundPending
+	w.lose(ctx, b, "cancelled", 2)
+	w.settle()
+	w.refresh(ctx, p.ID) // the gateway counts the pending refund
+	r := w.gateway.Refunds()[0].ID
+	w.gateway.EndRefund(r, domain.RefundFailed)
+	stored, err := storeIntent(ctx, w, p.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	account, err := w.accounts.Show(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.owed.Refunds.Refresh(ctx, account, stored, r); err != nil { // its event comes before that of the payment
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := w.owed.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.refresh(ctx, p.ID)
+	}
+	w.settle()
+	if list := w.owedList(ctx); list.Count != 1 || list.Data[0].Failure == nil || len(w.gateway.Refunds()) != 1 {
+		t.Errorf("%+v after %d refunds", list, len(w.gateway.Refunds()))
+	}
+	w.gateway.RefundStatus = domain.RefundSucceeded
+	w.ahead.Add(int64(nextDay))
+	w.settle()
+	if w.returned(p) != 600 || w.owedState("done") != 1 {
+		t.Errorf("returned %d", w.returned(p))
+	}
+}
+
 // Rows of the version before whose refund was refused, has failed or is gone are owed again; those whose refund has succeeded are done.
 func TestRowsOfTheVersionBefore(t *testing.T) {
 	t.Parallel()
@@ -427,6 +471,9 @@ func TestRowsOfTheVersionBefore(t *testing.T) {
 		p := w.paidOf(ctx, b, 1000)
 		paid = append(paid, p)
 		s := said(1000, map[string]bool{p.ID: late})
+		if i == 0 {
+			s = said(600, map[string]bool{p.ID: late})
+		}
 		if late {
 			s.Due = nil
 		}
@@ -440,8 +487,12 @@ func TestRowsOfTheVersionBefore(t *testing.T) {
 		end()
 		booked = append(booked, b)
 	}
-	for _, b := range booked {
+	for i, b := range booked {
 		rewrite(b)
+		if i < 2 { // a person has returned a part of it in the gateway's dashboard
+			w.gateway.Dashboard(paid[i].ID, 500)
+			w.refresh(ctx, paid[i].ID)
+		}
 	}
 	w.Count(`with r as (select id from refunds where status = 'refused' order by created_at limit 1), a as (delete from refund_allocations using r where refund_id = r.id)
 		delete from refunds using r where refunds.id = r.id returning 1`) // swept after a week
@@ -449,14 +500,18 @@ func TestRowsOfTheVersionBefore(t *testing.T) {
 		t.Fatalf("%d rows are of the version before", n)
 	}
 	w.settle()
-	w.ahead.Add(int64(day))
+	w.ahead.Add(int64(nextDay))
 	w.settle()
 	for i, p := range paid {
-		if got := w.returned(p); got != 1000 {
-			t.Errorf("%d: %d are returned", i, got)
+		want := int64(1000)
+		if i == 0 {
+			want = 600
+		}
+		if got := w.returned(p); got != want {
+			t.Errorf("%d: %d are returned, want %d", i, got, want)
 		}
 	}
-	if n := len(w.gateway.Refunds()); n != 4 || w.owedState("done") != 4 {
+	if n := len(w.gateway.Refunds()); n != 6 || w.owedState("done") != 4 {
 		t.Errorf("%d refunds, %d done", n, w.owedState("done"))
 	}
 }
@@ -496,7 +551,7 @@ func TestOwedRefundsAreMeasured(t *testing.T) {
 	w.lose(ctx, b, "cancelled", 2)
 	w.lose(ctx, cash, "cancelled", 2)
 	w.settle()
-	w.ahead.Add(int64(day))
+	w.ahead.Add(int64(nextDay))
 	w.settle()
 	w.settle()
 	if err := m.unfinished.Run(t.Context()); err != nil {
@@ -520,4 +575,3 @@ func TestOwedRefundsAreMeasured(t *testing.T) {
 		}
 	}
 }
-

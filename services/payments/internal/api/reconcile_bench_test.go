@@ -74,7 +74,7 @@ func BenchmarkReconciler(b *testing.B) {
 	}
 	tenant, accounts := ids.New[ids.TenantPrefix](), store.Accounts{Box: box}
 	ctx := caller.With(context.Background(), caller.Service("payments", tenant, caller.Test))
-	account := domain.Account{ID: ids.New[domain.AccountPrefix](), Provider: domain.Stripe, Account: "acct_1", Country: "US", SecretKey: "sk_test_1"}
+	account := domain.Account{ID: ids.New[domain.AccountPrefix](), Provider: domain.Stripe, Account: "acct_1", Country: "US", SecretKey: "sk_test_1", Events: domain.EventsOK}
 	if err := db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		_, err := accounts.Insert(ctx, tx, account)
 		return err
@@ -89,6 +89,7 @@ func BenchmarkReconciler(b *testing.B) {
 	intents := &app.Intents{DB: db.App, Accounts: accounts, Gateway: stripe, Wake: func() {}, Now: func() time.Time { return now }}
 	reconciler := &app.Reconciler{
 		Intents: intents, Refunds: &app.Refunds{Intents: intents, Wake: func() {}}, Lister: stripe, Worker: db.Worker,
+		Gateways: &app.Accounts{DB: db.App, Store: accounts, Gateway: stripe, Now: intents.Now}, Wake: func() {},
 		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)), Interval: time.Hour,
 	}
 	b.ReportAllocs()

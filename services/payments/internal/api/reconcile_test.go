@@ -20,16 +20,23 @@ import (
 	"holdfast.dev/services/payments/internal/store"
 )
 
-// lister is the gateway's lists, which a test may meddle with.
+// lister is the gateway's lists, which a test may meddle with. It has no events unless the test says so, as if they were older than what
+// the gateway keeps.
 type lister struct {
 	app.Lister
 
+	events bool
+	hide   bool         // the lists are empty, as if all objects were older
+	only   domain.Stage // the other lists are empty
 	before func(stage domain.Stage, after string) error
 	mu     sync.Mutex
 	calls  []string
 }
 
 func (l *lister) List(ctx context.Context, a domain.Account, stage domain.Stage, since time.Time, after string) (domain.ListPage, error) {
+	if stage == domain.StageEvents && !l.events || l.hide || l.only != "" && l.only != stage {
+		return domain.ListPage{}, nil
+	}
 	l.mu.Lock()
 	l.calls = append(l.calls, string(stage)+" "+after)
 	l.mu.Unlock()
@@ -41,15 +48,15 @@ func (l *lister) List(ctx context.Context, a domain.Account, stage domain.Stage,
 	return l.Lister.List(ctx, a, stage, since, after)
 }
 
-// reconciler compares with the gateway by a lister; nil is the stand-in's.
+// reconciler compares with the gateway by a lister; nil is the stand-in's without events.
 func (w *world) reconciler(l app.Lister) *app.Reconciler {
 	w.T.Helper()
 	if l == nil {
-		l = w.standIn.stripe
+		l = &lister{Lister: w.standIn.stripe}
 	}
 	return &app.Reconciler{
-		Intents: w.intents, Refunds: w.events.Refunds, Lister: l, Worker: w.DB.Worker, Log: slog.New(slog.DiscardHandler), Interval: time.Hour,
-		Grace: time.Millisecond,
+		Intents: w.intents, Refunds: w.events.Refunds, Gateways: w.accounts, Wake: func() { w.woken.Add(1) }, Lister: l, Worker: w.DB.Worker,
+		Log: slog.New(slog.DiscardHandler), Interval: time.Hour, Grace: time.Millisecond,
 	}
 }
 

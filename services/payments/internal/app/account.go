@@ -57,7 +57,7 @@ func (a *Accounts) Connect(ctx context.Context, live bool, keys domain.Keys) (do
 		before := current
 		switch {
 		case errors.Is(err, domain.ErrNotConfigured):
-			current = domain.Account{ID: ids.New[domain.AccountPrefix](), Provider: domain.Stripe, Account: id}
+			current = domain.Account{ID: ids.New[domain.AccountPrefix](), Provider: domain.Stripe, Account: id, Events: domain.EventsMissing}
 		case err != nil:
 			return err
 		case current.Account != id:
@@ -65,6 +65,9 @@ func (a *Accounts) Connect(ctx context.Context, live bool, keys domain.Keys) (do
 		}
 		current.Country, current.PublishableKey = country, keys.Publishable
 		current.SecretKey, current.SecretLast4, current.DisconnectedAt = keys.Secret, domain.Last4(string(keys.Secret)), nil
+		if keys.Webhook != "" {
+			current.Events = domain.EventsOK
+		}
 		if current.Version == 0 {
 			out, err = a.Store.Insert(ctx, tx, current)
 		} else {
@@ -123,6 +126,9 @@ func (a *Accounts) Rotate(ctx context.Context, live bool, keys domain.Keys, over
 		}
 		before := current
 		current.PublishableKey, current.SecretKey, current.SecretLast4 = keys.Publishable, keys.Secret, domain.Last4(string(keys.Secret))
+		if given.Webhook != "" {
+			current.Events = domain.EventsOK
+		}
 		if out, err = a.Store.Update(ctx, tx, current); err == nil && given.Webhook != "" {
 			err = a.Store.AddWebhookSecret(ctx, tx, out.ID, given.Webhook, a.Now().Add(overlap))
 		}
@@ -151,6 +157,24 @@ func (a *Accounts) Disconnect(ctx context.Context) (out domain.Account, err erro
 	return out, err
 }
 
+// noteEvents writes whether the gateway's events reach this platform, as a run of the reconciler has found.
+func (a *Accounts) noteEvents(ctx context.Context, id domain.AccountID, run domain.Reconciliation) error {
+	return a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		before, signed, err := a.Store.ForUpdate(ctx, tx, id)
+		if err != nil || before.DisconnectedAt != nil {
+			return err
+		}
+		after := before
+		if after.Events = run.Events(before.Events, signed); after.Events == before.Events {
+			return nil
+		}
+		if after, err = a.Store.Update(ctx, tx, after); err != nil {
+			return err
+		}
+		return emitAccount(ctx, tx, before, after, "")
+	})
+}
+
 // emitAccount adds the event of a change; before has no version when the account is new. The relay of the service that runs finds it.
 func emitAccount(ctx context.Context, tx pg.Tx, before, after domain.Account, webhook domain.Secret) error {
 	body, err := renderAccount(after, webhook)
@@ -172,5 +196,6 @@ func renderAccount(a domain.Account, webhook domain.Secret) (json.RawMessage, er
 	return contract.Encode(internalapi.GatewayAccount{
 		ID: a.ID.String(), Provider: a.Provider, Account: a.Account, Country: a.Country, PublishableKey: a.PublishableKey,
 		SecretKeyLast4: a.SecretLast4, WebhookSecretLast4: domain.Last4(string(webhook)), Connected: a.DisconnectedAt == nil,
+		Events: string(a.Events),
 	})
 }

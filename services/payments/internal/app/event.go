@@ -54,10 +54,13 @@ func (a *Events) Receive(ctx context.Context, account domain.AccountID, body []b
 	if err != nil {
 		return err
 	}
+	if e.Intent == "" { // it is about no payment, or says nothing new
+		return nil
+	}
 	e.AccountID = account
 	err = a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		tx.AfterCommit(a.Wake)
-		return store.PutEvent(ctx, tx, e, now)
+		return store.ReceiveEvent(ctx, tx, e, now)
 	})
 	failpoint.Here("event.kept")
 	return err
@@ -105,19 +108,27 @@ func (a *Events) handle(ctx context.Context, due store.EventDue) error {
 		}
 	}
 	for i, e := range list {
-		list[i].DueAt = a.again(ctx, e, unknown, err)
+		if unknown && err == nil {
+			list[i] = awaited(e, a.Intents.Now())
+		} else {
+			list[i].DueAt = a.again(ctx, e, err)
+		}
 	}
 	return errors.Join(err, a.Intents.DB.Tx(ctx, save))
 }
 
-// again is when an event is tried again whose intent is unknown, or could not be read because of cause; nil: it is worked off, or given
-// up.
-func (a *Events) again(ctx context.Context, e domain.Event, unknown bool, cause error) *time.Time {
+// awaited is an event whose intent is not known: it is tried again for a while, and then dropped.
+func awaited(e domain.Event, now time.Time) domain.Event {
+	if e.Dropped = e.Foreign(now); !e.Dropped {
+		e.DueAt = later(now, e.Again(now))
+	}
+	return e
+}
+
+// again is when an event is tried again whose intent could not be read because of cause; nil: it is worked off, or given up.
+func (a *Events) again(ctx context.Context, e domain.Event, cause error) *time.Time {
 	now := a.Intents.Now()
-	switch {
-	case unknown && !e.Hopeless():
-		return later(now, e.Again(now))
-	case cause == nil:
+	if cause == nil {
 		return nil
 	}
 	var refused *domain.RefusedError

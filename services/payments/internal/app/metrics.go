@@ -84,7 +84,8 @@ type Unfinished struct {
 	Worker *pg.DB // worker role: counts them
 	Now    func() time.Time
 
-	all []waiting
+	all    []waiting
+	silent *prometheus.GaugeVec
 }
 
 // waiting are the metrics of one kind of work.
@@ -102,8 +103,12 @@ func NewUnfinished(worker *pg.DB, now func() time.Time, reg prometheus.Registere
 		reg.MustRegister(g)
 		return g
 	}
+	silent := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "payment_accounts_without_events", Help: "Connected accounts at the payment gateway whose events do not arrive, by state (missing: no signing secret, late) and mode.",
+	}, []string{"state", "mode"})
+	reg.MustRegister(silent)
 	work := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "payment_work", Help: "Refunds whose outcome is unknown, and cancelled or expired bookings with intents to cancel or payments to settle, by kind.",
+		Name: "payment_work", Help: "Refunds whose outcome is unknown, and cancelled or expired bookings with intents to cancel, payments to settle or a refund to make, by kind.",
 	}, []string{"kind"})
 	oldest := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "payment_work_oldest_seconds", Help: "Age of the oldest of payment_work, by kind; 0 when there is none.",
@@ -118,7 +123,7 @@ func NewUnfinished(worker *pg.DB, now func() time.Time, reg prometheus.Registere
 	of := func(kind string, measure measure) waiting {
 		return waiting{count: work.WithLabelValues(kind), age: oldest.WithLabelValues(kind), measure: measure}
 	}
-	return &Unfinished{Worker: worker, Now: now, all: []waiting{
+	return &Unfinished{Worker: worker, Now: now, silent: silent, all: []waiting{
 		{
 			count:   gauge("payment_intents_creating", "Payment intents whose call to the gateway is under way, or has an unknown outcome."),
 			age:     gauge("payment_intents_creating_oldest_seconds", "Age of the oldest of payment_intents_creating, from the first call of its request; 0 when there is none."),
@@ -134,7 +139,7 @@ func NewUnfinished(worker *pg.DB, now func() time.Time, reg prometheus.Registere
 			age:     gauge("payment_reconciler_oldest_seconds", "How long ago the comparison of an account has ended, at the longest; 0 when there is none."),
 			measure: store.OldestReconciliation,
 		},
-		of("refund", store.UnfinishedRefunds), of("cancellation", store.UnfinishedCancellations), of("settlement", store.UnfinishedSettlements),
+		of("refund", store.UnfinishedRefunds), of("cancellation", store.UnfinishedCancellations), of("settlement", store.UnfinishedSettlements), of("owed", store.OwedNew),
 		{count: owed.WithLabelValues("failed"), age: owedFor.WithLabelValues("failed"), measure: store.OwedFailed},
 		{count: owed.WithLabelValues("nothing_left"), age: owedFor.WithLabelValues("nothing_left"), measure: store.OwedWithoutPayment},
 	}}
@@ -151,6 +156,10 @@ func (a *Unfinished) Run(ctx context.Context) error {
 			w.count.Set(float64(left.Count))
 			w.age.Set(left.Age)
 		}
-		return nil
+		silent, err := store.SilentAccounts(ctx, tx)
+		for _, s := range silent {
+			a.silent.WithLabelValues(string(s.Events), string(modeOf(s.Livemode))).Set(float64(s.Count))
+		}
+		return err
 	})
 }

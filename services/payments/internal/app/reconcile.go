@@ -22,12 +22,16 @@ import (
 type Lister interface {
 	// List reads the page behind after of what was made since a time, the newest first.
 	List(ctx context.Context, a domain.Account, stage domain.Stage, since time.Time, after string) (domain.ListPage, error)
+	// Get reads an object of a kind by its id; nil when the gateway does not know it.
+	Get(ctx context.Context, a domain.Account, kind domain.Stage, id string) (*domain.Listed, error)
 }
 
 const (
 	accountsAtOnce  = 4               // that one process compares
 	accountsFound   = 100             // that are looked up at once
-	mendsAtOnce     = 8               // of one account
+	callsAtOnce     = 8               // of one account
+	openPage        = 100             // open objects of a page
+	turnFor         = time.Minute     // then other accounts have their turn
 	reconcilerLease = 5 * time.Minute // longer than a page takes besides the grace
 )
 
@@ -35,11 +39,13 @@ const (
 // event would. It should find nothing. Any number of processes may run it at once: one has an account, and another one goes on
 // with the next page when it dies.
 type Reconciler struct {
-	Intents *Intents
-	Refunds *Refunds
-	Lister  Lister
-	Worker  *pg.DB // worker role: finds what is due
-	Log     *slog.Logger
+	Intents  *Intents
+	Refunds  *Refunds
+	Gateways *Accounts
+	Wake     func() // makes Events.Run look for events
+	Lister   Lister
+	Worker   *pg.DB // worker role: finds what is due
+	Log      *slog.Logger
 	// Interval is from the beginning of a run of an account to the next. Grace is how long a difference has to last: an event may be
 	// on its way.
 	Interval, Grace time.Duration
@@ -92,15 +98,15 @@ func (a *Reconciler) turn(ctx context.Context, id domain.AccountID) {
 	}
 }
 
-// compare runs through the stages, page by page. run says how far it has come.
+// compare runs through the stages, page by page. run says how far it has come. What takes long goes on after other accounts.
 func (a *Reconciler) compare(ctx context.Context, run *domain.Reconciliation) error {
 	account, err := a.Intents.Accounts.Account(ctx, a.Intents.DB.Read(ctx), run.AccountID)
 	if err != nil {
 		return err
 	}
-	grace := a.Grace
+	grace, end := a.Grace, time.Now().Add(turnFor)
 	for run.Stage != "" {
-		last, found, err := a.page(ctx, account, *run, grace)
+		last, found, err := a.page(ctx, account, run, grace)
 		if err != nil {
 			return errors.Join(err, a.postpone(ctx, *run, err))
 		}
@@ -108,15 +114,40 @@ func (a *Reconciler) compare(ctx context.Context, run *domain.Reconciliation) er
 			grace = a.Grace / 10
 		}
 		if run.Tries, run.Cursor = 0, last; last == "" {
-			run.Stage = run.Stage.Next()
+			*run = run.Advance()
 		}
-		if run.Stage != "" {
-			if err := a.save(ctx, *run, a.Intents.Now().Add(a.lease()), nil); err != nil {
-				return err
-			}
+		if run.Stage == "" {
+			break
+		}
+		due, pause := a.Intents.Now(), time.Now().After(end)
+		if !pause {
+			due = due.Add(a.lease())
+		}
+		if err := a.save(ctx, *run, due, nil); err != nil || pause {
+			return err
 		}
 	}
+	if err := a.note(ctx, *run, account); err != nil {
+		return errors.Join(err, a.postpone(ctx, *run, err))
+	}
 	return a.finish(ctx, *run)
+}
+
+// note writes whether the account's events arrive, and deletes the oldest of those that are kept over their bound.
+func (a *Reconciler) note(ctx context.Context, run domain.Reconciliation, account domain.Account) error {
+	if err := a.Gateways.noteEvents(ctx, account.ID, run); err != nil {
+		return err
+	}
+	for more := true; more; {
+		err := a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+			more, err = store.TrimEvents(ctx, tx, account.ID, domain.EventsKept)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // lease is how long a process has an account to itself. Each page renews it.
@@ -128,7 +159,7 @@ func (a *Reconciler) finish(ctx context.Context, run domain.Reconciliation) erro
 	if due.Before(now) {
 		due = now
 	}
-	return a.save(ctx, domain.Reconciliation{AccountID: run.AccountID, Stage: domain.StageIntents}, due, &now)
+	return a.save(ctx, run.Ended(), due, &now)
 }
 
 // postpone leaves a run that has failed to a later turn. An account whose keys are refused waits for the next run. A page whose
@@ -141,7 +172,7 @@ func (a *Reconciler) postpone(ctx context.Context, run domain.Reconciliation, ca
 	if refused != nil {
 		run.Cursor = ""
 	}
-	wait := min(time.Second<<min(run.Tries, 12), a.Interval)
+	wait := min(time.Second<<min(max(run.Tries, 1), 12), a.Interval)
 	return a.save(context.WithoutCancel(ctx), run, a.Intents.Now().Add(wait), nil)
 }
 
@@ -161,8 +192,8 @@ type difference struct {
 
 // page compares a page and mends it. It returns where the next page begins, "" behind the last one, and how many differences it has
 // found. What differs is looked at again after the grace: it counts only when the gateway tells the same and it still differs.
-func (a *Reconciler) page(ctx context.Context, account domain.Account, run domain.Reconciliation, grace time.Duration) (last string, found int, err error) {
-	page, suspects, err := a.look(ctx, account, run)
+func (a *Reconciler) page(ctx context.Context, account domain.Account, run *domain.Reconciliation, grace time.Duration) (last string, found int, err error) {
+	page, suspects, err := a.look(ctx, account, *run)
 	if err != nil {
 		return "", 0, err
 	}
@@ -173,7 +204,7 @@ func (a *Reconciler) page(ctx context.Context, account domain.Account, run domai
 		case <-time.After(grace):
 		}
 		var again map[string]difference
-		if _, again, err = a.look(ctx, account, run); err != nil {
+		if _, again, err = a.look(ctx, account, *run); err != nil {
 			return "", 0, err
 		}
 		for id, first := range suspects {
@@ -185,15 +216,26 @@ func (a *Reconciler) page(ctx context.Context, account domain.Account, run domai
 			return "", 0, err
 		}
 	}
+	if run.Stage == domain.StageEvents {
+		run.EventsSeen, run.EventsMissed = run.EventsSeen+page.received, run.EventsMissed+len(suspects)
+	}
 	if page.More {
 		last = page.Last
 	}
 	return last, len(suspects), nil
 }
 
+// looked is a page, and how many of its events were received.
+type looked struct {
+	domain.ListPage
+
+	received int
+}
+
 // look reads a page and tells what of it differs, by the gateway's id.
-func (a *Reconciler) look(ctx context.Context, account domain.Account, run domain.Reconciliation) (domain.ListPage, map[string]difference, error) {
-	page, err := a.Lister.List(ctx, account, run.Stage, run.Stage.Since(*run.StartedAt), run.Cursor)
+func (a *Reconciler) look(ctx context.Context, account domain.Account, run domain.Reconciliation) (looked, map[string]difference, error) {
+	listed, err := a.list(ctx, account, run)
+	page := looked{ListPage: listed}
 	if err != nil || len(page.Items) == 0 {
 		return page, nil, err
 	}
@@ -203,6 +245,9 @@ func (a *Reconciler) look(ctx context.Context, account domain.Account, run domai
 	}
 	tenant, differ := caller.FromContext(ctx).Tenant.String(), map[string]difference{}
 	for i, l := range page.Items {
+		if known[i].Received {
+			page.received++
+		}
 		if kind := run.Stage.Compare(l, known[i], tenant); kind != "" {
 			differ[l.ID] = difference{l, kind, known[i]}
 		}
@@ -210,19 +255,50 @@ func (a *Reconciler) look(ctx context.Context, account domain.Account, run domai
 	return page, differ, nil
 }
 
+// list reads a page: of the gateway's lists, or of what is open here, which the gateway is asked for one by one.
+func (a *Reconciler) list(ctx context.Context, account domain.Account, run domain.Reconciliation) (domain.ListPage, error) {
+	if !run.Stage.Open() {
+		return a.Lister.List(ctx, account, run.Stage, run.Since(), run.Cursor)
+	}
+	ids, err := store.OpenObjects(ctx, a.Intents.DB.Read(ctx), account.ID, run.Stage, run.Since(), run.Cursor, openPage)
+	if err != nil || len(ids) == 0 {
+		return domain.ListPage{}, err
+	}
+	found := make([]*domain.Listed, len(ids))
+	var calls errgroup.Group
+	calls.SetLimit(callsAtOnce)
+	for i, id := range ids {
+		calls.Go(func() (err error) {
+			found[i], err = a.Lister.Get(ctx, account, run.Stage.Kind(), id)
+			return err
+		})
+	}
+	err = calls.Wait()
+	page := domain.ListPage{Last: ids[len(ids)-1], More: len(ids) == openPage}
+	for _, l := range found {
+		if l != nil {
+			page.Items = append(page.Items, *l)
+		}
+	}
+	return page, err
+}
+
 // mend reads each object that differs anew, and counts it. Where the gateway or the database cannot be reached, the page is compared
 // again later.
 func (a *Reconciler) mend(ctx context.Context, account domain.Account, stage domain.Stage, list map[string]difference) error {
 	var mends errgroup.Group
-	mends.SetLimit(mendsAtOnce)
+	mends.SetLimit(callsAtOnce)
 	for _, d := range list {
 		mends.Go(func() error {
 			var err error
 			if d.kind != domain.DifferentUnknown {
-				err = a.mendOne(ctx, account, stage, d)
+				err = a.mendOne(ctx, account, stage.Kind(), d)
 			}
 			if passing(err) {
 				return fmt.Errorf("mend %s: %w", d.ID, err)
+			}
+			if d.kind == domain.DifferentEvent && account.Events == domain.EventsMissing { // none arrives, which the account shows
+				return nil
 			}
 			a.Intents.Metrics.difference(d.kind)
 			a.Log.ErrorContext(ctx, "the payment gateway and this platform differ", slog.String("kind", string(d.kind)), slog.String("object", d.ID),
@@ -239,8 +315,10 @@ func passing(err error) bool {
 	var refused *domain.RefusedError
 	var own *apperr.Error
 	switch {
-	case err == nil, errors.As(err, &own):
+	case err == nil:
 		return false
+	case errors.As(err, &own):
+		return errors.Is(err, domain.ErrEventsWaiting)
 	case errors.As(err, &refused):
 		return refused.Unread
 	default:
@@ -249,6 +327,12 @@ func passing(err error) bool {
 }
 
 func (a *Reconciler) mendOne(ctx context.Context, account domain.Account, stage domain.Stage, d difference) error {
+	if d.kind == domain.DifferentEvent {
+		return a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+			tx.AfterCommit(a.Wake)
+			return store.ReceiveEvent(ctx, tx, d.Event(account.ID), a.Intents.Now())
+		})
+	}
 	if d.known.Intent.ID.IsZero() {
 		if err := a.adopt(ctx, account, d.Listed); err != nil {
 			return err

@@ -301,7 +301,7 @@ func (a *Refunds) write(ctx context.Context, tx pg.Tx, current, next domain.Refu
 	previous := outbox.Diff(before, after)
 	visible := next.Shown && (!current.Shown || string(previous) != "{}")
 	changed, _ := next.Allocation(part.ID)
-	if err := a.tellOwed(ctx, tx, current, changed); err != nil {
+	if err := a.wakeOwed(ctx, tx, current, changed); err != nil {
 		return domain.Refund{}, err
 	}
 	saved, err := store.UpdateRefund(ctx, tx, next, changed, visible && current.Shown, visible)
@@ -318,9 +318,9 @@ func (a *Refunds) write(ctx context.Context, tx pg.Tx, current, next domain.Refu
 	return saved, emit(ctx, tx, a.Intents.Wake, refundUpdated(saved, body, previous))
 }
 
-// tellOwed makes what a policy owes of the part's intent due, as the part's money has moved. Where a refund that was made for it has
+// wakeOwed makes what a policy owes of the part's intent due, as the part's money has moved. Where a refund that was made for it has
 // failed, also after it had succeeded, that is tried again after a while.
-func (a *Refunds) tellOwed(ctx context.Context, tx pg.Tx, r domain.Refund, part domain.Allocation) error {
+func (a *Refunds) wakeOwed(ctx context.Context, tx pg.Tx, r domain.Refund, part domain.Allocation) error {
 	before, _ := r.Allocation(part.ID)
 	if before.Status == part.Status {
 		return nil

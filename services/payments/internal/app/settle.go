@@ -151,7 +151,7 @@ func (a *Settler) paid(ctx context.Context, p domain.Intent, late, refund bool) 
 		if refund {
 			err := a.owe(ctx, tx, domain.OwedRefund{
 				Cause: domain.PaidLate, Subject: string(p.GatewayID), Booking: p.BookingID, Wanted: p.Received, Code: p.Amount.Currency,
-				Since: time.Unix(0, 0), // all refunds of it count
+				Since: domain.AllRefunds,
 			}, nil)
 			if err != nil {
 				return err
@@ -166,8 +166,12 @@ func (a *Settler) paid(ctx context.Context, p domain.Intent, late, refund bool) 
 	})
 }
 
-// owedLease is longer than a look at an owed refund takes; after an error it is looked at again when it has passed.
-const owedLease = 60 * time.Second
+const (
+	// owedLease is longer than a turn takes; after an error the owed refund is looked at again when it has passed.
+	owedLease = 60 * time.Second
+	// refundsAtOnce is how many refunds one turn makes for an owed refund, each over up to domain.MaxAllocations payments.
+	refundsAtOnce = 5
+)
 
 // OwedRefunds makes the refunds that policies owe, until their money has gone back or a person closes them. What fails is tried again
 // daily. Any number of processes may run it at once: a refund begins under the locks of its payments, whose refunds say what is left.
@@ -198,7 +202,8 @@ func (a *OwedRefunds) Run(ctx context.Context) error {
 	return nil
 }
 
-// turn looks at an owed refund and makes the refunds that are left, one after the other, until nothing is left to do now.
+// turn looks at an owed refund and makes the refunds that are left, one after the other, until nothing is left to do now. The end of a refund
+// makes what is owed due again, so another turn goes on where this one stops.
 func (a *OwedRefunds) turn(ctx context.Context, due store.OwedDue) error {
 	db, now := a.Refunds.Intents.DB, a.Refunds.Intents.Now()
 	var o *domain.OwedRefund
@@ -214,16 +219,15 @@ func (a *OwedRefunds) turn(ctx context.Context, due store.OwedDue) error {
 		return err
 	}
 	if o.ID.IsZero() {
-		o.Since = o.CreatedAt
 		err := db.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
-			o.ID, err = store.AdoptOwed(ctx, tx, *o, payments)
+			*o, err = store.AdoptOwed(ctx, tx, *o)
 			return err
 		})
 		if err != nil {
 			return err
 		}
 	}
-	for ctx.Err() == nil {
+	for range refundsAtOnce {
 		var r *domain.Refund
 		err := db.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
 			r, err = a.next(ctx, tx, *o, payments)
@@ -235,7 +239,7 @@ func (a *OwedRefunds) turn(ctx context.Context, due store.OwedDue) error {
 		failpoint.Here("owed.begun")
 		a.make(ctx, *r)
 	}
-	return ctx.Err()
+	return nil
 }
 
 // payments are those that are owed back, or a share of them. What came in time is settled when the booking is lost. It fills in what a version
@@ -336,9 +340,9 @@ func (a *OwedRefunds) change(
 			return err
 		}
 		o.Version++
-		told := o
-		told.Note = "" // it may be about a person
-		body, err := contract.Encode(view.OwedRefund(told))
+		audited := o
+		audited.Note = "" // it may be about a person
+		body, err := contract.Encode(view.OwedRefund(audited))
 		if err != nil {
 			return err
 		}

@@ -19,6 +19,7 @@ type Account struct {
 	PublishableKey string
 	SecretKey      Secret
 	SecretLast4    string
+	Events         EventsState
 	Version        int64
 	CreatedAt      time.Time
 	UpdatedAt      time.Time

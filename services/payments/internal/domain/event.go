@@ -24,14 +24,24 @@ type Event struct {
 
 	ReceivedAt time.Time
 	DueAt      *time.Time // when it is worked off, or tried again; nil: it is worked off
+	Dropped    bool       // it is not kept
 }
 
+// ErrEventsWaiting is the answer to a webhook of an account of which too many events wait; the gateway sends it again.
+var ErrEventsWaiting = apperr.ErrUnavailable.WithMessage("Too many events of this account wait. Send it again later.")
+
 const (
-	// eventPatience is how often an event is tried whose intent is not known here: it may come before the answer to the creation.
+	// EventsWaiting bounds the events of an account that are not worked off.
+	EventsWaiting = 10_000
+	// EventsKept bounds the events of an account that are worked off, after each comparison of the account with the gateway.
+	EventsKept = 100_000
+
+	// eventPatience is how long an event is tried whose intent is not known here: it may come before the answer to the creation.
 	// Later it is not of this platform, as other programs may use the operator's account too.
-	eventPatience = 8
-	// eventLease is longer than a read of the gateway takes.
-	eventLease = 60 * time.Second
+	eventPatience = time.Hour
+	// eventLease is longer than most reads of the gateway take. Where one takes longer, another process reads too, and the read that
+	// has begun later counts.
+	eventLease = 30 * time.Second
 )
 
 // OfRefund reports whether the refunds of the intent are to be read too.
@@ -46,8 +56,8 @@ func RefundAsked(account AccountID, intent GatewayID, id string) Event {
 	return Event{AccountID: account, ID: id, Type: "refund.asked", Intent: intent}
 }
 
-// Hopeless reports whether the intent of an event is not of this platform.
-func (e Event) Hopeless() bool { return e.Tries >= eventPatience }
+// Foreign reports whether an event whose intent is not known is not of this platform.
+func (e Event) Foreign(now time.Time) bool { return now.Sub(e.ReceivedAt) >= eventPatience }
 
 // EventLease is when another process may take an event that one has taken now.
 func EventLease(now time.Time) time.Time { return now.Add(eventLease) }

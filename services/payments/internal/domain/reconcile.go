@@ -7,6 +7,7 @@ type DifferenceKind string
 
 // The kinds of differences; "" is none.
 const (
+	DifferentEvent   DifferenceKind = "event"   // an event of the gateway that was not received
 	DifferentIntent  DifferenceKind = "intent"  // the state or an amount of an intent
 	DifferentRefund  DifferenceKind = "refund"  // the state of a refund
 	DifferentDispute DifferenceKind = "dispute" // the state of a dispute
@@ -15,53 +16,69 @@ const (
 )
 
 // DifferenceKinds are all of them.
-var DifferenceKinds = []DifferenceKind{DifferentIntent, DifferentRefund, DifferentDispute, DifferentLedger, DifferentUnknown}
+var DifferenceKinds = []DifferenceKind{
+	DifferentEvent, DifferentIntent, DifferentRefund, DifferentDispute, DifferentLedger, DifferentUnknown,
+}
 
 // Stage is what of an account is compared, one after the other.
 type Stage string
 
-// The stages of a comparison.
+// The stages of a comparison: what has changed by the gateway's events, what was created lately by the gateway's lists, and what is open
+// here, however old it is.
 const (
-	StageIntents  Stage = "intents"
-	StageRefunds  Stage = "refunds"
-	StageDisputes Stage = "disputes"
+	StageEvents       Stage = "events"
+	StageIntents      Stage = "intents"
+	StageRefunds      Stage = "refunds"
+	StageDisputes     Stage = "disputes"
+	StageOpenIntents  Stage = "open_intents"
+	StageOpenRefunds  Stage = "open_refunds"
+	StageOpenDisputes Stage = "open_disputes"
 )
 
+// stages are in the order in which they are compared.
+var stages = []Stage{StageEvents, StageIntents, StageRefunds, StageDisputes, StageOpenIntents, StageOpenRefunds, StageOpenDisputes}
+
 const (
-	compared         = 3 * 24 * time.Hour   // the age of the intents and refunds that are compared
+	compared         = 3 * 24 * time.Hour   // the age of the intents and refunds that are listed
 	comparedDisputes = 120 * 24 * time.Hour // of disputes, which last for months
+	comparedEvents   = 29 * 24 * time.Hour  // of events: Stripe lists those of 30 days
+	eventsOverlap    = 10 * time.Minute     // an event may be listed a while after its creation
+	openInterval     = 24 * time.Hour       // between two comparisons of what is open
 )
 
-// Since is the creation of the oldest object that a stage of a run compares.
-func (s Stage) Since(started time.Time) time.Time {
-	if s == StageDisputes {
-		return started.Add(-comparedDisputes)
-	}
-	return started.Add(-compared)
-}
-
-// Next is the stage that follows; "" when the run has ended.
-func (s Stage) Next() Stage {
+// Kind is the stage whose objects a stage compares.
+func (s Stage) Kind() Stage {
 	switch s {
-	case StageIntents:
+	case StageOpenIntents:
+		return StageIntents
+	case StageOpenRefunds:
 		return StageRefunds
-	case StageRefunds:
+	case StageOpenDisputes:
 		return StageDisputes
 	default:
-		return ""
+		return s
 	}
 }
+
+// Open reports whether a stage compares what is open here, which the gateway is asked for one by one.
+func (s Stage) Open() bool { return s.Kind() != s }
 
 // Listed is an object of the gateway as a list tells it. Two are equal where the gateway tells the same.
 type Listed struct {
-	ID                 string // pi_…, re_… or dp_…
+	ID                 string // pi_…, re_…, dp_… or evt_…
 	Intent             GatewayID
 	Tenant             string // of its metadata: whose it is; "" when no tenant's of this platform
 	Row                string // our id of the intent or the allocation, from its metadata
-	Status             string
+	Status             string // of an event: its type
 	Received, Refunded int64
 	FailedCharge       string
 	Movements          string // txn_…, separated by commas
+	Refund             string // re_…, that an event is about
+}
+
+// Event is a listed event as it would have been received.
+func (l Listed) Event(account AccountID) Event {
+	return Event{AccountID: account, ID: l.ID, Type: l.Status, Intent: l.Intent, Refund: l.Refund}
 }
 
 // ListPage is a page of a list.
@@ -81,27 +98,45 @@ type Known struct {
 	MissingMovements int
 	Due              bool // an event says that the intent is about to be read
 	Elsewhere        bool // the intent is of another connection to the same account, which compares it
+	Received         bool // the event was received
 }
 
 // Compare tells in what a listed object differs from what is known; "" where it does not, or where it is not of the tenant, or where
 // a worker will read it soon.
 func (s Stage) Compare(l Listed, k Known, tenant string) DifferenceKind {
-	own := l.Tenant == tenant && l.Row != ""
-	var kind DifferenceKind
+	own, kind := l.Tenant == tenant && l.Row != "", s.Kind()
+	var differs DifferenceKind
 	switch {
-	case k.Due, k.Elsewhere:
+	case k.Elsewhere:
 		return ""
-	case s == StageIntents && own:
-		kind = compareIntent(l, k)
-	case s == StageRefunds && own:
-		kind = compareRefund(l, k)
-	case s == StageDisputes && !k.Intent.ID.IsZero() && k.DisputeStatus != DisputeStatus(l.Status):
-		kind = DifferentDispute
+	case kind == StageEvents:
+		return compareEvent(l, k, own)
+	case k.Due:
+		return ""
+	case kind == StageIntents && own:
+		differs = compareIntent(l, k)
+	case kind == StageRefunds && own:
+		differs = compareRefund(l, k)
+	case kind == StageDisputes && !k.Intent.ID.IsZero() && k.DisputeStatus != DisputeStatus(l.Status):
+		differs = DifferentDispute
 	}
-	if kind == "" && !k.Intent.ID.IsZero() && k.MissingMovements > 0 {
+	if differs == "" && !k.Intent.ID.IsZero() && k.MissingMovements > 0 {
 		return DifferentLedger
 	}
-	return kind
+	return differs
+}
+
+// compareEvent finds the events about intents of this platform that were not received. The creation of an intent, which alone names a row,
+// is no news unless the gateway was thought to have refused it.
+func compareEvent(l Listed, k Known, own bool) DifferenceKind {
+	switch {
+	case own && k.Intent.ID.IsZero() && k.RowStatus == Refused:
+		return DifferentIntent
+	case l.Row != "", k.Intent.ID.IsZero(), k.Received, l.Intent == "":
+		return ""
+	default:
+		return DifferentEvent
+	}
 }
 
 func compareIntent(l Listed, k Known) DifferenceKind {
@@ -135,9 +170,86 @@ func compareRefund(l Listed, k Known) DifferenceKind {
 
 // Reconciliation is how far the comparison of an account has come.
 type Reconciliation struct {
-	AccountID AccountID
-	Tries     int
-	Stage     Stage
-	Cursor    string
-	StartedAt *time.Time
+	AccountID    AccountID
+	Tries        int
+	Stage        Stage
+	Cursor       string
+	StartedAt    *time.Time
+	EventsUntil  *time.Time // the gateway's events before it were read; nil: none were
+	EventsSeen   int        // of this run, about intents of this platform, that had been received
+	EventsMissed int        // of this run, that had not
+	OpenedAt     *time.Time // start of the last run that has compared what is open
+}
+
+// FirstStage is where a run begins.
+const FirstStage = StageEvents
+
+// Since is the creation of the oldest object that the stage of a run compares.
+func (r Reconciliation) Since() time.Time {
+	switch r.Stage {
+	case StageEvents:
+		oldest := r.StartedAt.Add(-comparedEvents)
+		if r.EventsUntil != nil && r.EventsUntil.Add(-eventsOverlap).After(oldest) {
+			return r.EventsUntil.Add(-eventsOverlap)
+		}
+		return oldest
+	case StageDisputes, StageOpenDisputes:
+		return r.StartedAt.Add(-comparedDisputes)
+	default:
+		return r.StartedAt.Add(-compared)
+	}
+}
+
+// Advance is the run at its next stage, "" where it has ended. What is open is compared once a day.
+func (r Reconciliation) Advance() Reconciliation {
+	if r.Stage == StageEvents {
+		r.EventsUntil = r.StartedAt
+	}
+	r.Cursor = ""
+	open := r.OpenedAt == nil || r.StartedAt.Sub(*r.OpenedAt) >= openInterval
+	for i, s := range stages {
+		if s != r.Stage {
+			continue
+		}
+		if r.Stage = ""; i+1 < len(stages) && (open || !stages[i+1].Open()) {
+			r.Stage = stages[i+1]
+		}
+		break
+	}
+	if r.Stage == "" && open {
+		r.OpenedAt = r.StartedAt
+	}
+	return r
+}
+
+// Ended is the state between two runs.
+func (r Reconciliation) Ended() Reconciliation {
+	return Reconciliation{AccountID: r.AccountID, Stage: FirstStage, EventsUntil: r.EventsUntil, OpenedAt: r.OpenedAt}
+}
+
+// EventsState says whether the events of an account reach this platform.
+type EventsState string
+
+// The states of an account's events.
+const (
+	EventsOK      EventsState = "ok"
+	EventsMissing EventsState = "missing" // the account has no signing secret: no event is taken
+	EventsLate    EventsState = "late"    // the gateway has events that were not received
+)
+
+// Events is the state that a run has found. signed says that the account has a signing secret; a run without events changes nothing, nor
+// does what was missed before the account had one.
+func (r Reconciliation) Events(before EventsState, signed bool) EventsState {
+	switch {
+	case !signed:
+		return EventsMissing
+	case before == EventsMissing:
+		return EventsOK
+	case r.EventsMissed > 0:
+		return EventsLate
+	case r.EventsSeen > 0:
+		return EventsOK
+	default:
+		return before
+	}
 }

@@ -75,6 +75,9 @@ type OwedRefund struct {
 	CreatedAt time.Time
 }
 
+// AllRefunds is OwedRefund.Since where all refunds of its payments count.
+var AllRefunds = time.Unix(0, 0)
+
 // OwedPause is after which time a payment is tried again whose refund has failed, and what is under way is looked at again.
 const OwedPause = 24 * time.Hour
 
@@ -97,14 +100,16 @@ func (o OwedRefund) Intent() GatewayID {
 }
 
 // Look is the owed refund after a look at its payments, and how much no refund is under way for. What is less than the gateway's unit is
-// not owed.
+// not owed. One that is open again keeps the failure that its payments still wait for.
 func (o OwedRefund) Look(m OwedMoney, now time.Time) (next OwedRefund, left int64) {
 	open := o.Wanted - m.Returned - max(0, m.Elsewhere-o.Elsewhere)
-	again := now.Add(OwedPause)
+	again, before := now.Add(OwedPause), o.State
 	left, o.Remaining = taken(open, o.Code), max(0, open+m.UnderWay)
 	o.State, o.DueAt = OwedOpen, &again
 	if left == 0 && m.UnderWay == 0 {
-		o.State, o.DueAt, o.RetryAt, o.FailedAt, o.Failure = OwedDone, nil, nil, nil, nil
+		o.State, o.DueAt = OwedDone, nil
+	} else if before == OwedDone && !o.Waits(now) {
+		o.RetryAt, o.FailedAt, o.Failure = nil, nil, nil
 	}
 	return o, left
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stripe/stripe-go/v76"
 	"github.com/stripe/stripe-go/v76/charge"
-	"github.com/stripe/stripe-go/v76/dispute"
 
 	"holdfast.dev/services/payments/internal/domain"
 )
@@ -105,7 +104,7 @@ func (s *Stripe) addDisputes(ctx context.Context, a domain.Account, p *stripe.Pa
 	_, err := do(ctx, s, a, func(ctx context.Context) (struct{}, error) {
 		params := &stripe.DisputeListParams{PaymentIntent: &p.ID}
 		params.Context, params.Limit = ctx, stripe.Int64(pageSize)
-		list := dispute.Client{B: s.backend, Key: string(a.SecretKey)}.List(params)
+		list := s.disputes(a).List(params)
 		for list.Next() {
 			d := list.Dispute()
 			told.Disputes = append(told.Disputes, readDispute(d))

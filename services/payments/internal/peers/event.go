@@ -2,7 +2,9 @@ package peers
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/stripe/stripe-go/v76"
 	"github.com/stripe/stripe-go/v76/webhook"
@@ -11,7 +13,7 @@ import (
 )
 
 // ReadEvent checks the signature of a webhook over the bytes that were sent, by any of the account's secrets, and reads what it is
-// about. It implements app.EventReader.
+// about. One that is dated more than five minutes ahead is refused, as one that is older is. It implements app.EventReader.
 func (s *Stripe) ReadEvent(body []byte, signature string, secrets []domain.Secret) (domain.Event, error) {
 	for _, secret := range secrets {
 		e, err := webhook.ConstructEventWithOptions(body, signature, string(secret), webhook.ConstructEventOptions{
@@ -19,6 +21,9 @@ func (s *Stripe) ReadEvent(body []byte, signature string, secrets []domain.Secre
 		})
 		if err != nil {
 			continue
+		}
+		if ahead(signature, e.Created) {
+			return domain.Event{}, domain.ErrEvent.WithMessage("The event is dated more than five minutes ahead.")
 		}
 		id, refund, err := intentOf(e)
 		if err != nil || e.ID == "" || e.Type == "" {
@@ -29,8 +34,23 @@ func (s *Stripe) ReadEvent(body []byte, signature string, secrets []domain.Secre
 	return domain.Event{}, domain.ErrEvent
 }
 
-// WebhookEvents are the types of events that an operator has the gateway send. Others are kept and do nothing, but for those of refunds,
-// which say what these say.
+// ahead reports whether the signature or the event itself is dated more than five minutes ahead. The library has checked the signature's
+// form, and that it is not too old.
+func ahead(signature string, created int64) bool {
+	latest := time.Now().Add(webhook.DefaultTolerance).Unix()
+	for part := range strings.SplitSeq(signature, ",") {
+		if at, ok := strings.CutPrefix(part, "t="); ok {
+			signed, err := strconv.ParseInt(at, 10, 64)
+			if err != nil || signed > latest {
+				return true
+			}
+		}
+	}
+	return created > latest
+}
+
+// WebhookEvents are the types of events that an operator has the gateway send. Others are dropped, but for those of refunds, which say
+// what these say.
 var WebhookEvents = []string{
 	string(stripe.EventTypePaymentIntentAmountCapturableUpdated),
 	string(stripe.EventTypePaymentIntentCanceled),

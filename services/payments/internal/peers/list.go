@@ -2,11 +2,14 @@ package peers
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 
 	"github.com/stripe/stripe-go/v76"
 	"github.com/stripe/stripe-go/v76/dispute"
+	"github.com/stripe/stripe-go/v76/event"
 
 	"holdfast.dev/services/payments/internal/domain"
 )
@@ -21,6 +24,8 @@ func (s *Stripe) List(ctx context.Context, a domain.Account, stage domain.Stage,
 	return do(ctx, s, a, func(ctx context.Context) (domain.ListPage, error) {
 		params.Context = ctx
 		switch stage {
+		case domain.StageEvents:
+			return s.listEvents(a, &stripe.EventListParams{ListParams: params, CreatedRange: created, Types: stripe.StringSlice(comparedEvents)})
 		case domain.StageRefunds:
 			return s.listRefunds(a, &stripe.RefundListParams{ListParams: params, CreatedRange: created})
 		case domain.StageDisputes:
@@ -33,56 +38,145 @@ func (s *Stripe) List(ctx context.Context, a domain.Account, stage domain.Stage,
 	})
 }
 
-func (s *Stripe) listIntents(a domain.Account, params *stripe.PaymentIntentListParams) (page domain.ListPage, err error) {
+// Get reads an object of a kind by its id; nil when the gateway does not know it.
+func (s *Stripe) Get(ctx context.Context, a domain.Account, kind domain.Stage, id string) (*domain.Listed, error) {
+	found, err := do(ctx, s, a, func(ctx context.Context) (domain.Listed, error) {
+		switch kind {
+		case domain.StageRefunds:
+			params := &stripe.RefundParams{}
+			params.Context = ctx
+			r, err := s.refunds(a).Get(id, params)
+			return listedOf(r, err, refundListed)
+		case domain.StageDisputes:
+			params := &stripe.DisputeParams{}
+			params.Context = ctx
+			d, err := s.disputes(a).Get(id, params)
+			return listedOf(d, err, disputeListed)
+		default:
+			params := &stripe.PaymentIntentParams{}
+			params.Context, params.Expand = ctx, stripe.StringSlice([]string{"latest_charge"})
+			p, err := s.intents(a).Get(id, params)
+			return listedOf(p, err, intentListed)
+		}
+	})
+	var refused *domain.RefusedError
+	if errors.As(err, &refused) && refused.Code == string(stripe.ErrorCodeResourceMissing) {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &found, nil
+}
+
+func listedOf[T any](object T, err error, as func(T) (domain.Listed, error)) (domain.Listed, error) {
+	if err != nil {
+		return domain.Listed{}, err
+	}
+	return as(object)
+}
+
+// iterator is a page of a list of Stripe's library.
+type iterator interface {
+	Next() bool
+	Err() error
+	Meta() *stripe.ListMeta
+}
+
+// pageOf reads a page; item is the object that Next has come to.
+func pageOf(list iterator, item func() (domain.Listed, error)) (page domain.ListPage, err error) {
+	for list.Next() {
+		l, err := item()
+		if err != nil {
+			return domain.ListPage{}, err
+		}
+		page.Items, page.Last = append(page.Items, l), l.ID
+	}
+	page.More = list.Meta() != nil && list.Meta().HasMore
+	return page, list.Err()
+}
+
+// comparedEvents are the types of events that are compared: those that say something new, and the creation of intents, of which the
+// answer may be lost.
+var comparedEvents = append([]string{string(stripe.EventTypePaymentIntentCreated)}, WebhookEvents...)
+
+func (s *Stripe) listEvents(a domain.Account, params *stripe.EventListParams) (domain.ListPage, error) {
+	list := event.Client{B: s.backend, Key: string(a.SecretKey)}.List(params)
+	return pageOf(list, func() (domain.Listed, error) { return eventListed(list.Event()) })
+}
+
+// eventListed is what an event is about. The creation of an intent is no news, but names its row.
+func eventListed(e *stripe.Event) (domain.Listed, error) {
+	l := domain.Listed{ID: e.ID, Status: string(e.Type)}
+	if e.Data == nil {
+		return l, nil
+	}
+	if e.Type == stripe.EventTypePaymentIntentCreated {
+		var p struct {
+			ID       string            `json:"id"`
+			Metadata map[string]string `json:"metadata"`
+		}
+		err := json.Unmarshal(e.Data.Raw, &p)
+		l.Intent, l.Tenant, l.Row = domain.GatewayID(p.ID), p.Metadata[tenantKey], p.Metadata[intentRow]
+		return l, err
+	}
+	var err error
+	l.Intent, l.Refund, err = intentOf(*e)
+	return l, err
+}
+
+func (s *Stripe) listIntents(a domain.Account, params *stripe.PaymentIntentListParams) (domain.ListPage, error) {
 	list := s.intents(a).List(params)
-	for list.Next() {
-		p := list.PaymentIntent()
-		l := domain.Listed{ID: p.ID, Intent: domain.GatewayID(p.ID), Tenant: p.Metadata[tenantKey], Row: p.Metadata[intentRow]}
-		if l.Row != "" {
-			told, err := read(p)
-			if err != nil {
-				return domain.ListPage{}, err
-			}
-			l.Status, l.Received, l.Refunded, l.FailedCharge = string(told.Status), told.Received, told.Refunded, told.FailedCharge
-			if c := p.LatestCharge; c != nil {
-				l.Movements = joined(c.BalanceTransaction, c.FailureBalanceTransaction)
-			}
-		}
-		page.Items, page.Last = append(page.Items, l), p.ID
-	}
-	page.More = list.Meta() != nil && list.Meta().HasMore
-	return page, list.Err()
+	return pageOf(list, func() (domain.Listed, error) { return intentListed(list.PaymentIntent()) })
 }
 
-func (s *Stripe) listRefunds(a domain.Account, params *stripe.RefundListParams) (page domain.ListPage, err error) {
+func intentListed(p *stripe.PaymentIntent) (domain.Listed, error) {
+	l := domain.Listed{ID: p.ID, Intent: domain.GatewayID(p.ID), Tenant: p.Metadata[tenantKey], Row: p.Metadata[intentRow]}
+	if l.Row == "" {
+		return l, nil
+	}
+	intent, err := read(p)
+	if err != nil {
+		return domain.Listed{}, err
+	}
+	l.Status, l.Received, l.Refunded, l.FailedCharge = string(intent.Status), intent.Received, intent.Refunded, intent.FailedCharge
+	if c := p.LatestCharge; c != nil {
+		l.Movements = joined(c.BalanceTransaction, c.FailureBalanceTransaction)
+	}
+	return l, nil
+}
+
+func (s *Stripe) listRefunds(a domain.Account, params *stripe.RefundListParams) (domain.ListPage, error) {
 	list := s.refunds(a).List(params)
-	for list.Next() {
-		r := list.Refund()
-		l := domain.Listed{
-			ID: r.ID, Tenant: r.Metadata[tenantKey], Row: r.Metadata[refundRow], Status: string(r.Status),
-			Movements: joined(r.BalanceTransaction, r.FailureBalanceTransaction),
-		}
-		if r.PaymentIntent != nil {
-			l.Intent = domain.GatewayID(r.PaymentIntent.ID)
-		}
-		page.Items, page.Last = append(page.Items, l), r.ID
-	}
-	page.More = list.Meta() != nil && list.Meta().HasMore
-	return page, list.Err()
+	return pageOf(list, func() (domain.Listed, error) { return refundListed(list.Refund()) })
 }
 
-func (s *Stripe) listDisputes(a domain.Account, params *stripe.DisputeListParams) (page domain.ListPage, err error) {
-	list := dispute.Client{B: s.backend, Key: string(a.SecretKey)}.List(params)
-	for list.Next() {
-		d := list.Dispute()
-		l := domain.Listed{ID: d.ID, Status: string(d.Status), Movements: joined(d.BalanceTransactions...)}
-		if d.PaymentIntent != nil {
-			l.Intent = domain.GatewayID(d.PaymentIntent.ID)
-		}
-		page.Items, page.Last = append(page.Items, l), d.ID
+func refundListed(r *stripe.Refund) (domain.Listed, error) {
+	l := domain.Listed{
+		ID: r.ID, Tenant: r.Metadata[tenantKey], Row: r.Metadata[refundRow], Status: string(r.Status),
+		Movements: joined(r.BalanceTransaction, r.FailureBalanceTransaction),
 	}
-	page.More = list.Meta() != nil && list.Meta().HasMore
-	return page, list.Err()
+	if r.PaymentIntent != nil {
+		l.Intent = domain.GatewayID(r.PaymentIntent.ID)
+	}
+	return l, nil
+}
+
+func (s *Stripe) disputes(a domain.Account) dispute.Client {
+	return dispute.Client{B: s.backend, Key: string(a.SecretKey)}
+}
+
+func (s *Stripe) listDisputes(a domain.Account, params *stripe.DisputeListParams) (domain.ListPage, error) {
+	list := s.disputes(a).List(params)
+	return pageOf(list, func() (domain.Listed, error) { return disputeListed(list.Dispute()) })
+}
+
+func disputeListed(d *stripe.Dispute) (domain.Listed, error) {
+	l := domain.Listed{ID: d.ID, Status: string(d.Status), Movements: joined(d.BalanceTransactions...)}
+	if d.PaymentIntent != nil {
+		l.Intent = domain.GatewayID(d.PaymentIntent.ID)
+	}
+	return l, nil
 }
 
 // joined are the ids of balance transactions, separated by commas.

@@ -66,11 +66,19 @@ func TestCallsAreStripes(t *testing.T) {
 		"Capture": func() error { _, err := s.Capture(ctx, account, p, 700); return err },
 		"Find":    func() error { _, err := s.Find(ctx, account, p.ID, time.Now()); return err },
 		"List": func() error {
-			for stage := domain.StageIntents; stage != ""; stage = stage.Next() {
+			for _, stage := range []domain.Stage{domain.StageEvents, domain.StageIntents, domain.StageRefunds, domain.StageDisputes} {
 				for _, after := range []string{"", "pi_1"} {
 					if _, err := s.List(ctx, account, stage, time.Now(), after); err != nil {
 						return err
 					}
+				}
+			}
+			return nil
+		},
+		"Get": func() error {
+			for _, kind := range []domain.Stage{domain.StageIntents, domain.StageRefunds, domain.StageDisputes} {
+				if _, err := s.Get(ctx, account, kind, "x_1"); err != nil {
+					return err
 				}
 			}
 			return nil

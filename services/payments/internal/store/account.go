@@ -26,8 +26,8 @@ type stamp struct {
 	CreatedAt, UpdatedAt time.Time
 }
 
-const accountColumns = `a.id, a.provider, a.account, a.country, a.publishable_key, a.secret_key, a.secret_last4, a.version, a.created_at,
-	a.updated_at, a.disconnected_at`
+const accountColumns = `a.id, a.provider, a.account, a.country, a.publishable_key, a.secret_key, a.secret_last4, a.events, a.version,
+	a.created_at, a.updated_at, a.disconnected_at`
 
 // oneAccount needs the tenant and the mode in the transaction's settings.
 const oneAccount = `select ` + accountColumns + ` from gateway_accounts a where a.tenant_id = @tenant and a.livemode = @live and `
@@ -52,6 +52,18 @@ func (s Accounts) ConnectedForUpdate(ctx context.Context, tx pg.Tx) (domain.Acco
 func (s Accounts) DisconnectedForUpdate(ctx context.Context, tx pg.Tx, account string) (domain.Account, error) {
 	return pg.One(ctx, tx, scanSealed, domain.ErrNotConfigured, oneAccount+`a.account = @account and a.disconnected_at is not null
 		order by a.disconnected_at desc limit 1 for update`, pg.Args{"account": account})
+}
+
+// ForUpdate reads an account by its id without its secret key, and whether it has a secret that signs its webhooks; or
+// domain.ErrNotConfigured. The account is locked until the transaction ends.
+func (s Accounts) ForUpdate(ctx context.Context, tx pg.Tx, id domain.AccountID) (a domain.Account, signed bool, err error) {
+	args := pg.Args{"id": id}
+	if a, err = pg.One(ctx, tx, scanSealed, domain.ErrNotConfigured, oneAccount+`a.id = @id for update`, args); err != nil {
+		return domain.Account{}, false, err
+	}
+	signed, err = pg.One(ctx, tx, pgx.RowTo[bool], pgx.ErrNoRows, `select exists (select from gateway_webhook_secrets w
+		where w.tenant_id = @tenant and w.livemode = @live and w.account_id = @id and w.expires_at is null)`, args)
+	return a, signed, err
 }
 
 // Account reads an account by its id, a disconnected one too, or domain.ErrNotConfigured.
@@ -81,8 +93,8 @@ func scanSealed(row pgx.CollectableRow) (domain.Account, error) {
 
 // scanAccount reads an account, and its secret key as it is stored.
 func scanAccount(row pgx.CollectableRow) (a domain.Account, sealed []byte, err error) {
-	err = row.Scan(&a.ID, &a.Provider, &a.Account, &a.Country, &a.PublishableKey, &sealed, &a.SecretLast4, &a.Version, &a.CreatedAt,
-		&a.UpdatedAt, &a.DisconnectedAt)
+	err = row.Scan(&a.ID, &a.Provider, &a.Account, &a.Country, &a.PublishableKey, &sealed, &a.SecretLast4, &a.Events, &a.Version,
+		&a.CreatedAt, &a.UpdatedAt, &a.DisconnectedAt)
 	if err != nil {
 		return domain.Account{}, nil, fmt.Errorf("scan gateway account: %w", err)
 	}
@@ -97,11 +109,11 @@ func (s Accounts) Insert(ctx context.Context, tx pg.Tx, a domain.Account) (domai
 	}
 	at, err := pg.One(ctx, tx, pgx.RowToStructByName[stamp], pgx.ErrNoRows, `
 		insert into gateway_accounts as a (tenant_id, livemode, id, provider, account, country, publishable_key, secret_key, secret_last4,
-			created_at, updated_at)
-		values (@tenant, @live, @id, @provider, @account, @country, @publishable, @sealed, @last4, clock_timestamp(), clock_timestamp())
+			events, created_at, updated_at)
+		values (@tenant, @live, @id, @provider, @account, @country, @publishable, @sealed, @last4, @events, clock_timestamp(), clock_timestamp())
 		returning a.version, a.created_at, a.updated_at`, pg.Args{
 		"id": a.ID, "provider": a.Provider, "account": a.Account, "country": a.Country, "publishable": a.PublishableKey,
-		"sealed": sealed, "last4": a.SecretLast4,
+		"sealed": sealed, "last4": a.SecretLast4, "events": a.Events,
 	})
 	if err != nil {
 		return domain.Account{}, fmt.Errorf("insert gateway account: %w", err)
@@ -110,7 +122,7 @@ func (s Accounts) Insert(ctx context.Context, tx pg.Tx, a domain.Account) (domai
 	return a, nil
 }
 
-// Update writes the keys of an account that the transaction has locked, and whether it is connected. An empty secret key stays.
+// Update writes the keys of an account that the transaction has locked, whether its events arrive, and whether it is connected. An empty secret key stays.
 func (s Accounts) Update(ctx context.Context, tx pg.Tx, a domain.Account) (domain.Account, error) {
 	var sealed []byte
 	if a.SecretKey != "" {
@@ -121,11 +133,11 @@ func (s Accounts) Update(ctx context.Context, tx pg.Tx, a domain.Account) (domai
 	}
 	at, err := pg.One(ctx, tx, pgx.RowToStructByName[stamp], pgx.ErrNoRows, `
 		update gateway_accounts a set country = @country, publishable_key = @publishable, secret_key = coalesce(@sealed, a.secret_key), secret_last4 = @last4,
-			disconnected_at = @disconnected_at, version = a.version + 1, updated_at = clock_timestamp()
+			events = @events, disconnected_at = @disconnected_at, version = a.version + 1, updated_at = clock_timestamp()
 		where a.tenant_id = @tenant and a.livemode = @live and a.id = @id
 		returning a.version, a.created_at, a.updated_at`, pg.Args{
 		"id": a.ID, "country": a.Country, "publishable": a.PublishableKey, "sealed": sealed, "last4": a.SecretLast4,
-		"disconnected_at": a.DisconnectedAt,
+		"events": a.Events, "disconnected_at": a.DisconnectedAt,
 	})
 	if err != nil {
 		return domain.Account{}, fmt.Errorf("update gateway account: %w", err)

@@ -13,22 +13,58 @@ import (
 	"holdfast.dev/services/payments/internal/domain"
 )
 
-// PutEvent keeps an event, once however often it comes.
+// PutEvent keeps an event that this service has left for itself, once however often it comes.
 func PutEvent(ctx context.Context, tx pg.Tx, e domain.Event, now time.Time) error {
-	var due *time.Time
-	if e.Intent != "" {
-		due = &now
-	}
-	_, err := tx.Exec(ctx, `
-		insert into gateway_events (tenant_id, livemode, account_id, id, type, intent, refund, received_at, due_at)
-		values (@tenant, @live, @account, @id, @type, nullif(@intent::text, ''), nullif(@refund::text, ''), @now, @due)
-		on conflict do nothing`, pg.Args{
-		"account": e.AccountID, "id": e.ID, "type": e.Type, "intent": string(e.Intent), "refund": e.Refund, "now": now, "due": due,
-	})
+	_, err := tx.Exec(ctx, putEvent+`select * from event on conflict do nothing`, eventArgs(e, now))
 	if err != nil {
 		return fmt.Errorf("keep event: %w", err)
 	}
 	return nil
+}
+
+// ReceiveEvent keeps an event of the gateway, once however often it comes, or returns domain.ErrEventsWaiting where too many of its
+// account wait. Events that come at the same moment may pass the bound together.
+func ReceiveEvent(ctx context.Context, tx pg.Tx, e domain.Event, now time.Time) error {
+	args := eventArgs(e, now)
+	args["limit"] = domain.EventsWaiting
+	_, err := pg.One(ctx, tx, pgx.RowTo[bool], domain.ErrEventsWaiting, `
+		with waiting as (select count(*) as n from (select from gateway_events w
+			where w.tenant_id = @tenant and w.livemode = @live and w.account_id = @account and w.due_at is not null limit @limit) w),
+		kept as (`+putEvent+`select event.* from event, waiting where waiting.n < @limit on conflict do nothing)
+		select true from waiting where waiting.n < @limit`, args)
+	return err
+}
+
+const putEvent = `
+	insert into gateway_events (tenant_id, livemode, account_id, id, type, intent, refund, received_at, due_at)
+	with event as (select @tenant::uuid, @live::boolean, @account::uuid, @id::text, @type::text, nullif(@intent::text, ''),
+		nullif(@refund::text, ''), @now::timestamptz, @due::timestamptz) `
+
+func eventArgs(e domain.Event, now time.Time) pg.Args {
+	var due *time.Time
+	if e.Intent != "" {
+		due = &now
+	}
+	return pg.Args{
+		"account": e.AccountID, "id": e.ID, "type": e.Type, "intent": string(e.Intent), "refund": e.Refund, "now": now, "due": due,
+	}
+}
+
+// TrimEvents deletes some 10,000 of the events of an account that were worked off, but the newest kept ones. more says that others may be
+// left. A range of times is deleted, which an index finds whatever the planner knows of the table.
+func TrimEvents(ctx context.Context, tx pg.Tx, account domain.AccountID, kept int) (more bool, err error) {
+	const batch = 10_000
+	tag, err := tx.Exec(ctx, `
+		with old as (select d.received_at from gateway_events d
+			where d.tenant_id = @tenant and d.livemode = @live and d.account_id = @account and d.due_at is null
+			order by d.received_at desc offset @kept limit @batch)
+		delete from gateway_events e
+		where e.tenant_id = @tenant and e.livemode = @live and e.account_id = @account and e.due_at is null
+			and e.received_at between (select min(o.received_at) from old o) and (select max(o.received_at) from old o)`, pg.Args{"account": account, "kept": kept, "batch": batch})
+	if err != nil {
+		return false, fmt.Errorf("trim events: %w", err)
+	}
+	return tag.RowsAffected() >= batch, nil
 }
 
 // EventDue is an intent with events that are to be worked off.
@@ -100,17 +136,24 @@ func (s Accounts) TakeEvents(ctx context.Context, tx pg.Tx, due EventDue, now, u
 	return out, nil
 }
 
-// SaveEvents notes when events of an account are tried again, and which are worked off.
+// SaveEvents notes when events of an account are tried again, and which are worked off, and deletes those that are dropped.
 func SaveEvents(ctx context.Context, tx pg.Tx, account domain.AccountID, list []domain.Event) error {
-	known, due := make([]string, len(list)), make([]*time.Time, len(list))
+	known, due, dropped := make([]string, len(list)), make([]*time.Time, len(list)), make([]string, 0, len(list))
 	for i, e := range list {
-		known[i], due[i] = e.ID, e.DueAt
+		if known[i], due[i] = e.ID, e.DueAt; e.Dropped {
+			dropped = append(dropped, e.ID)
+		}
 	}
-	_, err := tx.Exec(ctx, `
+	args := pg.Args{"account": account, "ids": known, "due": due, "dropped": dropped}
+	b := &pgx.Batch{}
+	b.Queue(`
 		update gateway_events e set due_at = s.due_at from unnest(@ids::text[], @due::timestamptz[]) s (id, due_at)
-		where e.tenant_id = @tenant and e.livemode = @live and e.account_id = @account and e.id = s.id`,
-		pg.Args{"account": account, "ids": known, "due": due})
-	if err != nil {
+		where e.tenant_id = @tenant and e.livemode = @live and e.account_id = @account and e.id = s.id`, args)
+	if len(dropped) > 0 {
+		b.Queue(`delete from gateway_events e
+			where e.tenant_id = @tenant and e.livemode = @live and e.account_id = @account and e.id = any(@dropped::text[])`, args)
+	}
+	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return fmt.Errorf("save %d events: %w", len(list), err)
 	}
 	return nil

@@ -42,11 +42,13 @@ func ReconciliationsDue(ctx context.Context, tx pg.Tx, now time.Time, limit int)
 // TakeReconciliation takes an account until a time and begins its run, or goes on with one; nil when another process has it.
 func TakeReconciliation(ctx context.Context, tx pg.Tx, account domain.AccountID, now, until time.Time) (*domain.Reconciliation, error) {
 	found, err := pg.Many(ctx, tx, func(row pgx.CollectableRow) (r domain.Reconciliation, err error) {
-		err = row.Scan(&r.AccountID, &r.Tries, &r.Stage, &r.Cursor, &r.StartedAt)
+		err = row.Scan(&r.AccountID, &r.Tries, &r.Stage, &r.Cursor, &r.StartedAt, &r.EventsUntil, &r.EventsSeen, &r.EventsMissed, &r.OpenedAt)
 		return r, err
-	}, `update gateway_reconciliations r set due_at = @until, tries = r.tries + 1, started_at = coalesce(r.started_at, @now)
+	}, `update gateway_reconciliations r set due_at = @until, tries = r.tries + 1, started_at = coalesce(r.started_at, @now),
+			stage = case when r.started_at is null then @first else r.stage end
 		where r.tenant_id = @tenant and r.livemode = @live and r.account_id = @account and r.due_at <= @now
-		returning r.account_id, r.tries, r.stage, r.cursor, r.started_at`, pg.Args{"account": account, "now": now, "until": until})
+		returning r.account_id, r.tries, r.stage, r.cursor, r.started_at, r.events_until, r.events_seen, r.events_missed, r.opened_at`,
+		pg.Args{"account": account, "now": now, "until": until, "first": domain.FirstStage})
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -57,9 +59,11 @@ func TakeReconciliation(ctx context.Context, tx pg.Tx, account domain.AccountID,
 // leaves it open.
 func SaveReconciliation(ctx context.Context, tx pg.Tx, r domain.Reconciliation, due time.Time, finished *time.Time) error {
 	_, err := tx.Exec(ctx, `update gateway_reconciliations r set due_at = @due, tries = @tries, stage = @stage, cursor = @cursor,
-			started_at = @started, finished_at = coalesce(@finished, r.finished_at)
+			started_at = @started, finished_at = coalesce(@finished, r.finished_at), events_until = @events_until, events_seen = @seen,
+			events_missed = @missed, opened_at = @opened
 		where r.tenant_id = @tenant and r.livemode = @live and r.account_id = @account`, pg.Args{
 		"account": r.AccountID, "due": due, "tries": r.Tries, "stage": r.Stage, "cursor": r.Cursor, "started": r.StartedAt, "finished": finished,
+		"events_until": r.EventsUntil, "seen": r.EventsSeen, "missed": r.EventsMissed, "opened": r.OpenedAt,
 	})
 	if err != nil {
 		return fmt.Errorf("save reconciliation: %w", err)
@@ -74,11 +78,11 @@ func KnownOf(ctx context.Context, q pg.Q, account domain.AccountID, stage domain
 	rows, parts := make([]*[16]byte, n), make([]*[16]byte, n)
 	for i, l := range list {
 		objects[i], intents[i], movements[i] = l.ID, string(l.Intent), l.Movements
-		if id, err := ids.Parse[domain.IntentPrefix](l.Row); err == nil && stage == domain.StageIntents {
+		if id, err := ids.Parse[domain.IntentPrefix](l.Row); err == nil && (stage.Kind() == domain.StageIntents || stage == domain.StageEvents) {
 			raw := id.UUID()
 			rows[i] = &raw
 		}
-		if id, err := ids.Parse[domain.AllocationPrefix](l.Row); err == nil && stage == domain.StageRefunds {
+		if id, err := ids.Parse[domain.AllocationPrefix](l.Row); err == nil && stage.Kind() == domain.StageRefunds {
 			raw := id.UUID()
 			parts[i] = &raw
 		}
@@ -86,7 +90,7 @@ func KnownOf(ctx context.Context, q pg.Q, account domain.AccountID, stage domain
 	return pg.Many(ctx, q, func(row pgx.CollectableRow) (k domain.Known, err error) {
 		p := &k.Intent
 		err = row.Scan(&p.ID, &p.Status, &p.Received, &p.Refunded, &p.FailedCharge, &k.RowStatus, &k.PartStatus, &k.PartGatewayID,
-			&k.DisputeStatus, &k.MissingMovements, &k.Due, &k.Elsewhere)
+			&k.DisputeStatus, &k.MissingMovements, &k.Due, &k.Elsewhere, &k.Received)
 		return k, err
 	}, `
 		select p.id, coalesce(p.status, ''), coalesce(p.received, 0), coalesce(p.refunded, 0), coalesce(p.failed_charge, ''),
@@ -95,7 +99,8 @@ func KnownOf(ctx context.Context, q pg.Q, account domain.AccountID, stage domain
 				where l.tenant_id = @tenant and l.livemode = @live and l.account_id = @account and l.movement = m)),
 			exists (select from gateway_events e where e.tenant_id = @tenant and e.livemode = @live and e.account_id = @account
 				and e.intent = w.intent and e.due_at is not null),
-			coalesce(p.account_id, r.account_id, @account) <> @account
+			coalesce(p.account_id, r.account_id, @account) <> @account,
+			exists (select from gateway_events e where e.tenant_id = @tenant and e.livemode = @live and e.account_id = @account and e.id = w.object)
 		from unnest(@objects::text[], @intents::text[], @movements::text[], @rows::uuid[], @parts::uuid[])
 			with ordinality w (object, intent, movements, row, part, n)
 		left join payment_intents p on p.tenant_id = @tenant and p.livemode = @live and p.gateway_id = w.intent
@@ -105,6 +110,31 @@ func KnownOf(ctx context.Context, q pg.Q, account domain.AccountID, stage domain
 		order by w.n`, pg.Args{
 		"account": account, "objects": objects, "intents": intents, "movements": movements, "rows": rows, "parts": parts,
 	})
+}
+
+// openObjects are the statements of the ids of what is open here, by stage.
+var openObjects = map[domain.Stage]string{
+	domain.StageOpenIntents: `select p.gateway_id from payment_intents p
+		where p.tenant_id = @tenant and p.livemode = @live and p.account_id = @account and p.gateway_id > @after and p.created_at < @before
+			and p.status in ('requires_payment_method', 'requires_confirmation', 'requires_action', 'requires_capture', 'processing')
+		order by p.gateway_id limit @limit`,
+	domain.StageOpenRefunds: `select a.gateway_id from refund_allocations a
+		join payment_intents p on p.tenant_id = @tenant and p.livemode = @live and p.id = a.intent_id and p.account_id = @account
+		where a.tenant_id = @tenant and a.livemode = @live and a.gateway_id > @after and a.attempted_at < @before
+			and a.status in ('pending', 'requires_action')
+		order by a.gateway_id limit @limit`,
+	domain.StageOpenDisputes: `select d.id from disputes d
+		where d.tenant_id = @tenant and d.livemode = @live and d.account_id = @account and d.id > @after and d.opened_at < @before
+			and d.closed_at is null
+		order by d.id limit @limit`,
+}
+
+// OpenObjects reads the gateway's ids of what is open of an account and was begun before a time, as the lists have the later ones: up
+// to limit behind an id.
+func OpenObjects(
+	ctx context.Context, q pg.Q, account domain.AccountID, stage domain.Stage, before time.Time, after string, limit int,
+) ([]string, error) {
+	return pg.Many(ctx, q, pgx.RowTo[string], openObjects[stage], pg.Args{"account": account, "before": before, "after": after, "limit": limit})
 }
 
 // OldestReconciliation counts the accounts of all tenants and modes, and tells how long ago the comparison of one has ended at the

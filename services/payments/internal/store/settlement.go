@@ -141,26 +141,27 @@ func PutOwed(ctx context.Context, tx pg.Tx, o domain.OwedRefund, payments []doma
 	return nil
 }
 
-// AdoptOwed fills in an owed refund that a version of this service before has written, and the refund that it has made. It returns the
-// id, which another process may have given it.
-func AdoptOwed(ctx context.Context, tx pg.Tx, o domain.OwedRefund, payments []domain.GatewayID) (domain.OwedID, error) {
-	o.ID = ids.New[domain.OwedPrefix]()
+// AdoptOwed fills in an owed refund that a version of this service before has written, marks the refund that it has made, and returns it.
+// Another process may have done so. What others have refunded counts, whenever they did: nothing is returned twice.
+func AdoptOwed(ctx context.Context, tx pg.Tx, o domain.OwedRefund) (domain.OwedRefund, error) {
+	o.ID, o.Since = ids.New[domain.OwedPrefix](), o.CreatedAt
+	if o.Cause == domain.PaidLate {
+		o.Since = domain.AllRefunds
+	}
 	if !o.RefundID.IsZero() { // locked before the row, as everywhere
 		found, err := pg.Many(ctx, tx, pgx.RowTo[domain.OwedID], `update refunds r set owed_id = coalesce(r.owed_id, @id)
 			where r.tenant_id = @tenant and r.livemode = @live and r.id = @refund returning r.owed_id`, pg.Args{"id": o.ID, "refund": o.RefundID})
 		if err != nil {
-			return o.ID, fmt.Errorf("mark the refund that was made: %w", err)
+			return o, fmt.Errorf("mark the refund that was made: %w", err)
 		}
 		if len(found) > 0 {
 			o.ID = found[0]
 		}
 	}
-	return pg.One(ctx, tx, pgx.RowTo[domain.OwedID], domain.ErrOwedNotFound, `
-		update automatic_refunds o set id = coalesce(o.id, @id), booking_id = @booking, currency = @code, since = o.created_at, elsewhere = (
-			select coalesce(sum(p.refunded_elsewhere), 0) from payment_intents p
-			where p.tenant_id = @tenant and p.livemode = @live and p.gateway_id = any(@payments))
-		where o.tenant_id = @tenant and o.livemode = @live and o.cause = @cause and o.subject = @subject returning o.id`, pg.Args{
-		"cause": o.Cause, "subject": o.Subject, "id": o.ID, "booking": o.Booking, "code": o.Code, "payments": gatewayIDs(payments),
+	return pg.One(ctx, tx, pgx.RowToStructByName[domain.OwedRefund], domain.ErrOwedNotFound, `
+		update automatic_refunds o set id = coalesce(o.id, @id), booking_id = @booking, currency = @code, since = @since
+		where o.tenant_id = @tenant and o.livemode = @live and o.cause = @cause and o.subject = @subject returning `+owedColumns, pg.Args{
+		"cause": o.Cause, "subject": o.Subject, "id": o.ID, "booking": o.Booking, "code": o.Code, "since": o.Since,
 	})
 }
 
@@ -243,8 +244,8 @@ func FailOwed(ctx context.Context, tx pg.Tx, id domain.OwedID, why *domain.Failu
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, `update automatic_refunds o set failure = @failure, failed_at = coalesce(o.failed_at, @now), retry_at = @again,
-			version = o.version + 1
+	_, err = tx.Exec(ctx, `update automatic_refunds o set failure = @failure, retry_at = @again, version = o.version + 1,
+			failed_at = case when o.state = 'open' then coalesce(o.failed_at, @now) else @now end
 		where o.tenant_id = @tenant and o.livemode = @live and o.id = @id and o.state <> 'closed'`,
 		pg.Args{"id": id, "failure": failure, "now": now, "again": again})
 	if err != nil {

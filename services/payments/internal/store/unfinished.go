@@ -27,10 +27,12 @@ func UnfinishedIntents(ctx context.Context, tx pg.Tx, real time.Time) (Unfinishe
 		select coalesce(p.begun_at, p.attempted_at) as since from payment_intents p where p.leased_until is not null and p.status = 'creating') waiting`, real)
 }
 
-// UnfinishedEvents counts the events of the gateway, of all tenants and modes, that are not worked off; tx has the worker role.
+// UnfinishedEvents counts the events of the gateway about known intents, of all tenants and modes, that are not worked off; tx has the
+// worker role.
 func UnfinishedEvents(ctx context.Context, tx pg.Tx, real time.Time) (Unfinished, error) {
 	return pg.One(ctx, tx, pgx.RowToStructByName[Unfinished], nil, unfinished+`
-		select e.received_at as since from gateway_events e where e.due_at is not null) waiting`, real)
+		select e.received_at as since from gateway_events e where e.due_at is not null and exists (select from payment_intents p
+			where p.tenant_id = e.tenant_id and p.livemode = e.livemode and p.gateway_id = e.intent)) waiting`, real)
 }
 
 // UnfinishedRefunds counts the refunds, of all tenants and modes, with a call that is under way or unknown; tx has the worker role.
@@ -49,6 +51,13 @@ func UnfinishedSettlements(ctx context.Context, tx pg.Tx, real time.Time) (Unfin
 	return pg.One(ctx, tx, pgx.RowToStructByName[Unfinished], nil, unfinished+`select s.noted_at as since from booking_settlements s) waiting`, real)
 }
 
+// OwedNew counts what policies owe, of all tenants and modes, and no worker has looked at; tx has the worker role.
+func OwedNew(ctx context.Context, tx pg.Tx, real time.Time) (Unfinished, error) {
+	return pg.One(ctx, tx, pgx.RowToStructByName[Unfinished], nil, unfinished+`
+		select o.created_at as since from automatic_refunds o
+		where o.remaining is null) waiting`, real)
+}
+
 // OwedFailed counts what policies owe, of all tenants and modes, whose refund has failed, from the first failure on; tx has the worker
 // role.
 func OwedFailed(ctx context.Context, tx pg.Tx, real time.Time) (Unfinished, error) {
@@ -63,5 +72,21 @@ func OwedWithoutPayment(ctx context.Context, tx pg.Tx, real time.Time) (Unfinish
 func owed(ctx context.Context, tx pg.Tx, real time.Time, compare string) (Unfinished, error) {
 	return pg.One(ctx, tx, pgx.RowToStructByName[Unfinished], nil, unfinished+`
 		select o.failed_at as since from automatic_refunds o
-		where o.state = 'open' and o.failed_at is not null and o.failure ->> 'code' `+compare+` $2) waiting`, real, domain.ErrNothingToRefund.Code)
+		where o.state = 'open' and o.failed_at is not null and coalesce(o.failure ->> 'code', '') `+compare+` $2) waiting`, real, domain.ErrNothingToRefund.Code)
+}
+
+// Silent are connected accounts of a mode whose events do not arrive.
+type Silent struct {
+	Events   domain.EventsState
+	Livemode bool
+	Count    int
+}
+
+// SilentAccounts counts the connected accounts of all tenants whose events do not arrive, by state and mode; tx has the worker role.
+func SilentAccounts(ctx context.Context, tx pg.Tx) ([]Silent, error) {
+	return pg.Many(ctx, tx, pgx.RowToStructByName[Silent], `
+		select s.events, m.livemode, count(a.id)::int as count
+		from unnest(array['missing', 'late']) s (events) cross join unnest(array[false, true]) m (livemode)
+		left join gateway_accounts a on a.events = s.events and a.livemode = m.livemode and a.disconnected_at is null
+		group by s.events, m.livemode`)
 }

@@ -11,6 +11,7 @@ func Account(a domain.Account) internalapi.ConnectedAccount {
 	out := internalapi.ConnectedAccount{
 		ID: a.ID.String(), Provider: a.Provider, Account: a.Account, Country: a.Country, Connected: a.DisconnectedAt == nil,
 		WebhookPath: "/gateway/stripe/" + a.ID.String(), CreatedAt: a.CreatedAt.UTC(),
+		Events: string(a.Events),
 	}
 	if a.PublishableKey != "" {
 		out.PublishableKey = &a.PublishableKey

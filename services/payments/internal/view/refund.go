@@ -55,7 +55,9 @@ func OwedRefund(o domain.OwedRefund) internalapi.OwedRefund {
 	if intent := string(o.Intent()); intent != "" {
 		out.PaymentIntentID = &intent
 	}
-	if o.Failure != nil {
+	if o.State == domain.OwedDone {
+		out.FailedAt = nil
+	} else if o.Failure != nil {
 		out.Failure = &internalapi.OwedRefundFailure{Code: o.Failure.Code, Message: o.Failure.Message}
 	}
 	if o.ClosedAt != nil {

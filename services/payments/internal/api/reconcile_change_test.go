@@ -1,0 +1,277 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/pgtest"
+
+	"holdfast.dev/services/payments/internal/domain"
+	"holdfast.dev/services/payments/internal/store"
+)
+
+const day = 24 * time.Hour
+
+// eventsOf is what the account shows of its events.
+func (w *world) eventsOf(ctx context.Context) domain.EventsState {
+	w.T.Helper()
+	a, err := w.accounts.Show(ctx)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	return a.Events
+}
+
+// An intent of days ago is paid, and a refund of days ago fails, while their events are lost: the gateway's events say so, however long
+// ago the objects were created. Each event is taken once, and the next run finds nothing.
+func TestReconcilerFollowsChanges(t *testing.T) {
+	t.Parallel()
+	w, ctx, account := withStandIn(t)
+	paid, _ := w.payAt(ctx, "USD", 10_000, "", "pm_card_visa_chargeDeclined")
+	refunded, _ := w.payAt(ctx, "USD", 10_000, "", "pm_card_visa")
+	w.tell(account, paid, "payment_intent.payment_failed")
+	w.tell(account, refunded, "payment_intent.succeeded")
+	r := w.refund(ctx, refundOf(refunded, `,"amount_minor":3000`)).is(201).refund()
+	w.work()
+	if r.Status != "succeeded" {
+		t.Fatalf("%+v", r)
+	}
+	l := &lister{Lister: w.standIn.stripe, events: true}
+	w.reconcile(l)
+	w.work()
+
+	l.only = domain.StageEvents // the lists of what was created lately have none of them any more
+	w.standIn.confirm(paid.ID, "pm_card_visa")
+	w.standIn.control("refunds/"+*r.Allocations[0].Gateway+"/finish", map[string]any{"outcome": "failed"}, nil)
+	w.reconcile(l)
+	w.work()
+	if got := w.intent(ctx, paid.ID); got.Status != domain.Succeeded {
+		t.Errorf("%+v", got)
+	}
+	if got := w.getRefund(ctx, r.ID); got.Status != "failed" {
+		t.Errorf("%+v", got)
+	}
+	if err := w.balances(ctx, account); err != nil {
+		t.Error(err)
+	}
+	if got := w.differences(); got["event"] == 0 {
+		t.Errorf("%v", got)
+	}
+	before, kept := fmt.Sprint(w.differences()), w.Count(`select count(*) from gateway_events`)
+	w.reconcile(l)
+	w.work()
+	if after, now := fmt.Sprint(w.differences()), w.Count(`select count(*) from gateway_events`); after != before || now != kept {
+		t.Errorf("%s, then %s; %d events, then %d", before, after, kept, now)
+	}
+}
+
+// What is open here is compared once a day however old it is, also when the gateway has forgotten the events: intents, refunds and disputes.
+func TestReconcilerComparesWhatIsOpen(t *testing.T) {
+	t.Parallel()
+	w, ctx, account := withStandIn(t)
+	open, _ := w.payAt(ctx, "USD", 10_000, "", "pm_card_visa_chargeDeclined")
+	w.tell(account, open, "payment_intent.payment_failed")
+	pending, _ := w.payAt(ctx, "USD", 10_000, "", "pm_card_pendingRefund")
+	w.tell(account, pending, "payment_intent.succeeded")
+	r := w.refund(ctx, refundOf(pending, `,"amount_minor":3000`)).is(201).refund()
+	w.work()
+	disputed, charge := w.payAt(ctx, "USD", 10_000, "", "pm_card_visa")
+	var d struct{ ID string }
+	w.standIn.control("charges/"+charge+"/dispute", map[string]any{}, &d)
+	w.tell(account, disputed, "payment_intent.succeeded", "charge.dispute.created "+d.ID)
+	if row := w.intent(ctx, disputed.ID); !row.Disputed || r.Status != "pending" {
+		t.Fatalf("%+v, %+v", row, r)
+	}
+	w.Exec(`update payment_intents set created_at = created_at - interval '200 days'; update disputes set opened_at = opened_at - interval '200 days';
+		update refund_allocations set attempted_at = attempted_at - interval '200 days'`)
+	nothing := &lister{Lister: w.standIn.stripe, hide: true}
+	w.reconcile(nothing)
+	if got := w.differences(); len(got) != 0 {
+		t.Errorf("%v of nothing", got)
+	}
+	w.standIn.confirm(open.ID, "pm_card_visa")
+	w.standIn.control("refunds/"+*r.Allocations[0].Gateway+"/finish", map[string]any{"outcome": "succeeded"}, nil)
+	w.standIn.control("disputes/"+d.ID+"/close", map[string]any{"outcome": "won"}, nil)
+	w.reconcile(nothing)
+	if got := w.differences(); len(got) != 0 {
+		t.Errorf("%v within the day", got)
+	}
+	w.ahead.Add(int64(day))
+	w.reconcile(nothing)
+	if got := w.differences(); fmt.Sprint(got) != "map[dispute:1 intent:1 refund:1]" {
+		t.Errorf("%v", got)
+	}
+	if row := w.intent(ctx, open.ID); row.Status != domain.Succeeded {
+		t.Errorf("%+v", row)
+	}
+	if row := w.intent(ctx, disputed.ID); row.Disputed {
+		t.Errorf("%+v", row)
+	}
+	if got := w.getRefund(ctx, r.ID); got.Status != "succeeded" {
+		t.Errorf("%+v", got)
+	}
+	w.ahead.Add(int64(day))
+	before := fmt.Sprint(w.differences())
+	w.reconcile(nothing)
+	if after := fmt.Sprint(w.differences()); after != before {
+		t.Errorf("%s, then %s", before, after)
+	}
+}
+
+// More open objects than one page holds are all compared, and those that the gateway does not know any more hold up no other.
+func TestReconcilerComparesAllThatIsOpen(t *testing.T) {
+	t.Parallel()
+	w, ctx, _ := withStandIn(t)
+	b := w.bookings.Add(ctx, "confirmed", 1_000_000, 1_000_000, "USD")
+	var list []intent
+	for range 105 {
+		list = append(list, w.post(ctx, fmt.Sprintf(`{"booking_id":%q,"amount_minor":1000}`, b.ID)).is(201).intent())
+	}
+	w.Exec(`update payment_intents set created_at = created_at - interval '10 days';
+		update payment_intents set gateway_id = 'pi_00gone' where gateway_id = (select min(gateway_id) from payment_intents)`)
+	for _, p := range list {
+		w.standIn.confirm(p.ID, "pm_card_visa")
+	}
+	w.reconcile(&lister{Lister: w.standIn.stripe, hide: true})
+	if n := w.Count(`select count(*) from payment_intents where status = 'succeeded'`); n != 104 {
+		t.Errorf("%d of 104 are mended", n)
+	}
+}
+
+// An account shows whether its events arrive: missing without a signing secret, late when the gateway has some that were not received. The
+// platform's services are told of each change.
+func TestEventsState(t *testing.T) {
+	t.Parallel()
+	w, ctx, account := withStandIn(t)
+	all := &lister{Lister: w.standIn.stripe, events: true}
+	expect := func(want domain.EventsState) {
+		t.Helper()
+		w.Exec(`update gateway_reconciliations set events_until = least(events_until, now())`) // the gateway's clock is not ahead
+		w.reconcile(all)
+		w.work()
+		if got := w.eventsOf(ctx); got != want {
+			t.Errorf("%s instead of %s", got, want)
+		}
+	}
+	expect(domain.EventsOK)
+	p, _ := w.payAt(ctx, "USD", 10_000, "", "pm_card_visa")
+	expect(domain.EventsLate)
+	if got := w.intent(ctx, p.ID); got.Status != domain.Succeeded {
+		t.Errorf("%+v", got)
+	}
+	n := len(w.Events())
+	all.events = false // no event since
+	expect(domain.EventsLate)
+	all.events = true
+	if len(w.Events()) != n {
+		t.Error("an event of no change")
+	}
+	w.Exec(`update gateway_reconciliations set events_until = null`) // all of them have been received now
+	expect(domain.EventsOK)
+
+	w.Exec(`delete from gateway_webhook_secrets`)
+	expect(domain.EventsMissing)
+	before := fmt.Sprint(w.differences())
+	q, _ := w.payAt(ctx, "USD", 10_000, "", "pm_card_visa")
+	expect(domain.EventsMissing)
+	if got := w.intent(ctx, q.ID); got.Status != domain.Succeeded {
+		t.Errorf("%+v", got)
+	}
+	if after := fmt.Sprint(w.differences()); after != before {
+		t.Errorf("an account that shows its state counts too: %s, then %s", before, after)
+	}
+	if _, err := w.accounts.Rotate(ctx, false, domain.Keys{Webhook: "whsec_2"}, 0); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.eventsOf(ctx); got != domain.EventsOK {
+		t.Errorf("%s", got)
+	}
+	var told []string
+	for _, e := range w.Events() {
+		if e.GetType() == "gateway_account.updated" {
+			told = append(told, string(e.GetObject()))
+		}
+	}
+	if len(told) < 5 || account.Events != domain.EventsOK {
+		t.Errorf("%q", told)
+	}
+	other := pgtest.Ctx(t, caller.Test)
+	if a, err := w.accounts.Connect(other, false, domain.Keys{Publishable: standInPublic, Secret: standInSecret}); err != nil || a.Events != domain.EventsMissing {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
+
+// An intent that exists although the gateway was thought to have refused it is found by the event of its creation, however old it is.
+func TestReconcilerAdoptsByEvents(t *testing.T) {
+	t.Parallel()
+	w, ctx, _ := withStandIn(t)
+	p, _ := w.payAt(ctx, "USD", 10_000, "", "pm_card_visa")
+	w.Exec(fmt.Sprintf(`update payment_intents set status = 'refused', gateway_id = null where gateway_id = '%s'`, p.ID))
+	w.reconcile(&lister{Lister: w.standIn.stripe, events: true, only: domain.StageEvents})
+	if got := w.intent(ctx, p.ID); got.Status != domain.Succeeded {
+		t.Errorf("%+v", got)
+	}
+}
+
+// No more events of an account wait than the bound; of those that were worked off, the newest are kept. Another account has its own.
+func TestEventsOfAnAccountAreBounded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx, other := pgtest.Ctx(t, caller.Test), pgtest.Ctx(t, caller.Test)
+	account, theirs := w.connect(ctx), w.connect(other)
+	fill := func(n int, due string) {
+		w.Exec(fmt.Sprintf(`insert into gateway_events (tenant_id, livemode, account_id, id, type, intent, received_at, due_at)
+			select tenant_id, livemode, id, 'evt_%[2]s_' || n, 'x', 'pi_' || n, now() - n * interval '1 millisecond', %[2]s
+			from gateway_accounts, generate_series(1, %[1]d) n where id = '%[3]x'`, n, due, account.ID.UUID()))
+	}
+	send := func(a domain.Account, id string) answer {
+		return w.event(a.ID.String(), "whsec_1", time.Now(), eventBody(id, "payment_intent.succeeded", `{"id":"pi_1"}`))
+	}
+	fill(domain.EventsWaiting-1, "now()")
+	send(account, "evt_last").is(200)
+	if got := send(account, "evt_over"); got.is(503, "unavailable").Header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	send(theirs, "evt_1").is(200)
+	w.Exec(`delete from gateway_events where id like 'evt_now%'`)
+	send(account, "evt_over").is(200)
+
+	fill(domain.EventsKept+15_000, "null")
+	for more := true; more; {
+		if err := w.DB.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+			more, err = store.TrimEvents(ctx, tx, account.ID, domain.EventsKept)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := w.Count(`select count(*) from gateway_events where due_at is null`); n != domain.EventsKept {
+		t.Errorf("%d are kept", n)
+	}
+	if n := w.Count(`select count(*) from gateway_events where id = 'evt_null_1'`); n != 1 {
+		t.Error("the newest is gone")
+	}
+}
+
+// Events about what other programs do with the account are not taken.
+func TestForeignEventsAreNotTaken(t *testing.T) {
+	t.Parallel()
+	w, ctx, _ := withStandIn(t)
+	var made struct{ ID string }
+	w.standIn.call("POST", "/v1/payment_intents", url.Values{"amount": {"1000"}, "currency": {"usd"}, "automatic_payment_methods[enabled]": {"true"}}, &made)
+	w.standIn.confirm(made.ID, "pm_card_visa")
+	p, _ := w.payAt(ctx, "USD", 10_000, "", "pm_card_visa")
+	w.reconcile(&lister{Lister: w.standIn.stripe, events: true, only: domain.StageEvents})
+	if n := w.Count(`select count(*) from gateway_events where intent = '` + made.ID + `'`); n != 0 {
+		t.Errorf("%d events of another program", n)
+	}
+	w.work()
+	if got := w.intent(ctx, p.ID); got.Status != domain.Succeeded {
+		t.Errorf("%+v", got)
+	}
+}
