@@ -85,10 +85,10 @@ type OwedRefund struct {
 	// PaymentIntentID pi_…, the late payment; null for a share of the booking's payments.
 	PaymentIntentID *string `json:"payment_intent_id"`
 
-	// Remaining The part that no refund has returned, when it was last looked at.
-	Remaining int64 `json:"remaining"`
+	// RemainingAmount The part that no refund has returned, when it was last looked at.
+	RemainingAmount int64 `json:"remaining_amount"`
 
-	// Status open, done or closed. done: refunds have returned it. closed: a person has ended it.
+	// Status done: refunds have returned it. closed: a person has ended it.
 	Status string `json:"status"`
 
 	// Tries Refunds that were made for it.
@@ -100,9 +100,6 @@ type OwedRefund struct {
 type OwedRefundClose struct {
 	// Note Why, such as how else the money was returned. It is erased with the customer.
 	Note string `json:"note"`
-
-	// Version The version that the person has seen.
-	Version int64 `json:"version"`
 }
 
 // OwedRefundFailure Why an owed refund could not be returned.

@@ -28,10 +28,12 @@ func (w *world) owedList(ctx context.Context) internalapi.OwedRefunds {
 	return apitest.Decode[internalapi.OwedRefunds](a.Answer)
 }
 
-func (w *world) owedCall(ctx context.Context, id, verb, body string) answer {
+func (w *world) owedCall(ctx context.Context, id, verb, body string, headers ...apitest.Header) answer {
 	w.T.Helper()
-	return answer{w.Send(managing(ctx, "payments:write"), w.engine, "console", http.MethodPost, owedRefunds+"/"+id+"/"+verb, body)}
+	return answer{w.Send(managing(ctx, "payments:write"), w.engine, "console", http.MethodPost, owedRefunds+"/"+id+"/"+verb, body, headers...)}
 }
+
+func ifMatch(version int64) apitest.Header { return apitest.Header(fmt.Sprintf(`If-Match: "%d"`, version)) }
 
 func (w *world) owedState(state string) int {
 	return w.Count(`select count(*) from automatic_refunds where state = '` + state + `'`)
@@ -87,7 +89,7 @@ func TestRefusedOwedRefundIsTriedAgain(t *testing.T) {
 			t.Fatalf("%+v", list)
 		}
 		o := list.Data[0]
-		if o.BookingID != b.ID.String() || o.Amount != want || o.Remaining != want || o.Currency != "USD" || o.Status != "open" || o.Tries != 1 ||
+		if o.BookingID != b.ID.String() || o.Amount != want || o.RemainingAmount != want || o.Currency != "USD" || o.Status != "open" || o.Tries != 1 ||
 			o.Failure == nil || o.Failure.Code != "charge_disputed" || o.NextTryAt == nil || o.NextTryAt.Sub(*o.FailedAt) != domain.OwedPause {
 			t.Errorf("%+v", o)
 		}
@@ -131,7 +133,7 @@ func TestOwedRefundThatFailsLater(t *testing.T) {
 			w.readRefund(ctx, p.ID, w.gateway.Refunds()[0].ID)
 			w.gateway.RefundStatus = domain.RefundSucceeded
 			w.settle()
-			if list := w.owedList(ctx); list.Count != 1 || list.Data[0].Failure.Code != "expired_or_canceled_card" || list.Data[0].Remaining != 700 ||
+			if list := w.owedList(ctx); list.Count != 1 || list.Data[0].Failure.Code != "expired_or_canceled_card" || list.Data[0].RemainingAmount != 700 ||
 				len(w.gateway.Refunds()) != 1 {
 				t.Fatalf("%+v", list)
 			}
@@ -185,7 +187,7 @@ func TestOwedRefundOverManyPayments(t *testing.T) {
 		t.Errorf("%d are returned, not all of the payments that refuse nothing", got)
 	}
 	list := w.owedList(ctx)
-	if list.Count != 1 || list.Data[0].Remaining != 1000 || list.Data[0].Amount != many*1000 {
+	if list.Count != 1 || list.Data[0].RemainingAmount != 1000 || list.Data[0].Amount != many*1000 {
 		t.Errorf("%+v", list)
 	}
 	w.gateway.Disputed = nil
@@ -228,7 +230,7 @@ func TestRefundsOfPersonsCount(t *testing.T) {
 	end()
 	w.refund(ctx, refundOf(p, `,"amount_minor":300`)).is(201)
 	w.settle()
-	if list := w.owedList(ctx); list.Count != 1 || list.Data[0].Remaining != 500 {
+	if list := w.owedList(ctx); list.Count != 1 || list.Data[0].RemainingAmount != 500 {
 		t.Errorf("%+v", list)
 	}
 	w.gateway.Dashboard(p.ID, 200)
@@ -338,7 +340,7 @@ func TestOwedRefundIsClosed(t *testing.T) {
 		w.settle()
 	}
 	list := w.owedList(ctx)
-	if list.Count != 1 || list.Data[0].Failure.Code != "nothing_to_refund" || list.Data[0].Remaining != 400 || list.Data[0].Amount != 900 || list.Data[0].Tries != 1 {
+	if list.Count != 1 || list.Data[0].Failure.Code != "nothing_to_refund" || list.Data[0].RemainingAmount != 400 || list.Data[0].Amount != 900 || list.Data[0].Tries != 1 {
 		t.Fatalf("%+v", list)
 	}
 	o := list.Data[0]
@@ -347,19 +349,22 @@ func TestOwedRefundIsClosed(t *testing.T) {
 		if w.owedList(other).Count != 0 {
 			t.Error("another tenant or mode sees it")
 		}
-		w.owedCall(other, o.ID, "close", `{"version":1,"note":"x"}`).is(404, "refund_not_found")
+		w.owedCall(other, o.ID, "close", `{"note":"x"}`).is(404, "refund_not_found")
 		w.owedCall(other, o.ID, "retry", "").is(404, "refund_not_found")
 	}
-	answer{w.Send(managing(ctx, "payments:read"), w.engine, "console", "POST", owedRefunds+"/"+o.ID+"/close", `{"version":1,"note":"x"}`)}.is(403, "insufficient_scope")
-	answer{w.Send(managing(ctx, "payments:write"), w.engine, "gateway", "POST", owedRefunds+"/"+o.ID+"/close", `{"version":1,"note":"x"}`)}.is(401)
-	w.owedCall(ctx, "rfo_x", "close", `{"version":1,"note":"x"}`).is(404, "refund_not_found")
-	body := fmt.Sprintf(`{"version":%d,"note":" Returned in cash to Grace. "}`, o.Version)
-	w.owedCall(ctx, o.ID, "close", fmt.Sprintf(`{"version":%d,"note":"x"}`, o.Version-1)).is(412, "version_mismatch")
-	w.owedCall(ctx, o.ID, "close", fmt.Sprintf(`{"version":%d,"note":" "}`, o.Version)).is(422, "invalid_request", "note")
-	w.owedCall(ctx, o.ID, "close", fmt.Sprintf(`{"version":%d,"note":%q}`, o.Version, strings.Repeat("é", 501))).is(422, "invalid_request", "note")
+	answer{w.Send(managing(ctx, "payments:read"), w.engine, "console", "POST", owedRefunds+"/"+o.ID+"/close", `{"note":"x"}`)}.is(403, "insufficient_scope")
+	answer{w.Send(managing(ctx, "payments:write"), w.engine, "gateway", "POST", owedRefunds+"/"+o.ID+"/close", `{"note":"x"}`)}.is(401)
+	w.owedCall(ctx, "rfo_x", "close", `{"note":"x"}`).is(404, "refund_not_found")
+	body := `{"note":" Returned in cash to Grace. "}`
+	w.owedCall(ctx, o.ID, "close", body, ifMatch(o.Version-1)).is(412, "version_mismatch")
+	w.owedCall(ctx, o.ID, "retry", "", ifMatch(o.Version-1)).is(412, "version_mismatch")
+	w.owedCall(ctx, o.ID, "close", body, "If-Match: 3").is(422, "invalid_request", "If-Match")
+	w.owedCall(ctx, o.ID, "close", `{"note":" "}`).is(422, "invalid_request", "note")
+	w.owedCall(ctx, o.ID, "close", `{"note":"x","version":1}`).is(422, "invalid_request", "body")
+	w.owedCall(ctx, o.ID, "close", fmt.Sprintf(`{"note":%q}`, strings.Repeat("é", 501))).is(422, "invalid_request", "note")
 	before := len(w.told())
 	for range 2 { // the answer to the first one may have been lost
-		closed := apitest.Decode[internalapi.OwedRefund](w.owedCall(ctx, o.ID, "close", body).is(200).Answer)
+		closed := apitest.Decode[internalapi.OwedRefund](w.owedCall(ctx, o.ID, "close", body, ifMatch(o.Version)).is(200).Answer)
 		if closed.Status != "closed" || *closed.ClosedBy != "op_1" || *closed.Note != "Returned in cash to Grace." || closed.NextTryAt != nil {
 			t.Errorf("%+v", closed)
 		}
@@ -396,7 +401,14 @@ func TestOwedRefundIsRetriedNow(t *testing.T) {
 	w.settle()
 	end()
 	o := w.owedList(ctx).Data[0]
-	w.owedCall(ctx, o.ID, "retry", "").is(200)
+	before := len(w.told())
+	for range 2 { // the answer to the first one may have been lost
+		w.owedCall(ctx, o.ID, "retry", "", ifMatch(o.Version), "Idempotency-Key: retry-1").is(200)
+	}
+	w.owedCall(ctx, o.ID, "close", `{"note":"x"}`, "Idempotency-Key: retry-1").is(422, "idempotency_mismatch")
+	if events := w.told()[before:]; len(events) != 1 || events[0].GetType() != "owed_refund.retried" {
+		t.Errorf("%v", events)
+	}
 	w.settle()
 	if w.returned(p) != 600 || w.owedState("done") != 1 {
 		t.Errorf("returned %d", w.returned(p))
@@ -404,8 +416,8 @@ func TestOwedRefundIsRetriedNow(t *testing.T) {
 	w.owedCall(ctx, o.ID, "retry", "").is(422, "invalid_status_transition")
 	read := answer{w.Send(managing(ctx, "payments:read"), w.engine, "console", "GET", owedRefunds+"/"+o.ID, "")}.is(200)
 	done := apitest.Decode[internalapi.OwedRefund](read.Answer)
-	w.owedCall(ctx, o.ID, "close", fmt.Sprintf(`{"version":%d,"note":"x"}`, done.Version)).is(422, "invalid_status_transition")
-	if done.Status != "done" || done.Remaining != 0 || done.Failure != nil {
+	w.owedCall(ctx, o.ID, "close", `{"note":"x"}`).is(422, "invalid_status_transition")
+	if done.Status != "done" || done.RemainingAmount != 0 || done.Failure != nil {
 		t.Errorf("%+v", done)
 	}
 }

@@ -3,7 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"io"
+	"net/http"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -13,6 +13,8 @@ import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/patch"
@@ -153,35 +155,43 @@ func (a *API) getOwedRefund(c *gin.Context) error {
 }
 
 func (a *API) closeOwedRefund(c *gin.Context) error {
-	id, err := owedID(c)
-	if err != nil {
-		return err
-	}
 	var body internalapi.OwedRefundClose
-	d := json.NewDecoder(io.LimitReader(c.Request.Body, 8*owedNote))
+	d := json.NewDecoder(c.Request.Body)
 	d.DisallowUnknownFields()
 	if err := d.Decode(&body); err != nil {
-		return apperr.Field("body", "Must be a JSON object with version and note.").WithCause(err)
+		return apperr.Field("body", "Must be a JSON object with a note.").WithCause(err)
 	}
 	note := strings.TrimSpace(body.Note)
 	if n := utf8.RuneCountInString(note); n == 0 || n > owedNote {
 		return apperr.Field("note", "Must have 1 to %d characters.", owedNote)
 	}
-	o, err := a.Owed.Close(c.Request.Context(), id, body.Version, note)
-	if err != nil {
-		return err
-	}
-	return rest.Object(c, view.OwedRefund(o))
+	return a.changeOwed(c, func(ctx context.Context, tx pg.Tx, id domain.OwedID, match patch.Precondition) (domain.OwedRefund, error) {
+		return a.Owed.Close(ctx, tx, id, match, note)
+	})
 }
 
-func (a *API) retryOwedRefund(c *gin.Context) error {
+func (a *API) retryOwedRefund(c *gin.Context) error { return a.changeOwed(c, a.Owed.Retry) }
+
+// changeOwed runs a verb on the owed refund of the path, once for each Idempotency-Key.
+func (a *API) changeOwed(
+	c *gin.Context, verb func(ctx context.Context, tx pg.Tx, id domain.OwedID, match patch.Precondition) (domain.OwedRefund, error),
+) error {
 	id, err := owedID(c)
 	if err != nil {
 		return err
 	}
-	o, err := a.Owed.Retry(c.Request.Context(), id)
+	match, err := httpx.ParseIfMatch(c.Request.Header)
 	if err != nil {
 		return err
 	}
-	return rest.Object(c, view.OwedRefund(o))
+	reply, err := idemstore.Run(c.Request.Context(), a.Answers, func(ctx context.Context, tx pg.Tx) (domain.OwedRefund, error) {
+		return verb(ctx, tx, id, match)
+	}, func(_ context.Context, o domain.OwedRefund) (idem.Reply, error) {
+		body, err := contract.Encode(view.OwedRefund(o))
+		return idem.Reply{Status: http.StatusOK, Body: body}, err
+	})
+	if err != nil {
+		return err
+	}
+	return httpx.Send(c, reply)
 }

@@ -8,12 +8,12 @@ import (
 	"log/slog"
 	"time"
 
-	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/failpoint"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/outbox"
+	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/payments/internal/domain"
@@ -311,45 +311,44 @@ func (a *OwedRefunds) make(ctx context.Context, r domain.Refund) {
 }
 
 // Close ends what is owed when a person says so, with a note of why. Closing it again changes nothing.
-func (a *OwedRefunds) Close(ctx context.Context, id domain.OwedID, version int64, note string) (domain.OwedRefund, error) {
-	return a.change(ctx, id, owedRefundClosed, func(o domain.OwedRefund) (domain.OwedRefund, error) {
-		if o.State == domain.OwedOpen && o.Version != version {
-			return o, apperr.ErrVersion
-		}
+func (a *OwedRefunds) Close(ctx context.Context, tx pg.Tx, id domain.OwedID, match patch.Precondition, note string) (domain.OwedRefund, error) {
+	return a.change(ctx, tx, id, match, owedRefundClosed, func(o domain.OwedRefund) (domain.OwedRefund, error) {
 		return o.Close(caller.FromContext(ctx).Actor(), note, a.Refunds.Intents.Now())
 	})
 }
 
 // Retry lets a person try again now what has failed.
-func (a *OwedRefunds) Retry(ctx context.Context, id domain.OwedID) (domain.OwedRefund, error) {
-	return a.change(ctx, id, owedRefundRetried, func(o domain.OwedRefund) (domain.OwedRefund, error) {
+func (a *OwedRefunds) Retry(ctx context.Context, tx pg.Tx, id domain.OwedID, match patch.Precondition) (domain.OwedRefund, error) {
+	return a.change(ctx, tx, id, match, owedRefundRetried, func(o domain.OwedRefund) (domain.OwedRefund, error) {
 		return o.Retry(a.Refunds.Intents.Now())
 	})
 }
 
 // change writes what a person does with an owed refund, with its event for the audit log.
 func (a *OwedRefunds) change(
-	ctx context.Context, id domain.OwedID, event func(domain.OwedRefund, json.RawMessage) outbox.Event, change func(domain.OwedRefund) (domain.OwedRefund, error),
-) (o domain.OwedRefund, err error) {
-	err = a.Refunds.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		before, err := store.OwedForUpdate(ctx, tx, id)
-		if err != nil {
-			return err
-		}
-		if o, err = change(before); err != nil || o.State == domain.OwedClosed && before.State == domain.OwedClosed {
-			return err
-		}
-		o.Version++
-		audited := o
-		audited.Note = "" // it may be about a person
-		body, err := contract.Encode(view.OwedRefund(audited))
-		if err != nil {
-			return err
-		}
-		if err := store.SaveOwed(ctx, tx, o, true); err != nil {
-			return err
-		}
-		return emit(ctx, tx, a.Refunds.Intents.Wake, event(o, body))
-	})
-	return o, err
+	ctx context.Context, tx pg.Tx, id domain.OwedID, match patch.Precondition,
+	event func(domain.OwedRefund, json.RawMessage) outbox.Event, change func(domain.OwedRefund) (domain.OwedRefund, error),
+) (domain.OwedRefund, error) {
+	before, err := store.OwedForUpdate(ctx, tx, id)
+	if err != nil {
+		return before, err
+	}
+	o, err := change(before)
+	if err != nil || o.State == domain.OwedClosed && before.State == domain.OwedClosed {
+		return o, err
+	}
+	if err := match.Check(before.Version); err != nil {
+		return o, err
+	}
+	o.Version++
+	audited := o
+	audited.Note = "" // it may be about a person
+	body, err := contract.Encode(view.OwedRefund(audited))
+	if err != nil {
+		return o, err
+	}
+	if err := store.SaveOwed(ctx, tx, o, true); err != nil {
+		return o, err
+	}
+	return o, emit(ctx, tx, a.Refunds.Intents.Wake, event(o, body))
 }
