@@ -79,7 +79,7 @@ type OwedRefund struct {
 	// NextTryAt When it is looked at again; null once it is not owed any more.
 	NextTryAt *time.Time `json:"next_try_at"`
 
-	// Note The note of the person who has closed it.
+	// Note The note of the person who has closed it; only getOwedRefund returns it.
 	Note *string `json:"note"`
 
 	// PaymentIntentID pi_…, the late payment; null for a share of the booking's payments.

@@ -187,6 +187,7 @@ func (a *API) changeOwed(
 	reply, err := idemstore.Run(c.Request.Context(), a.Answers, func(ctx context.Context, tx pg.Tx) (domain.OwedRefund, error) {
 		return verb(ctx, tx, id, match)
 	}, func(_ context.Context, o domain.OwedRefund) (idem.Reply, error) {
+		o.Note = "" // the answer is stored, and an erasure would not find it
 		body, err := contract.Encode(view.OwedRefund(o))
 		return idem.Reply{Status: http.StatusOK, Body: body}, err
 	})

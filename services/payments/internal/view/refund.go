@@ -61,7 +61,10 @@ func OwedRefund(o domain.OwedRefund) internalapi.OwedRefund {
 		out.Failure = &internalapi.OwedRefundFailure{Code: o.Failure.Code, Message: o.Failure.Message}
 	}
 	if o.ClosedAt != nil {
-		out.ClosedBy, out.Note = &o.ClosedBy, &o.Note
+		out.ClosedBy = &o.ClosedBy
+	}
+	if o.Note != "" {
+		out.Note = &o.Note
 	}
 	return out
 }
