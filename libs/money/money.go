@@ -1,5 +1,5 @@
 // Package money is an amount in the minor units of an ISO 4217 currency. It uses no floats: products are exact and
-// rounded once, half away from zero.
+// rounded once, half away from zero, to a multiple of the currency's Step.
 package money
 
 import (
@@ -41,6 +41,15 @@ func Decimals(code string) (int, error) {
 	return int(d), nil
 }
 
+// Step is the smallest difference between computed amounts of the currency, in minor units: 10 where ISO 4217 gives three
+// decimals, because card payments have no thousandths, else 1. Amounts that somebody enters may lie between.
+func Step(code string) int64 {
+	if d, _ := Decimals(code); d == 3 {
+		return 10
+	}
+	return 1
+}
+
 // IsZero reports whether the amount is zero, in any currency.
 func (a Amount) IsZero() bool { return a.Minor == 0 }
 
@@ -68,7 +77,7 @@ func (a Amount) Sub(b Amount) (Amount, error) {
 	return Amount{Minor: diff, Currency: a.Currency}, nil
 }
 
-// MulBps multiplies by every factor, each in basis points, and rounds once at the end, half away from zero.
+// MulBps multiplies by every factor, each in basis points, and rounds once at the end as Times does.
 func (a Amount) MulBps(factors ...int64) (Amount, error) { return a.Times(Product(factors...)) }
 
 // Factor is the exact product of factors in basis points. The zero value is not usable; make a Factor with Product.
@@ -97,13 +106,19 @@ func (f Factor) And(g Factor) Factor {
 	return Factor{num: new(big.Int).Mul(f.num, g.num), den: new(big.Int).Mul(f.den, g.den)}
 }
 
-// Times multiplies by the factor and rounds once, half away from zero.
+// Rounded returns the nearest multiple of the currency's Step.
+func (a Amount) Rounded() (Amount, error) { return a.MulBps() }
+
+// Times multiplies by the factor and rounds once to a multiple of the currency's Step, half away from zero.
 func (a Amount) Times(f Factor) (Amount, error) {
+	step := big.NewInt(Step(a.Currency))
+	den := new(big.Int).Mul(f.den, step)
 	quotient, rest := new(big.Int).Mul(big.NewInt(a.Minor), f.num), new(big.Int)
-	quotient.QuoRem(quotient, f.den, rest)
-	if rest.Lsh(rest, 1).CmpAbs(f.den) >= 0 {
+	quotient.QuoRem(quotient, den, rest)
+	if rest.Lsh(rest, 1).CmpAbs(den) >= 0 {
 		quotient.Add(quotient, big.NewInt(int64(rest.Sign())))
 	}
+	quotient.Mul(quotient, step)
 	if !quotient.IsInt64() {
 		return Amount{}, ErrOverflow
 	}

@@ -58,6 +58,33 @@ func TestMulBpsIsTheNearest(t *testing.T) {
 	})
 }
 
+// Amounts in thousandths are rounded once to ten, so that a card can pay them.
+func TestStep(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ minor, bps, want int64 }{
+		{5120, 11500, 5890}, {46, 1000, 0}, {5, 10000, 10}, {-5, 10000, -10}, {4, 10000, 0}, {12345, 10000, 12350}, {12350, 3333, 4120},
+	} {
+		for _, code := range []string{"BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"} {
+			got, err := (money.Amount{Minor: tc.minor, Currency: code}).MulBps(tc.bps)
+			if err != nil || got.Minor != tc.want {
+				t.Errorf("%d × %d = %v, %v; want %d", tc.minor, tc.bps, got, err, tc.want)
+			}
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		code := rapid.SampledFrom([]string{"KWD", "TND", "USD", "JPY"}).Draw(t, "currency")
+		a := money.Amount{Minor: rapid.Int64Range(-99_999_999_999, 99_999_999_999).Draw(t, "minor"), Currency: code}
+		got, err := a.Rounded()
+		off := got.Minor - a.Minor
+		if err != nil || got.Currency != code || got.Minor%money.Step(code) != 0 || max(off, -off) > money.Step(code)/2 {
+			t.Fatalf("%v is rounded to %v, %v", a, got, err)
+		}
+	})
+	if _, err := (money.Amount{Minor: math.MaxInt64, Currency: "KWD"}).Rounded(); !errors.Is(err, money.ErrOverflow) {
+		t.Errorf("overflow: %v", err)
+	}
+}
+
 // A product is exact, for any number of factors in any combination, and is rounded once.
 func TestProductsAreExact(t *testing.T) {
 	t.Parallel()

@@ -105,3 +105,17 @@ func (t MetadataTable) QueueInsert(b *pgx.Batch, owner any, metadata json.RawMes
 func (t MetadataTable) QueueDelete(b *pgx.Batch, owner any) {
 	b.Queue(fmt.Sprintf(`delete from %s where tenant_id = @tenant and livemode = @live and %s = @owner`, t.Name, t.Owner), Args{"owner": owner})
 }
+
+// With is a scanner of rows that have one column more than scan reads. It stores that column, the last one, in the pointer last.
+func With[T any](scan pgx.RowToFunc[T], last any) pgx.RowToFunc[T] {
+	return func(row pgx.CollectableRow) (T, error) { return scan(longer{row, last}) }
+}
+
+type longer struct {
+	pgx.CollectableRow
+
+	last any
+}
+
+// Scan implements pgx.CollectableRow.
+func (r longer) Scan(dest ...any) error { return r.CollectableRow.Scan(append(dest, r.last)...) }

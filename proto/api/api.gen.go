@@ -2217,7 +2217,7 @@ type Cancellation struct {
 	// Reason Reason that was given; null when none was.
 	Reason nullable.Nullable[string] `json:"reason"`
 
-	// RefundAmountDue What is to be refunded by `refund_rules` of the policy: the share of what was paid and not refunded when the booking was cancelled, rounded down to the smallest unit of the currency. It does not change afterwards. Null where the policy says nothing.
+	// RefundAmountDue What is to be refunded by `refund_rules` of the policy: the share of what was paid and not refunded when the booking was cancelled, rounded down to the smallest unit of the currency, or to ten of them where the currency has three decimals. It does not change afterwards. Null where the policy says nothing.
 	RefundAmountDue nullable.Nullable[Money] `json:"refund_amount_due"`
 }
 
@@ -2315,6 +2315,9 @@ type CustomerExport struct {
 
 	// Quotes Quotes for the customer, newest first.
 	Quotes []Quote `json:"quotes"`
+
+	// Refunds Refunds of these card payments, newest first.
+	Refunds []Refund `json:"refunds"`
 }
 
 // CustomerExportObject Always `customer_export`.
@@ -3208,7 +3211,7 @@ type LeadUpdate struct {
 	UnitId nullable.Nullable[string] `json:"unit_id,omitempty"`
 }
 
-// LineItem A line of a quote or an invoice with its amounts. Each is rounded once, half away from zero.
+// LineItem A line of a quote or an invoice with its amounts. Each is rounded once, half away from zero; in currencies with three decimals to a multiple of ten smallest units, so that a card can pay the total.
 type LineItem struct {
 	// Amount An amount in the smallest unit of an ISO 4217 currency.
 	Amount Money `json:"amount"`
@@ -3765,7 +3768,7 @@ type QuoteCreate struct {
 	// CustomerId Id of the customer.
 	CustomerId string `json:"customer_id"`
 
-	// DepositAmount Part of the total that is due as a deposit, 0 to the total; null: that of the package where it makes the line, else 0.
+	// DepositAmount Part of the total that is due as a deposit, 0 to the total; in currencies with three decimals it is rounded to ten smallest units. Null: that of the package where it makes the line, else 0.
 	DepositAmount nullable.Nullable[Price] `json:"deposit_amount,omitempty"`
 
 	// EventDate Day of the event: a date in the operator's time zone, or an RFC 3339 datetime whose local date counts; null for none.

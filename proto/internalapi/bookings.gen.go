@@ -20,6 +20,12 @@ type BookingCalendar struct {
 	Truncated bool `json:"truncated"`
 }
 
+// BookingCounted What is counted in the amounts of a booking.
+type BookingCounted struct {
+	// CardReceived What payments by card in the booking's currency have brought, in its smallest unit, whether or not it was refunded; a service of an earlier version leaves it out.
+	CardReceived *int64 `json:"card_received,omitempty"`
+}
+
 // BookingDay What a day came to.
 type BookingDay struct {
 	// BookedMinutes Time for which units are booked, without buffers. Time within an opening counts on the day that the opening belongs to, other time on the day of the clock; of a booking of a whole day it is the time that the unit is open on that day.

@@ -27,3 +27,9 @@ type QuoteExpiryAnswer struct {
 	// More Whether more quotes are due.
 	More bool `json:"more"`
 }
+
+// InvoiceCounted What is counted of the booking of an invoice.
+type InvoiceCounted struct {
+	// CardReceived What payments by card for the booking have brought, in the smallest unit of the invoice's currency, whether or not it lies on an invoice or was refunded; 0 without a booking. A service of an earlier version leaves it out.
+	CardReceived *int64 `json:"card_received,omitempty"`
+}

@@ -153,6 +153,15 @@ type CredentialRef struct {
 	TenantID string `json:"tenant_id"`
 }
 
+// Draft What an operator has entered into a form.
+type Draft struct {
+	// Page The path of the page that has the form.
+	Page string `json:"page"`
+
+	// Values The values of a form by the names of its inputs, without secrets.
+	Values FormValues `json:"values"`
+}
+
 // EndedCredential A credential that has ended or was rotated.
 type EndedCredential struct {
 	ID string `json:"id"`
@@ -168,6 +177,9 @@ type EndedCredential struct {
 type EndedCredentials struct {
 	Data []EndedCredential `json:"data"`
 }
+
+// FormValues The values of a form by the names of its inputs, without secrets.
+type FormValues map[string][]string
 
 // Grant What an operator has let an app do; none of its codes and tokens.
 type Grant struct {
@@ -291,6 +303,18 @@ type MemberRole struct {
 	Role Role `json:"role"`
 }
 
+// NewDraft The body of PUT /internal/v1/drafts/{key}.
+type NewDraft struct {
+	// Page The path of the page that has the form.
+	Page string `json:"page"`
+
+	// Proof The form_proof that the form has.
+	Proof string `json:"proof"`
+
+	// Values The values of a form by the names of its inputs, without secrets.
+	Values FormValues `json:"values"`
+}
+
 // NewKey The body of POST /internal/v1/api-keys.
 type NewKey struct {
 	Name   string   `json:"name"`
@@ -375,6 +399,9 @@ type Role = string
 
 // Session A browser in which an operator has signed in.
 type Session struct {
+	// FormProof Proves for eight days that a form was on a page of this operator: saveDraft takes it.
+	FormProof string `json:"form_proof"`
+
 	// Operator Who has signed in.
 	Operator SessionOperator `json:"operator"`
 

@@ -136,3 +136,15 @@ type PaymentIntentsOfCustomer struct {
 	// Next The cursor of the next page; absent on the last one.
 	Next string `json:"next,omitempty"`
 }
+
+// Refund Money that is returned to the card that paid.
+type Refund = externalRef0.Refund
+
+// RefundsOfCustomer Some refunds of a customer, newest first.
+type RefundsOfCustomer struct {
+	// Data The public bodies.
+	Data []json.RawMessage `json:"data,omitempty"`
+
+	// Next The cursor of the next page; absent on the last one.
+	Next string `json:"next,omitempty"`
+}

@@ -34,6 +34,9 @@ type SentDelivery struct {
 
 	// Requests One for each attempt, in their order.
 	Requests []SentRequest `json:"requests"`
+
+	// Sample Whether the event is a sample, which an endpoint got for a test: no list has it, and it cannot be read by its id.
+	Sample bool `json:"sample"`
 }
 
 // SentHeader A header.

@@ -89,7 +89,8 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		Tenants:   tenants,
 		Exports: &app.Exports{
 			DB: p.DB, Invoices: invoices, Bookings: &peers.OfCustomer{Client: toBookings, Path: "/internal/v1/bookings"},
-			Payments: &peers.OfCustomer{Client: toPayments, Path: "/internal/v1/payment-intents"}, Events: &peers.Events{Client: toWebhooks},
+			Payments: &peers.OfCustomer{Client: toPayments, Path: "/internal/v1/payment-intents"},
+			Refunds: &peers.OfCustomer{Client: toPayments, Path: "/internal/v1/refunds"}, Events: &peers.Events{Client: toWebhooks},
 		},
 		Pages:  p.Pages,
 		Server: p.Server,

@@ -22,6 +22,7 @@ var Exempt = map[string]string{
 	"operator_sessions": "of an operator",
 	"known_browsers":    "of an operator",
 	"operator_endings":  "of an operator",
+	"form_drafts":       "of an operator",
 	"sign_in_attempts":  "counted before anybody is known",
 	"schema_common":     "goose's own",
 	"schema_service":    "goose's own",

@@ -97,11 +97,14 @@ func (a *API) lookupBooking(c *gin.Context) error {
 	if err != nil {
 		return domain.ErrBookingNotFound
 	}
-	b, err := store.Booking(ctx, a.DB.Read(ctx), id)
+	b, card, err := store.BookingWithCard(ctx, a.DB.Read(ctx), id)
 	if err != nil {
 		return err
 	}
-	return showBooking(c, b.At(a.now(ctx)))
+	return httpx.Resource(c, b.Version, struct {
+		api.Booking
+		internalapi.BookingCounted
+	}{view.Booking(b.At(a.now(ctx)), httpx.Mode(ctx)), internalapi.BookingCounted{CardReceived: &card}})
 }
 
 // settleBooking answers what decides which card payments of a booking are refunded by themselves.

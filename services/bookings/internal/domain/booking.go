@@ -229,7 +229,8 @@ func (b Booking) refundDue(now time.Time) *int64 {
 	if b.Policy == nil {
 		return nil
 	}
-	due, ok := b.Policy.Refund(b.Paid.Minor-b.Refunded.Minor, b.begins().Sub(now))
+	kept := money.Amount{Minor: b.Paid.Minor - b.Refunded.Minor, Currency: b.Total.Currency}
+	due, ok := b.Policy.Refund(kept, b.begins().Sub(now))
 	if !ok {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"holdfast.dev/libs/civil"
+	"holdfast.dev/libs/money"
 )
 
 // Policy is the operator's rules for bookings; a nil number checks nothing.
@@ -26,18 +27,28 @@ type RefundRule struct {
 	Percent     int `json:"percent"`
 }
 
-// Refund is what is to be refunded of an amount when a booking is cancelled so long before its start, rounded down; false where the
-// policy says nothing.
-func (p Policy) Refund(amount int64, before time.Duration) (due int64, ok bool) {
+// Refund is what is to be refunded of an amount when a booking is cancelled so long before its start; false where the policy says
+// nothing.
+func (p Policy) Refund(of money.Amount, before time.Duration) (due int64, ok bool) {
 	if p.RefundRules == nil {
 		return 0, false
 	}
 	for _, r := range p.RefundRules {
 		if Minutes(60*r.HoursBefore) <= before {
-			return max(0, amount)/100*int64(r.Percent) + max(0, amount)%100*int64(r.Percent)/100, true
+			return r.share(of), true
 		}
 	}
 	return 0, true
+}
+
+// share is the rule's part of an amount, rounded down to a multiple of the currency's step. All of an amount stays as it is.
+func (r RefundRule) share(of money.Amount) int64 {
+	amount, percent := max(0, of.Minor), int64(r.Percent)
+	if percent == 100 {
+		return amount
+	}
+	part := amount/100*percent + amount%100*percent/100
+	return part - part%money.Step(of.Currency)
 }
 
 // longest is more than all dates span, and still fits a time.Duration.

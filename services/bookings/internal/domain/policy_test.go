@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/libs/money"
+
 	"holdfast.dev/services/bookings/internal/domain"
 )
 
@@ -36,9 +38,20 @@ func TestRefundRules(t *testing.T) {
 		{rules, math.MaxInt64, hours(24), math.MaxInt64 / 2, true},
 		{[]domain.RefundRule{{HoursBefore: math.MaxInt32, Percent: 100}}, 1000, hours(87_600), 0, true},
 	} {
-		due, ok := domain.Policy{RefundRules: tc.rules}.Refund(tc.amount, tc.before)
+		due, ok := domain.Policy{RefundRules: tc.rules}.Refund(usd(tc.amount), tc.before)
 		if due != tc.due || ok != tc.ok {
 			t.Errorf("%v of %d, %s before: %d, %v; want %d, %v", tc.rules, tc.amount, tc.before, due, ok, tc.due, tc.ok)
+		}
+	}
+}
+
+// A share in thousandths can be refunded to a card; all of a payment in cash is returned to the thousandth.
+func TestRefundOfThousandths(t *testing.T) {
+	t.Parallel()
+	for percent, want := range map[int]int64{0: 0, 33: 330, 50: 500, 99: 990, 100: 1005} {
+		p := domain.Policy{RefundRules: []domain.RefundRule{{HoursBefore: 0, Percent: percent}}}
+		if due, ok := p.Refund(money.Amount{Minor: 1005, Currency: "KWD"}, time.Hour); !ok || due != want {
+			t.Errorf("%d %%: %d, %v; want %d", percent, due, ok, want)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package domain
 
 import (
-	"errors"
 	"slices"
 
 	"holdfast.dev/libs/civil"
@@ -78,8 +77,8 @@ func (a adjustment) price(p Package) (Price, error) {
 	if price.Total, err = p.BasePrice.Times(a.factor); err != nil || price.Total.Minor > MaxAmount {
 		return Price{}, ErrPriceTooHigh
 	}
-	price.Deposit, err = deposit(p.Terms, price.Total)
-	return price, err
+	price.Deposit = deposit(p.Terms, price.Total)
+	return price, nil
 }
 
 func allStackable(rules []HolidayRule) bool {
@@ -247,20 +246,22 @@ func (p part) with(q part) part {
 }
 
 // deposit follows from the rounded total and lies between nothing and all of it.
-func deposit(t Terms, total money.Amount) (money.Amount, error) {
+func deposit(t Terms, total money.Amount) money.Amount {
 	part := money.Amount{Currency: total.Currency}
+	var err error
 	switch t.DepositType {
 	case DepositNone:
 	case DepositFlat:
 		part.Minor = t.DepositValue
+		part, err = part.Rounded()
 	case DepositPercentage:
-		var err error
-		if part, err = total.MulBps(t.DepositValue); errors.Is(err, money.ErrOverflow) {
-			part = total
-		}
+		part, err = total.MulBps(t.DepositValue)
+	}
+	if err != nil { // more than an amount holds
+		return total
 	}
 	part.Minor = max(0, min(part.Minor, total.Minor))
-	return part, nil
+	return part
 }
 
 // PaymentStatus is derived from the amounts of a booking.

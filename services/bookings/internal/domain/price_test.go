@@ -171,6 +171,25 @@ func TestYearlyRanges(t *testing.T) {
 	}
 }
 
+// Prices and deposits in three-decimal currencies can be paid by card, whatever the operator entered.
+func TestPricesInThousandths(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		p := pack(rapid.Int64Range(0, 1_000_000).Draw(t, "base"),
+			rapid.SampledFrom([]domain.DepositType{domain.DepositNone, domain.DepositFlat, domain.DepositPercentage}).Draw(t, "type"),
+			rapid.Int64Range(0, 10_000).Draw(t, "value"))
+		p.BasePrice.Currency = rapid.SampledFrom([]string{"BHD", "JOD", "KWD", "OMR", "TND"}).Draw(t, "currency")
+		var rules []domain.HolidayRule
+		for range rapid.IntRange(0, 3).Draw(t, "rules") {
+			rules = append(rules, rule("2030-01-01", "2030-12-31", rapid.Int64Range(1, 20_000).Draw(t, "bps"), stackable))
+		}
+		got, err := domain.Quote(p, rules, date("2030-06-01"))
+		if err != nil || got.Total.Minor%10 != 0 || got.Deposit.Minor%10 != 0 || got.Deposit.Minor > got.Total.Minor {
+			t.Fatalf("total %v, deposit %v, %v", got.Total, got.Deposit, err)
+		}
+	})
+}
+
 func TestPriceProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

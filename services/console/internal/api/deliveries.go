@@ -106,7 +106,7 @@ func delivery(v *visit) error {
 	d := sent.Object("delivery")
 	values := v.values(nil)
 	out := pages.DeliveryView{
-		Title: d.Text("event_type"), Endpoint: endpoint.Text("url"), Back: v.w.Path("endpoints/" + id), Event: v.w.Path("events/" + d.Text("event_id")),
+		Title: d.Text("event_type"), Endpoint: endpoint.Text("url"), Back: v.w.Path("endpoints/" + id),
 		Body: v.T("event_gone"), Attempts: v.attempts(sent),
 	}
 	for _, name := range []string{"status", "failure_reason", "next_attempt_at", "created_at", "id"} {
@@ -116,6 +116,9 @@ func delivery(v *visit) error {
 	}
 	if body := sent.Text("body"); body != "" {
 		out.Body = view.IndentedText(body)
+		if !sent.Bool("sample") { // which cannot be read by its id
+			out.Event = v.w.Path("events/" + d.Text("event_id"))
+		}
 	}
 	switch status := d.Text("status"); { // as retryDelivery of the contract says
 	case !v.may("retryDelivery"):

@@ -83,7 +83,7 @@ func settingsExample(operation string) (body any, ok bool) {
 		return map[string]any{"holds": []any{hold}, "unpaid": []any{calendarBooking()}}, true
 	case "getSentDelivery":
 		return map[string]any{
-			"delivery": failedDelivery("we"+oneID, "whd"+oneID), "body": `{"id":"evt_1","type":"booking.created"}`,
+			"delivery": failedDelivery("we"+oneID, "whd"+oneID), "body": `{"id":"evt_1","type":"booking.created"}`, "sample": false,
 			"requests": []any{map[string]any{"number": 1, "headers": []any{map[string]any{"name": "Service-Delivery-Attempt", "value": "1"}, map[string]any{"name": "Service-Signature", "value": "t=1,v1=…"}}}},
 		}, true
 	case "listFailingDeliveries":

@@ -3,12 +3,12 @@ package api
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"holdfast.dev/libs/apperr"
@@ -27,9 +27,9 @@ const mostChoices = 2_000
 
 const optionBytes = 60 // of a name that a form offers
 
-// reader turns forms into bodies in the tenant's time zone and currency.
+// reader turns forms into bodies in the tenant's time zone and currency, and in the language of the page.
 func (v *visit) reader() domain.Reader {
-	return domain.Reader{Zone: v.Zone, Currency: v.w.Tenant.Currency}
+	return domain.Reader{Zone: v.Zone, Currency: v.w.Tenant.Currency, Notation: domain.Notation{Point: v.T("decimal_point"), Group: v.T("digit_group")}}
 }
 
 // fields are those of an operation's body, in the order of names.
@@ -94,8 +94,8 @@ func (v *visit) resourceOptions(r *domain.Resource) ([]view.Option, error) {
 	return out, nil
 }
 
-// keep adds to the choices what a form has chosen already, such as a unit that is not active: else sending the form would remove it.
-func (v *visit) keep(choices view.Choices, fields []contract.Field, form url.Values) {
+// chosen adds to the choices what a form has chosen already, such as a unit that is not active: else sending the form would remove it.
+func (v *visit) chosen(choices view.Choices, fields []contract.Field, form url.Values) {
 	for _, f := range fields {
 		names := []string{f.Name}
 		if f.Name == "applies_to" {
@@ -151,8 +151,8 @@ func (v *visit) eventTypes(f contract.Field) []view.Option {
 	return out
 }
 
-// ask shows a form with the values of form and what is wrong with them.
-func (v *visit) ask(status int, out pages.FormView, fields []contract.Field, form url.Values, wrong map[string]string, problem string) error {
+// ask shows a form with the values of form and what is wrong with them. What no input shows is above the form.
+func (v *visit) ask(status int, out pages.FormView, fields []contract.Field, form url.Values, faults []view.Fault, problem string) error {
 	choices, err := v.choices(fields)
 	if err != nil && v.form == nil {
 		return err
@@ -160,28 +160,58 @@ func (v *visit) ask(status int, out pages.FormView, fields []contract.Field, for
 	if err != nil { // what was typed matters more than what else could be chosen
 		obs.Add(v.r.Context(), slog.String("error", err.Error()))
 	}
-	v.keep(choices, fields, form)
-	out.Inputs = v.Inputs(fields, form, choices, wrong)
-	for name, text := range wrong { // what no input of the form can show
-		if !slices.ContainsFunc(fields, func(f contract.Field) bool { return name == f.Name || strings.HasPrefix(name, f.Name+".") }) {
-			problem = strings.TrimSpace(problem + " " + text)
+	if v.draft != nil {
+		form, v.once = v.draft, v.r.URL.Query().Get("once")
+		if version, err := strconv.ParseInt(v.draft.Get("version"), 10, 64); err == nil {
+			out.Version = version
 		}
 	}
+	v.chosen(choices, fields, form)
+	out.Inputs = v.Inputs(fields, form, choices)
+	out.Faults = v.summary(view.Place(out.Inputs, faults))
 	return v.show(status, pages.Form(v.frame(problem), out))
 }
 
-// wrongOf is what an error says of fields, in the operator's language; "" for another error.
-func (v *visit) wrongOf(err error, names ...string) string {
-	var e *apperr.Error
-	if !errors.As(err, &e) || e.Kind != apperr.Invalid && e.Kind != apperr.BadRequest && e.Kind != apperr.NotFound {
-		return ""
+// mostFaults is how many faults a page shows that no input shows.
+const mostFaults = 20
+
+// faults are what an error says of fields, in the operator's language.
+func (v *visit) faults(err error) []view.Fault {
+	e := apperr.As(err)
+	if err == nil || e.Code == apperr.ErrMismatch.Code { // verdict says what a mismatch means
+		return nil
 	}
+	out := make([]view.Fault, 0, len(e.Fields))
 	for _, f := range e.Fields {
-		if slices.Contains(names, f.Field) {
-			return pages.Translate(v.Text, f.Message)
-		}
+		out = append(out, view.Fault{Path: f.Field, Text: pages.Translate(v.Text, f.Message)})
 	}
-	return v.explain(e)
+	return out
+}
+
+// summary says what is wrong with fields that no input shows, each with its field's name.
+func (v *visit) summary(faults []view.Fault) []string {
+	var out []string
+	for i, f := range faults {
+		if i == mostFaults {
+			return append(out, v.T("more_count", "Count", len(faults)-i))
+		}
+		name, _, _ := strings.Cut(f.Path, ".")
+		out = append(out, domain.Short(v.Label(name), optionBytes)+": "+f.Text)
+	}
+	return out
+}
+
+// wrongOf is what an error says of a field that was entered, and of everything else; both are "" for another error.
+func (v *visit) wrongOf(err error, field string) (wrong, others string) {
+	if !app.Refused(err) {
+		return "", ""
+	}
+	in := []view.Input{{Name: field}}
+	others = strings.Join(v.summary(view.Place(in, v.faults(err))), " ")
+	if in[0].Wrong == "" && others == "" {
+		others = v.explain(apperr.As(err))
+	}
+	return in[0].Wrong, others
 }
 
 // refused shows the form again when err is a verdict on what was entered, or leaves open whether it took effect, with the values that were sent.
@@ -191,19 +221,11 @@ func (v *visit) refused(err error, out pages.FormView, fields []contract.Field) 
 	if !app.Unknown(err) && !slices.Contains(verdicts, e.Kind) {
 		return err
 	}
-	wrong := map[string]string{}
-	if e.Code != apperr.ErrMismatch.Code {
-		for _, f := range e.Fields {
-			if wrong[f.Field] == "" {
-				wrong[f.Field] = pages.Translate(v.Text, f.Message)
-			}
-		}
-	}
 	problem := v.verdict(err)
 	if e.Code == "slot_unavailable" {
 		problem = strings.TrimSpace(problem + " " + v.clash())
 	}
-	return v.ask(httpx.StatusOf(e.Kind), out, fields, v.form, wrong, problem)
+	return v.ask(httpx.StatusOf(e.Kind), out, fields, domain.RowsFirst(fields, v.form), v.faults(err), problem)
 }
 
 // newForm is the form that makes a resource.

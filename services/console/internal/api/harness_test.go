@@ -85,7 +85,10 @@ type call struct {
 }
 
 // writes reports whether the call may change something.
-func (c call) writes() bool { return c.Method != http.MethodGet && c.ID != "lookupSession" }
+func (c call) writes() bool { return c.Method != http.MethodGet && !slices.Contains(ofSessions, c.ID) }
+
+// ofSessions are the calls about who has signed in, and what they had entered before.
+var ofSessions = []string{"lookupSession", "saveDraft", "lookupDraft"}
 
 // body is the request's body as an object.
 func (c call) body(t *testing.T) map[string]any {
@@ -119,6 +122,7 @@ type platform struct {
 	answers  map[string]func(call) reply     // by operationId; guarded by mu
 	sessions map[string]*internalapi.Session // by the token's hash; guarded by mu
 	tokens   map[string]string               // of forms, by the session's token; guarded by mu
+	drafts   map[string]internalapi.NewDraft // by operator and key; guarded by mu
 }
 
 // parts are what is the same for all platforms.
@@ -150,7 +154,7 @@ func newPlatform(t *testing.T, o options) *platform {
 	if common.err != nil {
 		t.Fatal(common.err)
 	}
-	p := &platform{t: t, contract: common.contract, answers: map[string]func(call) reply{}, sessions: map[string]*internalapi.Session{}, tokens: map[string]string{}}
+	p := &platform{t: t, contract: common.contract, answers: map[string]func(call) reply{}, sessions: map[string]*internalapi.Session{}, tokens: map[string]string{}, drafts: map[string]internalapi.NewDraft{}}
 	services := &peers.Services{Operations: common.operations, Clients: map[string]*peer.Client{}}
 	own, _ := proto.ServiceNamed("console")
 	for _, name := range own.Calls {
@@ -194,10 +198,13 @@ func tenant(id ids.Tenant, slug, role string) internalapi.SessionTenant {
 	}
 }
 
+// proofOf is what proves that a form was on a page of an operator.
+func proofOf(operator string) string { return "proof-" + operator }
+
 // signIn makes a session whose token is name.
 func (p *platform) signIn(name string, tenants ...internalapi.SessionTenant) *internalapi.Session {
 	s := &internalapi.Session{
-		SessionID: "ses_" + name, SignedInAt: noon.Add(-time.Minute), Tenants: tenants,
+		SessionID: "ses_" + name, SignedInAt: noon.Add(-time.Minute), Tenants: tenants, FormProof: proofOf("op_01k00000000000000000000001"),
 		Operator: internalapi.SessionOperator{ID: "op_01k00000000000000000000001", Email: name + "@example.com", Name: "Olive " + name},
 	}
 	p.mu.Lock()
@@ -227,11 +234,11 @@ func refusal(status int, code string, fields map[string][]string) func(call) rep
 	return func(call) reply { return reply{status, body} }
 }
 
-// made returns the calls since the last forget, without the look-ups of sessions.
+// made returns the calls since the last forget, without those about sessions.
 func (p *platform) made() []call {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(p.calls), func(c call) bool { return c.ID == "lookupSession" })
+	return slices.DeleteFunc(slices.Clone(p.calls), func(c call) bool { return slices.Contains(ofSessions, c.ID) })
 }
 
 // written returns the calls since the last forget that may change something.
@@ -437,6 +444,9 @@ func (p *platform) internal(c call) reply {
 		}
 		return refusal(http.StatusNotFound, "not_found", nil)(c)
 	}
+	if slices.Contains(ofSessions, c.ID) {
+		return p.draft(c)
+	}
 	body, ok := internalExample(c.ID)
 	if !ok {
 		p.t.Errorf("no example of %s", c.ID)
@@ -455,6 +465,32 @@ func (p *platform) internal(c call) reply {
 		status = http.StatusCreated
 	}
 	return reply{status, body}
+}
+
+// draft keeps what was entered into a form, or answers it.
+func (p *platform) draft(c call) reply {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c.ID == "lookupDraft" {
+		d, ok := p.drafts[c.Query.Get("operator")+c.Params[0]]
+		if !ok {
+			return refusal(http.StatusNotFound, "not_found", nil)(c)
+		}
+		return reply{http.StatusOK, internalapi.Draft{Page: d.Page, Values: d.Values}}
+	}
+	var d internalapi.NewDraft
+	if err := json.Unmarshal(c.Body, &d); err != nil {
+		p.t.Error(err)
+	}
+	operator, ok := strings.CutPrefix(d.Proof, "proof-")
+	switch {
+	case !ok:
+		return refusal(http.StatusNotFound, "not_found", nil)(c)
+	case len(c.Body) > 256<<10:
+		return refusal(http.StatusRequestEntityTooLarge, "request_too_large", nil)(c)
+	}
+	p.drafts[operator+c.Params[0]] = d
+	return reply{http.StatusNoContent, nil}
 }
 
 // calendarBooking is a booking of today as a calendar has it.

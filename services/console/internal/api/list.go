@@ -33,8 +33,15 @@ func listPage(r *domain.Resource) page {
 		var list domain.List
 		var saved []pages.SavedView
 		var choices view.Choices
+		var faults []string
 		err = app.Together(
-			func() (err error) { list, err = v.app.List(v.r.Context(), r.List, query); return err },
+			func() (err error) {
+				list, err = v.app.List(v.r.Context(), r.List, query)
+				if faults = v.summary(v.faults(err)); len(faults) > 0 {
+					return nil
+				}
+				return err
+			},
 			func() error { saved = v.savedViews(r); return nil },
 			func() (err error) { choices, err = v.choices(filters); return err },
 		)
@@ -44,7 +51,7 @@ func listPage(r *domain.Resource) page {
 		given := v.given(filters)
 		out := pages.ListView{
 			Resource: r, Columns: r.Columns, Rows: v.rows(r, list.Data), Filtered: len(given) > 0, Paged: v.r.URL.Query().Has("cursor"),
-			CanMake: r.New != nil && v.may(r.Create), Values: given, Views: saved, Links: v.listLinks(r),
+			CanMake: r.New != nil && v.may(r.Create), Values: given, Views: saved, Links: v.listLinks(r), Faults: faults,
 		}
 		out.Filters = v.filterInputs(filters, given, choices)
 		if list.HasMore {
@@ -54,7 +61,11 @@ func listPage(r *domain.Resource) page {
 			out.CSV = v.w.Path(r.Name+".csv") + "?" + given.Encode()
 		}
 		v.live = r.Events && !out.Paged
-		return v.show(http.StatusOK, pages.List(v.frame(""), out))
+		status := http.StatusOK
+		if len(faults) > 0 {
+			status = http.StatusUnprocessableEntity
+		}
+		return v.show(status, pages.List(v.frame(""), out))
 	}
 }
 
@@ -174,7 +185,7 @@ func (v *visit) expands(what string) bool { return v.w.Has([]string{"read:" + wh
 
 // filterInputs are the inputs of filters: each may be left open.
 func (v *visit) filterInputs(filters []contract.Field, given url.Values, choices view.Choices) []view.Input {
-	out := v.Inputs(filters, given, choices, nil)
+	out := v.Inputs(filters, given, choices)
 	for i, in := range out {
 		if in.Kind == domain.ChoicesInput || in.Kind == domain.CheckInput || in.Kind == domain.ChoiceInput {
 			out[i].Options = v.filterOptions(in)
@@ -237,6 +248,9 @@ func (v *visit) values(fields []string, objects ...domain.Object) view.Values {
 	return view.Values{Format: v.Format, Path: v.w.Path, Called: func(id string) string { return called[id] }}
 }
 
+// byteOrderMark tells spreadsheet programs that a file is UTF-8: without it they take it for a code page of their own.
+const byteOrderMark = "\ufeff"
+
 // exportCSV hands a list on as CSV, while it arrives.
 func exportCSV(r *domain.Resource) page {
 	return func(v *visit) error {
@@ -252,7 +266,7 @@ func exportCSV(r *domain.Resource) page {
 			return err
 		}
 		defer leave()
-		return v.download(domain.Request{Operation: r.List, Query: query}, "text/csv", r.Name+".csv", "attachment")
+		return v.download(domain.Request{Operation: r.List, Query: query}, "text/csv", r.Name+".csv", "attachment", byteOrderMark)
 	}
 }
 
@@ -260,11 +274,12 @@ func exportCSV(r *domain.Resource) page {
 func pdf(r *domain.Resource) page {
 	return func(v *visit) error {
 		id := v.c.Param("id")
-		return v.download(domain.Request{Operation: r.PDF, Params: []string{id}}, "application/pdf", id+".pdf", "inline")
+		return v.download(domain.Request{Operation: r.PDF, Params: []string{id}}, "application/pdf", id+".pdf", "inline", "")
 	}
 }
 
-func (v *visit) download(r domain.Request, accept, name, disposition string) error {
+// download hands on what a service answers, behind a prefix.
+func (v *visit) download(r domain.Request, accept, name, disposition, prefix string) error {
 	body, mediaType, err := v.app.Services.Open(v.r.Context(), r, accept)
 	if err != nil {
 		return err
@@ -276,7 +291,7 @@ func (v *visit) download(r domain.Request, accept, name, disposition string) err
 	h.Set("Content-Disposition", disposition+`; filename="`+name+`"`)
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox") // the browser's own viewer shows it
 	v.c.Writer.WriteHeader(http.StatusOK)
-	if _, err := io.Copy(v.c.Writer, body); err != nil {
+	if _, err := io.Copy(v.c.Writer, io.MultiReader(strings.NewReader(prefix), body)); err != nil {
 		panic(http.ErrAbortHandler) // a list that breaks off must not look whole
 	}
 	return nil

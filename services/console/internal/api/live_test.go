@@ -19,9 +19,9 @@ type opened struct {
 	front *httptest.Server
 }
 
-func newOpened(t *testing.T) *opened {
+func newOpened(t *testing.T, beat time.Duration) *opened {
 	t.Helper()
-	p := newPlatform(t, options{beat: 20 * time.Millisecond})
+	p := newPlatform(t, options{beat: beat})
 	p.answer("streamEvents", func(call) reply { return reply{http.StatusOK, []byte(": open\n\n")} })
 	front := httptest.NewServer(p.engine)
 	t.Cleanup(front.Close)
@@ -50,7 +50,7 @@ func (o *opened) live(token, cookie string) *http.Response {
 // A session has ten live pages, and its operator twenty, whatever cookies are sent besides; what is closed can be opened again.
 func TestPlacesOfLivePages(t *testing.T) {
 	t.Parallel()
-	o := newOpened(t)
+	o := newOpened(t, time.Minute)
 	o.p.signIn("owner2", tenant(alpha, "alpha", "owner"))
 	o.p.signIn("owner3", tenant(alpha, "alpha", "owner"))
 	ok := map[string]int{}
@@ -95,7 +95,7 @@ func TestALivePageEndsWithItsSession(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := newOpened(t)
+			o := newOpened(t, 400*time.Millisecond)
 			s := o.p.signIn("clerk", tenant(alpha, "alpha", "staff"))
 			res := o.live("clerk", "")
 			lines := bufio.NewScanner(res.Body)

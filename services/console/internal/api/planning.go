@@ -6,8 +6,10 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
+	"holdfast.dev/services/console/internal/app"
 	"holdfast.dev/services/console/internal/domain"
 	"holdfast.dev/services/console/internal/pages"
 	"holdfast.dev/services/console/internal/view"
@@ -29,6 +31,9 @@ func (v *visit) clockView(o domain.Object, wrong string) pages.ClockView {
 	out := pages.ClockView{Frozen: o.Bool("frozen"), Wrong: wrong}
 	if at := o.Time("now"); at != nil {
 		out.Now, out.Input, out.From = v.DateTime(*at), at.In(v.Zone).Format("2006-01-02T15:04"), at.Format(time.RFC3339)
+	}
+	if v.draft.Has("now") {
+		out.Input = v.draft.Get("now")
 	}
 	return out
 }
@@ -64,15 +69,21 @@ func setClock(v *visit) error {
 		}
 		body["now"] = step(at.In(v.Zone)).Truncate(time.Second).Format(time.RFC3339)
 	} else if body, err = v.reader().Body(v.fields("setTestClock", []string{"now"}), v.form); err != nil {
-		return v.show(http.StatusUnprocessableEntity, pages.Clock(v.frame(""), v.clockView(o, v.wrongOf(err, "now"))))
+		return v.clockRefused(err, o)
 	}
 	if _, err := v.submit(domain.Request{Operation: "setTestClock", Body: body, Key: v.onceFor(fmt.Sprint(body["now"]))}); err != nil {
-		if text := v.wrongOf(err, "now"); text != "" {
-			return v.show(http.StatusUnprocessableEntity, pages.Clock(v.frame(""), v.clockView(o, text)))
-		}
-		return v.again(err, clockPage)
+		return v.clockRefused(err, o)
 	}
 	return v.done("clock", "clock_moved")
+}
+
+// clockRefused shows the test clock with what is wrong with the time that was entered.
+func (v *visit) clockRefused(err error, o domain.Object) error {
+	wrong, others := v.wrongOf(err, "now")
+	if wrong == "" && others == "" {
+		return v.again(err, clockPage)
+	}
+	return v.show(http.StatusUnprocessableEntity, pages.Clock(v.frame(others), v.clockView(o, wrong)))
 }
 
 // availability shows the slots of a day, and why a time cannot be booked.
@@ -88,7 +99,7 @@ func availability(v *visit) error {
 		day = v.w.Now(v.s.Now()).Format(time.DateOnly)
 	}
 	out := pages.AvailabilityView{
-		Date: day, Filters: v.filterInputs(fields, q, choices), Units: v.Inputs(v.fieldsOfQuery("explainAvailability", "unit_id"), q, choices, nil), At: q.Get("at"),
+		Date: day, Filters: v.filterInputs(fields, q, choices), Units: v.Inputs(v.fieldsOfQuery("explainAvailability", "unit_id"), q, choices), At: q.Get("at"),
 	}
 	if err := v.slots(&out, q, day); err != nil {
 		return err
@@ -108,8 +119,8 @@ func (v *visit) slots(out *pages.AvailabilityView, q url.Values, day string) err
 		}
 	}
 	list, err := v.app.List(v.r.Context(), "listAvailability", query)
-	if text := v.wrongOf(err, "service_id", "unit_id", "to"); text != "" {
-		out.Problem = text
+	if wrong, others := v.wrongOf(err, "unit_id"); wrong+others != "" {
+		out.Problem = strings.TrimSpace(wrong + " " + others)
 		return nil
 	}
 	if err != nil || len(list.Data) == 0 {
@@ -160,8 +171,8 @@ func (v *visit) why(out *pages.AvailabilityView, q url.Values) error {
 		return nil
 	}
 	o, err := v.app.Do(v.r.Context(), domain.Request{Operation: "explainAvailability", Query: url.Values{"unit_id": {q.Get("unit_id")}, "starts_at": {at.Format(time.RFC3339)}}})
-	if text := v.wrongOf(err, "unit_id", "starts_at"); text != "" {
-		out.Why = text
+	if wrong, others := v.wrongOf(err, "unit_id"); wrong+others != "" {
+		out.Why = strings.TrimSpace(wrong + " " + others)
 		return nil
 	}
 	if err != nil {
@@ -200,7 +211,7 @@ func prices(v *visit) error {
 	o, err := v.app.Do(v.r.Context(), domain.Request{Operation: "listPackagePrices", Query: url.Values{
 		"package_id": {out.Package}, "from": {first.Format(time.DateOnly)}, "to": {first.AddDate(1, 0, -1).Format(time.DateOnly)},
 	}})
-	if text := v.wrongOf(err, "package_id"); text != "" {
+	if app.Refused(err) {
 		return domain.ErrNotFound
 	}
 	if err != nil {

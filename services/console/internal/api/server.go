@@ -39,7 +39,8 @@ type Server struct {
 	crossing *http.CrossOriginProtection
 	assets   map[string]pages.Asset
 	compress func(http.Handler) http.HandlerFunc
-	stopping chan struct{} // closed when the process stops
+	shown    map[string]page // the pages of workspaces, by their route
+	stopping chan struct{}   // closed when the process stops
 
 	streams, downloads *app.Places
 }
@@ -52,6 +53,7 @@ func New(o Options) (*Server, error) {
 	}
 	o.Beat = cmp.Or(o.Beat, beat)
 	s := &Server{Options: o, secure: u.Scheme == "https", crossing: http.NewCrossOriginProtection(), assets: pages.Assets(), stopping: make(chan struct{})}
+	s.shown = s.get()
 	s.streams, s.downloads = app.NewPlaces(streamsOfSession, streamsOfOperator), app.NewPlaces(downloadsOfSession, downloadsOfOperator)
 	if err := s.crossing.AddTrustedOrigin(u.Scheme + "://" + u.Host); err != nil { // the gateway calls under a host of its own
 		return nil, err
@@ -63,6 +65,9 @@ func New(o Options) (*Server, error) {
 // Stop ends the streams of live pages; the graceful stop of the server would wait for them.
 func (s *Server) Stop() { close(s.stopping) }
 
+// workspaces is where the pages of tenants and modes begin.
+const workspaces = "/admin/:tenant/:mode"
+
 // page is a handler of a page of a workspace.
 type page func(v *visit) error
 
@@ -73,14 +78,14 @@ func (s *Server) Mount(e *gin.Engine, internal func(h httpx.Handler, peers ...st
 	handle(http.MethodGet, "/admin/-/assets/:name", s.asset)
 	handle(http.MethodPost, "/admin/-/preferences", s.visits(savePreferences))
 	post := s.post()
-	for path, h := range s.get() {
+	for path, h := range s.shown {
 		if post[path] != nil {
 			h = withOnce(h)
 		}
-		handle(http.MethodGet, "/admin/:tenant/:mode"+path, s.inWorkspace(h))
+		handle(http.MethodGet, workspaces+path, s.inWorkspace(h))
 	}
 	for path, h := range post {
-		handle(http.MethodPost, "/admin/:tenant/:mode"+path, s.inWorkspace(h))
+		handle(http.MethodPost, workspaces+path, s.inWorkspace(h))
 	}
 	e.NoRoute(internal(s.visits(func(*visit) error { return domain.ErrNotFound }), "gateway"))
 }

@@ -162,15 +162,17 @@ func (v *visit) gatewayForm() (pages.FormView, []contract.Field, error) {
 	if err != nil {
 		return out, nil, err
 	}
-	state := o.Text("events")
-	o["webhook_url"], o["webhook_events"] = v.s.PublicURL+o.Text("webhook_path"), v.T("gateway_events_"+state)
+	o["webhook_url"], o["webhook_events"] = v.s.PublicURL+o.Text("webhook_path"), v.T("gateway_events_ok")
+	out.Preview = []string{v.T("gateway_keys")}
+	switch o.Text("events") {
+	case "missing":
+		o["webhook_events"], out.Preview = v.T("gateway_events_missing"), append([]string{v.T("gateway_events_missing_todo")}, out.Preview...)
+	case "late":
+		o["webhook_events"], out.Preview = v.T("gateway_events_late"), append([]string{v.T("gateway_events_late_todo")}, out.Preview...)
+	}
 	values := v.values(nil)
 	for _, name := range []string{"provider", "account", "country", "publishable_key", "webhook_url", "webhook_events", "created_at"} {
 		out.Facts = append(out.Facts, values.Of(o, name))
-	}
-	out.Preview = []string{v.T("gateway_keys")}
-	if state != "ok" {
-		out.Preview = []string{v.T("gateway_events_" + state + "_todo"), v.T("gateway_keys")}
 	}
 	out.Links = []pages.LinkView{{Text: v.T("disconnect"), Href: v.w.Path("gateway/disconnect"), Danger: true}}
 	return out, fields, nil

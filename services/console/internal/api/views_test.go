@@ -266,9 +266,16 @@ func TestDeliveryPage(t *testing.T) {
 	if len(calls) != 2 || calls["getSentDelivery"] != 1 || calls["getWebhookEndpoint"] != 1 {
 		t.Errorf("it asks %v", calls)
 	}
-	p.answer("getSentDelivery", object(map[string]any{"delivery": failedDelivery("we"+oneID, "whd"+oneID), "requests": []any{}}))
-	if text := textOf(parse(t, p.get("owner", path).Body.String())); !strings.Contains(text, "kept") {
-		t.Errorf("without the event: %s", text)
+	event := `href="` + where + "events/evt" + oneID + `"`
+	if !strings.Contains(page, event) {
+		t.Error("nothing leads to the event")
+	}
+	for body, sample := range map[string]bool{"": false, "{}": true} { // kept no more, or of a test
+		p.answer("getSentDelivery", object(map[string]any{"delivery": failedDelivery("we"+oneID, "whd"+oneID), "body": body, "sample": sample, "requests": []any{}}))
+		page := p.get("owner", path).Body.String()
+		if strings.Contains(page, event) || strings.Contains(textOf(parse(t, page)), "no longer kept") == sample {
+			t.Errorf("body %q, sample %t: %s", body, sample, textOf(parse(t, page)))
+		}
 	}
 	p.answer("getSentDelivery", refusal(http.StatusNotFound, "delivery_not_found", nil))
 	if w := p.get("owner", path); w.Code != http.StatusNotFound {

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/a-h/templ"
@@ -40,6 +41,7 @@ type visit struct {
 	w       domain.Workspace // zero outside one
 	token   string           // of the session's cookie
 	form    url.Values       // of a POST
+	draft   url.Values       // what was entered into the page's form before; nil for nothing
 	nav     string           // the entry of the navigation that is marked
 	live    bool             // the page is fetched again when something changes
 	notice  string
@@ -85,7 +87,7 @@ func (s *Server) inWorkspace(h page) httpx.Handler {
 			return err
 		}
 		v.w, v.Zone = w, w.Zone()
-		v.nav = strings.Split(strings.Trim(strings.TrimPrefix(v.c.FullPath(), "/admin/:tenant/:mode"), "/")+"/", "/")[0]
+		v.nav = strings.Split(strings.Trim(strings.TrimPrefix(v.c.FullPath(), workspaces), "/")+"/", "/")[0]
 		who := w.Caller(httpx.RequestID(v.c))
 		ctx := w.With(v.r.Context(), who.RequestID)
 		obs.AddCaller(ctx, who)
@@ -94,25 +96,50 @@ func (s *Server) inWorkspace(h page) httpx.Handler {
 	})
 }
 
-// serve finds the session and checks the form.
+// serve finds the session and checks the form. A form that comes without a session, or from a page of an earlier session, is kept, and the
+// operator comes back to it.
 func (v *visit) serve(h page) (err error) {
-	if v.token == "" {
-		return domain.ErrNoSession
+	var wrong error // with the form
+	if v.r.Method == http.MethodPost {
+		wrong = v.readForm()
 	}
-	find := v.app.Services.Session
-	if v.c.FullPath() == livePath { // a browser opens it again and again, whether somebody is there or not
-		find = v.app.Services.WatchSession
-	}
-	if v.session, err = find(v.r.Context(), v.token, httpx.RequestID(v.c)); err != nil {
+	if v.session, err = v.signedIn(); err != nil {
 		return err
 	}
-	if v.r.Method == http.MethodPost {
-		if err := v.readForm(); err != nil {
-			return err
+	if errors.Is(wrong, domain.ErrStaleForm) {
+		if to, kept := v.keep(); kept {
+			return v.redirect(to)
 		}
+	}
+	if wrong != nil {
+		return wrong
+	}
+	if v.r.Method == http.MethodPost {
 		v.once = v.sentOnce()
 	}
+	v.restore()
 	return h(v)
+}
+
+// signedIn returns the session of the browser's cookie, or domain.ErrNoSession.
+func (v *visit) signedIn() (*domain.Session, error) {
+	find := v.app.Services.Session
+	switch {
+	case v.token == "":
+		return nil, domain.ErrNoSession
+	case v.c.FullPath() == livePath: // a browser opens it again and again, whether somebody is there or not
+		find = v.app.Services.WatchSession
+	}
+	return find(v.r.Context(), v.token, httpx.RequestID(v.c))
+}
+
+// signIn sends the browser to the sign-in, from which it comes back to the page with what was entered.
+func (v *visit) signIn() error {
+	to := v.address()
+	if v.r.Method == http.MethodPost {
+		to, _ = v.keep()
+	}
+	return v.redirect("/oauth/sign-in?to=" + url.QueryEscape(to))
 }
 
 // readForm refuses a form that another site has sent, and one without this session's token.
@@ -127,8 +154,11 @@ func (v *visit) readForm() error {
 	if v.form, err = url.ParseQuery(string(raw)); err != nil {
 		return fmt.Errorf("%w: %w", domain.ErrStaleForm, err)
 	}
-	if !hmac.Equal([]byte(v.form.Get("form")), []byte(v.formToken())) {
+	if form := v.form.Get("form"); !hmac.Equal([]byte(form[strings.LastIndexByte(form, '.')+1:]), []byte(v.formToken())) {
 		return domain.ErrStaleForm
+	}
+	if lang := v.form.Get("lang"); lang != "" { // numbers are read, and shown again, in the language in which they were entered
+		v.Text = v.s.Words.For(lang, v.Lang)
 	}
 	return nil
 }
@@ -140,18 +170,30 @@ func (v *visit) formToken() string {
 	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
 }
 
-// address is that of the page, with its query.
+// address is that of the page, with its query. A form that is sent to an address without a page has the nearest page above it.
 func (v *visit) address() string {
-	if v.r.URL.RawQuery == "" {
-		return v.r.URL.EscapedPath()
+	path, route, ok := v.r.URL.EscapedPath(), v.c.FullPath(), true
+	for v.r.Method == http.MethodPost && v.s.shown[strings.TrimPrefix(route, workspaces)] == nil && route != "/admin" && route != "" {
+		path, route, ok = path[:strings.LastIndexByte(path, '/')], route[:strings.LastIndexByte(route, '/')], false
 	}
-	return v.r.URL.EscapedPath() + "?" + v.r.URL.RawQuery
+	if !ok || v.r.URL.RawQuery == "" {
+		return path
+	}
+	return path + "?" + v.r.URL.RawQuery
+}
+
+// otherMode is the page to which the switch between test and live leads: the one of the same name, or the first page where the other mode has none.
+func (v *visit) otherMode() string {
+	if v.s.shown["/"+v.nav] == nil || slices.Contains(testPages, v.nav) || strings.Contains(v.nav, ".") {
+		return "today"
+	}
+	return v.nav
 }
 
 // frame is what the page has around it.
 func (v *visit) frame(problem string) pages.Frame {
 	f := pages.Frame{
-		Format: v.Format, Workspace: v.w, Form: v.formToken(), Once: cmp.Or(v.once, newOnce(v.operator())), Page: v.nav, Address: v.address(), Theme: v.theme(),
+		Format: v.Format, Workspace: v.w, Form: v.proof() + "." + v.formToken(), Draft: v.draft, Once: cmp.Or(v.once, newOnce(v.operator())), Page: v.nav, OtherMode: v.otherMode(), Address: v.address(), Theme: v.theme(),
 		Notice: v.notice, Problem: cmp.Or(problem, v.problem), Nav: v.navigation(), First: v.first(),
 	}
 	if v.live {
@@ -168,6 +210,14 @@ func (v *visit) frame(problem string) pages.Frame {
 		}
 	}
 	return f
+}
+
+// proof is by what identity knows forms of the operator's pages, "" on a page without a session.
+func (v *visit) proof() string {
+	if v.session == nil {
+		return ""
+	}
+	return v.session.FormProof
 }
 
 // operator is the id of who has signed in, "" on a page without a session.
@@ -237,6 +287,9 @@ func (v *visit) sees(r *domain.Resource) bool {
 	return v.may(r.List) && (r.Needs == "" || v.w.May(r.Needs))
 }
 
+// testPages are the pages that only test mode has.
+var testPages = []string{"clock"}
+
 // extraPages are the pages of a group that show no resource.
 func (v *visit) extraPages(group string) []string {
 	var out []string
@@ -304,7 +357,7 @@ func (v *visit) done(page, what string) error {
 // fail answers an error.
 func (v *visit) fail(err error) {
 	if errors.Is(err, domain.ErrNoSession) {
-		_ = v.redirect("/oauth/sign-in?to=" + url.QueryEscape(v.address()))
+		_ = v.signIn()
 		return
 	}
 	e := apperr.As(err)
@@ -314,6 +367,9 @@ func (v *visit) fail(err error) {
 		status = http.StatusInternalServerError
 	}
 	title, text := v.T("problem"), v.explain(e)
+	if faults := v.faults(err); len(faults) > 0 {
+		text = strings.Join(v.summary(faults), " ")
+	}
 	switch {
 	case errors.Is(err, domain.ErrStaleForm):
 		status, text = http.StatusBadRequest, v.T("error_stale_form")
@@ -340,6 +396,6 @@ func (v *visit) recent() bool {
 	if v.w.Recent(v.s.Now()) {
 		return true
 	}
-	_ = v.redirect("/oauth/sign-in?to=" + url.QueryEscape(v.address()))
+	_ = v.signIn()
 	return false
 }

@@ -99,6 +99,7 @@ var edits = []struct {
 	{"packages/edit", url.Values{"deposit_type": {"flat"}, "deposit_value": {"7,25"}}, `{"deposit_type":"flat","deposit_value":725}`},
 	{"packages/edit", url.Values{"deposit_type": {"percentage"}, "deposit_value": {"7,25"}}, `{"deposit_value":725}`},
 	{"packages/edit", url.Values{"base_price": {"99,5"}}, `{"base_price":{"amount":9950,"currency":"USD"}}`},
+	{"packages/edit", url.Values{"base_price": {"1,234.50"}}, `{"base_price":{"amount":123450,"currency":"USD"}}`},
 }
 
 // hoursOnly are the opening hours with which the unit of the tests begins: those of the change alone are left.
@@ -207,7 +208,9 @@ func TestUnreadableForms(t *testing.T) {
 	p := newPlatform(t, options{})
 	for _, tc := range []struct{ page, field, value, says string }{
 		{"packages", "base_price", "twelve", "Must be an amount in USD"},
-		{"packages", "base_price", "1,234.50", "Must be an amount in USD"},
+		{"packages", "base_price", "1.234,50", "Must be an amount in USD"},
+		{"packages", "base_price", "", "Is required."},
+		{"holiday-rules", "multiplier_bps", "", "Is required."},
 		{"holiday-rules", "multiplier_bps", "1.234", "Must be a percentage"},
 		{"bookings", "metadata", "{", "Must be JSON"},
 		{"bookings", "guest_count", "3.5", "Must be a whole number"},
@@ -307,7 +310,8 @@ func TestDangerousNeedsAFreshSignIn(t *testing.T) {
 		old := p.signIn("owner", tenant(alpha, "alpha", "owner"))
 		old.SignedInAt = noon.Add(-15 * time.Minute)
 		w := p.post("owner", where+path, form)
-		if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/oauth/sign-in?to="+url.QueryEscape(where+path) || len(p.written()) != 0 {
+		to := where + path + "?" + url.Values{"draft": {"1"}, "once": {form.Get("once")}}.Encode()
+		if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/oauth/sign-in?to="+url.QueryEscape(to) || len(p.written()) != 0 {
 			t.Errorf("%s: %d to %s, %d writes", path, w.Code, w.Header().Get("Location"), len(p.written()))
 		}
 		fresh := p.signIn("owner", tenant(alpha, "alpha", "owner"))

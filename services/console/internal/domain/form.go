@@ -3,6 +3,7 @@ package domain
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -17,13 +18,31 @@ import (
 // Weekdays are the days of opening hours, in the order of a form.
 var Weekdays = []string{"mon", "tue", "wed", "thu", "fri", "sat", "sun"}
 
+// Draft is what an operator has entered into a form before they had to sign in again.
+type Draft struct {
+	Page   string // path of the page that has the form
+	Values url.Values
+}
+
+// Keepable are the values of a form that may be kept: no secret, and not the form's token.
+func Keepable(form url.Values) url.Values {
+	out := url.Values{}
+	for name, values := range form {
+		if name != "form" && special[name] != SecretInput {
+			out[name] = values
+		}
+	}
+	return out
+}
+
 // Rows is how many line items a form has beyond those that are there.
 const Rows = 3
 
-// Reader turns forms into request bodies and back, in a tenant's time zone and currency.
+// Reader turns forms into request bodies and back, in a tenant's time zone and currency, with numbers as the form's language writes them.
 type Reader struct {
 	Zone     *time.Location
 	Currency string
+	Notation Notation
 }
 
 // Input is how a field is asked for.
@@ -116,7 +135,7 @@ func (r Reader) Body(fields []contract.Field, form url.Values) (map[string]any, 
 	return body, apperr.Join(wrong...)
 }
 
-// Changes is Body with the fields alone that differ from the resource.
+// Changes is Body with the fields alone that differ from the resource. A field that was emptied and cannot be null is an empty text, or wrong.
 func (r Reader) Changes(fields []contract.Field, form url.Values, o Object) (map[string]any, error) {
 	was := r.Form(fields, o)
 	var changed []contract.Field
@@ -125,7 +144,26 @@ func (r Reader) Changes(fields []contract.Field, form url.Values, o Object) (map
 			changed = append(changed, f)
 		}
 	}
-	return r.Body(changed, form)
+	body, err := r.Body(changed, form)
+	wrong := []error{err}
+	for _, f := range changed {
+		if _, ok := body[f.Name]; ok || fieldOf(err, f.Name) {
+			continue
+		}
+		switch InputOf(f) {
+		case TextInput, LongInput, EmailInput, URLInput:
+			body[f.Name] = ""
+		case HoursInput, SecretInput: // nothing was sent
+		default:
+			wrong = append(wrong, apperr.Field(f.Name, "Is required."))
+		}
+	}
+	return body, apperr.Join(wrong...)
+}
+
+// fieldOf reports whether an error says something of a field or what is in it.
+func fieldOf(err error, name string) bool {
+	return err != nil && slices.ContainsFunc(apperr.As(err).Fields, func(f apperr.FieldError) bool { return f.Field == name || strings.HasPrefix(f.Field, name+".") })
 }
 
 // sameInput reports whether two forms have the same values for a field.
@@ -170,6 +208,9 @@ func (r Reader) value(f contract.Field, form url.Values) (v any, given bool, err
 	case AppliesInput:
 		return appliesTo(form), true, nil
 	default:
+		if text == "" && in == DepositInput && slices.Contains([]string{"flat", "percentage"}, form.Get("deposit_type")) {
+			return nil, false, apperr.Field(f.Name, "Is required.")
+		}
 		if text == "" {
 			return nil, false, nil
 		}
@@ -180,24 +221,22 @@ func (r Reader) value(f contract.Field, form url.Values) (v any, given bool, err
 
 func (r Reader) scalar(f contract.Field, in Input, text string, form url.Values) (any, error) {
 	switch in {
-	case MoneyInput:
-		return r.amount(f, text)
 	case PercentInput:
-		return percent(f.Name, text)
-	case DepositInput:
-		if form.Get("deposit_type") == "percentage" {
-			return percent(f.Name, text)
+		return r.percent(f.Name, text)
+	case MoneyInput, DepositInput:
+		if in == DepositInput && form.Get("deposit_type") == "percentage" {
+			return r.percent(f.Name, text)
 		}
-		return r.amount(f, text)
+		a, err := r.amount(f.Name, text)
+		if f.Kind == "integer" {
+			return a.Minor, err
+		}
+		return map[string]any{"amount": a.Minor, "currency": a.Currency}, err
 	case NumberInput, ChoiceInput:
 		if f.Kind != "integer" {
 			return text, nil
 		}
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return nil, apperr.Field(f.Name, "Must be a whole number.")
-		}
-		return n, nil
+		return r.whole(f.Name, text)
 	case DatetimeInput:
 		at, err := time.ParseInLocation("2006-01-02T15:04", text, r.Zone)
 		if err != nil {
@@ -216,35 +255,6 @@ func (r Reader) scalar(f contract.Field, in Input, text string, form url.Values)
 	default:
 		return text, nil
 	}
-}
-
-// amount reads an amount in the tenant's currency, with a point or a comma before its decimals.
-func (r Reader) amount(f contract.Field, text string) (any, error) {
-	a, err := money.Parse(strings.Replace(text, ",", ".", 1), r.Currency)
-	if err != nil {
-		return nil, apperr.Field(f.Name, "Must be an amount in %s, such as %s.", r.Currency, r.decimal(12500))
-	}
-	if f.Kind == "integer" {
-		return a.Minor, nil
-	}
-	return map[string]any{"amount": a.Minor, "currency": a.Currency}, nil
-}
-
-func (r Reader) decimal(minor int64) string {
-	places, err := money.Decimals(r.Currency)
-	if err != nil {
-		places = 2
-	}
-	return money.Amount{Minor: minor, Currency: r.Currency}.Decimal(places)
-}
-
-// percent reads a percentage as basis points.
-func percent(name, text string) (any, error) {
-	a, err := money.Parse(strings.TrimSpace(strings.TrimSuffix(strings.Replace(text, ",", ".", 1), "%")), "EUR") // two decimals
-	if err != nil {
-		return nil, apperr.Field(name, "Must be a percentage with at most two decimals, such as 12.5.")
-	}
-	return a.Minor, nil
 }
 
 func (r Reader) choices(f contract.Field, form url.Values) (any, bool, error) {
@@ -299,7 +309,7 @@ func hours(f contract.Field, form url.Values) (any, bool, error) {
 	return out, given, nil
 }
 
-// lines reads the line items; a row without text and amount is left out.
+// lines reads the rows of a list; an empty row is left out. Errors count rows as RowsFirst orders them.
 func (r Reader) lines(f contract.Field, form url.Values) (any, bool, error) {
 	list, wrong := []any{}, []error{}
 	for i := 0; f.Items != nil && HasRow(form, f, i); i++ {
@@ -308,21 +318,46 @@ func (r Reader) lines(f contract.Field, form url.Values) (any, bool, error) {
 		}
 		item := map[string]any{}
 		for _, sub := range f.Items.Fields {
-			text := strings.TrimSpace(form.Get(row(f.Name, i, sub.Name)))
-			if text == "" {
-				continue
-			}
 			named := sub
-			named.Name = row(f.Name, i, sub.Name)
-			v, err := r.scalar(named, InputOf(sub), text, form)
-			if err != nil {
+			named.Name = row(f.Name, len(list), sub.Name)
+			text := strings.TrimSpace(form.Get(row(f.Name, i, sub.Name)))
+			switch v, err := r.scalar(named, InputOf(sub), text, form); {
+			case text == "" && sub.Required:
+				wrong = append(wrong, apperr.Field(named.Name, "Is required."))
+			case text == "":
+			case err != nil:
 				wrong = append(wrong, err)
+			default:
+				item[sub.Name] = v
 			}
-			item[sub.Name] = v
 		}
 		list = append(list, item)
 	}
 	return list, len(list) > 0, apperr.Join(wrong...)
+}
+
+// RowsFirst returns a form with the empty rows of each list behind the others: the rows have the numbers that their items have in the body.
+func RowsFirst(fields []contract.Field, form url.Values) url.Values {
+	out := maps.Clone(form)
+	for _, f := range fields {
+		if InputOf(f) != LinesInput || f.Items == nil {
+			continue
+		}
+		var full, empty []int
+		for i := 0; HasRow(form, f, i); i++ {
+			if emptyRow(form, f, i) {
+				empty = append(empty, i)
+			} else {
+				full = append(full, i)
+			}
+		}
+		for to, from := range append(full, empty...) {
+			for _, sub := range f.Items.Fields {
+				out[row(f.Name, to, sub.Name)] = form[row(f.Name, from, sub.Name)]
+			}
+		}
+	}
+	return out
 }
 
 // HasRow reports whether a form has a row of that number, empty or not.
@@ -408,7 +443,7 @@ func (r Reader) text(f contract.Field, in Input, o Object) string {
 	case in == MoneyInput, in == DepositInput && isInt && o.Text("deposit_type") != "percentage":
 		return r.decimal(n)
 	case isInt && (in == PercentInput || in == DepositInput):
-		return strings.TrimSuffix(money.Amount{Minor: n}.Decimal(2), ".00")
+		return r.Notation.write(strings.TrimSuffix(money.Amount{Minor: n}.Decimal(2), ".00"))
 	case isInt:
 		return strconv.FormatInt(n, 10)
 	case in == DatetimeInput:

@@ -53,6 +53,7 @@ type Tenant struct {
 type Session struct {
 	ID         string
 	SignedInAt time.Time // when the password was given last
+	FormProof  string    // by which identity knows a form of this operator's pages
 	Operator   Operator
 	Tenants    []Tenant // in the order in which it became a member
 }

@@ -97,17 +97,19 @@ type Frame struct {
 
 	Workspace domain.Workspace // without a session on pages outside one
 	Nav       []NavGroup
-	Form      string // the token of each form
-	Once      string // the idempotency key of each form
-	Page      string // the entry of the navigation that is marked
-	Address   string // of this page, with its query
-	Theme     string // light, dark, or "" for that of the browser
-	Query     string // of the search
-	Notice    string // what has been done
-	Problem   string // what did not work
-	Charts    bool   // it has charts
-	First     bool   // the browser has not been given the style yet: the page holds it, so that it shows with no second round trip
-	Live      string // the address of the page's updates, "" for none
+	Form      string     // the token of each form
+	Draft     url.Values // what was entered into the page's form before
+	Once      string     // the idempotency key of each form
+	Page      string     // the entry of the navigation that is marked
+	OtherMode string     // the page to which the switch of the mode leads
+	Address   string     // of this page, with its query
+	Theme     string     // light, dark, or "" for that of the browser
+	Query     string     // of the search
+	Notice    string     // what has been done
+	Problem   string     // what did not work
+	Charts    bool       // it has charts
+	First     bool       // the browser has not been given the style yet: the page holds it, so that it shows with no second round trip
+	Live      string     // the address of the page's updates, "" for none
 }
 
 // NavGroup is a group of the navigation.
@@ -122,9 +124,9 @@ type NavItem struct{ Name, Href string }
 // Path is the address of a page of the workspace.
 func (f Frame) Path(page string) templ.SafeURL { return templ.URL(f.Workspace.Path(page)) }
 
-// other is the address of the same kind of page in another tenant and mode.
-func (f Frame) other(slug, mode string) templ.SafeURL {
-	return templ.URL("/admin/" + slug + "/" + mode + "/" + f.Page)
+// inMode is the address of the same kind of page in a mode.
+func (f Frame) inMode(mode string) templ.SafeURL {
+	return templ.URL("/admin/" + f.Workspace.Tenant.Slug + "/" + mode + "/" + f.OtherMode)
 }
 
 // with is the address of this page with one value of its query changed; "" removes it.

@@ -106,7 +106,7 @@ var extra = []string{
 	"field_invoice_prefix", "field_invoice_year", "field_auto_confirm", "field_confirm_on_deposit", "field_hold_ttl_minutes", "field_min_notice_minutes",
 	"field_max_advance_days", "field_refund_rules", "field_hours_before", "field_percent", "field_auto_refund", "field_refund_late_payments",
 	"field_endpoint_id", "field_publishable_key", "field_secret_key", "field_webhook_secret", "field_webhook_url", "field_provider", "field_account", "done_connected", "done_disconnected",
-	"done_invited_none", "done_invited_mailed", "problem_invited_failed", "done_view_saved", "done_view_deleted", "done_clock_moved", "done_clock_real", "clock_hour", "clock_day", "clock_week",
+	"done_invited_none", "done_invited_mailed", "problem_invited_failed", "problem_not_kept", "done_view_saved", "done_view_deleted", "done_clock_moved", "done_clock_real", "clock_hour", "clock_day", "clock_week",
 	"overlap_0", "overlap_3600", "overlap_86400", "overlap_604800", "secret_members",
 	"word_available", "word_limited", "word_sold_out", "word_closed", "word_held", "word_booked", "word_blocked", "why_booked", "why_held", "why_closed", "why_maintenance", "why_retired", "why_notice", "why_advance", "why_dst_gap", "why_not_a_slot",
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/http"
+	"net/url"
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
@@ -25,12 +26,29 @@ func (s *Services) WatchSession(ctx context.Context, token, requestID string) (*
 	return s.session(ctx, token, requestID, true)
 }
 
-func (s *Services) session(ctx context.Context, token, requestID string, watch bool) (*domain.Session, error) {
+// itself returns a context in which the console calls for no operator.
+func itself(ctx context.Context, requestID string) context.Context {
 	who := caller.Service("console", ids.Tenant{}, "")
 	who.RequestID = requestID
+	return caller.With(ctx, who)
+}
+
+// SaveDraft has identity keep the values of a form by its key, for the operator of the proof that the form has.
+func (s *Services) SaveDraft(ctx context.Context, requestID, key, proof string, d domain.Draft) error {
+	return s.Clients["identity"].Do(itself(ctx, requestID), http.MethodPut, internal+"drafts/"+key, internalapi.NewDraft{Proof: proof, Page: d.Page, Values: internalapi.FormValues(d.Values)}, nil)
+}
+
+// Draft returns what an operator has entered into the form of a key.
+func (s *Services) Draft(ctx context.Context, requestID, key, operator string) (domain.Draft, error) {
+	var got internalapi.Draft
+	err := s.Clients["identity"].Do(itself(ctx, requestID), http.MethodGet, internal+"drafts/"+key+"?"+url.Values{"operator": {operator}}.Encode(), nil, &got)
+	return domain.Draft{Page: got.Page, Values: url.Values(got.Values)}, err
+}
+
+func (s *Services) session(ctx context.Context, token, requestID string, watch bool) (*domain.Session, error) {
 	sum := sha256.Sum256([]byte(token))
 	var got internalapi.Session
-	err := s.Clients["identity"].Do(caller.With(ctx, who), http.MethodPost, internal+"sessions/lookup", internalapi.SessionLookup{Hash: hex.EncodeToString(sum[:]), Watch: &watch}, &got)
+	err := s.Clients["identity"].Do(itself(ctx, requestID), http.MethodPost, internal+"sessions/lookup", internalapi.SessionLookup{Hash: hex.EncodeToString(sum[:]), Watch: &watch}, &got)
 	var e *apperr.Error
 	if errors.As(err, &e) && e.Kind == apperr.NotFound {
 		return nil, domain.ErrNoSession
@@ -39,7 +57,7 @@ func (s *Services) session(ctx context.Context, token, requestID string, watch b
 		return nil, err
 	}
 	out := &domain.Session{
-		ID: got.SessionID, SignedInAt: got.SignedInAt,
+		ID: got.SessionID, SignedInAt: got.SignedInAt, FormProof: got.FormProof,
 		Operator: domain.Operator{ID: got.Operator.ID, Email: got.Operator.Email, Name: got.Operator.Name, SecondFactor: got.Operator.SecondFactor},
 	}
 	for _, t := range got.Tenants {

@@ -33,19 +33,19 @@ type Input struct {
 // Choices are the resources that a field of ids may name: by the field's name without its ending, as in unit.
 type Choices map[string][]Option
 
-// Inputs returns the inputs of fields, with the values of a form and what is wrong with them.
-func (f Format) Inputs(fields []contract.Field, form url.Values, choices Choices, wrong map[string]string) []Input {
+// Inputs returns the inputs of fields with the values of a form.
+func (f Format) Inputs(fields []contract.Field, form url.Values, choices Choices) []Input {
 	out := make([]Input, 0, len(fields))
 	for _, field := range fields {
-		out = append(out, f.input(field, field.Name, form, choices, wrong))
+		out = append(out, f.input(field, field.Name, form, choices))
 	}
 	return out
 }
 
-func (f Format) input(field contract.Field, name string, form url.Values, choices Choices, wrong map[string]string) Input {
+func (f Format) input(field contract.Field, name string, form url.Values, choices Choices) Input {
 	in := Input{
 		Name: name, Label: f.Label(field.Name), Kind: domain.InputOf(field), Value: form.Get(name), Required: field.Required, MaxLen: field.MaxLen,
-		Wrong: firstOf(wrong, name, name+".amount"), Chosen: form[name],
+		Chosen: form[name],
 	}
 	if hint, ok := f.Find("hint_" + field.Name); ok {
 		in.Hint = hint
@@ -67,7 +67,7 @@ func (f Format) input(field contract.Field, name string, form url.Values, choice
 	case domain.HoursInput:
 		in.Value = form.Get(name + ".always")
 		for i, day := range domain.Weekdays {
-			in.Inner = append(in.Inner, Input{Name: name + "." + day, Label: f.T("weekday_" + strconv.Itoa((i+1)%7)), Kind: domain.TextInput, Value: form.Get(name + "." + day), Wrong: wrong[name+"."+day]})
+			in.Inner = append(in.Inner, Input{Name: name + "." + day, Label: f.T("weekday_" + strconv.Itoa((i+1)%7)), Kind: domain.TextInput, Value: form.Get(name + "." + day)})
 		}
 	case domain.AppliesInput:
 		in.Options = []Option{{"all", f.T("applies_all")}, {"service_ids", f.T("applies_services")}, {"package_ids", f.T("applies_packages")}}
@@ -75,7 +75,7 @@ func (f Format) input(field contract.Field, name string, form url.Values, choice
 			in.Inner = append(in.Inner, Input{Name: name + "." + kind, Label: f.Label(kind), Kind: domain.ChoicesInput, Options: choices[domain.Chosen(kind)], Chosen: form[name+"."+kind]})
 		}
 	case domain.LinesInput:
-		f.lines(&in, field, form, wrong)
+		f.lines(&in, field, form)
 	default: // the value alone
 	}
 	return in
@@ -104,7 +104,7 @@ func (f Format) words(enum []string) []Option {
 }
 
 // lines adds the rows of the line items, and empty ones.
-func (f Format) lines(in *Input, field contract.Field, form url.Values, wrong map[string]string) {
+func (f Format) lines(in *Input, field contract.Field, form url.Values) {
 	if field.Items == nil {
 		return
 	}
@@ -115,19 +115,10 @@ func (f Format) lines(in *Input, field contract.Field, form url.Values, wrong ma
 	for i := range min(last+domain.Rows, max(field.MaxItems, 1)) {
 		var row []Input
 		for _, sub := range field.Items.Fields {
-			one := f.input(sub, in.Name+"."+strconv.Itoa(i)+"."+sub.Name, form, nil, wrong)
+			one := f.input(sub, in.Name+"."+strconv.Itoa(i)+"."+sub.Name, form, nil)
 			one.Required = false
 			row = append(row, one)
 		}
 		in.Rows = append(in.Rows, row)
 	}
-}
-
-func firstOf(m map[string]string, names ...string) string {
-	for _, name := range names {
-		if s := m[name]; s != "" {
-			return s
-		}
-	}
-	return ""
 }

@@ -32,6 +32,7 @@ type exported struct {
 	Quotes         []json.RawMessage
 	Invoices       []json.RawMessage
 	PaymentIntents []json.RawMessage `json:"payment_intents"`
+	Refunds        []json.RawMessage
 	Events         []json.RawMessage
 }
 
@@ -87,6 +88,7 @@ func (w *world) filled(ctx context.Context) (id string, paths map[string][]strin
 		intent := "pi_" + booking
 		w.archive.Add(ctx, "payment_intents", id, intent, example(w.T, "getPaymentIntent", exampleIntent, intent))
 		paths["payment_intents"] = append(paths["payment_intents"], "/payment-intents/"+intent)
+		w.archive.Add(ctx, "refunds", id, "rf_"+booking, example(w.T, "getRefund", exampleIntent, intent))
 	}
 	objects := []string{id}
 	for _, list := range paths {
@@ -132,8 +134,9 @@ func TestExport(t *testing.T) {
 				}
 			}
 			events := len(slices.Concat(paths["leads"], paths["quotes"], paths["invoices"], paths["bookings"], paths["payment_intents"])) + 1
-			if len(got.Bookings) != 3 || len(got.Events) != events || len(got.PaymentIntents) != 3 {
-				t.Errorf("%d bookings, %d events, want %d; %d payment intents", len(got.Bookings), len(got.Events), events, len(got.PaymentIntents))
+			if len(got.Bookings) != 3 || len(got.Events) != events || len(got.PaymentIntents) != 3 || len(got.Refunds) != 3 {
+				t.Errorf("%d bookings, %d events, want %d; %d payment intents, %d refunds", len(got.Bookings), len(got.Events), events,
+					len(got.PaymentIntents), len(got.Refunds))
 			}
 			if first := string(w.event(id)); string(got.Events[0]) != first {
 				t.Errorf("the first event is %s, want the customer's", got.Events[0])
@@ -205,7 +208,7 @@ func TestExportWithoutAnotherService(t *testing.T) {
 			return nil
 		}
 	}
-	for _, call := range []string{"bookings", "ids of bookings", "payment_intents", "ids of payment_intents", "events"} {
+	for _, call := range []string{"bookings", "ids of bookings", "payment_intents", "ids of payment_intents", "refunds", "events"} {
 		fail(call, 0, apperr.ErrUnavailable)
 		a := w.do(ctx, "GET", "/customers/"+id+"/export", "").is(503, "unavailable")
 		if a.Header.Get("Retry-After") == "" {

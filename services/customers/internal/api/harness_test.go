@@ -60,6 +60,7 @@ type world struct {
 // others are the other services of exports.
 type others struct {
 	bookings, payments app.CustomerResources
+	refunds            app.CustomerBodies
 	events             app.ObjectEvents
 }
 
@@ -74,7 +75,7 @@ func newWorld(t *testing.T) *world {
 		Env: apitest.New(t, "customers", migrations.FS), bookings: &peerstest.Bookings{}, clock: &clock{}, archive: &peerstest.Archive{},
 		tenants: &peerstest.Tenants{Info: domain.Invoicing{Prefix: "INV-"}},
 	}
-	w.exports = others{w.archive.Of("bookings"), w.archive.Of("payment_intents"), w.archive}
+	w.exports = others{w.archive.Of("bookings"), w.archive.Of("payment_intents"), w.archive.Of("refunds"), w.archive}
 	pgtest.Scoped(t, w.DB)
 	w.engine = w.serve(w.DB.App)
 	return w
@@ -83,7 +84,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) serve(db *pg.DB) http.Handler {
 	w.T.Helper()
 	answers := &idemstore.Store{DB: db, Now: func() time.Time { return time.Now().Add(time.Duration(w.late.Load())) }}
-	server := w.Server(answers, "bookings")
+	server := w.Server(answers, "payments", "bookings")
 	wake := func() { w.wakes.Add(1) }
 	customers := &app.Customers{Answers: answers, Contract: server.Contract, Wake: wake}
 	w.leads = &app.Leads{
@@ -101,7 +102,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 		Leads:     w.leads,
 		Invoices:  invoices,
 		Tenants:   w.tenants,
-		Exports:   &app.Exports{DB: db, Invoices: invoices, Bookings: w.exports.bookings, Payments: w.exports.payments, Events: w.exports.events},
+		Exports:   &app.Exports{DB: db, Invoices: invoices, Bookings: w.exports.bookings, Payments: w.exports.payments, Refunds: w.exports.refunds, Events: w.exports.events},
 		Pages:     w.Pages(),
 		Server:    server,
 	}

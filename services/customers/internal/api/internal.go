@@ -53,11 +53,18 @@ func (a *API) lookupInvoice(c *gin.Context) error {
 	if err != nil {
 		return domain.ErrInvoiceNotFound
 	}
-	v, err := a.loadInvoice(ctx, a.DB.Read(ctx), id)
+	v, card, err := store.InvoiceWithCard(ctx, a.DB.Read(ctx), id)
 	if err != nil {
 		return err
 	}
-	return httpx.Resource(c, v.Version, view.Invoice(v, httpx.Mode(ctx)))
+	at, err := a.Invoices.Place(ctx)
+	if err != nil {
+		return err
+	}
+	return httpx.Resource(c, v.Version, struct {
+		api.Invoice
+		internalapi.InvoiceCounted
+	}{view.Invoice(v.At(at), httpx.Mode(ctx)), internalapi.InvoiceCounted{CardReceived: &card}})
 }
 
 // customer reads a customer, or one that is about to be made from a lead: bookings must know it before it exists.

@@ -61,7 +61,7 @@ func (a *Charges) ApplyEvent(ctx context.Context, event ids.Event, c domain.Char
 }
 
 // refund shows on the invoices that the charge has paid what was refunded of it, and whether it is disputed; false when something as new
-// is known already. The invoices are locked in the order in which they were paid.
+// is known already. The invoices are locked in the order in which they were paid, and each changes once, with all parts of the charge.
 func (a *Charges) refund(ctx context.Context, tx pg.Tx, c domain.Charge) (newer bool, err error) {
 	unapplied, newer, err := store.PutChargeState(ctx, tx, c)
 	if err != nil || !newer {
@@ -71,19 +71,26 @@ func (a *Charges) refund(ctx context.Context, tx pg.Tx, c domain.Charge) (newer 
 	if err != nil {
 		return false, err
 	}
+	var invoices []domain.InvoiceID
+	parts := map[domain.InvoiceID]map[domain.PaymentID]int64{}
 	for i, refunded := range domain.RefundedParts(c.Refunded, unapplied, list) {
-		var index int
-		_, err := a.Invoices.change(ctx, tx, list[i].Invoice, func(current domain.Invoice, _ domain.Place) (out domain.Invoice, err error) {
-			out, index = current.Refunded(list[i].Payment, refunded, c.Disputed)
-			return out, nil
+		p := list[i]
+		if parts[p.Invoice] == nil {
+			invoices, parts[p.Invoice] = append(invoices, p.Invoice), map[domain.PaymentID]int64{}
+		}
+		parts[p.Invoice][p.Payment] = refunded
+	}
+	for _, id := range invoices {
+		_, err := a.Invoices.change(ctx, tx, id, func(current domain.Invoice, _ domain.Place) (domain.Invoice, error) {
+			return current.Refunded(parts[id], c.Disputed), nil
 		}, func(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice, error) {
-			return store.RefundPayment(ctx, tx, v, index)
+			return store.RefundPayments(ctx, tx, v, parts[id], c.Disputed)
 		})
 		if err != nil {
 			return false, err
 		}
 	}
-	return true, nil
+	return true, store.PutDisputed(ctx, tx, list, c.Disputed) // also where the invoice shows nothing of it, as a part of another charge is disputed too
 }
 
 // changeAndAllocate changes an invoice, and when it awaits money afterwards, puts on the invoices of its booking what lies on none.

@@ -31,6 +31,7 @@ type Exports struct {
 	Invoices *Invoices
 	Bookings CustomerResources
 	Payments CustomerResources
+	Refunds  CustomerBodies // no public event is about them
 	Events   ObjectEvents
 }
 
@@ -57,6 +58,11 @@ func (a *Exports) Write(ctx context.Context, c domain.Customer, w io.Writer) err
 	if err != nil {
 		return err
 	}
+	refunds, stopRefunds, err := begun(bodiesOf(ctx, a.Refunds, c.ID))
+	defer stopRefunds()
+	if err != nil {
+		return err
+	}
 	events, stopEvents, err := begun(a.events(ctx, c.ID))
 	defer stopEvents()
 	if err != nil {
@@ -73,6 +79,9 @@ func (a *Exports) Write(ctx context.Context, c domain.Customer, w io.Writer) err
 		err = d.array("payment_intents", intents)
 	}
 	if err == nil {
+		err = d.array("refunds", refunds)
+	}
+	if err == nil {
 		err = d.array("events", events)
 	}
 	if err != nil {
@@ -82,7 +91,7 @@ func (a *Exports) Write(ctx context.Context, c domain.Customer, w io.Writer) err
 }
 
 // bodiesOf are the resources that another service has of a customer.
-func bodiesOf(ctx context.Context, from CustomerResources, customer domain.CustomerID) bodies {
+func bodiesOf(ctx context.Context, from CustomerBodies, customer domain.CustomerID) bodies {
 	return paged(func(cursor string) ([]json.RawMessage, string, bool, error) {
 		list, next, err := from.BodiesOf(ctx, customer, cursor)
 		return list, next, next != "", err

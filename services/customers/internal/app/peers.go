@@ -24,11 +24,17 @@ type BookingService interface {
 	Price(ctx context.Context, id domain.PackageID, eventDate string) (domain.PackagePrice, error)
 }
 
-// CustomerResources is another service for exports: what it has of a customer. next is the cursor of the next page, "" after the
-// last one. No method may be called inside a transaction.
-type CustomerResources interface {
+// CustomerBodies is another service for exports: what it has of a customer. next is the cursor of the next page, "" after the last
+// one. No method may be called inside a transaction.
+type CustomerBodies interface {
 	// BodiesOf returns a page of the resources of a customer, the newest first, as their public bodies.
 	BodiesOf(ctx context.Context, customer domain.CustomerID, cursor string) (bodies []json.RawMessage, next string, err error)
+}
+
+// CustomerResources is another service for exports, which has resources that events are about.
+type CustomerResources interface {
+	CustomerBodies
+
 	// IDsOf returns a page of their ids.
 	IDsOf(ctx context.Context, customer domain.CustomerID, cursor string) (ids []string, next string, err error)
 }

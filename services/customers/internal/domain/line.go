@@ -20,7 +20,7 @@ type Line struct {
 	TaxRateBps  int64  `json:"tax_rate_bps"`
 }
 
-// LineAmounts are the amounts of a line, each rounded once, half away from zero.
+// LineAmounts are the amounts of a line, each rounded once as package money rounds, so that a card can pay their sums.
 type LineAmounts struct {
 	Amount   money.Amount // quantity × unit amount
 	Discount money.Amount // of Amount
@@ -35,8 +35,11 @@ func (l Line) Amounts(currency string) (LineAmounts, error) {
 	if l.UnitAmount > 0 && l.Quantity > maxTotal/l.UnitAmount {
 		return LineAmounts{}, errTotal
 	}
-	out := LineAmounts{Amount: money.Amount{Minor: l.Quantity * l.UnitAmount, Currency: currency}}
+	var out LineAmounts
 	var err error
+	if out.Amount, err = (money.Amount{Minor: l.Quantity * l.UnitAmount, Currency: currency}).Rounded(); err != nil {
+		return LineAmounts{}, err
+	}
 	if out.Discount, err = out.Amount.MulBps(l.DiscountBps); err != nil {
 		return LineAmounts{}, err
 	}

@@ -176,16 +176,16 @@ func RefundedParts(refunded, unapplied int64, parts []ChargedInvoice) []int64 {
 	return out
 }
 
-// Refunded returns the invoice with what the gateway says of a payment by card, and the place of that payment in the list. Nothing else
-// of the invoice changes: what was paid stays paid.
-func (v Invoice) Refunded(payment PaymentID, refunded int64, disputed bool) (Invoice, int) {
-	i := slices.IndexFunc(v.Payments, func(p Payment) bool { return p.ID == payment })
-	if i < 0 {
-		return v, i
-	}
+// Refunded returns the invoice with what the gateway says of the payments that are parts of one charge. Nothing else of the invoice
+// changes: what was paid stays paid.
+func (v Invoice) Refunded(parts map[PaymentID]int64, disputed bool) Invoice {
 	v.Payments = slices.Clone(v.Payments)
-	v.Payments[i].Part.Refunded, v.Payments[i].Part.Disputed = refunded, disputed
-	return v, i
+	for i, p := range v.Payments {
+		if refunded, ok := parts[p.ID]; ok {
+			v.Payments[i].Part.Refunded, v.Payments[i].Part.Disputed = refunded, disputed
+		}
+	}
+	return v
 }
 
 // PayByCard returns the invoice with as much of a charge as it takes; taken is 0 where it takes none.

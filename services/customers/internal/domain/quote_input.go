@@ -207,7 +207,10 @@ func (q *Quote) putDeposit(in QuoteInput, summed bool) error {
 		if err := sameCurrency("deposit_amount.currency", *given, q.Total.Currency); err != nil {
 			return err
 		}
-		q.Deposit = *given
+		var err error
+		if q.Deposit, err = given.Rounded(); err != nil {
+			return err
+		}
 	}
 	if summed && q.Deposit.Minor > q.Total.Minor {
 		return apperr.Field("deposit_amount", "Must be at most the total of %s.", q.Total)

@@ -38,6 +38,14 @@ func holdMoney(booking string) string {
 	return `pg_advisory_xact_lock(hashtextextended('money of ' || @tenant::uuid::text || @live::boolean::text || ` + booking + `::uuid::text, 0))`
 }
 
+// InvoiceWithCard is Invoice with what charges of its booking in its currency have brought, as both are at one instant.
+func InvoiceWithCard(ctx context.Context, q pg.Q, id domain.InvoiceID) (v domain.Invoice, received int64, err error) {
+	v, err = pg.One(ctx, q, pg.With(scanInvoice, &received), domain.ErrInvoiceNotFound, `select `+invoiceColumns+`, (select coalesce(sum(c.amount), 0)::bigint from charges c
+			where c.tenant_id = @tenant and c.livemode = @live and c.booking_id = v.booking_id and coalesce(c.currency, v.currency) = v.currency)
+		from invoices v where v.tenant_id = @tenant and v.livemode = @live and v.id = @id`, pg.Args{"id": id})
+	return v, received, err
+}
+
 // InsertCharge writes a charge that lies on no invoice yet; false when it is known. Its row is locked until the transaction ends.
 func InsertCharge(ctx context.Context, tx pg.Tx, c domain.Charge) (bool, error) {
 	tag, err := tx.Exec(ctx, `
@@ -51,8 +59,8 @@ func InsertCharge(ctx context.Context, tx pg.Tx, c domain.Charge) (bool, error) 
 }
 
 // UnallocatedCharges returns the charges of a booking of which a part lies on no invoice and was not refunded, the oldest first.
-func UnallocatedCharges(ctx context.Context, tx pg.Tx, booking domain.BookingID) ([]domain.UnallocatedCharge, error) {
-	return pg.Many(ctx, tx, pgx.RowToStructByName[domain.UnallocatedCharge], `
+func UnallocatedCharges(ctx context.Context, q pg.Q, booking domain.BookingID) ([]domain.UnallocatedCharge, error) {
+	return pg.Many(ctx, q, pgx.RowToStructByName[domain.UnallocatedCharge], `
 		select c.id, coalesce(c.currency, '') as currency, c.unapplied - c.refunded as rest, c.disputed,
 			(select count(*) from invoices v
 				join invoice_payments p on p.tenant_id = @tenant and p.livemode = @live and p.invoice_id = v.id
@@ -88,8 +96,8 @@ func PutChargeState(ctx context.Context, tx pg.Tx, c domain.Charge) (unapplied i
 }
 
 // ChargedInvoices returns the invoices that a charge has paid, in the order in which it did.
-func ChargedInvoices(ctx context.Context, tx pg.Tx, c domain.Charge) ([]domain.ChargedInvoice, error) {
-	return pg.Many(ctx, tx, pgx.RowToStructByName[domain.ChargedInvoice], `
+func ChargedInvoices(ctx context.Context, q pg.Q, c domain.Charge) ([]domain.ChargedInvoice, error) {
+	return pg.Many(ctx, q, pgx.RowToStructByName[domain.ChargedInvoice], `
 		select p.invoice_id as invoice, p.id as payment, p.amount from invoices v
 		join invoice_payments p on p.tenant_id = @tenant and p.livemode = @live and p.invoice_id = v.id
 		where v.tenant_id = @tenant and v.livemode = @live and v.booking_id = @booking
@@ -97,10 +105,28 @@ func ChargedInvoices(ctx context.Context, tx pg.Tx, c domain.Charge) ([]domain.C
 		order by p.charge_part, p.paid_at, p.id`, pg.Args{"booking": c.Booking, "id": c.ID})
 }
 
+// PutDisputed writes whether payments are disputed, without another version of their invoices, which the transaction has locked.
+func PutDisputed(ctx context.Context, tx pg.Tx, list []domain.ChargedInvoice, disputed bool) error {
+	if len(list) == 0 {
+		return nil
+	}
+	invoices, payments := make([]domain.InvoiceID, len(list)), make([]domain.PaymentID, len(list))
+	for i, p := range list {
+		invoices[i], payments[i] = p.Invoice, p.Payment
+	}
+	_, err := tx.Exec(ctx, `update invoice_payments p set disputed = @disputed
+		where p.tenant_id = @tenant and p.livemode = @live and p.invoice_id = any(@invoices::uuid[]) and p.id = any(@payments::uuid[])
+			and p.disputed <> @disputed`, pg.Args{"invoices": invoices, "payments": payments, "disputed": disputed})
+	if err != nil {
+		return fmt.Errorf("save disputed payments: %w", err)
+	}
+	return nil
+}
+
 // PayableInvoices returns the invoices of a booking that await money, in the order in which a payment is put on them: the one that it
 // names, then the oldest first.
-func PayableInvoices(ctx context.Context, tx pg.Tx, booking domain.BookingID, named domain.InvoiceID) ([]domain.InvoiceID, error) {
-	return pg.Many(ctx, tx, pgx.RowTo[domain.InvoiceID], `
+func PayableInvoices(ctx context.Context, q pg.Q, booking domain.BookingID, named domain.InvoiceID) ([]domain.InvoiceID, error) {
+	return pg.Many(ctx, q, pgx.RowTo[domain.InvoiceID], `
 		select v.id from invoices v
 		where v.tenant_id = @tenant and v.livemode = @live and v.booking_id = @booking and v.status in ('open', 'partially_paid', 'uncollectible')
 		order by v.id is distinct from @named::uuid, v.created_at, v.id

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -233,13 +235,17 @@ func ReversePayment(ctx context.Context, tx pg.Tx, v domain.Invoice, i int) (dom
 	return updateInvoice(ctx, tx, after, noNumber, v, "")
 }
 
-// RefundPayment is UpdateInvoice with what was refunded of the payment at index i of the invoice, and whether it is disputed.
-func RefundPayment(ctx context.Context, tx pg.Tx, v domain.Invoice, i int) (domain.Invoice, error) {
-	after, part := &pgx.Batch{}, v.Payments[i].Part
+// RefundPayments is UpdateInvoice with what was refunded of the payments that are parts of a charge, and whether they are disputed.
+func RefundPayments(ctx context.Context, tx pg.Tx, v domain.Invoice, parts map[domain.PaymentID]int64, disputed bool) (domain.Invoice, error) {
+	after, list, refunded := &pgx.Batch{}, slices.Collect(maps.Keys(parts)), make([]int64, len(parts))
+	for i, id := range list {
+		refunded[i] = parts[id]
+	}
 	after.Queue(`
-		update invoice_payments p set refunded = @refunded, disputed = @disputed
-		where p.tenant_id = @tenant and p.livemode = @live and p.invoice_id = @invoice and p.position = @position`,
-		pg.Args{"invoice": v.ID, "position": i + 1, "refunded": part.Refunded, "disputed": part.Disputed})
+		update invoice_payments p set refunded = r.refunded, disputed = @disputed
+		from unnest(@list::uuid[], @refunded::bigint[]) r (id, refunded)
+		where p.tenant_id = @tenant and p.livemode = @live and p.invoice_id = @invoice and p.id = r.id`,
+		pg.Args{"invoice": v.ID, "list": list, "refunded": refunded, "disputed": disputed})
 	return updateInvoice(ctx, tx, after, noNumber, v, "")
 }
 

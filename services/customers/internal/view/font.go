@@ -10,11 +10,12 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// The fonts are subsets of DejaVu Sans (fonts/subset.sh): Latin with Vietnamese, Greek, Cyrillic, and the currency signs of Unicode.
+// The fonts are subsets of Noto Sans (fonts/subset.sh): Latin with Vietnamese, Greek, Cyrillic, and the signs of all currencies of
+// ISO 4217.
 var (
-	//go:embed fonts/DejaVuSans.ttf
+	//go:embed fonts/NotoSans-Regular.ttf
 	regular []byte
-	//go:embed fonts/DejaVuSans-Bold.ttf
+	//go:embed fonts/NotoSans-Bold.ttf
 	bold []byte
 )
 
@@ -68,7 +69,7 @@ func variant(b *sfnt.Buffer, r rune) string {
 
 // spaces makes each kind of space one that the fonts have.
 func spaces(text string) string {
-	return strings.NewReplacer("\r\n", "\n", "\r", "\n", "\t", " ", "\u2028", "\n", "\u2029", "\n",
+	return strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\v", "\n", "\f", "\n", "\t", " ", "\u2028", "\n", "\u2029", "\n",
 		"\u00a0", " ", "\u202f", " ", "\u2007", " ", "\u2009", " ", "\u3000", " ", "\u2011", "-", "\u2010", "-").Replace(text)
 }
 

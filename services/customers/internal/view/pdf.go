@@ -20,18 +20,21 @@ const (
 	pageBottom = 297.0 - 22
 	lineHeight = 4.6
 	rowSpace   = 1.6
-	minLines   = 2 // of a description that stay together
+	minLines   = 2   // of a description that stay together
+	headHeight = 7.6 // of the table's head, with the space below it
 
 	// MaxPages is the most pages of a document. Where its texts would take more, the longest ones are cut.
 	MaxPages = 60
 	// The lines of the texts that fit on MaxPages, with the heads, the totals and the ends of pages that stay empty.
 	maxTableLines = 2000
 	maxTextLines  = 500
-	maxHeadLines  = 16 // of one block of the head: the operator's name, its address, the recipient, each fact
+	maxHeadLines  = 300 // of one column of the head; the longest names and addresses take less
 
 	// alias stands for the number of pages until it is known. It is of characters for private use, which plain removes from texts.
 	alias = "\ue0e1\ue0e1"
 	cut   = "…"
+
+	fontName = "NotoSans"
 )
 
 var columns = []struct {
@@ -73,8 +76,8 @@ func PDF(ctx context.Context, doc Document) ([]byte, error) {
 
 func newPrinter(ctx context.Context, doc Document) printer {
 	p := printer{fpdf.New("P", "mm", "A4", ""), ctx, doc}
-	p.AddUTF8FontFromBytes("Go", "", regular)
-	p.AddUTF8FontFromBytes("Go", "B", bold)
+	p.AddUTF8FontFromBytes(fontName, "", regular)
+	p.AddUTF8FontFromBytes(fontName, "B", bold)
 	p.SetCatalogSort(true)
 	p.SetCreationDate(doc.Issued.UTC().Truncate(time.Second))
 	p.SetModificationDate(doc.Issued.UTC().Truncate(time.Second))
@@ -86,22 +89,8 @@ func newPrinter(ctx context.Context, doc Document) printer {
 }
 
 func (p printer) style(style string, size float64, grey int) {
-	p.SetFont("Go", style, size)
+	p.SetFont(fontName, style, size)
 	p.SetTextColor(grey, grey, grey)
-}
-
-// block writes texts below each other, at most maxHeadLines of them, and returns where they end.
-func (p printer) block(x, y, width float64, align string, texts ...string) float64 {
-	var lines []string
-	for _, text := range texts {
-		lines = append(lines, p.wrap(text, width)...)
-	}
-	for _, line := range shorten(lines, maxHeadLines) {
-		p.SetXY(x, y)
-		p.CellFormat(width, lineHeight, line, "", 0, align, false, 0, "")
-		y += lineHeight
-	}
-	return y
 }
 
 // wrap breaks a text into lines of a width; "" has none, and neither has any text after the end of the context. Of several blank lines one
@@ -141,32 +130,103 @@ func fairShare(texts [][]string, n int) int {
 	return max(1, n)
 }
 
-// head writes the operator, the title, the recipient and the facts.
-func (p printer) head() {
-	o := p.doc.Operator
-	name := o.LegalName
-	if name == "" {
-		name = o.Name
+// look is how a text looks.
+type look struct {
+	style string
+	size  float64
+	grey  int
+}
+
+// cell is one line of a text in a column.
+type cell struct {
+	look
+
+	x, width float64
+	align    string
+	text     string
+}
+
+// column returns the lines of texts below each other, each text wrapped to the width.
+func (p printer) column(form cell, texts ...string) []cell {
+	p.style(form.style, form.size, form.grey)
+	var out []cell
+	for _, text := range texts {
+		for _, line := range p.wrap(text, form.width) {
+			form.text = line
+			out = append(out, form)
+		}
 	}
+	return out
+}
+
+// columns writes columns beside each other from y on, over as many pages as the longest one takes, and returns where it ends. Of a
+// column with more than maxHeadLines lines the rest is cut.
+func (p printer) columns(y float64, columns ...[]cell) float64 {
+	for i := range maxHeadLines {
+		var row []cell
+		for _, c := range columns {
+			if i < len(c) {
+				row = append(row, c[i])
+			}
+		}
+		if len(row) == 0 {
+			break
+		}
+		y = p.room(y, lineHeight)
+		for _, c := range row {
+			if i == maxHeadLines-1 {
+				c.text = cut
+			}
+			p.style(c.style, c.size, c.grey)
+			p.SetXY(c.x, y)
+			p.CellFormat(c.width, lineHeight, c.text, "", 0, c.align, false, 0, "")
+		}
+		y += lineHeight
+	}
+	return y
+}
+
+// room returns y, or the top of the next page where the height does not fit below y.
+func (p printer) room(y, height float64) float64 {
+	if y+height <= pageBottom {
+		return y
+	}
+	p.AddPage()
+	return margin
+}
+
+// head writes the title, the operator, the recipient and the facts, over as many pages as they take.
+func (p printer) head() {
 	half := pageWidth/2 - margin
-	p.style("B", 12, 20)
-	left := p.block(margin, margin, half, "L", name)
-	p.style("", 9, 90)
-	left = p.block(margin, left+1, half, "L", o.Address, labelled("Tax id", o.TaxID))
 	p.style("B", 20, 20)
 	p.SetXY(pageWidth/2, margin)
 	p.CellFormat(half, 8, plain(p.doc.Title), "", 0, "R", false, 0, "")
 	p.style("", 11, 90)
 	p.SetXY(pageWidth/2, margin+9)
 	p.CellFormat(half, 5, plain(p.doc.Number), "", 0, "R", false, 0, "")
-	y := max(left, margin+20) + 10
+	y := p.operator(half)
+	if p.PageNo() == 1 {
+		y = max(y, margin+20)
+	}
+	y = p.room(y+10, 5+minLines*lineHeight)
 	p.style("", 8, 130)
 	p.SetXY(margin, y)
 	p.CellFormat(half, 4, "To", "", 0, "L", false, 0, "")
-	p.style("", 10, 20)
-	left = p.block(margin, y+5, half, "L", p.doc.To...)
-	right := p.facts(pageWidth/2+8, y+5, half-8)
-	p.SetY(max(left, right) + 10)
+	to := p.column(cell{look{"", 10, 20}, margin, half, "L", ""}, p.doc.To...)
+	names, values := p.facts(pageWidth/2+8, half-8)
+	y = p.columns(y+5, to, names, values)
+	p.SetY(p.room(y+10, headHeight+minLines*lineHeight))
+}
+
+// operator writes who issues the document and returns where that ends.
+func (p printer) operator(width float64) float64 {
+	o := p.doc.Operator
+	name := o.LegalName
+	if name == "" {
+		name = o.Name
+	}
+	y := p.columns(margin, p.column(cell{look{"B", 12, 20}, margin, width, "L", ""}, name))
+	return p.columns(y+1, p.column(cell{look{"", 9, 90}, margin, width, "L", ""}, o.Address, labelled("Tax id", o.TaxID)))
 }
 
 func labelled(name, value string) string {
@@ -176,15 +236,19 @@ func labelled(name, value string) string {
 	return name + " " + value
 }
 
-func (p printer) facts(x, y, width float64) float64 {
+// facts returns the names of the facts and, beside each, the lines of its value.
+func (p printer) facts(x, width float64) (names, values []cell) {
 	for _, f := range p.doc.Facts {
-		p.style("", 9, 90)
-		p.SetXY(x, y)
-		p.CellFormat(width/2, lineHeight, plain(f.Name), "", 0, "L", false, 0, "")
-		p.style("", 9, 20)
-		y = max(y+lineHeight, p.block(x+width/2, y, width/2, "R", f.Value))
+		name := cell{look{"", 9, 90}, x, width / 2, "L", plain(f.Name)}
+		value := p.column(cell{look{"", 9, 20}, x + width/2, width / 2, "R", ""}, f.Value)
+		if len(value) == 0 {
+			value = []cell{{}}
+		}
+		values = append(values, value...)
+		names = append(names, name)
+		names = append(names, make([]cell, len(value)-1)...)
 	}
-	return y
+	return names, values
 }
 
 // table writes the lines. It goes on with a new head on each page.
@@ -213,9 +277,9 @@ func (p printer) tableHead() {
 	p.style("B", 8.5, 90)
 	p.SetX(margin)
 	for _, c := range columns {
-		p.CellFormat(c.width, 6, c.name, "B", 0, c.align, false, 0, "")
+		p.CellFormat(c.width, headHeight-rowSpace, c.name, "B", 0, c.align, false, 0, "")
 	}
-	p.SetY(p.GetY() + 6 + rowSpace)
+	p.SetY(p.GetY() + headHeight)
 	p.style("", 9, 20)
 }
 

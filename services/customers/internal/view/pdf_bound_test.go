@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bojanz/currency"
+
 	"holdfast.dev/services/customers/internal/domain"
 	"holdfast.dev/services/customers/internal/view"
 )
@@ -93,10 +95,20 @@ func TestWhatPrints(t *testing.T) {
 		"\uff21\uff22":      "AB",
 		"漢":                 "\u25a1",
 		"a\u200bb\u202ec":   "abc",
-		"₫₹₺₽₴₦₱₩₪₡₲₸₵₭₮": "₫₹₺₽₴₦₱₩₪₡₲₸₵₭₮",
+		"₫₹₺₽₴₦₱₩₪₡₲₸₵₭₮":   "₫₹₺₽₴₦₱₩₪₡₲₸₵₭₮",
+		"฿₼₾₿֏؋៛৳﷼":         "฿₼₾₿֏؋៛৳﷼",
+		"Hawaiʻi ʼOumuamua": "Hawaiʻi ʼOumuamua",
+		"a\u0085b\vc\fd":    "a\nb\nc\nd",
+		"→ ≤ ■ ϣ":           "→ ≤ ■ ϣ",
 	} {
 		if got := view.Plain(text); got != want {
 			t.Errorf("%q prints as %q, want %q", text, got, want)
+		}
+	}
+	for _, code := range currency.GetCurrencyCodes() {
+		symbol, ok := currency.GetSymbol(code, currency.NewLocale("en"))
+		if symbol = strings.ReplaceAll(symbol, "\u202f", " "); !ok || view.Plain(symbol) != symbol {
+			t.Errorf("%s: %q prints as %q", code, symbol, view.Plain(symbol))
 		}
 	}
 }
@@ -128,15 +140,24 @@ func TestValidity(t *testing.T) {
 	}
 }
 
-// The longest operator and recipient stay on the first page, with room for the head of the table.
-func TestTheHeadStaysOnThePage(t *testing.T) {
+// The longest operator and recipient are printed to their last line, over pages.
+func TestTheHeadGoesOnOverPages(t *testing.T) {
 	t.Parallel()
-	d := document(t, "EUR", "DE", line("x", 1, 1, 0, 0))
-	wide, short := strings.Repeat("W", 200), strings.Repeat("x\n", 250)
-	d.Operator.LegalName, d.Operator.Address, d.Operator.TaxID = wide, short, wide
-	d.To = []string{wide, wide, wide, short}
-	d.Facts = []view.Fact{{Name: "Valid until", Value: wide}, {Name: "Status", Value: "open"}}
-	if end := view.HeadEnd(t.Context(), d); end > view.Bottom-10 {
-		t.Errorf("the head ends at %.0f mm of %.0f", end, view.Bottom)
+	wide, short := strings.Repeat("W", 200), strings.Repeat("x\n", 249)
+	longest := func(operator, recipient, fact string) []byte {
+		d := document(t, "EUR", "DE", line("x", 1, 1, 0, 0))
+		d.Operator.LegalName, d.Operator.Address, d.Operator.TaxID = wide, short+operator, strings.Repeat("W", 50)
+		d.To = []string{wide + "W", wide, strings.Repeat("W", 254), short + recipient}
+		d.Facts = []view.Fact{{Name: "Valid until", Value: strings.Repeat("W ", 30) + fact}, {Name: "Status", Value: "open"}}
+		return render(t, d)
+	}
+	got := longest("a", "a", "a")
+	if n := pagesOf(got); n < 10 || n > 12 {
+		t.Errorf("%d pages", n)
+	}
+	for name, other := range map[string][]byte{"operator": longest("b", "a", "a"), "recipient": longest("a", "b", "a"), "fact": longest("a", "a", "b")} {
+		if bytes.Equal(got, other) {
+			t.Errorf("the end of the %s is not printed", name)
+		}
 	}
 }

@@ -56,8 +56,12 @@ func newWorld(t *testing.T) *world {
 	w := &world{Env: apitest.New(t, "identity", migrations.FS)}
 	pgtest.Scoped(t, w.DB)
 	log := slog.New(slog.DiscardHandler)
+	box, err := crypt.NewBox("e1:" + strings.Repeat("5a", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
 	w.app = &app.App{
-		DB: w.DB.App, Worker: w.DB.Worker, Redis: store.Redis{Client: redis}, Scopes: proto.Scopes, Passwords: app.NewPasswords(1), Now: time.Now, Log: log,
+		Box: box, DB: w.DB.App, Worker: w.DB.Worker, Redis: store.Redis{Client: redis}, Scopes: proto.Scopes, Passwords: app.NewPasswords(1), Now: time.Now, Log: log,
 	}
 	w.lastUse = &app.LastUse{Worker: w.DB.Worker, Log: log}
 	w.engine = w.serve(w.DB.App)
@@ -68,11 +72,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	w.T.Helper()
 	identity := *w.app
 	identity.DB = db
-	box, err := crypt.NewBox("e1:" + strings.Repeat("5a", 32))
-	if err != nil {
-		w.T.Fatal(err)
-	}
-	answers := &idemstore.Store{DB: db, Box: box, Now: time.Now}
+	answers := &idemstore.Store{DB: db, Box: w.app.Box, Now: time.Now}
 	handlers := &api.API{
 		DB: db, App: &identity, Answers: answers, LastUse: w.lastUse, RateLimit: 77, Now: time.Now,
 		Server: w.Server(answers, "bookings", "customers", "console"),

@@ -30,6 +30,8 @@ func (a *API) mountInternal(e *gin.Engine) error {
 	e.POST("/internal/v1/credentials/lookup", a.Server.Internal(a.lookupCredential, "gateway"))
 	e.POST("/internal/v1/credentials/ended", a.Server.Internal(a.endedCredentials, "bookings"))
 	e.POST("/internal/v1/sessions/lookup", a.Server.Internal(a.lookupSession, "console"))
+	e.PUT("/internal/v1/drafts/:key", a.Server.Internal(a.saveDraft, "console"))
+	e.GET("/internal/v1/drafts/:key", a.Server.Internal(a.lookupDraft, "console"))
 	e.GET("/internal/v1/tenants/:id", a.Server.Internal(a.lookupTenant, "bookings", "customers", "console"))
 	e.PUT("/internal/v1/tenants/:id/test-clock", a.Server.Internal(a.setTestClock, "bookings"))
 	e.GET("/internal/v1/browser-origins", a.Server.Internal(a.lookupOrigin, "gateway"))
@@ -103,7 +105,7 @@ func (a *API) lookupSession(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return rest.Object(c, view.Session(rows, a.App.Scopes))
+	return rest.Object(c, view.Session(rows, a.App.Scopes, a.App.FormProof(rows[0].Operator)))
 }
 
 // hashOf reads a SHA-256.

@@ -2,6 +2,8 @@ package app
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"log/slog"
 	"time"
 
@@ -78,6 +80,65 @@ func (a *App) SessionOf(ctx context.Context, hash []byte, watch bool) ([]domain.
 		err = a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.KeepSession(ctx, tx, hash, now, expires) })
 	}
 	return rows, err
+}
+
+// FormProof is what the forms of an operator's pages prove by that they were on them. "" when it cannot be sealed.
+func (a *App) FormProof(id domain.OperatorID) string {
+	sealed, err := a.Box.Seal(domain.FormProof(id, a.now()), domain.ProofBinding())
+	if err != nil {
+		return ""
+	}
+	return base64.RawURLEncoding.EncodeToString(sealed)
+}
+
+// SaveDraft keeps what the operator of a proof has entered into the form of a key. A proof that is none, or is over, is
+// domain.ErrDraftNotFound.
+func (a *App) SaveDraft(ctx context.Context, proof, key string, d domain.Draft) error {
+	sealed, err := base64.RawURLEncoding.DecodeString(proof)
+	if err != nil {
+		return domain.ErrDraftNotFound
+	}
+	plain, err := a.Box.Open(sealed, domain.ProofBinding())
+	if err != nil {
+		return domain.ErrDraftNotFound
+	}
+	id, ok := domain.ProvenOperator(plain, a.now())
+	if !ok {
+		return domain.ErrDraftNotFound
+	}
+	raw, err := json.Marshal(d)
+	if err != nil {
+		return err
+	}
+	if len(raw) > domain.MaxDraft {
+		return domain.ErrDraftTooLarge
+	}
+	if sealed, err = a.Box.Seal(raw, domain.DraftBinding(id, key)); err != nil {
+		return err
+	}
+	return a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		o, err := store.OperatorForUpdate(ctx, tx, id) // drafts of one operator are counted one after the other
+		if err != nil {
+			return err
+		}
+		if o.DisabledAt != nil {
+			return domain.ErrDraftNotFound
+		}
+		return store.PutDraft(ctx, tx, id, key, sealed, a.now())
+	})
+}
+
+// Draft returns what an operator has entered into the form of a key, or domain.ErrDraftNotFound.
+func (a *App) Draft(ctx context.Context, id domain.OperatorID, key string) (d domain.Draft, err error) {
+	sealed, err := store.Draft(ctx, a.DB.Read(ctx), id, key, a.now())
+	if err != nil {
+		return d, err
+	}
+	raw, err := a.Box.Open(sealed, domain.DraftBinding(id, key))
+	if err != nil { // sealed under a key that is gone
+		return d, domain.ErrDraftNotFound.WithCause(err)
+	}
+	return d, json.Unmarshal(raw, &d)
 }
 
 const (

@@ -57,7 +57,7 @@ func EraseOperator(ctx context.Context, tx pg.Tx, id domain.OperatorID, at time.
 	b := &pgx.Batch{}
 	b.Queue(`update operators set email = $2, email_lower = $2, name = '', password_hash = null, totp_secret = null, proven_at = null, updated_at = $3, version = version + 1
 		where id = $1`, id, domain.ErasedEmail(id), at)
-	for _, table := range []string{"operator_links", "recovery_codes", "operator_sessions", "known_browsers"} {
+	for _, table := range []string{"operator_links", "recovery_codes", "operator_sessions", "known_browsers", "form_drafts"} {
 		b.Queue(`delete from `+table+` where operator_id = $1`, id)
 	}
 	return send(ctx, tx, b, "erase an operator")

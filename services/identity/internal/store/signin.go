@@ -74,7 +74,7 @@ func AddBrowser(ctx context.Context, tx pg.Tx, id domain.OperatorID, hash []byte
 	return send(ctx, tx, b, "note a browser")
 }
 
-// SweepSignIns deletes a batch of sessions, links and counts that are over, and returns how many; tx has the worker role.
+// SweepSignIns deletes a batch of sessions, counts and drafts that are over, and returns how many; tx has the worker role.
 func SweepSignIns(ctx context.Context, tx pg.Tx, now time.Time, limit int) (int, error) {
 	deleted := 0
 	for _, s := range []struct {
@@ -83,6 +83,7 @@ func SweepSignIns(ctx context.Context, tx pg.Tx, now time.Time, limit int) (int,
 	}{
 		{`delete from operator_sessions where hash in (select hash from operator_sessions where expires_at <= $1 limit $2)`, now},
 		{`delete from sign_in_attempts where (kind, hash) in (select kind, hash from sign_in_attempts where last_at <= $1 limit $2)`, now.Add(-domain.ThrottleMemory)},
+		{`delete from form_drafts where (operator_id, key) in (select operator_id, key from form_drafts where created_at <= $1 limit $2)`, now.Add(-domain.DraftLifetime)},
 	} {
 		tag, err := tx.Exec(ctx, s.sql, s.at, limit)
 		if err != nil {

@@ -92,11 +92,11 @@ func RoleForAudit(m *domain.Membership) any {
 	return map[string]any{"role": m.Role}
 }
 
-// Session is who has signed in as the console learns it, from a row for each tenant.
-func Session(rows []domain.SessionRow, scopes []string) internalapi.Session {
+// Session is who has signed in as the console learns it, from a row for each tenant, with what the forms of its pages prove by whose they are.
+func Session(rows []domain.SessionRow, scopes []string, proof string) internalapi.Session {
 	first := rows[0]
 	out := internalapi.Session{
-		SessionID: first.ID.String(), SignedInAt: first.CreatedAt.UTC(), Tenants: []internalapi.SessionTenant{},
+		SessionID: first.ID.String(), SignedInAt: first.CreatedAt.UTC(), Tenants: []internalapi.SessionTenant{}, FormProof: proof,
 		Operator: internalapi.SessionOperator{ID: first.Operator.String(), Email: first.Email, Name: first.Name, SecondFactor: first.Factor},
 	}
 	for _, r := range rows {

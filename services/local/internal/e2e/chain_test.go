@@ -189,3 +189,30 @@ func checkExport(t *testing.T, c *client, customer string, want map[string]int, 
 		t.Errorf("events of the customer: %v", got)
 	}
 }
+
+// The export of a customer has the refunds of the customer's card payments, as their own GET shows them.
+func TestExportHasRefunds(t *testing.T) {
+	m := newMerchant(t, "USD")
+	customer := m.want(t, http.StatusCreated, http.MethodPost, "/customers", `{"first_name":"Rae","email":"rae@example.com"}`).id(t)
+	booking := m.insist(t, http.MethodPost, "/bookings", fmt.Sprintf(`{"event_date":%q,"customer_id":%q}`, chainDay(rand.IntN(10_000)), customer),
+		unique("booking"), http.StatusCreated).id(t)
+	i := m.begin(t, booking, 1000, "")
+	m.pay(t, i)
+	m.paid(t, booking, 1000)
+	for range 2 {
+		m.insist(t, http.MethodPost, "/refunds", fmt.Sprintf(`{"payment_intent_id":%q,"amount_minor":300,"reason":"duplicate"}`, i.ID), unique("refund"), http.StatusCreated)
+	}
+	await(t, "the refunds are in the export as they are shown", func() bool {
+		export := read[struct{ Refunds []json.RawMessage }](t, m.client, "/customers/"+customer+"/export")
+		for _, body := range export.Refunds {
+			var refund struct{ ID, Status string }
+			if err := json.Unmarshal(body, &refund); err != nil || refund.Status != "succeeded" {
+				return false
+			}
+			if own := m.insist(t, http.MethodGet, "/refunds/"+refund.ID, "", "", http.StatusOK); string(own.Body) != string(body) {
+				t.Errorf("exported %s, shown %s", body, own.Body)
+			}
+		}
+		return len(export.Refunds) == 2
+	})
+}

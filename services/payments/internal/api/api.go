@@ -35,6 +35,7 @@ type API struct {
 func (a *API) Mount(e *gin.Engine) error {
 	e.POST("/internal/v1/gateway-events/:account", a.Server.Internal(a.receiveEvent, "gateway"))
 	e.GET("/internal/v1/payment-intents", a.Server.Internal(a.intentsOfCustomer, "customers"))
+	e.GET("/internal/v1/refunds", a.Server.Internal(a.refundsOfCustomer, "customers"))
 	if err := a.mountConsole(e); err != nil {
 		return err
 	}

@@ -24,12 +24,8 @@ const exportPage = 1000
 // intentsOfCustomer answers one page of the intents of a customer, or of their ids.
 func (a *API) intentsOfCustomer(c *gin.Context) error {
 	ctx := c.Request.Context()
-	customer, err := ids.Parse[ids.CustomerPrefix](c.Query("customer_id"))
+	customer, r, err := exportRequest(c)
 	if err != nil {
-		return apperr.Field("customer_id", "Must be an id, which begins with cu_.")
-	}
-	r := page.Request{Limit: exportPage}
-	if r.After, err = page.ParsePosition(c.Query("cursor")); err != nil {
 		return err
 	}
 	rows, err := store.Intents(ctx, a.DB.Read(ctx), store.IntentFilter{Customer: &customer}, r)
@@ -41,6 +37,39 @@ func (a *API) intentsOfCustomer(c *gin.Context) error {
 		return err
 	}
 	return rest.Object(c, out)
+}
+
+// refundsOfCustomer answers one page of the refunds of a customer's intents.
+func (a *API) refundsOfCustomer(c *gin.Context) error {
+	ctx := c.Request.Context()
+	customer, r, err := exportRequest(c)
+	if err != nil {
+		return err
+	}
+	rows, err := store.Refunds(ctx, a.DB.Read(ctx), store.RefundFilter{Customer: &customer}, r)
+	if err != nil {
+		return err
+	}
+	var out internalapi.RefundsOfCustomer
+	bodies, more, err := page.Fit(rows, func(r domain.Refund) api.Refund { return view.Refund(r, httpx.Mode(ctx)) })
+	if err != nil {
+		return err
+	}
+	if out.Data = bodies; more {
+		last := rows.Items[len(bodies)-1]
+		out.Next = page.Position{At: last.CreatedAt, ID: last.ID.UUID()}.Text()
+	}
+	return rest.Object(c, out)
+}
+
+// exportRequest reads which page of which customer is asked for.
+func exportRequest(c *gin.Context) (customer domain.CustomerID, r page.Request, err error) {
+	if customer, err = ids.Parse[ids.CustomerPrefix](c.Query("customer_id")); err != nil {
+		return customer, r, apperr.Field("customer_id", "Must be an id, which begins with cu_.")
+	}
+	r.Limit = exportPage
+	r.After, err = page.ParsePosition(c.Query("cursor"))
+	return customer, r, err
 }
 
 func pageOfCustomer(ctx context.Context, rows page.Rows[domain.Intent], idsOnly bool) (out internalapi.PaymentIntentsOfCustomer, err error) {

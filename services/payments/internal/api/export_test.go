@@ -69,6 +69,73 @@ func TestIntentsOfACustomer(t *testing.T) {
 	answer{w.Send(ctx, w.engine, "gateway", "GET", "/internal/v1/payment-intents?customer_id="+customer, "")}.is(401, "invalid_credential")
 }
 
+// The refunds of a customer come in their public shape, the newest first, on bounded pages, and those of nobody else.
+func TestRefundsOfACustomer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.tenant()
+	live := pgtest.CtxOf(t, caller.FromContext(ctx).Tenant, caller.Live)
+	w.connect(live)
+	b := w.bookings.Add(ctx, "confirmed", 10_000, 10_000, "USD")
+	of := func(ctx context.Context, customer, more string) (got ofCustomer) {
+		t.Helper()
+		a := answer{w.Send(ctx, w.engine, "customers", "GET", "/internal/v1/refunds?customer_id="+customer+more, "")}.is(200)
+		if err := json.Unmarshal(a.Body, &got); err != nil || len(got.Data) > 1000 {
+			t.Fatal(err)
+		}
+		return got
+	}
+	customer := b.CustomerID.String()
+	for _, elsewhere := range []context.Context{ctx, live, w.tenant()} {
+		other := w.bookings.Add(elsewhere, "confirmed", 1000, 1000, "USD")
+		w.refund(elsewhere, refundOf(w.paidOf(elsewhere, other, 1000), "")).is(201)
+	}
+	if got := of(ctx, customer, ""); len(got.Data) != 0 {
+		t.Errorf("before the first: %s", got.Data)
+	}
+	w.paidOf(ctx, b, 1000)
+	w.paidOf(ctx, b, 2000)
+	want := []string{w.refund(ctx, refundOfBooking(b, "")).is(201).refund().ID} // over both payments
+	want = append([]string{w.refund(ctx, refundOf(w.paidOf(ctx, b, 3000), `,"amount_minor":500`)).is(201).refund().ID}, want...)
+	got := of(ctx, customer, "")
+	if len(got.Data) != len(want) || got.Next != "" {
+		t.Fatalf("%s, %q", got.Data, got.Next)
+	}
+	for i, body := range got.Data {
+		if public := w.do(ctx, "GET", "/refunds/"+want[i], "").is(200); string(public.Body) != string(body) {
+			t.Errorf("got %s, want %s", body, public.Body)
+		}
+	}
+	for _, other := range []context.Context{live, w.tenant()} {
+		if got := of(other, customer, ""); len(got.Data) != 0 {
+			t.Errorf("elsewhere: %s", got.Data)
+		}
+	}
+	answer{w.Send(ctx, w.engine, "customers", "GET", "/internal/v1/refunds?customer_id=x", "")}.is(422, "invalid_request", "customer_id")
+	answer{w.Send(ctx, w.engine, "customers", "GET", "/internal/v1/refunds?cursor=x&customer_id="+customer, "")}.is(422, "invalid_request", "cursor")
+	answer{w.Send(ctx, w.engine, "gateway", "GET", "/internal/v1/refunds?customer_id="+customer, "")}.is(401, "invalid_credential")
+
+	w.Exec(`
+		with source as (select r from refunds r where r.booking_id = $1 limit 1), made as (
+			insert into refunds select (jsonb_populate_record((source.r), jsonb_build_object('id', gen_random_uuid(), 'key', null, 'credential_id', null))).*
+			from source, generate_series(1, 1200) returning tenant_id, livemode, id, booking_id)
+		insert into refund_allocations (tenant_id, livemode, refund_id, position, id, intent_id, amount, status, gateway_id, attempt, attempted_at)
+		select m.tenant_id, m.livemode, m.id, 0, gen_random_uuid(), p.id, 1, 'succeeded', 're_' || m.id, 1, now()
+		from made m join lateral (select p.id from payment_intents p where p.booking_id = m.booking_id limit 1) p on true`, b.ID)
+	seen := map[string]bool{}
+	pages := 0
+	for cursor := ""; pages == 0 || cursor != ""; pages++ {
+		got := of(ctx, customer, "&cursor="+url.QueryEscape(cursor))
+		for _, body := range got.Data {
+			seen[string(body)] = true
+		}
+		cursor = got.Next
+	}
+	if len(seen) != 1202 || pages < 2 {
+		t.Errorf("%d refunds on %d pages", len(seen), pages)
+	}
+}
+
 // Pages have a bounded number of rows. An intent that is made between two pages repeats and skips none.
 func TestPagesOfIntentsOfACustomer(t *testing.T) {
 	t.Parallel()

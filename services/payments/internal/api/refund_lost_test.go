@@ -158,9 +158,9 @@ func (g *attempts) CreateRefund(ctx context.Context, a domain.Account, r domain.
 	return g.Gateway.CreateRefund(ctx, a, r, part)
 }
 
-func (g *attempts) FindRefund(ctx context.Context, a domain.Account, part domain.Allocation) (*domain.GatewayRefund, error) {
+func (g *attempts) FindRefund(ctx context.Context, a domain.Account, part domain.Allocation, since time.Time) (*domain.GatewayRefund, error) {
 	g.note("find")
-	return g.Gateway.FindRefund(ctx, a, part)
+	return g.Gateway.FindRefund(ctx, a, part, since)
 }
 
 // After a 500 of the gateway the same attempt is repeated, under the same key, by the client and by the completer: only when that has

@@ -172,3 +172,72 @@ func later(now, at time.Time) *time.Time {
 	at = now.Add(jitter(at.Sub(now)))
 	return &at
 }
+
+// Refresh reads an intent's state at the gateway and applies it, unless a read that began later was applied before.
+func (a *Intents) Refresh(ctx context.Context, account domain.Account, p domain.Intent) (domain.Intent, error) {
+	begun, err := a.beginRead(ctx, p.ID)
+	if err != nil {
+		return domain.Intent{}, err
+	}
+	begun.EverDisputed = begun.EverDisputed || p.EverDisputed
+	return a.read(ctx, account, begun, nil)
+}
+
+// beginRead numbers a read of an intent, and of its refunds, before it begins.
+func (a *Intents) beginRead(ctx context.Context, id domain.IntentID) (begun domain.Intent, err error) {
+	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+		begun, err = store.BeginRead(ctx, tx, id)
+		return err
+	})
+	return begun, err
+}
+
+// maxPages is how many pages of an intent's charges and refunds are read at once. What is left is read by the next turn.
+const maxPages = 1000
+
+// errMorePages says that an intent has more charges or refunds than were read at once.
+var errMorePages = errors.New("the payment gateway has more charges or refunds of the intent")
+
+// read ends a read that has begun, page by page, each in a call and a transaction of its own. also, unless it is nil, is a part of the
+// transaction that applies the last one.
+func (a *Intents) read(
+	ctx context.Context, account domain.Account, begun domain.Intent, also func(ctx context.Context, tx pg.Tx) error,
+) (p domain.Intent, err error) {
+	for range maxPages {
+		told, err := a.Gateway.Read(ctx, account, begun)
+		if err != nil {
+			return domain.Intent{}, err
+		}
+		if !told.More {
+			return a.applyRead(ctx, begun, told, also)
+		}
+		if _, err = a.applyRead(ctx, begun, told, nil); err != nil {
+			return domain.Intent{}, err
+		}
+		disputed := begun.EverDisputed
+		if begun, err = a.beginRead(ctx, begun.ID); err != nil {
+			return domain.Intent{}, err
+		}
+		begun.EverDisputed = begun.EverDisputed || disputed
+	}
+	return domain.Intent{}, errMorePages
+}
+
+// applyRead applies what a read has told, unless a read that began later was applied before.
+func (a *Intents) applyRead(
+	ctx context.Context, begun domain.Intent, told domain.Snapshot, also func(ctx context.Context, tx pg.Tx) error,
+) (p domain.Intent, err error) {
+	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+		p, err = store.IntentForUpdate(ctx, tx, begun.ID)
+		if err == nil && p.Applied < begun.Reads {
+			p, err = a.apply(ctx, tx, p, told, func(p domain.Intent, told domain.Snapshot, now time.Time) domain.Intent {
+				return p.ApplyRead(told, begun.Reads, now)
+			})
+		}
+		if err != nil || also == nil {
+			return err
+		}
+		return also(ctx, tx)
+	})
+	return p, err
+}

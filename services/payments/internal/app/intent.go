@@ -239,7 +239,8 @@ func (a *Intents) revise(ctx context.Context, tx pg.Tx, p domain.Intent) (domain
 	return p, store.ReviseIntent(ctx, tx, p)
 }
 
-// wanted is the intent that a request asks for, by what its booking and its invoice say now.
+// wanted is the intent that a request asks for, by what its booking and its invoice say now, and by what was received meanwhile, of
+// which the services that say it may not have read yet.
 func (a *Intents) wanted(ctx context.Context, id domain.IntentID, in domain.IntentInput) (domain.Intent, domain.Booking, error) {
 	named, err := in.NamedBooking()
 	if err != nil {
@@ -258,6 +259,14 @@ func (a *Intents) wanted(ctx context.Context, id domain.IntentID, in domain.Inte
 		if err == nil {
 			invoice = &found
 		}
+	}
+	taken, err := store.TakenOf(ctx, a.DB.Read(ctx), named, in.NamedInvoice(), booking.Total.Currency)
+	if err != nil {
+		return domain.Intent{}, domain.Booking{}, err
+	}
+	booking = booking.After(taken)
+	if invoice != nil {
+		*invoice = invoice.After(taken)
 	}
 	p, err := domain.NewIntent(id, in, booking, invoice)
 	return p, booking, err
@@ -323,6 +332,7 @@ func (a *Intents) made(ctx context.Context, tx pg.Tx, id domain.IntentID, told d
 	}
 	p := current
 	if !current.Status.Known() {
+		told.Charges, told.Refunds = nil, nil // what they have moved is written by the next read
 		if p, err = a.settle(ctx, tx, current, current.Apply(told, a.now(ctx))); err != nil {
 			return domain.Intent{}, err
 		}
@@ -390,7 +400,7 @@ func (a *Intents) apply(
 		wanted.FailedCharge = last.ID
 	}
 	saved, err := a.write(ctx, tx, current, wanted)
-	if err != nil || !told.DisputesRead {
+	if err != nil || !told.DisputesRead || told.More {
 		return saved, err
 	}
 	return saved, a.applyDisputes(ctx, tx, saved, told.Disputes)
@@ -414,7 +424,7 @@ func (a *Intents) write(ctx context.Context, tx pg.Tx, current, wanted domain.In
 	previous := outbox.Diff(before, after)
 	if string(previous) == "{}" && wanted.FailedCharge == current.FailedCharge {
 		switch {
-		case wanted.RefundedElsewhere != current.RefundedElsewhere, wanted.Charge != current.Charge, wanted.EverDisputed != current.EverDisputed:
+		case wanted.RefundedElsewhere != current.RefundedElsewhere, wanted.Charges != current.Charges, wanted.Refunds != current.Refunds, wanted.EverDisputed != current.EverDisputed:
 			return store.UpdateIntent(ctx, tx, wanted, false)
 		case wanted.Applied != current.Applied:
 			return wanted, store.SaveRead(ctx, tx, wanted)
@@ -539,48 +549,6 @@ func actError(err error) error {
 	}
 	_, answer := gatewayError(err, true)
 	return answer
-}
-
-// Refresh reads an intent's state at the gateway and applies it, unless a read that began later was applied before.
-func (a *Intents) Refresh(ctx context.Context, account domain.Account, p domain.Intent) (domain.Intent, error) {
-	begun, err := a.beginRead(ctx, p.ID)
-	if err != nil {
-		return domain.Intent{}, err
-	}
-	begun.EverDisputed = begun.EverDisputed || p.EverDisputed
-	return a.read(ctx, account, begun, nil)
-}
-
-// beginRead numbers a read of an intent, and of its refunds, before it begins.
-func (a *Intents) beginRead(ctx context.Context, id domain.IntentID) (begun domain.Intent, err error) {
-	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
-		begun, err = store.BeginRead(ctx, tx, id)
-		return err
-	})
-	return begun, err
-}
-
-// read ends a read that has begun. also, unless it is nil, is a part of the transaction that applies it.
-func (a *Intents) read(
-	ctx context.Context, account domain.Account, begun domain.Intent, also func(ctx context.Context, tx pg.Tx) error,
-) (p domain.Intent, err error) {
-	told, err := a.Gateway.Read(ctx, account, begun)
-	if err != nil {
-		return domain.Intent{}, err
-	}
-	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
-		p, err = store.IntentForUpdate(ctx, tx, begun.ID)
-		if err == nil && p.Applied < begun.Reads {
-			p, err = a.apply(ctx, tx, p, told, func(p domain.Intent, told domain.Snapshot, now time.Time) domain.Intent {
-				return p.ApplyRead(told, begun.Reads, now)
-			})
-		}
-		if err != nil || also == nil {
-			return err
-		}
-		return also(ctx, tx)
-	})
-	return p, err
 }
 
 // now is the caller's time, as the columns keep it.

@@ -369,7 +369,7 @@ func (a *Refunds) Refresh(ctx context.Context, account domain.Account, p domain.
 }
 
 // refresh reads a refund at the gateway and applies it, unless a read that began later was applied before. One that this platform
-// has not made shows in the intent only.
+// has not made shows in the intent and the ledger only.
 func (a *Refunds) refresh(ctx context.Context, account domain.Account, p domain.Intent, gateway string) error {
 	begun, err := a.Intents.beginRead(ctx, p.ID)
 	if err != nil {
@@ -379,16 +379,16 @@ func (a *Refunds) refresh(ctx context.Context, account domain.Account, p domain.
 	if err != nil {
 		return err
 	}
-	row, err := ids.Parse[domain.AllocationPrefix](told.Row)
-	if err != nil {
-		return nil //nolint:nilerr // another program's
-	}
 	return a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		if _, err := store.IntentForUpdate(ctx, tx, p.ID); err != nil {
 			return err
 		}
 		if err := store.PutMovements(ctx, tx, p, told.Movements); err != nil {
 			return err
+		}
+		row, err := ids.Parse[domain.AllocationPrefix](told.Row)
+		if err != nil {
+			return nil //nolint:nilerr // another program's
 		}
 		id, err := store.RefundOfAllocation(ctx, tx, p.ID, row)
 		if errors.Is(err, domain.ErrRefundNotFound) {

@@ -88,7 +88,7 @@ func (a *RefundCompleter) completePart(ctx context.Context, r domain.Refund, par
 
 // find looks for the refund of a part at the gateway; when there is none, the attempt had no effect and another one begins.
 func (a *RefundCompleter) find(ctx context.Context, account domain.Account, r domain.Refund, part domain.Allocation) error {
-	found, err := a.Refunds.Intents.Gateway.FindRefund(ctx, account, part)
+	found, err := a.Refunds.Intents.Gateway.FindRefund(ctx, account, part, r.CreatedAt)
 	if err != nil {
 		return err
 	}

@@ -74,8 +74,11 @@ func (in IntentInput) outstanding(b Booking, v *Invoice) (int64, error) {
 	if b.Total.Minor > 0 && b.Due.Minor <= 0 { // whatever the invoice says: its money may be on the way
 		return 0, ErrAlreadyPaid
 	}
-	if !slices.Contains(openInvoices, v.Status) || v.Due.Minor <= 0 {
+	if !slices.Contains(openInvoices, v.Status) {
 		return 0, apperr.Field("invoice_id", "Must be an invoice that is open; this one is %s.", v.Status)
+	}
+	if v.Due.Minor <= 0 {
+		return 0, apperr.Field("invoice_id", "Must be an invoice on which something is due.")
 	}
 	if v.Due.Currency != b.Total.Currency {
 		return 0, apperr.Field("invoice_id", "Must have the booking's currency, %s.", b.Total.Currency)

@@ -30,8 +30,8 @@ type Intent struct {
 	Failure                           *Failure
 	FailedCharge                      string // ch_…, of the last failure that was told; "" when none was
 	Disputed                          bool
-	EverDisputed                      bool   // the gateway has told of a dispute
-	Charge                            string // ch_…, up to which the charges were read; "" when none was
+	EverDisputed                      bool // the gateway has told of a dispute
+	Charges, Refunds                  Walk // how far those at the gateway were read
 	Version                           int64
 	CreatedAt                         time.Time
 	UpdatedAt                         time.Time
@@ -134,6 +134,7 @@ type Booking struct {
 	Status     string
 	Total, Due money.Amount
 	Version    int64
+	Counted    *int64 // what payments by card have brought, as Due counts it; nil: not known
 }
 
 // Lost reports whether the booking takes no payment any more, because it is cancelled or has expired.
@@ -145,6 +146,31 @@ type Invoice struct {
 	BookingID BookingID // zero: none
 	Status    string
 	Due       money.Amount
+	Counted   *int64 // what payments by card for the booking have brought, as Due counts it; nil: not known
+}
+
+// Taken is what was received for a booking by card, whether or not it was refunded, and what of it can be put on a certain invoice:
+// what was paid for this one or for none.
+type Taken struct{ Booking, Invoice int64 }
+
+// uncounted is what was received and is not in an amount that is due. Who does not say what is counted has counted all.
+func (t Taken) uncounted(counted *int64) int64 {
+	if counted == nil {
+		return 0
+	}
+	return max(0, t.Booking-*counted)
+}
+
+// After is the booking as it is due after what was taken meanwhile, of which bookings will read.
+func (b Booking) After(t Taken) Booking {
+	b.Due.Minor = max(0, b.Due.Minor-t.uncounted(b.Counted))
+	return b
+}
+
+// After is the invoice as it is due at most after what was taken meanwhile, of which customers will read.
+func (v Invoice) After(t Taken) Invoice {
+	v.Due.Minor = max(0, v.Due.Minor-min(t.uncounted(v.Counted), t.Invoice))
+	return v
 }
 
 // Snapshot is an intent as the gateway tells it.
@@ -155,11 +181,13 @@ type Snapshot struct {
 	Refunded                     int64
 	Failure                      *Failure
 	FailedCharge                 string // ch_…, of the failure; "" when none was made
-	Charge                       string // ch_…, the latest one; "" when none was made
 	Movements                    []Movement
-	// Failed are the failed charges that may not have been told, the oldest first, where ChargesRead says that they were read.
-	Failed      []FailedCharge
-	ChargesRead bool
+	// Charges and Refunds are how far those of the intent were read; nil: no further than before. More says that there are others behind
+	// them, which came before the state that is told.
+	Charges, Refunds *Walk
+	More             bool
+	// Failed are the failed charges that were read and may not have been told, the oldest first.
+	Failed []FailedCharge
 	// Disputes are those of the intent, where DisputesRead says that they were read.
 	Disputes     []Dispute
 	DisputesRead bool
@@ -168,10 +196,21 @@ type Snapshot struct {
 	Row          string // our id, from its metadata
 }
 
+// Walk is how far a list of the gateway has been read that gives the newest object first. It is read page by page, from the oldest object
+// to the newest, which needs an object to begin behind: the first pages go back to the oldest one. A walk is kept with its row, so that
+// each page is read once, whatever ends between two of them.
+type Walk struct {
+	To   string // all up to this object were read; "": none was
+	Back string // the oldest object on the way back, while To is ""
+}
+
 // ApplyRead is Apply for a read with a number, which is applied in its order: what was refunded is less again when a refund fails.
 func (p Intent) ApplyRead(s Snapshot, number int64, now time.Time) Intent {
-	p = p.Apply(s, now)
 	p.Applied = number
+	if s.More {
+		return p.walked(s)
+	}
+	p = p.Apply(s, now)
 	p.Refunded, p.RefundedElsewhere = s.Refunded, max(0, s.Refunded-p.RefundReserved)
 	return p
 }
@@ -184,9 +223,7 @@ func (p Intent) Apply(s Snapshot, now time.Time) Intent {
 		p.Disputed = slices.ContainsFunc(s.Disputes, func(d Dispute) bool { return d.Status.Holds() })
 		p.EverDisputed = p.EverDisputed || len(s.Disputes) > 0
 	}
-	if s.ChargesRead {
-		p.Charge = s.Charge
-	}
+	p = p.walked(s)
 	if p.Status.Final() {
 		return p
 	}
@@ -205,6 +242,17 @@ func (p Intent) Apply(s Snapshot, now time.Time) Intent {
 	return p
 }
 
+// walked notes how far the charges and refunds were read.
+func (p Intent) walked(s Snapshot) Intent {
+	if s.Charges != nil {
+		p.Charges = *s.Charges
+	}
+	if s.Refunds != nil {
+		p.Refunds = *s.Refunds
+	}
+	return p
+}
+
 // takenAt is when the gateway took the money, which it tells by the second, or now where it does not tell.
 func (p Intent) takenAt(s Snapshot, now time.Time) time.Time {
 	i := slices.IndexFunc(s.Movements, func(m Movement) bool { return m.Kind == MovedCharge })
@@ -219,7 +267,7 @@ func (p Intent) takenAt(s Snapshot, now time.Time) time.Time {
 
 // FailedCharges are the failed charges that a snapshot tells of, the oldest first.
 func (s Snapshot) FailedCharges() []FailedCharge {
-	if s.ChargesRead || s.FailedCharge == "" || s.Failure == nil {
+	if s.Charges != nil || s.FailedCharge == "" || s.Failure == nil {
 		return s.Failed
 	}
 	return []FailedCharge{{s.FailedCharge, *s.Failure}}

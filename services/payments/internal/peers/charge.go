@@ -2,6 +2,7 @@ package peers
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +21,8 @@ var ofCharge = []string{
 // ofRefund are the parts of a refund that an answer is to hold.
 var ofRefund = []string{"balance_transaction", "failure_balance_transaction"}
 
-// Read reads the present state of an intent, and what row does not know yet of its charges, refunds and disputes.
+// Read reads the present state of an intent, and what row does not know yet of its charges, refunds and disputes: of the charges and the
+// refunds one page each.
 func (s *Stripe) Read(ctx context.Context, a domain.Account, row domain.Intent) (domain.Snapshot, error) {
 	got, err := do(ctx, s, a, func(ctx context.Context) (*stripe.PaymentIntent, error) {
 		params := &stripe.PaymentIntentParams{}
@@ -35,17 +37,21 @@ func (s *Stripe) Read(ctx context.Context, a domain.Account, row domain.Intent) 
 		return domain.Snapshot{}, err
 	}
 	c := got.LatestCharge
-	if c != nil && c.Refunds != nil && c.Refunds.HasMore {
-		if err := s.addRefunds(ctx, a, got, &told); err != nil {
+	if c == nil {
+		return told, nil
+	}
+	// The answer has the latest refunds: only those before them may be missing.
+	if c.Refunds != nil && c.Refunds.HasMore && (len(c.Refunds.Data) == 0 || c.Refunds.Data[0].ID != row.Refunds.To) {
+		if err := s.addRefunds(ctx, a, got, row.Refunds, &told); err != nil {
 			return domain.Snapshot{}, err
 		}
 	}
-	if c != nil && (c.ID != row.Charge || told.FailedCharge != "" && told.FailedCharge != row.FailedCharge) {
-		if err := s.addCharges(ctx, a, got, row.FailedCharge, &told); err != nil {
+	if c.ID != row.Charges.To {
+		if err := s.addCharges(ctx, a, got, row.Charges, &told); err != nil {
 			return domain.Snapshot{}, err
 		}
 	}
-	if row.EverDisputed || c != nil && c.Disputed {
+	if !told.More && (row.EverDisputed || c.Disputed) {
 		if err := s.addDisputes(ctx, a, got, &told); err != nil {
 			return domain.Snapshot{}, err
 		}
@@ -53,67 +59,122 @@ func (s *Stripe) Read(ctx context.Context, a domain.Account, row domain.Intent) 
 	return told, nil
 }
 
-// addRefunds adds what all refunds of an intent have moved.
-func (s *Stripe) addRefunds(ctx context.Context, a domain.Account, p *stripe.PaymentIntent, told *domain.Snapshot) error {
-	_, err := do(ctx, s, a, func(ctx context.Context) (struct{}, error) {
-		params := &stripe.RefundListParams{PaymentIntent: &p.ID, Expand: stripe.StringSlice([]string{"data.balance_transaction", "data.failure_balance_transaction"})}
-		params.Context, params.Limit = ctx, stripe.Int64(pageSize)
-		list := s.refunds(a).List(params)
-		for list.Next() {
-			told.Movements = append(told.Movements, refundMovements(list.Refund())...)
-		}
-		return struct{}{}, list.Err()
-	})
-	return err
-}
-
-// addCharges adds the failed charges of an intent behind one that was told, and what its charges have moved.
-func (s *Stripe) addCharges(ctx context.Context, a domain.Account, p *stripe.PaymentIntent, last string, told *domain.Snapshot) error {
-	var failed []domain.FailedCharge // the newest first
-	_, err := do(ctx, s, a, func(ctx context.Context) (struct{}, error) {
-		params := &stripe.ChargeListParams{PaymentIntent: &p.ID, Expand: stripe.StringSlice([]string{"data.balance_transaction", "data.failure_balance_transaction"})}
-		params.Context, params.Limit = ctx, stripe.Int64(pageSize)
-		list := charge.Client{B: s.backend, Key: string(a.SecretKey)}.List(params)
-		for list.Next() && list.Charge().ID != last {
-			c := list.Charge()
-			if p.LatestCharge == nil || c.ID != p.LatestCharge.ID {
-				told.Movements = append(told.Movements, chargeMovements(c)...)
-			}
-			switch {
-			case c.Status != stripe.ChargeStatusFailed:
-			case c.ID == told.FailedCharge && told.Failure != nil:
-				failed = append(failed, domain.FailedCharge{ID: c.ID, Failure: *told.Failure})
-			default:
-				failed = append(failed, domain.FailedCharge{ID: c.ID, Failure: chargeFailure(c)})
-			}
-		}
-		return struct{}{}, list.Err()
-	})
+// addRefunds adds what the next page of refunds of an intent has moved. What becomes of them later, their own events tell.
+func (s *Stripe) addRefunds(ctx context.Context, a domain.Account, p *stripe.PaymentIntent, from domain.Walk, told *domain.Snapshot) error {
+	list, walk, more, err := nextPage(ctx, s, a, from, func(page stripe.ListParams) ([]*stripe.Refund, *stripe.ListMeta, error) {
+		i := s.refunds(a).List(&stripe.RefundListParams{
+			ListParams: page, PaymentIntent: &p.ID, Expand: stripe.StringSlice([]string{"data.balance_transaction", "data.failure_balance_transaction"}),
+		})
+		return collect(i.Iter, i.Refund)
+	}, func(r *stripe.Refund) string { return r.ID })
 	if err != nil {
 		return err
 	}
-	for i := len(failed) - 1; i >= 0; i-- {
-		told.Failed = append(told.Failed, failed[i])
+	for _, r := range list {
+		told.Movements = append(told.Movements, refundMovements(r)...)
 	}
-	told.ChargesRead = true
+	told.Refunds, told.More = &walk, told.More || more
 	return nil
 }
 
-// addDisputes adds the disputes of an intent and what they have moved.
+// addCharges adds the failed ones of the next page of charges of an intent, and what the page's charges have moved. It stops before a
+// charge that is still pending.
+func (s *Stripe) addCharges(ctx context.Context, a domain.Account, p *stripe.PaymentIntent, from domain.Walk, told *domain.Snapshot) error {
+	list, walk, more, err := nextPage(ctx, s, a, from, func(page stripe.ListParams) ([]*stripe.Charge, *stripe.ListMeta, error) {
+		i := charge.Client{B: s.backend, Key: string(a.SecretKey)}.List(&stripe.ChargeListParams{
+			ListParams: page, PaymentIntent: &p.ID, Expand: stripe.StringSlice([]string{"data.balance_transaction", "data.failure_balance_transaction"}),
+		})
+		return collect(i.Iter, i.Charge)
+	}, func(c *stripe.Charge) string { return c.ID })
+	if err != nil {
+		return err
+	}
+	for i, c := range list {
+		if c.Status == stripe.ChargeStatusPending {
+			walk, more = domain.Walk{To: from.To}, false
+			if i > 0 {
+				walk.To = list[i-1].ID
+			}
+			break
+		}
+		if p.LatestCharge == nil || c.ID != p.LatestCharge.ID {
+			told.Movements = append(told.Movements, chargeMovements(c)...)
+		}
+		switch {
+		case c.Status != stripe.ChargeStatusFailed:
+		case c.ID == told.FailedCharge && told.Failure != nil:
+			told.Failed = append(told.Failed, domain.FailedCharge{ID: c.ID, Failure: *told.Failure})
+		default:
+			told.Failed = append(told.Failed, domain.FailedCharge{ID: c.ID, Failure: chargeFailure(c)})
+		}
+	}
+	told.Charges, told.More = &walk, told.More || more
+	return nil
+}
+
+// collect reads the page that an iterator has.
+func collect[T any](i *stripe.Iter, current func() T) (list []T, meta *stripe.ListMeta, err error) {
+	for i.Next() {
+		list = append(list, current())
+	}
+	return list, i.Meta(), i.Err()
+}
+
+// nextPage reads the next page of a walk by one call, and returns its objects, the oldest first, none on the way back, and whether there
+// are more behind them.
+func nextPage[T any](
+	ctx context.Context, s *Stripe, a domain.Account, from domain.Walk,
+	list func(page stripe.ListParams) ([]T, *stripe.ListMeta, error), id func(T) string,
+) (items []T, walk domain.Walk, more bool, err error) {
+	walk = from
+	meta := &stripe.ListMeta{}
+	_, err = do(ctx, s, a, func(ctx context.Context) (none struct{}, err error) {
+		page := stripe.ListParams{Context: ctx, Single: true, Limit: stripe.Int64(pageSize)}
+		if from.To != "" {
+			page.EndingBefore = &from.To
+		} else if from.Back != "" {
+			page.StartingAfter = &from.Back
+		}
+		items, meta, err = list(page)
+		return none, err
+	})
+	switch {
+	case err != nil || len(items) == 0:
+		return nil, walk, false, err
+	case from.To != "": // the library gives the oldest first
+		walk.To = id(items[len(items)-1])
+		return items, walk, meta.HasMore, nil
+	case meta.HasMore:
+		walk.Back = id(items[len(items)-1])
+		return nil, walk, true, nil
+	default:
+		slices.Reverse(items)
+		return items, domain.Walk{To: id(items[len(items)-1])}, from.Back != "", nil
+	}
+}
+
+// addDisputes adds the disputes of an intent and what they have moved, each page by a call of its own. There are few of them.
 func (s *Stripe) addDisputes(ctx context.Context, a domain.Account, p *stripe.PaymentIntent, told *domain.Snapshot) error {
-	_, err := do(ctx, s, a, func(ctx context.Context) (struct{}, error) {
-		params := &stripe.DisputeListParams{PaymentIntent: &p.ID}
-		params.Context, params.Limit = ctx, stripe.Int64(pageSize)
-		list := s.disputes(a).List(params)
-		for list.Next() {
-			d := list.Dispute()
+	params := &stripe.DisputeListParams{ListParams: stripe.ListParams{Single: true, Limit: stripe.Int64(pageSize)}, PaymentIntent: &p.ID}
+	for more := true; more; {
+		list, err := do(ctx, s, a, func(ctx context.Context) (list []*stripe.Dispute, err error) {
+			params.Context = ctx
+			i := s.disputes(a).List(params)
+			list, meta, err := collect(i.Iter, i.Dispute)
+			more = meta != nil && meta.HasMore && len(list) > 0
+			return list, err
+		})
+		if err != nil {
+			return err
+		}
+		for _, d := range list {
 			told.Disputes = append(told.Disputes, readDispute(d))
 			told.Movements = append(told.Movements, disputeMovements(d)...)
+			params.StartingAfter = &d.ID
 		}
-		return struct{}{}, list.Err()
-	})
-	told.DisputesRead = err == nil
-	return err
+	}
+	told.DisputesRead = true
+	return nil
 }
 
 // chargeFailure is why a charge has failed.

@@ -22,12 +22,15 @@ type Bookings struct{ Client *peer.Client }
 
 // Booking asks what is to be paid for a booking.
 func (p *Bookings) Booking(ctx context.Context, id domain.BookingID) (domain.Booking, error) {
-	var got api.Booking
+	var got struct {
+		api.Booking
+		internalapi.BookingCounted
+	}
 	if err := p.Client.Do(ctx, http.MethodGet, "/internal/v1/bookings/"+id.String(), nil, &got); err != nil {
 		return domain.Booking{}, notFound(err, domain.ErrBookingNotFound)
 	}
 	out := domain.Booking{
-		ID: id, Status: string(got.Status), Version: got.Version,
+		ID: id, Status: string(got.Status), Version: got.Version, Counted: got.CardReceived,
 		Total: money.Amount{Minor: got.TotalAmount.Amount, Currency: got.TotalAmount.Currency},
 		Due:   money.Amount{Minor: got.AmountDue.Amount, Currency: got.AmountDue.Currency},
 	}
@@ -63,12 +66,15 @@ type Customers struct{ Client *peer.Client }
 
 // Invoice asks what is due on an invoice.
 func (p *Customers) Invoice(ctx context.Context, id domain.InvoiceID) (domain.Invoice, error) {
-	var got api.Invoice
+	var got struct {
+		api.Invoice
+		internalapi.InvoiceCounted
+	}
 	if err := p.Client.Do(ctx, http.MethodGet, "/internal/v1/invoices/"+url.PathEscape(id.String()), nil, &got); err != nil {
 		return domain.Invoice{}, notFound(err, domain.ErrInvoiceNotFound)
 	}
 	out := domain.Invoice{
-		ID: id, Status: string(got.Status), Due: money.Amount{Minor: got.AmountDue.Amount, Currency: got.AmountDue.Currency},
+		ID: id, Status: string(got.Status), Counted: got.CardReceived, Due: money.Amount{Minor: got.AmountDue.Amount, Currency: got.AmountDue.Currency},
 	}
 	if text, err := got.BookingId.Get(); err == nil {
 		if out.BookingID, err = ids.Parse[ids.BookingPrefix](text); err != nil {

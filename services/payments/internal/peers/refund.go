@@ -3,6 +3,7 @@ package peers
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/stripe/stripe-go/v76"
 	"github.com/stripe/stripe-go/v76/refund"
@@ -49,21 +50,31 @@ func (s *Stripe) ReadRefund(ctx context.Context, a domain.Account, id string) (d
 	})
 }
 
-// FindRefund looks for the refund of an allocation among those of its intent.
-func (s *Stripe) FindRefund(ctx context.Context, a domain.Account, part domain.Allocation) (*domain.GatewayRefund, error) {
-	params := &stripe.RefundListParams{PaymentIntent: stripe.String(string(part.Intent))}
-	params.Limit, params.Expand = stripe.Int64(pageSize), stripe.StringSlice([]string{"data.balance_transaction", "data.failure_balance_transaction"})
-	return do(ctx, s, a, func(ctx context.Context) (*domain.GatewayRefund, error) {
-		params.Context = ctx
-		list := s.refunds(a).List(params)
-		for list.Next() {
-			if r := list.Refund(); r.Metadata[refundRow] == part.ID.String() {
-				found, err := readRefund(r)
-				return &found, err
+// FindRefund looks for the refund of an allocation among those of its intent that were made since a time. Each page is a call of its own,
+// with its own time-out.
+func (s *Stripe) FindRefund(ctx context.Context, a domain.Account, part domain.Allocation, since time.Time) (found *domain.GatewayRefund, err error) {
+	params := &stripe.RefundListParams{
+		ListParams: stripe.ListParams{Single: true, Limit: stripe.Int64(pageSize)}, PaymentIntent: stripe.String(string(part.Intent)),
+		CreatedRange: &stripe.RangeQueryParams{GreaterThanOrEqual: since.Add(-clockSkew).Unix()},
+		Expand:       stripe.StringSlice([]string{"data.balance_transaction", "data.failure_balance_transaction"}),
+	}
+	for more := true; more && found == nil && err == nil; {
+		found, err = do(ctx, s, a, func(ctx context.Context) (*domain.GatewayRefund, error) {
+			params.Context = ctx
+			i := s.refunds(a).List(params)
+			list, meta, err := collect(i.Iter, i.Refund)
+			more = meta != nil && meta.HasMore && len(list) > 0
+			for _, r := range list {
+				if r.Metadata[refundRow] == part.ID.String() {
+					told, err := readRefund(r)
+					return &told, err
+				}
+				params.StartingAfter = &r.ID
 			}
-		}
-		return nil, list.Err()
-	})
+			return nil, err
+		})
+	}
+	return found, err
 }
 
 func (s *Stripe) refund(ctx context.Context, a domain.Account, call func(ctx context.Context) (*stripe.Refund, error)) (domain.GatewayRefund, error) {

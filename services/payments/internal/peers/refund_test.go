@@ -103,11 +103,12 @@ func TestReadAndFindRefund(t *testing.T) {
 	if err != nil || told.Status != domain.RefundFailed || told.Failure == nil || told.Failure.Code != "lost_or_stolen_card" || told.Failure.Message == "" {
 		t.Errorf("%+v, %v", told, err)
 	}
-	found, err := s.FindRefund(context.Background(), domain.Account{}, part)
-	if err != nil || found == nil || found.ID != "re_2" || (*got)[1].form.Get("payment_intent") != "pi_1" {
+	found, err := s.FindRefund(context.Background(), domain.Account{}, part, time.Unix(1000, 0))
+	if err != nil || found == nil || found.ID != "re_2" || (*got)[1].form.Get("payment_intent") != "pi_1" ||
+		(*got)[1].form.Get("created[gte]") != "940" || (*got)[2].form.Get("starting_after") != "re_9" {
 		t.Errorf("%+v, %v, %+v", found, err, *got)
 	}
-	if found, err = s.FindRefund(context.Background(), domain.Account{}, part); err != nil || found != nil {
+	if found, err = s.FindRefund(context.Background(), domain.Account{}, part, time.Unix(1000, 0)); err != nil || found != nil {
 		t.Errorf("%+v, %v", found, err)
 	}
 }

@@ -55,7 +55,7 @@ func TestCallsAreStripes(t *testing.T) {
 	p := domain.Intent{
 		ID: ids.New[domain.IntentPrefix](), GatewayID: "pi_1", Amount: money.Amount{Minor: 2500, Currency: "USD"}, CaptureMethod: domain.CaptureManual,
 		BookingID: ids.New[ids.BookingPrefix](), InvoiceID: ids.New[ids.InvoicePrefix](), Description: text("Deposit"), ReceiptEmail: text("a@example.com"),
-		Call: domain.Call{Attempt: 1}, EverDisputed: true, Charge: "ch_0",
+		Call: domain.Call{Attempt: 1}, EverDisputed: true, Charges: domain.Walk{To: "ch_0"},
 	}
 	r, part := aRefund("USD", 700)
 	calls := map[string]func() error{
@@ -85,7 +85,7 @@ func TestCallsAreStripes(t *testing.T) {
 		},
 		"CreateRefund": func() error { _, err := s.CreateRefund(ctx, account, r, part); return err },
 		"ReadRefund":   func() error { _, err := s.ReadRefund(ctx, account, "re_1"); return err },
-		"FindRefund":   func() error { _, err := s.FindRefund(ctx, account, part); return err },
+		"FindRefund":   func() error { _, err := s.FindRefund(ctx, account, part, time.Now()); return err },
 	}
 	for name, call := range calls {
 		if err := call(); err != nil {

@@ -230,7 +230,7 @@ func read(p *stripe.PaymentIntent) (domain.Snapshot, error) {
 		if p.LatestCharge.Captured {
 			released = p.LatestCharge.Amount - p.LatestCharge.AmountCaptured
 		}
-		out.Refunded, out.Charge = domain.FromStripe(max(0, p.LatestCharge.AmountRefunded-released), code), p.LatestCharge.ID
+		out.Refunded = domain.FromStripe(max(0, p.LatestCharge.AmountRefunded-released), code)
 		out.Movements = chargeMovements(p.LatestCharge)
 		if p.LatestCharge.Refunds != nil {
 			for _, r := range p.LatestCharge.Refunds.Data {

@@ -46,6 +46,15 @@ func HeldStatus(ctx context.Context, tx pg.Tx, id domain.BookingID) (string, err
 		select b.status from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = @id for share), '')`, pg.Args{"id": id})
 }
 
+// TakenOf is what was received for a booking in a currency, as far as it is known here.
+func TakenOf(ctx context.Context, q pg.Q, booking domain.BookingID, invoice domain.InvoiceID, currency string) (domain.Taken, error) {
+	return pg.One(ctx, q, pgx.RowToStructByName[domain.Taken], pgx.ErrNoRows, `
+		select coalesce(sum(p.received), 0)::bigint as booking,
+			coalesce(sum(p.received) filter (where p.invoice_id is null or p.invoice_id = @invoice::uuid), 0)::bigint as invoice
+		from payment_intents p where p.tenant_id = @tenant and p.livemode = @live and p.booking_id = @booking and p.gateway_id is not null
+			and p.currency = @currency`, pg.Args{"booking": booking, "invoice": invoice, "currency": currency})
+}
+
 // BookingKey is a booking of any tenant and mode.
 type BookingKey struct {
 	Tenant   ids.Tenant

@@ -97,10 +97,11 @@ func TestListsUseTheirIndexes(t *testing.T) {
 		"states": {
 			filter: store.RefundFilter{Status: []domain.RefundStatus{domain.RefundPending, domain.RefundFailed}}, index: "refunds_status", rows: 25,
 		},
-		"booking": {filter: store.RefundFilter{Booking: &booking}, index: "refunds_booking", rows: 5},
-		"intent":  {filter: store.RefundFilter{Intent: "pi_7"}, index: "refund_allocations_intent", rows: 1},
-		"pair":    {filter: store.RefundFilter{Metadata: map[string]string{"order": "77"}}, index: "refund_metadata_pkey", rows: 1},
-		"common":  {filter: store.RefundFilter{Metadata: map[string]string{"every": "one"}}, index: "refund_metadata_pkey", rows: 25},
+		"booking":  {filter: store.RefundFilter{Booking: &booking}, index: "refunds_booking", rows: 5},
+		"intent":   {filter: store.RefundFilter{Intent: "pi_7"}, index: "refund_allocations_intent", rows: 1},
+		"customer": {filter: store.RefundFilter{Customer: &customer}, index: "payment_intents_of_customer", rows: 5},
+		"pair":     {filter: store.RefundFilter{Metadata: map[string]string{"order": "77"}}, index: "refund_metadata_pkey", rows: 1},
+		"common":   {filter: store.RefundFilter{Metadata: map[string]string{"every": "one"}}, index: "refund_metadata_pkey", rows: 25},
 		"common pair of a state": {
 			filter: store.RefundFilter{Metadata: map[string]string{"every": "one"}, Status: []domain.RefundStatus{domain.RefundPending}},
 			index:  "refund_metadata_pkey", rows: 25,
@@ -144,5 +145,20 @@ func TestListsUseTheirIndexes(t *testing.T) {
 		if len(got.Items) != c.rows || !strings.Contains(plan.String(), c.index) || strings.Contains(plan.String(), "Seq Scan") {
 			t.Errorf("intents, %s: %d rows\n%s", name, len(got.Items), plan)
 		}
+	}
+}
+
+// What was taken for a booking is added up from the booking's intents alone.
+func TestTakenUsesItsIndex(t *testing.T) {
+	t.Parallel()
+	db, conn, tenant := filled(t, fillRefunds)
+	var booking domain.BookingID
+	if err := conn.QueryRow(t.Context(), `select booking_id from payment_intents where tenant_id = $1 and gateway_id = 'pi_7'`, tenant).Scan(&booking); err != nil {
+		t.Fatal(err)
+	}
+	ctx, plan := pgtest.CtxOf(t, tenant, caller.Test), &strings.Builder{}
+	taken, err := store.TakenOf(ctx, explained{db.App.Read(ctx), plan}, booking, domain.InvoiceID{}, "USD")
+	if err != nil || taken != (domain.Taken{Booking: 50, Invoice: 50}) || !strings.Contains(plan.String(), "payment_intents_booking") || strings.Contains(plan.String(), "Seq Scan") {
+		t.Errorf("%+v, %v\n%s", taken, err, plan)
 	}
 }

@@ -15,6 +15,7 @@ type RefundFilter struct {
 	Booking  *domain.BookingID
 	Metadata map[string]string // each pair
 	Intent   domain.GatewayID
+	Customer *domain.CustomerID // of a payment intent that the refund is over
 }
 
 // Refunds reads one page of the refunds that are shown.
@@ -35,6 +36,11 @@ func refundsOf(w *page.Where, f RefundFilter, r page.Request, narrow func(*page.
 	if f.Intent != "" {
 		w.Add(`r.id in (select i.refund_id from refund_allocations i where i.tenant_id = @tenant and i.livemode = @live
 			and i.intent_id = (select p.id from payment_intents p where p.tenant_id = @tenant and p.livemode = @live and p.gateway_id = ?))`, f.Intent)
+	}
+	if f.Customer != nil {
+		w.Add(`r.id in (select i.refund_id from refund_allocations i join payment_intents p on p.tenant_id = i.tenant_id and p.livemode = i.livemode
+				and p.id = i.intent_id
+			where i.tenant_id = @tenant and i.livemode = @live and p.tenant_id = @tenant and p.livemode = @live and p.customer_id = ?)`, *f.Customer)
 	}
 	narrow(w)
 	tail, args := w.Page(r, "r")

@@ -74,11 +74,11 @@ func (a *API) sentDelivery(c *gin.Context) error {
 	if err := app.MayRead(ctx, []string{d.EventType}); err != nil {
 		return err
 	}
-	body, err := store.SentBody(ctx, a.DB.Read(ctx), d.EventID, a.Now())
+	sent, err := store.SentEvent(ctx, a.DB.Read(ctx), d.EventID, a.Now())
 	if err != nil {
 		return err
 	}
-	return rest.Object(c, view.SentDelivery(d, body, httpx.Mode(ctx)))
+	return rest.Object(c, view.SentDelivery(d, sent, httpx.Mode(ctx)))
 }
 
 // failingDeliveries answers the deliveries of all endpoints that have failed, of the types that the caller may read.

@@ -27,6 +27,12 @@ type Event struct {
 	Previous       json.RawMessage
 }
 
+// SentEvent is what the deliveries of an event carry.
+type SentEvent struct {
+	Body   []byte
+	Sample bool // of a test; it cannot be read by its id
+}
+
 // StoredEvent is an event as it is shown and delivered. Only an erasure changes Body.
 type StoredEvent struct {
 	ID        ids.Event

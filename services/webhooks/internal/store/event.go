@@ -32,15 +32,15 @@ func Event(ctx context.Context, q pg.Q, id ids.Event, now time.Time) (domain.Sto
 		pg.Args{"id": id, "from": now.Add(-domain.Retention)})
 }
 
-// SentBody reads the body that the deliveries of an event carry, also of a sample. It is nil when the event is kept no more.
-func SentBody(ctx context.Context, q pg.Q, id ids.Event, now time.Time) ([]byte, error) {
-	body, err := pg.One(ctx, q, pgx.RowTo[[]byte], domain.ErrEventNotFound, `
-		select e.body from events e where e.tenant_id = @tenant and e.livemode = @live and e.id = @id and e.id >= uuid_floor(@from)`,
+// SentEvent reads what the deliveries of an event carry, also of a sample. It is the zero SentEvent when the event is kept no more.
+func SentEvent(ctx context.Context, q pg.Q, id ids.Event, now time.Time) (domain.SentEvent, error) {
+	e, err := pg.One(ctx, q, pgx.RowToStructByName[domain.SentEvent], domain.ErrEventNotFound, `
+		select e.body, e.sample from events e where e.tenant_id = @tenant and e.livemode = @live and e.id = @id and e.id >= uuid_floor(@from)`,
 		pg.Args{"id": id, "from": now.Add(-domain.Retention)})
 	if errors.Is(err, domain.ErrEventNotFound) {
-		return nil, nil
+		return domain.SentEvent{}, nil
 	}
-	return body, err
+	return e, err
 }
 
 // Events reads one page of events. An id contains its event's created_at, so both have the same order. updated_at is when the

@@ -59,9 +59,9 @@ func Delivery(d domain.Delivery, mode api.Mode) api.Delivery {
 	}
 }
 
-// SentDelivery returns a delivery with what is sent, for the operators' console. body is nil when the event is kept no more.
-func SentDelivery(d domain.Delivery, body []byte, mode api.Mode) internalapi.SentDelivery {
-	out := internalapi.SentDelivery{Delivery: Delivery(d, mode), Body: string(body), Requests: make([]internalapi.SentRequest, len(d.Attempts))}
+// SentDelivery returns a delivery with what is sent, for the operators' console.
+func SentDelivery(d domain.Delivery, sent domain.SentEvent, mode api.Mode) internalapi.SentDelivery {
+	out := internalapi.SentDelivery{Delivery: Delivery(d, mode), Body: string(sent.Body), Sample: sent.Sample, Requests: make([]internalapi.SentRequest, len(d.Attempts))}
 	for i, a := range d.Attempts {
 		headers := domain.SentHeaders(d.EventID.String(), d.EventType, d.ID.String(), a.Number, a.At)
 		one := internalapi.SentRequest{Number: a.Number}

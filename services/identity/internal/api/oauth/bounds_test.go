@@ -86,7 +86,7 @@ func TestPlacesOfGrants(t *testing.T) {
 	}
 }
 
-// What is over is deleted, and nothing else: codes that were never exchanged, revoked grants, sessions, counts of attempts.
+// What is over is deleted, and nothing else: codes that were never exchanged, revoked grants, sessions, counts of attempts, drafts of forms.
 func TestWhatIsOverGoes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -95,16 +95,19 @@ func TestWhatIsOverGoes(t *testing.T) {
 	revoked := w.granted()
 	w.post("/oauth/revoke", url.Values{"token": {revoked.Refresh}, "client_id": {w.client.ID.String()}}).is(t, 200, "")
 	w.browser().try("nobody@example.com", "wrong")
-	counts := func() [4]int {
-		var n [4]int
-		for i, table := range []string{"oauth_grants", "oauth_access_tokens", "operator_sessions", "sign_in_attempts"} {
+	if err := w.app.SaveDraft(t.Context(), w.app.FormProof(w.operator.ID), "abcdefghijklmnopqrst", domain.Draft{Page: "/admin"}); err != nil {
+		t.Fatal(err)
+	}
+	counts := func() [5]int {
+		var n [5]int
+		for i, table := range []string{"oauth_grants", "oauth_access_tokens", "operator_sessions", "sign_in_attempts", "form_drafts"} {
 			if err := w.owner().QueryRow(t.Context(), `select count(*) from `+table).Scan(&n[i]); err != nil {
 				t.Fatal(err)
 			}
 		}
 		return n
 	}
-	sweep := func(what string, want [4]int) {
+	sweep := func(what string, want [5]int) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -120,19 +123,19 @@ func TestWhatIsOverGoes(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if n := counts(); n[0] != 3 || n[1] != 2 || n[2] != 3 || n[3] == 0 {
+	if n := counts(); n[0] != 3 || n[1] != 2 || n[2] != 3 || n[3] == 0 || n[4] != 1 {
 		t.Fatalf("%v", n)
 	}
 	w.pass(24*time.Hour + domain.CodeLifetime)
-	sweep("after a day", [4]int{2, 2, 0, 0})
+	sweep("after a day", [5]int{2, 2, 0, 0, 0})
 	w.pass(30 * 24 * time.Hour)
-	sweep("after a month", [4]int{1, 1, 0, 0})
+	sweep("after a month", [5]int{1, 1, 0, 0, 0})
 	if _, ok := w.alive(a.Access); !ok {
 		t.Error("a grant that is not over is gone")
 	}
 	w.refresh(a.Refresh).is(t, 400, "invalid_grant") // thirty days without use
 	w.pass(domain.GrantLifetime)
-	sweep("after a year", [4]int{0, 0, 0, 0})
+	sweep("after a year", [5]int{0, 0, 0, 0, 0})
 }
 
 // A grant ends a year after the consent, however often it was refreshed.

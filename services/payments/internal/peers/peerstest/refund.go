@@ -3,6 +3,7 @@ package peerstest
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"holdfast.dev/services/payments/internal/domain"
 )
@@ -65,7 +66,7 @@ func (g *Gateway) ReadRefund(ctx context.Context, _ domain.Account, id string) (
 }
 
 // FindRefund implements app.Gateway.
-func (g *Gateway) FindRefund(ctx context.Context, _ domain.Account, part domain.Allocation) (*domain.GatewayRefund, error) {
+func (g *Gateway) FindRefund(ctx context.Context, _ domain.Account, part domain.Allocation, _ time.Time) (*domain.GatewayRefund, error) {
 	var found *domain.GatewayRefund
 	_, err := g.call(ctx, "findRefund", func() (domain.Snapshot, error) {
 		for _, r := range g.refunds {

@@ -59,6 +59,15 @@ func (f *Bookings) Add(ctx context.Context, status string, total, due int64, cur
 	return b
 }
 
+// Tell sets what is due of a booking, and what payments by card have brought, as it counts it.
+func (f *Bookings) Tell(id domain.BookingID, due, counted int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o := f.rows[id]
+	o.value.Due.Minor, o.value.Counted = due, &counted
+	f.rows[id] = o
+}
+
 // Booking implements app.BookingService.
 func (f *Bookings) Booking(ctx context.Context, id domain.BookingID) (domain.Booking, error) {
 	if f.Fail != nil {
@@ -119,6 +128,15 @@ func (f *Invoices) Add(ctx context.Context, booking domain.BookingID, status str
 	}
 	f.rows[v.ID] = own(ctx, v)
 	return v
+}
+
+// Tell sets what is due on an invoice, and what payments by card for its booking have brought, as it counts it.
+func (f *Invoices) Tell(id domain.InvoiceID, due, counted int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o := f.rows[id]
+	o.value.Due.Minor, o.value.Counted = due, &counted
+	f.rows[id] = o
 }
 
 // Invoice implements app.InvoiceService.

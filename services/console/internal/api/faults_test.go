@@ -1,0 +1,183 @@
+package api_test
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"holdfast.dev/libs/contract"
+
+	"holdfast.dev/services/console/internal/domain"
+)
+
+// depths are the paths of fields and of what they have inside, down to the last, and of one that no form has.
+func depths(fields []contract.Field) []string {
+	out := []string{"nowhere", "nowhere.0.inner"}
+	var walk func(f contract.Field, at string)
+	walk = func(f contract.Field, at string) {
+		out = append(out, at)
+		for _, sub := range f.Fields {
+			walk(sub, at+"."+sub.Name)
+		}
+		if f.Items != nil {
+			walk(*f.Items, at+".0")
+			walk(*f.Items, at+".1")
+		}
+		if domain.InputOf(f) == domain.HoursInput {
+			for _, day := range domain.Weekdays {
+				out = append(out, at+"."+day, at+"."+day+".0", at+"."+day+".0.0", at+"."+day+".1.1")
+			}
+		} else if len(f.Fields) == 0 && f.Items == nil && (f.Kind == "object" || f.Kind == "") { // of any names
+			out = append(out, at+".room", at+".0", at+".room.inner")
+		}
+	}
+	for _, f := range fields {
+		walk(f, f.Name)
+	}
+	return out
+}
+
+// shower is the innermost input of a page whose name is a path or begins it, "" when there is none.
+func shower(doc *html.Node, path string) string {
+	names := map[string]bool{}
+	for _, n := range all(doc, "input", "textarea", "select") {
+		if attr(n, "type") != "hidden" {
+			name := attr(n, "name")
+			for names[name] = true; strings.Contains(name, "."); names[name] = true { // a group of inputs has the part of the name that they share
+				name = name[:strings.LastIndexByte(name, '.')]
+			}
+		}
+	}
+	for ; path != ""; path = path[:max(strings.LastIndexByte(path, '.'), 0)] {
+		if names[path] && !strings.HasSuffix(path, ".0") && !strings.HasSuffix(path, ".1") { // a row has no place of its own
+			return path
+		}
+	}
+	return ""
+}
+
+// beside is what a page says beside an input.
+func beside(doc *html.Node, name string) string {
+	for n := range doc.Descendants() {
+		if n.Type == html.ElementNode && attr(n, "id") == "wrong-"+name {
+			return textOf(n)
+		}
+	}
+	return ""
+}
+
+// Each form says what is wrong with each of its fields, at every depth: beside the input at or above it, else above the form.
+func TestEachFaultIsShown(t *testing.T) {
+	t.Parallel()
+	checked := map[string]int{}
+	for _, route := range newPlatform(t, options{}).routes() {
+		method, path, _ := strings.Cut(route, " ")
+		if method != http.MethodPost || slices.Contains(reads, route) {
+			continue
+		}
+		p := newPlatform(t, options{})
+		p.lax = true
+		at := address("alpha", "test", path)
+		form := p.changedForm(at)
+		p.forget()
+		p.post("owner", at, form)
+		op := parts().operations[p.only(t).ID]
+		for _, broken := range depths(op.Body) {
+			checked[path]++
+			says := "Broken at " + broken + "."
+			p.answer(op.ID, refusal(http.StatusUnprocessableEntity, "invalid_request", map[string][]string{broken: {says}}))
+			w := p.post("owner", at, form)
+			doc := parse(t, w.Body.String())
+			if w.Code != http.StatusUnprocessableEntity || strings.Count(textOf(doc), says) != 1 {
+				t.Errorf("%s, %s: %d, said %d times: %s", path, broken, w.Code, strings.Count(textOf(doc), says), alerts(doc))
+				continue
+			}
+			name := shower(doc, broken)
+			if name == "" {
+				if !strings.Contains(alerts(doc), says) {
+					t.Errorf("%s, %s: not above the form", path, broken)
+				}
+				continue
+			}
+			if note := beside(doc, name); note != says {
+				t.Errorf("%s, %s: not beside %s", path, broken, name)
+			}
+		}
+	}
+	if len(checked) < 60 || checked["/units/new"] < 30 {
+		t.Errorf("%d forms, %d fields of a unit", len(checked), checked["/units/new"])
+	}
+}
+
+// A field shows its first fault, and the others are above the form: none is lost. There is a bound of how many.
+func TestFurtherFaultsAreAboveTheForm(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t, options{})
+	faults := map[string][]string{"metadata.hall": {"One, it is.", "Two, it is."}, "metadata.room": {"Three, it is."}, "notes": {"Four, it is."}}
+	p.answer("updateBooking", refusal(http.StatusUnprocessableEntity, "invalid_request", faults))
+	path := address("alpha", "test", "/bookings/:id/edit")
+	form := p.fill("owner", path, url.Values{"notes": {"x"}, "metadata": {`{"hall": "1", "room": "2"}`}})
+	doc := parse(t, p.post("owner", path, form).Body.String())
+	if note, above := beside(doc, "metadata"), alerts(doc); note != "One, it is." || above != "Metadata: Two, it is. Metadata: Three, it is." {
+		t.Errorf("beside %q, above %q", note, above)
+	}
+	many := map[string][]string{}
+	for i := range 500 {
+		many["x"+strings.Repeat("y", i)] = []string{"Bad, it is."}
+	}
+	p.answer("updateBooking", refusal(http.StatusUnprocessableEntity, "invalid_request", many))
+	if above := alerts(parse(t, p.post("owner", path, form).Body.String())); strings.Count(above, "Bad, it is.") != 20 || !strings.Contains(above, "and 480 more") {
+		t.Errorf("%q", above)
+	}
+}
+
+// A fault of a line is beside the line that was sent, although the form has an empty row before it.
+func TestFaultsOfLinesBehindAnEmptyRow(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t, options{})
+	p.answer("createInvoice", refusal(http.StatusUnprocessableEntity, "invalid_request", map[string][]string{"line_items.0.quantity": {"Too many, it is."}}))
+	form := p.fill("owner", where+"invoices/new", url.Values{
+		"customer_id": {"cu_01k00000000000000000000001"}, "line_items.1.description": {"Towel"}, "line_items.1.quantity": {"9"}, "line_items.1.unit_amount": {"3.50"},
+	})
+	for range 2 {
+		doc := parse(t, p.post("owner", where+"invoices/new", form).Body.String())
+		form = formOf(t, doc, where+"invoices/new")
+		if beside(doc, "line_items.0.quantity") == "" || form.Get("line_items.0.description") != "Towel" || form.Get("line_items.0.quantity") != "9" || form.Get("line_items.1.description") != "" {
+			t.Errorf("%v", form)
+		}
+		form.Del("form")
+	}
+	form.Set("line_items.0.quantity", "")
+	p.forget()
+	doc := parse(t, p.post("owner", where+"invoices/new", form).Body.String())
+	if note := beside(doc, "line_items.0.quantity"); note != "Is required." || len(p.written()) != 0 {
+		t.Errorf("a row without its quantity is sent: %d calls", len(p.written()))
+	}
+}
+
+// A list whose filters are refused says so in place of its rows, and has the filters as they were entered.
+func TestFaultsOfFilters(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t, options{})
+	p.lax = true
+	for i := range domain.Resources {
+		r := &domain.Resources[i]
+		for _, name := range r.Filters {
+			p.answer(r.List, func(c call) reply {
+				if c.Query.Has(name) && c.Query.Get(name) != "true" { // that of the list, not of the choices
+					return refusal(http.StatusUnprocessableEntity, "invalid_request", map[string][]string{name: {"It is wrong."}})(c)
+				}
+				return reply{http.StatusOK, map[string]any{"data": []any{}, "has_more": false}}
+			})
+			w := p.get("owner", where+r.Name+"?"+name+"=2027-01-02T03:04")
+			doc := parse(t, w.Body.String())
+			if w.Code != http.StatusUnprocessableEntity || !strings.Contains(alerts(doc), ": It is wrong.") || named(doc, name) == nil {
+				t.Errorf("%s of %s: %d: %s", name, r.Name, w.Code, alerts(doc))
+			}
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/pgtest"
+
+	"holdfast.dev/services/customers/internal/domain"
+	"holdfast.dev/services/customers/internal/store"
+	"holdfast.dev/services/customers/migrations"
+)
+
+// fillCharges gives each booking of fillInvoices 20 charges, each of which has paid an invoice of the booking. A part of one of them
+// lies on no invoice.
+func fillCharges(t *testing.T, conn *pgx.Conn, tenant ids.Tenant) {
+	t.Helper()
+	for _, sql := range []string{
+		`insert into charges (tenant_id, livemode, id, booking_id, amount, unapplied, currency)
+		select tenant_id, livemode, 'pi_' || id, booking_id, 3, case when seq <= 1000 then 2 else 0 end, 'USD' from invoices where tenant_id = '%[1]x'`,
+		`update invoice_payments set source = 'gateway', charge_id = 'pi_' || invoice_id, charge_part = 1 where tenant_id = '%[1]x'`,
+	} {
+		if _, err := conn.Exec(t.Context(), fmt.Sprintf(sql, tenant.UUID())); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+}
+
+// What is paid of a booking is read by indexes that lead to the booking's rows alone, however many there are of the tenant.
+func TestMoneyOfABookingUsesItsIndexes(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, migrations.FS)
+	conn, err := pgx.Connect(t.Context(), db.OwnerURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	tenant := ids.New[ids.TenantPrefix]()
+	for _, one := range []ids.Tenant{tenant, ids.New[ids.TenantPrefix]()} {
+		fillInvoices(t, conn, one)
+		fillCharges(t, conn, one)
+	}
+	if _, err := conn.Exec(t.Context(), `analyze`); err != nil {
+		t.Fatal(err)
+	}
+	var invoice domain.InvoiceID
+	var booking domain.BookingID
+	if err := conn.QueryRow(t.Context(), `select id, booking_id from invoices where tenant_id = $1 and seq = 760`, tenant).Scan(&invoice, &booking); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		read func(ctx context.Context, q pg.Q) (int, error)
+		want int
+		by   []string
+	}{
+		"unallocated charges": {func(ctx context.Context, q pg.Q) (int, error) {
+			list, err := store.UnallocatedCharges(ctx, q, booking)
+			return len(list), err
+		}, 1, []string{"charges_unallocated", "invoices_booking", "invoice_payments_pkey"}},
+		"payable invoices": {func(ctx context.Context, q pg.Q) (int, error) {
+			list, err := store.PayableInvoices(ctx, q, booking, domain.InvoiceID{})
+			return len(list), err
+		}, 20, []string{"invoices_booking"}},
+		"charged invoices": {func(ctx context.Context, q pg.Q) (int, error) {
+			list, err := store.ChargedInvoices(ctx, q, domain.Charge{ID: "pi_" + uuidOf(invoice), Booking: booking})
+			return len(list), err
+		}, 1, []string{"invoices_booking", "invoice_payments_pkey"}},
+		"invoice with what was taken": {func(ctx context.Context, q pg.Q) (int, error) {
+			_, received, err := store.InvoiceWithCard(ctx, q, invoice)
+			return int(received), err
+		}, 60, []string{"invoices_pkey", "charges_booking"}},
+	} {
+		for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
+			got := 0
+			plan := explainRead(t, db.App, pgtest.CtxOf(t, tenant, caller.Test), mode, func(ctx context.Context, q pg.Q) (err error) {
+				got, err = tc.read(ctx, q)
+				return err
+			})
+			for _, index := range tc.by {
+				if !strings.Contains(plan, index) {
+					t.Errorf("%s, %s: want %s\n%s", name, mode, index, plan)
+				}
+			}
+			if got != tc.want || strings.Contains(plan, "Seq Scan") || largest(plan) > 40 {
+				t.Errorf("%s, %s: found %d, want %d; a step gave %d rows\n%s", name, mode, got, tc.want, largest(plan), plan)
+			}
+		}
+	}
+}
+
+// uuidOf is an id as PostgreSQL prints it.
+func uuidOf(id domain.InvoiceID) string {
+	u := id.UUID()
+	return fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
+}

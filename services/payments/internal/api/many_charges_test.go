@@ -1,0 +1,189 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/ids"
+
+	"holdfast.dev/services/payments/internal/app"
+	"holdfast.dev/services/payments/internal/domain"
+	"holdfast.dev/services/payments/internal/peers"
+)
+
+// manyObjects is how many charges or refunds an intent has in these tests.
+func manyObjects() int {
+	if os.Getenv("TEST_SCALE") == "full" {
+		return 5000
+	}
+	return 1030
+}
+
+// interrupted is a gateway that counts reads. Every fifth fails, as where a process dies.
+type interrupted struct {
+	app.Gateway
+
+	reads atomic.Int64
+}
+
+func (g *interrupted) Read(ctx context.Context, a domain.Account, p domain.Intent) (domain.Snapshot, error) {
+	if g.reads.Add(1)%5 == 0 {
+		return domain.Snapshot{}, errors.New("the process has died")
+	}
+	return g.Gateway.Read(ctx, a, p)
+}
+
+// slowly lets each call of the stand-in take 30 ms, and gives up a call after 300 ms: fewer than 10 pages fit into one.
+func (w *world) slowly() *interrupted {
+	w.T.Helper()
+	gateway := &interrupted{}
+	w.standIn.control("latency", map[string]any{"latency": "30ms"}, nil)
+	w.standIn.stripe = peers.NewStripe(w.standIn.url, 300*time.Millisecond, 64)
+	w.around = func(g app.Gateway) app.Gateway {
+		gateway.Gateway = g
+		return gateway
+	}
+	w.engine = w.serve(w.DB.App)
+	return gateway
+}
+
+// readAll reads an intent again until that has succeeded, and returns how many reads of the gateway it has taken.
+func (w *world) readAll(ctx context.Context, account domain.Account, gateway *interrupted, id string) (reads int64) {
+	w.T.Helper()
+	before := gateway.reads.Load()
+	for range 100 {
+		_, err := w.intents.Refresh(ctx, account, w.intent(ctx, id))
+		if err == nil {
+			return gateway.reads.Load() - before
+		}
+		w.T.Log(err)
+	}
+	w.T.Fatalf("%s cannot be read", id)
+	return 0
+}
+
+// An intent whose events were lost has thousands of failed charges. They are read page by page, each once though reads are interrupted, and
+// told in their order. What comes after them costs no more than usual.
+func TestThousandsOfFailedCharges(t *testing.T) {
+	t.Parallel()
+	w, ctx, account := withStandIn(t)
+	n := manyObjects()
+	declines := []struct{ method, told string }{
+		{"pm_card_chargeDeclinedExpiredCard", "expired_card "},
+		{"pm_card_chargeDeclinedIncorrectCvc", "incorrect_cvc "},
+		{"pm_card_chargeDeclinedProcessingError", "processing_error "},
+	}
+	p := w.post(ctx, w.booked(ctx, 10_000)).is(201).intent()
+	confirm := func(method string) {
+		t.Helper()
+		form := url.Values{"payment_method": {method}, "return_url": {"https://example.com"}}
+		if status := w.standIn.call("POST", "/v1/payment_intents/"+p.ID+"/confirm", form, nil); status != 200 && status != 402 {
+			t.Fatalf("%d", status)
+		}
+	}
+	for i := range n {
+		confirm(declines[i%7%3].method)
+	}
+	gateway := w.slowly()
+	pages := int64(n+99) / 100
+	if reads := w.readAll(ctx, account, gateway, p.ID); reads > 2*(2*pages+1) {
+		t.Errorf("%d reads for %d pages", reads, pages)
+	}
+	check := func(n int) {
+		t.Helper()
+		told := w.failures(p.ID)
+		if len(told) != n {
+			t.Fatalf("%d failures are told, want %d", len(told), n)
+		}
+		for i, one := range told {
+			if want := "requires_payment_method " + declines[i%7%3].told; one != want {
+				t.Fatalf("failure %d is told as %q, want %q", i, one, want)
+			}
+		}
+	}
+	check(n)
+	confirm(declines[n%7%3].method)
+	if reads := w.readAll(ctx, account, gateway, p.ID); reads > 2 {
+		t.Errorf("%d reads for one more charge", reads)
+	}
+	check(n + 1)
+	confirm("pm_card_visa")
+	if reads := w.readAll(ctx, account, gateway, p.ID); reads > 2 {
+		t.Errorf("%d reads for a payment", reads)
+	}
+	w.standIn.control("latency", map[string]any{"latency": "0s"}, nil)
+	if got := w.intent(ctx, p.ID); got.Status != domain.Succeeded || got.Received != 10_000 {
+		t.Errorf("%+v", got)
+	}
+	if err := w.balances(ctx, account); err != nil {
+		t.Error(err)
+	}
+}
+
+// An intent has thousands of refunds that another program has made. The ledger gets all of them, each page is read once though reads are
+// interrupted, and a further refund costs no more than usual, as does the failure of one that was read long ago. A refund of this platform
+// is looked for among those that were made since.
+func TestThousandsOfRefunds(t *testing.T) {
+	t.Parallel()
+	w, ctx, account := withStandIn(t)
+	n := manyObjects()
+	p, _ := w.payAt(ctx, "USD", 10_000, "", "pm_card_refundFail")
+	var made []string
+	refund := func() {
+		t.Helper()
+		var r struct{ ID string }
+		if status := w.standIn.call("POST", "/v1/refunds", url.Values{"payment_intent": {p.ID}, "amount": {"1"}}, &r); status != 200 {
+			t.Fatalf("%d", status)
+		}
+		made = append(made, r.ID)
+	}
+	for range n {
+		refund()
+	}
+	gateway := w.slowly()
+	pages := int64(n+99) / 100
+	if reads := w.readAll(ctx, account, gateway, p.ID); reads > 2*(2*pages+1) {
+		t.Errorf("%d reads for %d pages", reads, pages)
+	}
+	agree := func() {
+		t.Helper()
+		w.standIn.control("latency", map[string]any{"latency": "0s"}, nil)
+		if err := w.balances(ctx, account); err != nil {
+			t.Error(err)
+		}
+		w.standIn.control("latency", map[string]any{"latency": "30ms"}, nil)
+	}
+	agree()
+	refund()
+	if reads := w.readAll(ctx, account, gateway, p.ID); reads > 2 {
+		t.Errorf("%d reads for one more refund", reads)
+	}
+	agree()
+	w.standIn.control("refunds/"+made[3]+"/finish", map[string]any{"outcome": "failed"}, nil)
+	before := gateway.reads.Load()
+	w.tell(account, p, "charge.refund.updated "+made[3])
+	w.ahead.Add(int64(time.Hour)) // where the read was interrupted
+	w.work()
+	if reads := gateway.reads.Load() - before; reads > 4 {
+		t.Errorf("%d reads for a refund that has failed", reads)
+	}
+	agree()
+	if got := w.intent(ctx, p.ID); got.Refunded != int64(n) {
+		t.Errorf("%d refunded, want %d", got.Refunded, n)
+	}
+	part := domain.Allocation{ID: ids.New[domain.AllocationPrefix](), Intent: domain.GatewayID(p.ID)}
+	if found, err := w.standIn.stripe.FindRefund(ctx, account, part, time.Now().Add(-time.Hour)); err != nil || found != nil {
+		t.Errorf("%+v, %v", found, err)
+	}
+	form := url.Values{"payment_intent": {p.ID}, "amount": {"1"}, "metadata[holdfast_refund]": {part.ID.String()}}
+	w.standIn.call("POST", "/v1/refunds", form, nil)
+	found, err := w.standIn.stripe.FindRefund(ctx, account, part, time.Now())
+	if err != nil || found == nil || found.Row != part.ID.String() {
+		t.Errorf("%+v, %v", found, err)
+	}
+}

@@ -1,0 +1,87 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"holdfast.dev/services/payments/internal/domain"
+)
+
+// payFor makes an intent of a booking, for an invoice unless it is zero, that has succeeded.
+func (w *world) payFor(ctx context.Context, b domain.Booking, v domain.InvoiceID, amount int64) {
+	w.T.Helper()
+	body := fmt.Sprintf(`{"booking_id":%q,"amount_minor":%d}`, b.ID, amount)
+	if !v.IsZero() {
+		body = fmt.Sprintf(`{"booking_id":%q,"invoice_id":%q,"amount_minor":%d}`, b.ID, v, amount)
+	}
+	p := w.post(ctx, body).is(201).intent()
+	w.gateway.Change(p.ID, func(s *domain.Snapshot) { s.Status, s.Received = domain.Succeeded, amount })
+	w.refresh(ctx, p.ID)
+}
+
+// Before the other services have read of a payment, no request, of many at once, asks for its money again: not of the booking, and not of
+// the invoice that was paid. What they have counted is not subtracted twice.
+func TestPaymentThatIsNotCountedYet(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.tenant()
+	for name, c := range map[string]struct {
+		total, due, counted int64 // as bookings tells
+		invoiced, byInvoice int64 // as customers tells
+		forInvoice          bool  // what is paid
+		paid                int64
+		ofBooking, want     int64 // that can be asked for; 0: nothing
+	}{
+		"a part is paid":                {1000, 1000, 0, 1000, 0, false, 400, 600, 600},
+		"all is paid":                   {1000, 1000, 0, 1000, 0, false, 1000, 0, 0},
+		"all is paid, on the invoice":   {1000, 1000, 0, 1000, 0, true, 1000, 0, 0},
+		"bookings has counted it":       {1000, 600, 400, 1000, 0, true, 400, 600, 600},
+		"customers has counted it":      {1000, 1000, 0, 600, 400, true, 400, 600, 600},
+		"both have counted it":          {1000, 600, 400, 600, 400, true, 400, 600, 600},
+		"the deposit invoice is paid":   {1000, 1000, 0, 300, 0, true, 300, 700, 0},
+		"a part of the invoice":         {1000, 1000, 0, 300, 0, true, 100, 900, 200},
+		"no price: the invoice is paid": {0, 0, 0, 300, 0, true, 300, 0, 0},
+		"more than the other ones know": {1000, 1000, 0, 300, 0, false, 1000, 0, 0},
+		"an earlier one is counted":     {1000, 700, 300, 700, 300, true, 300, 700, 700},
+	} {
+		b := w.bookings.Add(ctx, "pending", c.total, 5000, "USD")
+		v := w.invoices.Add(ctx, b.ID, "open", 5000, "USD")
+		other := w.invoices.Add(ctx, b.ID, "open", 5000, "USD")
+		paidOn := domain.InvoiceID{}
+		if c.forInvoice {
+			paidOn = v.ID
+		}
+		w.payFor(ctx, b, paidOn, c.paid)
+		w.bookings.Tell(b.ID, c.due, c.counted)
+		w.invoices.Tell(v.ID, c.invoiced, c.byInvoice)
+		w.invoices.Tell(other.ID, c.invoiced, c.byInvoice)
+		ask := func(body string, want int64) {
+			t.Helper()
+			var refused atomic.Int64
+			atOnce(8, func(int) {
+				switch a := w.post(ctx, body); a.Status {
+				case 201:
+					if got := a.intent().Amount; got != want {
+						t.Errorf("%s: %s asks for %d, want %d", name, body, got, want)
+					}
+				case 422:
+					refused.Add(1)
+				default:
+					t.Errorf("%s: %d %s", name, a.Status, a.Body)
+				}
+			})
+			if n := refused.Load(); n != 0 && want > 0 || n != 8 && want == 0 {
+				t.Errorf("%s: %s: %d are refused, want an intent of %d", name, body, n, want)
+			}
+		}
+		if c.total > 0 {
+			ask(fmt.Sprintf(`{"booking_id":%q}`, b.ID), c.ofBooking)
+		}
+		ask(fmt.Sprintf(`{"booking_id":%q,"invoice_id":%q}`, b.ID, v.ID), c.want)
+		if c.forInvoice && c.total > 0 { // another invoice is limited by the booking alone
+			ask(fmt.Sprintf(`{"booking_id":%q,"invoice_id":%q}`, b.ID, other.ID), min(c.invoiced, c.ofBooking))
+		}
+	}
+}
