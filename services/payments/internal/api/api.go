@@ -25,6 +25,7 @@ type API struct {
 	Gateways *app.Accounts
 	Intents  *app.Intents
 	Refunds  *app.Refunds
+	Owed     *app.OwedRefunds
 	Events   *app.Events
 	Patience time.Duration // of a request that another one's call is in the way of
 	Pages    *page.Codec
@@ -40,6 +41,10 @@ func (a *API) Mount(e *gin.Engine) error {
 		"getGatewayAccount":            {Handle: a.getAccount},
 		"connectGatewayAccount":        {Handle: a.connectAccount},
 		"disconnectGatewayAccount":     {Handle: a.disconnectAccount},
+		"listOwedRefunds":              {Handle: a.listOwedRefunds},
+		"getOwedRefund":                {Handle: a.getOwedRefund},
+		"closeOwedRefund":              {Handle: a.closeOwedRefund},
+		"retryOwedRefund":              {Handle: a.retryOwedRefund},
 	})
 	if err != nil {
 		return err

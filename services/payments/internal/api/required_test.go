@@ -12,7 +12,7 @@ import (
 func TestRequiredByPeers(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
-	if n := w.RequiredByPeers(ctx, w.engine, proto.InternalPayments); n < 4 {
+	if n := w.RequiredByPeers(ctx, w.engine, proto.InternalPayments); n < 5 {
 		t.Errorf("%d requests", n)
 	}
 }
