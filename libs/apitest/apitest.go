@@ -316,6 +316,23 @@ func (w *Env) Hold(sql string, args ...any) (release func()) {
 	}
 }
 
+// Waiting returns as soon as the kinds of locks that transactions wait for are the given ones, in alphabetical order, as pg_locks names
+// them. The first transaction that waits for a row waits for a "transactionid", the next one for a "tuple".
+func (w *Env) Waiting(want string) {
+	w.T.Helper()
+	got, owner := "", w.Owner()
+	for end := time.Now().Add(10 * time.Second); got != want; time.Sleep(5 * time.Millisecond) {
+		err := owner.QueryRow(w.T.Context(), `select coalesce(string_agg(l.locktype, ' ' order by l.locktype), '') from pg_locks l
+			join pg_stat_activity a using (pid) where not l.granted and a.datname = current_database()`).Scan(&got)
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		if time.Now().After(end) {
+			w.T.Fatalf("transactions wait for %q, want %q", got, want)
+		}
+	}
+}
+
 // Owner connects with the role that owns the tables.
 func (w *Env) Owner() *pgx.Conn {
 	w.T.Helper()

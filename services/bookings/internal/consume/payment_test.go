@@ -141,26 +141,48 @@ func TestPaymentOfAnotherCurrency(t *testing.T) {
 	}
 }
 
-// A payment for a hold that has run out races its expiry: the booking is expired and shows the money, in whichever order.
+// A payment for a hold that has run out comes at the same moment as its expiry. In each order, which a lock of the booking forces, the
+// booking is expired and never confirmed, and shows the money as late: where the payment comes first, its transaction expires the booking,
+// and the expiry finds nothing to do.
 func TestPaymentOfARunOutHold(t *testing.T) {
 	t.Parallel()
 	w := newTill(t, caller.Test)
 	w.ahead = 2 * time.Hour
 	soon := time.Now().Add(time.Hour)
-	for round := range 20 {
+	for _, tc := range []struct {
+		paidFirst    bool
+		transactions int
+	}{{true, 1}, {false, 2}} {
 		id := w.book(func(b *domain.Booking) { b.HoldExpiresAt = &soon })
 		i := w.intent(id)
-		paid, again := w.tell(i, taken(300)), make(chan error, 1)
-		go func() { again <- w.bookings.ExpireAll(w.ctx) }()
-		w.handle(paid)
-		if err := <-again; err != nil {
-			t.Fatal(err)
+		paid := w.tell(i, taken(300))
+		pay, expire := func() error { return w.h.Handle(w.ctx, paid) }, func() error { return w.bookings.ExpireAll(w.ctx) }
+		sides := []func() error{expire, pay}
+		if tc.paidFirst {
+			sides = []func() error{pay, expire}
+		}
+		release, done := w.Hold(`select from bookings where id = $1 for update`, id), make(chan error, 2)
+		for n, waiting := range []string{"transactionid", "transactionid tuple"} {
+			go func() { done <- sides[n]() }()
+			w.Waiting(waiting)
+		}
+		release()
+		for range sides {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
 		}
 		w.is(id, "expired", 300, "deposit_paid", 3)
+		if n := w.Count(`select count(distinct xmin::text) from outbox where aggregate_id = $1`, id.String()); n != tc.transactions {
+			t.Errorf("paid first %v: events of %d transactions, want %d", tc.paidFirst, n, tc.transactions)
+		}
+		if s, err := store.Settlement(w.ctx, w.DB.App.Read(w.ctx), id); err != nil || len(s.Payments) != 1 || !s.Payments[0].Late {
+			t.Errorf("paid first %v: %+v, %v", tc.paidFirst, s, err)
+		}
 		w.handle(w.tell(i, returned(300)))
 		w.is(id, "expired", 300, "refunded", 4)
 		if b := w.get(id); !b.ConfirmedAt.IsNull() {
-			t.Errorf("round %d: confirmed at %v", round, b.ConfirmedAt)
+			t.Errorf("paid first %v: confirmed at %v", tc.paidFirst, b.ConfirmedAt)
 		}
 	}
 }

@@ -230,40 +230,6 @@ func TestParallelBalances(t *testing.T) {
 	}
 }
 
-// holding keeps a lock of the database until it is released.
-func (w *world) holding(ctx context.Context, sql string, args ...any) (release func()) {
-	w.T.Helper()
-	tx, err := w.Owner().Begin(ctx)
-	if err != nil {
-		w.T.Fatal(err)
-	}
-	if _, err := tx.Exec(ctx, sql, args...); err != nil {
-		w.T.Fatal(err)
-	}
-	return func() {
-		w.T.Helper()
-		if err := tx.Rollback(ctx); err != nil {
-			w.T.Fatal(err)
-		}
-	}
-}
-
-// waiting waits until what the service's transactions wait for is just that.
-func (w *world) waiting(want string) {
-	w.T.Helper()
-	got, owner := "", w.Owner()
-	for end := time.Now().Add(10 * time.Second); got != want; time.Sleep(5 * time.Millisecond) {
-		err := owner.QueryRow(w.T.Context(), `select coalesce(string_agg(l.locktype, ' ' order by l.locktype), '') from pg_locks l
-			join pg_stat_activity a using (pid) where not l.granted and a.datname = current_database()`).Scan(&got)
-		if err != nil {
-			w.T.Fatal(err)
-		}
-		if time.Now().After(end) {
-			w.T.Fatalf("transactions wait for %q, want %q", got, want)
-		}
-	}
-}
-
 // inOrder makes two calls of which a lock holds the first one back, until the second one is seen to wait for it: what both wait for is given.
 func (w *world) inOrder(release func(), held, both string, first, second func() answer) (answer, answer) {
 	w.T.Helper()
@@ -273,9 +239,9 @@ func (w *world) inOrder(release func(), held, both string, first, second func() 
 		return done
 	}
 	a := begin(first)
-	w.waiting(held)
+	w.Waiting(held)
 	b := begin(second)
-	w.waiting(both)
+	w.Waiting(both)
 	release()
 	return <-a, <-b
 }
@@ -287,9 +253,9 @@ func TestBalanceBesideAnOpening(t *testing.T) {
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
 	c, tenant := w.create(ctx, ""), caller.FromContext(ctx).Tenant
 	numbering := func() func() { // holds back what gives an invoice its number
-		return w.holding(ctx, `select pg_advisory_xact_lock(hashtextextended('invoice numbers' || $1::uuid::text || 'false', 0))`, tenant.UUID())
+		return w.Hold(`select pg_advisory_xact_lock(hashtextextended('invoice numbers' || $1::uuid::text || 'false', 0))`, tenant.UUID())
 	}
-	writing := func() func() { return w.holding(ctx, `lock table outbox in share mode`) } // holds back what writes an event
+	writing := func() func() { return w.Hold(`lock table outbox in share mode`) } // holds back what writes an event
 	// begin makes a booking of 1,000 with a draft of 400 and card money of 150.
 	begin := func() (draft invoice, open, create func() answer) {
 		booked := `"booking_id":` + str(w.bookings.AddBooking(customerID(t, c), usdOf(1000)).ID.String())
