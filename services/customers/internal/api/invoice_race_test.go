@@ -230,6 +230,125 @@ func TestParallelBalances(t *testing.T) {
 	}
 }
 
+// holding keeps a lock of the database until it is released.
+func (w *world) holding(ctx context.Context, sql string, args ...any) (release func()) {
+	w.T.Helper()
+	tx, err := w.Owner().Begin(ctx)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	if _, err := tx.Exec(ctx, sql, args...); err != nil {
+		w.T.Fatal(err)
+	}
+	return func() {
+		w.T.Helper()
+		if err := tx.Rollback(ctx); err != nil {
+			w.T.Fatal(err)
+		}
+	}
+}
+
+// waiting waits until what the service's transactions wait for is just that.
+func (w *world) waiting(want string) {
+	w.T.Helper()
+	got, owner := "", w.Owner()
+	for end := time.Now().Add(10 * time.Second); got != want; time.Sleep(5 * time.Millisecond) {
+		err := owner.QueryRow(w.T.Context(), `select coalesce(string_agg(l.locktype, ' ' order by l.locktype), '') from pg_locks l
+			join pg_stat_activity a using (pid) where not l.granted and a.datname = current_database()`).Scan(&got)
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		if time.Now().After(end) {
+			w.T.Fatalf("transactions wait for %q, want %q", got, want)
+		}
+	}
+}
+
+// inOrder makes two calls of which a lock holds the first one back, until the second one is seen to wait for it: what both wait for is given.
+func (w *world) inOrder(release func(), held, both string, first, second func() answer) (answer, answer) {
+	w.T.Helper()
+	begin := func(call func() answer) <-chan answer {
+		done := make(chan answer, 1)
+		go func() { done <- call() }()
+		return done
+	}
+	a := begin(first)
+	w.waiting(held)
+	b := begin(second)
+	w.waiting(both)
+	release()
+	return <-a, <-b
+}
+
+// An invoice is opened while a balance of its booking is created or opened, in each order. What was opened first counts, and a balance
+// that asks for more than that leaves is not opened. Card money of the booking lies on the opened invoice.
+func TestBalanceBesideAnOpening(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	c, tenant := w.create(ctx, ""), caller.FromContext(ctx).Tenant
+	numbering := func() func() { // holds back what gives an invoice its number
+		return w.holding(ctx, `select pg_advisory_xact_lock(hashtextextended('invoice numbers' || $1::uuid::text || 'false', 0))`, tenant.UUID())
+	}
+	writing := func() func() { return w.holding(ctx, `lock table outbox in share mode`) } // holds back what writes an event
+	// begin makes a booking of 1,000 with a draft of 400 and card money of 150.
+	begin := func() (draft invoice, open, create func() answer) {
+		booked := `"booking_id":` + str(w.bookings.AddBooking(customerID(t, c), usdOf(1000)).ID.String())
+		draft = w.draft(ctx, 400, booked)
+		w.Exec(`insert into charges (tenant_id, livemode, id, booking_id, amount, unapplied, currency)
+			select tenant_id, livemode, 'pi_' || id, booking_id, 150, 150, 'USD' from invoices where number is null and kind = 'full'`)
+		return draft, func() answer { return w.act(ctx, draft, "open") }, func() answer { return w.invoicing(ctx, booked, `"kind":"balance"`) }
+	}
+	check := func(name string, opened answer, balance invoice, want int64) {
+		t.Helper()
+		opened.is(200)
+		if balance.Total.Amount != want {
+			t.Errorf("%s: a balance of %d, want %d", name, balance.Total.Amount, want)
+		}
+		if paid := w.invoice(ctx, opened.invoice().ID).AmountPaid.Amount; paid != 150 {
+			t.Errorf("%s: %d paid on the opened invoice", name, paid)
+		}
+	}
+	// refused sees that a balance asks for too much by now, and is opened for what is left.
+	refused := func(name string, v invoice) {
+		t.Helper()
+		if a := w.act(ctx, v, "open").is(422, "invalid_request", "booking_id"); !strings.Contains(string(a.Body), "Only 6.00 USD is left to invoice") {
+			t.Errorf("%s: %s", name, a.Body)
+		}
+		own := w.invoicing(ctx, `"kind":"balance"`, `"booking_id":`+str(*v.BookingID), `"line_items":[`+line(1600)+`]`).is(201).invoice()
+		w.act(ctx, own, "open").is(200) // with lines of its own it may ask for more
+		w.act(ctx, own, "void").is(200)
+		w.do(ctx, "PATCH", "/invoices/"+v.ID, `{"line_items":[`+line(600)+`]}`).is(200)
+		w.act(ctx, v, "open").is(200)
+	}
+
+	_, open, create := begin()
+	opened, created := w.inOrder(numbering(), "advisory", "advisory transactionid", open, create)
+	check("created while it is opened", opened, created.is(201).invoice(), 600)
+	w.act(ctx, created.invoice(), "open").is(200)
+
+	_, open, create = begin()
+	created, opened = w.inOrder(writing(), "relation", "relation transactionid", create, open)
+	check("opened while it is created", opened, created.is(201).invoice(), 1000)
+	refused("opened while it is created", created.invoice())
+
+	_, open, create = begin()
+	balance := create().is(201).invoice()
+	openBalance := func() answer { return w.act(ctx, balance, "open") }
+	opened, second := w.inOrder(numbering(), "advisory", "advisory advisory", open, openBalance)
+	second.is(422, "invalid_request", "booking_id")
+	check("after the other", opened, balance, 1000)
+	refused("after the other", balance)
+
+	draft, open, create := begin() // what is opened after the balance may be anything
+	balance = create().is(201).invoice()
+	first, opened := w.inOrder(numbering(), "advisory", "advisory advisory", openBalance, open)
+	if v := w.invoice(ctx, balance.ID); first.is(200).invoice().Total.Amount != 1000 || v.AmountPaid.Amount != 150 || w.invoice(ctx, draft.ID).AmountPaid.Amount != 0 {
+		t.Errorf("before the other: %+v", v)
+	}
+	opened.is(200)
+	create().is(422, "invalid_request", "booking_id")
+}
+
 // Erasing a customer while its invoices are made and changed leaves nothing personal of what was asked for before.
 func TestEraseAmidInvoices(t *testing.T) {
 	t.Parallel()

@@ -95,7 +95,7 @@ func invoiceRefs(ctx context.Context, tx pg.Tx, in domain.InvoiceInput, found lo
 		}
 	}
 	if in.MakesBalance() {
-		refs.Invoiced, err = store.Invoiced(ctx, tx, booking)
+		refs.Invoiced, err = store.Invoiced(ctx, tx, booking, true)
 	}
 	return refs, err
 }
@@ -161,7 +161,7 @@ func (a *Invoices) Open(ctx context.Context, transact pg.Transact[domain.Invoice
 }
 
 // opened is the invoice after its opening. From then on it counts as invoiced of its booking, whose lock orders it against
-// a balance that is being made.
+// a balance that is being created or opened.
 func opened(ctx context.Context, tx pg.Tx, current domain.Invoice, at domain.Place, infoErr error) (domain.Invoice, error) {
 	customer, err := store.Customer(ctx, tx, current.CustomerID)
 	known := &customer
@@ -181,11 +181,18 @@ func opened(ctx context.Context, tx pg.Tx, current domain.Invoice, at domain.Pla
 	if v.BookingID.IsZero() {
 		return v, nil
 	}
-	_, err = store.BookingForUpdate(ctx, tx, v.BookingID)
+	b, err := store.BookingForUpdate(ctx, tx, v.BookingID)
 	if errors.Is(err, domain.ErrBookingNotFound) {
-		err = nil
+		return v, nil
 	}
-	return v, err
+	if err != nil || v.Kind != domain.BalanceInvoice {
+		return v, err
+	}
+	invoiced, err := store.Invoiced(ctx, tx, v.BookingID, false)
+	if err != nil {
+		return domain.Invoice{}, err
+	}
+	return v, v.CheckBalance(b.Total, invoiced)
 }
 
 // Void voids an invoice of which nothing is paid.

@@ -80,11 +80,11 @@ func PutBookings(ctx context.Context, tx pg.Tx, list map[BookingKey]domain.Booki
 	return nil
 }
 
-// Invoiced is the sum of the totals of a booking's invoices. Void ones do not count, nor do drafts, except those of kind
+// Invoiced is the sum of the totals of a booking's invoices. Void ones do not count, nor do drafts, except with balances those of kind
 // balance: two of these would ask for the same money.
-func Invoiced(ctx context.Context, tx pg.Tx, id domain.BookingID) (int64, error) {
+func Invoiced(ctx context.Context, tx pg.Tx, id domain.BookingID, balances bool) (int64, error) {
 	return pg.One(ctx, tx, pgx.RowTo[int64], pgx.ErrNoRows, `
 		select coalesce(sum(v.total), 0)::bigint from invoices v
 		where v.tenant_id = @tenant and v.livemode = @live and v.booking_id = @id
-		  and v.status <> 'void' and (v.status <> 'draft' or v.kind = 'balance')`, pg.Args{"id": id})
+		  and v.status <> 'void' and (v.status <> 'draft' or @balances::boolean and v.kind = 'balance')`, pg.Args{"id": id, "balances": balances})
 }
