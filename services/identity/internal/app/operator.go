@@ -219,9 +219,7 @@ func (a *App) UseLink(ctx context.Context, by domain.Origin, token, password str
 			action = domain.OperatorJoined
 		}
 		if proven = l.Proves && o.ProvenAt == nil; proven {
-			if err = a.prove(ctx, tx, o); err == nil {
-				ending, err = a.noteEnding(ctx, tx, by, o.ID, domain.Proven, false)
-			}
+			ending, err = a.prove(ctx, tx, by, o)
 		}
 		if err == nil {
 			err = store.DeleteLinks(ctx, tx, o.ID, nil, l.Proves)
@@ -243,13 +241,16 @@ func (a *App) UseLink(ctx context.Context, by domain.Origin, token, password str
 	return o, a.auditEverywhere(ctx, by, action, o.ID)
 }
 
-// prove notes that an operator has its address, and begins the memberships that wait for it.
-func (a *App) prove(ctx context.Context, tx pg.Tx, o *domain.Operator) error {
+// prove notes that an operator has its address, and begins the memberships that wait for it. The grants that were given before are to end.
+func (a *App) prove(ctx context.Context, tx pg.Tx, by domain.Origin, o *domain.Operator) (domain.Ending, error) {
 	o.ProvenAt = new(a.now())
 	if err := a.forgetHolder(ctx, tx, o); err != nil {
-		return err
+		return domain.Ending{}, err
 	}
-	return store.BeginMemberships(ctx, tx, o.ID)
+	if err := store.BeginMemberships(ctx, tx, o.ID); err != nil {
+		return domain.Ending{}, err
+	}
+	return a.noteEnding(ctx, tx, by, o.ID, domain.Proven, false)
 }
 
 // forgetHolder takes away what the present holder of an account signs in with: it may not be the owner of the address.
