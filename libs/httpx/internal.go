@@ -1,7 +1,9 @@
 package httpx
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -10,6 +12,7 @@ import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/idem"
 	"holdfast.dev/libs/obs"
 )
 
@@ -66,6 +69,36 @@ func scoped(scopes []string, h Handler) Handler {
 				return MissingScope(scope)
 			}
 		}
+		return h(c)
+	}
+}
+
+// Keyed gives an internal call to h with its Idempotency-Key and the fingerprint of the request. The call sees limit bytes of the body at most; secret says
+// that the answer holds a secret.
+func Keyed(secret bool, limit int64, h Handler) Handler {
+	return func(c *gin.Context) error {
+		r := c.Request
+		key, err := IdempotencyKey(r.Header)
+		if err != nil {
+			return err
+		}
+		if !Writes(r.Method) {
+			return h(c)
+		}
+		raw, err := io.ReadAll(io.LimitReader(r.Body, limit))
+		if err != nil {
+			return ErrTooLarge.WithCause(err)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(raw))
+		if key == "" {
+			return h(c)
+		}
+		canonical, err := contract.Canonical(raw)
+		if err != nil {
+			canonical = raw // the call refuses it
+		}
+		sum := idem.Fingerprint(r.Method, r.URL.EscapedPath(), r.URL.RawQuery, canonical)
+		c.Request = r.WithContext(idem.WithRequest(r.Context(), idem.Request{Key: key, Fingerprint: sum, Secret: secret}))
 		return h(c)
 	}
 }

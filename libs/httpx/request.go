@@ -222,8 +222,8 @@ func IdempotencyKey(h http.Header) (string, error) {
 	return key, nil
 }
 
-// ifMatch reads * or one entity tag of RFC 9110. Lists are refused.
-func ifMatch(h http.Header) (Match, error) {
+// ParseIfMatch reads * or one entity tag of RFC 9110. Lists are refused.
+func ParseIfMatch(h http.Header) (Match, error) {
 	values := h.Values("If-Match")
 	if len(values) == 0 {
 		return Match{}, nil

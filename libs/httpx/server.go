@@ -246,7 +246,7 @@ func validateBody(c *gin.Context) error {
 func parseIfMatch(c *gin.Context) (err error) {
 	r := of(c)
 	if r.id != "" && c.Request.Method != http.MethodGet {
-		r.ifMatch, err = ifMatch(c.Request.Header)
+		r.ifMatch, err = ParseIfMatch(c.Request.Header)
 	}
 	return err
 }

@@ -48,6 +48,80 @@ type GatewayKeys struct {
 	WebhookSecret *string `json:"webhook_secret,omitempty"`
 }
 
+// OwedRefund What a booking policy owes a payer.
+type OwedRefund struct {
+	// Amount What is owed, in the smallest unit of the currency.
+	Amount int64 `json:"amount"`
+
+	// BookingID bk_….
+	BookingID string `json:"booking_id"`
+
+	// Cause cancelled: the share that the refund rules say. late: a payment that came when the booking was cancelled or had expired.
+	Cause    string     `json:"cause"`
+	ClosedAt *time.Time `json:"closed_at"`
+
+	// ClosedBy op_…, who has closed it.
+	ClosedBy  *string   `json:"closed_by"`
+	CreatedAt time.Time `json:"created_at"`
+
+	// Currency ISO 4217 code.
+	Currency string `json:"currency"`
+
+	// FailedAt Since when it cannot be returned.
+	FailedAt *time.Time `json:"failed_at"`
+
+	// Failure Why it could not be returned; null: nothing has failed.
+	Failure *OwedRefundFailure `json:"failure"`
+
+	// ID rfo_….
+	ID string `json:"id"`
+
+	// NextTryAt When it is looked at again; null once it is not owed any more.
+	NextTryAt *time.Time `json:"next_try_at"`
+
+	// Note The note of the person who has closed it; only getOwedRefund returns it.
+	Note *string `json:"note"`
+
+	// PaymentIntentID pi_…, the late payment; null for a share of the booking's payments.
+	PaymentIntentID *string `json:"payment_intent_id"`
+
+	// RemainingAmount The part that no refund has returned, when it was last looked at.
+	RemainingAmount int64 `json:"remaining_amount"`
+
+	// Status done: refunds have returned it. closed: a person has ended it.
+	Status string `json:"status"`
+
+	// Tries Refunds that were made for it.
+	Tries   int   `json:"tries"`
+	Version int64 `json:"version"`
+}
+
+// OwedRefundClose Why an owed refund ends.
+type OwedRefundClose struct {
+	// Note Why, such as how else the money was returned. It is erased with the customer.
+	Note string `json:"note"`
+}
+
+// OwedRefundFailure Why an owed refund could not be returned.
+type OwedRefundFailure struct {
+	// Code The payment gateway's code, such as charge_disputed; nothing_to_refund: nothing is left to refund by card.
+	Code string `json:"code"`
+
+	// Message In the payment gateway's words.
+	Message string `json:"message"`
+}
+
+// OwedRefunds Some owed refunds, the newest first.
+type OwedRefunds struct {
+	// Count How many there are in all.
+	Count   int          `json:"count"`
+	Data    []OwedRefund `json:"data"`
+	HasMore bool         `json:"has_more"`
+
+	// NextCursor The cursor of the next page; null on the last one.
+	NextCursor *string `json:"next_cursor"`
+}
+
 // PaymentIntent A card payment for a booking, from its beginning to its end.
 type PaymentIntent = externalRef0.PaymentIntent
 

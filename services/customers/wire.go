@@ -90,7 +90,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		Exports: &app.Exports{
 			DB: p.DB, Invoices: invoices, Bookings: &peers.OfCustomer{Client: toBookings, Path: "/internal/v1/bookings"},
 			Payments: &peers.OfCustomer{Client: toPayments, Path: "/internal/v1/payment-intents"},
-			Refunds: &peers.OfCustomer{Client: toPayments, Path: "/internal/v1/refunds"}, Events: &peers.Events{Client: toWebhooks},
+			Refunds:  &peers.OfCustomer{Client: toPayments, Path: "/internal/v1/refunds"}, Events: &peers.Events{Client: toWebhooks},
 		},
 		Pages:  p.Pages,
 		Server: p.Server,

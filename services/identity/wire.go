@@ -65,6 +65,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		return err
 	}
 	rt.Go("oauth sweep", identity.SweepOAuth)
+	rt.Go("operators that end", identity.RunEndings)
 	rt.Go("signals", identity.RetryPublish)
 	lastUse := &app.LastUse{Worker: p.Worker, Log: rt.Log}
 	rt.Go("last use", lastUse.Run)

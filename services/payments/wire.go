@@ -73,8 +73,10 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		}
 	}
 	refunds := &app.Refunds{Intents: intents, Wake: wake}
-	settler := &app.Settler{Refunds: refunds, Lookup: bookings, Worker: p.Worker, Log: rt.Log}
+	settler := &app.Settler{Intents: intents, Lookup: bookings, Worker: p.Worker, Log: rt.Log}
 	rt.Every("payments of lost bookings", workEvery, settler.Run)
+	owed := &app.OwedRefunds{Refunds: refunds, Lookup: bookings, Worker: p.Worker, Log: rt.Log}
+	rt.Every("refunds that are owed", workEvery, owed.Run)
 	rt.Every("unfinished payments", countEvery, app.NewUnfinished(p.Worker, time.Now, rt.Metrics).Run)
 	rt.Every("refund completer", workEvery, (&app.RefundCompleter{Refunds: refunds, Worker: p.Worker, Log: rt.Log}).Run)
 	events := &app.Events{Intents: intents, Refunds: refunds, Worker: p.Worker, Reader: stripe, Log: rt.Log, Wake: wake, Woken: woken}
@@ -90,7 +92,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	rt.Every("payment reconciler", workEvery, reconciler.Run)
 
 	handlers := &api.API{
-		DB: p.DB, Answers: p.Idem, Accounts: accounts, Gateways: gateways, Intents: intents, Refunds: refunds, Events: events, Patience: patience, Pages: p.Pages, Server: p.Server,
+		DB: p.DB, Answers: p.Idem, Accounts: accounts, Gateways: gateways, Intents: intents, Refunds: refunds, Owed: owed, Events: events, Patience: patience, Pages: p.Pages, Server: p.Server,
 	}
 	return p.Serve(handlers.Mount)
 }

@@ -96,6 +96,11 @@ const (
 	Type_TYPE_DISPUTE_OPENED Type = 33
 	// dispute.closed (internal): a dispute has ended; the same object.
 	Type_TYPE_DISPUTE_CLOSED Type = 34
+	// owed_refund.closed (internal): a person has ended what a booking policy owes a payer; the object is internalapi.OwedRefund without its
+	// note. For the audit log.
+	Type_TYPE_OWED_REFUND_CLOSED Type = 35
+	// owed_refund.retried (internal): a person has tried again what a booking policy owes; the same object.
+	Type_TYPE_OWED_REFUND_RETRIED Type = 36
 )
 
 // Enum value maps for Type.
@@ -136,6 +141,8 @@ var (
 		32: "TYPE_PAYMENT_INTENT_ERASED",
 		33: "TYPE_DISPUTE_OPENED",
 		34: "TYPE_DISPUTE_CLOSED",
+		35: "TYPE_OWED_REFUND_CLOSED",
+		36: "TYPE_OWED_REFUND_RETRIED",
 	}
 	Type_value = map[string]int32{
 		"TYPE_UNSPECIFIED":               0,
@@ -173,6 +180,8 @@ var (
 		"TYPE_PAYMENT_INTENT_ERASED":     32,
 		"TYPE_DISPUTE_OPENED":            33,
 		"TYPE_DISPUTE_CLOSED":            34,
+		"TYPE_OWED_REFUND_CLOSED":        35,
+		"TYPE_OWED_REFUND_RETRIED":       36,
 	}
 )
 
@@ -207,7 +216,7 @@ var File_v1_type_proto protoreflect.FileDescriptor
 
 const file_v1_type_proto_rawDesc = "" +
 	"\n" +
-	"\rv1/type.proto\x12\x12holdfast.events.v1*\xb1\a\n" +
+	"\rv1/type.proto\x12\x12holdfast.events.v1*\xec\a\n" +
 	"\x04Type\x12\x14\n" +
 	"\x10TYPE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14TYPE_BOOKING_CREATED\x10\x01\x12\x18\n" +
@@ -244,7 +253,9 @@ const file_v1_type_proto_rawDesc = "" +
 	"\x1cTYPE_GATEWAY_ACCOUNT_UPDATED\x10\x1f\x12\x1e\n" +
 	"\x1aTYPE_PAYMENT_INTENT_ERASED\x10 \x12\x17\n" +
 	"\x13TYPE_DISPUTE_OPENED\x10!\x12\x17\n" +
-	"\x13TYPE_DISPUTE_CLOSED\x10\"B'Z%holdfast.dev/proto/events/v1;eventsv1b\x06proto3"
+	"\x13TYPE_DISPUTE_CLOSED\x10\"\x12\x1b\n" +
+	"\x17TYPE_OWED_REFUND_CLOSED\x10#\x12\x1c\n" +
+	"\x18TYPE_OWED_REFUND_RETRIED\x10$B'Z%holdfast.dev/proto/events/v1;eventsv1b\x06proto3"
 
 var (
 	file_v1_type_proto_rawDescOnce sync.Once

@@ -21,6 +21,7 @@ var Exempt = map[string]string{
 	"recovery_codes":    "of an operator",
 	"operator_sessions": "of an operator",
 	"known_browsers":    "of an operator",
+	"operator_endings":  "of an operator",
 	"form_drafts":       "of an operator",
 	"sign_in_attempts":  "counted before anybody is known",
 	"schema_common":     "goose's own",

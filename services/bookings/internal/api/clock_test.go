@@ -166,6 +166,24 @@ func TestClockExpiresWhatIsDue(t *testing.T) {
 	}
 }
 
+// A booking that cannot be read holds up no other one that is due.
+func TestClockGoesRoundWhatFails(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	bad := w.book(ctx, `"event_date":"2030-05-01","hold_minutes":1`)
+	w.book(ctx, `"event_date":"2030-05-01","hold_minutes":2`)
+	w.Exec(`update bookings set timezone = 'Mars/Olympus' where number = $1`, bad.Number)
+	w.setClock(ctx, ahead("2030-04-01"), "Idempotency-Key: k").is(500, "internal_error")
+	if got := w.Types(); got != "created created updated" {
+		t.Errorf("events %s", got)
+	}
+	w.Exec(`update bookings set timezone = 'UTC' where number = $1`, bad.Number)
+	w.setClock(w.ticking(ctx), ahead("2030-04-01"), "Idempotency-Key: k").is(200)
+	if w.Types() != "created created updated updated" {
+		t.Errorf("events %s", w.Types())
+	}
+}
+
 // Hold, notice, advance, the 7 days and the times of a change follow the clock; created_at does not.
 func TestClockRules(t *testing.T) {
 	t.Parallel()

@@ -72,7 +72,8 @@ func TestBookingOfAQuote(t *testing.T) {
 		if public := w.do(ctx, "GET", "/bookings/"+b.ID, "").is(200); string(public.Body) != string(a.Body) {
 			t.Errorf("not the public body: %s", a.Body)
 		}
-		if again := w.from(ctx, "customers", "GET", "/bookings/"+b.ID, "").is(200); string(again.Body) != string(a.Body) || again.Header.Get("ETag") != `"1"` {
+		counted := strings.TrimSuffix(string(a.Body), "}") + `,"card_received":0}` // what payments compares is added
+		if again := w.from(ctx, "customers", "GET", "/bookings/"+b.ID, "").is(200); string(again.Body) != counted || again.Header.Get("ETag") != `"1"` {
 			t.Errorf("looked up: %s", again.Body)
 		}
 		e := w.Events()

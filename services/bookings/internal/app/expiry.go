@@ -57,17 +57,25 @@ func (a *Expiry) Run(ctx context.Context) error {
 }
 
 // ExpireAll expires what is due of the caller's tenant and mode, and returns when all of it is done. It waits
-// for transactions that hold one of them.
+// for transactions that hold one of them. One that fails holds up no other, and is returned in the end.
 func (a *Bookings) ExpireAll(ctx context.Context) error {
-	return pages(func(after store.Due) ([]store.Due, error) {
+	var failed error
+	err := pages(func(after store.Due) ([]store.Due, error) {
 		return store.TenantDue(ctx, a.DB.Read(ctx), a.Now(), after, dueBatch)
 	}, func(due store.Due) error {
 		err := a.expireDue(ctx, due.ID, true)
 		if errors.Is(err, errMoved) {
 			err = apperr.ErrUnavailable.WithCause(err)
 		}
-		return err
+		if failed == nil && err != nil {
+			failed = fmt.Errorf("booking %s: %w", due.ID, err)
+		}
+		return ctx.Err()
 	})
+	if err != nil {
+		return err
+	}
+	return failed
 }
 
 // pages hands each row of each page to do, until a page is not full.

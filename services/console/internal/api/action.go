@@ -16,18 +16,19 @@ import (
 
 // facts are the fields that the form of an action shows of its resource.
 var facts = map[string][]string{
-	"bookings":  {"status", "customer_id", "event_local_date", "event_start_time", "unit_id", "total_amount", "amount_paid"},
-	"customers": {"name", "email"},
-	"leads":     {"status", "first_name", "last_name", "email"},
-	"quotes":    {"status", "customer_id", "event_local_date", "event_start_time", "unit_id", "total_amount", "deposit_amount"},
-	"invoices":  {"status", "customer_id", "total_amount", "amount_paid", "amount_due"},
-	"payments":  {"status", "amount", "amount_capturable", "booking_id"},
-	"endpoints": {"url", "status"},
-	"feeds":     {"name"},
-	"keys":      {"name", "id", "scopes"},
-	"apps":      {"name", "id"},
-	"grants":    {"app", "operator_id", "scopes"},
-	"members":   {"name", "email", "role"},
+	"bookings":     {"status", "customer_id", "event_local_date", "event_start_time", "unit_id", "total_amount", "amount_paid"},
+	"customers":    {"name", "email"},
+	"leads":        {"status", "first_name", "last_name", "email"},
+	"quotes":       {"status", "customer_id", "event_local_date", "event_start_time", "unit_id", "total_amount", "deposit_amount"},
+	"invoices":     {"status", "customer_id", "total_amount", "amount_paid", "amount_due"},
+	"payments":     {"status", "amount", "amount_capturable", "booking_id"},
+	"owed-refunds": {"status", "booking_id", "cause", "remaining_amount", "failure"},
+	"endpoints":    {"url", "status"},
+	"feeds":        {"name"},
+	"keys":         {"name", "id", "scopes"},
+	"apps":         {"name", "id"},
+	"grants":       {"app", "operator_id", "scopes"},
+	"members":      {"name", "email", "role"},
 }
 
 // actionForm is the form that asks before an action is done, and says what it will do.

@@ -62,6 +62,14 @@ func settingsExample(operation string) (body any, ok bool) {
 			"id": "ga" + oneID, "provider": "stripe", "account": "acct_1", "country": "US", "connected": true, "publishable_key": "pk_test_1",
 			"webhook_path": "/stripe/webhooks/ga" + oneID, "events": "late", "created_at": "2027-02-01T14:00:00Z",
 		}, true
+	case "listOwedRefunds":
+		return map[string]any{"data": []any{owedRefund()}, "count": 1, "has_more": false, "next_cursor": nil}, true
+	case "getOwedRefund", "retryOwedRefund":
+		return owedRefund(), true
+	case "closeOwedRefund":
+		o := owedRefund()
+		o["status"], o["closed_at"], o["closed_by"], o["note"] = "closed", "2027-03-01T17:00:00Z", "op"+oneID, "Returned in cash."
+		return o, true
 	case "listPackagePrices":
 		return map[string]any{
 			"package_id": "pkg" + oneID, "service_id": "srv" + oneID, "name": "Two hours", "currency": "USD", "data": []any{
@@ -91,6 +99,16 @@ func settingsExample(operation string) (body any, ok bool) {
 		return map[string]any{"currency": "USD", "timezone": "America/New_York", "data": days}, true
 	}
 	return nil, false
+}
+
+// owedRefund is what a policy owes and the gateway refuses.
+func owedRefund() map[string]any {
+	return map[string]any{
+		"id": "rfo" + oneID, "cause": "cancelled", "booking_id": "bk" + oneID, "payment_intent_id": nil, "amount": 12500, "remaining_amount": 12500, "currency": "USD",
+		"status": "open", "tries": 2, "failure": map[string]any{"code": "charge_disputed", "message": "The charge has a dispute."},
+		"failed_at": "2027-02-27T09:30:00Z", "next_try_at": "2027-03-02T09:30:00Z", "closed_at": nil, "closed_by": nil, "note": nil, "version": 3,
+		"created_at": "2027-02-27T09:00:00Z",
+	}
 }
 
 // failedDelivery is a delivery that has failed once.

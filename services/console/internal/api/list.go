@@ -74,6 +74,8 @@ func (v *visit) listLinks(r *domain.Resource) []pages.LinkView {
 	switch r.Name {
 	case "leads":
 		return []pages.LinkView{{Text: v.T("board"), Href: v.w.Path("board")}}
+	case "refunds":
+		return []pages.LinkView{{Text: v.T("page_owed-refunds"), Href: v.w.Path("owed-refunds")}}
 	case "holiday-rules":
 		return []pages.LinkView{{Text: v.T("page_prices"), Href: v.w.Path("prices")}}
 	}

@@ -17,6 +17,7 @@ import (
 // todayColumns are the columns of the parts of the first page.
 var todayColumns = map[string][]string{
 	"holds": {"number", "customer_id", "event_local_date", "hold_expires_at"}, "unpaid": {"number", "customer_id", "event_local_date", "deposit_amount"},
+	"owed":    {"booking_id", "remaining_amount", "failure", "failed_at"},
 	"overdue": {"number", "customer_id", "amount_due", "due_at"}, "leads": {"first_name", "last_name", "source", "created_at"},
 }
 
@@ -49,12 +50,19 @@ func today(v *visit) error {
 			return
 		}
 		r.Columns = todayColumns[name]
-		out.Parts = append(out.Parts, pages.PartView{Name: name, Resource: &r, Columns: r.Columns, Rows: v.rows(&r, rows), All: v.w.Path(resource) + "?" + query})
+		all := v.w.Path(resource)
+		if query != "" {
+			all += "?" + query
+		}
+		out.Parts = append(out.Parts, pages.PartView{Name: name, Resource: &r, Columns: r.Columns, Rows: v.rows(&r, rows), All: all})
 	}
 	day := now.Format(time.DateOnly)
 	add("holds", "bookings", "status=pending", t.Holds)
 	add("unpaid", "bookings", url.Values{"payment_status": {"unpaid"}, "event_date_from": {day}}.Encode(), t.Unpaid)
 	add("overdue", "invoices", "overdue=true", t.Overdue)
+	if len(t.Owed) > 0 {
+		add("owed", "owed-refunds", "", t.Owed)
+	}
 	add("leads", "leads", "status=new", t.Leads)
 	if v.may("listWebhookEndpoints") {
 		out.Parts = append(out.Parts, v.failing(t.Failing), v.failed(t.Failed))

@@ -157,6 +157,51 @@ func TestWhatIsDue(t *testing.T) {
 	}
 }
 
+// Refunds that a policy owes are on the first page while there are any, for the mode of the page. Their actions send the version and the note.
+func TestOwedRefunds(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t, options{})
+	list := where + "owed-refunds"
+	page := p.get("owner", where+"today").Body.String()
+	for _, want := range []string{"Refunds owed", "$125.00", "The payment has an open dispute. (charge_disputed)", `href="` + list + `"`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%q is not on the first page", want)
+		}
+	}
+	for _, c := range p.made() {
+		if c.ID == "listOwedRefunds" && (c.Service != "payments" || string(c.Who.Mode) != "test" || c.Query.Get("limit") != "10") {
+			t.Errorf("%+v", c)
+		}
+	}
+	text := textOf(parse(t, p.get("owner", list).Body.String()))
+	for _, want := range []string{"Refunds owed", "$125.00", "cancelled", "The payment has an open dispute. (charge_disputed)"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in the list: %s", want, text)
+		}
+	}
+	for action, body := range map[string]string{"retry": "", "close": `{"note":"Returned in cash"}`} {
+		path := address("alpha", "test", "/owed-refunds/:id/"+action)
+		p.forget()
+		form := p.fill("owner", path, nil)
+		if form.Has("note") {
+			form.Set("note", "Returned in cash")
+		}
+		w := p.post("owner", path, form)
+		c := p.only(t)
+		if w.Code != http.StatusSeeOther || c.Header.Get("If-Match") != `"3"` || c.Header.Get("Idempotency-Key") != form.Get("once") || strings.TrimSpace(string(c.Body)) != body {
+			t.Errorf("%s: %d, %v %s", action, w.Code, c.Header, c.Body)
+		}
+	}
+	p.answer("getOwedRefund", object(map[string]any{"id": "rfo" + oneID, "booking_id": "bk" + oneID, "status": "done", "currency": "USD", "amount": 1, "remaining_amount": 0, "version": 4}))
+	if page := p.get("owner", address("alpha", "test", "/owed-refunds/:id/close")).Body.String(); !strings.Contains(page, "alert") {
+		t.Error("one that is done can be closed")
+	}
+	p.answer("listOwedRefunds", object(map[string]any{"data": []any{}, "count": 0, "has_more": false, "next_cursor": nil}))
+	if strings.Contains(p.get("owner", where+"today").Body.String(), "Refunds owed") {
+		t.Error("the first page shows that nothing is owed")
+	}
+}
+
 // What to do first is shown, and asked for, only where there are no bookings.
 func TestFirstSteps(t *testing.T) {
 	t.Parallel()

@@ -278,7 +278,7 @@ func TestDangerousNeedsAFreshSignIn(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{
 		"customers/cu_01k00000000000000000000001/erase", "endpoints/we_01k00000000000000000000001/rotate", "refunds/new",
-		"members/new", "members/op_01k00000000000000000000001/role", "members/op_01k00000000000000000000001/remove", "apps/app_01k00000000000000000000001/delete",
+		"owed-refunds/rfo_01k00000000000000000000001/retry", "owed-refunds/rfo_01k00000000000000000000001/close", "members/new", "members/op_01k00000000000000000000001/role", "members/op_01k00000000000000000000001/remove", "apps/app_01k00000000000000000000001/delete",
 		"keys/key_01k00000000000000000000001/replace", "gateway", "gateway/disconnect", "policy", "business", "apps/new", "grants/gr_01k00000000000000000000001/withdraw",
 		"feeds/new", "feeds/cf_01k00000000000000000000001/delete", "endpoints/new", "endpoints/we_01k00000000000000000000001/edit",
 		"endpoints/we_01k00000000000000000000001/replay", "endpoints/we_01k00000000000000000000001/disable", "endpoints/we_01k00000000000000000000001/delete",
@@ -291,7 +291,7 @@ func TestDangerousNeedsAFreshSignIn(t *testing.T) {
 			}
 		}
 		for name, value := range map[string]string{ // what only some of the forms have
-			"url": "https://hooks.example/x", "description": "Another", "redirect_uris": "https://app.example/", "min_notice_minutes": "7",
+			"url": "https://hooks.example/x", "description": "Another", "note": "In cash", "redirect_uris": "https://app.example/", "min_notice_minutes": "7",
 			"from": "2027-01-01T00:00", "to": "2027-01-02T00:00",
 		} {
 			if form.Has(name) {

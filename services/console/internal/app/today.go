@@ -20,6 +20,7 @@ type Today struct {
 	Holds                []domain.Object // bookings, the first to run out first
 	Unpaid               []domain.Object // bookings without their deposit, the nearest day first
 	Overdue              []domain.Object // invoices
+	Owed                 []domain.Object // refunds that could not be made
 	Leads                []domain.Object
 	Failing              []domain.Object // endpoints whose deliveries fail
 	Failed               []domain.Object // deliveries, the newest first
@@ -76,6 +77,11 @@ func (a *App) parts(ctx context.Context, now time.Time, out *Today) []part {
 		}},
 		{"overdue", "read:invoices", func() (err error) {
 			out.Overdue, err = a.All(ctx, "listInvoices", url.Values{"overdue": {"true"}}, shownRows)
+			return err
+		}},
+		{"owed", "payments:read", func() error {
+			list, err := a.List(ctx, "listOwedRefunds", url.Values{"limit": {strconv.Itoa(shownRows)}})
+			out.Owed = list.Data
 			return err
 		}},
 		{"leads", "read:leads", func() (err error) {

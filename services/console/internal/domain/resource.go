@@ -9,7 +9,7 @@ import (
 type Resource struct {
 	Name   string // of its pages and texts, in the plural: bookings
 	Prefix string // of its ids: bk
-	Group  string // of the navigation
+	Group  string // of the navigation; "": other pages lead to it
 
 	List, Get, Create, Update string // operationIds; "" where there is none
 	ListQuery                 map[string]string

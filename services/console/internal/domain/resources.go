@@ -149,6 +149,19 @@ var Resources = []Resource{
 		New:      []string{"booking_id", "payment_intent_id", "amount_minor", "reason"},
 	},
 	{
+		Name: "owed-refunds", Prefix: "rfo",
+		List: "listOwedRefunds", Get: "getOwedRefund",
+		Title: []string{"id"}, Columns: []string{"booking_id", "cause", "remaining_amount", "failure", "failed_at", "next_try_at"},
+		Sections: []Section{
+			{"refund", []string{"status", "cause", "amount", "remaining_amount", "booking_id", "payment_intent_id", "failure", "tries"}},
+			{"times", []string{"created_at", "failed_at", "next_try_at", "closed_at", "closed_by", "note", "id"}},
+		},
+		Actions: []Action{
+			{Name: "retry", Operation: "retryOwedRefund", From: []string{"open"}, Fresh: true},
+			{Name: "close", Operation: "closeOwedRefund", From: []string{"open"}, Fields: []string{"note"}, Fresh: true, Danger: true},
+		},
+	},
+	{
 		Name: "services", Prefix: "srv", Group: Catalogue, Events: true,
 		List: "listServices", Get: "getService", Create: "createService", Update: "updateService",
 		Title: []string{"name"}, Columns: []string{"name", "duration_minutes", "buffer_before_minutes", "buffer_after_minutes", "active"}, Filters: []string{"active"},

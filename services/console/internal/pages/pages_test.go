@@ -97,7 +97,7 @@ func needed(t *testing.T) map[string]bool {
 // extra are ids that are put together from parts that no table holds.
 var extra = []string{
 	"page_today", "page_calendar", "span_day", "span_week", "span_month", "chart_revenue", "chart_occupancy",
-	"today_arrivals", "today_departures", "today_holds", "today_unpaid", "today_overdue", "today_leads", "today_failing", "today_failed",
+	"today_arrivals", "today_departures", "today_holds", "today_unpaid", "today_overdue", "today_owed", "today_leads", "today_failing", "today_failed",
 	"none_arrivals", "none_departures", "none_holds", "none_unpaid", "none_overdue", "none_leads", "none_failing", "none_failed",
 	"step_service", "step_unit", "step_package", "step_booking", "done_saved", "done_deleted", "done_moved",
 	"field_description", "field_quantity", "field_unit_amount", "field_discount_bps", "field_tax_rate_bps", "field_amount", "field_paid_at", "field_method", "field_reference", "field_state",
@@ -175,7 +175,7 @@ func resources(t *testing.T, add func(ids ...string)) {
 }
 
 // optional are the beginnings of ids that only some values have.
-var optional = []string{"hint_", "preview_", "word_", "error_", "message_", "done_", "field_"}
+var optional = []string{"hint_", "preview_", "word_", "error_", "message_", "done_", "field_", "failure_"}
 
 var placeholder = regexp.MustCompile(`{{\.\w+}}`)
 

@@ -64,7 +64,7 @@ var tones = map[string]string{
 }
 
 // words are the fields whose values are enumerations.
-var enumerations = []string{"method", "source_kind", "kind", "deposit_type", "recurrence", "capture_method", "reason", "disabled_reason", "failure_reason", "booking_status", "role", "mode"}
+var enumerations = []string{"method", "source_kind", "kind", "deposit_type", "recurrence", "capture_method", "reason", "cause", "disabled_reason", "failure_reason", "booking_status", "role", "mode"}
 
 // Of returns how a page shows a field of a resource.
 func (v Values) Of(o domain.Object, name string) Value {
@@ -248,6 +248,16 @@ func (v Values) object(out *Value, name string, m domain.Object) {
 				one := Value{Name: name, Text: id}
 				v.link(&one, nil, kind+"_id", id)
 				out.Links = append(out.Links, one)
+			}
+		}
+	case name == "failure" && m.Text("message") != "":
+		out.Text = m.Text("message")
+		if text, ok := v.Find("failure_" + m.Text("code")); ok {
+			out.Text = text
+		}
+		for _, code := range []string{"code", "decline_code"} {
+			if s := m.Text(code); s != "" {
+				out.Text += " (" + s + ")"
 			}
 		}
 	default:

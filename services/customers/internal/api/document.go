@@ -19,6 +19,11 @@ import (
 
 func (a *API) getInvoicePdf(c *gin.Context) error {
 	ctx := c.Request.Context()
+	release, err := printSlot(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
 	v, err := a.invoices().Read(ctx, c.Param("id"))
 	if err != nil {
 		return err
@@ -30,6 +35,11 @@ func (a *API) getInvoicePdf(c *gin.Context) error {
 
 func (a *API) getQuotePdf(c *gin.Context) error {
 	ctx := c.Request.Context()
+	release, err := printSlot(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
 	q, err := a.quotes().Read(ctx, c.Param("id"))
 	if err != nil {
 		return err
@@ -57,11 +67,6 @@ func (a *API) print(
 	if err != nil {
 		return err
 	}
-	release, err := documents.Acquire(ctx, caller.FromContext(ctx).Tenant)
-	if err != nil {
-		return err
-	}
-	defer release()
 	body, err := view.PDF(ctx, document(customer, info, zone))
 	if err != nil {
 		return err
@@ -73,6 +78,11 @@ func (a *API) print(
 var DocumentLimits = quota.Limits{Work: "documents", All: 4, PerTenant: 1, Waiting: 15, Wait: 5 * time.Second}
 
 var documents = quota.NewSlots(DocumentLimits)
+
+// printSlot waits until the tenant may print. A request that waits has read nothing yet, so that it holds no memory.
+func printSlot(ctx context.Context) (release func(), err error) {
+	return documents.Acquire(ctx, caller.FromContext(ctx).Tenant)
+}
 
 // printedCustomer reads the customer of a document; nil when the customer was erased.
 func (a *API) printedCustomer(ctx context.Context, id domain.CustomerID) (*domain.Customer, error) {

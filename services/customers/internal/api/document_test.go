@@ -3,11 +3,15 @@ package api_test
 import (
 	"bytes"
 	"net/http"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/pgtest"
+
+	"holdfast.dev/services/customers/internal/api"
 )
 
 // pdf reads a document.
@@ -61,3 +65,39 @@ func TestQuotePDF(t *testing.T) {
 
 // resource is what every resource has.
 type resource struct{ ID string }
+
+// Of a tenant's requests for documents one reads and prints, some wait and have read nothing, and the others are 429.
+func TestDocumentsThatWaitReadNothing(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	path := "/invoices/" + w.open(ctx, 1).ID + "/pdf"
+	var reading atomic.Int64
+	open := make(chan struct{})
+	w.tenants.Before = func() {
+		reading.Add(1)
+		<-open
+	}
+	limit := api.DocumentLimits.PerTenant + api.DocumentLimits.Waiting
+	statuses := make(chan int)
+	for range limit + 5 {
+		go func() { statuses <- w.do(ctx, "GET", path, "").Status }()
+	}
+	got := map[int]int{}
+	for range 5 { // while the others wait
+		select {
+		case status := <-statuses:
+			got[status]++
+		case <-time.After(2 * time.Second):
+		}
+	}
+	if n := reading.Load(); n > int64(api.DocumentLimits.PerTenant) || got[429] != 5 {
+		t.Errorf("%d documents were read at once; answers by status %v", n, got)
+	}
+	close(open)
+	for range limit + 5 - got[429] {
+		got[<-statuses]++
+	}
+	if got[200] != limit || got[429] != 5 {
+		t.Errorf("answers by status %v, want %d × 200", got, limit)
+	}
+}

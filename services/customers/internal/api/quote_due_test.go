@@ -102,6 +102,23 @@ func TestExpiryWaitsForALockedQuote(t *testing.T) {
 	}
 }
 
+// A quote that cannot be stored as expired holds up no other.
+func TestExpiryGoesRoundWhatFails(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)
+	first, second := w.sentQuote(ctx, ""), w.sentQuote(ctx, "")
+	late := in(ctx, func(c *caller.Caller) { c.Clock, c.PolicyVersion = new(time.Now().AddDate(1, 0, 0)), 9 })
+	for _, bad := range []string{first.Number, second.Number} {
+		w.Exec(`alter table quotes add constraint bad check (status <> 'expired' or number <> '` + bad + `')`)
+		w.from(late, w.engine, "bookings", "POST", "/internal/v1/expiries", "").is(500, "internal_error")
+		if n := w.Count(`select count(*)::int from quotes where status = 'expired'`); n != 1 {
+			t.Errorf("%d quotes are expired", n)
+		}
+		w.Exec(`alter table quotes drop constraint bad`)
+		w.Exec(`update quotes set status = 'sent'`)
+	}
+}
+
 func TestOnlyBookingsExpires(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t), pgtest.Ctx(t, caller.Test)

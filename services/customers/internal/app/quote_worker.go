@@ -45,7 +45,7 @@ func (a *QuoteExpiry) expire(ctx context.Context, id domain.QuoteID) error {
 }
 
 // ExpireDue notes the caller's test clock, expires some of the caller's quotes that are due by it, and reports whether more may
-// be due. It waits for transactions that hold one of them.
+// be due. It waits for transactions that hold one of them. One that fails holds up no other of them, and is returned in the end.
 func (a *Quotes) ExpireDue(ctx context.Context) (more bool, err error) {
 	if caller.FromContext(ctx).Mode != caller.Test {
 		return false, apperr.ErrMode
@@ -57,15 +57,18 @@ func (a *Quotes) ExpireDue(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	progress := false
+	progress, failed := false, error(nil)
 	for _, id := range due {
 		expired, err := a.expireDue(ctx, id, store.LockDueQuote)
-		if err != nil {
-			return false, fmt.Errorf("quote %s: %w", id, err)
+		if ctx.Err() != nil {
+			return false, err
+		}
+		if failed == nil && err != nil {
+			failed = fmt.Errorf("quote %s: %w", id, err)
 		}
 		progress = progress || expired
 	}
-	return progress && len(due) == quotesAtOnce, nil
+	return progress && len(due) == quotesAtOnce, failed
 }
 
 // expireDue expires one quote, unless it has not lapsed by its tenant's own time, or not any more; then it returns false.

@@ -103,17 +103,19 @@ func (p Place) Today() time.Time {
 	return start
 }
 
-// CheckBalance refuses to open a balance that asks for more than the opened invoices of its booking leave of the booking's total. They may
-// have been opened, or the total may have changed, since the balance was drafted. A booking with the total 0 has no price.
+// CheckBalance refuses to open a balance whose line the platform wrote and that asks for more than the opened invoices of its booking
+// leave of the booking's total. They may have been opened, or the total may have changed, since the balance was drafted. A booking with
+// the total 0 has no price.
 func (v Invoice) CheckBalance(total money.Amount, invoiced int64) error {
 	left := total.Minor - invoiced
-	if total.Minor == 0 || total.Currency != v.Total.Currency || v.Total.Minor <= left {
+	switch computed := len(v.Lines) == 1 && strings.HasPrefix(v.Lines[0].Description, balanceOf); {
+	case !computed, total.Minor == 0, total.Currency != v.Total.Currency, v.Total.Minor <= left:
 		return nil
-	}
-	if left <= 0 {
+	case left <= 0:
 		return apperr.Field("booking_id", "Nothing is left to invoice.")
+	default:
+		return apperr.Field("booking_id", "Only %s is left to invoice; this balance asks for more.", money.Amount{Minor: left, Currency: total.Currency})
 	}
-	return apperr.Field("booking_id", "Only %s is left to invoice; this balance asks for more.", money.Amount{Minor: left, Currency: total.Currency})
 }
 
 // Opened returns the invoice as its opening leaves it, without its number: its lines are frozen, and with nothing due it is

@@ -106,6 +106,9 @@ func (v *Invoice) setBooking(in InvoiceInput, refs InvoiceRefs, currency string)
 	return nil
 }
 
+// balanceOf and the number of its booking are the description of the line that the platform writes on a balance.
+const balanceOf = "Balance of booking "
+
 // setFirstLines sets the lines of a new invoice: those of the input, or the one of a balance.
 func (v *Invoice) setFirstLines(in InvoiceInput, refs InvoiceRefs, booked bool, currency string) error {
 	switch {
@@ -120,7 +123,7 @@ func (v *Invoice) setFirstLines(in InvoiceInput, refs InvoiceRefs, booked bool, 
 	if left <= 0 {
 		return apperr.Field("booking_id", "Nothing is left to invoice.")
 	}
-	return v.setLine(Line{Description: "Balance of booking " + refs.Booking.Number, Quantity: 1, UnitAmount: left}, currency)
+	return v.setLine(Line{Description: balanceOf + refs.Booking.Number, Quantity: 1, UnitAmount: left}, currency)
 }
 
 // setLine sets the only line.

@@ -1,9 +1,7 @@
 package api
 
 import (
-	"bytes"
 	"context"
-	"io"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -22,26 +20,7 @@ type consoleCall func(c *gin.Context, by asker) error
 // idempotent gives h the Idempotency-Key of a call, with the fingerprint of the request.
 func idempotent(secret bool, h consoleCall) consoleCall {
 	return func(c *gin.Context, by asker) error {
-		r := c.Request
-		key, err := httpx.IdempotencyKey(r.Header)
-		if err != nil {
-			return err
-		}
-		if key == "" || !httpx.Writes(r.Method) {
-			return h(c, by)
-		}
-		raw, err := io.ReadAll(io.LimitReader(r.Body, maxConsoleBody))
-		if err != nil {
-			return httpx.ErrTooLarge.WithCause(err)
-		}
-		r.Body = io.NopCloser(bytes.NewReader(raw))
-		canonical, err := contract.Canonical(raw)
-		if err != nil {
-			canonical = raw // the call refuses it
-		}
-		sum := idem.Fingerprint(r.Method, r.URL.EscapedPath(), r.URL.RawQuery, canonical)
-		c.Request = r.WithContext(idem.WithRequest(r.Context(), idem.Request{Key: key, Fingerprint: sum, Secret: secret}))
-		return h(c, by)
+		return httpx.Keyed(secret, maxConsoleBody, func(c *gin.Context) error { return h(c, by) })(c)
 	}
 }
 

@@ -189,15 +189,18 @@ func (a *App) revoke(ctx context.Context, tx pg.Tx, by domain.Origin, id domain.
 	return true, a.audit(ctx, tx, by, change{domain.GrantRevoked, id.String(), nil, map[string]any{"reason": why}})
 }
 
-// revokeAll ends the grants of an operator at all tenants.
-func (a *App) revokeAll(ctx context.Context, by domain.Origin, operator domain.OperatorID, why domain.RevokeReason) (published bool, err error) {
-	all, err := store.GrantsOf(ctx, a.DB.Read(ctx), operator)
+// revokeAll ends the grants of an operator at all tenants that were given until the ending was noted.
+func (a *App) revokeAll(ctx context.Context, e domain.Ending) (published bool, err error) {
+	all, err := store.GrantsOf(ctx, a.DB.Read(ctx), e.OperatorID)
 	if err != nil {
 		return false, err
 	}
 	published = true
 	for _, g := range all {
-		ok, err := a.RevokeGrant(ctx, by, g.ID, why)
+		if g.CreatedAt.After(e.NotedAt) {
+			continue
+		}
+		ok, err := a.RevokeGrant(ctx, e.By(), g.ID, e.Reason)
 		if err != nil {
 			return false, err
 		}

@@ -2,10 +2,15 @@ package app
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"log/slog"
 	"slices"
+	"time"
 
 	"holdfast.dev/libs/apikey"
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/failpoint"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
 
@@ -16,56 +21,138 @@ import (
 // linkDigits is how many random digits a one-time link has: 190 bits.
 const linkDigits = 32
 
+const (
+	endingLease  = 60 * time.Second // longer than an ending takes
+	endingsEvery = 5 * time.Second
+	endingsBatch = 100
+)
+
 // DisableOperator ends the sessions of an operator and every grant that it gave, wherever it is a member; it cannot sign in any more.
 func (a *App) DisableOperator(ctx context.Context, by domain.Origin, email string) (o domain.Operator, published bool, err error) {
+	return a.disable(ctx, by, email, false)
+}
+
+// EraseOperator disables an operator, ends its memberships and deletes what is held of it as a person; its id stays in grants and audit logs.
+// A tenant may lose its last owner by it: another one is invited then.
+func (a *App) EraseOperator(ctx context.Context, by domain.Origin, email string) (o domain.Operator, published bool, err error) {
+	return a.disable(ctx, by, email, true)
+}
+
+// disable writes that an operator is disabled, with what is to end, and ends it. After a death in the middle FinishEndings does.
+func (a *App) disable(ctx context.Context, by domain.Origin, email string, erase bool) (o domain.Operator, published bool, err error) {
 	o, err = store.OperatorByEmail(ctx, a.DB.Read(ctx), email)
 	if err != nil {
 		return domain.Operator{}, false, err
 	}
+	var e domain.Ending
 	if o, err = a.writeOperator(ctx, o.ID, func(tx pg.Tx, o *domain.Operator) error {
 		if o.DisabledAt == nil {
 			o.DisabledAt = new(a.now())
 		}
-		_, err := store.EndSessions(ctx, tx, o.ID, domain.SessionID{}, nil)
+		if _, err := store.EndSessions(ctx, tx, o.ID, domain.SessionID{}, nil); err != nil {
+			return err
+		}
+		e, err = a.noteEnding(ctx, tx, by, o.ID, domain.Disabled, erase)
 		return err
 	}); err != nil {
 		return domain.Operator{}, false, err
 	}
-	published, err = a.revokeAll(ctx, by, o.ID, domain.Disabled)
-	if err != nil {
-		return domain.Operator{}, false, err
-	}
-	return o, published, a.auditEverywhere(ctx, by, domain.OperatorDisabled, o.ID)
+	failpoint.Here("operator.disabled")
+	published, err = a.end(ctx, e)
+	return o, published, err
 }
 
-// EraseOperator disables an operator, ends its memberships and deletes what is held of it as a person; its id stays in grants and audit logs.
-// After a death in the middle it is called again. A tenant may lose its last owner by it: another one is invited then.
-func (a *App) EraseOperator(ctx context.Context, by domain.Origin, email string) (o domain.Operator, published bool, err error) {
-	if o, published, err = a.DisableOperator(ctx, by, email); err != nil {
-		return domain.Operator{}, false, err
+// noteEnding notes what is to end of an operator. A worker ends it when the process does not within the lease.
+func (a *App) noteEnding(ctx context.Context, tx pg.Tx, by domain.Origin, id domain.OperatorID, why domain.RevokeReason, erase bool) (domain.Ending, error) {
+	now := a.now()
+	return store.PutEnding(ctx, tx, domain.Ending{OperatorID: id, Reason: why, Erase: erase, Actor: by.Actor, Source: by.Source, NotedAt: now}, now.Add(endingLease))
+}
+
+// end ends what was noted of an operator. Each step may be repeated; the audit log then has its record twice.
+func (a *App) end(ctx context.Context, e domain.Ending) (published bool, err error) {
+	published, err = a.revokeAll(ctx, e)
+	if err == nil && e.Reason == domain.Disabled {
+		err = a.auditEverywhere(ctx, e.By(), domain.OperatorDisabled, e.OperatorID)
+	}
+	if err == nil && e.Erase {
+		var ok bool
+		ok, err = a.erasePerson(ctx, e)
+		published = published && ok
+	}
+	if err != nil {
+		return false, err
+	}
+	return published, a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.DeleteEnding(ctx, tx, e) })
+}
+
+// erasePerson ends the memberships of an operator and deletes what is held of it as a person.
+func (a *App) erasePerson(ctx context.Context, e domain.Ending) (published bool, err error) {
+	o, err := store.Operator(ctx, a.DB.Read(ctx), e.OperatorID)
+	if err != nil {
+		return false, err
 	}
 	all, err := store.Places(ctx, a.DB.Read(ctx), o.ID)
 	if err != nil {
-		return domain.Operator{}, false, err
+		return false, err
 	}
+	published = true
 	for _, m := range all {
 		if !m.Open() {
 			continue
 		}
-		ok, err := a.RemoveOperator(ctx, by, MemberRef{Tenant: m.TenantID, Email: email})
+		ok, err := a.RemoveOperator(ctx, e.By(), MemberRef{Tenant: m.TenantID, Email: o.Email})
 		if err != nil {
-			return domain.Operator{}, false, err
+			return false, err
 		}
 		published = published && ok
 	}
-	err = a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.EraseOperator(ctx, tx, o.ID, a.now()) })
-	return o, published, err
+	return published, a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error { return store.EraseOperator(ctx, tx, o.ID, a.now()) })
+}
+
+// FinishEndings ends what a dead process has left, of one operator or, for nil, all that is due. One that fails holds up no other and is
+// tried again later.
+func (a *App) FinishEndings(ctx context.Context, operator *domain.OperatorID) error {
+	for {
+		var list []domain.Ending
+		now := a.now()
+		err := a.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+			list, err = store.TakeEndings(ctx, tx, operator, now, now.Add(endingLease), endingsBatch)
+			return err
+		})
+		for _, e := range list {
+			if _, failed := a.end(ctx, e); failed != nil {
+				err = errors.Join(err, fmt.Errorf("operator %s: %w", e.OperatorID, failed))
+			}
+		}
+		if err != nil || len(list) < endingsBatch {
+			return err
+		}
+	}
+}
+
+// RunEndings is FinishEndings for all, again and again.
+func (a *App) RunEndings(ctx context.Context) error {
+	tick := time.NewTicker(endingsEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if err := a.FinishEndings(ctx, nil); err != nil && ctx.Err() == nil {
+			a.Log.WarnContext(ctx, "operators whose grants cannot be ended", slog.Any("error", err))
+		}
+	}
 }
 
 // EnableOperator lets a disabled operator sign in again. The grants stay revoked.
 func (a *App) EnableOperator(ctx context.Context, by domain.Origin, email string) (domain.Operator, error) {
 	o, err := store.OperatorByEmail(ctx, a.DB.Read(ctx), email)
 	if err != nil {
+		return domain.Operator{}, err
+	}
+	if err := a.FinishEndings(ctx, &o.ID); err != nil { // what is not revoked would work again
 		return domain.Operator{}, err
 	}
 	if o, err = a.writeOperator(ctx, o.ID, func(_ pg.Tx, o *domain.Operator) error {
@@ -121,6 +208,8 @@ func (a *App) UseLink(ctx context.Context, by domain.Origin, token, password str
 		return domain.Operator{}, err
 	}
 	action, proven := domain.PasswordChanged, false
+	by.Actor = o.ID.String()
+	var ending domain.Ending
 	if o, err = a.writeOperator(ctx, o.ID, func(tx pg.Tx, o *domain.Operator) error {
 		l, err := store.UseLink(ctx, tx, domain.SecretHash(token), a.now())
 		if err != nil {
@@ -130,7 +219,9 @@ func (a *App) UseLink(ctx context.Context, by domain.Origin, token, password str
 			action = domain.OperatorJoined
 		}
 		if proven = l.Proves && o.ProvenAt == nil; proven {
-			err = a.prove(ctx, tx, o)
+			if err = a.prove(ctx, tx, o); err == nil {
+				ending, err = a.noteEnding(ctx, tx, by, o.ID, domain.Proven, false)
+			}
 		}
 		if err == nil {
 			err = store.DeleteLinks(ctx, tx, o.ID, nil, l.Proves)
@@ -144,9 +235,8 @@ func (a *App) UseLink(ctx context.Context, by domain.Origin, token, password str
 	}); err != nil {
 		return domain.Operator{}, err
 	}
-	by.Actor = o.ID.String()
 	if proven {
-		if _, err := a.revokeAll(ctx, by, o.ID, domain.Proven); err != nil {
+		if _, err := a.end(ctx, ending); err != nil {
 			return domain.Operator{}, err
 		}
 	}

@@ -75,7 +75,7 @@ const granting = `with t as (insert into tenants (tenant_id, slug, name, timezon
 	select tenant_id, '00000000-0000-7000-8000-000000000001', '', '{}', '{}', true, 0, now(), now() from t`
 
 // people are the tables of operators, who span tenants: no policy bounds them.
-var people = []string{"operators", "operator_links", "recovery_codes", "operator_sessions", "known_browsers", "form_drafts", "sign_in_attempts"}
+var people = []string{"operators", "operator_links", "recovery_codes", "operator_sessions", "known_browsers", "operator_endings", "form_drafts", "sign_in_attempts"}
 
 func owner(t *testing.T, db *pgtest.DB) *pgx.Conn {
 	t.Helper()

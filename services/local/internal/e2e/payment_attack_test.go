@@ -148,6 +148,7 @@ type holding struct {
 		Metadata map[string]string `json:"metadata"`
 	} `json:"payment_intents"`
 	Charges []struct {
+		ID       string `json:"id"`
 		Intent   string `json:"payment_intent"`
 		Status   string `json:"status"`
 		Captured int64  `json:"amount_captured"`

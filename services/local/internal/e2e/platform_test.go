@@ -140,6 +140,7 @@ func (p *platform) command(name string, args ...string) *exec.Cmd {
 		return slices.Contains([]string{"DATABASE_URL", "REDIS_URL", "KAFKA_BROKERS", "KAFKA", "GATEWAY_PORT", "HOLDFAST_PREFIX", "LOG"}, name)
 	})
 	cmd.Env = append(cmd.Env, "RATE_LIMIT_PER_MINUTE=1000000", "RECONCILE_GRACE=1s", "HOME="+p.home())
+	cmd.Env = append(cmd.Env, "GOMEMLIMIT=230MiB") // nine tenths of the chart's limit, as a container sets it
 	cmd.Env = append(cmd.Env, p.settings...)
 	if p.user != nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: p.user}

@@ -26,6 +26,7 @@ const maxKeys = 4096 // bytes of a body with keys
 func (a *API) mountConsole(e *gin.Engine) error {
 	return a.Server.MountInternal(e, proto.InternalPayments, "console", map[string]httpx.Handler{
 		"getGatewayAccount": a.getAccount, "connectGatewayAccount": a.connectAccount, "disconnectGatewayAccount": a.disconnectAccount,
+		"listOwedRefunds": a.listOwedRefunds, "getOwedRefund": a.getOwedRefund, "closeOwedRefund": httpx.Keyed(false, maxKeys, a.closeOwedRefund), "retryOwedRefund": httpx.Keyed(false, maxKeys, a.retryOwedRefund),
 	})
 }
 

@@ -24,6 +24,7 @@ type API struct {
 	Gateways *app.Accounts
 	Intents  *app.Intents
 	Refunds  *app.Refunds
+	Owed     *app.OwedRefunds
 	Events   *app.Events
 	Patience time.Duration // of a request that another one's call is in the way of
 	Pages    *page.Codec

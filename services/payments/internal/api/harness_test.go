@@ -59,6 +59,7 @@ type world struct {
 	learned   consume.Handlers
 	refunder  *app.RefundCompleter
 	settler   *app.Settler
+	owed      *app.OwedRefunds
 	metrics   *prometheus.Registry
 	woken     atomic.Int64 // how often a refund has told the worker of events
 	ahead     atomic.Int64 // by how much the clock of the service is ahead
@@ -109,10 +110,11 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	}
 	w.canceler = &app.Canceler{Intents: w.intents, Worker: w.DB.Worker, Log: quiet}
 	w.completer = &app.Completer{Intents: w.intents, Worker: w.DB.Worker, Log: quiet}
-	w.settler = &app.Settler{Refunds: refunds, Lookup: w.bookings, Worker: w.DB.Worker, Log: quiet}
+	w.settler = &app.Settler{Intents: w.intents, Lookup: w.bookings, Worker: w.DB.Worker, Log: quiet}
+	w.owed = &app.OwedRefunds{Refunds: refunds, Lookup: w.bookings, Worker: w.DB.Worker, Log: quiet}
 	w.refunder = &app.RefundCompleter{Refunds: refunds, Worker: w.DB.Worker, Log: quiet}
 	handlers := &api.API{
-		DB: db, Answers: answers, Accounts: accounts, Gateways: w.accounts, Intents: w.intents, Refunds: refunds, Events: w.events, Patience: w.patience, Pages: w.Pages(),
+		DB: db, Answers: answers, Accounts: accounts, Gateways: w.accounts, Intents: w.intents, Refunds: refunds, Owed: w.owed, Events: w.events, Patience: w.patience, Pages: w.Pages(),
 		Server: server,
 	}
 	engine := httpx.NewEngine()

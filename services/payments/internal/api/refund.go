@@ -2,17 +2,26 @@ package api
 
 import (
 	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 
+	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/idem"
+	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto/api"
+	"holdfast.dev/proto/internalapi"
 
 	"holdfast.dev/services/payments/internal/domain"
 	"holdfast.dev/services/payments/internal/store"
@@ -84,4 +93,106 @@ func fromRefundCreate(b api.RefundCreate) domain.RefundInput {
 		in.Metadata = *m
 	}
 	return in
+}
+
+// The bounds of listOwedRefunds and of the note of closeOwedRefund in proto/internal/payments.yaml.
+const (
+	owedPage    = 25
+	owedPageMax = 100
+	owedNote    = 500 // characters
+)
+
+// listOwedRefunds answers one page of the owed refunds that could not be made, and how many there are.
+func (a *API) listOwedRefunds(c *gin.Context) (err error) {
+	ctx := c.Request.Context()
+	r := page.Request{Limit: owedPage}
+	if text := c.Query("limit"); text != "" {
+		if r.Limit, err = strconv.Atoi(text); err != nil || r.Limit < 1 || r.Limit > owedPageMax {
+			return apperr.Field("limit", "Must be a number from 1 to %d.", owedPageMax)
+		}
+	}
+	if r.After, err = page.ParsePosition(c.Query("cursor")); err != nil {
+		return err
+	}
+	rows, err := store.OwedRefunds(ctx, a.DB.Read(ctx), r)
+	if err != nil {
+		return err
+	}
+	out := internalapi.OwedRefunds{Data: make([]internalapi.OwedRefund, 0, len(rows.Items)), HasMore: rows.More}
+	for _, o := range rows.Items {
+		out.Data = append(out.Data, view.OwedRefund(o))
+	}
+	if rows.More {
+		last := rows.Items[len(rows.Items)-1]
+		next := page.Position{At: last.CreatedAt, ID: last.ID.UUID()}.Text()
+		out.NextCursor = &next
+	}
+	if out.Count, err = store.CountOwedRefunds(ctx, a.DB.Read(ctx)); err != nil {
+		return err
+	}
+	return rest.Object(c, out)
+}
+
+func owedID(c *gin.Context) (domain.OwedID, error) {
+	id, err := ids.Parse[domain.OwedPrefix](c.Param("id"))
+	if err != nil {
+		return id, domain.ErrOwedNotFound
+	}
+	return id, nil
+}
+
+func (a *API) getOwedRefund(c *gin.Context) error {
+	id, err := owedID(c)
+	if err != nil {
+		return err
+	}
+	ctx := c.Request.Context()
+	o, err := store.OwedRefund(ctx, a.DB.Read(ctx), id)
+	if err != nil {
+		return err
+	}
+	return rest.Object(c, view.OwedRefund(o))
+}
+
+func (a *API) closeOwedRefund(c *gin.Context) error {
+	var body internalapi.OwedRefundClose
+	d := json.NewDecoder(c.Request.Body)
+	d.DisallowUnknownFields()
+	if err := d.Decode(&body); err != nil {
+		return apperr.Field("body", "Must be a JSON object with a note.").WithCause(err)
+	}
+	note := strings.TrimSpace(body.Note)
+	if n := utf8.RuneCountInString(note); n == 0 || n > owedNote {
+		return apperr.Field("note", "Must have 1 to %d characters.", owedNote)
+	}
+	return a.changeOwed(c, func(ctx context.Context, tx pg.Tx, id domain.OwedID, match patch.Precondition) (domain.OwedRefund, error) {
+		return a.Owed.Close(ctx, tx, id, match, note)
+	})
+}
+
+func (a *API) retryOwedRefund(c *gin.Context) error { return a.changeOwed(c, a.Owed.Retry) }
+
+// changeOwed runs a verb on the owed refund of the path, once for each Idempotency-Key.
+func (a *API) changeOwed(
+	c *gin.Context, verb func(ctx context.Context, tx pg.Tx, id domain.OwedID, match patch.Precondition) (domain.OwedRefund, error),
+) error {
+	id, err := owedID(c)
+	if err != nil {
+		return err
+	}
+	match, err := httpx.ParseIfMatch(c.Request.Header)
+	if err != nil {
+		return err
+	}
+	reply, err := idemstore.Run(c.Request.Context(), a.Answers, func(ctx context.Context, tx pg.Tx) (domain.OwedRefund, error) {
+		return verb(ctx, tx, id, match)
+	}, func(_ context.Context, o domain.OwedRefund) (idem.Reply, error) {
+		o.Note = "" // the answer is stored, and an erasure would not find it
+		body, err := contract.Encode(view.OwedRefund(o))
+		return idem.Reply{Status: http.StatusOK, Body: body}, err
+	})
+	if err != nil {
+		return err
+	}
+	return httpx.Send(c, reply)
 }

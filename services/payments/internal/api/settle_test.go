@@ -44,6 +44,9 @@ func (w *world) settle() {
 	if err := w.settler.Run(w.T.Context()); err != nil {
 		w.T.Error(err)
 	}
+	if err := w.owed.Run(w.T.Context()); err != nil {
+		w.T.Error(err)
+	}
 	if err := w.refunder.Run(w.T.Context()); err != nil {
 		w.T.Error(err)
 	}
@@ -97,7 +100,7 @@ func TestRefundOfACancelledBooking(t *testing.T) {
 	if one, two := w.refunded(ctx, first.ID), w.refunded(ctx, second.ID); one != 100 || two != 700 {
 		t.Errorf("refunded %d and %d", one, two)
 	}
-	if w.waiting() != 0 || w.bookings.Asked() != 1 || w.lateCount() != 0 {
+	if w.waiting() != 0 || w.bookings.Asked() != 2 || w.lateCount() != 0 {
 		t.Errorf("%d wait, asked %d times, %v late", w.waiting(), w.bookings.Asked(), w.lateCount())
 	}
 	if body := string(w.do(ctx, "GET", "/refunds/"+list[0].ID, "").is(200).Body); !strings.Contains(body, `"reason":"requested_by_customer"`) {
@@ -230,11 +233,13 @@ func TestAutomaticRefundUnderFaults(t *testing.T) {
 		return nil
 	}
 	w.ahead.Add(int64(10 * time.Minute))
-	atOnce(4, func(int) {
-		if err := w.settler.Run(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
+	for _, work := range []func(context.Context) error{w.settler.Run, w.owed.Run} {
+		atOnce(4, func(int) {
+			if err := work(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 	w.settle()
 	w.settle()
 	if list := w.refundsOf(ctx, b); len(list) != 1 || list[0].Amount != 600 || list[0].Status != "succeeded" || w.refunded(ctx, p.ID) != 600 || w.waiting() != 0 {

@@ -200,7 +200,7 @@ func TestUnfinishedWorkIsCounted(t *testing.T) {
 			t.Errorf("%v, want %s", got, want)
 		}
 	}
-	check("map[cancellation:0 0  refund:0 0  settlement:0 0 ]")
+	check("map[cancellation:0 0  owed:0 0  refund:0 0  settlement:0 0 ]")
 	paid, open := w.bookings.Add(ctx, "pending", 1000, 1000, "USD"), w.bookings.Add(ctx, "pending", 100, 100, "USD")
 	p := w.paidOf(ctx, paid, 1000)
 	w.post(ctx, fmt.Sprintf(`{"booking_id":%q}`, open.ID)).is(201)
@@ -213,7 +213,7 @@ func TestUnfinishedWorkIsCounted(t *testing.T) {
 		}
 	}
 	w.ahead.Add(int64(10*time.Minute + time.Second))
-	check("map[cancellation:1 10  refund:1 10  settlement:1 10 ]")
+	check("map[cancellation:1 10  owed:0 0  refund:1 10  settlement:1 10 ]")
 }
 
 // An intent whose account refuses its keys is tried for three days, then it is refused, and no alert is left.

@@ -67,6 +67,9 @@ func (a *Eraser) eraseIntents(ctx context.Context, tx pg.Tx, customer domain.Cus
 		if err := a.eraseRefunds(ctx, tx, list); err != nil {
 			return err
 		}
+		if err := store.EraseOwedNotes(ctx, tx, list); err != nil {
+			return err
+		}
 		last = slices.MaxFunc(list, store.Erased.Compare).ID
 	}
 }

@@ -68,6 +68,16 @@ func disputeClosed(d domain.Dispute, body json.RawMessage) outbox.Event {
 	return outbox.Event{Type: "dispute.closed", Topic: topic, AggregateID: d.ID, Version: d.Version, Object: body, Internal: true}
 }
 
+// owedRefundClosed tells the audit log that a person has ended what a policy owes.
+func owedRefundClosed(o domain.OwedRefund, body json.RawMessage) outbox.Event {
+	return outbox.Event{Type: "owed_refund.closed", Topic: topic, AggregateID: o.ID.String(), Version: o.Version, Object: body, Internal: true}
+}
+
+// owedRefundRetried tells the audit log that a person has tried again what a policy owes.
+func owedRefundRetried(o domain.OwedRefund, body json.RawMessage) outbox.Event {
+	return outbox.Event{Type: "owed_refund.retried", Topic: topic, AggregateID: o.ID.String(), Version: o.Version, Object: body, Internal: true}
+}
+
 // changed is the event of a change of an intent.
 func changed(before, p domain.Intent, body, previous json.RawMessage) outbox.Event {
 	switch {

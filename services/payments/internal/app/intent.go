@@ -416,6 +416,11 @@ func (a *Intents) write(ctx context.Context, tx pg.Tx, current, wanted domain.In
 	if err != nil {
 		return domain.Intent{}, err
 	}
+	if wanted.RefundedElsewhere < current.RefundedElsewhere || wanted.Refunded < current.Refunded { // a refund has failed that may have counted
+		if err := store.WakeOwed(ctx, tx, wanted.BookingID, wanted.GatewayID, a.Now()); err != nil {
+			return domain.Intent{}, err
+		}
+	}
 	previous := outbox.Diff(before, after)
 	if string(previous) == "{}" && wanted.FailedCharge == current.FailedCharge {
 		switch {

@@ -108,12 +108,18 @@ func NewUnfinished(worker *pg.DB, now func() time.Time, reg prometheus.Registere
 	}, []string{"state", "mode"})
 	reg.MustRegister(silent)
 	work := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "payment_work", Help: "Refunds whose outcome is unknown, and cancelled or expired bookings with intents to cancel or payments to settle, by kind.",
+		Name: "payment_work", Help: "Refunds whose outcome is unknown, and cancelled or expired bookings with intents to cancel, payments to settle or a refund to make, by kind.",
 	}, []string{"kind"})
 	oldest := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "payment_work_oldest_seconds", Help: "Age of the oldest of payment_work, by kind; 0 when there is none.",
 	}, []string{"kind"})
-	reg.MustRegister(work, oldest)
+	owed := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "payment_refunds_owed", Help: "Refunds that booking policies owe and that could not be made, by reason: failed, or nothing_left to refund by card.",
+	}, []string{"reason"})
+	owedFor := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "payment_refunds_owed_oldest_seconds", Help: "How long ago the oldest of payment_refunds_owed failed first, by reason; 0 when there is none.",
+	}, []string{"reason"})
+	reg.MustRegister(work, oldest, owed, owedFor)
 	of := func(kind string, measure measure) waiting {
 		return waiting{count: work.WithLabelValues(kind), age: oldest.WithLabelValues(kind), measure: measure}
 	}
@@ -133,7 +139,9 @@ func NewUnfinished(worker *pg.DB, now func() time.Time, reg prometheus.Registere
 			age:     gauge("payment_reconciler_oldest_seconds", "How long ago the comparison of an account has ended, at the longest; 0 when there is none."),
 			measure: store.OldestReconciliation,
 		},
-		of("refund", store.UnfinishedRefunds), of("cancellation", store.UnfinishedCancellations), of("settlement", store.UnfinishedSettlements),
+		of("refund", store.UnfinishedRefunds), of("cancellation", store.UnfinishedCancellations), of("settlement", store.UnfinishedSettlements), of("owed", store.OwedNew),
+		{count: owed.WithLabelValues("failed"), age: owedFor.WithLabelValues("failed"), measure: store.OwedFailed},
+		{count: owed.WithLabelValues("nothing_left"), age: owedFor.WithLabelValues("nothing_left"), measure: store.OwedWithoutPayment},
 	}}
 }
 

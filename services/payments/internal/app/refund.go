@@ -301,6 +301,9 @@ func (a *Refunds) write(ctx context.Context, tx pg.Tx, current, next domain.Refu
 	previous := outbox.Diff(before, after)
 	visible := next.Shown && (!current.Shown || string(previous) != "{}")
 	changed, _ := next.Allocation(part.ID)
+	if err := a.wakeOwed(ctx, tx, current, changed); err != nil {
+		return domain.Refund{}, err
+	}
 	saved, err := store.UpdateRefund(ctx, tx, next, changed, visible && current.Shown, visible)
 	if err != nil || !visible {
 		return saved, err
@@ -315,21 +318,49 @@ func (a *Refunds) write(ctx context.Context, tx pg.Tx, current, next domain.Refu
 	return saved, emit(ctx, tx, a.Intents.Wake, refundUpdated(saved, body, previous))
 }
 
-// openAtOnce bounds how many refunds of an intent that have not ended one event leads to.
-const openAtOnce = 20
+// wakeOwed makes what a policy owes of the part's intent due, as the part's money has moved. Where a refund that was made for it has
+// failed, also after it had succeeded, that is tried again after a while.
+func (a *Refunds) wakeOwed(ctx context.Context, tx pg.Tx, r domain.Refund, part domain.Allocation) error {
+	before, _ := r.Allocation(part.ID)
+	if before.Status == part.Status {
+		return nil
+	}
+	now := a.Intents.Now()
+	if before.Status.Holds() && !part.Status.Holds() && !r.Owed.IsZero() {
+		if err := store.FailOwed(ctx, tx, r.Owed, part.Failure, now, now.Add(domain.OwedPause)); err != nil {
+			return err
+		}
+	}
+	return store.WakeOwed(ctx, tx, r.BookingID, part.Intent, now)
+}
+
+// openAtOnce is how many refunds of an intent that have not ended are in memory at a time.
+const openAtOnce = 100
 
 // Refresh reads the refunds of an intent that have not ended, and those that events name, which may have failed after their end.
 func (a *Refunds) Refresh(ctx context.Context, account domain.Account, p domain.Intent, named ...string) error {
-	list, err := store.OpenRefunds(ctx, a.Intents.DB.Read(ctx), p.ID, openAtOnce)
-	if err != nil {
-		return err
-	}
-	for _, id := range named {
-		if id != "" && !slices.Contains(list, id) {
-			list = append(list, id)
+	var last domain.AllocationID
+	named = slices.Clone(named)
+	for {
+		list, err := store.OpenRefunds(ctx, a.Intents.DB.Read(ctx), p.ID, last, openAtOnce)
+		if err != nil {
+			return err
+		}
+		for _, open := range list {
+			if err := a.refresh(ctx, account, p, open.GatewayID); err != nil {
+				return err
+			}
+			last = open.ID
+			named = slices.DeleteFunc(named, func(id string) bool { return id == open.GatewayID })
+		}
+		if len(list) < openAtOnce {
+			break
 		}
 	}
-	for _, id := range list {
+	for _, id := range named {
+		if id == "" {
+			continue
+		}
 		if err := a.refresh(ctx, account, p, id); err != nil {
 			return err
 		}

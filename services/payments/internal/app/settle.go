@@ -2,15 +2,23 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/failpoint"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/outbox"
+	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/payments/internal/domain"
 	"holdfast.dev/services/payments/internal/store"
+	"holdfast.dev/services/payments/internal/view"
 )
 
 const (
@@ -18,11 +26,11 @@ const (
 	settlingLease = 60 * time.Second // longer than a turn takes
 )
 
-// Settler refunds by itself what the policy of a cancelled or expired booking says: a share of what was paid, and payments that came
-// too late. Bookings has decided which payments are late, by counting them after the booking was lost, so the order in which events
-// reach this service does not matter. Any number of processes may run it at once.
+// Settler decides what is owed back to the payers of a booking that was cancelled or has expired: the share of what was paid that its policy
+// says, and payments that came too late. OwedRefunds returns it. Bookings has decided which payments are late, by counting them after the
+// booking was lost, so the order in which events reach this service does not matter. Any number of processes may run it at once.
 type Settler struct {
-	Refunds *Refunds
+	Intents *Intents
 	Lookup  SettlementService
 	Worker  *pg.DB // worker role: finds what is due
 	Log     *slog.Logger
@@ -42,7 +50,7 @@ var errUncounted = errors.New("payments of the booking are still to be counted")
 // Run settles what is due of all tenants. A booking that fails is tried again later.
 func (a *Settler) Run(ctx context.Context) error {
 	due := workers[store.LostBooking]{
-		db: a.Worker, now: a.Refunds.Intents.Now, find: store.SettlementsDue, home: func(row store.LostBooking) store.Home { return row.Home },
+		db: a.Worker, now: a.Intents.Now, find: store.SettlementsDue, home: func(row store.LostBooking) store.Home { return row.Home },
 		do: func(ctx context.Context, row store.LostBooking) error {
 			if err := a.turn(ctx, row.BookingID); err != nil {
 				return fmt.Errorf("booking %s: %w", row.BookingID, err)
@@ -59,16 +67,16 @@ func (a *Settler) Run(ctx context.Context) error {
 
 // turn settles the payments of a booking. It stays due, for later, when that fails or bookings has not counted all of them.
 func (a *Settler) turn(ctx context.Context, booking domain.BookingID) error {
-	db, now := a.Refunds.Intents.DB, a.Refunds.Intents.Now()
-	var tries int
+	db, now := a.Intents.DB, a.Intents.Now()
+	var turn store.Settling
 	err := db.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
-		tries, err = store.TakeSettlement(ctx, tx, booking, now, now.Add(settlingLease))
+		turn, err = store.TakeSettlement(ctx, tx, booking, now, now.Add(settlingLease))
 		return err
 	})
-	if err != nil || tries == 0 {
+	if err != nil || turn.Tries == 0 {
 		return err
 	}
-	err = a.settle(ctx, booking)
+	err = a.settle(ctx, booking, turn.NotedAt)
 	return errors.Join(quiet(err), db.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		ended, failed := false, error(nil)
 		if err == nil {
@@ -77,8 +85,8 @@ func (a *Settler) turn(ctx context.Context, booking domain.BookingID) error {
 		if ended || failed != nil {
 			return failed
 		}
-		now := a.Refunds.Intents.Now()
-		return store.PostponeSettlement(ctx, tx, booking, *later(now, domain.Event{Tries: tries}.Again(now)))
+		now := a.Intents.Now()
+		return store.PostponeSettlement(ctx, tx, booking, *later(now, domain.Event{Tries: turn.Tries}.Again(now)))
 	}))
 }
 
@@ -90,9 +98,9 @@ func quiet(err error) error {
 	return err
 }
 
-// settle begins the refunds that the policy asks for, and notes which payments are settled.
-func (a *Settler) settle(ctx context.Context, booking domain.BookingID) error {
-	list, err := store.Unsettled(ctx, a.Refunds.Intents.DB.Read(ctx), booking, paidAtOnce)
+// settle notes what is owed back, and which payments are settled. Refunds that were made since noted count.
+func (a *Settler) settle(ctx context.Context, booking domain.BookingID, noted time.Time) error {
+	list, err := store.Unsettled(ctx, a.Intents.DB.Read(ctx), booking, paidAtOnce)
 	if err != nil || len(list) == 0 {
 		return err
 	}
@@ -104,9 +112,11 @@ func (a *Settler) settle(ctx context.Context, booking domain.BookingID) error {
 		return errUncounted // this service knows more than bookings has answered
 	}
 	if s.AutoRefund && s.Due != nil && s.Due.Minor > 0 {
-		err := a.refund(ctx, domain.AutomaticRefund{
-			Cause: domain.BookingCancelled, Subject: booking.String(), Booking: booking, Wanted: s.Due.Minor, Code: s.Due.Currency,
-		}, func(p domain.Intent) bool { counted, ok := s.Counted[p.GatewayID]; return ok && !counted.Late })
+		err := a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+			return a.owe(ctx, tx, domain.OwedRefund{
+				Cause: domain.BookingCancelled, Subject: booking.String(), Booking: booking, Wanted: s.Due.Minor, Code: s.Due.Currency, Since: noted,
+			}, s.InTime())
+		})
 		if err != nil {
 			return err
 		}
@@ -124,23 +134,31 @@ func (a *Settler) settle(ctx context.Context, booking domain.BookingID) error {
 	return err
 }
 
-// paid settles a payment: a late one is counted, and refunded where the policy says so.
+// owe notes what is owed back of some payments.
+func (a *Settler) owe(ctx context.Context, tx pg.Tx, o domain.OwedRefund, payments []domain.GatewayID) error {
+	now := a.Intents.Now()
+	o.ID, o.DueAt = ids.New[domain.OwedPrefix](), &now
+	return store.PutOwed(ctx, tx, o, payments)
+}
+
+// paid settles a payment: a late one is counted, and owed back where the policy says so.
 func (a *Settler) paid(ctx context.Context, p domain.Intent, late, refund bool) error {
-	if late && refund {
-		err := a.refund(ctx, domain.AutomaticRefund{
-			Cause: domain.PaidLate, Subject: string(p.GatewayID), Booking: p.BookingID, Intent: p.GatewayID, Wanted: p.Received, Code: p.Amount.Currency,
-		}, func(domain.Intent) bool { return true })
-		if err != nil {
-			return err
-		}
-	}
-	return a.Refunds.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+	return a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		first, err := store.Settle(ctx, tx, p.ID)
 		if err != nil || !first || !late {
 			return err
 		}
+		if refund {
+			err := a.owe(ctx, tx, domain.OwedRefund{
+				Cause: domain.PaidLate, Subject: string(p.GatewayID), Booking: p.BookingID, Wanted: p.Received, Code: p.Amount.Currency,
+				Since: domain.AllRefunds,
+			}, nil)
+			if err != nil {
+				return err
+			}
+		}
 		tx.AfterCommit(func() {
-			a.Refunds.Intents.Metrics.paymentLate()
+			a.Intents.Metrics.paymentLate()
 			a.Log.WarnContext(ctx, "payment of a cancelled or expired booking", slog.String("payment", string(p.GatewayID)),
 				slog.String("booking", p.BookingID.String()), slog.Bool("refunded", refund))
 		})
@@ -148,67 +166,189 @@ func (a *Settler) paid(ctx context.Context, p domain.Intent, late, refund bool) 
 	})
 }
 
-// refund makes an automatic refund over the intents that count, once. Its row is committed before the gateway is asked, together with
-// the note that it was begun; what a dead process leaves is resumed by RefundCompleter.
-func (a *Settler) refund(ctx context.Context, auto domain.AutomaticRefund, counts func(domain.Intent) bool) error {
-	var r *domain.Refund
-	err := a.Refunds.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		r = nil
-		first, err := store.BeginAutomaticRefund(ctx, tx, auto)
-		if err != nil || !first {
-			return err
-		}
-		made, err := a.begin(ctx, tx, auto, counts)
-		if errors.Is(err, domain.ErrNothingToRefund) {
-			a.Log.WarnContext(ctx, "nothing is left to refund by card", slog.String("of", auto.Subject), slog.Int64("wanted", auto.Wanted))
+const (
+	// owedLease is longer than a turn takes; after an error the owed refund is looked at again when it has passed.
+	owedLease = 60 * time.Second
+	// refundsAtOnce is how many refunds one turn makes for an owed refund, each over up to domain.MaxAllocations payments.
+	refundsAtOnce = 5
+)
+
+// OwedRefunds makes the refunds that policies owe, until their money has gone back or a person closes them. What fails is tried again
+// daily. Any number of processes may run it at once: a refund begins under the locks of its payments, whose refunds say what is left.
+type OwedRefunds struct {
+	Refunds *Refunds
+	Lookup  SettlementService
+	Worker  *pg.DB // worker role: finds what is due
+	Log     *slog.Logger
+
+	failing failing
+}
+
+// Run looks at what is due of all tenants. One that fails is tried again later.
+func (a *OwedRefunds) Run(ctx context.Context) error {
+	due := workers[store.OwedDue]{
+		db: a.Worker, now: a.Refunds.Intents.Now, find: store.OwedRefundsDue, home: func(row store.OwedDue) store.Home { return row.Home },
+		do: func(ctx context.Context, row store.OwedDue) error {
+			if err := a.turn(ctx, row); err != nil {
+				return fmt.Errorf("%s %s: %w", row.Cause, row.Subject, err)
+			}
 			return nil
-		}
+		},
+		report: a.failing.report(a.Log, "owed refunds that cannot be made"),
+	}
+	if err := due.run(ctx); err != nil {
+		return fmt.Errorf("refunds that are owed: %w", err)
+	}
+	return nil
+}
+
+// turn looks at an owed refund and makes the refunds that are left, one after the other, until nothing is left to do now. The end of a refund
+// makes what is owed due again, so another turn goes on where this one stops.
+func (a *OwedRefunds) turn(ctx context.Context, due store.OwedDue) error {
+	db, now := a.Refunds.Intents.DB, a.Refunds.Intents.Now()
+	var o *domain.OwedRefund
+	err := db.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+		o, err = store.TakeOwed(ctx, tx, due, now, now.Add(owedLease))
+		return err
+	})
+	if err != nil || o == nil {
+		return err
+	}
+	payments, err := a.payments(ctx, o)
+	if err != nil {
+		return err
+	}
+	if o.ID.IsZero() {
+		err := db.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+			*o, err = store.AdoptOwed(ctx, tx, *o)
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		if made.Amount.Minor < auto.Wanted {
-			a.Log.WarnContext(ctx, "less is refunded by card than the policy says", slog.String("of", auto.Subject),
-				slog.Int64("wanted", auto.Wanted), slog.Int64("refunded", made.Amount.Minor))
+	}
+	for range refundsAtOnce {
+		var r *domain.Refund
+		err := db.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+			r, err = a.next(ctx, tx, *o, payments)
+			return err
+		})
+		if err != nil || r == nil {
+			return err
 		}
-		r = &made
-		return store.SaveAutomaticRefund(ctx, tx, auto, made.ID)
-	})
-	if err != nil || r == nil {
-		return err
+		failpoint.Here("owed.begun")
+		a.make(ctx, *r)
 	}
-	err = a.Refunds.run(ctx, func(ctx context.Context, verb func(ctx context.Context, tx pg.Tx) (domain.Refund, error)) error {
-		_, err := a.Refunds.inTx(ctx, verb)
-		return err
-	}, *r, false) // not fresh: a gateway that is busy does not end it
-	if err != nil {
-		a.Log.WarnContext(ctx, "automatic refund", slog.String("refund", r.ID.String()), slog.String("of", auto.Subject), slog.Any("error", err))
-	}
-	return nil // the refund is begun, and RefundCompleter goes on with it
+	return nil
 }
 
-// begin reserves the money under the locks of the intents and writes the refund.
-func (a *Settler) begin(ctx context.Context, tx pg.Tx, auto domain.AutomaticRefund, counts func(domain.Intent) bool) (domain.Refund, error) {
-	locked, err := store.IntentsToRefund(ctx, tx, auto.Intent, auto.Booking, paidAtOnce)
+// payments are those that are owed back, or a share of them. What came in time is settled when the booking is lost. It fills in what a version
+// of this service before has not written.
+func (a *OwedRefunds) payments(ctx context.Context, o *domain.OwedRefund) ([]domain.GatewayID, error) {
+	if o.Cause == domain.PaidLate {
+		p, err := store.Intent(ctx, a.Refunds.Intents.DB.Read(ctx), o.Intent())
+		o.Booking, o.Code = p.BookingID, p.Amount.Currency
+		return []domain.GatewayID{o.Intent()}, err
+	}
+	booking, err := ids.Parse[ids.BookingPrefix](o.Subject)
 	if err != nil {
-		return domain.Refund{}, err
+		return nil, err
 	}
-	intents := make([]domain.Intent, 0, len(locked))
-	for _, p := range locked {
-		if counts(p) && p.Amount.Currency == auto.Code {
-			intents = append(intents, p)
-		}
+	s, err := a.Lookup.Settlement(ctx, booking)
+	if err == nil && o.Code == "" && s.Due == nil {
+		err = errUncounted
 	}
-	in, err := auto.Refund(intents)
+	if err == nil && o.Code == "" {
+		o.Booking, o.Code = booking, s.Due.Currency
+	}
+	return s.InTime(), err
+}
+
+// next looks at an owed refund under the locks of its payments, and writes the next refund; nil when there is none now. The refund and its
+// reserve are one transaction, which is committed before the gateway is asked; what a dead process leaves is resumed by RefundCompleter.
+func (a *OwedRefunds) next(ctx context.Context, tx pg.Tx, o domain.OwedRefund, payments []domain.GatewayID) (*domain.Refund, error) {
+	now := a.Refunds.Intents.Now()
+	money, err := store.OwedMoney(ctx, tx, payments, o.Since)
 	if err != nil {
-		return domain.Refund{}, err
+		return nil, err
 	}
-	r, err := domain.NewRefund(in, intents, a.Refunds.Intents.Now())
+	if o, err = store.OwedForUpdate(ctx, tx, o.ID); err != nil || o.State == domain.OwedClosed {
+		return nil, err
+	}
+	before := o
+	o, left := o.Look(money, now)
+	if left == 0 {
+		return nil, store.SaveOwed(ctx, tx, o, o.Seen() != before.Seen())
+	}
+	intents, failed, err := store.OwedPayments(ctx, tx, payments, o.Since, paidAtOnce)
 	if err != nil {
-		return domain.Refund{}, err
+		return nil, err
 	}
-	r, taken, err := store.InsertRefund(ctx, tx, r)
-	if err == nil && taken {
-		err = errUnderWay
+	r, err := o.Refund(o.Choose(intents, failed, now), left, now)
+	if errors.Is(err, domain.ErrNothingToRefund) {
+		o = o.Stuck(len(failed) > 0, now)
+		return nil, store.SaveOwed(ctx, tx, o, o.Seen() != before.Seen())
 	}
-	return r, err
+	if err != nil {
+		return nil, err
+	}
+	if r, _, err = store.InsertRefund(ctx, tx, r); err != nil {
+		return nil, err
+	}
+	o.Tries, o.RefundID = o.Tries+1, r.ID
+	return &r, store.SaveOwed(ctx, tx, o, true)
+}
+
+// make asks the gateway. A gateway that is busy, or that does not answer, does not end the refund: RefundCompleter goes on with it.
+func (a *OwedRefunds) make(ctx context.Context, r domain.Refund) {
+	err := a.Refunds.run(ctx, func(ctx context.Context, verb func(ctx context.Context, tx pg.Tx) (domain.Refund, error)) error {
+		_, err := a.Refunds.inTx(ctx, verb)
+		return err
+	}, r, false)
+	if err != nil {
+		a.Log.WarnContext(ctx, "automatic refund", slog.String("refund", r.ID.String()), slog.String("booking", r.BookingID.String()), slog.Any("error", err))
+	}
+}
+
+// Close ends what is owed when a person says so, with a note of why. Closing it again changes nothing.
+func (a *OwedRefunds) Close(ctx context.Context, tx pg.Tx, id domain.OwedID, match patch.Precondition, note string) (domain.OwedRefund, error) {
+	return a.change(ctx, tx, id, match, owedRefundClosed, func(o domain.OwedRefund) (domain.OwedRefund, error) {
+		return o.Close(caller.FromContext(ctx).Actor(), note, a.Refunds.Intents.Now())
+	})
+}
+
+// Retry lets a person try again now what has failed.
+func (a *OwedRefunds) Retry(ctx context.Context, tx pg.Tx, id domain.OwedID, match patch.Precondition) (domain.OwedRefund, error) {
+	return a.change(ctx, tx, id, match, owedRefundRetried, func(o domain.OwedRefund) (domain.OwedRefund, error) {
+		return o.Retry(a.Refunds.Intents.Now())
+	})
+}
+
+// change writes what a person does with an owed refund, with its event for the audit log.
+func (a *OwedRefunds) change(
+	ctx context.Context, tx pg.Tx, id domain.OwedID, match patch.Precondition,
+	event func(domain.OwedRefund, json.RawMessage) outbox.Event, change func(domain.OwedRefund) (domain.OwedRefund, error),
+) (domain.OwedRefund, error) {
+	before, err := store.OwedForUpdate(ctx, tx, id)
+	if err != nil {
+		return before, err
+	}
+	o, err := change(before)
+	if err != nil || o.State == domain.OwedClosed && before.State == domain.OwedClosed {
+		return o, err
+	}
+	if err := match.Check(before.Version); err != nil {
+		return o, err
+	}
+	o.Version++
+	audited := o
+	audited.Note = "" // it may be about a person
+	body, err := contract.Encode(view.OwedRefund(audited))
+	if err != nil {
+		return o, err
+	}
+	if err := store.SaveOwed(ctx, tx, o, true); err != nil {
+		return o, err
+	}
+	return o, emit(ctx, tx, a.Refunds.Intents.Wake, event(o, body))
 }

@@ -14,7 +14,9 @@ var (
 	ErrRefundNotFound   = apperr.New(apperr.NotFound, "refund_not_found", "Refund not found.")
 	ErrNothingToRefund  = apperr.New(apperr.Conflict, "nothing_to_refund",
 		"Nothing is left to refund: nothing was taken, or all of it has been refunded or is being refunded.")
-	ErrTransition = apperr.New(apperr.Invalid, "invalid_status_transition", "The status does not allow this.").WithField("status")
+	ErrOwedNotFound = apperr.New(apperr.NotFound, "refund_not_found", "There is no such owed refund.")
+	ErrOwedDone     = apperr.New(apperr.Invalid, "invalid_status_transition", "The refund is not owed any more: it was made, or closed.").WithField("status")
+	ErrTransition   = apperr.New(apperr.Invalid, "invalid_status_transition", "The status does not allow this.").WithField("status")
 	// ErrGateway is the answer when the gateway refuses, is not configured, or has not answered.
 	ErrGateway = apperr.New(apperr.BadGateway, "payment_intent_failed", "The payment gateway did not accept the request.")
 )

@@ -15,6 +15,7 @@ type (
 	SecretPrefix     struct{}
 	RefundPrefix     struct{}
 	AllocationPrefix struct{}
+	OwedPrefix       struct{}
 )
 
 // Prefix implements ids.Prefix.
@@ -32,6 +33,9 @@ func (RefundPrefix) Prefix() string { return "rf" }
 // Prefix implements ids.Prefix.
 func (AllocationPrefix) Prefix() string { return "rfa" }
 
+// Prefix implements ids.Prefix.
+func (OwedPrefix) Prefix() string { return "rfo" }
+
 // IntentID and the others are the ids of this service's rows, and of what they name.
 type (
 	IntentID     = ids.ID[IntentPrefix] // of the row; clients know the gateway's
@@ -39,6 +43,7 @@ type (
 	SecretID     = ids.ID[SecretPrefix]
 	RefundID     = ids.ID[RefundPrefix]
 	AllocationID = ids.ID[AllocationPrefix]
+	OwedID       = ids.ID[OwedPrefix]
 	BookingID    = ids.Booking
 	InvoiceID    = ids.Invoice
 	CustomerID   = ids.Customer

@@ -68,6 +68,7 @@ type Refund struct {
 	UpdatedAt   time.Time
 	LeasedUntil *time.Time // real time until which a process asks the gateway; nil: nothing is under way
 	Request     Request
+	Owed        OwedID // the owed refund that it was made for; zero for none
 }
 
 // Allocation is the part of a refund that goes back over one intent; it is one refund at the gateway.

@@ -1,7 +1,8 @@
 package domain
 
 import (
-	"crypto/sha256"
+	"fmt"
+	"time"
 
 	"holdfast.dev/libs/money"
 )
@@ -20,6 +21,16 @@ type Counted struct {
 	Late bool // the booking was cancelled or had expired before
 }
 
+// InTime are the payments that were counted before the booking was lost.
+func (s Settlement) InTime() (list []GatewayID) {
+	for id, counted := range s.Counted {
+		if !counted.Late {
+			list = append(list, id)
+		}
+	}
+	return list
+}
+
 // Cause is why a refund is made without a request.
 type Cause string
 
@@ -29,47 +40,172 @@ const (
 	PaidLate         Cause = "late"      // one refund for the payment
 )
 
-// AutomaticRefund is a refund that is made without a request, once for its cause and subject.
-type AutomaticRefund struct {
-	Cause   Cause
-	Subject string // the id of the booking, or the gateway's of the payment
-	Booking BookingID
-	Intent  GatewayID // "" for the booking's
-	Wanted  int64
-	Code    string // the currency of what is wanted
+// OwedState is the state of an owed refund.
+type OwedState string
+
+// The states of an owed refund. One that is done is open again when a refund of its payments fails later.
+const (
+	OwedOpen   OwedState = "open"
+	OwedDone   OwedState = "done"   // refunds have returned it
+	OwedClosed OwedState = "closed" // a person has ended it
+)
+
+// OwedRefund is what a policy owes a payer, once for its cause and subject, until refunds have returned it or a person closes it.
+type OwedRefund struct {
+	ID        OwedID // zero: a version of this service before has written the row, and it is still to be taken over
+	Cause     Cause
+	Subject   string // the id of the booking, or the gateway's of the payment
+	Booking   BookingID
+	Wanted    int64
+	Code      string    // the currency of what is wanted
+	Since     time.Time // refunds of its payments made from then on count, whoever has asked for them
+	Elsewhere int64     // what others had refunded of its payments before
+	State     OwedState
+	Remaining int64 // what no refund had finally returned when it was last looked at
+	Tries     int   // refunds that were made for it
+	RefundID  RefundID
+	DueAt     *time.Time // when it is looked at again; nil: never by itself
+	RetryAt   *time.Time // until then no payment is tried again whose refund has failed
+	FailedAt  *time.Time // since when it cannot be returned; nil: nothing has failed
+	Failure   *Failure   // the last one
+	ClosedAt  *time.Time
+	ClosedBy  string
+	Note      string // of the person who has closed it
+	Version   int64
+	CreatedAt time.Time
 }
 
-// automaticCredential stands for a client's in the key of a refund that no client has asked for.
-const automaticCredential = "svc:payments"
+// AllRefunds is OwedRefund.Since where all refunds of its payments count.
+var AllRefunds = time.Unix(0, 0)
 
-// Refund is the refund over the intents, of what is wanted as far as it is left and the gateway takes it.
-// ErrNothingToRefund when that is nothing.
-func (a AutomaticRefund) Refund(intents []Intent) (RefundInput, error) {
-	var left int64
-	used := 0
+// OwedPause is after which time a payment is tried again whose refund has failed, and what is under way is looked at again.
+const OwedPause = 24 * time.Hour
+
+// nothingLeft is the failure of an owed refund that no card payment can return any more.
+var nothingLeft = Failure{Code: ErrNothingToRefund.Code, Message: "Nothing is left to refund by card."}
+
+// OwedMoney is how the payments of an owed refund stand.
+type OwedMoney struct {
+	Returned  int64 // by refunds since OwedRefund.Since, those under way included
+	UnderWay  int64 // the part of Returned whose outcome is not final
+	Elsewhere int64 // what others have refunded, in all
+}
+
+// Intent is the payment that is owed back, "" where it is a share of the booking's.
+func (o OwedRefund) Intent() GatewayID {
+	if o.Cause == PaidLate {
+		return GatewayID(o.Subject)
+	}
+	return ""
+}
+
+// Look is the owed refund after a look at its payments, and how much no refund is under way for. What is less than the gateway's unit is
+// not owed. One that is open again keeps the failure that its payments still wait for.
+func (o OwedRefund) Look(m OwedMoney, now time.Time) (next OwedRefund, left int64) {
+	open := o.Wanted - m.Returned - max(0, m.Elsewhere-o.Elsewhere)
+	again, before := now.Add(OwedPause), o.State
+	left, o.Remaining = taken(open, o.Code), max(0, open+m.UnderWay)
+	o.State, o.DueAt = OwedOpen, &again
+	if left == 0 && m.UnderWay == 0 {
+		o.State, o.DueAt = OwedDone, nil
+	} else if before == OwedDone && !o.Waits(now) {
+		o.RetryAt, o.FailedAt, o.Failure = nil, nil, nil
+	}
+	return o, left
+}
+
+// Seen is what a person sees of it.
+func (o OwedRefund) Seen() string {
+	if o.Failure == nil {
+		return fmt.Sprint(o.State, o.Remaining)
+	}
+	return fmt.Sprint(o.State, o.Remaining, o.Failure.Code)
+}
+
+// NextTry is when it is looked at again and what has failed may be tried; nil: never by itself.
+func (o OwedRefund) NextTry() *time.Time {
+	if o.DueAt != nil && o.Waits(*o.DueAt) {
+		return o.RetryAt
+	}
+	return o.DueAt
+}
+
+// Waits reports whether payments whose refund has failed are left alone for now.
+func (o OwedRefund) Waits(now time.Time) bool { return o.RetryAt != nil && now.Before(*o.RetryAt) }
+
+// Choose orders the payments over which the next refund goes: those whose refund has failed come last, and not at all while it waits.
+func (o OwedRefund) Choose(intents []Intent, failed map[IntentID]bool, now time.Time) []Intent {
+	var first, last []Intent
 	for _, p := range intents {
-		if p.Amount.Currency == a.Code && p.Refundable() > 0 && used < MaxAllocations {
-			left, used = left+p.Refundable(), used+1
+		switch {
+		case p.Amount.Currency != o.Code:
+		case !failed[p.ID]:
+			first = append(first, p)
+		case !o.Waits(now):
+			last = append(last, p)
 		}
 	}
-	amount := taken(min(a.Wanted, left), a.Code)
-	if amount <= 0 {
-		return RefundInput{}, ErrNothingToRefund
-	}
-	sum := sha256.Sum256([]byte(string(a.Cause) + ":" + a.Subject))
-	booking := a.Booking.String()
-	in := RefundInput{
-		Booking: &booking, Amount: &amount, Reason: "requested_by_customer",
-		Request: Request{Credential: automaticCredential, Key: string(a.Cause) + ":" + a.Subject, Fingerprint: sum[:]},
-	}
-	if a.Intent != "" {
-		intent := string(a.Intent)
-		in.Booking, in.Intent = nil, &intent
-	}
-	return in, nil
+	return append(first, last...)
 }
 
-// taken is the largest amount up to minor that the gateway takes.
+// Stuck is the owed refund when no payment can return what is left: it waits until a payment is tried again, and where none has
+// anything left, for a person.
+func (o OwedRefund) Stuck(failed bool, now time.Time) OwedRefund {
+	if failed && o.Waits(now) {
+		o.DueAt = o.RetryAt
+		return o
+	}
+	o.Failure = &nothingLeft
+	if o.FailedAt == nil {
+		o.FailedAt = &now
+	}
+	return o
+}
+
+// Refund is a refund over the intents, of what is left as far as they have it and the gateway takes it; more intents than one refund
+// goes over are for the next one. ErrNothingToRefund when that is nothing.
+func (o OwedRefund) Refund(intents []Intent, left int64, now time.Time) (Refund, error) {
+	var have int64
+	used := make([]Intent, 0, MaxAllocations)
+	for _, p := range intents {
+		if p.Refundable() > 0 && len(used) < MaxAllocations {
+			have, used = have+p.Refundable(), append(used, p)
+		}
+	}
+	amount := taken(min(left, have), o.Code)
+	if amount == 0 {
+		return Refund{}, ErrNothingToRefund
+	}
+	in := RefundInput{Amount: &amount, Reason: "requested_by_customer"}
+	if intent := string(o.Intent()); intent != "" {
+		in.Intent = &intent
+	}
+	r, err := NewRefund(in, used, now)
+	r.Owed = o.ID
+	return r, err
+}
+
+// Close ends an owed refund; closing it again changes nothing.
+func (o OwedRefund) Close(by, note string, now time.Time) (OwedRefund, error) {
+	if o.State == OwedDone {
+		return o, ErrOwedDone
+	}
+	if o.State == OwedOpen {
+		o.State, o.DueAt, o.RetryAt, o.ClosedAt, o.ClosedBy, o.Note = OwedClosed, nil, nil, &now, by, note
+	}
+	return o, nil
+}
+
+// Retry is the owed refund when a person does not want to wait for the next try.
+func (o OwedRefund) Retry(now time.Time) (OwedRefund, error) {
+	if o.State != OwedOpen {
+		return o, ErrOwedDone
+	}
+	o.DueAt, o.RetryAt = &now, nil
+	return o, nil
+}
+
+// taken is the largest amount up to minor that the gateway takes; 0 when there is none.
 func taken(minor int64, code string) int64 {
 	for _, unit := range []int64{1, 10, 100} {
 		if down := minor - minor%unit; down > 0 {

@@ -69,6 +69,22 @@ func EraseRefunds(ctx context.Context, tx pg.Tx, intents []Erased) ([]domain.Ref
 	return found, nil
 }
 
+// EraseOwedNotes clears what persons have noted about owed refunds of the bookings of intents.
+func EraseOwedNotes(ctx context.Context, tx pg.Tx, intents []Erased) error {
+	list := make([]domain.IntentID, 0, len(intents))
+	for _, e := range intents {
+		list = append(list, e.ID)
+	}
+	_, err := tx.Exec(ctx, `update automatic_refunds o set closed_note = null
+		where o.tenant_id = @tenant and o.livemode = @live and o.closed_note is not null and o.booking_id in (
+			select p.booking_id from payment_intents p where p.tenant_id = @tenant and p.livemode = @live and p.id = any(@intents))`,
+		pg.Args{"intents": list})
+	if err != nil {
+		return fmt.Errorf("erase notes of owed refunds: %w", err)
+	}
+	return nil
+}
+
 // Sweep deletes up to limit rows of all tenants and modes that came before a time, and returns how many; tx has the worker role.
 type Sweep func(ctx context.Context, tx pg.Tx, before time.Time, limit int) (int64, error)
 

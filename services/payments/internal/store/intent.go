@@ -169,12 +169,9 @@ func LeaveCall(ctx context.Context, tx pg.Tx, p domain.Intent, until time.Time) 
 // UpdateIntent writes what the gateway has told of an intent that the transaction has locked, and ends the call that was under
 // way. It increments the version where visible says so. An intent that was not listed before counts as updated now.
 func UpdateIntent(ctx context.Context, tx pg.Tx, p domain.Intent, visible bool) (domain.Intent, error) {
-	var failure []byte
-	if p.Failure != nil {
-		var err error
-		if failure, err = json.Marshal(p.Failure); err != nil {
-			return domain.Intent{}, fmt.Errorf("failure: %w", err)
-		}
+	failure, err := failureText(p.Failure)
+	if err != nil {
+		return domain.Intent{}, err
 	}
 	at, err := pg.One(ctx, tx, pgx.RowToStructByName[stamp], domain.ErrIntentNotFound, `
 		update payment_intents p set gateway_id = @gateway, status = @status, amount = @amount, received = @received, capturable = @capturable,
@@ -186,7 +183,7 @@ func UpdateIntent(ctx context.Context, tx pg.Tx, p domain.Intent, visible bool) 
 		where p.tenant_id = @tenant and p.livemode = @live and p.id = @id
 		returning p.version, p.created_at, p.updated_at`, pg.Args{
 		"id": p.ID, "gateway": p.GatewayID, "status": p.Status, "amount": p.Amount.Minor, "received": p.Received, "capturable": p.Capturable,
-		"refunded": p.Refunded, "elsewhere": p.RefundedElsewhere, "failure": pg.JSONText(failure), "failed_charge": p.FailedCharge, "disputed": p.Disputed, "ever_disputed": p.EverDisputed, "charge": p.Charges.To, "charge_back": p.Charges.Back, "refund": p.Refunds.To,
+		"refunded": p.Refunded, "elsewhere": p.RefundedElsewhere, "failure": failure, "failed_charge": p.FailedCharge, "disputed": p.Disputed, "ever_disputed": p.EverDisputed, "charge": p.Charges.To, "charge_back": p.Charges.Back, "refund": p.Refunds.To,
 		"refund_back": p.Refunds.Back, "succeeded_at": p.SucceededAt,
 		"canceled_at": p.CanceledAt, "applied": p.Applied, "visible": visible,
 	})

@@ -47,5 +47,6 @@ func TestIsolation(t *testing.T) {
 		{"booking_settlements", "booking_id, due_at", "gen_random_uuid(), now()"},
 		{"automatic_refunds", "cause, subject, wanted", "'late', 'pi_1', 1"},
 	}, "booking_settlements_due", "payment_intents_leased", "refunds_leased", "gateway_events_due", "gateway_events_done", "gateway_reconciliations_due",
-		"lost_bookings_due", "gateway_accounts_id", "payment_intents_refused", "refunds_refused")
+		"lost_bookings_due", "gateway_accounts_id", "payment_intents_refused", "refunds_refused", "automatic_refunds_due",
+		"automatic_refunds_failed")
 }

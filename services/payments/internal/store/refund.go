@@ -15,7 +15,7 @@ import (
 
 // refundColumns hold the allocations too, so that one statement reads both as they are at one instant.
 const refundColumns = `r.id, r.status, r.shown, r.amount, r.currency, r.reason, r.booking_id, coalesce(r.intent, ''), r.metadata, r.version,
-	r.created_at, r.updated_at, r.leased_until, coalesce(r.credential_id, ''), coalesce(r.key, ''), r.fingerprint,
+	r.created_at, r.updated_at, r.leased_until, coalesce(r.credential_id, ''), coalesce(r.key, ''), r.fingerprint, r.owed_id,
 	(select json_agg(json_build_object('id', a.id, 'intent_id', a.intent_id, 'intent', p.gateway_id, 'amount', a.amount, 'status', a.status,
 			'gateway_id', coalesce(a.gateway_id, ''), 'failure', a.failure, 'attempt', a.attempt, 'attempted_at', a.attempted_at,
 			'applied', a.applied) order by a.position)
@@ -53,7 +53,7 @@ func scanRefund(row pgx.CollectableRow) (domain.Refund, error) {
 	var r domain.Refund
 	var raw []byte
 	err := row.Scan(&r.ID, &r.Status, &r.Shown, &r.Amount.Minor, &r.Amount.Currency, &r.Reason, &r.BookingID, &r.Intent, &r.Metadata, &r.Version,
-		&r.CreatedAt, &r.UpdatedAt, &r.LeasedUntil, &r.Request.Credential, &r.Request.Key, &r.Request.Fingerprint, &raw)
+		&r.CreatedAt, &r.UpdatedAt, &r.LeasedUntil, &r.Request.Credential, &r.Request.Key, &r.Request.Fingerprint, &r.Owed, &raw)
 	if err != nil {
 		return domain.Refund{}, fmt.Errorf("scan refund: %w", err)
 	}
@@ -151,9 +151,9 @@ var refundMetadata = pg.MetadataTable{Name: "refund_metadata", Owner: "refund_id
 func InsertRefund(ctx context.Context, tx pg.Tx, r domain.Refund) (out domain.Refund, taken bool, err error) {
 	at, err := pg.One(ctx, tx, pgx.RowToStructByName[stamp], pgx.ErrNoRows, `
 		insert into refunds as r (tenant_id, livemode, id, status, amount, currency, reason, booking_id, intent, metadata, credential_id, key,
-			fingerprint, leased_until, created_at, updated_at)
+			fingerprint, leased_until, owed_id, created_at, updated_at)
 		values (@tenant, @live, @id, @status, @amount, @currency, @reason, @booking, nullif(@intent::text, ''), @metadata,
-			nullif(@credential::text, ''), nullif(@key::text, ''), @fingerprint, @leased_until, clock_timestamp(), clock_timestamp())
+			nullif(@credential::text, ''), nullif(@key::text, ''), @fingerprint, @leased_until, @owed, clock_timestamp(), clock_timestamp())
 		returning r.version, r.created_at, r.updated_at`, refundArgs(r))
 	if pg.ConstraintName(err) == "refunds_key" {
 		return domain.Refund{}, true, nil
@@ -182,7 +182,7 @@ func refundArgs(r domain.Refund) pg.Args {
 	return pg.Args{
 		"id": r.ID, "status": r.Status, "amount": r.Amount.Minor, "currency": r.Amount.Currency, "reason": r.Reason, "booking": r.BookingID,
 		"intent": string(r.Intent), "metadata": pg.JSONText(r.Metadata), "credential": r.Request.Credential, "key": r.Request.Key,
-		"fingerprint": r.Request.Fingerprint, "leased_until": r.LeasedUntil, "shown": r.Shown,
+		"fingerprint": r.Request.Fingerprint, "leased_until": r.LeasedUntil, "shown": r.Shown, "owed": r.Owed,
 	}
 }
 
@@ -214,18 +214,15 @@ func LeaseRefund(ctx context.Context, tx pg.Tx, r domain.Refund) error {
 // UpdateRefund writes the state of a refund that the transaction has locked, and that of one of its allocations. It increments the
 // version where a change is visible of a refund that was shown before.
 func UpdateRefund(ctx context.Context, tx pg.Tx, r domain.Refund, a domain.Allocation, raise, visible bool) (domain.Refund, error) {
-	var failure []byte
-	if a.Failure != nil {
-		var err error
-		if failure, err = json.Marshal(a.Failure); err != nil {
-			return domain.Refund{}, fmt.Errorf("failure: %w", err)
-		}
+	failure, err := failureText(a.Failure)
+	if err != nil {
+		return domain.Refund{}, err
 	}
-	_, err := tx.Exec(ctx, `
+	_, err = tx.Exec(ctx, `
 		update refund_allocations a set status = @status, gateway_id = nullif(@gateway::text, ''), failure = @failure, attempt = @attempt,
 			attempted_at = @attempted_at, applied = @applied
 		where a.tenant_id = @tenant and a.livemode = @live and a.refund_id = @refund and a.id = @id`, pg.Args{
-		"refund": r.ID, "id": a.ID, "status": a.Status, "gateway": a.GatewayID, "failure": pg.JSONText(failure), "attempt": a.Attempt,
+		"refund": r.ID, "id": a.ID, "status": a.Status, "gateway": a.GatewayID, "failure": failure, "attempt": a.Attempt,
 		"attempted_at": a.AttemptedAt, "applied": a.Applied,
 	})
 	if err != nil {
@@ -246,6 +243,18 @@ func UpdateRefund(ctx context.Context, tx pg.Tx, r domain.Refund, a domain.Alloc
 	return r, nil
 }
 
+// failureText is a failure as a parameter of a json column; nil is null.
+func failureText(f *domain.Failure) (*string, error) {
+	if f == nil {
+		return nil, nil
+	}
+	raw, err := json.Marshal(f)
+	if err != nil {
+		return nil, fmt.Errorf("failure: %w", err)
+	}
+	return pg.JSONText(raw), nil
+}
+
 // BeginAttempt writes a new attempt of an allocation.
 func BeginAttempt(ctx context.Context, tx pg.Tx, a domain.Allocation) error {
 	_, err := tx.Exec(ctx, `update refund_allocations a set attempt = @attempt, attempted_at = @attempted_at
@@ -263,11 +272,18 @@ func RefundOfAllocation(ctx context.Context, q pg.Q, intent domain.IntentID, id 
 		where a.tenant_id = @tenant and a.livemode = @live and a.id = @id and a.intent_id = @intent`, pg.Args{"id": id, "intent": intent})
 }
 
-// OpenRefunds reads the gateway's ids of up to limit refunds of an intent that it has not ended, the oldest first.
-func OpenRefunds(ctx context.Context, q pg.Q, intent domain.IntentID, limit int) ([]string, error) {
-	return pg.Many(ctx, q, pgx.RowTo[string], `select a.gateway_id from refund_allocations a
+// OpenRefunds reads up to limit allocations of refunds of an intent that the gateway has not ended, in the order of their ids after one.
+func OpenRefunds(ctx context.Context, q pg.Q, intent domain.IntentID, after domain.AllocationID, limit int) ([]OpenRefund, error) {
+	return pg.Many(ctx, q, pgx.RowToStructByName[OpenRefund], `select a.id, a.gateway_id from refund_allocations a
 		where a.tenant_id = @tenant and a.livemode = @live and a.intent_id = @intent and a.status in ('pending', 'requires_action')
-		order by a.id limit @limit`, pg.Args{"intent": intent, "limit": limit})
+			and (@after::uuid is null or a.id > @after)
+		order by a.id limit @limit`, pg.Args{"intent": intent, "after": after, "limit": limit})
+}
+
+// OpenRefund is an allocation that the gateway has not ended.
+type OpenRefund struct {
+	ID        domain.AllocationID
+	GatewayID string // re_…
 }
 
 // LeaveRefund notes when the calls of a refund are resumed, unless another process has them by now.

@@ -7,6 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/payments/internal/domain"
@@ -59,13 +61,19 @@ func SettlementsDue(ctx context.Context, tx pg.Tx, now time.Time, except []Home,
 		where s.due_at <= $3`+outside("s")+` order by s.due_at limit $4`, tenants, modes, now, limit)
 }
 
-// TakeSettlement takes a booking until a time and returns how often it was taken; 0 when another process has it or has settled it.
-func TakeSettlement(ctx context.Context, tx pg.Tx, id domain.BookingID, now, until time.Time) (tries int, err error) {
-	found, err := pg.Many(ctx, tx, pgx.RowTo[int], `update booking_settlements s set due_at = @until, tries = s.tries + 1
-		where s.tenant_id = @tenant and s.livemode = @live and s.booking_id = @id and s.due_at <= @now returning s.tries`,
+// Settling is a booking whose payments are being settled.
+type Settling struct {
+	Tries   int       // how often it was taken; 0: another process has it or has settled it
+	NotedAt time.Time // when it became known that it was cancelled or has expired
+}
+
+// TakeSettlement takes a booking until a time.
+func TakeSettlement(ctx context.Context, tx pg.Tx, id domain.BookingID, now, until time.Time) (Settling, error) {
+	found, err := pg.Many(ctx, tx, pgx.RowToStructByName[Settling], `update booking_settlements s set due_at = @until, tries = s.tries + 1
+		where s.tenant_id = @tenant and s.livemode = @live and s.booking_id = @id and s.due_at <= @now returning s.tries, s.noted_at`,
 		pg.Args{"id": id, "now": now, "until": until})
 	if err != nil || len(found) == 0 {
-		return 0, err
+		return Settling{}, err
 	}
 	return found[0], nil
 }
@@ -109,21 +117,201 @@ func Settle(ctx context.Context, tx pg.Tx, id domain.IntentID) (bool, error) {
 	return tag.RowsAffected() == 1, nil
 }
 
-// BeginAutomaticRefund notes an automatic refund; false when it was begun before. Its row is locked until the transaction ends.
-func BeginAutomaticRefund(ctx context.Context, tx pg.Tx, a domain.AutomaticRefund) (bool, error) {
-	tag, err := tx.Exec(ctx, `insert into automatic_refunds (tenant_id, livemode, cause, subject, wanted)
-		values (@tenant, @live, @cause, @subject, @wanted) on conflict do nothing`,
-		pg.Args{"cause": a.Cause, "subject": a.Subject, "wanted": a.Wanted})
+const owedColumns = `o.id, o.cause, o.subject, o.booking_id as booking, o.wanted, coalesce(o.currency, '') as code, o.since, o.elsewhere, o.state,
+	coalesce(o.remaining, o.wanted) as remaining, o.tries, o.refund_id, o.due_at, o.retry_at, o.failed_at, o.failure, o.closed_at,
+	coalesce(o.closed_by, '') as closed_by, coalesce(o.closed_note, '') as note, o.version, o.created_at`
+
+const oneOwed = `select ` + owedColumns + ` from automatic_refunds o where o.tenant_id = @tenant and o.livemode = @live and `
+
+// PutOwed notes what is owed back of some payments, unless it was noted before. What others have refunded of them by then does not count
+// where it is a share of the booking's.
+func PutOwed(ctx context.Context, tx pg.Tx, o domain.OwedRefund, payments []domain.GatewayID) error {
+	_, err := tx.Exec(ctx, `
+		insert into automatic_refunds (tenant_id, livemode, cause, subject, id, booking_id, wanted, currency, since, due_at, elsewhere)
+		values (@tenant, @live, @cause, @subject, @id, @booking, @wanted, @code, @since, @due, (
+			select coalesce(sum(p.refunded_elsewhere), 0) from payment_intents p
+			where p.tenant_id = @tenant and p.livemode = @live and p.gateway_id = any(@payments)))
+		on conflict do nothing`, pg.Args{
+		"cause": o.Cause, "subject": o.Subject, "id": o.ID, "booking": o.Booking, "wanted": o.Wanted, "code": o.Code, "since": o.Since, "due": o.DueAt,
+		"payments": gatewayIDs(payments),
+	})
 	if err != nil {
-		return false, fmt.Errorf("begin automatic refund: %w", err)
+		return fmt.Errorf("note owed refund: %w", err)
 	}
-	return tag.RowsAffected() == 1, nil
+	return nil
 }
 
-// SaveAutomaticRefund notes the refund that was made of an automatic one.
-func SaveAutomaticRefund(ctx context.Context, tx pg.Tx, a domain.AutomaticRefund, id domain.RefundID) error {
-	_, err := tx.Exec(ctx, `update automatic_refunds a set refund_id = @refund
-		where a.tenant_id = @tenant and a.livemode = @live and a.cause = @cause and a.subject = @subject`,
-		pg.Args{"cause": a.Cause, "subject": a.Subject, "refund": id})
-	return err
+// AdoptOwed fills in an owed refund that a version of this service before has written, marks the refund that it has made, and returns it.
+// Another process may have done so. What others have refunded counts, whenever they did: nothing is returned twice.
+func AdoptOwed(ctx context.Context, tx pg.Tx, o domain.OwedRefund) (domain.OwedRefund, error) {
+	o.ID, o.Since = ids.New[domain.OwedPrefix](), o.CreatedAt
+	if o.Cause == domain.PaidLate {
+		o.Since = domain.AllRefunds
+	}
+	if !o.RefundID.IsZero() { // locked before the row, as everywhere
+		found, err := pg.Many(ctx, tx, pgx.RowTo[domain.OwedID], `update refunds r set owed_id = coalesce(r.owed_id, @id)
+			where r.tenant_id = @tenant and r.livemode = @live and r.id = @refund returning r.owed_id`, pg.Args{"id": o.ID, "refund": o.RefundID})
+		if err != nil {
+			return o, fmt.Errorf("mark the refund that was made: %w", err)
+		}
+		if len(found) > 0 {
+			o.ID = found[0]
+		}
+	}
+	return pg.One(ctx, tx, pgx.RowToStructByName[domain.OwedRefund], domain.ErrOwedNotFound, `
+		update automatic_refunds o set id = coalesce(o.id, @id), booking_id = @booking, currency = @code, since = @since
+		where o.tenant_id = @tenant and o.livemode = @live and o.cause = @cause and o.subject = @subject returning `+owedColumns, pg.Args{
+		"cause": o.Cause, "subject": o.Subject, "id": o.ID, "booking": o.Booking, "code": o.Code, "since": o.Since,
+	})
+}
+
+func gatewayIDs(list []domain.GatewayID) []string {
+	out := make([]string, len(list))
+	for i, id := range list {
+		out[i] = string(id)
+	}
+	return out
+}
+
+// OwedDue is an owed refund that is to be looked at.
+type OwedDue struct {
+	Home
+
+	Cause   domain.Cause
+	Subject string
+}
+
+// OwedRefundsDue returns up to limit owed refunds of all tenants and modes but those of except that are to be looked at, the oldest
+// first; tx has the worker role.
+func OwedRefundsDue(ctx context.Context, tx pg.Tx, now time.Time, except []Home, limit int) ([]OwedDue, error) {
+	tenants, modes := homes(except)
+	return pg.Many(ctx, tx, pgx.RowToStructByName[OwedDue], `
+		select o.tenant_id, o.livemode, o.cause, o.subject from automatic_refunds o
+		where o.due_at <= $3`+outside("o")+` order by o.due_at limit $4`, tenants, modes, now, limit)
+}
+
+// TakeOwed takes an owed refund that is due until a time; nil when another process has it.
+func TakeOwed(ctx context.Context, tx pg.Tx, due OwedDue, now, until time.Time) (*domain.OwedRefund, error) {
+	found, err := pg.Many(ctx, tx, pgx.RowToStructByName[domain.OwedRefund], `update automatic_refunds o set due_at = @until
+		where o.tenant_id = @tenant and o.livemode = @live and o.cause = @cause and o.subject = @subject and o.due_at <= @now
+		returning `+owedColumns, pg.Args{"cause": due.Cause, "subject": due.Subject, "now": now, "until": until})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
+}
+
+// OwedForUpdate locks the row of an owed refund. A transaction that locks intents or refunds too locks them first.
+func OwedForUpdate(ctx context.Context, tx pg.Tx, id domain.OwedID) (domain.OwedRefund, error) {
+	return pg.One(ctx, tx, pgx.RowToStructByName[domain.OwedRefund], domain.ErrOwedNotFound, oneOwed+`o.id = @id for update`, pg.Args{"id": id})
+}
+
+// SaveOwed writes an owed refund that the transaction has locked. raise increments the version, for a change that a person sees.
+func SaveOwed(ctx context.Context, tx pg.Tx, o domain.OwedRefund, raise bool) error {
+	failure, err := failureText(o.Failure)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `
+		update automatic_refunds o set state = @state, remaining = @remaining, tries = @tries, refund_id = @refund, due_at = @due, retry_at = @retry,
+			failed_at = @failed, failure = @failure, closed_at = @closed, closed_by = nullif(@by::text, ''), closed_note = nullif(@note::text, ''),
+			version = o.version + @raise::boolean::int
+		where o.tenant_id = @tenant and o.livemode = @live and o.id = @id`, pg.Args{
+		"id": o.ID, "state": o.State, "remaining": o.Remaining, "tries": o.Tries, "refund": o.RefundID, "due": o.DueAt, "retry": o.RetryAt,
+		"failed": o.FailedAt, "failure": failure, "closed": o.ClosedAt, "by": o.ClosedBy, "note": o.Note, "raise": raise,
+	})
+	if err != nil {
+		return fmt.Errorf("save owed refund: %w", err)
+	}
+	return nil
+}
+
+// WakeOwed makes what is owed back of an intent of a booking due, because the money of a refund of it has moved. The transaction has
+// locked the intent.
+func WakeOwed(ctx context.Context, tx pg.Tx, booking domain.BookingID, intent domain.GatewayID, now time.Time) error {
+	_, err := tx.Exec(ctx, `update automatic_refunds o set due_at = @now
+		where o.tenant_id = @tenant and o.livemode = @live and o.booking_id = @booking and o.state <> 'closed'
+			and (o.cause = 'cancelled' or o.subject = @intent)`, pg.Args{"booking": booking, "intent": string(intent), "now": now})
+	if err != nil {
+		return fmt.Errorf("wake owed refunds: %w", err)
+	}
+	return nil
+}
+
+// FailOwed notes that a refund that was made for an owed one has failed, or a part of it: that is tried again later.
+func FailOwed(ctx context.Context, tx pg.Tx, id domain.OwedID, why *domain.Failure, now, again time.Time) error {
+	failure, err := failureText(why)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `update automatic_refunds o set failure = @failure, retry_at = @again, version = o.version + 1,
+			failed_at = case when o.state = 'open' then coalesce(o.failed_at, @now) else @now end
+		where o.tenant_id = @tenant and o.livemode = @live and o.id = @id and o.state <> 'closed'`,
+		pg.Args{"id": id, "failure": failure, "now": now, "again": again})
+	if err != nil {
+		return fmt.Errorf("note failed refund: %w", err)
+	}
+	return nil
+}
+
+// OwedMoney locks the given payments in the order in which refunds lock them, and reads how they stand since a time. What others have
+// refunded is rather too much, until the intent is read after a refund of this platform has failed: nothing is returned twice.
+func OwedMoney(ctx context.Context, tx pg.Tx, payments []domain.GatewayID, since time.Time) (domain.OwedMoney, error) {
+	args := pg.Args{"payments": gatewayIDs(payments), "since": since}
+	const those = `from payment_intents p where p.tenant_id = @tenant and p.livemode = @live and p.gateway_id = any(@payments)`
+	if _, err := tx.Exec(ctx, `select `+those+` order by p.created_at desc, p.id desc for update`, args); err != nil {
+		return domain.OwedMoney{}, fmt.Errorf("lock payments: %w", err)
+	}
+	return pg.One(ctx, tx, pgx.RowToStructByName[domain.OwedMoney], pgx.ErrNoRows, `
+		select coalesce(sum(a.held), 0)::bigint as returned, coalesce(sum(a.under_way), 0)::bigint as under_way,
+			coalesce(sum(l.elsewhere), 0)::bigint as elsewhere
+		from (select p.id, greatest(p.refunded_elsewhere, p.refunded - p.refund_reserved) as elsewhere `+those+`) l
+		left join lateral (
+			select sum(a.amount) filter (where a.status in ('creating', 'pending', 'requires_action', 'succeeded')) as held,
+				sum(a.amount) filter (where a.status in ('creating', 'pending', 'requires_action')) as under_way
+			from refund_allocations a join refunds r on r.tenant_id = a.tenant_id and r.livemode = a.livemode and r.id = a.refund_id
+			where a.tenant_id = @tenant and a.livemode = @live and r.tenant_id = @tenant and r.livemode = @live and a.intent_id = l.id
+				and r.created_at >= @since) a on true`, args)
+}
+
+// OwedPayments reads those of the given payments that have something left to refund, the newest first, up to limit, and which of them a
+// refund since a time has failed for. The transaction has locked them.
+func OwedPayments(ctx context.Context, tx pg.Tx, payments []domain.GatewayID, since time.Time, limit int) ([]domain.Intent, map[domain.IntentID]bool, error) {
+	args := pg.Args{"payments": gatewayIDs(payments), "since": since, "limit": limit}
+	const those = `p.gateway_id = any(@payments) and p.received > greatest(p.refunded, p.refunded_elsewhere + p.refund_reserved)`
+	failed, err := pg.Many(ctx, tx, pgx.RowTo[domain.IntentID], `
+		select p.id from payment_intents p where p.tenant_id = @tenant and p.livemode = @live and `+those+` and exists (
+			select from refund_allocations a join refunds r on r.tenant_id = a.tenant_id and r.livemode = a.livemode and r.id = a.refund_id
+			where a.tenant_id = @tenant and a.livemode = @live and r.tenant_id = @tenant and r.livemode = @live and a.intent_id = p.id
+				and a.status in ('refused', 'failed', 'canceled') and r.created_at >= @since)`, args)
+	if err != nil {
+		return nil, nil, fmt.Errorf("payments whose refund has failed: %w", err)
+	}
+	marked := make(map[domain.IntentID]bool, len(failed))
+	for _, id := range failed {
+		marked[id] = true
+	}
+	list, err := pg.Many(ctx, tx, scanIntent, oneIntent+those+`
+		order by p.id = any(@failed), p.created_at desc, p.id desc limit @limit`,
+		pg.Args{"payments": args["payments"], "failed": failed, "limit": limit})
+	return list, marked, err
+}
+
+// OwedRefunds reads one page of the owed refunds that could not be returned, the newest first.
+func OwedRefunds(ctx context.Context, q pg.Q, r page.Request) (page.Rows[domain.OwedRefund], error) {
+	w := &page.Where{}
+	w.Add(`o.tenant_id = @tenant and o.livemode = @live and o.state = 'open' and o.failed_at is not null`)
+	tail, args := w.Page(r, "o")
+	return page.Read(ctx, q, r, pgx.RowToStructByName[domain.OwedRefund], `select `+owedColumns+` from automatic_refunds o `+tail, args...)
+}
+
+// CountOwedRefunds is how many of them there are.
+func CountOwedRefunds(ctx context.Context, q pg.Q) (int, error) {
+	return pg.One(ctx, q, pgx.RowTo[int], pgx.ErrNoRows, `select count(*)::int from automatic_refunds o
+		where o.tenant_id = @tenant and o.livemode = @live and o.state = 'open' and o.failed_at is not null`, pg.Args{})
+}
+
+// OwedRefund reads an owed refund, or domain.ErrOwedNotFound.
+func OwedRefund(ctx context.Context, q pg.Q, id domain.OwedID) (domain.OwedRefund, error) {
+	return pg.One(ctx, q, pgx.RowToStructByName[domain.OwedRefund], domain.ErrOwedNotFound, oneOwed+`o.id = @id`, pg.Args{"id": id})
 }

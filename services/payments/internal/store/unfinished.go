@@ -51,6 +51,30 @@ func UnfinishedSettlements(ctx context.Context, tx pg.Tx, real time.Time) (Unfin
 	return pg.One(ctx, tx, pgx.RowToStructByName[Unfinished], nil, unfinished+`select s.noted_at as since from booking_settlements s) waiting`, real)
 }
 
+// OwedNew counts what policies owe, of all tenants and modes, and no worker has looked at; tx has the worker role.
+func OwedNew(ctx context.Context, tx pg.Tx, real time.Time) (Unfinished, error) {
+	return pg.One(ctx, tx, pgx.RowToStructByName[Unfinished], nil, unfinished+`
+		select o.created_at as since from automatic_refunds o
+		where o.remaining is null) waiting`, real)
+}
+
+// OwedFailed counts what policies owe, of all tenants and modes, whose refund has failed, from the first failure on; tx has the worker
+// role.
+func OwedFailed(ctx context.Context, tx pg.Tx, real time.Time) (Unfinished, error) {
+	return owed(ctx, tx, real, `<>`)
+}
+
+// OwedWithoutPayment counts those of which nothing is left to refund by card: a person returns them otherwise.
+func OwedWithoutPayment(ctx context.Context, tx pg.Tx, real time.Time) (Unfinished, error) {
+	return owed(ctx, tx, real, `=`)
+}
+
+func owed(ctx context.Context, tx pg.Tx, real time.Time, compare string) (Unfinished, error) {
+	return pg.One(ctx, tx, pgx.RowToStructByName[Unfinished], nil, unfinished+`
+		select o.failed_at as since from automatic_refunds o
+		where o.state = 'open' and o.failed_at is not null and coalesce(o.failure ->> 'code', '') `+compare+` $2) waiting`, real, domain.ErrNothingToRefund.Code)
+}
+
 // Silent are connected accounts of a mode whose events do not arrive.
 type Silent struct {
 	Events   domain.EventsState

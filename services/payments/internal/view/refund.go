@@ -1,9 +1,12 @@
 package view
 
 import (
+	"time"
+
 	"github.com/oapi-codegen/nullable"
 
 	"holdfast.dev/proto/api"
+	"holdfast.dev/proto/internalapi"
 
 	"holdfast.dev/services/payments/internal/domain"
 )
@@ -40,4 +43,36 @@ func textOrNull(s string) nullable.Nullable[string] {
 		return nullable.NewNullNullable[string]()
 	}
 	return nullable.NewNullableWithValue(s)
+}
+
+// OwedRefund returns the internal body of an owed refund.
+func OwedRefund(o domain.OwedRefund) internalapi.OwedRefund {
+	out := internalapi.OwedRefund{
+		ID: o.ID.String(), Cause: string(o.Cause), BookingID: o.Booking.String(), Amount: o.Wanted, RemainingAmount: o.Remaining, Currency: o.Code,
+		Status: string(o.State), Tries: o.Tries, FailedAt: utc(o.FailedAt), NextTryAt: utc(o.NextTry()), ClosedAt: utc(o.ClosedAt), Version: o.Version,
+		CreatedAt: o.CreatedAt.UTC(),
+	}
+	if intent := string(o.Intent()); intent != "" {
+		out.PaymentIntentID = &intent
+	}
+	if o.State == domain.OwedDone {
+		out.FailedAt = nil
+	} else if o.Failure != nil {
+		out.Failure = &internalapi.OwedRefundFailure{Code: o.Failure.Code, Message: o.Failure.Message}
+	}
+	if o.ClosedAt != nil {
+		out.ClosedBy = &o.ClosedBy
+	}
+	if o.Note != "" {
+		out.Note = &o.Note
+	}
+	return out
+}
+
+func utc(at *time.Time) *time.Time {
+	if at == nil {
+		return nil
+	}
+	t := at.UTC()
+	return &t
 }

@@ -175,12 +175,18 @@ func (f *Bookings) Requests() []domain.LinkedBooking {
 
 // Tenants stands for identity.
 type Tenants struct {
-	Info domain.Invoicing
-	Fail error
+	Info   domain.Invoicing
+	Fail   error
+	Before func() // runs before Invoicing answers; nil: nothing
 }
 
 // Invoicing implements app.TenantService.
-func (f *Tenants) Invoicing(context.Context) (domain.Invoicing, error) { return f.Info, f.Fail }
+func (f *Tenants) Invoicing(context.Context) (domain.Invoicing, error) {
+	if f.Before != nil {
+		f.Before()
+	}
+	return f.Info, f.Fail
+}
 
 // Acting implements app.TenantService.
 func (f *Tenants) Acting(_ context.Context, tenant ids.Tenant, mode caller.Mode) (caller.Caller, error) {

@@ -16,6 +16,8 @@ type Gateway struct {
 	Before, After func(ctx context.Context, call string) error
 	// RefundStatus is the state of new refunds; "": succeeded.
 	RefundStatus domain.RefundStatus
+	// Disputed are the intents of which no refund is made.
+	Disputed map[string]bool
 
 	mu      sync.Mutex
 	made    int

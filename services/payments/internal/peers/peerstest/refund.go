@@ -30,6 +30,9 @@ func (g *Gateway) CreateRefund(ctx context.Context, a domain.Account, r domain.R
 		if err != nil {
 			return s, err
 		}
+		if g.Disputed[string(part.Intent)] {
+			return s, refused("charge_disputed", "The charge has a dispute.")
+		}
 		if s.Refunded+part.Minor > s.Received {
 			return s, refused("charge_already_refunded", "More than is left.")
 		}

@@ -1,0 +1,170 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/ids"
+)
+
+// reading is what a tenant requests of one kind, and by which processes it is answered.
+type reading struct {
+	urls      []string
+	header    http.Header
+	processes []string
+}
+
+// request reads one of the URLs whole.
+func (l reading) request(t *testing.T, n int) (status int, took time.Duration) {
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, l.urls[n%len(l.urls)], nil)
+	if err != nil {
+		t.Error(err)
+		return 0, 0
+	}
+	req.Header = l.header.Clone()
+	began := time.Now()
+	res, err := httpClient.Do(req)
+	if err != nil {
+		return 0, time.Since(began)
+	}
+	defer func() { _ = res.Body.Close() }()
+	if _, err := io.Copy(io.Discard, res.Body); err != nil {
+		return 0, time.Since(began)
+	}
+	return res.StatusCode, time.Since(began)
+}
+
+// measured sends requests one after the other and returns their 99th percentile. Each answer must be 200.
+func (l reading) measured(t *testing.T, requests int) time.Duration {
+	t.Helper()
+	times := make([]time.Duration, requests)
+	for n := range times {
+		var status int
+		if status, times[n] = l.request(t, n); status != http.StatusOK {
+			t.Errorf("the other tenant's request: %d after %v", status, times[n])
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	slices.Sort(times)
+	return times[len(times)*99/100-1]
+}
+
+// largest is the memory of the largest one of some processes of the platform, in MiB.
+func (p *platform) largest(processes []string) (mib int) {
+	for _, name := range processes {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid(name)))
+		if err != nil {
+			continue
+		}
+		_, after, _ := strings.Cut(string(text), "VmRSS:")
+		kib, _ := strconv.Atoi(strings.Fields(after)[0])
+		mib = max(mib, kib>>10)
+	}
+	return mib
+}
+
+// tenantAtWorst makes a tenant with a booking and an invoice whose lines have a text, and returns what can be requested of it.
+func tenantAtWorst(t *testing.T, text string, lines, bookings, feeds int) map[string]reading {
+	t.Helper()
+	slug := strings.ReplaceAll(unique("worst"), "-", "")
+	var made struct{ ID, Secret string }
+	shared.identity(t, &made, "tenant", "create", "--slug", slug, "--name", "Harbour", "--timezone", "Europe/Berlin", "--currency", "USD", "--json")
+	shared.identity(t, &made, "key", "create", "--tenant", slug, "--mode", "test", "--scopes", "all", "--json")
+	c := shared.with(t, made.Secret)
+	customer := c.want(t, http.StatusCreated, http.MethodPost, "/customers", `{"first_name":"W","email":"w@example.com"}`).id(t)
+	line := fmt.Sprintf(`{"description":%q,"quantity":1,"unit_amount":{"amount":100,"currency":"USD"}}`, text)
+	invoice := c.want(t, http.StatusCreated, http.MethodPost, "/invoices", fmt.Sprintf(`{"customer_id":%q,"line_items":[%s]}`, customer,
+		strings.TrimSuffix(strings.Repeat(line+",", lines), ","))).id(t)
+	booking, err := ids.Parse[ids.BookingPrefix](c.want(t, http.StatusCreated, http.MethodPost, "/bookings", fmt.Sprintf(`{"event_date":%q,"notes":%q}`,
+		time.Now().AddDate(0, 0, 30).Format(time.DateOnly), strings.Repeat("n", min(len(text), 500)))).id(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	execute(t, shared.database(t, "bookings"), `insert into bookings
+		select (jsonb_populate_record(b, jsonb_build_object('id', gen_random_uuid(), 'number', 'W-' || n))).*
+		from bookings b, generate_series(1, $1::int) n where b.id = $2`, bookings, booking.UUID())
+	bearer := http.Header{"Authorization": {"Bearer " + made.Secret}}
+	calendars := reading{processes: []string{"bookings", "gateway"}, header: http.Header{}}
+	for range feeds {
+		var feed struct{ URL string }
+		c.want(t, http.StatusCreated, http.MethodPost, "/calendar-feeds", `{"name":"W","include_details":true}`).decode(t, &feed)
+		calendars.urls = append(calendars.urls, feed.URL)
+	}
+	csv := bearer.Clone()
+	csv.Set("Accept", "text/csv")
+	return map[string]reading{
+		"documents": {[]string{c.base + "/invoices/" + invoice + "/pdf"}, bearer, []string{"customers", "gateway"}},
+		"calendars": calendars,
+		"downloads": {[]string{c.base + "/bookings"}, csv, []string{"bookings", "gateway"}},
+	}
+}
+
+// A tenant that requests what costs most, as often as it can, gets 200 and 429. Another tenant's requests of the same kind are all
+// answered, and the processes stay below the chart's limit of memory. The times are only reported: all
+// processes, the attackers too, share the machine.
+func TestOneTenantAtItsWorst(t *testing.T) {
+	if shared.cluster != nil {
+		return // its processes are the pods'
+	}
+	const requests, attackers, limit = 100, 20, 256 // MiB: the limit of the chart; the gateway's is larger
+	worst := tenantAtWorst(t, strings.Repeat("x\n", 2499)+"x", 100, 15_000, 2*attackers)
+	other := tenantAtWorst(t, "A day on the water", 5, 100, 4)
+	for kind, l := range worst {
+		t.Run(kind, func(t *testing.T) {
+			alone := other[kind].measured(t, requests)
+			var answers [600]atomic.Int64 // by status; 0: none
+			stop := make(chan struct{})
+			var all sync.WaitGroup
+			for i := range attackers {
+				all.Go(func() {
+					for n := i; ; n += attackers {
+						select {
+						case <-stop:
+							return
+						default:
+						}
+						status, _ := l.request(t, n)
+						answers[status].Add(1)
+						if status == http.StatusTooManyRequests {
+							time.Sleep(time.Second) // twice what the rate limit allows one key
+						}
+					}
+				})
+			}
+			memory := 0
+			all.Go(func() {
+				for ; ; time.Sleep(20 * time.Millisecond) {
+					select {
+					case <-stop:
+						return
+					default:
+						memory = max(memory, shared.largest(l.processes))
+					}
+				}
+			})
+			time.Sleep(time.Second)
+			beside := other[kind].measured(t, requests)
+			close(stop)
+			all.Wait()
+			t.Logf("p99 of another tenant: %v alone, %v beside (%.1f times); at most %d MiB; %d × 200, %d × 429",
+				alone, beside, float64(beside)/float64(alone), memory, answers[http.StatusOK].Load(), answers[http.StatusTooManyRequests].Load())
+			for status := range answers {
+				if n := answers[status].Load(); n > 0 && status != http.StatusOK && status != http.StatusTooManyRequests {
+					t.Errorf("%d answers with status %d", n, status)
+				}
+			}
+			if memory == 0 || memory >= limit {
+				t.Errorf("%d MiB of memory, the limit is %d", memory, limit)
+			}
+		})
+	}
+}
