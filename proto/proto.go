@@ -19,6 +19,11 @@ var InternalIdentity []byte
 //go:embed internal/bookings.yaml
 var InternalBookings []byte
 
+// InternalCustomers are the internal calls of customers.
+//
+//go:embed internal/customers.yaml
+var InternalCustomers []byte
+
 // InternalPayments are the internal calls of payments.
 //
 //go:embed internal/payments.yaml

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"holdfast.dev/libs/page"
 )
 
 // SameRows fails the test unless a CSV has exactly the rows of a JSON list, each cell with the value of the property that
@@ -44,7 +46,7 @@ func cellOf(t testing.TB, row json.RawMessage, name string) string {
 	if json.Unmarshal(row, &text) != nil {
 		return string(row)
 	}
-	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
+	if strings.IndexAny(text, page.FormulaStarts) == 0 {
 		return "'" + text
 	}
 	return text

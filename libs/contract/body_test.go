@@ -108,6 +108,12 @@ func TestValidateBody(t *testing.T) {
 		{with(`"metadata":{"abcde":"x"}`), "metadata.abcde: The key: must be at most 4 characters."},
 		{with(`"metadata":{"":"x"}`), "metadata.: The key: must not be empty."},
 		{with(`"metadata":{"a":"x","":2}`), "metadata.: The key: must not be empty.\nmetadata.: Must be a string."},
+		// A text of one line.
+		{`{"title":"a\nb","buyer":"a@b.co"}`, "title: Must not contain a line break."},
+		{`{"title":" \u200b","buyer":"a@b.co"}`, "title: Must have a visible character."},
+		{`{"title":"a\u202e","buyer":"a@b.co"}`, "title: Must not contain a bidirectional control character."},
+		{with(`"metadata":{"a\u2028":"x"}`), "metadata.a\u2028: The key: must not contain a line break."},
+		{with(`"metadata":{"a":"\n\n"}`), ""},
 		// NUL, anywhere.
 		{`{"title":"a\u0000","buyer":"a@b.co"}`, "title: Must not contain the NUL character."},
 		{with(`"other":["x",{"y":"\u0000"}]`), "other.1.y: Must not contain the NUL character."},
@@ -184,6 +190,15 @@ func TestFormats(t *testing.T) {
 		{"buyer", " a@b.co", false},
 		{"buyer", strings.Repeat("a", 65) + "@b.co", false},
 		{"buyer", "a@" + strings.Repeat("b", 64) + ".co", false},
+		{"buyer", "a\u200b@b.co", false},
+		{"buyer", "a@b\u00ad.co", false},
+		{"buyer", "a\u202e@b.co", false},
+		{"buyer", "a\u2066@b.co", false},
+		{"buyer", "a\ufe0f@b.co", false},
+		{"buyer", "a@\u3164.co", false},
+		{"buyer", "\ufeffa@b.co", false},
+		{"title", "A\u200dB", true},
+		{"title", "A\tB", true},
 	} {
 		body := map[string]string{"title": "t", "buyer": "a@b.co"}
 		body[tc.field] = tc.value

@@ -5,6 +5,7 @@
 package contract
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -41,6 +42,11 @@ type Operation struct {
 	Personal bool
 	// Public says that the operation takes no credential (x-public): what it may read follows from its path.
 	Public bool
+	// Callers are the services that may make an internal call (x-callers), Permission is what it needs besides the scopes
+	// (x-required-permission), and Idempotent says that it declares the header Idempotency-Key. Empty in the public contract.
+	Callers    []string
+	Permission string
+	Idempotent bool
 	// Stream says that the answer lasts for minutes (x-stream) and is forwarded while it arrives.
 	Stream bool
 	// Download says that the answer has any size (x-download): it is forwarded while it arrives, and of no use without its end.
@@ -60,11 +66,18 @@ func (op *Operation) Cacheable() bool { return !op.Secret && !op.Personal }
 
 // Load compiles an OpenAPI 3.1 document (YAML or JSON). It fails on what the services could not use: a missing
 // operationId or x-service, two operations of one name, a schema that does not compile.
-func Load(doc []byte) (*Contract, error) {
+func Load(doc []byte) (*Contract, error) { return load(doc, "") }
+
+// LoadInternal compiles a document of proto/internal, the calls that other services make of one service. An operation needs
+// x-callers there, and neither x-service nor x-required-scopes. Its answers are not read.
+func LoadInternal(doc []byte, service string) (*Contract, error) { return load(doc, service) }
+
+func load(doc []byte, service string) (*Contract, error) {
 	l, err := newLoader(doc)
 	if err != nil {
 		return nil, fmt.Errorf("contract: %w", err)
 	}
+	l.service = service
 	c := &Contract{byID: map[string]*Operation{}, routes: &route{}}
 	ops, err := l.operations()
 	if err != nil {
@@ -80,8 +93,10 @@ func Load(doc []byte) (*Contract, error) {
 		c.byID[op.ID] = op
 		c.operations = append(c.operations, op)
 	}
-	if c.kinds, err = l.kinds(); err != nil {
-		return nil, fmt.Errorf("contract: %w", err)
+	if service == "" {
+		if c.kinds, err = l.kinds(); err != nil {
+			return nil, fmt.Errorf("contract: %w", err)
+		}
 	}
 	if len(c.operations) == 0 {
 		return nil, fmt.Errorf("contract: the document has no operations")
@@ -106,28 +121,28 @@ func (c *Contract) For(service string) []*Operation {
 	return out
 }
 
-// identify reads the id, the service and what the extensions of the operation declare.
-func (op *Operation) identify(item, node *yaml.Node) error {
+// identify reads the id, the service and what the extensions of the operation declare. service is that of an internal
+// document, "" in the public contract.
+func (op *Operation) identify(item, node *yaml.Node, service string) error {
 	op.ID = text(node, "operationId")
-	op.Service = text(node, "x-service")
-	if op.Service == "" {
-		op.Service = text(item, "x-service")
-	}
+	op.Service = cmp.Or(service, text(node, "x-service"), text(item, "x-service"))
 	if op.ID == "" || op.Service == "" {
 		return errors.New("operationId or x-service is missing")
 	}
-	scopes := child(node, "x-required-scopes")
-	if scopes == nil {
-		return errors.New("x-required-scopes is missing: list the scopes, or [] when any credential is enough")
-	}
-	if err := scopes.Decode(&op.Scopes); err != nil {
-		return fmt.Errorf("x-required-scopes: %w", err)
-	}
-	if codes := child(node, "x-error-codes"); codes != nil {
-		if err := codes.Decode(&op.Codes); err != nil {
-			return fmt.Errorf("x-error-codes: %w", err)
+	for name, into := range map[string]*[]string{"x-required-scopes": &op.Scopes, "x-error-codes": &op.Codes, "x-callers": &op.Callers} {
+		if list := child(node, name); list != nil {
+			if err := list.Decode(into); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
 		}
 	}
+	switch {
+	case service == "" && child(node, "x-required-scopes") == nil:
+		return errors.New("x-required-scopes is missing: list the scopes, or [] when any credential is enough")
+	case service != "" && len(op.Callers) == 0:
+		return errors.New("x-callers is missing: list the services that may make the call")
+	}
+	op.Permission = text(node, "x-required-permission")
 	op.Secret = text(node, "x-secret-response") == "true"
 	op.Stream = text(node, "x-stream") == "true"
 	op.Download = text(node, "x-download") == "true"

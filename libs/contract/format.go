@@ -9,6 +9,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/text/message"
+
+	"holdfast.dev/libs/oneline"
 )
 
 // Dates outside these years are refused.
@@ -31,6 +33,7 @@ var formats = []*jsonschema.Format{
 		return dateTime(s)
 	})},
 	{Name: "email", Validate: onText(email)},
+	{Name: "one-line", Validate: onText(oneline.Check)},
 }
 
 var formatMessages = map[string]string{
@@ -79,7 +82,7 @@ func years(t time.Time) error {
 }
 
 // email accepts exactly one address: a dot-atom or any UTF-8 before the last @ (RFC 6531), and a host name after it.
-// Quoted local parts and address literals are refused.
+// Quoted local parts, address literals and invisible characters are refused.
 func email(s string) error {
 	at := strings.LastIndexByte(s, '@')
 	if at < 1 || at > 64 || strings.ContainsFunc(s, notInEmail) || strings.IndexByte(s, '@') != at {
@@ -101,7 +104,7 @@ func email(s string) error {
 }
 
 func notInEmail(r rune) bool {
-	return r <= ' ' || r == 0x7F || strings.ContainsRune(`"(),:;<>[\]`, r) || (r >= 0x80 && r < 0xA1) || r == 0x2028 || r == 0x2029 || r == 0x3000
+	return strings.ContainsRune(`"(),:;<>[\]`, r) || oneline.Invisible(r)
 }
 
 func notInHost(r rune) bool {

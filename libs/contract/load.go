@@ -22,6 +22,7 @@ var methods = []string{
 
 // loader holds the document twice: as YAML nodes, which keep the property order, and inside the compiler.
 type loader struct {
+	service  string // of an internal document
 	root     *yaml.Node
 	compiler *jsonschema.Compiler
 	shapes   map[*yaml.Node]*shape
@@ -221,7 +222,7 @@ func known(method string) bool {
 func escape(seg string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(seg) }
 
 func (l *loader) fill(op *Operation, item, node *yaml.Node, itemPtr, ptr string) error {
-	if err := op.identify(item, node); err != nil {
+	if err := op.identify(item, node, l.service); err != nil {
 		return err
 	}
 	for seg := range strings.SplitSeq(op.Path, "/") {
@@ -246,8 +247,11 @@ func (l *loader) fill(op *Operation, item, node *yaml.Node, itemPtr, ptr string)
 	return l.requestBody(op, child(node, "requestBody"), ptr+"/requestBody")
 }
 
-// answer finds out whether the 2xx answer holds a person's data.
+// answer finds out whether the 2xx answer holds a person's data. That of an internal call is stored nowhere.
 func (l *loader) answer(op *Operation, node *yaml.Node) error {
+	if l.service != "" {
+		return nil
+	}
 	node, _, err := l.follow(node, "")
 	if err != nil {
 		return err

@@ -137,6 +137,9 @@ func format(k *kind.Format) string {
 	if m := formatMessages[k.Want]; m != "" {
 		return m
 	}
+	if k.Want == "one-line" {
+		return k.Err.Error()
+	}
 	return "Must be a valid " + k.Want + "."
 }
 

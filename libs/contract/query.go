@@ -38,6 +38,9 @@ func (l *loader) parameters(op *Operation, list *yaml.Node, ptr string) error {
 		if err != nil {
 			return err
 		}
+		if text(n, "in") == "header" && strings.EqualFold(text(n, "name"), "Idempotency-Key") {
+			op.Idempotent = true
+		}
 		if text(n, "in") != "query" {
 			continue
 		}
@@ -90,8 +93,8 @@ type Query struct {
 	values map[string]any // string, []string or map[string]string
 }
 
-// ParseQuery reads a raw query. A parameter that is unknown, given twice or out of its bounds is a 422 on
-// its name; lists are comma-separated; an object is given as name[key]=value.
+// ParseQuery reads a raw query. A parameter that is unknown, given twice or out of its bounds is a 422 on its name. The items
+// of a list are separated by commas, or the parameter is repeated, or both; an object is given as name[key]=value.
 func (op *Operation) ParseQuery(raw string) (Query, error) {
 	q := Query{op: op, values: map[string]any{}}
 	var fields []apperr.FieldError
@@ -172,13 +175,16 @@ func (q *Query) put(p *parameter, label, key, value string, fail func(name, msg 
 		m[key] = value
 		return
 	}
+	if p.kind == "array" {
+		items, _ := q.values[p.name].([]string)
+		q.values[p.name] = append(items, strings.Split(value, ",")...)
+		return
+	}
 	if _, ok := q.values[p.name]; ok {
 		fail(label, twice)
 		return
 	}
 	switch {
-	case p.kind == "array":
-		q.values[p.name] = strings.Split(value, ",")
 	case p.instant && len(value) > 6 && value[len(value)-6] == ' ':
 		// An unescaped +02:00 arrives with a space.
 		q.values[p.name] = value[:len(value)-6] + "+" + value[len(value)-5:]

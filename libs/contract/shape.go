@@ -18,6 +18,7 @@ type shape struct {
 	strict    bool   // a rule reads unknown properties too
 	open      bool   // a rule limits unknown properties
 	parent    bool   // the value may be an object or an array
+	whole     bool   // additionalProperties is true: the value is kept as sent, to any depth
 	hint      string // x-message: the error text when pattern fails
 }
 
@@ -52,6 +53,7 @@ func (l *loader) lay(s *shape, n *yaml.Node) error {
 		s.strict = s.strict || child(n, key) != nil
 	}
 	s.types(n)
+	s.whole = s.whole || text(n, "additionalProperties") == "true"
 	s.open = s.open || child(n, "additionalProperties") != nil || child(n, "patternProperties") != nil
 	for name, node := range pairs(child(n, "properties")) {
 		sub, err := l.shape(node)
@@ -99,6 +101,8 @@ func (s *shape) keeps(key string, before int) bool {
 	switch {
 	case s == nil || !s.parent:
 		return false
+	case s.whole:
+		return true
 	case s.closed():
 		return s.props[key] != nil || before < len(s.names)+maxFields
 	default:
@@ -117,12 +121,15 @@ func (s *shape) member(name string) *shape {
 	if p := s.props[name]; p != nil {
 		return p.shape
 	}
+	if s.whole {
+		return s
+	}
 	return s.extra
 }
 
 func (s *shape) item() *shape {
-	if s == nil {
-		return nil
+	if s == nil || s.whole {
+		return s
 	}
 	return s.items
 }

@@ -20,14 +20,15 @@ func CSVRoute(op *contract.Operation) string { return op.Path + ".csv" }
 // PrefersCSV reports whether the request is to be answered as CSV.
 func PrefersCSV(c *gin.Context) bool { return AcceptsCSV(of(c).op, c.Request.Header) }
 
-// AcceptsCSV reports whether the operation has CSV and the Accept header names text/csv with at least the quality that
-// JSON has there.
+// AcceptsCSV reports whether the operation has CSV and the Accept header prefers text/csv. A tie goes to JSON where the header
+// names application/json, else to CSV, which it names beside a range such as */*.
 func AcceptsCSV(op *contract.Operation, h http.Header) bool {
 	if op == nil || op.CSV == nil {
 		return false
 	}
+	const named = 3
 	csv := 0.0
-	json, exact := 0.0, 0 // exact is how exactly the header names JSON: 3 for application/json, 1 for */*
+	json, exact := 0.0, 0 // exact is how exactly the header names JSON: from named for application/json to 1 for */*
 	for _, values := range h["Accept"] {
 		for entry := range strings.SplitSeq(values, ",") {
 			name, params, err := mime.ParseMediaType(entry)
@@ -38,12 +39,12 @@ func AcceptsCSV(op *contract.Operation, h http.Header) bool {
 			if name == CSVType {
 				csv = max(csv, q)
 			}
-			if rank := map[string]int{"application/json": 3, "application/*": 2, "*/*": 1}[name]; rank > exact {
+			if rank := map[string]int{"application/json": named, "application/*": 2, "*/*": 1}[name]; rank > exact {
 				json, exact = q, rank
 			}
 		}
 	}
-	return csv > 0 && csv >= json
+	return csv > json || csv > 0 && csv == json && exact < named
 }
 
 // quality is the parameter q, 1 when it is absent and 0 when it is no number.

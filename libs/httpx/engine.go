@@ -23,9 +23,9 @@ var (
 	ErrCaller    = apperr.New(apperr.Unauthenticated, "invalid_credential", "The credential is not valid.")
 )
 
-// NewRouter returns a gin engine without middlewares and with safe settings: it trusts no proxies, never redirects,
-// answers a wrong method with 405 and an unknown path with notFound.
-func NewRouter(notFound error) *gin.Engine {
+// NewRouter returns a gin engine with safe settings: it trusts no proxies, never redirects, answers a wrong method with 405
+// and an unknown path with notFound. publicURL is where clients reach the gateway: the doc_url of each error begins with it.
+func NewRouter(publicURL string, notFound error) *gin.Engine {
 	gin.SetMode(gin.ReleaseMode)
 	e := gin.New()
 	e.RedirectTrailingSlash = false
@@ -34,14 +34,18 @@ func NewRouter(notFound error) *gin.Engine {
 	e.ForwardedByClientIP = false
 	e.UseRawPath = true          // an id may hold an escaped slash
 	_ = e.SetTrustedProxies(nil) // nil cannot fail
+	e.Use(func(c *gin.Context) { c.Set(publicKey, publicURL) })
 	e.NoRoute(func(c *gin.Context) { Fail(c, notFound) })
 	e.NoMethod(func(c *gin.Context) { Fail(c, ErrMethod) }) // gin has set Allow
 	return e
 }
 
+// publicKey holds in a gin.Context where clients reach the gateway.
+const publicKey = "holdfast.public"
+
 // NewEngine returns the engine of a service behind the gateway.
-func NewEngine() *gin.Engine {
-	e := NewRouter(ErrNotFound)
+func NewEngine(publicURL string) *gin.Engine {
+	e := NewRouter(publicURL, ErrNotFound)
 	e.Use(Recover)
 	return e
 }
@@ -87,7 +91,7 @@ func Fail(c *gin.Context, err error) {
 		attrs = append(attrs, slog.String("error", err.Error()))
 	}
 	obs.Add(c.Request.Context(), attrs...)
-	WriteError(c.Writer, RequestID(c), e)
+	WriteError(c.Writer, c.GetString(publicKey), RequestID(c), e)
 	c.Abort()
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"holdfast.dev/libs/apperr"
@@ -108,10 +109,11 @@ func encode(v any) []byte {
 	return b
 }
 
-// WriteError answers err in the public envelope: an *apperr.Error as it is, every other error as internal_error. It sets
-// Content-Type, X-Request-Id and the headers of the error. The cause is never shown. Every 422 has message, errors and
-// param, and its message begins with the name of the first field.
-func WriteError(w http.ResponseWriter, requestID string, err error) {
+// WriteError answers err in the public envelope: an *apperr.Error as it is, every other error as internal_error. Its doc_url
+// begins with publicURL, where clients reach the gateway. It sets Content-Type, X-Request-Id and the headers of the error.
+// The cause is never shown. Every 422 has message, errors and param, and its message begins with the name of the first
+// field.
+func WriteError(w http.ResponseWriter, publicURL, requestID string, err error) {
 	e := apperr.As(err)
 	status := StatusOf(e.Kind)
 	h := w.Header()
@@ -119,7 +121,7 @@ func WriteError(w http.ResponseWriter, requestID string, err error) {
 	h.Set("Content-Type", "application/json")
 	h.Set("X-Request-Id", requestID)
 	h.Set("Cache-Control", "no-store")
-	body := encode(envelopeOf(e, status, requestID))
+	body := encode(envelopeOf(e, status, docURL(publicURL, e.Code), requestID))
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // fails when the client is gone
@@ -141,8 +143,13 @@ func setHeaders(h http.Header, e *apperr.Error, status int) {
 	}
 }
 
-func envelopeOf(e *apperr.Error, status int, requestID string) envelope {
-	env := envelope{Error: errorBody{Type: typeOf(status), Code: e.Code, Message: e.Message, DocURL: proto.ErrorsPage + "#" + e.Code, RequestID: requestID}}
+// docURL leads to the paragraph of a code.
+func docURL(publicURL, code string) string {
+	return strings.TrimRight(publicURL, "/") + proto.ErrorsPage + "#" + code
+}
+
+func envelopeOf(e *apperr.Error, status int, doc, requestID string) envelope {
+	env := envelope{Error: errorBody{Type: typeOf(status), Code: e.Code, Message: e.Message, DocURL: doc, RequestID: requestID}}
 	if status != http.StatusUnprocessableEntity {
 		return env
 	}

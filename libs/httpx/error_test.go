@@ -43,15 +43,15 @@ func TestWriteError(t *testing.T) {
 		status int
 		body   string
 	}{
-		{errors.New("a <cause>"), 500, `{"error":{"type":"api_error","code":"internal_error","message":"Something went wrong on our side. It is safe to retry with backoff.","doc_url":"/docs/errors#internal_error","request_id":"req_1"}}`},
-		{fmt.Errorf("wrapped: %w", httpx.ErrNotFound), 404, `{"error":{"type":"invalid_request_error","code":"not_found","message":"There is nothing at this path.","doc_url":"/docs/errors#not_found","request_id":"req_1"}}`},
-		{fields(1), 422, `{"message":"z<b>: First.","errors":{"z<b>":["First."]},"error":{"type":"validation_error","code":"invalid_request","message":"z<b>: First.","param":"z<b>","doc_url":"/docs/errors#invalid_request","request_id":"req_1"}}`},
-		{fields(2), 422, `{"message":"z<b>: First. (and 1 more error)","errors":{"z<b>":["First."],"a1":["M1."]},"error":{"type":"validation_error","code":"invalid_request","message":"z<b>: First.","param":"z<b>","doc_url":"/docs/errors#invalid_request","request_id":"req_1"}}`},
-		{fields(4), 422, `{"message":"z<b>: First. (and 3 more errors)","errors":{"z<b>":["First."],"a1":["M1.","M3."],"a0":["M2."]},"error":{"type":"validation_error","code":"invalid_request","message":"z<b>: First.","param":"z<b>","doc_url":"/docs/errors#invalid_request","request_id":"req_1"}}`},
-		{apperr.New(apperr.Invalid, "booking_not_payable", "No."), 422, `{"message":"No.","errors":{"body":["No."]},"error":{"type":"validation_error","code":"booking_not_payable","message":"No.","param":"body","doc_url":"/docs/errors#booking_not_payable","request_id":"req_1"}}`},
+		{errors.New("a <cause>"), 500, `{"error":{"type":"api_error","code":"internal_error","message":"Something went wrong on our side. It is safe to retry with backoff.","doc_url":"https://booking.test/docs/errors#internal_error","request_id":"req_1"}}`},
+		{fmt.Errorf("wrapped: %w", httpx.ErrNotFound), 404, `{"error":{"type":"invalid_request_error","code":"not_found","message":"There is nothing at this path.","doc_url":"https://booking.test/docs/errors#not_found","request_id":"req_1"}}`},
+		{fields(1), 422, `{"message":"z<b>: First.","errors":{"z<b>":["First."]},"error":{"type":"validation_error","code":"invalid_request","message":"z<b>: First.","param":"z<b>","doc_url":"https://booking.test/docs/errors#invalid_request","request_id":"req_1"}}`},
+		{fields(2), 422, `{"message":"z<b>: First. (and 1 more error)","errors":{"z<b>":["First."],"a1":["M1."]},"error":{"type":"validation_error","code":"invalid_request","message":"z<b>: First.","param":"z<b>","doc_url":"https://booking.test/docs/errors#invalid_request","request_id":"req_1"}}`},
+		{fields(4), 422, `{"message":"z<b>: First. (and 3 more errors)","errors":{"z<b>":["First."],"a1":["M1.","M3."],"a0":["M2."]},"error":{"type":"validation_error","code":"invalid_request","message":"z<b>: First.","param":"z<b>","doc_url":"https://booking.test/docs/errors#invalid_request","request_id":"req_1"}}`},
+		{apperr.New(apperr.Invalid, "booking_not_payable", "No."), 422, `{"message":"No.","errors":{"body":["No."]},"error":{"type":"validation_error","code":"booking_not_payable","message":"No.","param":"body","doc_url":"https://booking.test/docs/errors#booking_not_payable","request_id":"req_1"}}`},
 	} {
 		rec := httptest.NewRecorder()
-		httpx.WriteError(rec, "req_1", tc.err)
+		httpx.WriteError(rec, "https://booking.test", "req_1", tc.err)
 		if rec.Code != tc.status || rec.Body.String() != tc.body {
 			t.Errorf("%v: %d\n got %s\nwant %s", tc.err, rec.Code, rec.Body, tc.body)
 		}
@@ -78,7 +78,7 @@ func TestErrorHeaders(t *testing.T) {
 		{httpx.ErrMethod.WithHeader("Allow", "GET"), "Allow", "GET"},
 	} {
 		rec := httptest.NewRecorder()
-		httpx.WriteError(rec, "req_1", tc.err)
+		httpx.WriteError(rec, "https://booking.test", "req_1", tc.err)
 		if got := rec.Header().Get(tc.header); got != tc.value {
 			t.Errorf("%v: %s is %q, want %q", tc.err, tc.header, got, tc.value)
 		}
@@ -96,7 +96,7 @@ func TestKinds(t *testing.T) {
 		apperr.Unavailable: "503 api_error", apperr.Timeout: "504 api_error", apperr.Timeout + 1: "500 api_error",
 	} {
 		rec := httptest.NewRecorder()
-		httpx.WriteError(rec, "r", apperr.New(kind, "c", "m"))
+		httpx.WriteError(rec, "https://booking.test", "r", apperr.New(kind, "c", "m"))
 		var e struct{ Error struct{ Type string } }
 		decode(t, rec.Body.Bytes(), &e)
 		if got := fmt.Sprintf("%d %s", httpx.StatusOf(kind), e.Error.Type); got != want || rec.Code != httpx.StatusOf(kind) {

@@ -203,7 +203,7 @@ func (d *testService) mount(routes map[string]httpx.Route) {
 		Service: "customers", Contract: d.spec, Idem: d,
 		Verifier: &caller.Verifier{Self: "customers", Keys: caller.Keys{"gateway": {{ID: "k1", Secret: d.secret}}}},
 	}
-	e := httpx.NewEngine()
+	e := httpx.NewEngine("https://booking.test")
 	if err := s.Mount(e, routes); err != nil {
 		d.t.Fatal(err)
 	}

@@ -1,9 +1,7 @@
 package httpx
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -12,7 +10,6 @@ import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
-	"holdfast.dev/libs/idem"
 	"holdfast.dev/libs/obs"
 )
 
@@ -26,14 +23,11 @@ func MissingScope(scope string) error {
 }
 
 // Internal gives the signed calls of the named services to h, with the tenant and mode of the signed caller. It is for
-// the calls of proto/internal, which are not in the public contract.
+// calls whose body no contract describes; MountInternal registers the others.
 func (s *Server) Internal(h Handler, peers ...string) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		obs.SetRoute(c.Request.Context(), c.FullPath())
-		peer, err := s.identify(c)
-		if err == nil && !slices.Contains(peers, peer) {
-			err = ErrCaller.WithCause(fmt.Errorf("%s is not allowed to make this call", peer))
-		}
+		err := s.verifyPeer(c, peers)
 		if err == nil {
 			err = h(c)
 		}
@@ -43,25 +37,46 @@ func (s *Server) Internal(h Handler, peers ...string) gin.HandlerFunc {
 	}
 }
 
-// MountInternal registers calls of a document of proto/internal for one peer, by operationId. Where a call is, and which
-// scopes its caller needs, is the document's. A call that the document lacks is an error.
-func (s *Server) MountInternal(e *gin.Engine, document []byte, peer string, calls map[string]Handler) error {
-	forms, err := contract.Forms(document)
+// verifyPeer refuses a request that none of the named services has signed.
+func (s *Server) verifyPeer(c *gin.Context, peers []string) error {
+	peer, err := s.identify(c)
+	if err == nil && !slices.Contains(peers, peer) {
+		err = ErrCaller.WithCause(fmt.Errorf("%s is not allowed to make this call", peer))
+	}
+	return err
+}
+
+// MountInternal registers each call of a document of proto/internal, keyed by operationId. Where a call is, which services
+// may make it, which scopes its caller needs, and what its body and its query may hold is the document's. A call without a
+// handler, and a handler of another call, are errors.
+func (s *Server) MountInternal(e *gin.Engine, document []byte, routes map[string]Route) error {
+	calls, err := contract.LoadInternal(document, s.Service)
 	if err != nil {
 		return err
 	}
-	for id, h := range calls {
-		form, ok := forms[id]
-		if !ok {
-			return fmt.Errorf("mount %s: there is no internal call %s", s.Service, id)
-		}
-		e.Handle(form.Method, ginPath(form.Path), s.Internal(scoped(form.Scopes, h), peer))
-	}
-	return nil
+	return s.mount(e, calls, "", routes, s.internalSteps)
 }
 
-// scoped gives a call to h when its caller has the scopes.
-func scoped(scopes []string, h Handler) Handler {
+// internalSteps returns the steps of an internal call: those of a public request, after the checks of its caller that the
+// gateway makes of a public one.
+func (s *Server) internalSteps(op *contract.Operation, route Route) []Handler {
+	steps := []Handler{
+		setRoute(op),
+		func(c *gin.Context) error { return s.verifyPeer(c, op.Callers) },
+		scoped(op.Scopes),
+	}
+	if route.Allow != nil {
+		steps = append(steps, route.Allow)
+	}
+	steps = append(steps, readBody, parseBody)
+	if op.Idempotent {
+		steps = append(steps, parseIdempotencyKey)
+	}
+	return append(steps, s.validate(route, parseQuery, validateBody), s.handle(route))
+}
+
+// scoped refuses a caller that lacks one of the scopes.
+func scoped(scopes []string) Handler {
 	return func(c *gin.Context) error {
 		who := caller.FromContext(c.Request.Context())
 		for _, scope := range scopes {
@@ -69,47 +84,14 @@ func scoped(scopes []string, h Handler) Handler {
 				return MissingScope(scope)
 			}
 		}
-		return h(c)
+		return nil
 	}
 }
 
-// Keyed gives an internal call to h with its Idempotency-Key and the fingerprint of the request. The call sees limit bytes of the body at most; secret says
-// that the answer holds a secret.
-func Keyed(secret bool, limit int64, h Handler) Handler {
-	return func(c *gin.Context) error {
-		r := c.Request
-		key, err := IdempotencyKey(r.Header)
-		if err != nil {
-			return err
-		}
-		if !Writes(r.Method) {
-			return h(c)
-		}
-		raw, err := io.ReadAll(io.LimitReader(r.Body, limit))
-		if err != nil {
-			return ErrTooLarge.WithCause(err)
-		}
-		r.Body = io.NopCloser(bytes.NewReader(raw))
-		if key == "" {
-			return h(c)
-		}
-		canonical, err := contract.Canonical(raw)
-		if err != nil {
-			canonical = raw // the call refuses it
-		}
-		sum := idem.Fingerprint(r.Method, r.URL.EscapedPath(), r.URL.RawQuery, canonical)
-		c.Request = r.WithContext(idem.WithRequest(r.Context(), idem.Request{Key: key, Fingerprint: sum, Secret: secret}))
-		return h(c)
-	}
-}
-
-// Path returns the path of an operation in gin's notation.
-func Path(op *contract.Operation) string { return ginPath(op.Path) }
-
-// ginPath returns a path of a document in gin's notation. A parameter is a whole segment: a suffix, as in {token}.ics, is left
+// Path returns the path of an operation in gin's notation. A parameter is a whole segment: a suffix, as in {token}.ics, is left
 // out, and the parameter's value has it.
-func ginPath(path string) string {
-	segments := strings.Split(path, "/")
+func Path(op *contract.Operation) string {
+	segments := strings.Split(op.Path, "/")
 	for i, segment := range segments {
 		if name, ok := strings.CutPrefix(segment, "{"); ok {
 			name, _, _ = strings.Cut(name, "}")

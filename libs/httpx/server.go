@@ -33,6 +33,9 @@ type Route struct {
 	// when the request is invalid, because these errors come first. A path without an id may have an Exists too, for a
 	// resource that each caller has at most one of; id is "" then.
 	Exists func(ctx context.Context, id string) error
+	// Allow returns the error of a caller that may not make an internal call at all. It comes before all errors of the
+	// request. nil allows each caller that has the call's scopes.
+	Allow Handler
 }
 
 // IdemChecker finds the stored answer of a request whose key is in ctx. It returns nil without one, and ErrMismatch when
@@ -53,19 +56,23 @@ type Server struct {
 // Mount registers each of the service's operations under /api/v1. routes is keyed by operationId. A missing operation,
 // one without a handler, and one of another service are errors.
 func (s *Server) Mount(e *gin.Engine, routes map[string]Route) error {
+	return s.mount(e, s.Contract, Base, routes, s.pipeline)
+}
+
+func (s *Server) mount(e *gin.Engine, spec *contract.Contract, base string, routes map[string]Route, steps func(*contract.Operation, Route) []Handler) error {
 	var wrong []string
 	for id := range routes {
-		if op := s.Contract.Operation(id); op == nil || op.Service != s.Service {
+		if op := spec.Operation(id); op == nil || op.Service != s.Service {
 			wrong = append(wrong, id+" is not an operation of "+s.Service)
 		}
 	}
-	for _, op := range s.Contract.For(s.Service) {
+	for _, op := range spec.For(s.Service) {
 		r := routes[op.ID]
 		if r.Handle == nil {
 			wrong = append(wrong, op.ID+" has no handler")
 			continue
 		}
-		e.Handle(op.Method, Base+Path(op), Steps(s.pipeline(op, r)...)...)
+		e.Handle(op.Method, base+Path(op), Steps(steps(op, r)...)...)
 	}
 	if len(wrong) > 0 {
 		slices.Sort(wrong)

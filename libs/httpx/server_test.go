@@ -358,7 +358,7 @@ func TestMountWantsExactlyTheContract(t *testing.T) {
 	} {
 		routes := (&testService{spec: c}).routes()
 		change(routes)
-		if err := s.Mount(httpx.NewEngine(), routes); err == nil || !strings.Contains(err.Error(), name) {
+		if err := s.Mount(httpx.NewEngine("https://booking.test"), routes); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -390,7 +390,7 @@ func TestOptionalBody(t *testing.T) {
 	}
 	keys := caller.Keys{"gateway": d.signer.Keys["customers"]}
 	s := &httpx.Server{Service: "bookings", Contract: c, Verifier: &caller.Verifier{Self: "bookings", Keys: keys}}
-	e := httpx.NewEngine()
+	e := httpx.NewEngine("https://booking.test")
 	if err := s.Mount(e, routes); err != nil {
 		t.Fatal(err)
 	}

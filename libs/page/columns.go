@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -95,6 +97,10 @@ func (f *fields) fill(cells [][]byte, d *jsontext.Decoder) error {
 	return err
 }
 
+// FormulaStarts are the characters with which a text begins that a spreadsheet may take for a formula: full-width forms count
+// in some languages, and a tab or a line end is skipped.
+const FormulaStarts = "=+-@＝＋－＠\t\r\n"
+
 // cell is the text of a value: a number, true, false, an array and an object as JSON. A text that a spreadsheet would take
 // for a formula gets a leading '.
 func cell(value jsontext.Value) ([]byte, error) {
@@ -103,7 +109,7 @@ func cell(value jsontext.Value) ([]byte, error) {
 		return nil, nil
 	case '"':
 		text, err := jsontext.AppendUnquote(nil, value)
-		if err == nil && len(text) > 0 && bytes.IndexByte([]byte("=+-@\t\r"), text[0]) >= 0 {
+		if first, _ := utf8.DecodeRune(text); err == nil && strings.ContainsRune(FormulaStarts, first) {
 			text = append([]byte{'\''}, text...)
 		}
 		return text, err

@@ -160,7 +160,7 @@ func (p *Platform) Serve(mount func(e *gin.Engine) error) error {
 	if err := p.checkReads(); err != nil {
 		return err
 	}
-	engine := httpx.NewEngine()
+	engine := httpx.NewEngine(p.rt.Common.PublicURL)
 	if err := mount(engine); err != nil {
 		return err
 	}

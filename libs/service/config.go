@@ -18,10 +18,11 @@ import (
 
 // Common are the settings that every process has.
 type Common struct {
-	HTTPAddr     string        `env:"HTTP_ADDR" envDefault:"127.0.0.1:8080"` // address that the service listens at
-	MetricsAddr  string        `env:"METRICS_ADDR"`                          // address of /metrics and /debug/pprof; empty: off
-	LogLevel     string        `env:"LOG_LEVEL" envDefault:"info"`           // debug, info, warn, error
-	OTLPEndpoint string        `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`           // URL of an OTLP/HTTP collector; empty: no traces
+	HTTPAddr     string        `env:"HTTP_ADDR" envDefault:"127.0.0.1:8080"`         // address that the service listens at
+	PublicURL    string        `env:"PUBLIC_URL" envDefault:"http://localhost:8080"` // where clients reach the gateway, without a path; links in answers begin with it
+	MetricsAddr  string        `env:"METRICS_ADDR"`                                  // address of /metrics and /debug/pprof; empty: off
+	LogLevel     string        `env:"LOG_LEVEL" envDefault:"info"`                   // debug, info, warn, error
+	OTLPEndpoint string        `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`                   // URL of an OTLP/HTTP collector; empty: no traces
 	HTTP         HTTPLimits    // bounds of the HTTP server
 	BatchBytes   int           `env:"BATCH_BYTES" envDefault:"8388608"` // bytes of the rows and messages that one step of background work holds; a larger one goes alone
 	StopDelay    time.Duration `env:"STOP_DELAY" envDefault:"0s"`       // how long a process serves on after the signal, not ready, while balancers take it out; at most this long again while clients still connect

@@ -2454,7 +2454,7 @@ type ErrorBody struct {
 	// Code Stable code for programs to branch on; [/docs/errors](/docs/errors) lists all.
 	Code string `json:"code"`
 
-	// DocUrl Path of the page that explains the code, on the host of the request.
+	// DocUrl Absolute URL of the paragraph that explains the code.
 	DocUrl string `json:"doc_url"`
 
 	// Message Explanation in English, for people. Its words may change.

@@ -61,14 +61,24 @@ type AppList struct {
 	Data []App `json:"data"`
 }
 
-// AppRegistration The body of POST /internal/v1/apps and PATCH /internal/v1/apps/{id}.
-type AppRegistration struct {
+// AppPatch The body of PATCH /internal/v1/apps/{id}.
+type AppPatch struct {
 	BrowserOrigins     *[]string `json:"browser_origins,omitempty"`
 	Name               *string   `json:"name,omitempty"`
 	Published          *bool     `json:"published,omitempty"`
 	RedirectURIs       *[]string `json:"redirect_uris,omitempty"`
 	ReuseLeewaySeconds *int      `json:"reuse_leeway_seconds,omitempty"`
 	Scopes             *[]string `json:"scopes,omitempty"`
+}
+
+// AppRegistration The body of POST /internal/v1/apps.
+type AppRegistration struct {
+	BrowserOrigins     *[]string `json:"browser_origins,omitempty"`
+	Name               string    `json:"name"`
+	Published          *bool     `json:"published,omitempty"`
+	RedirectURIs       []string  `json:"redirect_uris"`
+	ReuseLeewaySeconds *int      `json:"reuse_leeway_seconds,omitempty"`
+	Scopes             []string  `json:"scopes"`
 }
 
 // AuditHead The last record that holds. Kept elsewhere, it shows whether the log is replaced later.

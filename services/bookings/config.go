@@ -12,7 +12,6 @@ type Config struct {
 	SignKeys       string         `env:"CALLER_SIGN_KEYS,required" secret:"true"`                 // <target>=<kid>:<hex>,…
 	CursorKeys     string         `env:"CURSOR_KEYS,required,notEmpty" secret:"true"`             // <kid>:<hex>,…: the first signs
 	EncryptionKeys string         `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…: the first seals
-	PublicURL      string         `env:"PUBLIC_URL" envDefault:"http://localhost:8080"`           // where clients reach the gateway; the addresses of calendar feeds begin with it
 }
 
 // SeedConfig is what the seed command needs.

@@ -55,7 +55,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	clocks := &app.Clocks{DB: p.DB, Owner: tenants, Bookings: bookings, Quotes: customers, Log: rt.Log, Patience: patience}
 	expiry := &app.Expiry{Bookings: bookings, Worker: p.Worker, Log: rt.Log}
 	rt.Every("hold expiry", expireEvery, expiry.Run)
-	feeds := app.NewFeeds(p.DB, p.Relay.Wake, cfg.PublicURL, time.Now)
+	feeds := app.NewFeeds(p.DB, p.Relay.Wake, rt.Common.PublicURL, time.Now)
 	holders := &app.FeedHolders{Feeds: feeds, Worker: p.Worker, Credentials: &peers.Credentials{Client: toIdentity}, Log: rt.Log}
 	rt.Every("feed holders", holdersEvery, holders.Run)
 	p.Consume(consume.New(

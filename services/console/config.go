@@ -11,7 +11,6 @@ type Config struct {
 	Upstreams  peer.Addresses `env:"UPSTREAM_URL" envDefault:"http://{service}:8080"` // of the services that it calls; UPSTREAM_<NAME>_URL for one
 	SignKeys   string         `env:"CALLER_SIGN_KEYS,required" secret:"true"`         // <target>=<kid>:<hex>,…
 	VerifyKeys string         `env:"CALLER_VERIFY_KEYS,required" secret:"true"`       // of the services that may call: <caller>=<kid>:<hex>[;…],…
-	PublicURL  string         `env:"PUBLIC_URL" envDefault:"http://localhost:8080"`   // where browsers and clients reach the gateway
 	Live       int            `env:"LIVE_PAGES" envDefault:"2000"`                    // pages with live updates that are open at once in this process; further ones are not updated
 	LiveTime   time.Duration  `env:"LIVE_PAGE_TIME" envDefault:"15m"`                 // after which a page asks for its updates anew
 }

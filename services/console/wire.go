@@ -29,7 +29,7 @@ const (
 
 // wire builds the object graph and registers what runs.
 func wire(rt *service.Runtime, cfg Config) error {
-	engine, server, err := build(cfg)
+	engine, server, err := build(cfg, rt.Common.PublicURL)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func wire(rt *service.Runtime, cfg Config) error {
 }
 
 // build is wire without the process, for tests.
-func build(cfg Config) (*gin.Engine, *api.Server, error) {
+func build(cfg Config, publicURL string) (*gin.Engine, *api.Server, error) {
 	c, err := contract.Load(proto.OpenAPI)
 	if err != nil {
 		return nil, nil, err
@@ -84,12 +84,12 @@ func build(cfg Config) (*gin.Engine, *api.Server, error) {
 	}
 	server, err := api.New(api.Options{
 		App: &app.App{Services: services, Names: app.NewNames(services), Now: time.Now}, Operations: operations, Words: words, Live: app.NewLive(services, cfg.Live), LiveTime: cfg.LiveTime,
-		PublicURL: cfg.PublicURL, Now: time.Now,
+		PublicURL: publicURL, Now: time.Now,
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	engine := httpx.NewEngine()
+	engine := httpx.NewEngine(publicURL)
 	gate := &httpx.Server{Service: "console", Contract: c, Verifier: &caller.Verifier{Self: "console", Keys: verifies}}
 	server.Mount(engine, gate.Internal)
 	return engine, server, nil

@@ -18,7 +18,6 @@ type Config struct {
 
 	Upstreams peer.Addresses `env:"UPSTREAM_URL" envDefault:"http://{service}:8080"` // addresses of the services; UPSTREAM_<NAME>_URL sets a single one
 	SignKeys  string         `env:"CALLER_SIGN_KEYS,required" secret:"true"`         // <target>=<kid>:<hex>,…
-	PublicURL string         `env:"PUBLIC_URL"`                                      // where clients reach the gateway; for the start line
 
 	UpstreamTimeout  time.Duration `env:"UPSTREAM_TIMEOUT" envDefault:"10s"`         // time for one call, or until a stream's header; then 504
 	GatewayTimeout   time.Duration `env:"UPSTREAM_GATEWAY_TIMEOUT" envDefault:"30s"` // the same for a service that waits for a payment gateway: longer than its calls there

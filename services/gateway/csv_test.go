@@ -173,7 +173,7 @@ func TestRefusedDownloads(t *testing.T) {
 		f.handle = func(w http.ResponseWriter, r *http.Request) bool {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(422)
-			_, _ = io.WriteString(w, `{"message":"limit: No.","errors":{"limit":["No."]},"error":{"type":"validation_error","code":"invalid_request","message":"limit: No.","param":"limit","doc_url":"/docs/errors#invalid_request","request_id":"`+r.Header.Get("X-Request-Id")+`"}}`)
+			_, _ = io.WriteString(w, `{"message":"limit: No.","errors":{"limit":["No."]},"error":{"type":"validation_error","code":"invalid_request","message":"limit: No.","param":"limit","doc_url":"https://booking.test/docs/errors#invalid_request","request_id":"`+r.Header.Get("X-Request-Id")+`"}}`)
 			return true
 		}
 	})

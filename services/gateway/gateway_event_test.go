@@ -145,7 +145,7 @@ func TestPaymentsHaveMoreTime(t *testing.T) {
 		out.Header().Set("Content-Type", "application/json")
 		out.WriteHeader(http.StatusConflict)
 		_, _ = fmt.Fprintf(out, `{"error":{"type":"invalid_request_error","code":"gateway_not_configured","message":"No.",`+
-			`"doc_url":"/docs/errors#gateway_not_configured","request_id":%q}}`, r.Header.Get("X-Request-Id"))
+			`"doc_url":"https://booking.test/docs/errors#gateway_not_configured","request_id":%q}}`, r.Header.Get("X-Request-Id"))
 		return true
 	}
 	g := w.start(t, func(c *Config) { c.UpstreamTimeout, c.GatewayTimeout = 100*time.Millisecond, 20*time.Second })

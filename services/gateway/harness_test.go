@@ -112,6 +112,7 @@ func (w *world) start(t testing.TB, change ...func(*Config)) *gateway {
 	if err != nil {
 		t.Fatal(err)
 	}
+	server.PublicURL = "https://booking.test/"
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- store.Run(ctx) }()

@@ -40,7 +40,7 @@ func (w *world) calendars(tokens ...string) *calendars {
 			out.Header().Set("Content-Type", "application/json")
 			out.WriteHeader(http.StatusNotFound)
 			_, _ = fmt.Fprintf(out, `{"error":{"type":"invalid_request_error","code":"calendar_feed_not_found","message":"Calendar feed not found.",`+
-				`"doc_url":"/docs/errors#calendar_feed_not_found","request_id":%q}}`, r.Header.Get("X-Request-Id"))
+				`"doc_url":"https://booking.test/docs/errors#calendar_feed_not_found","request_id":%q}}`, r.Header.Get("X-Request-Id"))
 			return true
 		}
 		out.Header().Set("ETag", `W/"1"`)

@@ -176,7 +176,7 @@ func TestOnlyRecordedSuccessIsRemembered(t *testing.T) {
 		},
 		"an error": func(w http.ResponseWriter) {
 			w.Header().Set("X-Internal-Idem-Expires", "99999999999")
-			httpx.WriteError(w, w.Header().Get("X-Request-Id"), apperr.ErrUnavailable)
+			httpx.WriteError(w, "https://booking.test", w.Header().Get("X-Request-Id"), apperr.ErrUnavailable)
 		},
 	} {
 		key := w.identity.newKey()

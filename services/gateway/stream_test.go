@@ -253,13 +253,13 @@ func TestRefusedStreams(t *testing.T) {
 			}
 		})
 	}
-	refuse(422, `{"message":"types: No.","errors":{"types":["No."]},"error":{"type":"validation_error","code":"invalid_request","message":"types: No.","param":"types","doc_url":"/docs/errors#invalid_request","request_id":%q}}`)
+	refuse(422, `{"message":"types: No.","errors":{"types":["No."]},"error":{"type":"validation_error","code":"invalid_request","message":"types: No.","param":"types","doc_url":"https://booking.test/docs/errors#invalid_request","request_id":%q}}`)
 	a := g.send(t, "GET", stream, "", bearer(w.identity.newKey()))
 	want(t, a, 422, "invalid_request")
 	if a.Header.Get("RateLimit-Limit") != "600" || a.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("headers %v", a.Header)
 	}
-	refuse(503, `{"error":{"type":"api_error","code":"unavailable","message":"Later.","doc_url":"/docs/errors#unavailable","request_id":%q}}`)
+	refuse(503, `{"error":{"type":"api_error","code":"unavailable","message":"Later.","doc_url":"https://booking.test/docs/errors#unavailable","request_id":%q}}`)
 	a = g.send(t, "GET", stream, "", bearer(w.identity.newKey()))
 	want(t, a, 503, "unavailable")
 	if a.Header.Get("Retry-After") != "7" || !strings.Contains(a.body, `"Later."`) {

@@ -28,6 +28,7 @@ func wire(rt *service.Runtime, cfg Config) error {
 	if err != nil {
 		return err
 	}
+	server.PublicURL = rt.Common.PublicURL
 	server.ReadTimeout = rt.Common.HTTP.ReadTimeout
 	if !server.Docs.Redoc {
 		rt.Log.Info("/docs is a plain page: the build found no Node to embed redoc with")

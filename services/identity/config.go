@@ -23,7 +23,6 @@ type Config struct {
 	RateLimit    int           `env:"RATE_LIMIT_PER_MINUTE" envDefault:"600"` // requests, as GET /me answers them; the gateway counts
 
 	EncryptionKeys  string `env:"SERVICE_ENCRYPTION_KEYS,required,notEmpty" secret:"true"` // <kid>:<hex of 32 bytes>,…: the first seals
-	PublicURL       string `env:"PUBLIC_URL" envDefault:"http://localhost:8080"`           // where clients reach the gateway
 	AuthURL         string `env:"AUTH_URL" envDefault:"http://localhost:8080"`             // where people and apps reach OAuth's pages and endpoints: the issuer, without a path
 	PasswordsAtOnce int    `env:"PASSWORDS_AT_ONCE" envDefault:"2"`                        // passwords that are hashed at once in this process, 64 MiB each; further ones wait
 }

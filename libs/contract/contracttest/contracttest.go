@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -191,8 +192,8 @@ func envelope(res *http.Response, body []byte) []string {
 	if e.Error.RequestID != res.Header.Get("X-Request-Id") {
 		out = append(out, "error.request_id differs from X-Request-Id")
 	}
-	if e.Error.DocURL != proto.ErrorsPage+"#"+e.Error.Code {
-		out = append(out, "error.doc_url does not lead to the paragraph of error.code")
+	if u, err := url.Parse(e.Error.DocURL); err != nil || !u.IsAbs() || u.Host == "" || u.Path != proto.ErrorsPage || u.Fragment != e.Error.Code {
+		out = append(out, "error.doc_url is not the absolute URL of the paragraph of error.code")
 	}
 	if res.StatusCode == http.StatusUnprocessableEntity && (e.Message == "" || len(e.Errors[e.Error.Param]) == 0) {
 		out = append(out, "a 422 needs message, and errors for error.param")

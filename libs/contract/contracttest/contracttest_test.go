@@ -12,9 +12,9 @@ import (
 const tenant = `{"id":"tn_1","object":"tenant","name":"Demo","slug":"demo","timezone":"UTC","currency":"USD","country":null,"mode":"test",` +
 	`"booking_policy":{"auto_confirm":false,"hold_ttl_minutes":null,"min_notice_minutes":null,"max_advance_days":null,"confirm_on_deposit":true,` +
 	`"refund_rules":null,"auto_refund":false,"refund_late_payments":false},` +
-	`"payments":{"provider":null,"configured":false}}`
+	`"payments":{"provider":null,"configured":false,"events":null}}`
 
-const notFound = `{"error":{"type":"invalid_request_error","code":"not_found","message":"Nothing.","doc_url":"/docs/errors#not_found","request_id":"req_1"}}`
+const notFound = `{"error":{"type":"invalid_request_error","code":"not_found","message":"Nothing.","doc_url":"https://booking.test/docs/errors#not_found","request_id":"req_1"}}`
 
 // TestProblems checks answers with one fault each; the first one has none.
 func TestProblems(t *testing.T) {

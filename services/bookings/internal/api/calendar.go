@@ -1,13 +1,11 @@
 package api
 
 import (
-	"strings"
-
 	"github.com/gin-gonic/gin"
 
-	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/civil"
+	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto/internalapi"
@@ -77,7 +75,7 @@ func reportDays(c *gin.Context, most int) (report.Days, error) {
 	if err != nil {
 		return report.Days{}, err
 	}
-	r, err := availability.ParseRange(c.Query("from"), c.Query("to"), most, loc)
+	r, err := availability.ParseRange(httpx.Query(c).String("from"), httpx.Query(c).String("to"), most, loc)
 	if err != nil {
 		return report.Days{}, err
 	}
@@ -85,11 +83,12 @@ func reportDays(c *gin.Context, most int) (report.Days, error) {
 }
 
 func calendarFilter(c *gin.Context) (f store.CalendarFilter, err error) {
-	f.All = c.Query("all") == "true"
-	if f.Service, err = optionalID[domain.ServicePrefix]("service_id", c.Query("service_id")); err != nil {
+	q := httpx.Query(c)
+	f.All = q.String("all") == "true"
+	if f.Service, err = optionalID[domain.ServicePrefix]("service_id", q.String("service_id")); err != nil {
 		return f, err
 	}
-	for text := range strings.SplitSeq(c.Query("unit_ids"), ",") {
+	for _, text := range q.List("unit_ids") {
 		if text == "" {
 			continue
 		}
@@ -98,9 +97,6 @@ func calendarFilter(c *gin.Context) (f store.CalendarFilter, err error) {
 			return f, err
 		}
 		f.Units = append(f.Units, id)
-	}
-	if len(f.Units) > report.MaxUnits {
-		return f, apperr.Field("unit_ids", "Must have at most %d items.", report.MaxUnits)
 	}
 	return f, nil
 }

@@ -24,6 +24,7 @@ func TestBookingsAsCSV(t *testing.T) {
 	}
 	for _, fields := range []string{
 		`"event_date":"2030-05-10","notes":"=1+1","metadata":{"k":"v"}`, `"event_date":"2030-05-11","notes":"a\n\"b\"","event_type":"@x"`,
+		`"event_date":"2030-05-12","notes":"\n=1+1","event_type":"＝1"`,
 		`"starts_at":"2030-05-12T10:00:00Z","ends_at":"2030-05-12T12:00:00Z","guest_count":3,"status":"confirmed"`,
 	} {
 		w.book(ctx, "%s", fields)

@@ -24,16 +24,16 @@ const exportPage = 1000
 // bookingsOfCustomer answers one page of the bookings of a customer, or of their ids.
 func (a *API) bookingsOfCustomer(c *gin.Context) error {
 	ctx := c.Request.Context()
-	customer, err := ids.Parse[ids.CustomerPrefix](c.Query("customer_id"))
+	customer, err := ids.Parse[ids.CustomerPrefix](httpx.Query(c).String("customer_id"))
 	if err != nil {
 		return apperr.Field("customer_id", "Must be an id, which begins with cu_.")
 	}
 	r := page.Request{Limit: exportPage}
-	if r.After, err = page.ParsePosition(c.Query("cursor")); err != nil {
+	if r.After, err = page.ParsePosition(httpx.Query(c).String("cursor")); err != nil {
 		return err
 	}
 	read := a.bodiesOfCustomer
-	if c.Query("ids_only") == "true" {
+	if httpx.Query(c).String("ids_only") == "true" {
 		read = a.idsOfCustomer
 	}
 	out, err := read(ctx, customer, r)

@@ -109,7 +109,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 		Server:    w.Server(answers, "customers", "payments", "console"),
 		Now:       w.clock.now,
 	}
-	engine := httpx.NewEngine()
+	engine := httpx.NewEngine("https://booking.test")
 	if err := handlers.Mount(engine); err != nil {
 		w.T.Fatal(err)
 	}

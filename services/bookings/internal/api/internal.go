@@ -2,15 +2,11 @@ package api
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"net/http"
 	"strings"
 
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/apperr"
-	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/patch"
@@ -26,21 +22,25 @@ import (
 
 // mountInternal registers the calls of other services, which proto/internal/bookings.yaml declares.
 func (a *API) mountInternal(e *gin.Engine) error {
-	e.GET("/internal/v1/bookings", a.Server.Internal(a.bookingsOfCustomer, "customers"))
-	e.POST("/internal/v1/bookings", a.Server.Internal(a.createLinkedBooking, "customers"))
-	e.GET("/internal/v1/bookings/:id", a.Server.Internal(a.lookupBooking, "customers", "payments"))
-	e.GET("/internal/v1/bookings/:id/settlement", a.Server.Internal(a.settleBooking, "payments"))
-	e.GET("/internal/v1/catalogue/:id", a.Server.Internal(a.lookupCatalogue, "customers"))
-	e.POST("/internal/v1/prices", a.Server.Internal(a.priceBooking, "customers"))
-	return a.Server.MountInternal(e, proto.InternalBookings, "console", map[string]httpx.Handler{
-		"listCalendar": a.listCalendar, "listDueBookings": a.listDueBookings, "listStatistics": a.listStatistics, "listPackagePrices": a.listPackagePrices,
+	return a.Server.MountInternal(e, proto.InternalBookings, map[string]httpx.Route{
+		"listBookingsOfCustomer": {Handle: a.bookingsOfCustomer},
+		"createLinkedBooking":    {Handle: a.createLinkedBooking},
+		"lookupBooking":          {Handle: a.lookupBooking},
+		"settleBooking":          {Handle: a.settleBooking},
+		"lookupCatalogue":        {Handle: a.lookupCatalogue},
+		"priceLinkedBooking":     {Handle: a.priceBooking},
+
+		"listCalendar":      {Handle: a.listCalendar},
+		"listDueBookings":   {Handle: a.listDueBookings},
+		"listStatistics":    {Handle: a.listStatistics},
+		"listPackagePrices": {Handle: a.listPackagePrices},
 	})
 }
 
 // createLinkedBooking needs no Idempotency-Key: the quote or the lead itself is the key, and it does not expire.
 func (a *API) createLinkedBooking(c *gin.Context) error {
-	var body internalapi.LinkedBooking
-	if err := decode(c, &body); err != nil {
+	body, err := httpx.Body[internalapi.LinkedBooking](c)
+	if err != nil {
 		return err
 	}
 	in, err := a.fromLinked(body)
@@ -165,8 +165,8 @@ func versionOf[ID, T any](ctx context.Context, r rest.Collection[ID, T], text st
 }
 
 func (a *API) priceBooking(c *gin.Context) error {
-	var body internalapi.PriceQuery
-	if err := decode(c, &body); err != nil {
+	body, err := httpx.Body[internalapi.PriceQuery](c)
+	if err != nil {
 		return err
 	}
 	b, err := a.Bookings.Price(c.Request.Context(), domain.BookingInput{
@@ -179,17 +179,4 @@ func (a *API) priceBooking(c *gin.Context) error {
 		Name: b.Snapshot.Name, ServiceID: b.ServiceID.String(), Currency: b.Total.Currency,
 		TotalAmount: b.Total.Minor, DepositAmount: b.Deposit.Minor,
 	})
-}
-
-// decode reads the body of an internal call, at most as large as a public one.
-func decode(c *gin.Context, into any) error {
-	err := json.NewDecoder(http.MaxBytesReader(c.Writer, c.Request.Body, httpx.MaxBody)).Decode(into)
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		return httpx.ErrTooLarge
-	case err != nil:
-		return contract.ErrMalformed.WithCause(err)
-	}
-	return nil
 }

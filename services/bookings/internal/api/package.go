@@ -60,12 +60,9 @@ func (a *API) listPackages(c *gin.Context) error {
 
 // listPackagePrices answers what a package costs on each day of a range.
 func (a *API) listPackagePrices(c *gin.Context) error {
-	id, err := optionalID[domain.PackagePrefix]("package_id", c.Query("package_id"))
+	id, err := optionalID[domain.PackagePrefix]("package_id", httpx.Query(c).String("package_id"))
 	if err != nil {
 		return err
-	}
-	if id.IsZero() {
-		return apperr.Field("package_id", "Is required.")
 	}
 	days, err := reportDays(c, report.MaxPriceDays)
 	if err != nil {

@@ -90,7 +90,7 @@ func TestPackagePricesAreTheConsoles(t *testing.T) {
 	for _, pack := range []string{elsewhere.flat.String(), others.flat.String(), id[domain.PackagePrefix]().String(), s.ada.String(), "x", ""} {
 		w.askPrices(test, pack, "2030-01-01", "2030-01-02").is(422, "invalid_request", "package_id")
 	}
-	if a := w.askPrices(test, "", "2030-01-01", "2030-01-02"); !strings.Contains(string(a.Body), "Is required.") {
+	if a := w.from(operator(test, "read:services"), "console", "GET", "/package-prices?from=2030-01-01&to=2030-01-02", "").is(422, "invalid_request", "package_id"); !strings.Contains(string(a.Body), "Is required.") {
 		t.Errorf("got %s", a.Body)
 	}
 	flat := s.flat.String()

@@ -33,7 +33,7 @@ func TestSetClock(t *testing.T) {
 			t.Error("now is absent, where null was meant")
 		}
 		if now != nil && now.Before(at) {
-			httpx.WriteError(w, "req_1", apperr.Field("now", "Must not be before."))
+			httpx.WriteError(w, "https://booking.test", "req_1", apperr.Field("now", "Must not be before."))
 			return
 		}
 		_ = json.NewEncoder(w).Encode(internalapi.Tenant{PolicyVersion: 7, Clock: now})

@@ -35,7 +35,7 @@ func other(t *testing.T, name string, answer http.HandlerFunc) *peer.Client {
 	verifier := &caller.Verifier{Self: name, Keys: keys}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, _, err := verifier.Verify(r.Header.Get(caller.Header), r.Method, r.URL.EscapedPath(), time.Now()); err != nil {
-			httpx.WriteError(w, "", httpx.ErrCaller)
+			httpx.WriteError(w, "https://booking.test", "", httpx.ErrCaller)
 			return
 		}
 		answer(w, r)
@@ -96,7 +96,7 @@ func TestCustomers(t *testing.T) {
 		case strings.HasSuffix(r.URL.Path, known.String()):
 			fmt.Fprint(w, body)
 		default:
-			httpx.WriteError(w, "req_1", domain.ErrCustomerNotFound)
+			httpx.WriteError(w, "https://booking.test", "req_1", domain.ErrCustomerNotFound)
 		}
 	})}
 	if got, err := customers.Customer(ctx, known); err != nil || got != (domain.Customer{ID: known, Name: "Ann", Version: 7}) {

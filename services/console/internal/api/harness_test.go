@@ -181,7 +181,7 @@ func newPlatform(t *testing.T, o options) *platform {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.engine = httpx.NewEngine()
+	p.engine = httpx.NewEngine("https://booking.test")
 	gate := &httpx.Server{Service: "console", Contract: common.contract, Verifier: &caller.Verifier{Self: "console", Keys: caller.Keys{"gateway": {{ID: "k1", Secret: secretOf("gateway")}}}}}
 	p.server.Mount(p.engine, gate.Internal)
 	for _, role := range roles {

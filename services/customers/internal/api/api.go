@@ -36,7 +36,9 @@ func (a *API) now(ctx context.Context) time.Time { return caller.FromContext(ctx
 
 // Mount registers the contract's operations and the internal calls.
 func (a *API) Mount(e *gin.Engine) error {
-	a.mountInternal(e)
+	if err := a.mountInternal(e); err != nil {
+		return err
+	}
 	return a.Server.Mount(e, map[string]httpx.Route{
 		"createCustomer": {Handle: a.createCustomer},
 		"listCustomers":  {Handle: a.listCustomers},

@@ -106,7 +106,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 		Pages:     w.Pages(),
 		Server:    server,
 	}
-	engine := httpx.NewEngine()
+	engine := httpx.NewEngine("https://booking.test")
 	if err := handlers.Mount(engine); err != nil {
 		w.T.Fatal(err)
 	}

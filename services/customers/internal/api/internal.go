@@ -2,19 +2,16 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"net/http"
 	"slices"
 
 	"github.com/gin-gonic/gin"
 
-	"holdfast.dev/libs/apperr"
-	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/rest"
+	"holdfast.dev/proto"
 	"holdfast.dev/proto/api"
 	"holdfast.dev/proto/internalapi"
 
@@ -23,15 +20,14 @@ import (
 	"holdfast.dev/services/customers/internal/view"
 )
 
-// maxBatch is the bound in proto/internal/customers.yaml.
-const maxBatch = 100
-
 // mountInternal registers the calls of other services, which proto/internal/customers.yaml declares.
-func (a *API) mountInternal(e *gin.Engine) {
-	e.GET("/internal/v1/customers/:id", a.Server.Internal(a.lookupCustomer, "bookings"))
-	e.POST("/internal/v1/customers/batch", a.Server.Internal(a.lookupCustomers, "bookings"))
-	e.GET("/internal/v1/invoices/:id", a.Server.Internal(a.lookupInvoice, "payments"))
-	e.POST("/internal/v1/expiries", a.Server.Internal(a.expireDueQuotes, "bookings"))
+func (a *API) mountInternal(e *gin.Engine) error {
+	return a.Server.MountInternal(e, proto.InternalCustomers, map[string]httpx.Route{
+		"lookupCustomer":  {Handle: a.lookupCustomer},
+		"lookupCustomers": {Handle: a.lookupCustomers},
+		"lookupInvoice":   {Handle: a.lookupInvoice},
+		"expireDueQuotes": {Handle: a.expireDueQuotes},
+	})
 }
 
 func (a *API) lookupCustomer(c *gin.Context) error {
@@ -84,12 +80,9 @@ func (a *API) customer(ctx context.Context, id domain.CustomerID) (domain.Custom
 
 func (a *API) lookupCustomers(c *gin.Context) error {
 	ctx := c.Request.Context()
-	var in internalapi.CustomerBatch
-	if err := json.NewDecoder(http.MaxBytesReader(c.Writer, c.Request.Body, 1<<20)).Decode(&in); err != nil {
-		return contract.ErrMalformed.WithCause(err)
-	}
-	if len(in.IDs) > maxBatch {
-		return apperr.Field("ids", "Must have at most %d items.", maxBatch)
+	in, err := httpx.Body[internalapi.CustomerBatch](c)
+	if err != nil {
+		return err
 	}
 	wanted := make([]domain.CustomerID, 0, len(in.IDs))
 	for _, s := range in.IDs {

@@ -46,14 +46,17 @@ func TestLookups(t *testing.T) {
 	if slices.Sort(got); !slices.Equal(got, []string{a.ID, b.ID}) {
 		t.Errorf("got %v", got)
 	}
-	if a := batch().is(200); string(a.Body) != `{"data":[]}` {
+	if a := batch([]string{}...).is(200); string(a.Body) != `{"data":[]}` {
 		t.Errorf("got %s", a.Body)
 	}
 	many := strings.Split(strings.TrimSuffix(strings.Repeat(a.ID+" ", 101), " "), " ")
 	batch(many[:100]...).is(200)
 	batch(many...).is(422, "invalid_request", "ids")
-	for _, body := range []string{"", "{", "[]", `{"ids":[1]}`} {
-		w.from(ctx, w.engine, "bookings", "POST", "/internal/v1/customers/batch", body).is(400, "malformed_json")
+	for body, code := range map[string]string{"": "missing_content_type", "{": "malformed_json", "[]": "malformed_json"} {
+		w.from(ctx, w.engine, "bookings", "POST", "/internal/v1/customers/batch", body).is(400, code)
+	}
+	for _, body := range []string{`{"ids":[1]}`, `{"ids":null}`} {
+		w.from(ctx, w.engine, "bookings", "POST", "/internal/v1/customers/batch", body).is(422, "invalid_request")
 	}
 }
 

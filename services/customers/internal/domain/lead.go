@@ -9,6 +9,7 @@ import (
 	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/money"
+	"holdfast.dev/libs/oneline"
 	"holdfast.dev/libs/patch"
 )
 
@@ -146,7 +147,7 @@ func (l *Lead) setLostReason(in LeadPatch) error {
 		return nil
 	}
 	in.LostReason.SetNullable(&l.LostReason)
-	if l.LostReason == nil || strings.TrimSpace(*l.LostReason) == "" {
+	if l.LostReason == nil || oneline.Blank(*l.LostReason) {
 		return apperr.Field("lost_reason", "A lead whose status is lost needs a reason.")
 	}
 	return nil

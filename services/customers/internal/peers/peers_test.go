@@ -44,7 +44,7 @@ func other(t *testing.T, name string, answer func(w http.ResponseWriter, r *http
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		from, _, err := verifier.Verify(r.Header.Get(caller.Header), r.Method, r.URL.EscapedPath(), time.Now())
 		if err != nil {
-			httpx.WriteError(w, "", httpx.ErrCaller)
+			httpx.WriteError(w, "https://booking.test", "", httpx.ErrCaller)
 			return
 		}
 		answer(w, r, from)
@@ -103,7 +103,7 @@ func TestActing(t *testing.T) {
 	var calls atomic.Int64
 	tenants := peers.NewTenants(other(t, "identity", func(w http.ResponseWriter, r *http.Request, from caller.Caller) {
 		if from.Tenant != tenant {
-			httpx.WriteError(w, "req_1", apperr.New(apperr.NotFound, "tenant_not_found", "Tenant not found."))
+			httpx.WriteError(w, "https://booking.test", "req_1", apperr.New(apperr.NotFound, "tenant_not_found", "Tenant not found."))
 			return
 		}
 		if from.Credential != "svc:customers" || !strings.HasSuffix(r.URL.Path, tenant.String()) {
@@ -156,7 +156,7 @@ func TestCreate(t *testing.T) {
 			t.Error(err)
 		}
 		if asked = append(asked, in); in["quote_id"] == nil {
-			httpx.WriteError(w, "req_1", apperr.New(apperr.Conflict, "slot_unavailable", "The unit is taken at that time."))
+			httpx.WriteError(w, "https://booking.test", "req_1", apperr.New(apperr.Conflict, "slot_unavailable", "The unit is taken at that time."))
 			return
 		}
 		fmt.Fprintf(w, `{"id":%q,"object":"booking","status":"pending","version":3,"customer_id":%q,"total_amount":{"amount":500,"currency":"USD"}}`, booking, customer)
@@ -203,12 +203,12 @@ func TestLookups(t *testing.T) {
 				t.Error(err)
 			}
 			if in.PackageID != pack.String() {
-				httpx.WriteError(w, "req_1", apperr.Field("package_id", "No such package."))
+				httpx.WriteError(w, "https://booking.test", "req_1", apperr.Field("package_id", "No such package."))
 				return
 			}
 			fmt.Fprintf(w, `{"name":"Tour","service_id":%q,"currency":"USD","total_amount":22999,"deposit_amount":5000}`, service)
 		default:
-			httpx.WriteError(w, "req_1", apperr.New(apperr.NotFound, "unit_not_found", "Unit not found."))
+			httpx.WriteError(w, "https://booking.test", "req_1", apperr.New(apperr.NotFound, "unit_not_found", "Unit not found."))
 		}
 	})}
 	if got, err := bookings.Booking(ctx, booking); err != nil || got != (domain.Booking{ID: booking, Status: "cancelled", Version: 2, Total: money.Amount{Currency: "JPY"}}) {
@@ -255,7 +255,7 @@ func TestPagesOfAnExport(t *testing.T) {
 				t.Errorf("asked %s %s?%s, want %s?%s", r.Method, r.URL.Path, query, path, want)
 			}
 			if fail != nil {
-				httpx.WriteError(w, "req_1", fail)
+				httpx.WriteError(w, "https://booking.test", "req_1", fail)
 				return
 			}
 			fmt.Fprint(w, body)

@@ -24,10 +24,11 @@ import (
 
 // Server answers every request that reaches the gateway.
 type Server struct {
-	Contract *contract.Contract
-	Pipeline *app.Pipeline
-	Docs     *docs.Pages
-	Hops     int // trusted proxies in front, which add to X-Forwarded-For
+	Contract  *contract.Contract
+	Pipeline  *app.Pipeline
+	Docs      *docs.Pages
+	PublicURL string // where clients reach the gateway; the doc_url of errors begins with it
+	Hops      int    // trusted proxies in front, which add to X-Forwarded-For
 
 	BodyStallTimeout time.Duration // for the next bytes of a body; then the request ends
 	ReadTimeout      time.Duration // for the whole body; 0: none
@@ -40,7 +41,7 @@ var bases = [...]string{"/api/v1", "/v1"}
 // puts around each handler, begins the log line before all of them. A result that is known early is used in this order
 // too: limitRate looks up the Idempotency-Key, and checkIdempotencyKey evaluates it.
 func (s *Server) Handler() http.Handler {
-	router := httpx.NewRouter(domain.ErrNotFound)
+	router := httpx.NewRouter(s.PublicURL, domain.ErrNotFound)
 	router.UseEscapedPath, router.UnescapePathValues = true, false // the matched path is the one that is sent on
 	router.HandleMethodNotAllowed = false                          // each path answers all methods itself
 	// These run before the router's own 404 and 405 too.

@@ -31,7 +31,14 @@ func (a *API) listApps(c *gin.Context, _ asker) error {
 }
 
 func (a *API) createApp(c *gin.Context, by asker) error {
-	in, err := registration(c)
+	body, err := httpx.Body[internalapi.AppRegistration](c)
+	if err != nil {
+		return err
+	}
+	in, err := registration(internalapi.AppPatch{
+		Name: &body.Name, RedirectURIs: &body.RedirectURIs, Scopes: &body.Scopes, Published: body.Published,
+		ReuseLeewaySeconds: body.ReuseLeewaySeconds, BrowserOrigins: body.BrowserOrigins,
+	})
 	if err != nil {
 		return err
 	}
@@ -49,7 +56,11 @@ func (a *API) updateApp(c *gin.Context, by asker) error {
 	if err != nil {
 		return err
 	}
-	in, err := registration(c)
+	body, err := httpx.Body[internalapi.AppPatch](c)
+	if err != nil {
+		return err
+	}
+	in, err := registration(body)
 	if err != nil {
 		return err
 	}
@@ -80,11 +91,7 @@ func (a *API) ownApp(c *gin.Context, by asker) (domain.App, error) {
 	return a.App.OwnApp(c.Request.Context(), by.Tenant, id)
 }
 
-func registration(c *gin.Context) (app.Registration, error) {
-	body, err := bodyOf[internalapi.AppRegistration](c)
-	if err != nil {
-		return app.Registration{}, err
-	}
+func registration(body internalapi.AppPatch) (app.Registration, error) {
 	in := app.Registration{
 		Name: patch.FromPointer(body.Name), RedirectURIs: patch.FromPointer(body.RedirectURIs), Origins: patch.FromPointer(body.BrowserOrigins),
 		Published: patch.FromPointer(body.Published), ReuseLeeway: patch.FromPointer(body.ReuseLeewaySeconds),

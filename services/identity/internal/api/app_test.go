@@ -81,10 +81,10 @@ func TestWrongApps(t *testing.T) {
 		app("", uri, scope, ""): "name", app("x", "http://app.example/", scope, ""): "redirect_uris", app("x", uri, "x", ""): "scopes", app("x", uri, "all", ""): "scopes",
 		app("x", uri, scope, `,"browser_origins":["x"]`): "browser_origins", app("x", uri, scope, `,"reuse_leeway_seconds":11`): "reuse_leeway_seconds",
 		`{"name":"x","redirect_uris":[],"scopes":["read:units"]}`: "redirect_uris", `{"name":"x","redirect_uris":["https://app.example/"]}`: "scopes",
-		`{"name":"x","redirect_uris":["https://app.example/"],"scopes":[]}`: "scopes", `{"id":"x"}`: "body",
-		app("x", uri, scope, `,"browser_origins":["`+strings.Repeat("x", 70_000)+`"]`): "body",
+		`{"name":"x","redirect_uris":["https://app.example/"],"scopes":[]}`: "scopes", app("x", uri, scope, `,"id":"x"`): "id",
+		app("x", uri, scope, `,"browser_origins":["`+strings.Repeat("x", 70_000)+`"]`): "browser_origins",
 	} {
-		w.from(ctx, "console", "POST", apps, body).is(422, "invalid_request", field)
+		w.from(ctx, "console", "POST", apps, body, strict).is(422, "invalid_request", field)
 	}
 	if n := w.Count(`select count(*) from oauth_apps`); n != 0 {
 		t.Errorf("%d apps", n)

@@ -10,6 +10,7 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/quota"
 	"holdfast.dev/libs/rest"
 
@@ -19,10 +20,9 @@ import (
 )
 
 const (
-	maxAudit    = 100 // records of a page
-	auditTime   = 5 * time.Second
-	verifyTime  = 8 * time.Second // below the ten seconds that the console waits
-	longestText = 200             // characters of a filter
+	maxAudit   = 100 // records of a page
+	auditTime  = 5 * time.Second
+	verifyTime = 8 * time.Second // below the ten seconds that the console waits
 )
 
 // errAuditTime is a log that is too long for a request.
@@ -82,34 +82,15 @@ func inTime(ctx context.Context, err error) error {
 }
 
 func auditFilter(c *gin.Context, by asker) (f store.AuditFilter, limit int, err error) {
-	f = store.AuditFilter{Tenant: by.Tenant, Actor: c.Query("actor"), Action: c.Query("action"), Object: c.Query("object")}
-	var wrong []error
-	read := func(name, message string, into func(text string) bool) {
-		if text := c.Query(name); text != "" && !into(text) {
-			wrong = append(wrong, apperr.Field(name, "%s", message))
-		}
+	q := httpx.Query(c)
+	f = store.AuditFilter{Tenant: by.Tenant, Actor: q.String("actor"), Action: q.String("action"), Object: q.String("object")}
+	f.From, _ = q.Time("from")
+	f.To, _ = q.Time("to")
+	if q.Has("mode") {
+		f.Livemode = new(caller.Mode(q.String("mode")) == caller.Live)
 	}
-	for _, name := range []string{"actor", "action", "object"} {
-		read(name, "Must be at most 200 characters.", func(text string) bool { return len(text) <= longestText })
+	if q.Has("cursor") {
+		f.Before, err = strconv.ParseInt(q.String("cursor"), 10, 64)
 	}
-	for name, into := range map[string]*time.Time{"from": &f.From, "to": &f.To} {
-		read(name, "Must be an RFC 3339 date and time.", func(text string) bool {
-			*into, err = time.Parse(time.RFC3339, text)
-			return err == nil
-		})
-	}
-	read("mode", "Must be one of: live, test.", func(text string) bool {
-		f.Livemode = new(caller.Mode(text) == caller.Live)
-		return *f.Livemode || caller.Mode(text) == caller.Test
-	})
-	read("cursor", "Must be the next_cursor of a page.", func(text string) bool {
-		f.Before, err = strconv.ParseInt(text, 10, 64)
-		return err == nil && f.Before > 0
-	})
-	limit = maxAudit
-	read("limit", "Must be 1 to 100.", func(text string) bool {
-		limit, err = strconv.Atoi(text)
-		return err == nil && limit >= 1 && limit <= maxAudit
-	})
-	return f, limit, apperr.Join(wrong...)
+	return f, q.Int("limit", maxAudit), err
 }

@@ -1,14 +1,11 @@
 package api
 
 import (
-	"encoding/json"
-	"io"
 	"net/http"
 	"regexp"
 
 	"github.com/gin-gonic/gin"
 
-	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto/internalapi"
@@ -24,16 +21,9 @@ func (a *API) saveDraft(c *gin.Context) error {
 	if !draftKey.MatchString(key) {
 		return domain.ErrDraftNotFound
 	}
-	raw, err := io.ReadAll(io.LimitReader(c.Request.Body, 2*domain.MaxDraft))
+	body, err := httpx.Body[internalapi.NewDraft](c)
 	if err != nil {
 		return err
-	}
-	if len(raw) == 2*domain.MaxDraft {
-		return domain.ErrDraftTooLarge
-	}
-	var body internalapi.NewDraft
-	if err := json.Unmarshal(raw, &body); err != nil || body.Page == "" || body.Values == nil {
-		return apperr.Field("values", "Must be given beside page in a JSON object.").WithCause(err)
 	}
 	if err := a.App.SaveDraft(c.Request.Context(), body.Proof, key, domain.Draft{Page: body.Page, Values: body.Values}); err != nil {
 		return err
@@ -43,7 +33,7 @@ func (a *API) saveDraft(c *gin.Context) error {
 
 // lookupDraft answers what an operator has entered into a form.
 func (a *API) lookupDraft(c *gin.Context) error {
-	id, err := domain.ParseOperatorID(c.Query("operator"))
+	id, err := domain.ParseOperatorID(httpx.Query(c).String("operator"))
 	if err != nil {
 		return domain.ErrDraftNotFound
 	}

@@ -70,8 +70,8 @@ func TestDrafts(t *testing.T) {
 		t.Errorf("%d drafts", n)
 	}
 	save("short", draftOf(t, proof, "notes", "x")).is(404)
-	save(key, `{"proof":"`+proof+`"}`).is(422, "invalid_request", "values")
-	save(key, `{`).is(422, "invalid_request", "values")
+	save(key, `{"proof":"`+proof+`"}`).is(422, "invalid_request", "page")
+	save(key, `{`).is(400, "malformed_json")
 	for _, peer := range []string{"gateway", "bookings"} {
 		w.from(noTenant, peer, "PUT", drafts+key, draftOf(t, proof, "notes", "x")).is(401, "invalid_credential")
 	}

@@ -19,7 +19,7 @@ import (
 func (a *API) listGrants(c *gin.Context, by asker) error {
 	ctx := c.Request.Context()
 	var operator *domain.OperatorID
-	if text := c.Query("operator_id"); text != "" {
+	if text := httpx.Query(c).String("operator_id"); text != "" {
 		id, err := ids.Parse[domain.OperatorPrefix](text)
 		if err != nil {
 			return apperr.Field("operator_id", "Must be an operator's id, op_….").WithCause(err)

@@ -77,7 +77,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 		DB: db, App: &identity, Answers: answers, LastUse: w.lastUse, RateLimit: 77, Now: time.Now,
 		Server: w.Server(answers, "bookings", "customers", "console"),
 	}
-	engine := httpx.NewEngine()
+	engine := httpx.NewEngine("https://booking.test")
 	if err := handlers.Mount(engine); err != nil {
 		w.T.Fatal(err)
 	}
@@ -94,16 +94,18 @@ func (w *world) do(ctx context.Context, method, path string, headers ...apitest.
 }
 
 // from sends a request as peer would; "" does not sign it.
-func (w *world) from(ctx context.Context, peer, method, target, body string) answer {
+func (w *world) from(ctx context.Context, peer, method, target, body string, headers ...apitest.Header) answer {
 	w.T.Helper()
-	var headers []apitest.Header
 	if peer == "" {
 		headers = append(headers, unsigned)
 	}
 	return answer{w.Send(ctx, w.engine, peer, method, target, body, headers...)}
 }
 
-const unsigned apitest.Header = caller.Header + ": "
+const (
+	unsigned apitest.Header = caller.Header + ": "
+	strict   apitest.Header = "Prefer: handling=strict" // as the console sends it
+)
 
 func (a answer) is(status int, codeAndField ...string) answer {
 	a.T.Helper()

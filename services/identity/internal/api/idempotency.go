@@ -14,16 +14,6 @@ import (
 	"holdfast.dev/libs/pg"
 )
 
-// consoleCall handles a call that the console makes in the name of an operator.
-type consoleCall func(c *gin.Context, by asker) error
-
-// idempotent gives h the Idempotency-Key of a call, with the fingerprint of the request.
-func idempotent(secret bool, h consoleCall) consoleCall {
-	return func(c *gin.Context, by asker) error {
-		return httpx.Keyed(secret, maxConsoleBody, func(c *gin.Context) error { return h(c, by) })(c)
-	}
-}
-
 // once runs a verb in a transaction of the operator's tenant and of a mode, and stores the 201 that it makes: a repetition with the same
 // Idempotency-Key gets that answer. The record belongs to the operator.
 func (a *API) once(c *gin.Context, by asker, mode caller.Mode, verb func(ctx context.Context, tx pg.Tx) (any, error)) (idem.Reply, error) {

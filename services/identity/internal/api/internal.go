@@ -1,17 +1,17 @@
 package api
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"io"
+	"maps"
 
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/rest"
+	"holdfast.dev/proto"
 	"holdfast.dev/proto/internalapi"
 
 	"holdfast.dev/services/identity/internal/domain"
@@ -19,32 +19,31 @@ import (
 	"holdfast.dev/services/identity/internal/view"
 )
 
-const (
-	maxLookup      = 4096 // bytes of a look-up's body
-	maxCredentials = 500  // of one call, which is within maxConsoleBody
-	oauthKind      = "oauth"
-)
+const oauthKind = "oauth"
 
 // mountInternal registers the calls of other services, which proto/internal/identity.yaml states.
 func (a *API) mountInternal(e *gin.Engine) error {
-	e.POST("/internal/v1/credentials/lookup", a.Server.Internal(a.lookupCredential, "gateway"))
-	e.POST("/internal/v1/credentials/ended", a.Server.Internal(a.endedCredentials, "bookings"))
-	e.POST("/internal/v1/sessions/lookup", a.Server.Internal(a.lookupSession, "console"))
-	e.PUT("/internal/v1/drafts/:key", a.Server.Internal(a.saveDraft, "console"))
-	e.GET("/internal/v1/drafts/:key", a.Server.Internal(a.lookupDraft, "console"))
-	e.GET("/internal/v1/tenants/:id", a.Server.Internal(a.lookupTenant, "bookings", "customers", "console"))
-	e.PUT("/internal/v1/tenants/:id/test-clock", a.Server.Internal(a.setTestClock, "bookings"))
-	e.GET("/internal/v1/browser-origins", a.Server.Internal(a.lookupOrigin, "gateway"))
-	return a.mountConsole(e)
+	routes := a.consoleRoutes()
+	maps.Copy(routes, map[string]httpx.Route{
+		"lookupCredential": {Handle: a.lookupCredential},
+		"endedCredentials": {Handle: a.endedCredentials},
+		"lookupSession":    {Handle: a.lookupSession},
+		"saveDraft":        {Handle: a.saveDraft},
+		"lookupDraft":      {Handle: a.lookupDraft},
+		"lookupTenant":     {Handle: a.lookupTenant},
+		"setTenantClock":   {Handle: a.setTestClock},
+		"lookupOrigin":     {Handle: a.lookupOrigin},
+	})
+	return a.Server.MountInternal(e, proto.InternalIdentity, routes)
 }
 
 // lookupCredential answers what a credential stands for, and notes its use.
 func (a *API) lookupCredential(c *gin.Context) error {
-	var body internalapi.Lookup
-	if err := json.NewDecoder(io.LimitReader(c.Request.Body, maxLookup)).Decode(&body); err != nil {
-		return apperr.Field("hash", "Must be given in a JSON object.").WithCause(err)
+	body, err := httpx.Body[internalapi.Lookup](c)
+	if err != nil {
+		return err
 	}
-	hash, err := hashOf(body.Hash)
+	hash, err := hex.DecodeString(body.Hash)
 	if err != nil {
 		return err
 	}
@@ -68,12 +67,9 @@ func (a *API) lookupCredential(c *gin.Context) error {
 
 // endedCredentials answers which of the credentials have ended or were rotated.
 func (a *API) endedCredentials(c *gin.Context) error {
-	body, err := bodyOf[internalapi.CredentialList](c)
+	body, err := httpx.Body[internalapi.CredentialList](c)
 	if err != nil {
 		return err
-	}
-	if len(body.Credentials) > maxCredentials {
-		return apperr.Field("credentials", "Must be at most %d.", maxCredentials)
 	}
 	list := make([]domain.Credential, len(body.Credentials))
 	for i, one := range body.Credentials {
@@ -93,11 +89,11 @@ func (a *API) endedCredentials(c *gin.Context) error {
 
 // lookupSession answers who has signed in.
 func (a *API) lookupSession(c *gin.Context) error {
-	var body internalapi.SessionLookup
-	if err := json.NewDecoder(io.LimitReader(c.Request.Body, maxLookup)).Decode(&body); err != nil {
-		return apperr.Field("hash", "Must be given in a JSON object.").WithCause(err)
+	body, err := httpx.Body[internalapi.SessionLookup](c)
+	if err != nil {
+		return err
 	}
-	hash, err := hashOf(body.Hash)
+	hash, err := hex.DecodeString(body.Hash)
 	if err != nil {
 		return err
 	}
@@ -108,18 +104,9 @@ func (a *API) lookupSession(c *gin.Context) error {
 	return rest.Object(c, view.Session(rows, a.App.Scopes, a.App.FormProof(rows[0].Operator)))
 }
 
-// hashOf reads a SHA-256.
-func hashOf(text string) ([]byte, error) {
-	hash, err := hex.DecodeString(text)
-	if err != nil || len(hash) != sha256.Size {
-		return nil, apperr.Field("hash", "Must be a SHA-256 in 64 hexadecimal digits.")
-	}
-	return hash, nil
-}
-
 // lookupOrigin answers whether an app has registered an origin.
 func (a *API) lookupOrigin(c *gin.Context) error {
-	registered, err := a.App.OriginRegistered(c.Request.Context(), c.Query("origin"))
+	registered, err := a.App.OriginRegistered(c.Request.Context(), httpx.Query(c).String("origin"))
 	if err != nil {
 		return err
 	}

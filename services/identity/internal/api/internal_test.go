@@ -52,9 +52,11 @@ func TestLookup(t *testing.T) {
 		t.Errorf("after the revocation %+v", got)
 	}
 	w.from(none, "gateway", "POST", lookup, hashed(strings.Repeat("0", 64))).is(404, "credential_not_found")
-	for _, body := range []string{"", "{}", "x", `{"hash": 1}`, hashed(secret), hashed(strings.Repeat("0", 62))} {
+	for _, body := range []string{"{}", `{"hash": 1}`, hashed(secret), hashed(strings.Repeat("0", 62))} {
 		w.from(none, "gateway", "POST", lookup, body).is(422, "invalid_request")
 	}
+	w.from(none, "gateway", "POST", lookup, "").is(400, "missing_content_type")
+	w.from(none, "gateway", "POST", lookup, "x").is(400, "malformed_json")
 	for _, peer := range []string{"", "bookings", "customers"} {
 		w.from(none, peer, "POST", lookup, lookupOf(secret)).is(401, "invalid_credential")
 	}

@@ -34,7 +34,7 @@ func (a *API) listKeys(c *gin.Context, _ asker) error {
 }
 
 func (a *API) createKey(c *gin.Context, by asker) error {
-	body, err := bodyOf[internalapi.NewKey](c)
+	body, err := httpx.Body[internalapi.NewKey](c)
 	if err != nil {
 		return err
 	}
@@ -54,16 +54,11 @@ func (a *API) rotateKey(c *gin.Context, by asker) error {
 	if err != nil {
 		return err
 	}
-	body, err := bodyOf[struct {
-		OverlapSeconds *int64 `json:"overlap_seconds"`
-	}](c)
+	body, err := httpx.Body[internalapi.KeyRotation](c)
 	if err != nil {
 		return err
 	}
-	if body.OverlapSeconds == nil || *body.OverlapSeconds > int64(domain.MaxOverlap/time.Second) { // a greater number might not fit
-		return domain.CheckOverlap(-1)
-	}
-	overlap := time.Duration(*body.OverlapSeconds) * time.Second
+	overlap := time.Duration(body.OverlapSeconds) * time.Second
 	reply, err := a.once(c, by, by.Mode, func(ctx context.Context, tx pg.Tx) (any, error) {
 		k, secret, err := a.App.RotateKeyIn(ctx, tx, by.origin(), id, overlap)
 		return view.Key(k, secret, a.Now()), err

@@ -100,12 +100,12 @@ func TestKeysForTheConsole(t *testing.T) {
 		{`{"name":"x","scopes":["all"]}`, "scopes"},
 		{`{"name":"x","scopes":["read:units,write:bookings"]}`, "scopes"},
 		{`{"name":"` + strings.Repeat("x", 201) + `","scopes":["read:units"]}`, "name"},
-		{`{"name":"x","scopes":["read:units"],"mode":"live"}`, "body"},
-		{"", "body"},
-		{"[]", "body"},
+		{`{"name":"x","scopes":["read:units"],"mode":"live"}`, "mode"},
 	} {
-		w.from(ctx, "console", "POST", apiKeys, c[0]).is(422, "invalid_request", c[1])
+		w.from(ctx, "console", "POST", apiKeys, c[0], strict).is(422, "invalid_request", c[1])
 	}
+	w.from(ctx, "console", "POST", apiKeys, "").is(400, "missing_content_type")
+	w.from(ctx, "console", "POST", apiKeys, "[]").is(400, "malformed_json")
 }
 
 // A rotated key works beside the new one until the overlap ends, and is refused as a revoked one then.

@@ -30,7 +30,7 @@ func (a *API) listMembers(c *gin.Context, _ asker) error {
 }
 
 func (a *API) inviteMember(c *gin.Context, by asker) error {
-	body, err := bodyOf[internalapi.NewMember](c)
+	body, err := httpx.Body[internalapi.NewMember](c)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (a *API) changeMember(c *gin.Context, by asker) error {
 	if err != nil {
 		return err
 	}
-	body, err := bodyOf[internalapi.MemberRole](c)
+	body, err := httpx.Body[internalapi.MemberRole](c)
 	if err != nil {
 		return err
 	}

@@ -135,7 +135,7 @@ func TestMembersForTheConsole(t *testing.T) {
 		}
 	}
 	for body, field := range map[string]string{
-		invitation("x", "staff"): "email", invitation("a@example.com", "boss"): "role", `{"email":"a@example.com","name":"","role":"staff"}`: "name", "": "body",
+		invitation("x", "staff"): "email", invitation("a@example.com", "boss"): "role", `{"email":"a@example.com","name":"","role":"staff"}`: "name", `{"email":"a@example.com","name":"A"}`: "role",
 	} {
 		w.from(ctx, "console", "POST", members, body).is(422, "invalid_request", field)
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/oapi-codegen/nullable"
 
+	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto/internalapi"
@@ -14,7 +15,7 @@ import (
 
 // updateTenant changes the settings of the caller's tenant.
 func (a *API) updateTenant(c *gin.Context, by asker) error {
-	body, err := bodyOf[internalapi.TenantPatch](c)
+	body, err := httpx.Body[internalapi.TenantPatch](c)
 	if err != nil {
 		return err
 	}

@@ -79,11 +79,11 @@ func TestWrongSettings(t *testing.T) {
 	ctx := w.as(owner, tenant, caller.Live)
 	for body, field := range map[string]string{
 		`{"name":""}`: "name", `{"timezone":"Mars"}`: "timezone", `{"currency":"EURO"}`: "currency", `{"country":"XX"}`: "country", `{"hold_ttl_minutes":0}`: "hold_ttl_minutes",
-		`{"min_notice_minutes":-1}`: "min_notice_minutes", `{"max_advance_days":36501}`: "max_advance_days", `{"refund_rules":[{"hours_before":0,"percent":101}]}`: "refund_rules",
+		`{"min_notice_minutes":-1}`: "min_notice_minutes", `{"max_advance_days":36501}`: "max_advance_days", `{"refund_rules":[{"hours_before":0,"percent":101}]}`: "refund_rules.0.percent", `{"refund_rules":[{"hours_before":24}]}`: "refund_rules.0.percent",
 		`{"invoice_prefix":"RE 1"}`: "invoice_prefix", `{"legal_name":"` + strings.Repeat("x", 201) + `"}`: "legal_name", `{"address":"` + strings.Repeat("x", 501) + `"}`: "address",
-		`{"tax_id":"` + strings.Repeat("x", 51) + `"}`: "tax_id", `{"auto_confirm":"yes"}`: "auto_confirm", `{"slug":"new"}`: "body", `{"name":"` + strings.Repeat("x", 70_000) + `"}`: "body",
+		`{"tax_id":"` + strings.Repeat("x", 51) + `"}`: "tax_id", `{"auto_confirm":"yes"}`: "auto_confirm", `{"slug":"new"}`: "slug", `{"name":"` + strings.Repeat("x", 70_000) + `"}`: "name",
 	} {
-		w.from(ctx, "console", "PATCH", settings, body).is(422, "invalid_request", field)
+		w.from(ctx, "console", "PATCH", settings, body, strict).is(422, "invalid_request", field)
 	}
 	a := w.from(ctx, "console", "PATCH", settings, `{"name":"","country":"XX","tax_id":"1"}`).is(422, "invalid_request", "name")
 	if !strings.Contains(string(a.Body), `"country"`) || strings.Contains(string(a.Body), `"tax_id"`) {

@@ -16,7 +16,7 @@ import (
 
 func (a *API) listViews(c *gin.Context, by asker) error {
 	ctx := c.Request.Context()
-	views, err := store.Views(ctx, a.DB.Read(ctx), by.OperatorID, c.Query("list"))
+	views, err := store.Views(ctx, a.DB.Read(ctx), by.OperatorID, httpx.Query(c).String("list"))
 	if err != nil {
 		return err
 	}
@@ -24,7 +24,7 @@ func (a *API) listViews(c *gin.Context, by asker) error {
 }
 
 func (a *API) saveView(c *gin.Context, by asker) error {
-	body, err := bodyOf[internalapi.NewView](c)
+	body, err := httpx.Body[internalapi.NewView](c)
 	if err != nil {
 		return err
 	}

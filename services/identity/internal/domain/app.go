@@ -76,7 +76,7 @@ func CheckApp(a App) error {
 			verdicts = append(verdicts, apperr.Field(field, "%s", message))
 		}
 	}
-	require(isName(a.Name, 1), "name", "Must have 1 to 200 characters.")
+	require(isName(a.Name, 1), "name", "Must be one visible line of 1 to 200 characters.")
 	require(len(a.RedirectURIs) > 0 && len(a.RedirectURIs) <= maxRedirects, "redirect_uri", "There must be 1 to 20 redirect URIs.")
 	for _, uri := range a.RedirectURIs {
 		verdicts = append(verdicts, CheckRedirectURI(uri))

@@ -122,10 +122,10 @@ func ParseScopes(s string, catalogue []string) ([]string, error) {
 	return scopes, nil
 }
 
-// CheckKeyName returns the 422 of a name that is too long, or nil; a key may be unnamed.
+// CheckKeyName returns the 422 of a name that is too long or not one visible line, or nil; a key may be unnamed.
 func CheckKeyName(name string) error {
 	if !isName(name, 0) {
-		return apperr.Field("name", "Must be at most 200 characters.")
+		return apperr.Field("name", "Must be one visible line of at most 200 characters.")
 	}
 	return nil
 }

@@ -84,6 +84,9 @@ func TestCheckApp(t *testing.T) {
 	for field, edit := range map[string]func(a *App){
 		"no name":          func(a *App) { a.Name = "" },
 		"a long name":      func(a *App) { a.Name = strings.Repeat("x", 201) },
+		"a blank name":     func(a *App) { a.Name = " \u200b" },
+		"two lines":        func(a *App) { a.Name = "Sync\nAllow everything" },
+		"a turned name":    func(a *App) { a.Name = "\u202eelgooG" },
 		"no redirect URI":  func(a *App) { a.RedirectURIs = nil },
 		"21 redirect URIs": func(a *App) { a.RedirectURIs = slices.Repeat([]string{"https://app.example/cb"}, 21) },
 		"no scope":         func(a *App) { a.Scopes = nil },

@@ -14,6 +14,7 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/oneline"
 	"holdfast.dev/libs/quota"
 )
 
@@ -206,14 +207,10 @@ const maxEmail = 255
 func CheckEmail(s string) (string, error) {
 	s = norm.NFC.String(strings.TrimSpace(s))
 	a, err := mail.ParseAddress(s)
-	if err != nil || a.Address != s || strings.ContainsFunc(s, invisible) || utf8.RuneCountInString(s) > maxEmail {
+	if err != nil || a.Address != s || strings.ContainsFunc(s, oneline.Invisible) || utf8.RuneCountInString(s) > maxEmail {
 		return "", apperr.Field("email", "Must be an e-mail address of at most 255 characters.")
 	}
 	return s, nil
-}
-
-func invisible(r rune) bool {
-	return unicode.Is(unicode.Cf, r) || unicode.IsControl(r) || unicode.IsSpace(r)
 }
 
 // FoldEmail is the form by which addresses are compared: in lower case, of compatible characters one (NFKC), and the domain in the
@@ -251,10 +248,10 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-// CheckOperatorName returns the 422 of a name that is too long or empty.
+// CheckOperatorName returns the 422 of a name that is too long, empty or not one visible line.
 func CheckOperatorName(name string) error {
 	if !isName(name, 1) {
-		return apperr.Field("name", "Must have 1 to 200 characters.")
+		return apperr.Field("name", "Must be one visible line of 1 to 200 characters.")
 	}
 	return nil
 }

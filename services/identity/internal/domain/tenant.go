@@ -11,6 +11,7 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/oneline"
 	"holdfast.dev/libs/patch"
 )
 
@@ -147,7 +148,7 @@ func (t Tenant) Check() error {
 		}
 	}
 	want(slugForm.MatchString(t.Slug), "slug", "Must be 1 to 63 lower-case letters, digits and hyphens, with no hyphen at the ends.")
-	want(isName(t.Name, 1), "name", "Must be 1 to 200 characters.")
+	want(isName(t.Name, 1), "name", "Must be one visible line of 1 to 200 characters.")
 	want(isTimezone(t.Timezone), "timezone", "Must be an IANA time zone, such as Europe/Berlin.")
 	want(len(t.Currency) == 3 && currency.IsValid(t.Currency), "currency", "Must be an ISO 4217 currency, such as EUR.")
 	want(t.Country == nil || isCountry(*t.Country), "country", "Must be an ISO 3166-1 country of two letters, such as DE.")
@@ -156,9 +157,9 @@ func (t Tenant) Check() error {
 	want(within(t.MaxAdvanceDays, 0, MaxAdvanceDays), "max_advance_days", "Must be 0 to 36500, or null.")
 	want(areRules(t.RefundRules), "refund_rules", "Must be at most 10 rules of hours_before from 0 to 87600 and percent from 0 to 100, the most hours first, or null.")
 	want(prefixForm.MatchString(t.InvoicePrefix), "invoice_prefix", "Must be at most 20 letters, digits, hyphens and slashes.")
-	want(isText(t.LegalName, 0, MaxLegalName), "legal_name", "Must be at most 200 characters.")
+	want(isLine(t.LegalName, 0, MaxLegalName), "legal_name", "Must be one visible line of at most 200 characters.")
 	want(isText(t.Address, 0, MaxAddress), "address", "Must be at most 500 characters.")
-	want(isText(t.TaxID, 0, MaxTaxID), "tax_id", "Must be at most 50 characters.")
+	want(isLine(t.TaxID, 0, MaxTaxID), "tax_id", "Must be one visible line of at most 50 characters.")
 	if len(wrong) > 0 {
 		return apperr.Fields(wrong)
 	}
@@ -179,7 +180,9 @@ func areRules(rules []RefundRule) bool {
 
 func within(n *int, low, high int) bool { return n == nil || *n >= low && *n <= high }
 
-func isName(s string, low int) bool { return isText(s, low, 200) }
+func isName(s string, low int) bool { return isLine(s, low, 200) }
+
+func isLine(s string, low, high int) bool { return isText(s, low, high) && oneline.Check(s) == nil }
 
 func isText(s string, low, high int) bool {
 	n := utf8.RuneCountInString(s)

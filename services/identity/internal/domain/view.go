@@ -63,7 +63,7 @@ func (v SavedView) Check() error {
 		}
 	}
 	want(listForm.MatchString(v.List), "list", "Must be the name of a list, such as bookings.")
-	want(isText(v.Name, 1, maxViewName), "name", "Must be 1 to 100 characters.")
+	want(isLine(v.Name, 1, maxViewName), "name", "Must be one visible line of 1 to 100 characters.")
 	want(isText(v.Query, 0, maxViewQuery), "query", "Must be at most 2000 characters.")
 	if len(wrong) > 0 {
 		return apperr.Fields(wrong)

@@ -1,9 +1,7 @@
 package api
 
 import (
-	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -12,23 +10,12 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/rest"
-	"holdfast.dev/proto"
 	"holdfast.dev/proto/internalapi"
 
 	"holdfast.dev/services/payments/internal/app"
 	"holdfast.dev/services/payments/internal/domain"
 	"holdfast.dev/services/payments/internal/view"
 )
-
-const maxKeys = 4096 // bytes of a body with keys
-
-// mountConsole registers the calls of the console.
-func (a *API) mountConsole(e *gin.Engine) error {
-	return a.Server.MountInternal(e, proto.InternalPayments, "console", map[string]httpx.Handler{
-		"getGatewayAccount": a.getAccount, "connectGatewayAccount": a.connectAccount, "disconnectGatewayAccount": a.disconnectAccount,
-		"listOwedRefunds": a.listOwedRefunds, "getOwedRefund": a.getOwedRefund, "closeOwedRefund": httpx.Keyed(false, maxKeys, a.closeOwedRefund), "retryOwedRefund": httpx.Keyed(false, maxKeys, a.retryOwedRefund),
-	})
-}
 
 // getAccount answers the account that is connected in the caller's tenant and mode.
 func (a *API) getAccount(c *gin.Context) error {
@@ -41,11 +28,9 @@ func (a *API) getAccount(c *gin.Context) error {
 
 // connectAccount connects the account of the keys.
 func (a *API) connectAccount(c *gin.Context) error {
-	var body internalapi.GatewayKeys
-	d := json.NewDecoder(io.LimitReader(c.Request.Body, maxKeys))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&body); err != nil {
-		return apperr.Field("body", "Must be a JSON object with publishable_key, secret_key and webhook_secret.") // no cause, which may show a key
+	body, err := httpx.Body[internalapi.GatewayKeys](c)
+	if err != nil {
+		return err
 	}
 	keys := domain.Keys{Publishable: body.PublishableKey, Secret: domain.Secret(body.SecretKey)}
 	if body.WebhookSecret != nil {

@@ -68,10 +68,11 @@ func TestGatewayAccountForTheConsole(t *testing.T) {
 	w.console(ctx, "console", "GET", "").is(404, "gateway_account_not_found")
 	for body, field := range map[string]string{
 		strings.ReplaceAll(testKeys, "sk_test", "sk_live"): "secret_key", strings.ReplaceAll(testKeys, "pk_test", "x"): "publishable_key",
-		strings.ReplaceAll(testKeys, "whsec", "x"): "webhook_secret", "": "body", `{"secret_key":1}`: "body", `{"secret":"x"}`: "body",
+		strings.ReplaceAll(testKeys, "whsec", "x"): "webhook_secret", `{"publishable_key":"pk_test_x","secret_key":1}`: "secret_key", `{"secret_key":"sk_test_x"}`: "publishable_key",
 	} {
 		w.console(ctx, "console", "POST", body).is(422, "invalid_request", field)
 	}
+	w.console(ctx, "console", "POST", "").is(400, "missing_content_type")
 	w.console(live, "console", "POST", testKeys).is(422, "invalid_request", "secret_key")
 }
 

@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/proto"
 
 	"holdfast.dev/services/payments/internal/app"
 	"holdfast.dev/services/payments/internal/store"
@@ -34,9 +35,18 @@ type API struct {
 // Mount registers the contract's operations, and the calls of other services.
 func (a *API) Mount(e *gin.Engine) error {
 	e.POST("/internal/v1/gateway-events/:account", a.Server.Internal(a.receiveEvent, "gateway"))
-	e.GET("/internal/v1/payment-intents", a.Server.Internal(a.intentsOfCustomer, "customers"))
-	e.GET("/internal/v1/refunds", a.Server.Internal(a.refundsOfCustomer, "customers"))
-	if err := a.mountConsole(e); err != nil {
+	err := a.Server.MountInternal(e, proto.InternalPayments, map[string]httpx.Route{
+		"listPaymentIntentsOfCustomer": {Handle: a.intentsOfCustomer},
+		"listRefundsOfCustomer":        {Handle: a.refundsOfCustomer},
+		"getGatewayAccount":            {Handle: a.getAccount},
+		"connectGatewayAccount":        {Handle: a.connectAccount},
+		"disconnectGatewayAccount":     {Handle: a.disconnectAccount},
+		"listOwedRefunds":              {Handle: a.listOwedRefunds},
+		"getOwedRefund":                {Handle: a.getOwedRefund},
+		"closeOwedRefund":              {Handle: a.closeOwedRefund},
+		"retryOwedRefund":              {Handle: a.retryOwedRefund},
+	})
+	if err != nil {
 		return err
 	}
 	return a.Server.Mount(e, map[string]httpx.Route{

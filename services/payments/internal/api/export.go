@@ -32,7 +32,7 @@ func (a *API) intentsOfCustomer(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	out, err := pageOfCustomer(ctx, rows, c.Query("ids_only") == "true")
+	out, err := pageOfCustomer(ctx, rows, httpx.Query(c).String("ids_only") == "true")
 	if err != nil {
 		return err
 	}
@@ -64,11 +64,11 @@ func (a *API) refundsOfCustomer(c *gin.Context) error {
 
 // exportRequest reads which page of which customer is asked for.
 func exportRequest(c *gin.Context) (customer domain.CustomerID, r page.Request, err error) {
-	if customer, err = ids.Parse[ids.CustomerPrefix](c.Query("customer_id")); err != nil {
+	if customer, err = ids.Parse[ids.CustomerPrefix](httpx.Query(c).String("customer_id")); err != nil {
 		return customer, r, apperr.Field("customer_id", "Must be an id, which begins with cu_.")
 	}
 	r.Limit = exportPage
-	r.After, err = page.ParsePosition(c.Query("cursor"))
+	r.After, err = page.ParsePosition(httpx.Query(c).String("cursor"))
 	return customer, r, err
 }
 

@@ -117,7 +117,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 		DB: db, Answers: answers, Accounts: accounts, Gateways: w.accounts, Intents: w.intents, Refunds: refunds, Owed: w.owed, Events: w.events, Patience: w.patience, Pages: w.Pages(),
 		Server: server,
 	}
-	engine := httpx.NewEngine()
+	engine := httpx.NewEngine("https://booking.test")
 	if err := handlers.Mount(engine); err != nil {
 		w.T.Fatal(err)
 	}

@@ -362,7 +362,7 @@ func TestOwedRefundIsClosed(t *testing.T) {
 	w.owedCall(ctx, o.ID, "retry", "", ifMatch(o.Version-1)).is(412, "version_mismatch")
 	w.owedCall(ctx, o.ID, "close", body, "If-Match: 3").is(422, "invalid_request", "If-Match")
 	w.owedCall(ctx, o.ID, "close", `{"note":" "}`).is(422, "invalid_request", "note")
-	w.owedCall(ctx, o.ID, "close", `{"note":"x","version":1}`).is(422, "invalid_request", "body")
+	w.owedCall(ctx, o.ID, "close", `{"note":"x","version":1}`, "Prefer: handling=strict").is(422, "invalid_request", "version")
 	w.owedCall(ctx, o.ID, "close", fmt.Sprintf(`{"note":%q}`, strings.Repeat("é", 501))).is(422, "invalid_request", "note")
 	before := len(w.told())
 	for range 2 { // the answer to the first one may have been lost

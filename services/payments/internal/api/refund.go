@@ -2,11 +2,8 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 
@@ -95,23 +92,13 @@ func fromRefundCreate(b api.RefundCreate) domain.RefundInput {
 	return in
 }
 
-// The bounds of listOwedRefunds and of the note of closeOwedRefund in proto/internal/payments.yaml.
-const (
-	owedPage    = 25
-	owedPageMax = 100
-	owedNote    = 500 // characters
-)
+const owedPage = 25
 
 // listOwedRefunds answers one page of the owed refunds that could not be made, and how many there are.
 func (a *API) listOwedRefunds(c *gin.Context) (err error) {
 	ctx := c.Request.Context()
-	r := page.Request{Limit: owedPage}
-	if text := c.Query("limit"); text != "" {
-		if r.Limit, err = strconv.Atoi(text); err != nil || r.Limit < 1 || r.Limit > owedPageMax {
-			return apperr.Field("limit", "Must be a number from 1 to %d.", owedPageMax)
-		}
-	}
-	if r.After, err = page.ParsePosition(c.Query("cursor")); err != nil {
+	r := page.Request{Limit: httpx.Query(c).Int("limit", owedPage)}
+	if r.After, err = page.ParsePosition(httpx.Query(c).String("cursor")); err != nil {
 		return err
 	}
 	rows, err := store.OwedRefunds(ctx, a.DB.Read(ctx), r)
@@ -155,15 +142,13 @@ func (a *API) getOwedRefund(c *gin.Context) error {
 }
 
 func (a *API) closeOwedRefund(c *gin.Context) error {
-	var body internalapi.OwedRefundClose
-	d := json.NewDecoder(c.Request.Body)
-	d.DisallowUnknownFields()
-	if err := d.Decode(&body); err != nil {
-		return apperr.Field("body", "Must be a JSON object with a note.").WithCause(err)
+	body, err := httpx.Body[internalapi.OwedRefundClose](c)
+	if err != nil {
+		return err
 	}
 	note := strings.TrimSpace(body.Note)
-	if n := utf8.RuneCountInString(note); n == 0 || n > owedNote {
-		return apperr.Field("note", "Must have 1 to %d characters.", owedNote)
+	if note == "" {
+		return apperr.Field("note", "Must not be empty.")
 	}
 	return a.changeOwed(c, func(ctx context.Context, tx pg.Tx, id domain.OwedID, match patch.Precondition) (domain.OwedRefund, error) {
 		return a.Owed.Close(ctx, tx, id, match, note)

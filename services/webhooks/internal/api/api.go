@@ -29,9 +29,10 @@ type API struct {
 
 // Mount registers the handler of each operation and of the internal calls.
 func (a *API) Mount(e *gin.Engine) error {
-	e.GET("/internal/v1/events", a.Server.Internal(a.eventsOfObjects, "customers")) // proto/internal/webhooks.yaml
-	err := a.Server.MountInternal(e, proto.InternalWebhooks, "console", map[string]httpx.Handler{
-		"getSentDelivery": a.sentDelivery, "listFailingDeliveries": a.failingDeliveries,
+	err := a.Server.MountInternal(e, proto.InternalWebhooks, map[string]httpx.Route{
+		"listEventsOfObjects":   {Handle: a.eventsOfObjects},
+		"getSentDelivery":       {Handle: a.sentDelivery},
+		"listFailingDeliveries": {Handle: a.failingDeliveries},
 	})
 	if err != nil {
 		return err

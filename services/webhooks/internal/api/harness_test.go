@@ -92,7 +92,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 		Server:     w.Server(answers, "customers", "console"),
 		Now:        time.Now,
 	}
-	engine := httpx.NewEngine()
+	engine := httpx.NewEngine("https://booking.test")
 	if err := handlers.Mount(engine); err != nil {
 		w.T.Fatal(err)
 	}

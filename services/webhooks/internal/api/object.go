@@ -8,6 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/rest"
@@ -16,21 +17,15 @@ import (
 	"holdfast.dev/services/webhooks/internal/store"
 )
 
-// The bounds in proto/internal/webhooks.yaml.
-const (
-	maxObjects   = 100
-	objectEvents = 250
-)
+// objectEvents is the bound in proto/internal/webhooks.yaml.
+const objectEvents = 250
 
 // eventsOfObjects answers one page of the events about some objects.
 func (a *API) eventsOfObjects(c *gin.Context) error {
 	ctx := c.Request.Context()
-	objects := strings.Split(c.Query("object_ids"), ",")
-	if len(objects) > maxObjects || slices.Contains(objects, "") {
-		return apperr.Field("object_ids", "Must be 1 to %d ids.", maxObjects)
-	}
+	objects := httpx.Query(c).List("object_ids")
 	r := store.ObjectRange{Objects: objects, MaxRows: objectEvents, MaxBytes: page.MaxBytes}
-	if cursor := c.Query("cursor"); cursor != "" {
+	if cursor := httpx.Query(c).String("cursor"); cursor != "" {
 		object, event, _ := strings.Cut(cursor, ".")
 		i, after := slices.Index(objects, object), (*ids.Event)(nil)
 		if id, err := ids.Parse[ids.EventPrefix](event); err == nil {

@@ -97,7 +97,7 @@ func newWorld(t testing.TB) *world {
 // serve starts the server. The gateway's signature is not what these tests are about.
 func (w *world) serve(box *crypt.Box) {
 	w.t.Helper()
-	engine := httpx.NewRouter(domain.ErrTenantNotFound)
+	engine := httpx.NewRouter("https://booking.test", domain.ErrTenantNotFound)
 	listener := httptest.NewUnstartedServer(engine)
 	issuer := "http://" + listener.Listener.Addr().String()
 	s, err := oauth.New(oauth.Options{App: w.app, Box: box, AuthURL: issuer, Resource: issuer + "/api/v1", Docs: issuer + "/docs", Now: w.now})

@@ -1,0 +1,50 @@
+package apitest
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"holdfast.dev/libs/contract"
+	"holdfast.dev/proto"
+)
+
+// OneLine sends, to each operation of the service that creates something, every text of one line as what it may not be: invisible,
+// in two lines, or with a bidirectional control. Each is a 422 on the field. It returns how many texts there are.
+func (w *Env) OneLine(ctx context.Context, engine http.Handler) (texts int) {
+	w.T.Helper()
+	forms, err := contract.Forms(proto.OpenAPI)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	spec, err := contract.Load(proto.OpenAPI)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	for _, op := range spec.For(w.service) {
+		form := forms[op.ID]
+		if form.Method != http.MethodPost || strings.Contains(form.Path, "{") {
+			continue
+		}
+		for _, f := range form.Body {
+			if f.Format != "one-line" {
+				continue
+			}
+			texts++
+			for bad, want := range map[string]string{
+				" \u3164\u200b": "Must have a visible character.",
+				"Ana\nMaria":    "Must not contain a line break.",
+				"Ana\u2029":     "Must not contain a line break.",
+				"\u202eanA":     "Must not contain a bidirectional control character.",
+				"\u2067Ana":     "Must not contain a bidirectional control character.",
+			} {
+				a := w.Send(ctx, engine, "gateway", form.Method, "/api/v1"+form.Path, fmt.Sprintf(`{%q:%s}`, f.Name, Text(bad)))
+				if fields := Decode[struct{ Errors map[string][]string }](a).Errors; a.Status != http.StatusUnprocessableEntity || strings.Join(fields[f.Name], " ") != want {
+					w.T.Errorf("%s: %s %q: %d %s", op.ID, f.Name, bad, a.Status, a.Body)
+				}
+			}
+		}
+	}
+	return texts
+}
