@@ -56,8 +56,18 @@ var entries = []struct{ lang, text, jpy, usd, kwd string }{
 	{"de-CH", "1’250.50", "", "1250.50", "1250.500"},
 	{"de-CH", "1'250", "1250", "1250.00", "1250.000"},
 	{"en", "−5", "-5", "-5.00", "-5.000"},
-	{"en", "", "", "", ""}, {"en", "-", "", "", ""}, {"en", ".", "", "", ""}, {"en", ",", "", "", ""}, {"en", "1,", "", "", ""}, {"en", ",5", "", "", ""}, {"en", "1.", "", "", ""},
-	{"en", "1e3", "", "", ""}, {"en", "--5", "", "", ""}, {"en", "0,250,000", "", "", ""}, {"en", "1,250 000", "", "", ""}, {"en", "٣", "", "", ""},
+	{"en", "", "", "", ""},
+	{"en", "-", "", "", ""},
+	{"en", ".", "", "", ""},
+	{"en", ",", "", "", ""},
+	{"en", "1,", "", "", ""},
+	{"en", ",5", "", "", ""},
+	{"en", "1.", "", "", ""},
+	{"en", "1e3", "", "", ""},
+	{"en", "--5", "", "", ""},
+	{"en", "0,250,000", "", "", ""},
+	{"en", "1,250 000", "", "", ""},
+	{"en", "٣", "", "", ""},
 }
 
 // numberOf is a whole number as the API answers it.
@@ -154,9 +164,20 @@ func TestOtherNumbersByLanguage(t *testing.T) {
 		lang, text string
 		want       any // nil: refused
 	}{
-		{percent, "en", "12.5 %", int64(1250)}, {percent, "de", "12,5\u00a0%", int64(1250)}, {percent, "de", "12.5", int64(1250)}, {percent, "de", "1.250 %", int64(125000)}, {percent, "en", "1.234", nil},
-		{percent, "de", "1,234", nil}, {percent, "en", "%", nil}, {count, "en", "1,250", int64(1250)}, {count, "de", "1.250", int64(1250)}, {count, "en", "1.250", nil}, {count, "de", "1,250", nil},
-		{count, "en", "3.0", nil}, {count, "fr", "1 250", int64(1250)}, {count, "en", "99999999999999999999", nil},
+		{percent, "en", "12.5 %", int64(1250)},
+		{percent, "de", "12,5\u00a0%", int64(1250)},
+		{percent, "de", "12.5", int64(1250)},
+		{percent, "de", "1.250 %", int64(125000)},
+		{percent, "en", "1.234", nil},
+		{percent, "de", "1,234", nil},
+		{percent, "en", "%", nil},
+		{count, "en", "1,250", int64(1250)},
+		{count, "de", "1.250", int64(1250)},
+		{count, "en", "1.250", nil},
+		{count, "de", "1,250", nil},
+		{count, "en", "3.0", nil},
+		{count, "fr", "1 250", int64(1250)},
+		{count, "en", "99999999999999999999", nil},
 	} {
 		body, err := domain.Reader{Currency: "KWD", Notation: notations[tc.lang]}.Body([]contract.Field{tc.f}, url.Values{tc.f.Name: {tc.text}})
 		if got := body[tc.f.Name]; got != tc.want || (err == nil) == (tc.want == nil) {
