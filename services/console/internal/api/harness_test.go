@@ -160,11 +160,12 @@ func newPlatform(t *testing.T, o options) *platform {
 	for _, name := range own.Calls {
 		server := httptest.NewServer(p.service(name))
 		t.Cleanup(server.Close)
+		address := server.URL
 		if name == o.away {
-			server.Close()
+			address = "http://127.0.0.1:1" // nothing listens there, and no other test may
 		}
 		keys := caller.Keys{name: {{ID: "k1", Secret: secretOf(name)}}}
-		services.Clients[name] = &peer.Client{Target: name, BaseURL: server.URL, Signer: &caller.Signer{From: "console", Keys: keys}, Timeout: 5 * time.Second}
+		services.Clients[name] = &peer.Client{Target: name, BaseURL: address, Signer: &caller.Signer{From: "console", Keys: keys}, Timeout: 5 * time.Second}
 	}
 	words, err := pages.NewWords()
 	if err != nil {

@@ -128,6 +128,17 @@ func TestWordsAreBounded(t *testing.T) {
 	}
 }
 
+// Folding a folded text changes nothing, also where the decomposition of a character is a typographic variant.
+func TestFoldingTwice(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"｀": "'", "\u1fef": "'", "︱": "-", "O｀Brien": "o'brien"} {
+		once := domain.SearchFold(text)
+		if twice := domain.SearchFold(once); once != want || twice != want {
+			t.Errorf("%q: %q, then %q, want %q", text, once, twice, want)
+		}
+	}
+}
+
 // Whatever is stored is found by its own text, as it is typed and as it is folded.
 func TestEachTextFindsItself(t *testing.T) {
 	t.Parallel()
@@ -135,7 +146,8 @@ func TestEachTextFindsItself(t *testing.T) {
 		name := rapid.StringN(1, 40, -1).Draw(t, "name")
 		c := domain.Customer{FirstName: name}
 		for _, q := range []string{name, strings.ToUpper(name), domain.SearchFold(name)} {
-			if strings.EqualFold(strings.ToUpper(name), name) && !matches(c, q) {
+			// The capital of U+0345, which is a mark, is a letter.
+			if strings.EqualFold(strings.ToUpper(name), name) && !strings.ContainsRune(name, '\u0345') && !matches(c, q) {
 				t.Fatalf("%q does not find %q", q, name)
 			}
 		}

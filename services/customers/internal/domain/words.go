@@ -57,6 +57,8 @@ func SearchFold(s string) string {
 			return -1
 		case unicode.IsDigit(r):
 			return decimal(r)
+		case variants[r] != 0: // NFKD makes some of others, as ` of its full-width form
+			return variants[r]
 		}
 		return r
 	}, norm.NFKD.String(s))
