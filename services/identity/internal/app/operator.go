@@ -10,7 +10,6 @@ import (
 
 	"holdfast.dev/libs/apikey"
 	"holdfast.dev/libs/caller"
-	"holdfast.dev/libs/failpoint"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
 
@@ -57,7 +56,6 @@ func (a *App) disable(ctx context.Context, by domain.Origin, email string, erase
 	}); err != nil {
 		return domain.Operator{}, false, err
 	}
-	failpoint.Here("operator.disabled")
 	published, err = a.end(ctx, e)
 	return o, published, err
 }

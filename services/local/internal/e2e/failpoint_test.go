@@ -52,7 +52,7 @@ func allFailpoints() (list []struct{ name, service string }) {
 	for _, name := range oauthFailpoints {
 		list = append(list, struct{ name, service string }{name, "identity"})
 	}
-	return list
+	return append(list, struct{ name, service string }{"owed.begun", "payments"}) // by a test of its own, of owed refunds
 }
 
 // Each step of the code is attacked, and each attacked step is in the code.
