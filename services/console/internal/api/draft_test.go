@@ -216,7 +216,7 @@ func TestDraftsAreOfOneOperator(t *testing.T) {
 	}
 }
 
-// What a form has that no page of the console has made is not kept: whoever plants one cannot have it filled in for somebody else.
+// A form that did not come from a page of the console is not kept, so that an attacker cannot have it filled in for an operator.
 func TestPlantedFormsAreNotKept(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})

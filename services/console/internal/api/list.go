@@ -248,7 +248,7 @@ func (v *visit) values(fields []string, objects ...domain.Object) view.Values {
 	return view.Values{Format: v.Format, Path: v.w.Path, Called: func(id string) string { return called[id] }}
 }
 
-// byteOrderMark tells spreadsheet programs that a file is UTF-8: without it they take it for a code page of their own.
+// byteOrderMark marks a file as UTF-8. Without it spreadsheet programs assume a legacy code page.
 const byteOrderMark = "\ufeff"
 
 // exportCSV hands a list on as CSV, while it arrives.

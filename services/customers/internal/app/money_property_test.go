@@ -64,7 +64,7 @@ type till struct {
 	booking domain.Booking
 	list    []domain.InvoiceID
 	taken   []domain.Charge
-	events  []ids.Event // by which the charges were told last
+	events  []ids.Event // the last about each charge
 }
 
 func newTill(t *testing.T) *till {
@@ -143,7 +143,7 @@ func (w *till) take(s step) error {
 			c.Invoice = w.list[s.of%len(w.list)]
 		}
 		w.taken, w.events = append(w.taken, c), append(w.events, ids.Event{})
-		return w.tell(len(w.taken) - 1)
+		return w.deliver(len(w.taken) - 1)
 	case "cancel":
 		w.booking.Status, w.booking.Version = "cancelled", w.booking.Version+1
 		return w.learn()
@@ -176,13 +176,13 @@ func (w *till) quote(deposit int) error {
 	})
 }
 
-// tell applies the event about a charge.
-func (w *till) tell(i int) error {
+// deliver applies the event about a charge.
+func (w *till) deliver(i int) error {
 	w.events[i] = ids.New[ids.EventPrefix]()
 	return w.charges.ApplyEvent(w.ctx, w.events[i], w.taken[i])
 }
 
-// change changes what the gateway says of a charge, or tells an event again or late.
+// change changes what the gateway says of a charge, or delivers an event again or late.
 func (w *till) change(s step) error {
 	if len(w.taken) == 0 {
 		return nil
@@ -204,7 +204,7 @@ func (w *till) change(s step) error {
 		c.Disputed = !c.Disputed
 	}
 	c.Version++
-	return w.tell(i)
+	return w.deliver(i)
 }
 
 // act does something with an invoice.
@@ -263,7 +263,7 @@ func (w *till) wrong() (string, error) {
 		if v.Status.Awaits() {
 			awaited += v.Due().Minor
 		}
-		told, err := w.told(v.ID)
+		last, err := w.lastObject(v.ID)
 		if err != nil {
 			return "", err
 		}
@@ -272,7 +272,7 @@ func (w *till) wrong() (string, error) {
 			return "", err
 		}
 		differs := map[string]any{}
-		if err := json.Unmarshal(outbox.Diff(told, body), &differs); err != nil {
+		if err := json.Unmarshal(outbox.Diff(last, body), &differs); err != nil {
 			return "", err
 		}
 		delete(differs, "booking_status") // which changes without an event
@@ -300,8 +300,8 @@ func (w *till) wrong() (string, error) {
 	return strings.Join(out, "\n"), nil
 }
 
-// told is the object of the last event about an invoice, which the other services know it by.
-func (w *till) told(id domain.InvoiceID) (json.RawMessage, error) {
+// lastObject is the object of the last event about an invoice, by which the other services know it.
+func (w *till) lastObject(id domain.InvoiceID) (json.RawMessage, error) {
 	var message []byte
 	if err := w.owner.QueryRow(w.ctx, `select message from outbox where aggregate_id = $1 order by seq desc limit 1`, id.String()).Scan(&message); err != nil {
 		return nil, fmt.Errorf("last event of %s: %w", id, err)
@@ -354,7 +354,7 @@ func TestDisputeOfTwoParts(t *testing.T) {
 
 // Random sequences of quotes, invoices, payments by card and in cash, reversals, voids, refunds that also fail, disputes, cancellations
 // and repeated or late events on one booking: after each step every charge lies on invoices or on none without a rest, nothing lies on
-// none while an invoice awaits money, an invoice was paid what its payments are, and the last event tells what is stored.
+// none while an invoice awaits money, an invoice was paid what its payments are, and the last event has what is stored.
 func TestMoneyAddsUp(t *testing.T) {
 	t.Parallel()
 	w, sequences := newTill(t), 200

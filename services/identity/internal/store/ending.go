@@ -33,7 +33,7 @@ func TakeEndings(ctx context.Context, tx pg.Tx, operator *domain.OperatorID, now
 		returning e.operator_id, e.reason, e.erase, e.actor, e.source, e.noted_at`, operator, now, until, limit)
 }
 
-// DeleteEnding deletes an ending that is done, unless it was noted anew.
+// DeleteEnding deletes an ending that is done, unless it was noted again.
 func DeleteEnding(ctx context.Context, tx pg.Tx, e domain.Ending) error {
 	_, err := tx.Exec(ctx, `delete from operator_endings where operator_id = $1 and reason = $2 and noted_at = $3 and erase = $4`, e.OperatorID, e.Reason, e.NotedAt, e.Erase)
 	if err != nil {

@@ -20,7 +20,7 @@ type factor struct {
 }
 
 // ResealFactors seals the secrets of all second factors under the first key of box. db has the worker role. What a rotation leaves for
-// its leeway is not sealed anew, because it goes within seconds, and neither are drafts of forms, which go within an hour.
+// its leeway is not resealed, because it is deleted within seconds. Drafts of forms are not either: they are deleted within an hour.
 func ResealFactors(ctx context.Context, db *pg.DB, box *crypt.Box, out io.Writer) error {
 	return reseal.Run(ctx, db, box, reseal.Column[factor]{
 		Name: "operators",

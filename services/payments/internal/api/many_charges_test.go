@@ -67,13 +67,13 @@ func (w *world) readAll(ctx context.Context, account domain.Account, gateway *in
 	return 0
 }
 
-// An intent whose events were lost has thousands of failed charges. They are read page by page, each once though reads are interrupted, and
-// told in their order. What comes after them costs no more than usual.
+// An intent whose events were lost has thousands of failed charges. They are read page by page, each once even if reads are interrupted,
+// and their events are in order. What comes after them costs no more than usual.
 func TestThousandsOfFailedCharges(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)
 	n := manyObjects()
-	declines := []struct{ method, told string }{
+	declines := []struct{ method, failure string }{
 		{"pm_card_chargeDeclinedExpiredCard", "expired_card "},
 		{"pm_card_chargeDeclinedIncorrectCvc", "incorrect_cvc "},
 		{"pm_card_chargeDeclinedProcessingError", "processing_error "},
@@ -96,13 +96,13 @@ func TestThousandsOfFailedCharges(t *testing.T) {
 	}
 	check := func(n int) {
 		t.Helper()
-		told := w.failures(p.ID)
-		if len(told) != n {
-			t.Fatalf("%d failures are told, want %d", len(told), n)
+		failures := w.failures(p.ID)
+		if len(failures) != n {
+			t.Fatalf("%d events of failures, want %d", len(failures), n)
 		}
-		for i, one := range told {
-			if want := "requires_payment_method " + declines[i%7%3].told; one != want {
-				t.Fatalf("failure %d is told as %q, want %q", i, one, want)
+		for i, one := range failures {
+			if want := "requires_payment_method " + declines[i%7%3].failure; one != want {
+				t.Fatalf("failure %d is %q, want %q", i, one, want)
 			}
 		}
 	}

@@ -144,7 +144,7 @@ func TestReconcilerComparesAllThatIsOpen(t *testing.T) {
 }
 
 // An account shows whether its events arrive: missing without a signing secret, late when the gateway has some that were not received. The
-// platform's services are told of each change.
+// platform's services get an event of each change.
 func TestEventsState(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t)
@@ -191,14 +191,14 @@ func TestEventsState(t *testing.T) {
 	if got := w.eventsOf(ctx); got != domain.EventsOK {
 		t.Errorf("%s", got)
 	}
-	var told []string
+	var objects []string
 	for _, e := range w.Events() {
 		if e.GetType() == "gateway_account.updated" {
-			told = append(told, string(e.GetObject()))
+			objects = append(objects, string(e.GetObject()))
 		}
 	}
-	if len(told) < 5 || account.Events != domain.EventsOK {
-		t.Errorf("%q", told)
+	if len(objects) < 5 || account.Events != domain.EventsOK {
+		t.Errorf("%q", objects)
 	}
 	other := pgtest.Ctx(t, caller.Test)
 	if a, err := w.accounts.Connect(other, false, domain.Keys{Publishable: standInPublic, Secret: standInSecret}); err != nil || a.Events != domain.EventsMissing {

@@ -28,8 +28,8 @@ func TestPaymentThatIsNotCountedYet(t *testing.T) {
 	w := newWorld(t)
 	ctx := w.tenant()
 	for name, c := range map[string]struct {
-		total, due, counted int64 // as bookings tells
-		invoiced, byInvoice int64 // as customers tells
+		total, due, counted int64 // as bookings answers
+		invoiced, byInvoice int64 // as customers answers
 		forInvoice          bool  // what is paid
 		paid                int64
 		ofBooking, want     int64 // that can be asked for; 0: nothing
@@ -54,9 +54,9 @@ func TestPaymentThatIsNotCountedYet(t *testing.T) {
 			paidOn = v.ID
 		}
 		w.payFor(ctx, b, paidOn, c.paid)
-		w.bookings.Tell(b.ID, c.due, c.counted)
-		w.invoices.Tell(v.ID, c.invoiced, c.byInvoice)
-		w.invoices.Tell(other.ID, c.invoiced, c.byInvoice)
+		w.bookings.Set(b.ID, c.due, c.counted)
+		w.invoices.Set(v.ID, c.invoiced, c.byInvoice)
+		w.invoices.Set(other.ID, c.invoiced, c.byInvoice)
 		ask := func(body string, want int64) {
 			t.Helper()
 			var refused atomic.Int64

@@ -68,12 +68,12 @@ func disputeClosed(d domain.Dispute, body json.RawMessage) outbox.Event {
 	return outbox.Event{Type: "dispute.closed", Topic: topic, AggregateID: d.ID, Version: d.Version, Object: body, Internal: true}
 }
 
-// owedRefundClosed tells the audit log that a person has ended what a policy owes.
+// owedRefundClosed is the audit log's event of a person closing what a policy owes.
 func owedRefundClosed(o domain.OwedRefund, body json.RawMessage) outbox.Event {
 	return outbox.Event{Type: "owed_refund.closed", Topic: topic, AggregateID: o.ID.String(), Version: o.Version, Object: body, Internal: true}
 }
 
-// owedRefundRetried tells the audit log that a person has tried again what a policy owes.
+// owedRefundRetried is the audit log's event of a person retrying what a policy owes.
 func owedRefundRetried(o domain.OwedRefund, body json.RawMessage) outbox.Event {
 	return outbox.Event{Type: "owed_refund.retried", Topic: topic, AggregateID: o.ID.String(), Version: o.Version, Object: body, Internal: true}
 }

@@ -24,7 +24,7 @@ type Gateway interface {
 	// CreateRefund makes the refund of an allocation, once for each attempt.
 	CreateRefund(ctx context.Context, a domain.Account, r domain.Refund, part domain.Allocation) (domain.GatewayRefund, error)
 	ReadRefund(ctx context.Context, a domain.Account, id string) (domain.GatewayRefund, error)
-	// FindRefund looks for the refund of an allocation among those of its intent; nil when there is none.
+	// FindRefund looks for the refund of an allocation among those of its intent that were created since a time; nil when there is none.
 	FindRefund(ctx context.Context, a domain.Account, part domain.Allocation, since time.Time) (*domain.GatewayRefund, error)
 }
 

@@ -59,8 +59,8 @@ func (f *Bookings) Add(ctx context.Context, status string, total, due int64, cur
 	return b
 }
 
-// Tell sets what is due of a booking, and what payments by card have brought, as it counts it.
-func (f *Bookings) Tell(id domain.BookingID, due, counted int64) {
+// Set sets what is due of a booking, and what payments by card have brought, as it counts it.
+func (f *Bookings) Set(id domain.BookingID, due, counted int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	o := f.rows[id]
@@ -130,8 +130,8 @@ func (f *Invoices) Add(ctx context.Context, booking domain.BookingID, status str
 	return v
 }
 
-// Tell sets what is due on an invoice, and what payments by card for its booking have brought, as it counts it.
-func (f *Invoices) Tell(id domain.InvoiceID, due, counted int64) {
+// Set sets what is due on an invoice, and what payments by card for its booking have brought, as it counts it.
+func (f *Invoices) Set(id domain.InvoiceID, due, counted int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	o := f.rows[id]
