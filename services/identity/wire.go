@@ -22,6 +22,8 @@ import (
 // auditWait gathers events: what they record of a tenant is one link of its chain after another, cheap only in batches.
 const auditWait = time.Second
 
+const endingsEvery = 5 * time.Second
+
 // Memory of the process where nothing else limits it, besides what its passwords take.
 const otherMemory = 256 << 20
 
@@ -65,7 +67,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		return err
 	}
 	rt.Go("oauth sweep", identity.SweepOAuth)
-	rt.Go("operators that end", identity.RunEndings)
+	rt.Every("operator endings", endingsEvery, func(ctx context.Context) error { return identity.FinishEndings(ctx, nil) })
 	rt.Go("signals", identity.RetryPublish)
 	lastUse := &app.LastUse{Worker: p.Worker, Log: rt.Log}
 	rt.Go("last use", lastUse.Run)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -22,7 +21,6 @@ const linkDigits = 32
 
 const (
 	endingLease  = 60 * time.Second // longer than an ending takes
-	endingsEvery = 5 * time.Second
 	endingsBatch = 100
 )
 
@@ -124,22 +122,6 @@ func (a *App) FinishEndings(ctx context.Context, operator *domain.OperatorID) er
 		}
 		if err != nil || len(list) < endingsBatch {
 			return err
-		}
-	}
-}
-
-// RunEndings is FinishEndings for all, again and again.
-func (a *App) RunEndings(ctx context.Context) error {
-	tick := time.NewTicker(endingsEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		if err := a.FinishEndings(ctx, nil); err != nil && ctx.Err() == nil {
-			a.Log.WarnContext(ctx, "operators whose grants cannot be ended", slog.Any("error", err))
 		}
 	}
 }
