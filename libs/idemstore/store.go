@@ -36,7 +36,7 @@ func Run[T any](
 	var out idem.Reply
 	err := s.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		if keyed {
-			prior, err := s.claim(ctx, tx, req)
+			prior, _, err := s.claim(ctx, tx, req)
 			if err != nil || prior != nil {
 				out = deref(prior)
 				return err
@@ -81,17 +81,62 @@ func (s *Store) Answered(ctx context.Context) (bool, error) {
 }
 
 // Claim keeps the request's key from being used by any other request, from the commit of tx on: an operation of several
-// transactions calls it first in the first one, and Run in the last one stores the answer. Without a key it does nothing.
-func (s *Store) Claim(ctx context.Context, tx pg.Tx) error {
+// transactions calls it first in the first one, and Run in the last one stores the answer. operation is what the same request has
+// begun before and not finished, "" for nothing; answered says that it was answered before. Without a key it does nothing.
+func (s *Store) Claim(ctx context.Context, tx pg.Tx) (operation string, answered bool, err error) {
+	req, keyed := idem.RequestFrom(ctx)
+	if !keyed {
+		return "", false, nil
+	}
+	prior, operation, err := s.claim(ctx, tx, req)
+	return operation, prior != nil, err
+}
+
+// Begin notes in the record of the request's key, which tx has claimed, the operation that begins with it: a repetition of the
+// request resumes that one. Without a key it does nothing.
+func (s *Store) Begin(ctx context.Context, tx pg.Tx, operation string) error {
 	req, keyed := idem.RequestFrom(ctx)
 	if !keyed {
 		return nil
 	}
-	_, err := s.claim(ctx, tx, req)
-	return err
+	c := caller.FromContext(ctx)
+	_, err := tx.Exec(ctx, `
+		update idempotency_keys set resource_id = $5
+		where tenant_id = $1 and livemode = $2 and credential_id = $3 and key = $4 and status is null`,
+		c.Tenant, c.Live(), c.Credential, req.Key, operation)
+	if err != nil {
+		return fmt.Errorf("begin operation: %w", err)
+	}
+	return nil
 }
 
-// Release takes back what Claim has done, when the operation ends without an effect.
+// Hold locks the key of an operation that Begin has noted, whoever asks, and remembers it for another Lifetime: the key of an
+// operation whose outcome is unknown does not expire. A transaction calls it before it locks the operation's own rows.
+func (s *Store) Hold(ctx context.Context, tx pg.Tx, operation string) error {
+	c := caller.FromContext(ctx)
+	_, err := tx.Exec(ctx, `
+		update idempotency_keys set expires_at = $4
+		where tenant_id = $1 and livemode = $2 and resource_id = $3 and status is null`,
+		c.Tenant, c.Live(), operation, s.Now().Add(idem.Lifetime))
+	if err != nil {
+		return fmt.Errorf("hold idempotency key: %w", err)
+	}
+	return nil
+}
+
+// Free deletes the key of an operation that ended without an effect: any request may use it.
+func (s *Store) Free(ctx context.Context, tx pg.Tx, operation string) error {
+	c := caller.FromContext(ctx)
+	_, err := tx.Exec(ctx, `
+		delete from idempotency_keys where tenant_id = $1 and livemode = $2 and resource_id = $3 and status is null`,
+		c.Tenant, c.Live(), operation)
+	if err != nil {
+		return fmt.Errorf("free idempotency key: %w", err)
+	}
+	return nil
+}
+
+// Release deletes the request's key, as Free does, for an operation that is found without it.
 func (s *Store) Release(ctx context.Context, tx pg.Tx) error {
 	req, keyed := idem.RequestFrom(ctx)
 	if !keyed {
@@ -108,33 +153,38 @@ func (s *Store) Release(ctx context.Context, tx pg.Tx) error {
 	return nil
 }
 
-// claim inserts the key's row, or takes over an expired one or one that the same request has claimed before. It waits while
-// another transaction holds the row.
-func (s *Store) claim(ctx context.Context, tx pg.Tx, req idem.Request) (*idem.Reply, error) {
+// claim inserts the key's row, or takes over an expired one or one that the same request has claimed before, whose operation it
+// returns. It waits while another transaction holds the row.
+func (s *Store) claim(ctx context.Context, tx pg.Tx, req idem.Request) (prior *idem.Reply, operation string, err error) {
 	c := caller.FromContext(ctx)
 	now := s.Now()
-	tag, err := tx.Exec(ctx, `
+	rows, err := tx.Query(ctx, `
 		insert into idempotency_keys as k (tenant_id, livemode, credential_id, key, fingerprint, expires_at)
 		values ($1, $2, $3, $4, $5, $6)
 		on conflict (tenant_id, livemode, credential_id, key) do update
 		set fingerprint = excluded.fingerprint, expires_at = excluded.expires_at,
-		    status = null, body = null, location = '', etag = '', resource_id = '', secret = false
-		where k.expires_at <= $7 or (k.status is null and k.fingerprint = excluded.fingerprint)`,
+		    resource_id = case when k.expires_at <= $7 then '' else k.resource_id end,
+		    status = null, body = null, location = '', etag = '', secret = false
+		where k.expires_at <= $7 or (k.status is null and k.fingerprint = excluded.fingerprint)
+		returning k.resource_id`,
 		c.Tenant, c.Live(), c.Credential, req.Key, req.Fingerprint[:], now.Add(idem.Lifetime), now)
-	if pg.Code(err) == "55P03" {
-		return nil, apperr.ErrInProgress.WithCause(err)
+	if err == nil {
+		operation, err = pgx.CollectExactlyOneRow(rows, pgx.RowTo[string])
 	}
-	if err != nil {
-		return nil, fmt.Errorf("claim idempotency key: %w", err)
-	}
-	if tag.RowsAffected() == 1 {
-		return nil, nil
+	switch {
+	case pg.Code(err) == "55P03":
+		return nil, "", apperr.ErrInProgress.WithCause(err)
+	case err == nil:
+		return nil, operation, nil
+	case !errors.Is(err, pgx.ErrNoRows):
+		return nil, "", fmt.Errorf("claim idempotency key: %w", err)
 	}
 	rec, err := s.record(ctx, tx, req)
 	if err != nil {
-		return nil, fmt.Errorf("read idempotency key: %w", err)
+		return nil, "", fmt.Errorf("read idempotency key: %w", err)
 	}
-	return s.replay(ctx, req, rec)
+	prior, err = s.replay(ctx, req, rec)
+	return prior, "", err
 }
 
 type record struct {

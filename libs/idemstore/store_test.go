@@ -258,3 +258,76 @@ func TestSweepDeletesOnlyExpired(t *testing.T) {
 		t.Errorf("%d records are left, want 1", left)
 	}
 }
+
+// The record of a key names the operation that was begun with it, until the request is answered or the operation is freed: the same
+// request finds it, another one is a mismatch, and while the operation is held the key does not expire.
+func TestOperationOfAKey(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, nil)
+	now := time.Now()
+	s := &idemstore.Store{DB: db.App, Now: func() time.Time { return now }}
+	base := pgtest.Ctx(t, caller.Test)
+	other := caller.FromContext(base)
+	other.Credential = "svc:completer"
+	mine, worker := with(base, "k", `{}`), caller.With(base, other)
+	tx := func(ctx context.Context, do func(ctx context.Context, tx pg.Tx) error) {
+		t.Helper()
+		if err := db.App.Tx(ctx, do); err != nil {
+			t.Fatal(err)
+		}
+	}
+	claims := func(ctx context.Context, wantOperation string, wantAnswered bool, begin string) {
+		t.Helper()
+		tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+			operation, answered, err := s.Claim(ctx, tx)
+			if operation != wantOperation || answered != wantAnswered {
+				t.Errorf("operation %q, answered %v; want %q, %v", operation, answered, wantOperation, wantAnswered)
+			}
+			if err != nil || begin == "" {
+				return err
+			}
+			return s.Begin(ctx, tx, begin)
+		})
+	}
+	mismatch := func(ctx context.Context) {
+		t.Helper()
+		err := db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+			_, _, err := s.Claim(ctx, tx)
+			return err
+		})
+		if !errors.Is(err, apperr.ErrMismatch) {
+			t.Errorf("another request: %v", err)
+		}
+	}
+	claims(base, "", false, "without a key")
+	claims(mine, "", false, "")
+	claims(mine, "", false, "a")
+	claims(mine, "a", false, "")
+	claims(with(pg.OtherMode(base), "k", `{}`), "", false, "")
+	mismatch(with(base, "k", `{"other":1}`))
+	for range 3 { // the operation goes on for days
+		now = now.Add(23 * time.Hour)
+		tx(worker, func(ctx context.Context, tx pg.Tx) error { return s.Hold(ctx, tx, "a") })
+	}
+	now = now.Add(23 * time.Hour)
+	mismatch(with(base, "k", `{"other":1}`))
+	claims(mine, "a", false, "")
+	now = now.Add(24 * time.Hour)
+	claims(mine, "", false, "b") // the operation has ended long ago
+	for _, wrong := range []string{"", "a", "c"} {
+		tx(worker, func(ctx context.Context, tx pg.Tx) error { return s.Free(ctx, tx, wrong) })
+	}
+	tx(pg.OtherMode(worker), func(ctx context.Context, tx pg.Tx) error { return s.Free(ctx, tx, "b") })
+	mismatch(with(base, "k", `{"other":1}`))
+	tx(worker, func(ctx context.Context, tx pg.Tx) error { return s.Free(ctx, tx, "b") })
+	claims(with(base, "k", `{"other":1}`), "", false, "d")
+	if _, err := runOn(with(base, "k", `{"other":1}`), s, effect); err != nil {
+		t.Fatal(err)
+	}
+	tx(worker, func(ctx context.Context, tx pg.Tx) error { // a stored answer is no operation
+		return errors.Join(s.Free(ctx, tx, "d"), s.Free(ctx, tx, ""), s.Hold(ctx, tx, ""))
+	})
+	claims(with(base, "k", `{"other":1}`), "", true, "")
+	now = now.Add(24 * time.Hour)
+	claims(mine, "", false, "")
+}

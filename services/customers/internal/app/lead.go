@@ -28,7 +28,7 @@ type Replies interface {
 	// request with the same key is an error.
 	Answered(ctx context.Context) (bool, error)
 	// Claim keeps the request's key from being used by any other request; Release takes that back.
-	Claim(ctx context.Context, tx pg.Tx) error
+	Claim(ctx context.Context, tx pg.Tx) (operation string, answered bool, err error)
 	Release(ctx context.Context, tx pg.Tx) error
 }
 

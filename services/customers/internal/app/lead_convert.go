@@ -89,7 +89,7 @@ func (a *Leads) convert(ctx context.Context, tx pg.Tx, id domain.LeadID, in Lead
 // begin decides the customer and begins the conversion with a booking. A lead that is converted already has no conversion.
 func (a *Leads) begin(ctx context.Context, id domain.LeadID, in LeadConversion, match patch.Precondition) (l domain.Lead, err error) {
 	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		if err := a.Replies.Claim(ctx, tx); err != nil {
+		if _, _, err := a.Replies.Claim(ctx, tx); err != nil {
 			return err
 		}
 		var customer domain.CustomerID

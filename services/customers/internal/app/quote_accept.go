@@ -66,7 +66,7 @@ func (a *Quotes) patiently(ctx context.Context, attempt func() error) error {
 // the caller's key. It returns an accepted quote as it is. unknown is why the accept could not be ended.
 func (a *Quotes) beginAccept(ctx context.Context, id domain.QuoteID, match patch.Precondition, unknown error) (q domain.Quote, err error) {
 	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		if err := a.Replies.Claim(ctx, tx); err != nil {
+		if _, _, err := a.Replies.Claim(ctx, tx); err != nil {
 			return err
 		}
 		current, err := store.QuoteForUpdate(ctx, tx, id)

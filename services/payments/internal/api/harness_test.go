@@ -18,7 +18,6 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/crypt"
 	"holdfast.dev/libs/httpx"
-	"holdfast.dev/libs/idem"
 	"holdfast.dev/libs/idemstore"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
@@ -99,7 +98,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	w.accounts = &app.Accounts{DB: db, Store: accounts, Gateway: gateway, Now: w.now}
 	w.metrics = prometheus.NewRegistry()
 	w.intents = &app.Intents{
-		DB: db, Accounts: accounts, Gateway: gateway, Bookings: w.bookings, Invoices: w.invoices, Replies: answers, KeyLifetime: idem.Lifetime,
+		DB: db, Accounts: accounts, Gateway: gateway, Bookings: w.bookings, Invoices: w.invoices, Replies: answers,
 		Metrics: app.NewMetrics(w.metrics), Wake: func() {}, Now: w.now,
 	}
 	refunds := &app.Refunds{Intents: w.intents, Wake: func() { w.woken.Add(1) }}

@@ -5,10 +5,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
-	"holdfast.dev/libs/idem"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/patch"
@@ -50,18 +48,8 @@ func (a *API) createIntent(c *gin.Context) error {
 	}
 	return rest.CreateVia(c, a.newIntents(), fromIntentCreate,
 		func(ctx context.Context, transact pg.Transact[domain.Intent], in domain.IntentInput) error {
-			in.Request = requestOf(ctx)
 			return a.Intents.Create(ctx, transact, in, a.Patience)
 		})
-}
-
-// requestOf identifies the request in the context.
-func requestOf(ctx context.Context) domain.Request {
-	req, ok := idem.RequestFrom(ctx)
-	if !ok {
-		return domain.Request{}
-	}
-	return domain.Request{Credential: caller.FromContext(ctx).Credential, Key: req.Key, Fingerprint: req.Fingerprint[:]}
 }
 
 // getIntent looks for the gateway first: without one no id is looked up.

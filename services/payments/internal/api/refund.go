@@ -45,7 +45,6 @@ func (a *API) createRefund(c *gin.Context) error {
 	}
 	return rest.CreateVia(c, a.refunds(), fromRefundCreate,
 		func(ctx context.Context, transact pg.Transact[domain.Refund], in domain.RefundInput) error {
-			in.Request = requestOf(ctx)
 			return a.Refunds.Create(ctx, transact, in, a.Patience)
 		})
 }

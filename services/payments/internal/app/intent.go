@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"holdfast.dev/libs/apperr"
@@ -29,8 +30,6 @@ type Intents struct {
 	Bookings BookingService
 	Invoices InvoiceService
 	Replies  Replies
-	// KeyLifetime is how long an Idempotency-Key is remembered.
-	KeyLifetime time.Duration
 	// Metrics counts; nil counts nothing.
 	Metrics *Metrics
 	// Wake tells the relay that an event has been committed.
@@ -39,11 +38,16 @@ type Intents struct {
 	Now func() time.Time
 }
 
-// Replies keeps the Idempotency-Keys of requests.
+// Replies keeps the Idempotency-Keys of requests, and the operation that each has begun. *idemstore.Store implements it.
 type Replies interface {
-	// Claim keeps the request's key from being used by any other request; Release takes that back.
-	Claim(ctx context.Context, tx pg.Tx) error
+	// Claim keeps the request's key from being used by any other request, and says what the request has begun before; Begin notes
+	// what it begins. Release takes the claim back.
+	Claim(ctx context.Context, tx pg.Tx) (operation string, answered bool, err error)
+	Begin(ctx context.Context, tx pg.Tx, operation string) error
 	Release(ctx context.Context, tx pg.Tx) error
+	// Hold locks the key with which an operation was begun and keeps it from expiring; Free releases it.
+	Hold(ctx context.Context, tx pg.Tx, operation string) error
+	Free(ctx context.Context, tx pg.Tx, operation string) error
 }
 
 const (
@@ -60,6 +64,8 @@ var (
 	errUnderWay = errors.New("the call to the payment gateway is under way")
 	// errNoCall undoes the claim of a key that has no call to resume: the transaction that begins one claims it.
 	errNoCall = errors.New("the key has no call to the payment gateway")
+	// errAnswered says that the same request was answered in the meantime.
+	errAnswered = errors.New("the request was answered in the meantime")
 )
 
 // Create makes an intent at the gateway, once for each Idempotency-Key, whatever dies on the way: the row is committed, the
@@ -67,7 +73,15 @@ var (
 // same request, or by Completer. The caller has looked for the stored answer of its key. patience bounds how long it waits for
 // another request.
 func (a *Intents) Create(ctx context.Context, transact pg.Transact[domain.Intent], in domain.IntentInput, patience time.Duration) error {
-	return whileUnderWay(ctx, patience, func() error { return a.create(ctx, transact, in) })
+	return whileUnderWay(ctx, patience, func() error { return replayed(ctx, transact, a.create(ctx, transact, in)) })
+}
+
+// replayed sends the stored answer where the same request was answered in the meantime, and returns any other error.
+func replayed[T any](ctx context.Context, transact pg.Transact[T], err error) error {
+	if !errors.Is(err, errAnswered) {
+		return err
+	}
+	return transact(ctx, func(context.Context, pg.Tx) (none T, err error) { return none, errUnderWay }) // the answer has expired
 }
 
 // whileUnderWay repeats what another request, or a completer, is doing at the moment. patience bounds how long.
@@ -89,14 +103,14 @@ func whileUnderWay(ctx context.Context, patience time.Duration, do func() error)
 }
 
 func (a *Intents) create(ctx context.Context, transact pg.Transact[domain.Intent], in domain.IntentInput) error {
-	p, err := a.resume(ctx, in.Request)
+	p, err := a.resume(ctx)
 	if err != nil {
 		return err
 	}
-	fresh := p == nil || p.Status == domain.Refused
+	fresh := p == nil
 	var account domain.Account
 	if fresh {
-		p, account, err = a.begin(ctx, in, p)
+		p, account, err = a.begin(ctx, in)
 	} else {
 		account, err = a.Accounts.Account(ctx, a.DB.Read(ctx), p.AccountID)
 	}
@@ -126,50 +140,55 @@ func (a *Intents) ask(ctx context.Context, account domain.Account, p domain.Inte
 	return a.Gateway.Create(ctx, account, p)
 }
 
-// claiming runs a transaction that begins or resumes a call to the gateway. It claims the request's key before it locks or writes any
-// row, so that another request with the key is a mismatch before it has an effect.
-func (a *Intents) claiming(ctx context.Context, begin func(ctx context.Context, tx pg.Tx) error) error {
+// claiming runs a transaction that begins or resumes a call to the gateway; operation is what the same request has begun before, ""
+// for nothing. It claims the request's key before it locks or writes any row, so that another request with the key is a mismatch
+// before it has an effect.
+func (a *Intents) claiming(ctx context.Context, begin func(ctx context.Context, tx pg.Tx, operation string) error) error {
 	return a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		if err := a.Replies.Claim(ctx, tx); err != nil {
+		operation, answered, err := a.Replies.Claim(ctx, tx)
+		if err != nil {
 			return err
 		}
-		return begin(ctx, tx)
+		if answered {
+			return errAnswered
+		}
+		return begin(ctx, tx, operation)
 	})
 }
 
-// freeing runs a transaction that ends a call, and releases the request's key when nothing came of it. The key is locked before any
-// row, as in claiming.
-func (a *Intents) freeing(ctx context.Context, end func(ctx context.Context, tx pg.Tx) (nothing bool, err error)) error {
-	return a.claiming(ctx, func(ctx context.Context, tx pg.Tx) error {
+// holding runs a transaction that resumes or ends an operation, and frees its key when nothing came of it. The key is locked before
+// any row, as in claiming.
+func (a *Intents) holding(ctx context.Context, operation string, end func(ctx context.Context, tx pg.Tx) (nothing bool, err error)) error {
+	return a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+		if err := a.Replies.Hold(ctx, tx, operation); err != nil {
+			return err
+		}
 		nothing, err := end(ctx, tx)
 		if err != nil || !nothing {
 			return err
 		}
-		return a.Replies.Release(ctx, tx)
+		return a.Replies.Free(ctx, tx, operation)
 	})
 }
 
-// resume finds the intent that a request with the same key has made before, and takes its call where nobody has it; nil when
-// there is none.
-func (a *Intents) resume(ctx context.Context, request domain.Request) (p *domain.Intent, err error) {
-	if request.Key == "" {
-		return nil, nil
-	}
-	err = a.claiming(ctx, func(ctx context.Context, tx pg.Tx) error {
+// operationOf names the row of an intent or a refund in the record of a key: its uuid in hexadecimal digits, as the triggers of
+// migration 12 read it.
+func operationOf(row interface{ UUID() [16]byte }) string { return fmt.Sprintf("%x", row.UUID()) }
+
+// resume finds the intent that the same request has begun before, and takes its call where nobody has it; nil when there is none.
+func (a *Intents) resume(ctx context.Context) (p *domain.Intent, err error) {
+	err = a.claiming(ctx, func(ctx context.Context, tx pg.Tx, operation string) error {
 		real := a.Now()
-		if p, err = store.IntentOfKey(ctx, tx, request, real.Add(-a.KeyLifetime)); err != nil {
+		if p, err = a.begun(ctx, tx, operation); err != nil {
 			return err
 		}
-		if p == nil || p.Status == domain.Refused {
+		if p == nil {
 			return errNoCall
-		}
-		if [32]byte(p.Request.Fingerprint) != [32]byte(request.Fingerprint) {
-			return apperr.ErrMismatch
 		}
 		if p.Status.Known() {
 			return nil
 		}
-		if p.Call.Leased(real) {
+		if p.Call.Leased(real) || p.Call.Forgotten(real) { // the completer looks for what the gateway has forgotten
 			return errUnderWay
 		}
 		p.Call = p.Call.Resume(real)
@@ -181,13 +200,25 @@ func (a *Intents) resume(ctx context.Context, request domain.Request) (p *domain
 	return p, err
 }
 
-// begin writes the row of a new intent, or anew that of a refused one, for the account that is connected.
-func (a *Intents) begin(ctx context.Context, in domain.IntentInput, refused *domain.Intent) (*domain.Intent, domain.Account, error) {
-	id := ids.New[domain.IntentPrefix]()
-	if refused != nil {
-		id = refused.ID
+// begun locks and reads the intent of an operation; nil when there is none, or when the gateway has refused it.
+func (a *Intents) begun(ctx context.Context, tx pg.Tx, operation string) (*domain.Intent, error) {
+	if operation == "" {
+		return nil, nil
 	}
-	p, booking, err := a.wanted(ctx, id, in)
+	var id domain.IntentID
+	if err := id.Scan(operation); err != nil {
+		return nil, fmt.Errorf("operation %q: %w", operation, err)
+	}
+	p, err := store.IntentForUpdate(ctx, tx, id)
+	if errors.Is(err, domain.ErrIntentNotFound) || err == nil && p.Status == domain.Refused {
+		return nil, nil
+	}
+	return &p, err
+}
+
+// begin writes the row of a new intent, for the account that is connected.
+func (a *Intents) begin(ctx context.Context, in domain.IntentInput) (*domain.Intent, domain.Account, error) {
+	p, booking, err := a.wanted(ctx, ids.New[domain.IntentPrefix](), in)
 	if err != nil {
 		return nil, domain.Account{}, err
 	}
@@ -198,45 +229,23 @@ func (a *Intents) begin(ctx context.Context, in domain.IntentInput, refused *dom
 	if err != nil {
 		return nil, domain.Account{}, err
 	}
-	p.AccountID, p.Request = account.ID, in.Request
-	err = a.claiming(ctx, func(ctx context.Context, tx pg.Tx) error {
+	p.AccountID, p.Call = account.ID, p.Call.Begin(a.Now())
+	err = a.claiming(ctx, func(ctx context.Context, tx pg.Tx, operation string) error {
+		if other, err := a.begun(ctx, tx, operation); err != nil || other != nil { // by the same request, since resume has looked
+			return errors.Join(err, errUnderWay)
+		}
 		if booking.Status, err = store.HoldBooking(ctx, tx, booking); err != nil {
 			return err
 		}
 		if booking.Lost() { // in the meantime: whoever cancels open intents does not see this one
 			return domain.ErrNotPayable
 		}
-		if refused == nil {
-			p, err = a.insert(ctx, tx, p)
-		} else {
-			p, err = a.revise(ctx, tx, p)
+		if p, err = store.InsertIntent(ctx, tx, p); err != nil {
+			return err
 		}
-		return err
+		return a.Replies.Begin(ctx, tx, operationOf(p.ID))
 	})
 	return &p, account, err
-}
-
-// insert writes the row of an intent whose call begins.
-func (a *Intents) insert(ctx context.Context, tx pg.Tx, p domain.Intent) (domain.Intent, error) {
-	p.Call = p.Call.Begin(a.Now())
-	p, taken, err := store.InsertIntent(ctx, tx, p)
-	if err == nil && taken {
-		err = errUnderWay
-	}
-	return p, err
-}
-
-// revise writes the row of a refused intent anew, with the next attempt.
-func (a *Intents) revise(ctx context.Context, tx pg.Tx, p domain.Intent) (domain.Intent, error) {
-	current, err := store.IntentForUpdate(ctx, tx, p.ID)
-	if err != nil {
-		return p, err
-	}
-	if current.Status != domain.Refused || current.Request.Key != p.Request.Key {
-		return p, errUnderWay
-	}
-	p.Call, p.CreatedAt = domain.Call{Attempt: current.Call.Attempt}.Begin(a.Now()), current.CreatedAt
-	return p, store.ReviseIntent(ctx, tx, p)
 }
 
 // wanted is the intent that a request asks for, by what its booking and its invoice say now, and by what was received meanwhile, of
@@ -280,7 +289,7 @@ func (a *Intents) unasked(ctx context.Context, p domain.Intent, cause error, fre
 		return answer
 	}
 	// The client may have gone, and its context with it.
-	err := a.freeing(context.WithoutCancel(ctx), func(ctx context.Context, tx pg.Tx) (nothing bool, err error) {
+	err := a.holding(context.WithoutCancel(ctx), operationOf(p.ID), func(ctx context.Context, tx pg.Tx) (nothing bool, err error) {
 		current, err := store.IntentForUpdate(ctx, tx, p.ID)
 		if err != nil || current.Status != domain.Creating || current.Call.Attempt != p.Call.Attempt {
 			return false, err
@@ -496,7 +505,11 @@ func (a *Intents) act(
 	if err != nil {
 		return err
 	}
-	if err := a.claiming(ctx, func(context.Context, pg.Tx) error { return nil }); err != nil {
+	err = a.claiming(ctx, func(context.Context, pg.Tx, string) error { return nil })
+	if errors.Is(err, errAnswered) {
+		return transact(ctx, unchanged)
+	}
+	if err != nil {
 		return err
 	}
 	failpoint.Here("action.begun")

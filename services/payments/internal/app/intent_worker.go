@@ -259,16 +259,16 @@ func (a *Completer) complete(ctx context.Context, id domain.IntentID) error {
 
 // take takes a call whose process has had its time; false when it has ended, or when another process has it.
 func (a *Completer) take(ctx context.Context, id domain.IntentID) (p domain.Intent, ok bool, err error) {
-	err = a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+	err = a.Intents.holding(ctx, operationOf(id), func(ctx context.Context, tx pg.Tx) (nothing bool, err error) {
 		if p, err = store.IntentForUpdate(ctx, tx, id); err != nil {
-			return err
+			return false, err
 		}
 		real := a.Intents.Now()
 		if ok = p.Status == domain.Creating && !p.Call.Leased(real); !ok {
-			return nil
+			return false, nil
 		}
 		p.Call = p.Call.Resume(real)
-		return store.SaveCall(ctx, tx, p)
+		return false, store.SaveCall(ctx, tx, p)
 	})
 	return p, ok, err
 }
@@ -318,13 +318,13 @@ func (a *Completer) end(ctx context.Context, p domain.Intent, told domain.Snapsh
 
 // refuse ends the attempt of an intent that the gateway does not make.
 func (a *Completer) refuse(ctx context.Context, p domain.Intent) error {
-	return a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+	return a.Intents.holding(ctx, operationOf(p.ID), func(ctx context.Context, tx pg.Tx) (nothing bool, err error) {
 		current, err := store.IntentForUpdate(ctx, tx, p.ID)
 		if err != nil || current.Status != domain.Creating || current.Call.Attempt != p.Call.Attempt {
-			return err
+			return false, err
 		}
 		current.Status, current.Call.LeasedUntil = domain.Refused, nil
-		return store.SaveCall(ctx, tx, current)
+		return true, store.SaveCall(ctx, tx, current)
 	})
 }
 

@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
-	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/failpoint"
@@ -34,11 +34,11 @@ func (a *Refunds) Create(ctx context.Context, transact pg.Transact[domain.Refund
 	if err := in.Check(); err != nil {
 		return err
 	}
-	return whileUnderWay(ctx, patience, func() error { return a.create(ctx, transact, in) })
+	return whileUnderWay(ctx, patience, func() error { return replayed(ctx, transact, a.create(ctx, transact, in)) })
 }
 
 func (a *Refunds) create(ctx context.Context, transact pg.Transact[domain.Refund], in domain.RefundInput) error {
-	r, err := a.resume(ctx, in.Request)
+	r, err := a.resume(ctx)
 	if err != nil {
 		return err
 	}
@@ -52,27 +52,22 @@ func (a *Refunds) create(ctx context.Context, transact pg.Transact[domain.Refund
 	return a.run(ctx, transact, begun, true)
 }
 
-// resume finds the refund that a request with the same key has made before, and takes its calls where nobody has them; nil when
-// there is none.
-func (a *Refunds) resume(ctx context.Context, request domain.Request) (r *domain.Refund, err error) {
-	if request.Key == "" {
-		return nil, nil
-	}
-	err = a.Intents.claiming(ctx, func(ctx context.Context, tx pg.Tx) error {
+// resume finds the refund that the same request has begun before, and takes its calls where nobody has them; nil when there is none.
+func (a *Refunds) resume(ctx context.Context) (r *domain.Refund, err error) {
+	err = a.Intents.claiming(ctx, func(ctx context.Context, tx pg.Tx, operation string) error {
 		real := a.Intents.Now()
-		if r, err = store.RefundOfKey(ctx, tx, request, real.Add(-a.Intents.KeyLifetime)); err != nil {
+		if r, err = a.begun(ctx, tx, operation); err != nil {
 			return err
 		}
 		if r == nil {
 			return errNoCall
 		}
-		if [32]byte(r.Request.Fingerprint) != [32]byte(request.Fingerprint) {
-			return apperr.ErrMismatch
-		}
-		if len(r.UnderWay()) == 0 {
+		parts := r.UnderWay()
+		if len(parts) == 0 {
 			return nil
 		}
-		if r.Leased(real) {
+		forgotten := func(part domain.Allocation) bool { return part.Forgotten(real) }
+		if r.Leased(real) || slices.ContainsFunc(parts, forgotten) { // the completer looks for what the gateway has forgotten
 			return errUnderWay
 		}
 		*r = r.Lease(real)
@@ -84,30 +79,43 @@ func (a *Refunds) resume(ctx context.Context, request domain.Request) (r *domain
 	return r, err
 }
 
+// begun locks and reads the refund of an operation; nil when there is none, or when the gateway has refused all of it.
+func (a *Refunds) begun(ctx context.Context, tx pg.Tx, operation string) (*domain.Refund, error) {
+	if operation == "" {
+		return nil, nil
+	}
+	var id domain.RefundID
+	if err := id.Scan(operation); err != nil {
+		return nil, fmt.Errorf("operation %q: %w", operation, err)
+	}
+	r, err := store.RefundForUpdate(ctx, tx, id)
+	if errors.Is(err, domain.ErrRefundNotFound) || err == nil && r.Status == domain.RefundRefused && !r.Shown {
+		return nil, nil
+	}
+	return &r, err
+}
+
 // begin writes the row of a new refund and reserves its amount.
 func (a *Refunds) begin(ctx context.Context, in domain.RefundInput) (r domain.Refund, err error) {
 	intent, booking, err := a.named(ctx, in)
 	if err != nil {
 		return domain.Refund{}, err
 	}
-	err = a.Intents.claiming(ctx, func(ctx context.Context, tx pg.Tx) error {
+	err = a.Intents.claiming(ctx, func(ctx context.Context, tx pg.Tx, operation string) error {
+		if other, err := a.begun(ctx, tx, operation); err != nil || other != nil { // by the same request, since resume has looked
+			return errors.Join(err, errUnderWay)
+		}
 		intents, err := store.IntentsToRefund(ctx, tx, intent, booking, domain.MaxAllocations+1)
 		if err != nil {
 			return err
 		}
-		// A request with the same key may have had the locks before, and have left nothing.
-		real := a.Intents.Now()
-		if other, err := store.RefundOfKey(ctx, tx, in.Request, real.Add(-a.Intents.KeyLifetime)); err != nil || other != nil {
-			return errors.Join(err, errUnderWay)
-		}
-		if r, err = domain.NewRefund(in, intents, real); err != nil {
+		if r, err = domain.NewRefund(in, intents, a.Intents.Now()); err != nil {
 			return err
 		}
-		var taken bool
-		if r, taken, err = store.InsertRefund(ctx, tx, r); err == nil && taken {
-			err = errUnderWay
+		if r, err = store.InsertRefund(ctx, tx, r); err != nil {
+			return err
 		}
-		return err
+		return a.Intents.Replies.Begin(ctx, tx, operationOf(r.ID))
 	})
 	return r, err
 }
@@ -169,7 +177,7 @@ func (a *Refunds) run(ctx context.Context, transact pg.Transact[domain.Refund], 
 			failpoint.Here("refund.committed")
 			return err
 		}
-		if r, err = a.inTx(ctx, settle); err != nil {
+		if r, err = a.inTx(ctx, r.ID, settle); err != nil {
 			return err
 		}
 	}
@@ -181,8 +189,10 @@ func (a *Refunds) run(ctx context.Context, transact pg.Transact[domain.Refund], 
 }
 
 // inTx writes the outcome of a part; a refund of which nothing was made leaves the request's key free.
-func (a *Refunds) inTx(ctx context.Context, write func(ctx context.Context, tx pg.Tx) (domain.Refund, error)) (r domain.Refund, err error) {
-	err = a.Intents.freeing(ctx, func(ctx context.Context, tx pg.Tx) (nothing bool, err error) {
+func (a *Refunds) inTx(
+	ctx context.Context, id domain.RefundID, write func(ctx context.Context, tx pg.Tx) (domain.Refund, error),
+) (r domain.Refund, err error) {
+	err = a.Intents.holding(ctx, operationOf(id), func(ctx context.Context, tx pg.Tx) (nothing bool, err error) {
 		r, err = write(ctx, tx)
 		return !r.Shown && len(r.UnderWay()) == 0, err
 	})
@@ -224,7 +234,7 @@ func (a *Refunds) giveBack(ctx context.Context, r domain.Refund, parts []domain.
 	out := outcome{refused: &domain.Failure{Code: "gateway_busy", Message: "The payment gateway takes no requests at the moment."}}
 	for _, part := range parts {
 		// The client may have gone, and its context with it.
-		_, err := a.inTx(context.WithoutCancel(ctx), func(ctx context.Context, tx pg.Tx) (domain.Refund, error) {
+		_, err := a.inTx(context.WithoutCancel(ctx), r.ID, func(ctx context.Context, tx pg.Tx) (domain.Refund, error) {
 			return a.settle(ctx, tx, r.ID, part, out, true)
 		})
 		if err != nil {

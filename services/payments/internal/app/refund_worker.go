@@ -54,16 +54,16 @@ func (a *RefundCompleter) complete(ctx context.Context, id domain.RefundID) erro
 
 // take takes the calls of a process that has had its time; false when they have ended, or when another process has them.
 func (a *RefundCompleter) take(ctx context.Context, id domain.RefundID) (r domain.Refund, ok bool, err error) {
-	err = a.Refunds.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+	err = a.Refunds.Intents.holding(ctx, operationOf(id), func(ctx context.Context, tx pg.Tx) (nothing bool, err error) {
 		if r, err = store.RefundForUpdate(ctx, tx, id); err != nil {
-			return err
+			return false, err
 		}
 		real := a.Refunds.Intents.Now()
 		if ok = len(r.UnderWay()) > 0 && !r.Leased(real); !ok {
-			return nil
+			return false, nil
 		}
 		r = r.Lease(real)
-		return store.LeaseRefund(ctx, tx, r)
+		return false, store.LeaseRefund(ctx, tx, r)
 	})
 	return r, ok, err
 }
@@ -123,7 +123,7 @@ func (a *RefundCompleter) end(ctx context.Context, r domain.Refund, part domain.
 	if !known {
 		return cause
 	}
-	_, err := a.Refunds.inTx(ctx, func(ctx context.Context, tx pg.Tx) (domain.Refund, error) {
+	_, err := a.Refunds.inTx(ctx, r.ID, func(ctx context.Context, tx pg.Tx) (domain.Refund, error) {
 		return a.Refunds.settle(ctx, tx, r.ID, part, out, true)
 	})
 	return err

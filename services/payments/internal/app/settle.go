@@ -292,7 +292,7 @@ func (a *OwedRefunds) next(ctx context.Context, tx pg.Tx, o domain.OwedRefund, p
 	if err != nil {
 		return nil, err
 	}
-	if r, _, err = store.InsertRefund(ctx, tx, r); err != nil {
+	if r, err = store.InsertRefund(ctx, tx, r); err != nil {
 		return nil, err
 	}
 	o.Tries, o.RefundID = o.Tries+1, r.ID
@@ -302,7 +302,7 @@ func (a *OwedRefunds) next(ctx context.Context, tx pg.Tx, o domain.OwedRefund, p
 // make asks the gateway. A gateway that is busy, or that does not answer, does not end the refund: RefundCompleter goes on with it.
 func (a *OwedRefunds) make(ctx context.Context, r domain.Refund) {
 	err := a.Refunds.run(ctx, func(ctx context.Context, verb func(ctx context.Context, tx pg.Tx) (domain.Refund, error)) error {
-		_, err := a.Refunds.inTx(ctx, verb)
+		_, err := a.Refunds.inTx(ctx, r.ID, verb)
 		return err
 	}, r, false)
 	if err != nil {

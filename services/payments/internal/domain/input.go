@@ -20,7 +20,6 @@ type IntentInput struct {
 	Description   *string
 	ReceiptEmail  *string
 	Metadata      json.RawMessage
-	Request       Request
 }
 
 // notPayable are the states of bookings that take no payment.

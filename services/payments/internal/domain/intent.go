@@ -38,7 +38,6 @@ type Intent struct {
 	SucceededAt                       *time.Time
 	CanceledAt                        *time.Time
 	Call                              Call
-	Request                           Request
 	// Reads of the gateway's state are numbered when they begin: how many have begun, and the last one that is applied.
 	Reads, Applied int64
 	BookingStatus  string // looked up: it changes without the intent
@@ -59,13 +58,6 @@ type Failure struct {
 	Code        string  `json:"code"`
 	DeclineCode *string `json:"decline_code"`
 	Message     string  `json:"message"`
-}
-
-// Request is the request that made the intent, by which its repetition finds the row.
-type Request struct {
-	Credential  string
-	Key         string // "" when it had no Idempotency-Key
-	Fingerprint []byte
 }
 
 // Call is a call to the gateway that may be under way. Its idempotency key there is made of the row and the attempt, so that

@@ -67,8 +67,7 @@ type Refund struct {
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 	LeasedUntil *time.Time // real time until which a process asks the gateway; nil: nothing is under way
-	Request     Request
-	Owed        OwedID // the owed refund that it was made for; zero for none
+	Owed        OwedID     // the owed refund that it was made for; zero for none
 }
 
 // Allocation is the part of a refund that goes back over one intent; it is one refund at the gateway.
@@ -158,8 +157,7 @@ func (r Refund) Read(id AllocationID, number int64) Refund {
 	return r.with(id, func(a *Allocation) { a.Applied = number })
 }
 
-// with changes an allocation in a copy, and derives the refund's own state. When nothing is under way any more the lease ends,
-// and the key of a refund that the gateway has refused is free.
+// with changes an allocation in a copy, and derives the refund's own state. When nothing is under way any more the lease ends.
 func (r Refund) with(id AllocationID, change func(*Allocation)) Refund {
 	list := make([]Allocation, len(r.Allocations))
 	copy(list, r.Allocations)
@@ -173,9 +171,6 @@ func (r Refund) with(id AllocationID, change func(*Allocation)) Refund {
 	r.Shown = r.Shown || r.Status != RefundCreating && r.Status != RefundRefused
 	if len(r.UnderWay()) == 0 {
 		r.LeasedUntil = nil
-	}
-	if r.Status == RefundRefused {
-		r.Request = Request{}
 	}
 	return r
 }

@@ -16,7 +16,6 @@ type RefundInput struct {
 	Amount   *int64
 	Reason   string
 	Metadata json.RawMessage
-	Request  Request
 }
 
 // MaxAllocations is over how many intents one refund goes; the contract's bound of allocations is the same.
@@ -84,7 +83,7 @@ func NewRefund(in RefundInput, intents []Intent, real time.Time) (Refund, error)
 	}
 	r := Refund{
 		ID: ids.New[RefundPrefix](), Status: RefundCreating, Amount: money.Amount{Minor: amount, Currency: code}, Reason: in.Reason,
-		BookingID: used[0].BookingID, Metadata: in.Metadata, Request: in.Request, Version: 1,
+		BookingID: used[0].BookingID, Metadata: in.Metadata, Version: 1,
 	}
 	if in.Intent != nil {
 		r.Intent = used[0].GatewayID

@@ -19,7 +19,7 @@ const intentColumns = `p.id, coalesce(p.gateway_id, ''), p.account_id, p.status,
 	p.booking_id, p.invoice_id, p.customer_id, p.capture_method, p.description, p.receipt_email, p.metadata, p.failure, coalesce(p.failed_charge, ''), p.disputed, p.ever_disputed, coalesce(p.charge, ''), coalesce(p.charge_back, ''),
 	coalesce(p.refund, ''), coalesce(p.refund_back, ''),
 	p.version, p.created_at, p.updated_at, p.succeeded_at, p.canceled_at, p.attempt, p.attempted_at, coalesce(p.begun_at, p.attempted_at), p.leased_until,
-	coalesce(p.credential_id, ''), coalesce(p.key, ''), p.fingerprint, p.reads, p.applied,
+	p.reads, p.applied,
 	coalesce((select b.status from bookings b where b.tenant_id = @tenant and b.livemode = @live and b.id = p.booking_id), '')`
 
 const oneIntent = `select ` + intentColumns + ` from payment_intents p where p.tenant_id = @tenant and p.livemode = @live and `
@@ -30,7 +30,7 @@ func scanIntent(row pgx.CollectableRow) (domain.Intent, error) {
 	err := row.Scan(&p.ID, &p.GatewayID, &p.AccountID, &p.Status, &p.Amount.Minor, &p.Amount.Currency, &p.Received, &p.Capturable, &p.Refunded, &p.RefundReserved, &p.RefundedElsewhere,
 		&p.BookingID, &p.InvoiceID, &p.CustomerID, &p.CaptureMethod, &p.Description, &p.ReceiptEmail, &p.Metadata, &failure, &p.FailedCharge, &p.Disputed, &p.EverDisputed, &p.Charges.To, &p.Charges.Back, &p.Refunds.To, &p.Refunds.Back,
 		&p.Version, &p.CreatedAt, &p.UpdatedAt, &p.SucceededAt, &p.CanceledAt, &p.Call.Attempt, &p.Call.AttemptedAt, &p.Call.BegunAt, &p.Call.LeasedUntil,
-		&p.Request.Credential, &p.Request.Key, &p.Request.Fingerprint, &p.Reads, &p.Applied, &p.BookingStatus)
+		&p.Reads, &p.Applied, &p.BookingStatus)
 	if err == nil && len(failure) > 0 {
 		err = json.Unmarshal(failure, &p.Failure)
 	}
@@ -55,55 +55,26 @@ func IntentForUpdate(ctx context.Context, tx pg.Tx, id domain.IntentID) (domain.
 	return pg.One(ctx, tx, scanIntent, domain.ErrIntentNotFound, oneIntent+`p.id = @id for update`, pg.Args{"id": id})
 }
 
-// IntentOfKey locks and reads the intent that a request with the key has made, nil when there is none. A key that has expired is
-// free: the intent keeps nothing of it.
-func IntentOfKey(ctx context.Context, tx pg.Tx, r domain.Request, expired time.Time) (*domain.Intent, error) {
-	args := pg.Args{"credential": r.Credential, "key": r.Key, "expired": expired}
-	b := &pgx.Batch{}
-	b.Queue(`update payment_intents p set credential_id = null, key = null, fingerprint = null
-		where p.tenant_id = @tenant and p.livemode = @live and p.credential_id = @credential and p.key = @key and p.created_at <= @expired`, args)
-	b.Queue(oneIntent+`p.credential_id = @credential and p.key = @key for update`, args)
-	res := tx.SendBatch(ctx, b)
-	_, err := res.Exec()
-	var found *domain.Intent
-	if err == nil {
-		found, err = pg.NextOne(res, scanIntent)
-	}
-	if closed := res.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return nil, fmt.Errorf("payment intent of a key: %w", err)
-	}
-	return found, nil
-}
-
 // intentMetadata are the pairs of metadata that lists are filtered by.
 var intentMetadata = pg.MetadataTable{Name: "payment_intent_metadata", Owner: "intent_id"}
 
-const keyConstraint = "payment_intents_key"
-
-// InsertIntent writes a new intent, before the gateway is asked. taken is true when another request with its key has written one
-// at the same moment.
-func InsertIntent(ctx context.Context, tx pg.Tx, p domain.Intent) (out domain.Intent, taken bool, err error) {
+// InsertIntent writes a new intent, before the gateway is asked.
+func InsertIntent(ctx context.Context, tx pg.Tx, p domain.Intent) (domain.Intent, error) {
 	at, err := pg.One(ctx, tx, pgx.RowToStructByName[stamp], pgx.ErrNoRows, `
 		insert into payment_intents as p (tenant_id, livemode, id, account_id, status, amount, currency, booking_id, invoice_id, customer_id,
-			capture_method, description, receipt_email, metadata, credential_id, key, fingerprint, attempt, attempted_at, begun_at, leased_until,
+			capture_method, description, receipt_email, metadata, attempt, attempted_at, begun_at, leased_until,
 			created_at, updated_at)
 		values (@tenant, @live, @id, @account, @status, @amount, @currency, @booking, @invoice, @customer, @capture, @description, @email,
-			@metadata, nullif(@credential::text, ''), nullif(@key::text, ''), @fingerprint, @attempt, @attempted_at, @begun_at, @leased_until,
+			@metadata, @attempt, @attempted_at, @begun_at, @leased_until,
 			clock_timestamp(), clock_timestamp())
 		returning p.version, p.created_at, p.updated_at`, intentArgs(p))
-	if pg.ConstraintName(err) == keyConstraint {
-		return domain.Intent{}, true, nil
-	}
 	if err != nil {
-		return domain.Intent{}, false, fmt.Errorf("insert payment intent: %w", err)
+		return domain.Intent{}, fmt.Errorf("insert payment intent: %w", err)
 	}
 	p.Version, p.CreatedAt, p.UpdatedAt = at.Version, at.CreatedAt, at.UpdatedAt
 	b := &pgx.Batch{}
 	intentMetadata.QueueInsert(b, p.ID, p.Metadata)
-	return p, false, sendSome(ctx, tx, b)
+	return p, sendSome(ctx, tx, b)
 }
 
 // sendSome sends a batch that may be empty.
@@ -118,27 +89,9 @@ func intentArgs(p domain.Intent) pg.Args {
 	return pg.Args{
 		"id": p.ID, "account": p.AccountID, "status": p.Status, "amount": p.Amount.Minor, "currency": p.Amount.Currency,
 		"booking": p.BookingID, "invoice": p.InvoiceID, "customer": p.CustomerID, "capture": p.CaptureMethod, "description": p.Description,
-		"email": p.ReceiptEmail, "metadata": pg.JSONText(p.Metadata), "credential": p.Request.Credential, "key": p.Request.Key,
-		"fingerprint": p.Request.Fingerprint, "attempt": p.Call.Attempt, "attempted_at": p.Call.AttemptedAt, "begun_at": p.Call.BegunAt,
+		"email": p.ReceiptEmail, "metadata": pg.JSONText(p.Metadata), "attempt": p.Call.Attempt, "attempted_at": p.Call.AttemptedAt, "begun_at": p.Call.BegunAt,
 		"leased_until": p.Call.LeasedUntil,
 	}
-}
-
-// ReviseIntent writes what a repeated request asks for now into the row of a refused one, with its new attempt.
-func ReviseIntent(ctx context.Context, tx pg.Tx, p domain.Intent) error {
-	b := &pgx.Batch{}
-	b.Queue(`
-		update payment_intents p set account_id = @account, status = @status, amount = @amount, currency = @currency, booking_id = @booking,
-			invoice_id = @invoice, customer_id = @customer, capture_method = @capture, description = @description, receipt_email = @email,
-			metadata = @metadata, fingerprint = @fingerprint, attempt = @attempt, attempted_at = @attempted_at, begun_at = @begun_at,
-			leased_until = @leased_until
-		where p.tenant_id = @tenant and p.livemode = @live and p.id = @id`, intentArgs(p))
-	intentMetadata.QueueDelete(b, p.ID)
-	intentMetadata.QueueInsert(b, p.ID, p.Metadata)
-	if err := tx.SendBatch(ctx, b).Close(); err != nil {
-		return fmt.Errorf("revise payment intent: %w", err)
-	}
-	return nil
 }
 
 // SaveCall writes the call that is under way, and whether the gateway has refused to make the intent.

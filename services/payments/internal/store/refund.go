@@ -15,7 +15,7 @@ import (
 
 // refundColumns hold the allocations too, so that one statement reads both as they are at one instant.
 const refundColumns = `r.id, r.status, r.shown, r.amount, r.currency, r.reason, r.booking_id, coalesce(r.intent, ''), r.metadata, r.version,
-	r.created_at, r.updated_at, r.leased_until, coalesce(r.credential_id, ''), coalesce(r.key, ''), r.fingerprint, r.owed_id,
+	r.created_at, r.updated_at, r.leased_until, r.owed_id,
 	(select json_agg(json_build_object('id', a.id, 'intent_id', a.intent_id, 'intent', p.gateway_id, 'amount', a.amount, 'status', a.status,
 			'gateway_id', coalesce(a.gateway_id, ''), 'failure', a.failure, 'attempt', a.attempt, 'attempted_at', a.attempted_at,
 			'applied', a.applied) order by a.position)
@@ -53,7 +53,7 @@ func scanRefund(row pgx.CollectableRow) (domain.Refund, error) {
 	var r domain.Refund
 	var raw []byte
 	err := row.Scan(&r.ID, &r.Status, &r.Shown, &r.Amount.Minor, &r.Amount.Currency, &r.Reason, &r.BookingID, &r.Intent, &r.Metadata, &r.Version,
-		&r.CreatedAt, &r.UpdatedAt, &r.LeasedUntil, &r.Request.Credential, &r.Request.Key, &r.Request.Fingerprint, &r.Owed, &raw)
+		&r.CreatedAt, &r.UpdatedAt, &r.LeasedUntil, &r.Owed, &raw)
 	if err != nil {
 		return domain.Refund{}, fmt.Errorf("scan refund: %w", err)
 	}
@@ -94,36 +94,6 @@ func lockRefund(ctx context.Context, tx pg.Tx, id domain.RefundID) error {
 	return nil
 }
 
-// RefundOfKey locks and reads the refund that a request with the key has made, nil when there is none. A key that has expired is
-// free: the refund keeps nothing of it.
-func RefundOfKey(ctx context.Context, tx pg.Tx, request domain.Request, expired time.Time) (*domain.Refund, error) {
-	if request.Key == "" {
-		return nil, nil
-	}
-	args := pg.Args{"credential": request.Credential, "key": request.Key, "expired": expired}
-	const ofKey = `where r.tenant_id = @tenant and r.livemode = @live and r.credential_id = @credential and r.key = @key`
-	b := &pgx.Batch{}
-	b.Queue(`update refunds r set credential_id = null, key = null, fingerprint = null `+ofKey+` and r.created_at <= @expired`, args)
-	b.Queue(`select from refunds r `+ofKey+` for update`, args)
-	b.Queue(`select `+refundColumns+` from refunds r `+ofKey, args)
-	res := tx.SendBatch(ctx, b)
-	_, err := res.Exec()
-	if err == nil {
-		_, err = res.Exec()
-	}
-	var found *domain.Refund
-	if err == nil {
-		found, err = pg.NextOne(res, scanRefund)
-	}
-	if closed := res.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return nil, fmt.Errorf("refund of a key: %w", err)
-	}
-	return found, nil
-}
-
 // IntentsToRefund locks and reads the intents of a booking, or the one that is named, that have something left to refund, the
 // newest first, up to limit.
 func IntentsToRefund(ctx context.Context, tx pg.Tx, intent domain.GatewayID, booking domain.BookingID, limit int) ([]domain.Intent, error) {
@@ -147,19 +117,15 @@ func BookingKnown(ctx context.Context, q pg.Q, id domain.BookingID) (bool, error
 var refundMetadata = pg.MetadataTable{Name: "refund_metadata", Owner: "refund_id"}
 
 // InsertRefund writes a new refund with its allocations, before the gateway is asked. The transaction has locked their intents,
-// whose money it reserves. taken is true when another request with its key has written one at the same moment.
-func InsertRefund(ctx context.Context, tx pg.Tx, r domain.Refund) (out domain.Refund, taken bool, err error) {
+// whose money it reserves.
+func InsertRefund(ctx context.Context, tx pg.Tx, r domain.Refund) (domain.Refund, error) {
 	at, err := pg.One(ctx, tx, pgx.RowToStructByName[stamp], pgx.ErrNoRows, `
-		insert into refunds as r (tenant_id, livemode, id, status, amount, currency, reason, booking_id, intent, metadata, credential_id, key,
-			fingerprint, leased_until, owed_id, created_at, updated_at)
+		insert into refunds as r (tenant_id, livemode, id, status, amount, currency, reason, booking_id, intent, metadata, leased_until, owed_id, created_at, updated_at)
 		values (@tenant, @live, @id, @status, @amount, @currency, @reason, @booking, nullif(@intent::text, ''), @metadata,
-			nullif(@credential::text, ''), nullif(@key::text, ''), @fingerprint, @leased_until, @owed, clock_timestamp(), clock_timestamp())
+			@leased_until, @owed, clock_timestamp(), clock_timestamp())
 		returning r.version, r.created_at, r.updated_at`, refundArgs(r))
-	if pg.ConstraintName(err) == "refunds_key" {
-		return domain.Refund{}, true, nil
-	}
 	if err != nil {
-		return domain.Refund{}, false, fmt.Errorf("insert refund: %w", err)
+		return domain.Refund{}, fmt.Errorf("insert refund: %w", err)
 	}
 	r.Version, r.CreatedAt, r.UpdatedAt = at.Version, at.CreatedAt, at.UpdatedAt
 	b := &pgx.Batch{}
@@ -173,16 +139,15 @@ func InsertRefund(ctx context.Context, tx pg.Tx, r domain.Refund) (out domain.Re
 		queueReserve(b, a.IntentID, a.Minor)
 	}
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
-		return domain.Refund{}, false, fmt.Errorf("insert allocations: %w", err)
+		return domain.Refund{}, fmt.Errorf("insert allocations: %w", err)
 	}
-	return r, false, nil
+	return r, nil
 }
 
 func refundArgs(r domain.Refund) pg.Args {
 	return pg.Args{
 		"id": r.ID, "status": r.Status, "amount": r.Amount.Minor, "currency": r.Amount.Currency, "reason": r.Reason, "booking": r.BookingID,
-		"intent": string(r.Intent), "metadata": pg.JSONText(r.Metadata), "credential": r.Request.Credential, "key": r.Request.Key,
-		"fingerprint": r.Request.Fingerprint, "leased_until": r.LeasedUntil, "shown": r.Shown, "owed": r.Owed,
+		"intent": string(r.Intent), "metadata": pg.JSONText(r.Metadata), "leased_until": r.LeasedUntil, "shown": r.Shown, "owed": r.Owed,
 	}
 }
 
@@ -231,8 +196,7 @@ func UpdateRefund(ctx context.Context, tx pg.Tx, r domain.Refund, a domain.Alloc
 	args := refundArgs(r)
 	args["raise"], args["visible"] = raise, visible
 	at, err := pg.One(ctx, tx, pgx.RowToStructByName[stamp], domain.ErrRefundNotFound, `
-		update refunds r set status = @status, shown = @shown, credential_id = nullif(@credential::text, ''), key = nullif(@key::text, ''),
-			fingerprint = @fingerprint, leased_until = @leased_until, version = r.version + @raise::boolean::int,
+		update refunds r set status = @status, shown = @shown, leased_until = @leased_until, version = r.version + @raise::boolean::int,
 			updated_at = case when @visible::boolean then clock_timestamp() else r.updated_at end
 		where r.tenant_id = @tenant and r.livemode = @live and r.id = @id
 		returning r.version, r.created_at, r.updated_at`, args)
