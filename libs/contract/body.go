@@ -117,6 +117,14 @@ func Encode(v any) ([]byte, error) {
 	return body, nil
 }
 
+// EncodeTo appends to out what Encode returns, for callers that encode many values one after the other.
+func EncodeTo(out *bytes.Buffer, v any) error {
+	if err := json.MarshalWrite(out, v, compatible); err != nil {
+		return fmt.Errorf("encode body: %w", err)
+	}
+	return nil
+}
+
 // SameBody reports whether two values have equal bodies, so that a change from one to the other shows nowhere.
 func SameBody(a, b any) (bool, error) {
 	x, err := Encode(a)

@@ -55,6 +55,10 @@ func TestEncodeWritesTheBytesOfEncodingJSON(t *testing.T) {
 			if string(got) != strings.TrimSuffix(want.String(), "\n") {
 				t.Errorf("got  %q\nwant %q", got, want.String())
 			}
+			to := bytes.NewBufferString("x")
+			if err := contract.EncodeTo(to, v); err != nil || to.String() != "x"+string(got) {
+				t.Errorf("appended: %q, %v", to, err)
+			}
 		})
 	}
 }

@@ -166,7 +166,7 @@ type Shown[V any] struct {
 
 // Show pairs rows with their bodies. There may be bodies of the first rows only: the others are on the next page.
 func Show[T, V any](rows Rows[T], bodies []V, place func(T) Place) Rows[Shown[V]] {
-	shown := Rows[Shown[V]]{More: rows.More || len(bodies) < len(rows.Items)}
+	shown := Rows[Shown[V]]{Items: make([]Shown[V], 0, len(bodies)), More: rows.More || len(bodies) < len(rows.Items)}
 	for i, body := range bodies {
 		shown.Items = append(shown.Items, Shown[V]{place(rows.Items[i]), body})
 	}

@@ -12,13 +12,18 @@ import (
 	"holdfast.dev/libs/contract"
 )
 
-// table is the columns of one CSV answer.
+// table is the columns of one CSV answer. It is used by one goroutine: the rest are buffers of the row in progress.
 type table struct {
 	names []string
 	row   *fields
+
+	cells [][]byte // the values as JSON, each a part of the body; nil: absent
+	body  bytes.Buffer
+	read  jsontext.Decoder
+	text  []byte // of one cell
 }
 
-// fields are the columns of one object, by the names of its properties.
+// fields are the columns of one object, by the names of its properties as JSON strings.
 type fields struct {
 	cells   map[string]int // index of the property's cell
 	objects map[string]*fields
@@ -28,6 +33,7 @@ type fields struct {
 func newTable(columns []contract.Column, expand []string) *table {
 	t := &table{}
 	t.row = t.add("", columns, expand)
+	t.cells = make([][]byte, len(t.names))
 	return t
 }
 
@@ -37,14 +43,17 @@ func (t *table) add(prefix string, columns []contract.Column, expand []string) *
 		switch {
 		case c.Expand && !slices.Contains(expand, c.Name):
 		case c.Properties == nil:
-			f.cells[c.Name] = len(t.names)
+			f.cells[quoted(c.Name)] = len(t.names)
 			t.names = append(t.names, prefix+c.Name)
 		default:
-			f.objects[c.Name] = t.add(prefix+c.Name+".", c.Properties, nil)
+			f.objects[quoted(c.Name)] = t.add(prefix+c.Name+".", c.Properties, nil)
 		}
 	}
 	return f
 }
+
+// quoted is a name of the contract as a JSON string: such names have no character that is escaped.
+func quoted(name string) string { return `"` + name + `"` }
 
 // appendHeader appends the names of the columns as a record.
 func (t *table) appendHeader(out []byte) []byte {
@@ -56,41 +65,46 @@ func (t *table) appendHeader(out []byte) []byte {
 
 // appendRow appends the record of a body. A property that is null or absent is an empty cell.
 func (t *table) appendRow(out, body []byte) ([]byte, error) {
-	cells := make([][]byte, len(t.names))
-	if err := t.row.fill(cells, jsontext.NewDecoder(bytes.NewReader(body))); err != nil {
+	clear(t.cells)
+	t.body = *bytes.NewBuffer(body)                           // of which the decoder makes no copy
+	t.read.Reset(&t.body, jsontext.AllowDuplicateNames(true)) // the encoder has repeated no name
+	if err := t.row.fill(t.cells, &t.read, body); err != nil {
 		return out, fmt.Errorf("row as CSV: %w", err)
 	}
-	for i, cell := range cells {
-		out = appendCell(out, i, cell)
+	for i, value := range t.cells {
+		text, err := t.cell(value)
+		if err != nil {
+			return out, fmt.Errorf("row as CSV: %w", err)
+		}
+		out = appendCell(out, i, text)
 	}
 	return append(out, "\r\n"...), nil
 }
 
 // fill reads an object, or null, into the cells of its properties.
-func (f *fields) fill(cells [][]byte, d *jsontext.Decoder) error {
+func (f *fields) fill(cells [][]byte, d *jsontext.Decoder, body []byte) error {
 	if start, err := d.ReadToken(); err != nil || start.Kind() != '{' {
 		return err
 	}
 	for d.PeekKind() != '}' {
-		name, err := d.ReadToken()
+		name, err := d.ReadValue()
 		if err != nil {
 			return err
 		}
-		key := name.String()
-		if object := f.objects[key]; object != nil {
-			if err := object.fill(cells, d); err != nil {
+		if object := f.objects[string(name)]; object != nil {
+			if err := object.fill(cells, d, body); err != nil {
 				return err
 			}
 			continue
 		}
+		i, known := f.cells[string(name)]
 		value, err := d.ReadValue()
 		if err != nil {
 			return err
 		}
-		if i, known := f.cells[key]; known {
-			if cells[i], err = cell(value); err != nil {
-				return err
-			}
+		if known { // value itself is valid until the next call only
+			end := int(d.InputOffset())
+			cells[i] = body[end-len(value) : end]
 		}
 	}
 	_, err := d.ReadToken()
@@ -101,21 +115,24 @@ func (f *fields) fill(cells [][]byte, d *jsontext.Decoder) error {
 // in some languages, and a tab or a line end is skipped.
 const FormulaStarts = "=+-@＝＋－＠\t\r\n"
 
-// cell is the text of a value: a number, true, false, an array and an object as JSON. A text that a spreadsheet would take
-// for a formula gets a leading '.
-func cell(value jsontext.Value) ([]byte, error) {
-	switch value.Kind() {
-	case 'n':
+// cell is the text of a value, valid until the next call: a number, true, false, an array and an object as JSON. A text that a
+// spreadsheet would take for a formula gets a leading '.
+func (t *table) cell(value jsontext.Value) (text []byte, err error) {
+	switch {
+	case len(value) == 0 || value[0] == 'n':
 		return nil, nil
-	case '"':
-		text, err := jsontext.AppendUnquote(nil, value)
-		if first, _ := utf8.DecodeRune(text); err == nil && strings.ContainsRune(FormulaStarts, first) {
-			text = append([]byte{'\''}, text...)
-		}
-		return text, err
+	case value[0] != '"':
+		return value, nil
+	case bytes.IndexByte(value, '\\') < 0:
+		text = value[1 : len(value)-1]
 	default:
-		return bytes.Clone(value), nil
+		t.text, err = jsontext.AppendUnquote(t.text[:0], value)
+		text = t.text
 	}
+	if first, _ := utf8.DecodeRune(text); len(text) > 0 && strings.ContainsRune(FormulaStarts, first) {
+		text = append([]byte{'\''}, text...)
+	}
+	return text, err
 }
 
 // appendCell appends cell number i of a record as RFC 4180 says. encoding/csv is not used because, with the line ends of
@@ -128,6 +145,13 @@ func appendCell(out []byte, i int, text []byte) []byte {
 		return append(out, text...)
 	}
 	out = append(out, '"')
-	out = append(out, bytes.ReplaceAll(text, []byte(`"`), []byte(`""`))...)
-	return append(out, '"')
+	for {
+		quote := bytes.IndexByte(text, '"')
+		if quote < 0 {
+			break
+		}
+		out = append(append(out, text[:quote+1]...), '"')
+		text = text[quote+1:]
+	}
+	return append(append(out, text...), '"')
 }

@@ -144,7 +144,7 @@ func (a *API) bodies(ctx context.Context, list []domain.Booking, expand bool) ([
 		if slices.Contains(rest, b.CustomerID) {
 			return out[:i], nil
 		}
-		out[i].Customer = nullable.NewNullNullable[api.Customer]()
+		out[i].Customer = api.Null[api.Customer]()
 		if c, ok := known[b.CustomerID]; ok {
 			out[i].Customer = nullable.NewNullableWithValue(c)
 		}

@@ -10,11 +10,11 @@ import (
 
 // Availability is the public shape of an answer: all days at once, there is no next page.
 func Availability(days []availability.Day, timezone string) api.AvailabilityList {
-	list := api.AvailabilityList{Data: make([]api.AvailabilityDay, len(days)), NextCursor: nullable.NewNullNullable[any]()}
+	list := api.AvailabilityList{Data: make([]api.AvailabilityDay, len(days)), NextCursor: api.Null[any]()}
 	for i, d := range days {
 		list.Data[i] = api.AvailabilityDay{
 			Date: d.Date.String(), Timezone: timezone, Status: api.AvailabilityDayStatus(d.Status),
-			PriceFrom: nullable.NewNullNullable[api.Money](), Holiday: nullable.NewNullNullable[api.HolidaySnapshot](),
+			PriceFrom: api.Null[api.Money](), Holiday: nullable.NewNullNullable[api.HolidaySnapshot](),
 			Units: make([]api.AvailabilityUnit, len(d.Units)),
 		}
 		if d.Price != nil {
@@ -39,7 +39,7 @@ func unitDay(u availability.UnitDay) api.AvailabilityUnit {
 // Explanation is the public shape of a reason; availability.Free is none.
 func Explanation(r availability.Reason) api.AvailabilityExplanation {
 	if r == availability.Free {
-		return api.AvailabilityExplanation{Available: true, Reason: nullable.NewNullNullable[api.AvailabilityExplanationReason]()}
+		return api.AvailabilityExplanation{Available: true, Reason: api.Null[api.AvailabilityExplanationReason]()}
 	}
 	return api.AvailabilityExplanation{Reason: nullable.NewNullableWithValue(api.AvailabilityExplanationReason(r))}
 }

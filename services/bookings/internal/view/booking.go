@@ -70,7 +70,7 @@ func eventDate(b domain.Booking) time.Time {
 func clock(b domain.Booking, given *civil.Clock, at *time.Time) nullable.Nullable[string] {
 	switch {
 	case !b.Timed():
-		return nullable.NewNullNullable[string]()
+		return api.Null[string]()
 	case given != nil:
 		return nullable.NewNullableWithValue(string(*given))
 	default:
@@ -80,7 +80,7 @@ func clock(b domain.Booking, given *civil.Clock, at *time.Time) nullable.Nullabl
 
 func cancellation(b domain.Booking) nullable.Nullable[api.Cancellation] {
 	if b.CancelledAt == nil {
-		return nullable.NewNullNullable[api.Cancellation]()
+		return api.Null[api.Cancellation]()
 	}
 	return nullable.NewNullableWithValue(api.Cancellation{
 		Reason: api.OrNull(b.CancelReason), CancelledAt: b.CancelledAt.UTC(), Policy: policy(b.Policy), RefundAmountDue: refundDue(b),
@@ -89,14 +89,14 @@ func cancellation(b domain.Booking) nullable.Nullable[api.Cancellation] {
 
 func refundDue(b domain.Booking) nullable.Nullable[api.Money] {
 	if b.RefundDue == nil {
-		return nullable.NewNullNullable[api.Money]()
+		return api.Null[api.Money]()
 	}
 	return nullable.NewNullableWithValue(amount(money.Amount{Minor: *b.RefundDue, Currency: b.Total.Currency}))
 }
 
 func policy(p *domain.Policy) nullable.Nullable[api.BookingPolicy] {
 	if p == nil {
-		return nullable.NewNullNullable[api.BookingPolicy]()
+		return api.Null[api.BookingPolicy]()
 	}
 	return nullable.NewNullableWithValue(api.BookingPolicy{
 		AutoConfirm:        p.AutoConfirm,
@@ -113,7 +113,7 @@ func policy(p *domain.Policy) nullable.Nullable[api.BookingPolicy] {
 // refundRules is null where nothing is said, and an empty list is one.
 func refundRules(list []domain.RefundRule) nullable.Nullable[[]api.RefundRule] {
 	if list == nil {
-		return nullable.NewNullNullable[[]api.RefundRule]()
+		return api.Null[[]api.RefundRule]()
 	}
 	out := make([]api.RefundRule, len(list))
 	for i, r := range list {
@@ -124,7 +124,7 @@ func refundRules(list []domain.RefundRule) nullable.Nullable[[]api.RefundRule] {
 
 func snapshot(s *domain.Snapshot) nullable.Nullable[api.PackageSnapshot] {
 	if s == nil {
-		return nullable.NewNullNullable[api.PackageSnapshot]()
+		return api.Null[api.PackageSnapshot]()
 	}
 	return nullable.NewNullableWithValue(api.PackageSnapshot{
 		Id:              s.PackageID.String(),
@@ -139,7 +139,7 @@ func snapshot(s *domain.Snapshot) nullable.Nullable[api.PackageSnapshot] {
 
 func holiday(h *domain.HolidaySnapshot) nullable.Nullable[api.HolidaySnapshot] {
 	if h == nil {
-		return nullable.NewNullNullable[api.HolidaySnapshot]()
+		return api.Null[api.HolidaySnapshot]()
 	}
 	return nullable.NewNullableWithValue(api.HolidaySnapshot{Id: h.ID.String(), Name: h.Name, MultiplierBps: h.MultiplierBps})
 }

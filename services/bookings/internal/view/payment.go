@@ -1,8 +1,6 @@
 package view
 
 import (
-	"github.com/oapi-codegen/nullable"
-
 	"holdfast.dev/libs/money"
 	"holdfast.dev/proto/api"
 
@@ -11,7 +9,7 @@ import (
 
 // BookingPayment is the public shape of a payment of a booking.
 func BookingPayment(p domain.BookingPayment) api.BookingPayment {
-	invoice := nullable.NewNullNullable[string]()
+	invoice := api.Null[string]()
 	if p.InvoiceID != "" {
 		invoice.Set(p.InvoiceID)
 	}

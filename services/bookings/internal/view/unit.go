@@ -10,7 +10,7 @@ import (
 
 // Unit is the public shape of a unit; the mode is the caller's.
 func Unit(u domain.Unit, mode api.Mode) api.Unit {
-	hours := nullable.NewNullNullable[map[string][][]string]()
+	hours := api.Null[map[string][][]string]()
 	if u.OpeningHours != nil {
 		hours = nullable.NewNullableWithValue(u.OpeningHours.Table())
 	}

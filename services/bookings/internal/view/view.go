@@ -15,14 +15,14 @@ import (
 
 func idOrNull[P ids.Prefix](id ids.ID[P]) nullable.Nullable[string] {
 	if id.IsZero() {
-		return nullable.NewNullNullable[string]()
+		return api.Null[string]()
 	}
 	return nullable.NewNullableWithValue(id.String())
 }
 
 func timeOrNull(t *time.Time) nullable.Nullable[time.Time] {
 	if t == nil {
-		return nullable.NewNullNullable[time.Time]()
+		return api.Null[time.Time]()
 	}
 	return nullable.NewNullableWithValue(t.UTC())
 }
@@ -47,7 +47,7 @@ func texts[P ids.Prefix](list []ids.ID[P]) []string {
 
 func textOrNull(s *string) nullable.Nullable[string] {
 	if s == nil {
-		return nullable.NewNullNullable[string]()
+		return api.Null[string]()
 	}
 	return nullable.NewNullableWithValue(*s)
 }

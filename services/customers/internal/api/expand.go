@@ -93,7 +93,7 @@ func embed[T, B, R any, ID interface {
 		if slices.Contains(rest, id) {
 			return bodies[:i], nil
 		}
-		set(&bodies[i], nullable.NewNullNullable[R]())
+		set(&bodies[i], api.Null[R]())
 		if r, ok := known[id]; ok {
 			set(&bodies[i], nullable.NewNullableWithValue(r))
 		}

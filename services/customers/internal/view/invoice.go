@@ -67,7 +67,7 @@ func payments(list []domain.Payment) []api.InvoicePayment {
 
 func billing(b *domain.Billing) nullable.Nullable[api.Billing] {
 	if b == nil {
-		return nullable.NewNullNullable[api.Billing]()
+		return api.Null[api.Billing]()
 	}
 	return nullable.NewNullableWithValue(api.Billing{
 		Name: b.Name, Company: api.OrNull(b.Company), Email: api.OrNull(b.Email), Address: api.OrNull(b.Address),

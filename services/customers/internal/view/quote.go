@@ -63,7 +63,7 @@ func quoteDate(q domain.Quote) *time.Time {
 
 func clockOrNull(c *civil.Clock) nullable.Nullable[string] {
 	if c == nil {
-		return nullable.NewNullNullable[string]()
+		return api.Null[string]()
 	}
 	return nullable.NewNullableWithValue(string(*c))
 }

@@ -13,28 +13,28 @@ import (
 
 func idOrNull[P ids.Prefix](id ids.ID[P]) nullable.Nullable[string] {
 	if id.IsZero() {
-		return nullable.NewNullNullable[string]()
+		return api.Null[string]()
 	}
 	return nullable.NewNullableWithValue(id.String())
 }
 
 func timeOrNull(t *time.Time) nullable.Nullable[time.Time] {
 	if t == nil {
-		return nullable.NewNullNullable[time.Time]()
+		return api.Null[time.Time]()
 	}
 	return nullable.NewNullableWithValue(t.UTC())
 }
 
 func dateOrNull(d *civil.Date) nullable.Nullable[string] {
 	if d == nil {
-		return nullable.NewNullNullable[string]()
+		return api.Null[string]()
 	}
 	return nullable.NewNullableWithValue(d.String())
 }
 
 func amountOrNull(a *money.Amount) nullable.Nullable[api.Money] {
 	if a == nil {
-		return nullable.NewNullNullable[api.Money]()
+		return api.Null[api.Money]()
 	}
 	return nullable.NewNullableWithValue(api.Money{Amount: a.Minor, Currency: a.Currency})
 }

@@ -31,7 +31,7 @@ func Tenant(t domain.Tenant, mode caller.Mode, gateway, events *string) api.Tena
 	out.BookingPolicy.RefundRules = refundRules(t.RefundRules)
 	out.BookingPolicy.AutoRefund, out.BookingPolicy.RefundLatePayments = t.AutoRefund, t.RefundLatePayments
 	out.Payments.Provider, out.Payments.Configured = api.OrNull(gateway), gateway != nil
-	out.Payments.Events = nullable.NewNullNullable[api.TenantPaymentsEvents]()
+	out.Payments.Events = api.Null[api.TenantPaymentsEvents]()
 	if events != nil {
 		out.Payments.Events.Set(api.TenantPaymentsEvents(*events))
 	}
@@ -41,7 +41,7 @@ func Tenant(t domain.Tenant, mode caller.Mode, gateway, events *string) api.Tena
 // refundRules is null where nothing is said, and an empty list is one.
 func refundRules(list []domain.RefundRule) nullable.Nullable[[]api.RefundRule] {
 	if list == nil {
-		return nullable.NewNullNullable[[]api.RefundRule]()
+		return api.Null[[]api.RefundRule]()
 	}
 	out := make([]api.RefundRule, len(list))
 	for i, r := range list {
@@ -78,7 +78,7 @@ func MeOfGrant(g domain.ShownGrant, scopes []string, limit int) api.Me {
 func me(id string, kind api.MeType, mode caller.Mode, tenant ids.Tenant, scopes []string, name string, limit int) api.Me {
 	out := api.Me{
 		Id: id, Object: "credential", Type: kind, Mode: api.Mode(mode),
-		Scopes: scopes, TenantId: tenant.String(), Name: nullable.NewNullNullable[string](),
+		Scopes: scopes, TenantId: tenant.String(), Name: api.Null[string](),
 	}
 	if name != "" {
 		out.Name = nullable.NewNullableWithValue(name)

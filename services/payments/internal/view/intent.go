@@ -28,7 +28,7 @@ func Intent(p domain.Intent, mode api.Mode) api.PaymentIntent {
 		BookingStatus:    p.BookingStatus,
 		InvoiceId:        idOrNull(p.InvoiceID),
 		CustomerId:       idOrNull(p.CustomerID),
-		ClientSecret:     nullable.NewNullNullable[string](),
+		ClientSecret:     api.Null[string](),
 		CaptureMethod:    api.CaptureMethod(p.CaptureMethod),
 		Description:      api.OrNull(p.Description),
 		ReceiptEmail:     api.OrNull(p.ReceiptEmail),
@@ -65,21 +65,21 @@ func NewIntent(p domain.Intent, mode api.Mode) api.PaymentIntent {
 
 func failure(f *domain.Failure) nullable.Nullable[api.PaymentFailure] {
 	if f == nil {
-		return nullable.NewNullNullable[api.PaymentFailure]()
+		return api.Null[api.PaymentFailure]()
 	}
 	return nullable.NewNullableWithValue(api.PaymentFailure{Code: f.Code, DeclineCode: api.OrNull(f.DeclineCode), Message: f.Message})
 }
 
 func idOrNull[P ids.Prefix](id ids.ID[P]) nullable.Nullable[string] {
 	if id.IsZero() {
-		return nullable.NewNullNullable[string]()
+		return api.Null[string]()
 	}
 	return nullable.NewNullableWithValue(id.String())
 }
 
 func timeOrNull(t *time.Time) nullable.Nullable[time.Time] {
 	if t == nil {
-		return nullable.NewNullNullable[time.Time]()
+		return api.Null[time.Time]()
 	}
 	return nullable.NewNullableWithValue(t.UTC())
 }

@@ -40,7 +40,7 @@ func Refund(r domain.Refund, mode api.Mode) api.Refund {
 
 func textOrNull(s string) nullable.Nullable[string] {
 	if s == "" {
-		return nullable.NewNullNullable[string]()
+		return api.Null[string]()
 	}
 	return nullable.NewNullableWithValue(s)
 }

@@ -38,7 +38,7 @@ func Event(e domain.Event) (json.RawMessage, error) {
 // textOrNull returns null for an empty text.
 func textOrNull(s string) nullable.Nullable[string] {
 	if s == "" {
-		return nullable.NewNullNullable[string]()
+		return api.Null[string]()
 	}
 	return nullable.NewNullableWithValue(s)
 }

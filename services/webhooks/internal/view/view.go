@@ -47,7 +47,7 @@ func Delivery(d domain.Delivery, mode api.Mode) api.Delivery {
 			Error: api.OrNull(a.Error), ResponseBody: api.OrNull(a.ResponseBody),
 		}
 	}
-	next := nullable.NewNullNullable[time.Time]()
+	next := api.Null[time.Time]()
 	if d.NextAttemptAt != nil {
 		next = nullable.NewNullableWithValue(d.NextAttemptAt.UTC())
 	}
