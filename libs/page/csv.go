@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/obs"
+	"holdfast.dev/libs/quota"
 )
 
 // MaxCSVRows is the most rows of a list as CSV.
@@ -131,8 +132,8 @@ func appendRows[T, V any](out []byte, t *table, items []T, shape func(T) V) (_ [
 }
 
 // inTurn runs f, which reads and renders a part of a download and reports whether more follows. The downloads of a tenant take turns.
-// After a part that is not the last, the tenant rests for as long as the part took. So a tenant with any number of downloads holds one
-// part in memory, keeps half a processor busy at most here and at the database, and uses less where others use the rest.
+// After a part that is not the last, the tenant rests. So a tenant with any number of downloads holds one part in memory, and leaves the
+// processors to others half of the time.
 func inTurn(ctx context.Context, f func() (more bool, err error)) error {
 	done, err := turns.Acquire(ctx, caller.FromContext(ctx).Tenant)
 	if err != nil {
@@ -144,12 +145,5 @@ func inTurn(ctx context.Context, f func() (more bool, err error)) error {
 	if err != nil || !more {
 		return err
 	}
-	timer := time.NewTimer(time.Since(began))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return quota.Rest(ctx, time.Since(began))
 }

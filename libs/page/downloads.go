@@ -7,7 +7,7 @@ var Downloads = quota.Limits{Work: "downloads", All: 32, PerTenant: 8}
 
 var downloads = quota.NewSlots(Downloads)
 
-// turns bounds the downloads of a tenant that read and render a page at the same time to one. Between its turns a download writes, and holds none.
+// turns bounds the downloads of a tenant that read and render a page at the same time to one. A download that writes holds no turn.
 var turns = quota.NewSlots(quota.Limits{
 	Work: Downloads.Work, All: Downloads.All, PerTenant: 1, Waiting: Downloads.PerTenant - 1, Wait: downloadTimeout,
 })

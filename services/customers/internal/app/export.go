@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/quota"
 	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/customers/internal/domain"
@@ -92,7 +93,7 @@ func (a *Exports) Write(ctx context.Context, c domain.Customer, w io.Writer) err
 
 // bodiesOf are the resources that another service has of a customer.
 func bodiesOf(ctx context.Context, from CustomerBodies, customer domain.CustomerID) bodies {
-	return paged(func(cursor string) ([]json.RawMessage, string, bool, error) {
+	return paged(ctx, func(cursor string) ([]json.RawMessage, string, bool, error) {
 		list, next, err := from.BodiesOf(ctx, customer, cursor)
 		return list, next, next != "", err
 	})
@@ -100,7 +101,7 @@ func bodiesOf(ctx context.Context, from CustomerBodies, customer domain.Customer
 
 // owned are the resources of a kind that belong to a customer.
 func (a *Exports) owned(ctx context.Context, kind owned, customer domain.CustomerID, at domain.Place) bodies {
-	return paged(func(after *page.Position) ([]json.RawMessage, *page.Position, bool, error) {
+	return paged(ctx, func(after *page.Position) ([]json.RawMessage, *page.Position, bool, error) {
 		p, err := kind.show(ctx, a.DB.Read(ctx), customer, at, page.Request{Limit: exportRows, After: after})
 		return p.bodies, &p.last, p.more, err
 	})
@@ -146,7 +147,7 @@ func batches[T any](pages iter.Seq2[[]T, error], n int) iter.Seq2[[]T, error] {
 
 // eventsOf are the events about at most exportObjects objects.
 func (a *Exports) eventsOf(ctx context.Context, objects []string) bodies {
-	return paged(func(cursor string) ([]json.RawMessage, string, bool, error) {
+	return paged(ctx, func(cursor string) ([]json.RawMessage, string, bool, error) {
 		list, next, err := a.Events.EventsOf(ctx, objects, cursor)
 		return list, next, next != "", err
 	})
@@ -156,7 +157,7 @@ func (a *Exports) eventsOf(ctx context.Context, objects []string) bodies {
 func (a *Exports) objects(ctx context.Context, customer domain.CustomerID) iter.Seq2[[]string, error] {
 	sources := []iter.Seq2[[]string, error]{func(yield func([]string, error) bool) { yield([]string{customer.String()}, nil) }}
 	for _, kind := range ownedByCustomer {
-		sources = append(sources, paged(func(after *page.Position) ([]string, *page.Position, bool, error) {
+		sources = append(sources, paged(ctx, func(after *page.Position) ([]string, *page.Position, bool, error) {
 			rows, err := kind.rows(ctx, a.DB.Read(ctx), customer, page.Request{Limit: exportRows, After: after})
 			if err != nil || len(rows.Items) == 0 {
 				return nil, nil, false, err
@@ -170,7 +171,7 @@ func (a *Exports) objects(ctx context.Context, customer domain.CustomerID) iter.
 		}))
 	}
 	for _, from := range []CustomerResources{a.Bookings, a.Payments} {
-		sources = append(sources, paged(func(cursor string) ([]string, string, bool, error) {
+		sources = append(sources, paged(ctx, func(cursor string) ([]string, string, bool, error) {
 			list, next, err := from.IDsOf(ctx, customer, cursor)
 			return list, next, next != "", err
 		}))
@@ -186,14 +187,18 @@ func (a *Exports) objects(ctx context.Context, customer domain.CustomerID) iter.
 	}
 }
 
-// paged are the pages that next reads one after the other; each call gets the position that the one before has returned.
-func paged[T, C any](next func(after C) (list []T, last C, more bool, err error)) iter.Seq2[[]T, error] {
+// paged are the pages that next reads one after the other, with a rest after each but the last; each call gets the position that the one
+// before has returned. Exports take no turns as lists do: one that waits for another service would keep the tenant's other downloads waiting.
+func paged[T, C any](ctx context.Context, next func(after C) (list []T, last C, more bool, err error)) iter.Seq2[[]T, error] {
 	return func(yield func([]T, error) bool) {
 		var at C
 		for more := true; more; {
 			var list []T
 			var err error
-			list, at, more, err = next(at)
+			began := time.Now()
+			if list, at, more, err = next(at); err == nil && more {
+				err = quota.Rest(ctx, time.Since(began))
+			}
 			if !yield(list, err) || err != nil {
 				return
 			}

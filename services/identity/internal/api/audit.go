@@ -65,11 +65,10 @@ func (a *API) verifyAudit(c *gin.Context, _ asker) error {
 		return err
 	}
 	defer release()
-	verdicts, err := a.App.VerifyAudit(ctx, []domain.Tenant{tenant}, nil)
+	v, err := a.App.VerifyAuditGently(ctx, tenant)
 	if err != nil {
 		return inTime(ctx, err)
 	}
-	v := verdicts[0]
 	return rest.Object(c, view.AuditVerdict(v.Records, v.Head, v.Broken))
 }
 

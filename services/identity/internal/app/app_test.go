@@ -155,6 +155,9 @@ func (w *world) verify(t *testing.T, tenant domain.Tenant) app.Verdict {
 	if err != nil || len(verdicts) != 1 {
 		t.Fatalf("verify: %v %v", verdicts, err)
 	}
+	if gentle, err := w.VerifyAuditGently(t.Context(), tenant); err != nil || gentle != verdicts[0] {
+		t.Errorf("verified gently: %+v, %v, want %+v", gentle, err, verdicts[0])
+	}
 	return verdicts[0]
 }
 

@@ -5,18 +5,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/inbox"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/quota"
 
 	"holdfast.dev/services/identity/internal/domain"
 	"holdfast.dev/services/identity/internal/store"
 )
 
 const (
-	auditBatch = 1000
-	consumer   = "identity" // this service's name in the inbox
+	auditBatch  = 1000
+	gentleBatch = 250
+	consumer    = "identity" // this service's name in the inbox
 )
 
 // Reported is the record of what another service has done, with the event that reports it. The record has its tenant and mode.
@@ -134,16 +137,36 @@ func (a *App) VerifyAudit(ctx context.Context, tenants []domain.Tenant, kept map
 		if err := w.run(ctx, a.Worker); err != nil {
 			return nil, fmt.Errorf("tenant %s: %w", t.Slug, err)
 		}
-		verdicts = append(verdicts, Verdict{Tenant: t.Slug, Records: w.at.Seq, Head: w.at.Kept(), Broken: w.broken})
+		verdicts = append(verdicts, w.verdict(t))
 	}
 	return verdicts, nil
+}
+
+// VerifyAuditGently is VerifyAudit for one tenant beside requests of others: it rests after each batch for as long as the batch took.
+func (a *App) VerifyAuditGently(ctx context.Context, t domain.Tenant) (Verdict, error) {
+	w := walk{at: domain.NewHead(t.ID), gentle: true}
+	err := w.run(ctx, a.Worker)
+	return w.verdict(t), err
 }
 
 // walk follows one chain.
 type walk struct {
 	at     domain.Head
 	kept   domain.KeptHead // of number 0: none was
+	gentle bool            // rests after each batch
 	broken string
+}
+
+func (w *walk) verdict(t domain.Tenant) Verdict {
+	return Verdict{Tenant: t.Slug, Records: w.at.Seq, Head: w.at.Kept(), Broken: w.broken}
+}
+
+// batch is how many records are read at a time: few where others must not wait for it long.
+func (w *walk) batch() int {
+	if w.gentle {
+		return gentleBatch
+	}
+	return auditBatch
 }
 
 // run reads the head before the records, so that a record added meanwhile is no fault.
@@ -158,13 +181,17 @@ func (w *walk) run(ctx context.Context, db *pg.DB) error {
 		return nil
 	}
 	for err == nil && w.broken == "" && w.at.Seq < end.Seq {
+		began := time.Now()
 		var records []domain.Record
 		err = db.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
-			records, err = store.Audit(ctx, tx, w.at.TenantID, w.at.Seq, auditBatch)
+			records, err = store.Audit(ctx, tx, w.at.TenantID, w.at.Seq, w.batch())
 			return err
 		})
 		if err == nil {
 			w.follow(records, end.Seq)
+		}
+		if err == nil && w.gentle && w.broken == "" && w.at.Seq < end.Seq {
+			err = quota.Rest(ctx, time.Since(began))
 		}
 	}
 	if err == nil && w.broken == "" {

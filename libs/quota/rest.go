@@ -1,0 +1,19 @@
+package quota
+
+import (
+	"context"
+	"time"
+)
+
+// Rest waits for as long as a part of some work took, at most until ctx ends. Work that rests after each of its parts keeps half a
+// processor busy at most, here and at the database, and less where the work of others makes its parts slow.
+func Rest(ctx context.Context, took time.Duration) error {
+	timer := time.NewTimer(took)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
