@@ -50,7 +50,7 @@ func TestPackagesNamesEachThatIsTooLarge(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for i := range 15 {
+	for i := range 25 {
 		write(fmt.Sprintf("full/f%d.go", i), "package full\n")
 		write(fmt.Sprintf("over/f%d.go", i), "package over\n")
 	}
@@ -62,7 +62,7 @@ func TestPackagesNamesEachThatIsTooLarge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compare(t, got, []string{"over: 16 files, at most 15"}, "")
+	compare(t, got, []string{"over: 26 files, at most 25"}, "")
 }
 
 func compare(t *testing.T, got, want []string, prefix string) {

@@ -12,7 +12,7 @@ import (
 )
 
 // maxFiles is how many files a package may have, tests and generated files aside.
-const maxFiles = 15
+const maxFiles = 25
 
 var generated = regexp.MustCompile(`^// Code generated .* DO NOT EDIT\.\r?$`)
 

@@ -21,6 +21,14 @@ const (
 	Test Mode = "test"
 )
 
+// ModeOf is the mode of a livemode column.
+func ModeOf(live bool) Mode {
+	if live {
+		return Live
+	}
+	return Test
+}
+
 // Caller is the verified origin of a request. It travels in the context of every call.
 type Caller struct {
 	Tenant        ids.Tenant `json:"tn"`

@@ -73,13 +73,6 @@ func (s *Store) Check(ctx context.Context) (*idem.Reply, error) {
 	return s.replay(ctx, req, rec)
 }
 
-// Answered reports whether the request was answered before, so that Run runs nothing. A verb asks it before an effect outside
-// Run's transaction. Another request with the same key is an error, as in Check.
-func (s *Store) Answered(ctx context.Context) (bool, error) {
-	prior, err := s.Check(ctx)
-	return prior != nil, err
-}
-
 // Claim keeps the request's key from being used by any other request, from the commit of tx on: an operation of several
 // transactions calls it first in the first one, and Run in the last one stores the answer. operation is what the same request has
 // begun before and not finished, "" for nothing; answered says that it was answered before. Without a key it does nothing.

@@ -110,27 +110,6 @@ func TestIdentityOfAKey(t *testing.T) {
 	}
 }
 
-func TestAnswered(t *testing.T) {
-	t.Parallel()
-	db := pgtest.New(t, nil)
-	ctx := pgtest.Ctx(t, caller.Test)
-	keyed := with(ctx, "k", `{}`)
-	for _, c := range []context.Context{ctx, keyed} {
-		if known, err := store(db).Answered(c); known || err != nil {
-			t.Errorf("before the first request: %v, %v", known, err)
-		}
-	}
-	if _, err := runOn(keyed, store(db), effect); err != nil {
-		t.Fatal(err)
-	}
-	if known, err := store(db).Answered(keyed); !known || err != nil {
-		t.Errorf("after it: %v, %v", known, err)
-	}
-	if _, err := store(db).Answered(with(ctx, "k", `{"other":1}`)); !errors.Is(err, apperr.ErrMismatch) {
-		t.Errorf("another request: %v", err)
-	}
-}
-
 func TestAnErrorFreesTheKey(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t, nil)

@@ -42,10 +42,6 @@ type Tx interface {
 	AfterCommit(fn func())
 }
 
-// Transact runs write in one transaction, in which the owner of the Transact also stores the answer. A verb takes it in
-// place of a Tx when it must do something before its transaction, or needs more than one.
-type Transact[T any] func(ctx context.Context, write func(ctx context.Context, tx Tx) (T, error)) error
-
 // Limits are the settings that bound what one request may cost the database.
 type Limits struct {
 	StatementTimeout time.Duration `env:"DATABASE_STATEMENT_TIMEOUT" envDefault:"8s"` // time of one statement of a request, then 503; below the gateway's UPSTREAM_TIMEOUT, above the 5 s that a lock is waited for

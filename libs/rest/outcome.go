@@ -8,6 +8,7 @@ import (
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idem"
 	"holdfast.dev/libs/idemstore"
+	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto/api"
@@ -23,6 +24,17 @@ type Outcome[V any] struct {
 // Run runs a verb in its transaction, once per Idempotency-Key, and answers with its outcome.
 func Run[V any](c *gin.Context, answers *idemstore.Store, o Outcome[V], verb func(ctx context.Context, tx pg.Tx) (V, error)) error {
 	reply, err := idemstore.Run(c.Request.Context(), answers, verb, func(ctx context.Context, v V) (idem.Reply, error) {
+		return o.Show(v, httpx.Mode(ctx)).reply(o.Status)
+	})
+	if err != nil {
+		return err
+	}
+	return httpx.Send(c, reply)
+}
+
+// OperateFor runs an operation and answers with its outcome.
+func OperateFor[V any](c *gin.Context, answers *idemstore.Store, o Outcome[V], op operation.Operation[V]) error {
+	reply, err := operate(c.Request.Context(), answers, operation.Patience, op, func(ctx context.Context, v V) (idem.Reply, error) {
 		return o.Show(v, httpx.Mode(ctx)).reply(o.Status)
 	})
 	if err != nil {

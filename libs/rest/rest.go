@@ -4,9 +4,11 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -14,6 +16,7 @@ import (
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idem"
 	"holdfast.dev/libs/idemstore"
+	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto/api"
@@ -42,7 +45,8 @@ type Collection[ID, T any] struct {
 	Answers  *idemstore.Store
 	Path     string // of the collection, such as "customers"
 	Parse    func(text string) (ID, error)
-	NotFound error // for an id that is unknown, malformed or another tenant's
+	Patience time.Duration // with another attempt that a write waits for; 0: operation.Patience
+	NotFound error         // for an id that is unknown, malformed or another tenant's
 	Load     func(ctx context.Context, q pg.Q, id ID) (T, error)
 	Show     func(v T, mode api.Mode) Answer
 }
@@ -65,6 +69,9 @@ func (r Collection[ID, T]) Exists(ctx context.Context, param string) error {
 	return err
 }
 
+// ID reads the id in the request's path.
+func (r Collection[ID, T]) ID(c *gin.Context) (ID, error) { return r.parse(c.Param("id")) }
+
 func (r Collection[ID, T]) parse(param string) (ID, error) {
 	id, err := r.Parse(param)
 	if err != nil {
@@ -84,19 +91,24 @@ func (r Collection[ID, T]) otherMode(ctx context.Context, id ID, err error) erro
 	})
 }
 
-// transact runs writes that answer with a status; reply becomes the answer.
-func (r Collection[ID, T]) transact(status int, reply *idem.Reply) pg.Transact[T] {
-	return func(ctx context.Context, write func(ctx context.Context, tx pg.Tx) (T, error)) (err error) {
-		*reply, err = idemstore.Run(ctx, r.Answers, write, func(ctx context.Context, v T) (idem.Reply, error) {
-			shown := r.Show(v, httpx.Mode(ctx))
-			out, err := shown.reply(status)
-			if status == http.StatusCreated {
-				out.Location = httpx.Base + "/" + r.Path + "/" + shown.ID
-			}
-			return out, err
-		})
+// write runs a use case in the transaction that stores the record of the key, the event and the response.
+func (r Collection[ID, T]) write(
+	ctx context.Context, status int, use func(ctx context.Context, tx pg.Tx) (T, error),
+) (reply idem.Reply, err error) {
+	err = operation.Retry(ctx, cmp.Or(r.Patience, operation.Patience), func(ctx context.Context) (err error) {
+		reply, err = idemstore.Run(ctx, r.Answers, use, func(ctx context.Context, v T) (idem.Reply, error) { return r.reply(ctx, status, v) })
 		return err
+	})
+	return reply, err
+}
+
+func (r Collection[ID, T]) reply(ctx context.Context, status int, v T) (idem.Reply, error) {
+	shown := r.Show(v, httpx.Mode(ctx))
+	out, err := shown.reply(status)
+	if status == http.StatusCreated {
+		out.Location = httpx.Base + "/" + r.Path + "/" + shown.ID
 	}
+	return out, err
 }
 
 // Get answers the resource of the path.
@@ -119,70 +131,125 @@ func Object(c *gin.Context, v any) error {
 	return httpx.JSON(c, http.StatusOK, "", body)
 }
 
-// Create makes a resource: from converts the body, and verb makes the resource in its transaction.
-func Create[ID, T, B, In any](
-	c *gin.Context, r Collection[ID, T], from func(B) In, verb func(ctx context.Context, tx pg.Tx, in In) (T, error),
-) error {
-	return CreateVia(c, r, from, func(ctx context.Context, transact pg.Transact[T], in In) error {
-		return transact(ctx, func(ctx context.Context, tx pg.Tx) (T, error) { return verb(ctx, tx, in) })
-	})
-}
+// None is the preparation of a use case that looks nothing up.
+func None[In any](_ context.Context, in In) (In, error) { return in, nil }
 
-// CreateVia is Create for a verb that opens its transaction itself.
-func CreateVia[ID, T, B, In any](
-	c *gin.Context, r Collection[ID, T], from func(B) In, verb func(ctx context.Context, transact pg.Transact[T], in In) error,
+// Create makes a resource: from converts the body, prepare looks up what the use case needs, and create makes the resource in
+// the transaction that stores the record of the key, the event and the response. An error of prepare is answered in that
+// transaction: an earlier success with the same key outranks it.
+func Create[ID, T, B, In, P any](
+	c *gin.Context, r Collection[ID, T], from func(B) In, prepare func(ctx context.Context, in In) (P, error),
+	create func(ctx context.Context, tx pg.Tx, p P) (T, error),
 ) error {
 	body, err := httpx.Body[B](c)
 	if err != nil {
 		return err
 	}
-	var reply idem.Reply
-	if err := verb(c.Request.Context(), r.transact(http.StatusCreated, &reply), from(body)); err != nil {
+	ctx := c.Request.Context()
+	p, failed := prepare(ctx, from(body))
+	reply, err := r.write(ctx, http.StatusCreated, func(ctx context.Context, tx pg.Tx) (none T, err error) {
+		if failed != nil {
+			return none, failed
+		}
+		return create(ctx, tx, p)
+	})
+	if err != nil {
 		return err
 	}
 	return httpx.Send(c, reply)
 }
 
-// Update changes the resource of the path: from converts the body, and verb makes the change in its transaction.
-func Update[ID, T, B, In any](
-	c *gin.Context, r Collection[ID, T], from func(B) In,
-	verb func(ctx context.Context, tx pg.Tx, id ID, in In, match patch.Precondition) (T, error),
-) error {
-	return UpdateVia(c, r, from, func(ctx context.Context, transact pg.Transact[T], id ID, in In, match patch.Precondition) error {
-		return transact(ctx, func(ctx context.Context, tx pg.Tx) (T, error) { return verb(ctx, tx, id, in, match) })
-	})
-}
-
-// UpdateVia is Update for a verb that opens its transaction itself.
-func UpdateVia[ID, T, B, In any](
-	c *gin.Context, r Collection[ID, T], from func(B) In,
-	verb func(ctx context.Context, transact pg.Transact[T], id ID, in In, match patch.Precondition) error,
+// Update changes the resource of the path: from converts the body, prepare looks up what the use case needs, and update makes
+// the change in the transaction that stores the record of the key, the event and the response.
+func Update[ID, T, B, In, P any](
+	c *gin.Context, r Collection[ID, T], from func(B) In, prepare func(ctx context.Context, in In) (P, error),
+	update func(ctx context.Context, tx pg.Tx, id ID, p P, match patch.Precondition) (T, error),
 ) error {
 	body, err := httpx.Body[B](c)
 	if err != nil {
 		return err
 	}
-	return ActionVia(c, r, func(ctx context.Context, transact pg.Transact[T], id ID, match patch.Precondition) error {
-		return verb(ctx, transact, id, from(body), match)
-	})
+	return change(c, r, func(ctx context.Context) (P, error) { return prepare(ctx, from(body)) }, update)
 }
 
-// ActionVia runs an action on the resource of the path, for requests without a body. The verb opens its transaction
-// itself.
-func ActionVia[ID, T any](
-	c *gin.Context, r Collection[ID, T],
-	verb func(ctx context.Context, transact pg.Transact[T], id ID, match patch.Precondition) error,
+// Action runs an action on the resource of the path, for requests without a body, as Update makes a change.
+func Action[ID, T, P any](
+	c *gin.Context, r Collection[ID, T], prepare func(ctx context.Context) (P, error),
+	act func(ctx context.Context, tx pg.Tx, id ID, p P, match patch.Precondition) (T, error),
 ) error {
-	ctx := c.Request.Context()
+	return change(c, r, prepare, act)
+}
+
+// Act runs an action that looks nothing up.
+func Act[ID, T any](c *gin.Context, r Collection[ID, T], act func(ctx context.Context, tx pg.Tx, id ID, match patch.Precondition) (T, error)) error {
+	return change(c, r, func(context.Context) (none struct{}, err error) { return none, nil },
+		func(ctx context.Context, tx pg.Tx, id ID, _ struct{}, match patch.Precondition) (T, error) {
+			return act(ctx, tx, id, match)
+		})
+}
+
+// change answers an error of prepare in the transaction, after a missing resource.
+func change[ID, T, P any](
+	c *gin.Context, r Collection[ID, T], prepare func(ctx context.Context) (P, error),
+	use func(ctx context.Context, tx pg.Tx, id ID, p P, match patch.Precondition) (T, error),
+) error {
 	id, err := r.parse(c.Param("id"))
 	if err != nil {
 		return err
 	}
-	var reply idem.Reply
-	if err := verb(ctx, r.transact(http.StatusOK, &reply), id, httpx.IfMatch(c)); err != nil {
+	ctx := c.Request.Context()
+	p, failed := prepare(ctx)
+	reply, err := r.write(ctx, http.StatusOK, func(ctx context.Context, tx pg.Tx) (T, error) {
+		if failed == nil {
+			return use(ctx, tx, id, p, httpx.IfMatch(c))
+		}
+		v, err := r.Load(ctx, tx, id)
+		if err == nil {
+			err = failed
+		}
+		return v, err
+	})
+	if err != nil {
 		return r.otherMode(ctx, id, err)
 	}
 	return httpx.Send(c, reply)
+}
+
+// Operate runs an operation on the resource of an id, and answers with what it makes of it.
+func Operate[ID, T any](c *gin.Context, r Collection[ID, T], id ID, op operation.Operation[T]) error {
+	reply, err := r.operate(c.Request.Context(), http.StatusOK, op)
+	if err != nil {
+		return r.otherMode(c.Request.Context(), id, err)
+	}
+	return httpx.Send(c, reply)
+}
+
+// OperateNew runs an operation that makes a resource.
+func OperateNew[ID, T any](c *gin.Context, r Collection[ID, T], op operation.Operation[T]) error {
+	reply, err := r.operate(c.Request.Context(), http.StatusCreated, op)
+	if err != nil {
+		return err
+	}
+	return httpx.Send(c, reply)
+}
+
+func (r Collection[ID, T]) operate(ctx context.Context, status int, op operation.Operation[T]) (idem.Reply, error) {
+	return operate(ctx, r.Answers, cmp.Or(r.Patience, operation.Patience), op, func(ctx context.Context, v T) (idem.Reply, error) {
+		return r.reply(ctx, status, v)
+	})
+}
+
+// operate runs an operation whose last transaction stores the response that render makes of its result.
+func operate[T any](
+	ctx context.Context, answers *idemstore.Store, patience time.Duration, op operation.Operation[T],
+	render func(ctx context.Context, v T) (idem.Reply, error),
+) (reply idem.Reply, err error) {
+	runner := operation.Runner{DB: answers.DB, Keys: answers}
+	err = operation.Run(ctx, runner, patience, op, func(ctx context.Context, step func(ctx context.Context, tx pg.Tx) (T, error)) (err error) {
+		reply, err = idemstore.Run(ctx, answers, step, render)
+		return err
+	})
+	return reply, err
 }
 
 // Delete deletes the resource of the path in a transaction and answers without a body.

@@ -6,6 +6,7 @@ import (
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/numbers"
+	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/platform"
 	"holdfast.dev/libs/service"
 	"holdfast.dev/libs/testclock"
@@ -56,7 +57,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	catalogue := &app.Catalogue{DB: p.DB, Bookings: bookings}
 	customers := &app.Customers{Answers: p.Idem, Contract: p.Contract, Wake: p.Relay.Wake}
 	leads := &app.Leads{
-		DB: p.DB, Catalogue: catalogue, Customers: customers, Bookings: bookings, Replies: p.Idem, Wake: p.Relay.Wake, Now: time.Now,
+		DB: p.DB, Catalogue: catalogue, Customers: customers, Bookings: bookings, Wake: p.Relay.Wake, Now: time.Now,
 	}
 	invoices := &app.Invoices{Bookings: bookings, Tenants: tenants, Wake: p.Relay.Wake, Now: time.Now}
 	events := consume.New(catalogue, &app.BookingProjection{Worker: p.Worker}, &app.Charges{DB: p.DB, Invoices: invoices, Tenants: tenants},
@@ -64,11 +65,12 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	consumer := p.Consume(events.Handle)
 	consumer.HandleBatch, consumer.FetchWait = events.HandleBatch, learnWait
 	quotes := &app.Quotes{
-		DB: p.DB, Bookings: bookings, Tenants: tenants, Catalogue: catalogue, Leads: leads, Invoices: invoices, Replies: p.Idem,
+		DB: p.DB, Bookings: bookings, Tenants: tenants, Catalogue: catalogue, Leads: leads, Invoices: invoices,
 		Numbers: &numbers.Numbers{DB: p.DB, Table: "quote_counters", Format: "Q-%06d"}, Wake: p.Relay.Wake, Now: time.Now, Patience: patience,
 	}
+	operations := operation.Runner{DB: p.DB, Keys: p.Idem}
 	rt.Every("unfinished steps", countEvery, app.NewUnfinished(p.Worker, time.Now, rt.Metrics).Run)
-	rt.Every("lead completer", workEvery, (&app.LeadCompleter{Leads: leads, Tenants: tenants, Worker: p.Worker, Log: rt.Log}).Run)
+	rt.Every("lead completer", workEvery, (&app.LeadCompleter{Leads: leads, Operations: operations, Tenants: tenants, Worker: p.Worker, Log: rt.Log}).Run)
 	rt.Every("quote expiry", workEvery, (&app.QuoteExpiry{Quotes: quotes, Worker: p.Worker, Log: rt.Log}).Run)
 	rt.Every("allocator", allocEvery, (&app.Allocator{DB: p.DB, Invoices: invoices, Tenants: tenants, Worker: p.Worker, Log: rt.Log}).Run)
 	for name, r := range map[string]*app.Reindexer{
@@ -77,7 +79,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	} {
 		rt.Every(name, workEvery, r.Run)
 	}
-	rt.Every("quote completer", workEvery, (&app.QuoteCompleter{Quotes: quotes, Worker: p.Worker, Log: rt.Log}).Run)
+	rt.Every("quote completer", workEvery, (&app.QuoteCompleter{Quotes: quotes, Operations: operations, Worker: p.Worker, Log: rt.Log}).Run)
 
 	handlers := &api.API{
 		DB:        p.DB,

@@ -59,7 +59,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	bookings := &peers.Bookings{Client: toBookings}
 	intents := &app.Intents{
 		DB: p.DB, Accounts: accounts, Gateway: stripe,
-		Bookings: bookings, Invoices: &peers.Customers{Client: toCustomers}, Replies: p.Idem,
+		Bookings: bookings, Invoices: &peers.Customers{Client: toCustomers}, Keys: p.Idem,
 		Metrics: app.NewMetrics(rt.Metrics), Wake: p.Relay.Wake, Now: time.Now,
 	}
 	rt.Every("payment completer", workEvery, (&app.Completer{Intents: intents, Worker: p.Worker, Log: rt.Log}).Run)

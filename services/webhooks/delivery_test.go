@@ -105,18 +105,25 @@ func deliver(t *testing.T, url string, objects ...string) []string {
 	endpoints := &app.Endpoints{DB: db.App, Box: box, Guard: guard, Queue: &store.Queue{Wake: d.Wake}, Now: time.Now}
 	var made domain.EndpointWithSecret
 	var secrets []string
-	transact := func(ctx context.Context, write func(ctx context.Context, tx pg.Tx) (domain.EndpointWithSecret, error)) error {
+	use := func(ctx context.Context, use func(ctx context.Context, tx pg.Tx) (domain.EndpointWithSecret, error)) error {
 		return db.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
-			made, err = write(ctx, tx)
+			made, err = use(ctx, tx)
 			secrets = append(secrets, made.Secret)
 			return err
 		})
 	}
 	in := domain.EndpointPatch{URL: patch.Value(url), EventTypes: patch.Value([]string{domain.Every})}
-	if err := endpoints.Create(ctx, transact, in); err != nil {
+	write, err := endpoints.Prepare(ctx, in)
+	if err != nil {
 		t.Fatal(err)
 	}
-	err = transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.EndpointWithSecret, error) {
+	err = use(ctx, func(ctx context.Context, tx pg.Tx) (domain.EndpointWithSecret, error) {
+		return endpoints.Create(ctx, tx, write)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = use(ctx, func(ctx context.Context, tx pg.Tx) (domain.EndpointWithSecret, error) {
 		return endpoints.Rotate(ctx, tx, made.ID, time.Hour, httpx.Match{})
 	})
 	if err != nil {

@@ -36,19 +36,19 @@ func (a *API) bookings() rest.Collection[ids.ID[domain.BookingPrefix], domain.Bo
 }
 
 func (a *API) createBooking(c *gin.Context) error {
-	return rest.CreateVia(c, a.bookings(), fromBookingCreate, a.Bookings.Create)
+	return rest.Create(c, a.bookings(), fromBookingCreate, a.Bookings.PrepareCreate, a.Bookings.Create)
 }
 
 func (a *API) updateBooking(c *gin.Context) error {
-	return rest.UpdateVia(c, a.bookings(), fromBookingUpdate, a.Bookings.Update)
+	return rest.Update(c, a.bookings(), fromBookingUpdate, a.Bookings.PrepareUpdate, a.Bookings.Update)
 }
 
 func (a *API) cancelBooking(c *gin.Context) error {
-	return rest.UpdateVia(c, a.bookings(), fromBookingCancel, a.Bookings.Cancel)
+	return rest.Update(c, a.bookings(), fromBookingCancel, rest.None, a.Bookings.Update)
 }
 
 func (a *API) repriceBooking(c *gin.Context) error {
-	return rest.ActionVia(c, a.bookings(), a.Bookings.Reprice)
+	return rest.Act(c, a.bookings(), a.Bookings.Reprice)
 }
 
 func (a *API) getBooking(c *gin.Context) error {

@@ -9,7 +9,6 @@ import (
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/httpx"
-	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto/api"
 
@@ -27,7 +26,6 @@ func (a *API) getTestClock(c *gin.Context) error {
 	return rest.Object(c, view.TestClock(a.now(ctx), caller.FromContext(ctx).Clock != nil))
 }
 
-// setTestClock looks for the stored answer first: identity is asked before the transaction that keeps the answer.
 func (a *API) setTestClock(c *gin.Context) error {
 	ctx := c.Request.Context()
 	body, err := httpx.Body[api.TestClockSet](c)
@@ -37,18 +35,9 @@ func (a *API) setTestClock(c *gin.Context) error {
 	if err := a.Clocks.Allowed(ctx); err != nil {
 		return err
 	}
-	if prior, err := a.Answers.Check(ctx); err != nil {
-		return err
-	} else if prior != nil {
-		return httpx.Send(c, *prior)
-	}
-	now, err := a.Clocks.Set(ctx, body.Now)
-	if err != nil {
-		return err
-	}
-	return rest.Run(c, a.Answers, rest.Outcome[time.Time]{Status: http.StatusOK, Show: func(now time.Time, _ api.Mode) rest.Answer {
+	return rest.OperateFor(c, a.Answers, rest.Outcome[time.Time]{Status: http.StatusOK, Show: func(now time.Time, _ api.Mode) rest.Answer {
 		return rest.Answer{Body: view.TestClock(now, true)}
-	}}, func(context.Context, pg.Tx) (time.Time, error) { return now, nil })
+	}}, a.Clocks.Set(body.Now))
 }
 
 func (a *API) deleteTestClock(c *gin.Context) error {

@@ -52,7 +52,7 @@ func (a *API) newFeeds() rest.Collection[ids.ID[domain.FeedPrefix], domain.FeedW
 }
 
 func (a *API) createFeed(c *gin.Context) error {
-	return rest.Create(c, a.newFeeds(), fromFeedCreate, func(ctx context.Context, tx pg.Tx, in domain.FeedInput) (domain.FeedWithURL, error) {
+	return rest.Create(c, a.newFeeds(), fromFeedCreate, rest.None, func(ctx context.Context, tx pg.Tx, in domain.FeedInput) (domain.FeedWithURL, error) {
 		if in.IncludeDetails && !caller.FromContext(ctx).Has(readCustomers) {
 			return domain.FeedWithURL{}, httpx.MissingScope(readCustomers)
 		}

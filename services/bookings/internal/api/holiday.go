@@ -30,11 +30,11 @@ func (a *API) holidayRules() rest.Collection[ids.ID[domain.HolidayPrefix], domai
 }
 
 func (a *API) createHolidayRule(c *gin.Context) error {
-	return rest.Create(c, a.holidayRules(), fromHolidayRuleCreate, a.Catalogue.CreateHolidayRule)
+	return rest.Create(c, a.holidayRules(), fromHolidayRuleCreate, rest.None, a.Catalogue.CreateHolidayRule)
 }
 
 func (a *API) updateHolidayRule(c *gin.Context) error {
-	return rest.Update(c, a.holidayRules(), fromHolidayRuleUpdate, a.Catalogue.UpdateHolidayRule)
+	return rest.Update(c, a.holidayRules(), fromHolidayRuleUpdate, rest.None, a.Catalogue.UpdateHolidayRule)
 }
 
 func (a *API) getHolidayRule(c *gin.Context) error { return rest.Get(c, a.holidayRules()) }

@@ -33,6 +33,6 @@ func fromBookingUpdate(b api.BookingUpdate) domain.BookingInput {
 	return in
 }
 
-func fromBookingCancel(b api.BookingCancel) app.Cancellation {
-	return app.Cancellation{Reason: patch.FromNullable(b.Reason).Pointer()}
+func fromBookingCancel(b api.BookingCancel) *app.Write {
+	return app.Cancellation(patch.FromNullable(b.Reason).Pointer())
 }

@@ -35,11 +35,11 @@ func (a *API) packages() rest.Collection[ids.ID[domain.PackagePrefix], domain.Pa
 }
 
 func (a *API) createPackage(c *gin.Context) error {
-	return rest.Create(c, a.packages(), fromPackageCreate, a.Catalogue.CreatePackage)
+	return rest.Create(c, a.packages(), fromPackageCreate, rest.None, a.Catalogue.CreatePackage)
 }
 
 func (a *API) updatePackage(c *gin.Context) error {
-	return rest.Update(c, a.packages(), fromPackageUpdate, a.Catalogue.UpdatePackage)
+	return rest.Update(c, a.packages(), fromPackageUpdate, rest.None, a.Catalogue.UpdatePackage)
 }
 
 func (a *API) getPackage(c *gin.Context) error { return rest.Get(c, a.packages()) }

@@ -30,11 +30,11 @@ func (a *API) services() rest.Collection[ids.ID[domain.ServicePrefix], domain.Se
 }
 
 func (a *API) createService(c *gin.Context) error {
-	return rest.Create(c, a.services(), fromServiceCreate, a.Catalogue.CreateService)
+	return rest.Create(c, a.services(), fromServiceCreate, rest.None, a.Catalogue.CreateService)
 }
 
 func (a *API) updateService(c *gin.Context) error {
-	return rest.Update(c, a.services(), fromServiceUpdate, a.Catalogue.UpdateService)
+	return rest.Update(c, a.services(), fromServiceUpdate, rest.None, a.Catalogue.UpdateService)
 }
 
 func (a *API) getService(c *gin.Context) error { return rest.Get(c, a.services()) }

@@ -31,11 +31,11 @@ func (a *API) units() rest.Collection[ids.ID[domain.UnitPrefix], domain.Unit] {
 }
 
 func (a *API) createUnit(c *gin.Context) error {
-	return rest.Create(c, a.units(), fromUnitCreate, a.Catalogue.CreateUnit)
+	return rest.Create(c, a.units(), fromUnitCreate, rest.None, a.Catalogue.CreateUnit)
 }
 
 func (a *API) updateUnit(c *gin.Context) error {
-	return rest.Update(c, a.units(), fromUnitUpdate, a.Catalogue.UpdateUnit)
+	return rest.Update(c, a.units(), fromUnitUpdate, rest.None, a.Catalogue.UpdateUnit)
 }
 
 func (a *API) getUnit(c *gin.Context) error { return rest.Get(c, a.units()) }

@@ -15,6 +15,7 @@ import (
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/failpoint"
 	"holdfast.dev/libs/numbers"
+	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/testclock"
@@ -46,30 +47,29 @@ type Bookings struct {
 	Now func() time.Time
 }
 
-// prefetched is what was asked of others before the transaction. Its error is answered inside the transaction, after
-// the look at the idempotency record: an earlier success with the same key outranks it.
-type prefetched struct {
+// Write is an input of a booking with what was asked of others before its transaction.
+type Write struct {
+	domain.LinkedInput
+
+	reason  *string // of a cancellation
+	reprice bool
 	policy  domain.Policy
 	number  string
 	fetched bool // the customers service has been asked for a customer that the projection lacks
-	err     error
 }
 
-// Create makes a booking, prices it and claims its unit.
-func (a *Bookings) Create(ctx context.Context, transact pg.Transact[domain.Booking], in domain.BookingInput) error {
-	pre := a.prefetch(ctx)
-	if pre.err == nil {
-		pre.number, pre.err = a.Numbers.Next(ctx)
+// PrepareCreate asks for the operator's policy and takes a number.
+func (a *Bookings) PrepareCreate(ctx context.Context, in domain.BookingInput) (w *Write, err error) {
+	return a.prepare(ctx, domain.LinkedInput{BookingInput: in})
+}
+
+func (a *Bookings) prepare(ctx context.Context, in domain.LinkedInput) (w *Write, err error) {
+	w = &Write{LinkedInput: in}
+	if w.policy, err = a.Tenants.Policy(ctx); err != nil {
+		return w, err
 	}
-	return a.withCustomer(ctx, func(fetched bool) error {
-		return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Booking, error) {
-			if pre.err != nil {
-				return domain.Booking{}, pre.err
-			}
-			pre.fetched = fetched
-			return a.create(ctx, tx, domain.LinkedInput{BookingInput: in}, pre)
-		})
-	})
+	w.number, err = a.Numbers.Next(ctx)
+	return w, err
 }
 
 // CreateLinked makes the booking of a quote or a lead, or returns the one that it has, in whatever state that is. After
@@ -95,36 +95,31 @@ func (a *Bookings) CreateLinked(ctx context.Context, in domain.LinkedInput) (dom
 }
 
 func (a *Bookings) createLinked(ctx context.Context, in domain.LinkedInput) (b domain.Booking, err error) {
-	pre := a.prefetch(ctx)
-	if pre.err == nil {
-		pre.number, pre.err = a.Numbers.Next(ctx)
-	}
-	err = a.withCustomer(ctx, func(fetched bool) error {
-		pre.fetched = fetched
-		failpoint.Here("linked.asked")
-		return a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
-			b, err = a.linked(ctx, tx, in, pre)
-			failpoint.Here("linked.written")
-			return err
-		})
+	w, failed := a.prepare(ctx, in)
+	failpoint.Here("linked.asked")
+	err = operation.RetryTx(ctx, a.DB, func(ctx context.Context, tx pg.Tx) (err error) {
+		b, err = a.linked(ctx, tx, w, failed)
+		failpoint.Here("linked.written")
+		return err
 	})
 	failpoint.Here("linked.committed")
 	return b, err
 }
 
-// linked looks for the booking first: it outranks whatever would refuse another one today.
-func (a *Bookings) linked(ctx context.Context, tx pg.Tx, in domain.LinkedInput, pre prefetched) (domain.Booking, error) {
-	if !a.Now().Before(in.ValidUntil) {
+// linked looks for the booking first: it outranks whatever would refuse another one today. failed is why another one cannot be
+// made.
+func (a *Bookings) linked(ctx context.Context, tx pg.Tx, w *Write, failed error) (domain.Booking, error) {
+	if !a.Now().Before(w.ValidUntil) {
 		return domain.Booking{}, apperr.ErrUnavailable
 	}
-	b, err := store.LinkedBooking(ctx, tx, in.Origin)
+	b, err := store.LinkedBooking(ctx, tx, w.Origin)
 	if !errors.Is(err, domain.ErrBookingNotFound) {
 		return b, err
 	}
-	if pre.err != nil {
-		return domain.Booking{}, pre.err
+	if failed != nil {
+		return domain.Booking{}, failed
 	}
-	return a.create(ctx, tx, in, pre)
+	return a.Create(ctx, tx, w)
 }
 
 // Price returns a booking of a package on a day that is not made: its price is the one that POST /bookings would take, and
@@ -151,32 +146,37 @@ func (a *Bookings) Price(ctx context.Context, in domain.BookingInput) (b domain.
 	return b, err
 }
 
-// refs reads the rows that a booking is to name.
-func (a *Bookings) refs(ctx context.Context, tx pg.Tx, l domain.Links, fetched bool, now time.Time) (domain.Refs, bool, error) {
+// refs reads the rows that a booking is to name. The customers service is asked once for a customer that is not in the
+// projection.
+func (a *Bookings) refs(ctx context.Context, tx pg.Tx, l domain.Links, w *Write, now time.Time) (domain.Refs, bool, error) {
 	refs, lapsed, err := store.Refs(ctx, tx, l, now)
-	if err == nil && refs.Customer == nil && !l.Customer.IsZero() && !fetched {
-		err = unknownCustomer{l.Customer}
+	if err == nil && refs.Customer == nil && !l.Customer.IsZero() && !w.fetched {
+		err = &operation.Again{Why: "customer " + l.Customer.String() + " is not in the projection", Fetch: func(ctx context.Context) error {
+			w.fetched = true
+			return a.fetchCustomer(ctx, l.Customer)
+		}}
 	}
 	return refs, lapsed, err
 }
 
-func (a *Bookings) create(ctx context.Context, tx pg.Tx, in domain.LinkedInput, pre prefetched) (domain.Booking, error) {
+// Create makes a booking, prices it and claims its unit.
+func (a *Bookings) Create(ctx context.Context, tx pg.Tx, w *Write) (domain.Booking, error) {
 	c := caller.FromContext(ctx)
 	loc, err := civil.Location(c.Timezone)
 	if err != nil {
 		return domain.Booking{}, err
 	}
-	when, err := in.When(loc)
+	when, err := w.When(loc)
 	if err != nil {
 		return domain.Booking{}, err
 	}
-	blank := domain.Booking{ID: domain.NewBookingID(), Number: pre.number, Loc: loc, Amounts: domain.NoMoney(c.Currency)}
-	refs, lapsed, err := a.refs(ctx, tx, blank.Links(in.BookingInput), pre.fetched, a.now(ctx))
+	blank := domain.Booking{ID: domain.NewBookingID(), Number: w.number, Loc: loc, Amounts: domain.NoMoney(c.Currency)}
+	refs, lapsed, err := a.refs(ctx, tx, blank.Links(w.BookingInput), w, a.now(ctx))
 	if err != nil {
 		return domain.Booking{}, err
 	}
 	now := a.now(ctx) // the unit is locked: a hold begins when it is taken, not when it was asked for
-	b, err := domain.NewLinked(in, when, refs, pre.policy, blank, now)
+	b, err := domain.NewLinked(w.LinkedInput, when, refs, w.policy, blank, now)
 	if err != nil {
 		return domain.Booking{}, err
 	}
@@ -199,12 +199,6 @@ func (a *Bookings) create(ctx context.Context, tx pg.Tx, in domain.LinkedInput, 
 		return domain.Booking{}, err
 	}
 	return b, a.emit(ctx, tx, bookingCreated(b, body))
-}
-
-// prefetch asks identity for the operator's policy.
-func (a *Bookings) prefetch(ctx context.Context) (pre prefetched) {
-	pre.policy, pre.err = a.Tenants.Policy(ctx)
-	return pre
 }
 
 // expireOverlappingHolds expires the lapsed holds that a claim overlaps, each with its event.

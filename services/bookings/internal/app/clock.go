@@ -8,6 +8,7 @@ import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/civil"
+	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/testclock"
 )
@@ -47,10 +48,44 @@ func (a *Clocks) Allowed(ctx context.Context) error {
 	return nil
 }
 
-// Set freezes the clock at a time, forward only, and returns what it shows when all that has fallen due by then is
+// setClock is the operation that sets the test clock, at identity.
+type setClock struct {
+	*Clocks
+
+	given string
+	now   time.Time
+}
+
+// Set is the operation that freezes the clock at a time, forward only. It returns what the clock shows when all that has fallen
+// due by then is done.
+func (a *Clocks) Set(given string) operation.Operation[time.Time] {
+	return &setClock{Clocks: a, given: given}
+}
+
+// Name implements operation.Operation: the same request may set the clock again.
+func (*setClock) Name() string { return "" }
+
+// Begin implements operation.Operation.
+func (*setClock) Begin(context.Context, pg.Tx, string) (done bool, err error) { return false, nil }
+
+// Call sets the clock.
+func (o *setClock) Call(ctx context.Context) (err error) {
+	if o.now, err = o.freeze(ctx, o.given); operation.Refused(err) {
+		return &operation.RefusedError{Answer: err}
+	}
+	return err
+}
+
+// Finish returns what the clock shows.
+func (o *setClock) Finish(context.Context, pg.Tx) (time.Time, error) { return o.now, nil }
+
+// Release implements operation.Operation.
+func (*setClock) Release(context.Context, pg.Tx) error { return nil }
+
+// freeze sets the clock, forward only, and returns what it shows when all that has fallen due by then is
 // done. Each step may be repeated: a process that dies between identity's answer and its own leaves what the event that
 // identity has published, the worker, or the same request once more completes. The caller has asked Allowed.
-func (a *Clocks) Set(ctx context.Context, given string) (time.Time, error) {
+func (a *Clocks) freeze(ctx context.Context, given string) (time.Time, error) {
 	loc, err := civil.Location(caller.FromContext(ctx).Timezone)
 	if err != nil {
 		return time.Time{}, err

@@ -35,28 +35,6 @@ func (a *Customers) ApplyEvent(ctx context.Context, event ids.Event, c domain.Cu
 	return nil
 }
 
-// unknownCustomer is a customer that is not in the projection: the transaction ends, the customers service is asked,
-// and the write begins anew.
-type unknownCustomer struct{ id domain.CustomerID }
-
-// Error implements error.
-func (u unknownCustomer) Error() string {
-	return "customer " + u.id.String() + " is not in the projection"
-}
-
-// withCustomer runs write, and once more after it has fetched a customer that write did not know.
-func (a *Bookings) withCustomer(ctx context.Context, write func(fetched bool) error) error {
-	err := write(false)
-	var unknown unknownCustomer
-	if !errors.As(err, &unknown) {
-		return err
-	}
-	if err := a.fetchCustomer(ctx, unknown.id); err != nil {
-		return err
-	}
-	return write(true)
-}
-
 // fetchCustomer writes a customer of the customers service into the projection. One that does not exist stays unknown.
 func (a *Bookings) fetchCustomer(ctx context.Context, id domain.CustomerID) error {
 	c, err := a.Directory.Customer(ctx, id)

@@ -9,6 +9,7 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/bookings/internal/domain"
@@ -99,23 +100,19 @@ func pages(list func(after store.Due) ([]store.Due, error), do func(store.Due) e
 
 // expireDue expires one hold, unless it has not lapsed by its tenant's own time, or not any more.
 func (a *Bookings) expireDue(ctx context.Context, id domain.BookingID, wait bool) error {
-	err := errMoved
-	for try := 0; errors.Is(err, errMoved) && try < maxMoves; try++ {
-		err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-			b, clock, ok, err := store.LockDue(ctx, tx, id, wait)
-			if err != nil {
-				return err
-			}
-			now := clock.Now(a.Now()).UTC().Truncate(time.Microsecond)
-			switch {
-			case !ok && wait:
-				return errMoved
-			case !ok, !b.Lapsed(now):
-				return nil
-			}
-			_, err = a.expire(ctx, tx, b, now)
+	return operation.RetryTx(ctx, a.DB, func(ctx context.Context, tx pg.Tx) error {
+		b, clock, ok, err := store.LockDue(ctx, tx, id, wait)
+		if err != nil {
 			return err
-		})
-	}
-	return err
+		}
+		now := clock.Now(a.Now()).UTC().Truncate(time.Microsecond)
+		switch {
+		case !ok && wait:
+			return errMoved
+		case !ok, !b.Lapsed(now):
+			return nil
+		}
+		_, err = a.expire(ctx, tx, b, now)
+		return err
+	})
 }

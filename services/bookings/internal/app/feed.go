@@ -117,7 +117,7 @@ func (a *Feeds) Calendar(ctx context.Context, token string) ([]byte, error) {
 	}
 	defer release()
 	from := caller.FromContext(ctx)
-	from.Tenant, from.Mode, from.Timezone, from.Clock = f.TenantID, modeOf(f.Livemode), f.Timezone, f.Clock
+	from.Tenant, from.Mode, from.Timezone, from.Clock = f.TenantID, caller.ModeOf(f.Livemode), f.Timezone, f.Clock
 	return a.render(caller.With(ctx, from), f)
 }
 
@@ -139,13 +139,6 @@ func (a *Feeds) render(ctx context.Context, f store.OpenFeed) ([]byte, error) {
 		entries[i] = entries[i].At(now)
 	}
 	return view.Calendar(domain.Calendar{Name: f.Name, Loc: loc, Today: today, Entries: entries}), nil
-}
-
-func modeOf(live bool) caller.Mode {
-	if live {
-		return caller.Live
-	}
-	return caller.Test
 }
 
 // holderBatch is how many feeds are checked at once.
@@ -223,7 +216,7 @@ func (a *FeedHolders) check(ctx context.Context, list []store.HeldFeed) error {
 }
 
 func (a *FeedHolders) end(ctx context.Context, f store.HeldFeed, e domain.EndedHolder) error {
-	ctx = caller.With(ctx, caller.Service("bookings", f.TenantID, modeOf(f.Livemode)))
+	ctx = caller.With(ctx, caller.Service("bookings", f.TenantID, caller.ModeOf(f.Livemode)))
 	err := a.Feeds.db.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		if e.Successor != "" {
 			return store.PassFeed(ctx, tx, f.ID, f.Holder, e.Successor)

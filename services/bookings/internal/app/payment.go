@@ -2,14 +2,13 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
-	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/inbox"
+	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/bookings/internal/domain"
@@ -50,19 +49,13 @@ func (a *Payments) ApplyGateway(ctx context.Context, event ids.Event, p domain.G
 
 // once runs the effect of an event in a transaction with its inbox row, again while its booking moves to another unit.
 func (a *Payments) once(ctx context.Context, event ids.Event, effect func(ctx context.Context, tx pg.Tx) error) error {
-	err := errMoved
-	for try := 0; errors.Is(err, errMoved) && try < maxMoves; try++ {
-		err = a.Bookings.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-			first, err := inbox.Once(ctx, tx, consumer, event)
-			if err != nil || !first {
-				return err
-			}
-			return effect(ctx, tx)
-		})
-	}
-	if errors.Is(err, errMoved) {
-		err = apperr.ErrUnavailable.WithCause(err)
-	}
+	err := operation.RetryTx(ctx, a.Bookings.DB, func(ctx context.Context, tx pg.Tx) error {
+		first, err := inbox.Once(ctx, tx, consumer, event)
+		if err != nil || !first {
+			return err
+		}
+		return effect(ctx, tx)
+	})
 	if err != nil {
 		return fmt.Errorf("learn payment: %w", err)
 	}

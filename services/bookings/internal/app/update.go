@@ -3,11 +3,10 @@ package app
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"time"
 
-	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
 
@@ -15,77 +14,40 @@ import (
 	"holdfast.dev/services/bookings/internal/store"
 )
 
-// errMoved says that the booking changed its unit between the look and the lock: the units must be locked anew.
-var errMoved = errors.New("booking moved to another unit")
+// errMoved says that the booking changed its unit between the look and the lock: the units must be locked again.
+var errMoved = &operation.Again{Why: "booking moved to another unit"}
 
-// maxMoves is how often a write follows a booking that others keep moving.
-const maxMoves = 5
-
-// Update changes the given fields. A change that shows nowhere makes no new version and no event.
-func (a *Bookings) Update(
-	ctx context.Context, transact pg.Transact[domain.Booking], id domain.BookingID, in domain.BookingInput, match patch.Precondition,
-) error {
-	return a.run(ctx, transact, update{id: id, input: in, match: match})
-}
-
-// Cancellation is what a client gives of a cancellation.
-type Cancellation struct{ Reason *string }
-
-// Cancel cancels the booking and gives its unit free; cancelling a cancelled one changes nothing.
-func (a *Bookings) Cancel(
-	ctx context.Context, transact pg.Transact[domain.Booking], id domain.BookingID, in Cancellation, match patch.Precondition,
-) error {
-	cancelled := domain.BookingInput{Status: patch.Value(domain.Cancelled)}
-	return a.run(ctx, transact, update{id: id, input: cancelled, reason: in.Reason, match: match})
-}
-
-// run asks the other services for what the change needs, and makes it in its transaction.
-func (a *Bookings) run(ctx context.Context, transact pg.Transact[domain.Booking], u update) error {
-	if u.input.HasTime() {
-		u.prefetched = a.prefetch(ctx)
+// PrepareUpdate asks for the operator's policy where the time changes.
+func (a *Bookings) PrepareUpdate(ctx context.Context, in domain.BookingInput) (w *Write, err error) {
+	w = &Write{LinkedInput: domain.LinkedInput{BookingInput: in}}
+	if in.HasTime() {
+		w.policy, err = a.Tenants.Policy(ctx)
 	}
-	err := errMoved
-	for try := 0; errors.Is(err, errMoved) && try < maxMoves; try++ {
-		err = a.withCustomer(ctx, func(fetched bool) error {
-			u.fetched = fetched
-			return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Booking, error) { return a.update(ctx, tx, u) })
-		})
-	}
-	if errors.Is(err, errMoved) {
-		return apperr.ErrUnavailable.WithCause(err)
-	}
-	return err
+	return w, err
 }
 
-// update is one change of a booking on its way through its transaction.
-type update struct {
-	prefetched
-	id      domain.BookingID
-	input   domain.BookingInput
-	reason  *string
-	match   patch.Precondition
-	reprice bool
+// Cancellation is the change that cancels a booking and gives its unit free; cancelling a cancelled one changes nothing.
+func Cancellation(reason *string) *Write {
+	return &Write{LinkedInput: domain.LinkedInput{BookingInput: domain.BookingInput{Status: patch.Value(domain.Cancelled)}}, reason: reason}
 }
 
-// update locks units before the booking, in the order that creates use too, and both before any claim.
-func (a *Bookings) update(ctx context.Context, tx pg.Tx, u update) (domain.Booking, error) {
+// Update changes the given fields. A change that shows nowhere makes no new version and no event. It locks units before the
+// booking, in the order that creates use too, and both before any claim.
+func (a *Bookings) Update(ctx context.Context, tx pg.Tx, id domain.BookingID, w *Write, match patch.Precondition) (domain.Booking, error) {
 	var units []domain.UnitID
-	claims := u.input.HasSchedule() || u.input.Status.Given()
+	claims := w.HasSchedule() || w.Status.Given()
 	if claims {
 		var err error
-		if units, err = store.LockUnits(ctx, tx, u.id, domain.Booking{}.Links(u.input).Unit); err != nil {
+		if units, err = store.LockUnits(ctx, tx, id, domain.Booking{}.Links(w.BookingInput).Unit); err != nil {
 			return domain.Booking{}, err
 		}
 	}
-	current, err := store.BookingForUpdate(ctx, tx, u.id)
+	current, err := store.BookingForUpdate(ctx, tx, id)
 	if err != nil {
 		return domain.Booking{}, err
 	}
 	if claims && !current.UnitID.IsZero() && !slices.Contains(units, current.UnitID) {
 		return domain.Booking{}, errMoved
-	}
-	if u.err != nil {
-		return domain.Booking{}, u.err
 	}
 	now := a.now(ctx) // not before the locks: a hold may have run out while we waited, and somebody been told so
 	if current.Lapsed(now) {
@@ -93,22 +55,24 @@ func (a *Bookings) update(ctx context.Context, tx pg.Tx, u update) (domain.Booki
 			return domain.Booking{}, err
 		}
 	}
-	return a.change(ctx, tx, u, current, now)
+	return a.change(ctx, tx, w, match, current, now)
 }
 
 // change checks the input in the contract's order (fields, If-Match, state), and writes what it comes to.
-func (a *Bookings) change(ctx context.Context, tx pg.Tx, u update, current domain.Booking, now time.Time) (domain.Booking, error) {
-	wanted, claim, err := a.reschedule(ctx, tx, u, current, now)
+func (a *Bookings) change(
+	ctx context.Context, tx pg.Tx, w *Write, match patch.Precondition, current domain.Booking, now time.Time,
+) (domain.Booking, error) {
+	wanted, claim, err := a.reschedule(ctx, tx, w, current, now)
 	if err != nil {
 		return domain.Booking{}, err
 	}
-	if err := u.match.Check(current.Version); err != nil {
+	if err := match.Check(current.Version); err != nil {
 		return domain.Booking{}, err
 	}
-	if u.reprice {
+	if w.reprice {
 		err = wanted.Repriceable()
 	} else {
-		wanted, err = wanted.ApplyStatus(u.input, u.reason, now)
+		wanted, err = wanted.ApplyStatus(w.BookingInput, w.reason, now)
 	}
 	if err != nil {
 		return domain.Booking{}, err
@@ -122,23 +86,23 @@ func (a *Bookings) change(ctx context.Context, tx pg.Tx, u update, current domai
 
 // reschedule applies time, links and guests, or a new price, and returns the claim they call for while the booking holds its
 // unit; nil: the claim stays as it is.
-func (a *Bookings) reschedule(ctx context.Context, tx pg.Tx, u update, current domain.Booking, now time.Time) (domain.Booking, *store.Claim, error) {
-	if u.reprice {
+func (a *Bookings) reschedule(ctx context.Context, tx pg.Tx, w *Write, current domain.Booking, now time.Time) (domain.Booking, *store.Claim, error) {
+	if w.reprice {
 		wanted, err := a.repriced(ctx, tx, current, now)
 		return wanted, nil, err
 	}
-	if !u.input.HasSchedule() {
+	if !w.HasSchedule() {
 		return current, nil, nil
 	}
-	when, err := u.input.When(current.Loc)
+	when, err := w.When(current.Loc)
 	if err != nil {
 		return domain.Booking{}, nil, err
 	}
-	refs, _, err := a.refs(ctx, tx, current.Links(u.input), u.fetched, now)
+	refs, _, err := a.refs(ctx, tx, current.Links(w.BookingInput), w, now)
 	if err != nil {
 		return domain.Booking{}, nil, err
 	}
-	wanted, err := current.ApplySchedule(u.input, when, refs, u.policy, now)
+	wanted, err := current.ApplySchedule(w.BookingInput, when, refs, w.policy, now)
 	if err != nil {
 		return domain.Booking{}, nil, err
 	}
@@ -178,8 +142,8 @@ func (a *Bookings) reclaim(ctx context.Context, tx pg.Tx, b domain.Booking, clai
 }
 
 // Reprice takes a new price snapshot, whatever has been paid already.
-func (a *Bookings) Reprice(ctx context.Context, transact pg.Transact[domain.Booking], id domain.BookingID, match patch.Precondition) error {
-	return a.run(ctx, transact, update{id: id, match: match, reprice: true})
+func (a *Bookings) Reprice(ctx context.Context, tx pg.Tx, id domain.BookingID, match patch.Precondition) (domain.Booking, error) {
+	return a.Update(ctx, tx, id, &Write{reprice: true}, match)
 }
 
 // repriced takes the price of today's terms. The unit is not asked for: it is no part of the price, and

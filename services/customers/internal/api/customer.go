@@ -31,11 +31,11 @@ func (a *API) customers() rest.Collection[ids.ID[ids.CustomerPrefix], domain.Cus
 }
 
 func (a *API) createCustomer(c *gin.Context) error {
-	return rest.Create(c, a.customers(), fromCustomerCreate, a.Customers.Create)
+	return rest.Create(c, a.customers(), fromCustomerCreate, rest.None, a.Customers.Create)
 }
 
 func (a *API) updateCustomer(c *gin.Context) error {
-	return rest.Update(c, a.customers(), fromCustomerUpdate, a.Customers.Update)
+	return rest.Update(c, a.customers(), fromCustomerUpdate, rest.None, a.Customers.Update)
 }
 
 func (a *API) deleteCustomer(c *gin.Context) error {

@@ -15,6 +15,7 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/idemstore"
+	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
 
@@ -42,19 +43,20 @@ func TestMain(m *testing.M) { os.Exit(apitest.MainOfWrites(m, "customers", elsew
 // world is the real router, app and database of one test.
 type world struct {
 	*apitest.Env
-	engine    http.Handler
-	bookings  *peerstest.Bookings
-	tenants   *peerstest.Tenants
-	archive   *peerstest.Archive
-	exports   others // the same, unless a test sets it
-	clock     *clock
-	leads     *app.Leads // of the last engine, as those below
-	quotes    *app.Quotes
-	expiry    *app.QuoteExpiry
-	completer *app.QuoteCompleter
-	late      atomic.Int64 // by how much the clock of the idempotency store is ahead
-	ahead     atomic.Int64 // by how much the clock of the leads is ahead
-	wakes     atomic.Int64
+	engine     http.Handler
+	bookings   *peerstest.Bookings
+	tenants    *peerstest.Tenants
+	archive    *peerstest.Archive
+	exports    others // the same, unless a test sets it
+	clock      *clock
+	leads      *app.Leads // of the last engine, as those below
+	quotes     *app.Quotes
+	expiry     *app.QuoteExpiry
+	completer  *app.QuoteCompleter
+	operations operation.Runner
+	late       atomic.Int64 // by how much the clock of the idempotency store is ahead
+	ahead      atomic.Int64 // by how much the clock of the leads is ahead
+	wakes      atomic.Int64
 }
 
 // others are the other services of exports.
@@ -87,12 +89,13 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	server := w.Server(answers, "payments", "bookings")
 	wake := func() { w.wakes.Add(1) }
 	customers := &app.Customers{Answers: answers, Contract: server.Contract, Wake: wake}
+	w.operations = operation.Runner{DB: db, Keys: answers}
 	w.leads = &app.Leads{
-		DB: db, Catalogue: &app.Catalogue{DB: db, Bookings: w.bookings}, Customers: customers, Bookings: w.bookings, Replies: answers,
+		DB: db, Catalogue: &app.Catalogue{DB: db, Bookings: w.bookings}, Customers: customers, Bookings: w.bookings,
 		Wake: wake, Now: func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) },
 	}
 	invoices := &app.Invoices{Bookings: w.bookings, Tenants: w.tenants, Wake: wake, Now: w.clock.now}
-	w.serveQuotes(db, invoices, answers)
+	w.serveQuotes(db, invoices)
 	handlers := &api.API{
 		Quotes:    w.quotes,
 		Now:       w.clock.now,

@@ -43,39 +43,32 @@ func (a *API) loadInvoice(ctx context.Context, q pg.Q, id domain.InvoiceID) (dom
 }
 
 func (a *API) createInvoice(c *gin.Context) error {
-	return rest.CreateVia(c, a.invoices(), fromInvoiceCreate, a.Invoices.Create)
+	return rest.Create(c, a.invoices(), fromInvoiceCreate, a.Invoices.PrepareCreate, a.Invoices.Create)
 }
 
 func (a *API) updateInvoice(c *gin.Context) error {
-	return rest.UpdateVia(c, a.invoices(), fromInvoiceUpdate, a.Invoices.Update)
+	return rest.Update(c, a.invoices(), fromInvoiceUpdate, a.Invoices.PrepareUpdate, a.Invoices.Update)
 }
 
 func (a *API) openInvoice(c *gin.Context) error {
-	return rest.ActionVia(c, a.invoices(), a.Invoices.Open)
+	return rest.Action(c, a.invoices(), a.Invoices.PrepareOpen, a.Invoices.Open)
 }
 
 func (a *API) voidInvoice(c *gin.Context) error {
-	return rest.ActionVia(c, a.invoices(), a.Invoices.Void)
+	return rest.Act(c, a.invoices(), a.Invoices.Void)
 }
 
 func (a *API) markInvoiceUncollectible(c *gin.Context) error {
-	return rest.ActionVia(c, a.invoices(), a.Invoices.MarkUncollectible)
+	return rest.Act(c, a.invoices(), a.Invoices.MarkUncollectible)
 }
 
 func (a *API) recordInvoicePayment(c *gin.Context) error {
-	return rest.UpdateVia(c, a.invoices(), fromPayment, a.Invoices.RecordPayment)
+	return rest.Update(c, a.invoices(), fromPayment, rest.None, a.Invoices.RecordPayment)
 }
 
 func (a *API) reverseInvoicePayment(c *gin.Context) error {
-	return rest.ActionVia(c, a.invoices(), func(
-		ctx context.Context, transact pg.Transact[domain.Invoice], id domain.InvoiceID, match patch.Precondition,
-	) error {
-		payment, err := domain.ParsePaymentID(c.Param("payment_id"))
-		if err != nil {
-			return err
-		}
-		return a.Invoices.ReversePayment(ctx, transact, id, payment, match)
-	})
+	payment := func(context.Context) (domain.PaymentID, error) { return domain.ParsePaymentID(c.Param("payment_id")) }
+	return rest.Action(c, a.invoices(), payment, a.Invoices.ReversePayment)
 }
 
 func (a *API) getInvoice(c *gin.Context) error {

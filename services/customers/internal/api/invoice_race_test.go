@@ -17,7 +17,6 @@ import (
 	"holdfast.dev/libs/pgtest"
 
 	"holdfast.dev/services/customers/internal/app"
-	"holdfast.dev/services/customers/internal/domain"
 )
 
 // anyVersion is a precondition that holds.
@@ -25,16 +24,6 @@ type anyVersion struct{}
 
 // Check implements patch.Precondition.
 func (anyVersion) Check(int64) error { return nil }
-
-// direct runs a verb in a transaction of a pool, without a stored answer.
-func direct[T any](db *pg.DB) pg.Transact[T] {
-	return func(ctx context.Context, write func(ctx context.Context, tx pg.Tx) (T, error)) error {
-		return db.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-			_, err := write(ctx, tx)
-			return err
-		})
-	}
-}
 
 // 200 invoices are opened at once, while connections are killed and requests are given up at random. Each is opened once in the
 // end, by one event, and the numbers are 1 to 200.
@@ -60,7 +49,13 @@ func TestParallelOpensLeaveNoGap(t *testing.T) {
 				cancel()
 				attempt, cancel = context.WithCancel(ctx)
 			}
-			err := use.Open(attempt, direct[domain.Invoice](w.DB.App), id, anyVersion{})
+			info, err := use.PrepareOpen(attempt)
+			if err == nil {
+				err = w.DB.App.Tx(attempt, func(ctx context.Context, tx pg.Tx) error {
+					_, err := use.Open(ctx, tx, id, info, anyVersion{})
+					return err
+				})
+			}
 			cancel()
 			if err == nil {
 				return

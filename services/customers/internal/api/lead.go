@@ -35,15 +35,23 @@ func (a *API) leads() rest.Collection[ids.ID[ids.LeadPrefix], domain.Lead] {
 }
 
 func (a *API) createLead(c *gin.Context) error {
-	return rest.CreateVia(c, a.leads(), fromLeadCreate, a.Leads.Create)
+	return rest.Create(c, a.leads(), fromLeadCreate, a.Leads.Prepare, a.Leads.Create)
 }
 
 func (a *API) updateLead(c *gin.Context) error {
-	return rest.UpdateVia(c, a.leads(), fromLeadUpdate, a.Leads.Update)
+	return rest.Update(c, a.leads(), fromLeadUpdate, a.Leads.Prepare, a.Leads.Update)
 }
 
 func (a *API) convertLead(c *gin.Context) error {
-	return rest.UpdateVia(c, a.leads(), fromLeadConvert, a.Leads.Convert)
+	id, err := a.leads().ID(c)
+	if err != nil {
+		return err
+	}
+	body, err := httpx.Body[api.LeadConvert](c)
+	if err != nil {
+		return err
+	}
+	return rest.Operate(c, a.leads(), id, a.Leads.Convert(id, fromLeadConvert(body), httpx.IfMatch(c)))
 }
 
 func (a *API) getLead(c *gin.Context) error {

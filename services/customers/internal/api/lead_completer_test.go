@@ -25,7 +25,7 @@ func (w *world) complete(ahead time.Duration) {
 	w.T.Helper()
 	w.ahead.Store(int64(ahead))
 	defer w.ahead.Store(0)
-	c := &app.LeadCompleter{Leads: w.leads, Tenants: &peerstest.Tenants{}, Worker: w.DB.Worker, Log: slog.New(slog.DiscardHandler)}
+	c := &app.LeadCompleter{Leads: w.leads, Operations: w.operations, Tenants: &peerstest.Tenants{}, Worker: w.DB.Worker, Log: slog.New(slog.DiscardHandler)}
 	if err := c.Run(w.T.Context()); err != nil {
 		w.T.Error(err)
 	}
@@ -165,7 +165,7 @@ func TestConversionsUnderRandomFailures(t *testing.T) {
 	var completers sync.WaitGroup
 	for range 2 {
 		completers.Go(func() {
-			c := &app.LeadCompleter{Leads: w.leads, Tenants: &peerstest.Tenants{}, Worker: w.DB.Worker, Log: slog.New(slog.DiscardHandler)}
+			c := &app.LeadCompleter{Leads: w.leads, Operations: w.operations, Tenants: &peerstest.Tenants{}, Worker: w.DB.Worker, Log: slog.New(slog.DiscardHandler)}
 			for {
 				select {
 				case <-stop:
@@ -282,7 +282,7 @@ func TestCompletersAtOnce(t *testing.T) {
 	w.ahead.Store(int64(31 * time.Second))
 	var all sync.WaitGroup
 	for range 8 {
-		c := &app.LeadCompleter{Leads: w.leads, Tenants: &peerstest.Tenants{}, Worker: w.DB.Worker, Log: slog.New(slog.DiscardHandler)}
+		c := &app.LeadCompleter{Leads: w.leads, Operations: w.operations, Tenants: &peerstest.Tenants{}, Worker: w.DB.Worker, Log: slog.New(slog.DiscardHandler)}
 		all.Go(func() {
 			if err := c.Run(t.Context()); err != nil {
 				t.Error(err)

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"context"
-
 	"github.com/gin-gonic/gin"
 	"github.com/oapi-codegen/nullable"
 
@@ -10,7 +8,6 @@ import (
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/patch"
-	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/rest"
 	"holdfast.dev/proto/api"
 
@@ -24,6 +21,7 @@ func (a *API) quotes() rest.Collection[ids.ID[ids.QuotePrefix], domain.Quote] {
 	return rest.Collection[ids.ID[ids.QuotePrefix], domain.Quote]{
 		Parse: ids.Parse[ids.QuotePrefix],
 		DB:    a.DB, Answers: a.Answers, Path: "quotes", NotFound: domain.ErrQuoteNotFound, Load: store.Quote,
+		Patience: a.Quotes.Patience,
 		Show: func(q domain.Quote, mode api.Mode) rest.Answer {
 			return rest.Answer{ID: q.ID.String(), Version: q.Version, Body: view.Quote(q, mode)}
 		},
@@ -31,34 +29,31 @@ func (a *API) quotes() rest.Collection[ids.ID[ids.QuotePrefix], domain.Quote] {
 }
 
 func (a *API) createQuote(c *gin.Context) error {
-	return rest.CreateVia(c, a.quotes(), fromQuoteCreate, a.Quotes.Create)
+	return rest.Create(c, a.quotes(), fromQuoteCreate, a.Quotes.PrepareCreate, a.Quotes.Create)
 }
 
 func (a *API) updateQuote(c *gin.Context) error {
-	return rest.UpdateVia(c, a.quotes(), fromQuoteUpdate, a.Quotes.Update)
+	return rest.Update(c, a.quotes(), fromQuoteUpdate, a.Quotes.PrepareUpdate, a.Quotes.Update)
 }
 
-func (a *API) sendQuote(c *gin.Context) error { return rest.ActionVia(c, a.quotes(), a.Quotes.Send) }
+func (a *API) sendQuote(c *gin.Context) error { return rest.Act(c, a.quotes(), a.Quotes.Send) }
 
-// acceptQuote looks for the stored answer first: the booking is made before the transaction that keeps the answer.
 func (a *API) acceptQuote(c *gin.Context) error {
-	if prior, err := a.Answers.Check(c.Request.Context()); err != nil {
+	id, err := a.quotes().ID(c)
+	if err != nil {
 		return err
-	} else if prior != nil {
-		return httpx.Send(c, *prior)
 	}
-	return rest.ActionVia(c, a.quotes(), a.Quotes.Accept)
+	return rest.Operate(c, a.quotes(), id, a.Quotes.Accept(c.Request.Context(), id, httpx.IfMatch(c)))
 }
 
 func (a *API) declineQuote(c *gin.Context) error {
-	return rest.UpdateVia(c, a.quotes(), func(b api.QuoteDecline) *string { return patch.FromNullable(b.Reason).Pointer() },
-		func(ctx context.Context, transact pg.Transact[domain.Quote], id domain.QuoteID, reason *string, match patch.Precondition) error {
-			return a.Quotes.Decline(ctx, transact, id, reason, match)
-		})
+	return rest.Update(c, a.quotes(), fromQuoteDecline, rest.None, a.Quotes.Decline)
 }
 
+func fromQuoteDecline(b api.QuoteDecline) *string { return patch.FromNullable(b.Reason).Pointer() }
+
 func (a *API) cancelQuote(c *gin.Context) error {
-	return rest.ActionVia(c, a.quotes(), a.Quotes.Cancel)
+	return rest.Act(c, a.quotes(), a.Quotes.Cancel)
 }
 
 func (a *API) getQuote(c *gin.Context) error {

@@ -16,15 +16,15 @@ import (
 func (c *clock) move(d time.Duration) { c.ahead.Add(int64(d)) }
 
 // serveQuotes makes the use cases and workers of quotes.
-func (w *world) serveQuotes(db *pg.DB, invoices app.InvoiceOpener, answers app.Replies) {
+func (w *world) serveQuotes(db *pg.DB, invoices app.InvoiceOpener) {
 	w.quotes = &app.Quotes{
 		DB: db, Bookings: w.bookings, Tenants: w.tenants, Catalogue: &app.Catalogue{DB: db, Bookings: w.bookings},
-		Leads: w.leads, Invoices: invoices, Replies: answers, Numbers: &numbers.Numbers{DB: db, Table: "quote_counters", Format: "Q-%06d"},
+		Leads: w.leads, Invoices: invoices, Numbers: &numbers.Numbers{DB: db, Table: "quote_counters", Format: "Q-%06d"},
 		Wake: func() { w.wakes.Add(1) }, Now: w.clock.now, Patience: 5 * time.Second,
 	}
 	log := slog.New(slog.DiscardHandler)
 	w.expiry = &app.QuoteExpiry{Quotes: w.quotes, Worker: w.DB.Worker, Log: log}
-	w.completer = &app.QuoteCompleter{Quotes: w.quotes, Worker: w.DB.Worker, Log: log}
+	w.completer = &app.QuoteCompleter{Quotes: w.quotes, Operations: w.operations, Worker: w.DB.Worker, Log: log}
 }
 
 // resumeAccepts runs the completer at a time when each lease has ended.

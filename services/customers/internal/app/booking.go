@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"holdfast.dev/libs/inbox"
+	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/customers/internal/domain"
@@ -68,30 +69,13 @@ func lookUp(ctx context.Context, bookings BookingService, id domain.BookingID) l
 	return lookup{asked: true, booking: &b, err: err}
 }
 
-// unknownBooking is a booking that is not in the projection: the transaction ends, bookings is asked, and the write begins
-// anew.
-type unknownBooking struct{ id domain.BookingID }
-
-// Error implements error.
-func (u unknownBooking) Error() string {
-	return "booking " + u.id.String() + " is not in the projection"
-}
-
-// withBooking runs write, and once more after it has asked for a booking that write did not know.
-func withBooking(ctx context.Context, bookings BookingService, first lookup, write func(found lookup) error) error {
-	err := write(first)
-	var unknown unknownBooking
-	if !errors.As(err, &unknown) {
-		return err
-	}
-	return write(lookUp(ctx, bookings, unknown.id))
-}
-
-// knownBooking returns the booking of an id, nil when there is none. What was looked up is written into the projection.
-func knownBooking(ctx context.Context, tx pg.Tx, id domain.BookingID, found lookup, lock bool) (*domain.Booking, error) {
+// booking returns the booking of an id, nil when there is none; that of a balance is locked. Bookings is asked once for a
+// booking that is not in the projection; what was asked is written into it.
+func (w *InvoiceWrite) booking(ctx context.Context, tx pg.Tx, id domain.BookingID) (*domain.Booking, error) {
 	if id.IsZero() {
 		return nil, nil
 	}
+	found := w.found
 	if found.err != nil {
 		return nil, found.err
 	}
@@ -101,15 +85,18 @@ func knownBooking(ctx context.Context, tx pg.Tx, id domain.BookingID, found look
 		}
 	}
 	read := func() (domain.Booking, error) { return store.Booking(ctx, tx, id) }
-	if lock {
+	if w.MakesBalance() {
 		read = func() (domain.Booking, error) { return store.BookingForUpdate(ctx, tx, id) }
 	}
 	b, err := read()
 	if errors.Is(err, domain.ErrBookingNotFound) {
-		if !found.asked {
-			return nil, unknownBooking{id}
+		if found.asked {
+			return nil, nil
 		}
-		return nil, nil
+		return nil, &operation.Again{Why: "booking " + id.String() + " is not in the projection", Fetch: func(ctx context.Context) error {
+			w.found = lookUp(ctx, w.bookings, id)
+			return nil
+		}}
 	}
 	if found.booking != nil {
 		b.Number = found.booking.Number

@@ -41,28 +41,40 @@ func (a *Invoices) Place(ctx context.Context) (domain.Place, error) {
 	return domain.Place{Currency: c.Currency, Zone: zone, Now: c.Now(a.Now()).UTC().Truncate(time.Microsecond)}, nil
 }
 
-// Create drafts an invoice.
-func (a *Invoices) Create(ctx context.Context, transact pg.Transact[domain.Invoice], in domain.InvoiceInput) error {
-	var present lookup
-	if in.MakesBalance() { // of the total as it is now
-		_, booking := in.Named()
-		present = lookUp(ctx, a.Bookings, booking)
-	}
-	return withBooking(ctx, a.Bookings, present, func(found lookup) error {
-		return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Invoice, error) { return a.create(ctx, tx, in, found) })
-	})
+// InvoiceWrite is an input of an invoice with what was asked of bookings before its transaction.
+type InvoiceWrite struct {
+	domain.InvoiceInput
+
+	bookings BookingService
+	found    lookup
 }
 
-func (a *Invoices) create(ctx context.Context, tx pg.Tx, in domain.InvoiceInput, found lookup) (domain.Invoice, error) {
+// PrepareCreate asks for the booking of a balance, whose total counts as it is now.
+func (a *Invoices) PrepareCreate(ctx context.Context, in domain.InvoiceInput) (*InvoiceWrite, error) {
+	w := &InvoiceWrite{InvoiceInput: in, bookings: a.Bookings}
+	if in.MakesBalance() {
+		_, booking := in.Named()
+		w.found = lookUp(ctx, a.Bookings, booking)
+	}
+	return w, nil
+}
+
+// PrepareUpdate asks nobody: bookings is asked where the projection lacks the booking.
+func (a *Invoices) PrepareUpdate(_ context.Context, in domain.InvoiceInput) (*InvoiceWrite, error) {
+	return &InvoiceWrite{InvoiceInput: in, bookings: a.Bookings}, nil
+}
+
+// Create drafts an invoice.
+func (a *Invoices) Create(ctx context.Context, tx pg.Tx, w *InvoiceWrite) (domain.Invoice, error) {
 	at, err := a.Place(ctx)
 	if err != nil {
 		return domain.Invoice{}, err
 	}
-	refs, err := invoiceRefs(ctx, tx, in, found)
+	refs, err := w.refs(ctx, tx)
 	if err != nil {
 		return domain.Invoice{}, err
 	}
-	v, err := domain.NewInvoice(ids.New[ids.InvoicePrefix](), in, refs, at)
+	v, err := domain.NewInvoice(ids.New[ids.InvoicePrefix](), w.InvoiceInput, refs, at)
 	if err != nil {
 		return domain.Invoice{}, err
 	}
@@ -76,25 +88,25 @@ func (a *Invoices) create(ctx context.Context, tx pg.Tx, in domain.InvoiceInput,
 	return v, emit(ctx, tx, a.Wake, invoiceCreated(v, body))
 }
 
-// invoiceRefs reads the rows that an input names. It locks the customer first, as an erasure does, and then the booking of a
+// refs reads the rows that an input names. It locks the customer first, as an erasure does, and then the booking of a
 // balance, so that of two balances at once the second counts the first.
-func invoiceRefs(ctx context.Context, tx pg.Tx, in domain.InvoiceInput, found lookup) (refs domain.InvoiceRefs, err error) {
-	customer, booking := in.Named()
-	if !in.CustomerID.Given() && found.booking != nil {
-		customer = found.booking.CustomerID
+func (w *InvoiceWrite) refs(ctx context.Context, tx pg.Tx) (refs domain.InvoiceRefs, err error) {
+	customer, booking := w.Named()
+	if !w.CustomerID.Given() && w.found.booking != nil {
+		customer = w.found.booking.CustomerID
 	}
 	if refs.Customer, err = referencedCustomer(ctx, tx, customer); err != nil {
 		return refs, err
 	}
-	if refs.Booking, err = knownBooking(ctx, tx, booking, found, in.MakesBalance()); err != nil || refs.Booking == nil {
+	if refs.Booking, err = w.booking(ctx, tx, booking); err != nil || refs.Booking == nil {
 		return refs, err
 	}
-	if !in.CustomerID.Given() && found.booking == nil {
+	if !w.CustomerID.Given() && w.found.booking == nil {
 		if refs.Customer, err = referencedCustomer(ctx, tx, refs.Booking.CustomerID); err != nil {
 			return refs, err
 		}
 	}
-	if in.MakesBalance() {
+	if w.MakesBalance() {
 		refs.Invoiced, err = store.Invoiced(ctx, tx, booking, true)
 	}
 	return refs, err
@@ -112,52 +124,51 @@ func referencedCustomer(ctx context.Context, tx pg.Tx, id domain.CustomerID) (*d
 	return &c, err
 }
 
-// Update changes the given fields. A change that is not visible makes no new version and no event.
-func (a *Invoices) Update(
-	ctx context.Context, transact pg.Transact[domain.Invoice], id domain.InvoiceID, in domain.InvoiceInput, match patch.Precondition,
-) error {
-	return withBooking(ctx, a.Bookings, lookup{}, func(found lookup) error {
-		return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Invoice, error) {
-			refs, err := a.refsOfChange(ctx, tx, in, found)
-			if err != nil {
-				return domain.Invoice{}, err
-			}
-			return a.change(ctx, tx, id, func(current domain.Invoice, at domain.Place) (domain.Invoice, error) {
-				return current.Change(in, refs, at, match)
-			}, store.UpdateInvoice)
-		})
-	})
+// Update changes the given fields. A change that is not visible makes no new version and no event. What it names is read before
+// the invoice is locked: an erasure locks the customer first, too.
+func (a *Invoices) Update(ctx context.Context, tx pg.Tx, id domain.InvoiceID, w *InvoiceWrite, match patch.Precondition) (domain.Invoice, error) {
+	customer, booking := w.Named()
+	var refs domain.InvoiceRefs
+	var err error
+	if refs.Customer, err = referencedCustomer(ctx, tx, customer); err != nil {
+		return domain.Invoice{}, err
+	}
+	if refs.Booking, err = w.booking(ctx, tx, booking); err != nil {
+		return domain.Invoice{}, err
+	}
+	return a.change(ctx, tx, id, func(current domain.Invoice, at domain.Place) (domain.Invoice, error) {
+		return current.Change(w.InvoiceInput, refs, at, match)
+	}, store.UpdateInvoice)
 }
 
-// refsOfChange reads what a change names, before the invoice is locked: an erasure locks the customer first, too.
-func (a *Invoices) refsOfChange(ctx context.Context, tx pg.Tx, in domain.InvoiceInput, found lookup) (refs domain.InvoiceRefs, err error) {
-	customer, booking := in.Named()
-	if refs.Customer, err = referencedCustomer(ctx, tx, customer); err != nil {
-		return refs, err
-	}
-	refs.Booking, err = knownBooking(ctx, tx, booking, found, false)
-	return refs, err
+// Invoicing is what identity says of the tenant's invoices, or why it does not.
+type Invoicing struct {
+	domain.Invoicing
+
+	unknown error
+}
+
+// PrepareOpen asks identity for the tenant's details. A draft only needs them.
+func (a *Invoices) PrepareOpen(ctx context.Context) (info Invoicing, _ error) {
+	info.Invoicing, info.unknown = a.Tenants.Invoicing(ctx)
+	return info, nil
 }
 
 // Open gives a draft its number and freezes it. Opening an open invoice changes nothing.
-func (a *Invoices) Open(ctx context.Context, transact pg.Transact[domain.Invoice], id domain.InvoiceID, match patch.Precondition) error {
-	info, infoErr := a.Tenants.Invoicing(ctx)
-	err := transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Invoice, error) {
-		var prefix string
-		return a.changeAndAllocate(ctx, tx, id, func(current domain.Invoice, at domain.Place) (domain.Invoice, error) {
-			prefix = info.NumberPrefix(at)
-			if err := match.Check(current.Version); err != nil {
-				return domain.Invoice{}, err
-			}
-			return opened(ctx, tx, current, at, infoErr)
-		}, func(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice, error) {
-			v, err := store.OpenInvoice(ctx, tx, v, prefix)
-			failpoint.Here("open.numbered")
-			return v, err
-		})
+func (a *Invoices) Open(ctx context.Context, tx pg.Tx, id domain.InvoiceID, info Invoicing, match patch.Precondition) (domain.Invoice, error) {
+	var prefix string
+	return a.changeAndAllocate(ctx, tx, id, func(current domain.Invoice, at domain.Place) (domain.Invoice, error) {
+		prefix = info.NumberPrefix(at)
+		if err := match.Check(current.Version); err != nil {
+			return domain.Invoice{}, err
+		}
+		return opened(ctx, tx, current, at, info.unknown)
+	}, func(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice, error) {
+		v, err := store.OpenInvoice(ctx, tx, v, prefix)
+		failpoint.Here("open.numbered")
+		tx.AfterCommit(func() { failpoint.Here("open.committed") })
+		return v, err
 	})
-	failpoint.Here("open.committed")
-	return err
 }
 
 // opened is the invoice after its opening. From then on it counts as invoiced of its booking, whose lock orders it against
@@ -196,54 +207,48 @@ func opened(ctx context.Context, tx pg.Tx, current domain.Invoice, at domain.Pla
 }
 
 // Void voids an invoice of which nothing is paid.
-func (a *Invoices) Void(ctx context.Context, transact pg.Transact[domain.Invoice], id domain.InvoiceID, match patch.Precondition) error {
-	return a.act(ctx, transact, id, match, domain.Invoice.Voided)
+func (a *Invoices) Void(ctx context.Context, tx pg.Tx, id domain.InvoiceID, match patch.Precondition) (domain.Invoice, error) {
+	return a.act(ctx, tx, id, match, domain.Invoice.Voided)
 }
 
 // MarkUncollectible marks an invoice as one that will hardly be paid.
-func (a *Invoices) MarkUncollectible(ctx context.Context, transact pg.Transact[domain.Invoice], id domain.InvoiceID, match patch.Precondition) error {
-	return a.act(ctx, transact, id, match, domain.Invoice.GivenUp)
+func (a *Invoices) MarkUncollectible(ctx context.Context, tx pg.Tx, id domain.InvoiceID, match patch.Precondition) (domain.Invoice, error) {
+	return a.act(ctx, tx, id, match, domain.Invoice.GivenUp)
 }
 
 // act changes the state of an invoice alone.
 func (a *Invoices) act(
-	ctx context.Context, transact pg.Transact[domain.Invoice], id domain.InvoiceID, match patch.Precondition,
+	ctx context.Context, tx pg.Tx, id domain.InvoiceID, match patch.Precondition,
 	apply func(v domain.Invoice, at domain.Place) (domain.Invoice, error),
-) error {
-	return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Invoice, error) {
-		return a.change(ctx, tx, id, func(current domain.Invoice, at domain.Place) (domain.Invoice, error) {
-			if err := match.Check(current.Version); err != nil {
-				return domain.Invoice{}, err
-			}
-			return apply(current, at)
-		}, store.UpdateInvoice)
-	})
+) (domain.Invoice, error) {
+	return a.change(ctx, tx, id, func(current domain.Invoice, at domain.Place) (domain.Invoice, error) {
+		if err := match.Check(current.Version); err != nil {
+			return domain.Invoice{}, err
+		}
+		return apply(current, at)
+	}, store.UpdateInvoice)
 }
 
 // RecordPayment records money that was paid outside the payment gateway.
 func (a *Invoices) RecordPayment(
-	ctx context.Context, transact pg.Transact[domain.Invoice], id domain.InvoiceID, in domain.PaymentInput, match patch.Precondition,
-) error {
+	ctx context.Context, tx pg.Tx, id domain.InvoiceID, in domain.PaymentInput, match patch.Precondition,
+) (domain.Invoice, error) {
 	payment := ids.New[domain.PaymentPrefix]()
-	return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Invoice, error) {
-		return a.change(ctx, tx, id, func(current domain.Invoice, at domain.Place) (domain.Invoice, error) {
-			return current.Pay(payment, in, at, match)
-		}, store.AddPayment)
-	})
+	return a.change(ctx, tx, id, func(current domain.Invoice, at domain.Place) (domain.Invoice, error) {
+		return current.Pay(payment, in, at, match)
+	}, store.AddPayment)
 }
 
 // ReversePayment takes a recorded payment back.
 func (a *Invoices) ReversePayment(
-	ctx context.Context, transact pg.Transact[domain.Invoice], id domain.InvoiceID, payment domain.PaymentID, match patch.Precondition,
-) error {
-	return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Invoice, error) {
-		var index int
-		return a.changeAndAllocate(ctx, tx, id, func(current domain.Invoice, at domain.Place) (v domain.Invoice, err error) {
-			v, index, err = current.Reverse(payment, at, match)
-			return v, err
-		}, func(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice, error) {
-			return store.ReversePayment(ctx, tx, v, index)
-		})
+	ctx context.Context, tx pg.Tx, id domain.InvoiceID, payment domain.PaymentID, match patch.Precondition,
+) (domain.Invoice, error) {
+	var index int
+	return a.changeAndAllocate(ctx, tx, id, func(current domain.Invoice, at domain.Place) (v domain.Invoice, err error) {
+		v, index, err = current.Reverse(payment, at, match)
+		return v, err
+	}, func(ctx context.Context, tx pg.Tx, v domain.Invoice) (domain.Invoice, error) {
+		return store.ReversePayment(ctx, tx, v, index)
 	})
 }
 

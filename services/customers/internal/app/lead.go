@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
@@ -22,72 +23,63 @@ import (
 	"holdfast.dev/services/customers/internal/view"
 )
 
-// Replies knows the requests that were answered before. *idemstore.Store implements it.
-type Replies interface {
-	// Answered reports whether the request was answered before; a transaction then repeats the answer and runs nothing. Another
-	// request with the same key is an error.
-	Answered(ctx context.Context) (bool, error)
-	// Claim keeps the request's key from being used by any other request; Release takes that back.
-	Claim(ctx context.Context, tx pg.Tx) (operation string, answered bool, err error)
-	Release(ctx context.Context, tx pg.Tx) error
-}
-
 // Leads are the use cases of a lead.
 type Leads struct {
 	DB        *pg.DB
 	Catalogue *Catalogue
 	Customers *Customers
 	Bookings  BookingService
-	Replies   Replies
 	// Wake tells the relay that an event has been committed.
 	Wake func()
 	// Now returns real time; a caller's test clock is read from the caller.
 	Now func() time.Time
 }
 
+// LeadWrite is an input of a lead with the verdict of the catalogue on its ids.
+type LeadWrite struct {
+	domain.LeadPatch
+
+	unknown error
+}
+
+// Prepare asks the catalogue whether the ids exist.
+func (a *Leads) Prepare(ctx context.Context, in domain.LeadPatch) (LeadWrite, error) {
+	return LeadWrite{LeadPatch: in, unknown: a.Catalogue.Check(ctx, references(in))}, nil
+}
+
 // Create makes a lead.
-func (a *Leads) Create(ctx context.Context, transact pg.Transact[domain.Lead], in domain.LeadPatch) error {
-	unknown := a.Catalogue.Check(ctx, references(in))
-	return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Lead, error) {
-		l, err := a.apply(ctx, domain.NewLead, in, unknown)
-		if err != nil {
-			return domain.Lead{}, err
-		}
-		if l, err = store.InsertLead(ctx, tx, l); err != nil {
-			return domain.Lead{}, err
-		}
-		body, err := renderLead(ctx, l)
-		if err != nil {
-			return domain.Lead{}, err
-		}
-		return l, a.emit(ctx, tx, leadCreated(l, body))
-	})
+func (a *Leads) Create(ctx context.Context, tx pg.Tx, w LeadWrite) (domain.Lead, error) {
+	l, err := a.apply(ctx, domain.NewLead, w)
+	if err != nil {
+		return domain.Lead{}, err
+	}
+	if l, err = store.InsertLead(ctx, tx, l); err != nil {
+		return domain.Lead{}, err
+	}
+	body, err := renderLead(ctx, l)
+	if err != nil {
+		return domain.Lead{}, err
+	}
+	return l, a.emit(ctx, tx, leadCreated(l, body))
 }
 
 // Update changes the given fields. A change that is not visible makes no new version and no event.
-func (a *Leads) Update(
-	ctx context.Context, transact pg.Transact[domain.Lead], id domain.LeadID, in domain.LeadPatch, match patch.Precondition,
-) error {
-	unknown := a.Catalogue.Check(ctx, references(in))
-	return settled(ctx, func() error {
-		return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Lead, error) {
-			current, err := lockLead(ctx, tx, id)
-			if err != nil {
-				return domain.Lead{}, err
-			}
-			wanted, err := a.apply(ctx, current.Apply, in, unknown)
-			if err != nil {
-				return domain.Lead{}, err
-			}
-			if err := match.Check(current.Version); err != nil {
-				return domain.Lead{}, err
-			}
-			if wanted, err = wanted.ApplyStatus(in.Status); err != nil {
-				return domain.Lead{}, err
-			}
-			return a.save(ctx, tx, current, wanted)
-		})
-	})
+func (a *Leads) Update(ctx context.Context, tx pg.Tx, id domain.LeadID, w LeadWrite, match patch.Precondition) (domain.Lead, error) {
+	current, err := lockLead(ctx, tx, id)
+	if err != nil {
+		return domain.Lead{}, err
+	}
+	wanted, err := a.apply(ctx, current.Apply, w)
+	if err != nil {
+		return domain.Lead{}, err
+	}
+	if err := match.Check(current.Version); err != nil {
+		return domain.Lead{}, err
+	}
+	if wanted, err = wanted.ApplyStatus(w.Status); err != nil {
+		return domain.Lead{}, err
+	}
+	return a.save(ctx, tx, current, wanted)
 }
 
 // Quoted moves a lead to the state quoted, for a quote that was sent. A lead in another state than new, contacted or qualified
@@ -107,17 +99,15 @@ func (a *Leads) Quoted(ctx context.Context, tx pg.Tx, id domain.LeadID) error {
 	return err
 }
 
-// apply checks all fields of an input, in the contract's order. unknown is the verdict on its references.
-func (a *Leads) apply(
-	ctx context.Context, to func(domain.LeadPatch, domain.Operator) (domain.Lead, error), in domain.LeadPatch, unknown error,
-) (domain.Lead, error) {
+// apply checks all fields of an input, in the contract's order.
+func (a *Leads) apply(ctx context.Context, to func(domain.LeadPatch, domain.Operator) (domain.Lead, error), w LeadWrite) (domain.Lead, error) {
 	c := caller.FromContext(ctx)
 	zone, err := civil.Location(c.Timezone)
 	if err != nil {
 		return domain.Lead{}, err
 	}
-	l, err := to(in, domain.Operator{Zone: zone, Currency: c.Currency})
-	return l, inOrder(err, unknown, "event_date", "budget.currency", "service_id", "unit_id", "package_id", "lost_reason")
+	l, err := to(w.LeadPatch, domain.Operator{Zone: zone, Currency: c.Currency})
+	return l, inOrder(err, w.unknown, "event_date", "budget.currency", "service_id", "unit_id", "package_id", "lost_reason")
 }
 
 // save writes a changed lead with its event, unless the change shows nothing.
@@ -172,7 +162,7 @@ func renderLead(ctx context.Context, l domain.Lead) (json.RawMessage, error) {
 }
 
 // errConverting says that the lead is being converted by another request.
-var errConverting = errors.New("the lead is being converted")
+var errConverting = operation.ErrUnderWay
 
 // lockLead locks a lead; errConverting while its conversion is under way.
 func lockLead(ctx context.Context, tx pg.Tx, id domain.LeadID) (domain.Lead, error) {
@@ -181,29 +171,6 @@ func lockLead(ctx context.Context, tx pg.Tx, id domain.LeadID) (domain.Lead, err
 		err = errConverting
 	}
 	return l, err
-}
-
-const (
-	settleWithin = 5 * time.Second       // how long a request waits for another one's conversion
-	settlePoll   = 50 * time.Millisecond // how often it looks
-)
-
-// settled runs write until no conversion is in its way; apperr.ErrInProgress when that takes too long.
-func settled(ctx context.Context, write func() error) error {
-	for deadline := time.Now().Add(settleWithin); ; {
-		err := write()
-		if !errors.Is(err, errConverting) {
-			return err
-		}
-		if time.Now().After(deadline) {
-			return apperr.ErrInProgress.WithCause(err)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(settlePoll):
-		}
-	}
 }
 
 // inOrder joins two verdicts on the fields of a body in the contract's order; each field is named once. An error of another kind

@@ -19,6 +19,7 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/money"
+	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
@@ -101,10 +102,10 @@ func (w *till) learn() error {
 	return w.DB.App.Tx(w.ctx, func(ctx context.Context, tx pg.Tx) error { return store.PutBooking(ctx, tx, w.booking) })
 }
 
-// transact runs a verb in a transaction, without a stored answer.
-func (w *till) transact(ctx context.Context, write func(ctx context.Context, tx pg.Tx) (domain.Invoice, error)) error {
-	return w.DB.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		v, err := write(ctx, tx)
+// use runs a use case in a transaction, without a stored answer.
+func (w *till) use(use func(ctx context.Context, tx pg.Tx) (domain.Invoice, error)) error {
+	return operation.RetryTx(w.ctx, w.DB.App, func(ctx context.Context, tx pg.Tx) error {
+		v, err := use(ctx, tx)
 		if err == nil && !slices.Contains(w.list, v.ID) {
 			w.list = append(w.list, v.ID)
 		}
@@ -161,7 +162,11 @@ func (w *till) draft(kind domain.InvoiceKind, total int) error {
 	if kind != domain.BalanceInvoice {
 		in.Lines = patch.Value([]domain.LineInput{{Line: domain.Line{Description: "d", Quantity: 1, UnitAmount: int64(total)}, Currency: "USD"}})
 	}
-	return w.invoices.Create(w.ctx, w.transact, in)
+	write, err := w.invoices.PrepareCreate(w.ctx, in)
+	if err != nil {
+		return err
+	}
+	return w.use(func(ctx context.Context, tx pg.Tx) (domain.Invoice, error) { return w.invoices.Create(ctx, tx, write) })
 }
 
 // quote opens the invoice of an accepted quote, for its deposit or for all of it.
@@ -215,11 +220,21 @@ func (w *till) act(s step) error {
 	id := w.list[s.of%len(w.list)]
 	switch s.kind {
 	case "open":
-		return refusal(w.invoices.Open(w.ctx, w.transact, id, anyVersion{}))
+		info, err := w.invoices.PrepareOpen(w.ctx)
+		if err != nil {
+			return err
+		}
+		return refusal(w.use(func(ctx context.Context, tx pg.Tx) (domain.Invoice, error) {
+			return w.invoices.Open(ctx, tx, id, info, anyVersion{})
+		}))
 	case "void":
-		return refusal(w.invoices.Void(w.ctx, w.transact, id, anyVersion{}))
+		return refusal(w.use(func(ctx context.Context, tx pg.Tx) (domain.Invoice, error) {
+			return w.invoices.Void(ctx, tx, id, anyVersion{})
+		}))
 	case "uncollectible":
-		return refusal(w.invoices.MarkUncollectible(w.ctx, w.transact, id, anyVersion{}))
+		return refusal(w.use(func(ctx context.Context, tx pg.Tx) (domain.Invoice, error) {
+			return w.invoices.MarkUncollectible(ctx, tx, id, anyVersion{})
+		}))
 	}
 	v, err := store.Invoice(w.ctx, w.DB.App.Read(w.ctx), id)
 	if err != nil {
@@ -227,12 +242,17 @@ func (w *till) act(s step) error {
 	}
 	if s.kind == "cash" {
 		in := domain.PaymentInput{Method: "cash", Amount: money.Amount{Minor: 1 + int64(s.amt)%max(v.Due().Minor, 1), Currency: "USD"}}
-		return refusal(w.invoices.RecordPayment(w.ctx, w.transact, id, in, anyVersion{}))
+		return refusal(w.use(func(ctx context.Context, tx pg.Tx) (domain.Invoice, error) {
+			return w.invoices.RecordPayment(ctx, tx, id, in, anyVersion{})
+		}))
 	}
 	if len(v.Payments) == 0 {
 		return nil
 	}
-	return refusal(w.invoices.ReversePayment(w.ctx, w.transact, id, v.Payments[s.amt%len(v.Payments)].ID, anyVersion{}))
+	payment := v.Payments[s.amt%len(v.Payments)].ID
+	return refusal(w.use(func(ctx context.Context, tx pg.Tx) (domain.Invoice, error) {
+		return w.invoices.ReversePayment(ctx, tx, id, payment, anyVersion{})
+	}))
 }
 
 // wrong is what does not add up, "" when all does.

@@ -15,6 +15,7 @@ import (
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/libs/testclock"
 	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/customers/internal/domain"
@@ -41,7 +42,6 @@ type Quotes struct {
 	Leads     LeadQuoter
 	Invoices  InvoiceOpener
 	Numbers   *numbers.Numbers
-	Replies   Replies
 	// Wake tells the relay that an event has been committed.
 	Wake func()
 	// Now returns real time; a caller's test clock is read from the caller.
@@ -50,46 +50,38 @@ type Quotes struct {
 	Patience time.Duration
 }
 
-// asked is what was asked of other services before the transaction. Its error is answered inside the transaction, after the
-// look at the idempotency record: an earlier success with the same key outranks it.
-type asked struct {
-	catalogue error
+// QuoteWrite is an input of a quote with what was asked of others before its transaction.
+type QuoteWrite struct {
+	domain.QuoteInput
+
+	catalogue error // which of its ids the catalogue lacks
 	price     *domain.PackagePrice
 	number    string
-	err       error
 }
 
-// Create drafts a quote.
-func (a *Quotes) Create(ctx context.Context, transact pg.Transact[domain.Quote], in domain.QuoteInput) error {
-	pre := a.ask(ctx, in)
-	if pre.err == nil {
-		pre.number, pre.err = a.Numbers.Next(ctx)
+// PrepareCreate asks bookings whether the ids exist, and for a price where the package makes the line, and takes a number.
+func (a *Quotes) PrepareCreate(ctx context.Context, in domain.QuoteInput) (w QuoteWrite, err error) {
+	if w, err = a.PrepareUpdate(ctx, in); err != nil {
+		return w, err
 	}
-	return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Quote, error) {
-		if pre.err != nil {
-			return domain.Quote{}, pre.err
+	if w.catalogue == nil && in.Priced() { // so the id is well-formed
+		id, err := ids.Parse[ids.PackagePrefix](*in.PackageID.Pointer())
+		if err != nil {
+			return w, err
 		}
-		return a.create(ctx, tx, in, pre)
-	})
+		price, err := a.Bookings.Price(ctx, id, *in.EventDate.Pointer())
+		if err != nil {
+			return w, err
+		}
+		w.price = &price
+	}
+	w.number, err = a.Numbers.Next(ctx)
+	return w, err
 }
 
-// ask asks for what a new quote needs of bookings: whether its ids exist, and a price where the package makes its line.
-func (a *Quotes) ask(ctx context.Context, in domain.QuoteInput) (pre asked) {
-	pre.catalogue = a.Catalogue.Check(ctx, quoteReferences(in))
-	if pre.catalogue != nil || !in.Priced() {
-		return pre
-	}
-	id, err := ids.Parse[ids.PackagePrefix](*in.PackageID.Pointer())
-	if err != nil {
-		return pre // the catalogue has refused it
-	}
-	price, err := a.Bookings.Price(ctx, id, *in.EventDate.Pointer())
-	if err != nil {
-		pre.err = err
-		return pre
-	}
-	pre.price = &price
-	return pre
+// PrepareUpdate asks bookings whether the ids exist.
+func (a *Quotes) PrepareUpdate(ctx context.Context, in domain.QuoteInput) (QuoteWrite, error) {
+	return QuoteWrite{QuoteInput: in, catalogue: a.Catalogue.Check(ctx, quoteReferences(in))}, nil
 }
 
 // quoteReferences are the ids of the catalogue that an input names.
@@ -106,7 +98,8 @@ func quoteReferences(in domain.QuoteInput) []Reference {
 	return out
 }
 
-func (a *Quotes) create(ctx context.Context, tx pg.Tx, in domain.QuoteInput, pre asked) (domain.Quote, error) {
+// Create drafts a quote.
+func (a *Quotes) Create(ctx context.Context, tx pg.Tx, w QuoteWrite) (domain.Quote, error) {
 	c := caller.FromContext(ctx)
 	loc, err := civil.Location(c.Timezone)
 	if err != nil {
@@ -114,13 +107,13 @@ func (a *Quotes) create(ctx context.Context, tx pg.Tx, in domain.QuoteInput, pre
 	}
 	zero := money.Amount{Currency: c.Currency}
 	blank := domain.Quote{
-		ID: domain.NewQuoteID(), Number: pre.number, Loc: loc, Totals: domain.Totals{Subtotal: zero, Discount: zero, Tax: zero, Total: zero}, Deposit: zero,
+		ID: domain.NewQuoteID(), Number: w.number, Loc: loc, Totals: domain.Totals{Subtotal: zero, Discount: zero, Tax: zero, Total: zero}, Deposit: zero,
 	}
-	refs, err := quoteRefs(ctx, tx, in, pre)
+	refs, err := quoteRefs(ctx, tx, w)
 	if err != nil {
 		return domain.Quote{}, err
 	}
-	q, err := domain.NewQuote(in, refs, blank, a.now(ctx))
+	q, err := domain.NewQuote(w.QuoteInput, refs, blank, a.now(ctx))
 	if err != nil {
 		return domain.Quote{}, err
 	}
@@ -135,9 +128,9 @@ func (a *Quotes) create(ctx context.Context, tx pg.Tx, in domain.QuoteInput, pre
 }
 
 // quoteRefs looks for the customer and the lead that an input names.
-func quoteRefs(ctx context.Context, tx pg.Tx, in domain.QuoteInput, pre asked) (refs domain.QuoteRefs, err error) {
-	refs.Catalogue, refs.Price = pre.catalogue, pre.price
-	if text := in.CustomerID.Pointer(); text != nil {
+func quoteRefs(ctx context.Context, tx pg.Tx, w QuoteWrite) (refs domain.QuoteRefs, err error) {
+	refs.Catalogue, refs.Price = w.catalogue, w.price
+	if text := w.CustomerID.Pointer(); text != nil {
 		if id, malformed := ids.Parse[ids.CustomerPrefix](*text); malformed == nil {
 			c, err := referencedCustomer(ctx, tx, id)
 			if err != nil {
@@ -146,7 +139,7 @@ func quoteRefs(ctx context.Context, tx pg.Tx, in domain.QuoteInput, pre asked) (
 			refs.Customer = c != nil
 		}
 	}
-	if text := in.LeadID.Pointer(); text != nil {
+	if text := w.LeadID.Pointer(); text != nil {
 		if id, malformed := ids.Parse[ids.LeadPrefix](*text); malformed == nil {
 			refs.Lead, err = store.LeadExists(ctx, tx, id)
 		}
@@ -155,60 +148,44 @@ func quoteRefs(ctx context.Context, tx pg.Tx, in domain.QuoteInput, pre asked) (
 }
 
 // Update changes the given fields. A change that is not visible makes no new version and no event.
-func (a *Quotes) Update(
-	ctx context.Context, transact pg.Transact[domain.Quote], id domain.QuoteID, in domain.QuoteInput, match patch.Precondition,
-) error {
-	pre := asked{catalogue: a.Catalogue.Check(ctx, quoteReferences(in))}
-	return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Quote, error) {
-		return a.change(ctx, tx, id, match, func(current domain.Quote) (domain.Quote, error) {
-			refs, err := quoteRefs(ctx, tx, in, pre)
-			if err != nil {
-				return domain.Quote{}, err
-			}
-			return current.Change(in, refs, a.now(ctx))
-		})
+func (a *Quotes) Update(ctx context.Context, tx pg.Tx, id domain.QuoteID, w QuoteWrite, match patch.Precondition) (domain.Quote, error) {
+	return a.change(ctx, tx, id, match, func(current domain.Quote) (domain.Quote, error) {
+		refs, err := quoteRefs(ctx, tx, w)
+		if err != nil {
+			return domain.Quote{}, err
+		}
+		return current.Change(w.QuoteInput, refs, a.now(ctx))
 	})
 }
 
 // Send makes a draft sent, and its lead quoted.
-func (a *Quotes) Send(ctx context.Context, transact pg.Transact[domain.Quote], id domain.QuoteID, match patch.Precondition) error {
-	return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Quote, error) {
-		return a.change(ctx, tx, id, match, func(current domain.Quote) (domain.Quote, error) {
-			wanted, err := current.Send(a.now(ctx))
-			if err != nil || current.Status == domain.QuoteSent {
-				return wanted, err
-			}
-			return wanted, a.sent(ctx, tx, wanted)
-		})
+func (a *Quotes) Send(ctx context.Context, tx pg.Tx, id domain.QuoteID, match patch.Precondition) (domain.Quote, error) {
+	return a.change(ctx, tx, id, match, func(current domain.Quote) (domain.Quote, error) {
+		wanted, err := current.Send(a.now(ctx))
+		if err != nil || current.Status == domain.QuoteSent {
+			return wanted, err
+		}
+		return wanted, a.sent(ctx, tx, wanted)
 	})
 }
 
 // Decline makes a sent quote declined. It waits while the quote is being accepted.
-func (a *Quotes) Decline(
-	ctx context.Context, transact pg.Transact[domain.Quote], id domain.QuoteID, reason *string, match patch.Precondition,
-) error {
-	return a.end(ctx, transact, id, match, func(q domain.Quote) (domain.Quote, error) { return q.Decline(reason, a.now(ctx)) })
+func (a *Quotes) Decline(ctx context.Context, tx pg.Tx, id domain.QuoteID, reason *string, match patch.Precondition) (domain.Quote, error) {
+	return a.change(ctx, tx, id, match, func(current domain.Quote) (domain.Quote, error) {
+		if current.Accepting.UnderWay() {
+			return domain.Quote{}, errAccepting
+		}
+		return current.Decline(reason, a.now(ctx))
+	})
 }
 
 // Cancel makes a draft or a sent quote cancelled. It waits while the quote is being accepted.
-func (a *Quotes) Cancel(ctx context.Context, transact pg.Transact[domain.Quote], id domain.QuoteID, match patch.Precondition) error {
-	return a.end(ctx, transact, id, match, func(q domain.Quote) (domain.Quote, error) { return q.Cancel(a.now(ctx)) })
-}
-
-// end makes a change that an accept under way does not allow.
-func (a *Quotes) end(
-	ctx context.Context, transact pg.Transact[domain.Quote], id domain.QuoteID, match patch.Precondition,
-	to func(domain.Quote) (domain.Quote, error),
-) error {
-	return a.patiently(ctx, func() error {
-		return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Quote, error) {
-			return a.change(ctx, tx, id, match, func(current domain.Quote) (domain.Quote, error) {
-				if current.Accepting.UnderWay() {
-					return domain.Quote{}, errAccepting
-				}
-				return to(current)
-			})
-		})
+func (a *Quotes) Cancel(ctx context.Context, tx pg.Tx, id domain.QuoteID, match patch.Precondition) (domain.Quote, error) {
+	return a.change(ctx, tx, id, match, func(current domain.Quote) (domain.Quote, error) {
+		if current.Accepting.UnderWay() {
+			return domain.Quote{}, errAccepting
+		}
+		return current.Cancel(a.now(ctx))
 	})
 }
 
@@ -262,6 +239,14 @@ func (a *Quotes) save(ctx context.Context, tx pg.Tx, current, wanted domain.Quot
 		return domain.Quote{}, err
 	}
 	return saved, emit(ctx, tx, a.Wake, quoteUpdated(saved, after, previous))
+}
+
+// sent moves the lead of a quote that is sent, and keeps the clock by which the quote expires.
+func (a *Quotes) sent(ctx context.Context, tx pg.Tx, q domain.Quote) error {
+	if err := testclock.Save(ctx, tx); err != nil || q.LeadID.IsZero() {
+		return err
+	}
+	return a.Leads.Quoted(ctx, tx, q.LeadID)
 }
 
 func (a *Quotes) now(ctx context.Context) time.Time {

@@ -11,6 +11,7 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/testclock"
 
@@ -94,65 +95,33 @@ func (a *Quotes) expireDue(
 // QuoteCompleter resumes the accepts that a process has left behind: the quote is accepted then, or plainly sent again. Any
 // number of processes may run it at once.
 type QuoteCompleter struct {
-	Quotes *Quotes
-	Worker *pg.DB // worker role: finds what is left
-	Log    *slog.Logger
+	Quotes     *Quotes
+	Operations operation.Runner
+	Worker     *pg.DB // worker role: finds what is left
+	Log        *slog.Logger
 
-	failing int
+	failing operation.Failing
 }
 
 // Run resumes what is left of all tenants. One that fails is tried again after a while that doubles.
 func (a *QuoteCompleter) Run(ctx context.Context) error {
-	failed, err := eachQuote(ctx, a.Worker, a.Quotes.Now(), store.QuotesLeft, a.complete)
-	a.failing = report(ctx, a.Log, "accepts of quotes that cannot be completed", failed, a.failing)
-	return err
-}
-
-// complete makes the next attempt at one accept. That bookings refuses it is an end too.
-func (a *QuoteCompleter) complete(ctx context.Context, id domain.QuoteID) error {
-	q, ok, err := a.resume(ctx, id)
-	if err != nil || !ok {
-		return err
-	}
-	c := caller.FromContext(ctx)
-	acting, err := a.Quotes.Tenants.Acting(ctx, c.Tenant, c.Mode)
-	if err != nil {
-		return err
-	}
-	acting.RequestID, acting.OnBehalfOf = q.Accepting.Request, q.Accepting.Actor
-	ctx = caller.With(ctx, acting)
-	info, err := a.Quotes.Tenants.Invoicing(ctx)
-	if err != nil {
-		return err
-	}
-	err = a.Quotes.bookQuote(ctx, func(ctx context.Context, write func(ctx context.Context, tx pg.Tx) (domain.Quote, error)) error {
-		return a.Quotes.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-			_, err := write(ctx, tx)
-			return err
-		})
-	}, q, info)
-	if refused(err) || errors.Is(err, errAccepting) {
-		return nil
-	}
-	return err
-}
-
-// resume takes an accept whose process has had its time; false when it is not left behind any more, or somebody else has it.
-func (a *QuoteCompleter) resume(ctx context.Context, id domain.QuoteID) (q domain.Quote, ok bool, err error) {
-	err = a.Quotes.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		q, _, ok, err = store.LockFreeQuote(ctx, tx, id)
-		if err != nil || !ok {
-			return err
-		}
-		now := a.Quotes.Now()
-		if ok = q.Accepting.UnderWay() && !now.Before(*q.Accepting.Next); !ok {
+	left := operation.Workers[store.QuoteLeft]{
+		Service: "customers", DB: a.Worker, Now: a.Quotes.Now, Find: store.QuotesLeft,
+		Home: func(row store.QuoteLeft) operation.Home { return row.Home },
+		Do: func(ctx context.Context, row store.QuoteLeft) error {
+			if err := a.complete(ctx, row.ID); err != nil {
+				return fmt.Errorf("quote %s: %w", row.ID, err)
+			}
 			return nil
-		}
-		q.Accepting = q.Accepting.Begin(now, "", "")
-		store.SaveAccepting(tx, q)
-		return nil
-	})
-	return q, ok, err
+		},
+		Report: a.failing.Report(a.Log, "accepts of quotes that cannot be completed"),
+	}
+	return left.Run(ctx)
+}
+
+// complete makes the next attempt at one accept.
+func (a *QuoteCompleter) complete(ctx context.Context, id domain.QuoteID) error {
+	return operation.Resume(ctx, a.Operations, &leftAccept{accept: accept{Quotes: a.Quotes, id: id, quote: domain.Quote{ID: id}}})
 }
 
 // eachQuote hands each quote that list finds to do, as this service in the quote's tenant and mode. One that fails holds up no
@@ -172,20 +141,13 @@ func eachQuote(
 			if ctx.Err() != nil {
 				return failed, ctx.Err()
 			}
-			if err := do(caller.With(ctx, caller.Service("customers", after.TenantID, modeOf(after))), after.ID); err != nil {
+			if err := do(caller.With(ctx, caller.Service("customers", after.TenantID, caller.ModeOf(after.Livemode))), after.ID); err != nil {
 				failed = append(failed, fmt.Errorf("quote %s: %w", after.ID, err))
 			}
 		}
 		full = len(found) == quotesAtOnce
 	}
 	return failed, err
-}
-
-func modeOf(due store.QuoteDue) caller.Mode {
-	if due.Livemode {
-		return caller.Live
-	}
-	return caller.Test
 }
 
 // report logs how many fail when that has changed, and returns it.

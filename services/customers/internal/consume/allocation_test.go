@@ -22,10 +22,11 @@ type anyVersion struct{}
 // Check implements patch.Precondition.
 func (anyVersion) Check(int64) error { return nil }
 
-// transact runs a verb in a transaction, without a stored answer.
-func (w *ledger) transact(ctx context.Context, write func(ctx context.Context, tx pg.Tx) (domain.Invoice, error)) error {
-	return w.DB.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		_, err := write(ctx, tx)
+// use runs a use case in a transaction, without a stored answer.
+func (w *ledger) use(use func(ctx context.Context, tx pg.Tx) (domain.Invoice, error)) {
+	w.T.Helper()
+	w.in(func(ctx context.Context, tx pg.Tx) error {
+		_, err := use(ctx, tx)
 		return err
 	})
 }
@@ -61,9 +62,13 @@ func TestMoneyBeforeAnInvoice(t *testing.T) {
 	w.handle(w.told("payment.succeeded", "pi_1", 2, 300, 0, false), w.told("payment_intent.updated", "pi_1", 3, 300, 50, false))
 	first, second := w.draft(200), w.draft(100)
 	for _, id := range []domain.InvoiceID{first, second} {
-		if err := w.invoices().Open(w.ctx, w.transact, id, anyVersion{}); err != nil {
+		info, err := w.invoices().PrepareOpen(w.ctx)
+		if err != nil {
 			t.Fatal(err)
 		}
+		w.use(func(ctx context.Context, tx pg.Tx) (domain.Invoice, error) {
+			return w.invoices().Open(ctx, tx, id, info, anyVersion{})
+		})
 	}
 	w.shows(first, 200, 0, false, "paid")
 	w.shows(second, 50, 0, false, "partially_paid")
@@ -79,17 +84,17 @@ func TestMoneyAfterAReversal(t *testing.T) {
 	id := w.open(domain.FullInvoice, 100)
 	in := domain.PaymentInput{Method: "cash"}
 	in.Amount.Minor, in.Amount.Currency = 100, "USD"
-	if err := w.invoices().RecordPayment(w.ctx, w.transact, id, in, anyVersion{}); err != nil {
-		t.Fatal(err)
-	}
+	w.use(func(ctx context.Context, tx pg.Tx) (domain.Invoice, error) {
+		return w.invoices().RecordPayment(ctx, tx, id, in, anyVersion{})
+	})
 	w.handle(w.told("payment.succeeded", "pi_1", 2, 100, 0, false))
 	v, err := store.Invoice(w.ctx, w.DB.App.Read(w.ctx), id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.invoices().ReversePayment(w.ctx, w.transact, id, v.Payments[0].ID, anyVersion{}); err != nil {
-		t.Fatal(err)
-	}
+	w.use(func(ctx context.Context, tx pg.Tx) (domain.Invoice, error) {
+		return w.invoices().ReversePayment(ctx, tx, id, v.Payments[0].ID, anyVersion{})
+	})
 	w.shows(id, 100, 0, false, "paid")
 	if n := w.Count(`select count(*) from charges where unapplied = 0`); n != 1 {
 		t.Error("the charge lies on no invoice")

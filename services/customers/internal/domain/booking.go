@@ -21,19 +21,13 @@ type Booking struct {
 // Lost reports whether the booking was cancelled or has expired, so that it holds no unit any more.
 func (b Booking) Lost() bool { return b.Status == "cancelled" || b.Status == "expired" }
 
-// LostError says that a quote cannot be accepted, because the booking that an accept has made of it is lost.
-type LostError struct{ Booking Booking }
-
-// Error implements error.
-func (e *LostError) Error() string { return "booking " + e.Booking.ID.String() + " is lost" }
-
-// Answer is what a client reads of it.
-func (e *LostError) Answer() error {
+// Lost is what a client reads when a quote cannot be accepted, because the booking that an accept has made of it is lost.
+func Lost(b BookingID, status string) error {
 	happened := "was cancelled"
-	if e.Booking.Status == "expired" {
+	if status == "expired" {
 		happened = "has expired"
 	}
-	return ErrTransition.WithMessage("The booking %s of this quote %s. Create another quote.", e.Booking.ID, happened).WithField("status").WithCause(e)
+	return ErrTransition.WithMessage("The booking %s of this quote %s. Create another quote.", b, happened).WithField("status")
 }
 
 // CatalogueItem is what this service knows of a service, a unit or a package: that it exists.

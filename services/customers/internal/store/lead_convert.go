@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/customers/internal/domain"
@@ -71,17 +71,18 @@ func LeadOfNewCustomer(ctx context.Context, q pg.Q, id domain.CustomerID) (domai
 
 // StuckLead is a lead whose conversion no process is working on.
 type StuckLead struct {
-	TenantID ids.Tenant
-	Livemode bool
-	ID       domain.LeadID
+	operation.Home
+
+	ID domain.LeadID
 }
 
-// StuckLeads returns up to limit leads of all tenants and modes whose conversion has been left before now, oldest first; tx has
-// the worker role.
-func StuckLeads(ctx context.Context, tx pg.Tx, now time.Time, limit int) ([]StuckLead, error) {
+// StuckLeads returns up to limit leads of all tenants and modes but those of except whose conversion has been left before now,
+// oldest first; tx has the worker role.
+func StuckLeads(ctx context.Context, tx pg.Tx, now time.Time, except []operation.Home, limit int) ([]StuckLead, error) {
+	tenants, modes := operation.Homes(except)
 	return pg.Many(ctx, tx, pgx.RowToStructByName[StuckLead], `
-		select l.tenant_id, l.livemode, l.id from leads l where l.converting_until is not null and l.converting_until <= $1
-		order by l.converting_until, l.id limit $2`, now, limit)
+		select l.tenant_id, l.livemode, l.id from leads l where l.converting_until is not null and l.converting_until <= $3`+operation.Outside("l")+`
+		order by l.converting_until, l.id limit $4`, tenants, modes, now, limit)
 }
 
 // StuckLeadForUpdate locks a lead whose conversion has been left before now; domain.ErrLeadNotFound when another process has it.

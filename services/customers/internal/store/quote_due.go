@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/testclock"
 
@@ -53,13 +54,21 @@ func LapsedQuotesOfTenant(ctx context.Context, q pg.Q, now time.Time, limit int)
 		order by q.expires_at, q.id limit @limit`, pg.Args{"now": now, "limit": limit})
 }
 
-// QuotesLeft returns up to limit quotes of all tenants and modes whose accept is to be resumed, oldest first, behind after; tx
-// has the worker role.
-func QuotesLeft(ctx context.Context, tx pg.Tx, real time.Time, after QuoteDue, limit int) ([]QuoteDue, error) {
-	return pg.Many(ctx, tx, pgx.RowToStructByName[QuoteDue], `
-		select q.tenant_id, q.livemode, q.id, q.accept_next as at from quotes q
-		where q.accept_until is not null and q.accept_next <= $1 and (q.accept_next, q.id) > ($2, $3::uuid)
-		order by q.accept_next, q.id limit $4`, real, after.At, after.ID.UUID(), limit)
+// QuoteLeft is a quote whose accept is to be resumed.
+type QuoteLeft struct {
+	operation.Home
+
+	ID domain.QuoteID
+}
+
+// QuotesLeft returns up to limit quotes of all tenants and modes but those of except whose accept is to be resumed, oldest first;
+// tx has the worker role.
+func QuotesLeft(ctx context.Context, tx pg.Tx, real time.Time, except []operation.Home, limit int) ([]QuoteLeft, error) {
+	tenants, modes := operation.Homes(except)
+	return pg.Many(ctx, tx, pgx.RowToStructByName[QuoteLeft], `
+		select q.tenant_id, q.livemode, q.id from quotes q
+		where q.accept_until is not null and q.accept_next <= $3`+operation.Outside("q")+`
+		order by q.accept_next, q.id limit $4`, tenants, modes, real, limit)
 }
 
 // Unfinished is what waits for a completer.

@@ -11,6 +11,7 @@ import (
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
@@ -197,8 +198,15 @@ func TestWorkersFindWhatIsDue(t *testing.T) {
 	if n, mine := count(store.LapsedQuotes); n != 2*perTenant/200 || mine != perTenant/200 {
 		t.Errorf("%d have expired, %d of the tenant", n, mine)
 	}
-	if n, mine := count(store.QuotesLeft); n != 2*perTenant/500 || mine != perTenant/500 {
-		t.Errorf("%d are left, %d of the tenant", n, mine)
+	for name, except := range map[string][]operation.Home{"all": nil, "but the tenant's": {{TenantID: tenant}}} {
+		var left []store.QuoteLeft
+		err := db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) (err error) {
+			left, err = store.QuotesLeft(ctx, tx, time.Now(), except, 1000)
+			return err
+		})
+		if want := 2*perTenant/500 - len(except)*perTenant/500; err != nil || len(left) != want {
+			t.Errorf("%s: %d are left, want %d (%v)", name, len(left), want, err)
+		}
 	}
 	err := db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
 		for list, index := range map[string]string{

@@ -128,14 +128,14 @@ func (a *App) Introspect(ctx context.Context, token string) (Introspection, erro
 	}
 	return Introspection{
 		Active: true, Scope: strings.Join(p.Granted(), " "), ClientID: p.AppID.String(), Subject: p.OperatorID.String(), Expires: p.ExpiresAt.Unix(),
-		Type: "Bearer", Grant: p.GrantID.String(), Tenant: p.TenantID.String(), Mode: string(domain.ModeOf(p.Livemode)),
+		Type: "Bearer", Grant: p.GrantID.String(), Tenant: p.TenantID.String(), Mode: string(caller.ModeOf(p.Livemode)),
 	}, nil
 }
 
 // Rotate exchanges the code or the refresh token of a grant. ErrRotated says that another request was first.
 func (a *App) Rotate(ctx context.Context, g domain.Grant, e store.Exchange) error {
 	e.Grant, e.Now = g.ID, a.now()
-	err := a.DB.Tx(scope(ctx, g.TenantID, domain.ModeOf(g.Livemode)), func(ctx context.Context, tx pg.Tx) error {
+	err := a.DB.Tx(scope(ctx, g.TenantID, caller.ModeOf(g.Livemode)), func(ctx context.Context, tx pg.Tx) error {
 		return store.Rotate(ctx, tx, e)
 	})
 	if err == nil {
@@ -151,7 +151,7 @@ func (a *App) RevokeGrant(ctx context.Context, by domain.Origin, id domain.Grant
 		return false, err
 	}
 	ended := false
-	err = a.DB.Tx(scope(ctx, home.TenantID, domain.ModeOf(home.Livemode)), func(ctx context.Context, tx pg.Tx) error {
+	err = a.DB.Tx(scope(ctx, home.TenantID, caller.ModeOf(home.Livemode)), func(ctx context.Context, tx pg.Tx) error {
 		if _, err := store.TenantForUpdate(ctx, tx); err != nil {
 			return err
 		}

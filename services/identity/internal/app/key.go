@@ -86,7 +86,7 @@ func (a *App) KeyHome(ctx context.Context, id domain.KeyID) (store.Home, error) 
 func (a *App) RotateKey(
 	ctx context.Context, by domain.Origin, home store.Home, id domain.KeyID, overlap time.Duration,
 ) (k domain.Key, secret string, published bool, err error) {
-	err = a.DB.Tx(scope(ctx, home.TenantID, domain.ModeOf(home.Livemode)), func(ctx context.Context, tx pg.Tx) error {
+	err = a.DB.Tx(scope(ctx, home.TenantID, caller.ModeOf(home.Livemode)), func(ctx context.Context, tx pg.Tx) error {
 		k, secret, err = a.RotateKeyIn(ctx, tx, by, id, overlap)
 		return err
 	})
@@ -158,7 +158,7 @@ func (a *App) RevokeKey(ctx context.Context, by domain.Origin, id domain.KeyID) 
 
 // RevokeKeyAt is RevokeKey for a key of that tenant and mode; another one is ErrKeyNotFound.
 func (a *App) RevokeKeyAt(ctx context.Context, by domain.Origin, home store.Home, id domain.KeyID) (k domain.Key, published bool, err error) {
-	ctx = scope(ctx, home.TenantID, domain.ModeOf(home.Livemode))
+	ctx = scope(ctx, home.TenantID, caller.ModeOf(home.Livemode))
 	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		if _, err := store.TenantForUpdate(ctx, tx); err != nil {
 			return err

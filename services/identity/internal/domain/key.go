@@ -82,15 +82,7 @@ func (k Key) Rotated(now time.Time, overlap time.Duration) (Key, error) {
 }
 
 // Mode is the mode that the key works in.
-func (k Key) Mode() caller.Mode { return ModeOf(k.Livemode) }
-
-// ModeOf names the mode of a livemode flag.
-func ModeOf(live bool) caller.Mode {
-	if live {
-		return caller.Live
-	}
-	return caller.Test
-}
+func (k Key) Mode() caller.Mode { return caller.ModeOf(k.Livemode) }
 
 // ParseMode reads "live" or "test".
 func ParseMode(s string) (caller.Mode, error) {

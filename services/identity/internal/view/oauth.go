@@ -3,6 +3,7 @@ package view
 import (
 	"time"
 
+	"holdfast.dev/libs/caller"
 	"holdfast.dev/proto/internalapi"
 
 	"holdfast.dev/services/identity/internal/domain"
@@ -45,7 +46,7 @@ type AdminGrant struct {
 // GrantForAdmin renders a grant; its codes and tokens are nowhere.
 func GrantForAdmin(g domain.Grant) AdminGrant {
 	return AdminGrant{
-		ID: g.ID.String(), AppID: g.AppID.String(), OperatorID: g.OperatorID.String(), Mode: string(domain.ModeOf(g.Livemode)), Scopes: g.Scopes,
+		ID: g.ID.String(), AppID: g.AppID.String(), OperatorID: g.OperatorID.String(), Mode: string(caller.ModeOf(g.Livemode)), Scopes: g.Scopes,
 		CreatedAt: g.CreatedAt.UTC(), LastUsedAt: utc(g.RotatedAt), EndsAt: g.EndsAt.UTC(),
 	}
 }

@@ -72,7 +72,7 @@ func Me(k domain.Key, limit int) api.Me {
 
 // MeOfGrant is the body of GET /me for an access token with those scopes.
 func MeOfGrant(g domain.ShownGrant, scopes []string, limit int) api.Me {
-	return me(g.ID.String(), api.Oauth, domain.ModeOf(g.Livemode), g.TenantID, scopes, g.AppName, limit)
+	return me(g.ID.String(), api.Oauth, caller.ModeOf(g.Livemode), g.TenantID, scopes, g.AppName, limit)
 }
 
 func me(id string, kind api.MeType, mode caller.Mode, tenant ids.Tenant, scopes []string, name string, limit int) api.Me {
@@ -101,7 +101,7 @@ func InternalTenant(t domain.Tenant) internalapi.Tenant {
 // Principal is the answer to a look-up.
 func Principal(p domain.Principal) internalapi.Principal {
 	return internalapi.Principal{
-		ID: p.KeyID.String(), Kind: "api_key", Name: p.Name, Mode: string(domain.ModeOf(p.Livemode)), Scopes: p.Scopes,
+		ID: p.KeyID.String(), Kind: "api_key", Name: p.Name, Mode: string(caller.ModeOf(p.Livemode)), Scopes: p.Scopes,
 		TenantID: p.TenantID.String(), Timezone: p.Timezone, Currency: p.Currency,
 		PolicyVersion: p.PolicyVersion, Version: p.Version, Clock: utc(p.Clock), ExpiresAt: utc(p.ExpiresAt), Revoked: p.Revoked,
 	}
@@ -110,7 +110,7 @@ func Principal(p domain.Principal) internalapi.Principal {
 // TokenPrincipal is the answer to a look-up of an access token.
 func TokenPrincipal(p domain.TokenPrincipal) internalapi.Principal {
 	return internalapi.Principal{
-		ID: p.GrantID.String(), Kind: "oauth", Name: p.Name, Mode: string(domain.ModeOf(p.Livemode)), Scopes: p.Granted(),
+		ID: p.GrantID.String(), Kind: "oauth", Name: p.Name, Mode: string(caller.ModeOf(p.Livemode)), Scopes: p.Granted(),
 		TenantID: p.TenantID.String(), Timezone: p.Timezone, Currency: p.Currency, ExpiresAt: utc(&p.ExpiresAt),
 		PolicyVersion: p.PolicyVersion, Version: p.Version, Clock: utc(p.Clock), Revoked: p.Revoked, Origins: origins(p.Origins),
 	}

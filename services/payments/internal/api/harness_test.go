@@ -98,7 +98,7 @@ func (w *world) serve(db *pg.DB) http.Handler {
 	w.accounts = &app.Accounts{DB: db, Store: accounts, Gateway: gateway, Now: w.now}
 	w.metrics = prometheus.NewRegistry()
 	w.intents = &app.Intents{
-		DB: db, Accounts: accounts, Gateway: gateway, Bookings: w.bookings, Invoices: w.invoices, Replies: answers,
+		DB: db, Accounts: accounts, Gateway: gateway, Bookings: w.bookings, Invoices: w.invoices, Keys: answers,
 		Metrics: app.NewMetrics(w.metrics), Wake: func() {}, Now: w.now,
 	}
 	refunds := &app.Refunds{Intents: w.intents, Wake: func() { w.woken.Add(1) }}

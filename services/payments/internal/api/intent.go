@@ -32,24 +32,19 @@ func (a *API) newIntents() rest.Collection[domain.GatewayID, domain.Intent] {
 func (a *API) shown(body func(domain.Intent, api.Mode) api.PaymentIntent) rest.Collection[domain.GatewayID, domain.Intent] {
 	return rest.Collection[domain.GatewayID, domain.Intent]{
 		Parse: domain.ParseGatewayID,
-		DB:    a.DB, Answers: a.Answers, Path: "payment-intents", NotFound: domain.ErrIntentNotFound, Load: store.Intent,
+		DB:    a.DB, Answers: a.Answers, Path: "payment-intents", NotFound: domain.ErrIntentNotFound, Load: store.Intent, Patience: a.Patience,
 		Show: func(p domain.Intent, mode api.Mode) rest.Answer {
 			return rest.Answer{ID: string(p.GatewayID), Version: p.Version, Body: body(p, mode)}
 		},
 	}
 }
 
-// createIntent looks for the stored answer first: the gateway is asked before the transaction that keeps the answer.
 func (a *API) createIntent(c *gin.Context) error {
-	if prior, err := a.Answers.Check(c.Request.Context()); err != nil {
+	body, err := httpx.Body[api.PaymentIntentCreate](c)
+	if err != nil {
 		return err
-	} else if prior != nil {
-		return httpx.Send(c, *prior)
 	}
-	return rest.CreateVia(c, a.newIntents(), fromIntentCreate,
-		func(ctx context.Context, transact pg.Transact[domain.Intent], in domain.IntentInput) error {
-			return a.Intents.Create(ctx, transact, in, a.Patience)
-		})
+	return rest.OperateNew(c, a.newIntents(), a.Intents.Create(c.Request.Context(), fromIntentCreate(body)))
 }
 
 // getIntent looks for the gateway first: without one no id is looked up.
@@ -73,24 +68,23 @@ func (a *API) configured(ctx context.Context) error {
 }
 
 func (a *API) cancelIntent(c *gin.Context) error {
-	if prior, err := a.Answers.Check(c.Request.Context()); err != nil {
+	id, err := a.intents().ID(c)
+	if err != nil {
 		return err
-	} else if prior != nil {
-		return httpx.Send(c, *prior)
 	}
-	return rest.ActionVia(c, a.intents(), a.Intents.Cancel)
+	return rest.Operate(c, a.intents(), id, a.Intents.Cancel(id, httpx.IfMatch(c)))
 }
 
 func (a *API) captureIntent(c *gin.Context) error {
-	if prior, err := a.Answers.Check(c.Request.Context()); err != nil {
+	id, err := a.intents().ID(c)
+	if err != nil {
 		return err
-	} else if prior != nil {
-		return httpx.Send(c, *prior)
 	}
-	return rest.UpdateVia(c, a.intents(), func(b api.PaymentIntentCapture) *int64 { return patch.FromNullable(b.AmountMinor).Pointer() },
-		func(ctx context.Context, transact pg.Transact[domain.Intent], id domain.GatewayID, amount *int64, match patch.Precondition) error {
-			return a.Intents.Capture(ctx, transact, id, amount, match)
-		})
+	body, err := httpx.Body[api.PaymentIntentCapture](c)
+	if err != nil {
+		return err
+	}
+	return rest.Operate(c, a.intents(), id, a.Intents.Capture(id, patch.FromNullable(body.AmountMinor).Pointer(), httpx.IfMatch(c)))
 }
 
 func (a *API) listIntents(c *gin.Context) error {

@@ -29,24 +29,19 @@ import (
 func (a *API) refunds() rest.Collection[domain.RefundID, domain.Refund] {
 	return rest.Collection[domain.RefundID, domain.Refund]{
 		Parse: ids.Parse[domain.RefundPrefix],
-		DB:    a.DB, Answers: a.Answers, Path: "refunds", NotFound: domain.ErrRefundNotFound, Load: store.Refund,
+		DB:    a.DB, Answers: a.Answers, Path: "refunds", NotFound: domain.ErrRefundNotFound, Load: store.Refund, Patience: a.Patience,
 		Show: func(r domain.Refund, mode api.Mode) rest.Answer {
 			return rest.Answer{ID: r.ID.String(), Version: r.Version, Body: view.Refund(r, mode)}
 		},
 	}
 }
 
-// createRefund looks for the stored answer first, as createIntent does.
 func (a *API) createRefund(c *gin.Context) error {
-	if prior, err := a.Answers.Check(c.Request.Context()); err != nil {
+	body, err := httpx.Body[api.RefundCreate](c)
+	if err != nil {
 		return err
-	} else if prior != nil {
-		return httpx.Send(c, *prior)
 	}
-	return rest.CreateVia(c, a.refunds(), fromRefundCreate,
-		func(ctx context.Context, transact pg.Transact[domain.Refund], in domain.RefundInput) error {
-			return a.Refunds.Create(ctx, transact, in, a.Patience)
-		})
+	return rest.OperateNew(c, a.refunds(), a.Refunds.Create(c.Request.Context(), fromRefundCreate(body)))
 }
 
 func (a *API) getRefund(c *gin.Context) error { return rest.Get(c, a.refunds()) }

@@ -9,6 +9,7 @@ import (
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/failpoint"
+	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/payments/internal/domain"
@@ -30,7 +31,7 @@ type Events struct {
 	Wake    func()          // tells Run that an event has come
 	Woken   <-chan struct{} // what Wake has told; nil: Run finds it by looking
 
-	failing failing
+	failing operation.Failing
 }
 
 // Receive keeps an event of an account. It returns when the event is committed, and does nothing else: the gateway waits.
@@ -68,17 +69,18 @@ func (a *Events) Receive(ctx context.Context, account domain.AccountID, body []b
 
 // Run works off what is due of all tenants.
 func (a *Events) Run(ctx context.Context) error {
-	due := workers[store.EventDue]{
-		db: a.Worker, now: a.Intents.Now, find: store.EventsDue, home: func(row store.EventDue) store.Home { return row.Home }, woken: a.Woken,
-		do: func(ctx context.Context, row store.EventDue) error {
+	due := operation.Workers[store.EventDue]{
+		Service: "payments",
+		DB:      a.Worker, Now: a.Intents.Now, Find: store.EventsDue, Home: func(row store.EventDue) operation.Home { return row.Home }, Woken: a.Woken,
+		Do: func(ctx context.Context, row store.EventDue) error {
 			if err := a.handle(ctx, row); err != nil {
 				return fmt.Errorf("gateway events about %s: %w", row.Intent, err)
 			}
 			return nil
 		},
-		report: a.failing.report(a.Log, "gateway events that are not worked off"),
+		Report: a.failing.Report(a.Log, "gateway events that are not worked off"),
 	}
-	if err := due.run(ctx); err != nil {
+	if err := due.Run(ctx); err != nil {
 		return fmt.Errorf("gateway events that are due: %w", err)
 	}
 	return nil

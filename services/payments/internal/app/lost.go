@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/payments/internal/domain"
@@ -26,7 +27,7 @@ type Canceler struct {
 	Worker  *pg.DB // worker role: finds what is due
 	Log     *slog.Logger
 
-	failing failing
+	failing operation.Failing
 }
 
 // errOpen says that a booking has more to be cancelled.
@@ -34,17 +35,18 @@ var errOpen = errors.New("intents of the booking are still open")
 
 // Run cancels what is due of all tenants. A booking that fails is tried again later.
 func (a *Canceler) Run(ctx context.Context) error {
-	due := workers[store.LostBooking]{
-		db: a.Worker, now: a.Intents.Now, find: store.LostBookings, home: func(row store.LostBooking) store.Home { return row.Home },
-		do: func(ctx context.Context, row store.LostBooking) error {
+	due := operation.Workers[store.LostBooking]{
+		Service: "payments",
+		DB:      a.Worker, Now: a.Intents.Now, Find: store.LostBookings, Home: func(row store.LostBooking) operation.Home { return row.Home },
+		Do: func(ctx context.Context, row store.LostBooking) error {
 			if err := a.turn(ctx, row.BookingID); err != nil {
 				return fmt.Errorf("booking %s: %w", row.BookingID, err)
 			}
 			return nil
 		},
-		report: a.failing.report(a.Log, "intents of cancelled bookings that cannot be cancelled"),
+		Report: a.failing.Report(a.Log, "intents of cancelled bookings that cannot be cancelled"),
 	}
-	if err := due.run(ctx); err != nil {
+	if err := due.Run(ctx); err != nil {
 		return fmt.Errorf("bookings whose intents are to be cancelled: %w", err)
 	}
 	return nil
@@ -87,7 +89,7 @@ func (a *Canceler) cancel(ctx context.Context, booking domain.BookingID) error {
 			continue
 		}
 		all.Go(func() {
-			if err := recovered(func() error { return a.Intents.cancelFor(ctx, p) }); err != nil {
+			if err := operation.Recovered(func() error { return a.Intents.cancelFor(ctx, p) }); err != nil {
 				failed[i] = fmt.Errorf("%s: %w", p.GatewayID, err)
 			}
 		})

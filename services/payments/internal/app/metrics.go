@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/payments/internal/domain"
@@ -158,7 +159,7 @@ func (a *Unfinished) Run(ctx context.Context) error {
 		}
 		silent, err := store.SilentAccounts(ctx, tx)
 		for _, s := range silent {
-			a.silent.WithLabelValues(string(s.Events), string(modeOf(s.Livemode))).Set(float64(s.Count))
+			a.silent.WithLabelValues(string(s.Events), string(caller.ModeOf(s.Livemode))).Set(float64(s.Count))
 		}
 		return err
 	})

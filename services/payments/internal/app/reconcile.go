@@ -69,7 +69,7 @@ func (a *Reconciler) Run(ctx context.Context) error {
 		turns.SetLimit(accountsAtOnce)
 		for _, due := range found {
 			turns.Go(func() error {
-				a.turn(caller.With(ctx, caller.Service("payments", due.TenantID, modeOf(due.Livemode))), due.AccountID)
+				a.turn(caller.With(ctx, caller.Service("payments", due.TenantID, caller.ModeOf(due.Livemode))), due.AccountID)
 				return nil
 			})
 		}

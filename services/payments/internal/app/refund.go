@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/failpoint"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto/api"
@@ -28,65 +28,72 @@ type Refunds struct {
 	Wake func()
 }
 
-// Create makes a refund at the gateway, once for each Idempotency-Key, as Intents.Create makes an intent. Its amount is reserved
-// under the locks of the intents before the gateway is asked, one intent after the other.
-func (a *Refunds) Create(ctx context.Context, transact pg.Transact[domain.Refund], in domain.RefundInput, patience time.Duration) error {
-	if err := in.Check(); err != nil {
-		return err
-	}
-	return whileUnderWay(ctx, patience, func() error { return replayed(ctx, transact, a.create(ctx, transact, in)) })
+// createRefund makes a refund at the gateway: Begin reserves its amount under the locks of the intents, Call asks the gateway, one
+// intent after the other, and Finish writes the outcome of the last part.
+type createRefund struct {
+	*Refunds
+
+	in      domain.RefundInput
+	intent  domain.GatewayID
+	booking domain.BookingID
+	unable  error // why a new refund cannot be made
+
+	r       domain.Refund
+	fresh   bool      // no call of these attempts was made before
+	pending []settled // outcomes that are not written yet
 }
 
-func (a *Refunds) create(ctx context.Context, transact pg.Transact[domain.Refund], in domain.RefundInput) error {
-	r, err := a.resume(ctx)
-	if err != nil {
-		return err
-	}
-	if r != nil {
-		return a.run(ctx, transact, *r, false)
-	}
-	begun, err := a.begin(ctx, in)
-	if err != nil {
-		return err
-	}
-	return a.run(ctx, transact, begun, true)
+// settled is the outcome of a part.
+type settled struct {
+	part domain.Allocation
+	out  outcome
 }
 
-// resume finds the refund that the same request has begun before, and takes its calls where nobody has them; nil when there is none.
-func (a *Refunds) resume(ctx context.Context) (r *domain.Refund, err error) {
-	err = a.Intents.claiming(ctx, func(ctx context.Context, tx pg.Tx, operation string) error {
-		real := a.Intents.Now()
-		if r, err = a.begun(ctx, tx, operation); err != nil {
-			return err
-		}
-		if r == nil {
-			return errNoCall
-		}
-		parts := r.UnderWay()
-		if len(parts) == 0 {
-			return nil
-		}
-		forgotten := func(part domain.Allocation) bool { return part.Forgotten(real) }
-		if r.Leased(real) || slices.ContainsFunc(parts, forgotten) { // the completer looks for what the gateway has forgotten
-			return errUnderWay
-		}
-		*r = r.Lease(real)
-		return store.LeaseRefund(ctx, tx, *r)
-	})
-	if errors.Is(err, errNoCall) {
-		err = nil
+// Create is the operation that makes a refund.
+func (a *Refunds) Create(ctx context.Context, in domain.RefundInput) operation.Operation[domain.Refund] {
+	o := &createRefund{Refunds: a, in: in}
+	if o.unable = in.Check(); o.unable == nil {
+		o.intent, o.booking, o.unable = a.named(ctx, in)
 	}
-	return r, err
+	return o
+}
+
+// Name implements operation.Operation.
+func (o *createRefund) Name() string { return operationOf(o.r.ID) }
+
+// Begin writes the row of a new refund and reserves its amount, or takes the calls of the one that the same request has begun before.
+func (o *createRefund) Begin(ctx context.Context, tx pg.Tx, begun string) (done bool, err error) {
+	found, err := o.begun(ctx, tx, begun)
+	if err != nil {
+		return false, err
+	}
+	if found != nil {
+		return o.resume(ctx, tx, *found)
+	}
+	if o.unable != nil {
+		return false, o.unable
+	}
+	intents, err := store.IntentsToRefund(ctx, tx, o.intent, o.booking, domain.MaxAllocations+1)
+	if err != nil {
+		return false, err
+	}
+	r, err := domain.NewRefund(o.in, intents, o.Intents.Now())
+	if err != nil {
+		return false, err
+	}
+	o.fresh = true
+	o.r, err = store.InsertRefund(ctx, tx, r)
+	return false, err
 }
 
 // begun locks and reads the refund of an operation; nil when there is none, or when the gateway has refused all of it.
-func (a *Refunds) begun(ctx context.Context, tx pg.Tx, operation string) (*domain.Refund, error) {
-	if operation == "" {
+func (o *createRefund) begun(ctx context.Context, tx pg.Tx, name string) (*domain.Refund, error) {
+	if name == "" {
 		return nil, nil
 	}
 	var id domain.RefundID
-	if err := id.Scan(operation); err != nil {
-		return nil, fmt.Errorf("operation %q: %w", operation, err)
+	if err := id.Scan(name); err != nil {
+		return nil, fmt.Errorf("operation %q: %w", name, err)
 	}
 	r, err := store.RefundForUpdate(ctx, tx, id)
 	if errors.Is(err, domain.ErrRefundNotFound) || err == nil && r.Status == domain.RefundRefused && !r.Shown {
@@ -95,29 +102,101 @@ func (a *Refunds) begun(ctx context.Context, tx pg.Tx, operation string) (*domai
 	return &r, err
 }
 
-// begin writes the row of a new refund and reserves its amount.
-func (a *Refunds) begin(ctx context.Context, in domain.RefundInput) (r domain.Refund, err error) {
-	intent, booking, err := a.named(ctx, in)
-	if err != nil {
-		return domain.Refund{}, err
+// resume takes the calls of a refund, where nobody has them. What the gateway may have forgotten is the completer's.
+func (o *createRefund) resume(ctx context.Context, tx pg.Tx, r domain.Refund) (done bool, err error) {
+	o.r, o.fresh = r, false
+	parts, real := r.UnderWay(), o.Intents.Now()
+	if len(parts) == 0 {
+		return true, nil
 	}
-	err = a.Intents.claiming(ctx, func(ctx context.Context, tx pg.Tx, operation string) error {
-		if other, err := a.begun(ctx, tx, operation); err != nil || other != nil { // by the same request, since resume has looked
-			return errors.Join(err, errUnderWay)
-		}
-		intents, err := store.IntentsToRefund(ctx, tx, intent, booking, domain.MaxAllocations+1)
+	forgotten := func(part domain.Allocation) bool { return part.Forgotten(real) }
+	if r.Leased(real) || slices.ContainsFunc(parts, forgotten) {
+		return false, operation.ErrUnderWay
+	}
+	o.r = r.Lease(real)
+	return false, store.LeaseRefund(ctx, tx, o.r)
+}
+
+// Call asks the gateway for what is under way. The outcome of each part but the last is written before the next one is asked for.
+func (o *createRefund) Call(ctx context.Context) error {
+	var refusal error // of the first part that was refused
+	parts := o.r.UnderWay()
+	for i, part := range parts {
+		account, err := o.account(ctx, part)
 		if err != nil {
 			return err
 		}
-		if r, err = domain.NewRefund(in, intents, a.Intents.Now()); err != nil {
+		failpoint.Here("refund.begun")
+		snapshot, cause := o.Intents.Gateway.CreateRefund(ctx, account, o.r, part)
+		failpoint.Here("refund.called")
+		var busy *domain.BusyError
+		if errors.As(cause, &busy) && o.fresh && !o.r.Shown {
+			return o.giveBack(parts[i:], cause)
+		}
+		out, known := outcomeOf(snapshot, cause, o.fresh)
+		if !known {
+			return o.leave(ctx, o.r.ID, cause)
+		}
+		if refusal == nil {
+			refusal = cause
+		}
+		o.pending = []settled{{part, out}}
+		if last := i == len(parts)-1; !last {
+			if err := o.Intents.DB.Tx(ctx, o.write); err != nil {
+				return err
+			}
+		}
+	}
+	if o.makesSomething() {
+		return nil
+	}
+	_, answer := gatewayError(refusal, true)
+	return &operation.RefusedError{Answer: answer}
+}
+
+// makesSomething reports whether the gateway has made a part, by what is written and the outcome of the last one.
+func (o *createRefund) makesSomething() bool { return o.r.Shown || o.pending[0].out.refused == nil }
+
+// giveBack ends a refund of which nothing was made, because the gateway takes no requests.
+func (o *createRefund) giveBack(parts []domain.Allocation, cause error) error {
+	_, answer := gatewayError(cause, true)
+	out := outcome{refused: &domain.Failure{Code: "gateway_busy", Message: "The payment gateway takes no requests at the moment."}}
+	o.pending = nil
+	for _, part := range parts {
+		o.pending = append(o.pending, settled{part, out})
+	}
+	return &operation.RefusedError{Answer: answer}
+}
+
+// write writes the outcomes of parts; others follow.
+func (o *createRefund) write(ctx context.Context, tx pg.Tx) (err error) {
+	for _, s := range o.pending {
+		if o.r, err = o.settle(ctx, tx, o.r.ID, s.part, s.out, true); err != nil {
 			return err
 		}
-		if r, err = store.InsertRefund(ctx, tx, r); err != nil {
-			return err
-		}
-		return a.Intents.Replies.Begin(ctx, tx, operationOf(r.ID))
-	})
-	return r, err
+	}
+	return nil
+}
+
+// Finish writes the outcome of the last part.
+func (o *createRefund) Finish(ctx context.Context, tx pg.Tx) (domain.Refund, error) {
+	tx.AfterCommit(func() { failpoint.Here("refund.committed") })
+	if len(o.pending) == 0 {
+		return store.RefundForUpdate(ctx, tx, o.r.ID)
+	}
+	last := o.pending[0]
+	return o.settle(ctx, tx, o.r.ID, last.part, last.out, false)
+}
+
+// Release writes that the gateway has refused all of it.
+func (o *createRefund) Release(ctx context.Context, tx pg.Tx) error {
+	if err := o.write(ctx, tx); err != nil {
+		return err
+	}
+	if o.r.Shown || len(o.r.UnderWay()) > 0 {
+		return operation.ErrUnderWay // look again
+	}
+	return nil
 }
 
 // named finds out whether the intent or the booking of a request exists.
@@ -137,66 +216,6 @@ func (a *Refunds) named(ctx context.Context, in domain.RefundInput) (intent doma
 		_, err = a.Intents.Bookings.Booking(ctx, booking)
 	}
 	return "", booking, err
-}
-
-// run asks the gateway for what is under way of a refund. What it says of the last part is written with the answer to the client,
-// in one transaction. fresh says that no call of these attempts was made before.
-func (a *Refunds) run(ctx context.Context, transact pg.Transact[domain.Refund], r domain.Refund, fresh bool) error {
-	parts := r.UnderWay()
-	if len(parts) == 0 {
-		return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Refund, error) {
-			return store.RefundForUpdate(ctx, tx, r.ID)
-		})
-	}
-	var refusal error
-	for i, part := range parts {
-		account, err := a.account(ctx, part)
-		if err != nil {
-			return err
-		}
-		failpoint.Here("refund.begun")
-		told, cause := a.Intents.Gateway.CreateRefund(ctx, account, r, part)
-		failpoint.Here("refund.called")
-		var busy *domain.BusyError
-		if errors.As(cause, &busy) && fresh && !r.Shown {
-			return a.giveBack(ctx, r, parts[i:], cause)
-		}
-		out, known := outcomeOf(told, cause, fresh)
-		if !known {
-			return a.leave(ctx, r.ID, cause)
-		}
-		if refusal == nil {
-			refusal = cause
-		}
-		last := i == len(parts)-1
-		settle := func(ctx context.Context, tx pg.Tx) (domain.Refund, error) {
-			return a.settle(ctx, tx, r.ID, part, out, !last)
-		}
-		if last && (r.Shown || cause == nil) {
-			err = transact(ctx, settle)
-			failpoint.Here("refund.committed")
-			return err
-		}
-		if r, err = a.inTx(ctx, r.ID, settle); err != nil {
-			return err
-		}
-	}
-	if r.Shown {
-		return a.run(ctx, transact, r, fresh)
-	}
-	_, answer := gatewayError(refusal, true)
-	return answer
-}
-
-// inTx writes the outcome of a part; a refund of which nothing was made leaves the request's key free.
-func (a *Refunds) inTx(
-	ctx context.Context, id domain.RefundID, write func(ctx context.Context, tx pg.Tx) (domain.Refund, error),
-) (r domain.Refund, err error) {
-	err = a.Intents.holding(ctx, operationOf(id), func(ctx context.Context, tx pg.Tx) (nothing bool, err error) {
-		r, err = write(ctx, tx)
-		return !r.Shown && len(r.UnderWay()) == 0, err
-	})
-	return r, err
 }
 
 // account is the one of the intent of a part, also when it is disconnected now.
@@ -226,22 +245,6 @@ func outcomeOf(told domain.GatewayRefund, cause error, fresh bool) (out outcome,
 	default:
 		return outcome{}, false
 	}
-}
-
-// giveBack ends a refund of which nothing was made, because the gateway takes no requests.
-func (a *Refunds) giveBack(ctx context.Context, r domain.Refund, parts []domain.Allocation, cause error) error {
-	_, answer := gatewayError(cause, true)
-	out := outcome{refused: &domain.Failure{Code: "gateway_busy", Message: "The payment gateway takes no requests at the moment."}}
-	for _, part := range parts {
-		// The client may have gone, and its context with it.
-		_, err := a.inTx(context.WithoutCancel(ctx), r.ID, func(ctx context.Context, tx pg.Tx) (domain.Refund, error) {
-			return a.settle(ctx, tx, r.ID, part, out, true)
-		})
-		if err != nil {
-			return errors.Join(answer, err)
-		}
-	}
-	return answer
 }
 
 // leave leaves what is under way to the next attempt, and returns what the client is told.

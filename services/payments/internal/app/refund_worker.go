@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/payments/internal/domain"
@@ -17,122 +18,125 @@ type RefundCompleter struct {
 	Refunds *Refunds
 	Worker  *pg.DB // worker role: finds what is left
 	Log     *slog.Logger
-	failing failing
+	failing operation.Failing
 }
 
 // Run resumes what is left of all tenants. One that fails is tried again later.
 func (a *RefundCompleter) Run(ctx context.Context) error {
-	left := workers[store.RefundDue]{
-		db: a.Worker, now: a.Refunds.Intents.Now, find: store.RefundsLeft, home: func(row store.RefundDue) store.Home { return row.Home },
-		do: func(ctx context.Context, row store.RefundDue) error {
+	left := operation.Workers[store.RefundDue]{
+		Service: "payments",
+		DB:      a.Worker, Now: a.Refunds.Intents.Now, Find: store.RefundsLeft, Home: func(row store.RefundDue) operation.Home { return row.Home },
+		Do: func(ctx context.Context, row store.RefundDue) error {
 			if err := a.complete(ctx, row.ID); err != nil {
 				return fmt.Errorf("refund %s: %w", row.ID, err)
 			}
 			return nil
 		},
-		report: a.failing.report(a.Log, "refunds that cannot be completed"),
+		Report: a.failing.Report(a.Log, "refunds that cannot be completed"),
 	}
-	if err := left.run(ctx); err != nil {
+	if err := left.Run(ctx); err != nil {
 		return fmt.Errorf("refunds that are left: %w", err)
 	}
 	return nil
 }
 
-// complete repeats the attempts of a refund whose outcome is not known, one after the other.
+// complete resumes the calls of one refund.
 func (a *RefundCompleter) complete(ctx context.Context, id domain.RefundID) error {
-	r, ok, err := a.take(ctx, id)
-	if err != nil || !ok {
-		return err
-	}
-	for _, part := range r.UnderWay() {
-		if err := a.completePart(ctx, r, part); err != nil {
-			return a.leave(ctx, r, err)
-		}
-	}
-	return nil
+	left := createRefund{Refunds: a.Refunds, r: domain.Refund{ID: id}}
+	return operation.Resume(ctx, a.Refunds.Intents.operations(), &leftRefund{left})
 }
 
-// take takes the calls of a process that has had its time; false when they have ended, or when another process has them.
-func (a *RefundCompleter) take(ctx context.Context, id domain.RefundID) (r domain.Refund, ok bool, err error) {
-	err = a.Refunds.Intents.holding(ctx, operationOf(id), func(ctx context.Context, tx pg.Tx) (nothing bool, err error) {
-		if r, err = store.RefundForUpdate(ctx, tx, id); err != nil {
-			return false, err
-		}
-		real := a.Refunds.Intents.Now()
-		if ok = len(r.UnderWay()) > 0 && !r.Leased(real); !ok {
-			return false, nil
-		}
-		r = r.Lease(real)
-		return false, store.LeaseRefund(ctx, tx, r)
-	})
-	return r, ok, err
-}
+// leftRefund is a refund whose calls a process has left or whose outcome is unknown, as RefundCompleter resumes them.
+type leftRefund struct{ createRefund }
 
-// completePart repeats an attempt, of which the gateway says what it did. Where the gateway may have forgotten the attempt, or
-// keeps an answer that says nothing, the refund is looked for, and only when there is none a new attempt begins.
-func (a *RefundCompleter) completePart(ctx context.Context, r domain.Refund, part domain.Allocation) error {
-	account, err := a.Refunds.account(ctx, part)
+// Begin takes the calls, unless they have ended or another process has them.
+func (o *leftRefund) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, err error) {
+	r, err := store.RefundForUpdate(ctx, tx, o.r.ID)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if part.Forgotten(a.Refunds.Intents.Now()) {
-		return a.find(ctx, account, r, part)
+	real := o.Intents.Now()
+	if len(r.UnderWay()) == 0 || r.Leased(real) {
+		return false, operation.ErrUnderWay
 	}
-	told, err := a.Refunds.Intents.Gateway.CreateRefund(ctx, account, r, part)
+	o.r = r.Lease(real)
+	return false, store.LeaseRefund(ctx, tx, o.r)
+}
+
+// Call repeats the attempts whose outcome is not known, one after the other. What is still unknown is left for a time that grows with
+// its age.
+func (o *leftRefund) Call(ctx context.Context) error {
+	parts := o.r.UnderWay()
+	for i := range parts {
+		out, err := o.ask(ctx, &parts[i])
+		if err != nil {
+			real := o.Intents.Now()
+			return errors.Join(err, o.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
+				return store.LeaveRefund(ctx, tx, o.r, real.Add(jitter(domain.Pause(o.r.CreatedAt, real))))
+			}))
+		}
+		o.pending = []settled{{parts[i], out}}
+		if last := i == len(parts)-1; !last {
+			if err := o.Intents.DB.Tx(ctx, o.write); err != nil {
+				return err
+			}
+		}
+	}
+	if o.makesSomething() {
+		return nil
+	}
+	return &operation.RefusedError{Answer: domain.ErrGateway}
+}
+
+// ask repeats an attempt, of which the gateway says what it did. Where the gateway may have forgotten the attempt, or keeps an answer
+// that says nothing, the refund is looked for, and only when there is none a new attempt begins.
+func (o *leftRefund) ask(ctx context.Context, part *domain.Allocation) (outcome, error) {
+	account, err := o.account(ctx, *part)
+	if err != nil {
+		return outcome{}, err
+	}
 	var broken *domain.BrokenError
-	if errors.As(err, &broken) {
-		return a.find(ctx, account, r, part)
+	if !part.Forgotten(o.Intents.Now()) {
+		snapshot, err := o.Intents.Gateway.CreateRefund(ctx, account, o.r, *part)
+		if !errors.As(err, &broken) {
+			return known(snapshot, err)
+		}
 	}
-	return a.end(ctx, r, part, told, err)
-}
-
-// find looks for the refund of a part at the gateway; when there is none, the attempt had no effect and another one begins.
-func (a *RefundCompleter) find(ctx context.Context, account domain.Account, r domain.Refund, part domain.Allocation) error {
-	found, err := a.Refunds.Intents.Gateway.FindRefund(ctx, account, part, r.CreatedAt)
+	found, err := o.Intents.Gateway.FindRefund(ctx, account, *part, o.r.CreatedAt)
 	if err != nil {
-		return err
+		return outcome{}, err
 	}
 	if found != nil {
-		return a.end(ctx, r, part, *found, nil)
+		return outcome{told: *found}, nil
 	}
-	next := part
-	next.Attempt, next.AttemptedAt = part.Attempt+1, a.Refunds.Intents.Now()
-	err = a.Refunds.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		current, err := store.RefundForUpdate(ctx, tx, r.ID)
-		if err != nil {
-			return err
-		}
-		if now, ok := current.Allocation(part.ID); !ok || now.Status != domain.RefundCreating || now.Attempt != part.Attempt {
-			return errUnderWay
-		}
-		if err := store.BeginAttempt(ctx, tx, next); err != nil {
-			return err
-		}
-		return store.LeaseRefund(ctx, tx, current.Lease(next.AttemptedAt))
-	})
+	if err := o.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return o.again(ctx, tx, part) }); err != nil {
+		return outcome{}, err
+	}
+	return known(o.Intents.Gateway.CreateRefund(ctx, account, o.r, *part))
+}
+
+func known(snapshot domain.GatewayRefund, cause error) (outcome, error) {
+	out, ok := outcomeOf(snapshot, cause, false)
+	if !ok {
+		return outcome{}, cause
+	}
+	return out, nil
+}
+
+// again begins a new attempt of a part: the one before had no effect.
+func (o *leftRefund) again(ctx context.Context, tx pg.Tx, part *domain.Allocation) error {
+	next := *part
+	next.Attempt, next.AttemptedAt = part.Attempt+1, o.Intents.Now()
+	current, err := store.RefundForUpdate(ctx, tx, o.r.ID)
 	if err != nil {
 		return err
 	}
-	told, err := a.Refunds.Intents.Gateway.CreateRefund(ctx, account, r, next)
-	return a.end(ctx, r, next, told, err)
-}
-
-// end writes what the gateway has said. After any other error the lease ends, and the same attempt is made again.
-func (a *RefundCompleter) end(ctx context.Context, r domain.Refund, part domain.Allocation, told domain.GatewayRefund, cause error) error {
-	out, known := outcomeOf(told, cause, false)
-	if !known {
-		return cause
+	if now, ok := current.Allocation(part.ID); !ok || now.Status != domain.RefundCreating || now.Attempt != part.Attempt {
+		return operation.ErrUnderWay
 	}
-	_, err := a.Refunds.inTx(ctx, r.ID, func(ctx context.Context, tx pg.Tx) (domain.Refund, error) {
-		return a.Refunds.settle(ctx, tx, r.ID, part, out, true)
-	})
-	return err
-}
-
-// leave leaves the calls of a refund for a time that grows with its age.
-func (a *RefundCompleter) leave(ctx context.Context, r domain.Refund, cause error) error {
-	real := a.Refunds.Intents.Now()
-	return errors.Join(cause, a.Refunds.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		return store.LeaveRefund(ctx, tx, r, real.Add(jitter(domain.Pause(r.CreatedAt, real))))
-	}))
+	if err := store.BeginAttempt(ctx, tx, next); err != nil {
+		return err
+	}
+	*part = next
+	return store.LeaseRefund(ctx, tx, current.Lease(next.AttemptedAt))
 }

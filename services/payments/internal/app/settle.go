@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/failpoint"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
@@ -35,7 +36,7 @@ type Settler struct {
 	Worker  *pg.DB // worker role: finds what is due
 	Log     *slog.Logger
 
-	failing failing
+	failing operation.Failing
 }
 
 // SettlementService is the bookings service.
@@ -49,17 +50,18 @@ var errUncounted = errors.New("payments of the booking are still to be counted")
 
 // Run settles what is due of all tenants. A booking that fails is tried again later.
 func (a *Settler) Run(ctx context.Context) error {
-	due := workers[store.LostBooking]{
-		db: a.Worker, now: a.Intents.Now, find: store.SettlementsDue, home: func(row store.LostBooking) store.Home { return row.Home },
-		do: func(ctx context.Context, row store.LostBooking) error {
+	due := operation.Workers[store.LostBooking]{
+		Service: "payments",
+		DB:      a.Worker, Now: a.Intents.Now, Find: store.SettlementsDue, Home: func(row store.LostBooking) operation.Home { return row.Home },
+		Do: func(ctx context.Context, row store.LostBooking) error {
 			if err := a.turn(ctx, row.BookingID); err != nil {
 				return fmt.Errorf("booking %s: %w", row.BookingID, err)
 			}
 			return nil
 		},
-		report: a.failing.report(a.Log, "payments of cancelled and expired bookings that cannot be settled"),
+		Report: a.failing.Report(a.Log, "payments of cancelled and expired bookings that cannot be settled"),
 	}
-	if err := due.run(ctx); err != nil {
+	if err := due.Run(ctx); err != nil {
 		return fmt.Errorf("bookings whose payments are to be settled: %w", err)
 	}
 	return nil
@@ -181,22 +183,23 @@ type OwedRefunds struct {
 	Worker  *pg.DB // worker role: finds what is due
 	Log     *slog.Logger
 
-	failing failing
+	failing operation.Failing
 }
 
 // Run looks at what is due of all tenants. One that fails is tried again later.
 func (a *OwedRefunds) Run(ctx context.Context) error {
-	due := workers[store.OwedDue]{
-		db: a.Worker, now: a.Refunds.Intents.Now, find: store.OwedRefundsDue, home: func(row store.OwedDue) store.Home { return row.Home },
-		do: func(ctx context.Context, row store.OwedDue) error {
+	due := operation.Workers[store.OwedDue]{
+		Service: "payments",
+		DB:      a.Worker, Now: a.Refunds.Intents.Now, Find: store.OwedRefundsDue, Home: func(row store.OwedDue) operation.Home { return row.Home },
+		Do: func(ctx context.Context, row store.OwedDue) error {
 			if err := a.turn(ctx, row); err != nil {
 				return fmt.Errorf("%s %s: %w", row.Cause, row.Subject, err)
 			}
 			return nil
 		},
-		report: a.failing.report(a.Log, "owed refunds that cannot be made"),
+		Report: a.failing.Report(a.Log, "owed refunds that cannot be made"),
 	}
-	if err := due.run(ctx); err != nil {
+	if err := due.Run(ctx); err != nil {
 		return fmt.Errorf("refunds that are owed: %w", err)
 	}
 	return nil
@@ -301,14 +304,17 @@ func (a *OwedRefunds) next(ctx context.Context, tx pg.Tx, o domain.OwedRefund, p
 
 // make asks the gateway. A gateway that is busy, or that does not answer, does not end the refund: RefundCompleter goes on with it.
 func (a *OwedRefunds) make(ctx context.Context, r domain.Refund) {
-	err := a.Refunds.run(ctx, func(ctx context.Context, verb func(ctx context.Context, tx pg.Tx) (domain.Refund, error)) error {
-		_, err := a.Refunds.inTx(ctx, r.ID, verb)
-		return err
-	}, r, false)
-	if err != nil {
+	begun := &ownRefund{createRefund{Refunds: a.Refunds, r: r}}
+	if err := operation.Resume(ctx, a.Refunds.Intents.operations(), begun); err != nil {
 		a.Log.WarnContext(ctx, "automatic refund", slog.String("refund", r.ID.String()), slog.String("booking", r.BookingID.String()), slog.Any("error", err))
 	}
 }
+
+// ownRefund is a refund that next has begun.
+type ownRefund struct{ createRefund }
+
+// Begin implements operation.Operation.
+func (*ownRefund) Begin(context.Context, pg.Tx, string) (done bool, err error) { return false, nil }
 
 // Close ends what is owed when a person says so, with a note of why. Closing it again changes nothing.
 func (a *OwedRefunds) Close(ctx context.Context, tx pg.Tx, id domain.OwedID, match patch.Precondition, note string) (domain.OwedRefund, error) {

@@ -28,8 +28,8 @@ var notPayable = []string{"cancelled", "expired"}
 // openInvoices are the states of invoices that can be paid.
 var openInvoices = []string{"open", "partially_paid", "uncollectible"}
 
-// NewIntent is an intent for a booking, and an invoice of it where one is named, before the gateway is asked.
-func NewIntent(id IntentID, in IntentInput, b Booking, v *Invoice) (Intent, error) {
+// NewIntent is an intent for a booking, and an invoice of it where one is named, before it has a row and the gateway is asked.
+func NewIntent(in IntentInput, b Booking, v *Invoice) (Intent, error) {
 	if slices.Contains(notPayable, b.Status) {
 		return Intent{}, ErrNotPayable.WithMessage("The booking is %s.", b.Status).WithField("booking_id")
 	}
@@ -52,7 +52,7 @@ func NewIntent(id IntentID, in IntentInput, b Booking, v *Invoice) (Intent, erro
 		capture = CaptureAutomatic
 	}
 	out := Intent{
-		ID: id, Status: Creating, Amount: money.Amount{Minor: amount, Currency: b.Total.Currency}, BookingID: b.ID, CustomerID: b.CustomerID,
+		Status: Creating, Amount: money.Amount{Minor: amount, Currency: b.Total.Currency}, BookingID: b.ID, CustomerID: b.CustomerID,
 		CaptureMethod: capture, Description: in.Description, ReceiptEmail: in.ReceiptEmail, Metadata: in.Metadata, BookingStatus: b.Status,
 	}
 	if v != nil {

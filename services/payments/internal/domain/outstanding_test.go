@@ -21,7 +21,7 @@ func TestInvoiceIntentIsLimitedByTheBooking(t *testing.T) {
 		"the invoice is less": {300, 300, 200, 200}, "the booking is less": {300, 100, 200, 100}, "the booking is paid": {300, 0, 200, 0},
 		"no price": {0, 0, 200, 200},
 	} {
-		p, err := domain.NewIntent(ids.New[domain.IntentPrefix](), domain.IntentInput{Booking: booking.String(), Invoice: &text},
+		p, err := domain.NewIntent(domain.IntentInput{Booking: booking.String(), Invoice: &text},
 			domain.Booking{ID: booking, Status: "confirmed", Total: usd(c.total), Due: usd(c.due)},
 			&domain.Invoice{ID: invoice, BookingID: booking, Status: "open", Due: usd(c.invoiced)})
 		if c.want == 0 {

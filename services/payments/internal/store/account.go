@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/crypt"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/payments/internal/domain"
@@ -203,16 +204,12 @@ type webhookSecret struct {
 
 // HomeOf finds whose an account is. ok is false when there is none.
 func HomeOf(ctx context.Context, q pg.Q, id domain.AccountID) (tenant ids.Tenant, mode caller.Mode, ok bool, err error) {
-	got, err := pg.One(ctx, q, pgx.RowToStructByName[Home], pgx.ErrNoRows,
+	got, err := pg.One(ctx, q, pgx.RowToStructByName[operation.Home], pgx.ErrNoRows,
 		`select tenant_id, livemode from gateway_account_home($1)`, id.UUID())
 	if errors.Is(err, pgx.ErrNoRows) {
 		return ids.Tenant{}, "", false, nil
 	}
-	mode = caller.Test
-	if got.Livemode {
-		mode = caller.Live
-	}
-	return got.TenantID, mode, err == nil, err
+	return got.TenantID, caller.ModeOf(got.Livemode), err == nil, err
 }
 
 const (

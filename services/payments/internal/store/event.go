@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/payments/internal/domain"
@@ -69,7 +70,7 @@ func TrimEvents(ctx context.Context, tx pg.Tx, account domain.AccountID, kept in
 
 // EventDue is an intent with events that are to be worked off.
 type EventDue struct {
-	Home
+	operation.Home
 
 	AccountID domain.AccountID
 	Intent    domain.GatewayID
@@ -77,11 +78,11 @@ type EventDue struct {
 
 // EventsDue returns the intents of up to limit events of all tenants and modes but those of except that are due, the oldest first; tx
 // has the worker role.
-func EventsDue(ctx context.Context, tx pg.Tx, now time.Time, except []Home, limit int) ([]EventDue, error) {
-	tenants, modes := homes(except)
+func EventsDue(ctx context.Context, tx pg.Tx, now time.Time, except []operation.Home, limit int) ([]EventDue, error) {
+	tenants, modes := operation.Homes(except)
 	return pg.Many(ctx, tx, pgx.RowToStructByName[EventDue], `
 		select e.tenant_id, e.livemode, e.account_id, e.intent from gateway_events e
-		where e.due_at is not null and e.due_at <= $3`+outside("e")+` order by e.due_at limit $4`, tenants, modes, now, limit)
+		where e.due_at is not null and e.due_at <= $3`+operation.Outside("e")+` order by e.due_at limit $4`, tenants, modes, now, limit)
 }
 
 // Taken are events about an intent that a process has taken.

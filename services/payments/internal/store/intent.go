@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/payments/internal/domain"
@@ -165,40 +165,19 @@ func SaveRead(ctx context.Context, tx pg.Tx, p domain.Intent) error {
 	return nil
 }
 
-// Home is a tenant in a mode.
-type Home struct {
-	TenantID ids.Tenant
-	Livemode bool
-}
-
-// outside excludes the rows of alias of the tenants and modes in $1 and $2.
-func outside(alias string) string {
-	return ` and not exists (select from unnest($1::uuid[], $2::boolean[]) h (tenant_id, livemode)
-		where h.tenant_id = ` + alias + `.tenant_id and h.livemode = ` + alias + `.livemode)`
-}
-
-// homes are the arguments of outside.
-func homes(list []Home) (tenants [][16]byte, modes []bool) {
-	tenants, modes = make([][16]byte, len(list)), make([]bool, len(list))
-	for i, h := range list {
-		tenants[i], modes[i] = h.TenantID.UUID(), h.Livemode
-	}
-	return tenants, modes
-}
-
 // IntentDue is an intent whose call is to be resumed.
 type IntentDue struct {
-	Home
+	operation.Home
 
 	ID domain.IntentID
 }
 
 // IntentsLeft returns up to limit intents of all tenants and modes but those of except, whose call a process has left, oldest first;
 // tx has the worker role.
-func IntentsLeft(ctx context.Context, tx pg.Tx, real time.Time, except []Home, limit int) ([]IntentDue, error) {
-	tenants, modes := homes(except)
+func IntentsLeft(ctx context.Context, tx pg.Tx, real time.Time, except []operation.Home, limit int) ([]IntentDue, error) {
+	tenants, modes := operation.Homes(except)
 	return pg.Many(ctx, tx, pgx.RowToStructByName[IntentDue], `
 		select p.tenant_id, p.livemode, p.id from payment_intents p
-		where p.leased_until is not null and p.leased_until <= $3`+outside("p")+`
+		where p.leased_until is not null and p.leased_until <= $3`+operation.Outside("p")+`
 		order by p.leased_until, p.id limit $4`, tenants, modes, real, limit)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/payments/internal/domain"
@@ -41,18 +42,18 @@ func PutReopened(ctx context.Context, tx pg.Tx, id domain.BookingID, now time.Ti
 
 // LostBooking is a booking whose open intents are to be cancelled.
 type LostBooking struct {
-	Home
+	operation.Home
 
 	BookingID domain.BookingID
 }
 
 // LostBookings returns up to limit of them of all tenants and modes but those of except that are due, the oldest first; tx has the
 // worker role.
-func LostBookings(ctx context.Context, tx pg.Tx, now time.Time, except []Home, limit int) ([]LostBooking, error) {
-	tenants, modes := homes(except)
+func LostBookings(ctx context.Context, tx pg.Tx, now time.Time, except []operation.Home, limit int) ([]LostBooking, error) {
+	tenants, modes := operation.Homes(except)
 	return pg.Many(ctx, tx, pgx.RowToStructByName[LostBooking], `
 		select l.tenant_id, l.livemode, l.booking_id from lost_bookings l
-		where l.due_at <= $3`+outside("l")+` order by l.due_at limit $4`, tenants, modes, now, limit)
+		where l.due_at <= $3`+operation.Outside("l")+` order by l.due_at limit $4`, tenants, modes, now, limit)
 }
 
 // TakeLost takes a booking until a time and returns how often it was taken; 0 when another process has it or has ended it.

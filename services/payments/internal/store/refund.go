@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/payments/internal/domain"
@@ -264,17 +265,17 @@ func LeaveRefund(ctx context.Context, tx pg.Tx, r domain.Refund, until time.Time
 
 // RefundDue is a refund whose calls are to be resumed.
 type RefundDue struct {
-	Home
+	operation.Home
 
 	ID domain.RefundID
 }
 
 // RefundsLeft returns up to limit refunds of all tenants and modes but those of except, whose calls a process has left, oldest
 // first; tx has the worker role.
-func RefundsLeft(ctx context.Context, tx pg.Tx, real time.Time, except []Home, limit int) ([]RefundDue, error) {
-	tenants, modes := homes(except)
+func RefundsLeft(ctx context.Context, tx pg.Tx, real time.Time, except []operation.Home, limit int) ([]RefundDue, error) {
+	tenants, modes := operation.Homes(except)
 	return pg.Many(ctx, tx, pgx.RowToStructByName[RefundDue], `
 		select r.tenant_id, r.livemode, r.id from refunds r
-		where r.leased_until is not null and r.leased_until <= $3`+outside("r")+`
+		where r.leased_until is not null and r.leased_until <= $3`+operation.Outside("r")+`
 		order by r.leased_until, r.id limit $4`, tenants, modes, real, limit)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pg"
 
@@ -54,11 +55,11 @@ func noteDue(ctx context.Context, tx pg.Tx, table string, id domain.BookingID, n
 
 // SettlementsDue returns up to limit bookings of all tenants and modes but those of except that are to be settled, the oldest first;
 // tx has the worker role.
-func SettlementsDue(ctx context.Context, tx pg.Tx, now time.Time, except []Home, limit int) ([]LostBooking, error) {
-	tenants, modes := homes(except)
+func SettlementsDue(ctx context.Context, tx pg.Tx, now time.Time, except []operation.Home, limit int) ([]LostBooking, error) {
+	tenants, modes := operation.Homes(except)
 	return pg.Many(ctx, tx, pgx.RowToStructByName[LostBooking], `
 		select s.tenant_id, s.livemode, s.booking_id from booking_settlements s
-		where s.due_at <= $3`+outside("s")+` order by s.due_at limit $4`, tenants, modes, now, limit)
+		where s.due_at <= $3`+operation.Outside("s")+` order by s.due_at limit $4`, tenants, modes, now, limit)
 }
 
 // Settling is a booking whose payments are being settled.
@@ -175,7 +176,7 @@ func gatewayIDs(list []domain.GatewayID) []string {
 
 // OwedDue is an owed refund that is to be looked at.
 type OwedDue struct {
-	Home
+	operation.Home
 
 	Cause   domain.Cause
 	Subject string
@@ -183,11 +184,11 @@ type OwedDue struct {
 
 // OwedRefundsDue returns up to limit owed refunds of all tenants and modes but those of except that are to be looked at, the oldest
 // first; tx has the worker role.
-func OwedRefundsDue(ctx context.Context, tx pg.Tx, now time.Time, except []Home, limit int) ([]OwedDue, error) {
-	tenants, modes := homes(except)
+func OwedRefundsDue(ctx context.Context, tx pg.Tx, now time.Time, except []operation.Home, limit int) ([]OwedDue, error) {
+	tenants, modes := operation.Homes(except)
 	return pg.Many(ctx, tx, pgx.RowToStructByName[OwedDue], `
 		select o.tenant_id, o.livemode, o.cause, o.subject from automatic_refunds o
-		where o.due_at <= $3`+outside("o")+` order by o.due_at limit $4`, tenants, modes, now, limit)
+		where o.due_at <= $3`+operation.Outside("o")+` order by o.due_at limit $4`, tenants, modes, now, limit)
 }
 
 // TakeOwed takes an owed refund that is due until a time; nil when another process has it.

@@ -50,11 +50,11 @@ func (a *API) endpointsWithSecret() rest.Collection[ids.ID[domain.EndpointPrefix
 }
 
 func (a *API) createEndpoint(c *gin.Context) error {
-	return rest.CreateVia(c, a.endpointsWithSecret(), fromEndpointCreate, a.Endpoints.Create)
+	return rest.Create(c, a.endpointsWithSecret(), fromEndpointCreate, a.Endpoints.Prepare, a.Endpoints.Create)
 }
 
 func (a *API) updateEndpoint(c *gin.Context) error {
-	return rest.UpdateVia(c, a.endpoints(), fromEndpointUpdate, a.Endpoints.Update)
+	return rest.Update(c, a.endpoints(), fromEndpointUpdate, a.Endpoints.Prepare, a.Endpoints.Update)
 }
 
 func (a *API) deleteEndpoint(c *gin.Context) error {
@@ -62,7 +62,7 @@ func (a *API) deleteEndpoint(c *gin.Context) error {
 }
 
 func (a *API) rotateSecret(c *gin.Context) error {
-	return rest.Update(c, a.endpointsWithSecret(), fromSecretRotate, a.Endpoints.Rotate)
+	return rest.Update(c, a.endpointsWithSecret(), fromSecretRotate, rest.None, a.Endpoints.Rotate)
 }
 
 func (a *API) getEndpoint(c *gin.Context) error { return rest.Get(c, a.endpoints()) }

@@ -30,7 +30,7 @@ const MaxReplay = 10_000
 func (a *Deliveries) Test(
 	ctx context.Context, tx pg.Tx, endpoint domain.EndpointID, eventType string, match patch.Precondition,
 ) (domain.Delivery, error) {
-	e, err := lock(ctx, tx, endpoint, match, noTypes)
+	e, err := lockMatching(ctx, tx, endpoint, match, noTypes)
 	if err != nil {
 		return domain.Delivery{}, err
 	}

@@ -51,15 +51,23 @@ func (a *Endpoints) check(ctx context.Context, in domain.EndpointPatch) error {
 	return apperr.Join(refused, in.Check())
 }
 
-// Create makes an endpoint with a secret. Only this answer shows the secret.
-func (a *Endpoints) Create(ctx context.Context, transact pg.Transact[domain.EndpointWithSecret], in domain.EndpointPatch) error {
-	if err := a.check(ctx, in); err != nil {
-		return err
-	}
-	return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.EndpointWithSecret, error) { return a.create(ctx, tx, in) })
+// EndpointWrite is a patch of an endpoint with what is wrong with it, as far as this can be said without the endpoint.
+type EndpointWrite struct {
+	domain.EndpointPatch
+
+	refused error
 }
 
-func (a *Endpoints) create(ctx context.Context, tx pg.Tx, in domain.EndpointPatch) (domain.EndpointWithSecret, error) {
+// Prepare checks a patch; that may look up the address of its URL.
+func (a *Endpoints) Prepare(ctx context.Context, in domain.EndpointPatch) (EndpointWrite, error) {
+	return EndpointWrite{EndpointPatch: in, refused: a.check(ctx, in)}, nil
+}
+
+// Create makes an endpoint with a secret. Only this answer shows the secret.
+func (a *Endpoints) Create(ctx context.Context, tx pg.Tx, w EndpointWrite) (domain.EndpointWithSecret, error) {
+	if w.refused != nil {
+		return domain.EndpointWithSecret{}, w.refused
+	}
 	n, err := store.CountEndpoints(ctx, tx)
 	if err != nil {
 		return domain.EndpointWithSecret{}, err
@@ -67,7 +75,7 @@ func (a *Endpoints) create(ctx context.Context, tx pg.Tx, in domain.EndpointPatc
 	if err := domain.EndpointCap.Room(n); err != nil {
 		return domain.EndpointWithSecret{}, err
 	}
-	e, err := domain.NewEndpoint().Apply(in)
+	e, err := domain.NewEndpoint().Apply(w.EndpointPatch)
 	if err != nil {
 		return domain.EndpointWithSecret{}, err
 	}
@@ -86,34 +94,19 @@ func (a *Endpoints) addSecret(ctx context.Context, tx pg.Tx, e domain.Endpoint) 
 
 // Update changes the given fields. A change that shows nowhere makes no new version.
 func (a *Endpoints) Update(
-	ctx context.Context, transact pg.Transact[domain.Endpoint], id domain.EndpointID, in domain.EndpointPatch, match patch.Precondition,
-) error {
-	if err := a.check(ctx, in); err != nil {
-		return a.firstError(ctx, id, in, err)
-	}
-	return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Endpoint, error) { return a.update(ctx, tx, id, in, match) })
-}
-
-// firstError returns err, unless the endpoint or a scope is missing: these errors come before errors of the body.
-func (a *Endpoints) firstError(ctx context.Context, id domain.EndpointID, in domain.EndpointPatch, err error) error {
-	e, missing := store.Endpoint(ctx, a.DB.Read(ctx), id)
-	if missing != nil {
-		return missing
-	}
-	if lacks := MayRead(ctx, in.Discloses(e)); lacks != nil {
-		return lacks
-	}
-	return err
-}
-
-func (a *Endpoints) update(
-	ctx context.Context, tx pg.Tx, id domain.EndpointID, in domain.EndpointPatch, match patch.Precondition,
+	ctx context.Context, tx pg.Tx, id domain.EndpointID, w EndpointWrite, match patch.Precondition,
 ) (domain.Endpoint, error) {
-	before, err := lock(ctx, tx, id, match, in.Discloses)
+	before, err := lock(ctx, tx, id, w.Discloses)
 	if err != nil {
 		return domain.Endpoint{}, err
 	}
-	after, err := before.Apply(in)
+	if w.refused != nil {
+		return domain.Endpoint{}, w.refused
+	}
+	if err := match.Check(before.Version); err != nil {
+		return domain.Endpoint{}, err
+	}
+	after, err := before.Apply(w.EndpointPatch)
 	if err != nil {
 		return domain.Endpoint{}, err
 	}
@@ -150,7 +143,7 @@ func (a *Endpoints) updateQueue(ctx context.Context, tx pg.Tx, before, after dom
 
 // Delete deletes an endpoint with its secrets and its queue.
 func (a *Endpoints) Delete(ctx context.Context, tx pg.Tx, id domain.EndpointID, match patch.Precondition) error {
-	if _, err := lock(ctx, tx, id, match, noTypes); err != nil {
+	if _, err := lockMatching(ctx, tx, id, match, noTypes); err != nil {
 		return err
 	}
 	if err := store.LockQueue(ctx, tx, id); err != nil {
@@ -163,7 +156,7 @@ func (a *Endpoints) Delete(ctx context.Context, tx pg.Tx, id domain.EndpointID, 
 func (a *Endpoints) Rotate(
 	ctx context.Context, tx pg.Tx, id domain.EndpointID, overlap time.Duration, match patch.Precondition,
 ) (domain.EndpointWithSecret, error) {
-	e, err := lock(ctx, tx, id, match, subscribedTypes)
+	e, err := lockMatching(ctx, tx, id, match, subscribedTypes)
 	if err != nil {
 		return domain.EndpointWithSecret{}, err
 	}
@@ -177,14 +170,20 @@ func (a *Endpoints) Rotate(
 }
 
 // lock reads and locks an endpoint for a change. The caller must be allowed to read the types that discloses returns.
-func lock(
-	ctx context.Context, tx pg.Tx, id domain.EndpointID, match patch.Precondition, discloses func(domain.Endpoint) []string,
-) (domain.Endpoint, error) {
+func lock(ctx context.Context, tx pg.Tx, id domain.EndpointID, discloses func(domain.Endpoint) []string) (domain.Endpoint, error) {
 	e, err := store.EndpointForUpdate(ctx, tx, id)
 	if err != nil {
 		return domain.Endpoint{}, err
 	}
-	if err := MayRead(ctx, discloses(e)); err != nil {
+	return e, MayRead(ctx, discloses(e))
+}
+
+// lockMatching locks an endpoint as lock does, if it has the version that the request names.
+func lockMatching(
+	ctx context.Context, tx pg.Tx, id domain.EndpointID, match patch.Precondition, discloses func(domain.Endpoint) []string,
+) (domain.Endpoint, error) {
+	e, err := lock(ctx, tx, id, discloses)
+	if err != nil {
 		return domain.Endpoint{}, err
 	}
 	return e, match.Check(e.Version)

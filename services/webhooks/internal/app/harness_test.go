@@ -154,21 +154,26 @@ func (w *world) endpoint(ctx context.Context, url string, change ...func(*domain
 	for _, c := range change {
 		c(&in)
 	}
-	var e domain.EndpointWithSecret
-	if err := w.endpoints.Create(ctx, transact(w.db.App, &e), in); err != nil {
+	write, err := w.endpoints.Prepare(ctx, in)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	e, err := use(ctx, w.db.App, func(ctx context.Context, tx pg.Tx) (domain.EndpointWithSecret, error) {
+		return w.endpoints.Create(ctx, tx, write)
+	})
+	if err != nil {
 		w.t.Fatal(err)
 	}
 	return e
 }
 
-// transact runs a use case in a transaction and keeps what it returns.
-func transact[T any](db *pg.DB, out *T) pg.Transact[T] {
-	return func(ctx context.Context, write func(ctx context.Context, tx pg.Tx) (T, error)) error {
-		return db.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
-			*out, err = write(ctx, tx)
-			return err
-		})
-	}
+// use runs a use case in a transaction.
+func use[T any](ctx context.Context, db *pg.DB, use func(ctx context.Context, tx pg.Tx) (T, error)) (out T, err error) {
+	err = db.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+		out, err = use(ctx, tx)
+		return err
+	})
+	return out, err
 }
 
 // limits is a change of an endpoint's limits.
@@ -181,8 +186,7 @@ func limits(inFlight, perSecond int) func(*domain.EndpointPatch) {
 // rotate gives an endpoint a new secret and returns it.
 func (w *world) rotate(id domain.EndpointID, overlap time.Duration) string {
 	w.t.Helper()
-	var e domain.EndpointWithSecret
-	err := transact(w.db.App, &e)(w.ctx, func(ctx context.Context, tx pg.Tx) (domain.EndpointWithSecret, error) {
+	e, err := use(w.ctx, w.db.App, func(ctx context.Context, tx pg.Tx) (domain.EndpointWithSecret, error) {
 		return w.endpoints.Rotate(ctx, tx, id, overlap, httpx.Match{})
 	})
 	if err != nil {
@@ -208,10 +212,9 @@ func (w *world) retry(endpoint domain.EndpointID, id domain.DeliveryID) error {
 
 // replay delivers the events of two hours around now to an endpoint again and returns their number.
 func (w *world) replay(id domain.EndpointID, types ...string) (n int, err error) {
-	err = transact(w.db.App, &n)(w.ctx, func(ctx context.Context, tx pg.Tx) (int, error) {
+	return use(w.ctx, w.db.App, func(ctx context.Context, tx pg.Tx) (int, error) {
 		return w.deliveries.Replay(ctx, tx, app.Replay{Endpoint: id.String(), Types: types, From: w.Now().Add(-time.Hour), To: w.Now().Add(time.Hour)})
 	})
-	return n, err
 }
 
 func decode[T any](t *testing.T, body []byte) T {
@@ -311,8 +314,10 @@ func (w *world) log(ctx context.Context, id domain.EndpointID, f store.DeliveryF
 // setStatus enables or disables an endpoint.
 func (w *world) setStatus(id domain.EndpointID, to domain.Status) {
 	w.t.Helper()
-	var e domain.Endpoint
-	err := w.endpoints.Update(w.ctx, transact(w.db.App, &e), id, domain.EndpointPatch{Status: patch.Value(to)}, httpx.Match{})
+	_, err := use(w.ctx, w.db.App, func(ctx context.Context, tx pg.Tx) (domain.Endpoint, error) {
+		change := app.EndpointWrite{EndpointPatch: domain.EndpointPatch{Status: patch.Value(to)}}
+		return w.endpoints.Update(ctx, tx, id, change, httpx.Match{})
+	})
 	if err != nil {
 		w.t.Fatal(err)
 	}

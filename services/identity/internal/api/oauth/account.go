@@ -7,6 +7,7 @@ import (
 
 	"github.com/mileusna/useragent"
 
+	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
 
 	"holdfast.dev/services/identity/internal/app"
@@ -49,7 +50,7 @@ func (s *Server) account(v *visit) error {
 	}
 	for _, g := range grants[:min(len(grants), maxShownGrants)] {
 		page.Grants = append(page.Grants, pages.Access{
-			ID: g.ID.String(), App: g.App, Tenant: g.Tenant, Mode: string(domain.ModeOf(g.Livemode)), Scopes: g.Scopes, Since: g.CreatedAt.UTC().Format(time.DateOnly),
+			ID: g.ID.String(), App: g.App, Tenant: g.Tenant, Mode: string(caller.ModeOf(g.Livemode)), Scopes: g.Scopes, Since: g.CreatedAt.UTC().Format(time.DateOnly),
 		})
 	}
 	sessions, err := s.App.Sessions(v.r.Context(), operator.ID)

@@ -19,6 +19,7 @@ import (
 	"github.com/ory/fosite/handler/pkce"
 	"github.com/ory/fosite/storage"
 
+	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/crypt"
 	"holdfast.dev/libs/obs"
 
@@ -174,7 +175,7 @@ func (v *vault) successor(ctx context.Context, g domain.Grant, own []byte) (*dom
 
 // sealedFor binds sealed tokens to their table, tenant, mode and row.
 func sealedFor(g domain.Grant) []byte {
-	return fmt.Appendf(nil, "oauth_grants.successor %s %s %s", g.TenantID, domain.ModeOf(g.Livemode), g.ID)
+	return fmt.Appendf(nil, "oauth_grants.successor %s %s %s", g.TenantID, caller.ModeOf(g.Livemode), g.ID)
 }
 
 // end revokes a grant whose code or token came twice, and returns what fosite answers as invalid_grant.

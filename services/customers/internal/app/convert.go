@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/failpoint"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto/api"
@@ -34,34 +35,87 @@ const (
 	maxLease     = 10 * time.Minute
 )
 
-// Convert makes a lead a customer's. Without a booking it is one transaction. With one the first transaction decides the customer
-// and begins the conversion, bookings makes the booking, and the last transaction writes the rest: Complete does it when this
-// process cannot. A conversion that bookings refuses has changed nothing.
-func (a *Leads) Convert(
-	ctx context.Context, transact pg.Transact[domain.Lead], id domain.LeadID, in LeadConversion, match patch.Precondition,
-) error {
-	if err := mayConvert(ctx, in); err != nil {
-		return err
+// conversion makes a lead a customer's. Without a booking it is one transaction. With one Begin decides the customer, Call has
+// bookings make the booking, and Finish writes the rest. A conversion that bookings refuses has changed nothing.
+type conversion struct {
+	*Leads
+
+	id      domain.LeadID
+	in      LeadConversion
+	match   patch.Precondition
+	lead    domain.Lead // with its conversion, once it has begun
+	booking domain.BookingID
+}
+
+// Convert is the operation that converts a lead.
+func (a *Leads) Convert(id domain.LeadID, in LeadConversion, match patch.Precondition) operation.Operation[domain.Lead] {
+	return &conversion{Leads: a, id: id, in: in, match: match}
+}
+
+// Name implements operation.Operation.
+func (o *conversion) Name() string { return o.lead.ID.String() }
+
+// Begin decides the customer and begins the conversion with a booking. Without a booking, and for a converted lead, nothing is to be
+// called.
+func (o *conversion) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, err error) {
+	o.lead = domain.Lead{} // of an attempt before this one
+	if err := mayConvert(ctx, o.in); err != nil || o.in.Booking == nil {
+		return true, err
 	}
-	answered, err := a.Replies.Answered(ctx)
+	l, customer, isNew, err := o.choose(ctx, tx, o.id, o.in, o.match)
+	if err != nil || l.Status == domain.LeadConverted {
+		return true, err
+	}
+	body, err := view.BookingOfLead(l, *o.in.Booking, customer)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if answered || in.Booking == nil {
-		return settled(ctx, func() error {
-			return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Lead, error) { return a.convert(ctx, tx, id, in, match) })
-		})
+	l.Attempt++
+	l.Conversion = &domain.Conversion{
+		Until: o.Now().Add(lease), Customer: customer, NewCustomer: isNew, Body: body, Tries: 1, Actor: caller.FromContext(ctx).Actor(),
 	}
-	return settled(ctx, func() error {
-		l, err := a.begin(ctx, id, in, match)
-		if err != nil {
-			return err
-		}
-		if l.Conversion == nil { // converted already
-			return transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Lead, error) { return lockLead(ctx, tx, id) })
-		}
-		return a.book(ctx, transact, l)
+	o.lead = l
+	return false, store.BeginConversion(ctx, tx, l)
+}
+
+// Call has bookings make the booking.
+func (o *conversion) Call(ctx context.Context) error {
+	failpoint.Here("convert.marked")
+	b, err := o.Bookings.Create(ctx, domain.LinkedBooking{
+		Key: "lead:" + o.lead.ID.String(), Lead: o.lead.ID, Body: o.lead.Conversion.Body, ValidUntil: o.Now().Add(createWithin),
 	})
+	switch {
+	case err == nil:
+		failpoint.Here("convert.booked")
+		o.booking = b.ID
+		return nil
+	case operation.Refused(err):
+		return &operation.RefusedError{Answer: ofBooking(err)}
+	default:
+		return apperr.ErrUnavailable.WithCause(err)
+	}
+}
+
+// Finish writes the customer, if it is new, and the converted lead.
+func (o *conversion) Finish(ctx context.Context, tx pg.Tx) (domain.Lead, error) {
+	tx.AfterCommit(func() { failpoint.Here("convert.committed") })
+	if o.lead.Conversion == nil {
+		return o.convert(ctx, tx)
+	}
+	mine, err := lockAttempt(ctx, tx, o.lead)
+	if err != nil {
+		return domain.Lead{}, err
+	}
+	return o.finishBooked(ctx, tx, mine, o.booking)
+}
+
+// convert converts a lead without a booking; one that is converted stays as it is.
+func (o *conversion) convert(ctx context.Context, tx pg.Tx) (domain.Lead, error) {
+	l, customer, isNew, err := o.choose(ctx, tx, o.id, o.in, o.match)
+	if err != nil || l.Status == domain.LeadConverted {
+		return l, err
+	}
+	return o.finish(ctx, tx, l, customer, isNew, domain.BookingID{})
 }
 
 // mayConvert checks the scopes that a conversion needs because of what it does. A caller that may neither read nor write
@@ -75,40 +129,6 @@ func mayConvert(ctx context.Context, in LeadConversion) error {
 		return domain.MissingScope("write:customers")
 	}
 	return nil
-}
-
-// convert converts a lead without a booking.
-func (a *Leads) convert(ctx context.Context, tx pg.Tx, id domain.LeadID, in LeadConversion, match patch.Precondition) (domain.Lead, error) {
-	l, customer, isNew, err := a.choose(ctx, tx, id, in, match)
-	if err != nil || l.Status == domain.LeadConverted {
-		return l, err
-	}
-	return a.finish(ctx, tx, l, customer, isNew, domain.BookingID{})
-}
-
-// begin decides the customer and begins the conversion with a booking. A lead that is converted already has no conversion.
-func (a *Leads) begin(ctx context.Context, id domain.LeadID, in LeadConversion, match patch.Precondition) (l domain.Lead, err error) {
-	err = a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		if _, _, err := a.Replies.Claim(ctx, tx); err != nil {
-			return err
-		}
-		var customer domain.CustomerID
-		var isNew bool
-		l, customer, isNew, err = a.choose(ctx, tx, id, in, match)
-		if err != nil || l.Status == domain.LeadConverted {
-			return err
-		}
-		body, err := view.BookingOfLead(l, *in.Booking, customer)
-		if err != nil {
-			return err
-		}
-		l.Attempt++
-		l.Conversion = &domain.Conversion{
-			Until: a.Now().Add(lease), Customer: customer, NewCustomer: isNew, Body: body, Tries: 1, Actor: caller.FromContext(ctx).Actor(),
-		}
-		return store.BeginConversion(ctx, tx, l)
-	})
-	return l, err
 }
 
 // choose locks a lead that is to be converted and decides its customer.
@@ -132,35 +152,6 @@ func (a *Leads) choose(
 		return l, customer, false, nil
 	}
 	return l, customer, isNew, state
-}
-
-// book lets bookings make the booking of a conversion, and finishes the conversion or takes it back. When it is not known whether
-// the booking was made, the conversion stays, and Complete goes on with it after the lease.
-func (a *Leads) book(ctx context.Context, transact pg.Transact[domain.Lead], l domain.Lead) error {
-	failpoint.Here("convert.marked")
-	b, err := a.Bookings.Create(ctx, domain.LinkedBooking{
-		Key: "lead:" + l.ID.String(), Lead: l.ID, Body: l.Conversion.Body, ValidUntil: a.Now().Add(createWithin),
-	})
-	switch {
-	case err == nil:
-		failpoint.Here("convert.booked")
-		err = transact(ctx, func(ctx context.Context, tx pg.Tx) (domain.Lead, error) {
-			mine, err := lockAttempt(ctx, tx, l)
-			if err != nil {
-				return domain.Lead{}, err
-			}
-			return a.finishBooked(ctx, tx, mine, b.ID)
-		})
-		failpoint.Here("convert.committed")
-		return err
-	case refused(err):
-		if err := a.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error { return a.takeBack(ctx, tx, l) }); err != nil {
-			return err
-		}
-		return ofBooking(err)
-	default:
-		return apperr.ErrUnavailable.WithCause(err)
-	}
 }
 
 // lockAttempt locks a lead whose conversion is still the given attempt's; errConverting when another process has taken it over.
@@ -209,17 +200,14 @@ func (a *Leads) finish(
 	return saved, err
 }
 
-// takeBack ends a conversion that bookings has refused. Bookings may have asked for the customer that is not made now, so it is
-// told to erase its copy.
-func (a *Leads) takeBack(ctx context.Context, tx pg.Tx, l domain.Lead) error {
-	if err := a.Replies.Release(ctx, tx); err != nil { // before the lead is locked, as in begin
-		return err
-	}
-	mine, err := lockAttempt(ctx, tx, l)
+// Release ends a conversion without effect. Bookings may have asked for the customer that is not made now, so an event has it erase
+// its copy.
+func (o *conversion) Release(ctx context.Context, tx pg.Tx) error {
+	mine, err := lockAttempt(ctx, tx, o.lead)
 	if err != nil {
 		return err
 	}
-	if err := store.EndConversion(ctx, tx, l.ID); err != nil || !mine.Conversion.NewCustomer {
+	if err := store.EndConversion(ctx, tx, o.lead.ID); err != nil || !mine.Conversion.NewCustomer {
 		return err
 	}
 	body, err := contract.Encode(view.ErasedCustomer(mine.Conversion.Customer))
@@ -227,17 +215,7 @@ func (a *Leads) takeBack(ctx context.Context, tx pg.Tx, l domain.Lead) error {
 		return err
 	}
 	const afterLookup = 2 // a look-up of the customer has answered version 1
-	return a.emit(ctx, tx, customerErased(mine.Conversion.Customer, afterLookup, body))
-}
-
-// refused reports whether bookings has decided that the booking is not made. A request of which it says that it is still running,
-// or that it came before with another body, may have made it.
-func refused(err error) bool {
-	var e *apperr.Error
-	if !errors.As(err, &e) || errors.Is(err, apperr.ErrInProgress) || errors.Is(err, apperr.ErrMismatch) {
-		return false
-	}
-	return e.Kind == apperr.Conflict || e.Kind == apperr.Invalid || e.Kind == apperr.NotFound || e.Kind == apperr.Forbidden
+	return o.emit(ctx, tx, customerErased(mine.Conversion.Customer, afterLookup, body))
 }
 
 // ofBooking names the fields of a refused booking as the body of the conversion has them.

@@ -1,0 +1,81 @@
+// Package operation holds what a write needs that asks others, besides its transaction: the repetition of a transaction
+// that lacks something, and the one wait for an attempt of another request.
+package operation
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/pg"
+)
+
+// ErrUnderWay is an UnderWay without a text of its own.
+var ErrUnderWay = &UnderWay{Answer: apperr.ErrInProgress}
+
+const (
+	// Patience is how long a request waits for another attempt, unless its service says otherwise.
+	Patience = 5 * time.Second
+	// pollEvery is how often it looks whether that has ended.
+	pollEvery = 50 * time.Millisecond
+	// maxAgain is how often a transaction is run again because it lacks something.
+	maxAgain = 6
+)
+
+// UnderWay says that another request, or a worker, has what the transaction would change.
+type UnderWay struct {
+	Answer *apperr.Error // when it takes too long
+}
+
+// Error implements error.
+func (u *UnderWay) Error() string { return u.Answer.Error() }
+
+// Again is the error of a transaction that lacks something: it is run again after Fetch, which runs outside of it.
+type Again struct {
+	// Fetch may be nil.
+	Fetch func(ctx context.Context) error
+	// Why is for the log.
+	Why string
+}
+
+// Error implements error.
+func (a *Again) Error() string { return a.Why }
+
+// Retry runs do, and runs it again as its error asks: after the Fetch of an Again, and until no other attempt is under way.
+// It returns the Answer of an UnderWay that takes longer than patience, and apperr.ErrUnavailable when a transaction lacks
+// something time and again.
+func Retry(ctx context.Context, patience time.Duration, do func(ctx context.Context) error) error {
+	for until, again := time.Now().Add(patience), 0; ; {
+		err := do(ctx)
+		var lacks *Again
+		var busy *UnderWay
+		switch {
+		case errors.As(err, &lacks):
+			if again++; again == maxAgain {
+				return apperr.ErrUnavailable.WithCause(err)
+			}
+			if lacks.Fetch == nil {
+				continue
+			}
+			if err := lacks.Fetch(ctx); err != nil {
+				return err
+			}
+		case !errors.As(err, &busy):
+			return err
+		case time.Now().After(until):
+			return busy.Answer
+		default:
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(pollEvery):
+			}
+		}
+	}
+}
+
+// RetryTx is Retry of a transaction of db, which waits for no other attempt.
+func RetryTx(ctx context.Context, db *pg.DB, do func(ctx context.Context, tx pg.Tx) error) error {
+	return Retry(ctx, 0, func(ctx context.Context) error { return db.Tx(ctx, do) })
+}

@@ -1,0 +1,216 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/pg"
+)
+
+// Home is a tenant and a mode.
+type Home struct {
+	TenantID ids.Tenant
+	Livemode bool
+}
+
+// Outside is a condition that excludes the rows of a table of the homes in $1 and $2, which Homes makes.
+func Outside(table string) string {
+	return ` and not exists (select from unnest($1::uuid[], $2::boolean[]) h (tenant_id, livemode)
+		where h.tenant_id = ` + table + `.tenant_id and h.livemode = ` + table + `.livemode)`
+}
+
+// Homes are the arguments of Outside.
+func Homes(list []Home) (tenants [][16]byte, modes []bool) {
+	tenants, modes = make([][16]byte, len(list)), make([]bool, len(list))
+	for i, h := range list {
+		tenants[i], modes[i] = h.TenantID.UUID(), h.Livemode
+	}
+	return tenants, modes
+}
+
+const (
+	dueAtOnce   = 100                    // rows that a worker looks up at once
+	homeWorkers = 32                     // rows of one tenant and mode that are worked off at once: less than an account's calls
+	allWorkers  = 256                    // rows that a worker works off at once
+	lookEvery   = 100 * time.Millisecond // how often new rows are looked for while some are worked off
+	restFor     = time.Second            // for which a row that stays due is left alone
+	reportEvery = time.Minute            // of the rows that failed, while others are still worked off
+	keptErrors  = 20                     // of the rows that failed
+)
+
+// Workers works off the rows of all tenants that are due, those of each tenant and mode beside those of the others, so that the
+// account of one at the gateway, which may not answer, keeps nobody else waiting.
+type Workers[T comparable] struct {
+	// Service is the name under which rows are worked off.
+	Service string
+	DB      *pg.DB // worker role
+	// Find returns up to limit rows, the oldest first, without those of the tenants that have all their workers.
+	Find func(ctx context.Context, tx pg.Tx, now time.Time, full []Home, limit int) ([]T, error)
+	Home func(row T) Home
+	Do   func(ctx context.Context, row T) error
+	Now  func() time.Time
+	// Woken says that a row has become due; nil: nothing says so.
+	Woken <-chan struct{}
+	// Report gets how many rows have failed since the last report, and the first of their errors.
+	Report func(ctx context.Context, count int, errs []error)
+
+	mu      sync.Mutex
+	all     sync.WaitGroup
+	running map[Home]int
+	begun   map[T]time.Time // of the rows that were begun lately, and have not ended well
+	failed  int
+	errs    []error
+	ended   chan struct{}
+}
+
+// Run works off what is due, and what becomes due meanwhile.
+func (w *Workers[T]) Run(ctx context.Context) error {
+	w.running, w.begun, w.ended = map[Home]int{}, map[T]time.Time{}, make(chan struct{}, 1)
+	defer w.all.Wait()
+	for reported := time.Now(); ; {
+		more, err := w.look(ctx)
+		if err != nil || ctx.Err() != nil {
+			return errors.Join(err, ctx.Err())
+		}
+		if more {
+			continue
+		}
+		idle := w.idle()
+		if idle || time.Since(reported) >= reportEvery {
+			reported = time.Now()
+			w.tell(ctx)
+		}
+		if idle {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-w.ended:
+		case <-w.Woken:
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
+// look begins rows that are due; more says that there may be others that can begin now.
+func (w *Workers[T]) look(ctx context.Context) (more bool, err error) {
+	full, places := w.full()
+	if places <= 0 {
+		return false, nil
+	}
+	var found []T
+	err = w.DB.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+		found, err = w.Find(ctx, tx, w.Now(), full, dueAtOnce)
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	begun := false
+	for _, row := range found {
+		begun = w.begin(ctx, row) || begun
+	}
+	return begun && len(found) == dueAtOnce, nil
+}
+
+// full are the tenants that have all their workers, and how many workers are left for the others.
+func (w *Workers[T]) full() (list []Home, places int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	places = allWorkers
+	for home, n := range w.running {
+		places -= n
+		if n >= homeWorkers {
+			list = append(list, home)
+		}
+	}
+	for row, at := range w.begun {
+		if time.Since(at) >= restFor {
+			delete(w.begun, row)
+		}
+	}
+	return list, places
+}
+
+// tell reports what has failed.
+func (w *Workers[T]) tell(ctx context.Context) {
+	w.mu.Lock()
+	count, errs := w.failed, w.errs
+	w.failed, w.errs = 0, nil
+	w.mu.Unlock()
+	w.Report(ctx, count, errs)
+}
+
+func (w *Workers[T]) idle() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.running) == 0
+}
+
+// begin works off a row beside the others, unless it was begun just now or its tenant has all its workers.
+func (w *Workers[T]) begin(ctx context.Context, row T) bool {
+	home := w.Home(row)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, lately := w.begun[row]; lately || w.running[home] >= homeWorkers {
+		return false
+	}
+	w.running[home]++
+	w.begun[row] = time.Now()
+	w.all.Go(func() {
+		w.end(home, row, Recovered(func() error {
+			return w.Do(caller.With(ctx, caller.Service(w.Service, home.TenantID, caller.ModeOf(home.Livemode))), row)
+		}))
+	})
+	return true
+}
+
+func (w *Workers[T]) end(home Home, row T, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err == nil {
+		delete(w.begun, row)
+	} else if w.failed++; w.failed <= keptErrors {
+		w.errs = append(w.errs, err)
+	}
+	waiting := w.running[home] == homeWorkers
+	if w.running[home]--; w.running[home] == 0 {
+		delete(w.running, home)
+	}
+	if waiting || len(w.running) == 0 {
+		select {
+		case w.ended <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Recovered turns a panic into an error, so that one row does not end the work of the others.
+func Recovered(do func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return do()
+}
+
+// Failing is how many rows have failed lately.
+type Failing struct{ count int }
+
+// Report logs how many rows fail whenever that changes.
+func (f *Failing) Report(log *slog.Logger, text string) func(ctx context.Context, count int, errs []error) {
+	return func(ctx context.Context, count int, errs []error) {
+		if count != f.count && ctx.Err() == nil {
+			log.WarnContext(ctx, text, slog.Int("count", count), slog.Any("error", errors.Join(errs...)))
+		}
+		f.count = count
+	}
+}

@@ -1,0 +1,212 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/failpoint"
+	"holdfast.dev/libs/operation"
+	"holdfast.dev/libs/outbox"
+	"holdfast.dev/libs/patch"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/customers/internal/domain"
+	"holdfast.dev/services/customers/internal/store"
+)
+
+// bookWithin is how long the request for a booking is valid; domain's lease of an accept is longer.
+const bookWithin = 10 * time.Second
+
+// errAccepting says that another request, or a completer, has the accept of the quote.
+var errAccepting = &operation.UnderWay{Answer: apperr.ErrInProgress.WithMessage("The quote is being accepted. Retry shortly.")}
+
+// accept makes the booking of a sent quote and opens its invoice, or does nothing: Begin marks the quote, Call has bookings make
+// the booking, once for ever, and Finish writes the rest.
+type accept struct {
+	*Quotes
+
+	id      domain.QuoteID
+	match   patch.Precondition
+	info    domain.Invoicing
+	unknown error // why info is not known
+	quote   domain.Quote
+	booking domain.Booking
+}
+
+// Accept is the operation that accepts a sent quote.
+func (a *Quotes) Accept(ctx context.Context, id domain.QuoteID, match patch.Precondition) operation.Operation[domain.Quote] {
+	info, unknown := a.Tenants.Invoicing(ctx)
+	return &accept{Quotes: a, id: id, match: match, info: info, unknown: unknown}
+}
+
+// Name implements operation.Operation.
+func (o *accept) Name() string { return o.quote.ID.String() }
+
+// Begin marks the quote as being accepted, which decides: from now on it does not expire. An accepted quote is done.
+func (o *accept) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, err error) {
+	current, err := store.QuoteForUpdate(ctx, tx, o.id)
+	if err != nil {
+		return false, err
+	}
+	q := current.At(o.now(ctx))
+	o.quote = q
+	if err := o.match.Check(q.Version); err != nil || q.Status == domain.QuoteAccepted {
+		return true, err
+	}
+	real := o.Now()
+	if q.Accepting.Leased(real) {
+		return false, errAccepting
+	}
+	if _, err := q.Status.Next(domain.AcceptQuote); err != nil {
+		return false, err
+	}
+	if o.unknown != nil {
+		return false, o.unknown
+	}
+	c := caller.FromContext(ctx)
+	o.quote.Accepting = q.Accepting.Begin(real, c.RequestID, c.Actor())
+	store.SaveAccepting(tx, o.quote)
+	return false, nil
+}
+
+// Call has bookings make the booking. Its refusal is answered as it came.
+func (o *accept) Call(ctx context.Context) error {
+	failpoint.Here("accept.marked")
+	in, err := o.quote.Booking(o.Now().Add(bookWithin))
+	if err != nil {
+		return err
+	}
+	if o.booking, err = o.Bookings.Create(ctx, in); operation.Refused(err) {
+		return &operation.RefusedError{Answer: err}
+	}
+	if err == nil {
+		failpoint.Here("accept.booked")
+	}
+	return err
+}
+
+// Finish makes the quote accepted and opens its invoice.
+func (o *accept) Finish(ctx context.Context, tx pg.Tx) (domain.Quote, error) {
+	current, err := o.lock(ctx, tx)
+	if err != nil || current.Status == domain.QuoteAccepted {
+		return current, err
+	}
+	if err := notLost(ctx, tx, o.booking); err != nil {
+		return domain.Quote{}, err
+	}
+	wanted, err := current.Accept(o.booking, o.now(ctx))
+	if err != nil {
+		return domain.Quote{}, err
+	}
+	before, err := renderQuote(ctx, current)
+	if err != nil {
+		return domain.Quote{}, err
+	}
+	saved, err := store.UpdateQuote(ctx, tx, wanted)
+	if err != nil {
+		return domain.Quote{}, err
+	}
+	invoice, err := o.Invoices.OpenForQuote(ctx, tx, saved.InvoiceSource(), o.booking, o.info)
+	if err != nil {
+		return domain.Quote{}, err
+	}
+	saved.InvoiceIDs = append(saved.InvoiceIDs, invoice)
+	body, err := renderQuote(ctx, saved)
+	if err != nil {
+		return domain.Quote{}, err
+	}
+	err = emit(ctx, tx, o.Wake, quoteAccepted(saved, body, outbox.Diff(before, body)))
+	failpoint.Here("accept.written")
+	tx.AfterCommit(func() { failpoint.Here("accept.committed") })
+	return saved, err
+}
+
+// Release ends the accept without effect: the quote is plainly sent again.
+func (o *accept) Release(ctx context.Context, tx pg.Tx) error {
+	current, err := o.lock(ctx, tx)
+	if err != nil {
+		return err
+	}
+	if current.Status == domain.QuoteAccepted {
+		return errAccepting // look again
+	}
+	current.Accepting = current.Accepting.End()
+	store.SaveAccepting(tx, current)
+	return nil
+}
+
+// lock locks the quote, accepted or with this accept under way; errAccepting when another attempt has followed.
+func (o *accept) lock(ctx context.Context, tx pg.Tx) (domain.Quote, error) {
+	current, err := store.QuoteForUpdate(ctx, tx, o.id)
+	if err != nil || current.Status == domain.QuoteAccepted {
+		return current, err
+	}
+	if !current.Accepting.UnderWay() || current.Accepting.Attempt != o.quote.Accepting.Attempt {
+		return domain.Quote{}, errAccepting
+	}
+	return current, nil
+}
+
+// notLost refuses a booking that was cancelled or has expired, by what bookings has answered or by an event since.
+func notLost(ctx context.Context, tx pg.Tx, b domain.Booking) error {
+	known, err := store.Booking(ctx, tx, b.ID)
+	if err != nil && !errors.Is(err, domain.ErrBookingNotFound) {
+		return err
+	}
+	for _, one := range []domain.Booking{b, known} {
+		if one.Lost() {
+			return &operation.RefusedError{Answer: domain.Lost(b.ID, one.Status)}
+		}
+	}
+	return nil
+}
+
+// leftAccept is an accept that a process has left, as a worker resumes it: on behalf of the caller who began it.
+type leftAccept struct {
+	accept
+
+	acting caller.Caller
+}
+
+// Begin takes the accept, unless it has ended or somebody else has it.
+func (o *leftAccept) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, err error) {
+	q, _, ok, err := store.LockFreeQuote(ctx, tx, o.id)
+	if err != nil {
+		return false, err
+	}
+	now := o.Now()
+	if !ok || !q.Accepting.UnderWay() || now.Before(*q.Accepting.Next) {
+		return false, errAccepting
+	}
+	q.Accepting = q.Accepting.Begin(now, "", "")
+	o.quote = q
+	store.SaveAccepting(tx, q)
+	return false, nil
+}
+
+// Call has bookings make the booking, or say which one it has made.
+func (o *leftAccept) Call(ctx context.Context) (err error) {
+	c := caller.FromContext(ctx)
+	if o.acting, err = o.Tenants.Acting(ctx, c.Tenant, c.Mode); err != nil {
+		return err
+	}
+	o.acting.RequestID, o.acting.OnBehalfOf = o.quote.Accepting.Request, o.quote.Accepting.Actor
+	ctx = caller.With(ctx, o.acting)
+	if o.info, err = o.Tenants.Invoicing(ctx); err != nil {
+		return err
+	}
+	return o.accept.Call(ctx)
+}
+
+// Finish writes what has come of it.
+func (o *leftAccept) Finish(ctx context.Context, tx pg.Tx) (domain.Quote, error) {
+	return o.accept.Finish(caller.With(ctx, o.acting), tx)
+}
+
+// Release ends it without effect.
+func (o *leftAccept) Release(ctx context.Context, tx pg.Tx) error {
+	return o.accept.Release(caller.With(ctx, o.acting), tx)
+}

@@ -1,0 +1,119 @@
+package app
+
+import (
+	"context"
+	"errors"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/failpoint"
+	"holdfast.dev/libs/operation"
+	"holdfast.dev/libs/patch"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/payments/internal/domain"
+	"holdfast.dev/services/payments/internal/store"
+)
+
+// action does something with an intent at the gateway, unless it is done already. It is repeated without harm: the gateway does it
+// once, and refuses it afterwards; then the gateway's state decides.
+type action struct {
+	*Intents
+
+	id    domain.GatewayID
+	match patch.Precondition
+	kind  domain.Action
+	is    func(domain.Intent) bool // whether it is done
+	call  func(ctx context.Context, account domain.Account, p domain.Intent) (domain.Snapshot, error)
+
+	p        domain.Intent
+	snapshot *domain.Snapshot // nil: nothing is to be written
+}
+
+// Cancel is the operation that cancels an intent that has not succeeded.
+func (a *Intents) Cancel(id domain.GatewayID, match patch.Precondition) operation.Operation[domain.Intent] {
+	return &action{
+		Intents: a, id: id, match: match, kind: domain.Cancel, call: a.Gateway.Cancel,
+		is: func(p domain.Intent) bool { return p.Status == domain.Canceled },
+	}
+}
+
+// Capture is the operation that takes the authorised amount, or a part of it; nil is all of it.
+func (a *Intents) Capture(id domain.GatewayID, amount *int64, match patch.Precondition) operation.Operation[domain.Intent] {
+	return &action{
+		Intents: a, id: id, match: match, kind: domain.Capture,
+		is: func(p domain.Intent) bool {
+			return p.Status == domain.Succeeded && p.CaptureMethod == domain.CaptureManual && (amount == nil || *amount == p.Received)
+		},
+		call: func(ctx context.Context, account domain.Account, p domain.Intent) (domain.Snapshot, error) {
+			minor := p.Capturable
+			if amount != nil {
+				minor = *amount
+			}
+			if err := p.CheckCapture(minor); err != nil {
+				return domain.Snapshot{}, err
+			}
+			return a.Gateway.Capture(ctx, account, p, minor)
+		},
+	}
+}
+
+// Name implements operation.Operation: there is nothing to resume.
+func (*action) Name() string { return "" }
+
+// Begin looks whether the intent allows the action, or has had it.
+func (o *action) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, err error) {
+	if o.p, err = store.Intent(ctx, tx, o.id); err != nil {
+		return false, err
+	}
+	if err := o.match.Check(o.p.Version); err != nil || o.is(o.p) {
+		return true, err
+	}
+	return false, o.p.Status.Check(o.kind)
+}
+
+// Call asks the gateway. Where it refuses, or does not answer clearly, its state decides.
+func (o *action) Call(ctx context.Context) error {
+	account, err := o.Accounts.Account(ctx, o.DB.Read(ctx), o.p.AccountID)
+	if err != nil {
+		return err
+	}
+	failpoint.Here("action.begun")
+	snapshot, cause := o.call(ctx, account, o.p)
+	if cause == nil {
+		failpoint.Here("action.asked")
+		o.snapshot = &snapshot
+		return nil
+	}
+	var refused *domain.RefusedError
+	var own *apperr.Error
+	switch {
+	case errors.As(cause, &own):
+		return &operation.RefusedError{Answer: cause}
+	case !errors.As(cause, &refused):
+		return actError(cause)
+	}
+	now, err := o.Refresh(ctx, account, o.p)
+	if err != nil {
+		return &operation.RefusedError{Answer: actError(err)}
+	}
+	if o.is(now) {
+		return nil
+	}
+	if verdict := now.Status.Check(o.kind); verdict != nil {
+		return &operation.RefusedError{Answer: verdict}
+	}
+	return &operation.RefusedError{Answer: actError(cause)}
+}
+
+// Finish writes what the gateway has answered.
+func (o *action) Finish(ctx context.Context, tx pg.Tx) (domain.Intent, error) {
+	current, err := store.IntentForUpdate(ctx, tx, o.p.ID)
+	if err != nil || o.snapshot == nil {
+		return current, err
+	}
+	tx.AfterCommit(func() { failpoint.Here("action.committed") })
+	return o.apply(ctx, tx, current, *o.snapshot, domain.Intent.Apply)
+}
+
+// Release implements operation.Operation: Begin has noted nothing.
+func (*action) Release(context.Context, pg.Tx) error { return nil }

@@ -1,0 +1,300 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"holdfast.dev/libs/failpoint"
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/operation"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/payments/internal/domain"
+	"holdfast.dev/services/payments/internal/store"
+)
+
+const (
+	// releaseAfter is how long a call whose outcome is unknown is left alone.
+	releaseAfter = time.Second
+	// unknownRetry is the Retry-After of an unknown outcome.
+	unknownRetry = 2 * time.Second
+)
+
+// createIntent makes an intent at the gateway: Begin writes the row, Call asks the gateway under a key made of the row, and Finish
+// writes what it has made.
+type createIntent struct {
+	*Intents
+
+	wanted  domain.Intent
+	booking domain.Booking
+	unable  error // why a new intent cannot be made
+
+	p        domain.Intent
+	account  domain.Account
+	fresh    bool // the attempt is called for the first time
+	snapshot domain.Snapshot
+}
+
+// Create is the operation that makes an intent.
+func (a *Intents) Create(ctx context.Context, in domain.IntentInput) operation.Operation[domain.Intent] {
+	o := &createIntent{Intents: a}
+	o.unable = o.prepare(ctx, in)
+	return o
+}
+
+// prepare asks what the intent is to be, by its booking and its invoice, and for the account that is connected.
+func (o *createIntent) prepare(ctx context.Context, in domain.IntentInput) (err error) {
+	if o.wanted, o.booking, err = o.wantedOf(ctx, in); err != nil {
+		return err
+	}
+	o.account, err = o.Accounts.Connected(ctx, o.DB.Read(ctx))
+	if errors.Is(err, domain.ErrNotConfigured) {
+		err = domain.ErrGateway.WithMessage("The payment gateway is not configured for this tenant in this mode.").WithCause(err)
+	}
+	o.wanted.AccountID = o.account.ID
+	return err
+}
+
+// wantedOf is the intent that a request asks for, by what its booking and its invoice say now, and by what was received meanwhile, of
+// which the services that say it may not have read yet.
+func (a *Intents) wantedOf(ctx context.Context, in domain.IntentInput) (domain.Intent, domain.Booking, error) {
+	named, err := in.NamedBooking()
+	if err != nil {
+		return domain.Intent{}, domain.Booking{}, err
+	}
+	booking, err := a.Bookings.Booking(ctx, named)
+	if err != nil {
+		return domain.Intent{}, domain.Booking{}, err
+	}
+	var invoice *domain.Invoice
+	if v := in.NamedInvoice(); !v.IsZero() {
+		found, err := a.Invoices.Invoice(ctx, v)
+		if err != nil && !errors.Is(err, domain.ErrInvoiceNotFound) {
+			return domain.Intent{}, domain.Booking{}, err
+		}
+		if err == nil {
+			invoice = &found
+		}
+	}
+	taken, err := store.TakenOf(ctx, a.DB.Read(ctx), named, in.NamedInvoice(), booking.Total.Currency)
+	if err != nil {
+		return domain.Intent{}, domain.Booking{}, err
+	}
+	booking = booking.After(taken)
+	if invoice != nil {
+		*invoice = invoice.After(taken)
+	}
+	p, err := domain.NewIntent(in, booking, invoice)
+	return p, booking, err
+}
+
+// Name implements operation.Operation.
+func (o *createIntent) Name() string { return operationOf(o.p.ID) }
+
+// operationOf names the row of an intent or a refund in the record of a key: its uuid in hexadecimal digits, as the triggers of
+// migration 12 read it.
+func operationOf[P ids.Prefix](id ids.ID[P]) string {
+	if id.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf("%x", id.UUID())
+}
+
+// Begin writes the row of a new intent, or takes the call of the one that the same request has begun before.
+func (o *createIntent) Begin(ctx context.Context, tx pg.Tx, begun string) (done bool, err error) {
+	found, err := o.begun(ctx, tx, begun)
+	if err != nil || found != nil {
+		return false, errors.Join(err, o.resume(ctx, tx, found))
+	}
+	if o.unable != nil {
+		return false, o.unable
+	}
+	o.p, o.fresh = o.wanted, true
+	o.p.ID = ids.New[domain.IntentPrefix]()
+	o.p.Call = o.p.Call.Begin(o.Now())
+	if o.booking.Status, err = store.HoldBooking(ctx, tx, o.booking); err != nil {
+		return false, err
+	}
+	if o.booking.Lost() { // in the meantime: Canceler, which cancels open intents, does not see this one
+		return false, domain.ErrNotPayable
+	}
+	o.p, err = store.InsertIntent(ctx, tx, o.p)
+	return false, err
+}
+
+// begun locks and reads the intent of an operation; nil when there is none, or when the gateway has refused it.
+func (o *createIntent) begun(ctx context.Context, tx pg.Tx, name string) (*domain.Intent, error) {
+	if name == "" {
+		return nil, nil
+	}
+	var id domain.IntentID
+	if err := id.Scan(name); err != nil {
+		return nil, fmt.Errorf("operation %q: %w", name, err)
+	}
+	p, err := store.IntentForUpdate(ctx, tx, id)
+	if errors.Is(err, domain.ErrIntentNotFound) || err == nil && p.Status == domain.Refused {
+		return nil, nil
+	}
+	return &p, err
+}
+
+// resume takes the call of an intent that was begun, where nobody has it. What the gateway may have forgotten is the completer's.
+func (o *createIntent) resume(ctx context.Context, tx pg.Tx, p *domain.Intent) error {
+	if p == nil {
+		return nil
+	}
+	o.p, o.fresh = *p, false
+	if p.Status.Known() {
+		return nil
+	}
+	real := o.Now()
+	if p.Call.Leased(real) || p.Call.Forgotten(real) {
+		return operation.ErrUnderWay
+	}
+	o.p.Call = p.Call.Resume(real)
+	return store.SaveCall(ctx, tx, o.p)
+}
+
+// Call asks the gateway to make the intent, or to show one that the completer has made.
+func (o *createIntent) Call(ctx context.Context) (err error) {
+	if !o.fresh {
+		if o.account, err = o.Accounts.Account(ctx, o.DB.Read(ctx), o.p.AccountID); err != nil {
+			return err
+		}
+	}
+	failpoint.Here("intent.begun")
+	ask := o.Gateway.Create
+	if o.p.Status.Known() {
+		ask = o.Gateway.Read
+	}
+	if o.snapshot, err = ask(ctx, o.account, o.p); err == nil {
+		failpoint.Here("intent.asked")
+		return nil
+	}
+	definite, answer := gatewayError(err, o.fresh)
+	switch {
+	case o.p.Status.Known():
+		return answer
+	case definite:
+		return &operation.RefusedError{Answer: answer}
+	default:
+		return errors.Join(answer, o.leave(ctx, o.Now().Add(releaseAfter)))
+	}
+}
+
+// leave leaves the call to the next attempt, from a time on, unless another one has it by now.
+func (o *createIntent) leave(ctx context.Context, next time.Time) error {
+	return o.DB.Tx(context.WithoutCancel(ctx), func(ctx context.Context, tx pg.Tx) error { // the client may have gone
+		return store.LeaveCall(ctx, tx, o.p, next)
+	})
+}
+
+// Finish writes the intent that the gateway has made.
+func (o *createIntent) Finish(ctx context.Context, tx pg.Tx) (domain.Intent, error) {
+	made, err := o.made(ctx, tx, o.p.ID, o.snapshot)
+	failpoint.Here("intent.written")
+	tx.AfterCommit(func() { failpoint.Here("intent.committed") })
+	return made, err
+}
+
+// Release ends the attempt of an intent that the gateway has refused to make.
+func (o *createIntent) Release(ctx context.Context, tx pg.Tx) error {
+	current, err := store.IntentForUpdate(ctx, tx, o.p.ID)
+	if err != nil {
+		return err
+	}
+	if current.Status != domain.Creating || current.Call.Attempt != o.p.Call.Attempt {
+		return operation.ErrUnderWay // look again
+	}
+	current.Status, current.Call.LeasedUntil = domain.Refused, nil
+	return store.SaveCall(ctx, tx, current)
+}
+
+// leftIntent is a call that a process has left or whose outcome is unknown, as Completer resumes it.
+type leftIntent struct {
+	createIntent
+
+	log *slog.Logger
+}
+
+// Begin takes the call, unless it has ended or another process has it.
+func (o *leftIntent) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, err error) {
+	current, err := store.IntentForUpdate(ctx, tx, o.p.ID)
+	if err != nil {
+		return false, err
+	}
+	real := o.Now()
+	if current.Status != domain.Creating || current.Call.Leased(real) {
+		return false, operation.ErrUnderWay
+	}
+	o.p = current
+	o.p.Call = current.Call.Resume(real)
+	return false, store.SaveCall(ctx, tx, o.p)
+}
+
+// Call repeats the attempt, of which the gateway says what it did. Where the gateway may have forgotten the attempt, or keeps an
+// answer that says nothing, the intent is looked for, and only when there is none a new attempt begins.
+func (o *leftIntent) Call(ctx context.Context) (err error) {
+	if o.account, err = o.Accounts.Account(ctx, o.DB.Read(ctx), o.p.AccountID); err != nil {
+		return err
+	}
+	var broken *domain.BrokenError
+	if !o.p.Call.Forgotten(o.Now()) {
+		if o.snapshot, err = o.Gateway.Create(ctx, o.account, o.p); !errors.As(err, &broken) {
+			return o.outcome(ctx, err)
+		}
+	}
+	found, err := o.Gateway.Find(ctx, o.account, o.p.ID, o.p.CreatedAt)
+	if err != nil {
+		return o.later(ctx, err)
+	}
+	if found != nil {
+		o.snapshot = *found
+		return nil
+	}
+	if err := o.DB.Tx(ctx, o.again); err != nil {
+		return err
+	}
+	o.fresh = true
+	o.snapshot, err = o.Gateway.Create(ctx, o.account, o.p)
+	return o.outcome(ctx, err)
+}
+
+// again begins a new attempt: the one before had no effect.
+func (o *leftIntent) again(ctx context.Context, tx pg.Tx) error {
+	current, err := store.IntentForUpdate(ctx, tx, o.p.ID)
+	if err != nil {
+		return err
+	}
+	if current.Status != domain.Creating || current.Call.Attempt != o.p.Call.Attempt {
+		return operation.ErrUnderWay
+	}
+	o.p.Call = o.p.Call.Begin(o.Now())
+	return store.SaveCall(ctx, tx, o.p)
+}
+
+func (o *leftIntent) outcome(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if definite, answer := gatewayError(err, o.fresh); definite {
+		return &operation.RefusedError{Answer: answer}
+	}
+	return o.later(ctx, err)
+}
+
+// later leaves a call whose outcome is still unknown for a time that grows with its age; then the same attempt is made again. It gives
+// up one whose account has refused its keys for days.
+func (o *leftIntent) later(ctx context.Context, cause error) error {
+	real := o.Now()
+	var refused *domain.RefusedError
+	if errors.As(cause, &refused) && refused.Unread && o.p.Call.Hopeless(real) {
+		o.log.ErrorContext(ctx, "a payment intent is given up: its account refuses the keys", slog.String("intent", o.p.ID.String()),
+			slog.String("account", o.p.AccountID.String()), slog.Any("error", cause))
+		return &operation.RefusedError{Answer: cause}
+	}
+	return errors.Join(cause, o.leave(ctx, real.Add(jitter(domain.Pause(o.p.Call.BegunAt, real)))))
+}
