@@ -110,6 +110,28 @@ func TestRefundOfACancelledBooking(t *testing.T) {
 	}
 }
 
+// A refund in the gateway's dashboard counts when it was made after the booking was lost, also before anything is settled; one from
+// before does not.
+func TestDashboardRefundBeforeTheSettlement(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.tenant()
+	b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
+	p, other := w.paidOf(ctx, b, 700), w.paidOf(ctx, b, 300)
+	w.gateway.Dashboard(p.ID, 100)
+	w.refresh(ctx, p.ID)
+	w.bookings.Settle(ctx, b.ID, said(600, map[string]bool{p.ID: false, other.ID: false}))
+	w.lose(ctx, b, "cancelled", 2)
+	for _, late := range []intent{p, other} {
+		w.gateway.Dashboard(late.ID, 200)
+		w.refresh(ctx, late.ID)
+	}
+	w.settle()
+	if got := w.returned(p, other); got != 100+600 || w.owedState("done") != 1 {
+		t.Errorf("%d are returned, want 700", got)
+	}
+}
+
 // A payment is refunded when its booking was lost before it was counted, whether this service learns of the one or of the other first.
 func TestLatePaymentIsRefunded(t *testing.T) {
 	t.Parallel()

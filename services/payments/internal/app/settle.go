@@ -78,7 +78,7 @@ func (a *Settler) turn(ctx context.Context, booking domain.BookingID) error {
 	if err != nil || turn.Tries == 0 {
 		return err
 	}
-	err = a.settle(ctx, booking, turn.NotedAt)
+	err = a.settle(ctx, booking, turn)
 	return errors.Join(quiet(err), db.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 		ended, failed := false, error(nil)
 		if err == nil {
@@ -100,8 +100,8 @@ func quiet(err error) error {
 	return err
 }
 
-// settle notes what is owed back, and which payments are settled. Refunds that were made since noted count.
-func (a *Settler) settle(ctx context.Context, booking domain.BookingID, noted time.Time) error {
+// settle notes what is owed back, and which payments are settled. Refunds that were made since the booking was noted count, whoever has made them.
+func (a *Settler) settle(ctx context.Context, booking domain.BookingID, turn store.Settling) error {
 	list, err := store.Unsettled(ctx, a.Intents.DB.Read(ctx), booking, paidAtOnce)
 	if err != nil || len(list) == 0 {
 		return err
@@ -116,8 +116,8 @@ func (a *Settler) settle(ctx context.Context, booking domain.BookingID, noted ti
 	if s.AutoRefund && s.Due != nil && s.Due.Minor > 0 {
 		err := a.Intents.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
 			return a.owe(ctx, tx, domain.OwedRefund{
-				Cause: domain.BookingCancelled, Subject: booking.String(), Booking: booking, Wanted: s.Due.Minor, Code: s.Due.Currency, Since: noted,
-			}, s.InTime())
+				Cause: domain.BookingCancelled, Subject: booking.String(), Booking: booking, Wanted: s.Due.Minor, Code: s.Due.Currency, Since: turn.NotedAt,
+			}, s.InTime(), turn.Elsewhere)
 		})
 		if err != nil {
 			return err
@@ -137,10 +137,10 @@ func (a *Settler) settle(ctx context.Context, booking domain.BookingID, noted ti
 }
 
 // owe notes what is owed back of some payments.
-func (a *Settler) owe(ctx context.Context, tx pg.Tx, o domain.OwedRefund, payments []domain.GatewayID) error {
+func (a *Settler) owe(ctx context.Context, tx pg.Tx, o domain.OwedRefund, payments []domain.GatewayID, elsewhere json.RawMessage) error {
 	now := a.Intents.Now()
 	o.ID, o.DueAt = ids.New[domain.OwedPrefix](), &now
-	return store.PutOwed(ctx, tx, o, payments)
+	return store.PutOwed(ctx, tx, o, payments, elsewhere)
 }
 
 // paid settles a payment: a late one is counted, and owed back where the policy says so.
@@ -154,7 +154,7 @@ func (a *Settler) paid(ctx context.Context, p domain.Intent, late, refund bool) 
 			err := a.owe(ctx, tx, domain.OwedRefund{
 				Cause: domain.PaidLate, Subject: string(p.GatewayID), Booking: p.BookingID, Wanted: p.Received, Code: p.Amount.Currency,
 				Since: domain.AllRefunds,
-			}, nil)
+			}, nil, nil)
 			if err != nil {
 				return err
 			}

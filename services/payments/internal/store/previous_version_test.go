@@ -187,22 +187,7 @@ func TestPreviousVersionBeside(t *testing.T) {
 // The migration notes in the records of keys what the previous version has begun and not answered.
 func TestKeysOfUnansweredPayments(t *testing.T) {
 	t.Parallel()
-	before := fstest.MapFS{}
-	names, err := fs.Glob(migrations.FS, "*.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range names {
-		if name < "00012" {
-			text, err := fs.ReadFile(migrations.FS, name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			up := []byte("-- +goose Up\n") // the owner of a test's database may create nothing
-			before[name] = &fstest.MapFile{Data: bytes.Replace(text, up, append(up, "grant create on schema public to current_user;\n"...), 1)}
-		}
-	}
-	db := pgtest.New(t, before)
+	db := pgtest.New(t, through(t, 11))
 	ctx := pgtest.Ctx(t, caller.Live)
 	p := previous{T: t, ctx: ctx, tx: db.App.Tx, account: ids.New[domain.AccountPrefix](), now: time.Now()}
 	p.connect()
@@ -245,7 +230,7 @@ func TestKeysOfUnansweredPayments(t *testing.T) {
 		})
 	}
 	for range 2 { // it may be interrupted and run again
-		if err := pg.Migrate(t.Context(), db.OwnerURL, migrations.FS, pgtest.Roles()); err != nil {
+		if err := pg.Migrate(t.Context(), db.OwnerURL, through(t, 12), pgtest.Roles()); err != nil {
 			t.Fatal(err)
 		}
 		p.run(func(ctx context.Context, tx pg.Tx) error {
@@ -267,6 +252,28 @@ func TestKeysOfUnansweredPayments(t *testing.T) {
 		})
 		forgetMigration(t, db)
 	}
+}
+
+// through contains the migrations up to a number.
+func through(t *testing.T, last int) fstest.MapFS {
+	t.Helper()
+	out := fstest.MapFS{}
+	names, err := fs.Glob(migrations.FS, "*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if name >= fmt.Sprintf("%05d", last+1) {
+			continue
+		}
+		text, err := fs.ReadFile(migrations.FS, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		up := []byte("-- +goose Up\n") // the owner of a test's database may create nothing
+		out[name] = &fstest.MapFile{Data: bytes.Replace(text, up, append(up, "grant create on schema public to current_user;\n"...), 1)}
+	}
+	return out
 }
 
 // forgetMigration lets the next Migrate run the last migration again.

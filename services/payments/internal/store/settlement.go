@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -18,6 +19,13 @@ import (
 // unsettled are the payments that were taken, and of which it is not decided whether they are refunded because the booking is lost.
 const unsettled = `p.gateway_id is not null and p.status = 'succeeded' and not p.settled`
 
+// refundedElsewhere is what others have refunded of the payments of a booking so far, in the form of booking_settlements.elsewhere.
+func refundedElsewhere(booking string) string {
+	return `coalesce((select json_object_agg(p.gateway_id, p.refunded_elsewhere) from payment_intents p
+		where p.tenant_id = ` + booking + `.tenant_id and p.livemode = ` + booking + `.livemode and p.booking_id = ` + booking + `.booking_id
+			and p.gateway_id is not null and p.refunded_elsewhere > 0), '{}')`
+}
+
 // PutSettlements notes bookings of any tenants that are cancelled or have expired, where a payment of theirs is not settled. tx has the
 // worker role, and has written the state of these bookings before: see HeldStatus.
 func PutSettlements(ctx context.Context, tx pg.Tx, lost []BookingKey, now time.Time) error {
@@ -26,8 +34,8 @@ func PutSettlements(ctx context.Context, tx pg.Tx, lost []BookingKey, now time.T
 		tenants[i], modes[i], list[i] = b.Tenant.UUID(), b.Livemode, b.ID.UUID()
 	}
 	_, err := tx.Exec(ctx, `
-		insert into booking_settlements as s (tenant_id, livemode, booking_id, due_at)
-		select l.tenant_id, l.livemode, l.booking_id, $4 from unnest($1::uuid[], $2::boolean[], $3::uuid[]) l (tenant_id, livemode, booking_id)
+		insert into booking_settlements as s (tenant_id, livemode, booking_id, due_at, elsewhere)
+		select l.tenant_id, l.livemode, l.booking_id, $4, `+refundedElsewhere("l")+` from unnest($1::uuid[], $2::boolean[], $3::uuid[]) l (tenant_id, livemode, booking_id)
 		where exists (select from payment_intents p where p.tenant_id = l.tenant_id and p.livemode = l.livemode
 			and p.booking_id = l.booking_id and `+unsettled+`)
 		order by l.tenant_id, l.livemode, l.booking_id
@@ -40,7 +48,15 @@ func PutSettlements(ctx context.Context, tx pg.Tx, lost []BookingKey, now time.T
 
 // PutSettlement notes a booking that is cancelled or has expired, where a payment of it has just succeeded.
 func PutSettlement(ctx context.Context, tx pg.Tx, id domain.BookingID, now time.Time) error {
-	return noteDue(ctx, tx, "booking_settlements", id, now)
+	_, err := tx.Exec(ctx, `
+		insert into booking_settlements as s (tenant_id, livemode, booking_id, due_at, elsewhere)
+		select l.tenant_id, l.livemode, l.booking_id, @now, `+refundedElsewhere("l")+`
+		from (select @tenant::uuid, @live::boolean, @id::uuid) l (tenant_id, livemode, booking_id)
+		on conflict (tenant_id, livemode, booking_id) do update set due_at = least(s.due_at, excluded.due_at)`, pg.Args{"id": id, "now": now})
+	if err != nil {
+		return fmt.Errorf("note settlement: %w", err)
+	}
+	return nil
 }
 
 // noteDue notes in a table that there is work for a booking.
@@ -66,12 +82,14 @@ func SettlementsDue(ctx context.Context, tx pg.Tx, now time.Time, except []opera
 type Settling struct {
 	Tries   int       // how often it was taken; 0: another process has it or has settled it
 	NotedAt time.Time // when it became known that it was cancelled or has expired
+	// Elsewhere is what others had refunded of its payments by then, by the gateway's ids; nil: not known.
+	Elsewhere json.RawMessage
 }
 
 // TakeSettlement takes a booking until a time.
 func TakeSettlement(ctx context.Context, tx pg.Tx, id domain.BookingID, now, until time.Time) (Settling, error) {
 	found, err := pg.Many(ctx, tx, pgx.RowToStructByName[Settling], `update booking_settlements s set due_at = @until, tries = s.tries + 1
-		where s.tenant_id = @tenant and s.livemode = @live and s.booking_id = @id and s.due_at <= @now returning s.tries, s.noted_at`,
+		where s.tenant_id = @tenant and s.livemode = @live and s.booking_id = @id and s.due_at <= @now returning s.tries, s.noted_at, s.elsewhere`,
 		pg.Args{"id": id, "now": now, "until": until})
 	if err != nil || len(found) == 0 {
 		return Settling{}, err
@@ -124,17 +142,18 @@ const owedColumns = `o.id, o.cause, o.subject, o.booking_id as booking, o.wanted
 
 const oneOwed = `select ` + owedColumns + ` from automatic_refunds o where o.tenant_id = @tenant and o.livemode = @live and `
 
-// PutOwed notes what is owed back of some payments, unless it was noted before. What others have refunded of them by then does not count
-// where it is a share of the booking's.
-func PutOwed(ctx context.Context, tx pg.Tx, o domain.OwedRefund, payments []domain.GatewayID) error {
+// PutOwed notes what is owed back of some payments, unless it was noted before. What others had refunded of them before the booking was
+// lost, which elsewhere says, does not count where it is a share of the booking's; nil: what they have refunded by now.
+func PutOwed(ctx context.Context, tx pg.Tx, o domain.OwedRefund, payments []domain.GatewayID, elsewhere json.RawMessage) error {
 	_, err := tx.Exec(ctx, `
 		insert into automatic_refunds (tenant_id, livemode, cause, subject, id, booking_id, wanted, currency, since, due_at, elsewhere)
 		values (@tenant, @live, @cause, @subject, @id, @booking, @wanted, @code, @since, @due, (
-			select coalesce(sum(p.refunded_elsewhere), 0) from payment_intents p
+			select coalesce(sum(case when @elsewhere::json is null then p.refunded_elsewhere
+				else coalesce((@elsewhere::json ->> p.gateway_id)::bigint, 0) end), 0) from payment_intents p
 			where p.tenant_id = @tenant and p.livemode = @live and p.gateway_id = any(@payments)))
 		on conflict do nothing`, pg.Args{
 		"cause": o.Cause, "subject": o.Subject, "id": o.ID, "booking": o.Booking, "wanted": o.Wanted, "code": o.Code, "since": o.Since, "due": o.DueAt,
-		"payments": gatewayIDs(payments),
+		"payments": gatewayIDs(payments), "elsewhere": pg.JSONText(elsewhere),
 	})
 	if err != nil {
 		return fmt.Errorf("note owed refund: %w", err)
