@@ -1,0 +1,149 @@
+package domain_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/money"
+
+	"holdfast.dev/services/payments/internal/domain"
+)
+
+// A look says what no refund is under way for, and ends what refunds have returned in the end.
+func TestLookAtAnOwedRefund(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		code            string
+		money           domain.OwedMoney
+		left, remaining int64
+		state           domain.OwedState
+	}{
+		"nothing returned":                  {"USD", domain.OwedMoney{Elsewhere: 50}, 1005, 1005, domain.OwedOpen},
+		"a part is returned":                {"USD", domain.OwedMoney{Returned: 5, Elsewhere: 50}, 1000, 1000, domain.OwedOpen},
+		"all is under way":                  {"USD", domain.OwedMoney{Returned: 1005, UnderWay: 1005, Elsewhere: 50}, 0, 1005, domain.OwedOpen},
+		"all is returned":                   {"USD", domain.OwedMoney{Returned: 1005, Elsewhere: 50}, 0, 0, domain.OwedDone},
+		"more than all":                     {"USD", domain.OwedMoney{Returned: 1006, Elsewhere: 50}, 0, 0, domain.OwedDone},
+		"others have refunded":              {"USD", domain.OwedMoney{Returned: 1000, Elsewhere: 53}, 2, 2, domain.OwedOpen},
+		"others have refunded less":         {"USD", domain.OwedMoney{}, 1005, 1005, domain.OwedOpen},
+		"the gateway takes no thousandth":   {"KWD", domain.OwedMoney{}, 1000, 1005, domain.OwedOpen},
+		"less than the gateway's unit left": {"KWD", domain.OwedMoney{Returned: 1000}, 0, 5, domain.OwedDone},
+		"the gateway takes whole units":     {"ISK", domain.OwedMoney{Returned: 5}, 1000, 1000, domain.OwedOpen},
+		"the gateway takes no half ariary":  {"MGA", domain.OwedMoney{Returned: 2}, 1000, 1003, domain.OwedOpen},
+	} {
+		o, left := domain.OwedRefund{Wanted: 1005, Elsewhere: 50, Code: c.code, State: domain.OwedOpen}.Look(c.money, now)
+		if left != c.left || o.Remaining != c.remaining || o.State != c.state {
+			t.Errorf("%s: left %d, remaining %d, %s", name, left, o.Remaining, o.State)
+		}
+		if due := o.DueAt; due == nil != (c.state == domain.OwedDone) || due != nil && !due.Equal(now.Add(domain.OwedPause)) {
+			t.Errorf("%s: due at %v", name, due)
+		}
+	}
+}
+
+// One that is open again forgets its failure, unless its payments still wait.
+func TestOwedRefundIsOpenAgain(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
+	later := now.Add(time.Second)
+	for name, c := range map[string]struct {
+		state domain.OwedState
+		retry time.Time
+		keeps bool
+	}{
+		"done": {domain.OwedDone, now, false}, "done, and waits": {domain.OwedDone, later, true}, "open": {domain.OwedOpen, now, true},
+	} {
+		o := domain.OwedRefund{Wanted: 5, Code: "USD", State: c.state, RetryAt: &c.retry, FailedAt: &now, Failure: &domain.Failure{}}
+		if o, _ = o.Look(domain.OwedMoney{}, now); o.Failure != nil != c.keeps || o.FailedAt != nil != c.keeps || o.RetryAt != nil != c.keeps {
+			t.Errorf("%s: %v %v %v", name, o.Failure, o.FailedAt, o.RetryAt)
+		}
+	}
+}
+
+func TestNextTryOfAnOwedRefund(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
+	later := now.Add(time.Second)
+	for name, c := range map[string]struct{ due, retry, want *time.Time }{
+		"never": {nil, &later, nil}, "due": {&now, nil, &now}, "waits": {&now, &later, &later}, "waits no more": {&later, &now, &later},
+	} {
+		if got := (domain.OwedRefund{DueAt: c.due, RetryAt: c.retry}).NextTry(); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if o := (domain.OwedRefund{RetryAt: &now}); o.Waits(now) || !o.Waits(now.Add(-1)) {
+		t.Error("it waits until the time of the next try, and not at it")
+	}
+}
+
+// Where a payment is tried again later, its owed refund waits for that; else it has failed, since the first time.
+func TestStuckOwedRefund(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
+	later, before := now.Add(time.Second), now.Add(-time.Second)
+	if o := (domain.OwedRefund{RetryAt: &later}).Stuck(true, now); o.DueAt != &later || o.Failure != nil || o.FailedAt != nil {
+		t.Errorf("it waits: %+v", o)
+	}
+	for _, failed := range []bool{true, false} {
+		o := domain.OwedRefund{}
+		if !failed {
+			o.RetryAt = &later
+		}
+		if o = o.Stuck(failed, now); o.DueAt != nil || o.Failure == nil || o.FailedAt == nil || !o.FailedAt.Equal(now) {
+			t.Errorf("failed %v: %+v", failed, o)
+		}
+	}
+	if o := (domain.OwedRefund{FailedAt: &before}).Stuck(false, now); !o.FailedAt.Equal(before) {
+		t.Errorf("failed since %v", o.FailedAt)
+	}
+}
+
+func TestChooseAndRefund(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
+	later := now.Add(time.Second)
+	paid := func(minor int64, code string) domain.Intent {
+		return domain.Intent{ID: ids.New[domain.IntentPrefix](), Received: minor, Amount: money.Amount{Minor: minor, Currency: code}}
+	}
+	bad, good, other := paid(10, "USD"), paid(20, "USD"), paid(30, "EUR")
+	all, failed := []domain.Intent{bad, good, other}, map[domain.IntentID]bool{bad.ID: true}
+	if got := (domain.OwedRefund{Code: "USD"}).Choose(all, failed, now); len(got) != 2 || got[0].ID != good.ID || got[1].ID != bad.ID {
+		t.Errorf("chosen %v", got)
+	}
+	if got := (domain.OwedRefund{Code: "USD", RetryAt: &later}).Choose(all, failed, now); len(got) != 1 || got[0].ID != good.ID {
+		t.Errorf("chosen while it waits %v", got)
+	}
+	var many []domain.Intent
+	for range domain.MaxAllocations + 1 {
+		many = append(many, paid(0, "USD"), paid(10, "USD"))
+	}
+	o := domain.OwedRefund{Code: "USD", Cause: domain.PaidLate, Subject: "pi_1"}
+	if r, err := o.Refund(many, 1000, now); err != nil || r.Amount.Minor != 10*domain.MaxAllocations || len(r.Allocations) != domain.MaxAllocations {
+		t.Errorf("over many: %d in %d, %v", r.Amount.Minor, len(r.Allocations), err)
+	}
+	if r, err := o.Refund(many, 15, now); err != nil || r.Amount.Minor != 15 || len(r.Allocations) != 2 {
+		t.Errorf("over two: %d in %d, %v", r.Amount.Minor, len(r.Allocations), err)
+	}
+	if _, err := o.Refund(many[:1], 15, now); !errors.Is(err, domain.ErrNothingToRefund) {
+		t.Errorf("over none: %v", err)
+	}
+}
+
+func TestEndOfAnOwedRefund(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
+	for state, c := range map[domain.OwedState]struct{ close, retry bool }{
+		domain.OwedOpen: {true, true}, domain.OwedDone: {false, false}, domain.OwedClosed: {true, false},
+	} {
+		o := domain.OwedRefund{State: state}
+		closed, err := o.Close("x", "y", now)
+		if (err == nil) != c.close || c.close && closed.State != domain.OwedClosed || (closed.ClosedAt != nil) != (state == domain.OwedOpen) {
+			t.Errorf("close %s: %+v, %v", state, closed, err)
+		}
+		if again, err := o.Retry(now); (err == nil) != c.retry || (again.DueAt != nil) != c.retry {
+			t.Errorf("retry %s: %+v, %v", state, again, err)
+		}
+	}
+}
