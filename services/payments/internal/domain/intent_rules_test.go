@@ -174,7 +174,7 @@ func TestAmountOfAnIntent(t *testing.T) {
 		}
 	}
 	p := domain.Intent{Capturable: 20, Amount: money.Amount{Currency: "KWD"}}
-	if p.CheckCapture(20) != nil || p.CheckCapture(21) == nil || p.CheckCapture(15) == nil {
+	if p.CheckCapture(20) != nil || p.CheckCapture(30) == nil || p.CheckCapture(15) == nil {
 		t.Error("a capture is of what is authorised, in units of the gateway")
 	}
 }
