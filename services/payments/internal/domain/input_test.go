@@ -32,13 +32,13 @@ func TestIntentRefusals(t *testing.T) {
 		b := domain.Booking{ID: id, Status: "confirmed", Total: usd(300), Due: usd(300)}
 		v := domain.Invoice{ID: invoice, BookingID: id, Status: "open", Due: usd(200)}
 		c.change(&in, &b, &v)
-		p, err := domain.NewIntent(ids.New[domain.IntentPrefix](), in, b, &v)
+		p, err := domain.NewIntent(in, b, &v)
 		if (err == nil) != c.ok || c.ok && p.InvoiceID != invoice {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	in := domain.IntentInput{Invoice: &text}
-	if _, err := domain.NewIntent(ids.New[domain.IntentPrefix](), in, domain.Booking{ID: id, Total: usd(1), Due: usd(1)}, nil); err == nil {
+	if _, err := domain.NewIntent(in, domain.Booking{ID: id, Total: usd(1), Due: usd(1)}, nil); err == nil {
 		t.Error("an unknown invoice is taken")
 	}
 	if in.NamedInvoice() != invoice || !(domain.IntentInput{}).NamedInvoice().IsZero() {

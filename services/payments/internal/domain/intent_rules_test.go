@@ -166,7 +166,7 @@ func TestAmountOfAnIntent(t *testing.T) {
 		if c.amount > 0 {
 			in.Amount = &c.amount
 		}
-		p, err := domain.NewIntent(ids.New[domain.IntentPrefix](), in, domain.Booking{
+		p, err := domain.NewIntent(in, domain.Booking{
 			ID: id, Status: "confirmed", Total: money.Amount{Minor: c.total, Currency: "USD"}, Due: money.Amount{Minor: c.due, Currency: "USD"},
 		}, nil)
 		if p.Amount.Minor != c.want || (err == nil) != (c.want > 0) || err == nil && p.CaptureMethod != domain.CaptureAutomatic {
