@@ -86,4 +86,10 @@ func TestFirstReasonOfAnInvoice(t *testing.T) {
 	if got := refused(b, domain.Invoice{Status: "draft", Due: usd(0)}); got != domain.ErrAlreadyPaid.Error() {
 		t.Errorf("nothing is due on the booking: %s", got)
 	}
+	one := int64(1)
+	for _, amount := range []*int64{nil, &one} {
+		if _, err := domain.NewIntent(domain.IntentInput{Amount: amount}, b, nil); !errors.Is(err, domain.ErrAlreadyPaid) {
+			t.Errorf("nothing is due: %v", err)
+		}
+	}
 }

@@ -1,7 +1,9 @@
 package domain_test
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	"holdfast.dev/libs/ids"
 
@@ -43,6 +45,77 @@ func TestRefundStatus(t *testing.T) {
 		}
 		if r.Status != c.want || r.Shown != (c.want != "creating" && c.want != "refused") {
 			t.Errorf("%v: %s, want %s", c.parts, r.Status, c.want)
+		}
+	}
+}
+
+// What a part takes from its payment, and which states a gateway may tell.
+func TestStatesOfAPart(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[domain.RefundStatus][2]bool{ // holds, known
+		domain.RefundCreating: {true, false}, domain.RefundRefused: {false, false}, domain.RefundPending: {true, true},
+		domain.RefundRequiresAction: {true, true}, domain.RefundSucceeded: {true, true}, domain.RefundFailed: {false, true},
+		domain.RefundCanceled: {false, true}, "unknown": {false, false},
+	} {
+		if got := [2]bool{status.Holds(), domain.KnownRefundStatus(status)}; got != want {
+			t.Errorf("%s: holds and known are %v, want %v", status, got, want)
+		}
+	}
+}
+
+// A refund finds its parts, holds of each payment what its parts hold, and ends its lease with the last call.
+func TestPartsOfARefund(t *testing.T) {
+	t.Parallel()
+	one, two := ids.New[domain.IntentPrefix](), ids.New[domain.IntentPrefix]()
+	part := func(of domain.IntentID, minor int64) domain.Allocation {
+		return domain.Allocation{ID: ids.New[domain.AllocationPrefix](), IntentID: of, Minor: minor, Status: domain.RefundCreating}
+	}
+	first, second, third := part(one, 1), part(two, 20), part(one, 300)
+	r := domain.Refund{Status: domain.RefundCreating, Allocations: []domain.Allocation{first, second, third}}.Lease(time.Now())
+	underWay := func(want ...domain.Allocation) {
+		t.Helper()
+		same := func(a, b domain.Allocation) bool { return a.ID == b.ID }
+		if got := r.UnderWay(); !slices.EqualFunc(got, want, same) {
+			t.Errorf("under way: %v, want %v", got, want)
+		}
+		if leased := r.LeasedUntil != nil; leased != (len(want) > 0) {
+			t.Errorf("leased: %v with %d under way", leased, len(want))
+		}
+	}
+	holds := func(wantOne, wantTwo int64) {
+		t.Helper()
+		if gotOne, gotTwo := r.Held(one), r.Held(two); gotOne != wantOne || gotTwo != wantTwo {
+			t.Errorf("holds %d and %d, want %d and %d", gotOne, gotTwo, wantOne, wantTwo)
+		}
+	}
+	underWay(first, second, third)
+	holds(301, 20)
+	r = r.Told(first.ID, domain.GatewayRefund{ID: "re_1", Status: domain.RefundSucceeded})
+	underWay(second, third)
+	holds(301, 20)
+	r = r.Refused(third.ID, domain.Failure{Code: "no"})
+	underWay(second)
+	holds(1, 20)
+	r = r.Told(second.ID, domain.GatewayRefund{ID: "re_2", Status: domain.RefundFailed})
+	underWay()
+	holds(1, 0)
+	if found, ok := r.Allocation(second.ID); !ok || found.GatewayID != "re_2" {
+		t.Errorf("the second part is %v, %v", found, ok)
+	}
+	if _, ok := r.Allocation(ids.New[domain.AllocationPrefix]()); ok {
+		t.Error("an unknown part is found")
+	}
+}
+
+// A refund of a late payment names the payment; that of a cancelled booking does not.
+func TestOwedRefundNamesItsPayment(t *testing.T) {
+	t.Parallel()
+	p := domain.Intent{ID: ids.New[domain.IntentPrefix](), GatewayID: "pi_1", Received: 10}
+	p.Amount.Currency = "USD"
+	for cause, want := range map[domain.Cause]domain.GatewayID{domain.PaidLate: "pi_1", domain.BookingCancelled: ""} {
+		o := domain.OwedRefund{Cause: cause, Subject: "pi_1", Code: "USD"}
+		if r, err := o.Refund([]domain.Intent{p}, 10, time.Now()); err != nil || r.Intent != want {
+			t.Errorf("%s: %q, %v", cause, r.Intent, err)
 		}
 	}
 }
