@@ -1,5 +1,5 @@
-// Package operation holds what a write needs that asks others, besides its transaction: the repetition of a transaction
-// that lacks something, and the one wait for an attempt of another request.
+// Package operation contains what a write needs that calls other services: Run and Resume run its steps for requests and for
+// workers, Retry repeats a transaction that lacks something or waits for another attempt, and Workers finds what is due.
 package operation
 
 import (
@@ -53,7 +53,7 @@ func Retry(ctx context.Context, patience time.Duration, do func(ctx context.Cont
 		switch {
 		case errors.As(err, &lacks):
 			if again++; again == maxAgain {
-				return apperr.ErrUnavailable.WithCause(err)
+				return apperr.ErrUnavailable.WithCause(errors.New(lacks.Why)) // no Again: a Retry around this one does not repeat it
 			}
 			if lacks.Fetch == nil {
 				continue

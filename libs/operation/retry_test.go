@@ -73,6 +73,13 @@ func TestRetryFetches(t *testing.T) {
 	if !errors.Is(err, apperr.ErrUnavailable) || runs != 6 {
 		t.Errorf("always lacks something: %v after %d runs", err, runs)
 	}
+	runs = 0
+	err = operation.Retry(t.Context(), 0, func(ctx context.Context) error {
+		return operation.Retry(ctx, 0, func(context.Context) error { runs++; return &operation.Again{Why: "moved"} })
+	})
+	if !errors.Is(err, apperr.ErrUnavailable) || runs != 6 {
+		t.Errorf("one within another: %v after %d runs", err, runs)
+	}
 	failing := &operation.Again{Why: "lacks something", Fetch: func(context.Context) error { return errBoom }}
 	runs = 0
 	if err := operation.Retry(t.Context(), 0, func(context.Context) error { runs++; return failing }); !errors.Is(err, errBoom) || runs != 1 {
