@@ -28,10 +28,7 @@ func Reseal(ctx context.Context, db *pg.DB, box *crypt.Box, out io.Writer) error
 	return reseal.Run(ctx, db, box, reseal.Column[sealedAnswer]{
 		Name: "idempotency_keys", Next: nextAnswers, Put: putAnswers,
 		Sealed: func(r sealedAnswer) (text, bound []byte, name string) {
-			mode := caller.Test
-			if r.Livemode {
-				mode = caller.Live
-			}
+			mode := caller.ModeOf(r.Livemode)
 			name = fmt.Sprintf("key %q of %s", r.Key, r.Credential)
 			return r.Body, boundTo(caller.Caller{Tenant: r.Tenant, Mode: mode, Credential: r.Credential}, r.Key), name
 		},

@@ -87,23 +87,19 @@ func (s *Store) Claim(ctx context.Context, tx pg.Tx) (operation string, answered
 
 // Begin notes in the record of the request's key, which tx has claimed, the operation that begins with it: a repetition of the
 // request resumes that one. Without a key it does nothing.
-func (s *Store) Begin(ctx context.Context, tx pg.Tx, operation string) error {
+func (s *Store) Begin(ctx context.Context, tx pg.Tx, operation string) {
 	req, keyed := idem.RequestFrom(ctx)
 	if !keyed {
-		return nil
+		return
 	}
 	c := caller.FromContext(ctx)
-	_, err := tx.Exec(ctx, `
+	tx.QueueAtCommit(`
 		update idempotency_keys set resource_id = $5
 		where tenant_id = $1 and livemode = $2 and credential_id = $3 and key = $4 and status is null`,
 		c.Tenant, c.Live(), c.Credential, req.Key, operation)
-	if err != nil {
-		return fmt.Errorf("begin operation: %w", err)
-	}
-	return nil
 }
 
-// Hold locks the key of an operation that Begin has noted, whoever asks, and remembers it for another Lifetime: the key of an
+// Hold locks the key of an operation that Begin has noted, for any caller, and keeps it for another Lifetime: the key of an
 // operation whose outcome is unknown does not expire. A transaction calls it before it locks the operation's own rows.
 func (s *Store) Hold(ctx context.Context, tx pg.Tx, operation string) error {
 	c := caller.FromContext(ctx)

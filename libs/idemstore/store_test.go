@@ -265,7 +265,8 @@ func TestOperationOfAKey(t *testing.T) {
 			if err != nil || begin == "" {
 				return err
 			}
-			return s.Begin(ctx, tx, begin)
+			s.Begin(ctx, tx, begin)
+			return nil
 		})
 	}
 	mismatch := func(ctx context.Context) {

@@ -50,7 +50,7 @@ type Keys interface {
 	// Claim keeps the request's key from being used by any other request, and says what the request has begun before, and
 	// whether it was answered. Begin notes what it begins. Both do nothing without a key.
 	Claim(ctx context.Context, tx pg.Tx) (operation string, answered bool, err error)
-	Begin(ctx context.Context, tx pg.Tx, operation string) error
+	Begin(ctx context.Context, tx pg.Tx, operation string)
 	// Release takes the claim of a request back.
 	Release(ctx context.Context, tx pg.Tx) error
 	// Hold locks the key with which an operation was begun and keeps it from expiring; Free releases it.
@@ -130,10 +130,10 @@ func begin[T any](ctx context.Context, r Runner, op Operation[T]) (done, answere
 		if done, err = op.Begin(ctx, tx, begun); err != nil || done {
 			return err
 		}
-		if op.Name() == "" {
-			return nil
+		if name := op.Name(); name != "" {
+			r.Keys.Begin(ctx, tx, name)
 		}
-		return r.Keys.Begin(ctx, tx, op.Name())
+		return nil
 	})
 	return done, answered, err
 }

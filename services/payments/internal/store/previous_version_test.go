@@ -157,7 +157,8 @@ func TestPreviousVersionBeside(t *testing.T) {
 
 		mine := ids.New[domain.IntentPrefix]()
 		create := func(ctx context.Context, tx pg.Tx) error {
-			return errors.Join(p.insert(ctx, tx, table, "", mine), s.Begin(ctx, tx, operation(mine)))
+			s.Begin(ctx, tx, operation(mine))
+			return p.insert(ctx, tx, table, "", mine)
 		}
 		claims("of this version", table+"mine", domain.IntentID{}, create)
 		if got := p.finds(table, table+"mine"); got != mine {
