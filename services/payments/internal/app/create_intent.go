@@ -28,9 +28,10 @@ const (
 type createIntent struct {
 	*Intents
 
-	wanted  domain.Intent
-	booking domain.Booking
-	unable  error // why a new intent cannot be made
+	wanted    domain.Intent
+	booking   domain.Booking
+	connected domain.Account
+	unable    error // why a new intent cannot be made
 
 	p        domain.Intent
 	account  domain.Account
@@ -50,11 +51,11 @@ func (o *createIntent) prepare(ctx context.Context, in domain.IntentInput) (err 
 	if o.wanted, o.booking, err = o.wantedOf(ctx, in); err != nil {
 		return err
 	}
-	o.account, err = o.Accounts.Connected(ctx, o.DB.Read(ctx))
+	o.connected, err = o.Accounts.Connected(ctx, o.DB.Read(ctx))
 	if errors.Is(err, domain.ErrNotConfigured) {
 		err = domain.ErrGateway.WithMessage("The payment gateway is not configured for this tenant in this mode.").WithCause(err)
 	}
-	o.wanted.AccountID = o.account.ID
+	o.wanted.AccountID = o.connected.ID
 	return err
 }
 
@@ -112,7 +113,7 @@ func (o *createIntent) Begin(ctx context.Context, tx pg.Tx, begun string) (done 
 	if o.unable != nil {
 		return false, o.unable
 	}
-	o.p, o.fresh = o.wanted, true
+	o.p, o.account, o.fresh = o.wanted, o.connected, true
 	o.p.ID = ids.New[domain.IntentPrefix]()
 	o.p.Call = o.p.Call.Begin(o.Now())
 	if o.booking.Status, err = store.HoldBooking(ctx, tx, o.booking); err != nil {

@@ -104,7 +104,7 @@ func (o *createRefund) begun(ctx context.Context, tx pg.Tx, name string) (*domai
 
 // resume takes the calls of a refund, where nobody has them. What the gateway may have forgotten is the completer's.
 func (o *createRefund) resume(ctx context.Context, tx pg.Tx, r domain.Refund) (done bool, err error) {
-	o.r, o.fresh = r, false
+	o.r, o.fresh, o.pending = r, false, nil
 	parts, real := r.UnderWay(), o.Intents.Now()
 	if len(parts) == 0 {
 		return true, nil
