@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -255,6 +256,30 @@ func TestClockReplays(t *testing.T) {
 	w.tenants.Fail(apperr.ErrUnavailable)
 	w.setClock(ctx, ahead("2034-01-01")).is(503, "unavailable")
 	w.do(ctx, "DELETE", "/test-clock", "").is(503, "unavailable")
+}
+
+// Of different requests with one key at once, one sets the clock; the others are refused before they call identity.
+func TestOneKeyOfTheClock(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for round := range 5 {
+		ctx := pgtest.Ctx(t, caller.Test)
+		var won atomic.Int64
+		got := atOnce(6, func(i int) answer {
+			year := int64(2040 + shift + i)
+			a := w.setClock(ctx, fmt.Sprintf("%d-01-01", year), "Idempotency-Key: k")
+			if a.Status == 200 {
+				won.Store(year)
+			}
+			return a
+		})
+		if got[200] != 1 || got[422] != 5 {
+			t.Errorf("round %d: answers %v", round, got)
+		}
+		if c := w.tenants.Clock(caller.FromContext(ctx).Tenant); c.FrozenAt == nil || int64(c.FrozenAt.In(time.UTC).AddDate(0, 0, 1).Year()) != won.Load() {
+			t.Errorf("round %d: the clock shows %v, the answer was of %d", round, c.FrozenAt, won.Load())
+		}
+	}
 }
 
 // A process that dies between identity and its own database: the same request once more heals it.
