@@ -100,7 +100,7 @@ func quiet(err error) error {
 	return err
 }
 
-// settle notes what is owed back, and which payments are settled. Refunds that were made since the booking was noted count, whoever has made them.
+// settle notes what is owed back, and which payments are settled. Refunds made since the booking was noted count, also those of others.
 func (a *Settler) settle(ctx context.Context, booking domain.BookingID, turn store.Settling) error {
 	list, err := store.Unsettled(ctx, a.Intents.DB.Read(ctx), booking, paidAtOnce)
 	if err != nil || len(list) == 0 {

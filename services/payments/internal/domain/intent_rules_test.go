@@ -67,15 +67,15 @@ func TestFailedCharges(t *testing.T) {
 	t.Parallel()
 	failure, read := &domain.Failure{Code: "x"}, []domain.FailedCharge{{ID: "ch_1"}, {ID: "ch_2"}}
 	for name, c := range map[string]struct {
-		told domain.Snapshot
-		want int
+		snapshot domain.Snapshot
+		want     int
 	}{
 		"the last one":          {domain.Snapshot{FailedCharge: "ch_1", Failure: failure, Failed: read}, 1},
 		"without a charge":      {domain.Snapshot{Failure: failure, Failed: read}, 2},
 		"without a failure":     {domain.Snapshot{FailedCharge: "ch_1", Failed: read}, 2},
 		"the charges were read": {domain.Snapshot{FailedCharge: "ch_1", Failure: failure, Charges: &domain.Walk{}, Failed: read}, 2},
 	} {
-		if got := c.told.FailedCharges(); len(got) != c.want {
+		if got := c.snapshot.FailedCharges(); len(got) != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -100,10 +100,10 @@ func TestCompare(t *testing.T) {
 	unnamed := with(func(l *domain.Listed) { l.Row = "" })
 	p := domain.Intent{ID: ids.New[domain.IntentPrefix](), Status: domain.Succeeded, Received: 5, Refunded: 3, FailedCharge: "ch_1"}
 	for name, c := range map[string]struct {
-		stage domain.Stage
-		told  domain.Listed
-		known domain.Known
-		want  domain.DifferenceKind
+		stage  domain.Stage
+		listed domain.Listed
+		known  domain.Known
+		want   domain.DifferenceKind
 	}{
 		"intent: the same":               {domain.StageIntents, own, domain.Known{Intent: p}, ""},
 		"intent: of another tenant":      {domain.StageIntents, foreign, domain.Known{}, ""},
@@ -138,7 +138,7 @@ func TestCompare(t *testing.T) {
 		"event: refused and known":       {domain.StageEvents, own, domain.Known{Intent: p, RowStatus: domain.Refused}, ""},
 		"event: refused, of another":     {domain.StageEvents, foreign, domain.Known{RowStatus: domain.Refused}, ""},
 	} {
-		if got := c.stage.Compare(c.told, c.known, "mine"); got != c.want {
+		if got := c.stage.Compare(c.listed, c.known, "mine"); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
