@@ -90,10 +90,7 @@ func Caller(service string, e *eventsv1.Event) (caller.Caller, error) {
 	if err != nil {
 		return caller.Caller{}, fmt.Errorf("%w: tenant id %q", kafkax.ErrPoison, e.TenantId)
 	}
-	mode := caller.Test
-	if e.Livemode {
-		mode = caller.Live
-	}
+	mode := caller.ModeOf(e.Livemode)
 	c := caller.Service(service, tenant, mode)
 	c.RequestID = e.RequestId
 	return c, nil

@@ -2,12 +2,10 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
-	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/pg"
@@ -26,7 +24,7 @@ type Expiry struct {
 	Worker   *pg.DB // worker role: finds what is due
 	Log      *slog.Logger
 
-	failing int
+	failing operation.Failing
 }
 
 // Run expires what is due of all tenants, each hold in a transaction of its own. One that fails holds up no
@@ -40,20 +38,13 @@ func (a *Expiry) Run(ctx context.Context) error {
 		})
 		return list, err
 	}, func(due store.Due) error {
-		mode := caller.Test
-		if due.Livemode {
-			mode = caller.Live
-		}
-		own := caller.With(ctx, caller.Service("bookings", due.TenantID, mode))
+		own := caller.With(ctx, caller.Service("bookings", due.TenantID, caller.ModeOf(due.Livemode)))
 		if err := a.Bookings.expireDue(own, due.ID, false); err != nil {
 			failed = append(failed, fmt.Errorf("booking %s: %w", due.ID, err))
 		}
 		return ctx.Err()
 	})
-	if len(failed) != a.failing && ctx.Err() == nil {
-		a.Log.WarnContext(ctx, "holds that do not expire", slog.Int("count", len(failed)), slog.Any("error", errors.Join(failed...)))
-		a.failing = len(failed)
-	}
+	a.failing.Report(a.Log, "holds that do not expire")(ctx, len(failed), failed)
 	return err
 }
 
@@ -65,9 +56,6 @@ func (a *Bookings) ExpireAll(ctx context.Context) error {
 		return store.TenantDue(ctx, a.DB.Read(ctx), a.Now(), after, dueBatch)
 	}, func(due store.Due) error {
 		err := a.expireDue(ctx, due.ID, true)
-		if errors.Is(err, errMoved) {
-			err = apperr.ErrUnavailable.WithCause(err)
-		}
 		if failed == nil && err != nil {
 			failed = fmt.Errorf("booking %s: %w", due.ID, err)
 		}

@@ -205,11 +205,7 @@ func (a *Allocator) Run(ctx context.Context) error {
 }
 
 func (a *Allocator) allocate(ctx context.Context, b store.BookingMoney) error {
-	mode := caller.Test
-	if b.Livemode {
-		mode = caller.Live
-	}
-	acting, err := a.Tenants.Acting(ctx, b.TenantID, mode)
+	acting, err := a.Tenants.Acting(ctx, b.TenantID, caller.ModeOf(b.Livemode))
 	if err != nil {
 		return err
 	}

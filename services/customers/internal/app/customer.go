@@ -192,10 +192,7 @@ func (a *Reindexer) write(ctx context.Context, found []store.Unsearched) error {
 		rows[o] = append(rows[o], f.ID)
 	}
 	for o, list := range rows {
-		mode := caller.Test
-		if o.livemode {
-			mode = caller.Live
-		}
+		mode := caller.ModeOf(o.livemode)
 		err := a.DB.Tx(caller.With(ctx, caller.Service("customers", o.tenant, mode)), func(ctx context.Context, tx pg.Tx) error {
 			return a.Write(ctx, tx, list)
 		})

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -29,14 +28,33 @@ type QuoteExpiry struct {
 	Worker *pg.DB // worker role: finds what is due
 	Log    *slog.Logger
 
-	failing int
+	failing operation.Failing
 }
 
-// Run expires what is due of all tenants, each quote in a transaction of its own.
+// Run expires what is due of all tenants, each quote in a transaction of its own. One that fails holds up no other.
 func (a *QuoteExpiry) Run(ctx context.Context) error {
-	failed, err := eachQuote(ctx, a.Worker, a.Quotes.Now(), store.LapsedQuotes, a.expire)
-	a.failing = report(ctx, a.Log, "quotes that do not expire", failed, a.failing)
-	return err
+	var failed []error
+	for after, full := (store.QuoteDue{}), true; full; {
+		var due []store.QuoteDue
+		err := a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
+			due, err = store.LapsedQuotes(ctx, tx, a.Quotes.Now(), after, quotesAtOnce)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, after = range due {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err := a.expire(caller.With(ctx, caller.Service("customers", after.TenantID, caller.ModeOf(after.Livemode))), after.ID); err != nil {
+				failed = append(failed, fmt.Errorf("quote %s: %w", after.ID, err))
+			}
+		}
+		full = len(due) == quotesAtOnce
+	}
+	a.failing.Report(a.Log, "quotes that do not expire")(ctx, len(failed), failed)
+	return nil
 }
 
 // expire expires one quote, unless another transaction has it.
@@ -122,40 +140,6 @@ func (a *QuoteCompleter) Run(ctx context.Context) error {
 // complete makes the next attempt at one accept.
 func (a *QuoteCompleter) complete(ctx context.Context, id domain.QuoteID) error {
 	return operation.Resume(ctx, a.Operations, &leftAccept{accept: accept{Quotes: a.Quotes, id: id, quote: domain.Quote{ID: id}}})
-}
-
-// eachQuote hands each quote that list finds to do, as this service in the quote's tenant and mode. One that fails holds up no
-// other.
-func eachQuote(
-	ctx context.Context, worker *pg.DB, now time.Time,
-	list func(ctx context.Context, tx pg.Tx, real time.Time, after store.QuoteDue, limit int) ([]store.QuoteDue, error),
-	do func(ctx context.Context, id domain.QuoteID) error,
-) (failed []error, err error) {
-	for after, full := (store.QuoteDue{}), true; full && err == nil; {
-		var found []store.QuoteDue
-		err = worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
-			found, err = list(ctx, tx, now, after, quotesAtOnce)
-			return err
-		})
-		for _, after = range found {
-			if ctx.Err() != nil {
-				return failed, ctx.Err()
-			}
-			if err := do(caller.With(ctx, caller.Service("customers", after.TenantID, caller.ModeOf(after.Livemode))), after.ID); err != nil {
-				failed = append(failed, fmt.Errorf("quote %s: %w", after.ID, err))
-			}
-		}
-		full = len(found) == quotesAtOnce
-	}
-	return failed, err
-}
-
-// report logs how many fail when that has changed, and returns it.
-func report(ctx context.Context, log *slog.Logger, what string, failed []error, before int) int {
-	if len(failed) != before && ctx.Err() == nil {
-		log.WarnContext(ctx, what, slog.Int("count", len(failed)), slog.Any("error", errors.Join(failed...)))
-	}
-	return len(failed)
 }
 
 // Unfinished measures how many accepts and conversions wait for a completer and since when, so that an alert can tell.

@@ -24,10 +24,7 @@ type Audited struct {
 
 // AuditRecord renders a record of the audit log for the command line.
 func AuditRecord(r domain.Record) Audited {
-	mode := caller.Test
-	if r.Livemode {
-		mode = caller.Live
-	}
+	mode := caller.ModeOf(r.Livemode)
 	return Audited{
 		Sequence: r.Seq, At: r.At.UTC(), Mode: string(mode), Actor: r.Actor, Action: r.Action, Object: r.Object,
 		Before: r.Before, After: r.After, Source: r.Source,

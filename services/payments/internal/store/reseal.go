@@ -27,10 +27,7 @@ type sealed struct {
 }
 
 func (s sealed) aad() []byte {
-	mode := caller.Test
-	if s.Livemode {
-		mode = caller.Live
-	}
+	mode := caller.ModeOf(s.Livemode)
 	if s.ID.IsZero() {
 		return aad(accountsTable, s.Tenant, mode, s.Account.String())
 	}

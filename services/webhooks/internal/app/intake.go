@@ -190,9 +190,5 @@ func (a *Intake) Maintain(ctx context.Context) error {
 
 // WithCaller returns ctx with this service as the caller, for the tenant and mode of an event.
 func WithCaller(ctx context.Context, e domain.Event) context.Context {
-	mode := caller.Test
-	if e.Livemode {
-		mode = caller.Live
-	}
-	return caller.With(ctx, caller.Service("webhooks", e.Tenant, mode))
+	return caller.With(ctx, caller.Service("webhooks", e.Tenant, caller.ModeOf(e.Livemode)))
 }
