@@ -6,7 +6,8 @@ import (
 )
 
 // Rest waits for as long as a part of some work took, at most until ctx ends. Work that rests after each of its parts keeps half a
-// processor busy at most, here and at the database, and less where the work of others makes its parts slow.
+// processor busy at most, here and at the database, and less where the work of others makes its parts slow. Slots whose limits say Rests
+// do the same between pieces of work that are answered whole.
 func Rest(ctx context.Context, took time.Duration) error {
 	timer := time.NewTimer(took)
 	defer timer.Stop()

@@ -25,6 +25,7 @@ type Limits struct {
 	PerTenant int    // at the same time, of one tenant; less than All
 	Waiting   int    // requests of one tenant that wait
 	Wait      time.Duration
+	Rests     bool // a tenant's slot stays taken after its work for as long as the work took: see Rest
 }
 
 type tenantSlots struct {
@@ -51,15 +52,24 @@ func (s *Slots) Acquire(ctx context.Context, tenant ids.Tenant) (release func(),
 		return nil, err
 	}
 	if err := take(ctx, s.slots, timer.C, apperr.ErrUnavailable.WithMessage("Too many %s are in progress. Retry shortly.", s.limits.Work)); err != nil {
-		<-own.running
-		s.leave(tenant)
+		s.free(tenant, own)
 		return nil, err
 	}
+	began := time.Now()
 	return func() {
 		<-s.slots
-		<-own.running
-		s.leave(tenant)
+		if !s.limits.Rests {
+			s.free(tenant, own)
+			return
+		}
+		time.AfterFunc(time.Since(began), func() { s.free(tenant, own) })
 	}, nil
+}
+
+// free gives back what a tenant had of its own.
+func (s *Slots) free(tenant ids.Tenant, own *tenantSlots) {
+	<-own.running
+	s.leave(tenant)
 }
 
 func (s *Slots) tooMany() error {

@@ -101,3 +101,28 @@ func TestSlotsWithoutWaiting(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// Work that rests keeps its tenant's slot as long again as it took, and no slot of the others.
+func TestSlotsRest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, busy, other := NewSlots(Limits{Work: "documents", All: 1, PerTenant: 1, Waiting: 1, Wait: time.Minute, Rests: true}),
+			ids.New[ids.TenantPrefix](), ids.New[ids.TenantPrefix]()
+		release := acquire(t, s, busy)
+		time.Sleep(2 * time.Second)
+		release()
+		start := time.Now()
+		acquire(t, s, other)()
+		if took := time.Since(start); took != 0 {
+			t.Errorf("another tenant waited %v", took)
+		}
+		acquire(t, s, busy)()
+		if took := time.Since(start); took != 2*time.Second {
+			t.Errorf("the tenant that worked for two seconds waited %v", took)
+		}
+		synctest.Wait()
+		if len(s.tenants) != 0 {
+			t.Errorf("%d tenants are remembered", len(s.tenants))
+		}
+	})
+}

@@ -20,7 +20,7 @@ import (
 )
 
 // CalendarLimits bound the memory of calendars in a process: one takes up to about 40 MiB while it is made.
-var CalendarLimits = quota.Limits{Work: "calendars", All: 4, PerTenant: 1, Waiting: 15, Wait: 5 * time.Second}
+var CalendarLimits = quota.Limits{Work: "calendars", All: 4, PerTenant: 1, Waiting: 15, Wait: 5 * time.Second, Rests: true}
 
 // Feeds are the verbs of calendar feeds. Make one with NewFeeds.
 type Feeds struct {

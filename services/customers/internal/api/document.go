@@ -75,7 +75,7 @@ func (a *API) print(
 }
 
 // DocumentLimits bound the documents that a process prints at once.
-var DocumentLimits = quota.Limits{Work: "documents", All: 4, PerTenant: 1, Waiting: 15, Wait: 5 * time.Second}
+var DocumentLimits = quota.Limits{Work: "documents", All: 4, PerTenant: 1, Waiting: 15, Wait: 5 * time.Second, Rests: true}
 
 var documents = quota.NewSlots(DocumentLimits)
 

@@ -28,7 +28,7 @@ type reading struct {
 	header    http.Header
 	form      url.Values // of a POST; nil: a GET
 	processes []string
-	limit     int // MiB: the chart's limit of these processes, and more where sign-ins came before
+	limit     int // MiB: the chart's limit of these processes
 }
 
 // request reads one of the URLs whole.
@@ -55,8 +55,8 @@ func (l reading) request(t *testing.T, n int) (status int, took time.Duration) {
 	return res.StatusCode, time.Since(began)
 }
 
-// measured sends requests one after the other and returns their 99th percentile. Each answer must be 200.
-func (l reading) measured(t *testing.T, requests int) time.Duration {
+// measured sends requests one after the other and returns their median and their 99th percentile. Each answer must be 200.
+func (l reading) measured(t *testing.T, requests int) (p50, p99 time.Duration) {
 	t.Helper()
 	times := make([]time.Duration, requests)
 	for n := range times {
@@ -67,7 +67,7 @@ func (l reading) measured(t *testing.T, requests int) time.Duration {
 		time.Sleep(20 * time.Millisecond)
 	}
 	slices.Sort(times)
-	return times[len(times)*99/100-1]
+	return times[len(times)/2], times[len(times)*99/100-1]
 }
 
 // largest is the memory of the largest one of some processes of the platform, in MiB.
@@ -77,7 +77,7 @@ func (p *platform) largest(processes []string) (mib int) {
 		if err != nil {
 			continue
 		}
-		_, after, _ := strings.Cut(string(text), "VmRSS:")
+		_, after, _ := strings.Cut(string(text), "RssAnon:") // the pages of the program's file are given up when memory is short
 		kib, _ := strconv.Atoi(strings.Fields(after)[0])
 		mib = max(mib, kib>>10)
 	}
@@ -121,7 +121,7 @@ func tenantAtWorst(t *testing.T, text string, lines, bookings, feeds int) map[st
 		"downloads": {[]string{c.base + "/bookings"}, csv, nil, []string{"bookings", "gateway"}, 256},
 		"exports":   {[]string{c.base + "/customers/" + customer + "/export"}, bearer, nil, []string{"customers", "bookings", "gateway"}, 256},
 		"verifications": {
-			[]string{shared.env["AUTH_URL"] + "/admin/" + slug + "/test/audit/verify"}, cookies, form, []string{"identity", "console", "gateway"}, 512,
+			[]string{shared.env["AUTH_URL"] + "/admin/" + slug + "/test/audit/verify"}, cookies, form, []string{"identity", "console", "gateway"}, 256,
 		},
 	}
 }
@@ -211,7 +211,7 @@ func TestOneTenantAtItsWorst(t *testing.T) {
 	other := tenantAtWorst(t, "A day on the water", 5, 100, 4)
 	for kind, l := range worst {
 		t.Run(kind, func(t *testing.T) {
-			alone := other[kind].measured(t, requests)
+			p50alone, alone := other[kind].measured(t, requests)
 			var answers [600]atomic.Int64 // by status; 0: none
 			stop := make(chan struct{})
 			var all sync.WaitGroup
@@ -243,11 +243,11 @@ func TestOneTenantAtItsWorst(t *testing.T) {
 				}
 			})
 			time.Sleep(time.Second)
-			beside := other[kind].measured(t, requests)
+			p50beside, beside := other[kind].measured(t, requests)
 			close(stop)
 			all.Wait()
-			t.Logf("p99 of another tenant: %v alone, %v at the same time (%.1f times); at most %d MiB; %d × 200, %d × 429",
-				alone, beside, float64(beside)/float64(alone), memory, answers[http.StatusOK].Load(), answers[http.StatusTooManyRequests].Load())
+			t.Logf("another tenant's median: %v alone, %v at the same time; p99: %v, %v (%.1f times); at most %d MiB; %d × 200, %d × 429",
+				p50alone, p50beside, alone, beside, float64(beside)/float64(alone), memory, answers[http.StatusOK].Load(), answers[http.StatusTooManyRequests].Load())
 			for status := range answers {
 				if n := answers[status].Load(); n > 0 && status != http.StatusOK && status != http.StatusTooManyRequests {
 					t.Errorf("%d answers with status %d", n, status)
