@@ -5,27 +5,22 @@ import (
 	"context"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/apperr"
-	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/obs"
-	"holdfast.dev/libs/quota"
 )
 
 // MaxCSVRows is the most rows of a list as CSV.
 const MaxCSVRows = 100_000
 
-const (
-	// csvPage is the most rows that are read at a time: so few that a turn is short, and so many that the statements cost little. An
-	// expanded page has the size of a page of JSON, because the call that expands it takes no more.
-	csvPage     = 250
-	csvExpanded = 100
-)
+// csvExpanded are the most rows of an expanded page, which has the size of a page of JSON: the call that expands it takes no more.
+const csvExpanded = 100
+
+var csvTurns = NewTurns()
 
 // refusePaging refuses the parameters that choose a page.
 func refusePaging(q contract.Query) error {
@@ -48,7 +43,7 @@ func serveCSV[T, V any](
 	op := httpx.Operation(c)
 	obs.SetRoute(c.Request.Context(), httpx.CSVRoute(op))
 	expand := httpx.Query(c).List("expand")
-	size := csvPage
+	size := DownloadRows
 	if len(expand) > 0 {
 		size = csvExpanded
 	}
@@ -64,7 +59,7 @@ func serveCSV[T, V any](
 func checkCount[T any](ctx context.Context, r Request, op *contract.Operation, read func(ctx context.Context, r Request) (Rows[T], error)) error {
 	n := 0
 	r.Limit, r.count = MaxCSVRows, &n
-	err := inTurn(ctx, func() (bool, error) {
+	err := csvTurns.Take(ctx, func() (bool, error) {
 		_, err := read(ctx, r)
 		return false, err
 	})
@@ -85,7 +80,7 @@ func sendAll[T, V any](
 		r.Limit = min(size, MaxCSVRows-sent)
 		var shown []T
 		more := false
-		err := inTurn(ctx, func() (bool, error) {
+		err := csvTurns.Take(ctx, func() (bool, error) {
 			rows, err := read(ctx, r)
 			if err != nil {
 				return false, err
@@ -129,21 +124,4 @@ func appendRows[T, V any](out []byte, t *table, items []T, shape func(T) V) (_ [
 		n++
 	}
 	return out, n, nil
-}
-
-// inTurn runs f, which reads and renders a part of a download and reports whether more follows. The downloads of a tenant take turns.
-// After a part that is not the last, the tenant rests. So a tenant with any number of downloads holds one part in memory, and leaves the
-// processors to others half of the time.
-func inTurn(ctx context.Context, f func() (more bool, err error)) error {
-	done, err := turns.Acquire(ctx, caller.FromContext(ctx).Tenant)
-	if err != nil {
-		return err
-	}
-	defer done()
-	began := time.Now()
-	more, err := f()
-	if err != nil || !more {
-		return err
-	}
-	return quota.Rest(ctx, time.Since(began))
 }

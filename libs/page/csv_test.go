@@ -79,7 +79,7 @@ func TestAllRowsAreSentOnce(t *testing.T) {
 	}
 }
 
-// Two downloads of a tenant take turns at their pages, and the tenant rests after each as long as it took, except after the last. A slow
+// Two downloads of a tenant take turns at their pages, and the tenant rests after each for twice as long as it took, except after the last. A slow
 // client keeps no other download from its turn, and another tenant has its own turns.
 func TestDownloadsOfATenantTakeTurns(t *testing.T) {
 	t.Parallel()
@@ -105,11 +105,11 @@ func TestDownloadsOfATenantTakeTurns(t *testing.T) {
 			ends <- time.Since(start)
 		}()
 		sendRows(t, io.Discard, other, 1, rowsUntil(3, func() { time.Sleep(time.Second) }), shapeOf)
-		if took := time.Since(start); took != 5*time.Second {
+		if took := time.Since(start); took != 7*time.Second {
 			t.Errorf("three pages of a second of another tenant took %v", took)
 		}
 		// The first download rendered one page, which nothing reads; the three of the second follow, the last without a rest.
-		if took := <-ends; took != 7*time.Second || most != 1 {
+		if took := <-ends; took != 10*time.Second || most != 1 {
 			t.Errorf("the second download took %v, and %d pages were rendered at a time", took, most)
 		}
 		if _, err := io.Copy(io.Discard, slow); err != nil {
@@ -125,10 +125,10 @@ func TestTurnEndsWithTheRequest(t *testing.T) {
 		ctx, cancel := context.WithCancel(caller.With(t.Context(), caller.Service("test", ids.New[ids.TenantPrefix](), caller.Test)))
 		ended := make(chan error, 2)
 		go func() {
-			ended <- inTurn(ctx, func() (bool, error) { time.Sleep(time.Second); return true, nil })
+			ended <- csvTurns.Take(ctx, func() (bool, error) { time.Sleep(time.Second); return true, nil })
 		}()
 		synctest.Wait()
-		go func() { ended <- inTurn(ctx, func() (bool, error) { t.Error("it had its turn"); return false, nil }) }()
+		go func() { ended <- csvTurns.Take(ctx, func() (bool, error) { t.Error("it had its turn"); return false, nil }) }()
 		time.Sleep(1500 * time.Millisecond)
 		cancel()
 		for range 2 {

@@ -1,13 +1,44 @@
 package page
 
-import "holdfast.dev/libs/quota"
+import (
+	"context"
+	"time"
+
+	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/quota"
+)
 
 // Downloads are the limits of downloads in a process: each holds a page in memory.
 var Downloads = quota.Limits{Work: "downloads", All: 32, PerTenant: 8}
 
 var downloads = quota.NewSlots(Downloads)
 
-// turns bounds the downloads of a tenant that read and render a page at the same time to one. A download that writes holds no turn.
-var turns = quota.NewSlots(quota.Limits{
-	Work: Downloads.Work, All: Downloads.All, PerTenant: 1, Waiting: Downloads.PerTenant - 1, Wait: downloadTimeout,
-})
+// DownloadRows are the most rows that a download reads at a time: so few that a turn is short, and so many that the statements cost little.
+const DownloadRows = 250
+
+// Turns lets the downloads of a tenant read and render one part at a time in a process. A download that writes holds no turn. Make one
+// with NewTurns for each kind of download: one that waits for another service keeps only those of its kind waiting.
+type Turns struct{ slots *quota.Slots }
+
+// NewTurns makes the turns of a kind of download in this process.
+func NewTurns() Turns {
+	return Turns{quota.NewSlots(quota.Limits{
+		Work: Downloads.Work, All: Downloads.All, PerTenant: 1, Waiting: Downloads.PerTenant - 1, Wait: downloadTimeout,
+	})}
+}
+
+// Take runs f, which reads and renders a part of a download and reports whether more follows. After a part that is not the last, the
+// tenant rests. So a tenant with any number of downloads holds one part in memory, and leaves the processors to others most of the time.
+func (t Turns) Take(ctx context.Context, f func() (more bool, err error)) error {
+	done, err := t.slots.Acquire(ctx, caller.FromContext(ctx).Tenant)
+	if err != nil {
+		return err
+	}
+	defer done()
+	began := time.Now()
+	more, err := f()
+	if err != nil || !more {
+		return err
+	}
+	return quota.Rest(ctx, time.Since(began))
+}

@@ -5,11 +5,14 @@ import (
 	"time"
 )
 
-// Rest waits for as long as a part of some work took, at most until ctx ends. Work that rests after each of its parts keeps half a
-// processor busy at most, here and at the database, and less where the work of others makes its parts slow. Slots whose limits say Rests
-// do the same between pieces of work that are answered whole.
+// restFactor is how much longer a rest is than the work before it.
+const restFactor = 2
+
+// Rest waits for twice as long as a part of some work took, at most until ctx ends. Work that rests after each of its parts keeps a third
+// of a processor busy at most, here and at the database, and less where the work of others makes its parts slow. Slots whose limits say
+// Rests do the same between pieces of work that are answered whole.
 func Rest(ctx context.Context, took time.Duration) error {
-	timer := time.NewTimer(took)
+	timer := time.NewTimer(restFactor * took)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -25,7 +25,7 @@ type Limits struct {
 	PerTenant int    // at the same time, of one tenant; less than All
 	Waiting   int    // requests of one tenant that wait
 	Wait      time.Duration
-	Rests     bool // a tenant's slot stays taken after its work for as long as the work took: see Rest
+	Rests     bool // a tenant's slot stays taken after its work for a Rest
 }
 
 type tenantSlots struct {
@@ -62,7 +62,7 @@ func (s *Slots) Acquire(ctx context.Context, tenant ids.Tenant) (release func(),
 			s.free(tenant, own)
 			return
 		}
-		time.AfterFunc(time.Since(began), func() { s.free(tenant, own) })
+		time.AfterFunc(restFactor*time.Since(began), func() { s.free(tenant, own) })
 	}, nil
 }
 

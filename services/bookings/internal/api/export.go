@@ -19,7 +19,7 @@ import (
 )
 
 // exportPage is the bound in proto/internal/bookings.yaml.
-const exportPage = 1000
+const exportPage = page.DownloadRows
 
 // bookingsOfCustomer answers one page of the bookings of a customer, or of their ids.
 func (a *API) bookingsOfCustomer(c *gin.Context) error {

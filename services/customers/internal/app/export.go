@@ -12,7 +12,6 @@ import (
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/page"
 	"holdfast.dev/libs/pg"
-	"holdfast.dev/libs/quota"
 	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/customers/internal/domain"
@@ -21,8 +20,8 @@ import (
 )
 
 const (
-	exportRows    = 1000 // rows that an export reads at once; their bodies have no more bytes than a page
-	exportObjects = 100  // objects whose events are asked for at once
+	exportRows    = page.DownloadRows // rows that an export reads at once; their bodies have no more bytes than a page
+	exportObjects = 100               // objects whose events are asked for at once
 )
 
 // Exports write what the platform holds of a customer. Each page is read by a statement or a call of its own, so that an export
@@ -187,18 +186,19 @@ func (a *Exports) objects(ctx context.Context, customer domain.CustomerID) iter.
 	}
 }
 
-// paged are the pages that next reads one after the other, with a rest after each but the last; each call gets the position that the one
-// before has returned. Exports take no turns as lists do: one that waits for another service would keep the tenant's other downloads waiting.
+var exportTurns = page.NewTurns()
+
+// paged are the pages that next reads one after the other, each in a turn of the tenant's exports; each call gets the position that the
+// one before has returned.
 func paged[T, C any](ctx context.Context, next func(after C) (list []T, last C, more bool, err error)) iter.Seq2[[]T, error] {
 	return func(yield func([]T, error) bool) {
 		var at C
 		for more := true; more; {
 			var list []T
-			var err error
-			began := time.Now()
-			if list, at, more, err = next(at); err == nil && more {
-				err = quota.Rest(ctx, time.Since(began))
-			}
+			err := exportTurns.Take(ctx, func() (_ bool, err error) {
+				list, at, more, err = next(at)
+				return more, err
+			})
 			if !yield(list, err) || err != nil {
 				return
 			}

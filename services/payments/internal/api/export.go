@@ -19,7 +19,7 @@ import (
 )
 
 // exportPage is the bound in proto/internal/payments.yaml.
-const exportPage = 1000
+const exportPage = page.DownloadRows
 
 // intentsOfCustomer answers one page of the intents of a customer, or of their ids.
 func (a *API) intentsOfCustomer(c *gin.Context) error {
