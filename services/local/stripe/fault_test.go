@@ -34,6 +34,7 @@ func TestFaults(t *testing.T) {
 		{"rate_limit", 429, false, 200, false},
 		{"error", 500, false, 500, true},
 		{"error_after", 500, true, 500, true},
+		{"refuse", 400, false, 400, true},
 		{"close_before", 0, false, 200, false},
 		{"close_after", 0, true, 200, true},
 		{"hold_before", 0, false, 200, false},
@@ -44,7 +45,7 @@ func TestFaults(t *testing.T) {
 			t.Parallel()
 			s := start(t)
 			s.control("POST", "faults", map[string]any{
-				"action": c.action, "method": "POST", "path": "/v1/payment_intents", "account": demoAccount, "times": 1, "should_retry": "false",
+				"action": c.action, "method": "POST", "path": "/v1/payment_intents", "account": demoAccount, "times": 1, "code": "balance_insufficient", "should_retry": "false",
 			}, nil)
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()

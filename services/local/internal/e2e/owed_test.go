@@ -104,6 +104,38 @@ func TestOwedRefundIsRetriedUntilTheDisputeEnds(t *testing.T) {
 	})
 }
 
+// The account's balance does not cover what is owed: the gateway refuses the refund, says why, and makes it once on the day on which it does.
+func TestOwedRefundIsRetriedUntilTheBalanceCoversIt(t *testing.T) {
+	m := owing(t)
+	db := shared.database(t, "payments")
+	var low struct{ ID int }
+	booking, paid := m.cancelled(t, 1, func([]intent) {
+		m.control(t, http.MethodPost, "faults", map[string]any{
+			"action": "refuse", "method": "POST", "path": "/v1/refunds", "account": m.account, "code": "balance_insufficient",
+		}, &low)
+	})
+	for try := 1; try <= 2; try++ {
+		patient(t, fmt.Sprintf("try %d is refused", try), func() bool {
+			state, tries, failure := owed(t, db, booking)
+			return state == "open" && tries == try && failure == "balance_insufficient"
+		})
+		if try == 2 {
+			m.control(t, http.MethodDelete, fmt.Sprintf("faults/%d", low.ID), nil, nil)
+		}
+		nextDay(t, db, booking)
+	}
+	patient(t, "the refund is made", func() bool {
+		state, _, _ := owed(t, db, booking)
+		return state == "done"
+	})
+	if got := m.returned(t)[paid[0].ID]; got != 500 {
+		t.Errorf("%d are returned", got)
+	}
+	await(t, "the booking shows the refund", func() bool {
+		return read[paidBooking](t, m.client, "/bookings/"+booking).AmountRefunded.Amount == 500
+	})
+}
+
 // What is owed goes back over more payments than one refund has.
 func TestOwedRefundOverManyPayments(t *testing.T) {
 	const payments = 45

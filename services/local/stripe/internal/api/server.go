@@ -234,8 +234,11 @@ func (s *Server) once(q *request, tx *store.Tx) (answer, error) {
 
 // perform runs the operation. keep is false when no execution began.
 func (s *Server) perform(q *request, tx *store.Tx) (a answer, keep bool, err error) {
-	if q.fault.Action == faults.Error {
+	switch q.fault.Action {
+	case faults.Error:
 		return q.refusal(internalError()), true, nil
+	case faults.Refuse:
+		return q.refusal(domain.Invalid(q.fault.Code, "", "The request was refused: "+q.fault.Code+".")), true, nil
 	}
 	c := &call{server: s, form: q.form, id: q.http.PathValue("id"), path: q.http.URL.Path, key: q.key, Unit: &app.Unit{
 		App: s.App, Tx: tx, Scope: q.key.Scope, BaseURL: s.BaseURL, Request: domain.EventRequest{ID: &q.id},

@@ -22,6 +22,7 @@ type rule struct {
 	Every       int      `json:"every"`
 	Wait        duration `json:"wait"`
 	For         duration `json:"for"`
+	Code        string   `json:"code"`
 	ShouldRetry string   `json:"should_retry"`
 	Seen        int      `json:"seen"`
 	Met         int      `json:"met"`
@@ -30,7 +31,7 @@ type rule struct {
 func shown(r faults.Rule) rule {
 	return rule{
 		ID: r.ID, Action: r.Action, Method: r.Method, Path: r.Path, Account: r.Account, Times: r.Times, Every: r.Every,
-		Wait: duration{r.Wait}, ShouldRetry: r.ShouldRetry, Seen: r.Seen, Met: r.Met,
+		Wait: duration{r.Wait}, Code: r.Code, ShouldRetry: r.ShouldRetry, Seen: r.Seen, Met: r.Met,
 	}
 }
 
@@ -41,7 +42,7 @@ func (s *Server) addFault(r *http.Request) (any, error) {
 	}
 	f := faults.Rule{
 		Action: in.Action, Method: in.Method, Path: in.Path, Account: in.Account, Times: in.Times, Every: in.Every,
-		Wait: in.Wait.Duration, ShouldRetry: in.ShouldRetry,
+		Wait: in.Wait.Duration, Code: in.Code, ShouldRetry: in.ShouldRetry,
 	}
 	if in.For.Duration > 0 {
 		f.Until = time.Now().Add(in.For.Duration)

@@ -20,10 +20,11 @@ const (
 	RateLimit  = "rate_limit"  // 429, nothing happens
 	Error      = "error"       // 500 that the idempotency key keeps, nothing happens
 	ErrorAfter = "error_after" // 500 that the idempotency key keeps, the effect has happened
+	Refuse     = "refuse"      // 400 with the rule's code, such as balance_insufficient, that the idempotency key keeps, nothing happens
 	Malformed  = "malformed"   // the effect has happened, the body is no JSON
 )
 
-var actions = []string{Delay, DelayAfter, HoldBefore, HoldAfter, CloseAfter, CloseFirst, RateLimit, Error, ErrorAfter, Malformed}
+var actions = []string{Delay, DelayAfter, HoldBefore, HoldAfter, CloseAfter, CloseFirst, RateLimit, Error, ErrorAfter, Refuse, Malformed}
 
 // Rule is one fault and the requests that meet it.
 type Rule struct {
@@ -36,6 +37,7 @@ type Rule struct {
 	Every       int    // only each such one of the matching requests; 0 and 1: each
 	Wait        time.Duration
 	Until       time.Time // zero: for ever
+	Code        string    // of Refuse
 	ShouldRetry string    // the header Stripe-Should-Retry of 429 and 500: true, false or empty
 
 	Seen int // matching requests
@@ -59,6 +61,8 @@ func (s *Set) Add(r Rule) (Rule, error) {
 		return r, fmt.Errorf("times, every and wait are not negative")
 	case (r.Action == Delay || r.Action == DelayAfter) && r.Wait == 0:
 		return r, fmt.Errorf("%s needs wait", r.Action)
+	case r.Action == Refuse && r.Code == "":
+		return r, fmt.Errorf("%s needs code", r.Action)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
