@@ -37,29 +37,24 @@ const (
 // Permissions lists them.
 var Permissions = []Permission{ManageOwners, ManageOperators, ManageApps, ManageKeys, ManageSettings, ReadAudit, RevokeGrants}
 
-// allows says what each role may do: the scopes of the API that it may have or give to an app, and the permissions. It is the only
-// place that says so.
-var allows = map[Role]struct {
-	scopes      func(catalogue []string) []string
-	permissions []Permission
-}{
-	Owner: {every, Permissions},
-	Admin: {every, []Permission{ManageOperators, ManageApps, ManageKeys, ManageSettings, ReadAudit, RevokeGrants}},
-	Staff: {only(
-		"read:bookings", "write:bookings", "read:customers", "write:customers", "read:leads", "write:leads", "read:quotes", "write:quotes",
-		"read:invoices", "write:invoices", "read:services", "read:units", "payments:read",
-	), nil},
-	Viewer: {only(
-		"read:bookings", "read:customers", "read:leads", "read:quotes", "read:invoices", "read:services", "read:units", "payments:read",
-	), nil},
+// permissions says which permissions each role has. It is the only place that says so.
+var permissions = map[Role][]Permission{
+	Owner: Permissions,
+	Admin: {ManageOperators, ManageApps, ManageKeys, ManageSettings, ReadAudit, RevokeGrants},
 }
 
-func every(catalogue []string) []string { return catalogue }
-
-func only(scopes ...string) func([]string) []string {
-	return func(catalogue []string) []string {
-		return Intersect(catalogue, scopes)
-	}
+// lowest is the last of Roles that may have a scope of the API or give it to an app; the roles before it may too. It has every scope of
+// the contract and is the only place that says so.
+var lowest = map[string]Role{
+	"read:bookings": Viewer, "write:bookings": Staff,
+	"read:customers": Viewer, "write:customers": Staff,
+	"read:leads": Viewer, "write:leads": Staff,
+	"read:quotes": Viewer, "write:quotes": Staff,
+	"read:invoices": Viewer, "write:invoices": Staff,
+	"read:services": Viewer, "write:services": Admin,
+	"read:units": Viewer, "write:units": Admin,
+	"read:webhooks": Admin, "write:webhooks": Admin,
+	"payments:read": Viewer, "payments:write": Admin,
 }
 
 // Intersect returns what both lists hold, in the order of the first.
@@ -73,17 +68,19 @@ func Intersect(list, other []string) []string {
 	return out
 }
 
-// Scopes returns those of the scopes that the role may have, in their order. An unknown role has none.
+// Scopes returns those of the scopes that the role may have, in their order. An unknown role has none, and nobody has an unknown scope.
 func (r Role) Scopes(scopes []string) []string {
-	rule, ok := allows[r]
-	if !ok {
-		return []string{}
+	out, rank := []string{}, slices.Index(Roles, r)
+	for _, s := range scopes {
+		if rank >= 0 && rank <= slices.Index(Roles, lowest[s]) {
+			out = append(out, s)
+		}
 	}
-	return Intersect(scopes, rule.scopes(scopes))
+	return out
 }
 
 // May reports whether the role has the permission.
-func (r Role) May(p Permission) bool { return slices.Contains(allows[r].permissions, p) }
+func (r Role) May(p Permission) bool { return slices.Contains(permissions[r], p) }
 
 // MayChange reports whether somebody with the role may change a membership from one role to another; "" is no membership.
 func (r Role) MayChange(from, to Role) bool {
@@ -91,7 +88,7 @@ func (r Role) MayChange(from, to Role) bool {
 }
 
 // Permissions returns what the role allows besides scopes. An unknown role has none.
-func (r Role) Permissions() []Permission { return allows[r].permissions }
+func (r Role) Permissions() []Permission { return permissions[r] }
 
 // ParseRole reads a role's name.
 func ParseRole(s string) (Role, error) {
