@@ -181,6 +181,9 @@ func TestOwedRefunds(t *testing.T) {
 	}
 	for action, body := range map[string]string{"retry": "", "close": `{"note":"Returned in cash"}`} {
 		path := address("alpha", "test", "/owed-refunds/:id/"+action)
+		if text := textOf(parse(t, p.get("owner", path).Body.String())); !strings.Contains(text, "$125.00") || !strings.Contains(text, "charge_disputed") {
+			t.Errorf("the page of %s does not show what is owed and why: %s", action, text)
+		}
 		p.forget()
 		form := p.fill("owner", path, nil)
 		if form.Has("note") {
