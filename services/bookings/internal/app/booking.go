@@ -4,15 +4,12 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/civil"
-	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/failpoint"
 	"holdfast.dev/libs/numbers"
 	"holdfast.dev/libs/operation"
@@ -194,11 +191,11 @@ func (a *Bookings) Create(ctx context.Context, tx pg.Tx, w *Write) (domain.Booki
 			return domain.Booking{}, err
 		}
 	}
-	body, err := render(ctx, b)
+	body, err := outbox.Body(ctx, view.Booking, b)
 	if err != nil {
 		return domain.Booking{}, err
 	}
-	return b, a.emit(ctx, tx, bookingCreated(b, body))
+	return b, outbox.Emit(ctx, tx, a.Wake, bookingCreated(b, body))
 }
 
 // expireOverlappingHolds expires the lapsed holds that a claim overlaps, each with its event.
@@ -217,7 +214,7 @@ func (a *Bookings) expireOverlappingHolds(ctx context.Context, tx pg.Tx, claim s
 
 // expire writes what every reader already sees of a lapsed hold, with its event.
 func (a *Bookings) expire(ctx context.Context, tx pg.Tx, b domain.Booking, now time.Time) (domain.Booking, error) {
-	before, err := render(ctx, b)
+	before, err := outbox.Body(ctx, view.Booking, b)
 	if err != nil {
 		return domain.Booking{}, err
 	}
@@ -228,27 +225,15 @@ func (a *Bookings) expire(ctx context.Context, tx pg.Tx, b domain.Booking, now t
 	if err != nil {
 		return domain.Booking{}, err
 	}
-	after, err := render(ctx, b)
+	after, err := outbox.Body(ctx, view.Booking, b)
 	if err != nil {
 		return domain.Booking{}, err
 	}
-	return b, a.emit(ctx, tx, bookingChanged(b, after, outbox.Diff(before, after)))
+	return b, outbox.Emit(ctx, tx, a.Wake, bookingChanged(b, after, outbox.Diff(before, after)))
 }
 
 func (a *Bookings) now(ctx context.Context) time.Time {
 	return caller.FromContext(ctx).Now(a.Now()).UTC().Truncate(time.Microsecond)
-}
-
-func (a *Bookings) emit(ctx context.Context, tx pg.Tx, e outbox.Event) error {
-	return emit(ctx, tx, a.Wake, e)
-}
-
-func emit(ctx context.Context, tx pg.Tx, wake func(), e outbox.Event) error {
-	tx.AfterCommit(wake)
-	if err := outbox.Add(ctx, tx, e); err != nil {
-		return fmt.Errorf("%s: %w", e.Type, err)
-	}
-	return nil
 }
 
 func claimOf(b domain.Booking, s *domain.Service) *store.Claim {
@@ -257,21 +242,4 @@ func claimOf(b domain.Booking, s *domain.Service) *store.Claim {
 		return nil
 	}
 	return &store.Claim{Booking: b.ID, Unit: b.UnitID, From: from, To: to}
-}
-
-// diff is what the change shows of the booking before it; {} is nothing.
-func diff(ctx context.Context, before, after domain.Booking) (json.RawMessage, error) {
-	was, err := render(ctx, before)
-	if err != nil {
-		return nil, err
-	}
-	is, err := render(ctx, after)
-	if err != nil {
-		return nil, err
-	}
-	return outbox.Diff(was, is), nil
-}
-
-func render(ctx context.Context, b domain.Booking) (json.RawMessage, error) {
-	return contract.Encode(view.Booking(b, mode(ctx)))
 }

@@ -79,7 +79,7 @@ func updated[T, V any](
 		}
 		e.Previous = outbox.Diff(was, e.Object)
 	}
-	return emit(ctx, tx, wake, e)
+	return outbox.Emit(ctx, tx, wake, e)
 }
 
 // toggled returns a list of links with id removed, or added when it is not there: the list before the link to id changed.

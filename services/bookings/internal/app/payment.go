@@ -9,10 +9,12 @@ import (
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/inbox"
 	"holdfast.dev/libs/operation"
+	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/bookings/internal/domain"
 	"holdfast.dev/services/bookings/internal/store"
+	"holdfast.dev/services/bookings/internal/view"
 )
 
 // Payments keeps what has been paid of bookings, by the events of invoices.
@@ -102,7 +104,7 @@ func (a *Bookings) receive(ctx context.Context, tx pg.Tx, id domain.BookingID, g
 	if err != nil {
 		return err
 	}
-	previous, err := diff(ctx, current, wanted)
+	previous, err := outbox.Previous(ctx, view.Booking, current, wanted)
 	if err != nil {
 		return err
 	}

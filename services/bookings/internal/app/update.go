@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"holdfast.dev/libs/operation"
+	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/bookings/internal/domain"
 	"holdfast.dev/services/bookings/internal/store"
+	"holdfast.dev/services/bookings/internal/view"
 )
 
 // errMoved says that the booking changed its unit between the look and the lock: the units must be locked again.
@@ -77,7 +79,7 @@ func (a *Bookings) change(
 	if err != nil {
 		return domain.Booking{}, err
 	}
-	previous, err := diff(ctx, current, wanted)
+	previous, err := outbox.Previous(ctx, view.Booking, current, wanted)
 	if err != nil || string(previous) == "{}" {
 		return current, err
 	}
@@ -120,11 +122,11 @@ func (a *Bookings) save(ctx context.Context, tx pg.Tx, wanted domain.Booking, cl
 	if err := a.reclaim(ctx, tx, saved, claim, now); err != nil {
 		return domain.Booking{}, err
 	}
-	body, err := render(ctx, saved)
+	body, err := outbox.Body(ctx, view.Booking, saved)
 	if err != nil {
 		return domain.Booking{}, err
 	}
-	return saved, a.emit(ctx, tx, bookingChanged(saved, body, previous))
+	return saved, outbox.Emit(ctx, tx, a.Wake, bookingChanged(saved, body, previous))
 }
 
 // reclaim moves the claim in one statement, so that the booking holds either its old slot or its new one.

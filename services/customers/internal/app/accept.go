@@ -15,6 +15,7 @@ import (
 
 	"holdfast.dev/services/customers/internal/domain"
 	"holdfast.dev/services/customers/internal/store"
+	"holdfast.dev/services/customers/internal/view"
 )
 
 // bookWithin is how long the request for a booking is valid; domain's lease of an accept is longer.
@@ -101,7 +102,7 @@ func (o *accept) Finish(ctx context.Context, tx pg.Tx) (domain.Quote, error) {
 	if err != nil {
 		return domain.Quote{}, err
 	}
-	before, err := renderQuote(ctx, current)
+	before, err := outbox.Body(ctx, view.Quote, current)
 	if err != nil {
 		return domain.Quote{}, err
 	}
@@ -114,11 +115,11 @@ func (o *accept) Finish(ctx context.Context, tx pg.Tx) (domain.Quote, error) {
 		return domain.Quote{}, err
 	}
 	saved.InvoiceIDs = append(saved.InvoiceIDs, invoice)
-	body, err := renderQuote(ctx, saved)
+	body, err := outbox.Body(ctx, view.Quote, saved)
 	if err != nil {
 		return domain.Quote{}, err
 	}
-	err = emit(ctx, tx, o.Wake, quoteAccepted(saved, body, outbox.Diff(before, body)))
+	err = outbox.Emit(ctx, tx, o.Wake, quoteAccepted(saved, body, outbox.Diff(before, body)))
 	failpoint.Here("accept.written")
 	tx.AfterCommit(func() { failpoint.Here("accept.committed") })
 	return saved, err

@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/libs/failpoint"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/operation"
+	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto/api"
@@ -215,7 +216,7 @@ func (o *conversion) Release(ctx context.Context, tx pg.Tx) error {
 		return err
 	}
 	const afterLookup = 2 // a look-up of the customer has answered version 1
-	return o.emit(ctx, tx, customerErased(mine.Conversion.Customer, afterLookup, body))
+	return outbox.Emit(ctx, tx, o.Wake, customerErased(mine.Conversion.Customer, afterLookup, body))
 }
 
 // ofBooking names the fields of a refused booking as the body of the conversion has them.

@@ -4,7 +4,6 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"holdfast.dev/libs/caller"
@@ -13,7 +12,6 @@ import (
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
-	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/customers/internal/domain"
 	"holdfast.dev/services/customers/internal/store"
@@ -46,11 +44,11 @@ func (a *Customers) insert(ctx context.Context, tx pg.Tx, c domain.Customer) (do
 	if err != nil {
 		return domain.Customer{}, err
 	}
-	body, err := render(ctx, c)
+	body, err := outbox.Body(ctx, view.Customer, c)
 	if err != nil {
 		return domain.Customer{}, err
 	}
-	return c, a.emit(ctx, tx, customerCreated(c, body))
+	return c, outbox.Emit(ctx, tx, a.Wake, customerCreated(c, body))
 }
 
 // Update changes the given fields. A change that is not visible makes no new version and no event.
@@ -65,7 +63,7 @@ func (a *Customers) Update(
 		return domain.Customer{}, err
 	}
 	wanted := current.Apply(in)
-	previous, err := diff(ctx, current, wanted)
+	previous, err := outbox.Previous(ctx, view.Customer, current, wanted)
 	if err != nil || string(previous) == "{}" {
 		return current, err
 	}
@@ -73,11 +71,11 @@ func (a *Customers) Update(
 	if err != nil {
 		return domain.Customer{}, err
 	}
-	body, err := render(ctx, updated)
+	body, err := outbox.Body(ctx, view.Customer, updated)
 	if err != nil {
 		return domain.Customer{}, err
 	}
-	return updated, a.emit(ctx, tx, customerUpdated(updated, body, previous))
+	return updated, outbox.Emit(ctx, tx, a.Wake, customerUpdated(updated, body, previous))
 }
 
 // Erase clears the personal data permanently: in the row, in its indexes, in the stored answers about it, in the
@@ -107,37 +105,7 @@ func (a *Customers) Erase(ctx context.Context, tx pg.Tx, id domain.CustomerID, m
 	if err != nil {
 		return err
 	}
-	return a.emit(ctx, tx, customerErased(id, version, body))
-}
-
-func (a *Customers) emit(ctx context.Context, tx pg.Tx, e outbox.Event) error {
-	return emit(ctx, tx, a.Wake, e)
-}
-
-// emit adds an event to the transaction and wakes the relay after it.
-func emit(ctx context.Context, tx pg.Tx, wake func(), e outbox.Event) error {
-	tx.AfterCommit(wake)
-	if err := outbox.Add(ctx, tx, e); err != nil {
-		return fmt.Errorf("%s: %w", e.Type, err)
-	}
-	return nil
-}
-
-// diff returns the previous values of the fields that the change shows; {} when there are none.
-func diff(ctx context.Context, before, after domain.Customer) (json.RawMessage, error) {
-	was, err := render(ctx, before)
-	if err != nil {
-		return nil, err
-	}
-	is, err := render(ctx, after)
-	if err != nil {
-		return nil, err
-	}
-	return outbox.Diff(was, is), nil
-}
-
-func render(ctx context.Context, c domain.Customer) (json.RawMessage, error) {
-	return contract.Encode(view.Customer(c, api.Mode(caller.FromContext(ctx).Mode)))
+	return outbox.Emit(ctx, tx, a.Wake, customerErased(id, version, body))
 }
 
 // The bounds of one run of a Reindexer: an update of the service rewrites the words of millions of rows beside its requests.

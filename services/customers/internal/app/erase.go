@@ -89,7 +89,7 @@ func (a *Customers) eraseCopies(ctx context.Context, tx pg.Tx, kind owned, list 
 			return err
 		}
 		event := outbox.Event{Type: kind.event, Topic: topic, AggregateID: names[i], Version: e.Version, Object: body, Internal: true}
-		if err := a.emit(ctx, tx, event); err != nil {
+		if err := outbox.Emit(ctx, tx, a.Wake, event); err != nil {
 			return err
 		}
 	}

@@ -8,13 +8,11 @@ import (
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/civil"
-	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/failpoint"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
-	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/customers/internal/domain"
 	"holdfast.dev/services/customers/internal/store"
@@ -81,11 +79,11 @@ func (a *Invoices) Create(ctx context.Context, tx pg.Tx, w *InvoiceWrite) (domai
 	if v, err = store.InsertInvoice(ctx, tx, v); err != nil {
 		return domain.Invoice{}, err
 	}
-	body, err := renderInvoice(ctx, v)
+	body, err := outbox.Body(ctx, view.Invoice, v)
 	if err != nil {
 		return domain.Invoice{}, err
 	}
-	return v, emit(ctx, tx, a.Wake, invoiceCreated(v, body))
+	return v, outbox.Emit(ctx, tx, a.Wake, invoiceCreated(v, body))
 }
 
 // refs reads the rows that an input names. It locks the customer first, as an erasure does, and then the booking of a
@@ -270,11 +268,11 @@ func (a *Invoices) change(
 	if err != nil {
 		return domain.Invoice{}, err
 	}
-	was, err := renderInvoice(ctx, current)
+	was, err := outbox.Body(ctx, view.Invoice, current)
 	if err != nil {
 		return domain.Invoice{}, err
 	}
-	will, err := renderInvoice(ctx, wanted)
+	will, err := outbox.Body(ctx, view.Invoice, wanted)
 	if err != nil || string(outbox.Diff(was, will)) == "{}" {
 		return current, err
 	}
@@ -290,11 +288,11 @@ func (a *Invoices) save(
 	if err != nil {
 		return domain.Invoice{}, err
 	}
-	is, err := renderInvoice(ctx, saved)
+	is, err := outbox.Body(ctx, view.Invoice, saved)
 	if err != nil {
 		return domain.Invoice{}, err
 	}
-	return saved, emit(ctx, tx, a.Wake, invoiceChanged(saved, before, is, outbox.Diff(was, is)))
+	return saved, outbox.Emit(ctx, tx, a.Wake, invoiceChanged(saved, before, is, outbox.Diff(was, is)))
 }
 
 // OpenForQuote opens the invoice of an accepted quote in the transaction of the acceptance: for the deposit, else for all.
@@ -334,11 +332,11 @@ func (a *Invoices) OpenForQuote(
 	if first, err = store.InsertOpened(ctx, tx, first, info.NumberPrefix(at)); err != nil {
 		return none, err
 	}
-	body, err := renderInvoice(ctx, first)
+	body, err := outbox.Body(ctx, view.Invoice, first)
 	if err != nil {
 		return none, err
 	}
-	if err := emit(ctx, tx, a.Wake, invoiceCreated(first, body)); err != nil {
+	if err := outbox.Emit(ctx, tx, a.Wake, invoiceCreated(first, body)); err != nil {
 		return none, err
 	}
 	if final.Status == first.Status {
@@ -348,8 +346,4 @@ func (a *Invoices) OpenForQuote(
 	final.Number, final.CreatedAt = first.Number, first.CreatedAt
 	_, err = a.save(ctx, tx, final, body, first.Status, store.UpdateInvoice)
 	return first.ID, err
-}
-
-func renderInvoice(ctx context.Context, v domain.Invoice) (json.RawMessage, error) {
-	return contract.Encode(view.Invoice(v, api.Mode(caller.FromContext(ctx).Mode)))
 }

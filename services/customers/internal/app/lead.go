@@ -2,21 +2,17 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/civil"
-	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
-	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/customers/internal/domain"
 	"holdfast.dev/services/customers/internal/store"
@@ -56,11 +52,11 @@ func (a *Leads) Create(ctx context.Context, tx pg.Tx, w LeadWrite) (domain.Lead,
 	if l, err = store.InsertLead(ctx, tx, l); err != nil {
 		return domain.Lead{}, err
 	}
-	body, err := renderLead(ctx, l)
+	body, err := outbox.Body(ctx, view.Lead, l)
 	if err != nil {
 		return domain.Lead{}, err
 	}
-	return l, a.emit(ctx, tx, leadCreated(l, body))
+	return l, outbox.Emit(ctx, tx, a.Wake, leadCreated(l, body))
 }
 
 // Update changes the given fields. A change that is not visible makes no new version and no event.
@@ -112,11 +108,11 @@ func (a *Leads) apply(ctx context.Context, to func(domain.LeadPatch, domain.Oper
 
 // save writes a changed lead with its event, unless the change shows nothing.
 func (a *Leads) save(ctx context.Context, tx pg.Tx, current, wanted domain.Lead) (domain.Lead, error) {
-	was, err := renderLead(ctx, current)
+	was, err := outbox.Body(ctx, view.Lead, current)
 	if err != nil {
 		return domain.Lead{}, err
 	}
-	is, err := renderLead(ctx, wanted)
+	is, err := outbox.Body(ctx, view.Lead, wanted)
 	if err != nil {
 		return domain.Lead{}, err
 	}
@@ -128,19 +124,11 @@ func (a *Leads) save(ctx context.Context, tx pg.Tx, current, wanted domain.Lead)
 	if err != nil {
 		return domain.Lead{}, err
 	}
-	body, err := renderLead(ctx, updated)
+	body, err := outbox.Body(ctx, view.Lead, updated)
 	if err != nil {
 		return domain.Lead{}, err
 	}
-	return updated, a.emit(ctx, tx, leadUpdated(updated, body, previous))
-}
-
-func (a *Leads) emit(ctx context.Context, tx pg.Tx, e outbox.Event) error {
-	tx.AfterCommit(a.Wake)
-	if err := outbox.Add(ctx, tx, e); err != nil {
-		return fmt.Errorf("%s: %w", e.Type, err)
-	}
-	return nil
+	return updated, outbox.Emit(ctx, tx, a.Wake, leadUpdated(updated, body, previous))
 }
 
 // references are the ids of an input that the catalogue must know.
@@ -155,10 +143,6 @@ func references(in domain.LeadPatch) []Reference {
 		}
 	}
 	return out
-}
-
-func renderLead(ctx context.Context, l domain.Lead) (json.RawMessage, error) {
-	return contract.Encode(view.Lead(l, api.Mode(caller.FromContext(ctx).Mode)))
 }
 
 // errConverting says that the lead is being converted by another request.

@@ -2,13 +2,11 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/civil"
-	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/numbers"
@@ -16,7 +14,6 @@ import (
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/testclock"
-	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/customers/internal/domain"
 	"holdfast.dev/services/customers/internal/store"
@@ -120,11 +117,11 @@ func (a *Quotes) Create(ctx context.Context, tx pg.Tx, w QuoteWrite) (domain.Quo
 	if q, err = store.InsertQuote(ctx, tx, q); err != nil {
 		return domain.Quote{}, err
 	}
-	body, err := renderQuote(ctx, q)
+	body, err := outbox.Body(ctx, view.Quote, q)
 	if err != nil {
 		return domain.Quote{}, err
 	}
-	return q, emit(ctx, tx, a.Wake, quoteCreated(q, body))
+	return q, outbox.Emit(ctx, tx, a.Wake, quoteCreated(q, body))
 }
 
 // quoteRefs looks for the customer and the lead that an input names.
@@ -219,11 +216,11 @@ func (a *Quotes) expire(ctx context.Context, tx pg.Tx, q domain.Quote, now time.
 
 // save writes what a change has made of a quote, with its event. A change that shows nothing is none.
 func (a *Quotes) save(ctx context.Context, tx pg.Tx, current, wanted domain.Quote) (domain.Quote, error) {
-	before, err := renderQuote(ctx, current)
+	before, err := outbox.Body(ctx, view.Quote, current)
 	if err != nil {
 		return domain.Quote{}, err
 	}
-	after, err := renderQuote(ctx, wanted)
+	after, err := outbox.Body(ctx, view.Quote, wanted)
 	if err != nil {
 		return domain.Quote{}, err
 	}
@@ -235,10 +232,10 @@ func (a *Quotes) save(ctx context.Context, tx pg.Tx, current, wanted domain.Quot
 	if err != nil {
 		return domain.Quote{}, err
 	}
-	if after, err = renderQuote(ctx, saved); err != nil {
+	if after, err = outbox.Body(ctx, view.Quote, saved); err != nil {
 		return domain.Quote{}, err
 	}
-	return saved, emit(ctx, tx, a.Wake, quoteUpdated(saved, after, previous))
+	return saved, outbox.Emit(ctx, tx, a.Wake, quoteUpdated(saved, after, previous))
 }
 
 // sent moves the lead of a quote that is sent, and keeps the clock by which the quote expires.
@@ -251,8 +248,4 @@ func (a *Quotes) sent(ctx context.Context, tx pg.Tx, q domain.Quote) error {
 
 func (a *Quotes) now(ctx context.Context) time.Time {
 	return caller.FromContext(ctx).Now(a.Now()).UTC().Truncate(time.Microsecond)
-}
-
-func renderQuote(ctx context.Context, q domain.Quote) (json.RawMessage, error) {
-	return contract.Encode(view.Quote(q, api.Mode(caller.FromContext(ctx).Mode)))
 }

@@ -13,7 +13,6 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/crypt"
 	"holdfast.dev/libs/ids"
-	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/identity/internal/domain"
@@ -58,16 +57,6 @@ func (a *App) now() time.Time { return a.Now().UTC().Truncate(time.Microsecond) 
 type change struct {
 	action, object string
 	before, after  any
-}
-
-func (a *App) emit(ctx context.Context, tx pg.Tx, e outbox.Event) error {
-	if a.Wake != nil {
-		tx.AfterCommit(a.Wake)
-	}
-	if err := outbox.Add(ctx, tx, e); err != nil {
-		return fmt.Errorf("%s: %w", e.Type, err)
-	}
-	return nil
 }
 
 // audit appends a change to the audit log of the caller's tenant.

@@ -7,6 +7,7 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/identity/internal/domain"
@@ -95,7 +96,7 @@ func (a *App) writeTenant(ctx context.Context, tx pg.Tx, by domain.Origin, old, 
 	if err != nil {
 		return domain.Tenant{}, err
 	}
-	if err := a.emit(ctx, tx, tenantUpdated(t, body)); err != nil {
+	if err := outbox.Emit(ctx, tx, a.Wake, tenantUpdated(t, body)); err != nil {
 		return domain.Tenant{}, err
 	}
 	return t, a.audit(ctx, tx, by, change{domain.TenantUpdated, t.ID.String(), view.TenantForAdmin(old), view.TenantForAdmin(t)})

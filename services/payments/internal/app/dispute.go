@@ -4,11 +4,13 @@ import (
 	"context"
 
 	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto/internalapi"
 
 	"holdfast.dev/services/payments/internal/domain"
 	"holdfast.dev/services/payments/internal/store"
+	"holdfast.dev/services/payments/internal/view"
 )
 
 // tellFailures emits payment.failed once for each failed charge, in their order. The last one is returned, and not told yet, where
@@ -44,11 +46,11 @@ func (a *Intents) fail(ctx context.Context, tx pg.Tx, p domain.Intent, c domain.
 		return domain.Intent{}, err
 	}
 	failed.Version, failed.UpdatedAt = saved.Version, saved.UpdatedAt
-	body, err := render(ctx, failed)
+	body, err := outbox.Body(ctx, view.Intent, failed)
 	if err != nil {
 		return domain.Intent{}, err
 	}
-	return saved, emit(ctx, tx, a.Wake, paymentFailed(failed, body, []byte(`{}`)))
+	return saved, outbox.Emit(ctx, tx, a.Wake, paymentFailed(failed, body, []byte(`{}`)))
 }
 
 // applyDisputes writes the disputes of an intent as the gateway tells them, with the events of those that have begun or ended.
@@ -94,7 +96,7 @@ func (a *Intents) applyDispute(ctx context.Context, tx pg.Tx, p domain.Intent, b
 		if err != nil {
 			return err
 		}
-		if err := emit(ctx, tx, a.Wake, disputeOpened(begun, body)); err != nil {
+		if err := outbox.Emit(ctx, tx, a.Wake, disputeOpened(begun, body)); err != nil {
 			return err
 		}
 		tx.AfterCommit(a.Metrics.disputeOpened)
@@ -115,7 +117,7 @@ func (a *Intents) applyDispute(ctx context.Context, tx pg.Tx, p domain.Intent, b
 		return err
 	}
 	tx.AfterCommit(func() { a.Metrics.disputeClosed(d.Status.Outcome()) })
-	return emit(ctx, tx, a.Wake, disputeClosed(d, body))
+	return outbox.Emit(ctx, tx, a.Wake, disputeClosed(d, body))
 }
 
 func renderDispute(p domain.Intent, d domain.Dispute) ([]byte, error) {

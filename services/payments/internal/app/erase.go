@@ -107,7 +107,7 @@ func (a *Eraser) eraseCopies(ctx context.Context, tx pg.Tx, e store.Erased) erro
 	if err != nil {
 		return err
 	}
-	return emit(ctx, tx, a.Wake, intentErased(e, body))
+	return outbox.Emit(ctx, tx, a.Wake, intentErased(e, body))
 }
 
 // sweepAtOnce is how many rows one statement deletes.

@@ -1,12 +1,9 @@
 package app
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
 
 	"holdfast.dev/libs/outbox"
-	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/payments/internal/domain"
 	"holdfast.dev/services/payments/internal/store"
@@ -88,13 +85,4 @@ func changed(before, p domain.Intent, body, previous json.RawMessage) outbox.Eve
 	default:
 		return intentUpdated(p, body, previous)
 	}
-}
-
-// emit adds an event to the transaction, and tells the relay of it after the commit.
-func emit(ctx context.Context, tx pg.Tx, wake func(), e outbox.Event) error {
-	tx.AfterCommit(wake)
-	if err := outbox.Add(ctx, tx, e); err != nil {
-		return fmt.Errorf("%s: %w", e.Type, err)
-	}
-	return nil
 }

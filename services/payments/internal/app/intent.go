@@ -2,17 +2,14 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
-	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/pg"
-	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/payments/internal/domain"
 	"holdfast.dev/services/payments/internal/store"
@@ -78,11 +75,11 @@ func (a *Intents) made(ctx context.Context, tx pg.Tx, id domain.IntentID, told d
 		if p, err = store.UpdateIntent(ctx, tx, p, false); err != nil {
 			return domain.Intent{}, err
 		}
-		body, err := render(ctx, p)
+		body, err := outbox.Body(ctx, view.Intent, p)
 		if err != nil {
 			return domain.Intent{}, err
 		}
-		if err := emit(ctx, tx, a.Wake, changed(current, p, body, nil)); err != nil {
+		if err := outbox.Emit(ctx, tx, a.Wake, changed(current, p, body, nil)); err != nil {
 			return domain.Intent{}, err
 		}
 	}
@@ -147,11 +144,11 @@ func (a *Intents) apply(
 
 // write writes a change of an intent, which the transaction has locked, and its event.
 func (a *Intents) write(ctx context.Context, tx pg.Tx, current, wanted domain.Intent) (domain.Intent, error) {
-	before, err := render(ctx, current)
+	before, err := outbox.Body(ctx, view.Intent, current)
 	if err != nil {
 		return domain.Intent{}, err
 	}
-	after, err := render(ctx, wanted)
+	after, err := outbox.Body(ctx, view.Intent, wanted)
 	if err != nil {
 		return domain.Intent{}, err
 	}
@@ -175,11 +172,11 @@ func (a *Intents) write(ctx context.Context, tx pg.Tx, current, wanted domain.In
 	if err != nil {
 		return domain.Intent{}, err
 	}
-	body, err := render(ctx, saved)
+	body, err := outbox.Body(ctx, view.Intent, saved)
 	if err != nil {
 		return domain.Intent{}, err
 	}
-	return saved, emit(ctx, tx, a.Wake, changed(current, saved, body, previous))
+	return saved, outbox.Emit(ctx, tx, a.Wake, changed(current, saved, body, previous))
 }
 
 // actError is what a client is told of an action that failed; an error of its own stays as it is.
@@ -195,8 +192,4 @@ func actError(err error) error {
 // now is the caller's time, as the columns keep it.
 func (a *Intents) now(ctx context.Context) time.Time {
 	return caller.FromContext(ctx).Now(a.Now()).UTC().Truncate(time.Microsecond)
-}
-
-func render(ctx context.Context, p domain.Intent) (json.RawMessage, error) {
-	return contract.Encode(view.Intent(p, api.Mode(caller.FromContext(ctx).Mode)))
 }

@@ -2,19 +2,15 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
-	"holdfast.dev/libs/caller"
-	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/failpoint"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/pg"
-	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/payments/internal/domain"
 	"holdfast.dev/services/payments/internal/store"
@@ -303,11 +299,11 @@ func (a *Refunds) write(ctx context.Context, tx pg.Tx, current, next domain.Refu
 			return domain.Refund{}, err
 		}
 	}
-	before, err := renderRefund(ctx, current)
+	before, err := outbox.Body(ctx, view.Refund, current)
 	if err != nil {
 		return domain.Refund{}, err
 	}
-	after, err := renderRefund(ctx, next)
+	after, err := outbox.Body(ctx, view.Refund, next)
 	if err != nil {
 		return domain.Refund{}, err
 	}
@@ -324,11 +320,11 @@ func (a *Refunds) write(ctx context.Context, tx pg.Tx, current, next domain.Refu
 	if !current.Shown {
 		previous = nil
 	}
-	body, err := renderRefund(ctx, saved)
+	body, err := outbox.Body(ctx, view.Refund, saved)
 	if err != nil {
 		return domain.Refund{}, err
 	}
-	return saved, emit(ctx, tx, a.Intents.Wake, refundUpdated(saved, body, previous))
+	return saved, outbox.Emit(ctx, tx, a.Intents.Wake, refundUpdated(saved, body, previous))
 }
 
 // wakeOwed makes what a policy owes of the part's intent due, as the part's money has moved. Where a refund that was made for it has
@@ -421,8 +417,4 @@ func (a *Refunds) refresh(ctx context.Context, account domain.Account, p domain.
 		_, err = a.write(ctx, tx, current, current.Told(row, told).Read(row, begun.Reads), part)
 		return err
 	})
-}
-
-func renderRefund(ctx context.Context, r domain.Refund) (json.RawMessage, error) {
-	return contract.Encode(view.Refund(r, api.Mode(caller.FromContext(ctx).Mode)))
 }

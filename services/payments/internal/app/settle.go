@@ -356,5 +356,5 @@ func (a *OwedRefunds) change(
 	if err := store.SaveOwed(ctx, tx, o, true); err != nil {
 		return o, err
 	}
-	return o, emit(ctx, tx, a.Refunds.Intents.Wake, event(o, body))
+	return o, outbox.Emit(ctx, tx, a.Refunds.Intents.Wake, event(o, body))
 }
