@@ -13,6 +13,7 @@ import (
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/contract/contracttest"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto"
@@ -81,7 +82,7 @@ func (w *Env) operation(method, target string) string {
 		named.spec, named.operations = spec, map[string]bool{}
 	}
 	path, _, _ = strings.Cut(path, "?")
-	op, _, _ := named.spec.Match(method, path)
+	op, _, _ := contracttest.Match(named.spec, method, path)
 	if op == nil || named.operations[op.ID] {
 		return ""
 	}

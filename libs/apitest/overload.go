@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/contract/contracttest"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/proto"
 )
@@ -72,7 +73,7 @@ func (w *Env) complete(requests []Request, idle []string) {
 	sent := slices.Clone(idle)
 	for _, r := range requests {
 		path, _, _ := strings.Cut(r.Path, "?")
-		if op, _, _ := spec.Match(r.Method, path); op != nil {
+		if op, _, _ := contracttest.Match(spec, r.Method, path); op != nil {
 			sent = append(sent, op.ID)
 		}
 	}

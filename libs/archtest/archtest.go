@@ -32,7 +32,7 @@ var layers = map[string][]string{
 // The layers in core know nothing of HTTP: neither they nor packages below them import httpPackages.
 var (
 	core         = []string{"app", "domain"}
-	httpPackages = []string{"net/http", "github.com/gin-gonic/gin", "holdfast.dev/libs/httpx", "holdfast.dev/libs/idem"}
+	httpPackages = []string{"net/http", "github.com/gin-gonic/gin", "holdfast.dev/libs/httpx", "holdfast.dev/libs/idem", "holdfast.dev/libs/web"}
 )
 
 // HTTPInVerbs names the rule that forbids HTTP in use cases. A module passes it to Check when its use cases still return

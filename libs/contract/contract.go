@@ -18,7 +18,6 @@ import (
 type Contract struct {
 	operations []*Operation
 	byID       map[string]*Operation
-	routes     *route
 	kinds      map[string]*mask
 }
 
@@ -78,7 +77,8 @@ func load(doc []byte, service string) (*Contract, error) {
 		return nil, fmt.Errorf("contract: %w", err)
 	}
 	l.service = service
-	c := &Contract{byID: map[string]*Operation{}, routes: &route{}}
+	c := &Contract{byID: map[string]*Operation{}}
+	routes := map[string]bool{}
 	ops, err := l.operations()
 	if err != nil {
 		return nil, fmt.Errorf("contract: %w", err)
@@ -87,9 +87,11 @@ func load(doc []byte, service string) (*Contract, error) {
 		if c.byID[op.ID] != nil {
 			return nil, fmt.Errorf("contract: operationId %q is given twice", op.ID)
 		}
-		if err := c.routes.add(op); err != nil {
-			return nil, fmt.Errorf("contract: %w", err)
+		route := op.route()
+		if routes[route] {
+			return nil, fmt.Errorf("contract: %s %s is given twice", op.Method, op.Path)
 		}
+		routes[route] = true
 		c.byID[op.ID] = op
 		c.operations = append(c.operations, op)
 	}

@@ -56,50 +56,6 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-func TestMatch(t *testing.T) {
-	t.Parallel()
-	c := load(t)
-	for _, tc := range []struct{ method, path, id, params, allow string }{
-		{"GET", "/orders", "listOrders", "", "GET POST"},
-		{"POST", "/orders", "createOrder", "", "GET POST"},
-		{"GET", "/orders/or_1", "getOrder", "or_1", "DELETE GET"},
-		{"GET", "/orders/latest", "getLatestOrder", "", "GET"},
-		{"DELETE", "/orders/latest", "", "", "GET"},
-		{"POST", "/orders/or_1/lines/7/close", "closeLine", "or_1 7", "POST"},
-		{"GET", "/orders/latest/lines/7/close", "", "", "POST"},
-		{"HEAD", "/orders", "", "", "GET POST"},
-		{"OPTIONS", "/orders/or_1", "", "", "DELETE GET"},
-		{"get", "/orders", "", "", "GET POST"},
-		{"GET", "/orders/", "", "", ""},
-		{"GET", "/orders/or_1/", "", "", ""},
-		{"GET", "//orders", "", "", ""},
-		{"GET", "/orders//lines/7/close", "", "", ""},
-		{"GET", "/orders/a/b", "", "", ""},
-		{"GET", "/", "", "", ""},
-		{"GET", "", "", "", ""},
-		{"GET", "/Orders", "", "", ""},
-		{"GET", "/orders/a%2Fb", "getOrder", "a%2Fb", "DELETE GET"},
-	} {
-		op, params, allow := c.Match(tc.method, tc.path)
-		id, got := "", ""
-		if op != nil {
-			id = op.ID
-			got = strings.TrimSpace(params.Get("id") + " " + params.Get("line"))
-		}
-		if id != tc.id || got != tc.params || strings.Join(allow, " ") != tc.allow {
-			t.Errorf("%s %s: %q %q %v, want %q %q %q", tc.method, tc.path, id, got, allow, tc.id, tc.params, tc.allow)
-		}
-	}
-}
-
-func TestMatchIsCheap(t *testing.T) {
-	c := load(t)
-	n := testing.AllocsPerRun(100, func() { c.Match("POST", "/orders/or_1/lines/7/close") })
-	if n > 0 {
-		t.Errorf("a match allocates %v times", n)
-	}
-}
-
 func TestLoadRefuses(t *testing.T) {
 	t.Parallel()
 	const head = "openapi: 3.1.0\npaths:\n  /a:\n    get:\n"
@@ -116,6 +72,7 @@ func TestLoadRefuses(t *testing.T) {
 		"no scopes":          head + strings.Replace(good, "x-required-scopes: []", "summary: a", 1),
 		"no success":         head + strings.Replace(good, "200", "404", 1),
 		"status class":       head + strings.Replace(good, "200", "2XX", 1),
+		"same route twice":   "openapi: 3.1.0\npaths:\n  /a/{id}:\n    get:\n" + good + "  /a/{name}:\n    get:\n" + strings.Replace(good, "operationId: a", "operationId: b", 1),
 		"same id twice":      head + good + "  /b:\n    get:\n" + good,
 		"dangling reference": head + good + "      requestBody: {$ref: \"#/components/requestBodies/None\"}\n",
 		"circular reference": head + good + "      requestBody: {$ref: \"#/components/requestBodies/A\"}\ncomponents: {requestBodies: {A: {$ref: \"#/components/requestBodies/A\"}}}\n",

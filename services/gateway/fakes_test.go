@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/libs/apikey"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/contract/contracttest"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/proto"
 	"holdfast.dev/proto/internalapi"
@@ -156,7 +157,7 @@ func newFakeService(t testing.TB, secrets map[string]string) *fakeService {
 		t.Fatal(err)
 	}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		op, _, _ := c.Match(r.Method, strings.TrimPrefix(r.URL.EscapedPath(), "/api/v1"))
+		op, _, _ := contracttest.Match(c, r.Method, strings.TrimPrefix(r.URL.EscapedPath(), "/api/v1"))
 		if strings.HasPrefix(r.URL.Path, "/internal/v1/gateway-events/") { // it has no credential, and is not in the contract
 			op = &contract.Operation{Service: "payments", Public: true}
 		}

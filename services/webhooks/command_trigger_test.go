@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/contract/contracttest"
 	"holdfast.dev/proto"
 )
 
@@ -57,7 +58,7 @@ func (a *fakeAPI) handle(t *testing.T, c *contract.Contract, w http.ResponseWrit
 	}
 	body, _ := io.ReadAll(r.Body)
 	path := strings.TrimPrefix(r.URL.Path, "/api/v1")
-	op, params, _ := c.Match(r.Method, path)
+	op, values, _ := contracttest.Match(c, r.Method, path)
 	if op == nil {
 		t.Errorf("%s %s is not in the contract", r.Method, path)
 		w.WriteHeader(http.StatusNotFound)
@@ -82,7 +83,7 @@ func (a *fakeAPI) handle(t *testing.T, c *contract.Contract, w http.ResponseWrit
 	got := request{line: r.Method + " " + path, key: r.Header.Get("Idempotency-Key")}
 	_ = json.Unmarshal(body, &got.body)
 	a.requests = append(a.requests, got)
-	id := params.Get("id")
+	id := strings.Join(values, "") // at most one
 	if id == "" {
 		id = fmt.Sprintf("%s_%d", strings.Trim(path, "/")[:2], len(a.requests))
 	}

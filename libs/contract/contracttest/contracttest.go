@@ -131,7 +131,7 @@ func (c *Checker) match(method string, req *http.Request) (op *contract.Operatio
 			break
 		}
 	}
-	op, _, allow = c.contract.Match(method, path)
+	op, _, allow = Match(c.contract, method, path)
 	return op, allow
 }
 

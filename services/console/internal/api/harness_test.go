@@ -22,6 +22,7 @@ import (
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/contract/contracttest"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/peer"
@@ -307,15 +308,13 @@ func (p *platform) reply(c call, other func() reply) reply {
 
 // public answers an operation of the contract. A request that the contract does not allow fails the test.
 func (p *platform) public(c *call, path, query string) reply {
-	op, params, _ := p.contract.Match(c.Method, strings.TrimPrefix(path, "/api/v1"))
+	op, values, _ := contracttest.Match(p.contract, c.Method, strings.TrimPrefix(path, "/api/v1"))
 	if op == nil || op.Service != c.Service {
 		p.t.Errorf("%s has no %s %s", c.Service, c.Method, path)
 		return reply{http.StatusNotFound, nil}
 	}
 	c.ID = op.ID
-	for _, name := range op.PathParams {
-		c.Params = append(c.Params, params.Get(name))
-	}
+	c.Params = append(c.Params, values...)
 	for _, scope := range op.Scopes {
 		if !c.Who.Has(scope) {
 			p.t.Errorf("%s is called without %s", op.ID, scope)

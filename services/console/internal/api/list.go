@@ -285,7 +285,7 @@ func (v *visit) download(r domain.Request, accept, name, disposition, prefix str
 		return err
 	}
 	defer body.Close()
-	v.guard()
+	v.s.site.Guard(v.c.Writer)
 	h := v.c.Writer.Header()
 	h.Set("Content-Type", mediaType)
 	h.Set("Content-Disposition", disposition+`; filename="`+name+`"`)

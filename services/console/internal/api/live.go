@@ -41,7 +41,7 @@ func live(v *visit) error {
 		return err
 	}
 	defer end()
-	v.guard()
+	v.s.site.Guard(v.c.Writer)
 	w := v.c.Writer
 	w.Header().Set("Content-Type", "text/event-stream")
 	control := http.NewResponseController(w)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"holdfast.dev/libs/contract/contracttest"
 )
 
 // ledger plays the writes of all services: a request with a known key gets the stored answer, and fault says how a call fails.
@@ -98,7 +100,7 @@ func (l *ledger) effect(c call) reply {
 		return out
 	}
 	l.effects++
-	if op, _, _ := l.p.contract.Match(c.Method, strings.TrimPrefix(c.Path, "/api/v1")); op != nil {
+	if op, _, _ := contracttest.Match(l.p.contract, c.Method, strings.TrimPrefix(c.Path, "/api/v1")); op != nil {
 		l.stored[name] = l.p.example(op, c)
 	} else {
 		l.stored[name] = l.p.internal(c)

@@ -4,7 +4,6 @@ package api
 import (
 	"cmp"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/web"
 	"holdfast.dev/libs/words"
 
 	"holdfast.dev/services/console/internal/app"
@@ -35,8 +35,7 @@ type Options struct {
 type Server struct {
 	Options
 
-	secure   bool // browsers come by https
-	crossing *http.CrossOriginProtection
+	site     *web.Site
 	assets   map[string]pages.Asset
 	compress func(http.Handler) http.HandlerFunc
 	shown    map[string]page // the pages of workspaces, by their route
@@ -47,17 +46,14 @@ type Server struct {
 
 // New builds the server.
 func New(o Options) (*Server, error) {
-	u, err := url.Parse(o.PublicURL)
+	site, err := web.NewSite(o.PublicURL, "same-origin") // no-referrer makes browsers send Origin: null with forms
 	if err != nil {
 		return nil, err
 	}
 	o.Beat = cmp.Or(o.Beat, beat)
-	s := &Server{Options: o, secure: u.Scheme == "https", crossing: http.NewCrossOriginProtection(), assets: pages.Assets(), stopping: make(chan struct{})}
+	s := &Server{Options: o, site: site, assets: pages.Assets(), stopping: make(chan struct{})}
 	s.shown = s.get()
 	s.streams, s.downloads = app.NewPlaces(streamsOfSession, streamsOfOperator), app.NewPlaces(downloadsOfSession, downloadsOfOperator)
-	if err := s.crossing.AddTrustedOrigin(u.Scheme + "://" + u.Host); err != nil { // the gateway calls under a host of its own
-		return nil, err
-	}
 	s.compress, err = gzhttp.NewWrapper(gzhttp.MinSize(1400), gzhttp.RandomJitter(64, 0, false)) // the length of a page tells nothing of a form token: BREACH
 	return s, err
 }

@@ -2,17 +2,14 @@ package api
 
 import (
 	"cmp"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/a-h/templ"
 	"github.com/gin-gonic/gin"
@@ -20,6 +17,7 @@ import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/obs"
+	"holdfast.dev/libs/web"
 
 	"holdfast.dev/services/console/internal/app"
 	"holdfast.dev/services/console/internal/domain"
@@ -27,7 +25,8 @@ import (
 	"holdfast.dev/services/console/internal/view"
 )
 
-var securityPolicy = "default-src 'none'; script-src 'self'; style-src 'self' " + pages.StyleSource() + "; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+// policy allows the pages their scripts, and the style that a page may hold itself.
+var policy = web.Policy{Scripts: true, Style: pages.StyleSource()}
 
 // visit is one request of an operator's browser.
 type visit struct {
@@ -50,28 +49,12 @@ type visit struct {
 	status  int    // of the page, where it is shown again
 }
 
-// cookieName has the prefix with which browsers take a cookie from this host alone, where the connection is encrypted.
-func (s *Server) cookieName(name string) string {
-	if s.secure {
-		return "__Host-holdfast_" + name
-	}
-	return "holdfast_" + name
-}
-
-func cookie(r *http.Request, name string) string {
-	c, err := r.Cookie(name)
-	if err != nil {
-		return ""
-	}
-	return c.Value
-}
-
 // visits runs h for a browser that has signed in; any other is sent to the sign-in, and comes back.
 func (s *Server) visits(h page) httpx.Handler {
 	return func(c *gin.Context) error {
 		r := c.Request
-		v := &visit{s: s, c: c, r: r, app: s.App, token: cookie(r, s.cookieName("session"))}
-		v.Format = view.Format{Text: s.Words.For(cookie(r, "holdfast_language"), r.Header.Get("Accept-Language"))}
+		v := &visit{s: s, c: c, r: r, app: s.App, token: web.Cookie(r, s.site.CookieName(web.SessionCookie))}
+		v.Format = view.Format{Text: web.Text(r, s.Words)}
 		if err := v.serve(h); err != nil {
 			v.fail(err)
 		}
@@ -143,18 +126,17 @@ func (v *visit) signIn() error {
 }
 
 // readForm refuses a form that another site has sent, and one without this session's token.
-func (v *visit) readForm() error {
-	if err := v.s.crossing.Check(v.r); err != nil {
-		return fmt.Errorf("%w: %w", domain.ErrCrossSite, err)
-	}
-	raw, err := io.ReadAll(http.MaxBytesReader(v.c.Writer, v.r.Body, httpx.MaxBody))
-	if err != nil {
+func (v *visit) readForm() (err error) {
+	v.form, err = v.s.site.ReadForm(v.c.Writer, v.r, httpx.MaxBody)
+	switch {
+	case errors.Is(err, web.ErrFormTooLarge):
 		return httpx.ErrTooLarge.WithCause(err)
-	}
-	if v.form, err = url.ParseQuery(string(raw)); err != nil {
+	case errors.Is(err, web.ErrFormMalformed):
 		return fmt.Errorf("%w: %w", domain.ErrStaleForm, err)
+	case err != nil:
+		return err
 	}
-	if form := v.form.Get("form"); !hmac.Equal([]byte(form[strings.LastIndexByte(form, '.')+1:]), []byte(v.formToken())) {
+	if form := v.form.Get("form"); !v.formKey().Genuine(form[strings.LastIndexByte(form, '.')+1:], v.s.Now()) {
 		return domain.ErrStaleForm
 	}
 	if lang := v.form.Get("lang"); lang != "" { // numbers are read, and shown again, in the language in which they were entered
@@ -163,11 +145,9 @@ func (v *visit) readForm() error {
 	return nil
 }
 
-// formToken binds forms to the session: another site knows nothing of its cookie.
-func (v *visit) formToken() string {
-	m := hmac.New(sha256.New, []byte(v.token))
-	m.Write([]byte("holdfast console form"))
-	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
+// formKey binds forms to the session. Their tokens last as long: people fill in a form over hours.
+func (v *visit) formKey() web.FormKey {
+	return web.FormKey{Secret: v.token, About: "holdfast console form"}
 }
 
 // address is that of the page, with its query. A form that is sent to an address without a page has the nearest page above it.
@@ -193,7 +173,7 @@ func (v *visit) otherMode() string {
 // frame is what the page has around it.
 func (v *visit) frame(problem string) pages.Frame {
 	f := pages.Frame{
-		Format: v.Format, Workspace: v.w, Form: v.proof() + "." + v.formToken(), Draft: v.draft, Once: cmp.Or(v.once, newOnce(v.operator())), Page: v.nav, OtherMode: v.otherMode(), Address: v.address(), Theme: v.theme(),
+		Format: v.Format, Workspace: v.w, Form: v.proof() + "." + v.formKey().Token(time.Time{}), Draft: v.draft, Once: cmp.Or(v.once, newOnce(v.operator())), Page: v.nav, OtherMode: v.otherMode(), Address: v.address(), Theme: v.theme(),
 		Notice: v.notice, Problem: cmp.Or(problem, v.problem), Nav: v.navigation(), First: v.first(),
 	}
 	if v.live {
@@ -231,7 +211,7 @@ func (v *visit) operator() string {
 // first reports whether the browser has not been given the style of the pages yet, and notes that it is now: it fetches the file after the
 // page is shown, and has it for the next one. A form, which may be nearly as large as a page may be, always takes the file.
 func (v *visit) first() bool {
-	if !pages.Styled() || cookie(v.r, "holdfast_style") == pages.Style() || v.r.URL.Query().Has("once") {
+	if !pages.Styled() || web.Cookie(v.r, "holdfast_style") == pages.Style() || v.r.URL.Query().Has("once") {
 		return false
 	}
 	if v.r.Method == http.MethodGet {
@@ -242,11 +222,11 @@ func (v *visit) first() bool {
 
 // remember keeps a value in a cookie of the browser for a year.
 func (v *visit) remember(name, value string) {
-	http.SetCookie(v.c.Writer, &http.Cookie{Name: "holdfast_" + name, Value: value, Path: "/admin", MaxAge: 365 * 24 * 3600, HttpOnly: true, Secure: v.s.secure, SameSite: http.SameSiteLaxMode}) //nolint:gosec // Secure wherever the base is https
+	v.s.site.Remember(v.c.Writer, "holdfast_"+name, value, "/admin")
 }
 
 func (v *visit) theme() string {
-	if t := cookie(v.r, "holdfast_theme"); t == "light" || t == "dark" {
+	if t := web.Cookie(v.r, "holdfast_theme"); t == "light" || t == "dark" {
 		return t
 	}
 	return ""
@@ -317,35 +297,17 @@ func (v *visit) extraPages(group string) []string {
 
 // show answers with a page.
 func (v *visit) show(status int, component templ.Component) error {
-	h := v.c.Writer.Header()
-	h.Set("Content-Security-Policy", securityPolicy)
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Language", v.Lang)
-	v.guard()
 	v.s.compress(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.WriteHeader(cmp.Or(v.status, status))
-		if err := component.Render(r.Context(), w); err != nil {
+		if err := v.s.site.Show(w, r, web.Page{Status: cmp.Or(v.status, status), Lang: v.Lang, Policy: policy, Body: component}); err != nil {
 			obs.Add(r.Context(), slog.String("error", err.Error()))
 		}
 	})).ServeHTTP(v.c.Writer, v.r)
 	return nil
 }
 
-// guard sets what every answer to a browser has: no frames, and no copies of what it says.
-func (v *visit) guard() {
-	h := v.c.Writer.Header()
-	h.Set("Cache-Control", "no-store")
-	h.Set("Referrer-Policy", "same-origin")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("X-Frame-Options", "DENY")
-	h.Set("Vary", "Accept-Language, Cookie, Accept-Encoding")
-}
-
-// redirect sends the browser on with 303, so that going back does not send a form again.
+// redirect sends the browser on.
 func (v *visit) redirect(to string) error {
-	v.guard()
-	v.c.Writer.Header().Set("Location", to)
-	v.c.Writer.WriteHeader(http.StatusSeeOther)
+	v.s.site.Redirect(v.c.Writer, to)
 	return nil
 }
 
@@ -373,7 +335,7 @@ func (v *visit) fail(err error) {
 	switch {
 	case errors.Is(err, domain.ErrStaleForm):
 		status, text = http.StatusBadRequest, v.T("error_stale_form")
-	case errors.Is(err, domain.ErrCrossSite):
+	case errors.Is(err, web.ErrCrossSite):
 		status, text = http.StatusForbidden, v.T("error_cross_site")
 	}
 	if v.w.Session == nil {

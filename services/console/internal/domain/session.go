@@ -20,11 +20,8 @@ var (
 	ErrForbidden = apperr.New(apperr.Forbidden, "insufficient_scope", "Your role does not allow this.")
 )
 
-// Errors of forms, which only pages show.
-var (
-	ErrStaleForm = errors.New("the form is not of this session")
-	ErrCrossSite = errors.New("the form was sent by another site")
-)
+// ErrStaleForm says that a form is of another session. Only pages show it.
+var ErrStaleForm = errors.New("the form is not of this session")
 
 // Recently is how long ago an operator may have given its password to do what is dangerous.
 const Recently = 15 * time.Minute

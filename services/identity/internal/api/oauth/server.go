@@ -12,6 +12,7 @@ import (
 
 	"holdfast.dev/libs/crypt"
 	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/web"
 	"holdfast.dev/libs/words"
 
 	"holdfast.dev/services/identity/internal/app"
@@ -22,7 +23,7 @@ import (
 // Options are what a Server needs.
 type Options struct {
 	App      *app.App
-	Box      *crypt.Box // seals form tokens and what a rotation leaves for its leeway
+	Box      *crypt.Box // seals what a rotation leaves for its leeway
 	AuthURL  string     // where people and apps reach the pages and endpoints: the issuer, without a slash at the end
 	Resource string     // of the API that the tokens are for: RFC 9728
 	Docs     string     // of the API, for people
@@ -37,8 +38,7 @@ type Server struct {
 	provider fosite.OAuth2Provider
 	sessions *scs.SessionManager
 	words    *words.Words
-	secure   bool // the issuer is https
-	crossing *http.CrossOriginProtection
+	site     *web.Site
 }
 
 // New builds the server.
@@ -51,13 +51,14 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Options: o, words: words, secure: u.Scheme == "https", crossing: http.NewCrossOriginProtection()}
-	if err := s.crossing.AddTrustedOrigin(o.AuthURL); err != nil { // the gateway calls under a host of its own
+	site, err := web.NewSite(o.AuthURL, "no-referrer") // an address holds an authorization request or a one-time link: RFC 9700, section 4.2
+	if err != nil {
 		return nil, fmt.Errorf("AUTH_URL: %w", err)
 	}
+	s := &Server{Options: o, words: words, site: site}
 	s.vault = &vault{App: o.App, Box: o.Box, Now: o.Now}
 	s.provider = newProvider(s.vault)
-	s.sessions = newSessions(&sessionStore{app: o.App, now: o.Now}, s.secure)
+	s.sessions = newSessions(&sessionStore{app: o.App, now: o.Now}, site)
 	return s, nil
 }
 

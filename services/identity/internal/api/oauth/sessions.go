@@ -10,6 +10,7 @@ import (
 	"github.com/alexedwards/scs/v2"
 
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/web"
 
 	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/domain"
@@ -27,20 +28,12 @@ const (
 )
 
 // newSessions makes the manager of sessions: 12 hours without use and 7 days in all end one.
-func newSessions(store *sessionStore, secure bool) *scs.SessionManager {
+func newSessions(store *sessionStore, site *web.Site) *scs.SessionManager {
 	m := scs.New()
 	m.Store, m.HashTokenInStore = store, true
 	m.Lifetime, m.IdleTimeout = domain.SessionLifetime, domain.SessionIdle
-	m.Cookie.Name, m.Cookie.Secure = cookieName("session", secure), secure
+	m.Cookie.Name, m.Cookie.Secure = site.CookieName(web.SessionCookie), site.Secure
 	return m
-}
-
-// cookieName has the prefix with which browsers take a cookie from this host alone, where the connection is encrypted.
-func cookieName(name string, secure bool) string {
-	if secure {
-		return "__Host-holdfast_" + name
-	}
-	return "holdfast_" + name
 }
 
 // sessionStore keeps sessions in PostgreSQL. The manager hands it the hash of the cookie's token.

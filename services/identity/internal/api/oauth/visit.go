@@ -4,9 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/binary"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -21,6 +19,7 @@ import (
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/obs"
+	"holdfast.dev/libs/web"
 
 	"holdfast.dev/services/identity/internal/app"
 	"holdfast.dev/services/identity/internal/domain"
@@ -29,11 +28,9 @@ import (
 )
 
 const (
-	browserDigits  = 26
-	browserKeeps   = 365 * 24 * time.Hour
-	formLifetime   = time.Hour
-	maxAgent       = 200
-	securityPolicy = "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
+	browserDigits = 26
+	formLifetime  = time.Hour
+	maxAgent      = 200
 )
 
 // visit is one request of a person's browser.
@@ -56,7 +53,7 @@ func (s *Server) visits(h func(v *visit) error) httpx.Handler {
 		known := &browserOf{address: r.Header.Get("X-Forwarded-For"), agent: r.UserAgent()[:min(len(r.UserAgent()), maxAgent)], found: map[string]*store.StoredSession{}}
 		r = r.WithContext(context.WithValue(context.WithValue(r.Context(), browserKey{}, known), exchangeKey{}, &exchange{}))
 		s.sessions.LoadAndSave(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			v := &visit{s: s, c: c, w: w, r: r, Text: s.words.For("", r.Header.Get("Accept-Language"))}
+			v := &visit{s: s, c: c, w: w, r: r, Text: web.Text(r, s.words)}
 			if err := v.serve(h); err != nil { //nolint:contextcheck // a visit has its request, and that the context
 				v.broken(err) //nolint:contextcheck // as above
 			}
@@ -67,25 +64,19 @@ func (s *Server) visits(h func(v *visit) error) httpx.Handler {
 
 // serve reads the browser's cookie and the form, and runs h.
 func (v *visit) serve(h func(v *visit) error) error {
-	name := cookieName("browser", v.s.secure)
-	if cookie, err := v.r.Cookie(name); err == nil && len(cookie.Value) == browserDigits {
-		v.browser = cookie.Value
-	} else {
+	name := v.s.site.CookieName("browser")
+	if v.browser = web.Cookie(v.r, name); len(v.browser) != browserDigits {
 		v.browser = apikey.Random(browserDigits)
-		http.SetCookie(v.w, &http.Cookie{ //nolint:gosec // Secure wherever AUTH_URL is https
-			Name: name, Value: v.browser, Path: "/", MaxAge: int(browserKeeps.Seconds()), HttpOnly: true, Secure: v.s.secure, SameSite: http.SameSiteLaxMode,
-		})
-	}
-	if err := v.s.crossing.Check(v.r); err != nil { // a form that another site has sent
-		return v.show(http.StatusForbidden, pages.Message(v.frame(), v.T("error"), v.T("stale"), ""))
+		v.s.site.Remember(v.w, name, v.browser, "/")
 	}
 	if v.r.Method == http.MethodPost {
-		raw, err := io.ReadAll(http.MaxBytesReader(v.w, v.r.Body, maxForm))
-		if err == nil {
-			v.form, err = url.ParseQuery(string(raw))
-		}
-		if err != nil {
-			return v.show(http.StatusBadRequest, pages.Message(v.frame(), v.T("error"), v.T("stale"), ""))
+		var err error
+		if v.form, err = v.s.site.ReadForm(v.w, v.r, maxForm); err != nil {
+			status := http.StatusBadRequest
+			if errors.Is(err, web.ErrCrossSite) {
+				status = http.StatusForbidden
+			}
+			return v.show(status, pages.Message(v.frame(), v.T("error"), v.T("stale"), ""))
 		}
 	}
 	return h(v)
@@ -101,63 +92,25 @@ func (v *visit) query() string {
 
 // frame is what every page has around it, with a form token.
 func (v *visit) frame() pages.Frame {
-	return pages.Frame{Text: v.Text, Form: v.formToken(), Query: v.query()}
+	return pages.Frame{Text: v.Text, Form: v.formKey().Token(v.s.Now().Add(formLifetime)), Query: v.query()}
 }
 
-// formToken binds a form to the browser, its session and the request that it is about, for an hour.
-func (v *visit) formToken() string {
-	sealed, err := v.s.Box.Seal(binary.BigEndian.AppendUint64(nil, uint64(v.s.Now().Add(formLifetime).Unix())), v.formBinding()) //nolint:gosec // after 1970
-	if err != nil {
-		return ""
-	}
-	return base64.RawURLEncoding.EncodeToString(sealed)
-}
-
-func (v *visit) formBinding() []byte {
-	sum := sha256.Sum256([]byte(v.r.URL.Path + "\x00" + v.r.URL.RawQuery))
-	return append([]byte("form "+v.browser+" "+v.s.sessions.Token(v.r.Context())+" "), sum[:]...)
+// formKey binds a form to the browser, its session and the request that it is about.
+func (v *visit) formKey() web.FormKey {
+	return web.FormKey{Secret: v.browser + " " + v.s.sessions.Token(v.r.Context()), About: v.r.URL.Path + "\x00" + v.r.URL.RawQuery}
 }
 
 // genuine reports whether the form that was sent is one that this browser was shown, for this request.
-func (v *visit) genuine() bool {
-	sealed, err := base64.RawURLEncoding.DecodeString(v.form.Get("form"))
-	if err != nil {
-		return false
-	}
-	until, err := v.s.Box.Open(sealed, v.formBinding())
-	return err == nil && len(until) == 8 && v.s.Now().Unix() < int64(binary.BigEndian.Uint64(until)) //nolint:gosec // formToken made it
-}
+func (v *visit) genuine() bool { return v.formKey().Genuine(v.form.Get("form"), v.s.Now()) }
 
 // show answers with a page.
 func (v *visit) show(status int, page templ.Component) error {
-	policy := securityPolicy
-	if v.back != "" {
-		policy += " " + v.back
-	}
-	h := v.w.Header()
-	h.Set("Content-Security-Policy", policy)
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Language", v.Lang)
-	v.guard()
-	v.w.WriteHeader(status)
-	return page.Render(v.r.Context(), v.w)
+	return v.s.site.Show(v.w, v.r, web.Page{Status: status, Lang: v.Lang, Policy: web.Policy{Form: v.back}, Body: page})
 }
 
-// guard sets what every answer to a browser has: RFC 9700, section 4.16, against frames, and no copies of what it says.
-func (v *visit) guard() {
-	h := v.w.Header()
-	h.Set("Cache-Control", "no-store")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("X-Frame-Options", "DENY")
-	h.Set("Vary", "Accept-Language, Cookie")
-}
-
-// redirect sends the browser on with 303, so that it never sends a form's fields along: RFC 9700, section 4.12.
+// redirect sends the browser on.
 func (v *visit) redirect(to string) error {
-	v.guard()
-	v.w.Header().Set("Location", to)
-	v.w.WriteHeader(http.StatusSeeOther)
+	v.s.site.Redirect(v.w, to)
 	return nil
 }
 

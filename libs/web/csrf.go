@@ -1,0 +1,78 @@
+package web
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Errors of ReadForm.
+var (
+	ErrCrossSite     = errors.New("web: another site has sent the form")
+	ErrFormTooLarge  = errors.New("web: the form is too large")
+	ErrFormMalformed = errors.New("web: the form is malformed")
+)
+
+// ReadForm returns the fields of a form, which may have at most limit bytes. It refuses a form that another site has sent; whether it is
+// one that this browser was shown, FormKey.Genuine says.
+func (s *Site) ReadForm(w http.ResponseWriter, r *http.Request, limit int64) (url.Values, error) {
+	if err := s.crossing.Check(r); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCrossSite, err)
+	}
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFormTooLarge, err)
+	}
+	form, err := url.ParseQuery(string(raw))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFormMalformed, err)
+	}
+	return form, nil
+}
+
+// FormKey is what the tokens of forms are bound to. A form without a token of the browser's own key was not shown to this browser.
+type FormKey struct {
+	Secret string // of the browser's cookies, which no other site knows; without one no token is genuine
+	About  string // what the form is about: a token for one thing is not genuine for another
+}
+
+// expiryBytes is the length of the time at which a token ends: unix seconds, 0 for none.
+const expiryBytes = 8
+
+// Token returns a token that is genuine until a time, or, for the zero time, as long as the secret is the browser's.
+func (k FormKey) Token(until time.Time) string {
+	var expiry uint64
+	if !until.IsZero() {
+		expiry = uint64(until.Unix()) //nolint:gosec // after 1970
+	}
+	return base64.RawURLEncoding.EncodeToString(k.sign(binary.BigEndian.AppendUint64(nil, expiry)))
+}
+
+// Genuine reports whether a token is one of the key that has not expired.
+func (k FormKey) Genuine(token string, now time.Time) bool {
+	raw, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil || len(raw) < expiryBytes || k.Secret == "" {
+		return false
+	}
+	expiry := raw[:expiryBytes:expiryBytes]
+	if !hmac.Equal(raw, k.sign(expiry)) {
+		return false
+	}
+	until := binary.BigEndian.Uint64(expiry)
+	return until == 0 || now.Unix() < int64(until) //nolint:gosec // Token made it
+}
+
+// sign returns the expiry with its message authentication code behind it.
+func (k FormKey) sign(expiry []byte) []byte {
+	m := hmac.New(sha256.New, []byte(k.Secret))
+	m.Write(expiry)
+	m.Write([]byte(k.About))
+	return m.Sum(expiry)
+}
