@@ -10,6 +10,21 @@ import (
 	"github.com/oapi-codegen/nullable"
 )
 
+// Defines values for AvailabilityDayObject.
+const (
+	AvailabilityDayObjectAvailabilityDay AvailabilityDayObject = "availability_day"
+)
+
+// Valid indicates whether the value is a known member of the AvailabilityDayObject enum.
+func (e AvailabilityDayObject) Valid() bool {
+	switch e {
+	case AvailabilityDayObjectAvailabilityDay:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for AvailabilityDayStatus.
 const (
 	AvailabilityDayStatusAvailable AvailabilityDayStatus = "available"
@@ -637,6 +652,21 @@ func (e InvoiceKind) Valid() bool {
 	case Deposit:
 		return true
 	case Full:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InvoicePaymentObject.
+const (
+	InvoicePaymentObjectInvoicePayment InvoicePaymentObject = "invoice_payment"
+)
+
+// Valid indicates whether the value is a known member of the InvoicePaymentObject enum.
+func (e InvoicePaymentObject) Valid() bool {
+	switch e {
+	case InvoicePaymentObjectInvoicePayment:
 		return true
 	default:
 		return false
@@ -1692,14 +1722,17 @@ type AppliesToWrite = json.RawMessage
 
 // AvailabilityDay What can be booked on a day.
 type AvailabilityDay struct {
+	// Object Always `availability_day`.
+	Object AvailabilityDayObject `json:"object"`
+
 	// Date Day in the operator's time zone.
 	Date string `json:"date"`
 
-	// Timezone IANA name of the operator's time zone.
-	Timezone string `json:"timezone"`
-
 	// Status Summary of the slots of the day.
 	Status AvailabilityDayStatus `json:"status"`
+
+	// Timezone IANA name of the operator's time zone.
+	Timezone string `json:"timezone"`
 
 	// PriceFrom Price of the cheapest visible, active package on that day, holiday rules applied; null when there is no such package.
 	PriceFrom nullable.Nullable[Money] `json:"price_from"`
@@ -1710,6 +1743,9 @@ type AvailabilityDay struct {
 	// Units Units and their slots, by id.
 	Units []AvailabilityUnit `json:"units"`
 }
+
+// AvailabilityDayObject Always `availability_day`.
+type AvailabilityDayObject string
 
 // AvailabilityDayStatus Summary of the slots of the day.
 type AvailabilityDayStatus string
@@ -1806,14 +1842,11 @@ type Booking struct {
 	// PaymentStatus State of a booking's payments.
 	PaymentStatus PaymentStatus `json:"payment_status"`
 
-	// Mode Mode of data and credentials; the two never mix.
-	Mode Mode `json:"mode"`
-
-	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
-	Version int64 `json:"version"`
-
 	// CustomerId Id of the customer, `cu_…`; null when none is set.
 	CustomerId nullable.Nullable[string] `json:"customer_id"`
+
+	// Customer The customer; only with `expand=customer`. Null when none is set or the customer was erased.
+	Customer nullable.Nullable[Customer] `json:"customer,omitempty"`
 
 	// LeadId Id of the lead that the booking came from; null when there is none.
 	LeadId nullable.Nullable[string] `json:"lead_id"`
@@ -1893,11 +1926,11 @@ type Booking struct {
 	// Metadata Pairs of your own, as they were sent, with escapes written in plain UTF-8; `{}` when there are none.
 	Metadata MetadataRead `json:"metadata"`
 
-	// CreatedAt Instant at which the booking was created, in UTC.
-	CreatedAt time.Time `json:"created_at"`
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
 
-	// UpdatedAt Instant of the last visible change, in UTC.
-	UpdatedAt time.Time `json:"updated_at"`
+	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	Version int64 `json:"version"`
 
 	// ConfirmedAt Instant of the confirmation; null before it.
 	ConfirmedAt nullable.Nullable[time.Time] `json:"confirmed_at"`
@@ -1908,8 +1941,11 @@ type Booking struct {
 	// CompletedAt Instant at which the booking became `completed`; null before it.
 	CompletedAt nullable.Nullable[time.Time] `json:"completed_at"`
 
-	// Customer The customer; only with `expand=customer`. Null when none is set or the customer was erased.
-	Customer nullable.Nullable[Customer] `json:"customer,omitempty"`
+	// CreatedAt Instant at which the booking was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// UpdatedAt Instant of the last visible change, in UTC.
+	UpdatedAt time.Time `json:"updated_at"`
 }
 
 // BookingObject Always `booking`.
@@ -2364,6 +2400,12 @@ type Delivery struct {
 	// Object Always `delivery`.
 	Object DeliveryObject `json:"object"`
 
+	// Status State of a delivery.
+	Status DeliveryStatus `json:"status"`
+
+	// FailureReason Why a failed delivery is not attempted again; null while it is not failed.
+	FailureReason nullable.Nullable[DeliveryFailureReason] `json:"failure_reason"`
+
 	// EndpointId Id of the endpoint, `we_…`.
 	EndpointId string `json:"endpoint_id"`
 
@@ -2372,12 +2414,6 @@ type Delivery struct {
 
 	// EventType Type of the event, such as `booking.created`.
 	EventType string `json:"event_type"`
-
-	// Status State of a delivery.
-	Status DeliveryStatus `json:"status"`
-
-	// FailureReason Why a failed delivery is not attempted again; null while it is not failed.
-	FailureReason nullable.Nullable[DeliveryFailureReason] `json:"failure_reason"`
 
 	// Attempts Attempts until now, the first one first, 20 at most.
 	Attempts []DeliveryAttempt `json:"attempts"`
@@ -2559,6 +2595,9 @@ type EventType string
 
 // EventTypeInfo An event type and the scope that it needs.
 type EventTypeInfo struct {
+	// Object Always `event_type`.
+	Object string `json:"object"`
+
 	// Type Type of an event. Subscribing to a type and reading its events needs the read scope of its resource.
 	Type EventType `json:"type"`
 
@@ -2736,14 +2775,11 @@ type Invoice struct {
 	// Kind What an invoice asks for.
 	Kind InvoiceKind `json:"kind"`
 
-	// Mode Mode of data and credentials; the two never mix.
-	Mode Mode `json:"mode"`
-
-	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
-	Version int64 `json:"version"`
-
 	// CustomerId Id of the customer, `cu_…`.
 	CustomerId string `json:"customer_id"`
+
+	// Customer The customer; only with `expand=customer`. Null when the customer was erased.
+	Customer nullable.Nullable[Customer] `json:"customer,omitempty"`
 
 	// LeadId Id of the lead behind the quote, `ld_…`; null when there is none.
 	LeadId nullable.Nullable[string] `json:"lead_id"`
@@ -2805,11 +2841,11 @@ type Invoice struct {
 	// Metadata Pairs of your own, as they were sent, with escapes written in plain UTF-8; `{}` when there are none.
 	Metadata MetadataRead `json:"metadata"`
 
-	// CreatedAt Instant at which the invoice was created, in UTC.
-	CreatedAt time.Time `json:"created_at"`
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
 
-	// UpdatedAt Instant of the last visible change, in UTC.
-	UpdatedAt time.Time `json:"updated_at"`
+	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	Version int64 `json:"version"`
 
 	// OpenedAt Instant at which the invoice was opened; null before.
 	OpenedAt nullable.Nullable[time.Time] `json:"opened_at"`
@@ -2820,8 +2856,11 @@ type Invoice struct {
 	// VoidedAt Instant at which the invoice was voided; null when it was not.
 	VoidedAt nullable.Nullable[time.Time] `json:"voided_at"`
 
-	// Customer The customer; only with `expand=customer`. Null when the customer was erased.
-	Customer nullable.Nullable[Customer] `json:"customer,omitempty"`
+	// CreatedAt Instant at which the invoice was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// UpdatedAt Instant of the last visible change, in UTC.
+	UpdatedAt time.Time `json:"updated_at"`
 }
 
 // InvoiceObject Always `invoice`.
@@ -2874,6 +2913,9 @@ type InvoicePayment struct {
 	// Id Id of the payment, `pay_…`.
 	Id string `json:"id"`
 
+	// Object Always `invoice_payment`.
+	Object InvoicePaymentObject `json:"object"`
+
 	// Amount An amount in the smallest unit of an ISO 4217 currency.
 	Amount Money `json:"amount"`
 
@@ -2886,15 +2928,18 @@ type InvoicePayment struct {
 	// Source Where the payment comes from.
 	Source InvoicePaymentSource `json:"source"`
 
-	// PaidAt Instant of the payment, in UTC.
-	PaidAt time.Time `json:"paid_at"`
-
 	// Reference Reference of your own; null when there is none.
 	Reference nullable.Nullable[string] `json:"reference"`
+
+	// PaidAt Instant of the payment, in UTC.
+	PaidAt time.Time `json:"paid_at"`
 
 	// ReversedAt Instant at which the payment was reversed; null when it counts.
 	ReversedAt nullable.Nullable[time.Time] `json:"reversed_at"`
 }
+
+// InvoicePaymentObject Always `invoice_payment`.
+type InvoicePaymentObject string
 
 // InvoicePaymentSource Where the payment comes from.
 type InvoicePaymentSource string
@@ -2955,12 +3000,6 @@ type Lead struct {
 	// Status State of a lead; `converted` is final.
 	Status LeadStatus `json:"status"`
 
-	// Mode Mode of data and credentials; the two never mix.
-	Mode Mode `json:"mode"`
-
-	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
-	Version int64 `json:"version"`
-
 	// Source Where the lead came from; null when unknown.
 	Source nullable.Nullable[string] `json:"source"`
 
@@ -3009,6 +3048,9 @@ type Lead struct {
 	// CustomerId Id of the customer that the lead has become, `cu_…`; null before.
 	CustomerId nullable.Nullable[string] `json:"customer_id"`
 
+	// Customer The customer; only with `expand=customer`. Null when there is none or the customer was erased.
+	Customer nullable.Nullable[Customer] `json:"customer,omitempty"`
+
 	// ConvertedBookingId Id of the booking that was made when the lead was converted, `bk_…`; null when none was.
 	ConvertedBookingId nullable.Nullable[string] `json:"converted_booking_id"`
 
@@ -3021,17 +3063,20 @@ type Lead struct {
 	// Metadata Pairs of your own, as they were sent, with escapes written in plain UTF-8; `{}` when there are none.
 	Metadata MetadataRead `json:"metadata"`
 
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
+
+	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	Version int64 `json:"version"`
+
+	// ConvertedAt Instant of the conversion; null before it.
+	ConvertedAt nullable.Nullable[time.Time] `json:"converted_at"`
+
 	// CreatedAt Instant at which the lead was created, in UTC.
 	CreatedAt time.Time `json:"created_at"`
 
 	// UpdatedAt Instant of the last visible change, in UTC.
 	UpdatedAt time.Time `json:"updated_at"`
-
-	// ConvertedAt Instant of the conversion; null before it.
-	ConvertedAt nullable.Nullable[time.Time] `json:"converted_at"`
-
-	// Customer The customer; only with `expand=customer`. Null when there is none or the customer was erased.
-	Customer nullable.Nullable[Customer] `json:"customer,omitempty"`
 }
 
 // LeadObject Always `lead`.
@@ -3273,9 +3318,6 @@ type Me struct {
 	// Name Name that the operator gave the API key, or of the OAuth app; null when there is none.
 	Name nullable.Nullable[string] `json:"name,omitempty"`
 
-	// Mode Mode of data and credentials; the two never mix.
-	Mode Mode `json:"mode"`
-
 	// Scopes Scopes that the credential has.
 	Scopes []string `json:"scopes"`
 
@@ -3290,6 +3332,9 @@ type Me struct {
 		// WindowSeconds Length of the window, in seconds.
 		WindowSeconds int `json:"window_seconds"`
 	} `json:"rate_limit"`
+
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
 }
 
 // MeObject Always `credential`.
@@ -3567,17 +3612,17 @@ type PaymentIntent struct {
 	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
 	Version int64 `json:"version"`
 
-	// CreatedAt Instant at which the intent was created, in UTC.
-	CreatedAt time.Time `json:"created_at"`
-
-	// UpdatedAt Instant of the last visible change, in UTC.
-	UpdatedAt time.Time `json:"updated_at"`
-
 	// SucceededAt Instant at which the money was taken; null before.
 	SucceededAt nullable.Nullable[time.Time] `json:"succeeded_at"`
 
 	// CanceledAt Instant at which the intent was canceled; null when it was not.
 	CanceledAt nullable.Nullable[time.Time] `json:"canceled_at"`
+
+	// CreatedAt Instant at which the intent was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// UpdatedAt Instant of the last visible change, in UTC.
+	UpdatedAt time.Time `json:"updated_at"`
 }
 
 // PaymentIntentObject Always `payment_intent`.
@@ -3660,17 +3705,17 @@ type Quote struct {
 	// Status State of a quote; `accepted`, `declined`, `expired` and `cancelled` are final.
 	Status QuoteStatus `json:"status"`
 
-	// Mode Mode of data and credentials; the two never mix.
-	Mode Mode `json:"mode"`
-
-	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
-	Version int64 `json:"version"`
-
 	// CustomerId Id of the customer, `cu_…`.
 	CustomerId string `json:"customer_id"`
 
+	// Customer The customer; only with `expand=customer`. Null when the customer was erased.
+	Customer nullable.Nullable[Customer] `json:"customer,omitempty"`
+
 	// LeadId Id of the lead that asked, `ld_…`; null when there is none.
 	LeadId nullable.Nullable[string] `json:"lead_id"`
+
+	// Lead The lead; only with `expand=lead`. Null when there is none.
+	Lead nullable.Nullable[Lead] `json:"lead,omitempty"`
 
 	// ServiceId Id of the service, `srv_…`; null when none is set.
 	ServiceId nullable.Nullable[string] `json:"service_id"`
@@ -3714,18 +3759,6 @@ type Quote struct {
 	// ExpiresAt Instant from which the quote cannot be accepted; null on a draft without one.
 	ExpiresAt nullable.Nullable[time.Time] `json:"expires_at"`
 
-	// SentAt Instant at which the quote was sent; null before.
-	SentAt nullable.Nullable[time.Time] `json:"sent_at"`
-
-	// AcceptedAt Instant at which the quote was accepted; null before.
-	AcceptedAt nullable.Nullable[time.Time] `json:"accepted_at"`
-
-	// DeclinedAt Instant at which the quote was declined; null when it was not.
-	DeclinedAt nullable.Nullable[time.Time] `json:"declined_at"`
-
-	// CancelledAt Instant at which the quote was cancelled; null when it was not.
-	CancelledAt nullable.Nullable[time.Time] `json:"cancelled_at"`
-
 	// BookingId Id of the booking that accepting has made, `bk_…`; null before.
 	BookingId nullable.Nullable[string] `json:"booking_id"`
 
@@ -3747,17 +3780,29 @@ type Quote struct {
 	// Metadata Pairs of your own, as they were sent, with escapes written in plain UTF-8; `{}` when there are none.
 	Metadata MetadataRead `json:"metadata"`
 
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
+
+	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	Version int64 `json:"version"`
+
+	// SentAt Instant at which the quote was sent; null before.
+	SentAt nullable.Nullable[time.Time] `json:"sent_at"`
+
+	// AcceptedAt Instant at which the quote was accepted; null before.
+	AcceptedAt nullable.Nullable[time.Time] `json:"accepted_at"`
+
+	// DeclinedAt Instant at which the quote was declined; null when it was not.
+	DeclinedAt nullable.Nullable[time.Time] `json:"declined_at"`
+
+	// CancelledAt Instant at which the quote was cancelled; null when it was not.
+	CancelledAt nullable.Nullable[time.Time] `json:"cancelled_at"`
+
 	// CreatedAt Instant at which the quote was created, in UTC.
 	CreatedAt time.Time `json:"created_at"`
 
 	// UpdatedAt Instant of the last visible change, in UTC.
 	UpdatedAt time.Time `json:"updated_at"`
-
-	// Customer The customer; only with `expand=customer`. Null when the customer was erased.
-	Customer nullable.Nullable[Customer] `json:"customer,omitempty"`
-
-	// Lead The lead; only with `expand=lead`. Null when there is none.
-	Lead nullable.Nullable[Lead] `json:"lead,omitempty"`
 }
 
 // QuoteObject Always `quote`.
@@ -4125,9 +4170,6 @@ type Tenant struct {
 	// Country ISO 3166-1 code of the operator's country, two capital letters; null when none is set.
 	Country nullable.Nullable[string] `json:"country"`
 
-	// Mode Mode of data and credentials; the two never mix.
-	Mode Mode `json:"mode"`
-
 	// BookingPolicy Rules that bookings of the operator must keep.
 	BookingPolicy BookingPolicy `json:"booking_policy"`
 
@@ -4142,6 +4184,9 @@ type Tenant struct {
 		// Events Whether the gateway's webhooks arrive. While they do not, payments show up to about an hour late. Null when no gateway is set.
 		Events nullable.Nullable[TenantPaymentsEvents] `json:"events"`
 	} `json:"payments"`
+
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
 }
 
 // TenantObject Always `tenant`.
@@ -4179,6 +4224,9 @@ type Unit struct {
 	// Object Always `unit`.
 	Object UnitObject `json:"object"`
 
+	// Status Whether a unit can be booked.
+	Status UnitStatus `json:"status"`
+
 	// Name Name that customers see.
 	Name string `json:"name"`
 
@@ -4187,9 +4235,6 @@ type Unit struct {
 
 	// ServiceIds Ids of the services that are offered on the unit.
 	ServiceIds []string `json:"service_ids"`
-
-	// Status Whether a unit can be booked.
-	Status UnitStatus `json:"status"`
 
 	// Capacity Largest guest_count of a booking; null when there is no limit.
 	Capacity nullable.Nullable[int] `json:"capacity"`
@@ -4290,6 +4335,12 @@ type WebhookEndpoint struct {
 	// Object Always `webhook_endpoint`.
 	Object WebhookEndpointObject `json:"object"`
 
+	// Status Whether events are sent to an endpoint.
+	Status WebhookEndpointStatus `json:"status"`
+
+	// DisabledReason Why the endpoint is disabled; null when it is enabled.
+	DisabledReason nullable.Nullable[WebhookEndpointDisabledReason] `json:"disabled_reason"`
+
 	// Url Address that events are sent to.
 	Url string `json:"url"`
 
@@ -4298,12 +4349,6 @@ type WebhookEndpoint struct {
 
 	// Description Your own note on the endpoint; null when there is none.
 	Description nullable.Nullable[string] `json:"description"`
-
-	// Status Whether events are sent to an endpoint.
-	Status WebhookEndpointStatus `json:"status"`
-
-	// DisabledReason Why the endpoint is disabled; null when it is enabled.
-	DisabledReason nullable.Nullable[WebhookEndpointDisabledReason] `json:"disabled_reason"`
 
 	// MaxInFlight Largest number of deliveries under way at a time.
 	MaxInFlight int `json:"max_in_flight"`
@@ -4398,6 +4443,12 @@ type WebhookEndpointWithSecret struct {
 	// Object Always `webhook_endpoint`.
 	Object WebhookEndpointWithSecretObject `json:"object"`
 
+	// Status Whether events are sent to an endpoint.
+	Status WebhookEndpointStatus `json:"status"`
+
+	// DisabledReason Why the endpoint is disabled; null when it is enabled.
+	DisabledReason nullable.Nullable[WebhookEndpointWithSecretDisabledReason] `json:"disabled_reason"`
+
 	// Url Address that events are sent to.
 	Url string `json:"url"`
 
@@ -4406,12 +4457,6 @@ type WebhookEndpointWithSecret struct {
 
 	// Description Your own note on the endpoint; null when there is none.
 	Description nullable.Nullable[string] `json:"description"`
-
-	// Status Whether events are sent to an endpoint.
-	Status WebhookEndpointStatus `json:"status"`
-
-	// DisabledReason Why the endpoint is disabled; null when it is enabled.
-	DisabledReason nullable.Nullable[WebhookEndpointWithSecretDisabledReason] `json:"disabled_reason"`
 
 	// MaxInFlight Largest number of deliveries under way at a time.
 	MaxInFlight int `json:"max_in_flight"`
