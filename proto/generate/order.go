@@ -78,12 +78,12 @@ func (n *numbering) number(schema *yaml.Node) {
 		}
 	}
 	for key, value := range pairs(schema) {
-		switch {
-		case key == "allOf":
+		switch key {
+		case "allOf":
 			for _, part := range value.Content {
 				n.number(get(n.schemas, referred(part)))
 			}
-		case key == "properties":
+		case "properties":
 			for _, property := range pairs(value) {
 				n.last++
 				set(property, "x-order", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(n.last)})
