@@ -132,8 +132,8 @@ kind-down: $(KIND) ## delete the cluster, or the namespace of one that was there
 
 gen: ## generate what follows from the contract, the event definitions, the list of services, the pages and the settings
 	@cd proto && $(GO) run ./generate
-	@cd proto && $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen.yaml api/openapi.yaml
-	@cd proto && for n in $(basename $(notdir $(wildcard proto/internal/*.yaml))); do $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen-internal.yaml -o internalapi/$$n.gen.go internal/$$n.yaml || exit 1; done
+	@cd proto && $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen.yaml ordered/openapi.yaml
+	@cd proto && for n in $(basename $(notdir $(wildcard proto/internal/*.yaml))); do $(GO) run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen-internal.yaml -o internalapi/$$n.gen.go ordered/$$n.yaml || exit 1; done
 	@cd proto && npx --yes @bufbuild/buf@1.75.0 generate
 	@for d in $(PAGES); do $(GO) run github.com/a-h/templ/cmd/templ@v0.3.977 generate -log-level error -path $$d || exit 1; done
 	@cd charts && $(GO) run ./generate

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -265,7 +266,32 @@ func (l *loader) columns(op *Operation, csv, list *yaml.Node) error {
 	if err == nil && len(op.CSV) == 0 {
 		err = errors.New("text/csv needs items that name their properties")
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return arrange(op.CSV, child(csv, "x-columns"))
+}
+
+// arrange puts columns in the order of x-columns, which names each of them: programs read columns by their places, and these
+// stay when the properties of a body change theirs.
+func arrange(columns []Column, order *yaml.Node) error {
+	var names []string
+	if order != nil {
+		if err := order.Decode(&names); err != nil {
+			return fmt.Errorf("x-columns: %w", err)
+		}
+	}
+	place := func(c Column) int { return slices.Index(names, c.Name) }
+	for _, c := range columns {
+		if place(c) < 0 {
+			return fmt.Errorf("x-columns lacks %s", c.Name)
+		}
+	}
+	if len(names) != len(columns) {
+		return fmt.Errorf("x-columns has %d names for %d properties", len(names), len(columns))
+	}
+	slices.SortStableFunc(columns, func(a, b Column) int { return cmp.Compare(place(a), place(b)) })
+	return nil
 }
 
 // maxNesting is far more than resources nest; it ends a schema that contains itself.

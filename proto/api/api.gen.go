@@ -10,6 +10,21 @@ import (
 	"github.com/oapi-codegen/nullable"
 )
 
+// Defines values for AvailabilityDayObject.
+const (
+	AvailabilityDayObjectAvailabilityDay AvailabilityDayObject = "availability_day"
+)
+
+// Valid indicates whether the value is a known member of the AvailabilityDayObject enum.
+func (e AvailabilityDayObject) Valid() bool {
+	switch e {
+	case AvailabilityDayObjectAvailabilityDay:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for AvailabilityDayStatus.
 const (
 	AvailabilityDayStatusAvailable AvailabilityDayStatus = "available"
@@ -343,6 +358,21 @@ func (e CustomerExportObject) Valid() bool {
 	}
 }
 
+// Defines values for DeliveryObject.
+const (
+	DeliveryObjectDelivery DeliveryObject = "delivery"
+)
+
+// Valid indicates whether the value is a known member of the DeliveryObject enum.
+func (e DeliveryObject) Valid() bool {
+	switch e {
+	case DeliveryObjectDelivery:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for DeliveryFailureReason.
 const (
 	DeliveryFailureReasonAttemptsExhausted DeliveryFailureReason = "attempts_exhausted"
@@ -361,21 +391,6 @@ func (e DeliveryFailureReason) Valid() bool {
 	case DeliveryFailureReasonExpired:
 		return true
 	case DeliveryFailureReasonLessThannil:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for DeliveryObject.
-const (
-	DeliveryObjectDelivery DeliveryObject = "delivery"
-)
-
-// Valid indicates whether the value is a known member of the DeliveryObject enum.
-func (e DeliveryObject) Valid() bool {
-	switch e {
-	case DeliveryObjectDelivery:
 		return true
 	default:
 		return false
@@ -457,21 +472,6 @@ func (e ErrorBodyType) Valid() bool {
 	}
 }
 
-// Defines values for EventApiVersion.
-const (
-	V1 EventApiVersion = "v1"
-)
-
-// Valid indicates whether the value is a known member of the EventApiVersion enum.
-func (e EventApiVersion) Valid() bool {
-	switch e {
-	case V1:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for EventObject.
 const (
 	EventObjectEvent EventObject = "event"
@@ -481,6 +481,21 @@ const (
 func (e EventObject) Valid() bool {
 	switch e {
 	case EventObjectEvent:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for EventApiVersion.
+const (
+	V1 EventApiVersion = "v1"
+)
+
+// Valid indicates whether the value is a known member of the EventApiVersion enum.
+func (e EventApiVersion) Valid() bool {
+	switch e {
+	case V1:
 		return true
 	default:
 		return false
@@ -637,6 +652,21 @@ func (e InvoiceKind) Valid() bool {
 	case Deposit:
 		return true
 	case Full:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InvoicePaymentObject.
+const (
+	InvoicePaymentObjectInvoicePayment InvoicePaymentObject = "invoice_payment"
+)
+
+// Valid indicates whether the value is a known member of the InvoicePaymentObject enum.
+func (e InvoicePaymentObject) Valid() bool {
+	switch e {
+	case InvoicePaymentObjectInvoicePayment:
 		return true
 	default:
 		return false
@@ -1177,6 +1207,21 @@ func (e UnitStatus) Valid() bool {
 	}
 }
 
+// Defines values for WebhookEndpointObject.
+const (
+	WebhookEndpointObjectWebhookEndpoint WebhookEndpointObject = "webhook_endpoint"
+)
+
+// Valid indicates whether the value is a known member of the WebhookEndpointObject enum.
+func (e WebhookEndpointObject) Valid() bool {
+	switch e {
+	case WebhookEndpointObjectWebhookEndpoint:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WebhookEndpointDisabledReason.
 const (
 	WebhookEndpointDisabledReasonConsecutiveFailures WebhookEndpointDisabledReason = "consecutive_failures"
@@ -1201,21 +1246,6 @@ func (e WebhookEndpointDisabledReason) Valid() bool {
 	}
 }
 
-// Defines values for WebhookEndpointObject.
-const (
-	WebhookEndpointObjectWebhookEndpoint WebhookEndpointObject = "webhook_endpoint"
-)
-
-// Valid indicates whether the value is a known member of the WebhookEndpointObject enum.
-func (e WebhookEndpointObject) Valid() bool {
-	switch e {
-	case WebhookEndpointObjectWebhookEndpoint:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for WebhookEndpointStatus.
 const (
 	Disabled WebhookEndpointStatus = "disabled"
@@ -1228,6 +1258,21 @@ func (e WebhookEndpointStatus) Valid() bool {
 	case Disabled:
 		return true
 	case Enabled:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WebhookEndpointWithSecretObject.
+const (
+	WebhookEndpointWithSecretObjectWebhookEndpoint WebhookEndpointWithSecretObject = "webhook_endpoint"
+)
+
+// Valid indicates whether the value is a known member of the WebhookEndpointWithSecretObject enum.
+func (e WebhookEndpointWithSecretObject) Valid() bool {
+	switch e {
+	case WebhookEndpointWithSecretObjectWebhookEndpoint:
 		return true
 	default:
 		return false
@@ -1252,21 +1297,6 @@ func (e WebhookEndpointWithSecretDisabledReason) Valid() bool {
 	case WebhookEndpointWithSecretDisabledReasonLessThannil:
 		return true
 	case WebhookEndpointWithSecretDisabledReasonRequested:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for WebhookEndpointWithSecretObject.
-const (
-	WebhookEndpointWithSecretObjectWebhookEndpoint WebhookEndpointWithSecretObject = "webhook_endpoint"
-)
-
-// Valid indicates whether the value is a known member of the WebhookEndpointWithSecretObject enum.
-func (e WebhookEndpointWithSecretObject) Valid() bool {
-	switch e {
-	case WebhookEndpointWithSecretObjectWebhookEndpoint:
 		return true
 	default:
 		return false
@@ -1692,14 +1722,11 @@ type AppliesToWrite = json.RawMessage
 
 // AvailabilityDay What can be booked on a day.
 type AvailabilityDay struct {
+	// Object Always `availability_day`.
+	Object AvailabilityDayObject `json:"object"`
+
 	// Date Day in the operator's time zone.
 	Date string `json:"date"`
-
-	// Holiday Rule that decided price_from. Of several stacked rules it is the first by priority, with the combined factor. Null when no rule applied.
-	Holiday nullable.Nullable[HolidaySnapshot] `json:"holiday"`
-
-	// PriceFrom Price of the cheapest visible, active package on that day, holiday rules applied; null when there is no such package.
-	PriceFrom nullable.Nullable[Money] `json:"price_from"`
 
 	// Status Summary of the slots of the day.
 	Status AvailabilityDayStatus `json:"status"`
@@ -1707,9 +1734,18 @@ type AvailabilityDay struct {
 	// Timezone IANA name of the operator's time zone.
 	Timezone string `json:"timezone"`
 
+	// PriceFrom Price of the cheapest visible, active package on that day, holiday rules applied; null when there is no such package.
+	PriceFrom nullable.Nullable[Money] `json:"price_from"`
+
+	// Holiday Rule that decided price_from. Of several stacked rules it is the first by priority, with the combined factor. Null when no rule applied.
+	Holiday nullable.Nullable[HolidaySnapshot] `json:"holiday"`
+
 	// Units Units and their slots, by id.
 	Units []AvailabilityUnit `json:"units"`
 }
+
+// AvailabilityDayObject Always `availability_day`.
+type AvailabilityDayObject string
 
 // AvailabilityDayStatus Summary of the slots of the day.
 type AvailabilityDayStatus string
@@ -1743,11 +1779,11 @@ type AvailabilityListHasMore bool
 
 // AvailabilitySlot A time at which a unit is offered.
 type AvailabilitySlot struct {
-	// EndsAt End of the slot, in UTC. The slot does not include it.
-	EndsAt time.Time `json:"ends_at"`
-
 	// StartsAt Start of the slot, in UTC.
 	StartsAt time.Time `json:"starts_at"`
+
+	// EndsAt End of the slot, in UTC. The slot does not include it.
+	EndsAt time.Time `json:"ends_at"`
 
 	// Status Whether the slot can be booked.
 	Status AvailabilitySlotStatus `json:"status"`
@@ -1758,17 +1794,17 @@ type AvailabilitySlotStatus string
 
 // AvailabilityUnit What can be booked of a unit on a day.
 type AvailabilityUnit struct {
+	// UnitId Id of the unit, `un_…`.
+	UnitId string `json:"unit_id"`
+
 	// Name Name of the unit.
 	Name string `json:"name"`
-
-	// Slots Slots of the day, in order of time.
-	Slots []AvailabilitySlot `json:"slots"`
 
 	// Status Summary of the slots of the unit.
 	Status AvailabilityUnitStatus `json:"status"`
 
-	// UnitId Id of the unit, `un_…`.
-	UnitId string `json:"unit_id"`
+	// Slots Slots of the day, in order of time.
+	Slots []AvailabilitySlot `json:"slots"`
 }
 
 // AvailabilityUnitStatus Summary of the slots of the unit.
@@ -1776,8 +1812,8 @@ type AvailabilityUnitStatus string
 
 // Billing Whom an invoice was made out to when it was opened. The law asks to keep it, so it stays when the customer is erased.
 type Billing struct {
-	// Address Address of the customer; null when there was none.
-	Address nullable.Nullable[string] `json:"address"`
+	// Name Name of the customer.
+	Name string `json:"name"`
 
 	// Company Company of the customer; null when there was none.
 	Company nullable.Nullable[string] `json:"company"`
@@ -1785,104 +1821,35 @@ type Billing struct {
 	// Email E-mail address of the customer; null when there was none.
 	Email nullable.Nullable[string] `json:"email"`
 
-	// Name Name of the customer.
-	Name string `json:"name"`
+	// Address Address of the customer; null when there was none.
+	Address nullable.Nullable[string] `json:"address"`
 }
 
 // Booking A unit, a time and a customer, held or confirmed.
 type Booking struct {
-	// AmountDue An amount in the smallest unit of an ISO 4217 currency.
-	AmountDue Money `json:"amount_due"`
-
-	// AmountPaid An amount in the smallest unit of an ISO 4217 currency.
-	AmountPaid Money `json:"amount_paid"`
-
-	// AmountRefunded An amount in the smallest unit of an ISO 4217 currency.
-	AmountRefunded Money `json:"amount_refunded"`
-
-	// Cancellation How the booking was cancelled; null when it was not.
-	Cancellation nullable.Nullable[Cancellation] `json:"cancellation"`
-
-	// CancelledAt Instant of the cancellation; null before it.
-	CancelledAt nullable.Nullable[time.Time] `json:"cancelled_at"`
-
-	// CompletedAt Instant at which the booking became `completed`; null before it.
-	CompletedAt nullable.Nullable[time.Time] `json:"completed_at"`
-
-	// ConfirmedAt Instant of the confirmation; null before it.
-	ConfirmedAt nullable.Nullable[time.Time] `json:"confirmed_at"`
-
-	// CreatedAt Instant at which the booking was created, in UTC.
-	CreatedAt time.Time `json:"created_at"`
-
-	// Customer The customer; only with `expand=customer`. Null when none is set or the customer was erased.
-	Customer nullable.Nullable[Customer] `json:"customer,omitempty"`
-
-	// CustomerId Id of the customer, `cu_…`; null when none is set.
-	CustomerId nullable.Nullable[string] `json:"customer_id"`
-
-	// DepositAmount An amount in the smallest unit of an ISO 4217 currency.
-	DepositAmount Money `json:"deposit_amount"`
-
-	// Disputed Whether the payer disputes a card payment of the booking and the bank has not decided for the operator.
-	Disputed bool `json:"disputed"`
-
-	// EndsAt End, in UTC; null when the booking takes the whole day.
-	EndsAt nullable.Nullable[time.Time] `json:"ends_at"`
-
-	// EventDate Instant that was given for the day. Of a bare date it is the first instant of that day, and with starts_at it is that instant. Only event_local_date decides the day.
-	EventDate time.Time `json:"event_date"`
-
-	// EventEndTime End as HH:MM in the operator's time zone; null when the booking takes the whole day.
-	EventEndTime nullable.Nullable[string] `json:"event_end_time"`
-
-	// EventLocalDate Day of the booking in the operator's time zone.
-	EventLocalDate string `json:"event_local_date"`
-
-	// EventStartTime Start as HH:MM in the operator's time zone; null when the booking takes the whole day.
-	EventStartTime nullable.Nullable[string] `json:"event_start_time"`
-
-	// EventType Kind of event in your own words; null when none is set.
-	EventType nullable.Nullable[string] `json:"event_type"`
-
-	// GuestCount Number of guests; null when unknown.
-	GuestCount nullable.Nullable[int] `json:"guest_count"`
-
-	// HoldExpiresAt Instant at which the pending booking expires; null when it does not.
-	HoldExpiresAt nullable.Nullable[time.Time] `json:"hold_expires_at"`
-
 	// Id Id of the booking, `bk_…`. Do not parse what follows the prefix.
 	Id string `json:"id"`
-
-	// InvoiceIds Ids of the invoices of the booking, the oldest first, 100 at most.
-	InvoiceIds []string `json:"invoice_ids"`
-
-	// LeadId Id of the lead that the booking came from; null when there is none.
-	LeadId nullable.Nullable[string] `json:"lead_id"`
-
-	// Metadata Pairs of your own, as they were sent, with escapes written in plain UTF-8; `{}` when there are none.
-	Metadata MetadataRead `json:"metadata"`
-
-	// Mode Mode of data and credentials; the two never mix.
-	Mode Mode `json:"mode"`
-
-	// Notes Notes for the operator; null when there are none.
-	Notes nullable.Nullable[string] `json:"notes"`
-
-	// Number Number for people, such as `B-000001`: unique per tenant and mode, numbers may be skipped.
-	Number string `json:"number"`
 
 	// Object Always `booking`.
 	Object BookingObject `json:"object"`
 
-	// PackageId Id of the package, `pkg_…`; null when none is set.
-	PackageId nullable.Nullable[string] `json:"package_id"`
+	// Number Number for people, such as `B-000001`: unique per tenant and mode, numbers may be skipped.
+	Number string `json:"number"`
 
-	// PackageSnapshot Terms of the package when the booking was priced; null without a package.
-	PackageSnapshot nullable.Nullable[PackageSnapshot] `json:"package_snapshot"`
+	// Status State of a booking; `cancelled` and `expired` are final.
+	Status BookingStatus `json:"status"`
 
 	// PaymentStatus State of a booking's payments.
 	PaymentStatus PaymentStatus `json:"payment_status"`
+
+	// CustomerId Id of the customer, `cu_…`; null when none is set.
+	CustomerId nullable.Nullable[string] `json:"customer_id"`
+
+	// Customer The customer; only with `expand=customer`. Null when none is set or the customer was erased.
+	Customer nullable.Nullable[Customer] `json:"customer,omitempty"`
+
+	// LeadId Id of the lead that the booking came from; null when there is none.
+	LeadId nullable.Nullable[string] `json:"lead_id"`
 
 	// QuoteId Id of the quote that made the booking; null when there is none.
 	QuoteId nullable.Nullable[string] `json:"quote_id"`
@@ -1890,26 +1857,95 @@ type Booking struct {
 	// ServiceId Id of the service, `srv_…`; null when none is set.
 	ServiceId nullable.Nullable[string] `json:"service_id"`
 
+	// UnitId Id of the unit that the booking takes, `un_…`; null when it takes none.
+	UnitId nullable.Nullable[string] `json:"unit_id"`
+
+	// PackageId Id of the package, `pkg_…`; null when none is set.
+	PackageId nullable.Nullable[string] `json:"package_id"`
+
+	// PackageSnapshot Terms of the package when the booking was priced; null without a package.
+	PackageSnapshot nullable.Nullable[PackageSnapshot] `json:"package_snapshot"`
+
+	// EventType Kind of event in your own words; null when none is set.
+	EventType nullable.Nullable[string] `json:"event_type"`
+
+	// EventDate Instant that was given for the day. Of a bare date it is the first instant of that day, and with starts_at it is that instant. Only event_local_date decides the day.
+	EventDate time.Time `json:"event_date"`
+
+	// EventLocalDate Day of the booking in the operator's time zone.
+	EventLocalDate string `json:"event_local_date"`
+
+	// EventStartTime Start as HH:MM in the operator's time zone; null when the booking takes the whole day.
+	EventStartTime nullable.Nullable[string] `json:"event_start_time"`
+
+	// EventEndTime End as HH:MM in the operator's time zone; null when the booking takes the whole day.
+	EventEndTime nullable.Nullable[string] `json:"event_end_time"`
+
 	// StartsAt Start, in UTC; null when the booking takes the whole day.
 	StartsAt nullable.Nullable[time.Time] `json:"starts_at"`
 
-	// Status State of a booking; `cancelled` and `expired` are final.
-	Status BookingStatus `json:"status"`
+	// EndsAt End, in UTC; null when the booking takes the whole day.
+	EndsAt nullable.Nullable[time.Time] `json:"ends_at"`
 
 	// Timezone IANA name of the time zone of the local date and times.
 	Timezone string `json:"timezone"`
 
+	// GuestCount Number of guests; null when unknown.
+	GuestCount nullable.Nullable[int] `json:"guest_count"`
+
+	// Notes Notes for the operator; null when there are none.
+	Notes nullable.Nullable[string] `json:"notes"`
+
 	// TotalAmount An amount in the smallest unit of an ISO 4217 currency.
 	TotalAmount Money `json:"total_amount"`
 
-	// UnitId Id of the unit that the booking takes, `un_…`; null when it takes none.
-	UnitId nullable.Nullable[string] `json:"unit_id"`
+	// DepositAmount An amount in the smallest unit of an ISO 4217 currency.
+	DepositAmount Money `json:"deposit_amount"`
 
-	// UpdatedAt Instant of the last visible change, in UTC.
-	UpdatedAt time.Time `json:"updated_at"`
+	// AmountPaid An amount in the smallest unit of an ISO 4217 currency.
+	AmountPaid Money `json:"amount_paid"`
+
+	// AmountRefunded An amount in the smallest unit of an ISO 4217 currency.
+	AmountRefunded Money `json:"amount_refunded"`
+
+	// AmountDue An amount in the smallest unit of an ISO 4217 currency.
+	AmountDue Money `json:"amount_due"`
+
+	// Disputed Whether the payer disputes a card payment of the booking and the bank has not decided for the operator.
+	Disputed bool `json:"disputed"`
+
+	// HoldExpiresAt Instant at which the pending booking expires; null when it does not.
+	HoldExpiresAt nullable.Nullable[time.Time] `json:"hold_expires_at"`
+
+	// Cancellation How the booking was cancelled; null when it was not.
+	Cancellation nullable.Nullable[Cancellation] `json:"cancellation"`
+
+	// InvoiceIds Ids of the invoices of the booking, the oldest first, 100 at most.
+	InvoiceIds []string `json:"invoice_ids"`
+
+	// Metadata Pairs of your own, as they were sent, with escapes written in plain UTF-8; `{}` when there are none.
+	Metadata MetadataRead `json:"metadata"`
+
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
 
 	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
 	Version int64 `json:"version"`
+
+	// ConfirmedAt Instant of the confirmation; null before it.
+	ConfirmedAt nullable.Nullable[time.Time] `json:"confirmed_at"`
+
+	// CancelledAt Instant of the cancellation; null before it.
+	CancelledAt nullable.Nullable[time.Time] `json:"cancelled_at"`
+
+	// CompletedAt Instant at which the booking became `completed`; null before it.
+	CompletedAt nullable.Nullable[time.Time] `json:"completed_at"`
+
+	// CreatedAt Instant at which the booking was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// UpdatedAt Instant of the last visible change, in UTC.
+	UpdatedAt time.Time `json:"updated_at"`
 }
 
 // BookingObject Always `booking`.
@@ -1923,50 +1959,50 @@ type BookingCancel struct {
 
 // BookingCreate A booking to be created. It names its time by event_date, with event_start_time and event_end_time for a part of the day, or by starts_at and ends_at. The end may be left out when the package or the service has a duration.
 type BookingCreate struct {
-	// CustomerId Id of the customer who books; null for none.
-	CustomerId nullable.Nullable[string] `json:"customer_id,omitempty"`
-
-	// EndsAt End as an instant. It may be left out when the package or service has a duration.
-	EndsAt nullable.Nullable[string] `json:"ends_at,omitempty"`
-
 	// EventDate Day of the booking: a date in the operator's time zone, or an RFC 3339 datetime whose local date counts.
 	EventDate *string `json:"event_date,omitempty"`
-
-	// EventEndTime End as HH:MM; at or before the start it is on the next day. Without it the end follows from the duration of the package or service.
-	EventEndTime nullable.Nullable[string] `json:"event_end_time,omitempty"`
 
 	// EventStartTime Start as HH:MM in the operator's time zone. Without it the booking takes the whole day.
 	EventStartTime nullable.Nullable[string] `json:"event_start_time,omitempty"`
 
-	// EventType Kind of event in your own words, such as `wedding`, at most 100 characters; null for none.
-	EventType nullable.Nullable[string] `json:"event_type,omitempty"`
-
-	// GuestCount Number of guests, at most the capacity of the unit; null when unknown.
-	GuestCount nullable.Nullable[int] `json:"guest_count,omitempty"`
-
-	// HoldMinutes Minutes for which the pending booking holds its unit, 1 to 43,200 (30 days); null: as the booking policy says.
-	HoldMinutes nullable.Nullable[int] `json:"hold_minutes,omitempty"`
-
-	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
-	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
-
-	// Notes Notes for the operator, at most 5,000 characters; null for none.
-	Notes nullable.Nullable[string] `json:"notes,omitempty"`
-
-	// PackageId Id of the package that prices the booking; null: the total is 0.
-	PackageId nullable.Nullable[string] `json:"package_id,omitempty"`
-
-	// ServiceId Id of the service; null: the service of the package, or none.
-	ServiceId nullable.Nullable[string] `json:"service_id,omitempty"`
+	// EventEndTime End as HH:MM; at or before the start it is on the next day. Without it the end follows from the duration of the package or service.
+	EventEndTime nullable.Nullable[string] `json:"event_end_time,omitempty"`
 
 	// StartsAt Start as an instant: RFC 3339 with any offset. It takes the place of event_date and the two times.
 	StartsAt nullable.Nullable[string] `json:"starts_at,omitempty"`
 
+	// EndsAt End as an instant. It may be left out when the package or service has a duration.
+	EndsAt nullable.Nullable[string] `json:"ends_at,omitempty"`
+
+	// EventType Kind of event in your own words, such as `wedding`, at most 100 characters; null for none.
+	EventType nullable.Nullable[string] `json:"event_type,omitempty"`
+
 	// Status Status of the new booking; `pending` when left out, or `confirmed` when the booking policy confirms automatically.
 	Status *BookingCreateStatus `json:"status,omitempty"`
 
+	// HoldMinutes Minutes for which the pending booking holds its unit, 1 to 43,200 (30 days); null: as the booking policy says.
+	HoldMinutes nullable.Nullable[int] `json:"hold_minutes,omitempty"`
+
+	// CustomerId Id of the customer who books; null for none.
+	CustomerId nullable.Nullable[string] `json:"customer_id,omitempty"`
+
+	// ServiceId Id of the service; null: the service of the package, or none.
+	ServiceId nullable.Nullable[string] `json:"service_id,omitempty"`
+
 	// UnitId Id of the unit that the booking takes; null: none is taken.
 	UnitId nullable.Nullable[string] `json:"unit_id,omitempty"`
+
+	// PackageId Id of the package that prices the booking; null: the total is 0.
+	PackageId nullable.Nullable[string] `json:"package_id,omitempty"`
+
+	// GuestCount Number of guests, at most the capacity of the unit; null when unknown.
+	GuestCount nullable.Nullable[int] `json:"guest_count,omitempty"`
+
+	// Notes Notes for the operator, at most 5,000 characters; null for none.
+	Notes nullable.Nullable[string] `json:"notes,omitempty"`
+
+	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
 // BookingCreateStatus Status of the new booking; `pending` when left out, or `confirmed` when the booking policy confirms automatically.
@@ -1986,26 +2022,26 @@ type BookingList struct {
 
 // BookingPayment Money that was paid for a booking.
 type BookingPayment struct {
+	// Id Id of the payment: `pay_…` of one that was recorded on an invoice, `pi_…` of a card payment, which is the id of its payment intent.
+	Id string `json:"id"`
+
+	// Object Always `booking_payment`.
+	Object BookingPaymentObject `json:"object"`
+
+	// Source Where the payment comes from.
+	Source BookingPaymentSource `json:"source"`
+
 	// Amount An amount in the smallest unit of an ISO 4217 currency.
 	Amount Money `json:"amount"`
 
 	// AmountRefunded An amount in the smallest unit of an ISO 4217 currency.
 	AmountRefunded Money `json:"amount_refunded"`
 
-	// CreatedAt Instant at which the booking took note of the payment, in UTC. The list is ordered by it.
-	CreatedAt time.Time `json:"created_at"`
-
 	// Disputed Whether the payer disputes the payment and the bank has not decided for the operator.
 	Disputed bool `json:"disputed"`
 
-	// Id Id of the payment: `pay_…` of one that was recorded on an invoice, `pi_…` of a card payment, which is the id of its payment intent.
-	Id string `json:"id"`
-
 	// InvoiceId Id of the invoice that it was recorded on, or that the payment intent named, `inv_…`; null when there is none.
 	InvoiceId nullable.Nullable[string] `json:"invoice_id"`
-
-	// Object Always `booking_payment`.
-	Object BookingPaymentObject `json:"object"`
 
 	// PaidAt Instant of the payment, in UTC; null when it is not known.
 	PaidAt nullable.Nullable[time.Time] `json:"paid_at"`
@@ -2013,8 +2049,8 @@ type BookingPayment struct {
 	// ReversedAt Instant at which the payment was reversed; null when it counts.
 	ReversedAt nullable.Nullable[time.Time] `json:"reversed_at"`
 
-	// Source Where the payment comes from.
-	Source BookingPaymentSource `json:"source"`
+	// CreatedAt Instant at which the booking took note of the payment, in UTC. The list is ordered by it.
+	CreatedAt time.Time `json:"created_at"`
 }
 
 // BookingPaymentObject Always `booking_payment`.
@@ -2040,26 +2076,26 @@ type BookingPolicy struct {
 	// AutoConfirm Whether a new booking that names no status is confirmed at once instead of pending.
 	AutoConfirm bool `json:"auto_confirm"`
 
-	// AutoRefund Whether what `refund_rules` say is refunded to the cards by itself when a booking is cancelled.
-	AutoRefund bool `json:"auto_refund"`
-
-	// ConfirmOnDeposit Whether a paid deposit confirms a pending booking.
-	ConfirmOnDeposit bool `json:"confirm_on_deposit"`
-
 	// HoldTtlMinutes Minutes for which a pending booking holds its unit; null: until it is confirmed or cancelled.
 	HoldTtlMinutes nullable.Nullable[int] `json:"hold_ttl_minutes"`
-
-	// MaxAdvanceDays Longest time between today and the day of a booking, in days; null checks nothing.
-	MaxAdvanceDays nullable.Nullable[int] `json:"max_advance_days"`
 
 	// MinNoticeMinutes Shortest time between now and the start of a booking, in minutes; 0 refuses the past, null checks nothing.
 	MinNoticeMinutes nullable.Nullable[int] `json:"min_notice_minutes"`
 
-	// RefundLatePayments Whether a card payment that succeeds after its booking was cancelled or has expired is refunded by itself.
-	RefundLatePayments bool `json:"refund_late_payments"`
+	// MaxAdvanceDays Longest time between today and the day of a booking, in days; null checks nothing.
+	MaxAdvanceDays nullable.Nullable[int] `json:"max_advance_days"`
+
+	// ConfirmOnDeposit Whether a paid deposit confirms a pending booking.
+	ConfirmOnDeposit bool `json:"confirm_on_deposit"`
 
 	// RefundRules What of the money that was paid goes back after a cancellation, by how long before the start it comes: the first rule whose `hours_before` has not been reached yet decides, and where none is left nothing goes back. Null: nothing is said.
 	RefundRules nullable.Nullable[[]RefundRule] `json:"refund_rules"`
+
+	// AutoRefund Whether what `refund_rules` say is refunded to the cards by itself when a booking is cancelled.
+	AutoRefund bool `json:"auto_refund"`
+
+	// RefundLatePayments Whether a card payment that succeeds after its booking was cancelled or has expired is refunded by itself.
+	RefundLatePayments bool `json:"refund_late_payments"`
 }
 
 // BookingStatus State of a booking; `cancelled` and `expired` are final.
@@ -2067,41 +2103,41 @@ type BookingStatus string
 
 // BookingUpdate Fields of a booking to be changed. A field that is left out stays as it is.
 type BookingUpdate struct {
-	// CustomerId Id of the customer who books; null for none.
-	CustomerId nullable.Nullable[string] `json:"customer_id,omitempty"`
-
 	// EventDate Day of the booking: a date in the operator's time zone, or an RFC 3339 datetime whose local date counts.
 	EventDate *string `json:"event_date,omitempty"`
-
-	// EventEndTime End as HH:MM; at or before the start it is on the next day. Without it the end follows from the duration of the package or service.
-	EventEndTime nullable.Nullable[string] `json:"event_end_time,omitempty"`
 
 	// EventStartTime Start as HH:MM in the operator's time zone. Without it the booking takes the whole day.
 	EventStartTime nullable.Nullable[string] `json:"event_start_time,omitempty"`
 
+	// EventEndTime End as HH:MM; at or before the start it is on the next day. Without it the end follows from the duration of the package or service.
+	EventEndTime nullable.Nullable[string] `json:"event_end_time,omitempty"`
+
 	// EventType Kind of event in your own words, such as `wedding`, at most 100 characters; null for none.
 	EventType nullable.Nullable[string] `json:"event_type,omitempty"`
-
-	// GuestCount Number of guests, at most the capacity of the unit; null when unknown.
-	GuestCount nullable.Nullable[int] `json:"guest_count,omitempty"`
-
-	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
-	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
-
-	// Notes Notes for the operator, at most 5,000 characters; null for none.
-	Notes nullable.Nullable[string] `json:"notes,omitempty"`
-
-	// PackageId Id of the package. Another package prices the booking anew.
-	PackageId nullable.Nullable[string] `json:"package_id,omitempty"`
-
-	// ServiceId Id of the service; null: the service of the package, or none.
-	ServiceId nullable.Nullable[string] `json:"service_id,omitempty"`
 
 	// Status Status that the booking is to have. `canceled` means `cancelled`. Only time makes a booking `expired`.
 	Status *BookingUpdateStatus `json:"status,omitempty"`
 
+	// CustomerId Id of the customer who books; null for none.
+	CustomerId nullable.Nullable[string] `json:"customer_id,omitempty"`
+
+	// ServiceId Id of the service; null: the service of the package, or none.
+	ServiceId nullable.Nullable[string] `json:"service_id,omitempty"`
+
 	// UnitId Id of the unit that the booking takes; null: none is taken.
 	UnitId nullable.Nullable[string] `json:"unit_id,omitempty"`
+
+	// PackageId Id of the package. Another package prices the booking anew.
+	PackageId nullable.Nullable[string] `json:"package_id,omitempty"`
+
+	// GuestCount Number of guests, at most the capacity of the unit; null when unknown.
+	GuestCount nullable.Nullable[int] `json:"guest_count,omitempty"`
+
+	// Notes Notes for the operator, at most 5,000 characters; null for none.
+	Notes nullable.Nullable[string] `json:"notes,omitempty"`
+
+	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
 // BookingUpdateStatus Status that the booking is to have. `canceled` means `cancelled`. Only time makes a booking `expired`.
@@ -2109,35 +2145,35 @@ type BookingUpdateStatus string
 
 // CalendarFeed An address at which calendar programs read the bookings.
 type CalendarFeed struct {
-	// CreatedAt Instant at which the feed was created, in UTC.
-	CreatedAt time.Time `json:"created_at"`
-
-	// CreatedBy Credential that created the feed: an API key `key_…`, a grant `gr_…` or an operator `op_…`. The feed ends with it. Null for a feed that was created before this was kept; such a feed does not end: delete it and create another.
-	CreatedBy nullable.Nullable[string] `json:"created_by"`
-
 	// Id Id of the feed, `cf_…`. Do not parse what follows the prefix.
 	Id string `json:"id"`
-
-	// IncludeDetails Whether events hold the customer's name and the booking's notes.
-	IncludeDetails bool `json:"include_details"`
-
-	// Mode Mode of data and credentials; the two never mix.
-	Mode Mode `json:"mode"`
-
-	// Name Name of the calendar.
-	Name string `json:"name"`
 
 	// Object Always `calendar_feed`.
 	Object CalendarFeedObject `json:"object"`
 
+	// Name Name of the calendar.
+	Name string `json:"name"`
+
 	// UnitId Unit whose bookings the calendar holds; null for the bookings of all units.
 	UnitId nullable.Nullable[string] `json:"unit_id"`
 
-	// UpdatedAt The same instant as `created_at`.
-	UpdatedAt time.Time `json:"updated_at"`
+	// IncludeDetails Whether events hold the customer's name and the booking's notes.
+	IncludeDetails bool `json:"include_details"`
+
+	// CreatedBy Credential that created the feed: an API key `key_…`, a grant `gr_…` or an operator `op_…`. The feed ends with it. Null for a feed that was created before this was kept; such a feed does not end: delete it and create another.
+	CreatedBy nullable.Nullable[string] `json:"created_by"`
+
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
 
 	// Version Number of the present version, always 1: a feed is not changed. The header ETag holds the same number.
 	Version int64 `json:"version"`
+
+	// CreatedAt Instant at which the feed was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// UpdatedAt The same instant as `created_at`.
+	UpdatedAt time.Time `json:"updated_at"`
 }
 
 // CalendarFeedObject Always `calendar_feed`.
@@ -2145,14 +2181,14 @@ type CalendarFeedObject string
 
 // CalendarFeedCreate A calendar feed to be created.
 type CalendarFeedCreate struct {
-	// IncludeDetails Whether events hold the customer's name and the booking's notes: all who know the address can read them.
-	IncludeDetails *bool `json:"include_details,omitempty"`
-
 	// Name Name of the calendar, which calendar programs show, 1 to 200 characters.
 	Name string `json:"name"`
 
 	// UnitId Id of the unit whose bookings the calendar holds; null for the bookings of all units.
 	UnitId nullable.Nullable[string] `json:"unit_id,omitempty"`
+
+	// IncludeDetails Whether events hold the customer's name and the booking's notes: all who know the address can read them.
+	IncludeDetails *bool `json:"include_details,omitempty"`
 }
 
 // CalendarFeedList A page of calendar feeds.
@@ -2169,38 +2205,38 @@ type CalendarFeedList struct {
 
 // CalendarFeedWithUrl A calendar feed with its address.
 type CalendarFeedWithUrl struct {
-	// CreatedAt Instant at which the feed was created, in UTC.
-	CreatedAt time.Time `json:"created_at"`
-
-	// CreatedBy Credential that created the feed: an API key `key_…`, a grant `gr_…` or an operator `op_…`. The feed ends with it. Null for a feed that was created before this was kept; such a feed does not end: delete it and create another.
-	CreatedBy nullable.Nullable[string] `json:"created_by"`
-
 	// Id Id of the feed, `cf_…`. Do not parse what follows the prefix.
 	Id string `json:"id"`
-
-	// IncludeDetails Whether events hold the customer's name and the booking's notes.
-	IncludeDetails bool `json:"include_details"`
-
-	// Mode Mode of data and credentials; the two never mix.
-	Mode Mode `json:"mode"`
-
-	// Name Name of the calendar.
-	Name string `json:"name"`
 
 	// Object Always `calendar_feed`.
 	Object CalendarFeedWithUrlObject `json:"object"`
 
+	// Name Name of the calendar.
+	Name string `json:"name"`
+
 	// UnitId Unit whose bookings the calendar holds; null for the bookings of all units.
 	UnitId nullable.Nullable[string] `json:"unit_id"`
 
-	// UpdatedAt The same instant as `created_at`.
-	UpdatedAt time.Time `json:"updated_at"`
+	// IncludeDetails Whether events hold the customer's name and the booking's notes.
+	IncludeDetails bool `json:"include_details"`
+
+	// CreatedBy Credential that created the feed: an API key `key_…`, a grant `gr_…` or an operator `op_…`. The feed ends with it. Null for a feed that was created before this was kept; such a feed does not end: delete it and create another.
+	CreatedBy nullable.Nullable[string] `json:"created_by"`
 
 	// Url Address of the calendar. All who know it can read the calendar: it is shown once.
 	Url string `json:"url"`
 
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
+
 	// Version Number of the present version, always 1: a feed is not changed. The header ETag holds the same number.
 	Version int64 `json:"version"`
+
+	// CreatedAt Instant at which the feed was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// UpdatedAt The same instant as `created_at`.
+	UpdatedAt time.Time `json:"updated_at"`
 }
 
 // CalendarFeedWithUrlObject Always `calendar_feed`.
@@ -2208,17 +2244,17 @@ type CalendarFeedWithUrlObject string
 
 // Cancellation How a booking was cancelled.
 type Cancellation struct {
-	// CancelledAt Instant of the cancellation, in UTC.
-	CancelledAt time.Time `json:"cancelled_at"`
-
-	// Policy Booking policy when the booking was made; null when it was not kept.
-	Policy nullable.Nullable[BookingPolicy] `json:"policy"`
-
 	// Reason Reason that was given; null when none was.
 	Reason nullable.Nullable[string] `json:"reason"`
 
+	// CancelledAt Instant of the cancellation, in UTC.
+	CancelledAt time.Time `json:"cancelled_at"`
+
 	// RefundAmountDue What is to be refunded by `refund_rules` of the policy: the share of what was paid and not refunded when the booking was cancelled, rounded down to the smallest unit of the currency, or to ten of them where the currency has three decimals. It does not change afterwards. Null where the policy says nothing.
 	RefundAmountDue nullable.Nullable[Money] `json:"refund_amount_due"`
+
+	// Policy Booking policy when the booking was made; null when it was not kept.
+	Policy nullable.Nullable[BookingPolicy] `json:"policy"`
 }
 
 // CaptureMethod When the money of a payment intent is taken.
@@ -2226,23 +2262,29 @@ type CaptureMethod string
 
 // Customer A person or company that books.
 type Customer struct {
-	// Company Company; null when there is none.
-	Company nullable.Nullable[string] `json:"company"`
+	// Id Id of the customer, `cu_…`. Do not parse what follows the prefix.
+	Id string `json:"id"`
 
-	// CreatedAt Instant at which the customer was created, in UTC.
-	CreatedAt time.Time `json:"created_at"`
+	// Object Always `customer`.
+	Object CustomerObject `json:"object"`
 
-	// Email E-mail address.
-	Email string `json:"email"`
+	// Name First and last name, separated by a space.
+	Name string `json:"name"`
 
 	// FirstName First name.
 	FirstName string `json:"first_name"`
 
-	// Id Id of the customer, `cu_…`. Do not parse what follows the prefix.
-	Id string `json:"id"`
-
 	// LastName Last name; null when there is none.
 	LastName nullable.Nullable[string] `json:"last_name"`
+
+	// Email E-mail address.
+	Email string `json:"email"`
+
+	// Phone Phone number; null when there is none.
+	Phone nullable.Nullable[string] `json:"phone"`
+
+	// Company Company; null when there is none.
+	Company nullable.Nullable[string] `json:"company"`
 
 	// Metadata Pairs of your own, as they were sent, with escapes written in plain UTF-8; `{}` when there are none.
 	Metadata MetadataRead `json:"metadata"`
@@ -2250,20 +2292,14 @@ type Customer struct {
 	// Mode Mode of data and credentials; the two never mix.
 	Mode Mode `json:"mode"`
 
-	// Name First and last name, separated by a space.
-	Name string `json:"name"`
+	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	Version int64 `json:"version"`
 
-	// Object Always `customer`.
-	Object CustomerObject `json:"object"`
-
-	// Phone Phone number; null when there is none.
-	Phone nullable.Nullable[string] `json:"phone"`
+	// CreatedAt Instant at which the customer was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
 
 	// UpdatedAt Instant of the last visible change, in UTC.
 	UpdatedAt time.Time `json:"updated_at"`
-
-	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
-	Version int64 `json:"version"`
 }
 
 // CustomerObject Always `customer`.
@@ -2271,53 +2307,53 @@ type CustomerObject string
 
 // CustomerCreate A customer to be created.
 type CustomerCreate struct {
-	// Company Company, at most 200 characters; null for none.
-	Company nullable.Nullable[string] `json:"company,omitempty"`
-
-	// Email E-mail address, at most 255 characters. Several customers may have the same one.
-	Email string `json:"email"`
-
 	// FirstName First name, 1 to 100 characters.
 	FirstName string `json:"first_name"`
 
 	// LastName Last name, at most 100 characters; null for none.
 	LastName nullable.Nullable[string] `json:"last_name,omitempty"`
 
-	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
-	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
+	// Email E-mail address, at most 255 characters. Several customers may have the same one.
+	Email string `json:"email"`
 
 	// Phone Phone number as text, at most 50 characters; null for none.
 	Phone nullable.Nullable[string] `json:"phone,omitempty"`
+
+	// Company Company, at most 200 characters; null for none.
+	Company nullable.Nullable[string] `json:"company,omitempty"`
+
+	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
 // CustomerExport Everything that the platform holds of a customer.
 type CustomerExport struct {
-	// Bookings Bookings of the customer, newest first.
-	Bookings []Booking `json:"bookings"`
+	// Object Always `customer_export`.
+	Object CustomerExportObject `json:"object"`
 
 	// Customer A person or company that books.
 	Customer Customer `json:"customer"`
 
-	// Events Events of the last 30 days about the customer and each of the others, one object after the other, its oldest event first.
-	Events []Event `json:"events"`
-
-	// Invoices Invoices of the customer with their payments, newest first.
-	Invoices []Invoice `json:"invoices"`
+	// Bookings Bookings of the customer, newest first.
+	Bookings []Booking `json:"bookings"`
 
 	// Leads Leads that name the customer, also those which were converted, newest first.
 	Leads []Lead `json:"leads"`
 
-	// Object Always `customer_export`.
-	Object CustomerExportObject `json:"object"`
+	// Quotes Quotes for the customer, newest first.
+	Quotes []Quote `json:"quotes"`
+
+	// Invoices Invoices of the customer with their payments, newest first.
+	Invoices []Invoice `json:"invoices"`
 
 	// PaymentIntents Card payments of bookings of the customer, newest first.
 	PaymentIntents []PaymentIntent `json:"payment_intents"`
 
-	// Quotes Quotes for the customer, newest first.
-	Quotes []Quote `json:"quotes"`
-
 	// Refunds Refunds of these card payments, newest first.
 	Refunds []Refund `json:"refunds"`
+
+	// Events Events of the last 30 days about the customer and each of the others, one object after the other, its oldest event first.
+	Events []Event `json:"events"`
 }
 
 // CustomerExportObject Always `customer_export`.
@@ -2337,32 +2373,38 @@ type CustomerList struct {
 
 // CustomerUpdate Fields of a customer to be changed. A field that is left out stays as it is.
 type CustomerUpdate struct {
-	// Company Company, at most 200 characters; null for none.
-	Company nullable.Nullable[string] `json:"company,omitempty"`
-
-	// Email E-mail address, at most 255 characters. Several customers may have the same one.
-	Email *string `json:"email,omitempty"`
-
 	// FirstName First name, 1 to 100 characters.
 	FirstName *string `json:"first_name,omitempty"`
 
 	// LastName Last name, at most 100 characters; null for none.
 	LastName nullable.Nullable[string] `json:"last_name,omitempty"`
 
-	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
-	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
+	// Email E-mail address, at most 255 characters. Several customers may have the same one.
+	Email *string `json:"email,omitempty"`
 
 	// Phone Phone number as text, at most 50 characters; null for none.
 	Phone nullable.Nullable[string] `json:"phone,omitempty"`
+
+	// Company Company, at most 200 characters; null for none.
+	Company nullable.Nullable[string] `json:"company,omitempty"`
+
+	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
 // Delivery An event on its way to an endpoint.
 type Delivery struct {
-	// Attempts Attempts until now, the first one first, 20 at most.
-	Attempts []DeliveryAttempt `json:"attempts"`
+	// Id Id of the delivery, `whd_…`. Do not parse what follows the prefix.
+	Id string `json:"id"`
 
-	// CreatedAt Instant at which the delivery was created, in UTC.
-	CreatedAt time.Time `json:"created_at"`
+	// Object Always `delivery`.
+	Object DeliveryObject `json:"object"`
+
+	// Status State of a delivery.
+	Status DeliveryStatus `json:"status"`
+
+	// FailureReason Why a failed delivery is not attempted again; null while it is not failed.
+	FailureReason nullable.Nullable[DeliveryFailureReason] `json:"failure_reason"`
 
 	// EndpointId Id of the endpoint, `we_…`.
 	EndpointId string `json:"endpoint_id"`
@@ -2373,38 +2415,38 @@ type Delivery struct {
 	// EventType Type of the event, such as `booking.created`.
 	EventType string `json:"event_type"`
 
-	// FailureReason Why a failed delivery is not attempted again; null while it is not failed.
-	FailureReason nullable.Nullable[DeliveryFailureReason] `json:"failure_reason"`
-
-	// Id Id of the delivery, `whd_…`. Do not parse what follows the prefix.
-	Id string `json:"id"`
-
-	// Mode Mode of data and credentials; the two never mix.
-	Mode Mode `json:"mode"`
+	// Attempts Attempts until now, the first one first, 20 at most.
+	Attempts []DeliveryAttempt `json:"attempts"`
 
 	// NextAttemptAt Instant of the next attempt; null when there is none.
 	NextAttemptAt nullable.Nullable[time.Time] `json:"next_attempt_at"`
 
-	// Object Always `delivery`.
-	Object DeliveryObject `json:"object"`
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
 
-	// Status State of a delivery.
-	Status DeliveryStatus `json:"status"`
+	// CreatedAt Instant at which the delivery was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
 
 	// UpdatedAt Instant of the last visible change, in UTC.
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
-// DeliveryFailureReason Why a failed delivery is not attempted again; null while it is not failed.
-type DeliveryFailureReason string
-
 // DeliveryObject Always `delivery`.
 type DeliveryObject string
 
+// DeliveryFailureReason Why a failed delivery is not attempted again; null while it is not failed.
+type DeliveryFailureReason string
+
 // DeliveryAttempt One attempt of a delivery.
 type DeliveryAttempt struct {
+	// Number Number of the attempt, from 1.
+	Number int `json:"number"`
+
 	// At Instant at which the attempt began, in UTC.
 	At time.Time `json:"at"`
+
+	// StatusCode HTTP status that the receiver answered; null when it answered nothing.
+	StatusCode nullable.Nullable[int] `json:"status_code"`
 
 	// DurationMs Length of the attempt in milliseconds.
 	DurationMs int `json:"duration_ms"`
@@ -2412,14 +2454,8 @@ type DeliveryAttempt struct {
 	// Error Why the attempt failed; null when it succeeded.
 	Error nullable.Nullable[string] `json:"error"`
 
-	// Number Number of the attempt, from 1.
-	Number int `json:"number"`
-
 	// ResponseBody First 4 KiB of the answer; null when there was none.
 	ResponseBody nullable.Nullable[string] `json:"response_body"`
-
-	// StatusCode HTTP status that the receiver answered; null when it answered nothing.
-	StatusCode nullable.Nullable[int] `json:"status_code"`
 }
 
 // DeliveryList A page of deliveries.
@@ -2451,11 +2487,11 @@ type Error struct {
 
 // ErrorBody What went wrong, for programs and for people.
 type ErrorBody struct {
+	// Type Coarse class of the error.
+	Type ErrorBodyType `json:"type"`
+
 	// Code Stable code for programs to branch on; [/docs/errors](/docs/errors) lists all.
 	Code string `json:"code"`
-
-	// DocUrl Absolute URL of the paragraph that explains the code.
-	DocUrl string `json:"doc_url"`
 
 	// Message Explanation in English, for people. Its words may change.
 	Message string `json:"message"`
@@ -2463,11 +2499,11 @@ type ErrorBody struct {
 	// Param Name of the first wrong field, parameter or header; only with status 422.
 	Param *string `json:"param,omitempty"`
 
+	// DocUrl Absolute URL of the paragraph that explains the code.
+	DocUrl string `json:"doc_url"`
+
 	// RequestId Id of the request, equal to the header X-Request-Id. Quote it to support.
 	RequestId string `json:"request_id"`
-
-	// Type Coarse class of the error.
-	Type ErrorBodyType `json:"type"`
 }
 
 // ErrorBodyType Coarse class of the error.
@@ -2475,29 +2511,26 @@ type ErrorBodyType string
 
 // Event What has changed. An event is rendered at the time of the change and stays as it is; its deliveries carry exactly these bytes.
 type Event struct {
-	// ApiVersion Version of the API that rendered the event; always `v1`.
-	ApiVersion EventApiVersion `json:"api_version"`
-
-	// CreatedAt Instant of the change, in UTC.
-	CreatedAt time.Time `json:"created_at"`
-
-	// Data The object and what changed of it.
-	Data struct {
-		// Object The object as its GET answered after the change.
-		Object json.RawMessage `json:"object"`
-
-		// PreviousAttributes The changed fields with the values that they had before; `{}` on a created object.
-		PreviousAttributes json.RawMessage `json:"previous_attributes"`
-	} `json:"data"`
-
 	// Id Id of the event, `evt_…`. Do not parse what follows the prefix.
 	Id string `json:"id"`
+
+	// Object Always `event`.
+	Object EventObject `json:"object"`
+
+	// Type Type of an event. Subscribing to a type and reading its events needs the read scope of its resource.
+	Type EventType `json:"type"`
+
+	// ApiVersion Version of the API that rendered the event; always `v1`.
+	ApiVersion EventApiVersion `json:"api_version"`
 
 	// Mode Mode of data and credentials; the two never mix.
 	Mode Mode `json:"mode"`
 
-	// Object Always `event`.
-	Object EventObject `json:"object"`
+	// CreatedAt Instant of the change, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// ResourceVersion Version of the object after the change. Of two events of an object the later one has the larger number.
+	ResourceVersion int64 `json:"resource_version"`
 
 	// Request Request that caused the change; null when the platform acted by itself.
 	Request nullable.Nullable[struct {
@@ -2508,18 +2541,21 @@ type Event struct {
 		IdempotencyKey nullable.Nullable[string] `json:"idempotency_key"`
 	}] `json:"request"`
 
-	// ResourceVersion Version of the object after the change. Of two events of an object the later one has the larger number.
-	ResourceVersion int64 `json:"resource_version"`
+	// Data The object and what changed of it.
+	Data struct {
+		// Object The object as its GET answered after the change.
+		Object json.RawMessage `json:"object"`
 
-	// Type Type of an event. Subscribing to a type and reading its events needs the read scope of its resource.
-	Type EventType `json:"type"`
+		// PreviousAttributes The changed fields with the values that they had before; `{}` on a created object.
+		PreviousAttributes json.RawMessage `json:"previous_attributes"`
+	} `json:"data"`
 }
-
-// EventApiVersion Version of the API that rendered the event; always `v1`.
-type EventApiVersion string
 
 // EventObject Always `event`.
 type EventObject string
+
+// EventApiVersion Version of the API that rendered the event; always `v1`.
+type EventApiVersion string
 
 // EventList A page of events.
 type EventList struct {
@@ -2559,14 +2595,17 @@ type EventType string
 
 // EventTypeInfo An event type and the scope that it needs.
 type EventTypeInfo struct {
+	// Object Always `event_type`.
+	Object string `json:"object"`
+
+	// Type Type of an event. Subscribing to a type and reading its events needs the read scope of its resource.
+	Type EventType `json:"type"`
+
 	// Description When such an event is sent.
 	Description string `json:"description"`
 
 	// RequiredScope Scope that is needed, beside the webhook scopes, to subscribe to the type and to read its events.
 	RequiredScope string `json:"required_scope"`
-
-	// Type Type of an event. Subscribing to a type and reading its events needs the read scope of its resource.
-	Type EventType `json:"type"`
 }
 
 // EventTypeList All event types.
@@ -2586,14 +2625,14 @@ type EventTypeWrite string
 
 // HolidayRule A change of prices on some days.
 type HolidayRule struct {
-	// Active Whether the rule changes prices.
-	Active bool `json:"active"`
+	// Id Id of the holiday rule, `hr_…`. Do not parse what follows the prefix.
+	Id string `json:"id"`
 
-	// AppliesTo Services or packages whose price the rule changes.
-	AppliesTo json.RawMessage `json:"applies_to"`
+	// Object Always `holiday_rule`.
+	Object HolidayRuleObject `json:"object"`
 
-	// CreatedAt Instant at which the holiday rule was created, in UTC.
-	CreatedAt time.Time `json:"created_at"`
+	// Name Name of the rule.
+	Name string `json:"name"`
 
 	// DateFrom First day, in the operator's time zone. Of a yearly rule only month and day count.
 	DateFrom string `json:"date_from"`
@@ -2601,35 +2640,35 @@ type HolidayRule struct {
 	// DateTo Last day, inclusive. The range of a yearly rule may run over New Year.
 	DateTo string `json:"date_to"`
 
-	// Id Id of the holiday rule, `hr_…`. Do not parse what follows the prefix.
-	Id string `json:"id"`
-
-	// Mode Mode of data and credentials; the two never mix.
-	Mode Mode `json:"mode"`
+	// Recurrence Whether a holiday rule returns each year.
+	Recurrence Recurrence `json:"recurrence"`
 
 	// MultiplierBps Factor of the price in basis points: 10000 leaves it as it is, 11500 multiplies it by 1.15.
 	MultiplierBps int64 `json:"multiplier_bps"`
 
-	// Name Name of the rule.
-	Name string `json:"name"`
-
-	// Object Always `holiday_rule`.
-	Object HolidayRuleObject `json:"object"`
+	// AppliesTo Services or packages whose price the rule changes.
+	AppliesTo json.RawMessage `json:"applies_to"`
 
 	// Priority Of the rules of a day the one with the highest priority decides.
 	Priority int `json:"priority"`
 
-	// Recurrence Whether a holiday rule returns each year.
-	Recurrence Recurrence `json:"recurrence"`
-
 	// Stackable Whether the rule is multiplied with others: this happens only when all rules of the day are stackable.
 	Stackable bool `json:"stackable"`
 
-	// UpdatedAt Instant of the last visible change, in UTC.
-	UpdatedAt time.Time `json:"updated_at"`
+	// Active Whether the rule changes prices.
+	Active bool `json:"active"`
+
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
 
 	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
 	Version int64 `json:"version"`
+
+	// CreatedAt Instant at which the holiday rule was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// UpdatedAt Instant of the last visible change, in UTC.
+	UpdatedAt time.Time `json:"updated_at"`
 }
 
 // HolidayRuleObject Always `holiday_rule`.
@@ -2637,11 +2676,8 @@ type HolidayRuleObject string
 
 // HolidayRuleCreate A holiday rule to be created.
 type HolidayRuleCreate struct {
-	// Active Whether the rule changes prices; true when left out.
-	Active *bool `json:"active,omitempty"`
-
-	// AppliesTo What the rule is for: `all`, or an object with `service_ids` or with `package_ids`.
-	AppliesTo *AppliesToWrite `json:"applies_to,omitempty"`
+	// Name Name of the rule, 1 to 200 characters.
+	Name string `json:"name"`
 
 	// DateFrom First day, in the operator's time zone. Of a yearly rule only month and day count.
 	DateFrom string `json:"date_from"`
@@ -2649,20 +2685,23 @@ type HolidayRuleCreate struct {
 	// DateTo Last day, inclusive. The range of a yearly rule may run over New Year.
 	DateTo string `json:"date_to"`
 
+	// Recurrence Whether a holiday rule returns each year.
+	Recurrence *Recurrence `json:"recurrence,omitempty"`
+
 	// MultiplierBps Factor of the price in basis points: 10000 leaves it as it is, 11500 multiplies it by 1.15. At least 0.
 	MultiplierBps int64 `json:"multiplier_bps"`
 
-	// Name Name of the rule, 1 to 200 characters.
-	Name string `json:"name"`
+	// AppliesTo What the rule is for: `all`, or an object with `service_ids` or with `package_ids`.
+	AppliesTo *AppliesToWrite `json:"applies_to,omitempty"`
 
 	// Priority Of the rules of a day the one with the highest priority decides; 0 when left out.
 	Priority *int `json:"priority,omitempty"`
 
-	// Recurrence Whether a holiday rule returns each year.
-	Recurrence *Recurrence `json:"recurrence,omitempty"`
-
 	// Stackable Whether the rule is multiplied with others: this happens only when all rules of the day are stackable; false when left out.
 	Stackable *bool `json:"stackable,omitempty"`
+
+	// Active Whether the rule changes prices; true when left out.
+	Active *bool `json:"active,omitempty"`
 }
 
 // HolidayRuleList A page of holiday rules.
@@ -2679,11 +2718,8 @@ type HolidayRuleList struct {
 
 // HolidayRuleUpdate Fields of a holiday rule to be changed. A field that is left out stays as it is.
 type HolidayRuleUpdate struct {
-	// Active Whether the rule changes prices.
-	Active *bool `json:"active,omitempty"`
-
-	// AppliesTo What the rule is for: `all`, or an object with `service_ids` or with `package_ids`.
-	AppliesTo *AppliesToWrite `json:"applies_to,omitempty"`
+	// Name Name of the rule, 1 to 200 characters.
+	Name *string `json:"name,omitempty"`
 
 	// DateFrom First day, in the operator's time zone. Of a yearly rule only month and day count.
 	DateFrom *string `json:"date_from,omitempty"`
@@ -2691,20 +2727,23 @@ type HolidayRuleUpdate struct {
 	// DateTo Last day, inclusive. The range of a yearly rule may run over New Year.
 	DateTo *string `json:"date_to,omitempty"`
 
+	// Recurrence Whether a holiday rule returns each year.
+	Recurrence *Recurrence `json:"recurrence,omitempty"`
+
 	// MultiplierBps Factor of the price in basis points: 10000 leaves it as it is, 11500 multiplies it by 1.15. At least 0.
 	MultiplierBps *int64 `json:"multiplier_bps,omitempty"`
 
-	// Name Name of the rule, 1 to 200 characters.
-	Name *string `json:"name,omitempty"`
+	// AppliesTo What the rule is for: `all`, or an object with `service_ids` or with `package_ids`.
+	AppliesTo *AppliesToWrite `json:"applies_to,omitempty"`
 
 	// Priority Of the rules of a day the one with the highest priority decides.
 	Priority *int `json:"priority,omitempty"`
 
-	// Recurrence Whether a holiday rule returns each year.
-	Recurrence *Recurrence `json:"recurrence,omitempty"`
-
 	// Stackable Whether the rule is multiplied with others: this happens only when all rules of the day are stackable.
 	Stackable *bool `json:"stackable,omitempty"`
+
+	// Active Whether the rule changes prices.
+	Active *bool `json:"active,omitempty"`
 }
 
 // HolidaySnapshot A holiday rule at the time at which a price was computed.
@@ -2712,29 +2751,41 @@ type HolidaySnapshot struct {
 	// Id Id of the holiday rule, `hr_…`.
 	Id string `json:"id"`
 
-	// MultiplierBps Factor of the price in basis points: 11500 multiplies it by 1.15.
-	MultiplierBps int64 `json:"multiplier_bps"`
-
 	// Name Name of the holiday rule.
 	Name string `json:"name"`
+
+	// MultiplierBps Factor of the price in basis points: 11500 multiplies it by 1.15.
+	MultiplierBps int64 `json:"multiplier_bps"`
 }
 
 // Invoice What a customer has to pay.
 type Invoice struct {
-	// AmountDue An amount in the smallest unit of an ISO 4217 currency.
-	AmountDue Money `json:"amount_due"`
+	// Id Id of the invoice, `inv_…`. Do not parse what follows the prefix.
+	Id string `json:"id"`
 
-	// AmountPaid An amount in the smallest unit of an ISO 4217 currency.
-	AmountPaid Money `json:"amount_paid"`
+	// Object Always `invoice`.
+	Object InvoiceObject `json:"object"`
 
-	// AmountRefunded An amount in the smallest unit of an ISO 4217 currency.
-	AmountRefunded Money `json:"amount_refunded"`
+	// Number Number for people: the prefix of the operator, the year where the operator wants it, and a counter without gaps per tenant and mode; null on a draft.
+	Number nullable.Nullable[string] `json:"number"`
 
-	// Billing Whom the invoice was made out to; null before it is opened.
-	Billing nullable.Nullable[Billing] `json:"billing"`
+	// Status State of an invoice; `void` is final.
+	Status InvoiceStatus `json:"status"`
 
-	// BillingAddress Address that the invoice shows; null when there is none.
-	BillingAddress nullable.Nullable[string] `json:"billing_address"`
+	// Kind What an invoice asks for.
+	Kind InvoiceKind `json:"kind"`
+
+	// CustomerId Id of the customer, `cu_…`.
+	CustomerId string `json:"customer_id"`
+
+	// Customer The customer; only with `expand=customer`. Null when the customer was erased.
+	Customer nullable.Nullable[Customer] `json:"customer,omitempty"`
+
+	// LeadId Id of the lead behind the quote, `ld_…`; null when there is none.
+	LeadId nullable.Nullable[string] `json:"lead_id"`
+
+	// QuoteId Id of the quote that made the invoice, `qt_…`; null when there is none.
+	QuoteId nullable.Nullable[string] `json:"quote_id"`
 
 	// BookingId Id of the booking, `bk_…`; null when there is none.
 	BookingId nullable.Nullable[string] `json:"booking_id"`
@@ -2742,71 +2793,14 @@ type Invoice struct {
 	// BookingStatus State of the booking as it was last reported; null without a booking.
 	BookingStatus nullable.Nullable[string] `json:"booking_status"`
 
-	// CreatedAt Instant at which the invoice was created, in UTC.
-	CreatedAt time.Time `json:"created_at"`
-
-	// Customer The customer; only with `expand=customer`. Null when the customer was erased.
-	Customer nullable.Nullable[Customer] `json:"customer,omitempty"`
-
-	// CustomerId Id of the customer, `cu_…`.
-	CustomerId string `json:"customer_id"`
-
-	// DiscountAmount An amount in the smallest unit of an ISO 4217 currency.
-	DiscountAmount Money `json:"discount_amount"`
-
-	// Disputed Whether the payer disputes a card payment of the invoice and the bank has not decided for the operator.
-	Disputed bool `json:"disputed"`
-
-	// DueAt Instant until which the invoice is to be paid; null when none is set.
-	DueAt nullable.Nullable[time.Time] `json:"due_at"`
-
-	// Id Id of the invoice, `inv_…`. Do not parse what follows the prefix.
-	Id string `json:"id"`
-
-	// Kind What an invoice asks for.
-	Kind InvoiceKind `json:"kind"`
-
-	// LeadId Id of the lead behind the quote, `ld_…`; null when there is none.
-	LeadId nullable.Nullable[string] `json:"lead_id"`
-
 	// LineItems Lines, 100 at most.
 	LineItems []LineItem `json:"line_items"`
 
-	// Metadata Pairs of your own, as they were sent, with escapes written in plain UTF-8; `{}` when there are none.
-	Metadata MetadataRead `json:"metadata"`
-
-	// Mode Mode of data and credentials; the two never mix.
-	Mode Mode `json:"mode"`
-
-	// Notes Notes that the invoice shows; null when there are none.
-	Notes nullable.Nullable[string] `json:"notes"`
-
-	// Number Number for people: the prefix of the operator, the year where the operator wants it, and a counter without gaps per tenant and mode; null on a draft.
-	Number nullable.Nullable[string] `json:"number"`
-
-	// Object Always `invoice`.
-	Object InvoiceObject `json:"object"`
-
-	// OpenedAt Instant at which the invoice was opened; null before.
-	OpenedAt nullable.Nullable[time.Time] `json:"opened_at"`
-
-	// Overdue Whether something is due and the day of due_at is past in the operator's time zone.
-	Overdue bool `json:"overdue"`
-
-	// PaidAt Instant at which nothing was due any more; null while something is.
-	PaidAt nullable.Nullable[time.Time] `json:"paid_at"`
-
-	// Payments Payments, the oldest first, 200 at most: payments by card may follow the 100 that you can record.
-	Payments []InvoicePayment `json:"payments"`
-
-	// QuoteId Id of the quote that made the invoice, `qt_…`; null when there is none.
-	QuoteId nullable.Nullable[string] `json:"quote_id"`
-
-	// Status State of an invoice; `void` is final.
-	Status InvoiceStatus `json:"status"`
-
 	// SubtotalAmount An amount in the smallest unit of an ISO 4217 currency.
 	SubtotalAmount Money `json:"subtotal_amount"`
+
+	// DiscountAmount An amount in the smallest unit of an ISO 4217 currency.
+	DiscountAmount Money `json:"discount_amount"`
 
 	// TaxAmount An amount in the smallest unit of an ISO 4217 currency.
 	TaxAmount Money `json:"tax_amount"`
@@ -2814,14 +2808,59 @@ type Invoice struct {
 	// TotalAmount An amount in the smallest unit of an ISO 4217 currency.
 	TotalAmount Money `json:"total_amount"`
 
-	// UpdatedAt Instant of the last visible change, in UTC.
-	UpdatedAt time.Time `json:"updated_at"`
+	// AmountPaid An amount in the smallest unit of an ISO 4217 currency.
+	AmountPaid Money `json:"amount_paid"`
+
+	// AmountRefunded An amount in the smallest unit of an ISO 4217 currency.
+	AmountRefunded Money `json:"amount_refunded"`
+
+	// AmountDue An amount in the smallest unit of an ISO 4217 currency.
+	AmountDue Money `json:"amount_due"`
+
+	// Disputed Whether the payer disputes a card payment of the invoice and the bank has not decided for the operator.
+	Disputed bool `json:"disputed"`
+
+	// Payments Payments, the oldest first, 200 at most: payments by card may follow the 100 that you can record.
+	Payments []InvoicePayment `json:"payments"`
+
+	// DueAt Instant until which the invoice is to be paid; null when none is set.
+	DueAt nullable.Nullable[time.Time] `json:"due_at"`
+
+	// Overdue Whether something is due and the day of due_at is past in the operator's time zone.
+	Overdue bool `json:"overdue"`
+
+	// BillingAddress Address that the invoice shows; null when there is none.
+	BillingAddress nullable.Nullable[string] `json:"billing_address"`
+
+	// Billing Whom the invoice was made out to; null before it is opened.
+	Billing nullable.Nullable[Billing] `json:"billing"`
+
+	// Notes Notes that the invoice shows; null when there are none.
+	Notes nullable.Nullable[string] `json:"notes"`
+
+	// Metadata Pairs of your own, as they were sent, with escapes written in plain UTF-8; `{}` when there are none.
+	Metadata MetadataRead `json:"metadata"`
+
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
 
 	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
 	Version int64 `json:"version"`
 
+	// OpenedAt Instant at which the invoice was opened; null before.
+	OpenedAt nullable.Nullable[time.Time] `json:"opened_at"`
+
+	// PaidAt Instant at which nothing was due any more; null while something is.
+	PaidAt nullable.Nullable[time.Time] `json:"paid_at"`
+
 	// VoidedAt Instant at which the invoice was voided; null when it was not.
 	VoidedAt nullable.Nullable[time.Time] `json:"voided_at"`
+
+	// CreatedAt Instant at which the invoice was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// UpdatedAt Instant of the last visible change, in UTC.
+	UpdatedAt time.Time `json:"updated_at"`
 }
 
 // InvoiceObject Always `invoice`.
@@ -2829,17 +2868,11 @@ type InvoiceObject string
 
 // InvoiceCreate An invoice to be created.
 type InvoiceCreate struct {
-	// BillingAddress Address that the invoice shows, at most 500 characters; null for none.
-	BillingAddress nullable.Nullable[string] `json:"billing_address,omitempty"`
-
-	// BookingId Id of the booking that the invoice is for; null for none.
-	BookingId nullable.Nullable[string] `json:"booking_id,omitempty"`
-
 	// CustomerId Id of the customer. It may be left out with `booking_id`: then it is that of the booking.
 	CustomerId *string `json:"customer_id,omitempty"`
 
-	// DueAt Instant until which the invoice is to be paid: RFC 3339 with any offset, or a date; null for none.
-	DueAt nullable.Nullable[string] `json:"due_at,omitempty"`
+	// BookingId Id of the booking that the invoice is for; null for none.
+	BookingId nullable.Nullable[string] `json:"booking_id,omitempty"`
 
 	// Kind What an invoice asks for.
 	Kind *InvoiceKind `json:"kind,omitempty"`
@@ -2847,11 +2880,17 @@ type InvoiceCreate struct {
 	// LineItems Lines, 1 to 100, in the currency of the operator. They may be left out with `kind` `balance` and a `booking_id`.
 	LineItems *[]LineItemInput `json:"line_items,omitempty"`
 
-	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
-	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
+	// DueAt Instant until which the invoice is to be paid: RFC 3339 with any offset, or a date; null for none.
+	DueAt nullable.Nullable[string] `json:"due_at,omitempty"`
+
+	// BillingAddress Address that the invoice shows, at most 500 characters; null for none.
+	BillingAddress nullable.Nullable[string] `json:"billing_address,omitempty"`
 
 	// Notes Notes that the invoice shows, at most 5,000 characters; null for none.
 	Notes nullable.Nullable[string] `json:"notes,omitempty"`
+
+	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
 // InvoiceKind What an invoice asks for.
@@ -2871,30 +2910,36 @@ type InvoiceList struct {
 
 // InvoicePayment A payment of an invoice.
 type InvoicePayment struct {
+	// Id Id of the payment, `pay_…`.
+	Id string `json:"id"`
+
+	// Object Always `invoice_payment`.
+	Object InvoicePaymentObject `json:"object"`
+
 	// Amount An amount in the smallest unit of an ISO 4217 currency.
 	Amount Money `json:"amount"`
 
 	// AmountRefunded An amount in the smallest unit of an ISO 4217 currency.
 	AmountRefunded Money `json:"amount_refunded"`
 
-	// Id Id of the payment, `pay_…`.
-	Id string `json:"id"`
-
 	// Method How money was paid.
 	Method PaymentMethod `json:"method"`
 
-	// PaidAt Instant of the payment, in UTC.
-	PaidAt time.Time `json:"paid_at"`
+	// Source Where the payment comes from.
+	Source InvoicePaymentSource `json:"source"`
 
 	// Reference Reference of your own; null when there is none.
 	Reference nullable.Nullable[string] `json:"reference"`
 
+	// PaidAt Instant of the payment, in UTC.
+	PaidAt time.Time `json:"paid_at"`
+
 	// ReversedAt Instant at which the payment was reversed; null when it counts.
 	ReversedAt nullable.Nullable[time.Time] `json:"reversed_at"`
-
-	// Source Where the payment comes from.
-	Source InvoicePaymentSource `json:"source"`
 }
+
+// InvoicePaymentObject Always `invoice_payment`.
+type InvoicePaymentObject string
 
 // InvoicePaymentSource Where the payment comes from.
 type InvoicePaymentSource string
@@ -2919,17 +2964,11 @@ type InvoiceStatus string
 
 // InvoiceUpdate Fields of an invoice to be changed. A field that is left out stays as it is.
 type InvoiceUpdate struct {
-	// BillingAddress Address that the invoice shows, at most 500 characters; null for none.
-	BillingAddress nullable.Nullable[string] `json:"billing_address,omitempty"`
-
-	// BookingId Id of the booking that the invoice is for; null for none.
-	BookingId nullable.Nullable[string] `json:"booking_id,omitempty"`
-
 	// CustomerId Id of the customer.
 	CustomerId *string `json:"customer_id,omitempty"`
 
-	// DueAt Instant until which the invoice is to be paid: RFC 3339 with any offset, or a date; null for none.
-	DueAt nullable.Nullable[string] `json:"due_at,omitempty"`
+	// BookingId Id of the booking that the invoice is for; null for none.
+	BookingId nullable.Nullable[string] `json:"booking_id,omitempty"`
 
 	// Kind What an invoice asks for.
 	Kind *InvoiceKind `json:"kind,omitempty"`
@@ -2937,38 +2976,50 @@ type InvoiceUpdate struct {
 	// LineItems Lines, 1 to 100. They replace the earlier ones.
 	LineItems *[]LineItemInput `json:"line_items,omitempty"`
 
-	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
-	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
+	// DueAt Instant until which the invoice is to be paid: RFC 3339 with any offset, or a date; null for none.
+	DueAt nullable.Nullable[string] `json:"due_at,omitempty"`
+
+	// BillingAddress Address that the invoice shows, at most 500 characters; null for none.
+	BillingAddress nullable.Nullable[string] `json:"billing_address,omitempty"`
 
 	// Notes Notes that the invoice shows, at most 5,000 characters; null for none.
 	Notes nullable.Nullable[string] `json:"notes,omitempty"`
+
+	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
 // Lead Somebody who asked, and may book.
 type Lead struct {
-	// Budget What the person wants to spend; null when unknown.
-	Budget nullable.Nullable[Money] `json:"budget"`
+	// Id Id of the lead, `ld_…`. Do not parse what follows the prefix.
+	Id string `json:"id"`
+
+	// Object Always `lead`.
+	Object LeadObject `json:"object"`
+
+	// Status State of a lead; `converted` is final.
+	Status LeadStatus `json:"status"`
+
+	// Source Where the lead came from; null when unknown.
+	Source nullable.Nullable[string] `json:"source"`
+
+	// FirstName First name.
+	FirstName string `json:"first_name"`
+
+	// LastName Last name; null when there is none.
+	LastName nullable.Nullable[string] `json:"last_name"`
+
+	// Email E-mail address; null when there is none.
+	Email nullable.Nullable[string] `json:"email"`
+
+	// Phone Phone number; null when there is none.
+	Phone nullable.Nullable[string] `json:"phone"`
 
 	// Company Company; null when there is none.
 	Company nullable.Nullable[string] `json:"company"`
 
-	// ConvertedAt Instant of the conversion; null before it.
-	ConvertedAt nullable.Nullable[time.Time] `json:"converted_at"`
-
-	// ConvertedBookingId Id of the booking that was made when the lead was converted, `bk_…`; null when none was.
-	ConvertedBookingId nullable.Nullable[string] `json:"converted_booking_id"`
-
-	// CreatedAt Instant at which the lead was created, in UTC.
-	CreatedAt time.Time `json:"created_at"`
-
-	// Customer The customer; only with `expand=customer`. Null when there is none or the customer was erased.
-	Customer nullable.Nullable[Customer] `json:"customer,omitempty"`
-
-	// CustomerId Id of the customer that the lead has become, `cu_…`; null before.
-	CustomerId nullable.Nullable[string] `json:"customer_id"`
-
-	// Email E-mail address; null when there is none.
-	Email nullable.Nullable[string] `json:"email"`
+	// EventType Kind of event in your own words; null when none is set.
+	EventType nullable.Nullable[string] `json:"event_type"`
 
 	// EventDate Instant that was given for the day; of a bare date the first instant of that day; null when none is set.
 	EventDate nullable.Nullable[time.Time] `json:"event_date"`
@@ -2976,26 +3027,38 @@ type Lead struct {
 	// EventLocalDate Day of the event in the operator's time zone; null when none is set.
 	EventLocalDate nullable.Nullable[string] `json:"event_local_date"`
 
-	// EventType Kind of event in your own words; null when none is set.
-	EventType nullable.Nullable[string] `json:"event_type"`
-
-	// FirstName First name.
-	FirstName string `json:"first_name"`
-
 	// GuestCount Number of guests; null when unknown.
 	GuestCount nullable.Nullable[int] `json:"guest_count"`
 
-	// Id Id of the lead, `ld_…`. Do not parse what follows the prefix.
-	Id string `json:"id"`
-
-	// LastName Last name; null when there is none.
-	LastName nullable.Nullable[string] `json:"last_name"`
-
-	// LostReason Why the lead is lost; null when it is not.
-	LostReason nullable.Nullable[string] `json:"lost_reason"`
+	// Budget What the person wants to spend; null when unknown.
+	Budget nullable.Nullable[Money] `json:"budget"`
 
 	// Message What the person wrote; null when there is nothing.
 	Message nullable.Nullable[string] `json:"message"`
+
+	// ServiceId Id of the service, `srv_…`; null when none is set.
+	ServiceId nullable.Nullable[string] `json:"service_id"`
+
+	// UnitId Id of the unit, `un_…`; null when none is set.
+	UnitId nullable.Nullable[string] `json:"unit_id"`
+
+	// PackageId Id of the package, `pkg_…`; null when none is set.
+	PackageId nullable.Nullable[string] `json:"package_id"`
+
+	// CustomerId Id of the customer that the lead has become, `cu_…`; null before.
+	CustomerId nullable.Nullable[string] `json:"customer_id"`
+
+	// Customer The customer; only with `expand=customer`. Null when there is none or the customer was erased.
+	Customer nullable.Nullable[Customer] `json:"customer,omitempty"`
+
+	// ConvertedBookingId Id of the booking that was made when the lead was converted, `bk_…`; null when none was.
+	ConvertedBookingId nullable.Nullable[string] `json:"converted_booking_id"`
+
+	// QuoteIds Ids of the quotes that name the lead, the newest first, 100 at most.
+	QuoteIds []string `json:"quote_ids"`
+
+	// LostReason Why the lead is lost; null when it is not.
+	LostReason nullable.Nullable[string] `json:"lost_reason"`
 
 	// Metadata Pairs of your own, as they were sent, with escapes written in plain UTF-8; `{}` when there are none.
 	Metadata MetadataRead `json:"metadata"`
@@ -3003,35 +3066,17 @@ type Lead struct {
 	// Mode Mode of data and credentials; the two never mix.
 	Mode Mode `json:"mode"`
 
-	// Object Always `lead`.
-	Object LeadObject `json:"object"`
+	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	Version int64 `json:"version"`
 
-	// PackageId Id of the package, `pkg_…`; null when none is set.
-	PackageId nullable.Nullable[string] `json:"package_id"`
+	// ConvertedAt Instant of the conversion; null before it.
+	ConvertedAt nullable.Nullable[time.Time] `json:"converted_at"`
 
-	// Phone Phone number; null when there is none.
-	Phone nullable.Nullable[string] `json:"phone"`
-
-	// QuoteIds Ids of the quotes that name the lead, the newest first, 100 at most.
-	QuoteIds []string `json:"quote_ids"`
-
-	// ServiceId Id of the service, `srv_…`; null when none is set.
-	ServiceId nullable.Nullable[string] `json:"service_id"`
-
-	// Source Where the lead came from; null when unknown.
-	Source nullable.Nullable[string] `json:"source"`
-
-	// Status State of a lead; `converted` is final.
-	Status LeadStatus `json:"status"`
-
-	// UnitId Id of the unit, `un_…`; null when none is set.
-	UnitId nullable.Nullable[string] `json:"unit_id"`
+	// CreatedAt Instant at which the lead was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
 
 	// UpdatedAt Instant of the last visible change, in UTC.
 	UpdatedAt time.Time `json:"updated_at"`
-
-	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
-	Version int64 `json:"version"`
 }
 
 // LeadObject Always `lead`.
@@ -3039,47 +3084,47 @@ type LeadObject string
 
 // LeadBooking Booking that is made when a lead is converted. A field that is left out is the lead's, where the lead has it.
 type LeadBooking struct {
-	// EndsAt End as an instant. It may be left out when the package or service has a duration.
-	EndsAt nullable.Nullable[string] `json:"ends_at,omitempty"`
-
 	// EventDate Day of the booking: a date in the operator's time zone, or an RFC 3339 datetime whose local date counts.
 	EventDate *string `json:"event_date,omitempty"`
-
-	// EventEndTime End as HH:MM; at or before the start it is on the next day. Without it the end follows from the duration of the package or service.
-	EventEndTime nullable.Nullable[string] `json:"event_end_time,omitempty"`
 
 	// EventStartTime Start as HH:MM in the operator's time zone. Without it the booking takes the whole day.
 	EventStartTime nullable.Nullable[string] `json:"event_start_time,omitempty"`
 
-	// EventType Kind of event in your own words, such as `wedding`, at most 100 characters; null for none.
-	EventType nullable.Nullable[string] `json:"event_type,omitempty"`
-
-	// GuestCount Number of guests, at most the capacity of the unit; null when unknown.
-	GuestCount nullable.Nullable[int] `json:"guest_count,omitempty"`
-
-	// HoldMinutes Minutes for which the pending booking holds its unit, 1 to 43,200 (30 days); null: as the booking policy says.
-	HoldMinutes nullable.Nullable[int] `json:"hold_minutes,omitempty"`
-
-	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
-	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
-
-	// Notes Notes for the operator, at most 5,000 characters; null for none.
-	Notes nullable.Nullable[string] `json:"notes,omitempty"`
-
-	// PackageId Id of the package that prices the booking; null: the total is 0.
-	PackageId nullable.Nullable[string] `json:"package_id,omitempty"`
-
-	// ServiceId Id of the service; null: the service of the package, or none.
-	ServiceId nullable.Nullable[string] `json:"service_id,omitempty"`
+	// EventEndTime End as HH:MM; at or before the start it is on the next day. Without it the end follows from the duration of the package or service.
+	EventEndTime nullable.Nullable[string] `json:"event_end_time,omitempty"`
 
 	// StartsAt Start as an instant: RFC 3339 with any offset. It takes the place of event_date and the two times.
 	StartsAt nullable.Nullable[string] `json:"starts_at,omitempty"`
 
+	// EndsAt End as an instant. It may be left out when the package or service has a duration.
+	EndsAt nullable.Nullable[string] `json:"ends_at,omitempty"`
+
+	// EventType Kind of event in your own words, such as `wedding`, at most 100 characters; null for none.
+	EventType nullable.Nullable[string] `json:"event_type,omitempty"`
+
 	// Status Status of the new booking; `pending` when left out, or `confirmed` when the booking policy confirms automatically.
 	Status *LeadBookingStatus `json:"status,omitempty"`
 
+	// HoldMinutes Minutes for which the pending booking holds its unit, 1 to 43,200 (30 days); null: as the booking policy says.
+	HoldMinutes nullable.Nullable[int] `json:"hold_minutes,omitempty"`
+
+	// ServiceId Id of the service; null: the service of the package, or none.
+	ServiceId nullable.Nullable[string] `json:"service_id,omitempty"`
+
 	// UnitId Id of the unit that the booking takes; null: none is taken.
 	UnitId nullable.Nullable[string] `json:"unit_id,omitempty"`
+
+	// PackageId Id of the package that prices the booking; null: the total is 0.
+	PackageId nullable.Nullable[string] `json:"package_id,omitempty"`
+
+	// GuestCount Number of guests, at most the capacity of the unit; null when unknown.
+	GuestCount nullable.Nullable[int] `json:"guest_count,omitempty"`
+
+	// Notes Notes for the operator, at most 5,000 characters; null for none.
+	Notes nullable.Nullable[string] `json:"notes,omitempty"`
+
+	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
 // LeadBookingStatus Status of the new booking; `pending` when left out, or `confirmed` when the booking policy confirms automatically.
@@ -3087,59 +3132,59 @@ type LeadBookingStatus string
 
 // LeadConvert How a lead is converted.
 type LeadConvert struct {
-	// Booking Booking to be made for the customer: the fields of a new booking without `customer_id`; what is left out is the lead's. Null: no booking.
-	Booking nullable.Nullable[LeadBooking] `json:"booking,omitempty"`
-
 	// CustomerId Id of the customer; null: the one with the lead's e-mail address, or a new one.
 	CustomerId nullable.Nullable[string] `json:"customer_id,omitempty"`
+
+	// Booking Booking to be made for the customer: the fields of a new booking without `customer_id`; what is left out is the lead's. Null: no booking.
+	Booking nullable.Nullable[LeadBooking] `json:"booking,omitempty"`
 }
 
 // LeadCreate A lead to be created.
 type LeadCreate struct {
-	// Budget What the person wants to spend, in the currency of the operator; null when unknown.
-	Budget nullable.Nullable[Price] `json:"budget,omitempty"`
-
-	// Company Company, at most 200 characters; null for none.
-	Company nullable.Nullable[string] `json:"company,omitempty"`
-
-	// Email E-mail address, at most 255 characters; null for none.
-	Email nullable.Nullable[string] `json:"email,omitempty"`
-
-	// EventDate Day of the event: a date in the operator's time zone, or an RFC 3339 datetime whose local date counts; null for none.
-	EventDate nullable.Nullable[string] `json:"event_date,omitempty"`
-
-	// EventType Kind of event in your own words, such as `wedding`, at most 100 characters; null for none.
-	EventType nullable.Nullable[string] `json:"event_type,omitempty"`
+	// Source Where the lead came from in your own words, such as `website`, at most 100 characters; null when unknown.
+	Source nullable.Nullable[string] `json:"source,omitempty"`
 
 	// FirstName First name, 1 to 100 characters.
 	FirstName string `json:"first_name"`
 
-	// GuestCount Number of guests; null when unknown.
-	GuestCount nullable.Nullable[int] `json:"guest_count,omitempty"`
-
 	// LastName Last name, at most 100 characters; null for none.
 	LastName nullable.Nullable[string] `json:"last_name,omitempty"`
 
-	// Message What the person wrote, at most 5,000 characters; null for nothing.
-	Message nullable.Nullable[string] `json:"message,omitempty"`
-
-	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
-	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
-
-	// PackageId Id of the package; null for none.
-	PackageId nullable.Nullable[string] `json:"package_id,omitempty"`
+	// Email E-mail address, at most 255 characters; null for none.
+	Email nullable.Nullable[string] `json:"email,omitempty"`
 
 	// Phone Phone number as it is written, at most 50 characters; null for none.
 	Phone nullable.Nullable[string] `json:"phone,omitempty"`
 
+	// Company Company, at most 200 characters; null for none.
+	Company nullable.Nullable[string] `json:"company,omitempty"`
+
+	// EventType Kind of event in your own words, such as `wedding`, at most 100 characters; null for none.
+	EventType nullable.Nullable[string] `json:"event_type,omitempty"`
+
+	// EventDate Day of the event: a date in the operator's time zone, or an RFC 3339 datetime whose local date counts; null for none.
+	EventDate nullable.Nullable[string] `json:"event_date,omitempty"`
+
+	// GuestCount Number of guests; null when unknown.
+	GuestCount nullable.Nullable[int] `json:"guest_count,omitempty"`
+
+	// Budget What the person wants to spend, in the currency of the operator; null when unknown.
+	Budget nullable.Nullable[Price] `json:"budget,omitempty"`
+
+	// Message What the person wrote, at most 5,000 characters; null for nothing.
+	Message nullable.Nullable[string] `json:"message,omitempty"`
+
 	// ServiceId Id of the service; null for none.
 	ServiceId nullable.Nullable[string] `json:"service_id,omitempty"`
 
-	// Source Where the lead came from in your own words, such as `website`, at most 100 characters; null when unknown.
-	Source nullable.Nullable[string] `json:"source,omitempty"`
-
 	// UnitId Id of the unit; null for none.
 	UnitId nullable.Nullable[string] `json:"unit_id,omitempty"`
+
+	// PackageId Id of the package; null for none.
+	PackageId nullable.Nullable[string] `json:"package_id,omitempty"`
+
+	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
 // LeadList A page of leads.
@@ -3159,83 +3204,83 @@ type LeadStatus string
 
 // LeadUpdate Fields of a lead to be changed. A field that is left out stays as it is.
 type LeadUpdate struct {
-	// Budget What the person wants to spend, in the currency of the operator; null when unknown.
-	Budget nullable.Nullable[Price] `json:"budget,omitempty"`
-
-	// Company Company, at most 200 characters; null for none.
-	Company nullable.Nullable[string] `json:"company,omitempty"`
-
-	// Email E-mail address, at most 255 characters; null for none.
-	Email nullable.Nullable[string] `json:"email,omitempty"`
-
-	// EventDate Day of the event: a date in the operator's time zone, or an RFC 3339 datetime whose local date counts; null for none.
-	EventDate nullable.Nullable[string] `json:"event_date,omitempty"`
-
-	// EventType Kind of event in your own words, such as `wedding`, at most 100 characters; null for none.
-	EventType nullable.Nullable[string] `json:"event_type,omitempty"`
-
-	// FirstName First name, 1 to 100 characters.
-	FirstName *string `json:"first_name,omitempty"`
-
-	// GuestCount Number of guests; null when unknown.
-	GuestCount nullable.Nullable[int] `json:"guest_count,omitempty"`
-
-	// LastName Last name, at most 100 characters; null for none.
-	LastName nullable.Nullable[string] `json:"last_name,omitempty"`
-
-	// LostReason Why the lead is lost, at most 5,000 characters. Needed for the status `lost`; another status clears it.
-	LostReason nullable.Nullable[string] `json:"lost_reason,omitempty"`
-
-	// Message What the person wrote, at most 5,000 characters; null for nothing.
-	Message nullable.Nullable[string] `json:"message,omitempty"`
-
-	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
-	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
-
-	// PackageId Id of the package; null for none.
-	PackageId nullable.Nullable[string] `json:"package_id,omitempty"`
-
-	// Phone Phone number as it is written, at most 50 characters; null for none.
-	Phone nullable.Nullable[string] `json:"phone,omitempty"`
-
-	// ServiceId Id of the service; null for none.
-	ServiceId nullable.Nullable[string] `json:"service_id,omitempty"`
+	// Status State of a lead; `converted` is final.
+	Status *LeadStatus `json:"status,omitempty"`
 
 	// Source Where the lead came from in your own words, such as `website`, at most 100 characters; null when unknown.
 	Source nullable.Nullable[string] `json:"source,omitempty"`
 
-	// Status State of a lead; `converted` is final.
-	Status *LeadStatus `json:"status,omitempty"`
+	// FirstName First name, 1 to 100 characters.
+	FirstName *string `json:"first_name,omitempty"`
+
+	// LastName Last name, at most 100 characters; null for none.
+	LastName nullable.Nullable[string] `json:"last_name,omitempty"`
+
+	// Email E-mail address, at most 255 characters; null for none.
+	Email nullable.Nullable[string] `json:"email,omitempty"`
+
+	// Phone Phone number as it is written, at most 50 characters; null for none.
+	Phone nullable.Nullable[string] `json:"phone,omitempty"`
+
+	// Company Company, at most 200 characters; null for none.
+	Company nullable.Nullable[string] `json:"company,omitempty"`
+
+	// EventType Kind of event in your own words, such as `wedding`, at most 100 characters; null for none.
+	EventType nullable.Nullable[string] `json:"event_type,omitempty"`
+
+	// EventDate Day of the event: a date in the operator's time zone, or an RFC 3339 datetime whose local date counts; null for none.
+	EventDate nullable.Nullable[string] `json:"event_date,omitempty"`
+
+	// GuestCount Number of guests; null when unknown.
+	GuestCount nullable.Nullable[int] `json:"guest_count,omitempty"`
+
+	// Budget What the person wants to spend, in the currency of the operator; null when unknown.
+	Budget nullable.Nullable[Price] `json:"budget,omitempty"`
+
+	// Message What the person wrote, at most 5,000 characters; null for nothing.
+	Message nullable.Nullable[string] `json:"message,omitempty"`
+
+	// ServiceId Id of the service; null for none.
+	ServiceId nullable.Nullable[string] `json:"service_id,omitempty"`
 
 	// UnitId Id of the unit; null for none.
 	UnitId nullable.Nullable[string] `json:"unit_id,omitempty"`
+
+	// PackageId Id of the package; null for none.
+	PackageId nullable.Nullable[string] `json:"package_id,omitempty"`
+
+	// LostReason Why the lead is lost, at most 5,000 characters. Needed for the status `lost`; another status clears it.
+	LostReason nullable.Nullable[string] `json:"lost_reason,omitempty"`
+
+	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
 // LineItem A line of a quote or an invoice with its amounts. Each is rounded once, half away from zero; in currencies with three decimals to a multiple of ten smallest units, so that a card can pay the total.
 type LineItem struct {
-	// Amount An amount in the smallest unit of an ISO 4217 currency.
-	Amount Money `json:"amount"`
-
 	// Description What is sold.
 	Description string `json:"description"`
-
-	// DiscountAmount An amount in the smallest unit of an ISO 4217 currency.
-	DiscountAmount Money `json:"discount_amount"`
-
-	// DiscountBps Discount in basis points of the amount.
-	DiscountBps int64 `json:"discount_bps"`
 
 	// Quantity How many.
 	Quantity int64 `json:"quantity"`
 
-	// TaxAmount An amount in the smallest unit of an ISO 4217 currency.
-	TaxAmount Money `json:"tax_amount"`
+	// UnitAmount An amount in the smallest unit of an ISO 4217 currency.
+	UnitAmount Money `json:"unit_amount"`
+
+	// DiscountBps Discount in basis points of the amount.
+	DiscountBps int64 `json:"discount_bps"`
 
 	// TaxRateBps Tax in basis points of the discounted amount.
 	TaxRateBps int64 `json:"tax_rate_bps"`
 
-	// UnitAmount An amount in the smallest unit of an ISO 4217 currency.
-	UnitAmount Money `json:"unit_amount"`
+	// Amount An amount in the smallest unit of an ISO 4217 currency.
+	Amount Money `json:"amount"`
+
+	// DiscountAmount An amount in the smallest unit of an ISO 4217 currency.
+	DiscountAmount Money `json:"discount_amount"`
+
+	// TaxAmount An amount in the smallest unit of an ISO 4217 currency.
+	TaxAmount Money `json:"tax_amount"`
 }
 
 // LineItemInput A line of a quote or an invoice.
@@ -3243,17 +3288,17 @@ type LineItemInput struct {
 	// Description What is sold, 1 to 5,000 characters.
 	Description string `json:"description"`
 
-	// DiscountBps Discount in basis points of the amount, 0 to 10,000; 0 when left out.
-	DiscountBps *int64 `json:"discount_bps,omitempty"`
-
 	// Quantity How many, 1 to 10,000.
 	Quantity int64 `json:"quantity"`
 
-	// TaxRateBps Tax in basis points of the discounted amount, 0 to 10,000; 0 when left out.
-	TaxRateBps *int64 `json:"tax_rate_bps,omitempty"`
-
 	// UnitAmount An amount in the smallest unit of the operator's currency.
 	UnitAmount Price `json:"unit_amount"`
+
+	// DiscountBps Discount in basis points of the amount, 0 to 10,000; 0 when left out.
+	DiscountBps *int64 `json:"discount_bps,omitempty"`
+
+	// TaxRateBps Tax in basis points of the discounted amount, 0 to 10,000; 0 when left out.
+	TaxRateBps *int64 `json:"tax_rate_bps,omitempty"`
 }
 
 // ManualPaymentMethod How money was paid outside the payment gateway.
@@ -3264,14 +3309,20 @@ type Me struct {
 	// Id Id of the API key, `key_…`, or of the OAuth grant.
 	Id string `json:"id"`
 
-	// Mode Mode of data and credentials; the two never mix.
-	Mode Mode `json:"mode"`
+	// Object Always `credential`.
+	Object MeObject `json:"object"`
+
+	// Type Kind of the credential.
+	Type MeType `json:"type"`
 
 	// Name Name that the operator gave the API key, or of the OAuth app; null when there is none.
 	Name nullable.Nullable[string] `json:"name,omitempty"`
 
-	// Object Always `credential`.
-	Object MeObject `json:"object"`
+	// Scopes Scopes that the credential has.
+	Scopes []string `json:"scopes"`
+
+	// TenantId Id of the tenant, `tn_…`.
+	TenantId string `json:"tenant_id"`
 
 	// RateLimit Request limit of the credential.
 	RateLimit struct {
@@ -3282,14 +3333,8 @@ type Me struct {
 		WindowSeconds int `json:"window_seconds"`
 	} `json:"rate_limit"`
 
-	// Scopes Scopes that the credential has.
-	Scopes []string `json:"scopes"`
-
-	// TenantId Id of the tenant, `tn_…`.
-	TenantId string `json:"tenant_id"`
-
-	// Type Kind of the credential.
-	Type MeType `json:"type"`
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
 }
 
 // MeObject Always `credential`.
@@ -3327,35 +3372,8 @@ type Openings = [][]string
 
 // Package A service at a price.
 type Package struct {
-	// Active Whether the package can be booked.
-	Active bool `json:"active"`
-
-	// BasePrice An amount in the smallest unit of an ISO 4217 currency.
-	BasePrice Money `json:"base_price"`
-
-	// CreatedAt Instant at which the package was created, in UTC.
-	CreatedAt time.Time `json:"created_at"`
-
-	// DepositType How the deposit of a package follows from its price.
-	DepositType DepositType `json:"deposit_type"`
-
-	// DepositValue Deposit: for `flat` an amount in the currency's smallest unit, for `percentage` basis points of the total (2500 is 25 %).
-	DepositValue int64 `json:"deposit_value"`
-
-	// Description Longer text for customers; null when there is none.
-	Description nullable.Nullable[string] `json:"description"`
-
-	// DurationMinutes Length of a booking that names no end, in minutes; null: the duration of the service.
-	DurationMinutes nullable.Nullable[int] `json:"duration_minutes"`
-
 	// Id Id of the package, `pkg_…`. Do not parse what follows the prefix.
 	Id string `json:"id"`
-
-	// Mode Mode of data and credentials; the two never mix.
-	Mode Mode `json:"mode"`
-
-	// Name Name that customers see.
-	Name string `json:"name"`
 
 	// Object Always `package`.
 	Object PackageObject `json:"object"`
@@ -3363,17 +3381,44 @@ type Package struct {
 	// ServiceId Id of the service that the package sells.
 	ServiceId string `json:"service_id"`
 
+	// Name Name that customers see.
+	Name string `json:"name"`
+
+	// Description Longer text for customers; null when there is none.
+	Description nullable.Nullable[string] `json:"description"`
+
+	// BasePrice An amount in the smallest unit of an ISO 4217 currency.
+	BasePrice Money `json:"base_price"`
+
+	// DepositType How the deposit of a package follows from its price.
+	DepositType DepositType `json:"deposit_type"`
+
+	// DepositValue Deposit: for `flat` an amount in the currency's smallest unit, for `percentage` basis points of the total (2500 is 25 %).
+	DepositValue int64 `json:"deposit_value"`
+
+	// DurationMinutes Length of a booking that names no end, in minutes; null: the duration of the service.
+	DurationMinutes nullable.Nullable[int] `json:"duration_minutes"`
+
 	// UnitIds Ids of the units on which the package can be had; empty: any unit of the service.
 	UnitIds []string `json:"unit_ids"`
 
-	// UpdatedAt Instant of the last visible change, in UTC.
-	UpdatedAt time.Time `json:"updated_at"`
+	// Visible Whether availability and its price_from show the package. A hidden package can be booked by its id.
+	Visible bool `json:"visible"`
+
+	// Active Whether the package can be booked.
+	Active bool `json:"active"`
+
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
 
 	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
 	Version int64 `json:"version"`
 
-	// Visible Whether availability and its price_from show the package. A hidden package can be booked by its id.
-	Visible bool `json:"visible"`
+	// CreatedAt Instant at which the package was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// UpdatedAt Instant of the last visible change, in UTC.
+	UpdatedAt time.Time `json:"updated_at"`
 }
 
 // PackageObject Always `package`.
@@ -3381,8 +3426,14 @@ type PackageObject string
 
 // PackageCreate A package to be created.
 type PackageCreate struct {
-	// Active Whether the package can be booked; true when left out.
-	Active *bool `json:"active,omitempty"`
+	// ServiceId Id of the service that the package sells.
+	ServiceId string `json:"service_id"`
+
+	// Name Name that customers see, 1 to 200 characters.
+	Name string `json:"name"`
+
+	// Description Longer text for customers, at most 5,000 characters; null for none.
+	Description nullable.Nullable[string] `json:"description,omitempty"`
 
 	// BasePrice An amount in the smallest unit of the operator's currency.
 	BasePrice Price `json:"base_price"`
@@ -3393,23 +3444,17 @@ type PackageCreate struct {
 	// DepositValue Deposit: for `flat` an amount in the currency's smallest unit, for `percentage` basis points of the total, at most 10,000; 0 when left out.
 	DepositValue *int64 `json:"deposit_value,omitempty"`
 
-	// Description Longer text for customers, at most 5,000 characters; null for none.
-	Description nullable.Nullable[string] `json:"description,omitempty"`
-
 	// DurationMinutes Length of a booking that names no end, in minutes, at least 1; null: the duration of the service.
 	DurationMinutes nullable.Nullable[int] `json:"duration_minutes,omitempty"`
-
-	// Name Name that customers see, 1 to 200 characters.
-	Name string `json:"name"`
-
-	// ServiceId Id of the service that the package sells.
-	ServiceId string `json:"service_id"`
 
 	// UnitIds Ids of the units on which the package can be had, at most 100; empty: any unit of the service.
 	UnitIds *[]string `json:"unit_ids,omitempty"`
 
 	// Visible Whether availability and its price_from show the package; true when left out. A hidden package can be booked by its id.
 	Visible *bool `json:"visible,omitempty"`
+
+	// Active Whether the package can be booked; true when left out.
+	Active *bool `json:"active,omitempty"`
 }
 
 // PackageList A page of packages.
@@ -3426,6 +3471,12 @@ type PackageList struct {
 
 // PackageSnapshot Terms of a package at the time at which a booking was priced.
 type PackageSnapshot struct {
+	// Id Id of the package, `pkg_…`.
+	Id string `json:"id"`
+
+	// Name Name of the package.
+	Name string `json:"name"`
+
 	// BasePrice An amount in the smallest unit of an ISO 4217 currency.
 	BasePrice Money `json:"base_price"`
 
@@ -3440,18 +3491,18 @@ type PackageSnapshot struct {
 
 	// Holiday Holiday rule that changed the price; null when none did.
 	Holiday nullable.Nullable[HolidaySnapshot] `json:"holiday"`
-
-	// Id Id of the package, `pkg_…`.
-	Id string `json:"id"`
-
-	// Name Name of the package.
-	Name string `json:"name"`
 }
 
 // PackageUpdate Fields of a package to be changed. A field that is left out stays as it is.
 type PackageUpdate struct {
-	// Active Whether the package can be booked.
-	Active *bool `json:"active,omitempty"`
+	// ServiceId Id of the service that the package sells.
+	ServiceId *string `json:"service_id,omitempty"`
+
+	// Name Name that customers see, 1 to 200 characters.
+	Name *string `json:"name,omitempty"`
+
+	// Description Longer text for customers, at most 5,000 characters; null for none.
+	Description nullable.Nullable[string] `json:"description,omitempty"`
 
 	// BasePrice An amount in the smallest unit of the operator's currency.
 	BasePrice *Price `json:"base_price,omitempty"`
@@ -3462,23 +3513,17 @@ type PackageUpdate struct {
 	// DepositValue Deposit: for `flat` an amount in the currency's smallest unit, for `percentage` basis points of the total, at most 10,000.
 	DepositValue *int64 `json:"deposit_value,omitempty"`
 
-	// Description Longer text for customers, at most 5,000 characters; null for none.
-	Description nullable.Nullable[string] `json:"description,omitempty"`
-
 	// DurationMinutes Length of a booking that names no end, in minutes, at least 1; null: the duration of the service.
 	DurationMinutes nullable.Nullable[int] `json:"duration_minutes,omitempty"`
-
-	// Name Name that customers see, 1 to 200 characters.
-	Name *string `json:"name,omitempty"`
-
-	// ServiceId Id of the service that the package sells.
-	ServiceId *string `json:"service_id,omitempty"`
 
 	// UnitIds Ids of the units on which the package can be had, at most 100; empty: any unit of the service.
 	UnitIds *[]string `json:"unit_ids,omitempty"`
 
 	// Visible Whether availability and its price_from show the package. A hidden package can be booked by its id.
 	Visible *bool `json:"visible,omitempty"`
+
+	// Active Whether the package can be booked.
+	Active *bool `json:"active,omitempty"`
 }
 
 // Payable An amount to be paid, in the smallest unit of its currency.
@@ -3504,14 +3549,26 @@ type PaymentFailure struct {
 
 // PaymentIntent A card payment for a booking, from its beginning to its end.
 type PaymentIntent struct {
+	// Id The payment gateway's id of the intent, `pi_…`. Do not parse what follows the prefix.
+	Id string `json:"id"`
+
+	// Object Always `payment_intent`.
+	Object PaymentIntentObject `json:"object"`
+
+	// Status State of a payment intent, as Stripe names it.
+	Status PaymentIntentStatus `json:"status"`
+
 	// Amount Amount that is asked for, in the smallest unit of the currency.
 	Amount int64 `json:"amount"`
 
-	// AmountCapturable Amount that is authorised and can be captured.
-	AmountCapturable int64 `json:"amount_capturable"`
+	// Currency ISO 4217 code, three capital letters.
+	Currency string `json:"currency"`
 
 	// AmountReceived Amount that was taken.
 	AmountReceived int64 `json:"amount_received"`
+
+	// AmountCapturable Amount that is authorised and can be captured.
+	AmountCapturable int64 `json:"amount_capturable"`
 
 	// AmountRefunded Amount that was refunded.
 	AmountRefunded int64 `json:"amount_refunded"`
@@ -3522,38 +3579,29 @@ type PaymentIntent struct {
 	// BookingStatus State of the booking as it was last reported.
 	BookingStatus string `json:"booking_status"`
 
-	// CanceledAt Instant at which the intent was canceled; null when it was not.
-	CanceledAt nullable.Nullable[time.Time] `json:"canceled_at"`
-
-	// CaptureMethod When the money of a payment intent is taken.
-	CaptureMethod CaptureMethod `json:"capture_method"`
-
-	// ClientSecret Secret with which the browser completes the payment; only in the answer to its creation, else null.
-	ClientSecret nullable.Nullable[string] `json:"client_secret"`
-
-	// CreatedAt Instant at which the intent was created, in UTC.
-	CreatedAt time.Time `json:"created_at"`
-
-	// Currency ISO 4217 code, three capital letters.
-	Currency string `json:"currency"`
+	// InvoiceId Id of the invoice that the payment is for, `inv_…`; null when it names none.
+	InvoiceId nullable.Nullable[string] `json:"invoice_id"`
 
 	// CustomerId Id of the customer of the booking, `cu_…`; null when it had none.
 	CustomerId nullable.Nullable[string] `json:"customer_id"`
 
+	// ClientSecret Secret with which the browser completes the payment; only in the answer to its creation, else null.
+	ClientSecret nullable.Nullable[string] `json:"client_secret"`
+
+	// CaptureMethod When the money of a payment intent is taken.
+	CaptureMethod CaptureMethod `json:"capture_method"`
+
 	// Description Text that the operator sees at the payment gateway; null when there is none.
 	Description nullable.Nullable[string] `json:"description"`
 
-	// Disputed Whether the payer has disputed the charge and the bank has not decided for the operator.
-	Disputed bool `json:"disputed"`
+	// ReceiptEmail E-mail address for the receipt; null when there is none.
+	ReceiptEmail nullable.Nullable[string] `json:"receipt_email"`
 
 	// Failure Why the last attempt to pay was refused; null when none was, or a later one was not.
 	Failure nullable.Nullable[PaymentFailure] `json:"failure"`
 
-	// Id The payment gateway's id of the intent, `pi_…`. Do not parse what follows the prefix.
-	Id string `json:"id"`
-
-	// InvoiceId Id of the invoice that the payment is for, `inv_…`; null when it names none.
-	InvoiceId nullable.Nullable[string] `json:"invoice_id"`
+	// Disputed Whether the payer has disputed the charge and the bank has not decided for the operator.
+	Disputed bool `json:"disputed"`
 
 	// Metadata Pairs of your own, as they were sent, with escapes written in plain UTF-8; `{}` when there are none.
 	Metadata MetadataRead `json:"metadata"`
@@ -3561,23 +3609,20 @@ type PaymentIntent struct {
 	// Mode Mode of data and credentials; the two never mix.
 	Mode Mode `json:"mode"`
 
-	// Object Always `payment_intent`.
-	Object PaymentIntentObject `json:"object"`
-
-	// ReceiptEmail E-mail address for the receipt; null when there is none.
-	ReceiptEmail nullable.Nullable[string] `json:"receipt_email"`
-
-	// Status State of a payment intent, as Stripe names it.
-	Status PaymentIntentStatus `json:"status"`
+	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	Version int64 `json:"version"`
 
 	// SucceededAt Instant at which the money was taken; null before.
 	SucceededAt nullable.Nullable[time.Time] `json:"succeeded_at"`
 
+	// CanceledAt Instant at which the intent was canceled; null when it was not.
+	CanceledAt nullable.Nullable[time.Time] `json:"canceled_at"`
+
+	// CreatedAt Instant at which the intent was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
 	// UpdatedAt Instant of the last visible change, in UTC.
 	UpdatedAt time.Time `json:"updated_at"`
-
-	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
-	Version int64 `json:"version"`
 }
 
 // PaymentIntentObject Always `payment_intent`.
@@ -3591,29 +3636,29 @@ type PaymentIntentCapture struct {
 
 // PaymentIntentCreate A card payment to be begun for a booking.
 type PaymentIntentCreate struct {
-	// AmountMinor Amount in the smallest unit of the currency, 1 to 99,999,999, for a deposit or a part; at most what is outstanding. Null: all that is outstanding on the booking, or on the invoice. A booking whose total is 0 needs it.
-	AmountMinor nullable.Nullable[int64] `json:"amount_minor,omitempty"`
-
 	// BookingId Id of the booking that is paid, `bk_…`. One that does not exist is 404 `booking_not_found`; one that is cancelled or expired is 422 `booking_not_payable`.
 	BookingId string `json:"booking_id"`
 
-	// CaptureMethod When the money is taken; null: automatic.
-	CaptureMethod nullable.Nullable[CaptureMethod] `json:"capture_method,omitempty"`
+	// AmountMinor Amount in the smallest unit of the currency, 1 to 99,999,999, for a deposit or a part; at most what is outstanding. Null: all that is outstanding on the booking, or on the invoice. A booking whose total is 0 needs it.
+	AmountMinor nullable.Nullable[int64] `json:"amount_minor,omitempty"`
 
 	// Currency ISO 4217 code in any case, of exactly 3 letters; null: the booking's. Another one than the booking's is 422 `currency_mismatch`.
 	Currency nullable.Nullable[string] `json:"currency,omitempty"`
 
-	// Description Text that the operator sees at the payment gateway, at most 1,000 characters; null for none.
-	Description nullable.Nullable[string] `json:"description,omitempty"`
-
 	// InvoiceId Id of an open invoice of the booking, `inv_…`, that the payment is for; null for none.
 	InvoiceId nullable.Nullable[string] `json:"invoice_id,omitempty"`
 
-	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
-	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
+	// CaptureMethod When the money is taken; null: automatic.
+	CaptureMethod nullable.Nullable[CaptureMethod] `json:"capture_method,omitempty"`
+
+	// Description Text that the operator sees at the payment gateway, at most 1,000 characters; null for none.
+	Description nullable.Nullable[string] `json:"description,omitempty"`
 
 	// ReceiptEmail E-mail address to which the payment gateway sends a receipt, at most 255 characters; null for none.
 	ReceiptEmail nullable.Nullable[string] `json:"receipt_email,omitempty"`
+
+	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
 // PaymentIntentList A page of payment intents.
@@ -3648,44 +3693,41 @@ type Price struct {
 
 // Quote An offer to a customer, which becomes a booking and an invoice when it is accepted.
 type Quote struct {
-	// AcceptedAt Instant at which the quote was accepted; null before.
-	AcceptedAt nullable.Nullable[time.Time] `json:"accepted_at"`
+	// Id Id of the quote, `qt_…`. Do not parse what follows the prefix.
+	Id string `json:"id"`
 
-	// BookingId Id of the booking that accepting has made, `bk_…`; null before.
-	BookingId nullable.Nullable[string] `json:"booking_id"`
+	// Object Always `quote`.
+	Object QuoteObject `json:"object"`
 
-	// BookingStatus State of that booking as it was last reported; null before.
-	BookingStatus nullable.Nullable[string] `json:"booking_status"`
+	// Number Number for people, such as `Q-000001`: unique per tenant and mode, numbers may be skipped.
+	Number string `json:"number"`
 
-	// CancelledAt Instant at which the quote was cancelled; null when it was not.
-	CancelledAt nullable.Nullable[time.Time] `json:"cancelled_at"`
-
-	// CreatedAt Instant at which the quote was created, in UTC.
-	CreatedAt time.Time `json:"created_at"`
-
-	// Customer The customer; only with `expand=customer`. Null when the customer was erased.
-	Customer nullable.Nullable[Customer] `json:"customer,omitempty"`
+	// Status State of a quote; `accepted`, `declined`, `expired` and `cancelled` are final.
+	Status QuoteStatus `json:"status"`
 
 	// CustomerId Id of the customer, `cu_…`.
 	CustomerId string `json:"customer_id"`
 
-	// DeclineReason Why the customer declined; null when no reason was given.
-	DeclineReason nullable.Nullable[string] `json:"decline_reason"`
+	// Customer The customer; only with `expand=customer`. Null when the customer was erased.
+	Customer nullable.Nullable[Customer] `json:"customer,omitempty"`
 
-	// DeclinedAt Instant at which the quote was declined; null when it was not.
-	DeclinedAt nullable.Nullable[time.Time] `json:"declined_at"`
+	// LeadId Id of the lead that asked, `ld_…`; null when there is none.
+	LeadId nullable.Nullable[string] `json:"lead_id"`
 
-	// DepositAmount An amount in the smallest unit of an ISO 4217 currency.
-	DepositAmount Money `json:"deposit_amount"`
+	// Lead The lead; only with `expand=lead`. Null when there is none.
+	Lead nullable.Nullable[Lead] `json:"lead,omitempty"`
 
-	// DiscountAmount An amount in the smallest unit of an ISO 4217 currency.
-	DiscountAmount Money `json:"discount_amount"`
+	// ServiceId Id of the service, `srv_…`; null when none is set.
+	ServiceId nullable.Nullable[string] `json:"service_id"`
+
+	// UnitId Id of the unit, `un_…`; null when none is set.
+	UnitId nullable.Nullable[string] `json:"unit_id"`
+
+	// PackageId Id of the package, `pkg_…`; null when none is set.
+	PackageId nullable.Nullable[string] `json:"package_id"`
 
 	// EventDate Instant that was given for the day; of a bare date the first instant of that day; null when none is set.
 	EventDate nullable.Nullable[time.Time] `json:"event_date"`
-
-	// EventEndTime End as HH:MM in the operator's time zone; null: as the package or service says.
-	EventEndTime nullable.Nullable[string] `json:"event_end_time"`
 
 	// EventLocalDate Day of the event in the operator's time zone; null when none is set.
 	EventLocalDate nullable.Nullable[string] `json:"event_local_date"`
@@ -3693,23 +3735,47 @@ type Quote struct {
 	// EventStartTime Start as HH:MM in the operator's time zone; null: the whole day.
 	EventStartTime nullable.Nullable[string] `json:"event_start_time"`
 
+	// EventEndTime End as HH:MM in the operator's time zone; null: as the package or service says.
+	EventEndTime nullable.Nullable[string] `json:"event_end_time"`
+
+	// LineItems Lines, 100 at most.
+	LineItems []LineItem `json:"line_items"`
+
+	// SubtotalAmount An amount in the smallest unit of an ISO 4217 currency.
+	SubtotalAmount Money `json:"subtotal_amount"`
+
+	// DiscountAmount An amount in the smallest unit of an ISO 4217 currency.
+	DiscountAmount Money `json:"discount_amount"`
+
+	// TaxAmount An amount in the smallest unit of an ISO 4217 currency.
+	TaxAmount Money `json:"tax_amount"`
+
+	// TotalAmount An amount in the smallest unit of an ISO 4217 currency.
+	TotalAmount Money `json:"total_amount"`
+
+	// DepositAmount An amount in the smallest unit of an ISO 4217 currency.
+	DepositAmount Money `json:"deposit_amount"`
+
 	// ExpiresAt Instant from which the quote cannot be accepted; null on a draft without one.
 	ExpiresAt nullable.Nullable[time.Time] `json:"expires_at"`
 
-	// Id Id of the quote, `qt_…`. Do not parse what follows the prefix.
-	Id string `json:"id"`
+	// BookingId Id of the booking that accepting has made, `bk_…`; null before.
+	BookingId nullable.Nullable[string] `json:"booking_id"`
+
+	// BookingStatus State of that booking as it was last reported; null before.
+	BookingStatus nullable.Nullable[string] `json:"booking_status"`
 
 	// InvoiceIds Ids of the invoices of the quote, the oldest first, 100 at most.
 	InvoiceIds []string `json:"invoice_ids"`
 
-	// Lead The lead; only with `expand=lead`. Null when there is none.
-	Lead nullable.Nullable[Lead] `json:"lead,omitempty"`
+	// DeclineReason Why the customer declined; null when no reason was given.
+	DeclineReason nullable.Nullable[string] `json:"decline_reason"`
 
-	// LeadId Id of the lead that asked, `ld_…`; null when there is none.
-	LeadId nullable.Nullable[string] `json:"lead_id"`
+	// Notes Notes for the operator; null when there are none.
+	Notes nullable.Nullable[string] `json:"notes"`
 
-	// LineItems Lines, 100 at most.
-	LineItems []LineItem `json:"line_items"`
+	// Terms Terms for the customer; null when there are none.
+	Terms nullable.Nullable[string] `json:"terms"`
 
 	// Metadata Pairs of your own, as they were sent, with escapes written in plain UTF-8; `{}` when there are none.
 	Metadata MetadataRead `json:"metadata"`
@@ -3717,47 +3783,26 @@ type Quote struct {
 	// Mode Mode of data and credentials; the two never mix.
 	Mode Mode `json:"mode"`
 
-	// Notes Notes for the operator; null when there are none.
-	Notes nullable.Nullable[string] `json:"notes"`
-
-	// Number Number for people, such as `Q-000001`: unique per tenant and mode, numbers may be skipped.
-	Number string `json:"number"`
-
-	// Object Always `quote`.
-	Object QuoteObject `json:"object"`
-
-	// PackageId Id of the package, `pkg_…`; null when none is set.
-	PackageId nullable.Nullable[string] `json:"package_id"`
+	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	Version int64 `json:"version"`
 
 	// SentAt Instant at which the quote was sent; null before.
 	SentAt nullable.Nullable[time.Time] `json:"sent_at"`
 
-	// ServiceId Id of the service, `srv_…`; null when none is set.
-	ServiceId nullable.Nullable[string] `json:"service_id"`
+	// AcceptedAt Instant at which the quote was accepted; null before.
+	AcceptedAt nullable.Nullable[time.Time] `json:"accepted_at"`
 
-	// Status State of a quote; `accepted`, `declined`, `expired` and `cancelled` are final.
-	Status QuoteStatus `json:"status"`
+	// DeclinedAt Instant at which the quote was declined; null when it was not.
+	DeclinedAt nullable.Nullable[time.Time] `json:"declined_at"`
 
-	// SubtotalAmount An amount in the smallest unit of an ISO 4217 currency.
-	SubtotalAmount Money `json:"subtotal_amount"`
+	// CancelledAt Instant at which the quote was cancelled; null when it was not.
+	CancelledAt nullable.Nullable[time.Time] `json:"cancelled_at"`
 
-	// TaxAmount An amount in the smallest unit of an ISO 4217 currency.
-	TaxAmount Money `json:"tax_amount"`
-
-	// Terms Terms for the customer; null when there are none.
-	Terms nullable.Nullable[string] `json:"terms"`
-
-	// TotalAmount An amount in the smallest unit of an ISO 4217 currency.
-	TotalAmount Money `json:"total_amount"`
-
-	// UnitId Id of the unit, `un_…`; null when none is set.
-	UnitId nullable.Nullable[string] `json:"unit_id"`
+	// CreatedAt Instant at which the quote was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
 
 	// UpdatedAt Instant of the last visible change, in UTC.
 	UpdatedAt time.Time `json:"updated_at"`
-
-	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
-	Version int64 `json:"version"`
 }
 
 // QuoteObject Always `quote`.
@@ -3768,44 +3813,44 @@ type QuoteCreate struct {
 	// CustomerId Id of the customer.
 	CustomerId string `json:"customer_id"`
 
-	// DepositAmount Part of the total that is due as a deposit, 0 to the total; in currencies with three decimals it is rounded to ten smallest units. Null: that of the package where it makes the line, else 0.
-	DepositAmount nullable.Nullable[Price] `json:"deposit_amount,omitempty"`
-
-	// EventDate Day of the event: a date in the operator's time zone, or an RFC 3339 datetime whose local date counts; null for none.
-	EventDate nullable.Nullable[string] `json:"event_date,omitempty"`
-
-	// EventEndTime End as HH:MM; at or before the start it is on the next day. Null: it follows from the duration of the package or service.
-	EventEndTime nullable.Nullable[string] `json:"event_end_time,omitempty"`
-
-	// EventStartTime Start as HH:MM in the operator's time zone; null: the whole day.
-	EventStartTime nullable.Nullable[string] `json:"event_start_time,omitempty"`
-
-	// ExpiresAt Instant at which the quote expires, in the future; null: 14 days after it is sent.
-	ExpiresAt nullable.Nullable[string] `json:"expires_at,omitempty"`
-
 	// LeadId Id of the lead that asked; null for none.
 	LeadId nullable.Nullable[string] `json:"lead_id,omitempty"`
-
-	// LineItems Lines, 1 to 100, in the currency of the operator. Without them `package_id` and `event_date` make one.
-	LineItems *[]LineItemInput `json:"line_items,omitempty"`
-
-	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
-	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
-
-	// Notes Notes for the operator, at most 5,000 characters; null for none.
-	Notes nullable.Nullable[string] `json:"notes,omitempty"`
-
-	// PackageId Id of the package; null for none.
-	PackageId nullable.Nullable[string] `json:"package_id,omitempty"`
 
 	// ServiceId Id of the service; null for none.
 	ServiceId nullable.Nullable[string] `json:"service_id,omitempty"`
 
+	// UnitId Id of the unit; null for none.
+	UnitId nullable.Nullable[string] `json:"unit_id,omitempty"`
+
+	// PackageId Id of the package; null for none.
+	PackageId nullable.Nullable[string] `json:"package_id,omitempty"`
+
+	// EventDate Day of the event: a date in the operator's time zone, or an RFC 3339 datetime whose local date counts; null for none.
+	EventDate nullable.Nullable[string] `json:"event_date,omitempty"`
+
+	// EventStartTime Start as HH:MM in the operator's time zone; null: the whole day.
+	EventStartTime nullable.Nullable[string] `json:"event_start_time,omitempty"`
+
+	// EventEndTime End as HH:MM; at or before the start it is on the next day. Null: it follows from the duration of the package or service.
+	EventEndTime nullable.Nullable[string] `json:"event_end_time,omitempty"`
+
+	// LineItems Lines, 1 to 100, in the currency of the operator. Without them `package_id` and `event_date` make one.
+	LineItems *[]LineItemInput `json:"line_items,omitempty"`
+
+	// DepositAmount Part of the total that is due as a deposit, 0 to the total; in currencies with three decimals it is rounded to ten smallest units. Null: that of the package where it makes the line, else 0.
+	DepositAmount nullable.Nullable[Price] `json:"deposit_amount,omitempty"`
+
+	// ExpiresAt Instant at which the quote expires, in the future; null: 14 days after it is sent.
+	ExpiresAt nullable.Nullable[string] `json:"expires_at,omitempty"`
+
+	// Notes Notes for the operator, at most 5,000 characters; null for none.
+	Notes nullable.Nullable[string] `json:"notes,omitempty"`
+
 	// Terms Terms for the customer, at most 5,000 characters; null for none.
 	Terms nullable.Nullable[string] `json:"terms,omitempty"`
 
-	// UnitId Id of the unit; null for none.
-	UnitId nullable.Nullable[string] `json:"unit_id,omitempty"`
+	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
 // QuoteDecline How a quote is declined.
@@ -3834,44 +3879,44 @@ type QuoteUpdate struct {
 	// CustomerId Id of the customer.
 	CustomerId *string `json:"customer_id,omitempty"`
 
-	// DepositAmount Part of the total that is due as a deposit, 0 to the total; null: none.
-	DepositAmount nullable.Nullable[Price] `json:"deposit_amount,omitempty"`
-
-	// EventDate Day of the event: a date in the operator's time zone, or an RFC 3339 datetime whose local date counts; null for none.
-	EventDate nullable.Nullable[string] `json:"event_date,omitempty"`
-
-	// EventEndTime End as HH:MM; at or before the start it is on the next day. Null: it follows from the duration of the package or service.
-	EventEndTime nullable.Nullable[string] `json:"event_end_time,omitempty"`
-
-	// EventStartTime Start as HH:MM in the operator's time zone; null: the whole day.
-	EventStartTime nullable.Nullable[string] `json:"event_start_time,omitempty"`
-
-	// ExpiresAt Instant at which the quote expires, in the future; null: 14 days after it is sent.
-	ExpiresAt nullable.Nullable[string] `json:"expires_at,omitempty"`
-
 	// LeadId Id of the lead that asked; null for none.
 	LeadId nullable.Nullable[string] `json:"lead_id,omitempty"`
-
-	// LineItems Lines, 1 to 100. They replace the earlier ones. Another package does not change them.
-	LineItems *[]LineItemInput `json:"line_items,omitempty"`
-
-	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
-	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
-
-	// Notes Notes for the operator, at most 5,000 characters; null for none.
-	Notes nullable.Nullable[string] `json:"notes,omitempty"`
-
-	// PackageId Id of the package; null for none.
-	PackageId nullable.Nullable[string] `json:"package_id,omitempty"`
 
 	// ServiceId Id of the service; null for none.
 	ServiceId nullable.Nullable[string] `json:"service_id,omitempty"`
 
+	// UnitId Id of the unit; null for none.
+	UnitId nullable.Nullable[string] `json:"unit_id,omitempty"`
+
+	// PackageId Id of the package; null for none.
+	PackageId nullable.Nullable[string] `json:"package_id,omitempty"`
+
+	// EventDate Day of the event: a date in the operator's time zone, or an RFC 3339 datetime whose local date counts; null for none.
+	EventDate nullable.Nullable[string] `json:"event_date,omitempty"`
+
+	// EventStartTime Start as HH:MM in the operator's time zone; null: the whole day.
+	EventStartTime nullable.Nullable[string] `json:"event_start_time,omitempty"`
+
+	// EventEndTime End as HH:MM; at or before the start it is on the next day. Null: it follows from the duration of the package or service.
+	EventEndTime nullable.Nullable[string] `json:"event_end_time,omitempty"`
+
+	// LineItems Lines, 1 to 100. They replace the earlier ones. Another package does not change them.
+	LineItems *[]LineItemInput `json:"line_items,omitempty"`
+
+	// DepositAmount Part of the total that is due as a deposit, 0 to the total; null: none.
+	DepositAmount nullable.Nullable[Price] `json:"deposit_amount,omitempty"`
+
+	// ExpiresAt Instant at which the quote expires, in the future; null: 14 days after it is sent.
+	ExpiresAt nullable.Nullable[string] `json:"expires_at,omitempty"`
+
+	// Notes Notes for the operator, at most 5,000 characters; null for none.
+	Notes nullable.Nullable[string] `json:"notes,omitempty"`
+
 	// Terms Terms for the customer, at most 5,000 characters; null for none.
 	Terms nullable.Nullable[string] `json:"terms,omitempty"`
 
-	// UnitId Id of the unit; null for none.
-	UnitId nullable.Nullable[string] `json:"unit_id,omitempty"`
+	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
 // Recurrence Whether a holiday rule returns each year.
@@ -3879,23 +3924,32 @@ type Recurrence string
 
 // Refund Money that is returned to the card that paid.
 type Refund struct {
-	// Allocations Parts by payment intent, the newest first, 20 at most.
-	Allocations []RefundAllocation `json:"allocations"`
+	// Id Id of the refund, `rf_…`.
+	Id string `json:"id"`
+
+	// Object Always `refund`.
+	Object RefundObject `json:"object"`
+
+	// Status State of a refund or of a part of it, as Stripe names it. That of a refund is the first of `requires_action`, `pending`, `failed`, `canceled`, `succeeded` that one of its allocations has: so `succeeded` says that all have succeeded.
+	Status RefundStatus `json:"status"`
 
 	// Amount Amount that was asked for, in the smallest unit of the currency: the sum of the allocations.
 	Amount int64 `json:"amount"`
 
-	// BookingId Id of the booking, `bk_…`.
-	BookingId string `json:"booking_id"`
-
-	// CreatedAt Instant at which the refund was created, in UTC.
-	CreatedAt time.Time `json:"created_at"`
-
 	// Currency ISO 4217 code, three capital letters.
 	Currency string `json:"currency"`
 
-	// Id Id of the refund, `rf_…`.
-	Id string `json:"id"`
+	// Reason Why money is returned, as Stripe names it.
+	Reason RefundReason `json:"reason"`
+
+	// BookingId Id of the booking, `bk_…`.
+	BookingId string `json:"booking_id"`
+
+	// PaymentIntentId Id of the payment intent that the request named, `pi_…`; null when it named the booking.
+	PaymentIntentId nullable.Nullable[string] `json:"payment_intent_id"`
+
+	// Allocations Parts by payment intent, the newest first, 20 at most.
+	Allocations []RefundAllocation `json:"allocations"`
 
 	// Metadata Pairs of your own, as they were sent, with escapes written in plain UTF-8; `{}` when there are none.
 	Metadata MetadataRead `json:"metadata"`
@@ -3903,23 +3957,14 @@ type Refund struct {
 	// Mode Mode of data and credentials; the two never mix.
 	Mode Mode `json:"mode"`
 
-	// Object Always `refund`.
-	Object RefundObject `json:"object"`
+	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	Version int64 `json:"version"`
 
-	// PaymentIntentId Id of the payment intent that the request named, `pi_…`; null when it named the booking.
-	PaymentIntentId nullable.Nullable[string] `json:"payment_intent_id"`
-
-	// Reason Why money is returned, as Stripe names it.
-	Reason RefundReason `json:"reason"`
-
-	// Status State of a refund or of a part of it, as Stripe names it. That of a refund is the first of `requires_action`, `pending`, `failed`, `canceled`, `succeeded` that one of its allocations has: so `succeeded` says that all have succeeded.
-	Status RefundStatus `json:"status"`
+	// CreatedAt Instant at which the refund was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
 
 	// UpdatedAt Instant of the last visible change, in UTC.
 	UpdatedAt time.Time `json:"updated_at"`
-
-	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
-	Version int64 `json:"version"`
 }
 
 // RefundObject Always `refund`.
@@ -3927,38 +3972,38 @@ type RefundObject string
 
 // RefundAllocation The part of a refund that goes back over one payment intent.
 type RefundAllocation struct {
+	// PaymentIntentId Id of the payment intent, `pi_…`.
+	PaymentIntentId string `json:"payment_intent_id"`
+
 	// Amount Amount in the smallest unit of the currency.
 	Amount int64 `json:"amount"`
-
-	// Failure Why this part was refused or has failed; null when it was not.
-	Failure nullable.Nullable[PaymentFailure] `json:"failure"`
 
 	// GatewayRefundId The payment gateway's id of this part, `re_…`; null while its answer is not known, and when it has refused.
 	GatewayRefundId nullable.Nullable[string] `json:"gateway_refund_id"`
 
-	// PaymentIntentId Id of the payment intent, `pi_…`.
-	PaymentIntentId string `json:"payment_intent_id"`
-
 	// Status State of a refund or of a part of it, as Stripe names it. That of a refund is the first of `requires_action`, `pending`, `failed`, `canceled`, `succeeded` that one of its allocations has: so `succeeded` says that all have succeeded.
 	Status RefundStatus `json:"status"`
+
+	// Failure Why this part was refused or has failed; null when it was not.
+	Failure nullable.Nullable[PaymentFailure] `json:"failure"`
 }
 
 // RefundCreate Money to be returned. Exactly one of `payment_intent_id` and `booking_id` is given.
 type RefundCreate struct {
-	// AmountMinor Amount in the smallest unit of the currency, at most what is left to refund; null: all of it.
-	AmountMinor nullable.Nullable[int64] `json:"amount_minor,omitempty"`
+	// PaymentIntentId Id of the payment intent whose money is returned, `pi_…`; null when booking_id is given. One that does not exist is 404 `payment_intent_not_found`.
+	PaymentIntentId nullable.Nullable[string] `json:"payment_intent_id,omitempty"`
 
 	// BookingId Id of the booking whose payments are returned, the newest first, `bk_…`; null when payment_intent_id is given. One that does not exist is 404 `booking_not_found`.
 	BookingId nullable.Nullable[string] `json:"booking_id,omitempty"`
 
-	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
-	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
-
-	// PaymentIntentId Id of the payment intent whose money is returned, `pi_…`; null when booking_id is given. One that does not exist is 404 `payment_intent_not_found`.
-	PaymentIntentId nullable.Nullable[string] `json:"payment_intent_id,omitempty"`
+	// AmountMinor Amount in the smallest unit of the currency, at most what is left to refund; null: all of it.
+	AmountMinor nullable.Nullable[int64] `json:"amount_minor,omitempty"`
 
 	// Reason Why money is returned, as Stripe names it.
 	Reason RefundReason `json:"reason"`
+
+	// Metadata Pairs of your own: an object of at most 50 names of 1 to 40 characters, each with a text of at most 500 characters; or an array of at most 50 such texts. They are kept in the order in which they were sent, and a change replaces all of them.
+	Metadata nullable.Nullable[Metadata] `json:"metadata,omitempty"`
 }
 
 // RefundList A page of refunds.
@@ -3990,17 +4035,14 @@ type RefundStatus string
 
 // Service Something that the operator offers, such as a tour.
 type Service struct {
-	// Active Whether the service can be booked.
-	Active bool `json:"active"`
+	// Id Id of the service, `srv_…`. Do not parse what follows the prefix.
+	Id string `json:"id"`
 
-	// BufferAfterMinutes Minutes after a timed booking in which its unit is kept free.
-	BufferAfterMinutes int `json:"buffer_after_minutes"`
+	// Object Always `service`.
+	Object ServiceObject `json:"object"`
 
-	// BufferBeforeMinutes Minutes before a timed booking in which its unit is kept free.
-	BufferBeforeMinutes int `json:"buffer_before_minutes"`
-
-	// CreatedAt Instant at which the service was created, in UTC.
-	CreatedAt time.Time `json:"created_at"`
+	// Name Name that customers see.
+	Name string `json:"name"`
 
 	// Description Longer text for customers; null when there is none.
 	Description nullable.Nullable[string] `json:"description"`
@@ -4008,29 +4050,32 @@ type Service struct {
 	// DurationMinutes Length of a booking that names no end, in minutes; null when there is none.
 	DurationMinutes nullable.Nullable[int] `json:"duration_minutes"`
 
-	// Id Id of the service, `srv_…`. Do not parse what follows the prefix.
-	Id string `json:"id"`
-
-	// Mode Mode of data and credentials; the two never mix.
-	Mode Mode `json:"mode"`
-
-	// Name Name that customers see.
-	Name string `json:"name"`
-
-	// Object Always `service`.
-	Object ServiceObject `json:"object"`
-
 	// SlotStepMinutes Minutes from the start of one slot to the start of the next; null: the duration with both buffers.
 	SlotStepMinutes nullable.Nullable[int] `json:"slot_step_minutes"`
+
+	// BufferBeforeMinutes Minutes before a timed booking in which its unit is kept free.
+	BufferBeforeMinutes int `json:"buffer_before_minutes"`
+
+	// BufferAfterMinutes Minutes after a timed booking in which its unit is kept free.
+	BufferAfterMinutes int `json:"buffer_after_minutes"`
+
+	// Active Whether the service can be booked.
+	Active bool `json:"active"`
 
 	// UnitIds Ids of the units on which the service is offered.
 	UnitIds []string `json:"unit_ids"`
 
-	// UpdatedAt Instant of the last visible change, in UTC.
-	UpdatedAt time.Time `json:"updated_at"`
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
 
 	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
 	Version int64 `json:"version"`
+
+	// CreatedAt Instant at which the service was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// UpdatedAt Instant of the last visible change, in UTC.
+	UpdatedAt time.Time `json:"updated_at"`
 }
 
 // ServiceObject Always `service`.
@@ -4038,14 +4083,8 @@ type ServiceObject string
 
 // ServiceCreate A service to be created.
 type ServiceCreate struct {
-	// Active Whether the service can be booked; true when left out.
-	Active *bool `json:"active,omitempty"`
-
-	// BufferAfterMinutes Minutes after a timed booking in which its unit is kept free, 0 to 1,440; 0 when left out.
-	BufferAfterMinutes *int `json:"buffer_after_minutes,omitempty"`
-
-	// BufferBeforeMinutes Minutes before a timed booking in which its unit is kept free, 0 to 1,440; 0 when left out.
-	BufferBeforeMinutes *int `json:"buffer_before_minutes,omitempty"`
+	// Name Name that customers see, 1 to 200 characters.
+	Name string `json:"name"`
 
 	// Description Longer text for customers, at most 5,000 characters; null for none.
 	Description nullable.Nullable[string] `json:"description,omitempty"`
@@ -4053,11 +4092,17 @@ type ServiceCreate struct {
 	// DurationMinutes Length of a booking that names no end, in minutes, at least 1; null for none.
 	DurationMinutes nullable.Nullable[int] `json:"duration_minutes,omitempty"`
 
-	// Name Name that customers see, 1 to 200 characters.
-	Name string `json:"name"`
-
 	// SlotStepMinutes Minutes from the start of one slot to the start of the next, at least 5; null: the duration with both buffers.
 	SlotStepMinutes nullable.Nullable[int] `json:"slot_step_minutes,omitempty"`
+
+	// BufferBeforeMinutes Minutes before a timed booking in which its unit is kept free, 0 to 1,440; 0 when left out.
+	BufferBeforeMinutes *int `json:"buffer_before_minutes,omitempty"`
+
+	// BufferAfterMinutes Minutes after a timed booking in which its unit is kept free, 0 to 1,440; 0 when left out.
+	BufferAfterMinutes *int `json:"buffer_after_minutes,omitempty"`
+
+	// Active Whether the service can be booked; true when left out.
+	Active *bool `json:"active,omitempty"`
 
 	// UnitIds Ids of the units on which the service is offered, at most 100.
 	UnitIds *[]string `json:"unit_ids,omitempty"`
@@ -4077,14 +4122,8 @@ type ServiceList struct {
 
 // ServiceUpdate Fields of a service to be changed. A field that is left out stays as it is.
 type ServiceUpdate struct {
-	// Active Whether the service can be booked.
-	Active *bool `json:"active,omitempty"`
-
-	// BufferAfterMinutes Minutes after a timed booking in which its unit is kept free, 0 to 1,440.
-	BufferAfterMinutes *int `json:"buffer_after_minutes,omitempty"`
-
-	// BufferBeforeMinutes Minutes before a timed booking in which its unit is kept free, 0 to 1,440.
-	BufferBeforeMinutes *int `json:"buffer_before_minutes,omitempty"`
+	// Name Name that customers see, 1 to 200 characters.
+	Name *string `json:"name,omitempty"`
 
 	// Description Longer text for customers, at most 5,000 characters; null for none.
 	Description nullable.Nullable[string] `json:"description,omitempty"`
@@ -4092,11 +4131,17 @@ type ServiceUpdate struct {
 	// DurationMinutes Length of a booking that names no end, in minutes, at least 1; null for none.
 	DurationMinutes nullable.Nullable[int] `json:"duration_minutes,omitempty"`
 
-	// Name Name that customers see, 1 to 200 characters.
-	Name *string `json:"name,omitempty"`
-
 	// SlotStepMinutes Minutes from the start of one slot to the start of the next, at least 5; null: the duration with both buffers.
 	SlotStepMinutes nullable.Nullable[int] `json:"slot_step_minutes,omitempty"`
+
+	// BufferBeforeMinutes Minutes before a timed booking in which its unit is kept free, 0 to 1,440.
+	BufferBeforeMinutes *int `json:"buffer_before_minutes,omitempty"`
+
+	// BufferAfterMinutes Minutes after a timed booking in which its unit is kept free, 0 to 1,440.
+	BufferAfterMinutes *int `json:"buffer_after_minutes,omitempty"`
+
+	// Active Whether the service can be booked.
+	Active *bool `json:"active,omitempty"`
 
 	// UnitIds Ids of the units on which the service is offered, at most 100. The list replaces the earlier one.
 	UnitIds *[]string `json:"unit_ids,omitempty"`
@@ -4104,44 +4149,44 @@ type ServiceUpdate struct {
 
 // Tenant The operator whose credential was sent.
 type Tenant struct {
-	// BookingPolicy Rules that bookings of the operator must keep.
-	BookingPolicy BookingPolicy `json:"booking_policy"`
-
-	// Country ISO 3166-1 code of the operator's country, two capital letters; null when none is set.
-	Country nullable.Nullable[string] `json:"country"`
-
-	// Currency ISO 4217 code of the operator's currency. All prices are in it.
-	Currency string `json:"currency"`
-
 	// Id Id of the tenant, `tn_…`. Do not parse what follows the prefix.
 	Id string `json:"id"`
-
-	// Mode Mode of data and credentials; the two never mix.
-	Mode Mode `json:"mode"`
-
-	// Name Name of the operator.
-	Name string `json:"name"`
 
 	// Object Always `tenant`.
 	Object TenantObject `json:"object"`
 
-	// Payments Payment gateway of the operator in this mode.
-	Payments struct {
-		// Configured Whether card payments can be taken.
-		Configured bool `json:"configured"`
-
-		// Events Whether the gateway's webhooks arrive. While they do not, payments show up to about an hour late. Null when no gateway is set.
-		Events nullable.Nullable[TenantPaymentsEvents] `json:"events"`
-
-		// Provider Name of the payment gateway; null when none is set.
-		Provider nullable.Nullable[string] `json:"provider"`
-	} `json:"payments"`
+	// Name Name of the operator.
+	Name string `json:"name"`
 
 	// Slug Short name of the operator, unique on the platform.
 	Slug string `json:"slug"`
 
 	// Timezone IANA name of the operator's time zone, such as `America/New_York`. All local dates and times are in it.
 	Timezone string `json:"timezone"`
+
+	// Currency ISO 4217 code of the operator's currency. All prices are in it.
+	Currency string `json:"currency"`
+
+	// Country ISO 3166-1 code of the operator's country, two capital letters; null when none is set.
+	Country nullable.Nullable[string] `json:"country"`
+
+	// BookingPolicy Rules that bookings of the operator must keep.
+	BookingPolicy BookingPolicy `json:"booking_policy"`
+
+	// Payments Payment gateway of the operator in this mode.
+	Payments struct {
+		// Provider Name of the payment gateway; null when none is set.
+		Provider nullable.Nullable[string] `json:"provider"`
+
+		// Configured Whether card payments can be taken.
+		Configured bool `json:"configured"`
+
+		// Events Whether the gateway's webhooks arrive. While they do not, payments show up to about an hour late. Null when no gateway is set.
+		Events nullable.Nullable[TenantPaymentsEvents] `json:"events"`
+	} `json:"payments"`
+
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
 }
 
 // TenantObject Always `tenant`.
@@ -4152,14 +4197,14 @@ type TenantPaymentsEvents string
 
 // TestClock Time of the tenant in test mode.
 type TestClock struct {
-	// Frozen Whether the clock stands still; false: it is real time.
-	Frozen bool `json:"frozen"`
+	// Object Always `test_clock`.
+	Object TestClockObject `json:"object"`
 
 	// Now Present time of the tenant in test mode, in UTC.
 	Now time.Time `json:"now"`
 
-	// Object Always `test_clock`.
-	Object TestClockObject `json:"object"`
+	// Frozen Whether the clock stands still; false: it is real time.
+	Frozen bool `json:"frozen"`
 }
 
 // TestClockObject Always `test_clock`.
@@ -4173,41 +4218,41 @@ type TestClockSet struct {
 
 // Unit Something that a booking takes, such as a boat or a room: one booking at a time.
 type Unit struct {
-	// Capacity Largest guest_count of a booking; null when there is no limit.
-	Capacity nullable.Nullable[int] `json:"capacity"`
-
-	// CreatedAt Instant at which the unit was created, in UTC.
-	CreatedAt time.Time `json:"created_at"`
-
-	// Description Longer text for customers; null when there is none.
-	Description nullable.Nullable[string] `json:"description"`
-
 	// Id Id of the unit, `un_…`. Do not parse what follows the prefix.
 	Id string `json:"id"`
-
-	// Mode Mode of data and credentials; the two never mix.
-	Mode Mode `json:"mode"`
-
-	// Name Name that customers see.
-	Name string `json:"name"`
 
 	// Object Always `unit`.
 	Object UnitObject `json:"object"`
 
-	// OpeningHours Openings by weekday, `mon` to `sun`, in the operator's time zone; null: always open, so that what begins on a day may end on the next one.
-	OpeningHours nullable.Nullable[map[string][][]string] `json:"opening_hours"`
+	// Status Whether a unit can be booked.
+	Status UnitStatus `json:"status"`
+
+	// Name Name that customers see.
+	Name string `json:"name"`
+
+	// Description Longer text for customers; null when there is none.
+	Description nullable.Nullable[string] `json:"description"`
 
 	// ServiceIds Ids of the services that are offered on the unit.
 	ServiceIds []string `json:"service_ids"`
 
-	// Status Whether a unit can be booked.
-	Status UnitStatus `json:"status"`
+	// Capacity Largest guest_count of a booking; null when there is no limit.
+	Capacity nullable.Nullable[int] `json:"capacity"`
 
-	// UpdatedAt Instant of the last visible change, in UTC.
-	UpdatedAt time.Time `json:"updated_at"`
+	// OpeningHours Openings by weekday, `mon` to `sun`, in the operator's time zone; null: always open, so that what begins on a day may end on the next one.
+	OpeningHours nullable.Nullable[map[string][][]string] `json:"opening_hours"`
+
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
 
 	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
 	Version int64 `json:"version"`
+
+	// CreatedAt Instant at which the unit was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// UpdatedAt Instant of the last visible change, in UTC.
+	UpdatedAt time.Time `json:"updated_at"`
 }
 
 // UnitObject Always `unit`.
@@ -4215,23 +4260,23 @@ type UnitObject string
 
 // UnitCreate A unit to be created.
 type UnitCreate struct {
-	// Capacity Largest guest_count of a booking; null for no limit.
-	Capacity nullable.Nullable[int] `json:"capacity,omitempty"`
-
-	// Description Longer text for customers, at most 5,000 characters; null for none.
-	Description nullable.Nullable[string] `json:"description,omitempty"`
-
 	// Name Name that customers see, 1 to 200 characters.
 	Name string `json:"name"`
 
-	// OpeningHours Openings by weekday, `mon` to `sun`, in the operator's time zone, such as `{"sat": [["09:00", "17:00"]]}`. An end at or before its start is on the next day, 24:00 is midnight, and a weekday that is left out is closed. Null means always open: slots begin at any time of a day and may end on the next one.
-	OpeningHours nullable.Nullable[OpeningHoursWrite] `json:"opening_hours,omitempty"`
+	// Description Longer text for customers, at most 5,000 characters; null for none.
+	Description nullable.Nullable[string] `json:"description,omitempty"`
 
 	// ServiceIds Ids of the services that are offered on the unit, at most 100.
 	ServiceIds *[]string `json:"service_ids,omitempty"`
 
 	// Status Whether a unit can be booked.
 	Status *UnitStatus `json:"status,omitempty"`
+
+	// Capacity Largest guest_count of a booking; null for no limit.
+	Capacity nullable.Nullable[int] `json:"capacity,omitempty"`
+
+	// OpeningHours Openings by weekday, `mon` to `sun`, in the operator's time zone, such as `{"sat": [["09:00", "17:00"]]}`. An end at or before its start is on the next day, 24:00 is midnight, and a weekday that is left out is closed. Null means always open: slots begin at any time of a day and may end on the next one.
+	OpeningHours nullable.Nullable[OpeningHoursWrite] `json:"opening_hours,omitempty"`
 }
 
 // UnitList A page of units.
@@ -4251,65 +4296,41 @@ type UnitStatus string
 
 // UnitUpdate Fields of a unit to be changed. A field that is left out stays as it is.
 type UnitUpdate struct {
-	// Capacity Largest guest_count of a booking; null for no limit.
-	Capacity nullable.Nullable[int] `json:"capacity,omitempty"`
-
-	// Description Longer text for customers, at most 5,000 characters; null for none.
-	Description nullable.Nullable[string] `json:"description,omitempty"`
-
 	// Name Name that customers see, 1 to 200 characters.
 	Name *string `json:"name,omitempty"`
 
-	// OpeningHours Openings by weekday, `mon` to `sun`, in the operator's time zone, such as `{"sat": [["09:00", "17:00"]]}`. An end at or before its start is on the next day, 24:00 is midnight, and a weekday that is left out is closed. Null means always open: slots begin at any time of a day and may end on the next one.
-	OpeningHours nullable.Nullable[OpeningHoursWrite] `json:"opening_hours,omitempty"`
+	// Description Longer text for customers, at most 5,000 characters; null for none.
+	Description nullable.Nullable[string] `json:"description,omitempty"`
 
 	// ServiceIds Ids of the services that are offered on the unit, at most 100. The list replaces the earlier one.
 	ServiceIds *[]string `json:"service_ids,omitempty"`
 
 	// Status Whether a unit can be booked.
 	Status *UnitStatus `json:"status,omitempty"`
+
+	// Capacity Largest guest_count of a booking; null for no limit.
+	Capacity nullable.Nullable[int] `json:"capacity,omitempty"`
+
+	// OpeningHours Openings by weekday, `mon` to `sun`, in the operator's time zone, such as `{"sat": [["09:00", "17:00"]]}`. An end at or before its start is on the next day, 24:00 is midnight, and a weekday that is left out is closed. Null means always open: slots begin at any time of a day and may end on the next one.
+	OpeningHours nullable.Nullable[OpeningHoursWrite] `json:"opening_hours,omitempty"`
 }
 
 // ValidationError Answer to a request whose fields, parameters or headers are wrong.
 type ValidationError struct {
-	// Error What went wrong, for programs and for people.
-	Error ErrorBody `json:"error"`
+	// Message First thing that is wrong, beginning with the name of its field, and how many more there are.
+	Message string `json:"message"`
 
 	// Errors What is wrong by field. A field within a field is written with dots, such as `metadata.order`.
 	Errors map[string][]string `json:"errors"`
 
-	// Message First thing that is wrong, beginning with the name of its field, and how many more there are.
-	Message string `json:"message"`
+	// Error What went wrong, for programs and for people.
+	Error ErrorBody `json:"error"`
 }
 
 // WebhookEndpoint A server of yours that receives events.
 type WebhookEndpoint struct {
-	// ConsecutiveFailures Failed attempts since the last success; 20 disable the endpoint.
-	ConsecutiveFailures int `json:"consecutive_failures"`
-
-	// CreatedAt Instant at which the endpoint was created, in UTC.
-	CreatedAt time.Time `json:"created_at"`
-
-	// Description Your own note on the endpoint; null when there is none.
-	Description nullable.Nullable[string] `json:"description"`
-
-	// DisabledReason Why the endpoint is disabled; null when it is enabled.
-	DisabledReason nullable.Nullable[WebhookEndpointDisabledReason] `json:"disabled_reason"`
-
-	// EventTypes Event types that are sent to the endpoint; `["*"]` means all, those of the future included.
-	EventTypes []string `json:"event_types"`
-
 	// Id Id of the endpoint, `we_…`. Do not parse what follows the prefix.
 	Id string `json:"id"`
-
-	// MaxInFlight Largest number of deliveries under way at a time.
-	MaxInFlight int `json:"max_in_flight"`
-
-	// MaxPerSecond Largest number of deliveries begun within one second.
-	MaxPerSecond int `json:"max_per_second"`
-
-	// Mode Mode of data and credentials; the two never mix.
-	Mode Mode `json:"mode"`
 
 	// Object Always `webhook_endpoint`.
 	Object WebhookEndpointObject `json:"object"`
@@ -4317,41 +4338,65 @@ type WebhookEndpoint struct {
 	// Status Whether events are sent to an endpoint.
 	Status WebhookEndpointStatus `json:"status"`
 
-	// UpdatedAt Instant of the last visible change, in UTC.
-	UpdatedAt time.Time `json:"updated_at"`
+	// DisabledReason Why the endpoint is disabled; null when it is enabled.
+	DisabledReason nullable.Nullable[WebhookEndpointDisabledReason] `json:"disabled_reason"`
 
 	// Url Address that events are sent to.
 	Url string `json:"url"`
 
-	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
-	Version int64 `json:"version"`
+	// EventTypes Event types that are sent to the endpoint; `["*"]` means all, those of the future included.
+	EventTypes []string `json:"event_types"`
+
+	// Description Your own note on the endpoint; null when there is none.
+	Description nullable.Nullable[string] `json:"description"`
+
+	// MaxInFlight Largest number of deliveries under way at a time.
+	MaxInFlight int `json:"max_in_flight"`
+
+	// MaxPerSecond Largest number of deliveries begun within one second.
+	MaxPerSecond int `json:"max_per_second"`
+
+	// ConsecutiveFailures Failed attempts since the last success; 20 disable the endpoint.
+	ConsecutiveFailures int `json:"consecutive_failures"`
 
 	// Warning Why the platform has disabled the endpoint, or that it soon will; else null. For people: the words may change.
 	Warning nullable.Nullable[string] `json:"warning"`
-}
 
-// WebhookEndpointDisabledReason Why the endpoint is disabled; null when it is enabled.
-type WebhookEndpointDisabledReason string
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
+
+	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
+	Version int64 `json:"version"`
+
+	// CreatedAt Instant at which the endpoint was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+
+	// UpdatedAt Instant of the last visible change, in UTC.
+	UpdatedAt time.Time `json:"updated_at"`
+}
 
 // WebhookEndpointObject Always `webhook_endpoint`.
 type WebhookEndpointObject string
 
+// WebhookEndpointDisabledReason Why the endpoint is disabled; null when it is enabled.
+type WebhookEndpointDisabledReason string
+
 // WebhookEndpointCreate An endpoint to be created.
 type WebhookEndpointCreate struct {
-	// Description Your own note on the endpoint, at most 5,000 characters; null for none.
-	Description nullable.Nullable[string] `json:"description,omitempty"`
+	// Url Address that events are sent to, at most 2,048 characters: https, in test mode also http. Private addresses are refused.
+	Url string `json:"url"`
 
 	// EventTypes Event types that are sent to the endpoint; `["*"]` means all, those of the future included.
 	EventTypes []EventTypeWrite `json:"event_types"`
+
+	// Description Your own note on the endpoint, at most 5,000 characters; null for none.
+	Description nullable.Nullable[string] `json:"description,omitempty"`
 
 	// MaxInFlight Largest number of deliveries under way at a time, 1 to 100; 10 when left out.
 	MaxInFlight *int `json:"max_in_flight,omitempty"`
 
 	// MaxPerSecond Largest number of deliveries begun within one second, 1 to 5,000; 50 when left out.
 	MaxPerSecond *int `json:"max_per_second,omitempty"`
-
-	// Url Address that events are sent to, at most 2,048 characters: https, in test mode also http. Private addresses are refused.
-	Url string `json:"url"`
 }
 
 // WebhookEndpointList A page of endpoints.
@@ -4371,11 +4416,14 @@ type WebhookEndpointStatus string
 
 // WebhookEndpointUpdate Fields of an endpoint to be changed. A field that is left out stays as it is.
 type WebhookEndpointUpdate struct {
-	// Description Your own note on the endpoint, at most 5,000 characters; null for none.
-	Description nullable.Nullable[string] `json:"description,omitempty"`
+	// Url Address that events are sent to, at most 2,048 characters: https, in test mode also http. Private addresses are refused.
+	Url *string `json:"url,omitempty"`
 
 	// EventTypes Event types that are sent to the endpoint; `["*"]` means all, those of the future included.
 	EventTypes *[]EventTypeWrite `json:"event_types,omitempty"`
+
+	// Description Your own note on the endpoint, at most 5,000 characters; null for none.
+	Description nullable.Nullable[string] `json:"description,omitempty"`
 
 	// MaxInFlight Largest number of deliveries under way at a time, 1 to 100.
 	MaxInFlight *int `json:"max_in_flight,omitempty"`
@@ -4385,30 +4433,30 @@ type WebhookEndpointUpdate struct {
 
 	// Status Whether events are sent to an endpoint.
 	Status *WebhookEndpointStatus `json:"status,omitempty"`
-
-	// Url Address that events are sent to, at most 2,048 characters: https, in test mode also http. Private addresses are refused.
-	Url *string `json:"url,omitempty"`
 }
 
 // WebhookEndpointWithSecret An endpoint with the secret that signs its events.
 type WebhookEndpointWithSecret struct {
-	// ConsecutiveFailures Failed attempts since the last success; 20 disable the endpoint.
-	ConsecutiveFailures int `json:"consecutive_failures"`
+	// Id Id of the endpoint, `we_…`. Do not parse what follows the prefix.
+	Id string `json:"id"`
 
-	// CreatedAt Instant at which the endpoint was created, in UTC.
-	CreatedAt time.Time `json:"created_at"`
+	// Object Always `webhook_endpoint`.
+	Object WebhookEndpointWithSecretObject `json:"object"`
 
-	// Description Your own note on the endpoint; null when there is none.
-	Description nullable.Nullable[string] `json:"description"`
+	// Status Whether events are sent to an endpoint.
+	Status WebhookEndpointStatus `json:"status"`
 
 	// DisabledReason Why the endpoint is disabled; null when it is enabled.
 	DisabledReason nullable.Nullable[WebhookEndpointWithSecretDisabledReason] `json:"disabled_reason"`
 
+	// Url Address that events are sent to.
+	Url string `json:"url"`
+
 	// EventTypes Event types that are sent to the endpoint; `["*"]` means all, those of the future included.
 	EventTypes []string `json:"event_types"`
 
-	// Id Id of the endpoint, `we_…`. Do not parse what follows the prefix.
-	Id string `json:"id"`
+	// Description Your own note on the endpoint; null when there is none.
+	Description nullable.Nullable[string] `json:"description"`
 
 	// MaxInFlight Largest number of deliveries under way at a time.
 	MaxInFlight int `json:"max_in_flight"`
@@ -4416,36 +4464,33 @@ type WebhookEndpointWithSecret struct {
 	// MaxPerSecond Largest number of deliveries begun within one second.
 	MaxPerSecond int `json:"max_per_second"`
 
-	// Mode Mode of data and credentials; the two never mix.
-	Mode Mode `json:"mode"`
+	// ConsecutiveFailures Failed attempts since the last success; 20 disable the endpoint.
+	ConsecutiveFailures int `json:"consecutive_failures"`
 
-	// Object Always `webhook_endpoint`.
-	Object WebhookEndpointWithSecretObject `json:"object"`
+	// Warning Why the platform has disabled the endpoint, or that it soon will; else null. For people: the words may change.
+	Warning nullable.Nullable[string] `json:"warning"`
 
 	// Secret Key of the signatures, `whsec_…`. Keep it: no other answer shows it.
 	Secret string `json:"secret"`
 
-	// Status Whether events are sent to an endpoint.
-	Status WebhookEndpointStatus `json:"status"`
-
-	// UpdatedAt Instant of the last visible change, in UTC.
-	UpdatedAt time.Time `json:"updated_at"`
-
-	// Url Address that events are sent to.
-	Url string `json:"url"`
+	// Mode Mode of data and credentials; the two never mix.
+	Mode Mode `json:"mode"`
 
 	// Version Number of the present version, from 1; each visible change raises it by 1. The header ETag holds the same number.
 	Version int64 `json:"version"`
 
-	// Warning Why the platform has disabled the endpoint, or that it soon will; else null. For people: the words may change.
-	Warning nullable.Nullable[string] `json:"warning"`
-}
+	// CreatedAt Instant at which the endpoint was created, in UTC.
+	CreatedAt time.Time `json:"created_at"`
 
-// WebhookEndpointWithSecretDisabledReason Why the endpoint is disabled; null when it is enabled.
-type WebhookEndpointWithSecretDisabledReason string
+	// UpdatedAt Instant of the last visible change, in UTC.
+	UpdatedAt time.Time `json:"updated_at"`
+}
 
 // WebhookEndpointWithSecretObject Always `webhook_endpoint`.
 type WebhookEndpointWithSecretObject string
+
+// WebhookEndpointWithSecretDisabledReason Why the endpoint is disabled; null when it is enabled.
+type WebhookEndpointWithSecretDisabledReason string
 
 // WebhookSecretRotate How long the earlier secrets still sign.
 type WebhookSecretRotate struct {

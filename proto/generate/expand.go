@@ -70,9 +70,10 @@ func (op operation) expand(examples map[string]example) error {
 		return err
 	}
 	op.addHeaders(success, answer)
-	if text(op.node, "x-csv") == "true" {
+	if columns := get(op.node, "x-csv"); columns != nil {
 		media := mapping()
 		set(media, "schema", mappingOf("type", "string"))
+		set(media, "x-columns", columns)
 		set(get(answer, "content"), csvType, media)
 	}
 	set(op.node, "security", op.security())

@@ -35,5 +35,6 @@ func run() error {
 	return errors.Join(
 		os.WriteFile("api/openapi.yaml", whole, 0o644),  //nolint:gosec // anybody may read it
 		os.WriteFile("eventtypes.gen.go", types, 0o644), //nolint:gosec // anybody may read it
+		writeOrdered(whole),
 	)
 }

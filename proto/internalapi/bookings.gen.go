@@ -10,11 +10,11 @@ import (
 
 // BookingCalendar The bookings of a range of days.
 type BookingCalendar struct {
-	// Data CalendarBooking objects by event_local_date and id.
-	Data []json.RawMessage `json:"data"`
-
 	// Timezone The operator's, in which the days are counted.
 	Timezone string `json:"timezone"`
+
+	// Data CalendarBooking objects by event_local_date and id.
+	Data []json.RawMessage `json:"data"`
 
 	// Truncated Whether there are more bookings than an answer holds.
 	Truncated bool `json:"truncated"`
@@ -28,56 +28,56 @@ type BookingCounted struct {
 
 // BookingDay What a day came to.
 type BookingDay struct {
-	// BookedMinutes Time for which units are booked, without buffers. Time within an opening counts on the day that the opening belongs to, other time on the day of the clock; of a booking of a whole day it is the time that the unit is open on that day.
-	BookedMinutes int64 `json:"booked_minutes"`
+	// Date YYYY-MM-DD
+	Date string `json:"date"`
 
 	// Bookings Number of bookings with this event_local_date that are pending, confirmed, completed or no_show.
 	Bookings int `json:"bookings"`
 
-	// Date YYYY-MM-DD
-	Date string `json:"date"`
-
-	// OpenMinutes Time for which the units that are active now are open by their present opening hours. An opening that runs past midnight belongs to the day on which it opens.
-	OpenMinutes int64 `json:"open_minutes"`
+	// Revenue Sum of total_amount of those that are confirmed or completed, in the smallest unit of the currency.
+	Revenue int64 `json:"revenue"`
 
 	// Paid Sum of amount_paid less amount_refunded of the same.
 	Paid int64 `json:"paid"`
 
-	// Revenue Sum of total_amount of those that are confirmed or completed, in the smallest unit of the currency.
-	Revenue int64 `json:"revenue"`
+	// BookedMinutes Time for which units are booked, without buffers. Time within an opening counts on the day that the opening belongs to, other time on the day of the clock; of a booking of a whole day it is the time that the unit is open on that day.
+	BookedMinutes int64 `json:"booked_minutes"`
+
+	// OpenMinutes Time for which the units that are active now are open by their present opening hours. An opening that runs past midnight belongs to the day on which it opens.
+	OpenMinutes int64 `json:"open_minutes"`
 }
 
 // BookingSettlement What decides which card payments of a booking are refunded by themselves.
 type BookingSettlement struct {
-	// AutoRefund Whether refund_due is refunded by itself.
-	AutoRefund bool `json:"auto_refund"`
+	// Status State of the booking.
+	Status string `json:"status"`
 
 	// Currency Currency of refund_due.
 	Currency string `json:"currency"`
 
-	// Payments The payments at the gateway that the booking has counted.
-	Payments []CountedPayment `json:"payments,omitempty"`
-
-	// RefundDue refund_amount_due of the cancellation in the smallest unit of the currency; null: nothing is said.
-	RefundDue *int64 `json:"refund_due,omitempty"`
+	// AutoRefund Whether refund_due is refunded by itself.
+	AutoRefund bool `json:"auto_refund"`
 
 	// RefundLatePayments Whether late payments are refunded by themselves.
 	RefundLatePayments bool `json:"refund_late_payments"`
 
-	// Status State of the booking.
-	Status string `json:"status"`
+	// RefundDue refund_amount_due of the cancellation in the smallest unit of the currency; null: nothing is said.
+	RefundDue *int64 `json:"refund_due,omitempty"`
+
+	// Payments The payments at the gateway that the booking has counted.
+	Payments []CountedPayment `json:"payments,omitempty"`
 }
 
 // BookingStatistics What the days of a range came to.
 type BookingStatistics struct {
+	// Timezone The operator's, in which the days are counted.
+	Timezone string `json:"timezone"`
+
 	// Currency The operator's. Money of bookings in another currency is not counted.
 	Currency string `json:"currency"`
 
 	// Data Each day of the range, in order.
 	Data []BookingDay `json:"data"`
-
-	// Timezone The operator's, in which the days are counted.
-	Timezone string `json:"timezone"`
 }
 
 // BookingsOfCustomer Some bookings of a customer, newest first.
@@ -94,23 +94,23 @@ type BookingsOfCustomer struct {
 
 // CalendarBooking What a calendar shows of a booking, and no more, as a month may have thousands. Fields of the same name are those of the public Booking.
 type CalendarBooking struct {
+	// ID bk_…
+	ID     string `json:"id"`
+	Number string `json:"number"`
+	Status string `json:"status"`
+
 	// CustomerName Null without a customer, of one that is not known here and of one that is erased.
 	CustomerName   *string    `json:"customer_name"`
-	EndsAt         *time.Time `json:"ends_at"`
-	EventEndTime   *string    `json:"event_end_time"`
+	UnitID         *string    `json:"unit_id"`
 	EventLocalDate string     `json:"event_local_date"`
+	StartsAt       *time.Time `json:"starts_at"`
+	EndsAt         *time.Time `json:"ends_at"`
 
 	// EventStartTime HH:MM in the timezone that the booking was made in; null: a whole day.
 	EventStartTime *string    `json:"event_start_time"`
+	EventEndTime   *string    `json:"event_end_time"`
 	HoldExpiresAt  *time.Time `json:"hold_expires_at"`
-
-	// ID bk_…
-	ID       string     `json:"id"`
-	Number   string     `json:"number"`
-	StartsAt *time.Time `json:"starts_at"`
-	Status   string     `json:"status"`
-	UnitID   *string    `json:"unit_id"`
-	Version  int64      `json:"version"`
+	Version        int64      `json:"version"`
 }
 
 // CatalogueItem What other services need of a service, a unit or a package.
@@ -131,11 +131,11 @@ type CountedPayment struct {
 // DayHoliday The holiday rule that decides about a price.
 type DayHoliday struct {
 	// ID hr_…
-	ID string `json:"id"`
+	ID   string `json:"id"`
+	Name string `json:"name"`
 
 	// MultiplierBps The factor in basis points; of rules that stack, the combined one.
-	MultiplierBps int64  `json:"multiplier_bps"`
-	Name          string `json:"name"`
+	MultiplierBps int64 `json:"multiplier_bps"`
 }
 
 // DayPrice The price of a package on a day, in the smallest unit of its currency.
@@ -143,34 +143,34 @@ type DayPrice struct {
 	// Date YYYY-MM-DD
 	Date string `json:"date"`
 
+	// TotalAmount Null: no booking can be made of that day, because its price exceeds the largest amount, or because the day does not exist in the operator's timezone.
+	TotalAmount *int64 `json:"total_amount"`
+
 	// DepositAmount Null as total_amount is.
 	DepositAmount *int64 `json:"deposit_amount"`
 
 	// Holiday The holiday rule that decides; null where none applies.
 	Holiday *DayHoliday `json:"holiday"`
-
-	// TotalAmount Null: no booking can be made of that day, because its price exceeds the largest amount, or because the day does not exist in the operator's timezone.
-	TotalAmount *int64 `json:"total_amount"`
 }
 
 // DueBooking A booking that somebody should look after. Fields of the same name are those of the public Booking.
 type DueBooking struct {
-	// Currency Of the deposit.
-	Currency   string  `json:"currency"`
+	// ID bk_…
+	ID         string  `json:"id"`
+	Number     string  `json:"number"`
+	Status     string  `json:"status"`
 	CustomerID *string `json:"customer_id"`
 
 	// CustomerName As in a calendar.
-	CustomerName *string `json:"customer_name"`
-
-	// DepositAmount In the smallest unit of the currency.
-	DepositAmount  int64      `json:"deposit_amount"`
+	CustomerName   *string    `json:"customer_name"`
 	EventLocalDate string     `json:"event_local_date"`
 	HoldExpiresAt  *time.Time `json:"hold_expires_at"`
 
-	// ID bk_…
-	ID     string `json:"id"`
-	Number string `json:"number"`
-	Status string `json:"status"`
+	// Currency Of the deposit.
+	Currency string `json:"currency"`
+
+	// DepositAmount In the smallest unit of the currency.
+	DepositAmount int64 `json:"deposit_amount"`
 }
 
 // DueBookings Bookings that somebody should look after.
@@ -184,20 +184,20 @@ type DueBookings struct {
 
 // LinkedBooking The body of POST /internal/v1/bookings. It names a quote or a lead, not both.
 type LinkedBooking struct {
-	// Booking The body of POST /bookings.
-	Booking json.RawMessage `json:"booking"`
-
-	// DepositAmount Deposit of the quote; only with quote_id.
-	DepositAmount *int64 `json:"deposit_amount,omitempty"`
+	// QuoteID qt_…
+	QuoteID string `json:"quote_id,omitempty"`
 
 	// LeadID ld_…. Beside a quote_id it is the lead of the quote, and is not unique.
 	LeadID string `json:"lead_id,omitempty"`
 
-	// QuoteID qt_…
-	QuoteID string `json:"quote_id,omitempty"`
+	// Booking The body of POST /bookings.
+	Booking json.RawMessage `json:"booking"`
 
 	// TotalAmount Total of the quote in the smallest unit of the tenant's currency; only with quote_id.
 	TotalAmount *int64 `json:"total_amount,omitempty"`
+
+	// DepositAmount Deposit of the quote; only with quote_id.
+	DepositAmount *int64 `json:"deposit_amount,omitempty"`
 
 	// ValidUntil Real time after which the request is refused with 503 unavailable, so that one that was held up cannot act after its sender has given up.
 	ValidUntil time.Time `json:"valid_until"`
@@ -205,32 +205,33 @@ type LinkedBooking struct {
 
 // PackagePrice The price of a package on a day, in the smallest unit of its currency.
 type PackagePrice struct {
-	Currency      string `json:"currency"`
-	DepositAmount int64  `json:"deposit_amount"`
-
 	// Name Name of the package.
-	Name        string `json:"name"`
-	ServiceID   string `json:"service_id"`
-	TotalAmount int64  `json:"total_amount"`
+	Name          string `json:"name"`
+	ServiceID     string `json:"service_id"`
+	Currency      string `json:"currency"`
+	TotalAmount   int64  `json:"total_amount"`
+	DepositAmount int64  `json:"deposit_amount"`
 }
 
 // PackagePrices The prices of a package by day.
 type PackagePrices struct {
+	PackageID string `json:"package_id"`
+	ServiceID string `json:"service_id"`
+
+	// Name Name of the package.
+	Name string `json:"name"`
+
 	// Currency Of all amounts.
 	Currency string `json:"currency"`
 
 	// Data Each day of the range, in order.
 	Data []DayPrice `json:"data"`
-
-	// Name Name of the package.
-	Name      string `json:"name"`
-	PackageID string `json:"package_id"`
-	ServiceID string `json:"service_id"`
 }
 
 // PriceQuery The body of POST /internal/v1/prices.
 type PriceQuery struct {
+	PackageID string `json:"package_id"`
+
 	// EventDate A date, or an RFC 3339 datetime, as in POST /bookings.
 	EventDate string `json:"event_date"`
-	PackageID string `json:"package_id"`
 }

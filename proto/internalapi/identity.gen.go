@@ -36,24 +36,24 @@ func (e InvitedMemberDelivery) Valid() bool {
 
 // App An OAuth app of a tenant. It has no secret.
 type App struct {
-	// BrowserOrigins Of pages whose scripts may use its tokens.
-	BrowserOrigins []string  `json:"browser_origins"`
-	CreatedAt      time.Time `json:"created_at"`
-
 	// ID app_…, its client_id.
-	ID   string `json:"id"`
-	Name string `json:"name"`
+	ID           string   `json:"id"`
+	Name         string   `json:"name"`
+	RedirectURIs []string `json:"redirect_uris"`
+
+	// Scopes That it may ask for.
+	Scopes []string `json:"scopes"`
 
 	// Published Whether operators of every tenant may use it.
-	Published    bool     `json:"published"`
-	RedirectURIs []string `json:"redirect_uris"`
+	Published bool `json:"published"`
 
 	// ReuseLeewaySeconds For how long the previous refresh token may be sent again.
 	ReuseLeewaySeconds int `json:"reuse_leeway_seconds"`
 
-	// Scopes That it may ask for.
-	Scopes    []string  `json:"scopes"`
-	UpdatedAt time.Time `json:"updated_at"`
+	// BrowserOrigins Of pages whose scripts may use its tokens.
+	BrowserOrigins []string  `json:"browser_origins"`
+	CreatedAt      time.Time `json:"created_at"`
+	UpdatedAt      time.Time `json:"updated_at"`
 }
 
 // AppList The answer of GET /internal/v1/apps.
@@ -63,29 +63,30 @@ type AppList struct {
 
 // AppPatch The body of PATCH /internal/v1/apps/{id}.
 type AppPatch struct {
-	BrowserOrigins     *[]string `json:"browser_origins,omitempty"`
 	Name               *string   `json:"name,omitempty"`
-	Published          *bool     `json:"published,omitempty"`
 	RedirectURIs       *[]string `json:"redirect_uris,omitempty"`
-	ReuseLeewaySeconds *int      `json:"reuse_leeway_seconds,omitempty"`
 	Scopes             *[]string `json:"scopes,omitempty"`
+	Published          *bool     `json:"published,omitempty"`
+	ReuseLeewaySeconds *int      `json:"reuse_leeway_seconds,omitempty"`
+	BrowserOrigins     *[]string `json:"browser_origins,omitempty"`
 }
 
 // AppRegistration The body of POST /internal/v1/apps.
 type AppRegistration struct {
-	BrowserOrigins     *[]string `json:"browser_origins,omitempty"`
 	Name               string    `json:"name"`
-	Published          *bool     `json:"published,omitempty"`
 	RedirectURIs       []string  `json:"redirect_uris"`
-	ReuseLeewaySeconds *int      `json:"reuse_leeway_seconds,omitempty"`
 	Scopes             []string  `json:"scopes"`
+	Published          *bool     `json:"published,omitempty"`
+	ReuseLeewaySeconds *int      `json:"reuse_leeway_seconds,omitempty"`
+	BrowserOrigins     *[]string `json:"browser_origins,omitempty"`
 }
 
 // AuditHead The last record that holds. Kept elsewhere, it shows whether the log is replaced later.
 type AuditHead struct {
+	Sequence int64 `json:"sequence"`
+
 	// Hash SHA-256 in hexadecimal.
-	Hash     string `json:"hash"`
-	Sequence int64  `json:"sequence"`
+	Hash string `json:"hash"`
 }
 
 // AuditPage The answer of GET /internal/v1/audit.
@@ -98,26 +99,25 @@ type AuditPage struct {
 
 // AuditRecord One line of a tenant's audit log.
 type AuditRecord struct {
-	Action string `json:"action"`
-
-	// Actor op_…, key_…, gr_…, svc:<service> or cli.
-	Actor string `json:"actor"`
-
-	// After What is there now.
-	After *json.RawMessage `json:"after"`
-	At    time.Time        `json:"at"`
-
-	// Before What was there; null where nothing was, or nothing is kept.
-	Before *json.RawMessage `json:"before"`
+	// Sequence 1, 2, 3 … of each tenant, over both modes.
+	Sequence int64     `json:"sequence"`
+	At       time.Time `json:"at"`
 
 	// Mode live or test.
 	Mode string `json:"mode"`
 
+	// Actor op_…, key_…, gr_…, svc:<service> or cli.
+	Actor  string `json:"actor"`
+	Action string `json:"action"`
+
 	// Object Public id of what was changed.
 	Object string `json:"object"`
 
-	// Sequence 1, 2, 3 … of each tenant, over both modes.
-	Sequence int64 `json:"sequence"`
+	// Before What was there; null where nothing was, or nothing is kept.
+	Before *json.RawMessage `json:"before"`
+
+	// After What is there now.
+	After *json.RawMessage `json:"after"`
 
 	// Source From where, such as a network address; null where the operator may not read it.
 	Source *string `json:"source"`
@@ -125,14 +125,14 @@ type AuditRecord struct {
 
 // AuditVerdict The outcome of checking an audit log.
 type AuditVerdict struct {
-	// Broken Where the chain breaks first; null when it holds.
-	Broken *string `json:"broken"`
+	// Records That hold.
+	Records int64 `json:"records"`
 
 	// Head The last record that holds. Kept elsewhere, it shows whether the log is replaced later.
 	Head AuditHead `json:"head"`
 
-	// Records That hold.
-	Records int64 `json:"records"`
+	// Broken Where the chain breaks first; null when it holds.
+	Broken *string `json:"broken"`
 }
 
 // BookingPolicy A tenant's rules for bookings; a null number means that nothing is checked.
@@ -156,11 +156,11 @@ type CredentialList struct {
 
 // CredentialRef A credential of a tenant.
 type CredentialRef struct {
-	// ID key_…, gr_… or op_….
-	ID string `json:"id"`
-
 	// TenantID tn_….
 	TenantID string `json:"tenant_id"`
+
+	// ID key_…, gr_… or op_….
+	ID string `json:"id"`
 }
 
 // Draft What an operator has entered into a form.
@@ -174,13 +174,12 @@ type Draft struct {
 
 // EndedCredential A credential that has ended or was rotated.
 type EndedCredential struct {
-	ID string `json:"id"`
+	// TenantID tn_….
+	TenantID string `json:"tenant_id"`
+	ID       string `json:"id"`
 
 	// Successor The key that a rotation has put in its place; null for a credential that has ended.
 	Successor *string `json:"successor"`
-
-	// TenantID tn_….
-	TenantID string `json:"tenant_id"`
 }
 
 // EndedCredentials The answer of POST /internal/v1/credentials/ended.
@@ -193,27 +192,27 @@ type FormValues map[string][]string
 
 // Grant What an operator has let an app do; none of its codes and tokens.
 type Grant struct {
+	// ID gr_….
+	ID string `json:"id"`
+
+	// AppID app_….
+	AppID string `json:"app_id"`
+
 	// App The app's name.
 	App string `json:"app"`
 
-	// AppID app_….
-	AppID     string    `json:"app_id"`
-	CreatedAt time.Time `json:"created_at"`
-	EndsAt    time.Time `json:"ends_at"`
-
-	// ID gr_….
-	ID              string     `json:"id"`
-	LastRefreshedAt *time.Time `json:"last_refreshed_at"`
-
-	// Mode live or test.
-	Mode string `json:"mode"`
+	// OperatorID op_….
+	OperatorID string `json:"operator_id"`
 
 	// Operator The operator's e-mail address.
 	Operator string `json:"operator"`
 
-	// OperatorID op_….
-	OperatorID string   `json:"operator_id"`
-	Scopes     []string `json:"scopes"`
+	// Mode live or test.
+	Mode            string     `json:"mode"`
+	Scopes          []string   `json:"scopes"`
+	CreatedAt       time.Time  `json:"created_at"`
+	LastRefreshedAt *time.Time `json:"last_refreshed_at"`
+	EndsAt          time.Time  `json:"ends_at"`
 }
 
 // GrantList The answer of GET /internal/v1/grants.
@@ -223,14 +222,14 @@ type GrantList struct {
 
 // InvitedMember The answer of POST /internal/v1/members.
 type InvitedMember struct {
+	// Member An operator as the tenant sees it.
+	Member Member `json:"member"`
+
 	// Delivery How the link reaches the member: `none` where there is no link, `by_hand` by whoever asked, `failed` where the mail server did not take it.
 	Delivery InvitedMemberDelivery `json:"delivery"`
 
 	// LinkToken A secret until it is used, to be handed over; null unless `delivery` is `by_hand`.
 	LinkToken *string `json:"link_token"`
-
-	// Member An operator as the tenant sees it.
-	Member Member `json:"member"`
 }
 
 // InvitedMemberDelivery How the link reaches the member: `none` where there is no link, `by_hand` by whoever asked, `failed` where the mail server did not take it.
@@ -238,30 +237,29 @@ type InvitedMemberDelivery string
 
 // Key An API key of one mode.
 type Key struct {
-	CreatedAt time.Time `json:"created_at"`
-
-	// ExpiresAt When the key ends because it was rotated; null for one that does not end by itself.
-	ExpiresAt *time.Time `json:"expires_at"`
-
 	// ID key_….
 	ID string `json:"id"`
+
+	// Status Rotated: it ends at expires_at. Revoked: it has ended.
+	Status string `json:"status"`
+
+	// Name Empty for a key without a name.
+	Name string `json:"name"`
+
+	// Mode live or test.
+	Mode      string    `json:"mode"`
+	Scopes    []string  `json:"scopes"`
+	CreatedAt time.Time `json:"created_at"`
 
 	// LastUsedAt Exact to about a minute.
 	LastUsedAt *time.Time `json:"last_used_at"`
 
-	// Mode live or test.
-	Mode string `json:"mode"`
-
-	// Name Empty for a key without a name.
-	Name      string     `json:"name"`
+	// ExpiresAt When the key ends because it was rotated; null for one that does not end by itself.
+	ExpiresAt *time.Time `json:"expires_at"`
 	RevokedAt *time.Time `json:"revoked_at"`
-	Scopes    []string   `json:"scopes"`
 
 	// Secret The key itself, in the answer that makes it and never again.
 	Secret *string `json:"secret,omitempty"`
-
-	// Status Rotated: it ends at expires_at. Revoked: it has ended.
-	Status string `json:"status"`
 }
 
 // KeyList The answer of GET /internal/v1/api-keys.
@@ -286,20 +284,20 @@ type Lookup struct {
 
 // Member An operator as the tenant sees it.
 type Member struct {
-	// CreatedAt When it first became a member.
-	CreatedAt time.Time `json:"created_at"`
-	Email     string    `json:"email"`
-
 	// ID op_….
-	ID   string `json:"id"`
-	Name string `json:"name"`
+	ID    string `json:"id"`
+	Email string `json:"email"`
+	Name  string `json:"name"`
 
 	// Role What an operator may do at a tenant.
-	Role         Role `json:"role"`
-	SecondFactor bool `json:"second_factor"`
+	Role Role `json:"role"`
 
 	// State Invited: it has no password yet, or another tenant's operator has not proven its address. Disabled: it cannot sign in at any tenant.
-	State string `json:"state"`
+	State        string `json:"state"`
+	SecondFactor bool   `json:"second_factor"`
+
+	// CreatedAt When it first became a member.
+	CreatedAt time.Time `json:"created_at"`
 }
 
 // MemberList The answer of GET /internal/v1/members.
@@ -315,11 +313,11 @@ type MemberRole struct {
 
 // NewDraft The body of PUT /internal/v1/drafts/{key}.
 type NewDraft struct {
-	// Page The path of the page that has the form.
-	Page string `json:"page"`
-
 	// Proof The form_proof that the form has.
 	Proof string `json:"proof"`
+
+	// Page The path of the page that has the form.
+	Page string `json:"page"`
 
 	// Values The values of a form by the names of its inputs, without secrets.
 	Values FormValues `json:"values"`
@@ -363,30 +361,16 @@ type Permission = string
 
 // Principal What a credential stands for: the answer to a look-up.
 type Principal struct {
-	// Clock The tenant's test clock; null when real time holds.
-	Clock *time.Time `json:"clock"`
-
-	// Currency ISO 4217 code.
-	Currency string `json:"currency"`
-
-	// ExpiresAt When the credential ends: an access token, or an API key that was rotated; absent for one that does not end by itself.
-	ExpiresAt *time.Time `json:"expires_at,omitempty"`
-
 	// ID key_…, or the grant's id.
 	ID string `json:"id"`
 
 	// Kind api_key or oauth.
 	Kind string `json:"kind"`
-
-	// Mode live or test.
-	Mode string `json:"mode"`
 	Name string `json:"name"`
 
-	// Origins Of the pages whose scripts may use an access token; absent for none.
-	Origins       *[]string `json:"origins,omitempty"`
-	PolicyVersion int64     `json:"policy_version"`
-	Revoked       bool      `json:"revoked"`
-	Scopes        []string  `json:"scopes"`
+	// Mode live or test.
+	Mode   string   `json:"mode"`
+	Scopes []string `json:"scopes"`
 
 	// TenantID tn_….
 	TenantID string `json:"tenant_id"`
@@ -394,8 +378,22 @@ type Principal struct {
 	// Timezone IANA name.
 	Timezone string `json:"timezone"`
 
+	// Currency ISO 4217 code.
+	Currency      string `json:"currency"`
+	PolicyVersion int64  `json:"policy_version"`
+
 	// Version Raised by each change of the credential or its tenant.
 	Version int64 `json:"version"`
+
+	// Clock The tenant's test clock; null when real time holds.
+	Clock   *time.Time `json:"clock"`
+	Revoked bool       `json:"revoked"`
+
+	// Origins Of the pages whose scripts may use an access token; absent for none.
+	Origins *[]string `json:"origins,omitempty"`
+
+	// ExpiresAt When the credential ends: an access token, or an API key that was rotated; absent for one that does not end by itself.
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 }
 
 // RefundRule What of the money that was paid goes back after a cancellation at least so long before the start.
@@ -412,14 +410,14 @@ type Session struct {
 	// FormProof Proves for eight days that a form was on a page of this operator: saveDraft takes it.
 	FormProof string `json:"form_proof"`
 
-	// Operator Who has signed in.
-	Operator SessionOperator `json:"operator"`
-
 	// SessionID ses_….
 	SessionID string `json:"session_id"`
 
 	// SignedInAt When the password was given last.
 	SignedInAt time.Time `json:"signed_in_at"`
+
+	// Operator Who has signed in.
+	Operator SessionOperator `json:"operator"`
 
 	// Tenants In the order in which the operator became a member.
 	Tenants []SessionTenant `json:"tenants"`
@@ -436,49 +434,50 @@ type SessionLookup struct {
 
 // SessionOperator Who has signed in.
 type SessionOperator struct {
-	Email string `json:"email"`
-
 	// ID op_….
 	ID           string `json:"id"`
+	Email        string `json:"email"`
 	Name         string `json:"name"`
 	SecondFactor bool   `json:"second_factor"`
 }
 
 // SessionTenant A tenant as an operator who is a member of it sees it.
 type SessionTenant struct {
-	// Clock The test clock; it holds in test mode only.
-	Clock    *time.Time `json:"clock"`
-	Country  *string    `json:"country"`
-	Currency string     `json:"currency"`
-
 	// ID tn_….
 	ID   string `json:"id"`
+	Slug string `json:"slug"`
 	Name string `json:"name"`
+	Role string `json:"role"`
+
+	// Scopes Of the API, that the role has.
+	Scopes []string `json:"scopes"`
 
 	// Permissions What the role allows besides the scopes.
 	Permissions   []string `json:"permissions"`
+	Timezone      string   `json:"timezone"`
+	Currency      string   `json:"currency"`
+	Country       *string  `json:"country"`
 	PolicyVersion int64    `json:"policy_version"`
-	Role          string   `json:"role"`
 
-	// Scopes Of the API, that the role has.
-	Scopes   []string `json:"scopes"`
-	Slug     string   `json:"slug"`
-	Timezone string   `json:"timezone"`
+	// Clock The test clock; it holds in test mode only.
+	Clock *time.Time `json:"clock"`
 }
 
 // Tenant The answer of GET /internal/v1/tenants/{id}: what other services need of a tenant.
 type Tenant struct {
-	// Address Address of the operator on invoices; empty when none is set.
-	Address string `json:"address"`
+	ID            string  `json:"id"`
+	Slug          string  `json:"slug"`
+	Name          string  `json:"name"`
+	Timezone      string  `json:"timezone"`
+	Currency      string  `json:"currency"`
+	Country       *string `json:"country"`
+	PolicyVersion int64   `json:"policy_version"`
 
 	// BookingPolicy A tenant's rules for bookings; a null number means that nothing is checked.
 	BookingPolicy BookingPolicy `json:"booking_policy"`
 
 	// Clock The test clock; it holds in test mode only.
-	Clock    *time.Time `json:"clock"`
-	Country  *string    `json:"country"`
-	Currency string     `json:"currency"`
-	ID       string     `json:"id"`
+	Clock *time.Time `json:"clock"`
 
 	// InvoicePrefix What the numbers of invoices begin with, such as INV-; empty for nothing.
 	InvoicePrefix string `json:"invoice_prefix"`
@@ -487,39 +486,38 @@ type Tenant struct {
 	InvoiceYear bool `json:"invoice_year"`
 
 	// LegalName Name of the operator on invoices; empty when none is set.
-	LegalName     string `json:"legal_name"`
-	Name          string `json:"name"`
-	PolicyVersion int64  `json:"policy_version"`
-	Slug          string `json:"slug"`
+	LegalName string `json:"legal_name"`
+
+	// Address Address of the operator on invoices; empty when none is set.
+	Address string `json:"address"`
 
 	// TaxID Tax number of the operator on invoices; empty when none is set.
-	TaxID    string `json:"tax_id"`
-	Timezone string `json:"timezone"`
+	TaxID string `json:"tax_id"`
 }
 
 // TenantPatch The body of PATCH /internal/v1/tenant.
 type TenantPatch struct {
-	Address          *string                   `json:"address,omitempty"`
-	AutoConfirm      *bool                     `json:"auto_confirm,omitempty"`
-	AutoRefund       *bool                     `json:"auto_refund,omitempty"`
-	ConfirmOnDeposit *bool                     `json:"confirm_on_deposit,omitempty"`
-	Country          nullable.Nullable[string] `json:"country,omitempty"`
-
-	// Currency ISO 4217 code.
-	Currency           *string                         `json:"currency,omitempty"`
-	HoldTTLMinutes     nullable.Nullable[int]          `json:"hold_ttl_minutes,omitempty"`
-	InvoicePrefix      *string                         `json:"invoice_prefix,omitempty"`
-	InvoiceYear        *bool                           `json:"invoice_year,omitempty"`
-	LegalName          *string                         `json:"legal_name,omitempty"`
-	MaxAdvanceDays     nullable.Nullable[int]          `json:"max_advance_days,omitempty"`
-	MinNoticeMinutes   nullable.Nullable[int]          `json:"min_notice_minutes,omitempty"`
-	Name               *string                         `json:"name,omitempty"`
-	RefundLatePayments *bool                           `json:"refund_late_payments,omitempty"`
-	RefundRules        nullable.Nullable[[]RefundRule] `json:"refund_rules,omitempty"`
-	TaxID              *string                         `json:"tax_id,omitempty"`
+	Name *string `json:"name,omitempty"`
 
 	// Timezone IANA name.
 	Timezone *string `json:"timezone,omitempty"`
+
+	// Currency ISO 4217 code.
+	Currency           *string                         `json:"currency,omitempty"`
+	Country            nullable.Nullable[string]       `json:"country,omitempty"`
+	AutoConfirm        *bool                           `json:"auto_confirm,omitempty"`
+	HoldTTLMinutes     nullable.Nullable[int]          `json:"hold_ttl_minutes,omitempty"`
+	MinNoticeMinutes   nullable.Nullable[int]          `json:"min_notice_minutes,omitempty"`
+	MaxAdvanceDays     nullable.Nullable[int]          `json:"max_advance_days,omitempty"`
+	ConfirmOnDeposit   *bool                           `json:"confirm_on_deposit,omitempty"`
+	RefundRules        nullable.Nullable[[]RefundRule] `json:"refund_rules,omitempty"`
+	AutoRefund         *bool                           `json:"auto_refund,omitempty"`
+	RefundLatePayments *bool                           `json:"refund_late_payments,omitempty"`
+	InvoicePrefix      *string                         `json:"invoice_prefix,omitempty"`
+	InvoiceYear        *bool                           `json:"invoice_year,omitempty"`
+	LegalName          *string                         `json:"legal_name,omitempty"`
+	Address            *string                         `json:"address,omitempty"`
+	TaxID              *string                         `json:"tax_id,omitempty"`
 }
 
 // TestClockSet The body of PUT /internal/v1/tenants/{id}/test-clock.
@@ -530,13 +528,12 @@ type TestClockSet struct {
 
 // View A saved view of an operator.
 type View struct {
-	CreatedAt time.Time `json:"created_at"`
-
 	// ID view_….
-	ID    string `json:"id"`
-	List  string `json:"list"`
-	Name  string `json:"name"`
-	Query string `json:"query"`
+	ID        string    `json:"id"`
+	List      string    `json:"list"`
+	Name      string    `json:"name"`
+	Query     string    `json:"query"`
+	CreatedAt time.Time `json:"created_at"`
 }
 
 // ViewList The answer of GET /internal/v1/views.

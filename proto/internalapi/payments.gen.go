@@ -12,28 +12,28 @@ import (
 
 // ConnectedAccount An operator's account at a payment gateway, connected in one mode.
 type ConnectedAccount struct {
-	// Account The gateway's own id, acct_….
-	Account   string `json:"account"`
-	Connected bool   `json:"connected"`
-
-	// Country ISO 3166-1 alpha-2 code.
-	Country   string    `json:"country"`
-	CreatedAt time.Time `json:"created_at"`
-
-	// Events `ok`, `missing` or `late`: whether the gateway's events reach this platform, as in the payments of `GET /tenant`.
-	Events string `json:"events"`
-
 	// ID ga_….
 	ID string `json:"id"`
 
 	// Provider stripe.
 	Provider string `json:"provider"`
 
+	// Account The gateway's own id, acct_….
+	Account string `json:"account"`
+
+	// Country ISO 3166-1 alpha-2 code.
+	Country   string `json:"country"`
+	Connected bool   `json:"connected"`
+
+	// Events `ok`, `missing` or `late`: whether the gateway's events reach this platform, as in the payments of `GET /tenant`.
+	Events string `json:"events"`
+
 	// PublishableKey It is no secret.
 	PublishableKey *string `json:"publishable_key"`
 
 	// WebhookPath Where the gateway sends its events to, behind PUBLIC_URL.
-	WebhookPath string `json:"webhook_path"`
+	WebhookPath string    `json:"webhook_path"`
+	CreatedAt   time.Time `json:"created_at"`
 }
 
 // GatewayKeys The keys of an account, all of the caller's mode.
@@ -50,50 +50,50 @@ type GatewayKeys struct {
 
 // OwedRefund What a booking policy owes a payer.
 type OwedRefund struct {
-	// Amount What is owed, in the smallest unit of the currency.
-	Amount int64 `json:"amount"`
+	// ID rfo_….
+	ID string `json:"id"`
+
+	// Cause cancelled: the share that the refund rules say. late: a payment that came when the booking was cancelled or had expired.
+	Cause string `json:"cause"`
 
 	// BookingID bk_….
 	BookingID string `json:"booking_id"`
 
-	// Cause cancelled: the share that the refund rules say. late: a payment that came when the booking was cancelled or had expired.
-	Cause    string     `json:"cause"`
-	ClosedAt *time.Time `json:"closed_at"`
-
-	// ClosedBy op_…, who has closed it.
-	ClosedBy  *string   `json:"closed_by"`
-	CreatedAt time.Time `json:"created_at"`
-
-	// Currency ISO 4217 code.
-	Currency string `json:"currency"`
-
-	// FailedAt Since when it cannot be returned.
-	FailedAt *time.Time `json:"failed_at"`
-
-	// Failure Why it could not be returned; null: nothing has failed.
-	Failure *OwedRefundFailure `json:"failure"`
-
-	// ID rfo_….
-	ID string `json:"id"`
-
-	// NextTryAt When it is looked at again; null once it is not owed any more.
-	NextTryAt *time.Time `json:"next_try_at"`
-
-	// Note The note of the person who has closed it; only getOwedRefund returns it.
-	Note *string `json:"note"`
-
 	// PaymentIntentID pi_…, the late payment; null for a share of the booking's payments.
 	PaymentIntentID *string `json:"payment_intent_id"`
 
+	// Amount What is owed, in the smallest unit of the currency.
+	Amount int64 `json:"amount"`
+
 	// RemainingAmount The part that no refund has returned, when it was last looked at.
 	RemainingAmount int64 `json:"remaining_amount"`
+
+	// Currency ISO 4217 code.
+	Currency string `json:"currency"`
 
 	// Status done: refunds have returned it. closed: a person has ended it.
 	Status string `json:"status"`
 
 	// Tries Refunds that were made for it.
-	Tries   int   `json:"tries"`
-	Version int64 `json:"version"`
+	Tries int `json:"tries"`
+
+	// Failure Why it could not be returned; null: nothing has failed.
+	Failure *OwedRefundFailure `json:"failure"`
+
+	// FailedAt Since when it cannot be returned.
+	FailedAt *time.Time `json:"failed_at"`
+
+	// NextTryAt When it is looked at again; null once it is not owed any more.
+	NextTryAt *time.Time `json:"next_try_at"`
+	ClosedAt  *time.Time `json:"closed_at"`
+
+	// ClosedBy op_…, who has closed it.
+	ClosedBy *string `json:"closed_by"`
+
+	// Note The note of the person who has closed it; only getOwedRefund returns it.
+	Note      *string   `json:"note"`
+	Version   int64     `json:"version"`
+	CreatedAt time.Time `json:"created_at"`
 }
 
 // OwedRefundClose Why an owed refund ends.
@@ -113,10 +113,11 @@ type OwedRefundFailure struct {
 
 // OwedRefunds Some owed refunds, the newest first.
 type OwedRefunds struct {
+	Data []OwedRefund `json:"data"`
+
 	// Count How many there are in all.
-	Count   int          `json:"count"`
-	Data    []OwedRefund `json:"data"`
-	HasMore bool         `json:"has_more"`
+	Count   int  `json:"count"`
+	HasMore bool `json:"has_more"`
 
 	// NextCursor The cursor of the next page; null on the last one.
 	NextCursor *string `json:"next_cursor"`

@@ -26,11 +26,11 @@ type FailingDeliveries struct {
 
 // SentDelivery A delivery with what is sent.
 type SentDelivery struct {
-	// Body The body of each attempt; absent when the event is kept no more.
-	Body string `json:"body,omitempty"`
-
 	// Delivery An event on its way to an endpoint.
 	Delivery externalRef0.Delivery `json:"delivery"`
+
+	// Body The body of each attempt; absent when the event is kept no more.
+	Body string `json:"body,omitempty"`
 
 	// Requests One for each attempt, in their order.
 	Requests []SentRequest `json:"requests"`
@@ -47,9 +47,9 @@ type SentHeader struct {
 
 // SentRequest What an attempt has sent besides the body.
 type SentRequest struct {
-	// Headers In the order of their names.
-	Headers []SentHeader `json:"headers"`
-
 	// Number Of the attempt, from 1.
 	Number int `json:"number"`
+
+	// Headers In the order of their names.
+	Headers []SentHeader `json:"headers"`
 }

@@ -20,14 +20,19 @@ const docURL = "contract://answers"
 // answers holds what a document declares of its answers. Its schemas are those that the services validate by, but
 // closed: an object that names its properties may have no others.
 type answers struct {
+	document *yaml.Node // with the order of the properties
 	tree     map[string]any
 	compiler *jsonschema.Compiler
 	schemas  map[string]*jsonschema.Schema
 }
 
 func readAnswers(doc []byte) (*answers, error) {
+	var document yaml.Node
+	if err := yaml.Unmarshal(doc, &document); err != nil {
+		return nil, fmt.Errorf("read contract: %w", err)
+	}
 	var tree any
-	if err := yaml.Unmarshal(doc, &tree); err != nil {
+	if err := document.Decode(&tree); err != nil {
 		return nil, fmt.Errorf("read contract: %w", err)
 	}
 	text, err := json.Marshal(seal(tree))
@@ -42,7 +47,7 @@ func readAnswers(doc []byte) (*answers, error) {
 	if !ok {
 		return nil, fmt.Errorf("read contract: it is a %T", value)
 	}
-	a := &answers{tree: top, compiler: jsonschema.NewCompiler(), schemas: map[string]*jsonschema.Schema{}}
+	a := &answers{document: document.Content[0], tree: top, compiler: jsonschema.NewCompiler(), schemas: map[string]*jsonschema.Schema{}}
 	a.compiler.AssertFormat()
 	if err := a.compiler.AddResource(docURL, value); err != nil {
 		return nil, fmt.Errorf("read contract: %w", err)
@@ -96,7 +101,9 @@ func (a *answers) wrong(method, template string, res *http.Response, body []byte
 	if err != nil {
 		return append(out, "the body is not JSON: "+err.Error())
 	}
-	return append(out, a.validate(pointer+"/content/application~1json/schema", "body", value)...)
+	pointer += "/content/application~1json/schema"
+	out = append(out, a.validate(pointer, "body", value)...)
+	return append(out, a.misordered(pointer, "body", body)...)
 }
 
 // table lists what is wrong with a CSV: no header, or records that are not as long as it.

@@ -1,5 +1,5 @@
 // Package contracttest checks the answers of API tests against the contract, strictly: a status, header or property that
-// is not declared fails the test. It also records which answers were never seen.
+// is not declared fails the test, and so do properties in another order than the contract's. It also records which answers were never seen.
 package contracttest
 
 import (

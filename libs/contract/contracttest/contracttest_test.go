@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-const tenant = `{"id":"tn_1","object":"tenant","name":"Demo","slug":"demo","timezone":"UTC","currency":"USD","country":null,"mode":"test",` +
+const tenant = `{"id":"tn_1","object":"tenant","name":"Demo","slug":"demo","timezone":"UTC","currency":"USD","country":null,` +
 	`"booking_policy":{"auto_confirm":false,"hold_ttl_minutes":null,"min_notice_minutes":null,"max_advance_days":null,"confirm_on_deposit":true,` +
 	`"refund_rules":null,"auto_refund":false,"refund_late_payments":false},` +
-	`"payments":{"provider":null,"configured":false,"events":null}}`
+	`"payments":{"provider":null,"configured":false,"events":null},"mode":"test"}`
 
 const notFound = `{"error":{"type":"invalid_request_error","code":"not_found","message":"Nothing.","doc_url":"https://booking.test/docs/errors#not_found","request_id":"req_1"}}`
 
@@ -33,6 +33,8 @@ func TestProblems(t *testing.T) {
 		{"right on the other base", "GET", "/v1/tenant", 200, "", tenant, ""},
 		{"undeclared property", "GET", "/api/v1/tenant", 200, "", strings.Replace(tenant, `"id"`, `"more":1,"id"`, 1), "'more'"},
 		{"missing property", "GET", "/api/v1/tenant", 200, "", strings.Replace(tenant, `"slug":"demo",`, "", 1), "slug"},
+		{"properties in another order", "GET", "/api/v1/tenant", 200, "", strings.Replace(tenant, `"name":"Demo","slug":"demo"`, `"slug":"demo","name":"Demo"`, 1), "body: the order"},
+		{"another order within", "GET", "/api/v1/tenant", 200, "", strings.Replace(tenant, `"provider":null,"configured":false`, `"configured":false,"provider":null`, 1), "body.payments: the order"},
 		{"wrong type", "GET", "/api/v1/tenant", 200, "", strings.Replace(tenant, `"demo"`, "5", 1), "string"},
 		{"undeclared header", "GET", "/api/v1/tenant", 200, "X-Debug", tenant, "X-Debug"},
 		{"undeclared status", "GET", "/api/v1/tenant", 409, "", notFound, "does not declare this status"},

@@ -13,7 +13,7 @@ func Availability(days []availability.Day, timezone string) api.AvailabilityList
 	list := api.AvailabilityList{Data: make([]api.AvailabilityDay, len(days)), NextCursor: api.Null[any]()}
 	for i, d := range days {
 		list.Data[i] = api.AvailabilityDay{
-			Date: d.Date.String(), Timezone: timezone, Status: api.AvailabilityDayStatus(d.Status),
+			Object: api.AvailabilityDayObjectAvailabilityDay, Date: d.Date.String(), Timezone: timezone, Status: api.AvailabilityDayStatus(d.Status),
 			PriceFrom: api.Null[api.Money](), Holiday: nullable.NewNullNullable[api.HolidaySnapshot](),
 			Units: make([]api.AvailabilityUnit, len(d.Units)),
 		}

@@ -53,6 +53,7 @@ func payments(list []domain.Payment) []api.InvoicePayment {
 	for i, p := range list {
 		out[i] = api.InvoicePayment{
 			Id:             p.ID.String(),
+			Object:         api.InvoicePaymentObjectInvoicePayment,
 			Amount:         amount(p.Amount),
 			AmountRefunded: amount(money.Amount{Minor: p.Part.Refunded, Currency: p.Amount.Currency}),
 			Method:         api.PaymentMethod(p.Method),

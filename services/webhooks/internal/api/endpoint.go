@@ -81,7 +81,7 @@ func (a *API) listEventTypes(c *gin.Context) error {
 	data := make([]json.RawMessage, len(proto.EventTypes))
 	for i, t := range proto.EventTypes {
 		var err error
-		data[i], err = contract.Encode(api.EventTypeInfo{Type: api.EventType(t.Name), Description: t.Description, RequiredScope: t.Scope})
+		data[i], err = contract.Encode(api.EventTypeInfo{Object: "event_type", Type: api.EventType(t.Name), Description: t.Description, RequiredScope: t.Scope})
 		if err != nil {
 			return err
 		}

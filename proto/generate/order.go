@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// orderedFolder holds what the generator of Go types reads: the contracts with x-order. It is as deep as the folder
+// internal, so that the same relative references hold. It is not committed.
+const orderedFolder = "ordered"
+
+// writeOrdered writes the public contract and the internal ones with x-order, which is not published: without it the
+// generator of Go types sorts the fields of a struct by name, and so would bodies be.
+func writeOrdered(public []byte) error {
+	files := map[string][]byte{"openapi.yaml": public}
+	internal, err := filepath.Glob("internal/*.yaml")
+	if err != nil {
+		return fmt.Errorf("internal contracts: %w", err)
+	}
+	for _, path := range internal {
+		if files[filepath.Base(path)], err = os.ReadFile(path); err != nil { //nolint:gosec // a contract of the checkout
+			return fmt.Errorf("internal contracts: %w", err)
+		}
+	}
+	if err := os.MkdirAll(orderedFolder, 0o755); err != nil { //nolint:gosec // anybody may read it
+		return fmt.Errorf("contracts with x-order: %w", err)
+	}
+	for name, document := range files {
+		ordered, err := order(document)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if err := os.WriteFile(filepath.Join(orderedFolder, name), ordered, 0o644); err != nil { //nolint:gosec // anybody may read it
+			return fmt.Errorf("contracts with x-order: %w", err)
+		}
+	}
+	return nil
+}
+
+// order returns a document whose properties have x-order, by their places in the document.
+func order(document []byte) ([]byte, error) {
+	var top yaml.Node
+	if err := yaml.Unmarshal(document, &top); err != nil {
+		return nil, fmt.Errorf("read contract: %w", err)
+	}
+	n := numbering{schemas: get(top.Content[0], "components", "schemas"), seen: map[*yaml.Node]bool{}}
+	n.number(n.schemas)
+	var out bytes.Buffer
+	encoder := yaml.NewEncoder(&out)
+	if err := errors.Join(encoder.Encode(&top), encoder.Close()); err != nil {
+		return nil, fmt.Errorf("write contract: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// numbering numbers properties. The numbers rise through the whole document, so that the parts of an allOf follow each
+// other: what such a part refers to is numbered first.
+type numbering struct {
+	schemas *yaml.Node
+	seen    map[*yaml.Node]bool
+	last    int
+}
+
+func (n *numbering) number(schema *yaml.Node) {
+	if schema == nil || n.seen[schema] {
+		return
+	}
+	n.seen[schema] = true
+	for _, child := range schema.Content {
+		if schema.Kind == yaml.SequenceNode {
+			n.number(child)
+		}
+	}
+	for key, value := range pairs(schema) {
+		switch key {
+		case "allOf":
+			for _, part := range value.Content {
+				n.number(get(n.schemas, referred(part)))
+			}
+		case "properties":
+			for _, property := range pairs(value) {
+				n.last++
+				set(property, "x-order", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(n.last)})
+			}
+		}
+		n.number(value)
+	}
+}
