@@ -96,6 +96,30 @@ func TestFailureAfterTheEnd(t *testing.T) {
 	}
 }
 
+// The events of failures that are told together say what each of them has changed.
+func TestFailuresToldTogether(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.tenant()
+	p := w.post(ctx, w.booked(ctx, 100)).is(201).intent()
+	first, second := domain.Failure{Code: "expired_card", Message: "Expired."}, domain.Failure{Code: "incorrect_cvc", Message: "Incorrect."}
+	w.gateway.Change(p.ID, func(s *domain.Snapshot) {
+		s.Charges, s.Failed = &domain.Walk{To: "ch_2"}, []domain.FailedCharge{{ID: "ch_1", Failure: first}, {ID: "ch_2", Failure: second}}
+		s.Failure, s.FailedCharge = &second, "ch_2"
+	})
+	w.refresh(ctx, p.ID)
+	var got []string
+	for _, e := range w.told() {
+		if e.GetType() == "payment.failed" {
+			got = append(got, string(e.GetPreviousAttributes()))
+		}
+	}
+	want := []string{`{"failure":null}`, `{"failure":{"code":"expired_card","decline_code":null,"message":"Expired."}}`}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // What another program has refunded counts as soon as a refund of this platform gives up its reserve, though the intent looks the same.
 func TestRefundElsewhereBehindAReserve(t *testing.T) {
 	t.Parallel()
