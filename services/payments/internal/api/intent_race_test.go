@@ -112,34 +112,47 @@ func TestRepetitionIsLostToo(t *testing.T) {
 	}
 }
 
-// While a completer looks for an intent, another one makes it: the first one does not make it once more.
-func TestIntentIsMadeDuringTheSearch(t *testing.T) {
+// While a completer looks for an intent, another one makes it, or hears that the gateway refuses it: the first one makes none.
+func TestIntentEndsDuringTheSearch(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	ctx := w.tenant()
-	w.counting(func(call string, n int) error {
-		if call == "create" && n <= 2 {
-			return &domain.BrokenError{Status: 500}
-		}
-		return nil
-	})
-	searches := 0
-	w.gateway.After = func(_ context.Context, call string) error {
-		if call == "find" {
-			if searches++; searches == 1 { // nothing was found
-				w.ahead.Add(int64(31 * time.Second))
-				w.complete()
+	for status, verdict := range map[string]error{
+		"requires_payment_method": nil, "refused": &domain.RefusedError{Failure: domain.Failure{Code: "account_invalid", Message: "No."}},
+	} {
+		t.Run(status, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			ctx := w.tenant()
+			w.counting(func(call string, n int) error {
+				switch {
+				case call == "create" && n <= 2:
+					return &domain.BrokenError{Status: 500}
+				case call == "create" && n == 3:
+					return verdict
+				default:
+					return nil
+				}
+			})
+			searches := 0
+			w.gateway.After = func(_ context.Context, call string) error {
+				if call == "find" {
+					if searches++; searches == 1 { // nothing was found
+						w.ahead.Add(int64(31 * time.Second))
+						w.complete()
+					}
+				}
+				return nil
 			}
-		}
-		return nil
-	}
-	body := w.booked(ctx, 100)
-	w.post(ctx, body, key("k")).is(502, "payment_intent_failed")
-	w.ahead.Add(int64(2 * time.Second))
-	w.complete()
-	p := w.post(ctx, body, key("k")).is(201).intent()
-	if p.Status != "requires_payment_method" || w.gateway.Made() != 1 {
-		t.Errorf("%+v, %d made", p, w.gateway.Made())
+			w.post(ctx, w.booked(ctx, 100), key("k")).is(502, "payment_intent_failed")
+			w.ahead.Add(int64(2 * time.Second))
+			w.complete()
+			want := 0
+			if verdict == nil {
+				want = 1
+			}
+			if n := w.Count(`select count(*) from payment_intents where status = $1`, status); n != 1 || w.gateway.Made() != want {
+				t.Errorf("%d intents are %s, %d made", n, status, w.gateway.Made())
+			}
+		})
 	}
 }
 
