@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -91,7 +92,7 @@ func TestOverload(t *testing.T) {
 	})
 }
 
-// While bookings cannot be reached nothing is asked of the payment gateway.
+// While bookings or invoices cannot be reached nothing is asked of the payment gateway, and the same request works afterwards.
 func TestBookingsAway(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -105,4 +106,13 @@ func TestBookingsAway(t *testing.T) {
 	}
 	w.bookings.Fail = nil
 	w.post(ctx, body, key("k")).is(201)
+	b := w.bookings.Add(ctx, "pending", 100, 100, "USD")
+	body = fmt.Sprintf(`{"booking_id":%q,"invoice_id":%q}`, b.ID, w.invoices.Add(ctx, b.ID, "open", 100, "USD").ID)
+	w.invoices.Fail = func() error { return down }
+	w.post(ctx, body, key("l")).is(500, "internal_error")
+	if n := w.gateway.Made(); n != 1 {
+		t.Errorf("%d made", n)
+	}
+	w.invoices.Fail = nil
+	w.post(ctx, body, key("l")).is(201)
 }

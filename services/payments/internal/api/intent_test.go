@@ -97,7 +97,8 @@ func TestCreateRefusals(t *testing.T) {
 		"thousandths":        {id(w.bookings.Add(ctx, "pending", 1005, 1005, "KWD"), ""), 422, []string{"invalid_request", "amount_minor"}},
 		"draft":              {id(open, fmt.Sprintf(`,"invoice_id":%q`, draft.ID)), 422, []string{"invalid_request", "invoice_id"}},
 		"another booking's":  {id(open, fmt.Sprintf(`,"invoice_id":%q`, elsewhere.ID)), 422, []string{"invalid_request", "invoice_id"}},
-		"unknown invoice":    {id(open, `,"invoice_id":"inv_x"`), 422, []string{"invalid_request", "invoice_id"}},
+		"malformed invoice":  {id(open, `,"invoice_id":"inv_x"`), 422, []string{"invalid_request", "invoice_id"}},
+		"unknown invoice":    {id(open, `,"invoice_id":"inv_00000000000000000000000000"`), 422, []string{"invalid_request", "invoice_id"}},
 		"more than invoiced": {id(open, fmt.Sprintf(`,"invoice_id":%q,"amount_minor":2501`, bill.ID)), 422, []string{"invalid_request", "amount_minor"}},
 	} {
 		t.Run(name, func(t *testing.T) {

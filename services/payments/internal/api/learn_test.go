@@ -73,7 +73,7 @@ func TestBookingStatusIsLearned(t *testing.T) {
 		state, _, _ := strings.Cut(rest, `"`)
 		return state
 	}
-	batch := []kafkax.Message{event(ctx, 20, "completed"), event(live, 30, "cancelled"), event(ctx, 20, "completed"), event(ctx, 19, "confirmed")}
+	batch := []kafkax.Message{event(ctx, 18, "pending"), event(ctx, 20, "completed"), event(live, 30, "cancelled"), event(ctx, 20, "completed"), event(ctx, 19, "confirmed")}
 	broken := message(ctx, t, "bookings", "booking.updated", b.ID.String(), 99, `{`)
 	if err := w.learned.HandleBatch(ctx, append(batch[:len(batch):len(batch)], broken)); err == nil || status() != "pending" {
 		t.Errorf("half of a batch: %v, %s", err, status())
@@ -173,6 +173,9 @@ func TestErasureOfAnIntentThatIsBeingMade(t *testing.T) {
 	w.post(ctx, body, key("k")).is(502, "payment_intent_failed")
 	if err := w.learned.Handle(ctx, message(ctx, t, "customers", "customer.erased", b.CustomerID.String(), 2, `{}`)); err != nil {
 		t.Fatal(err)
+	}
+	for _, e := range w.told() {
+		t.Errorf("an event of an intent that nobody knows: %v", e)
 	}
 	w.ahead.Add(int64(time.Minute))
 	w.complete()
@@ -302,6 +305,7 @@ func TestIntentsOfLostBookings(t *testing.T) {
 			if got := w.do(ctx, "GET", "/payment-intents/"+late.ID, "").is(200).intent().Status; got != "canceled" {
 				t.Errorf("the intent that was open again is %s", got)
 			}
+			w.refresh(ctx, late.ID) // what has ended makes no work
 			if n := w.Count(`select count(*) from lost_bookings`); n != 0 {
 				t.Errorf("%d bookings are left", n)
 			}

@@ -24,6 +24,9 @@ type Bookings struct {
 
 // Invoices stands for the customers service.
 type Invoices struct {
+	// Fail returns the error that the caller sees; nil: none.
+	Fail func() error
+
 	mu   sync.Mutex
 	rows map[domain.InvoiceID]owned[domain.Invoice]
 }
@@ -141,6 +144,11 @@ func (f *Invoices) Set(id domain.InvoiceID, due, counted int64) {
 
 // Invoice implements app.InvoiceService.
 func (f *Invoices) Invoice(ctx context.Context, id domain.InvoiceID) (domain.Invoice, error) {
+	if f.Fail != nil {
+		if err := f.Fail(); err != nil {
+			return domain.Invoice{}, err
+		}
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	v, ok := f.rows[id]
