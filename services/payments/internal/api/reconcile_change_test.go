@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -123,7 +124,8 @@ func TestReconcilerComparesWhatIsOpen(t *testing.T) {
 	}
 }
 
-// More open objects than one page holds are all compared, and those that the gateway does not know any more hold up no other.
+// More open objects than one page holds are all compared, and those that the gateway does not know any more hold up no other. Where one
+// cannot be read, its page is compared again within seconds.
 func TestReconcilerComparesAllThatIsOpen(t *testing.T) {
 	t.Parallel()
 	w, ctx, _ := withStandIn(t)
@@ -137,7 +139,17 @@ func TestReconcilerComparesAllThatIsOpen(t *testing.T) {
 	for _, p := range list {
 		w.standIn.confirm(p.ID, "pm_card_visa")
 	}
-	w.reconcile(&lister{Lister: w.standIn.stripe, hide: true})
+	var unread atomic.Bool
+	l := &lister{Lister: w.standIn.stripe, hide: true, get: func(id string) error {
+		if id == list[len(list)/2].ID && unread.CompareAndSwap(false, true) {
+			return errLost
+		}
+		return nil
+	}}
+	for range 2 {
+		w.run(w.reconciler(l).Run)
+		w.ahead.Add(int64(5 * time.Second))
+	}
 	if n := w.Count(`select count(*) from payment_intents where status = 'succeeded'`); n != 104 {
 		t.Errorf("%d of 104 are mended", n)
 	}

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -29,8 +30,18 @@ type lister struct {
 	hide   bool         // the lists are empty, as if all objects were older
 	only   domain.Stage // the other lists are empty
 	before func(stage domain.Stage, after string) error
+	get    func(id string) error // before an object is read; nil: nothing fails
 	mu     sync.Mutex
 	calls  []string
+}
+
+func (l *lister) Get(ctx context.Context, a domain.Account, kind domain.Stage, id string) (*domain.Listed, error) {
+	if l.get != nil {
+		if err := l.get(id); err != nil {
+			return nil, err
+		}
+	}
+	return l.Lister.Get(ctx, a, kind, id)
 }
 
 func (l *lister) List(ctx context.Context, a domain.Account, stage domain.Stage, since time.Time, after string) (domain.ListPage, error) {
@@ -90,11 +101,29 @@ func (w *world) differences() map[string]int {
 	return out
 }
 
+// refundReads is a gateway that notes which refunds are read.
+type refundReads struct {
+	app.Gateway
+
+	mu  sync.Mutex
+	ids []string
+}
+
+func (g *refundReads) ReadRefund(ctx context.Context, a domain.Account, id string) (domain.GatewayRefund, error) {
+	g.mu.Lock()
+	g.ids = append(g.ids, id)
+	g.mu.Unlock()
+	return g.Gateway.ReadRefund(ctx, a, id)
+}
+
 // The gateway's events are lost, all of them: the reconciler makes everything right, with the events of the platform and the ledger,
 // and counts what it has mended. Afterwards it finds nothing.
 func TestReconcilerMendsWhatLostEventsLeft(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t, "LOCAL_STRIPE_FEE_FIXED=30")
+	reads := &refundReads{Gateway: w.standIn.stripe}
+	w.around = func(app.Gateway) app.Gateway { return reads }
+	w.engine = w.serve(w.DB.App)
 	w.reconcile(nil)
 	if got := w.differences(); len(got) != 0 {
 		t.Errorf("%v of nothing", got)
@@ -105,8 +134,8 @@ func TestReconcilerMendsWhatLostEventsLeft(t *testing.T) {
 	disputed, charge := w.payAt(ctx, "KWD", 10_000, "", "pm_card_visa")
 	w.payAt(ctx, "USD", 10_000, "", "pm_card_visa")
 	w.reconcile(nil)
-	if got := w.differences(); fmt.Sprint(got) != "map[intent:5]" {
-		t.Errorf("%v", got)
+	if got := w.differences(); fmt.Sprint(got) != "map[intent:5]" || len(reads.ids) != 0 {
+		t.Errorf("%v, and refunds are read: %v", got, reads.ids)
 	}
 	for p, want := range map[string]string{paid.ID: "[succeeded]", declined.ID: "[requires_payment_method card_declined generic_decline]", disputed.ID: "[succeeded]"} {
 		if got := w.failures(p); fmt.Sprint(got) != want {
@@ -213,6 +242,19 @@ func TestReconcilerWaitsForWhatIsOnItsWay(t *testing.T) {
 	if got := w.differences(); fmt.Sprint(got) != "map[intent:1]" {
 		t.Errorf("%v", got)
 	}
+	w.payAt(ctx, "USD", 10_000, "", "pm_card_visa")
+	var looks []time.Time
+	l.before = func(stage domain.Stage, _ string) error {
+		if stage == domain.StageIntents {
+			looks = append(looks, time.Now())
+		}
+		return nil
+	}
+	patient := w.reconciler(l)
+	patient.Grace = 500 * time.Millisecond
+	if w.run(patient.Run); len(looks) != 2 || looks[1].Sub(looks[0]) < patient.Grace { // the pages before had no difference
+		t.Errorf("%v", looks)
+	}
 }
 
 // Objects of other programs and of other tenants on the same account are passed over; what has this tenant's metadata and no row
@@ -293,7 +335,7 @@ func TestReconcilerGoesOnAfterACrash(t *testing.T) {
 	}
 	w.ahead.Add(int64(6 * time.Minute))
 	l.before = func(domain.Stage, string) error { // another process, meanwhile
-		if len(l.calls) == 3 {
+		if len(l.calls) >= 3 { // before the first page, and between two of them
 			if err := w.reconciler(&lister{before: func(domain.Stage, string) error { return errors.New("two at once") }}).Run(t.Context()); err != nil {
 				t.Error(err)
 			}
@@ -351,8 +393,11 @@ func TestReconcilerOfAccounts(t *testing.T) {
 		"an outage":    {errors.New("no route"), time.Second, 2 * time.Second},
 	} {
 		l := &lister{Lister: w.standIn.stripe, before: func(domain.Stage, string) error { return c.err }}
-		if err := w.reconciler(l).Run(t.Context()); err != nil || len(l.calls) != 2 {
-			t.Errorf("%s: %v, %v", name, l.calls, err)
+		var log bytes.Buffer
+		logging := w.reconciler(l)
+		logging.Log = slog.New(slog.NewTextHandler(&log, nil))
+		if err := logging.Run(t.Context()); err != nil || len(l.calls) != 2 || strings.Count(log.String(), "could not be compared") != 2 {
+			t.Errorf("%s: %v, %v, log: %s", name, l.calls, err, &log)
 		}
 		w.ahead.Add(int64(c.at))
 		if err := w.reconciler(l).Run(t.Context()); err != nil || len(l.calls) != 2 {
@@ -360,8 +405,9 @@ func TestReconcilerOfAccounts(t *testing.T) {
 		}
 		w.ahead.Add(int64(c.after))
 		l.before = nil
-		if err := w.reconciler(l).Run(t.Context()); err != nil || len(l.calls) != 8 || !strings.HasPrefix(l.calls[2], "intents ") {
-			t.Errorf("%s: %v, %v", name, l.calls, err)
+		log.Reset()
+		if err := logging.Run(t.Context()); err != nil || len(l.calls) != 8 || !strings.HasPrefix(l.calls[2], "intents ") || log.Len() != 0 {
+			t.Errorf("%s: %v, %v, log: %s", name, l.calls, err, &log)
 		}
 		w.ahead.Add(int64(time.Hour + time.Second))
 	}
