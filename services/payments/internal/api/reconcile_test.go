@@ -336,7 +336,10 @@ func TestReconcilerGoesOnAfterACrash(t *testing.T) {
 	w.ahead.Add(int64(6 * time.Minute))
 	l.before = func(domain.Stage, string) error { // another process, meanwhile
 		if len(l.calls) >= 3 { // before the first page, and between two of them
-			if err := w.reconciler(&lister{before: func(domain.Stage, string) error { return errors.New("two at once") }}).Run(t.Context()); err != nil {
+			if err := w.reconciler(&lister{before: func(domain.Stage, string) error {
+				t.Error("two compare at once")
+				return errLost
+			}}).Run(t.Context()); err != nil {
 				t.Error(err)
 			}
 			if err := w.DB.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
@@ -464,5 +467,28 @@ func TestReconcilerWhenMendingFails(t *testing.T) {
 	w.reconcile(nil)
 	if err := w.balances(ctx, account); err != nil {
 		t.Error(err)
+	}
+}
+
+// A run whose progress cannot be written asks the gateway no more, and goes on from its page later.
+func TestReconcilerStopsWithoutADatabase(t *testing.T) {
+	t.Parallel()
+	w, _, _ := withStandIn(t)
+	l := &lister{Lister: w.standIn.stripe}
+	l.before = func(domain.Stage, string) error {
+		if len(l.calls) == 1 {
+			w.Exec(`alter table gateway_reconciliations add constraint dead check (false) not valid`)
+		}
+		return nil
+	}
+	w.run(w.reconciler(l).Run)
+	if len(l.calls) != 1 {
+		t.Errorf("%q", l.calls)
+	}
+	w.Exec(`alter table gateway_reconciliations drop constraint dead`)
+	w.ahead.Add(int64(10 * time.Minute))
+	w.run(w.reconciler(l).Run)
+	if got := strings.Join(l.calls, ","); got != "intents ,intents ,refunds ,disputes " {
+		t.Errorf("%q", got)
 	}
 }

@@ -112,7 +112,7 @@ func TestRefund(t *testing.T) {
 		t.Errorf("woken %d times", w.woken.Load())
 	}
 	events := w.Events()[before:]
-	if len(events) != 1 || events[0].GetType() != "refund.updated" || !events[0].GetInternal() || events[0].GetObjectId() != r.ID || len(events[0].GetPreviousAttributes()) != 0 ||
+	if len(events) != 1 || events[0].GetType() != "refund.updated" || !events[0].GetInternal() || events[0].GetObjectId() != r.ID || string(events[0].GetPreviousAttributes()) != "{}" ||
 		string(events[0].GetObject()) != strings.TrimSpace(string(made.Body)) {
 		t.Errorf("%v", events)
 	}
