@@ -208,6 +208,21 @@ func TestReconcilerMendsTheLedger(t *testing.T) {
 	}
 }
 
+// An inquiry, of which the charge says nothing, is found by the list of disputes, and is no difference any more when it has been read.
+func TestReconcilerFindsAnInquiry(t *testing.T) {
+	t.Parallel()
+	w, ctx, account := withStandIn(t)
+	p, charge := w.payAt(ctx, "USD", 10_000, "", "pm_card_visa")
+	w.tell(account, p, "payment_intent.succeeded")
+	w.standIn.control("charges/"+charge+"/dispute", map[string]any{"inquiry": true}, nil)
+	for range 2 {
+		w.reconcile(nil)
+		if got := w.differences(); fmt.Sprint(got) != "map[dispute:1]" || !w.intent(ctx, p.ID).Disputed {
+			t.Errorf("%v", got)
+		}
+	}
+}
+
 // What is on its way is no difference: an event that is due, an intent that is being made, a change that arrives within the grace,
 // and one that happens while the reconciler looks.
 func TestReconcilerWaitsForWhatIsOnItsWay(t *testing.T) {

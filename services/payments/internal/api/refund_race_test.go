@@ -190,6 +190,27 @@ func TestRefundIsNotAttemptedBesideOthers(t *testing.T) {
 	}
 }
 
+// An event brings a refund before its call ends without an answer: the refund is complete, for workers and for the client that repeats.
+func TestRefundThatAnEventCompletes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.tenant()
+	p := w.paid(ctx, 1000)
+	w.gateway.After = onCall("refund", 1, func() error {
+		w.readRefund(ctx, p.ID, w.gateway.Refunds()[0].ID)
+		return errLost
+	})
+	body := refundOf(p, `,"amount_minor":400`)
+	w.refund(ctx, body, key("k")).is(502, "payment_intent_failed")
+	const left = `select count(*) from refunds where leased_until is not null`
+	if n := w.Count(left); n != 0 {
+		t.Error("it is left to a worker")
+	}
+	if r := w.refund(ctx, body, key("k")).is(201).refund(); r.Status != "succeeded" || w.Count(left) != 0 || len(w.gateway.Refunds()) != 1 {
+		t.Errorf("%+v, %d are left", r, w.Count(left))
+	}
+}
+
 // A read of a refund that ends late does not bring back the state of before.
 func TestLateReadOfARefund(t *testing.T) {
 	t.Parallel()
