@@ -10,6 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"holdfast.dev/proto/internalapi"
+
+	"holdfast.dev/services/payments/internal/domain"
 )
 
 // disputeEvents are the events of disputes that were emitted, as type, status and outcome.
@@ -81,8 +83,16 @@ func TestDisputes(t *testing.T) {
 			if got := w.disputed(p.ID); !slices.Equal(got, c.shown) {
 				t.Errorf("%v", got)
 			}
-			want := fmt.Sprintf("# HELP payment_disputes_opened_total Disputes that payers have begun.\n# TYPE payment_disputes_opened_total counter\npayment_disputes_opened_total %d\n", 1)
-			if err := testutil.GatherAndCompare(w.metrics, strings.NewReader(want), "payment_disputes_opened_total"); err != nil {
+			want := "# HELP payment_disputes_opened_total Disputes that payers have begun.\n# TYPE payment_disputes_opened_total counter\npayment_disputes_opened_total 1\n" +
+				"# HELP payment_disputes_closed_total Disputes that have ended, by outcome: won, lost or withdrawn.\n# TYPE payment_disputes_closed_total counter\n"
+			for _, one := range domain.DisputeOutcomes {
+				n := 0
+				if one == domain.DisputeStatus(outcome).Outcome() {
+					n = 1
+				}
+				want += fmt.Sprintf("payment_disputes_closed_total{outcome=%q} %d\n", one, n)
+			}
+			if err := testutil.GatherAndCompare(w.metrics, strings.NewReader(want), "payment_disputes_opened_total", "payment_disputes_closed_total"); err != nil {
 				t.Error(err)
 			}
 			if n := w.Count(`select count(*) from disputes where closed_at is not null and status = '` + outcome + `'`); n != 1 {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -310,5 +311,47 @@ func TestIntentsOfLostBookings(t *testing.T) {
 				t.Errorf("%d bookings are left", n)
 			}
 		})
+	}
+}
+
+// Many open intents of a lost booking are canceled turn by turn, each by one call, also one whose creation has no known outcome at first. That
+// they take more than one turn is no failure.
+func TestManyIntentsOfALostBooking(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.tenant()
+	failures := w.logged()
+	b := w.bookings.Add(ctx, "pending", 100, 100, "USD")
+	body := fmt.Sprintf(`{"booking_id":%q}`, b.ID)
+	const many = 25
+	for range many {
+		w.post(ctx, body).is(201)
+	}
+	w.gateway.After = func(context.Context, string) error { return errLost }
+	w.post(ctx, body).is(502, "payment_intent_failed")
+	w.gateway.After = nil
+	w.lose(ctx, b, "cancelled", 2)
+	var calls atomic.Int64
+	w.gateway.Before = func(_ context.Context, call string) error {
+		if call == "cancel" {
+			calls.Add(1)
+		}
+		return nil
+	}
+	canceled := func(want, left int) {
+		t.Helper()
+		w.run(w.canceler.Run)
+		n, bookings := w.Count(`select count(*) from payment_intents where status = 'canceled'`), w.Count(`select count(*) from lost_bookings`)
+		if n != want || int(calls.Load()) != want || bookings != left {
+			t.Errorf("%d are canceled by %d calls, %d bookings are left; want %d and %d", n, calls.Load(), bookings, want, left)
+		}
+		w.ahead.Add(int64(5 * time.Second))
+	}
+	canceled(20, 1)
+	canceled(many, 1)
+	w.complete()
+	canceled(many+1, 0)
+	if failures.Len() != 0 {
+		t.Errorf("log: %s", failures)
 	}
 }

@@ -337,12 +337,13 @@ func TestOwedRefundIsClosed(t *testing.T) {
 	w.bookings.Settle(ctx, b.ID, said(900, map[string]bool{p.ID: false})) // 400 of it were paid in cash
 	w.lose(ctx, b, "cancelled", 2)
 	w.settle()
+	version := w.owedList(ctx).Data[0].Version
 	for range 3 {
 		w.ahead.Add(int64(nextDay))
 		w.settle()
 	}
 	list := w.owedList(ctx)
-	if list.Count != 1 || list.Data[0].Failure.Code != "nothing_to_refund" || list.Data[0].RemainingAmount != 400 || list.Data[0].Amount != 900 || list.Data[0].Tries != 1 {
+	if list.Count != 1 || list.Data[0].Version != version || list.Data[0].Failure.Code != "nothing_to_refund" || list.Data[0].RemainingAmount != 400 || list.Data[0].Amount != 900 || list.Data[0].Tries != 1 {
 		t.Fatalf("%+v", list)
 	}
 	o := list.Data[0]
@@ -371,6 +372,7 @@ func TestOwedRefundIsClosed(t *testing.T) {
 			t.Errorf("%+v", closed)
 		}
 	}
+	w.owedCall(ctx, o.ID, "close", `{"note":"x"}`).is(200) // by another request: nothing changes
 	read := answer{w.Send(managing(ctx, "payments:read"), w.engine, "console", "GET", owedRefunds+"/"+o.ID, "")}.is(200)
 	if shown := apitest.Decode[internalapi.OwedRefund](read.Answer); *shown.Note != "Returned in cash to Grace." {
 		t.Errorf("%+v", shown)
@@ -423,7 +425,7 @@ func TestOwedRefundIsRetriedNow(t *testing.T) {
 	read := answer{w.Send(managing(ctx, "payments:read"), w.engine, "console", "GET", owedRefunds+"/"+o.ID, "")}.is(200)
 	done := apitest.Decode[internalapi.OwedRefund](read.Answer)
 	w.owedCall(ctx, o.ID, "close", `{"note":"x"}`).is(422, "invalid_status_transition")
-	if done.Status != "done" || done.RemainingAmount != 0 || done.Failure != nil {
+	if done.Status != "done" || done.RemainingAmount != 0 || done.Failure != nil || done.Version != o.Version+3 { // retried, refunded, done
 		t.Errorf("%+v", done)
 	}
 }

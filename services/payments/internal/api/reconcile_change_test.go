@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
 
+	"holdfast.dev/services/payments/internal/app"
 	"holdfast.dev/services/payments/internal/domain"
 	"holdfast.dev/services/payments/internal/store"
 )
@@ -123,7 +125,8 @@ func TestReconcilerComparesWhatIsOpen(t *testing.T) {
 	}
 }
 
-// More open objects than one page holds are all compared, and those that the gateway does not know any more hold up no other.
+// More open objects than one page holds are all compared, and those that the gateway does not know any more hold up no other. Where one
+// cannot be read, its page is compared again within seconds.
 func TestReconcilerComparesAllThatIsOpen(t *testing.T) {
 	t.Parallel()
 	w, ctx, _ := withStandIn(t)
@@ -137,7 +140,17 @@ func TestReconcilerComparesAllThatIsOpen(t *testing.T) {
 	for _, p := range list {
 		w.standIn.confirm(p.ID, "pm_card_visa")
 	}
-	w.reconcile(&lister{Lister: w.standIn.stripe, hide: true})
+	var unread atomic.Bool
+	l := &lister{Lister: w.standIn.stripe, hide: true, get: func(id string) error {
+		if id == list[len(list)/2].ID && unread.CompareAndSwap(false, true) {
+			return errLost
+		}
+		return nil
+	}}
+	for range 2 {
+		w.run(w.reconciler(l).Run)
+		w.ahead.Add(int64(5 * time.Second))
+	}
 	if n := w.Count(`select count(*) from payment_intents where status = 'succeeded'`); n != 104 {
 		t.Errorf("%d of 104 are mended", n)
 	}
@@ -215,6 +228,36 @@ func TestReconcilerAdoptsByEvents(t *testing.T) {
 	w.reconcile(&lister{Lister: w.standIn.stripe, events: true, only: domain.StageEvents})
 	if got := w.intent(ctx, p.ID); got.Status != domain.Succeeded {
 		t.Errorf("%+v", got)
+	}
+}
+
+// reading is a gateway that lets something happen before an intent is read.
+type reading struct {
+	app.Gateway
+
+	before func()
+}
+
+func (g *reading) Read(ctx context.Context, a domain.Account, p domain.Intent) (domain.Snapshot, error) {
+	g.before()
+	return g.Gateway.Read(ctx, a, p)
+}
+
+// A row of which another attempt begins while the reconciler looks is left to that attempt.
+func TestReconcilerAdoptsNoNewAttempt(t *testing.T) {
+	t.Parallel()
+	w, ctx, _ := withStandIn(t)
+	p, _ := w.payAt(ctx, "USD", 10_000, "", "pm_card_visa")
+	w.Exec(fmt.Sprintf(`update payment_intents set status = 'refused', gateway_id = null where gateway_id = '%s'`, p.ID))
+	w.around = func(g app.Gateway) app.Gateway {
+		return &reading{Gateway: g, before: func() {
+			w.Exec(`update payment_intents set status = 'creating', leased_until = now() + interval '1 day'`)
+		}}
+	}
+	w.engine = w.serve(w.DB.App)
+	w.reconcile(nil)
+	if n := w.Count(`select count(*) from payment_intents where status = 'creating' and gateway_id is null`); n != 1 {
+		t.Error("the row was taken from its attempt")
 	}
 }
 

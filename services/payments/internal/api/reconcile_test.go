@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -29,8 +30,18 @@ type lister struct {
 	hide   bool         // the lists are empty, as if all objects were older
 	only   domain.Stage // the other lists are empty
 	before func(stage domain.Stage, after string) error
+	get    func(id string) error // before an object is read; nil: nothing fails
 	mu     sync.Mutex
 	calls  []string
+}
+
+func (l *lister) Get(ctx context.Context, a domain.Account, kind domain.Stage, id string) (*domain.Listed, error) {
+	if l.get != nil {
+		if err := l.get(id); err != nil {
+			return nil, err
+		}
+	}
+	return l.Lister.Get(ctx, a, kind, id)
 }
 
 func (l *lister) List(ctx context.Context, a domain.Account, stage domain.Stage, since time.Time, after string) (domain.ListPage, error) {
@@ -90,11 +101,29 @@ func (w *world) differences() map[string]int {
 	return out
 }
 
+// refundReads is a gateway that notes which refunds are read.
+type refundReads struct {
+	app.Gateway
+
+	mu  sync.Mutex
+	ids []string
+}
+
+func (g *refundReads) ReadRefund(ctx context.Context, a domain.Account, id string) (domain.GatewayRefund, error) {
+	g.mu.Lock()
+	g.ids = append(g.ids, id)
+	g.mu.Unlock()
+	return g.Gateway.ReadRefund(ctx, a, id)
+}
+
 // The gateway's events are lost, all of them: the reconciler makes everything right, with the events of the platform and the ledger,
 // and counts what it has mended. Afterwards it finds nothing.
 func TestReconcilerMendsWhatLostEventsLeft(t *testing.T) {
 	t.Parallel()
 	w, ctx, account := withStandIn(t, "LOCAL_STRIPE_FEE_FIXED=30")
+	reads := &refundReads{Gateway: w.standIn.stripe}
+	w.around = func(app.Gateway) app.Gateway { return reads }
+	w.engine = w.serve(w.DB.App)
 	w.reconcile(nil)
 	if got := w.differences(); len(got) != 0 {
 		t.Errorf("%v of nothing", got)
@@ -105,8 +134,8 @@ func TestReconcilerMendsWhatLostEventsLeft(t *testing.T) {
 	disputed, charge := w.payAt(ctx, "KWD", 10_000, "", "pm_card_visa")
 	w.payAt(ctx, "USD", 10_000, "", "pm_card_visa")
 	w.reconcile(nil)
-	if got := w.differences(); fmt.Sprint(got) != "map[intent:5]" {
-		t.Errorf("%v", got)
+	if got := w.differences(); fmt.Sprint(got) != "map[intent:5]" || len(reads.ids) != 0 {
+		t.Errorf("%v, and refunds are read: %v", got, reads.ids)
 	}
 	for p, want := range map[string]string{paid.ID: "[succeeded]", declined.ID: "[requires_payment_method card_declined generic_decline]", disputed.ID: "[succeeded]"} {
 		if got := w.failures(p); fmt.Sprint(got) != want {
@@ -179,6 +208,21 @@ func TestReconcilerMendsTheLedger(t *testing.T) {
 	}
 }
 
+// An inquiry, of which the charge says nothing, is found by the list of disputes, and is no difference any more when it has been read.
+func TestReconcilerFindsAnInquiry(t *testing.T) {
+	t.Parallel()
+	w, ctx, account := withStandIn(t)
+	p, charge := w.payAt(ctx, "USD", 10_000, "", "pm_card_visa")
+	w.tell(account, p, "payment_intent.succeeded")
+	w.standIn.control("charges/"+charge+"/dispute", map[string]any{"inquiry": true}, nil)
+	for range 2 {
+		w.reconcile(nil)
+		if got := w.differences(); fmt.Sprint(got) != "map[dispute:1]" || !w.intent(ctx, p.ID).Disputed {
+			t.Errorf("%v", got)
+		}
+	}
+}
+
 // What is on its way is no difference: an event that is due, an intent that is being made, a change that arrives within the grace,
 // and one that happens while the reconciler looks.
 func TestReconcilerWaitsForWhatIsOnItsWay(t *testing.T) {
@@ -212,6 +256,19 @@ func TestReconcilerWaitsForWhatIsOnItsWay(t *testing.T) {
 	w.reconcile(nil)
 	if got := w.differences(); fmt.Sprint(got) != "map[intent:1]" {
 		t.Errorf("%v", got)
+	}
+	w.payAt(ctx, "USD", 10_000, "", "pm_card_visa")
+	var looks []time.Time
+	l.before = func(stage domain.Stage, _ string) error {
+		if stage == domain.StageIntents {
+			looks = append(looks, time.Now())
+		}
+		return nil
+	}
+	patient := w.reconciler(l)
+	patient.Grace = 500 * time.Millisecond
+	if w.run(patient.Run); len(looks) != 2 || looks[1].Sub(looks[0]) < patient.Grace { // the pages before had no difference
+		t.Errorf("%v", looks)
 	}
 }
 
@@ -293,8 +350,11 @@ func TestReconcilerGoesOnAfterACrash(t *testing.T) {
 	}
 	w.ahead.Add(int64(6 * time.Minute))
 	l.before = func(domain.Stage, string) error { // another process, meanwhile
-		if len(l.calls) == 3 {
-			if err := w.reconciler(&lister{before: func(domain.Stage, string) error { return errors.New("two at once") }}).Run(t.Context()); err != nil {
+		if len(l.calls) >= 3 { // before the first page, and between two of them
+			if err := w.reconciler(&lister{before: func(domain.Stage, string) error {
+				t.Error("two compare at once")
+				return errLost
+			}}).Run(t.Context()); err != nil {
 				t.Error(err)
 			}
 			if err := w.DB.App.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
@@ -351,8 +411,11 @@ func TestReconcilerOfAccounts(t *testing.T) {
 		"an outage":    {errors.New("no route"), time.Second, 2 * time.Second},
 	} {
 		l := &lister{Lister: w.standIn.stripe, before: func(domain.Stage, string) error { return c.err }}
-		if err := w.reconciler(l).Run(t.Context()); err != nil || len(l.calls) != 2 {
-			t.Errorf("%s: %v, %v", name, l.calls, err)
+		var log bytes.Buffer
+		logging := w.reconciler(l)
+		logging.Log = slog.New(slog.NewTextHandler(&log, nil))
+		if err := logging.Run(t.Context()); err != nil || len(l.calls) != 2 || strings.Count(log.String(), "could not be compared") != 2 {
+			t.Errorf("%s: %v, %v, log: %s", name, l.calls, err, &log)
 		}
 		w.ahead.Add(int64(c.at))
 		if err := w.reconciler(l).Run(t.Context()); err != nil || len(l.calls) != 2 {
@@ -360,8 +423,9 @@ func TestReconcilerOfAccounts(t *testing.T) {
 		}
 		w.ahead.Add(int64(c.after))
 		l.before = nil
-		if err := w.reconciler(l).Run(t.Context()); err != nil || len(l.calls) != 8 || !strings.HasPrefix(l.calls[2], "intents ") {
-			t.Errorf("%s: %v, %v", name, l.calls, err)
+		log.Reset()
+		if err := logging.Run(t.Context()); err != nil || len(l.calls) != 8 || !strings.HasPrefix(l.calls[2], "intents ") || log.Len() != 0 {
+			t.Errorf("%s: %v, %v, log: %s", name, l.calls, err, &log)
 		}
 		w.ahead.Add(int64(time.Hour + time.Second))
 	}
@@ -418,5 +482,28 @@ func TestReconcilerWhenMendingFails(t *testing.T) {
 	w.reconcile(nil)
 	if err := w.balances(ctx, account); err != nil {
 		t.Error(err)
+	}
+}
+
+// A run whose progress cannot be written asks the gateway no more, and goes on from its page later.
+func TestReconcilerStopsWithoutADatabase(t *testing.T) {
+	t.Parallel()
+	w, _, _ := withStandIn(t)
+	l := &lister{Lister: w.standIn.stripe}
+	l.before = func(domain.Stage, string) error {
+		if len(l.calls) == 1 {
+			w.Exec(`alter table gateway_reconciliations add constraint dead check (false) not valid`)
+		}
+		return nil
+	}
+	w.run(w.reconciler(l).Run)
+	if len(l.calls) != 1 {
+		t.Errorf("%q", l.calls)
+	}
+	w.Exec(`alter table gateway_reconciliations drop constraint dead`)
+	w.ahead.Add(int64(10 * time.Minute))
+	w.run(w.reconciler(l).Run)
+	if got := strings.Join(l.calls, ","); got != "intents ,intents ,refunds ,disputes " {
+		t.Errorf("%q", got)
 	}
 }

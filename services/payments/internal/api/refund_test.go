@@ -112,7 +112,7 @@ func TestRefund(t *testing.T) {
 		t.Errorf("woken %d times", w.woken.Load())
 	}
 	events := w.Events()[before:]
-	if len(events) != 1 || events[0].GetType() != "refund.updated" || !events[0].GetInternal() || events[0].GetObjectId() != r.ID ||
+	if len(events) != 1 || events[0].GetType() != "refund.updated" || !events[0].GetInternal() || events[0].GetObjectId() != r.ID || string(events[0].GetPreviousAttributes()) != "{}" ||
 		string(events[0].GetObject()) != strings.TrimSpace(string(made.Body)) {
 		t.Errorf("%v", events)
 	}
@@ -276,6 +276,7 @@ func TestRefundOfBooking(t *testing.T) {
 		r.Allocations[1].Amount != 400 || r.Status != "succeeded" || r.IntentID != nil || r.BookingID != b.ID.String() || r.Version != 2 {
 		t.Errorf("%s", a.Body)
 	}
+	w.bookings.Fail = func() error { return errLost } // the booking is known here
 	if rest := w.refund(ctx, refundOfBooking(b, "")).is(201).refund(); rest.Amount != 600 || len(rest.Allocations) != 1 {
 		t.Errorf("%+v", rest)
 	}

@@ -1,9 +1,11 @@
 package api_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -63,6 +65,33 @@ func (w *world) refundsOf(ctx context.Context, b domain.Booking) []refund {
 
 func (w *world) waiting() int { return w.Count(`select count(*) from booking_settlements`) }
 
+// logged is what the workers of lost bookings log from now on.
+func (w *world) logged() *bytes.Buffer {
+	var out bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&out, nil))
+	w.settler.Log, w.owed.Log, w.canceler.Log, w.refunder.Log = log, log, log, log
+	return &out
+}
+
+// once runs a function at the next call of the bookings service.
+func (w *world) once(do func()) {
+	var done atomic.Bool
+	w.bookings.Fail = func() error {
+		if done.CompareAndSwap(false, true) {
+			do()
+		}
+		return nil
+	}
+}
+
+// run runs a worker.
+func (w *world) run(work func(context.Context) error) {
+	w.T.Helper()
+	if err := work(w.T.Context()); err != nil {
+		w.T.Error(err)
+	}
+}
+
 // lateCount is the value of the metric of late payments.
 func (w *world) lateCount() float64 {
 	w.T.Helper()
@@ -84,6 +113,7 @@ func TestRefundOfACancelledBooking(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := w.tenant()
+	failures := w.logged()
 	b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
 	first, second := w.paidOf(ctx, b, 300), w.paidOf(ctx, b, 700)
 	if w.waiting() != 0 {
@@ -102,8 +132,8 @@ func TestRefundOfACancelledBooking(t *testing.T) {
 	if one, two := w.refunded(ctx, first.ID), w.refunded(ctx, second.ID); one != 100 || two != 700 {
 		t.Errorf("refunded %d and %d", one, two)
 	}
-	if w.waiting() != 0 || w.bookings.Asked() != 2 || w.lateCount() != 0 {
-		t.Errorf("%d wait, asked %d times, %v late", w.waiting(), w.bookings.Asked(), w.lateCount())
+	if w.waiting() != 0 || w.bookings.Asked() != 2 || w.lateCount() != 0 || failures.Len() != 0 {
+		t.Errorf("%d wait, asked %d times, %v late, log: %s", w.waiting(), w.bookings.Asked(), w.lateCount(), failures)
 	}
 	if body := string(w.do(ctx, "GET", "/refunds/"+list[0].ID, "").is(200).Body); !strings.Contains(body, `"reason":"requested_by_customer"`) {
 		t.Errorf("%s", body)
@@ -179,7 +209,7 @@ func TestLatePaymentIsRefunded(t *testing.T) {
 	}
 }
 
-// Without the policies the money stays, and a late payment is counted.
+// Without the policies, or where they say 0, the money stays, and a late payment is counted.
 func TestMoneyStaysWithoutAPolicy(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -190,6 +220,10 @@ func TestMoneyStaysWithoutAPolicy(t *testing.T) {
 	s.AutoRefund, s.RefundLatePayments = false, false
 	w.bookings.Settle(ctx, b.ID, s)
 	w.lose(ctx, b, "cancelled", 2)
+	w.settle()
+	nothing := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
+	w.bookings.Settle(ctx, nothing.ID, said(0, map[string]bool{w.paidOf(ctx, nothing, 100).ID: false}))
+	w.lose(ctx, nothing, "cancelled", 2)
 	w.settle()
 	if len(w.refundsOf(ctx, b)) != 0 || w.waiting() != 0 || w.lateCount() != 1 || w.Count(`select count(*) from automatic_refunds`) != 0 {
 		t.Errorf("%+v, %d wait, %v late", w.refundsOf(ctx, b), w.waiting(), w.lateCount())
@@ -325,5 +359,86 @@ func TestSettlementsAreOfATenant(t *testing.T) {
 	w.settle()
 	if w.refunded(ctx, p.ID) != 0 || w.waiting() != 0 {
 		t.Error("a booking of another tenant or mode was settled")
+	}
+}
+
+// This service may know of the end of a booking before bookings says so. Nothing is decided then, no failure is logged, and bookings is asked
+// again within seconds.
+func TestSettlementWaitsForBookings(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.tenant()
+	failures := w.logged()
+	b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
+	p := w.paidOf(ctx, b, 1000)
+	s := said(600, map[string]bool{p.ID: false})
+	s.Lost = false
+	w.bookings.Settle(ctx, b.ID, s)
+	w.lose(ctx, b, "cancelled", 2)
+	w.run(w.settler.Run)
+	if w.waiting() != 1 || w.bookings.Asked() != 1 || w.Count(`select count(*) from automatic_refunds`) != 0 {
+		t.Errorf("%d wait, asked %d times", w.waiting(), w.bookings.Asked())
+	}
+	s.Lost = true
+	w.bookings.Settle(ctx, b.ID, s)
+	w.ahead.Add(int64(5 * time.Second))
+	w.run(w.settler.Run)
+	if w.waiting() != 0 {
+		t.Error("it is not tried again within seconds")
+	}
+	w.settle()
+	if w.returned(p) != 600 || failures.Len() != 0 {
+		t.Errorf("%d are returned, log: %s", w.returned(p), failures)
+	}
+}
+
+// A process that is slow, so that another one settles the booking meanwhile, counts no late payment again.
+func TestLatePaymentIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.tenant()
+	b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
+	p := w.paidOf(ctx, b, 1000)
+	w.bookings.Settle(ctx, b.ID, said(0, map[string]bool{p.ID: true}))
+	w.lose(ctx, b, "cancelled", 2)
+	w.once(func() {
+		w.ahead.Add(int64(2 * time.Minute))
+		w.run(w.settler.Run)
+	})
+	w.run(w.settler.Run)
+	w.settle()
+	if w.lateCount() != 1 || w.returned(p) != 1000 || len(w.refundsOf(ctx, b)) != 1 {
+		t.Errorf("%v late, %d are returned", w.lateCount(), w.returned(p))
+	}
+}
+
+// What was noted as owed is returned also when bookings names no amount any more, and is not when a person closes it while a worker asks.
+func TestOwedRefundChangesWhileAWorkerAsks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.tenant()
+	for _, closed := range []bool{false, true} {
+		b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
+		p := w.paidOf(ctx, b, 1000)
+		s := said(600, map[string]bool{p.ID: false})
+		w.bookings.Settle(ctx, b.ID, s)
+		end := w.refuse()
+		w.lose(ctx, b, "cancelled", 2)
+		w.settle()
+		end()
+		o := w.owedList(ctx).Data[0]
+		s.Due = nil
+		w.bookings.Settle(ctx, b.ID, s)
+		w.ahead.Add(int64(nextDay))
+		want := int64(600)
+		if closed {
+			want = 0
+			w.once(func() { w.owedCall(ctx, o.ID, "close", `{"note":"in cash"}`).is(200) })
+		}
+		w.run(w.owed.Run)
+		w.settle()
+		if got := w.returned(p); got != want || w.owedList(ctx).Count != 0 {
+			t.Errorf("closed %t: %d are returned, want %d", closed, got, want)
+		}
 	}
 }

@@ -238,3 +238,74 @@ func TestLateIntentsAreSynced(t *testing.T) {
 		}
 	}
 }
+
+// overtaken runs a worker that finds work which another process takes before it can: taken is that process's statement.
+func (w *world) overtaken(taken string, run func(context.Context) error) {
+	w.T.Helper()
+	tx, err := w.Owner().Begin(w.T.Context())
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	if _, err := tx.Exec(w.T.Context(), taken); err != nil {
+		w.T.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- run(w.T.Context()) }()
+	w.Waiting("transactionid")
+	if err := tx.Commit(w.T.Context()); err != nil {
+		w.T.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		w.T.Error(err)
+	}
+}
+
+// A worker leaves what another process has taken just now: it asks nobody, and logs no failure.
+func TestWorkersLeaveWhatOthersHave(t *testing.T) {
+	t.Parallel()
+	owe := func(w *world, ctx context.Context) {
+		b := w.bookings.Add(ctx, "confirmed", 100, 100, "USD")
+		w.bookings.Settle(ctx, b.ID, said(60, map[string]bool{w.paidOf(ctx, b, 100).ID: false}))
+		w.lose(ctx, b, "cancelled", 2)
+	}
+	for name, c := range map[string]struct {
+		leave func(w *world, ctx context.Context)
+		taken string
+		run   func(w *world, ctx context.Context) error
+	}{
+		"refunds":       {backlogs["refunds"].leave, `update refunds set leased_until = now() + interval '1 day'`, backlogs["refunds"].run},
+		"cancellations": {backlogs["cancellations"].leave, `update lost_bookings set due_at = now() + interval '1 day'`, backlogs["cancellations"].run},
+		"settlements": {owe, `update booking_settlements set due_at = now() + interval '1 day'`, func(w *world, ctx context.Context) error {
+			return w.settler.Run(ctx)
+		}},
+		"owed refunds": {func(w *world, ctx context.Context) {
+			owe(w, ctx)
+			w.run(w.settler.Run)
+		}, `update automatic_refunds set due_at = now() + interval '1 day'`, func(w *world, ctx context.Context) error { return w.owed.Run(ctx) }},
+		"comparisons": {func(w *world, _ context.Context) {
+			w.reconcile(&lister{hide: true})
+		}, `update gateway_reconciliations set due_at = now() + interval '1 day'`, func(w *world, ctx context.Context) error {
+			return w.reconciler(&lister{events: true, before: func(domain.Stage, string) error {
+				t.Error("the gateway's list is read")
+				return errLost
+			}}).Run(ctx)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			ctx := w.tenant()
+			c.leave(w, ctx)
+			w.ahead.Add(int64(time.Minute))
+			failures, asked := w.logged(), w.bookings.Asked()
+			w.gateway.Before = func(_ context.Context, call string) error {
+				t.Errorf("the gateway is called: %s", call)
+				return errLost
+			}
+			w.overtaken(c.taken, func(ctx context.Context) error { return c.run(w, ctx) })
+			if failures.Len() != 0 || w.bookings.Asked() != asked {
+				t.Errorf("asked %d times, log: %s", w.bookings.Asked()-asked, failures)
+			}
+		})
+	}
+}

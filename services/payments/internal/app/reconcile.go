@@ -155,11 +155,8 @@ func (a *Reconciler) lease() time.Duration { return a.Grace + reconcilerLease }
 
 // finish ends a run; the next one begins an interval after this one has begun.
 func (a *Reconciler) finish(ctx context.Context, run domain.Reconciliation) error {
-	now, due := a.Intents.Now(), run.StartedAt.Add(a.Interval)
-	if due.Before(now) {
-		due = now
-	}
-	return a.save(ctx, run.Ended(), due, &now)
+	now := a.Intents.Now()
+	return a.save(ctx, run.Ended(), run.StartedAt.Add(a.Interval), &now)
 }
 
 // postpone leaves a run that has failed to a later turn. An account whose keys are refused waits for the next run. A page whose
