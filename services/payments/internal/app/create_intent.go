@@ -107,8 +107,11 @@ func operationOf[P ids.Prefix](id ids.ID[P]) string {
 // Begin writes the row of a new intent, or takes the call of the one that the same request has begun before.
 func (o *createIntent) Begin(ctx context.Context, tx pg.Tx, begun string) (done bool, err error) {
 	found, err := o.begun(ctx, tx, begun)
-	if err != nil || found != nil {
-		return false, errors.Join(err, o.resume(ctx, tx, found))
+	if err != nil {
+		return false, err
+	}
+	if found != nil {
+		return false, o.resume(ctx, tx, *found)
 	}
 	if o.unable != nil {
 		return false, o.unable
@@ -143,11 +146,8 @@ func (o *createIntent) begun(ctx context.Context, tx pg.Tx, name string) (*domai
 }
 
 // resume takes the call of an intent that was begun, where nobody has it. What the gateway may have forgotten is the completer's.
-func (o *createIntent) resume(ctx context.Context, tx pg.Tx, p *domain.Intent) error {
-	if p == nil {
-		return nil
-	}
-	o.p, o.fresh = *p, false
+func (o *createIntent) resume(ctx context.Context, tx pg.Tx, p domain.Intent) error {
+	o.p, o.fresh = p, false
 	if p.Status.Known() {
 		return nil
 	}
