@@ -25,9 +25,9 @@ func TestEvent(t *testing.T) {
 		ID: id, Livemode: true, Type: "customer.updated", ObjectID: "cu_1", Version: 7, RequestID: "req_1", IdempotencyKey: "k",
 		Object: json.RawMessage(`{"id":"cu_1","name":"<&> 🎉 \u0041","metadata":{"b":"1","a":"2","b":"3"}}`), Previous: json.RawMessage(`{"name":"B"}`),
 	}
-	want := `{"api_version":"v1","created_at":"` + id.Time().Format(time.RFC3339Nano) + `","data":{"object":{"id":"cu_1","name":"<&> 🎉 \u0041",` +
-		`"metadata":{"b":"1","a":"2","b":"3"}},"previous_attributes":{"name":"B"}},"id":"` + id.String() +
-		`","mode":"live","object":"event","request":{"id":"req_1","idempotency_key":"k"},"resource_version":7,"type":"customer.updated"}`
+	want := `{"id":"` + id.String() + `","object":"event","type":"customer.updated","api_version":"v1","mode":"live","created_at":"` +
+		id.Time().Format(time.RFC3339Nano) + `","resource_version":7,"request":{"id":"req_1","idempotency_key":"k"},"data":{"object":` +
+		`{"id":"cu_1","name":"<&> 🎉 \u0041","metadata":{"b":"1","a":"2","b":"3"}},"previous_attributes":{"name":"B"}}}`
 	if got, err := view.Event(e); err != nil || string(got) != want {
 		t.Errorf("got  %s\nwant %s, %v", got, want, err)
 	}
