@@ -128,7 +128,9 @@ func TestTurnEndsWithTheRequest(t *testing.T) {
 			ended <- csvTurns.Take(ctx, func() (bool, error) { time.Sleep(time.Second); return true, nil })
 		}()
 		synctest.Wait()
-		go func() { ended <- csvTurns.Take(ctx, func() (bool, error) { t.Error("it had its turn"); return false, nil }) }()
+		go func() {
+			ended <- csvTurns.Take(ctx, func() (bool, error) { t.Error("it had its turn"); return false, nil })
+		}()
 		time.Sleep(1500 * time.Millisecond)
 		cancel()
 		for range 2 {
