@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -159,7 +160,7 @@ func KindOf(eventType string) string {
 func (c *Contract) HasPersonal(kind string) bool { return c.kinds[kind].holds(false, map[*mask]bool{}) }
 
 // Erase returns the body of a resource without the values that the contract marks as a person's. The property "object"
-// names the kind of the body. Only the order of names may change besides.
+// names the kind of the body. The order of names stays.
 func (c *Contract) Erase(body []byte) ([]byte, error) {
 	var head struct{ Object string }
 	if err := json.Unmarshal(body, &head); err != nil {
@@ -193,18 +194,7 @@ func (m *mask) erase(value json.RawMessage) (json.RawMessage, error) {
 	case m.empty != nil:
 		return m.empty, nil
 	case bytes.HasPrefix(value, []byte("{")):
-		var fields map[string]json.RawMessage
-		if err := json.Unmarshal(value, &fields); err != nil {
-			return nil, err
-		}
-		for name, field := range fields {
-			erased, err := m.props[name].erase(field)
-			if err != nil {
-				return nil, err
-			}
-			fields[name] = erased
-		}
-		return encode(fields)
+		return m.eraseObject(value)
 	case bytes.HasPrefix(value, []byte("[")):
 		var items []json.RawMessage
 		if err := json.Unmarshal(value, &items); err != nil {
@@ -221,6 +211,39 @@ func (m *mask) erase(value json.RawMessage) (json.RawMessage, error) {
 	default:
 		return value, nil
 	}
+}
+
+// eraseObject erases the fields of an object, in their order.
+func (m *mask) eraseObject(value json.RawMessage) (json.RawMessage, error) {
+	d := jsontext.NewDecoder(bytes.NewReader(value), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if _, err := d.ReadToken(); err != nil {
+		return nil, err
+	}
+	out := []byte{'{'}
+	for d.PeekKind() != jsontext.KindEndObject {
+		quoted, err := d.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		name, err := jsontext.AppendUnquote(nil, quoted)
+		if err != nil {
+			return nil, err
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(out, quoted...), ':')
+		field, err := d.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		erased, err := m.props[string(name)].erase(json.RawMessage(field))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, erased...)
+	}
+	return append(out, '}'), nil
 }
 
 func encode(v any) (json.RawMessage, error) {

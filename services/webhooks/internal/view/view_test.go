@@ -64,7 +64,7 @@ func TestErased(t *testing.T) {
 	if err := json.Unmarshal(erased, &got); err != nil {
 		t.Fatal(err)
 	}
-	if want := `{"company":null,"email":"","first_name":"","id":"cu_1","last_name":null,"metadata":{},"name":"","phone":null,"version":3}`; string(got.Data.Object) != want {
+	if want := `{"id":"cu_1","name":"","first_name":"","last_name":null,"email":"","phone":null,"company":null,"metadata":{},"version":3}`; string(got.Data.Object) != want {
 		t.Errorf("object %s", got.Data.Object)
 	}
 	if want := `{"email":"","metadata":{}}`; string(got.Data.PreviousAttributes) != want || strings.Contains(string(erased), "secret") {
