@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/failsafe-go/failsafe-go"
-	"github.com/failsafe-go/failsafe-go/circuitbreaker"
 	"github.com/failsafe-go/failsafe-go/retrypolicy"
 	"go.opentelemetry.io/otel/trace"
 
@@ -43,11 +42,10 @@ type Client struct {
 	Now     func() time.Time   // nil: time.Now
 	Changed func(state string) // called with the breaker's new state: closed, open, half-open; nil: only logged
 
-	once     sync.Once
-	client   *http.Client
-	timeouts Timeouts
-	breaker  circuitbreaker.CircuitBreaker[any]
-	again    failsafe.Executor[answer]
+	once    sync.Once
+	client  *http.Client
+	breaker *Breaker
+	again   failsafe.Executor[answer]
 }
 
 type answer struct {
@@ -174,17 +172,12 @@ func (c *Client) prepare() {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}
 	}
-	c.breaker = circuitbreaker.NewBuilder[any]().
-		WithFailureRateThreshold(0.5, 20, 10*time.Second).
-		WithSuccessThreshold(3).
-		WithDelay(2 * time.Second).
-		OnStateChanged(func(e circuitbreaker.StateChangedEvent) {
-			slog.Warn("circuit breaker", slog.String("peer", c.Target), slog.String("state", e.NewState.String()))
-			if c.Changed != nil {
-				c.Changed(e.NewState.String())
-			}
-		}).
-		Build()
+	c.breaker = NewBreaker(func(state string) {
+		slog.Warn("circuit breaker", slog.String("peer", c.Target), slog.String("state", state))
+		if c.Changed != nil {
+			c.Changed(state)
+		}
+	})
 	retry := retrypolicy.NewBuilder[answer]().
 		HandleIf(func(a answer, err error) bool { return retryable(a, err) }).
 		WithMaxRetries(2).
@@ -202,25 +195,29 @@ func retryable(a answer, err error) bool {
 		return a.status == http.StatusBadGateway || a.status == http.StatusServiceUnavailable
 	}
 	return !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) &&
-		!errors.Is(err, circuitbreaker.ErrOpen) && !errors.Is(err, errOwn) && !Unconnected(err)
+		!errors.Is(err, ErrOpen) && !errors.Is(err, errOwn) && !Unconnected(err)
 }
 
 // errOwn marks errors of this process, before anything is sent.
 var errOwn = errors.New("request cannot be sent")
 
-// send makes one attempt, unless the breaker is open, and reports its result to the breaker. An answer is never a failure: one tenant's
-// data can cause a 500. Of a tenant's late answers the breaker counts a few only.
+// send makes one attempt, unless the breaker is open, and reports its result to the breaker.
 func (c *Client) send(ctx context.Context, method, path string, body []byte, options []Option) (answer, error) {
-	if !c.breaker.TryAcquirePermit() {
-		return answer{}, circuitbreaker.ErrOpen
+	if err := c.breaker.Begin(); err != nil {
+		return answer{}, err
 	}
 	got, err := c.attempt(ctx, method, path, body, options)
-	tenant := caller.FromContext(ctx).Tenant
 	switch {
 	case err == nil || errors.Is(err, context.Canceled) || errors.Is(err, errOwn):
-		c.breaker.RecordSuccess()
-	case ctx.Err() == nil || Unconnected(err) || tenant.IsZero() || c.timeouts.Count(tenant.String()) || c.breaker.IsHalfOpen():
-		c.breaker.RecordFailure()
+		c.breaker.Answered()
+	case ctx.Err() == nil || Unconnected(err):
+		c.breaker.Unavailable()
+	default:
+		client := ""
+		if tenant := caller.FromContext(ctx).Tenant; !tenant.IsZero() {
+			client = tenant.String()
+		}
+		c.breaker.Late(client)
 	}
 	return got, err
 }

@@ -329,26 +329,3 @@ func TestTimeoutsOfOneTenant(t *testing.T) {
 		}
 	})
 }
-
-// Of one client's time-outs a breaker counts five within any ten seconds, wherever they begin.
-func TestTimeoutsCount(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var timeouts peer.Timeouts
-		var counted []time.Time
-		for range 300 {
-			if timeouts.Count("a") {
-				counted = append(counted, time.Now())
-			}
-			time.Sleep(170 * time.Millisecond)
-		}
-		for i := 5; i < len(counted); i++ {
-			if gap := counted[i].Sub(counted[i-5]); gap < 10*time.Second {
-				t.Fatalf("six within %v", gap)
-			}
-		}
-		if len(counted) < 25 || !timeouts.Count("b") {
-			t.Errorf("%d of a minute are counted", len(counted))
-		}
-	})
-}

@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/failsafe-go/failsafe-go/circuitbreaker"
 	"github.com/valyala/fasthttp"
 
 	"holdfast.dev/libs/apperr"
@@ -32,8 +31,7 @@ type Upstream struct {
 	scheme  string
 	host    string
 	client  *fasthttp.HostClient
-	breaker circuitbreaker.CircuitBreaker[any]
-	late    peer.Timeouts
+	breaker *peer.Breaker
 	places  chan struct{} // one for each running call
 
 	streams      *http.Transport
@@ -68,10 +66,7 @@ func NewUpstream(target, base string, signer *caller.Signer, opt UpstreamOptions
 	up := &Upstream{
 		target: target, signer: signer, timeout: opt.Timeout, scheme: u.Scheme, host: u.Host,
 		streams: newStreams(opt.Timeout), writeTimeout: opt.StreamWriteTimeout, places: make(chan struct{}, opt.MaxConns),
-		breaker: circuitbreaker.NewBuilder[any]().WithFailureRateThreshold(0.5, 20, 10*time.Second).
-			WithSuccessThreshold(3).WithDelay(time.Second).
-			OnStateChanged(func(e circuitbreaker.StateChangedEvent) { opt.Changed(target, e.NewState.String()) }).
-			Build(),
+		breaker: peer.NewBreaker(func(state string) { opt.Changed(target, state) }),
 	}
 	up.client = &fasthttp.HostClient{
 		Addr: u.Host, IsTLS: u.Scheme == "https", MaxConns: opt.MaxConns, MaxConnWaitTimeout: placeTimeout,
@@ -140,7 +135,7 @@ func (u *Upstream) acquirePlace(ctx context.Context, deadline time.Time) error {
 		return nil
 	default:
 	}
-	if u.breaker.IsOpen() && u.breaker.RemainingDelay() > 0 {
+	if u.breaker.Open() {
 		return u.open()
 	}
 	ctx, cancel := context.WithDeadline(ctx, deadline)
@@ -155,24 +150,25 @@ func (u *Upstream) acquirePlace(ctx context.Context, deadline time.Time) error {
 
 // acquirePermit takes a permit of the breaker. record returns it.
 func (u *Upstream) acquirePermit() error {
-	if !u.breaker.TryAcquirePermit() {
+	if u.breaker.Begin() != nil {
 		return u.open()
 	}
 	return nil
 }
 
 func (u *Upstream) open() error {
-	return apperr.ErrUnavailable.WithCause(fmt.Errorf("%s: %w", u.target, circuitbreaker.ErrOpen))
+	return apperr.ErrUnavailable.WithCause(fmt.Errorf("%s: %w", u.target, peer.ErrOpen))
 }
 
-// record reports the result of a call to the breaker. Of the late answers to a tenant, or to an address without a credential, it counts a
-// few only: what they ask for may be what makes them late.
+// record reports the result of a call to the breaker.
 func (u *Upstream) record(call *domain.Call, err error) {
 	switch {
 	case !unreachable(err):
-		u.breaker.RecordSuccess()
-	case !late(err) || peer.Unconnected(err) || u.late.Count(clientOf(call)) || u.breaker.IsHalfOpen():
-		u.breaker.RecordFailure()
+		u.breaker.Answered()
+	case !late(err) || peer.Unconnected(err):
+		u.breaker.Unavailable()
+	default:
+		u.breaker.Late(clientOf(call))
 	}
 }
 

@@ -1,0 +1,102 @@
+package peer
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/failsafe-go/failsafe-go/circuitbreaker"
+)
+
+// The policy of a Breaker.
+const (
+	failureRate  = 0.5 // of the calls to a service, with which its breaker opens
+	failureCalls = 20  // fewer calls say nothing
+	failureSpan  = 10 * time.Second
+	openFor      = time.Second // until a call is tried again
+	closingCalls = 3           // that must be answered before the breaker closes
+)
+
+// The time-outs of one client that a breaker counts: fewer than it needs to open, so that one client's slow requests never close a service
+// for the others, while those of several together do.
+const (
+	timeoutsPerClient = 5
+	timeoutWindow     = 10 * time.Second
+)
+
+// ErrOpen says that nothing was sent, because the breaker is open.
+var ErrOpen = circuitbreaker.ErrOpen
+
+// Breaker is the circuit breaker of a service, in the gateway and in the services that call it. Make one with NewBreaker.
+type Breaker struct {
+	circuit  circuitbreaker.CircuitBreaker[any]
+	timeouts timeouts
+}
+
+// NewBreaker makes a closed breaker. changed is called with each new state: closed, open, half-open.
+func NewBreaker(changed func(state string)) *Breaker {
+	return &Breaker{circuit: circuitbreaker.NewBuilder[any]().
+		WithFailureRateThreshold(failureRate, failureCalls, failureSpan).
+		WithSuccessThreshold(closingCalls).
+		WithDelay(openFor).
+		OnStateChanged(func(e circuitbreaker.StateChangedEvent) { changed(e.NewState.String()) }).
+		Build()}
+}
+
+// Open reports whether the next call fails at once.
+func (b *Breaker) Open() bool { return b.circuit.IsOpen() && b.circuit.RemainingDelay() > 0 }
+
+// Begin takes a permit for one call, which Answered, Unavailable or Late returns; ErrOpen.
+func (b *Breaker) Begin() error {
+	if !b.circuit.TryAcquirePermit() {
+		return ErrOpen
+	}
+	return nil
+}
+
+// Answered ends a call that was answered with any status, and one that says nothing of the service: one tenant's data can cause a 500.
+func (b *Breaker) Answered() { b.circuit.RecordSuccess() }
+
+// Unavailable ends a call without a connection, or with one that broke.
+func (b *Breaker) Unavailable() { b.circuit.RecordFailure() }
+
+// Late ends a call that was not answered in time. Of those of one client, which is a tenant or, without a credential, an address, a few
+// count only: what it asks for may be what makes them late. A call for no client counts always.
+func (b *Breaker) Late(client string) {
+	if client == "" || b.timeouts.count(client) || b.circuit.IsHalfOpen() {
+		b.circuit.RecordFailure()
+	}
+}
+
+// timeouts counts the time-outs of each client. The zero value is ready.
+type timeouts struct {
+	mu      sync.Mutex
+	swept   time.Time              // guarded by mu
+	counted map[string][]time.Time // guarded by mu: those of the window that a breaker has counted, by client
+}
+
+// count reports whether a breaker counts a time-out of the client, and notes it then. Within any timeoutWindow that are timeoutsPerClient.
+func (t *timeouts) count(client string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := time.Now()
+	over := func(at time.Time) bool { return now.Sub(at) >= timeoutWindow }
+	if over(t.swept) { // clients whose time-outs are over are forgotten
+		t.swept = now
+		for name, list := range t.counted {
+			if over(list[len(list)-1]) {
+				delete(t.counted, name)
+			}
+		}
+	}
+	list := slices.DeleteFunc(t.counted[client], over)
+	counts := len(list) < timeoutsPerClient
+	if counts {
+		list = append(list, now)
+	}
+	if t.counted == nil {
+		t.counted = map[string][]time.Time{}
+	}
+	t.counted[client] = list
+	return counts
+}
