@@ -15,7 +15,6 @@ import (
 	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/bookings/internal/domain"
-	"holdfast.dev/services/bookings/internal/domain/limit"
 	"holdfast.dev/services/bookings/internal/store"
 	"holdfast.dev/services/bookings/internal/view"
 )
@@ -100,18 +99,6 @@ func unlessEmpty[P ids.Prefix, T any](
 		return nil, nil
 	}
 	return read(ctx, q, list)
-}
-
-// checkRoom returns the 422 when one more row, active or inactive, would exceed its cap. It counts under the catalogue's
-// lock.
-func checkRoom(
-	ctx context.Context, tx pg.Tx, caps limit.Caps, count func(ctx context.Context, tx pg.Tx) (limit.Count, error), active bool,
-) error {
-	there, err := count(ctx, tx)
-	if err != nil {
-		return err
-	}
-	return caps.Room(there, active)
 }
 
 func mode(ctx context.Context) api.Mode { return api.Mode(caller.FromContext(ctx).Mode) }

@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"holdfast.dev/libs/apperr"
-	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/bookings/internal/domain"
 	"holdfast.dev/services/bookings/internal/domain/limit"
@@ -14,55 +14,28 @@ import (
 	"holdfast.dev/services/bookings/internal/view"
 )
 
+func (a *Catalogue) holidayRules() kind[domain.HolidayID, domain.HolidayRule, domain.HolidayRulePatch, api.HolidayRule] {
+	return kind[domain.HolidayID, domain.HolidayRule, domain.HolidayRulePatch, api.HolidayRule]{
+		apply: func(_ context.Context, r domain.HolidayRule, in domain.HolidayRulePatch) (domain.HolidayRule, error) {
+			return r.Apply(in)
+		},
+		validate: validateHolidayRule, load: store.Holiday, save: a.saveHolidayRule, show: view.HolidayRule,
+		version: func(r domain.HolidayRule) int64 { return r.Version },
+		active:  func(r domain.HolidayRule) bool { return r.Active },
+		caps:    limit.Holidays, count: store.CountHolidays,
+	}
+}
+
 // CreateHolidayRule makes a holiday rule.
 func (a *Catalogue) CreateHolidayRule(ctx context.Context, tx pg.Tx, in domain.HolidayRulePatch) (domain.HolidayRule, error) {
-	if err := store.LockCatalogue(ctx, tx); err != nil {
-		return domain.HolidayRule{}, err
-	}
-	r, err := domain.NewHolidayRule().Apply(in)
-	if err != nil {
-		return domain.HolidayRule{}, err
-	}
-	if err := validateHolidayRule(ctx, tx, &r); err != nil {
-		return domain.HolidayRule{}, err
-	}
-	if err := checkRoom(ctx, tx, limit.Holidays, store.CountHolidays, r.Active); err != nil {
-		return domain.HolidayRule{}, err
-	}
-	return a.saveHolidayRule(ctx, tx, nil, r)
+	return a.holidayRules().create(ctx, tx, domain.NewHolidayRule(), in)
 }
 
 // UpdateHolidayRule changes the given fields. A change that shows nowhere makes no new version.
 func (a *Catalogue) UpdateHolidayRule(
 	ctx context.Context, tx pg.Tx, id domain.HolidayID, in domain.HolidayRulePatch, match patch.Precondition,
 ) (domain.HolidayRule, error) {
-	if err := store.LockCatalogue(ctx, tx); err != nil {
-		return domain.HolidayRule{}, err
-	}
-	current, err := store.Holiday(ctx, tx, id)
-	if err != nil {
-		return domain.HolidayRule{}, err
-	}
-	wanted, err := current.Apply(in)
-	if err != nil {
-		return domain.HolidayRule{}, err
-	}
-	if err := validateHolidayRule(ctx, tx, &wanted); err != nil {
-		return domain.HolidayRule{}, err
-	}
-	if err := match.Check(current.Version); err != nil {
-		return domain.HolidayRule{}, err
-	}
-	same, err := contract.SameBody(view.HolidayRule(current, mode(ctx)), view.HolidayRule(wanted, mode(ctx)))
-	if err != nil || same {
-		return current, err
-	}
-	if wanted.Active != current.Active {
-		if err := checkRoom(ctx, tx, limit.Holidays, store.CountHolidays, wanted.Active); err != nil {
-			return domain.HolidayRule{}, err
-		}
-	}
-	return a.saveHolidayRule(ctx, tx, &current, wanted)
+	return a.holidayRules().update(ctx, tx, id, in, match)
 }
 
 // validateHolidayRule returns the 422 of fields that do not go together, and of rows that the caller does not have.

@@ -5,9 +5,9 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
-	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/bookings/internal/domain"
 	"holdfast.dev/services/bookings/internal/domain/limit"
@@ -15,53 +15,28 @@ import (
 	"holdfast.dev/services/bookings/internal/view"
 )
 
+func (a *Catalogue) packages() kind[domain.PackageID, domain.Package, domain.PackagePatch, api.Package] {
+	return kind[domain.PackageID, domain.Package, domain.PackagePatch, api.Package]{
+		apply: func(ctx context.Context, p domain.Package, in domain.PackagePatch) (domain.Package, error) {
+			return p.Apply(in, caller.FromContext(ctx).Currency)
+		},
+		validate: validatePackage, load: store.Package, save: a.savePackage, show: view.Package,
+		version: func(p domain.Package) int64 { return p.Version },
+		active:  func(p domain.Package) bool { return p.Active },
+		caps:    limit.Packages, count: store.CountPackages,
+	}
+}
+
 // CreatePackage makes a package.
 func (a *Catalogue) CreatePackage(ctx context.Context, tx pg.Tx, in domain.PackagePatch) (domain.Package, error) {
-	if err := store.LockCatalogue(ctx, tx); err != nil {
-		return domain.Package{}, err
-	}
-	p, err := domain.NewPackage().Apply(in, caller.FromContext(ctx).Currency)
-	if err != nil {
-		return domain.Package{}, err
-	}
-	if err := validatePackage(ctx, tx, &p); err != nil {
-		return domain.Package{}, err
-	}
-	if err := checkRoom(ctx, tx, limit.Packages, store.CountPackages, p.Active); err != nil {
-		return domain.Package{}, err
-	}
-	return a.savePackage(ctx, tx, nil, p)
+	return a.packages().create(ctx, tx, domain.NewPackage(), in)
 }
 
 // UpdatePackage changes the given fields. A change that shows nowhere makes no new version.
-func (a *Catalogue) UpdatePackage(ctx context.Context, tx pg.Tx, id domain.PackageID, in domain.PackagePatch, match patch.Precondition) (domain.Package, error) {
-	if err := store.LockCatalogue(ctx, tx); err != nil {
-		return domain.Package{}, err
-	}
-	current, err := store.Package(ctx, tx, id)
-	if err != nil {
-		return domain.Package{}, err
-	}
-	wanted, err := current.Apply(in, caller.FromContext(ctx).Currency)
-	if err != nil {
-		return domain.Package{}, err
-	}
-	if err := validatePackage(ctx, tx, &wanted); err != nil {
-		return domain.Package{}, err
-	}
-	if err := match.Check(current.Version); err != nil {
-		return domain.Package{}, err
-	}
-	same, err := contract.SameBody(view.Package(current, mode(ctx)), view.Package(wanted, mode(ctx)))
-	if err != nil || same {
-		return current, err
-	}
-	if wanted.Active != current.Active {
-		if err := checkRoom(ctx, tx, limit.Packages, store.CountPackages, wanted.Active); err != nil {
-			return domain.Package{}, err
-		}
-	}
-	return a.savePackage(ctx, tx, &current, wanted)
+func (a *Catalogue) UpdatePackage(
+	ctx context.Context, tx pg.Tx, id domain.PackageID, in domain.PackagePatch, match patch.Precondition,
+) (domain.Package, error) {
+	return a.packages().update(ctx, tx, id, in, match)
 }
 
 // validatePackage returns the 422 of fields that do not go together, and of rows that the caller does not have.

@@ -3,9 +3,9 @@ package app
 import (
 	"context"
 
-	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/bookings/internal/domain"
 	"holdfast.dev/services/bookings/internal/domain/limit"
@@ -13,53 +13,28 @@ import (
 	"holdfast.dev/services/bookings/internal/view"
 )
 
+func (a *Catalogue) services() kind[domain.ServiceID, domain.Service, domain.ServicePatch, api.Service] {
+	return kind[domain.ServiceID, domain.Service, domain.ServicePatch, api.Service]{
+		apply: func(_ context.Context, s domain.Service, in domain.ServicePatch) (domain.Service, error) {
+			return s.Apply(in)
+		},
+		validate: validateService, load: store.Service, save: a.saveService, show: view.Service,
+		version: func(s domain.Service) int64 { return s.Version },
+		active:  func(s domain.Service) bool { return s.Active },
+		caps:    limit.Services, count: store.CountServices,
+	}
+}
+
 // CreateService makes a service.
 func (a *Catalogue) CreateService(ctx context.Context, tx pg.Tx, in domain.ServicePatch) (domain.Service, error) {
-	if err := store.LockCatalogue(ctx, tx); err != nil {
-		return domain.Service{}, err
-	}
-	s, err := domain.NewService().Apply(in)
-	if err != nil {
-		return domain.Service{}, err
-	}
-	if err := validateService(ctx, tx, &s); err != nil {
-		return domain.Service{}, err
-	}
-	if err := checkRoom(ctx, tx, limit.Services, store.CountServices, s.Active); err != nil {
-		return domain.Service{}, err
-	}
-	return a.saveService(ctx, tx, nil, s)
+	return a.services().create(ctx, tx, domain.NewService(), in)
 }
 
 // UpdateService changes the given fields. A change that shows nowhere makes no new version.
-func (a *Catalogue) UpdateService(ctx context.Context, tx pg.Tx, id domain.ServiceID, in domain.ServicePatch, match patch.Precondition) (domain.Service, error) {
-	if err := store.LockCatalogue(ctx, tx); err != nil {
-		return domain.Service{}, err
-	}
-	current, err := store.Service(ctx, tx, id)
-	if err != nil {
-		return domain.Service{}, err
-	}
-	wanted, err := current.Apply(in)
-	if err != nil {
-		return domain.Service{}, err
-	}
-	if err := validateService(ctx, tx, &wanted); err != nil {
-		return domain.Service{}, err
-	}
-	if err := match.Check(current.Version); err != nil {
-		return domain.Service{}, err
-	}
-	same, err := contract.SameBody(view.Service(current, mode(ctx)), view.Service(wanted, mode(ctx)))
-	if err != nil || same {
-		return current, err
-	}
-	if wanted.Active != current.Active {
-		if err := checkRoom(ctx, tx, limit.Services, store.CountServices, wanted.Active); err != nil {
-			return domain.Service{}, err
-		}
-	}
-	return a.saveService(ctx, tx, &current, wanted)
+func (a *Catalogue) UpdateService(
+	ctx context.Context, tx pg.Tx, id domain.ServiceID, in domain.ServicePatch, match patch.Precondition,
+) (domain.Service, error) {
+	return a.services().update(ctx, tx, id, in, match)
 }
 
 // validateService returns the 422 of units that the caller does not have.

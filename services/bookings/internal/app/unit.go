@@ -3,9 +3,9 @@ package app
 import (
 	"context"
 
-	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/patch"
 	"holdfast.dev/libs/pg"
+	"holdfast.dev/proto/api"
 
 	"holdfast.dev/services/bookings/internal/domain"
 	"holdfast.dev/services/bookings/internal/domain/limit"
@@ -13,53 +13,28 @@ import (
 	"holdfast.dev/services/bookings/internal/view"
 )
 
+func (a *Catalogue) units() kind[domain.UnitID, domain.Unit, domain.UnitPatch, api.Unit] {
+	return kind[domain.UnitID, domain.Unit, domain.UnitPatch, api.Unit]{
+		apply: func(_ context.Context, u domain.Unit, in domain.UnitPatch) (domain.Unit, error) {
+			return u.Apply(in)
+		},
+		validate: validateUnit, load: store.Unit, save: a.saveUnit, show: view.Unit,
+		version: func(u domain.Unit) int64 { return u.Version },
+		active:  domain.Unit.InUse,
+		caps:    limit.Units, count: store.CountUnits,
+	}
+}
+
 // CreateUnit makes a unit.
 func (a *Catalogue) CreateUnit(ctx context.Context, tx pg.Tx, in domain.UnitPatch) (domain.Unit, error) {
-	if err := store.LockCatalogue(ctx, tx); err != nil {
-		return domain.Unit{}, err
-	}
-	u, err := domain.NewUnit().Apply(in)
-	if err != nil {
-		return domain.Unit{}, err
-	}
-	if err := validateUnit(ctx, tx, &u); err != nil {
-		return domain.Unit{}, err
-	}
-	if err := checkRoom(ctx, tx, limit.Units, store.CountUnits, u.InUse()); err != nil {
-		return domain.Unit{}, err
-	}
-	return a.saveUnit(ctx, tx, nil, u)
+	return a.units().create(ctx, tx, domain.NewUnit(), in)
 }
 
 // UpdateUnit changes the given fields. A change that shows nowhere makes no new version.
-func (a *Catalogue) UpdateUnit(ctx context.Context, tx pg.Tx, id domain.UnitID, in domain.UnitPatch, match patch.Precondition) (domain.Unit, error) {
-	if err := store.LockCatalogue(ctx, tx); err != nil {
-		return domain.Unit{}, err
-	}
-	current, err := store.Unit(ctx, tx, id)
-	if err != nil {
-		return domain.Unit{}, err
-	}
-	wanted, err := current.Apply(in)
-	if err != nil {
-		return domain.Unit{}, err
-	}
-	if err := validateUnit(ctx, tx, &wanted); err != nil {
-		return domain.Unit{}, err
-	}
-	if err := match.Check(current.Version); err != nil {
-		return domain.Unit{}, err
-	}
-	same, err := contract.SameBody(view.Unit(current, mode(ctx)), view.Unit(wanted, mode(ctx)))
-	if err != nil || same {
-		return current, err
-	}
-	if wanted.InUse() != current.InUse() {
-		if err := checkRoom(ctx, tx, limit.Units, store.CountUnits, wanted.InUse()); err != nil {
-			return domain.Unit{}, err
-		}
-	}
-	return a.saveUnit(ctx, tx, &current, wanted)
+func (a *Catalogue) UpdateUnit(
+	ctx context.Context, tx pg.Tx, id domain.UnitID, in domain.UnitPatch, match patch.Precondition,
+) (domain.Unit, error) {
+	return a.units().update(ctx, tx, id, in, match)
 }
 
 // validateUnit returns the 422 of services that the caller does not have.
