@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/libs/platform"
 	"holdfast.dev/libs/service"
 
+	"holdfast.dev/services/identity/internal/store"
 	"holdfast.dev/services/identity/migrations"
 )
 
@@ -19,7 +20,7 @@ func main() {
 		Name:     "identity",
 		Config:   &cfg,
 		Serve:    func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
-		Commands: append(platform.Commands("identity", migrate), tenantCommand(), keyCommand(), operatorCommand(), appCommand(), grantCommand(), auditCommand(), resealCommand()),
+		Commands: append(platform.Commands("identity", migrate), tenantCommand(), keyCommand(), operatorCommand(), appCommand(), grantCommand(), auditCommand(), platform.ResealCommand(store.ResealFactors)),
 	})
 }
 

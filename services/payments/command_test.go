@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/libs/crypt"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
+	"holdfast.dev/libs/platform"
 
 	"holdfast.dev/services/payments/internal/app"
 	"holdfast.dev/services/payments/internal/domain"
@@ -75,9 +76,9 @@ func TestResealCommand(t *testing.T) {
 		}
 		made[ctx] = a
 	}
-	settings := resealSettings{WorkerDatabaseURL: db.WorkerURL, EncryptionKeys: freshKey + "," + oldKey}
+	settings := platform.ResealSettings{WorkerDatabaseURL: db.WorkerURL, EncryptionKeys: freshKey + "," + oldKey}
 	for range 2 { // the second time finds nothing to do
-		if err := reseal(t.Context(), settings); err != nil {
+		if err := platform.Reseal(t.Context(), settings, store.ResealKeys); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -93,7 +94,7 @@ func TestResealCommand(t *testing.T) {
 		}
 	}
 	settings.EncryptionKeys = "other:" + strings.Repeat("ef", 32)
-	if err := reseal(t.Context(), settings); err == nil || strings.Count(err.Error(), "no key opens") != 2 {
+	if err := platform.Reseal(t.Context(), settings, store.ResealKeys); err == nil || strings.Count(err.Error(), "no key opens") != 2 {
 		t.Errorf("with a key that opens none: %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"holdfast.dev/libs/platform"
 	"holdfast.dev/libs/service"
 
+	"holdfast.dev/services/payments/internal/store"
 	"holdfast.dev/services/payments/migrations"
 )
 
@@ -16,6 +17,6 @@ func main() {
 		Name:     "payments",
 		Config:   &cfg,
 		Serve:    func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
-		Commands: append(platform.Commands("payments", platform.Migrate(migrations.FS)), gatewayCommand(), resealCommand()),
+		Commands: append(platform.Commands("payments", platform.Migrate(migrations.FS)), gatewayCommand(), platform.ResealCommand(store.ResealKeys)),
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/pg"
 	"holdfast.dev/libs/pgtest"
+	"holdfast.dev/libs/platform"
 
 	"holdfast.dev/services/webhooks/internal/domain"
 	"holdfast.dev/services/webhooks/internal/store"
@@ -57,9 +58,9 @@ func TestResealCommand(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	settings := resealSettings{WorkerDatabaseURL: db.WorkerURL, EncryptionKeys: fresh + "," + old}
+	settings := platform.ResealSettings{WorkerDatabaseURL: db.WorkerURL, EncryptionKeys: fresh + "," + old}
 	for range 2 { // the second time finds nothing to do
-		if err := reseal(t.Context(), settings); err != nil {
+		if err := platform.Reseal(t.Context(), settings, store.ResealSecrets); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -67,7 +68,7 @@ func TestResealCommand(t *testing.T) {
 		t.Errorf("%d secrets open with only the new key", len(got))
 	}
 	settings.EncryptionKeys = "other:" + strings.Repeat("ef", 32)
-	if err := reseal(t.Context(), settings); err == nil || !strings.Contains(err.Error(), "no key opens") {
+	if err := platform.Reseal(t.Context(), settings, store.ResealSecrets); err == nil || !strings.Contains(err.Error(), "no key opens") {
 		t.Errorf("with a key that opens none: %v", err)
 	}
 }

@@ -24,7 +24,7 @@ func main() {
 		Serve:  func(ctx context.Context, rt *service.Runtime) error { return wire(ctx, rt, cfg) },
 		Commands: append(platform.Commands("webhooks", migrate),
 			service.Command("partitions", "Drop the weeks of the log that are past.", dropPartitions),
-			resealCommand(), listenCommand(), triggerCommand(), verifyCommand()),
+			platform.ResealCommand(store.ResealSecrets), listenCommand(), triggerCommand(), verifyCommand()),
 	})
 }
 

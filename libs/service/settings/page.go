@@ -25,7 +25,7 @@ func page(root string) (string, error) {
 	s := newSource(root)
 	var b strings.Builder
 	b.WriteString(head)
-	for _, link := range append([]string{"Every process", "Services with a database", "The command migrate"}, proto.ServiceNames()...) {
+	for _, link := range append([]string{"Every process", "Services with a database", "The command migrate", "The command reseal"}, proto.ServiceNames()...) {
 		fmt.Fprintf(&b, "- [%s](#%s)\n", link, anchor(link))
 	}
 	common, err := s.read(module+"libs/service", "Common")
@@ -48,6 +48,13 @@ func page(root string) (string, error) {
 	}
 	b.WriteString("\n## The command migrate\n\n`migrate` of each of these services, and the scheduled jobs beside it, read only these.\n\n")
 	table(&b, migrate.Settings)
+
+	reseal, err := s.read(module+"libs/platform", "ResealSettings")
+	if err != nil {
+		return "", err
+	}
+	b.WriteString("\n## The command reseal\n\n`reseal` of the services that keep secrets reads only these.\n\n")
+	table(&b, reseal.Settings)
 
 	for _, name := range proto.ServiceNames() {
 		if err := s.service(&b, name, shared); err != nil {

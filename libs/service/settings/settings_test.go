@@ -35,6 +35,7 @@ func TestRows(t *testing.T) {
 		"Every process":            {"| `HTTP_READ_TIMEOUT` | duration | `30s` |  |  |"},
 		"Services with a database": {"| `CALLER_VERIFY_KEYS` | text |  | yes | yes |", "| `KAFKA_BROKERS` | list, by comma |  | yes |  |", "| `DATABASE_MAX_CONNS` | number | `16` |  |  |"},
 		"The command migrate":      {"| `APP_ROLE` | text |  | yes |  |"},
+		"The command reseal":       {"| `SERVICE_ENCRYPTION_KEYS` | text |  | yes | yes |"},
 		"identity":                 {"`DATABASE_MAX_CONNS` is 10:", "| `REDIS_TIMEOUT` | duration | `1s` |  |  |", "| `REDIS_SENTINEL_PASSWORD` | text |  |  | yes |"},
 		"webhooks":                 {"`WORKER_DATABASE_MAX_CONNS` is 16:", `| \<kid>:\<hex>,…: the first signs |`},
 		"gateway":                  {"Beside those of [every process](#every-process):", "| `REDIS_TIMEOUT` | duration | `15ms` |  |  |"},
