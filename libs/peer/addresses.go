@@ -59,6 +59,26 @@ func (a Addresses) Client(target string, signer *caller.Signer) (*Client, error)
 	return &Client{Target: target, BaseURL: base, Signer: signer}, err
 }
 
+// Clients returns a client of each service that a service calls by proto/services.yaml, by the name of the target. signKeys are the
+// setting CALLER_SIGN_KEYS.
+func (a Addresses) Clients(from, signKeys string) (map[string]*Client, error) {
+	keys, err := caller.ParseKeys(signKeys)
+	if err != nil {
+		return nil, fmt.Errorf("CALLER_SIGN_KEYS: %w", err)
+	}
+	s, ok := proto.ServiceNamed(from)
+	if !ok {
+		return nil, fmt.Errorf("proto/services.yaml has no service %s", from)
+	}
+	signer, clients := &caller.Signer{From: from, Keys: keys}, make(map[string]*Client, len(s.Calls))
+	for _, target := range s.Calls {
+		if clients[target], err = a.Client(target, signer); err != nil {
+			return nil, err
+		}
+	}
+	return clients, nil
+}
+
 func (a Addresses) at(service string) string {
 	return strings.ReplaceAll(a.Pattern, "{service}", service)
 }

@@ -79,3 +79,27 @@ func TestWrongAddresses(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A service has a client of each service that it calls, and of no other.
+func TestClients(t *testing.T) {
+	t.Parallel()
+	a := peer.Addresses{Pattern: "http://{service}:8080"}
+	for _, name := range proto.ServiceNames() {
+		s, _ := proto.ServiceNamed(name)
+		clients, err := a.Clients(name, "")
+		if err != nil || len(clients) != len(s.Calls) {
+			t.Errorf("%s: %d clients for %v, %v", name, len(clients), s.Calls, err)
+		}
+		for _, target := range s.Calls {
+			if c := clients[target]; c == nil || c.Target != target || c.BaseURL != "http://"+target+":8080" || c.Signer.From != name {
+				t.Errorf("%s calls %s with %+v", name, target, c)
+			}
+		}
+	}
+	if _, err := a.Clients("bookings", "customers=nonsense"); err == nil || !strings.Contains(err.Error(), "CALLER_SIGN_KEYS") {
+		t.Errorf("keys that are no keys: %v", err)
+	}
+	if _, err := a.Clients("nobody", ""); err == nil {
+		t.Error("an unknown service has clients")
+	}
+}

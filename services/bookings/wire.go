@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/crypt"
 	"holdfast.dev/libs/numbers"
 	"holdfast.dev/libs/platform"
@@ -25,7 +24,7 @@ const (
 
 // wire builds everything, top to bottom, and registers it with rt; stopping runs upwards.
 func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
-	sign, err := caller.ParseKeys(cfg.SignKeys)
+	to, err := cfg.Upstreams.Clients("bookings", cfg.SignKeys)
 	if err != nil {
 		return err
 	}
@@ -37,17 +36,8 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	signer := &caller.Signer{From: "bookings", Keys: sign}
-	toCustomers, err := cfg.Upstreams.Client("customers", signer)
-	if err != nil {
-		return err
-	}
-	toIdentity, err := cfg.Upstreams.Client("identity", signer)
-	if err != nil {
-		return err
-	}
-	customers := &peers.Customers{Client: toCustomers}
-	tenants := peers.NewTenants(toIdentity)
+	customers := &peers.Customers{Client: to["customers"]}
+	tenants := peers.NewTenants(to["identity"])
 	bookings := &app.Bookings{
 		DB: p.DB, Directory: customers, Tenants: tenants,
 		Numbers: &numbers.Numbers{DB: p.DB, Table: "booking_counters", Format: "B-%06d"}, Wake: p.Relay.Wake, Now: time.Now,
@@ -56,7 +46,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	expiry := &app.Expiry{Bookings: bookings, Worker: p.Worker, Log: rt.Log}
 	rt.Every("hold expiry", expireEvery, expiry.Run)
 	feeds := app.NewFeeds(p.DB, p.Relay.Wake, rt.Common.PublicURL, time.Now)
-	holders := &app.FeedHolders{Feeds: feeds, Worker: p.Worker, Credentials: &peers.Credentials{Client: toIdentity}, Log: rt.Log}
+	holders := &app.FeedHolders{Feeds: feeds, Worker: p.Worker, Credentials: &peers.Credentials{Client: to["identity"]}, Log: rt.Log}
 	rt.Every("feed holders", holdersEvery, holders.Run)
 	p.Consume(consume.New(
 		&app.Customers{DB: p.DB}, &app.Payments{Bookings: bookings, Log: rt.Log}, &testclock.Events{DB: p.DB, Service: "bookings"},

@@ -10,7 +10,6 @@ import (
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/httpx"
-	"holdfast.dev/libs/peer"
 	"holdfast.dev/libs/service"
 	"holdfast.dev/proto"
 
@@ -57,26 +56,20 @@ func build(cfg Config, publicURL string) (*gin.Engine, *api.Server, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	signs, err := caller.ParseKeys(cfg.SignKeys)
+	clients, err := cfg.Upstreams.Clients("console", cfg.SignKeys)
 	if err != nil {
-		return nil, nil, fmt.Errorf("CALLER_SIGN_KEYS: %w", err)
+		return nil, nil, err
 	}
 	verifies, err := caller.ParseKeys(cfg.VerifyKeys)
 	if err != nil {
 		return nil, nil, fmt.Errorf("CALLER_VERIFY_KEYS: %w", err)
 	}
-	services := &peers.Services{Operations: operations, Clients: map[string]*peer.Client{}}
-	own, _ := proto.ServiceNamed("console")
-	for _, name := range own.Calls {
-		client, err := cfg.Upstreams.Client(name, &caller.Signer{From: "console", Keys: signs})
-		if err != nil {
-			return nil, nil, err
-		}
+	services := &peers.Services{Operations: operations, Clients: clients}
+	for name, client := range clients {
 		client.Timeout = callTimeout
 		if s, ok := proto.ServiceNamed(name); ok && len(s.Reaches) > 0 {
 			client.Timeout = gatewayTimeout
 		}
-		services.Clients[name] = client
 	}
 	words, err := pages.NewWords()
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/numbers"
 	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/platform"
@@ -28,7 +27,7 @@ const (
 
 // wire builds everything and registers it with rt. The parts stop in reverse order.
 func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
-	sign, err := caller.ParseKeys(cfg.SignKeys)
+	to, err := cfg.Upstreams.Clients("customers", cfg.SignKeys)
 	if err != nil {
 		return err
 	}
@@ -36,24 +35,7 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	signer := &caller.Signer{From: "customers", Keys: sign}
-	toBookings, err := cfg.Upstreams.Client("bookings", signer)
-	if err != nil {
-		return err
-	}
-	toIdentity, err := cfg.Upstreams.Client("identity", signer)
-	if err != nil {
-		return err
-	}
-	toPayments, err := cfg.Upstreams.Client("payments", signer)
-	if err != nil {
-		return err
-	}
-	toWebhooks, err := cfg.Upstreams.Client("webhooks", signer)
-	if err != nil {
-		return err
-	}
-	bookings, tenants := &peers.Bookings{Client: toBookings}, peers.NewTenants(toIdentity)
+	bookings, tenants := &peers.Bookings{Client: to["bookings"]}, peers.NewTenants(to["identity"])
 	catalogue := &app.Catalogue{DB: p.DB, Bookings: bookings}
 	customers := &app.Customers{Answers: p.Idem, Contract: p.Contract, Wake: p.Relay.Wake}
 	leads := &app.Leads{
@@ -90,9 +72,9 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 		Invoices:  invoices,
 		Tenants:   tenants,
 		Exports: &app.Exports{
-			DB: p.DB, Invoices: invoices, Bookings: &peers.OfCustomer{Client: toBookings, Path: "/internal/v1/bookings"},
-			Payments: &peers.OfCustomer{Client: toPayments, Path: "/internal/v1/payment-intents"},
-			Refunds:  &peers.OfCustomer{Client: toPayments, Path: "/internal/v1/refunds"}, Events: &peers.Events{Client: toWebhooks},
+			DB: p.DB, Invoices: invoices, Bookings: &peers.OfCustomer{Client: to["bookings"], Path: "/internal/v1/bookings"},
+			Payments: &peers.OfCustomer{Client: to["payments"], Path: "/internal/v1/payment-intents"},
+			Refunds:  &peers.OfCustomer{Client: to["payments"], Path: "/internal/v1/refunds"}, Events: &peers.Events{Client: to["webhooks"]},
 		},
 		Pages:  p.Pages,
 		Server: p.Server,

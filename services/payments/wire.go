@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/crypt"
 	"holdfast.dev/libs/platform"
 	"holdfast.dev/libs/service"
@@ -31,20 +30,11 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	sign, err := caller.ParseKeys(cfg.SignKeys)
+	to, err := cfg.Upstreams.Clients("payments", cfg.SignKeys)
 	if err != nil {
 		return err
 	}
 	p, err := platform.Open(ctx, rt, cfg.Platform, platform.Spec{CursorKeys: cfg.CursorKeys, Box: box})
-	if err != nil {
-		return err
-	}
-	signer := &caller.Signer{From: "payments", Keys: sign}
-	toBookings, err := cfg.Upstreams.Client("bookings", signer)
-	if err != nil {
-		return err
-	}
-	toCustomers, err := cfg.Upstreams.Client("customers", signer)
 	if err != nil {
 		return err
 	}
@@ -56,10 +46,10 @@ func wire(ctx context.Context, rt *service.Runtime, cfg Config) error {
 	consumer.HandleBatch, consumer.FetchWait = learned.HandleBatch, learnWait
 
 	accounts, stripe := store.Accounts{Box: box}, peers.NewStripe(cfg.StripeURL, cfg.StripeTimeout, cfg.StripeInFlight)
-	bookings := &peers.Bookings{Client: toBookings}
+	bookings := &peers.Bookings{Client: to["bookings"]}
 	intents := &app.Intents{
 		DB: p.DB, Accounts: accounts, Gateway: stripe,
-		Bookings: bookings, Invoices: &peers.Customers{Client: toCustomers}, Keys: p.Idem,
+		Bookings: bookings, Invoices: &peers.Customers{Client: to["customers"]}, Keys: p.Idem,
 		Metrics: app.NewMetrics(rt.Metrics), Wake: p.Relay.Wake, Now: time.Now,
 	}
 	rt.Every("payment completer", workEvery, (&app.Completer{Intents: intents, Worker: p.Worker, Log: rt.Log}).Run)
