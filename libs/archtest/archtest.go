@@ -1,5 +1,5 @@
-// Package archtest checks what no linter does: which layer of a service imports which other, and how many files a
-// package may have. Each service runs Check in its root, every other module Sizes. Libraries that one layer alone may
+// Package archtest checks what no linter does: which layer of a service imports which other, how many files a
+// package may have, and how they are named. Each service runs Check in its root, every other module Sizes. Libraries that one layer alone may
 // import, the clock in pure layers and the length of files and functions are checked by .golangci.yml.
 package archtest
 

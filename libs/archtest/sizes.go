@@ -16,9 +16,9 @@ const maxFiles = 25
 
 var generated = regexp.MustCompile(`^// Code generated .* DO NOT EDIT\.\r?$`)
 
-// Packages returns a line for each package below dir that has too many files.
+// Packages returns a line for each package below dir that has too many files, and for two files whose names differ by an s only.
 func Packages(dir string) ([]string, error) {
-	files := map[string]int{}
+	files, names := map[string]int{}, map[string]bool{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -26,7 +26,10 @@ func Packages(dir string) ([]string, error) {
 		if d.IsDir() {
 			return skip(dir, path, d)
 		}
-		if filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+		if filepath.Ext(path) != ".go" {
+			return nil
+		}
+		if names[path] = true; strings.HasSuffix(path, "_test.go") {
 			return nil
 		}
 		counted, err := written(path)
@@ -39,6 +42,19 @@ func Packages(dir string) ([]string, error) {
 		return nil, fmt.Errorf("archtest: %w", err)
 	}
 	var problems []string
+	for path := range names {
+		kind := ".go"
+		if strings.HasSuffix(path, "_test.go") {
+			kind = "_test.go"
+		}
+		if plural := strings.TrimSuffix(path, kind) + "s" + kind; names[plural] {
+			name, err := filepath.Rel(dir, path)
+			if err != nil {
+				return nil, fmt.Errorf("archtest: %w", err)
+			}
+			problems = append(problems, fmt.Sprintf("%s: %s differs by an s only", name, filepath.Base(plural)))
+		}
+	}
 	for folder, n := range files {
 		if n <= maxFiles {
 			continue

@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/operation"
@@ -108,72 +106,4 @@ func (a *Quotes) expireDue(
 		return err
 	})
 	return expired, err
-}
-
-// QuoteCompleter resumes the accepts that a process has left behind: the quote is accepted then, or plainly sent again. Any
-// number of processes may run it at once.
-type QuoteCompleter struct {
-	Quotes     *Quotes
-	Operations operation.Runner
-	Worker     *pg.DB // worker role: finds what is left
-	Log        *slog.Logger
-
-	failing operation.Failing
-}
-
-// Run resumes what is left of all tenants. One that fails is tried again after a while that doubles.
-func (a *QuoteCompleter) Run(ctx context.Context) error {
-	left := operation.Workers[store.QuoteLeft]{
-		Service: "customers", DB: a.Worker, Now: a.Quotes.Now, Find: store.QuotesLeft,
-		Home: func(row store.QuoteLeft) operation.Home { return row.Home },
-		Do: func(ctx context.Context, row store.QuoteLeft) error {
-			if err := a.complete(ctx, row.ID); err != nil {
-				return fmt.Errorf("quote %s: %w", row.ID, err)
-			}
-			return nil
-		},
-		Report: a.failing.Report(a.Log, "accepts of quotes that cannot be completed"),
-	}
-	return left.Run(ctx)
-}
-
-// complete makes the next attempt at one accept.
-func (a *QuoteCompleter) complete(ctx context.Context, id domain.QuoteID) error {
-	return operation.Resume(ctx, a.Operations, &leftAccept{accept: accept{Quotes: a.Quotes, id: id, quote: domain.Quote{ID: id}}})
-}
-
-// Unfinished measures how many accepts and conversions wait for a completer and since when, so that an alert can tell.
-type Unfinished struct {
-	Worker *pg.DB // worker role: counts them
-	Now    func() time.Time
-
-	count, age *prometheus.GaugeVec
-}
-
-// NewUnfinished makes the metrics and registers them.
-func NewUnfinished(worker *pg.DB, now func() time.Time, reg prometheus.Registerer) *Unfinished {
-	a := &Unfinished{Worker: worker, Now: now, count: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "chain_unfinished", Help: "Accepts of quotes and conversions of leads whose first process has left them, by resource.",
-	}, []string{"resource"}), age: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "chain_unfinished_oldest_seconds", Help: "Age of the oldest of chain_unfinished, from its first attempt; 0 when there is none.",
-	}, []string{"resource"})}
-	reg.MustRegister(a.count, a.age)
-	return a
-}
-
-// Run counts them once.
-func (a *Unfinished) Run(ctx context.Context) error {
-	return a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		for resource, measure := range map[string]func(ctx context.Context, tx pg.Tx, real time.Time) (store.Unfinished, error){
-			"quote": store.UnfinishedAccepts, "lead": store.UnfinishedConversions,
-		} {
-			left, err := measure(ctx, tx, a.Now())
-			if err != nil {
-				return fmt.Errorf("count unfinished accepts and conversions: %w", err)
-			}
-			a.count.WithLabelValues(resource).Set(float64(left.Count))
-			a.age.WithLabelValues(resource).Set(left.Age)
-		}
-		return nil
-	})
 }

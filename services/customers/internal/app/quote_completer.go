@@ -1,0 +1,45 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"holdfast.dev/libs/operation"
+	"holdfast.dev/libs/pg"
+
+	"holdfast.dev/services/customers/internal/domain"
+	"holdfast.dev/services/customers/internal/store"
+)
+
+// QuoteCompleter resumes the accepts that a process has left behind: the quote is accepted then, or plainly sent again. Any
+// number of processes may run it at once.
+type QuoteCompleter struct {
+	Quotes     *Quotes
+	Operations operation.Runner
+	Worker     *pg.DB // worker role: finds what is left
+	Log        *slog.Logger
+
+	failing operation.Failing
+}
+
+// Run resumes what is left of all tenants. One that fails is tried again after a while that doubles.
+func (a *QuoteCompleter) Run(ctx context.Context) error {
+	left := operation.Workers[store.QuoteLeft]{
+		Service: "customers", DB: a.Worker, Now: a.Quotes.Now, Find: store.QuotesLeft,
+		Home: func(row store.QuoteLeft) operation.Home { return row.Home },
+		Do: func(ctx context.Context, row store.QuoteLeft) error {
+			if err := a.complete(ctx, row.ID); err != nil {
+				return fmt.Errorf("quote %s: %w", row.ID, err)
+			}
+			return nil
+		},
+		Report: a.failing.Report(a.Log, "accepts of quotes that cannot be completed"),
+	}
+	return left.Run(ctx)
+}
+
+// complete makes the next attempt at one accept.
+func (a *QuoteCompleter) complete(ctx context.Context, id domain.QuoteID) error {
+	return operation.Resume(ctx, a.Operations, &leftAccept{accept: accept{Quotes: a.Quotes, id: id, quote: domain.Quote{ID: id}}})
+}
