@@ -67,7 +67,7 @@ test: build bin/oauth-app $(FAILPOINTS) $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) 
 test-full: ## the same with many more rounds and rows
 	@TEST_SCALE=full $(MAKE) test
 
-lint: $(GOLANGCI) ## golangci-lint, gofumpt, the contract and the event definitions
+lint: $(GOLANGCI) ## golangci-lint, gofumpt, the contract, the event definitions and the commit messages
 	@.ci/lint $(GOLANGCI) $(MODULES)
 
 $(GOLANGCI):
