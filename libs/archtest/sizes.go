@@ -41,19 +41,9 @@ func Packages(dir string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("archtest: %w", err)
 	}
-	var problems []string
-	for path := range names {
-		kind := ".go"
-		if strings.HasSuffix(path, "_test.go") {
-			kind = "_test.go"
-		}
-		if plural := strings.TrimSuffix(path, kind) + "s" + kind; names[plural] {
-			name, err := filepath.Rel(dir, path)
-			if err != nil {
-				return nil, fmt.Errorf("archtest: %w", err)
-			}
-			problems = append(problems, fmt.Sprintf("%s: %s differs by an s only", name, filepath.Base(plural)))
-		}
+	problems, err := alike(dir, names)
+	if err != nil {
+		return nil, err
 	}
 	for folder, n := range files {
 		if n <= maxFiles {
@@ -66,6 +56,26 @@ func Packages(dir string) ([]string, error) {
 		problems = append(problems, fmt.Sprintf("%s: %d files, at most %d", name, n, maxFiles))
 	}
 	slices.Sort(problems)
+	return problems, nil
+}
+
+// alike returns a line for each two of the files whose names differ by an s only.
+func alike(dir string, files map[string]bool) (problems []string, err error) {
+	for path := range files {
+		kind := ".go"
+		if strings.HasSuffix(path, "_test.go") {
+			kind = "_test.go"
+		}
+		plural := strings.TrimSuffix(path, kind) + "s" + kind
+		if !files[plural] {
+			continue
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return nil, fmt.Errorf("archtest: %w", err)
+		}
+		problems = append(problems, fmt.Sprintf("%s: %s differs by an s only", name, filepath.Base(plural)))
+	}
 	return problems, nil
 }
 
