@@ -222,21 +222,21 @@ func (f *fakeService) serve(w http.ResponseWriter, r *http.Request, who caller.C
 	_, _ = io.WriteString(w, f.bodies[stored])
 }
 
-// customerBody has its own white space and order, which a replay must keep.
+// customerBody has its own white space, which a replay must keep.
 func customerBody(id string) string {
-	return `{ "object":"customer","id":"` + id + `","name":"Ada <&>","first_name":"Ada","last_name":null,"email":"a@example.com",` +
+	return `{ "id":"` + id + `","object":"customer","name":"Ada <&>","first_name":"Ada","last_name":null,"email":"a@example.com",` +
 		`"phone":null,"company":null,"metadata":{},"mode":"test","version":1,` +
 		`"created_at":"2026-05-10T00:00:00Z","updated_at":"2026-05-10T00:00:00Z"}`
 }
 
 func bookingBody(id string) string {
 	money := `{"amount":0,"currency":"USD"}`
-	return `{ "object":"booking","id":"` + id + `","number":"B-1","status":"pending","payment_status":"unpaid","mode":"test","version":1,` +
-		`"customer_id":null,"lead_id":null,"quote_id":null,"invoice_ids":[],"service_id":null,"unit_id":null,"package_id":null,"package_snapshot":null,` +
+	return `{ "id":"` + id + `","object":"booking","number":"B-1","status":"pending","payment_status":"unpaid",` +
+		`"customer_id":null,"lead_id":null,"quote_id":null,"service_id":null,"unit_id":null,"package_id":null,"package_snapshot":null,` +
 		`"event_type":null,"event_date":"2026-05-10T00:00:00Z","event_local_date":"2026-05-10","event_start_time":null,"event_end_time":null,"starts_at":null,"ends_at":null,` +
 		`"timezone":"UTC","guest_count":2,"notes":"<&>","total_amount":` + money + `,"deposit_amount":` + money + `,"amount_paid":` + money +
-		`,"amount_refunded":` + money + `,"amount_due":` + money + `,"disputed":false,"hold_expires_at":null,"cancellation":null,"metadata":{},` +
-		`"created_at":"2026-05-10T00:00:00Z","updated_at":"2026-05-10T00:00:00Z","confirmed_at":null,"cancelled_at":null,"completed_at":null}`
+		`,"amount_refunded":` + money + `,"amount_due":` + money + `,"disputed":false,"hold_expires_at":null,"cancellation":null,"invoice_ids":[],"metadata":{},"mode":"test","version":1,` +
+		`"confirmed_at":null,"cancelled_at":null,"completed_at":null,"created_at":"2026-05-10T00:00:00Z","updated_at":"2026-05-10T00:00:00Z"}`
 }
 
 func (f *fakeService) set(edit func(*fakeService)) {

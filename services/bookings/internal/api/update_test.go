@@ -20,7 +20,7 @@ func TestPatch(t *testing.T) {
 		t.Errorf("got %s", a.Body)
 	}
 	e := w.Events()[1]
-	if e.GetType() != "booking.updated" || string(e.GetPreviousAttributes()) != `{"event_type":null,"metadata":{},"notes":null}` ||
+	if e.GetType() != "booking.updated" || string(e.GetPreviousAttributes()) != `{"event_type":null,"notes":null,"metadata":{}}` ||
 		string(e.GetObject()) != string(a.Body) || e.GetResourceVersion() != 2 {
 		t.Errorf("event %s %s", e.GetType(), e.GetPreviousAttributes())
 	}

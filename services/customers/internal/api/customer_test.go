@@ -79,7 +79,7 @@ func TestUpdate(t *testing.T) {
 		t.Errorf("GET differs from PATCH:\n%s\n%s", got.Body, a.Body)
 	}
 	e := w.Events()
-	const previous = `{"last_name":"Lee","metadata":{"a":"1","b":"2"},"name":"Ann Lee","phone":"1"}`
+	const previous = `{"name":"Ann Lee","last_name":"Lee","phone":"1","metadata":{"a":"1","b":"2"}}`
 	if len(e) != 2 || e[1].Type != "customer.updated" || string(e[1].Object) != string(a.Body) ||
 		string(e[1].PreviousAttributes) != previous || e[1].ResourceVersion != 2 {
 		t.Errorf("got %v", e)

@@ -253,7 +253,7 @@ func TestLostReason(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	e := w.Events()
-	if got := w.Types(); got != "created updated updated updated" || string(e[3].PreviousAttributes) != `{"lost_reason":"y","status":"lost"}` {
+	if got := w.Types(); got != "created updated updated updated" || string(e[3].PreviousAttributes) != `{"status":"lost","lost_reason":"y"}` {
 		t.Errorf("events %s: %s", got, e[3].PreviousAttributes)
 	}
 }
