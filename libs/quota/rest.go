@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// restFactor is how much longer a rest is than the work before it.
+// restFactor is how many times as long as the work before it a rest is.
 const restFactor = 2
 
 // Rest waits for twice as long as a part of some work took, at most until ctx ends. Work that rests after each of its parts keeps a third

@@ -8,7 +8,6 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/caller"
-	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/ids"
 	"holdfast.dev/libs/outbox"
 	"holdfast.dev/libs/pg"
@@ -68,11 +67,11 @@ func (a *Catalogue) holidayRuleUpdated(ctx context.Context, tx pg.Tx, before *do
 func updated[T, V any](
 	ctx context.Context, tx pg.Tx, wake func(), show func(T, api.Mode) V, before *T, after T, e outbox.Event,
 ) (err error) {
-	if e.Object, err = contract.Encode(show(after, mode(ctx))); err != nil {
+	if e.Object, err = outbox.Body(ctx, show, after); err != nil {
 		return err
 	}
 	if before != nil {
-		was, err := contract.Encode(show(*before, mode(ctx)))
+		was, err := outbox.Body(ctx, show, *before)
 		if err != nil {
 			return err
 		}
