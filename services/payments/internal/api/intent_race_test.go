@@ -184,7 +184,7 @@ func TestReadsAreAppliedInTheirOrder(t *testing.T) {
 		w := newWorld(t)
 		ctx := w.tenant()
 		p := w.post(ctx, w.booked(ctx, 100)).is(201).intent()
-		set := func(s domain.Status) { w.gateway.Change(p.ID, func(told *domain.Snapshot) { told.Status = s }) }
+		set := func(s domain.Status) { w.gateway.Change(p.ID, func(snapshot *domain.Snapshot) { snapshot.Status = s }) }
 		set(domain.Processing)
 		reads := 0
 		w.gateway.After = func(context.Context, string) error {
@@ -240,15 +240,15 @@ type paged struct {
 }
 
 func (g *paged) Read(ctx context.Context, a domain.Account, p domain.Intent) (domain.Snapshot, error) {
-	told, err := g.Gateway.Read(ctx, a, p)
+	snapshot, err := g.Gateway.Read(ctx, a, p)
 	if g.pages++; g.pages%2 == 1 {
-		told.More = true
-		return told, err
+		snapshot.More = true
+		return snapshot, err
 	}
 	if p.EverDisputed {
-		told.DisputesRead, told.Disputes = true, g.disputes
+		snapshot.DisputesRead, snapshot.Disputes = true, g.disputes
 	}
-	return told, err
+	return snapshot, err
 }
 
 // An event says that an intent has a dispute, or the reconciler does: its disputes are read, also behind many charges.

@@ -27,7 +27,7 @@ func TestWaysOfADispute(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := w.tenant()
-	for name, c := range map[string]struct{ told, want []string }{
+	for name, c := range map[string]struct{ statuses, want []string }{
 		"under review":   {[]string{"needs_response", "under_review", "won"}, []string{"opened needs_response ", "closed won won"}},
 		"ended unread":   {[]string{"won"}, []string{"opened needs_response ", "closed won won"}},
 		"inquiry unread": {[]string{"warning_closed"}, []string{"opened needs_response ", "closed warning_closed withdrawn"}},
@@ -38,7 +38,7 @@ func TestWaysOfADispute(t *testing.T) {
 		"changed at its end": {[]string{"needs_response", "won", "won", "lost"}, []string{"opened needs_response ", "closed won won", "closed lost lost"}},
 	} {
 		p := w.paid(ctx, 1000)
-		for i, status := range c.told {
+		for i, status := range c.statuses {
 			w.gateway.Change(p.ID, func(s *domain.Snapshot) {
 				d := disputeOf(p.ID, domain.DisputeStatus(status))
 				d.Amount.Minor += int64(i)
@@ -65,19 +65,19 @@ func TestWaysOfADispute(t *testing.T) {
 	}
 }
 
-// A failure that is told after the intent has ended has its event, but the intent does not show it, nor do later events.
+// A failure that the gateway reports after the intent has ended has its event, but the intent does not show it, nor do later events.
 func TestFailureAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := w.tenant()
 	declined := domain.Failure{Code: "card_declined", Message: "Your card was declined."}
-	for name, tell := range map[string]func(s *domain.Snapshot){
+	for name, report := range map[string]func(s *domain.Snapshot){
 		"as the last state": func(s *domain.Snapshot) { s.Failure, s.FailedCharge = &declined, "ch_1" },
 		"as an earlier one": func(s *domain.Snapshot) { s.Failed = []domain.FailedCharge{{ID: "ch_2", Failure: declined}} },
 	} {
 		p := w.post(ctx, w.booked(ctx, 100)).is(201).intent()
 		w.do(ctx, "POST", "/payment-intents/"+p.ID+"/cancel", "").is(200)
-		w.gateway.Change(p.ID, tell)
+		w.gateway.Change(p.ID, report)
 		w.refresh(ctx, p.ID)
 		if got := w.do(ctx, "GET", "/payment-intents/"+p.ID, "").is(200).intent(); got.Status != "canceled" || got.Failure != nil || got.Version != 3 {
 			t.Errorf("%s: %+v", name, got)
@@ -96,8 +96,8 @@ func TestFailureAfterTheEnd(t *testing.T) {
 	}
 }
 
-// The events of failures that are told together say what each of them has changed.
-func TestFailuresToldTogether(t *testing.T) {
+// The events of failures that one read of the intent finds say what each of them has changed.
+func TestFailuresOfOneRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := w.tenant()
@@ -155,6 +155,10 @@ func TestStateAfterARefusedAction(t *testing.T) {
 		return &domain.RefusedError{Failure: domain.Failure{Code: "payment_intent_unexpected_state", Message: "No."}}
 	}
 	w.do(ctx, "POST", "/payment-intents/"+p.ID+"/cancel", "").is(503)
+	w.gateway.Before = nil
+	if got := w.do(ctx, "GET", "/payment-intents/"+p.ID, "").is(200).intent(); got.Status != p.Status {
+		t.Errorf("the intent is %s, and was %s", got.Status, p.Status)
+	}
 }
 
 // A refusal says why the bank has declined.
