@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/proto"
 )
 
-// Columns keep their places when the properties of the bodies change theirs, and a property without a place is refused.
+// The order of columns does not follow the order of properties, and a property that x-columns leaves out is refused.
 func TestColumnsAreWhereTheContractListsThem(t *testing.T) {
 	t.Parallel()
 	for order, want := range map[string]string{

@@ -272,8 +272,8 @@ func (l *loader) columns(op *Operation, csv, list *yaml.Node) error {
 	return arrange(op.CSV, child(csv, "x-columns"))
 }
 
-// arrange puts columns in the order of x-columns, which names each of them: programs read columns by their places, and these
-// stay when the properties of a body change theirs.
+// arrange puts columns in the order of x-columns, which names each of them. Programs read columns by position, so the order does not
+// follow that of the properties.
 func arrange(columns []Column, order *yaml.Node) error {
 	var names []string
 	if order != nil {

@@ -2091,10 +2091,10 @@ type BookingPolicy struct {
 	// RefundRules What of the money that was paid goes back after a cancellation, by how long before the start it comes: the first rule whose `hours_before` has not been reached yet decides, and where none is left nothing goes back. Null: nothing is said.
 	RefundRules nullable.Nullable[[]RefundRule] `json:"refund_rules"`
 
-	// AutoRefund Whether what `refund_rules` say is refunded to the cards by itself when a booking is cancelled.
+	// AutoRefund Whether the share that `refund_rules` give is refunded to the cards automatically when a booking is cancelled.
 	AutoRefund bool `json:"auto_refund"`
 
-	// RefundLatePayments Whether a card payment that succeeds after its booking was cancelled or has expired is refunded by itself.
+	// RefundLatePayments Whether a card payment that succeeds after its booking was cancelled or has expired is refunded automatically.
 	RefundLatePayments bool `json:"refund_late_payments"`
 }
 
@@ -2532,7 +2532,7 @@ type Event struct {
 	// ResourceVersion Version of the object after the change. Of two events of an object the later one has the larger number.
 	ResourceVersion int64 `json:"resource_version"`
 
-	// Request Request that caused the change; null when the platform acted by itself.
+	// Request The request that caused the change; null when none did.
 	Request nullable.Nullable[struct {
 		// Id Id of the request, `req_…`.
 		Id string `json:"id"`

@@ -55,7 +55,7 @@ type BookingSettlement struct {
 	// Currency Currency of refund_due.
 	Currency string `json:"currency"`
 
-	// AutoRefund Whether refund_due is refunded by itself.
+	// AutoRefund Whether refund_due is refunded automatically.
 	AutoRefund bool `json:"auto_refund"`
 
 	// RefundLatePayments Whether late payments are refunded by themselves.

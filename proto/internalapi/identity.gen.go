@@ -254,7 +254,7 @@ type Key struct {
 	// LastUsedAt Exact to about a minute.
 	LastUsedAt *time.Time `json:"last_used_at"`
 
-	// ExpiresAt When the key ends because it was rotated; null for one that does not end by itself.
+	// ExpiresAt When the key ends because it was rotated; null for one without an expiry.
 	ExpiresAt *time.Time `json:"expires_at"`
 	RevokedAt *time.Time `json:"revoked_at"`
 
@@ -392,7 +392,7 @@ type Principal struct {
 	// Origins Of the pages whose scripts may use an access token; absent for none.
 	Origins *[]string `json:"origins,omitempty"`
 
-	// ExpiresAt When the credential ends: an access token, or an API key that was rotated; absent for one that does not end by itself.
+	// ExpiresAt When the credential ends: an access token, or an API key that was rotated; absent for one without an expiry.
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 }
 
