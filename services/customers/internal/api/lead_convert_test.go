@@ -404,3 +404,16 @@ func TestChangesAmidAConversion(t *testing.T) {
 		t.Error("409 without Retry-After")
 	}
 }
+
+// While a conversion makes the customer of an e-mail address, another lead with that address, in any case, makes no second one.
+func TestEmailOfAConversionUnderWay(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t), converter(t)
+	first, second := w.lead(ctx, `"email":"b@example.com"`), w.lead(ctx, `"email":"B@example.com"`)
+	w.bookings.Before = func(context.Context, string) error { return apperr.ErrUnavailable }
+	w.do(ctx, "POST", "/leads/"+first.ID+"/convert", `{"booking":{"event_date":"2030-01-01"}}`).is(503)
+	w.do(ctx, "POST", "/leads/"+second.ID+"/convert", `{}`).is(409, "idempotency_in_progress")
+	if n := w.Count(`select count(*) from customers`); n != 0 {
+		t.Errorf("%d customers", n)
+	}
+}
