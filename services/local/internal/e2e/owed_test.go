@@ -58,6 +58,20 @@ func owed(t *testing.T, db *pgx.Conn, booking string) (state string, tries int, 
 	return state, tries, failure
 }
 
+// isRefused waits until a try at an owed refund is refused for a reason. A try counts from its begin, so its refund must have ended too.
+func isRefused(t *testing.T, db *pgx.Conn, booking string, try int, reason string) {
+	t.Helper()
+	patient(t, fmt.Sprintf("try %d is refused", try), func() bool {
+		var ended int
+		if err := db.QueryRow(t.Context(), `select count(*) from refunds r join automatic_refunds o on o.tenant_id = r.tenant_id and o.livemode = r.livemode and o.id = r.owed_id
+			where o.subject = $1 and r.status = 'refused'`, booking).Scan(&ended); err != nil {
+			t.Fatal(err)
+		}
+		state, tries, failure := owed(t, db, booking)
+		return state == "open" && tries == try && failure == reason && ended == try
+	})
+}
+
 // nextDay lets the pause of an owed refund end.
 func nextDay(t *testing.T, db *pgx.Conn, booking string) {
 	t.Helper()
@@ -78,10 +92,7 @@ func TestOwedRefundIsRetriedUntilTheDisputeEnds(t *testing.T) {
 		}
 	})
 	for try := 1; try <= 3; try++ {
-		patient(t, fmt.Sprintf("try %d is refused", try), func() bool {
-			state, tries, failure := owed(t, db, booking)
-			return state == "open" && tries == try && failure == "charge_disputed"
-		})
+		isRefused(t, db, booking, try, "charge_disputed")
 		time.Sleep(3 * time.Second) // some runs of the worker
 		if _, tries, _ := owed(t, db, booking); tries != try {
 			t.Fatalf("%d tries within the pause of the first %d", tries, try)
@@ -115,10 +126,7 @@ func TestOwedRefundIsRetriedUntilTheBalanceCoversIt(t *testing.T) {
 		}, &low)
 	})
 	for try := 1; try <= 2; try++ {
-		patient(t, fmt.Sprintf("try %d is refused", try), func() bool {
-			state, tries, failure := owed(t, db, booking)
-			return state == "open" && tries == try && failure == "balance_insufficient"
-		})
+		isRefused(t, db, booking, try, "balance_insufficient")
 		if try == 2 {
 			m.control(t, http.MethodDelete, fmt.Sprintf("faults/%d", low.ID), nil, nil)
 		}
