@@ -162,6 +162,33 @@ func TestDashboardRefundBeforeTheSettlement(t *testing.T) {
 	}
 }
 
+// A refund in the gateway's dashboard whose event does not arrive counts before the policy's refund is made, the first time and a day later.
+func TestDashboardRefundWithoutAnEvent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := w.tenant()
+	for _, retried := range []bool{false, true} {
+		b := w.bookings.Add(ctx, "confirmed", 1000, 1000, "USD")
+		p := w.paidOf(ctx, b, 1000)
+		w.bookings.Settle(ctx, b.ID, said(600, map[string]bool{p.ID: false}))
+		if retried {
+			end := w.refuse()
+			w.lose(ctx, b, "cancelled", 2)
+			w.settle()
+			end()
+			w.gateway.Dashboard(p.ID, 200)
+			w.ahead.Add(int64(nextDay))
+		} else {
+			w.lose(ctx, b, "cancelled", 2)
+			w.gateway.Dashboard(p.ID, 200)
+		}
+		w.settle()
+		if got := w.returned(p); got != 600 || w.owedState("open") != 0 {
+			t.Errorf("retried: %v: %d are returned, want 600", retried, got)
+		}
+	}
+}
+
 // A payment is refunded when its booking was lost before it was counted, whether this service learns of the one or of the other first.
 func TestLatePaymentIsRefunded(t *testing.T) {
 	t.Parallel()

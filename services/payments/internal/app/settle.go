@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
 	"holdfast.dev/libs/failpoint"
@@ -173,6 +175,8 @@ const (
 	owedLease = 60 * time.Second
 	// refundsAtOnce is how many refunds one turn makes for an owed refund, each over up to domain.MaxAllocations payments.
 	refundsAtOnce = 5
+	// readsAtOnce is how many payments one turn reads at the gateway at the same time.
+	readsAtOnce = 4
 )
 
 // OwedRefunds makes the refunds that policies owe, until their money has gone back or a person closes them. What fails is tried again
@@ -230,11 +234,19 @@ func (a *OwedRefunds) turn(ctx context.Context, due store.OwedDue) error {
 			return err
 		}
 	}
+	read := false
 	for range refundsAtOnce {
 		var r *domain.Refund
-		err := db.Tx(ctx, func(ctx context.Context, tx pg.Tx) (err error) {
-			r, err = a.next(ctx, tx, *o, payments)
-			return err
+		err := operation.RetryTx(ctx, db, func(ctx context.Context, tx pg.Tx) error {
+			var unread []domain.Intent
+			var err error
+			if r, unread, err = a.next(ctx, tx, *o, payments, read); err != nil || len(unread) == 0 {
+				return err
+			}
+			return &operation.Again{Why: "payments that may have been refunded at the gateway", Fetch: func(ctx context.Context) error {
+				read = true
+				return a.read(ctx, unread)
+			}}
 		})
 		if err != nil || r == nil {
 			return err
@@ -269,37 +281,62 @@ func (a *OwedRefunds) payments(ctx context.Context, o *domain.OwedRefund) ([]dom
 
 // next looks at an owed refund under the locks of its payments, and writes the next refund; nil when there is none now. The refund and its
 // reserve are one transaction, which is committed before the gateway is asked; what a dead process leaves is resumed by RefundCompleter.
-func (a *OwedRefunds) next(ctx context.Context, tx pg.Tx, o domain.OwedRefund, payments []domain.GatewayID) (*domain.Refund, error) {
+// Before anything is refunded it wants the payments read, and returns those that could be refunded instead: a refund that was made at the
+// gateway counts, whether or not its event has arrived.
+func (a *OwedRefunds) next(
+	ctx context.Context, tx pg.Tx, o domain.OwedRefund, payments []domain.GatewayID, read bool,
+) (next *domain.Refund, unread []domain.Intent, err error) {
 	now := a.Refunds.Intents.Now()
 	money, err := store.OwedMoney(ctx, tx, payments, o.Since)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if o, err = store.OwedForUpdate(ctx, tx, o.ID); err != nil || o.State == domain.OwedClosed {
-		return nil, err
+		return nil, nil, err
 	}
 	before := o
 	o, left := o.Look(money, now)
 	if left == 0 {
-		return nil, store.SaveOwed(ctx, tx, o, o.Seen() != before.Seen())
+		return nil, nil, store.SaveOwed(ctx, tx, o, o.Seen() != before.Seen())
 	}
 	intents, failed, err := store.OwedPayments(ctx, tx, payments, o.Since, paidAtOnce)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	r, err := o.Refund(o.Choose(intents, failed, now), left, now)
 	if errors.Is(err, domain.ErrNothingToRefund) {
 		o = o.Stuck(len(failed) > 0, now)
-		return nil, store.SaveOwed(ctx, tx, o, o.Seen() != before.Seen())
+		return nil, nil, store.SaveOwed(ctx, tx, o, o.Seen() != before.Seen())
 	}
-	if err != nil {
-		return nil, err
+	if err != nil || !read {
+		return nil, intents, err
 	}
 	if r, err = store.InsertRefund(ctx, tx, r); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	o.Tries, o.RefundID = o.Tries+1, r.ID
-	return &r, store.SaveOwed(ctx, tx, o, true)
+	return &r, nil, store.SaveOwed(ctx, tx, o, true)
+}
+
+// read applies what the gateway has of payments. One that it refuses to show, such as that of an account whose keys it no longer takes, is
+// left as it is: its refund is refused too, and that is shown.
+func (a *OwedRefunds) read(ctx context.Context, payments []domain.Intent) error {
+	var reads errgroup.Group
+	reads.SetLimit(readsAtOnce)
+	for _, p := range payments {
+		reads.Go(func() error {
+			account, err := a.Refunds.Intents.Accounts.Account(ctx, a.Refunds.Intents.DB.Read(ctx), p.AccountID)
+			if err != nil {
+				return err
+			}
+			_, err = a.Refunds.Intents.Refresh(ctx, account, p)
+			if refused := (*domain.RefusedError)(nil); errors.As(err, &refused) {
+				return nil
+			}
+			return err
+		})
+	}
+	return reads.Wait()
 }
 
 // make asks the gateway. A gateway that is busy, or that does not answer, does not end the refund: RefundCompleter goes on with it.
