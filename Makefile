@@ -62,7 +62,7 @@ down: ## stop the platform of this checkout
 	@bin/local down
 
 test: build bin/oauth-app $(FAILPOINTS) $(HELM) $(KUBECTL_VALIDATE) $(PROMTOOL) $(STRIPE_MOCK) $(CHROMIUM) ## all tests on real PostgreSQL, Redis and Kafka
-	@bin/local with --kafka both -- .ci/gotest $(MODULES)
+	@bin/local with --kafka both -- .ci/gotest services/local $(filter-out services/local,$(MODULES)) # the longest first
 
 test-full: ## the same with many more rounds and rows
 	@TEST_SCALE=full $(MAKE) test
