@@ -348,7 +348,7 @@ func TestBusyAndBroken(t *testing.T) {
 		{"GET", "/events/stream"},
 		{"GET", "/events/" + ids.New[ids.EventPrefix]().String()},
 	}
-	w.Exec(`alter table endpoints rename to gone; alter table events rename to gone_too; alter table lanes rename to gone_three`)
+	w.Exec(`alter table endpoints rename to gone; alter table events rename to gone_too; alter table endpoint_queues rename to gone_three`)
 	w.Exec(`alter function oldest_write rename to gone`)
 	for _, call := range broken {
 		a := w.do(ctx, call.method, call.path, "").is(http.StatusInternalServerError, "internal_error")

@@ -210,7 +210,7 @@ func TestSlowReceivers(t *testing.T) {
 	slow := func(i int) string { return fmt.Sprintf("http://slow.test/%d", i) }
 	for name, before := range map[string]func(w *world){
 		"slow": func(w *world) {
-			w.exec(`update lanes set slow_until = $1`, time.Now().Add(time.Hour))
+			w.exec(`update endpoint_queues set slow_until = $1`, time.Now().Add(time.Hour))
 		},
 		"unknown": func(*world) {},
 		"fast":    func(w *world) { w.markFast() },
@@ -287,7 +287,7 @@ func TestSpeedIsStored(t *testing.T) {
 	w := newWorld(t)
 	w.endpoint(w.ctx, hook, limits(100, domain.DefaultPerSecond))
 	slow := func() string {
-		return w.texts(`select coalesce((slow_until > '` + w.Now().Format(time.RFC3339Nano) + `')::text, 'unknown') from lanes`)[0]
+		return w.texts(`select coalesce((slow_until > '` + w.Now().Format(time.RFC3339Nano) + `')::text, 'unknown') from endpoint_queues`)[0]
 	}
 	if got := slow(); got != "unknown" {
 		t.Errorf("a new endpoint is slow: %s", got)
@@ -338,7 +338,7 @@ func TestLateAttemptsCountAsSlow(t *testing.T) {
 	w.endpoint(w.ctx, hook, many)
 	w.markFast()
 	slow := w.endpoint(other, "http://slow.test/", many)
-	w.exec(`update lanes set slow_until = $1 where endpoint_id = $2`, w.Now().Add(time.Hour), slow.ID)
+	w.exec(`update endpoint_queues set slow_until = $1 where endpoint_id = $2`, w.Now().Add(time.Hour), slow.ID)
 	w.ingest(w.ctx, 20)
 	w.run(w.dispatcher)
 	await(t, "twenty attempts", func() bool { return h.count(hook) == 20 })

@@ -17,19 +17,19 @@ import (
 // Dispatcher.Run repeats passes. One pass claims due deliveries in one transaction and starts their attempts:
 //
 //  1. freeCapacity subtracts the attempts in flight from the process's limits: concurrency, and bytes of bodies.
-//  2. store.ReadyQueues deletes the wakeups (table signals), locks the endpoint queues that have been ready longest
-//     (lanes, SKIP LOCKED), and reads them with their endpoints and secrets (endpoints, endpoint_secrets, queue).
+//  2. store.ReadyQueues deletes the wakeups (table wakeups), locks the endpoint queues that have been ready longest
+//     (endpoint_queues, SKIP LOCKED), and reads them with their endpoints and secrets (endpoints, endpoint_secrets, queue).
 //  3. failQueued fails what is queued for disabled endpoints (queue, deliveries).
 //  4. EndpointQueue.Allowance says how many attempts the endpoint's own limits allow: max_in_flight, max_per_second
 //     and the breaker. domain.FairShare divides the free concurrency among tenants and their queues.
 //  5. store.DueDeliveries reads the due rows of each queue, and the sizes of their bodies (queue, events).
 //  6. domain.SelectByBytes selects the deliveries whose bodies fit into the free bytes.
 //  7. store.ClaimDue marks their rows as claimed and reads the bodies (queue, events), and store.Reschedule says when
-//     each queue is ready next (lanes). The transaction commits.
+//     each queue is ready next (endpoint_queues). The transaction commits.
 //  8. send starts a goroutine for each claim: attempt signs and posts the body, and passes on the result.
 //
 // At the same time writeResults takes results, up to 500 at once, and writes them in one transaction: store.LockClaims
-// locks what they change (queue, endpoints, lanes), updateHealth writes failures, breakers and speeds (endpoints, lanes)
+// locks what they change (queue, endpoints, endpoint_queues), updateHealth writes failures, breakers and speeds (endpoints, endpoint_queues)
 // and publishes events (outbox), and store.Complete writes the log and deletes or reschedules the rows (deliveries,
 // queue). Then it wakes Run for the next pass.
 

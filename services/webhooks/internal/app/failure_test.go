@@ -481,7 +481,7 @@ func TestDeletion(t *testing.T) {
 	if err := w.intake.Maintain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if left := w.texts(`select delivery_id::text from queue union all select endpoint_id::text from lanes union all select id::text from endpoint_secrets`); len(left) != 0 {
+	if left := w.texts(`select delivery_id::text from queue union all select endpoint_id::text from endpoint_queues union all select id::text from endpoint_secrets`); len(left) != 0 {
 		t.Errorf("left: %v", left)
 	}
 }
@@ -497,7 +497,7 @@ func TestNoDeliveryIsMissed(t *testing.T) {
 		t.Fatalf("%d attempts", n)
 	}
 	err := w.db.Worker.SystemTx(t.Context(), func(ctx context.Context, tx pg.Tx) error {
-		for _, sql := range []string{`update lanes set ready_at = '-infinity'`, `update lanes set ready_at = 'infinity'`} {
+		for _, sql := range []string{`update endpoint_queues set ready_at = '-infinity'`, `update endpoint_queues set ready_at = 'infinity'`} {
 			if _, err := tx.Exec(ctx, sql); err != nil {
 				return err
 			}
@@ -514,7 +514,7 @@ func TestNoDeliveryIsMissed(t *testing.T) {
 	if n := w.drain(); n != 1 {
 		t.Errorf("%d attempts after it", n)
 	}
-	if left := w.texts(`select id::text from signals`); len(left) != 0 {
+	if left := w.texts(`select id::text from wakeups`); len(left) != 0 {
 		t.Errorf("wakeups are left: %v", left)
 	}
 }

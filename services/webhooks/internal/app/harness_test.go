@@ -240,7 +240,7 @@ func (w *world) event(ctx context.Context) domain.Event {
 // markFast makes the speed of all endpoints fast.
 func (w *world) markFast() {
 	w.t.Helper()
-	w.exec(`update lanes set slow_until = '2000-01-01Z'`)
+	w.exec(`update endpoint_queues set slow_until = '2000-01-01Z'`)
 }
 
 // exec runs a statement in the worker role, which sees all tenants.

@@ -42,7 +42,7 @@ func TestQueuedDeliveriesAreAttemptedAtOnce(t *testing.T) {
 			w.Move(time.Minute)
 			w.drain() // the pass after the claim's time, which finds nothing
 			delivered := w.log(w.ctx, e, store.DeliveryFilter{})[0].ID
-			if at := w.texts(`select ready_at::text from lanes`); at[0] != "infinity" {
+			if at := w.texts(`select ready_at::text from endpoint_queues`); at[0] != "infinity" {
 				t.Fatalf("the queue is ready at %s", at)
 			}
 			before := w.wakes.Load()
@@ -123,7 +123,7 @@ func TestADisabledEndpointWithAnExpiredClaim(t *testing.T) {
 			if left := w.texts(`select delivery_id::text from queue`); len(left) != 0 {
 				t.Errorf("%d are still queued", len(left))
 			}
-			if at := w.texts(`select ready_at::text from lanes`); at[0] != "infinity" {
+			if at := w.texts(`select ready_at::text from endpoint_queues`); at[0] != "infinity" {
 				t.Errorf("the queue is ready at %s", at)
 			}
 		})
@@ -167,7 +167,7 @@ func TestReplayIntoAFullQueue(t *testing.T) {
 	}
 	e := w.endpoint(w.ctx, hook)
 	w.exec(`insert into queue (tenant_id, livemode, endpoint_id, due_at, delivery_id, event_id)
-		select l.tenant_id, l.livemode, l.endpoint_id, 'infinity', uuid_v7(now()), uuid_v7(now()) from lanes l, generate_series(1, $1) n`, domain.MaxPending-8)
+		select l.tenant_id, l.livemode, l.endpoint_id, 'infinity', uuid_v7(now()), uuid_v7(now()) from endpoint_queues l, generate_series(1, $1) n`, domain.MaxPending-8)
 	replay := func(types ...string) error {
 		_, err := w.replay(e.ID, types...)
 		return err

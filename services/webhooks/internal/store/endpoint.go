@@ -61,7 +61,7 @@ func CountEndpoints(ctx context.Context, tx pg.Tx) (int, error) {
 
 // InsertEndpoint writes a new endpoint with an empty queue and returns the endpoint with its version and times.
 func InsertEndpoint(ctx context.Context, tx pg.Tx, e domain.Endpoint) (domain.Endpoint, error) {
-	tx.QueueAtCommit(`insert into lanes (tenant_id, livemode, endpoint_id) values (@tenant, @live, @id)`, pg.Args{"id": e.ID})
+	tx.QueueAtCommit(`insert into endpoint_queues (tenant_id, livemode, endpoint_id) values (@tenant, @live, @id)`, pg.Args{"id": e.ID})
 	return pg.One(ctx, tx, pgx.RowToStructByName[domain.Endpoint], domain.ErrEndpointNotFound, `
 		with stamp as materialized (select clock_timestamp() as at)
 		insert into endpoints as e (tenant_id, livemode, id, url, event_types, description, max_in_flight, max_per_second, created_at, updated_at)
@@ -101,7 +101,7 @@ func DeleteEndpoint(ctx context.Context, tx pg.Tx, id domain.EndpointID) error {
 
 // ResetQueue closes the breaker of an endpoint and makes its queue ready.
 func ResetQueue(ctx context.Context, tx pg.Tx, id domain.EndpointID, now time.Time) error {
-	_, err := tx.Exec(ctx, `update lanes set ready_at = @now, crowded = false, failed_at = '{}', failed = '{}',
+	_, err := tx.Exec(ctx, `update endpoint_queues set ready_at = @now, throttled = false, failed_at = '{}', failed = '{}',
 		deferred_until = null, deferrals = 0 where tenant_id = @tenant and livemode = @live and endpoint_id = @id`,
 		pg.Args{"id": id, "now": now})
 	if err != nil {
@@ -111,10 +111,10 @@ func ResetQueue(ctx context.Context, tx pg.Tx, id domain.EndpointID, now time.Ti
 }
 
 // LockQueue locks the queue of an endpoint, so that no process claims from it until the transaction ends. Every
-// transaction locks the endpoint's row first, then its row in lanes, then rows in queue.
+// transaction locks the endpoint's row first, then its row in endpoint_queues, then rows in queue.
 func LockQueue(ctx context.Context, tx pg.Tx, id domain.EndpointID) error {
 	_, err := tx.Exec(ctx, `
-		select from lanes where tenant_id = @tenant and livemode = @live and endpoint_id = @id for no key update`, pg.Args{"id": id})
+		select from endpoint_queues where tenant_id = @tenant and livemode = @live and endpoint_id = @id for no key update`, pg.Args{"id": id})
 	if err != nil {
 		return fmt.Errorf("lock queue: %w", err)
 	}

@@ -14,11 +14,11 @@ func TestIsolation(t *testing.T) {
 	pgtest.Isolation(t, migrations.FS, []pgtest.Row{
 		{"endpoints", "id, url, event_types, max_in_flight, max_per_second, created_at, updated_at", u + ", 'u', '{*}', 1, 1, now(), now()"},
 		{"endpoint_secrets", "endpoint_id, id, sealed", u + ", " + u + ", ''"},
-		{"lanes", "endpoint_id", u},
+		{"endpoint_queues", "endpoint_id", u},
 		{"queue", "endpoint_id, due_at, delivery_id, event_id", u + ", now(), " + u + ", " + u},
-		{"signals", "endpoint_id", u},
+		{"wakeups", "endpoint_id", u},
 		{"events", "id, type, object_id, body, updated_at", "uuid_v7(now()), 't', 'o', '', now()"},
 		{"erasures", "object_id, expires_at", "'o', now()"},
 		{"deliveries", "endpoint_id, id, event_id, event_type, updated_at", u + ", uuid_v7(now()), " + u + ", 't', now()"},
-	}, "lanes_ready", "signals_order", "erasures_expiry")
+	}, "endpoint_queues_ready", "wakeups_order", "erasures_expiry")
 }

@@ -43,7 +43,7 @@ func fill(t *testing.T, db *pgtest.DB, c caller.Caller) (domain.EndpointID, stri
 	for _, sql := range []string{
 		`insert into endpoints (tenant_id, livemode, id, url, event_types, max_in_flight, max_per_second, created_at, updated_at)
 			values ($1, $2, $3, 'u', '{*}', 10, 50, now(), now())`,
-		`insert into lanes (tenant_id, livemode, endpoint_id) values ($1, $2, $3)`,
+		`insert into endpoint_queues (tenant_id, livemode, endpoint_id) values ($1, $2, $3)`,
 		`insert into events (tenant_id, livemode, id, type, object_id, body, updated_at)
 			select $1, $2, uuid_v7(at), case when n % 1000 = 0 then 'invoice.paid' else 'booking.updated' end,
 				case when n % 1000 = 7 then '` + object + `' else 'bk_' || n end, case when $3::uuid is not null then '{}'::bytea end, at
@@ -298,9 +298,9 @@ func TestTakeWakeupsReadsOnlyTheirQueues(t *testing.T) {
 	for _, sql := range []string{
 		`insert into endpoints (tenant_id, livemode, id, url, event_types, max_in_flight, max_per_second, created_at, updated_at)
 			select gen_random_uuid(), false, uuid_v7(now()), 'u', '{*}', 10, 50, now(), now() from generate_series(1, 2000) n`,
-		`insert into lanes (tenant_id, livemode, endpoint_id) select tenant_id, livemode, id from endpoints`,
-		`analyze lanes`,
-		`insert into signals (tenant_id, livemode, endpoint_id) select tenant_id, livemode, endpoint_id from (select * from lanes limit 20) l, generate_series(1, 3)`,
+		`insert into endpoint_queues (tenant_id, livemode, endpoint_id) select tenant_id, livemode, id from endpoints`,
+		`analyze endpoint_queues`,
+		`insert into wakeups (tenant_id, livemode, endpoint_id) select tenant_id, livemode, endpoint_id from (select * from endpoint_queues limit 20) l, generate_series(1, 3)`,
 	} {
 		if _, err := conn.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)

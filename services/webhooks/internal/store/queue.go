@@ -24,7 +24,7 @@ const enqueue = `, queued as (
 		insert into queue (tenant_id, livemode, endpoint_id, first, due_at, delivery_id, event_id, attempts)
 		select tenant_id, livemode, endpoint_id, first, due_at, id, event_id, attempts from new_deliveries
 	), wakeups as (
-		insert into signals (tenant_id, livemode, endpoint_id) select distinct tenant_id, livemode, endpoint_id from new_deliveries
+		insert into wakeups (tenant_id, livemode, endpoint_id) select distinct tenant_id, livemode, endpoint_id from new_deliveries
 	)
 	select count(*)::int from `
 
@@ -153,11 +153,11 @@ func fail(ctx context.Context, tx pg.Tx, sql string, args pg.Args) (int, error) 
 // SweepQueue deletes up to limit queue rows of endpoints that were deleted, and as many of their wakeups, and reports
 // whether there may be more. tx has the worker role.
 func SweepQueue(ctx context.Context, tx pg.Tx, limit int64) (more bool, err error) {
-	for _, table := range []string{"queue", "signals"} {
+	for _, table := range []string{"queue", "wakeups"} {
 		tag, err := tx.Exec(ctx, `
 			delete from `+table+` where ctid = any(array(
 				select q.ctid from `+table+` q
-				where not exists (select from lanes l where (l.tenant_id, l.livemode, l.endpoint_id) = (q.tenant_id, q.livemode, q.endpoint_id))
+				where not exists (select from endpoint_queues l where (l.tenant_id, l.livemode, l.endpoint_id) = (q.tenant_id, q.livemode, q.endpoint_id))
 				limit $1 for update of q))`, limit)
 		if err != nil {
 			return false, fmt.Errorf("sweep %s: %w", table, err)

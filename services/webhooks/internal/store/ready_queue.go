@@ -21,7 +21,7 @@ type ReadyQueue struct {
 	Sealed    [][]byte
 }
 
-// queueRow is a row of the table lanes with the columns of its endpoint that the dispatcher needs.
+// queueRow is a row of the table endpoint_queues with the columns of its endpoint that the dispatcher needs.
 type queueRow struct {
 	TenantID      ids.Tenant
 	Livemode      bool
@@ -42,13 +42,13 @@ type queueRow struct {
 	Sealed        [][]byte
 }
 
-// takeWakeups makes the queues ready that have wakeups, rows of the table signals, and deletes these wakeups. The update
+// takeWakeups makes the queues ready that have wakeups, rows of the table wakeups, and deletes these wakeups. The update
 // uses no value of the snapshot, because the row that the snapshot shows may be older than its lock.
 const takeWakeups = `
 	with
 	-- oldest: the oldest wakeups
 	oldest as materialized (
-		select tenant_id, livemode, endpoint_id, id from signals order by id limit $2
+		select tenant_id, livemode, endpoint_id, id from wakeups order by id limit $2
 	),
 	-- woken: one row for each endpoint that they are for, with their ids
 	woken as (
@@ -57,14 +57,14 @@ const takeWakeups = `
 	-- locked: the queues of these endpoints; one that another transaction has locked is left out and keeps its wakeups
 	locked as materialized (
 		select l.*, w.wakeups from woken w cross join lateral (
-			select l.tenant_id, l.livemode, l.endpoint_id from lanes l
+			select l.tenant_id, l.livemode, l.endpoint_id from endpoint_queues l
 			where (l.tenant_id, l.livemode, l.endpoint_id) = (w.tenant_id, w.livemode, w.endpoint_id)
 			for no key update skip locked) l
 	),
 	deleted as (
-		delete from signals where id = any(array(select unnest(k.wakeups) from locked k))
+		delete from wakeups where id = any(array(select unnest(k.wakeups) from locked k))
 	)
-	update lanes l set ready_at = least(l.ready_at, $1) from locked k
+	update endpoint_queues l set ready_at = least(l.ready_at, $1) from locked k
 	where (l.tenant_id, l.livemode, l.endpoint_id) = (k.tenant_id, k.livemode, k.endpoint_id)`
 
 // maxWakeups is how many wakeups one transaction takes.
@@ -72,7 +72,7 @@ const maxWakeups = 1000
 
 // lockReady locks the queues that have been ready longest, and leaves out those that another transaction has locked.
 const lockReady = `
-	select tenant_id, livemode, endpoint_id from lanes where ready_at <= $1
+	select tenant_id, livemode, endpoint_id from endpoint_queues where ready_at <= $1
 	order by ready_at limit $2 for no key update skip locked`
 
 // lockReadyQueues takes the wakeups, then locks up to limit ready queues, in one round trip.
@@ -103,7 +103,7 @@ const readQueues = `
 	select l.tenant_id, l.livemode, l.endpoint_id, e.url, e.status = 'enabled' as enabled, e.max_in_flight, e.max_per_second, c.in_flight,
 		l.begun_at, l.begun, l.failed_at, l.failed, l.deferred_until, l.deferrals, l.slow_until, s.secret_ids, s.sealed
 	from locked k
-	join lanes l on (l.tenant_id, l.livemode, l.endpoint_id) = (k.tenant_id, k.livemode, k.endpoint_id)
+	join endpoint_queues l on (l.tenant_id, l.livemode, l.endpoint_id) = (k.tenant_id, k.livemode, k.endpoint_id)
 	join endpoints e on (e.tenant_id, e.livemode, e.id) = (k.tenant_id, k.livemode, k.endpoint_id)
 	-- c: the number of claims that have not expired
 	cross join lateral (
@@ -164,7 +164,7 @@ const reschedule = `
 			where (q.tenant_id, q.livemode, q.endpoint_id, q.claimed, q.first) = ($1, $2, $3, p.claimed, p.first)
 			order by q.due_at limit 1) q
 	)
-	update lanes l set begun_at = $4, begun = $5, crowded = $6,
+	update endpoint_queues l set begun_at = $4, begun = $5, throttled = $6,
 		ready_at = greatest($7, coalesce((select min(at) from next_due), 'infinity'))
 	where (l.tenant_id, l.livemode, l.endpoint_id) = ($1, $2, $3)`
 

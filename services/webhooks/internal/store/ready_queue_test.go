@@ -33,7 +33,7 @@ func TestRescheduleWaitsForTheFirstDueDelivery(t *testing.T) {
 		select tenant_id, livemode, endpoint_id, false, $1, id, event_id from deliveries limit 1`, due); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := conn.Exec(t.Context(), `insert into lanes (tenant_id, livemode, endpoint_id) values ($1, true, $2) on conflict do nothing`, c.Tenant, endpoint); err != nil {
+	if _, err := conn.Exec(t.Context(), `insert into endpoint_queues (tenant_id, livemode, endpoint_id) values ($1, true, $2) on conflict do nothing`, c.Tenant, endpoint); err != nil {
 		t.Fatal(err)
 	}
 	for name, deferred := range map[string]*time.Time{"no breaker": nil, "a deferral that is over": new(now.Add(-time.Minute)), "a deferral": new(now.Add(time.Minute))} {
@@ -47,7 +47,7 @@ func TestRescheduleWaitsForTheFirstDueDelivery(t *testing.T) {
 			t.Fatal(err)
 		}
 		var ready time.Time
-		if err := conn.QueryRow(t.Context(), `select ready_at from lanes where endpoint_id = $1`, endpoint).Scan(&ready); err != nil {
+		if err := conn.QueryRow(t.Context(), `select ready_at from endpoint_queues where endpoint_id = $1`, endpoint).Scan(&ready); err != nil {
 			t.Fatal(err)
 		}
 		if !ready.Equal(due) {

@@ -35,7 +35,7 @@ type lockedEndpoint struct {
 	domain.Endpoint
 }
 
-// lockedQueue is a row of lanes with the state that results change.
+// lockedQueue is a row of endpoint_queues with the state that results change.
 type lockedQueue struct {
 	keyRow
 	FailedAt      []time.Time
@@ -43,7 +43,7 @@ type lockedQueue struct {
 	DeferredUntil *time.Time
 	Deferrals     int
 	SlowUntil     *time.Time
-	AtLimit       bool `db:"crowded"`
+	AtLimit       bool `db:"throttled"`
 }
 
 // The statements of LockClaims. Rows of one table are locked in the order of their keys.
@@ -82,8 +82,8 @@ const (
 		with keys as (
 			select distinct * from unnest($1::uuid[], $2::boolean[], $3::uuid[]) k(tenant_id, livemode, endpoint_id)
 		)
-		select l.tenant_id, l.livemode, l.endpoint_id, l.failed_at, l.failed, l.deferred_until, l.deferrals, l.slow_until, l.crowded
-		from lanes l join keys k on (l.tenant_id, l.livemode, l.endpoint_id) = (k.tenant_id, k.livemode, k.endpoint_id)
+		select l.tenant_id, l.livemode, l.endpoint_id, l.failed_at, l.failed, l.deferred_until, l.deferrals, l.slow_until, l.throttled
+		from endpoint_queues l join keys k on (l.tenant_id, l.livemode, l.endpoint_id) = (k.tenant_id, k.livemode, k.endpoint_id)
 		order by 1, 2, 3 for no key update of l`
 )
 
@@ -245,7 +245,7 @@ func WriteEndpointHealth(tx pg.Tx, key domain.EndpointKey, e domain.Endpoint) {
 // because one of its attempts has completed. The statement is sent with the commit.
 func WriteQueueState(tx pg.Tx, key domain.EndpointKey, s QueueState, now time.Time) {
 	tx.QueueAtCommit(`
-		update lanes l set failed_at = $4, failed = $5, deferred_until = $6, deferrals = $7, slow_until = $9, crowded = false, ready_at = least(l.ready_at, $8)
+		update endpoint_queues l set failed_at = $4, failed = $5, deferred_until = $6, deferrals = $7, slow_until = $9, throttled = false, ready_at = least(l.ready_at, $8)
 		where (l.tenant_id, l.livemode, l.endpoint_id) = ($1, $2, $3)`,
 		key.Tenant, key.Livemode, key.Endpoint, notNil(s.FailedAt), notNil(s.Failed), s.DeferredUntil, s.Deferrals, now, s.SlowUntil)
 }
