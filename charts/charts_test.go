@@ -150,7 +150,7 @@ func TestAWayInNeedsHops(t *testing.T) {
 			}
 			out, err := render(t, args...)
 			if fails {
-				if err == nil || !strings.Contains(err.Error(), "services.gateway.env.TRUSTED_PROXY_HOPS must say") {
+				if err == nil || !strings.Contains(err.Error(), "services.gateway.env.TRUSTED_PROXY_HOPS must be") {
 					t.Errorf("%s with %q: %v", way, hops, err)
 				}
 				continue

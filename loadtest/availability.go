@@ -184,7 +184,7 @@ func (b *bench) race(ctx context.Context, s *shop) error {
 	}
 	slices.Sort(times)
 	b.table.Add(report.Row{
-		Figure: fmt.Sprintf("%d clients race for one unit's day, until all are answered; in each of %d races one books it: p50", racers, len(times)),
+		Figure: fmt.Sprintf("%d clients request the same day of one unit, until all get a response; in each of %d races one books it: p50", racers, len(times)),
 		Ours:   report.Millis(times[len(times)/2]), Show: "race",
 	})
 	b.say("%d races of %d: p50 %s", len(times), racers, report.Millis(times[len(times)/2]))
@@ -243,7 +243,7 @@ func (b *bench) pricing(ctx context.Context, s *shop) error {
 	each := all / time.Duration(max(sample.Requests, 1))
 	b.say("pricing: %s of processor time in all, p50 %s", report.Millis(each), report.Millis(sample.Percentile(50)))
 	b.table.Add(report.Row{
-		Figure: fmt.Sprintf("`GET /availability`, 62 days × %d units, %d packages, %d rules that stack: processor time of all processes", pricedUnits, pricedPackages, pricedRules),
+		Figure: fmt.Sprintf("`GET /availability`, 62 days × %d units, %d packages, %d stacking rules: CPU time of all processes", pricedUnits, pricedPackages, pricedRules),
 		Ours:   report.Millis(each), Aim: report.Aim{Text: "< 150.00 ms", Value: millis(each), AtMost: 150}, Show: "pricing",
 	})
 	b.table.Note("prices of the largest catalogue, CPU µs per request: %s", used.per(float64(sample.Requests)))

@@ -188,7 +188,7 @@ func (b *bench) opens(ctx context.Context, c *chain) error {
 		return err
 	}
 	b.table.Add(report.Row{
-		Figure: "`POST /invoices/{id}/open` with Idempotency-Key, one tenant, at the service: its numbers wait for each other's commit",
+		Figure: "`POST /invoices/{id}/open` with Idempotency-Key, one tenant, at the service: each number waits for the previous commit",
 		Ours:   fmt.Sprintf("%.0f/s", one.Rate()), Beside: fmt.Sprintf("%d tenants: %.0f/s", manyTenants, many.Rate()),
 		Ratio: report.Ratio(one.Rate(), many.Rate()), Show: "opens",
 	})

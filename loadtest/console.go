@@ -64,7 +64,7 @@ func (b *bench) console(ctx context.Context) error {
 		d.sessions = append(d.sessions, session)
 	}
 	b.try(ctx, "console", "live pages", func() error { return b.live(ctx, d) })
-	b.try(ctx, "console", "pages of the operators' area", func() error { return b.clicks(ctx, d) })
+	b.try(ctx, "console", "console pages", func() error { return b.clicks(ctx, d) })
 	b.try(ctx, "console", "calendar of a month", func() error { return b.month(ctx, d) })
 	return nil
 }
@@ -162,13 +162,13 @@ func (b *bench) clicks(ctx context.Context, d *desk) error {
 	}
 	used := b.processors().since(before)
 	b.table.Add(report.Row{
-		Figure: fmt.Sprintf("Page of the operators' area, %d operators × %d pages/s (today, month, lists, a booking): p50, p95", browsers, pace),
+		Figure: fmt.Sprintf("Console page, %d operators × %d pages/s (today, month, lists, a booking): p50, p95", browsers, pace),
 		Ours:   report.Millis(sample.Percentile(50)) + ", " + report.Millis(sample.Percentile(95)), Show: "console",
 	})
 	b.table.Add(report.Row{
-		Figure: "the same: processor time of the console for a page", Ours: report.Millis(used["console"] / time.Duration(max(sample.Requests, 1))), Show: "console",
+		Figure: "the same: CPU time of the console per page", Ours: report.Millis(used["console"] / time.Duration(max(sample.Requests, 1))), Show: "console",
 	})
-	b.table.Note("pages of the operators' area, CPU µs per page: %s", used.per(float64(sample.Requests)))
+	b.table.Note("console pages, CPU µs per page: %s", used.per(float64(sample.Requests)))
 	return nil
 }
 
@@ -213,7 +213,7 @@ func (b *bench) month(ctx context.Context, d *desk) error {
 	}
 	p95 := sample.Percentile(95)
 	b.table.Add(report.Row{
-		Figure: fmt.Sprintf("Calendar page, %d units × %d days with %d bookings, of which it shows %d, %d stored: p50, p95", monthUnits, monthDays, shown+more, shown, monthRows),
+		Figure: fmt.Sprintf("Calendar page, %d units × %d days with %d bookings (%d shown, %d stored): p50, p95", monthUnits, monthDays, shown+more, shown, monthRows),
 		Ours:   report.Millis(sample.Percentile(50)) + ", " + report.Millis(p95), Aim: report.Aim{Text: "p95 < 300 ms", Value: millis(p95), AtMost: 300}, Show: "console",
 	})
 	return nil
@@ -285,7 +285,7 @@ func (b *bench) live(ctx context.Context, d *desk) error {
 		return err
 	}
 	b.table.Add(report.Row{
-		Figure: fmt.Sprintf("Memory of the console for each live page, %d open", livePages), Ours: fmt.Sprintf("%.0f KiB", float64(after-before)/livePages/1024), Show: "console",
+		Figure: fmt.Sprintf("Console memory per live page, %d open", livePages), Ours: fmt.Sprintf("%.0f KiB", float64(after-before)/livePages/1024), Show: "console",
 	})
 	return nil
 }

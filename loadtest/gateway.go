@@ -146,7 +146,7 @@ func (b *bench) processorTime(ctx context.Context, d routes) error {
 	if d.traefik != nil {
 		ours, traefik := costs[1].micros(), costs[3].micros()
 		b.table.Add(report.Row{
-			Figure: "gateway beside Traefik with its Redis limiter, CPU per request", Ours: fmt.Sprintf("%.1f µs", ours),
+			Figure: "gateway compared with Traefik and its Redis limiter, CPU per request", Ours: fmt.Sprintf("%.1f µs", ours),
 			Beside: fmt.Sprintf("Traefik: %.1f µs", traefik), Ratio: report.Ratio(ours, traefik), Show: "cpu",
 		})
 	}

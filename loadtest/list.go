@@ -204,7 +204,7 @@ func (b *bench) resource(ctx context.Context, c *chain, name string) error {
 	if err := bulk.Settle(ctx, c.db, name); err != nil {
 		return err
 	}
-	pages := map[string]string{"first page": "?limit=20", "page of one customer's": "?limit=20&customer_id=" + rareCustomer.String()}
+	pages := map[string]string{"first page": "?limit=20", "one customer's page": "?limit=20&customer_id=" + rareCustomer.String()}
 	small, err := b.each(ctx, c, name, pages)
 	if err != nil {
 		return err

@@ -55,7 +55,7 @@ var (
 )
 
 func main() {
-	root := &cobra.Command{Use: "loadtest", Short: "Measure Holdfast beside nginx, pgbench and Traefik"}
+	root := &cobra.Command{Use: "loadtest", Short: "Measure Holdfast and compare it with nginx, pgbench and Traefik"}
 	root.AddCommand(
 		&cobra.Command{
 			Use: "bench", Short: "Start a platform of its own, print a table of figures, and remove all of it", Args: cobra.NoArgs,
@@ -193,7 +193,7 @@ func (b *bench) measure(ctx context.Context) {
 		show    []string
 		measure func(context.Context) error
 	}{
-		{"gateway beside nginx", []string{"cpu", "latency"}, b.gateway},
+		{"gateway compared with nginx", []string{"cpu", "latency"}, b.gateway},
 		{"webhooks", []string{"webhooks"}, b.webhooks},
 		{"claims of deliveries", []string{"claims"}, b.claims},
 		{"search", []string{"search"}, b.search},
@@ -201,7 +201,7 @@ func (b *bench) measure(ctx context.Context) {
 		{"leads, quotes and invoices", chainFigures, b.sales},
 		{"payments", []string{"intents", "paid"}, b.payments},
 		{"OAuth", []string{"refresh", "token", "flow", "signin"}, b.oauth},
-		{"operators' area", []string{"console"}, b.console},
+		{"console", []string{"console"}, b.console},
 		{"reconciler of payments", []string{"reconciler"}, b.reconciler},
 	} {
 		if wanted := slices.DeleteFunc(slices.Clone(group.show), func(show string) bool { return !b.wants(show) }); len(wanted) > 0 {

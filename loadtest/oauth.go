@@ -199,7 +199,7 @@ func (b *bench) refresh(ctx context.Context, a *apps) error {
 		Beside: fmt.Sprintf("pgbench: %.0f/s", bare.Rate()), Ratio: ratio, Aim: report.Aim{Text: "≥ 50 %", Value: ratio, Least: 0.5}, Show: "refresh",
 	})
 	b.table.Add(report.Row{
-		Figure: "the same, beside the budget", Ours: fmt.Sprintf("%.0f/s", ours.Rate()), Beside: fmt.Sprintf("budget: %d/s", refreshAim),
+		Figure: "the same, compared with the budget", Ours: fmt.Sprintf("%.0f/s", ours.Rate()), Beside: fmt.Sprintf("budget: %d/s", refreshAim),
 		Ratio: ours.Rate() / refreshAim, Aim: report.Aim{Text: "≥ 1", Value: ours.Rate() / refreshAim, Least: 1}, Show: "refresh",
 	})
 	b.noteCosts(ours, bare)

@@ -121,7 +121,7 @@ func (b *bench) intents(ctx context.Context, s *standIn, all []*cardTenant) erro
 		}
 		ratio := report.Ratio(ours.Rate(), alone.Rate())
 		b.table.Add(report.Row{
-			Figure: fmt.Sprintf("`POST /payment-intents` with Idempotency-Key, %s, %d at once, Stripe answers after %s", part.name, part.clients, gatewayLatency),
+			Figure: fmt.Sprintf("`POST /payment-intents` with Idempotency-Key, %s, %d at once, Stripe responds after %s", part.name, part.clients, gatewayLatency),
 			Ours:   fmt.Sprintf("%.0f/s", ours.Rate()), Beside: fmt.Sprintf("the stand-in alone, %d at once: %.0f/s", part.inFlight, alone.Rate()), Ratio: ratio, Show: "intents",
 			Aim: report.Aim{Text: "≥ 90 %", Value: ratio, Least: 0.9},
 		})

@@ -108,7 +108,7 @@ func (b *bench) besideDeep(ctx context.Context, s *shop) error {
 		return err
 	}
 	p50, p99 := sample.Percentile(50), sample.Percentile(99)
-	b.say("list beside %d clients of q=legacy: p50 %s, p99 %s", deepClients, report.Millis(p50), report.Millis(p99))
+	b.say("list with %d clients of q=legacy: p50 %s, p99 %s", deepClients, report.Millis(p50), report.Millis(p99))
 	b.table.Add(report.Row{
 		Figure: fmt.Sprintf("`GET /customers?limit=1` while %d clients send `q=legacy`, p50", deepClients),
 		Ours:   report.Millis(p50), Beside: "p99 " + report.Millis(p99), Show: "search",

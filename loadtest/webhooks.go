@@ -85,7 +85,7 @@ func (b *bench) deliveries(ctx context.Context, h *endpointSet) error {
 	}
 	b.say("%s: %.0f deliveries/s", h.name, sample.Rate())
 	b.table.Add(report.Row{
-		Figure: fmt.Sprintf("webhooks, %s: %d deliveries that wait, from the commit of their events to the last one", h.name, backlog),
+		Figure: fmt.Sprintf("webhooks, %s: %d waiting deliveries, from the commit of their events to the last delivery", h.name, backlog),
 		Ours:   fmt.Sprintf("%.0f/s", sample.Rate()), Show: "webhooks",
 		Aim: report.Aim{Text: "≥ 1000/s", Value: sample.Rate(), Least: 1000},
 	})

@@ -50,7 +50,7 @@ app.kubernetes.io/instance: {{ .release }}
 {{/* An error in one line for an edge that leads nowhere, and other values that cannot work. */}}
 {{- define "platform.check" -}}
 {{- if .Values.defaults.image.digest -}}
-{{- fail "defaults.image.digest: a digest is that of one image; set services.<name>.image.digest" -}}
+{{- fail "defaults.image.digest: a digest identifies a single image; set services.<name>.image.digest instead" -}}
 {{- end -}}
 {{- $known := append (keys (include "platform.services" . | fromJson)) "migrate" -}}
 {{- range $edge := include "platform.edges" . | fromJsonArray -}}

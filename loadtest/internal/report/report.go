@@ -85,7 +85,7 @@ func (t *Table) Note(format string, args ...any) {
 
 // Print writes the table in markdown, then the notes.
 func (t *Table) Print(w io.Writer) {
-	fmt.Fprintln(w, "| figure | Holdfast | beside | ratio | aim | | command |")
+	fmt.Fprintln(w, "| figure | Holdfast | compared with | ratio | target | result | command |")
 	fmt.Fprintln(w, "|---|---|---|---|---|---|---|")
 	for _, r := range t.rows {
 		if r.Failed != "" {
@@ -107,7 +107,7 @@ func (t *Table) Print(w io.Writer) {
 
 // Budgets writes only the figures with an aim.
 func (t *Table) Budgets(w io.Writer) {
-	fmt.Fprintln(w, "| budget | measured | aim | |\n|---|---|---|---|")
+	fmt.Fprintln(w, "| budget | measured | target | result |\n|---|---|---|---|")
 	for _, r := range t.rows {
 		if r.Failed != "" {
 			fmt.Fprintf(w, "| %s | %s |  | **failed** |\n", r.Figure, r.Failed)
