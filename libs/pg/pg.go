@@ -65,8 +65,9 @@ type Options struct {
 	// Background removes the time-outs of statements and of the wait for a connection, for the worker role and for
 	// commands. No client waits for them, and an interrupted one would only start again.
 	Background bool
-	// ByIndex makes joins use nested loops. Use it for statements that join a few rows to large tables, when the planner
-	// cannot know how few, because their number changes every second.
+	// ByIndex makes joins use nested loops, and reads rows in the order of an index instead of collecting and sorting them. Use it
+	// for statements that read a few rows of large tables, when the planner cannot know how many rows match, because their number
+	// changes every second.
 	ByIndex bool
 }
 
@@ -110,7 +111,7 @@ func open(ctx context.Context, url string, opt Options) (*DB, error) {
 	params["enable_seqscan"] = "off"
 	params["jit"] = "off" // compiling takes longer than any of our statements
 	if opt.ByIndex {
-		params["enable_hashjoin"], params["enable_mergejoin"] = "off", "off"
+		params["enable_hashjoin"], params["enable_mergejoin"], params["enable_bitmapscan"] = "off", "off", "off"
 	}
 	cfg.ConnConfig.Tracer = opt.Tracer
 	cfg.AfterConnect = registerUUID
