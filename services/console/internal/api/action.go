@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"holdfast.dev/libs/apperr"
-	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/forms"
 
 	"holdfast.dev/services/console/internal/domain"
 	"holdfast.dev/services/console/internal/pages"
@@ -32,7 +32,7 @@ var facts = map[string][]string{
 }
 
 // actionForm is the form that asks before an action is done, and says what it will do.
-func (f *form) actionForm(r *domain.Resource, a *domain.Action, o domain.Object) (pages.FormView, []contract.Field) {
+func (f *form) actionForm(r *domain.Resource, a *domain.Action, o domain.Object) (pages.FormView, []forms.Field) {
 	address := f.workspace.Path(r.Name + "/" + o.Text("id"))
 	out := pages.FormView{
 		Title: f.T("action_"+a.Name) + ": " + r.TitleOf(o), Action: address + "/" + a.Name, Back: address, Button: f.T("action_" + a.Name), Danger: a.Danger, Version: o.Version(),
@@ -82,7 +82,7 @@ func (f *form) initialValues(a *domain.Action, o domain.Object) url.Values {
 		form.Set("role", o.Text("role"))
 	}
 	if _, ok := o.Money("amount_due"); ok && a.Operation == "recordInvoicePayment" {
-		form = f.reader().Form([]contract.Field{f.server.Operations[a.Operation].Field("amount")}, domain.Object{"amount": o["amount_due"]})
+		form = f.reader().Form([]forms.Field{f.server.Operations[a.Operation].Field("amount")}, domain.Object{"amount": o["amount_due"]})
 	}
 	return form
 }
@@ -133,7 +133,7 @@ func (f *form) postedVersion(o domain.Object) (int64, error) {
 	return version, nil
 }
 
-func (f *form) actionRequest(r *domain.Resource, a *domain.Action, fields []contract.Field) (domain.Request, error) {
+func (f *form) actionRequest(r *domain.Resource, a *domain.Action, fields []forms.Field) (domain.Request, error) {
 	op := f.server.Operations[a.Operation]
 	in := domain.Request{Operation: a.Operation}
 	body, err := f.reader().Body(fields, f.posted)

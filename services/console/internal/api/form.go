@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"holdfast.dev/libs/apperr"
-	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/forms"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/web"
 
@@ -64,9 +64,9 @@ func (f *form) reader() domain.Reader {
 }
 
 // fields are those of an operation's body, in the order of names.
-func (f *form) fields(operation string, names []string) []contract.Field {
+func (f *form) fields(operation string, names []string) []forms.Field {
 	form := f.server.Operations[operation]
-	out := make([]contract.Field, 0, len(names))
+	out := make([]forms.Field, 0, len(names))
 	for _, name := range names {
 		if field := form.Field(name); field.Name != "" {
 			out = append(out, field)
@@ -79,7 +79,7 @@ func (f *form) fields(operation string, names []string) []contract.Field {
 var choosable = map[string]string{"service": "services", "unit": "units", "package": "packages"}
 
 // choices are what the fields may name: resources, types of events, scopes. A kind that the role may not see is left out.
-func (f *form) choices(fields []contract.Field) (view.Choices, error) {
+func (f *form) choices(fields []forms.Field) (view.Choices, error) {
 	out := view.Choices{}
 	for _, field := range fields {
 		switch field.Name {
@@ -126,7 +126,7 @@ func (f *form) resourceOptions(r *domain.Resource) ([]view.Option, error) {
 }
 
 // addChosen adds to the choices what a form has chosen already, such as a unit that is not active: else sending the form would remove it.
-func (f *form) addChosen(choices view.Choices, fields []contract.Field, form url.Values) {
+func (f *form) addChosen(choices view.Choices, fields []forms.Field, form url.Values) {
 	for _, field := range fields {
 		names := []string{field.Name}
 		if field.Name == "applies_to" {
@@ -166,7 +166,7 @@ func scopeOf(scope string) string {
 }
 
 // eventTypes are the types of events that a field may name; one that takes every type at once offers that too.
-func (f *form) eventTypes(field contract.Field) []view.Option {
+func (f *form) eventTypes(field forms.Field) []view.Option {
 	enum := field.Enum
 	if field.Items != nil {
 		enum = field.Items.Enum

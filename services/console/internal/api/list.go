@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/forms"
 	"holdfast.dev/libs/obs"
 
 	"holdfast.dev/services/console/internal/app"
@@ -128,13 +128,13 @@ func deleteView(p *page) error {
 }
 
 // filters are the query parameters that a list is filtered by.
-func (s *session) filters(r *domain.Resource) []contract.Field {
+func (s *session) filters(r *domain.Resource) []forms.Field {
 	return s.queryFields(r.List, r.Filters...)
 }
 
 // queryFields are the query parameters of an operation, in the order of names.
-func (s *session) queryFields(operation string, names ...string) []contract.Field {
-	out := make([]contract.Field, 0, len(names))
+func (s *session) queryFields(operation string, names ...string) []forms.Field {
+	out := make([]forms.Field, 0, len(names))
 	for _, name := range names {
 		out = append(out, s.server.Operations[operation].Param(name))
 	}
@@ -142,7 +142,7 @@ func (s *session) queryFields(operation string, names ...string) []contract.Fiel
 }
 
 // filterValues are the filters of this page that have a value.
-func (s *session) filterValues(filters []contract.Field) url.Values {
+func (s *session) filterValues(filters []forms.Field) url.Values {
 	out := url.Values{}
 	for _, f := range filters {
 		if text := strings.TrimSpace(s.r.URL.Query().Get(f.Name)); text != "" {
@@ -153,7 +153,7 @@ func (s *session) filterValues(filters []contract.Field) url.Values {
 }
 
 // listQuery is the query of the API for this page.
-func (s *session) listQuery(r *domain.Resource, filters []contract.Field) (url.Values, error) {
+func (s *session) listQuery(r *domain.Resource, filters []forms.Field) (url.Values, error) {
 	out := s.filterValues(filters)
 	for _, f := range filters {
 		if text := out.Get(f.Name); text != "" && domain.InputOf(f) == domain.DatetimeInput {
@@ -184,7 +184,7 @@ func (s *session) listQuery(r *domain.Resource, filters []contract.Field) (url.V
 func (s *session) canExpand(what string) bool { return s.workspace.Has([]string{"read:" + what + "s"}) }
 
 // filterInputs are the inputs of filters: each may be left open.
-func (s *session) filterInputs(filters []contract.Field, given url.Values, choices view.Choices) []view.Input {
+func (s *session) filterInputs(filters []forms.Field, given url.Values, choices view.Choices) []view.Input {
 	out := s.Inputs(filters, given, choices)
 	for i, in := range out {
 		if in.Kind == domain.ChoicesInput || in.Kind == domain.CheckInput || in.Kind == domain.ChoiceInput {

@@ -15,7 +15,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"holdfast.dev/libs/apperr"
-	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/forms"
 	"holdfast.dev/libs/httpx"
 	"holdfast.dev/libs/obs"
 	"holdfast.dev/libs/web"
@@ -279,7 +279,7 @@ func (p *page) fail(err error) {
 }
 
 // showForm shows a form with the values of form and what is wrong with them. What no input shows is above the form.
-func (p *page) showForm(status int, out pages.FormView, fields []contract.Field, form url.Values, faults []view.Fault, problem string) error {
+func (p *page) showForm(status int, out pages.FormView, fields []forms.Field, form url.Values, faults []view.Fault, problem string) error {
 	choices, err := p.choices(fields)
 	if err != nil && p.posted == nil {
 		return err
@@ -300,7 +300,7 @@ func (p *page) showForm(status int, out pages.FormView, fields []contract.Field,
 }
 
 // refused shows the form again when err is a verdict on what was entered, or leaves open whether it took effect, with the values that were sent.
-func (p *page) refused(err error, out pages.FormView, fields []contract.Field) error {
+func (p *page) refused(err error, out pages.FormView, fields []forms.Field) error {
 	e := apperr.As(err)
 	verdicts := []apperr.Kind{apperr.Invalid, apperr.Conflict, apperr.PreconditionFailed, apperr.NotFound, apperr.BadRequest, apperr.TooLarge}
 	if !app.Unknown(err) && !slices.Contains(verdicts, e.Kind) {

@@ -6,19 +6,19 @@ import (
 	"net/url"
 	"slices"
 
-	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/forms"
 
 	"holdfast.dev/services/console/internal/domain"
 	"holdfast.dev/services/console/internal/pages"
 )
 
 // newForm is the form that makes a resource.
-func (f *form) newForm(r *domain.Resource) (pages.FormView, []contract.Field) {
+func (f *form) newForm(r *domain.Resource) (pages.FormView, []forms.Field) {
 	address := f.workspace.Path(r.Name + "/new")
 	if q := f.pageQuery(); len(q) > 0 {
 		address += "?" + q.Encode()
 	}
-	fields := slices.DeleteFunc(f.fields(r.Create, r.New), func(field contract.Field) bool {
+	fields := slices.DeleteFunc(f.fields(r.Create, r.New), func(field forms.Field) bool {
 		return r.Name != "refunds" && slices.Contains(linked, field.Name) && !f.r.URL.Query().Has(field.Name)
 	})
 	return pages.FormView{Title: f.T("new_" + r.Name), Action: address, Back: f.workspace.Path(r.Name), Button: f.T("save")}, fields
@@ -84,7 +84,7 @@ func create(r *domain.Resource) handler {
 }
 
 // editForm is the form that changes a resource.
-func (f *form) editForm(r *domain.Resource, o domain.Object) (pages.FormView, []contract.Field) {
+func (f *form) editForm(r *domain.Resource, o domain.Object) (pages.FormView, []forms.Field) {
 	address := f.workspace.Path(r.Name + "/" + o.Text("id"))
 	return pages.FormView{Title: f.T("edit_what", "Name", r.TitleOf(o)), Action: address + "/edit", Back: address, Button: f.T("save"), Version: o.Version()}, f.fields(r.Update, r.Edit)
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"holdfast.dev/libs/apperr"
-	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/forms"
 
 	"holdfast.dev/services/console/internal/domain"
 	"holdfast.dev/services/console/internal/pages"
@@ -33,7 +33,7 @@ func (s *session) tenantSettings() (domain.Object, error) {
 	return o, err
 }
 
-func (f *form) settingsForm(name string) (pages.FormView, []contract.Field) {
+func (f *form) settingsForm(name string) (pages.FormView, []forms.Field) {
 	out := pages.FormView{Title: f.T("page_" + name), Action: f.workspace.Path(name), Back: f.workspace.Path("today"), Button: f.T("save")}
 	if name == "policy" {
 		out.Try = f.T("preview")
@@ -92,7 +92,7 @@ func saveSettings(name string) handler {
 }
 
 // enteredPolicyPreview says what the booking policy of a form would mean.
-func (f *form) enteredPolicyPreview(fields []contract.Field) ([]string, error) {
+func (f *form) enteredPolicyPreview(fields []forms.Field) ([]string, error) {
 	body, err := f.reader().Body(fields, f.posted)
 	if err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func (s *session) policyPreview(o domain.Object) []string {
 var gatewayFields = []string{"publishable_key", "secret_key", "webhook_secret"}
 
 // gatewayForm is the form that connects an account, with the one that is connected.
-func (f *form) gatewayForm() (pages.FormView, []contract.Field, error) {
+func (f *form) gatewayForm() (pages.FormView, []forms.Field, error) {
 	out := pages.FormView{
 		Title: f.T("page_gateway"), Action: f.workspace.Path("gateway"), Back: f.workspace.Path("today"), Button: f.T("connect"), Preview: []string{f.T("gateway_none"), f.T("gateway_keys")},
 	}
