@@ -15,6 +15,7 @@ import (
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/forms"
 )
 
 // RequiredByPeers sends each call of a document of proto/internal without each of its required parameters and fields in turn,
@@ -22,7 +23,7 @@ import (
 // the call. It returns how many requests there were.
 func (w *Env) RequiredByPeers(ctx context.Context, engine http.Handler, document []byte) (sent int) {
 	w.T.Helper()
-	forms, err := contract.Forms(document)
+	byID, err := forms.Load(document)
 	if err != nil {
 		w.T.Fatal(err)
 	}
@@ -35,7 +36,7 @@ func (w *Env) RequiredByPeers(ctx context.Context, engine http.Handler, document
 		who := caller.FromContext(ctx)
 		who.Scopes = op.Scopes
 		target := pathParam.ReplaceAllString(op.Path, "x")
-		w.lacking(forms[op.ID], func(missing, query, body string) {
+		w.lacking(byID[op.ID], func(missing, query, body string) {
 			sent++
 			a := w.Send(caller.With(ctx, who), engine, op.Callers[0], op.Method, target+"?"+query, body)
 			got := Decode[struct{ Errors map[string][]string }](a).Errors
@@ -54,7 +55,7 @@ func (w *Env) RequiredByPeers(ctx context.Context, engine http.Handler, document
 var pathParam = regexp.MustCompile(`{\w+}`)
 
 // lacking calls each with the query and the body of a request that has all its parameters and fields but one required one.
-func (w *Env) lacking(form contract.Form, each func(missing, query, body string)) {
+func (w *Env) lacking(form forms.Form, each func(missing, query, body string)) {
 	w.T.Helper()
 	query, object := url.Values{}, map[string]any{}
 	for _, f := range form.Query {
@@ -85,7 +86,7 @@ func (w *Env) lacking(form contract.Form, each func(missing, query, body string)
 }
 
 // without calls each with the name of each required field, while the object lacks it.
-func without(fields []contract.Field, object map[string]any, prefix string, each func(missing string)) {
+func without(fields []forms.Field, object map[string]any, prefix string, each func(missing string)) {
 	for _, f := range fields {
 		value := object[f.Name]
 		if f.Required {
@@ -105,7 +106,7 @@ func without(fields []contract.Field, object map[string]any, prefix string, each
 }
 
 // sample is a value that the contract accepts.
-func sample(f contract.Field) any {
+func sample(f forms.Field) any {
 	switch f.Kind {
 	case "boolean":
 		return true

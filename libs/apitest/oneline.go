@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/forms"
 	"holdfast.dev/proto"
 )
 
@@ -14,7 +15,7 @@ import (
 // in two lines, or with a bidirectional control. Each is a 422 on the field. It returns how many texts there are.
 func (w *Env) OneLine(ctx context.Context, engine http.Handler) (texts int) {
 	w.T.Helper()
-	forms, err := contract.Forms(proto.OpenAPI)
+	byID, err := forms.Load(proto.OpenAPI)
 	if err != nil {
 		w.T.Fatal(err)
 	}
@@ -23,7 +24,7 @@ func (w *Env) OneLine(ctx context.Context, engine http.Handler) (texts int) {
 		w.T.Fatal(err)
 	}
 	for _, op := range spec.For(w.service) {
-		form := forms[op.ID]
+		form := byID[op.ID]
 		if form.Method != http.MethodPost || strings.Contains(form.Path, "{") {
 			continue
 		}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
+
+	"holdfast.dev/libs/yamldoc"
 )
 
 // Contract is a compiled document. It is immutable and safe for concurrent use.
@@ -126,35 +128,35 @@ func (c *Contract) For(service string) []*Operation {
 // identify reads the id, the service and what the extensions of the operation declare. service is that of an internal
 // document, "" in the public contract.
 func (op *Operation) identify(item, node *yaml.Node, service string) error {
-	op.ID = text(node, "operationId")
-	op.Service = cmp.Or(service, text(node, "x-service"), text(item, "x-service"))
+	op.ID = yamldoc.Text(node, "operationId")
+	op.Service = cmp.Or(service, yamldoc.Text(node, "x-service"), yamldoc.Text(item, "x-service"))
 	if op.ID == "" || op.Service == "" {
 		return errors.New("operationId or x-service is missing")
 	}
 	for name, into := range map[string]*[]string{"x-required-scopes": &op.Scopes, "x-error-codes": &op.Codes, "x-callers": &op.Callers} {
-		if list := child(node, name); list != nil {
+		if list := yamldoc.Child(node, name); list != nil {
 			if err := list.Decode(into); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
 		}
 	}
 	switch {
-	case service == "" && child(node, "x-required-scopes") == nil:
+	case service == "" && yamldoc.Child(node, "x-required-scopes") == nil:
 		return errors.New("x-required-scopes is missing: list the scopes, or [] when any credential is enough")
 	case service != "" && len(op.Callers) == 0:
 		return errors.New("x-callers is missing: list the services that may make the call")
 	}
-	op.Permission = text(node, "x-required-permission")
-	op.Secret = text(node, "x-secret-response") == "true"
-	op.Stream = text(node, "x-stream") == "true"
-	op.Download = text(node, "x-download") == "true"
-	op.Public = text(node, "x-public") == "true"
+	op.Permission = yamldoc.Text(node, "x-required-permission")
+	op.Secret = yamldoc.Text(node, "x-secret-response") == "true"
+	op.Stream = yamldoc.Text(node, "x-stream") == "true"
+	op.Download = yamldoc.Text(node, "x-download") == "true"
+	op.Public = yamldoc.Text(node, "x-public") == "true"
 	return nil
 }
 
 // responses reads the declared statuses; the first 2xx is the one of success.
 func (op *Operation) responses(node *yaml.Node) error {
-	for status := range pairs(node) {
+	for status := range yamldoc.Pairs(node) {
 		n, err := strconv.Atoi(status)
 		if err != nil {
 			return fmt.Errorf("status %q: a status must be a number", status)

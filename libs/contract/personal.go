@@ -8,6 +8,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"go.yaml.in/yaml/v3"
+
+	"holdfast.dev/libs/yamldoc"
 )
 
 // mask says what erasure leaves of a value. The contract marks the fields of a person with x-personal.
@@ -25,12 +27,12 @@ type maskedProp struct {
 
 // mask reads the marks of a schema.
 func (l *loader) mask(n *yaml.Node) (*mask, error) {
-	marked := text(n, "x-personal") == "true"
-	n, _, err := l.follow(n, "")
+	marked := yamldoc.Text(n, "x-personal") == "true"
+	n, _, err := l.Follow(n, "")
 	if err != nil {
 		return nil, err
 	}
-	if marked || text(n, "x-personal") == "true" {
+	if marked || yamldoc.Text(n, "x-personal") == "true" {
 		return &mask{empty: l.empty(n)}, nil
 	}
 	if m := l.masks[n]; m != nil {
@@ -43,23 +45,23 @@ func (l *loader) mask(n *yaml.Node) (*mask, error) {
 
 // addMarks adds the marks of a schema and of its alternatives.
 func (l *loader) addMarks(m *mask, n *yaml.Node) error {
-	for name, node := range pairs(child(n, "properties")) {
+	for name, node := range yamldoc.Pairs(yamldoc.Child(n, "properties")) {
 		sub, err := l.mask(node)
 		if err != nil {
 			return err
 		}
 		if before := m.props[name]; before.mask == nil || before.empty == nil {
-			m.props[name] = maskedProp{sub, text(node, "x-expand") == "true"}
+			m.props[name] = maskedProp{sub, yamldoc.Text(node, "x-expand") == "true"}
 		}
 	}
-	if items := child(n, "items"); items != nil && items.Kind == yaml.MappingNode {
+	if items := yamldoc.Child(n, "items"); items != nil && items.Kind == yaml.MappingNode {
 		sub, err := l.mask(items)
 		if err != nil {
 			return err
 		}
 		m.items = sub
 	}
-	return l.alternatives(n, func(alt *yaml.Node) error { return l.addMarks(m, alt) })
+	return l.Alternatives(n, func(alt *yaml.Node) error { return l.addMarks(m, alt) })
 }
 
 // empties are the values that replace values of a type without null.
@@ -88,12 +90,12 @@ func (l *loader) empty(n *yaml.Node) json.RawMessage {
 
 // types returns the types that a schema allows, by itself or by its alternatives.
 func (l *loader) types(n *yaml.Node) []string {
-	n, _, err := l.follow(n, "")
+	n, _, err := l.Follow(n, "")
 	if err != nil {
 		return nil // the compiler reports it
 	}
 	var out []string
-	if t := child(n, "type"); t != nil && t.Kind == yaml.SequenceNode {
+	if t := yamldoc.Child(n, "type"); t != nil && t.Kind == yaml.SequenceNode {
 		for _, one := range t.Content {
 			out = append(out, one.Value)
 		}
@@ -101,7 +103,7 @@ func (l *loader) types(n *yaml.Node) []string {
 		out = append(out, t.Value)
 	}
 	for _, key := range []string{"oneOf", "anyOf"} {
-		if alternatives := child(n, key); alternatives != nil {
+		if alternatives := yamldoc.Child(n, key); alternatives != nil {
 			for _, alt := range alternatives.Content {
 				out = append(out, l.types(alt)...)
 			}
@@ -113,8 +115,8 @@ func (l *loader) types(n *yaml.Node) []string {
 // kinds returns the masks of all schemas that name their kind by the constant of their property "object".
 func (l *loader) kinds() (map[string]*mask, error) {
 	out := map[string]*mask{}
-	for _, node := range pairs(child(child(l.root, "components"), "schemas")) {
-		kind := text(child(child(node, "properties"), "object"), "const")
+	for _, node := range yamldoc.Pairs(yamldoc.Child(yamldoc.Child(l.Root, "components"), "schemas")) {
+		kind := yamldoc.Text(yamldoc.Child(yamldoc.Child(node, "properties"), "object"), "const")
 		if kind == "" {
 			continue
 		}

@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/yamldoc"
 )
 
 // parameter is one declared query parameter.
@@ -34,14 +35,14 @@ func (l *loader) parameters(op *Operation, list *yaml.Node, ptr string) error {
 		return nil
 	}
 	for i, n := range list.Content {
-		n, at, err := l.follow(n, ptr+"/"+strconv.Itoa(i))
+		n, at, err := l.Follow(n, ptr+"/"+strconv.Itoa(i))
 		if err != nil {
 			return err
 		}
-		if text(n, "in") == "header" && strings.EqualFold(text(n, "name"), "Idempotency-Key") {
+		if yamldoc.Text(n, "in") == "header" && strings.EqualFold(yamldoc.Text(n, "name"), "Idempotency-Key") {
 			op.Idempotent = true
 		}
-		if text(n, "in") != "query" {
+		if yamldoc.Text(n, "in") != "query" {
 			continue
 		}
 		p, err := l.parameter(n, at)
@@ -55,8 +56,8 @@ func (l *loader) parameters(op *Operation, list *yaml.Node, ptr string) error {
 }
 
 func (l *loader) parameter(n *yaml.Node, ptr string) (*parameter, error) {
-	p := &parameter{name: text(n, "name"), required: text(n, "required") == "true"}
-	schema := child(n, "schema")
+	p := &parameter{name: yamldoc.Text(n, "name"), required: yamldoc.Text(n, "required") == "true"}
+	schema := yamldoc.Child(n, "schema")
 	if p.name == "" || schema == nil {
 		return nil, fmt.Errorf("line %d: a parameter needs name and schema", n.Line)
 	}
@@ -67,21 +68,21 @@ func (l *loader) parameter(n *yaml.Node, ptr string) (*parameter, error) {
 	if p.shape, err = l.shape(schema); err != nil {
 		return nil, err
 	}
-	if schema, _, err = l.follow(schema, ""); err != nil {
+	if schema, _, err = l.Follow(schema, ""); err != nil {
 		return nil, err
 	}
-	p.kind, p.fallback = text(schema, "type"), text(schema, "default")
-	p.instant = strings.HasSuffix(strings.ReplaceAll(text(schema, "format"), "-", ""), "datetime")
+	p.kind, p.fallback = yamldoc.Text(schema, "type"), yamldoc.Text(schema, "default")
+	p.instant = strings.HasSuffix(strings.ReplaceAll(yamldoc.Text(schema, "format"), "-", ""), "datetime")
 	if p.kind == "array" {
-		item, _, err := l.follow(child(schema, "items"), "")
+		item, _, err := l.Follow(yamldoc.Child(schema, "items"), "")
 		if err != nil {
 			return nil, err
 		}
-		if p.items = text(item, "type"); text(n, "explode") != "false" {
+		if p.items = yamldoc.Text(item, "type"); yamldoc.Text(n, "explode") != "false" {
 			return nil, fmt.Errorf("line %d: a list parameter needs explode: false", n.Line)
 		}
 	}
-	if p.kind == "object" && text(n, "style") != "deepObject" {
+	if p.kind == "object" && yamldoc.Text(n, "style") != "deepObject" {
 		return nil, fmt.Errorf("line %d: an object parameter needs style: deepObject", n.Line)
 	}
 	return p, nil

@@ -4,6 +4,8 @@ import (
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
+
+	"holdfast.dev/libs/yamldoc"
 )
 
 // shape holds what the validator does not keep of a schema: the order of its properties. Alternatives (oneOf, anyOf,
@@ -28,7 +30,7 @@ type prop struct {
 }
 
 func (l *loader) shape(n *yaml.Node) (*shape, error) {
-	n, _, err := l.follow(n, "")
+	n, _, err := l.Follow(n, "")
 	if err != nil {
 		return nil, err
 	}
@@ -41,21 +43,21 @@ func (l *loader) shape(n *yaml.Node) (*shape, error) {
 }
 
 func (l *loader) lay(s *shape, n *yaml.Node) error {
-	if m := text(n, "x-message"); m != "" {
+	if m := yamldoc.Text(n, "x-message"); m != "" {
 		s.hint = m
 	}
 	for _, key := range []string{"maxItems", "maxProperties"} {
-		if limit, err := strconv.Atoi(text(n, key)); err == nil {
+		if limit, err := strconv.Atoi(yamldoc.Text(n, key)); err == nil {
 			s.limit = max(s.limit, limit)
 		}
 	}
 	for _, key := range []string{"additionalProperties", "patternProperties", "propertyNames", "minProperties", "maxProperties"} {
-		s.strict = s.strict || child(n, key) != nil
+		s.strict = s.strict || yamldoc.Child(n, key) != nil
 	}
 	s.types(n)
-	s.whole = s.whole || text(n, "additionalProperties") == "true"
-	s.open = s.open || child(n, "additionalProperties") != nil || child(n, "patternProperties") != nil
-	for name, node := range pairs(child(n, "properties")) {
+	s.whole = s.whole || yamldoc.Text(n, "additionalProperties") == "true"
+	s.open = s.open || yamldoc.Child(n, "additionalProperties") != nil || yamldoc.Child(n, "patternProperties") != nil
+	for name, node := range yamldoc.Pairs(yamldoc.Child(n, "properties")) {
 		sub, err := l.shape(node)
 		if err != nil {
 			return err
@@ -66,7 +68,7 @@ func (l *loader) lay(s *shape, n *yaml.Node) error {
 		}
 	}
 	for key, to := range map[string]**shape{"items": &s.items, "additionalProperties": &s.extra} {
-		node := child(n, key)
+		node := yamldoc.Child(n, key)
 		if node == nil || node.Kind != yaml.MappingNode || *to != nil {
 			continue
 		}
@@ -76,12 +78,12 @@ func (l *loader) lay(s *shape, n *yaml.Node) error {
 		}
 		*to = sub
 	}
-	return l.alternatives(n, func(alt *yaml.Node) error { return l.lay(s, alt) })
+	return l.Alternatives(n, func(alt *yaml.Node) error { return l.lay(s, alt) })
 }
 
 // types records whether a value may have children, by its types; a schema without a type may.
 func (s *shape) types(n *yaml.Node) {
-	t := child(n, "type")
+	t := yamldoc.Child(n, "type")
 	if t == nil {
 		s.parent = true
 		return
@@ -89,7 +91,7 @@ func (s *shape) types(n *yaml.Node) {
 	for _, one := range append(t.Content, t) {
 		if bound, ok := map[string]string{"object": "maxProperties", "array": "maxItems"}[one.Value]; ok {
 			s.parent = true
-			s.unbounded = s.unbounded || child(n, bound) == nil
+			s.unbounded = s.unbounded || yamldoc.Child(n, bound) == nil
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"holdfast.dev/libs/apperr"
-	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/forms"
 
 	"holdfast.dev/services/console/internal/domain"
 	"holdfast.dev/services/console/internal/pages"
@@ -32,48 +32,48 @@ var facts = map[string][]string{
 }
 
 // actionForm is the form that asks before an action is done, and says what it will do.
-func (v *visit) actionForm(r *domain.Resource, a *domain.Action, o domain.Object) (pages.FormView, []contract.Field) {
-	address := v.w.Path(r.Name + "/" + o.Text("id"))
+func (f *form) actionForm(r *domain.Resource, a *domain.Action, o domain.Object) (pages.FormView, []forms.Field) {
+	address := f.workspace.Path(r.Name + "/" + o.Text("id"))
 	out := pages.FormView{
-		Title: v.T("action_"+a.Name) + ": " + r.TitleOf(o), Action: address + "/" + a.Name, Back: address, Button: v.T("action_" + a.Name), Danger: a.Danger, Version: o.Version(),
+		Title: f.T("action_"+a.Name) + ": " + r.TitleOf(o), Action: address + "/" + a.Name, Back: address, Button: f.T("action_" + a.Name), Danger: a.Danger, Version: o.Version(),
 	}
-	values := v.values(facts[r.Name], o)
+	values := f.values(facts[r.Name], o)
 	for _, name := range facts[r.Name] {
 		if one := values.Of(o, name); one.Kind != view.Nothing {
 			out.Facts = append(out.Facts, one)
 		}
 	}
 	for _, id := range []string{"preview_" + r.Name + "_" + a.Name, "preview_" + r.Name + "_" + a.Name + "_2", "preview_" + r.Name + "_" + a.Name + "_3"} {
-		if text, ok := v.Find(id); ok {
+		if text, ok := f.Find(id); ok {
 			out.Preview = append(out.Preview, text)
 		}
 	}
-	return out, v.fields(a.Operation, a.Fields)
+	return out, f.fields(a.Operation, a.Fields)
 }
 
-func actionPage(r *domain.Resource, a *domain.Action) page {
-	return func(v *visit) error {
-		if !v.may(a.Operation) {
+func actionPage(r *domain.Resource, a *domain.Action) handler {
+	return func(p *page) error {
+		if !p.can(a.Operation) {
 			return domain.ErrForbidden
 		}
-		o, err := v.app.Get(v.r.Context(), r, v.c.Param("id"))
+		o, err := p.app.Get(p.r.Context(), r, p.c.Param("id"))
 		if err != nil {
 			return err
 		}
-		if a.Fresh && !v.recent() {
+		if a.Fresh && !p.requireRecentSignIn() {
 			return nil
 		}
-		out, fields := v.actionForm(r, a, o)
+		out, fields := p.actionForm(r, a, o)
 		problem := ""
 		if !a.AllowedIn(o.Text("status")) {
-			problem = v.T("only_when", "Status", v.statusWords(a.From))
+			problem = p.T("only_when", "Status", p.statusWords(a.From))
 		}
-		return v.ask(http.StatusOK, out, fields, v.beginning(a, o), nil, problem)
+		return p.showForm(http.StatusOK, out, fields, p.initialValues(a, o), nil, problem)
 	}
 }
 
-// beginning are the values with which the form of an action begins: the whole amount due of a payment.
-func (v *visit) beginning(a *domain.Action, o domain.Object) url.Values {
+// initialValues are the values with which the form of an action begins: the whole amount due of a payment.
+func (f *form) initialValues(a *domain.Action, o domain.Object) url.Values {
 	form := url.Values{}
 	switch a.Operation {
 	case "rotateApiKey":
@@ -82,65 +82,65 @@ func (v *visit) beginning(a *domain.Action, o domain.Object) url.Values {
 		form.Set("role", o.Text("role"))
 	}
 	if _, ok := o.Money("amount_due"); ok && a.Operation == "recordInvoicePayment" {
-		form = v.reader().Form([]contract.Field{v.s.Operations[a.Operation].Field("amount")}, domain.Object{"amount": o["amount_due"]})
+		form = f.reader().Form([]forms.Field{f.server.Operations[a.Operation].Field("amount")}, domain.Object{"amount": o["amount_due"]})
 	}
 	return form
 }
 
 // act does an action with the version of the resource that the form showed.
-func act(r *domain.Resource, a *domain.Action) page {
-	return func(v *visit) error {
-		ctx, id := v.r.Context(), v.c.Param("id")
-		if a.Fresh && !v.recent() {
+func act(r *domain.Resource, a *domain.Action) handler {
+	return func(p *page) error {
+		ctx, id := p.r.Context(), p.c.Param("id")
+		if a.Fresh && !p.requireRecentSignIn() {
 			return nil
 		}
-		o, err := v.app.Get(ctx, r, id)
+		o, err := p.app.Get(ctx, r, id)
 		if err != nil {
 			return err
 		}
-		out, fields := v.actionForm(r, a, o)
-		in, err := v.actionRequest(r, a, fields)
+		out, fields := p.actionForm(r, a, o)
+		in, err := p.actionRequest(r, a, fields)
 		if err != nil {
-			return v.refused(err, out, fields)
+			return p.refused(err, out, fields)
 		}
-		if in.Version, err = v.sentVersion(o); err != nil {
+		if in.Version, err = p.postedVersion(o); err != nil {
 			return err
 		}
-		made, err := v.submit(in)
+		made, err := p.submit(in)
 		if errors.Is(err, apperr.ErrVersion) { // the form shows the resource as it is now, and has its version
 			err = domain.ErrChanged
 		}
 		if err != nil {
-			return v.refused(err, out, fields)
+			return p.refused(err, out, fields)
 		}
-		v.app.Names.Forget(ctx, id)
+		p.app.Names.Forget(ctx, id)
 		switch {
 		case a.Secret:
-			return v.secret(r, made)
-		case v.s.Operations[a.Operation].Method == http.MethodDelete:
-			return v.done(r.Name, "deleted")
+			return p.showSecret(r, made)
+		case p.server.Operations[a.Operation].Method == http.MethodDelete:
+			return p.done(r.Name, "deleted")
 		}
-		return v.done(r.Name+"/"+id, a.Name)
+		return p.done(r.Name+"/"+id, a.Name)
 	}
 }
 
-// sentVersion is the version of a resource that the form showed; 0 for a resource without versions.
-func (v *visit) sentVersion(o domain.Object) (int64, error) {
-	version, err := strconv.ParseInt(v.form.Get("version"), 10, 64)
+// postedVersion is the version of a resource that the form showed; 0 for a resource without versions.
+func (f *form) postedVersion(o domain.Object) (int64, error) {
+	version, err := strconv.ParseInt(f.posted.Get("version"), 10, 64)
 	if err != nil && o.Version() != 0 {
 		return 0, domain.ErrStaleForm
 	}
 	return version, nil
 }
 
-func (v *visit) actionRequest(r *domain.Resource, a *domain.Action, fields []contract.Field) (domain.Request, error) {
-	op := v.s.Operations[a.Operation]
+func (f *form) actionRequest(r *domain.Resource, a *domain.Action, fields []forms.Field) (domain.Request, error) {
+	op := f.server.Operations[a.Operation]
 	in := domain.Request{Operation: a.Operation}
-	body, err := v.reader().Body(fields, v.form)
+	body, err := f.reader().Body(fields, f.posted)
 	if err != nil {
 		return in, err
 	}
-	if err := v.namedCustomer(v.r.Context(), body); err != nil {
+	if err := f.resolveCustomer(f.r.Context(), body); err != nil {
 		return in, err
 	}
 	for name, value := range body {
@@ -152,10 +152,10 @@ func (v *visit) actionRequest(r *domain.Resource, a *domain.Action, fields []con
 		body[name] = value
 	}
 	if a.Body != "" {
-		body[a.Body] = v.c.Param("id")
+		body[a.Body] = f.c.Param("id")
 	}
 	if len(op.PathParams) > 0 {
-		in.Params = []string{v.c.Param("id")}
+		in.Params = []string{f.c.Param("id")}
 	}
 	if op.HasBody {
 		in.Body = body
@@ -163,22 +163,22 @@ func (v *visit) actionRequest(r *domain.Resource, a *domain.Action, fields []con
 	return in, nil
 }
 
-// secret shows what is shown only once.
-func (v *visit) secret(r *domain.Resource, o domain.Object) error {
+// showSecret shows what is shown only once.
+func (p *page) showSecret(r *domain.Resource, o domain.Object) error {
 	secret := o.First("secret", "url")
 	if member := o.Object("member"); member != nil {
 		if delivery := o.Text("delivery"); delivery != "by_hand" {
-			return v.done(r.Name, "invited_"+delivery)
+			return p.done(r.Name, "invited_"+delivery)
 		}
-		o, secret = member, v.s.PublicURL+"/oauth/link/"+o.Text("link_token")
+		o, secret = member, p.server.PublicURL+"/oauth/link/"+o.Text("link_token")
 	}
-	text, ok := v.Find("secret_" + r.Name)
+	text, ok := p.Find("secret_" + r.Name)
 	if !ok {
-		text = v.T("secret_once")
+		text = p.T("secret_once")
 	}
-	out := pages.SecretView{Title: r.TitleOf(o), Text: text, Secret: secret, Back: v.w.Path(r.Name + "/" + o.Text("id"))}
+	out := pages.SecretView{Title: r.TitleOf(o), Text: text, Secret: secret, Back: p.workspace.Path(r.Name + "/" + o.Text("id"))}
 	if r.Name == "keys" {
-		out.Try = v.s.PublicURL + "/api/v1"
+		out.Try = p.server.PublicURL + "/api/v1"
 	}
-	return v.show(http.StatusOK, pages.Secret(v.frame(""), out))
+	return p.show(http.StatusOK, pages.Secret(p.frame(""), out))
 }

@@ -24,16 +24,16 @@ type figures struct {
 }
 
 // charts are revenue and occupancy of the days up to now.
-func (v *visit) charts(now time.Time) (out figures, err error) {
-	if !v.may("listBookings") {
+func (s *session) charts(now time.Time) (out figures, err error) {
+	if !s.can("listBookings") {
 		return out, nil
 	}
 	out.days = chartDays[0]
-	if n, err := strconv.Atoi(v.r.URL.Query().Get("days")); err == nil && n == chartDays[1] {
+	if n, err := strconv.Atoi(s.r.URL.Query().Get("days")); err == nil && n == chartDays[1] {
 		out.days = n
 	}
 	query := url.Values{"from": {now.AddDate(0, 0, 1-out.days).Format(time.DateOnly)}, "to": {now.Format(time.DateOnly)}}
-	got, err := v.app.Services.Statistics(v.r.Context(), query)
+	got, err := s.app.Services.Statistics(s.r.Context(), query)
 	if out.away = app.Unanswered(err); out.away {
 		return out, nil
 	}
@@ -53,16 +53,16 @@ func (v *visit) charts(now time.Time) (out figures, err error) {
 		}
 		out.bookings += d.Bookings
 		sum, booked, open = sum+d.Revenue, booked+d.BookedMinutes, open+d.OpenMinutes
-		label := v.ShortDate(day)
+		label := s.ShortDate(day)
 		value, err := strconv.ParseFloat(money.Amount{Minor: d.Revenue}.Decimal(places), 64)
 		if err != nil {
 			return out, err
 		}
-		revenue.Points = append(revenue.Points, pages.PointView{Label: label, At: day.Unix(), Value: value, Text: v.Money(domain.Money{Minor: d.Revenue, Currency: got.Currency})})
+		revenue.Points = append(revenue.Points, pages.PointView{Label: label, At: day.Unix(), Value: value, Text: s.Money(domain.Money{Minor: d.Revenue, Currency: got.Currency})})
 		share := shareOf(d.BookedMinutes, d.OpenMinutes)
-		occupancy.Points = append(occupancy.Points, pages.PointView{Label: label, At: day.Unix(), Value: float64(share) / 100, Text: v.Percent(share)})
+		occupancy.Points = append(occupancy.Points, pages.PointView{Label: label, At: day.Unix(), Value: float64(share) / 100, Text: s.Percent(share)})
 	}
-	revenue.Total, occupancy.Total = v.Money(domain.Money{Minor: sum, Currency: got.Currency}), v.Percent(shareOf(booked, open))
+	revenue.Total, occupancy.Total = s.Money(domain.Money{Minor: sum, Currency: got.Currency}), s.Percent(shareOf(booked, open))
 	out.list = []pages.ChartView{revenue, occupancy}
 	return out, nil
 }

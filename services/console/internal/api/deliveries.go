@@ -20,47 +20,47 @@ const (
 )
 
 // deliveries are the newest deliveries of an endpoint, with its health.
-func (v *visit) deliveries(endpoint string) (templ.Component, error) {
-	status, base := v.r.URL.Query().Get("deliveries"), v.w.Path("endpoints/"+endpoint)
+func (p *page) deliveries(endpoint string) (templ.Component, error) {
+	status, base := p.r.URL.Query().Get("deliveries"), p.workspace.Path("endpoints/"+endpoint)
 	out := pages.DeliveriesView{Base: base, Status: status}
 	query := url.Values{"limit": {strconv.Itoa(shownDeliveries)}}
 	if status != "" {
 		query.Set("status", status)
 	}
-	if cursor := v.r.URL.Query().Get("cursor"); cursor != "" {
+	if cursor := p.r.URL.Query().Get("cursor"); cursor != "" {
 		query.Set("cursor", cursor)
 	}
 	var list domain.List
 	err := app.Together(
 		func() (err error) {
-			list, err = v.app.List(v.r.Context(), "listDeliveries", query, endpoint)
+			list, err = p.app.List(p.r.Context(), "listDeliveries", query, endpoint)
 			return err
 		},
-		func() (err error) { out.Health, err = v.health(endpoint); return err },
+		func() (err error) { out.Health, err = p.health(endpoint); return err },
 	)
 	if err != nil {
 		return nil, err
 	}
-	values := v.values(nil)
+	values := p.values(nil)
 	for _, d := range list.Data {
 		attempts := d.Objects("attempts")
 		row := pages.DeliveryRow{
-			Type: d.Text("event_type"), Href: v.deliveryAddress(d), Attempts: strconv.Itoa(len(attempts)), Status: values.Of(d, "status"), At: values.Of(d, "created_at").Text,
+			Type: d.Text("event_type"), Href: p.deliveryAddress(d), Attempts: strconv.Itoa(len(attempts)), Status: values.Of(d, "status"), At: values.Of(d, "created_at").Text,
 		}
 		if n := len(attempts); n > 0 {
-			row.Last = v.answer(attempts[n-1])
+			row.Last = p.answer(attempts[n-1])
 		}
 		out.Rows = append(out.Rows, row)
 	}
 	if list.HasMore {
 		out.Next = base + "?" + url.Values{"deliveries": {status}, "cursor": {list.NextCursor}}.Encode() + "#deliveries"
 	}
-	return pages.Deliveries(v.frame(""), out), nil
+	return pages.Deliveries(p.frame(""), out), nil
 }
 
 // health says how many of the newest deliveries have failed, or failed so far.
-func (v *visit) health(endpoint string) (string, error) {
-	list, err := v.app.List(v.r.Context(), "listDeliveries", url.Values{"limit": {strconv.Itoa(judged)}}, endpoint)
+func (s *session) health(endpoint string) (string, error) {
+	list, err := s.app.List(s.r.Context(), "listDeliveries", url.Values{"limit": {strconv.Itoa(judged)}}, endpoint)
 	if err != nil || len(list.Data) == 0 {
 		return "", err
 	}
@@ -70,33 +70,33 @@ func (v *visit) health(endpoint string) (string, error) {
 			failed++
 		}
 	}
-	return v.T("health", "Failed", failed, "Count", len(list.Data)), nil
+	return s.T("health", "Failed", failed, "Count", len(list.Data)), nil
 }
 
 // answer is what a receiver has answered to an attempt, in words.
-func (v *visit) answer(attempt domain.Object) string {
+func (s *session) answer(attempt domain.Object) string {
 	if code, ok := attempt.Int("status_code"); ok {
 		return "HTTP " + strconv.FormatInt(code, 10)
 	}
 	if text := attempt.Text("error"); text != "" {
 		return text
 	}
-	return v.T("no_answer")
+	return s.T("no_answer")
 }
 
 // deliveryAddress is that of the page of a delivery.
-func (v *visit) deliveryAddress(d domain.Object) string {
-	return v.w.Path("endpoints/" + d.Text("endpoint_id") + "/deliveries/" + d.Text("id"))
+func (s *session) deliveryAddress(d domain.Object) string {
+	return s.workspace.Path("endpoints/" + d.Text("endpoint_id") + "/deliveries/" + d.Text("id"))
 }
 
 // delivery shows one delivery with its attempts, and what was sent.
-func delivery(v *visit) error {
-	ctx, id := v.r.Context(), v.c.Param("id")
+func delivery(p *page) error {
+	ctx, id := p.r.Context(), p.c.Param("id")
 	var endpoint, sent domain.Object
 	err := app.Together(
-		func() (err error) { endpoint, err = v.app.Get(ctx, domain.ResourceNamed("endpoints"), id); return err },
+		func() (err error) { endpoint, err = p.app.Get(ctx, domain.ResourceNamed("endpoints"), id); return err },
 		func() (err error) {
-			sent, err = v.app.Do(ctx, domain.Request{Operation: "getSentDelivery", Params: []string{id, v.c.Param("delivery")}})
+			sent, err = p.app.Do(ctx, domain.Request{Operation: "getSentDelivery", Params: []string{id, p.c.Param("delivery")}})
 			return err
 		},
 	)
@@ -104,10 +104,10 @@ func delivery(v *visit) error {
 		return err
 	}
 	d := sent.Object("delivery")
-	values := v.values(nil)
+	values := p.values(nil)
 	out := pages.DeliveryView{
-		Title: d.Text("event_type"), Endpoint: endpoint.Text("url"), Back: v.w.Path("endpoints/" + id),
-		Body: v.T("event_gone"), Attempts: v.attempts(sent),
+		Title: d.Text("event_type"), Endpoint: endpoint.Text("url"), Back: p.workspace.Path("endpoints/" + id),
+		Body: p.T("event_gone"), Attempts: p.attempts(sent),
 	}
 	for _, name := range []string{"status", "failure_reason", "next_attempt_at", "created_at", "id"} {
 		if one := values.Of(d, name); one.Kind != view.Nothing {
@@ -117,23 +117,23 @@ func delivery(v *visit) error {
 	if body := sent.Text("body"); body != "" {
 		out.Body = view.IndentedText(body)
 		if !sent.Bool("sample") { // which cannot be read by its id
-			out.Event = v.w.Path("events/" + d.Text("event_id"))
+			out.Event = p.workspace.Path("events/" + d.Text("event_id"))
 		}
 	}
 	switch status := d.Text("status"); { // as retryDelivery of the contract says
-	case !v.may("retryDelivery"):
+	case !p.can("retryDelivery"):
 	case endpoint.Text("status") != "enabled":
-		out.Why = v.T("only_when", "Status", v.Word("enabled"))
+		out.Why = p.T("only_when", "Status", p.Word("enabled"))
 	case status != "delivering":
-		out.Retry = v.deliveryAddress(d)
+		out.Retry = p.deliveryAddress(d)
 	default:
-		out.Why = v.T("only_when", "Status", v.statusWords([]string{"pending", "failed", "succeeded"}))
+		out.Why = p.T("only_when", "Status", p.statusWords([]string{"pending", "failed", "succeeded"}))
 	}
-	return v.show(http.StatusOK, pages.Delivery(v.frame(""), out))
+	return p.show(http.StatusOK, pages.Delivery(p.frame(""), out))
 }
 
 // attempts are the attempts of a delivery: what each has sent, and what came back.
-func (v *visit) attempts(sent domain.Object) []pages.AttemptView {
+func (s *session) attempts(sent domain.Object) []pages.AttemptView {
 	headers := map[int64]string{}
 	for _, request := range sent.Objects("requests") {
 		n, _ := request.Int("number")
@@ -141,13 +141,13 @@ func (v *visit) attempts(sent domain.Object) []pages.AttemptView {
 			headers[n] += h.Text("name") + ": " + h.Text("value") + "\n"
 		}
 	}
-	values := v.values(nil)
+	values := s.values(nil)
 	var out []pages.AttemptView
 	for _, a := range sent.Object("delivery").Objects("attempts") {
 		n, _ := a.Int("number")
 		took, _ := a.Int("duration_ms")
 		out = append(out, pages.AttemptView{
-			Number: strconv.FormatInt(n, 10) + ".", At: values.Of(a, "at").Text, Answer: v.answer(a), Took: strconv.FormatInt(took, 10) + " ms",
+			Number: strconv.FormatInt(n, 10) + ".", At: values.Of(a, "at").Text, Answer: s.answer(a), Took: strconv.FormatInt(took, 10) + " ms",
 			Headers: strings.TrimSpace(headers[n]), Body: a.Text("response_body"),
 		})
 	}
@@ -155,32 +155,32 @@ func (v *visit) attempts(sent domain.Object) []pages.AttemptView {
 }
 
 // sendAgain sends a delivery again.
-func sendAgain(v *visit) error {
-	id, one := v.c.Param("id"), v.c.Param("delivery")
-	_, err := v.submit(domain.Request{Operation: "retryDelivery", Params: []string{id, one}})
+func sendAgain(p *page) error {
+	id, one := p.c.Param("id"), p.c.Param("delivery")
+	_, err := p.submit(domain.Request{Operation: "retryDelivery", Params: []string{id, one}})
 	if err != nil {
-		return v.again(err, delivery)
+		return p.showAgain(err, delivery)
 	}
-	return v.done("endpoints/"+id+"/deliveries/"+one, "sent_again")
+	return p.done("endpoints/"+id+"/deliveries/"+one, "sent_again")
 }
 
-// reverse asks before a payment that was recorded by hand is reversed, and reverses it.
-func reverseForm(v *visit) (pages.FormView, error) {
-	id := v.c.Param("id")
+// reversalForm is the form that asks before a payment that was recorded by hand is reversed.
+func (f *form) reversalForm() (pages.FormView, error) {
+	id := f.c.Param("id")
 	r := domain.ResourceNamed("invoices")
-	o, err := v.app.Get(v.r.Context(), r, id)
+	o, err := f.app.Get(f.r.Context(), r, id)
 	if err != nil {
 		return pages.FormView{}, err
 	}
 	out := pages.FormView{
-		Title: v.T("action_reverse") + ": " + r.TitleOf(o), Action: v.r.URL.EscapedPath() + "?" + v.query().Encode(), Back: v.w.Path("invoices/" + id), Button: v.T("action_reverse"), Danger: true,
-		Preview: []string{v.T("preview_invoices_reverse")},
+		Title: f.T("action_reverse") + ": " + r.TitleOf(o), Action: f.r.URL.EscapedPath() + "?" + f.pageQuery().Encode(), Back: f.workspace.Path("invoices/" + id), Button: f.T("action_reverse"), Danger: true,
+		Preview: []string{f.T("preview_invoices_reverse")},
 	}
-	for _, p := range o.Objects("payments") {
-		if p.Text("id") == v.r.URL.Query().Get("payment") {
-			values := v.values(nil)
+	for _, payment := range o.Objects("payments") {
+		if payment.Text("id") == f.r.URL.Query().Get("payment") {
+			values := f.values(nil)
 			for _, name := range []string{"amount", "method", "paid_at", "reference"} {
-				out.Facts = append(out.Facts, values.Of(p, name))
+				out.Facts = append(out.Facts, values.Of(payment, name))
 			}
 			return out, nil
 		}
@@ -188,26 +188,26 @@ func reverseForm(v *visit) (pages.FormView, error) {
 	return out, domain.ErrNotFound
 }
 
-func reversePage(v *visit) error {
-	if !v.may("reverseInvoicePayment") {
+func reversePage(p *page) error {
+	if !p.can("reverseInvoicePayment") {
 		return domain.ErrForbidden
 	}
-	out, err := reverseForm(v)
+	out, err := p.reversalForm()
 	if err != nil {
 		return err
 	}
-	return v.ask(http.StatusOK, out, nil, nil, nil, "")
+	return p.showForm(http.StatusOK, out, nil, nil, nil, "")
 }
 
-func reverse(v *visit) error {
-	out, err := reverseForm(v)
+func reverse(p *page) error {
+	out, err := p.reversalForm()
 	if err != nil {
 		return err
 	}
-	id := v.c.Param("id")
-	_, err = v.submit(domain.Request{Operation: "reverseInvoicePayment", Params: []string{id, v.r.URL.Query().Get("payment")}})
+	id := p.c.Param("id")
+	_, err = p.submit(domain.Request{Operation: "reverseInvoicePayment", Params: []string{id, p.r.URL.Query().Get("payment")}})
 	if err != nil {
-		return v.refused(err, out, nil)
+		return p.refused(err, out, nil)
 	}
-	return v.done("invoices/"+id, "reverse")
+	return p.done("invoices/"+id, "reverse")
 }

@@ -18,50 +18,50 @@ import (
 const relatedRows = 10
 
 // detailPage shows one resource with what can be done with it, what belongs to it and what has happened to it.
-func detailPage(r *domain.Resource) page {
-	return func(v *visit) error {
-		id := v.c.Param("id")
-		o, err := v.app.Get(v.r.Context(), r, id)
+func detailPage(r *domain.Resource) handler {
+	return func(p *page) error {
+		id := p.c.Param("id")
+		o, err := p.app.Get(p.r.Context(), r, id)
 		if err != nil {
 			return err
 		}
-		out := pages.DetailView{Resource: r, ID: id, Title: r.TitleOf(o), Actions: v.actions(r, o)}
+		out := pages.DetailView{Resource: r, ID: id, Title: r.TitleOf(o), Actions: p.actions(r, o)}
 		var fields []string
 		for _, s := range r.Sections {
 			fields = append(fields, s.Fields...)
 		}
-		values := v.values(fields, o)
+		values := p.values(fields, o)
 		if o.Text("status") != "" {
 			out.Status = values.Of(o, "status")
 		}
 		for _, s := range r.Sections {
-			out.Sections = append(out.Sections, v.section(values, o, s)...)
+			out.Sections = append(out.Sections, p.section(values, o, s)...)
 		}
 		if r.Name == "packages" {
-			out.Links = append(out.Links, pages.LinkView{Text: v.T("page_prices"), Href: v.w.Path("prices") + "?" + url.Values{"package_id": {id}}.Encode()})
+			out.Links = append(out.Links, pages.LinkView{Text: p.T("page_prices"), Href: p.workspace.Path("prices") + "?" + url.Values{"package_id": {id}}.Encode()})
 		}
-		if r.Update != "" && v.may(r.Update) {
-			out.Edit = v.w.Path(r.Name + "/" + id + "/edit")
+		if r.Update != "" && p.can(r.Update) {
+			out.Edit = p.workspace.Path(r.Name + "/" + id + "/edit")
 		}
 		if r.PDF != "" {
-			out.PDF = v.w.Path(r.Name + "/" + id + "/pdf")
+			out.PDF = p.workspace.Path(r.Name + "/" + id + "/pdf")
 		}
-		if err := v.belongings(&out, o); err != nil {
+		if err := p.addDetails(&out, o); err != nil {
 			return err
 		}
-		v.live = r.Events
-		return v.show(http.StatusOK, pages.Detail(v.frame(""), out))
+		p.live = r.Events
+		return p.show(http.StatusOK, pages.Detail(p.frame(""), out))
 	}
 }
 
-// belongings adds what belongs to a resource, its deliveries and what has happened to it.
-func (v *visit) belongings(out *pages.DetailView, o domain.Object) error {
+// addDetails adds what belongs to a resource, its deliveries and what has happened to it.
+func (p *page) addDetails(out *pages.DetailView, o domain.Object) error {
 	return app.Together(
-		func() (err error) { out.Related, err = v.related(out.Resource, out.ID); return err },
-		func() (err error) { out.Timeline, err = v.timeline(out.Resource, o); return err },
+		func() (err error) { out.Related, err = p.related(out.Resource, out.ID); return err },
+		func() (err error) { out.Timeline, err = p.timeline(out.Resource, o); return err },
 		func() (err error) {
 			if out.Resource.Name == "endpoints" {
-				out.Extra, err = v.deliveries(out.ID)
+				out.Extra, err = p.deliveries(out.ID)
 			}
 			return err
 		},
@@ -69,16 +69,16 @@ func (v *visit) belongings(out *pages.DetailView, o domain.Object) error {
 }
 
 // section is a group of values; one without any value is left out.
-func (v *visit) section(values view.Values, o domain.Object, s domain.Section) []pages.SectionView {
-	out := pages.SectionView{Name: s.Name}
+func (s *session) section(values view.Values, o domain.Object, section domain.Section) []pages.SectionView {
+	out := pages.SectionView{Name: section.Name}
 	any := false
-	for _, name := range s.Fields {
+	for _, name := range section.Fields {
 		one := values.Of(o, name)
 		any = any || one.Kind != view.Nothing
-		if one.Kind == view.Paid && v.may("reverseInvoicePayment") {
-			one.Href = v.w.Path("invoices/" + o.Text("id"))
+		if one.Kind == view.Paid && s.can("reverseInvoicePayment") {
+			one.Href = s.workspace.Path("invoices/" + o.Text("id"))
 		}
-		if one.Kind != view.Nothing || s.Name != "times" {
+		if one.Kind != view.Nothing || section.Name != "times" {
 			out.Values = append(out.Values, one)
 		}
 	}
@@ -89,15 +89,15 @@ func (v *visit) section(values view.Values, o domain.Object, s domain.Section) [
 }
 
 // actions are what the role may do with a resource: what its state allows, and why it does not allow the rest.
-func (v *visit) actions(r *domain.Resource, o domain.Object) []pages.ActionView {
+func (s *session) actions(r *domain.Resource, o domain.Object) []pages.ActionView {
 	var out []pages.ActionView
 	for _, a := range r.Actions {
-		if !v.may(a.Operation) {
+		if !s.can(a.Operation) {
 			continue
 		}
-		one := pages.ActionView{Name: a.Name, Danger: a.Danger, Href: v.actionAddress(r, a, o.Text("id"))}
+		one := pages.ActionView{Name: a.Name, Danger: a.Danger, Href: s.actionAddress(r, a, o.Text("id"))}
 		if status := o.Text("status"); !a.AllowedIn(status) {
-			one.Href, one.Why = "", v.T("only_when", "Status", v.statusWords(a.From))
+			one.Href, one.Why = "", s.T("only_when", "Status", s.statusWords(a.From))
 		}
 		if a.Fixed["status"] != "" && a.Fixed["status"] == o.Text("status") {
 			continue
@@ -117,7 +117,7 @@ const timelineChain = 5
 var chained = []string{"lead_id", "quote_id", "quote_ids", "booking_id", "converted_booking_id", "invoice_id", "invoice_ids"}
 
 // timeline is what has happened to a resource and its chain: its events with the fields that they changed, and who did it by the audit log.
-func (v *visit) timeline(r *domain.Resource, o domain.Object) ([]pages.TimelineItem, error) {
+func (s *session) timeline(r *domain.Resource, o domain.Object) ([]pages.TimelineItem, error) {
 	if !r.Events {
 		return nil, nil
 	}
@@ -128,7 +128,7 @@ func (v *visit) timeline(r *domain.Resource, o domain.Object) ([]pages.TimelineI
 		}
 		wanted = append(wanted, o.Texts(name)...)
 	}
-	lines, err := v.app.Timeline(v.r.Context(), wanted[:min(len(wanted), timelineChain+1)], v.may("listEvents"), timelineRows)
+	lines, err := s.app.Timeline(s.r.Context(), wanted[:min(len(wanted), timelineChain+1)], s.can("listEvents"), timelineRows)
 	if err != nil {
 		return nil, err
 	}
@@ -136,38 +136,30 @@ func (v *visit) timeline(r *domain.Resource, o domain.Object) ([]pages.TimelineI
 	for _, l := range lines {
 		names = append(names, l.Actor, l.Object)
 	}
-	called := v.app.Names.Of(v.r.Context(), names)
+	called := s.app.Names.Of(s.r.Context(), names)
 	out := make([]pages.TimelineItem, 0, len(lines))
 	for _, l := range lines {
-		one := pages.TimelineItem{At: v.DateTime(l.At), Action: l.Action, Who: cmp.Or(called[l.Actor], l.Actor)}
+		one := pages.TimelineItem{At: s.DateTime(l.At), Action: l.Action, Who: cmp.Or(called[l.Actor], l.Actor)}
 		fields := make([]string, 0, len(l.Fields))
 		for _, name := range l.Fields {
-			fields = append(fields, v.Label(name))
+			fields = append(fields, s.Label(name))
 		}
 		one.What = strings.Join(fields, ", ")
 		if l.Event != "" {
-			one.Href = v.w.Path("events/" + l.Event)
+			one.Href = s.workspace.Path("events/" + l.Event)
 		}
-		if other := domain.ResourceOf(l.Object); l.Object != wanted[0] && other != nil && v.may(other.Get) {
-			one.Of, one.OfHref = cmp.Or(called[l.Object], l.Object), v.w.Path(other.Name+"/"+l.Object)
+		if other := domain.ResourceOf(l.Object); l.Object != wanted[0] && other != nil && s.can(other.Get) {
+			one.Of, one.OfHref = cmp.Or(called[l.Object], l.Object), s.workspace.Path(other.Name+"/"+l.Object)
 		}
 		out = append(out, one)
 	}
 	return out, nil
 }
 
-func (v *visit) statusWords(list []string) string {
-	words := make([]string, len(list))
-	for i, s := range list {
-		words[i] = v.Word(s)
-	}
-	return strings.Join(words, ", ")
-}
-
 // actionAddress is that of the action's form; of one that makes another resource it is that resource's.
-func (v *visit) actionAddress(r *domain.Resource, a domain.Action, id string) string {
+func (s *session) actionAddress(r *domain.Resource, a domain.Action, id string) string {
 	if !a.Page {
-		return v.w.Path(r.Name + "/" + id + "/" + a.Name)
+		return s.workspace.Path(r.Name + "/" + id + "/" + a.Name)
 	}
 	for _, other := range domain.Resources {
 		if other.Create == a.Operation {
@@ -175,29 +167,29 @@ func (v *visit) actionAddress(r *domain.Resource, a domain.Action, id string) st
 			for name, value := range a.Fixed {
 				query.Set(name, value)
 			}
-			return v.w.Path(other.Name+"/new") + "?" + query.Encode()
+			return s.workspace.Path(other.Name+"/new") + "?" + query.Encode()
 		}
 	}
 	return ""
 }
 
 // related are the lists of what belongs to a resource. One that the role may not see is left out.
-func (v *visit) related(r *domain.Resource, id string) ([]pages.RelatedView, error) {
+func (s *session) related(r *domain.Resource, id string) ([]pages.RelatedView, error) {
 	lists, asks := make([]pages.RelatedView, len(r.Related)), make([]func() error, len(r.Related))
 	for i, rel := range r.Related {
 		asks[i] = func() error {
 			other := domain.ResourceNamed(rel.Resource)
-			if !v.may(other.List) {
+			if !s.can(other.List) {
 				return nil
 			}
 			query := url.Values{rel.Filter: {id}}
-			all := v.w.Path(other.Name) + "?" + query.Encode()
+			all := s.workspace.Path(other.Name) + "?" + query.Encode()
 			query.Set("limit", strconv.Itoa(relatedRows))
-			list, err := v.app.List(v.r.Context(), other.List, query)
+			list, err := s.app.List(s.r.Context(), other.List, query)
 			if app.Unanswered(err) {
 				return nil // the page shows the rest
 			}
-			lists[i] = pages.RelatedView{Resource: other, Rows: v.rows(other, list.Data[:min(len(list.Data), relatedRows)]), All: all, More: list.HasMore}
+			lists[i] = pages.RelatedView{Resource: other, Rows: s.rows(other, list.Data[:min(len(list.Data), relatedRows)]), All: all, More: list.HasMore}
 			return err
 		}
 	}

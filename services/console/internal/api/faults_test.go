@@ -9,16 +9,16 @@ import (
 
 	"golang.org/x/net/html"
 
-	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/forms"
 
 	"holdfast.dev/services/console/internal/domain"
 )
 
 // depths are the paths of fields and of what they have inside, down to the last, and of one that no form has.
-func depths(fields []contract.Field) []string {
+func depths(fields []forms.Field) []string {
 	out := []string{"nowhere", "nowhere.0.inner"}
-	var walk func(f contract.Field, at string)
-	walk = func(f contract.Field, at string) {
+	var walk func(f forms.Field, at string)
+	walk = func(f forms.Field, at string) {
 		out = append(out, at)
 		for _, sub := range f.Fields {
 			walk(sub, at+"."+sub.Name)

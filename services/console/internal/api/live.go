@@ -30,23 +30,23 @@ const (
 )
 
 // live tells a page, as server-sent events, that something has changed. The page then fetches itself again. It ends with its session.
-func live(v *visit) error {
-	leave, err := v.s.streams.Take(v.session)
+func live(p *page) error {
+	leave, err := p.server.streams.Take(p.auth)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	changes, end, err := v.s.Live.Subscribe(v.r.Context())
+	changes, end, err := p.server.Live.Subscribe(p.r.Context())
 	if err != nil {
 		return err
 	}
 	defer end()
-	v.s.site.Guard(v.c.Writer)
-	w := v.c.Writer
+	p.server.site.Guard(p.c.Writer)
+	w := p.c.Writer
 	w.Header().Set("Content-Type", "text/event-stream")
 	control := http.NewResponseController(w)
 	w.WriteHeader(http.StatusOK)
-	over, tick := time.NewTimer(v.s.LiveTime), time.NewTicker(v.s.Beat)
+	over, tick := time.NewTimer(p.server.LiveTime), time.NewTicker(p.server.Beat)
 	defer over.Stop()
 	defer tick.Stop()
 	say := func(text string) bool {
@@ -56,12 +56,12 @@ func live(v *visit) error {
 		}
 		return control.Flush() == nil
 	}
-	open := v.watch()
+	open := p.watch()
 	for ok := say(": open\n\n"); ok; {
 		select {
-		case <-v.r.Context().Done():
+		case <-p.r.Context().Done():
 			return nil
-		case <-v.s.stopping:
+		case <-p.server.stopping:
 			return nil
 		case <-over.C:
 			return nil
@@ -75,18 +75,18 @@ func live(v *visit) error {
 }
 
 // watch returns a function that reports whether the page's session is still there, with the same role at the tenant.
-func (v *visit) watch() (open func() bool) {
+func (s *session) watch() (open func() bool) {
 	failures := 0
 	return func() bool {
-		ctx, cancel := context.WithTimeout(v.r.Context(), v.s.Beat)
+		ctx, cancel := context.WithTimeout(s.r.Context(), s.server.Beat)
 		defer cancel()
-		session, err := v.app.Services.WatchSession(ctx, v.token, httpx.RequestID(v.c))
+		session, err := s.app.Services.WatchSession(ctx, s.token, httpx.RequestID(s.c))
 		if err != nil {
 			failures++
 			return !errors.Is(err, domain.ErrNoSession) && failures < unanswered
 		}
 		failures = 0
-		w, err := session.Enter(v.w.Tenant.Slug, string(v.w.Mode))
-		return err == nil && session.ID == v.session.ID && w.Tenant.Role == v.w.Tenant.Role && w.Tenant.ID == v.w.Tenant.ID
+		w, err := session.Enter(s.workspace.Tenant.Slug, string(s.workspace.Mode))
+		return err == nil && session.ID == s.auth.ID && w.Tenant.Role == s.workspace.Tenant.Role && w.Tenant.ID == s.workspace.Tenant.ID
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/forms"
 
 	"holdfast.dev/services/console/internal/domain"
 )
@@ -32,8 +32,8 @@ func (p *platform) inLanguage(lang, method, path string, form url.Values) (page 
 var german = map[domain.Input][2]string{domain.MoneyInput: {"1.234,5", "123450"}, domain.PercentInput: {"12,5", "1250"}, domain.NumberInput: {"1.250", "1250"}, domain.DepositInput: {"12,5", "1250"}}
 
 // numberFields are the names of the inputs of numbers in a form, with their fields.
-func numberFields(fields []contract.Field, form url.Values) map[string]contract.Field {
-	out := map[string]contract.Field{}
+func numberFields(fields []forms.Field, form url.Values) map[string]forms.Field {
+	out := map[string]forms.Field{}
 	for _, f := range fields {
 		if _, ok := german[domain.InputOf(f)]; ok && form.Has(f.Name) {
 			out[f.Name] = f

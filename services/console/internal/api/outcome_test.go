@@ -184,7 +184,7 @@ func TestUnknownOutcomes(t *testing.T) {
 	}
 }
 
-// Back and reload show a form with the key that it had, so that it does nothing twice; a new visit has a new key.
+// Back and reload show a form with the key that it had, so that it does nothing twice; a page that is opened for the first time has a new key.
 func TestBackAndReloadKeepTheKey(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
@@ -208,7 +208,7 @@ func TestBackAndReloadKeepTheKey(t *testing.T) {
 			t.Errorf("%s: the key is %s, then %s", path, form.Get("once"), again.Get("once"))
 		}
 		if other := formOf(t, parse(t, p.get("owner", at).Body.String()), at); other.Get("once") == form.Get("once") {
-			t.Errorf("%s: two visits have one key", path)
+			t.Errorf("%s: two forms have one key", path)
 		}
 	}
 }

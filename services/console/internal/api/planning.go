@@ -16,24 +16,24 @@ import (
 )
 
 // clockPage shows the time of the tenant in test mode and moves it.
-func clockPage(v *visit) error {
-	if v.w.Live() {
+func clockPage(p *page) error {
+	if p.workspace.Live() {
 		return domain.ErrNotFound
 	}
-	o, err := v.app.Do(v.r.Context(), domain.Request{Operation: "getTestClock"})
+	o, err := p.app.Do(p.r.Context(), domain.Request{Operation: "getTestClock"})
 	if err != nil {
 		return err
 	}
-	return v.show(http.StatusOK, pages.Clock(v.frame(""), v.clockView(o, "")))
+	return p.show(http.StatusOK, pages.Clock(p.frame(""), p.clockView(o, "")))
 }
 
-func (v *visit) clockView(o domain.Object, wrong string) pages.ClockView {
+func (f *form) clockView(o domain.Object, wrong string) pages.ClockView {
 	out := pages.ClockView{Frozen: o.Bool("frozen"), Wrong: wrong}
 	if at := o.Time("now"); at != nil {
-		out.Now, out.Input, out.From = v.DateTime(*at), at.In(v.Zone).Format("2006-01-02T15:04"), at.Format(time.RFC3339)
+		out.Now, out.Input, out.From = f.DateTime(*at), at.In(f.Zone).Format("2006-01-02T15:04"), at.Format(time.RFC3339)
 	}
-	if v.draft.Has("now") {
-		out.Input = v.draft.Get("now")
+	if f.draft.Has("now") {
+		out.Input = f.draft.Get("now")
 	}
 	return out
 }
@@ -46,80 +46,80 @@ var steps = map[string]func(time.Time) time.Time{
 }
 
 // setClock moves the test clock forward, or lets it go.
-func setClock(v *visit) error {
-	if v.w.Live() {
+func setClock(p *page) error {
+	if p.workspace.Live() {
 		return domain.ErrNotFound
 	}
-	ctx, to := v.r.Context(), v.form.Get("to")
+	ctx, to := p.r.Context(), p.posted.Get("to")
 	if to == "real" {
-		if _, err := v.submit(domain.Request{Operation: "deleteTestClock"}); err != nil {
-			return v.again(err, clockPage)
+		if _, err := p.submit(domain.Request{Operation: "deleteTestClock"}); err != nil {
+			return p.showAgain(err, clockPage)
 		}
-		return v.done("clock", "clock_real")
+		return p.done("clock", "clock_real")
 	}
-	o, err := v.app.Do(ctx, domain.Request{Operation: "getTestClock"})
+	o, err := p.app.Do(ctx, domain.Request{Operation: "getTestClock"})
 	if err != nil {
 		return err
 	}
 	body := map[string]any{}
 	if step, ok := steps[to]; ok {
-		at := cmp.Or(domain.Object{"from": v.form.Get("from")}.Time("from"), o.Time("now")) // a repetition moves it to the same time
+		at := cmp.Or(domain.Object{"from": p.posted.Get("from")}.Time("from"), o.Time("now")) // a repetition moves it to the same time
 		if at == nil {
 			return domain.ErrNotFound
 		}
-		body["now"] = step(at.In(v.Zone)).Truncate(time.Second).Format(time.RFC3339)
-	} else if body, err = v.reader().Body(v.fields("setTestClock", []string{"now"}), v.form); err != nil {
-		return v.clockRefused(err, o)
+		body["now"] = step(at.In(p.Zone)).Truncate(time.Second).Format(time.RFC3339)
+	} else if body, err = p.reader().Body(p.fields("setTestClock", []string{"now"}), p.posted); err != nil {
+		return p.clockRefused(err, o)
 	}
-	if _, err := v.submit(domain.Request{Operation: "setTestClock", Body: body, Key: v.onceFor(fmt.Sprint(body["now"]))}); err != nil {
-		return v.clockRefused(err, o)
+	if _, err := p.submit(domain.Request{Operation: "setTestClock", Body: body, Key: p.onceFor(fmt.Sprint(body["now"]))}); err != nil {
+		return p.clockRefused(err, o)
 	}
-	return v.done("clock", "clock_moved")
+	return p.done("clock", "clock_moved")
 }
 
 // clockRefused shows the test clock with what is wrong with the time that was entered.
-func (v *visit) clockRefused(err error, o domain.Object) error {
-	wrong, others := v.wrongOf(err, "now")
+func (p *page) clockRefused(err error, o domain.Object) error {
+	wrong, others := p.splitFaults(err, "now")
 	if wrong == "" && others == "" {
-		return v.again(err, clockPage)
+		return p.showAgain(err, clockPage)
 	}
-	return v.show(http.StatusUnprocessableEntity, pages.Clock(v.frame(others), v.clockView(o, wrong)))
+	return p.show(http.StatusUnprocessableEntity, pages.Clock(p.frame(others), p.clockView(o, wrong)))
 }
 
 // availability shows the slots of a day, and why a time cannot be booked.
-func availability(v *visit) error {
-	q := v.r.URL.Query()
-	fields := v.fieldsOfQuery("listAvailability", "service_id", "unit_id")
-	choices, err := v.choices(fields)
+func availability(p *page) error {
+	q := p.r.URL.Query()
+	fields := p.queryFields("listAvailability", "service_id", "unit_id")
+	choices, err := p.choices(fields)
 	if err != nil {
 		return err
 	}
 	day := q.Get("date")
 	if _, err := time.Parse(time.DateOnly, day); err != nil {
-		day = v.w.Now(v.s.Now()).Format(time.DateOnly)
+		day = p.workspace.Now(p.server.Now()).Format(time.DateOnly)
 	}
 	out := pages.AvailabilityView{
-		Date: day, Filters: v.filterInputs(fields, q, choices), Units: v.Inputs(v.fieldsOfQuery("explainAvailability", "unit_id"), q, choices), At: q.Get("at"),
+		Date: day, Filters: p.filterInputs(fields, q, choices), Units: p.Inputs(p.queryFields("explainAvailability", "unit_id"), q, choices), At: q.Get("at"),
 	}
-	if err := v.slots(&out, q, day); err != nil {
+	if err := p.addSlots(&out, q, day); err != nil {
 		return err
 	}
-	if err := v.why(&out, q); err != nil {
+	if err := p.addExplanation(&out, q); err != nil {
 		return err
 	}
-	return v.show(http.StatusOK, pages.Availability(v.frame(""), out))
+	return p.show(http.StatusOK, pages.Availability(p.frame(""), out))
 }
 
-// slots adds the units of the day with their slots.
-func (v *visit) slots(out *pages.AvailabilityView, q url.Values, day string) error {
+// addSlots adds the units of the day with their slots.
+func (f *form) addSlots(out *pages.AvailabilityView, q url.Values, day string) error {
 	query := url.Values{"from": {day}, "to": {day}}
 	for _, name := range []string{"service_id", "unit_id"} {
 		if s := q.Get(name); s != "" {
 			query.Set(name, s)
 		}
 	}
-	list, err := v.app.List(v.r.Context(), "listAvailability", query)
-	if wrong, others := v.wrongOf(err, "unit_id"); wrong+others != "" {
+	list, err := f.app.List(f.r.Context(), "listAvailability", query)
+	if wrong, others := f.splitFaults(err, "unit_id"); wrong+others != "" {
 		out.Problem = strings.TrimSpace(wrong + " " + others)
 		return nil
 	}
@@ -129,9 +129,9 @@ func (v *visit) slots(out *pages.AvailabilityView, q url.Values, day string) err
 	one := list.Data[0]
 	out.Holiday = one.Object("holiday").Text("name")
 	for _, u := range one.Objects("units") {
-		row := pages.UnitSlots{Name: u.Text("name"), Status: v.Word(u.Text("status"))}
+		row := pages.UnitSlots{Name: u.Text("name"), Status: f.Word(u.Text("status"))}
 		for _, s := range u.Objects("slots") {
-			if one := v.slot(s, u.Text("unit_id"), q.Get("service_id"), day); one.Text != "" {
+			if one := f.slot(s, u.Text("unit_id"), q.Get("service_id"), day); one.Text != "" {
 				row.Slots = append(row.Slots, one)
 			}
 		}
@@ -141,61 +141,61 @@ func (v *visit) slots(out *pages.AvailabilityView, q url.Values, day string) err
 }
 
 // slot is a time of a unit: a free one leads to the form that books it, any other to why it is not.
-func (v *visit) slot(s domain.Object, unit, service, day string) pages.SlotView {
-	at := s.Time("starts_at")
+func (s *session) slot(slot domain.Object, unit, service, day string) pages.SlotView {
+	at := slot.Time("starts_at")
 	if at == nil {
 		return pages.SlotView{}
 	}
-	local := at.In(v.Zone)
-	out := pages.SlotView{Text: local.Format("15:04"), Free: s.Text("status") == "available", Word: v.Word(s.Text("status"))}
+	local := at.In(s.Zone)
+	out := pages.SlotView{Text: local.Format("15:04"), Free: slot.Text("status") == "available", Word: s.Word(slot.Text("status"))}
 	link := url.Values{"unit_id": {unit}, "date": {day}, "at": {local.Format("2006-01-02T15:04")}}
-	out.Href = v.w.Path("availability") + "?" + link.Encode()
-	if out.Free && v.may("createBooking") {
+	out.Href = s.workspace.Path("availability") + "?" + link.Encode()
+	if out.Free && s.can("createBooking") {
 		link = url.Values{"unit_id": {unit}, "event_date": {day}, "event_start_time": {local.Format("15:04")}}
 		if service != "" {
 			link.Set("service_id", service)
 		}
-		out.Href = v.w.Path("bookings/new") + "?" + link.Encode()
+		out.Href = s.workspace.Path("bookings/new") + "?" + link.Encode()
 	}
 	return out
 }
 
-// why adds whether the unit can be booked at the time that was asked for, and the reason why not.
-func (v *visit) why(out *pages.AvailabilityView, q url.Values) error {
+// addExplanation adds whether the unit can be booked at the time that was asked for, and the reason why not.
+func (f *form) addExplanation(out *pages.AvailabilityView, q url.Values) error {
 	if q.Get("at") == "" || q.Get("unit_id") == "" {
 		return nil
 	}
-	at, err := time.ParseInLocation("2006-01-02T15:04", q.Get("at"), v.Zone)
+	at, err := time.ParseInLocation("2006-01-02T15:04", q.Get("at"), f.Zone)
 	if err != nil {
-		out.Why = v.T("must_be_datetime")
+		out.Why = f.T("must_be_datetime")
 		return nil
 	}
-	o, err := v.app.Do(v.r.Context(), domain.Request{Operation: "explainAvailability", Query: url.Values{"unit_id": {q.Get("unit_id")}, "starts_at": {at.Format(time.RFC3339)}}})
-	if wrong, others := v.wrongOf(err, "unit_id"); wrong+others != "" {
+	o, err := f.app.Do(f.r.Context(), domain.Request{Operation: "explainAvailability", Query: url.Values{"unit_id": {q.Get("unit_id")}, "starts_at": {at.Format(time.RFC3339)}}})
+	if wrong, others := f.splitFaults(err, "unit_id"); wrong+others != "" {
 		out.Why = strings.TrimSpace(wrong + " " + others)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	out.Free, out.Why = o.Bool("available"), v.T("why_available")
+	out.Free, out.Why = o.Bool("available"), f.T("why_available")
 	if !out.Free {
-		out.Why = v.T("why_" + o.Text("reason"))
+		out.Why = f.T("why_" + o.Text("reason"))
 	}
 	return nil
 }
 
 // prices shows what a package costs on each day of a year, and which holiday rule decides.
-func prices(v *visit) error {
-	if !v.may("listPackagePrices") {
+func prices(p *page) error {
+	if !p.can("listPackagePrices") {
 		return domain.ErrForbidden
 	}
-	q := v.r.URL.Query()
-	choices, err := v.choices(v.fieldsOfQuery("listPackagePrices", "package_id"))
+	q := p.r.URL.Query()
+	choices, err := p.choices(p.queryFields("listPackagePrices", "package_id"))
 	if err != nil {
 		return err
 	}
-	now := v.w.Now(v.s.Now())
+	now := p.workspace.Now(p.server.Now())
 	year, err := strconv.Atoi(q.Get("year"))
 	if err != nil || year < 2000 || year > 2200 {
 		year = now.Year()
@@ -205,10 +205,10 @@ func prices(v *visit) error {
 		out.Package = out.Packages[0].Value
 	}
 	if out.Package == "" {
-		return v.show(http.StatusOK, pages.Prices(v.frame(""), out))
+		return p.show(http.StatusOK, pages.Prices(p.frame(""), out))
 	}
 	first := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)
-	o, err := v.app.Do(v.r.Context(), domain.Request{Operation: "listPackagePrices", Query: url.Values{
+	o, err := p.app.Do(p.r.Context(), domain.Request{Operation: "listPackagePrices", Query: url.Values{
 		"package_id": {out.Package}, "from": {first.Format(time.DateOnly)}, "to": {first.AddDate(1, 0, -1).Format(time.DateOnly)},
 	}})
 	if app.Refused(err) {
@@ -218,26 +218,26 @@ func prices(v *visit) error {
 		return err
 	}
 	out.Currency = o.Text("currency")
-	v.yearOf(&out, o, first)
-	return v.show(http.StatusOK, pages.Prices(v.frame(""), out))
+	p.addYear(&out, o, first)
+	return p.show(http.StatusOK, pages.Prices(p.frame(""), out))
 }
 
-// yearOf arranges the prices as months and weeks, with the rules that are in force.
-func (v *visit) yearOf(out *pages.PricesView, o domain.Object, first time.Time) {
+// addYear arranges the prices as months and weeks, with the rules that are in force.
+func (s *session) addYear(out *pages.PricesView, o domain.Object, first time.Time) {
 	seen := map[string]bool{}
 	for i, d := range o.Objects("data") {
 		day := first.AddDate(0, 0, i)
 		if day.Day() == 1 {
-			out.Months = append(out.Months, pages.MonthView{Name: v.Month(day), Before: (int(day.Weekday()) + 6) % 7})
+			out.Months = append(out.Months, pages.MonthView{Name: s.Month(day), Before: (int(day.Weekday()) + 6) % 7})
 		}
 		total, _ := d.Int("total_amount")
-		cell := pages.PriceView{Day: strconv.Itoa(day.Day()), Price: v.Plain(domain.Money{Minor: total, Currency: o.Text("currency")})}
+		cell := pages.PriceView{Day: strconv.Itoa(day.Day()), Price: s.Plain(domain.Money{Minor: total, Currency: o.Text("currency")})}
 		if rule := d.Object("holiday"); rule != nil {
 			bps, _ := rule.Int("multiplier_bps")
 			cell.Rule = rule.Text("name")
 			if id := rule.Text("id"); !seen[id] {
 				seen[id] = true
-				out.Rules = append(out.Rules, view.Value{Kind: view.Link, Text: rule.Text("name") + ", " + v.Percent(bps), Href: v.w.Path("holiday-rules/" + id)})
+				out.Rules = append(out.Rules, view.Value{Kind: view.Link, Text: rule.Text("name") + ", " + s.Percent(bps), Href: s.workspace.Path("holiday-rules/" + id)})
 			}
 		}
 		m := &out.Months[len(out.Months)-1]

@@ -14,35 +14,35 @@ import (
 var quickCalls = []string{"createCustomer", "listBookings", "streamEvents"}
 
 // quickStart is the first call of a developer, with the address of this platform.
-func quickStart(v *visit) error { return v.showQuickStart("") }
+func quickStart(p *page) error { return p.showQuickStart("") }
 
-func (v *visit) showQuickStart(key string) error {
-	out := pages.QuickStartView{Base: v.s.PublicURL + "/api/v1", Docs: v.s.PublicURL + "/docs", Mode: string(v.w.Mode), Key: key}
-	if v.may("createApiKey") {
-		out.Make = v.w.Path("quickstart")
+func (p *page) showQuickStart(key string) error {
+	out := pages.QuickStartView{Base: p.server.PublicURL + "/api/v1", Docs: p.server.PublicURL + "/docs", Mode: string(p.workspace.Mode), Key: key}
+	if p.can("createApiKey") {
+		out.Make = p.workspace.Path("quickstart")
 	}
-	return v.show(http.StatusOK, pages.QuickStart(v.frame(""), out))
+	return p.show(http.StatusOK, pages.QuickStart(p.frame(""), out))
 }
 
 // quickKey makes a key for the calls of the quick start, and shows them with it.
-func quickKey(v *visit) error {
-	if !v.may("createApiKey") {
+func quickKey(p *page) error {
+	if !p.can("createApiKey") {
 		return domain.ErrForbidden
 	}
-	if !v.recent() {
+	if !p.requireRecentSignIn() {
 		return nil
 	}
 	var scopes []string
 	for _, id := range quickCalls {
-		scopes = append(scopes, v.s.Operations[id].Scopes...)
+		scopes = append(scopes, p.server.Operations[id].Scopes...)
 	}
 	for _, t := range proto.EventTypes { // the stream shows all
 		scopes = append(scopes, t.Scope)
 	}
 	slices.Sort(scopes)
-	o, err := v.submit(domain.Request{Operation: "createApiKey", Body: map[string]any{"name": v.T("page_quickstart"), "scopes": slices.Compact(scopes)}})
+	o, err := p.submit(domain.Request{Operation: "createApiKey", Body: map[string]any{"name": p.T("page_quickstart"), "scopes": slices.Compact(scopes)}})
 	if err != nil {
-		return v.again(err, quickStart)
+		return p.showAgain(err, quickStart)
 	}
-	return v.showQuickStart(o.Text("secret"))
+	return p.showQuickStart(o.Text("secret"))
 }

@@ -25,7 +25,7 @@ type Options struct {
 	Operations domain.Operations
 	Words      *words.Words
 	Live       *app.Live
-	LiveTime   time.Duration // after which a page asks for its updates anew
+	LiveTime   time.Duration // after which a page asks for its updates again
 	Beat       time.Duration // how often a live page looks at its session; 0: 20 s
 	PublicURL  string        // where browsers reach the gateway
 	Now        func() time.Time
@@ -38,8 +38,8 @@ type Server struct {
 	site     *web.Site
 	assets   map[string]pages.Asset
 	compress func(http.Handler) http.HandlerFunc
-	shown    map[string]page // the pages of workspaces, by their route
-	stopping chan struct{}   // closed when the process stops
+	shown    map[string]handler // the pages of workspaces, by their route
+	stopping chan struct{}      // closed when the process stops
 
 	streams, downloads *app.Places
 }
@@ -64,15 +64,15 @@ func (s *Server) Stop() { close(s.stopping) }
 // workspaces is where the pages of tenants and modes begin.
 const workspaces = "/admin/:tenant/:mode"
 
-// page is a handler of a page of a workspace.
-type page func(v *visit) error
+// handler answers the request of a page.
+type handler func(p *page) error
 
 // Mount registers the pages. The gateway alone may ask for them.
 func (s *Server) Mount(e *gin.Engine, internal func(h httpx.Handler, peers ...string) gin.HandlerFunc) {
 	handle := func(method, path string, h httpx.Handler) { e.Handle(method, path, internal(h, "gateway")) }
-	handle(http.MethodGet, "/admin", s.visits(home))
+	handle(http.MethodGet, "/admin", s.withSession(home))
 	handle(http.MethodGet, "/admin/-/assets/:name", s.asset)
-	handle(http.MethodPost, "/admin/-/preferences", s.visits(savePreferences))
+	handle(http.MethodPost, "/admin/-/preferences", s.withSession(savePreferences))
 	post := s.post()
 	for path, h := range s.shown {
 		if post[path] != nil {
@@ -83,12 +83,12 @@ func (s *Server) Mount(e *gin.Engine, internal func(h httpx.Handler, peers ...st
 	for path, h := range post {
 		handle(http.MethodPost, workspaces+path, s.inWorkspace(h))
 	}
-	e.NoRoute(internal(s.visits(func(*visit) error { return domain.ErrNotFound }), "gateway"))
+	e.NoRoute(internal(s.withSession(func(*page) error { return domain.ErrNotFound }), "gateway"))
 }
 
 // get are the pages that show something.
-func (s *Server) get() map[string]page {
-	out := map[string]page{
+func (s *Server) get() map[string]handler {
+	out := map[string]handler{
 		"": openToday, "/": openToday, "/today": today, "/calendar": calendar, "/search": search, "/board": board, "/live": live,
 		"/quickstart": quickStart, "/clock": clockPage, "/availability": availability, "/prices": prices,
 		"/business": settingsPage("business"), "/policy": settingsPage("policy"), "/gateway": gatewayPage, "/gateway/disconnect": disconnectPage,
@@ -122,8 +122,8 @@ func (s *Server) get() map[string]page {
 }
 
 // post are the pages that change something, by the same addresses as the forms.
-func (s *Server) post() map[string]page {
-	out := map[string]page{
+func (s *Server) post() map[string]handler {
+	out := map[string]handler{
 		"/clock": setClock, "/business": saveSettings("business"), "/policy": saveSettings("policy"), "/gateway": connectGateway, "/gateway/disconnect": disconnectGateway,
 		"/quickstart": quickKey, "/audit/verify": verifyAudit, "/views": saveView, "/views/:id/delete": deleteView,
 		"/bookings/:id/move": move, "/endpoints/:id/deliveries/:delivery": sendAgain, "/invoices/:id/reverse": reverse,
@@ -161,25 +161,25 @@ func (s *Server) asset(c *gin.Context) error {
 }
 
 // home opens the operator's first tenant in test mode.
-func home(v *visit) error {
-	if len(v.session.Tenants) == 0 {
-		return v.show(http.StatusForbidden, pages.Message(v.frame(""), v.T("no_tenant"), v.T("no_tenant_hint"), "/oauth/account", v.T("your_account")))
+func home(p *page) error {
+	if len(p.auth.Tenants) == 0 {
+		return p.show(http.StatusForbidden, pages.Message(p.frame(""), p.T("no_tenant"), p.T("no_tenant_hint"), "/oauth/account", p.T("your_account")))
 	}
-	return v.redirect("/admin/" + v.session.Tenants[0].Slug + "/test/today")
+	return p.redirect("/admin/" + p.auth.Tenants[0].Slug + "/test/today")
 }
 
-func openToday(v *visit) error { return v.redirect(v.w.Path("today")) }
+func openToday(p *page) error { return p.redirect(p.workspace.Path("today")) }
 
 // savePreferences keeps language and theme in cookies of the browser.
-func savePreferences(v *visit) error {
+func savePreferences(p *page) error {
 	for _, name := range []string{"language", "theme"} {
-		value := v.form.Get(name)
+		value := p.posted.Get(name)
 		if len(value) > 10 || strings.ContainsAny(value, " ;,\"\\") {
 			value = ""
 		}
-		v.remember(name, value)
+		p.setCookie(name, value)
 	}
-	return v.redirect(ownAddress(v.form.Get("to")))
+	return p.redirect(ownAddress(p.posted.Get("to")))
 }
 
 // ownAddress is an address of the operators' area; any other becomes its first page.

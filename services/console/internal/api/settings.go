@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"holdfast.dev/libs/apperr"
-	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/forms"
 
 	"holdfast.dev/services/console/internal/domain"
 	"holdfast.dev/services/console/internal/pages"
@@ -24,76 +24,76 @@ var settings = map[string][]string{
 	},
 }
 
-// tenant returns the settings of the tenant, with those of its booking policy beside the others.
-func (v *visit) tenant() (domain.Object, error) {
-	o, err := v.app.Do(v.r.Context(), domain.Request{Operation: "lookupTenant", Params: []string{v.w.Tenant.ID.String()}})
+// tenantSettings returns the settings of the tenant, together with those of its booking policy.
+func (s *session) tenantSettings() (domain.Object, error) {
+	o, err := s.app.Do(s.r.Context(), domain.Request{Operation: "lookupTenant", Params: []string{s.workspace.Tenant.ID.String()}})
 	for name, value := range o.Object("booking_policy") {
 		o[name] = value
 	}
 	return o, err
 }
 
-func (v *visit) settingsForm(name string) (pages.FormView, []contract.Field) {
-	out := pages.FormView{Title: v.T("page_" + name), Action: v.w.Path(name), Back: v.w.Path("today"), Button: v.T("save")}
+func (f *form) settingsForm(name string) (pages.FormView, []forms.Field) {
+	out := pages.FormView{Title: f.T("page_" + name), Action: f.workspace.Path(name), Back: f.workspace.Path("today"), Button: f.T("save")}
 	if name == "policy" {
-		out.Try = v.T("preview")
+		out.Try = f.T("preview")
 	}
-	return out, v.fields("updateTenant", settings[name])
+	return out, f.fields("updateTenant", settings[name])
 }
 
-func settingsPage(name string) page {
-	return func(v *visit) error {
-		if !v.may("updateTenant") {
+func settingsPage(name string) handler {
+	return func(p *page) error {
+		if !p.can("updateTenant") {
 			return domain.ErrForbidden
 		}
-		if !v.recent() {
+		if !p.requireRecentSignIn() {
 			return nil
 		}
-		o, err := v.tenant()
+		o, err := p.tenantSettings()
 		if err != nil {
 			return err
 		}
-		out, fields := v.settingsForm(name)
+		out, fields := p.settingsForm(name)
 		if name == "policy" {
-			out.Preview = v.policy(o)
+			out.Preview = p.policyPreview(o)
 		}
-		return v.ask(http.StatusOK, out, fields, v.reader().Form(fields, o), nil, "")
+		return p.showForm(http.StatusOK, out, fields, p.reader().Form(fields, o), nil, "")
 	}
 }
 
 // saveSettings sends what the form has changed; a form that is only tried is shown again with what it would mean.
-func saveSettings(name string) page {
-	return func(v *visit) error {
-		if !v.may("updateTenant") {
+func saveSettings(name string) handler {
+	return func(p *page) error {
+		if !p.can("updateTenant") {
 			return domain.ErrForbidden
 		}
-		if !v.form.Has("try") && !v.recent() {
+		if !p.posted.Has("try") && !p.requireRecentSignIn() {
 			return nil
 		}
-		o, err := v.tenant()
+		o, err := p.tenantSettings()
 		if err != nil {
 			return err
 		}
-		out, fields := v.settingsForm(name)
-		body, err := v.reader().Changes(fields, v.form, o)
-		if err == nil && v.form.Has("try") {
-			if out.Preview, err = v.tried(fields); err == nil {
-				return v.ask(http.StatusOK, out, fields, v.form, nil, "")
+		out, fields := p.settingsForm(name)
+		body, err := p.reader().Changes(fields, p.posted, o)
+		if err == nil && p.posted.Has("try") {
+			if out.Preview, err = p.enteredPolicyPreview(fields); err == nil {
+				return p.showForm(http.StatusOK, out, fields, p.posted, nil, "")
 			}
 		}
 		if err == nil && len(body) > 0 {
-			_, err = v.submit(domain.Request{Operation: "updateTenant", Body: body})
+			_, err = p.submit(domain.Request{Operation: "updateTenant", Body: body})
 		}
 		if err != nil {
-			return v.refused(err, out, fields)
+			return p.refused(err, out, fields)
 		}
-		return v.done(name, "saved")
+		return p.done(name, "saved")
 	}
 }
 
-// tried says what the booking policy of a form would mean.
-func (v *visit) tried(fields []contract.Field) ([]string, error) {
-	body, err := v.reader().Body(fields, v.form)
+// enteredPolicyPreview says what the booking policy of a form would mean.
+func (f *form) enteredPolicyPreview(fields []forms.Field) ([]string, error) {
+	body, err := f.reader().Body(fields, f.posted)
 	if err != nil {
 		return nil, err
 	}
@@ -105,42 +105,42 @@ func (v *visit) tried(fields []contract.Field) ([]string, error) {
 	if err := domain.Decode(raw, &o); err != nil {
 		return nil, err
 	}
-	return v.policy(o), nil
+	return f.policyPreview(o), nil
 }
 
-// policy says what a booking policy means for a booking that is made now.
-func (v *visit) policy(o domain.Object) []string {
-	now := v.w.Now(v.s.Now())
+// policyPreview says what a booking policy means for a booking that is made now.
+func (s *session) policyPreview(o domain.Object) []string {
+	now := s.workspace.Now(s.server.Now())
 	hold, held := o.Int("hold_ttl_minutes")
 	var out []string
 	switch {
 	case o.Bool("auto_confirm"):
-		out = append(out, v.T("policy_confirmed"))
+		out = append(out, s.T("policy_confirmed"))
 	case held:
-		out = append(out, v.T("policy_held", "Time", v.DateTime(now.Add(time.Duration(hold)*time.Minute))))
+		out = append(out, s.T("policy_held", "Time", s.DateTime(now.Add(time.Duration(hold)*time.Minute))))
 	default:
-		out = append(out, v.T("policy_waits"))
+		out = append(out, s.T("policy_waits"))
 	}
 	if o.Bool("confirm_on_deposit") {
-		out = append(out, v.T("policy_deposit"))
+		out = append(out, s.T("policy_deposit"))
 	}
 	if n, ok := o.Int("min_notice_minutes"); ok {
-		out = append(out, v.T("policy_notice", "Time", v.DateTime(now.Add(time.Duration(n)*time.Minute))))
+		out = append(out, s.T("policy_notice", "Time", s.DateTime(now.Add(time.Duration(n)*time.Minute))))
 	}
 	if n, ok := o.Int("max_advance_days"); ok {
-		out = append(out, v.T("policy_advance", "Day", v.Day(now.AddDate(0, 0, int(n)).Format(time.DateOnly))))
+		out = append(out, s.T("policy_advance", "Day", s.Day(now.AddDate(0, 0, int(n)).Format(time.DateOnly))))
 	}
 	rules := o.Objects("refund_rules")
 	for _, rule := range rules {
 		hours, _ := rule.Int("hours_before")
 		percent, _ := rule.Int("percent")
-		out = append(out, v.T("policy_refund", "Hours", hours, "Percent", percent))
+		out = append(out, s.T("policy_refund", "Hours", hours, "Percent", percent))
 	}
 	if len(rules) > 0 && o.Bool("auto_refund") {
-		out = append(out, v.T("policy_auto_refund"))
+		out = append(out, s.T("policy_auto_refund"))
 	}
 	if o.Bool("refund_late_payments") {
-		out = append(out, v.T("policy_late"))
+		out = append(out, s.T("policy_late"))
 	}
 	return out
 }
@@ -149,12 +149,12 @@ func (v *visit) policy(o domain.Object) []string {
 var gatewayFields = []string{"publishable_key", "secret_key", "webhook_secret"}
 
 // gatewayForm is the form that connects an account, with the one that is connected.
-func (v *visit) gatewayForm() (pages.FormView, []contract.Field, error) {
+func (f *form) gatewayForm() (pages.FormView, []forms.Field, error) {
 	out := pages.FormView{
-		Title: v.T("page_gateway"), Action: v.w.Path("gateway"), Back: v.w.Path("today"), Button: v.T("connect"), Preview: []string{v.T("gateway_none"), v.T("gateway_keys")},
+		Title: f.T("page_gateway"), Action: f.workspace.Path("gateway"), Back: f.workspace.Path("today"), Button: f.T("connect"), Preview: []string{f.T("gateway_none"), f.T("gateway_keys")},
 	}
-	fields := v.fields("connectGatewayAccount", gatewayFields)
-	o, err := v.app.Do(v.r.Context(), domain.Request{Operation: "getGatewayAccount"})
+	fields := f.fields("connectGatewayAccount", gatewayFields)
+	o, err := f.app.Do(f.r.Context(), domain.Request{Operation: "getGatewayAccount"})
 	var e *apperr.Error
 	if errors.As(err, &e) && e.Kind == apperr.NotFound {
 		return out, fields, nil
@@ -162,105 +162,105 @@ func (v *visit) gatewayForm() (pages.FormView, []contract.Field, error) {
 	if err != nil {
 		return out, nil, err
 	}
-	o["webhook_url"], o["webhook_events"] = v.s.PublicURL+o.Text("webhook_path"), v.T("gateway_events_ok")
-	out.Preview = []string{v.T("gateway_keys")}
+	o["webhook_url"], o["webhook_events"] = f.server.PublicURL+o.Text("webhook_path"), f.T("gateway_events_ok")
+	out.Preview = []string{f.T("gateway_keys")}
 	switch o.Text("events") {
 	case "missing":
-		o["webhook_events"], out.Preview = v.T("gateway_events_missing"), append([]string{v.T("gateway_events_missing_todo")}, out.Preview...)
+		o["webhook_events"], out.Preview = f.T("gateway_events_missing"), append([]string{f.T("gateway_events_missing_todo")}, out.Preview...)
 	case "late":
-		o["webhook_events"], out.Preview = v.T("gateway_events_late"), append([]string{v.T("gateway_events_late_todo")}, out.Preview...)
+		o["webhook_events"], out.Preview = f.T("gateway_events_late"), append([]string{f.T("gateway_events_late_todo")}, out.Preview...)
 	}
-	values := v.values(nil)
+	values := f.values(nil)
 	for _, name := range []string{"provider", "account", "country", "publishable_key", "webhook_url", "webhook_events", "created_at"} {
 		out.Facts = append(out.Facts, values.Of(o, name))
 	}
-	out.Links = []pages.LinkView{{Text: v.T("disconnect"), Href: v.w.Path("gateway/disconnect"), Danger: true}}
+	out.Links = []pages.LinkView{{Text: f.T("disconnect"), Href: f.workspace.Path("gateway/disconnect"), Danger: true}}
 	return out, fields, nil
 }
 
-func gatewayPage(v *visit) error {
-	if !v.may("connectGatewayAccount") {
+func gatewayPage(p *page) error {
+	if !p.can("connectGatewayAccount") {
 		return domain.ErrForbidden
 	}
-	if !v.recent() {
+	if !p.requireRecentSignIn() {
 		return nil
 	}
-	out, fields, err := v.gatewayForm()
+	out, fields, err := p.gatewayForm()
 	if err != nil {
 		return err
 	}
-	return v.ask(http.StatusOK, out, fields, url.Values{}, nil, "")
+	return p.showForm(http.StatusOK, out, fields, url.Values{}, nil, "")
 }
 
-func connectGateway(v *visit) error {
-	if !v.may("connectGatewayAccount") {
+func connectGateway(p *page) error {
+	if !p.can("connectGatewayAccount") {
 		return domain.ErrForbidden
 	}
-	if !v.recent() {
+	if !p.requireRecentSignIn() {
 		return nil
 	}
-	out, fields, err := v.gatewayForm()
+	out, fields, err := p.gatewayForm()
 	if err != nil {
 		return err
 	}
-	body, err := v.reader().Body(fields, v.form)
+	body, err := p.reader().Body(fields, p.posted)
 	if err == nil {
-		_, err = v.submit(domain.Request{Operation: "connectGatewayAccount", Body: body})
+		_, err = p.submit(domain.Request{Operation: "connectGatewayAccount", Body: body})
 	}
 	if err != nil {
-		return v.refused(err, out, fields)
+		return p.refused(err, out, fields)
 	}
-	return v.done("gateway", "connected")
+	return p.done("gateway", "connected")
 }
 
 // disconnectForm is the form that asks before the account is disconnected.
-func (v *visit) disconnectForm() (pages.FormView, error) {
-	out, _, err := v.gatewayForm()
-	out.Action, out.Back, out.Button, out.Danger = v.w.Path("gateway/disconnect"), v.w.Path("gateway"), v.T("disconnect"), true
-	out.Preview, out.Links = []string{v.T("gateway_end")}, nil
+func (f *form) disconnectForm() (pages.FormView, error) {
+	out, _, err := f.gatewayForm()
+	out.Action, out.Back, out.Button, out.Danger = f.workspace.Path("gateway/disconnect"), f.workspace.Path("gateway"), f.T("disconnect"), true
+	out.Preview, out.Links = []string{f.T("gateway_end")}, nil
 	return out, err
 }
 
-func disconnectPage(v *visit) error {
-	if !v.may("disconnectGatewayAccount") {
+func disconnectPage(p *page) error {
+	if !p.can("disconnectGatewayAccount") {
 		return domain.ErrForbidden
 	}
-	if !v.recent() {
+	if !p.requireRecentSignIn() {
 		return nil
 	}
-	out, err := v.disconnectForm()
+	out, err := p.disconnectForm()
 	if err != nil {
 		return err
 	}
-	return v.ask(http.StatusOK, out, nil, nil, nil, "")
+	return p.showForm(http.StatusOK, out, nil, nil, nil, "")
 }
 
-func disconnectGateway(v *visit) error {
-	if !v.may("disconnectGatewayAccount") {
+func disconnectGateway(p *page) error {
+	if !p.can("disconnectGatewayAccount") {
 		return domain.ErrForbidden
 	}
-	if !v.recent() {
+	if !p.requireRecentSignIn() {
 		return nil
 	}
-	if _, err := v.submit(domain.Request{Operation: "disconnectGatewayAccount"}); err != nil {
-		return v.again(err, disconnectPage)
+	if _, err := p.submit(domain.Request{Operation: "disconnectGatewayAccount"}); err != nil {
+		return p.showAgain(err, disconnectPage)
 	}
-	return v.done("gateway", "disconnected")
+	return p.done("gateway", "disconnected")
 }
 
 // verifyAudit follows the hash chain of the audit log and shows what it found.
-func verifyAudit(v *visit) error {
-	o, err := v.app.Do(v.r.Context(), domain.Request{Operation: "verifyAudit"})
+func verifyAudit(p *page) error {
+	o, err := p.app.Do(p.r.Context(), domain.Request{Operation: "verifyAudit"})
 	if err != nil {
 		return err
 	}
 	records, _ := o.Int("records")
 	last, _ := o.Object("head").Int("sequence")
-	out := pages.VerdictView{Back: v.w.Path("audit"), Text: v.T("chain_holds", "Count", records), Facts: []view.Value{
-		{Label: v.Label("sequence"), Kind: view.Plain, Text: strconv.FormatInt(last, 10)}, {Label: v.Label("hash"), Kind: view.Code, Text: o.Object("head").Text("hash")},
+	out := pages.VerdictView{Back: p.workspace.Path("audit"), Text: p.T("chain_holds", "Count", records), Facts: []view.Value{
+		{Label: p.Label("sequence"), Kind: view.Plain, Text: strconv.FormatInt(last, 10)}, {Label: p.Label("hash"), Kind: view.Code, Text: o.Object("head").Text("hash")},
 	}}
 	if broken := o.Text("broken"); broken != "" {
-		out.Broken, out.Text = true, v.T("chain_broken", "What", broken)
+		out.Broken, out.Text = true, p.T("chain_broken", "What", broken)
 	}
-	return v.show(http.StatusOK, pages.Verdict(v.frame(""), out))
+	return p.show(http.StatusOK, pages.Verdict(p.frame(""), out))
 }

@@ -22,39 +22,39 @@ var todayColumns = map[string][]string{
 }
 
 // today is the first page: what comes and goes, and what has to be done.
-func today(v *visit) error {
-	ctx, now := v.r.Context(), v.w.Now(v.s.Now())
+func today(p *page) error {
+	ctx, now := p.r.Context(), p.workspace.Now(p.server.Now())
 	var t app.Today
 	var out pages.TodayView
 	var charts figures
 	err := app.Together(
-		func() (err error) { t, err = v.app.Today(ctx, now); return err },
-		func() (err error) { charts, err = v.charts(now); return err },
+		func() (err error) { t, err = p.app.Today(ctx, now); return err },
+		func() (err error) { charts, err = p.charts(now); return err },
 	)
 	if err != nil {
 		return err
 	}
 	if !t.Busy() && charts.bookings == 0 {
-		if out.First, err = v.firstSteps(); err != nil {
+		if out.First, err = p.firstSteps(); err != nil {
 			return err
 		}
 	}
-	out.Date, out.Away, out.Charts, out.Days = v.Date(now), t.Away, charts.list, charts.days
+	out.Date, out.Away, out.Charts, out.Days = p.Date(now), t.Away, charts.list, charts.days
 	if charts.away {
 		out.Away = append(out.Away, "figures")
 	}
-	out.Arrivals, out.Departures = v.coming(t.Arrivals, now, true), v.coming(t.Departures, now, false)
+	out.Arrivals, out.Departures = p.coming(t.Arrivals, now, true), p.coming(t.Departures, now, false)
 	add := func(name, resource, query string, rows []domain.Object) {
 		r := *domain.ResourceNamed(resource)
-		if !v.may(r.List) {
+		if !p.can(r.List) {
 			return
 		}
 		r.Columns = todayColumns[name]
-		all := v.w.Path(resource)
+		all := p.workspace.Path(resource)
 		if query != "" {
 			all += "?" + query
 		}
-		out.Parts = append(out.Parts, pages.PartView{Name: name, Resource: &r, Columns: r.Columns, Rows: v.rows(&r, rows), All: all})
+		out.Parts = append(out.Parts, pages.PartView{Name: name, Resource: &r, Columns: r.Columns, Rows: p.rows(&r, rows), All: all})
 	}
 	day := now.Format(time.DateOnly)
 	add("holds", "bookings", "status=pending", t.Holds)
@@ -64,36 +64,36 @@ func today(v *visit) error {
 		add("owed", "owed-refunds", "", t.Owed)
 	}
 	add("leads", "leads", "status=new", t.Leads)
-	if v.may("listWebhookEndpoints") {
-		out.Parts = append(out.Parts, v.failing(t.Failing), v.failed(t.Failed))
+	if p.can("listWebhookEndpoints") {
+		out.Parts = append(out.Parts, p.failingEndpoints(t.Failing), p.failedDeliveries(t.Failed))
 	}
-	v.live = true
-	f := v.frame("")
+	p.live = true
+	f := p.frame("")
 	f.Charts = len(out.Charts) > 0
-	return v.show(http.StatusOK, pages.Today(f, out))
+	return p.show(http.StatusOK, pages.Today(f, out))
 }
 
 // shownComing is how many bookings that begin, or end, today the first page shows.
 const shownComing = 50
 
 // coming turns bookings that begin, or end, today into rows by their time.
-func (v *visit) coming(list []domain.CalendarBooking, now time.Time, begin bool) pages.ComingList {
+func (s *session) coming(list []domain.CalendarBooking, now time.Time, begin bool) pages.ComingList {
 	var ids []string
 	for _, b := range list {
 		if b.UnitID != nil {
 			ids = append(ids, *b.UnitID)
 		}
 	}
-	called := v.app.Names.Of(v.r.Context(), ids)
+	called := s.app.Names.Of(s.r.Context(), ids)
 	rows := make([]pages.ComingView, 0, len(list))
 	for _, b := range list {
-		one := pages.ComingView{Number: b.Number, Href: v.w.Path("bookings/" + b.ID), Status: v.Word(b.Status), Tone: map[string]string{"confirmed": "good", "pending": "busy"}[b.Status]}
+		one := pages.ComingView{Number: b.Number, Href: s.workspace.Path("bookings/" + b.ID), Status: s.Word(b.Status), Tone: map[string]string{"confirmed": "good", "pending": "busy"}[b.Status]}
 		at := b.StartsAt
 		if !begin {
 			at = b.EndsAt
 		}
 		if at != nil && b.EventStartTime != nil {
-			one.Time = at.In(v.Zone).Format("15:04")
+			one.Time = at.In(s.Zone).Format("15:04")
 		}
 		if b.CustomerName != nil {
 			one.Name = *b.CustomerName
@@ -106,29 +106,29 @@ func (v *visit) coming(list []domain.CalendarBooking, now time.Time, begin bool)
 	slices.SortStableFunc(rows, func(a, b pages.ComingView) int { return strings.Compare(a.Time, b.Time) })
 	shown := min(len(rows), shownComing)
 	day := url.Values{"view": {string(domain.DaySpan)}, "date": {now.Format(time.DateOnly)}}
-	return pages.ComingList{Rows: rows[:shown], More: len(rows) - shown, All: v.w.Path("calendar") + "?" + day.Encode()}
+	return pages.ComingList{Rows: rows[:shown], More: len(rows) - shown, All: s.workspace.Path("calendar") + "?" + day.Encode()}
 }
 
-// failing are the endpoints whose deliveries fail.
-func (v *visit) failing(list []domain.Object) pages.PartView {
+// failingEndpoints are the endpoints whose deliveries fail.
+func (s *session) failingEndpoints(list []domain.Object) pages.PartView {
 	r := *domain.ResourceNamed("endpoints")
 	r.Columns = []string{"url", "status", "consecutive_failures", "disabled_reason"}
-	return pages.PartView{Name: "failing", Resource: &r, Columns: r.Columns, Rows: v.rows(&r, list), All: v.w.Path("endpoints")}
+	return pages.PartView{Name: "failing", Resource: &r, Columns: r.Columns, Rows: s.rows(&r, list), All: s.workspace.Path("endpoints")}
 }
 
-// failed are deliveries that have failed, or failed until now.
-func (v *visit) failed(list []domain.Object) pages.PartView {
+// failedDeliveries are deliveries that have failed, or failed until now.
+func (s *session) failedDeliveries(list []domain.Object) pages.PartView {
 	r := domain.ResourceNamed("endpoints")
-	out := pages.PartView{Name: "failed", Resource: r, Columns: []string{"type", "endpoint_id", "status", "last_answer", "created_at"}, All: v.w.Path(r.Name)}
-	values := v.values(out.Columns, list...)
+	out := pages.PartView{Name: "failed", Resource: r, Columns: []string{"type", "endpoint_id", "status", "last_answer", "created_at"}, All: s.workspace.Path(r.Name)}
+	values := s.values(out.Columns, list...)
 	for _, d := range list {
 		d["type"] = d.Text("event_type")
-		row := pages.RowView{Href: v.deliveryAddress(d)}
+		row := pages.RowView{Href: s.deliveryAddress(d)}
 		for _, name := range out.Columns {
 			row.Values = append(row.Values, values.Of(d, name))
 		}
 		if attempts := d.Objects("attempts"); len(attempts) > 0 {
-			row.Values[3] = view.Value{Kind: view.Plain, Text: v.answer(attempts[len(attempts)-1])}
+			row.Values[3] = view.Value{Kind: view.Plain, Text: s.answer(attempts[len(attempts)-1])}
 		}
 		out.Rows = append(out.Rows, row)
 	}
@@ -136,64 +136,64 @@ func (v *visit) failed(list []domain.Object) pages.PartView {
 }
 
 // firstSteps are what a workspace without bookings needs first; nil once they are done, and for a role that may not do them.
-func (v *visit) firstSteps() ([]pages.StepView, error) {
+func (s *session) firstSteps() ([]pages.StepView, error) {
 	steps := []struct{ name, resource string }{{"service", "services"}, {"unit", "units"}, {"package", "packages"}, {"booking", "bookings"}}
 	out, asks := make([]pages.StepView, len(steps)), make([]func() error, len(steps))
-	for i, s := range steps {
-		r := domain.ResourceNamed(s.resource)
-		if !v.may(r.Create) {
+	for i, step := range steps {
+		r := domain.ResourceNamed(step.resource)
+		if !s.can(r.Create) {
 			return nil, nil
 		}
 		asks[i] = func() error {
-			list, err := v.app.List(v.r.Context(), r.List, url.Values{"limit": {"1"}})
-			out[i] = pages.StepView{Name: s.name, Href: v.w.Path(r.Name + "/new"), Done: len(list.Data) > 0}
+			list, err := s.app.List(s.r.Context(), r.List, url.Values{"limit": {"1"}})
+			out[i] = pages.StepView{Name: step.name, Href: s.workspace.Path(r.Name + "/new"), Done: len(list.Data) > 0}
 			return err
 		}
 	}
 	if err := app.Together(asks...); err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(out, func(s pages.StepView) bool { return !s.Done }) {
+	if !slices.ContainsFunc(out, func(step pages.StepView) bool { return !step.Done }) {
 		return nil, nil
 	}
 	return out, nil
 }
 
 // search finds things by number, name or id. An id leads to its page.
-func search(v *visit) error {
-	q := strings.TrimSpace(v.r.URL.Query().Get("q"))
+func search(p *page) error {
+	q := strings.TrimSpace(p.r.URL.Query().Get("q"))
 	out := pages.SearchView{Query: q}
 	if q != "" && len(q) <= 200 {
-		if r := v.app.Find(v.r.Context(), q); r != nil {
-			return v.redirect(v.w.Path(r.Name + "/" + url.PathEscape(q)))
+		if r := p.app.Find(p.r.Context(), q); r != nil {
+			return p.redirect(p.workspace.Path(r.Name + "/" + url.PathEscape(q)))
 		}
-		found, err := v.app.Search(v.r.Context(), q)
+		found, err := p.app.Search(p.r.Context(), q)
 		if err != nil {
 			return err
 		}
 		for i := range domain.Resources {
 			if r := &domain.Resources[i]; len(found[r.Name]) > 0 {
-				out.Found = append(out.Found, pages.RelatedView{Resource: r, Rows: v.rows(r, found[r.Name])})
+				out.Found = append(out.Found, pages.RelatedView{Resource: r, Rows: p.rows(r, found[r.Name])})
 			}
 		}
 	}
-	f := v.frame("")
+	f := p.frame("")
 	f.Query = q
-	return v.show(http.StatusOK, pages.Search(f, out))
+	return p.show(http.StatusOK, pages.Search(f, out))
 }
 
 // boardCards is how many leads a column of the board has.
 const boardCards = 25
 
 // board shows leads by status.
-func board(v *visit) error {
+func board(p *page) error {
 	r := domain.ResourceNamed("leads")
-	out := pages.BoardView{CanMake: v.may(r.Create)}
-	statuses := v.s.Operations[r.Update].Field("status").Enum
+	out := pages.BoardView{CanMake: p.can(r.Create)}
+	statuses := p.server.Operations[r.Update].Field("status").Enum
 	lists, asks := make([]domain.List, len(statuses)), make([]func() error, len(statuses))
 	for i, status := range statuses {
 		asks[i] = func() (err error) {
-			lists[i], err = v.app.List(v.r.Context(), r.List, url.Values{"status": {status}, "limit": {strconv.Itoa(boardCards)}})
+			lists[i], err = p.app.List(p.r.Context(), r.List, url.Values{"status": {status}, "limit": {strconv.Itoa(boardCards)}})
 			return err
 		}
 	}
@@ -202,13 +202,13 @@ func board(v *visit) error {
 	}
 	for i, status := range statuses {
 		list := lists[i]
-		c := pages.BoardColumn{Status: status, More: list.HasMore, All: v.w.Path("leads") + "?status=" + status}
+		c := pages.BoardColumn{Status: status, More: list.HasMore, All: p.workspace.Path("leads") + "?status=" + status}
 		for _, o := range list.Data[:min(len(list.Data), boardCards)] {
-			card := pages.BoardCard{Title: r.TitleOf(o), Href: v.w.Path("leads/" + o.Text("id")), Text: o.First("message", "company", "email"), Version: o.Version()}
+			card := pages.BoardCard{Title: r.TitleOf(o), Href: p.workspace.Path("leads/" + o.Text("id")), Text: o.First("message", "company", "email"), Version: o.Version()}
 			if len(card.Text) > 120 {
 				card.Text = strings.ToValidUTF8(card.Text[:120], "") + "…"
 			}
-			for _, a := range v.actions(r, o) {
+			for _, a := range p.actions(r, o) {
 				if a.Href != "" {
 					card.Moves = append(card.Moves, pages.BoardMove{Name: a.Name, Href: a.Href})
 				}
@@ -217,6 +217,6 @@ func board(v *visit) error {
 		}
 		out.Columns = append(out.Columns, c)
 	}
-	v.nav, v.live = "leads", true
-	return v.show(http.StatusOK, pages.Board(v.frame(""), out))
+	p.nav, p.live = "leads", true
+	return p.show(http.StatusOK, pages.Board(p.frame(""), out))
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"holdfast.dev/libs/apperr"
-	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/forms"
 	"holdfast.dev/libs/money"
 )
 
@@ -85,7 +85,7 @@ var special = map[string]Input{
 }
 
 // InputOf is the input of a field of the contract.
-func InputOf(f contract.Field) Input {
+func InputOf(f forms.Field) Input {
 	if in, ok := special[f.Name]; ok {
 		return in
 	}
@@ -118,7 +118,7 @@ func InputOf(f contract.Field) Input {
 
 // Body makes a request body of a form. A field that the form leaves empty is null where the contract allows that, else it is left out.
 // The error has a message for each field that cannot be read.
-func (r Reader) Body(fields []contract.Field, form url.Values) (map[string]any, error) {
+func (r Reader) Body(fields []forms.Field, form url.Values) (map[string]any, error) {
 	body := map[string]any{}
 	var wrong []error
 	for _, f := range fields {
@@ -136,9 +136,9 @@ func (r Reader) Body(fields []contract.Field, form url.Values) (map[string]any, 
 }
 
 // Changes is Body with the fields alone that differ from the resource. A field that was emptied and cannot be null is an empty text, or wrong.
-func (r Reader) Changes(fields []contract.Field, form url.Values, o Object) (map[string]any, error) {
+func (r Reader) Changes(fields []forms.Field, form url.Values, o Object) (map[string]any, error) {
 	was := r.Form(fields, o)
-	var changed []contract.Field
+	var changed []forms.Field
 	for _, f := range fields {
 		if !sameInput(f, form, was) {
 			changed = append(changed, f)
@@ -167,7 +167,7 @@ func fieldOf(err error, name string) bool {
 }
 
 // sameInput reports whether two forms have the same values for a field.
-func sameInput(f contract.Field, a, b url.Values) bool {
+func sameInput(f forms.Field, a, b url.Values) bool {
 	if InputOf(f) == CheckInput { // a browser sends nothing for a box without its mark
 		return (a.Get(f.Name) == "true") == (b.Get(f.Name) == "true")
 	}
@@ -192,7 +192,7 @@ func sameInput(f contract.Field, a, b url.Values) bool {
 	return slices.Equal(pick(a), pick(b))
 }
 
-func (r Reader) value(f contract.Field, form url.Values) (v any, given bool, err error) {
+func (r Reader) value(f forms.Field, form url.Values) (v any, given bool, err error) {
 	text := strings.TrimSpace(strings.ReplaceAll(form.Get(f.Name), "\r\n", "\n"))
 	switch in := InputOf(f); in {
 	case CheckInput:
@@ -219,7 +219,7 @@ func (r Reader) value(f contract.Field, form url.Values) (v any, given bool, err
 	}
 }
 
-func (r Reader) scalar(f contract.Field, in Input, text string, form url.Values) (any, error) {
+func (r Reader) scalar(f forms.Field, in Input, text string, form url.Values) (any, error) {
 	switch in {
 	case PercentInput:
 		return r.percent(f.Name, text)
@@ -257,7 +257,7 @@ func (r Reader) scalar(f contract.Field, in Input, text string, form url.Values)
 	}
 }
 
-func (r Reader) choices(f contract.Field, form url.Values) (any, bool, error) {
+func (r Reader) choices(f forms.Field, form url.Values) (any, bool, error) {
 	if f.Items != nil && f.Items.Kind == "array" {
 		return nil, false, nil
 	}
@@ -284,7 +284,7 @@ func texts(text string) []string {
 	return out
 }
 
-func hours(f contract.Field, form url.Values) (any, bool, error) {
+func hours(f forms.Field, form url.Values) (any, bool, error) {
 	if form.Get(f.Name+".always") == "true" {
 		return nil, true, nil
 	}
@@ -310,7 +310,7 @@ func hours(f contract.Field, form url.Values) (any, bool, error) {
 }
 
 // lines reads the rows of a list; an empty row is left out. Errors count rows as RowsFirst orders them.
-func (r Reader) lines(f contract.Field, form url.Values) (any, bool, error) {
+func (r Reader) lines(f forms.Field, form url.Values) (any, bool, error) {
 	list, wrong := []any{}, []error{}
 	for i := 0; f.Items != nil && HasRow(form, f, i); i++ {
 		if emptyRow(form, f, i) {
@@ -337,7 +337,7 @@ func (r Reader) lines(f contract.Field, form url.Values) (any, bool, error) {
 }
 
 // RowsFirst returns a form with the empty rows of each list behind the others: the rows have the numbers that their items have in the body.
-func RowsFirst(fields []contract.Field, form url.Values) url.Values {
+func RowsFirst(fields []forms.Field, form url.Values) url.Values {
 	out := maps.Clone(form)
 	for _, f := range fields {
 		if InputOf(f) != LinesInput || f.Items == nil {
@@ -361,13 +361,13 @@ func RowsFirst(fields []contract.Field, form url.Values) url.Values {
 }
 
 // HasRow reports whether a form has a row of that number, empty or not.
-func HasRow(form url.Values, f contract.Field, i int) bool {
-	return slices.ContainsFunc(f.Items.Fields, func(sub contract.Field) bool { return form.Has(row(f.Name, i, sub.Name)) })
+func HasRow(form url.Values, f forms.Field, i int) bool {
+	return slices.ContainsFunc(f.Items.Fields, func(sub forms.Field) bool { return form.Has(row(f.Name, i, sub.Name)) })
 }
 
 // emptyRow reports whether nothing that counts was entered into a row: a quantity alone is what the form begins with.
-func emptyRow(form url.Values, f contract.Field, i int) bool {
-	return !slices.ContainsFunc(f.Items.Fields, func(sub contract.Field) bool {
+func emptyRow(form url.Values, f forms.Field, i int) bool {
+	return !slices.ContainsFunc(f.Items.Fields, func(sub forms.Field) bool {
 		return sub.Required && sub.Name != "quantity" && strings.TrimSpace(form.Get(row(f.Name, i, sub.Name))) != ""
 	})
 }
@@ -389,7 +389,7 @@ func appliesTo(form url.Values) any {
 }
 
 // Form is the values with which a form shows a resource.
-func (r Reader) Form(fields []contract.Field, o Object) url.Values {
+func (r Reader) Form(fields []forms.Field, o Object) url.Values {
 	form := url.Values{}
 	for _, f := range fields {
 		r.show(form, f, o)
@@ -397,7 +397,7 @@ func (r Reader) Form(fields []contract.Field, o Object) url.Values {
 	return form
 }
 
-func (r Reader) show(form url.Values, f contract.Field, o Object) {
+func (r Reader) show(form url.Values, f forms.Field, o Object) {
 	switch in := InputOf(f); in {
 	case ChoicesInput:
 		form[f.Name] = o.Texts(f.Name)
@@ -430,7 +430,7 @@ func (r Reader) show(form url.Values, f contract.Field, o Object) {
 }
 
 // text is how the input of a field shows its value.
-func (r Reader) text(f contract.Field, in Input, o Object) string {
+func (r Reader) text(f forms.Field, in Input, o Object) string {
 	n, isInt := o.Int(f.Name)
 	switch {
 	case in == CheckInput:

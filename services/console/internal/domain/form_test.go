@@ -12,13 +12,13 @@ import (
 
 	"pgregory.net/rapid"
 
-	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/forms"
 	"holdfast.dev/proto"
 
 	"holdfast.dev/services/console/internal/domain"
 )
 
-var forms = sync.OnceValues(func() (map[string]contract.Form, error) { return contract.Forms(proto.OpenAPI) })
+var operations = sync.OnceValues(func() (map[string]forms.Form, error) { return forms.Load(proto.OpenAPI) })
 
 // written is text as somebody writes it: without spaces around it, as forms cut them off.
 var written = rapid.Custom(func(t *rapid.T) string {
@@ -66,7 +66,7 @@ func week(t *rapid.T) any {
 }
 
 // valueOf is a value as the API answers it for a field.
-func valueOf(t *rapid.T, f contract.Field) any {
+func valueOf(t *rapid.T, f forms.Field) any {
 	if f.Nullable && rapid.Bool().Draw(t, f.Name+" is null") {
 		return nil
 	}
@@ -120,17 +120,17 @@ func valueOf(t *rapid.T, f contract.Field) any {
 }
 
 // long reports whether an input has several lines.
-func long(f contract.Field) bool {
+func long(f forms.Field) bool {
 	return domain.InputOf(f) == domain.LongInput || domain.InputOf(f) == domain.JSONInput
 }
 
 // browser is what a browser sends of a form that was shown: lines end with CRLF where there can be several, each input is there, and a
 // box without its mark is not.
-func browser(fields []contract.Field, form url.Values) url.Values {
+func browser(fields []forms.Field, form url.Values) url.Values {
 	out := url.Values{}
 	for name, values := range form {
 		br := ""
-		if slices.ContainsFunc(fields, func(f contract.Field) bool { return f.Name == name && long(f) }) {
+		if slices.ContainsFunc(fields, func(f forms.Field) bool { return f.Name == name && long(f) }) {
 			br = "\r\n"
 		}
 		for _, v := range values {
@@ -170,9 +170,9 @@ func browser(fields []contract.Field, form url.Values) url.Values {
 }
 
 // each runs a property for the form of every resource that can be changed.
-func each(t *testing.T, property func(t *rapid.T, r domain.Reader, fields []contract.Field, o domain.Object)) {
+func each(t *testing.T, property func(t *rapid.T, r domain.Reader, fields []forms.Field, o domain.Object)) {
 	t.Helper()
-	all, err := forms()
+	all, err := operations()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func each(t *testing.T, property func(t *rapid.T, r domain.Reader, fields []cont
 			continue
 		}
 		n++
-		var fields []contract.Field
+		var fields []forms.Field
 		for _, name := range res.Edit {
 			if f := all[res.Update].Field(name); f.Name != "" {
 				fields = append(fields, f)
@@ -223,7 +223,7 @@ var zones = func() (out []*time.Location) {
 // A form that nobody has touched changes nothing.
 func TestUnchangedFormsChangeNothing(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *rapid.T, r domain.Reader, fields []contract.Field, o domain.Object) {
+	each(t, func(t *rapid.T, r domain.Reader, fields []forms.Field, o domain.Object) {
 		body, err := r.Changes(fields, browser(fields, r.Form(fields, o)), o)
 		if err != nil || len(body) != 0 {
 			t.Fatalf("%v, %v", body, err)
@@ -234,7 +234,7 @@ func TestUnchangedFormsChangeNothing(t *testing.T) {
 // What a form shows is read back as it was.
 func TestFormsAreReadBack(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *rapid.T, r domain.Reader, fields []contract.Field, o domain.Object) {
+	each(t, func(t *rapid.T, r domain.Reader, fields []forms.Field, o domain.Object) {
 		body, err := r.Body(fields, browser(fields, r.Form(fields, o)))
 		if err != nil {
 			t.Fatal(err)

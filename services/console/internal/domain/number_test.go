@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"holdfast.dev/libs/apperr"
-	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/forms"
 	"holdfast.dev/libs/money"
 
 	"holdfast.dev/services/console/internal/domain"
@@ -77,7 +77,7 @@ func numberOf(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)
 func readAmount(t *testing.T, lang, code, text string) string {
 	t.Helper()
 	r := domain.Reader{Currency: code, Notation: notations[lang]}
-	body, err := r.Body([]contract.Field{{Name: "amount_minor", Kind: "integer"}}, url.Values{"amount_minor": {text}})
+	body, err := r.Body([]forms.Field{{Name: "amount_minor", Kind: "integer"}}, url.Values{"amount_minor": {text}})
 	if err != nil {
 		if said := apperr.As(err).Message; strings.HasPrefix(said, "Can be read in two ways.") {
 			return "?"
@@ -113,7 +113,7 @@ func TestAmbiguousAmountsHaveAnExample(t *testing.T) {
 	for lang, want := range map[string]string{"en": "Can be read in two ways. Write 1250 or 1.250.", "de": "Can be read in two ways. Write 1250 or 1,250."} {
 		r := domain.Reader{Currency: "KWD", Notation: notations[lang]}
 		text := strings.ReplaceAll("1_250", "_", notations[lang].Group)
-		_, err := r.Body([]contract.Field{{Name: "amount_minor", Kind: "integer"}}, url.Values{"amount_minor": {text}})
+		_, err := r.Body([]forms.Field{{Name: "amount_minor", Kind: "integer"}}, url.Values{"amount_minor": {text}})
 		if got := apperr.As(err).Message; got != want {
 			t.Errorf("%s: %q", lang, got)
 		}
@@ -130,7 +130,7 @@ func TestAmountsAreReadBack(t *testing.T) {
 	for lang, notation := range notations {
 		for _, code := range []string{"JPY", "KRW", "USD", "EUR", "KWD", "TND"} {
 			r := domain.Reader{Currency: code, Notation: notation}
-			f := contract.Field{Name: "amount_minor", Kind: "integer"}
+			f := forms.Field{Name: "amount_minor", Kind: "integer"}
 			places, err := money.Decimals(code)
 			if err != nil {
 				t.Fatal(err)
@@ -143,9 +143,9 @@ func TestAmountsAreReadBack(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				shown := r.Form([]contract.Field{f}, domain.Object{"amount_minor": numberOf(minor)}).Get("amount_minor")
+				shown := r.Form([]forms.Field{f}, domain.Object{"amount_minor": numberOf(minor)}).Get("amount_minor")
 				for _, text := range []string{shown, cldr.Format(a)} {
-					body, err := r.Body([]contract.Field{f}, url.Values{"amount_minor": {text}})
+					body, err := r.Body([]forms.Field{f}, url.Values{"amount_minor": {text}})
 					if err != nil || body["amount_minor"] != minor {
 						t.Fatalf("%s, %s: %d is written %q and read %v, %v", lang, code, minor, text, body, err)
 					}
@@ -158,9 +158,9 @@ func TestAmountsAreReadBack(t *testing.T) {
 // Percentages and whole numbers follow the language too.
 func TestOtherNumbersByLanguage(t *testing.T) {
 	t.Parallel()
-	percent, count := contract.Field{Name: "multiplier_bps", Kind: "integer"}, contract.Field{Name: "guest_count", Kind: "integer"}
+	percent, count := forms.Field{Name: "multiplier_bps", Kind: "integer"}, forms.Field{Name: "guest_count", Kind: "integer"}
 	for _, tc := range []struct {
-		f          contract.Field
+		f          forms.Field
 		lang, text string
 		want       any // nil: refused
 	}{
@@ -179,7 +179,7 @@ func TestOtherNumbersByLanguage(t *testing.T) {
 		{count, "fr", "1 250", int64(1250)},
 		{count, "en", "99999999999999999999", nil},
 	} {
-		body, err := domain.Reader{Currency: "KWD", Notation: notations[tc.lang]}.Body([]contract.Field{tc.f}, url.Values{tc.f.Name: {tc.text}})
+		body, err := domain.Reader{Currency: "KWD", Notation: notations[tc.lang]}.Body([]forms.Field{tc.f}, url.Values{tc.f.Name: {tc.text}})
 		if got := body[tc.f.Name]; got != tc.want || (err == nil) == (tc.want == nil) {
 			t.Errorf("%q in %s: %v, %v, want %v", tc.text, tc.lang, got, err, tc.want)
 		}
@@ -189,12 +189,12 @@ func TestOtherNumbersByLanguage(t *testing.T) {
 // A number that was left blank is never 0: it is refused where it is needed, null where it may be, else not sent.
 func TestBlankNumbers(t *testing.T) {
 	t.Parallel()
-	rules := contract.Field{Name: "refund_rules", Kind: "array", Items: &contract.Field{Fields: []contract.Field{{Name: "hours_before", Kind: "integer", Required: true}, {Name: "percent", Kind: "integer", Required: true}}}}
-	deposit, bps := contract.Field{Name: "deposit_value", Kind: "integer"}, contract.Field{Name: "multiplier_bps", Kind: "integer"}
-	hold := contract.Field{Name: "hold_ttl_minutes", Kind: "integer", Nullable: true}
+	rules := forms.Field{Name: "refund_rules", Kind: "array", Items: &forms.Field{Fields: []forms.Field{{Name: "hours_before", Kind: "integer", Required: true}, {Name: "percent", Kind: "integer", Required: true}}}}
+	deposit, bps := forms.Field{Name: "deposit_value", Kind: "integer"}, forms.Field{Name: "multiplier_bps", Kind: "integer"}
+	hold := forms.Field{Name: "hold_ttl_minutes", Kind: "integer", Nullable: true}
 	r := domain.Reader{Currency: "USD"}
 	for name, tc := range map[string]struct {
-		f    contract.Field
+		f    forms.Field
 		form url.Values
 		was  domain.Object
 		at   string // of the refusal; "": none
@@ -207,9 +207,9 @@ func TestBlankNumbers(t *testing.T) {
 		"a price that was there":     {bps, url.Values{"multiplier_bps": {""}}, domain.Object{"multiplier_bps": numberOf(11500)}, "multiplier_bps"},
 		"a limit that may be absent": {hold, url.Values{"hold_ttl_minutes": {""}}, domain.Object{"hold_ttl_minutes": numberOf(30)}, ""},
 	} {
-		read := func() (map[string]any, error) { return r.Body([]contract.Field{tc.f}, tc.form) }
+		read := func() (map[string]any, error) { return r.Body([]forms.Field{tc.f}, tc.form) }
 		if tc.was != nil {
-			read = func() (map[string]any, error) { return r.Changes([]contract.Field{tc.f}, tc.form, tc.was) }
+			read = func() (map[string]any, error) { return r.Changes([]forms.Field{tc.f}, tc.form, tc.was) }
 		}
 		body, err := read()
 		at := ""

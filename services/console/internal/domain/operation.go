@@ -9,6 +9,7 @@ import (
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/forms"
 )
 
 // publicBase is where the operations of the public contract begin.
@@ -26,7 +27,7 @@ type Operation struct {
 	Secret     bool     // its answer holds a secret
 	HasBody    bool
 	CSV        bool // the list is there as text/csv too
-	contract.Form
+	forms.Form
 }
 
 // Deletes reports whether the call deletes something: a repetition finds nothing.
@@ -38,21 +39,21 @@ type Operations map[string]*Operation
 // NewOperations reads the operations of the public contract, and the internal calls of services from their documents.
 func NewOperations(c *contract.Contract, public []byte, internal map[string][]byte) (Operations, error) {
 	out := Operations{}
-	forms, err := contract.Forms(public)
+	byID, err := forms.Load(public)
 	if err != nil {
 		return nil, err
 	}
 	for _, op := range c.Operations() {
 		out[op.ID] = &Operation{
 			ID: op.ID, Service: op.Service, Method: op.Method, Path: publicBase + op.Path, PathParams: op.PathParams, Scopes: op.Scopes, Secret: op.Secret,
-			HasBody: op.HasBody, CSV: op.CSV != nil, Form: forms[op.ID],
+			HasBody: op.HasBody, CSV: op.CSV != nil, Form: byID[op.ID],
 		}
 	}
 	for service, doc := range internal {
-		if forms, err = contract.Forms(doc); err != nil {
+		if byID, err = forms.Load(doc); err != nil {
 			return nil, err
 		}
-		for id, f := range forms {
+		for id, f := range byID {
 			if out[id] != nil {
 				return nil, fmt.Errorf("operation %s is in two documents", id)
 			}

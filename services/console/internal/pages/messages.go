@@ -19,8 +19,8 @@ type message struct {
 
 var insert = regexp.MustCompile(`\{\{\.(\w+)\}\}`)
 
-// forms are the messages, the longest first: of two that fit it says more.
-var forms = sync.OnceValue(func() []message {
+// patterns are the messages, the longest first: of two that fit it says more.
+var patterns = sync.OnceValue(func() []message {
 	raw, err := locales.ReadFile("locales/" + standard.String() + ".json")
 	texts := map[string]json.RawMessage{}
 	if err != nil || json.Unmarshal(raw, &texts) != nil {
@@ -51,7 +51,7 @@ func Translate(t words.Text, said string) string {
 	if t.Lang == standard.String() {
 		return said
 	}
-	for _, m := range forms() {
+	for _, m := range patterns() {
 		found := m.pattern.FindStringSubmatch(said)
 		if found == nil {
 			continue

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/forms"
 	"holdfast.dev/proto"
 
 	"holdfast.dev/services/console/internal/domain"
@@ -114,18 +114,18 @@ var extra = []string{
 // resources adds what the tables of resources and the contract make.
 func resources(t *testing.T, add func(ids ...string)) {
 	t.Helper()
-	forms, err := contract.Forms(proto.OpenAPI)
+	byID, err := forms.Load(proto.OpenAPI)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, doc := range [][]byte{proto.InternalIdentity, proto.InternalPayments} {
-		internal, err := contract.Forms(doc)
+		internal, err := forms.Load(doc)
 		if err != nil {
 			t.Fatal(err)
 		}
-		maps.Copy(forms, internal)
+		maps.Copy(byID, internal)
 	}
-	words := func(f contract.Field) {
+	words := func(f forms.Field) {
 		if len(f.Enum) > 0 && strings.Contains(f.Enum[len(f.Enum)-1], ".") { // types of events are shown as they are
 			return
 		}
@@ -158,8 +158,8 @@ func resources(t *testing.T, add func(ids ...string)) {
 		for _, name := range fields {
 			add("field_" + name)
 			for _, op := range []string{r.List, r.Create, r.Update} {
-				words(forms[op].Field(name))
-				if p := forms[op].Param(name); p.Items != nil {
+				words(byID[op].Field(name))
+				if p := byID[op].Param(name); p.Items != nil {
 					words(*p.Items)
 				} else {
 					words(p)
@@ -168,7 +168,7 @@ func resources(t *testing.T, add func(ids ...string)) {
 		}
 		for _, a := range r.Actions {
 			for _, name := range a.Fields {
-				words(forms[a.Operation].Field(name))
+				words(byID[a.Operation].Field(name))
 			}
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/forms"
 
 	"holdfast.dev/services/console/internal/domain"
 )
@@ -34,7 +34,7 @@ type Input struct {
 type Choices map[string][]Option
 
 // Inputs returns the inputs of fields with the values of a form.
-func (f Format) Inputs(fields []contract.Field, form url.Values, choices Choices) []Input {
+func (f Format) Inputs(fields []forms.Field, form url.Values, choices Choices) []Input {
 	out := make([]Input, 0, len(fields))
 	for _, field := range fields {
 		out = append(out, f.input(field, field.Name, form, choices))
@@ -42,7 +42,7 @@ func (f Format) Inputs(fields []contract.Field, form url.Values, choices Choices
 	return out
 }
 
-func (f Format) input(field contract.Field, name string, form url.Values, choices Choices) Input {
+func (f Format) input(field forms.Field, name string, form url.Values, choices Choices) Input {
 	in := Input{
 		Name: name, Label: f.Label(field.Name), Kind: domain.InputOf(field), Value: form.Get(name), Required: field.Required, MaxLen: field.MaxLen,
 		Chosen: form[name],
@@ -82,7 +82,7 @@ func (f Format) input(field contract.Field, name string, form url.Values, choice
 }
 
 // options are the choices of a field: resources, or the words of an enumeration.
-func (f Format) options(field contract.Field, choices Choices) []Option {
+func (f Format) options(field forms.Field, choices Choices) []Option {
 	list := choices[domain.Chosen(field.Name)]
 	if list == nil {
 		list = f.words(field.Enum)
@@ -104,7 +104,7 @@ func (f Format) words(enum []string) []Option {
 }
 
 // lines adds the rows of the line items, and empty ones.
-func (f Format) lines(in *Input, field contract.Field, form url.Values) {
+func (f Format) lines(in *Input, field forms.Field, form url.Values) {
 	if field.Items == nil {
 		return
 	}

@@ -1,11 +1,11 @@
-package contract_test
+package forms_test
 
 import (
 	"slices"
 	"strings"
 	"testing"
 
-	"holdfast.dev/libs/contract"
+	"holdfast.dev/libs/forms"
 	"holdfast.dev/proto"
 )
 
@@ -19,21 +19,21 @@ func TestEachTextIsOneLine(t *testing.T) {
 	for name, doc := range map[string][]byte{
 		"public": proto.OpenAPI, "identity": proto.InternalIdentity, "customers": proto.InternalCustomers, "bookings": proto.InternalBookings, "payments": proto.InternalPayments, "webhooks": proto.InternalWebhooks,
 	} {
-		forms, err := contract.Forms(doc)
+		byID, err := forms.Load(doc)
 		if err != nil {
 			t.Fatal(err)
 		}
 		checked := 0
-		var visit func(where string, f contract.Field)
-		visit = func(where string, f contract.Field) {
+		var check func(where string, f forms.Field)
+		check = func(where string, f forms.Field) {
 			where += "." + f.Name
 			if f.Items != nil {
 				item := *f.Items
 				item.Name = f.Name
-				visit(where, item)
+				check(where, item)
 			}
 			for _, sub := range f.Fields {
-				visit(where, sub)
+				check(where, sub)
 			}
 			if f.Kind != "string" || f.Enum != nil || f.Pattern != "" || slices.Contains(several, f.Name) || slices.Contains(opaque, f.Name) || strings.HasSuffix(f.Name, "_id") {
 				return
@@ -42,9 +42,9 @@ func TestEachTextIsOneLine(t *testing.T) {
 				t.Errorf("%s: %s is neither of the format one-line nor known to be of several lines", name, where)
 			}
 		}
-		for id, form := range forms {
+		for id, form := range byID {
 			for _, f := range slices.Concat(form.Query, form.Body) {
-				visit(id, f)
+				check(id, f)
 			}
 		}
 		if checked == 0 && name != "webhooks" && name != "payments" && name != "customers" {

@@ -1,4 +1,4 @@
-package contract
+package forms
 
 import (
 	"slices"
@@ -8,9 +8,9 @@ import (
 )
 
 // The forms of the public contract have its types and bounds.
-func TestForms(t *testing.T) {
+func TestLoad(t *testing.T) {
 	t.Parallel()
-	forms, err := Forms(proto.OpenAPI)
+	forms, err := Load(proto.OpenAPI)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestForms(t *testing.T) {
 // The forms of internal documents say where a call is and what its caller needs.
 func TestFormsOfInternalCalls(t *testing.T) {
 	t.Parallel()
-	forms, err := Forms(proto.InternalIdentity)
+	forms, err := Load(proto.InternalIdentity)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestFormsOfInternalCalls(t *testing.T) {
 	if list := forms["listMembers"]; list.Method != "GET" || list.HasBody || list.Secret {
 		t.Errorf("%+v", list)
 	}
-	if forms, err = Forms(proto.InternalPayments); err != nil || !slices.Equal(forms["connectGatewayAccount"].Scopes, []string{"payments:write"}) {
+	if forms, err = Load(proto.InternalPayments); err != nil || !slices.Equal(forms["connectGatewayAccount"].Scopes, []string{"payments:write"}) {
 		t.Errorf("%v: %+v", err, forms["connectGatewayAccount"])
 	}
 }

@@ -1,0 +1,73 @@
+package api
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"holdfast.dev/libs/apperr"
+
+	"holdfast.dev/services/console/internal/app"
+	"holdfast.dev/services/console/internal/domain"
+)
+
+// customerOfLead fills in the customer of a lead: by its id when the lead has one, else by the lead's e-mail address.
+func (f *form) customerOfLead(form url.Values) error {
+	if form.Get("lead_id") == "" || form.Get("customer_id") != "" || !f.can("getLead") {
+		return nil
+	}
+	lead, err := f.app.Do(f.r.Context(), domain.Request{Operation: "getLead", Params: []string{form.Get("lead_id")}})
+	if app.Refused(err) {
+		return nil // the form says what is wrong with the lead
+	}
+	form.Set("customer_id", lead.First("customer_id", "email"))
+	return err
+}
+
+// createCustomerOfLead makes the customer of a lead for a form that names the lead by its e-mail address, which no customer has. It is "" for any other.
+func (f *form) createCustomerOfLead(ctx context.Context, body map[string]any, given string) (string, error) {
+	id, ok := body["lead_id"].(string)
+	if !ok || !f.can("createCustomer") {
+		return "", nil
+	}
+	lead, err := f.app.Do(ctx, domain.Request{Operation: "getLead", Params: []string{id}})
+	if err != nil || lead.Text("email") == "" || !strings.EqualFold(lead.Text("email"), given) {
+		return "", err
+	}
+	person := map[string]any{}
+	for _, name := range []string{"first_name", "last_name", "email", "phone", "company"} {
+		if s := lead.Text(name); s != "" {
+			person[name] = s
+		}
+	}
+	made, err := f.app.Submit(ctx, domain.Request{Operation: "createCustomer", Body: person, Key: f.once + "-customer"})
+	return made.Text("id"), err
+}
+
+// resolveCustomer puts the id of a customer in place of an e-mail address or a name that only one customer has.
+func (f *form) resolveCustomer(ctx context.Context, body map[string]any) error {
+	given, ok := body["customer_id"].(string)
+	if !ok || domain.ResourceOf(given) != nil {
+		return nil
+	}
+	given = strings.TrimSpace(f.posted.Get("customer_id"))
+	filter := "q"
+	if strings.Contains(given, "@") {
+		filter = "email"
+	}
+	list, err := f.app.List(ctx, "listCustomers", url.Values{filter: {given}, "limit": {"2"}})
+	if err != nil {
+		return err
+	}
+	if len(list.Data) == 0 {
+		made, err := f.createCustomerOfLead(ctx, body, given)
+		if body["customer_id"] = made; made != "" || err != nil {
+			return err
+		}
+	}
+	if len(list.Data) != 1 {
+		return apperr.Field("customer_id", "%s", f.T("customer_unclear", "Count", len(list.Data)))
+	}
+	body["customer_id"] = list.Data[0].Text("id")
+	return nil
+}

@@ -1,0 +1,328 @@
+package api
+
+import (
+	"cmp"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/a-h/templ"
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/forms"
+	"holdfast.dev/libs/httpx"
+	"holdfast.dev/libs/obs"
+	"holdfast.dev/libs/web"
+
+	"holdfast.dev/services/console/internal/app"
+	"holdfast.dev/services/console/internal/domain"
+	"holdfast.dev/services/console/internal/pages"
+	"holdfast.dev/services/console/internal/view"
+)
+
+// policy allows the pages their scripts, and the style that a page may hold itself.
+var policy = web.Policy{Scripts: true, Style: pages.StyleSource()}
+
+// page is the page that answers a request.
+type page struct {
+	*form
+
+	nav     string // the entry of the navigation that is marked
+	live    bool   // the page is fetched again when something changes
+	notice  string
+	problem string // what did not work, where the page is shown again
+	status  int    // of the page, where it is shown again
+}
+
+// withSession runs h for a browser that has signed in; any other is sent to the sign-in, and comes back.
+func (s *Server) withSession(h handler) httpx.Handler {
+	return func(c *gin.Context) error {
+		r := c.Request
+		p := &page{form: &form{session: &session{
+			Format: view.Format{Text: web.Text(r, s.Words)}, server: s, app: s.App, c: c, r: r, token: web.Cookie(r, s.site.CookieName(web.SessionCookie)),
+		}}}
+		if err := p.serve(h); err != nil {
+			p.fail(err)
+		}
+		return nil
+	}
+}
+
+// inWorkspace is withSession for the pages of a tenant and a mode.
+func (s *Server) inWorkspace(h handler) httpx.Handler {
+	return s.withSession(func(p *page) error {
+		w, err := p.auth.Enter(p.c.Param("tenant"), p.c.Param("mode"))
+		if err != nil {
+			return err
+		}
+		p.workspace, p.Zone = w, w.Zone()
+		p.nav = strings.Split(strings.Trim(strings.TrimPrefix(p.c.FullPath(), workspaces), "/")+"/", "/")[0]
+		who := w.Caller(httpx.RequestID(p.c))
+		ctx := w.With(p.r.Context(), who.RequestID)
+		obs.AddCaller(ctx, who)
+		p.r = p.r.WithContext(ctx)
+		return h(p)
+	})
+}
+
+// serve finds the session and checks the form. A form that comes without a session, or from a page of an earlier session, is kept, and the
+// operator comes back to it.
+func (p *page) serve(h handler) (err error) {
+	var wrong error // with the form
+	if p.r.Method == http.MethodPost {
+		wrong = p.readForm()
+	}
+	if p.auth, err = p.signedIn(); err != nil {
+		return err
+	}
+	if errors.Is(wrong, domain.ErrStaleForm) {
+		if to, kept := p.saveDraft(); kept {
+			return p.redirect(to)
+		}
+	}
+	if wrong != nil {
+		return wrong
+	}
+	if p.r.Method == http.MethodPost {
+		p.once = p.postedOnce()
+	}
+	if p.restoreDraft() {
+		p.notice = p.T("draft_kept")
+	}
+	return h(p)
+}
+
+// signIn sends the browser to the sign-in, from which it comes back to the page with what was entered.
+func (p *page) signIn() error {
+	to := p.address()
+	if p.r.Method == http.MethodPost {
+		to, _ = p.saveDraft()
+	}
+	return p.redirect("/oauth/sign-in?to=" + url.QueryEscape(to))
+}
+
+// requireRecentSignIn reports whether the operator has given its password recently; else it is asked for it, and comes back.
+func (p *page) requireRecentSignIn() bool {
+	if p.workspace.Recent(p.server.Now()) {
+		return true
+	}
+	_ = p.signIn()
+	return false
+}
+
+// frame is what the page has around it.
+func (p *page) frame(problem string) pages.Frame {
+	f := pages.Frame{
+		Format: p.Format, Workspace: p.workspace, Form: p.proof() + "." + p.formKey().Token(time.Time{}), Draft: p.draft, Once: cmp.Or(p.once, newOnce(p.operator())), Page: p.nav, OtherMode: p.otherMode(), Address: p.address(), Theme: p.theme(),
+		Notice: p.notice, Problem: cmp.Or(problem, p.problem), Nav: p.navigation(), First: p.needsStyle(),
+	}
+	if p.live {
+		f.Live = p.workspace.Path("live")
+	}
+	if f.Notice == "" && f.Problem == "" {
+		if text, ok := p.Find("done_" + p.r.URL.Query().Get("done")); ok {
+			f.Notice = text
+		}
+	}
+	if f.Problem == "" {
+		if text, ok := p.Find("problem_" + p.r.URL.Query().Get("done")); ok {
+			f.Problem = text
+		}
+	}
+	return f
+}
+
+// otherMode is the page to which the switch between test and live leads: the one of the same name, or the first page where the other mode has none.
+func (p *page) otherMode() string {
+	if p.server.shown["/"+p.nav] == nil || slices.Contains(testPages, p.nav) || strings.Contains(p.nav, ".") {
+		return "today"
+	}
+	return p.nav
+}
+
+// needsStyle reports whether the browser has not been given the style of the pages yet, and notes that it is now: it fetches the file after the
+// page is shown, and has it for the next one. A form, which may be nearly as large as a page may be, always takes the file.
+func (p *page) needsStyle() bool {
+	if !pages.Styled() || web.Cookie(p.r, "holdfast_style") == pages.Style() || p.r.URL.Query().Has("once") {
+		return false
+	}
+	if p.r.Method == http.MethodGet {
+		p.setCookie("style", pages.Style())
+	}
+	return true
+}
+
+// setCookie keeps a value in a cookie of the browser for a year.
+func (p *page) setCookie(name, value string) {
+	p.server.site.Remember(p.c.Writer, "holdfast_"+name, value, "/admin")
+}
+
+func (p *page) theme() string {
+	if t := web.Cookie(p.r, "holdfast_theme"); t == "light" || t == "dark" {
+		return t
+	}
+	return ""
+}
+
+// navigation are the pages that the operator's role may see.
+func (p *page) navigation() []pages.NavGroup {
+	if p.workspace.Session == nil {
+		return nil
+	}
+	groups := []pages.NavGroup{{Items: []pages.NavItem{{Name: "today", Href: p.workspace.Path("today")}}}}
+	if p.can("listBookings") && p.can("listUnits") {
+		groups[0].Items = append(groups[0].Items, pages.NavItem{Name: "calendar", Href: p.workspace.Path("calendar")})
+	}
+	for _, name := range []string{domain.Business, domain.Catalogue, domain.Developers, domain.Settings} {
+		g := pages.NavGroup{Name: name}
+		for i := range domain.Resources {
+			r := &domain.Resources[i]
+			if r.Group == name && p.sees(r) {
+				g.Items = append(g.Items, pages.NavItem{Name: r.Name, Href: p.workspace.Path(r.Name)})
+			}
+		}
+		if name == domain.Settings {
+			g.Items = append(g.Items, pages.NavItem{Name: "sessions", Href: "/oauth/account"})
+		}
+		for _, extra := range p.extraPages(name) {
+			g.Items = append(g.Items, pages.NavItem{Name: extra, Href: p.workspace.Path(extra)})
+		}
+		if len(g.Items) > 0 {
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+// testPages are the pages that only test mode has.
+var testPages = []string{"clock"}
+
+// extraPages are the pages of a group that show no resource.
+func (p *page) extraPages(group string) []string {
+	var out []string
+	add := func(name, operation string) {
+		if operation == "" || p.can(operation) {
+			out = append(out, name)
+		}
+	}
+	switch group {
+	case domain.Catalogue:
+		add("availability", "listAvailability")
+		add("prices", "listPackagePrices")
+	case domain.Developers:
+		add("quickstart", "")
+		if !p.workspace.Live() {
+			add("clock", "setTestClock")
+		}
+	case domain.Settings:
+		add("business", "updateTenant")
+		add("policy", "updateTenant")
+		add("gateway", "connectGatewayAccount")
+	}
+	return out
+}
+
+// show answers with a page.
+func (p *page) show(status int, component templ.Component) error {
+	p.server.compress(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := p.server.site.Show(w, r, web.Page{Status: cmp.Or(p.status, status), Lang: p.Lang, Policy: policy, Body: component}); err != nil {
+			obs.Add(r.Context(), slog.String("error", err.Error()))
+		}
+	})).ServeHTTP(p.c.Writer, p.r)
+	return nil
+}
+
+// redirect sends the browser on.
+func (p *page) redirect(to string) error {
+	p.server.site.Redirect(p.c.Writer, to)
+	return nil
+}
+
+// done sends the browser to a page that says what has been done.
+func (p *page) done(to, what string) error {
+	return p.redirect(p.workspace.Path(to) + "?done=" + url.QueryEscape(what))
+}
+
+// fail answers an error.
+func (p *page) fail(err error) {
+	if errors.Is(err, domain.ErrNoSession) {
+		_ = p.signIn()
+		return
+	}
+	e := apperr.As(err)
+	obs.Add(p.r.Context(), slog.String("error", err.Error()))
+	status := httpx.StatusOf(e.Kind)
+	if status == http.StatusUnauthorized { // a service has refused the console; to the gateway it would mean that the console refused the gateway
+		status = http.StatusInternalServerError
+	}
+	title, text := p.T("problem"), p.explain(e)
+	if faults := p.faults(err); len(faults) > 0 {
+		text = strings.Join(p.summary(faults), " ")
+	}
+	switch {
+	case errors.Is(err, domain.ErrStaleForm):
+		status, text = http.StatusBadRequest, p.T("error_stale_form")
+	case errors.Is(err, web.ErrCrossSite):
+		status, text = http.StatusForbidden, p.T("error_cross_site")
+	}
+	if p.workspace.Session == nil {
+		_ = p.show(status, pages.Message(p.frame(""), title, text, "/admin", p.T("to_start")))
+		return
+	}
+	_ = p.show(status, pages.Problem(p.frame(""), title, text, httpx.RequestID(p.c)))
+}
+
+// showForm shows a form with the values of form and what is wrong with them. What no input shows is above the form.
+func (p *page) showForm(status int, out pages.FormView, fields []forms.Field, form url.Values, faults []view.Fault, problem string) error {
+	choices, err := p.choices(fields)
+	if err != nil && p.posted == nil {
+		return err
+	}
+	if err != nil { // what was typed matters more than what else could be chosen
+		obs.Add(p.r.Context(), slog.String("error", err.Error()))
+	}
+	if p.draft != nil {
+		form, p.once = p.draft, p.r.URL.Query().Get("once")
+		if version, err := strconv.ParseInt(p.draft.Get("version"), 10, 64); err == nil {
+			out.Version = version
+		}
+	}
+	p.addChosen(choices, fields, form)
+	out.Inputs = p.Inputs(fields, form, choices)
+	out.Faults = p.summary(view.Place(out.Inputs, faults))
+	return p.show(status, pages.Form(p.frame(problem), out))
+}
+
+// refused shows the form again when err is a verdict on what was entered, or leaves open whether it took effect, with the values that were sent.
+func (p *page) refused(err error, out pages.FormView, fields []forms.Field) error {
+	e := apperr.As(err)
+	verdicts := []apperr.Kind{apperr.Invalid, apperr.Conflict, apperr.PreconditionFailed, apperr.NotFound, apperr.BadRequest, apperr.TooLarge}
+	if !app.Unknown(err) && !slices.Contains(verdicts, e.Kind) {
+		return err
+	}
+	problem := p.verdict(err)
+	if e.Code == "slot_unavailable" {
+		problem = strings.TrimSpace(problem + " " + p.clash())
+	}
+	return p.showForm(httpx.StatusOf(e.Kind), out, fields, domain.RowsFirst(fields, p.posted), p.faults(err), problem)
+}
+
+// showAgain shows the page of a form that has nothing to fill in, with what became of it. The page is the one of its GET.
+func (p *page) showAgain(err error, show handler) error {
+	var e *apperr.Error
+	if !app.Unknown(err) && (!errors.As(err, &e) || e.Kind == apperr.Forbidden) {
+		return err
+	}
+	p.problem = strings.TrimSpace(p.verdict(err) + " " + strings.Join(p.summary(p.faults(err)), " "))
+	p.status = httpx.StatusOf(apperr.As(err).Kind)
+	if show(p) != nil {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"holdfast.dev/libs/forms"
+
+	"holdfast.dev/services/console/internal/domain"
+	"holdfast.dev/services/console/internal/pages"
+)
+
+// newForm is the form that makes a resource.
+func (f *form) newForm(r *domain.Resource) (pages.FormView, []forms.Field) {
+	address := f.workspace.Path(r.Name + "/new")
+	if q := f.pageQuery(); len(q) > 0 {
+		address += "?" + q.Encode()
+	}
+	fields := slices.DeleteFunc(f.fields(r.Create, r.New), func(field forms.Field) bool {
+		return r.Name != "refunds" && slices.Contains(linked, field.Name) && !f.r.URL.Query().Has(field.Name)
+	})
+	return pages.FormView{Title: f.T("new_" + r.Name), Action: address, Back: f.workspace.Path(r.Name), Button: f.T("save")}, fields
+}
+
+// linked are the fields that a form has only when the page that leads to it fills them in.
+var linked = []string{"lead_id", "booking_id"}
+
+// newPage shows the form that makes a resource. The query has values that it begins with.
+func newPage(r *domain.Resource) handler {
+	return func(p *page) error {
+		if !p.can(r.Create) {
+			return domain.ErrForbidden
+		}
+		if r.Fresh && !p.requireRecentSignIn() {
+			return nil
+		}
+		out, fields := p.newForm(r)
+		form := url.Values{}
+		for _, f := range fields {
+			if f.Kind == "boolean" && (f.Name == "active" || f.Name == "visible") {
+				form.Set(f.Name, "true")
+			}
+			if given := p.r.URL.Query()[f.Name]; len(given) > 0 {
+				form[f.Name] = given
+			}
+		}
+		if err := p.customerOfLead(form); err != nil {
+			return err
+		}
+		return p.showForm(http.StatusOK, out, fields, form, nil, "")
+	}
+}
+
+// create makes a resource. The form's key makes a second click harmless.
+func create(r *domain.Resource) handler {
+	return func(p *page) error {
+		if r.Fresh && p.can(r.Create) && !p.requireRecentSignIn() {
+			return nil
+		}
+		out, fields := p.newForm(r)
+		body, err := p.reader().Body(fields, p.posted)
+		if err == nil {
+			err = p.resolveCustomer(p.r.Context(), body)
+		}
+		var made domain.Object
+		if err == nil {
+			for name, value := range body { // a create takes no null where nothing is the default
+				if value == nil {
+					delete(body, name)
+				}
+			}
+			made, err = p.submit(domain.Request{Operation: r.Create, Body: body})
+		}
+		if err != nil {
+			return p.refused(err, out, fields)
+		}
+		if p.server.Operations[r.Create].Secret {
+			return p.showSecret(r, made)
+		}
+		return p.done(r.Name+"/"+made.Text("id"), "saved")
+	}
+}
+
+// editForm is the form that changes a resource.
+func (f *form) editForm(r *domain.Resource, o domain.Object) (pages.FormView, []forms.Field) {
+	address := f.workspace.Path(r.Name + "/" + o.Text("id"))
+	return pages.FormView{Title: f.T("edit_what", "Name", r.TitleOf(o)), Action: address + "/edit", Back: address, Button: f.T("save"), Version: o.Version()}, f.fields(r.Update, r.Edit)
+}
+
+func editPage(r *domain.Resource) handler {
+	return func(p *page) error {
+		if !p.can(r.Update) {
+			return domain.ErrForbidden
+		}
+		if r.Fresh && !p.requireRecentSignIn() {
+			return nil
+		}
+		o, err := p.app.Get(p.r.Context(), r, p.c.Param("id"))
+		if err != nil {
+			return err
+		}
+		out, fields := p.editForm(r, o)
+		p.once += fmt.Sprintf("-v%d", o.Version()) // once more for the next version
+		return p.showForm(http.StatusOK, out, fields, p.reader().Form(fields, o), nil, "")
+	}
+}
+
+// update sends what the form has changed, for the version that it showed.
+func update(r *domain.Resource) handler {
+	return func(p *page) error {
+		ctx, id := p.r.Context(), p.c.Param("id")
+		o, err := p.app.Get(ctx, r, id)
+		if err != nil {
+			return err
+		}
+		out, fields := p.editForm(r, o)
+		if r.Fresh && !p.requireRecentSignIn() {
+			return nil
+		}
+		version, err := p.postedVersion(o)
+		if err != nil {
+			return err
+		}
+		out.Version = version
+		body, err := p.reader().Changes(fields, p.posted, o)
+		if err == nil {
+			err = p.resolveCustomer(ctx, body)
+		}
+		if err == nil && len(body) > 0 {
+			_, err = p.submit(domain.Request{Operation: r.Update, Params: []string{id}, Body: body, Version: version})
+		}
+		if err != nil {
+			return p.refused(err, out, fields)
+		}
+		p.app.Names.Forget(ctx, id)
+		return p.done(r.Name+"/"+id, "saved")
+	}
+}

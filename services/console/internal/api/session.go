@@ -1,0 +1,142 @@
+package api
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"holdfast.dev/libs/apperr"
+	"holdfast.dev/libs/httpx"
+
+	"holdfast.dev/services/console/internal/app"
+	"holdfast.dev/services/console/internal/domain"
+	"holdfast.dev/services/console/internal/pages"
+	"holdfast.dev/services/console/internal/view"
+)
+
+// session is the request of an operator's browser, and who has signed in.
+type session struct {
+	view.Format
+
+	server    *Server
+	app       *app.App
+	c         *gin.Context
+	r         *http.Request
+	token     string           // of the session's cookie
+	auth      *domain.Session  // the session of the token; nil until it is found
+	workspace domain.Workspace // zero outside one
+}
+
+// signedIn returns the session of the browser's cookie, or domain.ErrNoSession.
+func (s *session) signedIn() (*domain.Session, error) {
+	find := s.app.Services.Session
+	switch {
+	case s.token == "":
+		return nil, domain.ErrNoSession
+	case s.c.FullPath() == livePath: // a browser opens it again and again, whether somebody is there or not
+		find = s.app.Services.WatchSession
+	}
+	return find(s.r.Context(), s.token, httpx.RequestID(s.c))
+}
+
+// proof is by what identity knows forms of the operator's pages, "" on a page without a session.
+func (s *session) proof() string {
+	if s.auth == nil {
+		return ""
+	}
+	return s.auth.FormProof
+}
+
+// operator is the id of who has signed in, "" on a page without a session.
+func (s *session) operator() string {
+	if s.auth == nil {
+		return ""
+	}
+	return s.auth.Operator.ID
+}
+
+// can reports whether the role may make a call.
+func (s *session) can(operation string) bool {
+	return s.workspace.Can(s.server.Operations[operation])
+}
+
+// sees reports whether the role may see the list of a resource.
+func (s *session) sees(r *domain.Resource) bool {
+	return s.can(r.List) && (r.Needs == "" || s.workspace.May(r.Needs))
+}
+
+// address is that of the page, with its query. A form that is sent to an address without a page has the nearest page above it.
+func (s *session) address() string {
+	path, route, ok := s.r.URL.EscapedPath(), s.c.FullPath(), true
+	for s.r.Method == http.MethodPost && s.server.shown[strings.TrimPrefix(route, workspaces)] == nil && route != "/admin" && route != "" {
+		path, route, ok = path[:strings.LastIndexByte(path, '/')], route[:strings.LastIndexByte(route, '/')], false
+	}
+	if !ok || s.r.URL.RawQuery == "" {
+		return path
+	}
+	return path + "?" + s.r.URL.RawQuery
+}
+
+// pageQuery is what the address of a page says besides the key of its forms and what has been kept of them.
+func (s *session) pageQuery() url.Values {
+	q := s.r.URL.Query()
+	q.Del("once")
+	q.Del("draft")
+	return q
+}
+
+// values knows the names of the resources to which the fields of the objects lead.
+func (s *session) values(fields []string, objects ...domain.Object) view.Values {
+	var ids []string
+	for _, o := range objects {
+		for _, name := range fields {
+			switch {
+			case strings.HasSuffix(name, "_id") && o.Object(strings.TrimSuffix(name, "_id")) == nil:
+				ids = append(ids, o.Text(name))
+			case strings.HasSuffix(name, "_ids"):
+				ids = append(ids, o.Texts(name)...)
+			case name == "actor", name == "object":
+				ids = append(ids, o.Text(name))
+			case name == "applies_to":
+				ids = append(append(ids, o.Object(name).Texts("service_ids")...), o.Object(name).Texts("package_ids")...)
+			}
+		}
+	}
+	slices.Sort(ids)
+	called := s.app.Names.Of(s.r.Context(), slices.Compact(ids))
+	return view.Values{Format: s.Format, Path: s.workspace.Path, Called: func(id string) string { return called[id] }}
+}
+
+// rows turns resources into rows of their list.
+func (s *session) rows(r *domain.Resource, data []domain.Object) []pages.RowView {
+	values := s.values(r.Columns, data...)
+	rows := make([]pages.RowView, len(data))
+	for i, o := range data {
+		if r.HasPage() {
+			rows[i].Href = s.workspace.Path(r.Name + "/" + o.Text("id"))
+		}
+		for _, name := range r.Columns {
+			rows[i].Values = append(rows[i].Values, values.Of(o, name))
+		}
+	}
+	return rows
+}
+
+func (s *session) statusWords(list []string) string {
+	words := make([]string, len(list))
+	for i, status := range list {
+		words[i] = s.Word(status)
+	}
+	return strings.Join(words, ", ")
+}
+
+// explain says in the operator's language what an error means; one that has no words there is said as the API says it.
+func (s *session) explain(e *apperr.Error) string {
+	if text, ok := s.Find("error_" + e.Code); ok {
+		return text
+	}
+	return e.Message
+}
