@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"holdfast.dev/services/console/internal/domain"
+	"holdfast.dev/services/console/internal/view"
 )
 
 const (
@@ -58,7 +59,7 @@ func (a *App) Calendar(ctx context.Context, q CalendarQuery, zone *time.Location
 	}
 	out.Truncated = bookings.Truncated
 	out.Lanes = domain.Lanes(units, bookings.Data, out.Days, zone)
-	domain.Thin(out.Lanes, q.Span)
+	view.Compact(out.Lanes, q.Span)
 	return out, nil
 }
 

@@ -2,7 +2,6 @@ package domain_test
 
 import (
 	"encoding/json"
-	"slices"
 	"testing"
 	"time"
 
@@ -171,52 +170,6 @@ func TestLanesOfUnits(t *testing.T) {
 	}
 	if want := ": free; un_1: day without an end early late; un_2:; "; got != want {
 		t.Errorf("%q, want %q", got, want)
-	}
-}
-
-// Of days with many bookings the first ones stay, as many on each, until the page has no room for more.
-func TestThin(t *testing.T) {
-	t.Parallel()
-	name := "Ada"
-	lanesOf := func(counts ...int) []domain.Lane {
-		lanes := make([]domain.Lane, len(counts))
-		for i, n := range counts {
-			lanes[i].Days, lanes[i].More = [][]domain.Slot{make([]domain.Slot, n)}, []int{0}
-			for k := range n {
-				lanes[i].Days[0][k] = domain.Slot{Column: k, CalendarBooking: domain.CalendarBooking{CustomerName: &name}}
-			}
-		}
-		return lanes
-	}
-	many := func(lanes, each int) []int { return slices.Repeat([]int{each}, lanes) }
-	for name, tc := range map[string]struct {
-		span   domain.Span
-		counts []int
-		kept   int // of each
-	}{
-		"nothing":             {domain.WeekSpan, []int{0, 0}, 1},
-		"all fit":             {domain.WeekSpan, []int{3, 900, 0}, 900},
-		"to the last one":     {domain.MonthSpan, many(1000, 3), 3},
-		"one too many":        {domain.MonthSpan, many(1000, 4), 3},
-		"a day has less room": {domain.DaySpan, many(1000, 4), 1},
-		"never none":          {domain.MonthSpan, many(9000, 2), 1},
-		"one with very many":  {domain.MonthSpan, append(many(1000, 1), 9000), 2914},
-	} {
-		lanes := lanesOf(tc.counts...)
-		domain.Thin(lanes, tc.span)
-		for i, l := range lanes {
-			want := min(tc.counts[i], tc.kept)
-			if got := len(l.Days[0]); got != want || l.More[0] != tc.counts[i]-want {
-				t.Errorf("%s: lane %d shows %d and %d more, want %d of %d", name, i, got, l.More[0], want, tc.counts[i])
-				break
-			}
-			for k, s := range l.Days[0] {
-				if s.Column != k {
-					t.Errorf("%s: the first ones do not stay", name)
-					break
-				}
-			}
-		}
 	}
 }
 

@@ -1,0 +1,62 @@
+package view
+
+import (
+	"sort"
+	"unicode/utf8"
+
+	"holdfast.dev/services/console/internal/domain"
+)
+
+// budget is about how many bytes a booking takes on a compressed page besides its name, and how many bytes the page has for all of them.
+type budget struct{ each, all int }
+
+func budgetOf(span domain.Span) budget {
+	if span == domain.DaySpan {
+		return budget{60, 105_000}
+	}
+	return budget{33, 137_000}
+}
+
+// Compact leaves out bookings of units that have many on a day, the later ones first and as many on each day, so that the page stays below
+// 150 KB. The first one of each day stays.
+func Compact(lanes []domain.Lane, span domain.Span) {
+	room := budgetOf(span)
+	most := 1
+	for _, l := range lanes {
+		for _, slots := range l.Days {
+			most = max(most, len(slots))
+		}
+	}
+	kept := 1 + sort.Search(most-1, func(n int) bool { return room.taken(lanes, n+2) > room.all })
+	for _, l := range lanes {
+		for i, slots := range l.Days {
+			if l.More[i] = max(0, len(slots)-kept); l.More[i] > 0 {
+				l.Days[i] = slots[:kept]
+			}
+		}
+	}
+}
+
+// taken is about how many bytes a page takes that shows that many bookings of each day and unit.
+func (b budget) taken(lanes []domain.Lane, kept int) int {
+	sum := 0
+	for _, l := range lanes {
+		for _, slots := range l.Days {
+			for _, s := range slots[:min(kept, len(slots))] {
+				sum += b.each + compressed(s.Called())
+			}
+		}
+	}
+	return sum
+}
+
+// compressed is about how many bytes a name takes on a compressed page: letters beyond ASCII take more.
+func compressed(name string) int {
+	quarters := 0
+	for i := range len(name) {
+		if quarters += 3; name[i] >= utf8.RuneSelf {
+			quarters += 2
+		}
+	}
+	return quarters / 4
+}
