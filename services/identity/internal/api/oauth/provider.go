@@ -24,7 +24,7 @@ const (
 var grantTypes = []string{"authorization_code", "refresh_token"}
 
 // newProvider builds fosite's provider with exactly the flows that there are.
-func newProvider(v *vault) fosite.OAuth2Provider {
+func newProvider(tokens *tokenStore) fosite.OAuth2Provider {
 	cfg := &fosite.Config{
 		AccessTokenLifespan: accessLifetime, RefreshTokenLifespan: domain.RefreshIdle, AuthorizeCodeLifespan: domain.CodeLifetime,
 		EnforcePKCE: true, EnforcePKCEForPublicClients: true, EnablePKCEPlainChallengeMethod: false,
@@ -37,16 +37,16 @@ func newProvider(v *vault) fosite.OAuth2Provider {
 	}
 	code := &oauth2.AuthorizeExplicitGrantHandler{
 		AccessTokenStrategy: strategy{}, RefreshTokenStrategy: strategy{}, AuthorizeCodeStrategy: strategy{},
-		CoreStorage: v, TokenRevocationStorage: v, Config: cfg,
+		CoreStorage: tokens, TokenRevocationStorage: tokens, Config: cfg,
 	}
-	proof := &pkce.Handler{AuthorizeCodeStrategy: strategy{}, Storage: v, Config: cfg}
+	proof := &pkce.Handler{AuthorizeCodeStrategy: strategy{}, Storage: tokens, Config: cfg}
 	refresh := refresher{&oauth2.RefreshTokenGrantHandler{
-		AccessTokenStrategy: strategy{}, RefreshTokenStrategy: strategy{}, TokenRevocationStorage: v, Config: cfg,
+		AccessTokenStrategy: strategy{}, RefreshTokenStrategy: strategy{}, TokenRevocationStorage: tokens, Config: cfg,
 	}}
 	cfg.AuthorizeEndpointHandlers = fosite.AuthorizeEndpointHandlers{code, proof}
 	cfg.TokenEndpointHandlers = fosite.TokenEndpointHandlers{code, refresh, proof}
-	cfg.RevocationHandlers = fosite.RevocationHandlers{revoker{v}}
-	return fosite.NewOAuth2Provider(v, cfg)
+	cfg.RevocationHandlers = fosite.RevocationHandlers{revoker{tokens}}
+	return fosite.NewOAuth2Provider(tokens, cfg)
 }
 
 // noAudience takes every request: there is one resource, so an audience says nothing.

@@ -22,11 +22,11 @@ func (h refresher) HandleTokenEndpointRequest(ctx context.Context, r fosite.Acce
 	if err := h.RefreshTokenGrantHandler.HandleTokenEndpointRequest(ctx, r); err != nil || len(asked) == 0 {
 		return err
 	}
-	return narrow(r, asked)
+	return restrictScopes(r, asked)
 }
 
-// narrow leaves the scopes that the request asks for, which must be among those of the grant.
-func narrow(r fosite.AccessRequester, asked fosite.Arguments) error {
+// restrictScopes keeps the scopes that the request names. Each must be one of the grant.
+func restrictScopes(r fosite.AccessRequester, asked fosite.Arguments) error {
 	if !r.GetGrantedScopes().Has(asked...) {
 		return fosite.ErrInvalidScope.WithHint("A refresh cannot give scopes that the operator has not granted.")
 	}
@@ -48,7 +48,7 @@ func (h refresher) PopulateTokenEndpointResponse(ctx context.Context, r fosite.A
 		return nil
 	}
 	err := h.RefreshTokenGrantHandler.PopulateTokenEndpointResponse(ctx, r, out)
-	if e := exchangeOf(ctx); err == nil || !e.lost || e.failure != nil {
+	if e := exchangeOf(ctx); err == nil || !e.superseded || e.failure != nil {
 		return err
 	}
 	// The token is the previous one now: it is answered within the leeway, or was used twice.

@@ -34,7 +34,7 @@ type Options struct {
 type Server struct {
 	Options
 
-	vault    *vault
+	tokens   *tokenStore
 	provider fosite.OAuth2Provider
 	sessions *scs.SessionManager
 	words    *words.Words
@@ -56,8 +56,8 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("AUTH_URL: %w", err)
 	}
 	s := &Server{Options: o, words: words, site: site}
-	s.vault = &vault{App: o.App, Box: o.Box, Now: o.Now}
-	s.provider = newProvider(s.vault)
+	s.tokens = &tokenStore{App: o.App, Box: o.Box, Now: o.Now}
+	s.provider = newProvider(s.tokens)
 	s.sessions = newSessions(&sessionStore{app: o.App, now: o.Now}, site)
 	return s, nil
 }

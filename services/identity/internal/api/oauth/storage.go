@@ -28,31 +28,31 @@ import (
 	"holdfast.dev/services/identity/internal/store"
 )
 
-// vault is fosite's storage over the app's verbs. A grant is one row, so what fosite writes in several steps is gathered between BeginTX
+// tokenStore is fosite's storage over the app's verbs. A grant is one row, so what fosite writes in several steps is gathered between BeginTX
 // and Commit and becomes one statement, which changes the row only where it is as the request has read it.
-type vault struct {
+type tokenStore struct {
 	App *app.App
 	Box *crypt.Box
 	Now func() time.Time
 }
 
 var (
-	_ fosite.Storage                = (*vault)(nil)
-	_ oauth2.CoreStorage            = (*vault)(nil)
-	_ oauth2.TokenRevocationStorage = (*vault)(nil)
-	_ pkce.PKCERequestStorage       = (*vault)(nil)
-	_ storage.Transactional         = (*vault)(nil)
+	_ fosite.Storage                = (*tokenStore)(nil)
+	_ oauth2.CoreStorage            = (*tokenStore)(nil)
+	_ oauth2.TokenRevocationStorage = (*tokenStore)(nil)
+	_ pkce.PKCERequestStorage       = (*tokenStore)(nil)
+	_ storage.Transactional         = (*tokenStore)(nil)
 )
 
 // GetClient returns an app by its client_id.
-func (v *vault) GetClient(ctx context.Context, id string) (fosite.Client, error) {
+func (t *tokenStore) GetClient(ctx context.Context, id string) (fosite.Client, error) {
 	parsed, err := domain.ParseAppID(id)
 	if err != nil {
 		return nil, fosite.ErrNotFound
 	}
 	e := exchangeOf(ctx)
 	if e.app.ID != parsed {
-		found, err := v.App.AppByID(ctx, parsed)
+		found, err := t.App.AppByID(ctx, parsed)
 		if err != nil {
 			return nil, e.failed(err, domain.ErrAppNotFound)
 		}
@@ -62,21 +62,21 @@ func (v *vault) GetClient(ctx context.Context, id string) (fosite.Client, error)
 }
 
 // ClientAssertionJWTValid implements fosite.Storage: no app has a key.
-func (*vault) ClientAssertionJWTValid(context.Context, string) error { return fosite.ErrNotFound }
+func (*tokenStore) ClientAssertionJWTValid(context.Context, string) error { return fosite.ErrNotFound }
 
 // SetClientAssertionJWT implements fosite.Storage.
-func (*vault) SetClientAssertionJWT(context.Context, string, time.Time) error {
+func (*tokenStore) SetClientAssertionJWT(context.Context, string, time.Time) error {
 	return fosite.ErrNotFound
 }
 
 // CreateAuthorizeCodeSession writes the grant that the code is for, narrowed to what the operator's role has.
-func (v *vault) CreateAuthorizeCodeSession(ctx context.Context, signature string, r fosite.Requester) error {
+func (t *tokenStore) CreateAuthorizeCodeSession(ctx context.Context, signature string, r fosite.Requester) error {
 	s, okSession := r.GetSession().(*session)
 	c, okClient := r.GetClient().(client)
 	if !okSession || !okClient {
 		return fmt.Errorf("a session is a %T, a client a %T", r.GetSession(), r.GetClient())
 	}
-	g, err := v.App.Grant(ctx, s.by, app.Consent{
+	g, err := t.App.Grant(ctx, s.by, app.Consent{
 		Operator: s.operator, App: c.App, Tenant: s.tenant, Mode: s.mode, Scopes: r.GetRequestedScopes(),
 		RedirectURI: r.GetRequestForm().Get("redirect_uri"), Challenge: r.GetRequestForm().Get("code_challenge"), CodeHash: unhex(signature),
 	})
@@ -86,65 +86,67 @@ func (v *vault) CreateAuthorizeCodeSession(ctx context.Context, signature string
 
 // GetAuthorizeCodeSession returns the grant of a code that may be exchanged now. A code that was exchanged before ends its grant, but
 // only when the request proves by client and verifier that the code was meant for it: else a stranger who has seen a code could end it.
-func (v *vault) GetAuthorizeCodeSession(ctx context.Context, signature string, _ fosite.Session) (fosite.Requester, error) {
-	g, err := v.read(ctx, unhex(signature), nil)
+func (t *tokenStore) GetAuthorizeCodeSession(ctx context.Context, signature string, _ fosite.Session) (fosite.Requester, error) {
+	g, err := t.read(ctx, unhex(signature), nil)
 	if err != nil {
 		return nil, err
 	}
 	form := exchangeOf(ctx).form
-	if form.Get("client_id") != g.AppID.String() || !proves(form.Get("code_verifier"), g.CodeChallenge) {
+	if form.Get("client_id") != g.AppID.String() || !verifyChallenge(form.Get("code_verifier"), g.CodeChallenge) {
 		return nil, fosite.ErrNotFound
 	}
 	if g.ExchangedAt != nil {
-		return nil, v.end(ctx, g, domain.CodeReused)
+		return nil, t.end(ctx, g, domain.CodeReused)
 	}
-	if g.Ended || !v.Now().Before(g.CodeExpiresAt) {
+	if g.Ended || !t.Now().Before(g.CodeExpiresAt) {
 		return nil, fosite.ErrNotFound
 	}
-	return v.request(ctx, g)
+	return t.request(ctx, g)
 }
 
 // InvalidateAuthorizeCodeSession remembers, for Commit, that a code is exchanged.
-func (v *vault) InvalidateAuthorizeCodeSession(ctx context.Context, _ string) error {
+func (t *tokenStore) InvalidateAuthorizeCodeSession(ctx context.Context, _ string) error {
 	return nil // Commit exchanges the code when there is no refresh token that it takes the place of
 }
 
 // GetPKCERequestSession returns the challenge of a code's grant. It stays with the grant, so a wrong verifier does not use it up.
-func (v *vault) GetPKCERequestSession(ctx context.Context, signature string, _ fosite.Session) (fosite.Requester, error) {
-	g, err := v.read(ctx, unhex(signature), nil)
+func (t *tokenStore) GetPKCERequestSession(ctx context.Context, signature string, _ fosite.Session) (fosite.Requester, error) {
+	g, err := t.read(ctx, unhex(signature), nil)
 	if err != nil {
 		return nil, err
 	}
-	return v.request(ctx, g)
+	return t.request(ctx, g)
 }
 
 // CreatePKCERequestSession does nothing: the grant has the challenge.
-func (*vault) CreatePKCERequestSession(context.Context, string, fosite.Requester) error { return nil }
+func (*tokenStore) CreatePKCERequestSession(context.Context, string, fosite.Requester) error {
+	return nil
+}
 
 // DeletePKCERequestSession does nothing, for a code whose verifier was wrong stays bound to its challenge.
-func (*vault) DeletePKCERequestSession(context.Context, string) error { return nil }
+func (*tokenStore) DeletePKCERequestSession(context.Context, string) error { return nil }
 
 // GetRefreshTokenSession returns the grant of a refresh token that may be exchanged now. One that was exchanged before ends the grant,
 // except for the one before the present within the app's leeway: that one gets what it was exchanged for.
-func (v *vault) GetRefreshTokenSession(ctx context.Context, signature string, _ fosite.Session) (fosite.Requester, error) {
+func (t *tokenStore) GetRefreshTokenSession(ctx context.Context, signature string, _ fosite.Session) (fosite.Requester, error) {
 	family, own := split(signature)
 	if family == nil {
 		return nil, fosite.ErrNotFound
 	}
-	g, err := v.read(ctx, nil, family)
+	g, err := t.read(ctx, nil, family)
 	if err != nil {
 		return nil, err
 	}
-	if exchangeOf(ctx).form.Get("client_id") != g.AppID.String() || g.Ended || g.RefreshExpiresAt == nil || !v.Now().Before(*g.RefreshExpiresAt) {
+	if exchangeOf(ctx).form.Get("client_id") != g.AppID.String() || g.Ended || g.RefreshExpiresAt == nil || !t.Now().Before(*g.RefreshExpiresAt) {
 		return nil, fosite.ErrNotFound
 	}
 	var replay *domain.Tokens
 	if !bytes.Equal(own, g.RefreshHash) {
-		if replay, err = v.successor(ctx, g, own); err != nil {
+		if replay, err = t.successor(ctx, g, own); err != nil {
 			return nil, err
 		}
 	}
-	r, err := v.request(ctx, g)
+	r, err := t.request(ctx, g)
 	if err != nil {
 		return nil, err
 	}
@@ -154,15 +156,15 @@ func (v *vault) GetRefreshTokenSession(ctx context.Context, signature string, _ 
 }
 
 // successor opens what the previous refresh token was exchanged for, within the app's leeway; else it ends the grant.
-func (v *vault) successor(ctx context.Context, g domain.Grant, own []byte) (*domain.Tokens, error) {
-	if _, err := v.GetClient(ctx, g.AppID.String()); err != nil {
+func (t *tokenStore) successor(ctx context.Context, g domain.Grant, own []byte) (*domain.Tokens, error) {
+	if _, err := t.GetClient(ctx, g.AppID.String()); err != nil {
 		return nil, err
 	}
 	leeway := exchangeOf(ctx).app.Leeway()
-	if !bytes.Equal(own, g.PreviousHash) || g.Successor == nil || g.RotatedAt == nil || v.Now().Sub(*g.RotatedAt) >= leeway {
-		return nil, v.end(ctx, g, domain.TokenReused)
+	if !bytes.Equal(own, g.PreviousHash) || g.Successor == nil || g.RotatedAt == nil || t.Now().Sub(*g.RotatedAt) >= leeway {
+		return nil, t.end(ctx, g, domain.TokenReused)
 	}
-	plain, err := v.Box.Open(g.Successor, sealedFor(g))
+	plain, err := t.Box.Open(g.Successor, sealedFor(g))
 	if err != nil {
 		return nil, exchangeOf(ctx).failed(fmt.Errorf("open the successor of %s: %w", g.ID, err), nil)
 	}
@@ -179,12 +181,12 @@ func sealedFor(g domain.Grant) []byte {
 }
 
 // end revokes a grant whose code or token came twice, and returns what fosite answers as invalid_grant.
-func (v *vault) end(ctx context.Context, g domain.Grant, why domain.RevokeReason) error {
+func (t *tokenStore) end(ctx context.Context, g domain.Grant, why domain.RevokeReason) error {
 	if g.RevokedAt != nil {
 		return fosite.ErrNotFound
 	}
 	e := exchangeOf(ctx)
-	if _, err := v.App.RevokeGrant(ctx, domain.Origin{Actor: g.AppID.String(), Source: e.source}, g.ID, why); err != nil {
+	if _, err := t.App.RevokeGrant(ctx, domain.Origin{Actor: g.AppID.String(), Source: e.source}, g.ID, why); err != nil {
 		return e.failed(err, nil)
 	}
 	obs.Add(ctx, slog.String("grant_revoked", string(why)))
@@ -193,8 +195,8 @@ func (v *vault) end(ctx context.Context, g domain.Grant, why domain.RevokeReason
 
 // request is a grant as fosite hands it on. Its redirect_uri is there only when the request has one, because OAuth 2.1 does not demand
 // one where the code is bound to a verifier.
-func (v *vault) request(ctx context.Context, g domain.Grant) (fosite.Requester, error) {
-	c, err := v.GetClient(ctx, g.AppID.String())
+func (t *tokenStore) request(ctx context.Context, g domain.Grant) (fosite.Requester, error) {
+	c, err := t.GetClient(ctx, g.AppID.String())
 	if err != nil {
 		return nil, err
 	}
@@ -227,21 +229,21 @@ type pending struct {
 type pendingKey struct{}
 
 // BeginTX begins to gather an exchange.
-func (*vault) BeginTX(ctx context.Context) (context.Context, error) {
+func (*tokenStore) BeginTX(ctx context.Context) (context.Context, error) {
 	return context.WithValue(ctx, pendingKey{}, &pending{}), nil
 }
 
 // Rollback forgets what was gathered: nothing was written.
-func (*vault) Rollback(context.Context) error { return nil }
+func (*tokenStore) Rollback(context.Context) error { return nil }
 
 // RotateRefreshToken gathers which refresh token is exchanged.
-func (*vault) RotateRefreshToken(ctx context.Context, _, signature string) error {
+func (*tokenStore) RotateRefreshToken(ctx context.Context, _, signature string) error {
 	_, pendingOf(ctx).exchange.Old = split(signature)
 	return nil
 }
 
 // CreateAccessTokenSession gathers the access token.
-func (*vault) CreateAccessTokenSession(ctx context.Context, signature string, r fosite.Requester) error {
+func (*tokenStore) CreateAccessTokenSession(ctx context.Context, signature string, r fosite.Requester) error {
 	p := pendingOf(ctx)
 	s, ok := r.GetSession().(*session)
 	if !ok {
@@ -252,14 +254,14 @@ func (*vault) CreateAccessTokenSession(ctx context.Context, signature string, r 
 }
 
 // CreateRefreshTokenSession gathers the refresh token.
-func (*vault) CreateRefreshTokenSession(ctx context.Context, signature, _ string, _ fosite.Requester) error {
+func (*tokenStore) CreateRefreshTokenSession(ctx context.Context, signature, _ string, _ fosite.Requester) error {
 	p := pendingOf(ctx)
 	p.exchange.Family, p.exchange.Refresh = split(signature)
 	return nil
 }
 
 // Commit writes what was gathered, in one statement. It notes when another request was first.
-func (v *vault) Commit(ctx context.Context) error {
+func (t *tokenStore) Commit(ctx context.Context) error {
 	p := pendingOf(ctx)
 	if !slices.Equal(p.scopes, p.grant.Scopes) {
 		p.exchange.Scopes = p.scopes
@@ -270,34 +272,34 @@ func (v *vault) Commit(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("seal tokens: %w", err)
 		}
-		if p.exchange.Successor, err = v.Box.Seal(plain, sealedFor(p.grant)); err != nil {
+		if p.exchange.Successor, err = t.Box.Seal(plain, sealedFor(p.grant)); err != nil {
 			return err
 		}
 	}
-	err := v.App.Rotate(ctx, p.grant, p.exchange)
+	err := t.App.Rotate(ctx, p.grant, p.exchange)
 	if errors.Is(err, domain.ErrRotated) {
-		e.lost, e.grant = true, nil
+		e.superseded, e.grant = true, nil
 		return fosite.ErrInvalidGrant
 	}
 	return e.failed(err, nil)
 }
 
 // GetAccessTokenSession implements oauth2.AccessTokenStorage: the gateway looks access tokens up by itself.
-func (*vault) GetAccessTokenSession(context.Context, string, fosite.Session) (fosite.Requester, error) {
+func (*tokenStore) GetAccessTokenSession(context.Context, string, fosite.Session) (fosite.Requester, error) {
 	return nil, fosite.ErrNotFound
 }
 
 // DeleteAccessTokenSession implements oauth2.AccessTokenStorage.
-func (*vault) DeleteAccessTokenSession(context.Context, string) error { return nil }
+func (*tokenStore) DeleteAccessTokenSession(context.Context, string) error { return nil }
 
 // DeleteRefreshTokenSession implements oauth2.RefreshTokenStorage.
-func (*vault) DeleteRefreshTokenSession(context.Context, string) error { return nil }
+func (*tokenStore) DeleteRefreshTokenSession(context.Context, string) error { return nil }
 
 // RevokeRefreshToken implements oauth2.TokenRevocationStorage: end has revoked the grant.
-func (*vault) RevokeRefreshToken(context.Context, string) error { return nil }
+func (*tokenStore) RevokeRefreshToken(context.Context, string) error { return nil }
 
 // RevokeAccessToken implements oauth2.TokenRevocationStorage.
-func (*vault) RevokeAccessToken(context.Context, string) error { return nil }
+func (*tokenStore) RevokeAccessToken(context.Context, string) error { return nil }
 
 func pendingOf(ctx context.Context) *pending {
 	p, ok := ctx.Value(pendingKey{}).(*pending)
@@ -308,12 +310,12 @@ func pendingOf(ctx context.Context) *pending {
 }
 
 // read returns a grant of any tenant, by the hash of its code or of its refresh tokens' family.
-func (v *vault) read(ctx context.Context, code, family []byte) (domain.Grant, error) {
+func (t *tokenStore) read(ctx context.Context, code, family []byte) (domain.Grant, error) {
 	e := exchangeOf(ctx)
 	if e.grant != nil {
 		return *e.grant, nil
 	}
-	g, err := v.App.GrantByHash(ctx, code, family)
+	g, err := t.App.GrantByHash(ctx, code, family)
 	if err != nil {
 		return domain.Grant{}, e.failed(err, domain.ErrGrantNotFound)
 	}
@@ -323,12 +325,12 @@ func (v *vault) read(ctx context.Context, code, family []byte) (domain.Grant, er
 
 // exchange is what is known of one request to the token endpoint: fosite asks for the app and the grant several times.
 type exchange struct {
-	form    url.Values
-	source  string
-	app     domain.App
-	grant   *domain.Grant
-	lost    bool  // another request has exchanged the token meanwhile
-	failure error // why no verdict was possible, such as a database that is away
+	form       url.Values
+	source     string
+	app        domain.App
+	grant      *domain.Grant
+	superseded bool  // another request has exchanged the token meanwhile
+	failure    error // why no verdict was possible, such as a database that is away
 }
 
 type exchangeKey struct{}
@@ -354,8 +356,8 @@ func (e *exchange) failed(err, missing error) error {
 	return err
 }
 
-// proves reports whether a verifier belongs to a challenge of method S256: RFC 7636, section 4.6.
-func proves(verifier, challenge string) bool {
+// verifyChallenge reports whether a verifier belongs to a challenge of method S256: RFC 7636, section 4.6.
+func verifyChallenge(verifier, challenge string) bool {
 	sum := sha256.Sum256([]byte(verifier))
 	return subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(sum[:])), []byte(challenge)) == 1
 }

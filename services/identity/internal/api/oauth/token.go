@@ -43,7 +43,7 @@ func (s *Server) token(c *gin.Context) error {
 	}
 	answer, err := s.provider.NewAccessResponse(ctx, request)
 	if err != nil {
-		return s.refuse(ctx, c.Writer, s.lost(ctx, r, err))
+		return s.refuse(ctx, c.Writer, s.revokeReused(ctx, r, err))
 	}
 	if made, ok := request.GetSession().(*session); ok && made.replay == nil {
 		answer.SetExpiresIn(accessLifetime) // fosite subtracts the time that the exchange took
@@ -57,14 +57,14 @@ var unsupportedGrant = &fosite.RFC6749Error{
 	DescriptionField: "The grant type is not supported. It must be authorization_code or refresh_token.",
 }
 
-// lost judges a request anew that another one with the same code has overtaken: the code was used twice.
-func (s *Server) lost(ctx context.Context, r *http.Request, err error) error {
+// revokeReused ends the grant of a code that another request exchanged first: the code was used twice.
+func (s *Server) revokeReused(ctx context.Context, r *http.Request, err error) error {
 	e := exchangeOf(ctx)
-	if !e.lost || e.failure != nil {
+	if !e.superseded || e.failure != nil {
 		return err
 	}
 	if code := r.PostForm.Get("code"); r.PostForm.Get("grant_type") == "authorization_code" {
-		_, _ = s.vault.GetAuthorizeCodeSession(ctx, sign(code), nil) // ends the grant; what fails is in e.failure
+		_, _ = s.tokens.GetAuthorizeCodeSession(ctx, sign(code), nil) // ends the grant; what fails is in e.failure
 	}
 	return fosite.ErrInvalidGrant
 }
@@ -126,7 +126,7 @@ func (s *Server) allowOrigin(ctx context.Context, h http.Header, origin, clientI
 		return
 	}
 	h.Add("Vary", "Origin")
-	if _, err := s.vault.GetClient(ctx, clientID); err == nil && slices.Contains(exchangeOf(ctx).app.BrowserOrigins, origin) {
+	if _, err := s.tokens.GetClient(ctx, clientID); err == nil && slices.Contains(exchangeOf(ctx).app.BrowserOrigins, origin) {
 		h.Set("Access-Control-Allow-Origin", origin)
 	}
 }
@@ -214,7 +214,7 @@ func (s *Server) revoke(c *gin.Context) error {
 }
 
 // revoker ends the grant of any of its tokens. A token of another app, or none at all, changes nothing and is no error.
-type revoker struct{ *vault }
+type revoker struct{ *tokenStore }
 
 // RevokeToken implements fosite.RevocationHandler.
 func (v revoker) RevokeToken(ctx context.Context, token string, _ fosite.TokenType, by fosite.Client) error {
