@@ -74,8 +74,8 @@ func Run[T any](ctx context.Context, r Runner, patience time.Duration, op Operat
 	return Retry(ctx, patience, func(ctx context.Context) error { return run(ctx, r, op, write) })
 }
 
-// Resume runs an operation that a process has left, as a worker does. That it is refused is an end too, and one that another
-// attempt has is left to it.
+// Resume runs an operation that a process has left, as a worker does. That it is refused is an end too. One that another attempt
+// has is left to it: the error is an UnderWay.
 func Resume[T any](ctx context.Context, r Runner, op Operation[T]) error {
 	err := run(ctx, r, op, func(ctx context.Context, step func(ctx context.Context, tx pg.Tx) (T, error)) error {
 		return r.DB.Tx(ctx, func(ctx context.Context, tx pg.Tx) error {
@@ -84,8 +84,7 @@ func Resume[T any](ctx context.Context, r Runner, op Operation[T]) error {
 		})
 	})
 	var refused *RefusedError
-	var busy *UnderWay
-	if errors.As(err, &refused) || errors.As(err, &busy) {
+	if errors.As(err, &refused) {
 		return nil
 	}
 	return err

@@ -54,8 +54,9 @@ type Workers[T comparable] struct {
 	// Find returns up to limit rows, the oldest first, without those of the tenants that have all their workers.
 	Find func(ctx context.Context, tx pg.Tx, now time.Time, full []Home, limit int) ([]T, error)
 	Home func(row T) Home
-	Do   func(ctx context.Context, row T) error
-	Now  func() time.Time
+	// Do works off a row. An UnderWay says that another process has it, which is no failure.
+	Do  func(ctx context.Context, row T) error
+	Now func() time.Time
 	// Woken says that a row has become due; nil: nothing says so.
 	Woken <-chan struct{}
 	// Report gets how many rows have failed since the last report, and the first of their errors.
@@ -175,10 +176,15 @@ func (w *Workers[T]) begin(ctx context.Context, row T) bool {
 func (w *Workers[T]) end(home Home, row T, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err == nil {
+	var busy *UnderWay
+	switch {
+	case err == nil:
 		delete(w.begun, row)
-	} else if w.failed++; w.failed <= keptErrors {
-		w.errs = append(w.errs, err)
+	case errors.As(err, &busy): // it may stay due while the other process has it locked
+	default:
+		if w.failed++; w.failed <= keptErrors {
+			w.errs = append(w.errs, err)
+		}
 	}
 	waiting := w.running[home] == homeWorkers
 	if w.running[home]--; w.running[home] == 0 {

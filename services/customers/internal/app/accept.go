@@ -58,7 +58,7 @@ func (o *accept) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, err 
 		return true, err
 	}
 	real := o.Now()
-	if q.Accepting.Leased(real) {
+	if q.Accepting.Held(real) {
 		return false, errAccepting
 	}
 	if _, err := q.Status.Next(domain.AcceptQuote); err != nil {
@@ -145,7 +145,7 @@ func (o *accept) lock(ctx context.Context, tx pg.Tx) (domain.Quote, error) {
 	if err != nil || current.Status == domain.QuoteAccepted {
 		return current, err
 	}
-	if !current.Accepting.UnderWay() || current.Accepting.Attempt != o.quote.Accepting.Attempt {
+	if !current.Accepting.Is(o.quote.Accepting.Lease) {
 		return domain.Quote{}, errAccepting
 	}
 	return current, nil

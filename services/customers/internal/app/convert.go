@@ -28,13 +28,9 @@ type LeadConversion struct {
 	Booking    *api.LeadBooking // nil: none
 }
 
-const (
-	// createWithin is the time after which bookings no longer acts on a request. It is above the time-outs of a call, and so far
-	// below lease that a request is over before another process repeats it.
-	createWithin = 10 * time.Second
-	lease        = 30 * time.Second
-	maxLease     = 10 * time.Minute
-)
+// createWithin is the time after which bookings no longer acts on a request. It is above the time-outs of a call, and so far
+// below domain.Lease that a request is over before another process repeats it.
+const createWithin = 10 * time.Second
 
 // conversion makes a lead a customer's. Without a booking it is one transaction. With one Begin decides the customer, Call has
 // bookings make the booking, and Finish writes the rest. A conversion that bookings refuses has changed nothing.
@@ -71,10 +67,9 @@ func (o *conversion) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, 
 	if err != nil {
 		return false, err
 	}
-	l.Attempt++
-	l.Conversion = &domain.Conversion{
-		Until: o.Now().Add(lease), Customer: customer, NewCustomer: isNew, Body: body, Tries: 1, Actor: caller.FromContext(ctx).Actor(),
-	}
+	l.Conversion = domain.Conversion{
+		Lease: l.Conversion.Lease, Customer: customer, NewCustomer: isNew, Body: body, Actor: caller.FromContext(ctx).Actor(),
+	}.Begin(o.Now())
 	o.lead = l
 	return false, store.BeginConversion(ctx, tx, l)
 }
@@ -100,7 +95,7 @@ func (o *conversion) Call(ctx context.Context) error {
 // Finish writes the customer, if it is new, and the converted lead.
 func (o *conversion) Finish(ctx context.Context, tx pg.Tx) (domain.Lead, error) {
 	tx.AfterCommit(func() { failpoint.Here("convert.committed") })
-	if o.lead.Conversion == nil {
+	if !o.lead.Conversion.UnderWay() {
 		return o.convert(ctx, tx)
 	}
 	mine, err := lockAttempt(ctx, tx, o.lead)
@@ -158,7 +153,7 @@ func (a *Leads) choose(
 // lockAttempt locks a lead whose conversion is still the given attempt's; errConverting when another process has taken it over.
 func lockAttempt(ctx context.Context, tx pg.Tx, l domain.Lead) (domain.Lead, error) {
 	now, err := store.LeadForUpdate(ctx, tx, l.ID)
-	if err == nil && (now.Conversion == nil || now.Attempt != l.Attempt) {
+	if err == nil && !now.Conversion.Is(l.Conversion.Lease) {
 		err = errConverting
 	}
 	return now, err
@@ -166,7 +161,7 @@ func lockAttempt(ctx context.Context, tx pg.Tx, l domain.Lead) (domain.Lead, err
 
 // finishBooked finishes a conversion with its booking. When the customer was erased in the meantime, the lead is erased too.
 func (a *Leads) finishBooked(ctx context.Context, tx pg.Tx, l domain.Lead, booking domain.BookingID) (domain.Lead, error) {
-	c := *l.Conversion
+	c := l.Conversion
 	if c.NewCustomer {
 		return a.finish(ctx, tx, l, c.Customer, true, booking)
 	}

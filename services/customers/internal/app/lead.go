@@ -86,7 +86,7 @@ func (a *Leads) Quoted(ctx context.Context, tx pg.Tx, id domain.LeadID) error {
 		return err
 	}
 	to, ok := l.Status.Next(domain.QuoteLead)
-	if !ok || l.Conversion != nil {
+	if !ok || l.Conversion.UnderWay() {
 		return nil
 	}
 	wanted := l
@@ -151,7 +151,7 @@ var errConverting = operation.ErrUnderWay
 // lockLead locks a lead; errConverting while its conversion is under way.
 func lockLead(ctx context.Context, tx pg.Tx, id domain.LeadID) (domain.Lead, error) {
 	l, err := store.LeadForUpdate(ctx, tx, id)
-	if err == nil && l.Conversion != nil {
+	if err == nil && l.Conversion.UnderWay() {
 		err = errConverting
 	}
 	return l, err

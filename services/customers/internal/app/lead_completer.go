@@ -66,9 +66,7 @@ func (o *leftConversion) Begin(ctx context.Context, tx pg.Tx, _ string) (done bo
 	if err != nil {
 		return false, err
 	}
-	l.Attempt++
-	l.Conversion.Tries++
-	l.Conversion.Until = now.Add(min(lease<<min(l.Conversion.Tries-1, 10), maxLease))
+	l.Conversion = l.Conversion.Begin(now)
 	o.lead = l
 	return false, store.BeginConversion(ctx, tx, l)
 }

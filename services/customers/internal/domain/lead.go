@@ -8,6 +8,7 @@ import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/lease"
 	"holdfast.dev/libs/money"
 	"holdfast.dev/libs/oneline"
 	"holdfast.dev/libs/patch"
@@ -45,21 +46,33 @@ type Lead struct {
 	UpdatedAt   time.Time
 	ConvertedAt *time.Time
 
-	// Attempt is the number of the last attempt to convert with a booking, and Conversion the one that is under way. Nobody sees
-	// either.
-	Attempt    int
-	Conversion *Conversion
+	Conversion Conversion
 }
 
-// Conversion is the conversion of a lead with a booking, of which it is not known yet whether bookings has made it.
+// Conversion is the conversion of a lead with a booking that may be under way: it is not known yet whether bookings has made the
+// booking. No reader sees it.
 type Conversion struct {
-	Until       time.Time // real time; another process may go on with it afterwards
+	lease.Lease
+
 	Customer    CustomerID
 	NewCustomer bool   // the customer is made when the booking is
 	Body        []byte // JSON: the body of POST /bookings
 	Tries       int    // attempts at this conversion
 	Actor       string // the credential that asked for it
 }
+
+// maxLease bounds how long a process has a conversion to itself after many attempts.
+const maxLease = 10 * time.Minute
+
+// Begin is the next attempt. Each one has a longer lease than the one before.
+func (c Conversion) Begin(real time.Time) Conversion {
+	c.Lease = c.Take(real, lease.Doubled(Lease, c.Tries, maxLease))
+	c.Tries++
+	return c
+}
+
+// End is the state without a conversion under way.
+func (c Conversion) End() Conversion { return Conversion{Lease: c.Lease.End()} }
 
 // LeadPatch holds the fields of a create or an update. An absent field stays unchanged.
 type LeadPatch struct {
@@ -197,7 +210,7 @@ func (l Lead) Convertible() error {
 func (l Lead) Convert(customer CustomerID, booking BookingID, now time.Time) Lead {
 	l.Status, _ = l.Status.Next(ConvertLead)
 	l.CustomerID, l.BookingID, l.ConvertedAt, l.LostReason = customer, booking, &now, nil
-	l.Conversion = nil
+	l.Conversion = l.Conversion.End()
 	return l
 }
 

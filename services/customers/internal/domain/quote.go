@@ -7,6 +7,7 @@ import (
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/civil"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/lease"
 	"holdfast.dev/libs/money"
 )
 
@@ -59,34 +60,29 @@ type QuoteEvent struct {
 
 // Accepting is an accept under way, which no reader sees.
 type Accepting struct {
-	Attempt int64      // rises by 1 each time that a process begins or resumes an accept; only the last one may end it
-	Until   *time.Time // real time until which its process has it; nil: no accept is under way
+	lease.Lease
+
 	Next    *time.Time // real time from which a completer resumes it
 	Request string     // id of the request that began it
 	Actor   string     // the credential that asked for it
 }
 
-// Lease is how long a process has an accept to itself. It is longer than the validity of the request to bookings, so that
-// the next attempt finds what the last one's request has done, or that request does nothing any more.
+// Lease is how long a process has an accept, or the first attempt at a conversion, to itself. It is longer than the validity of the
+// request to bookings, so that the next attempt finds what the last one's request has done, or that request does nothing any more.
 const Lease = 30 * time.Second
 
 // maxBackoff bounds how long completers leave an accept alone after many attempts.
 const maxBackoff = 5 * time.Minute
 
-// UnderWay reports whether an accept has begun and has not ended.
-func (a Accepting) UnderWay() bool { return a.Until != nil }
-
-// Leased reports whether a process has the accept to itself.
-func (a Accepting) Leased(real time.Time) bool { return a.Until != nil && real.Before(*a.Until) }
-
 // Begin is the next attempt. The request and the actor that began the first one stay.
 func (a Accepting) Begin(real time.Time, request, actor string) Accepting {
 	if !a.UnderWay() {
-		a = Accepting{Attempt: a.Attempt, Request: request, Actor: actor}
+		a = Accepting{Lease: a.Lease, Request: request, Actor: actor}
 	}
-	until := real.Add(Lease)
-	next := until.Add(a.backoff())
-	a.Attempt, a.Until, a.Next = a.Attempt+1, &until, &next
+	backoff := a.backoff()
+	a.Lease = a.Take(real, Lease)
+	next := a.Until.Add(backoff)
+	a.Next = &next
 	return a
 }
 
@@ -95,11 +91,11 @@ func (a Accepting) backoff() time.Duration {
 	if !a.UnderWay() {
 		return 0
 	}
-	return min(max(time.Second, 2*a.Next.Sub(*a.Until)), maxBackoff)
+	return lease.Doubled(max(a.Next.Sub(*a.Until), time.Second/2), 1, maxBackoff)
 }
 
-// End is the state without an accept under way. The number stays, so that no later attempt has it again.
-func (a Accepting) End() Accepting { return Accepting{Attempt: a.Attempt} }
+// End is the state without an accept under way.
+func (a Accepting) End() Accepting { return Accepting{Lease: a.Lease.End()} }
 
 // NewQuoteID makes an id.
 func NewQuoteID() QuoteID { return ids.New[ids.QuotePrefix]() }

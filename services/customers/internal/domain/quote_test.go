@@ -11,6 +11,7 @@ import (
 
 	"holdfast.dev/libs/apperr"
 	"holdfast.dev/libs/civil"
+	"holdfast.dev/libs/lease"
 	"holdfast.dev/libs/patch"
 )
 
@@ -82,8 +83,8 @@ func TestQuoteDiagram(t *testing.T) {
 func TestAccepting(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(0, 0)
-	first := Accepting{Attempt: 7}.Begin(now, "req_1", "key_1")
-	if first.Attempt != 8 || !first.Leased(now.Add(Lease-1)) || first.Leased(now.Add(Lease)) || !first.Next.Equal(now.Add(Lease)) || first.Request != "req_1" {
+	first := Accepting{Lease: lease.Lease{Attempt: 7}}.Begin(now, "req_1", "key_1")
+	if first.Attempt != 8 || !first.Held(now.Add(Lease-1)) || first.Held(now.Add(Lease)) || !first.Next.Equal(now.Add(Lease)) || first.Request != "req_1" {
 		t.Errorf("first: %+v", first)
 	}
 	var pauses []time.Duration

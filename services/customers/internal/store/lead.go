@@ -19,7 +19,7 @@ import (
 const leadColumns = `l.id, l.status, l.source, l.first_name, l.last_name, l.email, l.phone, l.company, l.event_type, l.event_day, l.event_at,
 	l.guest_count, l.budget, l.budget_currency, l.message, l.service_id, l.unit_id, l.package_id, l.customer_id, l.converted_booking_id,
 	` + quotesOfLead + `, l.lost_reason, l.metadata, l.version, l.created_at, l.updated_at, l.converted_at,
-	l.converting_attempt, l.converting_until, l.converting_customer_id, l.converting_new_customer, l.converting_body, l.converting_tries,
+	l.converting_attempt, l.converting_since, l.converting_until, l.converting_customer_id, l.converting_new_customer, l.converting_body, l.converting_tries,
 	l.converting_actor`
 
 // quotesOfLead selects the ids of a lead's quotes, the newest first.
@@ -36,14 +36,14 @@ var (
 
 func scanLead(row pgx.CollectableRow) (domain.Lead, error) {
 	var l domain.Lead
-	var c domain.Conversion
-	var day, until *time.Time
+	c := &l.Conversion
+	var day *time.Time
 	var budget *int64
 	var currency *string
 	err := row.Scan(&l.ID, &l.Status, &l.Source, &l.FirstName, &l.LastName, &l.Email, &l.Phone, &l.Company, &l.EventType, &day, &l.EventAt,
 		&l.GuestCount, &budget, &currency, &l.Message, &l.ServiceID, &l.UnitID, &l.PackageID, &l.CustomerID, &l.BookingID,
 		&l.QuoteIDs, &l.LostReason, &l.Metadata, &l.Version, &l.CreatedAt, &l.UpdatedAt, &l.ConvertedAt,
-		&l.Attempt, &until, &c.Customer, &c.NewCustomer, &c.Body, &c.Tries, &c.Actor)
+		&c.Attempt, &c.Since, &c.Until, &c.Customer, &c.NewCustomer, &c.Body, &c.Tries, &c.Actor)
 	if err != nil {
 		return domain.Lead{}, fmt.Errorf("scan lead: %w", err)
 	}
@@ -52,10 +52,6 @@ func scanLead(row pgx.CollectableRow) (domain.Lead, error) {
 	}
 	if budget != nil && currency != nil {
 		l.Budget = &money.Amount{Minor: *budget, Currency: *currency}
-	}
-	if until != nil {
-		c.Until = *until
-		l.Conversion = &c
 	}
 	return l, nil
 }
@@ -131,7 +127,7 @@ func UpdateLead(ctx context.Context, tx pg.Tx, l domain.Lead) (domain.Lead, erro
 	leadWords.queueDelete(b, l.ID)
 	leadMetadata.QueueDelete(b, l.ID)
 	queueLeadIndexes(b, l)
-	l.Conversion = nil
+	l.Conversion = l.Conversion.End()
 	return stampedLead(ctx, tx, b, l)
 }
 

@@ -24,10 +24,10 @@ func BeginConversion(ctx context.Context, tx pg.Tx, l domain.Lead) error {
 	_, err := tx.Exec(ctx, `
 		update leads l set converting_until = @until, converting_attempt = @attempt, converting_customer_id = @customer,
 			converting_new_customer = @new, converting_body = @body, converting_tries = @tries, converting_actor = @actor,
-			converting_since = coalesce(l.converting_since, @until::timestamptz - @lease::interval)
+			converting_since = @since
 		where l.tenant_id = @tenant and l.livemode = @live and l.id = @id`, pg.Args{
-		"id": l.ID, "until": c.Until, "attempt": l.Attempt, "customer": c.Customer, "new": c.NewCustomer, "body": pg.JSONText(c.Body),
-		"tries": c.Tries, "actor": c.Actor, "lease": domain.Lease,
+		"id": l.ID, "until": c.Until, "attempt": c.Attempt, "customer": c.Customer, "new": c.NewCustomer, "body": pg.JSONText(c.Body),
+		"tries": c.Tries, "actor": c.Actor, "since": c.Since,
 	})
 	if err != nil {
 		return fmt.Errorf("begin conversion: %w", err)

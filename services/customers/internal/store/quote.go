@@ -17,7 +17,7 @@ import (
 const quoteColumns = `q.id, q.number, q.status, q.customer_id, q.lead_id, q.service_id, q.unit_id, q.package_id,
 	q.event_day, q.event_at, q.event_start, q.event_end, q.timezone, q.line_items, q.currency, q.subtotal, q.discount, q.tax, q.total,
 	q.deposit, q.expires_at, q.sent_at, q.accepted_at, q.declined_at, q.cancelled_at, q.booking_id, q.decline_reason, q.notes, q.terms,
-	q.metadata, q.accept_attempt, q.accept_until, q.accept_next, q.accept_request, q.accept_actor, q.version, q.created_at, q.updated_at,
+	q.metadata, q.accept_attempt, q.accept_since, q.accept_until, q.accept_next, q.accept_request, q.accept_actor, q.version, q.created_at, q.updated_at,
 	` + quoteBookingStatus + ` booking_status, ` + quoteInvoiceIDs + ` invoice_ids`
 
 func scanQuote(row pgx.CollectableRow) (domain.Quote, error) {
@@ -27,7 +27,7 @@ func scanQuote(row pgx.CollectableRow) (domain.Quote, error) {
 	err := row.Scan(&q.ID, &q.Number, &q.Status, &q.CustomerID, &q.LeadID, &q.ServiceID, &q.UnitID, &q.PackageID,
 		&q.Day, &q.EventAt, &q.Start, &q.End, &zone, &lines, &currency, &q.Subtotal.Minor, &q.Discount.Minor, &q.Tax.Minor, &q.Total.Minor,
 		&q.Deposit.Minor, &q.ExpiresAt, &q.SentAt, &q.AcceptedAt, &q.DeclinedAt, &q.CancelledAt, &q.BookingID, &q.DeclineReason, &q.Notes, &q.Terms,
-		&q.Metadata, &q.Accepting.Attempt, &q.Accepting.Until, &q.Accepting.Next, &q.Accepting.Request, &q.Accepting.Actor, &q.Version, &q.CreatedAt, &q.UpdatedAt,
+		&q.Metadata, &q.Accepting.Attempt, &q.Accepting.Since, &q.Accepting.Until, &q.Accepting.Next, &q.Accepting.Request, &q.Accepting.Actor, &q.Version, &q.CreatedAt, &q.UpdatedAt,
 		&q.BookingStatus, &q.InvoiceIDs)
 	if err != nil {
 		return domain.Quote{}, fmt.Errorf("scan quote: %w", err)
@@ -71,7 +71,7 @@ func quoteArgs(q domain.Quote) (pg.Args, error) {
 		"discount": q.Discount.Minor, "tax": q.Tax.Minor, "total": q.Total.Minor, "deposit": q.Deposit.Minor, "expires_at": q.ExpiresAt,
 		"sent_at": q.SentAt, "accepted_at": q.AcceptedAt, "declined_at": q.DeclinedAt, "cancelled_at": q.CancelledAt, "booking_id": q.BookingID,
 		"decline_reason": q.DeclineReason, "notes": q.Notes, "terms": q.Terms, "metadata": pg.JSONText(q.Metadata),
-		"accept_until": q.Accepting.Until, "accept_next": q.Accepting.Next, "accept_request": q.Accepting.Request,
+		"accept_since": q.Accepting.Since, "accept_until": q.Accepting.Until, "accept_next": q.Accepting.Next, "accept_request": q.Accepting.Request,
 		"accept_actor": q.Accepting.Actor,
 	}
 	if q.Day != nil {
@@ -120,7 +120,7 @@ func UpdateQuote(ctx context.Context, tx pg.Tx, q domain.Quote) (domain.Quote, e
 			cancelled_at = @cancelled_at, booking_id = @booking_id, decline_reason = @decline_reason, notes = @notes, terms = @terms,
 			metadata = @metadata, accept_until = @accept_until, accept_next = @accept_next, accept_request = @accept_request,
 			accept_actor = @accept_actor,
-			accept_since = case when @accept_until::timestamptz is not null then q.accept_since end,
+			accept_since = @accept_since,
 			version = q.version + 1, updated_at = clock_timestamp()
 		where q.tenant_id = @tenant and q.livemode = @live and q.id = @id
 		returning q.version, q.created_at, q.updated_at`, args)
@@ -137,10 +137,10 @@ func UpdateQuote(ctx context.Context, tx pg.Tx, q domain.Quote) (domain.Quote, e
 func SaveAccepting(tx pg.Tx, q domain.Quote) {
 	tx.QueueAtCommit(`
 		update quotes set accept_attempt = @attempt, accept_until = @until, accept_next = @next, accept_request = @request, accept_actor = @actor,
-			accept_since = case when @until::timestamptz is not null then coalesce(accept_since, @until - @lease::interval) end
+			accept_since = @since
 		where tenant_id = @tenant and livemode = @live and id = @id`, pg.Args{
 		"id": q.ID, "attempt": q.Accepting.Attempt, "until": q.Accepting.Until, "next": q.Accepting.Next, "request": q.Accepting.Request,
-		"actor": q.Accepting.Actor, "lease": domain.Lease,
+		"actor": q.Accepting.Actor, "since": q.Accepting.Since,
 	})
 }
 

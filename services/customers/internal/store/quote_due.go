@@ -71,21 +71,15 @@ func QuotesLeft(ctx context.Context, tx pg.Tx, real time.Time, except []operatio
 		order by q.accept_next, q.id limit $4`, tenants, modes, real, limit)
 }
 
-// Unfinished is what waits for a completer.
-type Unfinished struct {
-	Count int
-	Age   float64 // of the oldest one, in seconds; 0 when there is none
-}
-
 // UnfinishedAccepts counts the accepts of quotes, of all tenants and modes, whose first process has left them; tx has the worker role.
-func UnfinishedAccepts(ctx context.Context, tx pg.Tx, real time.Time) (Unfinished, error) {
-	return pg.One(ctx, tx, pgx.RowToStructByName[Unfinished], nil, unfinished+`
+func UnfinishedAccepts(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
+	return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, unfinished+`
 		select q.accept_since as since, q.accept_until as until from quotes q where q.accept_until is not null) step`+left, real, domain.Lease)
 }
 
 // UnfinishedConversions is UnfinishedAccepts for the conversions of leads.
-func UnfinishedConversions(ctx context.Context, tx pg.Tx, real time.Time) (Unfinished, error) {
-	return pg.One(ctx, tx, pgx.RowToStructByName[Unfinished], nil, unfinished+`
+func UnfinishedConversions(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
+	return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, unfinished+`
 		select l.converting_since as since, l.converting_until as until from leads l where l.converting_until is not null) step`+left, real, domain.Lease)
 }
 

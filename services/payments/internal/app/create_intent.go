@@ -152,7 +152,7 @@ func (o *createIntent) resume(ctx context.Context, tx pg.Tx, p domain.Intent) er
 		return nil
 	}
 	real := o.Now()
-	if p.Call.Leased(real) || p.Call.Forgotten(real) {
+	if p.Call.Held(real) || p.Call.Forgotten(real) {
 		return operation.ErrUnderWay
 	}
 	o.p.Call = p.Call.Resume(real)
@@ -210,7 +210,7 @@ func (o *createIntent) Release(ctx context.Context, tx pg.Tx) error {
 	if current.Status != domain.Creating || current.Call.Attempt != o.p.Call.Attempt {
 		return operation.ErrUnderWay // look again
 	}
-	current.Status, current.Call.LeasedUntil = domain.Refused, nil
+	current.Status, current.Call.Lease = domain.Refused, current.Call.End()
 	return store.SaveCall(ctx, tx, current)
 }
 
@@ -228,7 +228,7 @@ func (o *leftIntent) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, 
 		return false, err
 	}
 	real := o.Now()
-	if current.Status != domain.Creating || current.Call.Leased(real) {
+	if current.Status != domain.Creating || current.Call.Held(real) {
 		return false, operation.ErrUnderWay
 	}
 	o.p = current
@@ -297,5 +297,5 @@ func (o *leftIntent) later(ctx context.Context, cause error) error {
 			slog.String("account", o.p.AccountID.String()), slog.Any("error", cause))
 		return &operation.RefusedError{Answer: cause}
 	}
-	return errors.Join(cause, o.leave(ctx, real.Add(jitter(domain.Pause(o.p.Call.BegunAt, real)))))
+	return errors.Join(cause, o.leave(ctx, real.Add(jitter(domain.Pause(*o.p.Call.Since, real)))))
 }

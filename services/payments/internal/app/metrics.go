@@ -2,12 +2,12 @@ package app
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"holdfast.dev/libs/caller"
+	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/payments/internal/domain"
@@ -82,20 +82,10 @@ func (m *Metrics) paymentLate() {
 
 // Unfinished measures what waits for the gateway and since when, so that an alert can tell.
 type Unfinished struct {
-	Worker *pg.DB // worker role: counts them
-	Now    func() time.Time
+	operation.Meter
 
-	all    []waiting
 	silent *prometheus.GaugeVec
 }
-
-// waiting are the metrics of one kind of work.
-type waiting struct {
-	count, age prometheus.Gauge
-	measure    measure
-}
-
-type measure = func(ctx context.Context, tx pg.Tx, real time.Time) (store.Unfinished, error)
 
 // NewUnfinished makes the metrics and registers them.
 func NewUnfinished(worker *pg.DB, now func() time.Time, reg prometheus.Registerer) *Unfinished {
@@ -121,41 +111,35 @@ func NewUnfinished(worker *pg.DB, now func() time.Time, reg prometheus.Registere
 		Name: "payment_refunds_owed_oldest_seconds", Help: "How long ago the oldest of payment_refunds_owed failed first, by reason; 0 when there is none.",
 	}, []string{"reason"})
 	reg.MustRegister(work, oldest, owed, owedFor)
-	of := func(kind string, measure measure) waiting {
-		return waiting{count: work.WithLabelValues(kind), age: oldest.WithLabelValues(kind), measure: measure}
+	of := func(kind string, measure operation.Measure) operation.Backlog {
+		return operation.Labelled(work, oldest, kind, measure)
 	}
-	return &Unfinished{Worker: worker, Now: now, silent: silent, all: []waiting{
+	return &Unfinished{silent: silent, Meter: operation.Meter{Worker: worker, Now: now, Backlogs: []operation.Backlog{
 		{
-			count:   gauge("payment_intents_creating", "Payment intents whose call to the gateway is under way, or has an unknown outcome."),
-			age:     gauge("payment_intents_creating_oldest_seconds", "Age of the oldest of payment_intents_creating, from the first call of its request; 0 when there is none."),
-			measure: store.UnfinishedIntents,
+			Count:   gauge("payment_intents_creating", "Payment intents whose call to the gateway is under way, or has an unknown outcome."),
+			Age:     gauge("payment_intents_creating_oldest_seconds", "Age of the oldest of payment_intents_creating, from the first call of its request; 0 when there is none."),
+			Measure: store.UnfinishedIntents,
 		},
 		{
-			count:   gauge("gateway_events_waiting", "Events of the gateway that are not worked off."),
-			age:     gauge("gateway_events_oldest_seconds", "Age of the oldest of gateway_events_waiting, from its receipt; 0 when there is none."),
-			measure: store.UnfinishedEvents,
+			Count:   gauge("gateway_events_waiting", "Events of the gateway that are not worked off."),
+			Age:     gauge("gateway_events_oldest_seconds", "Age of the oldest of gateway_events_waiting, from its receipt; 0 when there is none."),
+			Measure: store.UnfinishedEvents,
 		},
 		{
-			count:   gauge("payment_reconciler_accounts", "Accounts at the payment gateway that are compared with it."),
-			age:     gauge("payment_reconciler_oldest_seconds", "How long ago the comparison of an account has ended, at the longest; 0 when there is none."),
-			measure: store.OldestReconciliation,
+			Count:   gauge("payment_reconciler_accounts", "Accounts at the payment gateway that are compared with it."),
+			Age:     gauge("payment_reconciler_oldest_seconds", "How long ago the comparison of an account has ended, at the longest; 0 when there is none."),
+			Measure: store.OldestReconciliation,
 		},
 		of("refund", store.UnfinishedRefunds), of("cancellation", store.UnfinishedCancellations), of("settlement", store.UnfinishedSettlements), of("owed", store.OwedNew),
-		{count: owed.WithLabelValues("failed"), age: owedFor.WithLabelValues("failed"), measure: store.OwedFailed},
-		{count: owed.WithLabelValues("nothing_left"), age: owedFor.WithLabelValues("nothing_left"), measure: store.OwedWithoutPayment},
-	}}
+		operation.Labelled(owed, owedFor, "failed", store.OwedFailed), operation.Labelled(owed, owedFor, "nothing_left", store.OwedWithoutPayment),
+	}}}
 }
 
 // Run counts them once.
 func (a *Unfinished) Run(ctx context.Context) error {
 	return a.Worker.SystemTx(ctx, func(ctx context.Context, tx pg.Tx) error {
-		for _, w := range a.all {
-			left, err := w.measure(ctx, tx, a.Now())
-			if err != nil {
-				return fmt.Errorf("count what waits for the gateway: %w", err)
-			}
-			w.count.Set(float64(left.Count))
-			w.age.Set(left.Age)
+		if err := a.Measure(ctx, tx); err != nil {
+			return err
 		}
 		silent, err := store.SilentAccounts(ctx, tx)
 		for _, s := range silent {

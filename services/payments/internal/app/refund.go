@@ -106,10 +106,10 @@ func (o *createRefund) resume(ctx context.Context, tx pg.Tx, r domain.Refund) (d
 		return true, nil
 	}
 	forgotten := func(part domain.Allocation) bool { return part.Forgotten(real) }
-	if r.Leased(real) || slices.ContainsFunc(parts, forgotten) {
+	if r.Lease.Held(real) || slices.ContainsFunc(parts, forgotten) {
 		return false, operation.ErrUnderWay
 	}
-	o.r = r.Lease(real)
+	o.r = r.Resume(real)
 	return false, store.LeaseRefund(ctx, tx, o.r)
 }
 
@@ -251,8 +251,7 @@ func (a *Refunds) leave(ctx context.Context, id domain.RefundID, cause error) er
 		if err != nil || len(current.UnderWay()) == 0 {
 			return err
 		}
-		next := a.Intents.Now().Add(releaseAfter)
-		current.LeasedUntil = &next
+		current.Lease = current.Lease.Renew(a.Intents.Now(), releaseAfter)
 		return store.LeaseRefund(ctx, tx, current)
 	})
 	return errors.Join(answer, err)
@@ -278,8 +277,8 @@ func (a *Refunds) settle(
 	if out.refused != nil {
 		next, note = current.Refused(part.ID, *out.refused), part.ID.String()
 	}
-	if more && next.LeasedUntil != nil {
-		next = next.Lease(a.Intents.Now())
+	if more && next.Lease.UnderWay() {
+		next = next.Resume(a.Intents.Now())
 	}
 	if err := store.PutEvent(ctx, tx, domain.RefundAsked(p.AccountID, p.GatewayID, note), a.Intents.Now()); err != nil {
 		return domain.Refund{}, err

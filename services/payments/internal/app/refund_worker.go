@@ -56,10 +56,10 @@ func (o *leftRefund) Begin(ctx context.Context, tx pg.Tx, _ string) (done bool, 
 		return false, err
 	}
 	real := o.Intents.Now()
-	if len(r.UnderWay()) == 0 || r.Leased(real) {
+	if len(r.UnderWay()) == 0 || r.Lease.Held(real) {
 		return false, operation.ErrUnderWay
 	}
-	o.r = r.Lease(real)
+	o.r = r.Resume(real)
 	return false, store.LeaseRefund(ctx, tx, o.r)
 }
 
@@ -138,5 +138,5 @@ func (o *leftRefund) again(ctx context.Context, tx pg.Tx, part *domain.Allocatio
 		return err
 	}
 	*part = next
-	return store.LeaseRefund(ctx, tx, current.Lease(next.AttemptedAt))
+	return store.LeaseRefund(ctx, tx, current.Resume(next.AttemptedAt))
 }

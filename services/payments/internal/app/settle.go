@@ -342,7 +342,8 @@ func (a *OwedRefunds) read(ctx context.Context, payments []domain.Intent) error 
 // make asks the gateway. A gateway that is busy, or that does not answer, does not end the refund: RefundCompleter goes on with it.
 func (a *OwedRefunds) make(ctx context.Context, r domain.Refund) {
 	begun := &ownRefund{createRefund{Refunds: a.Refunds, r: r}}
-	if err := operation.Resume(ctx, a.Refunds.Intents.operations(), begun); err != nil {
+	err := operation.Resume(ctx, a.Refunds.Intents.operations(), begun)
+	if busy := new(operation.UnderWay); err != nil && !errors.As(err, &busy) {
 		a.Log.WarnContext(ctx, "automatic refund", slog.String("refund", r.ID.String()), slog.String("booking", r.BookingID.String()), slog.Any("error", err))
 	}
 }

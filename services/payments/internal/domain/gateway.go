@@ -33,6 +33,6 @@ func (e *BrokenError) Error() string { return fmt.Sprintf("gateway failed with s
 
 // CallKey is the idempotency key of an attempt at the gateway. The same attempt at the same thing has one effect. It says what is done,
 // because a row may have calls of several kinds.
-func CallKey(id IntentID, what string, attempt int32) string {
+func CallKey(id IntentID, what string, attempt int) string {
 	return fmt.Sprintf("%s:%s:%d", id, what, attempt)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"holdfast.dev/libs/lease"
 	"holdfast.dev/libs/money"
 )
 
@@ -63,36 +64,26 @@ type Failure struct {
 // Call is a call to the gateway that may be under way. Its idempotency key there is made of the row and the attempt, so that
 // the same attempt has its effect once.
 type Call struct {
-	Attempt     int32
-	AttemptedAt time.Time  // when the attempt's first call began
-	BegunAt     time.Time  // when the first call of the request began, by whatever attempt
-	LeasedUntil *time.Time // real time until which a process has it; nil: nothing is under way
+	lease.Lease
+
+	AttemptedAt time.Time // when the attempt's first call began
 }
 
 const (
-	// lease is how long a process has a call to itself. It is longer than the call's time-out.
-	lease = 30 * time.Second
+	// callLease is how long a process has a call to itself. It is longer than the call's time-out.
+	callLease = 30 * time.Second
 	// gatewayMemory is less than the 24 hours for which Stripe keeps an idempotency key.
 	gatewayMemory = 23 * time.Hour
 )
 
-// Leased reports whether a process has the call to itself.
-func (c Call) Leased(real time.Time) bool { return c.LeasedUntil != nil && real.Before(*c.LeasedUntil) }
-
 // Begin is a new attempt.
 func (c Call) Begin(real time.Time) Call {
-	until := real.Add(lease)
-	c.Attempt, c.AttemptedAt, c.LeasedUntil = c.Attempt+1, real, &until
-	if c.BegunAt.IsZero() {
-		c.BegunAt = real
-	}
-	return c
+	return Call{Lease: c.Take(real, callLease), AttemptedAt: real}
 }
 
 // Resume is the same attempt once more.
 func (c Call) Resume(real time.Time) Call {
-	until := real.Add(lease)
-	c.LeasedUntil = &until
+	c.Lease = c.Renew(real, callLease)
 	return c
 }
 
@@ -116,8 +107,8 @@ const giveUpAfter = 3 * 24 * time.Hour
 // the reconciler looks back.
 const RefusedLifetime = 7 * 24 * time.Hour
 
-// Hopeless reports whether a call is given up whose account refuses its keys.
-func (c Call) Hopeless(real time.Time) bool { return real.Sub(c.BegunAt) >= giveUpAfter }
+// Hopeless reports whether a call under way is given up whose account refuses its keys.
+func (c Call) Hopeless(real time.Time) bool { return real.Sub(*c.Since) >= giveUpAfter }
 
 // Booking is what is asked of bookings before an intent is made.
 type Booking struct {

@@ -117,13 +117,13 @@ func TestTimesOfACall(t *testing.T) {
 	now := time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
 	c := domain.Call{}.Begin(now)
 	until := now.Add(30 * time.Second)
-	if c.Attempt != 1 || !c.BegunAt.Equal(now) || !c.Leased(until.Add(-1)) || c.Leased(until) || (domain.Call{}).Leased(now) {
+	if c.Attempt != 1 || !c.Since.Equal(now) || !c.Held(until.Add(-1)) || c.Held(until) || (domain.Call{}).Held(now) {
 		t.Errorf("first attempt: %+v", c)
 	}
-	if again := c.Begin(now.Add(time.Hour)); again.Attempt != 2 || !again.BegunAt.Equal(now) || !again.AttemptedAt.Equal(now.Add(time.Hour)) {
+	if again := c.Begin(now.Add(time.Hour)); again.Attempt != 2 || !again.Since.Equal(now) || !again.AttemptedAt.Equal(now.Add(time.Hour)) {
 		t.Errorf("second attempt: %+v", again)
 	}
-	if again := c.Resume(until); !again.Leased(until.Add(30*time.Second - 1)) {
+	if again := c.Resume(until); !again.Held(until.Add(30*time.Second - 1)) {
 		t.Errorf("resumed: %+v", again)
 	}
 	if at := now.Add(23 * time.Hour); c.Forgotten(at.Add(-1)) || !c.Forgotten(at) {
@@ -141,9 +141,9 @@ func TestTimesOfACall(t *testing.T) {
 	if at := now.Add(23 * time.Hour); a.Forgotten(at.Add(-1)) || !a.Forgotten(at) {
 		t.Error("the gateway may have forgotten a refund after 23 hours")
 	}
-	r := domain.Refund{}.Lease(now)
-	if !r.Leased(until.Add(-1)) || r.Leased(until) || (domain.Refund{}).Leased(now) {
-		t.Errorf("refund: %v", r.LeasedUntil)
+	r := domain.Refund{}.Resume(now)
+	if !r.Lease.Held(until.Add(-1)) || r.Lease.Held(until) || (domain.Refund{}).Lease.Held(now) {
+		t.Errorf("refund: %v", r.Lease.Until)
 	}
 }
 

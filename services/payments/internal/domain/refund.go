@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"holdfast.dev/libs/lease"
 	"holdfast.dev/libs/money"
 )
 
@@ -66,8 +67,8 @@ type Refund struct {
 	Version     int64
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
-	LeasedUntil *time.Time // real time until which a process asks the gateway; nil: nothing is under way
-	Owed        OwedID     // the owed refund that it was made for; zero for none
+	Lease       lease.Lease // of the process that asks the gateway; each allocation numbers its own attempts
+	Owed        OwedID      // the owed refund that it was made for; zero for none
 }
 
 // Allocation is the part of a refund that goes back over one intent; it is one refund at the gateway.
@@ -100,15 +101,9 @@ type GatewayRefund struct {
 	Movements []Movement
 }
 
-// Leased reports whether a process has the calls of the refund to itself.
-func (r Refund) Leased(real time.Time) bool {
-	return r.LeasedUntil != nil && real.Before(*r.LeasedUntil)
-}
-
-// Lease gives the calls of the refund to a process for a time.
-func (r Refund) Lease(real time.Time) Refund {
-	until := real.Add(lease)
-	r.LeasedUntil = &until
+// Resume gives the calls of the refund to a process for a time.
+func (r Refund) Resume(real time.Time) Refund {
+	r.Lease = r.Lease.Renew(real, callLease)
 	return r
 }
 
@@ -170,7 +165,7 @@ func (r Refund) with(id AllocationID, change func(*Allocation)) Refund {
 	r.Status = status(list)
 	r.Shown = r.Shown || r.Status != RefundCreating && r.Status != RefundRefused
 	if len(r.UnderWay()) == 0 {
-		r.LeasedUntil = nil
+		r.Lease = r.Lease.End()
 	}
 	return r
 }

@@ -98,7 +98,7 @@ func NewRefund(in RefundInput, intents []Intent, real time.Time) (Refund, error)
 			ID: ids.New[AllocationPrefix](), IntentID: p.ID, Intent: p.GatewayID, Minor: part, Status: RefundCreating, Attempt: 1, AttemptedAt: real,
 		})
 	}
-	return r.Lease(real), nil
+	return r.Resume(real), nil
 }
 
 func (in RefundInput) amount(left int64, more bool, code string) (int64, error) {

@@ -71,14 +71,14 @@ func TestPartsOfARefund(t *testing.T) {
 		return domain.Allocation{ID: ids.New[domain.AllocationPrefix](), IntentID: of, Minor: minor, Status: domain.RefundCreating}
 	}
 	first, second, third := part(one, 1), part(two, 20), part(one, 300)
-	r := domain.Refund{Status: domain.RefundCreating, Allocations: []domain.Allocation{first, second, third}}.Lease(time.Now())
+	r := domain.Refund{Status: domain.RefundCreating, Allocations: []domain.Allocation{first, second, third}}.Resume(time.Now())
 	underWay := func(want ...domain.Allocation) {
 		t.Helper()
 		same := func(a, b domain.Allocation) bool { return a.ID == b.ID }
 		if got := r.UnderWay(); !slices.EqualFunc(got, want, same) {
 			t.Errorf("under way: %v, want %v", got, want)
 		}
-		if leased := r.LeasedUntil != nil; leased != (len(want) > 0) {
+		if leased := r.Lease.UnderWay(); leased != (len(want) > 0) {
 			t.Errorf("leased: %v with %d under way", leased, len(want))
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/lease"
 	"holdfast.dev/libs/money"
 
 	"holdfast.dev/services/payments/internal/domain"
@@ -118,7 +119,7 @@ func TestServerErrorsAreUnknown(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	r, part := aRefund("USD", 700)
-	p := domain.Intent{ID: ids.New[domain.IntentPrefix](), GatewayID: "pi_1", Amount: money.Amount{Minor: 700, Currency: "USD"}, Call: domain.Call{Attempt: 1}}
+	p := domain.Intent{ID: ids.New[domain.IntentPrefix](), GatewayID: "pi_1", Amount: money.Amount{Minor: 700, Currency: "USD"}, Call: domain.Call{Lease: lease.Lease{Attempt: 1}}}
 	calls := map[string]func(s *peers.Stripe) error{
 		"create":  func(s *peers.Stripe) error { _, err := s.Create(ctx, domain.Account{}, p); return err },
 		"cancel":  func(s *peers.Stripe) error { _, err := s.Cancel(ctx, domain.Account{}, p); return err },

@@ -14,6 +14,7 @@ import (
 
 	"holdfast.dev/libs/caller"
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/lease"
 	"holdfast.dev/libs/money"
 
 	"holdfast.dev/services/payments/internal/domain"
@@ -55,7 +56,7 @@ func TestCallsAreStripes(t *testing.T) {
 	p := domain.Intent{
 		ID: ids.New[domain.IntentPrefix](), GatewayID: "pi_1", Amount: money.Amount{Minor: 2500, Currency: "USD"}, CaptureMethod: domain.CaptureManual,
 		BookingID: ids.New[ids.BookingPrefix](), InvoiceID: ids.New[ids.InvoicePrefix](), Description: text("Deposit"), ReceiptEmail: text("a@example.com"),
-		Call: domain.Call{Attempt: 1}, EverDisputed: true, Charges: domain.Walk{To: "ch_0"},
+		Call: domain.Call{Lease: lease.Lease{Attempt: 1}}, EverDisputed: true, Charges: domain.Walk{To: "ch_0"},
 	}
 	r, part := aRefund("USD", 700)
 	calls := map[string]func() error{

@@ -29,7 +29,7 @@ func scanIntent(row pgx.CollectableRow) (domain.Intent, error) {
 	var failure []byte
 	err := row.Scan(&p.ID, &p.GatewayID, &p.AccountID, &p.Status, &p.Amount.Minor, &p.Amount.Currency, &p.Received, &p.Capturable, &p.Refunded, &p.RefundReserved, &p.RefundedElsewhere,
 		&p.BookingID, &p.InvoiceID, &p.CustomerID, &p.CaptureMethod, &p.Description, &p.ReceiptEmail, &p.Metadata, &failure, &p.FailedCharge, &p.Disputed, &p.EverDisputed, &p.Charges.To, &p.Charges.Back, &p.Refunds.To, &p.Refunds.Back,
-		&p.Version, &p.CreatedAt, &p.UpdatedAt, &p.SucceededAt, &p.CanceledAt, &p.Call.Attempt, &p.Call.AttemptedAt, &p.Call.BegunAt, &p.Call.LeasedUntil,
+		&p.Version, &p.CreatedAt, &p.UpdatedAt, &p.SucceededAt, &p.CanceledAt, &p.Call.Attempt, &p.Call.AttemptedAt, &p.Call.Since, &p.Call.Until,
 		&p.Reads, &p.Applied, &p.BookingStatus)
 	if err == nil && len(failure) > 0 {
 		err = json.Unmarshal(failure, &p.Failure)
@@ -89,8 +89,8 @@ func intentArgs(p domain.Intent) pg.Args {
 	return pg.Args{
 		"id": p.ID, "account": p.AccountID, "status": p.Status, "amount": p.Amount.Minor, "currency": p.Amount.Currency,
 		"booking": p.BookingID, "invoice": p.InvoiceID, "customer": p.CustomerID, "capture": p.CaptureMethod, "description": p.Description,
-		"email": p.ReceiptEmail, "metadata": pg.JSONText(p.Metadata), "attempt": p.Call.Attempt, "attempted_at": p.Call.AttemptedAt, "begun_at": p.Call.BegunAt,
-		"leased_until": p.Call.LeasedUntil,
+		"email": p.ReceiptEmail, "metadata": pg.JSONText(p.Metadata), "attempt": p.Call.Attempt, "attempted_at": p.Call.AttemptedAt, "begun_at": p.Call.Since,
+		"leased_until": p.Call.Until,
 	}
 }
 

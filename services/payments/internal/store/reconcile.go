@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast.dev/libs/ids"
+	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/payments/internal/domain"
@@ -139,6 +140,6 @@ func OpenObjects(
 
 // OldestReconciliation counts the accounts of all tenants and modes, and tells how long ago the comparison of one has ended at the
 // longest; tx has the worker role.
-func OldestReconciliation(ctx context.Context, tx pg.Tx, real time.Time) (Unfinished, error) {
-	return pg.One(ctx, tx, pgx.RowToStructByName[Unfinished], nil, unfinished+`select r.finished_at as since from gateway_reconciliations r) waiting`, real)
+func OldestReconciliation(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
+	return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, unfinished+`select r.finished_at as since from gateway_reconciliations r) waiting`, real)
 }

@@ -54,7 +54,7 @@ func scanRefund(row pgx.CollectableRow) (domain.Refund, error) {
 	var r domain.Refund
 	var raw []byte
 	err := row.Scan(&r.ID, &r.Status, &r.Shown, &r.Amount.Minor, &r.Amount.Currency, &r.Reason, &r.BookingID, &r.Intent, &r.Metadata, &r.Version,
-		&r.CreatedAt, &r.UpdatedAt, &r.LeasedUntil, &r.Owed, &raw)
+		&r.CreatedAt, &r.UpdatedAt, &r.Lease.Until, &r.Owed, &raw)
 	if err != nil {
 		return domain.Refund{}, fmt.Errorf("scan refund: %w", err)
 	}
@@ -148,7 +148,7 @@ func InsertRefund(ctx context.Context, tx pg.Tx, r domain.Refund) (domain.Refund
 func refundArgs(r domain.Refund) pg.Args {
 	return pg.Args{
 		"id": r.ID, "status": r.Status, "amount": r.Amount.Minor, "currency": r.Amount.Currency, "reason": r.Reason, "booking": r.BookingID,
-		"intent": string(r.Intent), "metadata": pg.JSONText(r.Metadata), "leased_until": r.LeasedUntil, "shown": r.Shown, "owed": r.Owed,
+		"intent": string(r.Intent), "metadata": pg.JSONText(r.Metadata), "leased_until": r.Lease.Until, "shown": r.Shown, "owed": r.Owed,
 	}
 }
 

@@ -6,71 +6,66 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"holdfast.dev/libs/operation"
 	"holdfast.dev/libs/pg"
 
 	"holdfast.dev/services/payments/internal/domain"
 )
-
-// Unfinished is what waits for the gateway.
-type Unfinished struct {
-	Count int
-	Age   float64 // of the oldest one, in seconds; 0 when there is none
-}
 
 const unfinished = `select count(*)::int as count, greatest(extract(epoch from $1::timestamptz - min(since)), 0)::float8 as age from (`
 
 // UnfinishedIntents counts the intents, of all tenants and modes, whose call is under way or unknown. Each is as old as the first
 // call of the request that waits for it: a new attempt does not make it younger, nor an earlier request that was refused older. tx
 // has the worker role.
-func UnfinishedIntents(ctx context.Context, tx pg.Tx, real time.Time) (Unfinished, error) {
-	return pg.One(ctx, tx, pgx.RowToStructByName[Unfinished], nil, unfinished+`
+func UnfinishedIntents(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
+	return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, unfinished+`
 		select coalesce(p.begun_at, p.attempted_at) as since from payment_intents p where p.leased_until is not null and p.status = 'creating') waiting`, real)
 }
 
 // UnfinishedEvents counts the events of the gateway about known intents, of all tenants and modes, that are not worked off; tx has the
 // worker role.
-func UnfinishedEvents(ctx context.Context, tx pg.Tx, real time.Time) (Unfinished, error) {
-	return pg.One(ctx, tx, pgx.RowToStructByName[Unfinished], nil, unfinished+`
+func UnfinishedEvents(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
+	return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, unfinished+`
 		select e.received_at as since from gateway_events e where e.due_at is not null and exists (select from payment_intents p
 			where p.tenant_id = e.tenant_id and p.livemode = e.livemode and p.gateway_id = e.intent)) waiting`, real)
 }
 
 // UnfinishedRefunds counts the refunds, of all tenants and modes, with a call that is under way or unknown; tx has the worker role.
-func UnfinishedRefunds(ctx context.Context, tx pg.Tx, real time.Time) (Unfinished, error) {
-	return pg.One(ctx, tx, pgx.RowToStructByName[Unfinished], nil, unfinished+`
+func UnfinishedRefunds(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
+	return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, unfinished+`
 		select r.created_at as since from refunds r where r.leased_until is not null) waiting`, real)
 }
 
 // UnfinishedCancellations counts the bookings, of all tenants and modes, whose open intents are to be cancelled; tx has the worker role.
-func UnfinishedCancellations(ctx context.Context, tx pg.Tx, real time.Time) (Unfinished, error) {
-	return pg.One(ctx, tx, pgx.RowToStructByName[Unfinished], nil, unfinished+`select l.noted_at as since from lost_bookings l) waiting`, real)
+func UnfinishedCancellations(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
+	return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, unfinished+`select l.noted_at as since from lost_bookings l) waiting`, real)
 }
 
 // UnfinishedSettlements counts the bookings, of all tenants and modes, whose payments are to be settled; tx has the worker role.
-func UnfinishedSettlements(ctx context.Context, tx pg.Tx, real time.Time) (Unfinished, error) {
-	return pg.One(ctx, tx, pgx.RowToStructByName[Unfinished], nil, unfinished+`select s.noted_at as since from booking_settlements s) waiting`, real)
+func UnfinishedSettlements(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
+	return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, unfinished+`select s.noted_at as since from booking_settlements s) waiting`, real)
 }
 
 // OwedNew counts what policies owe, of all tenants and modes, and no worker has looked at; tx has the worker role.
-func OwedNew(ctx context.Context, tx pg.Tx, real time.Time) (Unfinished, error) {
-	return pg.One(ctx, tx, pgx.RowToStructByName[Unfinished], nil, unfinished+`
+func OwedNew(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
+	return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, unfinished+`
 		select o.created_at as since from automatic_refunds o
 		where o.remaining is null) waiting`, real)
 }
 
 // OwedFailed counts what policies owe, of all tenants and modes, whose refund has failed, from the first failure on; tx has the worker
 // role.
-func OwedFailed(ctx context.Context, tx pg.Tx, real time.Time) (Unfinished, error) {
+func OwedFailed(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
 	return owed(ctx, tx, real, `<>`)
 }
 
 // OwedWithoutPayment counts those of which nothing is left to refund by card: a person returns them otherwise.
-func OwedWithoutPayment(ctx context.Context, tx pg.Tx, real time.Time) (Unfinished, error) {
+func OwedWithoutPayment(ctx context.Context, tx pg.Tx, real time.Time) (operation.Unfinished, error) {
 	return owed(ctx, tx, real, `=`)
 }
 
-func owed(ctx context.Context, tx pg.Tx, real time.Time, compare string) (Unfinished, error) {
-	return pg.One(ctx, tx, pgx.RowToStructByName[Unfinished], nil, unfinished+`
+func owed(ctx context.Context, tx pg.Tx, real time.Time, compare string) (operation.Unfinished, error) {
+	return pg.One(ctx, tx, pgx.RowToStructByName[operation.Unfinished], nil, unfinished+`
 		select o.failed_at as since from automatic_refunds o
 		where o.state = 'open' and o.failed_at is not null and coalesce(o.failure ->> 'code', '') `+compare+` $2) waiting`, real, domain.ErrNothingToRefund.Code)
 }
