@@ -1,5 +1,6 @@
 // Package operation contains what a write needs that calls other services: Run and Resume run its steps for requests and for
-// workers, Retry repeats a transaction that lacks something or waits for another attempt, and Workers finds what is due.
+// workers, Retry repeats a transaction that lacks something or waits for another attempt, Workers finds what is due, and Meter measures
+// what is not finished.
 package operation
 
 import (
