@@ -185,7 +185,7 @@ func TestPolicyPreview(t *testing.T) {
 	text := textOf(doc)
 	for _, want := range []string{
 		"New bookings are confirmed immediately.", "The earliest start of a booking created now is 1 March 2027, 13:00.", "The latest day that can be booked now is 31 March 2027.",
-		"If a booking is cancelled at least 48 hours before the start, 70 % of the amount paid is refunded.",
+		"If a booking is cancelled at least 48 hours before the start, 70% of the amount paid is refunded.",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing", want)
@@ -334,7 +334,7 @@ func TestPrices(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, options{})
 	text := textOf(parse(t, p.get("viewer", where+"prices?package_id=pkg"+oneID+"&year=2028").Body.String()))
-	if !strings.Contains(text, "New Year, 125 %") || !strings.Contains(text, "Prices in USD") || !strings.Contains(text, "125New Year") && !strings.Contains(text, "125 New Year") {
+	if !strings.Contains(text, "New Year, 125%") || !strings.Contains(text, "Prices in USD") || !strings.Contains(text, "125New Year") && !strings.Contains(text, "125 New Year") {
 		t.Error(text)
 	}
 	i := slices.IndexFunc(p.made(), func(c call) bool { return c.ID == "listPackagePrices" })

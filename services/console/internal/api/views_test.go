@@ -296,7 +296,7 @@ func TestFigures(t *testing.T) {
 	for days, from := range map[string]string{"": "2027-01-31", "30": "2027-01-31", "90": "2026-12-02", "91": "2027-01-31"} {
 		p.forget()
 		text := textOf(parse(t, p.get("viewer", where+"today?days="+days).Body.String()))
-		if !strings.Contains(text, "$125.50") || !strings.Contains(text, "12.5 %") && !strings.Contains(text, "13 %") && !strings.Contains(text, "12 %") {
+		if !strings.Contains(text, "$125.50") || !strings.Contains(text, "12.5%") && !strings.Contains(text, "13%") && !strings.Contains(text, "12%") {
 			t.Errorf("%s: %s", days, text)
 		}
 		if q := p.asked(t, "listStatistics").Query; q.Get("from") != from || q.Get("to") != "2027-03-01" {

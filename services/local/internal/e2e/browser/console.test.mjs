@@ -47,7 +47,7 @@ async function catalogue(hand) {
   await hand.go('New package');
   await hand.fill({ name: 'Evening tour', service_id: 'Harbour tour', base_price: '80', deposit_type: 'percentage', deposit_value: '25' });
   await hand.go('Save');
-  assert.match(await hand.text(), /€80\.00[\s\S]*25 %/);
+  assert.match(await hand.text(), /€80\.00[\s\S]*25%/);
 }
 
 /** Takes a booking by phone for a new customer. */
